@@ -257,13 +257,12 @@ func (o *outbox) waitWritten(wait time.Duration) {
 // while that is undecided. It does not wait: the outbox has room beyond its limit, and a
 // client that exceeds that too loses its connection.
 func (c *Connection) RespondNow(id jsonrpc.ID, response []byte) {
-	events := responseEvents(new([2]Event), c.Dialect(), id, response)
-	c.sendNow(events)
+	_ = c.send(responseEvents(new([2]Event), c.Dialect(), id, response), false)
 }
 
 // SendNow is Send for callers that must not wait, as in RespondNow.
 func (c *Connection) SendNow(related jsonrpc.ID, message []byte) {
-	c.sendNow(c.messageEvents(new([1]Event), related, message))
+	_ = c.send(c.messageEvents(new([1]Event), related, message), false)
 }
 
 // responseEvents returns the events that carry a response. They are in room, which
@@ -283,7 +282,7 @@ func responseEvents(room *[2]Event, dialect Dialect, id jsonrpc.ID, response []b
 // time, then closes the connection and returns ErrSlow. It returns ErrClosed if the
 // connection is over.
 func (c *Connection) Send(related jsonrpc.ID, message []byte) error {
-	return c.send(c.messageEvents(new([1]Event), related, message))
+	return c.send(c.messageEvents(new([1]Event), related, message), true)
 }
 
 // messageEvents is responseEvents for a request or a notification.
@@ -295,22 +294,15 @@ func (c *Connection) messageEvents(room *[1]Event, related jsonrpc.ID, message [
 	return room[:]
 }
 
-// send sends events, and waits for room as Send does. A client that leaves none for too
-// long loses its connection.
-func (c *Connection) send(events []Event) error {
-	err := c.outbox.wait(events, maxWaits*c.opts.OutboxWait)
-	return c.finishSend(events, err)
-}
-
-// sendNow is send for callers that must not wait.
-func (c *Connection) sendNow(events []Event) {
-	err := c.outbox.force(events)
-	_ = c.finishSend(events, err) // closes a slow client
-}
-
-// finishSend ends a send that returned err: it counts the events, or closes a
-// connection whose client left no room. It returns err.
-func (c *Connection) finishSend(events []Event, err error) error {
+// send sends events, as Send does if it may wait, else as SendNow does. A client that
+// leaves no room for them loses its connection.
+func (c *Connection) send(events []Event, mayWait bool) error {
+	var err error
+	if mayWait {
+		err = c.outbox.wait(events, maxWaits*c.opts.OutboxWait)
+	} else {
+		err = c.outbox.force(events)
+	}
 	switch {
 	case err == nil:
 		for _, e := range events {

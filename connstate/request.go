@@ -168,12 +168,7 @@ func (r *Request) answer(response []byte, errorType, message string, mayWait boo
 		c.requestsFailed.Add(1)
 	}
 	r.report(errorType, message)
-	events := responseEvents(new([2]Event), dialect, r.ID, response)
-	if mayWait {
-		_ = c.send(events) // a connection that is slow or gone has been closed
-	} else {
-		c.sendNow(events)
-	}
+	_ = c.send(responseEvents(new([2]Event), dialect, r.ID, response), mayWait) // a connection that is slow or gone has been closed
 	c.noteAnswered()
 	return true
 }
@@ -185,11 +180,7 @@ func (r *Request) SendProgress(message []byte, mayWait bool) {
 	c := r.c
 	events := c.messageEvents(new([1]Event), r.ID, message)
 	events[0].progress = r
-	if mayWait {
-		_ = c.send(events) // a connection that is slow or gone has been closed
-	} else {
-		c.sendNow(events)
-	}
+	_ = c.send(events, mayWait) // a connection that is slow or gone has been closed
 }
 
 // removeRequest removes an unanswered request and returns the dialect for its response,
