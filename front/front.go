@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -81,16 +82,16 @@ func (f *Front) SiteAllowed(w http.ResponseWriter, r *http.Request) bool {
 
 // Route is what a transport serves at one path.
 type Route struct {
-	// Methods are the methods of the route, and CORS those that pages may use.
+	// Methods are the methods of the route, empty for all, and CORS those that pages may
+	// use: lists with commas, as in headers.
 	Methods, CORS string
 	// Transport is what the transport is called.
 	Transport string
 }
 
 // Admit answers preflights and checks Host, Origin, method and authentication of a
-// request. served says whether the route has its method. Admit returns the principal,
-// and whether to go on.
-func (f *Front) Admit(w http.ResponseWriter, r *http.Request, served bool, route Route) (string, bool) {
+// request. It returns the principal, and whether to go on.
+func (f *Front) Admit(w http.ResponseWriter, r *http.Request, route Route) (string, bool) {
 	if !f.SiteAllowed(w, r) {
 		return "", false
 	}
@@ -99,7 +100,7 @@ func (f *Front) Admit(w http.ResponseWriter, r *http.Request, served bool, route
 		w.WriteHeader(http.StatusNoContent)
 		return "", false
 	}
-	if !served {
+	if route.Methods != "" && !slices.Contains(strings.Split(route.Methods, ", "), r.Method) {
 		w.Header().Set("Allow", route.Methods)
 		f.Refuse(w, r, http.StatusMethodNotAllowed, metrics.RejectedMethod, "use "+route.Methods+" here: the transport is "+route.Transport)
 		return "", false

@@ -51,8 +51,7 @@ func (h *transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.NotFound(w, r, "no such route")
 		return
 	}
-	served := r.Method == http.MethodGet || r.Method == http.MethodPost
-	_, ok := h.Admit(w, r, served, front.Route{Methods: "GET, POST", CORS: "GET, POST", Transport: "a test"})
+	_, ok := h.Admit(w, r, front.Route{Methods: "GET, POST", CORS: "GET, POST", Transport: "a test"})
 	if !ok || r.Method == http.MethodGet {
 		return
 	}

@@ -142,12 +142,8 @@ func (m *Metrics) ResponseMatched(by string) { m.live().matched.WithLabelValues(
 // ServerSerialized notes that the server gets one request at a time from now on.
 func (m *Metrics) ServerSerialized() { m.live().serialized.Set(1) }
 
-// SessionStarting counts a session that is about to start. One SessionEnded must
-// follow.
-func (m *Metrics) SessionStarting() { m.live().sessions.Inc() }
-
-// SessionEnded counts a session that was not started after all, or has ended.
-func (m *Metrics) SessionEnded() { m.live().sessions.Dec() }
+// Sessions adds n to the sessions, from before their start until their end.
+func (m *Metrics) Sessions(n int) { m.live().sessions.Add(float64(n)) }
 
 // SessionRestarted counts a lost session that a new one has replaced.
 func (m *Metrics) SessionRestarted() { m.live().restarts.Inc() }
@@ -156,12 +152,8 @@ func (m *Metrics) SessionRestarted() { m.live().restarts.Inc() }
 // lost.
 func (m *Metrics) RequestRepeated() { m.live().repeated.Inc() }
 
-// StartQueued counts a start that begins to wait for a turn. One StartUnqueued must
-// follow.
-func (m *Metrics) StartQueued() { m.live().startsWaiting.Inc() }
-
-// StartUnqueued counts a start that no longer waits.
-func (m *Metrics) StartUnqueued() { m.live().startsWaiting.Dec() }
+// StartsWaiting adds n to the starts that wait for a turn.
+func (m *Metrics) StartsWaiting(n int) { m.live().startsWaiting.Add(float64(n)) }
 
 // PoolIdle adds n to the servers in the pool; n is negative when servers leave it.
 func (m *Metrics) PoolIdle(n int) { m.live().poolIdle.Add(float64(n)) }

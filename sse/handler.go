@@ -81,7 +81,7 @@ const ConnectionParam = "connectionId"
 // admit checks a request whatever the route. It returns the principal, and whether to
 // go on.
 func (h *Handler) admit(w http.ResponseWriter, r *http.Request, method string) (string, bool) {
-	return h.Admit(w, r, r.Method == method, front.Route{Methods: method, CORS: "GET, POST", Transport: "HTTP+SSE"})
+	return h.Admit(w, r, front.Route{Methods: method, CORS: "GET, POST", Transport: "HTTP+SSE"})
 }
 
 // streamPath is the path of the stream as the client sees it. It is empty if it could be

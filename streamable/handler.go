@@ -72,9 +72,7 @@ func (h *Handler) ServerReplaced() { h.modern.ServerReplaced() }
 
 // ServeHTTP serves POST, GET and DELETE at any path: the caller mounts the Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	route := route(r)
-	served := r.Method == http.MethodPost || route.Methods != http.MethodPost && (r.Method == http.MethodGet || r.Method == http.MethodDelete)
-	principal, ok := h.Admit(w, r, served, route)
+	principal, ok := h.Admit(w, r, route(r))
 	if !ok {
 		return
 	}

@@ -137,7 +137,7 @@ func (d *daemon) routes(guard *front.Front, together bool) (main, operators *htt
 	main, operators = http.NewServeMux(), http.NewServeMux()
 	admin := d.gw.Admin()
 	protected := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := guard.Admit(w, r, true, front.Route{}); ok {
+		if _, ok := guard.Admit(w, r, front.Route{}); ok {
 			admin.ServeHTTP(w, r)
 		}
 	})

@@ -149,28 +149,22 @@ func (c *child) Recv() ([]byte, error) {
 	c.readMu.Lock()
 	defer c.readMu.Unlock()
 	for c.final == nil && !c.isClosing() {
-		line, err := c.lineLocked()
-		if msg := c.accept(line, err != nil); msg != nil {
+		var line []byte
+		if c.readErr == nil { // it stays, and the last line may come with it
+			line, c.readErr = jsonrpc.ReadLine(c.lines, c.cmd.MaxLineBytes)
+		}
+		if msg := c.accept(line, c.readErr != nil); msg != nil {
 			return msg, nil
 		}
-		if err != nil {
+		if c.readErr != nil {
 			c.limits.Flush(c.log)
-			c.final = c.reason(err)
+			c.final = c.reason(c.readErr)
 		}
 	}
 	if c.isClosing() {
 		return nil, jsonrpc.ErrClosed
 	}
 	return nil, c.final
-}
-
-// lineLocked returns the next line of stdout. The last one may come with an error, which
-// stays.
-func (c *child) lineLocked() (line []byte, err error) {
-	if c.readErr == nil {
-		line, c.readErr = jsonrpc.ReadLine(c.lines, c.cmd.MaxLineBytes)
-	}
-	return line, c.readErr
 }
 
 // accept returns the message in a line, nil if there is none. cut says that stdout ended

@@ -105,7 +105,7 @@ func (s *Supplier) dial(ctx context.Context, t *turn) (session *Session, left ti
 	if err := s.wait(ctx, s.places, t.party); err != nil {
 		return nil, 0, notStarted(err)
 	}
-	s.metrics.SessionStarting()
+	s.metrics.Sessions(1)
 	defer func() {
 		if err != nil {
 			s.leavePlace()
@@ -135,8 +135,8 @@ func (s *Supplier) wait(ctx context.Context, places *fair.Places, party string) 
 	if places.TryTake() {
 		return nil
 	}
-	s.metrics.StartQueued()
-	defer s.metrics.StartUnqueued()
+	s.metrics.StartsWaiting(1)
+	defer s.metrics.StartsWaiting(-1)
 	return places.Take(ctx, party)
 }
 

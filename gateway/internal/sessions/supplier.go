@@ -225,7 +225,7 @@ func (s *Supplier) Wait() { s.goroutines.Wait() }
 // leavePlace gives up the place of a session that was not started, or has ended.
 func (s *Supplier) leavePlace() {
 	s.places.Give()
-	s.metrics.SessionEnded()
+	s.metrics.Sessions(-1)
 }
 
 // Abort kills the server's processes and all their children at once.
