@@ -141,7 +141,7 @@ func (d *Daemon) serve(ctx context.Context) (err error) {
 		d.log.Warn("the index could not be read and is made anew", "reason", why)
 	}
 	set, err := folders.Open(ctx, folders.Options{
-		List: filepath.Join(d.opts.StateDir, "folders.json"), Index: x, Extractor: extract.New(d.opts.Extract), Crawl: d.opts.Crawl, Logger: d.log,
+		StateDir: d.opts.StateDir, Index: x, Extractor: extract.New(d.opts.Extract), Crawl: d.opts.Crawl, Logger: d.log,
 	})
 	if err != nil {
 		return err

@@ -112,7 +112,7 @@ func othersLink(t *testing.T, link string) string {
 func TestWriteFile(t *testing.T) {
 	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
 	plant(t, victim)
-	path := filepath.Join(dir, "folders.json")
+	path := filepath.Join(dir, "daemon.json")
 	symlink(t, victim, path)
 	for _, want := range []string{"one", "two"} {
 		if err := discovery.WriteFile(path, []byte(want)); err != nil {

@@ -184,6 +184,38 @@ func TestOlderStateWhileOpen(t *testing.T) {
 	}
 }
 
+// An index that is made anew has its folder, unless the path of that is lost too. An index
+// that can be read knows it itself.
+func TestFolderOutlivesItsIndex(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		words bool   // are damaged
+		path  string // is written to the file with the path
+		kept  bool
+	}{{true, folder, true}, {true, "garbage", false}, {true, "", false}, {false, "garbage", true}} {
+		dir := filled(t)
+		own := filepath.Join(dir, index.DocumentID(folder, ""))
+		err := os.WriteFile(filepath.Join(own, "path"), []byte(tc.path), 0o600)
+		if tc.words {
+			err = errors.Join(err, os.Remove(files(t, own, ".bolt")[0]))
+		}
+		x, wrong := index.Open(t.Context(), dir, index.Options{})
+		if err = errors.Join(err, wrong); err != nil {
+			t.Fatal(err)
+		}
+		all, err := x.Folders()
+		if err != nil || len(all) == 1 != tc.kept || tc.kept && all[0].Path != folder {
+			t.Errorf("%+v: got %+v, %v", tc, all, err)
+		}
+		if noted, _ := os.ReadFile(filepath.Join(own, "path")); tc.kept && string(noted) != folder {
+			t.Errorf("%+v: the path is noted as %q", tc, noted)
+		}
+		if err := x.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // An index that a killed process leaves is checked, and kept.
 func TestIntactIndexIsKept(t *testing.T) {
 	t.Parallel()

@@ -32,6 +32,7 @@ const (
 	wordsDir    = "words"   // of bleve
 	vectorsFile = "vectors" // see package vectors
 	stateFile   = "state"   // the number of writes, or damaged; absent while the folder is open
+	pathFile    = "path"    // of the folder's files, for when the words are damaged
 )
 
 const damaged = "damaged"
@@ -72,9 +73,15 @@ func (x *Index) openFolder(dir, path string) (*folder, error) {
 	f := &folder{dir: dir, log: x.log, failed: make(chan error, 1)}
 	err := f.guarded(func() error {
 		if path == "" {
-			return f.open(x.opts.Language)
+			if err := f.open(x.opts.Language); err != nil {
+				return err
+			}
+			return f.notePath(f.record.Load().Path)
 		}
 		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+		if err := f.notePath(path); err != nil {
 			return err
 		}
 		if err := f.openWords(x.mapping); err != nil {
@@ -92,6 +99,15 @@ func (x *Index) openFolder(dir, path string) (*folder, error) {
 		f.vectors.Open(filepath.Join(dir, vectorsFile), e.Model())
 	}
 	return f, nil
+}
+
+// notePath writes the path of the folder, unless it is there.
+func (f *folder) notePath(path string) error {
+	file := filepath.Join(f.dir, pathFile)
+	if noted, _ := os.ReadFile(file); string(noted) == path {
+		return nil
+	}
+	return os.WriteFile(file, []byte(path), 0o600)
 }
 
 // open opens the index. If its process was killed, or bleve has gone back to an older

@@ -114,8 +114,8 @@ const (
 
 // Open opens the index in the directory at path, and creates it if there is none. Indexes
 // of folders that are damaged or that it does not understand are moved aside, to
-// NAME.corrupt-TIME; Rebuilt tells why. The caller adds these folders again. No other
-// process may have the index open.
+// NAME.corrupt-TIME, and these folders are empty; Rebuilt tells why. No other process may
+// have the index open.
 func Open(ctx context.Context, path string, o Options) (_ *Index, err error) {
 	o.Language = cmp.Or(o.Language, Languages[0])
 	o.queryTimeout = cmp.Or(o.queryTimeout, queryTimeout)
@@ -155,18 +155,25 @@ func (x *Index) openFolders(ctx context.Context) error {
 	return nil
 }
 
-// openOrMove opens the index of a folder, or moves it aside.
+// openOrMove opens the index of a folder, or moves it aside and makes it anew.
 func (x *Index) openOrMove(dir string) error {
 	f, err := x.openFolder(dir, "")
+	if errors.Is(err, ErrCorrupt) {
+		x.log.Warn("index moved aside", "path", dir, "err", err)
+		x.rebuilt = append(x.rebuilt, err.Error())
+		path, _ := os.ReadFile(filepath.Join(dir, pathFile))
+		if err := x.moveAside(dir); err != nil || DocumentID(string(path), "") != filepath.Base(dir) {
+			return err
+		}
+		f, err = x.openFolder(dir, string(path))
+	}
 	if err == nil {
 		x.folders[f.path] = f
-		return nil
 	}
-	if !errors.Is(err, ErrCorrupt) {
-		return err
-	}
-	x.log.Warn("index moved aside", "path", dir, "err", err)
-	x.rebuilt = append(x.rebuilt, err.Error())
+	return err
+}
+
+func (x *Index) moveAside(dir string) error {
 	old, _ := filepath.Glob(dir + asideMark + "*") // of the same folder: one is enough
 	for _, path := range old {
 		if err := os.RemoveAll(path); err != nil {

@@ -21,7 +21,7 @@ var mayImport = map[string][]string{
 	"client":                  {"api", "discovery", "internal/pause", "internal/printable"},
 	"crawl":                   {},
 	"daemon":                  {"api", "crawl", "daemon/internal/folders", "discovery", "extract", "index"},
-	"daemon/internal/folders": {"api", "crawl", "discovery", "extract", "index"},
+	"daemon/internal/folders": {"api", "crawl", "extract", "index"},
 	"discovery":               {"api"},
 	"e2e":                     {},
 	"embed":                   {"internal/printable"},

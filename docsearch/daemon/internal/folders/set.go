@@ -26,7 +26,7 @@ var ErrInvalid = errors.New("not a folder that can be indexed")
 
 // Options configure a Set. All are needed.
 type Options struct {
-	List      string // the file with the paths of the folders
+	StateDir  string // which cannot be a folder
 	Index     *index.Index
 	Extractor *extract.Extractor
 	Crawl     crawl.Options
@@ -50,13 +50,13 @@ type Set struct {
 	noVector string             // why vectors are missing, "" when they are not
 }
 
-// Open starts with the folders of earlier runs. The caller must call Close.
+// Open starts with the folders that the index has. The caller must call Close.
 func Open(ctx context.Context, opts Options) (*Set, error) {
 	s := &Set{
 		opts: opts, reads: make(chan struct{}, readers), failed: make(chan error, 1), toFill: make(chan struct{}, 1),
 		folders: map[string]*folder{},
 	}
-	known, err := s.agree()
+	known, err := opts.Index.Folders()
 	if err != nil {
 		return nil, err
 	}
@@ -106,14 +106,11 @@ func (s *Set) Add(path string) (api.Folder, error) {
 	if err != nil {
 		return api.Folder{}, err
 	}
-	if own, err := filepath.EvalSymlinks(filepath.Dir(s.opts.List)); err == nil && resolved == own {
+	if own, err := filepath.EvalSymlinks(s.opts.StateDir); err == nil && resolved == own {
 		return api.Folder{}, fmt.Errorf("%w: %s is the daemon's own state directory", ErrInvalid, path)
 	}
 	if err := s.opts.Index.AddFolder(resolved); err != nil {
 		return api.Folder{}, err
-	}
-	if err := s.writeList(resolved); err != nil {
-		return api.Folder{}, err // the next start makes the index agree with the list
 	}
 	s.opts.Logger.Info("folder added", "folder", resolved)
 	return s.start(resolved).describe(), nil
@@ -146,11 +143,6 @@ func (s *Set) Remove(path string) error {
 	s.mu.Lock()
 	delete(s.folders, path)
 	s.mu.Unlock()
-	if err := s.writeList(""); err != nil {
-		s.start(path)
-		return err
-	}
-	// If this fails, the next start does it.
 	if err := s.opts.Index.RemoveFolder(path); err != nil && !errors.Is(err, index.ErrNoFolder) {
 		return err
 	}
