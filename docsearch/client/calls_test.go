@@ -197,7 +197,6 @@ func TestOptionsAreChecked(t *testing.T) {
 	for name, o := range map[string]client.Options{
 		"no state directory": {},
 		"relative":           {StateDir: "state"},
-		"relative folder":    {StateDir: "/x", Folders: []string{"docs"}},
 		"negative":           {StateDir: "/x", HangTimeout: -1},
 	} {
 		if _, err := client.New(o); err == nil {

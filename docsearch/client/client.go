@@ -8,9 +8,8 @@
 //     returns it as an [*APIError]. The client never starts or kills a daemon for it.
 //   - The daemon is down: nothing listens, the connection breaks, the daemon is
 //     stopping, or it neither answers nor shows that it is healthy. The client kills a
-//     daemon that hangs, starts a new one, adds the folders of [Options] again and
-//     repeats the request. If that does not work, the call returns a [*DownError],
-//     which says why and what to do.
+//     daemon that hangs, starts a new one and repeats the request. If that does not work,
+//     the call returns a [*DownError], which says why and what to do.
 //
 // Callers of one Client share one recovery. Recoveries of several processes exclude
 // each other by a lock, so that all of them together start one daemon.
@@ -42,13 +41,10 @@ type Options struct {
 	// session of its own, with its output appended to daemon.log in StateDir. The
 	// default is this executable with the argument "daemon".
 	Command []string
-	// Folders are absolute paths that each daemon that the client finds is told to
-	// index.
-	Folders []string
 	// Token is sent as a bearer token, if not empty.
 	Token string
 	// NoStart has calls fail with a DownError when no healthy daemon runs. The client
-	// then starts, kills and configures none.
+	// then starts and kills none.
 	NoStart bool
 	// Logger logs what the client does to daemons. Nil discards the log.
 	Logger *slog.Logger
@@ -81,18 +77,13 @@ func New(o Options) (*Client, error) {
 	if !filepath.IsAbs(o.StateDir) {
 		return nil, fmt.Errorf("state directory %q is not an absolute path", o.StateDir)
 	}
-	for _, f := range o.Folders {
-		if !filepath.IsAbs(f) {
-			return nil, fmt.Errorf("folder %q is not an absolute path", f)
-		}
-	}
 	if o.StartTimeout < 0 || o.HangTimeout < 0 || o.AnswerTimeout < 0 {
 		return nil, errors.New("a timeout is negative")
 	}
 	o.StartTimeout = cmp.Or(o.StartTimeout, 10*time.Second)
 	o.HangTimeout = cmp.Or(o.HangTimeout, 2*time.Second)
 	o.AnswerTimeout = cmp.Or(o.AnswerTimeout, time.Minute)
-	o.Command, o.Folders = slices.Clone(o.Command), slices.Clone(o.Folders)
+	o.Command = slices.Clone(o.Command)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

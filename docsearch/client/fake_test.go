@@ -55,9 +55,8 @@ const (
 type fakeDaemon struct {
 	dir, mode string
 
-	mu      sync.Mutex
-	folders []string
-	busy    int
+	mu   sync.Mutex
+	busy int
 }
 
 // runDaemon is the main function of a fake daemon.
@@ -154,7 +153,7 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "/api/v1/server/info":
 		reply(w, 200, api.ServerInfo{PID: os.Getpid(), APIVersion: api.Version})
 	case path == "/api/v1/folders":
-		d.foldersHandler(w, r)
+		reply(w, 200, api.Folders{})
 	case r.Method == http.MethodDelete:
 		w.WriteHeader(http.StatusNoContent)
 	case strings.HasSuffix(path, "/search"):
@@ -172,27 +171,6 @@ func (d *fakeDaemon) health(w http.ResponseWriter) {
 		pid++
 	}
 	reply(w, 200, api.Health{Status: api.StatusHealthy, PID: pid, APIVersion: api.Version})
-}
-
-func (d *fakeDaemon) foldersHandler(w http.ResponseWriter, r *http.Request) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if r.Method == http.MethodPost {
-		var body api.AddFolder
-		_ = json.NewDecoder(r.Body).Decode(&body)
-		if strings.Contains(body.Path, "missing") {
-			reply(w, 404, api.ErrorBody{Error: api.Error{Code: api.CodeFolderNotFound, Message: "no such folder"}})
-			return
-		}
-		d.folders = append(d.folders, body.Path)
-		reply(w, 200, api.Folder{Path: body.Path})
-		return
-	}
-	out := api.Folders{}
-	for _, f := range d.folders {
-		out.Folders = append(out.Folders, api.Folder{Path: f})
-	}
-	reply(w, 200, out)
 }
 
 func (d *fakeDaemon) search(w http.ResponseWriter, r *http.Request) {

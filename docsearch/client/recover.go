@@ -30,9 +30,6 @@ func (c *Client) find(ctx context.Context) (discovery.Record, error) {
 	if known := c.known.Load(); ok && known != nil && known.Same(record) {
 		return record, nil
 	}
-	if c.opts.NoStart {
-		return c.findRunning(ctx)
-	}
 	result := c.flight.DoChan(flightKey, func() (any, error) { return c.recover() })
 	select {
 	case r := <-result:
@@ -43,22 +40,8 @@ func (c *Client) find(ctx context.Context) (discovery.Record, error) {
 	}
 }
 
-func (c *Client) findRunning(ctx context.Context) (discovery.Record, error) {
-	switch seen := c.look(ctx); seen.state {
-	case stateHealthy:
-		c.known.Store(&seen.record)
-		return seen.record, nil
-	case stateFailed:
-		return discovery.Record{}, seen.err
-	case stateAbsent:
-		return discovery.Record{}, &DownError{Reason: "no daemon runs", Advice: `start one with "docsearch daemon"`}
-	default:
-		return discovery.Record{}, &DownError{Reason: seen.err.Error(), Advice: "the next search replaces it; docsearch stop ends it", Err: seen.err}
-	}
-}
-
-// recover brings a healthy daemon up that is told of the folders. It holds the start
-// lock meanwhile, so that one process at a time looks, kills and starts.
+// recover brings a healthy daemon up. It holds the start lock meanwhile, so that one
+// process at a time looks, kills and starts.
 func (c *Client) recover() (record discovery.Record, err error) {
 	ctx, cancel := context.WithTimeout(c.life, 4*(c.opts.StartTimeout+c.opts.HangTimeout))
 	defer cancel()
@@ -67,6 +50,9 @@ func (c *Client) recover() (record discovery.Record, err error) {
 			err = errClosed
 		}
 	}()
+	if c.opts.NoStart {
+		return c.findRunning(ctx)
+	}
 	if ctx.Err() != nil {
 		return record, errClosed
 	}
@@ -88,16 +74,34 @@ func (c *Client) recover() (record discovery.Record, err error) {
 	r := &recovery{Client: c, deadline: time.Now().Add(c.opts.StartTimeout)}
 	for {
 		seen := r.look(ctx)
-		done, err := r.step(ctx, seen)
-		if done {
+		if seen.state == stateHealthy {
+			if log, _, err := openLog(c.logPath()); err == nil { // which may have become long
+				_ = log.Close()
+			}
 			c.child = nil
+			c.known.Store(&seen.record)
+			return seen.record, nil
 		}
-		if done || err != nil {
-			return seen.record, err
+		if err := r.step(seen); err != nil {
+			return record, err
 		}
 		if !pause.For(ctx, lookPause) {
 			return record, &DownError{Reason: "it did not become healthy in time", Advice: "look into " + r.logPath(), Err: context.Cause(ctx)}
 		}
+	}
+}
+
+func (c *Client) findRunning(ctx context.Context) (record discovery.Record, err error) {
+	switch seen := c.look(ctx); seen.state {
+	case stateHealthy:
+		c.known.Store(&seen.record)
+		return seen.record, nil
+	case stateFailed:
+		return record, seen.err
+	case stateAbsent:
+		return record, &DownError{Reason: "no daemon runs", Advice: `start one with "docsearch daemon"`}
+	default:
+		return record, &DownError{Reason: seen.err.Error(), Advice: "the next search replaces it; docsearch stop ends it", Err: seen.err}
 	}
 }
 
@@ -108,37 +112,35 @@ type recovery struct {
 	deadline time.Time // for the present daemon to become healthy or end
 }
 
-// step acts on what was seen. It reports whether the daemon is up.
-func (r *recovery) step(ctx context.Context, seen sight) (done bool, err error) {
-	switch seen.state {
-	case stateHealthy:
-		return r.adopt(ctx, seen.record), nil
-	case stateFailed:
-		return false, seen.err
-	case stateAbsent:
-		return false, r.ensureStarted()
-	case stateHangs:
-		if r.child == nil || r.child.age() > r.opts.StartTimeout {
-			r.kill(seen.record)
-		}
+// step acts on what was seen of a daemon that is not healthy.
+func (r *recovery) step(seen sight) error {
+	switch {
+	case seen.state == stateFailed:
+		return seen.err
+	case seen.state == stateAbsent && (r.child == nil || r.child.exited()):
+		return r.startNext() // else it is about to take the lock
+	case seen.state == stateHangs && (r.child == nil || r.child.age() > r.opts.StartTimeout):
+		r.kill(seen.record)
 	}
-	if time.Now().After(r.deadline) {
-		return false, r.giveUp(seen)
+	if time.Now().Before(r.deadline) {
+		return nil
 	}
-	return false, nil
+	if r.child != nil {
+		return r.child.giveUp(r.opts.StartTimeout)
+	}
+	if r.kill(seen.record) { // it was there before: the next step starts another
+		r.deadline = time.Now().Add(r.opts.StartTimeout)
+		return nil
+	}
+	return &DownError{
+		Reason: fmt.Sprintf("a process holds %s, but no healthy daemon answers: %v", filepath.Join(r.opts.StateDir, "daemon.lock"), seen.err),
+		Advice: "end the docsearch processes and try again", Err: seen.err}
 }
 
-// ensureStarted starts a daemon, unless one that it started is about to take the lock.
-// It fails if that one gave up. One that was killed is started again, some times.
-func (r *recovery) ensureStarted() error {
-	switch {
-	case r.child == nil:
-	case !r.child.exited():
-		if time.Now().After(r.deadline) {
-			return r.child.giveUp(r.opts.StartTimeout)
-		}
-		return nil // it is about to take the lock
-	case !r.child.killed() || r.starts == maxStarts:
+// startNext starts a daemon. It fails if the one before gave up. One that was killed is
+// started again, some times.
+func (r *recovery) startNext() error {
+	if r.child != nil && (!r.child.killed() || r.starts == maxStarts) {
 		return r.child.failure()
 	}
 	child, err := r.start()
@@ -149,40 +151,6 @@ func (r *recovery) ensureStarted() error {
 	r.child, r.deadline = child, time.Now().Add(r.opts.StartTimeout)
 	r.starts++
 	return nil
-}
-
-// giveUp deals with a daemon that neither became healthy nor ended in time. It kills one
-// that was there before, so that the next step starts a new one.
-func (r *recovery) giveUp(seen sight) error {
-	if r.child != nil {
-		return r.child.giveUp(r.opts.StartTimeout)
-	}
-	if r.kill(seen.record) {
-		r.deadline = time.Now().Add(r.opts.StartTimeout)
-		return nil
-	}
-	return &DownError{
-		Reason: fmt.Sprintf("a process holds %s, but no healthy daemon answers: %v", filepath.Join(r.opts.StateDir, "daemon.lock"), seen.err),
-		Advice: "end the docsearch processes and try again", Err: seen.err}
-}
-
-// adopt tells the daemon of the folders and remembers it. It reports false if the
-// daemon is lost meanwhile.
-func (r *recovery) adopt(ctx context.Context, record discovery.Record) bool {
-	for _, path := range r.opts.Folders {
-		err := r.send(ctx, record, addFolder(path), nil)
-		if _, lost := errors.AsType[*lostError](err); lost {
-			return false
-		}
-		if err != nil {
-			r.log.Warn("folder not added", "folder", path, "err", err)
-		}
-	}
-	if log, _, err := openLog(r.logPath()); err == nil { // which may have become long
-		_ = log.Close()
-	}
-	r.known.Store(&record)
-	return true
 }
 
 // kill ends the process of the record, if that still is the daemon that wrote it.

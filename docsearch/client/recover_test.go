@@ -25,16 +25,12 @@ import (
 
 func TestStartsTheDaemonOnce(t *testing.T) {
 	dir := stateDir(t)
-	c := newClient(t, dir, modeGood, client.Options{Folders: []string{"/a", "/missing", "/b"}})
+	c := newClient(t, dir, modeGood, client.Options{})
 	first := mustAsk(t, c, "one")
 	if second := mustAsk(t, c, "two"); second != first {
 		t.Errorf("got daemons %d and %d, want one", first, second)
 	}
 	wantStarts(t, dir, 1)
-	folders, err := c.Folders(t.Context())
-	if err != nil || len(folders.Folders) != 2 {
-		t.Errorf("got %+v, %v, want the two folders that exist", folders, err)
-	}
 	if info, err := os.Stat(filepath.Join(dir, "daemon.log")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("log: got %v, %v, want mode 0600", info, err)
 	}
@@ -61,16 +57,13 @@ func sessionOf(t *testing.T, pid int) int {
 
 func TestSurvivesKillsBetweenCalls(t *testing.T) {
 	dir := stateDir(t)
-	c := newClient(t, dir, modeGood, client.Options{Folders: []string{"/a"}})
+	c := newClient(t, dir, modeGood, client.Options{})
 	const kills = 10
 	for range kills {
 		killDaemon(t, dir, mustAsk(t, c, "q"))
 	}
 	mustAsk(t, c, "q")
 	wantStarts(t, dir, kills+1)
-	if folders, err := c.Folders(t.Context()); err != nil || len(folders.Folders) != 1 {
-		t.Errorf("got %+v, %v, want the folder again", folders, err)
-	}
 }
 
 func TestSurvivesAKillDuringACall(t *testing.T) {
@@ -477,16 +470,13 @@ func TestCloseEndsARecovery(t *testing.T) {
 
 func TestNoStart(t *testing.T) {
 	dir := stateDir(t)
-	c := newClient(t, dir, modeGood, client.Options{NoStart: true, Folders: []string{"/a"}})
+	c := newClient(t, dir, modeGood, client.Options{NoStart: true})
 	_, err := ask(t.Context(), c, "q")
 	wantDown(t, err, "no daemon runs")
 	wantStarts(t, dir, 0)
 	pid := mustAsk(t, newClient(t, dir, modeGood, client.Options{}), "q")
 	if got := mustAsk(t, c, "q"); got != pid {
 		t.Errorf("got daemon %d, want %d", got, pid)
-	}
-	if folders, err := c.Folders(t.Context()); err != nil || len(folders.Folders) != 0 {
-		t.Errorf("got %+v, %v, want none added", folders, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,8 +74,9 @@ func (s *Server) describeSearches(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		brief, cancel := context.WithTimeout(ctx, infoWait)
 		defer cancel()
-		info, err := s.api.Info(brief)
-		if err != nil {
+		_, _, err = s.visible(brief) // indexing begins before the first search
+		info, wrong := s.api.Info(brief)
+		if err = cmp.Or(err, wrong); err != nil {
 			s.log.Info("searches described without the daemon", "err", err)
 			return list, nil
 		}

@@ -21,7 +21,7 @@ func (c *mcpCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	daemon, err := c.client(p, folders, c.LogLevel, false)
+	daemon, err := c.client(p, c.LogLevel, false)
 	if err != nil {
 		return err
 	}

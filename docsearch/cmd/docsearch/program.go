@@ -143,7 +143,7 @@ func (c *common) embedder(p *program) (index.Embedder, error) {
 
 // client returns a client that starts a daemon with the same flags when there is none,
 // unless noStart is set. It logs on stderr from level on, the daemon what is worth a note.
-func (c *common) client(p *program, folders []string, level slog.Level, noStart bool) (*client.Client, error) {
+func (c *common) client(p *program, level slog.Level, noStart bool) (*client.Client, error) {
 	dir, err := c.stateDir(p)
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (c *common) client(p *program, folders []string, level slog.Level, noStart 
 		return nil, fmt.Errorf("find the path of docsearch itself: %w", err)
 	}
 	return client.New(client.Options{
-		StateDir: dir, Command: append([]string{self}, c.daemonArgs(dir, min(level, slog.LevelInfo))...), Folders: folders,
+		StateDir: dir, Command: append([]string{self}, c.daemonArgs(dir, min(level, slog.LevelInfo))...),
 		Token: p.token(), Logger: newLogger(p.stderr, level), NoStart: noStart,
 	})
 }

@@ -19,7 +19,7 @@ func (c *removeCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	daemon, err := c.client(p, nil, slog.LevelWarn, false)
+	daemon, err := c.client(p, slog.LevelWarn, false)
 	if err != nil {
 		return err
 	}

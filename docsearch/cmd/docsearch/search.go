@@ -39,7 +39,7 @@ func (c *searchCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	daemon, err := c.client(p, folders, slog.LevelWarn, false)
+	daemon, err := c.client(p, slog.LevelWarn, false)
 	if err != nil {
 		return err
 	}

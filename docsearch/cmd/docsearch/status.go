@@ -54,7 +54,7 @@ func (c *statusCommand) Run(ctx context.Context, p *program) error {
 }
 
 func (s *status) ask(ctx context.Context, c *statusCommand, p *program) error {
-	daemon, err := c.client(p, nil, slog.LevelWarn, true)
+	daemon, err := c.client(p, slog.LevelWarn, true)
 	if err != nil {
 		return err
 	}
