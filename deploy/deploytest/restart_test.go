@@ -4,6 +4,7 @@ package deploytest
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"os"
@@ -45,7 +46,7 @@ func TestRestartWithTheSocketUnit(t *testing.T) {
 	gateway := startWithSocket(t, socket, env)
 	clients := []*client{connect(t, base+"/sse", "sse", nil), connect(t, base+"/mcp", "streamable", nil)}
 
-	connects := newConnector(base + "/healthz")
+	connects := newConnector(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, base+"/healthz", http.StatusOK)
 	defer connects.stop()
 	for range 3 {
 		before := connects.done.Load()
@@ -67,7 +68,7 @@ func TestRestartWithTheSocketUnit(t *testing.T) {
 	}
 }
 
-// connector opens one TCP connection after the other, and asks on each.
+// connector asks again and again.
 type connector struct {
 	end  context.CancelFunc
 	wg   sync.WaitGroup
@@ -75,18 +76,23 @@ type connector struct {
 	errs []error
 }
 
-func newConnector(url string) *connector {
+// newConnector returns a connector that wants a status. The client keeps no connections.
+func newConnector(client *http.Client, url string, status int) *connector {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &connector{end: cancel}
-	http1 := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	c.wg.Go(func() { // ends with stop
 		for ctx.Err() == nil {
-			resp, err := http1.Get(url)
+			resp, err := client.Get(url)
+			if err == nil {
+				resp.Body.Close()
+				if resp.StatusCode != status {
+					err = errors.New(resp.Status)
+				}
+			}
 			if err != nil {
 				c.errs = append(c.errs, err)
 				continue
 			}
-			resp.Body.Close()
 			c.done.Add(1)
 		}
 	})
