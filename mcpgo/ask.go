@@ -109,7 +109,7 @@ func (s *session) answer(m *jsonrpc.Message) error {
 	number, _ := jsonrpc.Integer([]byte(m.ID)) // 0 is no request's
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if s.closed {
+	if s.ctx.Err() != nil {
 		return jsonrpc.ErrClosed
 	}
 	if answer := s.asked[number]; answer != nil {

@@ -38,9 +38,8 @@ type session struct {
 	cancel  context.CancelFunc
 	arrived chan []byte // notifications that wait for the server
 
-	lock          sync.Mutex                  // guards all below; not held while calling anyone
-	receive       func(msg []byte, err error) // nil until Push
-	closed        bool
+	lock          sync.Mutex                   // guards all below; not held while calling anyone
+	receive       func(msg []byte, err error)  // nil until Push
 	load          int                          // bytes of arrived
 	notifications chan mcp.JSONRPCNotification // nil until the server asks for it
 	asked         map[int64]chan *jsonrpc.Message
@@ -121,7 +120,7 @@ func (s *session) arrive(msg []byte) error {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	switch {
-	case s.closed:
+	case s.ctx.Err() != nil:
 		return jsonrpc.ErrClosed
 	case s.load > 0 && s.load+len(msg) > maxArrivedBytes:
 		return jsonrpc.ErrBusy
@@ -163,10 +162,10 @@ func (s *session) handleNotification(msg []byte) {
 // wait for the client. It fails if the session has ended, or has no receiver yet.
 func (s *session) push(msg []byte) error {
 	s.lock.Lock()
-	receive, closed, notifications := s.receive, s.closed, s.notifications
+	receive, notifications := s.receive, s.notifications
 	s.lock.Unlock()
 	switch {
-	case closed || receive == nil:
+	case s.ctx.Err() != nil || receive == nil:
 		return jsonrpc.ErrClosed
 	case notifications == nil:
 		receive(msg, nil)
@@ -237,13 +236,12 @@ func (s *session) pass(n mcp.JSONRPCNotification, receive func([]byte, error)) {
 // Close ends the session: the contexts of its handlers end, and the server forgets it.
 func (s *session) Close() error {
 	s.lock.Lock()
-	closed := s.closed
-	s.closed = true
+	closed := s.ctx.Err() != nil
+	s.cancel()
 	s.lock.Unlock()
 	if closed {
 		return nil
 	}
-	s.cancel()
 	_ = s.Local.Close() // never fails
 	ctx, cancel := context.WithTimeout(context.Background(), unregisterTimeout)
 	defer cancel()

@@ -58,8 +58,7 @@ func Serve(ctx context.Context, backend Backend, registry *connstate.Registry, i
 	}
 	defer registry.Remove(c)
 	defer c.Close(connstate.ClosedError) // only counts when something has panicked
-	w := newWriter(out, c)
-	c.OnClose(w.stop)
+	w := &writer{out: bufio.NewWriterSize(out, 64<<10), c: c, taken: make(chan connstate.Event, maxTaken)}
 	c.Bind(backend.Accept(c))
 	c.Attach(w.take)
 	ended := make(chan error, 1)

@@ -3,8 +3,6 @@ package stdio
 import (
 	"bufio"
 	"fmt"
-	"io"
-	"sync"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 )
@@ -14,18 +12,9 @@ const maxTaken = 64
 
 // writer writes the messages of a connection, one on each line.
 type writer struct {
-	out     *bufio.Writer
-	c       *connstate.Connection
-	taken   chan connstate.Event
-	stopped chan struct{} // closed when the connection is
-	once    sync.Once
-}
-
-func newWriter(out io.Writer, c *connstate.Connection) *writer {
-	return &writer{
-		out: bufio.NewWriterSize(out, 64<<10), c: c,
-		taken: make(chan connstate.Event, maxTaken), stopped: make(chan struct{}),
-	}
+	out   *bufio.Writer
+	c     *connstate.Connection
+	taken chan connstate.Event
 }
 
 // take takes an event if there is room for it. The outbox calls it.
@@ -38,9 +27,6 @@ func (w *writer) take(e connstate.Event) bool {
 	}
 }
 
-// stop ends run. The connection calls it when it is closed.
-func (w *writer) stop() { w.once.Do(func() { close(w.stopped) }) }
-
 // run writes until the connection is closed, or a Write fails.
 func (w *writer) run() error {
 	for {
@@ -49,7 +35,7 @@ func (w *writer) run() error {
 			if err := w.write(e); err != nil {
 				return fmt.Errorf("serve stdio: write: %w", err)
 			}
-		case <-w.stopped:
+		case <-w.c.Done():
 			return nil
 		}
 	}

@@ -66,7 +66,6 @@ type handleConn struct {
 	running map[jsonrpc.ID]*call
 	bytes   int                 // of running
 	receive func([]byte, error) // gets the answers; nil: Recv returns them
-	closed  bool
 }
 
 var _ jsonrpc.Local = (*handleConn)(nil)
@@ -103,7 +102,7 @@ func (c *handleConn) begin(k *call, values context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch n := len(c.running); {
-	case c.closed:
+	case c.ctx.Err() != nil:
 		return jsonrpc.ErrClosed
 	case n >= maxRunning, n > 0 && c.bytes+len(k.msg) > buffer.SendLimit:
 		return jsonrpc.ErrBusy
@@ -169,10 +168,10 @@ func (c *handleConn) run(k *call) {
 
 func (c *handleConn) deliver(response []byte) {
 	c.mu.Lock()
-	receive, closed := c.receive, c.closed
+	receive := c.receive
 	c.mu.Unlock()
 	switch {
-	case closed:
+	case c.ctx.Err() != nil:
 	case receive != nil:
 		receive(response, nil)
 	default:
@@ -228,13 +227,12 @@ func (c *handleConn) Push(receive func(msg []byte, err error)) {
 // Close ends the session at once.
 func (c *handleConn) Close() error {
 	c.mu.Lock()
-	closed, receive := c.closed, c.receive
-	c.closed = true
+	closed, receive := c.ctx.Err() != nil, c.receive
+	c.cancel()
 	c.mu.Unlock()
 	if closed {
 		return nil
 	}
-	c.cancel()
 	c.answers.Abort(jsonrpc.ErrClosed)
 	if receive != nil {
 		receive(nil, jsonrpc.ErrClosed)
