@@ -135,7 +135,7 @@ type Options struct {
 	AllowedHosts []string
 	// Authenticate returns the principal that makes a request, or an error for a
 	// 401. A connection belongs to the principal that opened it. The function must be
-	// safe for concurrent use. See sse.BearerTokens. Default nil: no authentication.
+	// safe for concurrent use. See front.BearerTokens. Default nil: no authentication.
 	Authenticate func(*http.Request) (principal string, err error)
 
 	// Logger receives the logs. Default nil: silent.

@@ -38,7 +38,7 @@ func isRefusal(body string) bool {
 
 // The checks of package front come first, and what a request is refused for is counted.
 func TestRefusals(t *testing.T) {
-	authenticate, err := sse.BearerTokens(map[string]string{"token": "someone"})
+	authenticate, err := front.BearerTokens(map[string]string{"token": "someone"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,7 @@ func TestPostAroundClose(t *testing.T) {
 }
 
 func TestPrincipalsAreKeptApart(t *testing.T) {
-	authenticate, err := sse.BearerTokens(map[string]string{"token-a": "alice", "token-b": "bob", "token-a2": "alice"})
+	authenticate, err := front.BearerTokens(map[string]string{"token-a": "alice", "token-b": "bob", "token-a2": "alice"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package sse
 
 import (
 	"fmt"
-	"net/http"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
@@ -33,12 +32,4 @@ func checkDialect(d string) error {
 		return nil
 	}
 	return fmt.Errorf("event %q: must be %q or %q", d, connstate.EventMessage, connstate.EventResponse)
-}
-
-// AuthError is a [front.AuthError].
-type AuthError = front.AuthError
-
-// BearerTokens is [front.BearerTokens].
-func BearerTokens(tokens map[string]string) (func(*http.Request) (string, error), error) {
-	return front.BearerTokens(tokens)
 }

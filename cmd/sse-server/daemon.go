@@ -18,7 +18,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/metrics"
-	"github.com/mcp-sse/mcp-sse/sse"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -65,7 +64,7 @@ func newDaemon(c *config.Config, log *slog.Logger) (*daemon, error) {
 	var authenticate func(*http.Request) (principal string, err error)
 	if c.Tokens != nil {
 		var err error
-		if authenticate, err = sse.BearerTokens(c.Tokens); err != nil {
+		if authenticate, err = front.BearerTokens(c.Tokens); err != nil {
 			return nil, err
 		}
 	}

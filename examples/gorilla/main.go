@@ -17,9 +17,9 @@ import (
 	"github.com/gorilla/mux"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/gosdk"
-	"github.com/mcp-sse/mcp-sse/sse"
 )
 
 // users are those who may use the server, by token. Yours come from a database.
@@ -43,7 +43,7 @@ func authenticate(next http.Handler) http.Handler {
 func principal(r *http.Request) (string, error) {
 	user, ok := r.Context().Value(userKey{}).(string)
 	if !ok {
-		return "", &sse.AuthError{Message: "log in first: send Authorization: Bearer <token>"}
+		return "", &front.AuthError{Message: "log in first: send Authorization: Bearer <token>"}
 	}
 	return user, nil
 }

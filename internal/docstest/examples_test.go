@@ -23,11 +23,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/gosdk"
 	"github.com/mcp-sse/mcp-sse/mcpgo"
 	"github.com/mcp-sse/mcp-sse/peer"
-	"github.com/mcp-sse/mcp-sse/sse"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -228,7 +228,7 @@ func TestAuthenticate(t *testing.T) {
 			token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 			user, ok := tokens[token]
 			if !ok {
-				return "", &sse.AuthError{Message: "log in first"} // any other error is told as "not authenticated"
+				return "", &front.AuthError{Message: "log in first"} // any other error is told as "not authenticated"
 			}
 			return user, nil // the connection belongs to this principal
 		},
