@@ -70,12 +70,13 @@ test-json:
 	exit $$status
 
 # What check-deploy runs: programs, and the packages of Debian that have them.
-DEPLOY_NEEDS := caddy=caddy nginx=nginx npm=npm openssl=openssl systemd-analyze=systemd
+DEPLOY_NEEDS := caddy=caddy curl=curl nginx=nginx npm=npm openssl=openssl systemd-analyze=systemd unshare=util-linux
 
 check-deploy:
 	@missing=; for need in $(DEPLOY_NEEDS); do \
 		PATH=$$PATH:/usr/sbin command -v $${need%=*} >/dev/null || missing="$$missing $${need#*=}"; done; \
 	if [ -n "$$missing" ]; then echo "a program is missing: apt-get install$$missing" >&2; exit 1; fi
+	@[ "$$(id -u)" = 0 ] || { echo "run it as root: it boots systemd in namespaces" >&2; exit 1; }
 	@[ -d e2e/clients/node_modules ] || (cd e2e/clients && npm ci)
 	go run $(GOTESTSUM) --format testname -- -race -count=1 -vet=off -timeout $(TIMEOUT) -tags deploy ./deploy/deploytest/
 

@@ -64,7 +64,7 @@ func (s *site) nginx() {
 		"listen 443 ssl", "listen "+s.public+" ssl", "127.0.0.1:8080", s.addr, "127.0.0.1:8081", s.second,
 		"/etc/letsencrypt/live/mcp.example.com/fullchain.pem", s.certificate, "/etc/letsencrypt/live/mcp.example.com/privkey.pem", s.key)
 	writeFile(s.t, filepath.Join(dir, "nginx.conf"), fmt.Sprintf(`
-		daemon off; pid %[1]s/pid; user root;
+		daemon off; master_process off; pid %[1]s/pid; user root;
 		events {}
 		http {
 			access_log off; gzip on; gzip_min_length 1; gzip_types *;

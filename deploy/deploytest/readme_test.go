@@ -1,0 +1,110 @@
+//go:build deploy
+
+package deploytest
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The README's way is walked line by line under systemd itself, with a server of Node.js.
+// Then the gateway is updated while somebody connects all the time.
+func TestREADMEUnderSystemd(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Fatal("only root can boot systemd in namespaces")
+	}
+	readme := readFile(t, "deploy/README.md")
+	_, section, _ := strings.Cut(readme, "\n## systemd\n")
+	_, yaml, _ := strings.Cut(section, "```yaml\n")
+	yaml, _, _ = strings.Cut(yaml, "```")
+	var commands []string
+	for line := range strings.Lines(strings.TrimSpace(section)) {
+		if command, ok := strings.CutPrefix(line, "    "); ok {
+			commands = append(commands, command)
+		} else if len(commands) > 0 {
+			break
+		}
+	}
+	const clients = "/srv/repo/e2e/clients/node_modules/"
+	driver := `
+sudo() { "$@"; }
+make() { test "$*" = build && install -D /srv/work/sse-server bin/sse-server; }
+cat > config.yaml <<'YAML'
+` + replaced(t, yaml, `[npx, -y, "@modelcontextprotocol/server-everything"]`,
+		"["+clients+"node/bin/node, "+clients+"@modelcontextprotocol/server-everything/dist/index.js, stdio]") + `YAML
+trap 'systemctl status --no-pager sse-server; journalctl --no-pager -n 50 -u sse-server' ERR
+` + strings.Join(commands, "") + `
+systemctl is-active sse-server.socket sse-server
+ask() {
+	curl -sS --fail-with-body http://127.0.0.1:8080/mcp -H 'Content-Type: application/json' \
+		-H "Authorization: Bearer $(cut -d: -f2 /etc/sse-server/tokens)" \
+		-d '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"message":"under systemd"}}}' |
+		grep 'Echo: under systemd'
+}
+ask
+{ set +ex; while test ! -e /tmp/enough; do curl -sS -o /dev/null -w '%{http_code}\n' http://127.0.0.1:8080/none 2>&1; done; } > /tmp/codes &
+for update in 1 2 3; do
+	sudo install -m 755 bin/sse-server /usr/local/bin/
+	sudo systemctl restart sse-server
+	ask
+done
+touch /tmp/enough
+wait
+sort /tmp/codes | uniq -c
+test "$(sort -u /tmp/codes)" = 404
+systemctl stop sse-server.socket sse-server
+test "$(systemctl is-failed sse-server)" = inactive
+echo walked
+`
+	work := t.TempDir()
+	writeFile(t, filepath.Join(work, "driver"), driver)
+	run(t, "cp", sseServer(t), work)
+	boot(t, work)
+	log, err := os.ReadFile(filepath.Join(work, "log"))
+	if err != nil || !strings.HasSuffix(string(log), "\nwalked\n") {
+		t.Errorf("%v\n%s", err, log)
+	}
+}
+
+// boot runs boot.sh, in a cgroup of its own.
+func boot(t *testing.T, work string) {
+	t.Helper()
+	repo, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mounted, _, _ := strings.Cut(run(t, "findmnt", "-n", "-o", "TARGET", "-t", "cgroup2"), "\n")
+	group, err := os.MkdirTemp(mounted, "deploytest-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		eventually(t, "remove "+group, func() error { return removeDirs(group) })
+	})
+	p := startCmd(t, exec.Command("sh", "-c", `echo $$ > "$0/cgroup.procs"; exec unshare -m -p -C -i -u -n -f --kill-child sh boot.sh "$@"`, group, work, repo))
+	_ = p.wait() // systemd leaves with no fixed code when it powers off
+}
+
+// removeDirs removes a folder of folders, from the bottom up.
+func removeDirs(dir string) error {
+	var dirs []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return err
+	})
+	for i := len(dirs) - 1; i >= 0 && err == nil; i-- {
+		err = os.Remove(dirs[i])
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
