@@ -167,6 +167,7 @@ type Connection struct {
 	failures        map[string]int // by phase
 	lastFailure     *Failure
 	server          *Server
+	clientInfo      *ClientInfo
 	stop            func()        // ends the stream; nil until it is served
 	drained         func()        // set by OnDrain; nil: nothing to call
 	quiet           chan struct{} // closed when nothing is unanswered; nil if nobody awaits that

@@ -181,6 +181,25 @@ func checkSameJSON(t *testing.T, got, want any) {
 	}
 }
 
+// A client names itself when it initializes. What is kept of that is short.
+func TestSnapshotNamesTheClient(t *testing.T) {
+	w := newWorld(t, connstate.Options{}, connstate.Client{})
+	if c := w.c.Snapshot().Client; c != nil {
+		t.Errorf("before initialize: got %+v", c)
+	}
+	_, err := w.c.Begin(parse(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"clientInfo":{"name":"`+strings.Repeat("xé", 40)+`","version":"2"}}}`))
+	must(t, err)
+	want := connstate.ClientInfo{Name: strings.Repeat("xé", 21) + "x", Version: "2"} // 64 bytes, less half a character
+	if c := w.c.Snapshot().Client; c == nil || *c != want {
+		t.Errorf("got %+v, want %+v", c, want)
+	}
+	_, err = w.c.Begin(parse(t, `{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"clientInfo":[1]}}`))
+	must(t, err)
+	if c := w.c.Snapshot().Client; *c != (connstate.ClientInfo{}) {
+		t.Errorf("without a valid name: got %+v", c)
+	}
+}
+
 // Snapshots are shown to operators: they hold no id that lets its reader send
 // messages, and no zero times.
 func TestSnapshotKeepsTheIDSecret(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -59,6 +60,9 @@ func (c *Connection) Begin(m *jsonrpc.Message) (*Request, error) {
 			c.opts.Metrics.RequestDone(r.Method, metrics.ErrorBusy, 0)
 		}
 		return nil, err
+	}
+	if m.Method == mcp.MethodInitialize {
+		c.sawClient(m)
 	}
 	c.opts.Metrics.RequestStarted()
 	r.logDebug("mcp POST start")

@@ -1,6 +1,11 @@
 package connstate
 
-import "time"
+import (
+	"strings"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
 
 // SawAttempt notes a start of a session for the connection.
 func (c *Connection) SawAttempt() {
@@ -42,6 +47,27 @@ func (c *Connection) SawServer(s Server) {
 	c.server = &s
 }
 
+// ClientInfo is what the client says of itself when it initializes, shortened.
+type ClientInfo struct {
+	Name    string `json:"name,omitempty"`
+	Version string `json:"version,omitempty"`
+}
+
+// maxClientText bounds each text that a client says of itself, in bytes.
+const maxClientText = 64
+
+// sawClient notes what the client says of itself in its initialize.
+func (c *Connection) sawClient(m *jsonrpc.Message) {
+	text := func(member string) string {
+		s, _ := m.Param("clientInfo", member).Text()
+		return strings.Clone(strings.ToValidUTF8(s[:min(maxClientText, len(s))], "")) // s may be long
+	}
+	info := &ClientInfo{text("name"), text("version")}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.clientInfo = info
+}
+
 // Snapshot is the state of a connection at one moment. Times are zero for what has
 // not happened.
 type Snapshot struct {
@@ -58,6 +84,8 @@ type Snapshot struct {
 	// Reached is Ready if the connection ever was, else its last state before it was
 	// closed.
 	Reached State `json:"-"`
+	// Client is what the client has said of itself; nil if it has not initialized.
+	Client *ClientInfo `json:"client,omitempty"`
 	// Initialized is what the server of the last session said of itself.
 	Initialized *Server   `json:"initialized,omitempty"`
 	Reason      Reason    `json:"reason,omitempty"`
@@ -99,7 +127,7 @@ func (c *Connection) Snapshot() Snapshot {
 		MessagesIn:     c.messagesIn.Load(), MessagesOut: c.messagesOut.Load(),
 		BytesIn: c.bytesIn.Load(), BytesOut: c.bytesOut.Load(),
 		Heartbeats: c.heartbeats.Load(), Attempts: c.attempts,
-		Initialized: c.server, LastFailure: c.lastFailure, Reached: c.state,
+		Client: c.clientInfo, Initialized: c.server, LastFailure: c.lastFailure, Reached: c.state,
 	}
 	switch {
 	case !c.ready.IsZero():

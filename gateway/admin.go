@@ -18,11 +18,12 @@ import (
 var errUnknownServer = errors.New("there is no server of that name")
 
 // Admin returns the routes for operators: GET /healthz (the process answers), /readyz
-// (sessions can be started), /metrics, and /connections with a snapshot of each
-// connection. They check Host and Origin like the transport. They need no
-// authentication, and ServeHTTP does not serve them. /readyz?server=NAME is 404 for
-// any name but Options.Name. /readyz gives the category of a failure, and its details
-// as Options.ErrorDetails allows, or to an authenticated request.
+// (sessions can be started), /metrics, /connections with a snapshot of each
+// connection, and /status, a page for people that shows servers and connections. They
+// check Host and Origin like the transport. They need no authentication, and ServeHTTP
+// does not serve them. /readyz?server=NAME is 404 for any name but Options.Name. /readyz
+// gives the category of a failure, and its details as Options.ErrorDetails allows, or to
+// an authenticated request. Call Admin before Start: /status draws what happens from then on.
 func (g *Gateway) Admin() http.Handler {
 	ready := func(w http.ResponseWriter, r *http.Request) {
 		allowProbe(w, r, g)
@@ -32,7 +33,7 @@ func (g *Gateway) Admin() http.Handler {
 		}
 		writeStatus(w, err)
 	}
-	routes := operatorRoutes(ready, g.promReg, g.namedSnapshot)
+	routes := operatorRoutes(ready, g.promReg, g.namedSnapshot, func() []*Gateway { return []*Gateway{g} })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.now.Load().front.Guard(routes).ServeHTTP(w, r) })
 }
 
@@ -41,13 +42,13 @@ func (g *Gateway) Admin() http.Handler {
 // is the state of one server, or 404. At /connections each connection has a member
 // server. The routes check Host and Origin like the first gateway.
 func (s *Servers) Admin() http.Handler {
-	routes := operatorRoutes(s.serveReady, s.list()[0].promReg, s.Snapshot)
+	routes := operatorRoutes(s.serveReady, s.list()[0].promReg, s.Snapshot, s.list)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.list()[0].now.Load().front.Guard(routes).ServeHTTP(w, r)
 	})
 }
 
-func operatorRoutes(ready http.HandlerFunc, reg *prometheus.Registry, snapshot func() []ServerSnapshot) http.Handler {
+func operatorRoutes(ready http.HandlerFunc, reg *prometheus.Registry, snapshot func() []ServerSnapshot, all func() []*Gateway) http.Handler {
 	routes := mux.NewRouter()
 	routes.Methods(http.MethodGet, http.MethodHead).Path("/healthz").HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, status{Status: "ok"})
@@ -57,6 +58,7 @@ func operatorRoutes(ready http.HandlerFunc, reg *prometheus.Registry, snapshot f
 	routes.Methods(http.MethodGet, http.MethodHead).Path("/connections").HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, map[string]any{"connections": snapshot()})
 	})
+	routes.Methods(http.MethodGet, http.MethodHead).PathPrefix("/status").Handler(statusPage(all))
 	return routes
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/bridge"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
+	"github.com/mcp-sse/mcp-sse/gateway/internal/statuspage"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
@@ -43,6 +44,9 @@ type Gateway struct {
 	registry *connstate.Registry
 	bridges  bridge.Options          // shared by all bridges
 	now      atomic.Pointer[serving] // for all that begins
+	history  *statuspage.History     // for the status page
+	shown    atomic.Bool             // there is a status page
+	sampled  sync.Once               // guards keepHistory
 
 	mu     sync.Mutex // held by Reconfigure; guards what follows
 	ending bool       // Drain has been called
@@ -87,6 +91,7 @@ func newGateway(up upstream.Upstream, opts Options, adjust func(*settings)) (*Ga
 	g.metrics, unregistered = metrics.Named(g.promReg, s.Name, s.Transports...)
 	build := buildinfo.Read()
 	g.metrics.BuildInfo(build.Version, build.Revision, build.GoVersion)
+	g.history = statuspage.NewHistory(g.counts)
 	g.held = budget.New(s.MaxHeldBytes, g.metrics)
 	g.registry = connstate.NewRegistry(s.limits(), s.connections(g.metrics, g.held))
 	if err := errors.Join(unregistered, g.mount(n)); err != nil {
@@ -195,7 +200,12 @@ func (g *Gateway) detailed(client connstate.Client) bool {
 // Start starts the warm servers or shared sessions that Options.Warm configures. The
 // first connection starts them too; call Start earlier to have them ready for it.
 // Start does not wait for them, and is idempotent.
-func (g *Gateway) Start() { g.now.Load().supplier.Start() }
+func (g *Gateway) Start() {
+	g.now.Load().supplier.Start()
+	if g.shown.Load() {
+		g.keepHistory()
+	}
+}
 
 // Ready returns nil if a session with the server can be started: the last start
 // worked, or a probe now does. A gateway that drains is not ready. Concurrent callers

@@ -247,3 +247,29 @@ func TestHistogramsAreNative(t *testing.T) {
 		t.Error("no histogram was checked")
 	}
 }
+
+func TestTotals(t *testing.T) {
+	m, err := metrics.Named(prometheus.NewRegistry(), "docs", "sse", "streamable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.HandshakeDone(metrics.HandshakeOK, "", "", 0)
+	m.HandshakeDone(metrics.HandshakeCanceled, "", "", 0)
+	m.HandshakeDone(metrics.HandshakeError, metrics.PhaseRequestCreation, metrics.ReasonTimeout, 0)
+	m.RequestDone("tools/call", "", 0)
+	m.Over("streamable").RequestDone("tools/call", metrics.ErrorTool, 0)
+	m.Over("streamable").RequestDone("ping", metrics.ErrorCanceled, 0)
+	m.SessionRestarted()
+	m.Sessions(2)
+	for _, reason := range []string{metrics.ChildOK, metrics.ChildClosed, metrics.ChildError, metrics.ChildSignal} {
+		m.ChildStarted()
+		m.ChildExited(reason)
+	}
+	m.ChildStarted()
+	want := metrics.Totals{Handshakes: 1, Requests: 3, Errors: 2, Restarts: 1, Crashes: 2, Sessions: 2, Children: 1}
+	if got := m.Totals(); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	var none *metrics.Metrics
+	none.Totals() // does not panic
+}

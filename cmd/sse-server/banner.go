@@ -29,6 +29,9 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 	}
 	d.log.With("addr", main.listener.Addr().String(), "version", buildinfo.Read().Version).Info("serving", where...)
 	banner(m.Stdout, base, c)
+	if admin != "" {
+		fmt.Fprintf(m.Stdout, "Status page   %s/status\n\n", admin)
+	}
 	if m.Ready != nil {
 		m.Ready(base+pathOf(c, first), admin)
 	}

@@ -77,8 +77,10 @@ func newDaemon(c *config.Config, log *slog.Logger) (*daemon, error) {
 		return nil, err
 	}
 	d := &daemon{log: log, gw: gw, grace: time.Duration(c.ShutdownTimeout)}
-	guard := front.New(front.Options{Logger: log, Authenticate: authenticate, AllowedHosts: c.AllowedHosts})
-	routes, operators := d.routes(guard, c.AdminAddr == "")
+	guards := front.Options{Logger: log, Authenticate: authenticate, AllowedHosts: c.AllowedHosts}
+	guard := front.New(guards)
+	guards.Basic = true
+	routes, operators := d.routes(guard, front.New(guards), c.AdminAddr == "")
 	d.endpoints = append(d.endpoints, newEndpoint("addr", c.Addr, c, routes, log))
 	if c.AdminAddr != "" {
 		d.endpoints = append(d.endpoints, newEndpoint("admin-addr", c.AdminAddr, c, operators, log))
@@ -131,23 +133,28 @@ func newGateway(c *config.Config, s *config.Server, shared gateway.Options) (*ga
 
 // routes are those of the main and of the admin address. Without a separate admin address,
 // the main one has the admin routes that tell nothing about single connections. Health and
-// readiness are open, because probes have no token.
-func (d *daemon) routes(guard *front.Front, together bool) (main, operators *http.ServeMux) {
+// readiness are open, because probes have no token. forPeople is the guard of /status.
+func (d *daemon) routes(guard, forPeople *front.Front, together bool) (main, operators *http.ServeMux) {
 	main, operators = http.NewServeMux(), http.NewServeMux()
 	admin := d.gw.Admin()
-	protected := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := guard.Admit(w, r, front.Route{}); ok {
-			admin.ServeHTTP(w, r)
+	protect := func(guard *front.Front) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if _, ok := guard.Admit(w, r, front.Route{}); ok {
+				admin.ServeHTTP(w, r)
+			}
 		}
-	})
+	}
+	protected := protect(guard)
 	main.Handle("/", forgetHead(d.gw))
 	operators.Handle("/", protected)
+	operators.Handle("/status", protect(forPeople))
+	operators.Handle("/status/", protect(forPeople))
 	open := operators
 	if together {
 		open = main
 		main.Handle("/metrics", protected)
 	} else {
-		for _, path := range []string{"/healthz", "/readyz", "/metrics", "/connections"} {
+		for _, path := range []string{"/healthz", "/readyz", "/metrics", "/connections", "/status"} {
 			main.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 				where := path + " is on the address of admin-addr"
 				if guard.IsLocal(r) { // others need not know

@@ -140,7 +140,7 @@ func TestFirstCommand(t *testing.T) {
 func TestAdminAddress(t *testing.T) {
 	p := start(t, "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0")
 	client := newClient(t, &http.Transport{})
-	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/connections"} {
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/connections", "/status"} {
 		if code, body := get(t, client, p.admin+path, ""); code != http.StatusOK {
 			t.Errorf("%s on the admin address: got %d %s, want 200", path, code, body)
 		}
@@ -159,7 +159,7 @@ func TestTokens401(t *testing.T) {
 	p := start(t, "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--auth-tokens-file", path)
 	client := newClient(t, &http.Transport{})
 	for url, want := range map[string]int{
-		p.url: 401, p.admin + "/metrics": 401, p.admin + "/connections": 401,
+		p.url: 401, p.admin + "/metrics": 401, p.admin + "/connections": 401, p.admin + "/status": 401,
 		p.admin + "/healthz": 200, p.admin + "/readyz": 200,
 	} {
 		if code, _ := get(t, client, url, ""); code != want {
@@ -169,9 +169,32 @@ func TestTokens401(t *testing.T) {
 			t.Errorf("%s with a wrong token: got %d, want %d", url, code, want)
 		}
 	}
-	for _, path := range []string{"/metrics", "/connections"} {
+	for _, path := range []string{"/metrics", "/connections", "/status"} {
 		if code, _ := get(t, client, p.admin+path, token); code != http.StatusOK {
 			t.Errorf("%s with the token: got %d, want 200", path, code)
+		}
+	}
+	// A browser asks for a password if it is told to, and sends no bearer token.
+	for _, tc := range []struct {
+		path, password string
+		want           int
+	}{
+		{"/status", "", 401}, {"/status", "wrong", 401}, {"/status", token, 200}, {"/status/style.css", token, 200},
+		{"/status/events", "wrong", 401}, {"/connections", token, 401},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.admin+tc.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.SetBasicAuth("anyone", tc.password)
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		challenges := strings.Join(resp.Header.Values("WWW-Authenticate"), ", ")
+		if resp.StatusCode != tc.want || tc.want == 401 && strings.Contains(challenges, "Basic ") != strings.HasPrefix(tc.path, "/status") {
+			t.Errorf("%s with the password %q: got %d and %q, want %d", tc.path, tc.password, resp.StatusCode, challenges, tc.want)
 		}
 	}
 	together := start(t, "--addr", "127.0.0.1:0", "--auth-tokens-file", path)

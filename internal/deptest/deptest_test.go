@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"front"},
 	{"internal/eventstream"},
 	{"streamable/internal/statelessclient"},
-	{"sse", "streamable", "stdio", "gateway/internal/sessions"},
+	{"sse", "streamable", "stdio", "gateway/internal/sessions", "gateway/internal/statuspage"},
 	{"gateway/internal/bridge"},
 	{"gateway"},
 	{"gosdk", "mcpgo"},
@@ -51,7 +51,7 @@ var outside = map[string][]string{
 
 // reserved are imports that only some packages may have, tests aside.
 var reserved = map[string][]string{
-	module + "/connstate":                    {"multiplex", "front", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "stdio", "gateway", "gateway/internal/bridge"},
+	module + "/connstate":                    {"multiplex", "front", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "stdio", "gateway", "gateway/internal/bridge", "gateway/internal/statuspage"},
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"os/exec":                                {"upstream/stdio"},
 	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},
@@ -65,7 +65,7 @@ var reserved = map[string][]string{
 		"peer", "metrics", "upstream", "upstream/remote",
 		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/statelessserver",
 		"upstream/internal/httpsse", "upstream/internal/inprocess",
-		"front", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "gateway", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config",
+		"front", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "gateway", "gateway/internal/statuspage", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config",
 	},
 }
 

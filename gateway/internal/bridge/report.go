@@ -67,7 +67,7 @@ func (r *run) reportFailure(failure *handshake.Failure, took time.Duration) {
 		r.log().Debug("session start failed", attrs...)
 		return
 	}
-	r.supplier.NoteFailure()
+	r.supplier.NoteFailure(failure)
 	r.limited().Warn("session start failed", attrs...)
 }
 

@@ -401,6 +401,7 @@ func (r *run) serve(c *client) {
 func (r *run) handleLoss(c *client) {
 	age := c.session.Age()
 	r.limited().Warn("session lost", "duration", age, "err", c.lost)
+	r.supplier.NoteLoss(c.lost, !c.session.Proven())
 	if c.session.Proven() {
 		r.forgetFailures()
 		return

@@ -107,7 +107,7 @@ func (p *pool) start(life context.Context) (*Session, error) {
 	case err == nil:
 		p.supplier.log.Info("warm server started", "duration", time.Since(began), "answersPing", !s.isMute())
 	case !abandoned(err):
-		p.supplier.NoteFailure()
+		p.supplier.NoteFailure(err)
 		p.supplier.limited.Warn("warm server start failed", "duration", time.Since(began), "err", err)
 	}
 	return s, err

@@ -218,6 +218,8 @@ func (s *Session) initialize(ctx context.Context, limit time.Duration, params js
 		return err
 	}
 	s.result.Store(result)
+	server := result.Server()
+	s.supplier.server.Store(&server)
 	if s.silent.Load() {
 		s.supplier.mute.Store(true)
 	}

@@ -95,7 +95,7 @@ func (s *shared) start(again bool) (*Session, error) {
 		m.HandshakeDone(metrics.HandshakeCanceled, "", "", took)
 	default:
 		m.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, took)
-		supplier.NoteFailure()
+		supplier.NoteFailure(err)
 		supplier.limited.Warn("shared session start failed", "phase", string(failure.Phase), "reason", failure.Reason, "duration", took, "err", err)
 	}
 	return session, err
@@ -138,6 +138,7 @@ func (s *shared) checkLocked() {
 		return
 	}
 	s.supplier.limited.Warn("shared session lost", "connections", session.Callers(), "duration", session.Age(), "err", session.Why())
+	s.supplier.NoteLoss(session.Why(), !session.Proven())
 	if session.Proven() {
 		s.pauses = NewBackoff()
 		return

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/fair"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
@@ -61,15 +62,16 @@ type Supplier struct {
 
 	habits     *multiplex.Habits // of all servers; with Forwards nothing is learned
 	readiness  readiness
-	mute       atomic.Bool            // servers do not answer a ping before initialize, or end because of it
-	manyTools  sync.Once              // guards a warning
-	oddVersion atomic.Pointer[string] // the unknown protocol version of the last warning
-	turns      *fair.Places           // of starts
-	places     *fair.Places           // of sessions, from before their start until they have ended
-	pool       *pool                  // nil: connections share a session
-	shared     *shared                // nil: each connection has its own session
-	warm       sync.Once              // guards Start
-	started    atomic.Bool            // Start has been called
+	mute       atomic.Bool                      // servers do not answer a ping before initialize, or end because of it
+	manyTools  sync.Once                        // guards a warning
+	oddVersion atomic.Pointer[string]           // the unknown protocol version of the last warning
+	server     atomic.Pointer[handshake.Server] // what the server last said of itself
+	turns      *fair.Places                     // of starts
+	places     *fair.Places                     // of sessions, from before their start until they have ended
+	pool       *pool                            // nil: connections share a session
+	shared     *shared                          // nil: each connection has its own session
+	warm       sync.Once                        // guards Start
+	started    atomic.Bool                      // Start has been called
 
 	life     context.Context // ends with Close and Retire
 	end      context.CancelFunc
@@ -214,6 +216,9 @@ func (s *Supplier) Repeatable(m *jsonrpc.Message) bool { return s.habits.Safe(m)
 
 // Go runs f in a goroutine. Wait waits for it.
 func (s *Supplier) Go(f func()) { s.goroutines.Go(f) }
+
+// Closed returns a context that ends with Close.
+func (s *Supplier) Closed() context.Context { return s.closed }
 
 // Close ends the warm servers, the shared session and their starts. Sessions that
 // connections own go on.

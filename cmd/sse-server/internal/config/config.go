@@ -30,7 +30,7 @@ import (
 // only marks those that are flags alone.
 type Config struct {
 	Addr            Addr     `group:"Server" placeholder:"HOST:PORT" help:"Address to serve on. Port 0 takes a free port. The host 0.0.0.0, [::] or an empty one takes all addresses, IPv4 and IPv6."`
-	AdminAddr       Addr     `group:"Server" placeholder:"HOST:PORT" help:"Separate address for /healthz, /readyz, /metrics and /connections. Without it, the first three are served on the main address and /connections is not served."`
+	AdminAddr       Addr     `group:"Server" placeholder:"HOST:PORT" help:"Separate address for /healthz, /readyz, /metrics, /connections and the page /status. Without it, the first three are served on the main address and the others are not served."`
 	Prefix          string   `group:"Server" placeholder:"PATH" help:"Path before every route: with /tools, MCP is at /tools/mcp."`
 	TLSCert         string   `group:"Server" placeholder:"FILE" help:"PEM file with the TLS certificate chain. Without it, the server speaks plain HTTP."`
 	TLSKey          string   `group:"Server" placeholder:"FILE" help:"PEM file with the key of --tls-cert."`

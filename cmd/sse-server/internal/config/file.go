@@ -20,7 +20,7 @@ import (
 const serversKey = "servers"
 
 // routes are paths that no server may be called.
-var routes = []string{"sse", "healthz", "readyz", "metrics", "connections"}
+var routes = []string{"sse", "healthz", "readyz", "metrics", "connections", "status"}
 
 // readFile sets the options of c that the file has and that have not been given yet,
 // and adds the servers of the file.

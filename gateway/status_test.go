@@ -1,0 +1,117 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway"
+)
+
+var healthOf = regexp.MustCompile(`<span class="mark [a-z ]+">([a-z ]+)</span></td>\s*<th scope="row" data-label="Server"><a id="s-([a-z]+)"`)
+
+// The status page shows how each server is: before its first start, after it, while starts
+// fail, and when the server is repaired.
+func TestStatusPageShowsHealth(t *testing.T) {
+	broken := &server{dial: func(_ context.Context, n int) error {
+		if n <= 3 {
+			return errors.New("exec: <tool>: not found")
+		}
+		return nil
+	}}
+	inFakeTimeWithSeveral(t, nil, func(t *testing.T, s *gateway.Servers, all []*gateway.Gateway) {
+		admin := s.Admin()
+		want := func(when, want string) {
+			t.Helper()
+			time.Sleep(2 * time.Second) // viewers share a look
+			_, body := ask(admin, "/status")
+			var got []string
+			for _, m := range healthOf.FindAllStringSubmatch(body, -1) {
+				got = append(got, m[2]+" "+m[1])
+			}
+			if strings.Join(got, ", ") != want {
+				t.Errorf("%s: got %q, want %q", when, got, want)
+			}
+		}
+		want("at first", "a not started, b not started")
+		connect(t, all[0], plain).wantState(connstate.Ready)
+		_ = all[1].Ready(t.Context()) // a probe
+		want("after a failed probe", "b failing, a healthy")
+		if _, body := ask(admin, "/status/servers/b"); !strings.Contains(body, "<bdi>the server could not be started: exec: &lt;tool&gt;: not found</bdi>") {
+			t.Errorf("the page of b does not say why it fails:\n%s", body)
+		}
+		p := connect(t, all[1], plain)
+		time.Sleep(time.Minute) // longer than the pauses
+		p.wantState(connstate.Ready)
+		want("repaired", "b unstable, a healthy")
+		p.post(initialize("1", "2025-11-25", emptyDeclared))
+		time.Sleep(5 * time.Minute)
+		want("long after", "a healthy, b healthy")
+		if _, body := ask(admin, "/status/servers/b"); !strings.Contains(body, "<bdi>peer 0</bdi>") || !strings.Contains(body, "<bdi>played 1.0</bdi>, MCP 2025-11-25") {
+			t.Errorf("the page of b does not name its client and server:\n%s", body)
+		}
+		if err := s.Replace(all[0]); err != nil {
+			t.Fatal(err)
+		}
+		want("without b", "a healthy")
+		if err := all[1].Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		s.Drain()
+		want("while it drains", "a draining")
+	}, &server{}, broken)
+}
+
+// A server that ends soon after each start is failing all the time, although its starts work.
+func TestStatusPageShowsACrashLoop(t *testing.T) {
+	for _, mode := range []string{gateway.SessionsPerConnection, gateway.SessionsShared} {
+		t.Run(mode, func(t *testing.T) {
+			u := &server{}
+			inFakeTime(t, u, gateway.Options{Sessions: mode}, func(t *testing.T, g *gateway.Gateway) {
+				admin := g.Admin()
+				p := connect(t, g, plain)
+				p.wantState(connstate.Ready)
+				for n := 1; n <= 4; n++ {
+					u.session(t, n).die()
+					for waited := 0; u.starts() == n && waited < 60; waited++ {
+						time.Sleep(time.Second)
+						if _, body := ask(admin, "/status"); !strings.Contains(body, "The server is failing") || !strings.Contains(body, "lost: EOF") {
+							t.Fatalf("after crash %d: not failing, or not why:\n%s", n, body)
+						}
+					}
+				}
+				time.Sleep(time.Hour)
+				if _, body := ask(admin, "/status"); !strings.Contains(body, "The server is healthy") {
+					t.Errorf("an hour after the last crash: not healthy:\n%s", body)
+				}
+			})
+		})
+	}
+}
+
+// Drawings show what was counted, also over several transports, and the history ends with
+// the gateway.
+func TestStatusPageDrawsAnHour(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		admin := g.Admin()
+		p := connect(t, g, plain)
+		p.post(request("1", "tools/list"))
+		time.Sleep(5 * time.Minute)
+		p.post(request("2", "tools/list"), request("3", "tools/list"))
+		time.Sleep(2 * time.Second)
+		_, body := ask(admin, "/status")
+		for _, want := range []string{"3 requests in the last hour, at most 2 a minute", "1 handshakes in the last hour, at most 1 a minute", "0 errors"} {
+			if !strings.Contains(body, "<title>"+want) {
+				t.Errorf("no %q in\n%s", want, body)
+			}
+		}
+		time.Sleep(time.Hour)
+		if _, body := ask(admin, "/status"); !strings.Contains(body, `<title>0 requests in the last hour`) {
+			t.Errorf("an hour later: got\n%s", body)
+		}
+	})
+}
