@@ -151,18 +151,22 @@ func (u *undecided) another(id jsonrpc.ID, resp *http.Response) (jsonrpc.Attribu
 		return nil, nil
 	}
 	u.x.Log.Warn("no mcp server found", "url", u.x.Place(), "err", err)
-	return nil, noServer(exchange.Status(resp), err)
+	return nil, noServer(resp, err)
 }
 
 // noServer returns the error for an address where no transport finds a server. It is
 // for a client, so it does not name the address.
-func noServer(post string, get error) *jsonrpc.Error {
+func noServer(post *http.Response, get error) *jsonrpc.Error {
+	if post.StatusCode == http.StatusMisdirectedRequest { // the Python SDK's, for a Host that is not in its allowed_hosts
+		return jsonrpc.Errorf(jsonrpc.CodeInternalError,
+			"the server does not take requests for the host name in its URL (%s): allow that name in the server, or use one that it allows", exchange.Status(post))
+	}
 	of, ok := errors.AsType[*httpsse.NotStreamError](get)
 	if !ok {
-		return jsonrpc.Errorf(jsonrpc.CodeInternalError, "no MCP server found: it answered %s to POST, and no stream came by GET", post)
+		return jsonrpc.Errorf(jsonrpc.CodeInternalError, "no MCP server found: it answered %s to POST, and no stream came by GET", exchange.Status(post))
 	}
 	return jsonrpc.Errorf(jsonrpc.CodeInternalError,
-		"no MCP server found: it answered %s to POST and %s to GET: check the path, usually /mcp or /sse, and whether it is http or https", post, of.Status)
+		"no MCP server found: it answered %s to POST and %s to GET: check the path, usually /mcp or /sse, and whether it is http or https", exchange.Status(post), of.Status)
 }
 
 // leadsElsewhere reports whether a response to initialize means that the server does

@@ -30,6 +30,19 @@ func TestNoServerAtTheAddressIsSaid(t *testing.T) {
 	}
 }
 
+// A server that does not know the name in its URL is no wrong path.
+func TestMisdirectedRequestIsSaid(t *testing.T) {
+	s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		http.Error(w, "Invalid Host header", http.StatusMisdirectedRequest)
+	})
+	k := upstreamtest.DialTalk(t, remote.URL{Address: s.URL})
+	k.Send(upstreamtest.Initialize)
+	want := "the server does not take requests for the host name in its URL (421 Misdirected Request): allow that name"
+	if f := k.Fails(); string(f.ID) != "1" || !strings.HasPrefix(f.Error.Message, want) {
+		t.Errorf("got %+v", f)
+	}
+}
+
 // A server of HTTP+SSE refuses the POST for its method, whatever the credentials
 // are: what counts is why it refuses the stream.
 func TestRefusedAccessToTheStreamIsSaid(t *testing.T) {
