@@ -89,41 +89,6 @@ func TestAnswersThatAreNone(t *testing.T) {
 	wantStarts(t, dir, 1)
 }
 
-func TestHealthyDaemonMayBeSlow(t *testing.T) {
-	dir := stateDir(t)
-	goOn := closeGate(t, dir, goGate)
-	c := newClient(t, dir, modeGood, client.Options{HangTimeout: 500 * time.Millisecond})
-	first := mustAsk(t, c, "q")
-	looks := func() int {
-		return len(slices.DeleteFunc(notes(dir, "requests"), func(s string) bool { return s != "GET_/health" }))
-	}
-	before := looks()
-	answer := make(chan error, 1)
-	go func() {
-		pid, err := ask(t.Context(), c, slowQuery)
-		if err == nil && pid != first {
-			err = errors.New("another daemon answered")
-		}
-		answer <- err
-	}()
-	eventually(t, "the client looks after its request", func() bool { return looks() > before })
-	goOn()
-	if err := <-answer; err != nil {
-		t.Error(err)
-	}
-	wantStarts(t, dir, 1)
-}
-
-func TestSlowAnswersAreBounded(t *testing.T) {
-	dir := stateDir(t)
-	closeGate(t, dir, goGate)
-	c := newClient(t, dir, modeGood, client.Options{AnswerTimeout: 300 * time.Millisecond})
-	mustAsk(t, c, "q")
-	_, err := ask(t.Context(), c, slowQuery)
-	wantDown(t, err, "healthy")
-	wantStarts(t, dir, 1)
-}
-
 func TestCancelledCall(t *testing.T) {
 	dir := stateDir(t)
 	closeGate(t, dir, goGate)

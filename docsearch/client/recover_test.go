@@ -58,7 +58,7 @@ func sessionOf(t *testing.T, pid int) int {
 func TestSurvivesKillsBetweenCalls(t *testing.T) {
 	dir := stateDir(t)
 	c := newClient(t, dir, modeGood, client.Options{})
-	const kills = 10
+	const kills = 5
 	for range kills {
 		killDaemon(t, dir, mustAsk(t, c, "q"))
 	}
@@ -101,7 +101,7 @@ func TestSurvivesKillsAtAnyTime(t *testing.T) {
 			}
 		})
 	}
-	for range 10 {
+	for range 5 {
 		var before [len(answers)]int64
 		for i := range answers {
 			before[i] = answers[i].Load()
@@ -120,7 +120,7 @@ func TestSurvivesKillsAtAnyTime(t *testing.T) {
 func TestManyCallersStartOneDaemon(t *testing.T) {
 	dir := stateDir(t)
 	c := newClient(t, dir, modeGood, client.Options{})
-	for round := range 3 {
+	for round := range 2 {
 		pids := make([]int, 8)
 		var wg sync.WaitGroup
 		for i := range pids {
@@ -170,7 +170,7 @@ func TestManyProcessesStartOneDaemon(t *testing.T) {
 	for i := range ask {
 		ask[i] = startClient(t, dir)
 	}
-	for round := range 3 {
+	for round := range 2 {
 		var all [3][]string
 		var wg sync.WaitGroup
 		for i := range ask {
