@@ -10,6 +10,7 @@ package api
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -111,12 +112,21 @@ type Folder struct {
 	Warning   string         `json:"warning,omitempty" jsonschema:"What is wrong with the folder, in words."`
 }
 
-// IsNew reports whether the folder is being indexed for the first time.
-func (f Folder) IsNew() bool { return f.Status == StatusIndexing && f.IndexedAt.IsZero() }
-
 // Folders is the answer to GET /api/v1/folders.
 type Folders struct {
 	Folders []Folder `json:"folders"`
+}
+
+// Percent tells how much is indexed of the folders at some paths that are being indexed
+// for the first time, 100 if none is.
+func (l Folders) Percent(paths []string) int {
+	percent := 100
+	for _, f := range l.Folders {
+		if f.Status == StatusIndexing && f.IndexedAt.IsZero() && slices.Contains(paths, f.Path) {
+			percent = min(percent, f.Percent)
+		}
+	}
+	return percent
 }
 
 // AddFolder is the body of POST /api/v1/folders. Adding a folder again changes nothing.

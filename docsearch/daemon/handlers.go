@@ -113,11 +113,7 @@ func (s *service) search(r *http.Request) (any, error) {
 	if err := decode(r, &q); err != nil {
 		return nil, err
 	}
-	scope, err := s.scope(r, q.Folders)
-	if err != nil {
-		return nil, err
-	}
-	return s.find(r, index.Query{Folders: scope, Text: q.Query, Limit: q.Limit, Passages: q.Passages, Threshold: q.Threshold, Content: q.IncludeContent})
+	return s.find(r, q.Folders, index.Query{Text: q.Query, Limit: q.Limit, Passages: q.Passages, Threshold: q.Threshold, Content: q.IncludeContent})
 }
 
 func (s *service) searchContent(r *http.Request) (any, error) {
@@ -125,18 +121,17 @@ func (s *service) searchContent(r *http.Request) (any, error) {
 	if err := decode(r, &q); err != nil {
 		return nil, err
 	}
-	scope, err := s.scope(r, q.Folders)
-	if err != nil {
-		return nil, err
-	}
 	if len(q.SemanticConcepts)+len(q.ExactTerms) > maxNames {
 		return nil, refuse(http.StatusBadRequest, api.CodeBadRequest, "give at most %d concepts and terms", maxNames)
 	}
-	return s.find(r, index.Query{Folders: scope, Concepts: q.SemanticConcepts, Terms: q.ExactTerms, Limit: q.Limit, Passages: q.Passages, Threshold: q.MinScore, Content: q.IncludeContent, Cursor: q.Cursor})
+	return s.find(r, q.Folders, index.Query{Concepts: q.SemanticConcepts, Terms: q.ExactTerms, Limit: q.Limit, Passages: q.Passages, Threshold: q.MinScore, Content: q.IncludeContent, Cursor: q.Cursor})
 }
 
-// find searches, and says so when the index is not complete.
-func (s *service) find(r *http.Request, q index.Query) (any, error) {
+// find searches the named folders, and says so when the index is not complete.
+func (s *service) find(r *http.Request, named []string, q index.Query) (_ any, err error) {
+	if q.Folders, err = s.scope(r, named); err != nil {
+		return nil, err
+	}
 	if q.Limit < 0 || q.Limit > 100 {
 		return nil, refuse(http.StatusBadRequest, api.CodeBadRequest, "limit must be from 1 to 100")
 	}

@@ -156,12 +156,7 @@ func (s *Server) waitIndexed(ctx context.Context, req *mcp.CallToolRequest, fold
 		if err != nil {
 			return false, err
 		}
-		percent := 100
-		for _, f := range answer.Folders {
-			if f.IsNew() && slices.Contains(folders, f.Path) {
-				percent = min(percent, f.Percent)
-			}
-		}
+		percent := answer.Percent(folders)
 		if percent == 100 || time.Now().After(s.waitEnds()) {
 			return percent < 100, nil
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fatih/color"
+
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
 )
 
@@ -107,7 +109,8 @@ Warning: /docs is being indexed, 40 % done
 
 func TestResultsAreForPeople(t *testing.T) {
 	var b strings.Builder
-	newStyle(false).print(&b, found)
+	color.NoColor = true
+	printFound(&b, found)
 	if b.String() != plain {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), plain)
 	}
@@ -115,7 +118,8 @@ func TestResultsAreForPeople(t *testing.T) {
 
 func TestColoursMarkMatches(t *testing.T) {
 	var b strings.Builder
-	newStyle(true).print(&b, found)
+	color.NoColor = false
+	printFound(&b, found)
 	if want := "\x1b[33;1mhippo\x1b[0"; !strings.Contains(b.String(), want) {
 		t.Errorf("got %q, want %q in it", b.String(), want)
 	}
@@ -140,7 +144,8 @@ func TestStatusDoesNotControlTheTerminal(t *testing.T) {
 
 func TestNothingFound(t *testing.T) {
 	var b strings.Builder
-	newStyle(false).print(&b, &api.SearchResponse{})
+	color.NoColor = true
+	printFound(&b, &api.SearchResponse{})
 	if !strings.HasPrefix(b.String(), "Nothing found.\n") {
 		t.Errorf("got %q", b.String())
 	}

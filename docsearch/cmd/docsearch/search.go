@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -69,8 +68,8 @@ func (c *searchCommand) Run(ctx context.Context, p *program) error {
 	if c.JSON {
 		return json.NewEncoder(p.stdout).Encode(found)
 	}
-	style := newStyle(!c.NoColor && p.getenv("NO_COLOR") == "" && isTerminal(p.stdout))
-	style.print(p.stdout, found)
+	color.NoColor = c.NoColor || p.getenv("NO_COLOR") != "" || !isTerminal(p.stdout)
+	printFound(p.stdout, found)
 	return nil
 }
 
@@ -88,12 +87,7 @@ func complete(ctx context.Context, p *program, daemon *client.Client, folders []
 		if err != nil {
 			return nil, err
 		}
-		percent := 100
-		for _, f := range list.Folders {
-			if f.IsNew() && slices.Contains(folders, f.Path) {
-				percent = min(percent, f.Percent)
-			}
-		}
+		percent := list.Percent(folders)
 		if percent < 100 && bar == nil {
 			bar = progressbar.NewOptions(100, progressbar.OptionSetWriter(p.stderr), progressbar.OptionSetVisibility(isTerminal(p.stderr)),
 				progressbar.OptionSetDescription("indexing"), progressbar.OptionSetPredictTime(true), progressbar.OptionSetRenderBlankState(true), progressbar.OptionClearOnFinish())
@@ -115,41 +109,32 @@ func isTerminal(w io.Writer) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// style is how results look.
-type style struct{ name, path, relevance, match, warning *color.Color }
+// How results look.
+var (
+	nameColor      = color.New(color.Bold)
+	pathColor      = color.New(color.FgBlue)
+	relevanceColor = color.New(color.FgGreen)
+	matchColor     = color.New(color.FgYellow, color.Bold)
+	warningColor   = color.New(color.FgRed)
+)
 
-func newStyle(colours bool) *style {
-	s := &style{
-		name: color.New(color.Bold), path: color.New(color.FgBlue), relevance: color.New(color.FgGreen),
-		match: color.New(color.FgYellow, color.Bold), warning: color.New(color.FgRed),
-	}
-	for _, c := range []*color.Color{s.name, s.path, s.relevance, s.match, s.warning} {
-		if colours {
-			c.EnableColor()
-		} else {
-			c.DisableColor()
-		}
-	}
-	return s
-}
-
-// print prints the results for people.
-func (s *style) print(w io.Writer, found *api.SearchResponse) {
+// printFound prints the results for people.
+func printFound(w io.Writer, found *api.SearchResponse) {
 	for n, r := range found.Results {
-		fmt.Fprintf(w, "%2d. %s  %s\n", n+1, s.name.Sprint(printable.Text(r.DocumentName)), s.relevance.Sprintf("%.0f %%", 100*r.Relevance))
+		fmt.Fprintf(w, "%2d. %s  %s\n", n+1, nameColor.Sprint(printable.Text(r.DocumentName)), relevanceColor.Sprintf("%.0f %%", 100*r.Relevance))
 		for _, p := range append([]api.Passage{r.Passage}, r.MorePassages...) {
 			place := fmt.Sprintf("%s:%d", r.Path, p.Location.Line)
 			if p.Location.Page > 0 {
 				place = fmt.Sprintf("%s, page %d", r.Path, p.Location.Page)
 			}
-			fmt.Fprintf(w, "    %s\n    %s\n\n", s.path.Sprint(printable.Text(place)), s.snippet(p.Snippet))
+			fmt.Fprintf(w, "    %s\n    %s\n\n", pathColor.Sprint(printable.Text(place)), coloured(p.Snippet))
 		}
 	}
 	if len(found.Results) == 0 {
 		fmt.Fprintln(w, "Nothing found.")
 	}
 	for _, warning := range found.Warnings {
-		fmt.Fprintln(w, s.warning.Sprint("Warning: "+printable.Text(warning)))
+		fmt.Fprintln(w, warningColor.Sprint("Warning: "+printable.Text(warning)))
 	}
 	noun := "documents"
 	if len(found.Results) == 1 {
@@ -158,13 +143,13 @@ func (s *style) print(w io.Writer, found *api.SearchResponse) {
 	fmt.Fprintf(w, "%d %s in %.1f ms (%s)\n", len(found.Results), noun, found.Performance.SearchTime, found.Performance.ModelUsed)
 }
 
-// snippet colours the matched words of a snippet.
-func (s *style) snippet(text string) string {
+// coloured returns a snippet with its matched words coloured.
+func coloured(text string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(printable.Line(text), api.HighlightStart) {
 		match, rest, found := strings.Cut(part, api.HighlightEnd)
 		if found {
-			b.WriteString(s.match.Sprint(match))
+			b.WriteString(matchColor.Sprint(match))
 			b.WriteString(rest)
 		} else {
 			b.WriteString(part)
