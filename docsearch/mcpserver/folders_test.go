@@ -203,3 +203,17 @@ func realPath(t *testing.T, path string) string {
 	}
 	return path
 }
+
+// Indexing begins when the agent lists the tools, before its first search.
+func TestFoldersAreAddedEarly(t *testing.T) {
+	f := newFake()
+	s := connect(t, f, nil, "/home/u/late")
+	if _, err := s.ListTools(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if want := `add "/home/u/late"`; !slices.Contains(f.asked, want) {
+		t.Errorf("the daemon was asked for %q, want %q", f.asked, want)
+	}
+}
