@@ -41,7 +41,10 @@ func newSite(t *testing.T) *site {
 	s := &site{
 		t: t, addr: freeAddr(t), second: freeAddr(t), admin: freeAddr(t), public: freeAddr(t),
 		state: []string{"XDG_STATE_HOME=" + t.TempDir()},
-		args:  []string{"--prefix", "/ai", "--trusted-proxies", "127.0.0.1", "--allowed-hosts", host, "--heartbeat-interval", "1s"},
+		args: []string{
+			"--prefix", "/ai", "--trusted-proxies", "127.0.0.1", "--allowed-hosts", host,
+			"--heartbeat-interval", "1s", "--max-connections-per-ip", "2",
+		},
 	}
 	s.certificate, s.key = selfSigned(t)
 	s.gateway = s.startGateway(s.addr, "--admin-addr", s.admin)
@@ -126,15 +129,9 @@ func (s *site) remotes() (all []string) {
 	return all
 }
 
-// check uses the site over both transports: events come through while a stream is silent,
-// and the gateway sees the addresses of clients, whatever they claim.
-func (s *site) check() (clients []*client) {
+// open opens a stream of a client at an address of this machine, which lies about itself.
+func (s *site) open(from string) *http.Response {
 	s.t.Helper()
-	trust := []string{"NODE_EXTRA_CA_CERTS=" + s.certificate}
-	clients = []*client{connect(s.t, s.url("/ai/sse"), "sse", trust), connect(s.t, s.url("/ai/mcp"), "streamable", trust)}
-	for _, c := range clients {
-		c.echo("through a proxy")
-	}
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "https://"+host+"/ai/sse", nil)
 	if err != nil {
 		s.t.Fatal(err)
@@ -142,10 +139,28 @@ func (s *site) check() (clients []*client) {
 	req.Header.Set("X-Forwarded-For", "192.0.2.99")
 	req.Header.Set("X-Forwarded-Prefix", "/elsewhere")
 	req.Header.Set("Accept-Encoding", "gzip")
-	resp, err := s.browser("127.0.0.9").Do(req)
+	resp, err := s.browser(from).Do(req)
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	return resp
+}
+
+// check uses the site over both transports: events come through while a stream is silent,
+// the gateway sees the addresses of clients, whatever they claim, and limits each.
+func (s *site) check() (clients []*client) {
+	s.t.Helper()
+	trust := []string{"NODE_EXTRA_CA_CERTS=" + s.certificate}
+	clients = []*client{connect(s.t, s.url("/ai/sse"), "sse", trust), connect(s.t, s.url("/ai/mcp"), "streamable", trust)}
+	for _, c := range clients {
+		c.echo("through a proxy")
+	}
+	third := s.open("127.0.0.1")
+	third.Body.Close()
+	if third.StatusCode != http.StatusTooManyRequests {
+		s.t.Errorf("the third connection of an address: got %s", third.Status)
+	}
+	resp := s.open("127.0.0.9")
 	defer resp.Body.Close()
 	var endpoint string
 	for lines, heartbeats := bufio.NewScanner(resp.Body), 0; heartbeats < 3 && lines.Scan(); {
