@@ -39,7 +39,7 @@ Type=oneshot
 WorkingDirectory=/srv/repo
 ExecStart=/bin/bash -ex /srv/work/driver
 ExecStopPost=/bin/systemctl --force --force poweroff
-StandardOutput=file:/srv/work/log
+StandardOutput=append:/srv/work/log
 StandardError=inherit
 UNIT
 ip link set lo up
