@@ -23,7 +23,7 @@ func TestWalkWithoutDescriptors(t *testing.T) {
 	lower := limit
 	lower.Cur = 0
 	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &lower))
-	err := f.Walk(t.Context(), ".", func(File) error { return nil })
+	err := f.Walk(t.Context(), ".", func(File, error) error { return nil })
 	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
 	if err == nil {
 		t.Error("a walk that can open nothing succeeds")

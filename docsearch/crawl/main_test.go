@@ -55,12 +55,7 @@ func openFolder(t testing.TB, dir string, o Options) *Folder {
 // walked returns the paths that a walk visits.
 func walked(t testing.TB, f *Folder, at string) []string {
 	t.Helper()
-	var paths []string
-	if err := f.Walk(t.Context(), at, func(file File) error {
-		paths = append(paths, file.Path)
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	paths, u := walkedBut(t, f, at)
+	must(t, u.Err)
 	return paths
 }

@@ -1,7 +1,6 @@
 package crawl
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,50 +20,60 @@ const maxDepth = 64
 // reports, which need not be there. Nothing is visited if it is ignored, or is no file or
 // directory.
 //
-// It returns an *UnreadableError if it visited everything but some paths that it could not
-// look at: directories that may not be read, and those whose ignore file cannot be read or
-// is beyond the limits. If that is a directory above the path, it is the one in the
-// UnreadableError. On another error, any file that was not visited may be there: the error
-// is that of visit, of ctx, that of a system that lacks resources, or wraps ErrChanged if
-// an ignore file changed while it was read, or ErrGone if the folder went or was replaced.
-func (f *Folder) Walk(ctx context.Context, rel string, visit func(File) error) error {
+// With an error visit gets the path of what could not be looked at, and why: a directory
+// that may not be read, or whose ignore file cannot be read or is beyond the limits, or a
+// file. What is at and below it is unknown: it may be as it was, changed or gone. If that is
+// a directory above the path of the walk, visit gets that. What is gone is not visited.
+//
+// After an error of Walk, any file that was not visited may be there: the error is that of
+// visit, of ctx, that of a system that lacks resources, or wraps ErrChanged if an ignore file
+// changed while it was read, or ErrGone if the folder went or was replaced.
+func (f *Folder) Walk(ctx context.Context, rel string, visit func(file File, unreadable error) error) error {
+	w := &walk{ctx: ctx, enter: f.watcher.add, visit: visit}
 	root, err := f.open()
 	if err != nil {
-		return ofFolder(err)
+		return w.ofFolder(err)
 	}
 	defer root.Close()
-	w := &walk{ctx: ctx, files: f.access(root), enter: f.watcher.add, visit: visit}
+	w.files = f.access(root)
 	if err := w.descend(rel); err != nil {
 		return err
 	}
-	if err := f.isAt(root); err != nil {
-		return ofFolder(err) // what was not found may be there all the same
-	}
-	return w.unreadable.err()
-}
-
-// ofFolder returns the error of a walk of a folder that cannot be opened.
-func ofFolder(err error) error {
-	if isGone(err) {
-		return err
-	}
-	var u UnreadableError
-	return cmp.Or(u.add(".", err), u.err())
+	return w.ofFolder(f.isAt(root)) // else what was not found may be there all the same
 }
 
 type walk struct {
-	ctx        context.Context // of the one call that walks
-	files      files
-	enter      func(dir string) // before what is in it is looked at
-	visit      func(File) error
-	unreadable UnreadableError
+	ctx   context.Context // of the one call that walks
+	files files
+	enter func(dir string) // before what is in it is looked at
+	visit func(File, error) error
+}
+
+// ofFolder returns the error of a walk of a folder that cannot be opened.
+func (w *walk) ofFolder(err error) error {
+	if err == nil || isGone(err) {
+		return err
+	}
+	return w.unreadable(".", err)
+}
+
+// unreadable visits what could not be looked at, unless the error says that it is gone. It
+// returns the errors that are not of the path alone: they end the walk.
+func (w *walk) unreadable(rel string, err error) error {
+	switch {
+	case isGone(err):
+		return nil
+	case !isOfPath(err):
+		return fmt.Errorf("look at %s: %w", rel, reason(err))
+	}
+	return w.visit(File{Path: rel}, reason(err))
 }
 
 // descend goes to a path, as a walk from the top would come to it, and walks from there.
 func (w *walk) descend(rel string) error {
 	above, err := w.read(".", nil, ".git/info/exclude")
 	if err != nil {
-		return w.unreadable.add(".", err)
+		return w.unreadable(".", err)
 	}
 	if rel == "." {
 		return w.directory(".", above, 0)
@@ -73,7 +82,7 @@ func (w *walk) descend(rel string) error {
 		return nil
 	}
 	if above, err = w.rulesOf(".", above); err != nil {
-		return w.unreadable.add(".", err)
+		return w.unreadable(".", err)
 	}
 	for i := range len(rel) {
 		if rel[i] != '/' {
@@ -88,7 +97,7 @@ func (w *walk) descend(rel string) error {
 			above, err = w.rulesOf(dir, above)
 		}
 		if err != nil {
-			return w.unreadable.add(dir, err)
+			return w.unreadable(dir, err)
 		}
 	}
 	return w.entry(rel, above, strings.Count(rel, "/")+1)
@@ -117,7 +126,7 @@ func (w *walk) entry(rel string, above *rules, depth int) error {
 	case err != nil && w.skips(rel, false, above) && w.skips(rel, true, above):
 		return nil
 	case err != nil:
-		return w.unreadable.add(rel, err)
+		return w.unreadable(rel, err)
 	case info.IsDir():
 		if w.skips(rel, true, above) || depth > maxDepth {
 			return nil
@@ -126,7 +135,7 @@ func (w *walk) entry(rel string, above *rules, depth int) error {
 	case !info.Mode().IsRegular() || w.skips(rel, false, above):
 		return nil
 	}
-	return w.visit(File{Path: rel, Size: info.Size(), ModTime: info.ModTime()})
+	return w.visit(File{Path: rel, Size: info.Size(), ModTime: info.ModTime()}, nil)
 }
 
 // directory visits the entries of a directory.
@@ -139,7 +148,7 @@ func (w *walk) directory(rel string, above *rules, depth int) error {
 		above, err = w.rulesOf(rel, above)
 	}
 	if err != nil {
-		return w.unreadable.add(rel, err)
+		return w.unreadable(rel, err)
 	}
 	for _, name := range names {
 		if err := w.entry(join(rel, strings.TrimSuffix(name, "/")), above, depth+1); err != nil {

@@ -68,12 +68,12 @@ func TestWalkEndsWithItsContextAndItsVisitor(t *testing.T) {
 	f := openFolder(t, tree(t, "a", "b/c", "b/d", "e/f"), Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0
-	err := f.Walk(ctx, ".", func(File) error { n++; cancel(); return nil })
+	err := f.Walk(ctx, ".", func(File, error) error { n++; cancel(); return nil })
 	if !errors.Is(err, context.Canceled) || n != 1 {
 		t.Errorf("a cancelled walk visits %d files and returns %v, want 1 and %v", n, err, context.Canceled)
 	}
 	stop := errors.New("stop")
-	if err := f.Walk(t.Context(), ".", func(File) error { return stop }); err != stop {
+	if err := f.Walk(t.Context(), ".", func(File, error) error { return stop }); err != stop {
 		t.Errorf("got %v, want the visitor's error", err)
 	}
 }
@@ -82,7 +82,7 @@ func TestWalkOfAFolderThatIsGone(t *testing.T) {
 	dir := tree(t, "folder/a")
 	f := openFolder(t, filepath.Join(dir, "folder"), Options{})
 	must(t, os.Rename(filepath.Join(dir, "folder"), filepath.Join(dir, "moved")))
-	err := f.Walk(t.Context(), ".", func(File) error { return nil })
+	err := f.Walk(t.Context(), ".", func(File, error) error { return nil })
 	if !errors.Is(err, ErrGone) || f.Exists() {
 		t.Errorf("got %v, exists %t, want ErrGone and false", err, f.Exists())
 	}
@@ -90,7 +90,7 @@ func TestWalkOfAFolderThatIsGone(t *testing.T) {
 	if got := walked(t, f, "."); !slices.Equal(got, []string{"new"}) || !f.Exists() {
 		t.Errorf("the folder that returned has %q, want its new file", got)
 	}
-	err = f.Walk(t.Context(), ".", func(File) error {
+	err = f.Walk(t.Context(), ".", func(File, error) error {
 		return os.Rename(filepath.Join(dir, "folder"), filepath.Join(dir, "again"))
 	})
 	if !errors.Is(err, ErrGone) {
@@ -102,7 +102,7 @@ func TestWalkOfAFolderThatIsReplaced(t *testing.T) {
 	dir := tree(t, "folder/a", "folder/b/c")
 	folder := filepath.Join(dir, "folder")
 	f := openFolder(t, folder, Options{})
-	err := f.Walk(t.Context(), ".", func(file File) error {
+	err := f.Walk(t.Context(), ".", func(file File, _ error) error {
 		if file.Path == "a" {
 			must(t, os.Rename(folder, folder+"2"))
 			write(t, folder, "other", "")
@@ -158,7 +158,7 @@ func BenchmarkWalk(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		n := 0
-		must(b, f.Walk(b.Context(), ".", func(File) error { n++; return nil }))
+		must(b, f.Walk(b.Context(), ".", func(File, error) error { n++; return nil }))
 		if n != len(paths)+1 {
 			b.Fatalf("visited %d, want %d", n, len(paths)+1)
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -107,9 +108,15 @@ func (f *folder) compare(dir *crawl.Folder, roots []string) (*comparison, error)
 
 // compareBelow is compare for one root. What it has seen before it leaves out.
 func (f *folder) compareBelow(dir *crawl.Folder, root string, c *comparison) error {
-	unwanted := 0
-	err := dir.Walk(f.ctx, root, func(file crawl.File) error {
+	unwanted, unreadable, first := 0, 0, ""
+	err := dir.Walk(f.ctx, root, func(file crawl.File, err error) error {
 		switch known, ok := f.stamps[file.Path]; {
+		case err != nil:
+			c.unknown[file.Path] = true
+			if unreadable++; unreadable == 1 {
+				first = fmt.Sprintf("%s cannot be read: %v", path.Join(filepath.Base(f.path), file.Path), err)
+			}
+			return nil
 		case c.seen[file.Path]:
 			return nil
 		case !f.set.opts.Extractor.Wants(file.Path):
@@ -122,19 +129,15 @@ func (f *folder) compareBelow(dir *crawl.Folder, root string, c *comparison) err
 		c.seen[file.Path] = true
 		return nil
 	})
-	partly, ok := errors.AsType[*crawl.UnreadableError](err)
 	switch {
-	case ok:
-		for _, path := range partly.Paths {
-			c.unknown[path] = true
-		}
-		f.unreadable = partly.Error()
 	case errors.Is(err, crawl.ErrGone):
 		return errMissing // the walk says nothing about the files
 	case err != nil:
 		return fmt.Errorf("list the files: %w", err)
-	case root == ".":
-		f.unreadable = ""
+	case unreadable > 1:
+		f.unreadable = fmt.Sprintf("%d files or directories cannot be read, the first: %s", unreadable, first)
+	case unreadable == 1 || root == ".":
+		f.unreadable = first
 	}
 	if root == "." {
 		f.mu.Lock()
