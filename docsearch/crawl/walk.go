@@ -49,7 +49,7 @@ type walk struct {
 	visit func(File, error) error
 }
 
-// ofFolder returns the error of a walk of a folder that cannot be opened.
+// ofFolder is unreadable for the folder itself, which must not be gone, unless err is nil.
 func (w *walk) ofFolder(err error) error {
 	if err == nil || isGone(err) {
 		return err
