@@ -11,8 +11,5 @@ const NoFollow = 0
 // othersWrite reports false, as the mode says nothing here.
 func othersWrite(os.FileInfo) bool { return false }
 
-// syncDir does nothing: directories cannot be synced here.
-func syncDir(string) error { return nil }
-
 // owned reports true: on this system the access list of the user's profile decides.
 func owned(os.FileInfo) bool { return true }

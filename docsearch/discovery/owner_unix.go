@@ -3,7 +3,6 @@
 package discovery
 
 import (
-	"errors"
 	"os"
 	"syscall"
 )
@@ -14,15 +13,6 @@ const NoFollow = syscall.O_NOFOLLOW
 
 // othersWrite reports whether other users may write to the file.
 func othersWrite(info os.FileInfo) bool { return info.Mode().Perm()&0o022 != 0 }
-
-// syncDir makes what was renamed in dir last.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
 
 // owned reports whether the file belongs to the user of this process.
 func owned(info os.FileInfo) bool {
