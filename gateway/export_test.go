@@ -33,3 +33,6 @@ func NewWith(up upstream.Upstream, with Settings) (*Gateway, error) {
 
 // PromRegistry returns the registry of the gateway's metrics.
 func PromRegistry(g *Gateway) *prometheus.Registry { return g.promReg }
+
+// SameServer is sameServer.
+var SameServer = sameServer

@@ -26,6 +26,7 @@ type chaos struct {
 	mu   sync.Mutex // guards rng: the server draws from timers' goroutines
 	rng  *rand.Rand
 	next int
+	opts gateway.Options
 	srv  *pipetest.Server // for clients over Streamable HTTP; nil: there are none
 	// believed: an answer without an id, or with an unknown one, goes to the one request that
 	// is out.
@@ -173,10 +174,29 @@ func (c *chaos) step() {
 		client.ask(c, "initialize")
 	case 6:
 		client.ask(c, "ping")
-	case 7, 8:
+	case 7:
+		c.reconfigure()
+	case 8:
 		time.Sleep(time.Duration(c.draw(3000)) * time.Millisecond)
 	default:
 		client.ask(c, []string{"tools/call", "tools/list", "vendor/x"}[c.draw(3)])
+	}
+}
+
+// generation is a server that is another one for the gateway.
+type generation struct {
+	*server
+	n int
+}
+
+// reconfigure gives the gateway another server, or the same one, and another number of warm
+// servers, if there are any.
+func (c *chaos) reconfigure() {
+	if c.opts.Warm > 0 {
+		c.opts.Warm = 1 + c.draw(3)
+	}
+	if err := c.g.Reconfigure(generation{c.u, c.draw(2)}, c.opts); err != nil {
+		c.t.Errorf("Reconfigure: %v", err)
 	}
 }
 
@@ -278,7 +298,7 @@ func (p *chaosClient) checkProgress(seed uint64, m *jsonrpc.Message, answers map
 }
 
 // P1, P2, P3 and P6 under a random schedule: calls, progress, cancellations, deaths
-// of sessions, slow and failing starts, answers that are late, double, missing or
+// of sessions, other servers and options, slow and failing starts, answers that are late, double, missing or
 // unknown, clients that come and go, a shutdown in the middle. Each request gets one
 // answer, in time, with the bytes that the server sent.
 func TestEveryRequestIsAnsweredOnce(t *testing.T) {
@@ -306,6 +326,7 @@ func runChaos(t *testing.T, opts gateway.Options, over string) {
 		c.u = &server{dial: c.dial, handle: c.handle}
 		with := gateway.Settings{Options: opts, MaxRequestTimeout: 8 * time.Second, MaxHandshakeAttempts: 3}
 		with.RequestTimeout, with.MaxInFlight = 5*time.Second, int(seed%3)
+		c.opts = with.Options
 		inFakeTime(t, c.u, with, func(t *testing.T, g *gateway.Gateway) {
 			c.t, c.g = t, g
 			c.srv = nil

@@ -2,8 +2,12 @@ package gateway_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +19,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -119,17 +124,19 @@ func TestReconfigureServer(t *testing.T) {
 		}
 		synctest.Wait()
 		time.Sleep(time.Second)
-		reconfigure(t, g, next, opts)
+		var posts sync.WaitGroup
 		for _, p := range peers {
-			p.post(request("2", "tools/list"))
+			posts.Go(func() { p.post(request("2", "tools/call")) })
 		}
+		reconfigure(t, g, next, opts)
+		posts.Wait()
 		time.Sleep(time.Second)
 		for _, p := range peers {
 			p.wantState(connstate.Ready)
 			got := p.take()
 			slices.Sort(got)
-			if len(got) != 2 || !strings.HasSuffix(got[0], `"method":"tools/list"}`) || got[1] != "notifications/tools/list_changed" {
-				t.Fatalf("got %q, want an answer of the new server, and that its list has changed", got)
+			if len(got) != 2 || !strings.HasSuffix(got[0], `"method":"tools/call"}`) || got[1] != "notifications/tools/list_changed" {
+				t.Fatalf("got %q, want an answer, and that the list has changed", got)
 			}
 		}
 		if n := old.open(); n != clients/2 {
@@ -152,6 +159,154 @@ func TestReconfigureServer(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A server that dies after each start is replaced by one that does not.
+func TestReconfigureCrashLoop(t *testing.T) {
+	next := &server{}
+	inFakeTime(t, &server{handle: crashesOnceInitialized}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		var peers []*peer
+		for range 20 {
+			peers = append(peers, connect(t, g, plain))
+			time.Sleep(2 * time.Second)
+		}
+		for _, p := range peers {
+			p.post(request("1", "tools/list"))
+		}
+		synctest.Wait()
+		reconfigure(t, g, next, gateway.Options{})
+		for _, p := range peers {
+			p.wantState(connstate.Ready)
+			p.take()
+			p.post(request("2", "tools/list"))
+			p.want(`2 {"session":*`)
+		}
+	})
+}
+
+// What a client over HTTP meets has the new options, also beside the gateways of Servers.
+func TestReconfigureTheWayIn(t *testing.T) {
+	s, all := several(t, nil, &server{})
+	g := all[0]
+	t.Cleanup(func() {
+		if err := s.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	post := func(path, origin, body string) int {
+		r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		r.Header.Set("Origin", origin)
+		rec := httptest.NewRecorder()
+		s.ServeHTTP(rec, r)
+		return rec.Code
+	}
+	admin, long := s.Admin(), request("1", strings.Repeat("x", 100))
+	check := func(from string, want ...int) {
+		t.Helper()
+		r := httptest.NewRequest(http.MethodGet, "/healthz", nil)
+		r.Header.Set("Origin", from)
+		rec := httptest.NewRecorder()
+		admin.ServeHTTP(rec, r)
+		got := []int{post("/mcp/a/mcp", from, long), post("/mcp/a/sse/x/message", from, ""), post("/elsewhere", from, ""), rec.Code}
+		if !slices.Equal(got, want) {
+			t.Errorf("from %s: got %v, want %v", from, got, want)
+		}
+	}
+	const one, other = "https://one.example.com", "https://other.example.com"
+	opts := gateway.Options{Name: "a", Prefix: "/mcp/a", Registry: gateway.PromRegistry(g), AllowedOrigins: []string{one}}
+	reconfigure(t, g, nil, opts)
+	check(one, 200, 404, 404, 200)
+	check(other, 403, 403, 403, 403)
+	opts.AllowedOrigins, opts.MaxMessageBytes = []string{other}, 100
+	reconfigure(t, g, nil, opts)
+	check(other, 413, 404, 404, 200)
+	check(one, 403, 403, 403, 403)
+	opts.Authenticate = func(*http.Request) (string, error) { return "", errors.New("nobody") }
+	reconfigure(t, g, nil, opts)
+	check(other, 401, 401, 404, 200)
+}
+
+// Sessions of Streamable HTTP go on, and clients without sessions get what the new server says.
+func TestReconfigureStreamable(t *testing.T) {
+	old, next := &server{handle: works}, &server{handle: works, capabilities: `{"prompts":{}}`}
+	inFakeTime(t, old, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		srv := pipetest.Serve(g, nil, nil)
+		defer srv.Stop()
+		p := connectStreamable(t, g, srv, func(int) int { return 0 })
+		defer p.leave()
+		discover := func() string {
+			req, err := http.NewRequest(http.MethodPost, "http://localhost/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{`+
+				`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}}}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, value := range map[string]string{
+				"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+				"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "server/discover",
+			} {
+				req.Header.Set(name, value)
+			}
+			res, err := srv.Client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			body, _ := io.ReadAll(res.Body)
+			return string(body)
+		}
+		if body := discover(); !strings.Contains(body, `"capabilities":{}`) {
+			t.Errorf("got %s", body)
+		}
+		p.post(request("1", "work"))
+		synctest.Wait()
+		reconfigure(t, g, next, gateway.Options{})
+		if body := discover(); !strings.Contains(body, `"capabilities":{"prompts":{}}`) {
+			t.Errorf("with the new server: got %s", body)
+		}
+		p.post(request("2", "tools/list"))
+		time.Sleep(4 * time.Second)
+		var got []string
+		for _, e := range p.received() {
+			got = append(got, describe(t, e))
+		}
+		if want := []string{answered("2", 1, "tools/list"), answered("1", 1, "work")}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if n := old.open(); n != 0 || metric(t, g, "mcp_sse_connections") != 2 {
+			t.Errorf("%d sessions of the old server, %g connections", n, metric(t, g, "mcp_sse_connections"))
+		}
+	})
+}
+
+// Which upstreams are the same.
+func TestReconfigureComparesServers(t *testing.T) {
+	command := func(arg string) upstream.Upstream {
+		return upstream.Command{Path: "x", Args: []string{arg}, Env: []string{"A=b"}}
+	}
+	at := func(token string) upstream.Upstream {
+		return upstream.URL{Address: "http://x", Header: http.Header{"Authorization": {token}}}
+	}
+	u, f := &server{}, upstream.Handle(func(context.Context, json.RawMessage) any { return nil })
+	for i, tc := range []struct {
+		a, b upstream.Upstream
+		want bool
+	}{
+		{command("1"), command("1"), true},
+		{command("1"), command("2"), false},
+		{at("1"), at("1"), true},
+		{at("1"), at("2"), false},
+		{at("1"), command("1"), false},
+		{u, u, true},
+		{u, &server{}, false},
+		{generation{u, 1}, generation{u, 1}, true},
+		{f, f, false},
+	} {
+		if got := gateway.SameServer(tc.a, tc.b); got != tc.want {
+			t.Errorf("%d: got %v", i, got)
+		}
+	}
 }
 
 // Connections that have given up, that pause, and whose start hangs get the new server at
