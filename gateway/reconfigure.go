@@ -79,6 +79,7 @@ func (g *Gateway) replace(was, n *serving) {
 		return
 	}
 	was.supplier.Retire()
+	g.metrics.ServerReplaced()
 	if n.mcp != nil {
 		n.mcp.ServerReplaced()
 	}

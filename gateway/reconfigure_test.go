@@ -81,7 +81,7 @@ func TestReconfigureThatFailsChangesNothing(t *testing.T) {
 }
 
 func TestReconfigureLimits(t *testing.T) {
-	u := &server{}
+	u := &server{dial: func(ctx context.Context, n int) error { return slow(time.Duration(n/3)*time.Hour)(ctx, n) }}
 	inFakeTime(t, u, gateway.Options{MaxConnections: 1}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
 		p.wantState(connstate.Ready)
@@ -92,15 +92,20 @@ func TestReconfigureLimits(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(2 * time.Second)
 		q.want("1 timeout retryable=false")
-		p.want() // a session keeps its own
+		p.want()                  // a session keeps its own
+		r := connect(t, g, plain) // its server hangs
+		r.post(request("1", "tools/list"))
+		synctest.Wait()
+		time.Sleep(3 * time.Second)
+		r.want("1 initialization_error*")
 		reconfigure(t, g, nil, gateway.Options{MaxConnections: 1})
 		if _, err := g.Registry().Open(plain); err == nil {
 			t.Error("a connection over the new limit")
 		}
 		p.wantState(connstate.Ready)
 		q.wantState(connstate.Ready)
-		if n := u.starts(); n != 2 {
-			t.Errorf("%d starts, want 2: the server is the same", n)
+		if n := u.starts(); n != 3 {
+			t.Errorf("%d starts, want 3: the server is the same", n)
 		}
 	})
 }
@@ -236,15 +241,15 @@ func TestReconfigureStreamable(t *testing.T) {
 		defer srv.Stop()
 		p := connectStreamable(t, g, srv, func(int) int { return 0 })
 		defer p.leave()
-		discover := func() string {
-			req, err := http.NewRequest(http.MethodPost, "http://localhost/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{`+
+		modern := func(method string) string {
+			req, err := http.NewRequest(http.MethodPost, "http://localhost/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{"_meta":{`+
 				`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}}}}`))
 			if err != nil {
 				t.Fatal(err)
 			}
 			for name, value := range map[string]string{
 				"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-				"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "server/discover",
+				"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method,
 			} {
 				req.Header.Set(name, value)
 			}
@@ -256,23 +261,29 @@ func TestReconfigureStreamable(t *testing.T) {
 			body, _ := io.ReadAll(res.Body)
 			return string(body)
 		}
+		discover := func() string { return modern("server/discover") }
 		if body := discover(); !strings.Contains(body, `"capabilities":{}`) {
 			t.Errorf("got %s", body)
 		}
 		p.post(request("1", "work"))
+		held := make(chan string, 1)
+		go func() { held <- modern("work") }()
 		synctest.Wait()
 		reconfigure(t, g, next, gateway.Options{})
 		if body := discover(); !strings.Contains(body, `"capabilities":{"prompts":{}}`) {
 			t.Errorf("with the new server: got %s", body)
 		}
 		p.post(request("2", "tools/list"))
-		time.Sleep(4 * time.Second)
+		if body := <-held; !strings.Contains(body, `"method":"work"`) {
+			t.Errorf("the call in flight: got %s", body)
+		}
+		time.Sleep(time.Second)
 		var got []string
 		for _, e := range p.received() {
 			got = append(got, describe(t, e))
 		}
-		if want := []string{answered("2", 1, "tools/list"), answered("1", 1, "work")}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
+		if len(got) != 2 || !strings.HasPrefix(got[0], `2 {"session":`) || got[1] != answered("1", 1, "work") {
+			t.Errorf("got %q, want an answer of the new server, then one of the old one", got)
 		}
 		if n := old.open(); n != 0 || metric(t, g, "mcp_sse_connections") != 2 {
 			t.Errorf("%d sessions of the old server, %g connections", n, metric(t, g, "mcp_sse_connections"))
@@ -372,21 +383,68 @@ func TestReconfigureIsSerialized(t *testing.T) {
 }
 
 func TestReconfigureSharedServer(t *testing.T) {
-	old, next := &server{handle: works}, &server{handle: works}
-	inFakeTime(t, old, sharing, func(t *testing.T, g *gateway.Gateway) {
-		p, q := connect(t, g, plain), connect(t, g, plain)
-		p.wantState(connstate.Ready)
-		p.post(request("1", "work"))
-		synctest.Wait()
-		reconfigure(t, g, next, sharing)
-		for _, peer := range []*peer{p, q} {
-			peer.post(request("2", "tools/list"))
-			peer.want(answered("2", 1, "tools/list"))
+	for range 20 { // who ends the session first
+		old, next := &server{handle: works}, &server{handle: works}
+		inFakeTime(t, old, sharing, func(t *testing.T, g *gateway.Gateway) {
+			p, q := connect(t, g, plain), connect(t, g, plain)
+			p.wantState(connstate.Ready)
+			p.post(request("1", "work"))
+			synctest.Wait()
+			reconfigure(t, g, next, sharing)
+			for _, peer := range []*peer{p, q} {
+				peer.post(request("2", "tools/list"))
+				peer.want(answered("2", 1, "tools/list"))
+			}
+			time.Sleep(4 * time.Second)
+			p.want(answered("1", 1, "work"))
+			if old.open() != 0 || next.starts() != 1 || metric(t, g, "mcp_sse_session_restarts_total") != 0 {
+				t.Errorf("%d sessions of the old server, %d starts of the new one", old.open(), next.starts())
+			}
+		})
+	}
+}
+
+// A call that asks its client something is answered by the old server.
+func TestReconfigureDuringAQuestion(t *testing.T) {
+	old := &server{}
+	old.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+		switch {
+		case m.Method == "tools/call":
+			s.say(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`)
+		case m.Kind == jsonrpc.Response:
+			s.say(`{"jsonrpc":"2.0","id":` + string(s.message(t, "tools/call").ID) + `,"result":{"told":` + string(m.Result()) + `}}`)
 		}
-		time.Sleep(4 * time.Second)
-		p.want(answered("1", 1, "work"))
-		if old.open() != 0 || next.starts() != 1 || metric(t, g, "mcp_sse_session_restarts_total") != 0 {
-			t.Errorf("%d sessions of the old server, %d starts of the new one", old.open(), next.starts())
+		return m.Method == "tools/call" || m.Kind == jsonrpc.Response
+	}
+	inFakeTime(t, old, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/call"))
+		p.take()
+		id := p.lastRequest(t)
+		reconfigure(t, g, &server{}, gateway.Options{})
+		p.post(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":{"roots":[]}}`)
+		p.want(`1 {"told":{"roots":[]}}`)
+	})
+}
+
+// Who waits for the readiness of a server that is replaced gets that of the new one. A gateway
+// that shuts down takes no other.
+func TestReconfigureReadiness(t *testing.T) {
+	inFakeTime(t, &server{dial: slow(time.Hour)}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		ready := make(chan error)
+		go func() { ready <- g.Ready(t.Context()) }()
+		synctest.Wait()
+		reconfigure(t, g, &server{}, gateway.Options{})
+		if err := <-ready; err != nil {
+			t.Errorf("Ready: %v", err)
+		}
+		reconfigure(t, g, &server{dial: failing(100)}, gateway.Options{})
+		if err := g.Ready(t.Context()); err == nil {
+			t.Error("ready, by what was known of the server before")
+		}
+		g.Drain()
+		if err := g.Reconfigure(nil, gateway.Options{}); err == nil {
+			t.Error("Reconfigure worked after Drain")
 		}
 	})
 }

@@ -139,6 +139,14 @@ func (m *Metrics) Dropped(reason string) { m.live().dropped.WithLabelValues(reas
 // ResponseMatched counts a response of a server, by one of the Matched constants.
 func (m *Metrics) ResponseMatched(by string) { m.live().matched.WithLabelValues(by).Inc() }
 
+// ServerReplaced forgets what is known of the server, because there is another one.
+func (m *Metrics) ServerReplaced() {
+	m = m.live()
+	for _, g := range []prometheus.Gauge{m.serialized, m.tools, m.toolDescriptions, m.toolName} {
+		g.Set(0)
+	}
+}
+
 // ServerSerialized notes that the server gets one request at a time from now on.
 func (m *Metrics) ServerSerialized() { m.live().serialized.Set(1) }
 

@@ -390,6 +390,14 @@ func (s *Session) passNotification(m *jsonrpc.Message, at jsonrpc.Place, value j
 	s.pass(m, data)
 }
 
+// Awaits reports whether the server awaits the client's answer to a request of its own.
+func (c *Caller) Awaits(id jsonrpc.ID) bool {
+	s := c.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls.open[id] != nil
+}
+
 // forwardResponse passes a client's response to the server.
 func (s *Session) forwardResponse(m *jsonrpc.Message) {
 	call := s.takeCall(func(call *serverCall) bool { return call.ours == m.ID })

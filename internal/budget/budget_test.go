@@ -114,3 +114,14 @@ func TestConcurrentTakes(t *testing.T) {
 		t.Error("bytes are lost")
 	}
 }
+
+func TestAdmittedAccountTakesFromTheSameBudget(t *testing.T) {
+	a, _ := newAccount(100)
+	b, _ := newAccount(100)
+	a.Take(60, metrics.HeldGate)
+	a.Admit(b)
+	a.Admit(b)
+	if b.Take(41, metrics.HeldGate) || !b.Take(40, metrics.HeldGate) || !a.Full() {
+		t.Error("100 bytes are not 60 of one and 40 of the other")
+	}
+}

@@ -218,6 +218,15 @@ func TestSeveralServers(t *testing.T) {
 	greets(t, servers, "/search/sse", "", "Hello, Ada")
 }
 
+func TestOtherOptions(t *testing.T) {
+	gw := newGateway(gateway.Options{})
+	greets(t, gw, "/sse", "", "Hello, Ada")
+	if err := gw.Reconfigure(nil, gateway.Options{MaxConnections: 200}); err != nil { // nil: the same server
+		log.Print(err) // nothing has changed
+	}
+	greets(t, gw, "/sse", "", "Hello, Ada")
+}
+
 // Authentication by a hook of one's own, a client of mcp-go, and a snapshot of its
 // connection.
 func TestAuthenticate(t *testing.T) {

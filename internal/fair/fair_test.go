@@ -129,3 +129,38 @@ func TestPlacesWithoutBound(t *testing.T) {
 	}
 	p.Give()
 }
+
+func TestResize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got served
+		p := fair.NewPlaces(1)
+		p.TryTake()
+		got.take(t, t.Context(), p, "one", "a1", "a2", "a3")
+		p.Resize(3)
+		synctest.Wait()
+		slices.Sort(got.names) // they run at the same time
+		if want := []string{"a1", "a2"}; !slices.Equal(got.names, want) {
+			t.Errorf("with three places: %v, want %v", got.names, want)
+		}
+		p.Resize(1)
+		p.Give()
+		p.Give()
+		if p.TryTake() {
+			t.Error("two have one place")
+		}
+		p.Resize(0)
+		synctest.Wait()
+		if len(got.names) != 3 || !p.TryTake() {
+			t.Errorf("without a bound: %v", got.names)
+		}
+		for range 3 {
+			if p.Free() {
+				t.Error("free while there are callers")
+			}
+			p.Give()
+		}
+		if !p.Free() {
+			t.Error("not free in the end")
+		}
+	})
+}

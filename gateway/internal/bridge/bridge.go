@@ -61,6 +61,7 @@ type Bridge struct {
 	end  context.CancelFunc // of run
 
 	current atomic.Pointer[client]            // whose session gets the messages; nil: none. Set under mu
+	retired atomic.Pointer[client]            // whose session waits for its last answers; nil: none
 	failure atomic.Pointer[handshake.Failure] // what a request learns that waits too long; set by run
 	chosen  atomic.Bool                       // it is decided which initialize goes out first
 	settled atomic.Bool                       // the client's own params have been used: it gets no new session for others
@@ -113,6 +114,10 @@ func (b *Bridge) Receive(m *jsonrpc.Message) {
 	case jsonrpc.Request:
 		b.request(m)
 	case jsonrpc.Response: // only the session that sent the request can use it
+		if old := b.retired.Load(); old != nil && old.caller.Awaits(m.ID) {
+			old.caller.Forward(m)
+			return
+		}
 		if c := b.current.Load(); c != nil {
 			c.caller.Forward(m)
 			return

@@ -371,6 +371,11 @@ func (r *run) serve(c *client) {
 		case <-c.session.Over():
 			r.lose(c, c.session.Why())
 		case <-c.session.Replaced():
+			r.retired.Store(c)
+			r.supplier.Go(func() { // ends with the session
+				<-c.session.Done()
+				r.retired.CompareAndSwap(c, nil)
+			})
 			c.retire(sessions.ErrReplaced)
 		case <-r.wake: // somebody else has noticed
 		case <-r.ctx.Done():

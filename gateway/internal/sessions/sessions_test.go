@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -172,4 +173,37 @@ func TestUnknownVersionIsWarnedOfOnce(t *testing.T) {
 	if n := strings.Count(log.String(), "unknown protocol version"); n != 1 {
 		t.Errorf("%d warnings, want 1: %s", n, log.String())
 	}
+}
+
+// abortable is a server whose processes can be killed.
+type abortable struct {
+	*server
+	aborted *atomic.Int64
+}
+
+func (a abortable) Abort() { a.aborted.Add(1) }
+
+// Abort reaches the servers before that still have sessions, and no others.
+func TestAbortAfterSuccessors(t *testing.T) {
+	var first, second, third atomic.Int64
+	up := func(n *atomic.Int64) abortable { return abortable{newServer("2025-11-25"), n} }
+	within(t, up(&first), nil, func(t *testing.T, s *sessions.Supplier) {
+		session := open(t, s)
+		opts := sessions.Options{StartTimeout: time.Minute, Session: multiplex.Options{Logger: slog.New(slog.DiscardHandler)}}
+		next := s.Successor(up(&second), opts)
+		s.Retire()
+		last := next.Successor(up(&third), opts)
+		next.Retire()
+		last = last.Successor(up(&third), opts)
+		last.Abort()
+		if got := []int64{first.Load(), second.Load(), third.Load()}; !slices.Equal(got, []int64{1, 0, 2}) {
+			t.Errorf("aborted %v, want the first, and the last two", got)
+		}
+		select {
+		case <-session.Replaced():
+		default:
+			t.Error("the user of the session is not told")
+		}
+		session.Close(errTest)
+	})
 }
