@@ -87,7 +87,8 @@ func TestMemoryIsBounded(t *testing.T) {
 		each    = 768 << 10 // what the test and the gateway need for one more client: a third of the servers hold a line of 1 MiB
 	)
 	f := &filling{release: make(chan struct{})}
-	base, client, g := serve(t, upstream.Serve(f.serve), gateway.Settings{Options: gateway.Options{ConnectRate: -1}, MaxHeldBytes: limit})
+	opts := gateway.Options{ConnectRate: -1, RequestTimeout: time.Hour} // a busy machine fills slowly
+	base, client, g := serve(t, upstream.Serve(f.serve), gateway.Settings{Options: opts, MaxHeldBytes: limit})
 	innocent, err := ssetest.Dial(client, base+"/sse", nil)
 	if err != nil {
 		t.Fatal(err)
