@@ -24,5 +24,6 @@ const (
 	ClosedIdle         Reason = metrics.ClosedIdle
 	ClosedShutdown     Reason = metrics.ClosedShutdown
 	ClosedServer       Reason = metrics.ClosedServer
+	ClosedRevoked      Reason = metrics.ClosedRevoked
 	ClosedError        Reason = metrics.ClosedError
 )

@@ -74,6 +74,16 @@ func (g *Gateway) note(change func()) {
 	}
 }
 
+// Revoke closes the connections of each principal for which gone returns true, such as one
+// that has no token any more. The principal of clients without authentication is "".
+func (g *Gateway) Revoke(gone func(principal string) bool) {
+	for _, c := range g.registry.All() {
+		if gone(c.Client().Principal) {
+			c.Close(connstate.ClosedRevoked)
+		}
+	}
+}
+
 // Abort kills the server's processes and all their children at once. It is for
 // programs that exit without waiting for Shutdown.
 func (g *Gateway) Abort() { g.now.Load().supplier.Abort() }

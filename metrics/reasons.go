@@ -38,6 +38,7 @@ const (
 	ClosedIdle         = "idle"          // no POST and nothing in flight for the idle timeout
 	ClosedShutdown     = "shutdown"      // the gateway shut down
 	ClosedServer       = "server"        // the server refused this client a session, or ended it
+	ClosedRevoked      = "revoked"       // its principal has no token any more
 	ClosedError        = "error"         // something inside the gateway failed
 )
 
