@@ -37,7 +37,7 @@ func kindOf(name string) string {
 	switch {
 	case strings.HasSuffix(name, "_total"):
 		return "counter"
-	case strings.HasSuffix(name, "_seconds"):
+	case strings.HasSuffix(name, "_seconds") && !strings.HasSuffix(name, "_timestamp_seconds"):
 		return "histogram"
 	}
 	return "gauge"
@@ -106,6 +106,9 @@ func touchAll(t *testing.T, reg *prometheus.Registry, m *metrics.Metrics) {
 func TestDocs(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	touchAll(t, reg, metrics.New(reg))
+	if _, err := metrics.NewConfig(reg); err != nil {
+		t.Fatal(err)
+	}
 	got, want := gatherFamilies(t, reg), readPage(t).families
 	for _, name := range slices.Sorted(maps.Keys(got)) {
 		g, w := got[name], want[name]

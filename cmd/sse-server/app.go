@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
@@ -27,16 +29,18 @@ type Main struct {
 	Stdin          io.Reader // for the subcommand stdio, as Stdout, which then gets only messages
 	Stdout, Stderr io.Writer // Stderr gets the log and faults
 	LookupEnv      func(string) (string, bool)
-	// Notify returns the signals that stop the program; a second one stops it at once. It
-	// is called once the configuration has been read: until then a signal ends the process.
-	Notify func() <-chan os.Signal
+	// Notify returns the signals to catch: those that stop the program, a second one at
+	// once, and SIGHUP, which reloads the configuration of the daemon. It is called once
+	// that has been read: until then a signal ends the process.
+	Notify func(catch ...os.Signal) <-chan os.Signal
 	// Sockets are those that systemd passes. They replace addresses.
 	Sockets []*os.File
 	// Ready, if not nil, is called with the URL of the (first) server, and the address of
 	// the admin server or "", once both accept connections.
 	Ready func(url, admin string)
 
-	signals <-chan os.Signal // of Notify
+	signals <-chan os.Signal // that stop the program
+	hangup  <-chan os.Signal // SIGHUP of the daemon
 }
 
 // Run runs the program and returns its exit code.
@@ -54,19 +58,24 @@ func (m *Main) Run() int {
 			build.Version, build.Revision, build.GoVersion, runtime.GOOS, runtime.GOARCH)
 		return exitOK
 	}
-	if c.Does != "check" || c.Check.Start { // the rest a signal just ends
-		m.signals = m.Notify()
+	if c.Does == "serve" {
+		m.signals, m.hangup = m.Notify(syscall.SIGINT, syscall.SIGTERM), m.Notify(syscall.SIGHUP)
+	} else if c.Does == "stdio" || c.Check.Start { // the rest a signal just ends
+		m.signals = m.Notify(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	}
-	lines := newLogWriter(m.Stderr, c.LogLevel, c.LogFormat)
+	level := new(slog.LevelVar)
+	_ = level.UnmarshalText([]byte(c.LogLevel)) // has been checked
+	lines := newLogWriter(m.Stderr, level, c.LogFormat)
 	defer lines.Close()
-	log := newLogger(lines, c.LogLevel, c.LogFormat)
+	log := newLogger(lines, level, c.LogFormat)
 	for _, warning := range c.Warnings {
 		log.Warn("configuration warning", "warning", warning)
 	}
 	if c.Does == "stdio" {
 		return m.serveStdio(c, log)
 	}
-	d, err := newDaemon(c, log)
+	load := func() (*config.Config, error) { return config.Load(m.Args, m.LookupEnv) }
+	d, err := newDaemon(c, load, log, level)
 	if err != nil {
 		return m.refuse(err)
 	}

@@ -2,21 +2,27 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	"golang.org/x/net/netutil"
+	"github.com/fsnotify/fsnotify"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/demo"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -33,9 +39,29 @@ const (
 // daemon is the gateway with the servers in front of it.
 type daemon struct {
 	log       *slog.Logger
+	level     *slog.LevelVar  // of log
+	common    gateway.Options // of all gateways: Logger and Registry
+	metrics   *metrics.Config
 	gw        service
 	endpoints []*endpoint // the main one, and that of the admin routes if it is another
-	grace     time.Duration
+	config    atomic.Pointer[config.Config]
+	guards    atomic.Pointer[guards]
+	load      func() (*config.Config, error)
+
+	watcher *fsnotify.Watcher // of the files of config; nil: they are not watched
+
+	turn     chan struct{}               // has a value while a reload runs, and once the daemon stops; guards what follows
+	gateways map[string]*gateway.Gateway // by the name of the server
+	fault    string                      // of the last reload; "": it worked
+
+	retired  sync.Map       // each *gateway.Gateway that is being shut down, as it no longer serves
+	retiring sync.WaitGroup // of retired
+}
+
+// guards check who uses the routes for operators.
+type guards struct {
+	programs *front.Front
+	people   *front.Front // for /status, which browsers show
 }
 
 // service is a gateway.Gateway, or gateway.Servers.
@@ -50,113 +76,188 @@ type service interface {
 
 // endpoint is one address that is served.
 type endpoint struct {
-	option    string // the name of the address
-	place     string // where it was given
-	cert, key string // both "" for plain HTTP
-	server    *http.Server
-	limit     int          // of TCP connections; 0: unlimited
-	listener  net.Listener // nil until adopt or listen
-	arrivals  arrivals
+	option   string // the name of the address
+	place    string // where it was given
+	tls      bool
+	server   *http.Server
+	limit    *limitListener // of TCP connections
+	listener net.Listener   // nil until adopt or listen
+	arrivals arrivals
 }
 
-// newDaemon builds the gateway. It listens on nothing yet.
-func newDaemon(c *config.Config, log *slog.Logger) (*daemon, error) {
-	var authenticate func(*http.Request) (principal string, err error)
-	if c.Tokens != nil {
-		var err error
-		if authenticate, err = front.BearerTokens(c.Tokens); err != nil {
-			return nil, err
-		}
-	}
+// newDaemon builds the gateway. It listens on nothing yet. load loads the configuration
+// again.
+func newDaemon(c *config.Config, load func() (*config.Config, error), log *slog.Logger, level *slog.LevelVar) (*daemon, error) {
 	if c.NoIDKey != nil {
 		log.Info("no place for the key of ids, set id-key-file: sessions end with this process", "err", c.NoIDKey)
 	}
-	all := gateway.Options{Logger: log, Registry: metrics.NewRegistry(), Authenticate: authenticate}
-	gw, err := newService(c, all)
+	d := &daemon{
+		log: log, level: level, common: gateway.Options{Logger: log, Registry: metrics.NewRegistry()}, load: load, turn: make(chan struct{}, 1),
+	}
+	shared, err := d.sharedOptions(c)
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{log: log, gw: gw, grace: time.Duration(c.ShutdownTimeout)}
-	guards := front.Options{Logger: log, Authenticate: authenticate, AllowedHosts: c.AllowedHosts}
-	guard := front.New(guards)
-	guards.Basic = true
-	routes, operators := d.routes(guard, front.New(guards), c.AdminAddr == "")
-	d.endpoints = append(d.endpoints, newEndpoint("addr", c.Addr, c, routes, log))
-	if c.AdminAddr != "" {
-		d.endpoints = append(d.endpoints, newEndpoint("admin-addr", c.AdminAddr, c, operators, log))
+	if d.metrics, err = metrics.NewConfig(d.common.Registry); err != nil {
+		return nil, err
 	}
+	d.metrics.Loaded(c.Hash())
+	if err := d.replaceGateways(c, shared); err != nil {
+		return nil, err
+	}
+	routes, operators := d.routes(c.AdminAddr == "")
+	d.endpoints = append(d.endpoints, d.newEndpoint("addr", c.Addr, c, routes))
+	if c.AdminAddr != "" {
+		d.endpoints = append(d.endpoints, d.newEndpoint("admin-addr", c.AdminAddr, c, operators))
+	}
+	d.setConfig(c, shared.Authenticate)
 	return d, nil
 }
 
-// newService builds the gateway of each server. shared has the options that all of
-// them have in common.
-func newService(c *config.Config, shared gateway.Options) (service, error) {
+// sharedOptions returns the options that all gateways of c have in common.
+func (d *daemon) sharedOptions(c *config.Config) (o gateway.Options, err error) {
+	o = d.common
+	if c.Tokens != nil {
+		o.Authenticate, err = front.BearerTokens(c.Tokens)
+	}
+	return o, err
+}
+
+// setConfig makes c the configuration of all but the gateways.
+func (d *daemon) setConfig(c *config.Config, authenticate func(*http.Request) (string, error)) {
+	d.config.Store(c)
+	options := front.Options{Logger: d.log, Authenticate: authenticate, AllowedHosts: c.AllowedHosts}
+	programs := front.New(options)
+	options.Basic = true
+	d.guards.Store(&guards{programs, front.New(options)})
+	for _, e := range d.endpoints {
+		e.limit.change(func() { e.limit.limit = tcpLimit(c) })
+	}
+	d.follow()
+}
+
+// replaceGateways makes the gateways of before, or new ones, serve what c says. It checks
+// all before it changes anything.
+func (d *daemon) replaceGateways(c *config.Config, shared gateway.Options) error {
+	trial := shared
+	trial.Registry = nil
+	for _, s := range c.Each() {
+		if _, err := newGateway(c, s, trial); err != nil { // starts nothing
+			return err
+		}
+	}
+	setMaxThreads(c)
 	var all []*gateway.Gateway
+	named := map[string]*gateway.Gateway{}
+	for _, s := range c.Each() {
+		up, options := served(c, s, shared)
+		gw, err := d.gateways[s.Name], error(nil)
+		if gw != nil {
+			err = gw.Reconfigure(up, options)
+		}
+		if gw == nil || s.Name != "" && errors.Is(err, gateway.ErrFixed) {
+			gw, err = gateway.New(up, options)
+		}
+		if err != nil {
+			return c.Explain(s, err)
+		}
+		all, named[s.Name] = append(all, gw), gw
+	}
+	if err := d.serveAll(all, len(c.Servers) > 0); err != nil {
+		return err
+	}
+	for _, gw := range d.gateways {
+		if !slices.Contains(all, gw) {
+			d.retire(gw)
+		}
+	}
+	d.gateways = named
+	return nil
+}
+
+// serveAll makes gw serve these gateways, one or several.
+func (d *daemon) serveAll(all []*gateway.Gateway, several bool) (err error) {
+	servers, isServing := d.gw.(*gateway.Servers)
+	switch {
+	case isServing:
+		return servers.Replace(all...)
+	case several:
+		d.gw, err = gateway.NewServers(all...)
+	case d.gw == nil:
+		d.gw = all[0]
+	}
+	return err
+}
+
+// setMaxThreads allows the threads that the children hold while they run: Go ends a
+// program with over 10,000.
+func setMaxThreads(c *config.Config) {
 	threads := 10_000
 	for _, s := range c.Each() {
 		if s.Kind() == config.OfCommand {
 			threads += s.MaxConnections + s.Warm
 		}
-		gw, err := newGateway(c, s, shared)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, gw)
 	}
-	// Each child holds a thread while it runs, and Go ends a program with 10,000.
 	debug.SetMaxThreads(threads)
-	if len(c.Servers) == 0 {
-		return all[0], nil
-	}
-	return gateway.NewServers(all...)
 }
 
 // newGateway builds the gateway of one server.
 func newGateway(c *config.Config, s *config.Server, shared gateway.Options) (*gateway.Gateway, error) {
-	if err := s.CheckCommand(); err != nil && s.Name == "" {
+	if err := s.CheckCommand(); err != nil && (s.Name == "" || c.Does == "stdio") {
 		return nil, err
 	} else if err != nil { // the other servers can be served
 		shared.Logger.Warn("configuration warning", "warning", err.Error())
 	}
-	options := c.Gateway(s)
-	options.Logger, options.Registry, options.Authenticate = shared.Logger, shared.Registry, shared.Authenticate
-	up := s.Upstream()
-	if up == nil {
-		up = upstream.Serve(demo.Serve)
-	}
-	gw, err := gateway.New(up, options)
+	gw, err := gateway.New(served(c, s, shared))
 	if err != nil {
 		return nil, c.Explain(s, err)
 	}
 	return gw, nil
 }
 
+// served returns what the gateway of one server serves, and its options.
+func served(c *config.Config, s *config.Server, shared gateway.Options) (upstream.Upstream, gateway.Options) {
+	options := c.Gateway(s)
+	options.Logger, options.Registry, options.Authenticate = shared.Logger, shared.Registry, shared.Authenticate
+	if up := s.Upstream(); up != nil {
+		return up, options
+	}
+	return demoServer{}, options
+}
+
+// demoServer is the demo server: a value that is equal to itself, as Reconfigure wants.
+type demoServer struct{}
+
+// Dial starts a session.
+func (demoServer) Dial(ctx context.Context) (jsonrpc.Conn, error) {
+	return upstream.Serve(demo.Serve).Dial(ctx)
+}
+
+// grace is how long stopping may take.
+func (d *daemon) grace() time.Duration { return time.Duration(d.config.Load().ShutdownTimeout) }
+
 // routes are those of the main and of the admin address. Without a separate admin address,
 // the main one has the admin routes that tell nothing about single connections. Health and
-// readiness are open, because probes have no token. forPeople is the guard of /status.
-func (d *daemon) routes(guard, forPeople *front.Front, together bool) (main, operators *http.ServeMux) {
+// readiness are open, because probes have no token.
+func (d *daemon) routes(together bool) (main, operators *http.ServeMux) {
 	main, operators = http.NewServeMux(), http.NewServeMux()
 	admin := d.gw.Admin()
-	protect := func(guard *front.Front) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			if _, ok := guard.Admit(w, r, front.Route{}); ok {
-				admin.ServeHTTP(w, r)
-			}
-		}
-	}
-	protected := protect(guard)
+	programs := func(g *guards) *front.Front { return g.programs }
+	protected, status := d.protect(admin, programs), d.protect(admin, func(g *guards) *front.Front { return g.people })
 	main.Handle("/", forgetHead(d.gw))
 	operators.Handle("/", protected)
-	operators.Handle("/status", protect(forPeople))
-	operators.Handle("/status/", protect(forPeople))
+	operators.Handle("/status", status)
+	operators.Handle("/status/", status)
+	operators.Handle(reloadPath, d.protect(http.HandlerFunc(d.serveReload), programs))
 	open := operators
 	if together {
 		open = main
 		main.Handle("/metrics", protected)
 	} else {
-		for _, path := range []string{"/healthz", "/readyz", "/metrics", "/connections", "/status"} {
+		for _, path := range []string{"/healthz", "/readyz", "/metrics", "/connections", "/status", reloadPath} {
 			main.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 				where := path + " is on the address of admin-addr"
+				guard := d.guards.Load().programs
 				if guard.IsLocal(r) { // others need not know
 					where += ": " + d.endpoints[1].url() + path
 				}
@@ -167,6 +268,15 @@ func (d *daemon) routes(guard, forPeople *front.Front, together bool) (main, ope
 	open.Handle("/healthz", admin)
 	open.Handle("/readyz", admin)
 	return main, operators
+}
+
+// protect checks Host, Origin and token before a route for operators, as guard does.
+func (d *daemon) protect(route http.Handler, guard func(*guards) *front.Front) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, ok := guard(d.guards.Load()).Admit(w, r, front.Route{}); ok {
+			route.ServeHTTP(w, r)
+		}
+	})
 }
 
 // forgetHead serves a GET with the head of its request, and takes the head out of the
@@ -186,13 +296,13 @@ func forgetHead(next http.Handler) http.Handler {
 
 // newEndpoint prepares a server. Its timeouts are for requests that end: the
 // gateway lifts them for a stream, and bounds each write of it.
-func newEndpoint(option string, addr config.Addr, c *config.Config, routes http.Handler, log *slog.Logger) *endpoint {
+func (d *daemon) newEndpoint(option string, addr config.Addr, c *config.Config, routes http.Handler) *endpoint {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	e := &endpoint{
-		option: option, place: c.Place(option), arrivals: arrivals{served: make(chan struct{})}, cert: c.TLSCert, key: c.TLSKey,
+		option: option, place: c.Place(option), arrivals: arrivals{served: make(chan struct{})}, tls: c.Certificate != nil, limit: newLimitListener(),
 		server: &http.Server{
 			Addr:           string(addr),
 			Handler:        routes,
@@ -202,18 +312,27 @@ func newEndpoint(option string, addr config.Addr, c *config.Config, routes http.
 			IdleTimeout:    idleTimeout,
 			MaxHeaderBytes: maxHeaderBytes,
 			HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: writeTimeout},
-			ErrorLog:       serverErrors(log),
+			ErrorLog:       serverErrors(d.log),
 		},
 	}
 	e.server.ConnState = e.arrivals.note
-	for _, s := range c.Each() {
-		if s.MaxConnections == 0 {
-			e.limit = 0
-			break
-		}
-		e.limit += 5 * s.MaxConnections // a stream, POSTs beside it, and a client that reconnects
+	if e.tls {
+		e.server.TLSConfig = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			return d.config.Load().Certificate, nil
+		}}
 	}
 	return e
+}
+
+// tcpLimit returns how many TCP connections an address may have; 0: unlimited.
+func tcpLimit(c *config.Config) (limit int) {
+	for _, s := range c.Each() {
+		if s.MaxConnections == 0 {
+			return 0
+		}
+		limit += 5 * s.MaxConnections // a stream, POSTs beside it, and a client that reconnects
+	}
+	return limit
 }
 
 // listen takes the address, unless a socket has been adopted.
@@ -223,17 +342,16 @@ func (e *endpoint) listen(ctx context.Context) (err error) {
 			return fmt.Errorf("%s: %w: choose another address", e.place, err)
 		}
 	}
-	if e.limit > 0 {
-		e.listener = netutil.LimitListener(e.listener, e.limit)
-	}
+	e.limit.Listener = e.listener
+	e.listener = e.limit
 	return nil
 }
 
 // serve serves until the server is shut down.
 func (e *endpoint) serve() error {
 	defer close(e.arrivals.served)
-	if e.cert != "" {
-		return e.server.ServeTLS(e.listener, e.cert, e.key)
+	if e.tls {
+		return e.server.ServeTLS(e.listener, "", "") // GetCertificate has them
 	}
 	return e.server.Serve(e.listener)
 }
@@ -241,7 +359,7 @@ func (e *endpoint) serve() error {
 // url returns the address with a host that a client on this machine can use.
 func (e *endpoint) url() string {
 	scheme, at := "http://", e.listener.Addr().String()
-	if e.cert != "" {
+	if e.tls {
 		scheme = "https://"
 	}
 	if tcp, ok := e.listener.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {

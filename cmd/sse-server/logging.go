@@ -11,11 +11,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 )
 
-// newLogger makes the log; level and format have been checked.
-func newLogger(w io.Writer, level, format string) *slog.Logger {
-	var least slog.Level
-	_ = least.UnmarshalText([]byte(level))
-	options := &slog.HandlerOptions{Level: least, ReplaceAttr: plain}
+// newLogger makes the log; format has been checked.
+func newLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: plain}
 	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, options))
 	}

@@ -26,7 +26,7 @@ type logWriter struct {
 }
 
 // newLogWriter returns a running logWriter. The caller must call Close once.
-func newLogWriter(to io.Writer, level, format string) *logWriter {
+func newLogWriter(to io.Writer, level slog.Leveler, format string) *logWriter {
 	w := &logWriter{lines: make(chan []byte, maxLogLines), quit: make(chan struct{}), done: make(chan struct{})}
 	go w.run(to, newLogger(to, level, format)) // ends with Close
 	return w

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,8 +14,8 @@ import (
 func TestStalledReaderOfTheLogStopsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
-		lines := newLogWriter(w, "info", "text")
-		log := newLogger(lines, "info", "text")
+		lines := newLogWriter(w, slog.LevelInfo, "text")
+		log := newLogger(lines, slog.LevelInfo, "text")
 		began := time.Now()
 		for range 2 * maxLogLines {
 			log.Info("a line")
@@ -47,8 +48,8 @@ func TestStalledReaderOfTheLogStopsNobody(t *testing.T) {
 func TestEndWaitsForTheReaderOfTheLogASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
-		lines := newLogWriter(w, "info", "json")
-		newLogger(lines, "info", "json").Info("a line")
+		lines := newLogWriter(w, slog.LevelInfo, "json")
+		newLogger(lines, slog.LevelInfo, "json").Info("a line")
 		began := time.Now()
 		lines.Close()
 		if waited := time.Since(began); waited != flushTimeout {

@@ -16,18 +16,19 @@ func main() {
 		Stdout:    os.Stdout,
 		Stderr:    os.Stderr,
 		LookupEnv: os.LookupEnv,
-		Notify:    stopSignals,
+		Notify:    catchSignals,
 		Sockets:   activation.Files(true),
 	}).Run())
 }
 
-// stopSignals catches the signals that stop the program.
-func stopSignals() <-chan os.Signal {
+// catchSignals catches signals.
+func catchSignals(catch ...os.Signal) <-chan os.Signal {
 	// Two places: the second signal must not be lost while the first is handled.
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
-		signal.Notify(signals, syscall.SIGHUP)
+	for _, sig := range catch {
+		if sig != syscall.SIGHUP || !signal.Ignored(sig) { // as under nohup
+			signal.Notify(signals, sig)
+		}
 	}
 	return signals
 }

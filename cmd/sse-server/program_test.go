@@ -7,6 +7,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 )
@@ -15,7 +16,8 @@ import (
 type program struct {
 	t          *testing.T
 	url, admin string
-	signals    chan os.Signal
+	signals    chan os.Signal // that stop it
+	hangup     chan os.Signal // SIGHUP
 	code       chan int
 	ended      chan struct{} // closed after code has been sent
 	out, log   lockedBuffer
@@ -61,9 +63,9 @@ func launchWith(t *testing.T, env map[string]string, args ...string) *program {
 // launchMain is launch of a Main, whose other fields it sets.
 func launchMain(t *testing.T, m *Main) *program {
 	t.Helper()
-	p := &program{t: t, signals: make(chan os.Signal), code: make(chan int, 1), ended: make(chan struct{})}
+	p := &program{t: t, signals: make(chan os.Signal), hangup: make(chan os.Signal), code: make(chan int, 1), ended: make(chan struct{})}
 	ready := make(chan struct{})
-	m.Stdout, m.Stderr, m.Notify = &p.out, &p.log, func() <-chan os.Signal { return p.signals }
+	m.Stdout, m.Stderr, m.Notify = &p.out, &p.log, p.notify
 	m.Ready = func(url, admin string) {
 		p.url, p.admin = url, admin
 		close(ready)
@@ -79,19 +81,58 @@ func launchMain(t *testing.T, m *Main) *program {
 	return p
 }
 
+func (p *program) notify(catch ...os.Signal) <-chan os.Signal {
+	if catch[0] == syscall.SIGHUP {
+		return p.hangup
+	}
+	return p.signals
+}
+
 // base is the URL without /mcp.
 func (p *program) base() string { return strings.TrimSuffix(p.url, "/mcp") }
 
 // lockedBuffer is a buffer that the program writes while the test reads.
 type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer // guarded by mu
+	mu      sync.Mutex
+	buf     bytes.Buffer  // guarded by mu
+	written chan struct{} // guarded by mu; closed by the next Write; nil: nobody waits
 }
 
 func (b *lockedBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.written != nil {
+		close(b.written)
+		b.written = nil
+	}
 	return b.buf.Write(p)
+}
+
+// await waits until the buffer has n lines with text, and returns the last one.
+func (b *lockedBuffer) await(t *testing.T, n int, text string) string {
+	t.Helper()
+	for {
+		b.mu.Lock()
+		var found []string
+		for line := range strings.Lines(b.buf.String()) {
+			if strings.Contains(line, text) {
+				found = append(found, line)
+			}
+		}
+		if b.written == nil {
+			b.written = make(chan struct{})
+		}
+		written := b.written
+		b.mu.Unlock()
+		if len(found) >= n {
+			return found[n-1]
+		}
+		select {
+		case <-written:
+		case <-time.After(2 * time.Minute):
+			t.Fatalf("%d lines with %q, want %d", len(found), text, n)
+		}
+	}
 }
 
 func (b *lockedBuffer) String() string {

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
+	"github.com/fsnotify/fsnotify"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/gateway"
 )
 
 // serve runs the daemon until a signal, or until a server of it fails.
@@ -21,6 +23,9 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
 		return exitFailure
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go d.reloadWhenAsked(ctx, m.hangup) // ends with ctx
 	failed := make(chan error, len(d.endpoints))
 	for _, e := range d.endpoints {
 		go func() { failed <- e.serve() }() // ends with the server's Shutdown or Close
@@ -32,13 +37,13 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 	code := exitOK
 	select {
 	case sig := <-m.signals:
-		d.log.Info("stopping", "signal", sig.String(), "timeout", d.grace)
+		d.log.Info("stopping", "signal", sig.String(), "timeout", d.grace())
 	case err := <-failed:
 		d.log.Error("server failed", "err", err)
 		code = exitFailure
 	}
 	notify(d.log, systemd.SdNotifyStopping)
-	return m.stop(d.log, d.grace, d.stop, d.gw.Abort, code)
+	return m.stop(d.log, d.grace(), d.stop, d.abort, code)
 }
 
 // stop calls end, which it gives the time grace, and returns code. A second signal calls
@@ -62,13 +67,21 @@ func (m *Main) stop(log *slog.Logger, grace time.Duration, end func(context.Cont
 	}
 }
 
-// listen takes the addresses.
+// listen takes the addresses, and watches the files of the configuration if it is to.
 func (d *daemon) listen() error {
 	for _, e := range d.endpoints {
 		if err := e.listen(context.Background()); err != nil {
 			return err
 		}
 	}
+	if !d.config.Load().Watch {
+		return nil
+	}
+	var err error
+	if d.watcher, err = fsnotify.NewWatcher(); err != nil {
+		return fmt.Errorf("%s: %w", d.config.Load().Place("watch"), err)
+	}
+	d.follow()
 	return nil
 }
 
@@ -77,6 +90,10 @@ func (d *daemon) listen() error {
 // streams, and the admin address, which tells how far that is, goes last. When
 // ctx ends first, what is left is cut.
 func (d *daemon) stop(ctx context.Context) {
+	select {
+	case d.turn <- struct{}{}: // for good: nothing is reloaded any more
+	case <-ctx.Done():
+	}
 	d.endpoints[0].closeListener(ctx)
 	d.gw.Drain()
 	main, closed := d.endpoints[0].server, make(chan error, 1)
@@ -87,12 +104,21 @@ func (d *daemon) stop(ctx context.Context) {
 		err = late // else the gateway has told what was cut
 	}
 	if err != nil {
-		d.log.Warn("shutdown timeout, streams were cut", "err", err, "timeout", d.grace)
+		d.log.Warn("shutdown timeout, streams were cut", "err", err, "timeout", d.grace())
 		if err := main.Close(); err != nil {
 			d.log.Warn("close failed", "err", err)
 		}
 	}
 	for _, admin := range d.endpoints[1:] {
 		_ = admin.server.Close()
+	}
+	d.retiring.Wait()
+}
+
+// abort kills the processes of all servers at once.
+func (d *daemon) abort() {
+	d.gw.Abort()
+	for gw := range d.retired.Range {
+		gw.(*gateway.Gateway).Abort()
 	}
 }

@@ -3,10 +3,14 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"io"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +19,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 
@@ -208,7 +213,8 @@ func TestTokens401(t *testing.T) {
 
 func TestProtocols(t *testing.T) {
 	t.Parallel()
-	cert, key := certificate(t)
+	made := newCertificate(t)
+	cert, key := clitest.WriteFile(t, "cert.pem", made.cert), clitest.WriteFile(t, "key.pem", made.key)
 	h2c := new(http.Protocols)
 	h2c.SetUnencryptedHTTP2(true)
 	for name, tc := range map[string]struct {
@@ -367,25 +373,35 @@ func TestSignalWhileChecking(t *testing.T) {
 	defer server.Close()
 	m := &Main{
 		Args:   []string{"check", "--start", "--start-timeout", "5s", "--url", server.URL},
-		Stdout: &out, Stderr: &log, LookupEnv: clitest.Environment(nil), Notify: func() <-chan os.Signal { return signals },
+		Stdout: &out, Stderr: &log, LookupEnv: clitest.Environment(nil), Notify: func(...os.Signal) <-chan os.Signal { return signals },
 	}
 	if code := m.Run(); code != exitFailure || len(taken) != 1 || !strings.Contains(out.String(), "FAILED") {
 		t.Errorf("got exit code %d, signal taken: %v, stdout %q, log %q", code, len(taken) == 1, out.String(), log.String())
 	}
 }
 
-// certificate writes the certificate of a test server and its key.
-func certificate(t *testing.T) (cert, key string) {
+// keyPair is a certificate of its own, in PEM.
+type keyPair struct{ cert, key, serial string }
+
+func newCertificate(t *testing.T) keyPair {
 	t.Helper()
-	server := httptest.NewTLSServer(nil)
-	defer server.Close()
-	made := server.TLS.Certificates[0]
-	keyDER, err := x509.MarshalPKCS8PrivateKey(made.PrivateKey)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return clitest.WriteFile(t, "cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made.Certificate[0]}))),
-		clitest.WriteFile(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})))
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: new(big.Int).SetBytes(keyDER[len(keyDER)-8:]), NotAfter: time.Now().Add(time.Hour)}
+	made, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(kind string, der []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+	}
+	return keyPair{text("CERTIFICATE", made), text("PRIVATE KEY", keyDER), template.SerialNumber.String()}
 }
 
 // TestAllAddressesAreIPv6Too holds the reference to what it says of 0.0.0.0.

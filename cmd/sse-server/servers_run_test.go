@@ -44,15 +44,38 @@ func (p *program) server(name string) string {
 // costs one start.
 func connectTo(t *testing.T, url string) *mcp.ClientSession {
 	t.Helper()
-	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
-	session, err := client.Connect(t.Context(), &mcp.SSEClientTransport{
-		Endpoint: url, HTTPClient: newClient(t, &http.Transport{}),
-	}, nil)
+	session, err := tryConnect(t, url, "")
 	if err != nil {
 		t.Fatalf("connect to %s: %v", url, err)
 	}
-	t.Cleanup(func() { session.Close() })
 	return session
+}
+
+// tryConnect is connectTo with a token.
+func tryConnect(t *testing.T, url, token string) (*mcp.ClientSession, error) {
+	t.Helper()
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
+	http := newClient(t, &http.Transport{})
+	http.Transport = bearer{token, http.Transport}
+	session, err := client.Connect(t.Context(), &mcp.SSEClientTransport{Endpoint: url, HTTPClient: http}, nil)
+	if err == nil {
+		t.Cleanup(func() { session.Close() })
+	}
+	return session, err
+}
+
+// bearer sends a token with each request.
+type bearer struct {
+	token string
+	next  http.RoundTripper
+}
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	if b.token != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+b.token)
+	}
+	return b.next.RoundTrip(r)
 }
 
 // Each server has its own routes, limits and processes, also beside one whose command is not

@@ -37,7 +37,7 @@ func (p *program) dial(t *testing.T) net.Conn {
 // startImpatient runs a daemon whose clients have 100 ms in place of 10 s.
 func startImpatient(t *testing.T) *program {
 	t.Helper()
-	d, err := newDaemon(mustLoad(t, nil, "--addr", "127.0.0.1:0"), slog.New(slog.DiscardHandler))
+	d, err := newDaemon(mustLoad(t, nil, "--addr", "127.0.0.1:0"), nil, slog.New(slog.DiscardHandler), nil)
 	if err == nil {
 		err = d.listen()
 	}

@@ -19,7 +19,7 @@ func TestStdioServerTakesSIGPIPE(t *testing.T) {
 	stdout, out := io.Pipe()
 	m := &Main{
 		Args: []string{"stdio", "--", "sh", "-c", script}, Stdin: in, Stdout: out, Stderr: io.Discard,
-		LookupEnv: clitest.Environment(nil), Notify: func() <-chan os.Signal { return make(chan os.Signal) },
+		LookupEnv: clitest.Environment(nil), Notify: func(...os.Signal) <-chan os.Signal { return make(chan os.Signal) },
 	}
 	code := make(chan int, 1)
 	go func() { code <- m.Run() }()

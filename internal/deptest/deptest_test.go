@@ -59,6 +59,8 @@ var reserved = map[string][]string{
 	"github.com/modelcontextprotocol/go-sdk": {"cmd/sse-server/internal/demo", "gosdk"},
 	"github.com/mark3labs/mcp-go":            {"mcpgo"},
 	"github.com/alecthomas/kong":             {"cmd/sse-server/internal/config"},
+	"github.com/fsnotify/fsnotify":           {"cmd/sse-server"},
+	"github.com/agnivade/levenshtein":        {"cmd/sse-server/internal/config"},
 	"github.com/coreos/go-systemd/v22":       {"cmd/sse-server"},
 	"github.com/goccy/go-yaml":               {"cmd/sse-server/internal/config"},
 	"net/http": {

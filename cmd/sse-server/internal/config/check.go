@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"os"
@@ -33,13 +34,23 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 			return err
 		}
 	}
+	switch {
+	case c.Watch && c.Does == "stdio":
+		return c.refuse("watch", "stdio keeps its configuration")
+	case c.Watch && len(c.files) == 0:
+		return c.refuse("watch", "there is no file to watch; want --config")
+	}
 	return nil
 }
 
 // checkHTTP checks the options of the addresses, and who may use them.
 func (c *Config) checkHTTP(lookupEnv func(string) (string, bool)) error {
 	if c.TLSCert != "" || c.TLSKey != "" {
-		if _, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey); err != nil {
+		cert, noCert := c.read(c.TLSCert)
+		key, noKey := c.read(c.TLSKey)
+		pair, err := tls.X509KeyPair(cert, key)
+		c.Certificate = &pair
+		if err := cmp.Or(noCert, noKey, err); err != nil {
 			return c.refuse("tls-cert", "%q with --tls-key %q: %v", c.TLSCert, c.TLSKey, err)
 		}
 	}

@@ -3,9 +3,11 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/goccy/go-yaml/ast"
 )
 
@@ -15,10 +17,6 @@ const clientsKey = "mcpServers"
 
 // clientNames are the options that clients call otherwise.
 var clientNames = map[string]string{"headers": "header", "cwd": "dir"}
-
-// clientTypes are the values of the member type. They say nothing new: sse-server finds
-// out which transport a remote server has.
-var clientTypes = []string{"stdio", "http", "sse", "streamable-http", "streamableHttp"}
 
 // readClientServers adds the entries of the key mcpServers.
 func (c *Config) readClientServers(node ast.Node) error {
@@ -44,73 +42,60 @@ func (c *Config) readClientServer(entry *ast.MappingValueNode) error {
 	if !ok {
 		return c.at(entry.Value.GetToken(), "want a mapping with command or url")
 	}
-	values := map[string]ast.Node{}
+	key, hint, values := entry.Key.GetToken(), "", map[string]ast.Node{}
 	for _, member := range members {
+		name := member.Key.GetToken().Value
+		hint = cmp.Or(hint, didYouMean(name, commandKey, "url"))
 		if _, isNull := member.Value.(*ast.NullNode); !isNull {
-			values[member.Key.GetToken().Value] = member.Value
+			values[name] = member.Value
 		}
 	}
-	key := entry.Key.GetToken()
-	kind := ofURL
 	switch off := values["disabled"]; {
 	case off != nil && off.GetToken().Value == "true":
 		return nil
-	case values[commandKey] != nil:
-		kind = OfCommand
-	case values["url"] == nil:
-		hint := ""
-		for _, member := range members {
-			hint = cmp.Or(hint, didYouMean(member.Key.GetToken().Value, commandKey, "url"))
-		}
+	case values[commandKey] == nil && values["url"] == nil:
 		return c.at(key, "%s.%s: want command or url%s", clientsKey, key.Value, hint)
 	}
 	s, err := c.addServer(pathName(key.Value), clientsKey, key)
 	for _, member := range members {
-		if err == nil && values[member.Key.GetToken().Value] != nil {
-			err = c.readMember(s, kind, member, values["args"])
+		if name := member.Key.GetToken().Value; err == nil && values[name] != nil {
+			err = c.readMember(s, name, values)
 		}
 	}
 	return err
 }
 
-// readMember sets the option of s, of a kind of server, that a member of an entry of
-// mcpServers means. args are those of the command; nil: none.
-func (c *Config) readMember(s *Server, kind string, member *ast.MappingValueNode, args ast.Node) error {
-	name, nodes := member.Key.GetToken().Value, []ast.Node{member.Value}
-	flag := s.option(cmp.Or(clientNames[name], name))
+// readMember sets the option of s that a member of an entry of mcpServers means.
+func (c *Config) readMember(s *Server, name string, values map[string]ast.Node) error {
+	flag, nodes, kind := s.option(cmp.Or(clientNames[name], name)), []ast.Node{values[name]}, ofURL
+	if values[commandKey] != nil {
+		kind = OfCommand
+	}
 	switch {
-	case name == "disabled", name == "args" && kind == OfCommand:
-		return nil
-	case name == "type":
-		if value := member.Value.GetToken(); !slices.Contains(clientTypes, value.Value) {
-			return c.at(value, "type: want one of %s, but got %q", strings.Join(clientTypes, ", "), value.Value)
-		}
+	case name == "disabled", name == "type", name == "args" && kind == OfCommand: // the URL and the command have it
 		return nil
 	case flag == nil, !slices.Contains([]string{"", kind}, flag.Tag.Get("for")):
 		c.ignored = append(c.ignored, name)
 		return nil
-	case name == commandKey && args != nil:
-		nodes = append(nodes, args)
+	case name == commandKey && values["args"] != nil:
+		nodes = append(nodes, values["args"])
 	}
 	if err := c.setFrom(s, flag, name, nodes...); err != nil {
 		return err
 	}
-	if kind == OfCommand && slices.ContainsFunc(slices.Concat(s.Command, s.Env), reference.MatchString) {
+	if slices.ContainsFunc(slices.Concat(s.Command, s.Env), reference.MatchString) {
 		c.warn("%s: ${…} is replaced only in url and headers", s.Place(nameKey))
 	}
 	return nil
 }
 
+// notInPath matches what the name of a server in a path cannot have.
+var notInPath = regexp.MustCompile(`[^a-z0-9_]`)
+
 // pathName returns a name of a client's configuration as one that a path can have, which
 // may be empty.
 func pathName(name string) string {
-	name = strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(name))
-	name = strings.TrimLeft(name, "-_")
+	name = strings.TrimLeft(notInPath.ReplaceAllString(strings.ToLower(name), "-"), "-_")
 	return strings.TrimRight(name[:min(len(name), 64)], "-")
 }
 
@@ -119,34 +104,9 @@ func pathName(name string) string {
 func didYouMean(word string, known ...string) string {
 	best, least := "", 3
 	for _, k := range known {
-		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least && d <= len(k)/3 {
-			best, least = k, d
+		if d := levenshtein.ComputeDistance(strings.ToLower(word), strings.ToLower(k)); d < least && d <= len(k)/2 {
+			best, least = fmt.Sprintf(", did you mean %q?", k), d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(", did you mean %q?", best)
-}
-
-// distance returns how many bytes to insert, delete or replace make b out of a
-// (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
+	return best
 }

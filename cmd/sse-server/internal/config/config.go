@@ -7,6 +7,8 @@ package config
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"crypto/tls"
 	_ "embed"
 	"encoding"
 	"errors"
@@ -27,22 +29,23 @@ import (
 // Tags of our own: zero marks numbers that may be 0, and the help says what that means;
 // oneof lists the values of a text, or of each text of a list; pairs is the separator of
 // names and values, which may be secret; for names the kind of server that has the option;
-// only marks those that are flags alone.
+// only marks those that are flags alone; fixed those that cannot change without a restart.
 type Config struct {
-	Addr            Addr     `group:"Server" placeholder:"HOST:PORT" help:"Address to serve on. Port 0 takes a free port. The host 0.0.0.0, [::] or an empty one takes all addresses, IPv4 and IPv6."`
-	AdminAddr       Addr     `group:"Server" placeholder:"HOST:PORT" help:"Separate address for /healthz, /readyz, /metrics, /connections and the page /status. Without it, the first three are served on the main address and the others are not served."`
-	Prefix          string   `group:"Server" placeholder:"PATH" help:"Path before every route: with /tools, MCP is at /tools/mcp."`
+	Addr            Addr     `group:"Server" fixed:"" placeholder:"HOST:PORT" help:"Address to serve on. Port 0 takes a free port. The host 0.0.0.0, [::] or an empty one takes all addresses, IPv4 and IPv6."`
+	AdminAddr       Addr     `group:"Server" fixed:"" placeholder:"HOST:PORT" help:"Separate address for /healthz, /readyz, /metrics, /connections, /-/reload and the page /status. Without it, the first three are served on the main address and the others are not served."`
+	Prefix          string   `group:"Server" fixed:"" placeholder:"PATH" help:"Path before every route: with /tools, MCP is at /tools/mcp."`
 	TLSCert         string   `group:"Server" placeholder:"FILE" help:"PEM file with the TLS certificate chain. Without it, the server speaks plain HTTP."`
 	TLSKey          string   `group:"Server" placeholder:"FILE" help:"PEM file with the key of --tls-cert."`
 	Config          string   `group:"Server" short:"c" placeholder:"FILE" help:"YAML file of options. Its keys are the names in this list without the dashes, command, servers and mcpServers."`
+	Watch           bool     `group:"Server" fixed:"" help:"Reload the configuration when one of its files changes: that of --config, tokens, certificates, secrets."`
 	LogLevel        string   `group:"Server" placeholder:"LEVEL" oneof:"debug,info,warn,error" help:"Lowest level to log to stderr: debug, info, warn or error."`
-	LogFormat       string   `group:"Server" placeholder:"FORMAT" oneof:"text,json" help:"Format of the log: text or json."`
+	LogFormat       string   `group:"Server" fixed:"" placeholder:"FORMAT" oneof:"text,json" help:"Format of the log: text or json."`
 	ShutdownTimeout Duration `group:"Server" placeholder:"DURATION" help:"How long the server waits for requests in flight when it stops. Then it closes their streams."`
 	Version         bool     `group:"Server" only:"" help:"Print the version and exit."`
 	Help            bool     `group:"Server" only:"" short:"h" help:"Print this help and exit."`
 
 	AuthTokensFile string    `group:"Access" placeholder:"FILE" help:"File of bearer tokens for clients, one on each line: TOKEN or PRINCIPAL:TOKEN. # starts a comment. Without it, there is no authentication."`
-	IDKeyFile      string    `group:"Access" placeholder:"FILE" help:"File of at least 32 random characters, with which ids of sessions are signed, so that clients of Streamable HTTP go on after a restart. It is made if it is missing. Without the option it is id-key in $$STATE_DIRECTORY, $$XDG_STATE_HOME/sse-server or ~/.local/state/sse-server."`
+	IDKeyFile      string    `group:"Access" fixed:"" placeholder:"FILE" help:"File of at least 32 random characters, with which ids of sessions are signed, so that clients of Streamable HTTP go on after a restart. It is made if it is missing. Without the option it is id-key in $$STATE_DIRECTORY, $$XDG_STATE_HOME/sse-server or ~/.local/state/sse-server."`
 	Insecure       bool      `group:"Access" help:"Allow an address that other machines can reach without --auth-tokens-file."`
 	TrustedProxies []network `group:"Access" placeholder:"CIDR" help:"Networks or addresses of proxies whose X-Forwarded-For and X-Forwarded-Prefix are believed. Without it, the headers are ignored."`
 	AllowedOrigins []string  `group:"Access" placeholder:"ORIGIN" help:"Origins of web pages to allow beside the server's own, such as https://app.example.com; * allows any. They get CORS headers."`
@@ -64,7 +67,10 @@ type Config struct {
 	NoIDKey  error             `kong:"-"` // or because nothing is served
 	Warnings []string          `kong:"-"` // for the log
 	HelpText string            `kong:"-"` // what --help prints
-	ignored  []string          // members of clients in the file, which mean nothing here
+
+	Certificate *tls.Certificate             `kong:"-"` // nil: plain HTTP
+	files       map[string][sha256.Size]byte // hashes of the files that were read, by path
+	ignored     []string                     // members of clients in the file, which mean nothing here
 }
 
 // Server is the configuration of one MCP server: an entry of the key servers, or all
@@ -119,7 +125,7 @@ func newConfig() *Config {
 	c.Transports = []string{gateway.TransportSSE, gateway.TransportStreamable}
 	c.Addr, c.LogLevel, c.LogFormat = "127.0.0.1:8080", "info", "text"
 	c.ShutdownTimeout = Duration(15 * time.Second)
-	c.given, c.secrets = map[string]string{}, new([]string)
+	c.given, c.secrets, c.files = map[string]string{}, new([]string), map[string][sha256.Size]byte{}
 	return c
 }
 

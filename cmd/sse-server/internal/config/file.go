@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -30,7 +29,7 @@ func (c *Config) readFile() error {
 	if c.Config == "" {
 		return nil
 	}
-	data, err := os.ReadFile(c.Config)
+	data, err := c.read(c.Config)
 	if err != nil {
 		return fmt.Errorf("config: %w", err)
 	}

@@ -27,7 +27,7 @@ func (c *Config) readTokens() error {
 	if path == "" {
 		return nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := c.read(path)
 	if err != nil {
 		return c.refuse("auth-tokens-file", "%v", err)
 	}

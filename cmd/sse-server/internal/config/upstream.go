@@ -91,7 +91,8 @@ func (c *Config) Explain(s *Server, err error) error {
 		name := strings.ReplaceAll(flag.Name, "-", "")
 		options[name], options[name+"s"], options["no"+name] = flag.Name, flag.Name, flag.Name
 	}
-	text := field.ReplaceAllStringFunc(strings.TrimPrefix(err.Error(), "gateway: "), func(name string) string {
+	text := strings.NewReplacer("gateway: ", "", gateway.ErrFixed.Error(), restart).Replace(err.Error())
+	text = field.ReplaceAllStringFunc(text, func(name string) string {
 		if option := options[strings.ToLower(name)]; option != "" {
 			return cmp.Or(s.given[option], c.Place(option))
 		}
@@ -182,7 +183,7 @@ func (c *Config) expand(text string, lookupEnv func(string) (string, bool)) (str
 	expanded := reference.ReplaceAllStringFunc(text, func(found string) string {
 		name, closed := strings.CutSuffix(found[2:], "}")
 		if path, ok := strings.CutPrefix(name, "file:"); ok && closed {
-			data, err := os.ReadFile(path)
+			data, err := c.read(path)
 			if err != nil {
 				wrong = err
 			}

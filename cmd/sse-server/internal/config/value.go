@@ -66,6 +66,9 @@ func (a *Addr) UnmarshalText(text []byte) error {
 // network is a network of proxies.
 type network netip.Prefix
 
+// String makes the value of the option readable.
+func (n network) String() string { return netip.Prefix(n).String() }
+
 // UnmarshalText reads a network, or an address as the network of only itself. An IPv4
 // address in the form of IPv6 is IPv4, which is how clients are compared.
 func (n *network) UnmarshalText(text []byte) error {

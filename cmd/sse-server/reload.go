@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	systemd "github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/gateway"
+)
+
+// reloadPath is the route that reloads the configuration.
+const reloadPath = "/-/reload"
+
+// What asks for a reload.
+const (
+	bySignal = "SIGHUP"
+	byWatch  = "watch"
+)
+
+// reload loads the configuration again and puts it in the place of the one in use, which
+// stays on an error. It returns what has changed. Reloads run one after the other, and none
+// once the daemon stops.
+func (d *daemon) reload(ctx context.Context, by string) (changed []string, err error) {
+	select {
+	case d.turn <- struct{}{}:
+		defer func() { <-d.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	next, err := d.load()
+	if err == nil && by == byWatch && d.fault == "" && next.IsRead(d.config.Load()) {
+		return nil, nil
+	}
+	notify(d.log, systemd.SdNotifyReloading)
+	defer notify(d.log, systemd.SdNotifyReady)
+	if err == nil {
+		changed, err = d.apply(next)
+	}
+	if err != nil {
+		if by != byWatch || err.Error() != d.fault {
+			d.log.Error("configuration refused, the one before stays", "by", by, "err", err)
+		}
+		d.fault = err.Error()
+		d.metrics.Refused()
+		return nil, err
+	}
+	d.fault = ""
+	d.metrics.Loaded(next.Hash())
+	d.log.Info("configuration reloaded", "by", by, "changed", changed)
+	return changed, nil
+}
+
+// apply puts next in the place of the configuration in use, and returns what has changed.
+// It checks all before it changes anything. The caller has the turn.
+func (d *daemon) apply(next *config.Config) ([]string, error) {
+	changed, refused := d.config.Load().Changes(next)
+	if len(refused) > 0 {
+		return nil, errors.Join(refused...)
+	}
+	next.IDKey = d.config.Load().IDKey
+	shared, err := d.sharedOptions(next)
+	for _, e := range d.endpoints { // sockets of systemd too
+		if addr := config.Addr(e.listener.Addr().String()); err == nil && !next.Insecure {
+			err = next.CheckExposure(e.option, addr)
+		}
+	}
+	if err == nil {
+		err = d.replaceGateways(next, shared)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range next.Warnings {
+		d.log.Warn("configuration warning", "warning", warning)
+	}
+	_ = d.level.UnmarshalText([]byte(next.LogLevel)) // has been checked
+	d.setConfig(next, shared.Authenticate)
+	d.revoke(next)
+	d.gw.Start()
+	return changed, nil
+}
+
+// retire shuts down a gateway that no longer serves. stop waits for it, and abort ends it at
+// once.
+func (d *daemon) retire(gw *gateway.Gateway) {
+	d.retired.Store(gw, nil)
+	d.retiring.Go(func() {
+		defer d.retired.Delete(gw)
+		ctx, cancel := context.WithTimeout(context.Background(), d.grace())
+		defer cancel()
+		if err := gw.Shutdown(ctx); err != nil {
+			d.log.Warn("shutdown timeout, streams were cut", "err", err, "timeout", d.grace())
+		}
+	})
+}
+
+// revoke closes the connections of principals that have no token any more.
+func (d *daemon) revoke(c *config.Config) {
+	known := map[string]bool{"": c.Tokens == nil}
+	for _, principal := range c.Tokens {
+		known[principal] = true
+	}
+	for _, gw := range d.gateways {
+		gw.Revoke(func(principal string) bool { return !known[principal] })
+	}
+}
+
+// serveReload reloads the configuration, and answers with what has changed or with the
+// faults.
+func (d *daemon) serveReload(w http.ResponseWriter, r *http.Request) {
+	code, answer := http.StatusOK, map[string]any{"status": "reloaded"}
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		code, answer = http.StatusMethodNotAllowed, map[string]any{"status": "use POST"}
+	} else if changed, err := d.reload(r.Context(), reloadPath); err != nil {
+		code, answer = http.StatusUnprocessableEntity, map[string]any{"status": "refused", "faults": strings.Split(err.Error(), "\n")}
+	} else if len(changed) > 0 {
+		answer["changed"] = changed
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(answer) // an error means that the client is gone
+}

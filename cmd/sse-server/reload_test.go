@@ -1,0 +1,398 @@
+package main
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// live is a program whose configuration changes while it runs.
+type live struct {
+	*program
+	dir    string
+	client *http.Client
+}
+
+// startLive runs the program with gw.yaml in a folder, on an address of its own, and an
+// admin address.
+func startLive(t *testing.T, content string, args ...string) *live {
+	t.Helper()
+	l := &live{dir: t.TempDir(), client: newClient(t, &http.Transport{})}
+	l.write(t, "gw.yaml", content)
+	l.program = start(t, append([]string{"--config", filepath.Join(l.dir, "gw.yaml"), "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0"}, args...)...)
+	return l
+}
+
+// write replaces a file as careful editors do. DIR in its content is its folder.
+func (l *live) write(t *testing.T, name, content string) {
+	t.Helper()
+	path := filepath.Join(l.dir, name)
+	err := os.WriteFile(path+"~", []byte(strings.ReplaceAll(content, "DIR", l.dir)), 0o600)
+	if err == nil {
+		err = os.Rename(path+"~", path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reload asks for a reload, and returns the status and the body of the answer.
+func (l *live) reload(t *testing.T, token string) (int, string) {
+	t.Helper()
+	return post(t, l.client, l.admin+reloadPath, token)
+}
+
+func post(t *testing.T, client *http.Client, url, token string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// wantReload reloads, and checks what has changed.
+func (l *live) wantReload(t *testing.T, changed ...string) {
+	t.Helper()
+	code, body := l.reload(t, "")
+	var answer struct{ Changed, Faults []string }
+	if err := json.Unmarshal([]byte(body), &answer); err != nil || code != http.StatusOK || !slices.Equal(answer.Changed, changed) {
+		t.Errorf("reload: got %d %s, want that %q have changed", code, body, changed)
+	}
+}
+
+// wantRefusal reloads, and checks the faults.
+func (l *live) wantRefusal(t *testing.T, want string) {
+	t.Helper()
+	code, body := l.reload(t, "")
+	var answer struct{ Changed, Faults []string }
+	if err := json.Unmarshal([]byte(body), &answer); err != nil || code != http.StatusUnprocessableEntity || !strings.HasPrefix(strings.Join(answer.Faults, "\n"), want) {
+		t.Errorf("reload: got %d %s, want 422 and %s", code, body, want)
+	}
+}
+
+// connections returns the ids of the open connections.
+func (l *live) connections(t *testing.T) (ids []string) {
+	t.Helper()
+	_, body := get(t, l.client, l.admin+"/connections", "")
+	var all struct{ Connections []struct{ ID string } }
+	if err := json.Unmarshal([]byte(body[strings.Index(body, "{"):]), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range all.Connections {
+		ids = append(ids, c.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// openMany opens n streams of each server.
+func (l *live) openMany(t *testing.T, n int, names ...string) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for _, name := range names {
+		for range n {
+			wg.Go(func() { openStream(t, l.client, l.server(name)+"?auto=0") })
+		}
+	}
+	wg.Wait()
+}
+
+// metric returns the line of a series.
+func (l *live) metric(t *testing.T, name string) string {
+	t.Helper()
+	_, body := get(t, l.client, l.admin+"/metrics", "")
+	for line := range strings.Lines(body) {
+		if strings.HasPrefix(line, name+" ") || strings.HasPrefix(line, name+"{") {
+			return strings.TrimSpace(strings.TrimPrefix(line, name))
+		}
+	}
+	return ""
+}
+
+// serial returns the number of the certificate that a new TCP connection gets.
+func (l *live) serial(t *testing.T) string {
+	t.Helper()
+	conn, err := tls.Dial("tcp", strings.TrimPrefix(l.base(), "https://"), &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	return conn.ConnectionState().PeerCertificates[0].SerialNumber.String()
+}
+
+func echo(t *testing.T, session *mcp.ClientSession) {
+	t.Helper()
+	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"message": "hi"}})
+	if err != nil || result.IsError {
+		t.Errorf("echo: got %v, %v", result, err)
+	}
+}
+
+// Whatever is wrong in the file, the configuration of before serves on, and no stream ends.
+func TestReloadWithFaults(t *testing.T) {
+	t.Parallel()
+	const good = "servers:\n  a: {}\n  b: {sessions: shared}\n"
+	l := startLive(t, good)
+	l.openMany(t, 250, "a", "b")
+	sessions := []*mcp.ClientSession{connectTo(t, l.server("a")), connectTo(t, l.server("b"))}
+	before, hash := l.connections(t), l.metric(t, "mcp_config_hash")
+	gw := filepath.Join(l.dir, "gw.yaml")
+	faults := 0
+	for content, want := range map[string]string{
+		"servers:\n  a: {}\n  b: {sesions: shared}\n": gw + `:3:7: unknown key "sesions" in servers.b, did you mean "sessions"?`,
+		"servers:\n  a: {warm: -1}\n":                 gw + `:2:13: warm: want a number`,
+		"servers:\n  a: {}\n  b: {sess":               gw + `:3:`,
+		"":                                            gw + `: the file is empty`,
+		"servers:\n":                                  gw + `:1:10: servers: want a mapping`,
+		`{"mcpServers": {"a": {"command": "x", "ar`: gw + `:1:`,
+		good + "log-format: json\nprefix: /p\n":     gw + ":4:13: log-format: cannot change while sse-server runs: restart it\n" + gw + ":5:9: prefix: cannot",
+		good + "id-key-file: DIR/other\n":           gw + `:4:14: id-key-file: cannot change`,
+		good + "tls-cert: DIR/none\n":               gw + `:4:11: tls-cert: `,
+		"max-connections: 1\n":                      gw + `: one server or several cannot change`,
+		good + "auth-tokens-file: DIR/none\n":       gw + `:4:19: auth-tokens-file: open`,
+		good + "allowed-origins: [x]\n":             gw + `:4:18: allowed-origins: "x" is no origin`,
+		"servers:\n  a: {max-connections: 1}\n  c: {max-connections: 1, max-connections-per-ip: 2}\n": gw + `:3:51: max-connections-per-ip: must be at most`,
+		"servers:\n  a: {url: 'https://a', header: {A: '${file:DIR/none}'}}\n":                        gw + `:2:`,
+		"servers:\n  a: {}\n  Bad: {}\n":                                               gw + `:3:3: servers.Bad: must be at most 64`,
+		"servers:\n  a: {max-message-bytes: 1GiB}\n  b: {sessions: shared}\nwarm: 1\n": gw + `:2:26: max-message-bytes: must be at most`,
+	} {
+		l.write(t, "gw.yaml", content)
+		l.wantRefusal(t, want)
+		faults++
+	}
+	if err := os.Remove(gw); err != nil {
+		t.Fatal(err)
+	}
+	l.hangup <- syscall.SIGHUP
+	if line := l.log.await(t, faults+1, "configuration refused"); !strings.Contains(line, "by=SIGHUP") || !strings.Contains(line, "no such file") {
+		t.Errorf("without the file: got %s", line)
+	}
+	if got := l.metric(t, "mcp_config_last_reload_successful"); got != "0" {
+		t.Errorf("successful: got %s, want 0", got)
+	}
+	if all := l.connections(t); len(before) != 502 || !slices.Equal(all, before) {
+		t.Errorf("of %d connections there are %d, want all of 502", len(before), len(all))
+	}
+	l.openMany(t, 1, "a") // its limit has not changed
+	after := l.connections(t)
+	l.write(t, "gw.yaml", "# as before\n"+good)
+	l.wantReload(t)
+	if got := l.metric(t, "mcp_config_last_reload_successful"); got != "1" || l.metric(t, "mcp_config_hash") != hash {
+		t.Errorf("after a good reload: successful is %s, and the hash %s, want 1 and %s", got, l.metric(t, "mcp_config_hash"), hash)
+	}
+	if all := l.connections(t); !slices.Equal(all, after) {
+		t.Errorf("of %d connections there are %d, want all", len(after), len(all))
+	}
+	for _, session := range sessions {
+		echo(t, session)
+	}
+}
+
+// Servers come, go and change; streams of the others stay, and those of a server that
+// changes too.
+func TestReloadOfServers(t *testing.T) {
+	t.Parallel()
+	child := childConfig(t, "")
+	l := startLive(t, "servers:\n  same: {}\n  other: "+child+"\n  fixed: {}\n  gone: {}\n")
+	l.openMany(t, 50, "same", "other")
+	same, other, gone, fixed := connectTo(t, l.server("same")), connectTo(t, l.server("other")), connectTo(t, l.server("gone")), connectTo(t, l.server("fixed"))
+	l.write(t, "gw.yaml", "log-level: debug\nservers:\n  new: {}\n  same: {max-connections: 51}\n  other: "+childConfig(t, ", dir: /")+"\n  fixed: {sessions: shared}\n")
+	l.wantReload(t, "log-level", "servers.fixed", "servers.gone removed", "servers.new added", "servers.other", "servers.same")
+	_, _ = gone.Wait(), fixed.Wait() // an end
+	for _, session := range []*mcp.ClientSession{same, other, connectTo(t, l.server("new")), connectTo(t, l.server("fixed"))} {
+		echo(t, session)
+	}
+	if all := l.connections(t); len(all) != 104 {
+		t.Errorf("there are %d connections, want 104", len(all))
+	}
+	if code, _ := get(t, l.client, l.server("same"), ""); code != http.StatusServiceUnavailable {
+		t.Errorf("one over the new limit: got %d, want 503", code)
+	}
+	if code, body := get(t, l.client, l.server("gone"), ""); code != http.StatusNotFound || !strings.Contains(body, "/new/mcp, /same/mcp") {
+		t.Errorf("the server that was removed: got %d %s, want 404 and those that are there", code, body)
+	}
+	if log := l.log.String(); !strings.Contains(log, "level=DEBUG") {
+		t.Error("the level of the log has not changed")
+	}
+}
+
+// A single server changes in place too. What its gateway cannot change is refused.
+func TestReloadOfOneServer(t *testing.T) {
+	t.Parallel()
+	l := startLive(t, "max-connections: 2\n")
+	session := connectTo(t, l.url)
+	l.write(t, "gw.yaml", "max-connections: 1\nsessions: shared\nlog-level: debug\n")
+	l.wantRefusal(t, filepath.Join(l.dir, "gw.yaml")+":2:11: sessions: cannot change while sse-server runs: restart it")
+	l.write(t, "gw.yaml", "max-connections: 1\n")
+	l.wantReload(t, "max-connections")
+	if code, _ := get(t, l.client, l.url, ""); code != http.StatusServiceUnavailable {
+		t.Errorf("one over the new limit: got %d, want 503", code)
+	}
+	echo(t, session)
+	if strings.Contains(l.log.String(), "level=DEBUG") {
+		t.Error("a reload that was refused has changed the level of the log")
+	}
+}
+
+// A principal without tokens loses its connections, the others keep theirs.
+func TestReloadOfTokens(t *testing.T) {
+	t.Parallel()
+	tokens := map[string]string{"alice": "alice-0123456789abcdef", "bob": "bob-0123456789abcdef"}
+	l := startLive(t, "servers: {a: {}}\n")
+	open := func(principal string) *mcp.ClientSession {
+		t.Helper()
+		session, err := tryConnect(t, l.server("a"), tokens[principal])
+		if err != nil {
+			t.Fatalf("%s: %v", principal, err)
+		}
+		return session
+	}
+	nobody := open("")
+	l.write(t, "tokens", "alice:"+tokens["alice"]+"\nbob:"+tokens["bob"]+"\n")
+	l.write(t, "gw.yaml", "servers: {a: {}}\nauth-tokens-file: DIR/tokens\n")
+	l.wantReload(t, filepath.Join(l.dir, "tokens")+" added", "auth-tokens-file")
+	_ = nobody.Wait()
+	l.log.await(t, 1, "reason=revoked")
+	alice, bob := open("alice"), open("bob")
+	if code, _ := l.reload(t, ""); code != http.StatusUnauthorized {
+		t.Errorf("reload without a token: got %d, want 401", code)
+	}
+	l.write(t, "tokens", "bob:other-0123456789abcdef\nbob:"+tokens["bob"]+"\n")
+	if code, body := l.reload(t, tokens["alice"]); code != http.StatusOK || !strings.Contains(body, filepath.Join(l.dir, "tokens")) {
+		t.Errorf("reload: got %d %s, want 200", code, body)
+	}
+	_ = alice.Wait()
+	l.log.await(t, 2, "reason=revoked")
+	echo(t, bob)
+	if _, err := tryConnect(t, l.server("a"), tokens["alice"]); err == nil {
+		t.Error("alice connects with the token that is gone")
+	}
+	if log := l.log.String(); strings.Contains(log, "0123456789abcdef") {
+		t.Errorf("the log has a token:\n%s", log)
+	}
+}
+
+// New connections get the new certificate. One that does not match its key is refused.
+func TestReloadOfTheCertificate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first, second := newCertificate(t), newCertificate(t)
+	l := &live{dir: dir, client: newClient(t, &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}})}
+	l.write(t, "cert", first.cert)
+	l.write(t, "key", first.key)
+	cert, key := filepath.Join(dir, "cert"), filepath.Join(dir, "key")
+	l.program = start(t, "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
+	stream := openStream(t, l.client, l.url)
+	l.write(t, "cert", second.cert)
+	l.wantRefusal(t, "--tls-cert: ")
+	if got := l.serial(t); got != first.serial {
+		t.Errorf("after a certificate without its key: got %s, want the one before", got)
+	}
+	l.write(t, "key", second.key)
+	l.wantReload(t, cert, key)
+	if got := l.serial(t); got != second.serial {
+		t.Errorf("got the certificate %s, want the new one", got)
+	}
+	if len(l.connections(t)) != 1 {
+		t.Errorf("the stream has ended: %v", stream)
+	}
+}
+
+// Reloads that are asked for at the same time run one after the other. SIGHUP does not end
+// the daemon, with or without a file, and a reload changes nothing that is as before.
+func TestReloadsAtOnce(t *testing.T) {
+	t.Parallel()
+	l := &live{client: newClient(t, &http.Transport{})}
+	l.program = start(t, "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--sessions", "shared")
+	session := connectTo(t, l.url)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() { l.wantReload(t) })
+	}
+	l.hangup <- syscall.SIGHUP
+	l.hangup <- syscall.SIGHUP
+	wg.Wait()
+	l.log.await(t, 1, "by=SIGHUP")
+	echo(t, session)
+	if code, _ := get(t, l.client, l.admin+reloadPath, ""); code != http.StatusMethodNotAllowed {
+		t.Errorf("GET: got %d, want 405", code)
+	}
+	if code, body := post(t, l.client, l.base()+reloadPath, ""); code != http.StatusNotFound || !strings.Contains(body, "admin-addr") {
+		t.Errorf("on the main address: got %d %s, want 404 and where it is", code, body)
+	}
+	if log := l.log.String(); strings.Contains(log, "server replaced") || strings.Contains(log, "level=ERROR") {
+		t.Errorf("a reload of the same has changed something:\n%s", log)
+	}
+	l.signals <- syscall.SIGTERM
+	if code := <-l.code; code != exitOK {
+		t.Errorf("after SIGTERM: got %d, want 0", code)
+	}
+}
+
+// The watch sees files that are replaced, also by the symbolic links of Kubernetes, and
+// files that they name; it tells each fault once.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	version := func(name, content string) {
+		t.Helper()
+		l := &live{dir: filepath.Join(dir, name)}
+		err := os.Mkdir(l.dir, 0o700)
+		l.write(t, "gw.yaml", content)
+		if err == nil {
+			err = os.Symlink(name, filepath.Join(dir, "..data~"))
+		}
+		if err == nil {
+			err = os.Rename(filepath.Join(dir, "..data~"), filepath.Join(dir, "..data"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	version("..1", "warm: 1\n")
+	if err := os.Symlink("..data/gw.yaml", filepath.Join(dir, "gw.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	l := &live{dir: dir}
+	l.program = start(t, "--watch", "--config", filepath.Join(dir, "gw.yaml"), "--addr", "127.0.0.1:0")
+	for i, step := range []struct {
+		change func()
+		want   string
+	}{
+		{func() { version("..2", "warm: 2\n") }, "by=watch changed=[warm]"},
+		{func() { version("..3", "wram: 3\n") }, `gw.yaml:1:1: unknown key`},
+		{func() { version("..4", "wram: 3\n"); version("..5", "warm: 2\n") }, "by=watch changed=[]"},
+		{func() { l.write(t, "gw.yaml", "warm: 3\n") }, "by=watch changed=[warm]"},
+		{func() {
+			l.write(t, "tokens", "alice:0123456789abcdef\n")
+			l.write(t, "gw.yaml", "auth-tokens-file: DIR/tokens\n")
+		}, "by=watch changed=\"[" + filepath.Join(dir, "tokens") + " added auth-tokens-file warm]\""},
+		{func() { l.write(t, "tokens", "bob:0123456789abcdef\n") }, "by=watch changed=[" + filepath.Join(dir, "tokens") + "]"},
+	} {
+		step.change()
+		if line := l.log.await(t, i+1, "by=watch"); !strings.Contains(line, step.want) {
+			t.Errorf("step %d: got %s, want %s", i, line, step.want)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// watchDelay is how long files that change may take until they are read.
+const watchDelay = 250 * time.Millisecond
+
+// reloadWhenAsked reloads the configuration at each hangup, and when a watched file
+// changes, until ctx ends. It closes the watcher, if there is one.
+func (d *daemon) reloadWhenAsked(ctx context.Context, hangup <-chan os.Signal) {
+	watcher, due := new(fsnotify.Watcher), (<-chan time.Time)(nil) // which tells nothing
+	if d.watcher != nil {
+		watcher, due = d.watcher, time.After(0) // for changes since the start
+		defer watcher.Close()
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangup:
+			_, _ = d.reload(ctx, bySignal) // logs its error
+		case event := <-watcher.Events:
+			if due == nil && (event.Op != fsnotify.Write || d.isRead(event.Name)) { // others may be written all the time
+				due = time.After(watchDelay)
+			}
+		case err := <-watcher.Errors: // such as too many changes
+			d.log.Warn("watch failed", "err", err)
+		case <-due:
+			due = nil
+			_, _ = d.reload(ctx, byWatch)
+		}
+	}
+}
+
+// follow watches the folders of the files of the configuration, if it is to be watched:
+// editors and Kubernetes replace files.
+func (d *daemon) follow() {
+	for _, path := range d.config.Load().Files() {
+		for _, path := range []string{path, target(path)} {
+			if d.watcher == nil {
+				return
+			}
+			if err := d.watcher.Add(filepath.Dir(path)); err != nil {
+				d.log.Warn("watch failed", "err", err)
+			}
+		}
+	}
+}
+
+// target returns where a symbolic link leads, or path.
+func target(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// isRead reports whether a file has the name of one of the configuration.
+func (d *daemon) isRead(name string) bool {
+	return slices.ContainsFunc(d.config.Load().Files(), func(path string) bool { return filepath.Base(path) == filepath.Base(name) })
+}

@@ -1,0 +1,32 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Config holds the series of a configuration that a program loads again while it runs.
+// Make it with [NewConfig]. It is safe for concurrent use.
+type Config struct{ successful, timestamp, hash prometheus.Gauge }
+
+// NewConfig makes the series and registers them with reg. It fails if reg has them.
+func NewConfig(reg *prometheus.Registry) (*Config, error) {
+	var f factory
+	c := &Config{
+		successful: f.gauge("mcp_config_last_reload_successful", "1 if the last reload of the configuration worked, 0 if it was refused."),
+		timestamp:  f.gauge("mcp_config_last_reload_success_timestamp_seconds", "When the configuration was last loaded, in seconds since 1970."),
+		hash:       f.gauge("mcp_config_hash", "A number that is the same for the same configuration, whatever its secrets."),
+	}
+	return c, reg.Register(&set{all: f.all})
+}
+
+// Loaded records that a configuration with this hash is in use.
+func (c *Config) Loaded(hash float64) {
+	c.successful.Set(1)
+	c.timestamp.Set(float64(time.Now().UnixMilli()) / 1000)
+	c.hash.Set(hash)
+}
+
+// Refused records that a reload has failed.
+func (c *Config) Refused() { c.successful.Set(0) }
