@@ -29,14 +29,14 @@ SEED      ?= 1
 # A test that hangs shows its goroutines before CI's own limit.
 TIMEOUT   ?= 15m
 
-.PHONY: help run build test test-all test-json check-deploy e2e soak fuzz perf bench bench-compare lint golangci clean
+.PHONY: help run build test test-all test-json check-deploy deploy-needs e2e soak fuzz perf bench bench-compare lint golangci clean
 
 help:
 	@echo 'run       serve the demo server, or ARGS="-- command args"'
 	@echo 'build     bin/sse-server and bin/docsearch'
 	@echo 'test      lint, all unit tests, and one client of each SDK with each kind of server (Node.js >= 20)'
 	@echo 'test-all  test, and the whole matrix of clients and servers, attacks and cycles'
-	@echo 'check-deploy  deploy/ with the programs of Debian that it is for'
+	@echo 'check-deploy  deploy/, packages, image and chart, as root on Debian'
 	@echo 'e2e       the end-to-end tests of make test alone'
 	@echo 'soak      chaos for FOR ($(FOR)) from SEED ($(SEED)); each fuzz target for FUZZTIME ($(FUZZTIME))'
 	@echo 'perf      the benchmarks, and comparisons with other programs and handlers'
@@ -70,7 +70,8 @@ test-json:
 	exit $$status
 
 # What check-deploy runs: programs, and the packages of Debian that have them.
-DEPLOY_NEEDS := caddy=caddy curl=curl nginx=nginx npm=npm openssl=openssl systemd-analyze=systemd unshare=util-linux
+DEPLOY_NEEDS := caddy=caddy curl=curl debootstrap=debootstrap fish=fish help2man=help2man man=man-db nginx=nginx npm=npm \
+	openssl=openssl systemd-analyze=systemd unshare=util-linux zsh=zsh
 
 check-deploy:
 	@missing=; for need in $(DEPLOY_NEEDS); do \
@@ -78,7 +79,11 @@ check-deploy:
 	if [ -n "$$missing" ]; then echo "a program is missing: apt-get install$$missing" >&2; exit 1; fi
 	@[ "$$(id -u)" = 0 ] || { echo "run it as root: it boots systemd in namespaces" >&2; exit 1; }
 	@[ -d e2e/clients/node_modules ] || (cd e2e/clients && npm ci)
-	go run $(GOTESTSUM) --format testname -- -race -count=1 -vet=off -timeout $(TIMEOUT) -tags deploy ./deploy/deploytest/
+	go run $(GOTESTSUM) --format testname -- -race -count=1 -vet=off -timeout 90m -tags deploy ./deploy/deploytest/
+
+# Packages of Debian, for a workflow.
+deploy-needs:
+	@echo $(sort $(foreach need,$(DEPLOY_NEEDS),$(lastword $(subst =, ,$(need)))))
 
 e2e:
 	go run $(GOTESTSUM) --format testname -- -race -count=1 -timeout $(TIMEOUT) -tags=$(TAGS) ./e2e/...

@@ -1,0 +1,281 @@
+//go:build deploy
+
+package deploytest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// releaseVersion is the version of the release that the tests make.
+const releaseVersion = "0.98.7"
+
+// targets are the systems to release for: this one, or all, which takes an hour on a small
+// machine, if the environment variable is set.
+var targets = func() []string {
+	if os.Getenv("ALL_TARGETS") == "" {
+		return []string{"linux_" + runtime.GOARCH}
+	}
+	return []string{"darwin_amd64", "darwin_arm64", "linux_amd64", "linux_arm64", "windows_amd64", "windows_arm64"}
+}()
+
+// releaseOnce makes a release of what is committed, as the workflow does, and publishes
+// nothing.
+var releaseOnce = sync.OnceValues(func() (printed []byte, err error) {
+	return exec.Command("sh", "-euc", `
+		git clone -q `+root+` "$0"
+		cd "$0"
+		git tag v`+releaseVersion+` && git tag docsearch/v`+releaseVersion+`
+		export GOFLAGS= GORELEASER_CURRENT_TAG=v`+releaseVersion+`
+		go run `+goreleaser+` check
+		config=.goreleaser.yaml
+		if [ -z "${ALL_TARGETS-}" ]; then
+			config=../this.yaml
+			sed -e 's/^    goos: .*/    goos: [linux]/' -e 's/^    goarch: .*/    goarch: ['`+runtime.GOARCH+`']/' .goreleaser.yaml >$config
+		fi
+		go run `+goreleaser+` release --config $config --clean --skip=publish
+	`, filepath.Join(binDir, "release")).CombinedOutput()
+})
+
+// release returns the folder with the files of a release.
+func release(t *testing.T) string {
+	t.Helper()
+	if printed, err := releaseOnce(); err != nil {
+		t.Fatalf("goreleaser: %v\n%s", err, printed)
+	}
+	return filepath.Join(binDir, "release", "dist")
+}
+
+// A release has both programs for each system, packages, bills of materials and checksums.
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	dist := release(t)
+	want := []string{"SHA256SUMS"}
+	rpmArch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
+	for _, program := range []string{"docsearch", "sse-server"} {
+		for _, target := range targets {
+			system, arch, _ := strings.Cut(target, "_")
+			name, archive := fmt.Sprintf("%s_%s_%s", program, releaseVersion, target), ".tar.gz"
+			switch system {
+			case "windows":
+				archive = ".zip"
+			case "linux":
+				want = append(want, fmt.Sprintf("%s_%s_%s.deb", program, releaseVersion, arch), fmt.Sprintf("%s-%s-1.%s.rpm", program, releaseVersion, rpmArch[arch]))
+			}
+			want = append(want, name+archive, name+".cdx.json")
+		}
+	}
+	for _, name := range want {
+		if info, err := os.Stat(filepath.Join(dist, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	run(t, "sh", "-euc", `cd "$0" && sha256sum --check --strict SHA256SUMS`, dist)
+
+	for _, program := range []string{"docsearch", "sse-server"} {
+		name := filepath.Join(dist, fmt.Sprintf("%s_%s_linux_%s", program, releaseVersion, runtime.GOARCH))
+		dir := t.TempDir()
+		run(t, "tar", "-xf", name+".tar.gz", "-C", dir)
+		if version := run(t, filepath.Join(dir, program), "--version"); !strings.HasPrefix(version, program+" v"+releaseVersion+"\n") {
+			t.Errorf("%s --version: %s", program, version)
+		}
+		if modules := readAll(t, name+".cdx.json"); !strings.Contains(modules, "pkg:golang/github.com/alecthomas/kong@v") {
+			t.Errorf("%s has no modules in its bill of materials: %s", program, modules)
+		}
+	}
+}
+
+// The package does on Debian what its users expect: it serves when told to, an upgrade
+// keeps the configuration, a removal leaves nothing else, and a purge nothing.
+func TestDebianPackage(t *testing.T) {
+	t.Parallel()
+	system := debian(t)
+	before := system.files()
+	system.install("sse-server", "docsearch")
+
+	if log := system.systemctl(); log != "daemon-reload\ntry-restart sse-server.service\n" {
+		t.Errorf("the installation ran systemctl:\n%s", log)
+	}
+	if printed := system.run("systemd-analyze", "verify", "sse-server.service", "sse-server.socket"); printed != "" {
+		t.Errorf("systemd-analyze verify: %s", printed)
+	}
+	if state := system.run("sh", "-c", "/usr/bin/systemctl --root=/ is-enabled sse-server.service sse-server.socket || :"); state != "disabled\ndisabled\n" {
+		t.Errorf("the units are %s", state)
+	}
+	system.serves()
+
+	const edited = "addr: 127.0.0.1:8081\n"
+	config := filepath.Join(system.root, "etc/sse-server/config.yaml")
+	writeFile(t, config, edited)
+	writeFile(t, filepath.Join(system.root, "etc/sse-server/tokens"), "alice:secret")
+	system.upgrade("sse-server")
+	if printed := system.run("dpkg-query", "-W", "-f", "${Version}", "sse-server"); printed != releaseVersion+"+1" {
+		t.Errorf("after the upgrade the version is %s", printed)
+	}
+	if content := readAll(t, config); content != edited {
+		t.Errorf("the upgrade changed the configuration to %s", content)
+	}
+	if log := system.systemctl(); log != "daemon-reload\ndaemon-reload\ntry-restart sse-server.service\n" {
+		t.Errorf("the upgrade ran systemctl:\n%s", log)
+	}
+	system.serves()
+
+	system.run("dpkg", "--remove", "sse-server", "docsearch")
+	if left := added(before, system.files()); !slices.Equal(left, []string{"/etc/sse-server", "/etc/sse-server/config.yaml", "/etc/sse-server/tokens"}) {
+		t.Errorf("the removal left %v", left)
+	}
+	if log := system.systemctl(); !strings.Contains(log, "disable --now sse-server.service\n") || !strings.HasSuffix(log, "daemon-reload\n") {
+		t.Errorf("the removal ran systemctl:\n%s", log)
+	}
+	system.run("dpkg", "--purge", "sse-server", "docsearch")
+	if left := added(before, system.files()); len(left) > 0 {
+		t.Errorf("the purge left %v", left)
+	}
+}
+
+// debianSystem is a small Debian in a folder. Its systemctl only writes down what it is
+// told: systemd does not run there.
+type debianSystem struct {
+	t    *testing.T
+	root string
+}
+
+func debian(t *testing.T) *debianSystem {
+	t.Helper()
+	s := &debianSystem{t, t.TempDir()}
+	run(t, installed(t, "debootstrap"), "--variant=minbase", "--include=procps,systemd", "bookworm", s.root)
+	if err := os.MkdirAll(filepath.Join(s.root, "run/systemd/system"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(s.root, "usr/local/bin/systemctl")
+	writeFile(t, script, "#!/bin/sh\necho \"$*\" >>/tmp/systemctl\n")
+	if err := os.Chmod(script, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// run runs a program of the system.
+func (s *debianSystem) run(command ...string) string {
+	s.t.Helper()
+	return run(s.t, append([]string{installed(s.t, "chroot"), s.root}, command...)...)
+}
+
+// install installs packages of the release.
+func (s *debianSystem) install(names ...string) {
+	s.t.Helper()
+	for _, name := range names {
+		file := fmt.Sprintf("%s_%s_%s.deb", name, releaseVersion, runtime.GOARCH)
+		run(s.t, "cp", filepath.Join(release(s.t), file), filepath.Join(s.root, "tmp", name+".deb"))
+		s.run("dpkg", "--install", "/tmp/"+name+".deb")
+	}
+}
+
+// upgrade installs a package of the release again, as a later version.
+func (s *debianSystem) upgrade(name string) {
+	s.t.Helper()
+	s.run("sh", "-euc", `
+		dpkg-deb --raw-extract "/tmp/$0.deb" /tmp/later
+		sed -i 's/^Version: .*/&+1/' /tmp/later/DEBIAN/control
+		dpkg-deb --build /tmp/later /tmp/later.deb
+		dpkg --install /tmp/later.deb
+	`, name)
+}
+
+// systemctl returns what systemctl has been told since the last time.
+func (s *debianSystem) systemctl() string {
+	s.t.Helper()
+	name := filepath.Join(s.root, "tmp/systemctl")
+	told := readAll(s.t, name)
+	if err := os.Remove(name); err != nil {
+		s.t.Fatal(err)
+	}
+	return told
+}
+
+// files returns the files of the system, without what programs write down.
+func (s *debianSystem) files() []string {
+	s.t.Helper()
+	return strings.Fields(s.run("find", "/", "-xdev", "(", "-path", "/tmp", "-o", "-path", "/proc", "-o", "-path", "/run", "-o", "-path", "/var/lib/dpkg", "-o", "-path", "/var/log", ")", "-prune", "-o", "-print"))
+}
+
+// added returns what is in all and not in before.
+func added(before, all []string) []string {
+	return slices.DeleteFunc(slices.Sorted(slices.Values(all)), func(name string) bool { return slices.Contains(before, name) })
+}
+
+// serves starts the program as the unit does, at a free address, and asks it.
+func (s *debianSystem) serves() {
+	s.t.Helper()
+	addr := freeAddr(s.t)
+	p := start(s.t, nil, installed(s.t, "chroot"), s.root, "/usr/bin/sse-server", "--config", "/etc/sse-server/config.yaml",
+		"--addr", addr, "--admin-addr", "127.0.0.1:0", "--id-key-file", "/tmp/id-key")
+	p.listens(addr)
+	answer := run(s.t, installed(s.t, "curl"), "-sS", "http://"+addr+"/mcp", "-H", "Content-Type: application/json", "-d", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	if !strings.Contains(answer, `"echo"`) {
+		s.t.Errorf("tools/list: %s", answer)
+	}
+	p.stop()
+}
+
+// Man pages and completions know each flag and command, because they come from the programs.
+func TestFlagsAreDocumented(t *testing.T) {
+	t.Parallel()
+	dist := release(t)
+	dir := t.TempDir()
+	for _, program := range []string{"docsearch", "sse-server"} {
+		run(t, "tar", "-xf", filepath.Join(dist, fmt.Sprintf("%s_%s_linux_%s.tar.gz", program, releaseVersion, runtime.GOARCH)), "-C", dir)
+	}
+	for _, command := range [][]string{{"sse-server"}, {"docsearch"}, {"docsearch", "search"}, {"docsearch", "daemon"}} {
+		program := filepath.Join(dir, command[0])
+		help := run(t, append(append([]string{program}, command[1:]...), "--help")...)
+		page := run(t, installed(t, "man"), "--encoding=ascii", "--local-file", filepath.Join(dir, "man", strings.Join(command, "-")+".1.gz"))
+		var flags []string
+		for _, match := range regexp.MustCompile(`(?m)^ {2}(?: {4}|-\w, )?--(\[no-\])?([a-z-]+)`).FindAllStringSubmatch(help, -1) {
+			if flags = append(flags, "--"+match[2]); match[1] != "" {
+				flags = append(flags, "--no-"+match[2])
+			}
+			if flag := "--" + match[1] + match[2]; !strings.Contains(page, flag) {
+				t.Errorf("%s is not on the man page:\n%s", flag, page)
+			}
+		}
+		if slices.Sort(flags); len(flags) < 2 {
+			t.Fatalf("%v: flags %v in the help", command, flags)
+		}
+		line := strings.Join(command, " ") + " --"
+		for shell, script := range map[string]string{
+			"bash": `. "$1/mcp-sse.bash"; COMP_WORDS=($2); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _mcp_sse "${COMP_WORDS[0]}" --; printf '%s\n' "${COMPREPLY[@]}"`,
+			"zsh":  `(){ local -a words=(${=2}); local CURRENT=$#words PREFIX=--; compadd() { shift; print -l -- $@ }; . $1/_mcp-sse } $1 $2`,
+			"fish": `. $argv[1]/mcp-sse.fish; complete -C "$argv[2]" | string replace -r '\t.*' ''`,
+		} {
+			args := []string{"-c", script, shell, filepath.Join(dir, "completions"), line}
+			if shell == "fish" {
+				args = slices.Delete(args, 2, 3) // its $argv has no name of the script
+			}
+			cmd := exec.Command(installed(t, shell), args...)
+			cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+			printed, err := cmd.CombinedOutput()
+			if got := slices.Sorted(slices.Values(strings.Fields(string(printed)))); err != nil || !slices.Equal(got, flags) {
+				t.Errorf("%s completes %q to %v, want %v (%v)", shell, line, got, flags, err)
+			}
+		}
+	}
+}
+
+// readAll returns a file.
+func readAll(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}

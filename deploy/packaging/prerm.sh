@@ -1,0 +1,12 @@
+#!/bin/sh
+# Before the files go: a removal stops the units, an upgrade leaves them running.
+set -eu
+
+case "${1-}" in
+remove | 0) # dpkg's word, and rpm's number of packages that stay
+	[ -d /run/systemd/system ] || exit 0
+	for unit in /usr/lib/systemd/system/sse-server.*; do
+		systemctl disable --now "${unit##*/}" || :
+	done
+	;;
+esac
