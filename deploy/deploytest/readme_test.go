@@ -13,7 +13,7 @@ import (
 )
 
 // The README's way is walked line by line under systemd itself, with a server of Node.js.
-// Then the gateway is updated while somebody connects all the time.
+// Then the gateway is updated and reloaded while somebody connects all the time.
 func TestREADMEUnderSystemd(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -54,6 +54,12 @@ for update in 1 2 3; do
 	sudo systemctl restart sse-server
 	ask
 done
+pid=$(systemctl show -P MainPID sse-server)
+sudo sed -i 's/^start-timeout: .*/start-timeout: 3m/' /etc/sse-server/config.yaml
+sudo systemctl reload sse-server
+until journalctl --no-pager -u sse-server | grep 'configuration reloaded.*start-timeout'; do sleep 0.1; done
+test "$(systemctl show -P MainPID sse-server)" = "$pid"
+ask
 touch /tmp/enough
 wait
 sort /tmp/codes | uniq -c
