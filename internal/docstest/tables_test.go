@@ -113,6 +113,37 @@ func TestReasonsAreInTheCode(t *testing.T) {
 	}
 }
 
+// TestTroubleshootingQuotesTheCode checks that the refusals by which users look for help are
+// those of the code, as far as they are constant there.
+func TestTroubleshootingQuotesTheCode(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile(filepath.Join(root, "docs/troubleshooting.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := slices.Collect(maps.Keys(literals(programFiles(t))))
+	for _, heading := range []string{"## 404 Not Found", "## 401 and 403"} {
+		_, section, _ := strings.Cut(string(data), heading)
+		section, _, _ = strings.Cut(section, "\n## ")
+		items := refusal.FindAllStringSubmatch(section, -1)
+		if len(items) < 3 {
+			t.Errorf("found %d refusals below %q", len(items), heading)
+		}
+		for _, item := range items {
+			for quote := range names(item[1]) {
+				if !slices.ContainsFunc(known, func(text string) bool {
+					return strings.HasPrefix(text, quote) || len(text) > len(quote)/2 && strings.HasPrefix(quote, text)
+				}) {
+					t.Errorf("docs/troubleshooting.md quotes %q below %q, which the code does not say", quote, heading)
+				}
+			}
+		}
+	}
+}
+
+// refusal is a list item that begins with what refusals say.
+var refusal = regexp.MustCompile("(?m)^- ((?:`[^`]+`(?:, )?)+):")
+
 // reasons returns the reasons that a file gives clients: the literals that it passes to
 // ReasonError or, if it passes another value, assigns to a variable reason; and in the
 // packages of upstreams its constants.
