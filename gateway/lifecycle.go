@@ -35,7 +35,8 @@ func (g *Gateway) Drain() {
 // new ones, closes the streams at random moments, and ends sessions and child
 // processes. If ctx ends first, it answers the remaining requests with an error and
 // closes the remaining streams; the returned error has their numbers. After Shutdown
-// the gateway holds no resources.
+// the gateway holds no resources, and one with a Name that is not part of Servers has no
+// series in the registry.
 func (g *Gateway) Shutdown(ctx context.Context) error {
 	g.Drain()
 	window := drainJitter
@@ -59,9 +60,6 @@ func (g *Gateway) Shutdown(ctx context.Context) error {
 	g.note(func() { g.ended = true })
 	return err
 }
-
-// list notes whether a Servers serves the gateway.
-func (g *Gateway) list(listed bool) { g.note(func() { g.listed = listed }) }
 
 // note changes ended or listed, and unregisters the series of a gateway that has ended and is
 // one of several, but not of those that a Servers serves.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -289,6 +290,19 @@ func TestReconfigureStreamable(t *testing.T) {
 			t.Errorf("%d sessions of the old server, %g connections", n, metric(t, g, "mcp_sse_connections"))
 		}
 	})
+}
+
+// A stream over HTTP+SSE that is open goes on, with other options and another server.
+func TestReconfigureOpenStream(t *testing.T) {
+	url, client, g := serve(t, &server{}, gateway.Options{})
+	s := open(t, client, url+"/sse", nil)
+	for i, up := range []upstream.Upstream{nil, &server{}, &server{}} {
+		reconfigure(t, g, up, gateway.Options{HeartbeatInterval: -1})
+		id := strconv.Itoa(i)
+		if e, err := s.Call(request(id, "tools/list"), id); err != nil || !strings.Contains(string(e.Data), `"method":"tools/list"`) {
+			t.Errorf("%d: got %s, %v", i, e.Data, err)
+		}
+	}
 }
 
 // Which upstreams are the same.

@@ -91,7 +91,7 @@ func (s *Servers) Replace(gateways ...*Gateway) error {
 	s.serve(gateways)
 	for _, g := range before {
 		if !slices.Contains(gateways, g) {
-			g.list(false)
+			g.note(func() { g.listed = false })
 		}
 	}
 	return nil
@@ -99,7 +99,7 @@ func (s *Servers) Replace(gateways ...*Gateway) error {
 
 func (s *Servers) serve(gateways []*Gateway) {
 	for _, g := range gateways {
-		g.list(true)
+		g.note(func() { g.listed = true })
 	}
 	s.now.Store(s.elsewhere(slices.Clone(gateways)))
 }
