@@ -14,14 +14,10 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// page is the content of docs/reference/metrics.md.
-type page struct {
-	families map[string]family
-	queries  []string
-}
-
 var (
 	seriesItem = regexp.MustCompile("^- `(mcp_[a-z_]+)`(?: \\((.*?)\\))?: (.*)$")
+	selector   = regexp.MustCompile(`(mcp_[a-z_]+)(?:\{([^}]*)\}|\[)`)
+	matcher    = regexp.MustCompile(`(\w+)(?:=|!=|=~|!~)"([^"]*)"`)
 	quoted     = regexp.MustCompile("`([^`]*)`")
 )
 
@@ -43,45 +39,40 @@ func kindOf(name string) string {
 	return "gauge"
 }
 
-// readPage reads the lists of series, the lists of values and the queries of the page.
-func readPage(t *testing.T) page {
+// readPage returns the lists of series and of values in docs/reference/metrics.md.
+func readPage(t *testing.T) map[string]family {
 	t.Helper()
 	text, err := os.ReadFile("../docs/reference/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := page{families: make(map[string]family)}
+	families := make(map[string]family)
 	var label string
 	var names []string // the series whose values the list items below name
-	inQuery := false
 	for line := range strings.Lines(strings.ReplaceAll(string(text), "\n  ", " ")) {
 		line = strings.TrimSpace(line)
 		item := seriesItem.FindStringSubmatch(line)
 		switch {
-		case strings.HasPrefix(line, "```"):
-			inQuery = line == "```promql"
-		case inQuery:
-			p.queries = append(p.queries, line)
 		case item != nil:
 			labels := backticked(item[2])
 			slices.Sort(labels)
-			p.families[item[1]] = family{kind: kindOf(item[1]), labels: labels, help: item[3], values: make(map[string]map[string]bool)}
+			families[item[1]] = family{kind: kindOf(item[1]), labels: labels, help: item[3], values: make(map[string]map[string]bool)}
 		case strings.HasPrefix(line, "### `"):
 			words := backticked(line)
 			label, names = words[0], words[1:]
 		case strings.HasPrefix(line, "- ") && names != nil:
 			values, _, _ := strings.Cut(line, ": ")
 			for _, name := range names {
-				if p.families[name].values == nil {
+				if families[name].values == nil {
 					t.Fatalf("values of %s, which is in no list", name)
 				}
 				for _, value := range backticked(values) {
-					p.families[name].add(label, value)
+					families[name].add(label, value)
 				}
 			}
 		}
 	}
-	return p
+	return families
 }
 
 // touchAll makes the histograms of every value of their labels.
@@ -109,7 +100,7 @@ func TestDocs(t *testing.T) {
 	if _, err := metrics.NewConfig(reg); err != nil {
 		t.Fatal(err)
 	}
-	got, want := gatherFamilies(t, reg), readPage(t).families
+	got, want := gatherFamilies(t, reg), readPage(t)
 	for _, name := range slices.Sorted(maps.Keys(got)) {
 		g, w := got[name], want[name]
 		delete(g.values, "network_transport") // always the same
@@ -130,43 +121,49 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// TestAlerts checks that the alerts use series and label values that exist, counters
-// from the start: rate() does not see the event that makes a series. It does not parse
-// PromQL: that needs Prometheus itself.
-func TestAlerts(t *testing.T) {
+// TestQueries checks that the rules and the dashboard use series and label values that
+// exist, counters from the start: rate() does not see the event that makes a series. make
+// check-deploy has Prometheus itself run them.
+func TestQueries(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	m := metrics.New(reg)
+	if _, err := metrics.NewConfig(reg); err != nil {
+		t.Fatal(err)
+	}
 	start := gatherFamilies(t, reg)
 	touchAll(t, reg, m)
 	all := gatherFamilies(t, reg)
-	selector := regexp.MustCompile(`(mcp_[a-z_]+)(?:_bucket|_count)?(?:\{([^}]*)\}|\[)`)
-	matcher := regexp.MustCompile(`(\w+)(?:=|!=|=~|!~)"([^"]*)"`)
-	checked := 0
-	for _, query := range readPage(t).queries {
-		if strings.Count(query, "(") != strings.Count(query, ")") {
-			t.Errorf("unbalanced: %s", query)
+	for _, name := range []string{"prometheus/rules.yml", "grafana/dashboard.json"} {
+		text, err := os.ReadFile("../deploy/" + name)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, s := range selector.FindAllStringSubmatch(query, -1) {
+		series, values := 0, 0
+		for _, s := range selector.FindAllStringSubmatch(strings.ReplaceAll(string(text), `\"`, `"`), -1) {
+			series++
 			name := strings.TrimSuffix(strings.TrimSuffix(s[1], "_bucket"), "_count")
 			f, ok := start[name]
-			if all[name].kind == "histogram" {
-				f, ok = all[name], true
-			}
 			if !ok {
-				t.Errorf("no series %s in: %s", name, query)
+				f, ok = all[name]
+			}
+			if !ok || f.kind == "counter" && start[name].kind == "" {
+				t.Errorf("no series %s from the start, for: %s", name, s[0])
 			}
 			for _, m := range matcher.FindAllStringSubmatch(s[2], -1) {
-				for v := range strings.SplitSeq(m[2], "|") {
-					checked++
+				if strings.HasPrefix(m[2], "$") || m[2] == "" {
+					continue
+				}
+				for v := range strings.SplitSeq(strings.Trim(m[2], "|"), "|") {
+					values++
 					if !f.values[m[1]][v] {
-						t.Errorf("no %s=%q in: %s", m[1], v, query)
+						t.Errorf("no %s=%q for: %s", m[1], v, s[0])
 					}
 				}
 			}
 		}
-	}
-	if checked < 14 {
-		t.Errorf("found %d values in the alerts: correct this test's patterns", checked)
+		if series < 15 || values < 4 {
+			t.Errorf("found %d series and %d values in %s: correct this test's patterns", series, values, name)
+		}
 	}
 }
 
