@@ -5,6 +5,8 @@ package deploytest
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -38,4 +40,22 @@ func tryTool(t *testing.T, dir string, env []string, tool string, args ...string
 	cmd.Env = append(append(os.Environ(), "GOFLAGS="), env...)
 	printed, err := cmd.CombinedOutput()
 	return string(printed), err
+}
+
+// The workflows are right, and run only actions of known commits.
+func TestWorkflows(t *testing.T) {
+	t.Parallel()
+	goTool(t, nil, actionlint)
+	files, err := filepath.Glob(filepath.Join(root, ".github/workflows/*.yml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no workflows: %v", err)
+	}
+	pinned := regexp.MustCompile(`uses: \S+@[0-9a-f]{40} # v\S+$`)
+	for _, file := range files {
+		for line := range strings.Lines(readAll(t, file)) {
+			if line = strings.TrimSpace(line); strings.Contains(line, "uses:") && !pinned.MatchString(line) {
+				t.Errorf("%s: not pinned to a commit: %s", file, line)
+			}
+		}
+	}
 }

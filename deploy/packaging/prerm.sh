@@ -4,9 +4,6 @@ set -eu
 
 case "${1-}" in
 remove | 0) # dpkg's word, and rpm's number of packages that stay
-	[ -d /run/systemd/system ] || exit 0
-	for unit in /usr/lib/systemd/system/sse-server.*; do
-		systemctl disable --now "${unit##*/}" || :
-	done
+	[ ! -d /run/systemd/system ] || systemctl disable --now sse-server.socket sse-server.service
 	;;
 esac
