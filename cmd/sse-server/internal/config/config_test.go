@@ -364,7 +364,7 @@ func TestHelpHasEveryOption(t *testing.T) {
 	}
 }
 
-// To write the tables: go test ./cmd/sse-server/internal/config -run Reference -update
+// To write the lists: go test ./cmd/sse-server/internal/config -run Reference -update
 func TestReferenceIsComplete(t *testing.T) {
 	const (
 		path  = "../../../../docs/reference/config.md"
@@ -376,7 +376,7 @@ func TestReferenceIsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, rest, _ := strings.Cut(string(data), begin)
-	tables, after, ok := strings.Cut(rest, end)
+	lists, after, ok := strings.Cut(rest, end)
 	if !ok {
 		t.Fatalf("%s has lost its marks", path)
 	}
@@ -390,14 +390,14 @@ func TestReferenceIsComplete(t *testing.T) {
 		known["--"+f.Name], known["--no-"+f.Name], known[envName(f.Name)] = true, f.Tag.Negatable != "", true
 		if groups[f.Group.Title] == "" {
 			order = append(order, f.Group.Title)
-			groups[f.Group.Title] = "\n## " + f.Group.Title + "\n\n| name | default | what it does |\n|---|---|---|\n"
+			groups[f.Group.Title] = "\n## " + f.Group.Title + "\n\n"
 		}
-		meaning, value := f.Help, "`"+f.Default+"`"
-		if f.Default == "" {
-			value = "none"
+		value := ""
+		if f.Default != "" {
+			value = " (`" + f.Default + "`)"
 		}
 		name := "`" + strings.TrimSpace(f.Name+" "+f.PlaceHolder) + "`"
-		groups[f.Group.Title] += fmt.Sprintf("| %s | %s | %s |\n", name, value, strings.ReplaceAll(meaning, "|", "\\|"))
+		groups[f.Group.Title] += fmt.Sprintf("- %s%s: %s\n", name, value, f.Help)
 	}
 	var want strings.Builder
 	for _, title := range order {
@@ -408,7 +408,7 @@ func TestReferenceIsComplete(t *testing.T) {
 		if err := os.WriteFile(path, []byte(before+begin+want.String()+end+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
-	} else if tables != want.String() {
+	} else if lists != want.String() {
 		t.Errorf("%s is not what the options say; run this test with -update", path)
 	}
 	for _, name := range regexp.MustCompile(`--[a-z][a-z-]+|SSE_SERVER_[A-Z_]+[A-Z]`).FindAllString(before+after, -1) {
