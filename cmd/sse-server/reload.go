@@ -80,7 +80,13 @@ func (d *daemon) apply(next *config.Config) ([]string, error) {
 	}
 	_ = d.level.UnmarshalText([]byte(next.LogLevel)) // has been checked
 	d.setConfig(next, shared.Authenticate)
-	d.revoke(next)
+	known := map[string]bool{"": next.Tokens == nil}
+	for _, principal := range next.Tokens {
+		known[principal] = true
+	}
+	for _, gw := range d.gateways { // a stream is authenticated once, when it opens
+		gw.Revoke(func(principal string) bool { return !known[principal] })
+	}
 	d.gw.Start()
 	return changed, nil
 }
@@ -97,17 +103,6 @@ func (d *daemon) retire(gw *gateway.Gateway) {
 			d.log.Warn("shutdown timeout, streams were cut", "err", err, "timeout", d.grace())
 		}
 	})
-}
-
-// revoke closes the connections of principals that have no token any more.
-func (d *daemon) revoke(c *config.Config) {
-	known := map[string]bool{"": c.Tokens == nil}
-	for _, principal := range c.Tokens {
-		known[principal] = true
-	}
-	for _, gw := range d.gateways {
-		gw.Revoke(func(principal string) bool { return !known[principal] })
-	}
 }
 
 // serveReload reloads the configuration, and answers with what has changed or with the

@@ -44,23 +44,13 @@ func (d *daemon) reloadWhenAsked(ctx context.Context, hangup <-chan os.Signal) {
 // editors and Kubernetes replace files.
 func (d *daemon) follow() {
 	for _, path := range d.config.Load().Files() {
-		for _, path := range []string{path, target(path)} {
-			if d.watcher == nil {
-				return
-			}
-			if err := d.watcher.Add(filepath.Dir(path)); err != nil {
-				d.log.Warn("watch failed", "err", err)
-			}
+		if d.watcher == nil {
+			return
+		}
+		if err := d.watcher.Add(filepath.Dir(path)); err != nil {
+			d.log.Warn("watch failed", "err", err)
 		}
 	}
-}
-
-// target returns where a symbolic link leads, or path.
-func target(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
 }
 
 // isRead reports whether a file has the name of one of the configuration.
