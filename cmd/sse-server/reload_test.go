@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,6 +17,9 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 )
 
 // live is a program whose configuration changes while it runs.
@@ -394,5 +400,43 @@ func TestWatch(t *testing.T) {
 		if line := l.log.await(t, i+1, "by=watch"); !strings.Contains(line, step.want) {
 			t.Errorf("step %d: got %s, want %s", i, line, step.want)
 		}
+	}
+}
+
+// The watch says nothing of what is as before, and each fault once.
+func TestWatchIsSilent(t *testing.T) {
+	t.Parallel()
+	var log lockedBuffer
+	level := new(slog.LevelVar)
+	loads := []string{"--warm=0", "--warm=-1", "--warm=-1", "--no-such", "--warm=0"}
+	load := func() (*config.Config, error) {
+		flag := loads[0]
+		loads = loads[1:]
+		return config.Load([]string{"--addr", "127.0.0.1:0", flag}, clitest.Environment(nil))
+	}
+	c, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	loads = append([]string{"--warm=0"}, loads...) // the same again
+	d, err := newDaemon(c, load, newLogger(&log, level, "text"), level)
+	if err == nil {
+		err = d.listen()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = errors.Join(d.endpoints[0].listener.Close(), d.gw.Shutdown(context.Background())) }()
+	for range len(loads) {
+		_, _ = d.reload(t.Context(), byWatch)
+	}
+	var got []string
+	for line := range strings.Lines(log.String()) {
+		if _, text, ok := strings.Cut(line, "by=watch "); ok {
+			got = append(got, text[:min(12, len(text))])
+		}
+	}
+	if want := []string{`err="--warm:`, `err="unknown`, "changed=[]\n"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
