@@ -125,6 +125,9 @@ func checkPod(t *testing.T, dir string, manifests []manifest) {
 			args = container.Args
 		}
 	}
+	if !slices.Contains(args, "--watch") {
+		t.Errorf("arguments %q: a change of the ConfigMap is not loaded", args)
+	}
 	mounted := strings.NewReplacer("/etc/sse-server/secret", dir, "/etc/sse-server/config", dir)
 	for name, content := range files {
 		writeFile(t, filepath.Join(dir, name), mounted.Replace(content))
