@@ -43,18 +43,6 @@ func BearerTokens(tokens map[string]string) (func(*http.Request) (string, error)
 	}, nil
 }
 
-// withBearer returns a request with the password of HTTP Basic as its bearer token, or r
-// without one.
-func withBearer(r *http.Request) *http.Request {
-	_, password, ok := r.BasicAuth()
-	if !ok {
-		return r
-	}
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+password)
-	return r
-}
-
 // challenge answers a request that Options.Authenticate refused with err: 401, what
 // to send (RFC 6750, section 3), and a JSON-RPC error body. The body has the
 // message of an AuthError, and nothing of any other error.
@@ -66,9 +54,6 @@ func (f *Front) challenge(w http.ResponseWriter, r *http.Request, err error) {
 	if known, ok := errors.AsType[*AuthError](err); ok {
 		message = known.Message
 	}
-	w.Header().Set("WWW-Authenticate", value)
-	if f.opts.Basic {
-		w.Header().Add("WWW-Authenticate", `Basic realm="mcp-sse: any user name, a token as the password", charset="UTF-8"`)
-	}
+	w.Header().Add("WWW-Authenticate", value)
 	f.Refuse(w, r, http.StatusUnauthorized, metrics.RejectedAuth, message)
 }

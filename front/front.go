@@ -108,9 +108,6 @@ func (f *Front) Admit(w http.ResponseWriter, r *http.Request, route Route) (stri
 	if f.opts.Authenticate == nil {
 		return "", true
 	}
-	if f.opts.Basic {
-		r = withBearer(r)
-	}
 	principal, err := f.opts.Authenticate(r)
 	if err != nil {
 		f.challenge(w, r, err)

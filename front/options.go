@@ -37,9 +37,6 @@ type Options struct {
 	AllowedOrigins []string
 	AllowedHosts   []string
 	Authenticate   func(*http.Request) (principal string, err error)
-	// Basic gives Authenticate the password of HTTP Basic as the bearer token: a browser
-	// cannot send one. It is for pages that people open.
-	Basic bool
 	// PassRequest gives a Connection's Client and each message the values of the context
 	// of their HTTP request, with a peer that has the headers named in RequestHeaders.
 	PassRequest    bool

@@ -45,7 +45,7 @@ type daemon struct {
 	gw        service
 	endpoints []*endpoint // the main one, and that of the admin routes if it is another
 	config    atomic.Pointer[config.Config]
-	guards    atomic.Pointer[guards]
+	guard     atomic.Pointer[front.Front] // checks who uses the routes for operators
 	load      func() (*config.Config, error)
 
 	watcher *fsnotify.Watcher // of the files of config; nil: they are not watched
@@ -56,12 +56,6 @@ type daemon struct {
 
 	retired  sync.Map       // each *gateway.Gateway that is being shut down, as it no longer serves
 	retiring sync.WaitGroup // of retired
-}
-
-// guards check who uses the routes for operators.
-type guards struct {
-	programs *front.Front
-	people   *front.Front // for /status, which browsers show
 }
 
 // service is a gateway.Gateway, or gateway.Servers.
@@ -127,9 +121,7 @@ func (d *daemon) sharedOptions(c *config.Config) (o gateway.Options, err error) 
 func (d *daemon) setConfig(c *config.Config, authenticate func(*http.Request) (string, error)) {
 	d.config.Store(c)
 	options := front.Options{Logger: d.log, Authenticate: authenticate, AllowedHosts: c.AllowedHosts}
-	programs := front.New(options)
-	options.Basic = true
-	d.guards.Store(&guards{programs, front.New(options)})
+	d.guard.Store(front.New(options))
 	for _, e := range d.endpoints {
 		e.limit.change(func() { e.limit.limit = tcpLimit(c) })
 	}
@@ -242,13 +234,12 @@ func (d *daemon) grace() time.Duration { return time.Duration(d.config.Load().Sh
 func (d *daemon) routes(together bool) (main, operators *http.ServeMux) {
 	main, operators = http.NewServeMux(), http.NewServeMux()
 	admin := d.gw.Admin()
-	programs := func(g *guards) *front.Front { return g.programs }
-	protected, status := d.protect(admin, programs), d.protect(admin, func(g *guards) *front.Front { return g.people })
+	protected := d.protect(admin)
 	main.Handle("/", forgetHead(d.gw))
 	operators.Handle("/", protected)
-	operators.Handle("/status", status)
-	operators.Handle("/status/", status)
-	operators.Handle(reloadPath, d.protect(http.HandlerFunc(d.serveReload), programs))
+	operators.Handle("/status", forBrowser(protected))
+	operators.Handle("/status/", forBrowser(protected))
+	operators.Handle(reloadPath, d.protect(http.HandlerFunc(d.serveReload)))
 	open := operators
 	if together {
 		open = main
@@ -257,7 +248,7 @@ func (d *daemon) routes(together bool) (main, operators *http.ServeMux) {
 		for _, path := range []string{"/healthz", "/readyz", "/metrics", "/connections", "/status", reloadPath} {
 			main.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 				where := path + " is on the address of admin-addr"
-				guard := d.guards.Load().programs
+				guard := d.guard.Load()
 				if guard.IsLocal(r) { // others need not know
 					where += ": " + d.endpoints[1].url() + path
 				}
@@ -270,12 +261,25 @@ func (d *daemon) routes(together bool) (main, operators *http.ServeMux) {
 	return main, operators
 }
 
-// protect checks Host, Origin and token before a route for operators, as guard does.
-func (d *daemon) protect(route http.Handler, guard func(*guards) *front.Front) http.Handler {
+// protect checks Host, Origin and token before a route for operators.
+func (d *daemon) protect(route http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := guard(d.guards.Load()).Admit(w, r, front.Route{}); ok {
+		if _, ok := d.guard.Load().Admit(w, r, front.Route{}); ok {
 			route.ServeHTTP(w, r)
 		}
+	})
+}
+
+// forBrowser takes a bearer token also as the password of HTTP Basic, and asks for that:
+// people can give no other to a browser.
+func forBrowser(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("WWW-Authenticate", `Basic realm="mcp-sse: any user name, and a token as the password"`)
+		if _, password, ok := r.BasicAuth(); ok {
+			r = r.Clone(r.Context())
+			r.Header.Set("Authorization", "Bearer "+password)
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,10 +33,8 @@ type readiness struct {
 	probed  time.Time  // when the last probe ended; zero: there was none
 	verdict error      // the result of the last probe
 	probe   *probe     // the running probe, or nil
-	started time.Time  // when a start last worked; zero: none has
-	failure error      // the last failed start or lost session, or nil
-	failed  time.Time  // when that was
-	soon    bool       // it was the loss of a session soon after its start
+	health  Health     // but for Draining, Failing and Initialized
+	soon    bool       // the last failure is the loss of a session soon after its start
 }
 
 // probe is a start that only tests whether a session can be started.
@@ -49,7 +48,7 @@ func (s *Supplier) NoteStart() {
 	r := &s.readiness
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.worked, r.works, r.doubted, r.started = true, true, false, time.Now()
+	r.worked, r.works, r.doubted, r.health.Started = true, true, false, time.Now()
 }
 
 // Worked reports whether a start has ever worked.
@@ -63,10 +62,11 @@ func (s *Supplier) Worked() bool {
 // NoteFailure records a failed start and its error. It decides nothing, because its client
 // may be the reason: the next call of Ready makes a probe.
 func (s *Supplier) NoteFailure(err error) {
+	s.NoteLoss(err, false)
 	r := &s.readiness
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.doubted, r.failure, r.failed, r.soon = true, err, time.Now(), false
+	r.doubted = true
 }
 
 // NoteLoss records that a session was lost, and why. soon says that it had not proved itself.
@@ -74,20 +74,24 @@ func (s *Supplier) NoteLoss(err error, soon bool) {
 	r := &s.readiness
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.failure, r.failed, r.soon = err, time.Now(), soon
+	r.noteLocked(err, soon)
 }
 
-// Health is what is known of the server, without a probe.
+func (r *readiness) noteLocked(err error, soon bool) {
+	r.health.Failed, r.health.Failure, r.soon = time.Now(), strings.TrimPrefix(err.Error(), "initialization failed: "), soon
+}
+
+// Health is what is known of the server without a probe. Times are zero for what has not
+// happened.
 type Health struct {
 	Draining bool
 	// Failing says that the last start failed, or that a session ended soon after its start
 	// in the last minute: longer than the pauses of a server that does so again and again.
-	Failing bool
-	Started time.Time // the last start that worked; zero: none has
-	Failure error     // the last failed start or lost session, or nil
-	Failed  time.Time // when that was
-	// Server is what the server last said of itself; nil without a handshake.
-	Server *handshake.Server
+	Failing     bool
+	Started     time.Time         // the last start that worked
+	Failed      time.Time         // the last failed start or lost session
+	Failure     string            // and why
+	Initialized *handshake.Server // what the server last said of itself; nil without a handshake
 }
 
 // Health returns what is known of the server.
@@ -95,11 +99,10 @@ func (s *Supplier) Health() Health {
 	r := &s.readiness
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return Health{
-		Draining: r.life.Err() != nil,
-		Failing:  r.doubted || r.verdict != nil && !r.works || r.soon && time.Since(r.failed) < time.Minute,
-		Started:  r.started, Failure: r.failure, Failed: r.failed, Server: s.server.Load(),
-	}
+	h := r.health
+	h.Draining, h.Initialized = r.life.Err() != nil, s.server.Load()
+	h.Failing = r.doubted || r.verdict != nil && !r.works || r.soon && time.Since(h.Failed) < time.Minute
+	return h
 }
 
 // Drain makes Ready fail. It cancels the running probe; no other begins.
@@ -168,9 +171,9 @@ func (s *Supplier) runProbe(p *probe) {
 	r.worked = r.worked || p.err == nil
 	r.works, r.doubted, r.verdict, r.probed, r.probe = p.err == nil, false, p.err, time.Now(), nil
 	if p.err == nil {
-		r.started = r.probed
+		r.health.Started = r.probed
 	} else if r.life.Err() == nil {
-		r.failure, r.failed, r.soon = p.err, r.probed, false
+		r.noteLocked(p.err, false)
 	}
 	close(p.done)
 }

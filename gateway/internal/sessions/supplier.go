@@ -62,16 +62,17 @@ type Supplier struct {
 
 	habits     *multiplex.Habits // of all servers; with Forwards nothing is learned
 	readiness  readiness
-	mute       atomic.Bool                      // servers do not answer a ping before initialize, or end because of it
-	manyTools  sync.Once                        // guards a warning
-	oddVersion atomic.Pointer[string]           // the unknown protocol version of the last warning
-	server     atomic.Pointer[handshake.Server] // what the server last said of itself
-	turns      *fair.Places                     // of starts
-	places     *fair.Places                     // of sessions, from before their start until they have ended
-	pool       *pool                            // nil: connections share a session
-	shared     *shared                          // nil: each connection has its own session
-	warm       sync.Once                        // guards Start
-	started    atomic.Bool                      // Start has been called
+	mute       atomic.Bool            // servers do not answer a ping before initialize, or end because of it
+	manyTools  sync.Once              // guards a warning
+	oddVersion atomic.Pointer[string] // the unknown protocol version of the last warning
+	turns      *fair.Places           // of starts
+	places     *fair.Places           // of sessions, from before their start until they have ended
+	pool       *pool                  // nil: connections share a session
+	shared     *shared                // nil: each connection has its own session
+	warm       sync.Once              // guards Start
+	started    atomic.Bool            // Start has been called
+
+	server atomic.Pointer[handshake.Server] // what the server last said of itself
 
 	life     context.Context // ends with Close and Retire
 	end      context.CancelFunc

@@ -9,21 +9,15 @@ import (
 )
 
 const (
-	// maxWatchers bounds the browsers that follow the page.
-	maxWatchers = 64
-	// updateEvery is the least time between two updates of a browser.
-	updateEvery = 2 * time.Second
-	// silence is the longest time without a byte: a browser that is gone shows at a write.
-	silence = 16 * time.Second
-	// watchTime is how long a browser is served before it must ask again.
-	watchTime = 30 * time.Minute
-	// writeTimeout is how long a browser may stall.
-	writeTimeout = 10 * time.Second
+	maxWatchers  = 64               // browsers that follow the page
+	updateEvery  = 2 * time.Second  // is the least time between two updates of a browser
+	watchTime    = 30 * time.Minute // after which a browser must ask again
+	writeTimeout = 10 * time.Second // for which a browser may stall
 )
 
 // events tells a browser when the page has changed, until it goes, stalls, or the servers
 // have been shut down.
-func (p *Page) events(w http.ResponseWriter, r *http.Request) {
+func (p *page) events(w http.ResponseWriter, r *http.Request) {
 	defer p.watchers.Add(-1)
 	if p.watchers.Add(1) > maxWatchers {
 		http.Error(w, "too many browsers follow this page: reload it by hand", http.StatusServiceUnavailable)
@@ -34,16 +28,10 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 	stream.Begin()
 	stream.Retry(updateEvery)
 	stream.Comment("this stream says when the page has changed")
-	seen, _ := strconv.ParseUint(r.URL.Query().Get("seen"), 36, 64) // what the browser shows
+	seen := r.URL.Query().Get("seen")
 	tick, over := time.NewTicker(updateEvery), time.After(watchTime)
 	defer tick.Stop()
-	for quiet := time.Duration(0); ; quiet += updateEvery {
-		if stream.Buffered() > 0 {
-			if stream.Flush() != nil {
-				return
-			}
-			quiet = 0
-		}
+	for stream.Buffered() == 0 || stream.Flush() == nil {
 		select {
 		case <-tick.C:
 		case <-over:
@@ -52,14 +40,12 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		l := p.look()
-		switch {
-		case !l.open:
+		if !l.open {
 			return
-		case l.sum != seen:
-			seen = l.sum
+		}
+		if sum := strconv.FormatUint(l.Sum, 10); sum != seen { // once a minute at least: a browser that is gone shows at a write
+			seen = sum
 			stream.Message("", []byte("changed"))
-		case quiet >= silence:
-			stream.Comment("")
 		}
 	}
 }

@@ -6,33 +6,26 @@ import (
 	"time"
 )
 
-// Counts are what a server has done.
-type Counts struct{ Handshakes, Requests, Errors int }
+// Counts are what a server has done: handshakes, requests and errors.
+type Counts [3]int
 
-// minutes is how many minutes a History keeps.
-const minutes = 60
+// kinds are the names of Counts.
+var kinds = [len(Counts{})]string{"handshakes", "requests", "errors"}
 
 // Hour is the counts of each minute of the last hour. The last is the current minute.
-type Hour [minutes]Counts
-
-// add adds the counts of another server.
-func (h *Hour) add(other Hour) {
-	for i, c := range other {
-		h[i] = Counts{h[i].Handshakes + c.Handshakes, h[i].Requests + c.Requests, h[i].Errors + c.Errors}
-	}
-}
+type Hour [60]Counts
 
 // History keeps the counts of a server for an hour. It is safe for concurrent use.
 type History struct {
 	read func() Counts
 
-	mu    sync.Mutex // guards what follows
-	hour  Hour       // the last minute is added when it is asked for
-	since Counts     // at the begin of the current minute
+	mu     sync.Mutex // guards what follows
+	hour   Hour
+	before Counts // at the begin of the current minute
 }
 
 // NewHistory returns a History of what read returns, which only grows.
-func NewHistory(read func() Counts) *History { return &History{read: read, since: read()} }
+func NewHistory(read func() Counts) *History { return &History{read: read, before: read()} }
 
 // Run begins another minute every minute, until ctx ends.
 func (h *History) Run(ctx context.Context) {
@@ -41,33 +34,28 @@ func (h *History) Run(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			h.turn()
+			h.update(true)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// turn ends the current minute.
-func (h *History) turn() {
-	now := h.read()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.hour[minutes-1] = now.minus(h.since)
-	copy(h.hour[:], h.hour[1:])
-	h.hour[minutes-1], h.since = Counts{}, now
-}
-
 // Hour returns the counts up to now.
-func (h *History) Hour() Hour {
-	now := h.read()
+func (h *History) Hour() Hour { return h.update(false) }
+
+// update returns the counts up to now, and then begins another minute if it is to turn.
+func (h *History) update(turn bool) Hour {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	now, last := h.read(), len(h.hour)-1
+	for kind := range now {
+		h.hour[last][kind] = now[kind] - h.before[kind]
+	}
 	hour := h.hour
-	hour[minutes-1] = now.minus(h.since)
+	if turn {
+		copy(h.hour[:], h.hour[1:])
+		h.hour[last], h.before = Counts{}, now
+	}
 	return hour
-}
-
-func (c Counts) minus(before Counts) Counts {
-	return Counts{c.Handshakes - before.Handshakes, c.Requests - before.Requests, c.Errors - before.Errors}
 }

@@ -1,0 +1,74 @@
+package statuspage
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// conditions are those of servers, those that need attention first.
+var conditions = []string{"failing", "unstable", "starting", "draining", "healthy", "not started"}
+
+// recently is how long a failure makes a server unstable.
+const recently = 5 * time.Minute
+
+// server is a Server with what follows from it.
+type server struct {
+	*Server
+	Label     string // its name on a page and in its path
+	Condition string
+	States    [4]int // connections by state
+	Connected int
+	InFlight  int // requests
+}
+
+func newServer(of *Server, now time.Time) *server {
+	s := &server{Server: of, Label: cmp.Or(of.Name, "server"), Condition: "not started", Connected: len(of.Connections)}
+	for i := range of.Connections {
+		if state := int(of.Connections[i].State); state < len(s.States) {
+			s.States[state]++
+		}
+		s.InFlight += of.Connections[i].InFlight
+	}
+	switch {
+	case s.Draining:
+		s.Condition = "draining"
+	case s.Failing:
+		s.Condition = "failing"
+	case now.Sub(s.Failed) < recently:
+		s.Condition = "unstable"
+	case !s.Started.IsZero():
+		s.Condition = "healthy"
+	case s.Sessions > 0:
+		s.Condition = "starting"
+	}
+	return s
+}
+
+// byUrgency orders servers by their condition, then by name.
+func byUrgency(a, b *server) int {
+	return cmp.Or(slices.Index(conditions, a.Condition)-slices.Index(conditions, b.Condition), cmp.Compare(a.Label, b.Label))
+}
+
+// All returns the servers as one.
+func (l *look) All() server {
+	s := server{Server: &Server{}}
+	for _, one := range l.Servers {
+		s.Connected, s.InFlight = s.Connected+one.Connected, s.InFlight+one.InFlight
+		for i := range s.States {
+			s.States[i] += one.States[i]
+		}
+		for i := range s.Hour {
+			for kind := range s.Hour[i] {
+				s.Hour[i][kind] += one.Hour[i][kind]
+			}
+		}
+	}
+	return s
+}
+
+// Failing returns the servers that are failing.
+func (l *look) Failing() []*server {
+	n, _ := slices.BinarySearchFunc(l.Servers, 1, func(s *server, next int) int { return slices.Index(conditions, s.Condition) - next })
+	return l.Servers[:n]
+}
