@@ -120,8 +120,7 @@ func (d *daemon) sharedOptions(c *config.Config) (o gateway.Options, err error) 
 // setConfig makes c the configuration of all but the gateways.
 func (d *daemon) setConfig(c *config.Config, authenticate func(*http.Request) (string, error)) {
 	d.config.Store(c)
-	options := front.Options{Logger: d.log, Authenticate: authenticate, AllowedHosts: c.AllowedHosts}
-	d.guard.Store(front.New(options))
+	d.guard.Store(front.New(front.Options{Logger: d.log, Authenticate: authenticate, AllowedHosts: c.AllowedHosts}))
 	for _, e := range d.endpoints {
 		e.limit.change(func() { e.limit.limit = tcpLimit(c) })
 	}
