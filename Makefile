@@ -71,7 +71,7 @@ test-json:
 
 # What check-deploy runs: programs, and the packages of Debian that have them.
 DEPLOY_NEEDS := caddy=caddy chromium=chromium curl=curl debootstrap=debootstrap fish=fish help2man=help2man man=man-db nginx=nginx npm=npm \
-	openssl=openssl promtool=prometheus systemd-analyze=systemd unshare=util-linux zsh=zsh
+	openssl=openssl prometheus-alertmanager=prometheus-alertmanager promtool=prometheus systemd-analyze=systemd unshare=util-linux zsh=zsh
 
 check-deploy:
 	@missing=; for need in $(DEPLOY_NEEDS); do \

@@ -44,16 +44,17 @@ type gateway struct {
 	*process
 	addr, admin string
 	config      string // the file
+	remote      string // the address of the remote server
 }
 
 // startGateway starts the servers of serversFile.
 func startGateway(t *testing.T) *gateway {
 	t.Helper()
 	dir := t.TempDir()
-	g := &gateway{addr: freeAddr(t), admin: freeAddr(t), config: filepath.Join(dir, "servers.yaml")}
+	g := &gateway{addr: freeAddr(t), admin: freeAddr(t), config: filepath.Join(dir, "servers.yaml"), remote: freeAddr(t)}
 	tokens := filepath.Join(dir, "tokens")
 	writeFile(t, tokens, "prometheus:"+token+"\n")
-	writeFile(t, g.config, fmt.Sprintf(serversFile, g.addr, g.admin, tokens, sseServer(t), freeAddr(t)))
+	writeFile(t, g.config, fmt.Sprintf(serversFile, g.addr, g.admin, tokens, sseServer(t), g.remote))
 	g.process = start(t, []string{"XDG_STATE_HOME=" + dir}, sseServer(t), "--config", g.config)
 	g.prints("msg=serving")
 	return g
