@@ -400,8 +400,10 @@ func TestEvents(t *testing.T) {
 			t.Errorf("got the type %q", kind)
 		}
 		closed.Store(1) // shut down
-		time.Sleep(2 * time.Second)
-		<-ended
+		at := time.Now()
+		if <-ended; time.Since(at) > updateEvery+lookAge {
+			t.Errorf("the stream ended %v after the shutdown", time.Since(at))
+		}
 	})
 }
 
