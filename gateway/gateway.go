@@ -48,17 +48,16 @@ type Gateway struct {
 	shown    atomic.Bool             // there is a status page
 	sampled  sync.Once               // guards keepHistory
 
+	listed atomic.Bool // a Servers serves it
+
 	mu     sync.Mutex // held by Reconfigure; guards what follows
 	ending bool       // Drain has been called
-	ended  bool       // Shutdown has returned
-	listed bool       // a Servers serves it
 }
 
 // serving is what Reconfigure replaces: the settings, and what is made of them. It is
 // immutable.
 type serving struct {
 	opts     settings
-	registry *prometheus.Registry // Options.Registry
 	up       upstream.Upstream
 	front    *front.Front
 	sse      *sse.Handler        // nil: not served
@@ -104,7 +103,7 @@ func newGateway(up upstream.Upstream, opts Options, adjust func(*settings)) (*Ga
 
 // prepare returns the settings that follow from opts in front of the server that up reaches.
 func (g *Gateway) prepare(up upstream.Upstream, opts Options) (*serving, error) {
-	n := &serving{opts: newSettings(opts), up: plain(up), registry: opts.Registry}
+	n := &serving{opts: newSettings(opts), up: plain(up)}
 	if g.adjust != nil {
 		g.adjust(&n.opts)
 	}

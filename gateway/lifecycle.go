@@ -57,19 +57,10 @@ func (g *Gateway) Shutdown(ctx context.Context) error {
 	}
 	supplier.Close()
 	err = errors.Join(err, g.waitSessions(ctx))
-	g.note(func() { g.ended = true })
-	return err
-}
-
-// note changes ended or listed, and unregisters the series of a gateway that has ended and is
-// one of several, but not of those that a Servers serves.
-func (g *Gateway) note(change func()) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	change()
-	if g.ended && !g.listed && g.name != "" {
+	if g.name != "" && !g.listed.Load() {
 		g.metrics.Unregister()
 	}
+	return err
 }
 
 // Revoke closes the connections of each principal for which gone returns true, such as one

@@ -103,7 +103,7 @@ func (was *serving) fixed(n *serving, sameLogger bool) error {
 		{"SinglePath", a.SinglePath == b.SinglePath},
 		{"PassRequest, or PrincipalEnv of the Command", (a.PassRequest == nil) == (b.PassRequest == nil)},
 		{"Logger", sameLogger},
-		{"Registry", was.registry == n.registry},
+		{"Registry", a.Registry == b.Registry},
 	} {
 		if !option.same {
 			errs = append(errs, fmt.Errorf("gateway: %s: %w", option.name, ErrFixed))

@@ -53,17 +53,12 @@ func NewServers(gateways ...*Gateway) (*Servers, error) {
 	if err := checkServers(gateways); err != nil {
 		return nil, err
 	}
-	accounts := make([]*budget.Account, len(gateways))
-	for i, g := range gateways {
-		accounts[i] = g.held
-	}
-	budget.Join(accounts...)
 	unserved, err := metrics.Unserved(gateways[0].promReg)
 	if err != nil {
 		return nil, fmt.Errorf("servers: %w", err)
 	}
 	s := &Servers{unserved: unserved}
-	s.serve(gateways)
+	s.serve(gateways, gateways[0].held)
 	return s, nil
 }
 
@@ -85,21 +80,18 @@ func (s *Servers) Replace(gateways ...*Gateway) error {
 	if gateways[0].promReg != before[0].promReg {
 		return errors.New("servers: the registry cannot be another one")
 	}
-	for _, g := range gateways {
-		before[0].held.Admit(g.held)
-	}
-	s.serve(gateways)
+	s.serve(gateways, before[0].held)
 	for _, g := range before {
-		if !slices.Contains(gateways, g) {
-			g.note(func() { g.listed = false })
-		}
+		g.listed.Store(slices.Contains(gateways, g))
 	}
 	return nil
 }
 
-func (s *Servers) serve(gateways []*Gateway) {
+// serve serves the gateways, which share the budget of held.
+func (s *Servers) serve(gateways []*Gateway, held *budget.Account) {
 	for _, g := range gateways {
-		g.note(func() { g.listed = true })
+		g.held.Join(held)
+		g.listed.Store(true)
 	}
 	s.now.Store(s.elsewhere(slices.Clone(gateways)))
 }

@@ -38,24 +38,11 @@ func New(limit int64, m *metrics.Metrics) *Account {
 	return &Account{&budget{limit: limit}, m}
 }
 
-// Join gives the accounts one budget, the largest of theirs. None may have been used.
-func Join(accounts ...*Account) {
-	largest := accounts[0].budget
-	for _, a := range accounts {
-		if limit := a.budget.limit; limit < 0 || largest.limit >= 0 && limit > largest.limit {
-			largest = a.budget
-		}
-	}
-	for _, a := range accounts {
-		a.budget = largest
-	}
-}
-
-// Admit makes b take its bytes from the budget of a. If it does not yet, b must not have been
+// Join makes a take its bytes from the budget of b. If it does not yet, a must not have been
 // used.
-func (a *Account) Admit(b *Account) {
-	if b.budget != a.budget {
-		b.budget = a.budget
+func (a *Account) Join(b *Account) {
+	if a.budget != b.budget {
+		a.budget = b.budget
 	}
 }
 

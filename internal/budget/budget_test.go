@@ -80,21 +80,6 @@ func TestNoLimit(t *testing.T) {
 	wantSeries(t, reg, "mcp_sse_held_bytes 5.49755813888e+11")
 }
 
-func TestGatewaysShareTheLargestBudget(t *testing.T) {
-	small, smallReg := newAccount(10)
-	large, _ := newAccount(100)
-	budget.Join(small, large)
-	if !small.Take(70, metrics.HeldGate) || large.Take(31, metrics.HeldGate) || !large.Take(30, metrics.HeldGate) {
-		t.Error("the two do not share 100 bytes")
-	}
-	wantSeries(t, smallReg, "mcp_sse_held_bytes 70") // its own bytes
-	unlimited, _ := newAccount(-1)
-	budget.Join(small, unlimited, large)
-	if !small.Take(1<<30, metrics.HeldGate) {
-		t.Error("no limit is not the largest")
-	}
-}
-
 // However many take at once, the limit holds, and all bytes come back.
 func TestConcurrentTakes(t *testing.T) {
 	a, reg := newAccount(1000)
@@ -115,13 +100,14 @@ func TestConcurrentTakes(t *testing.T) {
 	}
 }
 
-func TestAdmittedAccountTakesFromTheSameBudget(t *testing.T) {
+func TestJoin(t *testing.T) {
 	a, _ := newAccount(100)
-	b, _ := newAccount(100)
+	b, reg := newAccount(10)
 	a.Take(60, metrics.HeldGate)
-	a.Admit(b)
-	a.Admit(b)
+	b.Join(a)
+	b.Join(a)
 	if b.Take(41, metrics.HeldGate) || !b.Take(40, metrics.HeldGate) || !a.Full() {
 		t.Error("100 bytes are not 60 of one and 40 of the other")
 	}
+	wantSeries(t, reg, "mcp_sse_held_bytes 40") // its own bytes
 }
