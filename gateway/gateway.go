@@ -92,6 +92,7 @@ func newGateway(up upstream.Upstream, opts Options, adjust func(*settings)) (*Ga
 	g.metrics.BuildInfo(build.Version, build.Revision, build.GoVersion)
 	g.history = statuspage.NewHistory(g.counts)
 	g.held = budget.New(s.MaxHeldBytes, g.metrics)
+	g.metrics.MaxConnections(s.MaxConnections)
 	g.registry = connstate.NewRegistry(s.limits(), s.connections(g.metrics, g.held))
 	if err := errors.Join(unregistered, g.mount(n)); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)

@@ -87,6 +87,9 @@ func TestReconfigureLimits(t *testing.T) {
 		p := connect(t, g, plain)
 		p.wantState(connstate.Ready)
 		reconfigure(t, g, u, gateway.Options{MaxConnections: 3, RequestTimeout: 2 * time.Second, InitializationTimeout: 3 * time.Second})
+		if got := metric(t, g, "mcp_sse_max_connections"); got != 3 {
+			t.Errorf("mcp_sse_max_connections is %v", got)
+		}
 		q := connect(t, g, plain)
 		q.post(request("1", "hang"))
 		p.post(request("1", "hang"))

@@ -18,6 +18,7 @@ type serverSeries struct {
 	dropped           *prometheus.CounterVec
 	matched           *prometheus.CounterVec
 	serialized        prometheus.Gauge
+	maxConnections    prometheus.Gauge
 	sessions          prometheus.Gauge
 	restarts          prometheus.Counter
 	repeated          prometheus.Counter
@@ -55,11 +56,12 @@ func newServerSeries(f *factory) *serverSeries {
 			"by", MatchedID, MatchedString, MatchedFIFO, MatchedOrphan),
 		serialized: f.gauge("mcp_sse_server_serialized", "1 once the server has answered without an id: it gets one request at a time."),
 
-		sessions:      f.gauge("mcp_sse_sessions", "Sessions with the server, from before their start until their end."),
-		restarts:      f.counter("mcp_sse_session_restarts_total", "Lost sessions that a new one has replaced."),
-		repeated:      f.counter("mcp_sse_requests_repeated_total", "Requests repeated because their session was lost."),
-		startsWaiting: f.gauge("mcp_sse_starts_waiting", "Starts that wait for other starts to end."),
-		poolIdle:      f.gauge("mcp_sse_pool_idle", "Started servers that wait for a connection."),
+		maxConnections: f.gauge("mcp_sse_max_connections", "How many connections may be open; 0: any number."),
+		sessions:       f.gauge("mcp_sse_sessions", "Sessions with the server, from before their start until their end."),
+		restarts:       f.counter("mcp_sse_session_restarts_total", "Lost sessions that a new one has replaced."),
+		repeated:       f.counter("mcp_sse_requests_repeated_total", "Requests repeated because their session was lost."),
+		startsWaiting:  f.gauge("mcp_sse_starts_waiting", "Starts that wait for other starts to end."),
+		poolIdle:       f.gauge("mcp_sse_pool_idle", "Started servers that wait for a connection."),
 		poolTakes: f.counters("mcp_sse_pool_takes_total", "Connections that asked the pool for a server.",
 			"result", "hit", "miss"),
 
@@ -149,6 +151,9 @@ func (m *Metrics) ServerReplaced() {
 
 // ServerSerialized notes that the server gets one request at a time from now on.
 func (m *Metrics) ServerSerialized() { m.live().serialized.Set(1) }
+
+// MaxConnections records the limit of open connections, 0 for none.
+func (m *Metrics) MaxConnections(n int) { m.live().maxConnections.Set(float64(max(0, n))) }
 
 // Sessions adds n to the sessions, from before their start until their end.
 func (m *Metrics) Sessions(n int) { m.live().sessions.Add(float64(n)) }

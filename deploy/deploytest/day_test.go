@@ -3,14 +3,17 @@
 package deploytest
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -29,9 +32,9 @@ func startAlertmanager(t *testing.T, addr string) api {
 	dir := t.TempDir()
 	config := filepath.Join(dir, "alertmanager.yml")
 	writeFile(t, config, "route: {receiver: none}\nreceivers: [{name: none}]\n")
-	start(t, nil, installed(t, "prometheus-alertmanager"), "--config.file", config, "--storage.path", filepath.Join(dir, "data"),
-		"--web.listen-address", addr, "--cluster.listen-address=", "--log.level=warn").listens(addr)
-	return api{t, "http://" + addr}
+	p := start(t, nil, installed(t, "prometheus-alertmanager"), "--config.file", config, "--storage.path", filepath.Join(dir, "data"),
+		"--web.listen-address", addr, "--cluster.listen-address=", "--log.level=warn")
+	return ready(p, addr)
 }
 
 // firing returns the alerts of Alertmanager that are not resolved, as "alert server".
@@ -68,7 +71,7 @@ func (g *gateway) statusPage() (failing []string) {
 // 200 clients has lost its stream.
 func TestOperatorsDay(t *testing.T) {
 	t.Parallel()
-	g, alertmanager := startGateway(t), freeAddr(t)
+	g, alertmanager := startGateway(t, threeServers), freeAddr(t)
 	alerts := startAlertmanager(t, alertmanager)
 	startPrometheus(t, g, alertmanager, sooner, "--rules.alert.resend-delay=1s")
 	streams := openStreams(t, g, map[string]int{"healthy": 160, "looping": 20, "remote": 20})
@@ -131,4 +134,68 @@ func TestOperatorsDay(t *testing.T) {
 			t.Errorf("a stream of %s has ended", s.server)
 		}
 	}
+}
+
+// unwellServers fail in other ways: one prints text, one starts slowly, one fails at every
+// second start, and the others have as many clients as they may, or more.
+const unwellServers = `
+  chatty: {command: [sh, -c, "(while echo hello; do sleep 0.2; done) & exec SSE-SERVER stdio"], sessions: shared}
+  halting: {command: [sh, -c, "rmdir HALT 2>&- || { mkdir HALT; exit 1; }; exec SSE-SERVER stdio"]}
+  hanging: {command: [SSE-SERVER, stdio], sessions: shared}
+  late: {command: [sh, -c, "sleep 6; exec SSE-SERVER stdio"]}
+  crowded: {command: [SSE-SERVER, stdio], sessions: shared, max-connections: 4, max-connections-per-ip: 0}
+  healthy: {command: [SSE-SERVER, stdio], sessions: shared}
+`
+
+// Each alert for the ways in which servers and clients go on, but not well, fires for its
+// server, and one for the gateway when it has gone.
+func TestAlertsOfTheDaemon(t *testing.T) {
+	t.Parallel()
+	g := startGateway(t, strings.ReplaceAll(unwellServers, "HALT", filepath.Join(t.TempDir(), "halt")))
+	p := startPrometheus(t, g, freeAddr(t), sooner)
+	openStreams(t, g, map[string]int{"chatty": 1, "crowded": 4, "healthy": 1})
+	hanging, recent := openStream(t, g, "hanging"), []*stream{}
+	missing := []string{
+		"McpServerBreaksProtocol chatty", "McpHandshakesFail halting", "McpCallsHang hanging", "McpServerStartsSlowly late",
+		"McpClientsRefused crowded", "McpConnectionsNearLimit crowded",
+	}
+	fires := func(alert, server string) bool {
+		return len(p.samples(fmt.Sprintf(`ALERTS{alertstate="firing", alertname=%q, server=%q}`, alert, server))) > 0
+	}
+	rounds := 0
+	eventually(t, "alerts", func() error {
+		if rounds%2000 == 0 {
+			hanging.post("sleep", `{"seconds":60}`)
+		}
+		if rounds++; rounds%40 == 0 { // slow starts are observed when clients come and stay for it
+			recent = append(recent, openStream(t, g, "halting"), openStream(t, g, "late"))
+		}
+		if len(recent) > 20 {
+			recent[0].close()
+			recent = recent[1:]
+		}
+		refused := g.ask("crowded")
+		refused.Body.Close()
+		if refused.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("a stream over the limit: %s", refused.Status)
+		}
+		missing = slices.DeleteFunc(missing, func(alert string) bool {
+			name, server, _ := strings.Cut(alert, " ")
+			return fires(name, server)
+		})
+		if len(missing) > 0 {
+			return fmt.Errorf("none of %q", missing)
+		}
+		return nil
+	})
+	if n := len(p.samples(`ALERTS{server="healthy"}`)); n > 0 {
+		t.Errorf("%d alerts of the healthy server", n)
+	}
+	g.stop()
+	eventually(t, "McpGatewayDown", func() error {
+		if !fires("McpGatewayDown", "") {
+			return errors.New("it does not fire")
+		}
+		return nil
+	})
 }

@@ -4,6 +4,7 @@ package deploytest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -23,20 +24,12 @@ import (
 // token is in the file of tokens of each gateway that Prometheus scrapes.
 const token = "a-token-of-prometheus"
 
-// serversFile is a configuration of three servers: one works, one ends at each start, and
-// nobody listens at the address of the third. %s are the addresses, the file of tokens,
-// sse-server, and the third server's address.
-const serversFile = `
-addr: %s
-admin-addr: %s
-auth-tokens-file: %s
-max-connections: 500
-max-connections-per-ip: 500
-connect-rate: 0
-servers:
-  healthy: {command: [%s, stdio], sessions: shared}
+// threeServers are a server that works, one that ends at each start, and one at whose
+// address nobody listens.
+const threeServers = `
+  healthy: {command: [SSE-SERVER, stdio], sessions: shared}
   looping: {command: [sh, -c, "echo the disk is full >&2; exit 1"]}
-  remote: {url: "http://%s/mcp"}
+  remote: {url: "http://REMOTE/mcp"}
 `
 
 // gateway is an sse-server with a file of servers.
@@ -47,14 +40,16 @@ type gateway struct {
 	remote      string // the address of the remote server
 }
 
-// startGateway starts the servers of serversFile.
-func startGateway(t *testing.T) *gateway {
+// startGateway starts a gateway with these servers. In them, SSE-SERVER is the program, and
+// REMOTE the address of a remote server.
+func startGateway(t *testing.T, servers string) *gateway {
 	t.Helper()
 	dir := t.TempDir()
 	g := &gateway{addr: freeAddr(t), admin: freeAddr(t), config: filepath.Join(dir, "servers.yaml"), remote: freeAddr(t)}
 	tokens := filepath.Join(dir, "tokens")
 	writeFile(t, tokens, "prometheus:"+token+"\n")
-	writeFile(t, g.config, fmt.Sprintf(serversFile, g.addr, g.admin, tokens, sseServer(t), g.remote))
+	writeFile(t, g.config, fmt.Sprintf("addr: %s\nadmin-addr: %s\nauth-tokens-file: %s\nmax-connections-per-ip: 500\nconnect-rate: 0\nservers:%s", g.addr, g.admin, tokens,
+		strings.NewReplacer("SSE-SERVER", sseServer(t), "REMOTE", g.remote).Replace(servers)))
 	g.process = start(t, []string{"XDG_STATE_HOME=" + dir}, sseServer(t), "--config", g.config)
 	g.prints("msg=serving")
 	return g
@@ -135,9 +130,27 @@ func startPrometheus(t *testing.T, g *gateway, alertmanager string, change func(
 	writeFile(t, config, replaced(t, readFile(t, "deploy/prometheus/prometheus.yml"),
 		"15s", "1s", "127.0.0.1:9090", g.admin, "127.0.0.1:9093", alertmanager, "/etc/prometheus/sse-server.token", tokenFile))
 	run(t, installed(t, "promtool"), "check", "config", config)
-	start(t, nil, append([]string{installed(t, "prometheus"), "--config.file", config, "--web.listen-address", addr,
-		"--storage.tsdb.path", filepath.Join(dir, "data"), "--log.level=warn"}, flags...)...).listens(addr)
-	return api{t, "http://" + addr}
+	p := start(t, nil, append([]string{installed(t, "prometheus"), "--config.file", config, "--web.listen-address", addr,
+		"--storage.tsdb.path", filepath.Join(dir, "data"), "--log.level=warn"}, flags...)...)
+	return ready(p, addr)
+}
+
+// ready waits until Prometheus or Alertmanager answers, which it does some time after it
+// has begun to listen.
+func ready(p *process, addr string) api {
+	p.t.Helper()
+	p.until("be ready at "+addr, func() error {
+		resp, err := http.Get("http://" + addr + "/-/ready")
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return errors.New(resp.Status)
+		}
+		return nil
+	})
+	return api{p.t, "http://" + addr}
 }
 
 func unchanged(rules string) string { return rules }
@@ -224,7 +237,7 @@ func TestDashboard(t *testing.T) {
 	if err := json.Unmarshal([]byte(readFile(t, "deploy/grafana/dashboard.json")), &dashboard); err != nil {
 		t.Fatal(err)
 	}
-	g := startGateway(t)
+	g := startGateway(t, threeServers)
 	p := startPrometheus(t, g, freeAddr(t), unchanged)
 	native := startPrometheus(t, g, freeAddr(t), unchanged, "--enable-feature=native-histograms")
 	streams := openStreams(t, g, map[string]int{"healthy": 4, "looping": 2, "remote": 2})

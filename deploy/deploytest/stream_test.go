@@ -43,16 +43,26 @@ func openStreams(t *testing.T, g *gateway, counts map[string]int) (all []*stream
 	return all
 }
 
-func openStream(t *testing.T, g *gateway, server string) *stream {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+g.addr+"/"+server+"/sse", nil)
+// ask asks for a stream of a server.
+func (g *gateway) ask(server string) *http.Response {
+	g.t.Helper()
+	req, err := http.NewRequestWithContext(g.t.Context(), http.MethodGet, "http://"+g.addr+"/"+server+"/sse", nil)
 	if err != nil {
-		t.Fatal(err)
+		g.t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
 	resp, err := (&http.Client{Transport: &http.Transport{}}).Do(req)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %v, %v", req.URL, resp, err)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return resp
+}
+
+func openStream(t *testing.T, g *gateway, server string) *stream {
+	t.Helper()
+	resp := g.ask(server)
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("a stream of %s: %s", server, resp.Status)
 	}
 	s := &stream{t: t, server: server, answers: make(chan message, 16)}
 	lines := bufio.NewScanner(resp.Body)
@@ -84,13 +94,30 @@ func openStream(t *testing.T, g *gateway, server string) *stream {
 	return s
 }
 
-// call calls the tool of the demo server, and reports whether the answer is right. Some
-// answer must come.
+// call calls the tool of the demo server that echoes, and reports whether the answer is
+// right. Some answer must come.
 func (s *stream) call() bool {
+	s.t.Helper()
+	id := fmt.Sprint("call ", s.id+1)
+	s.post("echo", fmt.Sprintf(`{"message":%q}`, id))
+	for deadline := time.After(patience); ; {
+		select {
+		case m := <-s.answers:
+			if m.ID == id { // others are of the handshake
+				return strings.Contains(string(m.Result), id)
+			}
+		case <-deadline:
+			s.t.Fatalf("no answer of %s in %v", s.server, patience)
+		}
+	}
+}
+
+// post sends a call of a tool.
+func (s *stream) post(tool, arguments string) {
 	s.t.Helper()
 	s.id++
 	id := fmt.Sprint("call ", s.id)
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":"echo","arguments":{"message":%q}}}`, id, id)
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, tool, arguments)
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.endpoint, strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
@@ -105,15 +132,5 @@ func (s *stream) call() bool {
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusAccepted {
 		s.t.Fatalf("%s: %s: %s", s.server, resp.Status, refusal)
-	}
-	for deadline := time.After(patience); ; {
-		select {
-		case m := <-s.answers:
-			if m.ID == id { // others are of the handshake
-				return strings.Contains(string(m.Result), id)
-			}
-		case <-deadline:
-			s.t.Fatalf("no answer of %s in %v", s.server, patience)
-		}
 	}
 }
