@@ -27,7 +27,7 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 		admin = d.endpoints[1].url()
 		where = append(where, "admin", admin)
 	}
-	d.log.With("addr", main.listener.Addr().String(), "version", buildinfo.Read().Version).Info("serving", where...)
+	d.log.With("addr", main.conns.Addr().String(), "version", buildinfo.Read().Version).Info("serving", where...)
 	banner(m.Stdout, base, c)
 	if admin != "" {
 		fmt.Fprintf(m.Stdout, "Status page   %s/status\n\n", admin)

@@ -70,13 +70,11 @@ type service interface {
 
 // endpoint is one address that is served.
 type endpoint struct {
-	option   string // the name of the address
-	place    string // where it was given
-	tls      bool
-	server   *http.Server
-	limit    *limitListener // of TCP connections
-	listener net.Listener   // nil until adopt or listen
-	arrivals arrivals
+	option string // the name of the address
+	place  string // where it was given
+	tls    bool
+	server *http.Server
+	conns  *conns
 }
 
 // newDaemon builds the gateway. It listens on nothing yet. load loads the configuration
@@ -122,7 +120,7 @@ func (d *daemon) setConfig(c *config.Config, authenticate func(*http.Request) (s
 	d.config.Store(c)
 	d.guard.Store(front.New(front.Options{Logger: d.log, Authenticate: authenticate, AllowedHosts: c.AllowedHosts}))
 	for _, e := range d.endpoints {
-		e.limit.change(func() { e.limit.limit = tcpLimit(c) })
+		e.conns.update(func() { e.conns.limit = tcpLimit(c) })
 	}
 	d.follow()
 }
@@ -305,7 +303,7 @@ func (d *daemon) newEndpoint(option string, addr config.Addr, c *config.Config, 
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	e := &endpoint{
-		option: option, place: c.Place(option), arrivals: arrivals{served: make(chan struct{})}, tls: c.Certificate != nil, limit: newLimitListener(),
+		option: option, place: c.Place(option), tls: c.Certificate != nil, conns: newConns(),
 		server: &http.Server{
 			Addr:           string(addr),
 			Handler:        routes,
@@ -318,7 +316,7 @@ func (d *daemon) newEndpoint(option string, addr config.Addr, c *config.Config, 
 			ErrorLog:       serverErrors(d.log),
 		},
 	}
-	e.server.ConnState = e.arrivals.note
+	e.server.ConnState = e.conns.note
 	if e.tls {
 		e.server.TLSConfig = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return d.config.Load().Certificate, nil
@@ -340,32 +338,30 @@ func tcpLimit(c *config.Config) (limit int) {
 
 // listen takes the address, unless a socket has been adopted.
 func (e *endpoint) listen(ctx context.Context) (err error) {
-	if e.listener == nil {
-		if e.listener, err = listen(ctx, e.server.Addr); err != nil {
+	if e.conns.Listener == nil {
+		if e.conns.Listener, err = listen(ctx, e.server.Addr); err != nil {
 			return fmt.Errorf("%s: %w: choose another address", e.place, err)
 		}
 	}
-	e.limit.Listener = e.listener
-	e.listener = e.limit
 	return nil
 }
 
 // serve serves until the server is shut down.
 func (e *endpoint) serve() error {
-	defer close(e.arrivals.served)
+	defer close(e.conns.served)
 	if e.tls {
-		return e.server.ServeTLS(e.listener, "", "") // GetCertificate has them
+		return e.server.ServeTLS(e.conns, "", "") // GetCertificate has them
 	}
-	return e.server.Serve(e.listener)
+	return e.server.Serve(e.conns)
 }
 
 // url returns the address with a host that a client on this machine can use.
 func (e *endpoint) url() string {
-	scheme, at := "http://", e.listener.Addr().String()
+	scheme, at := "http://", e.conns.Addr().String()
 	if e.tls {
 		scheme = "https://"
 	}
-	if tcp, ok := e.listener.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+	if tcp, ok := e.conns.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
 		at = fmt.Sprintf("localhost:%d", tcp.Port)
 	}
 	return scheme + at

@@ -94,7 +94,7 @@ func (d *daemon) stop(ctx context.Context) {
 	case d.turn <- struct{}{}: // for good: nothing is reloaded any more
 	case <-ctx.Done():
 	}
-	d.endpoints[0].closeListener(ctx)
+	d.endpoints[0].conns.stop(ctx)
 	d.gw.Drain()
 	main, closed := d.endpoints[0].server, make(chan error, 1)
 	// Shutdown returns when the last stream is gone, at the latest when ctx ends.

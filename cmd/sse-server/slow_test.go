@@ -52,7 +52,7 @@ func startImpatient(t *testing.T) *program {
 		d.stop(context.Background())
 		<-served
 	})
-	return &program{t: t, url: "http://" + d.endpoints[0].listener.Addr().String() + "/mcp"}
+	return &program{t: t, url: "http://" + d.endpoints[0].conns.Addr().String() + "/mcp"}
 }
 
 // Each request has the read timeout from its first byte, on every route.

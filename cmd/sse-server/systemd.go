@@ -20,34 +20,19 @@ func notify(log *slog.Logger, state string) {
 	}
 }
 
-// adopt gives the endpoints the sockets that systemd passes, in place of their addresses:
-// those that have the name of an option to its endpoint, others in order.
+// adopt gives the endpoints the sockets that systemd passes, in place of their addresses: one
+// that has the name of an option to its endpoint, another to the first without a socket.
 func (d *daemon) adopt(sockets []*os.File, c *config.Config) error {
-	var others []*os.File
 	for _, socket := range sockets {
 		defer socket.Close() // net.FileListener takes a copy
-		i := slices.IndexFunc(d.endpoints, func(e *endpoint) bool { return e.option == socket.Name() })
-		switch {
-		case i >= 0 && d.endpoints[i].listener == nil:
-			if err := d.endpoints[i].adopt(socket, c, d.log); err != nil {
-				return err
-			}
-		case i >= 0 || socket.Name() == "admin-addr":
-			return fmt.Errorf("systemd passes a socket named %s that nothing is left for: want one for each address that is configured", socket.Name())
-		default:
-			others = append(others, socket)
+		named := socket.Name() == "addr" || socket.Name() == "admin-addr"
+		i := slices.IndexFunc(d.endpoints, func(e *endpoint) bool { return e.conns.Listener == nil && (!named || e.option == socket.Name()) })
+		if i < 0 {
+			return fmt.Errorf("systemd passes a socket named %s that no address is left for: set --admin-addr, or remove a ListenStream=", socket.Name())
 		}
-	}
-	for _, e := range d.endpoints {
-		if e.listener == nil && len(others) > 0 {
-			if err := e.adopt(others[0], c, d.log); err != nil {
-				return err
-			}
-			others = others[1:]
+		if err := d.endpoints[i].adopt(socket, c, d.log); err != nil {
+			return err
 		}
-	}
-	if len(others) > 0 {
-		return fmt.Errorf("systemd passes %d sockets more than addresses are configured: set --admin-addr, or remove a ListenStream=", len(others))
 	}
 	return nil
 }
@@ -58,7 +43,7 @@ func (e *endpoint) adopt(socket *os.File, c *config.Config, log *slog.Logger) er
 	if err != nil {
 		return fmt.Errorf("socket %s of systemd: %w: want one of a ListenStream=", socket.Name(), err)
 	}
-	e.listener = listener
+	e.conns.Listener = listener
 	if tcp, ok := listener.(*net.TCPListener); ok {
 		if err := c.CheckExposure(e.option, config.Addr(tcp.Addr().String())); err != nil {
 			return err

@@ -74,7 +74,7 @@ func TestSocketsThatAreRefused(t *testing.T) {
 		addr  string
 		names []string
 	}{
-		"1 sockets more than addresses":         {"127.0.0.1:0", []string{"a", "b"}},
+		"a socket named b":                      {"127.0.0.1:0", []string{"a", "b"}},
 		"a socket named admin-addr":             {"127.0.0.1:0", []string{"admin-addr"}},
 		"a socket named addr":                   {"127.0.0.1:0", []string{"addr", "addr"}},
 		"--addr: other machines may reach [::]": {"[::]:0", []string{"addr"}},

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// pipes is a listener of connections that have no kernel in between.
+type pipes struct {
+	conns chan net.Conn
+	once  sync.Once
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	if conn, ok := <-p.conns; ok {
+		return conn, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.conns) })
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{} }
+
+// A client that has connected before the server stops gets an answer to its first request,
+// also if that comes a little later. One that says nothing is not waited for for long.
+func TestStopAnswersThoseWhoHaveConnected(t *testing.T) {
+	for after, answered := range map[time.Duration]bool{arrivalTime - time.Millisecond: true, arrivalTime + time.Millisecond: false} {
+		synctest.Test(t, func(t *testing.T) {
+			listener := &pipes{conns: make(chan net.Conn)}
+			c := newConns()
+			c.Listener = listener
+			s := &http.Server{ConnState: c.note, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+			e := &endpoint{conns: c, server: s}
+			go func() { _ = e.serve() }() // ends with stop
+			conn, server := net.Pipe()
+			listener.conns <- server
+			go func() {
+				c.stop(t.Context())
+				_ = s.Shutdown(t.Context())
+			}()
+			time.Sleep(after)
+			_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n") // the server may have closed it
+			answer, _ := io.ReadAll(conn)
+			if got := strings.HasPrefix(string(answer), "HTTP/1.1 200 OK"); got != answered {
+				t.Errorf("a request %v after the end: got %q", after, answer)
+			}
+		})
+	}
+}
+
+// A new limit counts for connections that wait, and closes none.
+func TestLimitOfConnectionsChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		listener := &pipes{conns: make(chan net.Conn, 5)}
+		c := newConns()
+		c.Listener = listener
+		e := &endpoint{conns: c, server: &http.Server{ConnState: c.note}}
+		var clients []net.Conn
+		for range cap(listener.conns) {
+			client, server := net.Pipe()
+			listener.conns <- server
+			clients = append(clients, client)
+		}
+		limit := func(n int) { c.update(func() { c.limit = n }) }
+		want := func(step string, open, waiting int) {
+			t.Helper()
+			if synctest.Wait(); len(c.awaiting) != open || len(listener.conns) != waiting {
+				t.Errorf("%s: %d are open and %d wait, want %d and %d", step, len(c.awaiting), len(listener.conns), open, waiting)
+			}
+		}
+		limit(2)
+		go func() { _ = e.serve() }() // ends with Close
+		want("full", 2, 3)
+		limit(3)
+		want("one more", 3, 2)
+		limit(2)
+		clients[0].Close()
+		want("as many as there may be", 2, 2)
+		clients[1].Close()
+		want("one fewer", 2, 1)
+		limit(0)
+		want("without a limit", 3, 0)
+		_ = e.server.Close()
+		want("closed", 0, 0)
+	})
+}
