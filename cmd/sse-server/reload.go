@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strings"
 
@@ -23,23 +22,22 @@ const (
 )
 
 // reload loads the configuration again and puts it in the place of the one in use, which
-// stays on an error. It returns what has changed. Reloads run one after the other, and none
-// once the daemon stops.
-func (d *daemon) reload(ctx context.Context, by string) (changed []string, err error) {
+// stays on an error. Reloads run one after the other, and none once the daemon stops.
+func (d *daemon) reload(ctx context.Context, by string) error {
 	select {
 	case d.turn <- struct{}{}:
 		defer func() { <-d.turn }()
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 	next, err := d.load()
 	if err == nil && by == byWatch && d.fault == "" && next.IsRead(d.config.Load()) {
-		return nil, nil
+		return nil
 	}
 	notify(d.log, systemd.SdNotifyReloading)
 	defer notify(d.log, systemd.SdNotifyReady)
 	if err == nil {
-		changed, err = d.apply(next)
+		err = d.apply(next)
 	}
 	if err != nil {
 		if by != byWatch || err.Error() != d.fault {
@@ -47,25 +45,24 @@ func (d *daemon) reload(ctx context.Context, by string) (changed []string, err e
 		}
 		d.fault = err.Error()
 		d.metrics.Refused()
-		return nil, err
+		return err
 	}
 	d.fault = ""
 	d.metrics.Loaded(next.Hash())
-	d.log.Info("configuration reloaded", "by", by, "changed", changed)
-	return changed, nil
+	d.log.Info("configuration reloaded", "by", by)
+	return nil
 }
 
-// apply puts next in the place of the configuration in use, and returns what has changed.
-// It checks all before it changes anything. The caller has the turn.
-func (d *daemon) apply(next *config.Config) ([]string, error) {
-	changed, refused := d.config.Load().Changes(next)
-	if len(refused) > 0 {
-		return nil, errors.Join(refused...)
+// apply puts next in the place of the configuration in use. It checks all before it changes
+// anything. The caller has the turn.
+func (d *daemon) apply(next *config.Config) error {
+	if err := d.config.Load().CheckChange(next); err != nil {
+		return err
 	}
 	next.IDKey = d.config.Load().IDKey
 	shared, err := d.sharedOptions(next)
 	for _, e := range d.endpoints { // sockets of systemd too
-		if addr := config.Addr(e.listener.Addr().String()); err == nil && !next.Insecure {
+		if addr := config.Addr(e.conns.Addr().String()); err == nil && !next.Insecure {
 			err = next.CheckExposure(e.option, addr)
 		}
 	}
@@ -73,7 +70,7 @@ func (d *daemon) apply(next *config.Config) ([]string, error) {
 		err = d.replaceGateways(next, shared)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, warning := range next.Warnings {
 		d.log.Warn("configuration warning", "warning", warning)
@@ -88,7 +85,7 @@ func (d *daemon) apply(next *config.Config) ([]string, error) {
 		gw.Revoke(func(principal string) bool { return !known[principal] })
 	}
 	d.gw.Start()
-	return changed, nil
+	return nil
 }
 
 // retire shuts down a gateway that no longer serves. stop waits for it, and abort ends it at
@@ -105,17 +102,14 @@ func (d *daemon) retire(gw *gateway.Gateway) {
 	})
 }
 
-// serveReload reloads the configuration, and answers with what has changed or with the
-// faults.
+// serveReload reloads the configuration, and answers with the faults if there are any.
 func (d *daemon) serveReload(w http.ResponseWriter, r *http.Request) {
 	code, answer := http.StatusOK, map[string]any{"status": "reloaded"}
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		code, answer = http.StatusMethodNotAllowed, map[string]any{"status": "use POST"}
-	} else if changed, err := d.reload(r.Context(), reloadPath); err != nil {
+	} else if err := d.reload(r.Context(), reloadPath); err != nil {
 		code, answer = http.StatusUnprocessableEntity, map[string]any{"status": "refused", "faults": strings.Split(err.Error(), "\n")}
-	} else if len(changed) > 0 {
-		answer["changed"] = changed
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")

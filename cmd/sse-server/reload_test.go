@@ -77,13 +77,11 @@ func post(t *testing.T, client *http.Client, url, token string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// wantReload reloads, and checks what has changed.
-func (l *live) wantReload(t *testing.T, changed ...string) {
+// wantReload reloads.
+func (l *live) wantReload(t *testing.T) {
 	t.Helper()
-	code, body := l.reload(t, "")
-	var answer struct{ Changed, Faults []string }
-	if err := json.Unmarshal([]byte(body), &answer); err != nil || code != http.StatusOK || !slices.Equal(answer.Changed, changed) {
-		t.Errorf("reload: got %d %s, want that %q have changed", code, body, changed)
+	if code, body := l.reload(t, ""); code != http.StatusOK || strings.TrimSpace(body) != `{"status":"reloaded"}` {
+		t.Errorf("reload: got %d %s, want that it worked", code, body)
 	}
 }
 
@@ -91,7 +89,7 @@ func (l *live) wantReload(t *testing.T, changed ...string) {
 func (l *live) wantRefusal(t *testing.T, want string) {
 	t.Helper()
 	code, body := l.reload(t, "")
-	var answer struct{ Changed, Faults []string }
+	var answer struct{ Faults []string }
 	if err := json.Unmarshal([]byte(body), &answer); err != nil || code != http.StatusUnprocessableEntity || !strings.HasPrefix(strings.Join(answer.Faults, "\n"), want) {
 		t.Errorf("reload: got %d %s, want 422 and %s", code, body, want)
 	}
@@ -172,7 +170,7 @@ func TestReloadWithFaults(t *testing.T) {
 		"":                                            gw + `: the file is empty`,
 		"servers:\n":                                  gw + `:1:10: servers: want a mapping`,
 		`{"mcpServers": {"a": {"command": "x", "ar`: gw + `:1:`,
-		good + "log-format: json\nprefix: /p\n":     gw + ":4:13: log-format: cannot change while sse-server runs: restart it\n" + gw + ":5:9: prefix: cannot",
+		good + "log-format: json\nprefix: /p\n":     gw + ":5:9: prefix: cannot change while sse-server runs: restart it\n" + gw + ":4:13: log-format: cannot",
 		good + "id-key-file: DIR/other\n":           gw + `:4:14: id-key-file: cannot change`,
 		good + "tls-cert: DIR/none\n":               gw + `:4:11: tls-cert: `,
 		"max-connections: 1\n":                      gw + `: one server or several cannot change`,
@@ -224,7 +222,7 @@ func TestReloadOfServers(t *testing.T) {
 	l.openMany(t, 50, "same", "other")
 	same, other, gone, fixed := connectTo(t, l.server("same")), connectTo(t, l.server("other")), connectTo(t, l.server("gone")), connectTo(t, l.server("fixed"))
 	l.write(t, "gw.yaml", "log-level: debug\nservers:\n  new: {}\n  same: {max-connections: 51}\n  other: "+childConfig(t, ", dir: /")+"\n  fixed: {sessions: shared}\n")
-	l.wantReload(t, "log-level", "servers.fixed", "servers.gone removed", "servers.new added", "servers.other", "servers.same")
+	l.wantReload(t)
 	_, _ = gone.Wait(), fixed.Wait() // an end
 	for _, session := range []*mcp.ClientSession{same, other, connectTo(t, l.server("new")), connectTo(t, l.server("fixed"))} {
 		echo(t, session)
@@ -251,7 +249,7 @@ func TestReloadOfOneServer(t *testing.T) {
 	l.write(t, "gw.yaml", "max-connections: 1\nsessions: shared\nlog-level: debug\n")
 	l.wantRefusal(t, filepath.Join(l.dir, "gw.yaml")+":2:11: sessions: cannot change while sse-server runs: restart it")
 	l.write(t, "gw.yaml", "max-connections: 1\n")
-	l.wantReload(t, "max-connections")
+	l.wantReload(t)
 	if code, _ := get(t, l.client, l.url, ""); code != http.StatusServiceUnavailable {
 		t.Errorf("one over the new limit: got %d, want 503", code)
 	}
@@ -277,7 +275,7 @@ func TestReloadOfTokens(t *testing.T) {
 	nobody := open("")
 	l.write(t, "tokens", "alice:"+tokens["alice"]+"\nbob:"+tokens["bob"]+"\n")
 	l.write(t, "gw.yaml", "servers: {a: {}}\nauth-tokens-file: DIR/tokens\n")
-	l.wantReload(t, filepath.Join(l.dir, "tokens")+" added", "auth-tokens-file")
+	l.wantReload(t)
 	_ = nobody.Wait()
 	l.log.await(t, 1, "reason=revoked")
 	alice, bob := open("alice"), open("bob")
@@ -285,7 +283,7 @@ func TestReloadOfTokens(t *testing.T) {
 		t.Errorf("reload without a token: got %d, want 401", code)
 	}
 	l.write(t, "tokens", "bob:other-0123456789abcdef\nbob:"+tokens["bob"]+"\n")
-	if code, body := l.reload(t, tokens["alice"]); code != http.StatusOK || !strings.Contains(body, filepath.Join(l.dir, "tokens")) {
+	if code, body := l.reload(t, tokens["alice"]); code != http.StatusOK {
 		t.Errorf("reload: got %d %s, want 200", code, body)
 	}
 	_ = alice.Wait()
@@ -316,7 +314,7 @@ func TestReloadOfTheCertificate(t *testing.T) {
 		t.Errorf("after a certificate without its key: got %s, want the one before", got)
 	}
 	l.write(t, "key", second.key)
-	l.wantReload(t, cert, key)
+	l.wantReload(t)
 	if got := l.serial(t); got != second.serial {
 		t.Errorf("got the certificate %s, want the new one", got)
 	}
@@ -382,19 +380,20 @@ func TestWatch(t *testing.T) {
 	}
 	l := &live{dir: dir}
 	l.program = start(t, "--watch", "--config", filepath.Join(dir, "gw.yaml"), "--addr", "127.0.0.1:0")
+	const reloaded = "configuration reloaded"
 	for i, step := range []struct {
 		change func()
 		want   string
 	}{
-		{func() { version("..2", "warm: 2\n") }, "by=watch changed=[warm]"},
+		{func() { version("..2", "warm: 2\n") }, reloaded},
 		{func() { version("..3", "wram: 3\n") }, `gw.yaml:1:1: unknown key`},
-		{func() { version("..4", "wram: 3\n"); version("..5", "warm: 2\n") }, "by=watch changed=[]"},
-		{func() { l.write(t, "gw.yaml", "warm: 3\n") }, "by=watch changed=[warm]"},
+		{func() { version("..4", "wram: 3\n"); version("..5", "warm: 2\n") }, reloaded},
+		{func() { l.write(t, "gw.yaml", "warm: 3\n") }, reloaded},
 		{func() {
 			l.write(t, "tokens", "alice:0123456789abcdef\n")
 			l.write(t, "gw.yaml", "auth-tokens-file: DIR/tokens\n")
-		}, "by=watch changed=\"[" + filepath.Join(dir, "tokens") + " added auth-tokens-file warm]\""},
-		{func() { l.write(t, "tokens", "bob:0123456789abcdef\n") }, "by=watch changed=[" + filepath.Join(dir, "tokens") + "]"},
+		}, reloaded},
+		{func() { l.write(t, "tokens", "bob:0123456789abcdef\n") }, reloaded},
 	} {
 		step.change()
 		if line := l.log.await(t, i+1, "by=watch"); !strings.Contains(line, step.want) {
@@ -426,17 +425,17 @@ func TestWatchIsSilent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = errors.Join(d.endpoints[0].listener.Close(), d.gw.Shutdown(context.Background())) }()
+	defer func() { _ = errors.Join(d.endpoints[0].conns.Close(), d.gw.Shutdown(context.Background())) }()
 	for range len(loads) {
-		_, _ = d.reload(t.Context(), byWatch)
+		_ = d.reload(t.Context(), byWatch)
 	}
 	var got []string
 	for line := range strings.Lines(log.String()) {
-		if _, text, ok := strings.Cut(line, "by=watch "); ok {
-			got = append(got, text[:min(12, len(text))])
+		if _, text, ok := strings.Cut(line, "by=watch"); ok {
+			got = append(got, text[:min(13, len(text))])
 		}
 	}
-	if want := []string{`err="--warm:`, `err="unknown`, "changed=[]\n"}; !slices.Equal(got, want) {
+	if want := []string{` err="--warm:`, ` err="unknown`, "\n"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -26,7 +26,7 @@ func (d *daemon) reloadWhenAsked(ctx context.Context, hangup <-chan os.Signal) {
 		case <-ctx.Done():
 			return
 		case <-hangup:
-			_, _ = d.reload(ctx, bySignal) // logs its error
+			_ = d.reload(ctx, bySignal) // logs its error
 		case event := <-watcher.Events:
 			if due == nil && (event.Op != fsnotify.Write || d.isRead(event.Name)) { // others may be written all the time
 				due = time.After(watchDelay)
@@ -35,7 +35,7 @@ func (d *daemon) reloadWhenAsked(ctx context.Context, hangup <-chan os.Signal) {
 			d.log.Warn("watch failed", "err", err)
 		case <-due:
 			due = nil
-			_, _ = d.reload(ctx, byWatch)
+			_ = d.reload(ctx, byWatch)
 		}
 	}
 }

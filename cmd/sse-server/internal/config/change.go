@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -29,77 +30,47 @@ func (c *Config) IsRead(other *Config) bool { return maps.Equal(c.files, other.f
 // restart says what to do about an option that cannot change otherwise.
 const restart = "cannot change while sse-server runs: restart it"
 
-// Changes returns what is different in next: names of options, servers and files, without
-// their values. It has an error for each difference that needs a restart.
-func (c *Config) Changes(next *Config) (changed []string, refused []error) {
-	before, after := c.values(true), next.values(true)
-	all := maps.Clone(before)
-	maps.Copy(all, after)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if before[name] == after[name] {
-			continue
-		}
-		label := name
-		if _, ok := before[name]; !ok {
-			label += " added"
-		} else if _, ok := after[name]; !ok {
-			label += " removed"
-		}
-		changed = append(changed, label)
-		if flag := c.option(name); flag != nil && flag.Tag.Has("fixed") {
-			refused = append(refused, fmt.Errorf("%s: %s", cmp.Or(next.given[name], c.Place(name)), restart))
+// CheckChange returns an error for each option that is different in next and needs a restart.
+func (c *Config) CheckChange(next *Config) error {
+	var errs []error
+	refuse := func(differs bool, place, what string) {
+		if differs {
+			errs = append(errs, fmt.Errorf("%s: %s%s", place, what, restart))
 		}
 	}
-	if (c.Certificate == nil) != (next.Certificate == nil) {
-		refused = append(refused, fmt.Errorf("%s: HTTP or HTTPS %s", cmp.Or(next.given["tls-cert"], c.Place("tls-cert")), restart))
+	place := func(option string) string { return cmp.Or(next.given[option], c.Place(option)) }
+	for i, flag := range c.flags {
+		refuse(flag.Tag.Has("fixed") && textOf(flag.Target) != textOf(next.flags[i].Target), place(flag.Name), "")
 	}
-	if (len(c.Servers) == 0) != (len(next.Servers) == 0) {
-		refused = append(refused, fmt.Errorf("%s: one server or several %s", c.Config, restart))
-	}
-	return changed, refused
+	refuse((c.Certificate == nil) != (next.Certificate == nil), place("tls-cert"), "HTTP or HTTPS ")
+	refuse((len(c.Servers) == 0) != (len(next.Servers) == 0), c.Config, "one server or several ")
+	return errors.Join(errs...)
 }
 
 // Hash returns 48 bits of a hash of the options. Tokens, certificates, the values of
 // header and env, and what may be secret in a URL do not count, so that nobody can find
 // them out by it.
 func (c *Config) Hash() float64 {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q", c.values(false))) // sorted
-	return float64(binary.BigEndian.Uint64(sum[:]) >> 16)
-}
-
-// values returns the options, servers and files as texts, by name, or without what may be
-// secret.
-func (c *Config) values(secrets bool) map[string]string {
-	values := c.Server.values(secrets)
-	for _, s := range c.Servers {
-		values[serversKey+"."+s.Name] = fmt.Sprintf("%q", s.values(secrets))
-	}
-	for path, sum := range c.files {
-		if secrets && path != c.Config {
-			values[path] = string(sum[:])
-		}
-	}
-	return values
-}
-
-func (s *Server) values(secrets bool) map[string]string {
-	values := map[string]string{}
-	for _, flag := range s.flags {
-		texts, isList := flag.Target.Interface().([]string)
-		switch {
-		case flag.Name == "config", flag.Tag.Has("only"):
-		case !secrets && flag.Name == "url":
-			values["url"] = s.remote.Place()
-		case !secrets && flag.Tag.Has("pairs"):
-			for _, text := range texts {
-				name, _, _ := strings.Cut(text, flag.Tag.Get("pairs"))
-				values[flag.Name] += name + "\n"
+	sum := sha256.New()
+	for _, s := range append([]*Server{&c.Server}, c.Servers...) {
+		fmt.Fprintf(sum, "%q", s.Name)
+		for _, flag := range s.flags {
+			values, isList := flag.Target.Interface().([]string)
+			switch {
+			case flag.Name == "config", flag.Tag.Has("only"):
+				continue
+			case flag.Name == "url":
+				values = []string{s.remote.Place()}
+			case !isList:
+				values = []string{textOf(flag.Target)}
 			}
-		case isList:
-			values[flag.Name] = fmt.Sprintf("%q", texts)
-		default:
-			values[flag.Name] = textOf(flag.Target)
+			for _, value := range values {
+				if separator := flag.Tag.Get("pairs"); separator != "" {
+					value, _, _ = strings.Cut(value, separator)
+				}
+				fmt.Fprintf(sum, "%s=%q", flag.Name, value)
+			}
 		}
 	}
-	return values
+	return float64(binary.BigEndian.Uint64(sum.Sum(nil)) >> 16)
 }

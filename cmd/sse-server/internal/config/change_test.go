@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,31 +22,26 @@ func reloaded(t *testing.T, dir string, files map[string]string, args ...string)
 func TestChanges(t *testing.T) {
 	const servers = "servers:\n  a: {command: [x], env: {A: b}}\n  b: {url: 'https://u:${TOKEN}@b/mcp', header: {X: '${file:DIR/key}'}}\n"
 	for _, tc := range []struct {
-		name, before, after, key string
-		changed, refused         string
-		sameHash                 bool
+		name, before, after, key, refused string
+		sameHash                          bool
 	}{
-		{"nothing but a comment", "warm: 1\n", "# c\nwarm: 1\n", "", "", "", true},
-		{"in place", "warm: 1\nlog-level: info\n", "warm: 2\nlog-level: debug\n", "", "log-level warm", "", false},
-		{"a command", "command: [x, y]\n", "command: ['x,y']\n", "", "command", "", false},
-		{"a proxy", "trusted-proxies: [10.0.0.1]\n", "trusted-proxies: [10.0.0.0/8]\n", "", "trusted-proxies", "", false},
-		{"a secret of the environment", "env: {A: b}\ncommand: [x]\n", "env: {A: c}\ncommand: [x]\n", "", "env", "", true},
-		{"a secret in a file", servers, servers, "2", "DIR/key", "", true},
-		{"a server more, and one less", servers, "servers: {b: {}, c: {}}\n", "", "DIR/key removed servers.a removed servers.b servers.c added", "", false},
-		{"fixed", "addr: 127.0.0.1:1\nprefix: /a\n", "prefix: /b\nlog-format: json\n", "", "addr log-format prefix",
-			"DIR/gw.yaml:1:7: addr: cannot, DIR/gw.yaml:2:13: log-format: cannot, DIR/gw.yaml:1:9: prefix: cannot", false},
-		{"one and several", "warm: 1\n", "warm: 1\nservers: {a: {}}\n", "", "servers.a added", "DIR/gw.yaml: one server or several cannot", false},
+		{"nothing but a comment", "warm: 1\n", "# c\nwarm: 1\n", "", "", true},
+		{"in place", "warm: 1\nlog-level: info\n", "warm: 2\nlog-level: debug\n", "", "", false},
+		{"a command", "command: [x, y]\n", "command: ['x,y']\n", "", "", false},
+		{"a proxy", "trusted-proxies: [10.0.0.1]\n", "trusted-proxies: [10.0.0.0/8]\n", "", "", false},
+		{"a secret of the environment", "env: {A: b}\ncommand: [x]\n", "env: {A: c}\ncommand: [x]\n", "", "", true},
+		{"a secret in a file", servers, servers, "2", "", true},
+		{"a server more, and one less", servers, "servers: {b: {}, c: {}}\n", "", "", false},
+		{"fixed", "addr: 127.0.0.1:1\nprefix: /a\n", "prefix: /b\nlog-format: json\n", "",
+			"DIR/gw.yaml:1:7: addr: cannot, DIR/gw.yaml:1:9: prefix: cannot, DIR/gw.yaml:2:13: log-format: cannot", false},
+		{"one and several", "warm: 1\n", "warm: 1\nservers: {a: {}}\n", "", "DIR/gw.yaml: one server or several cannot", false},
 	} {
 		dir := t.TempDir()
 		before := reloaded(t, dir, map[string]string{"gw.yaml": tc.before, "key": "1"})
 		after := reloaded(t, dir, map[string]string{"gw.yaml": tc.after, "key": tc.key})
 		plain := strings.NewReplacer("DIR", dir)
-		changed, refused := before.Changes(after)
-		if got := strings.Join(changed, " "); got != plain.Replace(tc.changed) {
-			t.Errorf("%s: got %s, want %s", tc.name, got, tc.changed)
-		}
 		var why []string
-		if err := errors.Join(refused...); err != nil {
+		if err := before.CheckChange(after); err != nil {
 			for line := range strings.Lines(err.Error()) {
 				line, ok := strings.CutSuffix(strings.TrimSpace(line), " change while sse-server runs: restart it")
 				if why = append(why, line); !ok {
