@@ -106,7 +106,7 @@ func (p *pool) release(l *link, exclusive bool) {
 		l.idle = time.AfterFunc(l.h.opts.IdleTimeout, func() { p.expire(l) })
 	}
 	p.mu.Unlock()
-	if over {
+	if over && l.c != nil {
 		l.c.Close(connstate.ClosedClient)
 	}
 }

@@ -238,6 +238,32 @@ func TestRefusedConnectionCountsOnce(t *testing.T) {
 	want(t, "refused POSTs", f.series(t, "mcp_sse_posts_rejected_total"), 0)
 }
 
+// atRefusal calls a function when the log says that a connection is refused.
+type atRefusal struct {
+	slog.Handler
+	call func()
+}
+
+func (atRefusal) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h atRefusal) Handle(_ context.Context, line slog.Record) error {
+	if line.Message == "connection refused" {
+		h.call()
+	}
+	return nil
+}
+
+// The server may be replaced while a connection is refused.
+func TestConnectionIsRefusedWhileTheServerIsReplaced(t *testing.T) {
+	var f *fixture
+	o := quiet
+	o.Logger = slog.New(atRefusal{slog.DiscardHandler, func() { f.ServerReplaced() }})
+	f = newFixture(t, o)
+	f.limited(connstate.Limits{MaxPerIP: 1})
+	want(t, "status", f.do(t, ask{method: "tools/list", info: `{"name":"a"}`}).Code, 200)
+	want(t, "status over the limit", f.do(t, ask{method: "tools/list", info: `{"name":"b"}`}).Code, 429)
+}
+
 // The limits of the registry hold for these connections too; unused ones make room.
 func TestLimitsOfTheRegistry(t *testing.T) {
 	f := newFixture(t, quiet)
