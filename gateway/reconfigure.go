@@ -32,7 +32,8 @@ var errEnding = errors.New("the gateway is shutting down")
 // by its fields, any other kind by identity, and a function differs from each. Otherwise, and
 // if ForwardHeaders come or go, later starts use the new server, and each connection gets a
 // session with it at once, also one that has given up; the one before ends when its answers
-// have arrived, after RequestTimeout at the latest. As after a loss, the gateway restores the
+// have arrived, after RequestTimeout at the latest. (With NoAutoInitialize, an initialize of
+// the client is answered first.) As after a loss, the gateway restores the
 // state of clients and sends list_changed, but counts no loss. Whether the new server is ready
 // is not known at first.
 func (g *Gateway) Reconfigure(up upstream.Upstream, opts Options) error {
@@ -119,5 +120,5 @@ func sameServer(a, b upstream.Upstream) bool {
 	case upstream.Command, upstream.URL:
 		return reflect.DeepEqual(a, b)
 	}
-	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.TypeOf(a).Comparable() && a == b
+	return reflect.ValueOf(a).Comparable() && a == b
 }

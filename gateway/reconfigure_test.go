@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -308,6 +309,8 @@ func TestReconfigureOpenStream(t *testing.T) {
 	}
 }
 
+type wrapped struct{ upstream.Upstream }
+
 // Which upstreams are the same.
 func TestReconfigureComparesServers(t *testing.T) {
 	command := func(arg string) upstream.Upstream {
@@ -330,6 +333,8 @@ func TestReconfigureComparesServers(t *testing.T) {
 		{u, &server{}, false},
 		{generation{u, 1}, generation{u, 1}, true},
 		{f, f, false},
+		{wrapped{f}, wrapped{f}, false},
+		{wrapped{u}, wrapped{u}, true},
 	} {
 		if got := gateway.SameServer(tc.a, tc.b); got != tc.want {
 			t.Errorf("%d: got %v", i, got)
@@ -402,12 +407,15 @@ func TestReconfigureIsSerialized(t *testing.T) {
 func TestReconfigureSharedServer(t *testing.T) {
 	for range 20 { // who ends the session first
 		old, next := &server{handle: works}, &server{handle: works}
-		inFakeTime(t, old, sharing, func(t *testing.T, g *gateway.Gateway) {
+		var log bytes.Buffer
+		opts := sharing
+		opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		inFakeTime(t, old, opts, func(t *testing.T, g *gateway.Gateway) {
 			p, q := connect(t, g, plain), connect(t, g, plain)
 			p.wantState(connstate.Ready)
 			p.post(request("1", "work"))
 			synctest.Wait()
-			reconfigure(t, g, next, sharing)
+			reconfigure(t, g, next, opts)
 			for _, peer := range []*peer{p, q} {
 				peer.post(request("2", "tools/list"))
 				peer.want(answered("2", 1, "tools/list"))
@@ -418,6 +426,9 @@ func TestReconfigureSharedServer(t *testing.T) {
 				t.Errorf("%d sessions of the old server, %d starts of the new one", old.open(), next.starts())
 			}
 		})
+		if n := strings.Count(log.String(), "shared session replaced"); n != 1 {
+			t.Errorf("the log says %d times that the session was replaced:\n%s", n, log.String())
+		}
 	}
 }
 
@@ -441,6 +452,110 @@ func TestReconfigureDuringAQuestion(t *testing.T) {
 		reconfigure(t, g, &server{}, gateway.Options{})
 		p.post(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":{"roots":[]}}`)
 		p.want(`1 {"told":{"roots":[]}}`)
+	})
+}
+
+// A question waits while the server is replaced twice.
+func TestReconfigureTwiceDuringAQuestion(t *testing.T) {
+	old := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "tools/call" {
+			s.say(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`)
+		}
+		return m.Method == "tools/call"
+	}}
+	inFakeTime(t, old, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/call"))
+		p.take()
+		id := p.lastRequest(t)
+		for range 2 {
+			next := &server{}
+			reconfigure(t, g, next, gateway.Options{})
+			synctest.Wait()
+			p.post(request("2", "hang"))
+			synctest.Wait()
+		}
+		p.post(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":{"roots":[]}}`)
+		old.session(t, old.starts()).wantSent(t, `{"jsonrpc":"2.0","id":"q","result":{"roots":[]}}`)
+	})
+}
+
+// A request can be cancelled at the server that is replaced.
+func TestReconfigureThenCancel(t *testing.T) {
+	for name, opts := range map[string]gateway.Options{"own": {}, "shared": sharing} {
+		for range 20 {
+			old := &server{}
+			inFakeTime(t, old, opts, func(t *testing.T, g *gateway.Gateway) {
+				peers := []*peer{connect(t, g, plain), connect(t, g, plain)}
+				for _, p := range peers {
+					p.wantState(connstate.Ready)
+					p.post(request("1", "hang"))
+				}
+				synctest.Wait()
+				reconfigure(t, g, &server{}, opts)
+				for _, p := range peers {
+					p.wantState(connstate.Ready)
+					p.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+				}
+				synctest.Wait()
+				n := 0
+				for i := range old.starts() {
+					n += old.session(t, i+1).count("notifications/cancelled")
+				}
+				if n != len(peers) {
+					t.Errorf("%s: %d cancellations reached the server, want %d", name, n, len(peers))
+				}
+			})
+		}
+	}
+}
+
+// What a server that is replaced says of its tools late is not what is known of the new one.
+func TestReconfigureForgetsTools(t *testing.T) {
+	old := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "tools/list" {
+			time.AfterFunc(time.Second, func() {
+				s.say(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"tools":[{"name":"a"}]}}`)
+			})
+		}
+		return m.Method == "tools/list"
+	}}
+	inFakeTime(t, old, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(request("1", "tools/list"))
+		synctest.Wait()
+		reconfigure(t, g, &server{}, gateway.Options{})
+		time.Sleep(2 * time.Second)
+		p.want(`1 {"tools":[{"name":"a"}]}`)
+		if n := metric(t, g, "mcp_sse_tools"); n != 0 {
+			t.Errorf("mcp_sse_tools = %g: they are those of the server before", n)
+		}
+	})
+}
+
+// Without the gateway's handshake, a client whose initialize the server before answers uses a
+// session of the new server that has been initialized too.
+func TestReconfigureDuringAnInitializeOfTheClient(t *testing.T) {
+	old := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "initialize" {
+			time.AfterFunc(time.Second, func() { s.answer(m) })
+		}
+		return m.Method == "initialize"
+	}}
+	next := &server{}
+	opts := gateway.Options{NoAutoInitialize: true}
+	inFakeTime(t, old, opts, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{}`))
+		synctest.Wait()
+		reconfigure(t, g, next, opts)
+		time.Sleep(2 * time.Second)
+		p.want("0 *")
+		p.post(initialized, request("1", "tools/list"))
+		p.want(`1 {"session":*`)
+		if got := next.session(t, next.starts()).methods(); got[0] != "initialize" {
+			t.Errorf("the session of the new server got %q", got)
+		}
 	})
 }
 

@@ -379,6 +379,18 @@ func (c *Caller) cancel(r *connstate.Request) *entry {
 	return nil
 }
 
+// Has reports whether the session has the request, unanswered.
+func (c *Caller) Has(r *connstate.Request) bool {
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	for _, e := range c.entries {
+		if r != nil && e.request == r {
+			return true
+		}
+	}
+	return false
+}
+
 // passNotification sends a client's notification to the server, with value at the place
 // at, unless that is nowhere.
 func (s *Session) passNotification(m *jsonrpc.Message, at jsonrpc.Place, value json.RawMessage) {

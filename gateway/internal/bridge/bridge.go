@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
 // maxParams bounds the initialize params of a client that a bridge keeps for later
@@ -61,7 +62,6 @@ type Bridge struct {
 	end  context.CancelFunc // of run
 
 	current atomic.Pointer[client]            // whose session gets the messages; nil: none. Set under mu
-	retired atomic.Pointer[client]            // whose session waits for its last answers; nil: none
 	failure atomic.Pointer[handshake.Failure] // what a request learns that waits too long; set by run
 	chosen  atomic.Bool                       // it is decided which initialize goes out first
 	settled atomic.Bool                       // the client's own params have been used: it gets no new session for others
@@ -69,6 +69,7 @@ type Bridge struct {
 
 	mu      sync.Mutex           // guards what follows
 	inbox   []*connstate.Request // initialize requests of the client for run
+	retired []*client            // whose sessions wait for their last answers, as their server was replaced
 	retryAt time.Time            // requests before this time get the failure; zero unless the connection has given up
 	ended   bool                 // run has ended
 
@@ -79,6 +80,7 @@ type Bridge struct {
 	// clientParams are those of the client's own initialize, once it has worked, where
 	// the gateway sends none.
 	clientParams atomic.Pointer[json.RawMessage]
+	initializing atomic.Bool // that initialize is at the server
 	memory       memory
 }
 
@@ -114,11 +116,7 @@ func (b *Bridge) Receive(m *jsonrpc.Message) {
 	case jsonrpc.Request:
 		b.request(m)
 	case jsonrpc.Response: // only the session that sent the request can use it
-		if old := b.retired.Load(); old != nil && old.caller.Awaits(m.ID) {
-			old.caller.Forward(m)
-			return
-		}
-		if c := b.current.Load(); c != nil {
+		if c := b.at(func(c *multiplex.Caller) bool { return c.Awaits(m.ID) }); c != nil {
 			c.caller.Forward(m)
 			return
 		}
@@ -176,7 +174,8 @@ func (b *Bridge) notification(m *jsonrpc.Message) {
 // cancel withdraws the request from the gate, or passes the cancellation to the
 // session.
 func (b *Bridge) cancel(m *jsonrpc.Message) {
-	r, c := b.c.Request(jsonrpc.ID(m.RequestID.Value)), b.current.Load()
+	r := b.c.Request(jsonrpc.ID(m.RequestID.Value))
+	c := b.at(func(c *multiplex.Caller) bool { return c.Has(r) })
 	switch {
 	case r != nil && b.c.Withdraw(r):
 		r.Fail(jsonrpc.ReasonError("the request was cancelled by the client", "cancelled", true), metrics.ErrorCanceled)

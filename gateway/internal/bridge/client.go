@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -72,10 +73,34 @@ func (b *Bridge) lose(c *client, why error) {
 		return
 	}
 	c.lost = why
+	if errors.Is(why, sessions.ErrReplaced) {
+		b.retired = append(b.retired, c)
+		b.opts.Supplier().Go(func() { b.forget(c) }) // ends with the session
+	}
 	// Close the gate first: a message that finds no session must find the gate closed
 	// when it returns.
 	_ = b.c.Move(connstate.Initializing) // unless it is, drains or is closed
 	b.current.Store(nil)
+}
+
+// forget waits for the end of a retired session, and drops it.
+func (b *Bridge) forget(c *client) {
+	<-c.session.Done()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.retired = slices.DeleteFunc(b.retired, func(other *client) bool { return other == c })
+}
+
+// at returns the client of the retired session that is meant; without one the current client.
+func (b *Bridge) at(meant func(*multiplex.Caller) bool) *client {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range b.retired {
+		if meant(c.caller) {
+			return c
+		}
+	}
+	return b.current.Load()
 }
 
 // Lost repeats a request of a lost session, or answers it with e. The session's reader
@@ -200,10 +225,13 @@ func (b *Bridge) send(r *connstate.Request) bool {
 	}
 	if b.opts.Params == nil && m.Method == mcp.MethodInitialize && len(m.Params()) <= maxParams {
 		params := json.RawMessage(bytes.Clone(m.Params()))
+		b.initializing.Store(true)
 		r.OnAnswer(func(errorType string) {
 			if errorType == "" {
 				b.clientParams.Store(&params)
 			}
+			b.initializing.Store(false)
+			b.wakeRun()
 		})
 	}
 	r.Backpressure = !b.shares() // a slow client slows down its own server, but not a shared one

@@ -367,17 +367,16 @@ func (r *run) openGate(c *client) (release func(func(*connstate.Request) bool)) 
 // is replaced. A session that is lost before it has proved itself counts as a failed start.
 func (r *run) serve(c *client) {
 	for r.current.Load() == c {
+		replaced := c.session.Replaced()
+		if r.initializing.Load() { // the next session needs the params, once they have worked
+			replaced = nil
+		}
 		select {
 		case <-c.session.Over():
 			r.lose(c, c.session.Why())
-		case <-c.session.Replaced():
-			r.retired.Store(c)
-			r.supplier.Go(func() { // ends with the session
-				<-c.session.Done()
-				r.retired.CompareAndSwap(c, nil)
-			})
+		case <-replaced:
 			c.retire(sessions.ErrReplaced)
-		case <-r.wake: // somebody else has noticed
+		case <-r.wake: // somebody else has noticed, or the client's own initialize is answered
 		case <-r.ctx.Done():
 			r.lose(c, errGone)
 		}

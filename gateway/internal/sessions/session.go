@@ -89,6 +89,9 @@ const (
 // noteTools reports the size of the server's list of tools, and warns, once for all sessions,
 // if clients may drop some of them.
 func (s *Session) noteTools(list *multiplex.ToolList) {
+	if s.supplier.life.Err() != nil { // it is the list of a server that has been replaced
+		return
+	}
 	s.supplier.metrics.Tools(list.Tools, list.DescriptionCharacters, list.LongestName)
 	name := s.supplier.opts().Name
 	if result := s.Result(); name == "" && result != nil {

@@ -101,28 +101,20 @@ func (s *shared) start(again bool) (*Session, error) {
 	return session, err
 }
 
-// retire retires the session.
-func (s *shared) retire() {
-	s.mu.Lock()
-	session := s.session
-	s.mu.Unlock()
-	if session != nil {
-		session.Retire(ErrReplaced, nil)
-	}
-}
-
-// watch waits for the end of the session, or ends it with the supplier.
+// watch waits for the end of the session, retires it when its server is replaced, or ends it
+// with the supplier.
 func (s *shared) watch(session *Session) {
 	select {
-	case <-s.supplier.life.Done():
-		if !session.isOver() { // else it is retired
-			session.Close(errNotNeeded)
-		}
+	case <-s.supplier.closed.Done():
+		session.Close(errNotNeeded)
+		return
+	case <-s.supplier.replaced:
+		session.Retire(ErrReplaced, nil)
 	case <-session.Over():
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.checkLocked()
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.checkLocked()
 }
 
 // checkLocked forgets the session if it is over, and reports its loss, once. If it had

@@ -178,9 +178,6 @@ func (s *Supplier) Successor(up upstream.Upstream, opts Options) *Supplier {
 func (s *Supplier) Retire() {
 	s.readiness.drain()
 	close(s.replaced)
-	if s.shared != nil {
-		s.shared.retire()
-	}
 	s.end()
 }
 
