@@ -23,7 +23,7 @@ var errUnknownServer = errors.New("there is no server of that name")
 // check Host and Origin like the transport. They need no authentication, and ServeHTTP
 // does not serve them. /readyz?server=NAME is 404 for any name but Options.Name. /readyz
 // gives the category of a failure, and its details as Options.ErrorDetails allows, or to
-// an authenticated request. Call Admin before Start: /status draws what happens from then on.
+// an authenticated request.
 func (g *Gateway) Admin() http.Handler {
 	ready := func(w http.ResponseWriter, r *http.Request) {
 		allowProbe(w, r, g)

@@ -17,7 +17,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/bridge"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
-	"github.com/mcp-sse/mcp-sse/gateway/internal/statuspage"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
@@ -44,9 +43,6 @@ type Gateway struct {
 	registry *connstate.Registry
 	bridges  bridge.Options          // shared by all bridges
 	now      atomic.Pointer[serving] // for all that begins
-	history  *statuspage.History     // for the status page
-	shown    atomic.Bool             // there is a status page
-	sampled  sync.Once               // guards keepHistory
 
 	listed atomic.Bool // a Servers serves it
 
@@ -90,7 +86,6 @@ func newGateway(up upstream.Upstream, opts Options, adjust func(*settings)) (*Ga
 	g.metrics, unregistered = metrics.Named(g.promReg, s.Name, s.Transports...)
 	build := buildinfo.Read()
 	g.metrics.BuildInfo(build.Version, build.Revision, build.GoVersion)
-	g.history = statuspage.NewHistory(g.counts)
 	g.held = budget.New(s.MaxHeldBytes, g.metrics)
 	g.metrics.MaxConnections(s.MaxConnections)
 	g.registry = connstate.NewRegistry(s.limits(), s.connections(g.metrics, g.held))
@@ -200,12 +195,7 @@ func (g *Gateway) detailed(client connstate.Client) bool {
 // Start starts the warm servers or shared sessions that Options.Warm configures. The
 // first connection starts them too; call Start earlier to have them ready for it.
 // Start does not wait for them, and is idempotent.
-func (g *Gateway) Start() {
-	g.now.Load().supplier.Start()
-	if g.shown.Load() {
-		g.keepHistory()
-	}
-}
+func (g *Gateway) Start() { g.now.Load().supplier.Start() }
 
 // Ready returns nil if a session with the server can be started: the last start
 // worked, or a probe now does. A gateway that drains is not ready. Concurrent callers

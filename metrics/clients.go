@@ -137,6 +137,10 @@ func (m *Metrics) RequestDone(method, errorType string, d time.Duration) {
 	m = m.live()
 	m.inFlight.Dec()
 	m.operations.WithLabelValues(oneOf(methods, method), oneOf(errorTypes, errorType), networkTransport).Observe(d.Seconds())
+	m.recent.add(Requests)
+	if errorType != "" && errorType != ErrorCanceled {
+		m.recent.add(Errors)
+	}
 }
 
 // oneOf returns value if it is in the list, else otherValue.

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -266,10 +267,48 @@ func TestTotals(t *testing.T) {
 		m.ChildExited(reason)
 	}
 	m.ChildStarted()
-	want := metrics.Totals{Handshakes: 1, Requests: 3, Errors: 2, Restarts: 1, Crashes: 2, Sessions: 2, Children: 1}
+	want := metrics.Totals{Restarts: 1, Crashes: 2, Sessions: 2, Children: 1}
 	if got := m.Totals(); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
+	minutes := 0
+	for _, minute := range m.Hour() {
+		minutes += minute[metrics.Handshakes] + 10*minute[metrics.Requests] + 100*minute[metrics.Errors]
+	}
+	if minutes != 1+30+200 {
+		t.Errorf("got 1, 10 and 100 times handshakes, requests and errors as %d, want 231", minutes)
+	}
 	var none *metrics.Metrics
 	none.Totals() // does not panic
+	none.Hour()
+}
+
+func TestHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := metrics.New(nil)
+		for i := range 90 {
+			for range i {
+				m.RequestDone("ping", "", 0)
+			}
+			if i%7 != 0 { // nobody may ask for long
+				if got := m.Hour()[59][metrics.Requests]; got != i {
+					t.Errorf("minute %d: got %d while it lasts", i, got)
+				}
+			}
+			time.Sleep(time.Minute)
+		}
+		for i, got := range m.Hour() { // the first of 90 are forgotten, and the current one is empty
+			if want := (31 + i) % 90; got[metrics.Requests] != want {
+				t.Errorf("minute %d: got %d, want %d", i, got[metrics.Requests], want)
+			}
+		}
+		time.Sleep(58 * time.Minute)
+		if got := m.Hour(); got != (metrics.Hour{0: {metrics.Requests: 89}}) {
+			t.Errorf("58 minutes later: got %v", got)
+		}
+		time.Sleep(24 * time.Hour)
+		if got := m.Hour(); got != (metrics.Hour{}) {
+			t.Errorf("a day later: got %v", got)
+		}
+	})
 }

@@ -35,6 +35,7 @@ type serverSeries struct {
 	held              prometheus.Gauge
 	overBudget        *prometheus.CounterVec
 	buildInfo         *prometheus.GaugeVec
+	recent            recent
 }
 
 func newServerSeries(f *factory) *serverSeries {
@@ -110,6 +111,12 @@ func (m *Metrics) HandshakeDone(result, phase, reason string, d time.Duration) {
 	m = m.live()
 	m.handshakes.WithLabelValues(result, phase, reason).Inc()
 	m.handshakeDuration.WithLabelValues(result).Observe(d.Seconds())
+	switch result {
+	case HandshakeOK:
+		m.recent.add(Handshakes)
+	case HandshakeError:
+		m.recent.add(Errors)
+	}
 }
 
 // GateQueued counts a message that begins to wait for the handshake. One GateReleased

@@ -36,7 +36,7 @@ type Server struct {
 	sessions.Health
 	metrics.Totals
 	Tools       *multiplex.ToolList // nil if no client has read it
-	Hour        Hour
+	Hour        metrics.Hour
 	Connections []connstate.Snapshot
 }
 

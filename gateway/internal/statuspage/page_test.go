@@ -370,7 +370,7 @@ func TestEvents(t *testing.T) {
 		var looks, done, closed atomic.Int64
 		h := New(func() ([]Server, bool) {
 			looks.Add(1)
-			return []Server{{Name: "docs", Hour: Hour{59: {0, int(done.Load()), 0}}}}, closed.Load() == 0
+			return []Server{{Name: "docs", Hour: metrics.Hour{59: {0, int(done.Load()), 0}}}}, closed.Load() == 0
 		})
 		first, second := newStream(), newStream()
 		stop, gone := watch(t, h, first)
@@ -412,7 +412,7 @@ func TestEvents(t *testing.T) {
 func TestWatchersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := New(func() ([]Server, bool) {
-			return []Server{{Name: "docs", Hour: Hour{{int(time.Now().UnixNano())}}}}, true
+			return []Server{{Name: "docs", Hour: metrics.Hour{{int(time.Now().UnixNano())}}}}, true
 		})
 		began := time.Now()
 		_, stalled := watch(t, h, &stream{header: http.Header{}, stalled: true})
@@ -438,38 +438,11 @@ func TestWatchersAreBounded(t *testing.T) {
 	})
 }
 
-func TestHistory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var requests atomic.Int64
-		requests.Store(1000) // from before
-		h := NewHistory(func() Counts { return Counts{0, int(requests.Load()), 0} })
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() { defer close(done); h.Run(ctx) }()
-		for i := range 90 {
-			requests.Add(int64(i))
-			if now := h.Hour()[59]; now != (Counts{0, i, 0}) {
-				t.Errorf("minute %d: got %v while it lasts", i, now)
-			}
-			time.Sleep(time.Minute)
-			synctest.Wait()
-		}
-		hour := h.Hour()
-		for i, got := range hour { // the first of 90 are forgotten, and the current one is empty
-			want := Counts{0, 31 + i, 0}
-			if i == 59 {
-				want = Counts{}
-			}
-			if got != want {
-				t.Errorf("minute %d: got %v, want %v", i, got, want)
-			}
-		}
-		cancel()
-		<-done
-		if s := newSpark(hour, 1); s.Sum != 3540 || s.Most != 89 || strings.Count(s.Path, "M") != 59 {
-			t.Errorf("got %d, %d at most, %s", s.Sum, s.Most, s.Path)
-		}
-	})
+func TestDrawing(t *testing.T) {
+	s := newSpark(metrics.Hour{0: {0, 1, 0}, 59: {7, 30, 0}}, metrics.Requests)
+	if s.Kind != "requests" || s.Sum != 31 || s.Most != 30 || s.Path != "M1 32v-3M178 32v-32" {
+		t.Errorf("got %+v", s)
+	}
 }
 
 func BenchmarkPage(b *testing.B) {

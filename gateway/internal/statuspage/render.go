@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // functions are those of the templates.
@@ -47,13 +49,16 @@ func took(d time.Duration) string {
 	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
 }
 
+// kinds are the names of what a metrics.Hour counts.
+var kinds = []string{metrics.Handshakes: "handshakes", metrics.Requests: "requests", metrics.Errors: "errors"}
+
 // spark draws a kind of counts: a bar for each minute, in a box of 180 by 32.
 type spark struct {
 	Kind, Path string
 	Sum, Most  int // of an hour, of a minute
 }
 
-func newSpark(hour Hour, kind int) spark {
+func newSpark(hour metrics.Hour, kind int) spark {
 	s := spark{Kind: kinds[kind]}
 	for _, counts := range hour {
 		s.Sum += counts[kind]

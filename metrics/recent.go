@@ -1,0 +1,71 @@
+package metrics
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// Totals are counts of one server, over all transports.
+type Totals struct {
+	// Restarts are lost sessions that a new one has replaced, and Crashes child processes
+	// that ended by themselves with an error or by a signal.
+	Restarts, Crashes  int
+	Sessions, Children int // that exist now
+}
+
+// Totals returns what m has counted.
+func (m *Metrics) Totals() Totals {
+	m = m.live()
+	return Totals{
+		Restarts: value(m.restarts), Sessions: value(m.sessions), Children: value(m.children),
+		Crashes: value(m.childExits.WithLabelValues(ChildError)) + value(m.childExits.WithLabelValues(ChildSignal)),
+	}
+}
+
+// value returns the value of a counter or gauge.
+func value(series prometheus.Metric) int {
+	var d dto.Metric
+	_ = series.Write(&d) // it has a value
+	return int(d.GetCounter().GetValue() + d.GetGauge().GetValue())
+}
+
+// Hour has counts of one server for each minute of an hour, over all transports. The last
+// minute is the current one.
+type Hour [60][3]int
+
+// What an Hour counts: handshakes that worked, requests that were answered, and failed
+// handshakes and requests, without requests that their client cancelled.
+const (
+	Handshakes = iota
+	Requests
+	Errors
+)
+
+// Hour returns what m has counted in the last hour.
+func (m *Metrics) Hour() Hour { return m.live().recent.add() }
+
+// recent counts an Hour.
+type recent struct {
+	mu     sync.Mutex // guards what follows
+	hour   Hour
+	minute int64 // the last one, since 1970
+}
+
+// add adds one to these counts, and returns the hour up to now.
+func (r *recent) add(kinds ...int) Hour {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	const last = len(Hour{}) - 1
+	for now := time.Now().Unix() / 60; r.minute < now; r.minute++ {
+		r.minute = max(r.minute, now-int64(len(r.hour)))
+		copy(r.hour[:], r.hour[1:])
+		r.hour[last] = [3]int{}
+	}
+	for _, kind := range kinds {
+		r.hour[last][kind]++
+	}
+	return r.hour
+}
