@@ -62,24 +62,11 @@ type Registry struct {
 func NewRegistry(limits Limits, opts Options) *Registry {
 	opts = opts.withDefaults()
 	r := &Registry{
-		opts: opts, limits: limits,
-		perIP: make(map[origin]int), rates: newRates(limits.Rate, limits.Burst),
+		opts: opts, limits: limits, perIP: make(map[origin]int), rates: newRates(limits.Rate, limits.Burst),
 		empty: make(chan struct{}),
 	}
-	r.setTimes(opts.GateTimeout, opts.AnnounceDelay)
+	r.Reconfigure(limits, opts.GateTimeout, opts.AnnounceDelay)
 	return r
-}
-
-// setTimes sets the two Options for new connections.
-func (r *Registry) setTimes(gateTimeout, announceDelay time.Duration) {
-	over := make(map[Transport]*Options)
-	for _, transport := range []Transport{"", TransportSSE, TransportStreamable, TransportStdio} {
-		own := r.opts
-		own.Metrics = r.opts.Metrics.Over(string(transport))
-		own.GateTimeout, own.AnnounceDelay = gateTimeout, announceDelay
-		over[transport] = &own
-	}
-	r.over.Store(&over)
 }
 
 // Reconfigure gives the connections that are opened from now on other limits, and these two
@@ -91,7 +78,14 @@ func (r *Registry) Reconfigure(limits Limits, gateTimeout, announceDelay time.Du
 		r.rates = newRates(limits.Rate, limits.Burst)
 	}
 	r.limits = limits
-	r.setTimes(gateTimeout, announceDelay)
+	over := make(map[Transport]*Options)
+	for _, transport := range []Transport{"", TransportSSE, TransportStreamable, TransportStdio} {
+		own := r.opts
+		own.Metrics = r.opts.Metrics.Over(string(transport))
+		own.GateTimeout, own.AnnounceDelay = gateTimeout, announceDelay
+		over[transport] = &own
+	}
+	r.over.Store(&over)
 }
 
 // Open makes a connection for a client. It fails with a *LimitError. The caller must

@@ -27,7 +27,6 @@ type readiness struct {
 	drain context.CancelFunc
 
 	mu      sync.Mutex // guards what follows
-	worked  bool       // a start has worked
 	works   bool       // the last start that decided worked
 	doubted bool       // a start has failed since
 	probed  time.Time  // when the last probe ended; zero: there was none
@@ -48,7 +47,7 @@ func (s *Supplier) NoteStart() {
 	r := &s.readiness
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.worked, r.works, r.doubted, r.health.Started = true, true, false, time.Now()
+	r.works, r.doubted, r.health.Started = true, false, time.Now()
 }
 
 // Worked reports whether a start has ever worked.
@@ -56,7 +55,7 @@ func (s *Supplier) Worked() bool {
 	r := &s.readiness
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.worked
+	return !r.health.Started.IsZero()
 }
 
 // NoteFailure records a failed start and its error. It decides nothing, because its client
@@ -168,7 +167,6 @@ func (s *Supplier) runProbe(p *probe) {
 	case p.err != nil:
 		s.log.Warn("readiness probe failed", "err", p.err)
 	}
-	r.worked = r.worked || p.err == nil
 	r.works, r.doubted, r.verdict, r.probed, r.probe = p.err == nil, false, p.err, time.Now(), nil
 	if p.err == nil {
 		r.health.Started = r.probed

@@ -42,19 +42,17 @@ func (c *Config) readClientServer(entry *ast.MappingValueNode) error {
 	if !ok {
 		return c.at(entry.Value.GetToken(), "want a mapping with command or url")
 	}
-	key, hint, values := entry.Key.GetToken(), "", map[string]ast.Node{}
+	key, values := entry.Key.GetToken(), map[string]ast.Node{}
 	for _, member := range members {
-		name := member.Key.GetToken().Value
-		hint = cmp.Or(hint, didYouMean(name, commandKey, "url"))
 		if _, isNull := member.Value.(*ast.NullNode); !isNull {
-			values[name] = member.Value
+			values[member.Key.GetToken().Value] = member.Value
 		}
 	}
 	switch off := values["disabled"]; {
 	case off != nil && off.GetToken().Value == "true":
 		return nil
 	case values[commandKey] == nil && values["url"] == nil:
-		return c.at(key, "%s.%s: want command or url%s", clientsKey, key.Value, hint)
+		return c.at(key, "%s.%s: want command or url", clientsKey, key.Value)
 	}
 	s, err := c.addServer(pathName(key.Value), clientsKey, key)
 	for _, member := range members {

@@ -187,7 +187,7 @@ func TestBadFiles(t *testing.T) {
 		"mcpservers: {}\n":              `:1:1: unknown key "mcpservers", did you mean "mcpServers"?`,
 		`{"mcpServers": {}}`:            `:1:16: mcpServers: want a mapping of names to servers`,
 		`{"mcpServers": {"a": []}}`:     `:1:22: want a mapping with command or url`,
-		`{"mcpServers": {"A b": {"comand": "x"}}}`:                                   `:1:17: mcpServers.A b: want command or url, did you mean "command"?`,
+		`{"mcpServers": {"A b": {"comand": "x"}}}`:                                   `:1:17: mcpServers.A b: want command or url`,
 		`{"mcpServers": {"a": {"args": ["x"]}}}`:                                     `:1:17: mcpServers.a: want command or url`,
 		`{"mcpServers": {"a": {"url": "ws:` + secret + `"}}}`:                        `:1:30: url: the address of the server`,
 		`{"mcpServers": {"a": {"url": "https://a", "headers": {"A": "${NO}"}}}}`:     `:1:54: headers: A: the environment variable NO`,
