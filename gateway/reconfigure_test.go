@@ -480,6 +480,23 @@ func TestReconfigureTwiceDuringAQuestion(t *testing.T) {
 	})
 }
 
+// A client that leaves leaves the shared session of the server before, too.
+func TestReconfigureThenLeave(t *testing.T) {
+	old := &server{}
+	inFakeTime(t, old, sharing, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(request("1", "hang"))
+		synctest.Wait()
+		reconfigure(t, g, &server{}, sharing)
+		p.wantState(connstate.Ready)
+		p.c.Close(connstate.ClosedClient)
+		synctest.Wait()
+		if n := old.session(t, 1).count("notifications/cancelled"); n != 1 {
+			t.Errorf("%d cancellations reached the server, want 1", n)
+		}
+	})
+}
+
 // A request can be cancelled at the server that is replaced.
 func TestReconfigureThenCancel(t *testing.T) {
 	for name, opts := range map[string]gateway.Options{"own": {}, "shared": sharing} {

@@ -495,11 +495,18 @@ func (r *run) reportLate() {
 	r.announceFailure(failure)
 }
 
-// end answers the initialize requests that still wait.
+// end answers the initialize requests that still wait. If the connection is closed, it leaves
+// the sessions that are retired.
 func (r *run) end() {
 	r.mu.Lock()
 	r.ended = true
+	retired := slices.Clone(r.retired)
 	r.mu.Unlock()
+	if r.ctx.Err() != nil {
+		for _, c := range retired {
+			c.close(errGone)
+		}
+	}
 	r.readInbox(false)
 	for _, w := range r.takeWaiting() {
 		r.Refused(w.Request, connstate.ErrDraining)
