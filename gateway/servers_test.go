@@ -429,6 +429,10 @@ func TestServersAreReplaced(t *testing.T) {
 		if b, d := series("b"), series("d"); b != 0 || d != 0 {
 			t.Errorf("%d and %d series of gateways that have ended", b, d)
 		}
+		shut(c)
+		if series("c") == 0 {
+			t.Error("a gateway that is served has no series")
+		}
 		s.Drain()
 		if err := s.Replace(all[0]); err == nil {
 			t.Error("Replace worked after Drain")
