@@ -45,7 +45,13 @@ const (
 )
 
 // Hour returns what m has counted in the last hour.
-func (m *Metrics) Hour() Hour { return m.live().recent.add() }
+func (m *Metrics) Hour() Hour {
+	r := &m.live().recent
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.turnLocked()
+	return r.hour
+}
 
 // recent counts an Hour.
 type recent struct {
@@ -54,18 +60,19 @@ type recent struct {
 	minute int64 // the last one, since 1970
 }
 
-// add adds one to these counts, and returns the hour up to now.
-func (r *recent) add(kinds ...int) Hour {
+// add counts one of a kind.
+func (r *recent) add(kind int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	const last = len(Hour{}) - 1
+	r.turnLocked()
+	r.hour[len(r.hour)-1][kind]++
+}
+
+// turnLocked makes the last minute the current one.
+func (r *recent) turnLocked() {
 	for now := time.Now().Unix() / 60; r.minute < now; r.minute++ {
 		r.minute = max(r.minute, now-int64(len(r.hour)))
 		copy(r.hour[:], r.hour[1:])
-		r.hour[last] = [3]int{}
+		r.hour[len(r.hour)-1] = [3]int{}
 	}
-	for _, kind := range kinds {
-		r.hour[last][kind]++
-	}
-	return r.hour
 }
