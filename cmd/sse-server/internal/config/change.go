@@ -6,19 +6,46 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// maxFile bounds a file, in bytes: a thousand servers, or ten thousand tokens, take less.
+	maxFile = 1 << 20
+	// fileTimeout is how long a pipe or a device may take.
+	fileTimeout = 10 * time.Second
 )
 
 // read reads a file that is part of the configuration.
 func (c *Config) read(path string) ([]byte, error) {
-	data, err := os.ReadFile(path)
+	file, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("%s is over %d bytes", path, maxFile)
+	}
 	if err == nil {
 		c.files[path] = sha256.Sum256(data)
 	}
 	return data, err
+}
+
+// open opens a file. A pipe that nobody writes is empty: a reload must not wait for it.
+func open(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err == nil {
+		_ = file.SetReadDeadline(time.Now().Add(fileTimeout)) // files have none
+	}
+	return file, err
 }
 
 // Files returns the files that c was read from, without the key of ids.

@@ -178,6 +178,12 @@ func TestBadFiles(t *testing.T) {
 		"\taddr: x\n":                                 `:1:`,
 		"addr\n":                                      `:1:1: want a mapping of option names`,
 		"addr: 127.0.0.1:0\n---\naddr: 127.0.0.1:1\n": `: want one YAML document`,
+
+		"# later\n": `: the file is empty; want options`,
+		"{}\n":      `: the file is empty; want options`,
+		"url: https://a\nheader: {A: >" + secret + "}\n": `:2:13: `,
+		"url: https://a\nheader: >" + secret + "\n":      `:2:9: invalid header option`,
+
 		"":                              `: the file is empty; want options`,
 		"\ufeff \n":                     `: the file is empty; want options`,
 		"servers:\n":                    `:1:10: servers: want a mapping of names to options`,
@@ -213,7 +219,7 @@ func TestBadFiles(t *testing.T) {
 		path := clitest.WriteFile(t, "gw.yaml", content)
 		wantRefusal(t, nil, path+want, "--config", path)
 	}
-	for _, content := range []string{"# nothing\n", "addr:\nenv:\n", "env: {A: b}\ndir: /\n" + demo} {
+	for _, content := range []string{"addr:\nenv:\n", "env: {A: b}\ndir: /\n" + demo} {
 		mustLoad(t, nil, "--config", clitest.WriteFile(t, "gw.yaml", content))
 	}
 }

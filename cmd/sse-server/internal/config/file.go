@@ -34,18 +34,18 @@ func (c *Config) readFile() error {
 		return fmt.Errorf("config: %w", err)
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // editors of Windows write it
-	if len(bytes.TrimSpace(data)) == 0 {            // perhaps it is just being written
-		return fmt.Errorf("%s: the file is empty; want options such as command: [npx, -y, server]", c.Config)
-	}
 	tree, err := parser.ParseBytes(data, 0)
 	if syntax, ok := errors.AsType[yaml.Error](err); ok { // its whole text has an excerpt, which may show a secret
-		return c.at(syntax.GetToken(), "%s", syntax.GetMessage())
+		message, _, _ := strings.Cut(syntax.GetMessage(), `: "`) // as may what it quotes
+		return c.at(syntax.GetToken(), "%s", message)
 	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", c.Config, err)
-	case len(tree.Docs) != 1:
+	case len(tree.Docs) > 1:
 		return fmt.Errorf("%s: want one YAML document", c.Config)
+	case len(tree.Docs) == 0 || isEmpty(tree.Docs[0].Body): // perhaps it is just being written
+		return fmt.Errorf("%s: the file is empty; want options such as command: [npx, -y, server]", c.Config)
 	}
 	servers, err := c.readOptions(&c.Server, tree.Docs[0].Body)
 	if node := servers[serversKey]; node != nil && err == nil {
@@ -188,6 +188,13 @@ func mappingOf(node ast.Node) ([]*ast.MappingValueNode, bool) {
 		return nil, true
 	}
 	return nil, false
+}
+
+// isEmpty reports whether a node has no options, but perhaps comments.
+func isEmpty(node ast.Node) bool {
+	_, isComment := node.(*ast.CommentGroupNode)
+	options, ok := mappingOf(node)
+	return isComment || ok && len(options) == 0
 }
 
 // textsOf returns the value of an option as texts: a scalar as it is written, the entries

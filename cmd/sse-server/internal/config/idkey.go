@@ -64,7 +64,7 @@ var errBadKey = errors.New("no key of ids")
 
 // readKeyFile returns the key in a file that others can neither read nor change.
 func readKeyFile(path string) ([]byte, error) {
-	file, err := os.Open(path)
+	file, err := open(path)
 	if err != nil {
 		return nil, err
 	}

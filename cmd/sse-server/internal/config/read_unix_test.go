@@ -1,0 +1,47 @@
+//go:build unix
+
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+)
+
+// A reload returns whatever stands in the place of a file: a pipe that nobody writes, a
+// device without an end, a file of another program.
+func TestFilesThatAreNone(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	large := clitest.WriteFile(t, "gw.yaml", "#"+string(bytes.Repeat([]byte("x"), maxFile)))
+	wantRefusal(t, nil, pipe+": the file is empty", "--config", pipe)
+	wantRefusal(t, nil, "--auth-tokens-file: "+pipe+" holds no token", "--auth-tokens-file", pipe)
+	wantRefusal(t, nil, "--id-key-file: ", "--id-key-file", pipe)
+	wantRefusal(t, nil, "config: /dev/zero is over 1048576 bytes", "--config", "/dev/zero")
+	wantRefusal(t, nil, "config: "+large+" is over 1048576 bytes", "--config", large)
+}
+
+// A shell's <(program) is a pipe that somebody writes.
+func TestPipeOfAShell(t *testing.T) {
+	t.Parallel()
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	go func() {
+		_, _ = in.WriteString("warm: 2\n")
+		_ = in.Close()
+	}()
+	if c := mustLoad(t, nil, "--config", fmt.Sprintf("/dev/fd/%d", out.Fd())); c.Warm != 2 {
+		t.Errorf("got %d, want 2", c.Warm)
+	}
+}
