@@ -16,10 +16,12 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/fsnotify/fsnotify"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // live is a program whose configuration changes while it runs.
@@ -438,4 +440,32 @@ func TestWatchIsSilent(t *testing.T) {
 	if want := []string{` err="--warm:`, ` err="unknown`, "\n"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+}
+
+// When changes are lost, the watch looks at the files.
+func TestWatchAfterLostChanges(t *testing.T) {
+	t.Parallel()
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		t.Fatal(err)
+	}
+	loads := make(chan int)
+	d := &daemon{
+		log: slog.New(slog.DiscardHandler), turn: make(chan struct{}, 1), watcher: watcher,
+		load: func() (*config.Config, error) { loads <- 1; return nil, errors.New("of no matter") },
+	}
+	if d.metrics, err = metrics.NewConfig(metrics.NewRegistry()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		d.reloadWhenAsked(ctx, nil)
+	}()
+	<-loads // for changes since the start
+	watcher.Errors <- fsnotify.ErrEventOverflow
+	<-loads
+	cancel()
+	<-ended
 }

@@ -31,8 +31,9 @@ func (d *daemon) reloadWhenAsked(ctx context.Context, hangup <-chan os.Signal) {
 			if due == nil && (event.Op != fsnotify.Write || d.isRead(event.Name)) { // others may be written all the time
 				due = time.After(watchDelay)
 			}
-		case err := <-watcher.Errors: // such as too many changes
+		case err := <-watcher.Errors: // such as too many changes, of which some are lost
 			d.log.Warn("watch failed", "err", err)
+			due = time.After(watchDelay)
 		case <-due:
 			due = nil
 			_ = d.reload(ctx, byWatch)
