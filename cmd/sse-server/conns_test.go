@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -93,4 +94,41 @@ func TestLimitOfConnectionsChanges(t *testing.T) {
 		_ = e.server.Close()
 		want("closed", 0, 0)
 	})
+}
+
+// A connection that has ended makes room, whatever it spoke.
+func TestConnectionsThatEndMakeRoom(t *testing.T) {
+	t.Parallel()
+	pem := newCertificate(t)
+	pair, err := tls.X509KeyPair([]byte(pem.cert), []byte(pem.key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for scheme, set := range map[string]func(*http.Protocols, bool){
+		"http": (*http.Protocols).SetHTTP1, "https": (*http.Protocols).SetHTTP2, "http ": (*http.Protocols).SetUnencryptedHTTP2,
+	} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, protocols := newConns(), new(http.Protocols)
+		c.Listener = listener
+		set(protocols, true)
+		e := &endpoint{conns: c, tls: scheme == "https", server: &http.Server{
+			ConnState: c.note, Protocols: protocols, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}},
+			Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+		}}
+		go func() { _ = e.serve() }() // ends with Close
+		transport := &http.Transport{Protocols: protocols, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+		if code, _ := get(t, newClient(t, transport), e.url(), ""); code != http.StatusOK {
+			t.Errorf("%q: got %d", scheme, code)
+		}
+		transport.CloseIdleConnections()
+		c.mu.Lock()
+		for len(c.awaiting) > 0 {
+			c.change.Wait() // for good if one stays
+		}
+		c.mu.Unlock()
+		_ = e.server.Close()
+	}
 }
