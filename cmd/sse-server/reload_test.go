@@ -180,8 +180,9 @@ func TestReloadWithFaults(t *testing.T) {
 		good + "allowed-origins: [x]\n":             gw + `:4:18: allowed-origins: "x" is no origin`,
 		"servers:\n  a: {max-connections: 1}\n  c: {max-connections: 1, max-connections-per-ip: 2}\n": gw + `:3:51: max-connections-per-ip: must be at most`,
 		"servers:\n  a: {url: 'https://a', header: {A: '${file:DIR/none}'}}\n":                        gw + `:2:`,
-		"servers:\n  a: {}\n  Bad: {}\n":                                               gw + `:3:3: servers.Bad: must be at most 64`,
-		"servers:\n  a: {max-message-bytes: 1GiB}\n  b: {sessions: shared}\nwarm: 1\n": gw + `:2:26: max-message-bytes: must be at most`,
+		"servers:\n  a: {}\n  b: {command: [no-such-program]}\n":                                      gw + `:3:16: command: start "no-such-program": there is no such program`,
+		"servers:\n  a: {}\n  Bad: {}\n":                                                              gw + `:3:3: servers.Bad: must be at most 64`,
+		"servers:\n  a: {max-message-bytes: 1GiB}\n  b: {sessions: shared}\nwarm: 1\n":                gw + `:2:26: max-message-bytes: must be at most`,
 	} {
 		l.write(t, "gw.yaml", content)
 		l.wantRefusal(t, want)

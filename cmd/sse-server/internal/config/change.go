@@ -57,7 +57,9 @@ func (c *Config) IsRead(other *Config) bool { return maps.Equal(c.files, other.f
 // restart says what to do about an option that cannot change otherwise.
 const restart = "cannot change while sse-server runs: restart it"
 
-// CheckChange returns an error for each option that is different in next and needs a restart.
+// CheckChange returns an error for each option that is different in next and needs a restart,
+// and for each command that is and names no program. At the start that is a warning, so that
+// the other servers can be served.
 func (c *Config) CheckChange(next *Config) error {
 	var errs []error
 	refuse := func(differs bool, place, what string) {
@@ -71,6 +73,12 @@ func (c *Config) CheckChange(next *Config) error {
 	}
 	refuse((c.Certificate == nil) != (next.Certificate == nil), place("tls-cert"), "HTTP or HTTPS ")
 	refuse((len(c.Servers) == 0) != (len(next.Servers) == 0), c.Config, "one server or several ")
+	for _, s := range next.Servers {
+		isSame := func(other *Server) bool { return other.Name == s.Name && slices.Equal(other.Command, s.Command) }
+		if !slices.ContainsFunc(c.Servers, isSame) {
+			errs = append(errs, s.CheckCommand())
+		}
+	}
 	return errors.Join(errs...)
 }
 
