@@ -64,6 +64,9 @@ volumeMounts: [{name: files, mountPath: /srv}]
 		var kinds []string
 		for _, manifest := range manifests {
 			kinds = append(kinds, manifest.Kind)
+			if job := manifest.Metadata.Labels[manifest.Spec.JobLabel]; manifest.Kind == "ServiceMonitor" && job != "sse-server" {
+				t.Errorf("%s: the job is %q, which deploy/prometheus/rules.yml does not know", name, job)
+			}
 		}
 		if slices.Sort(kinds); !slices.Equal(kinds, test.kinds) {
 			t.Errorf("%s: kinds %v, want %v", name, kinds, test.kinds)
@@ -82,9 +85,12 @@ volumeMounts: [{name: files, mountPath: /srv}]
 
 // manifest is what the tests look at in a rendered manifest.
 type manifest struct {
-	Kind             string
-	Data, StringData map[string]string
-	Spec             struct {
+	Kind       string
+	Data       map[string]string
+	StringData map[string]string `yaml:"stringData"`
+	Metadata   struct{ Labels map[string]string }
+	Spec       struct {
+		JobLabel string `yaml:"jobLabel"`
 		Template struct {
 			Spec struct{ Containers []struct{ Args []string } }
 		}
