@@ -128,7 +128,7 @@ func startPrometheus(t *testing.T, g *gateway, alertmanager string, change func(
 	writeFile(t, filepath.Join(dir, "rules.yml"), change(readFile(t, "deploy/prometheus/rules.yml")))
 	config := filepath.Join(dir, "prometheus.yml")
 	writeFile(t, config, replaced(t, readFile(t, "deploy/prometheus/prometheus.yml"),
-		"15s", "1s", "127.0.0.1:9090", g.admin, "127.0.0.1:9093", alertmanager, "/etc/prometheus/sse-server.token", tokenFile))
+		"15s", "1s", "127.0.0.1:9464", g.admin, "127.0.0.1:9093", alertmanager, "/etc/prometheus/sse-server.token", tokenFile))
 	run(t, installed(t, "promtool"), "check", "config", config)
 	p := start(t, nil, append([]string{installed(t, "prometheus"), "--config.file", config, "--web.listen-address", addr,
 		"--storage.tsdb.path", filepath.Join(dir, "data"), "--log.level=warn"}, flags...)...)

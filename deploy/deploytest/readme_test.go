@@ -13,7 +13,7 @@ import (
 )
 
 // The README's way is walked line by line under systemd itself, with a server of Node.js.
-// Then the gateway is updated and reloaded while somebody connects all the time.
+// Then the gateway is updated, reloaded and scraped while somebody connects all the time.
 func TestREADMEUnderSystemd(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -23,14 +23,7 @@ func TestREADMEUnderSystemd(t *testing.T) {
 	_, section, _ := strings.Cut(readme, "\n## systemd\n")
 	_, yaml, _ := strings.Cut(section, "```yaml\n")
 	yaml, _, _ = strings.Cut(yaml, "```")
-	var commands []string
-	for line := range strings.Lines(section) {
-		if command, ok := strings.CutPrefix(line, "    "); ok {
-			commands = append(commands, command)
-		} else if len(commands) > 0 {
-			break
-		}
-	}
+	_, prometheus, _ := strings.Cut(readme, "\n## Prometheus and Grafana\n")
 	const clients = "/srv/repo/e2e/clients/node_modules/"
 	driver := `
 sudo() { "$@"; }
@@ -39,11 +32,11 @@ cat > config.yaml <<'YAML'
 ` + replaced(t, yaml, `[npx, -y, "@modelcontextprotocol/server-everything"]`,
 		"["+clients+"node/bin/node, "+clients+"@modelcontextprotocol/server-everything/dist/index.js, stdio]") + `YAML
 trap 'systemctl status --no-pager sse-server; journalctl --no-pager -n 50 -u sse-server' ERR
-` + strings.Join(commands, "") + `
+` + commands(section) + `
 systemctl is-active sse-server.socket sse-server
 ask() {
 	curl -sS --fail-with-body http://127.0.0.1:8080/mcp -H 'Content-Type: application/json' \
-		-H "Authorization: Bearer $(cut -d: -f2 /etc/sse-server/tokens)" \
+		-H "Authorization: Bearer $(sed -n 1s/.*://p /etc/sse-server/tokens)" \
 		-d '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"message":"under systemd"}}}' |
 		grep 'Echo: under systemd'
 }
@@ -59,6 +52,9 @@ sudo sed -i 's/^start-timeout: .*/start-timeout: 3m/' /etc/sse-server/config.yam
 sudo systemctl reload sse-server
 until journalctl --no-pager -u sse-server | grep 'configuration reloaded'; do sleep 0.1; done
 test "$(systemctl show -P MainPID sse-server)" = "$pid"
+ask
+` + commands(prometheus) + `
+until curl -sSg 'http://127.0.0.1:9090/api/v1/query?query=up{job="sse-server"}' | grep '"value":\[[0-9.]*,"1"\]'; do sleep 0.1; done
 ask
 touch /tmp/enough
 wait
@@ -76,6 +72,18 @@ echo walked
 	if err != nil || !strings.Contains(string(log), "\nwalked\n") {
 		t.Errorf("%v\n%s", err, log)
 	}
+}
+
+// commands returns the first block of commands of a section.
+func commands(section string) (block string) {
+	for line := range strings.Lines(section) {
+		if command, ok := strings.CutPrefix(line, "    "); ok {
+			block += command
+		} else if block != "" {
+			break
+		}
+	}
+	return block
 }
 
 // boot runs boot.sh, in a cgroup of its own.

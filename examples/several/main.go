@@ -3,7 +3,7 @@
 //
 //	go run ./examples/several
 //	curl http://127.0.0.1:8080/greeter/mcp -H 'Content-Type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
-//	curl http://127.0.0.1:9090/readyz
+//	curl http://127.0.0.1:9464/readyz
 package main
 
 import (
@@ -32,7 +32,7 @@ func server(name, tool string, text func() string) *mcp.Server {
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "`address` to serve at")
-	adminAddr := flag.String("admin-addr", "127.0.0.1:9090", "`address` for operators")
+	adminAddr := flag.String("admin-addr", "127.0.0.1:9464", "`address` for operators")
 	flag.Parse()
 
 	registry := prometheus.NewRegistry() // one for all
