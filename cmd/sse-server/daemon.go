@@ -122,7 +122,6 @@ func (d *daemon) setConfig(c *config.Config, authenticate func(*http.Request) (s
 	for _, e := range d.endpoints {
 		e.conns.update(func() { e.conns.limit = tcpLimit(c) })
 	}
-	d.follow()
 }
 
 // replaceGateways makes the gateways of before, or new ones, serve what c says. It checks

@@ -31,6 +31,9 @@ func (d *daemon) reload(ctx context.Context, by string) error {
 		return ctx.Err()
 	}
 	next, err := d.load()
+	if next != nil { // also if a file is missing, which may come
+		d.follow(next)
+	}
 	if err == nil && by == byWatch && d.fault == "" && next.IsRead(d.config.Load()) {
 		return nil
 	}

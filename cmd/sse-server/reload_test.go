@@ -381,6 +381,9 @@ func TestWatch(t *testing.T) {
 	if err := os.Symlink("..data/gw.yaml", filepath.Join(dir, "gw.yaml")); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Mkdir(filepath.Join(dir, "new"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	l := &live{dir: dir}
 	l.program = start(t, "--watch", "--config", filepath.Join(dir, "gw.yaml"), "--addr", "127.0.0.1:0")
 	const reloaded = "configuration reloaded"
@@ -397,6 +400,8 @@ func TestWatch(t *testing.T) {
 			l.write(t, "gw.yaml", "auth-tokens-file: DIR/tokens\n")
 		}, reloaded},
 		{func() { l.write(t, "tokens", "bob:0123456789abcdef\n") }, reloaded},
+		{func() { l.write(t, "gw.yaml", "auth-tokens-file: DIR/new/tokens\n") }, "no such file"},
+		{func() { l.write(t, "new/tokens", "eve:0123456789abcdef\n") }, reloaded},
 	} {
 		step.change()
 		if line := l.log.await(t, i+1, "by=watch"); !strings.Contains(line, step.want) {

@@ -81,7 +81,7 @@ func (d *daemon) listen() error {
 	if d.watcher, err = fsnotify.NewWatcher(); err != nil {
 		return fmt.Errorf("%s: %w", d.config.Load().Place("watch"), err)
 	}
-	d.follow()
+	d.follow(d.config.Load())
 	return nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 )
 
 // watchDelay is how long files that change may take until they are read.
@@ -41,10 +43,10 @@ func (d *daemon) reloadWhenAsked(ctx context.Context, hangup <-chan os.Signal) {
 	}
 }
 
-// follow watches the folders of the files of the configuration, if it is to be watched:
-// editors and Kubernetes replace files.
-func (d *daemon) follow() {
-	for _, path := range d.config.Load().Files() {
+// follow watches the folders of the files of c, if they are to be watched: editors and
+// Kubernetes replace files.
+func (d *daemon) follow(c *config.Config) {
+	for _, path := range c.Files() {
 		if d.watcher == nil {
 			return
 		}

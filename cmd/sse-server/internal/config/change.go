@@ -24,6 +24,7 @@ const (
 
 // read reads a file that is part of the configuration.
 func (c *Config) read(path string) ([]byte, error) {
+	c.files[path] = [sha256.Size]byte{} // also if it is missing
 	file, err := open(path)
 	if err != nil {
 		return nil, err
@@ -48,7 +49,8 @@ func open(path string) (*os.File, error) {
 	return file, err
 }
 
-// Files returns the files that c was read from, without the key of ids.
+// Files returns the files that c was read from, without the key of ids. After an error they
+// include those that could not be read.
 func (c *Config) Files() []string { return slices.Collect(maps.Keys(c.files)) }
 
 // IsRead reports whether c was read from the same as other, so is the same.
