@@ -13,7 +13,8 @@ import (
 )
 
 // The README's way is walked line by line under systemd itself, with a server of Node.js.
-// Then the gateway is updated, reloaded and scraped while somebody connects all the time.
+// Then the gateway is updated, reloaded and scraped while somebody connects all the time. At
+// the end its configuration is faulty, and repaired.
 func TestREADMEUnderSystemd(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -23,6 +24,8 @@ func TestREADMEUnderSystemd(t *testing.T) {
 	_, section, _ := strings.Cut(readme, "\n## systemd\n")
 	_, yaml, _ := strings.Cut(section, "```yaml\n")
 	yaml, _, _ = strings.Cut(yaml, "```")
+	_, reload, _ := strings.Cut(section, "To load an edit")
+	_, repair, _ := strings.Cut(section, "To start both after that")
 	_, prometheus, _ := strings.Cut(readme, "\n## Prometheus and Grafana\n")
 	const clients = "/srv/repo/e2e/clients/node_modules/"
 	driver := `
@@ -47,19 +50,31 @@ for update in 1 2 3; do
 	sudo systemctl restart sse-server
 	ask
 done
+within() { timeout 60 bash -c "until $1; do sleep 0.1; done"; }
 pid=$(systemctl show -P MainPID sse-server)
 sudo sed -i 's/^start-timeout: .*/start-timeout: 3m/' /etc/sse-server/config.yaml
-sudo systemctl reload sse-server
-until journalctl --no-pager -u sse-server | grep 'configuration reloaded'; do sleep 0.1; done
+` + commands(reload) + `
+within "journalctl --no-pager -u sse-server | grep 'configuration reloaded'"
 test "$(systemctl show -P MainPID sse-server)" = "$pid"
 ask
 ` + commands(prometheus) + `
-until curl -sSg 'http://127.0.0.1:9090/api/v1/query?query=up{job="sse-server"}' | grep '"value":\[[0-9.]*,"1"\]'; do sleep 0.1; done
+within "curl -sSg 'http://127.0.0.1:9090/api/v1/query?query=up{job=\"sse-server\"}' | grep '\"value\":\[[0-9.]*,\"1\"\]'"
 ask
 touch /tmp/enough
 wait
 sort /tmp/codes | uniq -c
 test "$(sort -u /tmp/codes)" = 404
+sudo sed -i 's/^start-timeout: .*/start-timeout: soon/' /etc/sse-server/config.yaml
+sse-server check --config /etc/sse-server/config.yaml && exit 1
+systemctl reset-failed sse-server # counts starts anew
+systemctl restart sse-server && exit 1
+test "$(systemctl is-failed sse-server)" = failed # and not about to start again
+systemctl is-active sse-server.socket
+journalctl --no-pager -u sse-server | grep 'start-timeout: want'
+within '! curl -sS -m 1 http://127.0.0.1:8080/ && systemctl is-failed sse-server.socket'
+sudo sed -i 's/^start-timeout: .*/start-timeout: 2m/' /etc/sse-server/config.yaml
+` + commands(repair) + `
+ask
 systemctl stop sse-server.socket sse-server
 test "$(systemctl is-failed sse-server)" = inactive
 echo walked
