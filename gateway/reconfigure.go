@@ -15,10 +15,10 @@ import (
 // the place of this one.
 var ErrFixed = errors.New("cannot change while the gateway serves")
 
-// errEnding reports that there is no use in another configuration.
+// errEnding refuses a change during a shutdown.
 var errEnding = errors.New("the gateway is shutting down")
 
-// Reconfigure puts up and opts in the place of those of g while it serves. It fails, and
+// Reconfigure replaces the server and the options of g while it serves. It fails, and
 // changes nothing, if options are wrong; the error names them all. It fails with an ErrFixed
 // if one of Prefix, Transports, IDKey, NoAutoInitialize, Sessions, SinglePath, Name, Logger
 // or Registry differs, or if PassRequest, or a PrincipalEnv, comes or goes.
@@ -34,8 +34,8 @@ var errEnding = errors.New("the gateway is shutting down")
 // session with it at once, also one that has given up; the one before ends when its answers
 // have arrived, after RequestTimeout at the latest. (With NoAutoInitialize, an initialize of
 // the client is answered first.) As after a loss, the gateway restores the
-// state of clients and sends list_changed, but counts no loss. Whether the new server is ready
-// is not known at first.
+// state of clients and sends list_changed, but counts no loss. The new server
+// counts as not ready until a start of it has worked.
 func (g *Gateway) Reconfigure(up upstream.Upstream, opts Options) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -27,6 +27,7 @@ const readyGrace = 500 * time.Millisecond
 // prefix. They share the routes for operators, the registry of metrics and the bound of the
 // bytes that wait, and nothing else: a server that is down, full or slow does not affect
 // the others.
+//
 // Servers is an http.Handler, safe for concurrent use. Make it with NewServers and
 // end it with Shutdown.
 type Servers struct {

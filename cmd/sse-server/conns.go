@@ -12,8 +12,8 @@ import (
 // the server stops.
 const arrivalTime = time.Second
 
-// conns is the listener of a server. It bounds the TCP connections, of which note tells;
-// those over a new limit stay.
+// conns is the listener of a server, and bounds its TCP connections. note is told of each.
+// A lower limit closes none.
 type conns struct {
 	net.Listener               // set before Accept
 	served       chan struct{} // closed when Serve has returned: there are no new ones

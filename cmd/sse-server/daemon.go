@@ -124,8 +124,8 @@ func (d *daemon) setConfig(c *config.Config, authenticate func(*http.Request) (s
 	}
 }
 
-// replaceGateways makes the gateways of before, or new ones, serve what c says. It checks
-// all before it changes anything.
+// replaceGateways applies c: it reconfigures the gateways that it can, and makes those that
+// are new or must be replaced. It checks all before it changes anything.
 func (d *daemon) replaceGateways(c *config.Config, shared gateway.Options) error {
 	trial := shared
 	trial.Registry = nil

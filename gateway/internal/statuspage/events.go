@@ -10,9 +10,9 @@ import (
 
 const (
 	maxWatchers  = 64               // browsers that follow the page
-	updateEvery  = 2 * time.Second  // is the least time between two updates of a browser
+	updateEvery  = 2 * time.Second  // least time between two updates
 	watchTime    = 30 * time.Minute // after which a browser must ask again
-	writeTimeout = 10 * time.Second // for which a browser may stall
+	writeTimeout = 10 * time.Second // how long a browser may stall
 )
 
 // events tells a browser when the page has changed, until it goes, stalls, or the servers

@@ -51,7 +51,7 @@ var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(functions).ParseFS(files, "status.html"))
 })
 
-// policy makes a browser load nothing from elsewhere, and run nothing that stands in a page.
+// With policy, a browser loads nothing from elsewhere and runs no inline script.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
 	"img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
