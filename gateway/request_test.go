@@ -204,6 +204,10 @@ func TestReadyWhereClientsHaveTheCredentials(t *testing.T) {
 				p := connect(t, g, plain)
 				p.wantState(connstate.Failed)
 				p.c.Close("left")
+				time.Sleep(2 * time.Second) // viewers share a look
+				if _, page := ask(g.Admin(), "/status"); strings.Contains(page, "The server is healthy") != forward {
+					t.Errorf("with headers of clients %t: the status page says:\n%s", forward, page)
+				}
 			}
 			if err := g.Shutdown(t.Context()); err != nil {
 				t.Error(err)

@@ -59,13 +59,24 @@ func (s *Supplier) Worked() bool {
 }
 
 // NoteFailure records a failed start and its error. It decides nothing, because its client
-// may be the reason: the next call of Ready makes a probe.
+// may be the reason: the next call of Ready makes a probe, and Health shows the server as
+// failing until a start works. That a server refuses a client's own credentials is no failure.
 func (s *Supplier) NoteFailure(err error) {
-	s.NoteLoss(err, false)
+	if s.refusesClient(err) {
+		return
+	}
 	r := &s.readiness
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.noteLocked(err, false)
 	r.doubted = true
+}
+
+// refusesClient reports whether a start failed because the server, which has been reached,
+// refuses the credentials of one client or of a probe, while those of others may be right.
+func (s *Supplier) refusesClient(err error) bool {
+	failure, _ := errors.AsType[*handshake.Failure](err)
+	return s.opts().Forwards && failure != nil && failure.Reason == metrics.ReasonDenied
 }
 
 // NoteLoss records that a session was lost, and why. soon says that it had not proved itself.
@@ -187,8 +198,7 @@ func (s *Supplier) tryStart(ctx context.Context) error {
 	if err == nil {
 		session.Close(errNotNeeded)
 	}
-	failure, _ := errors.AsType[*handshake.Failure](err)
-	if s.opts().Forwards && failure != nil && failure.Reason == metrics.ReasonDenied {
+	if s.refusesClient(err) {
 		return nil
 	}
 	return err
