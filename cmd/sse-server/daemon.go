@@ -240,6 +240,11 @@ func (d *daemon) routes(together bool) (main, operators *http.ServeMux) {
 	if together {
 		open = main
 		main.Handle("/metrics", protected)
+		for _, path := range []string{"/connections", "/status", reloadPath} {
+			main.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+				d.guard.Load().NotFound(w, r, path+" is served with --admin-addr alone")
+			})
+		}
 	} else {
 		for _, path := range []string{"/healthz", "/readyz", "/metrics", "/connections", "/status", reloadPath} {
 			main.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
@@ -270,14 +275,26 @@ func (d *daemon) protect(route http.Handler) http.Handler {
 // people can give no other to a browser.
 func forBrowser(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("WWW-Authenticate", `Basic realm="mcp-sse: any user name, and a token as the password"`)
 		if _, password, ok := r.BasicAuth(); ok {
 			r = r.Clone(r.Context())
 			r.Header.Set("Authorization", "Bearer "+password)
 		}
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(asksForPassword{w}, r)
 	})
 }
+
+// asksForPassword adds to a 401 that HTTP Basic will do.
+type asksForPassword struct{ http.ResponseWriter }
+
+func (w asksForPassword) WriteHeader(status int) {
+	if status == http.StatusUnauthorized {
+		w.Header().Add("WWW-Authenticate", `Basic realm="mcp-sse: any user name, and a token as the password"`)
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (w asksForPassword) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // forgetHead serves a GET with the head of its request, and takes the head out of the
 // request itself: net/http keeps that as long as its stream.

@@ -156,6 +156,12 @@ func TestAdminAddress(t *testing.T) {
 	if code, _ := get(t, client, p.admin+"/sse", ""); code != http.StatusNotFound {
 		t.Errorf("/sse on the admin address: got %d, want 404", code)
 	}
+	alone := start(t, "--addr", "127.0.0.1:0")
+	for _, path := range []string{"/connections", "/status", reloadPath} {
+		if code, body := get(t, client, alone.base()+path, ""); code != http.StatusNotFound || !strings.Contains(body, path+" is served with --admin-addr alone") {
+			t.Errorf("%s without an admin address: got %d %s, want 404 and what serves it", path, code, body)
+		}
+	}
 }
 
 func TestTokens401(t *testing.T) {
@@ -198,7 +204,7 @@ func TestTokens401(t *testing.T) {
 		}
 		_ = resp.Body.Close()
 		challenges := strings.Join(resp.Header.Values("WWW-Authenticate"), ", ")
-		if resp.StatusCode != tc.want || tc.want == 401 && strings.Contains(challenges, "Basic ") != strings.HasPrefix(tc.path, "/status") {
+		if resp.StatusCode != tc.want || strings.Contains(challenges, "Basic ") != (tc.want == 401 && strings.HasPrefix(tc.path, "/status")) {
 			t.Errorf("%s with the password %q: got %d and %q, want %d", tc.path, tc.password, resp.StatusCode, challenges, tc.want)
 		}
 	}

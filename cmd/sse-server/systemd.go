@@ -44,13 +44,15 @@ func (e *endpoint) adopt(socket *os.File, c *config.Config, log *slog.Logger) er
 		return fmt.Errorf("socket %s of systemd: %w: want one of a ListenStream=", socket.Name(), err)
 	}
 	e.conns.Listener = listener
-	if tcp, ok := listener.(*net.TCPListener); ok {
-		if err := c.CheckExposure(e.option, config.Addr(tcp.Addr().String())); err != nil {
-			return err
-		}
-		if raw, err := tcp.SyscallConn(); err == nil {
-			_ = limitPeer("", "", raw) // Multipath TCP has no such timeout, only keep-alives
-		}
+	tcp, ok := listener.(*net.TCPListener)
+	if !ok {
+		return fmt.Errorf("socket %s of systemd: want a TCP address in ListenStream=", socket.Name())
+	}
+	if err := c.CheckExposure(e.option, config.Addr(tcp.Addr().String())); err != nil {
+		return err
+	}
+	if raw, err := tcp.SyscallConn(); err == nil {
+		_ = limitPeer("", "", raw) // Multipath TCP has no such timeout, only keep-alives
 	}
 	log.Info("socket of systemd replaces an address", "option", e.option, "addr", listener.Addr().String())
 	return nil

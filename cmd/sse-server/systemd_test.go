@@ -16,11 +16,15 @@ import (
 func passed(t *testing.T, addr string, names ...string) (sockets []*os.File, urls []string) {
 	t.Helper()
 	for _, name := range names {
-		listener, err := net.Listen("tcp", addr)
+		network := "tcp"
+		if filepath.IsAbs(addr) {
+			network = "unix"
+		}
+		listener, err := net.Listen(network, addr)
 		if err != nil {
 			t.Fatal(err)
 		}
-		file, err := listener.(*net.TCPListener).File()
+		file, err := listener.(interface{ File() (*os.File, error) }).File()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,10 +78,11 @@ func TestSocketsThatAreRefused(t *testing.T) {
 		addr  string
 		names []string
 	}{
-		"a socket named b":                      {"127.0.0.1:0", []string{"a", "b"}},
-		"a socket named admin-addr":             {"127.0.0.1:0", []string{"admin-addr"}},
-		"a socket named addr":                   {"127.0.0.1:0", []string{"addr", "addr"}},
-		"--addr: other machines may reach [::]": {"[::]:0", []string{"addr"}},
+		"a socket named b":                                            {"127.0.0.1:0", []string{"a", "b"}},
+		"a socket named admin-addr":                                   {"127.0.0.1:0", []string{"admin-addr"}},
+		"a socket named addr":                                         {"127.0.0.1:0", []string{"addr", "addr"}},
+		"--addr: other machines may reach [::]":                       {"[::]:0", []string{"addr"}},
+		"socket addr of systemd: want a TCP address in ListenStream=": {filepath.Join(t.TempDir(), "socket"), []string{"addr"}},
 	} {
 		sockets, _ := passed(t, test.addr, test.names...)
 		p := launchMain(t, &Main{LookupEnv: clitest.Environment(nil), Sockets: sockets})

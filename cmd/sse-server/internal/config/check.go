@@ -68,7 +68,7 @@ func (c *Config) CheckExposure(option string, addr Addr) error {
 	}
 	what := "run the tools of the server"
 	if option == "admin-addr" {
-		what = "read /metrics and /connections"
+		what = "read /metrics, /connections and /status, and reload the configuration"
 	}
 	c.warn("%s %s without authentication: everyone who reaches it can %s", c.Place(option), addr, what)
 	return nil

@@ -69,7 +69,7 @@ func TestWarnings(t *testing.T) {
 		{[]string{"--url", "https://a", "--header", "A: ${file:" + open + "}"}, open + " can be read or changed by other users of this machine"},
 		{[]string{"--auth-tokens-file", short}, short + ", line 1: a token of under 16 characters can be guessed"},
 		{[]string{"--insecure", "--addr", ":1"}, "--addr :1 without authentication: everyone who reaches it can run the tools of the server"},
-		{[]string{"--insecure", "--admin-addr", ":1"}, "--admin-addr :1 without authentication: everyone who reaches it can read /metrics and /connections"},
+		{[]string{"--insecure", "--admin-addr", ":1"}, "--admin-addr :1 without authentication: everyone who reaches it can read /metrics, /connections and /status, and reload the configuration"},
 	} {
 		if got := strings.Join(mustLoad(t, nil, tc.args...).Warnings, "\n"); got != tc.want {
 			t.Errorf("%q: got the warnings %q, want %q", tc.args, got, tc.want)
