@@ -184,29 +184,45 @@ func (f refuses) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody, Request: r}, nil
 }
 
+// answers answers each request with its status.
+type answers int
+
+func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: int(a), Body: http.NoBody, Request: r}, nil
+}
+
 // Where clients bring their own credentials, a probe has none. That the server
 // refuses it, or a client, says that the server is there.
 func TestReadyWhereClientsHaveTheCredentials(t *testing.T) {
-	for _, forward := range []bool{true, false} {
+	for _, test := range []struct {
+		forward bool
+		status  answers
+		there   bool
+	}{
+		{true, http.StatusUnauthorized, true},
+		{true, http.StatusForbidden, true},
+		{true, http.StatusInternalServerError, false},
+		{false, http.StatusUnauthorized, false},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			opts := gateway.Settings{MaxHandshakeAttempts: 1}
-			if forward {
+			if test.forward {
 				opts.ForwardHeaders = []string{"X-Tenant"}
 			}
-			g, err := gateway.NewWith(upstream.URL{Address: "http://server.example/mcp", Client: &http.Client{Transport: refuses(func(*http.Request) {})}}, opts)
+			g, err := gateway.NewWith(upstream.URL{Address: "http://server.example/mcp", Client: &http.Client{Transport: test.status}}, opts)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for range 2 {
-				if err := g.Ready(t.Context()); (err == nil) != forward {
-					t.Errorf("with headers of clients %t: ready: %v", forward, err)
+				if err := g.Ready(t.Context()); (err == nil) != test.there {
+					t.Errorf("%+v: ready: %v", test, err)
 				}
 				p := connect(t, g, plain)
 				p.wantState(connstate.Failed)
 				p.c.Close("left")
 				time.Sleep(2 * time.Second) // viewers share a look
-				if _, page := ask(g.Admin(), "/status"); strings.Contains(page, "The server is healthy") != forward {
-					t.Errorf("with headers of clients %t: the status page says:\n%s", forward, page)
+				if _, page := ask(g.Admin(), "/status"); strings.Contains(page, "The server is healthy") != test.there {
+					t.Errorf("%+v: the status page says:\n%s", test, page)
 				}
 			}
 			if err := g.Shutdown(t.Context()); err != nil {
