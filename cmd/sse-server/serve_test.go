@@ -381,7 +381,9 @@ func TestSignalWhileChecking(t *testing.T) {
 		Args:   []string{"check", "--start", "--start-timeout", "5s", "--url", server.URL},
 		Stdout: &out, Stderr: &log, LookupEnv: clitest.Environment(nil), Notify: func(...os.Signal) <-chan os.Signal { return signals },
 	}
-	if code := m.Run(); code != exitFailure || len(taken) != 1 || !strings.Contains(out.String(), "FAILED") {
+	code := m.Run()
+	server.Close() // waits for the handler
+	if code != exitFailure || len(taken) != 1 || !strings.Contains(out.String(), "FAILED") {
 		t.Errorf("got exit code %d, signal taken: %v, stdout %q, log %q", code, len(taken) == 1, out.String(), log.String())
 	}
 }
