@@ -120,8 +120,8 @@ type Client struct {
 	// Local says that the client is on this machine, as far as its request shows: it
 	// came from a loopback address to a loopback address, and names no proxy.
 	Local bool
-	// Proxied says that Addr is that of a proxy that is not trusted: it stands for all
-	// clients of the proxy.
+	// Proxied says that the request came through a proxy that the gateway does not trust.
+	// All clients of that proxy have its Addr.
 	Proxied bool
 	// Context has the values of the request's context, and its peer, for a server in this
 	// process; nil unless they are passed on. It has no end.

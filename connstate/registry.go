@@ -61,10 +61,7 @@ type Registry struct {
 // NewRegistry returns a registry without connections.
 func NewRegistry(limits Limits, opts Options) *Registry {
 	opts = opts.withDefaults()
-	r := &Registry{
-		opts: opts, limits: limits, perIP: make(map[origin]int), rates: newRates(limits.Rate, limits.Burst),
-		empty: make(chan struct{}),
-	}
+	r := &Registry{opts: opts, perIP: make(map[origin]int), empty: make(chan struct{})}
 	r.Reconfigure(limits, opts.GateTimeout, opts.AnnounceDelay)
 	return r
 }
@@ -128,9 +125,9 @@ func (r *Registry) add(c *Connection) (taken bool, _ *LimitError) {
 	return false, nil
 }
 
-// origin is whom the limits of one address count as one: users with tokens of their own
-// who share an address, such as an office, do not take it from one another, and who shares
-// a token at several addresses does not either.
+// origin is what the limits of one address count: a principal at a network. So users who
+// share an address, such as an office, but have their own tokens do not use up each other's
+// limit, nor do users who share a token but not an address.
 type origin struct {
 	principal string
 	network   netip.Prefix

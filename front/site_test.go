@@ -207,8 +207,8 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// An address stands for all clients of a proxy that is not trusted. The log says once what
-// to set, for a proxy near by.
+// The clients of an untrusted proxy share its address. If the proxy is on a private network,
+// the log says once which option to set.
 func TestProxyThatIsNotTrusted(t *testing.T) {
 	for _, test := range []struct {
 		remote, header string

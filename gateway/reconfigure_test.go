@@ -576,8 +576,8 @@ func TestReconfigureDuringAnInitializeOfTheClient(t *testing.T) {
 	})
 }
 
-// Who waits for the readiness of a server that is replaced gets that of the new one. A gateway
-// that shuts down takes no other.
+// A caller who waits for Ready while the server is replaced gets the readiness of the new
+// server. A gateway that shuts down takes no new server.
 func TestReconfigureReadiness(t *testing.T) {
 	inFakeTime(t, &server{dial: slow(time.Hour)}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 		ready := make(chan error)

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -60,23 +59,11 @@ func (l *live) reload(t *testing.T, token string) (int, string) {
 	return post(t, l.client, l.admin+reloadPath, token)
 }
 
+// post returns the status and the body of the answer to a POST.
 func post(t *testing.T, client *http.Client, url, token string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+token)
-	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(body)
+	resp, body := ask(t, client, http.MethodPost, url, token)
+	return resp.StatusCode, body
 }
 
 // wantReload reloads.

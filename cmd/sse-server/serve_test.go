@@ -26,10 +26,17 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// get returns the status and the body of a GET.
+// get returns the status, and the protocol and the body, of the answer to a GET.
 func get(t *testing.T, client *http.Client, url, token string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	resp, body := ask(t, client, http.MethodGet, url, token)
+	return resp.StatusCode, resp.Proto + " " + body
+}
+
+// ask sends a request, with a token unless that is "", and returns the answer and its body.
+func ask(t *testing.T, client *http.Client, method, url, token string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +52,7 @@ func get(t *testing.T, client *http.Client, url, token string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp.StatusCode, resp.Proto + " " + string(body)
+	return resp, string(body)
 }
 
 func newClient(t *testing.T, transport *http.Transport) *http.Client {

@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 )
 
-// A reload returns whatever stands in the place of a file: a pipe that nobody writes, a
-// device without an end, a file of another program.
+// Reading the configuration ends even if a file is a pipe without a writer, an endless
+// device, or far too large.
 func TestFilesThatAreNone(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
