@@ -1,0 +1,77 @@
+package front
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+)
+
+// Cluster is the replicas of a gateway: processes that serve the same servers behind one
+// load balancer, with the same key for ids. Package cluster has one over NATS. Its methods
+// are safe for concurrent use.
+type Cluster interface {
+	// ID returns the part of ids that names this replica. It is new with each start.
+	ID() string
+	// Attach makes part reachable for the other replicas, until detach is called. Of several
+	// parts for one server, the one that Has a connection gets its requests, else the last.
+	Attach(server string, part Part) (detach func())
+	// Forward has the replica that holds a connection serve a request, and writes its
+	// response. It reports false, and has written nothing, if no other replica is to serve
+	// the request.
+	Forward(w http.ResponseWriter, r *http.Request, f Forward) bool
+	// Adopt makes this replica get the requests for a session whose own replica is gone,
+	// until release is called.
+	Adopt(server, id string) (release func())
+	// Replicas returns what is known of the replicas, this one first.
+	Replicas() []Replica
+}
+
+// Part is one gateway of a replica.
+type Part struct {
+	// Handler serves the requests that other replicas forward. Their context has the
+	// principal, for Admit, and their RemoteAddr is the client's address.
+	Handler http.Handler
+	// Has reports whether the connection with that id is open here.
+	Has func(id string) bool
+	// Usage returns what counts against the limits of the cluster. It is called once a second.
+	Usage func() connstate.Usage
+	// UsedElsewhere is told the sum of the other replicas' usage, once a second.
+	UsedElsewhere func(connstate.Usage)
+}
+
+// Forward is a request for a connection that is not open here.
+type Forward struct {
+	// Server is the name of the server, and ID the id of the connection, which is signed for
+	// Principal.
+	Server, ID, Principal string
+	// Addr is the address of the client.
+	Addr netip.Addr
+	// Body is the whole body of the request.
+	Body []byte
+	// Resumes says that another replica can go on with the connection if its own is gone.
+	Resumes bool
+}
+
+// Replica is what is known of one replica.
+type Replica struct {
+	Name        string `json:"name"`
+	ID          string `json:"id"`
+	Connections int    `json:"connections"`
+	Draining    bool   `json:"draining,omitempty"`
+	Silent      bool   `json:"silent,omitempty"` // nothing has been heard of it for a while
+}
+
+type forwardedKey struct{}
+
+// Forwarded returns a context for a request of a principal that another replica has admitted.
+func Forwarded(ctx context.Context, principal string) context.Context {
+	return context.WithValue(ctx, forwardedKey{}, principal)
+}
+
+// IsForwarded returns the principal of a request that another replica has admitted.
+func IsForwarded(r *http.Request) (principal string, ok bool) {
+	principal, ok = r.Context().Value(forwardedKey{}).(string)
+	return principal, ok
+}
