@@ -3,7 +3,6 @@ package connstate
 // Usage is what counts against the limits of a cluster.
 type Usage struct {
 	Connections int
-	Draining    bool
 	// Origins are those that use much of a limit for each of them.
 	Origins []OriginUsage
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 )
@@ -35,6 +36,9 @@ type Part struct {
 	Handler http.Handler
 	// Has reports whether the connection with that id is open here.
 	Has func(id string) bool
+	// Draining reports whether no new connections are taken, so that requests for one that is
+	// not open here are for another replica.
+	Draining func() bool
 	// Usage returns what counts against the limits of the cluster. It is called once a second.
 	Usage func() connstate.Usage
 	// UsedElsewhere is told the sum of the other replicas' usage, once a second.
@@ -50,6 +54,8 @@ type Forward struct {
 	Addr netip.Addr
 	// Body is the whole body of the request.
 	Body []byte
+	// WriteTimeout bounds how long the client may take to read 64 KiB.
+	WriteTimeout time.Duration
 	// Resumes says that another replica can go on with the connection if its own is gone.
 	Resumes bool
 }
