@@ -61,6 +61,8 @@ type Options struct {
 	SlowRequest time.Duration
 	// IDs makes the ids; nil: with a key of its own.
 	IDs *signedid.Issuer
+	// Clustered says that the limits are of several replicas, whose IDs have the same key.
+	Clustered bool
 	// Budget bounds the bytes that wait in the process; nil: there is no bound.
 	Budget *budget.Account
 	// Logger receives the state changes and the life of requests; nil: silent.
@@ -79,7 +81,7 @@ func (o Options) withDefaults() Options {
 	o.AnnounceDelay = cmp.Or(o.AnnounceDelay, 100*time.Millisecond)
 	o.MaxPending = cmp.Or(o.MaxPending, 4096)
 	if o.IDs == nil {
-		o.IDs = signedid.New(nil, "")
+		o.IDs = signedid.New(nil, "", "")
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -30,6 +30,25 @@ func (r *rates) take(from origin, now time.Time) time.Duration {
 	if r == nil {
 		return 0
 	}
+	b := r.bucket(from)
+	if b.AllowN(now, 1) {
+		return 0
+	}
+	wait := time.Duration((1 - b.TokensAt(now)) / float64(r.limit) * float64(time.Second))
+	return max(wait, time.Millisecond)
+}
+
+// charge uses n connects of the origin that others have taken, at most a burst, so that nobody
+// waits longer than for a burst.
+func (r *rates) charge(from origin, n int, now time.Time) {
+	if r == nil || n <= 0 {
+		return
+	}
+	b := r.bucket(from)
+	b.ReserveN(now, max(0, min(n, r.burst, r.burst+int(b.TokensAt(now)))))
+}
+
+func (r *rates) bucket(from origin) *rate.Limiter {
 	b := r.buckets[from]
 	if b == nil {
 		if len(r.buckets) >= maxRated {
@@ -38,9 +57,5 @@ func (r *rates) take(from origin, now time.Time) time.Duration {
 		b = rate.NewLimiter(r.limit, r.burst)
 		r.buckets[from] = b
 	}
-	if b.AllowN(now, 1) {
-		return 0
-	}
-	wait := time.Duration((1 - b.TokensAt(now)) / float64(r.limit) * float64(time.Second))
-	return max(wait, time.Millisecond)
+	return b
 }

@@ -50,10 +50,15 @@ type Registry struct {
 	open   atomic.Int64
 	bodies bodies
 
-	mu       sync.Mutex // guards what follows
-	limits   Limits
-	perIP    map[origin]int
-	rates    *rates
+	mu     sync.Mutex // guards what follows
+	limits Limits
+	perIP  map[origin]int
+	opened map[origin]int // since the last Usage; nil unless Options.Clustered
+	rates  *rates
+
+	elsewhere     int64          // open connections of the other replicas
+	openElsewhere map[uint64]int // by origin
+
 	draining bool
 	empty    chan struct{} // closed when draining and no connection is left
 }
@@ -62,6 +67,9 @@ type Registry struct {
 func NewRegistry(limits Limits, opts Options) *Registry {
 	opts = opts.withDefaults()
 	r := &Registry{opts: opts, perIP: make(map[origin]int), empty: make(chan struct{})}
+	if opts.Clustered {
+		r.opened = make(map[origin]int)
+	}
 	r.Reconfigure(limits, opts.GateTimeout, opts.AnnounceDelay)
 	return r
 }
@@ -120,7 +128,7 @@ func (r *Registry) add(c *Connection) (taken bool, _ *LimitError) {
 		return false, err
 	}
 	r.open.Add(1)
-	r.perIP[originOf(&c.client)]++
+	r.perIP[r.originOf(&c.client)]++
 	r.conns.Store(c.id, c)
 	return false, nil
 }
@@ -131,24 +139,31 @@ func (r *Registry) add(c *Connection) (taken bool, _ *LimitError) {
 type origin struct {
 	principal string
 	network   netip.Prefix
+	hash      uint64 // of both, in their place, by which the replicas of a cluster know it
 }
 
-func originOf(client *Client) origin { return origin{client.Principal, subnet.Of(client.Addr)} }
+func (r *Registry) originOf(client *Client) origin {
+	network := subnet.Of(client.Addr)
+	if r.opts.Clustered {
+		return origin{hash: r.opts.IDs.Hash(client.Principal, network.String())}
+	}
+	return origin{principal: client.Principal, network: network}
+}
 
 // admitLocked returns the limit that forbids another connection of a client.
 func (r *Registry) admitLocked(client *Client) *LimitError {
-	from := originOf(client)
+	from := r.originOf(client)
 	switch {
 	case r.draining:
 		return &LimitError{metrics.RejectedDraining, "the gateway is shutting down", 5 * time.Second}
-	case r.limits.MaxConnections > 0 && r.open.Load() >= int64(r.limits.MaxConnections):
+	case r.limits.MaxConnections > 0 && r.open.Load()+r.elsewhere >= int64(r.limits.MaxConnections):
 		return &LimitError{
 			metrics.RejectedMaxConnections,
 			fmt.Sprintf("too many connections: the limit is %d", r.limits.MaxConnections), 5 * time.Second,
 		}
 	case r.opts.Budget.Check(metrics.HeldConnection):
 		return &LimitError{metrics.RejectedBudget, ErrBusy.Error(), 5 * time.Second}
-	case r.limits.MaxPerIP > 0 && r.perIP[from] >= r.limits.MaxPerIP:
+	case r.limits.MaxPerIP > 0 && r.perIP[from]+r.openElsewhere[from.hash] >= r.limits.MaxPerIP:
 		return &LimitError{
 			metrics.RejectedPerIP,
 			fmt.Sprintf("too many connections from your address: the limit is %d", r.limits.MaxPerIP), 5 * time.Second,
@@ -162,6 +177,9 @@ func (r *Registry) admitLocked(client *Client) *LimitError {
 			metrics.RejectedRate,
 			fmt.Sprintf("connecting too fast: the limit is %g connections a second from one address", r.limits.Rate), wait,
 		}
+	}
+	if r.opened != nil && r.limits.Rate > 0 {
+		r.opened[from]++
 	}
 	return nil
 }
@@ -179,6 +197,12 @@ func (r *Registry) Find(id string) (*Connection, bool) {
 // another with the same key, and has not ended. The connection may be gone.
 func (r *Registry) Verify(id, principal string) bool { return r.opts.IDs.Verify(id, principal) }
 
+// Made reports whether an id names this process, not another one with the same key.
+func (r *Registry) Made(id string) bool { return r.opts.IDs.Made(id) }
+
+// NewID returns an id for something other than a connection, for which Verify is true.
+func (r *Registry) NewID(principal string) string { return r.opts.IDs.New(principal) }
+
 // End makes Verify refuse an id, until this process has ended many others.
 func (r *Registry) End(id string) { r.opts.IDs.End(id) }
 
@@ -195,7 +219,7 @@ func (r *Registry) Remove(c *Connection) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	from := originOf(&c.client)
+	from := r.originOf(&c.client)
 	if r.perIP[from]--; r.perIP[from] <= 0 {
 		delete(r.perIP, from)
 	}
@@ -223,6 +247,13 @@ func (r *Registry) All() []*Connection {
 		return true
 	})
 	return all
+}
+
+// Draining reports whether Drain has been called.
+func (r *Registry) Draining() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.draining
 }
 
 // Drain refuses new connections from now on. The returned channel is closed when

@@ -1,5 +1,11 @@
 package connstate
 
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
 // Usage is what counts against the limits of a cluster.
 type Usage struct {
 	Connections int
@@ -12,4 +18,52 @@ type OriginUsage struct {
 	Origin uint64 // a hash
 	Open   int    // connections
 	Opened int    // connections since the last Usage
+}
+
+const (
+	// notable is the part of a limit from which the use of an origin is told to others.
+	notable = 16
+	// maxNotable bounds the origins of a Usage.
+	maxNotable = 1024
+)
+
+// Usage returns what counts against the limits of a cluster. Origins are the 1,024 that use
+// most, each at least a sixteenth of Limits.MaxPerIP or, since the last Usage, of Rate. It is
+// for a Registry with Options.Clustered.
+func (r *Registry) Usage() Usage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	use := make(map[uint64]OriginUsage)
+	for from, n := range r.opened {
+		if n*notable >= int(r.limits.Rate) {
+			use[from.hash] = OriginUsage{Origin: from.hash, Open: r.perIP[from], Opened: n}
+		}
+	}
+	clear(r.opened)
+	if r.limits.MaxPerIP > 0 {
+		for from, n := range r.perIP {
+			if n*notable >= r.limits.MaxPerIP {
+				use[from.hash] = OriginUsage{Origin: from.hash, Open: n, Opened: use[from.hash].Opened}
+			}
+		}
+	}
+	u := Usage{Connections: r.Len()}
+	for _, o := range use {
+		u.Origins = append(u.Origins, o)
+	}
+	slices.SortFunc(u.Origins, func(a, b OriginUsage) int { return cmp.Compare(b.Open+b.Opened, a.Open+a.Opened) })
+	u.Origins = u.Origins[:min(len(u.Origins), maxNotable)]
+	return u
+}
+
+// UsedElsewhere notes what the other replicas of a cluster use in all: it counts against the
+// limits until the next call, and what they have opened against the rates.
+func (r *Registry) UsedElsewhere(u Usage) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.elsewhere, r.openElsewhere = int64(u.Connections), make(map[uint64]int, len(u.Origins))
+	for _, o := range u.Origins {
+		r.openElsewhere[o.Origin] = o.Open
+		r.rates.charge(origin{hash: o.Origin}, o.Opened, time.Now())
+	}
 }

@@ -69,6 +69,33 @@ type Replica struct {
 	Silent      bool   `json:"silent,omitempty"` // nothing has been heard of it for a while
 }
 
+// IsForeign reports whether a replica may hold the connection with that id, which is not
+// open here: the id is one of the principal's, and no other replica has sent the request.
+func (f *Front) IsForeign(r *http.Request, registry *connstate.Registry, id, principal string) bool {
+	if f.opts.Cluster == nil {
+		return false
+	}
+	_, forwarded := IsForwarded(r)
+	return !forwarded && registry.Verify(id, principal)
+}
+
+// Forward has the replica that holds a connection for which IsForeign is true serve a
+// request; see Cluster.Forward. It sets Server, Addr and
+// WriteTimeout.
+func (f *Front) Forward(w http.ResponseWriter, r *http.Request, to Forward) bool {
+	to.Server, to.Addr, to.WriteTimeout = f.opts.Server, f.ClientAddr(r), f.opts.WriteTimeout
+	return f.opts.Cluster.Forward(w, r, to)
+}
+
+// Adopt makes this replica get the requests for a connection that has been opened here with
+// an id of another replica; see Cluster.Adopt.
+func (f *Front) Adopt(registry *connstate.Registry, id string) (release func()) {
+	if f.opts.Cluster == nil || registry.Made(id) {
+		return func() {}
+	}
+	return f.opts.Cluster.Adopt(f.opts.Server, id)
+}
+
 type forwardedKey struct{}
 
 // Forwarded returns a context for a request of a principal that another replica has admitted.

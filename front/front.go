@@ -90,8 +90,12 @@ type Route struct {
 }
 
 // Admit answers preflights and checks Host, Origin, method and authentication of a
-// request. It returns the principal, and whether to go on.
+// request. It returns the principal, and whether to go on. A request that another replica
+// forwards has passed all this there.
 func (f *Front) Admit(w http.ResponseWriter, r *http.Request, route Route) (string, bool) {
+	if principal, ok := IsForwarded(r); ok {
+		return principal, true
+	}
 	if !f.SiteAllowed(w, r) {
 		return "", false
 	}
@@ -125,7 +129,7 @@ func (f *Front) Client(r *http.Request, principal string, transport connstate.Tr
 		version = ""
 	}
 	addr, proxied := f.ClientAddr(r), f.fromUnknownProxy(r)
-	if proxied && (addr.IsLoopback() || addr.IsPrivate()) { // one of strangers is not ours to trust
+	if _, forwarded := IsForwarded(r); !forwarded && proxied && (addr.IsLoopback() || addr.IsPrivate()) { // one of strangers is not ours to trust
 		f.unknownProxy.Do(func() {
 			f.opts.Logger.Warn("proxy not trusted: its clients count as one address, set trusted-proxies", "proxy", addr.String())
 		})

@@ -49,6 +49,11 @@ type Options struct {
 	// which its Client keeps. Default none.
 	ForwardHeaders []string
 
+	// Cluster is the replicas that serve Server, the name of the server; nil: there is only
+	// this process.
+	Cluster Cluster
+	Server  string
+
 	// Logger receives the logs; nil: silent.
 	Logger *slog.Logger
 	// Metrics counts; nil: nothing is counted.

@@ -52,7 +52,7 @@ func onLoopback(r *http.Request) bool {
 // of any, cannot be noticed.
 func (f *Front) IsLocal(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !peer.Addr().Unmap().IsLoopback() || !onLoopback(r) || len(f.opts.TrustedProxies) > 0 {
+	if _, forwarded := IsForwarded(r); forwarded || err != nil || !peer.Addr().Unmap().IsLoopback() || !onLoopback(r) || len(f.opts.TrustedProxies) > 0 {
 		return false
 	}
 	return !byProxy(r)
@@ -114,14 +114,15 @@ func IsLoopback(host string) bool {
 }
 
 // ClientAddr is the address of the client: the peer's, or what trusted proxies
-// say. X-Forwarded-For is read from its end, as far as the hops are trusted.
+// say. X-Forwarded-For is read from its end, as far as the hops are trusted. Another replica
+// that forwards a request has done so.
 func (f *Front) ClientAddr(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return netip.Addr{}
 	}
 	addr := peer.Addr().Unmap()
-	if !f.trusted(addr) {
+	if _, forwarded := IsForwarded(r); forwarded || !f.trusted(addr) {
 		return addr
 	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")

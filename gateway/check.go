@@ -93,6 +93,7 @@ func (c *checks) values() {
 func (c *checks) relations() {
 	o := c.o
 	c.refuseIf(o.MaxConnections > 0 && o.MaxConnectionsPerIP > o.MaxConnections, "MaxConnectionsPerIP", "must be at most MaxConnections")
+	c.refuseIf(o.Cluster != nil && o.IDKey == nil, "Cluster", "needs an IDKey, the same for each replica")
 	c.refuseIf(o.SinglePath && o.Prefix != "", "SinglePath", "contradicts Prefix: the path is the one at which the gateway is mounted")
 }
 

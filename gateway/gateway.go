@@ -43,6 +43,7 @@ type Gateway struct {
 	registry *connstate.Registry
 	bridges  bridge.Options          // shared by all bridges
 	now      atomic.Pointer[serving] // for all that begins
+	detach   func()                  // from the Cluster
 
 	listed atomic.Bool // a Servers serves it
 
@@ -94,7 +95,28 @@ func newGateway(up upstream.Upstream, opts Options, adjust func(*settings)) (*Ga
 	}
 	g.connect(n, build.Version)
 	g.now.Store(n)
+	g.attach(s.Cluster)
 	return g, nil
+}
+
+// attach makes g reachable for the other replicas, until detach is called.
+func (g *Gateway) attach(cluster front.Cluster) {
+	g.detach = func() {}
+	if cluster != nil {
+		g.detach = sync.OnceFunc(cluster.Attach(g.name, front.Part{
+			Handler: g, Has: g.has, Draining: g.registry.Draining, Usage: g.registry.Usage, UsedElsewhere: g.registry.UsedElsewhere,
+		}))
+	}
+}
+
+// has reports whether the connection with that id is open here, or a call held under it. A
+// session that drains goes on at another replica.
+func (g *Gateway) has(id string) bool {
+	if c, open := g.registry.Find(id); open {
+		return c.Client().Transport != connstate.TransportStreamable || c.State() != connstate.Draining
+	}
+	mcp := g.now.Load().mcp
+	return mcp != nil && mcp.Holds(id)
 }
 
 // prepare returns the settings that follow from opts in front of the server that up reaches.

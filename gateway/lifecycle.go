@@ -14,7 +14,8 @@ import (
 )
 
 // drainJitter is the window over which Shutdown closes idle streams, so that their
-// clients do not reconnect all at once. It is at most a quarter of Shutdown's time.
+// clients do not reconnect all at once. It is at most a quarter of Shutdown's time. In a
+// cluster it is three quarters, as other replicas take the clients.
 const drainJitter = 2 * time.Second
 
 // sessionGrace is how long Shutdown waits for sessions after its own time is up: long
@@ -33,7 +34,7 @@ func (g *Gateway) Drain() {
 
 // Shutdown drains the gateway and ends it. It lets requests in flight finish, refuses
 // new ones, closes the streams at random moments, and ends sessions and child
-// processes. If ctx ends first, it answers the remaining requests with an error and
+// processes. In a cluster, connections serve new requests too until their moment. If ctx ends first, it answers the remaining requests with an error and
 // closes the remaining streams; the returned error has their numbers. After Shutdown
 // the gateway holds no resources, and one with a Name that is not part of Servers has no
 // series in the registry.
@@ -45,7 +46,9 @@ func (g *Gateway) Shutdown(ctx context.Context) error {
 	}
 	supplier := g.now.Load().supplier // the last one
 	for _, c := range g.registry.All() {
-		if quiet, err := c.Drain(); err == nil {
+		if g.now.Load().opts.Cluster != nil {
+			supplier.Go(func() { drainLater(ctx, c) })
+		} else if quiet, err := c.Drain(); err == nil {
 			supplier.Go(func() { closeWhenQuiet(ctx, c, quiet, window) })
 		}
 	}
@@ -57,6 +60,7 @@ func (g *Gateway) Shutdown(ctx context.Context) error {
 	}
 	supplier.Close()
 	err = errors.Join(err, g.waitSessions(ctx))
+	g.detach()
 	if g.name != "" && !g.listed.Load() {
 		g.metrics.Unregister()
 	}
@@ -80,23 +84,44 @@ func (g *Gateway) Abort() { g.now.Load().supplier.Abort() }
 // closeWhenQuiet closes a connection once quiet is closed, which means that it has no
 // request in flight, after a random delay of at most window.
 func closeWhenQuiet(ctx context.Context, c *connstate.Connection, quiet <-chan struct{}, window time.Duration) {
+	if await(ctx, c, quiet) && pause(ctx, c, window) {
+		c.CloseGracefully(connstate.ClosedShutdown, writeTime(ctx))
+	}
+}
+
+// drainLater drains a connection at a random moment of the first three quarters of the time
+// that ctx has, and closes it once it is quiet.
+func drainLater(ctx context.Context, c *connstate.Connection) {
+	window := drainJitter
+	if deadline, ok := ctx.Deadline(); ok {
+		window = time.Until(deadline) * 3 / 4
+	}
+	if !pause(ctx, c, window) {
+		return
+	}
+	if quiet, err := c.Drain(); err == nil {
+		closeWhenQuiet(ctx, c, quiet, 0)
+	}
+}
+
+// pause waits for a random time of at most window, and reports whether the connection is
+// still to be closed.
+func pause(ctx context.Context, c *connstate.Connection, window time.Duration) bool {
+	if window <= 0 {
+		return true
+	}
+	return await(ctx, c, time.After(rand.N(window)))
+}
+
+// await waits for an event, and reports false if the connection is closed or ctx ends first.
+func await[T any](ctx context.Context, c *connstate.Connection, event <-chan T) bool {
 	select {
-	case <-quiet:
+	case <-event:
+		return true
 	case <-c.Done():
-		return
 	case <-ctx.Done():
-		return
 	}
-	if window > 0 {
-		select {
-		case <-time.After(rand.N(window)):
-		case <-c.Done():
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
-	c.CloseGracefully(connstate.ClosedShutdown, writeTime(ctx))
+	return false
 }
 
 // writeTime returns how long a stream may take to write its last events: until

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -48,6 +49,14 @@ type Options struct {
 	// this one has opened, as does this one after their idle timeout, unless
 	// NoAutoInitialize is set. Default nil: a random key, which ends with the process.
 	IDKey []byte
+
+	// Cluster is the replicas of the gateway, each with the same IDKey and options: any of
+	// them serves any request, and MaxConnections, MaxConnectionsPerIP and ConnectRate are
+	// limits of the whole cluster. A replica knows what the others use as it was a second
+	// ago, and of an origin only what is at least a sixteenth of its limit, so that for n
+	// replicas an origin may get (n-1)/16 of its limit more, and all may get what opens
+	// within that second. The gateway does not close the Cluster. Default nil: one process.
+	Cluster front.Cluster
 
 	// NoAutoInitialize turns the gateway's own MCP handshake off. HTTP+SSE is then the plain
 	// transport of 2024-11-05, and Streamable HTTP refuses requests without a session.

@@ -20,8 +20,8 @@ var errEnding = errors.New("the gateway is shutting down")
 
 // Reconfigure replaces the server and the options of g while it serves. It fails, and
 // changes nothing, if options are wrong; the error names them all. It fails with an ErrFixed
-// if one of Prefix, Transports, IDKey, NoAutoInitialize, Sessions, SinglePath, Name, Logger
-// or Registry differs, or if PassRequest, or a PrincipalEnv, comes or goes.
+// if one of Prefix, Transports, IDKey, Cluster, NoAutoInitialize, Sessions, SinglePath, Name,
+// Logger or Registry differs, or if PassRequest, or a PrincipalEnv, comes or goes.
 //
 // Connections stay open. What begins after Reconfigure has the new options: a connection, a
 // POST, a start, a session. So a connection keeps its HeartbeatInterval, IdleTimeout and
@@ -100,6 +100,7 @@ func (was *serving) fixed(n *serving, sameLogger bool) error {
 		{"Prefix", a.Prefix == b.Prefix},
 		{"Transports", slices.Equal(a.Transports, b.Transports)},
 		{"IDKey", bytes.Equal(a.IDKey, b.IDKey)},
+		{"Cluster", a.Cluster == b.Cluster},
 		{"NoAutoInitialize", a.NoAutoInitialize == b.NoAutoInitialize},
 		{"Sessions", a.Sessions == b.Sessions},
 		{"SinglePath", a.SinglePath == b.SinglePath},

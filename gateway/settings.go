@@ -125,8 +125,16 @@ func (s *settings) connections(m *metrics.Metrics, account *budget.Account) conn
 		GateQueue: s.GateQueue, GateTimeout: s.InitializationTimeout,
 		OutboxBytes: s.OutboxBytes, OutboxWait: s.WriteTimeout,
 		AnnounceDelay: s.AnnounceDelay, MaxPending: s.MaxPending, SlowRequest: s.SlowRequest,
-		IDs: signedid.New(s.IDKey, s.Name), Budget: account, Logger: s.Logger, Metrics: m,
+		IDs: signedid.New(s.IDKey, s.Name, s.replica()), Clustered: s.Cluster != nil, Budget: account, Logger: s.Logger, Metrics: m,
 	}
+}
+
+// replica returns what ids are to name; empty: the process chooses.
+func (s *settings) replica() string {
+	if s.Cluster == nil {
+		return ""
+	}
+	return s.Cluster.ID()
 }
 
 func (s *settings) times() bridge.Times {
@@ -157,7 +165,7 @@ func (s *settings) front(m *metrics.Metrics) front.Options {
 		HeartbeatInterval: s.HeartbeatInterval, ConnectionTimeout: s.StreamTimeout,
 		ReadTimeout: s.ReadTimeout, WriteTimeout: s.WriteTimeout, ReconnectDelay: s.ReconnectDelay, MaxMessageBytes: s.MaxMessageBytes,
 		TrustedProxies: s.TrustedProxies, AllowedOrigins: s.AllowedOrigins, AllowedHosts: s.AllowedHosts,
-		Authenticate: s.Authenticate, ForwardHeaders: s.ForwardHeaders, Logger: s.Logger, Metrics: m,
+		Authenticate: s.Authenticate, Cluster: s.Cluster, Server: s.Name, ForwardHeaders: s.ForwardHeaders, Logger: s.Logger, Metrics: m,
 	}
 	if s.PassRequest != nil {
 		opts.PassRequest, opts.RequestHeaders, opts.RequestContext = true, s.PassRequest.Headers, s.PassRequest.Context

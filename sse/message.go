@@ -16,6 +16,9 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 		return
 	}
 	c, ok := h.registry.Find(id)
+	if !ok && h.IsForeign(r, h.registry, id, principal) && h.forward(w, r, id, principal) {
+		return
+	}
 	if !ok || c.Client().Transport != connstate.TransportSSE || c.Client().Principal != principal { // the session of another transport has no stream here
 		h.Refuse(w, r, http.StatusNotFound, metrics.RejectedUnknownConnection, "no such connection: open a new one with GET "+h.streamPath(r))
 		return
@@ -40,6 +43,19 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 	c.Observe(m, r.Header.Get(front.HeaderVersion))
 	c.Receive(m)
 	w.WriteHeader(http.StatusAccepted)
+}
+
+// forward has the replica that holds a connection serve a message for it. It reports false
+// if no other replica is to, and the request is not answered.
+func (h *Handler) forward(w http.ResponseWriter, r *http.Request, id, principal string) bool {
+	addr := h.ClientAddr(r)
+	body, refusal := h.ReadBody(w, r, func(n, held int) error { return h.registry.HoldBody(principal, addr, n, held) })
+	defer h.registry.ReleaseBody(principal, addr, body.Held)
+	if refusal != nil {
+		h.RefuseMessage(w, r, refusal)
+		return true
+	}
+	return h.Forward(w, r, front.Forward{ID: id, Principal: principal, Body: body.Bytes})
 }
 
 // parse returns the message in a body. The connection refuses new requests while the

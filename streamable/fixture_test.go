@@ -147,7 +147,7 @@ func newFixture(t testing.TB, opts streamable.Options, limits connstate.Limits) 
 	m := metrics.New(prom)
 	opts.Metrics = m
 	b, account := &backend{}, budget.New(1<<30, m)
-	registry := connstate.NewRegistry(limits, connstate.Options{Metrics: m, Budget: account, IDs: signedid.New(key, "")})
+	registry := connstate.NewRegistry(limits, connstate.Options{Metrics: m, Budget: account, IDs: signedid.New(key, "", "")})
 	h := streamable.New(b, registry, opts)
 	return &fixture{t, b, h, registry, account, prom, pipetest.Serve(h, nil, nil)}
 }

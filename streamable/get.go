@@ -20,6 +20,8 @@ func (h *Handler) serveGet(q *request) {
 	s := h.enter(q.c)
 	switch {
 	case s != nil:
+	case h.forward(q):
+		return
 	case last != nil && last.stream > 0 && h.isOurs(q): // it needs no session
 		h.tellLost(q, *last)
 		return
@@ -141,6 +143,9 @@ func (h *Handler) serveDelete(q *request) {
 		return
 	}
 	s := h.enter(q.c)
+	if s == nil && h.forward(q) {
+		return
+	}
 	if s == nil && !h.isOurs(q) {
 		h.refuseUnknown(q)
 		return

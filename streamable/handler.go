@@ -67,6 +67,9 @@ func (h *Handler) With(opts Options) *Handler {
 	return &next
 }
 
+// Holds reports whether a call waits for input under a request state.
+func (h *Handler) Holds(state string) bool { return h.modern.Holds(state) }
+
 // ServerReplaced tells that the backend reaches another server from now on.
 func (h *Handler) ServerReplaced() { h.modern.ServerReplaced() }
 
@@ -94,6 +97,7 @@ type request struct {
 	r           *http.Request
 	principal   string
 	id, version string                // the headers of the session and of the protocol version
+	body        []byte                // of a POST
 	c           *connstate.Connection // the principal's with that id; nil: none is open
 }
 
@@ -104,6 +108,14 @@ func (h *Handler) connection(q *request) *connstate.Connection {
 		return c
 	}
 	return nil
+}
+
+// forward has the replica that holds the session of a request serve it, or another one if it
+// drains here. It reports false if it is for this process to answer.
+func (h *Handler) forward(q *request) bool {
+	return (q.c == nil || q.c.State() == connstate.Draining) && h.IsForeign(q.r, h.registry, q.id, q.principal) && h.Forward(q.w, q.r, front.Forward{
+		ID: q.id, Principal: q.principal, Body: q.body, Resumes: !h.opts.RequireInitialize,
+	})
 }
 
 // route returns what a request may use: clients without sessions have only POST (MCP
@@ -130,7 +142,7 @@ func (h *Handler) open(q *request, ctx context.Context) *session {
 		return nil
 	}
 	h.LogOpened(c)
-	s := &session{h: h, c: c, serving: 1, calls: make(map[jsonrpc.ID]*stream), streams: make(map[int64]*stream)}
+	s := &session{h: h, c: c, release: h.Adopt(h.registry, c.ID()), serving: 1, calls: make(map[jsonrpc.ID]*stream), streams: make(map[int64]*stream)}
 	if q.id != "" {
 		s.known, s.earlier = true, time.Now().UnixMicro()
 		s.last = s.earlier
@@ -193,6 +205,7 @@ func (h *Handler) remove(s *session) {
 	if !ok {
 		return
 	}
+	s.release()
 	h.store.forget(s) // not before: a response may still read from it
 	h.registry.Remove(s.c)
 	h.LogClosed(s.c)

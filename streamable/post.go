@@ -47,6 +47,7 @@ func (h *Handler) servePost(q *request) {
 	}
 	body, refusal := h.ReadBody(q.w, q.r, hold)
 	defer release(body.Held)
+	q.body = body.Bytes
 	p := &post{request: q, stream: stream}
 	if refusal == nil {
 		refusal = p.parse(body.Bytes)
@@ -160,7 +161,16 @@ func (h *Handler) sessionOf(p *post, ctx context.Context) (s *session, opened bo
 	if p.id == "" {
 		return h.open(p.request, ctx), true
 	}
-	if s = h.enter(p.c); s != nil {
+	if s = h.enter(p.c); s != nil && (h.opts.Cluster == nil || p.first == nil || s.c.State() != connstate.Draining) {
+		return s, false
+	}
+	if h.forward(p.request) {
+		if s != nil {
+			s.leave()
+		}
+		return nil, false
+	}
+	if s != nil {
 		return s, false
 	}
 	return h.reopen(p.request, ctx)

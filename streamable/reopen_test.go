@@ -253,7 +253,7 @@ func TestIDsOfOthers(t *testing.T) {
 		defer f.stop()
 		lines.n.Store(0)
 		bad := []string{id[:len(id)-1], id + "x", "AAAAAAAA" + id[8:], strings.Repeat(id, 200), "x"}
-		others := signedid.New(nil, "") // with another key
+		others := signedid.New(nil, "", "") // with another key
 		for range 10_000 {
 			bad = append(bad, others.New("alice"))
 		}

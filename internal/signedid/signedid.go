@@ -35,8 +35,8 @@ var encoding = base64.RawURLEncoding
 
 // Issuer makes and checks ids. It is safe for concurrent use.
 type Issuer struct {
-	key            []byte
-	scope, replica string
+	key           []byte
+	scope, prefix string // prefix is what its ids begin with
 
 	mu    sync.Mutex // guards what follows
 	ended map[string]struct{}
@@ -45,19 +45,26 @@ type Issuer struct {
 }
 
 // New returns an Issuer with a key; nil: a random one, so that nobody else recognizes its
-// ids. Issuers with the same key and another scope do not recognize them either.
-func New(key []byte, scope string) *Issuer {
+// ids. Issuers with the same key and another scope do not recognize them either. The ids
+// name replica, of at most 64 characters; empty: a random one.
+func New(key []byte, scope, replica string) *Issuer {
 	if key == nil {
 		key = []byte(rand.Text() + rand.Text())
 	}
-	return &Issuer{key: key, scope: scope, replica: rand.Text()[:8], ended: make(map[string]struct{})}
+	if replica == "" {
+		replica = rand.Text()[:8]
+	}
+	return &Issuer{key: key, scope: scope, prefix: replica + ".", ended: make(map[string]struct{})}
 }
 
 // New returns a new id for a principal.
 func (s *Issuer) New(principal string) string {
 	random := rand.Text()
-	return s.replica + "." + random + "." + s.sign(s.replica, random, principal)
+	return s.prefix + random + "." + s.sign(strings.TrimSuffix(s.prefix, "."), random, principal)
 }
+
+// Made reports whether an id names the replica of s.
+func (s *Issuer) Made(id string) bool { return strings.HasPrefix(id, s.prefix) }
 
 // Verify reports whether an Issuer with the same key and scope has made the id for the
 // principal, and this one has not ended it.
@@ -87,12 +94,22 @@ func (s *Issuer) End(id string) {
 // sign returns the signature of the parts of an id. Their lengths are signed too, so that
 // no other parts have the same bytes.
 func (s *Issuer) sign(replica, random, principal string) string {
+	return encoding.EncodeToString(s.mac(s.scope, replica, random, principal)[:macBytes])
+}
+
+func (s *Issuer) mac(parts ...string) []byte {
 	mac := hmac.New(sha256.New, s.key)
-	for _, part := range []string{s.scope, replica, random, principal} {
+	for _, part := range parts {
 		mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
 		mac.Write([]byte(part))
 	}
-	return encoding.EncodeToString(mac.Sum(nil)[:macBytes])
+	return mac.Sum(nil)
+}
+
+// Hash returns a hash of two texts that is the same for each Issuer with the same key and
+// scope, and tells others nothing of them.
+func (s *Issuer) Hash(a, b string) uint64 {
+	return binary.BigEndian.Uint64(s.mac(s.scope, a, b))
 }
 
 // split returns the parts of a text that may be an id.

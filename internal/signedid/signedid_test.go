@@ -12,12 +12,12 @@ import (
 var key = []byte(strings.Repeat("k", signedid.MinKey))
 
 func TestVerify(t *testing.T) {
-	s := signedid.New(key, "a")
+	s := signedid.New(key, "a", "")
 	id := s.New("ada")
 	if !regexp.MustCompile(`^[A-Z2-7]{8}\.[A-Z2-7]{26}\.[\w-]{22}$`).MatchString(id) || id == s.New("ada") {
 		t.Errorf("got the id %s", id)
 	}
-	if !s.Verify(id, "ada") || !signedid.New(key, "a").Verify(id, "ada") { // in another process too
+	if !s.Verify(id, "ada") || !signedid.New(key, "a", "").Verify(id, "ada") { // in another process too
 		t.Errorf("%s does not verify", id)
 	}
 	replica, random, mac := id[:8], id[9:35], id[36:]
@@ -49,8 +49,8 @@ func TestVerify(t *testing.T) {
 		}
 	}
 	for name, other := range map[string]*signedid.Issuer{
-		"another key": signedid.New([]byte(strings.Repeat("l", signedid.MinKey)), "a"), "another scope": signedid.New(key, "b"),
-		"random keys": signedid.New(nil, "a"),
+		"another key": signedid.New([]byte(strings.Repeat("l", signedid.MinKey)), "a", ""), "another scope": signedid.New(key, "b", ""),
+		"random keys": signedid.New(nil, "a", ""),
 	} {
 		if other.Verify(id, "ada") {
 			t.Errorf("%s: the id verifies", name)
@@ -65,7 +65,7 @@ func TestVerify(t *testing.T) {
 
 // What does not verify costs the same, however long it is.
 func TestVerifyIsCheap(t *testing.T) {
-	s := signedid.New(key, "")
+	s := signedid.New(key, "", "")
 	id := s.New("")
 	most := testing.AllocsPerRun(10, func() { s.Verify(id, "ada") })
 	for _, text := range []string{strings.Repeat("A", 1<<20), "A." + strings.Repeat(".", 1<<20) + id, id[:36] + strings.Repeat("A", 22)} {
@@ -77,7 +77,7 @@ func TestVerifyIsCheap(t *testing.T) {
 
 // Ids that have ended do not verify, and what is kept of them is bounded.
 func TestEnd(t *testing.T) {
-	s := signedid.New(key, "")
+	s := signedid.New(key, "", "")
 	ids := make([]string, 5000)
 	for i := range ids {
 		ids[i] = s.New("")
@@ -108,8 +108,32 @@ func TestEnd(t *testing.T) {
 	wg.Wait()
 }
 
+// Ids name the replica that was given, and each Issuer knows its own.
+func TestMade(t *testing.T) {
+	a, b := signedid.New(key, "", "AAAAAAAA"), signedid.New(key, "", "BBBBBBBB")
+	id := a.New("ada")
+	if !strings.HasPrefix(id, "AAAAAAAA.") || !a.Made(id) || b.Made(id) || !b.Verify(id, "ada") {
+		t.Errorf("got %s", id)
+	}
+}
+
+func TestHash(t *testing.T) {
+	h := signedid.New(key, "a", "").Hash("ada", "192.0.2.1/32")
+	if h != signedid.New(key, "a", "other").Hash("ada", "192.0.2.1/32") {
+		t.Error("another replica has another hash")
+	}
+	for name, other := range map[string]uint64{
+		"parts": signedid.New(key, "a", "").Hash("ada1", "92.0.2.1/32"), "scope": signedid.New(key, "b", "").Hash("ada", "192.0.2.1/32"),
+		"key": signedid.New(nil, "a", "").Hash("ada", "192.0.2.1/32"),
+	} {
+		if h == other {
+			t.Errorf("%s: the same hash", name)
+		}
+	}
+}
+
 func TestShort(t *testing.T) {
-	s := signedid.New(key, "")
+	s := signedid.New(key, "", "")
 	id := s.New("")
 	if got := signedid.Short(id); got != id[9:17] || got == signedid.Short(s.New("")) {
 		t.Errorf("got %s for %s", got, id)

@@ -50,8 +50,12 @@ func (h *Handler) call(a *reply, q *request) *front.Refusal {
 	if why != nil {
 		return why
 	}
-	if k := h.resume(q, answers); k != nil {
+	state, _ := q.Param("requestState").Text()
+	if k := h.resume(q, state, answers); k != nil {
 		h.follow(a, q, k)
+		return nil
+	}
+	if state != "" && h.forward(a, q, state) {
 		return nil
 	}
 	k := &call{method: q.Method, principal: q.principal, level: q.logLevel, asks: q.mayAsk()}

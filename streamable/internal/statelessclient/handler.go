@@ -63,7 +63,7 @@ func New(f *front.Front, backend front.Backend, registry *connstate.Registry, o 
 	return &Handler{
 		front: f, backend: backend, registry: registry, opts: o.withDefaults(),
 		pool: &pool{maxCalls: maxCalls, groups: make(map[string]*group), freed: make(chan struct{})},
-		held: &held{max: maxHeld, calls: make(map[string]*call)},
+		held: &held{max: maxHeld, clustered: o.Cluster != nil, calls: make(map[string]*call)},
 	}
 }
 
@@ -83,6 +83,9 @@ func (h *Handler) With(f *front.Front, o Options) *Handler {
 // ServerReplaced makes later requests use connections that are opened from now on: what is
 // known of the server is of another one.
 func (h *Handler) ServerReplaced() { h.pool.retire() }
+
+// Holds reports whether a call waits for input under a request state.
+func (h *Handler) Holds(state string) bool { return h.held.has(state) }
 
 // ServePOST serves the message in a POST that has been admitted and read. principal is
 // who was authenticated, and stream says that the client prefers results on a stream. It

@@ -1,7 +1,6 @@
 package statelessclient
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -10,30 +9,31 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// held are the calls that wait for their clients' input, by their request states: random
-// tokens, each of which is good once.
+// held are the calls that wait for their clients' input, by their request states: signed
+// ids, each of which is good once.
 type held struct {
-	max   int
-	mu    sync.Mutex
-	calls map[string]*call
+	max       int
+	clustered bool // input for a connection that drains still comes
+	mu        sync.Mutex
+	calls     map[string]*call
 }
 
-// put holds a call until it is taken or its time is up, and returns its request state, or
-// why it is not held. Once the connection drains, cancel would not find the call.
-func (h *held) put(k *call) (state string, _ *jsonrpc.Error) {
-	state = rand.Text()
+// put holds a call under its request state until it is taken or its time is up, or returns
+// why it is not held. Once the connection drains outside of a cluster, cancel would not find the call.
+func (h *held) put(k *call, state string) *jsonrpc.Error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case k.l.c.State() == connstate.Draining:
-		return "", jsonrpc.ReasonError(connstate.ErrDraining.Error(), "draining", false)
+	case !h.clustered && k.l.c.State() == connstate.Draining:
+		return jsonrpc.ReasonError(connstate.ErrDraining.Error(), "draining", false)
 	case len(h.calls) >= h.max:
-		return "", jsonrpc.ReasonError("too many calls wait for input", "input_busy", true)
+		return jsonrpc.ReasonError("too many calls wait for input", "input_busy", true)
 	}
 	h.calls[state] = k
 	k.expiry = time.AfterFunc(inputTimeout, func() {
@@ -41,7 +41,14 @@ func (h *held) put(k *call) (state string, _ *jsonrpc.Error) {
 			k.cancel("the client has not given its input in time")
 		}
 	})
-	return state, nil
+	return nil
+}
+
+// has reports whether a call is held under a request state.
+func (h *held) has(state string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.calls[state] != nil
 }
 
 // take returns the call of a principal that a request state is about; nil if there is none.
@@ -83,8 +90,8 @@ func (h *Handler) askClient(a *reply, k *call) {
 		return
 	}
 	requests := k.show()
-	state, why := h.held.put(k)
-	if why != nil {
+	state := h.registry.NewID(k.principal)
+	if why := h.held.put(k, state); why != nil {
 		k.cancel(why.Message)
 		a.fail(http.StatusOK, why)
 		return
@@ -108,9 +115,8 @@ func (k *call) show() json.RawMessage {
 }
 
 // resume passes a client's answers to the server, and returns the call that goes on; nil if
-// the request continues none.
-func (h *Handler) resume(q *request, answers map[string]json.RawMessage) *call {
-	state, _ := q.Param("requestState").Text()
+// there is none with that request state.
+func (h *Handler) resume(q *request, state string, answers map[string]json.RawMessage) *call {
 	k := h.held.take(state, q.principal, q.Method)
 	if k == nil {
 		return nil
@@ -119,6 +125,14 @@ func (h *Handler) resume(q *request, answers map[string]json.RawMessage) *call {
 		k.l.post(jsonrpc.NewResult(id, jsonrpc.Compact(answer)), nil)
 	}
 	return k
+}
+
+// forward has the replica that holds the call which a request continues serve it. It reports
+// false if it is for this process to answer.
+func (h *Handler) forward(a *reply, q *request, state string) bool {
+	a.written = h.front.IsForeign(a.r, h.registry, state, q.principal) &&
+		h.front.Forward(a.w, a.r, front.Forward{ID: state, Principal: q.principal, Body: q.Raw()})
+	return a.written
 }
 
 // settle removes the requests of the server that a client has answered, and returns the

@@ -83,7 +83,9 @@ func (l *link) open(h *Handler, client connstate.Client, q *request) {
 	l.c = c
 	c.DeliverTo(l.deliver)
 	c.OnClose(l.closed)
-	c.OnDrain(func() { h.held.cancel(l) })
+	if h.opts.Cluster == nil { // else the other replicas send the input here
+		c.OnDrain(func() { h.held.cancel(l) })
+	}
 	h.front.LogOpened(c)
 	c.SawFirstByte() // there is no stream to wait for
 	c.SawVersion(q.meta.Version)

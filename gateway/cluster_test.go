@@ -1,0 +1,417 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// replicas are clusters in this process: each node calls the handlers of the others.
+type replicas struct {
+	mu        sync.Mutex
+	nodes     []*node
+	forwarded int
+}
+
+// node is the front.Cluster of one replica. It never dies, but can be down for the others.
+type node struct {
+	all *replicas
+	id  string
+
+	parts   []*front.Part   // guarded by all.mu
+	adopted map[string]bool // guarded by all.mu
+	down    bool            // guarded by all.mu
+}
+
+func (all *replicas) join() *node {
+	n := &node{all: all, id: fmt.Sprintf("REPLICA%d", len(all.nodes)), adopted: map[string]bool{}}
+	all.nodes = append(all.nodes, n)
+	return n
+}
+
+func (n *node) ID() string { return n.id }
+
+func (n *node) Attach(_ string, part front.Part) func() {
+	n.all.mu.Lock()
+	defer n.all.mu.Unlock()
+	n.parts = append(n.parts, &part)
+	return func() {
+		n.all.mu.Lock()
+		defer n.all.mu.Unlock()
+		n.parts = slices.DeleteFunc(n.parts, func(p *front.Part) bool { return p == &part })
+	}
+}
+
+// part returns the part for a request, nil if the replica is not to serve it.
+func (n *node) part(id string, owner bool) *front.Part {
+	if n.down || len(n.parts) == 0 {
+		return nil
+	}
+	for _, p := range n.parts {
+		if p.Has(id) {
+			return p
+		}
+	}
+	if last := n.parts[len(n.parts)-1]; owner && !last.Draining() {
+		return last
+	}
+	return nil
+}
+
+// find returns the part that is to serve a request; nil: none, or n itself.
+func (n *node) find(f front.Forward) *front.Part {
+	n.all.mu.Lock()
+	defer n.all.mu.Unlock()
+	for _, other := range n.all.nodes {
+		if owner := strings.HasPrefix(f.ID, other.id+"."); owner || other.adopted[f.ID] {
+			if p := other.part(f.ID, true); p != nil && other == n {
+				return nil
+			} else if p != nil {
+				return p
+			}
+		}
+	}
+	for _, other := range n.all.nodes {
+		if p := other.part(f.ID, true); f.Resumes && p != nil {
+			if other == n {
+				return nil
+			}
+			return p
+		}
+	}
+	return nil
+}
+
+func (n *node) Forward(w http.ResponseWriter, r *http.Request, f front.Forward) bool {
+	p := n.find(f)
+	if p == nil {
+		return false
+	}
+	n.all.mu.Lock()
+	n.all.forwarded++
+	n.all.mu.Unlock()
+	own := r.Clone(front.Forwarded(r.Context(), f.Principal))
+	own.Header.Del("Authorization") // the owner must not want it
+	own.Body, own.ContentLength = io.NopCloser(bytes.NewReader(f.Body)), int64(len(f.Body))
+	own.RemoteAddr = netip.AddrPortFrom(f.Addr, 0).String()
+	p.Handler.ServeHTTP(w, own)
+	return true
+}
+
+func (n *node) Adopt(_, id string) func() {
+	n.all.mu.Lock()
+	defer n.all.mu.Unlock()
+	n.adopted[id] = true
+	return func() {
+		n.all.mu.Lock()
+		defer n.all.mu.Unlock()
+		delete(n.adopted, id)
+	}
+}
+
+func (n *node) Replicas() (list []front.Replica) {
+	for _, other := range n.all.nodes {
+		list = append(list, front.Replica{Name: strings.ToLower(other.id), ID: other.id, Silent: other != n})
+	}
+	return list
+}
+
+func (n *node) setDown(down bool) {
+	n.all.mu.Lock()
+	defer n.all.mu.Unlock()
+	n.down = down
+}
+
+func (all *replicas) count() int {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return all.forwarded
+}
+
+// named is a server that answers each request with its name, and "ask" when the client has
+// answered a question.
+func named(name string) *server {
+	var mu sync.Mutex
+	asked := map[*serverSession]*jsonrpc.Message{}
+	return &server{capabilities: `{"tools":{}}`, handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case m.Method == "tools/call":
+			asked[s] = m
+			s.say(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{}}}}`)
+		case m.Kind == jsonrpc.Response && asked[s] != nil:
+			s.say(string(jsonrpc.NewResult(asked[s].ID, []byte(`{"content":[],"replica":"`+name+`"}`))))
+		case m.Kind == jsonrpc.Request && m.Method != "initialize":
+			s.say(string(jsonrpc.NewResult(m.ID, []byte(`{"replica":"`+name+`"}`))))
+		default:
+			return false
+		}
+		return true
+	}}
+}
+
+var clusterKey = []byte(strings.Repeat("k", 32))
+
+func clustered(n *node) gateway.Options {
+	return gateway.Options{Cluster: n, IDKey: clusterKey, Authenticate: func(r *http.Request) (string, error) {
+		if p := r.Header.Get("Authorization"); p != "" {
+			return p, nil
+		}
+		return "", errors.New("who?")
+	}}
+}
+
+// two returns two replicas that serve.
+func two(t *testing.T) (all *replicas, at [2]string, gs [2]*gateway.Gateway, c *http.Client) {
+	all = &replicas{}
+	nodes := []*node{all.join(), all.join()}
+	for i, n := range nodes {
+		at[i], c, gs[i] = serve(t, named(n.id), clustered(n))
+	}
+	t.Cleanup(func() { // or Shutdown would wait for them
+		for _, c := range slices.Concat(gs[0].Registry().All(), gs[1].Registry().All()) {
+			c.Close(connstate.ClosedClient)
+		}
+	})
+	return all, at, gs, c
+}
+
+// send sends a request of ada, and returns the status, the session and the body.
+func send(t *testing.T, c *http.Client, method, at, body string, header ...string) (status int, session, got string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, at, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "ada")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if method == http.MethodPost {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	res, err := c.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	all, _ := io.ReadAll(res.Body)
+	return res.StatusCode, res.Header.Get("Mcp-Session-Id"), string(all)
+}
+
+// Messages for a stream may go to any replica, but not those of somebody else.
+func TestClusterServesMessagesForStreams(t *testing.T) {
+	all, at, _, c := two(t)
+	s := open(t, c, at[0]+"/sse", http.Header{"Authorization": {"ada"}})
+	path := strings.TrimPrefix(s.Post, at[0])
+	for i, to := range []string{at[1], at[0], at[1]} {
+		if status, _, body := send(t, c, http.MethodPost, to+path, request(fmt.Sprint(i), "who")); status != http.StatusAccepted {
+			t.Errorf("message %d: %d %s", i, status, body)
+		}
+		if e, err := s.Until(fmt.Sprintf(`"id":%d`, i)); err != nil || !strings.Contains(e.Data, "REPLICA0") {
+			t.Errorf("message %d: got %s, %v", i, e.Data, err)
+		}
+	}
+	if all.count() != 2 {
+		t.Errorf("%d requests were forwarded", all.count())
+	}
+	for name, who := range map[string]string{"somebody else": "eve", "nobody": ""} {
+		status, _, _ := send(t, c, http.MethodPost, at[1]+path, request("9", "who"), "Authorization", who)
+		if status/100 != 4 || all.count() != 2 {
+			t.Errorf("%s: %d, %d forwarded", name, status, all.count())
+		}
+	}
+	forged := strings.Replace(path, "REPLICA0", "REPLICA1", 1)
+	if status, _, _ := send(t, c, http.MethodPost, at[1]+forged, request("9", "who")); status != http.StatusNotFound || all.count() != 2 {
+		t.Errorf("a forged replica: %d, %d forwarded", status, all.count())
+	}
+	if status, _, _ := send(t, c, http.MethodPost, at[1]+path, "no JSON"); status != http.StatusBadRequest {
+		t.Errorf("no JSON: %d", status)
+	}
+	if status, _, body := send(t, c, http.MethodPost, at[1]+path, `"`+strings.Repeat("x", 5<<20)+`"`); status != http.StatusRequestEntityTooLarge {
+		t.Errorf("too large: %d %s", status, body)
+	}
+	all.nodes[0].setDown(true)
+	if status, _, body := send(t, c, http.MethodPost, at[1]+path, request("9", "who")); status != http.StatusNotFound || !strings.Contains(body, "no such connection") {
+		t.Errorf("the owner is gone: %d %s", status, body)
+	}
+}
+
+// A session is one at all replicas. When its own is gone, another goes on with it, and is
+// found by the others.
+func TestClusterServesSessions(t *testing.T) {
+	all, at, gs, c := two(t)
+	third, _, _ := serve(t, named("third"), clustered(all.join()))
+	_, id, _ := send(t, c, http.MethodPost, at[0]+"/mcp", initialize("1", "2025-11-25", "{}"))
+	if !strings.HasPrefix(id, "REPLICA0.") {
+		t.Fatalf("the session is %q", id)
+	}
+	who := func(at, want string) {
+		t.Helper()
+		if status, _, body := send(t, c, http.MethodPost, at+"/mcp", request("2", "who"), "Mcp-Session-Id", id); status != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %s, want %s", at, status, body, want)
+		}
+	}
+	for _, to := range []string{at[1], at[0], third} {
+		who(to, "REPLICA0")
+	}
+	all.nodes[0].setDown(true)
+	who(third, "REPLICA1") // the first of those left
+	who(at[1], "REPLICA1")
+	if n := gs[1].Registry().Len(); n != 1 {
+		t.Errorf("%d sessions at the second replica", n)
+	}
+	who(third, "REPLICA1")
+	status, _, _ := send(t, c, http.MethodDelete, third+"/mcp", "", "Mcp-Session-Id", id)
+	if status != http.StatusNoContent || len(all.nodes[1].adopted) != 0 {
+		t.Errorf("DELETE: %d, %v is adopted", status, all.nodes[1].adopted)
+	}
+	if status, _, _ := send(t, c, http.MethodPost, third+"/mcp", request("3", "who"), "Mcp-Session-Id", id); status != http.StatusNotFound {
+		t.Errorf("after its end: %d", status)
+	}
+}
+
+// The stream of a session can be read at any replica.
+func TestClusterServesTheStreamOfASession(t *testing.T) {
+	all, at, gs, c := two(t)
+	_, id, _ := send(t, c, http.MethodPost, at[0]+"/mcp", initialize("1", "2025-11-25", "{}"))
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, at[1]+"/mcp", nil)
+	req.Header = http.Header{"Authorization": {"ada"}, "Accept": {"text/event-stream"}, "Mcp-Session-Id": {id}}
+	res, err := c.Do(req)
+	if err != nil || res.StatusCode != http.StatusOK || all.count() != 1 {
+		t.Fatalf("GET: %v, %v", res, err)
+	}
+	for _, conn := range gs[0].Registry().All() {
+		conn.Close(connstate.ClosedClient)
+	}
+	if _, err := io.ReadAll(res.Body); err != nil {
+		t.Error(err)
+	}
+	res.Body.Close()
+	if n := gs[1].Registry().Len(); n != 0 {
+		t.Errorf("%d sessions at the second replica", n)
+	}
+}
+
+// Input for a call that waits reaches it from any replica, once.
+func TestClusterServesInputForAWaitingCall(t *testing.T) {
+	all, at, _, c := two(t)
+	call := func(to, more string) map[string]json.RawMessage {
+		t.Helper()
+		_, _, body := send(t, c, http.MethodPost, to+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x",`+more+
+			`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`,
+			"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "x")
+		var answer struct{ Result map[string]json.RawMessage }
+		if err := json.Unmarshal([]byte(body), &answer); err != nil {
+			t.Fatalf("got %s", body)
+		}
+		return answer.Result
+	}
+	state := string(call(at[0], "")["requestState"])
+	if !strings.HasPrefix(state, `"REPLICA0.`) {
+		t.Fatalf("the state is %s", state)
+	}
+	input := `"inputResponses":{"elicitation-1":{"action":"decline"}},"requestState":` + state + `,`
+	if got := string(call(at[1], input)["replica"]); got != `"REPLICA0"` || all.count() != 1 {
+		t.Errorf("answered by %s, %d forwarded", got, all.count())
+	}
+	if got := call(at[1], input); got != nil {
+		t.Errorf("again: %v", got)
+	}
+}
+
+// A replica that shuts down serves its sessions until each moves, cuts no call that ends in
+// time, and no client gets an error.
+func TestClusterDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := &replicas{}
+		var srv [2]*pipetest.Server
+		var gs [2]*gateway.Gateway
+		for i := range gs {
+			u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+				if m.Method == "work" {
+					time.AfterFunc(14*time.Second, func() { s.answer(m) })
+				}
+				return m.Method == "work"
+			}}
+			opts := clustered(all.join())
+			opts.Authenticate = nil
+			var err error
+			if gs[i], err = gateway.New(u, opts); err != nil {
+				t.Fatal(err)
+			}
+			srv[i] = pipetest.Serve(gs[i], nil, nil)
+			defer srv[i].Stop()
+		}
+		var peers []*streamablePeer
+		for range 20 {
+			p := connectStreamable(t, gs[0], srv[0], func(int) int { return 1 })
+			p.post(request("1", "work"))
+			synctest.Wait()
+			p.srv = srv[1] // the balancer sends nothing more to the first one
+			peers = append(peers, p)
+		}
+		start, done := time.Now(), make(chan error, 1)
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+			defer cancel()
+			done <- gs[0].Shutdown(ctx)
+		}()
+		for i := 2; time.Since(start) < 16*time.Second; i++ {
+			for _, p := range peers {
+				p.post(request(fmt.Sprint(i), "tools/list"))
+			}
+			time.Sleep(time.Second)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+		for n, p := range peers {
+			answers := map[string]int{}
+			for _, e := range p.received() {
+				if m, err := jsonrpc.Parse(e.Data); err == nil && m.Result() != nil {
+					answers[string(m.ID)]++
+				}
+			}
+			for i := range 17 {
+				if answers[fmt.Sprint(i+1)] != 1 {
+					t.Errorf("client %d: request %d has %d results", n, i+1, answers[fmt.Sprint(i+1)])
+				}
+			}
+			p.leave()
+		}
+		if n := gs[0].Registry().Len(); n != 0 || gs[1].Registry().Len() == 0 {
+			t.Errorf("%d sessions are left, %d at the other replica", n, gs[1].Registry().Len())
+		}
+		if err := gs[1].Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestClusterNeedsAKey(t *testing.T) {
+	opts := clustered((&replicas{}).join())
+	opts.IDKey = nil
+	if _, err := gateway.New(&server{}, opts); err == nil || !strings.Contains(err.Error(), "Cluster: needs an IDKey") {
+		t.Errorf("got %v", err)
+	}
+}
