@@ -34,8 +34,9 @@ func (p *program) dial(t *testing.T) net.Conn {
 	return conn
 }
 
-// startImpatient runs a daemon whose clients have 100 ms in place of 10 s.
-func startImpatient(t *testing.T) *program {
+// startImpatient runs a daemon whose clients have read in place of 10 s to send a request,
+// and 200 ms to take an answer.
+func startImpatient(t *testing.T, read time.Duration) *program {
 	t.Helper()
 	d, err := newDaemon(mustLoad(t, nil, "--addr", "127.0.0.1:0"), nil, slog.New(slog.DiscardHandler), nil)
 	if err == nil {
@@ -45,7 +46,7 @@ func startImpatient(t *testing.T) *program {
 		t.Fatal(err)
 	}
 	server := d.endpoints[0].server
-	server.ReadTimeout, server.WriteTimeout, server.HTTP2.WriteByteTimeout = 100*time.Millisecond, 200*time.Millisecond, 100*time.Millisecond
+	server.ReadTimeout, server.WriteTimeout, server.HTTP2.WriteByteTimeout = read, 200*time.Millisecond, 100*time.Millisecond
 	served := make(chan error, 1)
 	go func() { served <- d.endpoints[0].serve() }()
 	t.Cleanup(func() {
@@ -58,7 +59,7 @@ func startImpatient(t *testing.T) *program {
 // Each request has the read timeout from its first byte, on every route.
 func TestHalfRequestsEnd(t *testing.T) {
 	t.Parallel()
-	p := startImpatient(t)
+	p := startImpatient(t, time.Second)
 	conns := map[string]net.Conn{}
 	for name, sent := range map[string]string{
 		"half a head":          "GET /sse HTTP/1.1\r\nHost: 127.",
@@ -69,9 +70,7 @@ func TestHalfRequestsEnd(t *testing.T) {
 		"a path to be cleaned": "POST //healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
 	} {
 		conns[name] = p.dial(t)
-		if _, err := io.WriteString(conns[name], sent); err != nil {
-			t.Fatal(err)
-		}
+		_, _ = io.WriteString(conns[name], sent) // the server may have ended the connection
 	}
 	for name, conn := range conns {
 		if _, err := io.ReadAll(conn); err != nil && strings.Contains(err.Error(), "timeout") {
@@ -87,7 +86,7 @@ func TestHalfRequestsEnd(t *testing.T) {
 // answer, until the write timeout.
 func TestAnswersWithoutAWindowEnd(t *testing.T) {
 	t.Parallel()
-	p := startImpatient(t)
+	p := startImpatient(t, time.Minute)
 	conn := p.dial(t)
 	framer := http2.NewFramer(conn, conn)
 	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {

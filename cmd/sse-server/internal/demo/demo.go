@@ -29,7 +29,7 @@ func Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	mcp.AddTool(server, &mcp.Tool{Name: "echo", Description: "Returns the message.", Annotations: quiet}, echo)
 	mcp.AddTool(server, &mcp.Tool{Name: "sleep", Description: "Sleeps, with progress every second. Can be cancelled.", Annotations: quiet}, sleep)
 	err := server.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
-	if err == nil || errors.Is(err, io.EOF) || ctx.Err() != nil {
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || ctx.Err() != nil { // the client may leave before it has its answer
 		return nil
 	}
 	return fmt.Errorf("run demo server: %w", err)
