@@ -67,6 +67,8 @@ type Options struct {
 	Budget *budget.Account
 	// Logger receives the state changes and the life of requests; nil: silent.
 	Logger *slog.Logger
+	// Audit receives a line for each tool call, when it is answered; nil: none.
+	Audit *slog.Logger
 	// Metrics counts; nil: nothing is counted.
 	Metrics *metrics.Metrics
 
@@ -294,7 +296,7 @@ func (c *Connection) Close(reason Reason) bool {
 	c.mu.Unlock()
 	for _, r := range open {
 		c.opts.Budget.Give(r.cost)
-		r.report(metrics.ErrorClosed, "")
+		r.report(metrics.ErrorClosed, "", 0)
 	}
 	if undelivered != nil {
 		undelivered(fmt.Errorf("%w: %s", ErrClosed, reason))

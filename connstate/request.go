@@ -31,7 +31,8 @@ type Request struct {
 	Repeated     bool
 	Backpressure bool
 
-	c *Connection
+	c    *Connection
+	call *toolCall // for the audit log; nil: none
 	// committed says that a server may have the request, and that repeating it may change
 	// something there. Guarded by c.mu.
 	committed bool
@@ -48,13 +49,14 @@ const MaxContextBytes = 8 << 10
 // duration counts from here. It fails with ErrDuplicate, ErrTooManyPending, ErrBusy
 // or ErrClosed.
 func (c *Connection) Begin(m *jsonrpc.Message) (*Request, error) {
-	r := &Request{ID: m.ID, Method: m.Method, Started: time.Now(), Message: m, c: c}
+	r := &Request{ID: m.ID, Method: m.Method, Started: time.Now(), Message: m, c: c, call: c.newToolCall(m)}
 	r.cost = 1<<10 + 2*len(m.ID) + len(m.Raw()) // about what the gateway keeps of it until it is answered
 	if m.Context != nil {
 		r.cost += MaxContextBytes
 	}
 	if err := c.addRequest(r); err != nil {
 		r.logDebug("mcp POST failed", "err", err)
+		r.audit("refused", 0, 0)
 		if err == ErrTooManyPending {
 			c.opts.Metrics.RequestStarted()
 			c.opts.Metrics.RequestDone(r.Method, metrics.ErrorBusy, 0)
@@ -171,7 +173,7 @@ func (r *Request) answer(response []byte, errorType, message string, mayWait boo
 	if errorType != "" {
 		c.requestsFailed.Add(1)
 	}
-	r.report(errorType, message)
+	r.report(errorType, message, len(response))
 	_ = c.send(responseEvents(new([2]Event), dialect, r.ID, response), mayWait) // a connection that is slow or gone has been closed
 	c.noteAnswered()
 	return true
@@ -238,13 +240,14 @@ func (c *Connection) signalQuietLocked() {
 	}
 }
 
-// report counts and logs an answered request. The log has "mcp POST start" when a POST
+// report counts, audits and logs an answered request. The log has "mcp POST start" when a POST
 // arrives, and one of "mcp POST ok", "failed" and "slow" when it is answered, with the
 // duration that the metric has. A refused request has only "failed".
-func (r *Request) report(errorType, message string) {
+func (r *Request) report(errorType, message string, answerBytes int) {
 	c := r.c
 	took := time.Since(r.Started)
 	c.opts.Metrics.RequestDone(r.Method, errorType, took)
+	r.audit(errorType, took, answerBytes)
 	if r.onAnswer != nil {
 		r.onAnswer(errorType)
 	}

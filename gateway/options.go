@@ -149,6 +149,11 @@ type Options struct {
 
 	// Logger receives the logs. Default nil: silent.
 	Logger *slog.Logger
+	// Audit receives a line for each tool call, with the attributes server, principal, tool,
+	// outcome, seconds, requestBytes and answerBytes, and never arguments or results. outcome
+	// is "ok", the error_type of the metric, or "refused". The gateway writes the line before it
+	// sends the answer: a handler that waits holds up the session. Default nil: none.
+	Audit *slog.Logger
 	// Registry receives the metrics. Default nil: a registry of the gateway's own,
 	// which Admin serves.
 	Registry *prometheus.Registry

@@ -121,11 +121,16 @@ func (s *settings) limits() connstate.Limits {
 }
 
 func (s *settings) connections(m *metrics.Metrics, account *budget.Account) connstate.Options {
+	audit := s.Audit
+	if audit != nil {
+		audit = audit.With("server", s.Name)
+	}
 	return connstate.Options{
 		GateQueue: s.GateQueue, GateTimeout: s.InitializationTimeout,
 		OutboxBytes: s.OutboxBytes, OutboxWait: s.WriteTimeout,
 		AnnounceDelay: s.AnnounceDelay, MaxPending: s.MaxPending, SlowRequest: s.SlowRequest,
-		IDs: signedid.New(s.IDKey, s.Name, s.replica()), Clustered: s.Cluster != nil, Budget: account, Logger: s.Logger, Metrics: m,
+		IDs: signedid.New(s.IDKey, s.Name, s.replica()), Clustered: s.Cluster != nil, Budget: account,
+		Logger: s.Logger, Audit: audit, Metrics: m,
 	}
 }
 

@@ -6,9 +6,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Config holds the series of a configuration that a program loads again while it runs.
+// Config holds the series of a program with gateways: those of a configuration that it loads
+// again while it runs, and of its audit log.
 // Make it with [NewConfig]. It is safe for concurrent use.
-type Config struct{ successful, timestamp, hash prometheus.Gauge }
+type Config struct {
+	successful, timestamp, hash prometheus.Gauge
+	auditLost                   prometheus.Counter
+}
 
 // NewConfig makes the series and registers them with reg. It fails if reg has them.
 func NewConfig(reg *prometheus.Registry) (*Config, error) {
@@ -17,6 +21,7 @@ func NewConfig(reg *prometheus.Registry) (*Config, error) {
 		successful: f.gauge("mcp_config_last_reload_successful", "1 if the last reload of the configuration worked, 0 if it was refused."),
 		timestamp:  f.gauge("mcp_config_last_reload_success_timestamp_seconds", "When the configuration was last loaded, in seconds since 1970."),
 		hash:       f.gauge("mcp_config_hash", "A number that is the same for the same configuration, whatever its secrets."),
+		auditLost:  f.counter("mcp_sse_audit_lines_lost_total", "Lines of the audit log that could not be written."),
 	}
 	return c, reg.Register(&set{all: f.all})
 }
@@ -27,6 +32,9 @@ func (c *Config) Loaded(hash float64) {
 	c.timestamp.Set(float64(time.Now().UnixMilli()) / 1000)
 	c.hash.Set(hash)
 }
+
+// AuditLost counts lines of the audit log that could not be written.
+func (c *Config) AuditLost(lines int) { c.auditLost.Add(float64(lines)) }
 
 // Refused records that a reload has failed.
 func (c *Config) Refused() { c.successful.Set(0) }

@@ -65,17 +65,23 @@ func (m *Main) Run() int {
 	}
 	level := new(slog.LevelVar)
 	_ = level.UnmarshalText([]byte(c.LogLevel)) // has been checked
-	lines := newLogWriter(m.Stderr, level, c.LogFormat)
+	direct := newLogger(m.Stderr, level, c.LogFormat)
+	lines := newLogWriter(m.Stderr, func(n int64) { direct.Warn("log lines dropped", "lines", n) })
 	defer lines.Close()
 	log := newLogger(lines, level, c.LogFormat)
 	for _, warning := range c.Warnings {
 		log.Warn("configuration warning", "warning", warning)
 	}
+	audit, err := m.openAudit(c, log)
+	if err != nil {
+		return m.refuse(err)
+	}
+	defer audit.Close()
 	if c.Does == "stdio" {
-		return m.serveStdio(c, log)
+		return m.serveStdio(c, log, audit)
 	}
 	load := func() (*config.Config, error) { return config.Load(m.Args, m.LookupEnv) }
-	d, err := newDaemon(c, load, log, level)
+	d, err := newDaemon(c, load, log, level, audit)
 	if err != nil {
 		return m.refuse(err)
 	}

@@ -40,8 +40,9 @@ const (
 type daemon struct {
 	log       *slog.Logger
 	level     *slog.LevelVar  // of log
-	common    gateway.Options // of all gateways: Logger and Registry
+	common    gateway.Options // of all gateways: Logger, Audit and Registry
 	metrics   *metrics.Config
+	audit     *auditLog
 	gw        service
 	endpoints []*endpoint // the main one, and that of the admin routes if it is another
 	config    atomic.Pointer[config.Config]
@@ -79,12 +80,13 @@ type endpoint struct {
 
 // newDaemon builds the gateway. It listens on nothing yet. load loads the configuration
 // again.
-func newDaemon(c *config.Config, load func() (*config.Config, error), log *slog.Logger, level *slog.LevelVar) (*daemon, error) {
+func newDaemon(c *config.Config, load func() (*config.Config, error), log *slog.Logger, level *slog.LevelVar, audit *auditLog) (*daemon, error) {
 	if c.NoIDKey != nil {
 		log.Info("no place for the key of ids, set id-key-file: sessions end with this process", "err", c.NoIDKey)
 	}
 	d := &daemon{
-		log: log, level: level, common: gateway.Options{Logger: log, Registry: metrics.NewRegistry()}, load: load, turn: make(chan struct{}, 1),
+		log: log, level: level, audit: audit, load: load, turn: make(chan struct{}, 1),
+		common: gateway.Options{Logger: log, Audit: audit.Logger, Registry: metrics.NewRegistry()},
 	}
 	shared, err := d.sharedOptions(c)
 	if err != nil {
@@ -94,6 +96,7 @@ func newDaemon(c *config.Config, load func() (*config.Config, error), log *slog.
 		return nil, err
 	}
 	d.metrics.Loaded(c.Hash())
+	audit.lost = d.metrics.AuditLost
 	if err := d.replaceGateways(c, shared); err != nil {
 		return nil, err
 	}
@@ -206,7 +209,7 @@ func newGateway(c *config.Config, s *config.Server, shared gateway.Options) (*ga
 // served returns what the gateway of one server serves, and its options.
 func served(c *config.Config, s *config.Server, shared gateway.Options) (upstream.Upstream, gateway.Options) {
 	options := c.Gateway(s)
-	options.Logger, options.Registry, options.Authenticate = shared.Logger, shared.Registry, shared.Authenticate
+	options.Logger, options.Audit, options.Registry, options.Authenticate = shared.Logger, shared.Audit, shared.Registry, shared.Authenticate
 	if up := s.Upstream(); up != nil {
 		return up, options
 	}

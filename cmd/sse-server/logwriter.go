@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"io"
-	"log/slog"
 	"sync/atomic"
 	"time"
 )
@@ -25,10 +24,11 @@ type logWriter struct {
 	done    chan struct{} // closed when run returns
 }
 
-// newLogWriter returns a running logWriter. The caller must call Close once.
-func newLogWriter(to io.Writer, level slog.Leveler, format string) *logWriter {
+// newLogWriter returns a running logWriter, which calls dropped with the lines that it has
+// dropped. The caller must call Close once.
+func newLogWriter(to io.Writer, dropped func(lines int64)) *logWriter {
 	w := &logWriter{lines: make(chan []byte, maxLogLines), quit: make(chan struct{}), done: make(chan struct{})}
-	go w.run(to, newLogger(to, level, format)) // ends with Close
+	go w.run(to, dropped) // ends with Close
 	return w
 }
 
@@ -43,18 +43,18 @@ func (w *logWriter) Write(line []byte) (int, error) {
 }
 
 // run writes lines until quit, and then those that wait.
-func (w *logWriter) run(to io.Writer, direct *slog.Logger) {
+func (w *logWriter) run(to io.Writer, dropped func(lines int64)) {
 	defer close(w.done)
 	quit := w.quit
 	for quit != nil || len(w.lines) > 0 {
 		select {
 		case line := <-w.lines:
-			_, _ = to.Write(line) // there is nowhere to report it
+			_, _ = to.Write(line) // of stderr, there is nowhere to report it
 		case <-quit:
 			quit = nil
 		}
 		if n := w.dropped.Swap(0); n > 0 {
-			direct.Warn("log lines dropped", "lines", n)
+			dropped(n)
 		}
 	}
 }

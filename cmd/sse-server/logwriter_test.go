@@ -14,7 +14,7 @@ import (
 func TestStalledReaderOfTheLogStopsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
-		lines := newLogWriter(w, slog.LevelInfo, "text")
+		lines := newLogWriter(w, func(n int64) { newLogger(w, slog.LevelInfo, "text").Warn("log lines dropped", "lines", n) })
 		log := newLogger(lines, slog.LevelInfo, "text")
 		began := time.Now()
 		for range 2 * maxLogLines {
@@ -48,7 +48,7 @@ func TestStalledReaderOfTheLogStopsNobody(t *testing.T) {
 func TestEndWaitsForTheReaderOfTheLogASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
-		lines := newLogWriter(w, slog.LevelInfo, "json")
+		lines := newLogWriter(w, nil)
 		newLogger(lines, slog.LevelInfo, "json").Info("a line")
 		began := time.Now()
 		lines.Close()

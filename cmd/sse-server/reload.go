@@ -30,6 +30,7 @@ func (d *daemon) reload(ctx context.Context, by string) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	d.audit.reopen()
 	next, err := d.load()
 	if next != nil { // also if a file is missing, which may come
 		d.follow(next)

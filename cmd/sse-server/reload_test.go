@@ -413,7 +413,7 @@ func TestWatchIsSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	loads = append([]string{"--warm=0"}, loads...) // the same again
-	d, err := newDaemon(c, load, newLogger(&log, level, "text"), level)
+	d, err := newDaemon(c, load, newLogger(&log, level, "text"), level, &auditLog{})
 	if err == nil {
 		err = d.listen()
 	}
@@ -443,7 +443,7 @@ func TestWatchAfterLostChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	loads := make(chan int)
-	d := &daemon{
+	d := &daemon{audit: &auditLog{},
 		log: slog.New(slog.DiscardHandler), turn: make(chan struct{}, 1), watcher: watcher,
 		load: func() (*config.Config, error) { loads <- 1; return nil, errors.New("of no matter") },
 	}

@@ -15,10 +15,10 @@ import (
 
 // serveStdio serves one client on stdin and stdout, until stdin ends, a signal comes, or the
 // parent process ends. It returns the exit code.
-func (m *Main) serveStdio(c *config.Config, log *slog.Logger) int {
+func (m *Main) serveStdio(c *config.Config, log *slog.Logger, audit *auditLog) int {
 	s := c.Each()[0]
 	s.Transports = []string{gateway.TransportStdio}
-	gw, err := newGateway(c, s, gateway.Options{Logger: log})
+	gw, err := newGateway(c, s, gateway.Options{Logger: log, Audit: audit.Logger})
 	if err != nil {
 		return m.refuse(err)
 	}

@@ -40,6 +40,7 @@ type Config struct {
 	Watch           bool     `group:"Server" fixed:"" help:"Reload the configuration when one of its files changes: that of --config, tokens, certificates, secrets."`
 	LogLevel        string   `group:"Server" placeholder:"LEVEL" oneof:"debug,info,warn,error" help:"Lowest level to log to stderr: debug, info, warn or error."`
 	LogFormat       string   `group:"Server" fixed:"" placeholder:"FORMAT" oneof:"text,json" help:"Format of the log: text or json."`
+	AuditLog        string   `hidden:"" fixed:""` // a key of the file
 	ShutdownTimeout Duration `group:"Server" placeholder:"DURATION" help:"How long the server waits for requests in flight when it stops. Then it closes their streams."`
 	Version         bool     `group:"Server" only:"" help:"Print the version and exit."`
 	Help            bool     `group:"Server" only:"" short:"h" help:"Print this help and exit."`
@@ -116,6 +117,9 @@ const (
 	commandKey = "command"
 	nameKey    = "name"
 )
+
+// Stdout is the file that is stdout.
+const Stdout = "-"
 
 // newConfig returns the defaults.
 func newConfig() *Config {
@@ -244,7 +248,7 @@ func (c *Config) readFlags(args []string, lookupEnv func(string) (string, bool))
 			continue
 		}
 		if path.Flag.Hidden {
-			return fmt.Errorf("unknown flag --%s: the command to serve goes after --", path.Flag.Name)
+			return fmt.Errorf("unknown flag --%s: it is a key of the file, and the command to serve goes after --", path.Flag.Name)
 		}
 		c.given[path.Flag.Name] = "--" + path.Flag.Name
 		if err := verify(path.Flag); err != nil {

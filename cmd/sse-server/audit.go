@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
+)
+
+// auditLog is the audit log. A line that cannot be written stops no call: it is lost, which
+// is logged and counted.
+type auditLog struct {
+	*slog.Logger             // nil: there is no audit log
+	lines        *logWriter  // in front of Write
+	lost         func(n int) // counts lines
+	path         string      // config.Stdout: not a file
+	moved        atomic.Bool // the file may have another name
+
+	log  *slog.Logger // limited; it and what follows belong to the goroutine of lines
+	to   io.Writer
+	file *os.File // to, if that is a file
+}
+
+// openAudit opens the audit log of c. The caller must call Close.
+func (m *Main) openAudit(c *config.Config, log *slog.Logger) (*auditLog, error) {
+	a := &auditLog{path: c.AuditLog, to: m.Stdout, lost: func(int) {}, log: throttle.NewLines().Logger(log)}
+	var err error
+	switch {
+	case a.path == "" || c.Does == "check":
+		return a, nil
+	case a.path != config.Stdout:
+		err = a.open()
+	case c.Does == "stdio":
+		err = errors.New("stdout has the messages; want a file")
+	default:
+		m.Stdout = io.Discard // the banner
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Place("audit-log"), err)
+	}
+	a.lines = newLogWriter(a, func(n int64) { a.report(int(n), errors.New("too many lines wait")) })
+	a.Logger = newLogger(a.lines, slog.LevelInfo, "json")
+	return a, nil
+}
+
+// open opens the file at its end. It fails for a pipe that nobody reads.
+func (a *auditLog) open() error {
+	file, err := os.OpenFile(a.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
+	if err == nil {
+		_ = a.file.Close()
+		a.to, a.file = file, file
+	}
+	return err
+}
+
+// reopen makes the next line go to the file that has the name then.
+func (a *auditLog) reopen() { a.moved.Store(a.path != config.Stdout) }
+
+// Write writes one line.
+func (a *auditLog) Write(line []byte) (int, error) {
+	if a.moved.Swap(false) {
+		if err := a.open(); err != nil {
+			a.log.Error("audit log not reopened", "err", err)
+		}
+	}
+	n, err := a.to.Write(line)
+	if err != nil {
+		a.report(1, err)
+	}
+	return n, err
+}
+
+func (a *auditLog) report(lines int, err error) {
+	a.lost(lines)
+	a.log.Error("audit log not written", "lines", lines, "err", err)
+}
+
+// Close writes the lines that wait, within a second.
+func (a *auditLog) Close() {
+	if a.lines != nil {
+		a.lines.Close()
+	}
+}
