@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/signedid"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
@@ -71,6 +73,10 @@ type Options struct {
 	Audit *slog.Logger
 	// Metrics counts; nil: nothing is counted.
 	Metrics *metrics.Metrics
+	// Tracer makes the spans of requests and connections; nil: there are none. Server is
+	// the name of the server in them, empty if there is only one.
+	Tracer trace.Tracer
+	Server string
 
 	limited *slog.Logger // Logger for what each request may cause
 }
@@ -150,8 +156,9 @@ type Connection struct {
 	opts    *Options
 	handler Handler // set by Bind under mu, before the client knows the id
 	outbox  *outbox
-	done    chan struct{} // closed by Close
-	queued  atomic.Int64  // bytes of HoldQueued
+	done    chan struct{}      // closed by Close
+	span    *trace.SpanContext // of its beginning; nil without Options.Tracer
+	queued  atomic.Int64       // bytes of HoldQueued
 
 	mu              sync.Mutex // guards all fields below
 	state           State

@@ -166,6 +166,7 @@ func (c *Connection) Open() (release func(forward func(*Request) bool), err erro
 				return
 			}
 			c.opts.Metrics.GateReleased(time.Since(w.since))
+			w.r.NoteWait("gate", w.since)
 		}
 	}, nil
 }

@@ -111,6 +111,7 @@ func (r *Registry) OpenAs(client Client, id string) (*Connection, error) {
 		opts.Metrics.ConnectionRejected(err.Reason)
 		return nil, err
 	}
+	c.traceOpened()
 	opts.Metrics.ConnectionOpened()
 	opts.Metrics.StateChanged("", Initializing.String())
 	return c, nil

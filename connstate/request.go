@@ -40,6 +40,7 @@ type Request struct {
 	answered atomic.Bool            // set before the answer is sent
 	cost     int                    // taken from the budget
 	onAnswer func(errorType string) // written under c.mu while the request is unanswered
+	trace    *traced                // nil without Options.Tracer
 }
 
 // MaxContextBytes is what a context may hold of an HTTP request, in bytes.
@@ -54,12 +55,14 @@ func (c *Connection) Begin(m *jsonrpc.Message) (*Request, error) {
 	if m.Context != nil {
 		r.cost += MaxContextBytes
 	}
+	r.startTrace(m)
 	if err := c.addRequest(r); err != nil {
 		r.logDebug("mcp POST failed", "err", err)
 		r.audit("refused", 0, 0)
+		r.endTrace(metrics.ErrorBusy, err.Error())
 		if err == ErrTooManyPending {
 			c.opts.Metrics.RequestStarted()
-			c.opts.Metrics.RequestDone(r.Method, metrics.ErrorBusy, 0)
+			c.opts.Metrics.RequestDone(r.Method, metrics.ErrorBusy, 0, "")
 		}
 		return nil, err
 	}
@@ -246,8 +249,13 @@ func (c *Connection) signalQuietLocked() {
 func (r *Request) report(errorType, message string, answerBytes int) {
 	c := r.c
 	took := time.Since(r.Started)
-	c.opts.Metrics.RequestDone(r.Method, errorType, took)
+	exemplar := ""
+	if span := r.spanContext(); span.IsSampled() {
+		exemplar = span.TraceID().String()
+	}
+	c.opts.Metrics.RequestDone(r.Method, errorType, took, exemplar)
 	r.audit(errorType, took, answerBytes)
+	r.endTrace(errorType, message)
 	if r.onAnswer != nil {
 		r.onAnswer(errorType)
 	}
@@ -292,6 +300,9 @@ func (r *Request) logAttrs() []any {
 	attrs := []any{"connectionId", r.c.ShortID()}
 	if r.c.client.Transport != "" {
 		attrs = append(attrs, "transport", r.c.client.Transport)
+	}
+	if span := r.spanContext(); span.IsValid() {
+		attrs = append(attrs, "traceId", span.TraceID().String())
 	}
 	return append(attrs, "requestId", short(string(r.ID)), "method", short(r.Method))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // The values of Options.Sessions.
@@ -154,6 +155,8 @@ type Options struct {
 	// is "ok", the error_type of the metric, or "refused". The gateway writes the line before it
 	// sends the answer: a handler that waits holds up the session. Default nil: none.
 	Audit *slog.Logger
+	// TracerProvider makes the OpenTelemetry spans. Default nil: none.
+	TracerProvider trace.TracerProvider
 	// Registry receives the metrics. Default nil: a registry of the gateway's own,
 	// which Admin serves.
 	Registry *prometheus.Registry

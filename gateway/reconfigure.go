@@ -21,7 +21,8 @@ var errEnding = errors.New("the gateway is shutting down")
 // Reconfigure replaces the server and the options of g while it serves. It fails, and
 // changes nothing, if options are wrong; the error names them all. It fails with an ErrFixed
 // if one of Prefix, Transports, IDKey, Cluster, NoAutoInitialize, Sessions, SinglePath, Name,
-// Logger, Audit or Registry differs, or if PassRequest, or a PrincipalEnv, comes or goes.
+// Logger, Audit, TracerProvider or Registry differs, or if PassRequest, or a PrincipalEnv, comes or
+// goes.
 //
 // Connections stay open. What begins after Reconfigure has the new options: a connection, a
 // POST, a start, a session. So a connection keeps its HeartbeatInterval, IdleTimeout and
@@ -107,6 +108,7 @@ func (was *serving) fixed(n *serving, sameLogger bool) error {
 		{"PassRequest, or PrincipalEnv of the Command", (a.PassRequest == nil) == (b.PassRequest == nil)},
 		{"Logger", sameLogger},
 		{"Audit", a.Audit == b.Audit},
+		{"TracerProvider", a.TracerProvider == b.TracerProvider},
 		{"Registry", a.Registry == b.Registry},
 	} {
 		if !option.same {

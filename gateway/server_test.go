@@ -258,3 +258,10 @@ func (s *serverSession) wantSent(t testing.TB, want ...string) {
 		t.Errorf("session %d got the responses\n  %s\nwant\n  %s", s.n, strings.Join(responses, "\n  "), strings.Join(want, "\n  "))
 	}
 }
+
+// messages returns what the session has received.
+func (s *serverSession) messages() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.got)
+}

@@ -9,10 +9,13 @@ import (
 	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/bridge"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/signedid"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -125,13 +128,17 @@ func (s *settings) connections(m *metrics.Metrics, account *budget.Account) conn
 	if audit != nil {
 		audit = audit.With("server", s.Name)
 	}
-	return connstate.Options{
+	opts := connstate.Options{
 		GateQueue: s.GateQueue, GateTimeout: s.InitializationTimeout,
 		OutboxBytes: s.OutboxBytes, OutboxWait: s.WriteTimeout,
 		AnnounceDelay: s.AnnounceDelay, MaxPending: s.MaxPending, SlowRequest: s.SlowRequest,
 		IDs: signedid.New(s.IDKey, s.Name, s.replica()), Clustered: s.Cluster != nil, Budget: account,
-		Logger: s.Logger, Audit: audit, Metrics: m,
+		Logger: s.Logger, Audit: audit, Metrics: m, Server: s.Name,
 	}
+	if s.TracerProvider != nil {
+		opts.Tracer = s.TracerProvider.Tracer("github.com/mcp-sse/mcp-sse", trace.WithInstrumentationVersion(buildinfo.Read().Version))
+	}
+	return opts
 }
 
 // replica returns what ids are to name; empty: the process chooses.

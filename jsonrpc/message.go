@@ -54,6 +54,9 @@ type Message struct {
 	// Context has the values of the HTTP request that brought the message, for servers
 	// in this process that ask for them; nil for most. It has no end.
 	Context context.Context
+	// Trace is the W3C trace context of that HTTP request, by the names of the headers; nil
+	// without tracing.
+	Trace map[string]string
 	// Token is the progress token: of a request, params._meta.progressToken; of
 	// notifications/progress, params.progressToken. RequestID is params.requestId of
 	// notifications/cancelled. Other notifications have neither.

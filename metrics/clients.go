@@ -132,11 +132,17 @@ func (m *Metrics) message(direction string, bytes int) {
 func (m *Metrics) RequestStarted() { m.live().inFlight.Inc() }
 
 // RequestDone observes the duration of a client's request. errorType is empty, a
-// JSON-RPC error code in decimal, or one of the Error constants.
-func (m *Metrics) RequestDone(method, errorType string, d time.Duration) {
+// JSON-RPC error code in decimal, or one of the Error constants. traceID, unless empty, is
+// that of the request's trace, the exemplar of the observation.
+func (m *Metrics) RequestDone(method, errorType string, d time.Duration, traceID string) {
 	m = m.live()
 	m.inFlight.Dec()
-	m.operations.WithLabelValues(oneOf(methods, method), oneOf(errorTypes, errorType), networkTransport).Observe(d.Seconds())
+	observer := m.operations.WithLabelValues(oneOf(methods, method), oneOf(errorTypes, errorType), networkTransport)
+	if exemplary, ok := observer.(prometheus.ExemplarObserver); ok && traceID != "" {
+		exemplary.ObserveWithExemplar(d.Seconds(), prometheus.Labels{"trace_id": traceID})
+	} else {
+		observer.Observe(d.Seconds())
+	}
 	m.recent.add(Requests)
 	if errorType != "" && errorType != ErrorCanceled {
 		m.recent.add(Errors)

@@ -87,10 +87,10 @@ func touchAll(t *testing.T, reg *prometheus.Registry, m *metrics.Metrics) {
 		m.HandshakeDone(result, "", "", 0)
 	}
 	for _, method := range append(metrics.Methods, "x/y") {
-		m.RequestDone(method, "", 0)
+		m.RequestDone(method, "", 0, "")
 	}
 	for _, errorType := range append(metrics.ErrorTypes, "-1") {
-		m.RequestDone("ping", errorType, 0)
+		m.RequestDone("ping", errorType, 0, "")
 	}
 }
 

@@ -86,10 +86,10 @@ func TestNilCountsNothing(t *testing.T) {
 func TestClientsMakeNoNewSeries(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	m := metrics.New(reg)
-	m.RequestDone("?", "?", 0)
+	m.RequestDone("?", "?", 0, "")
 	want := len(gatherSeries(t, reg))
 	for i := range 1000 {
-		m.RequestDone("x"+strconv.Itoa(i)+"\xff\x00\n\"", strconv.Itoa(i+1), 0)
+		m.RequestDone("x"+strconv.Itoa(i)+"\xff\x00\n\"", strconv.Itoa(i+1), 0, "")
 	}
 	if got := len(gatherSeries(t, reg)); got != want {
 		t.Errorf("%d series, want %d", got, want)
@@ -257,9 +257,9 @@ func TestTotals(t *testing.T) {
 	m.HandshakeDone(metrics.HandshakeOK, "", "", 0)
 	m.HandshakeDone(metrics.HandshakeCanceled, "", "", 0)
 	m.HandshakeDone(metrics.HandshakeError, metrics.PhaseRequestCreation, metrics.ReasonTimeout, 0)
-	m.RequestDone("tools/call", "", 0)
-	m.Over("streamable").RequestDone("tools/call", metrics.ErrorTool, 0)
-	m.Over("streamable").RequestDone("ping", metrics.ErrorCanceled, 0)
+	m.RequestDone("tools/call", "", 0, "")
+	m.Over("streamable").RequestDone("tools/call", metrics.ErrorTool, 0, "")
+	m.Over("streamable").RequestDone("ping", metrics.ErrorCanceled, 0, "")
 	m.SessionRestarted()
 	m.Sessions(2)
 	for _, reason := range []string{metrics.ChildOK, metrics.ChildClosed, metrics.ChildError, metrics.ChildSignal} {
@@ -288,7 +288,7 @@ func TestHour(t *testing.T) {
 		m := metrics.New(nil)
 		for i := range 90 {
 			for range i {
-				m.RequestDone("ping", "", 0)
+				m.RequestDone("ping", "", 0, "")
 			}
 			if i%7 != 0 { // nobody may ask for long
 				if got := m.Hour()[59][metrics.Requests]; got != i {

@@ -193,6 +193,8 @@ func (s *Session) expire(e *entry) {
 	default:
 		if e.sent() {
 			s.sendCancelled(e, "the gateway's request timeout")
+		} else {
+			e.request.NoteWait("queue", e.started)
 		}
 		e.fail(jsonrpc.ReasonError(s.limitOf(e), "timeout", !e.sent() || e.safe), metrics.ErrorTimeout)
 	}

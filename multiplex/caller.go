@@ -184,6 +184,7 @@ func (s *Session) sendNext() {
 			s.answerUnsent(e, d)
 			continue
 		}
+		e.request.NoteWait("queue", e.started)
 		err := s.send(e, m)
 		switch {
 		case errors.Is(err, jsonrpc.ErrBusy):
@@ -212,10 +213,11 @@ func (s *Session) takeNext() (e *entry, d decision, m *jsonrpc.Message) {
 // no longer in the table, and the caller must answer it. It does not fail if somebody else
 // has answered it.
 func (s *Session) send(e *entry, m *jsonrpc.Message) (err error) {
+	out := e.request.ToServer(m)
 	if s.local != nil {
-		err = s.local.SendRequest(m, e.id)
+		err = s.local.SendRequest(out, e.id)
 	} else {
-		err = s.conn.Send(m.Renumbered(jsonrpc.NumberID(e.id)))
+		err = s.conn.Send(out.Renumbered(jsonrpc.NumberID(e.id)))
 	}
 	if err == nil {
 		return nil

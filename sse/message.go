@@ -40,6 +40,7 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 		return
 	default:
 	}
+	c.SetParent(m, r.Header)
 	c.Observe(m, r.Header.Get(front.HeaderVersion))
 	c.Receive(m)
 	w.WriteHeader(http.StatusAccepted)

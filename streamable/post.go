@@ -256,6 +256,7 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *front.Refusal {
 
 func (h *Handler) receive(s *session, p *post) {
 	for _, m := range p.messages {
+		s.c.SetParent(m, p.r.Header)
 		s.c.Observe(m, p.version)
 		s.c.Receive(m)
 	}

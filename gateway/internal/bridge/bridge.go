@@ -215,6 +215,7 @@ func (b *Bridge) Refused(r *connstate.Request, err error) {
 		b.opts.Metrics.Dropped(metrics.DroppedNotReady)
 		return
 	}
+	r.NoteWait("gate", r.Started)
 	e, errorType := b.refusal(err)
 	r.Fail(e, errorType)
 }

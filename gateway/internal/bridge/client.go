@@ -292,6 +292,7 @@ func (b *Bridge) repeat(r *connstate.Request, e *jsonrpc.Error) {
 		return
 	}
 	r.Repeated = true
+	r.FromServer(metrics.ErrorSessionLost)
 	b.opts.Metrics.RequestRepeated()
 	pass, err := b.c.Readmit(r)
 	b.passOrRefuse(r, pass, err)

@@ -4,6 +4,9 @@ import (
 	"strconv"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/handshake"
@@ -27,6 +30,19 @@ func (b *Bridge) announce(response []byte) {
 		}, time.Since(b.c.Opened()))
 		b.limited().Warn("announcement not sent", "phase", string(handshake.PhaseSending), "err", err)
 	})
+}
+
+// endSpan ends the span of an attempt with this result.
+func endSpan(span trace.Span, o opened, failure *handshake.Failure) {
+	errorType := ""
+	switch {
+	case failure != nil:
+		errorType = failure.Reason
+	case o.err != nil: // another attempt follows, or the connection is closed
+		errorType = metrics.HandshakeCanceled
+	}
+	span.SetAttributes(attribute.String("mcp_sse.session.source", o.from))
+	connstate.EndSpan(span, errorType, "")
 }
 
 // announceFailure announces a failure to a client that has had no session.

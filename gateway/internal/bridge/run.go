@@ -9,10 +9,14 @@ import (
 	"strconv"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -133,6 +137,9 @@ func (r *run) attempt() (*client, *handshake.Failure) {
 	replaced := r.supplier.Replaced()
 	r.attempts++
 	r.c.SawAttempt()
+	span := r.c.StartSpan(mcp.MethodInitialize, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+		attribute.String("mcp.method.name", mcp.MethodInitialize),
+		attribute.Int("mcp_sse.attempt", r.attempts), attribute.Bool("mcp_sse.session.lost", r.lost)))
 	began := time.Now()
 	chosen := make(chan json.RawMessage) // the params, when initialize may go out
 	done := make(chan opened, 1)
@@ -166,7 +173,9 @@ func (r *run) attempt() (*client, *handshake.Failure) {
 				done <- o // there is something in the inbox
 				continue
 			}
-			return r.finish(o, again, slow, time.Since(began)-o.held)
+			c, failure := r.finish(o, again, slow, time.Since(began)-o.held)
+			endSpan(span, o, failure)
+			return c, failure
 		}
 	}
 }

@@ -72,7 +72,7 @@ func (h *Handler) call(a *reply, q *request) *front.Refusal {
 	if !l.stateless {
 		params = stateless.WithoutMeta(params)
 	}
-	l.send(k, params, q.passed)
+	l.send(k, params, q.passed, a.r.Header)
 	h.follow(a, q, k)
 	return nil
 }
@@ -150,7 +150,7 @@ func (k *call) cancel(reason string) {
 		k.l.refuseAsk(a.id, "the call was cancelled")
 	}
 	params := fmt.Appendf(nil, `{"requestId":%s,"reason":%q}`, k.id, reason)
-	k.l.post(jsonrpc.NewNotification(mcp.MethodCancelled, params), nil)
+	k.l.post(jsonrpc.NewNotification(mcp.MethodCancelled, params), nil, nil)
 }
 
 func (k *call) reply(a *reply, q *request, m *jsonrpc.Message) {

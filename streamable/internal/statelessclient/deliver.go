@@ -106,12 +106,12 @@ func (l *link) asked(related jsonrpc.ID, m *jsonrpc.Message) {
 	if required := mcp.Required(m.Method, m.Params()); required != nil && !declared {
 		refusal = missingCapability(required) // a server whose call fails with it tells the client what to declare
 	}
-	l.post(jsonrpc.NewError(m.ID, refusal), nil)
+	l.post(jsonrpc.NewError(m.ID, refusal), nil, nil)
 }
 
 // refuseAsk answers a request of the server that no client will answer.
 func (l *link) refuseAsk(id jsonrpc.ID, why string) {
-	l.post(jsonrpc.NewError(id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s", why)), nil)
+	l.post(jsonrpc.NewError(id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s", why)), nil, nil)
 }
 
 // changedLocked passes what has changed to the listeners that want to know.

@@ -122,7 +122,7 @@ func (h *Handler) resume(q *request, state string, answers map[string]json.RawMe
 		return nil
 	}
 	for id, answer := range k.settle(answers) {
-		k.l.post(jsonrpc.NewResult(id, jsonrpc.Compact(answer)), nil)
+		k.l.post(jsonrpc.NewResult(id, jsonrpc.Compact(answer)), nil, nil)
 	}
 	return k
 }

@@ -105,7 +105,7 @@ func (l *link) initialize(params json.RawMessage) {
 		return
 	}
 	l.result, l.stateless = m.Result(), stateless.IsStateless(m.Result())
-	l.post(jsonrpc.NewNotification(mcp.MethodInitialized, nil), nil)
+	l.post(jsonrpc.NewNotification(mcp.MethodInitialized, nil), nil, nil)
 	close(l.ready)
 }
 
@@ -147,14 +147,15 @@ func (l *link) info() json.RawMessage {
 	return info
 }
 
-// post passes a message to the backend as the client's. It reports false if the message is
-// invalid.
-func (l *link) post(message []byte, ctx context.Context) bool {
+// post passes a message to the backend as the client's, with the headers of the client's POST.
+// It reports false if the message is invalid.
+func (l *link) post(message []byte, ctx context.Context, header http.Header) bool {
 	m, err := jsonrpc.Parse(message)
 	if err != nil {
 		return false
 	}
 	m.Context = ctx
+	l.c.SetParent(m, header)
 	l.c.Observe(m, "")
 	l.c.Receive(m)
 	return true
@@ -174,8 +175,8 @@ func (l *link) begin(k *call) bool {
 	return true
 }
 
-func (l *link) send(k *call, params json.RawMessage, ctx context.Context) {
-	if !l.post(jsonrpc.NewRequest(k.id, k.method, params), ctx) { // a method may be too long once it is quoted anew
+func (l *link) send(k *call, params json.RawMessage, ctx context.Context, header http.Header) {
+	if !l.post(jsonrpc.NewRequest(k.id, k.method, params), ctx, header) { // a method may be too long once it is quoted anew
 		l.answered(k.id, jsonrpc.NewError(k.id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the request cannot be passed on")))
 	}
 }
@@ -187,7 +188,7 @@ func (l *link) ask(ctx context.Context, method string, params json.RawMessage) (
 	if !l.begin(k) {
 		return nil, errEnded
 	}
-	l.send(k, params, l.c.Client().Context)
+	l.send(k, params, l.c.Client().Context, nil)
 	select {
 	case <-k.changed: // the answer: nobody else tells it anything
 		return k.answer, nil

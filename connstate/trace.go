@@ -1,0 +1,202 @@
+package connstate
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// w3c reads and writes traceparent and tracestate (W3C Trace Context).
+var w3c propagation.TraceContext
+
+// traced is the trace of a request, after the OpenTelemetry conventions for MCP: a span of
+// kind server, and in it one of kind client for the time at the server, and those of waits.
+type traced struct {
+	ctx    context.Context // with the span of the request
+	name   string
+	attrs  trace.SpanStartEventOption
+	server trace.Span // nil: no server has the request; guarded by Connection.mu
+}
+
+// SetParent notes the W3C trace context in the headers of the HTTP request that brought m.
+// It does nothing without Options.Tracer.
+func (c *Connection) SetParent(m *jsonrpc.Message, header map[string][]string) {
+	if c.opts.Tracer == nil || m.Kind != jsonrpc.Request {
+		return
+	}
+	m.Trace = make(map[string]string)
+	for _, name := range w3c.Fields() {
+		m.Trace[name] = propagation.HeaderCarrier(header).Get(name)
+	}
+}
+
+// StartSpan starts a span about the connection itself, which the caller must end. Without
+// Options.Tracer the span does nothing.
+func (c *Connection) StartSpan(name string, options ...trace.SpanStartOption) trace.Span {
+	ctx := context.Background()
+	if c.opts.Tracer == nil {
+		return trace.SpanFromContext(ctx)
+	}
+	if c.span != nil {
+		ctx = trace.ContextWithSpanContext(ctx, *c.span)
+	}
+	_, span := c.opts.Tracer.Start(ctx, name, append(options, trace.WithAttributes(c.spanAttrs()...))...)
+	return span
+}
+
+// traceOpened makes the span of the connection, to which those of its requests link. It ends
+// at once, because a connection may last for days.
+func (c *Connection) traceOpened() {
+	if c.opts.Tracer != nil {
+		span := c.StartSpan("connection opened")
+		span.End()
+		c.span = new(span.SpanContext())
+	}
+}
+
+// spanAttrs returns the attributes of all spans of the connection.
+func (c *Connection) spanAttrs() []attribute.KeyValue {
+	network := "tcp"
+	if c.client.Transport == TransportStdio {
+		network = "pipe"
+	}
+	attrs := []attribute.KeyValue{attribute.String("mcp.session.id", c.ShortID()), attribute.String("network.transport", network)}
+	if c.opts.Server != "" {
+		attrs = append(attrs, attribute.String("mcp_sse.server", c.opts.Server))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.protocolVersion != "" {
+		attrs = append(attrs, attribute.String("mcp.protocol.version", spanText(c.protocolVersion)))
+	}
+	return attrs
+}
+
+// startTrace starts the span of a request. Its parent is the trace context in params._meta
+// (SEP-414), else that of the HTTP request.
+func (r *Request) startTrace(m *jsonrpc.Message) {
+	c := r.c
+	if c.opts.Tracer == nil {
+		return
+	}
+	meta := propagation.MapCarrier{}
+	for _, name := range w3c.Fields() {
+		meta[name], _ = m.Param("_meta", name).Text()
+	}
+	t := &traced{ctx: context.Background(), name: spanText(r.Method)}
+	t.ctx = w3c.Extract(w3c.Extract(t.ctx, propagation.MapCarrier(m.Trace)), meta)
+	attrs := append(c.spanAttrs(), attribute.String("mcp.method.name", t.name))
+	key := map[string]string{mcp.MethodCallTool: "gen_ai.tool.name", mcp.MethodGetPrompt: "gen_ai.prompt.name"}[r.Method]
+	if target, ok := m.Param("name").Text(); ok && key != "" {
+		t.name += " " + spanText(target)
+		attrs = append(attrs, attribute.String(key, spanText(target)))
+	}
+	t.attrs = trace.WithAttributes(attrs...)
+	id := attribute.String("jsonrpc.request.id", spanText(strings.Trim(string(r.ID), `"`)))
+	t.ctx, _ = c.opts.Tracer.Start(t.ctx, t.name, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(r.Started),
+		t.attrs, trace.WithAttributes(id), trace.WithLinks(trace.Link{SpanContext: *c.span}))
+	r.trace = t
+}
+
+// spanText is short for traces, whose text must be valid UTF-8.
+func spanText(s string) string { return strings.ToValidUTF8(short(s), "\uFFFD") }
+
+// NoteWait records that the request has waited since then, until now, for what. It does
+// nothing for a nil *Request.
+func (r *Request) NoteWait(what string, since time.Time) {
+	if r != nil && r.trace != nil {
+		_, span := r.c.opts.Tracer.Start(r.trace.ctx, what, trace.WithTimestamp(since))
+		span.End()
+	}
+}
+
+// ToServer notes that m, the message of the request, goes to a server now, and returns it
+// with the trace context. Without one, and for a nil *Request, it returns m itself.
+func (r *Request) ToServer(m *jsonrpc.Message) *jsonrpc.Message {
+	if r == nil || r.trace == nil {
+		return m
+	}
+	r.FromServer(metrics.ErrorSessionLost) // it goes to another one
+	ctx, span := r.c.opts.Tracer.Start(r.trace.ctx, r.trace.name, trace.WithSpanKind(trace.SpanKindClient), r.trace.attrs)
+	r.c.mu.Lock()
+	if r.c.requests[r.ID] == r { // else nobody would end the span
+		r.trace.server = span
+	}
+	r.c.mu.Unlock()
+	return inject(ctx, m)
+}
+
+// FromServer notes that the server no longer has the request, with errorType as its outcome.
+func (r *Request) FromServer(errorType string) {
+	if r.trace == nil {
+		return
+	}
+	r.c.mu.Lock()
+	span := r.trace.server
+	r.trace.server = nil
+	r.c.mu.Unlock()
+	if span != nil {
+		EndSpan(span, errorType, "")
+	}
+}
+
+// inject returns m with the trace context of ctx in params._meta (SEP-414).
+func inject(ctx context.Context, m *jsonrpc.Message) *jsonrpc.Message {
+	params, meta := json.RawMessage("{}"), json.RawMessage("{}")
+	if p := m.Params(); p != nil && string(p) != "null" {
+		params = p
+	}
+	if value, ok := jsonrpc.Member(params, "_meta"); ok {
+		meta = value
+	}
+	carrier := propagation.MapCarrier{}
+	w3c.Inject(ctx, carrier)
+	for _, name := range w3c.Fields() {
+		meta = jsonrpc.RemoveMember(meta, name)
+		if value := carrier[name]; value != "" {
+			meta = jsonrpc.SetMember(meta, json.RawMessage(strconv.Quote(value)), name)
+		}
+	}
+	next, err := jsonrpc.Parse(jsonrpc.SetMember(m.Raw(), jsonrpc.SetMember(params, meta, "_meta"), "params"))
+	if err != nil { // m is valid, so this is
+		return m
+	}
+	next.Context = m.Context
+	return next
+}
+
+// endTrace ends the spans of an answered request. message is that of [Request.answer].
+func (r *Request) endTrace(errorType, message string) {
+	if r.trace != nil {
+		r.FromServer(errorType)
+		EndSpan(trace.SpanFromContext(r.trace.ctx), errorType, message)
+	}
+}
+
+// EndSpan ends a span with its outcome: errorType is empty for success.
+func EndSpan(span trace.Span, errorType, message string) {
+	if errorType != "" {
+		span.SetAttributes(attribute.String("error.type", spanText(errorType)))
+		span.SetStatus(codes.Error, spanText(message))
+	}
+	span.End()
+}
+
+// spanContext returns the context of the request's span; it is not valid without one.
+func (r *Request) spanContext() trace.SpanContext {
+	if r.trace == nil {
+		return trace.SpanContext{}
+	}
+	return trace.SpanContextFromContext(r.trace.ctx)
+}
