@@ -100,6 +100,9 @@ func TestDocs(t *testing.T) {
 	if _, err := metrics.NewConfig(reg); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := metrics.NewCluster(reg); err != nil {
+		t.Fatal(err)
+	}
 	got, want := gatherFamilies(t, reg), readPage(t)
 	for _, name := range slices.Sorted(maps.Keys(got)) {
 		g, w := got[name], want[name]
@@ -128,6 +131,9 @@ func TestQueries(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	m := metrics.New(reg)
 	if _, err := metrics.NewConfig(reg); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := metrics.NewCluster(reg); err != nil {
 		t.Fatal(err)
 	}
 	start := gatherFamilies(t, reg)

@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"front"},
 	{"internal/eventstream"},
 	{"streamable/internal/statelessclient"},
-	{"sse", "streamable", "stdio", "gateway/internal/sessions"},
+	{"sse", "streamable", "stdio", "cluster", "gateway/internal/sessions"},
 	{"gateway/internal/bridge", "gateway/internal/statuspage"},
 	{"gateway"},
 	{"gosdk", "mcpgo"},
@@ -51,14 +51,15 @@ var outside = map[string][]string{
 
 // reserved are imports that only some packages may have, tests aside.
 var reserved = map[string][]string{
-	module + "/connstate":                    {"multiplex", "front", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "stdio", "gateway", "gateway/internal/bridge", "gateway/internal/statuspage"},
+	module + "/connstate":                    {"multiplex", "front", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "stdio", "cluster", "gateway", "gateway/internal/bridge", "gateway/internal/statuspage"},
 	"github.com/r3labs/sse/v2":               {"sse"},
+	"github.com/nats-io/nats.go":             {"cluster"},
 	"os/exec":                                {"upstream/stdio"},
 	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},
-	"github.com/prometheus/client_golang":    {"metrics", "gateway"},
 	"go.opentelemetry.io/otel":               {"connstate", "gateway", "gateway/internal/bridge", "cmd/sse-server"},
 	"go.opentelemetry.io/otel/sdk":           {"cmd/sse-server"},
 	"go.opentelemetry.io/otel/exporters":     {"cmd/sse-server"},
+	"github.com/prometheus/client_golang":    {"metrics", "cluster", "gateway"},
 	"github.com/modelcontextprotocol/go-sdk": {"cmd/sse-server/internal/demo", "gosdk"},
 	"github.com/mark3labs/mcp-go":            {"mcpgo"},
 	"github.com/alecthomas/kong":             {"cmd/sse-server/internal/config"},
@@ -70,7 +71,7 @@ var reserved = map[string][]string{
 		"peer", "metrics", "upstream", "upstream/remote",
 		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/statelessserver",
 		"upstream/internal/httpsse", "upstream/internal/inprocess",
-		"front", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "gateway", "gateway/internal/statuspage", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config",
+		"front", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "cluster", "gateway", "gateway/internal/statuspage", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config",
 	},
 }
 

@@ -1,0 +1,264 @@
+// Package cluster makes the replicas of a gateway one, over NATS (https://nats.io).
+//
+// [Join] returns a [Node], which is the front.Cluster of this process. A request for a
+// connection that another replica holds goes there, and its response comes back, in frames
+// that are signed, numbered and acknowledged: the loss of a frame or a restart of NATS loses
+// no request, and none is served twice. NATS has one subject for each replica, and one for
+// each session that has outlived its replica. Replicas compare no clocks.
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// Options configure [Join].
+type Options struct {
+	// URL is that of NATS, as nats://host:4222 or tls://host:4222; several with commas
+	// between them. It may have a user and password.
+	URL string
+	// Credentials is the path of a file with the credentials of NATS; empty: none.
+	Credentials string
+	// NATS are further options of nats.go, such as the certificates of TLS.
+	NATS []nats.Option
+
+	// Name is that of the cluster: replicas with another one do not see each other.
+	// Default "mcp". Replica is the name of this replica, which people see; default the
+	// host name. Both have at most 48 letters, digits, _ and -.
+	Name, Replica string
+	// Key is a secret that all replicas have, of at least 32 bytes: that of the gateway's
+	// ids.
+	Key []byte
+
+	// Logger receives the logs; nil: silent. Registry gets the metrics; nil: none.
+	Logger   *slog.Logger
+	Registry *prometheus.Registry
+}
+
+// Node is this process as a replica. It is a front.Cluster, safe for concurrent use.
+type Node struct {
+	id, name, prefix string
+	log              *slog.Logger // for what other programs may cause
+	metrics          *metrics.Cluster
+	sealer           *sealer
+	nc               *nats.Conn
+	publish          func(subject, reply string, data []byte) error
+	maxPart          int
+	asks             chan *nats.Msg
+	stop             context.CancelFunc
+	running          sync.WaitGroup
+	serving, bodies  atomic.Int64 // requests of other replicas, and bytes of those that are not complete
+
+	mu        sync.RWMutex // guards what follows
+	members   map[string]*member
+	exchanges map[exchangeID]*exchange
+	parts     map[string][]*front.Part
+	opened    map[string]map[uint64]int // by other replicas, of a server, by origin, since the last tick
+	number    uint64                    // of the last exchange or ask
+	beat      uint64                    // number of the last heartbeat
+	flags     byte                      // of the heartbeats
+	up        bool                      // NATS is connected
+	fresh     int                       // ticks until all replicas must have been heard after NATS was away
+	away      int                       // ticks
+	closed    bool
+}
+
+var _ front.Cluster = (*Node)(nil)
+
+var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,48}$`)
+
+func (o Options) withDefaults() (Options, error) {
+	o.Name = cmp.Or(o.Name, "mcp")
+	if o.Replica == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return o, fmt.Errorf("host name: %w: set the name of the replica", err)
+		}
+		o.Replica = strings.ReplaceAll(host, ".", "-")
+		o.Replica = o.Replica[:min(len(o.Replica), 48)]
+	}
+	for what, name := range map[string]string{"cluster": o.Name, "replica": o.Replica} {
+		if !validName.MatchString(name) {
+			return o, fmt.Errorf("the name of the %s is %q: use 1 to 48 letters, digits, _ and -", what, name)
+		}
+	}
+	if len(o.Key) < 32 {
+		return o, errors.New("the key of a cluster needs 32 bytes or more, the same on all replicas")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o, nil
+}
+
+// joinTime is how long Join listens for other replicas: each is heard once a second.
+const joinTime = 2500 * time.Millisecond
+
+// Join makes this process a replica of a cluster, which takes 2.5 seconds. It fails if NATS
+// cannot be reached for 10 seconds, or refuses the credentials, and if another replica has
+// the name. Later, the Node connects again by itself. The caller must Close it.
+func Join(ctx context.Context, o Options) (*Node, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second+joinTime)
+	defer cancel()
+	n := newNode(o)
+	if n.nc, err = n.connect(ctx, o); err != nil {
+		return nil, err
+	}
+	if n.metrics, err = metrics.NewCluster(o.Registry); err != nil {
+		n.nc.Close()
+		return nil, err
+	}
+	if err := n.start(); err != nil {
+		n.Close()
+		return nil, fmt.Errorf("subscribe: %w", err)
+	}
+	if err := n.introduce(ctx, o); err != nil {
+		n.Close()
+		return nil, err
+	}
+	return n, nil
+}
+
+func newNode(o Options) *Node {
+	id := newID()
+	return &Node{
+		id: id, name: o.Replica, prefix: "mcp." + o.Name + ".", sealer: newSealer(o.Key, o.Name),
+		log:  throttle.NewLines().Logger(o.Logger),
+		asks: make(chan *nats.Msg, 1024), flags: joining, up: true, stop: func() {},
+		members:   map[string]*member{id: {id: id, name: o.Replica}},
+		exchanges: make(map[exchangeID]*exchange), parts: make(map[string][]*front.Part), opened: make(map[string]map[uint64]int),
+	}
+}
+
+// start subscribes, and begins to tick.
+func (n *Node) start() error {
+	n.publish = func(subject, reply string, data []byte) error {
+		if reply == "" {
+			return n.nc.Publish(subject, data)
+		}
+		return n.nc.PublishRequest(subject, reply, data)
+	}
+	n.maxPart = min(maxPart, int(n.nc.MaxPayload())-headBytes-macBytes)
+	_, err := n.nc.Subscribe(n.frames(n.id, "*"), n.dispatch)
+	if err == nil {
+		_, err = n.nc.Subscribe(n.prefix+"hb", n.dispatch)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	n.stop = stop
+	n.running.Go(func() { n.run(ctx) })
+	return err
+}
+
+// introduce listens for the other replicas, fails if one has the same name, and tells them
+// that this one serves.
+func (n *Node) introduce(ctx context.Context, o Options) error {
+	select {
+	case <-time.After(joinTime):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.members[n.id].beat == 0 {
+		return fmt.Errorf("NATS does not pass messages on: its account must be allowed to publish and subscribe %s>", n.prefix)
+	}
+	for _, m := range n.members {
+		first := m.flags&joining == 0 || m.id < n.id // of two that join at once, one may
+		if m.id != n.id && m.name == n.name && first && !m.silent() {
+			return fmt.Errorf("replica %s of cluster %s already runs (%s): give each replica a name of its own", n.name, o.Name, m.id)
+		}
+	}
+	n.flags &^= joining
+	n.beatLocked()
+	return nil
+}
+
+// Close leaves the cluster: it ends the requests that are forwarded, and waits for the
+// handlers of those from other replicas.
+func (n *Node) Close() {
+	n.mu.Lock()
+	closed := n.closed
+	n.closed = true
+	n.mu.Unlock()
+	if closed {
+		return
+	}
+	n.stop()
+	for _, x := range n.open() {
+		x.abort(errClosed)
+	}
+	n.running.Wait()
+	n.mu.Lock()
+	n.flags |= leaving
+	n.beatLocked()
+	n.mu.Unlock()
+	n.flush() // if NATS is away, the others notice in any case
+	n.nc.Close()
+	n.metrics.Unregister()
+}
+
+var errClosed = errors.New("the replica has left the cluster")
+
+// ID returns the part of ids that names this replica.
+func (n *Node) ID() string { return n.id }
+
+// Attach makes part reachable for the other replicas.
+func (n *Node) Attach(server string, part front.Part) (detach func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p := &part
+	n.parts[server] = append(n.parts[server], p)
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		left := slices.DeleteFunc(slices.Clone(n.parts[server]), func(other *front.Part) bool { return other == p })
+		if n.parts[server] = left; len(left) == 0 {
+			delete(n.parts, server)
+		}
+	}
+}
+
+// part returns the part of a server that has a connection, else the last one; nil: there is
+// none.
+func (n *Node) part(server, id string) (part *front.Part, has bool) {
+	n.mu.RLock()
+	parts := n.parts[server]
+	n.mu.RUnlock()
+	for _, part = range parts {
+		if part.Has(id) {
+			return part, true
+		}
+	}
+	return part, false
+}
+
+// Adopt makes this replica get the requests for a session whose own replica is gone.
+func (n *Node) Adopt(server, id string) (release func()) {
+	sub, err := n.nc.ChanSubscribe(n.adopted(server, id), n.asks)
+	if err != nil {
+		return func() {} // the node is closed
+	}
+	n.flush() // if NATS is away, it gets the subscription later
+	return func() { _ = sub.Unsubscribe() }
+}

@@ -1,0 +1,273 @@
+package cluster
+
+import (
+	"errors"
+	"math"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// window bounds the parts that are sent before the receiver has taken them.
+	window = 16
+	// maxPart bounds a part, in bytes. With window it bounds what an exchange holds.
+	maxPart = 256 << 10
+
+	// These count ticks of a second in which nothing has come from the other side.
+	resendAfter = 2  // while parts are not acknowledged
+	goneAfter   = 5  // then
+	probeAfter  = 15 // while nothing is to be sent
+)
+
+var (
+	errGone        = errors.New("no replica has received the request")
+	errUnreachable = errors.New("the replica is not reachable")
+	errReset       = errors.New("the other replica has ended the exchange")
+	errAnswered    = errors.New("the response has come before the whole request was sent")
+	errDone        = errors.New("the exchange is over")
+)
+
+// exchangeID identifies an exchange among those of a replica.
+type exchangeID struct {
+	entry  string // the replica that has begun it; empty: this one
+	number uint64
+}
+
+// exchange is one side of a forwarded request and its response: in each direction a
+// sequence of parts, each of which is taken once and in order. The sender sends parts again
+// until they are acknowledged. All methods are safe for concurrent use; only one goroutine
+// may send, and one receive.
+type exchange struct {
+	n           *Node
+	id          exchangeID
+	peer        string // the other replica
+	subject     string // where it gets frames
+	reply       string // where NATS tells that it does not; empty at the owner
+	flags       byte   // of all frames of this side
+	stop        func() // called at the end
+	stream      string // the server of a GET that this side has begun
+	wakeOnTimer *time.Timer
+
+	mu       sync.Mutex // guards what follows
+	changed  sync.Cond
+	err      error     // why it is over
+	deadline time.Time // of send
+	blocked  bool      // send waits for room
+
+	unacked       [][]byte // frames, up to next
+	next, room    uint32   // of the parts to send: the next one, and the first without room
+	sentLast      bool
+	sent, refused int // frames, and how many of them nobody has received
+
+	parts           [][]byte // that are received and not taken
+	in, taken       uint32   // how many were received, and taken
+	gotLast         bool
+	toldIn, toldOut uint32 // the other side knows of in, and of room for these
+	quiet           int    // ticks
+}
+
+func (n *Node) newExchange(id exchangeID, peer string, stop func()) *exchange {
+	x := &exchange{n: n, id: id, peer: peer, subject: n.frames(peer, "q"), flags: fromOwner, stop: stop, room: window, toldOut: window}
+	if id.entry == "" {
+		x.flags, x.reply = 0, n.frames(n.id, formatNumber(id.number))
+	}
+	x.changed.L = &x.mu
+	x.wakeOnTimer = time.AfterFunc(math.MaxInt64, x.wake)
+	return x
+}
+
+// send sends a part, when there is room. It fails after the deadline or the end, and with
+// errAnswered if the other side answers instead of making room.
+func (x *exchange) send(part []byte, isLast bool) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for x.blocked = true; x.err == nil && x.next == x.room && len(x.parts) == 0 && !x.lateLocked(); {
+		x.changed.Wait()
+	}
+	x.blocked = false
+	switch {
+	case x.err != nil:
+		return x.err
+	case x.lateLocked():
+		return os.ErrDeadlineExceeded
+	case x.next == x.room:
+		return errAnswered
+	}
+	if len(x.unacked) == 0 {
+		x.quiet = 0
+	}
+	x.sentLast = isLast
+	data := x.sealLocked(kindData, part)
+	x.unacked = append(x.unacked, data)
+	x.next++
+	x.publishLocked(data)
+	return nil
+}
+
+func (x *exchange) lateLocked() bool { return !x.deadline.IsZero() && !time.Now().Before(x.deadline) }
+
+// setDeadline bounds send; zero: no bound.
+func (x *exchange) setDeadline(t time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.deadline = t
+	if x.changed.Broadcast(); !t.IsZero() && x.err == nil {
+		x.wakeOnTimer.Reset(max(0, time.Until(t)))
+	}
+}
+
+func (x *exchange) wake() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.changed.Broadcast()
+}
+
+// receive waits for the next part, and says whether it is the last one. Parts that came
+// before the end of the exchange are returned.
+func (x *exchange) receive() (part []byte, isLast bool, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for len(x.parts) == 0 && x.err == nil {
+		x.changed.Wait()
+	}
+	if len(x.parts) == 0 {
+		return nil, false, x.err
+	}
+	part = x.parts[0]
+	x.parts = slices.Delete(x.parts, 0, 1)
+	x.taken++
+	if x.err == nil && x.taken+window-x.toldOut >= window/2 && !x.gotLast {
+		x.publishLocked(x.sealLocked(kindAck, nil))
+	}
+	return part, x.gotLast && len(x.parts) == 0, nil
+}
+
+// sealLocked returns a frame, which also tells what this side has received and taken.
+func (x *exchange) sealLocked(k kind, payload []byte) []byte {
+	f := &frame{
+		kind: k, flags: x.flags, to: x.peer, from: x.n.id, number: x.id.number,
+		seq: x.next, ack: x.in, room: x.taken + window, payload: payload,
+	}
+	if k == kindData && x.sentLast {
+		f.flags |= last
+	}
+	x.toldIn, x.toldOut = f.ack, f.room
+	return x.n.sealer.seal(f)
+}
+
+// publishLocked sends a frame. What NATS does not take now is sent again.
+func (x *exchange) publishLocked(data []byte) {
+	if x.n.publish(x.subject, x.reply, data) == nil {
+		x.sent++
+	}
+}
+
+// take takes a frame from the other side.
+func (x *exchange) take(f *frame) {
+	x.mu.Lock()
+	x.quiet = 0
+	if first := x.next - uint32(len(x.unacked)); f.ack-first <= x.next-first {
+		x.unacked = slices.Delete(x.unacked, 0, int(f.ack-first))
+	}
+	if grown := f.room - x.room; grown <= window {
+		x.room = f.room
+	}
+	tell := f.kind == kindProbe || f.kind == kindData && int32(f.seq-x.in) < 0
+	if f.kind == kindData && f.seq == x.in && x.err == nil && !x.gotLast && len(x.parts) < window {
+		x.parts, x.gotLast = append(x.parts, f.payload), f.flags&last != 0
+		x.in++
+		tell = x.in-x.toldIn >= window/2 || x.gotLast && x.flags&fromOwner == 0
+	}
+	if tell {
+		x.publishLocked(x.sealLocked(kindAck, nil))
+	}
+	over := x.sentLast && len(x.unacked) == 0 && x.flags&fromOwner != 0
+	x.changed.Broadcast()
+	x.mu.Unlock()
+	switch {
+	case f.kind == kindReset:
+		x.end(errReset)
+	case over:
+		x.end(errDone)
+	}
+}
+
+// tick does what is due once a second while NATS is connected: it acknowledges, sends again,
+// asks for a sign of life, or ends the exchange.
+func (x *exchange) tick() {
+	x.mu.Lock()
+	x.quiet++
+	patience, waits := probeAfter+goneAfter, len(x.unacked) > 0
+	if waits || x.blocked && x.next == x.room {
+		patience = goneAfter
+	}
+	switch {
+	case waits && x.quiet >= resendAfter:
+		x.resendLocked()
+	case x.quiet >= probeAfter || x.blocked && x.quiet >= resendAfter:
+		x.publishLocked(x.sealLocked(kindProbe, nil))
+	case x.in != x.toldIn || x.taken+window != x.toldOut:
+		x.publishLocked(x.sealLocked(kindAck, nil))
+	}
+	over := x.quiet > patience
+	x.mu.Unlock()
+	if over {
+		x.end(errUnreachable)
+	}
+}
+
+func (x *exchange) resendLocked() {
+	for _, data := range x.unacked {
+		x.publishLocked(data)
+	}
+}
+
+// resume sends again what is not acknowledged, after NATS was away.
+func (x *exchange) resume() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.quiet = 0
+	x.resendLocked()
+}
+
+// refuse notes that nobody has received a frame. While the replica may come back, the frame
+// is sent again.
+func (x *exchange) refuse() {
+	alive := x.n.alive(x.peer)
+	x.mu.Lock()
+	x.refused++
+	gone := !alive && x.refused == x.sent
+	x.mu.Unlock()
+	if gone {
+		x.end(errGone)
+	}
+}
+
+// end ends this side. Nothing is sent any more.
+func (x *exchange) end(err error) {
+	x.mu.Lock()
+	if x.err == nil {
+		x.err = err
+		if err == errUnreachable && x.sent > 0 && x.refused == x.sent && x.flags&fromOwner == 0 {
+			x.err = errGone
+		}
+	}
+	x.unacked = nil
+	x.wakeOnTimer.Stop()
+	x.changed.Broadcast()
+	x.mu.Unlock()
+	x.n.mu.Lock()
+	if x.n.exchanges[x.id] == x {
+		delete(x.n.exchanges, x.id)
+	}
+	x.n.mu.Unlock()
+	x.stop()
+}
+
+// abort ends both sides.
+func (x *exchange) abort(err error) {
+	x.n.sendReset(x.peer, x.flags, x.id.number)
+	x.end(err)
+}

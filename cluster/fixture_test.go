@@ -1,0 +1,193 @@
+package cluster_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"go.uber.org/goleak"
+
+	"github.com/mcp-sse/mcp-sse/cluster"
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var testKey = bytes.Repeat([]byte("k"), 32)
+
+// broker is a NATS server in this process, without a network.
+type broker struct {
+	t *testing.T
+
+	mu     sync.Mutex
+	server *server.Server
+	conns  map[string][]net.Conn // by the replica that uses them
+	down   bool
+}
+
+func startBroker(t *testing.T) *broker {
+	t.Helper()
+	b := &broker{t: t, conns: make(map[string][]net.Conn)}
+	b.start()
+	t.Cleanup(b.stop)
+	return b
+}
+
+func (b *broker) start() {
+	b.t.Helper()
+	s, err := server.NewServer(&server.Options{DontListen: true, NoSigs: true, NoLog: true})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	s.Start()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.server, b.down = s, false
+}
+
+// stop ends the server and all connections to it.
+func (b *broker) stop() {
+	b.mu.Lock()
+	b.down = true
+	conns := b.conns
+	b.conns = make(map[string][]net.Conn)
+	b.mu.Unlock()
+	for _, list := range conns {
+		for _, c := range list {
+			c.Close()
+		}
+	}
+	b.server.Shutdown()
+	b.server.WaitForShutdown()
+}
+
+// line is how one replica reaches the broker.
+type line struct {
+	b    *broker
+	name string
+}
+
+func (l line) InProcessConn() (net.Conn, error) {
+	l.b.mu.Lock()
+	defer l.b.mu.Unlock()
+	if l.b.down {
+		return nil, errors.New("down")
+	}
+	c, err := l.b.server.InProcessConn()
+	l.b.conns[l.name] = append(l.b.conns[l.name], c)
+	return c, err
+}
+
+func (l line) TLSConnectionState() *tls.ConnectionState { return nil }
+
+// replica is a node with one server, whose connections are in has.
+type replica struct {
+	*cluster.Node
+	t    *testing.T
+	logs *bytes.Buffer
+
+	mu        sync.Mutex
+	has       map[string]bool
+	draining  bool
+	elsewhere connstate.Usage
+	usage     connstate.Usage
+	served    []string // ids
+}
+
+func join(t *testing.T, b *broker, name string, change ...func(*cluster.Options)) (*replica, error) {
+	t.Helper()
+	r := &replica{t: t, has: make(map[string]bool), logs: new(bytes.Buffer)}
+	o := cluster.Options{
+		URL: "nats://in-process:4222", Replica: name, Key: testKey, NATS: []nats.Option{nats.InProcessServer(line{b, name})},
+		Logger: slog.New(slog.NewTextHandler(r.logs, nil)),
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	n, err := cluster.Join(t.Context(), o)
+	if err != nil {
+		return nil, err
+	}
+	r.Node = n
+	t.Cleanup(n.Close)
+	return r, nil
+}
+
+// serve attaches a handler for the server "s".
+func (r *replica) serve(h http.HandlerFunc) *replica {
+	r.Attach("s", front.Part{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+			r.mu.Lock()
+			r.served = append(r.served, q.URL.Path)
+			r.mu.Unlock()
+			h(w, q)
+		}),
+		Has:           func(id string) bool { r.mu.Lock(); defer r.mu.Unlock(); return r.has[id] },
+		Draining:      func() bool { r.mu.Lock(); defer r.mu.Unlock(); return r.draining },
+		Usage:         func() connstate.Usage { r.mu.Lock(); defer r.mu.Unlock(); return r.usage },
+		UsedElsewhere: func(u connstate.Usage) { r.mu.Lock(); defer r.mu.Unlock(); r.elsewhere = u },
+	})
+	return r
+}
+
+func (r *replica) set(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
+}
+
+// joinAll joins replicas at the same time.
+func joinAll(t *testing.T, b *broker, h http.HandlerFunc, names ...string) []*replica {
+	t.Helper()
+	all := make([]*replica, len(names))
+	var wg sync.WaitGroup
+	for i, name := range names {
+		wg.Go(func() {
+			r, err := join(t, b, name)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			all[i] = r.serve(h)
+		})
+	}
+	wg.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	time.Sleep(3 * time.Second) // all have heard one another
+	return all
+}
+
+// request is a POST for a connection of owner.
+func request(ctx context.Context, id, body string) (*http.Request, front.Forward) {
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://host.example/s/message?x=%41", strings.NewReader(body))
+	r.Header.Set("X-Test", "a\x80b")
+	return r, front.Forward{Server: "s", ID: id, Principal: "ada", Addr: netip.MustParseAddr("192.0.2.7"), Body: []byte(body)}
+}
+
+func echo(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(err)
+	}
+	principal, _ := front.IsForwarded(r)
+	w.Header().Set("X-Seen", fmt.Sprint(principal, " ", r.RemoteAddr, " ", r.Host, " ", r.RequestURI, " ", r.Header.Get("X-Test")))
+	w.WriteHeader(http.StatusAccepted)
+	_, _ = w.Write(body)
+}

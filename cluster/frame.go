@@ -1,0 +1,166 @@
+package cluster
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"net/http"
+	"sync"
+)
+
+// kind says what a frame is for.
+type kind byte
+
+const (
+	kindData      kind = iota + 1 // the next part of a request or response
+	kindAck                       // what has been received, nothing else
+	kindProbe                     // asks for an ack
+	kindReset                     // ends an exchange that the sender does not know or has given up
+	kindHeartbeat                 // to all replicas
+	kindAsk                       // asks who serves the connection whose id is the payload
+	kindHere                      // the answer of the one who does
+)
+
+const (
+	fromOwner byte = 1 << iota // flag: the receiver has begun the exchange
+	last                       // flag: no part follows
+)
+
+// frame is a NATS message between replicas.
+type frame struct {
+	kind     kind
+	flags    byte
+	to, from string // ids of replicas
+	number   uint64 // of the exchange, or of the heartbeat
+	seq      uint32 // number of the part
+	ack      uint32 // the part that the sender of this frame expects next
+	room     uint32 // the first part for which the sender of this frame has no room
+	payload  []byte
+}
+
+const (
+	frameVersion = 1
+	idBytes      = 8
+	macBytes     = 16
+	headBytes    = 3 + 2*idBytes + 8 + 3*4
+	// everyone is the receiver of a frame to all replicas, or to one whose id is not known.
+	everyone = "--------"
+)
+
+// sealer signs frames. It is safe for concurrent use.
+type sealer struct{ hashes sync.Pool }
+
+// newSealer returns the sealer of a cluster. Its key differs from that of any other cluster
+// and from that of ids.
+func newSealer(key []byte, cluster string) *sealer {
+	derive := hmac.New(sha256.New, key)
+	derive.Write([]byte("frames of cluster " + cluster))
+	own := derive.Sum(nil)
+	return &sealer{sync.Pool{New: func() any { return hmac.New(sha256.New, own) }}}
+}
+
+func (s *sealer) sign(data []byte) []byte {
+	h := s.hashes.Get().(hash.Hash)
+	defer s.hashes.Put(h)
+	h.Reset()
+	h.Write(data)
+	return h.Sum(nil)[:macBytes]
+}
+
+// seal returns the bytes of a frame.
+func (s *sealer) seal(f *frame) []byte {
+	b := make([]byte, 0, headBytes+len(f.payload)+macBytes)
+	b = append(b, frameVersion, byte(f.kind), f.flags)
+	b = append(append(b, f.to...), f.from...)
+	b = binary.BigEndian.AppendUint64(b, f.number)
+	for _, n := range []uint32{f.seq, f.ack, f.room} {
+		b = binary.BigEndian.AppendUint32(b, n)
+	}
+	b = append(b, f.payload...)
+	return append(b, s.sign(b)...)
+}
+
+// open returns the frame in data, whose payload is a part of data. It reports false unless a
+// replica with the same key and cluster has made it.
+func (s *sealer) open(data []byte) (f frame, ok bool) {
+	body := len(data) - macBytes
+	if body < headBytes || data[0] != frameVersion || !hmac.Equal(data[body:], s.sign(data[:body])) {
+		return f, false
+	}
+	ids, numbers := data[3:3+2*idBytes], data[3+2*idBytes:headBytes]
+	return frame{
+		kind: kind(data[1]), flags: data[2], to: string(ids[:idBytes]), from: string(ids[idBytes:]),
+		number: binary.BigEndian.Uint64(numbers), seq: binary.BigEndian.Uint32(numbers[8:]),
+		ack: binary.BigEndian.Uint32(numbers[12:]), room: binary.BigEndian.Uint32(numbers[16:]),
+		payload: data[headBytes:body:body],
+	}, true
+}
+
+// appendText appends texts to b, each after its length.
+func appendText(b []byte, texts ...string) []byte {
+	for _, s := range texts {
+		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
+	}
+	return b
+}
+
+// reader reads what appendText and binary.AppendUvarint have written. After an error, which
+// bad tells of, it returns zeros.
+type reader struct {
+	rest []byte
+	bad  bool
+}
+
+func (r *reader) number() int {
+	n, size := binary.Uvarint(r.rest)
+	if size <= 0 || n > 1<<40 {
+		r.rest, r.bad = nil, true
+		return 0
+	}
+	r.rest = r.rest[size:]
+	return int(n)
+}
+
+func (r *reader) bytes(n int) []byte {
+	if n > len(r.rest) {
+		r.rest, r.bad = nil, true
+		return nil
+	}
+	b := r.rest[:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
+func (r *reader) text() string { return string(r.bytes(r.number())) }
+
+// hopByHop are the headers of one HTTP connection (RFC 9110, section 7.6.1).
+var hopByHop = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+
+// appendHeader appends a header without what is of one HTTP connection.
+func appendHeader(b []byte, h http.Header) []byte {
+	kept := h.Clone()
+	count := 0
+	for _, name := range hopByHop {
+		delete(kept, name)
+	}
+	for _, values := range kept {
+		count += len(values)
+	}
+	b = binary.AppendUvarint(b, uint64(count))
+	for name, values := range kept {
+		for _, v := range values {
+			b = appendText(b, name, v)
+		}
+	}
+	return b
+}
+
+func (r *reader) header() http.Header {
+	h := make(http.Header)
+	for n := r.number(); n > 0 && !r.bad; n-- {
+		name := r.text()
+		h[name] = append(h[name], r.text())
+	}
+	return h
+}
