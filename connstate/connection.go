@@ -188,6 +188,8 @@ type Connection struct {
 	firstByte, lastIn, lastOut, lastDone       atomic.Int64 // Unix nanoseconds, 0: never
 	messagesIn, messagesOut, bytesIn, bytesOut atomic.Int64
 	heartbeats, requestsDone, requestsFailed   atomic.Int64
+
+	lease atomic.Pointer[func() error] // see CheckLease
 }
 
 func newConnection(id string, client Client, opts *Options) *Connection {
@@ -278,6 +280,23 @@ func (c *Connection) moveLocked(to State) error {
 	c.opts.Metrics.StateChanged(from.String(), to.String())
 	c.opts.Logger.Debug("connection state", "connectionId", c.ShortID(), "from", from.String(), "to", to.String())
 	return nil
+}
+
+// Renew replaces the check of CheckLease; nil: there is none.
+func (c *Connection) Renew(check func() error) { c.lease.Store(&check) }
+
+// CheckLease returns the error of the check that Renew was last given: the client may no
+// longer use the connection.
+func (c *Connection) CheckLease() error {
+	for {
+		check := c.lease.Load()
+		if check == nil || *check == nil {
+			return nil
+		}
+		if err := (*check)(); err == nil || c.lease.Load() == check {
+			return err
+		}
+	}
 }
 
 // Receive passes a client's message to the handler.

@@ -25,5 +25,6 @@ const (
 	ClosedShutdown     Reason = metrics.ClosedShutdown
 	ClosedServer       Reason = metrics.ClosedServer
 	ClosedRevoked      Reason = metrics.ClosedRevoked
+	ClosedExpired      Reason = metrics.ClosedExpired
 	ClosedError        Reason = metrics.ClosedError
 )

@@ -1,16 +1,31 @@
 package front
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // AuthError is an authentication error whose message may be told to the client.
-type AuthError struct{ Message string }
+type AuthError struct {
+	Message string
+	// Status is the HTTP status. Default 401.
+	Status int
+	// Challenge is what follows the realm in WWW-Authenticate: parameters of RFC 6750,
+	// section 3, with their names, quotes and commas. Default error="invalid_token" for a
+	// request with an Authorization header, else none.
+	Challenge string
+}
+
+// ErrExpired refuses a token that has expired. The check of an Options.Lease returns it, so
+// that the reason of the end tells that from other ones.
+var ErrExpired error = &AuthError{Message: "the token has expired", Challenge: `error="invalid_token"`}
 
 // Error returns the message.
 func (e *AuthError) Error() string { return e.Message }
@@ -33,27 +48,45 @@ func BearerTokens(tokens map[string]string) (func(*http.Request) (string, error)
 	return func(r *http.Request) (string, error) {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		if !strings.EqualFold(scheme, "Bearer") {
-			return "", &AuthError{"authentication required: send Authorization: Bearer <token>"}
+			return "", &AuthError{Message: "authentication required: send Authorization: Bearer <token>"}
 		}
 		principal, ok := principals[sha256.Sum256([]byte(strings.TrimSpace(token)))]
 		if !ok {
-			return "", &AuthError{"the bearer token is not valid"}
+			return "", &AuthError{Message: "the bearer token is not valid"}
 		}
 		return principal, nil
 	}, nil
 }
 
-// challenge answers a request that Options.Authenticate refused with err: 401, what
-// to send (RFC 6750, section 3), and a JSON-RPC error body. The body has the
-// message of an AuthError, and nothing of any other error.
+// challenge answers a request that Options.Authenticate refused with err: 401 or the status
+// of an AuthError, what to send (RFC 6750, section 3), and a JSON-RPC error body. The body
+// has the message of an AuthError, and nothing of any other error.
 func (f *Front) challenge(w http.ResponseWriter, r *http.Request, err error) {
-	value, message := `Bearer realm="mcp-sse"`, "not authenticated"
-	if r.Header.Get("Authorization") != "" {
+	known, ok := errors.AsType[*AuthError](err)
+	if !ok {
+		known = &AuthError{Message: "not authenticated"}
+	}
+	status, value := cmp.Or(known.Status, http.StatusUnauthorized), `Bearer realm="mcp-sse"`
+	switch {
+	case known.Challenge != "":
+		value += ", " + known.Challenge
+	case r.Header.Get("Authorization") != "":
 		value += `, error="invalid_token"`
 	}
-	if known, ok := errors.AsType[*AuthError](err); ok {
-		message = known.Message
+	if status < http.StatusInternalServerError {
+		w.Header().Add("WWW-Authenticate", value)
+	} else {
+		setRetryAfter(w, authRetry)
 	}
-	w.Header().Add("WWW-Authenticate", value)
-	f.Refuse(w, r, http.StatusUnauthorized, metrics.RejectedAuth, message)
+	f.Refuse(w, r, status, metrics.RejectedAuth, known.Message)
+}
+
+// authRetry is how long a client should wait when nobody can be authenticated.
+const authRetry = 5 * time.Second
+
+// Renew gives a connection the check of Options.Lease for a request that it has admitted.
+func (f *Front) Renew(c *connstate.Connection, r *http.Request) {
+	if f.opts.Lease != nil {
+		c.Renew(f.opts.Lease(r))
+	}
 }

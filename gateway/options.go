@@ -147,6 +147,12 @@ type Options struct {
 	// 401. A connection belongs to the principal that opened it. The function must be
 	// safe for concurrent use. See front.BearerTokens. Default nil: no authentication.
 	Authenticate func(*http.Request) (principal string, err error)
+	// Lease returns how to check that a request which Authenticate accepted, or another
+	// replica's, is still allowed. For each connection the gateway makes the check of its
+	// newest request three times a minute, several at once, and closes the connection when it
+	// fails: as expired for a front.ErrExpired, else as revoked. It must be safe for concurrent
+	// use, and may return nil: nothing to check. Default nil: an open stream stays.
+	Lease func(*http.Request) (check func() error)
 
 	// Logger receives the logs. Default nil: silent.
 	Logger *slog.Logger

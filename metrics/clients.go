@@ -38,7 +38,7 @@ func newClientSeries(f *factory) *clientSeries {
 		open:   f.gauge("mcp_sse_connections", "Open connections."),
 		opened: f.counter("mcp_sse_connections_opened_total", "Connections opened."),
 		closed: f.counters("mcp_sse_connections_closed_total", "Connections closed.",
-			"reason", ClosedClient, ClosedSlow, ClosedWriteTimeout, ClosedWriteError, ClosedIdle, ClosedShutdown, ClosedServer, ClosedRevoked, ClosedError),
+			"reason", ClosedClient, ClosedSlow, ClosedWriteTimeout, ClosedWriteError, ClosedIdle, ClosedShutdown, ClosedServer, ClosedRevoked, ClosedExpired, ClosedError),
 		rejected: f.counters("mcp_sse_connections_rejected_total", "Connections refused, and requests other than POST.",
 			"reason", RejectedMaxConnections, RejectedPerIP, RejectedRate, RejectedDraining, RejectedBudget,
 			RejectedOrigin, RejectedHost, RejectedAuth, RejectedBadRequest, RejectedNotFound, RejectedMethod, RejectedUnknownConnection),
@@ -84,7 +84,7 @@ func (m *Metrics) ConnectionLasted(reason string, age time.Duration) {
 	m = m.live()
 	errorType := reason
 	switch reason {
-	case ClosedClient, ClosedIdle, ClosedShutdown, ClosedServer, ClosedRevoked:
+	case ClosedClient, ClosedIdle, ClosedShutdown, ClosedServer, ClosedRevoked, ClosedExpired:
 		errorType = ""
 	}
 	m.duration.WithLabelValues(networkTransport, errorType).Observe(age.Seconds())

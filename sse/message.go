@@ -23,6 +23,7 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 		h.Refuse(w, r, http.StatusNotFound, metrics.RejectedUnknownConnection, "no such connection: open a new one with GET "+h.streamPath(r))
 		return
 	}
+	h.Renew(c, r)
 	body, refusal := h.ReadBody(w, r, c.HoldBody)
 	defer c.ReleaseBody(body.Held)
 	var m *jsonrpc.Message

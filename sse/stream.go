@@ -50,6 +50,7 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) *connstate.Connec
 		h.RefuseMessage(w, r, h.RefusedConnection(err))
 		return nil
 	}
+	h.Renew(c, r)
 	h.LogOpened(c)
 	return c
 }

@@ -80,7 +80,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q := &request{w: w, r: r, principal: principal, id: r.Header.Get(headerSession), version: r.Header.Get(front.HeaderVersion)}
-	q.c = h.connection(q)
+	if q.c = h.connection(q); q.c != nil {
+		h.Renew(q.c, r)
+	}
 	switch r.Method {
 	case http.MethodPost:
 		h.servePost(q)
@@ -141,6 +143,7 @@ func (h *Handler) open(q *request, ctx context.Context) *session {
 		h.RefuseMessage(q.w, q.r, h.RefusedConnection(err))
 		return nil
 	}
+	h.Renew(c, q.r)
 	h.LogOpened(c)
 	s := &session{h: h, c: c, release: h.Adopt(h.registry, c.ID()), serving: 1, calls: make(map[jsonrpc.ID]*stream), streams: make(map[int64]*stream)}
 	if q.id != "" {

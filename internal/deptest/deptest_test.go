@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"front"},
 	{"internal/eventstream"},
 	{"streamable/internal/statelessclient"},
-	{"sse", "streamable", "stdio", "cluster", "gateway/internal/sessions"},
+	{"sse", "streamable", "stdio", "cluster", "oauth", "gateway/internal/sessions"},
 	{"gateway/internal/bridge", "gateway/internal/statuspage"},
 	{"gateway"},
 	{"gosdk", "mcpgo"},
@@ -71,8 +71,11 @@ var reserved = map[string][]string{
 		"peer", "metrics", "upstream", "upstream/remote",
 		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/statelessserver",
 		"upstream/internal/httpsse", "upstream/internal/inprocess",
-		"front", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "cluster", "gateway", "gateway/internal/statuspage", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config",
+		"front", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "cluster", "oauth", "gateway", "gateway/internal/statuspage", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config",
 	},
+	"github.com/coreos/go-oidc/v3":                   {"oauth"},
+	"github.com/modelcontextprotocol/go-sdk/auth":    {"oauth", "gosdk"},
+	"github.com/modelcontextprotocol/go-sdk/oauthex": {"oauth"},
 }
 
 // imports returns the imports of each package of the module in a folder, by the path below

@@ -216,5 +216,6 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.R
 		h.pool.release(l, exclusive)
 		return nil, why
 	}
+	h.front.Renew(l.c, a.r)
 	return l, nil
 }

@@ -1,0 +1,167 @@
+package oauth_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/oauth"
+	"github.com/mcp-sse/mcp-sse/upstream"
+)
+
+// serve runs a gateway with a Resource of the issuer until stop is called.
+func (i *issuer) serve(o oauth.Options) (srv *pipetest.Server, log *bytes.Buffer, stop func()) {
+	res := i.resource(o)
+	log = new(bytes.Buffer)
+	gw, err := gateway.New(upstream.Handle(func(_ context.Context, msg json.RawMessage) any {
+		m, _ := jsonrpc.Parse(msg)
+		return jsonrpc.NewResult(m.ID, []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"test","version":"1"}}`))
+	}), gateway.Options{Prefix: "/docs", Authenticate: res.Authenticate, Lease: res.Lease, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	srv = pipetest.Serve(gw, nil, nil)
+	return srv, log, func() {
+		if err := gw.Shutdown(i.t.Context()); err != nil {
+			i.t.Error(err)
+		}
+		srv.Stop()
+	}
+}
+
+// do sends a request with a token.
+func do(t *testing.T, srv *pipetest.Server, method, path, token, body string, header ...string) *http.Response {
+	t.Helper()
+	r, _ := http.NewRequest(method, "http://gw.example.com"+path, strings.NewReader(body))
+	if body == "" {
+		r.Body = nil
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	for n := 0; n < len(header); n += 2 {
+		r.Header.Set(header[n], header[n+1])
+	}
+	res, err := srv.Client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+
+// A client without a valid token gets a challenge, on both transports.
+func TestChallenge(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, i *issuer) {
+		srv, _, stop := i.serve(oauth.Options{Scopes: []string{"read"}})
+		defer stop()
+		for _, test := range []struct {
+			method, token string
+			status        int
+			challenge     string
+		}{
+			{http.MethodGet, "", 401, ""},
+			{http.MethodPost, "", 401, ""},
+			{http.MethodGet, i.sign(claims("exp", 1)), 401, `error="invalid_token", `},
+			{http.MethodPost, i.sign(claims("scope", "write")), 403, `error="insufficient_scope", `},
+		} {
+			body := ping
+			if test.method == http.MethodGet {
+				body = ""
+			}
+			res := do(t, srv, test.method, "/docs/mcp", test.token, body)
+			text, _ := io.ReadAll(res.Body)
+			_ = res.Body.Close()
+			if got := res.Header.Get("WWW-Authenticate"); res.StatusCode != test.status || got != `Bearer realm="mcp-sse", `+test.challenge+where || !strings.Contains(string(text), `"jsonrpc"`) {
+				t.Errorf("%s: got %d %s %s", test.method, res.StatusCode, got, text)
+			}
+		}
+		i.breaks("introspect", fail)
+		res := do(t, srv, http.MethodPost, "/docs/mcp", "opaque", ping)
+		_ = res.Body.Close()
+		if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" || res.Header.Get("WWW-Authenticate") != "" {
+			t.Errorf("without introspection: got %d %v", res.StatusCode, res.Header)
+		}
+	})
+}
+
+// A connection ends within a minute after its token has expired or was revoked, on both
+// transports, unless a later request has brought another token.
+func TestStreamEndsWithItsToken(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, i *issuer) {
+		srv, log, stop := i.serve(oauth.Options{})
+		defer stop()
+		i.tokens["opaque"] = claims("active", true, "exp", nil)
+		i.tokens["renewed"] = claims("active", true, "exp", nil, "sub", "bob")
+		i.tokens["lasting"] = claims("active", true, "exp", nil, "sub", "bob")
+		short := i.sign(claims("exp", time.Now().Unix()+60))
+
+		began := time.Now()
+		ends := make(chan string, 4)
+		stream := func(name string, res *http.Response) {
+			if res.StatusCode != 200 {
+				t.Fatalf("%s: %s", name, res.Status)
+			}
+			go func() { // ends with the stream
+				_, _ = io.Copy(io.Discard, res.Body)
+				_ = res.Body.Close()
+				ends <- name + " " + time.Since(began).Truncate(time.Second).String()
+			}()
+		}
+		session := func(token string) string {
+			res := do(t, srv, http.MethodPost, "/docs/mcp", token, ping[:len(ping)-6]+`tools/list"}`)
+			_ = res.Body.Close()
+			return res.Header.Get("Mcp-Session-Id")
+		}
+		stream("expires", do(t, srv, http.MethodGet, "/docs/sse", short, ""))
+		stream("revoked", do(t, srv, http.MethodGet, "/docs/mcp", "opaque", "", "Mcp-Session-Id", session("opaque")))
+		res := do(t, srv, http.MethodGet, "/docs/sse", "renewed", "")
+		in := bufio.NewReader(res.Body)
+		endpoint := ""
+		for !strings.HasPrefix(endpoint, "/") {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			endpoint = strings.TrimPrefix(strings.TrimSpace(line), "data: ")
+		}
+		stream("renewed", res)
+		_ = do(t, srv, http.MethodPost, endpoint, "lasting", ping).Body.Close()
+		i.revoke("opaque")
+		i.revoke("renewed")
+
+		if got := <-ends; !strings.HasPrefix(got, "revoked ") || time.Since(began) > time.Minute {
+			t.Errorf("got %s", got)
+		}
+		if got := <-ends; !strings.HasPrefix(got, "expires ") || time.Since(began) > 2*time.Minute {
+			t.Errorf("got %s", got)
+		}
+		time.Sleep(10 * time.Minute)
+		select {
+		case got := <-ends:
+			t.Errorf("got %s", got)
+		default:
+		}
+		for _, want := range []string{"reason=expired", "reason=revoked", `msg="client no longer authorized"`, "err=\"the token has expired\"", "is revoked"} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("the log has no %s:\n%s", want, log)
+			}
+		}
+		if strings.Contains(log.String(), "opaque") {
+			t.Errorf("the log has a token:\n%s", log)
+		}
+	})
+}
