@@ -69,6 +69,17 @@ type Replica struct {
 	Silent      bool   `json:"silent,omitempty"` // nothing has been heard of it for a while
 }
 
+// State returns "silent", "draining" or "ready".
+func (r Replica) State() string {
+	switch {
+	case r.Silent:
+		return "silent"
+	case r.Draining:
+		return "draining"
+	}
+	return "ready"
+}
+
 // IsForeign reports whether a replica may hold the connection with that id, which is not
 // open here: the id is one of the principal's, and no other replica has sent the request.
 func (f *Front) IsForeign(r *http.Request, registry *connstate.Registry, id, principal string) bool {

@@ -56,7 +56,11 @@ func operatorRoutes(ready http.HandlerFunc, reg *prometheus.Registry, snapshot f
 	routes.Methods(http.MethodGet, http.MethodHead).Path("/readyz").HandlerFunc(ready)
 	routes.Methods(http.MethodGet, http.MethodHead).Path("/metrics").Handler(metrics.Handler(reg))
 	routes.Methods(http.MethodGet, http.MethodHead).Path("/connections").HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusOK, map[string]any{"connections": snapshot()})
+		body := map[string]any{"connections": snapshot()}
+		if replicas := replicasOf(all()); replicas != nil {
+			body["replicas"] = replicas
+		}
+		writeJSON(w, http.StatusOK, body)
 	})
 	routes.Methods(http.MethodGet, http.MethodHead).PathPrefix("/status").Handler(statusPage(all))
 	return routes

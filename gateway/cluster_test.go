@@ -415,3 +415,14 @@ func TestClusterNeedsAKey(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestReplicasAreShown(t *testing.T) {
+	_, _, gs, _ := two(t)
+	_, body := ask(gs[1].Admin(), "/connections")
+	if want := `"replicas":[{"name":"replica0","id":"REPLICA0","connections":0,"silent":true},{`; !strings.Contains(body, want) {
+		t.Errorf("got %s", body)
+	}
+	if _, body := ask(gs[0].Admin(), "/status"); !strings.Contains(body, "Replicas <small>2") {
+		t.Errorf("got %s", body)
+	}
+}

@@ -4,19 +4,29 @@ import (
 	"net/http"
 	"path/filepath"
 
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/statuspage"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 // statusPage returns the status page of the gateways that all returns.
 func statusPage(all func() []*Gateway) http.Handler {
-	return statuspage.New(func() (servers []statuspage.Server, open bool) {
-		for _, g := range all() {
+	return statuspage.New(func() (servers []statuspage.Server, replicas []front.Replica, open bool) {
+		gateways := all()
+		for _, g := range gateways {
 			servers = append(servers, g.look())
 			open = open || g.now.Load().supplier.Closed().Err() == nil
 		}
-		return servers, open
+		return servers, replicasOf(gateways), open
 	})
+}
+
+// replicasOf returns the replicas of gateways; nil without a cluster.
+func replicasOf(gateways []*Gateway) []front.Replica {
+	if cluster := gateways[0].now.Load().opts.Cluster; cluster != nil {
+		return cluster.Replicas()
+	}
+	return nil
 }
 
 // look returns what the status page shows of the server.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -85,6 +86,7 @@ func (m *Main) Run() int {
 	if err != nil {
 		return m.refuse(err)
 	}
+	defer d.leave()
 	if c.Does == "check" {
 		fmt.Fprintln(m.Stdout, "configuration ok")
 		if c.Check.Start {
@@ -99,6 +101,9 @@ func (m *Main) Run() int {
 func (m *Main) refuse(err error) int {
 	for line := range strings.Lines(err.Error()) { // joined errors have a line each
 		fmt.Fprintf(m.Stderr, "sse-server: %s\n", strings.TrimSuffix(line, "\n"))
+	}
+	if errors.Is(err, errJoin) {
+		return exitFailure
 	}
 	return exitConfig
 }

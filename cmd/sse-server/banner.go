@@ -27,10 +27,16 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 		admin = d.endpoints[1].url()
 		where = append(where, "admin", admin)
 	}
+	if d.common.Cluster != nil {
+		where = append(where, "cluster", c.ClusterName, "replica", d.common.Cluster.Replicas()[0].Name)
+	}
 	d.log.With("addr", main.conns.Addr().String(), "version", buildinfo.Read().Version).Info("serving", where...)
 	banner(m.Stdout, base, c)
 	if admin != "" {
 		fmt.Fprintf(m.Stdout, "Status page   %s/status\n\n", admin)
+	}
+	if d.common.Cluster != nil {
+		fmt.Fprintf(m.Stdout, "Replica       %s of the cluster %s\n\n", d.common.Cluster.Replicas()[0].Name, c.ClusterName)
 	}
 	if m.Ready != nil {
 		m.Ready(base+pathOf(c, first), admin)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/mcp-sse/mcp-sse/cluster"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/demo"
 	"github.com/mcp-sse/mcp-sse/front"
@@ -49,6 +50,7 @@ type daemon struct {
 	guard     atomic.Pointer[front.Front] // checks who uses the routes for operators
 	load      func() (*config.Config, error)
 
+	leave   func()            // the cluster; nothing without one
 	watcher *fsnotify.Watcher // of the files of config; nil: they are not watched
 
 	turn     chan struct{}               // has a value while a reload runs, and once the daemon stops; guards what follows
@@ -80,7 +82,7 @@ type endpoint struct {
 
 // newDaemon builds the gateway. It listens on nothing yet. load loads the configuration
 // again.
-func newDaemon(c *config.Config, load func() (*config.Config, error), log *slog.Logger, level *slog.LevelVar, audit *auditLog) (*daemon, error) {
+func newDaemon(c *config.Config, load func() (*config.Config, error), log *slog.Logger, level *slog.LevelVar, audit *auditLog) (_ *daemon, err error) {
 	if c.NoIDKey != nil {
 		log.Info("no place for the key of ids, set id-key-file: sessions end with this process", "err", c.NoIDKey)
 	}
@@ -88,6 +90,14 @@ func newDaemon(c *config.Config, load func() (*config.Config, error), log *slog.
 		log: log, level: level, audit: audit, load: load, turn: make(chan struct{}, 1),
 		common: gateway.Options{Logger: log, Audit: audit.Logger, Registry: metrics.NewRegistry()},
 	}
+	if err := d.join(c); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			d.leave()
+		}
+	}()
 	shared, err := d.sharedOptions(c)
 	if err != nil {
 		return nil, err
@@ -107,6 +117,25 @@ func newDaemon(c *config.Config, load func() (*config.Config, error), log *slog.
 	}
 	d.setConfig(c, shared.Authenticate)
 	return d, nil
+}
+
+// errJoin reports a cluster that this process cannot be part of now.
+var errJoin = errors.New("the cluster cannot be joined")
+
+// join makes a daemon that is to serve a replica, if c says of what.
+func (d *daemon) join(c *config.Config) error {
+	d.leave = func() {}
+	if c.NATS == "" || c.Does != "serve" {
+		return nil
+	}
+	node, err := cluster.Join(context.Background(), cluster.Options{
+		URL: c.NATS, Credentials: c.NATSCreds, Name: c.ClusterName, Replica: c.Replica, Key: c.IDKey, Logger: d.log, Registry: d.common.Registry,
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", c.Place("nats"), errJoin, err)
+	}
+	d.common.Cluster, d.leave = node, node.Close
+	return nil
 }
 
 // sharedOptions returns the options that all gateways of c have in common.
@@ -131,7 +160,7 @@ func (d *daemon) setConfig(c *config.Config, authenticate func(*http.Request) (s
 // are new or must be replaced. It checks all before it changes anything.
 func (d *daemon) replaceGateways(c *config.Config, shared gateway.Options) error {
 	trial := shared
-	trial.Registry = nil
+	trial.Registry, trial.Cluster = nil, nil
 	for _, s := range c.Each() {
 		if _, err := newGateway(c, s, trial); err != nil { // starts nothing
 			return err
@@ -210,6 +239,7 @@ func newGateway(c *config.Config, s *config.Server, shared gateway.Options) (*ga
 func served(c *config.Config, s *config.Server, shared gateway.Options) (upstream.Upstream, gateway.Options) {
 	options := c.Gateway(s)
 	options.Logger, options.Audit, options.Registry, options.Authenticate = shared.Logger, shared.Audit, shared.Registry, shared.Authenticate
+	options.Cluster = shared.Cluster
 	if up := s.Upstream(); up != nil {
 		return up, options
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
@@ -40,9 +41,9 @@ type Server struct {
 	Connections []connstate.Snapshot
 }
 
-// Source returns the servers as they are now, and whether they have not been shut down. It
-// must be safe for concurrent use.
-type Source func() (servers []Server, open bool)
+// Source returns the servers and replicas as they are now, and whether they have not been
+// shut down. It must be safe for concurrent use.
+type Source func() (servers []Server, replicas []front.Replica, open bool)
 
 //go:embed status.html style.css live.js
 var files embed.FS
@@ -94,10 +95,11 @@ func New(source Source) http.Handler {
 
 // look is what the source said at one moment.
 type look struct {
-	At      time.Time
-	Servers []*server // those that need attention first
-	Sum     uint64    // differs when what is shown differs
-	open    bool
+	At       time.Time
+	Servers  []*server       // those that need attention first
+	Replicas []front.Replica // none: there is no cluster
+	Sum      uint64          // differs when what is shown differs
+	open     bool
 }
 
 // lookAge is how long viewers share a look.
@@ -111,12 +113,13 @@ func (p *page) look() *look {
 		return p.last
 	}
 	l := &look{At: time.Now()}
-	all, open := p.source()
+	all, replicas, open := p.source()
 	for i := range all {
 		l.Servers = append(l.Servers, newServer(&all[i], l.At))
 	}
 	slices.SortFunc(l.Servers, byUrgency)
-	l.open, l.Sum = open, l.sum()
+	l.Replicas, l.open = replicas, open
+	l.Sum = l.sum()
 	p.last = l
 	time.AfterFunc(lookAge, func() { // nobody may come for it again
 		p.mu.Lock()
@@ -130,7 +133,7 @@ var seed = maphash.MakeSeed()
 
 // sum has the minute, because times on a page are relative.
 func (l *look) sum() uint64 {
-	text := fmt.Sprint(l.At.Unix() / 60)
+	text := fmt.Sprint(l.At.Unix()/60, l.Replicas)
 	for _, s := range l.Servers {
 		text += fmt.Sprint(s.Name, s.Condition, s.States, s.InFlight, s.Totals, s.Failed.UnixNano(), s.Hour)
 	}

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -36,7 +37,7 @@ func conn(id, client string, opened time.Time) connstate.Snapshot {
 
 // serving returns a page that shows the servers.
 func serving(servers ...Server) http.Handler {
-	return New(func() ([]Server, bool) { return servers, true })
+	return New(func() ([]Server, []front.Replica, bool) { return servers, nil, true })
 }
 
 func get(t testing.TB, h http.Handler, target string) (int, string) {
@@ -299,7 +300,7 @@ func TestPageOfAConnection(t *testing.T) {
 func TestViewersShareALook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		looks := 0
-		h := New(func() ([]Server, bool) { looks++; return nil, true })
+		h := New(func() ([]Server, []front.Replica, bool) { looks++; return nil, nil, true })
 		for range 20 {
 			for range 10 {
 				get(t, h, "/status")
@@ -368,9 +369,9 @@ func watch(t *testing.T, h http.Handler, s *stream) (stop func(), ended <-chan s
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks, done, closed atomic.Int64
-		h := New(func() ([]Server, bool) {
+		h := New(func() ([]Server, []front.Replica, bool) {
 			looks.Add(1)
-			return []Server{{Name: "docs", Hour: metrics.Hour{59: {0, int(done.Load()), 0}}}}, closed.Load() == 0
+			return []Server{{Name: "docs", Hour: metrics.Hour{59: {0, int(done.Load()), 0}}}}, nil, closed.Load() == 0
 		})
 		first, second := newStream(), newStream()
 		stop, gone := watch(t, h, first)
@@ -411,8 +412,8 @@ func TestEvents(t *testing.T) {
 // long, and no more than maxWatchers at a time.
 func TestWatchersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := New(func() ([]Server, bool) {
-			return []Server{{Name: "docs", Hour: metrics.Hour{{int(time.Now().UnixNano())}}}}, true
+		h := New(func() ([]Server, []front.Replica, bool) {
+			return []Server{{Name: "docs", Hour: metrics.Hour{{int(time.Now().UnixNano())}}}}, nil, true
 		})
 		began := time.Now()
 		_, stalled := watch(t, h, &stream{header: http.Header{}, stalled: true})
@@ -449,7 +450,7 @@ func BenchmarkPage(b *testing.B) {
 	s := crowd(10_000)
 	for _, query := range []string{"", "?sort=client&q=client"} {
 		b.Run("10000"+query, func(b *testing.B) {
-			h := New(func() ([]Server, bool) { return []Server{s}, true })
+			h := New(func() ([]Server, []front.Replica, bool) { return []Server{s}, nil, true })
 			b.ReportAllocs()
 			for b.Loop() {
 				get(b, h, "/status"+query)
@@ -465,4 +466,18 @@ func mustParse(t *testing.T, s string) *url.URL {
 		t.Fatal(err)
 	}
 	return u
+}
+
+// A cluster has a table of its replicas, a gateway without one has none.
+func TestReplicas(t *testing.T) {
+	replicas := []front.Replica{{Name: "one"}, {Name: "two<b>", Connections: 7, Draining: true}, {Name: "three", Silent: true}}
+	_, body := get(t, New(func() ([]Server, []front.Replica, bool) { return []Server{{}}, replicas, true }), "/status")
+	for _, want := range []string{"Replicas <small>3", "one</bdi> <small>this one", "two&lt;b&gt;</bdi></th>", "mark draining", ">7</td>", "mark silent"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	if _, body := get(t, serving(Server{}), "/status"); strings.Contains(body, "Replica") {
+		t.Error("there are replicas without a cluster")
+	}
 }

@@ -85,7 +85,7 @@ func (c *Config) CheckChange(next *Config) error {
 }
 
 // Hash returns 48 bits of a hash of the options. Tokens, certificates, the values of
-// header and env, and what may be secret in a URL do not count, so that nobody can find
+// header and env, nats, and what may be secret in a URL do not count, so that nobody can find
 // them out by it.
 func (c *Config) Hash() float64 {
 	sum := sha256.New()
@@ -94,7 +94,7 @@ func (c *Config) Hash() float64 {
 		for _, flag := range s.flags {
 			values, isList := flag.Target.Interface().([]string)
 			switch {
-			case flag.Name == "config", flag.Tag.Has("only"):
+			case flag.Name == "config", flag.Name == "nats", flag.Tag.Has("only"):
 				continue
 			case flag.Name == "url":
 				values = []string{s.remote.Place()}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/tls"
 	"errors"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -54,7 +55,35 @@ func (c *Config) checkHTTP(lookupEnv func(string) (string, bool)) error {
 			return c.refuse("tls-cert", "%q with --tls-key %q: %v", c.TLSCert, c.TLSKey, err)
 		}
 	}
+	if err := c.checkCluster(); err != nil {
+		return err
+	}
 	return errors.Join(c.readTokens(), c.readIDKey(lookupEnv), c.CheckExposure("addr", c.Addr), c.CheckExposure("admin-addr", c.AdminAddr))
+}
+
+// checkCluster checks the options of a cluster. Its errors do not have the URL, in which there
+// may be a password.
+func (c *Config) checkCluster() error {
+	if c.NATS == "" {
+		for _, option := range []string{"nats-creds", "cluster", "replica"} {
+			if c.given[option] != "" {
+				return c.refuse(option, "has no effect without --nats")
+			}
+		}
+		return nil
+	}
+	for part := range strings.SplitSeq(c.NATS, ",") {
+		if u, err := url.Parse(part); err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
+			return c.refuse("nats", "want URLs such as nats://host:4222 or tls://host:4222, with commas between them")
+		}
+	}
+	if c.IDKeyFile == "" {
+		return c.refuse("nats", "replicas recognize each other's ids by the same key; want --id-key-file with a copy of one file on all of them")
+	}
+	if _, err := os.Stat(c.NATSCreds); c.NATSCreds != "" && err != nil {
+		return c.refuse("nats-creds", "%v", err)
+	}
+	return nil
 }
 
 // CheckExposure refuses an address that other machines reach without authentication, or

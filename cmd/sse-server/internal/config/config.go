@@ -53,6 +53,11 @@ type Config struct {
 	AllowedHosts   []string  `group:"Access" placeholder:"HOST" help:"Host headers, without port, to allow on a loopback address beside loopback names; * allows any."`
 	ErrorDetails   string    `group:"Access" placeholder:"WHICH" oneof:"auto,full,safe" help:"What errors tell clients about the server: full includes its exit status, the end of its stderr, and its command or address; safe tells only the category; auto is full for clients on this machine if there is no --auth-tokens-file. The log always has everything."`
 
+	NATS        string `group:"Cluster" fixed:"" placeholder:"URL" help:"NATS server, such as nats://host:4222 or tls://host:4222, several with commas between them: by it, replicas behind one load balancer serve each other's clients. All need the same --id-key-file. Without it, there is one process."`
+	NATSCreds   string `group:"Cluster" fixed:"" placeholder:"FILE" help:"File with the credentials for NATS."`
+	ClusterName string `group:"Cluster" fixed:"" name:"cluster" placeholder:"NAME" help:"Name of the cluster, the same for all its replicas: up to 48 letters, digits, _ and -."`
+	Replica     string `group:"Cluster" fixed:"" placeholder:"NAME" help:"Name of this replica, its own. Without it, the host name."`
+
 	Server
 	Servers []*Server `kong:"-"` // those of the file; empty: there is only Server
 
@@ -127,7 +132,7 @@ func newConfig() *Config {
 	copyFields(c, gateway.Defaults())
 	c.AutoInitialize = true
 	c.Transports = []string{gateway.TransportSSE, gateway.TransportStreamable}
-	c.Addr, c.LogLevel, c.LogFormat = "127.0.0.1:8080", "info", "text"
+	c.Addr, c.LogLevel, c.LogFormat, c.ClusterName = "127.0.0.1:8080", "info", "text", "mcp"
 	c.ShutdownTimeout = Duration(15 * time.Second)
 	c.given, c.secrets, c.files = map[string]string{}, new([]string), map[string][sha256.Size]byte{}
 	return c

@@ -25,6 +25,9 @@ func (c *Config) readIDKey(lookupEnv func(string) (string, bool)) (err error) {
 	if path == "" {
 		err = errors.New("neither STATE_DIRECTORY nor HOME is set")
 	} else if c.IDKey, err = readKeyFile(path); errors.Is(err, fs.ErrNotExist) {
+		if c.NATS != "" {
+			return c.refuse("id-key-file", "%v: with --nats it must be there, the same on all replicas; make it once with: openssl rand -base64 32", err)
+		}
 		if c.Does != "serve" {
 			return nil
 		}

@@ -130,7 +130,7 @@ func (s *Server) passes(name string) bool {
 	if len(s.EnvAllow) > 0 {
 		return slices.Contains(s.EnvAllow, name)
 	}
-	return !slices.Contains(*s.secrets, name) && name != envName("header") && name != envName("url")
+	return !slices.Contains(*s.secrets, name) && name != envName("header") && name != envName("url") && name != envName("nats")
 }
 
 // CheckCommand returns an error if there is no such program as the command names:

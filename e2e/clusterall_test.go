@@ -1,0 +1,118 @@
+//go:build all
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// crowds are TypeScript clients that call all the time, by SDK and transport.
+type crowds struct {
+	t      *testing.T
+	all    *replicas
+	ledger string
+	by     map[string]*driver
+}
+
+func startCrowds(t *testing.T, each int) *crowds {
+	t.Helper()
+	c := &crowds{t, startReplicas(t, fake(t)...), filepath.Join(t.TempDir(), "ledger"), map[string]*driver{}}
+	for over, at := range c.all.at {
+		timeout := "60000"
+		if over == overSSE {
+			timeout = "5000" // calls that were under way have lost their stream
+		}
+		for _, sdk := range []string{"sdk1", "client2"} {
+			c.by[fmt.Sprintf("%s over %s", sdk, over)] = startScript(t, "crowd.mjs", "--client", sdk, "--url", at, "--transport", string(over),
+				"--clients", fmt.Sprint(each), "--file", c.ledger, "--timeout", timeout)
+		}
+	}
+	return c
+}
+
+// goOn waits until each client has had answers to calls that began after it was called.
+func (c *crowds) goOn() {
+	c.t.Helper()
+	for name, d := range c.by {
+		r, err := d.step(within(c.t), "progress")
+		if err != nil {
+			c.t.Fatalf("%s: %v", name, err)
+		}
+		c.t.Logf("%s: all go on after %d ms", name, r.MS)
+	}
+}
+
+// end ends the calls, checks that what was answered ran, and nothing twice but what may, and
+// returns the reports.
+func (c *crowds) end() map[string]reply {
+	c.t.Helper()
+	reports := map[string]reply{}
+	var answered []string
+	for name, d := range c.by {
+		r, err := d.step(within(c.t), "report")
+		if err != nil {
+			c.t.Fatalf("%s: %v", name, err)
+		}
+		reports[name], answered = r, append(answered, r.Answered...)
+		c.t.Logf("%s: %d answered, errors: %d retryable, %d not, %d without data; %d without an answer; an error took %d ms at most; %v",
+			name, len(r.Answered), r.Retryable, r.NotRetryable, r.Unsent, r.Silent, r.Slowest, r.Errors)
+	}
+	data, err := os.ReadFile(c.ledger)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	ran := map[string]int{}
+	for line := range strings.Lines(string(data)) {
+		call := strings.TrimSpace(line)
+		if ran[call]++; ran[call] > 1 && !strings.HasPrefix(call, "look ") {
+			c.t.Errorf("%q ran %d times", call, ran[call])
+		}
+	}
+	for _, call := range answered {
+		if ran[call] == 0 {
+			c.t.Errorf("%q was answered, and has not run", call)
+		}
+	}
+	return reports
+}
+
+// When the replicas are replaced one after the other, no client over /mcp notices, and those
+// over /sse go on.
+func TestRollingRestart(t *testing.T) {
+	c := startCrowds(t, 10)
+	c.goOn()
+	for i := range 3 {
+		old := c.all.serving[0]
+		next := c.all.launch(fmt.Sprintf("next%d", i), "5s")
+		c.all.await(next)
+		c.all.replace(old, next)
+		old.stop()
+		c.goOn()
+	}
+	for name, r := range c.end() {
+		if strings.HasSuffix(name, string(streamable)) && r.Retryable+r.NotRetryable+r.Unsent+r.Silent > 0 {
+			t.Errorf("%s: calls failed: %v", name, r.Errors)
+		}
+	}
+}
+
+// When a replica is killed, all clients go on, each call over /mcp ends, and none runs twice.
+func TestReplicaIsKilled(t *testing.T) {
+	c := startCrowds(t, 10)
+	c.goOn()
+	for range 2 {
+		victim := c.all.serving[0]
+		victim.kill()
+		c.all.replace(victim, nil)
+		c.goOn()
+	}
+	for name, r := range c.end() {
+		if strings.HasSuffix(name, string(streamable)) && r.Silent > 0 {
+			t.Errorf("%s: %d calls got no answer", name, r.Silent)
+		}
+	}
+}
