@@ -50,7 +50,7 @@ func Run(ctx context.Context, target string, opts Options) (*Report, error) {
 		return nil, ctx.Err()
 	}
 	pause(ctx, r.opts.Settle)
-	r.countUnpaired(clients)
+	r.countUnpaired(ctx, clients)
 	return r.report(took), nil
 }
 
@@ -160,24 +160,39 @@ func (r *run) next(ctx context.Context) bool {
 }
 
 // countUnpaired counts as lost the calls that were answered under one event name
-// only, if others of the client were answered under both.
-func (r *run) countUnpaired(clients []*client) {
+// only, if others of the client were answered under both. It waits at most Timeout for the
+// other name.
+func (r *run) countUnpaired(ctx context.Context, clients []*client) {
 	if !r.opts.NoInitialize {
 		return // one name is enough; noteAnswer has counted a second
 	}
+	deadline := time.Now().Add(r.opts.Timeout)
 	for _, c := range clients {
-		c.mu.Lock()
-		var seen uint8
-		for _, k := range c.calls {
-			seen |= k.names
+		lost := c.unpaired()
+		for ; len(lost) > 0 && ctx.Err() == nil && time.Now().Before(deadline); lost = c.unpaired() {
+			pause(ctx, 10*time.Millisecond)
 		}
-		for _, k := range c.calls {
-			if seen == asMessage|asResponse && k.state == answered && k.names != seen {
-				r.tally.countFault(Lost, "client %d got the answer to id %d under one name, others under two", c.number, k.id)
-			}
+		for _, k := range lost {
+			r.tally.countFault(Lost, "client %d got the answer to id %d under one name, others under two", c.number, k.id)
 		}
-		c.mu.Unlock()
 	}
+}
+
+// unpaired returns the calls that were answered under one event name, if others were
+// answered under both.
+func (c *client) unpaired() (lost []*call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var seen uint8
+	for _, k := range c.calls {
+		seen |= k.names
+	}
+	for _, k := range c.calls {
+		if seen == asMessage|asResponse && k.state == answered && k.names != seen {
+			lost = append(lost, k)
+		}
+	}
+	return lost
 }
 
 // worker makes calls of one client, one after the other.
