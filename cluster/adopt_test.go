@@ -11,7 +11,7 @@ import (
 // A session whose replica drains goes on at one of the others, whichever replica a request
 // reaches.
 func TestAdopt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		all := joinAll(t, startBroker(t), echo, "one", "two", "three")
 		id := all[0].ID() + ".random.mac"
 		all[0].set(func() { all[0].has[id] = true })

@@ -5,11 +5,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"testing/synctest"
 )
 
 func TestForward(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		b := startBroker(t)
 		all := joinAll(t, b, echo, "one", "two")
 		r, f := request(context.Background(), all[1].ID()+".random.mac", "hello")

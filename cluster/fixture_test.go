@@ -3,7 +3,6 @@ package cluster_test
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -12,9 +11,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -30,19 +32,33 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var testKey = bytes.Repeat([]byte("k"), 32)
 
+// bubble runs a test in time of its own.
+func bubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	runtime.GC() // nats.go has a pool of timers, which must not come from another bubble
+	runtime.GC()
+	synctest.Test(t, f)
+}
+
+// maxPayload of the broker: parts are smaller than they usually are.
+const maxPayload = 16 << 10
+
 // broker is a NATS server in this process, without a network.
 type broker struct {
 	t *testing.T
 
-	mu     sync.Mutex
-	server *server.Server
-	conns  map[string][]net.Conn // by the replica that uses them
-	down   bool
+	mu      sync.Mutex
+	server  *server.Server
+	conns   map[string][]net.Conn // by the replica that uses them
+	down    bool
+	banned  map[string]bool
+	stalled map[string]bool
+	fault   func(from string, command []byte) []byte
 }
 
 func startBroker(t *testing.T) *broker {
 	t.Helper()
-	b := &broker{t: t, conns: make(map[string][]net.Conn)}
+	b := &broker{t: t, conns: make(map[string][]net.Conn), banned: make(map[string]bool), stalled: make(map[string]bool)}
 	b.start()
 	t.Cleanup(b.stop)
 	return b
@@ -50,7 +66,7 @@ func startBroker(t *testing.T) *broker {
 
 func (b *broker) start() {
 	b.t.Helper()
-	s, err := server.NewServer(&server.Options{DontListen: true, NoSigs: true, NoLog: true})
+	s, err := server.NewServer(&server.Options{DontListen: true, NoSigs: true, NoLog: true, MaxPayload: maxPayload})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -85,15 +101,80 @@ type line struct {
 func (l line) InProcessConn() (net.Conn, error) {
 	l.b.mu.Lock()
 	defer l.b.mu.Unlock()
-	if l.b.down {
+	if l.b.down || l.b.banned[l.name] {
 		return nil, errors.New("down")
 	}
 	c, err := l.b.server.InProcessConn()
 	l.b.conns[l.name] = append(l.b.conns[l.name], c)
-	return c, err
+	return &faultyConn{Conn: c, b: l.b, name: l.name}, err
 }
 
-func (l line) TLSConnectionState() *tls.ConnectionState { return nil }
+// kill makes the broker lose a replica for good.
+func (b *broker) kill(name string) {
+	b.mu.Lock()
+	b.banned[name] = true
+	conns := b.conns[name]
+	b.mu.Unlock()
+	for _, c := range conns {
+		c.Close()
+	}
+}
+
+// lose sets what happens to frames; nil: nothing.
+func (b *broker) lose(fault func(from string, command []byte) []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.fault = fault
+}
+
+// cut makes the lines of a replica pass no more bytes, or pass them again.
+func (b *broker) cut(name string, yes bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stalled[name] = yes
+}
+
+// faultyConn does to frames what the broker's fault says. It sees each message that a replica
+// publishes as a whole.
+type faultyConn struct {
+	net.Conn
+	b    *broker
+	name string
+	rest []byte
+}
+
+func (c *faultyConn) Write(p []byte) (int, error) {
+	c.rest = append(c.rest, p...)
+	var out []byte
+	for {
+		end := bytes.Index(c.rest, []byte("\r\n"))
+		if end < 0 {
+			break
+		}
+		words := strings.Fields(string(c.rest[:end]))
+		if end += 2; strings.HasSuffix(words[0], "PUB") {
+			size, _ := strconv.Atoi(words[len(words)-1])
+			end += size + 2
+		}
+		if end > len(c.rest) {
+			break
+		}
+		command := bytes.Clone(c.rest[:end])
+		c.rest = c.rest[end:]
+		c.b.mu.Lock()
+		if c.b.stalled[c.name] {
+			command = nil
+		} else if c.b.fault != nil && len(words) > 1 && strings.Contains(words[1], ".f.") {
+			command = c.b.fault(c.name, command)
+		}
+		c.b.mu.Unlock()
+		out = append(out, command...)
+	}
+	if _, err := c.Conn.Write(out); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
 
 // replica is a node with one server, whose connections are in has.
 type replica struct {
@@ -190,4 +271,11 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Seen", fmt.Sprint(principal, " ", r.RemoteAddr, " ", r.Host, " ", r.RequestURI, " ", r.Header.Get("X-Test")))
 	w.WriteHeader(http.StatusAccepted)
 	_, _ = w.Write(body)
+}
+
+// told returns what the other replicas use.
+func (r *replica) told() connstate.Usage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.elsewhere
 }

@@ -59,25 +59,20 @@ type numbers struct {
 	bits []uint64
 }
 
-// first reports whether n comes for the first time, and is not too old to tell.
-func (s *numbers) first(n uint64) bool {
-	if s.bits == nil {
-		s.bits = make([]uint64, seenNumbers/64)
-	}
-	if n > s.top+seenNumbers {
-		clear(s.bits)
-		s.top = n - 1
+// has reports whether n was added, or is too old to tell.
+func (s *numbers) has(n uint64) bool {
+	return n <= s.top && (s.top-n >= seenNumbers || s.bits[n%seenNumbers/64]&(1<<(n%64)) != 0)
+}
+
+func (s *numbers) add(n uint64) {
+	if s.bits == nil || n > s.top+seenNumbers {
+		s.bits, s.top = make([]uint64, seenNumbers/64), max(n, 1)-1
 	}
 	for ; s.top < n; s.top++ {
 		next := (s.top + 1) % seenNumbers
 		s.bits[next/64] &^= 1 << (next % 64)
 	}
-	word, bit := &s.bits[n%seenNumbers/64], uint64(1)<<(n%64)
-	if s.top-n >= seenNumbers || *word&bit != 0 {
-		return false
-	}
-	*word |= bit
-	return true
+	s.bits[n%seenNumbers/64] |= 1 << (n % 64)
 }
 
 // encodeHeartbeat returns the payload of a heartbeat.

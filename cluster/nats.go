@@ -129,12 +129,11 @@ func (n *Node) pass(f *frame) {
 		id.entry = ""
 	}
 	x := n.exchange(id)
-	first := f.kind == kindData && f.seq == 0 && f.flags&fromOwner == 0
 	switch {
 	case x != nil && x.peer == f.from:
 		x.take(f)
-	case x == nil && first && n.accept(id, f):
-	case f.kind == kindData, f.kind == kindProbe:
+	case f.kind != kindData && f.kind != kindProbe:
+	case f.flags&fromOwner != 0 || !n.accept(id, f):
 		n.sendReset(f.from, f.flags^fromOwner, f.number)
 	}
 }

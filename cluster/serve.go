@@ -24,17 +24,21 @@ const (
 
 var errBusy = errors.New("busy")
 
-// accept begins to serve an exchange of another replica, whose first frame is f. It reports
-// false if the replica is not known, or the exchange has been served.
+// accept begins to serve an exchange of another replica if f is its first frame. It reports
+// false if the replica is not known, or the exchange is over.
 func (n *Node) accept(id exchangeID, f *frame) bool {
-	ctx, cancel := context.WithCancel(context.Background())
 	n.mu.Lock()
 	from := n.members[f.from]
-	if n.closed || from == nil || !from.seen.first(f.number) {
+	if n.closed || from == nil || from.seen.has(f.number) {
 		n.mu.Unlock()
-		cancel()
 		return false
 	}
+	if f.kind != kindData || f.seq != 0 {
+		n.mu.Unlock()
+		return true // the first one has been lost, and comes again
+	}
+	from.seen.add(f.number)
+	ctx, cancel := context.WithCancel(context.Background())
 	x := n.newExchange(id, f.from, cancel)
 	n.exchanges[id] = x
 	n.running.Add(1)
