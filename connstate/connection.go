@@ -156,9 +156,9 @@ type Connection struct {
 	opts    *Options
 	handler Handler // set by Bind under mu, before the client knows the id
 	outbox  *outbox
-	done    chan struct{}      // closed by Close
-	span    *trace.SpanContext // of its beginning; nil without Options.Tracer
-	queued  atomic.Int64       // bytes of HoldQueued
+	done    chan struct{} // closed by Close
+	span    trace.Span    // of its beginning: others are in it, or link to it
+	queued  atomic.Int64  // bytes of HoldQueued
 
 	mu              sync.Mutex // guards all fields below
 	state           State

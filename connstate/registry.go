@@ -105,13 +105,14 @@ func (r *Registry) OpenAs(client Client, id string) (*Connection, error) {
 	}
 	opts := (*r.over.Load())[client.Transport]
 	c := newConnection(id, client, opts)
+	c.span = c.StartSpan("connection opened")
 	if taken, err := r.add(c); taken {
 		return nil, ErrTaken
 	} else if err != nil {
 		opts.Metrics.ConnectionRejected(err.Reason)
 		return nil, err
 	}
-	c.traceOpened()
+	c.span.End() // a connection may last for days
 	opts.Metrics.ConnectionOpened()
 	opts.Metrics.StateChanged("", Initializing.String())
 	return c, nil

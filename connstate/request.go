@@ -59,7 +59,7 @@ func (c *Connection) Begin(m *jsonrpc.Message) (*Request, error) {
 	if err := c.addRequest(r); err != nil {
 		r.logDebug("mcp POST failed", "err", err)
 		r.audit("refused", 0, 0)
-		r.endTrace(metrics.ErrorBusy, err.Error())
+		r.endTrace("refused", err.Error())
 		if err == ErrTooManyPending {
 			c.opts.Metrics.RequestStarted()
 			c.opts.Metrics.RequestDone(r.Method, metrics.ErrorBusy, 0, "")

@@ -48,21 +48,8 @@ func (c *Connection) StartSpan(name string, options ...trace.SpanStartOption) tr
 	if c.opts.Tracer == nil {
 		return trace.SpanFromContext(ctx)
 	}
-	if c.span != nil {
-		ctx = trace.ContextWithSpanContext(ctx, *c.span)
-	}
-	_, span := c.opts.Tracer.Start(ctx, name, append(options, trace.WithAttributes(c.spanAttrs()...))...)
+	_, span := c.opts.Tracer.Start(trace.ContextWithSpan(ctx, c.span), name, append(options, trace.WithAttributes(c.spanAttrs()...))...)
 	return span
-}
-
-// traceOpened makes the span of the connection, to which those of its requests link. It ends
-// at once, because a connection may last for days.
-func (c *Connection) traceOpened() {
-	if c.opts.Tracer != nil {
-		span := c.StartSpan("connection opened")
-		span.End()
-		c.span = new(span.SpanContext())
-	}
 }
 
 // spanAttrs returns the attributes of all spans of the connection.
@@ -77,8 +64,12 @@ func (c *Connection) spanAttrs() []attribute.KeyValue {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.protocolVersion != "" {
-		attrs = append(attrs, attribute.String("mcp.protocol.version", spanText(c.protocolVersion)))
+	version := c.protocolVersion
+	if version == "" && c.server != nil {
+		version = c.server.ProtocolVersion
+	}
+	if version != "" {
+		attrs = append(attrs, attribute.String("mcp.protocol.version", spanText(version)))
 	}
 	return attrs
 }
@@ -105,7 +96,7 @@ func (r *Request) startTrace(m *jsonrpc.Message) {
 	t.attrs = trace.WithAttributes(attrs...)
 	id := attribute.String("jsonrpc.request.id", spanText(strings.Trim(string(r.ID), `"`)))
 	t.ctx, _ = c.opts.Tracer.Start(t.ctx, t.name, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(r.Started),
-		t.attrs, trace.WithAttributes(id), trace.WithLinks(trace.Link{SpanContext: *c.span}))
+		t.attrs, trace.WithAttributes(id), trace.WithLinks(trace.Link{SpanContext: c.span.SpanContext()}))
 	r.trace = t
 }
 
@@ -153,9 +144,9 @@ func (r *Request) FromServer(errorType string) {
 
 // inject returns m with the trace context of ctx in params._meta (SEP-414).
 func inject(ctx context.Context, m *jsonrpc.Message) *jsonrpc.Message {
-	params, meta := json.RawMessage("{}"), json.RawMessage("{}")
-	if p := m.Params(); p != nil && string(p) != "null" {
-		params = p
+	params, meta := m.Params(), json.RawMessage("{}")
+	if params == nil {
+		params = meta
 	}
 	if value, ok := jsonrpc.Member(params, "_meta"); ok {
 		meta = value

@@ -1,18 +1,28 @@
 package gateway_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
+	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -31,7 +41,7 @@ func newTraces() (traces, trace.TracerProvider) {
 }
 
 // take returns the ended spans in the order of their ends, with these attributes: kind,
-// name, time, parent.
+// name, whole seconds, parent.
 func (rec traces) take(attrs ...string) (lines []string) {
 	ended := rec.Ended()
 	names := map[trace.SpanID]string{}
@@ -39,7 +49,7 @@ func (rec traces) take(attrs ...string) (lines []string) {
 		names[s.SpanContext().SpanID()] = s.SpanKind().String() + " " + s.Name()
 	}
 	for _, s := range ended {
-		line := fmt.Sprintf("%s %s, %s", s.SpanKind(), s.Name(), s.EndTime().Sub(s.StartTime()))
+		line := fmt.Sprintf("%s %s, %s", s.SpanKind(), s.Name(), s.EndTime().Sub(s.StartTime()).Truncate(time.Second))
 		if p := s.Parent(); p.IsValid() {
 			name := names[p.SpanID()]
 			if p.IsRemote() {
@@ -120,6 +130,173 @@ func TestTraceOfRequest(t *testing.T) {
 			if !strings.Contains(all, want) {
 				t.Errorf("no %s in %s", want, all)
 			}
+		}
+	})
+}
+
+// spansNamed returns the ended spans with a name, of one kind.
+func (rec traces) spansNamed(kind trace.SpanKind, name string) (found []sdktrace.ReadOnlySpan) {
+	for _, s := range rec.Ended() {
+		if s.Name() == name && s.SpanKind() == kind {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// The trace shows a lost session, its restart, and that a safe request was repeated.
+func TestTraceOfLostSession(t *testing.T) {
+	rec, provider := newTraces()
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "tools/list" && s.n == 1 {
+			time.AfterFunc(time.Second, s.die)
+		}
+		return m.Method == "tools/list" && s.n == 1 || m.Method == "tools/call"
+	}}
+	inFakeTime(t, u, gateway.Options{TracerProvider: provider}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		synctest.Wait()
+		rec.Reset()
+		p.post(callWith("1", "x", ""), request("2", "tools/list"))
+		time.Sleep(5 * time.Second)
+		got := rec.take("error.type", "mcp_sse.session.lost", "mcp_sse.attempt")
+		slices.Sort(got)
+		wantLines(t, got,
+			"client initialize, 0s, in , mcp_sse.attempt=2, mcp_sse.session.lost=true",
+			"client tools/call x, 1s, in server tools/call x, error.type=session_lost",
+			"client tools/list, 0s, in server tools/list",
+			"client tools/list, 1s, in server tools/list, error.type=session_lost",
+			"internal gate, 0s, in server tools/list",
+			"server tools/call x, 1s, error.type=session_lost",
+			"server tools/list, 1s",
+		)
+	})
+}
+
+// A request that the server never gets has its time at the gate, and why it failed.
+func TestTraceOfFailedStart(t *testing.T) {
+	rec, provider := newTraces()
+	u := &server{dial: func(context.Context, int) error { time.Sleep(time.Second); return errors.New("no such program") }}
+	inFakeTime(t, u, gateway.Options{TracerProvider: provider}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(request("1", "tools/list"))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		failed := rec.spansNamed(trace.SpanKindClient, "initialize")
+		if len(failed) == 0 || failed[0].Status().Code != codes.Error {
+			t.Fatalf("%d attempts", len(failed))
+		}
+		got := rec.take("error.type")
+		for _, want := range []string{"client initialize, 1s, in internal connection opened, error.type=start_failed", "server tools/list, 2s, error.type=initialization_error", "internal gate, 2s, in server tools/list"} {
+			if !slices.Contains(got, want) {
+				t.Errorf("no %q in\n%s", want, strings.Join(got, "\n"))
+			}
+		}
+	})
+}
+
+// What a client sends cannot break the traces: text is cut and made valid UTF-8, and a trace
+// context that is none is not used. A request that nobody samples has its trace all the same.
+func TestTraceOfHostileRequests(t *testing.T) {
+	rec, provider := newTraces()
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{TracerProvider: provider}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		synctest.Wait()
+		long := strings.Repeat("\u00fc", 1000)
+		for i, msg := range []string{
+			callWith("1", strings.Repeat("a", 63)+long, `"traceparent":"`+long+`"`),
+			callWith(`"`+long[:200]+`"`, `\ud800`, `"traceparent":7,"tracestate":[]`),
+			`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":[1]}`,
+			`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":null}`,
+			`{"jsonrpc":"2.0","id":5,"method":"tools/list"}`,
+			`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"_meta":7,"name":["x"]}}`,
+			callWith("7", "x", `"traceparent":"00-00000000000000000000000000000000-00f067aa0ba902b7-01"`),
+		} {
+			rec.Reset()
+			p.post(msg)
+			synctest.Wait()
+			ended := rec.Ended()
+			s := ended[len(ended)-1]
+			if s.SpanKind() != trace.SpanKindServer || s.Parent().IsValid() || !utf8.ValidString(fmt.Sprint(s.Name(), s.Attributes())) || len(s.Name()) > 100 {
+				t.Errorf("%d: %s %q %v in %s", i, s.SpanKind(), s.Name(), s.Attributes(), s.Parent().TraceID())
+			}
+		}
+		all := u.session(t, 1).messages()
+		if got := all[len(all)-3]; !strings.Contains(got, `"params":{"_meta":{"traceparent":"00-`) {
+			t.Errorf("a request without params: got %s", got)
+		}
+		rec.Reset()
+		p.post(callWith("8", "x", `"traceparent":"`+strings.TrimSuffix(clientParent, "1")+`0"`))
+		synctest.Wait()
+		if got := u.session(t, 1).last(); len(rec.Ended()) != 0 || !strings.Contains(got, clientTrace) || !strings.HasSuffix(got, `-00"}}}`) {
+			t.Errorf("not sampled: %d spans, and the server got %s", len(rec.Ended()), got)
+		}
+		if n := len(p.take()); n != 8 {
+			t.Errorf("%d answers, want 8", n)
+		}
+	})
+}
+
+// Over HTTP the headers name the parent, unless _meta does. The log and the exemplar name the
+// trace.
+func TestTraceOverHTTP(t *testing.T) {
+	rec, provider := newTraces()
+	var log bytes.Buffer
+	opts := gateway.Options{TracerProvider: provider, Name: "docs", Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	inFakeTime(t, &server{}, opts, func(t *testing.T, g *gateway.Gateway) {
+		srv := pipetest.Serve(g, nil, nil)
+		defer srv.Stop()
+		post := func(msg string) {
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/mcp", strings.NewReader(msg))
+			for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Traceparent": otherParent, "Tracestate": "c=d"} {
+				req.Header.Set(name, value)
+			}
+			res, err := srv.Client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			if body, _ := io.ReadAll(res.Body); !bytes.Contains(body, []byte(`"result"`)) {
+				t.Errorf("got %s", body)
+			}
+		}
+		post(callWith("1", "header", ""))
+		post(callWith("2", "meta", `"traceparent":"`+clientParent+`"`))
+		for name, parent := range map[string]string{"header": otherParent, "meta": clientParent} {
+			s := rec.spansNamed(trace.SpanKindServer, "tools/call "+name)[0]
+			if got := "00-" + s.Parent().TraceID().String() + "-" + s.Parent().SpanID().String() + "-01"; got != parent {
+				t.Errorf("%s: in %s, want %s", name, got, parent)
+			}
+			if !strings.Contains(fmt.Sprint(s.Attributes()), `{"mcp_sse.server":"docs"}`) {
+				t.Errorf("%s: %v", name, s.Attributes())
+			}
+		}
+		rw, req := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		req.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
+		g.Admin().ServeHTTP(rw, req)
+		if !strings.Contains(rw.Body.String(), `# {trace_id="`+clientTrace+`"}`) {
+			t.Error("no exemplar")
+		}
+		if !strings.Contains(log.String(), `msg="mcp POST ok"`) || strings.Count(log.String(), "traceId="+clientTrace) != 2 {
+			t.Errorf("the log has no trace:\n%s", log.String())
+		}
+		noProvider := opts
+		noProvider.TracerProvider, noProvider.Registry = nil, gateway.PromRegistry(g)
+		if err := g.Reconfigure(nil, noProvider); !errors.Is(err, gateway.ErrFixed) {
+			t.Errorf("Reconfigure without the provider: %v", err)
+		}
+	})
+}
+
+// Without a provider, what a client says of its trace passes as it is.
+func TestUntracedMetaPasses(t *testing.T) {
+	u := &server{}
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
+		p.post(callWith("1", "x", `"traceparent":"`+clientParent+`"`))
+		synctest.Wait()
+		if got, want := u.session(t, 1).last(), `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x","_meta":{"traceparent":"`+clientParent+`"}}}`; got != want {
+			t.Errorf("got %s, want %s", got, want)
 		}
 	})
 }

@@ -7,11 +7,11 @@ import (
 )
 
 // Config holds the series of a program with gateways: those of a configuration that it loads
-// again while it runs, and of its audit log.
+// again while it runs, of its audit log, and of its traces.
 // Make it with [NewConfig]. It is safe for concurrent use.
 type Config struct {
 	successful, timestamp, hash prometheus.Gauge
-	auditLost                   prometheus.Counter
+	auditLost, spansDropped     prometheus.Counter
 }
 
 // NewConfig makes the series and registers them with reg. It fails if reg has them.
@@ -22,6 +22,8 @@ func NewConfig(reg *prometheus.Registry) (*Config, error) {
 		timestamp:  f.gauge("mcp_config_last_reload_success_timestamp_seconds", "When the configuration was last loaded, in seconds since 1970."),
 		hash:       f.gauge("mcp_config_hash", "A number that is the same for the same configuration, whatever its secrets."),
 		auditLost:  f.counter("mcp_sse_audit_lines_lost_total", "Lines of the audit log that could not be written."),
+
+		spansDropped: f.counter("mcp_sse_spans_dropped_total", "Spans that could not be exported."),
 	}
 	return c, reg.Register(&set{all: f.all})
 }
@@ -35,6 +37,9 @@ func (c *Config) Loaded(hash float64) {
 
 // AuditLost counts lines of the audit log that could not be written.
 func (c *Config) AuditLost(lines int) { c.auditLost.Add(float64(lines)) }
+
+// SpansDropped counts spans that could not be exported.
+func (c *Config) SpansDropped(n int) { c.spansDropped.Add(float64(n)) }
 
 // Refused records that a reload has failed.
 func (c *Config) Refused() { c.successful.Set(0) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 )
 
@@ -78,11 +80,16 @@ func (m *Main) Run() int {
 		return m.refuse(err)
 	}
 	defer audit.Close()
+	tracing, err := newTracing(context.Background(), m.LookupEnv, log)
+	if err != nil {
+		return m.refuse(err)
+	}
+	defer tracing.Close()
 	if c.Does == "stdio" {
-		return m.serveStdio(c, log, audit)
+		return m.serveStdio(c, gateway.Options{Logger: log, Audit: audit.Logger, TracerProvider: tracing.provider})
 	}
 	load := func() (*config.Config, error) { return config.Load(m.Args, m.LookupEnv) }
-	d, err := newDaemon(c, load, log, level, audit)
+	d, err := newDaemon(c, load, log, level, audit, tracing)
 	if err != nil {
 		return m.refuse(err)
 	}

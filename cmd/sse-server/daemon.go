@@ -41,7 +41,7 @@ const (
 type daemon struct {
 	log       *slog.Logger
 	level     *slog.LevelVar  // of log
-	common    gateway.Options // of all gateways: Logger, Audit and Registry
+	common    gateway.Options // of all gateways: Logger, Audit, TracerProvider and Registry
 	metrics   *metrics.Config
 	audit     *auditLog
 	gw        service
@@ -82,13 +82,13 @@ type endpoint struct {
 
 // newDaemon builds the gateway. It listens on nothing yet. load loads the configuration
 // again.
-func newDaemon(c *config.Config, load func() (*config.Config, error), log *slog.Logger, level *slog.LevelVar, audit *auditLog) (_ *daemon, err error) {
+func newDaemon(c *config.Config, load func() (*config.Config, error), log *slog.Logger, level *slog.LevelVar, audit *auditLog, tracing *tracing) (_ *daemon, err error) {
 	if c.NoIDKey != nil {
 		log.Info("no place for the key of ids, set id-key-file: sessions end with this process", "err", c.NoIDKey)
 	}
 	d := &daemon{
 		log: log, level: level, audit: audit, load: load, turn: make(chan struct{}, 1),
-		common: gateway.Options{Logger: log, Audit: audit.Logger, Registry: metrics.NewRegistry()},
+		common: gateway.Options{Logger: log, Audit: audit.Logger, TracerProvider: tracing.provider, Registry: metrics.NewRegistry()},
 	}
 	if err := d.join(c); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func newDaemon(c *config.Config, load func() (*config.Config, error), log *slog.
 		return nil, err
 	}
 	d.metrics.Loaded(c.Hash())
-	audit.lost = d.metrics.AuditLost
+	audit.lost, tracing.dropped = d.metrics.AuditLost, d.metrics.SpansDropped
 	if err := d.replaceGateways(c, shared); err != nil {
 		return nil, err
 	}
@@ -239,7 +239,7 @@ func newGateway(c *config.Config, s *config.Server, shared gateway.Options) (*ga
 func served(c *config.Config, s *config.Server, shared gateway.Options) (upstream.Upstream, gateway.Options) {
 	options := c.Gateway(s)
 	options.Logger, options.Audit, options.Registry, options.Authenticate = shared.Logger, shared.Audit, shared.Registry, shared.Authenticate
-	options.Cluster = shared.Cluster
+	options.Cluster, options.TracerProvider = shared.Cluster, shared.TracerProvider
 	if up := s.Upstream(); up != nil {
 		return up, options
 	}

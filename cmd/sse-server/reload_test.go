@@ -413,7 +413,7 @@ func TestWatchIsSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	loads = append([]string{"--warm=0"}, loads...) // the same again
-	d, err := newDaemon(c, load, newLogger(&log, level, "text"), level, &auditLog{})
+	d, err := newDaemon(c, load, newLogger(&log, level, "text"), level, &auditLog{}, &tracing{})
 	if err == nil {
 		err = d.listen()
 	}

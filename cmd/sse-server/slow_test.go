@@ -38,7 +38,7 @@ func (p *program) dial(t *testing.T) net.Conn {
 // and 200 ms to take an answer.
 func startImpatient(t *testing.T, read time.Duration) *program {
 	t.Helper()
-	d, err := newDaemon(mustLoad(t, nil, "--addr", "127.0.0.1:0"), nil, slog.New(slog.DiscardHandler), nil, &auditLog{})
+	d, err := newDaemon(mustLoad(t, nil, "--addr", "127.0.0.1:0"), nil, slog.New(slog.DiscardHandler), nil, &auditLog{}, &tracing{})
 	if err == nil {
 		err = d.listen()
 	}

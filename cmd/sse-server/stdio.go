@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -15,10 +14,11 @@ import (
 
 // serveStdio serves one client on stdin and stdout, until stdin ends, a signal comes, or the
 // parent process ends. It returns the exit code.
-func (m *Main) serveStdio(c *config.Config, log *slog.Logger, audit *auditLog) int {
+func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
+	log := shared.Logger
 	s := c.Each()[0]
 	s.Transports = []string{gateway.TransportStdio}
-	gw, err := newGateway(c, s, gateway.Options{Logger: log, Audit: audit.Logger})
+	gw, err := newGateway(c, s, shared)
 	if err != nil {
 		return m.refuse(err)
 	}

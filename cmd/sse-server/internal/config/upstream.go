@@ -125,12 +125,13 @@ func (s *Server) child() upstream.Command {
 }
 
 // passes reports whether the child process gets a variable of sse-server. It does
-// not get the secrets of remote servers, unless it is allowed to by name.
+// not get the secrets of remote servers and collectors, unless it is allowed to by name.
 func (s *Server) passes(name string) bool {
 	if len(s.EnvAllow) > 0 {
 		return slices.Contains(s.EnvAllow, name)
 	}
-	return !slices.Contains(*s.secrets, name) && name != envName("header") && name != envName("url") && name != envName("nats")
+	isOTLP := strings.HasPrefix(name, "OTEL_EXPORTER_OTLP_") && strings.HasSuffix(name, "HEADERS")
+	return !isOTLP && !slices.Contains(*s.secrets, name) && name != envName("header") && name != envName("url") && name != envName("nats")
 }
 
 // CheckCommand returns an error if there is no such program as the command names:

@@ -79,7 +79,7 @@ func TestWarnings(t *testing.T) {
 
 // A token of one server is none of another server's business.
 func TestChildrenDoNotGetTheSecretsOfRemoteServers(t *testing.T) {
-	for name, value := range map[string]string{"T_TOKEN": "secret", "T_PLAIN": "plain", "SSE_SERVER_HEADER": "X-Key: secret"} {
+	for name, value := range map[string]string{"T_TOKEN": "secret", "T_PLAIN": "plain", "SSE_SERVER_HEADER": "X-Key: secret", "OTEL_EXPORTER_OTLP_HEADERS": "api-key=secret", "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "api-key=secret"} {
 		t.Setenv(name, value)
 	}
 	path := clitest.WriteFile(t, "gw.yaml", `servers:

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
+)
+
+// closeTimeout bounds how long Close waits for the collector.
+const closeTimeout = 2 * time.Second
+
+// tracing exports spans as the variables OTEL_* say. Nothing waits for the collector: spans
+// that cannot be exported are dropped, which is logged and counted.
+type tracing struct {
+	sdktrace.SpanExporter
+	provider trace.TracerProvider // nil: there are no traces
+	waiting  atomic.Int64         // spans that are not exported
+	dropped  func(n int)          // counts spans
+	log      *slog.Logger         // limited
+}
+
+// newTracing returns what the variables ask for. The caller must call Close.
+func newTracing(ctx context.Context, lookupEnv func(string) (string, bool), log *slog.Logger) (t *tracing, err error) {
+	env := func(name string) string { value, _ := lookupEnv("OTEL_" + name); return value }
+	t = &tracing{dropped: func(int) {}, log: throttle.NewLines().Logger(log)}
+	protocol := cmp.Or(env("EXPORTER_OTLP_TRACES_PROTOCOL"), env("EXPORTER_OTLP_PROTOCOL"), "http/protobuf")
+	switch exporter := env("TRACES_EXPORTER"); {
+	case strings.EqualFold(env("SDK_DISABLED"), "true"), exporter == "none", exporter+env("EXPORTER_OTLP_ENDPOINT")+env("EXPORTER_OTLP_TRACES_ENDPOINT") == "":
+		return t, nil
+	case exporter != "" && exporter != "otlp":
+		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER is %q: set it to otlp or none", exporter)
+	case protocol != "http/protobuf":
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q: set it to http/protobuf, and the endpoint to the collector's port for that, such as http://localhost:4318", protocol)
+	}
+	otel.SetLogger(logr.Discard()) // it would log headers
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(t.fail))
+	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "sse-server"),
+		attribute.String("service.version", buildinfo.Read().Version)), resource.WithTelemetrySDK(), resource.WithFromEnv())
+	if err == nil {
+		t.SpanExporter, err = otlptracehttp.New(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_*: %w", err)
+	}
+	room, _ := strconv.Atoi(env("BSP_MAX_QUEUE_SIZE"))
+	if room <= 0 {
+		room = sdktrace.DefaultMaxQueueSize
+	}
+	queue := spanQueue{sdktrace.NewBatchSpanProcessor(t, sdktrace.WithMaxQueueSize(room)), t, int64(room)}
+	t.provider = sdktrace.NewTracerProvider(sdktrace.WithResource(about), sdktrace.WithSpanProcessor(queue))
+	return t, nil
+}
+
+// fail logs an error of the SDK, which may hold all that the collector has answered.
+func (t *tracing) fail(err error) { t.log.Warn("tracing failed", "err", fmt.Sprintf("%.512s", err)) }
+
+// Close exports the spans that wait, as far as closeTimeout allows.
+func (t *tracing) Close() {
+	if t.provider == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if err := t.provider.(*sdktrace.TracerProvider).Shutdown(ctx); err != nil {
+		t.fail(err)
+		_ = t.Shutdown(ctx) // ends the request under way
+	}
+}
+
+// ExportSpans sends spans to the collector.
+func (t *tracing) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	err := t.SpanExporter.ExportSpans(ctx, spans)
+	t.waiting.Add(-int64(len(spans)))
+	if err != nil {
+		t.dropped(len(spans))
+	}
+	return err
+}
+
+// spanQueue is the queue of the SDK, which would not tell what it drops.
+type spanQueue struct {
+	sdktrace.SpanProcessor
+	t    *tracing
+	room int64
+}
+
+// OnEnd queues a span, or drops it if there is no room.
+func (q spanQueue) OnEnd(s sdktrace.ReadOnlySpan) {
+	switch {
+	case !s.SpanContext().IsSampled():
+	case q.t.waiting.Add(1) > q.room:
+		q.t.waiting.Add(-1)
+		q.t.dropped(1)
+	default:
+		q.SpanProcessor.OnEnd(s)
+	}
+}
