@@ -61,7 +61,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 var safeDetails = map[string]string{
 	metrics.ReasonTimeout:     "the server did not answer in time",
 	metrics.ReasonStartFailed: "the server could not be started or reached",
-	metrics.ReasonDenied:      "the server refused access",
+	metrics.ReasonDenied:      "the server refused access: it needs other credentials",
 	metrics.ReasonRejected:    "the server refused to initialize",
 	metrics.ReasonBadAnswer:   "the server gave no valid answer",
 	metrics.ReasonSendFailed:  "the answer could not be delivered",

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -35,6 +36,20 @@ type site struct {
 	kind     string       // the transport that was last found; empty: none
 	found    time.Time    // when
 	lines    *throttle.Lines
+	shared   Authorizer // of the sessions whose clients have no credentials; nil before the first
+}
+
+// authorizer returns what authorizes the requests of a session.
+func (s *site) authorizer(c Credentials, client string, log *slog.Logger) Authorizer {
+	if client != "" {
+		return c.Authorizer(client, log)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shared == nil {
+		s.shared = c.Authorizer("", log)
+	}
+	return s.shared
 }
 
 // limits returns the limits of what the server can cause to be logged.

@@ -4,7 +4,8 @@
 // A request that fails as HTTP gets an error response, with data that says why
 // (docs/reference/errors.md). The session ends when the server has forgotten it,
 // cannot be reached, or fails. A response that breaks off is resumed from its last
-// event if events have ids. No request is ever posted twice.
+// event if events have ids. No request is ever posted twice, but with other credentials
+// after a 401.
 package remote
 
 import (
@@ -44,6 +45,11 @@ type URL struct {
 	// Header is sent with each request: a bearer token, a key. It is never logged,
 	// and never sent to another origin.
 	Header http.Header
+	// Credentials authorize the requests, with a header Authorization of their own; nil: Header
+	// does. They must hold nothing that changes: see gateway.Gateway.Reconfigure.
+	Credentials Credentials
+	// Name is what errors call the server, if it is one of several.
+	Name string
 	// Transport is one of the constants above. Empty: Dial finds it out.
 	Transport string
 	// Client sends the requests. It must have no Timeout, which would end streams. It
@@ -104,6 +110,9 @@ func (u URL) Check() error {
 	if u.Client != nil && u.Client.Timeout != 0 {
 		return errors.New("the HTTP client has a Timeout, which would end streams: leave it at 0")
 	}
+	if u.Credentials != nil && u.Header.Get("Authorization") != "" {
+		return errors.New("a header Authorization contradicts the credentials")
+	}
 	for name, values := range u.Header {
 		if !exchange.ValidHeader(name, values) {
 			return fmt.Errorf("the header %.64q has a name or value that cannot be sent", name)
@@ -155,9 +164,29 @@ func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()
 		x.Log = slog.New(slog.DiscardHandler)
 	}
 	x.Log = u.site.limits().Logger(x.Log)
+	if u.Credentials != nil {
+		x.Authorize = u.site.authorizer(u.Credentials, headerFrom(ctx).Get("Authorization"), x.Log)
+		x.Header.Del("Authorization")
+	}
+	if u.Name != "" {
+		x.Name = fmt.Sprintf(" %q", u.Name)
+	}
 	x.Client, release = u.site.client(u.Client)
 	return x, release
 }
+
+// Credentials authorize the requests to a server.
+type Credentials interface {
+	// Authorizer returns what authorizes the requests of sessions. client is the header
+	// Authorization that WithHeader has added, which the server does not get; the sessions
+	// without one share an Authorizer. Log receives warnings.
+	Authorizer(client string, log *slog.Logger) Authorizer
+}
+
+// Authorizer returns the header Authorization for a request, other than the refused one, which
+// the server has answered with 401; empty: none. Its error is only logged. It is safe for
+// concurrent use, and ends with ctx.
+type Authorizer = func(ctx context.Context, refused string) (header string, err error)
 
 type headerKey struct{}
 

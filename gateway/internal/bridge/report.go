@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -149,7 +150,9 @@ func (b *Bridge) visibleFailure(f *handshake.Failure) *handshake.Failure {
 	if b.opts.Detailed(b.c.Client()) {
 		return f
 	}
-	return f.Safe()
+	safe := f.Safe()
+	safe.Details = strings.Replace(safe.Details, "the server", b.opts.Server, 1)
+	return safe
 }
 
 // visibleLoss returns the error of a lost session with the details that this client may

@@ -45,12 +45,15 @@ const (
 // Endpoint is where a session sends its HTTP requests. It is immutable, and safe
 // for concurrent use.
 type Endpoint struct {
-	URL     string // may hold a password or a key: see Place
-	Client  *http.Client
-	Header  http.Header // sent with each request
-	Limit   int         // longest message that the server may send, in bytes
-	Log     *slog.Logger
-	Metrics *metrics.Metrics
+	URL    string // may hold a password or a key: see Place
+	Client *http.Client
+	Header http.Header // sent with each request
+	// Authorize is [remote.Authorizer]; nil: Header has what authorizes.
+	Authorize func(ctx context.Context, refused string) (header string, err error)
+	Name      string // of the server, for errors; empty: it has none
+	Limit     int    // longest message that the server may send, in bytes
+	Log       *slog.Logger
+	Metrics   *metrics.Metrics
 	// Values has the values of the contexts of a session's requests; nil for none.
 	Values context.Context
 }
@@ -64,10 +67,8 @@ func (e *Endpoint) Session() (ctx context.Context, cancel context.CancelFunc) {
 	return context.WithCancel(e.Values)
 }
 
-// Do sends one request. Headers in extra replace those of the endpoint. The caller
-// must close the response's body; the end of ctx ends the body too. Errors do not
-// hold the URL, which may be a secret: see [Unreached].
-func (e *Endpoint) Do(ctx context.Context, method string, body []byte, extra http.Header) (*http.Response, error) {
+// send is Do without Authorize.
+func (e *Endpoint) send(ctx context.Context, method string, body []byte, extra http.Header) (*http.Response, error) {
 	var content io.Reader
 	if body != nil {
 		content = bytes.NewReader(body)

@@ -99,6 +99,9 @@ func StatusError(resp *http.Response, text []byte) *jsonrpc.Error {
 	switch code := resp.StatusCode; {
 	case refusesAccess(resp):
 		data.Reason = reasonUnauthorized
+		if body, ok := resp.Body.(unauthorized); ok {
+			return NewError(data, "the server%s needs to be authorized: it takes no token that the gateway can get", body.server)
+		}
 		return NewError(data, "the server refused access (%s): configure the credentials that it wants, for example as an Authorization header", Status(resp))
 	case code >= 500 && code != http.StatusServiceUnavailable && retryAfter(resp) == 0:
 		return NewError(data, "the server failed (%s)", Status(resp))

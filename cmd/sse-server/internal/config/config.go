@@ -93,6 +93,7 @@ type Server struct {
 	URL           string   `group:"Remote server" placeholder:"URL" help:"Serve the remote MCP server at this address. $${NAME} is replaced by an environment variable, $${file:PATH} by the content of a file."`
 	Header        []string `group:"Remote server" sep:"none" pairs:":" placeholder:"'NAME: VALUE'" for:"url" help:"Header of every request to the remote server, such as 'Authorization: Bearer $${file:/run/secrets/token}'. $${NAME} and $${file:PATH} are replaced. Repeat the flag for more; the variable has one on each line."`
 	ForwardHeader []string `group:"Remote server" placeholder:"NAME" for:"url" help:"Headers of the request that opens a connection, to send to the remote server with each request of its session. Without it, no header of a client is sent."`
+	OAuthClient   []string `hidden:"" name:"oauth-client" sep:"none" pairs:"=" placeholder:"a mapping such as {token-url: https://…}" for:"url"` // a key of the file
 
 	Transports     []string `group:"Protocol" placeholder:"NAME" oneof:"sse,streamable" help:"Transports to serve at each address: sse is HTTP+SSE, streamable is Streamable HTTP."`
 	AutoInitialize bool     `group:"Protocol" negatable:"" help:"Run the MCP handshake for each connection when it opens. If off, the gateway adds nothing: over HTTP+SSE it is a plain transport of 2024-11-05, and over Streamable HTTP it refuses requests without a session with 400."`
@@ -111,16 +112,19 @@ type Server struct {
 	MaxMessageBytes     Size    `group:"Limits" placeholder:"BYTES" help:"Size of the body of a POST."`
 	MaxInFlight         int     `group:"Limits" placeholder:"N" zero:"" help:"Number of requests of one session that the server works on at the same time. More wait in order; 1 serializes them. 0 means unlimited."`
 
-	remote  upstream.URL      // what url and header mean
-	secrets *[]string         // variables of the environment that any remote server uses
-	given   map[string]string // options that were given, with their place
-	flags   []*kong.Flag      // its options, or those of the whole Config
+	remote    upstream.URL      // what url, header and oauth-client mean
+	exchanges bool              // the tokens of clients for others
+	secrets   *[]string         // variables of the environment that any remote server uses
+	given     map[string]string // options that were given, with their place
+	flags     []*kong.Flag      // its options, or those of the whole Config
 }
 
 // What has a place beside the flags: the command, and the name of one of several servers.
 const (
 	commandKey = "command"
 	nameKey    = "name"
+
+	oauthClientKey = "oauth-client"
 )
 
 // Stdout is the file that is stdout.

@@ -61,6 +61,9 @@ func (c *Config) Gateway(s *Server) gateway.Options {
 	copyFields(&o, *c)
 	copyFields(&o, *s)
 	o.Prefix, o.NoAutoInitialize, o.ForwardHeaders = c.PrefixOf(s), !s.AutoInitialize, s.ForwardHeader
+	if s.exchanges {
+		o.ForwardHeaders = append(slices.Clone(o.ForwardHeaders), "Authorization")
+	}
 	for _, n := range c.TrustedProxies {
 		o.TrustedProxies = append(o.TrustedProxies, netip.Prefix(n))
 	}
@@ -148,7 +151,7 @@ func (s *Server) CheckCommand() error {
 
 // makeRemote makes the remote server of the URL and the headers.
 func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (err error) {
-	s.remote = upstream.URL{Header: http.Header{}}
+	s.remote = upstream.URL{Header: http.Header{}, Name: s.Name}
 	if s.remote.Address, err = c.expand(s.URL, lookupEnv); err != nil {
 		return s.refuse("url", "%v", err)
 	}
@@ -162,13 +165,17 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 		}
 		s.remote.Header.Set(name, value)
 	}
+	if len(s.OAuthClient) > 0 {
+		if err := s.makeCredentials(c, lookupEnv); err != nil {
+			return err
+		}
+	}
 	if err := s.remote.Check(); err != nil {
 		return s.refuse("url", "%v", err)
 	}
 	if at, _ := url.Parse(s.remote.Address); at.Scheme == "http" && !front.IsLoopback(at.Host) && (len(s.Header) > 0 || at.User != nil) {
 		c.warn("%s %s: the headers go over the network in plain text", s.Place("url"), s.remote.Place())
 	}
-	isAuthorization := func(name string) bool { return strings.EqualFold(name, "Authorization") }
 	if c.AuthTokensFile != "" && slices.ContainsFunc(s.ForwardHeader, isAuthorization) {
 		return s.refuse("forward-header", "Authorization: the remote server would get the tokens of %s, which are for this one", c.Place("auth-tokens-file"))
 	}

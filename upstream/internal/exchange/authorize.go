@@ -1,0 +1,52 @@
+package exchange
+
+import (
+	"context"
+	"io"
+	"maps"
+	"net/http"
+)
+
+// Do sends one request. Headers in extra replace those of the endpoint. The caller
+// must close the response's body; the end of ctx ends the body too. Errors do not
+// hold the URL, which may be a secret: see [Unreached].
+//
+// A request that the server refuses with 401 is sent once more if Authorize has another
+// header: the server has not run it. Where Authorize has none, the response is a 401 too.
+func (e *Endpoint) Do(ctx context.Context, method string, body []byte, extra http.Header) (*http.Response, error) {
+	if e.Authorize == nil {
+		return e.send(ctx, method, body, extra)
+	}
+	header, resp, err := e.authorized(ctx, "", method, body, extra)
+	if err == nil && resp.StatusCode == http.StatusUnauthorized && header != "" {
+		Discard(resp)
+		_, resp, err = e.authorized(ctx, header, method, body, extra)
+	}
+	if err == nil && resp.StatusCode == http.StatusUnauthorized {
+		resp.Body = unauthorized{resp.Body, e.Name}
+	}
+	return resp, err
+}
+
+// authorized sends a request with a header of Authorize other than the refused one, which it
+// returns; empty if there is none.
+func (e *Endpoint) authorized(ctx context.Context, refused, method string, body []byte, extra http.Header) (header string, _ *http.Response, _ error) {
+	header, err := e.Authorize(ctx, refused)
+	switch {
+	case ctx.Err() != nil:
+		return "", nil, &requestError{method: method, place: e.Place(), err: ctx.Err()}
+	case err != nil:
+		e.Log.Warn("no token for the server", "err", err)
+		return "", &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody}, nil
+	}
+	with := http.Header{"Authorization": {header}}
+	maps.Copy(with, extra)
+	resp, err := e.send(ctx, method, body, with)
+	return header, resp, err
+}
+
+// unauthorized is the body of a 401 that Authorize could not avert.
+type unauthorized struct {
+	io.ReadCloser
+	server string // its name; empty: it has none
+}

@@ -1,0 +1,308 @@
+package oauthclient
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const secret = "s3cret-0123456789"
+
+// endpoint is a token endpoint without a socket: answer answers the n-th request.
+type endpoint struct {
+	mu     sync.Mutex
+	forms  []url.Values
+	heads  []http.Header
+	answer func(n int, r *http.Request) (status int, body string)
+}
+
+func (e *endpoint) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, _ := io.ReadAll(r.Body)
+	form, _ := url.ParseQuery(string(body))
+	e.mu.Lock()
+	e.forms, e.heads = append(e.forms, form), append(e.heads, r.Header)
+	n := len(e.forms)
+	e.mu.Unlock()
+	status, answer := e.answer(n, r)
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	if status == 0 {
+		return nil, errors.New("no route to host")
+	}
+	return &http.Response{
+		StatusCode: status, Status: fmt.Sprint(status, " ", http.StatusText(status)), Request: r,
+		Header: http.Header{"Content-Type": {"application/json"}, "Location": {"https://elsewhere.example"}}, Body: io.NopCloser(strings.NewReader(answer)),
+	}, nil
+}
+
+func (e *endpoint) requests() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.forms)
+}
+
+// tokens answers with the tokens t1, t2 … that live for so many seconds.
+func tokens(seconds int) func(n int, _ *http.Request) (int, string) {
+	return func(n int, _ *http.Request) (int, string) {
+		return 200, fmt.Sprintf(`{"access_token":"t%d","token_type":"bearer","expires_in":%d}`, n, seconds)
+	}
+}
+
+func newTestSource(e *endpoint, c Config, client string) *source {
+	c.TokenURL, c.ClientID = "https://idp.example/token?key="+secret, "gw"
+	s := c.newSource(client, slog.New(slog.DiscardHandler))
+	s.client.Transport = e
+	return s
+}
+
+// want checks the header that is got.
+func want(t *testing.T, s *source, refused, header string) {
+	t.Helper()
+	if got, err := s.authorize(t.Context(), refused); got != header || err != nil {
+		t.Errorf("got %q, %v, want %q", got, err, header)
+	}
+}
+
+func wantError(t *testing.T, s *source, refused, text string) {
+	t.Helper()
+	got, err := s.authorize(t.Context(), refused)
+	if got != "" || err == nil || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "idp.example") {
+		t.Errorf("got %q, %v, want %q", got, err, text)
+	}
+}
+
+func TestGrants(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "refresh")
+	if err := os.WriteFile(file, []byte(secret+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for want, c := range map[string]Config{
+		"grant_type=client_credentials": {ClientSecret: secret},
+		"audience=a&client_id=gw&grant_type=client_credentials&resource=https%3A%2F%2Fr&scope=x+y":                                                                             {Scopes: []string{"x", "y"}, Resource: "https://r", Audience: "a"},
+		"grant_type=refresh_token&refresh_token=" + secret:                                                                                                                     {Grant: RefreshToken, RefreshTokenFile: file, ClientSecret: secret},
+		"grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange&subject_token=alices&subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token": {Grant: TokenExchange, ClientSecret: secret},
+	} {
+		e := &endpoint{answer: tokens(3600)}
+		s := newTestSource(e, c, "bearer alices")
+		if got, err := s.authorize(t.Context(), ""); got != "Bearer t1" || err != nil {
+			t.Errorf("%+v: got %q, %v", c, got, err)
+		}
+		if got := e.forms[0].Encode(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		if id, password, ok := (&http.Request{Header: e.heads[0]}).BasicAuth(); ok != (c.ClientSecret != "") || ok && (id != "gw" || password != secret) {
+			t.Errorf("the client is %q %q", id, password)
+		}
+	}
+}
+
+// A token is used until shortly before its end, or until it is refused.
+func TestTokensAreRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &endpoint{answer: tokens(3600)}
+		s := newTestSource(e, Config{}, "")
+		want(t, s, "", "Bearer t1")
+		time.Sleep(time.Hour - renewBefore - time.Second)
+		want(t, s, "", "Bearer t1")
+		time.Sleep(2 * time.Second)
+		want(t, s, "", "Bearer t2")
+		want(t, s, "Bearer t1", "Bearer t2") // another request has got it
+		want(t, s, "Bearer t2", "Bearer t3")
+		want(t, s, "", "Bearer t3")
+
+		short := newTestSource(&endpoint{answer: tokens(8)}, Config{}, "")
+		want(t, short, "", "Bearer t1")
+		time.Sleep(5 * time.Second)
+		want(t, short, "", "Bearer t1")
+		time.Sleep(2 * time.Second)
+		want(t, short, "", "Bearer t2")
+
+		forever := newTestSource(&endpoint{answer: func(int, *http.Request) (int, string) { return 200, `{"access_token":"t"}` }}, Config{}, "")
+		want(t, forever, "", "Bearer t")
+		time.Sleep(10000 * time.Hour)
+		want(t, forever, "", "Bearer t")
+	})
+}
+
+// Many requests make one of the endpoint. One whose client goes does not end it.
+func TestOneRequestAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		e := &endpoint{answer: func(n int, r *http.Request) (int, string) {
+			<-release
+			return tokens(3600)(n, r)
+		}}
+		s := newTestSource(e, Config{}, "")
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() {
+			if _, err := s.authorize(ctx, ""); !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+		})
+		synctest.Wait()
+		for range 20 {
+			all.Go(func() { want(t, s, "", "Bearer t1") })
+		}
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		close(release)
+		all.Wait()
+		if n := e.requests(); n != 1 {
+			t.Errorf("%d requests, want 1", n)
+		}
+	})
+}
+
+// An endpoint that is down, slow or refuses is asked seldom, and again later.
+func TestEndpointFails(t *testing.T) {
+	for text, answer := range map[string]func(n int, r *http.Request) (int, string){
+		"the token endpoint gave no token: no route to host": func(int, *http.Request) (int, string) { return 0, "" },
+		"context deadline exceeded": func(_ int, r *http.Request) (int, string) {
+			<-r.Context().Done()
+			return 0, ""
+		},
+		`answered 400 "invalid_grant"`: func(int, *http.Request) (int, string) {
+			return 400, `{"error":"invalid_grant","error_description":"` + secret + `"}`
+		},
+		`answered 307 "Temporary Redirect"`:     func(int, *http.Request) (int, string) { return 307, secret },
+		`answered 500 "Internal Server Error"`:  func(int, *http.Request) (int, string) { return 500, secret },
+		"gave no token":                         func(int, *http.Request) (int, string) { return 200, "<html>" + secret },
+		"missing access_token":                  func(int, *http.Request) (int, string) { return 200, `{"refresh_token":"` + secret + `"}` },
+		`answered 200 "temporarily_unavailable`: func(int, *http.Request) (int, string) { return 200, `{"error":"temporarily_unavailable"}` },
+	} {
+		t.Run(text, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := &endpoint{answer: answer}
+				s := newTestSource(e, Config{ClientSecret: secret}, "")
+				s.conf.AuthStyle = 2 // else each failure is two requests
+				began := time.Now()
+				for range 50 {
+					wantError(t, s, "", text)
+				}
+				took := time.Since(began)
+				if n := e.requests(); n > 50 || n < 5 || took < time.Second && n != 5 || took > 50*timeout {
+					t.Errorf("%d requests in %v", n, took)
+				}
+				time.Sleep(time.Minute)
+				e.answer = tokens(3600)
+				want(t, s, "", "Bearer t"+fmt.Sprint(e.requests()+1))
+			})
+		})
+	}
+}
+
+// A server that refuses each token does not make the endpoint give one for each request.
+func TestServerThatRefusesAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &endpoint{answer: tokens(3600)}
+		s := newTestSource(e, Config{}, "")
+		header := ""
+		for range 5 {
+			header, _ = s.authorize(t.Context(), header)
+		}
+		want(t, s, "", "Bearer t5")
+		wantError(t, s, header, errRefused.Error())
+		time.Sleep(2 * time.Second)
+		want(t, s, header, "Bearer t6")
+	})
+}
+
+func TestClientWithoutAToken(t *testing.T) {
+	for _, client := range []string{"", "Basic YTpi", "Bearer", "Bearer "} {
+		e := &endpoint{answer: tokens(60)}
+		wantError(t, newTestSource(e, Config{Grant: TokenExchange}, client), "", errNoToken.Error())
+		if e.requests() > 0 {
+			t.Errorf("%q was sent", client)
+		}
+	}
+}
+
+// A new refresh token replaces the one in the file, which may change meanwhile. One that
+// cannot be written is kept.
+func TestRefreshTokensAreSaved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "d")
+		file := filepath.Join(dir, "refresh")
+		var log bytes.Buffer
+		e := &endpoint{answer: func(n int, r *http.Request) (int, string) {
+			return 200, fmt.Sprintf(`{"access_token":"t%d","refresh_token":"r%d"}`, n, n)
+		}}
+		s := newTestSource(e, Config{Grant: RefreshToken, RefreshTokenFile: file}, "")
+		s.log = slog.New(slog.NewTextHandler(&log, nil))
+		wantError(t, s, "", "no such file")
+		step := func(header, sent, kept string) {
+			t.Helper()
+			want(t, s, s.header, header)
+			data, _ := os.ReadFile(file)
+			if got := e.forms[len(e.forms)-1].Get("refresh_token"); got != sent || string(data) != kept {
+				t.Errorf("sent %q, and the file has %q, want %q and %q", got, data, sent, kept)
+			}
+			time.Sleep(time.Minute)
+		}
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		must(os.Mkdir(dir, 0o700))
+		must(os.WriteFile(file, []byte(" r0 \n"), 0o644))
+		step("Bearer t1", "r0", "r1\n")
+		if info, _ := os.Stat(file); info.Mode().Perm() != 0o600 {
+			t.Errorf("the file has mode %v", info.Mode())
+		}
+		must(os.WriteFile(file, []byte("login"), 0o600))
+		step("Bearer t2", "login", "r2\n")
+		must(os.RemoveAll(dir))
+		must(os.WriteFile(dir, nil, 0o600)) // no directory
+		s.unsaved = "r2"
+		step("Bearer t3", "r2", "")
+		if s.unsaved != "r3" || !strings.Contains(log.String(), "refresh token not saved") || strings.Contains(log.String(), "r3") {
+			t.Errorf("kept %q and logged %s", s.unsaved, log.String())
+		}
+		must(os.Remove(dir))
+		must(os.Mkdir(dir, 0o700))
+		step("Bearer t4", "r3", "r4\n")
+		step("Bearer t5", "r4", "r5\n")
+		if all, _ := os.ReadDir(dir); len(all) != 1 {
+			t.Errorf("%d files are left", len(all))
+		}
+	})
+}
+
+func TestCheck(t *testing.T) {
+	good := Config{TokenURL: "https://a/b", ClientID: "c"}
+	for want, change := range map[string]func(c *Config){
+		"":                    func(*Config) {},
+		"token-url: ":         func(c *Config) { c.TokenURL = "a/b" },
+		"client-id: ":         func(c *Config) { c.ClientID = "" },
+		"grant: ":             func(c *Config) { c.Grant = "password" },
+		"refresh-token-file:": func(c *Config) { c.Grant = RefreshToken },
+		"refresh-token-file: want the file of the token with the grant refresh-token": func(c *Config) { c.RefreshTokenFile = "x" },
+	} {
+		c := good
+		change(&c)
+		if err := c.Check(); (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
