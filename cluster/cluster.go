@@ -10,6 +10,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -43,13 +44,30 @@ type Options struct {
 	// Default "mcp". Replica is the name of this replica, which people see; default the
 	// host name. Both have at most 48 letters, digits, _ and -.
 	Name, Replica string
-	// Key is a secret that all replicas have, of at least 32 bytes: that of the gateway's
-	// ids.
+	// Key is the key of the gateway's ids, of at least 32 bytes, which all replicas have.
 	Key []byte
 
 	// Logger receives the logs; nil: silent. Registry gets the metrics; nil: none.
 	Logger   *slog.Logger
 	Registry *prometheus.Registry
+}
+
+var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,48}$`)
+
+func (o Options) withDefaults() (Options, error) {
+	host, _ := os.Hostname() // an empty one is refused below
+	host = strings.ReplaceAll(host, ".", "-")
+	o.Name, o.Replica = cmp.Or(o.Name, "mcp"), cmp.Or(o.Replica, host[:min(len(host), 48)])
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	for what, name := range map[string]string{"cluster": o.Name, "replica": o.Replica} {
+		if !validName.MatchString(name) {
+			return o, fmt.Errorf("the name of the %s is %q: use 1 to 48 letters, digits, _ and -", what, name)
+		}
+	}
+	if len(o.Key) < 32 {
+		return o, errors.New("the key of a cluster needs 32 bytes or more, the same on all replicas")
+	}
+	return o, nil
 }
 
 // Node is this process as a replica. It is a front.Cluster, safe for concurrent use.
@@ -59,7 +77,6 @@ type Node struct {
 	metrics          *metrics.Cluster
 	sealer           *sealer
 	nc               *nats.Conn
-	publish          func(subject, reply string, data []byte) error
 	maxPart          int
 	asks             chan *nats.Msg
 	stop             context.CancelFunc
@@ -69,44 +86,16 @@ type Node struct {
 	mu        sync.RWMutex // guards what follows
 	members   map[string]*member
 	exchanges map[exchangeID]*exchange
-	parts     map[string][]*front.Part
-	opened    map[string]map[uint64]int // by other replicas, of a server, by origin, since the last tick
-	number    uint64                    // of the last exchange or ask
-	beat      uint64                    // number of the last heartbeat
-	flags     byte                      // of the heartbeats
-	up        bool                      // NATS is connected
-	fresh     int                       // ticks until all replicas must have been heard after NATS was away
-	away      int                       // ticks
+	parts     map[string][]*front.Part // by server; the lists are not changed
+	number    uint64                   // of the last exchange, ask or heartbeat
+	joining   bool
+	up        bool // NATS is connected
+	fresh     int  // ticks until all replicas must have been heard after NATS was away
+	away      int  // ticks without NATS
 	closed    bool
 }
 
 var _ front.Cluster = (*Node)(nil)
-
-var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,48}$`)
-
-func (o Options) withDefaults() (Options, error) {
-	o.Name = cmp.Or(o.Name, "mcp")
-	if o.Replica == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			return o, fmt.Errorf("host name: %w: set the name of the replica", err)
-		}
-		o.Replica = strings.ReplaceAll(host, ".", "-")
-		o.Replica = o.Replica[:min(len(o.Replica), 48)]
-	}
-	for what, name := range map[string]string{"cluster": o.Name, "replica": o.Replica} {
-		if !validName.MatchString(name) {
-			return o, fmt.Errorf("the name of the %s is %q: use 1 to 48 letters, digits, _ and -", what, name)
-		}
-	}
-	if len(o.Key) < 32 {
-		return o, errors.New("the key of a cluster needs 32 bytes or more, the same on all replicas")
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	return o, nil
-}
 
 // joinTime is how long Join listens for other replicas: each is heard once a second.
 const joinTime = 2500 * time.Millisecond
@@ -119,9 +108,14 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second+joinTime)
-	defer cancel()
-	n := newNode(o)
+	id := rand.Text()[:idBytes]
+	n := &Node{
+		id: id, name: o.Replica, prefix: "mcp." + o.Name + ".", sealer: newSealer(o.Key, o.Name),
+		log:  throttle.NewLines().Logger(o.Logger),
+		asks: make(chan *nats.Msg, 1024), joining: true, up: true,
+		members:   map[string]*member{id: {id: id, heartbeat: heartbeat{Name: o.Replica}}},
+		exchanges: make(map[exchangeID]*exchange), parts: make(map[string][]*front.Part),
+	}
 	if n.nc, err = n.connect(ctx, o); err != nil {
 		return nil, err
 	}
@@ -129,50 +123,24 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 		n.nc.Close()
 		return nil, err
 	}
-	if err := n.start(); err != nil {
-		n.Close()
-		return nil, fmt.Errorf("subscribe: %w", err)
+	n.maxPart = min(maxPart, int(n.nc.MaxPayload())-headBytes-macBytes)
+	running, stop := context.WithCancel(context.Background())
+	n.stop = stop
+	for _, subject := range []string{n.frames(id, "*"), n.prefix + "hb"} {
+		_, subErr := n.nc.Subscribe(subject, n.dispatch)
+		err = errors.Join(err, subErr)
 	}
-	if err := n.introduce(ctx, o); err != nil {
+	n.running.Go(func() { n.run(running) })
+	if err = errors.Join(err, n.introduce(ctx)); err != nil {
 		n.Close()
 		return nil, err
 	}
 	return n, nil
 }
 
-func newNode(o Options) *Node {
-	id := newID()
-	return &Node{
-		id: id, name: o.Replica, prefix: "mcp." + o.Name + ".", sealer: newSealer(o.Key, o.Name),
-		log:  throttle.NewLines().Logger(o.Logger),
-		asks: make(chan *nats.Msg, 1024), flags: joining, up: true, stop: func() {},
-		members:   map[string]*member{id: {id: id, name: o.Replica}},
-		exchanges: make(map[exchangeID]*exchange), parts: make(map[string][]*front.Part), opened: make(map[string]map[uint64]int),
-	}
-}
-
-// start subscribes, and begins to tick.
-func (n *Node) start() error {
-	n.publish = func(subject, reply string, data []byte) error {
-		if reply == "" {
-			return n.nc.Publish(subject, data)
-		}
-		return n.nc.PublishRequest(subject, reply, data)
-	}
-	n.maxPart = min(maxPart, int(n.nc.MaxPayload())-headBytes-macBytes)
-	_, err := n.nc.Subscribe(n.frames(n.id, "*"), n.dispatch)
-	if err == nil {
-		_, err = n.nc.Subscribe(n.prefix+"hb", n.dispatch)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	n.stop = stop
-	n.running.Go(func() { n.run(ctx) })
-	return err
-}
-
 // introduce listens for the other replicas, fails if one has the same name, and tells them
 // that this one serves.
-func (n *Node) introduce(ctx context.Context, o Options) error {
+func (n *Node) introduce(ctx context.Context) error {
 	select {
 	case <-time.After(joinTime):
 	case <-ctx.Done():
@@ -180,22 +148,22 @@ func (n *Node) introduce(ctx context.Context, o Options) error {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.members[n.id].beat == 0 {
+	if n.members[n.id].number == 0 {
 		return fmt.Errorf("NATS does not pass messages on: its account must be allowed to publish and subscribe %s>", n.prefix)
 	}
 	for _, m := range n.members {
-		first := m.flags&joining == 0 || m.id < n.id // of two that join at once, one may
-		if m.id != n.id && m.name == n.name && first && !m.silent() {
-			return fmt.Errorf("replica %s of cluster %s already runs (%s): give each replica a name of its own", n.name, o.Name, m.id)
+		first := !m.Joining || m.id < n.id // of two that join at once, one may
+		if m.id != n.id && m.Name == n.name && first && !m.silent() {
+			return fmt.Errorf("replica %s (%s) already runs in the cluster of %s: give each replica a name of its own", n.name, m.id, n.prefix)
 		}
 	}
-	n.flags &^= joining
-	n.beatLocked()
+	n.joining = false
+	n.beatLocked(false)
 	return nil
 }
 
 // Close leaves the cluster: it ends the requests that are forwarded, and waits for the
-// handlers of those from other replicas.
+// handlers of those from other replicas. It is idempotent.
 func (n *Node) Close() {
 	n.mu.Lock()
 	closed := n.closed
@@ -210,15 +178,12 @@ func (n *Node) Close() {
 	}
 	n.running.Wait()
 	n.mu.Lock()
-	n.flags |= leaving
-	n.beatLocked()
+	n.beatLocked(true)
 	n.mu.Unlock()
 	n.flush() // if NATS is away, the others notice in any case
 	n.nc.Close()
 	n.metrics.Unregister()
 }
-
-var errClosed = errors.New("the replica has left the cluster")
 
 // ID returns the part of ids that names this replica.
 func (n *Node) ID() string { return n.id }
@@ -227,15 +192,11 @@ func (n *Node) ID() string { return n.id }
 func (n *Node) Attach(server string, part front.Part) (detach func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	p := &part
-	n.parts[server] = append(n.parts[server], p)
+	n.parts[server] = append(slices.Clip(n.parts[server]), &part)
 	return func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		left := slices.DeleteFunc(slices.Clone(n.parts[server]), func(other *front.Part) bool { return other == p })
-		if n.parts[server] = left; len(left) == 0 {
-			delete(n.parts, server)
-		}
+		n.parts[server] = slices.DeleteFunc(slices.Clone(n.parts[server]), func(p *front.Part) bool { return p == &part })
 	}
 }
 
@@ -251,6 +212,12 @@ func (n *Node) part(server, id string) (part *front.Part, has bool) {
 		}
 	}
 	return part, false
+}
+
+// draining reports whether this replica takes no new connections of a server.
+func (n *Node) draining(server string) bool {
+	part, _ := n.part(server, "")
+	return part == nil || part.Draining()
 }
 
 // Adopt makes this replica get the requests for a session whose own replica is gone.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -27,6 +28,8 @@ var (
 	errReset       = errors.New("the other replica has ended the exchange")
 	errAnswered    = errors.New("the response has come before the whole request was sent")
 	errDone        = errors.New("the exchange is over")
+	errDraining    = errors.New("this replica shuts down")
+	errClosed      = errors.New("the replica has left the cluster")
 )
 
 // exchangeID identifies an exchange among those of a replica.
@@ -43,8 +46,7 @@ type exchange struct {
 	n           *Node
 	id          exchangeID
 	peer        string // the other replica
-	subject     string // where it gets frames
-	reply       string // where NATS tells that it does not; empty at the owner
+	reply       string // where NATS tells that it does not get a frame; empty at the owner
 	flags       byte   // of all frames of this side
 	stop        func() // called at the end
 	stream      string // the server of a GET that this side has begun
@@ -69,12 +71,16 @@ type exchange struct {
 }
 
 func (n *Node) newExchange(id exchangeID, peer string, stop func()) *exchange {
-	x := &exchange{n: n, id: id, peer: peer, subject: n.frames(peer, "q"), flags: fromOwner, stop: stop, room: window, toldOut: window}
+	x := &exchange{n: n, id: id, peer: peer, flags: fromOwner, stop: stop, room: window, toldOut: window}
 	if id.entry == "" {
-		x.flags, x.reply = 0, n.frames(n.id, formatNumber(id.number))
+		x.flags, x.reply = 0, n.frames(n.id, strconv.FormatUint(id.number, 10))
 	}
 	x.changed.L = &x.mu
-	x.wakeOnTimer = time.AfterFunc(math.MaxInt64, x.wake)
+	x.wakeOnTimer = time.AfterFunc(math.MaxInt64, func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.changed.Broadcast()
+	})
 	return x
 }
 
@@ -118,12 +124,6 @@ func (x *exchange) setDeadline(t time.Time) {
 	}
 }
 
-func (x *exchange) wake() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.changed.Broadcast()
-}
-
 // receive waits for the next part, and says whether it is the last one. Parts that came
 // before the end of the exchange are returned.
 func (x *exchange) receive() (part []byte, isLast bool, err error) {
@@ -159,7 +159,7 @@ func (x *exchange) sealLocked(k kind, payload []byte) []byte {
 
 // publishLocked sends a frame. What NATS does not take now is sent again.
 func (x *exchange) publishLocked(data []byte) {
-	if x.n.publish(x.subject, x.reply, data) == nil {
+	if x.n.publish(x.peer, x.reply, data) == nil {
 		x.sent++
 	}
 }
@@ -235,7 +235,7 @@ func (x *exchange) resume() {
 // refuse notes that nobody has received a frame. While the replica may come back, the frame
 // is sent again.
 func (x *exchange) refuse() {
-	alive := x.n.alive(x.peer)
+	alive, _ := x.n.alive(x.peer)
 	x.mu.Lock()
 	x.refused++
 	gone := !alive && x.refused == x.sent
@@ -245,29 +245,30 @@ func (x *exchange) refuse() {
 	}
 }
 
-// end ends this side. Nothing is sent any more.
-func (x *exchange) end(err error) {
+// end ends this side: nothing is sent any more. It reports false if it had ended.
+func (x *exchange) end(err error) bool {
 	x.mu.Lock()
-	if x.err == nil {
-		x.err = err
-		if err == errUnreachable && x.sent > 0 && x.refused == x.sent && x.flags&fromOwner == 0 {
-			x.err = errGone
-		}
+	if x.err != nil {
+		x.mu.Unlock()
+		return false
+	}
+	if x.err = err; err == errUnreachable && x.reply != "" && x.sent > 0 && x.refused == x.sent {
+		x.err = errGone
 	}
 	x.unacked = nil
 	x.wakeOnTimer.Stop()
 	x.changed.Broadcast()
 	x.mu.Unlock()
 	x.n.mu.Lock()
-	if x.n.exchanges[x.id] == x {
-		delete(x.n.exchanges, x.id)
-	}
+	delete(x.n.exchanges, x.id)
 	x.n.mu.Unlock()
 	x.stop()
+	return true
 }
 
 // abort ends both sides.
 func (x *exchange) abort(err error) {
-	x.n.sendReset(x.peer, x.flags, x.id.number)
-	x.end(err)
+	if x.end(err) {
+		x.n.sendReset(x.peer, x.flags, x.id.number)
+	}
 }

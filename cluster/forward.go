@@ -1,11 +1,16 @@
 package cluster
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
+	"io"
 	"net/http"
+	"net/textproto"
+	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,11 +23,12 @@ import (
 
 // Statuses of a response that are not of HTTP.
 const (
-	statusGone = iota // no such connection, and this replica takes no new ones
+	statusGone = iota + 1 // no such connection, and this replica takes no new ones
 	statusBusy
 )
 
-var errDraining = errors.New("this replica shuts down")
+// headerTo says in a forwarded request what front.Forward does.
+const headerTo = "Mcp-Cluster-To"
 
 // call is a request that is forwarded.
 type call struct {
@@ -58,8 +64,7 @@ func (c *call) resume(owner string) (answered bool) {
 	case err == nil && c.to(adopter):
 		return true
 	case err != nil && !errors.Is(err, nats.ErrNoResponders):
-		c.unavailable()
-		return true
+		return c.unavailable()
 	}
 	for _, replica := range c.n.candidates(c.f.Server, c.f.ID) {
 		if replica == c.n.id && !c.n.draining(c.f.Server) {
@@ -72,69 +77,64 @@ func (c *call) resume(owner string) (answered bool) {
 	return false
 }
 
-// to forwards the request to a replica, which may be this one. It reports false if that is
-// gone, or has no such connection and takes no new ones.
+// to forwards the request to a replica. It reports false if that is this one or gone, or has
+// no such connection and takes no new ones.
 func (c *call) to(replica string) (answered bool) {
-	switch {
-	case replica == c.n.id:
+	if replica == c.n.id {
 		return false
-	case !c.n.connected():
-		c.unavailable()
-		return true
 	}
-	if c.n.isSilent(replica) {
-		_, err := c.n.ask(c.r.Context(), c.n.frames(replica, "q"))
-		if err != nil && !errors.Is(err, nats.ErrNoResponders) {
-			c.unavailable()
-		}
-		if err != nil {
-			return !errors.Is(err, nats.ErrNoResponders)
+	if !c.n.connected() {
+		return c.unavailable()
+	}
+	if _, silent := c.n.alive(replica); silent { // a request might reach it later, when the client repeats it
+		if _, err := c.n.ask(c.r.Context(), c.n.frames(replica, "q")); err != nil {
+			return !errors.Is(err, nats.ErrNoResponders) && c.unavailable()
 		}
 	}
-	x := c.n.begin(replica, c)
-	stop := context.AfterFunc(c.r.Context(), func() { x.abort(context.Canceled) })
-	defer stop()
-	if err := x.sendAll(c.encode()); err != nil && !errors.Is(err, errAnswered) {
-		return c.failed(err)
+	x := c.begin(replica)
+	defer context.AfterFunc(c.r.Context(), func() { x.abort(context.Canceled) })()
+	data := c.encode()
+	for err := error(nil); len(data) > 0 && err == nil; {
+		part := data[:min(len(data), c.n.maxPart)]
+		data = data[len(part):]
+		if err = x.send(part, len(data) == 0); err != nil && !errors.Is(err, errAnswered) {
+			return c.failed(err)
+		}
 	}
 	return c.respond(x)
 }
 
 // begin makes an exchange with a replica.
-func (n *Node) begin(replica string, c *call) *exchange {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.number++
-	x := n.newExchange(exchangeID{number: n.number}, replica, func() {})
+func (c *call) begin(replica string) *exchange {
+	c.n.mu.Lock()
+	defer c.n.mu.Unlock()
+	c.n.number++
+	x := c.n.newExchange(exchangeID{number: c.n.number}, replica, func() {})
 	if c.r.Method == http.MethodGet {
 		x.stream = c.f.Server
 	}
-	if n.closed {
+	if c.n.closed {
 		x.err = errClosed
+		return x
 	}
-	n.exchanges[x.id] = x
+	c.n.exchanges[x.id] = x
 	return x
 }
 
-// sendAll sends data in as many parts as are needed.
-func (x *exchange) sendAll(data []byte) error {
-	for {
-		part := data[:min(len(data), x.n.maxPart)]
-		data = data[len(part):]
-		if err := x.send(part, len(data) == 0); err != nil || len(data) == 0 {
-			return err
-		}
-	}
-}
-
-// encode returns the request as serve reads it.
+// encode returns the request, as of HTTP/1.1.
 func (c *call) encode() []byte {
-	addr := ""
-	if c.f.Addr.IsValid() {
-		addr = c.f.Addr.String()
+	to := url.Values{"server": {c.f.Server}, "id": {c.f.ID}, "principal": {c.f.Principal}, "addr": {c.f.Addr.String()}}
+	q := &http.Request{Method: c.r.Method, URL: c.r.URL, Host: cmp.Or(c.r.Host, "-"), Header: c.r.Header.Clone(), ContentLength: int64(len(c.f.Body))}
+	q.Header.Set(headerTo, to.Encode())
+	if q.UserAgent() == "" {
+		q.Header["User-Agent"] = nil // not that of net/http
 	}
-	b := appendText(nil, c.f.Server, c.f.ID, c.f.Principal, addr, c.r.Method, c.r.URL.RequestURI(), c.r.Host)
-	return append(appendHeader(b, c.r.Header), c.f.Body...)
+	if len(c.f.Body) > 0 {
+		q.Body = io.NopCloser(bytes.NewReader(c.f.Body))
+	}
+	var b bytes.Buffer
+	_ = q.Write(&b) // a Buffer takes all
+	return b.Bytes()
 }
 
 // respond writes the response of the replica. It reports false if there is none because the
@@ -144,68 +144,56 @@ func (c *call) respond(x *exchange) (answered bool) {
 	if err != nil {
 		return c.failed(err)
 	}
-	r := &reader{rest: part}
-	status := r.number()
+	defer x.end(errDone)
+	b := bytes.NewBuffer(part)
+	r := textproto.NewReader(bufio.NewReader(b))
+	line, _ := r.ReadLine()
+	status, err := strconv.Atoi(line)
+	header, headErr := r.ReadMIMEHeader()
 	switch {
-	case status == statusGone && !r.bad:
-		x.end(errDone)
-		return false
-	case status == statusBusy:
-		x.end(errDone)
-		c.refuse(metrics.ForwardBusy, jsonrpc.ReasonError("the replica of this connection is busy: try again later", "server_busy", true))
-		return true
-	}
-	header := r.header()
-	if r.bad || status < 200 || status > 999 {
+	case errors.Join(err, headErr) != nil:
 		x.abort(errReset)
 		return c.failed(errReset)
+	case status == statusGone:
+		return false
+	case status == statusBusy:
+		return c.refuse(metrics.ForwardBusy, jsonrpc.ReasonError("the replica of this connection is busy: try again later", "server_busy", true))
 	}
 	c.n.metrics.ForwardBegan(time.Since(c.began))
 	for name, values := range header {
 		c.w.Header()[name] = values
 	}
 	c.w.WriteHeader(status)
-	c.copy(x, r.rest, isLast)
+	part, _ = io.ReadAll(r.R)
+	result := c.copy(x, part, isLast)
+	if c.n.metrics.Forwarded(result); result == metrics.ForwardCut {
+		panic(http.ErrAbortHandler)
+	}
 	return true
 }
 
-// copy writes the rest of a response, which begins with part.
-func (c *call) copy(x *exchange, part []byte, isLast bool) {
+// copy writes the rest of a response, which begins with part. A stream ends in order when
+// this replica shuts down, as the client opens another one then.
+func (c *call) copy(x *exchange, part []byte, isLast bool) (result string) {
 	control := http.NewResponseController(c.w)
 	deadline := front.NewDeadline(control, cmp.Or(c.f.WriteTimeout, 10*time.Second), c.r)
-	for {
+	for err := error(nil); ; part, isLast, err = x.receive() {
+		switch {
+		case errors.Is(err, errDraining):
+			return metrics.ForwardOK
+		case err != nil:
+			return metrics.ForwardCut
+		}
 		if len(part) > 0 || !isLast {
 			if _, err := deadline.Write(c.w, part, nil); err != nil {
 				x.abort(err)
-				c.n.metrics.Forwarded(metrics.ForwardCanceled)
-				return
+				return metrics.ForwardCanceled
 			}
 		}
 		if isLast {
-			break
+			_ = control.SetWriteDeadline(time.Time{}) // the TCP connection may serve other requests
+			return metrics.ForwardOK
 		}
-		var err error
-		if part, isLast, err = x.receive(); err != nil {
-			c.cut(err)
-			break
-		}
-	}
-	_ = control.SetWriteDeadline(time.Time{}) // the TCP connection may serve other requests
-	x.end(errDone)
-	c.n.metrics.Forwarded(metrics.ForwardOK)
-}
-
-// cut ends a response that has begun: in order if this replica drains, as the client opens
-// another stream then, else by force.
-func (c *call) cut(err error) {
-	switch {
-	case errors.Is(err, errDraining):
-	case errors.Is(err, context.Canceled):
-		c.n.metrics.Forwarded(metrics.ForwardCanceled)
-		panic(http.ErrAbortHandler)
-	default:
-		c.n.metrics.Forwarded(metrics.ForwardCut)
-		panic(http.ErrAbortHandler)
 	}
 }
 
@@ -217,22 +205,19 @@ func (c *call) failed(err error) (answered bool) {
 		return false
 	case errors.Is(err, context.Canceled):
 		c.n.metrics.Forwarded(metrics.ForwardCanceled)
-	default:
-		e := jsonrpc.ReasonError("the replica of this connection was lost with the request", "replica_unreachable", false)
-		c.refuse(metrics.ForwardUnreachable, e)
+		return true
 	}
-	return true
+	return c.refuse(metrics.ForwardUnreachable, jsonrpc.ReasonError("the replica of this connection was lost with the request", "replica_unreachable", false))
 }
 
 // unavailable answers a request that cannot be forwarded now.
-func (c *call) unavailable() {
-	e := jsonrpc.ReasonError("the replica of this connection cannot be reached now: try again later", "cluster_unavailable", true)
+func (c *call) unavailable() bool {
 	c.w.Header().Set("Retry-After", "1")
-	c.refuse(metrics.ForwardUnavailable, e)
+	return c.refuse(metrics.ForwardUnavailable, jsonrpc.ReasonError("the replica of this connection cannot be reached now: try again later", "cluster_unavailable", true))
 }
 
-// refuse answers with 503.
-func (c *call) refuse(result string, e *jsonrpc.Error) {
+// refuse answers with 503, and returns true.
+func (c *call) refuse(result string, e *jsonrpc.Error) bool {
 	c.n.metrics.Forwarded(result)
 	id := jsonrpc.Null
 	if m, err := jsonrpc.Parse(c.f.Body); err == nil && m.Kind == jsonrpc.Request {
@@ -240,13 +225,5 @@ func (c *call) refuse(result string, e *jsonrpc.Error) {
 	}
 	body := append(jsonrpc.NewError(id, e), '\n')
 	_ = front.WriteJSON(c.w, c.r, http.StatusServiceUnavailable, body, 10*time.Second) // a client that is gone needs no answer
-}
-
-// encodeHead returns the head of a response as respond reads it.
-func encodeHead(status int, header http.Header) []byte {
-	b := binary.AppendUvarint(nil, uint64(status))
-	if header == nil {
-		return b
-	}
-	return appendHeader(b, header)
+	return true
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
-	"net/http"
 	"sync"
 )
 
@@ -18,8 +17,8 @@ const (
 	kindProbe                     // asks for an ack
 	kindReset                     // ends an exchange that the sender does not know or has given up
 	kindHeartbeat                 // to all replicas
-	kindAsk                       // asks who serves the connection whose id is the payload
-	kindHere                      // the answer of the one who does
+	kindAsk                       // asks who subscribes to a subject
+	kindHere                      // the answer
 )
 
 const (
@@ -44,8 +43,7 @@ const (
 	idBytes      = 8
 	macBytes     = 16
 	headBytes    = 3 + 2*idBytes + 8 + 3*4
-	// everyone is the receiver of a frame to all replicas, or to one whose id is not known.
-	everyone = "--------"
+	everyone     = "--------" // the receiver of a frame whose subject says for whom it is
 )
 
 // sealer signs frames. It is safe for concurrent use.
@@ -95,72 +93,4 @@ func (s *sealer) open(data []byte) (f frame, ok bool) {
 		ack: binary.BigEndian.Uint32(numbers[12:]), room: binary.BigEndian.Uint32(numbers[16:]),
 		payload: data[headBytes:body:body],
 	}, true
-}
-
-// appendText appends texts to b, each after its length.
-func appendText(b []byte, texts ...string) []byte {
-	for _, s := range texts {
-		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
-	}
-	return b
-}
-
-// reader reads what appendText and binary.AppendUvarint have written. After an error, which
-// bad tells of, it returns zeros.
-type reader struct {
-	rest []byte
-	bad  bool
-}
-
-func (r *reader) number() int {
-	n, size := binary.Uvarint(r.rest)
-	if size <= 0 || n > 1<<40 {
-		r.rest, r.bad = nil, true
-		return 0
-	}
-	r.rest = r.rest[size:]
-	return int(n)
-}
-
-func (r *reader) bytes(n int) []byte {
-	if n > len(r.rest) {
-		r.rest, r.bad = nil, true
-		return nil
-	}
-	b := r.rest[:n]
-	r.rest = r.rest[n:]
-	return b
-}
-
-func (r *reader) text() string { return string(r.bytes(r.number())) }
-
-// hopByHop are the headers of one HTTP connection (RFC 9110, section 7.6.1).
-var hopByHop = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
-
-// appendHeader appends a header without what is of one HTTP connection.
-func appendHeader(b []byte, h http.Header) []byte {
-	kept := h.Clone()
-	count := 0
-	for _, name := range hopByHop {
-		delete(kept, name)
-	}
-	for _, values := range kept {
-		count += len(values)
-	}
-	b = binary.AppendUvarint(b, uint64(count))
-	for name, values := range kept {
-		for _, v := range values {
-			b = appendText(b, name, v)
-		}
-	}
-	return b
-}
-
-func (r *reader) header() http.Header {
-	h := make(http.Header)
-	for n := r.number(); n > 0 && !r.bad; n-- {
-		name := r.text()
-		h[name] = append(h[name], r.text())
-	}
-	return h
 }

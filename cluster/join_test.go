@@ -36,7 +36,7 @@ func TestSameName(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if len(joined) != 1 || len(refused) != 4 || !strings.Contains(refused[0], "replica one of cluster mcp already runs (") {
+		if len(joined) != 1 || len(refused) != 4 || !strings.Contains(refused[0], "replica one (") {
 			t.Fatalf("%d joined, others: %q", len(joined), refused)
 		}
 		if _, err := join(t, b, "one"); err == nil {

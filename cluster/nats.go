@@ -2,26 +2,27 @@ package cluster
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
 )
 
-func newID() string { return rand.Text()[:idBytes] }
-
-func formatNumber(n uint64) string { return strconv.FormatUint(n, 10) }
-
-// frames returns the subject of a replica for frames. NATS answers frames of which the last
-// part is the number of an exchange if nobody has subscribed to where they go.
+// frames returns the subject of a replica for frames. NATS answers there, with the number of
+// an exchange as the last part, if nobody has subscribed to where a frame goes.
 func (n *Node) frames(replica, last string) string { return n.prefix + "r." + replica + ".f." + last }
 
 // adopted returns the subject on which the replica that serves a session is found.
@@ -30,8 +31,7 @@ func (n *Node) adopted(server, id string) string {
 	return n.prefix + "id." + hex.EncodeToString(sum[:16])
 }
 
-// connect connects to NATS, for as long as ctx lasts. Errors do not have the URL, which may
-// have a password.
+// connect connects to NATS. Errors do not have the URL, which may have a password.
 func (n *Node) connect(ctx context.Context, o Options) (*nats.Conn, error) {
 	for server := range strings.SplitSeq(o.URL, ",") {
 		if u, err := url.Parse(strings.TrimSpace(server)); err != nil || u.Host == "" {
@@ -43,7 +43,8 @@ func (n *Node) connect(ctx context.Context, o Options) (*nats.Conn, error) {
 		nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), nats.IgnoreAuthErrorAbort(),
 		nats.ReconnectWait(250 * time.Millisecond), nats.ReconnectJitter(250*time.Millisecond, time.Second),
 		nats.PingInterval(2 * time.Second), nats.FlusherTimeout(2 * time.Second), nats.ReconnectOnFlusherError(),
-		nats.DisconnectErrHandler(n.disconnected), nats.ReconnectHandler(n.reconnected), nats.ErrorHandler(n.natsError),
+		nats.DisconnectErrHandler(n.disconnected), nats.ReconnectHandler(n.reconnected),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { n.log.Warn("NATS error", "err", err) }),
 	}
 	if o.Credentials != "" {
 		if _, err := os.Stat(o.Credentials); err != nil {
@@ -51,16 +52,15 @@ func (n *Node) connect(ctx context.Context, o Options) (*nats.Conn, error) {
 		}
 		options = append(options, nats.UserCredentials(o.Credentials))
 	}
-	options = append(options, o.NATS...)
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	for {
-		nc, err := nats.Connect(o.URL, options...)
-		switch {
-		case err == nil:
+		nc, err := nats.Connect(o.URL, append(options, o.NATS...)...)
+		if err == nil {
 			return nc, nil
-		case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
-			return nil, fmt.Errorf("NATS refuses access: %w: check the user in the URL and the credentials", err)
+		}
+		if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || errors.Is(err, nats.ErrAuthRevoked) {
+			return nil, fmt.Errorf("NATS refuses access: %w: check the user in its URL, and the credentials", err)
 		}
 		select {
 		case <-time.After(500 * time.Millisecond):
@@ -70,33 +70,48 @@ func (n *Node) connect(ctx context.Context, o Options) (*nats.Conn, error) {
 	}
 }
 
-// flush waits until NATS has taken what is published and subscribed.
-func (n *Node) flush() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_ = n.nc.FlushWithContext(ctx)
-}
-
 func (n *Node) disconnected(_ *nats.Conn, err error) {
 	n.mu.Lock()
-	n.up = false
-	closed := n.closed
-	n.mu.Unlock()
-	if !closed {
+	defer n.mu.Unlock()
+	if n.up = false; !n.closed {
 		n.log.Warn("NATS disconnected", "err", err)
 	}
 }
 
 func (n *Node) reconnected(*nats.Conn) {
 	n.log.Info("NATS connected again")
-	n.mu.Lock()
-	n.up = true
-	n.mu.Unlock()
 	n.returned()
 }
 
-func (n *Node) natsError(_ *nats.Conn, _ *nats.Subscription, err error) {
-	n.log.Warn("NATS error", "err", err)
+// returned begins anew to count who is silent, and sends again what may be lost.
+func (n *Node) returned() {
+	n.mu.Lock()
+	n.up, n.fresh = true, silentAfter
+	for _, m := range n.members {
+		if m.id == n.id || !m.silent() {
+			m.quiet = 0
+		}
+	}
+	n.mu.Unlock()
+	for _, x := range n.open() {
+		x.resume()
+	}
+}
+
+// publish sends a frame to a replica.
+func (n *Node) publish(to, reply string, data []byte) error {
+	if subject := n.frames(to, "q"); reply != "" {
+		return n.nc.PublishRequest(subject, reply, data)
+	} else {
+		return n.nc.Publish(subject, data)
+	}
+}
+
+// flush waits until NATS has taken what is published and subscribed.
+func (n *Node) flush() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = n.nc.FlushWithContext(ctx)
 }
 
 // dispatch takes a message to this replica or to all. It does not wait.
@@ -116,7 +131,7 @@ func (n *Node) dispatch(m *nats.Msg) {
 	case f.kind == kindHeartbeat:
 		n.heard(&f)
 	case f.kind == kindAsk:
-		n.answer(m, &f)
+		_ = m.Respond(n.sealer.seal(&frame{kind: kindHere, to: f.from, from: n.id, number: f.number}))
 	default:
 		n.pass(&f)
 	}
@@ -144,25 +159,23 @@ func (n *Node) exchange(id exchangeID) *exchange {
 	return n.exchanges[id]
 }
 
-// sendReset ends an exchange at the other side.
-func (n *Node) sendReset(to string, flags byte, number uint64) {
-	f := &frame{kind: kindReset, flags: flags & fromOwner, to: to, from: n.id, number: number}
-	_ = n.publish(n.frames(to, "q"), "", n.sealer.seal(f)) // if it is lost, the next frame from there is answered so
+// open returns the exchanges.
+func (n *Node) open() []*exchange {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return slices.Collect(maps.Values(n.exchanges))
 }
 
-// answer tells another replica that this one runs, or serves the session that is meant.
-func (n *Node) answer(m *nats.Msg, f *frame) {
-	here := &frame{kind: kindHere, to: f.from, from: n.id, number: f.number}
-	_ = m.Respond(n.sealer.seal(here)) // who asks waits for a time only
+// sendReset ends an exchange at the other side. If it is lost, the next frame from there is
+// answered so.
+func (n *Node) sendReset(to string, flags byte, number uint64) {
+	_ = n.publish(to, "", n.sealer.seal(&frame{kind: kindReset, flags: flags & fromOwner, to: to, from: n.id, number: number}))
 }
 
 // ask returns the replica that subscribes to a subject. The error is nats.ErrNoResponders if
 // there is none.
 func (n *Node) ask(ctx context.Context, subject string) (replica string, err error) {
-	n.mu.Lock()
-	n.number++
-	f := &frame{kind: kindAsk, to: everyone, from: n.id, number: n.number}
-	n.mu.Unlock()
+	f := &frame{kind: kindAsk, to: everyone, from: n.id, number: rand.Uint64()}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	m, err := n.nc.RequestWithContext(ctx, subject, n.sealer.seal(f))
@@ -174,4 +187,122 @@ func (n *Node) ask(ctx context.Context, subject string) (replica string, err err
 		return "", errors.New("the answer is not one of this cluster")
 	}
 	return here.from, nil
+}
+
+// maxAway is for how many ticks exchanges wait for NATS.
+const maxAway = 30
+
+// run does what is due each second, and answers who asks for adopted sessions.
+func (n *Node) run(ctx context.Context) {
+	ticks := time.NewTicker(time.Second)
+	defer ticks.Stop()
+	for n.tick(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+			n.tick()
+		case m := <-n.asks:
+			n.dispatch(m)
+		}
+	}
+}
+
+func (n *Node) tick() {
+	n.shareUsage()
+	n.mu.Lock()
+	self, living, lost := n.members[n.id], 0, make(map[string]string)
+	if n.up {
+		self.quiet++
+		n.beatLocked(false)
+	}
+	connected := n.connectedLocked()
+	if n.away++; connected {
+		n.away, n.fresh = 0, max(0, n.fresh-1)
+	}
+	for _, m := range n.members {
+		if connected && m != self {
+			m.quiet++
+		}
+		if !m.silent() {
+			living++
+		} else if m.quiet == silentAfter+1 && connected {
+			lost[m.id] = m.Name
+		}
+	}
+	tooLong := n.away > maxAway
+	n.mu.Unlock()
+	n.metrics.Now(living, connected)
+	for id, name := range lost {
+		n.lose(id, name)
+	}
+	for _, x := range n.open() {
+		switch {
+		case tooLong:
+			x.end(errUnreachable)
+		case x.stream != "" && rand.N(4) == 0 && n.draining(x.stream):
+			x.abort(errDraining)
+		case connected:
+			x.tick()
+		}
+	}
+}
+
+// shareUsage notes what the parts use, for the next heartbeat, and tells them what the other
+// replicas do.
+func (n *Node) shareUsage() {
+	n.mu.RLock()
+	parts := maps.Clone(n.parts)
+	n.mu.RUnlock()
+	servers, elsewhere, left := make(map[string]load), make(map[string]connstate.Usage), n.maxPart/64
+	for server, list := range parts {
+		for _, p := range list {
+			l, u := servers[server], p.Usage()
+			u.Origins = u.Origins[:min(len(u.Origins), left)]
+			left -= len(u.Origins)
+			l.Connections, l.Origins, l.Draining = l.Connections+u.Connections, append(l.Origins, u.Origins...), p.Draining()
+			servers[server] = l
+		}
+	}
+	n.mu.Lock()
+	n.members[n.id].Servers = servers
+	for server := range parts {
+		elsewhere[server] = n.elsewhereLocked(server)
+	}
+	for _, m := range n.members {
+		m.told = true
+	}
+	n.mu.Unlock()
+	for server, list := range parts {
+		for _, p := range list {
+			p.UsedElsewhere(elsewhere[server])
+		}
+	}
+}
+
+// beatLocked sends a heartbeat. If it is lost, the next one is a second away.
+func (n *Node) beatLocked(leaving bool) {
+	n.number++
+	payload, _ := json.Marshal(heartbeat{n.name, n.joining, leaving, n.members[n.id].Servers}) // it has a JSON form
+	_ = n.nc.Publish(n.prefix+"hb", n.sealer.seal(&frame{kind: kindHeartbeat, to: everyone, from: n.id, number: n.number, payload: payload}))
+}
+
+// connected reports whether frames go through NATS: heartbeats of this replica come back.
+func (n *Node) connected() bool {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.connectedLocked()
+}
+
+func (n *Node) connectedLocked() bool { return n.up && n.members[n.id].quiet <= cutAfter }
+
+// lose ends the exchanges with a replica that is gone.
+func (n *Node) lose(id, name string) {
+	ended := 0
+	for _, x := range n.open() {
+		if x.peer == id && x.end(errUnreachable) {
+			ended++
+		}
+	}
+	n.log.Warn("replica lost", "replica", name, "requests", ended)
 }

@@ -54,13 +54,11 @@ func (c *Cluster) Unregister() {
 	}
 }
 
-// Replicas records how many replicas there are.
-func (c *Cluster) Replicas(n int) { c.replicas.Set(float64(n)) }
-
-// Connected records whether messages get through.
-func (c *Cluster) Connected(yes bool) {
+// Now records how many replicas there are, and whether messages get through.
+func (c *Cluster) Now(replicas int, connected bool) {
+	c.replicas.Set(float64(replicas))
 	c.connected.Set(0)
-	if yes {
+	if connected {
 		c.connected.Set(1)
 	}
 }
