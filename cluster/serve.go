@@ -89,6 +89,13 @@ func (n *Node) handle(ctx context.Context, w *response, data []byte) {
 		w.WriteHeader(statusGone)
 		return
 	}
+	defer func() {
+		if v := recover(); v == front.ErrGone {
+			w.WriteHeader(statusGone)
+		} else if v != nil {
+			panic(v)
+		}
+	}()
 	part.Handler.ServeHTTP(w, r.WithContext(front.Forwarded(ctx, to.Get("principal"))))
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -56,7 +57,7 @@ func startReplicas(t *testing.T, args ...string) *replicas {
 	transport := &http.Transport{DisableKeepAlives: true} // else a POST may meet the end of a TCP connection
 	balancer := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {}, Transport: roundTripper(func(r *http.Request) (*http.Response, error) { return all.roundTrip(transport, r) }),
-		FlushInterval: -1, ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+		FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0), ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	})
 	t.Cleanup(balancer.CloseClientConnections)
 	t.Cleanup(balancer.Close)
@@ -130,6 +131,7 @@ func (all *replicas) forwarded() (sum float64) {
 // Every kind of client is served behind a balancer without affinity, and its calls all get
 // their own answers.
 func TestReplicas(t *testing.T) {
+	t.Parallel()
 	all := startReplicas(t)
 	var clients sync.WaitGroup
 	for _, k := range kinds() {

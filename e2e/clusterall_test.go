@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -84,6 +85,27 @@ func (c *crowds) end() map[string]reply {
 // over /sse go on.
 func TestRollingRestart(t *testing.T) {
 	c := startCrowds(t, 10)
+	done, calls := make(chan struct{}), sync.WaitGroup{}
+	for _, version := range []string{"2025-11-25", ""} { // with a session, and without
+		client := openGoSDK(version)(t, c.all.at[streamable], streamable, "")
+		if err := client.connect(within(t)); err != nil {
+			t.Fatal(err)
+		}
+		calls.Go(func() { // ends with done
+			for i := 0; ; i++ {
+				select {
+				case <-done:
+					t.Logf("go-sdk %s: %d calls", version, i)
+					return
+				default:
+				}
+				name := fmt.Sprintf("record go-sdk-%s-%d", version, i)
+				if _, err := client.callTool(within(t), "record", map[string]any{"file": c.ledger, "message": name, "how": "short"}); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		})
+	}
 	c.goOn()
 	for i := range 3 {
 		old := c.all.serving[0]
@@ -93,6 +115,8 @@ func TestRollingRestart(t *testing.T) {
 		old.stop()
 		c.goOn()
 	}
+	close(done)
+	calls.Wait()
 	for name, r := range c.end() {
 		if strings.HasSuffix(name, string(streamable)) && r.Retryable+r.NotRetryable+r.Unsent+r.Silent > 0 {
 			t.Errorf("%s: calls failed: %v", name, r.Errors)

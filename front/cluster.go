@@ -2,6 +2,7 @@ package front
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/netip"
 	"time"
@@ -69,24 +70,21 @@ type Replica struct {
 	Silent      bool   `json:"silent,omitempty"` // nothing has been heard of it for a while
 }
 
-// State returns "silent", "draining" or "ready".
-func (r Replica) State() string {
-	switch {
-	case r.Silent:
-		return "silent"
-	case r.Draining:
-		return "draining"
-	}
-	return "ready"
-}
+// ErrGone is what the Handler of a Part panics with, before it writes anything, if it drains
+// and the connection has just ended: the request is for another replica.
+var ErrGone = errors.New("the connection is gone, and this replica drains")
 
 // IsForeign reports whether a replica may hold the connection with that id, which is not
-// open here: the id is one of the principal's, and no other replica has sent the request.
+// open here, or drains: the id is one of the principal's, and no other replica has sent the
+// request. If one has, and this one drains, IsForeign panics with ErrGone.
 func (f *Front) IsForeign(r *http.Request, registry *connstate.Registry, id, principal string) bool {
 	if f.opts.Cluster == nil {
 		return false
 	}
 	_, forwarded := IsForwarded(r)
+	if forwarded && registry.Draining() {
+		panic(ErrGone)
+	}
 	return !forwarded && registry.Verify(id, principal)
 }
 

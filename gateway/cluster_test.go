@@ -99,7 +99,7 @@ func (n *node) find(f front.Forward) *front.Part {
 	return nil
 }
 
-func (n *node) Forward(w http.ResponseWriter, r *http.Request, f front.Forward) bool {
+func (n *node) Forward(w http.ResponseWriter, r *http.Request, f front.Forward) (served bool) {
 	p := n.find(f)
 	if p == nil {
 		return false
@@ -111,6 +111,13 @@ func (n *node) Forward(w http.ResponseWriter, r *http.Request, f front.Forward) 
 	own.Header.Del("Authorization") // the owner must not want it
 	own.Body, own.ContentLength = io.NopCloser(bytes.NewReader(f.Body)), int64(len(f.Body))
 	own.RemoteAddr = netip.AddrPortFrom(f.Addr, 0).String()
+	defer func() {
+		if v := recover(); v == front.ErrGone {
+			served = false
+		} else if v != nil {
+			panic(v)
+		}
+	}()
 	p.Handler.ServeHTTP(w, own)
 	return true
 }
@@ -406,6 +413,25 @@ func TestClusterDrains(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A request for a session that ends on its way to a replica that drains goes elsewhere.
+func TestClusterForwardsToASessionThatHasJustEnded(t *testing.T) {
+	all, at, gs, c := two(t)
+	_, id, _ := send(t, c, http.MethodPost, at[0]+"/mcp", initialize("1", "2025-11-25", "{}"))
+	part := *all.nodes[0].parts[0]
+	all.nodes[0].parts[0].Has = func(string) bool { return true } // as it was when the request came
+	for _, conn := range gs[0].Registry().All() {
+		conn.Close(connstate.ClosedClient)
+	}
+	gs[0].Drain()
+	if part.Has(id) {
+		t.Fatal("the session is still there")
+	}
+	status, _, body := send(t, c, http.MethodPost, at[1]+"/mcp", request("2", "who"), "Mcp-Session-Id", id)
+	if status != http.StatusOK || !strings.Contains(body, "REPLICA1") {
+		t.Errorf("got %d %s", status, body)
+	}
 }
 
 func TestClusterNeedsAKey(t *testing.T) {

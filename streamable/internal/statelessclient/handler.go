@@ -84,9 +84,6 @@ func (h *Handler) With(f *front.Front, o Options) *Handler {
 // known of the server is of another one.
 func (h *Handler) ServerReplaced() { h.pool.retire() }
 
-// Holds reports whether a call waits for input under a request state.
-func (h *Handler) Holds(state string) bool { return h.held.has(state) }
-
 // ServePOST serves the message in a POST that has been admitted and read. principal is
 // who was authenticated, and stream says that the client prefers results on a stream. It
 // returns when the response is over.

@@ -44,11 +44,11 @@ func (h *held) put(k *call, state string) *jsonrpc.Error {
 	return nil
 }
 
-// has reports whether a call is held under a request state.
-func (h *held) has(state string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.calls[state] != nil
+// Holds reports whether a call waits for input under a request state.
+func (h *Handler) Holds(state string) bool {
+	h.held.mu.Lock()
+	defer h.held.mu.Unlock()
+	return h.held.calls[state] != nil
 }
 
 // take returns the call of a principal that a request state is about; nil if there is none.
