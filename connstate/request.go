@@ -31,13 +31,13 @@ type Request struct {
 	Repeated     bool
 	Backpressure bool
 
-	c    *Connection
-	call *toolCall // for the audit log; nil: none
 	// committed says that a server may have the request, and that repeating it may change
 	// something there. Guarded by c.mu.
 	committed bool
 
-	answered atomic.Bool            // set before the answer is sent
+	answered atomic.Bool // set before the answer is sent
+	c        *Connection
+	call     *toolCall              // for the audit log; nil: none
 	cost     int                    // taken from the budget
 	onAnswer func(errorType string) // written under c.mu while the request is unanswered
 	trace    *traced                // nil without Options.Tracer
