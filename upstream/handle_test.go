@@ -160,6 +160,7 @@ func TestHandlePushes(t *testing.T) {
 			if got, want := <-events, upstreamtest.Ping+" <nil>"; got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
+			synctest.Wait() // the id is free once the function has returned
 		}
 		if err := errors.Join(conn.Close(), conn.Close()); err != nil {
 			t.Errorf("Close: %v", err)
