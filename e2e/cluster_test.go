@@ -49,7 +49,7 @@ func startReplicas(t *testing.T, args ...string) *replicas {
 	}
 	all := &replicas{t: t, args: append([]string{"--nats", "nats://ada:" + natsPassword + "@" + nats.Addr().String(), "--id-key-file", key}, args...)}
 	for i := range 3 {
-		all.serving = append(all.serving, all.launch(fmt.Sprintf("r%d", i), "5s"))
+		all.serving = append(all.serving, all.launch(fmt.Sprintf("r%d", i), "12s"))
 	}
 	for _, g := range all.serving {
 		all.await(g)

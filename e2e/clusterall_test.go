@@ -109,7 +109,7 @@ func TestRollingRestart(t *testing.T) {
 	c.goOn()
 	for i := range 3 {
 		old := c.all.serving[0]
-		next := c.all.launch(fmt.Sprintf("next%d", i), "5s")
+		next := c.all.launch(fmt.Sprintf("next%d", i), "12s")
 		c.all.await(next)
 		c.all.replace(old, next)
 		old.stop()
