@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -197,6 +198,7 @@ func (n *Node) Attach(server string, part front.Part) (detach func()) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.parts[server] = slices.DeleteFunc(slices.Clone(n.parts[server]), func(p *front.Part) bool { return p == &part })
+		maps.DeleteFunc(n.parts, func(_ string, list []*front.Part) bool { return len(list) == 0 })
 	}
 }
 

@@ -229,6 +229,7 @@ func TestOwnerGone(t *testing.T) {
 		all := joinAll(t, b, echo, "one", "two", "three")
 		id := all[1].ID() + ".random.mac"
 		b.kill("two")
+		synctest.Wait() // else a frame may be on its way to it
 		for i, longest := range []time.Duration{7 * time.Second, 0, 0} {
 			began := time.Now()
 			_, how := forward(t.Context(), all[0], id, "{}", false)

@@ -45,7 +45,8 @@ const maxPayload = 16 << 10
 
 // broker is a NATS server in this process, without a network.
 type broker struct {
-	t *testing.T
+	t     *testing.T
+	large bool // it takes messages of the usual size
 
 	mu      sync.Mutex
 	server  *server.Server
@@ -66,7 +67,11 @@ func startBroker(t *testing.T) *broker {
 
 func (b *broker) start() {
 	b.t.Helper()
-	s, err := server.NewServer(&server.Options{DontListen: true, NoSigs: true, NoLog: true, MaxPayload: maxPayload})
+	o := &server.Options{DontListen: true, NoSigs: true, NoLog: true}
+	if !b.large {
+		o.MaxPayload = maxPayload
+	}
+	s, err := server.NewServer(o)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -29,8 +30,39 @@ type heartbeat struct {
 
 // load is what a replica uses of a server.
 type load struct {
-	connstate.Usage
-	Draining bool
+	Connections int
+	Draining    bool   `json:",omitempty"`
+	Origins     []byte `json:",omitempty"` // 16 bytes for each
+	told        bool   // the parts know what they have opened
+}
+
+// add adds what a part uses, with origins while left bytes for them are left.
+func (l *load) add(u connstate.Usage, left int) {
+	l.Connections += u.Connections
+	for _, o := range u.Origins[:min(len(u.Origins), max(0, left-len(l.Origins))/16)] {
+		l.Origins = binary.BigEndian.AppendUint64(l.Origins, o.Origin)
+		l.Origins = binary.BigEndian.AppendUint32(l.Origins, uint32(o.Open))
+		l.Origins = binary.BigEndian.AppendUint32(l.Origins, uint32(o.Opened))
+	}
+}
+
+// sum returns what all loads of a server use.
+func sum(loads []load) (u connstate.Usage) {
+	origins := make(map[uint64]connstate.OriginUsage)
+	for _, l := range loads {
+		u.Connections += l.Connections
+		for b := l.Origins; len(b) >= 16; b = b[16:] {
+			o := origins[binary.BigEndian.Uint64(b)]
+			o.Origin = binary.BigEndian.Uint64(b)
+			o.Open += int(binary.BigEndian.Uint32(b[8:]))
+			if !l.told {
+				o.Opened += int(binary.BigEndian.Uint32(b[12:]))
+			}
+			origins[o.Origin] = o
+		}
+	}
+	u.Origins = slices.Collect(maps.Values(origins))
+	return u
 }
 
 // member is what is known of a replica.
@@ -116,26 +148,6 @@ func (n *Node) makeRoomLocked() bool {
 		delete(n.members, longest.id)
 	}
 	return longest.silent()
-}
-
-// elsewhereLocked returns what the other replicas use of a server.
-func (n *Node) elsewhereLocked(server string) (sum connstate.Usage) {
-	origins := make(map[uint64]connstate.OriginUsage)
-	for _, m := range n.members {
-		if m.id == n.id || m.silent() {
-			continue
-		}
-		sum.Connections += m.Servers[server].Connections
-		for _, o := range m.Servers[server].Origins {
-			if m.told {
-				o.Opened = 0
-			}
-			all := origins[o.Origin]
-			origins[o.Origin] = connstate.OriginUsage{Origin: o.Origin, Open: all.Open + o.Open, Opened: all.Opened + o.Opened}
-		}
-	}
-	sum.Origins = slices.Collect(maps.Values(origins))
-	return sum
 }
 
 // alive reports whether a replica that receives nothing may only have lost NATS for a

@@ -17,8 +17,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-
-	"github.com/mcp-sse/mcp-sse/connstate"
 )
 
 // frames returns the subject of a replica for frames. NATS answers there, with the number of
@@ -254,28 +252,30 @@ func (n *Node) shareUsage() {
 	n.mu.RLock()
 	parts := maps.Clone(n.parts)
 	n.mu.RUnlock()
-	servers, elsewhere, left := make(map[string]load), make(map[string]connstate.Usage), n.maxPart/64
+	servers, others := make(map[string]load), make(map[string][]load)
 	for server, list := range parts {
+		l := load{}
 		for _, p := range list {
-			l, u := servers[server], p.Usage()
-			u.Origins = u.Origins[:min(len(u.Origins), left)]
-			left -= len(u.Origins)
-			l.Connections, l.Origins, l.Draining = l.Connections+u.Connections, append(l.Origins, u.Origins...), p.Draining()
-			servers[server] = l
+			l.add(p.Usage(), n.maxPart/2/len(parts)) // the heartbeat is one message
+			l.Draining = p.Draining()
 		}
+		servers[server] = l
 	}
 	n.mu.Lock()
 	n.members[n.id].Servers = servers
-	for server := range parts {
-		elsewhere[server] = n.elsewhereLocked(server)
-	}
 	for _, m := range n.members {
+		for server, l := range m.Servers {
+			if l.told = m.told; m.id != n.id && !m.silent() {
+				others[server] = append(others[server], l)
+			}
+		}
 		m.told = true
 	}
 	n.mu.Unlock()
 	for server, list := range parts {
+		elsewhere := sum(others[server])
 		for _, p := range list {
-			p.UsedElsewhere(elsewhere[server])
+			p.UsedElsewhere(elsewhere)
 		}
 	}
 }
