@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"errors"
-	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -26,7 +25,6 @@ var (
 	errGone        = errors.New("no replica has received the request")
 	errUnreachable = errors.New("the replica is not reachable")
 	errReset       = errors.New("the other replica has ended the exchange")
-	errAnswered    = errors.New("the response has come before the whole request was sent")
 	errDone        = errors.New("the exchange is over")
 	errDraining    = errors.New("this replica shuts down")
 	errClosed      = errors.New("the replica has left the cluster")
@@ -43,14 +41,13 @@ type exchangeID struct {
 // until they are acknowledged. All methods are safe for concurrent use; only one goroutine
 // may send, and one receive.
 type exchange struct {
-	n           *Node
-	id          exchangeID
-	peer        string // the other replica
-	reply       string // where NATS tells that it does not get a frame; empty at the owner
-	flags       byte   // of all frames of this side
-	stop        func() // called at the end
-	stream      string // the server of a GET that this side has begun
-	wakeOnTimer *time.Timer
+	n      *Node
+	id     exchangeID
+	peer   string // the other replica
+	reply  string // where NATS tells that it does not get a frame; empty at the owner
+	flags  byte   // of all frames of this side
+	stop   func() // called at the end
+	stream string // the server of a GET that this side has begun
 
 	mu       sync.Mutex // guards what follows
 	changed  sync.Cond
@@ -76,30 +73,23 @@ func (n *Node) newExchange(id exchangeID, peer string, stop func()) *exchange {
 		x.flags, x.reply = 0, n.frames(n.id, strconv.FormatUint(id.number, 10))
 	}
 	x.changed.L = &x.mu
-	x.wakeOnTimer = time.AfterFunc(math.MaxInt64, func() {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		x.changed.Broadcast()
-	})
 	return x
 }
 
-// send sends a part, when there is room. It fails after the deadline or the end, and with
-// errAnswered if the other side answers instead of making room.
+// send sends a part, when there is room. It fails after the end and the deadline.
 func (x *exchange) send(part []byte, isLast bool) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for x.blocked = true; x.err == nil && x.next == x.room && len(x.parts) == 0 && !x.lateLocked(); {
+	late := func() bool { return !x.deadline.IsZero() && !time.Now().Before(x.deadline) }
+	for x.blocked = true; x.err == nil && x.next == x.room && !late(); {
 		x.changed.Wait()
 	}
 	x.blocked = false
-	switch {
-	case x.err != nil:
+	if x.err != nil {
 		return x.err
-	case x.lateLocked():
+	}
+	if x.next == x.room {
 		return os.ErrDeadlineExceeded
-	case x.next == x.room:
-		return errAnswered
 	}
 	if len(x.unacked) == 0 {
 		x.quiet = 0
@@ -112,16 +102,12 @@ func (x *exchange) send(part []byte, isLast bool) error {
 	return nil
 }
 
-func (x *exchange) lateLocked() bool { return !x.deadline.IsZero() && !time.Now().Before(x.deadline) }
-
-// setDeadline bounds send; zero: no bound.
+// setDeadline bounds send; zero: no bound. It notices within a second.
 func (x *exchange) setDeadline(t time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.deadline = t
-	if x.changed.Broadcast(); !t.IsZero() && x.err == nil {
-		x.wakeOnTimer.Reset(max(0, time.Until(t)))
-	}
+	x.changed.Broadcast()
 }
 
 // receive waits for the next part, and says whether it is the last one. Parts that came
@@ -195,17 +181,21 @@ func (x *exchange) take(f *frame) {
 }
 
 // tick does what is due once a second while NATS is connected: it acknowledges, sends again,
-// asks for a sign of life, or ends the exchange.
-func (x *exchange) tick() {
+// asks for a sign of life, or ends the exchange. Back says that NATS was away until now.
+func (x *exchange) tick(back bool) {
 	x.mu.Lock()
-	x.quiet++
+	if x.quiet++; back {
+		x.quiet = 0
+	}
 	patience, waits := probeAfter+goneAfter, len(x.unacked) > 0
-	if waits || x.blocked && x.next == x.room {
+	if waits || x.blocked {
 		patience = goneAfter
 	}
 	switch {
-	case waits && x.quiet >= resendAfter:
-		x.resendLocked()
+	case waits && (back || x.quiet >= resendAfter):
+		for _, data := range x.unacked {
+			x.publishLocked(data)
+		}
 	case x.quiet >= probeAfter || x.blocked && x.quiet >= resendAfter:
 		x.publishLocked(x.sealLocked(kindProbe, nil))
 	case x.in != x.toldIn || x.taken+window != x.toldOut:
@@ -218,24 +208,10 @@ func (x *exchange) tick() {
 	}
 }
 
-func (x *exchange) resendLocked() {
-	for _, data := range x.unacked {
-		x.publishLocked(data)
-	}
-}
-
-// resume sends again what is not acknowledged, after NATS was away.
-func (x *exchange) resume() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.quiet = 0
-	x.resendLocked()
-}
-
 // refuse notes that nobody has received a frame. While the replica may come back, the frame
 // is sent again.
 func (x *exchange) refuse() {
-	alive, _ := x.n.alive(x.peer)
+	_, alive, _ := x.n.state(x.peer)
 	x.mu.Lock()
 	x.refused++
 	gone := !alive && x.refused == x.sent
@@ -256,7 +232,6 @@ func (x *exchange) end(err error) bool {
 		x.err = errGone
 	}
 	x.unacked = nil
-	x.wakeOnTimer.Stop()
 	x.changed.Broadcast()
 	x.mu.Unlock()
 	x.n.mu.Lock()

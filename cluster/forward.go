@@ -83,10 +83,11 @@ func (c *call) to(replica string) (answered bool) {
 	if replica == c.n.id {
 		return false
 	}
-	if !c.n.connected() {
+	connected, _, silent := c.n.state(replica)
+	if !connected {
 		return c.unavailable()
 	}
-	if _, silent := c.n.alive(replica); silent { // a request might reach it later, when the client repeats it
+	if silent { // a request might reach it later, when the client repeats it
 		if _, err := c.n.ask(c.r.Context(), c.n.frames(replica, "q")); err != nil {
 			return !errors.Is(err, nats.ErrNoResponders) && c.unavailable()
 		}
@@ -94,10 +95,10 @@ func (c *call) to(replica string) (answered bool) {
 	x := c.begin(replica)
 	defer context.AfterFunc(c.r.Context(), func() { x.abort(context.Canceled) })()
 	data := c.encode()
-	for err := error(nil); len(data) > 0 && err == nil; {
+	for len(data) > 0 {
 		part := data[:min(len(data), c.n.maxPart)]
 		data = data[len(part):]
-		if err = x.send(part, len(data) == 0); err != nil && !errors.Is(err, errAnswered) {
+		if err := x.send(part, len(data) == 0); err != nil {
 			return c.failed(err)
 		}
 	}

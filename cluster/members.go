@@ -150,16 +150,14 @@ func (n *Node) makeRoomLocked() bool {
 	return longest.silent()
 }
 
-// alive reports whether a replica that receives nothing may only have lost NATS for a
-// moment; known, whether one that has been heard is silent.
-func (n *Node) alive(id string) (alive, silent bool) {
+// state reports whether NATS is connected, whether a replica that receives nothing may only
+// have lost NATS for a moment, and whether it was known and is silent.
+func (n *Node) state(id string) (connected, alive, silent bool) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	m := n.members[id]
-	if m == nil {
-		return n.fresh > 0, false
-	}
-	return !m.silent(), m.silent()
+	silent = m != nil && m.silent()
+	return n.connectedLocked(), m == nil && n.fresh > 0 || m != nil && !silent, silent
 }
 
 // candidates returns the replicas that may go on with a session of a server, by the weight

@@ -92,7 +92,7 @@ func (n *Node) returned() {
 	}
 	n.mu.Unlock()
 	for _, x := range n.open() {
-		x.resume()
+		x.tick(true)
 	}
 }
 
@@ -241,8 +241,9 @@ func (n *Node) tick() {
 		case x.stream != "" && rand.N(4) == 0 && n.draining(x.stream):
 			x.abort(errDraining)
 		case connected:
-			x.tick()
+			x.tick(false)
 		}
+		x.changed.Broadcast() // the deadline of send may have passed
 	}
 }
 
@@ -287,13 +288,7 @@ func (n *Node) beatLocked(leaving bool) {
 	_ = n.nc.Publish(n.prefix+"hb", n.sealer.seal(&frame{kind: kindHeartbeat, to: everyone, from: n.id, number: n.number, payload: payload}))
 }
 
-// connected reports whether frames go through NATS: heartbeats of this replica come back.
-func (n *Node) connected() bool {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	return n.connectedLocked()
-}
-
+// connectedLocked reports whether frames go through NATS: heartbeats of this replica come back.
 func (n *Node) connectedLocked() bool { return n.up && n.members[n.id].quiet <= cutAfter }
 
 // lose ends the exchanges with a replica that is gone.

@@ -58,15 +58,13 @@ func (n *Node) serve(ctx context.Context, x *exchange) {
 		}
 	}()
 	w := &response{x: x, header: make(http.Header), length: -1}
-	data, err := []byte(nil), errBusy
-	if n.serving.Add(1) <= maxServing {
-		data, err = n.readAll(x)
-	}
-	switch {
-	case errors.Is(err, errBusy):
-		w.WriteHeader(statusBusy)
-	case err == nil:
+	switch data, err := n.readAll(x, n.serving.Add(1) > maxServing); err {
+	case nil:
 		n.handle(ctx, w, data)
+	case errBusy:
+		w.WriteHeader(statusBusy)
+	default:
+		return // the exchange is over
 	}
 	if w.finish() != nil {
 		x.abort(errReset)
@@ -99,18 +97,24 @@ func (n *Node) handle(ctx context.Context, w *response, data []byte) {
 	part.Handler.ServeHTTP(w, r.WithContext(front.Forwarded(ctx, to.Get("principal"))))
 }
 
-// readAll returns the request of an exchange.
-func (n *Node) readAll(x *exchange) (data []byte, err error) {
-	for isLast := false; !isLast && err == nil; {
+// readAll reads the request of an exchange to its end, and returns it unless this replica is
+// or gets busy.
+func (n *Node) readAll(x *exchange, busy bool) (data []byte, err error) {
+	defer func() { n.bodies.Add(-int64(len(data))) }()
+	for isLast := false; !isLast; {
 		var part []byte
-		part, isLast, err = x.receive()
-		data = append(data, part...)
-		defer n.bodies.Add(-int64(len(part)))
-		if n.bodies.Add(int64(len(part))) > maxBodies && err == nil {
-			err = errBusy
+		if part, isLast, err = x.receive(); err != nil {
+			return data, err
+		}
+		if busy = busy || n.bodies.Load()+int64(len(part)) > maxBodies; !busy {
+			n.bodies.Add(int64(len(part)))
+			data = append(data, part...)
 		}
 	}
-	return data, err
+	if busy {
+		return data, errBusy
+	}
+	return data, nil
 }
 
 // response is the http.ResponseWriter of a request of another replica. Like that of net/http,
