@@ -3,6 +3,7 @@ package front
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"net/http"
 	"strings"
@@ -32,8 +33,8 @@ func (e *AuthError) Error() string { return e.Message }
 
 // BearerTokens returns an authentication by static bearer tokens (RFC 6750),
 // from token to principal, for the Authenticate option. It looks tokens up by their
-// hash, so that its time says nothing about them. It fails for no tokens at all and for
-// an empty one.
+// hash, so that its time says nothing about them. A token can be given as sha256:HEX, its
+// hash. It fails for no tokens at all, for an empty one, and for one given twice.
 func BearerTokens(tokens map[string]string) (func(*http.Request) (string, error), error) {
 	if len(tokens) == 0 {
 		return nil, errors.New("bearer tokens: there are none")
@@ -43,7 +44,16 @@ func BearerTokens(tokens map[string]string) (func(*http.Request) (string, error)
 		if token == "" {
 			return nil, errors.New("bearer tokens: a token is empty")
 		}
-		principals[sha256.Sum256([]byte(token))] = principal
+		sum := sha256.Sum256([]byte(token))
+		if hash, ok := strings.CutPrefix(token, "sha256:"); ok {
+			if n, err := hex.Decode(sum[:], []byte(hash)); err != nil || n != len(sum) {
+				return nil, errors.New("bearer tokens: sha256: without 64 hexadecimal digits")
+			}
+		}
+		if _, twice := principals[sum]; twice {
+			return nil, errors.New("bearer tokens: a token is there twice")
+		}
+		principals[sum] = principal
 	}
 	return func(r *http.Request) (string, error) {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")

@@ -48,6 +48,7 @@ type daemon struct {
 	endpoints []*endpoint // the main one, and that of the admin routes if it is another
 	config    atomic.Pointer[config.Config]
 	guard     atomic.Pointer[front.Front] // checks who uses the routes for operators
+	access    atomic.Pointer[access]
 	load      func() (*config.Config, error)
 
 	leave   func()            // the cluster; nothing without one
@@ -115,7 +116,7 @@ func newDaemon(c *config.Config, load func() (*config.Config, error), log *slog.
 	if c.AdminAddr != "" {
 		d.endpoints = append(d.endpoints, d.newEndpoint("admin-addr", c.AdminAddr, c, operators))
 	}
-	d.setConfig(c, shared.Authenticate)
+	d.setConfig(c, &shared.access)
 	return d, nil
 }
 
@@ -138,19 +139,24 @@ func (d *daemon) join(c *config.Config) error {
 	return nil
 }
 
-// sharedOptions returns the options that all gateways of c have in common.
-func (d *daemon) sharedOptions(c *config.Config) (o gateway.Options, err error) {
-	o = d.common
-	if c.Tokens != nil {
-		o.Authenticate, err = front.BearerTokens(c.Tokens)
-	}
+// sharedOptions are those that all gateways have in common.
+type sharedOptions struct {
+	gateway.Options
+	access
+}
+
+// sharedOptions returns those of c.
+func (d *daemon) sharedOptions(c *config.Config) (o sharedOptions, err error) {
+	o.Options = d.common
+	o.access, err = newAccess(c, d.log)
 	return o, err
 }
 
 // setConfig makes c the configuration of all but the gateways.
-func (d *daemon) setConfig(c *config.Config, authenticate func(*http.Request) (string, error)) {
+func (d *daemon) setConfig(c *config.Config, a *access) {
 	d.config.Store(c)
-	d.guard.Store(front.New(front.Options{Logger: d.log, Authenticate: authenticate, AllowedHosts: c.AllowedHosts}))
+	d.access.Store(a)
+	d.guard.Store(front.New(front.Options{Logger: d.log, Authenticate: a.operators(c), AllowedHosts: c.AllowedHosts}))
 	for _, e := range d.endpoints {
 		e.conns.update(func() { e.conns.limit = tcpLimit(c) })
 	}
@@ -158,7 +164,7 @@ func (d *daemon) setConfig(c *config.Config, authenticate func(*http.Request) (s
 
 // replaceGateways applies c: it reconfigures the gateways that it can, and makes those that
 // are new or must be replaced. It checks all before it changes anything.
-func (d *daemon) replaceGateways(c *config.Config, shared gateway.Options) error {
+func (d *daemon) replaceGateways(c *config.Config, shared sharedOptions) error {
 	trial := shared
 	trial.Registry, trial.Cluster = nil, nil
 	for _, s := range c.Each() {
@@ -222,7 +228,7 @@ func setMaxThreads(c *config.Config) {
 }
 
 // newGateway builds the gateway of one server.
-func newGateway(c *config.Config, s *config.Server, shared gateway.Options) (*gateway.Gateway, error) {
+func newGateway(c *config.Config, s *config.Server, shared sharedOptions) (*gateway.Gateway, error) {
 	if err := s.CheckCommand(); err != nil && (s.Name == "" || c.Does == "stdio") {
 		return nil, err
 	} else if err != nil { // the other servers can be served
@@ -236,10 +242,11 @@ func newGateway(c *config.Config, s *config.Server, shared gateway.Options) (*ga
 }
 
 // served returns what the gateway of one server serves, and its options.
-func served(c *config.Config, s *config.Server, shared gateway.Options) (upstream.Upstream, gateway.Options) {
+func served(c *config.Config, s *config.Server, shared sharedOptions) (upstream.Upstream, gateway.Options) {
 	options := c.Gateway(s)
-	options.Logger, options.Audit, options.Registry, options.Authenticate = shared.Logger, shared.Audit, shared.Registry, shared.Authenticate
+	options.Logger, options.Audit, options.Registry = shared.Logger, shared.Audit, shared.Registry
 	options.Cluster, options.TracerProvider = shared.Cluster, shared.TracerProvider
+	shared.control(&options, s.Name)
 	if up := s.Upstream(); up != nil {
 		return up, options
 	}
@@ -265,6 +272,7 @@ func (d *daemon) routes(together bool) (main, operators *http.ServeMux) {
 	admin := d.gw.Admin()
 	protected := d.protect(admin)
 	main.Handle("/", forgetHead(d.gw))
+	main.HandleFunc("/.well-known/oauth-protected-resource/", d.metadata)
 	operators.Handle("/", protected)
 	operators.Handle("/status", forBrowser(protected))
 	operators.Handle("/status/", forBrowser(protected))

@@ -80,14 +80,9 @@ func (d *daemon) apply(next *config.Config) error {
 		d.log.Warn("configuration warning", "warning", warning)
 	}
 	_ = d.level.UnmarshalText([]byte(next.LogLevel)) // has been checked
-	d.setConfig(next, shared.Authenticate)
-	known := map[string]bool{"": next.Tokens == nil}
-	for _, principal := range next.Tokens {
-		known[principal] = true
-	}
-	for _, gw := range d.gateways { // a stream is authenticated once, when it opens
-		gw.Revoke(func(principal string) bool { return !known[principal] })
-	}
+	was := d.config.Load()
+	d.setConfig(next, &shared.access)
+	d.revoke(was, next)
 	d.gw.Start()
 	return nil
 }

@@ -19,6 +19,8 @@ const { values: flags, positionals } = parseArgs({
     timeout: { type: "string", default: "30000" },
     // Declare sampling, elicitation and roots, and answer each with this name.
     answers: { type: "string" },
+    // Log in at the issuer of the server's tokens.
+    oauth: { type: "boolean", default: false },
   },
 });
 if (!flags.url || !names.includes(flags.client) || !["sse", "streamable"].includes(flags.transport)) {
@@ -27,7 +29,9 @@ if (!flags.url || !names.includes(flags.client) || !["sse", "streamable"].includ
 }
 
 const timeout = Number(flags.timeout);
-const { client, transport, seen } = await open(flags.client, flags.url, flags.transport, flags.answers);
+const authProvider = flags.oauth ? (await import("./oauth.mjs")).user() : undefined;
+const make = () => open(flags.client, flags.url, flags.transport, flags.answers, { authProvider });
+let { client, transport, seen } = await make();
 const answers = new Map(); // id -> messages, for the steps that use the transport alone
 let endpoint; // the POST address when the last step ended
 
@@ -50,7 +54,14 @@ const call = async (name, args, more) => text(await client.callTool({ name, argu
 
 const steps = {
   connect: async () => {
-    await client.connect(transport, { timeout });
+    try {
+      await client.connect(transport, { timeout });
+    } catch (error) {
+      if (!authProvider?.answer) throw error;
+      await transport.finishAuth(authProvider.answer.get("code"), authProvider.answer.get("iss"));
+      ({ client, transport, seen } = await make());
+      await client.connect(transport, { timeout });
+    }
     const server = client.getServerVersion();
     return { server: server?.name, protocol: transport._protocolVersion };
   },

@@ -52,6 +52,9 @@ function stdio(StdioClientTransport, url) {
   return new StdioClientTransport({ command, args, stderr: "inherit", env: process.env });
 }
 
+// methodOf returns the method of a message; undefined for what else the SDKs POST.
+const methodOf = (body) => (typeof body === "string" && body.startsWith("{") ? JSON.parse(body).method : undefined);
+
 /**
  * open returns an unconnected client, its transport, and what was seen of its
  * HTTP: how many streams it opened, and the method of its first message. The transport
@@ -62,7 +65,7 @@ export async function open(kind, url, over, name, transportOptions) {
   const seen = { streams: 0, opening: undefined };
   // Looking on is all that this fetch adds.
   const watched = (target, init) => {
-    if (init?.method === "POST") seen.opening ??= JSON.parse(init.body).method;
+    if (init?.method === "POST") seen.opening ??= methodOf(init.body);
     else if (init?.method !== "DELETE") seen.streams++;
     return fetch(target, init);
   };

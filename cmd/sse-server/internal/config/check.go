@@ -58,7 +58,7 @@ func (c *Config) checkHTTP(lookupEnv func(string) (string, bool)) error {
 	if err := c.checkCluster(); err != nil {
 		return err
 	}
-	return errors.Join(c.readTokens(), c.readIDKey(lookupEnv), c.CheckExposure("addr", c.Addr), c.CheckExposure("admin-addr", c.AdminAddr))
+	return errors.Join(c.readTokens(), c.checkOAuth(lookupEnv), c.readIDKey(lookupEnv), c.CheckExposure("addr", c.Addr), c.CheckExposure("admin-addr", c.AdminAddr))
 }
 
 // checkCluster checks the options of a cluster. Its errors do not have the URL, in which there
@@ -89,7 +89,8 @@ func (c *Config) checkCluster() error {
 // CheckExposure refuses an address that other machines reach without authentication, or
 // warns with --insecure of what they can do.
 func (c *Config) CheckExposure(option string, addr Addr) error {
-	if addr == "" || c.AuthTokensFile != "" || front.IsLoopback(string(addr)) {
+	isOpen := c.AuthTokensFile == "" && (c.OAuth.Issuer == "" || option == "admin-addr")
+	if addr == "" || !isOpen || front.IsLoopback(string(addr)) {
 		return nil
 	}
 	if !c.Insecure {

@@ -45,9 +45,9 @@ type Config struct {
 	Version         bool     `group:"Server" only:"" help:"Print the version and exit."`
 	Help            bool     `group:"Server" only:"" short:"h" help:"Print this help and exit."`
 
-	AuthTokensFile string    `group:"Access" placeholder:"FILE" help:"File of bearer tokens for clients, one on each line: TOKEN or PRINCIPAL:TOKEN. # starts a comment. Without it, there is no authentication."`
+	AuthTokensFile string    `group:"Access" placeholder:"FILE" help:"File of bearer tokens for clients, one on each line: TOKEN, PRINCIPAL:TOKEN or PRINCIPAL:sha256:HEX. # starts a comment. Without it and oauth, there is no authentication."`
 	IDKeyFile      string    `group:"Access" fixed:"" placeholder:"FILE" help:"File of at least 32 random characters, with which ids of sessions are signed, so that clients of Streamable HTTP go on after a restart. It is made if it is missing. Without the option it is id-key in $$STATE_DIRECTORY, $$XDG_STATE_HOME/sse-server or ~/.local/state/sse-server."`
-	Insecure       bool      `group:"Access" help:"Allow an address that other machines can reach without --auth-tokens-file."`
+	Insecure       bool      `group:"Access" help:"Allow an address that other machines can reach without --auth-tokens-file or oauth."`
 	TrustedProxies []network `group:"Access" placeholder:"CIDR" help:"Networks or addresses of proxies whose X-Forwarded-For and X-Forwarded-Prefix are believed. Without it, the headers are ignored."`
 	AllowedOrigins []string  `group:"Access" placeholder:"ORIGIN" help:"Origins of web pages to allow beside the server's own, such as https://app.example.com; * allows any. They get CORS headers."`
 	AllowedHosts   []string  `group:"Access" placeholder:"HOST" help:"Host headers, without port, to allow on a loopback address beside loopback names; * allows any."`
@@ -57,6 +57,9 @@ type Config struct {
 	NATSCreds   string `group:"Cluster" fixed:"" placeholder:"FILE" help:"File with the credentials for NATS."`
 	ClusterName string `group:"Cluster" fixed:"" name:"cluster" placeholder:"NAME" help:"Name of the cluster, the same for all its replicas: up to 48 letters, digits, _ and -."`
 	Replica     string `group:"Cluster" fixed:"" placeholder:"NAME" help:"Name of this replica, its own. Without it, the host name."`
+
+	PublicURL string `hidden:""` // keys of the file, as is OAuth
+	OAuth     OAuth  `embed:"" prefix:"oauth-"`
 
 	Server
 	Servers []*Server `kong:"-"` // those of the file; empty: there is only Server
@@ -84,6 +87,8 @@ type Config struct {
 type Server struct {
 	Name    string   `kong:"-"`             // "": the only one
 	Command []string `hidden:"" sep:"none"` // a key of the file, or after --
+
+	Scopes []string `hidden:""` // that tokens of OAuth must have: a key of the file
 
 	Env          []string `group:"Child process" sep:"none" pairs:"=" placeholder:"KEY=VALUE" for:"command" help:"Environment variable of the child process, added to those of sse-server. Repeat the flag for more; the variable has one on each line."`
 	EnvAllow     []string `group:"Child process" placeholder:"NAME" for:"command" help:"Environment variables of sse-server that the child process gets, beside those of --env. Without it, the child process gets all but those that the options of remote servers use."`

@@ -17,10 +17,13 @@ const shortToken = 16
 
 var bearerToken = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
+// hashedToken matches a token that is stored as its hash.
+var hashedToken = regexp.MustCompile(`^sha256:[0-9a-fA-F]{64}$`)
+
 // processKey makes the names of principals useless for finding out their tokens.
 var processKey = rand.Text()
 
-// readTokens reads the file of bearer tokens, one a line: TOKEN or PRINCIPAL:TOKEN. No
+// readTokens reads the file of bearer tokens, one a line: TOKEN, PRINCIPAL:TOKEN or PRINCIPAL:sha256:HEX. No
 // message shows a token.
 func (c *Config) readTokens() error {
 	path := c.AuthTokensFile
@@ -43,11 +46,13 @@ func (c *Config) readTokens() error {
 			sum := sha256.Sum256([]byte(processKey + line))
 			principal, token = "token-"+hex.EncodeToString(sum[:4]), line
 		}
-		wrong := ""
+		wrong, hashed := "", hashedToken.MatchString(token)
 		switch {
+		case principal == "sha256":
+			wrong = "is a hash: want its principal before it, PRINCIPAL:sha256:HEX"
 		case principal == "":
 			wrong = "has an empty principal"
-		case !bearerToken.MatchString(token):
+		case !bearerToken.MatchString(token) && !hashed:
 			wrong = "may hold letters, digits and -._~+/ with = at the end (RFC 6750 2.1)"
 		case c.Tokens[token] != "":
 			wrong = "is there twice"
@@ -55,7 +60,7 @@ func (c *Config) readTokens() error {
 		if wrong != "" {
 			return c.refuse("auth-tokens-file", "%s, line %d: the token %s", path, i+1, wrong)
 		}
-		if len(token) < shortToken {
+		if len(token) < shortToken { // a hash is longer
 			c.warn("%s, line %d: a token of under %d characters can be guessed", path, i+1, shortToken)
 		}
 		c.Tokens[token] = principal

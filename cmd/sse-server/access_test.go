@@ -1,0 +1,130 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// startIssuer starts an issuer of JWTs, and returns its URL and a function that signs one for
+// a resource.
+func startIssuer(t *testing.T) (url string, sign func(resource string) string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var srv *httptest.Server
+	srv = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var answer any = jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public()}}}
+		if r.URL.Path != "/keys" {
+			answer = map[string]string{"issuer": srv.URL, "jwks_uri": srv.URL + "/keys"}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	srv.Config.SetKeepAlivesEnabled(false)
+	t.Cleanup(srv.Close)
+	return srv.URL, func(resource string) string {
+		claims, _ := json.Marshal(map[string]any{"iss": srv.URL, "sub": "alice", "aud": resource, "exp": time.Now().Unix() + 600})
+		signed, err := signer.Sign(claims)
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, _ := signed.CompactSerialize()
+		return token
+	}
+}
+
+func TestOAuth(t *testing.T) {
+	t.Parallel()
+	const static, base = "static-0123456789abcdef", "public-url: https://gw.example.com\noauth: {issuer: ISSUER}\n"
+	issuer, sign := startIssuer(t)
+	withIssuer := strings.ReplaceAll(base, "ISSUER", issuer)
+	l := startLive(t, "servers: {a: {}, b: {}}\n")
+	nobody, err := tryConnect(t, l.server("a"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte(static))
+	l.write(t, "tokens", fmt.Sprintf("ops:sha256:%x\n", sum))
+	l.write(t, "gw.yaml", withIssuer+"auth-tokens-file: DIR/tokens\nservers: {a: {}, b: {scopes: [x]}}\n")
+	l.wantReload(t)
+	_ = nobody.Wait()
+	l.log.await(t, 1, "reason=revoked")
+
+	token := sign("https://gw.example.com/a/mcp")
+	for _, test := range []struct{ server, token, want string }{
+		{"b", token, "its audience must be https://gw.example.com/b/mcp"},
+		{"b", sign("https://gw.example.com/b/sse"), "the token lacks the scope x"},
+		{"a", fmt.Sprintf("%x", sum), "the token is no JWT"},
+		{"a", "", "send Authorization: Bearer"},
+	} {
+		if _, body := ask(t, l.client, http.MethodPost, l.server(test.server), test.token); !strings.Contains(body, test.want) {
+			t.Errorf("%s: got %s, want %s", test.server, body, test.want)
+		}
+	}
+	at := strings.TrimSuffix(l.server("b"), "/b/mcp") + "/.well-known/oauth-protected-resource/b/mcp"
+	if code, body := get(t, l.client, at, ""); code != http.StatusOK || !strings.Contains(body, `"resource":"https://gw.example.com/b/mcp"`) || !strings.Contains(body, `"scopes_supported":["x"]`) {
+		t.Errorf("metadata: got %d %s", code, body)
+	}
+	if code, _ := get(t, l.client, at+"x", ""); code != http.StatusNotFound {
+		t.Errorf("other metadata: got %d", code)
+	}
+	if code, _ := l.reload(t, token); code != http.StatusUnauthorized {
+		t.Errorf("a token of the issuer makes an operator: got %d", code)
+	}
+	alice, err := tryConnect(t, l.server("a"), token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ops, err := tryConnect(t, l.server("b"), static)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reload := func(content string) {
+		t.Helper()
+		l.write(t, "gw.yaml", content)
+		if code, body := l.reload(t, static); code != http.StatusOK {
+			t.Fatalf("reload: got %d %s", code, body)
+		}
+	}
+	reload(withIssuer + "auth-tokens-file: DIR/tokens\nmax-connections: 7\nservers: {a: {}, b: {}}\n")
+	echo(t, alice)
+	echo(t, ops)
+	reload(withIssuer + "auth-tokens-file: DIR/tokens\nservers: {a: {scopes: [x]}, b: {}}\n")
+	l.log.await(t, 2, "reason=revoked")
+	echo(t, ops)
+	if log := l.log.String(); !strings.Contains(log, "principal=oauth:alice") || strings.Contains(log, "eyJ") {
+		t.Errorf("the log has no principal, or a token:\n%s", log)
+	}
+}
+
+// Where strangers reach the main address, its routes for operators need a token of the file.
+func TestOAuthMakesNoOperators(t *testing.T) {
+	t.Parallel()
+	issuer, sign := startIssuer(t)
+	l := &live{dir: t.TempDir(), client: newClient(t, &http.Transport{})}
+	l.write(t, "gw.yaml", "public-url: https://gw.example.com\noauth: {issuer: "+issuer+"}\n")
+	p := start(t, "--config", filepath.Join(l.dir, "gw.yaml"), "--addr", "127.0.0.1:0")
+	for _, token := range []string{"", sign("https://gw.example.com/mcp")} {
+		if code, body := get(t, l.client, strings.TrimSuffix(p.url, "/mcp")+"/metrics", token); code != http.StatusUnauthorized || !strings.Contains(body, "operators need a token") {
+			t.Errorf("got %d %s", code, body)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package config
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/oauth"
+)
+
+const protectedFile = `public-url: https://gw.example.com/
+prefix: /tools
+oauth:
+  issuer: https://login.example.com
+  scopes: [mcp]
+  introspection: {url: "https://login.example.com/introspect", client-id: gateway, client-secret: "${SECRET}"}
+servers:
+  docs: {}
+  files: {scopes: [mcp, files]}
+`
+
+func TestOAuth(t *testing.T) {
+	path := clitest.WriteFile(t, "gw.yaml", protectedFile)
+	c := mustLoad(t, map[string]string{"SECRET": secret}, "-c", path, "--addr", "0.0.0.0:0")
+	want := oauth.Options{
+		Resource: "https://gw.example.com/tools/docs/mcp", Aliases: []string{"https://gw.example.com/tools/docs/sse"},
+		Issuer: "https://login.example.com", Scopes: []string{"mcp"},
+		Introspection: oauth.Introspection{URL: "https://login.example.com/introspect", ClientID: "gateway", Secret: secret},
+	}
+	if got := c.OAuthOptions(c.Servers[0]); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+	if got := c.OAuthOptions(c.Servers[1]).Scopes; !reflect.DeepEqual(got, []string{"mcp", "files"}) {
+		t.Errorf("scopes of an entry: %q", got)
+	}
+	other := mustLoad(t, map[string]string{"SECRET": "other"}, "-c", path)
+	if c.Addr = other.Addr; c.Hash() != other.Hash() {
+		t.Error("the hash tells of the secret")
+	}
+	if len(c.Warnings) > 0 {
+		t.Errorf("warnings: %q", c.Warnings)
+	}
+	wantRefusal(t, nil, ":6:99: oauth-introspection-client-secret: the environment variable SECRET is not set", "-c", path)
+	wantRefusal(t, map[string]string{"SECRET": secret}, "admin-addr: other machines may reach", "-c", path, "--admin-addr", "0.0.0.0:0")
+	wantRefusal(t, nil, "unknown flag --oauth-issuer: it is a key of the file", "--oauth-issuer", "https://login.example.com")
+}
+
+func TestOAuthFaults(t *testing.T) {
+	const good = "public-url: https://gw.example.com\noauth: {issuer: https://login.example.com}\n"
+	for content, want := range map[string]string{
+		"oauth: {issuer: https://login.example.com}\n":                                    "gw.yaml:1:17: oauth-issuer: want public-url too",
+		"oauth: {scopes: [a]}\n":                                                          "gw.yaml:1:17: oauth-scopes: has no effect without an issuer",
+		"public-url: https://gw.example.com\n":                                            "gw.yaml:1:13: public-url: has no effect without an issuer",
+		"oauth: {isuer: https://login.example.com}\n":                                     `gw.yaml:1:9: unknown key "isuer", did you mean "issuer"?`,
+		"oauth: https://login.example.com\n":                                              "gw.yaml:1:8: oauth: want a mapping",
+		good + "scopes: ['a b']\n":                                                        `gw.yaml: scopes: "a b" is no scope`,
+		good + "servers: {a: {oauth: {issuer: x}}}\n":                                     `unknown key "oauth" in servers.a`,
+		good + "url: https://a\nforward-header: [authorization]\n":                        "forward-header: Authorization: the remote server would get the tokens of ",
+		"public-url: http://gw.example.com\noauth: {issuer: https://login.example.com}\n": `gw.yaml: public-url: "http://gw.example.com/mcp": want https`,
+		"public-url: https://gw.example.com\noauth: {issuer: login}\n":                    `gw.yaml: oauth-issuer: "login": want a URL`,
+		"public-url: https://gw.example.com\noauth: {issuer: https://login.example.com, introspection: {url: https://x}}\n": "gw.yaml: oauth-introspection: want a ClientID",
+	} {
+		wantRefusal(t, nil, want, "-c", clitest.WriteFile(t, "gw.yaml", content))
+	}
+}

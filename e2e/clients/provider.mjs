@@ -1,0 +1,57 @@
+// An OAuth issuer for tests: oidc-provider with resource indicators, dynamic registration,
+// introspection and revocation, in which alice is logged in and consents to all. It prints its
+// URL. Tokens for a resource whose path begins with /opaque are opaque, others are JWTs.
+//
+//   node provider.mjs
+import { createServer } from "node:http";
+import { Provider } from "oidc-provider";
+
+const server = createServer();
+await new Promise((done) => server.listen(0, "127.0.0.1", done));
+const issuer = `http://127.0.0.1:${server.address().port}`;
+
+const provider = new Provider(issuer, {
+  clients: [{ client_id: "gateway", client_secret: "secret", redirect_uris: [], grant_types: [], response_types: [] }],
+  cookies: { keys: ["e2e"] },
+  scopes: ["openid", "offline_access", "mcp", "admin"],
+  pkce: { required: () => true },
+  interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
+  findAccount: (_, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
+  issueRefreshToken: () => true,
+  features: {
+    devInteractions: { enabled: false },
+    registration: { enabled: true },
+    revocation: { enabled: true, allowedPolicy: () => true },
+    introspection: { enabled: true, allowedPolicy: () => true },
+    resourceIndicators: {
+      enabled: true,
+      defaultResource: (_, __, oneOf) => oneOf?.[0],
+      useGrantedResource: () => true,
+      getResourceServerInfo: (_, resource) => ({
+        scope: "mcp admin",
+        audience: resource,
+        accessTokenTTL: 300,
+        accessTokenFormat: new URL(resource).pathname.startsWith("/opaque") ? "opaque" : "jwt",
+      }),
+    },
+  },
+});
+
+// consent gives a client all that it asks for.
+async function consent({ params, session }) {
+  const grant = new provider.Grant({ accountId: session.accountId, clientId: params.client_id });
+  grant.addOIDCScope(params.scope ?? "");
+  for (const resource of [params.resource].flat().filter(Boolean)) grant.addResourceScope(resource, params.scope ?? "");
+  return { consent: { grantId: await grant.save() } };
+}
+
+const answer = provider.callback();
+server.on("request", async (req, res) => {
+  if (!req.url.startsWith("/interaction/")) return answer(req, res);
+  const details = await provider.interactionDetails(req, res);
+  const result = details.prompt.name === "login" ? { login: { accountId: "alice" } } : await consent(details);
+  await provider.interactionFinished(req, res, result, { mergeWithLastSubmission: true });
+});
+provider.on("server_error", (_, err) => console.error(err));
+console.log(issuer);
+process.stdin.resume().on("end", () => process.exit(0)); // with the test

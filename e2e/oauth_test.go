@@ -1,0 +1,237 @@
+//go:build all
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"golang.org/x/oauth2"
+)
+
+// startIssuer starts clients/provider.mjs, and returns the URL of the issuer.
+func startIssuer(t *testing.T) string {
+	t.Helper()
+	cmd := exec.Command(node(t), "provider.mjs")
+	cmd.Dir = clientsDir
+	var log output
+	cmd.Stderr = &log
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_, _ = io.Copy(io.Discard, out)
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("provider.mjs: %s", log.tail())
+		}
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("provider.mjs: %v\n%s", err, log.tail())
+	}
+	return strings.TrimSpace(line)
+}
+
+// startProtected starts a gateway whose clients need tokens of the issuer, with the demo server
+// at /jwt, at /opaque, whose tokens only introspection can check, and at /admin, which needs
+// another scope. It returns the URL before these.
+func startProtected(t *testing.T, issuer string) (*gateway, string) {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0") // the resources have the port in their names
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := free.Addr().String()
+	_ = free.Close()
+	config, _ := json.Marshal(map[string]any{ // YAML too
+		"public-url": "http://" + addr,
+		"oauth": map[string]any{
+			"issuer": issuer, "scopes": []string{"mcp"},
+			"introspection": map[string]any{"url": issuer + "/token/introspection", "client-id": "gateway", "client-secret": "secret"},
+		},
+		"servers": map[string]any{"jwt": map[string]any{}, "opaque": map[string]any{}, "admin": map[string]any{"scopes": []string{"admin"}}},
+	})
+	file := filepath.Join(t.TempDir(), "gw.json")
+	if err := os.WriteFile(file, config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := launch(t, "--config", file, "--addr", addr)
+	g.admin = g.awaitMatch("the admin URL", &g.log, adminURL)
+	return g, "http://" + addr
+}
+
+// The clients of the SDKs find the issuer, register, get a token and use it, without any
+// configuration but the URL.
+func TestOAuthFlow(t *testing.T) {
+	t.Parallel()
+	issuer := startIssuer(t)
+	g, base := startProtected(t, issuer)
+	for _, at := range []string{"/jwt/mcp", "/opaque/mcp", "/jwt/sse"} {
+		for _, sdk := range []string{"sdk1", "client2", "client2-auto"} {
+			for _, over := range []transport{overSSE, streamable} {
+				t.Run(fmt.Sprintf("%s%s/%s", sdk, at, over), func(t *testing.T) {
+					d := startScript(t, "run.mjs", "--client", sdk, "--url", base+at, "--transport", string(over), "--oauth")
+					if err := d.connect(within(t)); err != nil {
+						t.Fatal(err)
+					}
+					wantEcho(t, d)
+				})
+			}
+		}
+		t.Run("GoSDK"+at, func(t *testing.T) { flowOfGoSDK(t, base+at) })
+	}
+	if log := g.log.String(); !strings.Contains(log, `"principal":"oauth:alice"`) || strings.Contains(log, "eyJ") {
+		t.Errorf("the log has no principal, or a token:\n%s", g.log.tail())
+	}
+}
+
+func wantEcho(t *testing.T, c client) {
+	t.Helper()
+	text, err := c.callTool(within(t), "echo", map[string]any{"message": "hi"})
+	if err != nil || text != "hi" {
+		t.Errorf("echo: got %q, %v", text, err)
+	}
+}
+
+// A token for one server is none for another, nor does it have its scope.
+func TestOAuthTokensAreForOneServer(t *testing.T) {
+	t.Parallel()
+	_, base := startProtected(t, startIssuer(t))
+	token := tokenOf(t, base+"/jwt/mcp")
+	for _, test := range []struct {
+		path, token string
+		status      int
+		challenge   string
+	}{
+		{"/jwt/mcp", token, 200, ""},
+		{"/jwt/sse", token, 200, ""},
+		{"/jwt/mcp", "", 401, fmt.Sprintf(`Bearer realm="mcp-sse", resource_metadata="%s/.well-known/oauth-protected-resource/jwt/mcp", scope="mcp"`, base)},
+		{"/opaque/mcp", token, 401, `error="invalid_token"`},
+		{"/admin/mcp", token, 401, `scope="admin"`},
+		{"/jwt/mcp?access_token=" + token, "", 400, `error="invalid_request"`},
+	} {
+		r, _ := http.NewRequestWithContext(within(t), http.MethodPost, base+test.path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		if test.token != "" {
+			r.Header.Set("Authorization", "Bearer "+test.token)
+		}
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if got := res.Header.Get("WWW-Authenticate"); res.StatusCode != test.status || !strings.Contains(got, test.challenge) {
+			t.Errorf("%s: got %d %s %s, want %d %s", test.path, res.StatusCode, got, body, test.status, test.challenge)
+		}
+	}
+}
+
+// flow is what go-sdk needs of a user who logs in and consents.
+func flow(t *testing.T) *auth.AuthorizationCodeHandler {
+	t.Helper()
+	const redirect = "http://127.0.0.1:9/callback"
+	jar, _ := cookiejar.New(nil)
+	browser := &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		if strings.HasPrefix(r.URL.String(), redirect) {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
+	h, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
+		RedirectURL: redirect,
+		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
+			ClientName: "e2e", RedirectURIs: []string{redirect}, TokenEndpointAuthMethod: "none",
+		}},
+		AuthorizationCodeFetcher: func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+			r, _ := http.NewRequestWithContext(ctx, http.MethodGet, args.URL, nil)
+			res, err := browser.Do(r)
+			if err != nil {
+				return nil, err
+			}
+			defer res.Body.Close()
+			at, err := url.Parse(res.Header.Get("Location"))
+			if err != nil || at.Query().Get("code") == "" {
+				return nil, fmt.Errorf("the issuer answered %s %s", res.Status, at)
+			}
+			return &auth.AuthorizationResult{Code: at.Query().Get("code"), State: at.Query().Get("state"), Iss: at.Query().Get("iss")}, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// flowOfGoSDK lets the client of go-sdk do the flow over Streamable HTTP, and use the token over
+// HTTP+SSE too, for which it has no flow.
+func flowOfGoSDK(t *testing.T, url string) {
+	h := flow(t)
+	client := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "0"}, nil)
+	use := func(transport mcp.Transport) {
+		t.Helper()
+		session, err := client.Connect(within(t), transport, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer session.Close()
+		tools, err := session.ListTools(within(t), nil)
+		if err != nil || !slices.ContainsFunc(tools.Tools, func(tool *mcp.Tool) bool { return tool.Name == "echo" }) {
+			t.Errorf("tools: %v, %v", tools, err)
+		}
+	}
+	use(&mcp.StreamableClientTransport{Endpoint: url, OAuthHandler: h})
+	source, err := h.TokenSource(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	use(&mcp.SSEClientTransport{Endpoint: url, HTTPClient: oauth2.NewClient(within(t), source)})
+}
+
+// tokenOf returns a token for the resource at a URL.
+func tokenOf(t *testing.T, url string) string {
+	t.Helper()
+	h := flow(t)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "0"}, nil).
+		Connect(within(t), &mcp.StreamableClientTransport{Endpoint: url, OAuthHandler: h}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = session.Close()
+	source, err := h.TokenSource(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := source.Token()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token.AccessToken
+}
