@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -45,7 +46,19 @@ func TestBearerTokens(t *testing.T) {
 	if w := ask(h, "", http.MethodGet, "/t", "", "Authorization", "Bearer wrong", "Authorization", "Bearer token"); w.Code != 401 {
 		t.Errorf("two headers: got %d", w.Code)
 	}
-	for _, tokens := range []map[string]string{nil, {"": "nobody"}, {"a": "x", "": "y"}} {
+	const hash = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" // of test
+	hashed, err := front.BearerTokens(map[string]string{hash: "someone"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for token, want := range map[string]string{"test": "someone", hash: "", hash[7:]: ""} {
+		r := httptest.NewRequest(http.MethodGet, "/t", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		if got, _ := hashed(r); got != want {
+			t.Errorf("%s is %q, want %q", token, got, want)
+		}
+	}
+	for _, tokens := range []map[string]string{{hash: "x", "test": "y"}, {"sha256:00": "x"}, nil, {"": "nobody"}, {"a": "x", "": "y"}} {
 		if _, err := front.BearerTokens(tokens); err == nil {
 			t.Errorf("%v: no error", tokens)
 		}
