@@ -384,7 +384,9 @@ func (r *run) serve(c *client) {
 		case <-c.session.Over():
 			r.lose(c, c.session.Why())
 		case <-replaced:
-			c.retire(sessions.ErrReplaced)
+			if !r.initializing.Load() { // since before the select
+				c.retire(sessions.ErrReplaced)
+			}
 		case <-r.wake: // somebody else has noticed, or the client's own initialize is answered
 		case <-r.ctx.Done():
 			r.lose(c, errGone)
