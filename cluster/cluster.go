@@ -194,11 +194,20 @@ func (n *Node) Attach(server string, part front.Part) (detach func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.parts[server] = append(slices.Clip(n.parts[server]), &part)
-	return func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.parts[server] = slices.DeleteFunc(slices.Clone(n.parts[server]), func(p *front.Part) bool { return p == &part })
-		maps.DeleteFunc(n.parts, func(_ string, list []*front.Part) bool { return len(list) == 0 })
+	return func() { n.detach(server, &part) }
+}
+
+// detach ends the streams of a server that this replica no longer serves.
+func (n *Node) detach(server string, part *front.Part) {
+	n.mu.Lock()
+	n.parts[server] = slices.DeleteFunc(slices.Clone(n.parts[server]), func(p *front.Part) bool { return p == part })
+	maps.DeleteFunc(n.parts, func(_ string, list []*front.Part) bool { return len(list) == 0 })
+	served := n.parts[server] != nil
+	n.mu.Unlock()
+	for _, x := range n.open() {
+		if !served && x.stream == server {
+			x.abort(errDraining)
+		}
 	}
 }
 

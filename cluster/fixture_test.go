@@ -184,8 +184,9 @@ func (c *faultyConn) Write(p []byte) (int, error) {
 // replica is a node with one server, whose connections are in has.
 type replica struct {
 	*cluster.Node
-	t    *testing.T
-	logs *bytes.Buffer
+	t      *testing.T
+	logs   *bytes.Buffer
+	detach func()
 
 	mu        sync.Mutex
 	has       map[string]bool
@@ -216,7 +217,7 @@ func join(t *testing.T, b *broker, name string, change ...func(*cluster.Options)
 
 // serve attaches a handler for the server "s".
 func (r *replica) serve(h http.HandlerFunc) *replica {
-	r.Attach("s", front.Part{
+	r.detach = r.Attach("s", front.Part{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 			r.mu.Lock()
 			r.served = append(r.served, q.URL.Path)

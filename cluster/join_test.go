@@ -3,6 +3,8 @@ package cluster_test
 import (
 	"bytes"
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"strings"
 	"sync"
@@ -160,6 +162,21 @@ func TestParts(t *testing.T) {
 		all[1].set(func() { all[1].has[id] = true })
 		if got, how := post(); !reflect.DeepEqual(got, []int{1, 1}) || how != "" {
 			t.Errorf("got %v %q", got, how)
+		}
+	})
+}
+
+// A stream that another replica sends ends in order when this one no longer serves it: its
+// client opens another one.
+func TestDetach(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		all := joinAll(t, startBroker(t), stream, "one", "two")
+		time.AfterFunc(time.Second, all[0].detach)
+		w := httptest.NewRecorder()
+		q, f := request(t.Context(), all[1].ID()+".random.mac", "")
+		q.Method = http.MethodGet
+		if !all[0].Forward(w, q, f) || w.Body.Len() == 0 || w.Body.Len() > len(events())/2 {
+			t.Errorf("it ended after %q", w.Body)
 		}
 	})
 }

@@ -131,7 +131,9 @@ func (n *Node) heard(f *frame) {
 	n.mu.Unlock()
 	switch {
 	case next.Leaving && f.from != n.id:
-		n.lose(f.from, next.Name)
+		if ended := n.endAll(f.from); !next.Joining {
+			n.log.Info("replica left", "replica", next.Name, "requests", ended)
+		}
 	case back:
 		n.returned()
 	}

@@ -232,13 +232,13 @@ func (n *Node) tick() {
 	n.mu.Unlock()
 	n.metrics.Now(living, connected)
 	for id, name := range lost {
-		n.lose(id, name)
+		n.log.Warn("replica lost", "replica", name, "requests", n.endAll(id))
 	}
 	for _, x := range n.open() {
 		switch {
 		case tooLong:
 			x.end(errUnreachable)
-		case x.stream != "" && rand.N(4) == 0 && n.draining(x.stream):
+		case x.stream != "" && rand.N(4) == 0 && n.draining(x.stream): // the last ones end with detach
 			x.abort(errDraining)
 		case connected:
 			x.tick(false)
@@ -291,13 +291,12 @@ func (n *Node) beatLocked(leaving bool) {
 // connectedLocked reports whether frames go through NATS: heartbeats of this replica come back.
 func (n *Node) connectedLocked() bool { return n.up && n.members[n.id].quiet <= cutAfter }
 
-// lose ends the exchanges with a replica that is gone.
-func (n *Node) lose(id, name string) {
-	ended := 0
+// endAll ends the exchanges with a replica, and returns how many there were.
+func (n *Node) endAll(replica string) (ended int) {
 	for _, x := range n.open() {
-		if x.peer == id && x.end(errUnreachable) {
+		if x.peer == replica && x.end(errUnreachable) {
 			ended++
 		}
 	}
-	n.log.Warn("replica lost", "replica", name, "requests", ended)
+	return ended
 }
