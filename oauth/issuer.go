@@ -40,6 +40,7 @@ type issuer struct {
 	url, claim    string
 	introspection Introspection
 	client        *http.Client
+	fetches       *rate.Limiter // of metadata and keys: everyone can make tokens with keys that are not known
 	log           *slog.Logger
 	now           func() time.Time
 	verifier      atomic.Pointer[oidc.IDTokenVerifier] // nil: the keys are not found yet
@@ -66,23 +67,26 @@ func newIssuer(o Options) (*issuer, error) {
 	if o.Client != nil {
 		client = *o.Client
 	}
-	client.Transport = &bounded{cmp.Or[http.RoundTripper](client.Transport, http.DefaultTransport), rate.NewLimiter(rate.Every(requestTime), 10)}
+	client.Transport = &bounded{cmp.Or[http.RoundTripper](client.Transport, http.DefaultTransport), nil}
 	return &issuer{
-		url: o.Issuer, claim: cmp.Or(o.PrincipalClaim, "sub"), introspection: o.Introspection, client: &client, now: time.Now,
+		url: o.Issuer, claim: cmp.Or(o.PrincipalClaim, "sub"), introspection: o.Introspection, client: &client,
+		fetches: rate.NewLimiter(rate.Every(requestTime), 10), now: time.Now,
 		log: throttle.NewLines().Logger(cmp.Or(o.Logger, slog.New(slog.DiscardHandler))), cached: make(map[[sha256.Size]byte]*token),
 	}, nil
 }
 
-// bounded bounds the answers of an issuer, and how often its metadata and keys are fetched:
-// everyone can make tokens with keys that are not known.
+// errOften is for fetches over the limit.
+var errOften = errors.New("fetched too often: the next time is in some seconds")
+
+// bounded bounds the answers of an issuer, and how often they are fetched.
 type bounded struct {
 	http.RoundTripper
-	fetches *rate.Limiter
+	fetches *rate.Limiter // nil: no bound
 }
 
 func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == http.MethodGet && !b.fetches.Allow() {
-		return nil, errors.New("fetched too often: the next time is in some seconds")
+	if b.fetches != nil && !b.fetches.Allow() {
+		return nil, errOften
 	}
 	answer, err := b.RoundTripper.RoundTrip(r)
 	if err == nil {
@@ -155,8 +159,12 @@ func (i *issuer) read(raw string) (claims map[string]any, err error) {
 	return claims, err
 }
 
-// discover finds the keys of the issuer, by OpenID Connect Discovery or RFC 8414.
+// discover finds the keys of the issuer, by OpenID Connect Discovery or RFC 8414. It is one
+// fetch of the limit: with one for each request it could fail halfway, again and again.
 func (i *issuer) discover() error {
+	if !i.fetches.Allow() {
+		return errOften
+	}
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(context.Background(), i.client), 2*requestTime)
 	defer cancel()
 	var found struct {
@@ -176,13 +184,18 @@ func (i *issuer) discover() error {
 	}
 	if err == nil {
 		config := &oidc.Config{SkipClientIDCheck: true, SkipExpiryCheck: true, SupportedSigningAlgs: algorithms}
-		i.verifier.Store(oidc.NewVerifier(found.Issuer, oidc.NewRemoteKeySet(ctx, found.Keys), config))
+		client := *i.client
+		client.Transport = &bounded{client.Transport, i.fetches}
+		i.verifier.Store(oidc.NewVerifier(found.Issuer, oidc.NewRemoteKeySet(oidc.ClientContext(ctx, &client), found.Keys), config))
 	}
 	return err
 }
 
-// introspect asks the issuer for the claims of a token (RFC 7662). After a failure it does not
-// try again for a while, as many may wait.
+// errRefused may be for one token alone.
+var errRefused = errors.New("introspection refused the request")
+
+// introspect asks the issuer for the claims of a token (RFC 7662). After a failure of the
+// issuer it does not try again for a while, as many may wait.
 func (i *issuer) introspect(raw string) (claims map[string]any, err error) {
 	switch now := i.now(); {
 	case i.introspection.URL == "":
@@ -191,7 +204,9 @@ func (i *issuer) introspect(raw string) (claims map[string]any, err error) {
 		return nil, i.unavailable(errors.New("introspection has just failed"))
 	default:
 		if claims, err = i.ask(raw); err != nil {
-			i.pause.Store(now.Add(requestTime).UnixNano())
+			if !errors.Is(err, errRefused) {
+				i.pause.Store(now.Add(requestTime).UnixNano())
+			}
 			return nil, i.unavailable(err)
 		}
 	}
@@ -215,7 +230,10 @@ func (i *issuer) ask(raw string) (claims map[string]any, err error) {
 		return nil, err
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
+	switch status := answer.StatusCode; {
+	case status >= 400 && status < 500 && status != http.StatusTooManyRequests:
+		return nil, fmt.Errorf("%w: %d", errRefused, status)
+	case status != http.StatusOK:
 		return nil, fmt.Errorf("introspection answered %d", answer.StatusCode)
 	}
 	err = json.NewDecoder(answer.Body).Decode(&claims)

@@ -218,6 +218,32 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
+// Clients that go on to ask while the issuer is down do not keep it from being found later.
+func TestDiscoveryUnderLoad(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, i *issuer) {
+		res, token := i.resource(oauth.Options{}), i.sign(claims())
+		i.breaks("openid-configuration", http.NotFound)
+		i.breaks("oauth-authorization-server", fail)
+		for range 200 {
+			if _, err := ask(res, token); err == nil || err.Status != 503 {
+				t.Fatalf("while the issuer is down: got %+v", err)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if n := i.count("openid-configuration"); n > 20 {
+			t.Errorf("metadata was fetched %d times", n)
+		}
+		i.breaks("oauth-authorization-server", nil)
+		for range 150 {
+			time.Sleep(100 * time.Millisecond)
+			_, _ = ask(res, token)
+		}
+		if _, err := ask(res, token); err != nil {
+			t.Errorf("15 s later: %+v", err)
+		}
+	})
+}
+
 func fail(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }
 
 func TestKeysAreNotThere(t *testing.T) {
@@ -354,6 +380,22 @@ func TestIntrospection(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		if _, err := ask(res, "good"); err == nil || err.Status != 401 {
 			t.Errorf("revoked: got %+v", err)
+		}
+	})
+}
+
+// A token that introspection refuses to look at does not keep others from being checked.
+func TestIntrospectionRefusesOne(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, i *issuer) {
+		res := i.resource(oauth.Options{})
+		i.tokens["good"] = claims("active", true)
+		i.breaks("introspect", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) })
+		if _, err := ask(res, "malformed"); err == nil || err.Status != 503 || !strings.Contains(i.log.String(), "400") {
+			t.Errorf("got %+v, log:\n%s", err, &i.log)
+		}
+		i.breaks("introspect", nil)
+		if _, err := ask(res, "good"); err != nil {
+			t.Errorf("the token of another client: %+v", err)
 		}
 	})
 }
