@@ -197,15 +197,15 @@ var errRefused = errors.New("introspection refused the request")
 // introspect asks the issuer for the claims of a token (RFC 7662). After a failure of the
 // issuer it does not try again for a while, as many may wait.
 func (i *issuer) introspect(raw string) (claims map[string]any, err error) {
-	switch now := i.now(); {
+	switch {
 	case i.introspection.URL == "":
 		return nil, invalid("the token is no JWT, and no other can be checked here")
-	case now.UnixNano() < i.pause.Load():
+	case i.now().UnixNano() < i.pause.Load():
 		return nil, i.unavailable(errors.New("introspection has just failed"))
 	default:
 		if claims, err = i.ask(raw); err != nil {
 			if !errors.Is(err, errRefused) {
-				i.pause.Store(now.Add(requestTime).UnixNano())
+				i.pause.Store(i.now().Add(requestTime).UnixNano())
 			}
 			return nil, i.unavailable(err)
 		}

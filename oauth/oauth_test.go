@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -246,15 +247,18 @@ func TestDiscoveryUnderLoad(t *testing.T) {
 
 func fail(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }
 
+func slow(_ http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body) // else net/http does not notice that the client is gone
+	select {
+	case <-r.Context().Done():
+	case <-time.After(time.Minute):
+	}
+}
+
 func TestKeysAreNotThere(t *testing.T) {
 	for name, broken := range map[string]http.HandlerFunc{
 		"down": fail,
-		"slow": func(_ http.ResponseWriter, r *http.Request) {
-			select {
-			case <-r.Context().Done():
-			case <-time.After(time.Minute):
-			}
-		},
+		"slow": slow,
 		"huge": func(w http.ResponseWriter, _ *http.Request) {
 			for range 2 << 10 {
 				if _, err := w.Write([]byte(strings.Repeat(" ", 1<<10))); err != nil {
@@ -384,8 +388,9 @@ func TestIntrospection(t *testing.T) {
 	})
 }
 
-// A token that introspection refuses to look at does not keep others from being checked.
-func TestIntrospectionRefusesOne(t *testing.T) {
+// A token that introspection refuses to look at does not keep others from being checked. An
+// endpoint that does not answer is left alone for a while.
+func TestIntrospectionPause(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, i *issuer) {
 		res := i.resource(oauth.Options{})
 		i.tokens["good"] = claims("active", true)
@@ -396,6 +401,12 @@ func TestIntrospectionRefusesOne(t *testing.T) {
 		i.breaks("introspect", nil)
 		if _, err := ask(res, "good"); err != nil {
 			t.Errorf("the token of another client: %+v", err)
+		}
+		i.breaks("introspect", slow)
+		_, _ = ask(res, "slow")
+		began := time.Now()
+		if _, err := ask(res, "another"); err == nil || err.Status != 503 || time.Since(began) > 0 {
+			t.Errorf("after introspection was slow: got %+v after %s", err, time.Since(began))
 		}
 	})
 }
