@@ -20,17 +20,16 @@ import (
 	"golang.org/x/time/rate"
 )
 
-const (
-	// timeout bounds one request to the token endpoint.
-	timeout = 10 * time.Second
-	// renewBefore is how long before its end a token is replaced, though not in the first
-	// three quarters of its life.
-	renewBefore = 30 * time.Second
-)
+// timeout bounds one request to the token endpoint.
+const timeout = 10 * time.Second
 
 var (
 	errNoToken = errors.New("the client has sent no bearer token to exchange")
 	errRefused = errors.New("the server refuses each new token")
+
+	// files has a lock for each file of a refresh token, a chan struct{}: two sources may have
+	// one file, as those of a server before and after a reload.
+	files sync.Map
 )
 
 // source gets the tokens of one client, or of all. It asks the endpoint once at a time.
@@ -43,10 +42,9 @@ type source struct {
 	limit  *rate.Limiter // of requests to the endpoint
 	asking singleflight.Group
 
-	mu     sync.Mutex // guards what follows
-	header string     // "": there is no token
-	renew  time.Time  // zero: never
-	err    error      // of the last request
+	mu    sync.Mutex    // guards what follows
+	token *oauth2.Token // nil: there is none
+	err   error         // of the last request
 
 	unsaved string // the refresh token that is not in file; belongs to ask
 }
@@ -74,11 +72,13 @@ func (s *source) authorize(ctx context.Context, refused string) (string, error) 
 func (s *source) current(refused string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.header == refused || !s.renew.IsZero() && time.Now().After(s.renew) {
-		return ""
+	if s.token.Valid() && bearer(s.token) != refused {
+		return bearer(s.token)
 	}
-	return s.header
+	return ""
 }
+
+func bearer(token *oauth2.Token) string { return "Bearer " + token.AccessToken }
 
 // ask asks the endpoint for a token, unless another request has got one, or too many have
 // failed.
@@ -93,32 +93,31 @@ func (s *source) ask(refused string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), oauth2.HTTPClient, s.client), timeout)
 	defer cancel()
-	began := time.Now()
-	token, err := s.token(ctx)
+	token, err := s.request(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.header, s.renew, s.err = "", time.Time{}, err
+	s.token, s.err = token, err
 	if err != nil {
 		return "", err
 	}
-	s.header = "Bearer " + token.AccessToken
-	if life := token.Expiry.Sub(began); !token.Expiry.IsZero() {
-		s.renew = token.Expiry.Add(-min(renewBefore, life/4))
+	if !token.Valid() { // it is said to live for seconds, or less: only a 401 ends it
+		token.Expiry = time.Time{}
 	}
-	return s.header, nil
+	return bearer(token), nil
 }
 
-// token asks the endpoint for a token, and keeps the refresh token that comes with it.
-func (s *source) token(ctx context.Context) (*oauth2.Token, error) {
+// request asks the endpoint for a token, and keeps the refresh token that comes with it.
+func (s *source) request(ctx context.Context) (*oauth2.Token, error) {
 	refresh := s.unsaved
-	if s.file != "" && refresh == "" {
-		data, err := os.ReadFile(s.file) // each time: an operator may have replaced it
-		if err != nil {
+	if s.file != "" {
+		lock, _ := files.LoadOrStore(s.file, make(chan struct{}, 1))
+		lock.(chan struct{}) <- struct{}{}
+		defer func() { <-lock.(chan struct{}) }()
+		data, err := os.ReadFile(s.file) // each time: an operator, or another source, may have replaced it
+		if err != nil && refresh == "" {
 			return nil, err
 		}
-		refresh = strings.TrimSpace(string(data))
-	}
-	if s.file != "" {
+		refresh = cmp.Or(refresh, strings.TrimSpace(string(data)))
 		s.conf.EndpointParams.Set("refresh_token", refresh)
 	}
 	token, err := s.conf.Token(ctx)

@@ -119,7 +119,7 @@ func TestTokensAreRenewed(t *testing.T) {
 		e := &endpoint{answer: tokens(3600)}
 		s := newTestSource(e, Config{}, "")
 		want(t, s, "", "Bearer t1")
-		time.Sleep(time.Hour - renewBefore - time.Second)
+		time.Sleep(time.Hour - 11*time.Second)
 		want(t, s, "", "Bearer t1")
 		time.Sleep(2 * time.Second)
 		want(t, s, "", "Bearer t2")
@@ -127,12 +127,13 @@ func TestTokensAreRenewed(t *testing.T) {
 		want(t, s, "Bearer t2", "Bearer t3")
 		want(t, s, "", "Bearer t3")
 
-		short := newTestSource(&endpoint{answer: tokens(8)}, Config{}, "")
-		want(t, short, "", "Bearer t1")
-		time.Sleep(5 * time.Second)
-		want(t, short, "", "Bearer t1")
-		time.Sleep(2 * time.Second)
-		want(t, short, "", "Bearer t2")
+		for _, seconds := range []int{8, 0, -5} { // only a 401 ends what lives so shortly
+			short := newTestSource(&endpoint{answer: tokens(seconds)}, Config{}, "")
+			for range 10 {
+				want(t, short, "", "Bearer t1")
+			}
+			want(t, short, "Bearer t1", "Bearer t2")
+		}
 
 		forever := newTestSource(&endpoint{answer: func(int, *http.Request) (int, string) { return 200, `{"access_token":"t"}` }}, Config{}, "")
 		want(t, forever, "", "Bearer t")
@@ -251,7 +252,11 @@ func TestRefreshTokensAreSaved(t *testing.T) {
 		wantError(t, s, "", "no such file")
 		step := func(header, sent, kept string) {
 			t.Helper()
-			want(t, s, s.header, header)
+			refused := ""
+			if s.token != nil {
+				refused = "Bearer " + s.token.AccessToken
+			}
+			want(t, s, refused, header)
 			data, _ := os.ReadFile(file)
 			if got := e.forms[len(e.forms)-1].Get("refresh_token"); got != sent || string(data) != kept {
 				t.Errorf("sent %q, and the file has %q, want %q and %q", got, data, sent, kept)
@@ -286,6 +291,37 @@ func TestRefreshTokensAreSaved(t *testing.T) {
 		if all, _ := os.ReadDir(dir); len(all) != 1 {
 			t.Errorf("%d files are left", len(all))
 		}
+	})
+}
+
+// Two sources may have one file: those of two servers, or of a server before and after a reload.
+// Neither sends a token that the other has used.
+func TestRefreshTokenOfTwo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "refresh")
+		if err := os.WriteFile(file, []byte("r0"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		valid := "r0"
+		var e *endpoint
+		e = &endpoint{answer: func(n int, _ *http.Request) (int, string) {
+			time.Sleep(time.Second)
+			if got := e.forms[n-1].Get("refresh_token"); got != valid {
+				return 400, `{"error":"invalid_grant"}`
+			}
+			valid = fmt.Sprint("r", n)
+			return 200, fmt.Sprintf(`{"access_token":"t%d","refresh_token":%q}`, n, valid)
+		}}
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				s := newTestSource(e, Config{Grant: RefreshToken, RefreshTokenFile: file}, "")
+				if _, err := s.authorize(t.Context(), ""); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		both.Wait()
 	})
 }
 

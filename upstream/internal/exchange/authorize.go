@@ -17,32 +17,26 @@ func (e *Endpoint) Do(ctx context.Context, method string, body []byte, extra htt
 	if e.Authorize == nil {
 		return e.send(ctx, method, body, extra)
 	}
-	header, resp, err := e.authorized(ctx, "", method, body, extra)
-	if err == nil && resp.StatusCode == http.StatusUnauthorized && header != "" {
+	refused, resp := "", &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody}
+	for range 2 {
+		header, err := e.Authorize(ctx, refused)
+		if ctx.Err() == nil && err != nil {
+			e.Log.Warn("no token for the server", "err", err)
+			break
+		}
 		Discard(resp)
-		_, resp, err = e.authorized(ctx, header, method, body, extra)
+		if ctx.Err() != nil {
+			return nil, &requestError{method: method, place: e.Place(), err: ctx.Err()}
+		}
+		with := http.Header{"Authorization": {header}}
+		maps.Copy(with, extra)
+		if resp, err = e.send(ctx, method, body, with); err != nil || resp.StatusCode != http.StatusUnauthorized {
+			return resp, err
+		}
+		refused = header
 	}
-	if err == nil && resp.StatusCode == http.StatusUnauthorized {
-		resp.Body = unauthorized{resp.Body, e.Name}
-	}
-	return resp, err
-}
-
-// authorized sends a request with a header of Authorize other than the refused one, which it
-// returns; empty if there is none.
-func (e *Endpoint) authorized(ctx context.Context, refused, method string, body []byte, extra http.Header) (header string, _ *http.Response, _ error) {
-	header, err := e.Authorize(ctx, refused)
-	switch {
-	case ctx.Err() != nil:
-		return "", nil, &requestError{method: method, place: e.Place(), err: ctx.Err()}
-	case err != nil:
-		e.Log.Warn("no token for the server", "err", err)
-		return "", &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody}, nil
-	}
-	with := http.Header{"Authorization": {header}}
-	maps.Copy(with, extra)
-	resp, err := e.send(ctx, method, body, with)
-	return header, resp, err
+	resp.Body = unauthorized{resp.Body, e.Name}
+	return resp, nil
 }
 
 // unauthorized is the body of a 401 that Authorize could not avert.

@@ -74,8 +74,13 @@ func TestOAuthClientRefusals(t *testing.T) {
 	}
 	wantRefusal(t, nil, "has no effect without a url to serve", "-c", clitest.WriteFile(t, "gw.yaml", "command: [x]\noauth-client: {"+rest+"}\n"))
 	wantRefusal(t, nil, "it is a key of the file", "--oauth-client", "a=b")
-	c := mustLoad(t, nil, "-c", clitest.WriteFile(t, "gw.yaml", "url: https://a\noauth-client: {token-url: http://b, client-id: c}\n"))
-	if len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "plain text") {
-		t.Errorf("warned %q", c.Warnings)
+	for _, text := range []string{
+		"url: https://a\noauth-client: {token-url: http://b, client-id: c}\n",
+		"url: http://a\noauth-client: {token-url: https://b, client-id: c}\n",
+	} {
+		c := mustLoad(t, nil, "-c", clitest.WriteFile(t, "gw.yaml", text))
+		if len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "plain text") {
+			t.Errorf("%s: warned %q", text, c.Warnings)
+		}
 	}
 }

@@ -173,7 +173,7 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 	if err := s.remote.Check(); err != nil {
 		return s.refuse("url", "%v", err)
 	}
-	if at, _ := url.Parse(s.remote.Address); at.Scheme == "http" && !front.IsLoopback(at.Host) && (len(s.Header) > 0 || at.User != nil) {
+	if at, _ := url.Parse(s.remote.Address); at.Scheme == "http" && !front.IsLoopback(at.Host) && (len(s.Header) > 0 || at.User != nil || s.remote.Credentials != nil) {
 		c.warn("%s %s: the headers go over the network in plain text", s.Place("url"), s.remote.Place())
 	}
 	if (c.AuthTokensFile != "" || c.OAuth.Issuer != "") && slices.ContainsFunc(s.ForwardHeader, isAuthorization) {
