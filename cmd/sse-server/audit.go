@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"sync/atomic"
 	"syscall"
 
@@ -39,7 +40,8 @@ func (m *Main) openAudit(c *config.Config, log *slog.Logger) (*auditLog, error) 
 	case c.Does == "stdio":
 		err = errors.New("stdout has the messages; want a file")
 	default:
-		m.Stdout = io.Discard // the banner
+		m.Stdout = io.Discard                                   // the banner
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // once nobody reads, writes fail
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Place("audit-log"), err)
