@@ -22,9 +22,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 )
 
-// closeTimeout bounds how long Close waits for the collector.
-const closeTimeout = 2 * time.Second
-
 // tracing exports spans as the variables OTEL_* say. Nothing waits for the collector: spans
 // that cannot be exported are dropped, which is logged and counted.
 type tracing struct {
@@ -70,12 +67,12 @@ func newTracing(ctx context.Context, lookupEnv func(string) (string, bool), log 
 // fail logs an error of the SDK, which may hold all that the collector has answered.
 func (t *tracing) fail(err error) { t.log.Warn("tracing failed", "err", fmt.Sprintf("%.512s", err)) }
 
-// Close exports the spans that wait, as far as closeTimeout allows.
+// Close exports the spans that wait, within 2 s.
 func (t *tracing) Close() {
 	if t.provider == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	if err := t.provider.(*sdktrace.TracerProvider).Shutdown(ctx); err != nil {
 		t.fail(err)

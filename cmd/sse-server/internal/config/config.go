@@ -117,11 +117,10 @@ type Server struct {
 	MaxMessageBytes     Size    `group:"Limits" placeholder:"BYTES" help:"Size of the body of a POST."`
 	MaxInFlight         int     `group:"Limits" placeholder:"N" zero:"" help:"Number of requests of one session that the server works on at the same time. More wait in order; 1 serializes them. 0 means unlimited."`
 
-	remote    upstream.URL      // what url, header and oauth-client mean
-	exchanges bool              // the tokens of clients for others
-	secrets   *[]string         // variables of the environment that any remote server uses
-	given     map[string]string // options that were given, with their place
-	flags     []*kong.Flag      // its options, or those of the whole Config
+	remote  upstream.URL      // what url, header and oauth-client mean
+	secrets *[]string         // variables of the environment that any remote server uses
+	given   map[string]string // options that were given, with their place
+	flags   []*kong.Flag      // its options, or those of the whole Config
 }
 
 // What has a place beside the flags: the command, and the name of one of several servers.

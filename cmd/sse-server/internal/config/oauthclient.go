@@ -32,14 +32,14 @@ func (s *Server) makeCredentials(c *Config, lookupEnv func(string) (string, bool
 	}
 	o.Scopes = strings.Fields(scopes)
 	err := o.Check()
-	s.exchanges = o.Grant == oauthclient.TokenExchange
+	exchanges := o.Grant == oauthclient.TokenExchange
 	switch {
 	case err != nil:
 	case slices.ContainsFunc(s.ForwardHeader, isAuthorization):
 		err = fmt.Errorf("contradicts %s of Authorization, the header with the token", s.Place("forward-header"))
-	case s.exchanges && c.AuthTokensFile != "":
+	case exchanges && c.AuthTokensFile != "":
 		err = fmt.Errorf("grant: the token endpoint does not know the tokens of %s", c.Place("auth-tokens-file"))
-	case s.exchanges && s.Sessions == "shared":
+	case exchanges && s.Sessions == "shared":
 		err = fmt.Errorf("grant: clients with a token each cannot share a session, want sessions: per-connection")
 	}
 	if err != nil {

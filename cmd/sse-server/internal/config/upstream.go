@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/upstream"
+	"github.com/mcp-sse/mcp-sse/upstream/oauthclient"
 )
 
 // The kinds of server, as the tag for names them.
@@ -61,7 +62,7 @@ func (c *Config) Gateway(s *Server) gateway.Options {
 	copyFields(&o, *c)
 	copyFields(&o, *s)
 	o.Prefix, o.NoAutoInitialize, o.ForwardHeaders = c.PrefixOf(s), !s.AutoInitialize, s.ForwardHeader
-	if s.exchanges {
+	if own, ok := s.remote.Credentials.(oauthclient.Config); ok && own.Grant == oauthclient.TokenExchange {
 		o.ForwardHeaders = append(slices.Clone(o.ForwardHeaders), "Authorization")
 	}
 	for _, n := range c.TrustedProxies {
