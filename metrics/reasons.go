@@ -38,7 +38,7 @@ const (
 	ClosedIdle         = "idle"          // no POST and nothing in flight for the idle timeout
 	ClosedShutdown     = "shutdown"      // the gateway shut down
 	ClosedServer       = "server"        // the server refused this client a session, or ended it
-	ClosedRevoked      = "revoked"       // its principal has no token any more, or the token is not valid any more
+	ClosedRevoked      = "revoked"       // its principal has no token any more, or its token is not valid or cannot be checked
 	ClosedExpired      = "expired"       // its token expired
 	ClosedError        = "error"         // something inside the gateway failed
 )
