@@ -36,7 +36,7 @@ type Config struct {
 	Prefix          string   `group:"Server" fixed:"" placeholder:"PATH" help:"Path before every route: with /tools, MCP is at /tools/mcp."`
 	TLSCert         string   `group:"Server" placeholder:"FILE" help:"PEM file with the TLS certificate chain. Without it, the server speaks plain HTTP."`
 	TLSKey          string   `group:"Server" placeholder:"FILE" help:"PEM file with the key of --tls-cert."`
-	Config          string   `group:"Server" short:"c" placeholder:"FILE" help:"YAML file of options. Its keys are the names in this list without the dashes, command, servers and mcpServers."`
+	Config          string   `group:"Server" short:"c" placeholder:"FILE" help:"YAML file of options. Its keys are the names in this list without the dashes, command, servers, mcpServers, audit-log, oauth-client, public-url, oauth and scopes."`
 	Watch           bool     `group:"Server" fixed:"" help:"Reload the configuration when one of its files changes: that of --config, tokens, certificates, secrets."`
 	LogLevel        string   `group:"Server" placeholder:"LEVEL" oneof:"debug,info,warn,error" help:"Lowest level to log to stderr: debug, info, warn or error."`
 	LogFormat       string   `group:"Server" fixed:"" placeholder:"FORMAT" oneof:"text,json" help:"Format of the log: text or json."`
@@ -46,17 +46,17 @@ type Config struct {
 	Help            bool     `group:"Server" only:"" short:"h" help:"Print this help and exit."`
 
 	AuthTokensFile string    `group:"Access" placeholder:"FILE" help:"File of bearer tokens for clients, one on each line: TOKEN, PRINCIPAL:TOKEN or PRINCIPAL:sha256:HEX. # starts a comment. Without it and oauth, there is no authentication."`
-	IDKeyFile      string    `group:"Access" fixed:"" placeholder:"FILE" help:"File of at least 32 random characters, with which ids of sessions are signed, so that clients of Streamable HTTP go on after a restart. It is made if it is missing. Without the option it is id-key in $$STATE_DIRECTORY, $$XDG_STATE_HOME/sse-server or ~/.local/state/sse-server."`
+	IDKeyFile      string    `group:"Access" fixed:"" placeholder:"FILE" help:"File of at least 32 random characters, with which ids of sessions are signed, so that clients of Streamable HTTP go on after a restart. It is made if it is missing, unless there is --nats. Without the option it is id-key in $$STATE_DIRECTORY, $$XDG_STATE_HOME/sse-server or ~/.local/state/sse-server."`
 	Insecure       bool      `group:"Access" help:"Allow an address that other machines can reach without --auth-tokens-file or oauth."`
 	TrustedProxies []network `group:"Access" placeholder:"CIDR" help:"Networks or addresses of proxies whose X-Forwarded-For and X-Forwarded-Prefix are believed. Without it, the headers are ignored."`
 	AllowedOrigins []string  `group:"Access" placeholder:"ORIGIN" help:"Origins of web pages to allow beside the server's own, such as https://app.example.com; * allows any. They get CORS headers."`
 	AllowedHosts   []string  `group:"Access" placeholder:"HOST" help:"Host headers, without port, to allow on a loopback address beside loopback names; * allows any."`
-	ErrorDetails   string    `group:"Access" placeholder:"WHICH" oneof:"auto,full,safe" help:"What errors tell clients about the server: full includes its exit status, the end of its stderr, and its command or address; safe tells only the category; auto is full for clients on this machine if there is no --auth-tokens-file. The log always has everything."`
+	ErrorDetails   string    `group:"Access" placeholder:"WHICH" oneof:"auto,full,safe" help:"What errors tell clients about the server: full includes its exit status, the end of its stderr, and its command or address; safe tells only the category; auto is full for clients on this machine if there is neither --auth-tokens-file nor oauth. The log always has everything."`
 
-	NATS        string `group:"Cluster" fixed:"" placeholder:"URL" help:"NATS server, such as nats://host:4222 or tls://host:4222, several with commas between them: by it, replicas behind one load balancer serve each other's clients. All need the same --id-key-file. Without it, there is one process."`
+	NATS        string `group:"Cluster" fixed:"" placeholder:"URL" help:"NATS servers, such as nats://host:4222 or tls://host:4222, with commas between them. Replicas that share them serve each other's clients behind any load balancer. All need the same --id-key-file. Without it, the process is alone."`
 	NATSCreds   string `group:"Cluster" fixed:"" placeholder:"FILE" help:"File with the credentials for NATS."`
 	ClusterName string `group:"Cluster" fixed:"" name:"cluster" placeholder:"NAME" help:"Name of the cluster, the same for all its replicas: up to 48 letters, digits, _ and -."`
-	Replica     string `group:"Cluster" fixed:"" placeholder:"NAME" help:"Name of this replica, its own. Without it, the host name."`
+	Replica     string `group:"Cluster" fixed:"" placeholder:"NAME" help:"Name of this replica, which no other one has. Without it, the host name."`
 
 	PublicURL string `hidden:""` // keys of the file, as is OAuth
 	OAuth     OAuth  `embed:"" prefix:"oauth-"`
@@ -91,7 +91,7 @@ type Server struct {
 	Scopes []string `hidden:""` // that tokens of OAuth must have: a key of the file
 
 	Env          []string `group:"Child process" sep:"none" pairs:"=" placeholder:"KEY=VALUE" for:"command" help:"Environment variable of the child process, added to those of sse-server. Repeat the flag for more; the variable has one on each line."`
-	EnvAllow     []string `group:"Child process" placeholder:"NAME" for:"command" help:"Environment variables of sse-server that the child process gets, beside those of --env. Without it, the child process gets all but those that the options of remote servers use."`
+	EnvAllow     []string `group:"Child process" placeholder:"NAME" for:"command" help:"Environment variables of sse-server that the child process gets, beside those of --env. Without it, the child process gets all but those with secrets of remote servers, oauth, NATS and collectors of traces."`
 	PrincipalEnv string   `group:"Child process" placeholder:"NAME" for:"command" help:"Environment variable in which the child process gets the principal of its client. Not with --warm or --sessions shared."`
 	Dir          string   `group:"Child process" placeholder:"DIR" for:"command" help:"Working directory of the child process. Without it, that of sse-server."`
 
