@@ -38,8 +38,8 @@ func (r *rates) take(from origin, now time.Time) time.Duration {
 	return max(wait, time.Millisecond)
 }
 
-// charge uses n connects of the origin that others have taken, at most a burst, so that nobody
-// waits longer than for a burst.
+// charge takes n connects for an origin that has used them elsewhere. It takes at most a burst,
+// which bounds how long the origin has to wait.
 func (r *rates) charge(from origin, n int, now time.Time) {
 	if r == nil || n <= 0 {
 		return

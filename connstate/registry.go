@@ -141,7 +141,7 @@ func (r *Registry) add(c *Connection) (taken bool, _ *LimitError) {
 type origin struct {
 	principal string
 	network   netip.Prefix
-	hash      uint64 // of both, in their place, by which the replicas of a cluster know it
+	hash      uint64 // with Options.Clustered, of both, which then are empty: the same on all replicas
 }
 
 func (r *Registry) originOf(client *Client) origin {

@@ -27,9 +27,9 @@ const (
 	maxNotable = 1024
 )
 
-// Usage returns what counts against the limits of a cluster. Origins are the 1,024 that use
-// most, each at least a sixteenth of Limits.MaxPerIP or, since the last Usage, of Rate. It is
-// for a Registry with Options.Clustered.
+// Usage returns what counts against the limits of a cluster. It reports the 1,024 origins that
+// use most, of those that use at least a sixteenth of Limits.MaxPerIP or, since the last call,
+// of Limits.Rate. The Registry must have Options.Clustered.
 func (r *Registry) Usage() Usage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,8 +56,9 @@ func (r *Registry) Usage() Usage {
 	return u
 }
 
-// UsedElsewhere notes what the other replicas of a cluster use in all: it counts against the
-// limits until the next call, and what they have opened against the rates.
+// UsedElsewhere notes what the other replicas of a cluster use in all. Until the next call,
+// their open connections count against the limits; those that they have opened count against
+// the rates.
 func (r *Registry) UsedElsewhere(u Usage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

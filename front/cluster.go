@@ -10,39 +10,39 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 )
 
-// Cluster is the replicas of a gateway: processes that serve the same servers behind one
-// load balancer, with the same key for ids. Package cluster has one over NATS. Its methods
-// are safe for concurrent use.
+// Cluster connects the replicas of a gateway: processes that serve the same servers behind
+// one load balancer, with the same key for ids. Package cluster implements it over NATS. Its
+// methods are safe for concurrent use.
 type Cluster interface {
-	// ID returns the part of ids that names this replica. It is new with each start.
+	// ID returns the first part of the ids that this replica makes. It differs for each start.
 	ID() string
-	// Attach makes part reachable for the other replicas, until detach is called. Of several
-	// parts for one server, the one that Has a connection gets its requests, else the last.
+	// Attach makes part reachable for the other replicas, until detach is called. If a server
+	// has several parts, a request goes to the one that Has its connection, else to the last.
 	Attach(server string, part Part) (detach func())
-	// Forward has the replica that holds a connection serve a request, and writes its
-	// response. It reports false, and has written nothing, if no other replica is to serve
-	// the request.
+	// Forward sends a request to the replica that holds its connection, and writes the
+	// response to w. It reports false, and writes nothing, if this replica has to answer.
 	Forward(w http.ResponseWriter, r *http.Request, f Forward) bool
-	// Adopt makes this replica get the requests for a session whose own replica is gone,
+	// Adopt directs the requests for a session whose own replica is gone to this replica,
 	// until release is called.
 	Adopt(server, id string) (release func())
-	// Replicas returns what is known of the replicas, this one first.
+	// Replicas lists the replicas, this one first.
 	Replicas() []Replica
 }
 
-// Part is one gateway of a replica.
+// Part is one gateway of a replica: a replica has one for each server, and while the
+// configuration changes perhaps two.
 type Part struct {
 	// Handler serves the requests that other replicas forward. Their context has the
 	// principal, for Admit, and their RemoteAddr is the client's address.
 	Handler http.Handler
 	// Has reports whether the connection with that id is open here.
 	Has func(id string) bool
-	// Draining reports whether no new connections are taken, so that requests for one that is
-	// not open here are for another replica.
+	// Draining reports whether the gateway refuses new connections. Requests for a connection
+	// that is not open here then belong to another replica.
 	Draining func() bool
 	// Usage returns what counts against the limits of the cluster. It is called once a second.
 	Usage func() connstate.Usage
-	// UsedElsewhere is told the sum of the other replicas' usage, once a second.
+	// UsedElsewhere receives the sum of the other replicas' usage, once a second.
 	UsedElsewhere func(connstate.Usage)
 }
 
@@ -61,7 +61,7 @@ type Forward struct {
 	Resumes bool
 }
 
-// Replica is what is known of one replica.
+// Replica describes one replica, as its last heartbeat does.
 type Replica struct {
 	Name        string `json:"name"`
 	ID          string `json:"id"`
@@ -74,9 +74,9 @@ type Replica struct {
 // and the connection has just ended: the request is for another replica.
 var ErrGone = errors.New("the connection is gone, and this replica drains")
 
-// IsForeign reports whether a replica may hold the connection with that id, which is not
-// open here, or drains: the id is one of the principal's, and no other replica has sent the
-// request. If one has, and this one drains, IsForeign panics with ErrGone.
+// IsForeign reports whether another replica may hold the connection with that id, which is
+// not open here or drains: the id is signed for the principal, and the request comes from a
+// client. If it comes from another replica and this one drains, IsForeign panics with ErrGone.
 func (f *Front) IsForeign(r *http.Request, registry *connstate.Registry, id, principal string) bool {
 	if f.opts.Cluster == nil {
 		return false
@@ -88,16 +88,15 @@ func (f *Front) IsForeign(r *http.Request, registry *connstate.Registry, id, pri
 	return !forwarded && registry.Verify(id, principal)
 }
 
-// Forward has the replica that holds a connection for which IsForeign is true serve a
-// request; see Cluster.Forward. It sets Server, Addr and
-// WriteTimeout.
+// Forward sends a request to the replica that holds its connection, for which IsForeign is
+// true; see Cluster.Forward. It sets Server, Addr and WriteTimeout.
 func (f *Front) Forward(w http.ResponseWriter, r *http.Request, to Forward) bool {
 	to.Server, to.Addr, to.WriteTimeout = f.opts.Server, f.ClientAddr(r), f.opts.WriteTimeout
 	return f.opts.Cluster.Forward(w, r, to)
 }
 
-// Adopt makes this replica get the requests for a connection that has been opened here with
-// an id of another replica; see Cluster.Adopt.
+// Adopt directs the requests for a connection that was opened here under an id of another
+// replica to this one; see Cluster.Adopt.
 func (f *Front) Adopt(registry *connstate.Registry, id string) (release func()) {
 	if f.opts.Cluster == nil || registry.Made(id) {
 		return func() {}

@@ -33,11 +33,11 @@ func (g *Gateway) Drain() {
 }
 
 // Shutdown drains the gateway and ends it. It lets requests in flight finish, refuses
-// new ones, closes the streams at random moments, and ends sessions and child
-// processes. In a cluster, connections serve new requests too until their moment. If ctx ends first, it answers the remaining requests with an error and
-// closes the remaining streams; the returned error has their numbers. After Shutdown
-// the gateway holds no resources, and one with a Name that is not part of Servers has no
-// series in the registry.
+// new ones, closes the streams at random moments, and ends sessions and child processes. In
+// a cluster, a connection also serves new requests until its moment. If ctx ends first,
+// Shutdown answers the remaining requests with an error and closes the remaining streams;
+// the returned error has their numbers. After Shutdown the gateway holds no resources, and
+// one with a Name that is not part of Servers has no series in the registry.
 func (g *Gateway) Shutdown(ctx context.Context) error {
 	g.Drain()
 	window := drainJitter

@@ -143,9 +143,10 @@ type Options struct {
 	// AllowedHosts are the values of the Host header, without port, to allow on a
 	// loopback address beside loopback names; "*" allows any.
 	AllowedHosts []string
-	// Authenticate returns the principal that makes a request, or an error for a
-	// 401. A connection belongs to the principal that opened it. The function must be
-	// safe for concurrent use. See front.BearerTokens. Default nil: no authentication.
+	// Authenticate returns the principal that makes a request, or an error: a 401, or the
+	// Status of a front.AuthError. A connection belongs to the principal that opened it. The
+	// function must be safe for concurrent use. See front.BearerTokens and package oauth.
+	// Default nil: no authentication.
 	Authenticate func(*http.Request) (principal string, err error)
 	// Lease returns how to check that a request which Authenticate accepted, or another
 	// replica's, is still allowed. For each connection the gateway makes the check of its

@@ -54,7 +54,7 @@ func (c *Cluster) Unregister() {
 	}
 }
 
-// Now records how many replicas there are, and whether messages get through.
+// Now sets how many replicas there are, and whether messages get through.
 func (c *Cluster) Now(replicas int, connected bool) {
 	c.replicas.Set(float64(replicas))
 	c.connected.Set(0)

@@ -6,9 +6,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Config holds the series of a program with gateways: those of a configuration that it loads
-// again while it runs, of its audit log, and of its traces.
-// Make it with [NewConfig]. It is safe for concurrent use.
+// Config holds the series of a program that serves gateways: about its configuration, which it
+// can load again, its audit log and its traces. Make it with [NewConfig]. It is safe for
+// concurrent use.
 type Config struct {
 	successful, timestamp, hash prometheus.Gauge
 	auditLost, spansDropped     prometheus.Counter

@@ -45,8 +45,8 @@ type Issuer struct {
 }
 
 // New returns an Issuer with a key; nil: a random one, so that nobody else recognizes its
-// ids. Issuers with the same key and another scope do not recognize them either. The ids
-// name replica, of at most 64 characters; empty: a random one.
+// ids. Issuers with the same key and another scope do not recognize them either. Each id
+// begins with replica, of at most 64 characters; empty: a random one.
 func New(key []byte, scope, replica string) *Issuer {
 	if key == nil {
 		key = []byte(rand.Text() + rand.Text())
@@ -63,7 +63,7 @@ func (s *Issuer) New(principal string) string {
 	return s.prefix + random + "." + s.sign(strings.TrimSuffix(s.prefix, "."), random, principal)
 }
 
-// Made reports whether an id names the replica of s.
+// Made reports whether an id begins with the replica of s.
 func (s *Issuer) Made(id string) bool { return strings.HasPrefix(id, s.prefix) }
 
 // Verify reports whether an Issuer with the same key and scope has made the id for the
