@@ -47,8 +47,8 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// forward has the replica that holds a connection serve a message for it. It reports false
-// if no other replica is to, and the request is not answered.
+// forward sends a message to the replica that holds its connection. It reports false, and
+// writes nothing, if this replica has to answer.
 func (h *Handler) forward(w http.ResponseWriter, r *http.Request, id, principal string) bool {
 	addr := h.ClientAddr(r)
 	body, refusal := h.ReadBody(w, r, func(n, held int) error { return h.registry.HoldBody(principal, addr, n, held) })

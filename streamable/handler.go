@@ -112,8 +112,8 @@ func (h *Handler) connection(q *request) *connstate.Connection {
 	return nil
 }
 
-// forward has the replica that holds the session of a request serve it, or another one if it
-// drains here. It reports false if it is for this process to answer.
+// forward sends a request to the replica that holds its session, or to another one if the
+// session drains here. It reports false if this process has to answer.
 func (h *Handler) forward(q *request) bool {
 	return (q.c == nil || q.c.State() == connstate.Draining) && h.IsForeign(q.r, h.registry, q.id, q.principal) && h.Forward(q.w, q.r, front.Forward{
 		ID: q.id, Principal: q.principal, Body: q.body, Resumes: !h.opts.RequireInitialize,

@@ -20,7 +20,7 @@ type session struct {
 	c      *connstate.Connection
 	expiry *time.Timer // closes the session when it is idle; guarded by Handler.mu
 
-	release func() // ends that other replicas send requests for an id of another one here
+	release func() // undoes front.Adopt
 
 	kept      []*storedEvent // oldest first; guarded by store.mu
 	keptBytes int

@@ -127,8 +127,8 @@ func (h *Handler) resume(q *request, state string, answers map[string]json.RawMe
 	return k
 }
 
-// forward has the replica that holds the call which a request continues serve it. It reports
-// false if it is for this process to answer.
+// forward sends a request that continues a call to the replica that holds the call. It
+// reports false if this process has to answer.
 func (h *Handler) forward(a *reply, q *request, state string) bool {
 	a.written = h.front.IsForeign(a.r, h.registry, state, q.principal) &&
 		h.front.Forward(a.w, a.r, front.Forward{ID: state, Principal: q.principal, Body: q.Raw()})
