@@ -224,7 +224,7 @@ func (n *Node) tick() {
 		}
 		if !m.silent() {
 			living++
-		} else if m.quiet == silentAfter+1 && connected {
+		} else if m.quiet == silentAfter+1 && connected && !m.Leaving {
 			lost[m.id] = m.Name
 		}
 	}

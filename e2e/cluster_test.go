@@ -26,6 +26,10 @@ type replicas struct {
 	t    *testing.T
 	args []string
 	at   endpoints // of the balancer
+	nats *natsserver.Server
+	line *line // of r0 to NATS
+
+	nginx *nginx // the balancer; nil: one of the test
 
 	mu      sync.Mutex
 	serving []*gateway // guarded by mu
@@ -37,22 +41,25 @@ const natsPassword = "not-for-the-log"
 // startReplicas starts NATS in this process, three gateways, and the balancer.
 func startReplicas(t *testing.T, args ...string) *replicas {
 	t.Helper()
-	nats, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, Username: "ada", Password: natsPassword, NoSigs: true, NoLog: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	nats.Start()
-	t.Cleanup(func() { nats.Shutdown(); nats.WaitForShutdown() })
+	all := &replicas{t: t}
+	all.startNATS(natsserver.RANDOM_PORT)
+	t.Cleanup(all.stopNATS)
+	all.line = startLine(t, all.nats.Addr().String())
 	key := filepath.Join(t.TempDir(), "id-key")
 	if err := os.WriteFile(key, []byte(strings.Repeat("k", 32)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	all := &replicas{t: t, args: append([]string{"--nats", "nats://ada:" + natsPassword + "@" + nats.Addr().String(), "--id-key-file", key}, args...)}
+	all.args = append([]string{"--id-key-file", key}, args...)
 	for i := range 3 {
 		all.serving = append(all.serving, all.launch(fmt.Sprintf("r%d", i), "12s"))
 	}
 	for _, g := range all.serving {
 		all.await(g)
+	}
+	if *nginxPath != "" {
+		all.nginx = startNginx(t, all.serving)
+		all.at = endpoints{overSSE: all.nginx.url, streamable: all.nginx.url}
+		return all
 	}
 	transport := &http.Transport{DisableKeepAlives: true} // else a POST may meet the end of a TCP connection
 	balancer := httptest.NewServer(&httputil.ReverseProxy{
@@ -72,8 +79,28 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // launch starts a gateway that stops within a time, and does not wait for it.
 func (all *replicas) launch(name, stops string) *gateway {
 	all.t.Helper()
-	options := append([]string{"--replica", name, "--shutdown-timeout", stops}, all.args...)
+	at := all.nats.Addr().String()
+	if name == "r0" {
+		at = all.line.listener.Addr().String()
+	}
+	options := append([]string{"--replica", name, "--shutdown-timeout", stops, "--nats", "nats://ada:" + natsPassword + "@" + at}, all.args...)
 	return launch(all.t, options...)
+}
+
+// startNATS starts NATS in this process.
+func (all *replicas) startNATS(port int) {
+	all.t.Helper()
+	var err error
+	all.nats, err = natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: port, Username: "ada", Password: natsPassword, NoSigs: true, NoLog: true})
+	if err != nil {
+		all.t.Fatal(err)
+	}
+	all.nats.Start()
+}
+
+func (all *replicas) stopNATS() {
+	all.nats.Shutdown()
+	all.nats.WaitForShutdown()
 }
 
 // await waits until a gateway serves.
@@ -90,6 +117,9 @@ func (all *replicas) replace(old, new *gateway) {
 	all.serving = slices.DeleteFunc(all.serving, func(g *gateway) bool { return g == old })
 	if new != nil {
 		all.serving = append(all.serving, new)
+	}
+	if all.nginx != nil {
+		all.nginx.serve(all.serving)
 	}
 }
 

@@ -49,7 +49,7 @@ async function one(number) {
           self.done[how] = began;
         } catch (error) {
           const took = Date.now() - start;
-          const text = `${error.code ?? ""} ${error.message}`.replace(/127\.0\.0\.1:\d+|[A-Z2-7]{8}\.[\w.-]+/g, "…").slice(0, 100);
+          const text = `${error.code ?? ""} ${error.message}`.replace(/127\.0\.0\.1:\d+|[A-Z2-7]{8}\.[\w.-]+|"id":[^,]*,/g, "…").slice(0, 200);
           report.errors[text] = (report.errors[text] ?? 0) + 1;
           if (error.data?.retryable !== undefined) {
             report[error.data.retryable ? "retryable" : "notRetryable"]++;
