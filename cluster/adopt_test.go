@@ -49,6 +49,7 @@ func TestAdopt(t *testing.T) {
 			other = all[2]
 		}
 		release := other.Adopt("s", id) // although the choice falls on another
+		synctest.Wait()                 // NATS knows it
 		if post(all[0]) != other.ID() || post(all[1]) != other.ID() || post(all[2]) != other.ID() {
 			t.Error("the replica that has adopted the session does not get its requests")
 		}

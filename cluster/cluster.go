@@ -2,7 +2,7 @@
 //
 // [Join] returns a [Node], which is the front.Cluster of this process. A request for a
 // connection that another replica holds goes there, and its response comes back, in frames
-// that are signed, numbered and acknowledged: the loss of a frame or a restart of NATS loses
+// that are encrypted, numbered and acknowledged: the loss of a frame or a restart of NATS loses
 // no request, and none is served twice. NATS has one subject for each replica, and one for
 // each session that has outlived its replica. Replicas compare no clocks.
 package cluster
@@ -124,7 +124,9 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 		n.nc.Close()
 		return nil, err
 	}
-	n.maxPart = min(maxPart, int(n.nc.MaxPayload())-headBytes-macBytes)
+	if n.maxPart = min(maxPart, int(n.nc.MaxPayload())-headBytes-sealBytes); n.maxPart < 4<<10 {
+		err = fmt.Errorf("the max_payload of NATS is %d bytes: replicas need 8 KiB or more", n.nc.MaxPayload())
+	}
 	running, stop := context.WithCancel(context.Background())
 	n.stop = stop
 	for _, subject := range []string{n.frames(id, "*"), n.prefix + "hb"} {
@@ -148,16 +150,24 @@ func (n *Node) introduce(ctx context.Context) error {
 		return ctx.Err()
 	}
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.members[n.id].number == 0 {
-		return fmt.Errorf("NATS does not pass messages on: its account must be allowed to publish and subscribe %s>", n.prefix)
-	}
+	heard, same := n.members[n.id].number > 0, []string(nil)
 	for _, m := range n.members {
 		first := !m.Joining || m.id < n.id // of two that join at once, one may
 		if m.id != n.id && m.Name == n.name && first && !m.silent() {
-			return fmt.Errorf("replica %s (%s) already runs in the cluster of %s: give each replica a name of its own", n.name, m.id, n.prefix)
+			same = append(same, m.id)
 		}
 	}
+	n.mu.Unlock()
+	if !heard {
+		return fmt.Errorf("NATS does not pass messages on: its account must be allowed to publish and subscribe %s>", n.prefix)
+	}
+	for _, id := range same {
+		if _, err := n.ask(ctx, n.frames(id, "q")); err == nil { // its heartbeats are not old ones that somebody repeats
+			return fmt.Errorf("replica %s (%s) of the cluster already runs: give each replica a name of its own", n.name, id)
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.joining = false
 	n.beatLocked(false)
 	return nil
@@ -181,7 +191,7 @@ func (n *Node) Close() {
 	n.mu.Lock()
 	n.beatLocked(true)
 	n.mu.Unlock()
-	n.flush() // if NATS is away, the others notice in any case
+	_ = n.nc.FlushTimeout(time.Second) // if NATS is away, the others notice in any case
 	n.nc.Close()
 	n.metrics.Unregister()
 }
@@ -237,6 +247,5 @@ func (n *Node) Adopt(server, id string) (release func()) {
 	if err != nil {
 		return func() {} // the node is closed
 	}
-	n.flush() // if NATS is away, it gets the subscription later
 	return func() { _ = sub.Unsubscribe() }
 }

@@ -13,7 +13,7 @@ const (
 	// window bounds the parts that are sent before the receiver has taken them.
 	window = 16
 	// maxPart bounds a part, in bytes. With window it bounds what an exchange holds.
-	maxPart = 256 << 10
+	maxPart = 64 << 10
 
 	// These count ticks of a second in which nothing has come from the other side.
 	resendAfter = 2  // while parts are not acknowledged
@@ -211,12 +211,12 @@ func (x *exchange) tick(back bool) {
 // refuse notes that nobody has received a frame. While the replica may come back, the frame
 // is sent again.
 func (x *exchange) refuse() {
-	_, alive, _ := x.n.state(x.peer)
+	_, p := x.n.state(x.peer)
 	x.mu.Lock()
 	x.refused++
-	gone := !alive && x.refused == x.sent
+	none := p != present && x.refused == x.sent
 	x.mu.Unlock()
-	if gone {
+	if none {
 		x.end(errGone)
 	}
 }

@@ -83,18 +83,21 @@ func (c *call) to(replica string) (answered bool) {
 	if replica == c.n.id {
 		return false
 	}
-	connected, _, silent := c.n.state(replica)
+	connected, presence := c.n.state(replica)
 	if !connected {
 		return c.unavailable()
 	}
-	if silent { // a request might reach it later, when the client repeats it
+	if presence != present { // a request might reach it later, when the client repeats it
 		if _, err := c.n.ask(c.r.Context(), c.n.frames(replica, "q")); err != nil {
-			return !errors.Is(err, nats.ErrNoResponders) && c.unavailable()
+			return presence != gone && !errors.Is(err, nats.ErrNoResponders) && c.unavailable()
 		}
+	}
+	data := c.encode()
+	if data == nil {
+		return c.failed(errReset)
 	}
 	x := c.begin(replica)
 	defer context.AfterFunc(c.r.Context(), func() { x.abort(context.Canceled) })()
-	data := c.encode()
 	for len(data) > 0 {
 		part := data[:min(len(data), c.n.maxPart)]
 		data = data[len(part):]
@@ -134,7 +137,9 @@ func (c *call) encode() []byte {
 		q.Body = io.NopCloser(bytes.NewReader(c.f.Body))
 	}
 	var b bytes.Buffer
-	_ = q.Write(&b) // a Buffer takes all
+	if q.Write(&b) != nil { // of HTTP/2, and not one of HTTP/1.1
+		return nil
+	}
 	return b.Bytes()
 }
 
@@ -182,6 +187,8 @@ func (c *call) copy(x *exchange, part []byte, isLast bool) (result string) {
 		switch {
 		case errors.Is(err, errDraining):
 			return metrics.ForwardOK
+		case errors.Is(err, context.Canceled):
+			return metrics.ForwardCanceled
 		case err != nil:
 			return metrics.ForwardCut
 		}
@@ -202,8 +209,10 @@ func (c *call) copy(x *exchange, part []byte, isLast bool) (result string) {
 // replica has received the request.
 func (c *call) failed(err error) (answered bool) {
 	switch {
-	case errors.Is(err, errGone), errors.Is(err, errDraining):
+	case errors.Is(err, errGone):
 		return false
+	case errors.Is(err, errDraining):
+		return c.unavailable()
 	case errors.Is(err, context.Canceled):
 		c.n.metrics.Forwarded(metrics.ForwardCanceled)
 		return true

@@ -1,11 +1,13 @@
 package cluster
 
 import (
+	"crypto/cipher"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
-	"hash"
-	"sync"
+
+	"golang.org/x/crypto/chacha20poly1305"
 )
 
 // kind says what a frame is for.
@@ -41,34 +43,31 @@ type frame struct {
 const (
 	frameVersion = 1
 	idBytes      = 8
-	macBytes     = 16
+	sealBytes    = chacha20poly1305.NonceSizeX + chacha20poly1305.Overhead
 	headBytes    = 3 + 2*idBytes + 8 + 3*4
 	everyone     = "--------" // the receiver of a frame whose subject says for whom it is
 )
 
-// sealer signs frames. It is safe for concurrent use.
-type sealer struct{ hashes sync.Pool }
+// sealer encrypts and authenticates frames. It is safe for concurrent use.
+type sealer struct{ cipher.AEAD }
 
 // newSealer returns the sealer of a cluster. Its key differs from that of any other cluster
 // and from that of ids.
 func newSealer(key []byte, cluster string) *sealer {
 	derive := hmac.New(sha256.New, key)
 	derive.Write([]byte("frames of cluster " + cluster))
-	own := derive.Sum(nil)
-	return &sealer{sync.Pool{New: func() any { return hmac.New(sha256.New, own) }}}
-}
-
-func (s *sealer) sign(data []byte) []byte {
-	h := s.hashes.Get().(hash.Hash)
-	defer s.hashes.Put(h)
-	h.Reset()
-	h.Write(data)
-	return h.Sum(nil)[:macBytes]
+	aead, err := chacha20poly1305.NewX(derive.Sum(nil)) // its nonces are long enough to be random
+	if err != nil {
+		panic(err) // the key has its length
+	}
+	return &sealer{aead}
 }
 
 // seal returns the bytes of a frame.
 func (s *sealer) seal(f *frame) []byte {
-	b := make([]byte, 0, headBytes+len(f.payload)+macBytes)
+	nonce := make([]byte, chacha20poly1305.NonceSizeX, headBytes+len(f.payload)+sealBytes)
+	_, _ = rand.Read(nonce) // never fails
+	b := make([]byte, 0, headBytes+len(f.payload))
 	b = append(b, frameVersion, byte(f.kind), f.flags)
 	b = append(append(b, f.to...), f.from...)
 	b = binary.BigEndian.AppendUint64(b, f.number)
@@ -76,14 +75,18 @@ func (s *sealer) seal(f *frame) []byte {
 		b = binary.BigEndian.AppendUint32(b, n)
 	}
 	b = append(b, f.payload...)
-	return append(b, s.sign(b)...)
+	return s.Seal(nonce, nonce, b, nil)
 }
 
-// open returns the frame in data, whose payload is a part of data. It reports false unless a
+// open returns the frame in data, whose payload is a part of data, which it changes. It reports false unless a
 // replica with the same key and cluster has made it.
 func (s *sealer) open(data []byte) (f frame, ok bool) {
-	body := len(data) - macBytes
-	if body < headBytes || data[0] != frameVersion || !hmac.Equal(data[body:], s.sign(data[:body])) {
+	if len(data) < headBytes+sealBytes {
+		return f, false
+	}
+	nonce, sealed := data[:chacha20poly1305.NonceSizeX], data[chacha20poly1305.NonceSizeX:]
+	data, err := s.Open(sealed[:0], nonce, sealed, nil)
+	if err != nil || data[0] != frameVersion {
 		return f, false
 	}
 	ids, numbers := data[3:3+2*idBytes], data[3+2*idBytes:headBytes]
@@ -91,6 +94,6 @@ func (s *sealer) open(data []byte) (f frame, ok bool) {
 		kind: kind(data[1]), flags: data[2], to: string(ids[:idBytes]), from: string(ids[idBytes:]),
 		number: binary.BigEndian.Uint64(numbers), seq: binary.BigEndian.Uint32(numbers[8:]),
 		ack: binary.BigEndian.Uint32(numbers[12:]), room: binary.BigEndian.Uint32(numbers[16:]),
-		payload: data[headBytes:body:body],
+		payload: data[headBytes:],
 	}, true
 }

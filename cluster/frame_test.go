@@ -27,7 +27,7 @@ func FuzzFrame(f *testing.F) {
 		if _, ok := other.open(data); ok {
 			t.Error("another cluster opens it")
 		}
-		if _, ok := own.open(payload); ok && len(payload) < headBytes+macBytes {
+		if _, ok := own.open(payload); ok && len(payload) < headBytes+sealBytes {
 			t.Error("what no replica has made is opened")
 		}
 		data[uint(flip)%uint(len(data))] ^= 1

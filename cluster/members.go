@@ -15,9 +15,10 @@ import (
 const (
 	maxMembers  = 4096
 	silentAfter = 4  // ticks without a heartbeat
+	absentAfter = 15 // ticks without one: nobody waits for the replica any more
 	cutAfter    = 2  // ticks without one of this replica's own: before it finds others silent
 	shownFor    = 60 // ticks that a silent replica is shown
-	seenNumbers = 1 << 16
+	seenNumbers = 1 << 18
 )
 
 // heartbeat is what a replica tells the others each second.
@@ -129,12 +130,7 @@ func (n *Node) heard(f *frame) {
 	back := m.id == n.id && m.quiet > cutAfter
 	m.heartbeat, m.number, m.quiet, m.told = next, f.number, 0, false
 	n.mu.Unlock()
-	switch {
-	case next.Leaving && f.from != n.id:
-		if ended := n.endAll(f.from); !next.Joining {
-			n.log.Info("replica left", "replica", next.Name, "requests", ended)
-		}
-	case back:
+	if back {
 		n.returned()
 	}
 }
@@ -152,14 +148,26 @@ func (n *Node) makeRoomLocked() bool {
 	return longest.silent()
 }
 
-// state reports whether NATS is connected, whether a replica that receives nothing may only
-// have lost NATS for a moment, and whether it was known and is silent.
-func (n *Node) state(id string) (connected, alive, silent bool) {
+// presence is what is known of whether a replica runs.
+type presence int
+
+const (
+	present presence = iota // it has been heard lately, or all may have lost NATS for a moment
+	silent
+	gone // it has never been heard, or not for long
+)
+
+// state reports whether NATS is connected, and the presence of a replica.
+func (n *Node) state(id string) (connected bool, p presence) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
-	m := n.members[id]
-	silent = m != nil && m.silent()
-	return n.connectedLocked(), m == nil && n.fresh > 0 || m != nil && !silent, silent
+	switch m := n.members[id]; {
+	case m == nil && n.fresh == 0, m != nil && m.quiet > absentAfter:
+		p = gone
+	case m != nil && m.silent():
+		p = silent
+	}
+	return n.connectedLocked(), p
 }
 
 // candidates returns the replicas that may go on with a session of a server, by the weight

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"net/url"
@@ -98,18 +99,7 @@ func (n *Node) returned() {
 
 // publish sends a frame to a replica.
 func (n *Node) publish(to, reply string, data []byte) error {
-	if subject := n.frames(to, "q"); reply != "" {
-		return n.nc.PublishRequest(subject, reply, data)
-	} else {
-		return n.nc.Publish(subject, data)
-	}
-}
-
-// flush waits until NATS has taken what is published and subscribed.
-func (n *Node) flush() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_ = n.nc.FlushWithContext(ctx)
+	return n.nc.PublishMsg(&nats.Msg{Subject: n.frames(to, "q"), Reply: reply, Data: data})
 }
 
 // dispatch takes a message to this replica or to all. It does not wait.
@@ -209,7 +199,7 @@ func (n *Node) run(ctx context.Context) {
 func (n *Node) tick() {
 	n.shareUsage()
 	n.mu.Lock()
-	self, living, lost := n.members[n.id], 0, make(map[string]string)
+	self, living, lost := n.members[n.id], 0, []member(nil)
 	if n.up {
 		self.quiet++
 		n.beatLocked(false)
@@ -224,15 +214,21 @@ func (n *Node) tick() {
 		}
 		if !m.silent() {
 			living++
-		} else if m.quiet == silentAfter+1 && connected && !m.Leaving {
-			lost[m.id] = m.Name
+		} else if m.quiet == silentAfter+1 && connected {
+			lost = append(lost, *m)
 		}
 	}
 	tooLong := n.away > maxAway
 	n.mu.Unlock()
 	n.metrics.Now(living, connected)
-	for id, name := range lost {
-		n.log.Warn("replica lost", "replica", name, "requests", n.endAll(id))
+	for _, m := range lost {
+		level, what := slog.LevelWarn, "replica lost"
+		if m.Leaving {
+			level, what = slog.LevelInfo, "replica left"
+		}
+		if ended := n.endAll(m.id); !m.Joining {
+			n.log.Log(context.Background(), level, what, "replica", m.Name, "requests", ended)
+		}
 	}
 	for _, x := range n.open() {
 		switch {

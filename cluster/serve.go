@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"net/url"
 	"runtime/debug"
-	"strconv"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/front"
@@ -57,7 +56,7 @@ func (n *Node) serve(ctx context.Context, x *exchange) {
 			x.abort(errReset)
 		}
 	}()
-	w := &response{x: x, header: make(http.Header), length: -1}
+	w := &response{x: x, header: make(http.Header)}
 	switch data, err := n.readAll(x, n.serving.Add(1) > maxServing); err {
 	case nil:
 		n.handle(ctx, w, data)
@@ -75,7 +74,12 @@ func (n *Node) serve(ctx context.Context, x *exchange) {
 func (n *Node) handle(ctx context.Context, w *response, data []byte) {
 	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(data)))
 	if err != nil {
-		panic(err) // another replica has made it
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	if r.Method == http.MethodGet { // others bound the number of streams
+		n.serving.Add(-1)
+		defer n.serving.Add(1)
 	}
 	to, _ := url.ParseQuery(r.Header.Get(headerTo))
 	r.Header.Del(headerTo)
@@ -120,13 +124,11 @@ func (n *Node) readAll(x *exchange, busy bool) (data []byte, err error) {
 // response is the http.ResponseWriter of a request of another replica. Like that of net/http,
 // it is for one goroutine, but for the deadlines.
 type response struct {
-	x       *exchange
-	header  http.Header
-	begun   bool
-	ended   bool
-	length  int          // of the whole body; -1: not known
-	written int          // bytes of it
-	data    bytes.Buffer // is not sent yet
+	x      *exchange
+	header http.Header
+	begun  bool
+	whole  bool         // it has a length, and is sent at the end
+	data   bytes.Buffer // is not sent yet
 }
 
 var _ http.Flusher = (*response)(nil)
@@ -140,9 +142,7 @@ func (w *response) WriteHeader(status int) {
 		return
 	}
 	w.begun = true
-	if n, err := strconv.Atoi(w.header.Get("Content-Length")); err == nil {
-		w.length = n
-	}
+	w.whole = w.header.Get("Content-Length") != ""
 	w.header.Del("Connection") // that is the entry's
 	fmt.Fprintf(&w.data, "%d\r\n", status)
 	_ = w.header.Write(&w.data) // a Buffer takes all
@@ -152,7 +152,6 @@ func (w *response) WriteHeader(status int) {
 // Write sends what fills parts. It waits while the client does not read.
 func (w *response) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
-	w.written += len(p)
 	w.data.Write(p)
 	for w.data.Len() > w.x.n.maxPart {
 		if err := w.x.send(w.data.Next(w.x.n.maxPart), false); err != nil {
@@ -162,15 +161,12 @@ func (w *response) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// FlushError sends all that is written, and says that it is all if the length tells so.
+// FlushError sends what is written of a response without a length.
 func (w *response) FlushError() error {
-	w.WriteHeader(http.StatusOK)
-	whole := w.length >= 0 && w.written >= w.length
-	if w.ended || w.data.Len() == 0 && !whole {
+	if w.WriteHeader(http.StatusOK); w.whole || w.data.Len() == 0 {
 		return nil
 	}
-	w.ended = whole
-	return w.x.send(w.data.Next(w.data.Len()), whole)
+	return w.x.send(w.data.Next(w.data.Len()), false)
 }
 
 // Flush is FlushError.
@@ -187,9 +183,6 @@ func (w *response) SetReadDeadline(time.Time) error { return nil }
 
 // finish ends the response.
 func (w *response) finish() error {
-	if w.ended {
-		return nil
-	}
 	w.WriteHeader(http.StatusOK)
 	return w.x.send(w.data.Next(w.data.Len()), true)
 }

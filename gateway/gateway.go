@@ -110,11 +110,10 @@ func (g *Gateway) attach(cluster front.Cluster) {
 	}
 }
 
-// has reports whether the connection with that id is open here, or a call held under it. A
-// session that drains goes on at another replica.
+// has reports whether the connection with that id is open here, or a call held under it.
 func (g *Gateway) has(id string) bool {
 	if c, open := g.registry.Find(id); open {
-		return c.Client().Transport != connstate.TransportStreamable || c.State() != connstate.Draining
+		return c.State() != connstate.Closed
 	}
 	mcp := g.now.Load().mcp
 	return mcp != nil && mcp.Holds(id)

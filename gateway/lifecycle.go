@@ -89,6 +89,9 @@ func closeWhenQuiet(ctx context.Context, c *connstate.Connection, quiet <-chan s
 	}
 }
 
+// drainPoll is how often drainLater looks whether a connection still initializes.
+const drainPoll = 200 * time.Millisecond
+
 // drainLater drains a connection at a random moment of the first three quarters of the time
 // that ctx has, and closes it once it is quiet.
 func drainLater(ctx context.Context, c *connstate.Connection) {
@@ -96,8 +99,10 @@ func drainLater(ctx context.Context, c *connstate.Connection) {
 	if deadline, ok := ctx.Deadline(); ok {
 		window = time.Until(deadline) * 3 / 4
 	}
-	if !pause(ctx, c, window) {
-		return
+	for first := true; first || c.State() == connstate.Initializing; first, window = false, drainPoll { // its requests wait at the gate
+		if !pause(ctx, c, window) {
+			return
+		}
 	}
 	if quiet, err := c.Drain(); err == nil {
 		closeWhenQuiet(ctx, c, quiet, 0)

@@ -161,17 +161,14 @@ func (h *Handler) sessionOf(p *post, ctx context.Context) (s *session, opened bo
 	if p.id == "" {
 		return h.open(p.request, ctx), true
 	}
-	if s = h.enter(p.c); s != nil && (h.opts.Cluster == nil || p.first == nil || s.c.State() != connstate.Draining) {
+	if p.first != nil && p.c != nil && h.forward(p.request) { // before enter: it may take long, or panic
+		return nil, false
+	}
+	if s = h.enter(p.c); s != nil {
 		return s, false
 	}
 	if h.forward(p.request) {
-		if s != nil {
-			s.leave()
-		}
 		return nil, false
-	}
-	if s != nil {
-		return s, false
 	}
 	return h.reopen(p.request, ctx)
 }
