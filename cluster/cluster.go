@@ -58,7 +58,7 @@ var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,48}$`)
 func (o Options) withDefaults() (Options, error) {
 	host, _ := os.Hostname() // an empty one is refused below
 	host = strings.ReplaceAll(host, ".", "-")
-	o.Name, o.Replica = cmp.Or(o.Name, "mcp"), cmp.Or(o.Replica, host[:min(len(host), 48)])
+	o.Name, o.Replica = cmp.Or(o.Name, "mcp"), cmp.Or(o.Replica, host[max(0, len(host)-48):])
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	for what, name := range map[string]string{"cluster": o.Name, "replica": o.Replica} {
 		if !validName.MatchString(name) {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"net/url"
@@ -222,12 +221,12 @@ func (n *Node) tick() {
 	n.mu.Unlock()
 	n.metrics.Now(living, connected)
 	for _, m := range lost {
-		level, what := slog.LevelWarn, "replica lost"
-		if m.Leaving {
-			level, what = slog.LevelInfo, "replica left"
-		}
-		if ended := n.endAll(m.id); !m.Joining {
-			n.log.Log(context.Background(), level, what, "replica", m.Name, "requests", ended)
+		switch ended := n.endAll(m.id); {
+		case m.Joining: // it has been refused
+		case m.Leaving:
+			n.log.Info("replica left", "replica", m.Name, "requests", ended)
+		default:
+			n.log.Warn("replica lost", "replica", m.Name, "requests", ended)
 		}
 	}
 	for _, x := range n.open() {
