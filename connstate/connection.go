@@ -118,6 +118,8 @@ type Client struct {
 	Principal string
 	// Transport is how the client reaches the gateway.
 	Transport Transport
+	// Credentials are what its lease depends on; "" without one.
+	Credentials string
 	// Version is the protocol version that the client has negotiated earlier; empty if
 	// that is unknown.
 	Version string
@@ -189,7 +191,7 @@ type Connection struct {
 	messagesIn, messagesOut, bytesIn, bytesOut atomic.Int64
 	heartbeats, requestsDone, requestsFailed   atomic.Int64
 
-	lease atomic.Pointer[func() error] // see CheckLease
+	renewed atomic.Pointer[string] // credentials; nil: those of client
 }
 
 func newConnection(id string, client Client, opts *Options) *Connection {
@@ -282,22 +284,11 @@ func (c *Connection) moveLocked(to State) error {
 	return nil
 }
 
-// Renew replaces the check of CheckLease; nil: there is none.
-func (c *Connection) Renew(check func() error) { c.lease.Store(&check) }
+// Renew tells with which credentials the newest request came.
+func (c *Connection) Renew(credentials string) { c.renewed.Store(&credentials) }
 
-// CheckLease returns the error of the check that Renew was last given: the client may no
-// longer use the connection.
-func (c *Connection) CheckLease() error {
-	for {
-		check := c.lease.Load()
-		if check == nil || *check == nil {
-			return nil
-		}
-		if err := (*check)(); err == nil || c.lease.Load() == check {
-			return err
-		}
-	}
-}
+// Credentials returns those of the newest request. They must not be logged.
+func (c *Connection) Credentials() string { return *cmp.Or(c.renewed.Load(), &c.client.Credentials) }
 
 // Receive passes a client's message to the handler.
 func (c *Connection) Receive(m *jsonrpc.Message) { c.handler.Receive(m) }

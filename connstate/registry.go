@@ -230,9 +230,6 @@ func (r *Registry) Remove(c *Connection) {
 	}
 }
 
-// Drained returns a channel that is closed when no connection is left after Drain.
-func (r *Registry) Drained() <-chan struct{} { return r.empty }
-
 func (r *Registry) closeEmptyLocked() {
 	select {
 	case <-r.empty:

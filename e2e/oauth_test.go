@@ -72,9 +72,9 @@ func startProtected(t *testing.T, issuer string) (*gateway, string) {
 	config, _ := json.Marshal(map[string]any{ // YAML too
 		"public-url": "http://" + addr,
 		"oauth": map[string]any{
-			"issuer": issuer, "scopes": []string{"mcp"},
-			"introspection": map[string]any{"url": issuer + "/token/introspection", "client-id": "gateway", "client-secret": "secret"},
+			"issuer": issuer, "introspection-url": issuer + "/token/introspection", "client-id": "gateway", "client-secret": "secret",
 		},
+		"scopes":  []string{"mcp"},
 		"servers": map[string]any{"jwt": map[string]any{}, "opaque": map[string]any{}, "admin": map[string]any{"scopes": []string{"admin"}}},
 	})
 	file := filepath.Join(t.TempDir(), "gw.json")

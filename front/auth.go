@@ -22,11 +22,9 @@ type AuthError struct {
 	// section 3, with their names, quotes and commas. Default error="invalid_token" for a
 	// request with an Authorization header, else none.
 	Challenge string
+	// Expired says that a token has expired: the reason of the connections that end with it.
+	Expired bool
 }
-
-// ErrExpired refuses a token that has expired. The check of an Options.Lease returns it, so
-// that the reason of the end tells that from other ones.
-var ErrExpired error = &AuthError{Message: "the token has expired", Challenge: `error="invalid_token"`}
 
 // Error returns the message.
 func (e *AuthError) Error() string { return e.Message }
@@ -94,9 +92,13 @@ func (f *Front) challenge(w http.ResponseWriter, r *http.Request, err error) {
 // authRetry is how long a client should wait when nobody can be authenticated.
 const authRetry = 5 * time.Second
 
-// Renew gives a connection the check of Options.Lease for a request that it has admitted.
-func (f *Front) Renew(c *connstate.Connection, r *http.Request) {
-	if f.opts.Lease != nil {
-		c.Renew(f.opts.Lease(r))
+// credentials returns the Authorization header of a request; "" without Options.Reauthenticate.
+func (f *Front) credentials(r *http.Request) string {
+	if !f.opts.Reauthenticate {
+		return ""
 	}
+	return strings.Clone(r.Header.Get("Authorization")) // not a part of the whole head
 }
+
+// Renew makes a request that has been admitted the newest one of its connection.
+func (f *Front) Renew(c *connstate.Connection, r *http.Request) { c.Renew(f.credentials(r)) }

@@ -31,13 +31,13 @@ type Options struct {
 	// MaxMessageBytes bounds a POST body. Default 4 MiB.
 	MaxMessageBytes int64
 
-	// TrustedProxies, AllowedOrigins, AllowedHosts, Authenticate and Lease are as in
+	// TrustedProxies, AllowedOrigins, AllowedHosts, Authenticate and Reauthenticate are as in
 	// gateway.Options.
 	TrustedProxies []netip.Prefix
 	AllowedOrigins []string
 	AllowedHosts   []string
 	Authenticate   func(*http.Request) (principal string, err error)
-	Lease          func(*http.Request) func() error
+	Reauthenticate bool
 	// PassRequest gives a Connection's Client and each message the values of the context
 	// of their HTTP request, with a peer that has the headers named in RequestHeaders.
 	PassRequest    bool

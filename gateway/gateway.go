@@ -46,7 +46,6 @@ type Gateway struct {
 	detach   func()                  // from the Cluster
 
 	listed atomic.Bool // a Servers serves it
-	leases sync.Once   // starts keepLeases
 
 	mu     sync.Mutex // held by Reconfigure; guards what follows
 	ending bool       // Drain has been called
@@ -254,8 +253,8 @@ func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, g
 func (g *Gateway) Accept(c *connstate.Connection) connstate.Handler {
 	b := bridge.New(c, &g.bridges)
 	g.Start()
-	if n := g.now.Load(); n.opts.Lease != nil {
-		g.leases.Do(func() { n.supplier.Go(g.keepLeases) })
+	if g.now.Load().opts.Reauthenticate {
+		g.keepLease(c, false)
 	}
 	return b
 }

@@ -2,51 +2,43 @@ package gateway
 
 import (
 	"errors"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 )
 
-const (
-	// leaseInterval is how often each lease is checked. What a check remembers is up to 30 s
-	// old, and the connection is to end within a minute.
-	leaseInterval = 20 * time.Second
-	// leaseChecks is how many may wait for an issuer at the same time.
-	leaseChecks = 64
-)
+// leaseInterval is the longest time between two checks of a connection. What a check remembers is
+// up to 30 s old, each may take 5 s, and two must fail if the issuer does not answer: the
+// connection ends within a minute.
+const leaseInterval = 10 * time.Second
 
-// keepLeases checks the leases of all connections until the last one has ended after Drain.
-func (g *Gateway) keepLeases() {
-	ticker := time.NewTicker(leaseInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			var checks errgroup.Group
-			checks.SetLimit(leaseChecks)
-			for _, c := range g.registry.All() {
-				checks.Go(func() error { g.checkLease(c); return nil })
-			}
-			_ = checks.Wait()
-		case <-g.registry.Drained():
+// keepLease closes a connection once its client may no longer use it. failed tells that the last
+// check could not find out.
+func (g *Gateway) keepLease(c *connstate.Connection, failed bool) {
+	time.AfterFunc(leaseInterval/2+rand.N(leaseInterval/2), func() { // spread, as many may have come at once
+		opts, credentials := &g.now.Load().opts, c.Credentials()
+		if c.State() == connstate.Closed || opts.Authenticate == nil || !opts.Reauthenticate {
 			return
 		}
-	}
-}
-
-// checkLease closes a connection whose client may no longer use it.
-func (g *Gateway) checkLease(c *connstate.Connection) {
-	err := c.CheckLease()
-	if err == nil {
-		return
-	}
-	reason := connstate.ClosedRevoked
-	if errors.Is(err, front.ErrExpired) {
-		reason = connstate.ClosedExpired
-	}
-	g.now.Load().opts.Logger.Info("client no longer authorized", "connectionId", c.ShortID(), "err", err)
-	c.Close(reason)
+		principal, err := opts.Authenticate(&http.Request{Header: http.Header{"Authorization": {credentials}}, URL: new(url.URL)})
+		if err == nil && principal != c.Client().Principal {
+			err = errors.New("the credentials are of another principal now")
+		}
+		refused, _ := errors.AsType[*front.AuthError](err)
+		fails := refused != nil && refused.Status >= http.StatusInternalServerError
+		if err == nil || fails && !failed || credentials != c.Credentials() {
+			g.keepLease(c, fails)
+			return
+		}
+		reason := connstate.ClosedRevoked
+		if refused != nil && refused.Expired {
+			reason = connstate.ClosedExpired
+		}
+		opts.Logger.Info("client no longer authorized", "connectionId", c.ShortID(), "err", err)
+		c.Close(reason)
+	})
 }

@@ -148,12 +148,12 @@ type Options struct {
 	// function must be safe for concurrent use. See front.BearerTokens and package oauth.
 	// Default nil: no authentication.
 	Authenticate func(*http.Request) (principal string, err error)
-	// Lease returns how to check that a request which Authenticate accepted, or another
-	// replica's, is still allowed. For each connection the gateway makes the check of its
-	// newest request three times a minute, several at once, and closes the connection when it
-	// fails: as expired for a front.ErrExpired, else as revoked. It must be safe for concurrent
-	// use, and may return nil: nothing to check. Default nil: an open stream stays.
-	Lease func(*http.Request) (check func() error)
+	// Reauthenticate makes the gateway call Authenticate again, several times a minute for each
+	// connection, with a request that has the Authorization header of its newest one and
+	// nothing else. The connection is closed when that fails, or returns another principal: as
+	// expired if an AuthError says so, else as revoked; for an AuthError with a status of 500
+	// and above when the next call fails too. Default false: an open stream stays.
+	Reauthenticate bool
 
 	// Logger receives the logs. Default nil: silent.
 	Logger *slog.Logger

@@ -176,7 +176,7 @@ func (s *settings) front(m *metrics.Metrics) front.Options {
 	opts := front.Options{
 		HeartbeatInterval: s.HeartbeatInterval, ConnectionTimeout: s.StreamTimeout,
 		ReadTimeout: s.ReadTimeout, WriteTimeout: s.WriteTimeout, ReconnectDelay: s.ReconnectDelay, MaxMessageBytes: s.MaxMessageBytes,
-		TrustedProxies: s.TrustedProxies, AllowedOrigins: s.AllowedOrigins, AllowedHosts: s.AllowedHosts, Lease: s.Lease,
+		TrustedProxies: s.TrustedProxies, AllowedOrigins: s.AllowedOrigins, AllowedHosts: s.AllowedHosts, Reauthenticate: s.Reauthenticate,
 		Authenticate: s.Authenticate, Cluster: s.Cluster, Server: s.Name, ForwardHeaders: s.ForwardHeaders, Logger: s.Logger, Metrics: m,
 	}
 	if s.PassRequest != nil {

@@ -26,7 +26,7 @@ func (i *issuer) serve(o oauth.Options) (srv *pipetest.Server, log *bytes.Buffer
 	gw, err := gateway.New(upstream.Handle(func(_ context.Context, msg json.RawMessage) any {
 		m, _ := jsonrpc.Parse(msg)
 		return jsonrpc.NewResult(m.ID, []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"test","version":"1"}}`))
-	}), gateway.Options{Prefix: "/docs", Authenticate: res.Authenticate, Lease: res.Lease, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	}), gateway.Options{Prefix: "/docs", Authenticate: res.Authenticate, Reauthenticate: true, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		i.t.Fatal(err)
 	}

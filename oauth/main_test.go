@@ -41,6 +41,7 @@ type issuer struct {
 
 	mu      sync.Mutex
 	named   string                      // in the metadata
+	keysAt  string                      // likewise
 	broken  map[string]http.HandlerFunc // by the end of the path
 	keys    map[string]*ecdsa.PrivateKey
 	tokens  map[string]map[string]any // of introspection
@@ -51,7 +52,7 @@ type issuer struct {
 func inFakeTime(t *testing.T, test func(t *testing.T, i *issuer)) {
 	synctest.Test(t, func(t *testing.T) {
 		i := &issuer{
-			t: t, named: issuerURL, keys: map[string]*ecdsa.PrivateKey{}, broken: map[string]http.HandlerFunc{},
+			t: t, named: issuerURL, keysAt: "http://127.0.0.1:9/keys", keys: map[string]*ecdsa.PrivateKey{}, broken: map[string]http.HandlerFunc{},
 			tokens: map[string]map[string]any{}, fetched: map[string]int{},
 		}
 		i.rotate("one")
@@ -104,7 +105,7 @@ func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch what {
 	case "openid-configuration", "oauth-authorization-server":
 		answer = map[string]any{
-			"issuer": i.named, "jwks_uri": "http://127.0.0.1:9/keys", "authorization_endpoint": issuerURL + "/auth", "token_endpoint": issuerURL + "/token",
+			"issuer": i.named, "jwks_uri": i.keysAt, "authorization_endpoint": issuerURL + "/auth", "token_endpoint": issuerURL + "/token",
 			"response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"},
 		}
 	case "keys":

@@ -3,7 +3,7 @@
 // gateway who issues tokens, get one there, and send it with each request.
 //
 //	res, err := oauth.New(oauth.Options{Resource: "https://gw.example.com/mcp", Issuer: "https://login.example.com"})
-//	gw, err := gateway.New(up, gateway.Options{Authenticate: res.Authenticate, Lease: res.Lease})
+//	gw, err := gateway.New(up, gateway.Options{Authenticate: res.Authenticate, Reauthenticate: true})
 //	for path, handler := range res.Metadata() {
 //		mux.Handle(path, handler)
 //	}
@@ -13,7 +13,6 @@ package oauth
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -47,10 +46,13 @@ type Options struct {
 	// Introspection checks tokens that are no JWT. Default: they are refused.
 	Introspection Introspection
 	// Client makes the requests to the issuer. Default: one that follows no redirects and
-	// gives up after 5 s.
+	// gives up after 5 s, as does one without a Timeout.
 	Client *http.Client
 	// Logger receives why tokens cannot be checked. Default nil: silent.
 	Logger *slog.Logger
+	// Beside is another resource of the issuer, whose keys and knowledge of tokens are used,
+	// with all options after Scopes. Default nil.
+	Beside *Resource
 }
 
 // Introspection is an endpoint of RFC 7662, and the credentials of this gateway there.
@@ -65,27 +67,24 @@ type Resource struct {
 
 // New returns a Resource. It makes no requests yet, and fails if options are wrong.
 func New(o Options) (*Resource, error) {
-	i, err := newIssuer(o)
-	if err != nil {
-		return nil, err
-	}
-	return (&Resource{issuer: i}).With(o.Scopes, o.Resource, o.Aliases...)
-}
-
-// With returns another Resource with the issuer of s, its keys, and what is known of tokens.
-func (s *Resource) With(scopes []string, resource string, aliases ...string) (*Resource, error) {
-	other := &Resource{urls: append([]string{resource}, aliases...), scopes: slices.Clone(scopes), issuer: s.issuer}
-	for _, u := range other.urls {
+	s := &Resource{urls: append([]string{o.Resource}, o.Aliases...), scopes: slices.Clone(o.Scopes)}
+	for _, u := range s.urls {
 		if err := checkURL(u); err != nil {
 			return nil, fmt.Errorf("oauth: Resource: %w", err)
 		}
 	}
-	for _, scope := range scopes {
+	for _, scope := range s.scopes {
 		if scope == "" || strings.ContainsFunc(scope, func(c rune) bool { return c <= ' ' || c > '~' || c == '"' || c == '\\' }) {
 			return nil, fmt.Errorf("oauth: Scopes: %.64q is no scope (RFC 6749, section 3.3)", scope)
 		}
 	}
-	return other, nil
+	if o.Beside != nil {
+		s.issuer = o.Beside.issuer
+		return s, nil
+	}
+	var err error
+	s.issuer, err = newIssuer(o)
+	return s, err
 }
 
 // checkURL returns an error if tokens, or what decides about them, are not safe at a URL.
@@ -94,10 +93,15 @@ func checkURL(text string) error {
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || strings.ContainsAny(text, "\"\\#? "):
 		return fmt.Errorf("%.128q: want a URL such as https://gw.example.com/mcp, without user, query and fragment", text)
-	case u.Scheme != "https" && (u.Scheme != "http" || !front.IsLoopback(u.Host)):
+	case !isSafe(u):
 		return fmt.Errorf("%.128q: want https, or http on a loopback address", text)
 	}
 	return nil
+}
+
+// isSafe reports whether nobody on the way to a URL can read or change what is sent.
+func isSafe(u *url.URL) bool {
+	return u.Scheme == "https" || u.Scheme == "http" && front.IsLoopback(u.Host)
 }
 
 // Authenticate returns the principal of the token in a request, for gateway.Options. Its
@@ -105,37 +109,25 @@ func checkURL(text string) error {
 // token: 401 if it is missing or not valid, 403 if it lacks a scope, 400 if the request has
 // several or one in the query, and 503 if the issuer cannot be asked.
 func (s *Resource) Authenticate(r *http.Request) (principal string, err error) {
-	token, err := bearer(r)
-	if err == nil {
-		principal, err = s.check(token)
+	principal, refused := s.check(r)
+	if refused == nil {
+		return principal, nil
 	}
-	if refused, ok := errors.AsType[*front.AuthError](err); ok {
-		own := *refused
-		own.Challenge = strings.TrimPrefix(own.Challenge+", "+s.challenge(r), ", ")
-		return "", &own
-	}
-	return principal, err
+	own := *refused // others may wait for the same check
+	own.Challenge = strings.TrimPrefix(own.Challenge+", "+s.challenge(r), ", ")
+	return "", &own
 }
 
-// Lease returns a check of the token in a request, for gateway.Options.
-func (s *Resource) Lease(r *http.Request) func() error {
-	token, err := bearer(r)
-	token = strings.Clone(token) // not a part of the whole head
-	return func() error {
-		if err != nil {
-			return err
-		}
-		_, err := s.check(token)
-		return err
+// check returns the principal of a request with a token for this resource.
+func (s *Resource) check(r *http.Request) (string, *front.AuthError) {
+	raw, refused := bearer(r)
+	if refused != nil {
+		return "", refused
 	}
-}
-
-// check returns the principal of a token for this resource.
-func (s *Resource) check(raw string) (string, error) {
-	t, err := s.issuer.verify(raw)
+	t, refused := s.issuer.verify(raw)
 	switch {
-	case err != nil:
-		return "", err
+	case refused != nil:
+		return "", refused
 	case !slices.ContainsFunc(s.urls, func(u string) bool { return oauthex.MatchesResource(t.audience, u) }):
 		return "", invalid("the token is for another resource: its audience must be " + s.urls[0])
 	}
@@ -148,10 +140,10 @@ func (s *Resource) check(raw string) (string, error) {
 }
 
 // challenge returns where clients find the metadata of the resource that a request is for (RFC
-// 9728, section 5.1), and the scopes: an alias if its last element is in the path.
+// 9728, section 5.1), and the scopes: that whose last element comes last in the path.
 func (s *Resource) challenge(r *http.Request) string {
-	asked := slices.IndexFunc(s.urls[1:], func(u string) bool { return strings.Contains(r.URL.Path+"/", "/"+path.Base(u)+"/") }) + 1
-	u, at := metadataURL(s.urls[asked])
+	place := func(u string) int { return strings.LastIndex(r.URL.Path+"/", "/"+path.Base(u)+"/") }
+	u, at := metadataURL(slices.MaxFunc(s.urls, func(a, b string) int { return cmp.Compare(place(a), place(b)) }))
 	value := fmt.Sprintf(`resource_metadata="%s://%s%s"`, u.Scheme, u.Host, at)
 	if len(s.scopes) > 0 {
 		value += fmt.Sprintf(`, scope="%s"`, strings.Join(s.scopes, " "))
@@ -179,17 +171,12 @@ func (s *Resource) Metadata() map[string]http.Handler {
 	return handlers
 }
 
-// refusal returns why a token is refused, without any of it: an error of RFC 6750, section 3.1,
-// if the client is to know one.
+// refusal returns why a token is refused, without any of it: an error of RFC 6750, section 3.1.
 func refusal(status int, code, message string) *front.AuthError {
-	e := &front.AuthError{Status: status, Message: message}
-	if code != "" {
-		e.Challenge = fmt.Sprintf(`error="%s"`, code)
-	}
-	return e
+	return &front.AuthError{Status: status, Message: message, Challenge: `error="` + code + `"`}
 }
 
-func invalid(message string) error {
+func invalid(message string) *front.AuthError {
 	return refusal(http.StatusUnauthorized, "invalid_token", message)
 }
 
@@ -197,20 +184,19 @@ func invalid(message string) error {
 const maxToken = 16 << 10
 
 // bearer returns the token in the Authorization header of a request.
-func bearer(r *http.Request) (string, error) {
-	wrong := ""
-	headers := r.Header["Authorization"]
-	scheme, token, _ := strings.Cut(cmp.Or(append(headers, "")...), " ")
+func bearer(r *http.Request) (string, *front.AuthError) {
+	headers, wrong := r.Header["Authorization"], ""
+	scheme, token, _ := strings.Cut(strings.Join(headers, ""), " ")
 	token = strings.TrimSpace(token)
 	switch {
-	case strings.Contains(r.URL.RawQuery, "access_token") && r.URL.Query().Has("access_token"):
+	case r.URL.RawQuery != "" && r.URL.Query().Has("access_token"):
 		wrong = "send the token as Authorization: Bearer <token>, not in the URL, which logs show"
 	case len(headers) > 1:
 		wrong = "there are several Authorization headers: send one"
 	case len(token) > maxToken:
 		wrong = fmt.Sprintf("the token is over %d bytes", maxToken)
 	case !strings.EqualFold(scheme, "Bearer") || token == "":
-		return "", refusal(http.StatusUnauthorized, "", "authentication required: send Authorization: Bearer <token>")
+		return "", &front.AuthError{Message: "authentication required: send Authorization: Bearer <token>"}
 	default:
 		return token, nil
 	}

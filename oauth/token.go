@@ -22,8 +22,8 @@ const (
 )
 
 // tokenOf returns the token with these claims, if it is valid now and has a principal.
-func (i *issuer) tokenOf(claims map[string]any) (*token, error) {
-	now := i.now()
+func (i *issuer) tokenOf(claims map[string]any) (*token, *front.AuthError) {
+	now := time.Now()
 	t := &token{audience: list(claims["aud"]), scopes: append(list(claims["scope"]), list(claims["scp"])...), until: now.Add(cacheTime)}
 	t.principal, _ = claims[i.claim].(string)
 	if expiry, ok := instant(claims["exp"]); ok {
@@ -32,7 +32,9 @@ func (i *issuer) tokenOf(claims map[string]any) (*token, error) {
 	begin, begins := instant(claims["nbf"])
 	switch {
 	case !now.Before(t.until):
-		return nil, front.ErrExpired
+		refused := invalid("the token has expired")
+		refused.Expired = true
+		return nil, refused
 	case begins && now.Before(begin.Add(-skew)):
 		return nil, invalid("the token is not valid yet")
 	case t.principal == "" || len(t.principal) > maxPrincipal || strings.ContainsFunc(t.principal, func(c rune) bool { return c < ' ' || c == 0x7f }):
@@ -43,14 +45,13 @@ func (i *issuer) tokenOf(claims map[string]any) (*token, error) {
 
 // list returns the texts of a claim: words, or an array. A URL is a word.
 func list(claim any) (all []string) {
-	switch claim := claim.(type) {
-	case string:
-		return strings.Fields(claim)
-	case []any:
-		for _, one := range claim {
-			if text, ok := one.(string); ok {
-				all = append(all, text)
-			}
+	if text, ok := claim.(string); ok {
+		return strings.Fields(text)
+	}
+	array, _ := claim.([]any)
+	for _, one := range array {
+		if text, ok := one.(string); ok {
+			all = append(all, text)
 		}
 	}
 	return all

@@ -50,7 +50,6 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) *connstate.Connec
 		h.RefuseMessage(w, r, h.RefusedConnection(err))
 		return nil
 	}
-	h.Renew(c, r)
 	h.LogOpened(c)
 	return c
 }

@@ -143,7 +143,6 @@ func (h *Handler) open(q *request, ctx context.Context) *session {
 		h.RefuseMessage(q.w, q.r, h.RefusedConnection(err))
 		return nil
 	}
-	h.Renew(c, q.r)
 	h.LogOpened(c)
 	s := &session{h: h, c: c, release: h.Adopt(h.registry, c.ID()), serving: 1, calls: make(map[jsonrpc.ID]*stream), streams: make(map[int64]*stream)}
 	if q.id != "" {

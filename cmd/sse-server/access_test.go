@@ -107,7 +107,7 @@ func TestOAuth(t *testing.T) {
 	reload(withIssuer + "auth-tokens-file: DIR/tokens\nmax-connections: 7\nservers: {a: {}, b: {}}\n")
 	echo(t, alice)
 	echo(t, ops)
-	reload(withIssuer + "auth-tokens-file: DIR/tokens\nservers: {a: {scopes: [x]}, b: {}}\n")
+	reload("auth-tokens-file: DIR/tokens\nservers: {a: {}, b: {}}\n")
 	l.log.await(t, 2, "reason=revoked")
 	echo(t, ops)
 	if log := l.log.String(); !strings.Contains(log, "principal=oauth:alice") || strings.Contains(log, "eyJ") {

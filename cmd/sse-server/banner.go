@@ -63,7 +63,7 @@ func banner(w io.Writer, base string, c *config.Config) {
 		fmt.Fprintf(w, "    %s\n", base+pathOf(c, s))
 	}
 	curl, flag, member := "", "", ""
-	if c.Tokens != nil && c.OAuth.Issuer == "" { // else clients find out themselves
+	if c.Tokens != nil && c.Resource.Issuer == "" { // else clients find out themselves
 		const token = `"Authorization: Bearer TOKEN"`
 		curl, flag, member = " -H "+token, " --header "+token, `,"headers":{"Authorization":"Bearer TOKEN"}`
 	}

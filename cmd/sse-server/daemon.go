@@ -156,7 +156,7 @@ func (d *daemon) sharedOptions(c *config.Config) (o sharedOptions, err error) {
 func (d *daemon) setConfig(c *config.Config, a *access) {
 	d.config.Store(c)
 	d.access.Store(a)
-	d.guard.Store(front.New(front.Options{Logger: d.log, Authenticate: a.operators(c), AllowedHosts: c.AllowedHosts}))
+	d.guard.Store(front.New(front.Options{Logger: d.log, Authenticate: a.operators, AllowedHosts: c.AllowedHosts}))
 	for _, e := range d.endpoints {
 		e.conns.update(func() { e.conns.limit = tcpLimit(c) })
 	}
@@ -272,7 +272,9 @@ func (d *daemon) routes(together bool) (main, operators *http.ServeMux) {
 	admin := d.gw.Admin()
 	protected := d.protect(admin)
 	main.Handle("/", forgetHead(d.gw))
-	main.HandleFunc("/.well-known/oauth-protected-resource/", d.metadata)
+	main.HandleFunc("/.well-known/oauth-protected-resource/", func(w http.ResponseWriter, r *http.Request) {
+		d.access.Load().metadata.ServeHTTP(w, r)
+	})
 	operators.Handle("/", protected)
 	operators.Handle("/status", forBrowser(protected))
 	operators.Handle("/status/", forBrowser(protected))

@@ -80,9 +80,8 @@ func (d *daemon) apply(next *config.Config) error {
 		d.log.Warn("configuration warning", "warning", warning)
 	}
 	_ = d.level.UnmarshalText([]byte(next.LogLevel)) // has been checked
-	was := d.config.Load()
 	d.setConfig(next, &shared.access)
-	d.revoke(was, next)
+	d.revoke(next)
 	d.gw.Start()
 	return nil
 }

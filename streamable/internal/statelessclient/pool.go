@@ -25,7 +25,7 @@ func keyOf(c connstate.Client, q *request) string {
 	if q.principal == "" {
 		network = subnet.Of(c.Addr).String()
 	}
-	return fmt.Sprintf("%q %q %q %q %t %q", q.principal, network, q.meta.Capabilities, q.meta.ClientInfo, c.Local, c.Header)
+	return fmt.Sprintf("%q %q %q %q %t %q %q", q.principal, network, q.meta.Capabilities, q.meta.ClientInfo, c.Local, c.Header, c.Credentials)
 }
 
 // group is the connections of one client, and what they have in common.
@@ -216,6 +216,5 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.R
 		h.pool.release(l, exclusive)
 		return nil, why
 	}
-	h.front.Renew(l.c, a.r)
 	return l, nil
 }

@@ -94,7 +94,7 @@ func (c *Config) Hash() float64 {
 		for _, flag := range s.flags {
 			values, isList := flag.Target.Interface().([]string)
 			switch {
-			case flag.Name == "config", flag.Name == "nats", flag.Tag.Has("only"), flag.Tag.Has("secret"):
+			case flag.Name == "config", flag.Name == "nats", flag.Tag.Has("only"):
 				continue
 			case flag.Name == "url":
 				values = []string{s.remote.Place()}

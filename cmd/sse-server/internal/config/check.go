@@ -89,7 +89,7 @@ func (c *Config) checkCluster() error {
 // CheckExposure refuses an address that other machines reach without authentication, or
 // warns with --insecure of what they can do.
 func (c *Config) CheckExposure(option string, addr Addr) error {
-	isOpen := c.AuthTokensFile == "" && (c.OAuth.Issuer == "" || option == "admin-addr")
+	isOpen := c.AuthTokensFile == "" && (c.Resource.Issuer == "" || option == "admin-addr")
 	if addr == "" || !isOpen || front.IsLoopback(string(addr)) {
 		return nil
 	}

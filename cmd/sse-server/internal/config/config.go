@@ -21,6 +21,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/oauth"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -58,8 +59,10 @@ type Config struct {
 	ClusterName string `group:"Cluster" fixed:"" name:"cluster" placeholder:"NAME" help:"Name of the cluster, the same for all its replicas: up to 48 letters, digits, _ and -."`
 	Replica     string `group:"Cluster" fixed:"" placeholder:"NAME" help:"Name of this replica, which no other one has. Without it, the host name."`
 
-	PublicURL string `hidden:""` // keys of the file, as is OAuth
-	OAuth     OAuth  `embed:"" prefix:"oauth-"`
+	// Keys of the file:
+	PublicURL string        `hidden:""`
+	OAuth     []string      `hidden:"" name:"oauth" sep:"none" pairs:"=" placeholder:"a mapping such as {issuer: https://…}"`
+	Resource  oauth.Options `kong:"-"` // what OAuth says of all servers
 
 	Server
 	Servers []*Server `kong:"-"` // those of the file; empty: there is only Server
@@ -128,6 +131,7 @@ const (
 	commandKey = "command"
 	nameKey    = "name"
 
+	oauthKey       = "oauth"
 	oauthClientKey = "oauth-client"
 )
 

@@ -120,41 +120,22 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.N
 		}
 	}
 	for _, option := range options {
-		if servers[option.Key.GetToken().Value] == nil {
-			err = errors.Join(err, c.readOption(s, "", option, servers[clientsKey] != nil))
+		key, value := option.Key.GetToken().Value, option.Value
+		flag := s.option(key)
+		switch _, isNull := value.(*ast.NullNode); {
+		case servers[key] != nil, flag != nil && (isNull || s.given[key] != ""):
+		case flag != nil:
+			err = c.setFrom(s, flag, key, value)
+		case replacement(key) != "":
+			err = c.at(option.Key.GetToken(), "%s is gone: %s", key, replacement(key))
+		default:
+			err = c.refuseKey(s, option.Key.GetToken(), servers[clientsKey] != nil)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	return servers, nil
-}
-
-// readOption sets the option of s that a pair of a mapping has, or those of a mapping in it,
-// whose names begin with its key.
-func (c *Config) readOption(s *Server, group string, option *ast.MappingValueNode, besideClients bool) (err error) {
-	key, value := group+option.Key.GetToken().Value, option.Value
-	flag := s.option(key)
-	switch _, isNull := value.(*ast.NullNode); {
-	case flag != nil && (isNull || s.given[key] != ""):
-		return nil
-	case flag != nil:
-		return c.setFrom(s, flag, key, value)
-	case replacement(key) != "":
-		return c.at(option.Key.GetToken(), "%s is gone: %s", key, replacement(key))
-	case !s.isGroup(key):
-		return c.refuseKey(s, group, option.Key.GetToken(), besideClients)
-	}
-	options, ok := mappingOf(value)
-	if !ok {
-		return c.at(value.GetToken(), "%s: want a mapping of option names to values", key)
-	}
-	for _, option := range options {
-		if err == nil {
-			err = c.readOption(s, key+"-", option, false)
-		}
-	}
-	return err
 }
 
 // option returns the flag of a key of the file; nil if there is none.
@@ -169,13 +150,13 @@ func (s *Server) option(key string) *kong.Flag {
 
 // refuseKey returns an error about a key that is no option of s, or ignores the key:
 // beside mcpServers, clients have others of their own.
-func (c *Config) refuseKey(s *Server, group string, key *token.Token, beside bool) error {
+func (c *Config) refuseKey(s *Server, key *token.Token, beside bool) error {
 	known, where, hint := []string{serversKey, clientsKey}, "", "; see sse-server --help"
 	if s.Name != "" {
 		known, where, hint = nil, " in servers."+s.Name, "; options about all servers belong to the top level"
 	}
 	for _, flag := range s.flags {
-		known = append(known, strings.TrimPrefix(flag.Name, group))
+		known = append(known, flag.Name)
 	}
 	meant := didYouMean(key.Value, known...)
 	if meant == "" && beside {

@@ -10,10 +10,12 @@ import (
 
 const protectedFile = `public-url: https://gw.example.com/
 prefix: /tools
+scopes: [mcp]
 oauth:
   issuer: https://login.example.com
-  scopes: [mcp]
-  introspection: {url: "https://login.example.com/introspect", client-id: gateway, client-secret: "${SECRET}"}
+  introspection-url: https://login.example.com/introspect
+  client-id: gateway
+  client-secret: ${SECRET}
 servers:
   docs: {}
   files: {scopes: [mcp, files]}
@@ -40,25 +42,25 @@ func TestOAuth(t *testing.T) {
 	if len(c.Warnings) > 0 {
 		t.Errorf("warnings: %q", c.Warnings)
 	}
-	wantRefusal(t, nil, ":6:99: oauth-introspection-client-secret: the environment variable SECRET is not set", "-c", path)
+	wantRefusal(t, nil, "oauth: client-secret: the environment variable SECRET is not set", "-c", path)
 	wantRefusal(t, map[string]string{"SECRET": secret}, "admin-addr: other machines may reach", "-c", path, "--admin-addr", "0.0.0.0:0")
-	wantRefusal(t, nil, "unknown flag --oauth-issuer: it is a key of the file", "--oauth-issuer", "https://login.example.com")
+	wantRefusal(t, nil, "unknown flag --oauth: it is a key of the file", "--oauth", "https://login.example.com")
 }
 
 func TestOAuthFaults(t *testing.T) {
 	const good = "public-url: https://gw.example.com\noauth: {issuer: https://login.example.com}\n"
 	for content, want := range map[string]string{
-		"oauth: {issuer: https://login.example.com}\n":                                    "gw.yaml:1:17: oauth-issuer: want public-url too",
-		"oauth: {scopes: [a]}\n":                                                          "gw.yaml:1:17: oauth-scopes: has no effect without an issuer",
+		"oauth: {issuer: https://login.example.com}\n":                                    "gw.yaml:1:8: oauth: want public-url too",
+		"oauth: {scope: a}\n":                                                             "gw.yaml:1:8: oauth: unknown key \"scope\"",
 		"public-url: https://gw.example.com\n":                                            "gw.yaml:1:13: public-url: has no effect without an issuer",
-		"oauth: {isuer: https://login.example.com}\n":                                     `gw.yaml:1:9: unknown key "isuer", did you mean "issuer"?`,
-		"oauth: https://login.example.com\n":                                              "gw.yaml:1:8: oauth: want a mapping",
+		"oauth: {isuer: https://login.example.com}\n":                                     `gw.yaml:1:8: oauth: unknown key "isuer", want one of client-id,`,
+		"oauth: https://login.example.com\n":                                              `want a mapping`,
 		good + "scopes: ['a b']\n":                                                        `gw.yaml: scopes: "a b" is no scope`,
 		good + "servers: {a: {oauth: {issuer: x}}}\n":                                     `unknown key "oauth" in servers.a`,
 		good + "url: https://a\nforward-header: [authorization]\n":                        "forward-header: Authorization: the remote server would get the tokens of ",
 		"public-url: http://gw.example.com\noauth: {issuer: https://login.example.com}\n": `gw.yaml: public-url: "http://gw.example.com/mcp": want https`,
-		"public-url: https://gw.example.com\noauth: {issuer: login}\n":                    `gw.yaml: oauth-issuer: "login": want a URL`,
-		"public-url: https://gw.example.com\noauth: {issuer: https://login.example.com, introspection: {url: https://x}}\n": "gw.yaml: oauth-introspection: want a ClientID",
+		"public-url: https://gw.example.com\noauth: {issuer: login}\n":                    `gw.yaml: oauth: issuer: "login": want a URL`,
+		"public-url: https://gw.example.com\noauth: {issuer: https://login.example.com, introspection-url: https://x}\n": "gw.yaml: oauth: introspection-url: want a ClientID",
 	} {
 		wantRefusal(t, nil, want, "-c", clitest.WriteFile(t, "gw.yaml", content))
 	}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -15,20 +14,11 @@ import (
 func (s *Server) makeCredentials(c *Config, lookupEnv func(string) (string, bool)) error {
 	var o oauthclient.Config
 	var scopes string
-	keys := map[string]*string{
+	if err := c.readPairs(s, oauthClientKey, s.OAuthClient, lookupEnv, map[string]*string{
 		"token-url": &o.TokenURL, "client-id": &o.ClientID, "client-secret": &o.ClientSecret, "scopes": &scopes, "grant": &o.Grant,
 		"resource": &o.Resource, "audience": &o.Audience, "refresh-token-file": &o.RefreshTokenFile,
-	}
-	for _, pair := range s.OAuthClient {
-		name, text, _ := strings.Cut(pair, "=")
-		value := keys[name]
-		if value == nil {
-			return s.refuse(oauthClientKey, "unknown key %q, want one of %s", name, strings.Join(slices.Sorted(maps.Keys(keys)), ", "))
-		}
-		var err error
-		if *value, err = c.expand(text, lookupEnv); err != nil {
-			return s.refuse(oauthClientKey, "%s: %v", name, err)
-		}
+	}); err != nil {
+		return err
 	}
 	o.Scopes = strings.Fields(scopes)
 	err := o.Check()

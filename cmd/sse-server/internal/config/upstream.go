@@ -177,8 +177,8 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 	if at, _ := url.Parse(s.remote.Address); at.Scheme == "http" && !front.IsLoopback(at.Host) && (len(s.Header) > 0 || at.User != nil || s.remote.Credentials != nil) {
 		c.warn("%s %s: the headers go over the network in plain text", s.Place("url"), s.remote.Place())
 	}
-	if (c.AuthTokensFile != "" || c.OAuth.Issuer != "") && slices.ContainsFunc(s.ForwardHeader, isAuthorization) {
-		return s.refuse("forward-header", "Authorization: the remote server would get the tokens of %s, which are for this one", cmp.Or(c.given["auth-tokens-file"], c.given["oauth-issuer"]))
+	if (c.AuthTokensFile != "" || c.Resource.Issuer != "") && slices.ContainsFunc(s.ForwardHeader, isAuthorization) {
+		return s.refuse("forward-header", "Authorization: the remote server would get the tokens of %s, which are for this one", cmp.Or(c.given["auth-tokens-file"], c.given[oauthKey]))
 	}
 	return nil
 }

@@ -1,0 +1,172 @@
+package oauth_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/oauth"
+)
+
+// A token that the issuer cannot stomach is the fault of one client alone.
+func TestOneBadTokenStopsNobody(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, i *issuer) {
+		res := i.resource(oauth.Options{})
+		i.tokens["good"] = claims("active", true)
+		for _, broken := range []http.HandlerFunc{fail, slow, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) }} {
+			i.breaks("introspect", broken)
+			if _, err := ask(res, "bad"); err == nil || err.Status != 503 {
+				t.Fatalf("got %+v", err)
+			}
+			i.breaks("introspect", nil)
+			if _, err := ask(res, "good"); err != nil {
+				t.Errorf("another client's token: got %+v", err)
+			}
+			time.Sleep(30 * time.Second) // it is remembered
+		}
+	})
+}
+
+// Azure AD B2C has a query in the URL of its keys.
+func TestKeysAtAQuery(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, i *issuer) {
+		i.keysAt = "http://127.0.0.1:9/keys?p=policy"
+		if _, err := ask(i.resource(oauth.Options{}), i.sign(claims())); err != nil {
+			t.Errorf("got %+v\n%s", err, &i.log)
+		}
+	})
+}
+
+// Keys that everyone on the way could replace decide about no token.
+func TestKeysInPlainText(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, i *issuer) {
+		i.keysAt = "http://login.example.com/keys"
+		if _, err := ask(i.resource(oauth.Options{}), i.sign(claims())); err == nil || err.Status != 503 || i.count("keys") > 0 {
+			t.Errorf("got %+v", err)
+		}
+	})
+}
+
+// The challenge names the metadata of the address that was asked, whatever the prefix.
+func TestChallengeBelowPrefix(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, i *issuer) {
+		res := i.resource(oauth.Options{Resource: "https://gw.example.com/sse/mcp", Aliases: []string{"https://gw.example.com/sse/sse"}})
+		for _, path := range []string{"/sse/mcp", "/sse/sse"} {
+			_, err := res.Authenticate(post(path))
+			if refused, _ := errors.AsType[*front.AuthError](err); refused == nil || !strings.Contains(refused.Challenge, `oauth-protected-resource`+path+`"`) {
+				t.Errorf("%s: got %+v", path, refused)
+			}
+		}
+	})
+}
+
+// ends calls note with how long a stream has lasted when it is over.
+func ends(res *http.Response, note func(time.Duration)) {
+	began := time.Now()
+	go func() {
+		_, _ = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+		note(time.Since(began))
+	}()
+}
+
+// Slow introspection of many tokens does not keep other streams open beyond their time.
+func TestLeasesWhileIntrospectionIsSlow(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, i *issuer) {
+		srv, _, stop := i.serve(oauth.Options{})
+		defer stop()
+		all := make(chan time.Duration, 1000)
+		for n := range 400 {
+			name := "opaque" + string(rune('a'+n/26)) + string(rune('a'+n%26))
+			i.tokens[name] = claims("active", true, "exp", nil, "sub", name)
+			res := do(t, srv, http.MethodGet, "/docs/sse", name, "")
+			if res.StatusCode != 200 {
+				t.Fatal(res.Status)
+			}
+			ends(res, func(time.Duration) {})
+		}
+		ends(do(t, srv, http.MethodGet, "/docs/sse", i.sign(claims("exp", time.Now().Unix()+60)), ""), func(d time.Duration) { all <- d })
+		i.breaks("introspect", func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // else the context does not end
+			select {
+			case <-r.Context().Done():
+			case <-time.After(4 * time.Second):
+				_, _ = io.WriteString(w, `{"active":true,"sub":"x","aud":"`+resource+`"}`)
+			}
+		})
+		if d := <-all; d > 2*time.Minute {
+			t.Errorf("a stream ended after %s, its token after 60 s", d)
+		}
+	})
+}
+
+// A stream survives one introspection that fails, and no lasting failure.
+func TestLeaseOutlivesOneFailure(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, i *issuer) {
+		srv, _, stop := i.serve(oauth.Options{})
+		defer stop()
+		i.tokens["opaque"] = claims("active", true, "exp", nil)
+		over := make(chan time.Duration, 1)
+		ends(do(t, srv, http.MethodGet, "/docs/sse", "opaque", ""), func(d time.Duration) { over <- d })
+		failures := 1
+		i.breaks("introspect", func(w http.ResponseWriter, r *http.Request) {
+			failures--
+			i.breaks("introspect", nil)
+			fail(w, r)
+		})
+		select {
+		case d := <-over:
+			t.Fatalf("the stream ended after %s", d)
+		case <-time.After(10 * time.Minute):
+		}
+		if failures != 0 {
+			t.Fatal("nothing failed")
+		}
+		i.breaks("introspect", fail)
+		if d := <-over; d > 11*time.Minute {
+			t.Errorf("the stream ended %s after introspection", d-10*time.Minute)
+		}
+	})
+}
+
+// A client without sessions whose token is revoked loses its stream although another one of the
+// same user goes on.
+func TestRevokedTokenBesideAnother(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, i *issuer) {
+		srv, _, stop := i.serve(oauth.Options{})
+		defer stop()
+		i.tokens["old"] = claims("active", true, "exp", nil)
+		i.tokens["new"] = claims("active", true, "exp", nil)
+		modern := func(token, method string) *http.Response {
+			return do(t, srv, http.MethodPost, "/docs/mcp", token, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}},"notifications":{"toolsListChanged":true}}}`,
+				"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", method)
+		}
+		res := modern("old", "subscriptions/listen")
+		if res.StatusCode != 200 {
+			text, _ := io.ReadAll(res.Body)
+			t.Fatalf("%s %s", res.Status, text)
+		}
+		over := make(chan time.Duration, 1)
+		ends(res, func(d time.Duration) { over <- d })
+		i.revoke("old")
+		for range 20 {
+			res := modern("new", "tools/list")
+			if _ = res.Body.Close(); res.StatusCode != 200 {
+				t.Fatal(res.Status)
+			}
+			time.Sleep(5 * time.Second)
+		}
+		select {
+		case d := <-over:
+			if d > time.Minute {
+				t.Errorf("the stream ended after %s", d)
+			}
+		default:
+			t.Error("the stream goes on")
+		}
+	})
+}
