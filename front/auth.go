@@ -54,7 +54,7 @@ func BearerTokens(tokens map[string]string) (func(*http.Request) (string, error)
 		principals[sum] = principal
 	}
 	return func(r *http.Request) (string, error) {
-		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		scheme, token, _ := strings.Cut(strings.Join(r.Header["Authorization"], ", "), " ") // several are no token
 		if !strings.EqualFold(scheme, "Bearer") {
 			return "", &AuthError{Message: "authentication required: send Authorization: Bearer <token>"}
 		}
@@ -84,13 +84,10 @@ func (f *Front) challenge(w http.ResponseWriter, r *http.Request, err error) {
 	if status < http.StatusInternalServerError {
 		w.Header().Add("WWW-Authenticate", value)
 	} else {
-		setRetryAfter(w, authRetry)
+		setRetryAfter(w, 5*time.Second)
 	}
 	f.Refuse(w, r, status, metrics.RejectedAuth, known.Message)
 }
-
-// authRetry is how long a client should wait when nobody can be authenticated.
-const authRetry = 5 * time.Second
 
 // credentials returns the Authorization header of a request; "" without Options.Reauthenticate.
 func (f *Front) credentials(r *http.Request) string {

@@ -21,14 +21,23 @@ import (
 
 // serve runs a gateway with a Resource of the issuer until stop is called.
 func (i *issuer) serve(o oauth.Options) (srv *pipetest.Server, log *bytes.Buffer, stop func()) {
-	res := i.resource(o)
 	log = new(bytes.Buffer)
-	gw, err := gateway.New(upstream.Handle(func(_ context.Context, msg json.RawMessage) any {
+	up := upstream.Handle(func(_ context.Context, msg json.RawMessage) any {
 		m, _ := jsonrpc.Parse(msg)
 		return jsonrpc.NewResult(m.ID, []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"test","version":"1"}}`))
-	}), gateway.Options{Prefix: "/docs", Authenticate: res.Authenticate, Reauthenticate: true, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	})
+	logger := slog.New(slog.NewTextHandler(log, nil))
+	options := func(o oauth.Options) gateway.Options {
+		return gateway.Options{Prefix: "/docs", Authenticate: i.resource(o).Authenticate, Reauthenticate: true, Logger: logger}
+	}
+	gw, err := gateway.New(up, options(o))
 	if err != nil {
 		i.t.Fatal(err)
+	}
+	i.reload = func(o oauth.Options) {
+		if err := gw.Reconfigure(up, options(o)); err != nil {
+			i.t.Fatal(err)
+		}
 	}
 	srv = pipetest.Serve(gw, nil, nil)
 	return srv, log, func() {

@@ -170,3 +170,22 @@ func TestRevokedTokenBesideAnother(t *testing.T) {
 		}
 	})
 }
+
+// What a reload changes counts for streams that are open: here a scope that their token lacks.
+func TestOpenStreamsFollowTheConfiguration(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, i *issuer) {
+		srv, log, stop := i.serve(oauth.Options{})
+		defer stop()
+		over := make(chan time.Duration, 1)
+		ends(do(t, srv, http.MethodGet, "/docs/sse", i.sign(claims()), ""), func(d time.Duration) { over <- d })
+		i.reload(oauth.Options{Scopes: []string{"read"}})
+		time.Sleep(time.Minute)
+		if len(over) > 0 {
+			t.Fatalf("the stream ended although its token has the scope: %s", log)
+		}
+		i.reload(oauth.Options{Scopes: []string{"admin"}})
+		if d := <-over; d > 70*time.Second || !strings.Contains(log.String(), "reason=revoked") {
+			t.Errorf("the stream ended after %s: %s", d, log)
+		}
+	})
+}

@@ -68,7 +68,7 @@ func newIssuer(o Options) (*issuer, error) {
 		client = *o.Client
 	}
 	client.Timeout = cmp.Or(client.Timeout, requestTime)
-	client.Transport = bounded(cmp.Or(client.Transport, http.DefaultTransport))
+	client.Transport = bounded(cmp.Or(client.Transport, http.DefaultTransport), rate.NewLimiter(rate.Inf, 0))
 	return &issuer{
 		url: o.Issuer, claim: cmp.Or(o.PrincipalClaim, "sub"), introspection: o.Introspection, client: &client, discoveries: newLimiter(),
 		log: throttle.NewLines().Logger(cmp.Or(o.Logger, slog.New(slog.DiscardHandler))), cached: make(map[[sha256.Size]byte]*token),
@@ -85,11 +85,14 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// bounded makes requests to safe URLs only, and bounds their answers.
-func bounded(base http.RoundTripper) roundTripper {
+// bounded makes requests to safe URLs only, as often as limit says, and bounds their answers.
+func bounded(base http.RoundTripper, limit *rate.Limiter) roundTripper {
 	return func(r *http.Request) (*http.Response, error) {
-		if !isSafe(r.URL) {
+		switch {
+		case !isSafe(r.URL):
 			return nil, errors.New("want https, or http on a loopback address")
+		case !limit.Allow():
+			return nil, errTooOften
 		}
 		answer, err := base.RoundTrip(r)
 		if err == nil {
@@ -101,7 +104,7 @@ func bounded(base http.RoundTripper) roundTripper {
 
 // verify returns what a token says, if it is valid. It remembers that until the token expires,
 // for cacheTime at most. Callers with the same token share one check.
-func (i *issuer) verify(raw string) (*token, *front.AuthError) {
+func (i *issuer) verify(raw string) (*token, error) {
 	key := sha256.Sum256([]byte(raw))
 	i.mu.Lock()
 	t := i.cached[key]
@@ -109,14 +112,14 @@ func (i *issuer) verify(raw string) (*token, *front.AuthError) {
 	if t != nil && time.Now().Before(t.until) {
 		return t, nil
 	}
-	checked, _, _ := i.flight.Do(string(key[:]), func() (any, error) {
-		claims, refused := i.read(raw)
-		if refused != nil {
-			return refused, nil
+	checked, err, _ := i.flight.Do(string(key[:]), func() (any, error) {
+		claims, err := i.read(raw)
+		if err != nil {
+			return nil, err
 		}
-		t, refused := i.tokenOf(claims)
-		if refused != nil {
-			return refused, nil
+		t, err := i.tokenOf(claims)
+		if err != nil {
+			return nil, err
 		}
 		i.mu.Lock()
 		defer i.mu.Unlock()
@@ -127,13 +130,12 @@ func (i *issuer) verify(raw string) (*token, *front.AuthError) {
 		return t, nil
 	})
 	t, _ = checked.(*token)
-	refused, _ := checked.(*front.AuthError)
-	return t, refused
+	return t, err
 }
 
 // read returns the claims of a token: a JWT that the issuer has signed and that has an expiry,
 // or any other of which introspection says that it is valid.
-func (i *issuer) read(raw string) (claims map[string]any, _ *front.AuthError) {
+func (i *issuer) read(raw string) (claims map[string]any, _ error) {
 	if strings.Count(raw, ".") != 2 {
 		return i.introspect(raw)
 	}
@@ -168,19 +170,14 @@ func (i *issuer) discover() error {
 		}
 		provider = (&oidc.ProviderConfig{IssuerURL: i.url, JWKSURL: meta.JWKSURI}).NewProvider(ctx)
 	}
-	keys, fetches := *i.client, newLimiter()
-	keys.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
-		if !fetches.Allow() {
-			return nil, errTooOften
-		}
-		return i.client.Transport.RoundTrip(r)
-	})
+	keys := *i.client
+	keys.Transport = bounded(keys.Transport, newLimiter())
 	i.verifier.Store(provider.VerifierContext(oidc.ClientContext(ctx, &keys), verification))
 	return nil
 }
 
 // introspect asks the issuer for the claims of a token (RFC 7662).
-func (i *issuer) introspect(raw string) (claims map[string]any, _ *front.AuthError) {
+func (i *issuer) introspect(raw string) (claims map[string]any, _ error) {
 	if i.introspection.URL == "" {
 		return nil, invalid("the token is no JWT, and no other can be checked here")
 	}
@@ -207,7 +204,7 @@ func (i *issuer) introspect(raw string) (claims map[string]any, _ *front.AuthErr
 }
 
 // unavailable is the refusal of a token that cannot be checked. Its cause is for the log.
-func (i *issuer) unavailable(cause error) *front.AuthError {
+func (i *issuer) unavailable(cause error) error {
 	text := cause.Error()
 	i.log.Warn("tokens cannot be checked", "issuer", i.url, "err", text[:min(len(text), 512)])
 	return &front.AuthError{Status: http.StatusServiceUnavailable, Message: "the token cannot be checked, as its issuer does not answer: try again later"}

@@ -39,6 +39,8 @@ type issuer struct {
 	t   *testing.T
 	log bytes.Buffer
 
+	reload func(oauth.Options) // of what serve has started
+
 	mu      sync.Mutex
 	named   string                      // in the metadata
 	keysAt  string                      // likewise

@@ -13,6 +13,7 @@ package oauth
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -90,11 +91,8 @@ func New(o Options) (*Resource, error) {
 // checkURL returns an error if tokens, or what decides about them, are not safe at a URL.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
-	switch {
-	case err != nil || u.Host == "" || u.User != nil || strings.ContainsAny(text, "\"\\#? "):
-		return fmt.Errorf("%.128q: want a URL such as https://gw.example.com/mcp, without user, query and fragment", text)
-	case !isSafe(u):
-		return fmt.Errorf("%.128q: want https, or http on a loopback address", text)
+	if err != nil || u.Host == "" || u.User != nil || strings.ContainsAny(text, "\"\\#? ") || !isSafe(u) {
+		return fmt.Errorf("%.128q: want a URL such as https://gw.example.com/mcp, http only on a loopback address, without user, query and fragment", text)
 	}
 	return nil
 }
@@ -109,25 +107,24 @@ func isSafe(u *url.URL) bool {
 // token: 401 if it is missing or not valid, 403 if it lacks a scope, 400 if the request has
 // several or one in the query, and 503 if the issuer cannot be asked.
 func (s *Resource) Authenticate(r *http.Request) (principal string, err error) {
-	principal, refused := s.check(r)
-	if refused == nil {
-		return principal, nil
+	raw, err := bearer(r)
+	if err == nil {
+		principal, err = s.check(raw)
 	}
-	own := *refused // others may wait for the same check
-	own.Challenge = strings.TrimPrefix(own.Challenge+", "+s.challenge(r), ", ")
-	return "", &own
+	if refused, ok := errors.AsType[*front.AuthError](err); ok {
+		own := *refused // others may wait for the same check
+		own.Challenge = strings.TrimPrefix(own.Challenge+", "+s.challenge(r), ", ")
+		return "", &own
+	}
+	return principal, err
 }
 
-// check returns the principal of a request with a token for this resource.
-func (s *Resource) check(r *http.Request) (string, *front.AuthError) {
-	raw, refused := bearer(r)
-	if refused != nil {
-		return "", refused
-	}
-	t, refused := s.issuer.verify(raw)
+// check returns the principal of a token for this resource.
+func (s *Resource) check(raw string) (string, error) {
+	t, err := s.issuer.verify(raw)
 	switch {
-	case refused != nil:
-		return "", refused
+	case err != nil:
+		return "", err
 	case !slices.ContainsFunc(s.urls, func(u string) bool { return oauthex.MatchesResource(t.audience, u) }):
 		return "", invalid("the token is for another resource: its audience must be " + s.urls[0])
 	}
@@ -184,7 +181,7 @@ func invalid(message string) *front.AuthError {
 const maxToken = 16 << 10
 
 // bearer returns the token in the Authorization header of a request.
-func bearer(r *http.Request) (string, *front.AuthError) {
+func bearer(r *http.Request) (string, error) {
 	headers, wrong := r.Header["Authorization"], ""
 	scheme, token, _ := strings.Cut(strings.Join(headers, ""), " ")
 	token = strings.TrimSpace(token)

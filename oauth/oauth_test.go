@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -278,6 +279,7 @@ func TestKeysAreNotThere(t *testing.T) {
 					t.Errorf("got %+v after %s", err, time.Since(began))
 				}
 				i.breaks("keys", nil)
+				synctest.Wait() // go-oidc has told of its failure before it forgets that
 				if _, err := ask(res, i.sign(claims())); err != nil {
 					t.Errorf("afterwards: %+v", err)
 				}

@@ -3,8 +3,6 @@ package oauth
 import (
 	"strings"
 	"time"
-
-	"github.com/mcp-sse/mcp-sse/front"
 )
 
 // token is what a valid token says.
@@ -22,7 +20,7 @@ const (
 )
 
 // tokenOf returns the token with these claims, if it is valid now and has a principal.
-func (i *issuer) tokenOf(claims map[string]any) (*token, *front.AuthError) {
+func (i *issuer) tokenOf(claims map[string]any) (*token, error) {
 	now := time.Now()
 	t := &token{audience: list(claims["aud"]), scopes: append(list(claims["scope"]), list(claims["scp"])...), until: now.Add(cacheTime)}
 	t.principal, _ = claims[i.claim].(string)

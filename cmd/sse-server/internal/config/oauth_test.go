@@ -58,7 +58,7 @@ func TestOAuthFaults(t *testing.T) {
 		good + "scopes: ['a b']\n":                                                        `gw.yaml: scopes: "a b" is no scope`,
 		good + "servers: {a: {oauth: {issuer: x}}}\n":                                     `unknown key "oauth" in servers.a`,
 		good + "url: https://a\nforward-header: [authorization]\n":                        "forward-header: Authorization: the remote server would get the tokens of ",
-		"public-url: http://gw.example.com\noauth: {issuer: https://login.example.com}\n": `gw.yaml: public-url: "http://gw.example.com/mcp": want https`,
+		"public-url: http://gw.example.com\noauth: {issuer: https://login.example.com}\n": `gw.yaml: public-url: "http://gw.example.com/mcp": want a URL such as https:`,
 		"public-url: https://gw.example.com\noauth: {issuer: login}\n":                    `gw.yaml: oauth: issuer: "login": want a URL`,
 		"public-url: https://gw.example.com\noauth: {issuer: https://login.example.com, introspection-url: https://x}\n": "gw.yaml: oauth: introspection-url: want a ClientID",
 	} {
