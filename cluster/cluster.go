@@ -80,7 +80,9 @@ type Node struct {
 	nc               *nats.Conn
 	maxPart          int
 	asks             chan *nats.Msg
+	subscribed       *nats.Subscription // to frames
 	stop             context.CancelFunc
+	leave            sync.Once
 	running          sync.WaitGroup
 	serving, bodies  atomic.Int64 // requests of other replicas, and bytes of those that are not complete
 
@@ -129,10 +131,9 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 	}
 	running, stop := context.WithCancel(context.Background())
 	n.stop = stop
-	for _, subject := range []string{n.frames(id, "*"), n.prefix + "hb"} {
-		_, subErr := n.nc.Subscribe(subject, n.dispatch)
-		err = errors.Join(err, subErr)
-	}
+	subscribed, subErr := n.nc.Subscribe(n.frames(id, "*"), n.dispatch)
+	_, hbErr := n.nc.Subscribe(n.prefix+"hb", n.dispatch)
+	n.subscribed, err = subscribed, errors.Join(err, subErr, hbErr)
 	n.running.Go(func() { n.run(running) })
 	if err = errors.Join(err, n.introduce(ctx)); err != nil {
 		n.Close()
@@ -176,24 +177,40 @@ func (n *Node) introduce(ctx context.Context) error {
 // Close leaves the cluster: it ends the requests that are forwarded, and waits for the
 // handlers of those from other replicas. It is idempotent.
 func (n *Node) Close() {
-	n.mu.Lock()
-	closed := n.closed
-	n.closed = true
-	n.mu.Unlock()
-	if closed {
-		return
-	}
-	n.stop()
-	for _, x := range n.open() {
-		x.abort(errClosed)
-	}
-	n.running.Wait()
+	n.leave.Do(func() {
+		n.stop()
+		n.unsubscribe()
+		n.mu.Lock()
+		n.closed = true
+		n.mu.Unlock()
+		for _, x := range n.open() {
+			x.abort(errClosed)
+		}
+		n.running.Wait()
+		_ = n.nc.FlushTimeout(time.Second) // if NATS is away, the others notice in any case
+		n.nc.Close()
+		n.metrics.Unregister()
+	})
+}
+
+// unsubscribe tells the others that this replica leaves, and takes the frames that NATS has
+// for it. What comes later, NATS refuses: so it goes elsewhere, and is not lost.
+func (n *Node) unsubscribe() {
 	n.mu.Lock()
 	n.beatLocked(true)
 	n.mu.Unlock()
-	_ = n.nc.FlushTimeout(time.Second) // if NATS is away, the others notice in any case
-	n.nc.Close()
-	n.metrics.Unregister()
+	taken := make(chan struct{})
+	if n.subscribed == nil { // Join has failed
+		return
+	}
+	n.subscribed.SetClosedHandler(func(string) { close(taken) })
+	if n.subscribed.Drain() != nil {
+		return
+	}
+	select {
+	case <-taken:
+	case <-time.After(time.Second):
+	}
 }
 
 // ID returns the part of ids that names this replica.

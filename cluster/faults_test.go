@@ -54,13 +54,13 @@ func TestFaults(t *testing.T) {
 			b.lose(func(from string, command []byte) []byte {
 				before := held[from]
 				held[from] = nil
-				switch r.IntN(12) {
-				case 0:
+				switch n := r.IntN(40); { // four losses of one frame end an exchange
+				case n < 1:
 					return before
-				case 1:
+				case n < 5:
 					held[from] = command // after the next one
 					return before
-				case 2:
+				case n < 9:
 					return append(append(command, command...), before...)
 				}
 				return append(command, before...)
@@ -450,5 +450,23 @@ func TestClose(t *testing.T) {
 		if _, how := forward(t.Context(), all[0], all[1].ID()+".random.mac", "", false); how != "" {
 			t.Errorf("of a closed one: %q", how)
 		}
+	})
+}
+
+// A request that nobody has begun to serve when its replica is closed is for another one.
+func TestNotBegunAtClose(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		over := make(chan struct{})
+		all := joinAll(t, startBroker(t), func(http.ResponseWriter, *http.Request) { <-over }, "one", "two")
+		id := all[1].ID() + ".random.mac"
+		go forward(t.Context(), all[0], id, "{}", false)
+		synctest.Wait()
+		all[1].detach()
+		go all[1].Close()
+		synctest.Wait() // for the handler
+		if w, how := forward(t.Context(), all[0], id, "{}", false); how != "not forwarded" {
+			t.Errorf("got %q, %d %s", how, w.Code, w.Body)
+		}
+		close(over)
 	})
 }
