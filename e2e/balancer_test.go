@@ -70,14 +70,14 @@ func (n *nginx) serve(gateways []*gateway) {
 		if err != nil {
 			n.t.Fatal(err)
 		}
-		servers += "server " + u.Host + "; "
+		servers += "server " + u.Host + " max_fails=0; "
 	}
 	conf := fmt.Sprintf(`daemon off; user root; pid nginx.pid; worker_processes 1; events { worker_connections 8192; }
 http {
 	access_log off; client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;
 	upstream replicas { %s }
 	server {
-		listen %s; client_max_body_size 8m;
+		listen %s; client_max_body_size 8m; keepalive_timeout 0; # else a POST may meet the end of a TCP connection
 		location / {
 			proxy_pass http://replicas; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host 127.0.0.1;
 			proxy_buffering off; proxy_read_timeout 1h;
