@@ -99,7 +99,12 @@ func newWorld(t *testing.T, sse bool) *world {
 	}
 	w.endpoint, w.server = httptest.NewServer(http.HandlerFunc(w.token)), httptest.NewServer(w.guard(handler))
 	t.Cleanup(w.endpoint.Close)
-	t.Cleanup(w.server.Close)
+	t.Cleanup(func() {
+		w.server.Close()
+		for session := range server.Sessions() { // those whose DELETE was refused or came late
+			_ = session.Close()
+		}
+	})
 	return w
 }
 
