@@ -40,13 +40,13 @@ type waiting struct {
 // timeout. Otherwise the message is refused, with ErrGateFull, ErrDraining,
 // ErrBusy, ErrClosed or what [Connection.Fail] was given.
 func (c *Connection) Admit(r *Request) (bool, error) {
-	return c.admit(r, cost(r.Message), false)
+	return c.admit(r, false)
 }
 
 // Readmit is Admit for an unanswered request that has been through the gate. The
 // gate has room for all of those, within its bound in bytes.
 func (c *Connection) Readmit(r *Request) (bool, error) {
-	return c.admit(r, cost(r.Message), true)
+	return c.admit(r, true)
 }
 
 // cost returns what a message at the gate takes from the budget. Begin has taken the
@@ -59,8 +59,8 @@ func cost(m *jsonrpc.Message) int {
 }
 
 // admit is Admit or, again, Readmit of a message that takes cost bytes from the budget.
-func (c *Connection) admit(r *Request, cost int, again bool) (bool, error) {
-	room := c.opts.GateQueue
+func (c *Connection) admit(r *Request, again bool) (bool, error) {
+	size, room := cost(r.Message), c.opts.GateQueue
 	if again {
 		room += c.opts.MaxPending
 	}
@@ -82,8 +82,8 @@ func (c *Connection) admit(r *Request, cost int, again bool) (bool, error) {
 		c.opts.Metrics.GateRefused(metrics.GateFull)
 		return false, ErrGateFull
 	case again:
-		c.opts.Budget.Force(cost)
-	case !c.opts.Budget.Take(cost, metrics.HeldGate):
+		c.opts.Budget.Force(size)
+	case !c.opts.Budget.Take(size, metrics.HeldGate):
 		c.opts.Metrics.GateRefused(metrics.GateBudget)
 		return false, ErrBusy
 	}
