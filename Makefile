@@ -111,7 +111,7 @@ bench:
 
 # tools/README.md says how to read it.
 bench-compare:
-	go build -trimpath -o bin/ ./cmd/sse-server
+	go build -trimpath -o bin/ ./cmd/sse-server github.com/nats-io/nats-server/v2
 	go build -C tools -trimpath -o ../bin/ ./...
 	bin/compare --rounds 5 --clients 64 --in-flight 1 --calls 50000
 	[ -d e2e/clients/node_modules ] || (cd e2e/clients && npm ci)
@@ -124,6 +124,8 @@ bench-compare:
 	bin/compare --mode pairs --rounds 5 --transport streamable
 	bin/compare --mode idle
 	bin/compare --mode storm --rounds 5
+	bin/compare --mode replicas --rounds 5
+	bin/compare --mode replicas --rounds 5 --transport streamable
 
 # The tests are built with the race detector: so are the packages that vet and staticcheck
 # need, and nothing is compiled twice.

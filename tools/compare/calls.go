@@ -85,13 +85,15 @@ func (a *arguments) callRound(ctx context.Context, p *process) (*load.Report, er
 		Transport: load.Transport(a.Transport), Clients: a.Clients, Calls: a.Calls, InFlight: a.InFlight, FreeRunning: true,
 		Timeout: a.Timeout, Settle: 200 * time.Millisecond,
 	})
-	switch {
-	case err != nil:
-		return nil, err
-	case r.Verdict() != load.Clean:
-		return nil, fmt.Errorf("%d faults %q, %d calls refused %.300s", r.Faults.Total(), r.Evidence, r.Refused, r.Refusal)
+	return r, checkClean(r, err)
+}
+
+// checkClean returns err, or an error if the report of a round is not clean.
+func checkClean(r *load.Report, err error) error {
+	if err == nil && r.Verdict() != load.Clean {
+		err = fmt.Errorf("%d faults %q, %d calls refused %.300s", r.Faults.Total(), r.Evidence, r.Refused, r.Refusal)
 	}
-	return r, nil
+	return err
 }
 
 func printCalls(w io.Writer, all []series) error {

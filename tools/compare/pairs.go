@@ -143,11 +143,8 @@ func measure(ctx context.Context, p *process, run func(sample func()) (*load.Rep
 		s, err := p.stats(ctx, "")
 		samples, fault = append(samples, s), errors.Join(fault, err)
 	})
-	if err = errors.Join(err, fault); err != nil {
+	if err = checkClean(r, errors.Join(err, fault)); err != nil {
 		return cost{}, err
-	}
-	if r.Verdict() != load.Clean {
-		return cost{}, fmt.Errorf("%d faults %q, %d calls refused %.300s", r.Faults.Total(), r.Evidence, r.Refused, r.Refusal)
 	}
 	before, after := samples[0], samples[1]
 	return cost{

@@ -72,7 +72,7 @@ type client struct {
 // openClient opens a stream and, unless the server does that, initializes it.
 func (r *run) openClient(ctx context.Context, number int) (*client, error) {
 	c := &client{
-		run: r, number: number, site: r.site.as(number, r.opts.Tokens), headers: http.Header{}, calls: map[int64]*call{},
+		run: r, number: number, site: r.site.as(number, r.opts.Tokens).at(r.host(number, 0)), headers: http.Header{}, calls: map[int64]*call{},
 		requests: make(chan []byte, 64), ended: make(chan struct{}), closing: make(chan struct{}),
 	}
 	var err error

@@ -67,6 +67,10 @@ type Options struct {
 	// must hold. Without, the tool gets no arguments, and they need not hold it.
 	ProgressTool, ProgressArgument string
 
+	// Host, if not nil, returns the host and port to which a client sends a call, both from
+	// 1, to reach another replica of the target. All else goes to that of call 0.
+	Host func(client int, call int64) string
+
 	// Payload is how many bytes of text the argument of each call has beside its
 	// secret. The answer must hold at least as many. Default 0.
 	Payload int

@@ -79,6 +79,14 @@ func (r *run) sample() {
 	}
 }
 
+// host returns the host and port to which a client sends a call.
+func (r *run) host(client int, call int64) string {
+	if r.opts.Host == nil {
+		return r.site.target.Host
+	}
+	return r.opts.Host(client, call)
+}
+
 // report returns the report of a run that took that long.
 func (r *run) report(took time.Duration) *Report {
 	report := r.tally.finish(took)
@@ -138,7 +146,7 @@ func (r *run) work(ctx context.Context, clients []*client) time.Duration {
 	var wg sync.WaitGroup
 	for _, c := range clients {
 		for i := range r.opts.InFlight {
-			w := &worker{run: r, client: c, first: int64(i) + 1, poster: c.poster()}
+			w := newWorker(c, int64(i)+1)
 			wg.Go(func() { w.work(ctx) }) // ends with the calls, the stream or ctx
 		}
 	}
@@ -197,17 +205,17 @@ func (c *client) unpaired() (lost []*call) {
 
 // worker makes calls of one client, one after the other.
 type worker struct {
-	run    *run
-	client *client
-	first  int64 // id
-	poster *poster
+	run     *run
+	client  *client
+	first   int64              // id
+	posters map[string]*poster // by host
 
 	calls     int64
 	latencies []time.Duration // of the calls with a correct result
 }
 
 func (w *worker) work(ctx context.Context) {
-	defer w.poster.close()
+	defer w.close()
 	defer func() { w.run.tally.add(w.calls, w.latencies) }()
 	if w.run.steps != nil {
 		defer w.run.steps.leave()
@@ -231,13 +239,35 @@ func (w *worker) work(ctx context.Context) {
 	}
 }
 
+func newWorker(c *client, first int64) *worker {
+	return &worker{run: c.run, client: c, first: first, posters: make(map[string]*poster)}
+}
+
+func (w *worker) close() {
+	for _, p := range w.posters {
+		p.close()
+	}
+}
+
+// poster returns the poster for a call.
+func (w *worker) poster(id int64) *poster {
+	host := w.run.host(w.client.number, id)
+	p := w.posters[host]
+	if p == nil {
+		p = w.client.poster().at(host)
+		w.posters[host] = p
+	}
+	return p
+}
+
 // call makes one call.
 func (w *worker) call(ctx context.Context, id int64, timer *time.Timer) {
 	k, message := w.run.newCall(w.client, id)
+	p := w.poster(id)
 	w.run.register.add(k)
 	w.client.begin(k)
 	sent := time.Now()
-	if err := w.client.post(ctx, w.poster, k, message); err != nil && w.client.abandon(k) {
+	if err := w.client.post(ctx, p, k, message); err != nil && w.client.abandon(k) {
 		w.countFailed(id, err)
 		return
 	}

@@ -3,8 +3,10 @@ package load_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,6 +77,28 @@ func TestIDsAreTheSameInLockStep(t *testing.T) {
 	}
 	if len(ids) != 160 {
 		t.Errorf("%d calls, want 160", len(ids))
+	}
+}
+
+// Calls go where Host says, and all else to the server of call 0.
+func TestCallsGoToOtherReplicas(t *testing.T) {
+	s := (&fakeServer{}).serve(t)
+	var calls atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		s.ServeHTTP(w, r)
+	}))
+	t.Cleanup(other.Close)
+	opts := quick()
+	opts.Host = func(_ int, call int64) string {
+		url := other.URL
+		if call%2 == 0 {
+			url = strings.TrimSuffix(s.url, "/sse")
+		}
+		return strings.TrimPrefix(url, "http://")
+	}
+	if r := mustRun(t, s.url, opts); r.Verdict() != load.Clean || r.Answered != 160 || calls.Load() != 80 {
+		t.Errorf("report = %+v, %d requests elsewhere, want 160 right answers, and 80 elsewhere", r, calls.Load())
 	}
 }
 

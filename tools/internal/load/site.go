@@ -71,6 +71,13 @@ func (s *site) as(number int, tokens []string) *site {
 	return &own
 }
 
+// at returns the site at another host and port.
+func (s *site) at(host string) *site {
+	own, target := *s, *s.target
+	own.target, target.Host = &target, host
+	return &own
+}
+
 // stream is an open GET. With HTTP+SSE its endpoint event has been read.
 type stream struct {
 	conn     net.Conn
@@ -162,6 +169,14 @@ func (s *site) poster(endpoint *url.URL) *poster {
 	post := s.request(http.MethodPost, endpoint)
 	post.Header.Set("Content-Type", "application/json")
 	return &poster{site: s, post: post}
+}
+
+// at returns a poster for the same endpoint at another host and port, in place of p.
+func (p *poster) at(host string) *poster {
+	p.site = p.site.at(host)
+	endpoint := *p.post.URL
+	p.post.URL, p.post.Host, endpoint.Host = &endpoint, host, host
+	return p
 }
 
 // refusedError is a response to a POST with a status other than 2xx.

@@ -48,8 +48,8 @@ func (r *run) blow(ctx context.Context, timer *time.Timer) bool {
 		return false
 	}
 	defer c.close()
-	w := &worker{run: r, client: c, poster: c.poster()}
-	defer w.poster.close()
+	w := newWorker(c, 1)
+	defer w.close()
 	for id := range int64(r.opts.InFlight) {
 		w.calls++
 		w.call(ctx, id+1, timer)
