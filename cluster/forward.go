@@ -152,7 +152,7 @@ func (c *call) respond(x *exchange) (answered bool) {
 	}
 	defer x.end(errDone)
 	b := bytes.NewBuffer(part)
-	r := textproto.NewReader(bufio.NewReader(b))
+	r := textproto.NewReader(bufio.NewReaderSize(b, min(len(part), 4<<10)))
 	line, _ := r.ReadLine()
 	status, err := strconv.Atoi(line)
 	header, headErr := r.ReadMIMEHeader()

@@ -72,7 +72,7 @@ func (n *Node) serve(ctx context.Context, x *exchange) {
 
 // handle has the handler of the server answer what call.encode has written.
 func (n *Node) handle(ctx context.Context, w *response, data []byte) {
-	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(data)))
+	r, err := http.ReadRequest(bufio.NewReaderSize(bytes.NewReader(data), min(len(data), 4<<10)))
 	if err != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
