@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"sync/atomic"
 	"syscall"
 
@@ -26,6 +28,7 @@ type auditLog struct {
 	log  *slog.Logger // limited; it and what follows belong to the goroutine of lines
 	to   io.Writer
 	file *os.File // to, if that is a file
+	cut  bool     // to ends in the middle of a line
 }
 
 // openAudit opens the audit log of c. The caller must call Close.
@@ -33,10 +36,10 @@ func (m *Main) openAudit(c *config.Config, log *slog.Logger) (*auditLog, error) 
 	a := &auditLog{path: c.AuditLog, to: m.Stdout, lost: func(int) {}, log: throttle.NewLines().Logger(log)}
 	var err error
 	switch {
-	case a.path == "" || c.Does == "check":
+	case a.path == "" || c.Does == "check" && a.path == config.Stdout:
 		return a, nil
 	case a.path != config.Stdout:
-		err = a.open()
+		err = a.open(c.Does != "check")
 	case c.Does == "stdio":
 		err = errors.New("stdout has the messages; want a file")
 	default:
@@ -51,10 +54,17 @@ func (m *Main) openAudit(c *config.Config, log *slog.Logger) (*auditLog, error) 
 	return a, nil
 }
 
-// open opens the file at its end. It fails for a pipe that nobody reads.
-func (a *auditLog) open() error {
-	file, err := os.OpenFile(a.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
-	if err == nil {
+// open opens the file at its end, and makes it if create is set: else a missing one is no error
+// where it could be made. It fails for a pipe that nobody reads.
+func (a *auditLog) open(create bool) error {
+	flags := os.O_WRONLY | os.O_APPEND | syscall.O_NONBLOCK
+	if create {
+		flags |= os.O_CREATE
+	}
+	file, err := os.OpenFile(a.path, flags, 0o600)
+	if errors.Is(err, fs.ErrNotExist) && !create {
+		_, err = os.Stat(filepath.Dir(a.path))
+	} else if err == nil {
 		_ = a.file.Close()
 		a.to, a.file = file, file
 	}
@@ -64,14 +74,20 @@ func (a *auditLog) open() error {
 // reopen makes the next line go to the file that has the name then.
 func (a *auditLog) reopen() { a.moved.Store(a.path != config.Stdout) }
 
-// Write writes one line.
+// Write writes one line. After a part of one, it begins another.
 func (a *auditLog) Write(line []byte) (int, error) {
 	if a.moved.Swap(false) {
-		if err := a.open(); err != nil {
+		if err := a.open(true); err != nil {
 			a.log.Error("audit log not reopened", "err", err)
 		}
 	}
+	if a.cut {
+		line = append([]byte("\n"), line...)
+	}
 	n, err := a.to.Write(line)
+	if n > 0 {
+		a.cut = line[n-1] != '\n'
+	}
 	if err != nil {
 		a.report(1, err)
 	}

@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -187,6 +189,54 @@ func TestAuditLogOfStdio(t *testing.T) {
 	<-p.ended
 	if got := auditLines(t, readFile(t, path)); !slices.Equal(got, []string{"  echo ok"}) {
 		t.Errorf("got %q, and the log\n%s", got, p.log.String())
+	}
+}
+
+// short is a file on a disk that is full after so many bytes.
+type short struct {
+	bytes.Buffer
+	room int
+}
+
+func (s *short) Write(p []byte) (n int, err error) {
+	if n = min(len(p), s.room); n < len(p) {
+		err = syscall.ENOSPC
+	}
+	s.room -= n
+	s.Buffer.Write(p[:n])
+	return n, err
+}
+
+// What is left of a line when the disk is full spoils no other line.
+func TestAuditLogOnAFullDisk(t *testing.T) {
+	file := &short{room: 5}
+	a := &auditLog{to: file, lost: func(int) {}, log: slog.New(slog.DiscardHandler)}
+	for _, room := range []int{5, 0, 10, 10} {
+		file.room = room
+		_, _ = a.Write([]byte("{1234}\n"))
+	}
+	if got := file.String(); got != "{1234\n{1234}\n{1234}\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// check says that the audit log cannot be written, and makes no file.
+func TestCheckOfTheAuditLog(t *testing.T) {
+	dir := t.TempDir()
+	for path, want := range map[string]string{"audit.log": "", "missing/audit.log": "no such file", ".": "is a directory"} {
+		file := filepath.Join(dir, "gw.yaml")
+		if err := os.WriteFile(file, []byte("audit-log: "+filepath.Join(dir, path)+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out, log bytes.Buffer
+		m := &Main{Args: []string{"check", "--config", file}, LookupEnv: func(string) (string, bool) { return "", false }, Stdout: &out, Stderr: &log}
+		code := m.Run()
+		if (code == exitOK) != (want == "") || want != "" && !strings.Contains(log.String(), "gw.yaml:1:12: audit-log: ") || !strings.Contains(log.String(), want) {
+			t.Errorf("%s: got %d\n%s%s", path, code, &out, &log)
+		}
+	}
+	if files, _ := os.ReadDir(dir); len(files) != 1 {
+		t.Errorf("check has left %v", files)
 	}
 }
 

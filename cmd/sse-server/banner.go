@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
@@ -49,7 +50,10 @@ func pathOf(c *config.Config, s *config.Server) string { return c.PrefixOf(s) + 
 // banner shows the URL of each server, a first command, and how each client takes the first
 // URL.
 func banner(w io.Writer, base string, c *config.Config) {
-	first := c.Each()[0]
+	first, isOAuth := c.Each()[0], len(c.OAuth) > 0
+	if isOAuth { // which tokens are for
+		base = strings.TrimSuffix(c.PublicURL, "/")
+	}
 	url := base + pathOf(c, first)
 	name, what, call := "my-server", "what "+c.Served()+" offers", `"tools/list"`
 	if first.Kind() == config.OfDemo {
@@ -62,10 +66,13 @@ func banner(w io.Writer, base string, c *config.Config) {
 	for _, s := range c.Each() {
 		fmt.Fprintf(w, "    %s\n", base+pathOf(c, s))
 	}
-	curl, flag, member := "", "", ""
-	if c.Tokens != nil && c.Resource.Issuer == "" { // else clients find out themselves
-		const token = `"Authorization: Bearer TOKEN"`
-		curl, flag, member = " -H "+token, " --header "+token, `,"headers":{"Authorization":"Bearer TOKEN"}`
+	const token = `"Authorization: Bearer TOKEN"`
+	curl, inspector, flag, member := "", "", "", ""
+	if c.Tokens != nil || isOAuth {
+		curl, inspector = " -H "+token, " --header "+token
+	}
+	if c.Tokens != nil && !isOAuth { // else these clients get one themselves
+		flag, member = inspector, `,"headers":{"Authorization":"Bearer TOKEN"}`
 	}
 	kind := "sse"
 	if slices.Contains(first.Transports, gateway.TransportStreamable) {
@@ -77,5 +84,5 @@ func banner(w io.Writer, base string, c *config.Config) {
 	fmt.Fprintf(w, "\nClaude Code   claude mcp add --transport %s %s %s%s\n", kind, name, url, flag)
 	fmt.Fprintf(w, "Cursor, Trae  {\"mcpServers\":{%q:{\"url\":%q%s}}}\n", name, url, member)
 	fmt.Fprintf(w, "VS Code       {\"servers\":{%q:{\"type\":%q,\"url\":%q%s}}}\n", name, kind, url, member)
-	fmt.Fprintf(w, "Inspector     npx @modelcontextprotocol/inspector --cli %s --transport %s --method tools/list%s\n\n", url, kind, flag)
+	fmt.Fprintf(w, "Inspector     npx @modelcontextprotocol/inspector --cli %s --transport %s --method tools/list%s\n\n", url, kind, inspector)
 }

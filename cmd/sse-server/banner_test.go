@@ -40,6 +40,25 @@ func TestBanner(t *testing.T) {
 	}
 }
 
+// With OAuth the address is that which tokens are for. Clients that cannot get one themselves
+// need one in their command.
+func TestBannerOfOAuth(t *testing.T) {
+	l := mustLoad(t, nil, "-c", clitest.WriteFile(t, "gw.yaml", "public-url: https://gw.example.com/\nprefix: /x\noauth: {issuer: https://login.example.com}\n"))
+	var out bytes.Buffer
+	banner(&out, "http://localhost:1", l)
+	text := out.String()
+	for client, token := range map[string]bool{"curl": true, "Claude Code": false, "Cursor, Trae": false, "VS Code": false, "Inspector": true} {
+		_, line, _ := strings.Cut(text, "\n"+client)
+		line, _, _ = strings.Cut(line, "\n")
+		if !strings.Contains(line, "https://gw.example.com/x/mcp") || strings.Contains(line, "Bearer TOKEN") != token {
+			t.Errorf("%s: got %q", client, line)
+		}
+	}
+	if strings.Contains(text, "localhost") {
+		t.Errorf("got\n%s", text)
+	}
+}
+
 // Without a session, a POST is answered only over Streamable HTTP with auto-initialize.
 func TestBannerWithoutACommand(t *testing.T) {
 	for _, flag := range []string{"--transports=sse", "--no-auto-initialize"} {
