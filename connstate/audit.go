@@ -1,6 +1,7 @@
 package connstate
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strings"
@@ -13,15 +14,9 @@ import (
 // maxAudited bounds a name in the audit log, in bytes.
 const maxAudited = 256
 
-// toolCall is what the audit log tells of a tool call before its answer.
-type toolCall struct {
-	tool  string
-	bytes int
-}
-
-// newToolCall returns what the audit log tells of a request; nil if there is no such log, or
-// the request calls no tool.
-func (c *Connection) newToolCall(m *jsonrpc.Message) *toolCall {
+// auditOf returns the audit log of a tool call, with what it tells before the answer; nil if
+// there is no such log, or the request calls no tool.
+func (c *Connection) auditOf(m *jsonrpc.Message) *slog.Logger {
 	if c.opts.Audit == nil || m.Method != mcp.MethodCallTool {
 		return nil
 	}
@@ -30,23 +25,16 @@ func (c *Connection) newToolCall(m *jsonrpc.Message) *toolCall {
 	if place.Ambiguous { // the server may run another tool
 		name = "(ambiguous)"
 	}
-	return &toolCall{clip(name), len(m.Raw())}
+	return c.opts.Audit.With("principal", clip(c.client.Principal), "tool", clip(name), "requestBytes", len(m.Raw()))
 }
 
 // audit writes the line of a tool call. errorType is that of the answer, which has this many
 // bytes.
 func (r *Request) audit(errorType string, took time.Duration, answerBytes int) {
-	if r.call == nil {
-		return
+	if r.auditLog != nil {
+		r.auditLog.LogAttrs(context.Background(), slog.LevelInfo, "tool call", slog.String("outcome", cmp.Or(short(errorType), "ok")),
+			slog.Float64("seconds", took.Round(time.Microsecond).Seconds()), slog.Int("answerBytes", answerBytes))
 	}
-	outcome := "ok"
-	if errorType != "" {
-		outcome = short(errorType)
-	}
-	r.c.opts.Audit.LogAttrs(context.Background(), slog.LevelInfo, "tool call",
-		slog.String("principal", clip(r.c.client.Principal)), slog.String("tool", r.call.tool), slog.String("outcome", outcome),
-		slog.Float64("seconds", took.Round(time.Microsecond).Seconds()),
-		slog.Int("requestBytes", r.call.bytes), slog.Int("answerBytes", answerBytes))
 }
 
 // clip cuts a name for the audit log.

@@ -37,7 +37,7 @@ type Request struct {
 
 	answered atomic.Bool // set before the answer is sent
 	c        *Connection
-	call     *toolCall              // for the audit log; nil: none
+	auditLog *slog.Logger           // nil: the request is not audited
 	cost     int                    // taken from the budget
 	onAnswer func(errorType string) // written under c.mu while the request is unanswered
 	trace    *traced                // nil without Options.Tracer
@@ -50,7 +50,7 @@ const MaxContextBytes = 8 << 10
 // duration counts from here. It fails with ErrDuplicate, ErrTooManyPending, ErrBusy
 // or ErrClosed.
 func (c *Connection) Begin(m *jsonrpc.Message) (*Request, error) {
-	r := &Request{ID: m.ID, Method: m.Method, Started: time.Now(), Message: m, c: c, call: c.newToolCall(m)}
+	r := &Request{ID: m.ID, Method: m.Method, Started: time.Now(), Message: m, c: c, auditLog: c.auditOf(m)}
 	r.cost = 1<<10 + 2*len(m.ID) + len(m.Raw()) // about what the gateway keeps of it until it is answered
 	if m.Context != nil {
 		r.cost += MaxContextBytes

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -26,7 +27,8 @@ type traced struct {
 	ctx    context.Context // with the span of the request
 	name   string
 	attrs  trace.SpanStartEventOption
-	server trace.Span // nil: no server has the request; guarded by Connection.mu
+	server atomic.Pointer[trace.Span] // nil: no server has the request
+	over   atomic.Bool                // the request is answered
 }
 
 // SetParent notes the W3C trace context in the headers of the HTTP request that brought m.
@@ -120,11 +122,9 @@ func (r *Request) ToServer(m *jsonrpc.Message) *jsonrpc.Message {
 	}
 	r.FromServer(metrics.ErrorSessionLost) // it goes to another one
 	ctx, span := r.c.opts.Tracer.Start(r.trace.ctx, r.trace.name, trace.WithSpanKind(trace.SpanKindClient), r.trace.attrs)
-	r.c.mu.Lock()
-	if r.c.requests[r.ID] == r { // else nobody would end the span
-		r.trace.server = span
+	if r.trace.server.Store(&span); r.trace.over.Load() { // nobody else ends the span
+		r.FromServer(metrics.ErrorSessionLost)
 	}
-	r.c.mu.Unlock()
 	return inject(ctx, m)
 }
 
@@ -133,12 +133,8 @@ func (r *Request) FromServer(errorType string) {
 	if r.trace == nil {
 		return
 	}
-	r.c.mu.Lock()
-	span := r.trace.server
-	r.trace.server = nil
-	r.c.mu.Unlock()
-	if span != nil {
-		EndSpan(span, errorType, "")
+	if span := r.trace.server.Swap(nil); span != nil {
+		EndSpan(*span, errorType, "")
 	}
 }
 
@@ -170,6 +166,7 @@ func inject(ctx context.Context, m *jsonrpc.Message) *jsonrpc.Message {
 // endTrace ends the spans of an answered request. message is that of [Request.answer].
 func (r *Request) endTrace(errorType, message string) {
 	if r.trace != nil {
+		r.trace.over.Store(true)
 		r.FromServer(errorType)
 		EndSpan(trace.SpanFromContext(r.trace.ctx), errorType, message)
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -24,10 +25,17 @@ type AuthError struct {
 	Challenge string
 	// Expired says that a token has expired: the reason of the connections that end with it.
 	Expired bool
+	// Cause is for the log alone; nil: Message says it all.
+	Cause error
 }
 
-// Error returns the message.
-func (e *AuthError) Error() string { return e.Message }
+// Error returns the message, and up to 512 bytes of the cause.
+func (e *AuthError) Error() string {
+	if e.Cause == nil {
+		return e.Message
+	}
+	return fmt.Sprintf("%s: %.512v", e.Message, e.Cause)
+}
 
 // BearerTokens returns an authentication by static bearer tokens (RFC 6750),
 // from token to principal, for the Authenticate option. It looks tokens up by their
@@ -86,7 +94,9 @@ func (f *Front) challenge(w http.ResponseWriter, r *http.Request, err error) {
 	} else {
 		setRetryAfter(w, 5*time.Second)
 	}
-	f.Refuse(w, r, status, metrics.RejectedAuth, known.Message)
+	f.count(r, metrics.RejectedAuth)
+	f.log(r, status, metrics.RejectedAuth, known.Error())
+	Reject(w, r, status, known.Message)
 }
 
 // credentials returns the Authorization header of a request; "" without Options.Reauthenticate.

@@ -137,12 +137,12 @@ func (m *Metrics) RequestStarted() { m.live().inFlight.Inc() }
 func (m *Metrics) RequestDone(method, errorType string, d time.Duration, traceID string) {
 	m = m.live()
 	m.inFlight.Dec()
-	observer := m.operations.WithLabelValues(oneOf(methods, method), oneOf(errorTypes, errorType), networkTransport)
-	if exemplary, ok := observer.(prometheus.ExemplarObserver); ok && traceID != "" {
-		exemplary.ObserveWithExemplar(d.Seconds(), prometheus.Labels{"trace_id": traceID})
-	} else {
-		observer.Observe(d.Seconds())
+	var exemplar prometheus.Labels
+	if traceID != "" {
+		exemplar = prometheus.Labels{"trace_id": traceID}
 	}
+	observer := m.operations.WithLabelValues(oneOf(methods, method), oneOf(errorTypes, errorType), networkTransport)
+	observer.(prometheus.ExemplarObserver).ObserveWithExemplar(d.Seconds(), exemplar)
 	m.recent.add(Requests)
 	if errorType != "" && errorType != ErrorCanceled {
 		m.recent.add(Errors)

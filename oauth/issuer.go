@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -21,14 +20,15 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/mcp-sse/mcp-sse/front"
-	"github.com/mcp-sse/mcp-sse/internal/throttle"
 )
 
 const (
-	maxCached   = 10_000           // tokens of which a check is remembered,
-	cacheTime   = 30 * time.Second // for so long
-	requestTime = 5 * time.Second  // of one request to the issuer
-	maxAnswer   = 1 << 20          // of the issuer, in bytes
+	maxCached    = 10_000          // tokens of which a check is remembered,
+	cacheSeconds = 30              // for so long
+	skewSeconds  = 30              // how far the clocks of the issuer and of this machine may differ
+	maxPrincipal = 256             // bytes
+	requestTime  = 5 * time.Second // of one request to the issuer
+	maxAnswer    = 1 << 20         // of the issuer, in bytes
 )
 
 // verification is that of JWTs. Their algorithms are those that a public key checks: with HS256
@@ -42,42 +42,40 @@ type issuer struct {
 	url, claim    string
 	introspection Introspection
 	client        *http.Client
-	log           *slog.Logger
 	verifier      atomic.Pointer[oidc.IDTokenVerifier] // nil: the keys are not found yet
-	discoveries   *rate.Limiter
+	limit         *rate.Limiter                        // of requests for keys: everyone can make tokens with unknown ones
 	flight        singleflight.Group
 
 	mu     sync.Mutex                   // guards what follows
 	cached map[[sha256.Size]byte]*token // by the hash of the token
 }
 
+// token is what a valid token says.
+type token struct {
+	principal        string
+	audience, scopes []string
+	until            time.Time // when it must be checked again
+}
+
 // newIssuer returns the issuer of options, or says which of them is wrong.
 func newIssuer(o Options) (*issuer, error) {
-	if err := checkURL(o.Issuer); err != nil {
+	if _, err := checkURL(o.Issuer); err != nil {
 		return nil, fmt.Errorf("oauth: Issuer: %w", err)
 	}
 	if in := o.Introspection; in != (Introspection{}) {
-		if err := checkURL(in.URL); err != nil || in.ClientID == "" || in.Secret == "" {
+		if _, err := checkURL(in.URL); err != nil || in.ClientID == "" || in.Secret == "" {
 			return nil, fmt.Errorf("oauth: Introspection: want a ClientID, a Secret and a URL: %w", cmp.Or(err, errors.New("issuers answer nobody they do not know")))
 		}
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxConnsPerHost = 64
-	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	if o.Client != nil {
-		client = *o.Client
+	if o.Transport == nil {
+		own := http.DefaultTransport.(*http.Transport).Clone()
+		own.MaxConnsPerHost, o.Transport = 64, own
 	}
-	client.Timeout = cmp.Or(client.Timeout, requestTime)
-	client.Transport = bounded(cmp.Or(client.Transport, http.DefaultTransport), rate.NewLimiter(rate.Inf, 0))
 	return &issuer{
-		url: o.Issuer, claim: cmp.Or(o.PrincipalClaim, "sub"), introspection: o.Introspection, client: &client, discoveries: newLimiter(),
-		log: throttle.NewLines().Logger(cmp.Or(o.Logger, slog.New(slog.DiscardHandler))), cached: make(map[[sha256.Size]byte]*token),
+		url: o.Issuer, claim: cmp.Or(o.PrincipalClaim, "sub"), introspection: o.Introspection,
+		client: newClient(o.Transport, nil), limit: rate.NewLimiter(rate.Every(requestTime), 10), cached: make(map[[sha256.Size]byte]*token),
 	}, nil
 }
-
-// newLimiter bounds how often the issuer is asked for what a token needs: everyone can make
-// tokens with keys that are not known.
-func newLimiter() *rate.Limiter { return rate.NewLimiter(rate.Every(requestTime), 10) }
 
 var errTooOften = errors.New("asked too often: the next time is in some seconds")
 
@@ -85,13 +83,14 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// bounded makes requests to safe URLs only, as often as limit says, and bounds their answers.
-func bounded(base http.RoundTripper, limit *rate.Limiter) roundTripper {
-	return func(r *http.Request) (*http.Response, error) {
+// newClient returns a client that asks safe URLs only, as often as limit says unless it is nil,
+// follows no redirects, and bounds the answers.
+func newClient(base http.RoundTripper, limit *rate.Limiter) *http.Client {
+	ask := func(r *http.Request) (*http.Response, error) {
 		switch {
 		case !isSafe(r.URL):
 			return nil, errors.New("want https, or http on a loopback address")
-		case !limit.Allow():
+		case limit != nil && !limit.Allow():
 			return nil, errTooOften
 		}
 		answer, err := base.RoundTrip(r)
@@ -100,10 +99,12 @@ func bounded(base http.RoundTripper, limit *rate.Limiter) roundTripper {
 		}
 		return answer, err
 	}
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &http.Client{Transport: roundTripper(ask), CheckRedirect: stay, Timeout: requestTime}
 }
 
 // verify returns what a token says, if it is valid. It remembers that until the token expires,
-// for cacheTime at most. Callers with the same token share one check.
+// for cacheSeconds at most. Callers with the same token share one check.
 func (i *issuer) verify(raw string) (*token, error) {
 	key := sha256.Sum256([]byte(raw))
 	i.mu.Lock()
@@ -141,13 +142,13 @@ func (i *issuer) read(raw string) (claims map[string]any, _ error) {
 	}
 	if i.verifier.Load() == nil {
 		if _, err, _ := i.flight.Do("discover", func() (any, error) { return nil, i.discover() }); err != nil {
-			return nil, i.unavailable(err)
+			return nil, unavailable(err)
 		}
 	}
 	jwt, err := i.verifier.Load().Verify(context.Background(), raw)
 	switch {
 	case err != nil && strings.Contains(err.Error(), "fetching keys"): // go-oidc has no other sign of it
-		return nil, i.unavailable(err)
+		return nil, unavailable(err)
 	case err != nil || jwt.Claims(&claims) != nil:
 		return nil, invalid("the token is not one that " + i.url + " has signed as its issuer, with a public key")
 	case jwt.Expiry.IsZero():
@@ -158,7 +159,7 @@ func (i *issuer) read(raw string) (claims map[string]any, _ error) {
 
 // discover finds the keys of the issuer, by OpenID Connect Discovery or RFC 8414.
 func (i *issuer) discover() error {
-	if !i.discoveries.Allow() {
+	if !i.limit.Allow() {
 		return errTooOften
 	}
 	ctx := oidc.ClientContext(context.Background(), i.client)
@@ -170,9 +171,8 @@ func (i *issuer) discover() error {
 		}
 		provider = (&oidc.ProviderConfig{IssuerURL: i.url, JWKSURL: meta.JWKSURI}).NewProvider(ctx)
 	}
-	keys := *i.client
-	keys.Transport = bounded(keys.Transport, newLimiter())
-	i.verifier.Store(provider.VerifierContext(oidc.ClientContext(ctx, &keys), verification))
+	limited := newClient(i.client.Transport, i.limit)
+	i.verifier.Store(provider.VerifierContext(oidc.ClientContext(ctx, limited), verification))
 	return nil
 }
 
@@ -188,14 +188,14 @@ func (i *issuer) introspect(raw string) (claims map[string]any, _ error) {
 	r.SetBasicAuth(url.QueryEscape(i.introspection.ClientID), url.QueryEscape(i.introspection.Secret)) // RFC 6749, section 2.3.1
 	answer, err := i.client.Do(r)
 	if err != nil {
-		return nil, i.unavailable(err)
+		return nil, unavailable(err)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return nil, i.unavailable(fmt.Errorf("introspection answered %d", answer.StatusCode))
+		return nil, unavailable(fmt.Errorf("introspection answered %d", answer.StatusCode))
 	}
 	if err := json.NewDecoder(answer.Body).Decode(&claims); err != nil {
-		return nil, i.unavailable(err)
+		return nil, unavailable(err)
 	}
 	if named, given := claims["iss"]; claims["active"] != true || given && named != i.url {
 		return nil, invalid("the token has expired, is revoked, or is from another issuer")
@@ -203,9 +203,34 @@ func (i *issuer) introspect(raw string) (claims map[string]any, _ error) {
 	return claims, nil
 }
 
-// unavailable is the refusal of a token that cannot be checked. Its cause is for the log.
-func (i *issuer) unavailable(cause error) error {
-	text := cause.Error()
-	i.log.Warn("tokens cannot be checked", "issuer", i.url, "err", text[:min(len(text), 512)])
-	return &front.AuthError{Status: http.StatusServiceUnavailable, Message: "the token cannot be checked, as its issuer does not answer: try again later"}
+// tokenOf returns the token with these claims, if it is valid now and has a principal.
+func (i *issuer) tokenOf(claims map[string]any) (*token, error) {
+	now := float64(time.Now().Unix())
+	until := now + cacheSeconds
+	if expiry, ok := claims["exp"].(float64); ok {
+		until = min(until, expiry+skewSeconds)
+	}
+	begin, _ := claims["nbf"].(float64)
+	principal, _ := claims[i.claim].(string)
+	switch {
+	case until <= now:
+		return nil, &front.AuthError{Status: http.StatusUnauthorized, Message: "the token has expired", Expired: true}
+	case begin > now+skewSeconds:
+		return nil, invalid("the token is not valid yet")
+	case principal == "" || len(principal) > maxPrincipal || strings.ContainsFunc(principal, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		return nil, invalid("the token has no usable claim " + i.claim)
+	}
+	scopes := append(list(claims["scope"]), list(claims["scp"])...)
+	return &token{principal, list(claims["aud"]), scopes, time.Unix(int64(until), 0)}, nil
+}
+
+// list returns the texts of a claim: words, or an array. A URL is a word.
+func list(claim any) (all []string) {
+	array, _ := claim.([]any)
+	for _, one := range append(array, claim) {
+		if text, ok := one.(string); ok {
+			all = append(all, strings.Fields(text)...)
+		}
+	}
+	return all
 }

@@ -1,13 +1,11 @@
 package oauth_test
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/json"
-	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -36,8 +34,7 @@ const (
 // issuer is an authorization server of which tests decide everything.
 type issuer struct {
 	*pipetest.Server
-	t   *testing.T
-	log bytes.Buffer
+	t *testing.T
 
 	reload func(oauth.Options) // of what serve has started
 
@@ -186,9 +183,8 @@ func (i *issuer) resource(o oauth.Options) *oauth.Resource {
 	if o.Resource == "" {
 		o.Resource, o.Aliases = resource, []string{alias}
 	}
-	o.Issuer, o.Client = issuerURL, &http.Client{Transport: i.Client.Transport, Timeout: 5 * time.Second}
+	o.Issuer, o.Transport = issuerURL, i.Client.Transport
 	o.Introspection = oauth.Introspection{URL: "http://127.0.0.1:9/introspect", ClientID: "gateway", Secret: "s&cret"}
-	o.Logger = slog.New(slog.NewTextHandler(&i.log, nil))
 	res, err := oauth.New(o)
 	if err != nil {
 		i.t.Fatal(err)

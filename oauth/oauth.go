@@ -15,7 +15,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"path"
@@ -46,14 +45,9 @@ type Options struct {
 	PrincipalClaim string
 	// Introspection checks tokens that are no JWT. Default: they are refused.
 	Introspection Introspection
-	// Client makes the requests to the issuer. Default: one that follows no redirects and
-	// gives up after 5 s, as does one without a Timeout.
-	Client *http.Client
-	// Logger receives why tokens cannot be checked. Default nil: silent.
-	Logger *slog.Logger
-	// Beside is another resource of the issuer, whose keys and knowledge of tokens are used,
-	// with all options after Scopes. Default nil.
-	Beside *Resource
+	// Transport makes the requests to the issuer. Default: that of net/http, with its proxies
+	// and at most 64 connections.
+	Transport http.RoundTripper
 }
 
 // Introspection is an endpoint of RFC 7662, and the credentials of this gateway there.
@@ -61,40 +55,42 @@ type Introspection struct{ URL, ClientID, Secret string }
 
 // Resource is a protected resource. It is safe for concurrent use.
 type Resource struct {
-	urls   []string // Options.Resource and Options.Aliases
-	scopes []string
-	issuer *issuer
+	addresses []address // Options.Resource and Options.Aliases
+	scopes    []string
+	issuer    *issuer
 }
 
+// address is a URL of a resource, its last element between slashes, the path of its metadata
+// (RFC 9728, section 3.1), and what challenges tell of it (section 5.1).
+type address struct{ url, end, metadata, challenge string }
+
 // New returns a Resource. It makes no requests yet, and fails if options are wrong.
-func New(o Options) (*Resource, error) {
-	s := &Resource{urls: append([]string{o.Resource}, o.Aliases...), scopes: slices.Clone(o.Scopes)}
-	for _, u := range s.urls {
-		if err := checkURL(u); err != nil {
+func New(o Options) (s *Resource, err error) {
+	s = &Resource{scopes: slices.Clone(o.Scopes)}
+	for _, text := range append([]string{o.Resource}, o.Aliases...) {
+		u, err := checkURL(text)
+		if err != nil {
 			return nil, fmt.Errorf("oauth: Resource: %w", err)
 		}
-	}
-	for _, scope := range s.scopes {
-		if scope == "" || strings.ContainsFunc(scope, func(c rune) bool { return c <= ' ' || c > '~' || c == '"' || c == '\\' }) {
-			return nil, fmt.Errorf("oauth: Scopes: %.64q is no scope (RFC 6749, section 3.3)", scope)
+		a := address{url: text, end: "/" + path.Base(text) + "/"}
+		a.metadata = "/.well-known/oauth-protected-resource" + strings.TrimSuffix(u.EscapedPath(), "/")
+		a.challenge = fmt.Sprintf(`resource_metadata="%s://%s%s"`, u.Scheme, u.Host, a.metadata)
+		if len(s.scopes) > 0 {
+			a.challenge += fmt.Sprintf(`, scope="%s"`, strings.Join(s.scopes, " "))
 		}
+		s.addresses = append(s.addresses, a)
 	}
-	if o.Beside != nil {
-		s.issuer = o.Beside.issuer
-		return s, nil
-	}
-	var err error
 	s.issuer, err = newIssuer(o)
 	return s, err
 }
 
 // checkURL returns an error if tokens, or what decides about them, are not safe at a URL.
-func checkURL(text string) error {
+func checkURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil || strings.ContainsAny(text, "\"\\#? ") || !isSafe(u) {
-		return fmt.Errorf("%.128q: want a URL such as https://gw.example.com/mcp, http only on a loopback address, without user, query and fragment", text)
+		return nil, fmt.Errorf("%.128q: want a URL such as https://gw.example.com/mcp, http only on a loopback address, without user, query and fragment", text)
 	}
-	return nil
+	return u, nil
 }
 
 // isSafe reports whether nobody on the way to a URL can read or change what is sent.
@@ -113,7 +109,7 @@ func (s *Resource) Authenticate(r *http.Request) (principal string, err error) {
 	}
 	if refused, ok := errors.AsType[*front.AuthError](err); ok {
 		own := *refused // others may wait for the same check
-		own.Challenge = strings.TrimPrefix(own.Challenge+", "+s.challenge(r), ", ")
+		own.Challenge = s.challenge(r, own.Status)
 		return "", &own
 	}
 	return principal, err
@@ -125,56 +121,62 @@ func (s *Resource) check(raw string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case !slices.ContainsFunc(s.urls, func(u string) bool { return oauthex.MatchesResource(t.audience, u) }):
-		return "", invalid("the token is for another resource: its audience must be " + s.urls[0])
+	case !slices.ContainsFunc(s.addresses, func(a address) bool { return oauthex.MatchesResource(t.audience, a.url) }):
+		return "", invalid("the token is for another resource: its audience must be " + s.addresses[0].url)
 	}
 	for _, scope := range s.scopes {
 		if !slices.Contains(t.scopes, scope) {
-			return "", refusal(http.StatusForbidden, "insufficient_scope", "the token lacks the scope "+scope)
+			return "", &front.AuthError{Status: http.StatusForbidden, Message: "the token lacks the scope " + scope}
 		}
 	}
 	return t.principal, nil
 }
 
-// challenge returns where clients find the metadata of the resource that a request is for (RFC
-// 9728, section 5.1), and the scopes: that whose last element comes last in the path.
-func (s *Resource) challenge(r *http.Request) string {
-	place := func(u string) int { return strings.LastIndex(r.URL.Path+"/", "/"+path.Base(u)+"/") }
-	u, at := metadataURL(slices.MaxFunc(s.urls, func(a, b string) int { return cmp.Compare(place(a), place(b)) }))
-	value := fmt.Sprintf(`resource_metadata="%s://%s%s"`, u.Scheme, u.Host, at)
-	if len(s.scopes) > 0 {
-		value += fmt.Sprintf(`, scope="%s"`, strings.Join(s.scopes, " "))
-	}
-	return value
+// codes are the errors of RFC 6750, section 3.1.
+var codes = map[int]string{
+	http.StatusBadRequest: "invalid_request", http.StatusUnauthorized: "invalid_token", http.StatusForbidden: "insufficient_scope",
 }
 
-// metadataURL returns the URL of a resource, and the path of its metadata (RFC 9728, section
-// 3.1).
-func metadataURL(resource string) (u *url.URL, at string) {
-	u, _ = url.Parse(resource) // has been checked
-	return u, "/.well-known/oauth-protected-resource" + strings.TrimSuffix(u.EscapedPath(), "/")
+// challenge returns what a refusal tells clients: the error, where they find the metadata of the
+// address that the request is for, and the scopes. The address is that whose last element
+// comes last in the path.
+func (s *Resource) challenge(r *http.Request, status int) string {
+	place := func(a address) int { return strings.LastIndex(r.URL.Path+"/", a.end) }
+	value := slices.MaxFunc(s.addresses, func(a, b address) int { return cmp.Compare(place(a), place(b)) }).challenge
+	if code := codes[status]; code != "" {
+		value = fmt.Sprintf(`error="%s", %s`, code, value)
+	}
+	return value
 }
 
 // Metadata returns the handlers of the metadata (RFC 9728) by their paths, where a program has
 // to serve them at the root of the host, without authentication.
 func (s *Resource) Metadata() map[string]http.Handler {
 	handlers := make(map[string]http.Handler)
-	for _, resource := range s.urls {
-		_, at := metadataURL(resource)
-		handlers[at] = auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
-			Resource: resource, AuthorizationServers: []string{s.issuer.url}, ScopesSupported: s.scopes, BearerMethodsSupported: []string{"header"},
+	for _, a := range s.addresses {
+		get := auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
+			Resource: a.url, AuthorizationServers: []string{s.issuer.url}, ScopesSupported: s.scopes, BearerMethodsSupported: []string{"header"},
+		})
+		handlers[a.metadata] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodHead { // net/http leaves out the body
+				r = r.Clone(r.Context())
+				r.Method = http.MethodGet
+			}
+			get.ServeHTTP(w, r)
 		})
 	}
 	return handlers
 }
 
-// refusal returns why a token is refused, without any of it: an error of RFC 6750, section 3.1.
-func refusal(status int, code, message string) *front.AuthError {
-	return &front.AuthError{Status: status, Message: message, Challenge: `error="` + code + `"`}
+// invalid returns why a token is refused, without any of it.
+func invalid(message string) error {
+	return &front.AuthError{Status: http.StatusUnauthorized, Message: message}
 }
 
-func invalid(message string) *front.AuthError {
-	return refusal(http.StatusUnauthorized, "invalid_token", message)
+// unavailable returns the refusal of a token that cannot be checked. The log has the cause.
+func unavailable(cause error) error {
+	const message = "the token cannot be checked, as its issuer does not answer: try again later"
+	return &front.AuthError{Status: http.StatusServiceUnavailable, Message: message, Cause: cause}
 }
 
 // maxToken bounds a token, in bytes.
@@ -197,5 +199,5 @@ func bearer(r *http.Request) (string, error) {
 	default:
 		return token, nil
 	}
-	return "", refusal(http.StatusBadRequest, "invalid_request", wrong)
+	return "", &front.AuthError{Status: http.StatusBadRequest, Message: wrong}
 }

@@ -81,12 +81,9 @@ func TestTokens(t *testing.T) {
 				continue
 			}
 			want := `error="` + map[int]string{400: "invalid_request", 401: "invalid_token", 403: "insufficient_scope"}[test.status] + `", ` + where
-			if err == nil || err.Status != test.status || !strings.Contains(err.Message, test.message) || err.Challenge != want {
+			if err == nil || err.Status != test.status || !strings.Contains(err.Message, test.message) || err.Challenge != want || strings.Contains(err.Error(), "eyJ") {
 				t.Errorf("%s: got %q, %+v, want %d %q %s", test.name, principal, err, test.status, test.message, want)
 			}
-		}
-		if strings.Contains(i.log.String(), "eyJ") {
-			t.Errorf("the log has a token:\n%s", &i.log)
 		}
 	})
 }
@@ -138,6 +135,10 @@ func TestMetadata(t *testing.T) {
 				t.Fatalf("%s: the challenge %s names no metadata", path, refused.Challenge)
 			}
 			w := httptest.NewRecorder()
+			if h.ServeHTTP(w, httptest.NewRequest(http.MethodHead, at, nil)); w.Code != http.StatusOK {
+				t.Errorf("HEAD: got %d", w.Code)
+			}
+			w = httptest.NewRecorder()
 			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, at, nil))
 			var got struct {
 				Resource string
@@ -148,10 +149,7 @@ func TestMetadata(t *testing.T) {
 				t.Errorf("%s: got %s, %v", path, w.Body, err)
 			}
 		}
-		other, err := oauth.New(oauth.Options{Resource: "https://gw.example.com/", Beside: res})
-		if err != nil {
-			t.Fatal(err)
-		}
+		other := i.resource(oauth.Options{Resource: "https://gw.example.com/"})
 		if _, err := ask(other, i.sign(claims())); err == nil {
 			t.Error("a token for one resource is good for another")
 		}
@@ -169,7 +167,6 @@ func TestOptions(t *testing.T) {
 	for name, change := range map[string]func(o *oauth.Options){
 		"Resource":      func(o *oauth.Options) { o.Resource = "http://gw.example.com/mcp" },
 		"Issuer":        func(o *oauth.Options) { o.Issuer = "login.example.com" },
-		"Scopes":        func(o *oauth.Options) { o.Scopes = []string{`a"b`} },
 		"Introspection": func(o *oauth.Options) { o.Introspection.URL = "https://login.example.com/introspect" },
 	} {
 		o := good
@@ -187,7 +184,7 @@ func TestDiscovery(t *testing.T) {
 	for name, test := range map[string]struct {
 		set    func(i *issuer)
 		status int
-		log    string
+		cause  string
 	}{
 		"RFC 8414 alone": {func(i *issuer) { i.breaks("openid-configuration", http.NotFound) }, 0, ""},
 		"another issuer": {func(i *issuer) { i.named = "http://127.0.0.1:9/evil" }, 503, "http://127.0.0.1:9/evil"},
@@ -205,8 +202,8 @@ func TestDiscovery(t *testing.T) {
 				res, token := i.resource(oauth.Options{}), i.sign(claims())
 				test.set(i)
 				_, err := ask(res, token)
-				if test.status == 0 && err != nil || test.status != 0 && (err == nil || err.Status != test.status) || !strings.Contains(i.log.String(), test.log) {
-					t.Errorf("got %+v, log:\n%s", err, &i.log)
+				if test.status == 0 && err != nil || test.status != 0 && (err == nil || err.Status != test.status || !strings.Contains(err.Error(), test.cause)) {
+					t.Errorf("got %+v", err)
 				}
 				i.mu.Lock()
 				i.named = issuerURL

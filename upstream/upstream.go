@@ -20,9 +20,6 @@ type Command = stdio.Command
 // URL reaches a server over HTTP. See [remote.URL].
 type URL = remote.URL
 
-// Credentials authorize the requests to a URL. See [remote.Credentials].
-type Credentials = remote.Credentials
-
 var (
 	_ Upstream = Handle(nil)
 	_ Upstream = Serve(nil)

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
+	"github.com/mcp-sse/mcp-sse/upstream/oauthclient"
 )
 
 // Exit codes. A second signal ends with 128 and its number, as a shell shows a
@@ -85,6 +86,7 @@ func (m *Main) Run() int {
 		return m.refuse(err)
 	}
 	defer tracing.Close()
+	defer oauthclient.Finish()
 	if c.Does == "stdio" {
 		return m.serveStdio(c, gateway.Options{Logger: log, Audit: audit.Logger, TracerProvider: tracing.provider})
 	}

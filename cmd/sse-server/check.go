@@ -30,7 +30,7 @@ func (m *Main) tryServers(c *config.Config, log *slog.Logger) int {
 			break
 		}
 		s.AutoInitialize = true
-		gw, err := newGateway(c, s, sharedOptions{Options: gateway.Options{Logger: log}})
+		gw, err := newGateway(c, s, gateway.Options{Logger: log})
 		if err != nil {
 			return m.refuse(err)
 		}

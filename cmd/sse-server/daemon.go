@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -48,7 +49,6 @@ type daemon struct {
 	endpoints []*endpoint // the main one, and that of the admin routes if it is another
 	config    atomic.Pointer[config.Config]
 	guard     atomic.Pointer[front.Front] // checks who uses the routes for operators
-	access    atomic.Pointer[access]
 	load      func() (*config.Config, error)
 
 	leave   func()            // the cluster; nothing without one
@@ -99,16 +99,12 @@ func newDaemon(c *config.Config, load func() (*config.Config, error), log *slog.
 			d.leave()
 		}
 	}()
-	shared, err := d.sharedOptions(c)
-	if err != nil {
-		return nil, err
-	}
 	if d.metrics, err = metrics.NewConfig(d.common.Registry); err != nil {
 		return nil, err
 	}
 	d.metrics.Loaded(c.Hash())
 	audit.lost, tracing.dropped = d.metrics.AuditLost, d.metrics.SpansDropped
-	if err := d.replaceGateways(c, shared); err != nil {
+	if err := d.replaceGateways(c); err != nil {
 		return nil, err
 	}
 	routes, operators := d.routes(c.AdminAddr == "")
@@ -116,7 +112,7 @@ func newDaemon(c *config.Config, load func() (*config.Config, error), log *slog.
 	if c.AdminAddr != "" {
 		d.endpoints = append(d.endpoints, d.newEndpoint("admin-addr", c.AdminAddr, c, operators))
 	}
-	d.setConfig(c, &shared.access)
+	d.setConfig(c)
 	return d, nil
 }
 
@@ -139,24 +135,10 @@ func (d *daemon) join(c *config.Config) error {
 	return nil
 }
 
-// sharedOptions are those that all gateways have in common.
-type sharedOptions struct {
-	gateway.Options
-	access
-}
-
-// sharedOptions returns those of c.
-func (d *daemon) sharedOptions(c *config.Config) (o sharedOptions, err error) {
-	o.Options = d.common
-	o.access, err = newAccess(c, d.log)
-	return o, err
-}
-
 // setConfig makes c the configuration of all but the gateways.
-func (d *daemon) setConfig(c *config.Config, a *access) {
+func (d *daemon) setConfig(c *config.Config) {
 	d.config.Store(c)
-	d.access.Store(a)
-	d.guard.Store(front.New(front.Options{Logger: d.log, Authenticate: a.operators, AllowedHosts: c.AllowedHosts}))
+	d.guard.Store(front.New(front.Options{Logger: d.log, Authenticate: c.Operators, AllowedHosts: c.AllowedHosts}))
 	for _, e := range d.endpoints {
 		e.conns.update(func() { e.conns.limit = tcpLimit(c) })
 	}
@@ -164,8 +146,8 @@ func (d *daemon) setConfig(c *config.Config, a *access) {
 
 // replaceGateways applies c: it reconfigures the gateways that it can, and makes those that
 // are new or must be replaced. It checks all before it changes anything.
-func (d *daemon) replaceGateways(c *config.Config, shared sharedOptions) error {
-	trial := shared
+func (d *daemon) replaceGateways(c *config.Config) error {
+	trial := d.common
 	trial.Registry, trial.Cluster = nil, nil
 	for _, s := range c.Each() {
 		if _, err := newGateway(c, s, trial); err != nil { // starts nothing
@@ -176,7 +158,7 @@ func (d *daemon) replaceGateways(c *config.Config, shared sharedOptions) error {
 	var all []*gateway.Gateway
 	named := map[string]*gateway.Gateway{}
 	for _, s := range c.Each() {
-		up, options := served(c, s, shared)
+		up, options := served(c, s, d.common)
 		gw, err := d.gateways[s.Name], error(nil)
 		if gw != nil {
 			err = gw.Reconfigure(up, options)
@@ -228,7 +210,7 @@ func setMaxThreads(c *config.Config) {
 }
 
 // newGateway builds the gateway of one server.
-func newGateway(c *config.Config, s *config.Server, shared sharedOptions) (*gateway.Gateway, error) {
+func newGateway(c *config.Config, s *config.Server, shared gateway.Options) (*gateway.Gateway, error) {
 	if err := s.CheckCommand(); err != nil && (s.Name == "" || c.Does == "stdio") {
 		return nil, err
 	} else if err != nil { // the other servers can be served
@@ -242,11 +224,8 @@ func newGateway(c *config.Config, s *config.Server, shared sharedOptions) (*gate
 }
 
 // served returns what the gateway of one server serves, and its options.
-func served(c *config.Config, s *config.Server, shared sharedOptions) (upstream.Upstream, gateway.Options) {
-	options := c.Gateway(s)
-	options.Logger, options.Audit, options.Registry = shared.Logger, shared.Audit, shared.Registry
-	options.Cluster, options.TracerProvider = shared.Cluster, shared.TracerProvider
-	shared.control(&options, s.Name)
+func served(c *config.Config, s *config.Server, shared gateway.Options) (upstream.Upstream, gateway.Options) {
+	options := c.Gateway(s, shared)
 	if up := s.Upstream(); up != nil {
 		return up, options
 	}
@@ -273,7 +252,7 @@ func (d *daemon) routes(together bool) (main, operators *http.ServeMux) {
 	protected := d.protect(admin)
 	main.Handle("/", forgetHead(d.gw))
 	main.HandleFunc("/.well-known/oauth-protected-resource/", func(w http.ResponseWriter, r *http.Request) {
-		d.access.Load().metadata.ServeHTTP(w, r)
+		cmp.Or(d.config.Load().Metadata[r.URL.EscapedPath()], http.NotFoundHandler()).ServeHTTP(w, r)
 	})
 	operators.Handle("/", protected)
 	operators.Handle("/status", forBrowser(protected))

@@ -64,24 +64,32 @@ func (d *daemon) apply(next *config.Config) error {
 		return err
 	}
 	next.IDKey = d.config.Load().IDKey
-	shared, err := d.sharedOptions(next)
 	for _, e := range d.endpoints { // sockets of systemd too
-		if addr := config.Addr(e.conns.Addr().String()); err == nil && !next.Insecure {
-			err = next.CheckExposure(e.option, addr)
+		if next.Insecure {
+			break
+		}
+		if err := next.CheckExposure(e.option, config.Addr(e.conns.Addr().String())); err != nil {
+			return err
 		}
 	}
-	if err == nil {
-		err = d.replaceGateways(next, shared)
-	}
-	if err != nil {
+	if err := d.replaceGateways(next); err != nil {
 		return err
 	}
 	for _, warning := range next.Warnings {
 		d.log.Warn("configuration warning", "warning", warning)
 	}
 	_ = d.level.UnmarshalText([]byte(next.LogLevel)) // has been checked
-	d.setConfig(next, &shared.access)
-	d.revoke(next)
+	d.setConfig(next)
+	byOAuth := len(next.OAuth) > 0
+	known := map[string]bool{"": next.Tokens == nil && !byOAuth}
+	for _, principal := range next.Tokens {
+		known[principal] = true
+	}
+	for _, gw := range d.gateways { // which authenticate others of the issuer again
+		gw.Revoke(func(principal string) bool {
+			return !known[principal] && !(byOAuth && strings.HasPrefix(principal, config.OfOAuth))
+		})
+	}
 	d.gw.Start()
 	return nil
 }

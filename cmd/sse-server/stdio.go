@@ -18,7 +18,7 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	log := shared.Logger
 	s := c.Each()[0]
 	s.Transports = []string{gateway.TransportStdio}
-	gw, err := newGateway(c, s, sharedOptions{Options: shared})
+	gw, err := newGateway(c, s, shared)
 	if err != nil {
 		return m.refuse(err)
 	}

@@ -58,7 +58,7 @@ func (c *Config) checkHTTP(lookupEnv func(string) (string, bool)) error {
 	if err := c.checkCluster(); err != nil {
 		return err
 	}
-	return errors.Join(c.readTokens(), c.checkOAuth(lookupEnv), c.readIDKey(lookupEnv), c.CheckExposure("addr", c.Addr), c.CheckExposure("admin-addr", c.AdminAddr))
+	return errors.Join(c.readTokens(), c.makeAccess(lookupEnv), c.readIDKey(lookupEnv), c.CheckExposure("addr", c.Addr), c.CheckExposure("admin-addr", c.AdminAddr))
 }
 
 // checkCluster checks the options of a cluster. Its errors do not have the URL, in which there
@@ -89,12 +89,16 @@ func (c *Config) checkCluster() error {
 // CheckExposure refuses an address that other machines reach without authentication, or
 // warns with --insecure of what they can do.
 func (c *Config) CheckExposure(option string, addr Addr) error {
-	isOpen := c.AuthTokensFile == "" && (c.Resource.Issuer == "" || option == "admin-addr")
+	isOpen := c.AuthTokensFile == "" && (len(c.OAuth) == 0 || option == "admin-addr")
 	if addr == "" || !isOpen || front.IsLoopback(string(addr)) {
 		return nil
 	}
 	if !c.Insecure {
-		return c.refuse(option, "other machines may reach %s; want a loopback address such as 127.0.0.1:8080, --auth-tokens-file, or --insecure to allow it", addr)
+		oauth := "oauth in the file, "
+		if option == "admin-addr" {
+			oauth = ""
+		}
+		return c.refuse(option, "other machines may reach %s; want a loopback address such as 127.0.0.1:8080, --auth-tokens-file, %sor --insecure to allow it", addr, oauth)
 	}
 	what := "run the tools of the server"
 	if option == "admin-addr" {

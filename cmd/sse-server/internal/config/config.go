@@ -13,6 +13,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -21,7 +22,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
-	"github.com/mcp-sse/mcp-sse/oauth"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -60,9 +60,8 @@ type Config struct {
 	Replica     string `group:"Cluster" fixed:"" placeholder:"NAME" help:"Name of this replica, which no other one has. Without it, the host name."`
 
 	// Keys of the file:
-	PublicURL string        `hidden:""`
-	OAuth     []string      `hidden:"" name:"oauth" sep:"none" pairs:"=" placeholder:"a mapping such as {issuer: https://…}"`
-	Resource  oauth.Options `kong:"-"` // what OAuth says of all servers
+	PublicURL string   `hidden:""`
+	OAuth     []string `hidden:"" name:"oauth" sep:"none" pairs:"=" placeholder:"a mapping such as {issuer: https://…}"`
 
 	Server
 	Servers []*Server `kong:"-"` // those of the file; empty: there is only Server
@@ -74,15 +73,17 @@ type Config struct {
 	} `cmd:"" help:"Check the configuration and serve nothing. With --start, also try each server."`
 
 	Does     string            `kong:"-"` // serve, stdio or check
-	Tokens   map[string]string `kong:"-"` // principals by token; nil: no authentication
+	Tokens   map[string]string `kong:"-"` // principals by token; nil: there is no file of them
 	IDKey    []byte            `kong:"-"` // that signs ids; nil: one of the process, because of
 	NoIDKey  error             `kong:"-"` // or because nothing is served
 	Warnings []string          `kong:"-"` // for the log
 	HelpText string            `kong:"-"` // what --help prints
 
-	Certificate *tls.Certificate             `kong:"-"` // nil: plain HTTP
-	files       map[string][sha256.Size]byte // hashes of the files that were read, by path
-	ignored     []string                     // members of clients in the file, which mean nothing here
+	Operators   func(*http.Request) (string, error) `kong:"-"` // authenticates on the routes for operators; nil: nobody has to
+	Metadata    map[string]http.Handler             `kong:"-"` // of the resources of OAuth, by path
+	Certificate *tls.Certificate                    `kong:"-"` // nil: plain HTTP
+	files       map[string][sha256.Size]byte        // hashes of the files that were read, by path
+	ignored     []string                            // members of clients in the file, which mean nothing here
 }
 
 // Server is the configuration of one MCP server: an entry of the key servers, or all
@@ -92,6 +93,9 @@ type Server struct {
 	Command []string `hidden:"" sep:"none"` // a key of the file, or after --
 
 	Scopes []string `hidden:""` // that tokens of OAuth must have: a key of the file
+
+	Authenticate   func(*http.Request) (string, error) `kong:"-"` // nil: there is no authentication
+	Reauthenticate bool                                `kong:"-"`
 
 	Env          []string `group:"Child process" sep:"none" pairs:"=" placeholder:"KEY=VALUE" for:"command" help:"Environment variable of the child process, added to those of sse-server. Repeat the flag for more; the variable has one on each line."`
 	EnvAllow     []string `group:"Child process" placeholder:"NAME" for:"command" help:"Environment variables of sse-server that the child process gets, beside those of --env. Without it, the child process gets all but those with secrets of remote servers, oauth, NATS and collectors of traces."`

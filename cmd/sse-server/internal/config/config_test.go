@@ -284,7 +284,7 @@ servers:
 	c := mustLoad(t, map[string]string{"TOKEN": secret, "SSE_SERVER_WARM": "3"}, "-c", path, "--max-in-flight", "5")
 	var got []string
 	for _, s := range c.Each() {
-		o := c.Gateway(s)
+		o := c.Gateway(s, gateway.Options{})
 		got = append(got, fmt.Sprintln(o.Name, o.Prefix, s.Kind(), o.Warm, o.MaxInFlight, o.RequestTimeout, o.Sessions, len(s.Env)))
 	}
 	want := []string{
@@ -309,13 +309,13 @@ func TestOptionsOfTheGateway(t *testing.T) {
 	c := mustLoad(t, nil)
 	want := gateway.Defaults()
 	want.Transports, want.Logger = []string{"sse", "streamable"}, nil
-	if got := c.Gateway(&c.Server); !reflect.DeepEqual(got, want) {
+	if got := c.Gateway(&c.Server, gateway.Options{}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
 	c = mustLoad(t, nil, "--heartbeat-interval=0", "--idle-timeout=0", "--max-connections=0", "--connect-rate=0",
 		"--max-connections-per-ip=3", "--initialization-timeout=1s", "--start-timeout=2s", "--request-timeout=3s", "--max-message-bytes=4KiB",
 		"--error-details=safe", "--allowed-origins=https://a", "--allowed-hosts=::1", "--trusted-proxies=10.0.0.1,::ffff:192.0.2.1,::1/127", "--no-auto-initialize")
-	o := c.Gateway(&c.Server)
+	o := c.Gateway(&c.Server, gateway.Options{})
 	got := []any{o.HeartbeatInterval, o.IdleTimeout, o.MaxConnections, o.ConnectRate, o.MaxConnectionsPerIP, o.InitializationTimeout, o.StartTimeout,
 		o.RequestTimeout, o.MaxMessageBytes, o.ErrorDetails, o.AllowedOrigins[0], o.AllowedHosts[0], fmt.Sprint(o.TrustedProxies), o.NoAutoInitialize}
 	wanted := []any{time.Duration(-1), time.Duration(-1), -1, -1.0, 3, time.Second, 2 * time.Second,
@@ -340,7 +340,7 @@ func TestErrorsOfTheGatewayNameOptions(t *testing.T) {
 	} {
 		c := mustLoad(t, nil, args...)
 		server := c.Each()[0]
-		_, err := gateway.New(cmpUpstream(server), c.Gateway(server))
+		_, err := gateway.New(cmpUpstream(server), c.Gateway(server, gateway.Options{}))
 		if err == nil {
 			t.Errorf("%q: no error", args)
 		} else if got := c.Explain(server, err).Error(); !strings.HasPrefix(got, want) {

@@ -3,29 +3,36 @@ package config
 import (
 	"fmt"
 	"maps"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/oauth"
+	"github.com/mcp-sse/mcp-sse/upstream/oauthclient"
 )
 
-// OAuthOptions returns which resource s is. Its aliases are other addresses of s.
-func (c *Config) OAuthOptions(s *Server) oauth.Options {
-	o, at := c.Resource, strings.TrimSuffix(c.PublicURL, "/")+c.PrefixOf(s)
-	o.Resource, o.Aliases, o.Scopes = at+gateway.Path, []string{at + "/sse"}, s.Scopes
-	return o
-}
+// OfOAuth begins the principals of the issuer, so that none is one of the file, which have no
+// colon.
+const OfOAuth = "oauth:"
 
-// checkOAuth reads the pairs of oauth, and checks them.
-func (c *Config) checkOAuth(lookupEnv func(string) (string, bool)) error {
-	o := &c.Resource
+// makeAccess makes each server a resource of the issuer in the pairs of oauth, if there is one,
+// beside the tokens of the file. A token of the issuer makes nobody an operator: on the main
+// address, which strangers reach then, the routes for operators need a file of tokens.
+func (c *Config) makeAccess(lookupEnv func(string) (string, bool)) error {
+	var o oauth.Options
 	err := c.readPairs(&c.Server, oauthKey, c.OAuth, lookupEnv, map[string]*string{
 		"issuer": &o.Issuer, "principal-claim": &o.PrincipalClaim,
 		"introspection-url": &o.Introspection.URL, "client-id": &o.Introspection.ClientID, "client-secret": &o.Introspection.Secret,
 	})
 	if err != nil {
 		return err
+	}
+	c.Metadata = make(map[string]http.Handler)
+	for _, s := range c.Each() {
+		s.Authenticate = c.Operators
 	}
 	if o.Issuer == "" {
 		for _, option := range []string{oauthKey, "public-url", "scopes"} {
@@ -38,14 +45,73 @@ func (c *Config) checkOAuth(lookupEnv func(string) (string, bool)) error {
 	if c.PublicURL == "" {
 		return c.refuse(oauthKey, "want public-url too: the address that users type, such as https://gw.example.com")
 	}
-	names := strings.NewReplacer("oauth: Resource", "public-url", "oauth: Issuer", "oauth: issuer", "oauth: Scopes", "scopes", "oauth: Introspection", "oauth: introspection-url")
+	names := strings.NewReplacer("oauth: Resource", "public-url", "oauth: Issuer", "oauth: issuer",
+		"oauth: Introspection", "oauth: introspection-url", "ClientID", "client-id", "Secret", "client-secret")
 	for _, s := range c.Each() {
-		if _, err := oauth.New(c.OAuthOptions(s)); err != nil {
+		at := strings.TrimSuffix(c.PublicURL, "/") + c.PrefixOf(s)
+		o.Resource, o.Aliases, o.Scopes = at+gateway.Path, []string{at + "/sse"}, s.Scopes
+		res, err := oauth.New(o)
+		if err != nil {
 			return fmt.Errorf("%s: %s", c.Config, names.Replace(err.Error()))
+		}
+		maps.Copy(c.Metadata, res.Metadata())
+		s.Authenticate, s.Reauthenticate = either(c.Operators, res), true
+	}
+	if c.Operators == nil && c.AdminAddr == "" {
+		c.Operators = func(*http.Request) (string, error) {
+			return "", &front.AuthError{Message: "operators need a token of auth-tokens-file, or admin-addr"}
 		}
 	}
 	return nil
 }
+
+// either authenticates by static, unless it is nil, or by the tokens for a resource.
+func either(static func(*http.Request) (string, error), res *oauth.Resource) func(*http.Request) (string, error) {
+	return func(r *http.Request) (string, error) {
+		if static != nil {
+			if principal, err := static(r); err == nil {
+				return principal, nil
+			}
+		}
+		principal, err := res.Authenticate(r)
+		return OfOAuth + principal, err
+	}
+}
+
+// makeCredentials gives the remote server the credentials of oauth-client.
+func (s *Server) makeCredentials(c *Config, lookupEnv func(string) (string, bool)) error {
+	var o oauthclient.Config
+	var scopes string
+	if err := c.readPairs(s, oauthClientKey, s.OAuthClient, lookupEnv, map[string]*string{
+		"token-url": &o.TokenURL, "client-id": &o.ClientID, "client-secret": &o.ClientSecret, "scopes": &scopes, "grant": &o.Grant,
+		"resource": &o.Resource, "audience": &o.Audience, "refresh-token-file": &o.RefreshTokenFile,
+	}); err != nil {
+		return err
+	}
+	o.Scopes = strings.Fields(scopes)
+	err := o.Check()
+	exchanges := o.Grant == oauthclient.TokenExchange
+	switch {
+	case err != nil:
+	case slices.ContainsFunc(s.ForwardHeader, isAuthorization):
+		err = fmt.Errorf("contradicts %s of Authorization, the header with the token", s.Place("forward-header"))
+	case exchanges && c.AuthTokensFile != "":
+		err = fmt.Errorf("grant: the token endpoint does not know the tokens of %s", c.Place("auth-tokens-file"))
+	case exchanges && s.Sessions == "shared":
+		err = fmt.Errorf("grant: clients with a token each cannot share a session, want sessions: per-connection")
+	}
+	if err != nil {
+		return s.refuse(oauthClientKey, "%v", err)
+	}
+	c.warnOfOthers(o.RefreshTokenFile)
+	if at, _ := url.Parse(o.TokenURL); at.Scheme == "http" && !front.IsLoopback(at.Host) {
+		c.warn("%s: token-url: secrets go over the network in plain text", s.Place(oauthClientKey))
+	}
+	s.remote.Credentials = o
+	return nil
+}
+
+func isAuthorization(name string) bool { return strings.EqualFold(name, "Authorization") }
 
 // readPairs sets the values of the keys that the pairs of an option have.
 func (c *Config) readPairs(s *Server, option string, pairs []string, lookupEnv func(string) (string, bool), keys map[string]*string) (err error) {

@@ -1,11 +1,12 @@
 package config
 
 import (
-	"reflect"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
-	"github.com/mcp-sse/mcp-sse/oauth"
 )
 
 const protectedFile = `public-url: https://gw.example.com/
@@ -24,16 +25,17 @@ servers:
 func TestOAuth(t *testing.T) {
 	path := clitest.WriteFile(t, "gw.yaml", protectedFile)
 	c := mustLoad(t, map[string]string{"SECRET": secret}, "-c", path, "--addr", "0.0.0.0:0")
-	want := oauth.Options{
-		Resource: "https://gw.example.com/tools/docs/mcp", Aliases: []string{"https://gw.example.com/tools/docs/sse"},
-		Issuer: "https://login.example.com", Scopes: []string{"mcp"},
-		Introspection: oauth.Introspection{URL: "https://login.example.com/introspect", ClientID: "gateway", Secret: secret},
-	}
-	if got := c.OAuthOptions(c.Servers[0]); !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v\nwant %+v", got, want)
-	}
-	if got := c.OAuthOptions(c.Servers[1]).Scopes; !reflect.DeepEqual(got, []string{"mcp", "files"}) {
-		t.Errorf("scopes of an entry: %q", got)
+	for n, scopes := range []string{`["mcp"]`, `["mcp","files"]`} {
+		for _, end := range []string{"/mcp", "/sse"} {
+			at, w := "/tools/"+c.Servers[n].Name+end, httptest.NewRecorder()
+			path := "/.well-known/oauth-protected-resource" + at
+			c.Metadata[path].ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+			for _, want := range []string{`"resource":"https://gw.example.com` + at + `"`, `"authorization_servers":["https://login.example.com"]`, `"scopes_supported":` + scopes} {
+				if !strings.Contains(w.Body.String(), want) {
+					t.Errorf("%s: got %s, want %s", path, w.Body, want)
+				}
+			}
+		}
 	}
 	other := mustLoad(t, map[string]string{"SECRET": "other"}, "-c", path)
 	if c.Addr = other.Addr; c.Hash() != other.Hash() {
@@ -44,23 +46,23 @@ func TestOAuth(t *testing.T) {
 	}
 	wantRefusal(t, nil, "oauth: client-secret: the environment variable SECRET is not set", "-c", path)
 	wantRefusal(t, map[string]string{"SECRET": secret}, "admin-addr: other machines may reach", "-c", path, "--admin-addr", "0.0.0.0:0")
+	wantRefusal(t, nil, "--auth-tokens-file, oauth in the file, or --insecure", "--addr", "0.0.0.0:0")
 	wantRefusal(t, nil, "unknown flag --oauth: it is a key of the file", "--oauth", "https://login.example.com")
 }
 
 func TestOAuthFaults(t *testing.T) {
 	const good = "public-url: https://gw.example.com\noauth: {issuer: https://login.example.com}\n"
 	for content, want := range map[string]string{
-		"oauth: {issuer: https://login.example.com}\n":                                    "gw.yaml:1:8: oauth: want public-url too",
-		"oauth: {scope: a}\n":                                                             "gw.yaml:1:8: oauth: unknown key \"scope\"",
-		"public-url: https://gw.example.com\n":                                            "gw.yaml:1:13: public-url: has no effect without an issuer",
-		"oauth: {isuer: https://login.example.com}\n":                                     `gw.yaml:1:8: oauth: unknown key "isuer", want one of client-id,`,
-		"oauth: https://login.example.com\n":                                              `want a mapping`,
-		good + "scopes: ['a b']\n":                                                        `gw.yaml: scopes: "a b" is no scope`,
-		good + "servers: {a: {oauth: {issuer: x}}}\n":                                     `unknown key "oauth" in servers.a`,
-		good + "url: https://a\nforward-header: [authorization]\n":                        "forward-header: Authorization: the remote server would get the tokens of ",
-		"public-url: http://gw.example.com\noauth: {issuer: https://login.example.com}\n": `gw.yaml: public-url: "http://gw.example.com/mcp": want a URL such as https:`,
-		"public-url: https://gw.example.com\noauth: {issuer: login}\n":                    `gw.yaml: oauth: issuer: "login": want a URL`,
-		"public-url: https://gw.example.com\noauth: {issuer: https://login.example.com, introspection-url: https://x}\n": "gw.yaml: oauth: introspection-url: want a ClientID",
+		"oauth: {issuer: https://login.example.com}\n":                                                                   "gw.yaml:1:8: oauth: want public-url too",
+		"oauth: {scope: a}\n":                                                                                            "gw.yaml:1:8: oauth: unknown key \"scope\"",
+		"public-url: https://gw.example.com\n":                                                                           "gw.yaml:1:13: public-url: has no effect without an issuer",
+		"oauth: {isuer: https://login.example.com}\n":                                                                    `gw.yaml:1:8: oauth: unknown key "isuer", want one of client-id,`,
+		"oauth: https://login.example.com\n":                                                                             `want a mapping`,
+		good + "servers: {a: {oauth: {issuer: x}}}\n":                                                                    `unknown key "oauth" in servers.a`,
+		good + "url: https://a\nforward-header: [authorization]\n":                                                       "forward-header: Authorization: the remote server would get the tokens of ",
+		"public-url: http://gw.example.com\noauth: {issuer: https://login.example.com}\n":                                `gw.yaml: public-url: "http://gw.example.com/mcp": want a URL such as https:`,
+		"public-url: https://gw.example.com\noauth: {issuer: login}\n":                                                   `gw.yaml: oauth: issuer: "login": want a URL`,
+		"public-url: https://gw.example.com\noauth: {issuer: https://login.example.com, introspection-url: https://x}\n": "gw.yaml: oauth: introspection-url: want a client-id, a client-secret and a URL",
 	} {
 		wantRefusal(t, nil, want, "-c", clitest.WriteFile(t, "gw.yaml", content))
 	}

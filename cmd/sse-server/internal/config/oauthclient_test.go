@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/upstream/oauthclient"
 )
 
@@ -35,7 +36,7 @@ func TestOAuthClient(t *testing.T) {
 	if !reflect.DeepEqual(s.remote.Credentials, want) || s.remote.Name != "docs" || len(c.Warnings) > 0 {
 		t.Errorf("got %+v for %s, and %q", s.remote.Credentials, s.remote.Name, c.Warnings)
 	}
-	if c.Gateway(s).ForwardHeaders != nil || !reflect.DeepEqual(s.Upstream(), load().Servers[0].Upstream()) {
+	if c.Gateway(s, gateway.Options{}).ForwardHeaders != nil || !reflect.DeepEqual(s.Upstream(), load().Servers[0].Upstream()) {
 		t.Error("a reload of the same file makes another server")
 	}
 	hash := c.Hash()
@@ -50,7 +51,7 @@ func TestOAuthClient(t *testing.T) {
 func TestTokenExchange(t *testing.T) {
 	file := clitest.WriteFile(t, "gw.yaml", "url: https://a\nforward-header: [X-A]\noauth-client: {token-url: https://b, client-id: c, grant: token-exchange}\n")
 	c := mustLoad(t, nil, "-c", file)
-	if got := c.Gateway(&c.Server).ForwardHeaders; !slices.Equal(got, []string{"X-A", "Authorization"}) || len(c.ForwardHeader) != 1 {
+	if got := c.Gateway(&c.Server, gateway.Options{}).ForwardHeaders; !slices.Equal(got, []string{"X-A", "Authorization"}) || len(c.ForwardHeader) != 1 {
 		t.Errorf("forwards %q", got)
 	}
 }

@@ -9,16 +9,16 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+
+	"github.com/mcp-sse/mcp-sse/front"
 )
 
 // shortToken is the length below which a token can be guessed with effort: 16 characters
 // of base64 are 96 bits.
 const shortToken = 16
 
-var bearerToken = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
-
-// hashedToken matches a token that is stored as its hash.
-var hashedToken = regexp.MustCompile(`^sha256:[0-9a-fA-F]{64}$`)
+// bearerToken matches a token, or one that is stored as its hash.
+var bearerToken = regexp.MustCompile(`^([A-Za-z0-9._~+/-]+=*|sha256:[0-9a-fA-F]{64})$`)
 
 // processKey makes the names of principals useless for finding out their tokens.
 var processKey = rand.Text()
@@ -46,13 +46,13 @@ func (c *Config) readTokens() error {
 			sum := sha256.Sum256([]byte(processKey + line))
 			principal, token = "token-"+hex.EncodeToString(sum[:4]), line
 		}
-		wrong, hashed := "", hashedToken.MatchString(token)
+		wrong := ""
 		switch {
 		case principal == "sha256":
 			wrong = "is a hash: want its principal before it, PRINCIPAL:sha256:HEX"
 		case principal == "":
 			wrong = "has an empty principal"
-		case !bearerToken.MatchString(token) && !hashed:
+		case !bearerToken.MatchString(token):
 			wrong = "may hold letters, digits and -._~+/ with = at the end (RFC 6750 2.1)"
 		case c.Tokens[token] != "":
 			wrong = "is there twice"
@@ -67,6 +67,9 @@ func (c *Config) readTokens() error {
 	}
 	if len(c.Tokens) == 0 {
 		return c.refuse("auth-tokens-file", "%s holds no token, want lines of TOKEN or PRINCIPAL:TOKEN", path)
+	}
+	if c.Operators, err = front.BearerTokens(c.Tokens); err != nil {
+		return c.refuse("auth-tokens-file", "%s: %v", path, err)
 	}
 	return nil
 }

@@ -56,9 +56,8 @@ func (c *Config) PrefixOf(s *Server) string {
 	return c.Prefix + "/" + s.Name
 }
 
-// Gateway returns the options of the gateway in front of s.
-func (c *Config) Gateway(s *Server) gateway.Options {
-	var o gateway.Options
+// Gateway returns the options of the gateway in front of s: o, with those that c has.
+func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
 	copyFields(&o, *c)
 	copyFields(&o, *s)
 	o.Prefix, o.NoAutoInitialize, o.ForwardHeaders = c.PrefixOf(s), !s.AutoInitialize, s.ForwardHeader
@@ -177,7 +176,7 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 	if at, _ := url.Parse(s.remote.Address); at.Scheme == "http" && !front.IsLoopback(at.Host) && (len(s.Header) > 0 || at.User != nil || s.remote.Credentials != nil) {
 		c.warn("%s %s: the headers go over the network in plain text", s.Place("url"), s.remote.Place())
 	}
-	if (c.AuthTokensFile != "" || c.Resource.Issuer != "") && slices.ContainsFunc(s.ForwardHeader, isAuthorization) {
+	if (c.AuthTokensFile != "" || len(c.OAuth) > 0) && slices.ContainsFunc(s.ForwardHeader, isAuthorization) {
 		return s.refuse("forward-header", "Authorization: the remote server would get the tokens of %s, which are for this one", cmp.Or(c.given["auth-tokens-file"], c.given[oauthKey]))
 	}
 	return nil

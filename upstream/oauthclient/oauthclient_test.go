@@ -197,7 +197,11 @@ func TestEndpointFails(t *testing.T) {
 				s.conf.AuthStyle = 2 // else each failure is two requests
 				began := time.Now()
 				for range 50 {
-					wantError(t, s, "", text)
+					want := text
+					if s.limit.Tokens() < 1 {
+						want = errTooOften.Error()
+					}
+					wantError(t, s, "", want)
 				}
 				took := time.Since(began)
 				if n := e.requests(); n > 50 || n < 5 || took < time.Second && n != 5 || took > 50*timeout {
@@ -221,7 +225,7 @@ func TestServerThatRefusesAll(t *testing.T) {
 			header, _ = s.authorize(t.Context(), header)
 		}
 		want(t, s, "", "Bearer t5")
-		wantError(t, s, header, errRefused.Error())
+		wantError(t, s, header, errTooOften.Error())
 		time.Sleep(2 * time.Second)
 		want(t, s, header, "Bearer t6")
 	})
@@ -229,10 +233,9 @@ func TestServerThatRefusesAll(t *testing.T) {
 
 func TestClientWithoutAToken(t *testing.T) {
 	for _, client := range []string{"", "Basic YTpi", "Bearer", "Bearer "} {
-		e := &endpoint{answer: tokens(60)}
-		wantError(t, newTestSource(e, Config{Grant: TokenExchange}, client), "", errNoToken.Error())
-		if e.requests() > 0 {
-			t.Errorf("%q was sent", client)
+		authorize := Config{TokenURL: "http://127.0.0.1:0", Grant: TokenExchange}.Authorizer(client, nil)
+		if header, err := authorize(t.Context(), ""); header != "" || err != errNoToken {
+			t.Errorf("%q: got %q, %v", client, header, err)
 		}
 	}
 }
@@ -253,8 +256,8 @@ func TestRefreshTokensAreSaved(t *testing.T) {
 		step := func(header, sent, kept string) {
 			t.Helper()
 			refused := ""
-			if s.token != nil {
-				refused = "Bearer " + s.token.AccessToken
+			if token := s.token.Load(); token != nil {
+				refused = bearer(token)
 			}
 			want(t, s, refused, header)
 			data, _ := os.ReadFile(file)
@@ -322,6 +325,30 @@ func TestRefreshTokenOfTwo(t *testing.T) {
 			})
 		}
 		both.Wait()
+	})
+}
+
+// A program that ends loses no refresh token that the endpoint has replaced.
+func TestFinish(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files.Clear() // those of other bubbles
+		file := filepath.Join(t.TempDir(), "refresh")
+		if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		e := &endpoint{answer: func(int, *http.Request) (int, string) {
+			time.Sleep(time.Second)
+			return 200, `{"access_token":"t","refresh_token":"new"}`
+		}}
+		s := newTestSource(e, Config{Grant: RefreshToken, RefreshTokenFile: file}, "")
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _, _ = s.authorize(ctx, "") }() // ends with ctx
+		synctest.Wait()
+		cancel()
+		Finish()
+		if data, _ := os.ReadFile(file); string(data) != "new\n" {
+			t.Errorf("the file has %q", data)
+		}
 	})
 }
 
