@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -55,53 +56,60 @@ type Options struct {
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,48}$`)
 
+// IsName reports whether a cluster, or a replica, may have that name.
+func IsName(name string) bool { return validName.MatchString(name) }
+
+// IsURL reports whether [Options] may have that URL.
+func IsURL(list string) bool {
+	return !slices.ContainsFunc(strings.Split(list, ","), func(server string) bool {
+		u, err := url.Parse(strings.TrimSpace(server))
+		return err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme)
+	})
+}
+
 func (o Options) withDefaults() (Options, error) {
 	host, _ := os.Hostname() // an empty one is refused below
 	host = strings.ReplaceAll(host, ".", "-")
 	o.Name, o.Replica = cmp.Or(o.Name, "mcp"), cmp.Or(o.Replica, host[max(0, len(host)-48):])
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	for what, name := range map[string]string{"cluster": o.Name, "replica": o.Replica} {
-		if !validName.MatchString(name) {
+		if !IsName(name) {
 			return o, fmt.Errorf("the name of the %s is %q: use 1 to 48 letters, digits, _ and -", what, name)
 		}
 	}
 	if len(o.Key) < 32 {
 		return o, errors.New("the key of a cluster needs 32 bytes or more, the same on all replicas")
 	}
+	if !IsURL(o.URL) { // it may have a password
+		return o, errors.New("the URL of NATS is not valid: write nats://host:4222, or tls://host:4222")
+	}
 	return o, nil
 }
 
 // Node is this process as a replica. It is a front.Cluster, safe for concurrent use.
 type Node struct {
-	id, name, prefix string
-	log              *slog.Logger // for what other programs may cause
-	metrics          *metrics.Cluster
-	sealer           *sealer
-	nc               *nats.Conn
-	maxPart          int
-	asks             chan *nats.Msg
-	subscribed       *nats.Subscription // to frames
-	stop             context.CancelFunc
-	leave            sync.Once
-	running          sync.WaitGroup
-	serving, bodies  atomic.Int64 // requests of other replicas, and bytes of those that are not complete
+	id, prefix string
+	log        *slog.Logger // for what other programs may cause
+	metrics    *metrics.Cluster
+	sealer     *sealer
+	nc         *nats.Conn
+	maxPart    int
+	asks       chan *nats.Msg
+	subscribed *nats.Subscription // to frames
+	done       chan struct{}      // ends run
+	leave      sync.Once
+	running    sync.WaitGroup
+	serving    atomic.Int64 // requests of other replicas, without streams
+	down       atomic.Bool  // NATS is not connected: nats.go may hold its lock until it is
 
-	mu        sync.RWMutex // guards what follows
-	members   map[string]*member
+	mu        sync.RWMutex       // guards what follows
+	self      *member            // what it tells the others
+	members   map[string]*member // self is one
 	exchanges map[exchangeID]*exchange
 	parts     map[string][]*front.Part // by server; the lists are not changed
-	number    uint64                   // of the last exchange, ask or heartbeat
-	joining   bool
-	up        bool // NATS is connected
-	fresh     int  // ticks until all replicas must have been heard after NATS was away
-	away      int  // ticks without NATS
+	number    uint64                   // of the last exchange or heartbeat
 	closed    bool
 }
-
-var _ front.Cluster = (*Node)(nil)
-
-// joinTime is how long Join listens for other replicas: each is heard once a second.
-const joinTime = 2500 * time.Millisecond
 
 // Join makes this process a replica of a cluster, which takes 2.5 seconds. It fails if NATS
 // cannot be reached for 10 seconds, or refuses the credentials, and if another replica has
@@ -111,12 +119,11 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := rand.Text()[:idBytes]
+	self := &member{id: rand.Text()[:idBytes], heartbeat: heartbeat{Name: o.Replica, Joining: true}}
 	n := &Node{
-		id: id, name: o.Replica, prefix: "mcp." + o.Name + ".", sealer: newSealer(o.Key, o.Name),
+		id: self.id, prefix: "mcp." + o.Name + ".", sealer: newSealer(o.Key, o.Name),
 		log:  throttle.NewLines().Logger(o.Logger),
-		asks: make(chan *nats.Msg, 1024), joining: true, up: true,
-		members:   map[string]*member{id: {id: id, heartbeat: heartbeat{Name: o.Replica}}},
+		asks: make(chan *nats.Msg, 1024), done: make(chan struct{}), self: self, members: map[string]*member{self.id: self},
 		exchanges: make(map[exchangeID]*exchange), parts: make(map[string][]*front.Part),
 	}
 	if n.nc, err = n.connect(ctx, o); err != nil {
@@ -129,12 +136,10 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 	if n.maxPart = min(maxPart, int(n.nc.MaxPayload())-headBytes-sealBytes); n.maxPart < 4<<10 {
 		err = fmt.Errorf("the max_payload of NATS is %d bytes: replicas need 8 KiB or more", n.nc.MaxPayload())
 	}
-	running, stop := context.WithCancel(context.Background())
-	n.stop = stop
-	subscribed, subErr := n.nc.Subscribe(n.frames(id, "*"), n.dispatch)
+	subscribed, subErr := n.nc.Subscribe(n.frames(n.id, "*"), n.dispatch)
 	_, hbErr := n.nc.Subscribe(n.prefix+"hb", n.dispatch)
 	n.subscribed, err = subscribed, errors.Join(err, subErr, hbErr)
-	n.running.Go(func() { n.run(running) })
+	n.running.Go(n.run)
 	if err = errors.Join(err, n.introduce(ctx)); err != nil {
 		n.Close()
 		return nil, err
@@ -146,15 +151,15 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 // that this one serves.
 func (n *Node) introduce(ctx context.Context) error {
 	select {
-	case <-time.After(joinTime):
+	case <-time.After(2500 * time.Millisecond): // each is heard once a second
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	n.mu.Lock()
-	heard, same := n.members[n.id].number > 0, []string(nil)
+	heard, same := n.self.number > 0, []string(nil)
 	for _, m := range n.members {
 		first := !m.Joining || m.id < n.id // of two that join at once, one may
-		if m.id != n.id && m.Name == n.name && first && !m.silent() {
+		if m != n.self && m.Name == n.self.Name && first && !m.silent() {
 			same = append(same, m.id)
 		}
 	}
@@ -163,54 +168,50 @@ func (n *Node) introduce(ctx context.Context) error {
 		return fmt.Errorf("NATS does not pass messages on: its account must be allowed to publish and subscribe %s>", n.prefix)
 	}
 	for _, id := range same {
-		if _, err := n.ask(ctx, n.frames(id, "q")); err == nil { // its heartbeats are not old ones that somebody repeats
-			return fmt.Errorf("replica %s (%s) of the cluster already runs: give each replica a name of its own", n.name, id)
+		if _, err := n.ask(n.frames(id, "q")); err == nil { // its heartbeats are not old ones that somebody repeats
+			return fmt.Errorf("replica %s (%s) of the cluster already runs: give each replica a name of its own", n.self.Name, id)
 		}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.joining = false
-	n.beatLocked(false)
+	n.self.Joining = false
+	n.beatLocked()
 	return nil
 }
 
-// Close leaves the cluster: it ends the requests that are forwarded, and waits for the
+// Close leaves the cluster: it takes what NATS has for this replica, ends the requests that are forwarded, and waits for the
 // handlers of those from other replicas. It is idempotent.
 func (n *Node) Close() {
 	n.leave.Do(func() {
-		n.stop()
-		n.unsubscribe()
+		close(n.done)
+		n.mu.Lock()
+		n.self.Leaving = true
+		n.beatLocked()
+		n.mu.Unlock()
+		taken := make(chan struct{})
+		if n.subscribed != nil { // else Join has failed
+			n.subscribed.SetClosedHandler(func(string) { close(taken) })
+		}
+		if n.subscribed.Drain() == nil { // what comes later, NATS refuses: so it goes elsewhere, and is not lost
+			select {
+			case <-taken:
+			case <-time.After(time.Second):
+			}
+		}
 		n.mu.Lock()
 		n.closed = true
 		n.mu.Unlock()
 		for _, x := range n.open() {
-			x.abort(errClosed)
+			if x.stream != "" {
+				x.abort(errDraining)
+			}
+			x.abort(errOver)
 		}
 		n.running.Wait()
 		_ = n.nc.FlushTimeout(time.Second) // if NATS is away, the others notice in any case
 		n.nc.Close()
 		n.metrics.Unregister()
 	})
-}
-
-// unsubscribe tells the others that this replica leaves, and takes the frames that NATS has
-// for it. What comes later, NATS refuses: so it goes elsewhere, and is not lost.
-func (n *Node) unsubscribe() {
-	n.mu.Lock()
-	n.beatLocked(true)
-	n.mu.Unlock()
-	taken := make(chan struct{})
-	if n.subscribed == nil { // Join has failed
-		return
-	}
-	n.subscribed.SetClosedHandler(func(string) { close(taken) })
-	if n.subscribed.Drain() != nil {
-		return
-	}
-	select {
-	case <-taken:
-	case <-time.After(time.Second):
-	}
 }
 
 // ID returns the part of ids that names this replica.
@@ -221,20 +222,11 @@ func (n *Node) Attach(server string, part front.Part) (detach func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.parts[server] = append(slices.Clip(n.parts[server]), &part)
-	return func() { n.detach(server, &part) }
-}
-
-// detach ends the streams of a server that this replica no longer serves.
-func (n *Node) detach(server string, part *front.Part) {
-	n.mu.Lock()
-	n.parts[server] = slices.DeleteFunc(slices.Clone(n.parts[server]), func(p *front.Part) bool { return p == part })
-	maps.DeleteFunc(n.parts, func(_ string, list []*front.Part) bool { return len(list) == 0 })
-	served := n.parts[server] != nil
-	n.mu.Unlock()
-	for _, x := range n.open() {
-		if !served && x.stream == server {
-			x.abort(errDraining)
-		}
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.parts[server] = slices.DeleteFunc(slices.Clone(n.parts[server]), func(p *front.Part) bool { return p == &part })
+		maps.DeleteFunc(n.parts, func(_ string, list []*front.Part) bool { return len(list) == 0 })
 	}
 }
 
@@ -260,9 +252,6 @@ func (n *Node) draining(server string) bool {
 
 // Adopt makes this replica get the requests for a session whose own replica is gone.
 func (n *Node) Adopt(server, id string) (release func()) {
-	sub, err := n.nc.ChanSubscribe(n.adopted(server, id), n.asks)
-	if err != nil {
-		return func() {} // the node is closed
-	}
+	sub, _ := n.nc.ChanSubscribe(n.adopted(server, id), n.asks) // fails once the node is closed
 	return func() { _ = sub.Unsubscribe() }
 }

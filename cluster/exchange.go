@@ -2,11 +2,14 @@ package cluster
 
 import (
 	"errors"
+	"io"
 	"os"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/nats-io/nats.go"
 )
 
 const (
@@ -22,12 +25,12 @@ const (
 )
 
 var (
-	errGone        = errors.New("no replica has received the request")
+	errGone        = errors.New("no replica has received the request, or none has the connection")
+	errBusy        = errors.New("the replica serves too many requests of others")
+	errAway        = errors.New("the replica, or NATS, cannot be reached now")
 	errUnreachable = errors.New("the replica is not reachable")
-	errReset       = errors.New("the other replica has ended the exchange")
-	errDone        = errors.New("the exchange is over")
+	errOver        = errors.New("the exchange is over")
 	errDraining    = errors.New("this replica shuts down")
-	errClosed      = errors.New("the replica has left the cluster")
 )
 
 // exchangeID identifies an exchange among those of a replica.
@@ -53,7 +56,6 @@ type exchange struct {
 	changed  sync.Cond
 	err      error     // why it is over
 	deadline time.Time // of send
-	blocked  bool      // send waits for room
 
 	unacked       [][]byte // frames, up to next
 	next, room    uint32   // of the parts to send: the next one, and the first without room
@@ -67,12 +69,17 @@ type exchange struct {
 	quiet           int    // ticks
 }
 
-func (n *Node) newExchange(id exchangeID, peer string, stop func()) *exchange {
+// beginLocked makes an exchange, which is over if this replica has left. It needs Node.mu.
+func (n *Node) beginLocked(id exchangeID, peer string, stop func()) *exchange {
 	x := &exchange{n: n, id: id, peer: peer, flags: fromOwner, stop: stop, room: window, toldOut: window}
 	if id.entry == "" {
 		x.flags, x.reply = 0, n.frames(n.id, strconv.FormatUint(id.number, 10))
 	}
 	x.changed.L = &x.mu
+	if n.exchanges[id] = x; n.closed {
+		x.err = errOver
+		delete(n.exchanges, id)
+	}
 	return x
 }
 
@@ -80,16 +87,14 @@ func (n *Node) newExchange(id exchangeID, peer string, stop func()) *exchange {
 func (x *exchange) send(part []byte, isLast bool) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	late := func() bool { return !x.deadline.IsZero() && !time.Now().Before(x.deadline) }
-	for x.blocked = true; x.err == nil && x.next == x.room && !late(); {
+	for x.err == nil && x.next == x.room {
+		if !x.deadline.IsZero() && !time.Now().Before(x.deadline) {
+			return os.ErrDeadlineExceeded
+		}
 		x.changed.Wait()
 	}
-	x.blocked = false
 	if x.err != nil {
 		return x.err
-	}
-	if x.next == x.room {
-		return os.ErrDeadlineExceeded
 	}
 	if len(x.unacked) == 0 {
 		x.quiet = 0
@@ -102,24 +107,16 @@ func (x *exchange) send(part []byte, isLast bool) error {
 	return nil
 }
 
-// setDeadline bounds send; zero: no bound. It notices within a second.
-func (x *exchange) setDeadline(t time.Time) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.deadline = t
-	x.changed.Broadcast()
-}
-
-// receive waits for the next part, and says whether it is the last one. Parts that came
+// receive waits for the next part. The error is io.EOF with the last one. Parts that came
 // before the end of the exchange are returned.
-func (x *exchange) receive() (part []byte, isLast bool, err error) {
+func (x *exchange) receive() (part []byte, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for len(x.parts) == 0 && x.err == nil {
 		x.changed.Wait()
 	}
 	if len(x.parts) == 0 {
-		return nil, false, x.err
+		return nil, x.err
 	}
 	part = x.parts[0]
 	x.parts = slices.Delete(x.parts, 0, 1)
@@ -127,7 +124,10 @@ func (x *exchange) receive() (part []byte, isLast bool, err error) {
 	if x.err == nil && x.taken+window-x.toldOut >= window/2 && !x.gotLast {
 		x.publishLocked(x.sealLocked(kindAck, nil))
 	}
-	return part, x.gotLast && len(x.parts) == 0, nil
+	if x.gotLast && len(x.parts) == 0 {
+		return part, io.EOF
+	}
+	return part, nil
 }
 
 // sealLocked returns a frame, which also tells what this side has received and taken.
@@ -145,7 +145,7 @@ func (x *exchange) sealLocked(k kind, payload []byte) []byte {
 
 // publishLocked sends a frame. What NATS does not take now is sent again.
 func (x *exchange) publishLocked(data []byte) {
-	if x.n.publish(x.peer, x.reply, data) == nil {
+	if x.n.nc.PublishMsg(&nats.Msg{Subject: x.n.frames(x.peer, "q"), Reply: x.reply, Data: data}) == nil {
 		x.sent++
 	}
 }
@@ -169,14 +169,11 @@ func (x *exchange) take(f *frame) {
 	if tell {
 		x.publishLocked(x.sealLocked(kindAck, nil))
 	}
-	over := x.sentLast && len(x.unacked) == 0 && x.flags&fromOwner != 0
+	over := f.kind == kindReset || x.sentLast && len(x.unacked) == 0 && x.flags&fromOwner != 0
 	x.changed.Broadcast()
 	x.mu.Unlock()
-	switch {
-	case f.kind == kindReset:
-		x.end(errReset)
-	case over:
-		x.end(errDone)
+	if over {
+		x.end(errOver)
 	}
 }
 
@@ -187,8 +184,8 @@ func (x *exchange) tick(back bool) {
 	if x.quiet++; back {
 		x.quiet = 0
 	}
-	patience, waits := probeAfter+goneAfter, len(x.unacked) > 0
-	if waits || x.blocked {
+	patience, waits, full := probeAfter+goneAfter, len(x.unacked) > 0, x.next == x.room
+	if waits || full {
 		patience = goneAfter
 	}
 	switch {
@@ -196,7 +193,7 @@ func (x *exchange) tick(back bool) {
 		for _, data := range x.unacked {
 			x.publishLocked(data)
 		}
-	case x.quiet >= probeAfter || x.blocked && x.quiet >= resendAfter:
+	case x.quiet >= probeAfter || full && x.quiet >= resendAfter:
 		x.publishLocked(x.sealLocked(kindProbe, nil))
 	case x.in != x.toldIn || x.taken+window != x.toldOut:
 		x.publishLocked(x.sealLocked(kindAck, nil))
@@ -211,13 +208,12 @@ func (x *exchange) tick(back bool) {
 // refuse notes that nobody has received a frame. While the replica may come back, the frame
 // is sent again.
 func (x *exchange) refuse() {
-	_, p := x.n.state(x.peer)
 	x.mu.Lock()
 	x.refused++
-	none := p != present && x.refused == x.sent
+	none := x.refused == x.sent
 	x.mu.Unlock()
-	if none {
-		x.end(errGone)
+	if _, silent, _ := x.n.state(x.peer); silent && none {
+		x.end(errUnreachable)
 	}
 }
 
@@ -228,7 +224,7 @@ func (x *exchange) end(err error) bool {
 		x.mu.Unlock()
 		return false
 	}
-	if x.err = err; err == errUnreachable && x.reply != "" && x.sent > 0 && x.refused == x.sent {
+	if x.err = err; err == errUnreachable && x.sent > 0 && x.refused == x.sent {
 		x.err = errGone
 	}
 	x.unacked = nil

@@ -7,9 +7,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
+	"net/netip"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,7 +50,7 @@ func (n *Node) Forward(w http.ResponseWriter, r *http.Request, f front.Forward) 
 		return false
 	}
 	c := &call{n, w, r, f, time.Now()}
-	if c.to(owner) || f.Resumes && c.resume(owner) {
+	if c.to(owner) || f.Resumes && c.resume() {
 		return true
 	}
 	n.metrics.Forwarded(metrics.ForwardGone)
@@ -56,21 +59,19 @@ func (n *Node) Forward(w http.ResponseWriter, r *http.Request, f front.Forward) 
 
 // resume forwards a request for a connection whose own replica is gone. It reports false if
 // the connection is to go on here.
-func (c *call) resume(owner string) (answered bool) {
-	adopter, err := c.n.ask(c.r.Context(), c.n.adopted(c.f.Server, c.f.ID))
-	switch {
-	case err == nil && adopter == c.n.id:
-		return false
-	case err == nil && c.to(adopter):
-		return true
-	case err != nil && !errors.Is(err, nats.ErrNoResponders):
-		return c.unavailable()
+func (c *call) resume() (answered bool) {
+	replicas := c.n.candidates(c.f.Server, c.f.ID)
+	adopter, err := c.n.ask(c.n.adopted(c.f.Server, c.f.ID))
+	if err == nil {
+		replicas = slices.Insert(replicas, 0, adopter)
+	} else if !errors.Is(err, nats.ErrNoResponders) {
+		return c.failed(errAway)
 	}
-	for _, replica := range c.n.candidates(c.f.Server, c.f.ID) {
+	for _, replica := range replicas {
 		if replica == c.n.id && !c.n.draining(c.f.Server) {
 			return false
 		}
-		if replica != owner && replica != adopter && c.to(replica) {
+		if c.to(replica) {
 			return true
 		}
 	}
@@ -83,20 +84,26 @@ func (c *call) to(replica string) (answered bool) {
 	if replica == c.n.id {
 		return false
 	}
-	connected, presence := c.n.state(replica)
+	connected, silent, gone := c.n.state(replica)
 	if !connected {
-		return c.unavailable()
+		return c.failed(errAway)
 	}
-	if presence != present { // a request might reach it later, when the client repeats it
-		if _, err := c.n.ask(c.r.Context(), c.n.frames(replica, "q")); err != nil {
-			return presence != gone && !errors.Is(err, nats.ErrNoResponders) && c.unavailable()
+	if silent { // a request might reach it later, when the client repeats it
+		if _, err := c.n.ask(c.n.frames(replica, "q")); err != nil {
+			return !gone && !errors.Is(err, nats.ErrNoResponders) && c.failed(errAway)
 		}
 	}
 	data := c.encode()
 	if data == nil {
-		return c.failed(errReset)
+		return c.failed(errOver)
 	}
-	x := c.begin(replica)
+	c.n.mu.Lock()
+	c.n.number++
+	x := c.n.beginLocked(exchangeID{number: c.n.number}, replica, func() {})
+	if c.r.Method == http.MethodGet {
+		x.stream = c.f.Server
+	}
+	c.n.mu.Unlock()
 	defer context.AfterFunc(c.r.Context(), func() { x.abort(context.Canceled) })()
 	for len(data) > 0 {
 		part := data[:min(len(data), c.n.maxPart)]
@@ -108,34 +115,13 @@ func (c *call) to(replica string) (answered bool) {
 	return c.respond(x)
 }
 
-// begin makes an exchange with a replica.
-func (c *call) begin(replica string) *exchange {
-	c.n.mu.Lock()
-	defer c.n.mu.Unlock()
-	c.n.number++
-	x := c.n.newExchange(exchangeID{number: c.n.number}, replica, func() {})
-	if c.r.Method == http.MethodGet {
-		x.stream = c.f.Server
-	}
-	if c.n.closed {
-		x.err = errClosed
-		return x
-	}
-	c.n.exchanges[x.id] = x
-	return x
-}
-
 // encode returns the request, as of HTTP/1.1.
 func (c *call) encode() []byte {
-	to := url.Values{"server": {c.f.Server}, "id": {c.f.ID}, "principal": {c.f.Principal}, "addr": {c.f.Addr.String()}}
-	q := &http.Request{Method: c.r.Method, URL: c.r.URL, Host: cmp.Or(c.r.Host, "-"), Header: c.r.Header.Clone(), ContentLength: int64(len(c.f.Body))}
+	to := url.Values{"server": {c.f.Server}, "id": {c.f.ID}, "principal": {c.f.Principal}, "addr": {netip.AddrPortFrom(c.f.Addr, 0).String()}}
+	q, _ := http.NewRequestWithContext(c.r.Context(), c.r.Method, "", bytes.NewReader(c.f.Body)) // front has checked the method
+	q.URL, q.Host, q.Header = c.r.URL, cmp.Or(c.r.Host, "-"), c.r.Header.Clone()
 	q.Header.Set(headerTo, to.Encode())
-	if q.UserAgent() == "" {
-		q.Header["User-Agent"] = nil // not that of net/http
-	}
-	if len(c.f.Body) > 0 {
-		q.Body = io.NopCloser(bytes.NewReader(c.f.Body))
-	}
+	q.Header["User-Agent"] = c.r.Header["User-Agent"] // none is not that of net/http
 	var b bytes.Buffer
 	if q.Write(&b) != nil { // of HTTP/2, and not one of HTTP/1.1
 		return nil
@@ -146,32 +132,29 @@ func (c *call) encode() []byte {
 // respond writes the response of the replica. It reports false if there is none because the
 // connection is not there.
 func (c *call) respond(x *exchange) (answered bool) {
-	part, isLast, err := x.receive()
-	if err != nil {
+	part, err := x.receive()
+	if err != nil && err != io.EOF {
 		return c.failed(err)
 	}
-	defer x.end(errDone)
+	defer x.end(errOver)
 	b := bytes.NewBuffer(part)
 	r := textproto.NewReader(bufio.NewReaderSize(b, min(len(part), 4<<10)))
 	line, _ := r.ReadLine()
-	status, err := strconv.Atoi(line)
+	status, lineErr := strconv.Atoi(line)
 	header, headErr := r.ReadMIMEHeader()
 	switch {
-	case errors.Join(err, headErr) != nil:
-		x.abort(errReset)
-		return c.failed(errReset)
+	case errors.Join(lineErr, headErr) != nil:
+		return c.failed(errOver)
 	case status == statusGone:
-		return false
+		return c.failed(errGone)
 	case status == statusBusy:
-		return c.refuse(metrics.ForwardBusy, jsonrpc.ReasonError("the replica of this connection is busy: try again later", "server_busy", true))
+		return c.failed(errBusy)
 	}
 	c.n.metrics.ForwardBegan(time.Since(c.began))
-	for name, values := range header {
-		c.w.Header()[name] = values
-	}
+	maps.Copy(c.w.Header(), header)
 	c.w.WriteHeader(status)
 	part, _ = io.ReadAll(r.R)
-	result := c.copy(x, part, isLast)
+	result := c.copy(x, part, err)
 	if c.n.metrics.Forwarded(result); result == metrics.ForwardCut {
 		panic(http.ErrAbortHandler)
 	}
@@ -180,60 +163,50 @@ func (c *call) respond(x *exchange) (answered bool) {
 
 // copy writes the rest of a response, which begins with part. A stream ends in order when
 // this replica shuts down, as the client opens another one then.
-func (c *call) copy(x *exchange, part []byte, isLast bool) (result string) {
+func (c *call) copy(x *exchange, part []byte, err error) (result string) {
 	control := http.NewResponseController(c.w)
 	deadline := front.NewDeadline(control, cmp.Or(c.f.WriteTimeout, 10*time.Second), c.r)
-	for err := error(nil); ; part, isLast, err = x.receive() {
+	for ; ; part, err = x.receive() {
+		if len(part) > 0 || err == nil {
+			if _, err := deadline.Write(c.w, part, nil); err != nil {
+				x.abort(err)
+				return metrics.ForwardCanceled
+			}
+		}
 		switch {
-		case errors.Is(err, errDraining):
+		case err == io.EOF, errors.Is(err, errDraining):
+			_ = control.SetWriteDeadline(time.Time{}) // the TCP connection may serve other requests
 			return metrics.ForwardOK
 		case errors.Is(err, context.Canceled):
 			return metrics.ForwardCanceled
 		case err != nil:
 			return metrics.ForwardCut
 		}
-		if len(part) > 0 || !isLast {
-			if _, err := deadline.Write(c.w, part, nil); err != nil {
-				x.abort(err)
-				return metrics.ForwardCanceled
-			}
-		}
-		if isLast {
-			_ = control.SetWriteDeadline(time.Time{}) // the TCP connection may serve other requests
-			return metrics.ForwardOK
-		}
 	}
 }
 
-// failed answers a request whose exchange is over before a response. It reports false if no
-// replica has received the request.
+// failed answers a request that has no response with 503. It reports false if no replica has
+// received the request, or none has the connection.
 func (c *call) failed(err error) (answered bool) {
+	result, text, reason, again := metrics.ForwardUnreachable, "the replica of this connection was lost with the request", "replica_unreachable", false
 	switch {
 	case errors.Is(err, errGone):
 		return false
-	case errors.Is(err, errDraining):
-		return c.unavailable()
 	case errors.Is(err, context.Canceled):
 		c.n.metrics.Forwarded(metrics.ForwardCanceled)
 		return true
+	case errors.Is(err, errBusy):
+		result, text, reason, again = metrics.ForwardBusy, "the replica of this connection is busy: try again later", "server_busy", true
+	case errors.Is(err, errAway), errors.Is(err, errDraining):
+		c.w.Header().Set("Retry-After", "1")
+		result, text, reason, again = metrics.ForwardUnavailable, "the replica of this connection cannot be reached now: try again later", "cluster_unavailable", true
 	}
-	return c.refuse(metrics.ForwardUnreachable, jsonrpc.ReasonError("the replica of this connection was lost with the request", "replica_unreachable", false))
-}
-
-// unavailable answers a request that cannot be forwarded now.
-func (c *call) unavailable() bool {
-	c.w.Header().Set("Retry-After", "1")
-	return c.refuse(metrics.ForwardUnavailable, jsonrpc.ReasonError("the replica of this connection cannot be reached now: try again later", "cluster_unavailable", true))
-}
-
-// refuse answers with 503, and returns true.
-func (c *call) refuse(result string, e *jsonrpc.Error) bool {
 	c.n.metrics.Forwarded(result)
 	id := jsonrpc.Null
 	if m, err := jsonrpc.Parse(c.f.Body); err == nil && m.Kind == jsonrpc.Request {
 		id = m.ID
 	}
-	body := append(jsonrpc.NewError(id, e), '\n')
+	body := append(jsonrpc.NewError(id, jsonrpc.ReasonError(text, reason, again)), '\n')
 	_ = front.WriteJSON(c.w, c.r, http.StatusServiceUnavailable, body, 10*time.Second) // a client that is gone needs no answer
 	return true
 }

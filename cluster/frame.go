@@ -56,10 +56,7 @@ type sealer struct{ cipher.AEAD }
 func newSealer(key []byte, cluster string) *sealer {
 	derive := hmac.New(sha256.New, key)
 	derive.Write([]byte("frames of cluster " + cluster))
-	aead, err := chacha20poly1305.NewX(derive.Sum(nil)) // its nonces are long enough to be random
-	if err != nil {
-		panic(err) // the key has its length
-	}
+	aead, _ := chacha20poly1305.NewX(derive.Sum(nil)) // the key has its length, and nonces are long enough to be random
 	return &sealer{aead}
 }
 
@@ -71,9 +68,7 @@ func (s *sealer) seal(f *frame) []byte {
 	b = append(b, frameVersion, byte(f.kind), f.flags)
 	b = append(append(b, f.to...), f.from...)
 	b = binary.BigEndian.AppendUint64(b, f.number)
-	for _, n := range []uint32{f.seq, f.ack, f.room} {
-		b = binary.BigEndian.AppendUint32(b, n)
-	}
+	b, _ = binary.Append(b, binary.BigEndian, []uint32{f.seq, f.ack, f.room})
 	b = append(b, f.payload...)
 	return s.Seal(nonce, nonce, b, nil)
 }

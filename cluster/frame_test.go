@@ -40,14 +40,15 @@ func FuzzFrame(f *testing.F) {
 
 // A number is new once. Those that are much older than the last one count as known.
 func TestNumbers(t *testing.T) {
-	var s numbers
+	const window = seenBlocks * 64
+	s := make(numbers, seenBlocks)
 	for _, step := range []struct {
 		n     uint64
 		known bool
 	}{
-		{5, false}, {5, true}, {3, false}, {3, true}, {seenNumbers + 4, false}, {5, true}, {4, true}, {6, false},
-		{10 * seenNumbers, false}, {6, true}, {9*seenNumbers + 1, false}, {9 * seenNumbers, true}, {10 * seenNumbers, true},
-		{11 * seenNumbers, false}, {10*seenNumbers + 1, false}, {10 * seenNumbers, true},
+		{5, false}, {5, true}, {3, false}, {3, true}, {window + 4, false}, {5, true}, {4, true}, {64, false}, {64, true},
+		{10*window + 64, false}, {64, true}, {9*window + 128, false}, {9*window + 64, true}, {9*window + 128, true}, {10*window + 64, true},
+		{11*window + 64, false}, {10*window + 128, false}, {10*window + 64, true}, {1<<64 - 1, false}, {1<<64 - 1, true},
 	} {
 		if known := s.has(step.n); known != step.known {
 			t.Errorf("%d: known %v", step.n, known)

@@ -1,9 +1,9 @@
 package cluster
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -17,8 +17,9 @@ const (
 	silentAfter = 4  // ticks without a heartbeat
 	absentAfter = 15 // ticks without one: nobody waits for the replica any more
 	cutAfter    = 2  // ticks without one of this replica's own: before it finds others silent
+	maxAway     = 30 // such ticks: exchanges wait no longer
 	shownFor    = 60 // ticks that a silent replica is shown
-	seenNumbers = 1 << 18
+	seenBlocks  = 1 << 11
 )
 
 // heartbeat is what a replica tells the others each second.
@@ -31,39 +32,13 @@ type heartbeat struct {
 
 // load is what a replica uses of a server.
 type load struct {
-	Connections int
-	Draining    bool   `json:",omitempty"`
-	Origins     []byte `json:",omitempty"` // 16 bytes for each
-	told        bool   // the parts know what they have opened
+	connstate.Usage
+	Draining bool `json:",omitempty"`
 }
 
-// add adds what a part uses, with origins while left bytes for them are left.
-func (l *load) add(u connstate.Usage, left int) {
-	l.Connections += u.Connections
-	for _, o := range u.Origins[:min(len(u.Origins), max(0, left-len(l.Origins))/16)] {
-		l.Origins = binary.BigEndian.AppendUint64(l.Origins, o.Origin)
-		l.Origins = binary.BigEndian.AppendUint32(l.Origins, uint32(o.Open))
-		l.Origins = binary.BigEndian.AppendUint32(l.Origins, uint32(o.Opened))
-	}
-}
-
-// sum returns what all loads of a server use.
-func sum(loads []load) (u connstate.Usage) {
-	origins := make(map[uint64]connstate.OriginUsage)
-	for _, l := range loads {
-		u.Connections += l.Connections
-		for b := l.Origins; len(b) >= 16; b = b[16:] {
-			o := origins[binary.BigEndian.Uint64(b)]
-			o.Origin = binary.BigEndian.Uint64(b)
-			o.Open += int(binary.BigEndian.Uint32(b[8:]))
-			if !l.told {
-				o.Opened += int(binary.BigEndian.Uint32(b[12:]))
-			}
-			origins[o.Origin] = o
-		}
-	}
-	u.Origins = slices.Collect(maps.Values(origins))
-	return u
+// sum returns what u and more use.
+func sum(u, more connstate.Usage) connstate.Usage {
+	return connstate.Usage{Connections: u.Connections + more.Connections, Origins: append(u.Origins, more.Origins...)}
 }
 
 // member is what is known of a replica.
@@ -72,7 +47,6 @@ type member struct {
 	id        string
 	number    uint64 // of the last heartbeat
 	quiet     int    // ticks since then, while NATS was connected
-	told      bool   // the parts know what it has opened
 	seen      numbers
 }
 
@@ -89,26 +63,22 @@ func (m *member) replica() front.Replica {
 	return r
 }
 
-// numbers are those of the last exchanges that a replica has begun here.
-type numbers struct {
-	top  uint64
-	bits []uint64
-}
+// numbers are those of the last exchanges that a replica has begun here, one bit for each, in
+// blocks of 64: a block takes the place of an older one.
+type numbers []struct{ block, bits uint64 }
 
 // has reports whether n was added, or is too old to tell.
-func (s *numbers) has(n uint64) bool {
-	return n <= s.top && (s.top-n >= seenNumbers || s.bits[n%seenNumbers/64]&(1<<(n%64)) != 0)
+func (s numbers) has(n uint64) bool {
+	b := s[n/64%seenBlocks]
+	return b.block > n/64 || b.block == n/64 && b.bits>>(n%64)&1 != 0
 }
 
-func (s *numbers) add(n uint64) {
-	if s.bits == nil || n > s.top+seenNumbers {
-		s.bits, s.top = make([]uint64, seenNumbers/64), max(n, 1)-1
+func (s numbers) add(n uint64) {
+	b := &s[n/64%seenBlocks]
+	if b.block < n/64 {
+		b.block, b.bits = n/64, 0
 	}
-	for ; s.top < n; s.top++ {
-		next := (s.top + 1) % seenNumbers
-		s.bits[next/64] &^= 1 << (next % 64)
-	}
-	s.bits[n%seenNumbers/64] |= 1 << (n % 64)
+	b.bits |= 1 << (n % 64)
 }
 
 // heard takes a heartbeat.
@@ -118,56 +88,36 @@ func (n *Node) heard(f *frame) {
 		return
 	}
 	n.mu.Lock()
+	if len(n.members) >= maxMembers { // what is known of the silent ones keeps their requests from being served again
+		maps.DeleteFunc(n.members, func(_ string, m *member) bool { return m != n.self && m.quiet > absentAfter })
+	}
 	m := n.members[f.from]
-	if m == nil && n.makeRoomLocked() {
-		m = &member{id: f.from}
+	if m == nil && len(n.members) < maxMembers {
+		m = &member{id: f.from, seen: make(numbers, seenBlocks)}
 		n.members[m.id] = m
 	}
 	if m == nil || f.number <= m.number { // it came late, or again
 		n.mu.Unlock()
 		return
 	}
-	back := m.id == n.id && m.quiet > cutAfter
-	m.heartbeat, m.number, m.quiet, m.told = next, f.number, 0, false
+	back := m == n.self && m.quiet > cutAfter
+	if m.number, m.quiet = f.number, 0; m != n.self {
+		m.heartbeat = next
+	}
 	n.mu.Unlock()
 	if back {
-		n.returned()
+		n.returned(n.nc)
 	}
 }
 
-// makeRoomLocked makes room for another member, in the place of one that is silent: what is
-// known of the silent ones keeps their requests from being served again.
-func (n *Node) makeRoomLocked() bool {
-	if len(n.members) < maxMembers {
-		return true
-	}
-	longest := slices.MaxFunc(slices.Collect(maps.Values(n.members)), func(a, b *member) int { return cmp.Compare(a.quiet, b.quiet) })
-	if longest.silent() {
-		delete(n.members, longest.id)
-	}
-	return longest.silent()
-}
-
-// presence is what is known of whether a replica runs.
-type presence int
-
-const (
-	present presence = iota // it has been heard lately, or all may have lost NATS for a moment
-	silent
-	gone // it has never been heard, or not for long
-)
-
-// state reports whether NATS is connected, and the presence of a replica.
-func (n *Node) state(id string) (connected bool, p presence) {
+// state reports whether NATS is connected, and whether a replica is silent, or even gone: it
+// has never been heard, or not for long.
+func (n *Node) state(id string) (connected, silent, gone bool) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
-	switch m := n.members[id]; {
-	case m == nil && n.fresh == 0, m != nil && m.quiet > absentAfter:
-		p = gone
-	case m != nil && m.silent():
-		p = silent
-	}
-	return n.connectedLocked(), p
+	m := n.members[id]
+	gone = m == nil || m.quiet > absentAfter
+	return n.connectedLocked(), gone || m.silent(), gone
 }
 
 // candidates returns the replicas that may go on with a session of a server, by the weight
@@ -180,11 +130,10 @@ func (n *Node) candidates(server, id string) (ids []string) {
 		}
 	}
 	n.mu.RUnlock()
-	weight := func(replica string) string {
-		sum := sha256.Sum256([]byte(id + replica))
-		return string(sum[:])
-	}
-	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(weight(a), weight(b)) })
+	slices.SortFunc(ids, func(a, b string) int {
+		x, y := sha256.Sum256([]byte(id+a)), sha256.Sum256([]byte(id+b))
+		return bytes.Compare(x[:], y[:])
+	})
 	return ids
 }
 
@@ -192,9 +141,9 @@ func (n *Node) candidates(server, id string) (ids []string) {
 func (n *Node) Replicas() []front.Replica {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
-	all := []front.Replica{n.members[n.id].replica()}
+	all := []front.Replica{n.self.replica()}
 	for _, m := range n.members {
-		if m.id != n.id && !m.Leaving && m.quiet <= shownFor {
+		if m != n.self && !m.Leaving && m.quiet <= shownFor {
 			all = append(all, m.replica())
 		}
 	}

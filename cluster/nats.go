@@ -3,13 +3,11 @@ package cluster
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -17,6 +15,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
 )
 
 // frames returns the subject of a replica for frames. NATS answers there, with the number of
@@ -26,22 +26,22 @@ func (n *Node) frames(replica, last string) string { return n.prefix + "r." + re
 // adopted returns the subject on which the replica that serves a session is found.
 func (n *Node) adopted(server, id string) string {
 	sum := sha256.Sum256([]byte(server + "\x00" + id))
-	return n.prefix + "id." + hex.EncodeToString(sum[:16])
+	return fmt.Sprintf("%sid.%x", n.prefix, sum[:16])
 }
 
 // connect connects to NATS. Errors do not have the URL, which may have a password.
 func (n *Node) connect(ctx context.Context, o Options) (*nats.Conn, error) {
-	for server := range strings.SplitSeq(o.URL, ",") {
-		if u, err := url.Parse(strings.TrimSpace(server)); err != nil || u.Host == "" {
-			return nil, errors.New("the URL of NATS is not valid: write nats://host:4222, or tls://host:4222")
-		}
-	}
 	options := []nats.Option{
-		nats.Name("mcp-sse " + n.name), nats.CustomInboxPrefix(n.prefix + "r." + n.id + ".i"),
+		nats.Name("mcp-sse " + o.Replica), nats.CustomInboxPrefix(n.prefix + "r." + n.id + ".i"),
 		nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), nats.IgnoreAuthErrorAbort(),
 		nats.ReconnectWait(250 * time.Millisecond), nats.ReconnectJitter(250*time.Millisecond, time.Second),
 		nats.PingInterval(2 * time.Second), nats.FlusherTimeout(2 * time.Second), nats.ReconnectOnFlusherError(),
-		nats.DisconnectErrHandler(n.disconnected), nats.ReconnectHandler(n.reconnected),
+		nats.NoCallbacksAfterClientClose(),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			n.down.Store(true)
+			n.log.Warn("NATS disconnected", "err", err)
+		}),
+		nats.ReconnectHandler(n.returned),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { n.log.Warn("NATS error", "err", err) }),
 	}
 	if o.Credentials != "" {
@@ -68,25 +68,13 @@ func (n *Node) connect(ctx context.Context, o Options) (*nats.Conn, error) {
 	}
 }
 
-func (n *Node) disconnected(_ *nats.Conn, err error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.up = false; !n.closed {
-		n.log.Warn("NATS disconnected", "err", err)
-	}
-}
-
-func (n *Node) reconnected(*nats.Conn) {
-	n.log.Info("NATS connected again")
-	n.returned()
-}
-
 // returned begins anew to count who is silent, and sends again what may be lost.
-func (n *Node) returned() {
+func (n *Node) returned(*nats.Conn) {
+	n.log.Info("NATS connected again")
+	n.down.Store(false)
 	n.mu.Lock()
-	n.up, n.fresh = true, silentAfter
 	for _, m := range n.members {
-		if m.id == n.id || !m.silent() {
+		if m == n.self || !m.silent() {
 			m.quiet = 0
 		}
 	}
@@ -94,11 +82,6 @@ func (n *Node) returned() {
 	for _, x := range n.open() {
 		x.tick(true)
 	}
-}
-
-// publish sends a frame to a replica.
-func (n *Node) publish(to, reply string, data []byte) error {
-	return n.nc.PublishMsg(&nats.Msg{Subject: n.frames(to, "q"), Reply: reply, Data: data})
 }
 
 // dispatch takes a message to this replica or to all. It does not wait.
@@ -156,16 +139,14 @@ func (n *Node) open() []*exchange {
 // sendReset ends an exchange at the other side. If it is lost, the next frame from there is
 // answered so.
 func (n *Node) sendReset(to string, flags byte, number uint64) {
-	_ = n.publish(to, "", n.sealer.seal(&frame{kind: kindReset, flags: flags & fromOwner, to: to, from: n.id, number: number}))
+	_ = n.nc.Publish(n.frames(to, "q"), n.sealer.seal(&frame{kind: kindReset, flags: flags & fromOwner, to: to, from: n.id, number: number}))
 }
 
 // ask returns the replica that subscribes to a subject. The error is nats.ErrNoResponders if
 // there is none.
-func (n *Node) ask(ctx context.Context, subject string) (replica string, err error) {
+func (n *Node) ask(subject string) (replica string, err error) {
 	f := &frame{kind: kindAsk, to: everyone, from: n.id, number: rand.Uint64()}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	m, err := n.nc.RequestWithContext(ctx, subject, n.sealer.seal(f))
+	m, err := n.nc.Request(subject, n.sealer.seal(f), time.Second)
 	if err != nil {
 		return "", err
 	}
@@ -176,16 +157,13 @@ func (n *Node) ask(ctx context.Context, subject string) (replica string, err err
 	return here.from, nil
 }
 
-// maxAway is for how many ticks exchanges wait for NATS.
-const maxAway = 30
-
 // run does what is due each second, and answers who asks for adopted sessions.
-func (n *Node) run(ctx context.Context) {
+func (n *Node) run() {
 	ticks := time.NewTicker(time.Second)
 	defer ticks.Stop()
 	for n.tick(); ; {
 		select {
-		case <-ctx.Done():
+		case <-n.done:
 			return
 		case <-ticks.C:
 			n.tick()
@@ -198,47 +176,44 @@ func (n *Node) run(ctx context.Context) {
 func (n *Node) tick() {
 	n.shareUsage()
 	n.mu.Lock()
-	self, living, lost := n.members[n.id], 0, []member(nil)
-	if n.up {
-		self.quiet++
-		n.beatLocked(false)
-	}
-	connected := n.connectedLocked()
-	if n.away++; connected {
-		n.away, n.fresh = 0, max(0, n.fresh-1)
-	}
+	n.self.quiet++
+	n.beatLocked()
+	connected, tooLong := n.connectedLocked(), n.self.quiet > maxAway
+	living, lost, ended := 0, make(map[string]member), make(map[string]int)
 	for _, m := range n.members {
-		if connected && m != self {
+		if connected && m != n.self {
 			m.quiet++
 		}
-		if !m.silent() {
+		if m == n.self || !m.silent() {
 			living++
 		} else if m.quiet == silentAfter+1 && connected {
-			lost = append(lost, *m)
+			lost[m.id] = *m
 		}
 	}
-	tooLong := n.away > maxAway
 	n.mu.Unlock()
 	n.metrics.Now(living, connected)
-	for _, m := range lost {
-		switch ended := n.endAll(m.id); {
-		case m.Joining: // it has been refused
-		case m.Leaving:
-			n.log.Info("replica left", "replica", m.Name, "requests", ended)
-		default:
-			n.log.Warn("replica lost", "replica", m.Name, "requests", ended)
-		}
-	}
 	for _, x := range n.open() {
+		part, _ := n.part(x.stream, "")
 		switch {
-		case tooLong:
-			x.end(errUnreachable)
-		case x.stream != "" && rand.N(4) == 0 && n.draining(x.stream): // the last ones end with detach
+		case lost[x.peer].id != "" || tooLong:
+			if x.end(errUnreachable) {
+				ended[x.peer]++
+			}
+		case x.stream != "" && (part == nil || part.Draining() && rand.N(4) == 0):
 			x.abort(errDraining)
 		case connected:
 			x.tick(false)
 		}
 		x.changed.Broadcast() // the deadline of send may have passed
+	}
+	for id, m := range lost {
+		switch {
+		case m.Joining: // it has been refused
+		case m.Leaving:
+			n.log.Info("replica left", "replica", m.Name, "requests", ended[id])
+		default:
+			n.log.Warn("replica lost", "replica", m.Name, "requests", ended[id])
+		}
 	}
 }
 
@@ -248,50 +223,42 @@ func (n *Node) shareUsage() {
 	n.mu.RLock()
 	parts := maps.Clone(n.parts)
 	n.mu.RUnlock()
-	servers, others := make(map[string]load), make(map[string][]load)
+	servers, others := make(map[string]load), make(map[string]connstate.Usage)
 	for server, list := range parts {
 		l := load{}
 		for _, p := range list {
-			l.add(p.Usage(), n.maxPart/2/len(parts)) // the heartbeat is one message
-			l.Draining = p.Draining()
+			l.Usage, l.Draining = sum(l.Usage, p.Usage()), p.Draining()
 		}
+		l.Origins = l.Origins[:min(len(l.Origins), n.maxPart/2/len(parts)/64)] // the heartbeat is one message
 		servers[server] = l
 	}
 	n.mu.Lock()
-	n.members[n.id].Servers = servers
 	for _, m := range n.members {
 		for server, l := range m.Servers {
-			if l.told = m.told; m.id != n.id && !m.silent() {
-				others[server] = append(others[server], l)
+			if m != n.self && !m.silent() {
+				others[server] = sum(others[server], l.Usage)
+			}
+			for i := range l.Origins {
+				l.Origins[i].Opened = 0 // is told once
 			}
 		}
-		m.told = true
 	}
+	n.self.Servers = servers
 	n.mu.Unlock()
 	for server, list := range parts {
-		elsewhere := sum(others[server])
 		for _, p := range list {
-			p.UsedElsewhere(elsewhere)
+			p.UsedElsewhere(others[server])
 		}
 	}
 }
 
 // beatLocked sends a heartbeat. If it is lost, the next one is a second away.
-func (n *Node) beatLocked(leaving bool) {
-	n.number++
-	payload, _ := json.Marshal(heartbeat{n.name, n.joining, leaving, n.members[n.id].Servers}) // it has a JSON form
-	_ = n.nc.Publish(n.prefix+"hb", n.sealer.seal(&frame{kind: kindHeartbeat, to: everyone, from: n.id, number: n.number, payload: payload}))
+func (n *Node) beatLocked() {
+	if n.number++; !n.down.Load() {
+		payload, _ := json.Marshal(n.self.heartbeat) // it has a JSON form
+		_ = n.nc.Publish(n.prefix+"hb", n.sealer.seal(&frame{kind: kindHeartbeat, to: everyone, from: n.id, number: n.number, payload: payload}))
+	}
 }
 
 // connectedLocked reports whether frames go through NATS: heartbeats of this replica come back.
-func (n *Node) connectedLocked() bool { return n.up && n.members[n.id].quiet <= cutAfter }
-
-// endAll ends the exchanges with a replica, and returns how many there were.
-func (n *Node) endAll(replica string) (ended int) {
-	for _, x := range n.open() {
-		if x.peer == replica && x.end(errUnreachable) {
-			ended++
-		}
-	}
-	return ended
-}
+func (n *Node) connectedLocked() bool { return !n.down.Load() && n.self.quiet <= cutAfter }

@@ -4,10 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"runtime/debug"
 	"time"
@@ -15,14 +14,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/front"
 )
 
-const (
-	// maxServing bounds the requests of other replicas that are served at once.
-	maxServing = 10_000
-	// maxBodies bounds the bytes of requests of which parts are missing.
-	maxBodies = 64 << 20
-)
-
-var errBusy = errors.New("too many requests of other replicas")
+// maxServing bounds the requests of other replicas that are served at once.
+const maxServing = 10_000
 
 // accept begins to serve an exchange of another replica if f is its first frame. It reports
 // false if the replica is not known, or the exchange is over.
@@ -36,89 +29,73 @@ func (n *Node) accept(id exchangeID, f *frame) bool {
 	}
 	from.seen.add(f.number)
 	ctx, cancel := context.WithCancel(context.Background())
-	x := n.newExchange(id, f.from, cancel)
-	n.exchanges[id] = x
+	x := n.beginLocked(id, f.from, cancel)
 	n.running.Go(func() { n.serve(ctx, x) })
 	n.mu.Unlock()
 	x.take(f)
 	return true
 }
 
-// serve reads the request of an exchange, and has the handler of the server answer it.
+// serve has the handler of the server answer what call.encode has written.
 func (n *Node) serve(ctx context.Context, x *exchange) {
-	defer n.serving.Add(-1)
+	body, w := &request{x: x}, &response{x: x, header: make(http.Header)}
 	defer func() {
-		v := recover()
-		if v != nil && v != http.ErrAbortHandler {
-			n.log.Error("handler panicked", "err", v, "stack", string(debug.Stack()))
+		switch v := recover(); v {
+		case nil:
+		case front.ErrGone:
+			w.WriteHeader(statusGone)
+		default:
+			if v != http.ErrAbortHandler {
+				n.log.Error("handler panicked", "err", v, "stack", string(debug.Stack()))
+			}
+			x.abort(errOver)
 		}
-		if v != nil {
-			x.abort(errReset)
+		_, _ = io.Copy(io.Discard, body) // the other side sends all of it first
+		w.WriteHeader(http.StatusOK)
+		if x.send(w.data.Bytes(), true) != nil {
+			x.abort(errOver)
 		}
 	}()
-	w := &response{x: x, header: make(http.Header)}
-	switch data, err := n.readAll(x, n.serving.Add(1) > maxServing); err {
-	case nil:
-		n.handle(ctx, w, data)
-	case errBusy:
-		w.WriteHeader(statusBusy)
-	default:
-		return // the exchange is over
-	}
-	if w.finish() != nil {
-		x.abort(errReset)
-	}
-}
-
-// handle has the handler of the server answer what call.encode has written.
-func (n *Node) handle(ctx context.Context, w *response, data []byte) {
-	r, err := http.ReadRequest(bufio.NewReaderSize(bytes.NewReader(data), min(len(data), 4<<10)))
+	r, err := http.ReadRequest(bufio.NewReaderSize(body, 1<<10))
 	if err != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	if r.Method == http.MethodGet { // others bound the number of streams
-		n.serving.Add(-1)
-		defer n.serving.Add(1)
+	if r.Method != http.MethodGet { // others bound the number of streams
+		defer n.serving.Add(-1)
+		if n.serving.Add(1) > maxServing {
+			w.WriteHeader(statusBusy)
+			return
+		}
 	}
 	to, _ := url.ParseQuery(r.Header.Get(headerTo))
 	r.Header.Del(headerTo)
-	if addr, err := netip.ParseAddr(to.Get("addr")); err == nil {
-		r.RemoteAddr = netip.AddrPortFrom(addr, 0).String()
-	}
+	r.RemoteAddr = to.Get("addr")
 	part, has := n.part(to.Get("server"), to.Get("id"))
 	if part == nil || !has && part.Draining() {
 		w.WriteHeader(statusGone)
 		return
 	}
-	defer func() {
-		if v := recover(); v == front.ErrGone {
-			w.WriteHeader(statusGone)
-		} else if v != nil {
-			panic(v)
-		}
-	}()
 	part.Handler.ServeHTTP(w, r.WithContext(front.Forwarded(ctx, to.Get("principal"))))
 }
 
-// readAll reads the request of an exchange to its end, and returns it unless this replica is
-// or gets busy.
-func (n *Node) readAll(x *exchange, busy bool) (data []byte, err error) {
-	defer func() { n.bodies.Add(-int64(len(data))) }()
-	for isLast := false; !isLast; {
-		var part []byte
-		if part, isLast, err = x.receive(); err != nil {
-			return data, err
-		}
-		if busy = busy || n.bodies.Load()+int64(len(part)) > maxBodies; !busy {
-			n.bodies.Add(int64(len(part)))
-			data = append(data, part...)
-		}
+// request reads the parts of an exchange.
+type request struct {
+	x    *exchange
+	part []byte // is not read yet
+	err  error  // follows
+}
+
+func (r *request) Read(p []byte) (n int, err error) {
+	for len(r.part) == 0 && r.err == nil {
+		r.part, r.err = r.x.receive()
 	}
-	if busy {
-		return data, errBusy
+	if len(r.part) == 0 {
+		return 0, r.err
 	}
-	return data, nil
+	n = copy(p, r.part)
+	r.part = r.part[n:]
+	return n, nil
 }
 
 // response is the http.ResponseWriter of a request of another replica. Like that of net/http,
@@ -131,8 +108,6 @@ type response struct {
 	data   bytes.Buffer // is not sent yet
 }
 
-var _ http.Flusher = (*response)(nil)
-
 // Header returns the header, which WriteHeader sends.
 func (w *response) Header() http.Header { return w.header }
 
@@ -141,8 +116,7 @@ func (w *response) WriteHeader(status int) {
 	if w.begun || status >= 100 && status < 200 {
 		return
 	}
-	w.begun = true
-	w.whole = w.header.Get("Content-Length") != ""
+	w.begun, w.whole = true, w.header.Get("Content-Length") != ""
 	w.header.Del("Connection") // that is the entry's
 	fmt.Fprintf(&w.data, "%d\r\n", status)
 	_ = w.header.Write(&w.data) // a Buffer takes all
@@ -169,20 +143,14 @@ func (w *response) FlushError() error {
 	return w.x.send(w.data.Next(w.data.Len()), false)
 }
 
-// Flush is FlushError.
-func (w *response) Flush() { _ = w.FlushError() }
-
-// SetWriteDeadline bounds Write and Flush.
+// SetWriteDeadline bounds Write and Flush, which notice the end within a second.
 func (w *response) SetWriteDeadline(t time.Time) error {
-	w.x.setDeadline(t)
+	w.x.mu.Lock()
+	defer w.x.mu.Unlock()
+	w.x.deadline = t
+	w.x.changed.Broadcast()
 	return nil
 }
 
-// SetReadDeadline does nothing: the whole body has been read.
+// SetReadDeadline does nothing: the exchange ends if the other replica sends no more.
 func (w *response) SetReadDeadline(time.Time) error { return nil }
-
-// finish ends the response.
-func (w *response) finish() error {
-	w.WriteHeader(http.StatusOK)
-	return w.x.send(w.data.Next(w.data.Len()), true)
-}

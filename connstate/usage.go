@@ -9,25 +9,26 @@ import (
 // Usage is what counts against the limits of a cluster.
 type Usage struct {
 	Connections int
-	// Origins are those that use much of a limit for each of them.
-	Origins []OriginUsage
+	// Origins are those that use much of a limit for each of them. In a sum, one may be there
+	// several times.
+	Origins []OriginUsage `json:",omitempty"`
 }
 
 // OriginUsage is what one origin uses: a principal at a network.
 type OriginUsage struct {
-	Origin uint64 // a hash
-	Open   int    // connections
-	Opened int    // connections since the last Usage
+	Origin uint64 `json:"o"`           // a hash
+	Open   int    `json:"n,omitempty"` // connections
+	Opened int    `json:"r,omitempty"` // connections since the last Usage
 }
 
 const (
 	// notable is the part of a limit from which the use of an origin is told to others.
 	notable = 16
 	// maxNotable bounds the origins of a Usage.
-	maxNotable = 1024
+	maxNotable = 512
 )
 
-// Usage returns what counts against the limits of a cluster. It reports the 1,024 origins that
+// Usage returns what counts against the limits of a cluster. It reports the 512 origins that
 // use most, of those that use at least a sixteenth of Limits.MaxPerIP or, since the last call,
 // of Limits.Rate. The Registry must have Options.Clustered.
 func (r *Registry) Usage() Usage {
@@ -64,7 +65,7 @@ func (r *Registry) UsedElsewhere(u Usage) {
 	defer r.mu.Unlock()
 	r.elsewhere, r.openElsewhere = int64(u.Connections), make(map[uint64]int, len(u.Origins))
 	for _, o := range u.Origins {
-		r.openElsewhere[o.Origin] = o.Open
+		r.openElsewhere[o.Origin] += o.Open
 		r.rates.charge(origin{hash: o.Origin}, o.Opened, time.Now())
 	}
 }

@@ -75,7 +75,7 @@ func TestUsageIsBounded(t *testing.T) {
 		}
 	}
 	u := r.Usage()
-	if len(u.Origins) != 1024 || u.Origins[0].Open != 3 || u.Origins[1].Open != 2 || u.Connections != 2202 {
+	if len(u.Origins) != 512 || u.Origins[0].Open != 3 || u.Origins[1].Open != 2 || u.Connections != 2202 {
 		t.Errorf("%d origins, the first two %+v, of %d connections", len(u.Origins), u.Origins[:2], u.Connections)
 	}
 }

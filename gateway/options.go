@@ -178,6 +178,7 @@ type PassRequest struct {
 	Headers []string
 	// Context returns the context whose values are passed on, of each GET and POST that has
 	// passed all checks. Its error refuses the request with 404 and its text. It must be
-	// safe for concurrent use. Default nil: the request's own context.
+	// safe for concurrent use. Default nil: the request's own context. In a Cluster, that
+	// of a forwarded request has only what the replica with the connection adds.
 	Context func(*http.Request) (context.Context, error)
 }

@@ -35,7 +35,7 @@ type Main struct {
 	LookupEnv      func(string) (string, bool)
 	// Notify returns the signals to catch: those that stop the program, a second one at
 	// once, and SIGHUP, which reloads the configuration of the daemon. It is called once
-	// that has been read: until then a signal ends the process.
+	// that has been read, and a cluster joined: until then a signal ends the process.
 	Notify func(catch ...os.Signal) <-chan os.Signal
 	// Sockets are those that systemd passes. They replace addresses.
 	Sockets []*os.File
@@ -63,7 +63,7 @@ func (m *Main) Run() int {
 		return exitOK
 	}
 	if c.Does == "serve" {
-		m.signals, m.hangup = m.Notify(syscall.SIGINT, syscall.SIGTERM), m.Notify(syscall.SIGHUP)
+		m.hangup = m.Notify(syscall.SIGHUP)
 	} else if c.Does == "stdio" || c.Check.Start { // the rest a signal just ends
 		m.signals = m.Notify(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	}
@@ -95,7 +95,6 @@ func (m *Main) Run() int {
 	if err != nil {
 		return m.refuse(err)
 	}
-	defer d.leave()
 	if c.Does == "check" {
 		fmt.Fprintln(m.Stdout, "configuration ok")
 		if c.Check.Start {
@@ -103,7 +102,12 @@ func (m *Main) Run() int {
 		}
 		return exitOK
 	}
-	return m.serve(d, c)
+	m.signals = m.Notify(syscall.SIGINT, syscall.SIGTERM)
+	code := m.serve(d, c)
+	if code < exitSignal { // else the process ends at once
+		d.leave()
+	}
+	return code
 }
 
 // refuse prints what is wrong with the configuration, and returns the exit code.

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"crypto/tls"
 	"errors"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
 
+	"github.com/mcp-sse/mcp-sse/cluster"
 	"github.com/mcp-sse/mcp-sse/front"
 )
 
@@ -72,9 +72,12 @@ func (c *Config) checkCluster() error {
 		}
 		return nil
 	}
-	for part := range strings.SplitSeq(c.NATS, ",") {
-		if u, err := url.Parse(part); err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
-			return c.refuse("nats", "want URLs such as nats://host:4222 or tls://host:4222, with commas between them")
+	if !cluster.IsURL(c.NATS) {
+		return c.refuse("nats", "want URLs such as nats://host:4222 or tls://host:4222, with commas between them")
+	}
+	for option, name := range map[string]string{"cluster": c.ClusterName, "replica": c.Replica} {
+		if name != "" && !cluster.IsName(name) {
+			return c.refuse(option, "%q: want at most 48 letters, digits, _ and -", name)
 		}
 	}
 	if c.IDKeyFile == "" {

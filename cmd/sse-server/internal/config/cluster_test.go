@@ -24,6 +24,8 @@ func TestOptionsOfACluster(t *testing.T) {
 		"--nats: replicas recognize each other's":    {"--nats", at},
 		"--nats-creds: stat ":                        {"--nats", at, "--id-key-file", key, "--nats-creds", missing},
 		"the same on all replicas; make it once":     {"--nats", at, "--id-key-file", missing},
+		`--cluster: "a.b": want at most 48 letters`:  {"--nats", at, "--id-key-file", key, "--cluster", "a.b"},
+		`--replica: "a b": want at most 48 letters`:  {"--nats", at, "--id-key-file", key, "--replica", "a b"},
 		"--nats: want URLs such as":                  {"--nats", "http://" + secret, "--id-key-file", key},
 		"--nats: want URLs such":                     {"--nats", at + ",", "--id-key-file", key},
 		"--nats: want URLs":                          {"--nats", "nats://ada:%" + secret + "@h", "--id-key-file", key},
