@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"slices"
 	"strings"
@@ -81,15 +83,15 @@ func (n *node) find(f front.Forward) *front.Part {
 	defer n.all.mu.Unlock()
 	for _, other := range n.all.nodes {
 		if owner := strings.HasPrefix(f.ID, other.id+"."); owner || other.adopted[f.ID] {
-			if p := other.part(f.ID, true); p != nil && other == n {
-				return nil
-			} else if p != nil {
+			if p := other.part(f.ID, true); p != nil && other != n {
 				return p
+			} else if p != nil && !p.Draining() {
+				return nil
 			}
 		}
 	}
 	for _, other := range n.all.nodes {
-		if p := other.part(f.ID, true); f.Resumes && p != nil {
+		if p := other.part(f.ID, true); f.Resumes && p != nil && !p.Draining() {
 			if other == n {
 				return nil
 			}
@@ -432,6 +434,145 @@ func TestClusterForwardsToASessionThatHasJustEnded(t *testing.T) {
 	if status != http.StatusOK || !strings.Contains(body, "REPLICA1") {
 		t.Errorf("got %d %s", status, body)
 	}
+}
+
+// question opens a call that waits for an answer of the client, and returns that answer, and
+// the stream behind the question.
+func question(t *testing.T, c *http.Client, at, id string) (answer string, stream *bufio.Reader) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a test that waits in vain fails, and does not hang
+	t.Cleanup(cancel)
+	req, _ := http.NewRequestWithContext(ctx, http.MethodPost, at+"/mcp", strings.NewReader(request("2", "tools/call")))
+	req.Header = http.Header{"Authorization": {"ada"}, "Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}, "Mcp-Session-Id": {id}}
+	res, err := c.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { res.Body.Close() })
+	stream = bufio.NewReader(res.Body)
+	for {
+		line, err := stream.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, _ := strings.CutPrefix(line, "data:")
+		if m, err := jsonrpc.Parse([]byte(strings.TrimSpace(data))); err == nil && m.Method == "elicitation/create" {
+			return string(jsonrpc.NewResult(m.ID, []byte(`{"action":"decline"}`))), stream
+		}
+	}
+}
+
+// drain drains a replica and its sessions now.
+func drain(t *testing.T, g *gateway.Gateway) {
+	t.Helper()
+	g.Drain()
+	for _, c := range g.Registry().All() {
+		if _, err := c.Drain(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A call of a session that drains gets the answers to its questions wherever they arrive. New
+// requests move; while one is served elsewhere, the session can end, and does not cut it.
+func TestClusterMovesASessionThatDrains(t *testing.T) {
+	for i := range 2 {
+		all, at, gs, c := two(t)
+		_, id, _ := send(t, c, http.MethodPost, at[0]+"/mcp", initialize("1", "2025-11-25", `{"elicitation":{}}`))
+		answer, call := question(t, c, at[0], id)
+		drain(t, gs[0])
+		if status, _, body := send(t, c, http.MethodPost, at[i]+"/mcp", answer, "Mcp-Session-Id", id); status != http.StatusAccepted {
+			t.Errorf("the answer: %d %s", status, body)
+		}
+		if rest, err := io.ReadAll(call); err != nil || !strings.Contains(string(rest), `"replica":"REPLICA0"`) {
+			t.Errorf("the call: %s, %v", rest, err)
+		}
+		next := all.nodes[1].parts[0].Handler
+		all.nodes[1].parts[0].Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			for _, conn := range gs[0].Registry().All() {
+				conn.Close(connstate.ClosedShutdown)
+			}
+			if n := gs[0].Registry().Len(); n != 0 {
+				t.Errorf("%d sessions are held by requests that others serve", n)
+			}
+			next.ServeHTTP(w, r)
+		})
+		if status, _, body := send(t, c, http.MethodPost, at[0]+"/mcp", request("3", "who"), "Mcp-Session-Id", id); status != http.StatusOK || !strings.Contains(body, "REPLICA1") {
+			t.Errorf("the next request: %d %s", status, body)
+		}
+	}
+}
+
+// stalled is a client that takes nothing.
+type stalled struct {
+	*httptest.ResponseRecorder
+	begun, over chan struct{}
+}
+
+func (w stalled) Write(p []byte) (int, error) {
+	select {
+	case w.begun <- struct{}{}:
+	case <-w.over:
+	}
+	<-w.over
+	return len(p), nil
+}
+
+// A session that is closed moves also while one of its responses is still written.
+func TestClusterMovesASessionThatIsClosed(t *testing.T) {
+	_, at, gs, c := two(t)
+	_, id, _ := send(t, c, http.MethodPost, at[0]+"/mcp", initialize("1", "2025-11-25", `{"elicitation":{}}`))
+	w := stalled{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/mcp", strings.NewReader(request("2", "tools/call")))
+	r.Header = http.Header{"Authorization": {"ada"}, "Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}, "Mcp-Session-Id": {id}}
+	var serving sync.WaitGroup
+	serving.Go(func() { gs[0].ServeHTTP(w, r) })
+	<-w.begun
+	gs[0].Drain()
+	for _, conn := range gs[0].Registry().All() {
+		conn.Close(connstate.ClosedShutdown)
+	}
+	for _, to := range []string{at[0], at[1]} {
+		status, _, body := send(t, c, http.MethodPost, to+"/mcp", request("3", "who"), "Mcp-Session-Id", id)
+		if status != http.StatusOK || !strings.Contains(body, "REPLICA1") || gs[0].Registry().Len() != 1 {
+			t.Errorf("got %d %s, %d sessions are left", status, body, gs[0].Registry().Len())
+		}
+	}
+	close(w.over)
+	serving.Wait()
+}
+
+// A replica that shuts down lets its sessions initialize first, as their requests wait for that.
+func TestClusterDrainsOnceInitialized(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+			if m.Method == "initialize" {
+				time.AfterFunc(10*time.Second, func() { s.answer(m) })
+			}
+			return m.Method == "initialize"
+		}}
+		opts := clustered((&replicas{}).join())
+		opts.InitializationTimeout = time.Minute
+		opts.Authenticate = nil
+		g, err := gateway.New(u, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv := pipetest.Serve(g, nil, nil)
+		defer srv.Stop()
+		done := make(chan error, 1)
+		time.AfterFunc(time.Second, func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 11*time.Second)
+			defer cancel()
+			done <- g.Shutdown(ctx)
+		})
+		if _, _, body := send(t, srv.Client, http.MethodPost, "http://localhost/mcp", request("1", "tools/list")); !strings.Contains(body, `"result"`) {
+			t.Errorf("got %s", body)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestClusterNeedsAKey(t *testing.T) {
