@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"encoding/binary"
 	"errors"
 	"io"
 	"os"
@@ -164,7 +165,7 @@ func (x *exchange) take(f *frame) {
 	if f.kind == kindData && f.seq == x.in && x.err == nil && !x.gotLast && len(x.parts) < window {
 		x.parts, x.gotLast = append(x.parts, f.payload), f.flags&last != 0
 		x.in++
-		tell = x.in-x.toldIn >= window/2 || x.gotLast && x.flags&fromOwner == 0
+		tell = x.in-x.toldIn >= window/2
 	}
 	if tell {
 		x.publishLocked(x.sealLocked(kindAck, nil))
@@ -217,7 +218,8 @@ func (x *exchange) refuse() {
 	}
 }
 
-// end ends this side: nothing is sent any more. It reports false if it had ended.
+// end ends this side: nothing is sent any more. It reports false if it had ended, or has sent
+// the whole response.
 func (x *exchange) end(err error) bool {
 	x.mu.Lock()
 	if x.err != nil {
@@ -229,12 +231,19 @@ func (x *exchange) end(err error) bool {
 	}
 	x.unacked = nil
 	x.changed.Broadcast()
+	entry := x.id.entry == ""
+	answered, open := entry && x.gotLast, entry || !x.sentLast
 	x.mu.Unlock()
 	x.n.mu.Lock()
 	delete(x.n.exchanges, x.id)
+	if m := x.n.members[x.peer]; answered && m != nil {
+		if m.answered = binary.BigEndian.AppendUint64(m.answered, x.id.number); len(m.answered) == 8*maxAnswered {
+			x.n.tellLocked(m)
+		}
+	}
 	x.n.mu.Unlock()
 	x.stop()
-	return true
+	return open
 }
 
 // abort ends both sides.

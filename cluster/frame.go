@@ -18,6 +18,7 @@ const (
 	kindAck                       // what has been received, nothing else
 	kindProbe                     // asks for an ack
 	kindReset                     // ends an exchange that the sender does not know or has given up
+	kindAnswered                  // ends exchanges whose responses have come: it acknowledges several at once
 	kindHeartbeat                 // to all replicas
 	kindAsk                       // asks who subscribes to a subject
 	kindHere                      // the answer

@@ -20,6 +20,7 @@ const (
 	maxAway     = 30 // such ticks: exchanges wait no longer
 	shownFor    = 60 // ticks that a silent replica is shown
 	seenBlocks  = 1 << 11
+	maxAnswered = 32 // exchanges whose responses are acknowledged together, within a tick
 )
 
 // heartbeat is what a replica tells the others each second.
@@ -48,6 +49,7 @@ type member struct {
 	number    uint64 // of the last heartbeat
 	quiet     int    // ticks since then, while NATS was connected
 	seen      numbers
+	answered  []byte // numbers of exchanges whose responses have come, which it does not know yet
 }
 
 // silent reports whether the member may be gone.

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -115,6 +116,12 @@ func (n *Node) pass(f *frame) {
 	}
 	x := n.exchange(id)
 	switch {
+	case f.kind == kindAnswered:
+		for rest := f.payload; len(rest) >= 8; rest = rest[8:] {
+			if x := n.exchange(exchangeID{f.from, binary.BigEndian.Uint64(rest)}); x != nil {
+				x.end(errOver)
+			}
+		}
 	case x != nil && x.peer == f.from:
 		x.take(f)
 	case f.kind != kindData && f.kind != kindProbe:
@@ -140,6 +147,15 @@ func (n *Node) open() []*exchange {
 // answered so.
 func (n *Node) sendReset(to string, flags byte, number uint64) {
 	_ = n.nc.Publish(n.frames(to, "q"), n.sealer.seal(&frame{kind: kindReset, flags: flags & fromOwner, to: to, from: n.id, number: number}))
+}
+
+// tellLocked tells the owner of exchanges that their responses have come. If that is lost,
+// it sends a response again, and is told with a reset.
+func (n *Node) tellLocked(m *member) {
+	if len(m.answered) > 0 && !n.down.Load() {
+		_ = n.nc.Publish(n.frames(m.id, "q"), n.sealer.seal(&frame{kind: kindAnswered, to: m.id, from: n.id, payload: m.answered}))
+	}
+	m.answered = m.answered[:0]
 }
 
 // ask returns the replica that subscribes to a subject. The error is nats.ErrNoResponders if
@@ -181,6 +197,7 @@ func (n *Node) tick() {
 	connected, tooLong := n.connectedLocked(), n.self.quiet > maxAway
 	living, lost, ended := 0, make(map[string]member), make(map[string]int)
 	for _, m := range n.members {
+		n.tellLocked(m)
 		if connected && m != n.self {
 			m.quiet++
 		}
