@@ -25,7 +25,7 @@ type auditLog struct {
 	path         string      // config.Stdout: not a file
 	moved        atomic.Bool // the file may have another name
 
-	log  *slog.Logger // limited; it and what follows belong to the goroutine of lines
+	log  *slog.Logger // limited; what follows belongs to the goroutine of lines
 	to   io.Writer
 	file *os.File // to, if that is a file
 	cut  bool     // to ends in the middle of a line
@@ -67,8 +67,23 @@ func (a *auditLog) open(create bool) error {
 	} else if err == nil {
 		_ = a.file.Close()
 		a.to, a.file = file, file
+		if info, failed := file.Stat(); failed == nil && info.Mode().IsRegular() {
+			a.cut = isCut(a.path, info.Size())
+		}
 	}
 	return err
+}
+
+// isCut reports whether a file of this size ends in the middle of a line.
+func isCut(path string, size int64) bool {
+	file, err := os.Open(path)
+	if err != nil { // it may be for writing only
+		return false
+	}
+	defer file.Close()
+	last := make([]byte, 1)
+	n, _ := file.ReadAt(last, size-1)
+	return n == 1 && last[0] != '\n'
 }
 
 // reopen makes the next line go to the file that has the name then.
@@ -99,9 +114,12 @@ func (a *auditLog) report(lines int, err error) {
 	a.log.Error("audit log not written", "lines", lines, "err", err)
 }
 
-// Close writes the lines that wait, within a second.
+// Close writes the lines that wait, within a second. The others are lost.
 func (a *auditLog) Close() {
-	if a.lines != nil {
-		a.lines.Close()
+	if a.lines == nil {
+		return
+	}
+	if left := a.lines.Close(); left > 0 {
+		a.report(left, errors.New("the end waits for a second only"))
 	}
 }

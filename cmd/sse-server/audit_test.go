@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -218,6 +219,45 @@ func TestAuditLogOnAFullDisk(t *testing.T) {
 	if got := file.String(); got != "{1234\n{1234}\n{1234}\n" {
 		t.Errorf("got %q", got)
 	}
+}
+
+// What is left of a line at a restart spoils no other line either, and none in the next file.
+func TestAuditLogAfterAFullDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	a := &auditLog{path: path, lost: func(int) {}, log: slog.New(slog.DiscardHandler)}
+	for want, left := range map[string]string{"{12\n{1234}\n": "{12", "{12}\n{1234}\n": "{12}\n", "{1234}\n": ""} {
+		if err := os.WriteFile(path, []byte(left), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a.cut = true // of the file before
+		a.reopen()
+		_, _ = a.Write([]byte("{1234}\n"))
+		if got := readFile(t, path); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	_ = a.file.Close()
+}
+
+// Lines for which the end does not wait are counted and logged.
+func TestAuditLogThatStallsAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, w := io.Pipe()
+		var log bytes.Buffer
+		lost := 0
+		a := &auditLog{to: w, lost: func(n int) { lost += n }, log: slog.New(slog.NewTextHandler(&log, nil))}
+		a.lines = newLogWriter(a, nil)
+		for range 3 {
+			_, _ = a.lines.Write([]byte("{1234}\n"))
+		}
+		a.Close()
+		if lost != 3 || !strings.Contains(log.String(), "lines=3") {
+			t.Errorf("%d lines are lost, and the log has %s", lost, &log)
+		}
+		a.lost, a.log = func(int) {}, slog.New(slog.DiscardHandler)
+		_ = r.Close() // ends the write
+		<-a.lines.done
+	})
 }
 
 // check says that the audit log cannot be written, and makes no file.

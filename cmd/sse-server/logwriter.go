@@ -59,11 +59,14 @@ func (w *logWriter) run(to io.Writer, dropped func(lines int64)) {
 	}
 }
 
-// Close writes what waits, within a second. Later lines are lost.
-func (w *logWriter) Close() {
+// Close writes what waits, within a second, and returns how many lines are left. Later lines are
+// lost.
+func (w *logWriter) Close() (left int) {
 	close(w.quit)
 	select {
 	case <-w.done:
+		return 0
 	case <-time.After(flushTimeout):
+		return len(w.lines) + 1 // that which is being written
 	}
 }
