@@ -253,7 +253,7 @@ func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, g
 func (g *Gateway) Accept(c *connstate.Connection) connstate.Handler {
 	b := bridge.New(c, &g.bridges)
 	g.Start()
-	if g.now.Load().opts.Reauthenticate {
+	if g.now.Load().opts.Reauthenticate && c.Client().Transport != connstate.TransportStdio {
 		g.keepLease(c, false)
 	}
 	return b

@@ -3,6 +3,8 @@ package gateway_test
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -74,6 +76,24 @@ func TestShutdownRefusesWhatWaits(t *testing.T) {
 		}
 		if err := <-done; err != nil {
 			t.Errorf("Shutdown: %v", err)
+		}
+	})
+}
+
+// A client on stdin has no credentials that could end.
+func TestStdioNeedsNoToken(t *testing.T) {
+	refuse := func(*http.Request) (string, error) { return "", errors.New("no token") }
+	inFakeTime(t, &server{}, gateway.Options{Authenticate: refuse, Reauthenticate: true}, func(t *testing.T, g *gateway.Gateway) {
+		in, client := io.Pipe()
+		done := make(chan error, 1)
+		go func() { done <- g.ServeStdio(t.Context(), in, io.Discard, time.Second) }()
+		time.Sleep(time.Minute)
+		if n := len(g.Snapshot()); n != 1 {
+			t.Errorf("%d clients are left, want 1", n)
+		}
+		_ = client.Close()
+		if err := <-done; err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -1,11 +1,14 @@
 package oauth_test
 
 import (
+	"crypto/rand"
 	"errors"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/front"
@@ -28,6 +31,35 @@ func TestOneBadTokenStopsNobody(t *testing.T) {
 			}
 			time.Sleep(30 * time.Second) // it is remembered
 		}
+	})
+}
+
+// Strangers who send made-up tokens leave connections for the tokens that are known.
+func TestStrangersLeaveRoom(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, i *issuer) {
+		i.Client.Transport.(*http.Transport).MaxConnsPerHost = 64
+		res := i.resource(oauth.Options{})
+		i.tokens["good"] = claims("active", true, "exp", nil)
+		if _, err := ask(res, "good"); err != nil {
+			t.Fatalf("got %+v", err)
+		}
+		time.Sleep(31 * time.Second) // it must be checked again
+		i.breaks("introspect", func(w http.ResponseWriter, r *http.Request) {
+			if r.FormValue("token") != "good" {
+				slow(w, r)
+				return
+			}
+			_, _ = io.WriteString(w, `{"active":true,"sub":"alice","aud":"`+resource+`"}`)
+		})
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() { _, _ = ask(res, rand.Text()) })
+		}
+		synctest.Wait()
+		if _, err := ask(res, "good"); err != nil {
+			t.Errorf("got %+v", err)
+		}
+		all.Wait()
 	})
 }
 

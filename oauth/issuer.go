@@ -28,6 +28,7 @@ const (
 	skewSeconds  = 30              // how far the clocks of the issuer and of this machine may differ
 	maxPrincipal = 256             // bytes
 	requestTime  = 5 * time.Second // of one request to the issuer
+	maxRequests  = 64              // to the issuer at a time
 	maxAnswer    = 1 << 20         // of the issuer, in bytes
 )
 
@@ -45,6 +46,7 @@ type issuer struct {
 	verifier      atomic.Pointer[oidc.IDTokenVerifier] // nil: the keys are not found yet
 	limit         *rate.Limiter                        // of requests for keys: everyone can make tokens with unknown ones
 	flight        singleflight.Group
+	strangers     chan struct{} // has one for each introspection of a token never seen valid: everyone can make these
 
 	mu     sync.Mutex                   // guards what follows
 	cached map[[sha256.Size]byte]*token // by the hash of the token
@@ -69,11 +71,12 @@ func newIssuer(o Options) (*issuer, error) {
 	}
 	if o.Transport == nil {
 		own := http.DefaultTransport.(*http.Transport).Clone()
-		own.MaxConnsPerHost, o.Transport = 64, own
+		own.MaxConnsPerHost, o.Transport = maxRequests, own
 	}
 	return &issuer{
 		url: o.Issuer, claim: cmp.Or(o.PrincipalClaim, "sub"), introspection: o.Introspection,
-		client: newClient(o.Transport, nil), limit: rate.NewLimiter(rate.Every(requestTime), 10), cached: make(map[[sha256.Size]byte]*token),
+		client: newClient(o.Transport, nil), limit: rate.NewLimiter(rate.Every(requestTime), 10),
+		strangers: make(chan struct{}, maxRequests/2), cached: make(map[[sha256.Size]byte]*token),
 	}, nil
 }
 
@@ -114,7 +117,7 @@ func (i *issuer) verify(raw string) (*token, error) {
 		return t, nil
 	}
 	checked, err, _ := i.flight.Do(string(key[:]), func() (any, error) {
-		claims, err := i.read(raw)
+		claims, err := i.read(raw, t != nil)
 		if err != nil {
 			return nil, err
 		}
@@ -136,9 +139,9 @@ func (i *issuer) verify(raw string) (*token, error) {
 
 // read returns the claims of a token: a JWT that the issuer has signed and that has an expiry,
 // or any other of which introspection says that it is valid.
-func (i *issuer) read(raw string) (claims map[string]any, _ error) {
+func (i *issuer) read(raw string, known bool) (claims map[string]any, _ error) {
 	if strings.Count(raw, ".") != 2 {
-		return i.introspect(raw)
+		return i.introspect(raw, known)
 	}
 	if i.verifier.Load() == nil {
 		if _, err, _ := i.flight.Do("discover", func() (any, error) { return nil, i.discover() }); err != nil {
@@ -147,11 +150,11 @@ func (i *issuer) read(raw string) (claims map[string]any, _ error) {
 	}
 	jwt, err := i.verifier.Load().Verify(context.Background(), raw)
 	switch {
-	case err != nil && strings.Contains(err.Error(), "fetching keys"): // go-oidc has no other sign of it
+	case err != nil && strings.HasPrefix(err.Error(), "failed to verify signature: fetching keys"): // go-oidc has no other sign of it
 		return nil, unavailable(err)
-	case err != nil || jwt.Claims(&claims) != nil:
+	case err != nil || jwt.Claims(&claims) != nil || claims["iss"] != i.url: // go-oidc takes ISS too
 		return nil, invalid("the token is not one that " + i.url + " has signed as its issuer, with a public key")
-	case jwt.Expiry.IsZero():
+	case claims["exp"] == nil:
 		return nil, invalid("the token has no expiry")
 	}
 	return claims, nil
@@ -176,10 +179,19 @@ func (i *issuer) discover() error {
 	return nil
 }
 
-// introspect asks the issuer for the claims of a token (RFC 7662).
-func (i *issuer) introspect(raw string) (claims map[string]any, _ error) {
+// introspect asks the issuer for the claims of a token (RFC 7662). Tokens that are not known
+// leave half of the connections to those that are.
+func (i *issuer) introspect(raw string, known bool) (claims map[string]any, _ error) {
 	if i.introspection.URL == "" {
 		return nil, invalid("the token is no JWT, and no other can be checked here")
+	}
+	if !known {
+		select {
+		case i.strangers <- struct{}{}:
+			defer func() { <-i.strangers }()
+		default:
+			return nil, unavailable(errTooOften)
+		}
 	}
 	form := url.Values{"token": {raw}, "token_type_hint": {"access_token"}}
 	r, _ := http.NewRequest(http.MethodPost, i.introspection.URL, strings.NewReader(form.Encode())) // the URL has been checked
@@ -207,12 +219,15 @@ func (i *issuer) introspect(raw string) (claims map[string]any, _ error) {
 func (i *issuer) tokenOf(claims map[string]any) (*token, error) {
 	now := float64(time.Now().Unix())
 	until := now + cacheSeconds
-	if expiry, ok := claims["exp"].(float64); ok {
+	expiry, expires := claims["exp"].(float64)
+	if expires {
 		until = min(until, expiry+skewSeconds)
 	}
-	begin, _ := claims["nbf"].(float64)
+	begin, begins := claims["nbf"].(float64)
 	principal, _ := claims[i.claim].(string)
 	switch {
+	case expires != (claims["exp"] != nil) || begins != (claims["nbf"] != nil):
+		return nil, invalid("the token has a time that is no number")
 	case until <= now:
 		return nil, &front.AuthError{Status: http.StatusUnauthorized, Message: "the token has expired", Expired: true}
 	case begin > now+skewSeconds:
@@ -220,16 +235,16 @@ func (i *issuer) tokenOf(claims map[string]any) (*token, error) {
 	case principal == "" || len(principal) > maxPrincipal || strings.ContainsFunc(principal, func(c rune) bool { return c < ' ' || c == 0x7f }):
 		return nil, invalid("the token has no usable claim " + i.claim)
 	}
-	scopes := append(list(claims["scope"]), list(claims["scp"])...)
-	return &token{principal, list(claims["aud"]), scopes, time.Unix(int64(until), 0)}, nil
+	scopes := strings.Fields(strings.Join(append(texts(claims["scope"]), texts(claims["scp"])...), " "))
+	return &token{principal, texts(claims["aud"]), scopes, time.Unix(int64(until), 0)}, nil
 }
 
-// list returns the texts of a claim: words, or an array. A URL is a word.
-func list(claim any) (all []string) {
+// texts returns the texts of a claim: one, or an array of them.
+func texts(claim any) (all []string) {
 	array, _ := claim.([]any)
 	for _, one := range append(array, claim) {
 		if text, ok := one.(string); ok {
-			all = append(all, strings.Fields(text)...)
+			all = append(all, text)
 		}
 	}
 	return all

@@ -84,11 +84,12 @@ func New(o Options) (s *Resource, err error) {
 	return s, err
 }
 
-// checkURL returns an error if tokens, or what decides about them, are not safe at a URL.
+// checkURL returns an error if tokens, or what decides about them, are not safe at a URL. It does
+// not have the URL, in which there may be a secret.
 func checkURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil || strings.ContainsAny(text, "\"\\#? ") || !isSafe(u) {
-		return nil, fmt.Errorf("%.128q: want a URL such as https://gw.example.com/mcp, http only on a loopback address, without user, query and fragment", text)
+		return nil, errors.New("want a URL such as https://gw.example.com/mcp, http only on a loopback address, without user, query and fragment")
 	}
 	return u, nil
 }

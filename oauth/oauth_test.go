@@ -71,6 +71,12 @@ func TestTokens(t *testing.T) {
 			{"changed", good[:len(good)-8] + "AAAAAAAA", 401, "not one that"},
 			{"two dots", "..", 401, "not one that"},
 			{"opaque and unknown", "xyz", 401, "has expired, is revoked"},
+			{"alg fetching keys", unsigned(`{"alg":"fetching keys"}`), 401, "not one that"},
+			{"expiry as text", i.sign(claims("exp", "1")), 401, "a time that is no number"},
+			{"expiry in capitals", i.sign(claims("exp", nil, "EXP", now+300)), 401, "the token has no expiry"},
+			{"issuer in capitals", i.sign(claims("iss", nil, "ISS", issuerURL)), 401, "not one that"},
+			{"begin as text", i.sign(claims("nbf", "1")), 401, "a time that is no number"},
+			{"audience in a text", i.sign(claims("aud", []string{"x " + resource})), 401, "its audience must be " + resource},
 			{"100 KB", strings.Repeat("x", 100<<10), 400, "the token is over 16384 bytes"},
 		} {
 			principal, err := ask(res, test.token)
@@ -168,10 +174,13 @@ func TestOptions(t *testing.T) {
 		"Resource":      func(o *oauth.Options) { o.Resource = "http://gw.example.com/mcp" },
 		"Issuer":        func(o *oauth.Options) { o.Issuer = "login.example.com" },
 		"Introspection": func(o *oauth.Options) { o.Introspection.URL = "https://login.example.com/introspect" },
+		"Introspection: want a ClientID, a Secret and a URL": func(o *oauth.Options) { // the secret is not shown
+			o.Introspection = oauth.Introspection{URL: "https://a:hunter2@login.example.com", ClientID: "a", Secret: "b"}
+		},
 	} {
 		o := good
 		change(&o)
-		if _, err := oauth.New(o); err == nil || !strings.Contains(err.Error(), "oauth: "+name+": ") {
+		if _, err := oauth.New(o); err == nil || !strings.Contains(err.Error(), "oauth: "+name+": ") || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -297,6 +306,7 @@ func TestKeysRotate(t *testing.T) {
 		if _, err := ask(res, i.sign(claims())); err != nil {
 			t.Fatal(err)
 		}
+		synctest.Wait() // go-oidc has the keys before it forgets that it asked for them
 		i.rotate("two")
 		var wg sync.WaitGroup
 		for range 50 {

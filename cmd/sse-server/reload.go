@@ -64,6 +64,7 @@ func (d *daemon) apply(next *config.Config) error {
 		return err
 	}
 	next.IDKey = d.config.Load().IDKey
+	next.KeepResources(d.config.Load())
 	for _, e := range d.endpoints { // sockets of systemd too
 		if next.Insecure {
 			break

@@ -116,18 +116,25 @@ var (
 	errNoToken  = errors.New("the client has sent no bearer token to exchange")
 	errTooOften = errors.New("the token endpoint has been asked too often: the next time is in 2 s")
 
-	// files has a lock for each file of a refresh token, a chan struct{}: two sources may have
-	// one file, as those of a server before and after a reload.
+	// files has a *refreshFile by path: two sources may have one file, as those of a server
+	// before and after a reload.
 	files sync.Map
 )
+
+// refreshFile is the file of a refresh token.
+type refreshFile struct {
+	lock    chan struct{} // has one while a source uses the file
+	unsaved string        // the token that is not in the file; guarded by lock
+}
 
 // Finish waits until no refresh token is on its way to its file, 10 s for each at most. A program
 // calls it before it ends: a token that has been replaced is good for nothing.
 func Finish() {
-	files.Range(func(_, lock any) bool {
+	files.Range(func(_, file any) bool {
+		lock := file.(*refreshFile).lock
 		select {
-		case lock.(chan struct{}) <- struct{}{}:
-			<-lock.(chan struct{})
+		case lock <- struct{}{}:
+			<-lock
 		case <-time.After(timeout):
 		}
 		return true
@@ -143,8 +150,6 @@ type source struct {
 	limit  *rate.Limiter // of requests to the endpoint
 	asking singleflight.Group
 	token  atomic.Pointer[oauth2.Token] // nil: there is none
-
-	unsaved string // the refresh token that is not in file; belongs to ask
 }
 
 // authorize returns the header with the token, and gets another if there is none, it is over,
@@ -153,7 +158,7 @@ func (s *source) authorize(ctx context.Context, refused string) (string, error) 
 	if header := s.current(refused); header != "" {
 		return header, nil
 	}
-	// It ends within timeout, also if ctx ends before: a refresh token may be good only once.
+	// It goes on if ctx ends before: a refresh token may be good only once.
 	asked := s.asking.DoChan("", func() (any, error) { return s.ask(refused) })
 	select {
 	case answer := <-asked:
@@ -181,9 +186,7 @@ func (s *source) ask(refused string) (string, error) {
 	if !s.limit.Allow() {
 		return "", errTooOften
 	}
-	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), oauth2.HTTPClient, s.client), timeout)
-	defer cancel()
-	token, err := s.request(ctx)
+	token, err := s.request()
 	if err != nil {
 		return "", err
 	}
@@ -195,29 +198,35 @@ func (s *source) ask(refused string) (string, error) {
 }
 
 // request asks the endpoint for a token, and keeps the refresh token that comes with it.
-func (s *source) request(ctx context.Context) (*oauth2.Token, error) {
-	refresh := s.unsaved
+func (s *source) request() (*oauth2.Token, error) {
+	kept, refresh := new(refreshFile), ""
 	if s.file != "" {
-		lock, _ := files.LoadOrStore(s.file, make(chan struct{}, 1))
-		lock.(chan struct{}) <- struct{}{}
-		defer func() { <-lock.(chan struct{}) }()
+		file, _ := files.LoadOrStore(s.file, &refreshFile{lock: make(chan struct{}, 1)})
+		kept = file.(*refreshFile)
+		kept.lock <- struct{}{}
+		defer func() { <-kept.lock }()
 		data, err := os.ReadFile(s.file) // each time: an operator, or another source, may have replaced it
-		if err != nil && refresh == "" {
+		if err != nil && kept.unsaved == "" {
 			return nil, err
 		}
-		refresh = cmp.Or(refresh, strings.TrimSpace(string(data)))
+		refresh = cmp.Or(kept.unsaved, strings.TrimSpace(string(data)))
 		s.conf.EndpointParams.Set("refresh_token", refresh)
 	}
+	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), oauth2.HTTPClient, s.client), timeout)
+	defer cancel()
 	token, err := s.conf.Token(ctx)
 	if err != nil {
+		if of, ok := errors.AsType[*oauth2.RetrieveError](err); ok && of.ErrorCode == "invalid_grant" {
+			kept.unsaved = "" // an operator's new one may be in the file
+		}
 		return nil, withoutSecrets(err)
 	}
-	if s.file == "" || token.RefreshToken == refresh && s.unsaved == "" {
+	if s.file == "" || token.RefreshToken == refresh && kept.unsaved == "" {
 		return token, nil
 	}
-	s.unsaved = ""
+	kept.unsaved = ""
 	if err := save(s.file, token.RefreshToken); err != nil {
-		s.unsaved = token.RefreshToken
+		kept.unsaved = token.RefreshToken
 		s.log.Error("refresh token not saved: the next start has none", "err", err)
 	}
 	return token, nil

@@ -282,15 +282,25 @@ func TestRefreshTokensAreSaved(t *testing.T) {
 		step("Bearer t2", "login", "r2\n")
 		must(os.RemoveAll(dir))
 		must(os.WriteFile(dir, nil, 0o600)) // no directory
-		s.unsaved = "r2"
+		kept, _ := files.Load(file)
+		kept.(*refreshFile).unsaved = "r2"
 		step("Bearer t3", "r2", "")
-		if s.unsaved != "r3" || !strings.Contains(log.String(), "refresh token not saved") || strings.Contains(log.String(), "r3") {
-			t.Errorf("kept %q and logged %s", s.unsaved, log.String())
+		unsaved := kept.(*refreshFile).unsaved
+		if unsaved != "r3" || !strings.Contains(log.String(), "refresh token not saved") || strings.Contains(log.String(), "r3") {
+			t.Errorf("kept %q and logged %s", unsaved, log.String())
 		}
 		must(os.Remove(dir))
 		must(os.Mkdir(dir, 0o700))
+		s = newTestSource(e, Config{Grant: RefreshToken, RefreshTokenFile: file}, "") // after a reload
 		step("Bearer t4", "r3", "r4\n")
 		step("Bearer t5", "r4", "r5\n")
+		kept.(*refreshFile).unsaved = "used"
+		must(os.WriteFile(file, []byte("login"), 0o600))
+		answer := e.answer
+		e.answer = func(int, *http.Request) (int, string) { return 400, `{"error":"invalid_grant"}` }
+		wantError(t, s, "Bearer t5", "invalid_grant")
+		e.answer = answer
+		step("Bearer t7", "login", "r7\n")
 		if all, _ := os.ReadDir(dir); len(all) != 1 {
 			t.Errorf("%d files are left", len(all))
 		}
@@ -308,7 +318,7 @@ func TestRefreshTokenOfTwo(t *testing.T) {
 		valid := "r0"
 		var e *endpoint
 		e = &endpoint{answer: func(n int, _ *http.Request) (int, string) {
-			time.Sleep(time.Second)
+			time.Sleep(6 * time.Second) // the 10 s of the second begin with its own request
 			if got := e.forms[n-1].Get("refresh_token"); got != valid {
 				return 400, `{"error":"invalid_grant"}`
 			}

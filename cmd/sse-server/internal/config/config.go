@@ -22,6 +22,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/oauth"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -96,6 +97,8 @@ type Server struct {
 
 	Authenticate   func(*http.Request) (string, error) `kong:"-"` // nil: there is no authentication
 	Reauthenticate bool                                `kong:"-"`
+	resource       *oauth.Resource                     // nil: there is no issuer
+	protection     oauth.Options                       // of resource
 
 	Env          []string `group:"Child process" sep:"none" pairs:"=" placeholder:"KEY=VALUE" for:"command" help:"Environment variable of the child process, added to those of sse-server. Repeat the flag for more; the variable has one on each line."`
 	EnvAllow     []string `group:"Child process" placeholder:"NAME" for:"command" help:"Environment variables of sse-server that the child process gets, beside those of --env. Without it, the child process gets all but those with secrets of remote servers, oauth, NATS and collectors of traces."`

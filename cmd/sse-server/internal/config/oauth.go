@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -30,14 +31,18 @@ func (c *Config) makeAccess(lookupEnv func(string) (string, bool)) error {
 	if err != nil {
 		return err
 	}
+	const noIssuer = "has no effect without an issuer in oauth"
 	c.Metadata = make(map[string]http.Handler)
 	for _, s := range c.Each() {
 		s.Authenticate = c.Operators
+		if o.Issuer == "" && s.given["scopes"] != "" {
+			return s.refuse("scopes", noIssuer)
+		}
 	}
 	if o.Issuer == "" {
 		for _, option := range []string{oauthKey, "public-url", "scopes"} {
 			if c.given[option] != "" {
-				return c.refuse(option, "has no effect without an issuer in oauth")
+				return c.refuse(option, noIssuer)
 			}
 		}
 		return nil
@@ -50,12 +55,11 @@ func (c *Config) makeAccess(lookupEnv func(string) (string, bool)) error {
 	for _, s := range c.Each() {
 		at := strings.TrimSuffix(c.PublicURL, "/") + c.PrefixOf(s)
 		o.Resource, o.Aliases, o.Scopes = at+gateway.Path, []string{at + "/sse"}, s.Scopes
-		res, err := oauth.New(o)
-		if err != nil {
+		if s.resource, err = oauth.New(o); err != nil {
 			return fmt.Errorf("%s: %s", c.Config, names.Replace(err.Error()))
 		}
-		maps.Copy(c.Metadata, res.Metadata())
-		s.Authenticate, s.Reauthenticate = either(c.Operators, res), true
+		maps.Copy(c.Metadata, s.resource.Metadata())
+		s.protection, s.Authenticate, s.Reauthenticate = o, s.either(c.Operators), true
 	}
 	if c.Operators == nil && c.AdminAddr == "" {
 		c.Operators = func(*http.Request) (string, error) {
@@ -65,15 +69,27 @@ func (c *Config) makeAccess(lookupEnv func(string) (string, bool)) error {
 	return nil
 }
 
-// either authenticates by static, unless it is nil, or by the tokens for a resource.
-func either(static func(*http.Request) (string, error), res *oauth.Resource) func(*http.Request) (string, error) {
+// KeepResources takes over the resources of the configuration before that are the same in c, with
+// the keys and tokens that they know: the issuer may be down.
+func (c *Config) KeepResources(before *Config) {
+	for _, s := range c.Each() {
+		for _, old := range before.Each() {
+			if s.resource != nil && reflect.DeepEqual(s.protection, old.protection) {
+				s.resource = old.resource
+			}
+		}
+	}
+}
+
+// either authenticates by static, unless it is nil, or by the tokens for the resource.
+func (s *Server) either(static func(*http.Request) (string, error)) func(*http.Request) (string, error) {
 	return func(r *http.Request) (string, error) {
 		if static != nil {
 			if principal, err := static(r); err == nil {
 				return principal, nil
 			}
 		}
-		principal, err := res.Authenticate(r)
+		principal, err := s.resource.Authenticate(r)
 		return OfOAuth + principal, err
 	}
 }

@@ -41,6 +41,12 @@ func TestOAuth(t *testing.T) {
 	if c.Addr = other.Addr; c.Hash() != other.Hash() {
 		t.Error("the hash tells of the secret")
 	}
+	same := mustLoad(t, map[string]string{"SECRET": secret}, "-c", path)
+	for next, want := range map[*Config]bool{same: true, other: false} { // keys and tokens outlive a reload
+		if next.KeepResources(c); (next.Servers[1].resource == c.Servers[1].resource) != want || next.Servers[0].resource == next.Servers[1].resource {
+			t.Errorf("a reload keeps what is the same: want %t", want)
+		}
+	}
 	if len(c.Warnings) > 0 {
 		t.Errorf("warnings: %q", c.Warnings)
 	}
@@ -53,15 +59,16 @@ func TestOAuth(t *testing.T) {
 func TestOAuthFaults(t *testing.T) {
 	const good = "public-url: https://gw.example.com\noauth: {issuer: https://login.example.com}\n"
 	for content, want := range map[string]string{
-		"oauth: {issuer: https://login.example.com}\n":                                                                   "gw.yaml:1:8: oauth: want public-url too",
-		"oauth: {scope: a}\n":                                                                                            "gw.yaml:1:8: oauth: unknown key \"scope\"",
-		"public-url: https://gw.example.com\n":                                                                           "gw.yaml:1:13: public-url: has no effect without an issuer",
-		"oauth: {isuer: https://login.example.com}\n":                                                                    `gw.yaml:1:8: oauth: unknown key "isuer", want one of client-id,`,
-		"oauth: https://login.example.com\n":                                                                             `want a mapping`,
-		good + "servers: {a: {oauth: {issuer: x}}}\n":                                                                    `unknown key "oauth" in servers.a`,
-		good + "url: https://a\nforward-header: [authorization]\n":                                                       "forward-header: Authorization: the remote server would get the tokens of ",
-		"public-url: http://gw.example.com\noauth: {issuer: https://login.example.com}\n":                                `gw.yaml: public-url: "http://gw.example.com/mcp": want a URL such as https:`,
-		"public-url: https://gw.example.com\noauth: {issuer: login}\n":                                                   `gw.yaml: oauth: issuer: "login": want a URL`,
+		"oauth: {issuer: https://login.example.com}\n":                                    "gw.yaml:1:8: oauth: want public-url too",
+		"oauth: {scope: a}\n":                                                             "gw.yaml:1:8: oauth: unknown key \"scope\"",
+		"public-url: https://gw.example.com\n":                                            "gw.yaml:1:13: public-url: has no effect without an issuer",
+		"oauth: {isuer: https://login.example.com}\n":                                     `gw.yaml:1:8: oauth: unknown key "isuer", want one of client-id,`,
+		"oauth: https://login.example.com\n":                                              `want a mapping`,
+		good + "servers: {a: {oauth: {issuer: x}}}\n":                                     `unknown key "oauth" in servers.a`,
+		good + "url: https://a\nforward-header: [authorization]\n":                        "forward-header: Authorization: the remote server would get the tokens of ",
+		"public-url: http://gw.example.com\noauth: {issuer: https://login.example.com}\n": `gw.yaml: public-url: want a URL such as https:`,
+		"servers: {a: {scopes: [b]}}\n":                                                   "gw.yaml:1:23: scopes: has no effect without an issuer",
+		"public-url: https://gw.example.com\noauth: {issuer: login}\n":                    `gw.yaml: oauth: issuer: want a URL`,
 		"public-url: https://gw.example.com\noauth: {issuer: https://login.example.com, introspection-url: https://x}\n": "gw.yaml: oauth: introspection-url: want a client-id, a client-secret and a URL",
 	} {
 		wantRefusal(t, nil, want, "-c", clitest.WriteFile(t, "gw.yaml", content))
