@@ -50,6 +50,7 @@ volumeMounts: [{name: files, mountPath: /srv}]
 		kinds  []string
 	}{
 		"full":     {full, []string{"ConfigMap", "Deployment", "NetworkPolicy", "PodDisruptionBudget", "Secret", "Service", "Service", "ServiceMonitor"}},
+		"replicas": {"{tokens: {alice: alices-token}, config: {nats: 'nats://nats:4222'}}", []string{"ConfigMap", "Deployment", "NetworkPolicy", "Secret", "Service", "Service"}},
 		"insecure": {"insecure: true", []string{"ConfigMap", "Deployment", "NetworkPolicy", "Service", "Service"}},
 		"existing": {"{existingSecret: mine, networkPolicy: {enabled: false}}", []string{"ConfigMap", "Deployment", "Service", "Service"}},
 	} {
@@ -60,6 +61,10 @@ volumeMounts: [{name: files, mountPath: /srv}]
 		writeFile(t, rendered, goTool(t, nil, helm, "template", "release", chart, "-f", values))
 		goTool(t, nil, kubeconform, "-strict", "-schema-location", schemas+"/{{.ResourceKind}}.json", rendered)
 
+		text, err := os.ReadFile(rendered)
+		if bound := strings.Contains(string(text), "sessionAffinity"); err != nil || bound == (name == "replicas") {
+			t.Errorf("%s: clients stay at a replica: %v, %v", name, bound, err)
+		}
 		manifests := readManifests(t, rendered)
 		var kinds []string
 		for _, manifest := range manifests {

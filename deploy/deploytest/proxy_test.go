@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -83,7 +84,7 @@ func (s *site) caddy() {
 	dir := s.t.TempDir()
 	_, port, _ := net.SplitHostPort(s.public)
 	file := replaced(s.t, readFile(s.t, "deploy/caddy/Caddyfile"),
-		"\nmcp.example.com {", fmt.Sprintf("\n{\n\tadmin off\n\tauto_https disable_redirects\n}\nhttps://127.0.0.1:%[1]s, https://mcp.example.com:%[1]s {\n\ttls %[2]s %[3]s", port, s.certificate, s.key),
+		"\nmcp.example.com {", fmt.Sprintf("\n{\n\tadmin off\n\tauto_https disable_redirects\n\tskip_install_trust\n}\nhttps://127.0.0.1:%[1]s, https://mcp.example.com:%[1]s {\n\ttls %[2]s %[3]s", port, s.certificate, s.key),
 		"127.0.0.1:8080", s.addr)
 	writeFile(s.t, filepath.Join(dir, "Caddyfile"), file)
 	start(s.t, []string{"HOME=" + dir, "XDG_DATA_HOME=" + dir, "XDG_CONFIG_HOME=" + dir},
@@ -147,7 +148,8 @@ func (s *site) open(from string) *http.Response {
 }
 
 // check uses the site over both transports: events come through while a stream is silent,
-// the gateway sees the addresses of clients, whatever they claim, and limits each.
+// the gateway sees the addresses of clients, whatever they claim, and limits each. Requests
+// for the metadata of OAuth come through.
 func (s *site) check() (clients []*client) {
 	s.t.Helper()
 	trust := []string{"NODE_EXTRA_CA_CERTS=" + s.certificate}
@@ -176,6 +178,14 @@ func (s *site) check() (clients []*client) {
 	}
 	if got, want := s.remotes(), []string{"127.0.0.1", "127.0.0.1", "127.0.0.9"}; !slices.Equal(got, want) {
 		s.t.Errorf("connections from %q, want %q", got, want)
+	}
+	metadata, err := s.browser("127.0.0.1").Get("https://" + host + "/.well-known/oauth-protected-resource/ai/mcp")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer metadata.Body.Close()
+	if body, _ := io.ReadAll(metadata.Body); string(body) != "404 page not found\n" { // what the gateway says without OAuth
+		s.t.Errorf("the metadata of OAuth: %s, %q", metadata.Status, body)
 	}
 	if log := s.gateway.out.String(); strings.Contains(log, "level=WARN") {
 		s.t.Errorf("the gateway warns:\n%s", log)
