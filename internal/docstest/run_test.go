@@ -80,7 +80,7 @@ func (w *workshop) fill(t *testing.T) {
 	t.Helper()
 	for name, content := range map[string]string{
 		"my-server": "#!/bin/sh\n", "tokens": "alice:0123456789abcdef\n",
-		"servers.yaml": "servers: {a: {}}\n", "config.yaml": "auth-tokens-file: tokens\n",
+		"servers.yaml": "servers: {a: {}}\n", "id-key": strings.Repeat("k", 44), "config.yaml": "auth-tokens-file: tokens\n",
 	} {
 		if err := os.WriteFile(filepath.Join(w.dir, name), []byte(content), 0o700); err != nil {
 			t.Fatal(err)

@@ -58,7 +58,7 @@ type Config struct {
 	NATS        string `group:"Cluster" fixed:"" placeholder:"URL" help:"NATS servers, such as nats://host:4222 or tls://host:4222, with commas between them. Replicas that share them serve each other's clients behind any load balancer. All need the same --id-key-file. Without it, the process is alone."`
 	NATSCreds   string `group:"Cluster" fixed:"" placeholder:"FILE" help:"File with the credentials for NATS."`
 	ClusterName string `group:"Cluster" fixed:"" name:"cluster" placeholder:"NAME" help:"Name of the cluster, the same for all its replicas: up to 48 letters, digits, _ and -."`
-	Replica     string `group:"Cluster" fixed:"" placeholder:"NAME" help:"Name of this replica, which no other one has. Without it, the host name."`
+	Replica     string `group:"Cluster" fixed:"" placeholder:"NAME" help:"Name of this replica, which no other one has: up to 48 letters, digits, _ and -. Without it, the host name."`
 
 	// Keys of the file:
 	PublicURL string   `hidden:""`
@@ -121,9 +121,9 @@ type Server struct {
 	IdleTimeout           *Duration `group:"Times" placeholder:"DURATION" zero:"" help:"Close a connection that has had no POST, no request in flight and, over Streamable HTTP, no open GET for this long. Without it, 10m over Streamable HTTP, and never over HTTP+SSE. 0 means never, but 5m for clients without sessions."`
 	RequestTimeout        Duration  `group:"Times" placeholder:"DURATION" help:"How long the server may take for a request, or between two progress reports; with progress, ten times as long in all."`
 
-	MaxConnections      int     `group:"Limits" placeholder:"N" zero:"" help:"Number of open connections. It bounds TCP connections to five times as many, and together with --warm sessions with the server. 0 means unlimited."`
-	MaxConnectionsPerIP int     `group:"Limits" placeholder:"N" zero:"" help:"Number of open connections from one client address (one /64 for IPv6), with tokens of one principal at one address. 0 means unlimited."`
-	ConnectRate         float64 `group:"Limits" placeholder:"PER-SECOND" zero:"" help:"New connections a second from one client address, with tokens of one principal at one address; twice as many may come at once. Clients on this machine are exempt. 0 means unlimited."`
+	MaxConnections      int     `group:"Limits" placeholder:"N" zero:"" help:"Number of open connections, with --nats of all replicas together. It bounds TCP connections to five times as many, and together with --warm sessions with the server. 0 means unlimited."`
+	MaxConnectionsPerIP int     `group:"Limits" placeholder:"N" zero:"" help:"Number of open connections from one client address (one /64 for IPv6), with tokens of one principal at one address. With --nats, of all replicas together. 0 means unlimited."`
+	ConnectRate         float64 `group:"Limits" placeholder:"PER-SECOND" zero:"" help:"New connections a second from one client address, with tokens of one principal at one address; twice as many may come at once. With --nats, of all replicas together. Clients on this machine are exempt. 0 means unlimited."`
 	MaxMessageBytes     Size    `group:"Limits" placeholder:"BYTES" help:"Size of the body of a POST."`
 	MaxInFlight         int     `group:"Limits" placeholder:"N" zero:"" help:"Number of requests of one session that the server works on at the same time. More wait in order; 1 serializes them. 0 means unlimited."`
 
