@@ -25,15 +25,14 @@ type Pipe struct {
 	pipe jsonrpc.Conn
 	x    *exchange.Endpoint
 
-	settled atomic.Bool          // the server has accepted initialize: nothing more to find out
-	modern  atomic.Pointer[Conn] // set at the decision, if that is for it
+	settled atomic.Bool                  // the server has answered initialize: nothing more to find out
+	modern  atomic.Pointer[Conn]         // set at the decision, if that is for it
+	queue   atomic.Pointer[buffer.Queue] // of what Recv returns after a refusal; nil before
 
-	mu      sync.Mutex // guards what follows
-	closed  bool
-	first   *jsonrpc.Message // the initialize that the server has not answered; nil: none
-	work    sync.WaitGroup   // of the goroutines
-	decided chan struct{}    // closed at the decision; nil: the server has refused nothing
-	legacy  *buffer.Queue    // what came after the refusal, for a server that is not modern
+	mu     sync.Mutex // guards what follows
+	closed bool
+	first  *jsonrpc.Message // the initialize that the server has not answered; nil: none
+	work   sync.WaitGroup   // of the goroutines
 }
 
 var _ jsonrpc.Attributed = (*Pipe)(nil)
@@ -71,21 +70,13 @@ func (p *Pipe) Recv() ([]byte, error) {
 
 // RecvFor returns the next message, and the request that it came with if that is known.
 func (p *Pipe) RecvFor() ([]byte, jsonrpc.ID, error) {
-	p.mu.Lock()
-	decided := p.decided
-	p.mu.Unlock()
-	if decided == nil {
+	if p.queue.Load() == nil {
 		msg, err := p.pipe.Recv()
 		if err != nil || p.settled.Load() || !p.refused(msg) {
 			return msg, "", err
 		}
-		decided = p.decided
 	}
-	<-decided
-	if c := p.modern.Load(); c != nil {
-		return c.RecvFor()
-	}
-	return p.legacy.RecvFor()
+	return p.queue.Load().RecvFor()
 }
 
 // refused reports whether msg refuses initialize, and begins to find out why.
@@ -96,28 +87,28 @@ func (p *Pipe) refused(msg []byte) bool {
 	if err != nil || p.closed || m.Kind != jsonrpc.Response || p.first == nil || m.ID != p.first.ID {
 		return false
 	}
+	p.settled.Store(true)
 	if m.Error() == nil {
-		p.settled.Store(true)
 		p.first = nil
 		return false
 	}
-	p.settled.Store(true)
-	p.decided, p.legacy = make(chan struct{}), buffer.NewQueue(buffer.SendLimit)
+	queue := buffer.NewQueue(buffer.SendLimit)
+	p.queue.Store(queue)
 	ctx, cancel := context.WithCancel(context.Background())
-	p.work.Go(func() { p.read(cancel) })     // ends with the pipe
-	p.work.Go(func() { p.decide(ctx, msg) }) // ends with the answer, after 10 s, or with ctx
+	p.work.Go(func() { p.read(queue, cancel) })     // ends with the pipe
+	p.work.Go(func() { p.decide(ctx, queue, msg) }) // ends with the answer, after 10 s, or with ctx
 	return true
 }
 
 // decide finds out whether the server that has sent the refusal is modern.
-func (p *Pipe) decide(ctx context.Context, refusal []byte) {
-	defer close(p.decided)
+func (p *Pipe) decide(ctx context.Context, queue *buffer.Queue, refusal []byte) {
 	found, _ := Discover(ctx, p.x) // what fails it says less than the refusal
 	if found == nil {
-		_ = p.legacy.Push(refusal, "") // fails at the end of the pipe
+		_ = queue.Push(refusal, "") // fails at the end of the pipe
 		return
 	}
 	c := New(p.x, found)
+	c.Queue = queue
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_ = c.Send(p.first.Raw()) // has room, and is not closed
@@ -128,12 +119,12 @@ func (p *Pipe) decide(ctx context.Context, refusal []byte) {
 }
 
 // read passes on what the server sends, until the pipe ends. Then it calls ended.
-func (p *Pipe) read(ended func()) {
+func (p *Pipe) read(queue *buffer.Queue, ended func()) {
 	for {
 		msg, err := p.pipe.Recv()
 		if err != nil {
 			p.client().end(err)
-			p.legacy.End(err)
+			queue.End(err)
 			ended() // a decision after this sees it, one before is seen here
 			if c := p.modern.Load(); c != nil {
 				c.gone(err)
@@ -143,10 +134,8 @@ func (p *Pipe) read(ended func()) {
 		m, err := jsonrpc.Parse(msg)
 		switch c := p.modern.Load(); {
 		case err == nil && p.client().take(m):
-		case c == nil:
-			_ = p.legacy.Push(msg, "") // fails at the end
-		case err == nil && m.Kind == jsonrpc.Notification:
-			_ = c.Queue.Push(msg, "")
+		case c == nil, err == nil && m.Kind == jsonrpc.Notification:
+			_ = queue.Push(msg, "") // fails at the end
 		case m != nil:
 			c.drop(m)
 		}
@@ -156,7 +145,6 @@ func (p *Pipe) read(ended func()) {
 // gone ends the session, because its pipe has ended.
 func (c *Conn) gone(why error) {
 	c.setClosed(why)
-	c.Queue.End(why)
 	c.cancel()
 }
 
@@ -167,10 +155,9 @@ func (p *Pipe) Close() error {
 	}
 	p.mu.Lock()
 	p.closed = true
-	legacy := p.legacy
 	p.mu.Unlock()
-	if legacy != nil {
-		legacy.Abort(jsonrpc.ErrClosed)
+	if queue := p.queue.Load(); queue != nil {
+		queue.Abort(jsonrpc.ErrClosed)
 	}
 	err := p.pipe.Close()
 	p.work.Wait()
