@@ -41,6 +41,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -48,6 +49,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -91,7 +93,7 @@ type Command struct {
 	// Metrics counts starts, exits and stderr. nil: nothing is counted.
 	Metrics *metrics.Metrics
 
-	running *running // nil: Abort does nothing
+	running *sync.Map // the living children of it and its copies; nil: Abort does nothing
 }
 
 // Observed returns a copy of c that logs to l and counts in m if c has no Logger and no
@@ -103,7 +105,7 @@ func (c Command) Observed(l *slog.Logger, m *metrics.Metrics) jsonrpc.Dialer {
 	if c.Metrics == nil {
 		c.Metrics = m
 	}
-	c.running = &running{}
+	c.running = new(sync.Map)
 	return c
 }
 
@@ -111,14 +113,30 @@ func (c Command) Observed(l *slog.Logger, m *metrics.Metrics) jsonrpc.Dialer {
 // started. It is for a program that ends without closing its sessions. It does nothing
 // unless Observed made c.
 func (c Command) Abort() {
-	if c.running != nil {
-		c.running.kill()
+	for child := range c.children() {
+		child.signal(killGroup)
+	}
+}
+
+// children returns the living children of c and its copies.
+func (c Command) children() iter.Seq[*child] {
+	return func(yield func(*child) bool) {
+		if c.running != nil {
+			c.running.Range(func(one, _ any) bool { return yield(one.(*child)) })
+		}
 	}
 }
 
 // WritesText reports whether a child that c or a copy has started runs, and has written
 // text to stdout but no message. It reports false unless Observed made c.
-func (c Command) WritesText() bool { return c.running != nil && c.running.writeText() }
+func (c Command) WritesText() bool {
+	for child := range c.children() {
+		if child.textOnly.Load() {
+			return true
+		}
+	}
+	return false
+}
 
 // Check returns an error if the program cannot be found or executed, without starting
 // it: so that a mistyped name shows before the first client comes.
@@ -212,7 +230,7 @@ func (c Command) withDefaults() Command {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.running == nil {
-		c.running = &running{}
+		c.running = new(sync.Map)
 	}
 	return c
 }

@@ -40,8 +40,8 @@ func (c *child) supervise(started chan<- error) {
 	c.log = c.log.With("command", c.cmd.name(), "pid", c.proc.Process.Pid)
 	c.limited = c.limits.Logger(c.log)
 	c.log.Info("server started", "duration", c.born.Sub(begin))
-	c.cmd.running.add(c)
-	defer c.cmd.running.remove(c)
+	c.cmd.running.Store(c, nil)
+	defer c.cmd.running.Delete(c)
 	go c.write()
 	go c.drain()
 	started <- nil
