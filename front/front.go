@@ -205,8 +205,7 @@ func CanFlush(w http.ResponseWriter) bool {
 	}
 }
 
-// LogOpened logs a new connection.
-func (f *Front) LogOpened(c *connstate.Connection) {
+func (f *Front) logOpened(c *connstate.Connection) {
 	client := c.Client()
 	attrs := []any{
 		"connectionId", c.ShortID(), "transport", client.Transport,

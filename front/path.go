@@ -2,7 +2,6 @@ package front
 
 import (
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 )
@@ -11,7 +10,7 @@ import (
 // proxy says it removed, and what http.StripPrefix removed.
 func (f *Front) OuterPrefix(r *http.Request) string {
 	var forwarded string
-	if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && f.trusted(peer.Addr().Unmap()) {
+	if f.trusted(peerOf(r)) {
 		forwarded = strings.TrimRight(r.Header.Get("X-Forwarded-Prefix"), "/")
 		if forwarded != "" && !SafePath(forwarded) {
 			f.limited.Warn("header ignored: not a path", "header", "X-Forwarded-Prefix")

@@ -68,9 +68,22 @@ func (f *Front) Elsewhere(message string, log *slog.Logger, count *metrics.Metri
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { other.NotFound(w, r, message) })
 }
 
-// RefusedConnection is the refusal of a request for which the registry opens no
-// connection, and which it has counted.
-func (f *Front) RefusedConnection(err error) *Refusal {
+// Open opens and logs a connection, under the id of an earlier one unless id is empty. If
+// all connections are taken, evict, which may be nil, ends an idle one, and reports whether
+// there was one. The registry has counted a refusal.
+func (f *Front) Open(registry *connstate.Registry, client connstate.Client, id string, evict func() bool) (*connstate.Connection, *Refusal) {
+	c, err := registry.OpenAs(client, id)
+	if limit, ok := errors.AsType[*connstate.LimitError](err); ok && limit.Reason == metrics.RejectedMaxConnections && evict != nil && evict() {
+		c, err = registry.OpenAs(client, id)
+	}
+	if err != nil {
+		return nil, f.refusedConnection(err)
+	}
+	f.logOpened(c)
+	return c, nil
+}
+
+func (f *Front) refusedConnection(err error) *Refusal {
 	limit, ok := errors.AsType[*connstate.LimitError](err)
 	if !ok {
 		return Refused(http.StatusInternalServerError, "", "the connection could not be opened")

@@ -51,11 +51,14 @@ func onLoopback(r *http.Request) bool {
 // it for somebody else. A proxy that adds no header, while the gateway is not told
 // of any, cannot be noticed.
 func (f *Front) IsLocal(r *http.Request) bool {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if _, forwarded := IsForwarded(r); forwarded || err != nil || !peer.Addr().Unmap().IsLoopback() || !onLoopback(r) || len(f.opts.TrustedProxies) > 0 {
-		return false
-	}
-	return !byProxy(r)
+	_, forwarded := IsForwarded(r)
+	return !forwarded && peerOf(r).IsLoopback() && onLoopback(r) && len(f.opts.TrustedProxies) == 0 && !byProxy(r)
+}
+
+// peerOf returns the address that a request comes from; the zero Addr if that is none.
+func peerOf(r *http.Request) netip.Addr {
+	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return peer.Addr().Unmap()
 }
 
 // byProxy reports whether a request has a header that proxies add.
@@ -117,11 +120,7 @@ func IsLoopback(host string) bool {
 // say. X-Forwarded-For is read from its end, as far as the hops are trusted. Another replica
 // that forwards a request has done so.
 func (f *Front) ClientAddr(r *http.Request) netip.Addr {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}
-	}
-	addr := peer.Addr().Unmap()
+	addr := peerOf(r)
 	if _, forwarded := IsForwarded(r); forwarded || !f.trusted(addr) {
 		return addr
 	}
@@ -141,8 +140,7 @@ func (f *Front) ClientAddr(r *http.Request) netip.Addr {
 // fromUnknownProxy reports whether a request comes by a proxy that is not trusted: all its
 // clients have one address.
 func (f *Front) fromUnknownProxy(r *http.Request) bool {
-	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
-	return byProxy(r) && !f.trusted(peer.Addr().Unmap())
+	return byProxy(r) && !f.trusted(peerOf(r))
 }
 
 func (f *Front) trusted(addr netip.Addr) bool {

@@ -20,7 +20,7 @@ type Handler struct {
 // New returns a Handler that opens its connections in registry. It fails when
 // an option is wrong.
 func New(backend front.Backend, registry *connstate.Registry, opts Options) (*Handler, error) {
-	opts = opts.withDefaults()
+	opts.Options = opts.Options.WithDefaults()
 	if err := checkDialect(string(opts.Dialect)); err != nil {
 		return nil, err
 	}
@@ -33,7 +33,8 @@ func New(backend front.Backend, registry *connstate.Registry, opts Options) (*Ha
 // are open keep theirs; the WriteTimeout stays.
 func (h *Handler) With(opts Options) *Handler {
 	next := *h
-	next.opts = opts.withDefaults()
+	next.opts = opts
+	next.opts.Options = opts.Options.WithDefaults()
 	next.Front = front.New(next.opts.Options)
 	return &next
 }

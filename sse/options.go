@@ -21,11 +21,6 @@ type Options struct {
 	SinglePath bool
 }
 
-func (o Options) withDefaults() Options {
-	o.Options = o.Options.WithDefaults()
-	return o
-}
-
 func checkDialect(d string) error {
 	switch d {
 	case "", connstate.EventMessage, connstate.EventResponse:

@@ -45,12 +45,10 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) *connstate.Connec
 		h.RefuseMessage(w, r, refusal)
 		return nil
 	}
-	c, err := h.registry.Open(client)
-	if err != nil {
-		h.RefuseMessage(w, r, h.RefusedConnection(err))
-		return nil
+	c, refusal := h.Open(h.registry, client, "", nil)
+	if refusal != nil {
+		h.RefuseMessage(w, r, refusal)
 	}
-	h.LogOpened(c)
 	return c
 }
 

@@ -2,7 +2,6 @@ package streamable
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/streamable/internal/statelessclient"
 )
 
@@ -135,15 +133,11 @@ func route(r *http.Request) front.Route {
 func (h *Handler) open(q *request, ctx context.Context) *session {
 	client := h.Client(q.r, q.principal, connstate.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, ctx
-	c, err := h.registry.OpenAs(client, q.id)
-	if limit, ok := errors.AsType[*connstate.LimitError](err); ok && limit.Reason == metrics.RejectedMaxConnections && h.evict() {
-		c, err = h.registry.OpenAs(client, q.id)
-	}
-	if err != nil {
-		h.RefuseMessage(q.w, q.r, h.RefusedConnection(err))
+	c, refusal := h.Open(h.registry, client, q.id, h.evict)
+	if refusal != nil {
+		h.RefuseMessage(q.w, q.r, refusal)
 		return nil
 	}
-	h.LogOpened(c)
 	s := &session{h: h, c: c, release: h.Adopt(h.registry, c.ID()), serving: 1, calls: make(map[jsonrpc.ID]*stream), streams: make(map[int64]*stream)}
 	if q.id != "" {
 		s.known, s.earlier = true, time.Now().UnixMicro()
@@ -154,12 +148,10 @@ func (h *Handler) open(q *request, ctx context.Context) *session {
 	c.SawFirstByte()
 	c.Bind(h.backend.Accept(c))
 	_, left, _ := s.idle()
+	s.stopExpiry = front.Repeat(left, s.expire)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.sessions[c] = s
-	if h.opts.SessionTimeout > 0 {
-		s.expiry = time.AfterFunc(left, func() { h.expire(s) })
-	}
 	return s
 }
 
@@ -200,31 +192,13 @@ func (h *Handler) remove(s *session) {
 	h.mu.Lock()
 	_, ok := h.sessions[s.c]
 	delete(h.sessions, s.c)
-	if s.expiry != nil {
-		s.expiry.Stop()
-	}
 	h.mu.Unlock()
 	if !ok {
 		return
 	}
+	s.stopExpiry()
 	s.release()
 	h.store.forget(s) // not before: a response may still read from it
 	h.registry.Remove(s.c)
 	h.LogClosed(s.c)
-}
-
-// unusedTimeout is the longest that a session may live whose client has not used its id.
-const unusedTimeout = time.Minute
-
-func (h *Handler) expire(s *session) {
-	_, left, _ := s.idle()
-	if left <= 0 {
-		s.c.Close(connstate.ClosedIdle)
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.sessions[s.c] != nil {
-		s.expiry.Reset(left)
-	}
 }

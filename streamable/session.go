@@ -1,7 +1,6 @@
 package streamable
 
 import (
-	"container/list"
 	"errors"
 	"slices"
 	"sync"
@@ -16,18 +15,17 @@ import (
 // session is what clients call a session: a connection, and the streams that its messages
 // go to.
 type session struct {
-	h      *Handler
-	c      *connstate.Connection
-	expiry *time.Timer // closes the session when it is idle; guarded by Handler.mu
+	h *Handler
+	c *connstate.Connection
 
-	release func() // undoes front.Adopt
+	release    func() // undoes front.Adopt
+	stopExpiry func()
 
 	kept      []*storedEvent // oldest first; guarded by store.mu
 	keptBytes int
 
 	mu      sync.Mutex             // guards what follows, and the streams
 	calls   map[jsonrpc.ID]*stream // of the unanswered requests
-	waiting list.List              // of the POSTs' streams with requests in flight that the client can read, oldest first
 	streams map[int64]*stream      // those that a client can resume, and the session's own
 	last    int64                  // number of a stream
 	version string                 // that was negotiated; empty if unknown
@@ -92,13 +90,26 @@ func (s *session) streamOfLocked(e connstate.Event) *stream {
 		return st
 	}
 	standing := s.standingLocked()
-	if n := s.waiting.Len(); n == 0 || n > 1 && len(standing.responses) > 0 || isUnsolicited(e.Data) {
+	oldest, several := s.waitingLocked()
+	if oldest == nil || isUnsolicited(e.Data) || len(standing.responses) > 0 && (several || len(oldest.responses) == 0) {
 		return standing
 	}
-	if st = s.waiting.Front().Value.(*stream); len(st.responses) == 0 && len(standing.responses) > 0 {
-		return standing
+	return oldest
+}
+
+// waitingLocked returns the oldest stream of the POSTs with requests in flight that the
+// client can read, and whether there are several.
+func (s *session) waitingLocked() (oldest *stream, several bool) {
+	for _, st := range s.calls {
+		if st == oldest || !st.reachable() {
+			continue
+		}
+		several = oldest != nil
+		if oldest == nil || st.number < oldest.number {
+			oldest = st
+		}
 	}
-	return st
+	return oldest, several
 }
 
 // isUnsolicited reports whether a message never belongs to a request in flight.
@@ -159,9 +170,6 @@ func (s *session) begin(p *post, json bool, out *response) (*stream, error) {
 	s.last++
 	st := &stream{session: s, number: s.last, open: len(p.ids), batch: p.batch, json: json, asked: slices.Clone(p.ids), repeats: s.h.repeats(p)}
 	st.attach(out)
-	if !json {
-		st.place = s.waiting.PushBack(st)
-	}
 	for _, id := range p.ids {
 		s.calls[id] = st
 	}
@@ -211,6 +219,18 @@ func (s *session) end() {
 	if last {
 		s.h.remove(s)
 	}
+}
+
+// unusedTimeout is the longest that a session may live whose client has not used its id.
+const unusedTimeout = time.Minute
+
+// expire closes a session that is idle, and returns when to look again.
+func (s *session) expire() time.Duration {
+	_, left, _ := s.idle()
+	if left <= 0 {
+		s.c.Close(connstate.ClosedIdle)
+	}
+	return left
 }
 
 // idle returns how long the client has not used the session, how long it may go on so, and

@@ -2,7 +2,6 @@ package streamable
 
 import (
 	"cmp"
-	"container/list"
 	"slices"
 	"time"
 
@@ -18,10 +17,9 @@ import (
 type stream struct {
 	session *session
 	number  int64
-	place   *list.Element // in session.waiting; nil: not there
-	open    int           // requests of the POST without an answer
-	batch   bool          // the POST was an array
-	json    bool          // the response cannot be a stream
+	open    int  // requests of the POST without an answer
+	batch   bool // the POST was an array
+	json    bool // the response cannot be a stream
 
 	asked   []jsonrpc.ID // requests of the POST without an answer among the events
 	repeats bool         // all of them may be run twice
@@ -150,7 +148,6 @@ func (st *stream) cutResponse() {
 
 func (st *stream) end() {
 	st.ended = true
-	st.leave()
 	if s := st.session; st.begun {
 		if s.ended++; s.ended >= max(tidyEvery, len(s.streams)/4) && !s.over {
 			s.tidyLocked()
@@ -163,14 +160,6 @@ func (st *stream) end() {
 
 // isOver reports whether nothing follows on the stream of a POST, and nobody reads it.
 func (st *stream) isOver() bool { return st.number > 0 && st.ended && len(st.responses) == 0 }
-
-// leave removes the stream from those that wait.
-func (st *stream) leave() {
-	if st.place != nil {
-		st.session.waiting.Remove(st.place)
-		st.place = nil
-	}
-}
 
 // signal wakes the response that gets the events.
 func (st *stream) signal() {
@@ -191,9 +180,6 @@ func (st *stream) detach(r *response) {
 	st.responses = slices.Delete(st.responses, i, i+1)
 	if newest {
 		st.fallBehind()
-	}
-	if !st.reachable() {
-		st.leave()
 	}
 	st.signal()
 }

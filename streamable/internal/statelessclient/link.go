@@ -3,7 +3,6 @@ package statelessclient
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strconv"
 	"sync"
@@ -14,7 +13,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
 )
 
@@ -72,12 +70,9 @@ func ended(retryable bool) *jsonrpc.Error {
 // open opens the connection, and begins its handshake.
 func (l *link) open(h *Handler, client connstate.Client, q *request) {
 	l.h, l.caps = h, q.meta.Capabilities
-	c, err := h.registry.Open(client)
-	if limit, ok := errors.AsType[*connstate.LimitError](err); ok && limit.Reason == metrics.RejectedMaxConnections && h.pool.evict() {
-		c, err = h.registry.Open(client)
-	}
-	if err != nil {
-		l.refuse(h.front.RefusedConnection(err))
+	c, refusal := h.front.Open(h.registry, client, "", h.pool.evict)
+	if refusal != nil {
+		l.refuse(refusal)
 		return
 	}
 	l.c = c
@@ -86,7 +81,6 @@ func (l *link) open(h *Handler, client connstate.Client, q *request) {
 	if h.opts.Cluster == nil { // else the other replicas send the input here
 		c.OnDrain(func() { h.held.cancel(l) })
 	}
-	h.front.LogOpened(c)
 	c.SawFirstByte() // there is no stream to wait for
 	c.SawVersion(q.meta.Version)
 	c.Bind(h.backend.Accept(c))
