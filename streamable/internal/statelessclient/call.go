@@ -14,7 +14,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
 )
 
-// call is a request on a connection, from begin to its answer.
+// call is a request on a connection, from begin to its answer, or a subscriptions/listen,
+// which the server does not get.
 type call struct {
 	method    string
 	principal string
@@ -24,7 +25,7 @@ type call struct {
 	asks      bool          // the server may ask the client something
 
 	queue            // of notifications, whose bytes count an answer too
-	id    jsonrpc.ID // on the connection
+	id    jsonrpc.ID // on the connection; of a subscriptions/listen the client's
 
 	rounds int         // of input; the request that serves the call counts them
 	expiry *time.Timer // while the call waits for input; guarded by held.mu
@@ -51,30 +52,39 @@ func (h *Handler) call(a *reply, q *request) *front.Refusal {
 		return why
 	}
 	state, _ := q.Param("requestState").Text()
-	if k := h.resume(q, state, answers); k != nil {
-		h.follow(a, q, k)
-		return nil
+	k := h.resume(q, state, answers)
+	if k == nil {
+		if state != "" && h.forward(a, q, state) {
+			return nil
+		}
+		if k, why = h.send(a, q); why != nil {
+			return why
+		}
 	}
-	if state != "" && h.forward(a, q, state) {
-		return nil
+	if !h.follow(a, q, k) {
+		k.cancel("the client has closed the response")
 	}
+	return nil
+}
+
+// send sends a request to the server, on a connection of its client.
+func (h *Handler) send(a *reply, q *request) (*call, *front.Refusal) {
 	k := &call{method: q.Method, principal: q.principal, level: q.logLevel, asks: q.mayAsk()}
 	k.exclusive = k.asks || q.logLevel != 0 && stateless.AsksInput(q.Method)
 	l, why := h.connect(a, q, k.exclusive)
 	if why != nil {
-		return why
+		return nil, why
 	}
 	if why := l.prepare(a, q, k); why != nil {
 		h.pool.release(l, k.exclusive)
-		return why
+		return nil, why
 	}
 	params := q.Params()
 	if !l.stateless {
 		params = stateless.WithoutMeta(params)
 	}
 	l.send(k, params, q.passed, a.r.Header)
-	h.follow(a, q, k)
-	return nil
+	return k, nil
 }
 
 // prepare checks what only the server knows, and enters the call.
@@ -102,9 +112,9 @@ func (l *link) prepare(a *reply, q *request, k *call) *front.Refusal {
 	return nil
 }
 
-// follow writes what comes of a call, until it is answered, needs input, or the client
-// goes.
-func (h *Handler) follow(a *reply, q *request, k *call) {
+// follow writes what comes of a call, until it is answered or needs input. It reports false
+// if the client goes before.
+func (h *Handler) follow(a *reply, q *request, k *call) bool {
 	defer k.written()
 	for {
 		k.l.mu.Lock()
@@ -119,16 +129,15 @@ func (h *Handler) follow(a *reply, q *request, k *call) {
 		switch {
 		case answer != nil:
 			k.reply(a, q, answer)
-			return
+			return true
 		case asked && settle <= 0:
 			h.askClient(a, k)
-			return
+			return true
 		case asked:
 			settled = time.After(settle)
 		}
 		if !a.wait(k.changed, settled) {
-			k.cancel("the client has closed the response")
-			return
+			return false
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package statelessclient
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,29 +119,29 @@ func (l *link) refuseAsk(id jsonrpc.ID, why string) {
 func (l *link) changedLocked(m *jsonrpc.Message) {
 	if m.Method == mcp.MethodResourceUpdated {
 		uri, _ := m.Param("uri").Text()
-		for _, s := range l.resources.Updated(uri) {
-			l.tellLocked(s, m)
+		for _, k := range l.resources.Updated(uri) {
+			l.tellLocked(k, m)
 		}
 		return
 	}
 	if m.Method == mcp.MethodToolsChanged {
 		l.group.tools.Forget()
 	}
-	for s := range l.listeners {
-		if slices.Contains(s.lists.Lists(), m.Method) {
-			l.tellLocked(s, m)
+	for k, filter := range l.listeners {
+		if slices.Contains(filter.Lists(), m.Method) {
+			l.tellLocked(k, m)
 		}
 	}
 }
 
 // tellLocked queues a notification for a listener. It ends the stream of one that does not
 // read: it would miss a change, and listening again shows it what it has missed.
-func (l *link) tellLocked(s *listener, m *jsonrpc.Message) {
-	if _, ok := l.listeners[s]; !ok {
+func (l *link) tellLocked(k *call, m *jsonrpc.Message) {
+	if _, ok := l.listeners[k]; !ok {
 		return // it has only its subscriptions yet, or still
 	}
-	if !s.addLocked(stateless.Mark(m.Method, m.Params(), s.id)) {
-		s.end()
+	if !k.addLocked(stateless.Mark(m.Method, m.Params(), json.RawMessage(k.id))) {
+		k.endListen()
 	}
 }
 

@@ -1,7 +1,6 @@
 package statelessclient
 
 import (
-	"cmp"
 	"net/http"
 	"strings"
 	"time"
@@ -14,14 +13,14 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// Options configure a Handler. The zero value gives the defaults.
+// Options configure a Handler.
 type Options struct {
-	// Options are those of every HTTP transport.
+	// Options are those of every HTTP transport, with their defaults.
 	front.Options
-	// IdleTimeout closes a connection that no request has used for so long. Default 5 min.
+	// IdleTimeout closes a connection that no request has used for so long.
 	IdleTimeout time.Duration
 	// LegacyVersions are the earlier versions that the endpoint serves, for
-	// server/discover. Default none.
+	// server/discover.
 	LegacyVersions []string
 	// SamePeer says that the server sees nothing of the context of a request but the
 	// principal, so that requests may share connections although PassRequest is set.
@@ -61,22 +60,16 @@ type Handler struct {
 // New returns a Handler that opens its connections in registry.
 func New(f *front.Front, backend front.Backend, registry *connstate.Registry, o Options) *Handler {
 	return &Handler{
-		front: f, backend: backend, registry: registry, opts: o.withDefaults(),
+		front: f, backend: backend, registry: registry, opts: o,
 		pool: &pool{maxCalls: maxCalls, groups: make(map[string]*group), freed: make(chan struct{})},
 		held: &held{max: maxHeld, clustered: o.Cluster != nil, calls: make(map[string]*call)},
 	}
 }
 
-func (o Options) withDefaults() Options {
-	o.Options = o.Options.WithDefaults()
-	o.IdleTimeout = cmp.Or(max(0, o.IdleTimeout), 5*time.Minute)
-	return o
-}
-
 // With returns a Handler with other options that uses the same connections.
 func (h *Handler) With(f *front.Front, o Options) *Handler {
 	next := *h
-	next.front, next.opts = f, o.withDefaults()
+	next.front, next.opts = f, o
 	return &next
 }
 

@@ -48,15 +48,15 @@ type link struct {
 	mu        sync.Mutex // guards what follows, and the calls and listeners
 	over      bool
 	lastID    int64
-	calls     map[jsonrpc.ID]*call // not answered, by their ids on the connection
-	listeners map[*listener]struct{}
-	resources sharing.Subscriptions[*listener]
+	calls     map[jsonrpc.ID]*call       // not answered, by their ids on the connection
+	listeners map[*call]stateless.Filter // of subscriptions/listen, with what they listen for
+	resources sharing.Subscriptions[*call]
 }
 
 func newLink(key string, g *group) *link {
 	return &link{
 		key: key, group: g, ready: make(chan struct{}), turn: make(chan struct{}, 1),
-		calls: make(map[jsonrpc.ID]*call), listeners: make(map[*listener]struct{}),
+		calls: make(map[jsonrpc.ID]*call), listeners: make(map[*call]stateless.Filter),
 	}
 }
 
@@ -288,8 +288,8 @@ func (l *link) closed() {
 	for id := range l.calls {
 		open = append(open, id)
 	}
-	for s := range l.listeners {
-		s.end()
+	for k := range l.listeners {
+		k.endListen()
 	}
 	l.mu.Unlock()
 	for _, id := range open {

@@ -12,22 +12,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// listener is the stream of one subscriptions/listen.
-type listener struct {
-	queue
-	id json.RawMessage // of the request
-
-	// Guarded by link.mu:
-	lists stateless.Filter
-	over  bool // the connection is closed, or the client too slow
-}
-
-// end ends the stream. The caller holds link.mu.
-func (s *listener) end() {
-	s.over = true
-	s.signal()
-}
-
 // listen serves subscriptions/listen: a stream of the changes that the client asks for,
 // as long as the connection lasts.
 func (h *Handler) listen(a *reply, q *request) *front.Refusal {
@@ -45,41 +29,28 @@ func (h *Handler) listen(a *reply, q *request) *front.Refusal {
 		return why
 	}
 	defer h.pool.release(l, false)
-	s := &listener{id: json.RawMessage(q.ID), queue: newQueue(l)}
+	k := &call{method: q.Method, id: q.ID, queue: newQueue(l)}
 	ctx, cancel := context.WithCancel(a.r.Context())
 	defer cancel()
 	subscribed := make(chan []string)
-	go func() { subscribed <- l.subscribe(ctx, s, wanted) }() // ends with ctx
-	l.relay(a, s)
+	go func() { subscribed <- l.subscribe(ctx, k, wanted) }() // ends with ctx
+	h.follow(a, q, k)
 	cancel()
-	l.unsubscribe(s, <-subscribed)
+	l.unsubscribe(k, <-subscribed)
 	return nil
 }
 
-// relay writes the changes until the client goes or the connection ends.
-func (l *link) relay(a *reply, s *listener) {
-	for {
-		l.mu.Lock()
-		notes, over := s.takeLocked(), s.over
-		l.mu.Unlock()
-		for _, n := range notes {
-			a.event(n)
-		}
-		if over {
-			meta := jsonrpc.SetMember(json.RawMessage("{}"), s.id, mcp.MetaSubscription)
-			a.result(stateless.Complete(mcp.MethodListen, jsonrpc.SetMember(json.RawMessage("{}"), meta, "_meta"), l.info()))
-			return
-		}
-		if !a.wait(s.changed, nil) {
-			return
-		}
-	}
+// endListen ends the stream of a subscriptions/listen. The caller holds link.mu.
+func (k *call) endListen() {
+	meta := jsonrpc.SetMember(json.RawMessage("{}"), json.RawMessage(k.id), mcp.MetaSubscription)
+	k.answer = parseAnswer(jsonrpc.NewResult(k.id, jsonrpc.SetMember(json.RawMessage("{}"), meta, "_meta")))
+	k.signal()
 }
 
 // subscribe enters a listener, and acknowledges what it gets of what it wants: what the
 // server has declared, and the resources that the server lets the connection subscribe to.
 // It returns the resources that the server may think it subscribes to.
-func (l *link) subscribe(ctx context.Context, s *listener, wanted stateless.Filter) []string {
+func (l *link) subscribe(ctx context.Context, k *call, wanted stateless.Filter) []string {
 	capabilities, _ := jsonrpc.Member(l.result, "capabilities")
 	got := wanted.And(stateless.ChangingLists(capabilities))
 	var asked []string
@@ -87,7 +58,7 @@ func (l *link) subscribe(ctx context.Context, s *listener, wanted stateless.Filt
 		if !l.declares("resources", "subscribe") {
 			break
 		}
-		ok, err := l.subscribeTo(ctx, s, uri)
+		ok, err := l.subscribeTo(ctx, k, uri)
 		if ok {
 			got.URIs = append(got.URIs, uri)
 		}
@@ -100,19 +71,21 @@ func (l *link) subscribe(ctx context.Context, s *listener, wanted stateless.Filt
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s.lists, s.over = got, l.over
-	l.listeners[s] = struct{}{}
-	s.addLocked(stateless.Mark(mcp.MethodAcknowledged, got.Params(), s.id))
+	l.listeners[k] = got
+	k.addLocked(stateless.Mark(mcp.MethodAcknowledged, got.Params(), json.RawMessage(k.id)))
+	if l.over {
+		k.endListen()
+	}
 	return asked
 }
 
 // subscribeTo subscribes a listener to a resource, and reports whether that worked. Only
 // the first subscriber to a resource needs the server. It fails if the server does not
 // answer in time.
-func (l *link) subscribeTo(ctx context.Context, s *listener, uri string) (ok bool, err error) {
+func (l *link) subscribeTo(ctx context.Context, k *call, uri string) (ok bool, err error) {
 	err = l.inTurn(ctx, func(ctx context.Context) error {
 		l.mu.Lock()
-		subscribed, full := l.resources.Subscribe(uri, s)
+		subscribed, full := l.resources.Subscribe(uri, k)
 		l.mu.Unlock()
 		if subscribed || full != nil {
 			ok = subscribed
@@ -124,7 +97,7 @@ func (l *link) subscribeTo(ctx context.Context, s *listener, uri string) (ok boo
 		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.resources.Add(uri, s)
+		l.resources.Add(uri, k)
 		ok = true
 		return nil
 	})
@@ -133,16 +106,16 @@ func (l *link) subscribeTo(ctx context.Context, s *listener, uri string) (ok boo
 
 // unsubscribe removes a listener, and ends its subscriptions, which are to these
 // resources, at the server. A server that does not answer is not told of the others.
-func (l *link) unsubscribe(s *listener, uris []string) {
+func (l *link) unsubscribe(k *call, uris []string) {
 	l.mu.Lock()
-	delete(l.listeners, s)
-	s.takeLocked()
+	delete(l.listeners, k)
+	k.takeLocked()
 	l.mu.Unlock()
-	s.written()
+	k.written()
 	for _, uri := range uris {
 		err := l.inTurn(context.Background(), func(ctx context.Context) error { // its client is gone
 			l.mu.Lock()
-			last := l.resources.Unsubscribe(uri, s)
+			last := l.resources.Unsubscribe(uri, k)
 			l.mu.Unlock()
 			if !last {
 				return nil
@@ -156,5 +129,5 @@ func (l *link) unsubscribe(s *listener, uris []string) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.resources.Leave(s)
+	l.resources.Leave(k)
 }
