@@ -19,6 +19,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -71,20 +72,7 @@ func (h *transport) count(t testing.TB, method, reason string) float64 {
 	if method == http.MethodPost {
 		name = "mcp_sse_posts_rejected_total"
 	}
-	families, err := h.prom.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			for _, label := range m.GetLabel() {
-				if family.GetName() == name && label.GetName() == "reason" && label.GetValue() == reason {
-					return m.GetCounter().GetValue()
-				}
-			}
-		}
-	}
-	return 0
+	return ssetest.Sum(t, h.prom, name, reason)
 }
 
 // ask sends a request to h as if it had come in on a local address; header as name, value.
@@ -92,7 +80,7 @@ func ask(h http.Handler, local, method, target, body string, header ...string) *
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	r.Host = "localhost"
 	if local != "" {
-		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, address(local)))
+		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.UnixAddr{Name: local}))
 	}
 	for i := 0; i < len(header); i += 2 {
 		if header[i] == "Host" {
@@ -105,14 +93,6 @@ func ask(h http.Handler, local, method, target, body string, header ...string) *
 	h.ServeHTTP(w, r)
 	return w
 }
-
-// address is a net.Addr of no type that net knows.
-type address string
-
-func (address) Network() string  { return "test" }
-func (a address) String() string { return string(a) }
-
-var _ net.Addr = address("")
 
 // message returns the text of the JSON-RPC error in a body; "" if there is none.
 func message(body string) string {
@@ -202,14 +182,5 @@ func TestRefusedConnections(t *testing.T) {
 		if after := w.Header().Get("Retry-After"); w.Code != want || after != "2" || message(w.Body.String()) != "a limit" {
 			t.Errorf("%s: got %d %s, Retry-After %q, want %d", reason, w.Code, w.Body, after, want)
 		}
-	}
-}
-
-// A transport may refuse for a reason that front does not know.
-func TestARefusalForAnyReasonIsLogged(t *testing.T) {
-	h := newTransport(t, front.Options{})
-	h.Refuse(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil), http.StatusNotFound, "new", "a message")
-	if !strings.Contains(h.log.String(), "reason=new") {
-		t.Errorf("logged %q", h.log)
 	}
 }

@@ -5,18 +5,20 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
+	"go.uber.org/goleak"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // backend stands behind the connections of a test. It answers each request with its params.
 type backend struct {
@@ -76,22 +78,10 @@ func newFixture(t testing.TB, cfg config) *fixture {
 	return &fixture{h, b, registry, prom}
 }
 
-// count returns the value of a counter or gauge, under one reason or ("") under all.
-func (f *fixture) count(t testing.TB, name, reason string) (sum float64) {
+// count returns the value of a counter or gauge, over all labels or of one reason.
+func (f *fixture) count(t testing.TB, name string, reason ...string) float64 {
 	t.Helper()
-	families, err := f.prom.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			of := func(l *dto.LabelPair) bool { return l.GetName() == "reason" && l.GetValue() == reason }
-			if family.GetName() == name && (reason == "" || slices.ContainsFunc(m.GetLabel(), of)) {
-				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-			}
-		}
-	}
-	return sum
+	return ssetest.Sum(t, f.prom, name, reason...)
 }
 
 // start serves h, wrapped by each of wraps, on a socket until the test ends.

@@ -80,13 +80,6 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestGETWithABodyIsRefused(t *testing.T) {
-	f := newFixture(t, config{})
-	if w := ask(f, http.MethodGet, "/sse", "x"); w.Code != http.StatusBadRequest || !isRefusal(w.Body.String()) || f.registry.Len() != 0 {
-		t.Errorf("got %d %s, and %d connections", w.Code, w.Body, f.registry.Len())
-	}
-}
-
 // A budget that others use up refuses new requests, large bodies and new connections,
 // and lets the rest pass.
 func TestBudgetIsUsedUp(t *testing.T) {

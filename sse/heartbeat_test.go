@@ -39,7 +39,7 @@ func TestNeverSilentLongerThanTheInterval(t *testing.T) {
 			if n := beats(t, g.text()); n < 49 || n > 57 {
 				t.Errorf("got %d heartbeats in 50 intervals", n)
 			}
-			if got := f.count(t, "mcp_sse_heartbeats_total", ""); int(got) != beats(t, g.text()) || g.c.Snapshot().Heartbeats != int64(got) {
+			if got := f.count(t, "mcp_sse_heartbeats_total"); int(got) != beats(t, g.text()) || g.c.Snapshot().Heartbeats != int64(got) {
 				t.Errorf("got %v heartbeats counted, %d in the snapshot, %d in the stream", got, g.c.Snapshot().Heartbeats, beats(t, g.text()))
 			}
 		})

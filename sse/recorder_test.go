@@ -124,9 +124,5 @@ func (g *get) leave() {
 
 // message posts one message to a connection.
 func (f *fixture) message(g *get, body string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodPost, "/sse/"+g.c.ID()+"/message", strings.NewReader(body))
-	r.Header.Set("Content-Type", "application/json")
-	w := httptest.NewRecorder()
-	f.ServeHTTP(w, r)
-	return w
+	return ask(f, http.MethodPost, "/sse/"+g.c.ID()+"/message", body)
 }

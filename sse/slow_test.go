@@ -13,33 +13,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
-// With a fast write deadline out of the way, it is the outbox that ends a client
-// that reads too slowly, after three times OutboxWait.
-func TestSlowClientIsClosedByItsOutbox(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{
-			sse:  sse.Options{Options: front.Options{WriteTimeout: time.Hour}},
-			conn: connstate.Options{OutboxBytes: 64 << 10, OutboxWait: 5 * time.Second},
-		})
-		g := f.open(t, "/sse")
-		synctest.Wait()
-		g.stall()
-		opened := time.Now()
-		data := []byte(`"` + strings.Repeat("x", 1000) + `"`)
-		sent := 0
-		for g.c.Send("", data) == nil {
-			sent++
-		}
-		<-g.done
-		if got := time.Since(opened); got != 15*time.Second {
-			t.Errorf("closed after %v", got)
-		}
-		if got := <-f.backend.closed; got != connstate.ClosedSlow || sent > 64 {
-			t.Errorf("got reason %s after %d events", got, sent)
-		}
-	})
-}
-
 // A client that reads steadily gets a message that takes longer than the write
 // timeout, and what waits behind it: the timeout is for progress, not for a message.
 // A sender that waits has a bound all the same.

@@ -17,15 +17,3 @@ func (h *Handler) Kept() int {
 	defer h.store.mu.Unlock()
 	return h.store.bytes
 }
-
-// Streams returns how many streams all sessions have.
-func (h *Handler) Streams() (n int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, s := range h.sessions {
-		s.mu.Lock()
-		n += len(s.streams)
-		s.mu.Unlock()
-	}
-	return n
-}

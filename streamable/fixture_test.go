@@ -3,6 +3,7 @@ package streamable_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
@@ -22,6 +24,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/streamable"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // backend stands behind the sessions of a test. It answers initialize like a server,
 // "echo" with its params, and "never" never; all else goes to receive.
@@ -126,16 +130,26 @@ func bubble(t *testing.T, opts streamable.Options, limits connstate.Limits, test
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, opts, limits)
 		defer func() {
-			for _, c := range f.registry.All() {
-				c.Close(connstate.ClosedShutdown)
-			}
-			f.srv.Stop()
+			f.stop()
 			if n := f.registry.Len(); n != 0 {
 				t.Errorf("%d connections are left", n)
 			}
 		}()
 		test(f)
 	})
+}
+
+// stop ends the gateway as a crash does.
+func (f *fixture) stop() {
+	f.closeAll()
+	f.srv.Stop()
+}
+
+// closeAll closes all connections.
+func (f *fixture) closeAll() {
+	for _, c := range f.registry.All() {
+		c.Close(connstate.ClosedShutdown)
+	}
 }
 
 // key is that of the ids of all fixtures: a new one is the same gateway, started again.
@@ -153,20 +167,9 @@ func newFixture(t testing.TB, opts streamable.Options, limits connstate.Limits) 
 }
 
 // count returns the sum of the series of a counter or gauge.
-func (f *fixture) count(name string) (sum float64) {
+func (f *fixture) count(name string) float64 {
 	f.t.Helper()
-	families, err := f.prom.Gather()
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			if family.GetName() == name {
-				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-			}
-		}
-	}
-	return sum
+	return ssetest.Sum(f.t, f.prom, name)
 }
 
 // queued returns the bytes that wait for clients, without those that are kept for clients
@@ -222,6 +225,23 @@ func (f *fixture) do(method, body string, header ...string) *reply {
 func (f *fixture) post(body string, header ...string) *reply {
 	f.t.Helper()
 	return f.do(http.MethodPost, body, header...)
+}
+
+// wantGone checks that there is no session for requests with these headers.
+func (f *fixture) wantGone(header ...string) {
+	f.t.Helper()
+	f.post(request("1", "echo"), header...).wantStatus(http.StatusNotFound)
+	for _, method := range []string{http.MethodGet, http.MethodDelete} {
+		f.do(method, "", header...).wantStatus(http.StatusNotFound)
+	}
+}
+
+// byHeader authenticates a client as what its Authorization says.
+func byHeader(r *http.Request) (principal string, err error) {
+	if principal = r.Header.Get("Authorization"); principal == "" {
+		err = errors.New("no")
+	}
+	return principal, err
 }
 
 // in returns the headers of a request in a session.

@@ -7,23 +7,9 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/streamable"
 )
-
-// newHandler returns a Handler without a server, for requests whose answer is at hand.
-func newHandler(t testing.TB, opts streamable.Options) (*streamable.Handler, *connstate.Registry) {
-	t.Helper()
-	registry := connstate.NewRegistry(connstate.Limits{}, connstate.Options{Budget: budget.New(1<<30, nil)})
-	opts.MaxMessageBytes = 1 << 30
-	h := streamable.New(&backend{}, registry, opts)
-	t.Cleanup(func() {
-		for _, c := range registry.All() {
-			c.Close(connstate.ClosedShutdown)
-		}
-	})
-	return h, registry
-}
 
 // FuzzRequest sends any method, headers and body: the Handler answers, with one of the
 // statuses that it has, and does not panic.
@@ -34,7 +20,10 @@ func FuzzRequest(f *testing.F) {
 	f.Add("DELETE", "", "id", "", "0-9223372036854775808", "")
 	statuses := map[int]bool{200: true, 202: true, 204: true, 400: true, 404: true, 405: true, 406: true, 413: true, 415: true}
 	f.Fuzz(func(t *testing.T, method, accept, session, version, lastID, body string) {
-		h, _ := newHandler(t, streamable.Options{})
+		world := newFixture(t, streamable.Options{Options: front.Options{MaxMessageBytes: 1 << 30}}, connstate.Limits{})
+		defer world.srv.Close()
+		defer world.closeAll()
+		h := world.handler
 		h.NeverStream()
 		r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(body))
 		if method == http.MethodGet { // one that is accepted would wait for ever

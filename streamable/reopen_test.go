@@ -2,7 +2,6 @@ package streamable_test
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -25,13 +24,6 @@ func (f *fixture) restart(opts streamable.Options) *fixture {
 	f.t.Helper()
 	f.stop()
 	return newFixture(f.t, opts, connstate.Limits{})
-}
-
-func (f *fixture) stop() {
-	for _, c := range f.registry.All() {
-		c.Close(connstate.ClosedShutdown)
-	}
-	f.srv.Stop()
 }
 
 // After a restart a client goes on under its id, also with several requests at once.
@@ -89,13 +81,7 @@ func TestNothingGoesOnWithoutAHandshake(t *testing.T) {
 		id := f.initialize("2025-11-25")
 		f = f.restart(streamable.Options{RequireInitialize: true})
 		defer f.stop()
-		for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
-			body := ""
-			if method == http.MethodPost {
-				body = request("1", "echo")
-			}
-			f.do(method, body, in(id)...).wantStatus(http.StatusNotFound)
-		}
+		f.wantGone(in(id)...)
 	})
 }
 
@@ -236,15 +222,7 @@ func (l *lineCount) Write(p []byte) (int, error) { l.n.Add(1); return len(p), ni
 // Ids that the gateway has not given to the principal open nothing, however many come.
 func TestIDsOfOthers(t *testing.T) {
 	lines := &lineCount{}
-	opts := streamable.Options{Options: front.Options{
-		Logger: slog.New(slog.NewTextHandler(lines, nil)),
-		Authenticate: func(r *http.Request) (string, error) {
-			if name := r.Header.Get("Authorization"); name != "" {
-				return name, nil
-			}
-			return "", errors.New("no")
-		},
-	}}
+	opts := streamable.Options{Options: front.Options{Logger: slog.New(slog.NewTextHandler(lines, nil)), Authenticate: byHeader}}
 	bubble(t, opts, connstate.Limits{}, func(f *fixture) {
 		res := f.post(initialize, "Authorization", "alice")
 		id := res.Header.Get("Mcp-Session-Id")
@@ -287,8 +265,6 @@ func TestIDsOfHTTPSSE(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.registry.Remove(c)
-		f.post(request("1", "echo"), in(c.ID())...).wantStatus(http.StatusNotFound)
-		f.do(http.MethodGet, "", in(c.ID(), "Last-Event-ID", "1-1")...).wantStatus(http.StatusNotFound)
-		f.do(http.MethodDelete, "", in(c.ID())...).wantStatus(http.StatusNotFound)
+		f.wantGone(in(c.ID(), "Last-Event-ID", "1-1")...)
 	})
 }

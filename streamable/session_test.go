@@ -1,7 +1,6 @@
 package streamable_test
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -68,13 +67,7 @@ func TestFailedInitialize(t *testing.T) {
 
 // A session belongs to the principal that opened it; to others it is not there.
 func TestSessionsBelongToTheirPrincipal(t *testing.T) {
-	authenticate := func(r *http.Request) (string, error) {
-		if name := r.Header.Get("Authorization"); name != "" {
-			return name, nil
-		}
-		return "", errors.New("no")
-	}
-	bubble(t, streamable.Options{Options: front.Options{Authenticate: authenticate}}, connstate.Limits{}, func(f *fixture) {
+	bubble(t, streamable.Options{Options: front.Options{Authenticate: byHeader}}, connstate.Limits{}, func(f *fixture) {
 		res := f.post(initialize)
 		if res.StatusCode != http.StatusUnauthorized || res.Header.Get("WWW-Authenticate") == "" {
 			f.t.Errorf("without a token: got %s", res.Status)
@@ -83,13 +76,7 @@ func TestSessionsBelongToTheirPrincipal(t *testing.T) {
 		res = f.post(initialize, "Authorization", "alice")
 		id := res.Header.Get("Mcp-Session-Id")
 		res.close()
-		for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
-			body := ""
-			if method == http.MethodPost {
-				body = request("1", "echo")
-			}
-			f.do(method, body, in(id, "Authorization", "bob")...).wantStatus(http.StatusNotFound)
-		}
+		f.wantGone(in(id, "Authorization", "bob")...)
 		f.post(request("1", "echo"), in(id, "Authorization", "alice")...).want(http.StatusOK, result("1"))
 	})
 }
@@ -108,13 +95,7 @@ func TestDelete(t *testing.T) {
 		}
 		working.wantEnd()
 		standing.wantEnd()
-		for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
-			body := ""
-			if method == http.MethodPost {
-				body = request("1", "echo")
-			}
-			f.do(method, body, in(id)...).wantStatus(http.StatusNotFound)
-		}
+		f.wantGone(in(id)...)
 		f.do(http.MethodDelete, "").wantStatus(http.StatusBadRequest)
 		synctest.Wait()
 		if n := f.registry.Len(); n != 0 {

@@ -76,9 +76,7 @@ func TestHTTP2ClientWithoutWindow(t *testing.T) {
 		srv := pipetest.Serve(f.handler, &protocols, nil)
 		defer func() {
 			srv.Stop()
-			for _, c := range f.registry.All() {
-				c.Close(connstate.ClosedShutdown)
-			}
+			f.closeAll()
 		}()
 		conn := srv.Dial()
 		defer conn.Close()
@@ -128,11 +126,7 @@ func TestHalfClosedClientGetsNoEmptyAnswer(t *testing.T) {
 			defer f.srv.Close()
 			srv := httptest.NewServer(f.handler)
 			defer srv.Close()
-			defer func() {
-				for _, c := range f.registry.All() {
-					c.Close(connstate.ClosedShutdown)
-				}
-			}()
+			defer f.closeAll()
 			conn, err := net.Dial("tcp", srv.Listener.Addr().String())
 			if err != nil {
 				t.Fatal(err)

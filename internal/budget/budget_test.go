@@ -1,8 +1,6 @@
 package budget_test
 
 import (
-	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 
@@ -10,20 +8,17 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// wantSeries expects these lines among the metrics.
-func wantSeries(t *testing.T, reg *prometheus.Registry, want ...string) {
+// wantHeld expects so many bytes among the metrics.
+func wantHeld(t *testing.T, reg *prometheus.Registry, want float64) {
 	t.Helper()
-	rec := httptest.NewRecorder()
-	metrics.Handler(reg).ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
-	for _, line := range want {
-		if !strings.Contains(rec.Body.String(), "\n"+line+"\n") {
-			t.Errorf("%s is not among\n%s", line, rec.Body)
-		}
+	if got := ssetest.Sum(t, reg, "mcp_sse_held_bytes"); got != want {
+		t.Errorf("%v bytes are held, want %v", got, want)
 	}
 }
 
@@ -41,8 +36,12 @@ func TestNewWorkIsRefusedOverTheLimit(t *testing.T) {
 		t.Error("100 bytes of 100 do not fill the budget")
 	}
 	a.Force(50)
-	wantSeries(t, reg, "mcp_sse_held_bytes 150",
-		`mcp_sse_over_budget_total{holder="gate"} 1`, `mcp_sse_over_budget_total{holder="post"} 1`)
+	wantHeld(t, reg, 150)
+	for _, holder := range []string{"gate", "post"} {
+		if n := ssetest.Sum(t, reg, "mcp_sse_over_budget_total", holder); n != 1 {
+			t.Errorf("%v refusals at %s, want 1", n, holder)
+		}
+	}
 	a.Give(150)
 	if a.Full() || a.Check(metrics.HeldPost) || !a.Take(100, metrics.HeldGate) {
 		t.Error("what was given back is lost")
@@ -77,7 +76,7 @@ func TestNoLimit(t *testing.T) {
 		}
 		a.Give(1 << 39)
 	}
-	wantSeries(t, reg, "mcp_sse_held_bytes 5.49755813888e+11")
+	wantHeld(t, reg, 1<<39)
 }
 
 // However many take at once, the limit holds, and all bytes come back.
@@ -94,7 +93,7 @@ func TestConcurrentTakes(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	wantSeries(t, reg, "mcp_sse_held_bytes 0")
+	wantHeld(t, reg, 0)
 	if !a.Take(1000, metrics.HeldGate) {
 		t.Error("bytes are lost")
 	}
@@ -109,5 +108,5 @@ func TestJoin(t *testing.T) {
 	if b.Take(41, metrics.HeldGate) || !b.Take(40, metrics.HeldGate) || !a.Full() {
 		t.Error("100 bytes are not 60 of one and 40 of the other")
 	}
-	wantSeries(t, reg, "mcp_sse_held_bytes 40") // its own bytes
+	wantHeld(t, reg, 40) // its own bytes
 }

@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
@@ -11,35 +12,15 @@ func TestDeclares(t *testing.T) {
 	capabilities := json.RawMessage(`{
 		"object":{},"true":true,"false":false,"null":null,"list":[],"text":"",
 		"outer":{"object":{"deep":true},"true":true,"false":false,"null":null}}`)
-	for _, tc := range []struct {
-		names []string
-		want  bool
-	}{
-		{[]string{"object"}, true},
-		{[]string{"true"}, true},
-		{[]string{"false"}, false},
-		{[]string{"null"}, false},
-		{[]string{"list"}, true},
-		{[]string{"text"}, true},
-		{[]string{"missing"}, false},
-		{[]string{""}, false},
-		{[]string{"outer"}, true},
-		{[]string{"outer", "object"}, true},
-		{[]string{"outer", "object", "deep"}, true},
-		{[]string{"outer", "true"}, true},
-		{[]string{"outer", "false"}, false},
-		{[]string{"outer", "null"}, false},
-		{[]string{"outer", "missing"}, false},
-		{[]string{"true", "below"}, false},
-		{[]string{"list", "below"}, false},
-	} {
-		if got := mcp.Declares(capabilities, tc.names...); got != tc.want {
-			t.Errorf("Declares(%q): got %v, want %v", tc.names, got, tc.want)
+	const declared = "object true list text outer outer.object outer.object.deep outer.true"
+	const not = " false null missing outer.false outer.null outer.missing true.below list.below"
+	for want, paths := range map[bool]string{true: declared, false: not} {
+		for path := range strings.SplitSeq(paths, " ") {
+			if got := mcp.Declares(capabilities, strings.Split(path, ".")...); got != want {
+				t.Errorf("Declares(%q): got %v", path, got)
+			}
 		}
 	}
-}
-
-func TestNothingIsDeclaredByWhatIsNoObject(t *testing.T) {
 	for _, raw := range []string{"", "null", "true", "[]", `["tools"]`, `"tools"`, "{}"} {
 		if mcp.Declares(json.RawMessage(raw), "tools") {
 			t.Errorf("%s declares tools", raw)

@@ -1,4 +1,4 @@
-// Package ssetest reads the event streams of this project in tests.
+// Package ssetest reads the event streams and the metrics of this project in tests.
 package ssetest
 
 import (

@@ -10,10 +10,14 @@ import (
 	"sync"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 	"github.com/mcp-sse/mcp-sse/upstream/remote"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The kinds of server that there are.
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/peer"
@@ -139,14 +140,14 @@ func TestCommandWritesALineThatIsTooLong(t *testing.T) {
 
 func TestCommandToleratesGarbage(t *testing.T) {
 	var logs journal
-	m, count := counted(t)
-	got, err := recvAll(t, upstreamtest.Dial(t, command(t, "garbage").Observed(logs.logger(slog.LevelInfo), m)))
+	counts := metrics.NewRegistry()
+	got, err := recvAll(t, upstreamtest.Dial(t, command(t, "garbage").Observed(logs.logger(slog.LevelInfo), metrics.New(counts))))
 	want := []string{helloLine, "{\"s\":\"a\uFFFDb\"}", "[1]", `{"indented":1}`}
 	if !errors.Is(err, io.EOF) || strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
-	if n := strings.Count(logs.String(), "level=WARN"); n != 4 || count()["mcp_sse_messages_dropped_total invalid_message"] != 4 {
-		t.Errorf("%d warnings, %v, want 4:\n%s", n, count(), &logs)
+	if n := strings.Count(logs.String(), "level=WARN"); n != 4 || ssetest.Sum(t, counts, "mcp_sse_messages_dropped_total", "invalid_message") != 4 {
+		t.Errorf("%d warnings, or drops, want 4:\n%s", n, &logs)
 	}
 	if !strings.Contains(logs.String(), `one JSON message a line; log to stderr" command=`) || !strings.Contains(logs.String(), `text="Server listening on stdio" bytes=25`) {
 		t.Errorf("the log does not say what is wrong:\n%s", &logs)
@@ -183,14 +184,14 @@ func TestCommandEnds(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.behaviour, func(t *testing.T) {
-			m, count := counted(t)
-			conn := upstreamtest.Dial(t, command(t, test.behaviour).Observed(nil, m))
+			counts := metrics.NewRegistry()
+			conn := upstreamtest.Dial(t, command(t, test.behaviour).Observed(nil, metrics.New(counts)))
 			_, err := conn.Recv()
 			if err == nil || err.Error() != test.want || errors.Is(err, io.EOF) != test.eof {
 				t.Errorf("Recv: got %v, want %s", err, test.want)
 			}
-			if got := count(); got["mcp_sse_child_exits_total "+test.counted] != 1 || got["mcp_sse_child_starts_total ok"] != 1 {
-				t.Errorf("counted %v, want one %s", got, test.counted)
+			if ssetest.Sum(t, counts, "mcp_sse_child_exits_total", test.counted) != 1 || ssetest.Sum(t, counts, "mcp_sse_child_starts_total", "ok") != 1 {
+				t.Errorf("not counted as one start and one %s", test.counted)
 			}
 			if err := conn.Send([]byte(upstreamtest.Ping)); err == nil || !strings.HasPrefix(test.want, err.Error()) {
 				t.Errorf("Send: got %v, want the start of %s", err, test.want)
@@ -306,34 +307,14 @@ func TestCommandThatCannotStart(t *testing.T) {
 				}
 			}
 			check(tt.c.Check(), tt.check)
-			m, count := counted(t)
-			conn, err := tt.c.Observed(nil, m).Dial(t.Context())
+			counts := metrics.NewRegistry()
+			conn, err := tt.c.Observed(nil, metrics.New(counts)).Dial(t.Context())
 			check(err, tt.dial)
 			if err == nil {
 				_ = conn.Close()
-			} else if got := count(); got["mcp_sse_child_starts_total error"] != 1 {
-				t.Errorf("counted %v", got)
+			} else if ssetest.Sum(t, counts, "mcp_sse_child_starts_total", "error") != 1 {
+				t.Error("not counted")
 			}
 		})
-	}
-}
-
-// counted returns metrics and a function that reads the counters, by name and label.
-func counted(t testing.TB) (*metrics.Metrics, func() map[string]float64) {
-	reg := metrics.NewRegistry()
-	return metrics.New(reg), func() map[string]float64 {
-		families, err := reg.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := map[string]float64{}
-		for _, f := range families {
-			for _, m := range f.GetMetric() {
-				for _, l := range m.GetLabel() {
-					got[f.GetName()+" "+l.GetValue()] += m.GetCounter().GetValue()
-				}
-			}
-		}
-		return got
 	}
 }

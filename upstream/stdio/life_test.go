@@ -22,7 +22,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 	"github.com/mcp-sse/mcp-sse/upstream/stdio"
 )
@@ -67,8 +69,8 @@ func TestCommandCloseSteps(t *testing.T) {
 		t.Run(behaviour, func(t *testing.T) {
 			c := command(t, behaviour)
 			c.CloseTimeout = 100 * time.Millisecond
-			m, count := counted(t)
-			c.Metrics = m
+			counts := metrics.NewRegistry()
+			c.Metrics = metrics.New(counts)
 			conn := upstreamtest.Dial(t, c)
 			upstreamtest.Recv(t, conn)
 			blocked := make(chan error, 1)
@@ -88,8 +90,8 @@ func TestCommandCloseSteps(t *testing.T) {
 			if err := <-blocked; !errors.Is(err, jsonrpc.ErrClosed) {
 				t.Errorf("Recv: got %v, want ErrClosed", err)
 			}
-			if got := count(); got["mcp_sse_child_starts_total ok"] != 1 || got["mcp_sse_child_exits_total closed"] != 1 {
-				t.Errorf("counted %v", got)
+			if ssetest.Sum(t, counts, "mcp_sse_child_starts_total", "ok") != 1 || ssetest.Sum(t, counts, "mcp_sse_child_exits_total", "closed") != 1 {
+				t.Error("not counted as one start and one exit")
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package statelessclient_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -49,7 +50,7 @@ func retry(t *testing.T, r *response, a ask, answers string) ask {
 	want(t, "result type", r.member("result", "resultType"), `"input_required"`)
 	params := jsonrpc.SetMember(json.RawMessage(a.params), json.RawMessage(answers), "inputResponses")
 	a.params = string(jsonrpc.SetMember(params, json.RawMessage(r.member("result", "requestState")), "requestState"))
-	a.id = or(a.id, "1") + "0"
+	a.id = cmp.Or(a.id, "1") + "0"
 	return a
 }
 

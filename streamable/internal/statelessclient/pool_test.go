@@ -225,7 +225,7 @@ func TestLostConnection(t *testing.T) {
 // limited gives the Handler a registry with limits.
 func (f *fixture) limited(limits connstate.Limits) {
 	f.registry = connstate.NewRegistry(limits, connstate.Options{Metrics: f.counts})
-	f.Handler = statelessclient.New(f.front, f.server, f.registry, quiet)
+	f.Handler = statelessclient.New(f.front, f.server, f.registry, f.opts)
 }
 
 // A request for which the registry opens no connection counts once, as one that was refused.

@@ -1,7 +1,6 @@
 package statelessclient_test
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -106,22 +105,4 @@ func TestServerThatDoesNotStart(t *testing.T) {
 	}
 	want(t, "connections", len(f.server.connections()), 2)
 	want(t, "open ones", f.registry.Len(), 0)
-}
-
-// A stateless server gets requests as they are, and so do clients its results: it asks for
-// input by itself, and each of its requests stands alone.
-func TestStatelessServerTranslatesNothing(t *testing.T) {
-	f := newFixture(t, quiet)
-	f.server.meta = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
-	result := `{"resultType":"input_required","inputRequests":{"k":{}},"requestState":"s"}`
-	f.server.serve = func(c *conn, m *jsonrpc.Message) { c.answer(m, result) }
-	a := ask{method: "prompts/get", params: `{"name":"p","inputResponses":{"k":{}},"requestState":"s"}`, capabilities: askAll}
-	r := f.do(t, a)
-	want(t, "result", r.member("result"), result)
-	sent, _ := jsonrpc.Member(json.RawMessage(f.server.connections()[0].received("prompts/get")[0]), "params")
-	asked, _ := jsonrpc.Member(json.RawMessage(a.message()), "params")
-	want(t, "params", string(sent), string(asked))
-	// The next server may be one with sessions: its result has no type.
-	result = `{}`
-	want(t, "type", f.do(t, a).member("result", "resultType"), `"complete"`)
 }

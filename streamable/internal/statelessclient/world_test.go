@@ -1,6 +1,7 @@
 package statelessclient_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,24 +15,25 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
+	"go.uber.org/goleak"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/streamable/internal/statelessclient"
 )
 
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
 // server stands behind the connections of a test: a server of 2025-11-25 that a script
 // describes. It answers initialize, logging/setLevel and subscriptions by itself.
 type server struct {
 	capabilities string
-	// failing is the error that initialize gets; empty: it works; "later": no answer.
+	// failing is the error that initialize gets; empty: it works.
 	failing string
-	// meta is the _meta of the result of initialize, with a comma before; may be empty.
-	meta string
 	// tools is the result of tools/list; empty: serve answers.
 	tools string
 	// closes says that each connection is closed at once, as when the gateway shuts down.
@@ -83,14 +85,11 @@ func (s *server) connections() []*conn {
 
 func (c *conn) Receive(m *jsonrpc.Message) {
 	if m.Method == "initialize" {
-		if c.s.failing == "later" { // the test answers
-			return
-		}
 		if c.s.failing != "" {
 			c.RespondNow(m.ID, []byte(`{"jsonrpc":"2.0","id":`+string(m.ID)+`,"error":`+c.s.failing+`}`))
 			return
 		}
-		c.answer(m, `{"protocolVersion":"2025-11-25","capabilities":`+c.s.capabilities+`,"serverInfo":{"name":"s","version":"1"},"instructions":"i"`+c.s.meta+`}`)
+		c.answer(m, `{"protocolVersion":"2025-11-25","capabilities":`+c.s.capabilities+`,"serverInfo":{"name":"s","version":"1"},"instructions":"i"}`)
 		return
 	}
 	c.mu.Lock()
@@ -147,6 +146,7 @@ type fixture struct {
 	server   *server
 	registry *connstate.Registry
 	front    *front.Front
+	opts     statelessclient.Options
 	prom     *prometheus.Registry
 	counts   *metrics.Metrics
 }
@@ -159,9 +159,10 @@ func newFixture(t testing.TB, o statelessclient.Options) *fixture {
 	prom := prometheus.NewRegistry()
 	counts := metrics.New(prom)
 	o.Metrics = counts
+	o.Options, o.IdleTimeout = o.Options.WithDefaults(), cmp.Or(o.IdleTimeout, 5*time.Minute)
 	f := front.New(o.Options)
 	registry := connstate.NewRegistry(connstate.Limits{}, connstate.Options{Budget: budget.New(-1, counts), Metrics: counts})
-	w := &fixture{prom: prom, counts: counts, Handler: statelessclient.New(f, s, registry, o), server: s, registry: registry, front: f}
+	w := &fixture{prom: prom, counts: counts, Handler: statelessclient.New(f, s, registry, o), server: s, registry: registry, front: f, opts: o}
 	t.Cleanup(func() {
 		for _, c := range registry.All() {
 			c.Close(connstate.ClosedShutdown)
@@ -196,18 +197,11 @@ func (a ask) message() string {
 	if params != "{" {
 		params += ","
 	}
-	meta := fmt.Sprintf(`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":%s`, or(a.capabilities, "{}"))
+	meta := fmt.Sprintf(`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":%s`, cmp.Or(a.capabilities, "{}"))
 	if a.info != "" {
 		meta += `,"io.modelcontextprotocol/clientInfo":` + a.info
 	}
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s"_meta":{%s%s}}}`, or(a.id, "1"), a.method, params, meta, a.meta)
-}
-
-func or(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s"_meta":{%s%s}}}`, cmp.Or(a.id, "1"), a.method, params, meta, a.meta)
 }
 
 // request returns the POST with the headers that a client sends.
@@ -345,23 +339,9 @@ func bubble(t *testing.T, o statelessclient.Options, test func(t *testing.T, f *
 
 // series returns the value of a metric, the sum over its labels or those with one of these
 // values.
-func (f *fixture) series(t testing.TB, name string, values ...string) (sum float64) {
+func (f *fixture) series(t testing.TB, name string, values ...string) float64 {
 	t.Helper()
-	all, err := f.prom.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := slices.IndexFunc(all, func(family *dto.MetricFamily) bool { return family.GetName() == name })
-	if i < 0 {
-		t.Fatalf("there is no %s", name)
-	}
-	for _, m := range all[i].GetMetric() {
-		if values != nil && !slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return slices.Contains(values, l.GetValue()) }) {
-			continue
-		}
-		sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
-	}
-	return sum
+	return ssetest.Sum(t, f.prom, name, values...)
 }
 
 // quiet are the options of tests that count what a stream holds.

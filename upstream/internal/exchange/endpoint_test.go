@@ -11,9 +11,13 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"go.uber.org/goleak"
+
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func testEndpoint(url string) *Endpoint {
 	return &Endpoint{URL: url, Client: http.DefaultClient, Limit: 64, Log: slog.New(slog.DiscardHandler)}

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -88,17 +89,8 @@ func TestSlowCancellationsDelayNothing(t *testing.T) {
 		if len(cancels) != 0 {
 			t.Errorf("%d cancellations are on their way after %s", len(cancels), cancelTimeout)
 		}
-		families, err := reg.Gather()
-		dropped := 0.0
-		for _, f := range families {
-			for _, m := range f.GetMetric() {
-				if f.GetName() == "mcp_sse_messages_dropped_total" {
-					dropped += m.GetCounter().GetValue()
-				}
-			}
-		}
-		if err != nil || dropped != n {
-			t.Errorf("%v cancellations are counted as undelivered, %v, want %d", dropped, err, n)
+		if dropped := ssetest.Sum(t, reg, "mcp_sse_messages_dropped_total"); dropped != n {
+			t.Errorf("%v cancellations are counted as undelivered, want %d", dropped, n)
 		}
 	})
 }

@@ -9,10 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 	"github.com/mcp-sse/mcp-sse/upstream/remote"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // sseServer is a server of HTTP+SSE under test.
 type sseServer struct {

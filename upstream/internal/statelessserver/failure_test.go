@@ -1,13 +1,9 @@
 package statelessserver_test
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
-
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 )
 
 // Each kind of unusable answer fails its own request, and no other.
@@ -59,16 +55,6 @@ func TestBrokenAnswersFailTheirRequestAlone(t *testing.T) {
 			s.Send(toolCall("2", "good"))
 			s.want(`{"jsonrpc":"2.0","id":2,"result":{}}`)
 		})
-	}
-}
-
-func TestServerThatCannotBeReachedEndsTheSession(t *testing.T) {
-	s := &scripted{t: t}
-	s.talk(discovered, "http://127.0.0.1:1/mcp", http.DefaultClient) // nothing listens there
-	s.Send(toolCall("1", "a"))
-	s.wantEnd("refused")
-	if err := s.Conn.Send([]byte(upstreamtest.Ping)); err == nil || errors.Is(err, jsonrpc.ErrBusy) {
-		t.Errorf("Send after the end: got %v", err)
 	}
 }
 

@@ -190,15 +190,3 @@ func TestInputOfCallsNeverCrosses(t *testing.T) {
 		answered++
 	}
 }
-
-// A stateless client says for each request what it is, and asks its user by itself.
-func TestRequestOfAStatelessClientIsNotTranslated(t *testing.T) {
-	s := newStateless(t, discovered, func(p *post) { p.result(input(`{"who":{"method":"elicitation/create"}}`, `"s"`)) })
-	s.initialize(`{}`)
-	params := `{"name":"ask","requestState":"r","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`
-	s.Send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`)
-	s.want(`{"jsonrpc":"2.0","id":1,"result":` + input(`{"who":{"method":"elicitation/create"}}`, `"s"`) + `}`)
-	if got := string(s.seen("tools/call")[0].m.Params()); got != params {
-		t.Errorf("the server got %s", got)
-	}
-}

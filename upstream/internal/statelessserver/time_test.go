@@ -139,7 +139,7 @@ func (d deaf) RoundTrip(*http.Request) (*http.Response, error) {
 func TestCloseIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := deaf{make(chan struct{})}
-		conn := newConn("http://x.invalid/", discovered, &http.Client{Transport: d}, slog.New(slog.DiscardHandler))
+		conn := newConn(discovered, &http.Client{Transport: d}, slog.New(slog.DiscardHandler))
 		upstreamtest.Send(t, conn, toolCall("1", "a"))
 		began := time.Now()
 		if err := conn.Close(); err != nil {

@@ -12,11 +12,15 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/statelessserver"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const discovered = `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete","ttlMs":0,"cacheScope":"private",` +
 	`"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"scripted","version":"1"}}}`
@@ -79,18 +83,15 @@ type scripted struct {
 func newStateless(t *testing.T, discovered string, handle func(*post)) *scripted {
 	t.Helper()
 	s := &scripted{t: t}
-	s.talk(discovered, "http://handler.invalid/mcp", upstreamtest.Streamable(upstreamtest.ServeHere(s.handler(handle))).Client)
+	client := upstreamtest.Streamable(upstreamtest.ServeHere(s.handler(handle))).Client
+	log := slog.New(slog.NewTextHandler(&s.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	s.Talk = upstreamtest.NewTalk(t, newConn(discovered, client, log))
+	t.Cleanup(func() { _ = s.Conn.Close() })
 	return s
 }
 
-func (s *scripted) talk(discovered, address string, client *http.Client) {
-	log := slog.New(slog.NewTextHandler(&s.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	s.Talk = upstreamtest.NewTalk(s.t, newConn(address, discovered, client, log))
-	s.t.Cleanup(func() { _ = s.Conn.Close() })
-}
-
-func newConn(address, discovered string, client *http.Client, log *slog.Logger) *statelessserver.Conn {
-	return statelessserver.New(&exchange.Endpoint{URL: address, Client: client, Limit: 1 << 20, Log: log}, json.RawMessage(discovered))
+func newConn(discovered string, client *http.Client, log *slog.Logger) *statelessserver.Conn {
+	return statelessserver.New(&exchange.Endpoint{URL: "http://handler.invalid/mcp", Client: client, Limit: 1 << 20, Log: log}, json.RawMessage(discovered))
 }
 
 // handler notes each post and hands it to handle.
