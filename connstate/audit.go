@@ -25,7 +25,7 @@ func (c *Connection) auditOf(m *jsonrpc.Message) *slog.Logger {
 	if place.Ambiguous { // the server may run another tool
 		name = "(ambiguous)"
 	}
-	return c.opts.Audit.With("principal", clip(c.client.Principal), "tool", clip(name), "requestBytes", len(m.Raw()))
+	return c.opts.Audit.With("principal", clip(c.client.Principal, maxAudited), "tool", clip(name, maxAudited), "requestBytes", len(m.Raw()))
 }
 
 // audit writes the line of a tool call. errorType is that of the answer, which has this many
@@ -37,5 +37,5 @@ func (r *Request) audit(errorType string, took time.Duration, answerBytes int) {
 	}
 }
 
-// clip cuts a name for the audit log.
-func clip(s string) string { return strings.ToValidUTF8(s[:min(maxAudited, len(s))], "\uFFFD") }
+// clip cuts a peer's text to most bytes, and makes it valid UTF-8.
+func clip(s string, most int) string { return strings.ToValidUTF8(s[:min(most, len(s))], "\uFFFD") }

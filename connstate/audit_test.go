@@ -101,9 +101,7 @@ func TestRefusedToolCallsAreAudited(t *testing.T) {
 	for _, line := range lines {
 		got = append(got, line.Tool+" "+line.Outcome)
 	}
-	if want := []string{"b refused", "b refused", "a ok"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	equalAll(t, "calls", got, []string{"b refused", "b refused", "a ok"})
 }
 
 // The names in the log are short and valid, and of a tool never the one that does not run.

@@ -10,36 +10,71 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
+// bodies counts the bytes of bodies that are being read, by who sends them.
+type bodies struct {
+	held *budget.Account
+
+	mu sync.Mutex // guards by
+	by map[string]int
+}
+
+// hold takes n more bytes for a body of who that holds held bytes already. It fails with
+// ErrBusy, also if the bodies of who have its share of the budget; a larger body is read
+// alone.
+func (b *bodies) hold(who string, n, held int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := b.by[who] + n
+	if alone := all == n+held; all > int(b.held.Share()) && !alone || !b.held.TakePart(n, n+held, metrics.HeldPost) {
+		return ErrBusy
+	}
+	b.by[who] = all
+	return nil
+}
+
+func (b *bodies) release(who string, n int) {
+	if n == 0 {
+		return
+	}
+	b.held.Give(n)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.by[who] -= n; b.by[who] <= 0 {
+		delete(b.by, who)
+	}
+}
+
 // HoldBody takes n more bytes for the body of a POST that holds held bytes already. It
 // fails with ErrBusy, also if the bodies that are read on this connection have its share
 // of the budget; a larger body is read alone. The caller must give the bytes back with
 // ReleaseBody.
-func (c *Connection) HoldBody(n, held int) error {
-	err := c.opts.holdBody(c.bodies.Add(int64(n)), n, held)
-	if err != nil {
-		c.bodies.Add(-int64(n))
-	}
-	return err
-}
-
-// holdBody takes n more bytes for a body that holds held bytes already. all are those of
-// its sender, with these.
-func (o *Options) holdBody(all int64, n, held int) error {
-	alone := all == int64(n+held)
-	if all > o.Budget.Share() && !alone || !o.Budget.TakePart(n, n+held, metrics.HeldPost) {
-		return ErrBusy
-	}
-	return nil
-}
+func (c *Connection) HoldBody(n, held int) error { return c.opts.bodies.hold(c.id, n, held) }
 
 // ReleaseBody gives back n bytes that HoldBody has taken.
-func (c *Connection) ReleaseBody(n int) {
-	if n == 0 {
-		return
-	}
-	c.bodies.Add(-int64(n))
-	c.opts.Budget.Give(n)
+func (c *Connection) ReleaseBody(n int) { c.opts.bodies.release(c.id, n) }
+
+// HoldBody takes n more bytes for a body that belongs to no connection yet; see
+// Connection.HoldBody. Its share is that of who sends it: of a principal, or without one of
+// an address. The caller must give the bytes back with ReleaseBody.
+func (r *Registry) HoldBody(principal string, addr netip.Addr, n, held int) error {
+	return r.opts.bodies.hold(sender(principal, addr), n, held)
 }
+
+// ReleaseBody gives back n bytes that HoldBody has taken for the same sender.
+func (r *Registry) ReleaseBody(principal string, addr netip.Addr, n int) {
+	r.opts.bodies.release(sender(principal, addr), n)
+}
+
+func sender(principal string, addr netip.Addr) string {
+	if principal != "" {
+		return "principal " + principal
+	}
+	return "network " + subnet.Of(addr).String()
+}
+
+// HoldKept notes that n more bytes are kept for clients that may come back for them, or -n
+// fewer.
+func (r *Registry) HoldKept(n int) { r.opts.Budget.Force(n) }
 
 // CheckBudget returns ErrBusy for a request, which is new work, if the process holds as many
 // bytes as it may. Responses and notifications belong to work that goes on.
@@ -71,53 +106,4 @@ func (c *Connection) QueuesTooMuch() bool {
 func (c *Connection) QueueHasRoom(queued, n, limit int) bool {
 	all := queued + n
 	return queued == 0 || all <= limit && (all <= budget.Free || !c.opts.Budget.Full())
-}
-
-// bodies are the bytes of bodies that belong to no connection yet, by who sends them.
-type bodies struct {
-	mu sync.Mutex // guards by
-	by map[string]int64
-}
-
-// HoldBody takes n more bytes for a body that belongs to no connection yet; see
-// Connection.HoldBody. Its share is that of who sends it: of a principal, or without one of
-// an address. The caller must give the bytes back with ReleaseBody.
-func (r *Registry) HoldBody(principal string, addr netip.Addr, n, held int) error {
-	who := sender(principal, addr)
-	r.bodies.mu.Lock()
-	defer r.bodies.mu.Unlock()
-	all := r.bodies.by[who] + int64(n)
-	if err := r.opts.holdBody(all, n, held); err != nil {
-		return err
-	}
-	if r.bodies.by == nil {
-		r.bodies.by = make(map[string]int64)
-	}
-	r.bodies.by[who] = all
-	return nil
-}
-
-// HoldKept notes that n more bytes are kept for clients that may come back for them, or -n
-// fewer.
-func (r *Registry) HoldKept(n int) { r.opts.Budget.Force(n) }
-
-// ReleaseBody gives back n bytes that HoldBody has taken for the same sender.
-func (r *Registry) ReleaseBody(principal string, addr netip.Addr, n int) {
-	if n == 0 {
-		return
-	}
-	r.opts.Budget.Give(n)
-	who := sender(principal, addr)
-	r.bodies.mu.Lock()
-	defer r.bodies.mu.Unlock()
-	if r.bodies.by[who] -= int64(n); r.bodies.by[who] <= 0 {
-		delete(r.bodies.by, who)
-	}
-}
-
-func sender(principal string, addr netip.Addr) string {
-	if principal != "" {
-		return "principal " + principal
-	}
-	return subnet.Of(addr).String()
 }

@@ -110,14 +110,10 @@ func TestBudgetSlowsSendersThatBlock(t *testing.T) {
 		sent := make(chan error, 1)
 		go func() { sent <- w.c.Send("", sized("b", 15<<10)) }() // fits into the outbox, not into the budget
 		synctest.Wait()
-		if got := w.stream.tags(); got != "a" {
-			t.Errorf("got %s before the client has read, want a", got)
-		}
+		equal(t, "before the client has read", w.stream.tags(), "a")
 		w.stream.writeAll()
 		must(t, <-sent)
-		if got := w.stream.tags(); got != "ab" {
-			t.Errorf("got %s, want ab", got)
-		}
+		equal(t, "events", w.stream.tags(), "ab")
 	})
 }
 
@@ -136,9 +132,7 @@ func TestBudgetClosesAClientThatDoesNotRead(t *testing.T) {
 		}
 		w.c.RespondNow("", sized("d", 300<<10))
 		w.c.RespondNow("", sized("e", 1<<20))
-		if got := w.c.Reason(); got != connstate.ClosedSlow {
-			t.Errorf("closed as %q, want %q", got, connstate.ClosedSlow)
-		}
+		equal(t, "closed", w.c.Reason(), connstate.ClosedSlow)
 		w.stream.writeAll() // too late
 		others.Give(1 << 20)
 		if others.Force(1<<20 - 1); others.Full() {

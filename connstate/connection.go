@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -79,6 +80,7 @@ type Options struct {
 	Server string
 
 	limited *slog.Logger // Logger for what each request may cause
+	bodies  *bodies
 }
 
 func (o Options) withDefaults() Options {
@@ -95,6 +97,7 @@ func (o Options) withDefaults() Options {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.limited = throttle.NewLines().Logger(o.Logger)
+	o.bodies = &bodies{held: o.Budget, by: make(map[string]int)}
 	return o
 }
 
@@ -162,30 +165,17 @@ type Connection struct {
 	span    trace.Span    // of its beginning: others are in it, or link to it
 	queued  atomic.Int64  // bytes of HoldQueued
 
-	mu              sync.Mutex // guards all fields below
-	state           State
-	since           time.Time
-	reason          Reason // why it was closed
-	last            State  // before it was closed
-	gate            gate
-	dialect         Dialect
-	protocolVersion string
-	announcement    announcement
-	requests        map[jsonrpc.ID]*Request // unanswered
-	unanswered      map[jsonrpc.ID]*Request // what was in requests at the end
-	answering       int                     // responses on their way into the outbox
-	opened          time.Time
-	ready           time.Time
-	attempts        int
-	failures        map[string]int // by phase
-	lastFailure     *Failure
-	server          *Server
-	clientInfo      *ClientInfo
-	stop            func()        // ends the stream; nil until it is served
-	drained         func()        // set by OnDrain; nil: nothing to call
-	quiet           chan struct{} // closed when nothing is unanswered; nil if nobody awaits that
+	mu           sync.Mutex // guards all fields below
+	known        Snapshot   // the state, and all that is not counted; Opened never changes
+	gate         gate
+	announcement announcement
+	requests     map[jsonrpc.ID]*Request // unanswered
+	unanswered   map[jsonrpc.ID]*Request // what was in requests at the end
+	answering    int                     // responses on their way into the outbox
+	stop         func()                  // ends the stream; nil until it is served
+	drained      func()                  // set by OnDrain; nil: nothing to call
+	quiet        chan struct{}           // closed when nothing is unanswered; nil if nobody awaits that
 
-	bodies                                     atomic.Int64 // bytes that HoldBody has taken
 	spoken, versioned                          atomic.Bool
 	firstByte, lastIn, lastOut, lastDone       atomic.Int64 // Unix nanoseconds, 0: never
 	messagesIn, messagesOut, bytesIn, bytesOut atomic.Int64
@@ -198,7 +188,14 @@ func newConnection(id string, client Client, opts *Options) *Connection {
 	now := time.Now()
 	c := &Connection{
 		id: id, client: client, opts: opts, done: make(chan struct{}),
-		outbox: &outbox{limit: opts.OutboxBytes, held: opts.Budget}, since: now, opened: now, dialect: client.Dialect,
+		outbox: &outbox{limit: opts.OutboxBytes, held: opts.Budget},
+		known: Snapshot{
+			ID: signedid.Short(id), Since: now, Opened: now, Transport: client.Transport, Principal: client.Principal,
+			UserAgent: client.UserAgent, Dialect: client.Dialect,
+		},
+	}
+	if client.Addr.IsValid() {
+		c.known.Remote = client.Addr.String()
 	}
 	if client.Quiet {
 		c.announcement.mode = announceNever
@@ -211,7 +208,7 @@ func newConnection(id string, client Client, opts *Options) *Connection {
 func (c *Connection) Bind(h Handler) {
 	c.mu.Lock()
 	c.handler = h
-	closed := c.state == Closed
+	closed := c.known.State == Closed
 	c.mu.Unlock()
 	if closed {
 		h.Closed()
@@ -230,7 +227,7 @@ func (c *Connection) ShortID() string { return signedid.Short(c.id) }
 func (c *Connection) Client() Client { return c.client }
 
 // Opened returns when the connection was opened.
-func (c *Connection) Opened() time.Time { return c.opened }
+func (c *Connection) Opened() time.Time { return c.known.Opened }
 
 // Done returns a channel that is closed with the connection.
 func (c *Connection) Done() <-chan struct{} { return c.done }
@@ -239,40 +236,43 @@ func (c *Connection) Done() <-chan struct{} { return c.done }
 func (c *Connection) State() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.state
+	return c.known.State
 }
 
 // Reason returns why the connection was closed, "" before.
 func (c *Connection) Reason() Reason {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.reason
+	return c.known.Reason
 }
 
-// Move changes the state. It fails with a *MoveError if the table does not have the
-// move, and for a move to Closed, which only Close makes.
+// Move changes the state. It fails if the table in state.go does not have the move, and
+// for a move to Closed, which only Close makes.
 func (c *Connection) Move(to State) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if to == Closed {
-		return &MoveError{c.state, to}
+		return errors.New("a connection is closed by Close")
 	}
 	return c.moveLocked(to)
 }
 
 func (c *Connection) moveLocked(to State) error {
-	from := c.state
-	if !canMove(from, to) {
-		return &MoveError{from, to}
+	from := c.known.State
+	if !slices.Contains(moves[from], to) {
+		return fmt.Errorf("connection cannot go from %s to %s", from, to)
 	}
 	now := time.Now()
-	c.state, c.since = to, now
+	c.known.State, c.known.Since = to, now
+	if c.known.Ready.IsZero() && to != Closed {
+		c.known.Reached = to
+	}
 	switch to {
 	case Ready:
 		c.gate.opening++
-		if c.ready.IsZero() {
-			c.ready = now
-			c.opts.Metrics.Ready(now.Sub(c.opened))
+		if c.known.Ready.IsZero() {
+			c.known.Ready = now
+			c.opts.Metrics.Ready(now.Sub(c.known.Opened))
 		}
 	case Initializing:
 		c.gate.passing, c.gate.refusal = false, nil
@@ -297,13 +297,12 @@ func (c *Connection) Receive(m *jsonrpc.Message) { c.handler.Receive(m) }
 // senders. Only the first call has an effect and reports true; its reason counts.
 func (c *Connection) Close(reason Reason) bool {
 	c.mu.Lock()
-	if c.state == Closed {
+	if c.known.State == Closed {
 		c.mu.Unlock()
 		return false
 	}
-	c.last = c.state
 	_ = c.moveLocked(Closed) // every state may go to Closed
-	c.reason = reason
+	c.known.Reason = reason
 	c.drainGateLocked(metrics.GateClosed)
 	undelivered := c.undeliveredLocked(reason)
 	c.endAnnouncementLocked()

@@ -71,9 +71,7 @@ func TestCloseHappensOnce(t *testing.T) {
 		all.Go(func() {
 			if w.c.Close(reason) {
 				closed.Add(1)
-				if got := w.c.Reason(); got != reason {
-					t.Errorf("got reason %q, want %q", got, reason)
-				}
+				equal(t, "reason", w.c.Reason(), reason)
 			}
 		})
 	}
@@ -91,9 +89,7 @@ func TestCloseHappensOnce(t *testing.T) {
 	if err := w.c.Push(connstate.Event{Name: "x"}); !errors.Is(err, connstate.ErrClosed) {
 		t.Errorf("Push: got %v, want ErrClosed", err)
 	}
-	if n := w.series(`mcp_server_operation_duration_seconds{error_type="closed",mcp_method_name="_other",network_transport="tcp"}`); n != 1 {
-		t.Errorf("got %v requests ended by the close, want 1", n)
-	}
+	equal(t, "requests ended by the close", w.series(`mcp_server_operation_duration_seconds{error_type="closed",mcp_method_name="_other",network_transport="tcp"}`), 1)
 }
 
 // A handler or stream that comes after the end hears of it at once.
@@ -149,9 +145,7 @@ func TestSnapshot(t *testing.T) {
 		}
 		checkSameJSON(t, got, want)
 		w.c.SawFailure(metrics.PhaseRequestProcessing, metrics.ReasonTimeout)
-		if n := got.Failures[metrics.PhaseRequestProcessing]; n != 1 {
-			t.Errorf("the snapshot changed to %d failures", n)
-		}
+		equal(t, "failures in a snapshot of before", got.Failures[metrics.PhaseRequestProcessing], 1)
 		ready := time.Now()
 		w.release()
 		time.Sleep(time.Second)
@@ -160,9 +154,7 @@ func TestSnapshot(t *testing.T) {
 		if s := w.c.Snapshot(); !s.Ready.Equal(ready) || !s.Since.Equal(time.Now()) || s.State != connstate.Ready {
 			t.Errorf("got ready %v since %v in state %v: ready is the first time, since the last", s.Ready, s.Since, s.State)
 		}
-		if n := w.series("mcp_sse_ready_seconds"); n != 1 {
-			t.Errorf("observed %v times until ready, want 1", n)
-		}
+		equal(t, "observations until ready", w.series("mcp_sse_ready_seconds"), 1)
 		w.c.Close(connstate.ClosedIdle)
 		if s := w.c.Snapshot(); s.Reason != connstate.ClosedIdle || s.State != connstate.Closed || s.InFlight != 0 || s.Queued != 0 {
 			t.Errorf("closed: got %+v", s)

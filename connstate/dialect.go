@@ -1,7 +1,7 @@
 package connstate
 
 import (
-	"errors"
+	"cmp"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
@@ -26,7 +26,7 @@ type Dialect string
 func (c *Connection) Dialect() Dialect {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.dialect
+	return c.known.Dialect
 }
 
 // Observe learns from a client's message, before anything else is done with it. The
@@ -42,27 +42,18 @@ func (c *Connection) Observe(m *jsonrpc.Message, version string) {
 	if c.spoken.Load() && (version == "" || c.versioned.Load()) {
 		return
 	}
-	if c.observe(m, version) && !isOpening(m) {
+	opens := isOpening(m)
+	c.mu.Lock()
+	c.setVersionLocked(version)
+	first := !c.spoken.Swap(true)
+	if first && opens {
+		c.endAnnouncementLocked()
+		c.known.Dialect = cmp.Or(c.known.Dialect, EventMessage)
+	}
+	c.mu.Unlock()
+	if first && !opens {
 		c.announceNow()
 	}
-}
-
-// observe is the locked step of Observe. It reports whether the message is the
-// client's first.
-func (c *Connection) observe(m *jsonrpc.Message, version string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.setVersionLocked(version)
-	if c.spoken.Swap(true) {
-		return false
-	}
-	if isOpening(m) {
-		c.endAnnouncementLocked()
-		if c.dialect == "" {
-			c.dialect = EventMessage
-		}
-	}
-	return true
 }
 
 // SawVersion notes the MCP-Protocol-Version that came with the stream's GET.
@@ -73,14 +64,12 @@ func (c *Connection) SawVersion(version string) {
 }
 
 func (c *Connection) setVersionLocked(version string) {
-	if version == "" || c.protocolVersion != "" {
+	if version == "" || c.known.ProtocolVersion != "" {
 		return
 	}
-	c.protocolVersion = version
+	c.known.ProtocolVersion = version
 	c.versioned.Store(true)
-	if c.dialect == "" {
-		c.dialect = EventMessage
-	}
+	c.known.Dialect = cmp.Or(c.known.Dialect, EventMessage)
 }
 
 // isOpening reports whether a standard client begins with a message like m.
@@ -118,7 +107,7 @@ func (c *Connection) StartAnnounceDelay() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.announcement.mode == announceHold && c.state != Closed {
+	if c.announcement.mode == announceHold && c.known.State != Closed {
 		c.announcement.timer = time.AfterFunc(c.opts.AnnounceDelay, c.announceNow)
 	}
 }
@@ -132,44 +121,42 @@ func (c *Connection) StartAnnounceDelay() {
 // reason.
 func (c *Connection) Announce(response []byte, failed func(error)) {
 	c.mu.Lock()
-	a := &c.announcement
-	if a.mode == announceNever {
-		c.mu.Unlock()
-		return
+	if a := &c.announcement; a.mode != announceNever {
+		a.held, a.failed = append(a.held, response), failed
 	}
-	a.failed = failed
-	if a.mode == announceHold {
-		a.held = append(a.held, response)
-		c.mu.Unlock()
-		return
-	}
-	err := c.pushAnnouncementLocked(response)
+	report := c.sendAnnouncementsLocked()
 	c.mu.Unlock()
-	if errors.Is(err, ErrSlow) {
-		failed(err)
-	}
+	report()
 }
 
 // announceNow ends the delay, and sends the announcements that it held back.
 func (c *Connection) announceNow() {
 	c.mu.Lock()
-	a := &c.announcement
-	if a.mode != announceHold {
-		c.mu.Unlock()
-		return
+	if c.announcement.mode == announceHold {
+		c.announcement.mode = announceNow
 	}
-	held, failed := a.held, a.failed
-	c.endAnnouncementLocked()
-	a.mode = announceNow
-	var errs []error
-	for _, response := range held {
-		if err := c.pushAnnouncementLocked(response); errors.Is(err, ErrSlow) {
-			errs = append(errs, err)
+	report := c.sendAnnouncementsLocked()
+	c.mu.Unlock()
+	report()
+}
+
+// sendAnnouncementsLocked puts the announcements that are due into the outbox. It does not
+// wait: this early, there is room. The returned function reports those that find none.
+func (c *Connection) sendAnnouncementsLocked() (report func()) {
+	a, lost := &c.announcement, 0
+	for ; a.mode == announceNow && len(a.held) > 0; a.held = a.held[1:] {
+		switch mark, err := c.push(Event{Name: EventResponse, Data: a.held[0]}); err {
+		case nil:
+			a.mark = mark
+		case ErrSlow:
+			lost++
 		}
 	}
-	c.mu.Unlock()
-	for _, err := range errs {
-		failed(err)
+	failed := a.failed
+	return func() {
+		for range lost {
+			failed(ErrSlow)
+		}
 	}
 }
 
@@ -183,20 +170,7 @@ func (c *Connection) endAnnouncementLocked() {
 	}
 	if a.timer != nil {
 		a.timer.Stop()
-		a.timer = nil
 	}
-}
-
-// pushAnnouncementLocked puts an announcement into the outbox. It does not wait:
-// this early, there is room.
-func (c *Connection) pushAnnouncementLocked(response []byte) error {
-	e := Event{Name: EventResponse, Data: response}
-	mark, err := c.outbox.push(e)
-	if err == nil {
-		c.announcement.mark = mark
-		c.countOut(e)
-	}
-	return err
 }
 
 // undeliveredLocked returns the function to call because an announcement has not

@@ -172,9 +172,7 @@ func TestAnnouncementThatIsNotDelivered(t *testing.T) {
 					}
 				})
 			})
-			if failed != tc.want {
-				t.Errorf("reported %d times, want %d", failed, tc.want)
-			}
+			equal(t, "reports", failed, tc.want)
 		})
 	}
 }
@@ -200,8 +198,6 @@ func TestObserveDecidesOnce(t *testing.T) {
 		if standard := w.c.Dialect() == connstate.EventMessage; standard == announced {
 			t.Fatalf("announced %v to a client with dialect %q", announced, w.c.Dialect())
 		}
-		if got := w.c.Snapshot().MessagesIn; got != 4 {
-			t.Errorf("got %d messages in, want 4", got)
-		}
+		equal(t, "messages in", w.c.Snapshot().MessagesIn, 4)
 	}
 }

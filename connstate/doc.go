@@ -8,8 +8,7 @@
 //	                 (bounded in bytes)
 //
 // The contract:
-//   - The state changes only by the table in state.go; any other move fails with a
-//     [MoveError].
+//   - The state changes only by the table in state.go; any other move fails.
 //   - Messages leave the gate in the order in which they came.
 //   - A [Request] gets at most one answer, whoever tries to answer it.
 //   - Only senders that wait for room in the outbox, and CloseGracefully, block, for a

@@ -6,9 +6,6 @@ const (
 	MaxRated     = maxRated
 )
 
-// CanMove is canMove.
-var CanMove = canMove
-
 // Networks returns the number of networks whose connect rate is remembered.
 func (r *Registry) Networks() int {
 	r.mu.Lock()

@@ -21,8 +21,6 @@ type gate struct {
 	// opening counts the moves to Ready. By it a release notices that another move to
 	// Ready has come since.
 	opening int
-	// timer runs while the queue is not empty, for its oldest message.
-	timer *time.Timer
 }
 
 // gateBytes bounds the queued messages of one gate, in bytes; a larger message waits
@@ -32,21 +30,7 @@ const gateBytes = 8 << 20
 type waiting struct {
 	r     *Request
 	since time.Time
-}
-
-// Admit decides what to do with a client's message. If it reports true, the caller
-// must hand the message to the server now. If it reports false without an error, the
-// message waits at the gate until [Connection.Open], [Connection.Withdraw] or its
-// timeout. Otherwise the message is refused, with ErrGateFull, ErrDraining,
-// ErrBusy, ErrClosed or what [Connection.Fail] was given.
-func (c *Connection) Admit(r *Request) (bool, error) {
-	return c.admit(r, false)
-}
-
-// Readmit is Admit for an unanswered request that has been through the gate. The
-// gate has room for all of those, within its bound in bytes.
-func (c *Connection) Readmit(r *Request) (bool, error) {
-	return c.admit(r, true)
+	late  *time.Timer // refuses it
 }
 
 // cost returns what a message at the gate takes from the budget. Begin has taken the
@@ -58,96 +42,93 @@ func cost(m *jsonrpc.Message) int {
 	return len(m.Raw()) + budget.ItemCost
 }
 
-// admit is Admit or, again, Readmit of a message that takes cost bytes from the budget.
-func (c *Connection) admit(r *Request, again bool) (bool, error) {
+// Admit decides what to do with a client's message. If it reports true, the caller
+// must hand the message to the server now. If it reports false without an error, the
+// message waits at the gate until [Connection.Open], [Connection.Withdraw] or its
+// timeout. Otherwise the message is refused, with ErrGateFull, ErrDraining,
+// ErrBusy, ErrClosed or what [Connection.Fail] was given.
+//
+// The gate has room for all unanswered requests that have been through it, within its
+// bound in bytes.
+func (c *Connection) Admit(r *Request) (bool, error) {
 	size, room := cost(r.Message), c.opts.GateQueue
-	if again {
-		room += c.opts.MaxPending
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if r.passed {
+		room += c.opts.MaxPending
+	}
 	switch {
-	case c.state == Closed:
+	case c.known.State == Closed:
 		return false, ErrClosed
-	case c.state == Draining && r.Message.Kind == jsonrpc.Request:
+	case c.known.State == Draining && r.Message.Kind == jsonrpc.Request:
 		return false, ErrDraining
 	case c.gate.passing:
+		r.passed = true
 		return true, nil
 	case c.gate.refusal != nil:
 		c.opts.Metrics.GateRefused(metrics.GateFailed)
 		return false, c.gate.refusal
-	case c.state == Draining:
+	case c.known.State == Draining:
 		return false, ErrDraining
 	case len(c.gate.queue) >= room || c.gate.bytes > 0 && c.gate.bytes+len(r.Message.Raw()) > gateBytes:
 		c.opts.Metrics.GateRefused(metrics.GateFull)
 		return false, ErrGateFull
-	case again:
+	case r.passed:
 		c.opts.Budget.Force(size)
 	case !c.opts.Budget.Take(size, metrics.HeldGate):
 		c.opts.Metrics.GateRefused(metrics.GateBudget)
 		return false, ErrBusy
 	}
-	c.gate.queue = append(c.gate.queue, waiting{r, time.Now()})
-	c.gate.bytes += len(r.Message.Raw())
+	c.enqueueLocked(len(c.gate.queue), r, time.Now())
 	c.opts.Metrics.GateQueued()
-	if c.gate.timer == nil {
-		c.gate.timer = time.AfterFunc(c.opts.GateTimeout, c.expire)
-	}
 	return false, nil
 }
 
-// expire refuses the messages that have waited too long.
-func (c *Connection) expire() {
-	var late []waiting
-	c.mu.Lock()
-	now := time.Now()
-	for len(c.gate.queue) > 0 {
-		due := c.gate.queue[0].since.Add(c.opts.GateTimeout).Sub(now)
-		if due > 0 {
-			c.gate.timer.Reset(due)
-			break
+// enqueueLocked puts a message into the queue, for which the budget has been asked.
+func (c *Connection) enqueueLocked(at int, r *Request, since time.Time) {
+	late := time.AfterFunc(c.opts.GateTimeout-time.Since(since), func() {
+		if c.withdraw(r, metrics.GateTimeout) {
+			c.handler.Refused(r, ErrGateTimeout)
 		}
-		late = append(late, c.popLocked())
-	}
-	c.mu.Unlock()
-	for _, w := range late {
-		c.opts.Metrics.GateRejected(metrics.GateTimeout, now.Sub(w.since))
-		c.handler.Refused(w.r, ErrGateTimeout)
-	}
+	})
+	c.gate.queue = slices.Insert(c.gate.queue, at, waiting{r, since, late})
+	c.gate.bytes += len(r.Message.Raw())
 }
 
-// popLocked removes and returns the oldest message. It stops the timer with the
-// last.
-func (c *Connection) popLocked() waiting {
-	w := c.gate.queue[0]
-	c.gate.queue = c.gate.queue[1:]
-	c.releaseLocked(w.r.Message)
-	c.stopTimerLocked()
+// dequeueLocked removes and returns a message, and gives back what it took.
+func (c *Connection) dequeueLocked(at int) waiting {
+	queue := c.gate.queue
+	w := queue[at]
+	copy(queue[1:], queue[:at])
+	queue[0] = waiting{}
+	if c.gate.queue = queue[1:]; len(c.gate.queue) == 0 {
+		c.gate.queue = nil
+	}
+	w.late.Stop()
+	c.gate.bytes -= len(w.r.Message.Raw())
+	c.opts.Budget.Give(cost(w.r.Message))
 	return w
 }
 
-// releaseLocked gives back what a message took that leaves the queue.
-func (c *Connection) releaseLocked(m *jsonrpc.Message) {
-	c.gate.bytes -= len(m.Raw())
-	c.opts.Budget.Give(cost(m))
-}
+// Withdraw removes a request from the gate and reports whether it was there.
+func (c *Connection) Withdraw(r *Request) bool { return c.withdraw(r, metrics.GateCanceled) }
 
-func (c *Connection) stopTimerLocked() {
-	if len(c.gate.queue) > 0 {
-		return
+// withdraw is Withdraw for a reason of the metrics.
+func (c *Connection) withdraw(r *Request, reason string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := slices.IndexFunc(c.gate.queue, func(w waiting) bool { return w.r == r })
+	if at >= 0 {
+		c.opts.Metrics.GateRejected(reason, time.Since(c.dequeueLocked(at).since))
 	}
-	c.gate.queue = nil
-	if c.gate.timer != nil {
-		c.gate.timer.Stop()
-		c.gate.timer = nil
-	}
+	return at >= 0
 }
 
 // Open moves the connection to Ready. The returned function hands the waiting
 // messages to forward in the order in which they came; messages that come meanwhile
 // wait behind them. It stops when the connection leaves Ready, or when forward
-// reports false: then that message goes back to the front. Open fails with a
-// *MoveError if the connection cannot become ready.
+// reports false: then that message goes back to the front. Open fails if
+// the connection cannot become ready.
 func (c *Connection) Open() (release func(forward func(*Request) bool), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -176,14 +157,16 @@ func (c *Connection) Open() (release func(forward func(*Request) bool), err erro
 func (c *Connection) nextWaiting(opening int) (waiting, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state != Ready || c.gate.opening != opening {
+	if c.known.State != Ready || c.gate.opening != opening {
 		return waiting{}, false
 	}
 	if len(c.gate.queue) == 0 {
 		c.gate.passing = true
 		return waiting{}, false
 	}
-	return c.popLocked(), true
+	w := c.dequeueLocked(0)
+	w.r.passed = true
+	return w, true
 }
 
 // putBack returns a message to the front of the queue, without a new timeout, or
@@ -192,15 +175,11 @@ func (c *Connection) putBack(w waiting) {
 	c.mu.Lock()
 	reason := c.gate.refusal
 	switch {
-	case c.state == Draining || c.state == Closed:
+	case c.known.State == Draining || c.known.State == Closed:
 		reason = ErrDraining
 	case reason == nil:
-		c.gate.queue = slices.Insert(c.gate.queue, 0, w)
-		c.gate.bytes += len(w.r.Message.Raw())
 		c.opts.Budget.Force(cost(w.r.Message))
-		if c.gate.timer == nil {
-			c.gate.timer = time.AfterFunc(c.opts.GateTimeout-time.Since(w.since), c.expire)
-		}
+		c.enqueueLocked(0, w.r, w.since)
 	}
 	c.mu.Unlock()
 	if reason != nil {
@@ -209,25 +188,9 @@ func (c *Connection) putBack(w waiting) {
 	}
 }
 
-// Withdraw removes a request from the gate and reports whether it was there.
-func (c *Connection) Withdraw(r *Request) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i, w := range c.gate.queue {
-		if w.r == r {
-			c.gate.queue = append(c.gate.queue[:i:i], c.gate.queue[i+1:]...)
-			c.releaseLocked(w.r.Message)
-			c.stopTimerLocked()
-			c.opts.Metrics.GateRejected(metrics.GateCanceled, time.Since(w.since))
-			return true
-		}
-	}
-	return false
-}
-
 // Drain moves the connection to Draining and refuses the messages at the gate. The
-// returned channel is closed when no request is unanswered. Drain fails with a
-// *MoveError if the connection is closed or draining already.
+// returned channel is closed when no request is unanswered. Drain fails if
+// the connection is closed or draining already.
 func (c *Connection) Drain() (<-chan struct{}, error) {
 	c.mu.Lock()
 	if err := c.moveLocked(Draining); err != nil {
@@ -267,12 +230,10 @@ func (c *Connection) Fail(refusal error) ([]*Request, error) {
 // them.
 func (c *Connection) drainGateLocked(reason string) []*Request {
 	var out []*Request
-	for _, w := range c.gate.queue {
+	for len(c.gate.queue) > 0 {
+		w := c.dequeueLocked(0)
 		c.opts.Metrics.GateRejected(reason, time.Since(w.since))
-		c.releaseLocked(w.r.Message)
 		out = append(out, w.r)
 	}
-	c.gate.queue = nil
-	c.stopTimerLocked()
 	return out
 }

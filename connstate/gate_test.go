@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,9 +21,7 @@ func (w *world) checkGate(waiting int, refused map[string]float64) {
 	if got := all["mcp_sse_gate_depth"]; got != float64(waiting) {
 		w.t.Errorf("the gauge says that %v messages wait, want %d", got, waiting)
 	}
-	if got := w.c.Snapshot().Queued; got != waiting {
-		w.t.Errorf("the snapshot says that %d messages wait, want %d", got, waiting)
-	}
+	equal(w.t, "the snapshot says that messages wait", w.c.Snapshot().Queued, waiting)
 	for _, reason := range []string{metrics.GateFull, metrics.GateBudget, metrics.GateTimeout, metrics.GateFailed, metrics.GateCanceled, metrics.GateClosed, "other"} {
 		if got := all[`mcp_sse_gate_rejected_total{reason="`+reason+`"}`]; got != refused[reason] {
 			w.t.Errorf("got %v messages refused for %s, want %v", got, reason, refused[reason])
@@ -38,26 +35,23 @@ func TestGateTimesEachMessage(t *testing.T) {
 		w.admit(request(t, "1", "a"), "wait")
 		time.Sleep(2 * time.Second)
 		w.admit(request(t, "2", "b"), "wait")
+		time.Sleep(time.Nanosecond)
 		w.admit(notification(t, "c"), "wait")
-		time.Sleep(3*time.Second - time.Nanosecond)
+		time.Sleep(3*time.Second - 2*time.Nanosecond)
 		synctest.Wait()
 		w.checkGate(3, nil)
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		w.checkGate(2, map[string]float64{metrics.GateTimeout: 1})
-		time.Sleep(2 * time.Second)
+		time.Sleep(2*time.Second + time.Nanosecond)
 		synctest.Wait()
 		w.checkGate(0, map[string]float64{metrics.GateTimeout: 3})
 		late := ": " + connstate.ErrGateTimeout.Error()
-		if got, want := w.handler.refusals(), []string{"a#1" + late, "b#2" + late, "c#" + late}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		equalAll(t, "refused", w.handler.refusals(), []string{"a#1" + late, "b#2" + late, "c#" + late})
 		// Late is not failed: the gate goes on as before.
 		w.admit(request(t, "3", "d"), "wait")
 		time.Sleep(4 * time.Second)
-		if got, want := w.release(), []string{"d#3"}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		equalAll(t, "released", w.release(), []string{"d#3"})
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		w.checkGate(0, map[string]float64{metrics.GateTimeout: 3})
@@ -148,9 +142,7 @@ func TestFail(t *testing.T) {
 	w.checkGate(0, map[string]float64{metrics.GateFailed: 3})
 	must(t, w.c.Move(connstate.Initializing))
 	w.admit(request(t, "3", "d"), "wait")
-	if got, want := w.release(), []string{"d#3"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	equalAll(t, "released", w.release(), []string{"d#3"})
 }
 
 func TestDrainRefusesAndWaits(t *testing.T) {
@@ -159,9 +151,7 @@ func TestDrainRefusesAndWaits(t *testing.T) {
 	w.admit(request(t, "1", "a"), "wait")
 	quiet, err := w.c.Drain()
 	must(t, err)
-	if got, want := w.handler.refusals(), []string{"a#1: " + connstate.ErrDraining.Error()}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	equalAll(t, "refused", w.handler.refusals(), []string{"a#1: " + connstate.ErrDraining.Error()})
 	w.checkGate(0, map[string]float64{metrics.GateClosed: 1})
 	w.admit(request(t, "3", "c"), connstate.ErrDraining.Error())
 	w.admit(notification(t, "d"), connstate.ErrDraining.Error()) // there is no session

@@ -39,9 +39,7 @@ func logged(t *testing.T, level slog.Level, opts connstate.Options, do func(w *w
 
 func checkLines(t *testing.T, got []string, want ...string) {
 	t.Helper()
-	if g, w := strings.Join(got, "\n"), strings.Join(want, "\n"); g != w {
-		t.Errorf("got lines\n%s\nwant\n%s", g, w)
-	}
+	equal(t, "lines", strings.Join(got, "\n"), strings.Join(want, "\n"))
 }
 
 // The first line of a request is written when its POST arrives, not when the
@@ -57,9 +55,7 @@ func TestRequestIsLoggedFromItsPOST(t *testing.T) {
 			time.Sleep(time.Second)
 			finish(r, "")
 			const name = `mcp_server_operation_duration_seconds{error_type="",mcp_method_name="tools/call",network_transport="tcp"}`
-			if got := sums(t, w.prom)[name]; got != 4 {
-				t.Errorf("the metric has %v s, want 4", got)
-			}
+			equal(t, "seconds in the metric", sums(t, w.prom)[name], 4)
 		})
 		checkLines(t, lines,
 			`DEBUG msg="mcp POST start" requestId=7 method=tools/call`,

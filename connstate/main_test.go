@@ -41,16 +41,12 @@ func newWorld(t testing.TB, opts connstate.Options, client connstate.Client) *wo
 		opts.Budget = budget.New(-1, opts.Metrics)
 		t.Cleanup(func() {
 			w.c.Close("test over")
-			if held := w.series("mcp_sse_held_bytes"); held != 0 {
-				t.Errorf("%v bytes are held after the end", held)
-			}
+			equal(t, "bytes are held after the end", w.series("mcp_sse_held_bytes"), 0)
 		})
 	}
 	w.registry = connstate.NewRegistry(connstate.Limits{}, opts)
 	c, err := w.registry.Open(client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w.c = c
 	w.stream = &stream{c: c}
 	c.Bind(w.handler)
@@ -70,6 +66,22 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// equal expects a value.
+func equal[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// equalAll is equal for lists.
+func equalAll[T comparable](t testing.TB, what string, got, want []T) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: got %v, want %v", what, got, want)
 	}
 }
 
@@ -178,9 +190,7 @@ func (s *stream) got() []string {
 
 func (s *stream) check(t testing.TB, want ...string) {
 	t.Helper()
-	if got := s.got(); !slices.Equal(got, want) {
-		t.Errorf("got events %q, want %q", got, want)
-	}
+	equalAll(t, "events", s.got(), want)
 }
 
 // handler records what a connection tells it.

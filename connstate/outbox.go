@@ -1,6 +1,7 @@
 package connstate
 
 import (
+	"cmp"
 	"errors"
 	"sync"
 	"time"
@@ -62,77 +63,62 @@ type outbox struct {
 	closed bool
 }
 
-// push adds events, which stay together, if there is room for them now, and fails with
-// ErrSlow if not. It returns a mark for hasWritten.
-func (o *outbox) push(events ...Event) (mark int, err error) {
+// push adds an event if there is room for it now, and fails with ErrSlow if not. It returns
+// a mark for hasWritten.
+func (o *outbox) push(e Event) (mark int, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.addLocked(o.limit, events)
+	return o.addLocked(o.limit, []Event{e})
 }
 
-// force is push beyond the limit, up to maxUnwritten. While the budget is used up, the
-// limit holds.
-func (o *outbox) force(events []Event) error {
-	if o.deliverNow(events) {
+// send is push for events that stay together. It waits for room, at most for the time
+// given. With 0 it does not wait, and may exceed the limit up to maxUnwritten. While the
+// budget is used up, the limit holds for those that do not wait, and there is little room
+// for those that do. If DeliverTo has set a function, that gets the events instead.
+func (o *outbox) send(events []Event, most time.Duration) error {
+	if o.deliver != nil {
+		for _, e := range events {
+			o.deliver(e)
+		}
 		return nil
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	limit := maxUnwritten
-	if o.held.Full() {
-		limit = o.limit
-	}
-	_, err := o.addLocked(limit, events)
-	if err == ErrSlow && limit == o.limit {
-		o.held.Check(metrics.HeldOutbox)
-	}
-	return err
-}
-
-// wait is push for senders that may wait for room, at most for the time given. While the
-// budget is used up, there is room for little.
-func (o *outbox) wait(events []Event, most time.Duration) error {
-	if o.deliverNow(events) {
-		return nil
-	}
-	room, err := o.tryAdd(events)
-	if err != ErrSlow {
-		return err
-	}
-	for timeout := time.After(most); err == ErrSlow; room, err = o.tryAdd(events) {
+	var timeout <-chan time.Time
+	for {
+		room, err := o.trySend(events, most > 0)
+		if err != ErrSlow || most == 0 {
+			return err
+		}
+		if timeout == nil {
+			timeout = time.After(most)
+		}
 		select {
 		case <-room:
 		case <-timeout:
 			return ErrSlow
 		}
 	}
-	return err
 }
 
-// tryAdd is one try of wait. If there is no room, it returns a channel that is closed
+// trySend is one try of send. If there is no room, it returns a channel that is closed
 // when there may be.
-func (o *outbox) tryAdd(events []Event) (room <-chan struct{}, err error) {
+func (o *outbox) trySend(events []Event, waits bool) (room <-chan struct{}, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	limit := o.limit
-	if o.held.Full() {
+	limit, full := o.limit, o.held.Full()
+	switch {
+	case waits && full:
 		limit = min(limit, budget.Free)
+	case !waits && !full:
+		limit = maxUnwritten
 	}
-	if _, err = o.addLocked(limit, events); err == ErrSlow {
+	_, err = o.addLocked(limit, events)
+	switch {
+	case err == ErrSlow && waits:
 		room = o.roomLocked()
+	case err == ErrSlow && full:
+		o.held.Check(metrics.HeldOutbox)
 	}
 	return room, err
-}
-
-// deliverNow gives events to the function of DeliverTo, if there is one.
-func (o *outbox) deliverNow(events []Event) bool {
-	if o.deliver == nil {
-		return false
-	}
-	for _, e := range events {
-		o.deliver(e)
-	}
-	return true
 }
 
 // addLocked adds events if there is room for them within limit. An empty outbox takes
@@ -257,24 +243,12 @@ func (o *outbox) waitWritten(wait time.Duration) {
 // while that is undecided. It does not wait: the outbox has room beyond its limit, and a
 // client that exceeds that too loses its connection.
 func (c *Connection) RespondNow(id jsonrpc.ID, response []byte) {
-	_ = c.send(responseEvents(new([2]Event), c.Dialect(), id, response), false)
+	_ = c.send(Event{Data: response, Related: id, Answer: true}, c.Dialect(), false)
 }
 
 // SendNow is Send for callers that must not wait, as in RespondNow.
 func (c *Connection) SendNow(related jsonrpc.ID, message []byte) {
-	_ = c.send(c.messageEvents(new([1]Event), related, message), false)
-}
-
-// responseEvents returns the events that carry a response. They are in room, which
-// belongs to the caller and need not outlive the send.
-func responseEvents(room *[2]Event, dialect Dialect, id jsonrpc.ID, response []byte) []Event {
-	room[0] = Event{Name: string(dialect), Data: response, Related: id, Answer: true}
-	if dialect != "" {
-		return room[:1]
-	}
-	room[1] = room[0]
-	room[0].Name, room[1].Name = EventMessage, EventResponse
-	return room[:]
+	_ = c.send(Event{Data: message, Related: related}, c.Dialect(), false)
 }
 
 // Send sends a server's request or notification, once. related is the client's request
@@ -282,27 +256,24 @@ func responseEvents(room *[2]Event, dialect Dialect, id jsonrpc.ID, response []b
 // time, then closes the connection and returns ErrSlow. It returns ErrClosed if the
 // connection is over.
 func (c *Connection) Send(related jsonrpc.ID, message []byte) error {
-	return c.send(c.messageEvents(new([1]Event), related, message), true)
+	return c.send(Event{Data: message, Related: related}, c.Dialect(), true)
 }
 
-// messageEvents is responseEvents for a request or a notification.
-func (c *Connection) messageEvents(room *[1]Event, related jsonrpc.ID, message []byte) []Event {
-	room[0] = Event{Name: EventMessage, Data: message, Related: related}
-	if dialect := c.Dialect(); dialect != "" {
-		room[0].Name = string(dialect)
+// send sends an event under the name or names of the dialect, as Send does if it may wait,
+// else as SendNow does. A client that leaves no room for it loses its connection.
+func (c *Connection) send(e Event, dialect Dialect, mayWait bool) error {
+	e.Name = cmp.Or(string(dialect), EventMessage)
+	room := [2]Event{e, e}
+	events := room[:1]
+	if dialect == "" && e.Answer {
+		room[1].Name = EventResponse
+		events = room[:]
 	}
-	return room[:]
-}
-
-// send sends events, as Send does if it may wait, else as SendNow does. A client that
-// leaves no room for them loses its connection.
-func (c *Connection) send(events []Event, mayWait bool) error {
-	var err error
+	var most time.Duration
 	if mayWait {
-		err = c.outbox.wait(events, maxWaits*c.opts.OutboxWait)
-	} else {
-		err = c.outbox.force(events)
+		most = maxWaits * c.opts.OutboxWait
 	}
+	err := c.outbox.send(events, most)
 	switch {
 	case err == nil:
 		for _, e := range events {
@@ -314,6 +285,14 @@ func (c *Connection) send(events []Event, mayWait bool) error {
 		c.Close(ClosedSlow)
 	}
 	return err
+}
+
+// push counts an event if it has entered the outbox; see outbox.push.
+func (c *Connection) push(e Event) (mark int, err error) {
+	if mark, err = c.outbox.push(e); err == nil {
+		c.countOut(e)
+	}
+	return mark, err
 }
 
 func (c *Connection) countOut(e Event) {

@@ -50,16 +50,10 @@ func TestCloseFailsWaitersAtOnce(t *testing.T) {
 				t.Errorf("got %v, want ErrClosed", err)
 			}
 		}
-		if waited := time.Since(began); waited != 0 {
-			t.Errorf("waited %v", waited)
-		}
+		equal(t, "waited", time.Since(began), 0)
 		w.stream.write(1) // what the stream had is still written; nothing follows
-		if got := w.stream.tags(); got != "a" {
-			t.Errorf("got %s, want a", got)
-		}
-		if got := w.c.Reason(); got != connstate.ClosedClient {
-			t.Errorf("closed as %q, want %q", got, connstate.ClosedClient)
-		}
+		equal(t, "events", w.stream.tags(), "a")
+		equal(t, "closed", w.c.Reason(), connstate.ClosedClient)
 	})
 }
 
@@ -72,18 +66,14 @@ func TestSendNowNeverWaits(t *testing.T) {
 		w.c.SendNow("", sized("b", 600))
 		w.c.RespondNow("", sized("c", 600))
 		w.stream.writeAll()
-		if got := w.stream.tags(); got != "abc" {
-			t.Errorf("got %s, want abc", got)
-		}
+		equal(t, "events", w.stream.tags(), "abc")
 		must(t, w.c.Send("", sized("d", 1000)))
 		w.c.SendNow("", sized("e", connstate.MaxUnwritten-1000))
 		if got := w.c.State(); got == connstate.Closed {
 			t.Fatal("closed below the bound")
 		}
 		w.c.RespondNow("", sized("f", 100))
-		if got := w.c.Reason(); got != connstate.ClosedSlow {
-			t.Errorf("closed as %q, want %q", got, connstate.ClosedSlow)
-		}
+		equal(t, "closed", w.c.Reason(), connstate.ClosedSlow)
 		w.c.RespondNow("", sized("g", 100)) // nobody is there; nothing is left behind
 	})
 }

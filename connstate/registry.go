@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/signedid"
 	"github.com/mcp-sse/mcp-sse/internal/subnet"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -44,11 +45,10 @@ var ErrTaken = errors.New("a connection has this id")
 
 // Registry finds, limits and drains connections. It is safe for concurrent use.
 type Registry struct {
-	opts   Options
-	over   atomic.Pointer[map[Transport]*Options] // of new connections, with the Metrics of their transport
-	conns  sync.Map                               // id → *Connection
-	open   atomic.Int64
-	bodies bodies
+	opts  Options
+	over  atomic.Pointer[map[Transport]*Options] // of new connections, with the Metrics of their transport
+	conns sync.Map                               // id → *Connection
+	open  atomic.Int64
 
 	mu     sync.Mutex // guards what follows
 	limits Limits
@@ -59,14 +59,16 @@ type Registry struct {
 	elsewhere     int64          // open connections of the other replicas
 	openElsewhere map[uint64]int // by origin
 
-	draining bool
-	empty    chan struct{} // closed when draining and no connection is left
+	draining   bool
+	empty      chan struct{} // closed when draining and no connection is left
+	closeEmpty func()
 }
 
 // NewRegistry returns a registry without connections.
 func NewRegistry(limits Limits, opts Options) *Registry {
 	opts = opts.withDefaults()
 	r := &Registry{opts: opts, perIP: make(map[origin]int), empty: make(chan struct{})}
+	r.closeEmpty = sync.OnceFunc(func() { close(r.empty) })
 	if opts.Clustered {
 		r.opened = make(map[origin]int)
 	}
@@ -97,7 +99,7 @@ func (r *Registry) Reconfigure(limits Limits, gateTimeout, announceDelay time.Du
 // Remove the connection.
 func (r *Registry) Open(client Client) (*Connection, error) { return r.OpenAs(client, "") }
 
-// OpenAs is Open with the id of an earlier connection, for which Verify is true; empty: as
+// OpenAs is Open with the id of an earlier connection, which IDs verifies; empty: as
 // in Open. It fails with ErrTaken if a connection has the id.
 func (r *Registry) OpenAs(client Client, id string) (*Connection, error) {
 	if id == "" {
@@ -152,35 +154,31 @@ func (r *Registry) originOf(client *Client) origin {
 	return origin{principal: client.Principal, network: network}
 }
 
+// fullWait is how long a client is told to wait where there is no room for it.
+const fullWait = 5 * time.Second
+
 // admitLocked returns the limit that forbids another connection of a client.
 func (r *Registry) admitLocked(client *Client) *LimitError {
-	from := r.originOf(client)
+	from, limits := r.originOf(client), r.limits
+	refuse := func(reason string, wait time.Duration, format string, args ...any) *LimitError {
+		return &LimitError{reason, fmt.Sprintf(format, args...), wait}
+	}
 	switch {
 	case r.draining:
-		return &LimitError{metrics.RejectedDraining, "the gateway is shutting down", 5 * time.Second}
-	case r.limits.MaxConnections > 0 && r.open.Load()+r.elsewhere >= int64(r.limits.MaxConnections):
-		return &LimitError{
-			metrics.RejectedMaxConnections,
-			fmt.Sprintf("too many connections: the limit is %d", r.limits.MaxConnections), 5 * time.Second,
-		}
+		return refuse(metrics.RejectedDraining, fullWait, "the gateway is shutting down")
+	case limits.MaxConnections > 0 && r.open.Load()+r.elsewhere >= int64(limits.MaxConnections):
+		return refuse(metrics.RejectedMaxConnections, fullWait, "too many connections: the limit is %d", limits.MaxConnections)
 	case r.opts.Budget.Check(metrics.HeldConnection):
-		return &LimitError{metrics.RejectedBudget, ErrBusy.Error(), 5 * time.Second}
-	case r.limits.MaxPerIP > 0 && r.perIP[from]+r.openElsewhere[from.hash] >= r.limits.MaxPerIP:
-		return &LimitError{
-			metrics.RejectedPerIP,
-			fmt.Sprintf("too many connections from your address: the limit is %d", r.limits.MaxPerIP), 5 * time.Second,
-		}
-	}
-	if client.Addr.Unmap().IsLoopback() && !client.Proxied {
+		return refuse(metrics.RejectedBudget, fullWait, "%v", ErrBusy)
+	case limits.MaxPerIP > 0 && r.perIP[from]+r.openElsewhere[from.hash] >= limits.MaxPerIP:
+		return refuse(metrics.RejectedPerIP, fullWait, "too many connections from your address: the limit is %d", limits.MaxPerIP)
+	case client.Addr.Unmap().IsLoopback() && !client.Proxied:
 		return nil
 	}
 	if wait := r.rates.take(from, time.Now()); wait > 0 {
-		return &LimitError{
-			metrics.RejectedRate,
-			fmt.Sprintf("connecting too fast: the limit is %g connections a second from one address", r.limits.Rate), wait,
-		}
+		return refuse(metrics.RejectedRate, wait, "connecting too fast: the limit is %g connections a second from one address", limits.Rate)
 	}
-	if r.opened != nil && r.limits.Rate > 0 {
+	if r.opened != nil && limits.Rate > 0 {
 		r.opened[from]++
 	}
 	return nil
@@ -188,25 +186,14 @@ func (r *Registry) admitLocked(client *Client) *LimitError {
 
 // Find returns the open connection with that id.
 func (r *Registry) Find(id string) (*Connection, bool) {
-	v, ok := r.conns.Load(id)
-	if !ok {
-		return nil, false
-	}
-	return v.(*Connection), true
+	v, _ := r.conns.Load(id)
+	c, ok := v.(*Connection)
+	return c, ok
 }
 
-// Verify reports whether id was given to a connection of the principal, in this process or
-// another with the same key, and has not ended. The connection may be gone.
-func (r *Registry) Verify(id, principal string) bool { return r.opts.IDs.Verify(id, principal) }
-
-// Made reports whether an id names this process, not another one with the same key.
-func (r *Registry) Made(id string) bool { return r.opts.IDs.Made(id) }
-
-// NewID returns an id for something other than a connection, for which Verify is true.
-func (r *Registry) NewID(principal string) string { return r.opts.IDs.New(principal) }
-
-// End makes Verify refuse an id, until this process has ended many others.
-func (r *Registry) End(id string) { r.opts.IDs.End(id) }
+// IDs returns what makes the ids of connections, and knows those of earlier ones: a
+// connection whose id it verifies may be gone, or one of another process with the same key.
+func (r *Registry) IDs() *signedid.Issuer { return r.opts.IDs }
 
 // Remove forgets a closed connection.
 func (r *Registry) Remove(c *Connection) {
@@ -226,15 +213,7 @@ func (r *Registry) Remove(c *Connection) {
 		delete(r.perIP, from)
 	}
 	if r.open.Add(-1) == 0 && r.draining {
-		r.closeEmptyLocked()
-	}
-}
-
-func (r *Registry) closeEmptyLocked() {
-	select {
-	case <-r.empty:
-	default:
-		close(r.empty)
+		r.closeEmpty()
 	}
 }
 
@@ -265,7 +244,7 @@ func (r *Registry) Drain() <-chan struct{} {
 	defer r.mu.Unlock()
 	r.draining = true
 	if r.open.Load() == 0 {
-		r.closeEmptyLocked()
+		r.closeEmpty()
 	}
 	return r.empty
 }

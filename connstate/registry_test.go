@@ -73,11 +73,11 @@ func TestFindAndVerify(t *testing.T) {
 		t.Errorf("an id twice: got %v", err)
 	}
 	o.end(a)
-	if !o.Verify(a.ID(), "") {
+	if !o.IDs().Verify(a.ID(), "") {
 		t.Error("the id of a closed connection is not known any more")
 	}
-	o.End(a.ID())
-	if o.Verify(a.ID(), "") || !o.Verify(b.ID(), "") {
+	o.IDs().End(a.ID())
+	if o.IDs().Verify(a.ID(), "") || !o.IDs().Verify(b.ID(), "") {
 		t.Error("the wrong id has ended")
 	}
 }
@@ -193,9 +193,7 @@ func TestRate(t *testing.T) {
 		o.open("192.0.2.2", "")
 		_, err := o.Open(connstate.Client{Addr: addr("192.0.2.1")})
 		limit, _ := errors.AsType[*connstate.LimitError](err)
-		if limit.RetryAfter != 500*time.Millisecond {
-			t.Errorf("got retry after %v, want 500ms", limit.RetryAfter)
-		}
+		equal(t, "retry after", limit.RetryAfter, 500*time.Millisecond)
 		time.Sleep(limit.RetryAfter - time.Millisecond)
 		o.open("192.0.2.1", metrics.RejectedRate)
 		time.Sleep(time.Millisecond)
@@ -230,9 +228,7 @@ func TestRateForgetsNetworks(t *testing.T) {
 		for n := range connstate.MaxRated {
 			open(n)
 		}
-		if got := o.Networks(); got != connstate.MaxRated {
-			t.Errorf("got %d networks remembered, want %d", got, connstate.MaxRated)
-		}
+		equal(t, "networks remembered", o.Networks(), connstate.MaxRated)
 		o.open("10.0.0.0", metrics.RejectedRate)
 		for n := range 100 {
 			open(connstate.MaxRated + n)
@@ -247,13 +243,9 @@ func TestDrainOfTheRegistry(t *testing.T) {
 	o := newOpener(t, connstate.Limits{})
 	a, b := o.open("192.0.2.1", ""), o.open("192.0.2.2", "")
 	empty := o.Drain()
-	if o.Drain() != empty {
-		t.Error("a second Drain is another one")
-	}
+	equal(t, "a second Drain is another one", o.Drain(), empty)
 	o.open("192.0.2.1", metrics.RejectedDraining)
-	if a.State() != connstate.Initializing {
-		t.Errorf("open connections go on: got %v", a.State())
-	}
+	equal(t, "open connections go on", a.State(), connstate.Initializing)
 	o.end(a)
 	select {
 	case <-empty:

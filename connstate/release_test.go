@@ -40,6 +40,9 @@ func TestReleaseStopsWhenTheConnectionLeavesReady(t *testing.T) {
 // what comes back from a lost session.
 func TestWhatIsNotTakenGoesBackToTheFront(t *testing.T) {
 	w := newWorld(t, connstate.Options{GateQueue: 2}, connstate.Client{})
+	w.release()
+	lost := w.admit(request(t, "3", "a"), "pass")
+	must(t, w.c.Move(connstate.Initializing))
 	w.admit(request(t, "1", "a"), "wait")
 	w.admit(request(t, "2", "a"), "wait")
 	release, err := w.c.Open()
@@ -47,10 +50,8 @@ func TestWhatIsNotTakenGoesBackToTheFront(t *testing.T) {
 	release(func(*connstate.Request) bool { return false })
 	w.checkGate(2, nil)
 	must(t, w.c.Move(connstate.Initializing))
-	if pass, err := w.c.Readmit(&connstate.Request{Message: request(t, "3", "a")}); pass || err != nil {
+	if pass, err := w.c.Admit(lost); pass || err != nil {
 		t.Errorf("beyond the bound for new messages: got %v, %v, want it to wait", pass, err)
 	}
-	if got, want := w.release(), []string{"a#1", "a#2", "a#3"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	equalAll(t, "released", w.release(), []string{"a#1", "a#2", "a#3"})
 }

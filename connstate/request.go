@@ -3,6 +3,8 @@ package connstate
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -32,8 +34,8 @@ type Request struct {
 	Backpressure bool
 
 	// committed says that a server may have the request, and that repeating it may change
-	// something there. Guarded by c.mu.
-	committed bool
+	// something there; passed, that it has been through the gate. Guarded by c.mu.
+	committed, passed bool
 
 	answered atomic.Bool // set before the answer is sent
 	c        *Connection
@@ -78,7 +80,7 @@ func (c *Connection) addRequest(r *Request) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.state == Closed:
+	case c.known.State == Closed:
 		return ErrClosed
 	case c.requests[r.ID] != nil:
 		return ErrDuplicate
@@ -137,11 +139,7 @@ func (c *Connection) Request(id jsonrpc.ID) *Request {
 func (c *Connection) Unanswered() []*Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make([]*Request, 0, len(c.requests))
-	for _, r := range c.requests {
-		all = append(all, r)
-	}
-	return all
+	return slices.Collect(maps.Values(c.requests))
 }
 
 // InFlight returns the number of unanswered requests.
@@ -177,7 +175,7 @@ func (r *Request) answer(response []byte, errorType, message string, mayWait boo
 		c.requestsFailed.Add(1)
 	}
 	r.report(errorType, message, len(response))
-	_ = c.send(responseEvents(new([2]Event), dialect, r.ID, response), mayWait) // a connection that is slow or gone has been closed
+	_ = c.send(Event{Data: response, Related: r.ID, Answer: true}, dialect, mayWait) // a connection that is slow or gone has been closed
 	c.noteAnswered()
 	return true
 }
@@ -186,10 +184,7 @@ func (r *Request) answer(response []byte, errorType, message string, mayWait boo
 // else as SendNow does. It drops the notification when the request is answered: no progress
 // may follow the answer (MCP 2025-11-25, progress).
 func (r *Request) SendProgress(message []byte, mayWait bool) {
-	c := r.c
-	events := c.messageEvents(new([1]Event), r.ID, message)
-	events[0].progress = r
-	_ = c.send(events, mayWait) // a connection that is slow or gone has been closed
+	_ = r.c.send(Event{Data: message, Related: r.ID, progress: r}, r.c.Dialect(), mayWait) // a connection that is slow or gone has been closed
 }
 
 // removeRequest removes an unanswered request and returns the dialect for its response,
@@ -206,7 +201,7 @@ func (c *Connection) removeRequest(r *Request) (Dialect, bool) {
 	r.answered.Store(true)
 	c.opts.Budget.Give(r.cost)
 	c.answering++
-	return c.dialect, true
+	return c.known.Dialect, true
 }
 
 // noteAnswered notes that a response is in the outbox.
@@ -287,7 +282,7 @@ func (r *Request) report(errorType, message string, answerBytes int) {
 func (c *Connection) readyFor(d time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.ready.IsZero() && time.Since(c.ready) >= d
+	return !c.known.Ready.IsZero() && time.Since(c.known.Ready) >= d
 }
 
 func (r *Request) logDebug(line string, attrs ...any) {
@@ -311,5 +306,8 @@ func (c *Connection) debugEnabled() bool {
 	return c.opts.Logger.Enabled(context.Background(), slog.LevelDebug)
 }
 
-// short cuts a peer's text for the log to 64 bytes.
-func short(s string) string { return s[:min(64, len(s))] }
+// maxShort bounds a peer's text in the log, in spans and in snapshots, in bytes.
+const maxShort = 64
+
+// short cuts a peer's text for the log.
+func short(s string) string { return s[:min(maxShort, len(s))] }

@@ -1,6 +1,7 @@
 package connstate
 
 import (
+	"maps"
 	"strings"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 func (c *Connection) SawAttempt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.attempts++
+	c.known.Attempts++
 }
 
 // Failure is a failed initialization.
@@ -26,11 +27,11 @@ type Failure struct {
 func (c *Connection) SawFailure(phase, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.failures == nil {
-		c.failures = make(map[string]int)
+	if c.known.Failures == nil {
+		c.known.Failures = make(map[string]int)
 	}
-	c.failures[phase]++
-	c.lastFailure = &Failure{phase, reason, time.Now()}
+	c.known.Failures[phase]++
+	c.known.LastFailure = &Failure{phase, reason, time.Now()}
 }
 
 // Server is what the server says of itself when it is initialized.
@@ -44,7 +45,7 @@ type Server struct {
 func (c *Connection) SawServer(s Server) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.server = &s
+	c.known.Initialized = &s
 }
 
 // ClientInfo is what the client says of itself when it initializes, shortened.
@@ -53,19 +54,16 @@ type ClientInfo struct {
 	Version string `json:"version,omitempty"`
 }
 
-// maxClientText bounds each text that a client says of itself, in bytes.
-const maxClientText = 64
-
 // sawClient notes what the client says of itself in its initialize.
 func (c *Connection) sawClient(m *jsonrpc.Message) {
 	text := func(member string) string {
 		s, _ := m.Param("clientInfo", member).Text()
-		return strings.Clone(strings.ToValidUTF8(s[:min(maxClientText, len(s))], "")) // s may be long
+		return strings.Clone(strings.ToValidUTF8(short(s), "")) // s may be long
 	}
 	info := &ClientInfo{text("name"), text("version")}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.clientInfo = info
+	c.known.Client = info
 }
 
 // Snapshot is the state of a connection at one moment. Times are zero for what has
@@ -116,34 +114,13 @@ type Snapshot struct {
 func (c *Connection) Snapshot() Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := Snapshot{
-		ID: c.ShortID(), State: c.state, Since: c.since,
-		Transport: c.client.Transport, Principal: c.client.Principal, UserAgent: c.client.UserAgent,
-		Dialect: c.dialect, ProtocolVersion: c.protocolVersion, Reason: c.reason,
-		Opened: c.opened, Ready: c.ready,
-		FirstByte: unixTime(c.firstByte.Load()), LastIn: unixTime(c.lastIn.Load()), LastOut: unixTime(c.lastOut.Load()),
-		Queued: len(c.gate.queue), InFlight: len(c.requests), RequestsDone: c.requestsDone.Load(), RequestsFailed: c.requestsFailed.Load(),
-		UnwrittenBytes: c.outbox.unwritten(),
-		MessagesIn:     c.messagesIn.Load(), MessagesOut: c.messagesOut.Load(),
-		BytesIn: c.bytesIn.Load(), BytesOut: c.bytesOut.Load(),
-		Heartbeats: c.heartbeats.Load(), Attempts: c.attempts,
-		Client: c.clientInfo, Initialized: c.server, LastFailure: c.lastFailure, Reached: c.state,
-	}
-	switch {
-	case !c.ready.IsZero():
-		s.Reached = Ready
-	case c.state == Closed:
-		s.Reached = c.last
-	}
-	if c.client.Addr.IsValid() {
-		s.Remote = c.client.Addr.String()
-	}
-	for phase, n := range c.failures {
-		if s.Failures == nil {
-			s.Failures = make(map[string]int)
-		}
-		s.Failures[phase] = n
-	}
+	s := c.known
+	s.FirstByte, s.LastIn, s.LastOut = unixTime(c.firstByte.Load()), unixTime(c.lastIn.Load()), unixTime(c.lastOut.Load())
+	s.Queued, s.InFlight, s.UnwrittenBytes = len(c.gate.queue), len(c.requests), c.outbox.unwritten()
+	s.RequestsDone, s.RequestsFailed = c.requestsDone.Load(), c.requestsFailed.Load()
+	s.MessagesIn, s.MessagesOut = c.messagesIn.Load(), c.messagesOut.Load()
+	s.BytesIn, s.BytesOut, s.Heartbeats = c.bytesIn.Load(), c.bytesOut.Load(), c.heartbeats.Load()
+	s.Failures = maps.Clone(s.Failures)
 	return s
 }
 

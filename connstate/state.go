@@ -1,7 +1,5 @@
 package connstate
 
-import "fmt"
-
 // State is the state of a connection.
 type State uint8
 
@@ -34,23 +32,10 @@ func (s State) String() string {
 // MarshalText returns the name, for JSON.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// moves lists which state may follow which.
-var moves = [numStates][numStates]bool{
-	Initializing: {Ready: true, Failed: true, Draining: true, Closed: true},
-	Ready:        {Initializing: true, Draining: true, Closed: true},
-	Failed:       {Initializing: true, Draining: true, Closed: true},
-	Draining:     {Closed: true},
-}
-
-// canMove reports whether a connection may go from one state to another.
-func canMove(from, to State) bool {
-	return from < numStates && to < numStates && moves[from][to]
-}
-
-// MoveError reports a move between states that is not in the table.
-type MoveError struct{ From, To State }
-
-// Error names both states.
-func (e *MoveError) Error() string {
-	return fmt.Sprintf("connection cannot go from %s to %s", e.From, e.To)
+// moves lists which states may follow which.
+var moves = [numStates][]State{
+	Initializing: {Ready, Failed, Draining, Closed},
+	Ready:        {Initializing, Draining, Closed},
+	Failed:       {Initializing, Draining, Closed},
+	Draining:     {Closed},
 }

@@ -16,10 +16,7 @@ func (c *Connection) DeliverTo(deliver func(Event)) { c.outbox.deliver = deliver
 // with ErrSlow if there is none, without closing the connection, and with ErrClosed
 // if the connection is closed.
 func (c *Connection) Push(e Event) error {
-	_, err := c.outbox.push(e)
-	if err == nil {
-		c.countOut(e)
-	}
+	_, err := c.push(e)
 	return err
 }
 
@@ -27,7 +24,7 @@ func (c *Connection) Push(e Event) error {
 // closed already, OnClose calls it. The stream calls OnClose once.
 func (c *Connection) OnClose(stop func()) {
 	c.mu.Lock()
-	closed := c.state == Closed
+	closed := c.known.State == Closed
 	c.stop = stop
 	c.mu.Unlock()
 	if closed {
@@ -67,7 +64,7 @@ func (c *Connection) SawHeartbeat() {
 }
 
 // Silence returns how long nothing has been written to the client.
-func (c *Connection) Silence() time.Duration { return since(c.lastOut.Load(), c.opened) }
+func (c *Connection) Silence() time.Duration { return since(c.lastOut.Load(), c.known.Opened) }
 
 // Idle returns how long the client has neither sent anything nor waited for an
 // answer.
@@ -75,7 +72,7 @@ func (c *Connection) Idle() time.Duration {
 	if c.InFlight() > 0 {
 		return 0
 	}
-	return since(max(c.lastIn.Load(), c.lastDone.Load()), c.opened)
+	return since(max(c.lastIn.Load(), c.lastDone.Load()), c.known.Opened)
 }
 
 func since(nanos int64, fallback time.Time) time.Duration {

@@ -66,9 +66,9 @@ func (c *Connection) spanAttrs() []attribute.KeyValue {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	version := c.protocolVersion
-	if version == "" && c.server != nil {
-		version = c.server.ProtocolVersion
+	version := c.known.ProtocolVersion
+	if version == "" && c.known.Initialized != nil {
+		version = c.known.Initialized.ProtocolVersion
 	}
 	if version != "" {
 		attrs = append(attrs, attribute.String("mcp.protocol.version", spanText(version)))
@@ -103,7 +103,7 @@ func (r *Request) startTrace(m *jsonrpc.Message) {
 }
 
 // spanText is short for traces, whose text must be valid UTF-8.
-func spanText(s string) string { return strings.ToValidUTF8(short(s), "\uFFFD") }
+func spanText(s string) string { return clip(s, maxShort) }
 
 // NoteWait records that the request has waited since then, until now, for what. It does
 // nothing for a nil *Request.

@@ -41,9 +41,7 @@ func TestUntracedRequestAllocates(t *testing.T) {
 		r, _ := c.Begin(m)
 		r.Answer(nil, "")
 	})
-	if got := testing.AllocsPerRun(100, func() { answerOne(t, c, m, header) }); got != bare {
-		t.Errorf("%v allocations, want %v", got, bare)
-	}
+	equal(t, "allocations", testing.AllocsPerRun(100, func() { answerOne(t, c, m, header) }), bare)
 }
 
 func untraced(tb testing.TB) (*connstate.Connection, *jsonrpc.Message, map[string][]string) {

@@ -2,6 +2,7 @@ package connstate
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -35,23 +36,16 @@ func (r *Registry) Usage() Usage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	use := make(map[uint64]OriginUsage)
-	for from, n := range r.opened {
-		if n*notable >= int(r.limits.Rate) {
-			use[from.hash] = OriginUsage{Origin: from.hash, Open: r.perIP[from], Opened: n}
-		}
-	}
-	clear(r.opened)
-	if r.limits.MaxPerIP > 0 {
-		for from, n := range r.perIP {
-			if n*notable >= r.limits.MaxPerIP {
-				use[from.hash] = OriginUsage{Origin: from.hash, Open: n, Opened: use[from.hash].Opened}
+	for _, counts := range []map[origin]int{r.opened, r.perIP} {
+		for from := range counts {
+			open, opened := r.perIP[from], r.opened[from]
+			if opened > 0 && opened*notable >= int(r.limits.Rate) || r.limits.MaxPerIP > 0 && open*notable >= r.limits.MaxPerIP {
+				use[from.hash] = OriginUsage{from.hash, open, opened}
 			}
 		}
 	}
-	u := Usage{Connections: r.Len()}
-	for _, o := range use {
-		u.Origins = append(u.Origins, o)
-	}
+	clear(r.opened)
+	u := Usage{Connections: r.Len(), Origins: slices.Collect(maps.Values(use))}
 	slices.SortFunc(u.Origins, func(a, b OriginUsage) int { return cmp.Compare(b.Open+b.Opened, a.Open+a.Opened) })
 	u.Origins = u.Origins[:min(len(u.Origins), maxNotable)]
 	return u

@@ -85,7 +85,7 @@ func (f *Front) IsForeign(r *http.Request, registry *connstate.Registry, id, pri
 	if forwarded && registry.Draining() {
 		panic(ErrGone)
 	}
-	return !forwarded && registry.Verify(id, principal)
+	return !forwarded && registry.IDs().Verify(id, principal)
 }
 
 // Forward sends a request to the replica that holds its connection, for which IsForeign is
@@ -98,7 +98,7 @@ func (f *Front) Forward(w http.ResponseWriter, r *http.Request, to Forward) bool
 // Adopt directs the requests for a connection that was opened here under an id of another
 // replica to this one; see Cluster.Adopt.
 func (f *Front) Adopt(registry *connstate.Registry, id string) (release func()) {
-	if f.opts.Cluster == nil || registry.Made(id) {
+	if f.opts.Cluster == nil || registry.IDs().Made(id) {
 		return func() {}
 	}
 	return f.opts.Cluster.Adopt(f.opts.Server, id)

@@ -150,7 +150,7 @@ func (h *Handler) serveDelete(q *request) {
 		h.refuseUnknown(q)
 		return
 	}
-	h.registry.End(q.id)
+	h.registry.IDs().End(q.id)
 	if s != nil {
 		defer s.leave()
 		s.c.Close(connstate.ClosedClient)

@@ -180,7 +180,7 @@ func (h *Handler) isOurs(q *request) bool {
 	if q.c != nil && q.c.Client().Transport != connstate.TransportStreamable {
 		return false // it goes on there
 	}
-	return !h.opts.RequireInitialize && h.registry.Verify(q.id, q.principal)
+	return !h.opts.RequireInitialize && h.registry.IDs().Verify(q.id, q.principal)
 }
 
 // reopen opens a session under the id that its client has, so that the client notices

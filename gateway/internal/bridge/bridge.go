@@ -187,20 +187,15 @@ func (b *Bridge) cancel(m *jsonrpc.Message) {
 }
 
 // gateOrSend puts a message into the gate, or sends it if the gate is open. A request
-// on a connection that has given up may start another attempt.
+// on a connection that has given up may start another attempt. A message that finds no
+// session goes back into the gate, where it waits for the next.
 func (b *Bridge) gateOrSend(r *connstate.Request) {
 	pass, err := b.c.Admit(r)
 	if _, failed := errors.AsType[*handshake.Failure](err); failed && r.Message.Kind == jsonrpc.Request && b.revive() {
 		pass, err = b.c.Admit(r)
 	}
-	b.passOrRefuse(r, pass, err)
-}
-
-// passOrRefuse sends or refuses a message, as the gate decided. One that finds no session
-// goes back into the gate, where it waits for the next.
-func (b *Bridge) passOrRefuse(r *connstate.Request, pass bool, err error) {
 	if pass && !b.send(r) {
-		if pass, err = b.c.Readmit(r); pass && !b.send(r) {
+		if pass, err = b.c.Admit(r); pass && !b.send(r) {
 			err = errLost
 		}
 	}

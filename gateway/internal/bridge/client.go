@@ -294,6 +294,5 @@ func (b *Bridge) repeat(r *connstate.Request, e *jsonrpc.Error) {
 	r.Repeated = true
 	r.FromServer(metrics.ErrorSessionLost)
 	b.opts.Metrics.RequestRepeated()
-	pass, err := b.c.Readmit(r)
-	b.passOrRefuse(r, pass, err)
+	b.gateOrSend(r)
 }

@@ -90,7 +90,7 @@ func (h *Handler) askClient(a *reply, k *call) {
 		return
 	}
 	requests := k.show()
-	state := h.registry.NewID(k.principal)
+	state := h.registry.IDs().New(k.principal)
 	if why := h.held.put(k, state); why != nil {
 		k.cancel(why.Message)
 		a.fail(http.StatusOK, why)
