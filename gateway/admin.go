@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/gorilla/mux"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
@@ -33,37 +32,34 @@ func (g *Gateway) Admin() http.Handler {
 		}
 		writeStatus(w, err)
 	}
-	routes := operatorRoutes(ready, g.promReg, g.namedSnapshot, func() []*Gateway { return []*Gateway{g} })
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.now.Load().front.Guard(routes).ServeHTTP(w, r) })
+	return operatorRoutes(ready, func() []*Gateway { return []*Gateway{g} })
 }
 
 // Admin returns the routes of Gateway.Admin for all servers together. /readyz is 200
 // if at least one server is ready, and lists the state of each; /readyz?server=NAME
 // is the state of one server, or 404. At /connections each connection has a member
 // server. The routes check Host and Origin like the first gateway.
-func (s *Servers) Admin() http.Handler {
-	routes := operatorRoutes(s.serveReady, s.list()[0].promReg, s.Snapshot, s.list)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.list()[0].now.Load().front.Guard(routes).ServeHTTP(w, r)
-	})
-}
+func (s *Servers) Admin() http.Handler { return operatorRoutes(s.serveReady, s.list) }
 
-func operatorRoutes(ready http.HandlerFunc, reg *prometheus.Registry, snapshot func() []ServerSnapshot, all func() []*Gateway) http.Handler {
+// operatorRoutes returns the routes of the gateways that all returns, which share a registry.
+func operatorRoutes(ready http.HandlerFunc, all func() []*Gateway) http.Handler {
 	routes := mux.NewRouter()
 	routes.Methods(http.MethodGet, http.MethodHead).Path("/healthz").HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, status{Status: "ok"})
 	})
 	routes.Methods(http.MethodGet, http.MethodHead).Path("/readyz").HandlerFunc(ready)
-	routes.Methods(http.MethodGet, http.MethodHead).Path("/metrics").Handler(metrics.Handler(reg))
+	routes.Methods(http.MethodGet, http.MethodHead).Path("/metrics").Handler(metrics.Handler(all()[0].promReg))
 	routes.Methods(http.MethodGet, http.MethodHead).Path("/connections").HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		body := map[string]any{"connections": snapshot()}
+		body := map[string]any{"connections": snapshotsOf(all())}
 		if replicas := replicasOf(all()); replicas != nil {
 			body["replicas"] = replicas
 		}
 		writeJSON(w, http.StatusOK, body)
 	})
 	routes.Methods(http.MethodGet, http.MethodHead).PathPrefix("/status").Handler(statusPage(all))
-	return routes
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		all()[0].now.Load().front.Guard(routes).ServeHTTP(w, r)
+	})
 }
 
 // allowProbe adds the time that a probe may take to the write timeout of the

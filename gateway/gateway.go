@@ -199,8 +199,7 @@ func (g *Gateway) supply(n *serving) sessions.Options {
 		StartTimeout: o.StartTimeout, InitializationTimeout: o.InitializationTimeout,
 		Session: multiplex.Options{
 			Server: g.bridges.Server, RequestTimeout: o.RequestTimeout, MaxRequestTimeout: o.MaxRequestTimeout,
-			MaxInFlight: max(0, o.MaxInFlight), MaxWaiting: o.MaxWaiting,
-			Logger: o.Logger, Metrics: g.metrics,
+			MaxInFlight: max(0, o.MaxInFlight), Logger: o.Logger, Metrics: g.metrics,
 		},
 	}
 }

@@ -225,21 +225,17 @@ type ServerSnapshot struct {
 }
 
 // Snapshot returns a snapshot of each open connection, in no order.
-func (s *Servers) Snapshot() []ServerSnapshot {
+func (s *Servers) Snapshot() []ServerSnapshot { return snapshotsOf(s.list()) }
+
+func snapshotsOf(all []*Gateway) []ServerSnapshot {
 	snapshots := []ServerSnapshot{}
-	for _, g := range s.list() {
-		snapshots = append(snapshots, g.namedSnapshot()...)
+	for _, g := range all {
+		tools := g.now.Load().supplier.Tools()
+		for _, one := range g.Snapshot() {
+			snapshots = append(snapshots, ServerSnapshot{g.name, tools, one})
+		}
 	}
 	return snapshots
-}
-
-func (g *Gateway) namedSnapshot() []ServerSnapshot {
-	all, tools := g.Snapshot(), g.now.Load().supplier.Tools()
-	named := make([]ServerSnapshot, len(all))
-	for i, one := range all {
-		named[i] = ServerSnapshot{g.name, tools, one}
-	}
-	return named
 }
 
 // Drain drains each gateway; see Gateway.Drain.

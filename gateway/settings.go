@@ -52,22 +52,17 @@ type settings struct {
 	InitializeTimeout time.Duration // of a client's own initialize, failed starts included
 	StreamTimeout     time.Duration // the idle timeout of HTTP+SSE; 0: never
 	SessionTimeout    time.Duration // the idle timeout of Streamable HTTP; negative: never
-	ReadTimeout       time.Duration // of the body of a POST
-	WriteTimeout      time.Duration // of 64 KiB, and of the wait for room in an outbox
 	AnnounceDelay     time.Duration // between the endpoint and the mcp-response events
-	ReconnectDelay    time.Duration // that streams tell clients
 	SlowRequest       time.Duration // the duration from which a request is logged as slow
 
 	MaxHandshakeAttempts int // in a row, after which a connection gives up
 	MaxSessions          int // sessions with the server; below 1: unlimited
 	ConnectBurst         int
-	GateQueue            int // messages of a connection that wait for the handshake
-	MaxWaiting           int // requests of a session that wait because of MaxInFlight
-	MaxPending           int // unanswered requests of a connection
+	Boots                bool // the server is a process, also if up is no upstream.Command
 
-	Boots bool // the server is a process, also if up is no upstream.Command
+	// Of connections; 0: as package connstate has it.
+	GateQueue, MaxPending, OutboxBytes int
 
-	OutboxBytes  int   // messages that wait for one client
 	MaxHeldBytes int64 // bodies that are being read, messages that wait, and events that are kept
 }
 
@@ -92,20 +87,12 @@ func newSettings(o Options) settings {
 		InitializeTimeout: min(50*time.Second, 3*o.StartTimeout), // SDKs give up after 60 s, and then show no reason
 		StreamTimeout:     max(0, o.IdleTimeout),
 		SessionTimeout:    cmp.Or(o.IdleTimeout, 10*time.Minute),
-		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      10 * time.Second,
 		AnnounceDelay:     min(100*time.Millisecond, o.InitializationTimeout/2),
-		ReconnectDelay:    time.Second,
 		SlowRequest:       5 * time.Second,
 
 		MaxHandshakeAttempts: 5,
 		ConnectBurst:         int(math.Ceil(2 * o.ConnectRate)),
-		GateQueue:            64,
-		MaxWaiting:           1024,
-		MaxPending:           4096,
-
-		OutboxBytes:  1 << 20,
-		MaxHeldBytes: 512 << 20,
+		MaxHeldBytes:         512 << 20,
 	}
 	if o.MaxConnections > 0 {
 		s.MaxSessions = o.MaxConnections + max(0, o.Warm)
@@ -129,9 +116,8 @@ func (s *settings) connections(m *metrics.Metrics, account *budget.Account) conn
 		audit = audit.With("server", s.Name)
 	}
 	opts := connstate.Options{
-		GateQueue: s.GateQueue, GateTimeout: s.InitializationTimeout,
-		OutboxBytes: s.OutboxBytes, OutboxWait: s.WriteTimeout,
-		AnnounceDelay: s.AnnounceDelay, MaxPending: s.MaxPending, SlowRequest: s.SlowRequest,
+		GateQueue: s.GateQueue, MaxPending: s.MaxPending, OutboxBytes: s.OutboxBytes,
+		GateTimeout: s.InitializationTimeout, AnnounceDelay: s.AnnounceDelay, SlowRequest: s.SlowRequest,
 		IDs: signedid.New(s.IDKey, s.Name, s.replica()), Clustered: s.Cluster != nil, Budget: account,
 		Logger: s.Logger, Audit: audit, Metrics: m, Server: s.Name,
 	}
@@ -175,8 +161,8 @@ func (s *settings) sse(m *metrics.Metrics) sse.Options {
 func (s *settings) front(m *metrics.Metrics) front.Options {
 	opts := front.Options{
 		HeartbeatInterval: s.HeartbeatInterval, ConnectionTimeout: s.StreamTimeout,
-		ReadTimeout: s.ReadTimeout, WriteTimeout: s.WriteTimeout, ReconnectDelay: s.ReconnectDelay, MaxMessageBytes: s.MaxMessageBytes,
-		TrustedProxies: s.TrustedProxies, AllowedOrigins: s.AllowedOrigins, AllowedHosts: s.AllowedHosts, Reauthenticate: s.Reauthenticate,
+		MaxMessageBytes: s.MaxMessageBytes,
+		TrustedProxies:  s.TrustedProxies, AllowedOrigins: s.AllowedOrigins, AllowedHosts: s.AllowedHosts, Reauthenticate: s.Reauthenticate,
 		Authenticate: s.Authenticate, Cluster: s.Cluster, Server: s.Name, ForwardHeaders: s.ForwardHeaders, Logger: s.Logger, Metrics: m,
 	}
 	if s.PassRequest != nil {

@@ -136,10 +136,8 @@ func (m *Metrics) GateRefused(reason string) { m.live().gateRejected.WithLabelVa
 // GateRejected counts a message that was refused after a wait, by one of the Gate
 // constants.
 func (m *Metrics) GateRejected(reason string, wait time.Duration) {
-	m = m.live()
-	m.gateRejected.WithLabelValues(reason).Inc()
-	m.gateDepth.Dec()
-	m.gateWait.Observe(wait.Seconds())
+	m.GateRefused(reason)
+	m.GateReleased(wait)
 }
 
 // Dropped counts a dropped message, by one of the Dropped constants.
@@ -181,12 +179,7 @@ func (m *Metrics) PoolIdle(n int) { m.live().poolIdle.Add(float64(n)) }
 // PoolTake counts a connection that asks the pool for a server. hit is true if it
 // gets one.
 func (m *Metrics) PoolTake(hit bool) {
-	m = m.live()
-	result := "miss"
-	if hit {
-		result = "hit"
-	}
-	m.poolTakes.WithLabelValues(result).Inc()
+	m.live().poolTakes.WithLabelValues(map[bool]string{true: "hit", false: "miss"}[hit]).Inc()
 }
 
 // ChildStarted counts a child process that has started. One ChildExited must follow.

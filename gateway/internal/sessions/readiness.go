@@ -27,10 +27,9 @@ type readiness struct {
 	drain context.CancelFunc
 
 	mu      sync.Mutex // guards what follows
-	works   bool       // the last start that decided worked
-	doubted bool       // a start has failed since
-	probed  time.Time  // when the last probe ended; zero: there was none
-	verdict error      // the result of the last probe
+	doubted bool       // a start has failed since the last one that decided
+	probed  time.Time  // when the last probe ended
+	verdict error      // why the last probe failed; nil: no start has decided, or the last one worked
 	probe   *probe     // the running probe, or nil
 	health  Health     // but for Draining, Failing and Initialized
 	soon    bool       // the last failure is the loss of a session soon after its start
@@ -47,8 +46,11 @@ func (s *Supplier) NoteStart() {
 	r := &s.readiness
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.works, r.doubted, r.health.Started = true, false, time.Now()
+	r.doubted, r.verdict, r.health.Started = false, nil, time.Now()
 }
+
+// worksLocked reports whether the last start that decided worked.
+func (r *readiness) worksLocked() bool { return r.verdict == nil && !r.health.Started.IsZero() }
 
 // Worked reports whether a start has ever worked.
 func (s *Supplier) Worked() bool {
@@ -111,7 +113,7 @@ func (s *Supplier) Health() Health {
 	defer r.mu.Unlock()
 	h := r.health
 	h.Draining, h.Initialized = r.life.Err() != nil, s.server.Load()
-	h.Failing = r.doubted || r.verdict != nil && !r.works || r.soon && time.Since(h.Failed) < time.Minute
+	h.Failing = r.doubted || r.verdict != nil || r.soon && time.Since(h.Failed) < time.Minute
 	return h
 }
 
@@ -134,7 +136,7 @@ func (s *Supplier) Ready(ctx context.Context) error {
 		r := &s.readiness
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if r.works && r.life.Err() == nil {
+		if r.worksLocked() && r.life.Err() == nil {
 			return nil
 		}
 		return fmt.Errorf("%w%s", ErrStarting, s.Advice())
@@ -152,9 +154,9 @@ func (s *Supplier) probe() (*probe, error) {
 	switch {
 	case r.life.Err() != nil:
 		return nil, errDraining
-	case r.works && !r.doubted:
+	case r.worksLocked() && !r.doubted:
 		return nil, nil
-	case !r.probed.IsZero() && time.Since(r.probed) < probeEvery:
+	case time.Since(r.probed) < probeEvery:
 		return nil, r.verdict
 	}
 	if r.probe == nil {
@@ -178,7 +180,7 @@ func (s *Supplier) runProbe(p *probe) {
 	case p.err != nil:
 		s.log.Warn("readiness probe failed", "err", p.err)
 	}
-	r.works, r.doubted, r.verdict, r.probed, r.probe = p.err == nil, false, p.err, time.Now(), nil
+	r.doubted, r.verdict, r.probed, r.probe = false, p.err, time.Now(), nil
 	if p.err == nil {
 		r.health.Started = r.probed
 	} else if r.life.Err() == nil {
