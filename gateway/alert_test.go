@@ -30,12 +30,7 @@ func silence(_ *serverSession, m *jsonrpc.Message) bool { return m.Method == "in
 
 // says is a server that answers initialize with the given message.
 func says(response func(id jsonrpc.ID) []byte) func(*serverSession, *jsonrpc.Message) bool {
-	return func(s *serverSession, m *jsonrpc.Message) bool {
-		if m.Method == "initialize" {
-			s.say(string(response(m.ID)))
-		}
-		return m.Method == "initialize"
-	}
+	return on("initialize", func(s *serverSession, m *jsonrpc.Message) { s.say(string(response(m.ID))) })
 }
 
 func failures() map[string]failure {
@@ -162,14 +157,10 @@ func TestRequestIsToldOfTheStartThatRuns(t *testing.T) {
 func TestAnnouncementThatCannotBeSentIsCounted(t *testing.T) {
 	inFakeTime(t, &server{}, gateway.Settings{OutboxBytes: 1}, func(t *testing.T, g *gateway.Gateway) {
 		c, err := g.Registry().Open(connstate.Client{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer g.Registry().Remove(c)
 		defer c.Close("left")
-		if err := c.Push(connstate.Event{Name: "connection", Data: []byte("{}")}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Push(connstate.Event{Name: "connection", Data: []byte("{}")}))
 		c.Bind(g.Accept(c))
 		c.StartAnnounceDelay() // the stream is there, and nobody reads it
 		time.Sleep(time.Second)
@@ -210,9 +201,7 @@ func handshakes(t *testing.T, g *gateway.Gateway) (all, why map[string]float64) 
 	g.Admin().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(rec.Body.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all, why = map[string]float64{}, map[string]float64{}
 	for _, m := range families["mcp_sse_handshakes_total"].GetMetric() {
 		labels := map[string]string{}

@@ -65,13 +65,9 @@ func (f *filling) serve(ctx context.Context, in io.ReadCloser, out io.WriteClose
 func halfPost(t *testing.T, at string, length, sent int) net.Conn {
 	t.Helper()
 	u, err := url.Parse(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	conn, err := net.Dial("tcp", u.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		u.Path, length, strings.Repeat(" ", sent)) // the gateway may close it
 	return conn
@@ -90,13 +86,9 @@ func TestMemoryIsBounded(t *testing.T) {
 	opts := gateway.Options{ConnectRate: -1, RequestTimeout: time.Hour} // a busy machine fills slowly
 	base, client, g := serve(t, upstream.Serve(f.serve), gateway.Settings{Options: opts, MaxHeldBytes: limit})
 	innocent, err := ssetest.Dial(client, base+"/sse", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer innocent.Close()
-	if err := innocent.Send(request("1", "tools/list")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, innocent.Send(request("1", "tools/list")))
 	before := liveHeap()
 	var refused atomic.Int64
 	post := func(s *ssetest.Client, body string) {
@@ -158,12 +150,7 @@ func TestMemoryOfEventsIsBounded(t *testing.T) {
 		each     = 100 << 10
 		slack    = 1 << 20
 	)
-	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-		if m.Method == "work" {
-			time.AfterFunc(time.Second, func() { s.answer(m) }) // when its client has gone
-		}
-		return m.Method == "work"
-	}}
+	u := &server{handle: on("work", late(time.Second))}
 	inFakeTime(t, u, gateway.Settings{MaxHeldBytes: limit}, func(t *testing.T, g *gateway.Gateway) {
 		var ids [sessions]string
 		for i := range ids {
@@ -224,9 +211,7 @@ func liveHeap() int64 {
 func TestOpenAndCloseLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, err := gateway.New(upstream.Handle(echo), gateway.Options{ConnectRate: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		srv := pipetest.Serve(g, nil, nil)
 		defer srv.Stop()
 		run := func(cycles int) int64 {
@@ -234,9 +219,7 @@ func TestOpenAndCloseLeavesNothing(t *testing.T) {
 			for w := range 20 {
 				wg.Go(func() {
 					for i := range cycles {
-						if err := cycle(srv.Client, "http://localhost/sse", w+i); err != nil {
-							t.Error(err)
-						}
+						check(t, cycle(srv.Client, "http://localhost/sse", w+i))
 					}
 				})
 			}
@@ -251,9 +234,7 @@ func TestOpenAndCloseLeavesNothing(t *testing.T) {
 		if grown := run(20) - before; grown > 1<<20 {
 			t.Errorf("the heap has grown by %d KiB", grown>>10)
 		}
-		if err := g.Shutdown(t.Context()); err != nil {
-			t.Error(err)
-		}
+		check(t, g.Shutdown(t.Context()))
 	})
 }
 

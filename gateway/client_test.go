@@ -16,9 +16,7 @@ import (
 func serve[O options](t testing.TB, up upstream.Upstream, opts O, mount ...func(http.Handler) http.Handler) (string, *http.Client, *gateway.Gateway) {
 	t.Helper()
 	g, err := gateway.NewWith(up, settings(opts))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var h http.Handler = g
 	for _, m := range mount {
 		h = m(h)
@@ -28,12 +26,8 @@ func serve[O options](t testing.TB, up upstream.Upstream, opts O, mount ...func(
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := g.Shutdown(ctx); err != nil {
-			t.Errorf("Shutdown: %v", err)
-		}
-		if held := metric(t, g, "mcp_sse_held_bytes"); held != 0 {
-			t.Errorf("%v bytes are held after the end", held)
-		}
+		check(t, g.Shutdown(ctx))
+		equal(t, "bytes are held after the end", metric(t, g, "mcp_sse_held_bytes"), 0)
 		transport.CloseIdleConnections()
 		s.Close()
 	})
@@ -44,9 +38,7 @@ func serve[O options](t testing.TB, up upstream.Upstream, opts O, mount ...func(
 func open(t testing.TB, c *http.Client, base string, header http.Header) *ssetest.Client {
 	t.Helper()
 	s, err := ssetest.Dial(c, base, header)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(s.Close)
 	guard := time.AfterFunc(20*time.Second, s.Close) // a test that waits in vain fails, and does not hang
 	t.Cleanup(func() { guard.Stop() })

@@ -207,9 +207,7 @@ func two(t *testing.T) (all *replicas, at [2]string, gs [2]*gateway.Gateway, c *
 func send(t *testing.T, c *http.Client, method, at, body string, header ...string) (status int, session, got string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, at, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	req.Header.Set("Authorization", "ada")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	if method == http.MethodPost {
@@ -219,9 +217,7 @@ func send(t *testing.T, c *http.Client, method, at, body string, header ...strin
 		req.Header.Set(header[i], header[i+1])
 	}
 	res, err := c.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer res.Body.Close()
 	all, _ := io.ReadAll(res.Body)
 	return res.StatusCode, res.Header.Get("Mcp-Session-Id"), string(all)
@@ -240,9 +236,7 @@ func TestClusterServesMessagesForStreams(t *testing.T) {
 			t.Errorf("message %d: got %s, %v", i, e.Data, err)
 		}
 	}
-	if all.count() != 2 {
-		t.Errorf("%d requests were forwarded", all.count())
-	}
+	equal(t, "requests were forwarded", all.count(), 2)
 	for name, who := range map[string]string{"somebody else": "eve", "nobody": ""} {
 		status, _, _ := send(t, c, http.MethodPost, at[1]+path, request("9", "who"), "Authorization", who)
 		if status/100 != 4 || all.count() != 2 {
@@ -286,9 +280,7 @@ func TestClusterServesSessions(t *testing.T) {
 	all.nodes[0].setDown(true)
 	who(third, "REPLICA1") // the first of those left
 	who(at[1], "REPLICA1")
-	if n := gs[1].Registry().Len(); n != 1 {
-		t.Errorf("%d sessions at the second replica", n)
-	}
+	equal(t, "sessions at the second replica", gs[1].Registry().Len(), 1)
 	who(third, "REPLICA1")
 	status, _, _ := send(t, c, http.MethodDelete, third+"/mcp", "", "Mcp-Session-Id", id)
 	if status != http.StatusNoContent || len(all.nodes[1].adopted) != 0 {
@@ -316,9 +308,7 @@ func TestClusterServesTheStreamOfASession(t *testing.T) {
 		t.Error(err)
 	}
 	res.Body.Close()
-	if n := gs[1].Registry().Len(); n != 0 {
-		t.Errorf("%d sessions at the second replica", n)
-	}
+	equal(t, "sessions at the second replica", gs[1].Registry().Len(), 0)
 }
 
 // Input for a call that waits reaches it from any replica, once.
@@ -356,12 +346,7 @@ func TestClusterDrains(t *testing.T) {
 		var srv [2]*pipetest.Server
 		var gs [2]*gateway.Gateway
 		for i := range gs {
-			u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-				if m.Method == "work" {
-					time.AfterFunc(14*time.Second, func() { s.answer(m) })
-				}
-				return m.Method == "work"
-			}}
+			u := &server{handle: on("work", late(14*time.Second))}
 			opts := clustered(all.join())
 			opts.Authenticate = nil
 			var err error
@@ -391,9 +376,7 @@ func TestClusterDrains(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		if err := <-done; err != nil {
-			t.Errorf("Shutdown: %v", err)
-		}
+		check(t, <-done)
 		for n, p := range peers {
 			answers := map[string]int{}
 			for _, e := range p.received() {
@@ -411,9 +394,7 @@ func TestClusterDrains(t *testing.T) {
 		if n := gs[0].Registry().Len(); n != 0 || gs[1].Registry().Len() == 0 {
 			t.Errorf("%d sessions are left, %d at the other replica", n, gs[1].Registry().Len())
 		}
-		if err := gs[1].Shutdown(t.Context()); err != nil {
-			t.Error(err)
-		}
+		check(t, gs[1].Shutdown(t.Context()))
 	})
 }
 
@@ -445,16 +426,12 @@ func question(t *testing.T, c *http.Client, at, id string) (answer string, strea
 	req, _ := http.NewRequestWithContext(ctx, http.MethodPost, at+"/mcp", strings.NewReader(request("2", "tools/call")))
 	req.Header = http.Header{"Authorization": {"ada"}, "Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}, "Mcp-Session-Id": {id}}
 	res, err := c.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { res.Body.Close() })
 	stream = bufio.NewReader(res.Body)
 	for {
 		line, err := stream.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		data, _ := strings.CutPrefix(line, "data:")
 		if m, err := jsonrpc.Parse([]byte(strings.TrimSpace(data))); err == nil && m.Method == "elicitation/create" {
 			return string(jsonrpc.NewResult(m.ID, []byte(`{"action":"decline"}`))), stream
@@ -492,9 +469,7 @@ func TestClusterMovesASessionThatDrains(t *testing.T) {
 			for _, conn := range gs[0].Registry().All() {
 				conn.Close(connstate.ClosedShutdown)
 			}
-			if n := gs[0].Registry().Len(); n != 0 {
-				t.Errorf("%d sessions are held by requests that others serve", n)
-			}
+			equal(t, "sessions are held by requests that others serve", gs[0].Registry().Len(), 0)
 			next.ServeHTTP(w, r)
 		})
 		if status, _, body := send(t, c, http.MethodPost, at[0]+"/mcp", request("3", "who"), "Mcp-Session-Id", id); status != http.StatusOK || !strings.Contains(body, "REPLICA1") {
@@ -545,19 +520,12 @@ func TestClusterMovesASessionThatIsClosed(t *testing.T) {
 // A replica that shuts down lets its sessions initialize first, as their requests wait for that.
 func TestClusterDrainsOnceInitialized(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-			if m.Method == "initialize" {
-				time.AfterFunc(10*time.Second, func() { s.answer(m) })
-			}
-			return m.Method == "initialize"
-		}}
+		u := &server{handle: on("initialize", late(10*time.Second))}
 		opts := clustered((&replicas{}).join())
 		opts.InitializationTimeout = time.Minute
 		opts.Authenticate = nil
 		g, err := gateway.New(u, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		srv := pipetest.Serve(g, nil, nil)
 		defer srv.Stop()
 		done := make(chan error, 1)
@@ -569,9 +537,7 @@ func TestClusterDrainsOnceInitialized(t *testing.T) {
 		if _, _, body := send(t, srv.Client, http.MethodPost, "http://localhost/mcp", request("1", "tools/list")); !strings.Contains(body, `"result"`) {
 			t.Errorf("got %s", body)
 		}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		check(t, <-done)
 	})
 }
 

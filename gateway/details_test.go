@@ -83,12 +83,7 @@ func TestErrorDetails(t *testing.T) {
 // The same rules apply to the last words of a server that dies during a request.
 func TestErrorDetailsOfALostSession(t *testing.T) {
 	for _, local := range []bool{true, false} {
-		u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-			if m.Method == "tools/call" {
-				s.finish(errors.New("exit status 1: " + password))
-			}
-			return m.Method == "tools/call"
-		}}
+		u := &server{handle: on("tools/call", func(s *serverSession, _ *jsonrpc.Message) { s.finish(errors.New("exit status 1: " + password)) })}
 		inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 			p := connect(t, g, connstate.Client{Dialect: connstate.EventMessage, Quiet: true, Local: local})
 			p.wantState(connstate.Ready)

@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,18 +18,11 @@ var withHold = gateway.Settings{AnnounceDelay: 100 * time.Millisecond}
 // The time that an initialization took does not count the hold, which nobody but the client
 // could have ended.
 func TestHoldIsNoInitializationTime(t *testing.T) {
-	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-		if m.Method == "initialize" {
-			time.AfterFunc(20*time.Millisecond, func() { s.answer(m) })
-		}
-		return m.Method == "initialize"
-	}}
+	u := &server{handle: on("initialize", late(20*time.Millisecond))}
 	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
 		connect(t, g, connstate.Client{})
 		time.Sleep(time.Second)
-		if got := metric(t, g, "mcp_sse_handshake_duration_seconds_sum"); got != 0.02 {
-			t.Errorf("initialization took %v s, want 0.02", got)
-		}
+		equal(t, "seconds of initialization", metric(t, g, "mcp_sse_handshake_duration_seconds_sum"), 0.02)
 	})
 }
 
@@ -57,18 +49,12 @@ func TestClientsOwnInitializeGoesToTheServer(t *testing.T) {
 				}
 				p.want(asVersion("0", "2025-06-18"), answered("1", 1, "tools/list"))
 				s := u.session(t, 1)
-				if got, want := s.methods()[test.warm:], []string{"initialize", "notifications/initialized", "tools/list"}; !slices.Equal(got, want) {
-					t.Errorf("the session got %q, want %q after the ping of a warm server", got, want)
-				}
+				equalAll(t, "the session after the ping of a warm server got", s.methods()[test.warm:], []string{"initialize", "notifications/initialized", "tools/list"})
 				want := `{"protocolVersion":"2025-06-18","capabilities":` + own + `,"clientInfo":{"name":"peer","version":"0"}}`
-				if got := string(s.message(t, "initialize").Params()); got != want {
-					t.Errorf("the server got the params %s, want %s", got, want)
-				}
+				equal(t, "params", string(s.message(t, "initialize").Params()), want)
 				time.Sleep(time.Minute)
 				p.want() // no announcement
-				if u.starts() != 1+test.warm {
-					t.Errorf("%d starts, want 1, and one ahead", u.starts())
-				}
+				equal(t, "starts, and one ahead", u.starts(), 1+test.warm)
 			})
 		})
 	}
@@ -89,9 +75,7 @@ func TestPingAndDiscoverDoNotEndTheHold(t *testing.T) {
 		if got := string(u.session(t, 1).message(t, "initialize").Params()); !strings.Contains(got, "roots") {
 			t.Errorf("the server was told %s, want the client's params", got)
 		}
-		if u.starts() != 1 {
-			t.Errorf("%d starts, want 1", u.starts())
-		}
+		equal(t, "starts", u.starts(), 1)
 	})
 }
 
@@ -106,9 +90,7 @@ func TestHeldStartsAreNotCounted(t *testing.T) {
 		p := connect(t, g, plain)
 		p.post(request("1", "tools/list"))
 		synctest.Wait()
-		if u.starts() != 17 {
-			t.Errorf("%d starts, want 17", u.starts())
-		}
+		equal(t, "starts", u.starts(), 17)
 		if p.wantState(connstate.Ready); t.Failed() {
 			t.Log("a request waits for the hold of other clients")
 		}
@@ -188,9 +170,7 @@ func TestRefusalOfTheClientsOwnInitialize(t *testing.T) {
 		}
 		p.got = nil
 		p.mu.Unlock()
-		if err := g.Ready(t.Context()); err != nil {
-			t.Errorf("not ready: %v", err)
-		}
+		check(t, g.Ready(t.Context()))
 		time.Sleep(3 * time.Second)
 		p.want(answered("2", u.starts(), "tools/list"))
 	})
@@ -277,9 +257,7 @@ func TestInitializeIsTakenWhileTheServerBoots(t *testing.T) {
 			time.Sleep(5*time.Second - after)
 			p.want("0 " + serverResult)
 			u.session(t, 1).wantMethods(t, want...)
-			if u.starts() != 1 {
-				t.Errorf("%d starts, want 1", u.starts())
-			}
+			equal(t, "starts", u.starts(), 1)
 		})
 	}
 	u := booting(5 * time.Second)
@@ -393,8 +371,6 @@ func TestClientsParamsFollowARefusal(t *testing.T) {
 		p.post(initialize("0", "2025-11-25", emptyDeclared))
 		time.Sleep(2 * time.Second)
 		p.want("0 " + serverResult)
-		if u.starts() != 2 {
-			t.Errorf("%d starts, want 2", u.starts())
-		}
+		equal(t, "starts", u.starts(), 2)
 	})
 }

@@ -46,18 +46,12 @@ func TestMoreCapabilitiesOpenAFreshSession(t *testing.T) {
 			t.Error("the session that was not used is still open")
 		}
 		got := string(u.session(t, 2).message(t, "initialize").Params())
-		if want := `{"protocolVersion":"2025-06-18","capabilities":` + declared + `,"clientInfo":{"name":"peer","version":"0"}}`; got != want {
-			t.Errorf("the server got the params %s, want %s", got, want)
-		}
+		equal(t, "params", got, `{"protocolVersion":"2025-06-18","capabilities":`+declared+`,"clientInfo":{"name":"peer","version":"0"}}`)
 		u.session(t, 2).wantMethods(t, "initialize", "notifications/initialized", "tools/list")
 		p.post(initialize("2", "2025-06-18", `{"sampling":{}}`))
 		p.want(asVersion("2", "2025-06-18"))
-		if u.starts() != 2 {
-			t.Errorf("%d starts, want 2: a client gets one session of its own", u.starts())
-		}
-		if n := metric(t, g, "mcp_sse_session_restarts_total"); n != 0 {
-			t.Errorf("mcp_sse_session_restarts_total = %g, want 0", n)
-		}
+		equal(t, "starts: a client gets one session of its own", u.starts(), 2)
+		equal(t, "mcp_sse_session_restarts_total", metric(t, g, "mcp_sse_session_restarts_total"), 0)
 	})
 }
 
@@ -136,9 +130,7 @@ func TestPlainTransport(t *testing.T) {
 		s.die()
 		p.wantState(connstate.Ready)
 		u.session(t, 2).wantMethods(t, "initialize", "notifications/initialized")
-		if got, want := string(u.session(t, 2).message(t, "initialize").Params()), string(s.message(t, "initialize").Params()); got != want {
-			t.Errorf("restarted with %s, want %s", got, want)
-		}
+		equal(t, "restarted with", string(u.session(t, 2).message(t, "initialize").Params()), string(s.message(t, "initialize").Params()))
 		p.post(request("1", "tools/list"))
 		p.want(answered("1", 2, "tools/list"))
 	})
@@ -176,7 +168,7 @@ func TestEarlyMessagesOfTheServerAreBounded(t *testing.T) {
 }
 
 func TestRepeatedInitializeWaitsForTheStartUnderWay(t *testing.T) {
-	u := &server{dial: failsSecond(3 * time.Second)}
+	u := &server{dial: secondFails(3 * time.Second)}
 	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		p.wantState(connstate.Ready)
 		p.post(initialize("1", "2025-06-18", `{"roots":{}}`))
@@ -186,9 +178,7 @@ func TestRepeatedInitializeWaitsForTheStartUnderWay(t *testing.T) {
 		p.post(initialize("2", "2025-06-18", `{"roots":{}}`))
 		time.Sleep(3 * time.Second)
 		p.want("1 {*", "2 {*")
-		if u.starts() != 3 {
-			t.Errorf("%d starts, want 3", u.starts())
-		}
+		equal(t, "starts", u.starts(), 3)
 	})
 }
 
@@ -260,8 +250,6 @@ func TestListChangedOfSharedSessions(t *testing.T) {
 		}
 		p.want("notifications/tools/list_changed")
 		q.want("notifications/tools/list_changed")
-		if n := metric(t, g, "mcp_sse_messages_dropped_total"); n != 4 {
-			t.Errorf("dropped %g messages, want two for each client", n)
-		}
+		equal(t, "dropped messages, want two for each client", metric(t, g, "mcp_sse_messages_dropped_total"), 4)
 	})
 }

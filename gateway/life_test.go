@@ -13,7 +13,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // shutdown runs Shutdown in the background and returns a channel with its result.
@@ -28,12 +27,7 @@ func shutdown(g *gateway.Gateway, within time.Duration) <-chan error {
 }
 
 func TestShutdownFinishesWhatIsInFlight(t *testing.T) {
-	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-		if m.Method == "slow" {
-			time.AfterFunc(3*time.Second, func() { s.answer(m) })
-		}
-		return m.Method == "slow"
-	}}
+	u := &server{handle: on("slow", late(3*time.Second))}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 		busy, idle := connect(t, g, plain), connect(t, g, plain)
 		busy.wantState(connstate.Ready)
@@ -50,12 +44,8 @@ func TestShutdownFinishesWhatIsInFlight(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		busy.want("1 {*")
 		busy.wantState(connstate.Closed)
-		if err := <-done; err != nil {
-			t.Errorf("Shutdown: %v", err)
-		}
-		if got := busy.c.Reason() + idle.c.Reason(); got != "shutdownshutdown" {
-			t.Errorf("reasons: %s", got)
-		}
+		check(t, <-done)
+		equal(t, "reasons", busy.c.Reason()+idle.c.Reason(), "shutdownshutdown")
 	})
 }
 
@@ -66,17 +56,11 @@ func TestShutdownRefusesWhatWaits(t *testing.T) {
 		synctest.Wait()
 		done := shutdown(g, 15*time.Second)
 		p.want("1 draining retryable=true")
-		if n := metric(t, g, "mcp_sse_messages_dropped_total"); n != 0 {
-			t.Errorf("dropped %g messages", n)
-		}
+		equal(t, "dropped messages", metric(t, g, "mcp_sse_messages_dropped_total"), 0)
 		p.post(request("2", "tools/list"), initialize("3", "2025-11-25", emptyDeclared), `{"jsonrpc":"2.0","method":"notifications/x"}`)
 		p.want("2 draining retryable=true", "3 draining retryable=true")
-		if n := metric(t, g, "mcp_sse_messages_dropped_total"); n != 1 {
-			t.Errorf("dropped %g messages, want the notification", n)
-		}
-		if err := <-done; err != nil {
-			t.Errorf("Shutdown: %v", err)
-		}
+		equal(t, "dropped messages, want the notification", metric(t, g, "mcp_sse_messages_dropped_total"), 1)
+		check(t, <-done)
 	})
 }
 
@@ -88,13 +72,9 @@ func TestStdioNeedsNoToken(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- g.ServeStdio(t.Context(), in, io.Discard, time.Second) }()
 		time.Sleep(time.Minute)
-		if n := len(g.Snapshot()); n != 1 {
-			t.Errorf("%d clients are left, want 1", n)
-		}
+		equal(t, "clients are left", len(g.Snapshot()), 1)
 		_ = client.Close()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		check(t, <-done)
 	})
 }
 
@@ -115,12 +95,8 @@ func TestShutdownIsBounded(t *testing.T) {
 			t.Errorf("Shutdown took %s, want little more than its 5 s", took)
 		}
 		p.wantState(connstate.Closed)
-		if n := u.open(); n != 0 {
-			t.Errorf("%d sessions are left", n)
-		}
-		if err := <-shutdown(g, time.Second); err != nil {
-			t.Errorf("second Shutdown: %v", err)
-		}
+		equal(t, "sessions are left", u.open(), 0)
+		check(t, <-shutdown(g, time.Second))
 	})
 }
 
@@ -145,9 +121,7 @@ func TestShutdownSpreadsTheEnd(t *testing.T) {
 		}
 		synctest.Wait()
 		first, second := shutdown(g, 15*time.Second), shutdown(g, 15*time.Second)
-		if err := errors.Join(<-first, <-second); err != nil {
-			t.Errorf("Shutdown: %v", err)
-		}
+		check(t, errors.Join(<-first, <-second))
 		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("Shutdown of idle connections took %s, want at most the 2 s window", took)
 		}
@@ -163,9 +137,7 @@ func TestReady(t *testing.T) {
 		u := &server{}
 		inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 			for range 3 {
-				if err := g.Ready(t.Context()); err != nil {
-					t.Errorf("Ready: %v", err)
-				}
+				check(t, g.Ready(t.Context()))
 			}
 			synctest.Wait()
 			if u.starts() != 1 || u.open() != 0 {
@@ -183,13 +155,9 @@ func TestReady(t *testing.T) {
 					t.Errorf("Ready = %v, want %v", err, errNoServer)
 				}
 			}
-			if u.starts() != 2 {
-				t.Errorf("%d starts, want the client's and one probe", u.starts())
-			}
+			equal(t, "starts, want the client's and one probe", u.starts(), 2)
 			time.Sleep(2 * time.Second)
-			if err := g.Ready(t.Context()); err != nil {
-				t.Errorf("Ready = %v, want nil: the server is back", err)
-			}
+			check(t, g.Ready(t.Context()))
 		})
 	})
 	t.Run("a probe is bounded", func(t *testing.T) {
@@ -198,9 +166,7 @@ func TestReady(t *testing.T) {
 			if err := g.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "still starting") {
 				t.Errorf("Ready = %v, want that it is still starting", err)
 			}
-			if took := time.Since(began); took != 5*time.Second {
-				t.Errorf("the wait took %s, want the initialization timeout", took)
-			}
+			equal(t, "the wait took, want the initialization timeout", time.Since(began), 5*time.Second)
 			time.Sleep(56 * time.Second)
 			if err := g.Ready(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("Ready = %v after the start timeout, want the end of the probe's time", err)
@@ -215,9 +181,7 @@ func TestReady(t *testing.T) {
 			if err := g.Ready(ctx); err == nil {
 				t.Error("ready before the probe could know")
 			}
-			if err := g.Ready(t.Context()); err != nil {
-				t.Errorf("Ready = %v for one with patience, want nil", err)
-			}
+			check(t, g.Ready(t.Context()))
 		})
 	})
 }
@@ -240,9 +204,7 @@ func TestShutdownEndsProbes(t *testing.T) {
 			t.Error("the probe goes on after Shutdown")
 		}
 		time.Sleep(time.Minute)
-		if n := u.open(); n != 0 {
-			t.Errorf("%d sessions are left", n)
-		}
+		equal(t, "sessions are left", u.open(), 0)
 	})
 }
 
@@ -253,18 +215,14 @@ func TestSessionLostWhileDraining(t *testing.T) {
 		p.post(request("1", "hang"))
 		synctest.Wait()
 		quiet, err := p.c.Drain()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		u.session(t, 1).die()
 		p.want("1 session_lost retryable=false")
 		<-quiet
 		p.wantState(connstate.Draining)
 		p.post(`{"jsonrpc":"2.0","method":"notifications/x"}`)
 		time.Sleep(time.Minute)
-		if u.starts() != 1 {
-			t.Errorf("%d starts, want 1", u.starts())
-		}
+		equal(t, "starts", u.starts(), 1)
 	})
 }
 
@@ -272,9 +230,7 @@ func TestSessionLostWhileDraining(t *testing.T) {
 func TestShutdownWaitsForNewConnections(t *testing.T) {
 	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 		c, err := g.Registry().Open(plain)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		done := shutdown(g, time.Second)
 		time.Sleep(3 * time.Second)
 		select {
@@ -302,9 +258,7 @@ func TestShutdownWaitsForLostSessions(t *testing.T) {
 				u.session(t, 1).die()
 				synctest.Wait()
 				p.c.Close("left")
-				if err := g.Shutdown(t.Context()); err != nil {
-					t.Errorf("Shutdown: %v", err)
-				}
+				check(t, g.Shutdown(t.Context()))
 				s := u.session(t, 1)
 				s.mu.Lock()
 				defer s.mu.Unlock()

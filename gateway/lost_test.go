@@ -35,9 +35,7 @@ func TestSessionLostBetweenCalls(t *testing.T) {
 		if string(first.Params()) != string(second.Params()) {
 			t.Errorf("the new session was initialized with %s, want %s", second.Params(), first.Params())
 		}
-		if n := metric(t, g, "mcp_sse_session_restarts_total"); n != 1 {
-			t.Errorf("mcp_sse_session_restarts_total = %g, want 1", n)
-		}
+		equal(t, "mcp_sse_session_restarts_total", metric(t, g, "mcp_sse_session_restarts_total"), 1)
 	})
 }
 
@@ -59,9 +57,7 @@ func TestSessionIsRestored(t *testing.T) {
 		u.session(t, 1).die()
 		synctest.Wait()
 		s := u.session(t, 2)
-		if got, want := slices.Sorted(slices.Values(s.methods())), []string{"initialize", "logging/setLevel", "notifications/initialized", "resources/subscribe"}; !slices.Equal(got, want) {
-			t.Errorf("the new session got %q, want %q", got, want)
-		}
+		equalAll(t, "the new session got", slices.Sorted(slices.Values(s.methods())), []string{"initialize", "logging/setLevel", "notifications/initialized", "resources/subscribe"})
 		for method, want := range map[string]string{"logging/setLevel": `{"level":"debug","x":1.0}`, "resources/subscribe": `{"uri":"a://1","_meta":{}}`} {
 			if got := string(s.message(t, method).Params()); got != want {
 				t.Errorf("restored %s with %s, want %s", method, got, want)
@@ -102,25 +98,17 @@ func TestCrashLoopIsBounded(t *testing.T) {
 			t.Error("the starts follow each other without a pause")
 		}
 		time.Sleep(10 * time.Minute)
-		if n := u.starts(); n != 5 {
-			t.Errorf("%d starts in 10 minutes, want 5", n)
-		}
+		equal(t, "starts in 10 minutes", u.starts(), 5)
 		p.wantState(connstate.Failed)
-		if n := p.c.Snapshot().Failures["request_creation"]; n != 6 {
-			t.Errorf("the snapshot counts %d failures, want each of 5 starts and the giving up", n)
-		}
+		equal(t, "the snapshot counts failures, want each of 5 starts and the giving up", p.c.Snapshot().Failures["request_creation"], 6)
 		p.post(`{"jsonrpc":"2.0","method":"notifications/x"}`)
 		synctest.Wait()
-		if n := u.starts(); n != 5 {
-			t.Errorf("%d starts after a notification, want none more", n)
-		}
+		equal(t, "starts after a notification, want none more", u.starts(), 5)
 		p.post(request("1", "hang"))
 		time.Sleep(time.Second)
 		p.want("1 session_lost retryable=false")
 		p.wantState(connstate.Failed)
-		if n := u.starts(); n != 6 {
-			t.Errorf("%d starts after a request, want one more", n)
-		}
+		equal(t, "starts after a request, want one more", u.starts(), 6)
 	})
 }
 
@@ -178,12 +166,8 @@ func TestDismissedClientsConnectionEnds(t *testing.T) {
 		p.want(answered("2", 1, "tools/call"), "1 session_lost retryable=false", "3 session_lost retryable=false")
 		time.Sleep(time.Minute)
 		p.wantState(connstate.Closed)
-		if got := p.c.Reason(); got != connstate.ClosedServer {
-			t.Errorf("closed because of %q, want %q", got, connstate.ClosedServer)
-		}
-		if n := u.starts(); n != 1 {
-			t.Errorf("%d sessions were started, want 1", n)
-		}
+		equal(t, "closed because of", p.c.Reason(), connstate.ClosedServer)
+		equal(t, "sessions were started", u.starts(), 1)
 	})
 }
 
@@ -225,9 +209,7 @@ func TestOrderHoldsWhenTheSessionIsLostDuringRelease(t *testing.T) {
 		if rest := slices.Compact(slices.Clone(got)); !slices.IsSorted(rest) || len(rest) == 0 {
 			t.Errorf("the second session got %v, want them in order", got)
 		}
-		if n := p.c.InFlight(); n != 0 {
-			t.Errorf("%d requests are unanswered", n)
-		}
+		equal(t, "requests are unanswered", p.c.InFlight(), 0)
 	})
 }
 
@@ -285,9 +267,7 @@ func TestSubscriptionsAreBoundedInBytes(t *testing.T) {
 		u.session(t, 1).die()
 		time.Sleep(2 * time.Second)
 		got := u.session(t, 2).methods()
-		if n := len(slices.DeleteFunc(got, func(m string) bool { return m != "resources/subscribe" })); n != 1 {
-			t.Errorf("%d subscriptions were repeated, want the small one", n)
-		}
+		equal(t, "subscriptions were repeated, want the small one", len(slices.DeleteFunc(got, func(m string) bool { return m != "resources/subscribe" })), 1)
 	})
 }
 
@@ -313,9 +293,7 @@ func TestShutdownWaitsForAnswersOnTheirWay(t *testing.T) {
 		p := connectSlow(t, g, plain, 5*time.Second)
 		p.post(request("1", "tools/list"))
 		synctest.Wait()
-		if err := <-shutdown(g, 15*time.Second); err != nil {
-			t.Errorf("Shutdown = %v", err)
-		}
+		check(t, <-shutdown(g, 15*time.Second))
 		p.want(answered("1", 1, "tools/list"))
 	})
 }
@@ -359,9 +337,7 @@ func TestShutdownDoesNotWaitForAChattyServer(t *testing.T) {
 		go chatter(u.session(t, 1), 10, time.Millisecond)
 		time.Sleep(time.Second)
 		began := time.Now()
-		if err := <-shutdown(g, 15*time.Second); err != nil {
-			t.Errorf("Shutdown = %v", err)
-		}
+		check(t, <-shutdown(g, 15*time.Second))
 		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("Shutdown took %s of its 15 s", took)
 		}
@@ -372,7 +348,7 @@ func TestShutdownDoesNotWaitForAChattyServer(t *testing.T) {
 // Answers that a server sent before its end reach the client, even if a later message
 // is the first to show the end.
 func TestAnswersOnTheirWayOutliveTheServer(t *testing.T) {
-	u := &server{deaf: func(s *serverSession) bool { return s.count("last") > 0 }, dial: downUntil(1000)}
+	u := &server{deaf: func(s *serverSession) bool { return s.count("last") > 0 }, dial: failingFrom(2, 1000)}
 	inFakeTime(t, u, gateway.Settings{OutboxBytes: 1}, func(t *testing.T, g *gateway.Gateway) {
 		p := connectSlow(t, g, plain, 300*time.Millisecond)
 		synctest.Wait()
@@ -424,9 +400,7 @@ func TestServerAnswersAndEnds(t *testing.T) {
 				}
 				time.Sleep(15 * time.Minute)
 				synctest.Wait()
-				if n := a.c.InFlight() + b.c.InFlight(); n != 0 {
-					t.Errorf("%d requests are unanswered after 15 min", n)
-				}
+				equal(t, "requests are unanswered after 15 min", a.c.InFlight()+b.c.InFlight(), 0)
 			})
 		})
 	}
@@ -439,9 +413,7 @@ func TestCloseBesideInitialize(t *testing.T) {
 			p := connect(t, g, plain)
 			p.post(request("1", "tools/list"))
 			m, err := jsonrpc.Parse([]byte(initialize("0", "2025-06-18", `{}`)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var both sync.WaitGroup
 			both.Go(func() { p.c.Receive(m) })
 			both.Go(func() { p.c.Close(connstate.ClosedClient) })

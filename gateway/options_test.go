@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,7 +8,6 @@ import (
 	"reflect"
 	"regexp"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -98,15 +96,11 @@ func TestDerivedSettings(t *testing.T) {
 	})
 	got := []any{s.MaxRequestTimeout, s.InitializeTimeout, s.StreamTimeout, s.SessionTimeout, s.MaxSessions, s.ConnectBurst}
 	want := []any{200 * time.Second, 30 * time.Second, time.Hour, time.Hour, 10, 5}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	equalAll(t, "settings", got, want)
 	s = gateway.SettingsOf(gateway.Options{})
 	got = []any{s.AnnounceDelay, s.MaxRequestTimeout, s.InitializeTimeout, s.StreamTimeout, s.SessionTimeout, s.MaxSessions, s.MaxHeldBytes}
 	want = []any{100 * time.Millisecond, 10 * time.Minute, 50 * time.Second, time.Duration(0), 10 * time.Minute, 10_000, int64(512 << 20)}
-	if !slices.Equal(got, want) {
-		t.Errorf("by default: got %v, want %v", got, want)
-	}
+	equalAll(t, "by default", got, want)
 	if s = gateway.SettingsOf(gateway.Options{IdleTimeout: -1, MaxConnections: -1}); s.StreamTimeout != 0 || s.SessionTimeout >= 0 || s.MaxSessions != 0 {
 		t.Errorf("switched off: got %v, %v, %v", s.StreamTimeout, s.SessionTimeout, s.MaxSessions)
 	}
@@ -131,9 +125,7 @@ func TestHeadersThatCanBeSet(t *testing.T) {
 // The defaults are those in the doc comments.
 func TestDefaultsAreAsDocumented(t *testing.T) {
 	source, err := os.ReadFile("options.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for field, value := range reflect.ValueOf(gateway.Defaults()).Fields() {
 		shown := fmt.Sprint(value)
 		switch v := value.Interface().(type) {
@@ -158,12 +150,7 @@ func TestDefaultsAreAsDocumented(t *testing.T) {
 }
 
 func TestAdmin(t *testing.T) {
-	u := &server{dial: func(_ context.Context, n int) error {
-		if n == 1 {
-			return errNoServer
-		}
-		return nil
-	}}
+	u := &server{dial: failing(1)}
 	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
 		admin := g.Admin()
 		get := func(method, path string) (int, string) {

@@ -44,21 +44,15 @@ func inFakeTime[O options](t *testing.T, u *server, opts O, test func(t *testing
 	with.AnnounceDelay = cmp.Or(with.AnnounceDelay, -1)
 	synctest.Test(t, func(t *testing.T) {
 		g, err := gateway.NewWith(u, with)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer func() { // also after a t.Fatal, or the bubble would not end
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			for _, c := range g.Registry().All() {
 				c.Close("test over")
 			}
-			if err := g.Shutdown(ctx); err != nil {
-				t.Errorf("Shutdown: %v", err)
-			}
-			if held := metric(t, g, "mcp_sse_held_bytes"); held != 0 {
-				t.Errorf("%v bytes are held after the end", held)
-			}
+			check(t, g.Shutdown(ctx))
+			equal(t, "bytes are held after the end", metric(t, g, "mcp_sse_held_bytes"), 0)
 			if n := u.open(); n > 0 {
 				t.Errorf("%d sessions are left", n)
 			}
@@ -89,9 +83,7 @@ func connect(t testing.TB, g *gateway.Gateway, client connstate.Client) *peer {
 func connectSlow(t testing.TB, g *gateway.Gateway, client connstate.Client, each time.Duration) *peer {
 	t.Helper()
 	c, err := g.Registry().Open(client)
-	if err != nil {
-		t.Fatalf("open: %v", err)
-	}
+	must(t, err)
 	p := &peer{t: t, c: c, each: each}
 	c.Bind(g.Accept(c))
 	events := make(chan connstate.Event, 1024)
@@ -199,9 +191,7 @@ func (p *peer) lastRequest(t testing.TB) jsonrpc.ID {
 func (p *peer) wantState(want connstate.State) {
 	p.t.Helper()
 	synctest.Wait()
-	if got := p.c.State(); got != want {
-		p.t.Errorf("state = %s, want %s", got, want)
-	}
+	equal(p.t, "state", p.c.State(), want)
 }
 
 // describe returns the short form of an event, with the parts that matter to a
@@ -293,6 +283,38 @@ func metric(t testing.TB, g *gateway.Gateway, name string) float64 {
 		sum += n
 	}
 	return sum
+}
+
+// equal expects a value.
+func equal[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// equalAll is equal for lists.
+func equalAll[T comparable](t testing.TB, what string, got, want []T) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: got %v\nwant %v", what, got, want)
+	}
+}
+
+// check expects no error.
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// must is check for errors after which the test cannot go on.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

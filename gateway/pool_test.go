@@ -29,9 +29,7 @@ func TestWarmSessionsAreReadyAtOnce(t *testing.T) {
 			p.post(request("1", "tools/list"))
 			p.want(`1 {"session":*`)
 		}
-		if n := u.session(t, 1).count("tools/list") + u.session(t, 2).count("tools/list"); n != 2 {
-			t.Errorf("the two warm sessions got %d requests, want 2", n)
-		}
+		equal(t, "requests of the two warm sessions", u.session(t, 1).count("tools/list")+u.session(t, 2).count("tools/list"), 2)
 		if took := time.Since(began); took > 0 {
 			t.Errorf("two connections were ready after %s, want at once", took)
 		}
@@ -49,13 +47,9 @@ func TestNothingIsStartedBeforeTheFirstConnection(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, gateway.Options{Warm: 1}, func(t *testing.T, g *gateway.Gateway) {
 		time.Sleep(time.Minute)
-		if n := u.starts(); n != 0 {
-			t.Errorf("%d starts without Start or a connection, want 0", n)
-		}
+		equal(t, "starts without Start or a connection", u.starts(), 0)
 		connect(t, g, plain).wantState(connstate.Ready)
-		if n := u.starts(); n != 2 {
-			t.Errorf("%d starts with the first connection, want its own and one ahead", n)
-		}
+		equal(t, "starts with the first connection, want its own and one ahead", u.starts(), 2)
 	})
 }
 
@@ -81,9 +75,7 @@ func TestInitializedSessionsAreNotPassedOn(t *testing.T) {
 				t.Errorf("session %d was initialized %d times", n, got)
 			}
 		}
-		if n := u.open(); n != 1 {
-			t.Errorf("%d sessions are open, want the one in the pool", n)
-		}
+		equal(t, "sessions are open, want the one in the pool", u.open(), 1)
 	})
 }
 
@@ -112,12 +104,9 @@ func TestWarmServersThatDoNotAnswerPings(t *testing.T) {
 		idle   time.Duration
 	}{
 		"silent": {func(_ *serverSession, m *jsonrpc.Message) bool { return m.Method == "ping" }, 10 * time.Second},
-		"error": {func(s *serverSession, m *jsonrpc.Message) bool {
-			if m.Method == "ping" {
-				s.say(string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32600, "not initialized"))))
-			}
-			return m.Method == "ping"
-		}, 0},
+		"error": {on("ping", func(s *serverSession, m *jsonrpc.Message) {
+			s.say(string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32600, "not initialized"))))
+		}), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := &server{handle: tc.handle}
@@ -229,9 +218,7 @@ func TestStartsAreLimited(t *testing.T) {
 			peers = append(peers, connect(t, g, plain))
 		}
 		synctest.Wait()
-		if n := metric(t, g, "mcp_sse_starts_waiting"); n != 26 {
-			t.Errorf("%g starts wait, want 26", n)
-		}
+		equal(t, "starts wait", metric(t, g, "mcp_sse_starts_waiting"), 26)
 		time.Sleep(3*time.Second + time.Millisecond)
 		if n := most.Load(); n > 16 || u.starts() != 42 {
 			t.Errorf("%d starts, %d at a time, want 42 and 16", u.starts(), n)
@@ -239,9 +226,7 @@ func TestStartsAreLimited(t *testing.T) {
 		for _, p := range peers {
 			p.wantState(connstate.Ready)
 		}
-		if n := metric(t, g, "mcp_sse_starts_waiting"); n != 0 {
-			t.Errorf("%g starts wait, want 0", n)
-		}
+		equal(t, "starts wait", metric(t, g, "mcp_sse_starts_waiting"), 0)
 	})
 }
 
@@ -255,9 +240,7 @@ func TestStartThatNobodyWaitsForIsNotMade(t *testing.T) {
 		synctest.Wait()
 		connect(t, g, plain).c.Close("left")
 		time.Sleep(5 * time.Second)
-		if n := u.starts(); n != 16 {
-			t.Errorf("%d starts, want 16", n)
-		}
+		equal(t, "starts", u.starts(), 16)
 	})
 }
 
@@ -272,9 +255,7 @@ func TestFillingThePoolDoesNotHoldUpConnections(t *testing.T) {
 		time.Sleep(3*time.Second + time.Millisecond)
 		p.wantState(connstate.Ready)
 		time.Sleep(20 * time.Second)
-		if n := metric(t, g, "mcp_sse_pool_idle"); n != 60 {
-			t.Errorf("%g warm sessions, want 60", n)
-		}
+		equal(t, "warm sessions", metric(t, g, "mcp_sse_pool_idle"), 60)
 	})
 }
 
@@ -297,9 +278,7 @@ func TestShutdownBesideASharedSessionThatTakesNoMore(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		if err := g.Shutdown(ctx); err != nil {
-			t.Error(err)
-		}
+		check(t, g.Shutdown(ctx))
 		if n := u.open(); n > 0 {
 			t.Errorf("%d sessions are open after Shutdown", n)
 		}
@@ -351,9 +330,7 @@ func TestSessionsCountUntilTheyHaveEnded(t *testing.T) {
 				p.post(initialize("1", "2025-11-25", emptyDeclared))
 				time.Sleep(25 * time.Second) // by now the others have ended
 				p.want("1 " + serverResult)
-				if n := int(metric(t, g, "mcp_sse_sessions")); n != u.alive() {
-					t.Errorf("mcp_sse_sessions is %d, and %d sessions have not ended", n, u.alive())
-				}
+				equal(t, "mcp_sse_sessions", int(metric(t, g, "mcp_sse_sessions")), u.alive())
 			})
 		})
 	}

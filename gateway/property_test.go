@@ -195,9 +195,7 @@ func (c *chaos) reconfigure() {
 	if c.opts.Warm > 0 {
 		c.opts.Warm = 1 + c.draw(3)
 	}
-	if err := c.g.Reconfigure(generation{c.u, c.draw(2)}, c.opts); err != nil {
-		c.t.Errorf("Reconfigure: %v", err)
-	}
+	check(c.t, c.g.Reconfigure(generation{c.u, c.draw(2)}, c.opts))
 }
 
 // connect opens a client: half of them over Streamable HTTP, if that is served.

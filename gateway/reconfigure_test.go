@@ -28,9 +28,7 @@ import (
 
 func reconfigure(t testing.TB, g *gateway.Gateway, up upstream.Upstream, opts gateway.Options) {
 	t.Helper()
-	if err := g.Reconfigure(up, opts); err != nil {
-		t.Fatal(err)
-	}
+	must(t, g.Reconfigure(up, opts))
 }
 
 // works answers "work" after three seconds.
@@ -88,9 +86,7 @@ func TestReconfigureLimits(t *testing.T) {
 		p := connect(t, g, plain)
 		p.wantState(connstate.Ready)
 		reconfigure(t, g, u, gateway.Options{MaxConnections: 3, RequestTimeout: 2 * time.Second, InitializationTimeout: 3 * time.Second})
-		if got := metric(t, g, "mcp_sse_max_connections"); got != 3 {
-			t.Errorf("mcp_sse_max_connections is %v", got)
-		}
+		equal(t, "mcp_sse_max_connections", metric(t, g, "mcp_sse_max_connections"), 3)
 		q := connect(t, g, plain)
 		q.post(request("1", "hang"))
 		p.post(request("1", "hang"))
@@ -109,9 +105,7 @@ func TestReconfigureLimits(t *testing.T) {
 		}
 		p.wantState(connstate.Ready)
 		q.wantState(connstate.Ready)
-		if n := u.starts(); n != 3 {
-			t.Errorf("%d starts, want 3: the server is the same", n)
-		}
+		equal(t, "starts: the server is the same", u.starts(), 3)
 	})
 }
 
@@ -149,9 +143,7 @@ func TestReconfigureServer(t *testing.T) {
 				t.Fatalf("got %q, want an answer, and that the list has changed", got)
 			}
 		}
-		if n := old.open(); n != clients/2 {
-			t.Errorf("%d sessions of the old server are open, want those that have a request", n)
-		}
+		equal(t, "sessions of the old server are open, want those that have a request", old.open(), clients/2)
 		time.Sleep(2 * time.Second)
 		for i, p := range peers {
 			if i%2 == 0 {
@@ -199,9 +191,7 @@ func TestReconfigureTheWayIn(t *testing.T) {
 	s, all := several(t, nil, &server{})
 	g := all[0]
 	t.Cleanup(func() {
-		if err := s.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
+		check(t, s.Shutdown(context.Background()))
 	})
 	post := func(path, origin, body string) int {
 		r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
@@ -249,9 +239,7 @@ func TestReconfigureStreamable(t *testing.T) {
 		modern := func(method string) string {
 			req, err := http.NewRequest(http.MethodPost, "http://localhost/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{"_meta":{`+
 				`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}}}}`))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for name, value := range map[string]string{
 				"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
 				"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method,
@@ -259,9 +247,7 @@ func TestReconfigureStreamable(t *testing.T) {
 				req.Header.Set(name, value)
 			}
 			res, err := srv.Client.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer res.Body.Close()
 			body, _ := io.ReadAll(res.Body)
 			return string(body)
@@ -363,12 +349,8 @@ func TestReconfigureServerThatFails(t *testing.T) {
 					p.post(request("1", "tools/list"))
 					p.want(`1 {"session":*`)
 				}
-				if err := g.Ready(t.Context()); err != nil {
-					t.Errorf("Ready: %v", err)
-				}
-				if n := next.starts(); n != 2 {
-					t.Errorf("%d starts, want 2", n)
-				}
+				check(t, g.Ready(t.Context()))
+				equal(t, "starts", next.starts(), 2)
 			})
 		})
 	}
@@ -398,9 +380,7 @@ func TestReconfigureIsSerialized(t *testing.T) {
 		for _, u := range servers {
 			open += u.open()
 		}
-		if open != 1 {
-			t.Errorf("%d sessions are open, want 1", open)
-		}
+		equal(t, "sessions are open", open, 1)
 	})
 }
 
@@ -457,12 +437,7 @@ func TestReconfigureDuringAQuestion(t *testing.T) {
 
 // A question waits while the server is replaced twice.
 func TestReconfigureTwiceDuringAQuestion(t *testing.T) {
-	old := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-		if m.Method == "tools/call" {
-			s.say(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`)
-		}
-		return m.Method == "tools/call"
-	}}
+	old := &server{handle: on("tools/call", func(s *serverSession, _ *jsonrpc.Message) { s.say(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`) })}
 	inFakeTime(t, old, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
 		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/call"))
@@ -491,9 +466,7 @@ func TestReconfigureThenLeave(t *testing.T) {
 		p.wantState(connstate.Ready)
 		p.c.Close(connstate.ClosedClient)
 		synctest.Wait()
-		if n := old.session(t, 1).count("notifications/cancelled"); n != 1 {
-			t.Errorf("%d cancellations reached the server, want 1", n)
-		}
+		equal(t, "cancellations reached the server", old.session(t, 1).count("notifications/cancelled"), 1)
 	})
 }
 
@@ -529,14 +502,11 @@ func TestReconfigureThenCancel(t *testing.T) {
 
 // What a server that is replaced says of its tools late is not what is known of the new one.
 func TestReconfigureForgetsTools(t *testing.T) {
-	old := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-		if m.Method == "tools/list" {
-			time.AfterFunc(time.Second, func() {
-				s.say(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"tools":[{"name":"a"}]}}`)
-			})
-		}
-		return m.Method == "tools/list"
-	}}
+	old := &server{handle: on("tools/list", func(s *serverSession, m *jsonrpc.Message) {
+		time.AfterFunc(time.Second, func() {
+			s.say(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"tools":[{"name":"a"}]}}`)
+		})
+	})}
 	inFakeTime(t, old, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
 		p.post(request("1", "tools/list"))
@@ -544,21 +514,14 @@ func TestReconfigureForgetsTools(t *testing.T) {
 		reconfigure(t, g, &server{}, gateway.Options{})
 		time.Sleep(2 * time.Second)
 		p.want(`1 {"tools":[{"name":"a"}]}`)
-		if n := metric(t, g, "mcp_sse_tools"); n != 0 {
-			t.Errorf("mcp_sse_tools = %g: they are those of the server before", n)
-		}
+		equal(t, "mcp_sse_tools: they are those of the server before", metric(t, g, "mcp_sse_tools"), 0)
 	})
 }
 
 // Without the gateway's handshake, a client whose initialize the server before answers uses a
 // session of the new server that has been initialized too.
 func TestReconfigureDuringAnInitializeOfTheClient(t *testing.T) {
-	old := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-		if m.Method == "initialize" {
-			time.AfterFunc(time.Second, func() { s.answer(m) })
-		}
-		return m.Method == "initialize"
-	}}
+	old := &server{handle: on("initialize", late(time.Second))}
 	next := &server{}
 	opts := gateway.Options{NoAutoInitialize: true}
 	inFakeTime(t, old, opts, func(t *testing.T, g *gateway.Gateway) {
@@ -584,9 +547,7 @@ func TestReconfigureReadiness(t *testing.T) {
 		go func() { ready <- g.Ready(t.Context()) }()
 		synctest.Wait()
 		reconfigure(t, g, &server{}, gateway.Options{})
-		if err := <-ready; err != nil {
-			t.Errorf("Ready: %v", err)
-		}
+		check(t, <-ready)
 		reconfigure(t, g, &server{dial: failing(100)}, gateway.Options{})
 		if err := g.Ready(t.Context()); err == nil {
 			t.Error("ready, by what was known of the server before")

@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"bytes"
-	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -202,21 +201,10 @@ func TestRequestsDuringALossAreRepeated(t *testing.T) {
 	}
 }
 
-// downUntil returns the dial of a server that cannot be reached from its second start
-// to start until.
-func downUntil(until int) func(context.Context, int) error {
-	return func(_ context.Context, n int) error {
-		if n > 1 && n <= until {
-			return errNoServer
-		}
-		return nil
-	}
-}
-
 // A failed first start after a loss does not fail the repeated requests: a remote
 // server needs a moment to be back.
 func TestRepeatedRequestsOutliveAFailedStart(t *testing.T) {
-	u := &server{handle: diesOf("tools/list", 1), dial: downUntil(2)}
+	u := &server{handle: diesOf("tools/list", 1), dial: failingFrom(2, 2)}
 	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		time.Sleep(proven)
 		p.post(request("1", "tools/list"))

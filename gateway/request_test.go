@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -149,9 +148,7 @@ func TestNamedHeadersReachTheServer(t *testing.T) {
 			got <- r.Header.Get("X-Tenant")
 		})}}
 		g, err := gateway.NewWith(up, gateway.Settings{Options: gateway.Options{ForwardHeaders: []string{"X-Tenant"}}, MaxHandshakeAttempts: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, tenant := range []string{"a", "b", ""} {
 			client := plain
 			if tenant != "" {
@@ -159,20 +156,14 @@ func TestNamedHeadersReachTheServer(t *testing.T) {
 			}
 			p := connect(t, g, client)
 			p.wantState(connstate.Failed)
-			if h := <-got; h != tenant {
-				t.Errorf("the server got X-Tenant %q, want %q", h, tenant)
-			}
+			equal(t, "X-Tenant", <-got, tenant)
 			p.c.Close("left")
 			synctest.Wait()
 			for len(got) > 0 {
-				if h := <-got; h != tenant {
-					t.Errorf("the server got X-Tenant %q, want %q", h, tenant)
-				}
+				equal(t, "X-Tenant", <-got, tenant)
 			}
 		}
-		if err := g.Shutdown(t.Context()); err != nil {
-			t.Error(err)
-		}
+		check(t, g.Shutdown(t.Context()))
 	})
 }
 
@@ -210,9 +201,7 @@ func TestReadyWhereClientsHaveTheCredentials(t *testing.T) {
 				opts.ForwardHeaders = []string{"X-Tenant"}
 			}
 			g, err := gateway.NewWith(upstream.URL{Address: "http://server.example/mcp", Client: &http.Client{Transport: test.status}}, opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for range 2 {
 				if err := g.Ready(t.Context()); (err == nil) != test.there {
 					t.Errorf("%+v: ready: %v", test, err)
@@ -225,16 +214,14 @@ func TestReadyWhereClientsHaveTheCredentials(t *testing.T) {
 					t.Errorf("%+v: the status page says:\n%s", test, page)
 				}
 			}
-			if err := g.Shutdown(t.Context()); err != nil {
-				t.Error(err)
-			}
+			check(t, g.Shutdown(t.Context()))
 		})
 	}
 }
 
 // While a probe takes long, what was known before counts.
 func TestSlowProbeDoesNotUndoAReadiness(t *testing.T) {
-	u := &server{dial: failsSecond(20 * time.Second)}
+	u := &server{dial: secondFails(20 * time.Second)}
 	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
 		connect(t, g, plain).wantState(connstate.Ready)
 		connect(t, g, plain).wantState(connstate.Failed)
@@ -246,16 +233,9 @@ func TestSlowProbeDoesNotUndoAReadiness(t *testing.T) {
 
 // A start of a client that fails does not decide; a probe does.
 func TestFailedStartOfAClientDoesNotDecide(t *testing.T) {
-	u := &server{dial: func(_ context.Context, n int) error {
-		if n == 2 {
-			return errNoServer
-		}
-		return nil
-	}}
+	u := &server{dial: failingFrom(2, 2)}
 	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
-		if err := g.Ready(t.Context()); err != nil {
-			t.Errorf("Ready: %v", err)
-		}
+		check(t, g.Ready(t.Context()))
 		connect(t, g, plain).wantState(connstate.Failed)
 		for _, starts := range []int{2, 3} { // the probe from before still counts, and a new one
 			err := g.Ready(t.Context())
@@ -270,13 +250,10 @@ func TestFailedStartOfAClientDoesNotDecide(t *testing.T) {
 // Progress that waits for a slow client does not come after the answer, if the request times
 // out meanwhile.
 func TestNoProgressAfterTheAnswer(t *testing.T) {
-	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-		if m.Method == "tools/call" {
-			s.say(`{"jsonrpc":"2.0","method":"notifications/x","params":{"x":"` + strings.Repeat("x", 2000) + `"}}`)
-			s.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + string(m.ID) + `,"progress":1}}`)
-		}
-		return m.Method == "tools/call"
-	}}
+	u := &server{handle: on("tools/call", func(s *serverSession, m *jsonrpc.Message) {
+		s.say(`{"jsonrpc":"2.0","method":"notifications/x","params":{"x":"` + strings.Repeat("x", 2000) + `"}}`)
+		s.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + string(m.ID) + `,"progress":1}}`)
+	})}
 	with := gateway.Settings{OutboxBytes: 2048}
 	with.RequestTimeout = 2 * time.Second
 	inFakeTime(t, u, with, func(t *testing.T, g *gateway.Gateway) {
@@ -288,8 +265,6 @@ func TestNoProgressAfterTheAnswer(t *testing.T) {
 		for _, e := range p.received() {
 			got = append(got, describe(t, e))
 		}
-		if want := []string{"notifications/x", "1 timeout retryable=false"}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		equalAll(t, "messages", got, []string{"notifications/x", "1 timeout retryable=false"})
 	})
 }

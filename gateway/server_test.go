@@ -43,6 +43,31 @@ type server struct {
 	sessions []*serverSession
 }
 
+// on is the handle of a server that takes one method in its own way.
+func on(method string, do func(*serverSession, *jsonrpc.Message)) func(*serverSession, *jsonrpc.Message) bool {
+	return func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == method {
+			do(s, m)
+		}
+		return m.Method == method
+	}
+}
+
+// late answers after a while.
+func late(d time.Duration) func(*serverSession, *jsonrpc.Message) {
+	return func(s *serverSession, m *jsonrpc.Message) { time.AfterFunc(d, func() { s.answer(m) }) }
+}
+
+// dies ends the session.
+func dies(s *serverSession, _ *jsonrpc.Message) { s.die() }
+
+// fails answers with an error of this code.
+func fails(code int) func(*serverSession, *jsonrpc.Message) {
+	return func(s *serverSession, m *jsonrpc.Message) {
+		s.say(string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(code, "no"))))
+	}
+}
+
 func (u *server) WritesText() bool { return u.text.Load() }
 
 func (u *server) Dial(ctx context.Context) (jsonrpc.Conn, error) {

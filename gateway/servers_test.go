@@ -33,15 +33,11 @@ func several(t testing.TB, change func(name string, opts *gateway.Options), serv
 			change(name, &opts)
 		}
 		g, err := gateway.NewWith(u, gateway.Settings{Options: opts, AnnounceDelay: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, g)
 	}
 	s, err := gateway.NewServers(all...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s, all
 }
 
@@ -53,9 +49,7 @@ func inFakeTimeWithSeveral(t *testing.T, change func(string, *gateway.Options), 
 		defer func() {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
-			if err := s.Shutdown(ctx); err != nil {
-				t.Errorf("Shutdown: %v", err)
-			}
+			check(t, s.Shutdown(ctx))
 			for i, u := range servers {
 				if n := u.open(); n > 0 {
 					t.Errorf("%d sessions of server %d are left", n, i)
@@ -76,9 +70,7 @@ func TestServersThatDoNotGoTogether(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	made := func(name, prefix string, reg *prometheus.Registry) *gateway.Gateway {
 		g, err := gateway.New(&server{}, gateway.Options{Name: name, Prefix: prefix, Registry: reg})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return g
 	}
 	for name, tc := range map[string]struct {
@@ -104,9 +96,7 @@ func TestServersThatDoNotGoTogether(t *testing.T) {
 			if err != nil {
 				got = err.Error()
 			}
-			if want := strings.Join(tc.want, "\n"); got != want {
-				t.Errorf("got\n%s\nwant\n%s", got, want)
-			}
+			equal(t, "error", got, strings.Join(tc.want, "\n"))
 		})
 	}
 }
@@ -229,9 +219,7 @@ func TestReadinessOfServers(t *testing.T) {
 		began := time.Now()
 		const starting = `{"status":"not ready","reason":"readiness probe: the server is still starting"}`
 		admin(t, h, "/readyz", 200, `{"status":"ready","servers":{"a":{"status":"ready"},"b":`+down+`,"c":`+starting+`}}`)
-		if took := time.Since(began); took != 500*time.Millisecond {
-			t.Errorf("it took %s, want half a second after the first that is ready", took)
-		}
+		equal(t, "it took, want half a second after the first that is ready", time.Since(began), 500*time.Millisecond)
 		admin(t, h, "/readyz?server=a", 200, `{"status":"ready"}`)
 		admin(t, h, "/readyz?server=b", 503, down)
 		admin(t, h, "/readyz?server=c", 503, `{"status":"not ready","reason":"the server is still starting"}`)
@@ -260,9 +248,7 @@ func TestReadinessOfServersIsBounded(t *testing.T) {
 				t.Errorf("%s: got %v, want that it is still starting", name, err)
 			}
 		}
-		if took := time.Since(began); took != 5*time.Second {
-			t.Errorf("it took %s, want the initialization timeout", took)
-		}
+		equal(t, "it took, want the initialization timeout", time.Since(began), 5*time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		for name, err := range s.Ready(ctx) {
@@ -375,9 +361,7 @@ func TestServersAreReplaced(t *testing.T) {
 	inFakeTimeWithSeveral(t, nil, func(t *testing.T, s *gateway.Servers, all []*gateway.Gateway) {
 		made := func(u *server, name string) *gateway.Gateway {
 			g, err := gateway.NewWith(u, gateway.Settings{Options: gateway.Options{Name: name, Prefix: "/mcp/" + name, Registry: gateway.PromRegistry(all[0])}, AnnounceDelay: -1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return g
 		}
 		series := func(name string) int {
@@ -394,9 +378,7 @@ func TestServersAreReplaced(t *testing.T) {
 		if code, _ := ask(s, "/mcp/b/none"); code != http.StatusNotFound || len(s.Snapshot()) != 1 {
 			t.Errorf("after an error: %d, %d connections", code, len(s.Snapshot()))
 		}
-		if err := s.Replace(all[0], c); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Replace(all[0], c))
 		p.post(request("1", "tools/list"))
 		p.want(answered("1", 1, "tools/list"))
 		if code, body := ask(s.Admin(), "/readyz"); code != http.StatusOK || body != `{"status":"ready","servers":{"a":{"status":"ready"},"c":{"status":"ready"}}}` {
@@ -406,13 +388,9 @@ func TestServersAreReplaced(t *testing.T) {
 			t.Errorf("an unknown path: %s", body)
 		}
 		again := made(servers[3], "b") // while the one before still has a stream
-		if err := s.Replace(all[0], c, again); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Replace(all[0], c, again))
 		shut := func(g *gateway.Gateway) {
-			if err := <-shutdown(g, time.Minute); err != nil {
-				t.Errorf("Shutdown: %v", err)
-			}
+			check(t, <-shutdown(g, time.Minute))
 		}
 		shut(all[1])
 		p.wantState(connstate.Closed)
@@ -420,9 +398,7 @@ func TestServersAreReplaced(t *testing.T) {
 			t.Errorf("%d series of b, want the %d of the new one", n, all1)
 		}
 		connect(t, again, plain).wantState(connstate.Ready)
-		if err := s.Replace(all[0], c); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Replace(all[0], c))
 		shut(again)
 		unused := made(servers[3], "d")
 		shut(unused)

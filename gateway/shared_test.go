@@ -71,9 +71,7 @@ func TestSharedSessionIsStartedAhead(t *testing.T) {
 	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
 		g.Start()
 		time.Sleep(2 * time.Second)
-		if n := u.open(); n != 1 {
-			t.Errorf("%d sessions are open, want 1", n)
-		}
+		equal(t, "sessions are open", u.open(), 1)
 		connect(t, g, plain).wantState(connstate.Ready)
 	})
 }
@@ -106,24 +104,14 @@ func TestSharedSessionLost(t *testing.T) {
 		if got := u.session(t, 2).methods(); len(got) < 3 || got[2] != "resources/subscribe" && !strings.Contains(fmt.Sprint(got), "resources/subscribe") {
 			t.Errorf("the new session got %q, want the subscription of one client restored", got)
 		}
-		if n := u.starts(); n != 2 {
-			t.Errorf("%d starts, want 2", n)
-		}
-		if n := metric(t, g, "mcp_sse_session_restarts_total"); n != 1 {
-			t.Errorf("mcp_sse_session_restarts_total = %g, want 1: one session was lost, whoever was on it", n)
-		}
+		equal(t, "starts", u.starts(), 2)
+		equal(t, "mcp_sse_session_restarts_total: one session was lost, whoever was on it", metric(t, g, "mcp_sse_session_restarts_total"), 1)
 	})
 }
 
 // A client that crashes the server again and again costs the others only time.
 func TestOneClientsCrashesDoNotMakeOthersGiveUp(t *testing.T) {
-	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-		if m.Method == "crash" {
-			s.die()
-			return true
-		}
-		return false
-	}}
+	u := &server{handle: on("crash", dies)}
 	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {
 		bad, good := connect(t, g, plain), connect(t, g, plain)
 		for i := range 100 {
@@ -175,13 +163,9 @@ func TestSharedStartThatFails(t *testing.T) {
 
 // Messages that one client does not read must not delay those of another.
 func TestSlowClientOfASharedSession(t *testing.T) {
-	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-		if m.Method == "big" {
-			s.say(string(jsonrpc.NewResult(m.ID, []byte(`"`+strings.Repeat("x", 1<<20)+`"`))))
-			return true
-		}
-		return false
-	}}
+	u := &server{handle: on("big", func(s *serverSession, m *jsonrpc.Message) {
+		s.say(string(jsonrpc.NewResult(m.ID, []byte(`"`+strings.Repeat("x", 1<<20)+`"`))))
+	})}
 	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {
 		slow := connectSlow(t, g, plain, 20*time.Second)
 		fast := connect(t, g, plain)
@@ -191,9 +175,7 @@ func TestSlowClientOfASharedSession(t *testing.T) {
 			fast.post(request(fmt.Sprint(i), "tools/list"))
 			fast.want(answered(fmt.Sprint(i), 1, "tools/list"))
 		}
-		if got := slow.c.Reason(); got != "slow" {
-			t.Errorf("the slow client was closed for %q, want slow", got)
-		}
+		equal(t, "the slow client was closed for", slow.c.Reason(), "slow")
 		fast.post(request("1", "tools/list"))
 		fast.want(answered("1", 1, "tools/list"))
 	})
@@ -239,8 +221,6 @@ func TestClientLeavesASharedSessionWhileItAsks(t *testing.T) {
 			both.Go(func() { p.c.Close("left") })
 			both.Wait()
 		}
-		if n := u.starts(); n != 1 {
-			t.Errorf("%d starts, want one: clients that left have ended the session of all", n)
-		}
+		equal(t, "starts, want one: clients that left have ended the session of all", u.starts(), 1)
 	})
 }

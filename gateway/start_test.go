@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,39 +26,29 @@ func slow(d time.Duration) func(context.Context, int) error {
 	}
 }
 
+// secondFails makes the second start fail, and delays those after it.
+func secondFails(d time.Duration) func(context.Context, int) error {
+	return func(ctx context.Context, n int) error {
+		if n > 2 {
+			return slow(d)(ctx, n)
+		}
+		return failingFrom(2, 2)(ctx, n)
+	}
+}
+
 var errNoServer = errors.New("no such file")
 
-// failsSecond makes the second start fail, and delays those after it.
-func failsSecond(d time.Duration) func(context.Context, int) error {
-	return func(ctx context.Context, n int) error {
-		switch n {
-		case 1:
-			return nil
-		case 2:
-			return errNoServer
-		}
-		return slow(d)(ctx, n)
-	}
-}
-
 // failing makes the first n starts fail.
-func failing(n int) func(context.Context, int) error {
+func failing(n int) func(context.Context, int) error { return failingFrom(1, n) }
+
+// failingFrom makes the starts fail from one to another.
+func failingFrom(first, last int) func(context.Context, int) error {
 	return func(_ context.Context, start int) error {
-		if start <= n {
+		if first <= start && start <= last {
 			return errNoServer
 		}
 		return nil
 	}
-}
-
-// laterFailing makes n starts fail after the first one, which it has a probe do.
-func laterFailing(n int) *server {
-	return &server{dial: func(_ context.Context, start int) error {
-		if start > 1 && start <= n+1 {
-			return errNoServer
-		}
-		return nil
-	}}
 }
 
 func TestReadyWithoutAWordOfTheClient(t *testing.T) {
@@ -85,31 +74,21 @@ func TestReadyWithoutAWordOfTheClient(t *testing.T) {
 	})
 }
 
-func TestGateIsBounded(t *testing.T) {
+// What the gate and the table of requests have no room for is refused, and so is an id that is
+// in use.
+func TestRequestsAreBounded(t *testing.T) {
 	u := &server{dial: slow(time.Second)}
-	withClient(t, u, gateway.Settings{GateQueue: 2}, func(t *testing.T, p *peer) {
+	withClient(t, u, gateway.Settings{Options: gateway.Options{RequestTimeout: time.Second}, GateQueue: 2, MaxPending: 3}, func(t *testing.T, p *peer) {
 		p.post(request("1", "a"), request("2", "b"), request("3", "c"), `{"jsonrpc":"2.0","method":"notifications/x"}`)
 		p.want("3 gate_full retryable=true")
 		time.Sleep(time.Second)
 		p.want(answered("1", 1, "a"), answered("2", 1, "b"))
-	})
-}
-
-func TestPendingIsBounded(t *testing.T) {
-	withClient(t, &server{}, gateway.Settings{MaxPending: 2}, func(t *testing.T, p *peer) {
-		p.wantState(connstate.Ready)
-		p.post(request("1", "hang"), request("2", "hang"), request("3", "hang"), request("4", "ping"))
-		p.want("3 too_many_requests retryable=true", "4 too_many_requests retryable=true")
-	})
-}
-
-func TestDuplicateID(t *testing.T) {
-	withClient(t, &server{}, gateway.Options{RequestTimeout: time.Second}, func(t *testing.T, p *peer) {
-		p.wantState(connstate.Ready)
-		p.post(request("1", "hang"), request("1", "tools/list"), request(`"1"`, "tools/list"))
+		p.post(request("1", "hang"), request("2", "hang"), request("1", "tools/list"), request(`"1"`, "tools/list"))
 		p.want("1 duplicate_id retryable=false", answered(`"1"`, 1, "tools/list"))
+		p.post(request("3", "hang"), request("4", "hang"), request("5", "ping"))
+		p.want("4 too_many_requests retryable=true", "5 too_many_requests retryable=true")
 		time.Sleep(time.Second)
-		p.want("1 timeout retryable=false")
+		p.want("1 timeout retryable=false", "2 timeout retryable=false", "3 timeout retryable=false")
 		p.post(request("1", "tools/list"))
 		p.want(answered("1", 1, "tools/list"))
 	})
@@ -134,9 +113,7 @@ func TestLateIsNotFailed(t *testing.T) {
 		p.post(request("2", "tools/list"))
 		time.Sleep(4 * time.Second) // the start takes 20 s in all
 		p.want("mcp-response: auto "+serverResult, asVersion("0", "2025-06-18"), answered("2", 1, "tools/list"))
-		if u.starts() != 1 {
-			t.Errorf("%d starts, want the one that was slow", u.starts())
-		}
+		equal(t, "starts, want the one that was slow", u.starts(), 1)
 	})
 }
 
@@ -167,9 +144,7 @@ func TestServerThatWritesText(t *testing.T) {
 			"the server is still starting: it did not answer within 5s" + advice,
 			"the server did not answer initialize in time" + advice + ": context deadline exceeded",
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("got %q\nwant %q", got, want)
-		}
+		equalAll(t, "details", got, want)
 		if err := g.Ready(t.Context()); err == nil || !strings.HasSuffix(err.Error(), advice) {
 			t.Errorf("Ready = %v, want the advice", err)
 		}
@@ -185,9 +160,7 @@ func TestStartTimeout(t *testing.T) {
 		time.Sleep(time.Minute)
 		p.want("0 initialization_error request_creation attempt 2")
 		p.wantState(connstate.Failed)
-		if u.starts() != 2 {
-			t.Errorf("%d starts, want 2", u.starts())
-		}
+		equal(t, "starts", u.starts(), 2)
 	})
 }
 
@@ -226,9 +199,7 @@ func TestCloseDuringTheStart(t *testing.T) {
 				synctest.Wait()
 				p.c.Close("client")
 				synctest.Wait()
-				if n := u.open(); n != 0 {
-					t.Errorf("%d sessions are left", n)
-				}
+				equal(t, "sessions are left", u.open(), 0)
 			})
 		})
 	}
@@ -291,9 +262,7 @@ func TestRequestRevivesAConnectionThatGaveUp(t *testing.T) {
 			p.post(request("1", "a"), request("2", "b"), request("3", "c"))
 			p.want()
 			time.Sleep(10 * time.Millisecond)
-			if u.starts() != attempt {
-				t.Errorf("%d starts, want %d: one for three requests", u.starts(), attempt)
-			}
+			equal(t, "starts for three requests", u.starts(), attempt)
 			if attempt == 2 {
 				p.want("1 initialization_error request_creation attempt 2", "2 initialization_error request_creation attempt 2",
 					"3 initialization_error request_creation attempt 2")
@@ -314,9 +283,7 @@ func (p *peer) retryAfter(t *testing.T) time.Duration {
 	defer p.mu.Unlock()
 	m, err := jsonrpc.Parse(p.got[len(p.got)-1].Data)
 	p.got = nil
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	raw, _ := jsonrpc.Member(m.Error(), "data", "retryAfterMs")
 	ms, err := strconv.Atoi(string(raw))
 	if err != nil {
@@ -328,13 +295,11 @@ func (p *peer) retryAfter(t *testing.T) time.Duration {
 // The client's own initialize does not wait for the end of the pause, and failed
 // starts do not fail it as long as another start follows.
 func TestInitializeEndsThePauseBetweenStarts(t *testing.T) {
-	u := laterFailing(4)
+	u := &server{dial: failingFrom(2, 5)} // after a probe
 	withWorked(t, u, gateway.Settings{MaxHandshakeAttempts: 100}, func(t *testing.T, p *peer) {
 		for n := 1; n <= 3; n++ {
 			p.wantState(connstate.Failed)
-			if u.starts() != n+1 {
-				t.Errorf("%d starts, want %d", u.starts(), n+1)
-			}
+			equal(t, "starts", u.starts(), n+1)
 			p.post(initialize(strconv.Itoa(n), "2025-11-25", emptyDeclared))
 			p.want()
 		}
@@ -345,7 +310,7 @@ func TestInitializeEndsThePauseBetweenStarts(t *testing.T) {
 
 // An early request waits through failed starts, up to its own timeout.
 func TestRequestsWaitThroughFailedStarts(t *testing.T) {
-	u := laterFailing(2)
+	u := &server{dial: failingFrom(2, 3)} // after a probe
 	withWorked(t, u, gateway.Options{InitializationTimeout: 10 * time.Second}, func(t *testing.T, p *peer) {
 		p.post(request("1", "tools/list"), initialize("0", "2025-11-25", emptyDeclared))
 		p.want()
@@ -353,15 +318,13 @@ func TestRequestsWaitThroughFailedStarts(t *testing.T) {
 		p.post(request("2", "tools/list"))
 		time.Sleep(10*time.Second - time.Nanosecond) // two pauses are at most 1 s and 2 s
 		p.want("0 "+serverResult, answered("1", 4, "tools/list"), answered("2", 4, "tools/list"))
-		if u.starts() != 4 {
-			t.Errorf("%d starts, want 4", u.starts())
-		}
+		equal(t, "starts", u.starts(), 4)
 	})
 }
 
 // When a request's own timeout passes, its error describes how the last start failed.
 func TestRequestIsToldHowTheLastStartFailed(t *testing.T) {
-	u := laterFailing(1000)
+	u := &server{dial: failingFrom(2, 1001)} // after a probe
 	withWorked(t, u, gateway.Settings{MaxHandshakeAttempts: 1000, InitializeTimeout: 7 * time.Second}, func(t *testing.T, p *peer) {
 		p.post(request("1", "tools/list"), initialize("0", "2025-11-25", emptyDeclared))
 		time.Sleep(5*time.Second - time.Nanosecond)
@@ -379,9 +342,7 @@ func TestRequestIsToldHowTheLastStartFailed(t *testing.T) {
 func withWorked[O options](t *testing.T, u *server, opts O, test func(t *testing.T, p *peer)) {
 	t.Helper()
 	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
-		if err := g.Ready(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, g.Ready(t.Context()))
 		test(t, connect(t, g, plain))
 	})
 }
@@ -399,9 +360,7 @@ func TestServerThatNeverWorkedIsNotWaitedFor(t *testing.T) {
 		p.wantState(connstate.Failed)
 		p.post(request("2", "tools/list"))
 		p.want("2 initialization_error request_creation attempt 2")
-		if refused := p.c.Snapshot().RequestsFailed; refused != 3 {
-			t.Errorf("%d requests failed, want 3", refused)
-		}
+		equal(t, "requests failed", p.c.Snapshot().RequestsFailed, 3)
 		time.Sleep(time.Minute)
 		p.wantState(connstate.Ready)
 		p.post(request("3", "tools/list"))

@@ -54,13 +54,9 @@ func TestStatusPageShowsHealth(t *testing.T) {
 		if _, body := ask(admin, "/status/servers/b"); !strings.Contains(body, "<bdi>peer 0</bdi>") || !strings.Contains(body, "<bdi>played 1.0</bdi>, MCP 2025-11-25") {
 			t.Errorf("the page of b does not name its client and server:\n%s", body)
 		}
-		if err := s.Replace(all[0]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Replace(all[0]))
 		want("without b", "a healthy")
-		if err := all[1].Shutdown(t.Context()); err != nil {
-			t.Error(err)
-		}
+		check(t, all[1].Shutdown(t.Context()))
 		s.Drain()
 		want("while it drains", "a draining")
 	}, &server{}, broken)

@@ -21,12 +21,7 @@ import (
 
 // When the gateway shuts down, requests in flight are answered, and new ones refused.
 func TestStreamableDrains(t *testing.T) {
-	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-		if m.Method == "work" {
-			time.AfterFunc(5*time.Second, func() { s.answer(m) })
-		}
-		return m.Method == "work"
-	}}
+	u := &server{handle: on("work", late(5*time.Second))}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 		srv := pipetest.Serve(g, nil, nil)
 		defer srv.Stop()
@@ -42,17 +37,13 @@ func TestStreamableDrains(t *testing.T) {
 		if res := newcomer.request(http.MethodPost, request("1", "tools/list")); res.StatusCode != http.StatusServiceUnavailable {
 			t.Errorf("a new session: got %s", res.Status)
 		}
-		if err := <-done; err != nil {
-			t.Errorf("Shutdown: %v", err)
-		}
+		check(t, <-done)
 		synctest.Wait()
 		var got []string
 		for _, e := range p.received() {
 			got = append(got, describe(t, e))
 		}
-		if want := []string{"2 draining retryable=true", answered("1", 1, "work")}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		equalAll(t, "messages", got, []string{"2 draining retryable=true", answered("1", 1, "work")})
 	})
 }
 
@@ -76,9 +67,7 @@ func TestRequestsOfADeletedSession(t *testing.T) {
 			got = append(got, describe(t, e))
 		}
 		slices.Sort(got)
-		if want := []string{"1 closed retryable=false", "2 closed retryable=true"}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		equalAll(t, "messages", got, []string{"1 closed retryable=false", "2 closed retryable=true"})
 	})
 }
 

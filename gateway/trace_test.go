@@ -82,13 +82,8 @@ func callWith(id, tool, meta string) string {
 // slowServer starts in 2 s, and answers calls of tools after 1 s.
 func slowServer() *server {
 	return &server{
-		dial: func(context.Context, int) error { time.Sleep(2 * time.Second); return nil },
-		handle: func(s *serverSession, m *jsonrpc.Message) bool {
-			if m.Method == "tools/call" {
-				time.AfterFunc(time.Second, func() { s.answer(m) })
-			}
-			return m.Method == "tools/call"
-		},
+		dial:   func(context.Context, int) error { time.Sleep(2 * time.Second); return nil },
+		handle: on("tools/call", late(time.Second)),
 	}
 }
 
@@ -232,9 +227,7 @@ func TestTraceOfHostileRequests(t *testing.T) {
 		if got := u.session(t, 1).last(); len(rec.Ended()) != 0 || !strings.Contains(got, clientTrace) || !strings.HasSuffix(got, `-00"}}}`) {
 			t.Errorf("not sampled: %d spans, and the server got %s", len(rec.Ended()), got)
 		}
-		if n := len(p.take()); n != 8 {
-			t.Errorf("%d answers, want 8", n)
-		}
+		equal(t, "answers", len(p.take()), 8)
 	})
 }
 
@@ -253,9 +246,7 @@ func TestTraceOverHTTP(t *testing.T) {
 				req.Header.Set(name, value)
 			}
 			res, err := srv.Client.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer res.Body.Close()
 			if body, _ := io.ReadAll(res.Body); !bytes.Contains(body, []byte(`"result"`)) {
 				t.Errorf("got %s", body)
@@ -295,8 +286,6 @@ func TestUntracedMetaPasses(t *testing.T) {
 	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		p.post(callWith("1", "x", `"traceparent":"`+clientParent+`"`))
 		synctest.Wait()
-		if got, want := u.session(t, 1).last(), `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x","_meta":{"traceparent":"`+clientParent+`"}}}`; got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		equal(t, "the server got", u.session(t, 1).last(), `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x","_meta":{"traceparent":"`+clientParent+`"}}}`)
 	})
 }

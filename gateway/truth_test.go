@@ -171,9 +171,7 @@ func (s account) readRows(t *testing.T, g *gateway.Gateway) {
 			HandshakeFailures                      map[string]float64
 		}
 	}
-	if err := json.Unmarshal([]byte(get(t, g, "/connections")), &body); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(get(t, g, "/connections")), &body))
 	for _, row := range body.Connections {
 		s.rows["state "+row.State]++
 		s.rows["open "+row.Transport]++
@@ -263,9 +261,7 @@ type sseVisitor struct {
 
 func visitSSE(t testing.TB, srv *pipetest.Server) *sseVisitor {
 	c, err := ssetest.Dial(srv.Client, "http://localhost/sse", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	v := &sseVisitor{t: t, Client: c}
 	v.wg.Go(func() { // ends with the stream
 		for {
@@ -279,9 +275,7 @@ func visitSSE(t testing.TB, srv *pipetest.Server) *sseVisitor {
 
 func (v *sseVisitor) post(msgs ...string) {
 	for _, msg := range msgs {
-		if err := v.Send(msg); err != nil {
-			v.t.Errorf("post: %v", err)
-		}
+		check(v.t, v.Send(msg))
 	}
 }
 
