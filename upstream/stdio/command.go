@@ -193,7 +193,7 @@ func (c Command) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		return statelessserver.NewPipe(child, c.MaxLineBytes, child.limited), nil
+		return statelessserver.NewPipe(child, child.limited), nil
 	case <-ctx.Done():
 		if <-started == nil { // a start takes next to no time
 			child.signal(killGroup) // nothing was sent that the child could want to finish

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -40,6 +41,9 @@ type Conn struct {
 	running sync.WaitGroup
 	alive   singleflight.Group // asks whether the server is there
 	tools   stateless.Tools
+	// roundTrip sends a request with its headers, and returns the response, until ctx ends.
+	// other takes the messages before it; its error ends the round trip.
+	roundTrip func(ctx context.Context, id jsonrpc.ID, body []byte, h http.Header, other func(*jsonrpc.Message) error) (*jsonrpc.Message, error)
 	// discovered is the server's result of server/discover.
 	discovered json.RawMessage
 
@@ -63,6 +67,7 @@ func New(x *exchange.Endpoint, discovered json.RawMessage) *Conn {
 		asks: make(map[jsonrpc.ID]*ask), resources: make(map[string]*changes),
 	}
 	c.ctx, c.cancel = x.Session()
+	c.roundTrip = c.overHTTP
 	return c
 }
 

@@ -46,7 +46,7 @@ func Discover(ctx context.Context, x *exchange.Endpoint) (json.RawMessage, error
 	switch {
 	case m == nil && saysNothing(resp):
 		return nil, fmt.Errorf("connect to %s: %s", x.Place(), exchange.StatusError(resp, nil).Message)
-	case m != nil && m.Result() != nil && slices.Contains(versions(m.Result(), "supportedVersions"), mcp.VersionStateless):
+	case m != nil && supports(m.Result()):
 		return m.Result(), nil
 	case m != nil && m.Error() != nil:
 		err = discoverError(x, m.Error())
@@ -93,6 +93,11 @@ func discoverError(x *exchange.Endpoint, raw json.RawMessage) error {
 		return nil
 	}
 	return fmt.Errorf("connect to %s: the server refused server/discover: %.200s (code %d)", x.Place(), e.Message, e.Code)
+}
+
+// supports reports whether a result of server/discover names this version.
+func supports(result json.RawMessage) bool {
+	return slices.Contains(versions(result, "supportedVersions"), mcp.VersionStateless)
 }
 
 // versions returns a member that is a list of strings.

@@ -2,10 +2,8 @@ package statelessserver
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -17,13 +15,14 @@ import (
 
 // Pipe is a session with a server on a pipe, of any version. It passes messages as they
 // are, until the server refuses initialize. Then it asks server/discover: a server of MCP
-// 2026-07-28 alone is served by a Conn, whose HTTP requests a pipeClient takes to the pipe.
-// Any other server has refused.
+// 2026-07-28 alone is served by a Conn, whose requests go to the pipe. Any other server has
+// refused.
 //
 // A refusal starts a goroutine that reads the pipe, and one that asks. Both end with it.
 type Pipe struct {
-	pipe jsonrpc.Conn
-	x    *exchange.Endpoint
+	pipe  jsonrpc.Conn
+	log   *slog.Logger
+	calls pipeCalls
 
 	settled atomic.Bool                  // the server has answered initialize: nothing more to find out
 	modern  atomic.Pointer[Conn]         // set at the decision, if that is for it
@@ -37,15 +36,10 @@ type Pipe struct {
 
 var _ jsonrpc.Attributed = (*Pipe)(nil)
 
-// NewPipe returns a session over pipe, which it then owns. Messages have at most limit bytes.
-func NewPipe(pipe jsonrpc.Conn, limit int, log *slog.Logger) *Pipe {
-	p := &Pipe{pipe: pipe}
-	p.x = &exchange.Endpoint{URL: "http://server", Limit: limit, Log: log}
-	p.x.Client = &http.Client{Transport: &pipeClient{pipe: pipe, open: make(map[jsonrpc.ID]*response)}}
-	return p
+// NewPipe returns a session over pipe, which it then owns.
+func NewPipe(pipe jsonrpc.Conn, log *slog.Logger) *Pipe {
+	return &Pipe{pipe: pipe, log: log, calls: pipeCalls{pipe: pipe, open: make(map[jsonrpc.ID]*pipeCall)}}
 }
-
-func (p *Pipe) client() *pipeClient { return p.x.Client.Transport.(*pipeClient) }
 
 // Send sends msg to the server.
 func (p *Pipe) Send(msg []byte) error {
@@ -94,7 +88,7 @@ func (p *Pipe) refused(msg []byte) bool {
 	}
 	queue := buffer.NewQueue(buffer.SendLimit)
 	p.queue.Store(queue)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	p.work.Go(func() { p.read(queue, cancel) })     // ends with the pipe
 	p.work.Go(func() { p.decide(ctx, queue, msg) }) // ends with the answer, after 10 s, or with ctx
 	return true
@@ -102,30 +96,31 @@ func (p *Pipe) refused(msg []byte) bool {
 
 // decide finds out whether the server that has sent the refusal is modern.
 func (p *Pipe) decide(ctx context.Context, queue *buffer.Queue, refusal []byte) {
-	found, _ := Discover(ctx, p.x) // what fails it says less than the refusal
-	if found == nil {
+	asked, cancel := context.WithTimeout(ctx, discoverTimeout)
+	defer cancel()
+	m, err := p.calls.roundTrip(asked, discoverID, discoverRequest(), nil, func(*jsonrpc.Message) error { return nil })
+	if err != nil || !supports(m.Result()) { // it says less than the refusal
 		_ = queue.Push(refusal, "") // fails at the end of the pipe
 		return
 	}
-	c := New(p.x, found)
-	c.Queue = queue
+	c := New(&exchange.Endpoint{URL: "http://server", Log: p.log}, m.Result())
+	c.Queue, c.roundTrip = queue, p.calls.roundTrip
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = c.Send(p.first.Raw()) // has room, and is not closed
-	p.modern.Store(c)
+	p.modern.Store(c)         // before the answer to initialize, after which come more messages
+	_ = c.Send(p.first.Raw()) // has room
 	if ctx.Err() != nil { // the pipe has ended meanwhile
-		c.gone(p.client().why)
+		c.gone(context.Cause(ctx))
 	}
 }
 
 // read passes on what the server sends, until the pipe ends. Then it calls ended.
-func (p *Pipe) read(queue *buffer.Queue, ended func()) {
+func (p *Pipe) read(queue *buffer.Queue, ended func(why error)) {
 	for {
 		msg, err := p.pipe.Recv()
 		if err != nil {
-			p.client().end(err)
 			queue.End(err)
-			ended() // a decision after this sees it, one before is seen here
+			ended(err) // a decision after this sees it, one before is seen here
 			if c := p.modern.Load(); c != nil {
 				c.gone(err)
 			}
@@ -133,7 +128,7 @@ func (p *Pipe) read(queue *buffer.Queue, ended func()) {
 		}
 		m, err := jsonrpc.Parse(msg)
 		switch c := p.modern.Load(); {
-		case err == nil && p.client().take(m):
+		case err == nil && p.calls.take(m):
 		case c == nil, err == nil && m.Kind == jsonrpc.Notification:
 			_ = queue.Push(msg, "") // fails at the end
 		case m != nil:
@@ -164,134 +159,102 @@ func (p *Pipe) Close() error {
 	return err
 }
 
-// pipeClient is the http.RoundTripper of a Conn on a pipe: it sends the message of a POST
-// to the pipe, and makes an event stream of the answer and what belongs to it.
-type pipeClient struct {
+// pipeCalls are the requests of the gateway on a pipe.
+type pipeCalls struct {
 	pipe jsonrpc.Conn
-
-	mu   sync.Mutex // guards what follows
-	last int
-	open map[jsonrpc.ID]*response // by their ids on the pipe
-	why  error                    // why the pipe has ended; nil before
+	mu   sync.Mutex // guards open
+	open map[jsonrpc.ID]*pipeCall
 }
 
-// response is an HTTP response on its way.
-type response struct {
-	id    jsonrpc.ID // of the request
+type pipeCall struct {
+	id    jsonrpc.ID // on the pipe
 	token string     // its progress token; empty for none
-	body  *io.PipeWriter
+	other func(*jsonrpc.Message) error
+	done  chan pipeResult // has room for the one that there is
 }
 
-// RoundTrip sends the message of req. The response is there at once.
-func (t *pipeClient) RoundTrip(req *http.Request) (*http.Response, error) {
-	data, err := io.ReadAll(req.Body)
-	_ = req.Body.Close()
+// pipeResult is a response, or why there is none.
+type pipeResult struct {
+	m   *jsonrpc.Message
+	err error
+}
+
+// roundTrip is that of a Conn. The server is told when the response is no longer needed.
+func (t *pipeCalls) roundTrip(ctx context.Context, id jsonrpc.ID, body []byte, _ http.Header, other func(*jsonrpc.Message) error) (*jsonrpc.Message, error) {
+	m, err := jsonrpc.Parse(body)
 	if err != nil {
 		return nil, err
 	}
-	m, err := jsonrpc.Parse(data)
-	if err != nil {
-		return nil, err
-	}
-	body, w := io.Pipe()
-	r := &response{id: m.ID, token: string(m.Token.Value), body: w}
-	wire, err := t.add(r)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.pipe.Send(m.WithID(wire)); err != nil {
-		t.remove(wire)
-		return nil, err
-	}
-	context.AfterFunc(req.Context(), func() { // the context of a request of a Conn ends with it
-		_ = w.CloseWithError(context.Cause(req.Context()))
-		if t.remove(wire) {
-			params := `{"requestId":` + string(wire) + `,"reason":"no longer needed"}`
-			_ = t.pipe.Send(jsonrpc.NewNotification(mcp.MethodCancelled, []byte(params))) // best effort
-		}
-	})
-	return &http.Response{
-		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: body, ContentLength: -1, Request: req,
-	}, nil
-}
-
-func (t *pipeClient) add(r *response) (wire jsonrpc.ID, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.why != nil {
-		return "", t.why
-	}
-	t.last++
-	wire = jsonrpc.ID(strconv.Quote("s-" + strconv.Itoa(t.last))) // none of the ids before the decision
-	t.open[wire] = r
-	return wire, nil
-}
-
-func (t *pipeClient) remove(wire jsonrpc.ID) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	_, open := t.open[wire]
-	delete(t.open, wire)
-	return open
-}
-
-// take writes a message of the server to the response that it belongs to. It reports false
-// if it is not known to belong to one.
-func (t *pipeClient) take(m *jsonrpc.Message) bool {
-	wire := m.ID
-	if m.Kind == jsonrpc.Notification {
-		wire = t.of(m)
+	k := &pipeCall{
+		id:    jsonrpc.ID(`"s-` + string(id) + `"`), // none of the ids before the decision
+		token: string(m.Token.Value), other: other, done: make(chan pipeResult, 1),
 	}
 	t.mu.Lock()
-	r := t.open[wire]
-	last := r != nil && (m.Kind == jsonrpc.Response || m.Method == mcp.MethodCancelled)
-	if last {
-		delete(t.open, wire)
-	}
+	t.open[k.id] = k
 	t.mu.Unlock()
-	if r == nil || m.Kind == jsonrpc.Request {
+	defer t.remove(k)
+	if err := t.pipe.Send(m.WithID(k.id)); err != nil {
+		return nil, err
+	}
+	r := pipeResult{}
+	select {
+	case r = <-k.done:
+	case <-ctx.Done():
+		r.err = ctx.Err()
+	}
+	if r.err != nil {
+		params := `{"requestId":` + string(k.id) + `,"reason":"no longer needed"}`
+		_ = t.pipe.Send(jsonrpc.NewNotification(mcp.MethodCancelled, []byte(params))) // best effort
+	}
+	return r.m, r.err
+}
+
+func (t *pipeCalls) remove(k *pipeCall) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.open, k.id)
+}
+
+// take gives a message of the server to the request that it belongs to. It reports false if
+// it is not known to belong to one.
+func (t *pipeCalls) take(m *jsonrpc.Message) bool {
+	k, r := t.find(m), pipeResult{}
+	switch {
+	case k == nil:
 		return false
+	case m.Kind == jsonrpc.Response:
+		r.m = m
+	case m.Method == mcp.MethodCancelled: // that ends a request without an answer
+		r.err = exchange.LostResponse(nil)
+	default:
+		if r.err = k.other(m); r.err == nil {
+			return true
+		}
 	}
-	data := m.Raw()
-	if m.Kind == jsonrpc.Response {
-		data = m.WithID(r.id)
-	}
-	if m.Method != mcp.MethodCancelled { // that ends a response without an answer
-		_, _ = r.body.Write([]byte("data: " + string(data) + "\n\n")) // fails when nobody reads it any more
-	}
-	if last {
-		_ = r.body.Close() // never fails
-	}
+	t.remove(k)
+	k.done <- r
 	return true
 }
 
-// of returns the id on the pipe of the request that a notification belongs to; empty if that
-// is not known.
-func (t *pipeClient) of(m *jsonrpc.Message) jsonrpc.ID {
-	if m.Method == mcp.MethodCancelled {
-		return jsonrpc.ID(m.RequestID.Value)
+// find returns the request that a message of the server belongs to; nil if that is not known.
+func (t *pipeCalls) find(m *jsonrpc.Message) *pipeCall {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case m.Kind == jsonrpc.Request:
+		return nil
+	case m.Kind == jsonrpc.Response:
+		return t.open[m.ID]
+	case m.Method == mcp.MethodCancelled:
+		return t.open[jsonrpc.ID(m.RequestID.Value)]
 	}
 	if raw, ok := jsonrpc.Member(m.Params(), "_meta", mcp.MetaSubscription); ok {
-		return jsonrpc.ID(raw)
+		return t.open[jsonrpc.ID(raw)]
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for wire, r := range t.open {
-		if m.Method == mcp.MethodProgress && r.token != "" && r.token == string(m.Token.Value) {
-			return wire
+	for _, k := range t.open {
+		if m.Method == mcp.MethodProgress && k.token != "" && k.token == string(m.Token.Value) {
+			return k
 		}
 	}
-	return ""
-}
-
-// end ends all responses, because the pipe has ended.
-func (t *pipeClient) end(why error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.why = why
-	for wire, r := range t.open {
-		delete(t.open, wire)
-		_ = r.body.CloseWithError(why)
-	}
+	return nil
 }

@@ -87,7 +87,7 @@ func modern(s *piped, m *jsonrpc.Message) {
 func overPipe(t *testing.T, answer func(*piped, *jsonrpc.Message), test func(s *piped, p *statelessserver.Pipe)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &piped{t: t, answer: answer, out: make(chan string, 100), closed: make(chan struct{})}
-		p := statelessserver.NewPipe(s, 1<<20, slog.New(slog.DiscardHandler))
+		p := statelessserver.NewPipe(s, slog.New(slog.DiscardHandler))
 		test(s, p)
 		if err := p.Close(); err != nil {
 			t.Error(err)

@@ -141,6 +141,17 @@ func (c *Conn) post(ctx context.Context, m *jsonrpc.Message, params json.RawMess
 	if err != nil {
 		return nil, err
 	}
+	return c.roundTrip(ctx, id, body, header, func(m *jsonrpc.Message) error {
+		if m.Kind == jsonrpc.Notification && notify != nil {
+			return notify(m)
+		}
+		c.drop(m)
+		return nil
+	})
+}
+
+// overHTTP is roundTrip by a POST.
+func (c *Conn) overHTTP(ctx context.Context, id jsonrpc.ID, body []byte, header http.Header, other func(*jsonrpc.Message) error) (*jsonrpc.Message, error) {
 	posted, cancel := context.WithCancel(c.ctx)
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
@@ -149,13 +160,7 @@ func (c *Conn) post(ctx context.Context, m *jsonrpc.Message, params json.RawMess
 		defer cancel()
 		return nil, unposted(posted, err)
 	}
-	r := exchange.Reader{Endpoint: c.x, ID: id, Other: func(m *jsonrpc.Message) error {
-		if m.Kind == jsonrpc.Notification && notify != nil {
-			return notify(m)
-		}
-		c.drop(m)
-		return nil
-	}}
+	r := exchange.Reader{Endpoint: c.x, ID: id, Other: other}
 	answer, err := r.Read(resp)
 	if err != nil {
 		defer cancel()
