@@ -2,6 +2,7 @@ package statelessserver
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -193,7 +194,10 @@ func (t *pipeCalls) roundTrip(ctx context.Context, id jsonrpc.ID, body []byte, _
 	t.open[k.id] = k
 	t.mu.Unlock()
 	defer t.remove(k)
-	if err := t.pipe.Send(m.WithID(k.id)); err != nil {
+	switch err := t.pipe.Send(m.WithID(k.id)); {
+	case errors.Is(err, jsonrpc.ErrBusy):
+		return nil, exchange.Busy()
+	case err != nil:
 		return nil, err
 	}
 	r := pipeResult{}

@@ -32,6 +32,9 @@ func (s *piped) Send(msg []byte) error {
 		s.t.Errorf("the server got %s: %v", msg, err)
 		return err
 	}
+	if strings.Contains(string(msg), `"busy"`) {
+		return jsonrpc.ErrBusy
+	}
 	s.mu.Lock()
 	s.got = append(s.got, string(msg))
 	s.mu.Unlock()
@@ -143,6 +146,20 @@ func TestModernServerOnAPipe(t *testing.T) {
 		if last := s.got[len(s.got)-1]; !strings.Contains(last, `"method":"notifications/cancelled","params":{"requestId":"s-`) {
 			t.Errorf("the server got %s last", last)
 		}
+	})
+}
+
+// A request for which a server has no room is refused, and the session goes on.
+func TestModernServerOnAPipeIsBusy(t *testing.T) {
+	overPipe(t, modern, func(_ *piped, p *statelessserver.Pipe) {
+		_ = p.Send([]byte(greeting))
+		_, _, _ = p.RecvFor()
+		_ = p.Send([]byte(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"busy"}}`))
+		if got, about, err := p.RecvFor(); about != "2" || !strings.Contains(string(got), `"reason":"server_busy","retryable":true`) {
+			t.Fatalf("got %s, %v", got, err)
+		}
+		_ = p.Send([]byte(`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`))
+		wants(t, p, `{"jsonrpc":"2.0","id":3,"result":{"tools":[]}}`)
 	})
 }
 
