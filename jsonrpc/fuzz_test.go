@@ -97,6 +97,15 @@ func checkAgainstEncodingJSON(t *testing.T, data []byte, m *jsonrpc.Message) {
 		}
 	}
 	id, hasID := members["id"]
+	kind := jsonrpc.Response
+	if _, isCall := members["method"]; isCall && hasID {
+		kind = jsonrpc.Request
+	} else if isCall {
+		kind = jsonrpc.Notification
+	}
+	if m.Kind != kind {
+		t.Fatalf("got kind %v, want %v", m.Kind, kind)
+	}
 	if !hasID && m.Kind == jsonrpc.Response {
 		id = json.RawMessage(jsonrpc.Null)
 	}
@@ -108,8 +117,8 @@ func checkAgainstEncodingJSON(t *testing.T, data []byte, m *jsonrpc.Message) {
 	}
 	var method string
 	if raw, ok := members["method"]; ok {
-		if err := json.Unmarshal(raw, &method); err != nil || m.Kind == jsonrpc.Response {
-			t.Fatalf("got kind %v with method %s", m.Kind, raw)
+		if err := json.Unmarshal(raw, &method); err != nil {
+			t.Fatalf("method %s: %v", raw, err)
 		}
 	}
 	again, err := jsonrpc.Parse(m.Raw())

@@ -9,63 +9,40 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// want is what Parse makes of a message; absent parts are "".
-type want struct {
-	kind                  jsonrpc.Kind
-	id                    jsonrpc.ID
-	method                string
-	params, result, fault string
-}
-
-func checkMessage(t *testing.T, m *jsonrpc.Message, w want) {
-	t.Helper()
-	got := want{m.Kind, m.ID, m.Method, string(m.Params()), string(m.Result()), string(m.Error())}
-	if got != w {
-		t.Errorf("got %+v, want %+v", got, w)
-	}
-}
-
+// The parts are those that encoding/json finds.
 func TestParseKeepsPartsAsTheyCame(t *testing.T) {
-	const req, note, resp = jsonrpc.Request, jsonrpc.Notification, jsonrpc.Response
-	for _, tc := range []struct {
-		in string
-		want
-	}{
-		{`{"jsonrpc":"2.0","id":1,"method":"a"}`, want{kind: req, id: "1", method: "a"}},
-		{`{"jsonrpc":"2.0","id":1,"method":"a","params":{"x": 1.0}}`, want{kind: req, id: "1", method: "a", params: `{"x": 1.0}`}},
-		{`{"jsonrpc":"2.0","id":1,"method":"a","params":[ 1 ]}`, want{kind: req, id: "1", method: "a", params: `[ 1 ]`}},
-		{`{"jsonrpc":"2.0","id":1,"method":"a","params":null}`, want{kind: req, id: "1", method: "a", params: `null`}},
-		{`{"params":{},"method":"a","id":1,"jsonrpc":"2.0"}`, want{kind: req, id: "1", method: "a", params: `{}`}},
-		{`{ "jsonrpc" : "2.0" , "id" : 1 , "method" : "a" }`, want{kind: req, id: "1", method: "a"}},
-		{`{"\u006asonrpc":"2.0","\u0069d":1,"m\u0065thod":"a","p\u0061rams":{}}`, want{kind: req, id: "1", method: "a", params: `{}`}},
-		{`{"jsonrpc":"2.0","id":1,"method":"\u00e9\n\"x\""}`, want{kind: req, id: "1", method: "é\n\"x\""}},
-		{`{"jsonrpc":"2.0","id":1,"method":""}`, want{kind: req, id: "1", method: ""}},
-		{`{"jsonrpc":"2.0","id":1,"method":"a","unknown":{"id":2,"method":"b"},"ID":3}`, want{kind: req, id: "1", method: "a"}},
-		{`{"jsonrpc":"2.0","id":1,"method":"a","params":{"a":1,"a":2},"x":1,"x":2}`, want{kind: req, id: "1", method: "a", params: `{"a":1,"a":2}`}}, // what duplicates mean is for the two ends to say
-		{`{"jsonrpc":"2.0","method":"a"}`, want{kind: note, method: "a"}},
-		{`{"jsonrpc":"2.0","method":"a","params":{"é":"\u2028"}}`, want{kind: note, method: "a", params: `{"é":"\u2028"}`}},
-		{`{"jsonrpc":"2.0","id":1,"result":{}}`, want{kind: resp, id: "1", result: `{}`}},
-		{`{"jsonrpc":"2.0","id":1,"result":null}`, want{kind: resp, id: "1", result: `null`}},
-		{`{"jsonrpc":"2.0","id":1,"result":false}`, want{kind: resp, id: "1", result: `false`}},
-		{`{"jsonrpc":"2.0","id":1,"result":0}`, want{kind: resp, id: "1", result: `0`}},
-		{`{"jsonrpc":"2.0","id":1,"result":""}`, want{kind: resp, id: "1", result: `""`}},
-		{`{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"m"}}`, want{kind: resp, id: "1", fault: `{"code":-1,"message":"m"}`}},
-		{`{"jsonrpc":"2.0","id":null,"error":{"code":-1}}`, want{kind: resp, id: jsonrpc.Null, fault: `{"code":-1}`}},
-		{`{"jsonrpc":"2.0","error":{"code":-1}}`, want{kind: resp, id: jsonrpc.Null, fault: `{"code":-1}`}},
-		{`{"jsonrpc":"2.0","result":{}}`, want{kind: resp, id: jsonrpc.Null, result: `{}`}},
-		{`{"jsonrpc":"2.0","id":1,"result":[1e400,-0,1E+2,0.1e-7]}`, want{kind: resp, id: "1", result: `[1e400,-0,1E+2,0.1e-7]`}},
-		{`{"jsonrpc":"2.0","method":"a","params":{"a":"\u0000\ud83d\ude00\ud800"}}`, want{kind: note, method: "a", params: `{"a":"\u0000\ud83d\ude00\ud800"}`}},
-		{"{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":{\"a\":\"\x7f\u2028\U0001F600\"}}", want{kind: note, method: "a", params: "{\"a\":\"\x7f\u2028\U0001F600\"}"}},
+	for _, in := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"a"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"a","params":{"x": 1.0}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"a","params":[ 1 ]}`,
+		`{"jsonrpc":"2.0","id":1,"method":"a","params":null}`,
+		`{"params":{},"method":"a","id":1,"jsonrpc":"2.0"}`,
+		`{ "jsonrpc" : "2.0" , "id" : 1 , "method" : "a" }`,
+		`{"\u006asonrpc":"2.0","\u0069d":1,"m\u0065thod":"a","p\u0061rams":{}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"\u00e9\n\"x\""}`,
+		`{"jsonrpc":"2.0","id":1,"method":""}`,
+		`{"jsonrpc":"2.0","id":1,"method":"a","unknown":{"id":2,"method":"b"},"ID":3}`,
+		`{"jsonrpc":"2.0","id":1,"method":"a","params":{"a":1,"a":2},"x":1,"x":2}`, // what duplicates mean is for the two ends to say
+		`{"jsonrpc":"2.0","method":"a"}`,
+		`{"jsonrpc":"2.0","method":"a","params":{"é":"\u2028"}}`,
+		`{"jsonrpc":"2.0","id":1,"result":{}}`,
+		`{"jsonrpc":"2.0","id":1,"result":null}`,
+		`{"jsonrpc":"2.0","id":1,"result":false}`,
+		`{"jsonrpc":"2.0","id":1,"result":0}`,
+		`{"jsonrpc":"2.0","id":1,"result":""}`,
+		`{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"m"}}`,
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-1}}`,
+		`{"jsonrpc":"2.0","error":{"code":-1}}`,
+		`{"jsonrpc":"2.0","result":{}}`,
+		`{"jsonrpc":"2.0","id":1,"result":[1e400,-0,1E+2,0.1e-7]}`,
+		`{"jsonrpc":"2.0","method":"a","params":{"a":"\u0000\ud83d\ude00\ud800"}}`,
+		"{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":{\"a\":\"\x7f\u2028\U0001F600\"}}",
 	} {
-		m, err := jsonrpc.Parse([]byte(tc.in))
-		if err != nil {
-			t.Errorf("Parse(%s): %v", tc.in, err)
-			continue
+		m := mustParse(t, in)
+		if got := string(m.Raw()); got != in {
+			t.Errorf("raw: got %s, want %s", got, in)
 		}
-		if got := string(m.Raw()); got != tc.in {
-			t.Errorf("raw: got %s, want %s", got, tc.in)
-		}
-		checkMessage(t, m, tc.want)
+		checkAgainstEncodingJSON(t, []byte(in), m)
 	}
 }
 
@@ -145,15 +122,11 @@ func TestParseMakesOneLine(t *testing.T) {
 		"CR inside":          "{\r\"jsonrpc\":\"2.0\",\r\"id\":1.0,\"method\":\"a\",\"params\":{\"a\":[\r1,\"b\\r\\n  c\"],\"d\":1E3}\r}",
 		"CRLF inside":        "{\r\n  \"jsonrpc\": \"2.0\",\r\n\t\"id\": 1.0,\"method\":\"a\",\"params\":{\"a\":[\r\n1,\"b\\r\\n  c\"],\"d\":1E3}\r\n}\r\n",
 	} {
-		m, err := jsonrpc.Parse([]byte(in))
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
+		m := mustParse(t, in)
 		if got := string(m.Raw()); got != line {
 			t.Errorf("%s: got %q, want %q", name, got, line)
 		}
-		checkMessage(t, m, want{kind: jsonrpc.Request, id: "1.0", method: "a", params: `{"a":[1,"b\r\n  c"],"d":1E3}`})
+		checkAgainstEncodingJSON(t, []byte(in), m)
 	}
 }
 

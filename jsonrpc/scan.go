@@ -73,7 +73,7 @@ func skipValue(data []byte, i, depth int) (int, error) {
 	case c == '{':
 		return skipObject(data, i, depth, nil)
 	case c == '[':
-		return skipArray(data, i, depth)
+		return skipArray(data, i, depth, nil)
 	case c == '-' || c >= '0' && c <= '9':
 		return skipNumber(data, i)
 	case c == 't':
@@ -199,66 +199,52 @@ func skipNumber(data []byte, i int) (int, error) {
 	return i, nil
 }
 
-func skipArray(data []byte, i, depth int) (int, error) {
-	if depth >= MaxDepth {
-		return i, &syntaxError{i, fmt.Sprintf("nested over %d levels", MaxDepth)}
-	}
-	i = skipSpace(data, i+1)
-	if i < len(data) && data[i] == ']' {
-		return i + 1, nil
-	}
-	for {
-		n, err := skipValue(data, i, depth+1)
-		if err != nil {
-			return n, err
+// skipArray is skipValue for an array. It calls visit, if not nil, with each element.
+func skipArray(data []byte, i, depth int, visit func(element span)) (int, error) {
+	return skipItems(data, i, depth, ']', "array", func(i int) (int, error) {
+		end, err := skipValue(data, i, depth+1)
+		if err == nil && visit != nil {
+			visit(span{i, end})
 		}
-		i = skipSpace(data, n)
-		if i >= len(data) {
-			return i, &syntaxError{i, "unexpected end in an array"}
-		}
-		switch data[i] {
-		case ',':
-			i = skipSpace(data, i+1)
-		case ']':
-			return i + 1, nil
-		default:
-			return i, &syntaxError{i, "',' or ']' expected"}
-		}
-	}
+		return end, err
+	})
 }
 
 // skipObject is skipValue for an object. It calls visit, if not nil, with each
 // member; an error of visit ends the walk.
 func skipObject(data []byte, i, depth int, visit func(name, value span) error) (int, error) {
+	return skipItems(data, i, depth, '}', "object", func(i int) (int, error) {
+		name, value, err := skipMember(data, i, depth)
+		if err == nil && visit != nil {
+			err = visit(name, value)
+		}
+		return value.to, err
+	})
+}
+
+// skipItems skips an array or an object, whose items skip skips.
+func skipItems(data []byte, i, depth int, shut byte, what string, skip func(i int) (int, error)) (end int, err error) {
 	if depth >= MaxDepth {
 		return i, &syntaxError{i, fmt.Sprintf("nested over %d levels", MaxDepth)}
 	}
 	i = skipSpace(data, i+1)
-	if i < len(data) && data[i] == '}' {
+	if i < len(data) && data[i] == shut {
 		return i + 1, nil
 	}
 	for {
-		name, value, err := skipMember(data, i, depth)
-		if err != nil {
+		if i, err = skip(i); err != nil {
 			return i, err
 		}
-		if visit != nil {
-			if err := visit(name, value); err != nil {
-				return i, err
-			}
-		}
-		i = skipSpace(data, value.to)
-		if i >= len(data) {
-			return i, &syntaxError{i, "unexpected end in an object"}
-		}
-		switch data[i] {
-		case ',':
-			i = skipSpace(data, i+1)
-		case '}':
+		i = skipSpace(data, i)
+		switch {
+		case i >= len(data):
+			return i, &syntaxError{i, "unexpected end in an " + what}
+		case data[i] == shut:
 			return i + 1, nil
-		default:
-			return i, &syntaxError{i, "',' or '}' expected"}
+		case data[i] != ',':
+			return i, &syntaxError{i, fmt.Sprintf("',' or '%c' expected", shut)}
 		}
+		i = skipSpace(data, i+1)
 	}
 }
 

@@ -45,24 +45,21 @@ func SetMember(obj, value json.RawMessage, name string) json.RawMessage {
 // are none.
 func RemoveMember(obj json.RawMessage, name string) json.RawMessage {
 	out := make([]byte, 0, len(obj))
-	kept, removed, last := 0, false, 0
-	var gap []byte // before the current member, or the removed ones before it; nil: not seen yet
+	first, last, removed := 0, 0, false // where the first member begins, and the last one has ended
 	_, ok := eachMember(obj, 0, func(n, value span) {
-		if last == 0 { // the first one
-			out, last = append(out, obj[:n.from]...), n.from
+		if first == 0 {
+			first, last, out = n.from, n.from, append(out, obj[:n.from]...)
 		}
-		if gap == nil {
-			gap = obj[last:n.from:n.from]
-		}
+		separator := obj[last:n.from]
 		last = value.to
 		if string(unquote(obj, n)) == name {
 			removed = true
 			return
 		}
-		if kept++; kept > 1 {
-			out = append(out, gap...)
+		if len(out) > first {
+			out = append(out, separator...)
 		}
-		out, gap = append(out, obj[n.from:value.to]...), nil
+		out = append(out, obj[n.from:value.to]...)
 	})
 	if !ok || !removed {
 		return obj
@@ -164,18 +161,8 @@ func Each(array json.RawMessage, visit func(element json.RawMessage)) bool {
 	if i >= len(array) || array[i] != '[' {
 		return false
 	}
-	for i = skipSpace(array, i+1); i < len(array) && array[i] != ']'; {
-		end, err := skipValue(array, i, 0)
-		if err != nil {
-			return false
-		}
-		visit(array[i:end:end])
-		i = skipSpace(array, end)
-		if i < len(array) && array[i] == ',' {
-			i = skipSpace(array, i+1)
-		}
-	}
-	return true
+	_, err := skipArray(array, i, -1, func(at span) { visit(array[at.from:at.to:at.to]) }) // each may nest as a message may
+	return err == nil
 }
 
 // Split returns the elements, 1 to limit, of an array from outside. It fails with an *Error.
