@@ -316,7 +316,7 @@ func (c *Caller) Forward(m *jsonrpc.Message) {
 	case m.Method == mcp.MethodProgress:
 		s.forwardProgress(m)
 	case m.Kind == jsonrpc.Notification:
-		s.passNotification(m, jsonrpc.Place{}, nil)
+		s.passNotification(m, m.Raw())
 	default:
 		s.forwardResponse(m)
 	}
@@ -327,11 +327,11 @@ func (c *Caller) Forward(m *jsonrpc.Message) {
 func (s *Session) forwardProgress(m *jsonrpc.Message) {
 	var call *serverCall
 	s.withLock(func(*table) { call = s.calls.open[jsonrpc.ID(m.Token.Value)] })
-	if call == nil || call.token == nil || m.Token.Ambiguous {
-		s.passNotification(m, jsonrpc.Place{}, nil)
-		return
+	data := m.Raw()
+	if call != nil && call.token != nil && !m.Token.Ambiguous {
+		data = m.WithValue(m.Token, call.token)
 	}
-	s.passNotification(m, m.Token, call.token)
+	s.passNotification(m, data)
 }
 
 // Cancel passes the client's cancellation m of the request r on, under the id that the
@@ -344,7 +344,7 @@ func (c *Caller) Cancel(r *connstate.Request, m *jsonrpc.Message) {
 		return
 	}
 	var e *entry
-	if r != nil && !m.RequestID.Ambiguous {
+	if !m.RequestID.Ambiguous {
 		e = c.cancel(r)
 	}
 	switch {
@@ -354,7 +354,7 @@ func (c *Caller) Cancel(r *connstate.Request, m *jsonrpc.Message) {
 		e.failCanceled()
 		s.sendNext()
 	default: // if it cannot be sent, cancelGrace ends the request
-		s.passNotification(m, m.RequestID, json.RawMessage(jsonrpc.NumberID(e.id)))
+		s.passNotification(m, m.WithValue(m.RequestID, json.RawMessage(jsonrpc.NumberID(e.id))))
 	}
 }
 
@@ -364,42 +364,37 @@ func (c *Caller) cancel(r *connstate.Request) *entry {
 	s := c.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range c.entries {
-		if e.request != r {
-			continue
-		}
-		if e.canceled || e.method == mcp.MethodInitialize { // initialize must not be cancelled
-			return nil
-		}
-		if e.canceled = true; e.sent() {
-			e.setDue(time.Now().Add(cancelGrace))
-		} else {
-			s.table.remove(e)
-		}
-		return e
+	e := c.findLocked(r)
+	if e == nil || e.canceled || e.method == mcp.MethodInitialize { // initialize must not be cancelled
+		return nil
 	}
-	return nil
+	if e.canceled = true; e.sent() {
+		e.setDue(time.Now().Add(cancelGrace))
+	} else {
+		s.table.remove(e)
+	}
+	return e
 }
 
 // Has reports whether the session has the request, unanswered.
 func (c *Caller) Has(r *connstate.Request) bool {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
-	for _, e := range c.entries {
-		if r != nil && e.request == r {
-			return true
-		}
-	}
-	return false
+	return c.findLocked(r) != nil
 }
 
-// passNotification sends a client's notification to the server, with value at the place
-// at, unless that is nowhere.
-func (s *Session) passNotification(m *jsonrpc.Message, at jsonrpc.Place, value json.RawMessage) {
-	data := m.Raw()
-	if at.Value != nil {
-		data = m.WithValue(at, value)
+// findLocked returns the entry of a request, nil if there is none.
+func (c *Caller) findLocked(r *connstate.Request) *entry {
+	for _, e := range c.entries {
+		if r != nil && e.request == r {
+			return e
+		}
 	}
+	return nil
+}
+
+// passNotification sends a client's notification m as data to the server.
+func (s *Session) passNotification(m *jsonrpc.Message, data []byte) {
 	s.noteNotification()
 	s.pass(m, data)
 }

@@ -21,11 +21,13 @@ const (
 // annotated so), and which faults the ids of its answers have. It is safe for concurrent
 // use.
 type Habits struct {
-	tools  atomic.Pointer[map[string]bool] // not changed any more
-	list   atomic.Pointer[ToolList]        // the last complete one
-	mu     sync.Mutex                      // serializes learnTools, and guards pages
-	pages  ToolList                        // that have come of a list
-	faults [faults]atomic.Bool             // seen
+	faults [faults]atomic.Bool // seen
+
+	mu    sync.Mutex // guards what follows
+	tools map[string]bool
+	bytes int       // of the names of tools
+	pages ToolList  // that have come of a list
+	list  *ToolList // the last complete one
 }
 
 // fault is what can be wrong with the id of an answer.
@@ -52,13 +54,14 @@ func (h *Habits) Safe(m *jsonrpc.Message) bool {
 	if m.Method != mcp.MethodCallTool {
 		return readOnly(m.Method)
 	}
-	tools := h.tools.Load()
-	if tools == nil || len(*tools) == 0 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.tools) == 0 { // most have none, and need not look for the name
 		return false
 	}
 	at := m.Param("name")
 	name, _ := at.Text()
-	return (*tools)[name] && !at.Ambiguous
+	return h.tools[name] && !at.Ambiguous
 }
 
 // learnTools records the tools in the result of a tools/list. A first page replaces all
@@ -66,15 +69,8 @@ func (h *Habits) Safe(m *jsonrpc.Message) bool {
 func (h *Habits) learnTools(first bool, result json.RawMessage) *ToolList {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if first {
-		h.pages = ToolList{}
-	}
-	tools, bytes := make(map[string]bool), 0
-	if known := h.tools.Load(); known != nil && !first {
-		for name := range *known {
-			tools[name] = true
-			bytes += len(name)
-		}
+	if first || h.tools == nil {
+		h.tools, h.bytes, h.pages = make(map[string]bool), 0, ToolList{}
 	}
 	list, _ := jsonrpc.Member(result, "tools")
 	jsonrpc.Each(list, func(tool json.RawMessage) {
@@ -83,20 +79,19 @@ func (h *Habits) learnTools(first bool, result json.RawMessage) *ToolList {
 		name, ok := jsonrpc.Text(raw)
 		switch safe := annotated(tool, "readOnlyHint") || annotated(tool, "idempotentHint"); {
 		case !ok:
-		case tools[name] && !safe:
-			delete(tools, name)
-			bytes -= len(name)
-		case !tools[name] && safe && len(tools) < maxSafeTools && bytes+len(name) <= maxSafeBytes:
-			tools[name] = true
-			bytes += len(name)
+		case h.tools[name] && !safe:
+			delete(h.tools, name)
+			h.bytes -= len(name)
+		case !h.tools[name] && safe && len(h.tools) < maxSafeTools && h.bytes+len(name) <= maxSafeBytes:
+			h.tools[name] = true
+			h.bytes += len(name)
 		}
 	})
-	h.tools.Store(&tools)
 	if cursor, more := jsonrpc.Member(result, "nextCursor"); more && string(cursor) != "null" {
 		return nil
 	}
 	size := h.pages
-	h.list.Store(&size)
+	h.list = &size
 	return &size
 }
 

@@ -288,17 +288,13 @@ func (s *Session) takeCall(match func(*serverCall) bool) *serverCall {
 	defer s.mu.Unlock()
 	for _, call := range s.calls.open {
 		if match(call) {
-			s.removeCallLocked(call)
+			call.timer.Stop()
+			delete(s.calls.open, call.ours)
+			s.table.noteMessage() // the server had to wait: it is not silent
 			return call
 		}
 	}
 	return nil
-}
-
-func (s *Session) removeCallLocked(call *serverCall) {
-	call.timer.Stop()
-	delete(s.calls.open, call.ours)
-	s.table.noteMessage() // the server had to wait: it is not silent
 }
 
 // cancelCall removes the request that the server cancels, and tells the client.

@@ -40,17 +40,6 @@ func delivered(w *world, method string) string {
 	return id
 }
 
-// session runs a conversation that needs what was seen to go on.
-func session(t *testing.T, opts multiplex.Options, clients int, talk func(w *world)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, opts, clients)
-		serving(w)
-		talk(w)
-		w.finish()
-	})
-}
-
 // A person who fills in a form takes longer than a server may: until there is an
 // answer, or MaxRequestTimeout is over, the call that waits for it goes on.
 func TestCallWaitsForTheAnswerOfItsClient(t *testing.T) {
@@ -59,42 +48,40 @@ func TestCallWaitsForTheAnswerOfItsClient(t *testing.T) {
 		w.clients[0].serves = []string{"elicitation/create"}
 		play(w, []step{hears, forward(callA), sent(call("1")), after(5 * time.Second), server(elicit("7"))})
 	}
-	t.Run("answered", func(t *testing.T) {
-		session(t, opts, 1, func(w *world) {
-			ask(w)
-			id := delivered(w, "elicitation/create")
-			play(w, []step{
+	const toolLate = `fail "a": timeout, final (timeout)`
+	for name, rest := range map[string]func(id string) []step{
+		"answered": func(id string) []step {
+			return []step{
 				after(37 * time.Second), got(), sent(), forward(result(id)), sent(result("7")),
 				after(7 * time.Second), got(), server(result("1")), got(answer(`"a"`)),
-			})
-		})
-	})
-	t.Run("answered, then the server is slow", func(t *testing.T) {
-		session(t, opts, 1, func(w *world) {
-			ask(w)
-			id := delivered(w, "elicitation/create")
-			play(w, []step{
+			}
+		},
+		"answered, then the server is slow": func(id string) []step {
+			return []step{
 				after(20 * time.Second), forward(result(id)), sent(result("7")), after(10 * time.Second),
-				sent(cancelled("1", timedOut)), got(`fail "a": timeout, final (timeout)`),
-			})
-		})
-	})
-	t.Run("never answered", func(t *testing.T) {
-		session(t, opts, 1, func(w *world) {
-			ask(w)
-			delivered(w, "elicitation/create")
-			play(w, []step{
-				after(55*time.Second - 1), got(), sent(), after(1),
-				sent(cancelled("1", timedOut)), got(`fail "a": timeout, final (timeout)`),
+				sent(cancelled("1", timedOut)), got(toolLate),
+			}
+		},
+		"never answered": func(string) []step {
+			return []step{
+				after(55*time.Second - 1), got(), sent(), after(1), sent(cancelled("1", timedOut)), got(toolLate),
 				after(5 * time.Second), sent(`{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"the client did not answer in 1m0s"}}`),
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctestWorld(t, scenario{opts: opts}, func(w *world) {
+				ask(w)
+				play(w, rest(delivered(w, "elicitation/create")))
 			})
 		})
-	})
+	}
 }
 
 func TestServerRequestsAreBounded(t *testing.T) {
 	const bound = 256
-	session(t, multiplex.Options{}, 1, func(w *world) {
+	synctestWorld(t, scenario{}, func(w *world) {
+		serving(w)
 		for i := range bound {
 			play(w, []step{server(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"roots/list"}`, i))})
 		}

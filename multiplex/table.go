@@ -3,6 +3,7 @@ package multiplex
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -284,12 +285,7 @@ func (t *table) removeAll() []*entry {
 }
 
 func oldestFirst(entries map[int64]*entry) []*entry {
-	all := make([]*entry, 0, len(entries))
-	for _, e := range entries {
-		all = append(all, e)
-	}
-	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
-	return all
+	return slices.SortedFunc(maps.Values(entries), func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
 }
 
 // noteMessage notes that the server has sent a message.

@@ -27,4 +27,8 @@ func characters(tool json.RawMessage, member string) int {
 }
 
 // Tools returns the size of the list that a client last read to its end, nil if none has.
-func (h *Habits) Tools() *ToolList { return h.list.Load() }
+func (h *Habits) Tools() *ToolList {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.list
+}
