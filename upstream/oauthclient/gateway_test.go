@@ -1,16 +1,12 @@
 package oauthclient_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/upstream"
 	"github.com/mcp-sse/mcp-sse/upstream/oauthclient"
 )
@@ -33,7 +30,6 @@ type world struct {
 	valid  map[string]string // the subject of each token that the server takes
 	down   bool              // the endpoint gives none
 	mean   bool              // the server takes none
-	forms  []string          // of requests to the endpoint: grant and subject, or refresh token
 	heads  []string          // the Authorization of each request to the server
 	calls  []string          // the subjects whose calls the tool has run
 }
@@ -43,7 +39,6 @@ func (w *world) token(rw http.ResponseWriter, r *http.Request) {
 	defer w.mu.Unlock()
 	_ = r.ParseForm()
 	subject := r.Form.Get("subject_token")
-	w.forms = append(w.forms, strings.TrimSpace(r.Form.Get("grant_type")+" "+subject+r.Form.Get("refresh_token")))
 	rw.Header().Set("Content-Type", "application/json")
 	if w.down || subject == "bad" {
 		rw.WriteHeader(http.StatusBadRequest)
@@ -53,7 +48,7 @@ func (w *world) token(rw http.ResponseWriter, r *http.Request) {
 	w.issued++
 	token := fmt.Sprint("token-", w.issued)
 	w.valid[token] = subject
-	_ = json.NewEncoder(rw).Encode(map[string]any{"access_token": token, "expires_in": 3600, "refresh_token": fmt.Sprint("refresh-", w.issued)})
+	_ = json.NewEncoder(rw).Encode(map[string]any{"access_token": token, "expires_in": 3600})
 }
 
 // guard lets requests with a token to the server.
@@ -108,28 +103,10 @@ func newWorld(t *testing.T, sse bool) *world {
 	return w
 }
 
-// buffer is a buffer that is read while it is written.
-type buffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
-
 // serve serves the server of w to clients, and returns the URL and the log.
-func (w *world) serve(t *testing.T, c oauthclient.Config, opts gateway.Options) (string, *buffer) {
+func (w *world) serve(t *testing.T, c oauthclient.Config, opts gateway.Options) (string, *ssetest.Output) {
 	t.Helper()
-	var log buffer
+	var log ssetest.Output
 	c.TokenURL, c.ClientID, c.ClientSecret = w.endpoint.URL, "gw", "s3cret"
 	opts.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	g, err := gateway.New(upstream.URL{Address: w.server.URL, Credentials: c, Name: "docs"}, opts)
@@ -142,7 +119,7 @@ func (w *world) serve(t *testing.T, c oauthclient.Config, opts gateway.Options) 
 		defer cancel()
 		_ = g.Shutdown(ctx)
 		s.Close()
-		for _, secret := range []string{"s3cret", "token-", "refresh-", "alices", "bobs"} {
+		for _, secret := range []string{"s3cret", "token-", "alices", "bobs"} {
 			if strings.Contains(log.String(), secret) {
 				t.Errorf("%q is in the log:\n%s", secret, log.String())
 			}
@@ -320,30 +297,5 @@ func TestTokenExchangeFails(t *testing.T) {
 	}
 	if len(w.heads) > 0 {
 		t.Errorf("the server got %q", w.heads)
-	}
-}
-
-// All clients share one token, and each refresh uses the token of the one before.
-func TestRefreshTokens(t *testing.T) {
-	w := newWorld(t, false)
-	file := filepath.Join(t.TempDir(), "refresh")
-	if err := os.WriteFile(file, []byte("login"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	url, _ := w.serve(t, oauthclient.Config{Grant: oauthclient.RefreshToken, RefreshTokenFile: file}, gateway.Options{})
-	first, second := mustConnect(t, url, "", false), mustConnect(t, url, "", true)
-	w.set(func() { clear(w.valid) })
-	_, err1 := who(t, first)
-	_, err2 := who(t, second)
-	if err := errors.Join(err1, err2); err != nil {
-		t.Error(err)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if want := []string{"refresh_token login", "refresh_token refresh-1"}; !slices.Equal(w.forms, want) {
-		t.Errorf("the endpoint got %q, want %q", w.forms, want)
-	}
-	if data, _ := os.ReadFile(file); string(data) != "refresh-2\n" {
-		t.Errorf("the file has %q", data)
 	}
 }
