@@ -19,6 +19,8 @@ import (
 	"testing/synctest"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 )
 
 // askServer serves tools that echo, fail, and ask their client.
@@ -119,27 +121,14 @@ func callModern(t *testing.T, client *http.Client, url, tool, more string) (resu
 
 const token = "0123456789abcdef0123"
 
-// withToken is a transport that adds the token.
-type withToken struct{ http.RoundTripper }
-
-func (w withToken) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+token)
-	return w.RoundTripper.RoundTrip(r)
-}
-
 // Each call of a tool has one line, whatever the transport, in the file that has the name at
 // that time.
 func TestAuditLog(t *testing.T) {
 	server := askServer(t)
-	dir := t.TempDir()
-	path := filepath.Join(dir, "audit.log")
-	if err := os.WriteFile(filepath.Join(dir, "tokens"), []byte("alice:"+token+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	l := startLive(t, "audit-log: "+path+"\nauth-tokens-file: "+dir+"/tokens\nservers: {docs: {url: "+server.URL+"}}\n")
+	path, tokens := filepath.Join(t.TempDir(), "audit.log"), clitest.WriteFile(t, "tokens", "alice:"+token+"\n")
+	l := startLive(t, "audit-log: "+path+"\nauth-tokens-file: "+tokens+"\nservers: {docs: {url: "+server.URL+"}}\n")
 	client := newClient(t, &http.Transport{})
-	own := &http.Client{Transport: withToken{client.Transport}}
+	own := &http.Client{Transport: withHeader{client.Transport, "Authorization", "Bearer " + token}}
 	url := l.server("docs")
 	callTools(t, &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: own}, "echo", "fail", "missing")
 	callTools(t, &mcp.SSEClientTransport{Endpoint: strings.TrimSuffix(url, "/mcp") + "/sse", HTTPClient: own}, "echo")
@@ -177,14 +166,9 @@ func TestAuditLogOnStdout(t *testing.T) {
 }
 
 func TestAuditLogOfStdio(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "audit.log")
-	file := filepath.Join(dir, "gw.yaml")
-	if err := os.WriteFile(file, []byte("audit-log: "+path+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	path := filepath.Join(t.TempDir(), "audit.log")
 	p := launchMain(t, &Main{
-		Args: []string{"stdio", "--config", file}, LookupEnv: func(string) (string, bool) { return "", false },
+		Args: []string{"stdio", "--config", clitest.WriteFile(t, "gw.yaml", "audit-log: "+path+"\n")}, LookupEnv: clitest.Environment(nil),
 		Stdin: strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"message":"x"}}}` + "\n"),
 	})
 	<-p.ended
@@ -264,18 +248,13 @@ func TestAuditLogThatStallsAtTheEnd(t *testing.T) {
 func TestCheckOfTheAuditLog(t *testing.T) {
 	dir := t.TempDir()
 	for path, want := range map[string]string{"audit.log": "", "missing/audit.log": "no such file", ".": "is a directory"} {
-		file := filepath.Join(dir, "gw.yaml")
-		if err := os.WriteFile(file, []byte("audit-log: "+filepath.Join(dir, path)+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		var out, log bytes.Buffer
-		m := &Main{Args: []string{"check", "--config", file}, LookupEnv: func(string) (string, bool) { return "", false }, Stdout: &out, Stderr: &log}
-		code := m.Run()
-		if (code == exitOK) != (want == "") || want != "" && !strings.Contains(log.String(), "gw.yaml:1:12: audit-log: ") || !strings.Contains(log.String(), want) {
-			t.Errorf("%s: got %d\n%s%s", path, code, &out, &log)
+		p := launch(t, "check", "--config", clitest.WriteFile(t, "gw.yaml", "audit-log: "+filepath.Join(dir, path)+"\n"))
+		code, log := <-p.code, p.log.String()
+		if (code == exitOK) != (want == "") || want != "" && !strings.Contains(log, "gw.yaml:1:12: audit-log: ") || !strings.Contains(log, want) {
+			t.Errorf("%s: got %d\n%s%s", path, code, p.out.String(), log)
 		}
 	}
-	if files, _ := os.ReadDir(dir); len(files) != 1 {
+	if files, _ := os.ReadDir(dir); len(files) > 0 {
 		t.Errorf("check has left %v", files)
 	}
 }

@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
-
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -24,13 +22,6 @@ func childConfig(t *testing.T, more string) string {
 		t.Fatal(err)
 	}
 	return fmt.Sprintf("{command: [%q], env: {%s: demo}%s}", self, childVariable, more)
-}
-
-// startServers runs the program with a file of servers.
-func startServers(t *testing.T, servers string, args ...string) *program {
-	t.Helper()
-	path := clitest.WriteFile(t, "gw.yaml", "servers:\n"+servers)
-	return start(t, append([]string{"--config", path, "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--log-format", "json"}, args...)...)
 }
 
 // server is the URL of one of several servers.
@@ -56,7 +47,9 @@ func tryConnect(t *testing.T, url, token string) (*mcp.ClientSession, error) {
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
 	http := newClient(t, &http.Transport{})
-	http.Transport = bearer{token, http.Transport}
+	if token != "" {
+		http.Transport = withHeader{http.Transport, "Authorization", "Bearer " + token}
+	}
 	session, err := client.Connect(t.Context(), &mcp.SSEClientTransport{Endpoint: url, HTTPClient: http}, nil)
 	if err == nil {
 		t.Cleanup(func() { session.Close() })
@@ -64,26 +57,24 @@ func tryConnect(t *testing.T, url, token string) (*mcp.ClientSession, error) {
 	return session, err
 }
 
-// bearer sends a token with each request.
-type bearer struct {
-	token string
-	next  http.RoundTripper
+// withHeader is a transport that adds a header to each request.
+type withHeader struct {
+	http.RoundTripper
+	name, value string
 }
 
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	if b.token != "" {
-		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer "+b.token)
-	}
-	return b.next.RoundTrip(r)
+func (w withHeader) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set(w.name, w.value)
+	return w.RoundTripper.RoundTrip(r)
 }
 
 // Each server has its own routes, limits and processes, also beside one whose command is not
 // there. One signal ends the processes of all.
 func TestServersAreApart(t *testing.T) {
 	t.Parallel()
-	p := startServers(t, "  one: "+childConfig(t, ", max-connections: 1")+"\n  two: "+childConfig(t, ", max-connections: 2, sessions: shared")+
-		"\n  gone: {command: [no-such-program-at-all]}\n")
+	p := startLive(t, "servers:\n  one: "+childConfig(t, ", max-connections: 1")+"\n  two: "+childConfig(t, ", max-connections: 2, sessions: shared")+
+		"\n  gone: {command: [no-such-program-at-all]}\n", "--log-format", "json")
 	for _, name := range []string{"one", "two", "two"} {
 		connectTo(t, p.server(name))
 	}
@@ -94,13 +85,12 @@ func TestServersAreApart(t *testing.T) {
 	if len(pids) != 2 {
 		t.Errorf("got the processes %v, want one of each server", pids)
 	}
-	client := newClient(t, &http.Transport{})
 	for _, name := range []string{"one", "two"} {
-		if code, _ := get(t, client, p.server(name), ""); code != http.StatusServiceUnavailable {
+		if code, _ := get(t, p.client, p.server(name), ""); code != http.StatusServiceUnavailable {
 			t.Errorf("one more connection to %s: got %d, want 503", name, code)
 		}
 	}
-	if _, body := get(t, client, p.admin+"/metrics", ""); strings.Count(body, "\ngo_goroutines ") != 1 || !strings.Contains(body, "\nmcp_sse_children{server=\"two\"} 1\n") {
+	if _, body := get(t, p.client, p.admin+"/metrics", ""); strings.Count(body, "\ngo_goroutines ") != 1 || !strings.Contains(body, "\nmcp_sse_children{server=\"two\"} 1\n") {
 		t.Errorf("the metrics are not those of the process and of each server:\n%s", body)
 	}
 	p.stop()

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -55,18 +54,13 @@ func newCollector(t *testing.T, held chan struct{}) *collector {
 	return c
 }
 
-// startTraced starts the program with these variables of the process, from pairs.
-func startTraced(t *testing.T, variables []string, args ...string) *program {
+// startTraced starts the program with these variables of the process.
+func startTraced(t *testing.T, variables map[string]string, args ...string) *program {
 	t.Helper()
-	for i := 0; i < len(variables); i += 2 {
-		t.Setenv(variables[i], variables[i+1]) // the SDK reads them itself
+	for name, value := range variables {
+		t.Setenv(name, value) // the SDK reads them itself
 	}
-	p := launchMain(t, &Main{Args: append([]string{"--addr", "127.0.0.1:0"}, args...), LookupEnv: os.LookupEnv})
-	if p.url == "" {
-		t.Fatalf("ended with %d:\n%s", <-p.code, p.log.String())
-	}
-	t.Cleanup(p.stop)
-	return p
+	return startWith(t, variables, append([]string{"--addr", "127.0.0.1:0"}, args...)...)
 }
 
 func attributes(list []*commonv1.KeyValue) map[string]string {
@@ -98,14 +92,14 @@ func (p *program) droppedSpans(t *testing.T) string {
 // the logs name these traces. The key of the collector is in no log.
 func TestTraces(t *testing.T) {
 	c := newCollector(t, nil)
-	p := startTraced(t, []string{
-		"OTEL_EXPORTER_OTLP_ENDPOINT", c.URL, "OTEL_EXPORTER_OTLP_HEADERS", "api-key=" + secret + ",broken=%zz" + secret,
-		"OTEL_SERVICE_NAME", "gw",
+	p := startTraced(t, map[string]string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL, "OTEL_EXPORTER_OTLP_HEADERS": "api-key=" + secret + ",broken=%zz" + secret,
+		"OTEL_SERVICE_NAME": "gw",
 	}, "--log-level", "debug", "--url", askServer(t).URL)
 	client := newClient(t, &http.Transport{})
 	callTools(t, &mcp.StreamableClientTransport{Endpoint: p.url, HTTPClient: client}, "echo", "missing")
 	callTools(t, &mcp.SSEClientTransport{Endpoint: p.base() + "/sse", HTTPClient: client}, "fail")
-	parent := withHeader{client.Transport, "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
+	parent := withHeader{client.Transport, "Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
 	callModern(t, &http.Client{Transport: parent}, p.url, "echo", "")
 	p.stop() // flushes
 
@@ -137,23 +131,11 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// withHeader is a transport that adds a traceparent.
-type withHeader struct {
-	http.RoundTripper
-	parent string
-}
-
-func (w withHeader) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Traceparent", w.parent)
-	return w.RoundTripper.RoundTrip(r)
-}
-
 // A collector that is down costs its spans, which the log and the metrics say.
 func TestTracesWithoutCollector(t *testing.T) {
 	c := newCollector(t, nil)
 	c.Close()
-	p := startTraced(t, []string{"OTEL_EXPORTER_OTLP_ENDPOINT", c.URL, "OTEL_BSP_SCHEDULE_DELAY", "1"}, "--url", askServer(t).URL)
+	p := startTraced(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL, "OTEL_BSP_SCHEDULE_DELAY": "1"}, "--url", askServer(t).URL)
 	p.traced(t)
 	p.log.await(t, 1, "tracing failed")
 	if got := p.droppedSpans(t); got == "0" || got == "" {
@@ -166,7 +148,7 @@ func TestTracesWithSlowCollector(t *testing.T) {
 	held := make(chan struct{})
 	c := newCollector(t, held)
 	defer close(held)
-	p := startTraced(t, []string{"OTEL_EXPORTER_OTLP_ENDPOINT", c.URL, "OTEL_BSP_SCHEDULE_DELAY", "1", "OTEL_BSP_MAX_QUEUE_SIZE", "2"}, "--url", askServer(t).URL)
+	p := startTraced(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL, "OTEL_BSP_SCHEDULE_DELAY": "1", "OTEL_BSP_MAX_QUEUE_SIZE": "2"}, "--url", askServer(t).URL)
 	if got := p.traced(t); got == "0" || got == "" {
 		t.Errorf("%q spans were dropped, want those over 2", got)
 	}
@@ -176,7 +158,7 @@ func TestTracesWithSlowCollector(t *testing.T) {
 
 func TestTracesOff(t *testing.T) {
 	c := newCollector(t, nil)
-	p := startTraced(t, []string{"OTEL_EXPORTER_OTLP_ENDPOINT", c.URL, "OTEL_SDK_DISABLED", "true"}, "--log-level", "debug", "--url", askServer(t).URL)
+	p := startTraced(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL, "OTEL_SDK_DISABLED": "true"}, "--log-level", "debug", "--url", askServer(t).URL)
 	p.traced(t)
 	p.stop()
 	if c.spans != nil || strings.Contains(p.log.String(), "traceId") {
