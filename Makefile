@@ -29,13 +29,13 @@ SEED      ?= 1
 # A test that hangs shows its goroutines before CI's own limit.
 TIMEOUT   ?= 15m
 
-.PHONY: help run build test test-all test-json check-deploy deploy-needs e2e soak fuzz perf bench bench-compare lint golangci clean
+.PHONY: help run build test test-all test-json check-deploy deploy-needs e2e soak fuzz perf bench bench-compare vet lint golangci clean
 
 help:
 	@echo 'run       serve the demo server, or ARGS="-- command args"'
 	@echo 'build     bin/sse-server and bin/docsearch'
-	@echo 'test      lint, all unit tests, and one client of each SDK with each kind of server (Node.js >= 20)'
-	@echo 'test-all  test, and the whole matrix of clients and servers, attacks and cycles'
+	@echo 'test      gofmt, go vet, all unit tests, and one client of each SDK with each kind of server (Node.js >= 20)'
+	@echo 'test-all  lint, test, and the whole matrix of clients and servers, attacks and cycles'
 	@echo 'check-deploy  deploy/, packages, image and chart, as root on Debian'
 	@echo 'e2e       the end-to-end tests of make test alone'
 	@echo 'soak      chaos for FOR ($(FOR)) from SEED ($(SEED)); each fuzz target for FUZZTIME ($(FUZZTIME))'
@@ -52,10 +52,10 @@ build:
 
 # All modules, in one run with one summary. -count=1: the end-to-end tests build the
 # binaries themselves, and the cache of go test knows nothing of them.
-test: lint
+test: vet
 	go run $(GOTESTSUM) --format pkgname --raw-command -- make --no-print-directory --silent test-json TAGS=$(TAGS)
 
-test-all:
+test-all: lint
 	$(MAKE) --no-print-directory test TAGS=all
 
 # The events of go test, of all modules. vet is what lint has done.
@@ -128,14 +128,20 @@ bench-compare:
 	bin/compare --mode replicas --rounds 5 --transport streamable
 
 # The tests are built with the race detector: so are the packages that vet and staticcheck
-# need, and nothing is compiled twice.
-lint:
+# need, and nothing is compiled twice. Vet also sees the files of test-all and check-deploy.
+vet:
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+	go vet -race -tags all,deploy ./...
+	cd tools && go vet -race -tags all ./...
+	cd docsearch && go vet -race ./...
+
+# staticcheck takes minutes to build: make test does without it.
+lint: vet
 	GOBIN=$(CURDIR)/bin go install $(STATICCHECK)
-	go vet -race -tags all,deploy ./... && GOFLAGS=-race bin/staticcheck -tags all,deploy ./...
-	cd tools && go vet -race -tags all ./... && GOFLAGS=-race ../bin/staticcheck -tags all ./...
-	cd docsearch && go vet -race ./... && GOFLAGS=-race ../bin/staticcheck ./...
+	GOFLAGS=-race bin/staticcheck -tags all,deploy ./...
+	cd tools && GOFLAGS=-race ../bin/staticcheck -tags all ./...
+	cd docsearch && GOFLAGS=-race ../bin/staticcheck ./...
 
 golangci:
 	go run $(GOLANGCI) run ./...
