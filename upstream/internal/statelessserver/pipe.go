@@ -110,7 +110,7 @@ func (p *Pipe) decide(ctx context.Context, queue *buffer.Queue, refusal []byte) 
 	defer p.mu.Unlock()
 	p.modern.Store(c)         // before the answer to initialize, after which come more messages
 	_ = c.Send(p.first.Raw()) // has room
-	if ctx.Err() != nil { // the pipe has ended meanwhile
+	if ctx.Err() != nil {     // the pipe has ended meanwhile
 		c.gone(context.Cause(ctx))
 	}
 }
