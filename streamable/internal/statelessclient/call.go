@@ -24,19 +24,24 @@ type call struct {
 	exclusive bool          // it has the connection to itself among such calls
 	asks      bool          // the server may ask the client something
 
-	queue            // of notifications, whose bytes count an answer too
-	id    jsonrpc.ID // on the connection; of a subscriptions/listen the client's
+	l       *link
+	id      jsonrpc.ID    // on the connection; of a subscriptions/listen the client's
+	changed chan struct{} // has room for one: there is something to take
 
 	rounds int         // of input; the request that serves the call counts them
 	expiry *time.Timer // while the call waits for input; guarded by held.mu
 
 	// Guarded by link.mu:
+	notes     [][]byte // notifications that wait for the client
+	held      int      // bytes that wait, an answer included
 	answer    *jsonrpc.Message
 	cancelled bool
 	open      []*ask // requests of the server that are not answered
 	asked     int    // requests of the server, ever
 	lastAsk   time.Time
 }
+
+func newCall(method string) *call { return &call{method: method, changed: make(chan struct{}, 1)} }
 
 // ask is a request of the server to the client.
 type ask struct {
@@ -69,7 +74,8 @@ func (h *Handler) call(a *reply, q *request) *front.Refusal {
 
 // send sends a request to the server, on a connection of its client.
 func (h *Handler) send(a *reply, q *request) (*call, *front.Refusal) {
-	k := &call{method: q.Method, principal: q.principal, level: q.logLevel, asks: q.mayAsk()}
+	k := newCall(q.Method)
+	k.principal, k.level, k.asks = q.principal, q.logLevel, q.mayAsk()
 	k.exclusive = k.asks || q.logLevel != 0 && stateless.AsksInput(q.Method)
 	l, why := h.connect(a, q, k.exclusive)
 	if why != nil {
@@ -115,10 +121,14 @@ func (l *link) prepare(a *reply, q *request, k *call) *front.Refusal {
 // follow writes what comes of a call, until it is answered or needs input. It reports false
 // if the client goes before.
 func (h *Handler) follow(a *reply, q *request, k *call) bool {
-	defer k.written()
+	writing := 0
+	defer func() { k.l.c.HoldQueued(-writing) }()
 	for {
+		k.l.c.HoldQueued(-writing)
 		k.l.mu.Lock()
-		notes, answer := k.takeLocked(), k.answer
+		var notes [][]byte
+		notes, writing = k.takeLocked()
+		answer := k.answer
 		asked := slices.ContainsFunc(k.open, func(a *ask) bool { return !a.shown })
 		settle := settleTime - time.Since(k.lastAsk)
 		k.l.mu.Unlock()
@@ -149,9 +159,9 @@ func (k *call) cancel(reason string) {
 	k.cancelled = true
 	asks := k.open
 	k.open = nil
-	k.takeLocked()
+	_, size := k.takeLocked()
 	k.l.mu.Unlock()
-	k.written()
+	k.l.c.HoldQueued(-size)
 	if again {
 		return
 	}

@@ -145,57 +145,36 @@ func (l *link) tellLocked(k *call, m *jsonrpc.Message) {
 	}
 }
 
-// queue holds the notifications that wait for a client. link.mu guards it, but for changed.
-type queue struct {
-	l       *link
-	changed chan struct{} // has room for one: there is something to take
-	notes   [][]byte
-	held    int // bytes that wait
-	taken   int // bytes that were taken, and are being written
-}
-
-func newQueue(l *link) queue { return queue{l: l, changed: make(chan struct{}, 1)} }
-
 // signal says that there is something to take.
-func (q *queue) signal() {
+func (k *call) signal() {
 	select {
-	case q.changed <- struct{}{}:
+	case k.changed <- struct{}{}:
 	default:
 	}
 }
 
 // addLocked adds a notification. It reports false if too many wait.
-func (q *queue) addLocked(note []byte) bool {
-	if q.held > 0 && q.held+len(note) > maxQueued {
-		q.l.h.opts.Metrics.Dropped(metrics.DroppedUndelivered)
+func (k *call) addLocked(note []byte) bool {
+	if k.held > 0 && k.held+len(note) > maxQueued {
+		k.l.h.opts.Metrics.Dropped(metrics.DroppedUndelivered)
 		return false
 	}
-	q.notes = append(q.notes, note)
-	q.holdLocked(len(note))
-	q.signal()
+	k.notes = append(k.notes, note)
+	k.holdLocked(len(note))
+	k.signal()
 	return true
 }
 
-// takeLocked returns the notifications that wait, and gives back the bytes of those before,
-// which have been written.
-func (q *queue) takeLocked() [][]byte {
-	notes := q.notes
-	q.notes = nil
-	q.l.c.HoldQueued(-q.taken)
-	q.taken, q.held = q.held, 0
-	return notes
-}
-
-// written gives back the bytes that were taken last.
-func (q *queue) written() {
-	q.l.mu.Lock()
-	defer q.l.mu.Unlock()
-	q.l.c.HoldQueued(-q.taken)
-	q.taken = 0
-}
-
 // holdLocked takes n more bytes from the budget.
-func (q *queue) holdLocked(n int) {
-	q.held += n
-	q.l.c.HoldQueued(n)
+func (k *call) holdLocked(n int) {
+	k.held += n
+	k.l.c.HoldQueued(n)
+}
+
+// takeLocked returns the notifications that wait, and how many bytes the caller must give
+// back once they are written.
+func (k *call) takeLocked() (notes [][]byte, size int) {
+	notes, size = k.notes, k.held
+	k.notes, k.held = nil, 0
+	return notes, size
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -164,7 +163,7 @@ func (l *link) begin(k *call) bool {
 		return false
 	}
 	l.lastID++
-	k.queue, k.id = newQueue(l), jsonrpc.ID(strconv.FormatInt(l.lastID, 10))
+	k.l, k.id = l, jsonrpc.NumberID(l.lastID)
 	l.calls[k.id] = k
 	return true
 }
@@ -178,7 +177,8 @@ func (l *link) send(k *call, params json.RawMessage, ctx context.Context, header
 // ask sends a request of the handler's own and waits for the answer. It fails when ctx
 // ends or the connection is over.
 func (l *link) ask(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
-	k := &call{own: true, method: method}
+	k := newCall(method)
+	k.own = true
 	if !l.begin(k) {
 		return nil, errEnded
 	}

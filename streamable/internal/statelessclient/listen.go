@@ -29,7 +29,8 @@ func (h *Handler) listen(a *reply, q *request) *front.Refusal {
 		return why
 	}
 	defer h.pool.release(l, false)
-	k := &call{method: q.Method, id: q.ID, queue: newQueue(l)}
+	k := newCall(q.Method)
+	k.l, k.id = l, q.ID
 	ctx, cancel := context.WithCancel(a.r.Context())
 	defer cancel()
 	subscribed := make(chan []string)
@@ -109,9 +110,9 @@ func (l *link) subscribeTo(ctx context.Context, k *call, uri string) (ok bool, e
 func (l *link) unsubscribe(k *call, uris []string) {
 	l.mu.Lock()
 	delete(l.listeners, k)
-	k.takeLocked()
+	_, size := k.takeLocked()
 	l.mu.Unlock()
-	k.written()
+	l.c.HoldQueued(-size)
 	for _, uri := range uris {
 		err := l.inTurn(context.Background(), func(ctx context.Context) error { // its client is gone
 			l.mu.Lock()
