@@ -20,5 +20,5 @@ const handlerAddress = "http://handler.invalid/mcp"
 // h may flush, and write while it reads. It cannot set deadlines or hijack. A panic in
 // it fails the request, as in net/http.
 func HTTPHandler(h http.Handler) jsonrpc.Dialer {
-	return URL{Address: handlerAddress, Client: &http.Client{Transport: inprocess.Transport{Handler: h}}, site: &site{}}
+	return URL{Address: handlerAddress, Client: &http.Client{Transport: inprocess.Transport{Handler: h}}, site: newSite()}
 }

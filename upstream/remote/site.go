@@ -30,13 +30,18 @@ const (
 // site is what the sessions with one URL share: the HTTP client, the transport that was
 // found, and the limits of the log. It is safe for concurrent use.
 type site struct {
-	mu       sync.Mutex   // guards all below
-	own      *http.Client // for sessions without a client of the user's; nil before the first
-	sessions int          // sessions that use own
-	kind     string       // the transport that was last found; empty: none
-	found    time.Time    // when
-	lines    *throttle.Lines
+	own   *http.Client // for sessions without a client of the user's
+	lines *throttle.Lines
+
+	mu       sync.Mutex // guards all below
+	sessions int        // sessions that use own
+	kind     string     // the transport that was last found; empty: none
+	found    time.Time  // when
 	shared   Authorizer // of the sessions whose clients have no credentials; nil before the first
+}
+
+func newSite() *site {
+	return &site{own: &http.Client{Transport: newTransport(), CheckRedirect: redirect(nil)}, lines: throttle.NewLines()}
 }
 
 // authorizer returns what authorizes the requests of a session.
@@ -52,16 +57,6 @@ func (s *site) authorizer(c Credentials, client string, log *slog.Logger) Author
 	return s.shared
 }
 
-// limits returns the limits of what the server can cause to be logged.
-func (s *site) limits() *throttle.Lines {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lines == nil {
-		s.lines = throttle.NewLines()
-	}
-	return s.lines
-}
-
 // client returns the HTTP client for a session. The caller must call release at the
 // end of the session.
 func (s *site) client(given *http.Client) (c *http.Client, release func()) {
@@ -72,9 +67,6 @@ func (s *site) client(given *http.Client) (c *http.Client, release func()) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.own == nil {
-		s.own = &http.Client{Transport: newTransport(), CheckRedirect: redirect(nil)}
-	}
 	s.sessions++
 	return s.own, sync.OnceFunc(s.release)
 }
@@ -83,13 +75,10 @@ func (s *site) client(given *http.Client) (c *http.Client, release func()) {
 func (s *site) release() {
 	s.mu.Lock()
 	s.sessions--
-	c := s.own
-	if s.sessions > 0 {
-		c = nil
-	}
+	last := s.sessions == 0
 	s.mu.Unlock()
-	if c != nil {
-		c.CloseIdleConnections()
+	if last {
+		s.own.CloseIdleConnections()
 	}
 }
 

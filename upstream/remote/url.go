@@ -79,7 +79,7 @@ func (u URL) Observed(l *slog.Logger, m *metrics.Metrics) jsonrpc.Dialer {
 		u.Metrics = m
 	}
 	if u.site == nil {
-		u.site = &site{}
+		u.site = newSite()
 	}
 	return u
 }
@@ -137,7 +137,7 @@ func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		return nil, err
 	}
 	if u.site == nil {
-		u.site = &site{}
+		u.site = newSite()
 	}
 	x, release := u.exchange(ctx)
 	c, err := u.connect(ctx, x)
@@ -163,7 +163,7 @@ func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()
 	if x.Log == nil {
 		x.Log = slog.New(slog.DiscardHandler)
 	}
-	x.Log = u.site.limits().Logger(x.Log)
+	x.Log = u.site.lines.Logger(x.Log)
 	if u.Credentials != nil {
 		x.Authorize = u.site.authorizer(u.Credentials, headerFrom(ctx).Get("Authorization"), x.Log)
 		x.Header.Del("Authorization")
