@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -108,19 +107,6 @@ func (c *counter) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.n += n
 	return n, err
-}
-
-func TestBodyWithoutBytesInTheBudget(t *testing.T) {
-	h := newTransport(t, front.Options{})
-	h.hold = func(int, int) error { return fmt.Errorf("hold: %w", connstate.ErrBusy) }
-	long := `{"jsonrpc":"2.0","method":"n","params":["` + strings.Repeat("x", 20_000) + `"]}`
-	w := ask(h, "", http.MethodPost, "/t", long, "Content-Type", "application/json")
-	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" || !strings.Contains(w.Body.String(), `"server_busy","retryable":true`) {
-		t.Errorf("got %d %s, %v", w.Code, w.Body, w.Header())
-	}
-	if w := ask(h, "", http.MethodPost, "/t", `{"jsonrpc":"2.0","method":"n"}`, "Content-Type", "application/json"); w.Code != 200 {
-		t.Errorf("a short message: got %d %s", w.Code, w.Body)
-	}
 }
 
 // A client that announces a body and does not send it, or sends it slowly, gets its

@@ -28,14 +28,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // transport has one route, /t, that takes GET and POST.
 type transport struct {
 	*front.Front
-	hold func(n, held int) error
 	prom *prometheus.Registry
 	log  *bytes.Buffer
 }
 
 func newTransport(t testing.TB, opts front.Options) *transport {
 	t.Helper()
-	h := &transport{prom: metrics.NewRegistry(), log: new(bytes.Buffer), hold: func(int, int) error { return nil }}
+	h := &transport{prom: metrics.NewRegistry(), log: new(bytes.Buffer)}
 	opts.Metrics = metrics.New(h.prom)
 	opts.Logger = slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
@@ -56,7 +55,7 @@ func (h *transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok || r.Method == http.MethodGet {
 		return
 	}
-	body, why := h.ReadBody(w, r, h.hold)
+	body, why := h.ReadBody(w, r, func(int, int) error { return nil })
 	if why == nil {
 		_, why = front.ParseMessage(body.Bytes)
 	}

@@ -173,20 +173,3 @@ func TestBatches(t *testing.T) {
 		res.wantEnd()
 	})
 }
-
-func TestMethods(t *testing.T) {
-	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
-		for _, test := range []struct {
-			method, version, allow string
-		}{
-			{http.MethodPut, "", "GET, POST, DELETE"}, {http.MethodHead, "2025-06-18", "GET, POST, DELETE"},
-			{http.MethodGet, "2026-07-28", "POST"}, {http.MethodDelete, "2026-07-28", "POST"}, {http.MethodGet, "2030-01-01", "POST"},
-		} {
-			res := f.do(test.method, "", "MCP-Protocol-Version", test.version)
-			if res.StatusCode != http.StatusMethodNotAllowed || res.Header.Get("Allow") != test.allow {
-				f.t.Errorf("%s %s: got %s, Allow %q", test.method, test.version, res.Status, res.Header.Get("Allow"))
-			}
-			res.close()
-		}
-	})
-}

@@ -170,21 +170,6 @@ func TestServerRequestsThatNobodyMayAnswer(t *testing.T) {
 	}
 }
 
-// leaving is the response to a client that goes during the write that asks it.
-type leaving struct {
-	*response
-	leave context.CancelFunc
-	early bool // the client has got nothing
-}
-
-func (l leaving) Write(b []byte) (int, error) {
-	defer l.leave()
-	if l.early {
-		return 0, io.ErrClosedPipe
-	}
-	return l.response.Write(b)
-}
-
 // A client that is gone when it is asked has cancelled the call. But it may close the TCP
 // connection as soon as it has the state.
 func TestClientThatLeavesWhenItIsAsked(t *testing.T) {
@@ -193,10 +178,13 @@ func TestClientThatLeavesWhenItIsAsked(t *testing.T) {
 			f.server.asks(1)
 			a := ask{method: "tools/call", params: toolCall, capabilities: askAll}
 			ctx, leave := context.WithCancel(t.Context())
-			w := leaving{newResponse(), leave, early}
-			f.post(w, a.request(ctx), "")
+			w := newResponse()
+			f.post(hooked{w, func() error {
+				leave()
+				return map[bool]error{true: io.ErrClosedPipe}[early]
+			}}, a.request(ctx), "")
 			if !early {
-				r := f.do(t, retry(t, w.response, a, `{"elicitation-1":{"action":"accept"}}`))
+				r := f.do(t, retry(t, w, a, `{"elicitation-1":{"action":"accept"}}`))
 				want(t, "status", r.Code, 200)
 			}
 			want(t, "cancellations", len(f.server.connections()[0].received("notifications/cancelled")), cancellations)

@@ -101,12 +101,12 @@ func TestListenersShareSubscriptions(t *testing.T) {
 // A listener that does not read ends, and listens again: it would miss a change.
 func TestSlowListenerEnds(t *testing.T) {
 	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		w := f.stuck(t, listen(`{"resourceSubscriptions":["a:x"]}`, "1"), 2)
+		w, unblock := f.stuck(t, listen(`{"resourceSubscriptions":["a:x"]}`, "1"), 2)
 		c := f.server.connections()[0]
 		for range 300 {
 			c.send(nil, updated("a:x/"+strings.Repeat("x", 5000)))
 		}
-		close(w.unblock)
+		close(unblock)
 		<-w.done
 		if n := len(w.messages()); n < 100 || n > 299 || w.member("result", "resultType") != `"complete"` {
 			t.Errorf("%d messages, the last one %s", n, w.last())
@@ -114,30 +114,22 @@ func TestSlowListenerEnds(t *testing.T) {
 	})
 }
 
-// stuck is a response one of whose writes waits.
-type stuck struct {
-	*response
-	unblock chan struct{}
-	at      int // the write, from 1
-	writes  int
-}
-
-// stuck begins a request whose response waits in one of its writes.
-func (f *fixture) stuck(t *testing.T, a ask, at int) *stuck {
-	w := &stuck{response: newResponse(), unblock: make(chan struct{}), at: at}
+// stuck begins a request whose response waits in one of its writes, from 1, for unblock to
+// be closed.
+func (f *fixture) stuck(t *testing.T, a ask, at int) (w *response, unblock chan struct{}) {
+	w, unblock = newResponse(), make(chan struct{})
+	writes := 0
 	go func() {
 		defer close(w.done)
-		f.post(w, a.request(t.Context()), "")
+		f.post(hooked{w, func() error {
+			if writes++; writes == at {
+				<-unblock
+			}
+			return nil
+		}}, a.request(t.Context()), "")
 	}()
 	synctest.Wait()
-	return w
-}
-
-func (s *stuck) Write(p []byte) (int, error) {
-	if s.writes++; s.writes == s.at {
-		<-s.unblock
-	}
-	return s.response.Write(p)
+	return w, unblock
 }
 
 // Behind a middleware that hides http.Flusher there are no streams, but all answers.
@@ -183,13 +175,13 @@ func TestSlowClientLosesProgress(t *testing.T) {
 			asked = m
 			c.send(m, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":0}}`)
 		}
-		w := f.stuck(t, ask{method: "prompts/list"}, 1)
+		w, unblock := f.stuck(t, ask{method: "prompts/list"}, 1)
 		c := f.server.connections()[0]
 		for i := range 300 {
 			c.send(asked, fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":%d,"message":%q}}`, i, strings.Repeat("x", 5000)))
 		}
 		c.answer(asked, `{"done":true}`)
-		close(w.unblock)
+		close(unblock)
 		<-w.done
 		if n := len(w.messages()); n < 100 || n > 250 || w.member("result", "done") != "true" {
 			t.Errorf("%d messages, the last one %s", n, w.last())
@@ -201,11 +193,11 @@ func TestSlowClientLosesProgress(t *testing.T) {
 func TestAnswerCountsUntilItIsWritten(t *testing.T) {
 	bubble(t, quiet, func(t *testing.T, f *fixture) {
 		f.server.serve = func(c *conn, m *jsonrpc.Message) { c.answer(m, `"`+strings.Repeat("x", 1<<20)+`"`) }
-		w := f.stuck(t, ask{method: "prompts/list"}, 1)
+		w, unblock := f.stuck(t, ask{method: "prompts/list"}, 1)
 		if held := f.series(t, "mcp_sse_held_bytes"); held < 1<<20 {
 			t.Errorf("%g bytes are held", held)
 		}
-		close(w.unblock)
+		close(unblock)
 		<-w.done
 		want(t, "held bytes", f.series(t, "mcp_sse_held_bytes"), 0)
 	})

@@ -22,7 +22,7 @@ import (
 
 // Which requests share a connection.
 func TestClientsAreToldApart(t *testing.T) {
-	base := ask{method: "tools/list", principal: "ada", capabilities: `{"roots":{},"sampling":{"a":1}}`, info: `{"name":"n","version":"1"}`}
+	base := ask{method: "tools/list", principal: "ada", header: map[string]string{"X-Key": "M\xfcller"}, capabilities: `{"roots":{},"sampling":{"a":1}}`, info: `{"name":"n","version":"1"}`}
 	for name, tc := range map[string]struct {
 		change func(*ask)
 		shared bool
@@ -30,13 +30,13 @@ func TestClientsAreToldApart(t *testing.T) {
 		"the same":              {func(*ask) {}, true},
 		"another method":        {func(a *ask) { a.method = "server/discover" }, true},
 		"a log level":           {func(a *ask) { a.meta = logging("info") }, true},
-		"another header":        {func(a *ask) { a.header = map[string]string{"X-Other": "1"} }, true},
+		"another header":        {func(a *ask) { a.header = map[string]string{"X-Key": "M\xfcller", "X-Other": "1"} }, true},
 		"another principal":     {func(a *ask) { a.principal = "eve" }, false},
 		"no principal":          {func(a *ask) { a.principal = "" }, false},
 		"other capabilities":    {func(a *ask) { a.capabilities = `{"roots":{}}` }, false},
 		"another program":       {func(a *ask) { a.info = `{"name":"m","version":"1"}` }, false},
 		"no program":            {func(a *ask) { a.info = "" }, false},
-		"another passed header": {func(a *ask) { a.header = map[string]string{"X-Key": "2"} }, false},
+		"another passed header": {func(a *ask) { a.header = map[string]string{"X-Key": "M\xe4ller"} }, false}, // bytes, not UTF-8
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, statelessclient.Options{Options: front.Options{ForwardHeaders: []string{"X-Key"}}})
@@ -49,28 +49,9 @@ func TestClientsAreToldApart(t *testing.T) {
 	}
 }
 
-// Headers are bytes: those that are not UTF-8 tell clients apart as well.
-func TestHeadersOfAnyBytesAreToldApart(t *testing.T) {
-	f := newFixture(t, statelessclient.Options{Options: front.Options{ForwardHeaders: []string{"X-Key"}}})
-	for _, key := range []string{"M\xfcller", "M\xe4ller", "M\xfcller"} {
-		f.do(t, ask{method: "tools/list", header: map[string]string{"X-Key": key}})
-	}
-	want(t, "connections", len(f.server.connections()), 2)
-}
-
-// Without a principal, the address tells strangers apart.
+// Without a principal, the network tells strangers apart. Behind a proxy that is not trusted
+// all have one address, and the log says so once.
 func TestStrangersAreToldApart(t *testing.T) {
-	f := newFixture(t, quiet)
-	for _, addr := range []string{"192.0.2.1:1", "192.0.2.1:2", "192.0.2.2:1", "[2001:db8::1]:1", "[2001:db8::2]:1"} {
-		r := ask{method: "tools/list"}.request(t.Context())
-		r.RemoteAddr = addr
-		f.post(newResponse(), r, "")
-	}
-	want(t, "connections", len(f.server.connections()), 3) // the last two are of one network
-}
-
-// Behind a proxy that is not trusted all strangers have one address, and the log says so once.
-func TestStrangersBehindAnUnknownProxy(t *testing.T) {
 	var log strings.Builder
 	f := newFixture(t, statelessclient.Options{Options: front.Options{
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Logger: slog.New(slog.NewTextHandler(&log, nil)),
@@ -79,17 +60,21 @@ func TestStrangersBehindAnUnknownProxy(t *testing.T) {
 		remote, forwarded, principal string
 		connections                  int // so far
 	}{
-		{"10.0.0.1:1", "192.0.2.7", "", 1}, {"10.0.0.1:1", "192.0.2.7", "", 1}, {"10.0.0.1:1", "192.0.2.8", "", 2},
-		{"127.0.0.1:1", "192.0.2.7", "", 3}, {"127.0.0.1:1", "192.0.2.7", "", 4}, {"@", "192.0.2.7", "", 5},
-		{"127.0.0.1:1", "192.0.2.7", "ada", 6}, {"127.0.0.1:1", "192.0.2.8", "ada", 6}, // the principal tells them apart
+		{"192.0.2.1:1", "", "", 1}, {"192.0.2.1:2", "", "", 1}, {"192.0.2.2:1", "", "", 2},
+		{"[2001:db8::1]:1", "", "", 3}, {"[2001:db8::2]:1", "", "", 3},
+		{"10.0.0.1:1", "192.0.2.7", "", 4}, {"10.0.0.1:1", "192.0.2.7", "", 4}, {"10.0.0.1:1", "192.0.2.8", "", 5},
+		{"127.0.0.1:1", "192.0.2.7", "", 6}, {"127.0.0.1:1", "192.0.2.7", "", 7}, {"@", "192.0.2.7", "", 8},
+		{"127.0.0.1:1", "192.0.2.7", "ada", 9}, {"127.0.0.1:1", "192.0.2.8", "ada", 9}, // the principal tells them apart
 	} {
 		r := ask{method: "tools/list"}.request(t.Context())
 		r.RemoteAddr = step.remote
-		r.Header.Set("X-Forwarded-For", step.forwarded)
+		if step.forwarded != "" {
+			r.Header.Set("X-Forwarded-For", step.forwarded)
+		}
 		f.post(newResponse(), r, step.principal)
 		want(t, step.remote+" for "+step.forwarded, len(f.server.connections()), step.connections)
 	}
-	want(t, "open connections", f.registry.Len(), 3)
+	want(t, "open connections", f.registry.Len(), 6)
 	want(t, "warnings", strings.Count(log.String(), "level=WARN"), 1)
 	if !strings.Contains(log.String(), "set trusted-proxies") || !strings.Contains(log.String(), "proxy=127.0.0.1") {
 		t.Errorf("got the log %s", log.String())
@@ -228,16 +213,6 @@ func (f *fixture) limited(limits connstate.Limits) {
 	f.Handler = statelessclient.New(f.front, f.server, f.registry, f.opts)
 }
 
-// A request for which the registry opens no connection counts once, as one that was refused.
-func TestRefusedConnectionCountsOnce(t *testing.T) {
-	f := newFixture(t, quiet)
-	f.limited(connstate.Limits{MaxPerIP: 1})
-	want(t, "status", f.do(t, ask{method: "tools/list"}).Code, 200)
-	want(t, "status over the limit", f.do(t, ask{method: "tools/list", info: `{"name":"b"}`}).Code, 429)
-	want(t, "refused connections", f.series(t, "mcp_sse_connections_rejected_total"), 1)
-	want(t, "refused POSTs", f.series(t, "mcp_sse_posts_rejected_total"), 0)
-}
-
 // atRefusal calls a function when the log says that a connection is refused.
 type atRefusal struct {
 	slog.Handler
@@ -253,7 +228,7 @@ func (h atRefusal) Handle(_ context.Context, line slog.Record) error {
 	return nil
 }
 
-// The server may be replaced while a connection is refused.
+// The server may be replaced while a connection is refused, which counts once.
 func TestConnectionIsRefusedWhileTheServerIsReplaced(t *testing.T) {
 	var f *fixture
 	o := quiet
@@ -262,6 +237,8 @@ func TestConnectionIsRefusedWhileTheServerIsReplaced(t *testing.T) {
 	f.limited(connstate.Limits{MaxPerIP: 1})
 	want(t, "status", f.do(t, ask{method: "tools/list", info: `{"name":"a"}`}).Code, 200)
 	want(t, "status over the limit", f.do(t, ask{method: "tools/list", info: `{"name":"b"}`}).Code, 429)
+	want(t, "refused connections", f.series(t, "mcp_sse_connections_rejected_total"), 1)
+	want(t, "refused POSTs", f.series(t, "mcp_sse_posts_rejected_total"), 0)
 }
 
 // The limits of the registry hold for these connections too; unused ones make room.

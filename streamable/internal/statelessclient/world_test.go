@@ -244,6 +244,19 @@ func (r *response) Write(p []byte) (int, error) {
 	return r.ResponseRecorder.Write(p)
 }
 
+// hooked is a response that a test holds up, or makes fail, before each of its writes.
+type hooked struct {
+	*response
+	before func() error
+}
+
+func (h hooked) Write(p []byte) (int, error) {
+	if err := h.before(); err != nil {
+		return 0, err
+	}
+	return h.response.Write(p)
+}
+
 func (r *response) text() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -2,18 +2,15 @@ package exchange
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"go.uber.org/goleak"
 
-	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
@@ -99,30 +96,4 @@ func TestDeliverDropsWhatIsNoMessage(t *testing.T) {
 	if n := len(splitBatch([]byte("[" + strings.Repeat("[],", maxBatch) + "[]]"))); n != 1 {
 		t.Errorf("a batch over the limit is %d messages", n)
 	}
-}
-
-// A session must not keep messages that nobody takes without a bound.
-func TestDeliverWaitsForRoom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := buffer.NewQueue(1 << 10)
-		delivered := 0
-		end := make(chan error, 1)
-		go func() { // ends with q
-			for {
-				if err := testEndpoint("").Deliver(q, []byte(`{"jsonrpc":"2.0","method":"a"}`)); err != nil {
-					end <- err
-					return
-				}
-				delivered++
-			}
-		}()
-		synctest.Wait()
-		if delivered > 1<<10/budget.ItemCost {
-			t.Errorf("%d messages are kept", delivered)
-		}
-		q.End(io.EOF)
-		if err := <-end; err != io.EOF {
-			t.Errorf("ended with %v", err)
-		}
-	})
 }
