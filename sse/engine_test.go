@@ -138,6 +138,13 @@ func TestClientCannotSteerTheLibrary(t *testing.T) {
 // Each of these ends left a goroutine behind in naive use. The bubble fails the
 // test when one does.
 func TestEveryEndLeavesNothing(t *testing.T) {
+	stall := func(g *get) {
+		g.stall()
+		for range 100 {
+			_ = g.c.Push(connstate.Event{Name: "message", Data: []byte(`{}`)})
+		}
+		synctest.Wait()
+	}
 	ends := map[string]struct {
 		end    func(g *get)
 		reason connstate.Reason
@@ -148,22 +155,8 @@ func TestEveryEndLeavesNothing(t *testing.T) {
 		"closed, then client leaves": {func(g *get) { g.c.Close(connstate.ClosedSlow); g.cancel() }, connstate.ClosedSlow},
 		"both at once":               {func(g *get) { go g.cancel(); go g.c.Close(connstate.ClosedClient) }, connstate.ClosedClient},
 		"write error":                {func(g *get) { g.fail(errGone); _ = g.c.Send("", []byte(`{}`)) }, connstate.ClosedWriteError},
-		"stalled and closed": {func(g *get) {
-			g.stall()
-			for range 100 {
-				_ = g.c.Push(connstate.Event{Name: "message", Data: []byte(`{}`)})
-			}
-			synctest.Wait()
-			g.c.Close(connstate.ClosedShutdown)
-		}, connstate.ClosedShutdown},
-		"stalled and client leaves": {func(g *get) {
-			g.stall()
-			for range 100 {
-				_ = g.c.Push(connstate.Event{Name: "message", Data: []byte(`{}`)})
-			}
-			synctest.Wait()
-			g.cancel()
-		}, connstate.ClosedClient},
+		"stalled and closed":         {func(g *get) { stall(g); g.c.Close(connstate.ClosedShutdown) }, connstate.ClosedShutdown},
+		"stalled and client leaves":  {func(g *get) { stall(g); g.cancel() }, connstate.ClosedClient},
 	}
 	for name, end := range ends {
 		for _, settled := range []bool{true, false} { // before and after the subscriber is known
