@@ -133,14 +133,11 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 		n.nc.Close()
 		return nil, err
 	}
-	if n.maxPart = min(maxPart, int(n.nc.MaxPayload())-headBytes-sealBytes); n.maxPart < 4<<10 {
-		err = fmt.Errorf("the max_payload of NATS is %d bytes: replicas need 8 KiB or more", n.nc.MaxPayload())
-	}
-	subscribed, subErr := n.nc.Subscribe(n.frames(n.id, "*"), n.dispatch)
+	n.maxPart = min(maxPart, int(n.nc.MaxPayload())-headBytes-sealBytes)
+	n.subscribed, err = n.nc.Subscribe(n.frames(n.id, "*"), n.dispatch)
 	_, hbErr := n.nc.Subscribe(n.prefix+"hb", n.dispatch)
-	n.subscribed, err = subscribed, errors.Join(err, subErr, hbErr)
 	n.running.Go(n.run)
-	if err = errors.Join(err, n.introduce(ctx)); err != nil {
+	if err = errors.Join(err, hbErr, n.introduce(ctx)); err != nil {
 		n.Close()
 		return nil, err
 	}
@@ -150,13 +147,17 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 // introduce listens for the other replicas, fails if one has the same name, and tells them
 // that this one serves.
 func (n *Node) introduce(ctx context.Context) error {
+	if n.maxPart < 4<<10 {
+		return fmt.Errorf("the max_payload of NATS is %d bytes: replicas need 8 KiB or more", n.nc.MaxPayload())
+	}
 	select {
 	case <-time.After(2500 * time.Millisecond): // each is heard once a second
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	var same []string
 	n.mu.Lock()
-	heard, same := n.self.number > 0, []string(nil)
+	heard := n.self.number > 0
 	for _, m := range n.members {
 		first := !m.Joining || m.id < n.id // of two that join at once, one may
 		if m != n.self && m.Name == n.self.Name && first && !m.silent() {
@@ -179,8 +180,8 @@ func (n *Node) introduce(ctx context.Context) error {
 	return nil
 }
 
-// Close leaves the cluster: it takes what NATS has for this replica, ends the requests that are forwarded, and waits for the
-// handlers of those from other replicas. It is idempotent.
+// Close leaves the cluster: it takes what NATS has for this replica, ends the requests that
+// are forwarded, and waits for the handlers of those from other replicas. It is idempotent.
 func (n *Node) Close() {
 	n.leave.Do(func() {
 		close(n.done)

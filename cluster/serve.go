@@ -143,7 +143,8 @@ func (w *response) FlushError() error {
 	return w.x.send(w.data.Next(w.data.Len()), false)
 }
 
-// SetWriteDeadline bounds Write and Flush, which notice the end within a second.
+// SetWriteDeadline bounds Write and Flush, which notice the end within a second. There is no
+// deadline for reading: the exchange ends if the other replica sends no more.
 func (w *response) SetWriteDeadline(t time.Time) error {
 	w.x.mu.Lock()
 	defer w.x.mu.Unlock()
@@ -151,6 +152,3 @@ func (w *response) SetWriteDeadline(t time.Time) error {
 	w.x.changed.Broadcast()
 	return nil
 }
-
-// SetReadDeadline does nothing: the exchange ends if the other replica sends no more.
-func (w *response) SetReadDeadline(time.Time) error { return nil }
