@@ -265,8 +265,6 @@ func echo(_ context.Context, msg json.RawMessage) any {
 		return nil
 	case m.Method == "initialize":
 		return json.RawMessage(jsonrpc.NewResult(m.ID, json.RawMessage(serverResult)))
-	case m.Method == "panic":
-		panic("the handler is broken")
 	case m.Params() == nil:
 		return json.RawMessage(jsonrpc.NewResult(m.ID, json.RawMessage("{}")))
 	}

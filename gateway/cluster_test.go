@@ -330,9 +330,8 @@ func TestClusterServesInputForAWaitingCall(t *testing.T) {
 		t.Fatalf("the state is %s", state)
 	}
 	input := `"inputResponses":{"elicitation-1":{"action":"decline"}},"requestState":` + state + `,`
-	if got := string(call(at[1], input)["replica"]); got != `"REPLICA0"` || all.count() != 1 {
-		t.Errorf("answered by %s, %d forwarded", got, all.count())
-	}
+	equal(t, "answered by", string(call(at[1], input)["replica"]), `"REPLICA0"`)
+	equal(t, "forwarded", all.count(), 1)
 	if got := call(at[1], input); got != nil {
 		t.Errorf("again: %v", got)
 	}
@@ -555,7 +554,5 @@ func TestReplicasAreShown(t *testing.T) {
 	if want := `"replicas":[{"name":"replica0","id":"REPLICA0","connections":0,"silent":true},{`; !strings.Contains(body, want) {
 		t.Errorf("got %s", body)
 	}
-	if _, body := ask(gs[0].Admin(), "/status"); !strings.Contains(body, "Replicas <small>2") {
-		t.Errorf("got %s", body)
-	}
+	asks(t, gs[0].Admin(), "/status", 200, "Replicas <small>2")
 }

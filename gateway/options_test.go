@@ -171,6 +171,7 @@ func TestAdmin(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		want(http.MethodGet, "/readyz", 200, `{"status":"ready"}`)
 		want(http.MethodHead, "/readyz", 200, "")
+		want(http.MethodGet, "/readyz?server=", 404, "")
 		want(http.MethodGet, "/connections", 200, `{"connections":[]}`)
 		p := connect(t, g, plain)
 		p.post(request("1", "hang"))

@@ -309,6 +309,22 @@ func check(t testing.TB, err error) {
 	}
 }
 
+// wantError expects an error that says text.
+func wantError(t testing.TB, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("got %v, want an error with %q", err, text)
+	}
+}
+
+// said returns what a client has received, in short form.
+func said(t testing.TB, p interface{ received() []connstate.Event }) (got []string) {
+	for _, e := range p.received() {
+		got = append(got, describe(t, e))
+	}
+	return got
+}
+
 // must is check for errors after which the test cannot go on.
 func must(t testing.TB, err error) {
 	t.Helper()

@@ -323,9 +323,8 @@ func TestSessionsCountUntilTheyHaveEnded(t *testing.T) {
 						t.Fatalf("%d sessions have not ended, want at most %d", n, tt.most)
 					}
 				}
-				if n := int(metric(t, g, "mcp_sse_sessions")); n != tt.most || n != u.alive() {
-					t.Errorf("mcp_sse_sessions is %d, and %d sessions have not ended, want %d", n, u.alive(), tt.most)
-				}
+				equal(t, "mcp_sse_sessions", int(metric(t, g, "mcp_sse_sessions")), tt.most)
+				equal(t, "sessions that have not ended", u.alive(), tt.most)
 				p := connect(t, g, plain)
 				p.post(initialize("1", "2025-11-25", emptyDeclared))
 				time.Sleep(25 * time.Second) // by now the others have ended

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -163,29 +162,6 @@ func TestReconfigureServer(t *testing.T) {
 	})
 }
 
-// A server that dies after each start is replaced by one that does not.
-func TestReconfigureCrashLoop(t *testing.T) {
-	next := &server{}
-	inFakeTime(t, &server{handle: crashesOnceInitialized}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		var peers []*peer
-		for range 20 {
-			peers = append(peers, connect(t, g, plain))
-			time.Sleep(2 * time.Second)
-		}
-		for _, p := range peers {
-			p.post(request("1", "tools/list"))
-		}
-		synctest.Wait()
-		reconfigure(t, g, next, gateway.Options{})
-		for _, p := range peers {
-			p.wantState(connstate.Ready)
-			p.take()
-			p.post(request("2", "tools/list"))
-			p.want(`2 {"session":*`)
-		}
-	})
-}
-
 // What a client over HTTP meets has the new options, also beside the gateways of Servers.
 func TestReconfigureTheWayIn(t *testing.T) {
 	s, all := several(t, nil, &server{})
@@ -269,30 +245,13 @@ func TestReconfigureStreamable(t *testing.T) {
 			t.Errorf("the call in flight: got %s", body)
 		}
 		time.Sleep(time.Second)
-		var got []string
-		for _, e := range p.received() {
-			got = append(got, describe(t, e))
-		}
+		got := said(t, p)
 		if len(got) != 2 || !strings.HasPrefix(got[0], `2 {"session":`) || got[1] != answered("1", 1, "work") {
 			t.Errorf("got %q, want an answer of the new server, then one of the old one", got)
 		}
-		if n := old.open(); n != 0 || metric(t, g, "mcp_sse_connections") != 2 {
-			t.Errorf("%d sessions of the old server, %g connections", n, metric(t, g, "mcp_sse_connections"))
-		}
+		equal(t, "sessions of the old server", old.open(), 0)
+		equal(t, "mcp_sse_connections", metric(t, g, "mcp_sse_connections"), 2)
 	})
-}
-
-// A stream over HTTP+SSE that is open goes on, with other options and another server.
-func TestReconfigureOpenStream(t *testing.T) {
-	url, client, g := serve(t, &server{}, gateway.Options{})
-	s := open(t, client, url+"/sse", nil)
-	for i, up := range []upstream.Upstream{nil, &server{}, &server{}} {
-		reconfigure(t, g, up, gateway.Options{HeartbeatInterval: -1})
-		id := strconv.Itoa(i)
-		if e, err := s.Call(request(id, "tools/list"), id); err != nil || !strings.Contains(string(e.Data), `"method":"tools/list"`) {
-			t.Errorf("%d: got %s, %v", i, e.Data, err)
-		}
-	}
 }
 
 type wrapped struct{ upstream.Upstream }
@@ -325,34 +284,6 @@ func TestReconfigureComparesServers(t *testing.T) {
 		if got := gateway.SameServer(tc.a, tc.b); got != tc.want {
 			t.Errorf("%d: got %v", i, got)
 		}
-	}
-}
-
-// Connections that have given up, that pause, and whose start hangs get the new server at
-// once.
-func TestReconfigureServerThatFails(t *testing.T) {
-	for name, dial := range map[string]func(context.Context, int) error{"down": failing(100), "hangs": slow(time.Hour)} {
-		t.Run(name, func(t *testing.T) {
-			next := &server{}
-			inFakeTime(t, &server{dial: dial}, gateway.Options{StartTimeout: 50 * time.Second}, func(t *testing.T, g *gateway.Gateway) {
-				old := connect(t, g, plain)
-				time.Sleep(10 * time.Minute)
-				young := connect(t, g, plain)
-				time.Sleep(100 * time.Millisecond)
-				if err := g.Ready(t.Context()); err == nil {
-					t.Error("ready")
-				}
-				reconfigure(t, g, next, gateway.Options{})
-				for _, p := range []*peer{old, young} {
-					p.wantState(connstate.Ready)
-					p.take()
-					p.post(request("1", "tools/list"))
-					p.want(`1 {"session":*`)
-				}
-				check(t, g.Ready(t.Context()))
-				equal(t, "starts", next.starts(), 2)
-			})
-		})
 	}
 }
 
@@ -408,94 +339,6 @@ func TestReconfigureSharedServer(t *testing.T) {
 		})
 		if n := strings.Count(log.String(), "shared session replaced"); n != 1 {
 			t.Errorf("the log says %d times that the session was replaced:\n%s", n, log.String())
-		}
-	}
-}
-
-// A call that asks its client something is answered by the old server.
-func TestReconfigureDuringAQuestion(t *testing.T) {
-	old := &server{}
-	old.handle = func(s *serverSession, m *jsonrpc.Message) bool {
-		switch {
-		case m.Method == "tools/call":
-			s.say(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`)
-		case m.Kind == jsonrpc.Response:
-			s.say(`{"jsonrpc":"2.0","id":` + string(s.message(t, "tools/call").ID) + `,"result":{"told":` + string(m.Result()) + `}}`)
-		}
-		return m.Method == "tools/call" || m.Kind == jsonrpc.Response
-	}
-	inFakeTime(t, old, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/call"))
-		p.take()
-		id := p.lastRequest(t)
-		reconfigure(t, g, &server{}, gateway.Options{})
-		p.post(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":{"roots":[]}}`)
-		p.want(`1 {"told":{"roots":[]}}`)
-	})
-}
-
-// A question waits while the server is replaced twice.
-func TestReconfigureTwiceDuringAQuestion(t *testing.T) {
-	old := &server{handle: on("tools/call", func(s *serverSession, _ *jsonrpc.Message) { s.say(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`) })}
-	inFakeTime(t, old, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/call"))
-		p.take()
-		id := p.lastRequest(t)
-		for range 2 {
-			next := &server{}
-			reconfigure(t, g, next, gateway.Options{})
-			synctest.Wait()
-			p.post(request("2", "hang"))
-			synctest.Wait()
-		}
-		p.post(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":{"roots":[]}}`)
-		old.session(t, old.starts()).wantSent(t, `{"jsonrpc":"2.0","id":"q","result":{"roots":[]}}`)
-	})
-}
-
-// A client that leaves leaves the shared session of the server before, too.
-func TestReconfigureThenLeave(t *testing.T) {
-	old := &server{}
-	inFakeTime(t, old, sharing, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		p.post(request("1", "hang"))
-		synctest.Wait()
-		reconfigure(t, g, &server{}, sharing)
-		p.wantState(connstate.Ready)
-		p.c.Close(connstate.ClosedClient)
-		synctest.Wait()
-		equal(t, "cancellations reached the server", old.session(t, 1).count("notifications/cancelled"), 1)
-	})
-}
-
-// A request can be cancelled at the server that is replaced.
-func TestReconfigureThenCancel(t *testing.T) {
-	for name, opts := range map[string]gateway.Options{"own": {}, "shared": sharing} {
-		for range 20 {
-			old := &server{}
-			inFakeTime(t, old, opts, func(t *testing.T, g *gateway.Gateway) {
-				peers := []*peer{connect(t, g, plain), connect(t, g, plain)}
-				for _, p := range peers {
-					p.wantState(connstate.Ready)
-					p.post(request("1", "hang"))
-				}
-				synctest.Wait()
-				reconfigure(t, g, &server{}, opts)
-				for _, p := range peers {
-					p.wantState(connstate.Ready)
-					p.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
-				}
-				synctest.Wait()
-				n := 0
-				for i := range old.starts() {
-					n += old.session(t, i+1).count("notifications/cancelled")
-				}
-				if n != len(peers) {
-					t.Errorf("%s: %d cancellations reached the server, want %d", name, n, len(peers))
-				}
-			})
 		}
 	}
 }
@@ -580,4 +423,98 @@ func TestReconfigureWarm(t *testing.T) {
 		p.post(request("1", "tools/list"))
 		p.want(answered("1", newest, "tools/list"))
 	})
+}
+
+// Connections that have given up, that pause, whose start hangs, and whose server dies after
+// each start get the new server at once.
+func TestReconfigureServerThatFails(t *testing.T) {
+	for name, old := range map[string]*server{
+		"down": {dial: failing(100)}, "hangs": {dial: slow(time.Hour)}, "dies": {handle: crashesOnceInitialized},
+	} {
+		t.Run(name, func(t *testing.T) {
+			next := &server{}
+			inFakeTime(t, old, gateway.Options{StartTimeout: 50 * time.Second}, func(t *testing.T, g *gateway.Gateway) {
+				peers := []*peer{connect(t, g, plain)}
+				time.Sleep(10 * time.Minute)
+				for range 10 {
+					peers = append(peers, connect(t, g, plain))
+					time.Sleep(300 * time.Millisecond)
+				}
+				if err := g.Ready(t.Context()); err == nil && name != "dies" {
+					t.Error("ready")
+				}
+				reconfigure(t, g, next, gateway.Options{})
+				for _, p := range peers {
+					p.wantState(connstate.Ready)
+					p.take()
+					p.post(request("1", "tools/list"))
+					p.want(`1 {"session":*`)
+				}
+				check(t, g.Ready(t.Context()))
+				equal(t, "starts", next.starts(), len(peers))
+			})
+		})
+	}
+}
+
+// A call that asks its client something is answered by the server before, also after another
+// one has taken its place.
+func TestReconfigureDuringAQuestion(t *testing.T) {
+	old := &server{}
+	old.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+		switch {
+		case m.Method == "tools/call":
+			s.say(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`)
+		case m.Kind == jsonrpc.Response:
+			s.say(`{"jsonrpc":"2.0","id":` + string(s.message(t, "tools/call").ID) + `,"result":{"told":` + string(m.Result()) + `}}`)
+		}
+		return m.Method == "tools/call" || m.Kind == jsonrpc.Response
+	}
+	inFakeTime(t, old, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/call"))
+		p.take()
+		id := p.lastRequest(t)
+		for range 2 {
+			reconfigure(t, g, &server{}, gateway.Options{})
+			synctest.Wait()
+			p.post(request("2", "hang"))
+			synctest.Wait()
+		}
+		p.post(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":{"roots":[]}}`)
+		if got := p.take(); len(got) == 0 || got[len(got)-1] != `1 {"told":{"roots":[]}}` {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// A request can be cancelled at the server that is replaced: by its client, or because that
+// leaves.
+func TestReconfigureThenCancel(t *testing.T) {
+	for name, opts := range map[string]gateway.Options{"own": {}, "shared": sharing} {
+		for range 20 {
+			old := &server{}
+			inFakeTime(t, old, opts, func(t *testing.T, g *gateway.Gateway) {
+				stays, leaves := connect(t, g, plain), connect(t, g, plain)
+				for _, p := range []*peer{stays, leaves} {
+					p.wantState(connstate.Ready)
+					p.post(request("1", "hang"))
+				}
+				synctest.Wait()
+				reconfigure(t, g, &server{}, opts)
+				stays.wantState(connstate.Ready)
+				stays.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+				leaves.wantState(connstate.Ready)
+				leaves.c.Close(connstate.ClosedClient)
+				synctest.Wait()
+				n := 0
+				for i := range old.starts() {
+					n += old.session(t, i+1).count("notifications/cancelled")
+				}
+				if want := map[string]int{"own": 1, "shared": 2}[name]; n != want { // the session of one that leaves ends
+					t.Errorf("%s: %d cancellations reached the server, want %d", name, n, want)
+				}
+			})
+		}
+	}
 }

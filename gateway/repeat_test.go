@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -57,55 +56,6 @@ func TestRequestsThatAreRepeated(t *testing.T) {
 			p.want(answered("1", u.starts(), "x"))
 		})
 	}
-}
-
-// The gate has room for all requests that passed it before, however many.
-func TestAllThatWasInFlightIsRepeated(t *testing.T) {
-	const many = 300
-	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool { return s.n == 1 && m.Method == "tools/list" }}
-	withClient(t, u, gateway.Options{MaxInFlight: 200}, func(t *testing.T, p *peer) {
-		p.wantState(connstate.Ready)
-		var want []string
-		for i := range many {
-			p.post(request(strconv.Itoa(i), "tools/list"))
-			want = append(want, answered(strconv.Itoa(i), 2, "tools/list"))
-		}
-		synctest.Wait()
-		u.session(t, 1).die()
-		time.Sleep(2 * time.Second)
-		p.want(want...)
-	})
-}
-
-// Tools annotated as read-only or idempotent are safe.
-func TestAnnotatedToolsAreRepeated(t *testing.T) {
-	const list = `{"tools":[{"name":"read","annotations":{"readOnlyHint":true}},{"name":"set","annotations":{"idempotentHint":true}},{"name":"add"}]}`
-	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-		switch {
-		case m.Method == "tools/list":
-			s.say(string(jsonrpc.NewResult(m.ID, []byte(list))))
-			return true
-		case m.Method == "tools/call" && s.n%2 == 1:
-			s.die()
-			return true
-		}
-		return false
-	}}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		for _, tt := range []struct{ tool, want string }{
-			{"read", answered("1", 2, "tools/call")},
-			{"set", answered("1", 4, "tools/call")},
-			{"add", "1 session_lost retryable=false"},
-		} {
-			p := connect(t, g, plain) // sessions 1, 3 and 5
-			p.post(request("0", "tools/list"))
-			p.want("0 " + list)
-			p.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tt.tool + `"}}`)
-			time.Sleep(2 * time.Second)
-			p.want(tt.want)
-			p.c.Close("left")
-		}
-	})
 }
 
 // If the server learns who its clients are, the tools of one are not those of another.

@@ -110,9 +110,8 @@ func TestRequestContext(t *testing.T) {
 	if _, err := ssetest.Dial(client, url+"/sse", nil); err == nil || !strings.Contains(err.Error(), "404") || len(g.Snapshot()) > 0 {
 		t.Errorf("without a tenant: got %v, want 404; connections %v", err, g.Snapshot())
 	}
-	if opened := metric(t, g, "mcp_sse_connections_opened_total"); opened != 0 || calls.Load() != 1 {
-		t.Errorf("%v connections opened by %d calls, want none by 1", opened, calls.Load())
-	}
+	equal(t, "mcp_sse_connections_opened_total", metric(t, g, "mcp_sse_connections_opened_total"), 0)
+	equal(t, "calls", calls.Load(), 1)
 	tenant := http.Header{"X-Tenant": {"a"}}
 	s := open(t, client, url+"/sse", tenant)
 	if _, err := ssetest.Dial(client, url+"/sse", tenant); err == nil || !strings.Contains(err.Error(), "503") {
@@ -134,9 +133,7 @@ func TestPassedHeadersAreBounded(t *testing.T) {
 	}
 	s := open(t, client, url+"/sse", nil)
 	s.Sent = long
-	if err := s.Send(request("1", "x")); err == nil || !strings.Contains(err.Error(), "431") {
-		t.Errorf("a POST with a long header: got %v, want 431", err)
-	}
+	wantError(t, s.Send(request("1", "x")), "431")
 }
 
 // Only headers that the operator named reach a remote server, and only on the session
@@ -225,9 +222,8 @@ func TestSlowProbeDoesNotUndoAReadiness(t *testing.T) {
 	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
 		connect(t, g, plain).wantState(connstate.Ready)
 		connect(t, g, plain).wantState(connstate.Failed)
-		if err := g.Ready(t.Context()); err != nil || u.starts() != 3 {
-			t.Errorf("Ready = %v with %d starts, want the probe, and what was known before it", err, u.starts())
-		}
+		check(t, g.Ready(t.Context()))
+		equal(t, "starts, with the probe", u.starts(), 3)
 	})
 }
 
@@ -261,10 +257,7 @@ func TestNoProgressAfterTheAnswer(t *testing.T) {
 		p.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","_meta":{"progressToken":7}}}`)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		var got []string
-		for _, e := range p.received() {
-			got = append(got, describe(t, e))
-		}
+		got := said(t, p)
 		equalAll(t, "messages", got, []string{"notifications/x", "1 timeout retryable=false"})
 	})
 }

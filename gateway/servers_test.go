@@ -66,8 +66,26 @@ func ask(h http.Handler, target string) (code int, body string) {
 	return rec.Code, strings.TrimSpace(rec.Body.String())
 }
 
+// asks expects an answer with these texts.
+func asks(t testing.TB, h http.Handler, target string, code int, texts ...string) {
+	t.Helper()
+	got, body := ask(h, target)
+	for _, text := range texts {
+		if got != code || !strings.Contains(body, text) {
+			t.Errorf("%s: got %d %s, want %d and %q", target, got, body, code, text)
+		}
+	}
+}
+
 func TestServersThatDoNotGoTogether(t *testing.T) {
 	reg := prometheus.NewRegistry()
+	if _, err := gateway.New(&server{}, gateway.Options{Registry: reg}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := gateway.New(&server{}, gateway.Options{Name: "a", Registry: reg}); err == nil {
+		t.Error("a gateway with a name counts in the registry of one without") // their series have other labels
+	}
+	reg = prometheus.NewRegistry()
 	made := func(name, prefix string, reg *prometheus.Registry) *gateway.Gateway {
 		g, err := gateway.New(&server{}, gateway.Options{Name: name, Prefix: prefix, Registry: reg})
 		must(t, err)
@@ -110,16 +128,12 @@ func TestPathOfNoServerLeavesATrace(t *testing.T) {
 	}, &server{}, &server{})
 	defer s.Shutdown(t.Context())
 	const told = "no such route: there are several servers, each at its own path: /mcp/a/mcp, /mcp/b/mcp"
-	if code, body := ask(s, "/sse?token=secret"); code != http.StatusNotFound || !strings.Contains(body, told) {
-		t.Errorf("got %d %s, want 404 and %q", code, body, told)
-	}
+	asks(t, s, "/sse?token=secret", http.StatusNotFound, told)
 	if line := out.String(); !strings.Contains(line, `level=WARN msg="client refused" reason=not_found status=404 method=GET remote=192.0.2.1 path=/sse err="`+told) ||
 		strings.Contains(line, "server=") || strings.Contains(line, "secret") {
 		t.Errorf("got the log %q", line)
 	}
-	if _, body := ask(s.Admin(), "/metrics"); !strings.Contains(body, "\nmcp_sse_connections_rejected_total{reason=\"not_found\",server=\"\",transport=\"\"} 1\n") {
-		t.Errorf("the refusal is not counted for no server:\n%s", body)
-	}
+	asks(t, s.Admin(), "/metrics", 200, "\nmcp_sse_connections_rejected_total{reason=\"not_found\",server=\"\",transport=\"\"} 1\n")
 }
 
 // Where there are several servers, errors say which one it was.
@@ -132,6 +146,10 @@ func TestErrorsNameTheServer(t *testing.T) {
 	}}
 	opts := gateway.Options{Name: "files", Prefix: "/files", RequestTimeout: 5 * time.Second}
 	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		for asked, want := range map[string]int{"files": 200, "": 404, "file": 404} {
+			code, _ := ask(g.Admin(), "/readyz?server="+asked)
+			equal(t, "/readyz?server="+asked, code, want)
+		}
 		p := connect(t, g, plain)
 		p.post(request("1", "hangs"))
 		time.Sleep(6 * time.Second)
@@ -149,14 +167,6 @@ func TestErrorsNameTheServer(t *testing.T) {
 	})
 }
 
-func TestManyServersAreNotAllNamed(t *testing.T) {
-	s, _ := several(t, nil, make([]*server, 18)...)
-	defer s.Shutdown(t.Context())
-	if _, body := ask(s, "/"); !strings.Contains(body, "/mcp/o/mcp, /mcp/p/mcp and 2 more") {
-		t.Errorf("got %s, want 16 servers and the number of the others", body)
-	}
-}
-
 func TestServersRouteByPrefix(t *testing.T) {
 	s, _ := several(t, nil, &server{}, &server{})
 	defer s.Shutdown(t.Context())
@@ -168,10 +178,11 @@ func TestServersRouteByPrefix(t *testing.T) {
 		"/mcp/ab/x":   "there are several servers",
 		"/sse":        "there are several servers",
 	} {
-		if code, body := ask(s, path); code != http.StatusNotFound || !strings.Contains(body, want) {
-			t.Errorf("GET %s: got %d %s, want 404 and %q", path, code, body, want)
-		}
+		asks(t, s, path, http.StatusNotFound, want)
 	}
+	many, _ := several(t, nil, make([]*server, 18)...)
+	defer many.Shutdown(t.Context())
+	asks(t, many, "/", 404, "/mcp/o/mcp, /mcp/p/mcp and 2 more")
 	// No server takes a message for a connection of another.
 	rec := httptest.NewRecorder()
 	req := httptest.NewRequest(http.MethodPost, "/mcp/b/sse/6ba7b810-9dad-11d1-80b4-00c04fd430c8/message", strings.NewReader(request("1", "ping")))
@@ -234,44 +245,19 @@ func TestReadinessOfServers(t *testing.T) {
 	}, &server{}, &server{dial: failing(1000)}, &server{dial: slow(time.Hour)})
 }
 
-// A probe of all servers waits for each no longer than its own timeout, and a caller
-// that gives up earlier gets its own error.
+// Ready waits for each server no longer than its own timeout, and a caller that gives up
+// earlier gets its own error.
 func TestReadinessOfServersIsBounded(t *testing.T) {
-	var servers []*server
-	for range 3 {
-		servers = append(servers, &server{dial: slow(time.Hour)})
-	}
 	inFakeTimeWithSeveral(t, nil, func(t *testing.T, s *gateway.Servers, _ []*gateway.Gateway) {
 		began := time.Now()
-		for name, err := range s.Ready(t.Context()) {
-			if err == nil || !strings.HasSuffix(err.Error(), "the server is still starting") {
-				t.Errorf("%s: got %v, want that it is still starting", name, err)
-			}
-		}
+		wantError(t, s.Ready(t.Context())["b"], "the server is still starting")
 		equal(t, "it took, want the initialization timeout", time.Since(began), 5*time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		for name, err := range s.Ready(ctx) {
-			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%s: got %v, want %v", name, err, context.DeadlineExceeded)
-			}
+		if err := s.Ready(ctx)["b"]; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
 		}
-	}, servers...)
-}
-
-func TestReadyzOfOneServer(t *testing.T) {
-	for name, wants := range map[string]map[string]int{
-		"":     {"/readyz": 200, "/readyz?server=": 404, "/readyz?server=docs": 404},
-		"docs": {"/readyz": 200, "/readyz?server=": 404, "/readyz?server=docs": 200, "/readyz?server=doc": 404},
-	} {
-		inFakeTime(t, &server{}, gateway.Options{Name: name}, func(t *testing.T, g *gateway.Gateway) {
-			for target, want := range wants {
-				if code, body := ask(g.Admin(), target); code != want {
-					t.Errorf("%q: %s: got %d %s, want %d", name, target, code, body, want)
-				}
-			}
-		})
-	}
+	}, &server{dial: slow(time.Hour)}, &server{dial: slow(time.Hour)})
 }
 
 // The connections and series of each server carry its name.
@@ -302,21 +288,6 @@ func TestConnectionsAndMetricsOfServers(t *testing.T) {
 	}, &server{}, &server{})
 }
 
-// Named and unnamed gateways cannot count in one registry: their series would
-// have different labels.
-func TestNamesInOneRegistry(t *testing.T) {
-	reg := prometheus.NewRegistry()
-	for i, name := range []string{"", "", "a"} {
-		g, err := gateway.New(&server{}, gateway.Options{Name: name, Registry: reg})
-		if (err == nil) != (name == "") {
-			t.Errorf("gateway %d, %q: %v", i, name, err)
-		}
-		if g != nil {
-			defer g.Shutdown(t.Context())
-		}
-	}
-}
-
 // All servers shut down at the same time, and the error names those that did not
 // finish.
 func TestShutdownOfServers(t *testing.T) {
@@ -335,10 +306,8 @@ func TestShutdownOfServers(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- s.Shutdown(ctx) }()
 		synctest.Wait()
-		for i, g := range all {
-			if err := g.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "shutting down") {
-				t.Errorf("server %d: got %v, want all to drain from the beginning", i, err)
-			}
+		for _, g := range all {
+			wantError(t, g.Ready(t.Context()), "shutting down")
 		}
 		err := <-done
 		if err == nil || strings.Count(err.Error(), "1 connections cut, 1 requests answered") != 2 ||
@@ -384,9 +353,7 @@ func TestServersAreReplaced(t *testing.T) {
 		if code, body := ask(s.Admin(), "/readyz"); code != http.StatusOK || body != `{"status":"ready","servers":{"a":{"status":"ready"},"c":{"status":"ready"}}}` {
 			t.Errorf("/readyz: %d %s", code, body)
 		}
-		if _, body := ask(s, "/mcp/b/none"); !strings.Contains(body, "/mcp/a/mcp, /mcp/c/mcp\"") {
-			t.Errorf("an unknown path: %s", body)
-		}
+		asks(t, s, "/mcp/b/none", 404, "/mcp/a/mcp, /mcp/c/mcp\"")
 		again := made(servers[3], "b") // while the one before still has a stream
 		must(t, s.Replace(all[0], c, again))
 		shut := func(g *gateway.Gateway) {

@@ -39,10 +39,7 @@ func TestStreamableDrains(t *testing.T) {
 		}
 		check(t, <-done)
 		synctest.Wait()
-		var got []string
-		for _, e := range p.received() {
-			got = append(got, describe(t, e))
-		}
+		got := said(t, p)
 		equalAll(t, "messages", got, []string{"2 draining retryable=true", answered("1", 1, "work")})
 	})
 }
@@ -62,10 +59,7 @@ func TestRequestsOfADeletedSession(t *testing.T) {
 		synctest.Wait() // the responses are read
 		p.ends = false
 		p.leave()
-		var got []string
-		for _, e := range p.received() {
-			got = append(got, describe(t, e))
-		}
+		got := said(t, p)
 		slices.Sort(got)
 		equalAll(t, "messages", got, []string{"1 closed retryable=false", "2 closed retryable=true"})
 	})

@@ -43,9 +43,7 @@ func kindOf(name string) string {
 func readPage(t *testing.T) map[string]family {
 	t.Helper()
 	text, err := os.ReadFile("../docs/reference/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	families := make(map[string]family)
 	var label string
 	var names []string // the series whose values the list items below name
@@ -95,14 +93,8 @@ func touchAll(t *testing.T, reg *prometheus.Registry, m *metrics.Metrics) {
 }
 
 func TestDocs(t *testing.T) {
-	reg := prometheus.NewRegistry()
-	touchAll(t, reg, metrics.New(reg))
-	if _, err := metrics.NewConfig(reg); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := metrics.NewCluster(reg); err != nil {
-		t.Fatal(err)
-	}
+	reg, m := newAll(t)
+	touchAll(t, reg, m)
 	got, want := gatherFamilies(t, reg), readPage(t)
 	for _, name := range slices.Sorted(maps.Keys(got)) {
 		g, w := got[name], want[name]
@@ -128,22 +120,13 @@ func TestDocs(t *testing.T) {
 // exist, counters from the start: rate() does not see the event that makes a series. make
 // check-deploy has Prometheus itself run them.
 func TestQueries(t *testing.T) {
-	reg := prometheus.NewRegistry()
-	m := metrics.New(reg)
-	if _, err := metrics.NewConfig(reg); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := metrics.NewCluster(reg); err != nil {
-		t.Fatal(err)
-	}
+	reg, m := newAll(t)
 	start := gatherFamilies(t, reg)
 	touchAll(t, reg, m)
 	all := gatherFamilies(t, reg)
 	for _, name := range []string{"prometheus/rules.yml", "grafana/dashboard.json"} {
 		text, err := os.ReadFile("../deploy/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		series, values := 0, 0
 		for _, s := range selector.FindAllStringSubmatch(strings.ReplaceAll(string(text), `\"`, `"`), -1) {
 			series++
@@ -177,9 +160,7 @@ func TestQueries(t *testing.T) {
 // that RequestDone replaces.
 func TestConstantsAreInTheLists(t *testing.T) {
 	text, err := os.ReadFile("reasons.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	reg := prometheus.NewRegistry()
 	touchAll(t, reg, metrics.New(reg))
 	families := gatherFamilies(t, reg)

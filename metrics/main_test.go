@@ -9,9 +9,38 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
+
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// equal expects a value.
+func equal[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// newAll returns all series, of a process that is a replica and has a configuration.
+func newAll(t *testing.T) (*prometheus.Registry, *metrics.Metrics) {
+	t.Helper()
+	reg := prometheus.NewRegistry()
+	m := metrics.New(reg)
+	_, err := metrics.NewConfig(reg)
+	must(t, err)
+	_, err = metrics.NewCluster(reg)
+	must(t, err)
+	return reg, m
+}
 
 // family is the content of a scrape for one name.
 type family struct {
@@ -32,9 +61,7 @@ func (f family) add(label, value string) {
 func gatherFamilies(t *testing.T, reg *prometheus.Registry) map[string]family {
 	t.Helper()
 	gathered, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	families := make(map[string]family, len(gathered))
 	for _, g := range gathered {
 		f := family{
@@ -58,9 +85,7 @@ func gatherFamilies(t *testing.T, reg *prometheus.Registry) map[string]family {
 func gatherSeries(t testing.TB, reg *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	gathered, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	series := make(map[string]float64)
 	for _, g := range gathered {
 		for _, m := range g.GetMetric() {

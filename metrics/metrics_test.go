@@ -41,9 +41,7 @@ func TestMethodsMoveTheirSeriesOnly(t *testing.T) {
 func TestOver(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	m, err := metrics.Named(reg, "", "sse", "streamable", "stdio")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	before := gatherSeries(t, reg)
 	m.Over("streamable").ConnectionOpened()
 	m.Over("stdio").MessageIn(3)
@@ -59,9 +57,8 @@ func TestOver(t *testing.T) {
 	if got := moved(before, gatherSeries(t, reg)); !maps.Equal(got, want) {
 		t.Errorf("moved\n%v\nwant\n%v", got, want)
 	}
-	if plain := metrics.New(nil); plain.Over("sse") != plain {
-		t.Error("without transports, Over returned another")
-	}
+	plain := metrics.New(nil)
+	equal(t, "without transports", plain.Over("sse"), plain)
 	if (*metrics.Metrics)(nil).Over("sse") != nil {
 		t.Error("Over made metrics of nil")
 	}
@@ -91,9 +88,7 @@ func TestClientsMakeNoNewSeries(t *testing.T) {
 	for i := range 1000 {
 		m.RequestDone("x"+strconv.Itoa(i)+"\xff\x00\n\"", strconv.Itoa(i+1), 0, "")
 	}
-	if got := len(gatherSeries(t, reg)); got != want {
-		t.Errorf("%d series, want %d", got, want)
-	}
+	equal(t, "series", len(gatherSeries(t, reg)), want)
 }
 
 func TestBuildInfoIsReplaced(t *testing.T) {
@@ -103,9 +98,7 @@ func TestBuildInfoIsReplaced(t *testing.T) {
 	m.BuildInfo("v\xff2", "", "go1.26")
 	want := "# HELP mcp_sse_build_info Always 1; the labels say which build runs.\n# TYPE mcp_sse_build_info gauge\n" +
 		"mcp_sse_build_info{goversion=\"go1.26\",revision=\"\",version=\"v\uFFFD2\"} 1\n"
-	if err := testutil.GatherAndCompare(reg, bytes.NewBufferString(want), "mcp_sse_build_info"); err != nil {
-		t.Error(err)
-	}
+	must(t, testutil.GatherAndCompare(reg, bytes.NewBufferString(want), "mcp_sse_build_info"))
 }
 
 func TestNewPanicsOnForeignSeries(t *testing.T) {
@@ -126,9 +119,7 @@ func TestLint(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	touchAll(t, reg, metrics.New(reg))
 	problems, err := testutil.GatherAndLint(reg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
@@ -139,9 +130,7 @@ func TestNamedSeries(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	for _, name := range []string{"docs", "git"} {
 		m, err := metrics.Named(reg, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		touchAll(t, reg, m)
 	}
 	for name, f := range gatherFamilies(t, reg) {
@@ -164,9 +153,7 @@ func TestNamedSeriesAreShared(t *testing.T) {
 	var all []*metrics.Metrics
 	for _, transports := range [][]string{{"sse", "streamable"}, {"streamable"}, {"streamable", "stdio"}} {
 		m, err := metrics.Named(reg, "docs", transports...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m.Over("streamable").ConnectionOpened()
 		m.Dropped(metrics.DroppedShared)
 		all = append(all, m)
@@ -197,13 +184,9 @@ func TestUnservedCountsUnderNoName(t *testing.T) {
 		t.Fatal(err)
 	}
 	u, err := metrics.Unserved(reg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	again, err := metrics.Unserved(reg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	before := gatherSeries(t, reg)
 	again.ConnectionRejected(metrics.RejectedNotFound)
 	u.PostRejected(metrics.RejectedNotFound)
@@ -229,9 +212,7 @@ func TestHistogramsAreNative(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	touchAll(t, reg, metrics.New(reg))
 	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	checked := 0
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
@@ -251,9 +232,7 @@ func TestHistogramsAreNative(t *testing.T) {
 
 func TestTotals(t *testing.T) {
 	m, err := metrics.Named(prometheus.NewRegistry(), "docs", "sse", "streamable")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m.HandshakeDone(metrics.HandshakeOK, "", "", 0)
 	m.HandshakeDone(metrics.HandshakeCanceled, "", "", 0)
 	m.HandshakeDone(metrics.HandshakeError, metrics.PhaseRequestCreation, metrics.ReasonTimeout, 0)
@@ -268,16 +247,12 @@ func TestTotals(t *testing.T) {
 	}
 	m.ChildStarted()
 	want := metrics.Totals{Restarts: 1, Crashes: 2, Sessions: 2, Children: 1}
-	if got := m.Totals(); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	equal(t, "totals", m.Totals(), want)
 	minutes := 0
 	for _, minute := range m.Hour() {
 		minutes += minute[metrics.Handshakes] + 10*minute[metrics.Requests] + 100*minute[metrics.Errors]
 	}
-	if minutes != 1+30+200 {
-		t.Errorf("got 1, 10 and 100 times handshakes, requests and errors as %d, want 231", minutes)
-	}
+	equal(t, "1, 10 and 100 times handshakes, requests and errors", minutes, 1+30+200)
 	var none *metrics.Metrics
 	none.Totals() // does not panic
 	none.Hour()
@@ -291,9 +266,7 @@ func TestHour(t *testing.T) {
 				m.RequestDone("ping", "", 0, "")
 			}
 			if i%7 != 0 { // nobody may ask for long
-				if got := m.Hour()[59][metrics.Requests]; got != i {
-					t.Errorf("minute %d: got %d while it lasts", i, got)
-				}
+				equal(t, "a minute while it lasts", m.Hour()[59][metrics.Requests], i)
 			}
 			time.Sleep(time.Minute)
 		}
@@ -303,12 +276,8 @@ func TestHour(t *testing.T) {
 			}
 		}
 		time.Sleep(58 * time.Minute)
-		if got := m.Hour(); got != (metrics.Hour{0: {metrics.Requests: 89}}) {
-			t.Errorf("58 minutes later: got %v", got)
-		}
+		equal(t, "58 minutes later", m.Hour(), (metrics.Hour{0: {metrics.Requests: 89}}))
 		time.Sleep(24 * time.Hour)
-		if got := m.Hour(); got != (metrics.Hour{}) {
-			t.Errorf("a day later: got %v", got)
-		}
+		equal(t, "a day later", m.Hour(), (metrics.Hour{}))
 	})
 }

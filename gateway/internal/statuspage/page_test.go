@@ -86,6 +86,10 @@ func TestFailingServersComeFirst(t *testing.T) {
 
 func TestHeadlines(t *testing.T) {
 	now := time.Now()
+	requests := metrics.Hour{{0, 1, 0}, {0, 2, 0}}
+	if _, body := get(t, serving(Server{Hour: requests}), "/status"); !strings.Contains(body, "<title>3 requests in the last hour, at most 2 a minute") {
+		t.Errorf("no requests in\n%s", body)
+	}
 	well, bad := sessions.Health{Started: now}, sessions.Health{Failing: true}
 	for want, servers := range map[string][]Server{
 		"There is no server":           nil,
