@@ -102,12 +102,10 @@ func failRest(c *connstate.Connection) {
 func finish(ctx context.Context, c *connstate.Connection, answers bool, written <-chan error, grace time.Duration) error {
 	last := time.Now().Add(grace)
 	if answers {
-		timer := time.NewTimer(grace)
-		defer timer.Stop()
 		select {
 		case <-c.Quiet():
 		case <-c.Done():
-		case <-timer.C:
+		case <-time.After(grace):
 		case <-ctx.Done():
 			last = time.Now()
 		case err := <-written:

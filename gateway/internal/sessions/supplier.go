@@ -69,7 +69,6 @@ type Supplier struct {
 	places     *fair.Places           // of sessions, from before their start until they have ended
 	pool       *pool                  // nil: connections share a session
 	shared     *shared                // nil: each connection has its own session
-	warm       sync.Once              // guards Start
 	started    atomic.Bool            // Start has been called
 
 	server atomic.Pointer[handshake.Server] // what the server last said of itself
@@ -187,10 +186,9 @@ func (s *Supplier) Replaced() <-chan struct{} { return s.replaced }
 // Start starts the warm servers or the shared session that Options.Warm configures. It
 // does not wait for them, and is idempotent.
 func (s *Supplier) Start() {
-	s.warm.Do(func() {
-		s.started.Store(true)
+	if s.started.CompareAndSwap(false, true) {
 		s.keepWarm()
-	})
+	}
 }
 
 func (s *Supplier) keepWarm() {
