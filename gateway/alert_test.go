@@ -1,14 +1,9 @@
 package gateway_test
 
 import (
-	"net/http"
-	"net/http/httptest"
-	"strings"
+	"fmt"
 	"testing"
 	"time"
-
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
@@ -28,11 +23,6 @@ type failure struct {
 // silence is a server that never answers initialize.
 func silence(_ *serverSession, m *jsonrpc.Message) bool { return m.Method == "initialize" }
 
-// says is a server that answers initialize with the given message.
-func says(response func(id jsonrpc.ID) []byte) func(*serverSession, *jsonrpc.Message) bool {
-	return on("initialize", func(s *serverSession, m *jsonrpc.Message) { s.say(string(response(m.ID))) })
-}
-
 func failures() map[string]failure {
 	return map[string]failure{
 		"hangs, the client stays":  {server: &server{handle: silence}, phase: "request_processing", reason: "timeout"},
@@ -46,11 +36,9 @@ func failures() map[string]failure {
 			server: &server{handle: crashesOnceInitialized}, opts: gateway.Settings{MaxHandshakeAttempts: 12}, phase: "request_creation", reason: "start_failed",
 		},
 		"exits after each start, shared": {server: &server{handle: crashesOnceInitialized}, opts: settings(sharing), phase: "request_creation", reason: "start_failed"},
-		"answers with an error": {server: &server{handle: says(func(id jsonrpc.ID) []byte {
-			return jsonrpc.NewError(id, jsonrpc.Errorf(-32603, "no"))
-		})}, phase: "request_processing", reason: "rejected"},
-		"is no MCP server": {server: &server{handle: says(func(id jsonrpc.ID) []byte {
-			return jsonrpc.NewResult(id, []byte(`"hello"`))
+		"answers with an error":          {server: &server{handle: on("initialize", fails(-32603))}, phase: "request_processing", reason: "rejected"},
+		"is no MCP server": {server: &server{handle: on("initialize", func(s *serverSession, m *jsonrpc.Message) {
+			s.say(string(jsonrpc.NewResult(m.ID, []byte(`"hello"`))))
 		})}, phase: "request_processing", reason: "bad_answer"},
 		"binary missing":          {server: &server{dial: failing(1000)}, phase: "request_creation", reason: "start_failed"},
 		"takes too long to start": {server: &server{dial: slow(time.Hour)}, phase: "request_creation", reason: "timeout"},
@@ -193,25 +181,18 @@ func alert(all map[string]float64) bool {
 	return all["error"]/sum > 0.1
 }
 
-// handshakes scrapes the gateway and returns its handshakes by result, and the failed
-// ones by phase and reason.
+// handshakes returns the gateway's handshakes by result, and the failed ones by phase and
+// reason.
 func handshakes(t *testing.T, g *gateway.Gateway) (all, why map[string]float64) {
 	t.Helper()
-	rec := httptest.NewRecorder()
-	g.Admin().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(rec.Body.String()))
-	must(t, err)
 	all, why = map[string]float64{}, map[string]float64{}
-	for _, m := range families["mcp_sse_handshakes_total"].GetMetric() {
-		labels := map[string]string{}
-		for _, l := range m.GetLabel() {
-			labels[l.GetName()] = l.GetValue()
-		}
-		n := m.GetCounter().GetValue()
-		all[labels["result"]] += n
-		if labels["result"] == "error" {
-			why[labels["phase"]+" "+labels["reason"]] += n
+	for labels, n := range seriesOf(t, g, "mcp_sse_handshakes_total") {
+		var phase, reason, result string
+		_, err := fmt.Sscanf(labels, `{phase=%q,reason=%q,result=%q`, &phase, &reason, &result)
+		must(t, err)
+		all[result] += n
+		if result == "error" {
+			why[phase+" "+reason] += n
 		}
 	}
 	return all, why

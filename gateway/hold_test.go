@@ -181,10 +181,8 @@ func TestRefusalOfTheClientsOwnInitialize(t *testing.T) {
 // failure.
 func TestInitializeOutlivesAStart(t *testing.T) {
 	for _, last := range []func(*serverSession, *jsonrpc.Message){
-		func(s *serverSession, _ *jsonrpc.Message) { s.die() },
-		func(s *serverSession, m *jsonrpc.Message) {
-			s.say(string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32603, "not yet"))))
-		},
+		dies,
+		fails(-32603),
 	} {
 		u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
 			if s.n == 1 {
@@ -209,7 +207,7 @@ func TestInitializeOutlivesAStart(t *testing.T) {
 func TestRefusedClientCostsOneFreshSession(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
 		if m.Method == "initialize" && strings.Contains(string(m.Params()), "bad") {
-			s.say(string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32602, "no"))))
+			fails(-32602)(s, m)
 			return true
 		}
 		return false
@@ -321,7 +319,7 @@ func TestServersThatDoNotTakeThePing(t *testing.T) {
 func TestRefusalCostsOneWarmServer(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
 		if m.Method == "initialize" {
-			s.say(string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32602, "no"))))
+			fails(-32602)(s, m)
 		}
 		return true
 	}}
@@ -362,7 +360,7 @@ func TestClientsParamsFollowARefusal(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
 		refused := m.Method == "initialize" && strings.Contains(string(m.Params()), "mcp-sse")
 		if refused {
-			time.AfterFunc(time.Second, func() { s.say(string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32602, "no")))) })
+			time.AfterFunc(time.Second, func() { fails(-32602)(s, m) })
 		}
 		return refused
 	}}

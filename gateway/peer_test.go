@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -266,23 +264,28 @@ func answered(id string, session int, method string) string {
 }
 
 // metric returns the value of a series without labels, or the sum over all.
-func metric(t testing.TB, g *gateway.Gateway, name string) float64 {
+func metric(t testing.TB, g *gateway.Gateway, name string) (sum float64) {
 	t.Helper()
-	rec := httptest.NewRecorder()
-	g.Admin().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	var sum float64
-	for line := range strings.Lines(rec.Body.String()) {
-		series, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if series != name && !strings.HasPrefix(series, name+"{") {
-			continue
-		}
-		n, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			t.Fatalf("metric %s: %v", line, err)
-		}
+	for _, n := range seriesOf(t, g, name) {
 		sum += n
 	}
 	return sum
+}
+
+// seriesOf returns the values of a metric, by labels.
+func seriesOf(t testing.TB, g *gateway.Gateway, name string) map[string]float64 {
+	t.Helper()
+	all := map[string]float64{}
+	_, page := ask(g.Admin(), "/metrics")
+	for line := range strings.Lines(page) {
+		series, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if labels, ok := strings.CutPrefix(series, name); ok && (labels == "" || labels[0] == '{') {
+			n, err := strconv.ParseFloat(value, 64)
+			must(t, err)
+			all[labels] += n
+		}
+	}
+	return all
 }
 
 // equal expects a value.

@@ -104,9 +104,7 @@ func TestWarmServersThatDoNotAnswerPings(t *testing.T) {
 		idle   time.Duration
 	}{
 		"silent": {func(_ *serverSession, m *jsonrpc.Message) bool { return m.Method == "ping" }, 10 * time.Second},
-		"error": {on("ping", func(s *serverSession, m *jsonrpc.Message) {
-			s.say(string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32600, "not initialized"))))
-		}), 0},
+		"error":  {on("ping", fails(-32600)), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := &server{handle: tc.handle}
@@ -283,21 +281,6 @@ func TestShutdownBesideASharedSessionThatTakesNoMore(t *testing.T) {
 			t.Errorf("%d sessions are open after Shutdown", n)
 		}
 	})
-}
-
-// alive returns the number of sessions whose Close has not returned.
-func (u *server) alive() int {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	n := 0
-	for _, s := range u.sessions {
-		s.mu.Lock()
-		if !s.closed {
-			n++
-		}
-		s.mu.Unlock()
-	}
-	return n
 }
 
 // Clients that come and leave while their servers take long to end.

@@ -1,12 +1,13 @@
 package gateway_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -106,12 +107,22 @@ func (u *server) session(t testing.TB, n int) *serverSession {
 }
 
 // open returns the number of sessions that are not over.
-func (u *server) open() int {
+func (u *server) open() int { return u.sessionsThat(func(s *serverSession) bool { return !s.over() }) }
+
+// alive returns the number of sessions whose Close has not returned.
+func (u *server) alive() int {
+	return u.sessionsThat(func(s *serverSession) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return !s.closed
+	})
+}
+
+func (u *server) sessionsThat(are func(*serverSession) bool) (n int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	n := 0
 	for _, s := range u.sessions {
-		if !s.over() {
+		if are(s) {
 			n++
 		}
 	}
@@ -127,7 +138,7 @@ type serverSession struct {
 	end    error // set before done is closed
 
 	mu     sync.Mutex
-	got    []string
+	got    []*jsonrpc.Message
 	closed bool // Close has returned
 }
 
@@ -135,12 +146,12 @@ func (s *serverSession) Send(msg []byte) error {
 	if s.over() || s.server.deaf != nil && s.server.deaf(s) {
 		return cmp.Or(s.server.refusal, jsonrpc.ErrClosed)
 	}
-	m, err := jsonrpc.Parse(msg)
+	m, err := jsonrpc.Parse(bytes.Clone(msg))
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	s.got = append(s.got, string(msg))
+	s.got = append(s.got, m)
 	s.mu.Unlock()
 	if s.server.handle == nil || !s.server.handle(s, m) {
 		s.answer(m)
@@ -217,76 +228,64 @@ func (s *serverSession) Close() error {
 	return nil
 }
 
-// methods returns the methods of the messages that the session got.
-func (s *serverSession) methods() []string {
+// messages returns what the session has received.
+func (s *serverSession) messages() []*jsonrpc.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []string
-	for _, raw := range s.got {
-		m, _ := jsonrpc.Parse([]byte(raw)) // parsed before
+	return slices.Clone(s.got)
+}
+
+// methods returns the methods of the messages that the session got.
+func (s *serverSession) methods() (all []string) {
+	for _, m := range s.messages() {
 		all = append(all, m.Method)
+	}
+	return all
+}
+
+// texts returns what the session has received, byte for byte.
+func (s *serverSession) texts() (all []string) {
+	for _, m := range s.messages() {
+		all = append(all, string(m.Raw()))
 	}
 	return all
 }
 
 // last returns the last message that the session got.
 func (s *serverSession) last() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.got[len(s.got)-1]
+	all := s.texts()
+	return all[len(all)-1]
 }
 
 // count returns the number of messages with that method that the session got.
 func (s *serverSession) count(method string) int {
-	n := 0
-	for _, m := range s.methods() {
-		if m == method {
-			n++
-		}
-	}
-	return n
+	return len(slices.DeleteFunc(s.methods(), func(m string) bool { return m != method }))
 }
 
 // message returns the first message with that method, as the session got it.
 func (s *serverSession) message(t testing.TB, method string) *jsonrpc.Message {
 	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, raw := range s.got {
-		if m, _ := jsonrpc.Parse([]byte(raw)); m.Method == method {
-			return m
-		}
+	all := s.messages()
+	i := slices.IndexFunc(all, func(m *jsonrpc.Message) bool { return m.Method == method })
+	if i < 0 {
+		t.Fatalf("session %d got no %s", s.n, method)
 	}
-	t.Fatalf("session %d got no %s", s.n, method)
-	return nil
+	return all[i]
 }
 
 func (s *serverSession) wantMethods(t testing.TB, want ...string) {
 	t.Helper()
-	if got := s.methods(); !slices.Equal(got, want) {
-		t.Errorf("session %d got %q, want %q", s.n, got, want)
-	}
+	equalAll(t, fmt.Sprintf("session %d", s.n), s.methods(), want)
 }
 
 // wantSent expects exactly these responses among the messages that the session got.
 func (s *serverSession) wantSent(t testing.TB, want ...string) {
 	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var responses []string
-	for _, raw := range s.got {
-		if m, _ := jsonrpc.Parse([]byte(raw)); m.Kind == jsonrpc.Response {
-			responses = append(responses, raw)
+	for _, m := range s.messages() {
+		if m.Kind == jsonrpc.Response {
+			responses = append(responses, string(m.Raw()))
 		}
 	}
-	if !slices.Equal(responses, want) {
-		t.Errorf("session %d got the responses\n  %s\nwant\n  %s", s.n, strings.Join(responses, "\n  "), strings.Join(want, "\n  "))
-	}
-}
-
-// messages returns what the session has received.
-func (s *serverSession) messages() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.got)
+	equalAll(t, fmt.Sprintf("responses that session %d got", s.n), responses, want)
 }

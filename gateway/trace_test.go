@@ -70,9 +70,7 @@ func (rec traces) take(attrs ...string) (lines []string) {
 
 func wantLines(t *testing.T, got []string, want ...string) {
 	t.Helper()
-	if !slices.Equal(got, want) {
-		t.Errorf("got\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
-	}
+	equal(t, "lines", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 }
 
 func callWith(id, tool, meta string) string {
@@ -112,7 +110,7 @@ func TestTraceOfRequest(t *testing.T) {
 		sent := func(s sdktrace.ReadOnlySpan) string {
 			return `"traceparent":"00-` + s.SpanContext().TraceID().String() + "-" + s.SpanContext().SpanID().String() + `-01"`
 		}
-		got := u.session(t, 1).messages()
+		got := u.session(t, 1).texts()
 		wantLines(t, got[len(got)-2:],
 			`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"first","_meta":{`+sent(ended[5])+`,"tracestate":"a=b"}}}`,
 			`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"second","_meta":{"progressToken":3,`+sent(ended[7])+`}}}`)
@@ -217,7 +215,7 @@ func TestTraceOfHostileRequests(t *testing.T) {
 				t.Errorf("%d: %s %q %v in %s", i, s.SpanKind(), s.Name(), s.Attributes(), s.Parent().TraceID())
 			}
 		}
-		all := u.session(t, 1).messages()
+		all := u.session(t, 1).texts()
 		if got := all[len(all)-3]; !strings.Contains(got, `"params":{"_meta":{"traceparent":"00-`) {
 			t.Errorf("a request without params: got %s", got)
 		}

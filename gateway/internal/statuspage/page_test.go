@@ -40,7 +40,7 @@ func serving(servers ...Server) http.Handler {
 	return New(func() ([]Server, []front.Replica, bool) { return servers, nil, true })
 }
 
-func get(t testing.TB, h http.Handler, target string) (int, string) {
+func get(t *testing.T, h http.Handler, target string) (int, string) {
 	t.Helper()
 	rec := httptest.NewRecorder()
 	h.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, target, nil))
@@ -447,19 +447,6 @@ func TestDrawing(t *testing.T) {
 	s := newSpark(metrics.Hour{0: {0, 1, 0}, 59: {7, 30, 0}}, metrics.Requests)
 	if s.Kind != "requests" || s.Sum != 31 || s.Most != 30 || s.Path != "M1 32v-3M178 32v-32" {
 		t.Errorf("got %+v", s)
-	}
-}
-
-func BenchmarkPage(b *testing.B) {
-	s := crowd(10_000)
-	for _, query := range []string{"", "?sort=client&q=client"} {
-		b.Run("10000"+query, func(b *testing.B) {
-			h := New(func() ([]Server, []front.Replica, bool) { return []Server{s}, nil, true })
-			b.ReportAllocs()
-			for b.Loop() {
-				get(b, h, "/status"+query)
-			}
-		})
 	}
 }
 
