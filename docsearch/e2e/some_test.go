@@ -2,8 +2,8 @@
 
 package e2e
 
-// The tests of the packages have the race detector. With it, programs start slowly, and
-// these tests start some hundred. The tag all has it here too.
+// With the race detector programs start slowly, and these tests start some hundred. The tag
+// all, of make test-all, has it.
 const (
 	kills = 20
 	race  = "-race=false"
