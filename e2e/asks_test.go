@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -8,47 +9,39 @@ import (
 
 // Sampling, elicitation and roots, from the server to the one client that is
 // meant and back. All clients are connected at the same time.
-func TestEachChildAsksItsClient(t *testing.T) { eachAsks(t, stdioServers()) }
-
-func eachAsks(t *testing.T, servers []server) {
-	t.Parallel()
-	for _, s := range some(servers) {
-		if len(s.questions) == 0 {
-			continue
+func TestEachServerAsksItsClient(t *testing.T) {
+	forEachAsking(t, nil, func(t *testing.T, _ server, who, tool, text string, err error) {
+		if err != nil || !strings.Contains(text, who) {
+			t.Errorf("%s: %s = %q, error %v, want %s in it", who, tool, text, err, who)
 		}
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			g := startGateway(t, s.start(t)...)
-			forEachAsked(t, g.endpoints(), s, func(who, tool, text string, err error) {
-				if err != nil || !strings.Contains(text, who) {
-					t.Errorf("%s: %s = %q, error %v, want %s in it", who, tool, text, err, who)
-				}
-			})
-		})
-	}
+	})
 }
 
 // A shared session promises the server nothing, so it must not ask; and what it
 // asks all the same is refused: no client gets what was meant for another. A client of
 // 2026-07-28 that calls a server of 2026-07-28 is asked in the result of its own call.
-func TestEachSharedChildAsksNobody(t *testing.T) { eachAsksNobody(t, stdioServers()) }
+func TestEachSharedServerAsksNobody(t *testing.T) {
+	forEachAsking(t, []string{"--sessions", "shared"}, func(t *testing.T, s server, who, tool, text string, err error) {
+		modern := strings.HasSuffix(s.name, "Stateless") || s.name == "MCPGoStreamable" // which speaks all revisions
+		direct := modern && strings.HasSuffix(who, "AutoStreamable")
+		if err == nil && !(direct && strings.Contains(text, who)) {
+			t.Errorf("%s: %s = %q, want an error: nobody may be asked", who, tool, text)
+		}
+	})
+}
 
-func eachAsksNobody(t *testing.T, servers []server) {
+// forEachAsking has each question of each server that has some asked of each client.
+func forEachAsking(t *testing.T, flags []string, check func(t *testing.T, s server, who, tool, text string, err error)) {
+	t.Helper()
 	t.Parallel()
-	for _, s := range some(servers) {
+	for _, s := range servers() {
 		if len(s.questions) == 0 {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			g := startGateway(t, append([]string{"--sessions", "shared"}, s.start(t)...)...)
-			forEachAsked(t, g.endpoints(), s, func(who, tool, text string, err error) {
-				modern := strings.HasSuffix(s.name, "Stateless") || s.name == "MCPGoStreamable" // which speaks all revisions
-				direct := modern && strings.HasSuffix(who, "AutoStreamable")
-				if err == nil && !(direct && strings.Contains(text, who)) {
-					t.Errorf("%s: %s = %q, want an error: nobody may be asked", who, tool, text)
-				}
-			})
+			g := startGateway(t, slices.Concat(flags, s.start(t))...)
+			forEachAsked(t, g.endpoints(), s, func(who, tool, text string, err error) { check(t, s, who, tool, text, err) })
 		})
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -46,7 +45,7 @@ func startNginx(t *testing.T, gateways []*gateway) *nginx {
 		_ = n.cmd.Process.Signal(syscall.SIGTERM)
 		_ = n.cmd.Wait()
 		if t.Failed() {
-			t.Logf("nginx\n%s", log.tail())
+			t.Logf("nginx\n%s", log.Tail())
 		}
 	})
 	for within := within(t); ; time.Sleep(20 * time.Millisecond) { // until it listens
@@ -56,7 +55,7 @@ func startNginx(t *testing.T, gateways []*gateway) *nginx {
 			return n
 		}
 		if within.Err() != nil {
-			t.Fatalf("nginx does not listen: %s", log.tail())
+			t.Fatalf("nginx does not listen: %s", log.Tail())
 		}
 	}
 }
@@ -90,52 +89,5 @@ http {
 	}
 	if n.cmd != nil {
 		_ = n.cmd.Process.Signal(syscall.SIGHUP)
-	}
-}
-
-// line is a TCP proxy that can stop passing bytes.
-type line struct {
-	listener net.Listener
-	passing  sync.RWMutex // held for writing while no byte passes
-}
-
-// startLine puts a line in front of an address.
-func startLine(t *testing.T, to string) *line {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &line{listener: listener}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() { // ends with the listener
-		for {
-			in, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			out, err := net.Dial("tcp", to)
-			if err != nil {
-				_ = in.Close()
-				continue
-			}
-			go l.pass(in, out) // both end with the connections
-			go l.pass(out, in)
-		}
-	}()
-	return l
-}
-
-func (l *line) pass(to, from net.Conn) {
-	defer to.Close()
-	defer from.Close()
-	for buf := make([]byte, 32<<10); ; {
-		n, err := from.Read(buf)
-		l.passing.RLock()
-		_, failed := to.Write(buf[:n])
-		l.passing.RUnlock()
-		if err != nil || failed != nil {
-			return
-		}
 	}
 }

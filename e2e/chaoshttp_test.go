@@ -104,7 +104,11 @@ func (r *chaosRemote) streamable(w http.ResponseWriter, req *http.Request) {
 
 // respond answers a request with an event stream, mostly.
 func (r *chaosRemote) respond(w http.ResponseWriter, req *http.Request, body []byte) {
-	v := &chaosResponse{w: w, ctx: req.Context(), over: r.over}
+	v := &chaosResponse{ctx: req.Context(), over: r.over}
+	v.put = func(text string) {
+		_, _ = io.WriteString(w, text) // the gateway may be gone
+		_ = http.NewResponseController(w).Flush()
+	}
 	if odd := rand.IntN(100); !r.mind.calm() && nonceOf.Match(body) {
 		switch odd {
 		case 0:
@@ -124,27 +128,36 @@ func (r *chaosRemote) respond(w http.ResponseWriter, req *http.Request, body []b
 	r.mind.serve(body, v)
 }
 
+// chaosEvents speaks in events. It says one message after the other, in parts or whole.
+type chaosEvents struct {
+	mu  sync.Mutex
+	put func(text string) // writes to the stream
+}
+
+func (v *chaosEvents) say(message string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.put("event: message\ndata: " + message + "\n\n")
+}
+
+func (v *chaosEvents) halves(message string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.put("event: message\ndata: " + message[:len(message)/2])
+	time.Sleep(300 * time.Millisecond)
+	v.put(message[len(message)/2:] + "\n\n")
+}
+
+func (v *chaosEvents) noise() {
+	v.put("hello\n\ndata: no json\n\nid: \x00\nretry: -1\ndata\n\n: comment\n\n")
+}
+
 // chaosResponse speaks in the response to a POST, from the goroutine of its handler.
 type chaosResponse struct {
-	w    http.ResponseWriter
+	chaosEvents
 	ctx  context.Context
 	over chan struct{}
 }
-
-func (v *chaosResponse) say(message string) { v.write("event: message\ndata: " + message + "\n\n") }
-
-func (v *chaosResponse) write(text string) {
-	_, _ = io.WriteString(v.w, text) // the gateway may be gone
-	_ = http.NewResponseController(v.w).Flush()
-}
-
-func (v *chaosResponse) halves(message string) {
-	v.write("data: " + message[:len(message)/2])
-	time.Sleep(300 * time.Millisecond)
-	v.write(message[len(message)/2:] + "\n\n")
-}
-
-func (v *chaosResponse) noise() { v.write("hello\n\ndata: no json\n\nid: \x00\nretry: -1\ndata\n\n") }
 
 func (v *chaosResponse) hang() {
 	select {
@@ -154,17 +167,21 @@ func (v *chaosResponse) hang() {
 }
 
 func (v *chaosResponse) die() {
-	v.write("data: {\"jsonrpc\":")
+	v.put("data: {\"jsonrpc\":")
 	panic(http.ErrAbortHandler)
 }
 
 // chaosStream speaks on the stream of an HTTP+SSE session.
 type chaosStream struct {
+	chaosEvents
 	messages chan string   // what goes on the stream as it is
 	gone     chan struct{} // closed at the end of the stream
 	end      context.CancelFunc
-	mu       sync.Mutex // held while a message goes out, in parts or whole
 }
+
+func (s *chaosStream) hang() {}
+
+func (s *chaosStream) die() { s.end() }
 
 // openSSE serves the stream of an HTTP+SSE session.
 func (r *chaosRemote) openSSE(w http.ResponseWriter, req *http.Request) {
@@ -175,6 +192,12 @@ func (r *chaosRemote) openSSE(w http.ResponseWriter, req *http.Request) {
 	ctx, cancel := context.WithCancel(req.Context())
 	defer cancel()
 	s, name := &chaosStream{messages: make(chan string), gone: make(chan struct{}), end: cancel}, r.name()
+	s.put = func(text string) {
+		select {
+		case s.messages <- text:
+		case <-s.gone:
+		}
+	}
 	defer close(s.gone)
 	r.mu.Lock()
 	r.streams[name] = s
@@ -215,30 +238,3 @@ func (r *chaosRemote) postSSE(w http.ResponseWriter, req *http.Request) {
 		r.wg.Go(func() { r.mind.serve(body, s) }) // ends with the fate of the request, in a few seconds
 	}
 }
-
-func (s *chaosStream) put(text string) {
-	select {
-	case s.messages <- text:
-	case <-s.gone:
-	}
-}
-
-func (s *chaosStream) say(message string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.put("event: message\ndata: " + message + "\n\n")
-}
-
-func (s *chaosStream) halves(message string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.put("event: message\ndata: " + message[:len(message)/2])
-	time.Sleep(300 * time.Millisecond)
-	s.put(message[len(message)/2:] + "\n\n")
-}
-
-func (s *chaosStream) noise() { s.put("hello\n\ndata: no json\n\nretry: -1\n\n: comment\n\n") }
-
-func (s *chaosStream) hang() {}
-
-func (s *chaosStream) die() { s.end() }

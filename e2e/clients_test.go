@@ -221,6 +221,67 @@ func (o *observer) saw() traffic {
 	return o.seen
 }
 
+// outcome is what tests look at in the result of any request.
+type outcome struct {
+	Tools []struct {
+		Name string `json:"name"`
+	} `json:"tools"`
+	Content  []textPart `json:"content"`
+	Contents []textPart `json:"contents"`
+	Messages []struct {
+		Content textPart `json:"content"`
+	} `json:"messages"`
+	IsError bool `json:"isError"`
+}
+
+type textPart struct {
+	Text string `json:"text"`
+}
+
+// outcomeOf reads the result of a client. One that a tool calls an error is one.
+func outcomeOf(from any, err error) (r outcome, _ error) {
+	if err != nil {
+		return r, err
+	}
+	raw, err := json.Marshal(from)
+	if err == nil {
+		err = json.Unmarshal(raw, &r)
+	}
+	if r.IsError {
+		err = errors.New(r.text())
+	}
+	return r, err
+}
+
+// textOf returns the texts in the result of a client.
+func textOf(from any, err error) (string, error) {
+	r, err := outcomeOf(from, err)
+	if err != nil {
+		return "", err
+	}
+	return r.text(), nil
+}
+
+// toolsOf returns the names of the tools in the result of a client.
+func toolsOf(from any, err error) ([]string, error) {
+	r, err := outcomeOf(from, err)
+	var names []string
+	for _, tool := range r.Tools {
+		names = append(names, tool.Name)
+	}
+	return names, err
+}
+
+func (r outcome) text() (all string) {
+	for _, m := range r.Messages {
+		r.Contents = append(r.Contents, m.Content)
+	}
+	for _, part := range slices.Concat(r.Content, r.Contents) {
+		all += part.Text
+	}
+	return all
+}
+
 // callEach is callAll for clients that are called from goroutines.
 func callEach(ctx context.Context, c client, name string, args []map[string]any) ([]string, error) {
 	texts, errs := make([]string, len(args)), make([]error, len(args))

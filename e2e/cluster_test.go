@@ -27,7 +27,7 @@ type replicas struct {
 	args []string
 	at   endpoints // of the balancer
 	nats *natsserver.Server
-	line *line // of r0 to NATS
+	line *proxy // of r0 to NATS
 
 	nginx *nginx // the balancer; nil: one of the test
 
@@ -44,7 +44,7 @@ func startReplicas(t *testing.T, args ...string) *replicas {
 	all := &replicas{t: t}
 	all.startNATS(natsserver.RANDOM_PORT)
 	t.Cleanup(all.stopNATS)
-	all.line = startLine(t, all.nats.Addr().String())
+	all.line = proxyTo(t, all.nats.Addr().String())
 	key := filepath.Join(t.TempDir(), "id-key")
 	if err := os.WriteFile(key, []byte(strings.Repeat("k", 32)), 0o600); err != nil {
 		t.Fatal(err)

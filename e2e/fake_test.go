@@ -37,11 +37,8 @@ type fakeMessage struct {
 	Method string          `json:"method"`
 	Params struct {
 		ProtocolVersion string `json:"protocolVersion"`
-		Meta            struct {
-			Version string `json:"io.modelcontextprotocol/protocolVersion"`
-		} `json:"_meta"`
-		Name      string `json:"name"`
-		Arguments struct {
+		Name            string `json:"name"`
+		Arguments       struct {
 			Message string `json:"message"`
 			File    string `json:"file"`
 			How     string `json:"how"`
@@ -65,8 +62,6 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 	silent := flags.Bool("silent", false, "read everything, answer nothing")
 	stubborn := flags.Bool("stubborn", false, "survive the end of the input and SIGTERM")
 	farewell := flags.String("farewell", "", "when the input ends, take 300 ms and create this file with the process number after its name")
-	ids := flags.String("ids", "", "answer with ids as strings (text), or without (none)")
-	modern := flags.Bool("modern", false, "speak MCP 2026-07-28 alone")
 	fork := flags.Bool("fork", false, "start a process that outlives this one")
 	_ = flags.Parse(args) // ExitOnError
 	if *exit {
@@ -83,7 +78,7 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 		}
 	}
 	time.Sleep(*startDelay) // what is played here is a slow program
-	code := serveFake(in, &fakeState{out: lockedWriter{w: out}, silent: *silent, ids: *ids, modern: *modern})
+	code := serveFake(in, &lockedWriter{w: out}, *silent)
 	if *farewell != "" {
 		time.Sleep(300 * time.Millisecond)
 		if err := os.WriteFile(fmt.Sprint(*farewell, os.Getpid()), nil, 0o600); err != nil {
@@ -94,14 +89,6 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 		time.Sleep(10 * time.Minute)
 	}
 	return code
-}
-
-// fakeState is the fake server's memory.
-type fakeState struct {
-	out    lockedWriter
-	silent bool
-	ids    string
-	modern bool
 }
 
 // lockedWriter writes each message in one piece, whoever writes.
@@ -116,7 +103,7 @@ func (l *lockedWriter) printf(format string, args ...any) {
 	fmt.Fprintf(l.w, format, args...)
 }
 
-func serveFake(in io.Reader, f *fakeState) int {
+func serveFake(in io.Reader, out *lockedWriter, silent bool) int {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
@@ -125,22 +112,12 @@ func serveFake(in io.Reader, f *fakeState) int {
 			fmt.Fprintf(os.Stderr, "fake server: %v: %s\n", err, lines.Bytes())
 			return 4
 		}
-		if f.silent || m.ID == nil || m.Method == "" {
+		if silent || m.ID == nil || m.Method == "" {
 			continue
-		}
-		if f.modern {
-			f.out.printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, modernResult(m))
-			continue
-		}
-		switch f.ids {
-		case "text":
-			m.ID = json.RawMessage(`"` + string(m.ID) + `"`)
-		case "none":
-			m.ID = json.RawMessage("null")
 		}
 		answer := func() {
 			if result := fakeResult(m); result != "" {
-				f.out.printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, result)
+				out.printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, result)
 			}
 		}
 		if m.Params.Name == "late" {
@@ -150,17 +127,6 @@ func serveFake(in io.Reader, f *fakeState) int {
 		}
 	}
 	return 0
-}
-
-// modernResult is fakeResult for a server of 2026-07-28 alone.
-func modernResult(m fakeMessage) string {
-	switch {
-	case m.Params.Meta.Version != "2026-07-28":
-		return `"error":{"code":-32601,"message":"method not found"}`
-	case m.Method == "server/discover":
-		return `"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"modern","version":"1"}}}`
-	}
-	return strings.Replace(fakeResult(m), `"result":{`, `"result":{"resultType":"complete",`, 1)
 }
 
 // fakeResult returns the result or error member of the answer, "" for none.

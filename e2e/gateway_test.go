@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,13 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // gateway is a running sse-server.
@@ -86,7 +85,7 @@ func launch(t *testing.T, args ...string) *gateway {
 	t.Cleanup(func() {
 		g.stop()
 		if t.Failed() {
-			t.Logf("sse-server %s\n%s", strings.Join(all, " "), g.log.tail())
+			t.Logf("sse-server %s\n%s", strings.Join(all, " "), g.log.Tail())
 		}
 	})
 	return g
@@ -270,48 +269,16 @@ func newHTTP(t *testing.T) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// output collects what a process prints. It is safe for concurrent use.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer // guarded by mu
-}
+type output = ssetest.Output
 
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
-}
-
-// tail returns the last lines: enough to see what went wrong.
-func (o *output) tail() string {
-	const most = 200
-	lines := slices.Collect(strings.Lines(o.String()))
-	if cut := len(lines) - most; cut > 0 {
-		return fmt.Sprintf("(%d lines)\n", cut) + strings.Join(lines[cut:], "")
-	}
-	return strings.Join(lines, "")
-}
-
-// settled reads a gauge until it is at most the bound.
+// settled waits until a gauge is at most the bound.
 func (g *gateway) settled(name string, bound float64) {
 	g.t.Helper()
-	var last float64
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-tick.C {
+	g.eventually(fmt.Sprintf("%s is at most %v", name, bound), func() bool {
 		value, ok := g.metric(name)
 		if !ok {
 			g.t.Fatalf("no metric %s", name)
 		}
-		if last = value; value <= bound {
-			return
-		}
-	}
-	g.t.Errorf("%s = %v, want at most %v", name, last, bound)
+		return value <= bound
+	})
 }

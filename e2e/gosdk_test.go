@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -77,41 +76,19 @@ func (c *goSDK) transport() mcp.Transport {
 
 func (c *goSDK) listTools(ctx context.Context) ([]string, error) {
 	list, err := c.session.ListTools(ctx, nil)
-	if err != nil {
-		return nil, goSDKError(err)
-	}
-	var names []string
-	for _, tool := range list.Tools {
-		names = append(names, tool.Name)
-	}
-	return names, nil
+	return toolsOf(list, goSDKError(err))
 }
 
 func (c *goSDK) callTool(ctx context.Context, name string, args map[string]any) (string, error) {
-	return c.call(ctx, &mcp.CallToolParams{Name: name, Arguments: args})
-}
-
-func (c *goSDK) call(ctx context.Context, params *mcp.CallToolParams) (string, error) {
-	result, err := c.session.CallTool(ctx, params)
-	if err != nil {
-		return "", goSDKError(err)
-	}
-	var text strings.Builder
-	for _, part := range result.Content {
-		if part, ok := part.(*mcp.TextContent); ok {
-			text.WriteString(part.Text)
-		}
-	}
-	if result.IsError {
-		return "", errors.New(text.String())
-	}
-	return text.String(), nil
+	result, err := c.session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: args})
+	return textOf(result, goSDKError(err))
 }
 
 func (c *goSDK) progress(ctx context.Context, name string, args map[string]any, want int) (int, error) {
 	params := &mcp.CallToolParams{Name: name, Arguments: args}
 	params.SetProgressToken(1) // the same for all clients
-	if _, err := c.call(ctx, params); err != nil {
+	result, err := c.session.CallTool(ctx, params)
+	if _, err := textOf(result, goSDKError(err)); err != nil {
 		return 0, err
 	}
 	return c.steps.await(ctx, want)
@@ -119,28 +96,12 @@ func (c *goSDK) progress(ctx context.Context, name string, args map[string]any, 
 
 func (c *goSDK) read(ctx context.Context, uri string) (string, error) {
 	result, err := c.session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
-	if err != nil {
-		return "", goSDKError(err)
-	}
-	var text strings.Builder
-	for _, part := range result.Contents {
-		text.WriteString(part.Text)
-	}
-	return text.String(), nil
+	return textOf(result, goSDKError(err))
 }
 
 func (c *goSDK) prompt(ctx context.Context, name string, args map[string]string) (string, error) {
 	result, err := c.session.GetPrompt(ctx, &mcp.GetPromptParams{Name: name, Arguments: args})
-	if err != nil {
-		return "", goSDKError(err)
-	}
-	var text strings.Builder
-	for _, m := range result.Messages {
-		if part, ok := m.Content.(*mcp.TextContent); ok {
-			text.WriteString(part.Text)
-		}
-	}
-	return text.String(), nil
+	return textOf(result, goSDKError(err))
 }
 
 func (c *goSDK) callAll(ctx context.Context, name string, args []map[string]any) ([]string, error) {

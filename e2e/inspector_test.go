@@ -29,30 +29,7 @@ func openInspector(era string) opener {
 	}
 }
 
-// inspection is what the CLI prints with --format json.
-type inspection struct {
-	Result struct {
-		ServerInfo struct {
-			Name string `json:"name"`
-		} `json:"serverInfo"`
-		Tools []struct {
-			Name string `json:"name"`
-		} `json:"tools"`
-		Content []struct {
-			Text string `json:"text"`
-		} `json:"content"`
-		Contents []struct {
-			Text string `json:"text"`
-		} `json:"contents"`
-		Messages []struct {
-			Content struct {
-				Text string `json:"text"`
-			} `json:"content"`
-		} `json:"messages"`
-	} `json:"result"`
-}
-
-func (i *inspector) run(ctx context.Context, args ...string) (inspection, error) {
+func (i *inspector) run(ctx context.Context, args ...string) (json.RawMessage, error) {
 	i.runs++
 	transport := "sse"
 	if i.over == streamable {
@@ -66,13 +43,15 @@ func (i *inspector) run(ctx context.Context, args ...string) (inspection, error)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	if err := cmd.Run(); err != nil {
-		return inspection{}, inspectorError(err, errOut.String())
+		return nil, inspectorError(err, errOut.String())
 	}
-	var got inspection
+	var got struct {
+		Result json.RawMessage `json:"result"`
+	}
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
-		return got, fmt.Errorf("inspector printed %s: %w", out.Bytes(), err)
+		return nil, fmt.Errorf("inspector printed %s: %w", out.Bytes(), err)
 	}
-	return got, nil
+	return got.Result, nil
 }
 
 // inspectorError returns the error that the CLI writes on stderr.
@@ -94,12 +73,7 @@ func (i *inspector) connect(ctx context.Context) error {
 }
 
 func (i *inspector) listTools(ctx context.Context) ([]string, error) {
-	got, err := i.run(ctx, "--method", "tools/list")
-	var names []string
-	for _, tool := range got.Result.Tools {
-		names = append(names, tool.Name)
-	}
-	return names, err
+	return toolsOf(i.run(ctx, "--method", "tools/list"))
 }
 
 func (i *inspector) callTool(ctx context.Context, name string, args map[string]any) (string, error) {
@@ -107,12 +81,7 @@ func (i *inspector) callTool(ctx context.Context, name string, args map[string]a
 	if err != nil {
 		return "", err
 	}
-	got, err := i.run(ctx, "--method", "tools/call", "--tool-name", name, "--tool-args-json", string(raw))
-	var text string
-	for _, part := range got.Result.Content {
-		text += part.Text
-	}
-	return text, err
+	return textOf(i.run(ctx, "--method", "tools/call", "--tool-name", name, "--tool-args-json", string(raw)))
 }
 
 func (i *inspector) callAll(ctx context.Context, name string, args []map[string]any) ([]string, error) {
@@ -133,12 +102,7 @@ func (i *inspector) progress(context.Context, string, map[string]any, int) (int,
 }
 
 func (i *inspector) read(ctx context.Context, uri string) (string, error) {
-	got, err := i.run(ctx, "--method", "resources/read", "--uri", uri)
-	var text string
-	for _, part := range got.Result.Contents {
-		text += part.Text
-	}
-	return text, err
+	return textOf(i.run(ctx, "--method", "resources/read", "--uri", uri))
 }
 
 func (i *inspector) prompt(ctx context.Context, name string, args map[string]string) (string, error) {
@@ -146,12 +110,7 @@ func (i *inspector) prompt(ctx context.Context, name string, args map[string]str
 	for key, value := range args {
 		all = append(all, "--prompt-args", key+"="+value)
 	}
-	got, err := i.run(ctx, all...)
-	var text string
-	for _, m := range got.Result.Messages {
-		text += m.Content.Text
-	}
-	return text, err
+	return textOf(i.run(ctx, all...))
 }
 
 func (i *inspector) saw() traffic { return traffic{Streams: i.runs} }

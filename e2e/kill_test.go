@@ -21,6 +21,79 @@ type crowdReport struct {
 	MS           int            `json:"ms"`
 }
 
+// crowds are TypeScript clients that call all the time, by SDK and transport.
+type crowds struct {
+	t      *testing.T
+	ledger string
+	by     map[string]*driver
+}
+
+// startCrowds starts so many clients for each SDK and transport.
+func startCrowds(t *testing.T, at endpoints, each int) *crowds {
+	t.Helper()
+	c := &crowds{t, filepath.Join(t.TempDir(), "ledger"), map[string]*driver{}}
+	for over, url := range at {
+		timeout := "60000" // longer than any test waits
+		if over == overSSE {
+			timeout = "5000" // calls that were under way have lost their stream
+		}
+		for _, sdk := range []string{"sdk1", "client2"} {
+			c.by[fmt.Sprintf("%s over %s", sdk, over)] = startScript(t, "crowd.mjs", "--client", sdk, "--url", url, "--transport", string(over),
+				"--clients", fmt.Sprint(each), "--file", c.ledger, "--timeout", timeout)
+		}
+	}
+	return c
+}
+
+// goOn waits until each client has had answers to calls that began after it was called.
+func (c *crowds) goOn() {
+	c.t.Helper()
+	for name, d := range c.by {
+		r, err := d.step(within(c.t), "progress")
+		if err != nil {
+			c.t.Fatalf("%s: %v", name, err)
+		}
+		c.t.Logf("%s: all go on after %d ms", name, r.MS)
+	}
+}
+
+// end ends the calls, checks that what was answered ran, that nothing ran twice but what may,
+// and that each call over /mcp has ended, and returns the reports.
+func (c *crowds) end() map[string]reply {
+	c.t.Helper()
+	reports := map[string]reply{}
+	var answered []string
+	for name, d := range c.by {
+		r, err := d.step(within(c.t), "report")
+		if err != nil {
+			c.t.Fatalf("%s: %v", name, err)
+		}
+		if strings.HasSuffix(name, string(streamable)) && r.Silent > 0 {
+			c.t.Errorf("%s: %d calls got no answer", name, r.Silent)
+		}
+		reports[name], answered = r, append(answered, r.Answered...)
+		c.t.Logf("%s: %d answered, errors: %d retryable, %d not, %d without data; %d without an answer; an error took %d ms at most; %v",
+			name, len(r.Answered), r.Retryable, r.NotRetryable, r.Unsent, r.Silent, r.Slowest, r.Errors)
+	}
+	data, err := os.ReadFile(c.ledger)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	ran := map[string]int{}
+	for line := range strings.Lines(string(data)) {
+		call := strings.TrimSpace(line)
+		if ran[call]++; ran[call] > 1 && !strings.HasPrefix(call, "look ") {
+			c.t.Errorf("%q ran %d times", call, ran[call])
+		}
+	}
+	for _, call := range answered {
+		if ran[call] == 0 {
+			c.t.Errorf("%q was answered, and has not run", call)
+		}
+	}
+	return reports
+}
+
 // Clients whose gateway is killed and started again on the same port go on without being
 // told to, over each transport. Over /mcp each call that was under way ends with an error.
 // No call runs twice unless it may.
@@ -30,72 +103,21 @@ func TestClientsGoOnWhenTheGatewayIsKilled(t *testing.T) {
 	if all {
 		each = 25
 	}
-	ledger := filepath.Join(t.TempDir(), "ledger")
 	g := startGateway(t, fake(t)...)
-	crowds := map[string]*driver{}
-	for over, at := range g.endpoints() {
-		timeout := "60000" // longer than any test waits
-		if over == overSSE {
-			timeout = "5000" // calls that were under way have lost their stream
-		}
-		for _, sdk := range []string{"sdk1", "client2"} {
-			crowds[fmt.Sprintf("%s over %s", sdk, over)] = startScript(t, "crowd.mjs", "--client", sdk, "--url", at, "--transport", string(over),
-				"--clients", fmt.Sprint(each), "--file", ledger, "--timeout", timeout)
-		}
-	}
-	goOn := func() {
-		for name, c := range crowds {
-			r, err := c.step(within(t), "progress")
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			t.Logf("%s: all go on after %d ms", name, r.MS)
-		}
-	}
-	goOn()
+	c := startCrowds(t, g.endpoints(), each)
+	c.goOn()
 	u, err := url.Parse(g.url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	g.kill()
 	startGateway(t, append([]string{"--addr", u.Host}, fake(t)...)...)
-	goOn()
-	var reports, answered []string
+	c.goOn()
 	var retryable, notRetryable int
-	for name, c := range crowds {
-		r, err := c.step(within(t), "report")
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if strings.HasSuffix(name, string(streamable)) && r.Silent > 0 {
-			t.Errorf("%s: %d calls got no answer", name, r.Silent)
-		}
+	for _, r := range c.end() {
 		retryable, notRetryable = retryable+r.Retryable, notRetryable+r.NotRetryable
-		answered = append(answered, r.Answered...)
-		reports = append(reports, fmt.Sprintf("%s: %d answered, errors: %d retryable, %d not, %d without data; %d calls without an answer; an error took %d ms at most; %v",
-			name, len(r.Answered), r.Retryable, r.NotRetryable, r.Unsent, r.Silent, r.Slowest, r.Errors))
-	}
-	data, err := os.ReadFile(ledger)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ran, again := map[string]int{}, 0
-	for line := range strings.Lines(string(data)) {
-		call := strings.TrimSpace(line)
-		if ran[call]++; ran[call] == 1 {
-			continue
-		}
-		if again++; !strings.HasPrefix(call, "look ") {
-			t.Errorf("%q ran %d times", call, ran[call])
-		}
-	}
-	for _, call := range answered {
-		if ran[call] == 0 {
-			t.Errorf("%q was answered, and has not run", call)
-		}
 	}
 	if all && (retryable == 0 || notRetryable == 0) {
 		t.Errorf("of 50 clients over /mcp, %d were told to repeat their call, and %d not to", retryable, notRetryable)
 	}
-	t.Logf("%d calls ran, %d answered, %d safe ones again\n%s", len(ran), len(answered), again, strings.Join(reports, "\n"))
 }

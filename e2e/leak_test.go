@@ -34,7 +34,7 @@ func startQuietGateway(t *testing.T, args ...string) *gateway {
 
 // The leak test against each way of sharing sessions, with a child that answers in
 // random order and reports progress with the secret of the call; it may also ask the
-// client with it.
+// client with it. And over one session with a server at a URL.
 func TestLeakTest(t *testing.T) {
 	t.Parallel()
 	child := []string{"--", built(t, "echo"), "--shuffle"}
@@ -51,7 +51,8 @@ func TestLeakTest(t *testing.T) {
 		gateway, leaktest []string
 		over              string // transport; empty: HTTP+SSE
 		calls             int
-		asks              bool // with each progress, in one call at a time
+		asks              bool   // with each progress, in one call at a time
+		remote            string // transport of a server at a URL
 	}{
 		"StreamableForEach": {over: "streamable", gateway: asking, asks: true, calls: 64 * 48,
 			leaktest: append([]string{"--in-flight", "1", "--capabilities", `{"elicitation":{}}`}, progress...)},
@@ -60,15 +61,21 @@ func TestLeakTest(t *testing.T) {
 		"StatelessTwoPrincipals":      {over: "stateless", gateway: append(withTokens(), child...), leaktest: twoPrincipals, calls: 2_000},
 		"OneSessionForAllAndNoInitialize": {gateway: append([]string{"--sessions", "shared"}, child...),
 			leaktest: append([]string{"--no-initialize"}, progress...), calls: 5_000},
-		"OneForEach":  {gateway: child, leaktest: progress, calls: 5_000},
-		"WarmForEach": {gateway: append([]string{"--warm", "4"}, child...), leaktest: progress, calls: 5_000},
-		"OneAtATime":  {gateway: append([]string{"--sessions", "shared", "--max-in-flight", "1"}, child...), leaktest: progress, calls: 5_000},
+		"OneForEach":       {gateway: child, leaktest: progress, calls: 5_000},
+		"WarmForEach":      {gateway: append([]string{"--warm", "4"}, child...), leaktest: progress, calls: 5_000},
+		"OneAtATime":       {gateway: append([]string{"--sessions", "shared", "--max-in-flight", "1"}, child...), leaktest: progress, calls: 5_000},
+		"RemoteStreamable": {remote: "streamable", calls: 1_000},
+		"RemoteStateless":  {remote: "stateless", calls: 1_000},
+		"RemoteSSE":        {remote: "sse", calls: 1_000},
 	} {
-		if !all && name != "OneSessionForAllAndNoInitialize" && name != "StatelessTwoPrincipals" {
+		if !all && name != "OneSessionForAllAndNoInitialize" && name != "StatelessTwoPrincipals" && name != "RemoteStreamable" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if c.remote != "" {
+				c.gateway = append([]string{"--sessions", "shared"}, at(startProgram(t, nil, built(t, "everything"), "-transport", c.remote))...)
+			}
 			g := startQuietGateway(t, c.gateway...)
 			url := g.url
 			if c.over != "" {
@@ -79,31 +86,13 @@ func TestLeakTest(t *testing.T) {
 			if r.Verdict != "clean" || r.Calls < c.calls || r.Answered != r.Calls {
 				t.Errorf("report = %+v, want %d right answers", r, c.calls)
 			}
-			if r.Progress != r.Calls { // two for every other call
+			if c.remote == "" && r.Progress != r.Calls { // two for every other call
 				t.Errorf("%d progress for %d calls, want as many", r.Progress, r.Calls)
 			}
 			if c.asks != (r.Requests > 0) || c.asks && r.Requests != r.Progress/2 {
 				t.Errorf("%d requests came with %d progress, want half as many if the server asks", r.Requests, r.Progress)
 			}
 			t.Logf("%.0f calls/s", r.PerSecond)
-		})
-	}
-}
-
-// The same over one session with a server at a URL.
-func TestLeakTestOverRemoteServers(t *testing.T) {
-	t.Parallel()
-	for _, transport := range []string{"streamable", "stateless", "sse"} {
-		if !all && transport != "streamable" {
-			continue
-		}
-		t.Run(transport, func(t *testing.T) {
-			t.Parallel()
-			remote := startProgram(t, nil, built(t, "everything"), "-transport", transport)
-			g := startQuietGateway(t, "--sessions", "shared", "--url", remote.url)
-			if r := leaktest(t, "--calls", "1000", g.url); r.Verdict != "clean" || r.Answered < 1000 {
-				t.Errorf("report = %+v, want 1000 right answers", r)
-			}
 		})
 	}
 }

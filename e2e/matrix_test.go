@@ -8,14 +8,12 @@ import (
 	"testing"
 )
 
-// TestEachClientOverEachChild and the next are the matrix: each client program
-// over each real server, in each mode. All clients of one server and mode are
-// connected at the same time; they count their ids and progress tokens alike.
-func TestEachClientOverEachChild(t *testing.T) { overEach(t, stdioServers()) }
-
-func overEach(t *testing.T, servers []server) {
+// The matrix: each client program over each real server, in each mode. All clients of one
+// server and mode are connected at the same time; they count their ids and progress tokens
+// alike.
+func TestEachClientOverEachServer(t *testing.T) {
 	t.Parallel()
-	for i, s := range some(servers) {
+	for i, s := range servers() {
 		for mode, flags := range modes() {
 			if !all && (mode == "Shared") != (i%2 == 1) {
 				continue
@@ -52,9 +50,9 @@ func TestEachClientAtTheOtherAddress(t *testing.T) {
 	})
 }
 
-// some are the servers of make test, or all.
-func some(servers []server) []server {
-	return slices.DeleteFunc(servers, func(s server) bool { return !all && !quickServers[s.name] })
+// servers are those of make test, or all.
+func servers() []server {
+	return slices.DeleteFunc(slices.Concat(stdioServers(), urlServers()), func(s server) bool { return !all && !quickServers[s.name] })
 }
 
 // quickServers are one of each kind.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"strings"
 	"testing"
 
 	mcpgo "github.com/mark3labs/mcp-go/client"
@@ -97,75 +96,34 @@ func (a mcpGoAnswers) ListRoots(context.Context, mcpgotypes.ListRootsRequest) (*
 
 func (c *mcpGo) listTools(ctx context.Context) ([]string, error) {
 	list, err := c.client.ListTools(ctx, mcpgotypes.ListToolsRequest{})
-	if err != nil {
-		return nil, mcpGoError(err)
-	}
-	var names []string
-	for _, tool := range list.Tools {
-		names = append(names, tool.Name)
-	}
-	return names, nil
+	return toolsOf(list, mcpGoError(err))
 }
 
 func (c *mcpGo) callTool(ctx context.Context, name string, args map[string]any) (string, error) {
-	var call mcpgotypes.CallToolRequest
-	call.Params.Name, call.Params.Arguments = name, args
-	return c.call(ctx, call)
+	return c.call(ctx, mcpgotypes.CallToolParams{Name: name, Arguments: args})
 }
 
-func (c *mcpGo) call(ctx context.Context, call mcpgotypes.CallToolRequest) (string, error) {
-	result, err := c.client.CallTool(ctx, call)
-	if err != nil {
-		return "", mcpGoError(err)
-	}
-	var text strings.Builder
-	for _, part := range result.Content {
-		text.WriteString(mcpgotypes.GetTextFromContent(part))
-	}
-	if result.IsError {
-		return "", errors.New(text.String())
-	}
-	return text.String(), nil
+func (c *mcpGo) call(ctx context.Context, params mcpgotypes.CallToolParams) (string, error) {
+	result, err := c.client.CallTool(ctx, mcpgotypes.CallToolRequest{Params: params})
+	return textOf(result, mcpGoError(err))
 }
 
 func (c *mcpGo) progress(ctx context.Context, name string, args map[string]any, want int) (int, error) {
-	var call mcpgotypes.CallToolRequest
-	call.Params.Name, call.Params.Arguments = name, args
-	call.Params.Meta = &mcpgotypes.Meta{ProgressToken: 1} // the same for all clients
-	if _, err := c.call(ctx, call); err != nil {
+	token := &mcpgotypes.Meta{ProgressToken: 1} // the same for all clients
+	if _, err := c.call(ctx, mcpgotypes.CallToolParams{Name: name, Arguments: args, Meta: token}); err != nil {
 		return 0, err
 	}
 	return c.steps.await(ctx, want)
 }
 
 func (c *mcpGo) read(ctx context.Context, uri string) (string, error) {
-	var read mcpgotypes.ReadResourceRequest
-	read.Params.URI = uri
-	result, err := c.client.ReadResource(ctx, read)
-	if err != nil {
-		return "", mcpGoError(err)
-	}
-	var text strings.Builder
-	for _, part := range result.Contents {
-		if part, ok := part.(mcpgotypes.TextResourceContents); ok {
-			text.WriteString(part.Text)
-		}
-	}
-	return text.String(), nil
+	result, err := c.client.ReadResource(ctx, mcpgotypes.ReadResourceRequest{Params: mcpgotypes.ReadResourceParams{URI: uri}})
+	return textOf(result, mcpGoError(err))
 }
 
 func (c *mcpGo) prompt(ctx context.Context, name string, args map[string]string) (string, error) {
-	var get mcpgotypes.GetPromptRequest
-	get.Params.Name, get.Params.Arguments = name, args
-	result, err := c.client.GetPrompt(ctx, get)
-	if err != nil {
-		return "", mcpGoError(err)
-	}
-	var text strings.Builder
-	for _, m := range result.Messages {
-		text.WriteString(mcpgotypes.GetTextFromContent(m.Content))
-	}
-	return text.String(), nil
+	result, err := c.client.GetPrompt(ctx, mcpgotypes.GetPromptRequest{Params: mcpgotypes.GetPromptParams{Name: name, Arguments: args}})
+	return textOf(result, mcpGoError(err))
 }
 
 func (c *mcpGo) callAll(ctx context.Context, name string, args []map[string]any) ([]string, error) {

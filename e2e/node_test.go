@@ -116,18 +116,18 @@ func (d *driver) step(ctx context.Context, verb string, args ...any) (reply, err
 		line = append(append(line, ' '), word...)
 	}
 	if _, err := d.in.Write(append(line, '\n')); err != nil {
-		return reply{}, fmt.Errorf("%w\n%s", err, d.errOut.tail())
+		return reply{}, fmt.Errorf("%w\n%s", err, d.errOut.Tail())
 	}
 	select {
 	case r, ok := <-d.replies:
 		if !ok {
-			return reply{}, fmt.Errorf("the client died: %s", d.errOut.tail())
+			return reply{}, fmt.Errorf("the client died: %s", d.errOut.Tail())
 		}
 		d.last = r
 		return r, r.err()
 	case <-ctx.Done():
 		_ = d.cmd.Process.Kill() // it would still be at this step when close asks it to end
-		return reply{}, fmt.Errorf("step %s: %w\n%s", verb, ctx.Err(), d.errOut.tail())
+		return reply{}, fmt.Errorf("step %s: %w\n%s", verb, ctx.Err(), d.errOut.Tail())
 	}
 }
 

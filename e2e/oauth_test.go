@@ -3,17 +3,14 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,34 +25,7 @@ import (
 // startIssuer starts clients/provider.mjs, and returns the URL of the issuer.
 func startIssuer(t *testing.T) string {
 	t.Helper()
-	cmd := exec.Command(node(t), "provider.mjs")
-	cmd.Dir = clientsDir
-	var log output
-	cmd.Stderr = &log
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = in.Close()
-		_, _ = io.Copy(io.Discard, out)
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("provider.mjs: %s", log.tail())
-		}
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatalf("provider.mjs: %v\n%s", err, log.tail())
-	}
-	return strings.TrimSpace(line)
+	return startProgram(t, nil, node(t), "provider.mjs").url
 }
 
 // startProtected starts a gateway whose clients need tokens of the issuer, with the demo server
@@ -104,10 +74,12 @@ func TestOAuthFlow(t *testing.T) {
 				})
 			}
 		}
-		t.Run("GoSDK"+at, func(t *testing.T) { flowOfGoSDK(t, base+at) })
+		t.Run("GoSDK"+at, func(t *testing.T) { // which has no flow over HTTP+SSE
+			useGoSDK(t, &mcp.SSEClientTransport{Endpoint: base + at, HTTPClient: oauth2.NewClient(within(t), login(t, base+at))})
+		})
 	}
 	if log := g.log.String(); !strings.Contains(log, `"principal":"oauth:alice"`) || strings.Contains(log, "eyJ") {
-		t.Errorf("the log has no principal, or a token:\n%s", g.log.tail())
+		t.Errorf("the log has no principal, or a token:\n%s", g.log.Tail())
 	}
 }
 
@@ -123,7 +95,11 @@ func wantEcho(t *testing.T, c client) {
 func TestOAuthTokensAreForOneServer(t *testing.T) {
 	t.Parallel()
 	_, base := startProtected(t, startIssuer(t))
-	token := tokenOf(t, base+"/jwt/mcp")
+	issued, err := login(t, base+"/jwt/mcp").Token()
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := issued.AccessToken
 	for _, test := range []struct {
 		path, token string
 		status      int
@@ -136,18 +112,11 @@ func TestOAuthTokensAreForOneServer(t *testing.T) {
 		{"/admin/mcp", token, 401, `scope="admin"`},
 		{"/jwt/mcp?access_token=" + token, "", 400, `error="invalid_request"`},
 	} {
-		r, _ := http.NewRequestWithContext(within(t), http.MethodPost, base+test.path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Accept", "application/json, text/event-stream")
+		authorization := ""
 		if test.token != "" {
-			r.Header.Set("Authorization", "Bearer "+test.token)
+			authorization = "Bearer " + test.token
 		}
-		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, _ := io.ReadAll(res.Body)
-		_ = res.Body.Close()
+		res, body := post(t, base+test.path, "tools/list", "Authorization", authorization)
 		if got := res.Header.Get("WWW-Authenticate"); res.StatusCode != test.status || !strings.Contains(got, test.challenge) {
 			t.Errorf("%s: got %d %s %s, want %d %s", test.path, res.StatusCode, got, body, test.status, test.challenge)
 		}
@@ -190,48 +159,28 @@ func flow(t *testing.T) *auth.AuthorizationCodeHandler {
 	return h
 }
 
-// flowOfGoSDK lets the client of go-sdk do the flow over Streamable HTTP, and use the token over
-// HTTP+SSE too, for which it has no flow.
-func flowOfGoSDK(t *testing.T, url string) {
-	h := flow(t)
-	client := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "0"}, nil)
-	use := func(transport mcp.Transport) {
-		t.Helper()
-		session, err := client.Connect(within(t), transport, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer session.Close()
-		tools, err := session.ListTools(within(t), nil)
-		if err != nil || !slices.ContainsFunc(tools.Tools, func(tool *mcp.Tool) bool { return tool.Name == "echo" }) {
-			t.Errorf("tools: %v, %v", tools, err)
-		}
-	}
-	use(&mcp.StreamableClientTransport{Endpoint: url, OAuthHandler: h})
-	source, err := h.TokenSource(within(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	use(&mcp.SSEClientTransport{Endpoint: url, HTTPClient: oauth2.NewClient(within(t), source)})
-}
-
-// tokenOf returns a token for the resource at a URL.
-func tokenOf(t *testing.T, url string) string {
+// login lets the client of go-sdk do the flow over Streamable HTTP, and returns the source of
+// its tokens.
+func login(t *testing.T, url string) oauth2.TokenSource {
 	t.Helper()
 	h := flow(t)
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "0"}, nil).
-		Connect(within(t), &mcp.StreamableClientTransport{Endpoint: url, OAuthHandler: h}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = session.Close()
+	useGoSDK(t, &mcp.StreamableClientTransport{Endpoint: url, OAuthHandler: h})
 	source, err := h.TokenSource(within(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := source.Token()
+	return source
+}
+
+func useGoSDK(t *testing.T, transport mcp.Transport) {
+	t.Helper()
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "0"}, nil).Connect(within(t), transport, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return token.AccessToken
+	defer session.Close()
+	tools, err := session.ListTools(within(t), nil)
+	if err != nil || !slices.ContainsFunc(tools.Tools, func(tool *mcp.Tool) bool { return tool.Name == "echo" }) {
+		t.Errorf("tools: %v, %v", tools, err)
+	}
 }

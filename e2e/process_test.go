@@ -29,7 +29,7 @@ func startProgram(t *testing.T, env []string, command ...string) *program {
 	t.Cleanup(func() {
 		p.kill()
 		if t.Failed() {
-			t.Logf("%s\n%s", strings.Join(command, " "), p.errOut.tail())
+			t.Logf("%s\n%s", strings.Join(command, " "), p.errOut.Tail())
 		}
 	})
 	return p
@@ -66,10 +66,10 @@ func (p *program) start(more ...string) {
 	select {
 	case p.url = <-first:
 	case <-ended:
-		p.t.Fatalf("%s ended before it listened:\n%s", p.command, p.errOut.tail())
+		p.t.Fatalf("%s ended before it listened:\n%s", p.command, p.errOut.Tail())
 	case <-time.After(patience):
 		p.kill()
-		p.t.Fatalf("%s did not listen in %v:\n%s", p.command, patience, p.errOut.tail())
+		p.t.Fatalf("%s did not listen in %v:\n%s", p.command, patience, p.errOut.Tail())
 	}
 }
 

@@ -10,12 +10,13 @@ import (
 	"testing"
 )
 
-// proxy is a TCP proxy that can cut every connection it carries.
+// proxy is a TCP proxy that can cut every connection it carries, or stop passing bytes.
 type proxy struct {
 	t        *testing.T
 	target   string
 	listener net.Listener
 	wg       sync.WaitGroup
+	passing  sync.RWMutex // held for writing while no byte passes
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{} // guarded by mu
@@ -30,19 +31,26 @@ func startProxy(t *testing.T, stream string) (*proxy, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p := proxyTo(t, u.Host)
+	u.Host = p.listener.Addr().String()
+	return p, u.String()
+}
+
+// proxyTo puts a proxy in front of an address.
+func proxyTo(t *testing.T, target string) *proxy {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{t: t, target: u.Host, listener: listener, conns: map[net.Conn]struct{}{}}
+	p := &proxy{t: t, target: target, listener: listener, conns: map[net.Conn]struct{}{}}
 	p.wg.Go(p.accept) // ends when the listener closes
 	t.Cleanup(func() {
 		_ = listener.Close()
 		p.cut()
 		p.wg.Wait()
 	})
-	u.Host = listener.Addr().String()
-	return p, u.String()
+	return p
 }
 
 func (p *proxy) accept() {
@@ -91,7 +99,9 @@ type tap struct {
 
 // Write cuts all connections once it has passed on what cutAfter looks for.
 func (w *tap) Write(b []byte) (int, error) {
+	w.p.passing.RLock()
 	n, err := w.to.Write(b)
+	w.p.passing.RUnlock()
 	w.p.mu.Lock()
 	found := w.p.last != "" && strings.Contains(string(b), w.p.last)
 	if found {

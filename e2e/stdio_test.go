@@ -39,13 +39,13 @@ func startAgent(t *testing.T, args ...string) *agent {
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(
 		t.Context(), &mcp.CommandTransport{Command: a.cmd}, nil)
 	if err != nil {
-		t.Fatalf("connect: %v\n%s", err, a.log.tail())
+		t.Fatalf("connect: %v\n%s", err, a.log.Tail())
 	}
 	a.ClientSession = session
 	t.Cleanup(func() {
 		_ = session.Close() // a test may have ended the program
 		if t.Failed() {
-			t.Log(a.log.tail())
+			t.Log(a.log.Tail())
 		}
 		if strings.Contains(a.log.String(), "DATA RACE") {
 			t.Error("the race detector found something")
@@ -215,7 +215,7 @@ func TestStdioLeavesNothingWhenItsOutputBreaks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 1 || !strings.Contains(log.String(), "client lost") {
-		t.Errorf("got %v, want exit code 1 and the reason in the log:\n%s", err, log.tail())
+		t.Errorf("got %v, want exit code 1 and the reason in the log:\n%s", err, log.Tail())
 	}
 	if !p.endsSoon() {
 		t.Errorf("process %d outlived sse-server", pid)

@@ -42,7 +42,7 @@ func connect(t *testing.T, url, transport string, env []string, flags ...string)
 func (c *client) step(line string) string {
 	c.t.Helper()
 	if _, err := io.WriteString(c.in, line+"\n"); err != nil {
-		c.t.Fatalf("step %s: %v\n%s", line, err, c.p.out.tail())
+		c.t.Fatalf("step %s: %v\n%s", line, err, c.p.out.Tail())
 	}
 	c.steps++
 	var reply struct {
@@ -62,7 +62,7 @@ func (c *client) step(line string) string {
 		return json.Unmarshal([]byte(replies[c.steps-1]), &reply)
 	})
 	if !reply.OK {
-		c.t.Fatalf("step %s failed:\n%s", line, c.p.out.tail())
+		c.t.Fatalf("step %s failed:\n%s", line, c.p.out.Tail())
 	}
 	return reply.Text
 }

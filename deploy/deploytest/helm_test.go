@@ -61,9 +61,8 @@ volumeMounts: [{name: files, mountPath: /srv}]
 		writeFile(t, rendered, goTool(t, nil, helm, "template", "release", chart, "-f", values))
 		goTool(t, nil, kubeconform, "-strict", "-schema-location", schemas+"/{{.ResourceKind}}.json", rendered)
 
-		text, err := os.ReadFile(rendered)
-		if bound := strings.Contains(string(text), "sessionAffinity"); err != nil || bound == (name == "replicas") {
-			t.Errorf("%s: clients stay at a replica: %v, %v", name, bound, err)
+		if bound := strings.Contains(readAll(t, rendered), "sessionAffinity"); bound == (name == "replicas") {
+			t.Errorf("%s: clients stay at a replica: %v", name, bound)
 		}
 		manifests := readManifests(t, rendered)
 		var kinds []string

@@ -48,12 +48,8 @@ func TestContainerImage(t *testing.T) {
 // decode reads a file of JSON.
 func decode(t *testing.T, name string, to any) {
 	t.Helper()
-	data, err := os.ReadFile(name)
-	if err == nil {
-		err = json.Unmarshal(data, to)
-	}
-	if err != nil {
-		t.Fatalf("%s: %v: %s", name, err, data)
+	if data := readAll(t, name); json.Unmarshal([]byte(data), to) != nil {
+		t.Fatalf("%s is no JSON for this: %s", name, data)
 	}
 }
 

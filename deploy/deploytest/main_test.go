@@ -68,7 +68,13 @@ func installed(t *testing.T, name string) string {
 // readFile returns a file of the repository.
 func readFile(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(root, name))
+	return readAll(t, filepath.Join(root, name))
+}
+
+// readAll returns a file.
+func readAll(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}

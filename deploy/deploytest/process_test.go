@@ -3,24 +3,24 @@
 package deploytest
 
 import (
-	"bytes"
 	"errors"
 	"net"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // process is a running program. It and its children are in a process group of their own.
 type process struct {
 	t     *testing.T
 	cmd   *exec.Cmd
-	out   output        // stdout and stderr
-	ended chan struct{} // closed when the program has ended; err is set before
+	out   ssetest.Output // stdout and stderr
+	ended chan struct{}  // closed when the program has ended; err is set before
 	err   error
 }
 
@@ -50,7 +50,7 @@ func startCmd(t *testing.T, cmd *exec.Cmd) *process {
 	t.Cleanup(func() {
 		p.stop()
 		if t.Failed() {
-			t.Logf("%s\n%s", cmd, p.out.tail())
+			t.Logf("%s\n%s", cmd, p.out.Tail())
 		}
 	})
 	return p
@@ -162,28 +162,4 @@ func freeAddr(t *testing.T) string {
 	}
 	defer listener.Close()
 	return listener.Addr().String()
-}
-
-// output collects what a program prints. It is safe for concurrent use.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer // guarded by mu
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
-}
-
-// tail returns the end: enough to see what went wrong.
-func (o *output) tail() string {
-	s := o.String()
-	return s[max(0, len(s)-16<<10):]
 }

@@ -55,20 +55,14 @@ func startGateway(t *testing.T, servers string) *gateway {
 	return g
 }
 
-// get returns what a route of the admin address answers.
-func (g *gateway) get(path string) string {
-	g.t.Helper()
-	req, err := http.NewRequestWithContext(g.t.Context(), http.MethodGet, "http://"+g.admin+path, nil)
+// fetch returns the body of the answer to a GET with the token, which must have status 200.
+func fetch(t *testing.T, url string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
-		g.t.Fatal(err)
+		t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
-	return fetch(g.t, req)
-}
-
-// fetch returns the body of an answer with status 200.
-func fetch(t *testing.T, req *http.Request) string {
-	t.Helper()
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +70,7 @@ func fetch(t *testing.T, req *http.Request) string {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s, %v\n%s", req.URL, resp.Status, err, body)
+		t.Fatalf("%s: %s, %v\n%s", url, resp.Status, err, body)
 	}
 	return string(body)
 }
@@ -90,12 +84,8 @@ type api struct {
 // ask decodes the answer to a GET.
 func (a api) ask(path string, query url.Values, answer any) {
 	a.t.Helper()
-	req, err := http.NewRequestWithContext(a.t.Context(), http.MethodGet, a.base+path+"?"+query.Encode(), nil)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	if err := json.Unmarshal([]byte(fetch(a.t, req)), answer); err != nil {
-		a.t.Fatalf("%s: %v", req.URL, err)
+	if err := json.Unmarshal([]byte(fetch(a.t, a.base+path+"?"+query.Encode())), answer); err != nil {
+		a.t.Fatalf("%s: %v", path, err)
 	}
 }
 
@@ -258,7 +248,7 @@ func TestDashboard(t *testing.T) {
 	underLoad := func(p api, queries ...string) {
 		t.Helper()
 		eventually(t, "data for each query", func() error {
-			openStream(t, g, "healthy").close()
+			openStream(t, g, "healthy").Close()
 			for _, s := range streams {
 				if ok := s.call(); ok != (s.server == "healthy") {
 					t.Errorf("a call of %s: %v", s.server, ok)
@@ -282,7 +272,7 @@ func TestDashboard(t *testing.T) {
 		}
 	}
 	check := exec.CommandContext(t.Context(), installed(t, "promtool"), "check", "metrics")
-	check.Stdin = strings.NewReader(g.get("/metrics"))
+	check.Stdin = strings.NewReader(fetch(t, "http://"+g.admin+"/metrics"))
 	if printed, err := check.CombinedOutput(); err != nil || len(printed) > 0 {
 		t.Errorf("promtool check metrics: %v\n%s", err, printed)
 	}

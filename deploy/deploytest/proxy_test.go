@@ -114,13 +114,8 @@ func (s *site) browser(from string) *http.Client {
 // remotes are the addresses of the connections that the gateway has.
 func (s *site) remotes() (all []string) {
 	s.t.Helper()
-	resp, err := http.Get("http://" + s.admin + "/connections")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer resp.Body.Close()
 	var page struct{ Connections []struct{ Remote string } }
-	if err := json.NewDecoder(resp.Body).Decode(&page); err != nil {
+	if err := json.Unmarshal([]byte(fetch(s.t, "http://"+s.admin+"/connections")), &page); err != nil {
 		s.t.Fatal(err)
 	}
 	for _, c := range page.Connections {

@@ -83,9 +83,8 @@ echo walked
 	writeFile(t, filepath.Join(work, "driver"), driver)
 	run(t, "cp", sseServer(t), work)
 	boot(t, work)
-	log, err := os.ReadFile(filepath.Join(work, "log"))
-	if err != nil || !strings.Contains(string(log), "\nwalked\n") {
-		t.Errorf("%v\n%s", err, log)
+	if log := readAll(t, filepath.Join(work, "log")); !strings.Contains(log, "\nwalked\n") {
+		t.Error(log)
 	}
 }
 

@@ -3,27 +3,26 @@
 package deploytest
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // stream is a client of HTTP+SSE that never initializes, as simple ones do not: its stream
 // stays while its server fails.
 type stream struct {
-	t        *testing.T
-	server   string
-	endpoint string       // URL for POSTs
-	answers  chan message // to requests, one at a time
-	ended    atomic.Bool
-	close    func() // more than once does no harm
-	id       int
+	*ssetest.Client
+	t       *testing.T
+	server  string
+	answers chan message // to requests, one at a time
+	ended   atomic.Bool
+	id      int
 }
 
 type message struct {
@@ -43,54 +42,39 @@ func openStreams(t *testing.T, g *gateway, counts map[string]int) (all []*stream
 	return all
 }
 
-// ask asks for a stream of a server.
-func (g *gateway) ask(server string) *http.Response {
-	g.t.Helper()
-	req, err := http.NewRequestWithContext(g.t.Context(), http.MethodGet, "http://"+g.addr+"/"+server+"/sse", nil)
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+token)
-	resp, err := (&http.Client{Transport: &http.Transport{}}).Do(req)
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	return resp
+// dial opens a stream of a server. A refusal is an error with the status.
+func (g *gateway) dial(server string) (*ssetest.Client, error) {
+	client := &http.Client{Transport: &http.Transport{}}
+	return ssetest.Dial(client, "http://"+g.addr+"/"+server+"/sse", http.Header{"Authorization": {"Bearer " + token}})
 }
 
 func openStream(t *testing.T, g *gateway, server string) *stream {
 	t.Helper()
-	resp := g.ask(server)
-	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("a stream of %s: %s", server, resp.Status)
+	c, err := g.dial(server)
+	if err != nil {
+		t.Fatalf("a stream of %s: %v", server, err)
 	}
-	s := &stream{t: t, server: server, answers: make(chan message, 16)}
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, 1<<20)
-	for s.endpoint == "" && lines.Scan() {
-		if path, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-			s.endpoint = "http://" + g.addr + path
-		}
-	}
-	if s.endpoint == "" {
-		t.Fatalf("a stream of %s ended without an endpoint: %v", server, lines.Err())
-	}
+	s := &stream{Client: c, t: t, server: server, answers: make(chan message, 16)}
 	done := make(chan struct{})
 	go func() { // ends with the stream, which the cleanup ends
 		defer close(done)
 		defer s.ended.Store(true)
-		for lines.Scan() {
+		for {
+			e, err := c.Next()
+			if err != nil {
+				return
+			}
 			var m message
-			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok && json.Unmarshal([]byte(data), &m) == nil && (m.Result != nil || m.Error != nil) {
+			if json.Unmarshal([]byte(e.Data), &m) == nil && (m.Result != nil || m.Error != nil) {
 				s.answers <- m
 			}
 		}
 	}()
-	s.close = func() {
-		resp.Body.Close()
+	t.Cleanup(func() {
+		c.Close()
 		<-done
-	}
-	t.Cleanup(s.close)
+		c.HTTP.CloseIdleConnections()
+	})
 	return s
 }
 
@@ -116,21 +100,8 @@ func (s *stream) call() bool {
 func (s *stream) post(tool, arguments string) {
 	s.t.Helper()
 	s.id++
-	id := fmt.Sprint("call ", s.id)
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, tool, arguments)
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.endpoint, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+token)
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	refusal, _ := io.ReadAll(resp.Body)
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusAccepted {
-		s.t.Fatalf("%s: %s: %s", s.server, resp.Status, refusal)
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":"call %d","method":"tools/call","params":{"name":%q,"arguments":%s}}`, s.id, tool, arguments)
+	if err := s.Send(body); err != nil {
+		s.t.Fatalf("%s: %v", s.server, err)
 	}
 }

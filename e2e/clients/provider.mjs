@@ -54,4 +54,3 @@ server.on("request", async (req, res) => {
 });
 provider.on("server_error", (_, err) => console.error(err));
 console.log(issuer);
-process.stdin.resume().on("end", () => process.exit(0)); // with the test

@@ -42,7 +42,7 @@ var apart = []string{"handshake", "multiplex", "upstream"}
 // imports them. The programs that prove and measure are in a module of their own, tools.
 var outside = map[string][]string{
 	"e2e":                             {"internal/ssetest"},
-	"deploy/deploytest":               {},
+	"deploy/deploytest":               {"internal/ssetest"},
 	"internal/ssetest":                {},
 	"internal/pipetest":               {},
 	"cmd/sse-server/internal/clitest": {},
