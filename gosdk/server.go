@@ -50,6 +50,6 @@ func (d dialer) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dial go-sdk server: %w", err)
 	}
-	s.bind(connected)
+	s.update(func() { s.connected = connected })
 	return s, nil
 }

@@ -60,21 +60,18 @@ type item struct {
 	urgent bool  // a response or a cancellation
 }
 
-// bind completes the session with what Server.Connect returned.
-func (s *session) bind(connected *mcp.ServerSession) {
+// update changes fields that mu guards.
+func (s *session) update(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.connected = connected
+	change()
 	s.changed.Broadcast()
 }
 
 // Push sets the function that gets what the server sends. The server waits for it with
 // what it sends before.
 func (s *session) Push(receive func(msg []byte, err error)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.receive = receive
-	s.changed.Broadcast()
+	s.update(func() { s.receive = receive })
 }
 
 // Recv fails: the session delivers by Push.
@@ -249,10 +246,7 @@ func (s *session) report() {
 
 // Close ends the session; see [Server].
 func (s *session) Close() error {
-	s.mu.Lock()
-	s.closed = true
-	s.changed.Broadcast()
-	s.mu.Unlock()
+	s.update(func() { s.closed = true })
 	s.end(jsonrpc.ErrClosed)
 	s.report()
 	select {

@@ -180,20 +180,14 @@ func TestMounts(t *testing.T) {
 	}
 }
 
-// The line of a program with the SDK's own handler, and the same line with the gateway.
+// The line that a program changes in which it had the SDK's own handler.
 func TestMoving(t *testing.T) {
 	srv, s := greeter(), greeterOfMCPGo()
 	for name, register := range map[string]func(){
-		"go-sdk before": func() {
-			http.Handle("/sse", mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return srv }, nil))
-		},
-		"go-sdk after": func() {
+		"go-sdk": func() {
 			http.Handle("/sse", gosdk.NewSSEHandler(func(*http.Request) *mcp.Server { return srv }, nil))
 		},
-		"mcp-go before": func() {
-			http.Handle("/", server.NewSSEServer(s))
-		},
-		"mcp-go after": func() {
+		"mcp-go": func() {
 			http.Handle("/", mcpgo.NewSSEServer(s))
 		},
 	} {
