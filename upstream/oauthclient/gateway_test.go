@@ -212,41 +212,36 @@ func TestRefusedOnce(t *testing.T) {
 	})
 }
 
-// The client learns which server needs to be authorized, and nothing else. The session goes on
-// once it is.
+// A client whose server refuses the second token too, or has none to give, learns which server
+// needs to be authorized, and nothing else. The session goes on once it is.
 func TestRefusedTwice(t *testing.T) {
-	onAll(t, func(t *testing.T, w *world, sse bool) {
-		refusedTwice(t, w, sse, func() { w.mean = true }, "level=INFO")
-	})
-}
-
-func TestNoOtherToken(t *testing.T) {
-	onAll(t, func(t *testing.T, w *world, sse bool) {
-		refusedTwice(t, w, sse, func() { w.down = true; clear(w.valid) }, `msg="no token for the server" err="the token endpoint answered 400 \"invalid_grant\""`)
-	})
-}
-
-func refusedTwice(t *testing.T, w *world, sse bool, change func(), logged string) {
-	url, log := w.serve(t, oauthclient.Config{}, gateway.Options{})
-	s := mustConnect(t, url, "", sse)
-	if _, err := who(t, s); err != nil {
-		t.Fatal(err)
-	}
-	w.set(change)
-	_, err := who(t, s)
-	if err == nil || !strings.Contains(err.Error(), `the server "docs" needs to be authorized`) || strings.Contains(err.Error(), "invalid_grant") {
-		t.Errorf("got %v", err)
-	}
-	w.set(func() { w.mean, w.down = false, false })
-	for began := time.Now(); err != nil && time.Since(began) < time.Minute; { // the endpoint may be asked again in 2 s
-		_, err = who(t, s)
-	}
-	if err != nil {
-		t.Errorf("after it: %v", err)
-	}
-	_ = s.Close()
-	if !strings.Contains(log.String(), logged) || len(w.calls) != 2 {
-		t.Errorf("the tool ran %d times, and the log has\n%s", len(w.calls), log.String())
+	for logged, change := range map[string]func(w *world){
+		"level=INFO": func(w *world) { w.mean = true },
+		`msg="no token for the server" err="the token endpoint answered 400 \"invalid_grant\""`: func(w *world) { w.down = true; clear(w.valid) },
+	} {
+		onAll(t, func(t *testing.T, w *world, sse bool) {
+			url, log := w.serve(t, oauthclient.Config{}, gateway.Options{})
+			s := mustConnect(t, url, "", sse)
+			if _, err := who(t, s); err != nil {
+				t.Fatal(err)
+			}
+			w.set(func() { change(w) })
+			_, err := who(t, s)
+			if err == nil || !strings.Contains(err.Error(), `the server "docs" needs to be authorized`) || strings.Contains(err.Error(), "invalid_grant") {
+				t.Errorf("got %v", err)
+			}
+			w.set(func() { w.mean, w.down = false, false })
+			for began := time.Now(); err != nil && time.Since(began) < time.Minute; { // the endpoint may be asked again in 2 s
+				_, err = who(t, s)
+			}
+			if err != nil {
+				t.Errorf("after it: %v", err)
+			}
+			_ = s.Close()
+			if !strings.Contains(log.String(), logged) || len(w.calls) != 2 {
+				t.Errorf("the tool ran %d times, and the log has\n%s", len(w.calls), log.String())
+			}
+		})
 	}
 }
 
