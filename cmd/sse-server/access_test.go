@@ -15,20 +15,16 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 )
 
 // startIssuer starts an issuer of JWTs, and returns its URL and a function that signs one for
 // a resource.
 func startIssuer(t *testing.T) (url string, sign func(resource string) string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := clitest.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	signer := clitest.Must(jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, nil))
 	var srv *httptest.Server
 	srv = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var answer any = jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public()}}}
@@ -42,10 +38,7 @@ func startIssuer(t *testing.T) (url string, sign func(resource string) string) {
 	t.Cleanup(srv.Close)
 	return srv.URL, func(resource string) string {
 		claims, _ := json.Marshal(map[string]any{"iss": srv.URL, "sub": "alice", "aud": resource, "exp": time.Now().Unix() + 600})
-		signed, err := signer.Sign(claims)
-		if err != nil {
-			t.Fatal(err)
-		}
+		signed := clitest.Must(signer.Sign(claims))
 		token, _ := signed.CompactSerialize()
 		return token
 	}

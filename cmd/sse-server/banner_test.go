@@ -70,10 +70,7 @@ func TestBannerWithoutACommand(t *testing.T) {
 // TestReadmeShowsTheBanner compares the first output in README.md with what the
 // demo prints.
 func TestReadmeShowsTheBanner(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := clitest.Must(os.ReadFile("../../README.md"))
 	_, block, _ := strings.Cut(string(readme), "\n```text\nsse-server serves")
 	block, _, _ = strings.Cut("sse-server serves"+block, "```")
 	if text := bannerAt(t, "http://127.0.0.1:8080"); !strings.HasPrefix(text, block) || strings.Count(block, "\n") < 6 {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 )
 
 // pipes is a listener of connections that have no kernel in between.
@@ -100,17 +102,11 @@ func TestLimitOfConnectionsChanges(t *testing.T) {
 func TestConnectionsThatEndMakeRoom(t *testing.T) {
 	t.Parallel()
 	pem := newCertificate(t)
-	pair, err := tls.X509KeyPair([]byte(pem.cert), []byte(pem.key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := clitest.Must(tls.X509KeyPair([]byte(pem.cert), []byte(pem.key)))
 	for scheme, set := range map[string]func(*http.Protocols, bool){
 		"http": (*http.Protocols).SetHTTP1, "https": (*http.Protocols).SetHTTP2, "http ": (*http.Protocols).SetUnencryptedHTTP2,
 	} {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		listener := clitest.Must(net.Listen("tcp", "127.0.0.1:0"))
 		c, protocols := newConns(), new(http.Protocols)
 		c.Listener = listener
 		set(protocols, true)

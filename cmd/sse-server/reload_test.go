@@ -141,7 +141,7 @@ func TestReloadWithFaults(t *testing.T) {
 	t.Parallel()
 	const good = "servers:\n  a: {}\n  b: {sessions: shared}\n"
 	l := startLive(t, good)
-	l.openMany(t, 250, "a", "b")
+	l.openMany(t, 60, "a", "b")
 	sessions := []*mcp.ClientSession{connectTo(t, l.server("a")), connectTo(t, l.server("b"))}
 	before, hash := l.connections(t), l.metric(t, "mcp_config_hash")
 	gw := filepath.Join(l.dir, "gw.yaml")
@@ -175,8 +175,8 @@ func TestReloadWithFaults(t *testing.T) {
 	if got := l.metric(t, "mcp_config_last_reload_successful"); got != "0" {
 		t.Errorf("successful: got %s, want 0", got)
 	}
-	if all := l.connections(t); len(before) != 502 || !slices.Equal(all, before) {
-		t.Errorf("of %d connections there are %d, want all of 502", len(before), len(all))
+	if all := l.connections(t); len(before) != 122 || !slices.Equal(all, before) {
+		t.Errorf("of %d connections there are %d, want all of 122", len(before), len(all))
 	}
 	l.openMany(t, 1, "a") // its limit has not changed
 	after := l.connections(t)
@@ -428,18 +428,13 @@ func TestWatchIsSilent(t *testing.T) {
 // When changes are lost, the watch looks at the files.
 func TestWatchAfterLostChanges(t *testing.T) {
 	t.Parallel()
-	watcher, err := fsnotify.NewWatcher()
-	if err != nil {
-		t.Fatal(err)
-	}
+	watcher := clitest.Must(fsnotify.NewWatcher())
 	loads := make(chan int)
 	d := &daemon{audit: &auditLog{},
 		log: slog.New(slog.DiscardHandler), turn: make(chan struct{}, 1), watcher: watcher,
 		load: func() (*config.Config, error) { loads <- 1; return nil, errors.New("of no matter") },
 	}
-	if d.metrics, err = metrics.NewConfig(metrics.NewRegistry()); err != nil {
-		t.Fatal(err)
-	}
+	d.metrics = clitest.Must(metrics.NewConfig(metrics.NewRegistry()))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {

@@ -36,10 +36,7 @@ func get(t *testing.T, client *http.Client, url, token string) (int, string) {
 // ask sends a request, with a token unless that is "", and returns the answer and its body.
 func ask(t *testing.T, client *http.Client, method, url, token string) (*http.Response, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := clitest.Must(http.NewRequestWithContext(t.Context(), method, url, nil))
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -65,10 +62,7 @@ func newClient(t *testing.T, transport *http.Transport) *http.Client {
 func openStream(t *testing.T, client *http.Client, url string) *bufio.Reader {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := clitest.Must(http.NewRequestWithContext(ctx, http.MethodGet, url, nil))
 	resp, err := client.Do(req)
 	if err != nil {
 		cancel()
@@ -127,10 +121,7 @@ func TestFirstCommand(t *testing.T) {
 	if command == nil || command[1] != p.url {
 		t.Fatalf("no command for %s in\n%s", p.url, p.out.String())
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, command[1], strings.NewReader(command[3]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := clitest.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, command[1], strings.NewReader(command[3])))
 	name, value, _ := strings.Cut(command[2], ": ")
 	req.Header.Set(name, value)
 	req.Header.Set("Accept", "*/*") // as curl
@@ -200,10 +191,7 @@ func TestTokens401(t *testing.T) {
 		{"/status", "", 401}, {"/status", "wrong", 401}, {"/status", token, 200}, {"/status/style.css", token, 200},
 		{"/status/events", "wrong", 401}, {"/connections", token, 401},
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.admin+tc.path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := clitest.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, p.admin+tc.path, nil))
 		req.SetBasicAuth("anyone", tc.password)
 		resp, err := client.Do(req)
 		if err != nil {
@@ -256,10 +244,7 @@ func TestProtocols(t *testing.T) {
 }
 
 func TestAddressInUse(t *testing.T) {
-	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := clitest.Must(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))
 	defer taken.Close()
 	for _, args := range [][]string{
 		{"--addr", taken.Addr().String()},
@@ -400,19 +385,10 @@ type keyPair struct{ cert, key, serial string }
 
 func newCertificate(t *testing.T) keyPair {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := clitest.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	keyDER := clitest.Must(x509.MarshalPKCS8PrivateKey(key))
 	template := &x509.Certificate{SerialNumber: new(big.Int).SetBytes(keyDER[len(keyDER)-8:]), NotAfter: time.Now().Add(time.Hour)}
-	made, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := clitest.Must(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))
 	text := func(kind string, der []byte) string {
 		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 	}

@@ -12,15 +12,14 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 )
 
 // childConfig is a server that is this test's own program, as the demo server.
 func childConfig(t *testing.T, more string) string {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := clitest.Must(os.Executable())
 	return fmt.Sprintf("{command: [%q], env: {%s: demo}%s}", self, childVariable, more)
 }
 

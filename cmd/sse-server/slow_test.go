@@ -16,15 +16,14 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 )
 
 // dial opens a TCP connection to the program that the test bounds.
 func (p *program) dial(t *testing.T) net.Conn {
 	t.Helper()
-	u, err := url.Parse(p.url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := clitest.Must(url.Parse(p.url))
 	conn, err := net.Dial("tcp", u.Host)
 	if err != nil {
 		t.Fatal(err)

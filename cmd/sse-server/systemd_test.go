@@ -20,18 +20,12 @@ func passed(t *testing.T, addr string, names ...string) (sockets []*os.File, url
 		if filepath.IsAbs(addr) {
 			network = "unix"
 		}
-		listener, err := net.Listen(network, addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		listener := clitest.Must(net.Listen(network, addr))
 		file, err := listener.(interface{ File() (*os.File, error) }).File()
 		if err != nil {
 			t.Fatal(err)
 		}
-		fd, err := syscall.Dup(int(file.Fd()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fd := clitest.Must(syscall.Dup(int(file.Fd())))
 		file.Close()
 		listener.Close()
 		sockets, urls = append(sockets, os.NewFile(uintptr(fd), name)), append(urls, "http://"+listener.Addr().String())
@@ -99,10 +93,7 @@ func TestSocketsThatAreRefused(t *testing.T) {
 // signal on.
 func TestSystemdIsNotified(t *testing.T) {
 	at := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"), Net: "unixgram"}
-	listener, err := net.ListenUnixgram(at.Net, at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := clitest.Must(net.ListenUnixgram(at.Net, at))
 	defer listener.Close()
 	t.Setenv("NOTIFY_SOCKET", at.Name)
 	said := make([]byte, 64)

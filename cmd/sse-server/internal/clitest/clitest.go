@@ -24,3 +24,12 @@ func WriteFile(t *testing.T, name, content string) string {
 	}
 	return path
 }
+
+// Must returns the value of a step that does not fail, such as making a request. Otherwise it
+// panics.
+func Must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}

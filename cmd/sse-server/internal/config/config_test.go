@@ -379,10 +379,7 @@ func TestReferenceIsComplete(t *testing.T) {
 		begin = "<!-- options: written by go test ./cmd/sse-server/internal/config -run Reference -update -->\n"
 		end   = "<!-- /options -->\n"
 	)
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := clitest.Must(os.ReadFile(path))
 	before, rest, _ := strings.Cut(string(data), begin)
 	lists, after, ok := strings.Cut(rest, end)
 	if !ok {
@@ -437,10 +434,7 @@ func TestExamplesAreTaken(t *testing.T) {
 	env := map[string]string{"TOKEN": "x", "SEARCH_TOKEN": "x", "GITHUB_TOKEN": "x", "INTROSPECTION_TOKEN": "x"}
 	places := strings.NewReplacer("/etc/sse-server/", secrets+"/", "/run/credentials/sse-server.service/", secrets+"/", "/run/secrets/", secrets+"/")
 	for path, least := range map[string]int{"docs/reference/config.md": 1, "docs/getting-started.md": 1, "docs/operations.md": 1, "deploy/README.md": 1, "deploy/servers.yaml": 1} {
-		data, err := os.ReadFile("../../../../" + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := clitest.Must(os.ReadFile("../../../../" + path))
 		text := string(data)
 		if strings.HasSuffix(path, ".yaml") {
 			text = "```yaml\n" + text + "\n```"

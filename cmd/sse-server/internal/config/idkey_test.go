@@ -47,10 +47,7 @@ func TestIDKeyIsMadeOnce(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := clitest.Must(os.ReadFile(path))
 		for _, key := range keys {
 			if len(key) < signedid.MinKey || key != strings.TrimSpace(string(data)) {
 				t.Fatalf("%s: got the keys %q, and the file %q", place, keys, data)
