@@ -225,6 +225,19 @@ func TestSessionLostWhileDraining(t *testing.T) {
 	})
 }
 
+// No start follows one that fails while its connection drains.
+func TestStartFailsWhileDraining(t *testing.T) {
+	u := &server{dial: slowFailure}
+	withClient(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, p *peer) {
+		synctest.Wait()
+		_, err := p.c.Drain()
+		must(t, err)
+		time.Sleep(time.Minute)
+		p.wantState(connstate.Draining)
+		equal(t, "starts", u.starts(), 1)
+	})
+}
+
 // A connection may be so new, when time is up, that it has no session yet.
 func TestShutdownWaitsForNewConnections(t *testing.T) {
 	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {

@@ -326,9 +326,7 @@ func TestAnswersOnTheirWayOutliveTheServer(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		got := strings.Join(p.take(), "\n")
 		for id, method := range map[string]string{"1": "a", "2": "b", "3": "c", "4": "last"} {
-			if !strings.Contains(got, answered(id, 1, method)) {
-				t.Errorf("the answer to %s is lost", id)
-			}
+			contains(t, got, answered(id, 1, method))
 		}
 	})
 }

@@ -320,6 +320,14 @@ func wantError(t testing.TB, err error, text string) {
 	}
 }
 
+// contains expects a text in another one.
+func contains(t testing.TB, got, want string) {
+	t.Helper()
+	if !strings.Contains(got, want) {
+		t.Errorf("no %q in\n%s", want, got)
+	}
+}
+
 // said returns what a client has received, in short form.
 func said(t testing.TB, p interface{ received() []connstate.Event }) (got []string) {
 	for _, e := range p.received() {

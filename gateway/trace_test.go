@@ -90,8 +90,7 @@ func slowServer() *server {
 func TestTraceOfRequest(t *testing.T) {
 	rec, provider := newTraces()
 	u := slowServer()
-	inFakeTime(t, u, gateway.Options{TracerProvider: provider, MaxInFlight: 1}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Options{TracerProvider: provider, MaxInFlight: 1}, func(t *testing.T, p *peer) {
 		p.post(callWith("1", "first", `"traceparent":"`+clientParent+`","tracestate":"a=b"`), callWith(`"x"`, "second", `"progressToken":7,"tracestate":"stale=1"`))
 		time.Sleep(5 * time.Second)
 		p.want(answered("1", 1, "tools/call"), answered(`"x"`, 1, "tools/call"))
@@ -120,9 +119,7 @@ func TestTraceOfRequest(t *testing.T) {
 		}
 		all := fmt.Sprint(first.Attributes())
 		for _, want := range []string{`{"mcp.session.id":"` + p.c.ShortID() + `"}`, `{"network.transport":"tcp"}`, `{"mcp.method.name":"tools/call"}`} {
-			if !strings.Contains(all, want) {
-				t.Errorf("no %s in %s", want, all)
-			}
+			contains(t, all, want)
 		}
 	})
 }
@@ -146,8 +143,7 @@ func TestTraceOfLostSession(t *testing.T) {
 		}
 		return m.Method == "tools/list" && s.n == 1 || m.Method == "tools/call"
 	}}
-	inFakeTime(t, u, gateway.Options{TracerProvider: provider}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Options{TracerProvider: provider}, func(t *testing.T, p *peer) {
 		synctest.Wait()
 		rec.Reset()
 		p.post(callWith("1", "x", ""), request("2", "tools/list"))
@@ -170,8 +166,7 @@ func TestTraceOfLostSession(t *testing.T) {
 func TestTraceOfFailedStart(t *testing.T) {
 	rec, provider := newTraces()
 	u := &server{dial: func(context.Context, int) error { time.Sleep(time.Second); return errors.New("no such program") }}
-	inFakeTime(t, u, gateway.Options{TracerProvider: provider}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Options{TracerProvider: provider}, func(t *testing.T, p *peer) {
 		p.post(request("1", "tools/list"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -193,8 +188,7 @@ func TestTraceOfFailedStart(t *testing.T) {
 func TestTraceOfHostileRequests(t *testing.T) {
 	rec, provider := newTraces()
 	u := &server{}
-	inFakeTime(t, u, gateway.Options{TracerProvider: provider}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Options{TracerProvider: provider}, func(t *testing.T, p *peer) {
 		synctest.Wait()
 		long := strings.Repeat("\u00fc", 1000)
 		for i, msg := range []string{
@@ -216,9 +210,7 @@ func TestTraceOfHostileRequests(t *testing.T) {
 			}
 		}
 		all := u.session(t, 1).texts()
-		if got := all[len(all)-3]; !strings.Contains(got, `"params":{"_meta":{"traceparent":"00-`) {
-			t.Errorf("a request without params: got %s", got)
-		}
+		contains(t, all[len(all)-3], `"params":{"_meta":{"traceparent":"00-`)
 		rec.Reset()
 		p.post(callWith("8", "x", `"traceparent":"`+strings.TrimSuffix(clientParent, "1")+`0"`))
 		synctest.Wait()
@@ -257,9 +249,7 @@ func TestTraceOverHTTP(t *testing.T) {
 			if got := "00-" + s.Parent().TraceID().String() + "-" + s.Parent().SpanID().String() + "-01"; got != parent {
 				t.Errorf("%s: in %s, want %s", name, got, parent)
 			}
-			if !strings.Contains(fmt.Sprint(s.Attributes()), `{"mcp_sse.server":"docs"}`) {
-				t.Errorf("%s: %v", name, s.Attributes())
-			}
+			contains(t, fmt.Sprint(s.Attributes()), `{"mcp_sse.server":"docs"}`)
 		}
 		rw, req := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil)
 		req.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
