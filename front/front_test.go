@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -169,17 +170,37 @@ func TestRefusalsAreLoggedAtALimitedRate(t *testing.T) {
 	})
 }
 
+// A connection for which there is no room is refused. Only for one too many in all does it
+// help to end another one.
 func TestRefusedConnections(t *testing.T) {
-	h := newTransport(t, front.Options{})
-	for reason, want := range map[string]int{
-		metrics.RejectedMaxConnections: 503, metrics.RejectedBudget: 503, metrics.RejectedDraining: 503,
-		metrics.RejectedPerIP: 429, metrics.RejectedRate: 429,
+	for reason, tt := range map[string]struct {
+		limits connstate.Limits
+		status int
+		after  string
+	}{
+		metrics.RejectedMaxConnections: {connstate.Limits{MaxConnections: 1}, 503, "5"},
+		metrics.RejectedPerIP:          {connstate.Limits{MaxPerIP: 1}, 429, "5"},
+		metrics.RejectedRate:           {connstate.Limits{Rate: 0.4, Burst: 1}, 429, "3"},
+		metrics.RejectedDraining:       {connstate.Limits{}, 503, "5"},
 	} {
-		w := httptest.NewRecorder()
-		limit := &connstate.LimitError{Reason: reason, Message: "a limit", RetryAfter: 1500 * time.Millisecond}
-		h.RefuseMessage(w, httptest.NewRequest(http.MethodGet, "/t", nil), h.RefusedConnection(fmt.Errorf("open: %w", limit)))
-		if after := w.Header().Get("Retry-After"); w.Code != want || after != "2" || message(w.Body.String()) != "a limit" {
-			t.Errorf("%s: got %d %s, Retry-After %q, want %d", reason, w.Code, w.Body, after, want)
+		h, evicted := newTransport(t, front.Options{}), ""
+		registry, client := connstate.NewRegistry(tt.limits, connstate.Options{}), connstate.Client{Addr: netip.MustParseAddr("192.0.2.1")}
+		c, why := h.Open(registry, client, "", nil)
+		if why != nil {
+			t.Fatalf("%s: %+v", reason, why)
 		}
+		if reason == metrics.RejectedDraining {
+			registry.Drain()
+		}
+		_, why = h.Open(registry, client, "", func() bool { evicted = metrics.RejectedMaxConnections; return false })
+		w := httptest.NewRecorder()
+		h.RefuseMessage(w, httptest.NewRequest(http.MethodGet, "/t", nil), why)
+		if after := w.Header().Get("Retry-After"); w.Code != tt.status || after != tt.after || message(w.Body.String()) == "" {
+			t.Errorf("%s: got %d %s, Retry-After %q, want %d, %s", reason, w.Code, w.Body, after, tt.status, tt.after)
+		}
+		if (evicted == reason) != (evicted != "") {
+			t.Errorf("%s: another connection was to end", reason)
+		}
+		registry.Remove(c)
 	}
 }

@@ -76,17 +76,13 @@ func (f *Front) Open(registry *connstate.Registry, client connstate.Client, id s
 	if limit, ok := errors.AsType[*connstate.LimitError](err); ok && limit.Reason == metrics.RejectedMaxConnections && evict != nil && evict() {
 		c, err = registry.OpenAs(client, id)
 	}
-	if err != nil {
-		return nil, f.refusedConnection(err)
+	if err == nil {
+		f.logOpened(c)
+		return c, nil
 	}
-	f.logOpened(c)
-	return c, nil
-}
-
-func (f *Front) refusedConnection(err error) *Refusal {
 	limit, ok := errors.AsType[*connstate.LimitError](err)
 	if !ok {
-		return Refused(http.StatusInternalServerError, "", "the connection could not be opened")
+		return nil, Refused(http.StatusInternalServerError, "", "the connection could not be opened")
 	}
 	f.opts.Logger.Debug("connection refused", "reason", limit.Reason)
 	status := http.StatusServiceUnavailable
@@ -95,7 +91,7 @@ func (f *Front) refusedConnection(err error) *Refusal {
 	}
 	why := RefusedWith(status, "", jsonrpc.ReasonError(limit.Message, "server_busy", true))
 	why.RetryAfter = limit.RetryAfter
-	return why
+	return nil, why
 }
 
 // setRetryAfter tells a client how long to wait before another attempt.

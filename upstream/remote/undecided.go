@@ -81,11 +81,7 @@ func (u *undecided) decide(m *jsonrpc.Message) {
 	}
 	defer context.AfterFunc(u.ctx, func() { s.End(jsonrpc.ErrClosed, false) })()
 	k, err := s.Begin(m)
-	switch {
-	case errors.Is(err, jsonrpc.ErrBusy):
-		s.Refuse(m.ID, exchange.Busy())
-		fallthrough
-	case err != nil: // closed
+	if err != nil { // closed: the first request has room
 		u.become(s, nil)
 		return
 	}
@@ -95,7 +91,7 @@ func (u *undecided) decide(m *jsonrpc.Message) {
 	case leadsElsewhere(resp):
 		other, failure := u.another(m.ID, resp)
 		if other != nil {
-			s.Drop(k)
+			s.Finish(k)
 			_ = s.Close() // it has nothing to end
 			u.become(other, m)
 			return

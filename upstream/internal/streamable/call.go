@@ -17,8 +17,8 @@ type Call struct {
 	wait   <-chan struct{} // post after it is closed; nil: at once
 }
 
-// Begin enters a request as in flight. The caller must call Continue or Reject, or
-// close the session.
+// Begin enters a request as in flight. The caller must call Continue, Reject or
+// Finish, or close the session.
 func (c *Conn) Begin(m *jsonrpc.Message) (*Call, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,11 +48,11 @@ func (c *Conn) Continue(k *Call, resp *http.Response, err error) {
 // Reject answers a request with an error.
 func (c *Conn) Reject(k *Call, e *jsonrpc.Error) {
 	c.fail(k, e)
-	c.finish(k)
+	c.Finish(k)
 }
 
-// finish removes a request, and ends its response.
-func (c *Conn) finish(k *Call) {
+// Finish removes a request, and ends its response.
+func (c *Conn) Finish(k *Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls.Finish(k.Call)
@@ -71,7 +71,7 @@ func (c *Conn) ask(k *Call) {
 		select {
 		case <-k.wait:
 		case <-k.Ctx.Done():
-			c.finish(k)
+			c.Finish(k)
 			return
 		}
 	}
@@ -82,7 +82,7 @@ func (c *Conn) ask(k *Call) {
 // take reads the response to a request that was posted, and answers the request.
 // While the response lingers after the answer, its messages are passed on.
 func (c *Conn) take(k *Call, resp *http.Response, err error) {
-	defer c.finish(k)
+	defer c.Finish(k)
 	k.Msg = nil
 	switch {
 	case exchange.Unreached(err):
@@ -189,11 +189,3 @@ func (c *Conn) negotiated(m *jsonrpc.Message) {
 	defer c.mu.Unlock()
 	c.version = version
 }
-
-// Refuse answers a request for which there is no call.
-func (c *Conn) Refuse(id jsonrpc.ID, e *jsonrpc.Error) {
-	_ = c.Queue.Push(jsonrpc.NewError(id, e), id) // as in fail
-}
-
-// Drop ends a call that another session takes over.
-func (c *Conn) Drop(k *Call) { c.finish(k) }
