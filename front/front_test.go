@@ -183,24 +183,26 @@ func TestRefusedConnections(t *testing.T) {
 		metrics.RejectedRate:           {connstate.Limits{Rate: 0.4, Burst: 1}, 429, "3"},
 		metrics.RejectedDraining:       {connstate.Limits{}, 503, "5"},
 	} {
-		h, evicted := newTransport(t, front.Options{}), ""
-		registry, client := connstate.NewRegistry(tt.limits, connstate.Options{}), connstate.Client{Addr: netip.MustParseAddr("192.0.2.1")}
-		c, why := h.Open(registry, client, "", nil)
-		if why != nil {
-			t.Fatalf("%s: %+v", reason, why)
-		}
-		if reason == metrics.RejectedDraining {
-			registry.Drain()
-		}
-		_, why = h.Open(registry, client, "", func() bool { evicted = metrics.RejectedMaxConnections; return false })
-		w := httptest.NewRecorder()
-		h.RefuseMessage(w, httptest.NewRequest(http.MethodGet, "/t", nil), why)
-		if after := w.Header().Get("Retry-After"); w.Code != tt.status || after != tt.after || message(w.Body.String()) == "" {
-			t.Errorf("%s: got %d %s, Retry-After %q, want %d, %s", reason, w.Code, w.Body, after, tt.status, tt.after)
-		}
-		if (evicted == reason) != (evicted != "") {
-			t.Errorf("%s: another connection was to end", reason)
-		}
-		registry.Remove(c)
+		synctest.Test(t, func(t *testing.T) {
+			h, evicted := newTransport(t, front.Options{}), ""
+			registry, client := connstate.NewRegistry(tt.limits, connstate.Options{}), connstate.Client{Addr: netip.MustParseAddr("192.0.2.1")}
+			c, why := h.Open(registry, client, "", nil)
+			if why != nil {
+				t.Fatalf("%s: %+v", reason, why)
+			}
+			if reason == metrics.RejectedDraining {
+				registry.Drain()
+			}
+			_, why = h.Open(registry, client, "", func() bool { evicted = metrics.RejectedMaxConnections; return false })
+			w := httptest.NewRecorder()
+			h.RefuseMessage(w, httptest.NewRequest(http.MethodGet, "/t", nil), why)
+			if after := w.Header().Get("Retry-After"); w.Code != tt.status || after != tt.after || message(w.Body.String()) == "" {
+				t.Errorf("%s: got %d %s, Retry-After %q, want %d, %s", reason, w.Code, w.Body, after, tt.status, tt.after)
+			}
+			if (evicted == reason) != (evicted != "") {
+				t.Errorf("%s: another connection was to end", reason)
+			}
+			registry.Remove(c)
+		})
 	}
 }
