@@ -78,6 +78,8 @@ func modern(s *piped, m *jsonrpc.Message) {
 		s.say(m, `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":`+string(filter)+`,"_meta":{"io.modelcontextprotocol/subscriptionId":$ID}}}`)
 		s.say(m, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":$ID}}}`)
 	case m.Method == "tools/call" && strings.Contains(string(m.Params()), "wait"):
+	case m.Method == "tools/call" && strings.Contains(string(m.Params()), "drop"):
+		s.say(m, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":$ID}}`)
 	case m.Method == "tools/call":
 		s.say(m, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":`+string(m.Token.Value)+`,"progress":1}}`)
 		s.say(m, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`)
@@ -149,14 +151,17 @@ func TestModernServerOnAPipe(t *testing.T) {
 	})
 }
 
-// A request for which a server has no room is refused, and the session goes on.
+// A request for which a server has no room, or that it drops, gets an error, and the session
+// goes on.
 func TestModernServerOnAPipeIsBusy(t *testing.T) {
 	overPipe(t, modern, func(_ *piped, p *statelessserver.Pipe) {
 		_ = p.Send([]byte(greeting))
 		_, _, _ = p.RecvFor()
-		_ = p.Send([]byte(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"busy"}}`))
-		if got, about, err := p.RecvFor(); about != "2" || !strings.Contains(string(got), `"reason":"server_busy","retryable":true`) {
-			t.Fatalf("got %s, %v", got, err)
+		for name, want := range map[string]string{"busy": `"reason":"server_busy","retryable":true`, "drop": `"reason":"response_lost","retryable":false`} {
+			_ = p.Send([]byte(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"` + name + `"}}`))
+			if got, about, err := p.RecvFor(); about != "2" || !strings.Contains(string(got), want) {
+				t.Fatalf("%s: got %s, %v", name, got, err)
+			}
 		}
 		_ = p.Send([]byte(`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`))
 		wants(t, p, `{"jsonrpc":"2.0","id":3,"result":{"tools":[]}}`)

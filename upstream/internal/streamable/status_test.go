@@ -88,3 +88,20 @@ func TestServerThatStartsAnewEndsTheSession(t *testing.T) {
 		}
 	}
 }
+
+func TestUnreachableServerEndsTheSession(t *testing.T) {
+	s := upstreamtest.Serve(t, upstreamtest.Session(nil))
+	k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+	s.Wait(t, 1, upstreamtest.Method("GET"))
+	s.Server.CloseClientConnections()
+	s.Server.Close()
+	k.Send(upstreamtest.Call2)
+	a := k.Next()
+	if a.Err == nil { // it went out on a connection that was about to end
+		k.Send(upstreamtest.Call2)
+		a = k.Next()
+	}
+	if a.Err == nil || !strings.Contains(a.Err.Error(), "the server cannot be reached: ") || strings.Contains(a.Err.Error(), "127.0.0.1") {
+		t.Errorf("ended with %v", a.Err)
+	}
+}
