@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -37,12 +36,7 @@ func newTransport(t testing.TB, opts front.Options) *transport {
 	t.Helper()
 	h := &transport{prom: metrics.NewRegistry(), log: new(bytes.Buffer)}
 	opts.Metrics = metrics.New(h.prom)
-	opts.Logger = slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{}
-		}
-		return a
-	}}))
+	opts.Logger = ssetest.Logger(h.log)
 	h.Front = front.New(opts)
 	return h
 }

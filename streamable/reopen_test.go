@@ -3,11 +3,9 @@ package streamable_test
 import (
 	"encoding/base64"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/signedid"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/streamable"
 )
@@ -214,22 +213,17 @@ func TestForgedEvents(t *testing.T) {
 	})
 }
 
-// lineCount counts the lines of a log.
-type lineCount struct{ n atomic.Int64 }
-
-func (l *lineCount) Write(p []byte) (int, error) { l.n.Add(1); return len(p), nil }
-
 // Ids that the gateway has not given to the principal open nothing, however many come.
 func TestIDsOfOthers(t *testing.T) {
-	lines := &lineCount{}
-	opts := streamable.Options{Options: front.Options{Logger: slog.New(slog.NewTextHandler(lines, nil)), Authenticate: byHeader}}
+	lines := new(ssetest.Output)
+	opts := streamable.Options{Options: front.Options{Logger: ssetest.Logger(lines), Authenticate: byHeader}}
 	bubble(t, opts, connstate.Limits{}, func(f *fixture) {
 		res := f.post(initialize, "Authorization", "alice")
 		id := res.Header.Get("Mcp-Session-Id")
 		res.close()
 		f = f.restart(opts)
 		defer f.stop()
-		lines.n.Store(0)
+		before := lines.String()
 		bad := []string{id[:len(id)-1], id + "x", "AAAAAAAA" + id[8:], strings.Repeat(id, 200), "x"}
 		others := signedid.New(nil, "", "") // with another key
 		for range 10_000 {
@@ -250,8 +244,9 @@ func TestIDsOfOthers(t *testing.T) {
 				t.Fatalf("%s with the session %.80q: got %d %s", r.Method, session, w.Code, w.Body)
 			}
 		}
-		if n := f.backend.opened(); n != 0 || lines.n.Load() > 10 {
-			t.Errorf("%d sessions were opened, %d lines logged", n, lines.n.Load())
+		logged := strings.Count(lines.String()[len(before):], "\n")
+		if n := f.backend.opened(); n != 0 || logged > 10 {
+			t.Errorf("%d sessions were opened, %d lines logged", n, logged)
 		}
 		f.post(request("1", "echo"), in(id, "Authorization", "alice")...).want(http.StatusOK, result("1"))
 	})

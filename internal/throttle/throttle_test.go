@@ -2,32 +2,21 @@ package throttle_test
 
 import (
 	"bytes"
-	"log/slog"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 )
-
-// journal returns a logger without times, and what it has written.
-func journal() (*slog.Logger, *bytes.Buffer) {
-	var out bytes.Buffer
-	drop := func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{}
-		}
-		return a
-	}
-	return slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: drop})), &out
-}
 
 // Each message has its own limit, which all loggers of a Lines share.
 func TestLinesOfASourceAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log, out := journal()
+		out := new(bytes.Buffer)
+		log := ssetest.Logger(out)
 		lines := throttle.NewLines()
 		limited, other := lines.Logger(log), lines.Logger(log).With("session", 2)
 		for range 500 {
@@ -63,7 +52,8 @@ level=WARN msg="log lines left out" line=dropped suppressed=400
 
 func TestNothingIsLostBetweenCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log, out := journal()
+		out := new(bytes.Buffer)
+		log := ssetest.Logger(out)
 		limited := throttle.NewLines().Logger(log)
 		var all sync.WaitGroup
 		for range 100 {

@@ -3,14 +3,12 @@
 package stdio_test
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -34,28 +32,6 @@ func command(t testing.TB, behaviour string, env ...string) stdio.Command {
 		Env:          append(append(os.Environ(), "GORACE=atexit_sleep_ms=0", behaviourEnv+"="+behaviour), env...),
 		CloseTimeout: 10 * time.Second, // never reached where the child obeys
 	}
-}
-
-// journal collects logs.
-type journal struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.buf.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.buf.String()
-}
-
-func (j *journal) logger(level slog.Level) *slog.Logger {
-	return slog.New(slog.NewTextHandler(j, &slog.HandlerOptions{Level: level}))
 }
 
 // recvAll returns all messages up to the final error.
@@ -139,9 +115,9 @@ func TestCommandWritesALineThatIsTooLong(t *testing.T) {
 }
 
 func TestCommandToleratesGarbage(t *testing.T) {
-	var logs journal
+	var logs ssetest.Output
 	counts := metrics.NewRegistry()
-	got, err := recvAll(t, upstreamtest.Dial(t, command(t, "garbage").Observed(logs.logger(slog.LevelInfo), metrics.New(counts))))
+	got, err := recvAll(t, upstreamtest.Dial(t, command(t, "garbage").Observed(ssetest.Logger(&logs), metrics.New(counts))))
 	want := []string{helloLine, "{\"s\":\"a\uFFFDb\"}", "[1]", `{"indented":1}`}
 	if !errors.Is(err, io.EOF) || strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got %q, %v, want %q", got, err, want)
@@ -156,9 +132,9 @@ func TestCommandToleratesGarbage(t *testing.T) {
 
 // JSON over several lines is named as that, once, and no part of it is logged.
 func TestCommandSpreadsAMessageOverLines(t *testing.T) {
-	var logs journal
+	var logs ssetest.Output
 	output := "OUTPUT={\n  \"jsonrpc\": \"2.0\",\n  \"x\": [\n    {}\n  ],\n  \"result\": \"secret\"\n}\n" + helloLine + "\n" + strings.Repeat("long ", 50) + "\n"
-	got, err := recvAll(t, upstreamtest.Dial(t, command(t, "output", output).Observed(logs.logger(slog.LevelInfo), nil)))
+	got, err := recvAll(t, upstreamtest.Dial(t, command(t, "output", output).Observed(ssetest.Logger(&logs), nil)))
 	if len(got) != 1 || !errors.Is(err, io.EOF) {
 		t.Errorf("got %q, %v", got, err)
 	}

@@ -100,9 +100,9 @@ func TestCommandCloseSteps(t *testing.T) {
 // A child that flushes its output at the end must not be taken for one that
 // hangs.
 func TestCommandCloseReadsWhatTheChildStillWrites(t *testing.T) {
-	var logs journal
+	var logs ssetest.Output
 	c := command(t, "talk-at-eof")
-	c.Logger = logs.logger(0)
+	c.Logger = ssetest.Logger(&logs)
 	if err := upstreamtest.Dial(t, c.Observed(slog.Default(), nil)).Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
@@ -182,9 +182,9 @@ func TestCommandDaemonDoesNotHoldTheSession(t *testing.T) {
 }
 
 func TestCommandFloodOfStderrHarmsNobody(t *testing.T) {
-	var logs journal
+	var logs ssetest.Output
 	c := command(t, "flood")
-	c.Logger = logs.logger(0)
+	c.Logger = ssetest.Logger(&logs)
 	conn := upstreamtest.Dial(t, c)
 	upstreamtest.Send(t, conn, upstreamtest.Ping)
 	if got := upstreamtest.Recv(t, conn); got != upstreamtest.Ping {

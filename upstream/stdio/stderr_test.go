@@ -4,21 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-func newStderrLog(w io.Writer) *stderrLog {
-	drop := func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{}
-		}
-		return a
-	}
-	return &stderrLog{log: slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: drop}))}
-}
+func newStderrLog(w io.Writer) *stderrLog { return &stderrLog{log: ssetest.Logger(w)} }
 
 func TestStderrLines(t *testing.T) {
 	long := strings.Repeat("é", maxStderrLine)
