@@ -43,7 +43,7 @@ func BenchmarkForward(b *testing.B) {
 	}
 	defer nodes[0].Close()
 	defer nodes[1].Close()
-	nodes[1].Attach("s", front.Part{
+	nodes[1].Attach("", front.Part{
 		Handler: http.HandlerFunc(echo), Has: func(string) bool { return true }, Draining: func() bool { return false },
 		Usage: func() connstate.Usage { return connstate.Usage{} }, UsedElsewhere: func(connstate.Usage) {},
 	})

@@ -54,10 +54,8 @@ type Options struct {
 	Registry *prometheus.Registry
 }
 
-var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,48}$`)
-
 // IsName reports whether a cluster, or a replica, may have that name.
-func IsName(name string) bool { return validName.MatchString(name) }
+var IsName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,48}$`).MatchString
 
 // IsURL reports whether [Options] may have that URL.
 func IsURL(list string) bool {
@@ -203,7 +201,7 @@ func (n *Node) Close() {
 		n.closed = true
 		n.mu.Unlock()
 		for _, x := range n.open() {
-			if x.stream != "" {
+			if x.stream {
 				x.abort(errDraining)
 			}
 			x.abort(errOver)

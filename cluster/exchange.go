@@ -51,7 +51,8 @@ type exchange struct {
 	reply  string // where NATS tells that it does not get a frame; empty at the owner
 	flags  byte   // of all frames of this side
 	stop   func() // called at the end
-	stream string // the server of a GET that this side has begun
+	server string // if this side has begun it
+	stream bool   // it is a GET that this side has begun
 
 	mu       sync.Mutex // guards what follows
 	changed  sync.Cond

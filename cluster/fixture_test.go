@@ -215,9 +215,9 @@ func join(t *testing.T, b *broker, name string, change ...func(*cluster.Options)
 	return r, nil
 }
 
-// serve attaches a handler for the server "s".
+// serve attaches a handler for the only server, which has no name.
 func (r *replica) serve(h http.HandlerFunc) *replica {
-	r.detach = r.Attach("s", front.Part{
+	r.detach = r.Attach("", front.Part{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 			r.mu.Lock()
 			r.served = append(r.served, q.URL.Path)
@@ -265,7 +265,7 @@ func joinAll(t *testing.T, b *broker, h http.HandlerFunc, names ...string) []*re
 func request(ctx context.Context, id, body string) (*http.Request, front.Forward) {
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://host.example/s/message?x=%41", strings.NewReader(body))
 	r.Header.Set("X-Test", "a\x80b")
-	return r, front.Forward{Server: "s", ID: id, Principal: "ada", Addr: netip.MustParseAddr("192.0.2.7"), Body: []byte(body)}
+	return r, front.Forward{ID: id, Principal: "ada", Addr: netip.MustParseAddr("192.0.2.7"), Body: []byte(body)}
 }
 
 func echo(w http.ResponseWriter, r *http.Request) {

@@ -100,9 +100,7 @@ func (c *call) to(replica string) (answered bool) {
 	c.n.mu.Lock()
 	c.n.number++
 	x := c.n.beginLocked(exchangeID{number: c.n.number}, replica, func() {})
-	if c.r.Method == http.MethodGet {
-		x.stream = c.f.Server
-	}
+	x.server, x.stream = c.f.Server, c.r.Method == http.MethodGet
 	c.n.mu.Unlock()
 	defer context.AfterFunc(c.r.Context(), func() { x.abort(context.Canceled) })()
 	for len(data) > 0 {
