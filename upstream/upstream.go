@@ -43,3 +43,8 @@ func HTTPHandler(h http.Handler) Upstream { return remote.HTTPHandler(h) }
 func WithHeader(ctx context.Context, h http.Header) context.Context {
 	return remote.WithHeader(ctx, h)
 }
+
+// WithNewest adds a newer Authorization to a context of WithHeader. See [remote.WithNewest].
+func WithNewest(ctx context.Context, newest func() string) context.Context {
+	return remote.WithNewest(ctx, newest)
+}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,13 +26,14 @@ import (
 type world struct {
 	endpoint, server *httptest.Server
 
-	mu     sync.Mutex
-	issued int
-	valid  map[string]string // the subject of each token that the server takes
-	down   bool              // the endpoint gives none
-	mean   bool              // the server takes none
-	heads  []string          // the Authorization of each request to the server
-	calls  []string          // the subjects whose calls the tool has run
+	mu      sync.Mutex
+	issued  int
+	valid   map[string]string // the subject of each token that the server takes
+	down    bool              // the endpoint gives none
+	mean    bool              // the server takes none
+	expired string            // the subject for which the endpoint gives none any more
+	heads   []string          // the Authorization of each request to the server
+	calls   []string          // the subjects whose calls the tool has run
 }
 
 func (w *world) token(rw http.ResponseWriter, r *http.Request) {
@@ -40,7 +42,7 @@ func (w *world) token(rw http.ResponseWriter, r *http.Request) {
 	_ = r.ParseForm()
 	subject := r.Form.Get("subject_token")
 	rw.Header().Set("Content-Type", "application/json")
-	if w.down || subject == "bad" {
+	if w.down || subject == "bad" || w.expired != "" && subject == w.expired {
 		rw.WriteHeader(http.StatusBadRequest)
 		fmt.Fprint(rw, `{"error":"invalid_grant","error_description":"token-0"}`)
 		return
@@ -130,20 +132,25 @@ func (w *world) serve(t *testing.T, c oauthclient.Config, opts gateway.Options) 
 
 // bearer sends a token.
 type bearer struct {
-	token string
+	token func() string
 	http.RoundTripper
 }
 
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	if b.token != "" {
+	if token := b.token(); token != "" {
 		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer "+b.token)
+		r.Header.Set("Authorization", "Bearer "+token)
 	}
 	return b.RoundTripper.RoundTrip(r)
 }
 
 // connect connects a client that sends a token, over Streamable HTTP or HTTP+SSE.
 func connect(t *testing.T, url, token string, sse bool) (*mcp.ClientSession, error) {
+	t.Helper()
+	return connectWith(t, url, func() string { return token }, sse)
+}
+
+func connectWith(t *testing.T, url string, token func() string, sse bool) (*mcp.ClientSession, error) {
 	t.Helper()
 	client := &http.Client{Transport: bearer{token, &http.Transport{DisableKeepAlives: true}}}
 	var transport mcp.Transport = &mcp.StreamableClientTransport{Endpoint: url + "/mcp", HTTPClient: client}
@@ -277,6 +284,29 @@ func TestTokenExchange(t *testing.T) {
 		defer w.mu.Unlock()
 		if slices.ContainsFunc(w.heads, func(h string) bool { return !strings.HasPrefix(h, "Bearer token-") }) {
 			t.Errorf("the server got %q", w.heads)
+		}
+	})
+}
+
+// After the end of the token that opened the session, that of the newest request is exchanged.
+func TestTokenExchangeOfTheNewestToken(t *testing.T) {
+	onAll(t, func(t *testing.T, w *world, sse bool) {
+		url, _ := w.serve(t, oauthclient.Config{Grant: oauthclient.TokenExchange}, gateway.Options{
+			ForwardHeaders: []string{"Authorization"}, Reauthenticate: true,
+			Authenticate: func(*http.Request) (string, error) { return "alice", nil },
+		})
+		var token atomic.Value
+		token.Store("alices")
+		s, err := connectWith(t, url, func() string { return token.Load().(string) }, sse)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.set(func() { w.expired = "alices"; clear(w.valid) })
+		token.Store("alices-next")
+		for range 2 {
+			if got, err := who(t, s); got != "alices-next" || err != nil {
+				t.Errorf("the server sees %q, %v", got, err)
+			}
 		}
 	})
 }

@@ -47,8 +47,8 @@ type Config struct {
 	// Resource and Audience say what the token is for (RFC 8707, RFC 8693). Default none.
 	Resource, Audience string
 	// Grant is one of the constants above. With TokenExchange, each client has a token of its
-	// own, for the bearer token with which it has opened its session:
-	// gateway.Options.ForwardHeaders must name Authorization. The client's token goes to the
+	// own, for the bearer token of its newest request, or with which it has opened its session
+	// if gateway.Options.Reauthenticate is off. ForwardHeaders must name Authorization. The client's token goes to the
 	// token endpoint, never to the server. Otherwise all clients share one token. Default
 	// ClientCredentials.
 	Grant string
@@ -73,16 +73,13 @@ func (c Config) Check() error {
 	return nil
 }
 
-// Authorizer returns a function for one client, or for all if client is empty. See
+// Authorizer returns a function for one client, or for all if client is nil. See
 // remote.Credentials.
-func (c Config) Authorizer(client string, log *slog.Logger) func(ctx context.Context, refused string) (string, error) {
-	if scheme, token, _ := strings.Cut(client, " "); c.Grant == TokenExchange && (!strings.EqualFold(scheme, "Bearer") || token == "") {
-		return func(context.Context, string) (string, error) { return "", errNoToken }
-	}
+func (c Config) Authorizer(client func() string, log *slog.Logger) func(ctx context.Context, refused string) (string, error) {
 	return c.newSource(client, log).authorize
 }
 
-func (c Config) newSource(client string, log *slog.Logger) *source {
+func (c Config) newSource(client func() string, log *slog.Logger) *source {
 	s := &source{
 		file: c.RefreshTokenFile, log: log, limit: rate.NewLimiter(rate.Every(2*time.Second), 5),
 		conf: clientcredentials.Config{
@@ -102,8 +99,9 @@ func (c Config) newSource(client string, log *slog.Logger) *source {
 		}
 	}
 	if c.Grant == TokenExchange {
-		_, token, _ := strings.Cut(client, " ")
-		s.conf.EndpointParams.Set("subject_token", token)
+		if s.subject = client; client == nil {
+			s.subject = func() string { return "" }
+		}
 		s.conf.EndpointParams.Set("subject_token_type", "urn:ietf:params:oauth:token-type:access_token")
 	}
 	return s
@@ -143,13 +141,14 @@ func Finish() {
 
 // source gets the tokens of one client, or of all. It asks the endpoint once at a time.
 type source struct {
-	conf   clientcredentials.Config // its parameters make it any grant
-	client *http.Client
-	file   string // of the refresh token; "": there is none
-	log    *slog.Logger
-	limit  *rate.Limiter // of requests to the endpoint
-	asking singleflight.Group
-	token  atomic.Pointer[oauth2.Token] // nil: there is none
+	conf    clientcredentials.Config // its parameters make it any grant
+	client  *http.Client
+	file    string        // of the refresh token; "": there is none
+	subject func() string // returns the client's header; nil: no token is exchanged
+	log     *slog.Logger
+	limit   *rate.Limiter // of requests to the endpoint
+	asking  singleflight.Group
+	token   atomic.Pointer[oauth2.Token] // nil: there is none
 }
 
 // authorize returns the header with the token, and gets another if there is none, it is over,
@@ -182,6 +181,13 @@ func bearer(token *oauth2.Token) string { return "Bearer " + token.AccessToken }
 func (s *source) ask(refused string) (string, error) {
 	if header := s.current(refused); header != "" {
 		return header, nil
+	}
+	if s.subject != nil {
+		scheme, token, _ := strings.Cut(s.subject(), " ")
+		if !strings.EqualFold(scheme, "Bearer") || token == "" {
+			return "", errNoToken
+		}
+		s.conf.EndpointParams.Set("subject_token", token)
 	}
 	if !s.limit.Allow() {
 		return "", errTooOften

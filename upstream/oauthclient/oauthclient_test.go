@@ -67,7 +67,7 @@ func tokens(seconds int) func(n int, _ *http.Request) (int, string) {
 
 func newTestSource(e *endpoint, c Config, client string) *source {
 	c.TokenURL, c.ClientID = "https://idp.example/token?key="+secret, "gw"
-	s := c.newSource(client, slog.New(slog.DiscardHandler))
+	s := c.newSource(func() string { return client }, slog.New(slog.DiscardHandler))
 	s.client.Transport = e
 	return s
 }
@@ -233,7 +233,7 @@ func TestServerThatRefusesAll(t *testing.T) {
 
 func TestClientWithoutAToken(t *testing.T) {
 	for _, client := range []string{"", "Basic YTpi", "Bearer", "Bearer "} {
-		authorize := Config{TokenURL: "http://127.0.0.1:0", Grant: TokenExchange}.Authorizer(client, nil)
+		authorize := Config{TokenURL: "http://127.0.0.1:0", Grant: TokenExchange}.Authorizer(func() string { return client }, nil)
 		if header, err := authorize(t.Context(), ""); header != "" || err != errNoToken {
 			t.Errorf("%q: got %q, %v", client, header, err)
 		}

@@ -45,14 +45,14 @@ func newSite() *site {
 }
 
 // authorizer returns what authorizes the requests of a session.
-func (s *site) authorizer(c Credentials, client string, log *slog.Logger) Authorizer {
-	if client != "" {
+func (s *site) authorizer(c Credentials, client func() string, log *slog.Logger) Authorizer {
+	if client != nil {
 		return c.Authorizer(client, log)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.shared == nil {
-		s.shared = c.Authorizer("", log)
+		s.shared = c.Authorizer(nil, log)
 	}
 	return s.shared
 }

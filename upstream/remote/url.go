@@ -9,6 +9,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -165,7 +166,7 @@ func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()
 	}
 	x.Log = u.site.lines.Logger(x.Log)
 	if u.Credentials != nil {
-		x.Authorize = u.site.authorizer(u.Credentials, headerFrom(ctx).Get("Authorization"), x.Log)
+		x.Authorize = u.site.authorizer(u.Credentials, clientFrom(ctx), x.Log)
 		x.Header.Del("Authorization")
 	}
 	if u.Name != "" {
@@ -177,10 +178,11 @@ func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()
 
 // Credentials authorize the requests to a server.
 type Credentials interface {
-	// Authorizer returns what authorizes the requests of sessions. client is the header
-	// Authorization that WithHeader has added, which the server does not get; the sessions
-	// without one share an Authorizer. Log receives warnings.
-	Authorizer(client string, log *slog.Logger) Authorizer
+	// Authorizer returns what authorizes the requests of sessions. client returns the header
+	// Authorization that WithHeader has added, or a newer one of WithNewest, which the server
+	// does not get; nil for the sessions without one, which share an Authorizer. Log receives
+	// warnings.
+	Authorizer(client func() string, log *slog.Logger) Authorizer
 }
 
 // Authorizer returns the header Authorization for a request, other than the refused one, which
@@ -204,6 +206,27 @@ func WithHeader(ctx context.Context, h http.Header) context.Context {
 		all[http.CanonicalHeaderKey(name)] = values
 	}
 	return context.WithValue(ctx, headerKey{}, all)
+}
+
+type newestKey struct{}
+
+// WithNewest returns a context with which Dial gives the Credentials what newest returns, unless
+// that is empty, in place of an Authorization of WithHeader, which may expire.
+func WithNewest(ctx context.Context, newest func() string) context.Context {
+	return context.WithValue(ctx, newestKey{}, newest)
+}
+
+// clientFrom returns what returns the client's Authorization; nil if it has none.
+func clientFrom(ctx context.Context) func() string {
+	first := headerFrom(ctx).Get("Authorization")
+	newest, _ := ctx.Value(newestKey{}).(func() string)
+	switch {
+	case first == "":
+		return nil
+	case newest == nil:
+		return func() string { return first }
+	}
+	return func() string { return cmp.Or(newest(), first) }
 }
 
 func headerFrom(ctx context.Context) http.Header {

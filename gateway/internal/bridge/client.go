@@ -205,7 +205,7 @@ func (b *Bridge) forwarded() context.Context {
 		ctx = context.Background()
 	}
 	if header := b.c.Client().Header; len(header) > 0 {
-		return upstream.WithHeader(ctx, header)
+		return upstream.WithNewest(upstream.WithHeader(ctx, header), b.c.Credentials)
 	}
 	return ctx
 }
