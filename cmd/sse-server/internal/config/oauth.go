@@ -115,6 +115,8 @@ func (s *Server) makeCredentials(c *Config, lookupEnv func(string) (string, bool
 		err = fmt.Errorf("grant: the token endpoint does not know the tokens of %s", c.Place("auth-tokens-file"))
 	case exchanges && s.Sessions == "shared":
 		err = fmt.Errorf("grant: clients with a token each cannot share a session, want sessions: per-connection")
+	case exchanges && len(c.OAuth) == 0:
+		err = fmt.Errorf("grant: want oauth too: without it everyone's tokens would go to the token endpoint")
 	}
 	if err != nil {
 		return s.refuse(oauthClientKey, "%v", err)

@@ -49,7 +49,7 @@ func TestOAuthClient(t *testing.T) {
 }
 
 func TestTokenExchange(t *testing.T) {
-	file := clitest.WriteFile(t, "gw.yaml", "url: https://a\nforward-header: [X-A]\noauth-client: {token-url: https://b, client-id: c, grant: token-exchange}\n")
+	file := clitest.WriteFile(t, "gw.yaml", "public-url: https://gw\noauth: {issuer: https://i}\nurl: https://a\nforward-header: [X-A]\noauth-client: {token-url: https://b, client-id: c, grant: token-exchange}\n")
 	c := mustLoad(t, nil, "-c", file)
 	if got := c.Gateway(&c.Server, gateway.Options{}).ForwardHeaders; !slices.Equal(got, []string{"X-A", "Authorization"}) || len(c.ForwardHeader) != 1 {
 		t.Errorf("forwards %q", got)
@@ -65,6 +65,7 @@ func TestOAuthClientRefusals(t *testing.T) {
 		"oauth-client: [a]":                                                                   "want a mapping such as {token-url: https://…}",
 		"oauth-client: {token-url: '${NOT_SET}'}":                                             "token-url: the environment variable NOT_SET is not set",
 		"oauth-client: {" + rest + "grant: password}":                                         "grant: want client-credentials, refresh-token or token-exchange",
+		"oauth-client: {" + rest + "grant: token-exchange}":                                   "grant: want oauth too",
 		"oauth-client: {" + rest + "grant: refresh-token}":                                    "refresh-token-file: want",
 		"sessions: shared\noauth-client: {" + rest + "grant: token-exchange}":                 "grant: clients with a token each cannot share a session",
 		"forward-header: authorization\noauth-client: {" + rest + "}":                         "contradicts",
