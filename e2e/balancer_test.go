@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// make check-deploy sets it.
 var nginxPath = flag.String("nginx", "", "path of nginx, the balancer of the tests of replicas; empty: one of the test")
 
 // nginx is a balancer without affinity.

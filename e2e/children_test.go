@@ -73,7 +73,7 @@ func TestShutdownLetsChildrenEndInGoodOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			farewell := filepath.Join(t.TempDir(), "farewell-of-")
-			g := startGateway(t, fake(t, "--start-delay", "200ms", "--farewell", farewell)...)
+			g := startGateway(t, append([]string{"--shutdown-timeout", patience.String()}, fake(t, "--start-delay", "200ms", "--farewell", farewell)...)...)
 			s := openStream(t, g.url)
 			replace(s)
 			children := g.children()

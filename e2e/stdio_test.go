@@ -31,7 +31,7 @@ type agent struct {
 
 func startAgent(t *testing.T, args ...string) *agent {
 	t.Helper()
-	command := overStdio(t, args...)
+	command := overStdio(t, append([]string{"--initialization-timeout", patience.String()}, args...)...)
 	a := &agent{cmd: exec.Command(command[0], command[1:]...)}
 	a.cmd.Stderr = &a.log
 	a.cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
