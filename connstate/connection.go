@@ -165,7 +165,7 @@ type Connection struct {
 	span    trace.Span    // of its beginning: others are in it, or link to it
 	queued  atomic.Int64  // bytes of HoldQueued
 
-	mu           sync.Mutex // guards all fields below
+	mu           sync.Mutex // guards all fields below that are not atomic
 	known        Snapshot   // the state, and all that is not counted; Opened never changes
 	gate         gate
 	announcement announcement

@@ -14,7 +14,7 @@ import (
 )
 
 // Request is a client's request from its POST until it is answered. Whoever holds a
-// pointer to it may answer it: of all calls of Answer and Fail, one reports true, and
+// pointer to it may answer it: of all calls of Answer and Fail, at most one reports true, and
 // that one logs, counts and sends the answer.
 //
 // A notification passes the gate as a Request that has only a Message, and that nobody
