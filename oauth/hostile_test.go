@@ -3,6 +3,7 @@ package oauth_test
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -63,6 +64,89 @@ func TestStrangersLeaveRoom(t *testing.T) {
 		all.Wait()
 	})
 }
+
+// Tokens that are not known wait their turn at the issuer, for a bounded time.
+func TestStrangersWaitTheirTurn(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, i *issuer) {
+		res := i.resource(oauth.Options{})
+		i.breaks("introspect", func(w http.ResponseWriter, _ *http.Request) {
+			time.Sleep(time.Second)
+			_, _ = io.WriteString(w, `{"active":true,"sub":"alice","aud":"`+resource+`"}`)
+		})
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() {
+				if _, err := ask(res, rand.Text()); err != nil {
+					t.Errorf("got %+v", err)
+				}
+			})
+		}
+		all.Wait()
+		i.breaks("introspect", slow)
+		for range 32 {
+			all.Go(func() { _, _ = ask(res, rand.Text()) })
+		}
+		synctest.Wait()
+		began := time.Now()
+		if _, err := ask(res, "late"); err == nil || err.Status != 503 || time.Since(began) > 10*time.Second {
+			t.Errorf("got %+v after %s", err, time.Since(began))
+		}
+		all.Wait()
+	})
+}
+
+// Whoever repeats a token that is not valid does not make the gateway ask each time.
+func TestRefusalsAreRemembered(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, i *issuer) {
+		res := i.resource(oauth.Options{})
+		for range 10 {
+			if _, err := ask(res, "bad"); err == nil || err.Status != 401 {
+				t.Errorf("got %+v", err)
+			}
+		}
+		if n := i.count("introspect"); n != 1 {
+			t.Errorf("asked %d times", n)
+		}
+		i.tokens["bad"] = claims("active", true)
+		time.Sleep(10 * time.Second)
+		if _, err := ask(res, "bad"); err != nil {
+			t.Errorf("once it is valid: got %+v", err)
+		}
+	})
+}
+
+// A flood of tokens, valid or not, forgets those of long ago, not those of now.
+func TestManyTokens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := map[string]int{}
+		res, _ := oauth.New(oauth.Options{
+			Resource: resource, Issuer: issuerURL, Introspection: oauth.Introspection{URL: "http://127.0.0.1:9/introspect", ClientID: "a", Secret: "b"},
+			Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				_ = r.ParseForm()
+				name := r.Form.Get("token")
+				asked[name]++
+				text := fmt.Sprintf(`{"active":%t,"sub":"alice","aud":%q}`, !strings.HasPrefix(name, "bad"), resource)
+				return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(text))}, nil
+			}),
+		})
+		for _, flood := range []struct {
+			name         string
+			tokens, want int
+		}{{"bad", 11_000, 1}, {"new", 10_000, 1}, {"more", 10_000, 2}} {
+			_, _ = ask(res, "good")
+			for n := range flood.tokens {
+				_, _ = ask(res, fmt.Sprint(flood.name, n))
+			}
+			if _, err := ask(res, "good"); err != nil || asked["good"] != flood.want {
+				t.Errorf("after %s tokens: asked %d times, want %d: %v", flood.name, asked["good"], flood.want, err)
+			}
+		}
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
 // Azure AD B2C has a query in the URL of its keys. Keys that everyone on the way could replace
 // decide about no token.

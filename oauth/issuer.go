@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,13 +22,13 @@ import (
 )
 
 const (
-	maxCached    = 10_000          // tokens of which a check is remembered,
-	cacheSeconds = 30              // for so long
-	skewSeconds  = 30              // how far the clocks of the issuer and of this machine may differ
-	maxPrincipal = 256             // bytes
-	requestTime  = 5 * time.Second // of one request to the issuer
-	maxRequests  = 64              // to the issuer at a time
-	maxAnswer    = 1 << 20         // of the issuer, in bytes
+	cacheSeconds = 30               // how long a valid token is not checked again,
+	refusedTime  = 10 * time.Second // and one that is not valid
+	skewSeconds  = 30               // how far the clocks of the issuer and of this machine may differ
+	maxPrincipal = 256              // bytes
+	requestTime  = 5 * time.Second  // of one request to the issuer
+	maxRequests  = 64               // to the issuer at a time
+	maxAnswer    = 1 << 20          // of the issuer, in bytes
 )
 
 // verification is that of JWTs. Their algorithms are those that a public key checks: with HS256
@@ -46,17 +45,17 @@ type issuer struct {
 	verifier      atomic.Pointer[oidc.IDTokenVerifier] // nil: the keys are not found yet
 	limit         *rate.Limiter                        // of requests for keys: everyone can make tokens with unknown ones
 	flight        singleflight.Group
-	strangers     chan struct{} // has one for each introspection of a token never seen valid: everyone can make these
-
-	mu     sync.Mutex                   // guards what follows
-	cached map[[sha256.Size]byte]*token // by the hash of the token
+	strangers     chan struct{} // has one for each introspection of a token that is not in valid: everyone can make these
+	valid         memory
+	refused       memory // apart, as everyone can fill it
 }
 
-// token is what a valid token says.
+// token is what a token says.
 type token struct {
 	principal        string
 	audience, scopes []string
 	until            time.Time // when it must be checked again
+	refusal          error     // why it is not valid
 }
 
 // newIssuer returns the issuer of options, or says which of them is wrong.
@@ -76,7 +75,7 @@ func newIssuer(o Options) (*issuer, error) {
 	return &issuer{
 		url: o.Issuer, claim: cmp.Or(o.PrincipalClaim, "sub"), introspection: o.Introspection,
 		client: newClient(o.Transport, nil), limit: rate.NewLimiter(rate.Every(requestTime), 10),
-		strangers: make(chan struct{}, maxRequests/2), cached: make(map[[sha256.Size]byte]*token),
+		strangers: make(chan struct{}, maxRequests/2),
 	}, nil
 }
 
@@ -110,30 +109,25 @@ func newClient(base http.RoundTripper, limit *rate.Limiter) *http.Client {
 // for cacheSeconds at most. Callers with the same token share one check.
 func (i *issuer) verify(raw string) (*token, error) {
 	key := sha256.Sum256([]byte(raw))
-	i.mu.Lock()
-	t := i.cached[key]
-	i.mu.Unlock()
-	if t != nil && time.Now().Before(t.until) {
-		return t, nil
+	known := i.valid.get(key)
+	for _, t := range []*token{known, i.refused.get(key)} {
+		if t != nil && time.Now().Before(t.until) {
+			return t, t.refusal
+		}
 	}
-	checked, err, _ := i.flight.Do(string(key[:]), func() (any, error) {
-		claims, err := i.read(raw, t != nil)
-		if err != nil {
-			return nil, err
+	checked, err, _ := i.flight.Do(string(key[:]), func() (t any, _ error) {
+		claims, err := i.read(raw, known != nil)
+		if err == nil {
+			t, err = i.tokenOf(claims)
 		}
-		t, err := i.tokenOf(claims)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			i.valid.put(key, t.(*token))
+		} else if err.(*front.AuthError).Status == http.StatusUnauthorized {
+			i.refused.put(key, &token{until: time.Now().Add(refusedTime), refusal: err})
 		}
-		i.mu.Lock()
-		defer i.mu.Unlock()
-		if len(i.cached) >= maxCached {
-			clear(i.cached)
-		}
-		i.cached[key] = t
-		return t, nil
+		return t, err
 	})
-	t, _ = checked.(*token)
+	t, _ := checked.(*token)
 	return t, err
 }
 
@@ -180,7 +174,7 @@ func (i *issuer) discover() error {
 }
 
 // introspect asks the issuer for the claims of a token (RFC 7662). Tokens that are not known
-// leave half of the connections to those that are.
+// leave half of the connections to those that are, and wait their turn.
 func (i *issuer) introspect(raw string, known bool) (claims map[string]any, _ error) {
 	if i.introspection.URL == "" {
 		return nil, invalid("the token is no JWT, and no other can be checked here")
@@ -189,7 +183,7 @@ func (i *issuer) introspect(raw string, known bool) (claims map[string]any, _ er
 		select {
 		case i.strangers <- struct{}{}:
 			defer func() { <-i.strangers }()
-		default:
+		case <-time.After(requestTime):
 			return nil, unavailable(errTooOften)
 		}
 	}
@@ -236,7 +230,7 @@ func (i *issuer) tokenOf(claims map[string]any) (*token, error) {
 		return nil, invalid("the token has no usable claim " + i.claim)
 	}
 	scopes := strings.Fields(strings.Join(append(texts(claims["scope"]), texts(claims["scp"])...), " "))
-	return &token{principal, texts(claims["aud"]), scopes, time.Unix(int64(until), 0)}, nil
+	return &token{principal: principal, audience: texts(claims["aud"]), scopes: scopes, until: time.Unix(int64(until), 0)}, nil
 }
 
 // texts returns the texts of a claim: one, or an array of them.
