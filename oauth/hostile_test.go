@@ -1,6 +1,8 @@
 package oauth_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -11,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/go-jose/go-jose/v4"
 
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
@@ -293,4 +297,84 @@ func TestOpenStreamsFollowTheConfiguration(t *testing.T) {
 			t.Errorf("the stream ended after %s: %s", d, log)
 		}
 	})
+}
+
+// A key that the issuer has withdrawn is good for minutes, and keys are found where the metadata
+// says by then, whatever strangers send.
+func TestWithdrawnKey(t *testing.T) {
+	for _, strangers := range []int{0, 1} {
+		inFakeTime(t, func(t *testing.T, i *issuer) {
+			res := i.resource(oauth.Options{})
+			exp := time.Now().Add(time.Hour).Unix()
+			known, unknown := i.sign(claims("exp", exp)), i.sign(claims("exp", exp, "sub", "bob"))
+			if _, err := ask(res, known); err != nil {
+				t.Fatalf("got %+v", err)
+			}
+			i.rotate("two")
+			i.breaks("keys", http.NotFound)
+			i.mu.Lock()
+			i.keysAt = "http://127.0.0.1:9/new-keys"
+			i.mu.Unlock()
+			stranger, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+			for range 60 {
+				time.Sleep(5 * time.Second)
+				for range strangers {
+					_, _ = ask(res, signWith(t, jose.ES256, stranger, rand.Text(), claims()))
+				}
+			}
+			time.Sleep(time.Second)
+			for _, token := range []string{known, unknown} {
+				if _, err := ask(res, token); err == nil || err.Status != 401 {
+					t.Errorf("the withdrawn key: got %+v", err)
+				}
+			}
+			if _, err := ask(res, i.sign(claims())); err != nil {
+				t.Errorf("the new key: got %+v", err)
+			}
+		})
+	}
+}
+
+// While the issuer does not answer, or with nonsense, the keys of before are good for an hour,
+// and nobody waits long for others.
+func TestKeysOutliveTheIssuer(t *testing.T) {
+	html := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }
+	for name, broken := range map[string]http.HandlerFunc{"down": fail, "slow": slow, "html": html} {
+		for _, what := range [][]string{{"openid-configuration", "oauth-authorization-server"}, {"keys"}} {
+			inFakeTime(t, func(t *testing.T, i *issuer) {
+				res := i.resource(oauth.Options{})
+				good := func() *front.AuthError {
+					began := time.Now()
+					_, err := ask(res, i.sign(claims("jti", rand.Text())))
+					if d := time.Since(began); d > time.Second && err == nil {
+						t.Errorf("%s %s: took %s", what[0], name, d)
+					}
+					return err
+				}
+				if err := good(); err != nil {
+					t.Fatalf("got %+v", err)
+				}
+				for _, each := range what {
+					i.breaks(each, broken)
+				}
+				for range 59 {
+					time.Sleep(time.Minute)
+					if err := good(); err != nil {
+						t.Fatalf("%s %s: got %+v", what[0], name, err)
+					}
+				}
+				time.Sleep(time.Minute)
+				if err := good(); err == nil || err.Status != 503 {
+					t.Errorf("%s %s: after an hour: got %+v", what[0], name, err)
+				}
+				i.mu.Lock()
+				clear(i.broken)
+				i.mu.Unlock()
+				time.Sleep(time.Minute)
+				if err := good(); err != nil {
+					t.Errorf("%s %s: afterwards: got %+v", what[0], name, err)
+				}
+			})
+		}
+	}
 }

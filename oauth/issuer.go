@@ -24,6 +24,8 @@ import (
 const (
 	cacheSeconds = 30               // how long a valid token is not checked again,
 	refusedTime  = 10 * time.Second // and one that is not valid
+	freshTime    = 5 * time.Minute  // after which the keys of the issuer are asked for again
+	keptTime     = time.Hour        // how long they are good while it does not answer
 	skewSeconds  = 30               // how far the clocks of the issuer and of this machine may differ
 	maxPrincipal = 256              // bytes
 	requestTime  = 5 * time.Second  // of one request to the issuer
@@ -42,12 +44,18 @@ type issuer struct {
 	url, claim    string
 	introspection Introspection
 	client        *http.Client
-	verifier      atomic.Pointer[oidc.IDTokenVerifier] // nil: the keys are not found yet
-	limit         *rate.Limiter                        // of requests for keys: everyone can make tokens with unknown ones
+	keys          atomic.Pointer[keys] // never nil
+	limit         *rate.Limiter        // of discoveries
 	flight        singleflight.Group
 	strangers     chan struct{} // has one for each introspection of a token that is not in valid: everyone can make these
 	valid         memory
 	refused       memory // apart, as everyone can fill it
+}
+
+// keys verify JWTs with the keys that the issuer had at a time, and with new ones.
+type keys struct {
+	*oidc.IDTokenVerifier
+	found time.Time
 }
 
 // token is what a token says.
@@ -72,12 +80,15 @@ func newIssuer(o Options) (*issuer, error) {
 		own := http.DefaultTransport.(*http.Transport).Clone()
 		own.MaxConnsPerHost, o.Transport = maxRequests, own
 	}
-	return &issuer{
+	i := &issuer{
 		url: o.Issuer, claim: cmp.Or(o.PrincipalClaim, "sub"), introspection: o.Introspection,
-		client: newClient(o.Transport, nil), limit: rate.NewLimiter(rate.Every(requestTime), 10),
-		strangers: make(chan struct{}, maxRequests/2),
-	}, nil
+		client: newClient(o.Transport, nil), limit: newLimit(), strangers: make(chan struct{}, maxRequests/2),
+	}
+	i.keys.Store(&keys{})
+	return i, nil
 }
+
+func newLimit() *rate.Limiter { return rate.NewLimiter(rate.Every(requestTime), 10) }
 
 var errTooOften = errors.New("asked too often: the next time is in some seconds")
 
@@ -137,14 +148,13 @@ func (i *issuer) read(raw string, known bool) (claims map[string]any, _ error) {
 	if strings.Count(raw, ".") != 2 {
 		return i.introspect(raw, known)
 	}
-	if i.verifier.Load() == nil {
-		if _, err, _ := i.flight.Do("discover", func() (any, error) { return nil, i.discover() }); err != nil {
-			return nil, unavailable(err)
-		}
+	keys, err := i.current()
+	if err != nil {
+		return nil, unavailable(err)
 	}
-	jwt, err := i.verifier.Load().Verify(context.Background(), raw)
+	jwt, err := keys.Verify(context.Background(), raw)
 	switch {
-	case err != nil && strings.HasPrefix(err.Error(), "failed to verify signature: fetching keys"): // go-oidc has no other sign of it
+	case isUnanswered(err):
 		return nil, unavailable(err)
 	case err != nil || jwt.Claims(&claims) != nil || claims["iss"] != i.url: // go-oidc takes ISS too
 		return nil, invalid("the token is not one that " + i.url + " has signed as its issuer, with a public key")
@@ -154,23 +164,55 @@ func (i *issuer) read(raw string, known bool) (claims map[string]any, _ error) {
 	return claims, nil
 }
 
+// isUnanswered reports that the issuer was asked for keys, and gave none.
+func isUnanswered(err error) bool {
+	return err != nil && strings.HasPrefix(err.Error(), "failed to verify signature: fetching keys") // go-oidc has no other sign of it
+}
+
+// current returns the keys of the issuer. Those that it has withdrawn end as it is asked again,
+// for which nobody with older keys waits long.
+func (i *issuer) current() (*keys, error) {
+	known := i.keys.Load()
+	age := time.Since(known.found)
+	if age < freshTime {
+		return known, nil
+	}
+	var late <-chan time.Time // nil: there are no older keys
+	if age < keptTime {
+		late = time.After(time.Second)
+	}
+	select {
+	case answer := <-i.flight.DoChan("discover", i.discover):
+		if fresh, ok := answer.Val.(*keys); ok || late == nil {
+			return fresh, answer.Err
+		}
+	case <-late:
+	}
+	return known, nil
+}
+
 // discover finds the keys of the issuer, by OpenID Connect Discovery or RFC 8414.
-func (i *issuer) discover() error {
+func (i *issuer) discover() (any, error) {
 	if !i.limit.Allow() {
-		return errTooOften
+		return nil, errTooOften
 	}
 	ctx := oidc.ClientContext(context.Background(), i.client)
 	provider, err := oidc.NewProvider(ctx, i.url)
 	if err != nil {
 		meta, other := auth.GetAuthServerMetadata(ctx, i.url, i.client)
 		if meta == nil || meta.Issuer != i.url { // go-sdk ignores a slash at the end
-			return errors.Join(err, other)
+			return nil, errors.Join(err, other)
 		}
 		provider = (&oidc.ProviderConfig{IssuerURL: i.url, JWKSURL: meta.JWKSURI}).NewProvider(ctx)
 	}
-	limited := newClient(i.client.Transport, i.limit)
-	i.verifier.Store(provider.VerifierContext(oidc.ClientContext(ctx, limited), verification))
-	return nil
+	limited := newClient(i.client.Transport, newLimit()) // everyone can make tokens with unknown keys
+	found := &keys{provider.VerifierContext(oidc.ClientContext(ctx, limited), verification), time.Now()}
+	const unknown = "eyJhbGciOiJFUzI1NiJ9.e30.AA" // makes go-oidc ask for the keys
+	if _, err := found.Verify(ctx, unknown); isUnanswered(err) {
+		return nil, err
+	}
+	i.keys.Store(found)
+	return found, nil
 }
 
 // introspect asks the issuer for the claims of a token (RFC 7662). Tokens that are not known

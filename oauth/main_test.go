@@ -107,7 +107,7 @@ func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"issuer": i.named, "jwks_uri": i.keysAt, "authorization_endpoint": issuerURL + "/auth", "token_endpoint": issuerURL + "/token",
 			"response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"},
 		}
-	case "keys":
+	case "keys", "new-keys":
 		set := jose.JSONWebKeySet{}
 		for id, key := range i.keys {
 			set.Keys = append(set.Keys, jose.JSONWebKey{Key: key.Public(), KeyID: id, Algorithm: "ES256", Use: "sig"})
