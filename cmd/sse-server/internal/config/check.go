@@ -58,7 +58,7 @@ func (c *Config) checkHTTP(lookupEnv func(string) (string, bool)) error {
 	if err := c.checkCluster(); err != nil {
 		return err
 	}
-	return errors.Join(c.readTokens(), c.makeAccess(lookupEnv), c.readIDKey(lookupEnv), c.CheckExposure("addr", c.Addr), c.CheckExposure("admin-addr", c.AdminAddr))
+	return errors.Join(c.readIDKey(lookupEnv), c.readTokens(), c.makeAccess(lookupEnv), c.CheckExposure("addr", c.Addr), c.CheckExposure("admin-addr", c.AdminAddr))
 }
 
 // checkCluster checks the options of a cluster. Its errors do not have the URL, in which there

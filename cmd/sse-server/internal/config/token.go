@@ -1,6 +1,8 @@
 package config
 
 import (
+	"cmp"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,11 +22,11 @@ const shortToken = 16
 // bearerToken matches a token, or one that is stored as its hash.
 var bearerToken = regexp.MustCompile(`^([A-Za-z0-9._~+/-]+=*|sha256:[0-9a-fA-F]{64})$`)
 
-// processKey makes the names of principals useless for finding out their tokens.
+// processKey is used where there is no key of ids.
 var processKey = rand.Text()
 
 // readTokens reads the file of bearer tokens, one a line: TOKEN, PRINCIPAL:TOKEN or PRINCIPAL:sha256:HEX. No
-// message shows a token.
+// message shows a token. readIDKey comes before.
 func (c *Config) readTokens() error {
 	path := c.AuthTokensFile
 	if path == "" {
@@ -42,9 +44,11 @@ func (c *Config) readTokens() error {
 		}
 		principal, token, named := strings.Cut(line, ":")
 		if principal, token = strings.TrimSpace(principal), strings.TrimSpace(token); !named {
-			// Two tokens without a principal are two principals, whose names tell nothing.
-			sum := sha256.Sum256([]byte(processKey + line))
-			principal, token = "token-"+hex.EncodeToString(sum[:4]), line
+			// Two tokens without a principal are two principals, the same in all processes with
+			// one key of ids. Their names are useless for finding out the tokens.
+			name := hmac.New(sha256.New, []byte(cmp.Or(string(c.IDKey), processKey)))
+			name.Write([]byte("principal of " + line))
+			principal, token = "token-"+hex.EncodeToString(name.Sum(nil)[:4]), line
 		}
 		wrong := ""
 		switch {

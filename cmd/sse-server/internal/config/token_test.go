@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
@@ -48,4 +49,29 @@ func TestTokenFaults(t *testing.T) {
 		wantRefusal(t, nil, want, "--auth-tokens-file", clitest.WriteFile(t, "tokens", content))
 	}
 	wantRefusal(t, nil, "--auth-tokens-file: open /does/not/exist", "--auth-tokens-file", "/does/not/exist")
+}
+
+// Two processes with one key of ids call an unnamed token the same: that is in the ids of its
+// sessions. The name is of no use to whoever has another key.
+func TestUnnamedTokenInAnotherProcess(t *testing.T) {
+	tokens := clitest.WriteFile(t, "tokens", "CCCCCCCCCCCCCCCCCCCC\n")
+	name := func(vars map[string]string, args ...string) string {
+		processKey = rand.Text()
+		return mustLoad(t, vars, append(args, "--auth-tokens-file", tokens)...).Tokens["CCCCCCCCCCCCCCCCCCCC"]
+	}
+	one, other := clitest.WriteFile(t, "one", strings.Repeat("x", 32)), clitest.WriteFile(t, "other", strings.Repeat("y", 32))
+	first := name(nil, "--id-key-file", one)
+	if again := name(nil, "--id-key-file", one); again != first {
+		t.Errorf("with the same key: %s and %s", first, again)
+	}
+	if again := name(nil, "--id-key-file", other); again == first {
+		t.Errorf("with another key: %s too", first)
+	}
+	home := map[string]string{"STATE_DIRECTORY": t.TempDir()}
+	if first, again := name(home), name(home); first != again {
+		t.Errorf("with the key by default: %s and %s", first, again)
+	}
+	if first, again := name(nil), name(nil); first == again {
+		t.Errorf("without a key: %s twice", first)
+	}
 }
