@@ -159,8 +159,9 @@ type Options struct {
 	Logger *slog.Logger
 	// Audit receives a line for each tool call, with the attributes server, principal, tool,
 	// outcome, seconds, requestBytes and answerBytes, and never arguments or results. outcome
-	// is "ok", the error_type of the metric, or "refused". The gateway writes the line before it
-	// sends the answer: a handler that waits holds up the session. Default nil: none.
+	// is "ok", the error_type of the metric, "refused", or "notification" for a call without an
+	// id. The gateway writes the line before it sends the answer: a handler that waits holds up
+	// the session. Default nil: none.
 	Audit *slog.Logger
 	// TracerProvider makes the OpenTelemetry spans. Default nil: none.
 	TracerProvider trace.TracerProvider

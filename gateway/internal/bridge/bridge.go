@@ -167,6 +167,7 @@ func (b *Bridge) notification(m *jsonrpc.Message) {
 	case m.Method == mcp.MethodCancelled:
 		b.cancel(m)
 	default:
+		b.c.AuditNotification(m)
 		b.gateOrSend(&connstate.Request{Message: m})
 	}
 }
