@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -38,7 +39,8 @@ var grantTypes = map[string]string{
 
 // Config says how to get tokens. No log line or error shows a secret of it.
 type Config struct {
-	// TokenURL is the token endpoint. Its redirects are not followed.
+	// TokenURL is the token endpoint, with https, or http on a loopback address. Its redirects
+	// are not followed.
 	TokenURL string
 	// ClientID and ClientSecret are the gateway's own. A public client has no secret.
 	ClientID, ClientSecret string
@@ -61,8 +63,8 @@ type Config struct {
 func (c Config) Check() error {
 	at, err := url.Parse(c.TokenURL)
 	switch {
-	case err != nil || at.Scheme != "https" && at.Scheme != "http" || at.Host == "":
-		return errors.New("token-url: want the URL of the token endpoint, which begins with https://")
+	case err != nil || at.Host == "" || at.Scheme != "https" && !(at.Scheme == "http" && isLoopback(at.Hostname())):
+		return errors.New("token-url: want the URL of the token endpoint, with https:// unless it is on a loopback address")
 	case c.ClientID == "":
 		return errors.New("client-id: want the name of the gateway at the token endpoint")
 	case c.Grant != "" && grantTypes[c.Grant] == "":
@@ -71,6 +73,11 @@ func (c Config) Check() error {
 		return fmt.Errorf("refresh-token-file: want the file of the token with the grant %s, and with no other", RefreshToken)
 	}
 	return nil
+}
+
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
 }
 
 // Authorizer returns a function for one client, or for all if client is nil. See

@@ -364,6 +364,14 @@ func TestFinish(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	good := Config{TokenURL: "https://a/b", ClientID: "c"}
+	for at, ok := range map[string]bool{
+		"https://a": true, "http://127.0.0.1:80": true, "http://[::1]/b": true, "http://LOCALHOST:1": true,
+		"http://a": false, "http://10.0.0.1": false, "http://localhost.a": false, "ftp://localhost": false, "https:///b": false, "http://": false,
+	} {
+		if err := (Config{TokenURL: at, ClientID: "c"}).Check(); (err == nil) != ok {
+			t.Errorf("%s: got %v", at, err)
+		}
+	}
 	for want, change := range map[string]func(c *Config){
 		"":                    func(*Config) {},
 		"token-url: ":         func(c *Config) { c.TokenURL = "a/b" },

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -122,9 +121,6 @@ func (s *Server) makeCredentials(c *Config, lookupEnv func(string) (string, bool
 		return s.refuse(oauthClientKey, "%v", err)
 	}
 	c.warnOfOthers(o.RefreshTokenFile)
-	if at, _ := url.Parse(o.TokenURL); at.Scheme == "http" && !front.IsLoopback(at.Host) {
-		c.warn("%s: token-url: secrets go over the network in plain text", s.Place(oauthClientKey))
-	}
 	s.remote.Credentials = o
 	return nil
 }
