@@ -164,7 +164,7 @@ func (r *EventReader) field(line []byte) {
 			r.next.Name = "too long"
 		}
 	case "id":
-		if long || !validEventID(value) {
+		if long || bytes.ContainsFunc(value, unsendable) {
 			return
 		}
 		r.next.id = string(value)
@@ -177,24 +177,11 @@ func (r *EventReader) field(line []byte) {
 }
 
 func (r *EventReader) retry(value []byte) {
-	for _, c := range value {
-		if c < '0' || c > '9' {
-			return
-		}
-	}
-	if ms, err := strconv.ParseInt(string(value), 10, 32); err == nil {
+	ms, err := strconv.ParseUint(string(value), 10, 31)
+	if err == nil || errors.Is(err, strconv.ErrRange) { // then ms is over maxRetry
 		r.next.retry = min(max(time.Duration(ms)*time.Millisecond, time.Millisecond), maxRetry)
-	} else if len(value) > 0 {
-		r.next.retry = maxRetry
 	}
 }
 
-// validEventID reports whether an id can be sent as a header.
-func validEventID(id []byte) bool {
-	for _, c := range id {
-		if c < ' ' || c == 0x7f {
-			return false
-		}
-	}
-	return true
-}
+// unsendable reports whether no header can have c.
+func unsendable(c rune) bool { return c < ' ' || c == 0x7f }

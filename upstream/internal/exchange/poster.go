@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
@@ -38,9 +40,9 @@ type Poster struct {
 	posts sync.WaitGroup
 	done  chan struct{} // closed when Run returns
 
-	room    chan struct{} // has an element for each post, at most maxPosts
-	cancels chan struct{} // the same for cancellations
-	waiting chan struct{} // the same for cancellations and those that wait
+	room    *semaphore.Weighted // for maxPosts posts
+	cancels *semaphore.Weighted // for maxCancels posts of cancellations
+	waiting *semaphore.Weighted // for waitingCancels of those and those that wait
 }
 
 // NewPoster returns a poster that calls post for each message. Its context has 30 s,
@@ -49,7 +51,7 @@ type Poster struct {
 func NewPoster(x *Endpoint, post func(ctx context.Context, m *jsonrpc.Message)) *Poster {
 	return &Poster{
 		Queue: buffer.NewQueue(buffer.SendLimit), x: x, post: post, done: make(chan struct{}),
-		room: make(chan struct{}, maxPosts), cancels: make(chan struct{}, maxCancels), waiting: make(chan struct{}, waitingCancels),
+		room: semaphore.NewWeighted(maxPosts), cancels: semaphore.NewWeighted(maxCancels), waiting: semaphore.NewWeighted(waitingCancels),
 	}
 }
 
@@ -77,14 +79,12 @@ func (p *Poster) Run(ctx context.Context) {
 
 // inTurn posts a message, and waits for the turn of the next one.
 func (p *Poster) inTurn(ctx context.Context, m *jsonrpc.Message) {
-	select {
-	case p.room <- struct{}{}:
-	case <-ctx.Done():
+	if p.room.Acquire(ctx, 1) != nil {
 		return
 	}
 	done := make(chan struct{})
 	p.posts.Go(func() {
-		defer func() { <-p.room }()
+		defer p.room.Release(1)
 		defer close(done)
 		ctx, cancel := context.WithTimeout(ctx, postTimeout)
 		defer cancel()
@@ -114,25 +114,19 @@ func (p *Poster) cancel(ctx context.Context, m *jsonrpc.Message) {
 		p.x.Undelivered(m, jsonrpc.ErrTooLong)
 		return
 	}
-	select {
-	case p.waiting <- struct{}{}:
-	default:
+	if !p.waiting.TryAcquire(1) {
 		p.x.Undelivered(m, jsonrpc.ErrBusy)
 		return
 	}
 	p.posts.Go(func() { // ends after cancelTimeout, or with ctx
-		defer func() { <-p.waiting }()
+		defer p.waiting.Release(1)
 		ctx, done := context.WithTimeout(ctx, cancelTimeout)
 		defer done()
-		select {
-		case p.cancels <- struct{}{}:
-			defer func() { <-p.cancels }()
-		case <-ctx.Done():
-		}
-		if err := ctx.Err(); err != nil {
+		if err := p.cancels.Acquire(ctx, 1); err != nil {
 			p.x.Undelivered(m, err)
 			return
 		}
+		defer p.cancels.Release(1)
 		p.post(ctx, m)
 	})
 }
