@@ -42,8 +42,7 @@ func Run(ctx context.Context, c Session, params json.RawMessage) (*Result, error
 		return nil, newRefusal(response)
 	}
 	raw := response.Result()
-	member, _ := jsonrpc.Member(raw, "protocolVersion")
-	version, ok := jsonrpc.Text(member)
+	version, ok := jsonrpc.MemberText(raw, "protocolVersion")
 	if !ok {
 		return nil, newFailure(metrics.ReasonBadAnswer, "the server's initialize result has no protocolVersion", nil)
 	}
@@ -86,8 +85,7 @@ func newRefusal(response *jsonrpc.Message) *Failure {
 // denies reports whether a remote server answered 401 or 403, which the transport turned
 // into this error response.
 func denies(response *jsonrpc.Message) bool {
-	member, _ := jsonrpc.Member(response.Error(), "data", "reason")
-	reason, _ := jsonrpc.Text(member)
+	reason, _ := jsonrpc.MemberText(response.Error(), "data", "reason")
 	return reason == metrics.ReasonDenied
 }
 
@@ -107,8 +105,7 @@ func (r *Result) Answer(id jsonrpc.ID, requested string) []byte {
 // RequestedVersion returns the protocol version that initialize params request, or ""
 // for none that the gateway knows.
 func RequestedVersion(params json.RawMessage) string {
-	member, _ := jsonrpc.Member(params, "protocolVersion")
-	if version, _ := jsonrpc.Text(member); mcp.HasInitialize(version) {
+	if version, _ := jsonrpc.MemberText(params, "protocolVersion"); mcp.HasInitialize(version) {
 		return version
 	}
 	return ""
@@ -136,8 +133,7 @@ func (r *Result) Server() Server {
 }
 
 func (r *Result) serverText(member string) string {
-	raw, _ := jsonrpc.Member(r.Raw, "serverInfo", member)
-	text, _ := jsonrpc.Text(raw)
+	text, _ := jsonrpc.MemberText(r.Raw, "serverInfo", member)
 	return text[:min(maxServerText, len(text))]
 }
 

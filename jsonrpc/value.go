@@ -98,6 +98,12 @@ func eachMember(data []byte, i int, visit func(name, value span)) (end int, ok b
 	return end, err == nil && skipSpace(data, end) == len(data)
 }
 
+// MemberText returns the text of a member: see [Member] and [Text].
+func MemberText(obj json.RawMessage, names ...string) (string, bool) {
+	raw, _ := Member(obj, names...)
+	return Text(raw)
+}
+
 // Text returns the string whose JSON form is raw. It reports false if raw is not a
 // JSON string.
 func Text(raw json.RawMessage) (string, bool) {

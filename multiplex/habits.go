@@ -75,8 +75,7 @@ func (h *Habits) learnTools(first bool, result json.RawMessage) *ToolList {
 	list, _ := jsonrpc.Member(result, "tools")
 	jsonrpc.Each(list, func(tool json.RawMessage) {
 		h.pages.add(tool)
-		raw, _ := jsonrpc.Member(tool, "name")
-		name, ok := jsonrpc.Text(raw)
+		name, ok := jsonrpc.MemberText(tool, "name")
 		switch safe := annotated(tool, "readOnlyHint") || annotated(tool, "idempotentHint"); {
 		case !ok:
 		case h.tools[name] && !safe:

@@ -38,8 +38,8 @@ func (s *shared) decide(e *entry) decision {
 		}
 		return forward
 	}
-	switch done, err := s.subscriptions.Subscribe(e.uri, e.caller); {
-	case err != nil:
+	switch done, tooMany := s.subscriptions.Subscribe(e.uri, e.caller); {
+	case tooMany:
 		return forbid
 	case done:
 		return confirm
@@ -151,8 +151,7 @@ func (s *Session) learnTask(e *entry, result json.RawMessage) {
 func (s *Session) learnStatus(e *entry, result json.RawMessage) {
 	status := "completed" // the server answers tasks/result when the task is over
 	if e.method != mcp.MethodTaskResult {
-		raw, _ := jsonrpc.Member(result, "status")
-		status, _ = jsonrpc.Text(raw)
+		status, _ = jsonrpc.MemberText(result, "status")
 	}
 	s.withLock(func(t *table) { t.shared.tasks.SetStatus(e.task, status) })
 }
@@ -161,8 +160,7 @@ func (s *Session) learnStatus(e *entry, result json.RawMessage) {
 func (s *Session) filterTasks(e *entry, m *jsonrpc.Message) []byte {
 	list, _ := jsonrpc.Member(m.Result(), "tasks")
 	own := jsonrpc.Filter(list, func(element json.RawMessage) (owned bool) {
-		raw, _ := jsonrpc.Member(element, "taskId")
-		id, _ := jsonrpc.Text(raw)
+		id, _ := jsonrpc.MemberText(element, "taskId")
 		s.withLock(func(t *table) { owned = t.shared.tasks.Find(id).OwnedBy(e.caller, e.caller.principal) })
 		return owned
 	})

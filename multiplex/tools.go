@@ -21,8 +21,7 @@ func (l *ToolList) add(tool json.RawMessage) {
 }
 
 func characters(tool json.RawMessage, member string) int {
-	raw, _ := jsonrpc.Member(tool, member)
-	text, _ := jsonrpc.Text(raw)
+	text, _ := jsonrpc.MemberText(tool, member)
 	return utf8.RuneCountInString(text)
 }
 

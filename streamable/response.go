@@ -210,8 +210,7 @@ func (x *response) noteInitialize(events []event) {
 			x.w.Header().Del(headerSession)
 			return
 		}
-		raw, _ := jsonrpc.Member(m.Result(), "protocolVersion")
-		version, _ := jsonrpc.Text(raw)
+		version, _ := jsonrpc.MemberText(m.Result(), "protocolVersion")
 		x.s.negotiated(version)
 	}
 }

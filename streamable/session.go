@@ -114,8 +114,7 @@ func (s *session) waitingLocked() (oldest *stream, several bool) {
 
 // isUnsolicited reports whether a message never belongs to a request in flight.
 func isUnsolicited(message []byte) bool {
-	raw, _ := jsonrpc.Member(message, "method")
-	method, _ := jsonrpc.Text(raw)
+	method, _ := jsonrpc.MemberText(message, "method")
 	_, list := mcp.ChangedList(method)
 	return list || method == mcp.MethodResourceUpdated || method == mcp.MethodElicitationComplete || method == mcp.MethodTaskStatus
 }

@@ -4,6 +4,7 @@
 package mcp
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -140,48 +141,40 @@ func IsDeclared(value json.RawMessage) bool {
 
 // Required returns the capabilities that a client must declare to be sent a server's request
 // for input, as in requiredCapabilities (MCP 2026-07-28, basic, errors); nil if no client is.
-func Required(method string, params json.RawMessage) json.RawMessage {
-	switch method {
-	case MethodListRoots:
-		return json.RawMessage(`{"roots":{}}`)
-	case MethodSample:
-		if _, withTools := jsonrpc.Member(params, "tools"); withTools {
-			return json.RawMessage(`{"sampling":{"tools":{}}}`)
-		}
-		return json.RawMessage(`{"sampling":{}}`)
-	case MethodElicit:
-		if asksURL(params) {
-			return json.RawMessage(`{"elicitation":{"url":{}}}`)
-		}
-		return json.RawMessage(`{"elicitation":{}}`)
+func Required(method string, params json.RawMessage) (capabilities json.RawMessage) {
+	for _, name := range slices.Backward(required(method, params)) {
+		capabilities = json.RawMessage(`{"` + name + `":` + cmp.Or(string(capabilities), "{}") + `}`)
 	}
-	return nil
+	return capabilities
 }
 
-// asksURL reports whether an elicitation with these params is about an address to visit.
-func asksURL(params json.RawMessage) bool {
-	mode, _ := jsonrpc.Member(params, "mode")
-	name, _ := jsonrpc.Text(mode)
-	return name == "url"
+// required returns the names that lead to the capability that Required is about; nil if no
+// client answers the request.
+func required(method string, params json.RawMessage) []string {
+	_, withTools := jsonrpc.Member(params, "tools")
+	mode, _ := jsonrpc.MemberText(params, "mode")
+	switch {
+	case method == MethodListRoots:
+		return []string{"roots"}
+	case method == MethodSample && withTools:
+		return []string{"sampling", "tools"}
+	case method == MethodSample:
+		return []string{"sampling"}
+	case method == MethodElicit && mode == "url": // an address to visit
+		return []string{"elicitation", "url"}
+	case method == MethodElicit:
+		return []string{"elicitation"}
+	}
+	return nil
 }
 
 // Answers reports whether a client with these capabilities answers a server's request for
 // input (MCP 2025-11-25 and 2026-07-28, client features). No client answers other
 // requests.
 func Answers(capabilities json.RawMessage, method string, params json.RawMessage) bool {
-	declares := func(names ...string) bool { return Declares(capabilities, names...) }
-	switch method {
-	case MethodListRoots:
-		return declares("roots")
-	case MethodSample:
-		_, withTools := jsonrpc.Member(params, "tools")
-		return declares("sampling") && (!withTools || declares("sampling", "tools"))
-	case MethodElicit:
-		if asksURL(params) {
-			return declares("elicitation", "url")
-		}
-		// {} means forms, as in versions without modes.
-		return declares("elicitation") && (declares("elicitation", "form") || !declares("elicitation", "url"))
+	names := required(method, params)
+	if method == MethodElicit && len(names) == 1 && Declares(capabilities, "elicitation", "url") {
+		names = []string{"elicitation", "form"} // {} means forms, as in versions without modes
 	}
-	return false
+	return names != nil && Declares(capabilities, names...)
 }

@@ -50,8 +50,7 @@ func describe(result, other json.RawMessage) json.RawMessage {
 // server/discover. name is the server's if it gives none. Its _meta says that the server
 // is stateless: see [IsStateless].
 func InitializeResult(discovered, params json.RawMessage, name string) json.RawMessage {
-	raw, _ := jsonrpc.Member(params, "protocolVersion")
-	version, _ := jsonrpc.Text(raw)
+	version, _ := jsonrpc.MemberText(params, "protocolVersion")
 	if !mcp.HasInitialize(version) {
 		version = mcp.VersionNewest
 	}

@@ -43,8 +43,7 @@ func Headers(version, method string, params json.RawMessage) ([]Header, error) {
 	if member == "" {
 		return headers, nil
 	}
-	raw, _ := jsonrpc.Member(params, member)
-	name, ok := jsonrpc.Text(raw)
+	name, ok := jsonrpc.MemberText(params, member)
 	if !ok {
 		return nil, fmt.Errorf("params.%s must be a string", member)
 	}

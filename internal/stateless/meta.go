@@ -29,8 +29,7 @@ func ReadMeta(params json.RawMessage) (m Meta, err error) {
 	if !ok || meta[0] != '{' {
 		return m, errors.New("params._meta is missing")
 	}
-	raw, _ := jsonrpc.Member(meta, mcp.MetaVersion)
-	if m.Version, ok = jsonrpc.Text(raw); !ok {
+	if m.Version, ok = jsonrpc.MemberText(meta, mcp.MetaVersion); !ok {
 		return m, fmt.Errorf("params._meta has no %q", mcp.MetaVersion)
 	}
 	if m.Capabilities, ok = jsonrpc.Member(meta, mcp.MetaCapabilities); !ok || m.Capabilities[0] != '{' {

@@ -50,8 +50,7 @@ func (t *Tools) Learn(params, result json.RawMessage) (valid json.RawMessage, br
 		t.mirrored = make(map[string][]Param)
 	}
 	kept := jsonrpc.Filter(list, func(tool json.RawMessage) bool {
-		raw, _ := jsonrpc.Member(tool, "name")
-		name, _ := jsonrpc.Text(raw)
+		name, _ := jsonrpc.MemberText(tool, "name")
 		schema, _ := jsonrpc.Member(tool, "inputSchema")
 		mirrored, err := Params(schema)
 		switch {

@@ -1,7 +1,6 @@
 package sharing
 
 import (
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -14,10 +13,6 @@ const (
 	MaxSubscriptionBytes = 256 << 10
 )
 
-// ErrTooManySubscriptions reports a client that has MaxSubscriptions, or
-// MaxSubscriptionBytes of them.
-var ErrTooManySubscriptions = errors.New("too many subscriptions")
-
 // Subscriptions records which clients subscribe to which resources, by URI. The
 // server sees the first subscription to a resource and the end of the last.
 type Subscriptions[C comparable] struct {
@@ -27,8 +22,8 @@ type Subscriptions[C comparable] struct {
 
 // Subscribe adds a client to the subscribers of a resource that has some, and
 // reports whether the client subscribes now. If not, the caller must ask the server
-// first and then call Add. It fails with ErrTooManySubscriptions.
-func (s *Subscriptions[C]) Subscribe(uri string, c C) (bool, error) {
+// first and then call Add, unless the client has too many subscriptions.
+func (s *Subscriptions[C]) Subscribe(uri string, c C) (done, tooMany bool) {
 	bytes := len(uri)
 	for other := range s.uris[c] {
 		bytes += len(other)
@@ -36,14 +31,14 @@ func (s *Subscriptions[C]) Subscribe(uri string, c C) (bool, error) {
 	clients := s.clients[uri]
 	switch {
 	case slices.Contains(clients, c):
-		return true, nil
+		return true, false
 	case len(s.uris[c]) >= MaxSubscriptions, bytes > MaxSubscriptionBytes:
-		return false, ErrTooManySubscriptions
+		return false, true
 	case len(clients) == 0:
-		return false, nil
+		return false, false
 	}
 	s.Add(uri, c)
-	return true, nil
+	return true, false
 }
 
 // Add adds a client to the subscribers of a resource.

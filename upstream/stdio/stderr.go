@@ -2,9 +2,11 @@ package stdio
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -74,21 +76,13 @@ func (s *stderrLog) line(line string, cut bool) {
 // hint returns the line that most likely says why the child died. The last line often
 // does not: Node writes the error, a stack, and then its version.
 func (s *stderrLog) hint() string {
-	line := s.fault
-	if line == "" {
-		line = s.last
-	}
-	return excerpt([]byte(strings.TrimSpace(line)), maxExcerpt)
+	return excerpt([]byte(strings.TrimSpace(cmp.Or(s.fault, s.last))), maxExcerpt)
 }
 
 func namesFault(line string) bool {
 	line = strings.ToLower(line)
-	for _, word := range []string{"error:", "panic:", "fatal:", "exception:"} {
-		if strings.Contains(line, word) {
-			return true
-		}
-	}
-	return false
+	words := []string{"error:", "panic:", "fatal:", "exception:"}
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(line, word) })
 }
 
 // excerpt returns text, shortened to limit bytes of whole runes and an ellipsis.

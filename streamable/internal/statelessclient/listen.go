@@ -86,10 +86,9 @@ func (l *link) subscribe(ctx context.Context, k *call, wanted stateless.Filter) 
 func (l *link) subscribeTo(ctx context.Context, k *call, uri string) (ok bool, err error) {
 	err = l.inTurn(ctx, func(ctx context.Context) error {
 		l.mu.Lock()
-		subscribed, full := l.resources.Subscribe(uri, k)
+		done, tooMany := l.resources.Subscribe(uri, k)
 		l.mu.Unlock()
-		if subscribed || full != nil {
-			ok = subscribed
+		if ok = done; done || tooMany {
 			return nil
 		}
 		m, err := l.ask(ctx, mcp.MethodSubscribe, stateless.URIParams(uri))

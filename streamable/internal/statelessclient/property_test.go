@@ -62,8 +62,7 @@ func (w *marked) pick(n int) int {
 func (w *marked) wait(most time.Duration) time.Duration { return time.Duration(w.pick(int(most))) }
 
 func (w *marked) serve(c *conn, m *jsonrpc.Message) {
-	raw, _ := jsonrpc.Member(m.Params(), "arguments", "mark")
-	mark, _ := jsonrpc.Text(raw)
+	mark, _ := jsonrpc.MemberText(m.Params(), "arguments", "mark")
 	w.next(c, &markedCall{m, mark})
 }
 

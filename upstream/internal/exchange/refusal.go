@@ -76,8 +76,7 @@ func namesSession(m *jsonrpc.Message, text []byte) bool {
 	said := firstLine(text)
 	switch ErrorCode(m) {
 	case -32000, -32001, jsonrpc.CodeInvalidRequest: // of a transport: no method has read the request
-		member, _ := jsonrpc.Member(m.Error(), "message")
-		said, _ = jsonrpc.Text(member)
+		said, _ = jsonrpc.MemberText(m.Error(), "message")
 		said = said[:min(maxErrorText, len(said))]
 	}
 	return strings.Contains(strings.ToLower(said), "session")

@@ -247,8 +247,7 @@ func (c *Conn) wire(m *jsonrpc.Message, params json.RawMessage) (id jsonrpc.ID, 
 // translateError returns the gateway's own error for an error response that clients
 // of earlier versions do not know; nil: they know it.
 func translateError(m *jsonrpc.Message) *jsonrpc.Error {
-	raw, _ := jsonrpc.Member(m.Error(), "message")
-	text, _ := jsonrpc.Text(raw)
+	text, _ := jsonrpc.MemberText(m.Error(), "message")
 	text = text[:min(200, len(text))]
 	switch exchange.ErrorCode(m) {
 	case mcp.CodeHeaderMismatch:

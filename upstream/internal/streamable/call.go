@@ -180,8 +180,7 @@ func (c *Conn) opened(resp *http.Response) {
 // negotiated notes the protocol version, which later requests carry (MCP
 // 2025-06-18, basic/transports).
 func (c *Conn) negotiated(m *jsonrpc.Message) {
-	raw, _ := jsonrpc.Member(m.Result(), "protocolVersion")
-	version, ok := jsonrpc.Text(raw)
+	version, ok := jsonrpc.MemberText(m.Result(), "protocolVersion")
 	if !ok || len(version) > 64 || !exchange.ValidHeader("X", []string{version}) {
 		return
 	}
