@@ -40,7 +40,7 @@ var _ jsonrpc.Attributed = (*undecided)(nil)
 
 func newUndecided(x *exchange.Endpoint, s *site, asked bool) *undecided {
 	u := &undecided{x: x, site: s, asked: asked, early: buffer.NewQueue(buffer.SendLimit), done: make(chan struct{})}
-	u.ctx, u.cancel = x.Session()
+	u.ctx, u.cancel = context.WithCancel(x.Values)
 	return u
 }
 

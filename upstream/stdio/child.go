@@ -258,37 +258,27 @@ func (c *child) reason(err error) error {
 // lastWords returns the reason for Recv after an exit, when all messages are read.
 func (c *child) lastWords() error {
 	silent, orderly := c.messages == 0, errors.Is(c.exit, io.EOF)
-	if silent && orderly {
-		return silentExit{stderr: c.hint, stdout: c.text}
+	if silent && orderly { // most often it is not an MCP server, or needs arguments
+		what := errExitZero.Error() + ", wrote no JSON-RPC to stdout"
+		if c.text != "" {
+			what += ", but text: " + c.text
+		}
+		if c.hint != "" {
+			what += "; stderr: " + c.hint
+		}
+		return orderlyExit(what)
 	}
 	return c.explained(silent || c.young && !orderly)
 }
 
-// errExitZero is the io.EOF of a program that has exited with status 0.
-var errExitZero error = exitZero{}
+// orderlyExit is the io.EOF of a program that has exited with status 0. It is the text.
+type orderlyExit string
 
-type exitZero struct{}
+const errExitZero orderlyExit = "exit status 0"
 
-func (exitZero) Error() string { return "exit status 0" }
+func (e orderlyExit) Error() string { return string(e) }
 
-func (exitZero) Unwrap() error { return io.EOF }
-
-// silentExit is the io.EOF of a program that never wrote a message: most often it is
-// not an MCP server, or needs arguments.
-type silentExit struct{ stdout, stderr string }
-
-func (e silentExit) Error() string {
-	what := "exit status 0, wrote no JSON-RPC to stdout"
-	if e.stdout != "" {
-		what += ", but text: " + e.stdout
-	}
-	if e.stderr != "" {
-		what += "; stderr: " + e.stderr
-	}
-	return what
-}
-
-func (silentExit) Unwrap() error { return io.EOF }
+func (orderlyExit) Unwrap() error { return io.EOF }
 
 func (c *child) isClosing() bool { return isClosed(c.closing) }
 

@@ -21,8 +21,8 @@ func signalled(s *os.ProcessState) bool {
 
 // exitText describes how the process ended.
 func exitText(s *os.ProcessState) string {
-	if status, ok := s.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return "killed by signal: " + status.Signal().String()
+	if signalled(s) {
+		return "killed by signal: " + s.Sys().(syscall.WaitStatus).Signal().String()
 	}
 	return s.String()
 }

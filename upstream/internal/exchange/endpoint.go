@@ -54,17 +54,8 @@ type Endpoint struct {
 	Limit     int    // longest message that the server may send, in bytes
 	Log       *slog.Logger
 	Metrics   *metrics.Metrics
-	// Values has the values of the contexts of a session's requests; nil for none.
+	// Values never ends, and has the values of the contexts of a session's requests.
 	Values context.Context
-}
-
-// Session returns a context for the requests of a session. The caller must call cancel at
-// its end.
-func (e *Endpoint) Session() (ctx context.Context, cancel context.CancelFunc) {
-	if e.Values == nil {
-		return context.WithCancel(context.Background())
-	}
-	return context.WithCancel(e.Values)
 }
 
 // Do sends one request. Headers in extra replace those of the endpoint. The caller

@@ -46,7 +46,7 @@ func Dial(ctx context.Context, x *exchange.Endpoint) (*Conn, error) {
 	ctx, done := context.WithTimeout(ctx, endpointTimeout)
 	defer done()
 	c := &Conn{Queue: buffer.NewQueue(buffer.SendLimit)}
-	c.ctx, c.cancel = x.Session()
+	c.ctx, c.cancel = context.WithCancel(x.Values)
 	stop := context.AfterFunc(ctx, c.cancel)
 	body, events, endpoint, err := openStream(c.ctx, x)
 	if !stop() && err == nil {
@@ -184,21 +184,30 @@ func (c *Conn) Close() error {
 // POST is itself the answer.
 func (c *Conn) post(ctx context.Context, m *jsonrpc.Message) {
 	resp, err := c.x.Do(ctx, http.MethodPost, m.Raw(), nil)
+	var response []byte
 	switch {
 	case exchange.Unreached(err):
 		c.x.Log.Warn("server not reached", "err", err)
 		c.over(exchange.LostSession(err))
+		return
 	case err != nil:
-		c.failed(m, err, func() []byte { return jsonrpc.NewError(m.ID, exchange.LostResponse(err)) })
+		response = jsonrpc.NewError(m.ID, exchange.LostResponse(err))
 	case resp.StatusCode < 300:
 		exchange.Discard(resp)
+		return
 	case resp.StatusCode == http.StatusNotFound:
 		resp.Body.Close()
 		c.over(exchange.ErrForgotten)
+		return
 	default:
-		c.failed(m, errors.New(exchange.Status(resp)), func() []byte { return c.refusal(m, resp) })
-		resp.Body.Close()
+		defer resp.Body.Close()
+		err, response = errors.New(exchange.Status(resp)), c.refusal(m, resp)
 	}
+	if m.Kind != jsonrpc.Request {
+		c.x.Undelivered(m, err)
+		return
+	}
+	_ = c.Queue.Push(response, "") // fails at the end of the session, when nobody waits
 }
 
 // refusal returns the answer for an unsuccessful response. 5xx does not end the
@@ -214,13 +223,4 @@ func (c *Conn) refusal(m *jsonrpc.Message, resp *http.Response) []byte {
 		e = exchange.NewError(exchange.ErrorData{Reason: exchange.ReasonRefused, Status: resp.StatusCode}, "%v", err)
 	}
 	return jsonrpc.NewError(m.ID, e)
-}
-
-// failed handles a message whose POST failed with err: a request gets the response.
-func (c *Conn) failed(m *jsonrpc.Message, err error, response func() []byte) {
-	if m.Kind != jsonrpc.Request {
-		c.x.Undelivered(m, err)
-		return
-	}
-	_ = c.Queue.Push(response(), "") // fails at the end of the session, when nobody waits
 }

@@ -42,11 +42,12 @@ func (t Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case <-w.head:
 	case <-ctx.Done(): // also after the handler has returned
 		w.fail(context.Cause(ctx))
+		<-w.head
 	}
-	if err := w.failed(); err != nil {
+	if w.err != nil {
 		cancel()
 		pr.Close()
-		return nil, err
+		return nil, w.err
 	}
 	return w.response(req, &body{pr, cancel}), nil
 }
@@ -98,7 +99,7 @@ type writer struct {
 	body   *io.PipeWriter
 	head   chan struct{} // closed when code or err is set
 
-	mu   sync.Mutex // guards all below
+	mu   sync.Mutex // guards all below until head is closed; then nothing changes
 	code int        // 0: not written
 	sent http.Header
 	err  error // why there is no head
@@ -147,15 +148,8 @@ func (w *writer) fail(err error) {
 	close(w.head)
 }
 
-func (w *writer) failed() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.err
-}
-
+// response returns the response. Its head must have been written.
 func (w *writer) response(req *http.Request, body io.ReadCloser) *http.Response {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	return &http.Response{
 		Status: strconv.Itoa(w.code) + " " + http.StatusText(w.code), StatusCode: w.code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: w.sent, Body: body, ContentLength: -1, Request: req,

@@ -66,7 +66,7 @@ func New(x *exchange.Endpoint, discovered json.RawMessage) *Conn {
 		x: x, discovered: discovered, Queue: buffer.NewQueue(buffer.SendLimit),
 		asks: make(map[jsonrpc.ID]*ask), resources: make(map[string]*changes),
 	}
-	c.ctx, c.cancel = x.Session()
+	c.ctx, c.cancel = context.WithCancel(x.Values)
 	c.roundTrip = c.overHTTP
 	return c
 }

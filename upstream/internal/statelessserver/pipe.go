@@ -104,7 +104,7 @@ func (p *Pipe) decide(ctx context.Context, queue *buffer.Queue, refusal []byte) 
 		_ = queue.Push(refusal, "") // fails at the end of the pipe
 		return
 	}
-	c := New(&exchange.Endpoint{URL: "http://server", Log: p.log}, m.Result())
+	c := New(&exchange.Endpoint{URL: "http://server", Log: p.log, Values: context.Background()}, m.Result())
 	c.Queue, c.roundTrip = queue, p.calls.roundTrip
 	p.mu.Lock()
 	defer p.mu.Unlock()

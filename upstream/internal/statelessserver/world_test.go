@@ -2,6 +2,7 @@ package statelessserver_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -91,7 +92,7 @@ func newStateless(t *testing.T, discovered string, handle func(*post)) *scripted
 }
 
 func newConn(discovered string, client *http.Client, log *slog.Logger) *statelessserver.Conn {
-	return statelessserver.New(&exchange.Endpoint{URL: "http://handler.invalid/mcp", Client: client, Limit: 1 << 20, Log: log}, json.RawMessage(discovered))
+	return statelessserver.New(&exchange.Endpoint{URL: "http://handler.invalid/mcp", Client: client, Limit: 1 << 20, Log: log, Values: context.Background()}, json.RawMessage(discovered))
 }
 
 // handler notes each post and hands it to handle.

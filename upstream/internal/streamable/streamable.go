@@ -51,7 +51,7 @@ var _ jsonrpc.Attributed = (*Conn)(nil)
 // New returns a session with the server behind x. It sends nothing.
 func New(x *exchange.Endpoint) *Conn {
 	c := &Conn{x: x, Queue: buffer.NewQueue(buffer.SendLimit)}
-	c.ctx, c.cancel = x.Session()
+	c.ctx, c.cancel = context.WithCancel(x.Values)
 	c.out = exchange.NewPoster(x, c.deliverOut)
 	c.work.Go(func() { c.out.Run(c.ctx) }) // ends with the queue of out
 	return c
