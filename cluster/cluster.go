@@ -171,10 +171,7 @@ func (n *Node) introduce(ctx context.Context) error {
 			return fmt.Errorf("replica %s (%s) of the cluster already runs: give each replica a name of its own", n.self.Name, id)
 		}
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.self.Joining = false
-	n.beatLocked()
+	n.beat(func(self *member) { self.Joining = false })
 	return nil
 }
 
@@ -183,10 +180,7 @@ func (n *Node) introduce(ctx context.Context) error {
 func (n *Node) Close() {
 	n.leave.Do(func() {
 		close(n.done)
-		n.mu.Lock()
-		n.self.Leaving = true
-		n.beatLocked()
-		n.mu.Unlock()
+		n.beat(func(self *member) { self.Leaving = true })
 		taken := make(chan struct{})
 		if n.subscribed != nil { // else Join has failed
 			n.subscribed.SetClosedHandler(func(string) { close(taken) })

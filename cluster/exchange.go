@@ -238,9 +238,7 @@ func (x *exchange) end(err error) bool {
 	x.n.mu.Lock()
 	delete(x.n.exchanges, x.id)
 	if m := x.n.members[x.peer]; answered && m != nil {
-		if m.answered = binary.BigEndian.AppendUint64(m.answered, x.id.number); len(m.answered) == 8*maxAnswered {
-			x.n.tellLocked(m)
-		}
+		m.answered = binary.BigEndian.AppendUint64(m.answered, x.id.number)
 	}
 	x.n.mu.Unlock()
 	x.stop()

@@ -149,13 +149,12 @@ func (n *Node) sendReset(to string, flags byte, number uint64) {
 	_ = n.nc.Publish(n.frames(to, "q"), n.sealer.seal(&frame{kind: kindReset, flags: flags & fromOwner, to: to, from: n.id, number: number}))
 }
 
-// tellLocked tells the owner of exchanges that their responses have come. If that is lost,
-// it sends a response again, and is told with a reset.
-func (n *Node) tellLocked(m *member) {
-	if len(m.answered) > 0 && !n.down.Load() {
-		_ = n.nc.Publish(n.frames(m.id, "q"), n.sealer.seal(&frame{kind: kindAnswered, to: m.id, from: n.id, payload: m.answered}))
+// tell tells the owner of exchanges that their responses have come. If that is lost, it sends
+// a response again, and is told with a reset.
+func (n *Node) tell(owner string, answered []byte) {
+	if len(answered) > 0 && !n.down.Load() {
+		_ = n.nc.Publish(n.frames(owner, "q"), n.sealer.seal(&frame{kind: kindAnswered, to: owner, from: n.id, payload: answered}))
 	}
-	m.answered = m.answered[:0]
 }
 
 // ask returns the replica that subscribes to a subject. The error is nats.ErrNoResponders if
@@ -191,32 +190,33 @@ func (n *Node) run() {
 
 func (n *Node) tick() {
 	n.shareUsage()
+	n.beat(func(self *member) { self.quiet++ })
 	n.mu.Lock()
-	n.self.quiet++
-	n.beatLocked()
 	connected, tooLong := n.connectedLocked(), n.self.quiet > maxAway
-	living, lost, ended := 0, make(map[string]member), make(map[string]int)
+	living, lost, ended, answered := 0, make(map[string]member), make(map[string]int), make(map[string][]byte)
 	for _, m := range n.members {
-		n.tellLocked(m)
+		answered[m.id], m.answered = m.answered, nil
 		if connected && m != n.self {
 			m.quiet++
 		}
 		if m == n.self || !m.silent() {
 			living++
-		} else if m.quiet == silentAfter+1 && connected {
+		} else if m.quiet == silentAfter+1 && connected && !m.Joining { // else it has been refused
 			lost[m.id] = *m
 		}
 	}
 	n.mu.Unlock()
+	for owner, numbers := range answered {
+		n.tell(owner, numbers)
+	}
 	n.metrics.Now(living, connected)
 	for _, x := range n.open() {
-		part, _ := n.part(x.server, "")
 		switch {
 		case lost[x.peer].id != "" || tooLong:
 			if x.end(errUnreachable) {
 				ended[x.peer]++
 			}
-		case x.stream && (part == nil || part.Draining() && rand.N(4) == 0):
+		case x.stream && n.draining(x.server) && rand.N(4) == 0:
 			x.abort(errDraining)
 		case connected:
 			x.tick(false)
@@ -224,11 +224,9 @@ func (n *Node) tick() {
 		x.changed.Broadcast() // the deadline of send may have passed
 	}
 	for id, m := range lost {
-		switch {
-		case m.Joining: // it has been refused
-		case m.Leaving:
+		if m.Leaving {
 			n.log.Info("replica left", "replica", m.Name, "requests", ended[id])
-		default:
+		} else {
 			n.log.Warn("replica lost", "replica", m.Name, "requests", ended[id])
 		}
 	}
@@ -244,7 +242,7 @@ func (n *Node) shareUsage() {
 	for server, list := range parts {
 		l := load{}
 		for _, p := range list {
-			l.Usage, l.Draining = sum(l.Usage, p.Usage()), p.Draining()
+			l.Usage, l.Draining = l.Usage.Add(p.Usage()), p.Draining()
 		}
 		l.Origins = l.Origins[:min(len(l.Origins), n.maxPart/2/len(parts)/64)] // the heartbeat is one message
 		servers[server] = l
@@ -253,7 +251,7 @@ func (n *Node) shareUsage() {
 	for _, m := range n.members {
 		for server, l := range m.Servers {
 			if m != n.self && !m.silent() {
-				others[server] = sum(others[server], l.Usage)
+				others[server] = others[server].Add(l.Usage)
 			}
 			for i := range l.Origins {
 				l.Origins[i].Opened = 0 // is told once
@@ -269,11 +267,17 @@ func (n *Node) shareUsage() {
 	}
 }
 
-// beatLocked sends a heartbeat. If it is lost, the next one is a second away.
-func (n *Node) beatLocked() {
-	if n.number++; !n.down.Load() {
-		payload, _ := json.Marshal(n.self.heartbeat) // it has a JSON form
-		_ = n.nc.Publish(n.prefix+"hb", n.sealer.seal(&frame{kind: kindHeartbeat, to: everyone, from: n.id, number: n.number, payload: payload}))
+// beat changes what this replica tells the others, and sends it. If that is lost, the next
+// heartbeat is a second away. No lock is held meanwhile: NATS may take seconds.
+func (n *Node) beat(change func(self *member)) {
+	n.mu.Lock()
+	change(n.self)
+	n.number++
+	f := &frame{kind: kindHeartbeat, to: everyone, from: n.id, number: n.number}
+	f.payload, _ = json.Marshal(n.self.heartbeat) // it has a JSON form
+	n.mu.Unlock()
+	if !n.down.Load() {
+		_ = n.nc.Publish(n.prefix+"hb", n.sealer.seal(f))
 	}
 }
 

@@ -15,6 +15,11 @@ type Usage struct {
 	Origins []OriginUsage `json:",omitempty"`
 }
 
+// Add returns the sum of u and more.
+func (u Usage) Add(more Usage) Usage {
+	return Usage{Connections: u.Connections + more.Connections, Origins: append(u.Origins, more.Origins...)}
+}
+
 // OriginUsage is what one origin uses: a principal at a network.
 type OriginUsage struct {
 	Origin uint64 `json:"o"`           // a hash
