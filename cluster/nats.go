@@ -211,12 +211,13 @@ func (n *Node) tick() {
 	}
 	n.metrics.Now(living, connected)
 	for _, x := range n.open() {
+		part, _ := n.part(x.server, "")
 		switch {
 		case lost[x.peer].id != "" || tooLong:
 			if x.end(errUnreachable) {
 				ended[x.peer]++
 			}
-		case x.stream && n.draining(x.server) && rand.N(4) == 0:
+		case x.stream && (part == nil || part.Draining() && rand.N(4) == 0):
 			x.abort(errDraining)
 		case connected:
 			x.tick(false)
