@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -28,9 +28,7 @@ func TestRun(t *testing.T) {
 	if string(r.Raw) != stored || r.Version != "2025-06-18" {
 		t.Errorf("got %+v", r)
 	}
-	if want := []string{"initialize " + string(params), "notifications/initialized"}; !slices.Equal(c.sent, want) {
-		t.Errorf("sent %q, want %q", c.sent, want)
-	}
+	ssetest.Want(t, "sent", c.sent, []string{"initialize " + string(params), "notifications/initialized"})
 }
 
 // Versions are the server's affair: one that we do not know is still a session.
@@ -69,9 +67,7 @@ func TestRunFails(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			r, err := handshake.Run(t.Context(), tc.c, nil)
 			checkFailure(t, r, err, tc.details, tc.cause)
-			if got := len(tc.c.sent) == 2; got != tc.notified {
-				t.Errorf("sent %q", tc.c.sent)
-			}
+			ssetest.Want(t, "both messages were sent", len(tc.c.sent) == 2, tc.notified)
 		})
 	}
 }
@@ -97,9 +93,7 @@ func TestRunGivesUpWhenItsTimeIsUp(t *testing.T) {
 		began := time.Now()
 		r, err := handshake.Run(ctx, &caller{}, nil)
 		checkFailure(t, r, err, "the server did not answer initialize in time", context.DeadlineExceeded)
-		if waited := time.Since(began); waited != 3*time.Second {
-			t.Errorf("waited %v", waited)
-		}
+		ssetest.Want(t, "wait", time.Since(began), 3*time.Second)
 	})
 }
 
@@ -144,9 +138,7 @@ func TestAnswerKeepsTheResult(t *testing.T) {
 func TestAdvertises(t *testing.T) {
 	r := &handshake.Result{Raw: json.RawMessage(`{"capabilities":{"tools":{"listChanged":true},"prompts":{"listChanged":false}},"logging":{}}`)}
 	for name, want := range map[string]bool{"tools": true, "tools listChanged": true, "prompts": true, "prompts listChanged": false, "logging": false} {
-		if got := r.Advertises(strings.Fields(name)...); got != want {
-			t.Errorf("Advertises(%q): got %v, want %v", name, got, want)
-		}
+		ssetest.Want(t, name, r.Advertises(strings.Fields(name)...), want)
 	}
 }
 

@@ -2,9 +2,11 @@ package handshake_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -44,9 +46,7 @@ func TestExceeds(t *testing.T) {
 			}
 			return json.RawMessage(`{"protocolVersion":"2025-06-18","capabilities":` + capabilities + `}`)
 		}
-		if got := handshake.Exceeds(params(tc.client), params(tc.session)); got != tc.want {
-			t.Errorf("client %s, session %s: got %v, want %v", tc.client, tc.session, got, tc.want)
-		}
+		ssetest.Want(t, fmt.Sprintf("client %s, session %s", tc.client, tc.session), handshake.Exceeds(params(tc.client), params(tc.session)), tc.want)
 	}
 }
 

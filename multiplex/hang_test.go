@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 )
@@ -17,9 +18,7 @@ func hears(w *world) { w.conn.pings = true }
 func endedNot() step {
 	return func(w *world) {
 		w.Helper()
-		if err := w.session.Err(); err != nil {
-			w.Errorf("the session has ended: %v", err)
-		}
+		ssetest.Want(w, "the end of the session", w.session.Err(), nil)
 	}
 }
 

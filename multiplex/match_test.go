@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
-
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
@@ -123,9 +122,7 @@ func unusable(id string) string {
 func serialized(want int) step {
 	return func(w *world) {
 		w.Helper()
-		if got := value(w, w.metrics, "mcp_sse_server_serialized", func(*dto.Metric) bool { return true }); got != want {
-			w.Errorf("serialized is %d, want %d", got, want)
-		}
+		ssetest.Want(w, "serialized", ssetest.Sum(w, w.metrics, "mcp_sse_server_serialized"), want)
 	}
 }
 
@@ -245,9 +242,7 @@ func TestSessionEnd(t *testing.T) {
 func endedWith(want error) step {
 	return func(w *world) {
 		w.Helper()
-		if err := w.session.Err(); !errors.Is(err, want) {
-			w.Errorf("Err() = %v, want %v", err, want)
-		}
+		ssetest.WantError(w, "Err()", w.session.Err(), want)
 		if len(w.ended) != 1 || !errors.Is(w.ended[0], want) {
 			w.Errorf("OnClose was told %v, want %v once", w.ended, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
@@ -145,9 +146,7 @@ func TestCloseWhileAClientHoldsUpTheReader(t *testing.T) {
 		s.Close(errTestOver)
 		close(held.release)
 		<-s.Done()
-		if got := strings.Join(held.take(), "\n"); got != `fail "b": session_lost, final (session_lost)` {
-			t.Errorf("got %s, want b to be answered", got)
-		}
+		ssetest.Want(t, "what the client got", strings.Join(held.take(), "\n"), `fail "b": session_lost, final (session_lost)`)
 	})
 }
 

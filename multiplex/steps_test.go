@@ -8,8 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // step is one line of a conversation. After each, all goroutines have come to
@@ -95,9 +94,7 @@ func gotInAnyOrder(want ...string) step {
 func dropped(reason string, want int) step {
 	return func(w *world) {
 		w.Helper()
-		if n := count(w, w.metrics, "mcp_sse_messages_dropped_total", reason); n != want {
-			w.Errorf("dropped for %s: %d, want %d", reason, n, want)
-		}
+		ssetest.Want(w, "dropped for "+reason, ssetest.Sum(w, w.metrics, "mcp_sse_messages_dropped_total", reason), want)
 	}
 }
 
@@ -114,35 +111,11 @@ func compare(w *world, what string, got, want []string) {
 	}
 }
 
-// count returns a counter's value for its only label value.
-func count(t testing.TB, reg *prometheus.Registry, name, label string) int {
-	t.Helper()
-	return value(t, reg, name, func(m *dto.Metric) bool { return m.GetLabel()[0].GetValue() == label })
-}
-
-func value(t testing.TB, reg *prometheus.Registry, name string, is func(*dto.Metric) bool) int {
-	t.Helper()
-	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			if f.GetName() == name && is(m) {
-				return int((m.GetCounter().GetValue() + m.GetGauge().GetValue()))
-			}
-		}
-	}
-	return 0 // what has not happened has no series
-}
-
 // matched expects so many responses to have been matched in that way.
 func matched(by string, want int) step {
 	return func(w *world) {
 		w.Helper()
-		if n := count(w, w.metrics, "mcp_sse_responses_matched_total", by); n != want {
-			w.Errorf("matched by %s: %d, want %d", by, n, want)
-		}
+		ssetest.Want(w, "matched by "+by, ssetest.Sum(w, w.metrics, "mcp_sse_responses_matched_total", by), want)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
@@ -218,9 +219,7 @@ func (w *world) finish() {
 			w.Errorf("client %d got, not expected: %q", i, got)
 		}
 	}
-	if len(w.ended) != 1 {
-		w.Errorf("OnClose was called %d times, want once", len(w.ended))
-	}
+	ssetest.Want(w, "calls of OnClose", len(w.ended), 1)
 }
 
 func parse(t testing.TB, msg string) *jsonrpc.Message {

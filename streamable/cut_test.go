@@ -35,9 +35,7 @@ func TestNoEventComesTwice(t *testing.T) {
 			id, _ := res.next()
 			got = append(got, id)
 		}
-		if fmt.Sprint(got) != "[0-2 0-3 0-4]" {
-			t.Errorf("got the events %v", got)
-		}
+		ssetest.Want(t, "events", got, "[0-2 0-3 0-4]")
 		res.close()
 		stalled.close()
 	})
@@ -55,12 +53,7 @@ func TestLargeBatches(t *testing.T) {
 		}
 		id := f.initialize("2025-03-26")
 		res := f.post("["+request("1", "large")+","+request("2", "large")+","+request("3", "late")+"]", in(id)...)
-		rest := res.rest()
-		for _, n := range []string{"1", "2", "3"} {
-			if !strings.Contains(rest, `"id":`+n) {
-				t.Errorf("status %d, Content-Type %q, %d bytes, no answer %s", res.StatusCode, res.Header.Get("Content-Type"), len(rest), n)
-			}
-		}
+		ssetest.WantText(t, "answers", res.rest(), `"id":1`, `"id":2`, `"id":3`)
 		res.close()
 	})
 }
@@ -139,9 +132,7 @@ func (f *fixture) cutAtRandom(session, n string) {
 			break
 		}
 	}
-	if answers != 1 {
-		f.t.Errorf("call %s has %d answers", n, answers)
-	}
+	ssetest.Want(f.t, "answers to call "+n, answers, 1)
 }
 
 // Each of many clients that are cut at once gets its answer, whether the gateway has written

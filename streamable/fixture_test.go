@@ -131,9 +131,7 @@ func bubble(t *testing.T, opts streamable.Options, limits connstate.Limits, test
 		f := newFixture(t, opts, limits)
 		defer func() {
 			f.stop()
-			if n := f.registry.Len(); n != 0 {
-				t.Errorf("%d connections are left", n)
-			}
+			ssetest.Want(t, "connections that are left", f.registry.Len(), 0)
 		}()
 		test(f)
 	})
@@ -337,9 +335,7 @@ func (r *reply) wantEvent(id, data string) {
 // wantEnd checks that the stream ends in order.
 func (r *reply) wantEnd() {
 	r.t.Helper()
-	if rest := r.rest(); strings.TrimSpace(strings.ReplaceAll(rest, ": heartbeat", "")) != "" {
-		r.t.Errorf("got more: %q", rest)
-	}
+	ssetest.Want(r.t, "the rest", strings.TrimSpace(strings.ReplaceAll(r.rest(), ": heartbeat", "")), "")
 	r.close()
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/streamable"
 )
@@ -17,18 +18,12 @@ func TestAnswersAreJSON(t *testing.T) {
 	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
 		id := f.initialize("2025-11-25")
 		res := f.post(request("1", "echo"), in(id)...)
-		if got := res.Header.Get("Content-Type"); got != "application/json" {
-			f.t.Errorf("Content-Type: got %q", got)
-		}
-		if got := res.Header.Get("Mcp-Session-Id"); got != "" {
-			f.t.Errorf("a later response names the session %q", got)
-		}
+		ssetest.Want(f.t, "Content-Type", res.Header.Get("Content-Type"), "application/json")
+		ssetest.Want(f.t, "session of a later response", res.Header.Get("Mcp-Session-Id"), "")
 		res.want(http.StatusOK, result("1"))
 		f.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, in(id)...).want(http.StatusAccepted, "")
 		f.post(`{"jsonrpc":"2.0","id":"s","result":{}}`, in(id)...).want(http.StatusAccepted, "")
-		if got := f.backend.got(); got != "initialize echo notifications/initialized response" {
-			f.t.Errorf("the backend got %s", got)
-		}
+		ssetest.Want(f.t, "what the backend got", f.backend.got(), "initialize echo notifications/initialized response")
 	})
 }
 
@@ -72,22 +67,16 @@ func TestSlowAnswersMakeAStream(t *testing.T) {
 				id := f.initialize(version)
 				began := time.Now()
 				res := f.post(request("1", "work"), in(id)...)
-				if took := time.Since(began); took != second/2 {
-					f.t.Errorf("the head came after %s", took)
-				}
+				ssetest.Want(f.t, "time to the head", time.Since(began), second/2)
 				last := "2-1"
 				if primes {
 					res.wantEvent("2-1", "")
 					last = "2-2"
 				}
 				res.wantEvent(last, result("1"))
-				if took := time.Since(began); took != 20*second {
-					f.t.Errorf("the answer came after %s", took)
-				}
+				ssetest.Want(f.t, "time to the answer", time.Since(began), 20*second)
 				res.wantEnd()
-				if n := f.count("mcp_sse_heartbeats_total"); n != 3 {
-					f.t.Errorf("%g heartbeats", n)
-				}
+				ssetest.Want(f.t, "heartbeats", f.count("mcp_sse_heartbeats_total"), 3)
 			})
 		})
 	}
@@ -136,9 +125,7 @@ func TestBadPOSTs(t *testing.T) {
 				id := f.initialize("2025-11-25")
 				opened := f.backend.opened()
 				f.post(test.body, append(in(id), test.header...)...).wantStatus(test.status, test.told, `"error"`)
-				if f.backend.opened() != opened {
-					f.t.Error("a session was opened")
-				}
+				ssetest.Want(f.t, "sessions", f.backend.opened(), opened)
 				f.post(request("8", "echo"), in(id)...).want(http.StatusOK, result("8"))
 			})
 		})

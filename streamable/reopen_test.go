@@ -44,14 +44,10 @@ func TestSessionsGoOnAfterARestart(t *testing.T) {
 			}
 			res.close()
 		}
-		if got := f.backend.last().Client().Version; got != "2025-06-18" {
-			t.Errorf("the session has the version %q", got)
-		}
+		ssetest.Want(t, "version of the session", f.backend.last().Client().Version, "2025-06-18")
 		time.Sleep(2 * time.Minute) // longer than a session may live that its client has not used
 		f.post(request("1", "echo"), in(id)...).want(http.StatusOK, result("1"))
-		if n := f.backend.opened(); n != 1 {
-			t.Errorf("%d sessions were opened", n)
-		}
+		ssetest.Want(t, "sessions that were opened", f.backend.opened(), 1)
 		f.post(`{"jsonrpc":"2.0","method":"notifications/a"}`, in(another)...).want(http.StatusAccepted, "")
 	})
 }
@@ -64,9 +60,7 @@ func TestSessionsGoOnAfterTheirIdleTimeout(t *testing.T) {
 		f.do(http.MethodDelete, "", in(ids[1])...).want(http.StatusNoContent, "")
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if n := f.registry.Len(); n != 0 {
-			t.Errorf("%d sessions are open", n)
-		}
+		ssetest.Want(t, "sessions that are open", f.registry.Len(), 0)
 		f.do(http.MethodDelete, "", in(ids[2])...).want(http.StatusNoContent, "")
 		for i, status := range []int{http.StatusOK, http.StatusNotFound, http.StatusNotFound} {
 			f.post(request("1", "echo"), in(ids[i])...).wantStatus(status)
@@ -115,9 +109,7 @@ func TestGETAfterARestart(t *testing.T) {
 				t.Errorf("after %q, and %s: got %s", last, first, data)
 			}
 			res.close()
-			if n := f.count("mcp_sse_messages_dropped_total"); n != 0 {
-				t.Errorf("after %q: %g messages count as dropped", last, n)
-			}
+			ssetest.Want(t, "messages that count as dropped", f.count("mcp_sse_messages_dropped_total"), 0)
 		}
 		f.stop()
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/streamable"
 )
 
@@ -123,9 +124,7 @@ func TestBadGETs(t *testing.T) {
 			f.t.Log(test.name)
 			f.do(http.MethodGet, test.body, test.header...).wantStatus(test.status, test.told)
 		}
-		if n := f.count("mcp_sse_connections_rejected_total"); n != float64(len(tests)) {
-			f.t.Errorf("counted %v refusals, want %d", n, len(tests))
-		}
+		ssetest.Want(f.t, "refusals that were counted", f.count("mcp_sse_connections_rejected_total"), len(tests))
 		f.post(request("1", "echo"), in(id)...).want(http.StatusOK, result("1"))
 	})
 }
@@ -184,9 +183,7 @@ func TestStalledReader(t *testing.T) {
 				}
 				res.wantEvent(fmt.Sprintf("2-%d", n+2), result("1"))
 				res.wantEnd()
-				if held := f.queued(); held != 0 {
-					f.t.Errorf("%g bytes are held", held)
-				}
+				ssetest.Want(f.t, "bytes that are held", f.queued(), 0)
 			})
 		})
 	}

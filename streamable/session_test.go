@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/streamable"
 )
 
@@ -17,19 +18,13 @@ import (
 func TestRequestsWithoutASession(t *testing.T) {
 	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
 		f.post(request("1", "ping")).want(http.StatusOK, `{"jsonrpc":"2.0","id":1,"result":{}}`)
-		if n := f.backend.opened(); n != 0 {
-			f.t.Errorf("a ping has opened %d sessions", n)
-		}
+		ssetest.Want(f.t, "sessions that a ping has opened", f.backend.opened(), 0)
 		res := f.post(request("1", "echo"), "MCP-Protocol-Version", "2025-06-18")
 		id := res.Header.Get("Mcp-Session-Id")
 		res.want(http.StatusOK, result("1"))
 		f.post(request("1", "echo"), in(id)...).want(http.StatusOK, result("1"))
-		if n := f.backend.opened(); n != 1 {
-			f.t.Errorf("%d sessions were opened", n)
-		}
-		if got := f.backend.got(); got != "echo echo" {
-			f.t.Errorf("the backend got %s", got)
-		}
+		ssetest.Want(f.t, "sessions that were opened", f.backend.opened(), 1)
+		ssetest.Want(f.t, "what the backend got", f.backend.got(), "echo echo")
 	})
 }
 
@@ -49,17 +44,13 @@ func TestFailedInitialize(t *testing.T) {
 			bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
 				f.backend.refuses, f.backend.after = true, wait
 				res := f.post(initialize)
-				if body := res.rest(); !strings.Contains(body, `"code":-32602`) {
-					f.t.Errorf("got %s %s", res.Status, body)
-				}
+				ssetest.WantText(f.t, "answer", res.rest(), `"code":-32602`)
 				if id := res.Header.Get("Mcp-Session-Id"); id != "" && wait == 0 {
 					f.t.Errorf("got the session %s", id)
 				}
 				res.close()
 				synctest.Wait()
-				if n := f.registry.Len(); n != 0 {
-					f.t.Errorf("%d sessions are left", n)
-				}
+				ssetest.Want(f.t, "sessions that are left", f.registry.Len(), 0)
 			})
 		})
 	}
@@ -98,9 +89,7 @@ func TestDelete(t *testing.T) {
 		f.wantGone(in(id)...)
 		f.do(http.MethodDelete, "").wantStatus(http.StatusBadRequest)
 		synctest.Wait()
-		if n := f.registry.Len(); n != 0 {
-			f.t.Errorf("%d connections are left", n)
-		}
+		ssetest.Want(f.t, "connections that are left", f.registry.Len(), 0)
 	})
 }
 
@@ -126,25 +115,19 @@ func TestIdleSessionsEnd(t *testing.T) {
 		}{{59 * second, 203}, {2 * second, 3}, {8 * time.Minute, 3}, {2 * time.Minute, 2}, {time.Hour, 2}} {
 			time.Sleep(step.after)
 			synctest.Wait()
-			if n := f.registry.Len(); n != step.open {
-				f.t.Errorf("after %s more: %d sessions, want %d", step.after, n, step.open)
-			}
+			ssetest.Want(f.t, "sessions after "+step.after.String()+" more", f.registry.Len(), step.open)
 		}
 		standing.close()
 		call.close()
 		time.Sleep(9 * time.Minute)
 		synctest.Wait()
-		if n := f.registry.Len(); n != 2 {
-			f.t.Errorf("%d sessions, want 2", n)
-		}
+		ssetest.Want(f.t, "sessions", f.registry.Len(), 2)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		if n := f.registry.Len(); n != 1 { // the one with a request in flight stays until it is answered
 			f.t.Errorf("%d sessions, want 1", n)
 		}
-		if n := f.count("mcp_sse_connections_closed_total"); n != 202 {
-			f.t.Errorf("%g sessions counted as idle", n)
-		}
+		ssetest.Want(f.t, "sessions that count as idle", f.count("mcp_sse_connections_closed_total"), 202)
 	})
 }
 
@@ -169,9 +152,7 @@ func TestIdleSessionsMakeRoom(t *testing.T) {
 		time.Sleep(11 * second)
 		f.initialize("2025-11-25")
 		f.initialize("2025-11-25")
-		if n := f.registry.Len(); n != 3 {
-			t.Errorf("%d sessions", n)
-		}
+		ssetest.Want(t, "sessions", f.registry.Len(), 3)
 		call.close()
 	})
 }

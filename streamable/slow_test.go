@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/streamable"
 )
@@ -110,9 +111,7 @@ func TestHTTP2ClientWithoutWindow(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if len(reset) != len(bodies) {
-			t.Errorf("the streams %v were ended, want all %d", reset, len(bodies))
-		}
+		ssetest.Want(t, "streams that were ended", len(reset), len(bodies))
 	})
 }
 

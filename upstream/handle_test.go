@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
@@ -82,9 +83,7 @@ func TestHandleKeepsTheOrderOfNotifications(t *testing.T) {
 func TestHandleSendFails(t *testing.T) {
 	conn := upstreamtest.Dial(t, upstream.Handle(func(context.Context, json.RawMessage) any { panic("boom") }))
 	for msg, want := range map[string]string{`{"jsonrpc":"2.0","method":"n"}`: "handler panicked: boom", `{"jsonrpc":`: "invalid JSON"} {
-		if err := conn.Send([]byte(msg)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Send: got %v, want %s", err, want)
-		}
+		ssetest.WantText(t, "Send", conn.Send([]byte(msg)), want)
 	}
 }
 
@@ -109,9 +108,7 @@ func TestHandleCancelsOnlyTheNamedRequest(t *testing.T) {
 				t.Errorf("got %s, want %s", got, want)
 			}
 		}
-		if len(seen) != 4 {
-			t.Errorf("function saw %v, want the four notifications as well", seen)
-		}
+		ssetest.Want(t, "messages that the function saw", len(seen), 4)
 	})
 }
 
@@ -132,21 +129,13 @@ func TestHandleCloseEndsAll(t *testing.T) {
 			failed <- err
 		}()
 		synctest.Wait()
-		if err := errors.Join(conn.Close(), conn.Close()); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		ssetest.Want(t, "Close", errors.Join(conn.Close(), conn.Close()), nil)
 		for range 3 {
-			if err := <-ended; !errors.Is(err, context.Canceled) {
-				t.Errorf("handler's context: %v", err)
-			}
+			ssetest.WantError(t, "handler's context", <-ended, context.Canceled)
 		}
-		if err := <-failed; !errors.Is(err, jsonrpc.ErrClosed) {
-			t.Errorf("Recv: got %v, want ErrClosed", err)
-		}
+		ssetest.WantError(t, "Recv", <-failed, jsonrpc.ErrClosed)
 		for _, msg := range []string{upstreamtest.Ping, `{"jsonrpc":"2.0","method":"n"}`} {
-			if err := conn.Send([]byte(msg)); !errors.Is(err, jsonrpc.ErrClosed) {
-				t.Errorf("Send: got %v, want ErrClosed", err)
-			}
+			ssetest.WantError(t, "Send", conn.Send([]byte(msg)), jsonrpc.ErrClosed)
 		}
 	})
 }
@@ -161,14 +150,10 @@ func TestHandlePushes(t *testing.T) {
 		conn.(jsonrpc.Local).Push(func(msg []byte, err error) { events <- fmt.Sprintf("%s %v", msg, err) })
 		for range 3 {
 			upstreamtest.Send(t, conn, upstreamtest.Ping)
-			if got, want := <-events, upstreamtest.Ping+" <nil>"; got != want {
-				t.Errorf("got %s, want %s", got, want)
-			}
+			ssetest.Want(t, "event", <-events, upstreamtest.Ping+" <nil>")
 			synctest.Wait() // the id is free once the function has returned
 		}
-		if err := errors.Join(conn.Close(), conn.Close()); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		ssetest.Want(t, "Close", errors.Join(conn.Close(), conn.Close()), nil)
 		if got, want := <-events, " "+jsonrpc.ErrClosed.Error(); got != want || len(events) != 0 {
 			t.Errorf("got %s and %d more, want %s once", got, len(events), want)
 		}
@@ -183,9 +168,7 @@ func TestHandlePushCountsWhatIsNotTaken(t *testing.T) {
 		conn.(jsonrpc.Local).Push(func([]byte, error) { <-take })
 		upstreamtest.Send(t, conn, largePing)
 		synctest.Wait()
-		if err := conn.Send([]byte(upstreamtest.Ping)); !errors.Is(err, jsonrpc.ErrBusy) {
-			t.Errorf("Send: got %v, want ErrBusy", err)
-		}
+		ssetest.WantError(t, "Send", conn.Send([]byte(upstreamtest.Ping)), jsonrpc.ErrBusy)
 		take <- struct{}{}
 		synctest.Wait()
 		upstreamtest.Send(t, conn, upstreamtest.Ping)

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
@@ -60,15 +61,11 @@ func TestServeEnds(t *testing.T) {
 				return end()
 			}))
 			synctest.Wait()
-			if got := upstreamtest.Recv(t, conn); got != upstreamtest.Ping {
-				t.Errorf("got %s, want what was written before the end", got)
-			}
+			ssetest.Want(t, "what was written before the end", upstreamtest.Recv(t, conn), upstreamtest.Ping)
 			if _, err := conn.Recv(); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("Recv: got %v, want %s", err, want)
 			}
-			if err := conn.Send([]byte(upstreamtest.Ping)); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("Send: got %v, want %s", err, want)
-			}
+			ssetest.WantText(t, "Send", conn.Send([]byte(upstreamtest.Ping)), want)
 		})
 	}
 }
@@ -93,12 +90,8 @@ func TestServeSendIsBoundedAndCloseDelivers(t *testing.T) {
 			t.Errorf("after %d MiB: got %v, want ErrBusy after 8", sent, err)
 		}
 		close(begin)
-		if err := conn.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-		if read != sent*(len(msg)+1) {
-			t.Errorf("the server read %d bytes of %d messages", read, sent)
-		}
+		ssetest.Want(t, "Close", conn.Close(), nil)
+		ssetest.Want(t, "bytes that the server read", read, sent*(len(msg)+1))
 	})
 }
 
@@ -118,12 +111,8 @@ func TestServeWriteWaitsForRecvAndEndsWithClose(t *testing.T) {
 		if written > 2 {
 			t.Errorf("%d MiB were written, 1 was received", written)
 		}
-		if err := conn.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-		if err := <-failed; !errors.Is(err, io.ErrClosedPipe) {
-			t.Errorf("Write: got %v, want io.ErrClosedPipe", err)
-		}
+		ssetest.Want(t, "Close", conn.Close(), nil)
+		ssetest.WantError(t, "Write", <-failed, io.ErrClosedPipe)
 	})
 }
 
@@ -155,9 +144,7 @@ func TestServeClose(t *testing.T) {
 			if took := time.Since(start); took != tt.took || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("Close took %s and gives %v, want %s and %q", took, err, tt.took, tt.err)
 			}
-			if again := conn.Close(); again != err {
-				t.Errorf("second Close: got %v, want %v", again, err)
-			}
+			ssetest.Want(t, "second Close", conn.Close(), err)
 			if err := errors.Join(<-unblocked, conn.Send([]byte(upstreamtest.Ping))); !errors.Is(err, jsonrpc.ErrClosed) {
 				t.Errorf("Recv and Send: got %v, want ErrClosed", err)
 			}

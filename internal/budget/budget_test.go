@@ -38,9 +38,7 @@ func TestNewWorkIsRefusedOverTheLimit(t *testing.T) {
 	a.Force(50)
 	wantHeld(t, reg, 150)
 	for _, holder := range []string{"gate", "post"} {
-		if n := ssetest.Sum(t, reg, "mcp_sse_over_budget_total", holder); n != 1 {
-			t.Errorf("%v refusals at %s, want 1", n, holder)
-		}
+		ssetest.Want(t, "refusals at "+holder, ssetest.Sum(t, reg, "mcp_sse_over_budget_total", holder), 1)
 	}
 	a.Give(150)
 	if a.Full() || a.Check(metrics.HeldPost) || !a.Take(100, metrics.HeldGate) {

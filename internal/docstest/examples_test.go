@@ -26,6 +26,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/gosdk"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/mcpgo"
 	"github.com/mcp-sse/mcp-sse/peer"
 )
@@ -106,9 +107,7 @@ func greets(t *testing.T, h http.Handler, path, token, want string) {
 	t.Helper()
 	ts := httptest.NewServer(h)
 	defer ts.Close()
-	if got := greet(ts.URL+path, token); got != want {
-		t.Errorf("%s: got %q, want %q", path, got, want)
-	}
+	ssetest.Want(t, path, greet(ts.URL+path, token), want)
 }
 
 // loggingWriter is what logging middleware wraps around a ResponseWriter. It
@@ -245,9 +244,7 @@ func TestAuthenticate(t *testing.T) {
 
 	ts := httptest.NewServer(gw)
 	defer ts.Close()
-	if got := greetByMCPGo(t.Context(), ts.URL+"/sse", "s3cret"); got != "Hello, Ada" {
-		t.Errorf("got %q", got)
-	}
+	ssetest.Want(t, "answer", greetByMCPGo(t.Context(), ts.URL+"/sse", "s3cret"), "Hello, Ada")
 
 	waiting := 0
 	for _, c := range gw.Snapshot() {
@@ -255,9 +252,7 @@ func TestAuthenticate(t *testing.T) {
 			waiting += c.Queued
 		}
 	}
-	if waiting != 0 {
-		t.Errorf("%d messages wait for a session", waiting)
-	}
+	ssetest.Want(t, "messages that wait for a session", waiting, 0)
 }
 
 // A tool that knows who calls it.

@@ -2,7 +2,6 @@ package fair_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mcp-sse/mcp-sse/internal/fair"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,9 +32,7 @@ func (s *served) take(t *testing.T, ctx context.Context, p *fair.Places, party s
 	for _, name := range names {
 		go func() {
 			if err := p.Take(ctx, party); err != nil {
-				if !errors.Is(err, context.Canceled) {
-					t.Errorf("%s: %v", name, err)
-				}
+				ssetest.WantError(t, name, err, context.Canceled)
 				s.add("-" + name)
 				return
 			}
@@ -58,9 +56,7 @@ func TestPartiesGetPlacesInTurn(t *testing.T) {
 			p.Give()
 			synctest.Wait()
 		}
-		if want := []string{"a1", "b1", "c1", "a2", "c2", "a3"}; !slices.Equal(got.names, want) {
-			t.Errorf("served %q, want %q", got.names, want)
-		}
+		ssetest.Want(t, "served", got.names, []string{"a1", "b1", "c1", "a2", "c2", "a3"})
 		if p.TryTake() {
 			t.Error("there are more places than one")
 		}
@@ -86,9 +82,7 @@ func TestCallersThatLeaveTakeNoPlace(t *testing.T) {
 		synctest.Wait()
 		p.Give()
 		slices.Sort(got.names)
-		if want := []string{"-a1", "-b2", "b1"}; !slices.Equal(got.names, want) {
-			t.Errorf("served %q, want %q", got.names, want)
-		}
+		ssetest.Want(t, "served", got.names, []string{"-a1", "-b2", "b1"})
 		if !p.TryTake() {
 			t.Error("the place is lost")
 		}
@@ -139,9 +133,7 @@ func TestResize(t *testing.T) {
 		p.Resize(3)
 		synctest.Wait()
 		slices.Sort(got.names) // they run at the same time
-		if want := []string{"a1", "a2"}; !slices.Equal(got.names, want) {
-			t.Errorf("with three places: %v, want %v", got.names, want)
-		}
+		ssetest.Want(t, "with three places", got.names, []string{"a1", "a2"})
 		p.Resize(1)
 		p.Give()
 		p.Give()

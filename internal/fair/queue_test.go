@@ -1,11 +1,11 @@
 package fair_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/internal/fair"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // waiting returns a queue of items such as "a/x1": party, member and number.
@@ -36,12 +36,8 @@ func drain(q *fair.Queue[string], ready func(string) bool) (got []string) {
 
 func TestTurnsGoByPartyThenByMember(t *testing.T) {
 	q := waiting("a/x1", "a/x2", "a/x3", "a/y1", "b/x1", "b/x2", "c/z1")
-	if got, want := drain(q, all), []string{"a/x1", "b/x1", "c/z1", "a/y1", "b/x2", "a/x2", "a/x3"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if q.Len() != 0 {
-		t.Errorf("%d items are left", q.Len())
-	}
+	ssetest.Want(t, "items", drain(q, all), []string{"a/x1", "b/x1", "c/z1", "a/y1", "b/x2", "a/x2", "a/x3"})
+	ssetest.Want(t, "items that are left", q.Len(), 0)
 }
 
 // Parties that come back after each turn do not keep one waiting that was there before.
@@ -56,9 +52,7 @@ func TestNobodyStarves(t *testing.T) {
 			got = append(got, item)
 		}
 	}
-	if n := strings.Count(strings.Join(got, " "), "a/"); n != 3 {
-		t.Errorf("a had %d turns of 3: %q", n, got)
-	}
+	ssetest.Want(t, "turns of a", strings.Count(strings.Join(got, " "), "a/"), 3)
 }
 
 func TestItemsThatAreNotReadyAreLeftOut(t *testing.T) {
@@ -67,15 +61,11 @@ func TestItemsThatAreNotReadyAreLeftOut(t *testing.T) {
 	if !q.Any(second) || q.Any(func(string) bool { return false }) {
 		t.Error("Any does not ask which items are ready")
 	}
-	if got := drain(q, second); !slices.Equal(got, []string{"a/x2"}) {
-		t.Errorf("got %q", got)
-	}
+	ssetest.Want(t, "items", drain(q, second), []string{"a/x2"})
 	if !q.Remove("a", "x", "a/x1") || q.Remove("a", "x", "a/x1") || q.Remove("b", "y", "b/x1") {
 		t.Error("Remove does not tell what was there")
 	}
-	if got := drain(q, all); !slices.Equal(got, []string{"b/x1"}) {
-		t.Errorf("got %q", got)
-	}
+	ssetest.Want(t, "items", drain(q, all), []string{"b/x1"})
 }
 
 // Room is made by who holds most, if that is more than the newcomer would hold.

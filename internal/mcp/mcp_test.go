@@ -2,10 +2,12 @@ package mcp_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 func TestDeclares(t *testing.T) {
@@ -16,9 +18,7 @@ func TestDeclares(t *testing.T) {
 	const not = " false null missing outer.false outer.null outer.missing true.below list.below"
 	for want, paths := range map[bool]string{true: declared, false: not} {
 		for path := range strings.SplitSeq(paths, " ") {
-			if got := mcp.Declares(capabilities, strings.Split(path, ".")...); got != want {
-				t.Errorf("Declares(%q): got %v", path, got)
-			}
+			ssetest.Want(t, path, mcp.Declares(capabilities, strings.Split(path, ".")...), want)
 		}
 	}
 	for _, raw := range []string{"", "null", "true", "[]", `["tools"]`, `"tools"`, "{}"} {
@@ -29,16 +29,12 @@ func TestDeclares(t *testing.T) {
 }
 
 func TestHasInitialize(t *testing.T) {
-	if mcp.VersionNewest != "2025-11-25" {
-		t.Errorf("VersionNewest is %s", mcp.VersionNewest)
-	}
+	ssetest.Want(t, "newest version", mcp.VersionNewest, "2025-11-25")
 	for version, want := range map[string]bool{
 		"2024-11-05": true, "2025-03-26": true, "2025-06-18": true, mcp.VersionNewest: true,
 		mcp.VersionStateless: false, "2025-01-01": false, "": false,
 	} {
-		if got := mcp.HasInitialize(version); got != want {
-			t.Errorf("HasInitialize(%q): got %v, want %v", version, got, want)
-		}
+		ssetest.Want(t, version, mcp.HasInitialize(version), want)
 	}
 }
 
@@ -77,8 +73,6 @@ func TestAnswers(t *testing.T) {
 		{`{"sampling":{}}`, mcp.MethodListRoots, ``, false},
 		{`{"ping":{}}`, mcp.MethodPing, ``, false},
 	} {
-		if got := mcp.Answers(json.RawMessage(tc.capabilities), tc.method, json.RawMessage(tc.params)); got != tc.want {
-			t.Errorf("%+v: got %v", tc, got)
-		}
+		ssetest.Want(t, fmt.Sprintf("%+v", tc), mcp.Answers(json.RawMessage(tc.capabilities), tc.method, json.RawMessage(tc.params)), tc.want)
 	}
 }

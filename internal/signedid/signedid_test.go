@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/internal/signedid"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 var key = []byte(strings.Repeat("k", signedid.MinKey))
@@ -139,8 +140,6 @@ func TestShort(t *testing.T) {
 		t.Errorf("got %s for %s", got, id)
 	}
 	for text, want := range map[string]string{"": "", "abc": "abc", "5d3a1a1e-8f5b-4f6a-9d5e-3c1f8a1e7b42": "5d3a1a1e"} {
-		if got := signedid.Short(text); got != want {
-			t.Errorf("%q: got %q", text, got)
-		}
+		ssetest.Want(t, text, signedid.Short(text), want)
 	}
 }

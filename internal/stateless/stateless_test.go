@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -84,9 +85,7 @@ func TestHeaderValuesAreEncodedWhereTheyMust(t *testing.T) {
 		"a\x7f":               "=?base64?YX8=?=",
 		"in the middle: fine": "in the middle: fine",
 	} {
-		if got := stateless.Encode(value); got != want {
-			t.Errorf("%q: got %s, want %s", value, got, want)
-		}
+		ssetest.Want(t, value, stateless.Encode(value), want)
 	}
 }
 
@@ -119,9 +118,7 @@ func TestToolsWithInvalidAnnotationsAreLeftOut(t *testing.T) {
 	const ok = `{"name":"ok" , "inputSchema":{"type":"object","properties":{"r":{"type":"string","x-mcp-header":"R"},` +
 		`"o":{"type":"object","properties":{"n":{"type":["integer","null"],"x-mcp-header":"N"}}}}},"x":1.50}`
 	valid, _, headers := learn(`{"tools":[`+ok+`],"ttlMs":5}`, "ok")
-	if got := valid; got != `{"tools":[`+ok+`],"ttlMs":5}` {
-		t.Errorf("a list without invalid tools changed to %s", got)
-	}
+	ssetest.Want(t, "a list without invalid tools", valid, `{"tools":[`+ok+`],"ttlMs":5}`)
 	got := headers
 	if len(got) != 2 || strings.Join(got[0].Path, ".") != "o.n" || got[0].Name != "N" || strings.Join(got[1].Path, ".") != "r" {
 		t.Errorf("got headers %v", got)
@@ -156,9 +153,8 @@ func TestToolsWithInvalidAnnotationsAreLeftOut(t *testing.T) {
 		}
 	}
 	for _, odd := range []string{`{}`, `{"tools":{}}`, `[]`, `1`, `{"tools":[1,null,{}]}`} {
-		if valid, _, _ := learn(odd, ""); valid != odd {
-			t.Errorf("%s became %s", odd, valid)
-		}
+		valid, _, _ := learn(odd, "")
+		ssetest.Want(t, "an odd result", valid, odd)
 	}
 }
 

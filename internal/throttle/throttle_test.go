@@ -25,12 +25,8 @@ func TestLinesOfASourceAreLimited(t *testing.T) {
 			limited.Debug("dropped")
 		}
 		other.Info("rare")
-		if got := strings.Count(out.String(), "bad message"); got != 5 {
-			t.Errorf("%d warnings, want 5", got)
-		}
-		if got := strings.Count(out.String(), "dropped"); got != 100 {
-			t.Errorf("%d debug lines, want 100", got)
-		}
+		ssetest.Want(t, "warnings", strings.Count(out.String(), "bad message"), 5)
+		ssetest.Want(t, "debug lines", strings.Count(out.String(), "dropped"), 100)
 		if !strings.HasSuffix(out.String(), "level=INFO msg=rare session=2\n") {
 			t.Errorf("another message was suppressed:\n%s", out)
 		}
@@ -44,9 +40,7 @@ func TestLinesOfASourceAreLimited(t *testing.T) {
 level=WARN msg="log lines left out" line="bad message" suppressed=1
 level=WARN msg="log lines left out" line=dropped suppressed=400
 `
-		if out.String() != want {
-			t.Errorf("got\n%swant\n%s", out, want)
-		}
+		ssetest.Want(t, "log", out, want)
 	})
 }
 

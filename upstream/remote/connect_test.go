@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 	"github.com/mcp-sse/mcp-sse/upstream/remote"
@@ -101,9 +102,7 @@ func greet(t *testing.T, up jsonrpc.Dialer) {
 	}
 	k.Send(upstreamtest.Initialized)
 	k.Ping(2)
-	if err := k.Conn.Close(); err != nil {
-		t.Error(err)
-	}
+	ssetest.Want(t, "Close", k.Conn.Close(), nil)
 }
 
 // The initialize that decides is the session's own.
@@ -145,15 +144,11 @@ func TestNothingIsFoundOutWhereTheTransportIsGiven(t *testing.T) {
 	} {
 		s := upstreamtest.Serve(t, tt.do)
 		greet(t, remote.URL{Address: s.URL, Transport: transport})
-		if got := asked(s); got[0] != tt.want {
-			t.Errorf("%s asked %q", transport, got)
-		}
+		ssetest.Want(t, "what "+transport+" asked first", asked(s)[0], tt.want)
 	}
 	s := upstreamtest.Serve(t, legacyServer)
 	_, err := remote.URL{Address: s.URL, Transport: remote.TransportStateless}.Dial(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "the server does not speak MCP 2026-07-28: set another transport, or none") {
-		t.Errorf("got %v", err)
-	}
+	ssetest.WantText(t, "Dial", err, "the server does not speak MCP 2026-07-28: set another transport, or none")
 }
 
 // go-sdk with sessions opens one for each POST without.
@@ -224,9 +219,7 @@ func TestDialFailsWhereNothingCanBeFoundOut(t *testing.T) {
 		})
 		up := remote.URL{Address: strings.Replace(s.URL, "//", "//user:hunter2@", 1) + "/mcp?key=hunter2"}.Observed(nil, nil)
 		_, err := up.Dial(t.Context())
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), s.URL+"/mcp") {
-			t.Errorf("%d: got %v", code, err)
-		}
+		ssetest.WantText(t, "Dial", err, want, s.URL+"/mcp")
 		if err != nil && strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%d: tells %v", code, err)
 		}
@@ -239,9 +232,7 @@ func TestDialOfAnUnreachableServerSaysSo(t *testing.T) {
 	s := upstreamtest.Serve(t, legacyServer)
 	s.Server.Close()
 	_, err := remote.URL{Address: s.URL + "/mcp"}.Dial(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "connect: POST "+s.URL+"/mcp: ") || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("got %v", err)
-	}
+	ssetest.WantText(t, "Dial", err, "connect: POST "+s.URL+"/mcp: ", "refused")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := (remote.URL{Address: s.URL + "/mcp"}).Dial(ended); err == nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 	"github.com/mcp-sse/mcp-sse/upstream/remote"
@@ -39,9 +40,7 @@ func TestRequestsOfTheServerBeforeInitializedArePassedOn(t *testing.T) {
 		}
 	}
 	k.Send(`{"jsonrpc":"2.0","id":1,"result":{}}`)
-	if v := s.Wait(t, 1, upstreamtest.Posted(`"id":1,"result"`))[0]; v.Header.Get("Mcp-Session-Id") != "s-1" {
-		t.Errorf("the answer was posted with %v", v.Header)
-	}
+	ssetest.Want(t, "session of the answer", s.Wait(t, 1, upstreamtest.Posted(`"id":1,"result"`))[0].Header.Get("Mcp-Session-Id"), "s-1")
 }
 
 // A kept connection that the server closes meanwhile must not swallow the answer to

@@ -1,6 +1,7 @@
 package remote_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 	"github.com/mcp-sse/mcp-sse/upstream/remote"
@@ -122,9 +124,7 @@ func TestLegacyServerIsAskedAgainAfterAnHour(t *testing.T) {
 		})
 		for i, want := range []int{1, 1, 2} {
 			greet(t, up)
-			if discovers != want {
-				t.Errorf("session %d: asked %d times, want %d", i, discovers, want)
-			}
+			ssetest.Want(t, fmt.Sprintf("discovers of session %d", i), discovers, want)
 			time.Sleep(45 * time.Minute)
 		}
 	})
@@ -166,9 +166,7 @@ func TestMessagesBeforeTheDecisionWaitForIt(t *testing.T) {
 			if strings.Contains(one, "serverInfo") == strings.Contains(two, "serverInfo") {
 				t.Errorf("got %s and %s", one, two)
 			}
-			if n := len(s.Wait(t, 1, upstreamtest.Posted("notifications/initialized"))); n != 1 {
-				t.Errorf("initialized was posted %d times", n)
-			}
+			ssetest.Want(t, "POSTs of initialized", len(s.Wait(t, 1, upstreamtest.Posted("notifications/initialized"))), 1)
 		})
 	}
 }
@@ -188,9 +186,7 @@ func TestCloseBeforeTheDecision(t *testing.T) {
 				k.Send(first)
 				s.Wait(t, 1, upstreamtest.Posted("initialize"))
 			}
-			if err := k.Conn.Close(); err != nil {
-				t.Error(err)
-			}
+			ssetest.Want(t, "Close", k.Conn.Close(), nil)
 			if a := k.Next(); a.Err == nil {
 				t.Errorf("Recv gives %s", a.Msg)
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 	"github.com/mcp-sse/mcp-sse/upstream/remote"
@@ -124,8 +125,6 @@ func TestPlaceTellsNoSecret(t *testing.T) {
 		"https://a.example":                                            "https://a.example",
 		"http://a b":                                                   "the server's URL",
 	} {
-		if got := (remote.URL{Address: address}).Place(); got != want {
-			t.Errorf("%s is shown as %s, want %s", address, got, want)
-		}
+		ssetest.Want(t, address, (remote.URL{Address: address}).Place(), want)
 	}
 }

@@ -55,15 +55,11 @@ func TestCommandRoundTrip(t *testing.T) {
 			t.Errorf("got %.80s, want %.80s", got, msg)
 		}
 	}
-	if err := conn.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
+	ssetest.Want(t, "Close", conn.Close(), nil)
 	if _, err := conn.Recv(); !errors.Is(err, jsonrpc.ErrClosed) {
 		t.Errorf("Recv after Close: got %v, want ErrClosed", err)
 	}
-	if err := conn.Send([]byte(upstreamtest.Ping)); !errors.Is(err, jsonrpc.ErrClosed) {
-		t.Errorf("Send after Close: got %v, want ErrClosed", err)
-	}
+	ssetest.WantError(t, "Send after Close", conn.Send([]byte(upstreamtest.Ping)), jsonrpc.ErrClosed)
 }
 
 // The child gets the principal of its client, and not the value that this process has in
@@ -81,9 +77,7 @@ func TestPrincipalEnv(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		if got, want := upstreamtest.Recv(t, conn), `["`+c.Dir+`","`+principal+`"]`; got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		ssetest.Want(t, "folder and principal", upstreamtest.Recv(t, conn), `["`+c.Dir+`","`+principal+`"]`)
 	}
 	if _, err := c.Dial(peer.NewContext(t.Context(), &peer.Peer{Principal: "a\x00b"})); err == nil || !strings.Contains(err.Error(), "NUL") {
 		t.Errorf("got %v", err)
@@ -93,9 +87,7 @@ func TestPrincipalEnv(t *testing.T) {
 func TestCommandArgumentsReachNoShell(t *testing.T) {
 	c := command(t, "arguments")
 	c.Args = []string{"$HOME", "a b", ";", "`id`"}
-	if got, want := upstreamtest.Recv(t, upstreamtest.Dial(t, c)), "[\"$HOME,a b,;,`id`\"]"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	ssetest.Want(t, "arguments", upstreamtest.Recv(t, upstreamtest.Dial(t, c)), "[\"$HOME,a b,;,`id`\"]")
 }
 
 // A line over the limit ends the session, however long it is and whether it ends.
@@ -125,9 +117,7 @@ func TestCommandToleratesGarbage(t *testing.T) {
 	if n := strings.Count(logs.String(), "level=WARN"); n != 4 || ssetest.Sum(t, counts, "mcp_sse_messages_dropped_total", "invalid_message") != 4 {
 		t.Errorf("%d warnings, or drops, want 4:\n%s", n, &logs)
 	}
-	if !strings.Contains(logs.String(), `one JSON message a line; log to stderr" command=`) || !strings.Contains(logs.String(), `text="Server listening on stdio" bytes=25`) {
-		t.Errorf("the log does not say what is wrong:\n%s", &logs)
-	}
+	ssetest.WantText(t, "log", logs.String(), `one JSON message a line; log to stderr" command=`, `text="Server listening on stdio" bytes=25`)
 }
 
 // JSON over several lines is named as that, once, and no part of it is logged.
@@ -175,9 +165,7 @@ func TestCommandEnds(t *testing.T) {
 			if _, again := conn.Recv(); again == nil || again.Error() != err.Error() {
 				t.Errorf("second Recv: got %v, want %v", again, err)
 			}
-			if err := conn.Close(); err != nil {
-				t.Errorf("Close: %v", err)
-			}
+			ssetest.Want(t, "Close", conn.Close(), nil)
 			if _, err := conn.Recv(); !errors.Is(err, jsonrpc.ErrClosed) {
 				t.Errorf("Recv after Close: got %v, want ErrClosed", err)
 			}
@@ -211,9 +199,7 @@ func TestWritesText(t *testing.T) {
 	if err := <-received; err != nil || c.WritesText() {
 		t.Errorf("after a message (%v): WritesText = %v, want false", err, c.WritesText())
 	}
-	if err := conn.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
+	ssetest.Want(t, "Close", conn.Close(), nil)
 }
 
 func TestCommandThatNeverReads(t *testing.T) {
@@ -229,9 +215,7 @@ func TestCommandThatNeverReads(t *testing.T) {
 	if !errors.Is(err, jsonrpc.ErrBusy) || sent > 11 {
 		t.Errorf("after %d MiB: got %v, want ErrBusy after 8 and what is being written", sent, err)
 	}
-	if err := conn.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
+	ssetest.Want(t, "Close", conn.Close(), nil)
 }
 
 func TestCommandThatClosesItsPipes(t *testing.T) {
@@ -248,9 +232,7 @@ func TestCommandThatClosesItsPipes(t *testing.T) {
 			if _, err := conn.Recv(); err == nil || err.Error() != want {
 				t.Errorf("Recv: got %v, want %s", err, want)
 			}
-			if err := conn.Close(); err != nil {
-				t.Errorf("Close: %v", err)
-			}
+			ssetest.Want(t, "Close", conn.Close(), nil)
 		})
 	}
 }

@@ -81,15 +81,11 @@ func TestCommandCloseSteps(t *testing.T) {
 			var closers sync.WaitGroup
 			for range 3 {
 				closers.Go(func() {
-					if err := conn.Close(); err != nil {
-						t.Errorf("Close: %v", err)
-					}
+					ssetest.Want(t, "Close", conn.Close(), nil)
 				})
 			}
 			closers.Wait()
-			if err := <-blocked; !errors.Is(err, jsonrpc.ErrClosed) {
-				t.Errorf("Recv: got %v, want ErrClosed", err)
-			}
+			ssetest.WantError(t, "Recv", <-blocked, jsonrpc.ErrClosed)
 			if ssetest.Sum(t, counts, "mcp_sse_child_starts_total", "ok") != 1 || ssetest.Sum(t, counts, "mcp_sse_child_exits_total", "closed") != 1 {
 				t.Error("not counted as one start and one exit")
 			}
@@ -103,12 +99,8 @@ func TestCommandCloseReadsWhatTheChildStillWrites(t *testing.T) {
 	var logs ssetest.Output
 	c := command(t, "talk-at-eof")
 	c.Logger = ssetest.Logger(&logs)
-	if err := upstreamtest.Dial(t, c.Observed(slog.Default(), nil)).Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
-	if !strings.Contains(logs.String(), `status="exit status 0"`) {
-		t.Errorf("the child did not end by itself:\n%s", &logs)
-	}
+	ssetest.Want(t, "Close", upstreamtest.Dial(t, c.Observed(slog.Default(), nil)).Close(), nil)
+	ssetest.WantText(t, "log", logs.String(), `status="exit status 0"`)
 }
 
 func TestCommandCloseDeliversWhatIsQueued(t *testing.T) {
@@ -120,9 +112,7 @@ func TestCommandCloseDeliversWhatIsQueued(t *testing.T) {
 		upstreamtest.Send(t, conn, msg)
 		want.WriteString(msg + "\n")
 	}
-	if err := conn.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
+	ssetest.Want(t, "Close", conn.Close(), nil)
 	if got, err := os.ReadFile(path); err != nil || string(got) != want.String() {
 		t.Errorf("the child read %d bytes, %v, want %d", len(got), err, want.Len())
 	}
@@ -145,9 +135,7 @@ func TestCommandKillsGrandchildren(t *testing.T) {
 			up := c.Observed(nil, nil).(stdio.Command)
 			conn := upstreamtest.Dial(t, up)
 			upstreamtest.Recv(t, conn) // from the grandchild
-			if err := tt.end(up, conn); err != nil {
-				t.Error(err)
-			}
+			ssetest.Want(t, "the end", tt.end(up, conn), nil)
 			if _, err := conn.Recv(); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Recv: got %v, want %s", err, tt.want)
 			}
@@ -173,9 +161,7 @@ func TestCommandDaemonDoesNotHoldTheSession(t *testing.T) {
 					t.Errorf("got %q, %v, want a message and io.EOF", got, err)
 				}
 			}
-			if err := conn.Close(); err != nil {
-				t.Errorf("Close: %v", err)
-			}
+			ssetest.Want(t, "Close", conn.Close(), nil)
 			goleak.VerifyNone(t, others) // while the daemon holds stdout and stderr
 		})
 	}
@@ -187,12 +173,8 @@ func TestCommandFloodOfStderrHarmsNobody(t *testing.T) {
 	c.Logger = ssetest.Logger(&logs)
 	conn := upstreamtest.Dial(t, c)
 	upstreamtest.Send(t, conn, upstreamtest.Ping)
-	if got := upstreamtest.Recv(t, conn); got != upstreamtest.Ping {
-		t.Errorf("got %s", got)
-	}
-	if err := conn.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
+	ssetest.Want(t, "message", upstreamtest.Recv(t, conn), upstreamtest.Ping)
+	ssetest.Want(t, "Close", conn.Close(), nil)
 	lines := strings.Count(logs.String(), `msg="server stderr"`)
 	if lines < 100 || lines > 2000 {
 		t.Errorf("%d lines logged of 10,002", lines)
@@ -202,9 +184,7 @@ func TestCommandFloodOfStderrHarmsNobody(t *testing.T) {
 		n, _ := strconv.Atoi(m[1])
 		dropped += n
 	}
-	if dropped+lines != 10_002 {
-		t.Errorf("%d lines dropped and %d logged, of 10,002", dropped, lines)
-	}
+	ssetest.Want(t, "lines that were dropped or logged", dropped+lines, 10_002)
 }
 
 // onDyingThread runs f on a thread that ends afterwards: a goroutine that ends
@@ -246,9 +226,7 @@ func TestCommandSurvivesTheThreadThatDialled(t *testing.T) {
 		t.Errorf("witness: got %v, want it killed", err)
 	}
 	upstreamtest.Send(t, conn, upstreamtest.Ping)
-	if got := upstreamtest.Recv(t, conn); got != upstreamtest.Ping {
-		t.Errorf("got %s", got)
-	}
+	ssetest.Want(t, "message", upstreamtest.Recv(t, conn), upstreamtest.Ping)
 }
 
 func TestCommandDialIsCancelled(t *testing.T) {
@@ -273,9 +251,7 @@ func TestCommandLeavesNothing(t *testing.T) {
 			if behaviour == "exit-7" {
 				_, _ = conn.Recv()
 			}
-			if err := conn.Close(); err != nil {
-				t.Error(err)
-			}
+			ssetest.Want(t, "Close", conn.Close(), nil)
 		}
 		if _, err := (stdio.Command{Path: "/no/such"}).Dial(t.Context()); err == nil {
 			t.Error("started what is not there")

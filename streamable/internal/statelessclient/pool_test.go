@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/streamable/internal/statelessclient"
@@ -76,9 +77,7 @@ func TestStrangersAreToldApart(t *testing.T) {
 	}
 	want(t, "open connections", f.registry.Len(), 6)
 	want(t, "warnings", strings.Count(log.String(), "level=WARN"), 1)
-	if !strings.Contains(log.String(), "set trusted-proxies") || !strings.Contains(log.String(), "proxy=127.0.0.1") {
-		t.Errorf("got the log %s", log.String())
-	}
+	ssetest.WantText(t, "log", log.String(), "set trusted-proxies", "proxy=127.0.0.1")
 }
 
 // Calls that may ask have a connection to themselves, and leave it to the next. Others share.

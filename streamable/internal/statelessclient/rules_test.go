@@ -80,9 +80,7 @@ func TestOtherMessages(t *testing.T) {
 		`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`:                                    400,
 		`{"jsonrpc":"2.0","id":1`:                                                       400,
 	} {
-		if r := f.do(t, ask{body: body}); r.Code != status {
-			t.Errorf("%s: status %d, want %d", body, r.Code, status)
-		}
+		want(t, body, f.do(t, ask{body: body}).Code, status)
 	}
 	want(t, "connections", len(f.server.connections()), 0)
 }
@@ -135,9 +133,7 @@ func TestMirroredArguments(t *testing.T) {
 		}
 		// Known tools are not listed again.
 		f.do(t, ask{method: "tools/call", params: `{"name":"plain"}`})
-		if listed := f.server.connections()[0].received("tools/list"); len(listed) != 1 {
-			t.Errorf("the tools were listed %d times", len(listed))
-		}
+		want(t, "lists of the tools", len(f.server.connections()[0].received("tools/list")), 1)
 	}
 }
 

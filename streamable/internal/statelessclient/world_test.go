@@ -366,9 +366,4 @@ func pause(d time.Duration) {
 	synctest.Wait()
 }
 
-func want(t testing.TB, what string, got, want any) {
-	t.Helper()
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%s: got %v, want %v", what, got, want)
-	}
-}
+var want = ssetest.Want

@@ -1,7 +1,6 @@
 package buffer
 
 import (
-	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -47,9 +47,7 @@ func TestQueueIsBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := q.Offer(message); !errors.Is(err, jsonrpc.ErrBusy) {
-			t.Errorf("Offer to a full queue: %v", err)
-		}
+		ssetest.WantError(t, "Offer to a full queue", q.Offer(message), jsonrpc.ErrBusy)
 		pushed := make(chan error, 1)
 		go func() { pushed <- q.Push(message, "") }()
 		synctest.Wait()
@@ -59,15 +57,11 @@ func TestQueueIsBounded(t *testing.T) {
 		if _, ok := q.Poll(); !ok {
 			t.Error("Poll found nothing")
 		}
-		if err := <-pushed; err != nil {
-			t.Error(err)
-		}
+		ssetest.Want(t, "Push", <-pushed, nil)
 		for range 3 {
 			q.Poll()
 		}
-		if err := q.Offer([]byte(strings.Repeat("x", 1<<10))); err != nil {
-			t.Errorf("a large message alone: %v", err)
-		}
+		ssetest.Want(t, "a large message alone", q.Offer([]byte(strings.Repeat("x", 1<<10))), nil)
 	})
 }
 

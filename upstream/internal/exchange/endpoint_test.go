@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
@@ -70,9 +71,7 @@ func TestErrorsOfRequestsHoldNoSecret(t *testing.T) {
 			t.Errorf("%s: the cause is %q", name, plain)
 		}
 	}
-	if got := PlainCause(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "hunter2"}}); got != "no such host" {
-		t.Errorf("unknown host: the cause is %q", got)
-	}
+	ssetest.Want(t, "the cause of an unknown host", PlainCause(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "hunter2"}}), "no such host")
 }
 
 func TestDeliverDropsWhatIsNoMessage(t *testing.T) {
@@ -81,9 +80,7 @@ func TestDeliverDropsWhatIsNoMessage(t *testing.T) {
 	for _, data := range []string{
 		`{"jsonrpc":"2.0","method":"a"}`, "hello", "\x00", `[{"jsonrpc":"2.0",` + "\n" + `"method":"b"}, 1, {"jsonrpc":"2.0","id":7}]`, "[]", "[[]]",
 	} {
-		if err := x.Deliver(q, []byte(data)); err != nil {
-			t.Errorf("%q: %v", data, err)
-		}
+		ssetest.Want(t, data, x.Deliver(q, []byte(data)), nil)
 	}
 	for _, want := range []string{`{"jsonrpc":"2.0","method":"a"}`, `{"jsonrpc":"2.0","method":"b"}`, `{"jsonrpc":"2.0","id":7}`} {
 		if got, _, err := q.Pop(); string(got) != want {
@@ -93,7 +90,5 @@ func TestDeliverDropsWhatIsNoMessage(t *testing.T) {
 	if got, ok := q.Poll(); ok {
 		t.Errorf("got %q", got)
 	}
-	if n := len(splitBatch([]byte("[" + strings.Repeat("[],", maxBatch) + "[]]"))); n != 1 {
-		t.Errorf("a batch over the limit is %d messages", n)
-	}
+	ssetest.Want(t, "messages in a batch over the limit", len(splitBatch([]byte("["+strings.Repeat("[],", maxBatch)+"[]]"))), 1)
 }

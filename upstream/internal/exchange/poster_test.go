@@ -45,13 +45,9 @@ func TestMessagesArePostedInOrderAndWaitASecondForTheOneBefore(t *testing.T) {
 			send(`{"jsonrpc":"2.0","method":%q}`, method)
 		}
 		synctest.Wait()
-		if len(got) != 2 {
-			t.Errorf("%d messages are posted at once, want a and b", len(got))
-		}
+		ssetest.Want(t, "messages that are posted at once", len(got), 2)
 		for _, want := range []string{"a", "b", "c", "initialize", "initialized", "d"} {
-			if m := <-got; m != want {
-				t.Errorf("posted %s, want %s", m, want)
-			}
+			ssetest.Want(t, "posted", <-got, want)
 		}
 		close(slow)
 	})
@@ -86,11 +82,7 @@ func TestSlowCancellationsDelayNothing(t *testing.T) {
 		}
 		time.Sleep(cancelTimeout)
 		synctest.Wait()
-		if len(cancels) != 0 {
-			t.Errorf("%d cancellations are on their way after %s", len(cancels), cancelTimeout)
-		}
-		if dropped := ssetest.Sum(t, reg, "mcp_sse_messages_dropped_total"); dropped != n {
-			t.Errorf("%v cancellations are counted as undelivered, want %d", dropped, n)
-		}
+		ssetest.Want(t, "cancellations that are on their way", len(cancels), 0)
+		ssetest.Want(t, "cancellations that count as undelivered", ssetest.Sum(t, reg, "mcp_sse_messages_dropped_total"), n)
 	})
 }

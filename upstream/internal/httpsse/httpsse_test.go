@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 	"github.com/mcp-sse/mcp-sse/upstream/remote"
@@ -126,9 +127,7 @@ func TestSSEPostThatIsNotFoundEndsTheSession(t *testing.T) {
 	s := serveSSE(t, func(w http.ResponseWriter, m *jsonrpc.Message) { w.WriteHeader(http.StatusNotFound) })
 	k := upstreamtest.DialTalk(t, overSSE(s))
 	k.Send(upstreamtest.Call2)
-	if err := k.Ended(); !strings.Contains(err.Error(), "forgotten the session") {
-		t.Errorf("ended with %v", err)
-	}
+	ssetest.WantText(t, "ended with", k.Ended(), "forgotten the session")
 }
 
 func TestSSEMessageOverTheLimitEndsTheSession(t *testing.T) {
@@ -146,12 +145,8 @@ func TestSSECloseEndsTheStream(t *testing.T) {
 	s := serveSSE(t, nil)
 	k := upstreamtest.DialTalk(t, overSSE(s))
 	k.Send(upstreamtest.Initialized)
-	if err := k.Conn.Close(); err != nil {
-		t.Error(err)
-	}
-	if got := s.Find(upstreamtest.Posted("initialized")); len(got) != 1 {
-		t.Error("what was sent before Close was not posted")
-	}
+	ssetest.Want(t, "Close", k.Conn.Close(), nil)
+	ssetest.Want(t, "messages posted before Close", len(s.Find(upstreamtest.Posted("initialized"))), 1)
 	if a := k.Next(); !errors.Is(a.Err, jsonrpc.ErrClosed) {
 		t.Errorf("Recv gives %v", a.Err)
 	}

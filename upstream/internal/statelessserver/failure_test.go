@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // Each kind of unusable answer fails its own request, and no other.
@@ -45,11 +47,7 @@ func TestBrokenAnswersFailTheirRequestAlone(t *testing.T) {
 				if !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":1,"error":`) {
 					t.Fatalf("got %.200s", got)
 				}
-				for _, want := range tc.want {
-					if !strings.Contains(got, want) {
-						t.Errorf("got %s, want %q in it", got, want)
-					}
-				}
+				ssetest.WantText(t, "answer", got, tc.want...)
 				break
 			}
 			s.Send(toolCall("2", "good"))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -57,12 +58,8 @@ func TestInputRequiredAsksTheClientAndComesAgain(t *testing.T) {
 	if len(calls) != 2 || calls[0].m.ID == calls[1].m.ID {
 		t.Fatalf("the tool was called %d times, with the ids %s", len(calls), calls[0].m.ID)
 	}
-	if got := calls[1].param("inputResponses"); got != `{"all":{"roots":[] },"who":{"action":"accept","content":{"n":9007199254740993}}}` {
-		t.Errorf("inputResponses are %s", got)
-	}
-	if got := calls[1].param("requestState"); got != `"st\u0061te 1"` {
-		t.Errorf("requestState is %s, and not the bytes that came", got)
-	}
+	ssetest.Want(t, "inputResponses", calls[1].param("inputResponses"), `{"all":{"roots":[] },"who":{"action":"accept","content":{"n":9007199254740993}}}`)
+	ssetest.Want(t, "requestState", calls[1].param("requestState"), `"st\u0061te 1"`)
 	if got := calls[1].param("arguments"); got != calls[0].param("arguments") || calls[1].meta("protocolVersion") == "" {
 		t.Errorf("the second call has the params %s", calls[1].m.Params())
 	}
@@ -95,9 +92,7 @@ func TestRefusedSamplingFailsTheCallAndTakesTheRestBack(t *testing.T) {
 	s.want(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + string(roots) + `,"reason":"no longer needed"}}`)
 	s.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no","data":1.50}}`)
 	s.Send(`{"jsonrpc":"2.0","id":` + string(roots) + `,"result":{"roots":[]}}`) // too late: dropped
-	if n := len(s.seen("tools/call")); n != 1 {
-		t.Errorf("the tool was called %d times", n)
-	}
+	ssetest.Want(t, "calls of the tool", len(s.seen("tools/call")), 1)
 }
 
 func TestCancelledCallTakesItsQuestionsBack(t *testing.T) {

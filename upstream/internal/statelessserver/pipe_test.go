@@ -3,13 +3,13 @@ package statelessserver_test
 import (
 	"io"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/statelessserver"
 )
@@ -94,9 +94,7 @@ func overPipe(t *testing.T, answer func(*piped, *jsonrpc.Message), test func(s *
 		s := &piped{t: t, answer: answer, out: make(chan string, 100), closed: make(chan struct{})}
 		p := statelessserver.NewPipe(s, slog.New(slog.DiscardHandler))
 		test(s, p)
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+		ssetest.Want(t, "Close", p.Close(), nil)
 		if _, _, err := p.RecvFor(); err == nil {
 			t.Error("a closed session has messages")
 		}
@@ -135,12 +133,8 @@ func TestModernServerOnAPipe(t *testing.T) {
 				of0 = append(of0, string(got))
 			}
 		}
-		if want := []string{`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":2,"progress":1}}`, `{"jsonrpc":"2.0","id":2,"result":{"content":[]}}`}; !slices.Equal(of2, want) {
-			t.Errorf("got %q, want %q", of2, want)
-		}
-		if want := []string{`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`}; !slices.Equal(of0, want) {
-			t.Errorf("got %q, want %q", of0, want)
-		}
+		ssetest.Want(t, "messages of 2", of2, []string{`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":2,"progress":1}}`, `{"jsonrpc":"2.0","id":2,"result":{"content":[]}}`})
+		ssetest.Want(t, "messages of none", of0, []string{`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`})
 		_ = p.Send([]byte(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"wait"}}`))
 		synctest.Wait()
 		_ = p.Send([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`))

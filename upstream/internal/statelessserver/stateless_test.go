@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 )
 
@@ -19,9 +20,7 @@ func TestInitializeOpensNothingAtAStatelessServer(t *testing.T) {
 	s.want(`{"jsonrpc":"2.0","id":2,"result":{}}`)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.posts) != 1 {
-		t.Errorf("the server got %d requests, want the tools/list alone", len(s.posts))
-	}
+	ssetest.Want(t, "requests to the server", len(s.posts), 1)
 }
 
 func TestEachRequestSaysWhoAsks(t *testing.T) {
@@ -40,9 +39,7 @@ func TestEachRequestSaysWhoAsks(t *testing.T) {
 		"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "sum",
 		"Accept": "application/json, text/event-stream", "Content-Type": "application/json",
 	} {
-		if got := p.r.Header.Get(name); got != want {
-			t.Errorf("header %s is %q, want %q", name, got, want)
-		}
+		ssetest.Want(t, "header "+name, p.r.Header.Get(name), want)
 	}
 }
 
@@ -93,9 +90,7 @@ func TestPingTellsWhetherTheServerAnswers(t *testing.T) {
 	hang := make(chan struct{})
 	var once bool
 	s := newStateless(t, discovered, func(p *post) {
-		if p.m.Method != "server/discover" {
-			t.Errorf("the server got %s", p.m.Method)
-		}
+		ssetest.Want(t, "method", p.m.Method, "server/discover")
 		if once {
 			<-hang
 		}
@@ -184,7 +179,5 @@ func TestToolThatWasNeverListedIsListedAfterAHeaderMismatch(t *testing.T) {
 	}
 	s.Send(annotatedCall)
 	s.want(`{"jsonrpc":"2.0","id":1,"result":{"ok":true}}`)
-	if n := len(s.seen("tools/call")); n != 3 {
-		t.Errorf("the second call took %d requests, want 1", n-2)
-	}
+	ssetest.Want(t, "calls of the tool", len(s.seen("tools/call")), 3)
 }

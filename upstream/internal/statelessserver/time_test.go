@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
@@ -83,9 +84,7 @@ func TestServerWithoutListenIsNotAskedAgain(t *testing.T) {
 		s := newStateless(t, changing, func(p *post) { p.fail(404, `{"code":-32601,"message":"no"}`) })
 		s.initialize(`{}`)
 		time.Sleep(time.Hour)
-		if n := len(s.seen("subscriptions/listen")); n != 1 {
-			t.Errorf("there were %d listens", n)
-		}
+		ssetest.Want(t, "listens", len(s.seen("subscriptions/listen")), 1)
 		s.Send(subscribe("1", "a://1"))
 		s.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}`)
 	})
@@ -101,9 +100,7 @@ func TestSubscriptionThatIsNotAcknowledgedFails(t *testing.T) {
 		began := time.Now()
 		s.Send(subscribe("1", "a://1"))
 		s.wantError("1", "not_subscribed")
-		if took := time.Since(began); took != 10*time.Second {
-			t.Errorf("it took %v", took)
-		}
+		ssetest.Want(t, "time", time.Since(began), 10*time.Second)
 		synctest.Wait() // the response is closed
 	})
 }
@@ -113,9 +110,7 @@ func TestSubscriptionThatIsNotAcknowledgedFails(t *testing.T) {
 func TestStateAloneIsSentBackWithPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStateless(t, discovered, func(p *post) {
-			if p.param("inputResponses") != "" {
-				t.Errorf("there are inputResponses: %s", p.m.Params())
-			}
+			ssetest.Want(t, "inputResponses", p.param("inputResponses"), "")
 			p.result(input("", `"later"`))
 		})
 		s.initialize(`{}`)
@@ -142,12 +137,8 @@ func TestCloseIsBounded(t *testing.T) {
 		conn := newConn(discovered, &http.Client{Transport: d}, slog.New(slog.DiscardHandler))
 		upstreamtest.Send(t, conn, toolCall("1", "a"))
 		began := time.Now()
-		if err := conn.Close(); err != nil {
-			t.Fatalf("Close: %v", err)
-		}
-		if took := time.Since(began); took != 2*time.Second {
-			t.Errorf("Close took %v", took)
-		}
+		ssetest.Want(t, "Close", conn.Close(), nil)
+		ssetest.Want(t, "time of Close", time.Since(began), 2*time.Second)
 		close(d.release)
 		synctest.Wait()
 	})

@@ -3,12 +3,12 @@ package streamable_test
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 )
@@ -57,17 +57,13 @@ func TestBrokenStreamIsResumedFromItsLastEvent(t *testing.T) {
 			}
 			before := s.Find(upstreamtest.Posted("tools/call"))[0].At
 			for _, v := range s.Find(resumptions) {
-				if id := v.Header.Get("Last-Event-ID"); id != "p-1" {
-					t.Errorf("Last-Event-ID %q", id)
-				}
+				ssetest.Want(t, "Last-Event-ID", v.Header.Get("Last-Event-ID"), "p-1")
 				if v.Header.Get("Mcp-Session-Id") != "s-1" || v.At.Sub(before) < 200*time.Millisecond {
 					t.Errorf("resumed with %v after %s", v.Header, v.At.Sub(before))
 				}
 				before = v.At
 			}
-			if n := len(s.Find(upstreamtest.Posted("tools/call"))); n != 1 {
-				t.Errorf("the call was posted %d times", n)
-			}
+			ssetest.Want(t, "POSTs of the call", len(s.Find(upstreamtest.Posted("tools/call"))), 1)
 		})
 	}
 }
@@ -94,9 +90,7 @@ func TestResponseThatCannotBeResumedIsLost(t *testing.T) {
 			if string(f.ID) != "2" || f.Error.Code != -32603 || f.Error.Data.Reason != "response_lost" || f.Error.Data.Retryable {
 				t.Errorf("got %+v", f)
 			}
-			if n := len(s.Find(resumptions)); n != tt.tries {
-				t.Errorf("%d attempts to resume, want %d", n, tt.tries)
-			}
+			ssetest.Want(t, "attempts to resume", len(s.Find(resumptions)), tt.tries)
 			k.Ping(3)
 		})
 	}
@@ -108,9 +102,7 @@ func TestResumptionThatIsNotFoundEndsTheSession(t *testing.T) {
 			func(_ int, w http.ResponseWriter, r *http.Request) { w.WriteHeader(404) }))
 		k := upstreamtest.Open(t, upstreamtest.Streamable(s))
 		k.Send(upstreamtest.Call2)
-		if err := k.Ended(); !strings.Contains(err.Error(), "forgotten the session") {
-			t.Errorf("ended with %v", err)
-		}
+		ssetest.WantText(t, "ended with", k.Ended(), "forgotten the session")
 	})
 }
 

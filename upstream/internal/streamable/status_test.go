@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 )
@@ -57,9 +58,7 @@ func TestServerThatHasForgottenTheSessionOrFailsEndsIt(t *testing.T) {
 		s := upstreamtest.Serve(t, upstreamtest.Calls(func(w http.ResponseWriter, _ *http.Request, _ *jsonrpc.Message) { w.WriteHeader(code) }))
 		k := upstreamtest.Open(t, upstreamtest.Streamable(s))
 		k.Send(upstreamtest.Call2)
-		if err := k.Ended(); err.Error() != want {
-			t.Errorf("%d: ended with %v", code, err)
-		}
+		ssetest.Want(t, "the end after "+fmt.Sprint(code), k.Ended(), want)
 		if err := k.Conn.Send([]byte(upstreamtest.Call2)); err == nil || err.Error() != want {
 			t.Errorf("%d: Send gives %v", code, err)
 		}
@@ -83,9 +82,7 @@ func TestServerThatStartsAnewEndsTheSession(t *testing.T) {
 		}))
 		k := upstreamtest.Open(t, upstreamtest.Streamable(s))
 		k.Send(msg)
-		if err := k.Ended(); !strings.Contains(err.Error(), "forgotten the session") {
-			t.Errorf("%s: ended with %v", name, err)
-		}
+		ssetest.WantText(t, name+": ended with", k.Ended(), "forgotten the session")
 	}
 }
 

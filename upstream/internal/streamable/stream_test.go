@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 )
@@ -57,9 +58,7 @@ func TestServerWithoutAStreamIsAskedOnce(t *testing.T) {
 			s.Wait(t, 1, upstreamtest.Method("GET"))
 			k.Ping(2)
 			k.Ping(3)
-			if got := s.Find(upstreamtest.Method("GET")); len(got) != 1 {
-				t.Errorf("%d GETs", len(got))
-			}
+			ssetest.Want(t, "GETs", len(s.Find(upstreamtest.Method("GET"))), 1)
 		})
 	}
 }
@@ -89,9 +88,7 @@ func TestStreamOfAGetIsOpenedAgainWhereItBrokeOff(t *testing.T) {
 		k.Gets(fmt.Sprintf(upstreamtest.Note, 5))
 		got := s.Find(upstreamtest.Method("GET"))
 		for i, v := range got[1:] {
-			if id := v.Header.Get("Last-Event-ID"); id != "b" {
-				t.Errorf("GET %d has Last-Event-ID %q", i+2, id)
-			}
+			ssetest.Want(t, "Last-Event-ID", v.Header.Get("Last-Event-ID"), "b")
 			if gap := v.At.Sub(got[i].At); gap < 300*time.Millisecond {
 				t.Errorf("GET %d came after %s, the server asked for 300ms", i+2, gap)
 			}
@@ -116,9 +113,7 @@ func TestStreamThatCannotBeResumedIsBegunAnew(t *testing.T) {
 		k := upstreamtest.Open(t, upstreamtest.Streamable(s))
 		k.Gets(fmt.Sprintf(upstreamtest.Note, 1))
 		k.Gets(fmt.Sprintf(upstreamtest.Note, 3))
-		if got := s.Find(upstreamtest.Method("GET")); got[2].Header.Get("Last-Event-ID") != "" {
-			t.Errorf("the third GET has Last-Event-ID %q", got[2].Header.Get("Last-Event-ID"))
-		}
+		ssetest.Want(t, "Last-Event-ID of the third GET", s.Find(upstreamtest.Method("GET"))[2].Header.Get("Last-Event-ID"), "")
 	})
 }
 
@@ -139,9 +134,7 @@ func TestSessionIsOverWhenAGetSaysThatItIsForgotten(t *testing.T) {
 			}))
 			k := upstreamtest.Open(t, upstreamtest.Streamable(s))
 			k.Gets(fmt.Sprintf(upstreamtest.Note, 1))
-			if err := k.Ended(); !strings.Contains(err.Error(), "forgotten the session") {
-				t.Errorf("ended with %v", err)
-			}
+			ssetest.WantText(t, "ended with", k.Ended(), "forgotten the session")
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 )
@@ -30,9 +31,7 @@ func TestRequestsCarryWhatTheInitializeSettled(t *testing.T) {
 		t.Errorf("got %s with request %s", got, id)
 	}
 	s.Wait(t, 1, upstreamtest.Method("GET"))
-	if err := k.Conn.Close(); err != nil {
-		t.Error(err)
-	}
+	ssetest.Want(t, "Close", k.Conn.Close(), nil)
 	for _, v := range s.Seen() {
 		want := [2]string{"s-1", "2025-06-18"}
 		if strings.Contains(v.Body, `"initialize"`) {
@@ -42,9 +41,7 @@ func TestRequestsCarryWhatTheInitializeSettled(t *testing.T) {
 			t.Errorf("%s %.60s: session and version %q, want %q", v.Method, v.Body, got, want)
 		}
 	}
-	if n := len(s.Find(upstreamtest.Method("DELETE"))); n != 1 {
-		t.Errorf("%d DELETEs", n)
-	}
+	ssetest.Want(t, "DELETEs", len(s.Find(upstreamtest.Method("DELETE"))), 1)
 }
 
 func TestBytesPassUnchanged(t *testing.T) {
@@ -113,9 +110,7 @@ func TestRequestsArePostedAtTheSameTimeAndNeverCross(t *testing.T) {
 			t.Errorf("got %s with request %s", got, id)
 		}
 	}
-	if len(seen) != n {
-		t.Errorf("%d of %d answered", len(seen), n)
-	}
+	ssetest.Want(t, "answers", len(seen), n)
 }
 
 func TestCloseEndsEverything(t *testing.T) {
@@ -127,15 +122,11 @@ func TestCloseEndsEverything(t *testing.T) {
 	k.Send(upstreamtest.Call2)
 	s.Wait(t, 1, upstreamtest.Posted("tools/call"))
 	s.Wait(t, 1, upstreamtest.Method("GET"))
-	if err := k.Conn.Close(); err != nil {
-		t.Error(err)
-	}
+	ssetest.Want(t, "Close", k.Conn.Close(), nil)
 	if a := k.Next(); !errors.Is(a.Err, jsonrpc.ErrClosed) {
 		t.Errorf("Recv gives %v", a.Err)
 	}
-	if got := s.Find(upstreamtest.Method("DELETE")); len(got) != 1 {
-		t.Errorf("%d DELETEs", len(got))
-	}
+	ssetest.Want(t, "DELETEs", len(s.Find(upstreamtest.Method("DELETE"))), 1)
 	_ = k.Conn.Close()
 }
 

@@ -1,0 +1,33 @@
+package ssetest_test
+
+import (
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// faults counts what would fail a test.
+type faults struct {
+	testing.TB
+	n int
+}
+
+func (f *faults) Helper()               {}
+func (f *faults) Errorf(string, ...any) { f.n++ }
+
+func TestWant(t *testing.T) {
+	wrapped := fmt.Errorf("read: %w", io.EOF)
+	good, bad := &faults{TB: t}, &faults{TB: t}
+	for f, want := range map[*faults]any{good: 1.0, bad: 2} {
+		ssetest.Want(f, "", 1, want)
+	}
+	ssetest.WantText(good, "", wrapped, "read", "EOF")
+	ssetest.WantText(bad, "", error(nil), "read", "EOF")
+	ssetest.WantError(good, "", wrapped, io.EOF)
+	ssetest.WantError(bad, "", nil, io.EOF)
+	if good.n != 0 || bad.n != 4 {
+		t.Errorf("%d faults of what is wanted, %d of what is not", good.n, bad.n)
+	}
+}
