@@ -335,6 +335,19 @@ func TestWithdrawnKey(t *testing.T) {
 	}
 }
 
+// A stream ends soon after its key was withdrawn, also if no token of the new one comes.
+func TestStreamEndsWithItsKey(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, i *issuer) {
+		srv, log, stop := i.serve(oauth.Options{})
+		defer stop()
+		over := open(t, srv, i.sign(claims("exp", time.Now().Add(time.Hour).Unix())))
+		i.rotate("two")
+		if d := <-over; d > 6*time.Minute || !strings.Contains(log.String(), "reason=revoked") {
+			t.Errorf("the stream ended after %s: %s", d, log)
+		}
+	})
+}
+
 // While the issuer does not answer, or with nonsense, the keys of before are good for an hour,
 // and nobody waits long for others.
 func TestKeysOutliveTheIssuer(t *testing.T) {

@@ -201,6 +201,14 @@ func TestDiscovery(t *testing.T) {
 			i.breaks("openid-configuration", fail)
 			i.breaks("oauth-authorization-server", fail)
 		}, 503, "500"},
+		"slow": {func(i *issuer) {
+			i.breaks("openid-configuration", slow)
+			i.breaks("oauth-authorization-server", slow)
+		}, 503, "Timeout"},
+		"huge": {func(i *issuer) {
+			i.breaks("openid-configuration", huge)
+			i.breaks("oauth-authorization-server", huge)
+		}, 503, "too large"},
 		"no JSON": {func(i *issuer) {
 			i.breaks("openid-configuration", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) })
 			i.breaks("oauth-authorization-server", http.NotFound)
@@ -210,7 +218,11 @@ func TestDiscovery(t *testing.T) {
 			inFakeTime(t, func(t *testing.T, i *issuer) {
 				res, token := i.resource(oauth.Options{}), i.sign(claims())
 				test.set(i)
+				began := time.Now()
 				_, err := ask(res, token)
+				if d := time.Since(began); d > 10*time.Second {
+					t.Errorf("took %s", d)
+				}
 				if test.status == 0 && err != nil || test.status != 0 && (err == nil || err.Status != test.status || !strings.Contains(err.Error(), test.cause)) {
 					t.Errorf("got %+v", err)
 				}
@@ -263,17 +275,19 @@ func slow(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func huge(w http.ResponseWriter, _ *http.Request) {
+	for range 2 << 10 {
+		if _, err := w.Write([]byte(strings.Repeat(" ", 1<<10))); err != nil {
+			return
+		}
+	}
+}
+
 func TestKeysAreNotThere(t *testing.T) {
 	for name, broken := range map[string]http.HandlerFunc{
 		"down": fail,
 		"slow": slow,
-		"huge": func(w http.ResponseWriter, _ *http.Request) {
-			for range 2 << 10 {
-				if _, err := w.Write([]byte(strings.Repeat(" ", 1<<10))); err != nil {
-					return
-				}
-			}
-		},
+		"huge": huge,
 	} {
 		t.Run(name, func(t *testing.T) {
 			inFakeTime(t, func(t *testing.T, i *issuer) {
