@@ -171,7 +171,16 @@ func (d *daemon) replaceGateways(c *config.Config) error {
 		}
 		all, named[s.Name] = append(all, gw), gw
 	}
-	if err := d.serveAll(all, len(c.Servers) > 0); err != nil {
+	var err error
+	switch servers, isServing := d.gw.(*gateway.Servers); {
+	case isServing:
+		err = servers.Replace(all...)
+	case len(c.Servers) > 0:
+		d.gw, err = gateway.NewServers(all...)
+	case d.gw == nil:
+		d.gw = all[0]
+	}
+	if err != nil {
 		return err
 	}
 	for _, gw := range d.gateways {
@@ -181,20 +190,6 @@ func (d *daemon) replaceGateways(c *config.Config) error {
 	}
 	d.gateways = named
 	return nil
-}
-
-// serveAll makes gw serve these gateways, one or several.
-func (d *daemon) serveAll(all []*gateway.Gateway, several bool) (err error) {
-	servers, isServing := d.gw.(*gateway.Servers)
-	switch {
-	case isServing:
-		return servers.Replace(all...)
-	case several:
-		d.gw, err = gateway.NewServers(all...)
-	case d.gw == nil:
-		d.gw = all[0]
-	}
-	return err
 }
 
 // setMaxThreads allows the threads that the children hold while they run: Go ends a
@@ -258,26 +253,19 @@ func (d *daemon) routes(together bool) (main, operators *http.ServeMux) {
 	operators.Handle("/status", forBrowser(protected))
 	operators.Handle("/status/", forBrowser(protected))
 	operators.Handle(reloadPath, d.protect(http.HandlerFunc(d.serveReload)))
-	open := operators
+	open, absent, where := operators, []string{"/connections", "/status", reloadPath, "/healthz", "/readyz", "/metrics"}, " is on the address of admin-addr"
 	if together {
-		open = main
+		open, absent, where = main, absent[:3], " is served with --admin-addr alone"
 		main.Handle("/metrics", protected)
-		for _, path := range []string{"/connections", "/status", reloadPath} {
-			main.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-				d.guard.Load().NotFound(w, r, path+" is served with --admin-addr alone")
-			})
-		}
-	} else {
-		for _, path := range []string{"/healthz", "/readyz", "/metrics", "/connections", "/status", reloadPath} {
-			main.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-				where := path + " is on the address of admin-addr"
-				guard := d.guard.Load()
-				if guard.IsLocal(r) { // others need not know
-					where += ": " + d.endpoints[1].url() + path
-				}
-				guard.NotFound(w, r, where)
-			})
-		}
+	}
+	for _, path := range absent {
+		main.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			guard, text := d.guard.Load(), path+where
+			if !together && guard.IsLocal(r) { // others need not know
+				text += ": " + d.endpoints[1].url() + path
+			}
+			guard.NotFound(w, r, text)
+		})
 	}
 	open.Handle("/healthz", admin)
 	open.Handle("/readyz", admin)
@@ -372,16 +360,6 @@ func tcpLimit(c *config.Config) (limit int) {
 		limit += 5 * s.MaxConnections // a stream, POSTs beside it, and a client that reconnects
 	}
 	return limit
-}
-
-// listen takes the address, unless a socket has been adopted.
-func (e *endpoint) listen(ctx context.Context) (err error) {
-	if e.conns.Listener == nil {
-		if e.conns.Listener, err = listen(ctx, e.server.Addr); err != nil {
-			return fmt.Errorf("%s: %w: choose another address", e.place, err)
-		}
-	}
-	return nil
 }
 
 // serve serves until the server is shut down.

@@ -67,17 +67,20 @@ func (m *Main) stop(log *slog.Logger, grace time.Duration, end func(context.Cont
 	}
 }
 
-// listen takes the addresses, and watches the files of the configuration if it is to.
-func (d *daemon) listen() error {
+// listen takes the addresses without a socket, and watches the files of the configuration if it
+// is to.
+func (d *daemon) listen() (err error) {
 	for _, e := range d.endpoints {
-		if err := e.listen(context.Background()); err != nil {
-			return err
+		if e.conns.Listener != nil {
+			continue
+		}
+		if e.conns.Listener, err = listen(context.Background(), e.server.Addr); err != nil {
+			return fmt.Errorf("%s: %w: choose another address", e.place, err)
 		}
 	}
 	if !d.config.Load().Watch {
 		return nil
 	}
-	var err error
 	if d.watcher, err = fsnotify.NewWatcher(); err != nil {
 		return fmt.Errorf("%s: %w", d.config.Load().Place("watch"), err)
 	}

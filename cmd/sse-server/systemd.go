@@ -30,30 +30,23 @@ func (d *daemon) adopt(sockets []*os.File, c *config.Config) error {
 		if i < 0 {
 			return fmt.Errorf("systemd passes a socket named %s that no address is left for: set --admin-addr, or remove a ListenStream=", socket.Name())
 		}
-		if err := d.endpoints[i].adopt(socket, c, d.log); err != nil {
+		listener, err := net.FileListener(socket)
+		if err != nil {
+			return fmt.Errorf("socket %s of systemd: %w: want one of a ListenStream=", socket.Name(), err)
+		}
+		e := d.endpoints[i]
+		e.conns.Listener = listener
+		tcp, ok := listener.(*net.TCPListener)
+		if !ok {
+			return fmt.Errorf("socket %s of systemd: want a TCP address in ListenStream=", socket.Name())
+		}
+		if err := c.CheckExposure(e.option, config.Addr(tcp.Addr().String())); err != nil {
 			return err
 		}
+		if raw, err := tcp.SyscallConn(); err == nil {
+			_ = limitPeer("", "", raw) // Multipath TCP has no such timeout, only keep-alives
+		}
+		d.log.Info("socket of systemd replaces an address", "option", e.option, "addr", listener.Addr().String())
 	}
-	return nil
-}
-
-// adopt takes a socket in place of the address.
-func (e *endpoint) adopt(socket *os.File, c *config.Config, log *slog.Logger) error {
-	listener, err := net.FileListener(socket)
-	if err != nil {
-		return fmt.Errorf("socket %s of systemd: %w: want one of a ListenStream=", socket.Name(), err)
-	}
-	e.conns.Listener = listener
-	tcp, ok := listener.(*net.TCPListener)
-	if !ok {
-		return fmt.Errorf("socket %s of systemd: want a TCP address in ListenStream=", socket.Name())
-	}
-	if err := c.CheckExposure(e.option, config.Addr(tcp.Addr().String())); err != nil {
-		return err
-	}
-	if raw, err := tcp.SyscallConn(); err == nil {
-		_ = limitPeer("", "", raw) // Multipath TCP has no such timeout, only keep-alives
-	}
-	log.Info("socket of systemd replaces an address", "option", e.option, "addr", listener.Addr().String())
 	return nil
 }

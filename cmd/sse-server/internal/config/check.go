@@ -92,20 +92,15 @@ func (c *Config) checkCluster() error {
 // CheckExposure refuses an address that other machines reach without authentication, or
 // warns with --insecure of what they can do.
 func (c *Config) CheckExposure(option string, addr Addr) error {
-	isOpen := c.AuthTokensFile == "" && (len(c.OAuth) == 0 || option == "admin-addr")
-	if addr == "" || !isOpen || front.IsLoopback(string(addr)) {
-		return nil
-	}
-	if !c.Insecure {
-		oauth := "oauth in the file, "
-		if option == "admin-addr" {
-			oauth = ""
-		}
-		return c.refuse(option, "other machines may reach %s; want a loopback address such as 127.0.0.1:8080, --auth-tokens-file, %sor --insecure to allow it", addr, oauth)
-	}
-	what := "run the tools of the server"
+	isOpen, oauth, what := c.AuthTokensFile == "" && len(c.OAuth) == 0, "oauth in the file, ", "run the tools of the server"
 	if option == "admin-addr" {
-		what = "read /metrics, /connections and /status, and reload the configuration"
+		isOpen, oauth, what = c.AuthTokensFile == "", "", "read /metrics, /connections and /status, and reload the configuration"
+	}
+	switch {
+	case addr == "" || !isOpen || front.IsLoopback(string(addr)):
+		return nil
+	case !c.Insecure:
+		return c.refuse(option, "other machines may reach %s; want a loopback address such as 127.0.0.1:8080, --auth-tokens-file, %sor --insecure to allow it", addr, oauth)
 	}
 	c.warn("%s %s without authentication: everyone who reaches it can %s", c.Place(option), addr, what)
 	return nil

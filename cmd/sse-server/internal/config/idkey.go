@@ -49,17 +49,15 @@ func (c *Config) readIDKey(lookupEnv func(string) (string, bool)) (err error) {
 // none: that of systemd, or that of the user (XDG Base Directory Specification).
 func defaultIDKeyFile(lookupEnv func(string) (string, bool)) string {
 	get := func(name string) string { value, _ := lookupEnv(name); return value }
-	dir, _, _ := strings.Cut(get("STATE_DIRECTORY"), ":")
-	if dir == "" && filepath.IsAbs(get("XDG_STATE_HOME")) {
-		dir = filepath.Join(get("XDG_STATE_HOME"), "sse-server")
+	switch dir, _, _ := strings.Cut(get("STATE_DIRECTORY"), ":"); {
+	case dir != "":
+		return filepath.Join(dir, "id-key")
+	case filepath.IsAbs(get("XDG_STATE_HOME")):
+		return filepath.Join(get("XDG_STATE_HOME"), "sse-server", "id-key")
+	case filepath.IsAbs(get("HOME")):
+		return filepath.Join(get("HOME"), ".local", "state", "sse-server", "id-key")
 	}
-	if dir == "" && filepath.IsAbs(get("HOME")) {
-		dir = filepath.Join(get("HOME"), ".local", "state", "sse-server")
-	}
-	if dir == "" {
-		return ""
-	}
-	return filepath.Join(dir, "id-key")
+	return ""
 }
 
 // errBadKey reports a file that is no key.
