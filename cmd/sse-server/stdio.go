@@ -32,40 +32,29 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	defer cancel()
 	served := make(chan error, 1)
 	go func() { served <- gw.ServeStdio(ctx, m.Stdin, m.Stdout, grace) }()
-	code := exitOK
-	select {
-	case err := <-served:
-		if err != nil {
-			log.Error("client lost", "err", err)
-			code = exitFailure
+	code, parent := exitOK, os.Getppid()
+	for over := false; !over; {
+		over = true
+		select {
+		case err := <-served:
+			if err != nil {
+				log.Error("client lost", "err", err)
+				code = exitFailure
+			}
+		case sig := <-m.signals:
+			log.Info("stopping", "signal", sig.String(), "timeout", grace)
+		case <-time.After(time.Second):
+			// stdin does not tell that the parent has ended while another process has its other end
+			// too. The signal of Linux for this (PR_SET_PDEATHSIG) comes already at the end of the
+			// thread that started the process.
+			if over = os.Getppid() != parent; over {
+				log.Info("stopping", "reason", "the parent process has ended", "timeout", grace)
+			}
 		}
-	case sig := <-m.signals:
-		log.Info("stopping", "signal", sig.String(), "timeout", grace)
-	case <-parentEnds(ctx):
-		log.Info("stopping", "reason", "the parent process has ended", "timeout", grace)
 	}
 	return m.stop(log, grace, func(ctx context.Context) {
 		if err := gw.Shutdown(ctx); err != nil {
 			log.Warn("gateway shutdown failed", "err", err)
 		}
 	}, gw.Abort, code)
-}
-
-// parentEnds returns a channel that is closed once the process has another parent, because
-// its own has ended. stdin does not tell that while another process has its other end too.
-// The signal of Linux for this (PR_SET_PDEATHSIG) comes already at the end of the thread that
-// started the process.
-func parentEnds(ctx context.Context) <-chan struct{} {
-	ended, parent := make(chan struct{}), os.Getppid()
-	go func() { // ends with ctx
-		for os.Getppid() == parent {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(time.Second):
-			}
-		}
-		close(ended)
-	}()
-	return ended
 }

@@ -25,28 +25,26 @@ const (
 // read reads a file that is part of the configuration.
 func (c *Config) read(path string) ([]byte, error) {
 	c.files[path] = [sha256.Size]byte{} // also if it is missing
-	file, err := open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("%s is over %d bytes", path, maxFile)
-	}
+	data, err := readFile(path)
 	if err == nil {
 		c.files[path] = sha256.Sum256(data)
 	}
 	return data, err
 }
 
-// open opens a file. A pipe that nobody writes is empty: a reload must not wait for it.
-func open(path string) (*os.File, error) {
+// readFile reads a file. A pipe that nobody writes is empty: a reload must not wait for it.
+func readFile(path string) ([]byte, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err == nil {
-		_ = file.SetReadDeadline(time.Now().Add(fileTimeout)) // files have none
+	if err != nil {
+		return nil, err
 	}
-	return file, err
+	defer file.Close()
+	_ = file.SetReadDeadline(time.Now().Add(fileTimeout)) // files have none
+	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if len(data) > maxFile {
+		err = fmt.Errorf("%s is over %d bytes", path, maxFile)
+	}
+	return data, err
 }
 
 // Files returns the files that c was read from, without the key of ids. After an error they

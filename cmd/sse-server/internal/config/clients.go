@@ -20,20 +20,13 @@ var clientNames = map[string]string{"headers": "header", "cwd": "dir"}
 
 // readClientServers adds the entries of the key mcpServers.
 func (c *Config) readClientServers(node ast.Node) error {
-	entries, ok := mappingOf(node)
-	if !ok || len(entries) == 0 {
-		return c.at(node.GetToken(), `%s: want a mapping of names to servers, such as {"docs": {"command": "npx", "args": ["-y", "server"]}}`, clientsKey)
-	}
+	const want = clientsKey + `: want a mapping of names to servers, such as {"docs": {"command": "npx", "args": ["-y", "server"]}}`
 	before := len(c.Servers)
-	for _, entry := range entries {
-		if err := c.readClientServer(entry); err != nil {
-			return err
-		}
+	err := c.readEntries(node, want, c.readClientServer)
+	if err == nil && len(c.Servers) == before {
+		err = c.at(node.GetToken(), "%s: all servers are disabled", clientsKey)
 	}
-	if len(c.Servers) == before {
-		return c.at(node.GetToken(), "%s: all servers are disabled", clientsKey)
-	}
-	return nil
+	return err
 }
 
 // readClientServer adds one entry of the key mcpServers, unless it is disabled.

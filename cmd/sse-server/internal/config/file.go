@@ -69,17 +69,25 @@ func (c *Config) at(place *token.Token, format string, args ...any) error {
 // readServers adds the entries of the key servers: what c has for all, with the options of
 // the entry.
 func (c *Config) readServers(node ast.Node) error {
-	entries, ok := mappingOf(node)
-	if !ok || len(entries) == 0 {
-		return c.at(node.GetToken(), "servers: want a mapping of names to options, such as {docs: {command: [npx, -y, server]}}")
-	}
-	for _, entry := range entries {
+	const want = "servers: want a mapping of names to options, such as {docs: {command: [npx, -y, server]}}"
+	return c.readEntries(node, want, func(entry *ast.MappingValueNode) error {
 		key := entry.Key.GetToken()
 		s, err := c.addServer(key.Value, serversKey, key)
-		if err != nil {
-			return err
+		if err == nil {
+			_, err = c.readOptions(s, entry.Value)
 		}
-		if _, err := c.readOptions(s, entry.Value); err != nil {
+		return err
+	})
+}
+
+// readEntries calls read for each entry of a mapping, which must have some.
+func (c *Config) readEntries(node ast.Node, want string, read func(*ast.MappingValueNode) error) error {
+	entries, ok := mappingOf(node)
+	if !ok || len(entries) == 0 {
+		return c.at(node.GetToken(), "%s", want)
+	}
+	for _, entry := range entries {
+		if err := read(entry); err != nil {
 			return err
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -65,21 +64,14 @@ var errBadKey = errors.New("no key of ids")
 
 // readKeyFile returns the key in a file that others can neither read nor change.
 func readKeyFile(path string) ([]byte, error) {
-	file, err := open(path)
-	if err != nil {
+	key, err := readFile(path)
+	key = bytes.TrimSpace(key)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	defer file.Close()
-	if info, err := file.Stat(); err != nil {
-		return nil, err
-	} else if info.Mode().IsRegular() && isForOthers(info) { // the mode of a directory or device must stay
+	case isForOthers(path):
 		return nil, fmt.Errorf("%w: %s can be read or changed by other users of this machine, who could sign ids: chmod 600", errBadKey, path)
-	}
-	key, err := io.ReadAll(io.LimitReader(file, maxIDKey+1))
-	if err != nil {
-		return nil, err
-	}
-	if key = bytes.TrimSpace(key); len(key) < signedid.MinKey || len(key) > maxIDKey {
+	case len(key) < signedid.MinKey || len(key) > maxIDKey:
 		return nil, fmt.Errorf("%w: %s must hold %d to %d random characters, such as the output of: openssl rand -base64 32", errBadKey, path, signedid.MinKey, maxIDKey)
 	}
 	return key, nil

@@ -30,20 +30,16 @@ func (c *Config) makeAccess(lookupEnv func(string) (string, bool)) error {
 	if err != nil {
 		return err
 	}
-	const noIssuer = "has no effect without an issuer in oauth"
 	c.Metadata = make(map[string]http.Handler)
-	for _, s := range c.Each() {
+	for _, s := range append([]*Server{&c.Server}, c.Servers...) {
 		s.Authenticate = c.Operators
-		if o.Issuer == "" && s.given["scopes"] != "" {
-			return s.refuse("scopes", noIssuer)
+		for _, option := range []string{oauthKey, "public-url", "scopes"} {
+			if o.Issuer == "" && s.given[option] != "" {
+				return s.refuse(option, "has no effect without an issuer in oauth")
+			}
 		}
 	}
 	if o.Issuer == "" {
-		for _, option := range []string{oauthKey, "public-url", "scopes"} {
-			if c.given[option] != "" {
-				return c.refuse(option, noIssuer)
-			}
-		}
 		return nil
 	}
 	if c.PublicURL == "" {

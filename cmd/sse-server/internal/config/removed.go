@@ -20,17 +20,15 @@ func replacement(name string) string {
 
 // refuseRemoved returns an error if a flag or variable is one of an earlier version.
 func refuseRemoved(args []string, lookupEnv func(string) (string, bool)) error {
-	for _, arg := range args {
-		flag, _, _ := strings.Cut(arg, "=")
-		name, isFlag := strings.CutPrefix(flag, "--")
-		if by := replacement(strings.TrimPrefix(name, "no-")); isFlag && by != "" {
-			return fmt.Errorf("%s is gone: %s", flag, by)
-		}
-	}
 	for line := range strings.Lines(removedText) {
 		name, by, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		if text, _ := lookupEnv(envName(name)); text != "" {
 			return fmt.Errorf("%s is gone: %s", envName(name), by)
+		}
+		for _, arg := range args {
+			if flag, _, _ := strings.Cut(arg, "="); flag == "--"+name || flag == "--no-"+name {
+				return fmt.Errorf("%s is gone: %s", flag, by)
+			}
 		}
 	}
 	return nil

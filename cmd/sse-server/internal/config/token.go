@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"io/fs"
 	"os"
 	"regexp"
 	"runtime"
@@ -80,13 +79,14 @@ func (c *Config) readTokens() error {
 
 // warnOfOthers warns if other users of this machine can read or change a file of secrets.
 func (c *Config) warnOfOthers(path string) {
-	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && isForOthers(info) {
+	if isForOthers(path) {
 		c.warn("%s can be read or changed by other users of this machine", path)
 	}
 }
 
-// isForOthers reports whether other users of this machine can read or change a file.
-// Windows does not say.
-func isForOthers(info fs.FileInfo) bool {
-	return runtime.GOOS != "windows" && info.Mode().Perm()&0o026 != 0
+// isForOthers reports whether other users of this machine can read or change a file. Windows does
+// not say, and the mode of a directory or device must stay.
+func isForOthers(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && runtime.GOOS != "windows" && info.Mode().IsRegular() && info.Mode().Perm()&0o026 != 0
 }

@@ -26,21 +26,17 @@ func Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 			Capabilities: &mcp.ServerCapabilities{},
 		})
 	quiet := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)}
-	mcp.AddTool(server, &mcp.Tool{Name: "echo", Description: "Returns the message.", Annotations: quiet}, echo)
+	mcp.AddTool(server, &mcp.Tool{Name: "echo", Description: "Returns the message.", Annotations: quiet}, func(_ context.Context, _ *mcp.CallToolRequest, in struct {
+		Message string `json:"message" jsonschema:"the text to return"`
+	}) (*mcp.CallToolResult, any, error) {
+		return textResult(in.Message), nil, nil
+	})
 	mcp.AddTool(server, &mcp.Tool{Name: "sleep", Description: "Sleeps, with progress every second. Can be cancelled.", Annotations: quiet}, sleep)
 	err := server.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
 	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || ctx.Err() != nil { // the client may leave before it has its answer
 		return nil
 	}
 	return fmt.Errorf("run demo server: %w", err)
-}
-
-type echoInput struct {
-	Message string `json:"message" jsonschema:"the text to return"`
-}
-
-func echo(_ context.Context, _ *mcp.CallToolRequest, in echoInput) (*mcp.CallToolResult, any, error) {
-	return textResult(in.Message), nil, nil
 }
 
 type sleepInput struct {
