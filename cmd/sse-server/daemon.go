@@ -149,12 +149,16 @@ func (d *daemon) setConfig(c *config.Config) {
 func (d *daemon) replaceGateways(c *config.Config) error {
 	trial := d.common
 	trial.Registry, trial.Cluster = nil, nil
+	threads := 10_000 // of Go itself, and those that the children hold while they run: Go ends a program with more
 	for _, s := range c.Each() {
 		if _, err := newGateway(c, s, trial); err != nil { // starts nothing
 			return err
 		}
+		if s.Kind() == config.OfCommand {
+			threads += s.MaxConnections + s.Warm
+		}
 	}
-	setMaxThreads(c)
+	debug.SetMaxThreads(threads)
 	var all []*gateway.Gateway
 	named := map[string]*gateway.Gateway{}
 	for _, s := range c.Each() {
@@ -190,18 +194,6 @@ func (d *daemon) replaceGateways(c *config.Config) error {
 	}
 	d.gateways = named
 	return nil
-}
-
-// setMaxThreads allows the threads that the children hold while they run: Go ends a
-// program with over 10,000.
-func setMaxThreads(c *config.Config) {
-	threads := 10_000
-	for _, s := range c.Each() {
-		if s.Kind() == config.OfCommand {
-			threads += s.MaxConnections + s.Warm
-		}
-	}
-	debug.SetMaxThreads(threads)
 }
 
 // newGateway builds the gateway of one server.

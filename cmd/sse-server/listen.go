@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"syscall"
@@ -23,8 +24,6 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 // limitPeer sets peerTimeout for the connections that a socket accepts.
 func limitPeer(_, _ string, socket syscall.RawConn) error {
 	var err error
-	if failed := socket.Control(func(fd uintptr) { err = setPeerTimeout(fd) }); failed != nil {
-		return failed
-	}
-	return err
+	failed := socket.Control(func(fd uintptr) { err = setPeerTimeout(fd) })
+	return cmp.Or(failed, err)
 }

@@ -56,9 +56,7 @@ func newTracing(ctx context.Context, lookupEnv func(string) (string, bool), log 
 		return nil, fmt.Errorf("OTEL_*: %w", err)
 	}
 	room, _ := strconv.Atoi(env("BSP_MAX_QUEUE_SIZE"))
-	if room <= 0 {
-		room = sdktrace.DefaultMaxQueueSize
-	}
+	room = cmp.Or(max(room, 0), sdktrace.DefaultMaxQueueSize)
 	queue := spanQueue{sdktrace.NewBatchSpanProcessor(t, sdktrace.WithMaxQueueSize(room)), t, int64(room)}
 	t.provider = sdktrace.NewTracerProvider(sdktrace.WithResource(about), sdktrace.WithSpanProcessor(queue))
 	return t, nil

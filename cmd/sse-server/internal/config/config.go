@@ -199,18 +199,15 @@ var usage string
 
 // newParser returns the parser of the flags for options, whose values are the defaults. It
 // sets s.flags, where s is a part of options or the same.
-func newParser(options any, s *Server) (*kong.Kong, error) {
-	parser, err := kong.New(options, kong.Name("sse-server"), kong.Description(usage), kong.NoDefaultHelp(), kong.ValueFormatter(describe),
+func newParser(options any, s *Server) *kong.Kong {
+	parser := kong.Must(options, kong.Name("sse-server"), kong.Description(usage), kong.NoDefaultHelp(), kong.ValueFormatter(describe),
 		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, NoAppDescFormat: true, WrapUpperBound: 100, Compact: true, FlagsLast: true}))
-	if err != nil {
-		return nil, err
-	}
 	for _, flag := range parser.Model.Flags {
 		flag.Default = textOf(flag.Target)
 		flag.HasDefault = flag.Default != ""
 	}
 	s.flags = parser.Model.Flags
-	return parser, nil
+	return parser
 }
 
 // describe returns the help of an option, with its default.
@@ -251,10 +248,7 @@ func (c *Config) readFlags(args []string, lookupEnv func(string) (string, bool))
 	if err := refuseRemoved(args, lookupEnv); err != nil {
 		return err
 	}
-	parser, err := newParser(c, &c.Server)
-	if err != nil {
-		return err
-	}
+	parser := newParser(c, &c.Server)
 	ctx, err := parser.Parse(args)
 	if err != nil {
 		return withPlace(err)

@@ -107,9 +107,7 @@ func (c *Config) addServer(name, parent string, key *token.Token) (*Server, erro
 	case i >= 0:
 		return nil, s.refuse(nameKey, "want another name: /%s is that of %s", name, c.Servers[i].Place(nameKey))
 	}
-	if _, err := newParser(&s, &s); err != nil {
-		return nil, err
-	}
+	newParser(&s, &s)
 	c.Servers = append(c.Servers, &s)
 	return &s, nil
 }
