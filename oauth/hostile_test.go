@@ -136,7 +136,7 @@ func TestManyTokens(t *testing.T) {
 		for _, flood := range []struct {
 			name         string
 			tokens, want int
-		}{{"bad", 11_000, 1}, {"new", 10_000, 1}, {"more", 10_000, 2}} {
+		}{{"bad", 2_100, 1}, {"new", 10_000, 1}, {"more", 10_000, 2}} {
 			_, _ = ask(res, "good")
 			for n := range flood.tokens {
 				_, _ = ask(res, fmt.Sprint(flood.name, n))

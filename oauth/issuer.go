@@ -83,6 +83,7 @@ func newIssuer(o Options) (*issuer, error) {
 	i := &issuer{
 		url: o.Issuer, claim: cmp.Or(o.PrincipalClaim, "sub"), introspection: o.Introspection,
 		client: newClient(o.Transport, nil), limit: newLimit(), strangers: make(chan struct{}, maxRequests/2),
+		valid: memory{max: 10_000}, refused: memory{max: 1_000},
 	}
 	i.keys.Store(&keys{})
 	return i, nil

@@ -7,10 +7,8 @@ import (
 	"time"
 )
 
-const (
-	maxRemembered = 10_000          // tokens in each generation,
-	rememberTime  = 5 * time.Minute // which takes tokens for so long
-)
+// rememberTime is how long a generation takes tokens.
+const rememberTime = 5 * time.Minute
 
 // hash is that of a token.
 type hash = [sha256.Size]byte
@@ -18,6 +16,8 @@ type hash = [sha256.Size]byte
 // memory has the tokens that were checked last. A new generation takes the place of the older of
 // two: what was checked longest ago, and has expired, goes first. It is safe for concurrent use.
 type memory struct {
+	max int // of each generation
+
 	mu           sync.Mutex // guards what follows
 	newer, older map[hash]*token
 	began        time.Time // of newer
@@ -34,7 +34,7 @@ func (m *memory) get(key hash) *token {
 func (m *memory) put(key hash, t *token) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.newer) >= maxRemembered || time.Since(m.began) > rememberTime {
+	if len(m.newer) >= m.max || time.Since(m.began) > rememberTime {
 		m.newer, m.older, m.began = make(map[hash]*token), m.newer, time.Now()
 	}
 	m.newer[key] = t
