@@ -40,9 +40,7 @@ func TestServeOutputLines(t *testing.T) {
 					t.Errorf("got %.80s, want %s", got, want)
 				}
 			}
-			if _, err := conn.Recv(); !errors.Is(err, tt.end) {
-				t.Errorf("at the end: got %v, want %v", err, tt.end)
-			}
+			ssetest.WantError(t, "at the end", upstreamtest.RecvError(conn), tt.end)
 		})
 	}
 }
@@ -62,9 +60,7 @@ func TestServeEnds(t *testing.T) {
 			}))
 			synctest.Wait()
 			ssetest.Want(t, "what was written before the end", upstreamtest.Recv(t, conn), upstreamtest.Ping)
-			if _, err := conn.Recv(); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("Recv: got %v, want %s", err, want)
-			}
+			ssetest.WantText(t, "Recv", upstreamtest.RecvError(conn), want)
 			ssetest.WantText(t, "Send", conn.Send([]byte(upstreamtest.Ping)), want)
 		})
 	}
@@ -160,8 +156,6 @@ func TestServeClosedOutputEndsTheSession(t *testing.T) {
 			<-ctx.Done()
 			return nil
 		}))
-		if _, err := conn.Recv(); err == nil || !strings.Contains(err.Error(), "closed its output") {
-			t.Errorf("Recv: got %v", err)
-		}
+		ssetest.WantText(t, "Recv", upstreamtest.RecvError(conn), "closed its output")
 	})
 }

@@ -40,13 +40,9 @@ func TestHandlerIsCalledWithoutASocket(t *testing.T) {
 	k := upstreamtest.Open(t, up)
 	k.Gets(fmt.Sprintf(upstreamtest.Note, 1))
 	k.Send(upstreamtest.Call2)
-	if got, id := k.Recv(); got != fmt.Sprintf(upstreamtest.Note, 2) || id != "2" {
-		t.Errorf("got %s with request %q", got, id)
-	}
+	k.GetsOf("2", fmt.Sprintf(upstreamtest.Note, 2))
 	close(first)
-	if got, id := k.Recv(); got != upstreamtest.Result2 || id != "2" {
-		t.Errorf("got %s with request %q", got, id)
-	}
+	k.GetsOf("2", upstreamtest.Result2)
 }
 
 func TestHandlersContextEndsWithTheSession(t *testing.T) {

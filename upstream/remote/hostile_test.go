@@ -35,9 +35,7 @@ func TestRequestsOfTheServerBeforeInitializedArePassedOn(t *testing.T) {
 	k := upstreamtest.DialTalk(t, upstreamtest.Streamable(s))
 	k.Send(upstreamtest.Initialize)
 	for _, want := range []string{ping, upstreamtest.InitResult} {
-		if got, id := k.Recv(); got != want || id != "1" {
-			t.Errorf("got %s with request %q", got, id)
-		}
+		k.GetsOf("1", want)
 	}
 	k.Send(`{"jsonrpc":"2.0","id":1,"result":{}}`)
 	ssetest.Want(t, "session of the answer", s.Wait(t, 1, upstreamtest.Posted(`"id":1,"result"`))[0].Header.Get("Mcp-Session-Id"), "s-1")

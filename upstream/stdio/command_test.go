@@ -56,9 +56,7 @@ func TestCommandRoundTrip(t *testing.T) {
 		}
 	}
 	ssetest.Want(t, "Close", conn.Close(), nil)
-	if _, err := conn.Recv(); !errors.Is(err, jsonrpc.ErrClosed) {
-		t.Errorf("Recv after Close: got %v, want ErrClosed", err)
-	}
+	ssetest.WantError(t, "Recv after Close", upstreamtest.RecvError(conn), jsonrpc.ErrClosed)
 	ssetest.WantError(t, "Send after Close", conn.Send([]byte(upstreamtest.Ping)), jsonrpc.ErrClosed)
 }
 
@@ -166,9 +164,7 @@ func TestCommandEnds(t *testing.T) {
 				t.Errorf("second Recv: got %v, want %v", again, err)
 			}
 			ssetest.Want(t, "Close", conn.Close(), nil)
-			if _, err := conn.Recv(); !errors.Is(err, jsonrpc.ErrClosed) {
-				t.Errorf("Recv after Close: got %v, want ErrClosed", err)
-			}
+			ssetest.WantError(t, "Recv after Close", upstreamtest.RecvError(conn), jsonrpc.ErrClosed)
 		})
 	}
 }
@@ -229,9 +225,7 @@ func TestCommandThatClosesItsPipes(t *testing.T) {
 			conn := upstreamtest.Dial(t, c)
 			upstreamtest.Recv(t, conn)
 			upstreamtest.Send(t, conn, upstreamtest.Ping)
-			if _, err := conn.Recv(); err == nil || err.Error() != want {
-				t.Errorf("Recv: got %v, want %s", err, want)
-			}
+			ssetest.Want(t, "Recv", upstreamtest.RecvError(conn), want)
 			ssetest.Want(t, "Close", conn.Close(), nil)
 		})
 	}

@@ -136,9 +136,7 @@ func TestCommandKillsGrandchildren(t *testing.T) {
 			conn := upstreamtest.Dial(t, up)
 			upstreamtest.Recv(t, conn) // from the grandchild
 			ssetest.Want(t, "the end", tt.end(up, conn), nil)
-			if _, err := conn.Recv(); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("Recv: got %v, want %s", err, tt.want)
-			}
+			ssetest.WantText(t, "Recv", upstreamtest.RecvError(conn), tt.want)
 			await(t, gone, "the grandchild")
 		})
 	}

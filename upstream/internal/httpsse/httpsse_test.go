@@ -80,9 +80,7 @@ func TestSSEStreamIsReadAsServersWriteIt(t *testing.T) {
 	k.Send(upstreamtest.Call2)
 	s.Wait(t, 1, upstreamtest.Posted(upstreamtest.Call2)) // where it went before the second endpoint
 	s.out <- "event: message\ndata: " + upstreamtest.Result2
-	if got, id := k.Recv(); got != upstreamtest.Result2 || id != "" {
-		t.Errorf("got %s with request %q", got, id)
-	}
+	k.GetsOf("", upstreamtest.Result2)
 }
 
 func TestSSEEndOfTheStreamIsTheEndOfTheSession(t *testing.T) {
@@ -136,9 +134,7 @@ func TestSSEMessageOverTheLimitEndsTheSession(t *testing.T) {
 	up.MaxMessageBytes = 1000
 	k := upstreamtest.DialTalk(t, up)
 	s.out <- "data: " + strings.Repeat("x", 1001)
-	if _, _, err := k.Conn.RecvFor(); !errors.Is(err, jsonrpc.ErrTooLong) {
-		t.Errorf("got %v", err)
-	}
+	ssetest.WantError(t, "Recv", upstreamtest.RecvError(k.Conn), jsonrpc.ErrTooLong)
 }
 
 func TestSSECloseEndsTheStream(t *testing.T) {

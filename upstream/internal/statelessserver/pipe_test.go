@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/statelessserver"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 )
 
 // piped is a server on a pipe, which answers each message by a function.
@@ -170,9 +171,7 @@ func TestModernServerOnAPipeEnds(t *testing.T) {
 		_ = p.Send([]byte(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"wait"}}`))
 		synctest.Wait()
 		close(s.out)
-		if _, _, err := p.RecvFor(); err != io.EOF {
-			t.Errorf("got %v", err)
-		}
+		ssetest.WantError(t, "Recv", upstreamtest.RecvError(p), io.EOF)
 	})
 }
 

@@ -52,10 +52,7 @@ func TestLogLevelTravelsWithEachRequest(t *testing.T) {
 	s.Send(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}`)
 	s.want(`{"jsonrpc":"2.0","id":1,"result":{}}`)
 	s.Send(toolCall("2", "a"))
-	got, request := s.Recv()
-	if got != `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}` || request != "2" {
-		t.Errorf("got %s with request %q", got, request)
-	}
+	s.GetsOf("2", `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`)
 	s.want(`{"jsonrpc":"2.0","id":2,"result":{}}`)
 	if got := s.seen("tools/call")[0].meta("logLevel"); got != `"info"` || len(s.seen("logging/setLevel")) != 0 {
 		t.Errorf("the level is %s, and logging/setLevel was sent %d times", got, len(s.seen("logging/setLevel")))
@@ -74,10 +71,7 @@ func TestProgressComesBeforeTheAnswerWithItsRequest(t *testing.T) {
 			<-p.r.Context().Done()
 		})
 		s.Send(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":"tok"}}}`)
-		got, request := s.Recv()
-		if got != `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"tok","progress":0.50}}` || request != "5" {
-			t.Errorf("got %s with request %q", got, request)
-		}
+		s.GetsOf("5", `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"tok","progress":0.50}}`)
 		s.want(`{"jsonrpc":"2.0","id":5,"result":{"done":1e3}}`)
 		time.Sleep(2 * time.Second)
 		if s.seen("tools/call")[0].r.Context().Err() == nil {

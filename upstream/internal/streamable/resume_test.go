@@ -51,9 +51,7 @@ func TestBrokenStreamIsResumedFromItsLastEvent(t *testing.T) {
 			k := upstreamtest.Open(t, upstreamtest.Streamable(s))
 			k.Send(upstreamtest.Call2)
 			for _, want := range []string{fmt.Sprintf(upstreamtest.Note, 1), fmt.Sprintf(upstreamtest.Note, 2), upstreamtest.Result2} {
-				if got, id := k.Recv(); got != want || id != "2" {
-					t.Errorf("got %s with request %q, want %s", got, id, want)
-				}
+				k.GetsOf("2", want)
 			}
 			before := s.Find(upstreamtest.Posted("tools/call"))[0].At
 			for _, v := range s.Find(resumptions) {

@@ -136,7 +136,8 @@ func (c *Conn) streamed(resp *http.Response, lost bool) streamState {
 		return streamOpen
 	case code == http.StatusNotFound && lost && c.hasSession():
 		c.End(exchange.ErrForgotten, true)
-	case code == http.StatusBadRequest && lost && c.endIfOver(resp):
+	case code == http.StatusBadRequest && lost:
+		c.endIfOver(resp)
 	case code >= 500 && code != http.StatusNotImplemented,
 		code == http.StatusConflict, // it has not noticed the end of the last one
 		code == http.StatusTooManyRequests, code == http.StatusRequestTimeout:

@@ -1,7 +1,6 @@
 package streamable_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -147,7 +146,5 @@ func TestMessageOverTheLimitOnTheStreamOfAGetEndsTheSession(t *testing.T) {
 	up := upstreamtest.Streamable(s)
 	up.MaxMessageBytes = 1000
 	k := upstreamtest.Open(t, up)
-	if _, _, err := k.Conn.RecvFor(); !errors.Is(err, jsonrpc.ErrTooLong) {
-		t.Errorf("got %v", err)
-	}
+	ssetest.WantError(t, "Recv", upstreamtest.RecvError(k.Conn), jsonrpc.ErrTooLong)
 }

@@ -224,14 +224,11 @@ func (c *Conn) post(ctx context.Context, m *jsonrpc.Message) error {
 	return errors.New(exchange.Status(resp))
 }
 
-// endIfOver ends the session if an unsuccessful response says that it is over, and
-// reports whether it does.
-func (c *Conn) endIfOver(resp *http.Response) bool {
+// endIfOver ends the session if an unsuccessful response says that it is over.
+func (c *Conn) endIfOver(resp *http.Response) {
 	r := exchange.Reader{Endpoint: c.x, ID: jsonrpc.Null, HasSession: c.hasSession()}
 	_, err := r.Read(resp)
-	if _, ok := errors.AsType[*jsonrpc.Error](err); ok || err == nil {
-		return false
+	if _, ok := errors.AsType[*jsonrpc.Error](err); !ok && err != nil {
+		c.End(err, errors.Is(err, exchange.ErrForgotten))
 	}
-	c.End(err, errors.Is(err, exchange.ErrForgotten))
-	return true
 }

@@ -27,9 +27,7 @@ func TestRequestsCarryWhatTheInitializeSettled(t *testing.T) {
 	}))
 	k := upstreamtest.Open(t, upstreamtest.Streamable(s))
 	k.Send(upstreamtest.Call2)
-	if got, id := k.Recv(); got != upstreamtest.Result2 || id != "2" {
-		t.Errorf("got %s with request %s", got, id)
-	}
+	k.GetsOf("2", upstreamtest.Result2)
 	s.Wait(t, 1, upstreamtest.Method("GET"))
 	ssetest.Want(t, "Close", k.Conn.Close(), nil)
 	for _, v := range s.Seen() {
@@ -63,9 +61,7 @@ func TestBytesPassUnchanged(t *testing.T) {
 	k := upstreamtest.Open(t, upstreamtest.Streamable(s))
 	k.Send(call)
 	for _, want := range []string{event, ask, fault} {
-		if got, id := k.Recv(); got != want || id != "2" {
-			t.Errorf("got %s with request %q, want %s", got, id, want)
-		}
+		k.GetsOf("2", want)
 	}
 	k.Send(answer)
 	s.Wait(t, 1, upstreamtest.Posted(answer))

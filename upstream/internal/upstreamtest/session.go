@@ -157,9 +157,21 @@ func (k *Talk) Fails() failure {
 // Gets checks that the next message is want, and that it belongs to no request.
 func (k *Talk) Gets(want string) {
 	k.t.Helper()
-	if got, id := k.Recv(); got != want || id != "" {
-		k.t.Fatalf("got %s with request %q, want %s", got, id, want)
+	k.GetsOf("", want)
+}
+
+// GetsOf checks that the next message is want, and that it belongs to the request.
+func (k *Talk) GetsOf(request jsonrpc.ID, want string) {
+	k.t.Helper()
+	if got, id := k.Recv(); got != want || id != request {
+		k.t.Fatalf("got %s with request %q, want %s with %q", got, id, want, request)
 	}
+}
+
+// RecvError returns the error of Recv.
+func RecvError(c jsonrpc.Conn) error {
+	_, err := c.Recv()
+	return err
 }
 
 // Ping sends a ping and checks its answer.
