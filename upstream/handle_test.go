@@ -104,9 +104,7 @@ func TestHandleCancelsOnlyTheNamedRequest(t *testing.T) {
 		}
 		for _, id := range []string{`"2"`, `3`, `1`, `2`} { // middle, head, tail, only one
 			upstreamtest.Send(t, conn, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id+`}}`)
-			if got, want := upstreamtest.Recv(t, conn), `{"jsonrpc":"2.0","id":`+id+`,"result":{}}`; got != want {
-				t.Errorf("got %s, want %s", got, want)
-			}
+			ssetest.Want(t, "answer", upstreamtest.Recv(t, conn), `{"jsonrpc":"2.0","id":`+id+`,"result":{}}`)
 		}
 		ssetest.Want(t, "messages that the function saw", len(seen), 4)
 	})
@@ -124,10 +122,7 @@ func TestHandleCloseEndsAll(t *testing.T) {
 			upstreamtest.Send(t, conn, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, i))
 		}
 		failed := make(chan error, 1)
-		go func() {
-			_, err := conn.Recv()
-			failed <- err
-		}()
+		go func() { failed <- upstreamtest.RecvError(conn) }()
 		synctest.Wait()
 		ssetest.Want(t, "Close", errors.Join(conn.Close(), conn.Close()), nil)
 		for range 3 {
@@ -154,9 +149,8 @@ func TestHandlePushes(t *testing.T) {
 			synctest.Wait() // the id is free once the function has returned
 		}
 		ssetest.Want(t, "Close", errors.Join(conn.Close(), conn.Close()), nil)
-		if got, want := <-events, " "+jsonrpc.ErrClosed.Error(); got != want || len(events) != 0 {
-			t.Errorf("got %s and %d more, want %s once", got, len(events), want)
-		}
+		ssetest.Want(t, "end", <-events, " "+jsonrpc.ErrClosed.Error())
+		ssetest.Want(t, "events after the end", len(events), 0)
 	})
 }
 

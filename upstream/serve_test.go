@@ -36,9 +36,7 @@ func TestServeOutputLines(t *testing.T) {
 				return err
 			}))
 			for _, want := range tt.want {
-				if got := upstreamtest.Recv(t, conn); got != want {
-					t.Errorf("got %.80s, want %s", got, want)
-				}
+				ssetest.Want(t, "line", upstreamtest.Recv(t, conn), want)
 			}
 			ssetest.WantError(t, "at the end", upstreamtest.RecvError(conn), tt.end)
 		})
@@ -130,10 +128,7 @@ func TestServeClose(t *testing.T) {
 				return ctx.Err()
 			}))
 			unblocked := make(chan error, 1)
-			go func() {
-				_, err := conn.Recv()
-				unblocked <- err
-			}()
+			go func() { unblocked <- upstreamtest.RecvError(conn) }()
 			synctest.Wait()
 			start := time.Now()
 			err := conn.Close()
@@ -141,9 +136,8 @@ func TestServeClose(t *testing.T) {
 				t.Errorf("Close took %s and gives %v, want %s and %q", took, err, tt.took, tt.err)
 			}
 			ssetest.Want(t, "second Close", conn.Close(), err)
-			if err := errors.Join(<-unblocked, conn.Send([]byte(upstreamtest.Ping))); !errors.Is(err, jsonrpc.ErrClosed) {
-				t.Errorf("Recv and Send: got %v, want ErrClosed", err)
-			}
+			ssetest.WantError(t, "Recv", <-unblocked, jsonrpc.ErrClosed)
+			ssetest.WantError(t, "Send", conn.Send([]byte(upstreamtest.Ping)), jsonrpc.ErrClosed)
 		})
 	}
 }

@@ -25,7 +25,7 @@ func TestBackoffGrowsWithFullJitter(t *testing.T) {
 		for range connections {
 			b := backoff.New(500*time.Millisecond, 15*time.Second)
 			if again == 1 {
-				for range 20 {
+				for range 200 { // far beyond the bound
 					b.Next()
 				}
 				b.Reset()
@@ -51,15 +51,6 @@ func TestBackoffGrowsWithFullJitter(t *testing.T) {
 			if low[i] < connections/8 || high[i] < connections/8 {
 				t.Errorf("pause %d: %d low and %d high ones of %d", i, low[i], high[i], connections)
 			}
-		}
-	}
-}
-
-func TestBackoffNeverEnds(t *testing.T) {
-	b := backoff.New(500*time.Millisecond, 15*time.Second)
-	for i := range 10_000 {
-		if pause := b.Next(); pause < 0 || pause > 30*time.Second+1 {
-			t.Fatalf("pause %d: got %v", i, pause)
 		}
 	}
 }

@@ -184,10 +184,7 @@ func TestWritesText(t *testing.T) {
 	c, _ := command(t, "talk-first").Observed(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})), nil).(stdio.Command)
 	conn := upstreamtest.Dial(t, c)
 	received := make(chan error, 1)
-	go func() {
-		_, err := conn.Recv()
-		received <- err
-	}()
+	go func() { received <- upstreamtest.RecvError(conn) }()
 	if line := <-log; !c.WritesText() {
 		t.Errorf("WritesText is false after %q", line)
 	}

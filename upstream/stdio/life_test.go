@@ -74,10 +74,7 @@ func TestCommandCloseSteps(t *testing.T) {
 			conn := upstreamtest.Dial(t, c)
 			upstreamtest.Recv(t, conn)
 			blocked := make(chan error, 1)
-			go func() {
-				_, err := conn.Recv()
-				blocked <- err
-			}()
+			go func() { blocked <- upstreamtest.RecvError(conn) }()
 			var closers sync.WaitGroup
 			for range 3 {
 				closers.Go(func() {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
@@ -27,33 +28,20 @@ func TestStderrLines(t *testing.T) {
 		{"escape sequences are quoted", "\x1b[31mred\n", []string{`"\x1b[31mred"`}},
 	}
 	for _, test := range tests {
-		for _, step := range []int{1, 7, 1 << 20} {
+		for way, in := range map[string]io.Reader{
+			"at once": strings.NewReader(test.text), "by byte": iotest.OneByteReader(strings.NewReader(test.text)), "by half": iotest.HalfReader(strings.NewReader(test.text)),
+		} {
 			var got bytes.Buffer
-			newStderrLog(&got).read(&chunks{[]byte(test.text), step})
+			newStderrLog(&got).read(in)
 			var want strings.Builder
 			for _, line := range test.want {
 				fmt.Fprintf(&want, "level=INFO msg=\"server stderr\" line=%s\n", line)
 			}
 			if got.String() != want.String() {
-				t.Errorf("%s, %d bytes a read: got\n%.300s\nwant\n%.300s", test.name, step, &got, want.String())
+				t.Errorf("%s, %s: got\n%.300s\nwant\n%.300s", test.name, way, &got, want.String())
 			}
 		}
 	}
-}
-
-// chunks reads at most step bytes at a time.
-type chunks struct {
-	rest []byte
-	step int
-}
-
-func (c *chunks) Read(p []byte) (int, error) {
-	if len(c.rest) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p[:min(len(p), c.step)], c.rest)
-	c.rest = c.rest[n:]
-	return n, nil
 }
 
 func TestStderrHint(t *testing.T) {

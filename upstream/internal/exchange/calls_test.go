@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
@@ -59,9 +60,8 @@ func TestCallsAreBoundedInNumber(t *testing.T) {
 	for i := range maxCalls - 1 {
 		begin(t, &c, request(t, i))
 	}
-	if _, err := c.Begin(t.Context(), request(t, maxCalls)); !errors.Is(err, jsonrpc.ErrBusy) {
-		t.Errorf("one over the limit: %v", err)
-	}
+	_, err := c.Begin(t.Context(), request(t, maxCalls))
+	ssetest.WantError(t, "one over the limit", err, jsonrpc.ErrBusy)
 	c.Finish(first)
 	begin(t, &c, request(t, maxCalls))
 }
@@ -71,9 +71,8 @@ func TestCallsAreBoundedInBytesUntilTheyAreFinished(t *testing.T) {
 	large := message(t, `{"jsonrpc":"2.0","id":"x","method":"m","params":["`+strings.Repeat("m", buffer.SendLimit)+`"]}`)
 	k := begin(t, &c, large) // alone it passes
 	c.Answer(k)
-	if _, err := c.Begin(t.Context(), request(t, 1)); !errors.Is(err, jsonrpc.ErrBusy) {
-		t.Errorf("beside a call over the limit: %v", err)
-	}
+	_, err := c.Begin(t.Context(), request(t, 1))
+	ssetest.WantError(t, "beside a call over the limit", err, jsonrpc.ErrBusy)
 	c.Finish(k)
 	begin(t, &c, request(t, 1))
 }

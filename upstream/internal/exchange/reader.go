@@ -89,7 +89,7 @@ func (r *Reader) Rest() {
 		if err != nil {
 			return
 		}
-		if m, _ := r.parse(data); m != nil && r.other(m) != nil {
+		if m, _ := r.parse(data); m != nil && r.Other != nil && r.Other(m) != nil {
 			return
 		}
 	}
@@ -145,8 +145,10 @@ func (r *Reader) step() (*jsonrpc.Message, error) {
 		return m, nil
 	case m.Kind == jsonrpc.Response && m.ID == jsonrpc.Null:
 		return withID(m, r.ID)
+	case r.Other == nil:
+		return nil, nil
 	}
-	return nil, r.other(m)
+	return nil, r.Other(m)
 }
 
 // parse reads a message. It returns nil for one whose id is not certain.
@@ -164,13 +166,6 @@ func (r *Reader) parse(data []byte) (*jsonrpc.Message, *jsonrpc.Error) {
 		r.doubt = InvalidResponse("it is no JSON-RPC message: %s", failure.Message)
 	}
 	return m, failure
-}
-
-func (r *Reader) other(m *jsonrpc.Message) error {
-	if r.Other == nil {
-		return nil
-	}
-	return r.Other(m)
 }
 
 // withID returns a message with another id.
