@@ -10,8 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -149,4 +152,33 @@ func TestFailureTellsTheClient(t *testing.T) {
 	if got != want || !errors.Is(&f, io.EOF) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// caller is a session that follows a script and writes down what it is sent.
+type caller struct {
+	reply  string // the response message; "" for an error or a hang
+	err    error
+	notify error
+	sent   []string
+}
+
+var _ handshake.Session = (*caller)(nil)
+
+func (c *caller) Call(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
+	c.sent = append(c.sent, method+" "+string(params))
+	switch {
+	case c.err != nil:
+		return nil, c.err
+	case c.reply == "": // a server that never answers
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return jsonrpc.Parse([]byte(c.reply))
+}
+
+func (c *caller) Notify(method string, params json.RawMessage) error {
+	c.sent = append(c.sent, strings.TrimSpace(method+" "+string(params)))
+	return c.notify
 }

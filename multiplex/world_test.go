@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
 
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -230,3 +231,5 @@ func parse(t testing.TB, msg string) *jsonrpc.Message {
 	}
 	return m
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

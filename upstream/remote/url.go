@@ -17,11 +17,16 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/peer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/httpsse"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/inprocess"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/statelessserver"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/streamable"
 )
 
 // Transports of a URL, which Dial then does not probe for.
@@ -232,4 +237,54 @@ func clientFrom(ctx context.Context) func() string {
 func headerFrom(ctx context.Context) http.Header {
 	h, _ := ctx.Value(headerKey{}).(http.Header)
 	return h
+}
+
+// connect opens a session over the transport that the URL names, that was found
+// before, or that the server answers.
+func (u URL) connect(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attributed, error) {
+	kind := u.Transport
+	if kind == "" {
+		kind = u.site.recall()
+	}
+	switch {
+	case u.Transport == TransportStreamable:
+		return streamable.New(x), nil
+	case kind == TransportStreamable:
+		return newUndecided(x, u.site, false), nil
+	case kind == TransportSSE:
+		c, err := httpsse.Dial(ctx, x)
+		if err == nil {
+			return c, nil
+		}
+		if u.Transport != "" {
+			return nil, err
+		}
+	}
+	found, err := statelessserver.Discover(ctx, x)
+	switch {
+	case err != nil:
+		return nil, err
+	case found != nil:
+		u.site.remember(TransportStateless)
+		return statelessserver.New(x, found), nil
+	case u.Transport == TransportStateless:
+		return nil, fmt.Errorf("connect to %s: the server does not speak MCP %s: set another transport, or none", x.Place(), mcp.VersionStateless)
+	}
+	return newUndecided(x, u.site, true), nil
+}
+
+// handlerAddress is the URL of a handler in process. No host can have this name
+// (RFC 6761).
+const handlerAddress = "http://handler.invalid/mcp"
+
+// HTTPHandler reaches a server that is an http.Handler of this program, over
+// Streamable HTTP or HTTP+SSE as [URL] does, without a socket. Each request calls h in
+// its own goroutine. Its context ends with the session, or when nobody needs the response
+// any more, and has the values of Dial's context that peer.Values returns. h gets the path
+// /mcp and the host handler.invalid.
+//
+// h may flush, and write while it reads. It cannot set deadlines or hijack. A panic in
+// it fails the request, as in net/http.
+func HTTPHandler(h http.Handler) jsonrpc.Dialer {
+	return URL{Address: handlerAddress, Client: &http.Client{Transport: inprocess.Transport{Handler: h}}, site: newSite()}
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
@@ -39,9 +41,9 @@ type link struct {
 	// stateless says that the server takes requests of this version as they are.
 	stateless bool
 
-	// turn has room for the one request of the handler's own that is under way: none may
-	// overtake another.
-	turn  chan struct{}
+	// turn is for the one request of the handler's own that is under way: none may overtake
+	// another.
+	turn  *semaphore.Weighted
 	level sharing.Level // the lowest that a call has asked for; 0: none has; turn guards it
 
 	mu        sync.Mutex // guards what follows, and the calls and listeners
@@ -54,7 +56,7 @@ type link struct {
 
 func newLink(key string, g *group) *link {
 	return &link{
-		key: key, group: g, ready: make(chan struct{}), turn: make(chan struct{}, 1),
+		key: key, group: g, ready: make(chan struct{}), turn: semaphore.NewWeighted(1),
 		calls: make(map[jsonrpc.ID]*call), listeners: make(map[*call]stateless.Filter),
 	}
 }
@@ -197,12 +199,10 @@ func (l *link) ask(ctx context.Context, method string, params json.RawMessage) (
 func (l *link) inTurn(ctx context.Context, do func(context.Context) error) error {
 	waiting, cancel := context.WithTimeout(ctx, 2*askTime)
 	defer cancel()
-	select {
-	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
-	case <-waiting.Done():
-		return waiting.Err()
+	if err := l.turn.Acquire(waiting, 1); err != nil {
+		return err
 	}
+	defer l.turn.Release(1)
 	ctx, cancel = context.WithTimeout(ctx, askTime)
 	defer cancel()
 	return do(ctx)

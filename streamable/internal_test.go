@@ -1,0 +1,98 @@
+package streamable
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// kept returns the events that a store has after one.
+func kept(m *store, s *session, stream, number int64) string {
+	var got []string
+	for _, e := range m.after(s, eventID{stream: stream, number: number}) {
+		got = append(got, e.String())
+	}
+	return strings.Join(got, " ")
+}
+
+// One session has its share, all together have the whole, and the oldest events go first.
+func TestStoreIsBounded(t *testing.T) {
+	const limit = 64 << 20
+	const size = limit/8/4 - eventCost
+	held := 0
+	m := store{limit: limit, hold: func(n int) { held += n }}
+	sessions := make([]session, 10)
+	for i := range sessions {
+		for n := range int64(6) {
+			m.add(&sessions[i], event{eventID: eventID{stream: 1, number: n + 1}, data: make([]byte, size)})
+		}
+	}
+	if got := kept(&m, &sessions[9], 1, 0); got != "1-3 1-4 1-5 1-6" {
+		t.Errorf("the newest session has %s", got)
+	}
+	if got := fmt.Sprint(kept(&m, &sessions[0], 1, 0), kept(&m, &sessions[1], 1, 0)); got != "" || m.bytes > limit || held != m.bytes {
+		t.Errorf("the oldest sessions have %q, all together %d bytes", got, m.bytes)
+	}
+	m.add(&sessions[9], event{eventID: eventID{stream: 1, number: 7}, data: make([]byte, limit/4)})
+	if got := kept(&m, &sessions[9], 1, 0); got != "1-7" {
+		t.Errorf("beside a large event there is %s", got)
+	}
+}
+
+type nobody struct{}
+
+func (nobody) Accept(*connstate.Connection) connstate.Handler { return nobody{} }
+func (nobody) Receive(*jsonrpc.Message)                       {}
+func (nobody) Refused(*connstate.Request, error)              {}
+func (nobody) Closed()                                        {}
+
+// A GET that has found its session just before that ended finds no stream.
+func TestGETOfASessionThatEnds(t *testing.T) {
+	registry := connstate.NewRegistry(connstate.Limits{}, connstate.Options{})
+	h := New(nobody{}, registry, Options{})
+	q := &request{w: httptest.NewRecorder(), r: httptest.NewRequest("POST", "/mcp", strings.NewReader(""))}
+	s := h.open(q, nil)
+	s.leave()
+	found := h.enter(s.c)
+	s.c.Close(connstate.ClosedIdle)
+	if refusal := found.resume(&response{h: h, s: found}, nil); refusal == nil || refusal.Status != 404 {
+		t.Errorf("got %+v", refusal)
+	}
+	found.leave()
+	if h.enter(s.c) != nil || registry.Len() != 0 {
+		t.Error("the session is still there")
+	}
+}
+
+// Which POSTs are of clients without sessions (MCP 2026-07-28, versioning).
+func TestSpeaksModern(t *testing.T) {
+	const (
+		plain = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`
+		meta  = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
+		told  = `{"jsonrpc":"2.0","method":"n","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
+	)
+	for _, tc := range []struct {
+		version, body string
+		want          bool
+	}{
+		{"", plain, false},
+		{"2025-11-25", plain, false},
+		{"2026-07-28", plain, true},
+		{"2027-01-01", plain, true},
+		{"later", plain, false},
+		{"", meta, true},
+		{"2025-11-25", meta, true},
+		{"", told, true},
+		{"", "[" + meta + "," + meta + "]", false},
+		{"2026-07-28", "[" + plain + "]", true},
+	} {
+		p := &post{request: &request{version: tc.version}}
+		if refusal := p.parse([]byte(tc.body)); refusal != nil || p.speaksModern() != tc.want {
+			t.Errorf("%+v: got %v, %v", tc, !tc.want, refusal)
+		}
+	}
+}
