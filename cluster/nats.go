@@ -161,7 +161,7 @@ func (n *Node) tell(owner string, answered []byte) {
 // there is none.
 func (n *Node) ask(subject string) (replica string, err error) {
 	f := &frame{kind: kindAsk, to: everyone, from: n.id, number: rand.Uint64()}
-	m, err := n.nc.Request(subject, n.sealer.seal(f), time.Second)
+	m, err := n.nc.Request(subject, n.sealer.seal(f), 3*time.Second)
 	if err != nil {
 		return "", err
 	}
