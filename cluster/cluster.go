@@ -188,7 +188,7 @@ func (n *Node) Close() {
 		if n.subscribed.Drain() == nil { // what comes later, NATS refuses: so it goes elsewhere, and is not lost
 			select {
 			case <-taken:
-			case <-time.After(time.Second):
+			case <-time.After(5 * time.Second):
 			}
 		}
 		n.mu.Lock()

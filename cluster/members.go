@@ -16,7 +16,7 @@ const (
 	maxMembers  = 4096
 	silentAfter = 4   // ticks without a heartbeat
 	absentAfter = 15  // ticks without one: nobody waits for the replica any more
-	cutAfter    = 2   // ticks without one of this replica's own: before it finds others silent
+	cutAfter    = 3   // ticks without one of this replica's own: before it finds others silent
 	maxAway     = 30  // such ticks: exchanges wait no longer
 	shownFor    = 60  // ticks that a silent replica is shown
 	foundFor    = 600 // ticks that NATS may find one whose machine is dead: its pings fail after 4 to 6 minutes
