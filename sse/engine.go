@@ -39,7 +39,7 @@ const gatherBytes = 32 << 10
 //     a slow client happens in the connection's outbox, bounded;
 //   - the library writes to a ResponseWriter of ours, which gathers events,
 //     sets write deadlines, and notices errors, which the library does not;
-//   - no event is empty, none lacks an id, none has a line break in its data.
+//   - no event is empty, only heartbeats lack an id, none has a line break in its data.
 type engine struct {
 	server       *r3.Server
 	writeTimeout time.Duration
