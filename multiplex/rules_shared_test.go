@@ -79,6 +79,10 @@ func TestUnknownMessages(t *testing.T) {
 			from(0, callA), from(1, callA), discard, with("2", odd), at(0), at(1, delivery(odd)),
 			with("", result("1"), result("2")), discard,
 		}},
+		{name: "nor, once that has left, who owns the task that it names", opts: shared, clients: 2, attributed: true, steps: []step{
+			from(0, callA), from(1, callA), with("1", made("1", "k")), leaves(1), discard,
+			with("2", notification("vendor/odd", `{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"k"}}}`)), at(0), dropped(metrics.DroppedUnattributed, 1),
+		}},
 		{name: "or all, of one principal", opts: shared, steps: []step{joins("user-0"), server(odd), at(0, delivery(odd)), at(1, delivery(odd))}},
 	})
 }
