@@ -179,8 +179,7 @@ func TestPOSTWithoutFlusher(t *testing.T) {
 		r.Header = http.Header{"Accept": {acceptBoth}, "Content-Type": {"application/json"}}
 		w := httptest.NewRecorder()
 		f.handler.ServeHTTP(plainWriter{w}, r)
-		if got := w.Body.String(); w.Code != http.StatusOK || got != result("1") {
-			t.Errorf("got %d %s", w.Code, got)
-		}
+		ssetest.Want(t, "status", w.Code, http.StatusOK)
+		ssetest.Want(t, "answer", w.Body, result("1"))
 	})
 }

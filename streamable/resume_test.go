@@ -41,9 +41,8 @@ func TestStandingStream(t *testing.T) {
 		_ = c.Send("", []byte(changed))
 		_ = c.Send("", []byte(note(1)))
 		res := f.do(http.MethodGet, "", in(id)...)
-		if got := res.Header.Get("Content-Type"); res.StatusCode != http.StatusOK || got != "text/event-stream" {
-			f.t.Errorf("got %s, Content-Type %q", res.Status, got)
-		}
+		ssetest.Want(t, "status", res.StatusCode, http.StatusOK)
+		ssetest.Want(t, "Content-Type", res.Header.Get("Content-Type"), "text/event-stream")
 		res.wantEvent("0-1", changed)
 		res.wantEvent("0-2", note(1))
 		_ = c.Send("", []byte(note(2)))

@@ -27,9 +27,7 @@ func TestNoServerAtTheAddressIsSaid(t *testing.T) {
 	k := upstreamtest.DialTalk(t, remote.URL{Address: s.URL + "/mpc?key=hunter2"})
 	k.Send(upstreamtest.Initialize)
 	want := "no MCP server found: it answered 404 Not Found to POST and 200 OK to GET: check the path, usually /mcp or /sse, and whether it is http or https"
-	if f := k.Fails(); string(f.ID) != "1" || f.Error.Message != want {
-		t.Errorf("got %+v", f)
-	}
+	k.WantError("1", `"message":"`+want+`"`)
 }
 
 // A server that does not know the name in its URL is no wrong path.
@@ -40,9 +38,7 @@ func TestMisdirectedRequestIsSaid(t *testing.T) {
 	k := upstreamtest.DialTalk(t, remote.URL{Address: s.URL})
 	k.Send(upstreamtest.Initialize)
 	want := "the server does not take requests for the host name in its URL (421 Misdirected Request): allow that name"
-	if f := k.Fails(); string(f.ID) != "1" || !strings.HasPrefix(f.Error.Message, want) {
-		t.Errorf("got %+v", f)
-	}
+	k.WantError("1", `"message":"`+want)
 }
 
 // A server of HTTP+SSE refuses the POST for its method, whatever the credentials
@@ -61,9 +57,7 @@ func TestRefusedAccessToTheStreamIsSaid(t *testing.T) {
 		k := upstreamtest.DialTalk(t, remote.URL{Address: s.URL + "/sse?key=hunter2"})
 		k.Send(upstreamtest.Initialize)
 		want := "the server refused access (401 Unauthorized): configure the credentials"
-		if f := k.Fails(); string(f.ID) != "1" || !strings.HasPrefix(f.Error.Message, want) || f.Error.Data.Reason != "unauthorized" {
-			t.Errorf("%q: got %+v", body, f)
-		}
+		k.WantError("1", `"message":"`+want, `"reason":"unauthorized"`)
 	}
 }
 

@@ -112,9 +112,8 @@ func TestCommandToleratesGarbage(t *testing.T) {
 	if !errors.Is(err, io.EOF) || strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
-	if n := strings.Count(logs.String(), "level=WARN"); n != 4 || ssetest.Sum(t, counts, "mcp_sse_messages_dropped_total", "invalid_message") != 4 {
-		t.Errorf("%d warnings, or drops, want 4:\n%s", n, &logs)
-	}
+	ssetest.Want(t, "warnings", strings.Count(logs.String(), "level=WARN"), 4)
+	ssetest.Want(t, "drops", ssetest.Sum(t, counts, "mcp_sse_messages_dropped_total", "invalid_message"), 4)
 	ssetest.WantText(t, "log", logs.String(), `one JSON message a line; log to stderr" command=`, `text="Server listening on stdio" bytes=25`)
 }
 
@@ -154,9 +153,8 @@ func TestCommandEnds(t *testing.T) {
 			if err == nil || err.Error() != test.want || errors.Is(err, io.EOF) != test.eof {
 				t.Errorf("Recv: got %v, want %s", err, test.want)
 			}
-			if ssetest.Sum(t, counts, "mcp_sse_child_exits_total", test.counted) != 1 || ssetest.Sum(t, counts, "mcp_sse_child_starts_total", "ok") != 1 {
-				t.Errorf("not counted as one start and one %s", test.counted)
-			}
+			ssetest.Want(t, "exits", ssetest.Sum(t, counts, "mcp_sse_child_exits_total", test.counted), 1)
+			ssetest.Want(t, "starts", ssetest.Sum(t, counts, "mcp_sse_child_starts_total", "ok"), 1)
 			if err := conn.Send([]byte(upstreamtest.Ping)); err == nil || !strings.HasPrefix(test.want, err.Error()) {
 				t.Errorf("Send: got %v, want the start of %s", err, test.want)
 			}

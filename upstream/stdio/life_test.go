@@ -77,15 +77,12 @@ func TestCommandCloseSteps(t *testing.T) {
 			go func() { blocked <- upstreamtest.RecvError(conn) }()
 			var closers sync.WaitGroup
 			for range 3 {
-				closers.Go(func() {
-					ssetest.Want(t, "Close", conn.Close(), nil)
-				})
+				closers.Go(func() { ssetest.Want(t, "Close", conn.Close(), nil) })
 			}
 			closers.Wait()
 			ssetest.WantError(t, "Recv", <-blocked, jsonrpc.ErrClosed)
-			if ssetest.Sum(t, counts, "mcp_sse_child_starts_total", "ok") != 1 || ssetest.Sum(t, counts, "mcp_sse_child_exits_total", "closed") != 1 {
-				t.Error("not counted as one start and one exit")
-			}
+			ssetest.Want(t, "starts", ssetest.Sum(t, counts, "mcp_sse_child_starts_total", "ok"), 1)
+			ssetest.Want(t, "exits", ssetest.Sum(t, counts, "mcp_sse_child_exits_total", "closed"), 1)
 		})
 	}
 }

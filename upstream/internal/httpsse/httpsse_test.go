@@ -113,9 +113,7 @@ func TestSSEFailedPostIsTheAnswer(t *testing.T) {
 		k := upstreamtest.DialTalk(t, overSSE(s))
 		k.Send(upstreamtest.Initialized) // its failure is nobody's
 		k.Send(upstreamtest.Call2)
-		if f := k.Fails(); string(f.ID) != "2" || !strings.Contains(f.Error.Message, want) {
-			t.Errorf("%d: got %+v", code, f)
-		}
+		k.WantError("2", want)
 		s.out <- `data: {"jsonrpc":"2.0","id":3,"result":{}}`
 		k.Ping(3)
 	}

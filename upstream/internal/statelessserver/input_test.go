@@ -123,7 +123,7 @@ func TestInputThatMustNotBeAskedForFailsTheCall(t *testing.T) {
 			s := newStateless(t, discovered, func(p *post) { p.result(tc.result) })
 			s.initialize(`{"roots":{}}`)
 			s.Send(`{"jsonrpc":"2.0","id":1,"method":"` + tc.method + `","params":{"name":"a"}}`)
-			s.wantError("1", "-32603", "invalid_response", tc.want)
+			s.WantError("1", "-32603", "invalid_response", tc.want)
 		})
 	}
 }

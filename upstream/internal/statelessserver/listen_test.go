@@ -75,7 +75,7 @@ func TestSubscriptionsAreListens(t *testing.T) {
 		s.Send(subscribe("2", "a://2"))
 		s.want(done("2"))
 		s.Send(subscribe("3", "nobody://tells"))
-		s.wantError("3", "not_subscribed")
+		s.WantError("3", "not_subscribed")
 		s.Send(subscribe("4", "a://2")) // again: nothing changes
 		s.want(done("4"))
 		s.wantListens(lists, `{"resourceSubscriptions":["a://1"]}`, `{"resourceSubscriptions":["a://2"]}`)
@@ -97,8 +97,8 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 			s.want(done(strconv.Itoa(i)))
 		}
 		s.Send(subscribe("9999", "a://more"))
-		s.wantError("9999", "too_many_subscriptions")
+		s.WantError("9999", "too_many_subscriptions")
 		s.Send(subscribe("10000", ""))
-		s.wantError("10000", "-32602")
+		s.WantError("10000", "-32602")
 	})
 }

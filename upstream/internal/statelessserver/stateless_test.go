@@ -96,7 +96,7 @@ func TestPingTellsWhetherTheServerAnswers(t *testing.T) {
 	s.want(`{"jsonrpc":"2.0","id":1,"result":{}}`)
 	s.Send(upstreamtest.Ping)
 	s.Send(`{"jsonrpc":"2.0","id":2,"method":"tasks/list"}`)
-	s.wantError("2", "-32601") // comes at once; the ping does not
+	s.WantError("2", "-32601") // comes at once; the ping does not
 }
 
 func TestCancelledClosesTheResponse(t *testing.T) {
@@ -126,11 +126,11 @@ func TestLegacyMethodsAreNotFound(t *testing.T) {
 		`"tasks/get"`, `"tasks/result"`, `"server/discover"`, `"subscriptions/listen"`, `"näh"`, `"tools/call","params":{"name":"a","task":{}}`,
 	} {
 		s.Send(`{"jsonrpc":"2.0","id":1,"method":` + call + `}`)
-		s.wantError("1", "-32601")
+		s.WantError("1", "-32601")
 	}
 	for _, call := range []string{`"tools/call","params":{}`, `"resources/read","params":{"uri":1}`, `"tools/list","params":[1]`} {
 		s.Send(`{"jsonrpc":"2.0","id":1,"method":` + call + `}`)
-		s.wantError("1", "-32602")
+		s.WantError("1", "-32602")
 	}
 }
 

@@ -99,7 +99,7 @@ func TestSubscriptionThatIsNotAcknowledgedFails(t *testing.T) {
 		s.initialize(`{}`)
 		began := time.Now()
 		s.Send(subscribe("1", "a://1"))
-		s.wantError("1", "not_subscribed")
+		s.WantError("1", "not_subscribed")
 		ssetest.Want(t, "time", time.Since(began), 10*time.Second)
 		synctest.Wait() // the response is closed
 	})
@@ -116,7 +116,7 @@ func TestStateAloneIsSentBackWithPauses(t *testing.T) {
 		s.initialize(`{}`)
 		began := time.Now()
 		s.Send(toolCall("1", "busy"))
-		s.wantError("1", "input_rounds")
+		s.WantError("1", "input_rounds")
 		if took := time.Since(began); took < 100*time.Millisecond || took > 30*time.Second {
 			t.Errorf("%d rounds took %v", stateless.MaxRounds, took)
 		}
@@ -161,7 +161,7 @@ func TestQuestionsOfASessionAreBounded(t *testing.T) {
 		for range 256 {
 			s.Recv()
 		}
-		s.wantError(strconv.Itoa(calls), "input_busy")
+		s.WantError(strconv.Itoa(calls), "input_busy")
 	})
 }
 

@@ -140,20 +140,6 @@ func (s *scripted) want(want string) {
 	}
 }
 
-// wantError checks that the next message is an error answer with these parts.
-func (s *scripted) wantError(id string, parts ...string) {
-	s.t.Helper()
-	got, _ := s.Recv()
-	if !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":`+id+`,"error":`) {
-		s.t.Fatalf("got %s, want an error for %s", got, id)
-	}
-	for _, part := range parts {
-		if !strings.Contains(got, part) {
-			s.t.Fatalf("got %s, want %q in it", got, part)
-		}
-	}
-}
-
 // wantEnd checks that the session ends with an error that has this part.
 func (s *scripted) wantEnd(part string) {
 	s.t.Helper()

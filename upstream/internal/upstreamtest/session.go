@@ -1,7 +1,6 @@
 package upstreamtest
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -130,28 +129,19 @@ func (k *Talk) Ended() error {
 	return a.Err
 }
 
-// failure is an error response with the gateway's data.
-type failure struct {
-	ID    json.RawMessage
-	Error struct {
-		Code    int
-		Message string
-		Data    struct {
-			Reason    string
-			Retryable bool
+// WantError checks that the next message is an error response of the gateway, with that id
+// and these parts.
+func (k *Talk) WantError(id string, parts ...string) {
+	k.t.Helper()
+	got, _ := k.Recv()
+	if !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":`+id+`,"error":`) {
+		k.t.Fatalf("got %s, want an error for %s", got, id)
+	}
+	for _, part := range parts {
+		if !strings.Contains(got, part) {
+			k.t.Fatalf("got %s, want %q in it", got, part)
 		}
 	}
-}
-
-// Fails returns the next message, which has to be an error response.
-func (k *Talk) Fails() failure {
-	k.t.Helper()
-	msg, _ := k.Recv()
-	var f failure
-	if _ = json.Unmarshal([]byte(msg), &f); f.Error.Code == 0 { // other data stays out
-		k.t.Fatalf("got %s, want an error", msg)
-	}
-	return f
 }
 
 // Gets checks that the next message is want, and that it belongs to no request.
