@@ -75,7 +75,6 @@ type service interface {
 // endpoint is one address that is served.
 type endpoint struct {
 	option string // the name of the address
-	place  string // where it was given
 	tls    bool
 	server *http.Server
 	conns  *conns
@@ -321,7 +320,7 @@ func (d *daemon) newEndpoint(option string, addr config.Addr, c *config.Config, 
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	e := &endpoint{
-		option: option, place: c.Place(option), tls: c.Certificate != nil, conns: newConns(),
+		option: option, tls: c.Certificate != nil, conns: newConns(),
 		server: &http.Server{
 			Addr:           string(addr),
 			Handler:        routes,

@@ -75,7 +75,7 @@ func (d *daemon) listen() (err error) {
 			continue
 		}
 		if e.conns.Listener, err = listen(context.Background(), e.server.Addr); err != nil {
-			return fmt.Errorf("%s: %w: choose another address", e.place, err)
+			return fmt.Errorf("%s: %w: choose another address", d.config.Load().Place(e.option), err)
 		}
 	}
 	if !d.config.Load().Watch {

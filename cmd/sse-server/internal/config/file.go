@@ -120,22 +120,20 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.N
 		return nil, c.at(node.GetToken(), "want a mapping of option names to values")
 	}
 	servers = map[string]ast.Node{}
-	for _, option := range options {
-		if key := option.Key.GetToken().Value; s.Name == "" && (key == serversKey || key == clientsKey) {
-			servers[key] = option.Value
-		}
-	}
+	beside := func(o *ast.MappingValueNode) bool { return s.Name == "" && o.Key.GetToken().Value == clientsKey }
 	for _, option := range options {
 		key, value := option.Key.GetToken().Value, option.Value
 		flag := s.option(key)
 		switch _, isNull := value.(*ast.NullNode); {
-		case servers[key] != nil, flag != nil && (isNull || s.given[key] != ""):
+		case s.Name == "" && (key == serversKey || key == clientsKey):
+			servers[key] = value
+		case flag != nil && (isNull || s.given[key] != ""):
 		case flag != nil:
 			err = c.setFrom(s, flag, key, value)
 		case replacement(key) != "":
 			err = c.at(option.Key.GetToken(), "%s is gone: %s", key, replacement(key))
 		default:
-			err = c.refuseKey(s, option.Key.GetToken(), servers[clientsKey] != nil)
+			err = c.refuseKey(s, option.Key.GetToken(), slices.ContainsFunc(options, beside))
 		}
 		if err != nil {
 			return nil, err
