@@ -140,6 +140,5 @@ func (r *Result) serverText(member string) string {
 // Advertises reports whether the server declared a capability, for example
 // "tools", "listChanged", by the rule of [mcp.Declares].
 func (r *Result) Advertises(names ...string) bool {
-	capabilities, _ := jsonrpc.Member(r.Raw, "capabilities")
-	return mcp.Declares(capabilities, names...)
+	return mcp.Declares(r.Raw, append([]string{"capabilities"}, names...)...)
 }

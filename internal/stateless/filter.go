@@ -30,9 +30,10 @@ func (f Filter) Params() json.RawMessage {
 	return params
 }
 
-// ChangingLists returns the lists that may change, as a server's capabilities say.
-func ChangingLists(capabilities json.RawMessage) Filter {
-	changes := func(list string) bool { return mcp.Declares(capabilities, list, "listChanged") }
+// ChangingLists returns the lists that may change, as the capabilities in a server's result of
+// initialize or server/discover say.
+func ChangingLists(result json.RawMessage) Filter {
+	changes := func(list string) bool { return mcp.Declares(result, "capabilities", list, "listChanged") }
 	return Filter{Tools: changes("tools"), Prompts: changes("prompts"), Resources: changes("resources")}
 }
 

@@ -52,8 +52,7 @@ func (k *call) endListen() {
 // server has declared, and the resources that the server lets the connection subscribe to.
 // It returns the resources that the server may think it subscribes to.
 func (l *link) subscribe(ctx context.Context, k *call, wanted stateless.Filter) []string {
-	capabilities, _ := jsonrpc.Member(l.result, "capabilities")
-	got := wanted.And(stateless.ChangingLists(capabilities))
+	got := wanted.And(stateless.ChangingLists(l.result))
 	var asked []string
 	for _, uri := range wanted.URIs {
 		if !l.declares("resources", "subscribe") {

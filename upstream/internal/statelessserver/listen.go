@@ -39,8 +39,7 @@ type changes struct {
 }
 
 func (c *Conn) followListsLocked() {
-	capabilities, _ := jsonrpc.Member(c.discovered, "capabilities")
-	lists := stateless.ChangingLists(capabilities)
+	lists := stateless.ChangingLists(c.discovered)
 	if c.closed == nil && !c.lists && !lists.IsEmpty() {
 		c.lists = true
 		c.followLocked(lists)

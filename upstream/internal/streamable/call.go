@@ -58,13 +58,6 @@ func (c *Conn) Finish(k *Call) {
 	c.calls.Finish(k.Call)
 }
 
-// canceledLocked ends the response to a cancelled request soon.
-func (c *Conn) canceledLocked(id jsonrpc.ID) {
-	if k := c.calls.Open(id); k != nil {
-		c.calls.Linger(k)
-	}
-}
-
 // ask posts a request and reads its response.
 func (c *Conn) ask(k *Call) {
 	if k.wait != nil {

@@ -77,8 +77,8 @@ func (c *Conn) Send(msg []byte) error {
 	if c.err != nil {
 		return c.err
 	}
-	if m.Method == mcp.MethodCancelled { // before the server knows: it may be slow to take that
-		c.canceledLocked(jsonrpc.ID(m.RequestID.Value))
+	if k := c.calls.Open(jsonrpc.ID(m.RequestID.Value)); k != nil && m.Method == mcp.MethodCancelled {
+		c.calls.Linger(k) // before the server knows: it may be slow to take that
 	}
 	if err := c.out.Queue.Offer(msg); err != nil {
 		return err
