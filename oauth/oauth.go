@@ -36,7 +36,8 @@ type Options struct {
 	// differ. Each has metadata of its own; tokens may be for any of them. Default none.
 	Aliases []string
 	// Issuer is the URL of the authorization server exactly as it names itself. Its keys are
-	// found by OpenID Connect Discovery or RFC 8414 when the first token comes.
+	// found by OpenID Connect Discovery or RFC 8414 when the first token comes, and anew after
+	// five minutes. While it does not answer, they are good for an hour.
 	Issuer string
 	// Scopes are those that a token must have. Default none.
 	Scopes []string
