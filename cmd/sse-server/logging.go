@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"log"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
@@ -53,4 +55,68 @@ func (w errorWriter) Write(line []byte) (int, error) {
 	}
 	w.Log(context.Background(), level, "http server error", "err", text)
 	return len(line), nil
+}
+
+const (
+	// maxLogLines is how many lines of the log wait for a reader that stalls.
+	maxLogLines = 4096
+	// flushTimeout bounds the wait for that reader at the end.
+	flushTimeout = time.Second
+)
+
+// logWriter writes log lines in the background, so that a reader of stderr that stalls
+// stops nothing but the log. It drops lines that come while maxLogLines wait. It is
+// safe for concurrent use.
+type logWriter struct {
+	lines   chan []byte
+	dropped atomic.Int64
+	quit    chan struct{} // closed by Close
+	done    chan struct{} // closed when run returns
+}
+
+// newLogWriter returns a running logWriter, which calls dropped with the lines that it has
+// dropped. The caller must call Close once.
+func newLogWriter(to io.Writer, dropped func(lines int64)) *logWriter {
+	w := &logWriter{lines: make(chan []byte, maxLogLines), quit: make(chan struct{}), done: make(chan struct{})}
+	go w.run(to, dropped) // ends with Close
+	return w
+}
+
+// Write takes one line. It never waits and never fails.
+func (w *logWriter) Write(line []byte) (int, error) {
+	select {
+	case w.lines <- bytes.Clone(line):
+	default:
+		w.dropped.Add(1)
+	}
+	return len(line), nil
+}
+
+// run writes lines until quit, and then those that wait.
+func (w *logWriter) run(to io.Writer, dropped func(lines int64)) {
+	defer close(w.done)
+	quit := w.quit
+	for quit != nil || len(w.lines) > 0 {
+		select {
+		case line := <-w.lines:
+			_, _ = to.Write(line) // of stderr, there is nowhere to report it
+		case <-quit:
+			quit = nil
+		}
+		if n := w.dropped.Swap(0); n > 0 {
+			dropped(n)
+		}
+	}
+}
+
+// Close writes what waits, within a second, and returns how many lines are left. Later lines are
+// lost.
+func (w *logWriter) Close() (left int) {
+	close(w.quit)
+	select {
+	case <-w.done:
+		return 0
+	case <-time.After(flushTimeout):
+		return len(w.lines) + 1 // that which is being written
+	}
 }
