@@ -16,7 +16,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/eventstream"
-	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // engineBuffer is the largest number of events of one stream that the library
@@ -43,17 +42,16 @@ const gatherBytes = 32 << 10
 type engine struct {
 	server       *r3.Server
 	writeTimeout time.Duration
-	metrics      *metrics.Metrics
 	buffers      sync.Pool // of *[]byte
 }
 
-func newEngine(writeTimeout time.Duration, m *metrics.Metrics) *engine {
+func newEngine(writeTimeout time.Duration) *engine {
 	server := r3.New()
 	server.BufferSize = engineBuffer
 	server.AutoReplay = false
 	server.AutoStream = false
 	return &engine{
-		server: server, writeTimeout: writeTimeout, metrics: m,
+		server: server, writeTimeout: writeTimeout,
 		buffers: sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }},
 	}
 }

@@ -25,7 +25,7 @@ func New(backend front.Backend, registry *connstate.Registry, opts Options) (*Ha
 		return nil, err
 	}
 	return &Handler{
-		Front: front.New(opts.Options), opts: opts, backend: backend, registry: registry, engine: newEngine(opts.WriteTimeout, opts.Metrics),
+		Front: front.New(opts.Options), opts: opts, backend: backend, registry: registry, engine: newEngine(opts.WriteTimeout),
 	}, nil
 }
 
