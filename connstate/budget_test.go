@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -48,9 +49,7 @@ func TestMessagesOverTheBudgetAreRefused(t *testing.T) {
 		if _, err := ask(3); !errors.Is(err, connstate.ErrBusy) {
 			t.Errorf("a request: got %v, want ErrBusy", err)
 		}
-		if err := notify(); !errors.Is(err, connstate.ErrBusy) {
-			t.Errorf("a notification: got %v, want ErrBusy", err)
-		}
+		ssetest.WantError(t, "a notification", notify(), connstate.ErrBusy)
 		w.checkGate(2, map[string]float64{metrics.GateBudget: 1})
 		w.c.Withdraw(first)
 		first.Fail(jsonrpc.Errorf(jsonrpc.CodeInternalError, "withdrawn"), metrics.ErrorCanceled)
@@ -65,31 +64,23 @@ func TestMessagesOverTheBudgetAreRefused(t *testing.T) {
 
 func TestBodiesAreBoundedForEachConnection(t *testing.T) {
 	w, others := budgeted(t, 1<<20)
-	if err := w.c.HoldBody(1<<20, 0); !errors.Is(err, connstate.ErrBusy) {
-		t.Errorf("over three quarters of the budget: %v", err)
-	}
+	ssetest.WantError(t, "over three quarters of the budget", w.c.HoldBody(1<<20, 0), connstate.ErrBusy)
 	must(t, w.c.HoldBody(768<<10, 0)) // alone
 	others.Force(256 << 10)
 	request, response := parse(t, `{"jsonrpc":"2.0","id":1,"method":"a"}`), parse(t, `{"jsonrpc":"2.0","id":1,"result":{}}`)
-	if err := w.c.CheckBudget(request); !errors.Is(err, connstate.ErrBusy) {
-		t.Errorf("a new request over the budget: %v", err)
-	}
+	ssetest.WantError(t, "a new request over the budget", w.c.CheckBudget(request), connstate.ErrBusy)
 	must(t, w.c.CheckBudget(response))
 	if _, err := w.registry.Open(connstate.Client{}); err == nil || !strings.Contains(err.Error(), "as many bytes") {
 		t.Errorf("a new connection over the budget: %v", err)
 	}
 	others.Give(256 << 10)
-	if err := w.c.HoldBody(1, 0); !errors.Is(err, connstate.ErrBusy) {
-		t.Errorf("beside a body over the share: %v", err)
-	}
+	ssetest.WantError(t, "beside a body over the share", w.c.HoldBody(1, 0), connstate.ErrBusy)
 	w.c.ReleaseBody(768 << 10)
 	must(t, w.c.CheckBudget(request))
 
 	must(t, w.c.HoldBody(64<<10, 0)) // of a share of 128 KiB
 	must(t, w.c.HoldBody(64<<10, 0))
-	if err := w.c.HoldBody(1, 64<<10); !errors.Is(err, connstate.ErrBusy) {
-		t.Errorf("over the share: %v", err)
-	}
+	ssetest.WantError(t, "over the share", w.c.HoldBody(1, 64<<10), connstate.ErrBusy)
 	w.c.ReleaseBody(64 << 10)
 	must(t, w.c.HoldBody(256<<10, 64<<10)) // alone
 	w.c.ReleaseBody(320 << 10)
@@ -147,9 +138,7 @@ func TestBodiesOfASenderAreBounded(t *testing.T) {
 	r := connstate.NewRegistry(connstate.Limits{}, connstate.Options{Budget: account})
 	addr, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 	must(t, r.HoldBody("", addr, 8<<20, 0))
-	if err := r.HoldBody("", addr, 1<<20, 0); !errors.Is(err, connstate.ErrBusy) {
-		t.Errorf("over the share: got %v", err)
-	}
+	ssetest.WantError(t, "over the share", r.HoldBody("", addr, 1<<20, 0), connstate.ErrBusy)
 	must(t, r.HoldBody("", other, 1<<20, 0))
 	must(t, r.HoldBody("p", addr, 1<<20, 0))
 	r.ReleaseBody("", addr, 8<<20)

@@ -2,7 +2,6 @@ package connstate_test
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -28,12 +28,8 @@ func TestRequestsAreBoundedAndCounted(t *testing.T) {
 		first := w.ask("1", "tools/list")
 		time.Sleep(time.Second)
 		second := w.ask(`"1"`, "tools/call") // another id
-		if err := begin(w, "1", "x"); !errors.Is(err, connstate.ErrDuplicate) {
-			t.Errorf("the same id: got %v, want ErrDuplicate", err)
-		}
-		if err := begin(w, "3", "x"); !errors.Is(err, connstate.ErrTooManyPending) {
-			t.Errorf("over the bound: got %v, want ErrTooManyPending", err)
-		}
+		ssetest.WantError(t, "the same id", begin(w, "1", "x"), connstate.ErrDuplicate)
+		ssetest.WantError(t, "over the bound", begin(w, "3", "x"), connstate.ErrTooManyPending)
 		if n := w.series("mcp_sse_requests_in_flight"); n != 2 || w.c.InFlight() != 2 {
 			t.Errorf("got %v and %d in flight, want 2", n, w.c.InFlight())
 		}
@@ -51,9 +47,7 @@ func TestRequestsAreBoundedAndCounted(t *testing.T) {
 			`mcp_server_operation_duration_seconds{error_type="timeout",mcp_method_name="tools/call",network_transport="tcp"}`: 1,
 			`mcp_server_operation_duration_seconds{error_type="busy",mcp_method_name="_other",network_transport="tcp"}`:        1,
 		} {
-			if all[name] != want {
-				t.Errorf("%s: got %v, want %v", name, all[name], want)
-			}
+			ssetest.Want(t, name, all[name], want)
 		}
 		if s := w.c.Snapshot(); s.RequestsDone != 3 || s.InFlight != 0 {
 			t.Errorf("got %d done and %d in flight, want 3 and 0", s.RequestsDone, s.InFlight)
@@ -80,15 +74,11 @@ func TestCloseHappensOnce(t *testing.T) {
 	if closed.Load() != 1 || stops.Load() != 1 || w.handler.closures() != 1 {
 		t.Errorf("closed %d times, stream stopped %d times, handler told %d times", closed.Load(), stops.Load(), w.handler.closures())
 	}
-	if err := begin(w, "2", "a"); !errors.Is(err, connstate.ErrClosed) {
-		t.Errorf("Begin: got %v, want ErrClosed", err)
-	}
+	ssetest.WantError(t, "Begin", begin(w, "2", "a"), connstate.ErrClosed)
 	if finish(r, "") {
 		t.Error("answered a request after the end")
 	}
-	if err := w.c.Push(connstate.Event{Name: "x"}); !errors.Is(err, connstate.ErrClosed) {
-		t.Errorf("Push: got %v, want ErrClosed", err)
-	}
+	ssetest.WantError(t, "Push", w.c.Push(connstate.Event{Name: "x"}), connstate.ErrClosed)
 	equal(t, "requests ended by the close", w.series(`mcp_server_operation_duration_seconds{error_type="closed",mcp_method_name="_other",network_transport="tcp"}`), 1)
 }
 

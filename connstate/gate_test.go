@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -18,9 +19,7 @@ import (
 func (w *world) checkGate(waiting int, refused map[string]float64) {
 	w.t.Helper()
 	all := gather(w.t, w.prom)
-	if got := all["mcp_sse_gate_depth"]; got != float64(waiting) {
-		w.t.Errorf("the gauge says that %v messages wait, want %d", got, waiting)
-	}
+	ssetest.Want(w.t, "messages that wait, by the gauge", all["mcp_sse_gate_depth"], float64(waiting))
 	equal(w.t, "the snapshot says that messages wait", w.c.Snapshot().Queued, waiting)
 	for _, reason := range []string{metrics.GateFull, metrics.GateBudget, metrics.GateTimeout, metrics.GateFailed, metrics.GateCanceled, metrics.GateClosed, "other"} {
 		if got := all[`mcp_sse_gate_rejected_total{reason="`+reason+`"}`]; got != refused[reason] {

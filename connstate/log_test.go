@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -28,9 +29,7 @@ func logged(t *testing.T, level slog.Level, opts connstate.Options, do func(w *w
 		if !strings.Contains(line, "mcp POST") {
 			continue
 		}
-		if !strings.Contains(line, short) {
-			t.Errorf("line %s: want %s", line, short)
-		}
+		ssetest.WantText(t, "line", line, short)
 		_, line, _ = strings.Cut(line, "level=")
 		lines = append(lines, strings.TrimSpace(strings.Replace(line, short, "", 1)))
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // sized returns data with which an event weighs n bytes, beginning with tag.
@@ -46,9 +47,7 @@ func TestCloseFailsWaitersAtOnce(t *testing.T) {
 		began := time.Now()
 		w.c.Close(connstate.ClosedClient)
 		for range cap(done) {
-			if err := <-done; !errors.Is(err, connstate.ErrClosed) {
-				t.Errorf("got %v, want ErrClosed", err)
-			}
+			ssetest.WantError(t, "Send", <-done, connstate.ErrClosed)
 		}
 		equal(t, "waited", time.Since(began), 0)
 		w.stream.write(1) // what the stream had is still written; nothing follows
@@ -110,9 +109,7 @@ func TestSlowClientIsClosedAfterTheWait(t *testing.T) {
 		if waited := time.Since(began); waited != 3*time.Second || w.c.Reason() != connstate.ClosedSlow {
 			t.Errorf("closed as %q after %v, want %q after 3s", w.c.Reason(), waited, connstate.ClosedSlow)
 		}
-		if err := w.c.Send("", []byte("x")); !errors.Is(err, connstate.ErrClosed) {
-			t.Errorf("afterwards: got %v, want ErrClosed", err)
-		}
+		ssetest.WantError(t, "afterwards", w.c.Send("", []byte("x")), connstate.ErrClosed)
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -111,9 +112,7 @@ func TestRemoveForgetsOnce(t *testing.T) {
 		`mcp_server_session_duration_seconds{error_type="",network_transport="tcp"}`:     0,
 		`mcp_server_session_duration_seconds{error_type="slow",network_transport="tcp"}`: 0,
 	} {
-		if all[name] != want {
-			t.Errorf("%s: got %v, want %v", name, all[name], want)
-		}
+		ssetest.Want(t, name, all[name], want)
 	}
 }
 
@@ -297,9 +296,7 @@ func TestOnlyConnectionsThatWereReadyAreSessions(t *testing.T) {
 			time.Sleep(time.Minute)
 			w.c.Close(connstate.ClosedSlow)
 			w.registry.Remove(w.c)
-			if got := sums(t, w.prom)[name]; got != want {
-				t.Errorf("ready %v: the sum is %v, want %v", ready, got, want)
-			}
+			ssetest.Want(t, fmt.Sprint("seconds, ready ", ready), sums(t, w.prom)[name], want)
 		}
 	})
 }

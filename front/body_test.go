@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -41,9 +42,7 @@ func TestContentTypes(t *testing.T) {
 		}
 	}
 	w := ask(newTransport(t, front.Options{}), "", http.MethodPost, "/t", "x", "Content-Type", "application/json", "Content-Encoding", "gzip")
-	if w.Code != 415 {
-		t.Errorf("gzip: got %d %s", w.Code, w.Body)
-	}
+	ssetest.Want(t, "gzip", w.Code, 415)
 }
 
 // jsonrpc decides what a message is; here each kind of refusal has its status and reason.

@@ -158,9 +158,7 @@ func TestRefusalsAreLoggedAtALimitedRate(t *testing.T) {
 		if len(lines) != 7 || !strings.Contains(lines[5], "reason=method") || !strings.HasSuffix(lines[6], "suppressed=95") {
 			t.Errorf("got the log\n%s", h.log)
 		}
-		if n := h.count(t, http.MethodGet, "not_found"); n != 101 {
-			t.Errorf("counted %v, want 101", n)
-		}
+		ssetest.Want(t, "counted", h.count(t, http.MethodGet, "not_found"), 101)
 	})
 }
 

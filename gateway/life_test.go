@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // shutdown runs Shutdown in the background and returns a channel with its result.
@@ -150,9 +151,7 @@ func TestReady(t *testing.T) {
 			var callers sync.WaitGroup
 			for range 5 { // one probe, whose result stands for a while
 				callers.Go(func() {
-					if err := g.Ready(t.Context()); !errors.Is(err, errNoServer) {
-						t.Errorf("Ready = %v, want %v", err, errNoServer)
-					}
+					ssetest.WantError(t, "Ready", g.Ready(t.Context()), errNoServer)
 				})
 			}
 			callers.Wait()
@@ -167,9 +166,7 @@ func TestReady(t *testing.T) {
 			wantError(t, g.Ready(t.Context()), "still starting")
 			equal(t, "the wait took, want the initialization timeout", time.Since(began), 5*time.Second)
 			time.Sleep(56 * time.Second)
-			if err := g.Ready(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("Ready = %v after the start timeout, want the end of the probe's time", err)
-			}
+			ssetest.WantError(t, "Ready", g.Ready(t.Context()), context.DeadlineExceeded)
 		})
 	})
 	t.Run("who gives up says nothing about the server", func(t *testing.T) {

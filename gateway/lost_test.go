@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -32,9 +33,7 @@ func TestSessionLostBetweenCalls(t *testing.T) {
 		p.post(request("2", "tools/list"))
 		p.want(answered("2", 3, "tools/list"))
 		first, second := u.session(t, 2).message(t, "initialize"), u.session(t, 3).message(t, "initialize")
-		if string(first.Params()) != string(second.Params()) {
-			t.Errorf("the new session was initialized with %s, want %s", second.Params(), first.Params())
-		}
+		ssetest.Want(t, "params of the new session", string(second.Params()), string(first.Params()))
 		equal(t, "mcp_sse_session_restarts_total", metric(t, g, "mcp_sse_session_restarts_total"), 1)
 	})
 }
@@ -59,9 +58,7 @@ func TestSessionIsRestored(t *testing.T) {
 		s := u.session(t, 2)
 		equalAll(t, "the new session got", slices.Sorted(slices.Values(s.methods())), []string{"initialize", "logging/setLevel", "notifications/initialized", "resources/subscribe"})
 		for method, want := range map[string]string{"logging/setLevel": `{"level":"debug","x":1.0}`, "resources/subscribe": `{"uri":"a://1","_meta":{}}`} {
-			if got := string(s.message(t, method).Params()); got != want {
-				t.Errorf("restored %s with %s, want %s", method, got, want)
-			}
+			ssetest.Want(t, "restored by "+method, string(s.message(t, method).Params()), want)
 		}
 	})
 }

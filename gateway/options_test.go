@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -34,9 +35,7 @@ func TestWrongOptions(t *testing.T) {
 		if field.IsZero() {
 			continue
 		}
-		if n := strings.Count(lines, "\n"+name.Name+": "); n != 1 {
-			t.Errorf("the error names %s %d times, want once: %v", name.Name, n, err)
-		}
+		ssetest.Want(t, "times that the error names "+name.Name, strings.Count(lines, "\n"+name.Name+": "), 1)
 	}
 }
 

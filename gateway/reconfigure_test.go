@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -331,9 +332,7 @@ func TestReconfigureSharedServer(t *testing.T) {
 				t.Errorf("%d sessions of the old server, %d starts of the new one", old.open(), next.starts())
 			}
 		})
-		if n := strings.Count(log.String(), "shared session replaced"); n != 1 {
-			t.Errorf("the log says %d times that the session was replaced:\n%s", n, log.String())
-		}
+		ssetest.Want(t, "times that the log says it", strings.Count(log.String(), "shared session replaced"), 1)
 	}
 }
 

@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -229,9 +229,7 @@ func TestReadinessOfServersIsBounded(t *testing.T) {
 		equal(t, "it took, want the initialization timeout", time.Since(began), 5*time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := s.Ready(ctx)["b"]; !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
-		}
+		ssetest.WantError(t, "error", s.Ready(ctx)["b"], context.DeadlineExceeded)
 	}, &server{dial: slow(time.Hour)}, &server{dial: slow(time.Hour)})
 }
 

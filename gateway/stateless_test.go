@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -59,12 +60,8 @@ func TestStatelessClientBeforeAStatelessServer(t *testing.T) {
 			if result == `{}` {
 				want = `{"jsonrpc":"2.0","id":"a","result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"handler.invalid","version":"unknown"}}}}`
 			}
-			if w.Body.String() != want {
-				t.Errorf("the client got  %s\nwant %s", w.Body, want)
-			}
-			if sent != call.params {
-				t.Errorf("the server got  %s\nwant %s", sent, call.params)
-			}
+			ssetest.Want(t, "the client got", w.Body.String(), want)
+			ssetest.Want(t, "the server got", sent, call.params)
 		}
 		if err := g.Shutdown(t.Context()); err != nil {
 			t.Error(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 var healthOf = regexp.MustCompile(`<span class="mark [a-z ]+">([a-z ]+)</span></td>\s*<th scope="row" data-label="Server"><a id="s-([a-z]+)"`)
@@ -33,9 +34,7 @@ func TestStatusPageShowsHealth(t *testing.T) {
 			for _, m := range healthOf.FindAllStringSubmatch(body, -1) {
 				got = append(got, m[2]+" "+m[1])
 			}
-			if strings.Join(got, ", ") != want {
-				t.Errorf("%s: got %q, want %q", when, got, want)
-			}
+			ssetest.Want(t, when, strings.Join(got, ", "), want)
 		}
 		want("at first", "a not started, b not started")
 		connect(t, all[0], plain).wantState(connstate.Ready)

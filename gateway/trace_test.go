@@ -23,6 +23,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -254,17 +255,13 @@ func TestTraceOverHTTP(t *testing.T) {
 		rw, req := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil)
 		req.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
 		g.Admin().ServeHTTP(rw, req)
-		if !strings.Contains(rw.Body.String(), `# {trace_id="`+clientTrace+`"}`) {
-			t.Error("no exemplar")
-		}
+		ssetest.WantText(t, "exemplar", rw.Body.String(), `# {trace_id="`+clientTrace+`"}`)
 		if !strings.Contains(log.String(), `msg="mcp POST ok"`) || strings.Count(log.String(), "traceId="+clientTrace) != 2 {
 			t.Errorf("the log has no trace:\n%s", log.String())
 		}
 		noProvider := opts
 		noProvider.TracerProvider, noProvider.Registry = nil, gateway.PromRegistry(g)
-		if err := g.Reconfigure(nil, noProvider); !errors.Is(err, gateway.ErrFixed) {
-			t.Errorf("Reconfigure without the provider: %v", err)
-		}
+		ssetest.WantError(t, "Reconfigure without the provider", g.Reconfigure(nil, noProvider), gateway.ErrFixed)
 	})
 }
 

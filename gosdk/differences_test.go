@@ -147,9 +147,7 @@ func TestDifferences(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			for kind, want := range map[string]string{theirs: test.theirs, ours: test.ours} {
 				w := newWorld(t, kind, mcp.ServerOptions{})
-				if got := test.play(w); got != want {
-					t.Errorf("%s: got %s, want %s", kind, got, want)
-				}
+				ssetest.Want(t, kind, test.play(w), want)
 			}
 		})
 	}

@@ -157,9 +157,7 @@ func TestServerForEachRequest(t *testing.T) {
 	}
 	for _, refused := range []struct{ tenant, header, status string }{{"c", "X-Any", "404"}, {"a", "X-Bad", "401"}, {"a", "X-Closed", "404"}} {
 		_, err := ssetest.Dial(srv.Client(), srv.URL+"/any/path?tenant="+refused.tenant, http.Header{refused.header: {"1"}})
-		if err == nil || !strings.Contains(err.Error(), refused.status) {
-			t.Errorf("%s with %s: %v, want %s", refused.tenant, refused.header, err, refused.status)
-		}
+		ssetest.WantText(t, refused.tenant+" with "+refused.header, err, refused.status)
 	}
 	if got := <-asked; got != "GET c" || len(asked) > 0 {
 		t.Errorf("asked %s and %d more", got, len(asked))
@@ -167,9 +165,7 @@ func TestServerForEachRequest(t *testing.T) {
 	for name, server := range servers {
 		w := &world{t: t, url: srv.URL + "/x?tenant=" + name, http: srv.Client()}
 		s := w.open()
-		if status := s.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`); status != http.StatusAccepted {
-			t.Errorf("POST: %d", status)
-		}
+		ssetest.Want(t, "POST", s.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`), http.StatusAccepted)
 		if got := <-asked; got != "GET "+name || len(asked) > 0 || sessions(server) != 1 {
 			t.Errorf("asked %s and %d more; %d sessions", got, len(asked), sessions(server))
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -47,14 +48,10 @@ func TestFullSessionTakesResponses(t *testing.T) {
 			}
 		}
 		for range asked {
-			if got := <-l.results; !strings.Contains(got, `"content"`) {
-				t.Errorf("got %s", got)
-			}
+			ssetest.WantText(t, "text", <-l.results, `"content"`)
 		}
 		synctest.Wait()
-		if got := l.call("echo", more); !strings.Contains(got, `"content"`) {
-			t.Errorf("after all were answered: %s", got)
-		}
+		ssetest.WantText(t, "after all were answered", l.call("echo", more), `"content"`)
 	})
 }
 

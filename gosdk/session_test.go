@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/gosdk"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -68,16 +69,12 @@ func TestCloseEndsHandlers(t *testing.T) {
 		if !ended || sessions(server) != 0 {
 			t.Errorf("handler ended %t, %d sessions are left", ended, sessions(server))
 		}
-		if got := <-l.pushed; got != jsonrpc.ErrClosed.Error() {
-			t.Errorf("the end is %q", got)
-		}
+		ssetest.Want(t, "end", <-l.pushed, jsonrpc.ErrClosed.Error())
 		l.close() // again
 		if _, err := l.request("ping", `{}`); !errors.Is(err, jsonrpc.ErrClosed) {
 			t.Errorf("a request after Close: %v", err)
 		}
-		if err := l.conn.Send([]byte(`{"jsonrpc":"2.0","method":"x"}`)); !errors.Is(err, jsonrpc.ErrClosed) {
-			t.Errorf("a notification after Close: %v", err)
-		}
+		ssetest.WantError(t, "a notification after Close", l.conn.Send([]byte(`{"jsonrpc":"2.0","method":"x"}`)), jsonrpc.ErrClosed)
 	})
 }
 
@@ -125,9 +122,7 @@ func TestServerCloses(t *testing.T) {
 			if early {
 				l.push()
 			}
-			if got := <-l.pushed; got != jsonrpc.ErrDismissed.Error() {
-				t.Errorf("the end is %q", got)
-			}
+			ssetest.Want(t, "end", <-l.pushed, jsonrpc.ErrDismissed.Error())
 			if _, err := l.request("ping", `{}`); !errors.Is(err, jsonrpc.ErrDismissed) {
 				t.Errorf("a request after the end: %v", err)
 			}
@@ -149,9 +144,7 @@ func TestServerSendsEarly(t *testing.T) {
 		tool(server, "late", nil)
 		time.Sleep(time.Second) // go-sdk waits for more changes
 		l.push()
-		if got := <-l.pushed; !strings.Contains(got, "tools/list_changed") {
-			t.Errorf("got %s", got)
-		}
+		ssetest.WantText(t, "text", <-l.pushed, "tools/list_changed")
 		unused.close()
 		l.close()
 	})
@@ -203,9 +196,7 @@ func TestOddResults(t *testing.T) {
 			t.Errorf("%v, %v: got %s, want %s", test.result, test.fault, got, test.want)
 		}
 	}
-	if got := l.call("echo", `{}`); !strings.Contains(got, "content") {
-		t.Errorf("afterwards: %s", got)
-	}
+	ssetest.WantText(t, "afterwards", l.call("echo", `{}`), "content")
 }
 
 var (
@@ -241,9 +232,7 @@ func TestOddAnswersOfClients(t *testing.T) {
 				t.Errorf("%s: %v", id, err)
 			}
 		}
-		if got := <-l.results; !strings.Contains(got, want) {
-			t.Errorf("%s: got %s, want %s", answer, got, want)
-		}
+		ssetest.WantText(t, answer, <-l.results, want)
 	}
 }
 
@@ -285,8 +274,6 @@ func TestServerClosedWhileCallsRun(t *testing.T) {
 			left[id] = true
 		}
 	}
-	if len(left) != 4 {
-		t.Errorf("answered: %v, want 0 to 3", left)
-	}
+	ssetest.Want(t, "answered requests", len(left), 4)
 	w.awaitSessions(0)
 }

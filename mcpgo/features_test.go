@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/mcpgo"
 )
 
@@ -249,9 +250,7 @@ func TestServerCancelsItsRequest(t *testing.T) {
 	id, _ := idOfCall(c.mustGet(t, `"roots/list"`))
 	close(s.server.release)
 	got := c.mustGet(t, "notifications/cancelled")
-	if !strings.Contains(got, `"requestId":`+id) {
-		t.Errorf("got %s, want request %s", got, id)
-	}
+	ssetest.WantText(t, "cancellation", got, `"requestId":`+id)
 	c.mustGet(t, "context canceled")
 }
 
@@ -262,9 +261,7 @@ func TestClientsAreApart(t *testing.T) {
 	a.mustSend(t, call("5", "addsessiontool", "{}"))
 	a.mustGet(t, `"id":5`)
 	b.mustSend(t, call("5", "mine", "{}"))
-	if got := b.mustGet(t, `"id":5`); !strings.Contains(got, `"error"`) {
-		t.Errorf("b called the tool of a: %s", got)
-	}
+	ssetest.WantText(t, "b called the tool of a", b.mustGet(t, `"id":5`), `"error"`)
 	if b.has("list_changed") || !a.has("list_changed") {
 		t.Error("the notification for a reached b, or did not reach a")
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/mcpgo"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -150,9 +151,7 @@ func TestHandlerReturnsTooLate(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		s.Close(errors.New("enough"))
-		if err := <-answer; err == nil || !strings.Contains(err.Error(), "enough") {
-			t.Errorf("got %v", err)
-		}
+		ssetest.WantText(t, "error", <-answer, "enough")
 		if took := time.Since(began); took > 0 || !ended {
 			t.Errorf("the end took %s, the session has ended: %t", took, ended)
 		}
@@ -227,9 +226,7 @@ func TestSessionIsBounded(t *testing.T) {
 			}
 			request, _ := jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 			for _, err := range []error{conn.SendRequest(request, 200), conn.Send(stuck), conn.Send(jsonrpc.NewResult("1", json.RawMessage("1")))} {
-				if !errors.Is(err, jsonrpc.ErrClosed) {
-					t.Errorf("after Close: %v", err)
-				}
+				ssetest.WantError(t, "after Close", err, jsonrpc.ErrClosed)
 			}
 		})
 	}

@@ -60,9 +60,7 @@ func TestMounting(t *testing.T) {
 			}
 			_, _ = io.Copy(io.Discard, resp.Body)
 			_ = resp.Body.Close()
-			if resp.StatusCode != http.StatusNotFound {
-				t.Errorf("another path: %s", resp.Status)
-			}
+			ssetest.Want(t, "another path", resp.StatusCode, http.StatusNotFound)
 		})
 	}
 }
@@ -137,9 +135,7 @@ func TestRequestContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if got := <-registered; got != "acme by GET" {
-		t.Errorf("OnRegisterSession saw %v", got)
-	}
+	ssetest.Want(t, "OnRegisterSession saw", <-registered, "acme by GET")
 	if got, err := c.Call(call("5", "who", "{}"), "5"); err != nil || !strings.Contains(got.Data, "acme by POST") {
 		t.Errorf("got %s, %v", got.Data, err)
 	}
@@ -186,9 +182,7 @@ func TestStartAndShutdown(t *testing.T) {
 	if err := s.Shutdown(ctx); err != nil {
 		t.Error(err)
 	}
-	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
-		t.Errorf("Start returned %v", err)
-	}
+	ssetest.WantError(t, "Start returned", <-ended, http.ErrServerClosed)
 }
 
 // A client that does not read does not hold up the server or other clients: what does not

@@ -22,14 +22,6 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// equal expects a value.
-func equal[T comparable](t testing.TB, what string, got, want T) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s: got %v, want %v", what, got, want)
-	}
-}
-
 // newAll returns all series, of a process that is a replica and has a configuration.
 func newAll(t *testing.T) (*prometheus.Registry, *metrics.Metrics) {
 	t.Helper()

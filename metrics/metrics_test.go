@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -58,7 +59,7 @@ func TestOver(t *testing.T) {
 		t.Errorf("moved\n%v\nwant\n%v", got, want)
 	}
 	plain := metrics.New(nil)
-	equal(t, "without transports", plain.Over("sse"), plain)
+	ssetest.Want(t, "without transports", plain.Over("sse"), plain)
 	if (*metrics.Metrics)(nil).Over("sse") != nil {
 		t.Error("Over made metrics of nil")
 	}
@@ -88,7 +89,7 @@ func TestClientsMakeNoNewSeries(t *testing.T) {
 	for i := range 1000 {
 		m.RequestDone("x"+strconv.Itoa(i)+"\xff\x00\n\"", strconv.Itoa(i+1), 0, "")
 	}
-	equal(t, "series", len(gatherSeries(t, reg)), want)
+	ssetest.Want(t, "series", len(gatherSeries(t, reg)), want)
 }
 
 func TestBuildInfoIsReplaced(t *testing.T) {
@@ -242,12 +243,12 @@ func TestTotals(t *testing.T) {
 	}
 	m.ChildStarted()
 	want := metrics.Totals{Restarts: 1, Crashes: 2, Sessions: 2, Children: 1}
-	equal(t, "totals", m.Totals(), want)
+	ssetest.Want(t, "totals", m.Totals(), want)
 	minutes := 0
 	for _, minute := range m.Hour() {
 		minutes += minute[metrics.Handshakes] + 10*minute[metrics.Requests] + 100*minute[metrics.Errors]
 	}
-	equal(t, "1, 10 and 100 times handshakes, requests and errors", minutes, 1+30+200)
+	ssetest.Want(t, "1, 10 and 100 times handshakes, requests and errors", minutes, 1+30+200)
 	var none *metrics.Metrics
 	none.Totals() // does not panic
 	none.Hour()
@@ -261,7 +262,7 @@ func TestHour(t *testing.T) {
 				m.RequestDone("ping", "", 0, "")
 			}
 			if i%7 != 0 { // nobody may ask for long
-				equal(t, "a minute while it lasts", m.Hour()[59][metrics.Requests], i)
+				ssetest.Want(t, "a minute while it lasts", m.Hour()[59][metrics.Requests], i)
 			}
 			time.Sleep(time.Minute)
 		}
@@ -271,8 +272,8 @@ func TestHour(t *testing.T) {
 			}
 		}
 		time.Sleep(58 * time.Minute)
-		equal(t, "58 minutes later", m.Hour(), (metrics.Hour{0: {metrics.Requests: 89}}))
+		ssetest.Want(t, "58 minutes later", m.Hour(), (metrics.Hour{0: {metrics.Requests: 89}}))
 		time.Sleep(24 * time.Hour)
-		equal(t, "a day later", m.Hour(), (metrics.Hour{}))
+		ssetest.Want(t, "a day later", m.Hour(), (metrics.Hour{}))
 	})
 }

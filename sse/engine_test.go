@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // Order and completeness with many senders at once, far beyond the library's
@@ -47,9 +48,7 @@ func TestNothingIsLostUnderLoad(t *testing.T) {
 			next[s]++
 		}
 		for s := range senders {
-			if next[s] != each {
-				t.Errorf("sender %d: %d of %d arrived", s, next[s], each)
-			}
+			ssetest.Want(t, "sender", next[s], each)
 		}
 		g.leave()
 	})
@@ -79,9 +78,7 @@ func TestNothingEmptyReachesTheLibrary(t *testing.T) {
 				t.Errorf("got the event %+v", e)
 			}
 		}
-		if !strings.Contains(g.text(), `{"n":1}`) {
-			t.Error("the event after the empty ones did not arrive")
-		}
+		ssetest.WantText(t, "events after the empty ones", g.text(), `{"n":1}`)
 		if n := g.c.Unwritten(); n != 0 {
 			t.Errorf("%d bytes count as unwritten for ever", n)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
@@ -90,9 +91,7 @@ func TestStreamHeaders(t *testing.T) {
 			"X-Accel-Buffering": "no", "X-Connection-Id": r.c.ID(), "Connection": "", "Content-Length": "",
 			"Access-Control-Allow-Origin": "", "Content-Encoding": "",
 		} {
-			if got := strings.Join(r.Header.Values(name), "|"); got != want {
-				t.Errorf("%s: got %q, want %q", name, got, want)
-			}
+			ssetest.Want(t, name, strings.Join(r.Header.Values(name), "|"), want)
 		}
 		r.Body.Close()
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 )
@@ -233,9 +234,7 @@ func TestSortAndFilter(t *testing.T) {
 		`class="n" aria-sort="descending"><a id="sort-requests" href="?order=asc&amp;q=c&amp;sort=requests">`,
 		`aria-sort="none"><a id="sort-client" href="?order=asc&amp;q=c&amp;sort=client">`,
 	} {
-		if !strings.Contains(body, want) {
-			t.Errorf("no header %s", want)
-		}
+		ssetest.WantText(t, "page", body, want)
 	}
 }
 
@@ -268,9 +267,7 @@ func TestPages(t *testing.T) {
 	}
 	_, body := get(t, h, "/status?q=client&page=7")
 	for _, want := range []string{`href="?page=6&amp;q=client" rel="prev"`, `href="?page=8&amp;q=client" rel="next"`, "page 7 of 200"} {
-		if !strings.Contains(body, want) {
-			t.Errorf("no %s", want)
-		}
+		ssetest.WantText(t, "page", body, want)
 	}
 	many := make([]Server, 120)
 	for i := range many {
@@ -288,9 +285,7 @@ func TestPageOfAConnection(t *testing.T) {
 	h := serving(Server{Connections: []connstate.Snapshot{c}, Tools: &multiplex.ToolList{Tools: 3}})
 	_, body := get(t, h, "/status/connections/AAAAAAAA")
 	for _, want := range []string{"<bdi>Claude 1.0</bdi>", "20 ms", "request_processing: timeout, 1 min ago", "1234, 0 of them", "1234567 bytes", `href="../../status/servers/server"`} {
-		if !strings.Contains(body, want) {
-			t.Errorf("no %q", want)
-		}
+		ssetest.WantText(t, "page", body, want)
 	}
 	if code, body := get(t, h, "/status/connections/BBBBBBBB"); code != http.StatusNotFound || !strings.Contains(body, "connectionId=BBBBBBBB") {
 		t.Errorf("one that is closed: got %d %s", code, body)
@@ -464,9 +459,7 @@ func TestReplicas(t *testing.T) {
 	replicas := []front.Replica{{Name: "one"}, {Name: "two<b>", Connections: 7, Draining: true}, {Name: "three", Silent: true}}
 	_, body := get(t, New(func() ([]Server, []front.Replica, bool) { return []Server{{}}, replicas, true }), "/status")
 	for _, want := range []string{"Replicas <small>3", "one</bdi> <small>this one", "two&lt;b&gt;</bdi></th>", "mark draining", ">7</td>", "mark silent"} {
-		if !strings.Contains(body, want) {
-			t.Errorf("the page has no %q", want)
-		}
+		ssetest.WantText(t, "page", body, want)
 	}
 	if _, body := get(t, serving(Server{}), "/status"); strings.Contains(body, "Replica") {
 		t.Error("there are replicas without a cluster")
