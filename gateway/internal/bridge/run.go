@@ -197,7 +197,7 @@ func (b *Bridge) open(ctx context.Context, from *sessions.Supplier, params <-cha
 	})
 	var held time.Duration
 	if session != nil && !b.shares() {
-		held = session.Held()
+		held = session.Held
 	}
 	switch {
 	case err != nil:

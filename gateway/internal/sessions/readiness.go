@@ -30,15 +30,9 @@ type readiness struct {
 	doubted bool       // a start has failed since the last one that decided
 	probed  time.Time  // when the last probe ended
 	verdict error      // why the last probe failed; nil: no start has decided, or the last one worked
-	probe   *probe     // the running probe, or nil
+	probe   *attempt   // a start that only tests whether a session can be started; nil: none runs
 	health  Health     // but for Draining, Failing and Initialized
 	soon    bool       // the last failure is the loss of a session soon after its start
-}
-
-// probe is a start that only tests whether a session can be started.
-type probe struct {
-	done chan struct{} // closed at its end
-	err  error         // set before done is closed
 }
 
 // NoteStart records a start that worked.
@@ -147,7 +141,7 @@ func (s *Supplier) Ready(ctx context.Context) error {
 
 // probe returns the running probe, which it may begin, or nil and what is known without
 // one.
-func (s *Supplier) probe() (*probe, error) {
+func (s *Supplier) probe() (*attempt, error) {
 	r := &s.readiness
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -160,14 +154,14 @@ func (s *Supplier) probe() (*probe, error) {
 		return nil, r.verdict
 	}
 	if r.probe == nil {
-		p := &probe{done: make(chan struct{})}
+		p := &attempt{done: make(chan struct{})}
 		r.probe = p
 		s.Go(func() { s.runProbe(p) }) // ends with the start timeout, or with Drain
 	}
 	return r.probe, nil
 }
 
-func (s *Supplier) runProbe(p *probe) {
+func (s *Supplier) runProbe(p *attempt) {
 	ctx, cancel := context.WithTimeout(s.readiness.life, s.opts().StartTimeout)
 	defer cancel()
 	p.err = s.tryStart(ctx)

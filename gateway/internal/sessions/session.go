@@ -53,7 +53,7 @@ type Session struct {
 
 	// Set before Open returns:
 	since time.Time     // when it was last started, taken or initialized
-	held  time.Duration // see Held
+	Held  time.Duration // how long the initialize waited for its params while the server was ready
 	seen  time.Time     // when the server last answered a ping; zero: never
 
 	ended sync.Once     // guards what follows
@@ -186,9 +186,6 @@ func (s *Session) Params() json.RawMessage {
 	}
 	return nil
 }
-
-// Held returns how long the initialize waited for its params while the server was ready.
-func (s *Session) Held() time.Duration { return s.held }
 
 // Result returns the result of the handshake, or nil without one.
 func (s *Session) Result() *handshake.Result { return s.result.Load() }

@@ -19,15 +19,15 @@ type shared struct {
 	mu       sync.Mutex       // guards what follows
 	session  *Session         // nil: there is none
 	again    bool             // there has been one before
-	starting *sharedStart     // the running start, or nil
+	starting *attempt         // the running start, or nil
 	pauses   *backoff.Backoff // between starts that fail; reset when a session proves itself
 	notYet   time.Time        // no start before this time
 }
 
-// sharedStart is one start of the shared session.
-type sharedStart struct {
+// attempt is a start for whose end several may wait.
+type attempt struct {
 	done    chan struct{} // closed at its end
-	session *Session      // set, like err, before done is closed
+	session *Session      // set, like err, before done is closed; nil for a probe
 	err     error
 }
 
@@ -54,8 +54,8 @@ func (s *shared) get(ctx context.Context) (*Session, error) {
 }
 
 // startLocked begins a start, which ends with the supplier at the latest.
-func (s *shared) startLocked() *sharedStart {
-	start := &sharedStart{done: make(chan struct{})}
+func (s *shared) startLocked() *attempt {
+	start := &attempt{done: make(chan struct{})}
 	s.starting = start
 	wait, again := time.Until(s.notYet), s.again
 	s.supplier.Go(func() {

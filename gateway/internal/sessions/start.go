@@ -68,7 +68,7 @@ func (s *Supplier) start(ctx context.Context, c Client) (session *Session, from 
 	waits := time.Now()
 	params, err := t.params(ctx, c.Params)
 	if from == FromPool || !s.opts().Boots { // else the process boots meanwhile
-		session.held = time.Since(waits)
+		session.Held = time.Since(waits)
 	}
 	if err != nil {
 		session.Close(errNotNeeded)
