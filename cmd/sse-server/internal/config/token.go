@@ -47,7 +47,7 @@ func (c *Config) readTokens() error {
 			// one key of ids. Their names are useless for finding out the tokens.
 			name := hmac.New(sha256.New, []byte(cmp.Or(string(c.IDKey), processKey)))
 			name.Write([]byte("principal of " + line))
-			principal, token = "token-"+hex.EncodeToString(name.Sum(nil)[:4]), line
+			principal, token = "token-"+hex.EncodeToString(name.Sum(nil)[:8]), line
 		}
 		wrong := ""
 		switch {
