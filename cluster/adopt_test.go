@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
-	"time"
 )
 
 // A session whose replica drains goes on at one of the others, whichever replica a request
@@ -58,26 +57,6 @@ func TestAdopt(t *testing.T) {
 		synctest.Wait() // NATS knows it
 		if at := post(all[0]); at != first {
 			t.Errorf("after the release: served by %s", at)
-		}
-	})
-}
-
-// A session whose replica is gone goes on elsewhere, even while NATS does not know that the
-// replica is.
-func TestAdopterLosesItsPower(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		b := startBroker(t)
-		all := joinAll(t, b, echo, "one", "two", "three")
-		id := all[0].ID() + ".random.mac"
-		all[1].Adopt("", id)
-		all[0].Close()
-		b.powerOff("two")
-		time.Sleep(20 * time.Second)
-		r, f := request(context.Background(), id, "hello")
-		f.Resumes = true
-		w := httptest.NewRecorder()
-		if all[2].Forward(w, r, f) {
-			t.Errorf("got %d %s, but the session is to go on at the only replica", w.Code, w.Body)
 		}
 	})
 }

@@ -41,7 +41,6 @@ type Options struct {
 	Credentials string
 	// NATS are further options of nats.go, such as the certificates of TLS.
 	NATS []nats.Option
-
 	// Name is that of the cluster: replicas with another one do not see each other.
 	// Default "mcp". Replica is the name of this replica, which people see; default the
 	// host name. Both have at most 48 letters, digits, _ and -.
@@ -179,18 +178,18 @@ func (n *Node) introduce(ctx context.Context) error {
 // are forwarded, and waits for the handlers of those from other replicas. It is idempotent.
 func (n *Node) Close() {
 	n.leave.Do(func() {
-		close(n.done)
 		n.beat(func(self *member) { self.Leaving = true })
 		taken := make(chan struct{})
 		if n.subscribed != nil { // else Join has failed
 			n.subscribed.SetClosedHandler(func(string) { close(taken) })
 		}
-		if n.subscribed.Drain() == nil { // what comes later, NATS refuses: so it goes elsewhere, and is not lost
+		if !n.down.Load() && n.subscribed.Drain() == nil { // what comes later, NATS refuses: so it goes elsewhere, and is not lost
 			select {
 			case <-taken:
 			case <-time.After(5 * time.Second):
 			}
 		}
+		close(n.done)
 		n.mu.Lock()
 		n.closed = true
 		n.mu.Unlock()

@@ -235,12 +235,16 @@ func (x *exchange) end(err error) bool {
 	entry := x.id.entry == ""
 	answered, open := entry && x.gotLast, entry || !x.sentLast
 	x.mu.Unlock()
+	var all []byte
 	x.n.mu.Lock()
 	delete(x.n.exchanges, x.id)
 	if m := x.n.members[x.peer]; answered && m != nil {
-		m.answered = binary.BigEndian.AppendUint64(m.answered, x.id.number)
+		if m.answered = binary.BigEndian.AppendUint64(m.answered, x.id.number); len(m.answered) == 8*maxAnswered {
+			all, m.answered = m.answered, nil
+		}
 	}
 	x.n.mu.Unlock()
+	x.n.tell(x.peer, all)
 	x.stop()
 	return open
 }

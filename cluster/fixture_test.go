@@ -139,13 +139,6 @@ func (b *broker) cut(name string, yes bool) {
 	b.stalled[name] = yes
 }
 
-// powerOff makes a replica pass no more bytes for good. The broker does not notice it.
-func (b *broker) powerOff(name string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.stalled[name], b.banned[name] = true, true
-}
-
 // faultyConn does to frames what the broker's fault says. It sees each message that a replica
 // publishes as a whole.
 type faultyConn struct {
@@ -153,17 +146,6 @@ type faultyConn struct {
 	b    *broker
 	name string
 	rest []byte
-}
-
-// Close closes the connection, unless the replica has no power.
-func (c *faultyConn) Close() error {
-	c.b.mu.Lock()
-	defer c.b.mu.Unlock()
-	if c.b.stalled[c.name] && c.b.banned[c.name] {
-		go func() { _, _ = io.Copy(io.Discard, c.Conn) }() // ends with the broker
-		return nil
-	}
-	return c.Conn.Close()
 }
 
 func (c *faultyConn) Write(p []byte) (int, error) {

@@ -60,11 +60,11 @@ func (n *Node) Forward(w http.ResponseWriter, r *http.Request, f front.Forward) 
 // resume forwards a request for a connection whose own replica is gone. It reports false if
 // the connection is to go on here.
 func (c *call) resume() (answered bool) {
-	replicas, lost := c.n.candidates(c.f.Server, c.f.ID)
+	replicas := c.n.candidates(c.f.Server, c.f.ID)
 	adopter, err := c.n.ask(c.n.adopted(c.f.Server, c.f.ID))
 	if err == nil {
 		replicas = slices.Insert(replicas, 0, adopter)
-	} else if !lost && !errors.Is(err, nats.ErrNoResponders) {
+	} else if !errors.Is(err, nats.ErrNoResponders) {
 		return c.failed(errAway)
 	}
 	for _, replica := range replicas {

@@ -14,13 +14,13 @@ import (
 
 const (
 	maxMembers  = 4096
-	silentAfter = 4   // ticks without a heartbeat
-	absentAfter = 15  // ticks without one: nobody waits for the replica any more
-	cutAfter    = 3   // ticks without one of this replica's own: before it finds others silent
-	maxAway     = 30  // such ticks: exchanges wait no longer
-	shownFor    = 60  // ticks that a silent replica is shown
-	foundFor    = 600 // ticks that NATS may find one whose machine is dead: its pings fail after 4 to 6 minutes
+	silentAfter = 4  // ticks without a heartbeat
+	absentAfter = 15 // ticks without one: nobody waits for the replica any more
+	cutAfter    = 2  // ticks without one of this replica's own: before it finds others silent
+	maxAway     = 30 // such ticks: exchanges wait no longer
+	shownFor    = 60 // ticks that a silent replica is shown
 	seenBlocks  = 1 << 11
+	maxAnswered = 32 // exchanges whose responses are acknowledged together, within a tick
 )
 
 // heartbeat is what a replica tells the others each second.
@@ -118,12 +118,10 @@ func (n *Node) state(id string) (connected, silent, gone bool) {
 }
 
 // candidates returns the replicas that may go on with a session of a server, by the weight
-// that each has for its id: all replicas find the same order. Lost says that NATS may find a
-// replica that is gone.
-func (n *Node) candidates(server, id string) (ids []string, lost bool) {
+// that each has for its id: all replicas find the same order.
+func (n *Node) candidates(server, id string) (ids []string) {
 	n.mu.RLock()
 	for _, m := range n.members {
-		lost = lost || m.quiet > absentAfter && m.quiet < foundFor && !m.Leaving
 		if l, ok := m.Servers[server]; ok && !l.Draining && !m.silent() && !m.Joining {
 			ids = append(ids, m.id)
 		}
@@ -133,7 +131,7 @@ func (n *Node) candidates(server, id string) (ids []string, lost bool) {
 		x, y := sha256.Sum256([]byte(id+a)), sha256.Sum256([]byte(id+b))
 		return bytes.Compare(x[:], y[:])
 	})
-	return ids, lost
+	return ids
 }
 
 // Replicas returns what is known of the replicas, this one first and the others by name.
