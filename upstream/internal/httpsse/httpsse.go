@@ -201,7 +201,9 @@ func (c *Conn) post(ctx context.Context, m *jsonrpc.Message) {
 		return
 	default:
 		defer resp.Body.Close()
-		err, response = errors.New(exchange.Status(resp)), c.refusal(m, resp)
+		if err = errors.New(exchange.Status(resp)); m.Kind == jsonrpc.Request { // else nobody waits for the body
+			response = c.refusal(m, resp)
+		}
 	}
 	if m.Kind != jsonrpc.Request {
 		c.x.Undelivered(m, err)

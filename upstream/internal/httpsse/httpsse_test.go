@@ -103,12 +103,19 @@ func TestSSEFailedPostIsTheAnswer(t *testing.T) {
 		401: "the server refused access (401 Unauthorized)",
 		500: "the server answered 500 Internal Server Error",
 	} {
+		asked := make(chan struct{})
 		s := serveSSE(t, func(w http.ResponseWriter, m *jsonrpc.Message) {
-			if m.ID == "2" || m.Kind == jsonrpc.Notification {
+			switch {
+			case m.Kind == jsonrpc.Notification: // whose body nobody waits for
+				w.WriteHeader(code)
+				_ = http.NewResponseController(w).Flush()
+				<-asked
+			case m.ID == "2":
 				http.Error(w, "no", code)
-				return
+				close(asked)
+			default:
+				w.WriteHeader(http.StatusOK) // some do
 			}
-			w.WriteHeader(http.StatusOK) // some do
 		})
 		k := upstreamtest.DialTalk(t, overSSE(s))
 		k.Send(upstreamtest.Initialized) // its failure is nobody's
