@@ -3,14 +3,18 @@ package ssetest
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 )
 
-// Want checks that a test got what it wants; the two are compared as text.
+// Want checks that a test got what it wants. The two are compared as text, so that 1 is 1.0,
+// and lists by their length too.
 func Want(t testing.TB, what string, got, want any) {
 	t.Helper()
-	if fmt.Sprint(got) != fmt.Sprint(want) {
+	g, w := reflect.ValueOf(got), reflect.ValueOf(want)
+	lists := g.Kind() == reflect.Slice && w.Kind() == reflect.Slice
+	if fmt.Sprint(got) != fmt.Sprint(want) || lists && g.Len() != w.Len() {
 		t.Errorf("%s: got %v, want %v", what, got, want)
 	}
 }

@@ -23,11 +23,12 @@ func TestWant(t *testing.T) {
 	for f, want := range map[*faults]any{good: 1.0, bad: 2} {
 		ssetest.Want(f, "", 1, want)
 	}
+	ssetest.Want(bad, "", []string{"a b"}, []string{"a", "b"})
 	ssetest.WantText(good, "", wrapped, "read", "EOF")
 	ssetest.WantText(bad, "", error(nil), "read", "EOF")
 	ssetest.WantError(good, "", wrapped, io.EOF)
 	ssetest.WantError(bad, "", nil, io.EOF)
-	if good.n != 0 || bad.n != 4 {
+	if good.n != 0 || bad.n != 5 {
 		t.Errorf("%d faults of what is wanted, %d of what is not", good.n, bad.n)
 	}
 }
