@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,6 +99,66 @@ func TestStrangersWaitTheirTurn(t *testing.T) {
 	})
 }
 
+// Not all may wait: those beyond a bound hear at once that they shall come again.
+func TestStrangersWhoWaitAreBounded(t *testing.T) {
+	for name, token := range map[string]func() string{"many tokens": rand.Text, "one token": func() string { return "same" }} {
+		inFakeTime(t, func(t *testing.T, i *issuer) {
+			res := i.resource(oauth.Options{})
+			i.breaks("introspect", slow)
+			var all sync.WaitGroup
+			var atOnce atomic.Int32
+			began := time.Now()
+			for range 1_100 {
+				all.Go(func() {
+					if _, err := ask(res, token()); err != nil && err.Status == 503 && time.Since(began) == 0 {
+						atOnce.Add(1)
+					}
+				})
+			}
+			synctest.Wait()
+			if n := atOnce.Load(); n != 100 {
+				t.Errorf("%s: %d were refused at once, want 100", name, n)
+			}
+			if _, err := ask(res, i.sign(claims())); err != nil {
+				t.Errorf("%s: a JWT: got %+v", name, err)
+			}
+			all.Wait()
+			i.breaks("introspect", nil)
+			if _, err := ask(res, rand.Text()); err == nil || err.Status != 401 {
+				t.Errorf("%s: afterwards: got %+v", name, err)
+			}
+		})
+	}
+}
+
+// A token that was valid once is one of a stranger since it has been refused.
+func TestRevokedTokensWaitTheirTurn(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, i *issuer) {
+		res := i.resource(oauth.Options{})
+		i.tokens["old"] = claims("active", true)
+		_, _ = ask(res, "old")
+		i.revoke("old")
+		time.Sleep(30 * time.Second)
+		if _, err := ask(res, "old"); err == nil || err.Status != 401 {
+			t.Fatalf("got %+v", err)
+		}
+		time.Sleep(10 * time.Second)
+		i.breaks("introspect", slow)
+		var all sync.WaitGroup
+		for range 32 {
+			all.Go(func() { _, _ = ask(res, rand.Text()) })
+		}
+		synctest.Wait()
+		before := i.count("introspect")
+		all.Go(func() { _, _ = ask(res, "old") })
+		synctest.Wait()
+		if n := i.count("introspect") - before; n != 0 {
+			t.Errorf("asked %d times before others", n)
+		}
+		all.Wait()
+	})
+}
+
 // Whoever repeats a token that is not valid does not make the gateway ask each time.
 func TestRefusalsAreRemembered(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, i *issuer) {
@@ -126,6 +187,9 @@ func TestManyTokens(t *testing.T) {
 		_, _ = ask(res, "good")
 		for range 2_100 {
 			_, _ = ask(res, rand.Text())
+		}
+		if n := oauth.Valid(res); n != 1 {
+			t.Errorf("%d tokens are remembered as valid, want 1", n)
 		}
 		i.breaks("introspect", fail)
 		if _, err := ask(res, "good"); err != nil {

@@ -30,6 +30,7 @@ const (
 	maxPrincipal = 256              // bytes
 	requestTime  = 5 * time.Second  // of one request to the issuer
 	maxRequests  = 64               // to the issuer at a time
+	maxWaiting   = 1_000            // callers at a time with tokens for introspection that have not been valid here lately
 	maxAnswer    = 1 << 20          // of the issuer, in bytes
 )
 
@@ -47,7 +48,8 @@ type issuer struct {
 	keys          atomic.Pointer[keys] // never nil
 	limit         *rate.Limiter        // of discoveries
 	flight        singleflight.Group
-	strangers     chan struct{} // has one for each introspection of a token that is not in valid: everyone can make these
+	strangers     chan struct{} // has one for each introspection of a token that has not been valid here lately: everyone can make these
+	waiting       atomic.Int32  // callers with such a token
 	valid         memory
 	refused       memory // apart, as everyone can fill it
 }
@@ -127,6 +129,12 @@ func (i *issuer) verify(raw string) (*token, error) {
 			return t, t.refusal
 		}
 	}
+	if known == nil && !isJWT(raw) {
+		defer i.waiting.Add(-1)
+		if i.waiting.Add(1) > maxWaiting {
+			return nil, unavailable(errTooOften)
+		}
+	}
 	checked, err, _ := i.flight.Do(string(key[:]), func() (t any, _ error) {
 		claims, err := i.read(raw, known != nil)
 		if err == nil {
@@ -135,6 +143,7 @@ func (i *issuer) verify(raw string) (*token, error) {
 		if err == nil {
 			i.valid.put(key, t.(*token))
 		} else if err.(*front.AuthError).Status == http.StatusUnauthorized {
+			i.valid.forget(key)
 			i.refused.put(key, &token{until: time.Now().Add(refusedTime), refusal: err})
 		}
 		return t, err
@@ -143,10 +152,12 @@ func (i *issuer) verify(raw string) (*token, error) {
 	return t, err
 }
 
+func isJWT(raw string) bool { return strings.Count(raw, ".") == 2 }
+
 // read returns the claims of a token: a JWT that the issuer has signed and that has an expiry,
 // or any other of which introspection says that it is valid.
 func (i *issuer) read(raw string, known bool) (claims map[string]any, _ error) {
-	if strings.Count(raw, ".") != 2 {
+	if !isJWT(raw) {
 		return i.introspect(raw, known)
 	}
 	keys, err := i.current()
@@ -170,8 +181,8 @@ func isUnanswered(err error) bool {
 	return err != nil && strings.HasPrefix(err.Error(), "failed to verify signature: fetching keys") // go-oidc has no other sign of it
 }
 
-// current returns the keys of the issuer. Those that it has withdrawn end as it is asked again,
-// for which nobody with older keys waits long.
+// current returns the keys of the issuer. Those that it has withdrawn end as it is asked again:
+// a caller waits at most a second for that while there are older keys.
 func (i *issuer) current() (*keys, error) {
 	known := i.keys.Load()
 	age := time.Since(known.found)

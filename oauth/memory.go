@@ -30,6 +30,14 @@ func (m *memory) get(key hash) *token {
 	return cmp.Or(m.newer[key], m.older[key])
 }
 
+// forget forgets a token.
+func (m *memory) forget(key hash) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.newer, key)
+	delete(m.older, key)
+}
+
 // put remembers what was found out about a token.
 func (m *memory) put(key hash, t *token) {
 	m.mu.Lock()

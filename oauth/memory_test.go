@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// Valid returns how many tokens s remembers as valid.
+func Valid(s *Resource) int { return len(s.issuer.valid.newer) + len(s.issuer.valid.older) }
+
 // What was checked longest ago is forgotten first: when there is too much of it, and after minutes.
 func TestMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
