@@ -12,8 +12,8 @@ import (
 )
 
 // leaseInterval is the longest time between two checks of a connection. What a check remembers is
-// up to 30 s old, each may take 5 s, and two must fail if the issuer does not answer: the
-// connection ends within a minute.
+// up to 30 s old, each may take 5 s, and two must fail if the issuer does not answer: that is
+// a minute, or 70 s if the token is forgotten, as thousands came since, and so waits its turn.
 const leaseInterval = 10 * time.Second
 
 // keepLease closes a connection once its client may no longer use it. failed tells that the last
