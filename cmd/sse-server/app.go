@@ -49,7 +49,7 @@ type Main struct {
 
 // Run runs the program and returns its exit code.
 func (m *Main) Run() int {
-	c, err := config.Load(m.Args, m.LookupEnv)
+	c, err := config.Load(m.Args, m.LookupEnv, new(config.Config))
 	switch {
 	case err != nil:
 		return m.refuse(err)
@@ -90,7 +90,7 @@ func (m *Main) Run() int {
 	if c.Does == "stdio" {
 		return m.serveStdio(c, gateway.Options{Logger: log, Audit: audit.Logger, TracerProvider: tracing.provider})
 	}
-	load := func() (*config.Config, error) { return config.Load(m.Args, m.LookupEnv) }
+	load := func(running *config.Config) (*config.Config, error) { return config.Load(m.Args, m.LookupEnv, running) }
 	d, err := newDaemon(c, load, log, level, audit, tracing)
 	if err != nil {
 		return m.refuse(err)

@@ -49,7 +49,7 @@ type daemon struct {
 	endpoints []*endpoint // the main one, and that of the admin routes if it is another
 	config    atomic.Pointer[config.Config]
 	guard     atomic.Pointer[front.Front] // checks who uses the routes for operators
-	load      func() (*config.Config, error)
+	load      func(running *config.Config) (*config.Config, error)
 
 	leave   func()            // the cluster; nothing without one
 	watcher *fsnotify.Watcher // of the files of config; nil: they are not watched
@@ -82,7 +82,7 @@ type endpoint struct {
 
 // newDaemon builds the gateway. It listens on nothing yet. load loads the configuration
 // again.
-func newDaemon(c *config.Config, load func() (*config.Config, error), log *slog.Logger, level *slog.LevelVar, audit *auditLog, tracing *tracing) (_ *daemon, err error) {
+func newDaemon(c *config.Config, load func(*config.Config) (*config.Config, error), log *slog.Logger, level *slog.LevelVar, audit *auditLog, tracing *tracing) (_ *daemon, err error) {
 	if c.NoIDKey != nil {
 		log.Info("no place for the key of ids, set id-key-file: sessions end with this process", "err", c.NoIDKey)
 	}

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 // mustLoad loads a configuration that must be right.
 func mustLoad(t *testing.T, env map[string]string, args ...string) *config.Config {
 	t.Helper()
-	c, err := config.Load(args, clitest.Environment(env))
+	c, err := config.Load(args, clitest.Environment(env), new(config.Config))
 	if err != nil {
 		t.Fatalf("load %q: %v", args, err)
 	}

@@ -31,7 +31,7 @@ func (d *daemon) reload(ctx context.Context, by string) error {
 		return ctx.Err()
 	}
 	d.audit.reopen()
-	next, err := d.load()
+	next, err := d.load(d.config.Load())
 	if next != nil { // also if a file is missing, which may come
 		d.follow(next)
 	}
@@ -63,7 +63,6 @@ func (d *daemon) apply(next *config.Config) error {
 	if err := d.config.Load().CheckChange(next); err != nil {
 		return err
 	}
-	next.IDKey = d.config.Load().IDKey
 	next.KeepResources(d.config.Load())
 	for _, e := range d.endpoints { // sockets of systemd too
 		if next.Insecure {

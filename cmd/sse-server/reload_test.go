@@ -277,6 +277,40 @@ func TestReloadOfTokens(t *testing.T) {
 	}
 }
 
+// A reload keeps the key of ids, or that there is none, and so the names of tokens without one.
+func TestReloadKeepsTheIDKey(t *testing.T) {
+	t.Parallel()
+	const token = "unnamed-0123456789abcdef"
+	for _, hasKey := range []bool{true, false} {
+		l := &live{dir: t.TempDir(), client: newClient(t, &http.Transport{})}
+		state := filepath.Join(l.dir, "state")
+		if !hasKey {
+			l.write(t, "state", "no folder")
+		}
+		l.write(t, "tokens", token+"\n")
+		l.program = startWith(t, map[string]string{"STATE_DIRECTORY": state},
+			"--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--auth-tokens-file", filepath.Join(l.dir, "tokens"))
+		session, err := tryConnect(t, l.url, token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !hasKey {
+			err = errors.Join(os.Remove(state), os.Mkdir(state, 0o700))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.write(t, "state/id-key", strings.Repeat("other", 10))
+		if code, body := l.reload(t, token); code != http.StatusOK {
+			t.Errorf("reload: got %d %s, want 200", code, body)
+		}
+		echo(t, session)
+		if log := l.log.String(); strings.Contains(log, "reason=revoked") {
+			t.Errorf("the log has a stream that was revoked:\n%s", log)
+		}
+	}
+}
+
 // New connections get the new certificate. One that does not match its key is refused.
 func TestReloadOfTheCertificate(t *testing.T) {
 	t.Parallel()
@@ -393,12 +427,12 @@ func TestWatchIsSilent(t *testing.T) {
 	var log lockedBuffer
 	level := new(slog.LevelVar)
 	loads := []string{"--warm=0", "--warm=-1", "--warm=-1", "--no-such", "--warm=0"}
-	load := func() (*config.Config, error) {
+	load := func(running *config.Config) (*config.Config, error) {
 		flag := loads[0]
 		loads = loads[1:]
-		return config.Load([]string{"--addr", "127.0.0.1:0", flag}, clitest.Environment(nil))
+		return config.Load([]string{"--addr", "127.0.0.1:0", flag}, clitest.Environment(nil), running)
 	}
-	c, err := load()
+	c, err := load(new(config.Config))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -432,7 +466,7 @@ func TestWatchAfterLostChanges(t *testing.T) {
 	loads := make(chan int)
 	d := &daemon{audit: &auditLog{},
 		log: slog.New(slog.DiscardHandler), turn: make(chan struct{}, 1), watcher: watcher,
-		load: func() (*config.Config, error) { loads <- 1; return nil, errors.New("of no matter") },
+		load: func(*config.Config) (*config.Config, error) { loads <- 1; return nil, errors.New("of no matter") },
 	}
 	d.metrics = clitest.Must(metrics.NewConfig(metrics.NewRegistry()))
 	ctx, cancel := context.WithCancel(t.Context())

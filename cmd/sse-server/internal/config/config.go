@@ -169,9 +169,10 @@ func copyFields(dst, src any) {
 }
 
 // Load reads the configuration: a flag wins over a variable, and a variable over the
-// file.
-func Load(args []string, lookupEnv func(string) (string, bool)) (*Config, error) {
+// file. A reload keeps the key of ids of the running one, which is empty at the start.
+func Load(args []string, lookupEnv func(string) (string, bool), running *Config) (*Config, error) {
 	c := newConfig()
+	c.IDKey, c.NoIDKey = running.IDKey, running.NoIDKey
 	if err := c.readFlags(args, lookupEnv); err != nil || c.Help || c.Version {
 		return c, err
 	}

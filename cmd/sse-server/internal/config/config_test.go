@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // mustLoad loads a configuration that must be right.
 func mustLoad(t *testing.T, env map[string]string, args ...string) *Config {
 	t.Helper()
-	c, err := Load(args, clitest.Environment(env))
+	c, err := Load(args, clitest.Environment(env), new(Config))
 	if err != nil {
 		t.Fatalf("load %q: %v", args, err)
 	}
@@ -39,7 +39,7 @@ func mustLoad(t *testing.T, env map[string]string, args ...string) *Config {
 // and no secret.
 func wantRefusal(t *testing.T, env map[string]string, want string, args ...string) {
 	t.Helper()
-	_, err := Load(args, clitest.Environment(env))
+	_, err := Load(args, clitest.Environment(env), new(Config))
 	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), secret) {
 		t.Errorf("%q: got %v, want one line with %q", args, err, want)
 	}
@@ -458,7 +458,7 @@ func FuzzFile(f *testing.F) {
 			return // may name files of this machine
 		}
 		path := clitest.WriteFile(t, "gw.yaml", content)
-		c, err := Load([]string{"--config", path}, clitest.Environment(map[string]string{"TOKEN": secret}))
+		c, err := Load([]string{"--config", path}, clitest.Environment(map[string]string{"TOKEN": secret}), new(Config))
 		if err != nil && strings.Contains(err.Error(), secret) || err == nil && strings.Contains(fmt.Sprint(c.Warnings), secret) {
 			t.Errorf("the secret is shown: %v", err)
 		}

@@ -17,9 +17,12 @@ import (
 // maxIDKey bounds the length of a key of ids, in bytes.
 const maxIDKey = 4096
 
-// readIDKey reads the key that signs ids. The first start to serve makes the file. Where
-// the default place cannot be used, the process has a key of its own.
+// readIDKey reads the key that signs ids, unless a reload keeps that. The first start to serve
+// makes the file. Where the default place cannot be used, the process has a key of its own.
 func (c *Config) readIDKey(lookupEnv func(string) (string, bool)) (err error) {
+	if c.IDKey != nil || c.NoIDKey != nil {
+		return nil
+	}
 	path := cmp.Or(c.IDKeyFile, defaultIDKeyFile(lookupEnv))
 	if path == "" {
 		err = errors.New("neither STATE_DIRECTORY nor HOME is set")

@@ -38,7 +38,7 @@ func TestIDKeyIsMadeOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range keys {
 			wg.Go(func() {
-				c, err := Load(nil, clitest.Environment(vars))
+				c, err := Load(nil, clitest.Environment(vars), new(Config))
 				if err != nil {
 					t.Errorf("load: %v", err)
 					return
