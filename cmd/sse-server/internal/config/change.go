@@ -23,28 +23,29 @@ const (
 )
 
 // read reads a file that is part of the configuration.
-func (c *Config) read(path string) ([]byte, error) {
+func (c *Config) read(path string) ([]byte, os.FileInfo, error) {
 	c.files[path] = [sha256.Size]byte{} // also if it is missing
-	data, err := readFile(path)
+	data, info, err := readFile(path)
 	if err == nil {
 		c.files[path] = sha256.Sum256(data)
 	}
-	return data, err
+	return data, info, err
 }
 
-// readFile reads a file. A pipe that nobody writes is empty: a reload must not wait for it.
-func readFile(path string) ([]byte, error) {
+// readFile reads and describes one file. A pipe that nobody writes is empty: no reload waits for it.
+func readFile(path string) ([]byte, os.FileInfo, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer file.Close()
+	info, unknown := file.Stat()
 	_ = file.SetReadDeadline(time.Now().Add(fileTimeout)) // files have none
 	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
 	if len(data) > maxFile {
 		err = fmt.Errorf("%s is over %d bytes", path, maxFile)
 	}
-	return data, err
+	return data, info, cmp.Or(err, unknown)
 }
 
 // Files returns the files that c was read from, without the key of ids. After an error they

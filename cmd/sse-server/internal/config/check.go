@@ -47,8 +47,8 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 // checkHTTP checks the options of the addresses, and who may use them.
 func (c *Config) checkHTTP(lookupEnv func(string) (string, bool)) error {
 	if c.TLSCert != "" || c.TLSKey != "" {
-		cert, noCert := c.read(c.TLSCert)
-		key, noKey := c.read(c.TLSKey)
+		cert, _, noCert := c.read(c.TLSCert)
+		key, _, noKey := c.read(c.TLSKey)
 		pair, err := tls.X509KeyPair(cert, key)
 		c.Certificate = &pair
 		if err := cmp.Or(noCert, noKey, err); err != nil {

@@ -29,7 +29,7 @@ func (c *Config) readFile() error {
 	if c.Config == "" {
 		return nil
 	}
-	data, err := c.read(c.Config)
+	data, _, err := c.read(c.Config)
 	if err != nil {
 		return fmt.Errorf("config: %w", err)
 	}

@@ -33,7 +33,7 @@ func (c *Config) readIDKey(lookupEnv func(string) (string, bool)) (err error) {
 		if c.Does != "serve" {
 			return nil
 		}
-		if err = makeKeyFile(path); err == nil {
+		if err = makeKeyFile(path); err == nil || errors.Is(err, fs.ErrExist) {
 			c.IDKey, err = readKeyFile(path) // perhaps that of another process
 		}
 	}
@@ -67,12 +67,12 @@ var errBadKey = errors.New("no key of ids")
 
 // readKeyFile returns the key in a file that others can neither read nor change.
 func readKeyFile(path string) ([]byte, error) {
-	key, err := readFile(path)
+	key, info, err := readFile(path)
 	key = bytes.TrimSpace(key)
 	switch {
 	case err != nil:
 		return nil, err
-	case isForOthers(path):
+	case isForOthers(info):
 		return nil, fmt.Errorf("%w: %s can be read or changed by other users of this machine, who could sign ids: chmod 600", errBadKey, path)
 	case len(key) < signedid.MinKey || len(key) > maxIDKey:
 		return nil, fmt.Errorf("%w: %s must hold %d to %d random characters, such as the output of: openssl rand -base64 32", errBadKey, path, signedid.MinKey, maxIDKey)
@@ -80,8 +80,8 @@ func readKeyFile(path string) ([]byte, error) {
 	return key, nil
 }
 
-// makeKeyFile makes the file of a new key, whole or not at all. It leaves one that another
-// process has made meanwhile.
+// makeKeyFile makes the file of a new key, whole or not at all. It fails if another process has
+// made one meanwhile.
 func makeKeyFile(path string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -95,9 +95,6 @@ func makeKeyFile(path string) error {
 	_, err = file.WriteString(rand.Text() + rand.Text() + "\n")
 	if err = errors.Join(err, file.Close()); err == nil {
 		err = os.Link(file.Name(), path)
-	}
-	if errors.Is(err, fs.ErrExist) {
-		return nil
 	}
 	return err
 }

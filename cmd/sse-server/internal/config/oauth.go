@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -116,7 +117,8 @@ func (s *Server) makeCredentials(c *Config, lookupEnv func(string) (string, bool
 	if err != nil {
 		return s.refuse(oauthClientKey, "%v", err)
 	}
-	c.warnOfOthers(o.RefreshTokenFile)
+	info, _ := os.Stat(o.RefreshTokenFile) // which may come later
+	c.warnOfOthers(o.RefreshTokenFile, info)
 	s.remote.Credentials = o
 	return nil
 }

@@ -4,9 +4,11 @@ package config
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -27,6 +29,24 @@ func TestFilesThatAreNone(t *testing.T) {
 	wantRefusal(t, nil, "--id-key-file: ", "--id-key-file", pipe)
 	wantRefusal(t, nil, "config: /dev/zero is over 1048576 bytes", "--config", "/dev/zero")
 	wantRefusal(t, nil, "config: "+large+" is over 1048576 bytes", "--config", large)
+}
+
+// Whether others can read a key depends on the file that was read, not on one that has its name by then.
+func TestIDKeyThatIsReplacedMeanwhile(t *testing.T) {
+	t.Parallel()
+	path, other := filepath.Join(t.TempDir(), "pipe"), clitest.WriteFile(t, "id-key", strings.Repeat("x", 32))
+	if err := errors.Join(syscall.Mkfifo(path, 0o600), os.Chmod(other, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	pipe := clitest.Must(os.OpenFile(path, os.O_RDWR, 0))
+	want := strings.Repeat("k", 32)
+	go func() {
+		_, _ = pipe.WriteString(want + strings.Repeat("\n", 1<<18)) // more than a pipe holds: waits for the reader
+		_ = errors.Join(os.Rename(other, path), pipe.Close())
+	}()
+	if key, err := readKeyFile(path); string(key) != want {
+		t.Errorf("got %q, %v", key, err)
+	}
 }
 
 // A shell's <(program) is a pipe that somebody writes.

@@ -31,11 +31,11 @@ func (c *Config) readTokens() error {
 	if path == "" {
 		return nil
 	}
-	data, err := c.read(path)
+	data, info, err := c.read(path)
 	if err != nil {
 		return c.refuse("auth-tokens-file", "%v", err)
 	}
-	c.warnOfOthers(path)
+	c.warnOfOthers(path, info)
 	c.Tokens = map[string]string{}
 	for i, line := range strings.Split(string(data), "\n") {
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
@@ -78,15 +78,14 @@ func (c *Config) readTokens() error {
 }
 
 // warnOfOthers warns if other users of this machine can read or change a file of secrets.
-func (c *Config) warnOfOthers(path string) {
-	if isForOthers(path) {
+func (c *Config) warnOfOthers(path string, info os.FileInfo) {
+	if isForOthers(info) {
 		c.warn("%s can be read or changed by other users of this machine", path)
 	}
 }
 
-// isForOthers reports whether other users of this machine can read or change a file. Windows does
-// not say, and the mode of a directory or device must stay.
-func isForOthers(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && runtime.GOOS != "windows" && info.Mode().IsRegular() && info.Mode().Perm()&0o026 != 0
+// isForOthers reports whether other users of this machine can read or change a file, if there
+// is one. Windows does not say, and the mode of a directory or device must stay.
+func isForOthers(info os.FileInfo) bool {
+	return info != nil && runtime.GOOS != "windows" && info.Mode().IsRegular() && info.Mode().Perm()&0o026 != 0
 }

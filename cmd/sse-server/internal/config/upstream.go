@@ -191,11 +191,9 @@ func (c *Config) expand(text string, lookupEnv func(string) (string, bool)) (str
 	expanded := reference.ReplaceAllStringFunc(text, func(found string) string {
 		name, closed := strings.CutSuffix(found[2:], "}")
 		if path, ok := strings.CutPrefix(name, "file:"); ok && closed {
-			data, err := c.read(path)
-			if err != nil {
-				wrong = err
-			}
-			c.warnOfOthers(path)
+			data, info, err := c.read(path)
+			wrong = cmp.Or(err, wrong)
+			c.warnOfOthers(path, info)
 			return strings.TrimSpace(string(data))
 		}
 		name = strings.TrimPrefix(name, "env:")
