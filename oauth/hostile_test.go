@@ -159,7 +159,7 @@ func TestRevokedTokensWaitTheirTurn(t *testing.T) {
 	})
 }
 
-// Whoever repeats a token that is not valid does not make the gateway ask each time.
+// A client that repeats an invalid token does not make the gateway ask the issuer each time.
 func TestRefusalsAreRemembered(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, i *issuer) {
 		res := i.resource(oauth.Options{})

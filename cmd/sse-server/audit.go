@@ -76,7 +76,10 @@ func (a *auditLog) open(create bool) error {
 
 // isCut reports whether a file of this size ends in the middle of a line.
 func isCut(path string, size int64) bool {
-	file, _ := os.Open(path) // nil: it is for writing only
+	file, err := os.Open(path)
+	if err != nil { // it may be for writing only
+		return false
+	}
 	defer file.Close()
 	last := make([]byte, 1)
 	n, _ := file.ReadAt(last, size-1)
