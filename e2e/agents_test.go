@@ -23,7 +23,7 @@ func forEachAgent(t *testing.T, test func(t *testing.T, k kind)) {
 func TestAgentsListAndCall(t *testing.T) {
 	forEachAgent(t, func(t *testing.T, k kind) {
 		g := startGateway(t, fake(t)...)
-		c := connect(t, k, g.at(k))
+		c := connect(t, k, g.url)
 		tools, err := c.listTools(within(t))
 		if err != nil || !slices.Contains(tools, "echo") {
 			t.Fatalf("tools = %q, %v, want echo among them", tools, err)
@@ -46,7 +46,7 @@ func TestAgentsListAndCall(t *testing.T) {
 func TestAgentsGoOnAfterACut(t *testing.T) {
 	forEachAgent(t, func(t *testing.T, k kind) {
 		g := startGateway(t)
-		cutter, target := startProxy(t, g.at(k))
+		cutter, target := startProxy(t, g.url)
 		c, ctx := connect(t, k, target), within(t)
 		ended := make(chan string, 1)
 		go func() { // ends with the call, which its context bounds

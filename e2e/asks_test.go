@@ -41,22 +41,22 @@ func forEachAsking(t *testing.T, flags []string, check func(t *testing.T, s serv
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			g := startGateway(t, slices.Concat(flags, s.start(t))...)
-			forEachAsked(t, g.endpoints(), s, func(who, tool, text string, err error) { check(t, s, who, tool, text, err) })
+			forEachAsked(t, unlike(), g.url, s, func(who, tool, text string, err error) { check(t, s, who, tool, text, err) })
 		})
 	}
 }
 
 // forEachAsked has each question asked of each client, all at the same time.
-func forEachAsked(t *testing.T, at endpoints, s server, check func(who, tool, text string, err error)) {
+func forEachAsked(t *testing.T, clients []kind, url string, s server, check func(who, tool, text string, err error)) {
 	t.Helper()
 	var wg sync.WaitGroup
-	for _, k := range at.kinds() {
+	for _, k := range clients {
 		if !k.answers {
 			continue
 		}
 		wg.Go(func() {
 			who := "friend-of-" + k.name
-			c := k.open(t, at[k.over], who)
+			c := k.open(t, url, who)
 			if err := c.connect(within(t)); err != nil {
 				t.Errorf("%s: connect: %v", who, err)
 				return

@@ -104,18 +104,6 @@ func npm(t *testing.T, path string) string {
 	return abs
 }
 
-// cacheCompiled makes Node.js keep what it has compiled: a third of the time of a client
-// that lists tools and ends.
-func cacheCompiled() {
-	dir, err := filepath.Abs(filepath.Join(clientsDir, "node_modules", ".compiled"))
-	if err == nil {
-		err = os.Setenv("NODE_COMPILE_CACHE", dir)
-	}
-	if err != nil {
-		panic(err)
-	}
-}
-
 // node returns the Node.js that the npm package "node" brings: the Inspector
 // needs a newer one than many machines have.
 func node(t *testing.T) string {

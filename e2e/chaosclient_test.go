@@ -9,7 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -128,15 +128,7 @@ type chaosSSE struct {
 
 // open implements chaosLink: it begins the stream and reads its endpoint.
 func (c *chaosSSE) open(target string, m manner) error {
-	base, err := url.Parse(target)
-	if err != nil {
-		return err
-	}
-	req, err := http.NewRequestWithContext(c.ctx, http.MethodGet, target+m.query, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := c.http.Do(req)
+	resp, err := c.send(c.ctx, http.MethodGet, target+m.query, "")
 	if err != nil {
 		return err
 	}
@@ -145,7 +137,7 @@ func (c *chaosSSE) open(target string, m manner) error {
 	if err == nil && (resp.StatusCode != http.StatusOK || first.Name != "endpoint") {
 		err = fmt.Errorf("GET = %s, first event %q", resp.Status, first.Raw)
 	}
-	endpoint, bad := base.Parse(first.Data)
+	endpoint, bad := resp.Request.URL.Parse(first.Data)
 	if err = errors.Join(err, bad); err != nil {
 		resp.Body.Close()
 		return err
@@ -197,12 +189,25 @@ func (c *chaosClient) reply(asked answer) {
 
 // post implements chaosLink.
 func (c *chaosSSE) post(body string) (int, error) {
-	req, err := http.NewRequestWithContext(c.ctx, http.MethodPost, c.endpoint, strings.NewReader(body))
+	return status(c.send(c.ctx, http.MethodPost, c.endpoint, body))
+}
+
+// send sends an HTTP request with headers: names and values, of which empty ones are left out.
+func (c *chaosClient) send(ctx context.Context, method, url, body string, headers ...string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := c.http.Do(req)
+	for pair := range slices.Chunk(append(headers, "Content-Type", "application/json"), 2) {
+		if pair[1] != "" {
+			req.Header.Set(pair[0], pair[1])
+		}
+	}
+	return c.http.Do(req)
+}
+
+// status reads a response to its end, and returns its status.
+func status(resp *http.Response, err error) (int, error) {
 	if err != nil {
 		return 0, err
 	}

@@ -36,7 +36,7 @@ func (c *chaosStreamable) open(target string, m manner) error {
 			c.choose("{}", `{"roots":{},"sampling":{},"elicitation":{}}`)+`,"clientInfo":{"name":"chaos","version":"1"}}`)
 	}
 	for deadline := time.Now().Add(patience); c.session == ""; {
-		resp, err := c.send(c.ctx, http.MethodPost, opening, "")
+		resp, err := c.sendInSession(c.ctx, http.MethodPost, opening, "")
 		if err != nil {
 			return err
 		}
@@ -55,34 +55,14 @@ func (c *chaosStreamable) open(target string, m manner) error {
 	return nil
 }
 
-// send sends a request of the session.
-func (c *chaosStreamable) send(ctx context.Context, method, body, last string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, c.url, strings.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	if method == http.MethodPost {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	if c.session != "" {
-		req.Header.Set("Mcp-Session-Id", c.session)
-	}
-	if last != "" {
-		req.Header.Set("Last-Event-ID", last)
-	}
-	return c.http.Do(req)
+// sendInSession sends an HTTP request of the session.
+func (c *chaosStreamable) sendInSession(ctx context.Context, method, body, last string) (*http.Response, error) {
+	return c.send(ctx, method, c.url, body, "Accept", "application/json, text/event-stream", "Mcp-Session-Id", c.session, "Last-Event-ID", last)
 }
 
 // post implements chaosLink.
 func (c *chaosStreamable) post(body string) (int, error) {
-	resp, err := c.send(c.ctx, http.MethodPost, body, "")
-	if err != nil {
-		return 0, err
-	}
-	defer resp.Body.Close()
-	_, err = io.Copy(io.Discard, resp.Body)
-	return resp.StatusCode, err
+	return status(c.sendInSession(c.ctx, http.MethodPost, body, ""))
 }
 
 // read implements chaosLink: it reads the session's own stream, which it breaks again and
@@ -90,7 +70,7 @@ func (c *chaosStreamable) post(body string) (int, error) {
 func (c *chaosStreamable) read() {
 	for last := ""; c.ctx.Err() == nil; {
 		ctx, cut := context.WithTimeout(c.ctx, 100*time.Millisecond+rand.N(3*time.Second))
-		resp, err := c.send(ctx, http.MethodGet, "", last)
+		resp, err := c.sendInSession(ctx, http.MethodGet, "", last)
 		over := err == nil && resp.StatusCode != http.StatusOK
 		if err == nil {
 			last, _ = c.events(resp, last, "")
@@ -147,7 +127,7 @@ func (c *chaosStreamable) request(id, body string) {
 		defer time.AfterFunc(rand.N(3*time.Second), cancel).Stop()
 	}
 	c.accept(id)
-	resp, err := c.send(ctx, http.MethodPost, body, "")
+	resp, err := c.sendInSession(ctx, http.MethodPost, body, "")
 	switch {
 	case err != nil:
 		c.forfeit(id, err)
@@ -198,7 +178,7 @@ func (c *chaosStreamable) resume(last, id string) (string, bool) {
 	time.Sleep(rand.N(500 * time.Millisecond)) // clients wait before they come back
 	ctx, cancel := context.WithTimeout(c.ctx, rand.N(5*time.Second))
 	defer cancel()
-	resp, err := c.send(ctx, http.MethodGet, "", last)
+	resp, err := c.sendInSession(ctx, http.MethodGet, "", last)
 	if err != nil {
 		return last, false
 	}
@@ -215,8 +195,5 @@ func (c *chaosStreamable) resume(last, id string) (string, bool) {
 // leave implements chaosLink.
 func (c *chaosStreamable) leave() {
 	c.left.Store(true)
-	resp, err := c.send(c.ctx, http.MethodDelete, "", "")
-	if err == nil {
-		resp.Body.Close()
-	}
+	_, _ = status(c.sendInSession(c.ctx, http.MethodDelete, "", "")) // the gateway may be gone
 }

@@ -90,13 +90,8 @@ func (k kind) streams() int {
 	return 1
 }
 
-// endpoints are the URLs of a server, by their transport.
-type endpoints map[transport]string
-
-// kinds returns the clients that can reach the server, without those that are like another.
-func (e endpoints) kinds() []kind {
-	return slices.DeleteFunc(kinds(), func(k kind) bool { return e[k.over] == "" || k.likeAnother })
-}
+// unlike returns the kinds without those that are like another.
+func unlike() []kind { return slices.DeleteFunc(kinds(), func(k kind) bool { return k.likeAnother }) }
 
 // kinds returns each client over each transport; without all, one client of each SDK.
 func kinds() []kind {
@@ -151,13 +146,7 @@ func within(t *testing.T) context.Context {
 // connect opens a client of the kind and connects it.
 func connect(t *testing.T, k kind, url string) client {
 	t.Helper()
-	return connectAs(t, k, url, "")
-}
-
-// connectAs opens a client that answers the server's requests with the name.
-func connectAs(t *testing.T, k kind, url, name string) client {
-	t.Helper()
-	c := k.open(t, url, name)
+	c := k.open(t, url, "")
 	if err := c.connect(within(t)); err != nil {
 		t.Fatalf("connect: %v", err)
 	}

@@ -25,11 +25,9 @@ import (
 type replicas struct {
 	t    *testing.T
 	args []string
-	at   endpoints // of the balancer
+	url  string // of the balancer
 	nats *natsserver.Server
 	line *proxy // of r0 to NATS
-
-	nginx *nginx // the balancer; nil: one of the test
 
 	mu      sync.Mutex
 	serving []*gateway // guarded by mu
@@ -56,11 +54,6 @@ func startReplicas(t *testing.T, args ...string) *replicas {
 	for _, g := range all.serving {
 		all.await(g)
 	}
-	if *nginxPath != "" {
-		all.nginx = startNginx(t, all.serving)
-		all.at = endpoints{overSSE: all.nginx.url, streamable: all.nginx.url}
-		return all
-	}
 	transport := &http.Transport{DisableKeepAlives: true} // else a POST may meet the end of a TCP connection
 	balancer := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {}, Transport: roundTripper(func(r *http.Request) (*http.Response, error) { return all.roundTrip(transport, r) }),
@@ -68,7 +61,7 @@ func startReplicas(t *testing.T, args ...string) *replicas {
 	})
 	t.Cleanup(balancer.CloseClientConnections)
 	t.Cleanup(balancer.Close)
-	all.at = endpoints{overSSE: balancer.URL + "/mcp", streamable: balancer.URL + "/mcp"}
+	all.url = balancer.URL + "/mcp"
 	return all
 }
 
@@ -118,9 +111,6 @@ func (all *replicas) replace(old, new *gateway) {
 	if new != nil {
 		all.serving = append(all.serving, new)
 	}
-	if all.nginx != nil {
-		all.nginx.serve(all.serving)
-	}
 }
 
 // roundTrip sends a request to the next replica that listens.
@@ -169,7 +159,7 @@ func TestReplicas(t *testing.T) {
 			continue
 		}
 		clients.Go(func() {
-			c := k.open(t, all.at[k.over], "")
+			c := k.open(t, all.url, "")
 			if err := c.connect(within(t)); err != nil {
 				t.Errorf("%s: connect: %v", k.name, err)
 				return

@@ -23,7 +23,7 @@ var crowd = flag.Int("crowd", 10, "TypeScript clients of each SDK and transport,
 func startCrowdsOfReplicas(t *testing.T) (*replicas, *crowds) {
 	t.Helper()
 	all := startReplicas(t, fake(t)...)
-	return all, startCrowds(t, all.at, *crowd)
+	return all, startCrowds(t, all.url, *crowd)
 }
 
 // When the replicas are replaced one after the other, no client over /mcp notices, and those
@@ -32,7 +32,7 @@ func TestRollingRestart(t *testing.T) {
 	replicas, c := startCrowdsOfReplicas(t)
 	done, calls := make(chan struct{}), sync.WaitGroup{}
 	for _, version := range []string{"2025-11-25", ""} { // with a session, and without
-		client := openGoSDK(version)(t, replicas.at[streamable], streamable, "")
+		client := openGoSDK(version)(t, replicas.url, streamable, "")
 		if err := client.connect(within(t)); err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestReplicasUnderChaos(t *testing.T) {
 	c := &chaosRun{ledger: newLedger(chaosBound), t: t, name: "replicas", seed: *chaosSeed, calmFile: filepath.Join(t.TempDir(), "calm")}
 	c.setCalm(true)
 	all := startReplicas(t, slices.Concat(chaosWaits, c.child())...)
-	c.urls = []string{all.at[streamable]}
+	c.urls = []string{all.url}
 	over := make(chan struct{})
 	var wg sync.WaitGroup
 	for n := range 2 * chaosClients {

@@ -160,7 +160,7 @@ func TestGatewayConforms(t *testing.T) {
 		t.Run(test.suite.name+"/"+name, func(t *testing.T) {
 			t.Parallel()
 			g := startGateway(t, append(test.flags, test.server(t)...)...)
-			test.suite.conforms(t, g.endpoints()[streamable], test.refused...)
+			test.suite.conforms(t, g.url, test.refused...)
 		})
 	}
 }

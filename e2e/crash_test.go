@@ -47,7 +47,7 @@ func kill(t *testing.T, g *gateway, of string) {
 func TestKilledChildIsReplacedOnTheSameStream(t *testing.T) {
 	forEachClient(t, lasting, func(t *testing.T, k kind) {
 		g := startGateway(t, fake(t)...)
-		c := connect(t, k, g.at(k))
+		c := connect(t, k, g.url)
 		old := killChild(t, g, c)
 		pid := mustCall(t, c, "pid", map[string]any{})
 		if pid == old {

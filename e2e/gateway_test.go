@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
@@ -32,15 +31,9 @@ type gateway struct {
 	// stopped: nothing is left for stop to do.
 	stopped bool
 
-	// url is as printed; admin has no path.
+	// url is as printed, and takes both transports; admin has no path.
 	url, admin string
 }
-
-// endpoints returns the URLs for each transport: the same.
-func (g *gateway) endpoints() endpoints { return endpoints{overSSE: g.url, streamable: g.url} }
-
-// at returns the URL for the kind.
-func (g *gateway) at(k kind) string { return g.endpoints()[k.over] }
 
 var (
 	// streamURL is the line of stdout that is there to be copied.
@@ -71,8 +64,6 @@ func launch(t *testing.T, args ...string) *gateway {
 	}, args...)
 	g := &gateway{t: t, cmd: exec.Command(built(t, "sse-server"), all...), ended: make(chan struct{})}
 	g.cmd.Stdout, g.cmd.Stderr = &g.out, &g.log
-	// The race detector would let the process live on for a second after its end.
-	g.cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 	// A child that outlives the gateway holds its stderr; Wait reports that.
 	g.cmd.WaitDelay = 5 * time.Second
 	if err := g.cmd.Start(); err != nil {

@@ -77,12 +77,10 @@ func TestLeakTest(t *testing.T) {
 				c.gateway = append([]string{"--sessions", "shared"}, at(startProgram(t, nil, built(t, "everything"), "-transport", c.remote))...)
 			}
 			g := startQuietGateway(t, c.gateway...)
-			url := g.url
 			if c.over != "" {
-				url = g.endpoints()[streamable]
 				c.leaktest = append([]string{"--transport", c.over}, c.leaktest...)
 			}
-			r := leaktest(t, append(c.leaktest, "--calls", strconv.Itoa(c.calls), url)...)
+			r := leaktest(t, append(c.leaktest, "--calls", strconv.Itoa(c.calls), g.url)...)
 			if r.Verdict != "clean" || r.Calls < c.calls || r.Answered != r.Calls {
 				t.Errorf("report = %+v, want %d right answers", r, c.calls)
 			}

@@ -22,12 +22,12 @@ func TestEachClientOverEachServer(t *testing.T) {
 				t.Parallel()
 				g := startGateway(t, append(flags[:len(flags):len(flags)], s.start(t)...)...)
 				var wg sync.WaitGroup
-				for _, k := range g.endpoints().kinds() {
+				for _, k := range unlike() {
 					// A process and a connection for each step: once for each server is enough.
 					if k.oneShot && (k.discovers || mode != "Shared") {
 						continue
 					}
-					wg.Go(func() { (&visit{t: t, server: s, kind: k, url: g.at(k), owner: k.name}).run() })
+					wg.Go(func() { (&visit{t: t, server: s, kind: k, url: g.url, owner: k.name}).run() })
 				}
 				wg.Wait()
 			})
@@ -35,12 +35,11 @@ func TestEachClientOverEachServer(t *testing.T) {
 	}
 }
 
-// Each address serves both transports: each client gets on at that of the other one too.
+// Each address serves both transports: each client gets on at the other one too.
 func TestEachClientAtTheOtherAddress(t *testing.T) {
 	forEachClient(t, lasting, func(t *testing.T, k kind) {
 		g := startGateway(t, fake(t)...)
-		other := map[transport]transport{overSSE: streamable, streamable: overSSE}[k.over]
-		c := connect(t, k, g.endpoints()[other])
+		c := connect(t, k, strings.TrimSuffix(g.url, "/mcp")+"/sse")
 		if got := mustCall(t, c, "echo", map[string]any{"message": "hello"}); got != "hello" {
 			t.Errorf("echo = %q, want hello", got)
 		}

@@ -40,7 +40,7 @@ func (p *program) start(more ...string) {
 	p.t.Helper()
 	p.cmd = exec.Command(p.command[0], append(p.command[1:len(p.command):len(p.command)], more...)...)
 	p.cmd.Dir = clientsDir
-	p.cmd.Env = append(append(os.Environ(), "GORACE=atexit_sleep_ms=0"), p.env...)
+	p.cmd.Env = append(os.Environ(), p.env...)
 	p.cmd.Stderr = &p.errOut
 	p.cmd.SysProcAttr = endsWithParent()
 	out, err := p.cmd.StdoutPipe()

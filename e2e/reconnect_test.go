@@ -1,6 +1,9 @@
 package e2e
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // Both TypeScript SDKs open a new stream by themselves when theirs is cut, and
 // go on without initializing again, at each address.
@@ -8,7 +11,7 @@ import "testing"
 func TestTypeScriptReconnectThenCall(t *testing.T) {
 	forEachClient(t, reconnects, func(t *testing.T, k kind) {
 		g := startGateway(t, fake(t)...)
-		for _, address := range g.endpoints() {
+		for _, address := range []string{g.url, strings.TrimSuffix(g.url, "/mcp") + "/sse"} {
 			cutter, target := startProxy(t, address)
 			c := connect(t, k, target).(*driver)
 			cutter.cut()

@@ -63,7 +63,6 @@ func TestStreamsOutliveARemoteServer(t *testing.T) {
 				}
 				for _, s := range []*stream{anna, ben} {
 					awaitService(g, s, "at last")
-					assertEachAnsweredOnce(t, s)
 				}
 			})
 		}
@@ -112,7 +111,6 @@ func TestRemoteServerThatHangsLosesItsSessions(t *testing.T) {
 					t.Fatal(err)
 				}
 				awaitService(g, s, "after")
-				assertEachAnsweredOnce(t, s)
 			})
 		}
 	}

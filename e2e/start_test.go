@@ -8,7 +8,7 @@ import (
 func TestClientWaitsForASlowServer(t *testing.T) {
 	forEachClient(t, every, func(t *testing.T, k kind) {
 		g := startGateway(t, fake(t, "--start-delay", "1s")...)
-		c := connect(t, k, g.at(k))
+		c := connect(t, k, g.url)
 		if got := mustCall(t, c, "echo", map[string]any{"message": "m"}); got != "m" {
 			t.Errorf("echo = %q, want m", got)
 		}
@@ -25,7 +25,7 @@ func TestClientGetsAnErrorWhenTheServerNeverStarts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			forEachClient(t, every, func(t *testing.T, k kind) {
 				g := startGateway(t, append([]string{"--initialization-timeout", "1s", "--start-timeout", "1s"}, fake(t, flag)...)...)
-				if err := k.open(t, g.at(k), "").connect(within(t)); asRPCError(err) == nil {
+				if err := k.open(t, g.url, "").connect(within(t)); asRPCError(err) == nil {
 					t.Fatalf("connect = %v, want the server's JSON-RPC error", err)
 				}
 			})

@@ -34,7 +34,6 @@ func startAgent(t *testing.T, args ...string) *agent {
 	command := overStdio(t, append([]string{"--initialization-timeout", patience.String()}, args...)...)
 	a := &agent{cmd: exec.Command(command[0], command[1:]...)}
 	a.cmd.Stderr = &a.log
-	a.cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 	a.cmd.SysProcAttr = endsWithParent()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(
 		t.Context(), &mcp.CommandTransport{Command: a.cmd}, nil)
@@ -187,7 +186,6 @@ func TestStdioLeavesNothingWhenItsOutputBreaks(t *testing.T) {
 	grandchild := filepath.Join(t.TempDir(), "pid")
 	command := overStdio(t, "--shutdown-timeout", "2s", "--", "sh", "-c", "sleep 1000 & echo $! > "+grandchild+"; exec cat")
 	cmd := exec.CommandContext(within(t), command[0], command[1:]...)
-	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 	var log output
 	cmd.Stderr = &log
 	in, err := cmd.StdinPipe()

@@ -125,16 +125,12 @@ func (s *stream) await(what string, match func(event) bool) event {
 	}
 }
 
-// seen returns what has come so far.
-func (s *stream) seen() []event {
+// dump returns what has come so far.
+func (s *stream) dump() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.events[:len(s.events):len(s.events)]
-}
-
-func (s *stream) dump() string {
 	var b strings.Builder
-	for _, e := range s.seen() {
+	for _, e := range s.events {
 		fmt.Fprintf(&b, "%s\n\n", e.Raw)
 	}
 	return b.String()
