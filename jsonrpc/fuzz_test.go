@@ -46,11 +46,42 @@ func membersOf(t *testing.T, obj []byte) map[string]json.RawMessage {
 
 // FuzzParse holds Parse against encoding/json.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{
+	for _, valid := range []string{
 		`{"jsonrpc":"2.0","id":42,"result":{"content":[{"type":"text","text":"hello"}]}}`,
 		`{"jsonrpc":"2.0","id":9007199254740993,"method":"a","params":[1.50,"\u0061",null]}`,
 		`{"jsonrpc":"2.0","\u0069d":"x","result":{"id":1}}`,
 		"{\r\n\"jsonrpc\":\"2.0\",\n\"id\":null,\"error\":{\"code\":-1}}\r\n",
+		`{"jsonrpc":"2.0","id":1,"method":"a"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"a","params":{"x": 1.0}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"a","params":[ 1 ]}`,
+		`{"jsonrpc":"2.0","id":1,"method":"a","params":null}`,
+		`{"params":{},"method":"a","id":1,"jsonrpc":"2.0"}`,
+		`{ "jsonrpc" : "2.0" , "id" : 1 , "method" : "a" }`,
+		`{"\u006asonrpc":"2.0","\u0069d":1,"m\u0065thod":"a","p\u0061rams":{}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"\u00e9\n\"x\""}`,
+		`{"jsonrpc":"2.0","id":1,"method":""}`,
+		`{"jsonrpc":"2.0","id":1,"method":"a","unknown":{"id":2,"method":"b"},"ID":3}`,
+		`{"jsonrpc":"2.0","id":1,"method":"a","params":{"a":1,"a":2},"x":1,"x":2}`, // what duplicates mean is for the two ends to say
+		`{"jsonrpc":"2.0","method":"a"}`,
+		`{"jsonrpc":"2.0","method":"a","params":{"é":"\u2028"}}`,
+		`{"jsonrpc":"2.0","id":1,"result":{}}`,
+		`{"jsonrpc":"2.0","id":1,"result":null}`,
+		`{"jsonrpc":"2.0","id":1,"result":false}`,
+		`{"jsonrpc":"2.0","id":1,"result":0}`,
+		`{"jsonrpc":"2.0","id":1,"result":""}`,
+		`{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"m"}}`,
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-1}}`,
+		`{"jsonrpc":"2.0","error":{"code":-1}}`,
+		`{"jsonrpc":"2.0","result":{}}`,
+		`{"jsonrpc":"2.0","id":1,"result":[1e400,-0,1E+2,0.1e-7]}`,
+		`{"jsonrpc":"2.0","method":"a","params":{"a":"\u0000\ud83d\ude00\ud800"}}`,
+		"{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":{\"a\":\"\x7f\u2028\U0001F600\"}}",
+		" \t\r\n{\n  \"jsonrpc\": \"2.0\",\r\n\t\"id\": 1.0,\"method\":\"a\",\"params\":{\"a\":[\r1,\"b\\r\\n  c\"],\"d\":1E3}\n}\r\n\n ",
+	} {
+		mustParse(f, valid)
+		f.Add([]byte(valid))
+	}
+	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}`,
 		`{"jsonrpc":"2.0","method":"a","params":"x"}`,
 		`[{"jsonrpc":"2.0","id":1,"method":"a"}]`, `null`, `"x"`, `-0.1e+2`, `{}`, "", "{\"a\":\"\xff\"}", "\ufeff{}", "\v{}", "{\x00}",
@@ -87,8 +118,8 @@ func checkAgainstEncodingJSON(t *testing.T, data []byte, m *jsonrpc.Message) {
 	if json.Compact(&before, data) != nil || json.Compact(&after, m.Raw()) != nil || !bytes.Equal(before.Bytes(), after.Bytes()) {
 		t.Fatalf("raw is another message: %q", m.Raw())
 	}
-	if bytes.ContainsAny(m.Raw(), "\r\n") {
-		t.Fatalf("raw has a line break: %q", m.Raw())
+	if bytes.ContainsAny(m.Raw(), "\r\n") || !bytes.ContainsAny(data, "\r\n") && !bytes.Equal(m.Raw(), bytes.Trim(data, " \t")) {
+		t.Fatalf("raw has a line break, or was changed without one: %q", m.Raw())
 	}
 	members := membersOf(t, m.Raw())
 	for name, got := range map[string]json.RawMessage{"params": m.Params(), "result": m.Result(), "error": m.Error()} {
