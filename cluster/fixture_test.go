@@ -45,8 +45,8 @@ const maxPayload = 16 << 10
 
 // broker is a NATS server in this process, without a network.
 type broker struct {
-	t     *testing.T
-	large bool // it takes messages of the usual size
+	t       testing.TB
+	options []func(*server.Options)
 
 	mu      sync.Mutex
 	server  *server.Server
@@ -57,9 +57,9 @@ type broker struct {
 	fault   func(from string, command []byte) []byte
 }
 
-func startBroker(t *testing.T) *broker {
+func startBroker(t testing.TB, options ...func(*server.Options)) *broker {
 	t.Helper()
-	b := &broker{t: t, conns: make(map[string][]net.Conn), banned: make(map[string]bool), stalled: make(map[string]bool)}
+	b := &broker{t: t, options: options, conns: make(map[string][]net.Conn), banned: make(map[string]bool), stalled: make(map[string]bool)}
 	b.start()
 	t.Cleanup(b.stop)
 	return b
@@ -67,9 +67,9 @@ func startBroker(t *testing.T) *broker {
 
 func (b *broker) start() {
 	b.t.Helper()
-	o := &server.Options{DontListen: true, NoSigs: true, NoLog: true}
-	if !b.large {
-		o.MaxPayload = maxPayload
+	o := &server.Options{DontListen: true, MaxPayload: maxPayload, NoSigs: true, NoLog: true}
+	for _, set := range b.options {
+		set(o)
 	}
 	s, err := server.NewServer(o)
 	if err != nil {
@@ -184,7 +184,7 @@ func (c *faultyConn) Write(p []byte) (int, error) {
 // replica is a node with one server, whose connections are in has.
 type replica struct {
 	*cluster.Node
-	t      *testing.T
+	t      testing.TB
 	logs   *bytes.Buffer
 	detach func()
 
@@ -196,12 +196,15 @@ type replica struct {
 	served    []string // ids
 }
 
-func join(t *testing.T, b *broker, name string, change ...func(*cluster.Options)) (*replica, error) {
+func join(t testing.TB, b *broker, name string, change ...func(*cluster.Options)) (*replica, error) {
 	t.Helper()
 	r := &replica{t: t, has: make(map[string]bool), logs: new(bytes.Buffer)}
 	o := cluster.Options{
 		URL: "nats://in-process:4222", Replica: name, Key: testKey, NATS: []nats.Option{nats.InProcessServer(line{b, name})},
 		Logger: slog.New(slog.NewTextHandler(r.logs, nil)),
+	}
+	if addr := b.server.Addr(); addr != nil { // over TCP
+		o.URL, o.NATS = "nats://"+addr.String(), nil
 	}
 	for _, c := range change {
 		c(&o)
@@ -239,7 +242,7 @@ func (r *replica) set(change func()) {
 }
 
 // joinAll joins replicas at the same time.
-func joinAll(t *testing.T, b *broker, h http.HandlerFunc, names ...string) []*replica {
+func joinAll(t testing.TB, b *broker, h http.HandlerFunc, names ...string) []*replica {
 	t.Helper()
 	all := make([]*replica, len(names))
 	var wg sync.WaitGroup

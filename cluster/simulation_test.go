@@ -20,10 +20,7 @@ func TestFiftyReplicas(t *testing.T) {
 	const replicas, seconds = 50, 20
 	for _, origins := range []int{0, 64, 1024} {
 		bubble(t, func(t *testing.T) {
-			b := startBroker(t)
-			b.large = true
-			b.stop()
-			b.start()
+			b := startBroker(t, func(o *server.Options) { o.MaxPayload = 0 })
 			var names []string
 			for i := range replicas {
 				names = append(names, fmt.Sprintf("replica-%02d", i))
