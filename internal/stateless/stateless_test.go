@@ -258,9 +258,9 @@ func TestToolsWithoutAnEnd(t *testing.T) {
 	var tools stateless.Tools
 	pages := 0
 	for range 2 { // the second time comes too soon
-		tools.List(func(json.RawMessage) (json.RawMessage, bool) {
+		tools.List(func(json.RawMessage) (*jsonrpc.Message, error) {
 			pages++
-			return json.RawMessage(`{"tools":[],"nextCursor":"more"}`), true
+			return jsonrpc.Parse(jsonrpc.NewResult("1", json.RawMessage(`{"tools":[],"nextCursor":"more"}`)))
 		})
 	}
 	if _, known := tools.Mirrored("t"); known || pages != 64 {

@@ -72,9 +72,9 @@ func (t *Tools) Learn(params, result json.RawMessage) (valid json.RawMessage, br
 	return jsonrpc.ReplaceMember(result, kept, "tools"), broken
 }
 
-// List learns all tools, once for all callers that wait for it: ask returns the result of a
-// tools/list, or false if there is none. List does nothing if it failed just now.
-func (t *Tools) List(ask func(params json.RawMessage) (result json.RawMessage, ok bool)) {
+// List learns all tools, once for all callers that wait for it: ask returns the response to
+// a tools/list. List does nothing if it failed just now.
+func (t *Tools) List(ask func(params json.RawMessage) (*jsonrpc.Message, error)) {
 	_, _, _ = t.listing.Do("", func() (any, error) {
 		t.mu.Lock()
 		skip := time.Since(t.failed) < listPause
@@ -92,15 +92,15 @@ func (t *Tools) List(ask func(params json.RawMessage) (result json.RawMessage, o
 }
 
 // listPages reports whether all pages have come.
-func (t *Tools) listPages(ask func(params json.RawMessage) (result json.RawMessage, ok bool)) bool {
+func (t *Tools) listPages(ask func(params json.RawMessage) (*jsonrpc.Message, error)) bool {
 	var params json.RawMessage
 	for range maxToolPages {
-		result, ok := ask(params)
-		if !ok {
+		m, err := ask(params)
+		if err != nil || m.Result() == nil {
 			return false
 		}
-		t.Learn(params, result)
-		cursor, more := jsonrpc.Member(result, "nextCursor")
+		t.Learn(params, m.Result())
+		cursor, more := jsonrpc.Member(m.Result(), "nextCursor")
 		if !more || cursor[0] != '"' {
 			return true
 		}

@@ -232,13 +232,7 @@ func (l *link) mirrored(tool string) []stateless.Param {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), askTime) // others may wait for it too
 	defer cancel()
-	tools.List(func(params json.RawMessage) (json.RawMessage, bool) {
-		m, err := l.ask(ctx, mcp.MethodListTools, params)
-		if err != nil {
-			return nil, false
-		}
-		return m.Result(), m.Result() != nil
-	})
+	tools.List(func(params json.RawMessage) (*jsonrpc.Message, error) { return l.ask(ctx, mcp.MethodListTools, params) })
 	params, _ = tools.Mirrored(tool)
 	return params
 }

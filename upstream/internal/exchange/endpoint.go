@@ -162,22 +162,11 @@ func withoutURL(err error) error {
 	return of.Err
 }
 
-// Deliver puts the messages in data, one or a batch, into a queue. It drops what is
-// no JSON-RPC message, with a warning. It waits for room, and fails when the queue
-// is closed.
-func (e *Endpoint) Deliver(to *buffer.Queue, data []byte) error {
-	for _, one := range splitBatch(data) {
-		m, err := jsonrpc.Parse(one)
-		if m == nil {
-			e.Metrics.Dropped(metrics.DroppedInvalidMessage)
-			e.Log.Warn("server sent an invalid message", "err", err)
-			continue
-		}
-		if err := to.Push(m.Raw(), ""); err != nil {
-			return err
-		}
-	}
-	return nil
+// Deliver puts the messages of a stream that belongs to no request into a queue, which
+// may have to wait for room. It returns why the stream ended; nil if the queue is closed.
+func (e *Endpoint) Deliver(to *buffer.Queue, from *EventReader) error {
+	r := Reader{Endpoint: e, events: from, Other: func(m *jsonrpc.Message) error { return to.Push(m.Raw(), "") }}
+	return r.Rest()
 }
 
 // Undelivered counts a notification or a response that the server has not taken

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -80,7 +81,8 @@ func TestDeliverDropsWhatIsNoMessage(t *testing.T) {
 	for _, data := range []string{
 		`{"jsonrpc":"2.0","method":"a"}`, "hello", "\x00", `[{"jsonrpc":"2.0",` + "\n" + `"method":"b"}, 1, {"jsonrpc":"2.0","id":7}]`, "[]", "[[]]",
 	} {
-		ssetest.Want(t, data, x.Deliver(q, []byte(data)), nil)
+		stream := strings.NewReader("data: " + strings.ReplaceAll(data, "\n", "\ndata: ") + "\n\n")
+		ssetest.Want(t, data, x.Deliver(q, NewEventReader(stream, 1<<10, Cursor{})), io.EOF)
 	}
 	for _, want := range []string{`{"jsonrpc":"2.0","method":"a"}`, `{"jsonrpc":"2.0","method":"b"}`, `{"jsonrpc":"2.0","id":7}`} {
 		if got, _, err := q.Pop(); string(got) != want {
@@ -90,5 +92,8 @@ func TestDeliverDropsWhatIsNoMessage(t *testing.T) {
 	if got, ok := q.Poll(); ok {
 		t.Errorf("got %q", got)
 	}
+	q.End(io.EOF)
+	one := NewEventReader(strings.NewReader("data: "+`{"jsonrpc":"2.0","method":"a"}`+"\n\n"), 1<<10, Cursor{})
+	ssetest.Want(t, "the end of a stream whose queue is closed", x.Deliver(q, one), nil)
 	ssetest.Want(t, "messages in a batch over the limit", len(splitBatch([]byte("["+strings.Repeat("[],", maxBatch)+"[]]"))), 1)
 }

@@ -82,15 +82,16 @@ func (r *Reader) Read(resp *http.Response) (*jsonrpc.Message, error) {
 // the answer, and a GET with Cursor.LastID can resume the stream.
 func (r *Reader) Resumable() bool { return r.ended && r.Cursor.LastID != "" }
 
-// Rest reads what follows the answer, to the end of the response.
-func (r *Reader) Rest() {
+// Rest reads what follows the answer, to the end of the response, and returns why that
+// ended; nil if Other did not take a message.
+func (r *Reader) Rest() error {
 	for {
 		data, err := r.next()
 		if err != nil {
-			return
+			return err
 		}
 		if m, _ := r.parse(data); m != nil && r.Other != nil && r.Other(m) != nil {
-			return
+			return nil
 		}
 	}
 }

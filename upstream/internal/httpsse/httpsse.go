@@ -133,15 +133,8 @@ func resolveEndpoint(stream *url.URL, data []byte) (string, error) {
 // read delivers the messages of the stream until it ends.
 func (c *Conn) read(body io.Closer, events *exchange.EventReader) {
 	defer body.Close()
-	for {
-		ev, err := events.Read()
-		if err != nil {
-			c.over(c.streamEnd(err))
-			return
-		}
-		if ev.IsMessage() && c.x.Deliver(c.Queue, ev.Data) != nil { // a second endpoint is no message
-			return
-		}
+	if err := c.x.Deliver(c.Queue, events); err != nil { // a second endpoint is no message
+		c.over(c.streamEnd(err))
 	}
 }
 

@@ -36,7 +36,7 @@ func (t Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			w.WriteHeader(http.StatusOK)
 		}
 		_ = pw.CloseWithError(err) // nil ends the body; this cannot fail
-		w.fail(err)
+		w.fail(err)                // nothing after a head
 	}()
 	select {
 	case <-w.head:
@@ -97,10 +97,10 @@ func (b *body) Close() error {
 type writer struct {
 	header http.Header // the handler's
 	body   *io.PipeWriter
-	head   chan struct{} // closed when code or err is set
 
-	mu   sync.Mutex // guards all below until head is closed; then nothing changes
-	code int        // 0: not written
+	once sync.Once     // for what follows
+	head chan struct{} // closed when the rest is set
+	code int
 	sent http.Header
 	err  error // why there is no head
 }
@@ -110,13 +110,13 @@ func (w *writer) Header() http.Header { return w.header }
 
 // WriteHeader sends the head, once. It drops informational ones.
 func (w *writer) WriteHeader(code int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if code < 200 || w.code != 0 || w.err != nil {
+	if code < 200 {
 		return
 	}
-	w.code, w.sent = code, maps.Clone(w.header)
-	close(w.head)
+	w.once.Do(func() {
+		w.code, w.sent = code, maps.Clone(w.header)
+		close(w.head)
+	})
 }
 
 // Write fails when nobody reads any more.
@@ -125,13 +125,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	return w.body.Write(p)
 }
 
-// FlushError sends the head. The body needs no flush.
-func (w *writer) FlushError() error {
-	w.WriteHeader(http.StatusOK)
-	return nil
-}
-
-// Flush is FlushError.
+// Flush sends the head. The body needs no flush.
 func (w *writer) Flush() { w.WriteHeader(http.StatusOK) }
 
 // EnableFullDuplex does nothing: a handler can always write while it reads.
@@ -139,13 +133,10 @@ func (w *writer) EnableFullDuplex() error { return nil }
 
 // fail ends the wait for a head that does not come.
 func (w *writer) fail(err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.code != 0 || w.err != nil || err == nil {
-		return
-	}
-	w.err = err
-	close(w.head)
+	w.once.Do(func() {
+		w.err = err
+		close(w.head)
+	})
 }
 
 // response returns the response. Its head must have been written.

@@ -122,12 +122,8 @@ func (c *Conn) request(k *exchange.Call, params json.RawMessage) (*jsonrpc.Messa
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, discoverTimeout) // other calls may wait for it too
 	defer cancel()
-	c.tools.List(func(params json.RawMessage) (json.RawMessage, bool) {
-		m, err := c.post(ctx, own(mcp.MethodListTools), params, nil)
-		if err != nil {
-			return nil, false
-		}
-		return m.Result(), m.Error() == nil
+	c.tools.List(func(params json.RawMessage) (*jsonrpc.Message, error) {
+		return c.post(ctx, own(mcp.MethodListTools), params, nil)
 	})
 	return c.post(k.Ctx, k.Msg, params, notify)
 }

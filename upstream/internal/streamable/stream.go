@@ -107,15 +107,10 @@ func (c *Conn) listen() {
 // the cursor at its end.
 func (c *Conn) readUnasked(resp *http.Response, at exchange.Cursor) exchange.Cursor {
 	events := exchange.NewEventReader(resp.Body, c.x.Limit, at)
-	for {
-		e, err := events.Read()
-		if errors.Is(err, jsonrpc.ErrTooLong) {
-			c.End(c.x.TooLong(), false)
-		}
-		if err != nil || e.IsMessage() && c.x.Deliver(c.Queue, e.Data) != nil {
-			return events.Cursor // any end is a reason to open it again
-		}
+	if errors.Is(c.x.Deliver(c.Queue, events), jsonrpc.ErrTooLong) {
+		c.End(c.x.TooLong(), false)
 	}
+	return events.Cursor // any end is a reason to open it again
 }
 
 // streamState is what the response to a GET means.
