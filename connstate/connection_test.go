@@ -39,7 +39,7 @@ func TestRequestsAreBoundedAndCounted(t *testing.T) {
 		finish(first, "")
 		finish(w.ask("1", "tools/list"), "-32601") // the id is free again
 		finish(second, metrics.ErrorTimeout)
-		all := gather(t, w.prom)
+		all := ssetest.Series(t, w.prom)
 		for name, want := range map[string]float64{
 			"mcp_sse_requests_in_flight": 0,
 			`mcp_server_operation_duration_seconds{error_type="",mcp_method_name="tools/list",network_transport="tcp"}`:        1,
@@ -47,7 +47,7 @@ func TestRequestsAreBoundedAndCounted(t *testing.T) {
 			`mcp_server_operation_duration_seconds{error_type="timeout",mcp_method_name="tools/call",network_transport="tcp"}`: 1,
 			`mcp_server_operation_duration_seconds{error_type="busy",mcp_method_name="_other",network_transport="tcp"}`:        1,
 		} {
-			ssetest.Want(t, name, all[name], want)
+			equal(t, name, all[name], want)
 		}
 		if s := w.c.Snapshot(); s.RequestsDone != 3 || s.InFlight != 0 {
 			t.Errorf("got %d done and %d in flight, want 3 and 0", s.RequestsDone, s.InFlight)

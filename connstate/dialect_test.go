@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -65,7 +64,7 @@ func TestDialect(t *testing.T) {
 			if s.ProtocolVersion != tc.version || s.MessagesIn != int64(len(tc.posts)) {
 				t.Errorf("got version %q and %d messages in, want %q and %d", s.ProtocolVersion, s.MessagesIn, tc.version, len(tc.posts))
 			}
-			ssetest.Want(t, "counted", w.series(`mcp_sse_messages_total{direction="out"}`), float64(len(want)))
+			equal(t, "counted", w.series(`mcp_sse_messages_total{direction="out"}`), float64(len(want)))
 		})
 	}
 }

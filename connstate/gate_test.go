@@ -18,8 +18,8 @@ import (
 // each reason since the beginning.
 func (w *world) checkGate(waiting int, refused map[string]float64) {
 	w.t.Helper()
-	all := gather(w.t, w.prom)
-	ssetest.Want(w.t, "messages that wait, by the gauge", all["mcp_sse_gate_depth"], float64(waiting))
+	all := ssetest.Series(w.t, w.prom)
+	equal(w.t, "messages that wait, by the gauge", all["mcp_sse_gate_depth"], float64(waiting))
 	equal(w.t, "the snapshot says that messages wait", w.c.Snapshot().Queued, waiting)
 	for _, reason := range []string{metrics.GateFull, metrics.GateBudget, metrics.GateTimeout, metrics.GateFailed, metrics.GateCanceled, metrics.GateClosed, "other"} {
 		if got := all[`mcp_sse_gate_rejected_total{reason="`+reason+`"}`]; got != refused[reason] {
@@ -46,11 +46,11 @@ func TestGateTimesEachMessage(t *testing.T) {
 		synctest.Wait()
 		w.checkGate(0, map[string]float64{metrics.GateTimeout: 3})
 		late := ": " + connstate.ErrGateTimeout.Error()
-		equalAll(t, "refused", w.handler.refusals(), []string{"a#1" + late, "b#2" + late, "c#" + late})
+		equal(t, "refused", w.handler.refusals(), []string{"a#1" + late, "b#2" + late, "c#" + late})
 		// Late is not failed: the gate goes on as before.
 		w.admit(request(t, "3", "d"), "wait")
 		time.Sleep(4 * time.Second)
-		equalAll(t, "released", w.release(), []string{"d#3"})
+		equal(t, "released", w.release(), []string{"d#3"})
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		w.checkGate(0, map[string]float64{metrics.GateTimeout: 3})
@@ -141,7 +141,7 @@ func TestFail(t *testing.T) {
 	w.checkGate(0, map[string]float64{metrics.GateFailed: 3})
 	must(t, w.c.Move(connstate.Initializing))
 	w.admit(request(t, "3", "d"), "wait")
-	equalAll(t, "released", w.release(), []string{"d#3"})
+	equal(t, "released", w.release(), []string{"d#3"})
 }
 
 func TestDrainRefusesAndWaits(t *testing.T) {
@@ -150,7 +150,7 @@ func TestDrainRefusesAndWaits(t *testing.T) {
 	w.admit(request(t, "1", "a"), "wait")
 	quiet, err := w.c.Drain()
 	must(t, err)
-	equalAll(t, "refused", w.handler.refusals(), []string{"a#1: " + connstate.ErrDraining.Error()})
+	equal(t, "refused", w.handler.refusals(), []string{"a#1: " + connstate.ErrDraining.Error()})
 	w.checkGate(0, map[string]float64{metrics.GateClosed: 1})
 	w.admit(request(t, "3", "c"), connstate.ErrDraining.Error())
 	w.admit(notification(t, "d"), connstate.ErrDraining.Error()) // there is no session

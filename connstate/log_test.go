@@ -53,8 +53,8 @@ func TestRequestIsLoggedFromItsPOST(t *testing.T) {
 			w.release()
 			time.Sleep(time.Second)
 			finish(r, "")
-			const name = `mcp_server_operation_duration_seconds{error_type="",mcp_method_name="tools/call",network_transport="tcp"}`
-			equal(t, "seconds in the metric", sums(t, w.prom)[name], 4)
+			const name = `mcp_server_operation_duration_seconds_sum{error_type="",mcp_method_name="tools/call",network_transport="tcp"}`
+			equal(t, "seconds in the metric", w.series(name), 4)
 		})
 		checkLines(t, lines,
 			`DEBUG msg="mcp POST start" requestId=7 method=tools/call`,

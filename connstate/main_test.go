@@ -1,19 +1,17 @@
 package connstate_test
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 	"go.uber.org/goleak"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -61,74 +59,14 @@ func (w *world) attach(room int) {
 	w.c.Attach(w.stream.take)
 }
 
-// must fails the test on an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+// The checks that are used everywhere, by short names.
+var must, equal = ssetest.Must, ssetest.Want
 
-// equal expects a value.
-func equal[T comparable](t testing.TB, what string, got, want T) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s: got %v, want %v", what, got, want)
-	}
-}
-
-// equalAll is equal for lists.
-func equalAll[T comparable](t testing.TB, what string, got, want []T) {
-	t.Helper()
-	if !slices.Equal(got, want) {
-		t.Errorf("%s: got %v, want %v", what, got, want)
-	}
-}
-
-// series returns what the metrics say of one series, named as in Prometheus:
-// name{label="value"}. Of a histogram it is the count. What is not there is 0.
+// series returns what the metrics say of one series, named as in ssetest.Series. What is not
+// there is 0.
 func (w *world) series(name string) float64 {
 	w.t.Helper()
-	return gather(w.t, w.prom)[name]
-}
-
-func gather(t testing.TB, reg *prometheus.Registry) map[string]float64 {
-	t.Helper()
-	return gatherBy(t, reg, func(h *dto.Histogram) float64 { return float64(h.GetSampleCount()) })
-}
-
-// sums is gather with the sums of histograms.
-func sums(t testing.TB, reg *prometheus.Registry) map[string]float64 {
-	t.Helper()
-	return gatherBy(t, reg, (*dto.Histogram).GetSampleSum)
-}
-
-func gatherBy(t testing.TB, reg *prometheus.Registry, histogram func(*dto.Histogram) float64) map[string]float64 {
-	t.Helper()
-	families, err := reg.Gather()
-	must(t, err)
-	all := make(map[string]float64)
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			var labels []string
-			for _, l := range m.GetLabel() {
-				labels = append(labels, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
-			}
-			name := f.GetName()
-			if len(labels) > 0 {
-				name += "{" + strings.Join(labels, ",") + "}"
-			}
-			switch {
-			case m.GetGauge() != nil:
-				all[name] = m.GetGauge().GetValue()
-			case m.GetCounter() != nil:
-				all[name] = m.GetCounter().GetValue()
-			default:
-				all[name] = histogram(m.GetHistogram())
-			}
-		}
-	}
-	return all
+	return ssetest.Series(w.t, w.prom)[name]
 }
 
 // stream stands for the GET: it takes events and says later that they are
@@ -190,7 +128,7 @@ func (s *stream) got() []string {
 
 func (s *stream) check(t testing.TB, want ...string) {
 	t.Helper()
-	equalAll(t, "events", s.got(), want)
+	equal(t, "events", s.got(), want)
 }
 
 // handler records what a connection tells it.

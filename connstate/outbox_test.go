@@ -49,7 +49,7 @@ func TestCloseFailsWaitersAtOnce(t *testing.T) {
 		for range cap(done) {
 			ssetest.WantError(t, "Send", <-done, connstate.ErrClosed)
 		}
-		equal(t, "waited", time.Since(began), 0)
+		equal(t, "waited", time.Since(began), time.Duration(0))
 		w.stream.write(1) // what the stream had is still written; nothing follows
 		equal(t, "events", w.stream.tags(), "a")
 		equal(t, "closed", w.c.Reason(), connstate.ClosedClient)

@@ -101,7 +101,7 @@ func TestRemoveForgetsOnce(t *testing.T) {
 	o.open("192.0.2.2", metrics.RejectedMaxConnections)
 	o.end(b)
 	o.end(c)
-	all := gather(t, o.prom)
+	all := ssetest.Series(t, o.prom)
 	for name, want := range map[string]float64{
 		"mcp_sse_connections":                                                            0,
 		"mcp_sse_connections_opened_total":                                               3,
@@ -112,7 +112,7 @@ func TestRemoveForgetsOnce(t *testing.T) {
 		`mcp_server_session_duration_seconds{error_type="",network_transport="tcp"}`:     0,
 		`mcp_server_session_duration_seconds{error_type="slow",network_transport="tcp"}`: 0,
 	} {
-		ssetest.Want(t, name, all[name], want)
+		equal(t, name, all[name], want)
 	}
 }
 
@@ -283,7 +283,7 @@ func TestDrainMissesNoOpening(t *testing.T) {
 // them look shorter.
 func TestOnlyConnectionsThatWereReadyAreSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const name = `mcp_server_session_duration_seconds{error_type="slow",network_transport="tcp"}`
+		const name = `mcp_server_session_duration_seconds_sum{error_type="slow",network_transport="tcp"}`
 		for _, ready := range []bool{false, true} {
 			w := newWorld(t, connstate.Options{}, connstate.Client{})
 			time.Sleep(2 * time.Second)
@@ -296,7 +296,7 @@ func TestOnlyConnectionsThatWereReadyAreSessions(t *testing.T) {
 			time.Sleep(time.Minute)
 			w.c.Close(connstate.ClosedSlow)
 			w.registry.Remove(w.c)
-			ssetest.Want(t, fmt.Sprint("seconds, ready ", ready), sums(t, w.prom)[name], want)
+			equal(t, fmt.Sprint("seconds, ready ", ready), w.series(name), want)
 		}
 	})
 }

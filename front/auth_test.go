@@ -9,13 +9,12 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 func TestBearerTokens(t *testing.T) {
 	authenticate, err := front.BearerTokens(map[string]string{"token": "someone", "öther-tök€n": "other"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	h := newTransport(t, front.Options{Authenticate: authenticate})
 	const missing, invalid = `Bearer realm="mcp-sse"`, `Bearer realm="mcp-sse", error="invalid_token"`
 	for _, test := range []struct{ authorization, challenge string }{
@@ -52,9 +51,7 @@ func TestBearerTokens(t *testing.T) {
 	}
 	const hash = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" // of test
 	hashed, err := front.BearerTokens(map[string]string{hash: "someone"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	for token, want := range map[string]string{"test": "someone", hash: "", hash[7:]: ""} {
 		r := httptest.NewRequest(http.MethodGet, "/t", nil)
 		r.Header.Set("Authorization", "Bearer "+token)

@@ -155,9 +155,7 @@ func TestHalfRequestsAreBounded(t *testing.T) {
 			}
 			in := bufio.NewReader(conn)
 			res, err := http.ReadResponse(in, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ssetest.Must(t, err)
 			if _, err := io.ReadAll(res.Body); err != nil || res.StatusCode != tc.status || time.Since(sent) != tc.at {
 				t.Errorf("%q: got %s after %v, %v; want %d after %v", tc.request, res.Status, time.Since(sent), err, tc.status, tc.at)
 			}
@@ -182,9 +180,7 @@ func TestReadTimeoutOfTheServer(t *testing.T) {
 			sent := time.Now()
 			fmt.Fprint(conn, "POST /t HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n")
 			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ssetest.Must(t, err)
 			if took := time.Since(sent); res.StatusCode != http.StatusBadRequest || took != want {
 				t.Errorf("ReadTimeout %v: got %s after %v, want 400 after %v", own, res.Status, took, want)
 			}

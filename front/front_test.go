@@ -108,9 +108,7 @@ func message(body string) string {
 func TestRefusedClientsLeaveATrace(t *testing.T) {
 	const id = "0d9f3a52-7a0f-4f6e-8f0a-5f3c2b1a0e77"
 	authenticate, err := front.BearerTokens(map[string]string{"token": "someone"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	for _, tt := range []struct {
 		method, target string
 		header         []string

@@ -26,7 +26,7 @@ func serve[O options](t testing.TB, up upstream.Upstream, opts O, mount ...func(
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		check(t, g.Shutdown(ctx))
+		equal(t, "error", g.Shutdown(ctx), nil)
 		equal(t, "bytes are held after the end", metric(t, g, "mcp_sse_held_bytes"), 0)
 		transport.CloseIdleConnections()
 		s.Close()

@@ -375,7 +375,7 @@ func TestClusterDrains(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		check(t, <-done)
+		equal(t, "error", <-done, nil)
 		for n, p := range peers {
 			answers := map[string]int{}
 			for _, e := range p.received() {
@@ -393,7 +393,7 @@ func TestClusterDrains(t *testing.T) {
 		if n := gs[0].Registry().Len(); n != 0 || gs[1].Registry().Len() == 0 {
 			t.Errorf("%d sessions are left, %d at the other replica", n, gs[1].Registry().Len())
 		}
-		check(t, gs[1].Shutdown(t.Context()))
+		equal(t, "error", gs[1].Shutdown(t.Context()), nil)
 	})
 }
 
@@ -443,9 +443,8 @@ func drain(t *testing.T, g *gateway.Gateway) {
 	t.Helper()
 	g.Drain()
 	for _, c := range g.Registry().All() {
-		if _, err := c.Drain(); err != nil {
-			t.Fatal(err)
-		}
+		_, err := c.Drain()
+		must(t, err)
 	}
 }
 
@@ -536,7 +535,7 @@ func TestClusterDrainsOnceInitialized(t *testing.T) {
 		if _, _, body := send(t, srv.Client, http.MethodPost, "http://localhost/mcp", request("1", "tools/list")); !strings.Contains(body, `"result"`) {
 			t.Errorf("got %s", body)
 		}
-		check(t, <-done)
+		equal(t, "error", <-done, nil)
 	})
 }
 

@@ -49,7 +49,7 @@ func TestClientsOwnInitializeGoesToTheServer(t *testing.T) {
 				}
 				p.want(asVersion("0", "2025-06-18"), answered("1", 1, "tools/list"))
 				s := u.session(t, 1)
-				equalAll(t, "the session after the ping of a warm server got", s.methods()[test.warm:], []string{"initialize", "notifications/initialized", "tools/list"})
+				equal(t, "the session after the ping of a warm server got", s.methods()[test.warm:], []string{"initialize", "notifications/initialized", "tools/list"})
 				want := `{"protocolVersion":"2025-06-18","capabilities":` + own + `,"clientInfo":{"name":"peer","version":"0"}}`
 				equal(t, "params", string(s.message(t, "initialize").Params()), want)
 				time.Sleep(time.Minute)
@@ -72,7 +72,7 @@ func TestPingAndDiscoverDoNotEndTheHold(t *testing.T) {
 		u.session(t, 1).wantMethods(t)
 		p.post(initialize("3", "2025-11-25", `{"roots":{}}`))
 		p.want("3 " + serverResult)
-		contains(t, string(u.session(t, 1).message(t, "initialize").Params()), "roots")
+		wantText(t, "text", string(u.session(t, 1).message(t, "initialize").Params()), "roots")
 		equal(t, "starts", u.starts(), 1)
 	})
 }
@@ -137,7 +137,7 @@ func TestInitializeAtTheEndOfAStart(t *testing.T) {
 			time.Sleep(time.Second)
 			p.post(request("2", "tools/list"))
 			p.want("0 "+serverResult, answered("2", 2, "tools/list"))
-			contains(t, string(u.session(t, 2).message(t, "initialize").Params()), "roots")
+			wantText(t, "text", string(u.session(t, 2).message(t, "initialize").Params()), "roots")
 		})
 	}
 }
@@ -165,7 +165,7 @@ func TestRefusalOfTheClientsOwnInitialize(t *testing.T) {
 		}
 		p.got = nil
 		p.mu.Unlock()
-		check(t, g.Ready(t.Context()))
+		equal(t, "error", g.Ready(t.Context()), nil)
 		time.Sleep(3 * time.Second)
 		p.want(answered("2", u.starts(), "tools/list"))
 	})
@@ -190,7 +190,7 @@ func TestInitializeOutlivesAStart(t *testing.T) {
 			p.want()
 			time.Sleep(2 * time.Second)
 			p.want("0 " + serverResult)
-			contains(t, string(u.session(t, 2).message(t, "initialize").Params()), "roots")
+			wantText(t, "text", string(u.session(t, 2).message(t, "initialize").Params()), "roots")
 		})
 	}
 }

@@ -200,7 +200,7 @@ func TestOwnCapabilitiesOutliveALoss(t *testing.T) {
 		p.post(initialize("3", "2025-06-18", `{"roots":{}}`))
 		time.Sleep(5 * time.Second)
 		p.want("3 *")
-		contains(t, string(u.session(t, 3).message(t, "initialize").Params()), "roots")
+		wantText(t, "text", string(u.session(t, 3).message(t, "initialize").Params()), "roots")
 	})
 }
 

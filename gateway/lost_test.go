@@ -13,7 +13,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
-	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -33,7 +32,7 @@ func TestSessionLostBetweenCalls(t *testing.T) {
 		p.post(request("2", "tools/list"))
 		p.want(answered("2", 3, "tools/list"))
 		first, second := u.session(t, 2).message(t, "initialize"), u.session(t, 3).message(t, "initialize")
-		ssetest.Want(t, "params of the new session", string(second.Params()), string(first.Params()))
+		equal(t, "params of the new session", string(second.Params()), string(first.Params()))
 		equal(t, "mcp_sse_session_restarts_total", metric(t, g, "mcp_sse_session_restarts_total"), 1)
 	})
 }
@@ -56,9 +55,9 @@ func TestSessionIsRestored(t *testing.T) {
 		u.session(t, 1).die()
 		synctest.Wait()
 		s := u.session(t, 2)
-		equalAll(t, "the new session got", slices.Sorted(slices.Values(s.methods())), []string{"initialize", "logging/setLevel", "notifications/initialized", "resources/subscribe"})
+		equal(t, "the new session got", slices.Sorted(slices.Values(s.methods())), []string{"initialize", "logging/setLevel", "notifications/initialized", "resources/subscribe"})
 		for method, want := range map[string]string{"logging/setLevel": `{"level":"debug","x":1.0}`, "resources/subscribe": `{"uri":"a://1","_meta":{}}`} {
-			ssetest.Want(t, "restored by "+method, string(s.message(t, method).Params()), want)
+			equal(t, "restored by "+method, string(s.message(t, method).Params()), want)
 		}
 	})
 }
@@ -302,7 +301,7 @@ func TestShutdownDoesNotWaitForAChattyServer(t *testing.T) {
 		go chatter(u.session(t, 1), 10, time.Millisecond)
 		time.Sleep(time.Second)
 		began := time.Now()
-		check(t, <-shutdown(g, 15*time.Second))
+		equal(t, "error", <-shutdown(g, 15*time.Second), nil)
 		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("Shutdown took %s of its 15 s", took)
 		}
@@ -323,7 +322,7 @@ func TestAnswersOnTheirWayOutliveTheServer(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		got := strings.Join(p.take(), "\n")
 		for id, method := range map[string]string{"1": "a", "2": "b", "3": "c", "4": "last"} {
-			contains(t, got, answered(id, 1, method))
+			wantText(t, "text", got, answered(id, 1, method))
 		}
 	})
 }

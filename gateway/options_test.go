@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
-	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -35,7 +34,7 @@ func TestWrongOptions(t *testing.T) {
 		if field.IsZero() {
 			continue
 		}
-		ssetest.Want(t, "times that the error names "+name.Name, strings.Count(lines, "\n"+name.Name+": "), 1)
+		equal(t, "times that the error names "+name.Name, strings.Count(lines, "\n"+name.Name+": "), 1)
 	}
 }
 
@@ -95,11 +94,11 @@ func TestDerivedSettings(t *testing.T) {
 	})
 	got := []any{s.MaxRequestTimeout, s.InitializeTimeout, s.StreamTimeout, s.SessionTimeout, s.MaxSessions, s.ConnectBurst}
 	want := []any{200 * time.Second, 30 * time.Second, time.Hour, time.Hour, 10, 5}
-	equalAll(t, "settings", got, want)
+	equal(t, "settings", got, want)
 	s = gateway.SettingsOf(gateway.Options{})
 	got = []any{s.AnnounceDelay, s.MaxRequestTimeout, s.InitializeTimeout, s.StreamTimeout, s.SessionTimeout, s.MaxSessions, s.MaxHeldBytes}
 	want = []any{100 * time.Millisecond, 10 * time.Minute, 50 * time.Second, time.Duration(0), 10 * time.Minute, 10_000, int64(512 << 20)}
-	equalAll(t, "by default", got, want)
+	equal(t, "by default", got, want)
 	if s = gateway.SettingsOf(gateway.Options{IdleTimeout: -1, MaxConnections: -1}); s.StreamTimeout != 0 || s.SessionTimeout >= 0 || s.MaxSessions != 0 {
 		t.Errorf("switched off: got %v, %v, %v", s.StreamTimeout, s.SessionTimeout, s.MaxSessions)
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -49,7 +49,7 @@ func inFakeTime[O options](t *testing.T, u *server, opts O, test func(t *testing
 			for _, c := range g.Registry().All() {
 				c.Close("test over")
 			}
-			check(t, g.Shutdown(ctx))
+			equal(t, "error", g.Shutdown(ctx), nil)
 			equal(t, "bytes are held after the end", metric(t, g, "mcp_sse_held_bytes"), 0)
 			if n := u.open(); n > 0 {
 				t.Errorf("%d sessions are left", n)
@@ -276,56 +276,12 @@ func metric(t testing.TB, g *gateway.Gateway, name string) (sum float64) {
 func seriesOf(t testing.TB, g *gateway.Gateway, name string) map[string]float64 {
 	t.Helper()
 	all := map[string]float64{}
-	_, page := ask(g.Admin(), "/metrics")
-	for line := range strings.Lines(page) {
-		series, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+	for series, n := range ssetest.Series(t, gateway.PromRegistry(g)) {
 		if labels, ok := strings.CutPrefix(series, name); ok && (labels == "" || labels[0] == '{') {
-			n, err := strconv.ParseFloat(value, 64)
-			must(t, err)
-			all[labels] += n
+			all[labels] = n
 		}
 	}
 	return all
-}
-
-// equal expects a value.
-func equal[T comparable](t testing.TB, what string, got, want T) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s: got %v, want %v", what, got, want)
-	}
-}
-
-// equalAll is equal for lists.
-func equalAll[T comparable](t testing.TB, what string, got, want []T) {
-	t.Helper()
-	if !slices.Equal(got, want) {
-		t.Errorf("%s: got %v\nwant %v", what, got, want)
-	}
-}
-
-// check expects no error.
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Error(err)
-	}
-}
-
-// wantError expects an error that says text.
-func wantError(t testing.TB, err error, text string) {
-	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), text) {
-		t.Errorf("got %v, want an error with %q", err, text)
-	}
-}
-
-// contains expects a text in another one.
-func contains(t testing.TB, got, want string) {
-	t.Helper()
-	if !strings.Contains(got, want) {
-		t.Errorf("no %q in\n%s", want, got)
-	}
 }
 
 // said returns what a client has received, in short form.
@@ -336,12 +292,7 @@ func said(t testing.TB, p interface{ received() []connstate.Event }) (got []stri
 	return got
 }
 
-// must is check for errors after which the test cannot go on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+// The checks that are used everywhere, by short names.
+var must, equal, wantText = ssetest.Must, ssetest.Want, ssetest.WantText
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

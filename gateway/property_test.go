@@ -195,7 +195,7 @@ func (c *chaos) reconfigure() {
 	if c.opts.Warm > 0 {
 		c.opts.Warm = 1 + c.draw(3)
 	}
-	check(c.t, c.g.Reconfigure(generation{c.u, c.draw(2)}, c.opts))
+	equal(c.t, "error", c.g.Reconfigure(generation{c.u, c.draw(2)}, c.opts), nil)
 }
 
 // connect opens a client: half of them over Streamable HTTP, if that is served.

@@ -21,7 +21,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
-	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -168,7 +167,7 @@ func TestReconfigureTheWayIn(t *testing.T) {
 	s, all := several(t, nil, &server{})
 	g := all[0]
 	t.Cleanup(func() {
-		check(t, s.Shutdown(context.Background()))
+		equal(t, "error", s.Shutdown(context.Background()), nil)
 	})
 	post := func(path, origin, body string) int {
 		r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
@@ -230,15 +229,15 @@ func TestReconfigureStreamable(t *testing.T) {
 			return string(body)
 		}
 		discover := func() string { return modern("server/discover") }
-		contains(t, discover(), `"capabilities":{}`)
+		wantText(t, "text", discover(), `"capabilities":{}`)
 		p.post(request("1", "work"))
 		held := make(chan string, 1)
 		go func() { held <- modern("work") }()
 		synctest.Wait()
 		reconfigure(t, g, next, gateway.Options{})
-		contains(t, discover(), `"capabilities":{"prompts":{}}`)
+		wantText(t, "text", discover(), `"capabilities":{"prompts":{}}`)
 		p.post(request("2", "tools/list"))
-		contains(t, <-held, `"method":"work"`)
+		wantText(t, "text", <-held, `"method":"work"`)
 		time.Sleep(time.Second)
 		got := said(t, p)
 		if len(got) != 2 || !strings.HasPrefix(got[0], `2 {"session":`) || got[1] != answered("1", 1, "work") {
@@ -332,7 +331,7 @@ func TestReconfigureSharedServer(t *testing.T) {
 				t.Errorf("%d sessions of the old server, %d starts of the new one", old.open(), next.starts())
 			}
 		})
-		ssetest.Want(t, "times that the log says it", strings.Count(log.String(), "shared session replaced"), 1)
+		equal(t, "times that the log says it", strings.Count(log.String(), "shared session replaced"), 1)
 	}
 }
 
@@ -383,7 +382,7 @@ func TestReconfigureReadiness(t *testing.T) {
 		go func() { ready <- g.Ready(t.Context()) }()
 		synctest.Wait()
 		reconfigure(t, g, &server{}, gateway.Options{})
-		check(t, <-ready)
+		equal(t, "error", <-ready, nil)
 		reconfigure(t, g, &server{dial: failing(100)}, gateway.Options{})
 		if err := g.Ready(t.Context()); err == nil {
 			t.Error("ready, by what was known of the server before")
@@ -443,7 +442,7 @@ func TestReconfigureServerThatFails(t *testing.T) {
 					p.post(request("1", "tools/list"))
 					p.want(`1 {"session":*`)
 				}
-				check(t, g.Ready(t.Context()))
+				equal(t, "error", g.Ready(t.Context()), nil)
 				equal(t, "starts", next.starts(), len(peers))
 			})
 		})

@@ -133,7 +133,7 @@ func TestPassedHeadersAreBounded(t *testing.T) {
 	}
 	s := open(t, client, url+"/sse", nil)
 	s.Sent = long
-	wantError(t, s.Send(request("1", "x")), "431")
+	wantText(t, "error", s.Send(request("1", "x")), "431")
 }
 
 // Only headers that the operator named reach a remote server, and only on the session
@@ -160,7 +160,7 @@ func TestNamedHeadersReachTheServer(t *testing.T) {
 				equal(t, "X-Tenant", <-got, tenant)
 			}
 		}
-		check(t, g.Shutdown(t.Context()))
+		equal(t, "error", g.Shutdown(t.Context()), nil)
 	})
 }
 
@@ -211,7 +211,7 @@ func TestReadyWhereClientsHaveTheCredentials(t *testing.T) {
 					t.Errorf("%+v: the status page says:\n%s", test, page)
 				}
 			}
-			check(t, g.Shutdown(t.Context()))
+			equal(t, "error", g.Shutdown(t.Context()), nil)
 		})
 	}
 }
@@ -222,7 +222,7 @@ func TestSlowProbeDoesNotUndoAReadiness(t *testing.T) {
 	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
 		connect(t, g, plain).wantState(connstate.Ready)
 		connect(t, g, plain).wantState(connstate.Failed)
-		check(t, g.Ready(t.Context()))
+		equal(t, "error", g.Ready(t.Context()), nil)
 		equal(t, "starts, with the probe", u.starts(), 3)
 	})
 }
@@ -231,7 +231,7 @@ func TestSlowProbeDoesNotUndoAReadiness(t *testing.T) {
 func TestFailedStartOfAClientDoesNotDecide(t *testing.T) {
 	u := &server{dial: failingFrom(2, 2)}
 	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
-		check(t, g.Ready(t.Context()))
+		equal(t, "error", g.Ready(t.Context()), nil)
 		connect(t, g, plain).wantState(connstate.Failed)
 		for _, starts := range []int{2, 3} { // the probe from before still counts, and a new one
 			err := g.Ready(t.Context())
@@ -258,6 +258,6 @@ func TestNoProgressAfterTheAnswer(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		got := said(t, p)
-		equalAll(t, "messages", got, []string{"notifications/x", "1 timeout retryable=false"})
+		equal(t, "messages", got, []string{"notifications/x", "1 timeout retryable=false"})
 	})
 }

@@ -275,7 +275,7 @@ func (s *serverSession) message(t testing.TB, method string) *jsonrpc.Message {
 
 func (s *serverSession) wantMethods(t testing.TB, want ...string) {
 	t.Helper()
-	equalAll(t, fmt.Sprintf("session %d", s.n), s.methods(), want)
+	equal(t, fmt.Sprintf("session %d", s.n), s.methods(), want)
 }
 
 // wantSent expects exactly these responses among the messages that the session got.
@@ -287,5 +287,5 @@ func (s *serverSession) wantSent(t testing.TB, want ...string) {
 			responses = append(responses, string(m.Raw()))
 		}
 	}
-	equalAll(t, fmt.Sprintf("responses that session %d got", s.n), responses, want)
+	equal(t, fmt.Sprintf("responses that session %d got", s.n), responses, want)
 }

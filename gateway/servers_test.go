@@ -49,7 +49,7 @@ func inFakeTimeWithSeveral(t *testing.T, change func(string, *gateway.Options), 
 		defer func() {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
-			check(t, s.Shutdown(ctx))
+			equal(t, "error", s.Shutdown(ctx), nil)
 			for i, u := range servers {
 				if n := u.open(); n > 0 {
 					t.Errorf("%d sessions of server %d are left", n, i)
@@ -79,9 +79,8 @@ func asks(t testing.TB, h http.Handler, target string, code int, texts ...string
 
 func TestServersThatDoNotGoTogether(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	if _, err := gateway.New(&server{}, gateway.Options{Registry: reg}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := gateway.New(&server{}, gateway.Options{Registry: reg})
+	must(t, err)
 	if _, err := gateway.New(&server{}, gateway.Options{Name: "a", Registry: reg}); err == nil {
 		t.Error("a gateway with a name counts in the registry of one without") // their series have other labels
 	}
@@ -225,7 +224,7 @@ func TestReadinessOfServers(t *testing.T) {
 func TestReadinessOfServersIsBounded(t *testing.T) {
 	inFakeTimeWithSeveral(t, nil, func(t *testing.T, s *gateway.Servers, _ []*gateway.Gateway) {
 		began := time.Now()
-		wantError(t, s.Ready(t.Context())["b"], "the server is still starting")
+		wantText(t, "error", s.Ready(t.Context())["b"], "the server is still starting")
 		equal(t, "it took, want the initialization timeout", time.Since(began), 5*time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -249,7 +248,7 @@ func TestConnectionsAndMetricsOfServers(t *testing.T) {
 			`mcp_sse_connections{server="a",transport="sse"} 0`, `mcp_sse_connections{server="b",transport="sse"} 1`,
 			`mcp_sse_handshakes_total{phase="",reason="",result="ok",server="b"} 1`,
 		} {
-			contains(t, body, "\n"+want+"\n")
+			wantText(t, "text", body, "\n"+want+"\n")
 		}
 		for line := range strings.Lines(body) {
 			if strings.HasPrefix(line, "mcp_") && !strings.Contains(line, `server="`) {
@@ -278,7 +277,7 @@ func TestShutdownOfServers(t *testing.T) {
 		go func() { done <- s.Shutdown(ctx) }()
 		synctest.Wait()
 		for _, g := range all {
-			wantError(t, g.Ready(t.Context()), "shutting down")
+			wantText(t, "error", g.Ready(t.Context()), "shutting down")
 		}
 		err := <-done
 		if err == nil || strings.Count(err.Error(), "1 connections cut, 1 requests answered") != 2 ||
@@ -328,7 +327,7 @@ func TestServersAreReplaced(t *testing.T) {
 		again := made(servers[3], "b") // while the one before still has a stream
 		must(t, s.Replace(all[0], c, again))
 		shut := func(g *gateway.Gateway) {
-			check(t, <-shutdown(g, time.Minute))
+			equal(t, "error", <-shutdown(g, time.Minute), nil)
 		}
 		shut(all[1])
 		p.wantState(connstate.Closed)

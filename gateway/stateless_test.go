@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
-	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -37,9 +36,7 @@ func TestStatelessClientBeforeAStatelessServer(t *testing.T) {
 			sent = string(m.Params())
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 		})), gateway.Options{Sessions: sessions})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, call := range []struct{ method, name, params, result string }{
 			{"vendor/x", "", `{` + meta + `}`, complete},
 			{"tools/list", "", `{` + meta + `,"cursor" : "c"}`, complete},
@@ -60,11 +57,9 @@ func TestStatelessClientBeforeAStatelessServer(t *testing.T) {
 			if result == `{}` {
 				want = `{"jsonrpc":"2.0","id":"a","result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"handler.invalid","version":"unknown"}}}}`
 			}
-			ssetest.Want(t, "the client got", w.Body.String(), want)
-			ssetest.Want(t, "the server got", sent, call.params)
+			equal(t, "the client got", w.Body.String(), want)
+			equal(t, "the server got", sent, call.params)
 		}
-		if err := g.Shutdown(t.Context()); err != nil {
-			t.Error(err)
-		}
+		equal(t, "Shutdown", g.Shutdown(t.Context()), nil)
 	}
 }

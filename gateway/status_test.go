@@ -10,7 +10,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
-	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 var healthOf = regexp.MustCompile(`<span class="mark [a-z ]+">([a-z ]+)</span></td>\s*<th scope="row" data-label="Server"><a id="s-([a-z]+)"`)
@@ -34,7 +33,7 @@ func TestStatusPageShowsHealth(t *testing.T) {
 			for _, m := range healthOf.FindAllStringSubmatch(body, -1) {
 				got = append(got, m[2]+" "+m[1])
 			}
-			ssetest.Want(t, when, strings.Join(got, ", "), want)
+			equal(t, when, strings.Join(got, ", "), want)
 		}
 		want("at first", "a not started, b not started")
 		connect(t, all[0], plain).wantState(connstate.Ready)
@@ -51,7 +50,7 @@ func TestStatusPageShowsHealth(t *testing.T) {
 		asks(t, admin, "/status/servers/b", 200, "<bdi>peer 0</bdi>", "<bdi>played 1.0</bdi>, MCP 2025-11-25")
 		must(t, s.Replace(all[0]))
 		want("without b", "a healthy")
-		check(t, all[1].Shutdown(t.Context()))
+		equal(t, "error", all[1].Shutdown(t.Context()), nil)
 		s.Drain()
 		want("while it drains", "a draining")
 	}, &server{}, broken)

@@ -37,10 +37,10 @@ func TestStreamableDrains(t *testing.T) {
 		if res := newcomer.request(http.MethodPost, request("1", "tools/list")); res.StatusCode != http.StatusServiceUnavailable {
 			t.Errorf("a new session: got %s", res.Status)
 		}
-		check(t, <-done)
+		equal(t, "error", <-done, nil)
 		synctest.Wait()
 		got := said(t, p)
-		equalAll(t, "messages", got, []string{"2 draining retryable=true", answered("1", 1, "work")})
+		equal(t, "messages", got, []string{"2 draining retryable=true", answered("1", 1, "work")})
 	})
 }
 
@@ -61,7 +61,7 @@ func TestRequestsOfADeletedSession(t *testing.T) {
 		p.leave()
 		got := said(t, p)
 		slices.Sort(got)
-		equalAll(t, "messages", got, []string{"1 closed retryable=false", "2 closed retryable=true"})
+		equal(t, "messages", got, []string{"1 closed retryable=false", "2 closed retryable=true"})
 	})
 }
 

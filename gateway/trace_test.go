@@ -120,7 +120,7 @@ func TestTraceOfRequest(t *testing.T) {
 		}
 		all := fmt.Sprint(first.Attributes())
 		for _, want := range []string{`{"mcp.session.id":"` + p.c.ShortID() + `"}`, `{"network.transport":"tcp"}`, `{"mcp.method.name":"tools/call"}`} {
-			contains(t, all, want)
+			wantText(t, "text", all, want)
 		}
 	})
 }
@@ -211,7 +211,7 @@ func TestTraceOfHostileRequests(t *testing.T) {
 			}
 		}
 		all := u.session(t, 1).texts()
-		contains(t, all[len(all)-3], `"params":{"_meta":{"traceparent":"00-`)
+		wantText(t, "text", all[len(all)-3], `"params":{"_meta":{"traceparent":"00-`)
 		rec.Reset()
 		p.post(callWith("8", "x", `"traceparent":"`+strings.TrimSuffix(clientParent, "1")+`0"`))
 		synctest.Wait()
@@ -250,12 +250,12 @@ func TestTraceOverHTTP(t *testing.T) {
 			if got := "00-" + s.Parent().TraceID().String() + "-" + s.Parent().SpanID().String() + "-01"; got != parent {
 				t.Errorf("%s: in %s, want %s", name, got, parent)
 			}
-			contains(t, fmt.Sprint(s.Attributes()), `{"mcp_sse.server":"docs"}`)
+			wantText(t, "text", fmt.Sprint(s.Attributes()), `{"mcp_sse.server":"docs"}`)
 		}
 		rw, req := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil)
 		req.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
 		g.Admin().ServeHTTP(rw, req)
-		ssetest.WantText(t, "exemplar", rw.Body.String(), `# {trace_id="`+clientTrace+`"}`)
+		wantText(t, "exemplar", rw.Body.String(), `# {trace_id="`+clientTrace+`"}`)
 		if !strings.Contains(log.String(), `msg="mcp POST ok"`) || strings.Count(log.String(), "traceId="+clientTrace) != 2 {
 			t.Errorf("the log has no trace:\n%s", log.String())
 		}

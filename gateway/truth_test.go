@@ -231,7 +231,7 @@ func visitSSE(t testing.TB, srv *pipetest.Server) *sseVisitor {
 
 func (v *sseVisitor) post(msgs ...string) {
 	for _, msg := range msgs {
-		check(v.t, v.Send(msg))
+		equal(v.t, "error", v.Send(msg), nil)
 	}
 }
 

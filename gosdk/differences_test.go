@@ -36,9 +36,7 @@ func (w *world) open() *stream {
 func (w *world) openOnly() *stream {
 	w.t.Helper()
 	c, err := ssetest.Dial(w.http, w.url, nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	ssetest.Must(w.t, err)
 	guard := time.AfterFunc(2*patience, c.Close)
 	w.t.Cleanup(func() {
 		guard.Stop()
@@ -51,9 +49,7 @@ func (w *world) openOnly() *stream {
 func (s *stream) send(msg string) int {
 	s.w.t.Helper()
 	resp, err := s.w.http.Post(s.Post, "application/json", strings.NewReader(msg))
-	if err != nil {
-		s.w.t.Fatal(err)
-	}
+	ssetest.Must(s.w.t, err)
 	defer func() { _ = resp.Body.Close() }()
 	_, _ = io.Copy(io.Discard, resp.Body)
 	return resp.StatusCode

@@ -20,6 +20,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/gosdk"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // The kinds of handler that the tests compare.
@@ -227,9 +228,7 @@ var features = []feature{
 		s := w.connect("ada")
 		w.call(s, "log", `{"before":"setLevel"}`)
 		for _, level := range []mcp.LoggingLevel{"warning", "debug"} {
-			if err := s.SetLoggingLevel(context.Background(), &mcp.SetLoggingLevelParams{Level: level}); err != nil {
-				w.t.Error(err)
-			}
+			ssetest.Want(w.t, "error", s.SetLoggingLevel(context.Background(), &mcp.SetLoggingLevelParams{Level: level}), nil)
 			w.call(s, "log", `{"at":"`+string(level)+`"}`)
 		}
 		w.saw.await(6, "ada: log")
@@ -267,15 +266,11 @@ var features = []feature{
 	{name: "subscriptions", play: func(w *world) {
 		s, _, ctx := w.connect("ada"), w.connect("bob"), context.Background()
 		for _, uri := range []string{"note://a", "note://b"} {
-			if err := s.Subscribe(ctx, &mcp.SubscribeParams{URI: uri}); err != nil {
-				w.t.Error(err)
-			}
+			ssetest.Want(w.t, "error", s.Subscribe(ctx, &mcp.SubscribeParams{URI: uri}), nil)
 		}
 		w.call(s, "touch", `{"n":1}`)
 		w.saw.await(2, "ada: updated")
-		if err := s.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: "note://b"}); err != nil {
-			w.t.Error(err)
-		}
+		ssetest.Want(w.t, "error", s.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: "note://b"}), nil)
 		w.call(s, "touch", `{"n":2}`)
 		w.saw.await(3, "ada: updated")
 	}},

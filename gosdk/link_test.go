@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/gosdk"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -23,9 +24,7 @@ type link struct {
 func dial(t testing.TB, server *mcp.Server) *link {
 	t.Helper()
 	conn, err := gosdk.Server(server).Dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	return &link{t: t, conn: conn.(jsonrpc.Local), results: make(chan string, 16), pushed: make(chan string, 16)}
 }
 
@@ -49,22 +48,20 @@ func (l *link) push() {
 	})
 }
 
-// request sends a request and returns its number.
-func (l *link) request(method, params string) (int64, error) {
+// request sends a request.
+func (l *link) request(method, params string) error {
 	return l.send(parse(l.t, `{"jsonrpc":"2.0","id":"of the client","method":"`+method+`","params":`+params+`}`))
 }
 
-func (l *link) send(m *jsonrpc.Message) (int64, error) {
+func (l *link) send(m *jsonrpc.Message) error {
 	l.last++
-	return l.last, l.conn.SendRequest(m, l.last)
+	return l.conn.SendRequest(m, l.last)
 }
 
 func parse(t testing.TB, msg string) *jsonrpc.Message {
 	t.Helper()
 	m, err := jsonrpc.Parse([]byte(msg))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	return m
 }
 
@@ -72,29 +69,21 @@ func parse(t testing.TB, msg string) *jsonrpc.Message {
 func (l *link) initialized() *link {
 	l.t.Helper()
 	l.push()
-	if _, err := l.request("initialize", `{"protocolVersion":"2025-06-18","capabilities":{"sampling":{}},"clientInfo":{"name":"link","version":"1"}}`); err != nil {
-		l.t.Fatal(err)
-	}
+	ssetest.Must(l.t, l.request("initialize", `{"protocolVersion":"2025-06-18","capabilities":{"sampling":{}},"clientInfo":{"name":"link","version":"1"}}`))
 	<-l.results
-	if err := l.conn.Send([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)); err != nil {
-		l.t.Fatal(err)
-	}
+	ssetest.Must(l.t, l.conn.Send([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)))
 	return l
 }
 
 // call calls a tool and returns what comes first.
 func (l *link) call(tool, arguments string) string {
 	l.t.Helper()
-	if _, err := l.request("tools/call", `{"name":"`+tool+`","arguments":`+arguments+`}`); err != nil {
-		l.t.Fatal(err)
-	}
+	ssetest.Must(l.t, l.request("tools/call", `{"name":"`+tool+`","arguments":`+arguments+`}`))
 	return <-l.results
 }
 
 func (l *link) close() {
-	if err := l.conn.Close(); err != nil {
-		l.t.Error(err)
-	}
+	ssetest.Want(l.t, "Close", l.conn.Close(), nil)
 }
 
 // tool adds a tool without a schema to speak of.

@@ -8,6 +8,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -36,9 +37,7 @@ func FuzzServerMessages(f *testing.F) {
 		}
 		member := func(msg sdk.Message, members ...string) []byte {
 			got, err := encode(msg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ssetest.Must(t, err)
 			part, _ := jsonrpc.Member(got, members...)
 			return part
 		}

@@ -76,9 +76,7 @@ func TestHandlersSeeTheHTTPRequest(t *testing.T) {
 			} else {
 				gw, err = gosdk.New(func(*http.Request) *mcp.Server { return server }, test.opts)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			ssetest.Must(t, err)
 			verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 				return &auth.TokenInfo{UserID: token, Expiration: time.Now().Add(time.Hour)}, nil
 			}
@@ -106,14 +104,10 @@ func describe(t *testing.T, h http.Handler, gw *gateway.Gateway, streamable bool
 		way = &mcp.StreamableClientTransport{Endpoint: endpoint, HTTPClient: through}
 	}
 	s, err := client.Connect(context.Background(), way, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	defer func() { _ = s.Close() }()
 	result, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "describe"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	return result.Content[0].(*mcp.TextContent).Text
 }
 
@@ -146,9 +140,7 @@ func TestServerForEachRequest(t *testing.T) {
 		}
 		return "", nil
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	srv := httptest.NewServer(gw)
 	defer srv.Close()
 	defer shutdown(t, gw)

@@ -33,13 +33,11 @@ func TestFullSessionTakesResponses(t *testing.T) {
 		l := dial(t, server).initialized()
 		defer l.close()
 		for range 2 {
-			if _, err := l.request("tools/call", filler("ask")); err != nil {
-				t.Fatal(err)
-			}
+			ssetest.Must(t, l.request("tools/call", filler("ask")))
 		}
 		asked := []*jsonrpc.Message{parse(t, <-l.pushed), parse(t, <-l.pushed)}
 		more := `{"x":"` + strings.Repeat("x", 20<<10) + `"}`
-		if _, err := l.request("tools/call", `{"name":"echo","arguments":`+more+`}`); !errors.Is(err, jsonrpc.ErrBusy) {
+		if err := l.request("tools/call", `{"name":"echo","arguments":`+more+`}`); !errors.Is(err, jsonrpc.ErrBusy) {
 			t.Fatalf("a request to a full session: %v", err)
 		}
 		for _, m := range asked { // the second before go-sdk can have read the first
@@ -62,9 +60,7 @@ func TestUnreadResponsesAreBounded(t *testing.T) {
 		defer l.close()
 		// Nobody receives yet: go-sdk's reader waits to write the error of the first.
 		for _, m := range []string{`"notifications/cancelled","params":{"requestId":{}}`, `"x","params":` + filler("x"), `"x","params":` + filler("x")} {
-			if _, err := l.send(parse(t, `{"jsonrpc":"2.0","id":1,"method":`+m+`}`)); err != nil {
-				t.Fatal(err)
-			}
+			ssetest.Must(t, l.send(parse(t, `{"jsonrpc":"2.0","id":1,"method":`+m+`}`)))
 			synctest.Wait()
 		}
 		var err error

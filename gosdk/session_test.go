@@ -61,9 +61,7 @@ func TestCloseEndsHandlers(t *testing.T) {
 			return nil, ctx.Err()
 		})
 		l := dial(t, server).initialized()
-		if _, err := l.request("tools/call", `{"name":"wait"}`); err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, l.request("tools/call", `{"name":"wait"}`))
 		<-begun
 		l.close()
 		if !ended || sessions(server) != 0 {
@@ -71,7 +69,7 @@ func TestCloseEndsHandlers(t *testing.T) {
 		}
 		ssetest.Want(t, "end", <-l.pushed, jsonrpc.ErrClosed.Error())
 		l.close() // again
-		if _, err := l.request("ping", `{}`); !errors.Is(err, jsonrpc.ErrClosed) {
+		if err := l.request("ping", `{}`); !errors.Is(err, jsonrpc.ErrClosed) {
 			t.Errorf("a request after Close: %v", err)
 		}
 		ssetest.WantError(t, "a notification after Close", l.conn.Send([]byte(`{"jsonrpc":"2.0","method":"x"}`)), jsonrpc.ErrClosed)
@@ -84,9 +82,7 @@ func TestCloseGivesUpOnAHandler(t *testing.T) {
 		server, release := echoServer(), make(chan struct{})
 		begun := blocked(server, release)
 		l := dial(t, server).initialized()
-		if _, err := l.request("tools/call", `{"name":"block"}`); err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, l.request("tools/call", `{"name":"block"}`))
 		<-begun
 		began := time.Now()
 		err := l.conn.Close()
@@ -115,15 +111,13 @@ func TestServerCloses(t *testing.T) {
 				l.initialized()
 			}
 			for s := range server.Sessions() {
-				if err := s.Close(); err != nil {
-					t.Error(err)
-				}
+				ssetest.Want(t, "Close", s.Close(), nil)
 			}
 			if early {
 				l.push()
 			}
 			ssetest.Want(t, "end", <-l.pushed, jsonrpc.ErrDismissed.Error())
-			if _, err := l.request("ping", `{}`); !errors.Is(err, jsonrpc.ErrDismissed) {
+			if err := l.request("ping", `{}`); !errors.Is(err, jsonrpc.ErrDismissed) {
 				t.Errorf("a request after the end: %v", err)
 			}
 			l.close()
@@ -153,9 +147,7 @@ func TestServerSendsEarly(t *testing.T) {
 func TestProtocolVersions(t *testing.T) {
 	l := dial(t, echoServer()).initialized()
 	defer l.close()
-	if _, err := l.request("server/discover", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`); err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, l.request("server/discover", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`))
 	if got := <-l.results; strings.Contains(got, `"2026-07-28"`) || !strings.Contains(got, `"2025-11-25"`) {
 		t.Errorf("the server offers %s", got)
 	}
@@ -220,9 +212,7 @@ func TestOddAnswersOfClients(t *testing.T) {
 		`"error":{"code":1.5,"message":{}}`:                                          `wrong form`,
 		`"result":5`:                                                                 `cannot unmarshal`,
 	} {
-		if _, err := l.request("tools/call", `{"name":"ask","arguments":{}}`); err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, l.request("tools/call", `{"name":"ask","arguments":{}}`))
 		asked, err := jsonrpc.Parse([]byte(<-l.pushed))
 		if err != nil || asked.Method != "sampling/createMessage" {
 			t.Fatalf("the server asks %v, %v", asked, err)

@@ -24,9 +24,7 @@ type raw struct {
 func open(t testing.TB, c *http.Client, stream, capabilities string, header http.Header) *raw {
 	t.Helper()
 	client, err := ssetest.Dial(c, stream, header)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	s := &raw{Client: client}
 	t.Cleanup(s.Close)
 	guard := time.AfterFunc(30*time.Second, s.Close) // a test that waits in vain fails, and does not hang
@@ -42,9 +40,7 @@ func open(t testing.TB, c *http.Client, stream, capabilities string, header http
 
 func (s *raw) mustSend(t testing.TB, msg string) {
 	t.Helper()
-	if err := s.Send(msg); err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, s.Send(msg))
 }
 
 // call sends a request and returns the data of the first event with id.

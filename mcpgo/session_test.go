@@ -31,13 +31,10 @@ const helloParams = `{"protocolVersion":"2025-06-18","capabilities":{},"clientIn
 func session(t testing.TB, up upstream.Upstream) *multiplex.Session {
 	t.Helper()
 	conn, err := up.Dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	s := multiplex.New(conn, multiplex.Options{})
-	if _, err := s.Call(t.Context(), "initialize", json.RawMessage(helloParams)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.Call(t.Context(), "initialize", json.RawMessage(helloParams))
+	ssetest.Must(t, err)
 	return s
 }
 
@@ -114,9 +111,7 @@ func TestOddNotificationHandlers(t *testing.T) {
 		s := session(t, mcpgo.Server(srv))
 		defer s.Close(errors.New("over"))
 		for i := range 10 {
-			if err := s.Notify("notifications/n", fmt.Appendf(nil, `{"i":%d}`, i)); err != nil {
-				t.Fatal(err)
-			}
+			ssetest.Must(t, s.Notify("notifications/n", fmt.Appendf(nil, `{"i":%d}`, i)))
 		}
 		synctest.Wait()
 		if fmt.Sprint(got) != "[0 1 2 3 4 5 6 7 8 9]" {
@@ -145,9 +140,7 @@ func TestHandlerReturnsTooLate(t *testing.T) {
 			_, err := callTool(t, s, "stuck")
 			answer <- err
 		}()
-		if err := s.Notify("notifications/stuck", nil); err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, s.Notify("notifications/stuck", nil))
 		synctest.Wait()
 		began := time.Now()
 		s.Close(errors.New("enough"))
@@ -183,9 +176,7 @@ func TestOddHooks(t *testing.T) {
 				began := time.Now()
 				conn, err := mcpgo.Server(server.NewMCPServer("x", "1", server.WithHooks(hooks))).Dial(ctx)
 				if test.want == "" {
-					if err != nil {
-						t.Fatal(err)
-					}
+					ssetest.Must(t, err)
 					err = conn.Close()
 				}
 				if !strings.Contains(fmt.Sprint(err), cmp.Or(test.want, "<nil>")) {
@@ -207,9 +198,7 @@ func TestSessionIsBounded(t *testing.T) {
 			srv := server.NewMCPServer("x", "1")
 			srv.AddNotificationHandler("notifications/stuck", func(ctx context.Context, _ mcp.JSONRPCNotification) { <-ctx.Done() })
 			dialed, err := mcpgo.Server(srv).Dial(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			ssetest.Must(t, err)
 			conn := dialed.(jsonrpc.Local)
 			conn.Push(func([]byte, error) {})
 			stuck := jsonrpc.NewNotification("notifications/stuck", json.RawMessage(`{"x":"`+strings.Repeat("x", size)+`"}`))
@@ -221,9 +210,7 @@ func TestSessionIsBounded(t *testing.T) {
 			if !errors.Is(err, jsonrpc.ErrBusy) || sent < most-1 || sent > most+1 {
 				t.Errorf("notification %d of %d bytes: %v, want ErrBusy after %d", sent, size, err, most)
 			}
-			if err := conn.Close(); err != nil {
-				t.Error(err)
-			}
+			ssetest.Want(t, "Close", conn.Close(), nil)
 			request, _ := jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 			for _, err := range []error{conn.SendRequest(request, 200), conn.Send(stuck), conn.Send(jsonrpc.NewResult("1", json.RawMessage("1")))} {
 				ssetest.WantError(t, "after Close", err, jsonrpc.ErrClosed)
@@ -243,9 +230,7 @@ func TestAnswersComeAfterNotifications(t *testing.T) {
 			return mcp.NewToolResultText("done"), nil
 		})
 		dialed, err := mcpgo.Server(srv).Dial(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 		conn, got := dialed.(jsonrpc.Local), make(chan string, 100)
 		conn.Push(func(msg []byte, err error) {
 			if m, parseErr := jsonrpc.Parse(msg); err == nil && parseErr == nil {
@@ -258,12 +243,8 @@ func TestAnswersComeAfterNotifications(t *testing.T) {
 				method, params = "initialize", helloParams
 			}
 			m, err := jsonrpc.Parse(jsonrpc.NewRequest("1", method, json.RawMessage(params)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := conn.SendRequest(m, n+1); err != nil {
-				t.Fatal(err)
-			}
+			ssetest.Must(t, err)
+			ssetest.Must(t, conn.SendRequest(m, n+1))
 			want := []string{"notifications/n", "notifications/n", "notifications/n", ""}
 			if n == 0 {
 				want = want[3:]

@@ -55,9 +55,7 @@ func TestMounting(t *testing.T) {
 				t.Errorf("got %s, %v", got, err)
 			}
 			resp, err := client.Get(root + "/else")
-			if err != nil {
-				t.Fatal(err)
-			}
+			ssetest.Must(t, err)
 			_, _ = io.Copy(io.Discard, resp.Body)
 			_ = resp.Body.Close()
 			ssetest.Want(t, "another path", resp.StatusCode, http.StatusNotFound)
@@ -131,9 +129,7 @@ func TestRequestContext(t *testing.T) {
 		t.Errorf("without a tenant: got %v, want 404", err)
 	}
 	c, err := ssetest.Dial(client, url, http.Header{"X-Tenant": {"acme"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	defer c.Close()
 	ssetest.Want(t, "OnRegisterSession saw", <-registered, "acme by GET")
 	if got, err := c.Call(call("5", "who", "{}"), "5"); err != nil || !strings.Contains(got.Data, "acme by POST") {
@@ -144,9 +140,7 @@ func TestRequestContext(t *testing.T) {
 // An upstream in a gateway of one's own gives handlers the headers that the gateway passes.
 func TestRequestHeaders(t *testing.T) {
 	g, err := gateway.New(mcpgo.Server(newEverything().MCPServer), gateway.Options{PassRequest: &gateway.PassRequest{Headers: []string{"X-Tenant"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	url := listen(t, g, func() { shutdown(t, g) })
 	c := open(t, httpClient(t), url, "{}", nil)
 	c.Sent = http.Header{"X-Tenant": {"acme"}}
@@ -157,9 +151,7 @@ func TestRequestHeaders(t *testing.T) {
 
 func TestStartAndShutdown(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // a free port
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	addr := l.Addr().String()
 	s := mcpgo.NewSSEServer(echo())
 	if err := s.Start(addr); err == nil {
@@ -179,9 +171,7 @@ func TestStartAndShutdown(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := s.Shutdown(ctx); err != nil {
-		t.Error(err)
-	}
+	ssetest.Want(t, "Shutdown", s.Shutdown(ctx), nil)
 	ssetest.WantError(t, "Start returned", <-ended, http.ErrServerClosed)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -43,7 +44,7 @@ func kindOf(name string) string {
 func readPage(t *testing.T) map[string]family {
 	t.Helper()
 	text, err := os.ReadFile("../docs/reference/metrics.md")
-	must(t, err)
+	ssetest.Must(t, err)
 	families := make(map[string]family)
 	var label string
 	var names []string // the series whose values the list items below name
@@ -126,7 +127,7 @@ func TestQueries(t *testing.T) {
 	all := gatherFamilies(t, reg)
 	for _, name := range []string{"prometheus/rules.yml", "grafana/dashboard.json"} {
 		text, err := os.ReadFile("../deploy/" + name)
-		must(t, err)
+		ssetest.Must(t, err)
 		series, values := 0, 0
 		for _, s := range selector.FindAllStringSubmatch(strings.ReplaceAll(string(text), `\"`, `"`), -1) {
 			series++
@@ -160,7 +161,7 @@ func TestQueries(t *testing.T) {
 // that RequestDone replaces.
 func TestConstantsAreInTheLists(t *testing.T) {
 	text, err := os.ReadFile("reasons.go")
-	must(t, err)
+	ssetest.Must(t, err)
 	reg := prometheus.NewRegistry()
 	touchAll(t, reg, metrics.New(reg))
 	families := gatherFamilies(t, reg)

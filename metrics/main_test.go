@@ -1,7 +1,6 @@
 package metrics_test
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,17 +9,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // newAll returns all series, of a process that is a replica and has a configuration.
 func newAll(t *testing.T) (*prometheus.Registry, *metrics.Metrics) {
@@ -28,9 +21,9 @@ func newAll(t *testing.T) (*prometheus.Registry, *metrics.Metrics) {
 	reg := prometheus.NewRegistry()
 	m := metrics.New(reg)
 	_, err := metrics.NewConfig(reg)
-	must(t, err)
+	ssetest.Must(t, err)
 	_, err = metrics.NewCluster(reg)
-	must(t, err)
+	ssetest.Must(t, err)
 	return reg, m
 }
 
@@ -53,7 +46,7 @@ func (f family) add(label, value string) {
 func gatherFamilies(t *testing.T, reg *prometheus.Registry) map[string]family {
 	t.Helper()
 	gathered, err := reg.Gather()
-	must(t, err)
+	ssetest.Must(t, err)
 	families := make(map[string]family, len(gathered))
 	for _, g := range gathered {
 		f := family{
@@ -72,44 +65,15 @@ func gatherFamilies(t *testing.T, reg *prometheus.Registry) map[string]family {
 	return families
 }
 
-// gatherSeries gathers reg into one number for each series: of a histogram the
-// count, and the sum under name_sum.
-func gatherSeries(t testing.TB, reg *prometheus.Registry) map[string]float64 {
+// wantMoved checks which series have changed since before, and by how much. A series that is
+// new counts from 0.
+func wantMoved(t testing.TB, reg *prometheus.Registry, before, want map[string]float64) {
 	t.Helper()
-	gathered, err := reg.Gather()
-	must(t, err)
-	series := make(map[string]float64)
-	for _, g := range gathered {
-		for _, m := range g.GetMetric() {
-			var labels []string
-			for _, l := range m.GetLabel() {
-				if l.GetValue() != "" {
-					labels = append(labels, fmt.Sprintf("%s=%s", l.GetName(), l.GetValue()))
-				}
-			}
-			key := "{" + strings.Join(labels, ",") + "}"
-			switch {
-			case m.GetHistogram() != nil:
-				series[g.GetName()+"_sum"+key] = m.GetHistogram().GetSampleSum()
-				series[g.GetName()+key] = float64(m.GetHistogram().GetSampleCount())
-			case m.GetGauge() != nil:
-				series[g.GetName()+key] = m.GetGauge().GetValue()
-			default:
-				series[g.GetName()+key] = m.GetCounter().GetValue()
-			}
-		}
-	}
-	return series
-}
-
-// moved returns the series that changed, and by how much. A series that is new
-// counts from 0.
-func moved(before, after map[string]float64) map[string]float64 {
 	diff := make(map[string]float64)
-	for name, v := range after {
+	for name, v := range ssetest.Series(t, reg) {
 		if d := v - before[name]; d != 0 {
 			diff[name] = d
 		}
 	}
-	return diff
+	ssetest.Want(t, "moved", diff, want)
 }

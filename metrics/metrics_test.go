@@ -19,45 +19,41 @@ import (
 func TestMethodsMoveTheirSeriesOnly(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	m := metrics.New(reg)
-	before := gatherSeries(t, reg)
+	before := ssetest.Series(t, reg)
 	m.HandshakeDone(metrics.HandshakeError, metrics.PhaseRequestProcessing, metrics.ReasonRejected, 2*time.Second)
 	m.StateChanged("initializing", "ready")
 	for _, code := range []int{200, 202, 307, 404, 503, 0} {
 		m.RemoteResponse(code)
 	}
 	want := map[string]float64{
-		"mcp_sse_handshakes_total{phase=request_processing,reason=rejected,result=error}": 1,
-		"mcp_sse_handshake_duration_seconds{result=error}":                                1, "mcp_sse_handshake_duration_seconds_sum{result=error}": 2,
-		"mcp_sse_connection_state{state=initializing}": -1, "mcp_sse_connection_state{state=ready}": 1,
-		"mcp_sse_remote_responses_total{status=2xx}": 2, "mcp_sse_remote_responses_total{status=3xx}": 1,
-		"mcp_sse_remote_responses_total{status=4xx}": 1, "mcp_sse_remote_responses_total{status=5xx}": 1,
-		"mcp_sse_remote_responses_total{status=none}": 1,
+		`mcp_sse_handshakes_total{phase="request_processing",reason="rejected",result="error"}`: 1,
+		`mcp_sse_handshake_duration_seconds{result="error"}`:                                    1, `mcp_sse_handshake_duration_seconds_sum{result="error"}`: 2,
+		`mcp_sse_connection_state{state="initializing"}`: -1, `mcp_sse_connection_state{state="ready"}`: 1,
+		`mcp_sse_remote_responses_total{status="2xx"}`: 2, `mcp_sse_remote_responses_total{status="3xx"}`: 1,
+		`mcp_sse_remote_responses_total{status="4xx"}`: 1, `mcp_sse_remote_responses_total{status="5xx"}`: 1,
+		`mcp_sse_remote_responses_total{status="none"}`: 1,
 	}
-	if got := moved(before, gatherSeries(t, reg)); !maps.Equal(got, want) {
-		t.Errorf("moved\n%v\nwant\n%v", got, want)
-	}
+	wantMoved(t, reg, before, want)
 }
 
 // Each transport counts by itself, and what has no transport once.
 func TestOver(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	m, err := metrics.Named(reg, "", "sse", "streamable", "stdio")
-	must(t, err)
-	before := gatherSeries(t, reg)
+	ssetest.Must(t, err)
+	before := ssetest.Series(t, reg)
 	m.Over("streamable").ConnectionOpened()
 	m.Over("stdio").MessageIn(3)
 	m.Over("sse").ConnectionOpened()
 	m.Over("streamable").Dropped(metrics.DroppedShared)
 	m.Dropped(metrics.DroppedShared)
 	want := map[string]float64{
-		"mcp_sse_connections{transport=streamable}": 1, "mcp_sse_connections_opened_total{transport=streamable}": 1,
-		"mcp_sse_connections{transport=sse}": 1, "mcp_sse_connections_opened_total{transport=sse}": 1,
-		"mcp_sse_messages_total{direction=in,transport=stdio}": 1, "mcp_sse_message_bytes_total{direction=in,transport=stdio}": 3,
-		"mcp_sse_messages_dropped_total{reason=shared}": 2,
+		`mcp_sse_connections{transport="streamable"}`: 1, `mcp_sse_connections_opened_total{transport="streamable"}`: 1,
+		`mcp_sse_connections{transport="sse"}`: 1, `mcp_sse_connections_opened_total{transport="sse"}`: 1,
+		`mcp_sse_messages_total{direction="in",transport="stdio"}`: 1, `mcp_sse_message_bytes_total{direction="in",transport="stdio"}`: 3,
+		`mcp_sse_messages_dropped_total{reason="shared"}`: 2,
 	}
-	if got := moved(before, gatherSeries(t, reg)); !maps.Equal(got, want) {
-		t.Errorf("moved\n%v\nwant\n%v", got, want)
-	}
+	wantMoved(t, reg, before, want)
 	plain := metrics.New(nil)
 	ssetest.Want(t, "without transports", plain.Over("sse"), plain)
 	if (*metrics.Metrics)(nil).Over("sse") != nil {
@@ -85,11 +81,11 @@ func TestClientsMakeNoNewSeries(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	m := metrics.New(reg)
 	m.RequestDone("?", "?", 0, "")
-	want := len(gatherSeries(t, reg))
+	want := len(ssetest.Series(t, reg))
 	for i := range 1000 {
 		m.RequestDone("x"+strconv.Itoa(i)+"\xff\x00\n\"", strconv.Itoa(i+1), 0, "")
 	}
-	ssetest.Want(t, "series", len(gatherSeries(t, reg)), want)
+	ssetest.Want(t, "series", len(ssetest.Series(t, reg)), want)
 }
 
 func TestBuildInfoIsReplaced(t *testing.T) {
@@ -99,7 +95,7 @@ func TestBuildInfoIsReplaced(t *testing.T) {
 	m.BuildInfo("v\xff2", "", "go1.26")
 	want := "# HELP mcp_sse_build_info Always 1; the labels say which build runs.\n# TYPE mcp_sse_build_info gauge\n" +
 		"mcp_sse_build_info{goversion=\"go1.26\",revision=\"\",version=\"v\uFFFD2\"} 1\n"
-	must(t, testutil.GatherAndCompare(reg, bytes.NewBufferString(want), "mcp_sse_build_info"))
+	ssetest.Must(t, testutil.GatherAndCompare(reg, bytes.NewBufferString(want), "mcp_sse_build_info"))
 }
 
 func TestNewPanicsOnForeignSeries(t *testing.T) {
@@ -121,12 +117,12 @@ func TestLint(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	touchAll(t, reg, metrics.New(reg))
 	problems, err := testutil.GatherAndLint(reg)
-	must(t, err)
+	ssetest.Must(t, err)
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
 	families, err := reg.Gather()
-	must(t, err)
+	ssetest.Must(t, err)
 	checked := 0
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
@@ -149,7 +145,7 @@ func TestNamedSeries(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	for _, name := range []string{"docs", "git"} {
 		m, err := metrics.Named(reg, name)
-		must(t, err)
+		ssetest.Must(t, err)
 		touchAll(t, reg, m)
 	}
 	for name, f := range gatherFamilies(t, reg) {
@@ -172,13 +168,13 @@ func TestNamedSeriesAreShared(t *testing.T) {
 	var all []*metrics.Metrics
 	for _, transports := range [][]string{{"sse", "streamable"}, {"streamable"}, {"streamable", "stdio"}} {
 		m, err := metrics.Named(reg, "docs", transports...)
-		must(t, err)
+		ssetest.Must(t, err)
 		m.Over("streamable").ConnectionOpened()
 		m.Dropped(metrics.DroppedShared)
 		all = append(all, m)
 	}
-	got := gatherSeries(t, reg)
-	if opened, dropped := got["mcp_sse_connections_opened_total{server=docs,transport=streamable}"], got["mcp_sse_messages_dropped_total{reason=shared,server=docs}"]; opened != 3 || dropped != 3 {
+	got := ssetest.Series(t, reg)
+	if opened, dropped := got[`mcp_sse_connections_opened_total{server="docs",transport="streamable"}`], got[`mcp_sse_messages_dropped_total{reason="shared",server="docs"}`]; opened != 3 || dropped != 3 {
 		t.Errorf("counted %v and %v, want 3 and 3", opened, dropped)
 	}
 	for i, want := range []map[string]bool{{"streamable": true, "stdio": true}, {"streamable": true, "stdio": true}, nil} {
@@ -188,7 +184,7 @@ func TestNamedSeriesAreShared(t *testing.T) {
 			t.Errorf("after %d have ended: the transports %v, want %v", i+1, got, want)
 		}
 	}
-	if got := gatherSeries(t, reg); len(got) > 0 {
+	if got := ssetest.Series(t, reg); len(got) > 0 {
 		t.Errorf("series are left: %v", got)
 	}
 	if _, err := metrics.Named(reg, "docs", "sse"); err != nil {
@@ -199,23 +195,20 @@ func TestNamedSeriesAreShared(t *testing.T) {
 // Requests that reach no server are counted beside those that do.
 func TestUnservedCountsUnderNoName(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	if _, err := metrics.Named(reg, "docs", "sse", "streamable", "stdio"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := metrics.Named(reg, "docs", "sse", "streamable", "stdio")
+	ssetest.Must(t, err)
 	u, err := metrics.Unserved(reg)
-	must(t, err)
+	ssetest.Must(t, err)
 	again, err := metrics.Unserved(reg)
-	must(t, err)
-	before := gatherSeries(t, reg)
+	ssetest.Must(t, err)
+	before := ssetest.Series(t, reg)
 	again.ConnectionRejected(metrics.RejectedNotFound)
 	u.PostRejected(metrics.RejectedNotFound)
 	u.PostRejected(metrics.RejectedNotFound)
 	want := map[string]float64{
-		"mcp_sse_connections_rejected_total{reason=not_found}": 1, "mcp_sse_posts_rejected_total{reason=not_found}": 2,
+		`mcp_sse_connections_rejected_total{reason="not_found",server="",transport=""}`: 1, `mcp_sse_posts_rejected_total{reason="not_found",server="",transport=""}`: 2,
 	}
-	if got := moved(before, gatherSeries(t, reg)); !maps.Equal(got, want) {
-		t.Errorf("moved\n%v\nwant\n%v", got, want)
-	}
+	wantMoved(t, reg, before, want)
 	if _, err := metrics.Unserved(prometheus.NewRegistry()); err != nil {
 		t.Errorf("alone: %v", err)
 	}
@@ -228,7 +221,7 @@ func TestUnservedCountsUnderNoName(t *testing.T) {
 
 func TestTotals(t *testing.T) {
 	m, err := metrics.Named(prometheus.NewRegistry(), "docs", "sse", "streamable")
-	must(t, err)
+	ssetest.Must(t, err)
 	m.HandshakeDone(metrics.HandshakeOK, "", "", 0)
 	m.HandshakeDone(metrics.HandshakeCanceled, "", "", 0)
 	m.HandshakeDone(metrics.HandshakeError, metrics.PhaseRequestCreation, metrics.ReasonTimeout, 0)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/oauth"
 	"github.com/mcp-sse/mcp-sse/upstream"
@@ -31,19 +32,13 @@ func (i *issuer) serve(o oauth.Options) (srv *pipetest.Server, log *bytes.Buffer
 		return gateway.Options{Prefix: "/docs", Authenticate: i.resource(o).Authenticate, Reauthenticate: true, Logger: logger}
 	}
 	gw, err := gateway.New(up, options(o))
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	ssetest.Must(i.t, err)
 	i.reload = func(o oauth.Options) {
-		if err := gw.Reconfigure(up, options(o)); err != nil {
-			i.t.Fatal(err)
-		}
+		ssetest.Must(i.t, gw.Reconfigure(up, options(o)))
 	}
 	srv = pipetest.Serve(gw, nil, nil)
 	return srv, log, func() {
-		if err := gw.Shutdown(i.t.Context()); err != nil {
-			i.t.Error(err)
-		}
+		ssetest.Want(i.t, "Shutdown", gw.Shutdown(i.t.Context()), nil)
 		srv.Stop()
 	}
 }
@@ -64,9 +59,7 @@ func do(t *testing.T, srv *pipetest.Server, method, path, token, body string, he
 		r.Header.Set(header[n], header[n+1])
 	}
 	res, err := srv.Client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	return res
 }
 
@@ -130,9 +123,7 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 		endpoint := ""
 		for !strings.HasPrefix(endpoint, "/") {
 			line, err := in.ReadString('\n')
-			if err != nil {
-				t.Fatal(err)
-			}
+			ssetest.Must(t, err)
 			endpoint = strings.TrimPrefix(strings.TrimSpace(line), "data: ")
 		}
 		renewed := ends(t, res)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/oauth"
 )
 
@@ -63,9 +64,7 @@ func inFakeTime(t *testing.T, test func(t *testing.T, i *issuer)) {
 
 func (i *issuer) rotate(id string) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	ssetest.Must(i.t, err)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	clear(i.keys)
@@ -153,18 +152,12 @@ func (i *issuer) sign(c map[string]any) string {
 func signWith(t *testing.T, alg jose.SignatureAlgorithm, key any, id string, c map[string]any) string {
 	t.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: jose.JSONWebKey{Key: key, KeyID: id}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	payload, _ := json.Marshal(c)
 	signed, err := signer.Sign(payload)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	compact, err := signed.CompactSerialize()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	return compact
 }
 
@@ -186,9 +179,7 @@ func (i *issuer) resource(o oauth.Options) *oauth.Resource {
 	o.Issuer, o.Transport = issuerURL, i.Client.Transport
 	o.Introspection = oauth.Introspection{URL: "http://127.0.0.1:9/introspect", ClientID: "gateway", Secret: "s&cret"}
 	res, err := oauth.New(o)
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	ssetest.Must(i.t, err)
 	return res
 }
 

@@ -72,9 +72,7 @@ func newFixture(t testing.TB, cfg config) *fixture {
 	b := &backend{accepted: make(chan *connstate.Connection, 4096), closed: make(chan connstate.Reason, 4096)}
 	registry := connstate.NewRegistry(connstate.Limits{}, cfg.conn)
 	h, err := sse.New(b, registry, cfg.sse)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	return &fixture{h, b, registry, prom}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
@@ -65,13 +66,9 @@ func TestEndpoint(t *testing.T) {
 				t.Fatalf("got %s, want %s", endpoint, want)
 			}
 			base, err := url.Parse(srv.URL + test.target)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ssetest.Must(t, err)
 			at, err := base.Parse(endpoint)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ssetest.Must(t, err)
 			at.RawQuery += "&x=1"
 			if res, body := post(t, srv.Client(), at.String(), `{"jsonrpc":"2.0","method":"x"}`); res.StatusCode != http.StatusAccepted {
 				t.Errorf("POST %s: got %d %s", at, res.StatusCode, body)

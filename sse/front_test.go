@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
@@ -39,9 +40,7 @@ func isRefusal(body string) bool {
 // The checks of package front come first, and what a request is refused for is counted.
 func TestRefusals(t *testing.T) {
 	authenticate, err := front.BearerTokens(map[string]string{"token": "someone"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	const message = "/sse/0d9f3a52-7a0f-4f6e-8f0a-5f3c2b1a0e77/message"
 	for _, test := range []struct {
 		method, target string

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
@@ -121,9 +122,7 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 			}
 		}
 		r, err := g.c.Begin(&jsonrpc.Message{ID: "1", Method: "tools/call"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 		time.Sleep(10 * time.Minute)
 		if g.c.State() == connstate.Closed {
 			t.Fatal("closed with a request in flight")

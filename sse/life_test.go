@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
@@ -87,9 +88,7 @@ func TestGracefulCloseDeliversEverything(t *testing.T) {
 			p := pipetest.Serve(f, protocols(protocol), nil)
 			r := openStream(t, p.Client, "http://gateway/sse", f)
 			for i := range n {
-				if err := r.c.Push(connstate.Event{Name: "message", Data: fmt.Appendf(nil, `{"n":%d}`, i)}); err != nil {
-					t.Fatal(err)
-				}
+				ssetest.Must(t, r.c.Push(connstate.Event{Name: "message", Data: fmt.Appendf(nil, `{"n":%d}`, i)}))
 			}
 			go r.c.CloseGracefully(connstate.ClosedShutdown, 10*time.Second)
 			events, err := r.rest()

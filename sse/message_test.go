@@ -95,9 +95,7 @@ func TestPostAroundClose(t *testing.T) {
 
 func TestPrincipalsAreKeptApart(t *testing.T) {
 	authenticate, err := front.BearerTokens(map[string]string{"token-a": "alice", "token-b": "bob", "token-a2": "alice"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	f := newFixture(t, config{sse: sse.Options{Options: front.Options{Authenticate: authenticate}}})
 	srv := start(t, f)
 	s := attach(t, f, srv.Client(), srv.URL, "Authorization", "Bearer token-a")

@@ -31,16 +31,12 @@ type reader struct {
 func openStream(t testing.TB, client *http.Client, url string, f *fixture, header ...string) *reader {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Add(header[i], header[i+1])
 	}
 	res, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	if res.StatusCode != http.StatusOK {
 		t.Fatalf("GET %s: %d", url, res.StatusCode)
 	}
@@ -80,21 +76,15 @@ func (r *reader) rest() ([]event, error) {
 func post(t testing.TB, client *http.Client, url, body string, header ...string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
 	res, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	defer res.Body.Close()
 	answer, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	return res, string(answer)
 }

@@ -63,9 +63,7 @@ func TestFirstSegment(t *testing.T) {
 		fmt.Fprint(conn, "GET /sse HTTP/1.1\r\nHost: gateway\r\n\r\n")
 		segment := make([]byte, 64<<10)
 		n, err := conn.Read(segment)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 		c := <-f.backend.accepted
 		event := "id: 1\nevent: endpoint\ndata: /sse/" + c.ID() + "/message\n\n"
 		head, body, _ := strings.Cut(string(segment[:n]), "\r\n\r\n")

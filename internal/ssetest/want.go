@@ -8,13 +8,27 @@ import (
 	"testing"
 )
 
+// Must ends a test that cannot go on after an error.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Want checks that a test got what it wants. The two are compared as text, so that 1 is 1.0,
-// and lists by their length too.
+// and lists item by item.
 func Want(t testing.TB, what string, got, want any) {
 	t.Helper()
 	g, w := reflect.ValueOf(got), reflect.ValueOf(want)
-	lists := g.Kind() == reflect.Slice && w.Kind() == reflect.Slice
-	if fmt.Sprint(got) != fmt.Sprint(want) || lists && g.Len() != w.Len() {
+	same := fmt.Sprint(got) == fmt.Sprint(want)
+	if g.Kind() == reflect.Slice && w.Kind() == reflect.Slice {
+		same = g.Len() == w.Len()
+		for i := 0; same && i < g.Len(); i++ {
+			same = fmt.Sprint(g.Index(i)) == fmt.Sprint(w.Index(i))
+		}
+	}
+	if !same {
 		t.Errorf("%s: got %v, want %v", what, got, want)
 	}
 }

@@ -24,11 +24,13 @@ func TestWant(t *testing.T) {
 		ssetest.Want(f, "", 1, want)
 	}
 	ssetest.Want(bad, "", []string{"a b"}, []string{"a", "b"})
+	ssetest.Want(bad, "", []string{"a b", "c"}, []string{"a", "b c"})
+	ssetest.Want(good, "", []any{1, "a"}, []any{1.0, "a"})
 	ssetest.WantText(good, "", wrapped, "read", "EOF")
 	ssetest.WantText(bad, "", error(nil), "read", "EOF")
 	ssetest.WantError(good, "", wrapped, io.EOF)
 	ssetest.WantError(bad, "", nil, io.EOF)
-	if good.n != 0 || bad.n != 5 {
+	if good.n != 0 || bad.n != 6 {
 		t.Errorf("%d faults of what is wanted, %d of what is not", good.n, bad.n)
 	}
 }

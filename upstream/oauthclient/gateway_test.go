@@ -112,9 +112,7 @@ func (w *world) serve(t *testing.T, c oauthclient.Config, opts gateway.Options) 
 	c.TokenURL, c.ClientID, c.ClientSecret = w.endpoint.URL, "gw", "s3cret"
 	opts.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	g, err := gateway.New(upstream.URL{Address: w.server.URL, Credentials: c, Name: "docs"}, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	s := httptest.NewServer(g)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -167,9 +165,7 @@ func connectWith(t *testing.T, url string, token func() string, sse bool) (*mcp.
 func mustConnect(t *testing.T, url, token string, sse bool) *mcp.ClientSession {
 	t.Helper()
 	s, err := connect(t, url, token, sse)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	return s
 }
 
@@ -201,9 +197,8 @@ func TestRefusedOnce(t *testing.T) {
 		url, _ := w.serve(t, oauthclient.Config{}, gateway.Options{})
 		s, other := mustConnect(t, url, "", sse), mustConnect(t, url, "", sse)
 		for range 2 {
-			if _, err := who(t, s); err != nil {
-				t.Fatal(err)
-			}
+			_, err := who(t, s)
+			ssetest.Must(t, err)
 		}
 		w.set(func() { clear(w.valid) })
 		for _, each := range []*mcp.ClientSession{s, other} {
@@ -229,11 +224,10 @@ func TestRefusedTwice(t *testing.T) {
 		onAll(t, func(t *testing.T, w *world, sse bool) {
 			url, log := w.serve(t, oauthclient.Config{}, gateway.Options{})
 			s := mustConnect(t, url, "", sse)
-			if _, err := who(t, s); err != nil {
-				t.Fatal(err)
-			}
-			w.set(func() { change(w) })
 			_, err := who(t, s)
+			ssetest.Must(t, err)
+			w.set(func() { change(w) })
+			_, err = who(t, s)
 			if err == nil || !strings.Contains(err.Error(), `the server "docs" needs to be authorized`) || strings.Contains(err.Error(), "invalid_grant") {
 				t.Errorf("got %v", err)
 			}
@@ -298,9 +292,7 @@ func TestTokenExchangeOfTheNewestToken(t *testing.T) {
 		var token atomic.Value
 		token.Store("alices")
 		s, err := connectWith(t, url, func() string { return token.Load().(string) }, sse)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 		w.set(func() { w.expired = "alices"; clear(w.valid) })
 		token.Store("alices-next")
 		for range 2 {

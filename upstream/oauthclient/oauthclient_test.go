@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -90,9 +92,7 @@ func wantError(t *testing.T, s *source, refused, text string) {
 
 func TestGrants(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "refresh")
-	if err := os.WriteFile(file, []byte(secret+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, os.WriteFile(file, []byte(secret+"\n"), 0o644))
 	for want, c := range map[string]Config{
 		"grant_type=client_credentials": {ClientSecret: secret},
 		"audience=a&client_id=gw&grant_type=client_credentials&resource=https%3A%2F%2Fr&scope=x+y":                                                                             {Scopes: []string{"x", "y"}, Resource: "https://r", Audience: "a"},
@@ -266,22 +266,16 @@ func TestRefreshTokensAreSaved(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 		}
-		must := func(err error) {
-			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		must(os.Mkdir(dir, 0o700))
-		must(os.WriteFile(file, []byte(" r0 \n"), 0o644))
+		ssetest.Must(t, os.Mkdir(dir, 0o700))
+		ssetest.Must(t, os.WriteFile(file, []byte(" r0 \n"), 0o644))
 		step("Bearer t1", "r0", "r1\n")
 		if info, _ := os.Stat(file); info.Mode().Perm() != 0o600 {
 			t.Errorf("the file has mode %v", info.Mode())
 		}
-		must(os.WriteFile(file, []byte("login"), 0o600))
+		ssetest.Must(t, os.WriteFile(file, []byte("login"), 0o600))
 		step("Bearer t2", "login", "r2\n")
-		must(os.RemoveAll(dir))
-		must(os.WriteFile(dir, nil, 0o600)) // no directory
+		ssetest.Must(t, os.RemoveAll(dir))
+		ssetest.Must(t, os.WriteFile(dir, nil, 0o600)) // no directory
 		kept, _ := files.Load(file)
 		kept.(*refreshFile).unsaved = "r2"
 		step("Bearer t3", "r2", "")
@@ -289,13 +283,13 @@ func TestRefreshTokensAreSaved(t *testing.T) {
 		if unsaved != "r3" || !strings.Contains(log.String(), "refresh token not saved") || strings.Contains(log.String(), "r3") {
 			t.Errorf("kept %q and logged %s", unsaved, log.String())
 		}
-		must(os.Remove(dir))
-		must(os.Mkdir(dir, 0o700))
+		ssetest.Must(t, os.Remove(dir))
+		ssetest.Must(t, os.Mkdir(dir, 0o700))
 		s = newTestSource(e, Config{Grant: RefreshToken, RefreshTokenFile: file}, "") // after a reload
 		step("Bearer t4", "r3", "r4\n")
 		step("Bearer t5", "r4", "r5\n")
 		kept.(*refreshFile).unsaved = "used"
-		must(os.WriteFile(file, []byte("login"), 0o600))
+		ssetest.Must(t, os.WriteFile(file, []byte("login"), 0o600))
 		answer := e.answer
 		e.answer = func(int, *http.Request) (int, string) { return 400, `{"error":"invalid_grant"}` }
 		wantError(t, s, "Bearer t5", "invalid_grant")
@@ -312,9 +306,7 @@ func TestRefreshTokensAreSaved(t *testing.T) {
 func TestRefreshTokenOfTwo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "refresh")
-		if err := os.WriteFile(file, []byte("r0"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, os.WriteFile(file, []byte("r0"), 0o600))
 		valid := "r0"
 		var e *endpoint
 		e = &endpoint{answer: func(n int, _ *http.Request) (int, string) {
@@ -343,9 +335,7 @@ func TestFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files.Clear() // those of other bubbles
 		file := filepath.Join(t.TempDir(), "refresh")
-		if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, os.WriteFile(file, []byte("old"), 0o600))
 		e := &endpoint{answer: func(int, *http.Request) (int, string) {
 			time.Sleep(time.Second)
 			return 200, `{"access_token":"t","refresh_token":"new"}`

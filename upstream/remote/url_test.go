@@ -59,9 +59,7 @@ func TestOnlyNamedHeadersAreSent(t *testing.T) {
 	}{{named, "client", "more"}, {t.Context(), "own", ""}} {
 		seen := len(s.Seen())
 		conn, err := up.Dial(tt.ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 		k := upstreamtest.NewTalk(t, conn)
 		k.Send(upstreamtest.Initialize)
 		k.Recv()

@@ -24,9 +24,7 @@ import (
 func command(t testing.TB, behaviour string, env ...string) stdio.Command {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	return stdio.Command{
 		Path:         self,
 		Env:          append(append(os.Environ(), "GORACE=atexit_sleep_ms=0", behaviourEnv+"="+behaviour), env...),
@@ -71,9 +69,7 @@ func TestPrincipalEnv(t *testing.T) {
 			ctx = peer.NewContext(ctx, &peer.Peer{Principal: principal})
 		}
 		conn, err := c.Dial(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 		defer conn.Close()
 		ssetest.Want(t, "folder and principal", upstreamtest.Recv(t, conn), `["`+c.Dir+`","`+principal+`"]`)
 	}
@@ -229,9 +225,7 @@ func TestCommandThatClosesItsPipes(t *testing.T) {
 func TestCommandThatCannotStart(t *testing.T) {
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"program": 0o755, "text": 0o644} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/no/such/interpreter\n"), mode); err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/no/such/interpreter\n"), mode))
 	}
 	for _, tt := range []struct {
 		name        string

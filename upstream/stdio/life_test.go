@@ -33,9 +33,7 @@ import (
 func fifo(t testing.TB) (path, env string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, syscall.Mkfifo(path, 0o600))
 	return path, fifoEnv + "=" + path
 }
 
@@ -142,9 +140,7 @@ func TestCommandDaemonDoesNotHoldTheSession(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path, env := fifo(t)
 			hold, err := os.OpenFile(path, os.O_RDWR, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ssetest.Must(t, err)
 			defer hold.Close() // lets the daemon go
 			others := goleak.IgnoreCurrent()
 			conn := upstreamtest.Dial(t, command(t, "daemon", env))
@@ -210,9 +206,7 @@ func TestCommandSurvivesTheThreadThatDialled(t *testing.T) {
 		conn, dialErr = c.Dial(t.Context())
 		witnessErr = witness.Start()
 	})
-	if err := errors.Join(dialErr, witnessErr); err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, errors.Join(dialErr, witnessErr))
 	defer conn.Close()
 	if err := witness.Wait(); err == nil || err.Error() != "signal: killed" {
 		t.Errorf("witness: got %v, want it killed", err)
@@ -249,9 +243,7 @@ func TestCommandLeavesNothing(t *testing.T) {
 			t.Error("started what is not there")
 		}
 		entries, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 		return len(entries)
 	}
 	before := cycles()

@@ -448,9 +448,7 @@ func TestDrawing(t *testing.T) {
 func mustParse(t *testing.T, s string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(strings.ReplaceAll(s, "&amp;", "&"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	return u
 }
 

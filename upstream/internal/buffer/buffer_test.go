@@ -20,9 +20,7 @@ func TestQueueKeepsOrder(t *testing.T) {
 	next, want := byte(0), byte(0)
 	for round := range 200 {
 		for range round%7 + 1 {
-			if err := q.Push([]byte{next}, jsonrpc.NumberID(int64(next))); err != nil {
-				t.Fatal(err)
-			}
+			ssetest.Must(t, q.Push([]byte{next}, jsonrpc.NumberID(int64(next))))
 			next++
 		}
 		for range min(round%5+1, len(q.items)) {
@@ -43,9 +41,7 @@ func TestQueueIsBounded(t *testing.T) {
 		q := NewQueue(3 * (100 + budget.ItemCost))
 		message := []byte(strings.Repeat("x", 100))
 		for range 3 {
-			if err := q.Offer(message); err != nil {
-				t.Fatal(err)
-			}
+			ssetest.Must(t, q.Offer(message))
 		}
 		ssetest.WantError(t, "Offer to a full queue", q.Offer(message), jsonrpc.ErrBusy)
 		pushed := make(chan error, 1)

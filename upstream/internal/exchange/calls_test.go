@@ -14,9 +14,7 @@ import (
 func message(t *testing.T, text string) *jsonrpc.Message {
 	t.Helper()
 	m, err := jsonrpc.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	return m
 }
 

@@ -30,9 +30,7 @@ func TestDoSendsHeadersInTheirOrderOfRank(t *testing.T) {
 	e.Header = http.Header{"Accept": {"x"}, "Mcp-Session-Id": {"x"}, "X-Key": {"k"}}
 	for method, accept := range map[string]string{"POST": "application/json, text/event-stream", "GET": "text/event-stream", "DELETE": "x"} {
 		resp, err := e.Do(t.Context(), method, nil, http.Header{"Mcp-Session-Id": {"s"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 		resp.Body.Close()
 		if a, s, k := got.Get("Accept"), got.Get("Mcp-Session-Id"), got.Get("X-Key"); a != accept || s != "s" || k != "k" {
 			t.Errorf("%s: Accept %q, Mcp-Session-Id %q, X-Key %q", method, a, s, k)

@@ -9,6 +9,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -22,9 +23,7 @@ func blocks(t *testing.T, in io.Reader, limit int) []Event {
 		if errors.Is(err, io.EOF) || errors.Is(err, jsonrpc.ErrTooLong) {
 			return all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 		all = append(all, e)
 	}
 }

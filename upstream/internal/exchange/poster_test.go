@@ -19,9 +19,7 @@ func posts(t *testing.T, x *Endpoint, post func(ctx context.Context, m *jsonrpc.
 	go p.Run(t.Context()) // ends with the queue
 	t.Cleanup(func() { p.Queue.End(jsonrpc.ErrClosed) })
 	return func(format string, args ...any) {
-		if err := p.Queue.Offer(fmt.Appendf(nil, format, args...)); err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, p.Queue.Offer(fmt.Appendf(nil, format, args...)))
 	}
 }
 

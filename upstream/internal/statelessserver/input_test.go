@@ -140,9 +140,7 @@ func TestElicitationByURLGetsTheIDThatClientsNeed(t *testing.T) {
 	s.Send(toolCall("1", "ask"))
 	got, _ := s.Recv()
 	m, err := jsonrpc.Parse([]byte(got))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	id, _ := jsonrpc.Member(m.Params(), "elicitationId")
 	if want := `{"mode":"url","url":"https://example.com/x","elicitationId":` + string(id) + `}`; string(m.Params()) != want || len(id) < 20 {
 		t.Errorf("got params %s", m.Params())
@@ -168,9 +166,7 @@ func TestInputOfCallsNeverCrosses(t *testing.T) {
 	for answered := 0; answered < calls; {
 		got, request := s.Recv()
 		m, err := jsonrpc.Parse([]byte(got))
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 		name := `"tool` + string(request) + `"`
 		if m.Kind == jsonrpc.Request {
 			if message, _ := jsonrpc.Member(m.Params(), "message"); string(message) != name {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 	"github.com/mcp-sse/mcp-sse/upstream/remote"
@@ -48,9 +49,7 @@ func FuzzResponse(f *testing.F) {
 		})).(remote.URL)
 		u.MaxMessageBytes, u.Transport = 300, remote.TransportStreamable
 		conn, err := u.Dial(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 		defer conn.Close()
 		watch := time.AfterFunc(20*time.Second, func() { conn.Close() })
 		defer watch.Stop()
