@@ -29,6 +29,8 @@ func TestServersThatCannotBeTested(t *testing.T) {
 		"NoEndpoint":        {page(sse, "data: hello\n\n"), "no endpoint event"},
 		"AnotherOrigin":     {page(sse, "event: endpoint\ndata: http://example.com/post\n\n"), "another origin"},
 		"BadEndpoint":       {page(sse, "event: endpoint\ndata: http://%zz\n\n"), "endpoint"},
+		"EndlessLine":       {page(sse, "data: "+strings.Repeat("x", 17<<20)), "event over the size limit"},
+		"EndlessEvent":      {page(sse, strings.Repeat("data: "+strings.Repeat("x", 1<<20)+"\n", 17)), "event over the size limit"},
 		"StreamEnds":        {page(sse, "event: endpoint\ndata: /post\n\n"), "initialize"},
 		"NoEcho":            {&fakeServer{tools: `{"tools":[{"name":"other"}]}`}, `there is no tool echo among ["other"]`},
 		"NoStringArgument":  {&fakeServer{tools: `{"tools":[{"name":"echo","inputSchema":{"properties":{"n":{"type":"integer"}}}}]}`}, "0 string arguments"},

@@ -49,6 +49,7 @@ type heldCall struct {
 type link struct {
 	number int // from 1, the scout's
 	out    chan string
+	sent   int           // events
 	cut    chan struct{} // closed by a call that ends the stream
 }
 
@@ -108,7 +109,7 @@ func (s *fakeServer) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	flush := http.NewResponseController(w)
-	fmt.Fprintf(w, "event: endpoint\ndata: /post/%d\n\n", l.number)
+	fmt.Fprintf(w, "\uFEFFevent: endpoint\ndata: /post/%d\n\n", l.number) // after a byte order mark
 	for {
 		_ = flush.Flush()
 		select {
@@ -156,7 +157,7 @@ func (s *fakeServer) receive(path string, r request) (status int) {
 			s.reply(s)
 		}
 	case r.Method == "initialize":
-		s.result(from, r.ID, `{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{}}`)
+		s.result(from, r.ID, `{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"leaktest-abcdefghijklmnopqrstuvwxyz"}}`)
 	case r.Method == "ping":
 		s.result(from, r.ID, "{}")
 	case r.Method == "tools/list":
@@ -213,6 +214,10 @@ func (l *link) progress(token json.RawMessage, message string) {
 		`"params":{"progressToken":%s,"progress":1,"message":%q}}`, token, message))
 }
 
+// event sends an event in one of the forms that it may have.
 func (l *link) event(name, data string) {
-	l.out <- "event: " + name + "\ndata: " + strings.ReplaceAll(data, "\n", "\ndata: ") + "\n\n"
+	l.sent++
+	data = strings.Replace(data, `,"`, ",\n\"", l.sent%2)
+	block := "id: 1\ndata: " + strings.ReplaceAll(data, "\n", "\ndata:") + "\n: comment\nevent: " + name + "\nretry: 5\n\n"
+	l.out <- strings.ReplaceAll(block, "\n", []string{"\n", "\r\n", "\r"}[l.sent%3])
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/tools/internal/load"
 )
 
+// foreign is a secret of another run.
+const foreign = "leaktest-ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
 // wrong is a fault of a server, and what the run must count for it.
 type wrong struct {
 	call func(s *fakeServer, from *link, r request)
@@ -72,10 +75,10 @@ var wrongs = map[string]wrong{
 	"SwapOfClients": {want: []load.Fault{load.Crossed}, call: swap(func(a, b heldCall) bool { return a.from != b.from })},
 	"SwapInAClient": {want: []load.Fault{load.Crossed}, call: swap(func(a, b heldCall) bool { return a.from == b.from })},
 	"AnotherRun": {want: []load.Fault{load.Crossed}, call: once(func(s *fakeServer, from *link, r request) {
-		s.text(from, r.ID, load.NewSecret())
+		s.text(from, r.ID, foreign)
 	})},
 	"ErrorOfAnother": {want: []load.Fault{load.Crossed}, call: once(func(_ *fakeServer, from *link, r request) {
-		from.event("message", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":1,"message":%q}}`, r.ID, load.NewSecret()))
+		from.event("message", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":1,"message":%q}}`, r.ID, foreign))
 	})},
 	"NoSecret": {want: []load.Fault{load.Unmarked}, call: once(func(s *fakeServer, from *link, r request) { s.text(from, r.ID, "hi") })},
 	// A slow machine is late by itself, where the patience is short.
@@ -123,7 +126,7 @@ var wrongs = map[string]wrong{
 		from.event("message", `{"jsonrpc":"2.0","method":"notifications/progress","params":[1]}`)
 	})},
 	"LogLineOfAnother": {want: []load.Fault{load.Crossed}, call: also(func(s *fakeServer, from *link, r request) {
-		s.other(from).event("message", fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":{"text":%q}}}`, "called with "+r.secret()))
+		s.other(from).event("message", fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":{"text":%q}}}`, "leaktest-"+r.secret()))
 	})},
 	"RequestOfAnother": {want: []load.Fault{load.Crossed}, call: also(func(s *fakeServer, from *link, r request) {
 		s.other(from).event("message", fmt.Sprintf(`{"jsonrpc":"2.0","id":"s1","method":"sampling/createMessage","params":{"text":%q}}`, r.secret()))
