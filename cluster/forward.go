@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -30,8 +31,8 @@ const (
 	statusBusy
 )
 
-// headerTo says in a forwarded request what front.Forward does.
-const headerTo = "Mcp-Cluster-To"
+// notForwarded are the headers that encode writes by itself, or that say how the client sends.
+var notForwarded = map[string]bool{"Host": true, "Content-Length": true, "Transfer-Encoding": true, "Trailer": true}
 
 // call is a request that is forwarded.
 type call struct {
@@ -93,17 +94,13 @@ func (c *call) to(replica string) (answered bool) {
 			return !gone && !errors.Is(err, nats.ErrNoResponders) && c.failed(errAway)
 		}
 	}
-	data := c.encode()
-	if data == nil {
-		return c.failed(errOver)
-	}
 	c.n.mu.Lock()
 	c.n.number++
 	x := c.n.beginLocked(exchangeID{number: c.n.number}, replica, func() {})
 	x.server, x.stream = c.f.Server, c.r.Method == http.MethodGet
 	c.n.mu.Unlock()
 	defer context.AfterFunc(c.r.Context(), func() { x.abort(context.Canceled) })()
-	for len(data) > 0 {
+	for data := c.encode(); len(data) > 0; {
 		part := data[:min(len(data), c.n.maxPart)]
 		data = data[len(part):]
 		if err := x.send(part, len(data) == 0); err != nil {
@@ -113,17 +110,15 @@ func (c *call) to(replica string) (answered bool) {
 	return c.respond(x)
 }
 
-// encode returns the request, as of HTTP/1.1.
+// encode returns a line with what front.Forward says, and the request, as of HTTP/1.1.
 func (c *call) encode() []byte {
 	to := url.Values{"server": {c.f.Server}, "id": {c.f.ID}, "principal": {c.f.Principal}, "addr": {netip.AddrPortFrom(c.f.Addr, 0).String()}}
-	q, _ := http.NewRequestWithContext(c.r.Context(), c.r.Method, "", bytes.NewReader(c.f.Body)) // front has checked the method
-	q.URL, q.Host, q.Header = c.r.URL, cmp.Or(c.r.Host, "-"), c.r.Header.Clone()
-	q.Header.Set(headerTo, to.Encode())
-	q.Header["User-Agent"] = c.r.Header["User-Agent"] // none is not that of net/http
 	var b bytes.Buffer
-	if q.Write(&b) != nil { // of HTTP/2, and not one of HTTP/1.1
-		return nil
-	}
+	fmt.Fprintf(&b, "%s\n%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n",
+		to.Encode(), c.r.Method, c.r.URL.RequestURI(), cmp.Or(c.r.Host, "-"), len(c.f.Body))
+	_ = c.r.Header.WriteSubset(&b, notForwarded) // a Buffer takes all
+	b.WriteString("\r\n")
+	b.Write(c.f.Body)
 	return b.Bytes()
 }
 

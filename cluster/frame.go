@@ -63,15 +63,15 @@ func newSealer(key []byte, cluster string) *sealer {
 
 // seal returns the bytes of a frame.
 func (s *sealer) seal(f *frame) []byte {
-	nonce := make([]byte, chacha20poly1305.NonceSizeX, headBytes+len(f.payload)+sealBytes)
+	b := make([]byte, chacha20poly1305.NonceSizeX, headBytes+len(f.payload)+sealBytes)
+	nonce := b
 	_, _ = rand.Read(nonce) // never fails
-	b := make([]byte, 0, headBytes+len(f.payload))
 	b = append(b, frameVersion, byte(f.kind), f.flags)
 	b = append(append(b, f.to...), f.from...)
 	b = binary.BigEndian.AppendUint64(b, f.number)
 	b, _ = binary.Append(b, binary.BigEndian, []uint32{f.seq, f.ack, f.room})
 	b = append(b, f.payload...)
-	return s.Seal(nonce, nonce, b, nil)
+	return s.Seal(nonce, nonce, b[len(nonce):], nil) // in place
 }
 
 // open returns the frame in data, whose payload is a part of data, which it changes. It reports false unless a

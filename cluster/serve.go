@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/front"
@@ -56,8 +58,11 @@ func (n *Node) serve(ctx context.Context, x *exchange) {
 			x.abort(errOver)
 		}
 	}()
-	r, err := http.ReadRequest(bufio.NewReaderSize(body, 1<<10))
-	if err != nil {
+	reader := bufio.NewReaderSize(body, 1<<10)
+	line, _ := reader.ReadString('\n')
+	to, queryErr := url.ParseQuery(strings.TrimSuffix(line, "\n"))
+	r, err := http.ReadRequest(reader)
+	if errors.Join(queryErr, err) != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
@@ -68,8 +73,6 @@ func (n *Node) serve(ctx context.Context, x *exchange) {
 			return
 		}
 	}
-	to, _ := url.ParseQuery(r.Header.Get(headerTo))
-	r.Header.Del(headerTo)
 	r.RemoteAddr = to.Get("addr")
 	part, has := n.part(to.Get("server"), to.Get("id"))
 	if part == nil || !has && part.Draining() {
@@ -143,8 +146,10 @@ func (w *response) FlushError() error {
 	return w.x.send(w.data.Next(w.data.Len()), false)
 }
 
-// SetWriteDeadline bounds Write and Flush, which notice the end within a second. There is no
-// deadline for reading: the exchange ends if the other replica sends no more.
+// SetReadDeadline does nothing: the exchange ends if the other replica sends no more.
+func (w *response) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline bounds Write and Flush, which notice the end within a second.
 func (w *response) SetWriteDeadline(t time.Time) error {
 	w.x.mu.Lock()
 	defer w.x.mu.Unlock()
