@@ -142,7 +142,7 @@ func (r *serveReader) Read(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.tail {
-		msg, _, err := r.q.Pop()
+		msg, err := r.q.Recv()
 		if err != nil {
 			return 0, io.EOF
 		}

@@ -3,7 +3,6 @@ package remote
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"sync"
 
@@ -27,13 +26,11 @@ type undecided struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	work   sync.WaitGroup
+	early  *buffer.Queue // messages sent before the decision
 	done   chan struct{} // closed when conn is set
 
-	mu    sync.Mutex // guards all below
-	begun bool
-	early *buffer.Queue      // messages sent before the decision
-	conn  jsonrpc.Attributed // the session after the decision; nil before
-	over  bool
+	mu   sync.Mutex         // guards conn
+	conn jsonrpc.Attributed // the session after the decision; nil before
 }
 
 var _ jsonrpc.Attributed = (*undecided)(nil)
@@ -41,42 +38,32 @@ var _ jsonrpc.Attributed = (*undecided)(nil)
 func newUndecided(x *exchange.Endpoint, s *site, asked bool) *undecided {
 	u := &undecided{x: x, site: s, asked: asked, early: buffer.NewQueue(buffer.SendLimit), done: make(chan struct{})}
 	u.ctx, u.cancel = context.WithCancel(x.Values)
+	u.work.Go(u.decide) // ends with the first response, and with the session
 	return u
 }
 
 // Send sends msg, or keeps it until the transport is known. It fails with
 // jsonrpc.ErrBusy while it keeps 8 MiB.
 func (u *undecided) Send(msg []byte) error {
-	select {
-	case <-u.done:
-		return u.conn.Send(msg)
-	default:
-	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	switch {
-	case u.over:
-		return jsonrpc.ErrClosed
-	case u.conn != nil: // decided just now
+	if u.conn != nil {
 		return u.conn.Send(msg)
-	case u.begun:
-		return u.early.Offer(msg)
 	}
-	m, err := jsonrpc.Parse(msg)
-	if err != nil {
-		return fmt.Errorf("send: %w", err)
-	}
-	u.begun = true
-	u.work.Go(func() { u.decide(m) }) // ends with the first response, and with ctx
-	return nil
+	return u.early.Offer(msg)
 }
 
 // decide posts the first message, and tries other transports if the server does not
 // take it.
-func (u *undecided) decide(m *jsonrpc.Message) {
+func (u *undecided) decide() {
+	first, err := u.early.Recv()
+	if err != nil {
+		return
+	}
 	s := streamable.New(u.x)
-	if m.Method != mcp.MethodInitialize {
-		u.become(s, m)
+	m, err := jsonrpc.Parse(first)
+	if err != nil || m.Method != mcp.MethodInitialize {
+		u.become(s, first)
 		return
 	}
 	defer context.AfterFunc(u.ctx, func() { s.End(jsonrpc.ErrClosed, false) })()
@@ -93,7 +80,7 @@ func (u *undecided) decide(m *jsonrpc.Message) {
 		if other != nil {
 			s.Finish(k)
 			_ = s.Close() // it has nothing to end
-			u.become(other, m)
+			u.become(other, first)
 			return
 		}
 		if failure != nil {
@@ -110,11 +97,11 @@ func (u *undecided) decide(m *jsonrpc.Message) {
 
 // become makes conn the session, and sends the first message, unless that is nil, and
 // all early messages on it.
-func (u *undecided) become(conn jsonrpc.Attributed, first *jsonrpc.Message) {
+func (u *undecided) become(conn jsonrpc.Attributed, first []byte) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if first != nil {
-		_ = conn.Send(first.Raw()) // Recv says why it fails
+		_ = conn.Send(first) // Recv says why it fails
 	}
 	for msg, ok := u.early.Poll(); ok; msg, ok = u.early.Poll() {
 		_ = conn.Send(msg)
@@ -196,9 +183,7 @@ func (u *undecided) RecvFor() ([]byte, jsonrpc.ID, error) {
 
 // Close ends the session. It takes at most 2 s.
 func (u *undecided) Close() error {
-	u.mu.Lock()
-	u.over = true
-	u.mu.Unlock()
+	u.early.Abort(jsonrpc.ErrClosed)
 	u.cancel()
 	u.work.Wait()
 	if u.conn == nil { // nothing was sent, and nobody sets it any more

@@ -106,7 +106,7 @@ func (c *child) write() {
 	defer c.stdin.Close()
 	var buf []byte
 	for {
-		msg, _, err := c.out.Pop()
+		msg, err := c.out.Recv()
 		if err != nil {
 			return
 		}

@@ -24,7 +24,7 @@ func TestQueueKeepsOrder(t *testing.T) {
 			next++
 		}
 		for range min(round%5+1, len(q.items)) {
-			if got, request, err := q.Pop(); err != nil || got[0] != want || request != jsonrpc.NumberID(int64(want)) {
+			if got, request, err := q.RecvFor(); err != nil || got[0] != want || request != jsonrpc.NumberID(int64(want)) {
 				t.Fatalf("got message %d of %s, %v, want %d", got[0], request, err, want)
 			}
 			want++
@@ -70,10 +70,10 @@ func TestQueueEnds(t *testing.T) {
 		if err := q.Offer([]byte("b")); err != io.EOF {
 			t.Errorf("Offer after End: %v", err)
 		}
-		if got, _, err := q.Pop(); string(got) != "a" {
+		if got, _, err := q.RecvFor(); string(got) != "a" {
 			t.Errorf("Pop after End: %s, %v", got, err)
 		}
-		if _, _, err := q.Pop(); err != io.EOF {
+		if _, _, err := q.RecvFor(); err != io.EOF {
 			t.Errorf("Pop of an empty queue after End: %v", err)
 		}
 		q = NewQueue(1)
@@ -85,7 +85,7 @@ func TestQueueEnds(t *testing.T) {
 		if err := <-ended; err != jsonrpc.ErrClosed {
 			t.Errorf("Push during Abort: %v", err)
 		}
-		if got, _, err := q.Pop(); err != jsonrpc.ErrClosed {
+		if got, _, err := q.RecvFor(); err != jsonrpc.ErrClosed {
 			t.Errorf("Pop after Abort: %s, %v", got, err)
 		}
 	})

@@ -81,9 +81,9 @@ func (q *Queue) addLocked(it item) {
 	q.changed.Broadcast()
 }
 
-// Pop waits for the next message and returns it with the id of the request that it came
-// with. It fails with the reason when the queue is closed and empty.
-func (q *Queue) Pop() ([]byte, jsonrpc.ID, error) {
+// RecvFor waits for the next message and returns it with the id of the request that it
+// came with. It fails with the reason when the queue is closed and empty.
+func (q *Queue) RecvFor() ([]byte, jsonrpc.ID, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.items) == 0 {
@@ -96,17 +96,13 @@ func (q *Queue) Pop() ([]byte, jsonrpc.ID, error) {
 	return it.msg, it.request, nil
 }
 
-// Recv and RecvFor are Pop under the names of [jsonrpc.Attributed]: a session embeds the
-// queue of what its peer has sent.
+// Recv is RecvFor without the request.
 func (q *Queue) Recv() ([]byte, error) {
-	msg, _, err := q.Pop()
+	msg, _, err := q.RecvFor()
 	return msg, err
 }
 
-// RecvFor is Pop.
-func (q *Queue) RecvFor() ([]byte, jsonrpc.ID, error) { return q.Pop() }
-
-// Poll is Pop without waiting. It reports false if there is no message.
+// Poll is Recv without waiting. It reports false if there is no message.
 func (q *Queue) Poll() ([]byte, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

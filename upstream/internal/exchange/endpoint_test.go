@@ -83,7 +83,7 @@ func TestDeliverDropsWhatIsNoMessage(t *testing.T) {
 		ssetest.Want(t, data, x.Deliver(q, NewEventReader(stream, 1<<10, Cursor{})), io.EOF)
 	}
 	for _, want := range []string{`{"jsonrpc":"2.0","method":"a"}`, `{"jsonrpc":"2.0","method":"b"}`, `{"jsonrpc":"2.0","id":7}`} {
-		if got, _, err := q.Pop(); string(got) != want {
+		if got, _, err := q.RecvFor(); string(got) != want {
 			t.Errorf("got %q, %v, want %q", got, err, want)
 		}
 	}

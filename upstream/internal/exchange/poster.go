@@ -62,7 +62,7 @@ func (p *Poster) Run(ctx context.Context) {
 	defer close(p.done)
 	defer p.posts.Wait()
 	for {
-		msg, _, err := p.Queue.Pop()
+		msg, err := p.Queue.Recv()
 		if err != nil || ctx.Err() != nil {
 			return
 		}
