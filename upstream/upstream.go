@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -37,14 +36,3 @@ const (
 // HTTPHandler reaches a server that is an http.Handler of this program, without a
 // socket. See [remote.HTTPHandler].
 func HTTPHandler(h http.Handler) Upstream { return remote.HTTPHandler(h) }
-
-// WithHeader returns a context with which Dial also sends h with each request of the
-// session. See [remote.WithHeader].
-func WithHeader(ctx context.Context, h http.Header) context.Context {
-	return remote.WithHeader(ctx, h)
-}
-
-// WithNewest adds a newer Authorization to a context of WithHeader. See [remote.WithNewest].
-func WithNewest(ctx context.Context, newest func() string) context.Context {
-	return remote.WithNewest(ctx, newest)
-}

@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
-	"github.com/mcp-sse/mcp-sse/upstream"
+	"github.com/mcp-sse/mcp-sse/upstream/remote"
 )
 
 // maxEarlyBytes bounds the messages that a server sends before its session is in use.
@@ -205,7 +205,7 @@ func (b *Bridge) forwarded() context.Context {
 		ctx = context.Background()
 	}
 	if header := b.c.Client().Header; len(header) > 0 {
-		return upstream.WithNewest(upstream.WithHeader(ctx, header), b.c.Credentials)
+		return remote.WithNewest(remote.WithHeader(ctx, header), b.c.Credentials)
 	}
 	return ctx
 }
