@@ -18,58 +18,51 @@ type bodies struct {
 	by map[string]int
 }
 
-// hold takes n more bytes for a body of who that holds held bytes already. It fails with
-// ErrBusy, also if the bodies of who have its share of the budget; a larger body is read
-// alone.
-func (b *bodies) hold(who string, n, held int) error {
+// Sender takes bytes for the bodies of one sender that are being read.
+type Sender struct {
+	all  *bodies
+	name string
+}
+
+// Sender returns the Sender for the bodies of POSTs on this connection.
+func (c *Connection) Sender() Sender { return Sender{c.opts.bodies, c.id} }
+
+// Sender returns the Sender for bodies that belong to no connection yet: that of a principal,
+// or without one of an address.
+func (r *Registry) Sender(principal string, addr netip.Addr) Sender {
+	if principal == "" {
+		return Sender{r.opts.bodies, "network " + subnet.Of(addr).String()}
+	}
+	return Sender{r.opts.bodies, "principal " + principal}
+}
+
+// HoldBody takes n more bytes for a body that holds held bytes already. It fails with
+// ErrBusy, also if the bodies of the sender have its share of the budget; a larger body is
+// read alone. The caller must give the bytes back with ReleaseBody.
+func (s Sender) HoldBody(n, held int) error {
+	b := s.all
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	all := b.by[who] + n
+	all := b.by[s.name] + n
 	if alone := all == n+held; all > int(b.held.Share()) && !alone || !b.held.TakePart(n, n+held, metrics.HeldPost) {
 		return ErrBusy
 	}
-	b.by[who] = all
+	b.by[s.name] = all
 	return nil
 }
 
-func (b *bodies) release(who string, n int) {
+// ReleaseBody gives back n bytes that HoldBody has taken.
+func (s Sender) ReleaseBody(n int) {
 	if n == 0 {
 		return
 	}
+	b := s.all
 	b.held.Give(n)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.by[who] -= n; b.by[who] <= 0 {
-		delete(b.by, who)
+	if b.by[s.name] -= n; b.by[s.name] <= 0 {
+		delete(b.by, s.name)
 	}
-}
-
-// HoldBody takes n more bytes for the body of a POST that holds held bytes already. It
-// fails with ErrBusy, also if the bodies that are read on this connection have its share
-// of the budget; a larger body is read alone. The caller must give the bytes back with
-// ReleaseBody.
-func (c *Connection) HoldBody(n, held int) error { return c.opts.bodies.hold(c.id, n, held) }
-
-// ReleaseBody gives back n bytes that HoldBody has taken.
-func (c *Connection) ReleaseBody(n int) { c.opts.bodies.release(c.id, n) }
-
-// HoldBody takes n more bytes for a body that belongs to no connection yet; see
-// Connection.HoldBody. Its share is that of who sends it: of a principal, or without one of
-// an address. The caller must give the bytes back with ReleaseBody.
-func (r *Registry) HoldBody(principal string, addr netip.Addr, n, held int) error {
-	return r.opts.bodies.hold(sender(principal, addr), n, held)
-}
-
-// ReleaseBody gives back n bytes that HoldBody has taken for the same sender.
-func (r *Registry) ReleaseBody(principal string, addr netip.Addr, n int) {
-	r.opts.bodies.release(sender(principal, addr), n)
-}
-
-func sender(principal string, addr netip.Addr) string {
-	if principal != "" {
-		return "principal " + principal
-	}
-	return "network " + subnet.Of(addr).String()
 }
 
 // HoldKept notes that n more bytes are kept for clients that may come back for them, or -n

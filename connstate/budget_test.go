@@ -64,8 +64,8 @@ func TestMessagesOverTheBudgetAreRefused(t *testing.T) {
 
 func TestBodiesAreBoundedForEachConnection(t *testing.T) {
 	w, others := budgeted(t, 1<<20)
-	ssetest.WantError(t, "over three quarters of the budget", w.c.HoldBody(1<<20, 0), connstate.ErrBusy)
-	must(t, w.c.HoldBody(768<<10, 0)) // alone
+	ssetest.WantError(t, "over three quarters of the budget", w.c.Sender().HoldBody(1<<20, 0), connstate.ErrBusy)
+	must(t, w.c.Sender().HoldBody(768<<10, 0)) // alone
 	others.Force(256 << 10)
 	request, response := parse(t, `{"jsonrpc":"2.0","id":1,"method":"a"}`), parse(t, `{"jsonrpc":"2.0","id":1,"result":{}}`)
 	ssetest.WantError(t, "a new request over the budget", w.c.CheckBudget(request), connstate.ErrBusy)
@@ -74,16 +74,16 @@ func TestBodiesAreBoundedForEachConnection(t *testing.T) {
 		t.Errorf("a new connection over the budget: %v", err)
 	}
 	others.Give(256 << 10)
-	ssetest.WantError(t, "beside a body over the share", w.c.HoldBody(1, 0), connstate.ErrBusy)
-	w.c.ReleaseBody(768 << 10)
+	ssetest.WantError(t, "beside a body over the share", w.c.Sender().HoldBody(1, 0), connstate.ErrBusy)
+	w.c.Sender().ReleaseBody(768 << 10)
 	must(t, w.c.CheckBudget(request))
 
-	must(t, w.c.HoldBody(64<<10, 0)) // of a share of 128 KiB
-	must(t, w.c.HoldBody(64<<10, 0))
-	ssetest.WantError(t, "over the share", w.c.HoldBody(1, 64<<10), connstate.ErrBusy)
-	w.c.ReleaseBody(64 << 10)
-	must(t, w.c.HoldBody(256<<10, 64<<10)) // alone
-	w.c.ReleaseBody(320 << 10)
+	must(t, w.c.Sender().HoldBody(64<<10, 0)) // of a share of 128 KiB
+	must(t, w.c.Sender().HoldBody(64<<10, 0))
+	ssetest.WantError(t, "over the share", w.c.Sender().HoldBody(1, 64<<10), connstate.ErrBusy)
+	w.c.Sender().ReleaseBody(64 << 10)
+	must(t, w.c.Sender().HoldBody(256<<10, 64<<10)) // alone
+	w.c.Sender().ReleaseBody(320 << 10)
 	w.c.Close(connstate.ClosedClient)
 	for range 64 {
 		if !others.Take(16<<10, "") {
@@ -137,15 +137,15 @@ func TestBodiesOfASenderAreBounded(t *testing.T) {
 	account := budget.New(64<<20, nil)
 	r := connstate.NewRegistry(connstate.Limits{}, connstate.Options{Budget: account})
 	addr, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
-	must(t, r.HoldBody("", addr, 8<<20, 0))
-	ssetest.WantError(t, "over the share", r.HoldBody("", addr, 1<<20, 0), connstate.ErrBusy)
-	must(t, r.HoldBody("", other, 1<<20, 0))
-	must(t, r.HoldBody("p", addr, 1<<20, 0))
-	r.ReleaseBody("", addr, 8<<20)
-	must(t, r.HoldBody("", addr, 9<<20, 0)) // a larger one alone
-	r.ReleaseBody("", addr, 9<<20)
-	r.ReleaseBody("", other, 1<<20)
-	r.ReleaseBody("p", addr, 1<<20)
+	must(t, r.Sender("", addr).HoldBody(8<<20, 0))
+	ssetest.WantError(t, "over the share", r.Sender("", addr).HoldBody(1<<20, 0), connstate.ErrBusy)
+	must(t, r.Sender("", other).HoldBody(1<<20, 0))
+	must(t, r.Sender("p", addr).HoldBody(1<<20, 0))
+	r.Sender("", addr).ReleaseBody(8 << 20)
+	must(t, r.Sender("", addr).HoldBody(9<<20, 0)) // a larger one alone
+	r.Sender("", addr).ReleaseBody(9 << 20)
+	r.Sender("", other).ReleaseBody(1 << 20)
+	r.Sender("p", addr).ReleaseBody(1 << 20)
 	if account.Full() {
 		t.Error("the bytes were not given back")
 	}

@@ -24,8 +24,8 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 		return
 	}
 	h.Renew(c, r)
-	body, refusal := h.ReadBody(w, r, c.HoldBody)
-	defer c.ReleaseBody(body.Held)
+	body, refusal := h.ReadBody(w, r, c.Sender().HoldBody)
+	defer c.Sender().ReleaseBody(body.Held)
 	var m *jsonrpc.Message
 	if refusal == nil {
 		m, refusal = h.parse(r, body.Bytes, c)
@@ -50,9 +50,9 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 // forward sends a message to the replica that holds its connection. It reports false, and
 // writes nothing, if this replica has to answer.
 func (h *Handler) forward(w http.ResponseWriter, r *http.Request, id, principal string) bool {
-	addr := h.ClientAddr(r)
-	body, refusal := h.ReadBody(w, r, func(n, held int) error { return h.registry.HoldBody(principal, addr, n, held) })
-	defer h.registry.ReleaseBody(principal, addr, body.Held)
+	sender := h.registry.Sender(principal, h.ClientAddr(r))
+	body, refusal := h.ReadBody(w, r, sender.HoldBody)
+	defer sender.ReleaseBody(body.Held)
 	if refusal != nil {
 		h.RefuseMessage(w, r, refusal)
 		return true

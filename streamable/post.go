@@ -39,14 +39,12 @@ func (h *Handler) servePost(q *request) {
 		h.RefuseMessage(q.w, q.r, refusal)
 		return
 	}
-	addr := h.ClientAddr(q.r)
-	hold := func(n, held int) error { return h.registry.HoldBody(q.principal, addr, n, held) }
-	release := func(n int) { h.registry.ReleaseBody(q.principal, addr, n) }
+	sender := h.registry.Sender(q.principal, h.ClientAddr(q.r))
 	if q.c != nil {
-		hold, release = q.c.HoldBody, q.c.ReleaseBody
+		sender = q.c.Sender()
 	}
-	body, refusal := h.ReadBody(q.w, q.r, hold)
-	defer release(body.Held)
+	body, refusal := h.ReadBody(q.w, q.r, sender.HoldBody)
+	defer sender.ReleaseBody(body.Held)
 	q.body = body.Bytes
 	p := &post{request: q, stream: stream}
 	if refusal == nil {
