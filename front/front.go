@@ -52,9 +52,6 @@ func New(opts Options) *Front {
 	return f
 }
 
-// Limited returns the logger for what each request may cause.
-func (f *Front) Limited() *slog.Logger { return f.limited }
-
 // Guard checks Host and Origin as the transport's own routes do, and passes on to
 // next only requests without a body that no web page made a browser send. It logs
 // what it refuses, and does not count it.

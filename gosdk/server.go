@@ -44,7 +44,9 @@ func (d dialer) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	}
 	values := peer.Values(ctx)
 	s := &session{id: rand.Text(), ended: make(chan struct{}), working: make(map[int64]int)}
-	s.extra = s.extraOf(values)
+	if extra := s.extraOf(values); extra != nil {
+		s.extra = *extra
+	}
 	s.changed.L = &s.mu
 	connected, err := server.Connect(values, (*serverSide)(s), nil)
 	if err != nil {

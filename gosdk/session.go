@@ -1,6 +1,7 @@
 package gosdk
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,8 +35,8 @@ const (
 // the inbox, and the goroutines of the handlers deliver what they send.
 type session struct {
 	id    string
-	extra *mcp.RequestExtra // of requests that bring none of their own; nil: there is none
-	ended chan struct{}     // closed when go-sdk has ended the session and its handlers
+	extra mcp.RequestExtra // of requests that bring none of their own
+	ended chan struct{}    // closed when go-sdk has ended the session and its handlers
 
 	mu        sync.Mutex // guards all below; not held while calling go-sdk or the gateway
 	changed   sync.Cond  // the inbox has a message, or one of the fields below was set
@@ -107,8 +108,8 @@ func (s *session) Send(msg []byte) error {
 		return s.enqueue(item{msg: response, size: len(msg), urgent: true})
 	}
 	request := &sdk.Request{Method: m.Method, Params: m.Params()}
-	if s.extra != nil {
-		request.Extra = s.extra
+	if extra := s.extraOf(nil); extra != nil {
+		request.Extra = extra
 	}
 	return s.enqueue(item{msg: request, size: len(msg), urgent: m.Method == vocabulary.MethodCancelled})
 }
@@ -134,25 +135,18 @@ func responseOf(m *jsonrpc.Message) (*sdk.Response, error) {
 	return r, nil
 }
 
-// extraOf returns what the context of an HTTP request has for a handler. What that lacks
-// is that of the session.
+// extraOf returns what the context of an HTTP request has for a handler; nil for nothing.
+// What that lacks is that of the session.
 func (s *session) extraOf(values context.Context) *mcp.RequestExtra {
-	if values == nil {
-		return s.extra
-	}
-	var extra mcp.RequestExtra
-	if p, ok := peer.FromContext(values); ok {
-		extra.Header = p.Header
-	}
-	extra.TokenInfo = auth.TokenInfoFromContext(values)
-	if s.extra != nil && extra.Header == nil {
-		extra.Header = s.extra.Header
-	}
-	if s.extra != nil && extra.TokenInfo == nil {
-		extra.TokenInfo = s.extra.TokenInfo
+	extra := s.extra
+	if values != nil {
+		if p, ok := peer.FromContext(values); ok && p.Header != nil {
+			extra.Header = p.Header
+		}
+		extra.TokenInfo = cmp.Or(auth.TokenInfoFromContext(values), extra.TokenInfo)
 	}
 	if extra.Header == nil && extra.TokenInfo == nil {
-		return s.extra
+		return nil
 	}
 	return &extra
 }

@@ -14,34 +14,34 @@ import (
 
 // RequestSampling asks the client to sample from a language model.
 func (s *session) RequestSampling(ctx context.Context, request mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
-	var result mcp.CreateMessageResult
-	if err := s.ask(ctx, mcp.MethodSamplingCreateMessage, request.CreateMessageParams, &result); err != nil {
-		return nil, fmt.Errorf("sampling request failed: %w", err)
-	}
-	content, err := mcp.ParseSamplingContent(result.Content)
+	result, err := ask[mcp.CreateMessageResult](ctx, s, "sampling", mcp.MethodSamplingCreateMessage, request.CreateMessageParams)
 	if err != nil {
+		return nil, err
+	}
+	if result.Content, err = mcp.ParseSamplingContent(result.Content); err != nil {
 		return nil, fmt.Errorf("failed to parse sampling response content: %w", err)
 	}
-	result.Content = content
-	return &result, nil
+	return result, nil
 }
 
 // RequestElicitation asks the client's user.
 func (s *session) RequestElicitation(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
-	var result mcp.ElicitationResult
-	if err := s.ask(ctx, mcp.MethodElicitationCreate, request.Params, &result); err != nil {
-		return nil, fmt.Errorf("elicitation request failed: %w", err)
-	}
-	return &result, nil
+	return ask[mcp.ElicitationResult](ctx, s, "elicitation", mcp.MethodElicitationCreate, request.Params)
 }
 
 // ListRoots asks the client for its roots.
 func (s *session) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
-	var result mcp.ListRootsResult
-	if err := s.ask(ctx, mcp.MethodListRoots, nil, &result); err != nil {
-		return nil, fmt.Errorf("list roots request failed: %w", err)
+	return ask[mcp.ListRootsResult](ctx, s, "list roots", mcp.MethodListRoots, nil)
+}
+
+// ask sends a request of the server to the client, and returns the result. kind names the
+// request in errors.
+func ask[T any](ctx context.Context, s *session, kind string, method mcp.MCPMethod, params any) (*T, error) {
+	result := new(T)
+	if err := s.ask(ctx, method, params, result); err != nil {
+		return nil, fmt.Errorf("%s request failed: %w", kind, err)
 	}
-	return &result, nil
+	return result, nil
 }
 
 // ask sends a request of the server to the client, waits for the answer, and decodes its

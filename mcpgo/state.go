@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 )
 
@@ -21,14 +20,9 @@ var errSubscriptions = errors.New("the session has too many subscriptions")
 
 // state is what mcp-go keeps with a session. It is safe for concurrent use.
 type state struct {
-	mu          sync.Mutex // guards all below
-	initialized bool
-	level       mcp.LoggingLevel // empty: as mcp-go's sessions, error
+	server.InProcessSession // has what initialize and logging/setLevel set
 
-	client       mcp.Implementation
-	capabilities mcp.ClientCapabilities
-	version      string
-
+	mu sync.Mutex // guards all below
 	// These are replaced, never changed.
 	tools     map[string]server.ServerTool
 	resources map[string]server.ServerResource
@@ -51,45 +45,6 @@ func set[T any](s *state, p *T, v T) {
 	defer s.mu.Unlock()
 	*p = v
 }
-
-// Initialize makes the session take notifications, with the log level error.
-func (s *state) Initialize() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.initialized, s.level = true, mcp.LoggingLevelError
-}
-
-// Initialized reports whether the session takes notifications.
-func (s *state) Initialized() bool { return get(s, &s.initialized) }
-
-// SetLogLevel sets the least level of log messages that the client wants.
-func (s *state) SetLogLevel(level mcp.LoggingLevel) { set(s, &s.level, level) }
-
-// GetLogLevel returns the least level of log messages that the client wants.
-func (s *state) GetLogLevel() mcp.LoggingLevel {
-	if level := get(s, &s.level); level != "" {
-		return level
-	}
-	return mcp.LoggingLevelError
-}
-
-// GetClientInfo returns what the client said of itself.
-func (s *state) GetClientInfo() mcp.Implementation { return get(s, &s.client) }
-
-// SetClientInfo sets what the client said of itself.
-func (s *state) SetClientInfo(client mcp.Implementation) { set(s, &s.client, client) }
-
-// GetClientCapabilities returns what the client declared to support.
-func (s *state) GetClientCapabilities() mcp.ClientCapabilities { return get(s, &s.capabilities) }
-
-// SetClientCapabilities sets what the client declared to support.
-func (s *state) SetClientCapabilities(c mcp.ClientCapabilities) { set(s, &s.capabilities, c) }
-
-// ProtocolVersion returns the version of MCP that the session uses.
-func (s *state) ProtocolVersion() string { return get(s, &s.version) }
-
-// SetProtocolVersion sets the version of MCP that the session uses.
-func (s *state) SetProtocolVersion(version string) { set(s, &s.version, version) }
 
 // GetSessionTools returns a copy of the session's own tools.
 func (s *state) GetSessionTools() map[string]server.ServerTool { return maps.Clone(get(s, &s.tools)) }

@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -27,41 +28,17 @@ const versionAssumed = "2025-03-26"
 // not accepted, and the place of the media range that says so: the first of the most
 // specific ones that match (RFC 9110, 12.5.1).
 func accepts(r *http.Request, kind, sub string) (q float64, place int) {
-	best, n := 0, 0
-	for _, line := range r.Header["Accept"] {
-		for part := range strings.SplitSeq(line, ",") {
-			n++
-			media, params, _ := strings.Cut(part, ";")
-			k, s, _ := strings.Cut(strings.TrimSpace(media), "/")
-			match := 0
-			switch {
-			case strings.EqualFold(k, kind) && strings.EqualFold(s, sub):
-				match = 3
-			case strings.EqualFold(k, kind) && s == "*":
-				match = 2
-			case k == "*" && s == "*":
-				match = 1
-			}
-			if match > best {
-				best, q, place = match, quality(params), n
+	best := 0
+	for i, part := range strings.Split(strings.Join(r.Header["Accept"], ","), ",") {
+		media, params, _ := mime.ParseMediaType(part) // an invalid one has no media type, or no params
+		if match := 1 + slices.Index([]string{"*/*", kind + "/*", kind + "/" + sub}, media); match > best {
+			best, q, place = match, 1, i
+			if value, err := strconv.ParseFloat(params["q"], 64); err == nil && value >= 0 && value <= 1 {
+				q = value
 			}
 		}
 	}
 	return q, place
-}
-
-// quality returns the q among the parameters of a media range; 1 without a valid one.
-func quality(params string) float64 {
-	for param := range strings.SplitSeq(params, ";") {
-		name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
-		if !strings.EqualFold(name, "q") {
-			continue
-		}
-		if q, err := strconv.ParseFloat(value, 64); err == nil && q >= 0 && q <= 1 {
-			return q
-		}
-	}
-	return 1
 }
 
 // checkAccept refuses a POST whose client does not take both forms of an answer. It
