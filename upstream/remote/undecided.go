@@ -60,38 +60,33 @@ func (u *undecided) decide() {
 	if err != nil {
 		return
 	}
-	s := streamable.New(u.x)
 	m, err := jsonrpc.Parse(first)
 	if err != nil || m.Method != mcp.MethodInitialize {
-		u.become(s, first)
+		u.become(streamable.New(u.x), first)
 		return
 	}
-	defer context.AfterFunc(u.ctx, func() { s.End(jsonrpc.ErrClosed, false) })()
-	k, err := s.Begin(m)
-	if err != nil { // closed: the first request has room
-		u.become(s, nil)
-		return
-	}
-	resp, err := u.x.Do(k.Ctx, http.MethodPost, m.Raw(), nil)
+	ctx, cancel := context.WithCancel(u.ctx)
+	resp, err := u.x.Do(ctx, http.MethodPost, first, nil)
+	var failure *jsonrpc.Error
 	switch {
 	case err != nil:
 	case leadsElsewhere(resp):
-		other, failure := u.another(m.ID, resp)
-		if other != nil {
-			s.Finish(k)
-			_ = s.Close() // it has nothing to end
+		var other jsonrpc.Attributed
+		if other, failure = u.another(m.ID, resp); other != nil {
+			cancel()
 			u.become(other, first)
-			return
-		}
-		if failure != nil {
-			s.Reject(k, failure)
-			u.become(s, nil)
 			return
 		}
 	case resp.StatusCode < 300 && u.asked: // otherwise the site remembers it already
 		u.site.remember(TransportStreamable)
 	}
-	s.Continue(k, resp, err)
+	s := streamable.New(u.x)
+	if failure != nil {
+		cancel()
+		_ = s.Push(jsonrpc.NewError(m.ID, failure), m.ID) // has room
+	} else {
+		s.Posted(m, resp, err, cancel)
+	}
 	u.become(s, nil)
 }
 

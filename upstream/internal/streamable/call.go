@@ -10,61 +10,57 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 )
 
-// Call is a request in flight. Its goroutine owns the fields.
-type Call struct {
+// call is a request in flight. Its goroutine owns the fields.
+type call struct {
 	*exchange.Call
 	reader exchange.Reader
 	wait   <-chan struct{} // post after it is closed; nil: at once
 }
 
-// Begin enters a request as in flight. The caller must call Continue, Reject or
-// Finish, or close the session.
-func (c *Conn) Begin(m *jsonrpc.Message) (*Call, error) {
+// begin enters a request as in flight, and runs a goroutine for it. That ends with the
+// session at the latest.
+func (c *Conn) begin(m *jsonrpc.Message, run func(*call)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
-		return nil, c.err
+		return c.err
 	}
 	of, err := c.calls.Begin(c.ctx, m)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	k := &Call{Call: of}
+	k := &call{Call: of}
 	k.reader = exchange.Reader{Endpoint: c.x, ID: m.ID, Other: func(m *jsonrpc.Message) error {
 		return c.Queue.Push(m.Raw(), k.ID)
 	}}
 	if m.Method != mcp.MethodInitialize {
 		k.wait = c.accepted
 	}
-	return k, nil
+	c.work.Go(func() {
+		run(k)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.calls.Finish(k.Call)
+	})
+	return nil
 }
 
-// Continue reads the response to a request that the caller has posted. err says why
-// there is none.
-func (c *Conn) Continue(k *Call, resp *http.Response, err error) {
-	c.start(k, func(k *Call) { c.take(k, resp, err) })
-}
-
-// Reject answers a request with an error.
-func (c *Conn) Reject(k *Call, e *jsonrpc.Error) {
-	c.fail(k, e)
-	c.Finish(k)
-}
-
-// Finish removes a request, and ends its response.
-func (c *Conn) Finish(k *Call) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.calls.Finish(k.Call)
+// Posted takes the first request of the session, which the caller has posted, with its
+// response. err says why there is none. cancel ends the response.
+func (c *Conn) Posted(m *jsonrpc.Message, resp *http.Response, err error, cancel context.CancelFunc) {
+	_ = c.begin(m, func(k *call) { // has room
+		defer cancel()
+		defer context.AfterFunc(k.Ctx, cancel)()
+		c.take(k, resp, err)
+	})
 }
 
 // ask posts a request and reads its response.
-func (c *Conn) ask(k *Call) {
+func (c *Conn) ask(k *call) {
 	if k.wait != nil {
 		select {
 		case <-k.wait:
 		case <-k.Ctx.Done():
-			c.Finish(k)
 			return
 		}
 	}
@@ -74,8 +70,7 @@ func (c *Conn) ask(k *Call) {
 
 // take reads the response to a request that was posted, and answers the request.
 // While the response lingers after the answer, its messages are passed on.
-func (c *Conn) take(k *Call, resp *http.Response, err error) {
-	defer c.Finish(k)
+func (c *Conn) take(k *call, resp *http.Response, err error) {
 	k.Msg = nil
 	switch {
 	case exchange.Unreached(err):
@@ -98,7 +93,7 @@ func (c *Conn) take(k *Call, resp *http.Response, err error) {
 }
 
 // receive reads one response and answers the request, or returns why it cannot.
-func (c *Conn) receive(k *Call, resp *http.Response) error {
+func (c *Conn) receive(k *call, resp *http.Response) error {
 	defer resp.Body.Close()
 	k.reader.HasSession = c.hasSession()
 	m, err := k.reader.Read(resp)
@@ -118,7 +113,7 @@ func (c *Conn) receive(k *Call, resp *http.Response) error {
 // answer, or ends the session. A server that dies breaks all its responses. So after
 // a broken one the server is asked whether it still has the session: if not, the
 // session ends, and safe requests are repeated on the next.
-func (c *Conn) unanswered(k *Call, err error) {
+func (c *Conn) unanswered(k *call, err error) {
 	if k.Ctx.Err() != nil { // cancelled, or the session is over: nobody waits
 		return
 	}
@@ -133,7 +128,7 @@ func (c *Conn) unanswered(k *Call, err error) {
 
 // lives reports whether the server still has the session, and ends the session if
 // not. Before the answer to initialize there is nothing to ask about.
-func (c *Conn) lives(k *Call) bool {
+func (c *Conn) lives(k *call) bool {
 	if k.Method == mcp.MethodInitialize {
 		return true
 	}
@@ -150,7 +145,7 @@ func (c *Conn) lives(k *Call) bool {
 }
 
 // answer hands on the answer to a request, whose id is free from then on.
-func (c *Conn) answer(k *Call, response []byte) error {
+func (c *Conn) answer(k *call, response []byte) error {
 	c.mu.Lock()
 	c.calls.Answer(k.Call)
 	c.calls.Linger(k.Call)
@@ -159,7 +154,7 @@ func (c *Conn) answer(k *Call, response []byte) error {
 }
 
 // fail answers a request with an error of the gateway.
-func (c *Conn) fail(k *Call, e *jsonrpc.Error) {
+func (c *Conn) fail(k *call, e *jsonrpc.Error) {
 	_ = c.answer(k, jsonrpc.NewError(k.ID, e)) // fails at the end of the session, when nobody waits
 }
 

@@ -66,11 +66,7 @@ func (c *Conn) Send(msg []byte) error {
 		return fmt.Errorf("send: %w", err)
 	}
 	if m.Kind == jsonrpc.Request {
-		k, err := c.Begin(m)
-		if err == nil {
-			c.start(k, c.ask)
-		}
-		return err
+		return c.begin(m, c.ask)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,18 +83,6 @@ func (c *Conn) Send(msg []byte) error {
 		c.accepted = make(chan struct{})
 	}
 	return nil
-}
-
-// start runs a goroutine for a call, unless the session is over. The goroutine ends
-// with the session at the latest.
-func (c *Conn) start(k *Call, run func(*Call)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
-		c.calls.Finish(k.Call)
-		return
-	}
-	c.work.Go(func() { run(k) })
 }
 
 // End ends the session because of err, which Recv returns after the last message.
