@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
-	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -32,15 +31,4 @@ func serve[O options](t testing.TB, up upstream.Upstream, opts O, mount ...func(
 		s.Close()
 	})
 	return s.URL, &http.Client{Transport: transport}, g
-}
-
-// open opens a stream until the end of the test.
-func open(t testing.TB, c *http.Client, base string, header http.Header) *ssetest.Client {
-	t.Helper()
-	s, err := ssetest.Dial(c, base, header)
-	must(t, err)
-	t.Cleanup(s.Close)
-	guard := time.AfterFunc(20*time.Second, s.Close) // a test that waits in vain fails, and does not hang
-	t.Cleanup(func() { guard.Stop() })
-	return s
 }

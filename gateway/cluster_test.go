@@ -22,6 +22,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -226,7 +227,7 @@ func send(t *testing.T, c *http.Client, method, at, body string, header ...strin
 // Messages for a stream may go to any replica, but not those of somebody else.
 func TestClusterServesMessagesForStreams(t *testing.T) {
 	all, at, _, c := two(t)
-	s := open(t, c, at[0]+"/sse", http.Header{"Authorization": {"ada"}})
+	s := ssetest.Open(t, c, at[0]+"/sse", http.Header{"Authorization": {"ada"}})
 	path := strings.TrimPrefix(s.Post, at[0])
 	for i, to := range []string{at[1], at[0], at[1]} {
 		if status, _, body := send(t, c, http.MethodPost, to+path, request(fmt.Sprint(i), "who")); status != http.StatusAccepted {

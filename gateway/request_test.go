@@ -83,7 +83,7 @@ func TestPassRequestReachesTheServer(t *testing.T) {
 					next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, r.Method)))
 				})
 			})
-			s := open(t, client, url+"/sse", nil)
+			s := ssetest.Open(t, client, url+"/sse", nil)
 			got, err := s.Call(`{"jsonrpc":"2.0","id":7,"method":"x"}`, "7")
 			if err != nil || !strings.Contains(got.Data, `"result":"`+test.want+`"`) {
 				t.Errorf("got %s, %v, want %s", got.Data, err, test.want)
@@ -113,7 +113,7 @@ func TestRequestContext(t *testing.T) {
 	equal(t, "mcp_sse_connections_opened_total", metric(t, g, "mcp_sse_connections_opened_total"), 0)
 	equal(t, "calls", calls.Load(), 1)
 	tenant := http.Header{"X-Tenant": {"a"}}
-	s := open(t, client, url+"/sse", tenant)
+	s := ssetest.Open(t, client, url+"/sse", tenant)
 	if _, err := ssetest.Dial(client, url+"/sse", tenant); err == nil || !strings.Contains(err.Error(), "503") {
 		t.Errorf("over the limit: got %v, want 503", err)
 	}
@@ -131,7 +131,7 @@ func TestPassedHeadersAreBounded(t *testing.T) {
 	if _, err := ssetest.Dial(client, url+"/sse", long); err == nil || !strings.Contains(err.Error(), "431") {
 		t.Errorf("a GET with a long header: got %v, want 431", err)
 	}
-	s := open(t, client, url+"/sse", nil)
+	s := ssetest.Open(t, client, url+"/sse", nil)
 	s.Sent = long
 	wantText(t, "error", s.Send(request("1", "x")), "431")
 }

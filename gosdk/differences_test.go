@@ -35,14 +35,7 @@ func (w *world) open() *stream {
 // openOnly opens a stream.
 func (w *world) openOnly() *stream {
 	w.t.Helper()
-	c, err := ssetest.Dial(w.http, w.url, nil)
-	ssetest.Must(w.t, err)
-	guard := time.AfterFunc(2*patience, c.Close)
-	w.t.Cleanup(func() {
-		guard.Stop()
-		c.Close()
-	})
-	return &stream{c, w}
+	return &stream{ssetest.Open(w.t, w.http, w.url, nil), w}
 }
 
 // send posts a message and returns the status.
@@ -108,7 +101,7 @@ func TestDifferences(t *testing.T) {
 			defer cancel()
 			told := make(chan struct{})
 			w.server.AddTool(&mcp.Tool{Name: "long", InputSchema: map[string]any{"type": "object"}}, func(handler context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				w.saw.add("server: long began")
+				w.saw.Add("server: long began")
 				select {
 				case <-handler.Done():
 					close(told)
@@ -120,7 +113,7 @@ func TestDifferences(t *testing.T) {
 			call, hangUp := context.WithCancel(context.Background())
 			defer hangUp()
 			go func() { _, _ = s.CallTool(call, &mcp.CallToolParams{Name: "long"}) }()
-			w.saw.await(1, "server: long began")
+			w.saw.Await(1, "server: long began")
 			w.http.CloseIdleConnections()
 			w.cut()
 			select {

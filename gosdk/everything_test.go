@@ -11,6 +11,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 type who struct {
@@ -23,25 +25,25 @@ type greeted struct {
 
 // everything returns a server with all that go-sdk's own example servers have, and more:
 // it notes in saw what it sees.
-func everything(saw *journal, options mcp.ServerOptions) *mcp.Server {
+func everything(saw *ssetest.Journal, options mcp.ServerOptions) *mcp.Server {
 	options.Instructions = "Ask, and you will be <given> & told."
 	options.PageSize = 3
 	options.InitializedHandler = func(_ context.Context, r *mcp.InitializedRequest) {
 		p := r.Session.InitializeParams()
-		saw.add("server: initialized by %s %s, version %s, %s", p.ClientInfo.Name, p.ClientInfo.Version, p.ProtocolVersion, asJSON(p.Capabilities))
+		saw.Add("server: initialized by %s %s, version %s, %s", p.ClientInfo.Name, p.ClientInfo.Version, p.ProtocolVersion, asJSON(p.Capabilities))
 	}
 	options.RootsListChangedHandler = func(ctx context.Context, r *mcp.RootsListChangedRequest) {
-		saw.add("server: roots have changed")
+		saw.Add("server: roots have changed")
 	}
 	options.CompletionHandler = func(_ context.Context, r *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 		return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{r.Params.Argument.Value + "da"}, Total: 1}}, nil
 	}
 	options.SubscribeHandler = func(_ context.Context, r *mcp.SubscribeRequest) error {
-		saw.add("server: subscribe %s", r.Params.URI)
+		saw.Add("server: subscribe %s", r.Params.URI)
 		return nil
 	}
 	options.UnsubscribeHandler = func(_ context.Context, r *mcp.UnsubscribeRequest) error {
-		saw.add("server: unsubscribe %s", r.Params.URI)
+		saw.Add("server: unsubscribe %s", r.Params.URI)
 		return nil
 	}
 	s := mcp.NewServer(&mcp.Implementation{Name: "everything", Title: "All", Version: "1.2.3"}, &options)
@@ -62,9 +64,9 @@ func everything(saw *journal, options mcp.ServerOptions) *mcp.Server {
 	return s
 }
 
-func addTools(s *mcp.Server, saw *journal) {
+func addTools(s *mcp.Server, saw *ssetest.Journal) {
 	mcp.AddTool(s, &mcp.Tool{Name: "greet", Description: "says <hi>"}, func(ctx context.Context, r *mcp.CallToolRequest, in who) (*mcp.CallToolResult, greeted, error) {
-		saw.add("server: greets %s, path of the GET %v", in.Name, ctx.Value(pathKey{}))
+		saw.Add("server: greets %s, path of the GET %v", in.Name, ctx.Value(pathKey{}))
 		return nil, greeted{"Hi " + in.Name}, nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "fail"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
@@ -83,9 +85,9 @@ func addTools(s *mcp.Server, saw *journal) {
 		return &mcp.CallToolResult{StructuredContent: r.Params.Arguments, Content: []mcp.Content{&mcp.TextContent{Text: string(r.Params.Arguments)}}}, nil
 	})
 	raw("wait", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		saw.add("server: waits")
+		saw.Add("server: waits")
 		<-ctx.Done()
-		saw.add("server: was told to stop")
+		saw.Add("server: was told to stop")
 		return nil, ctx.Err()
 	})
 	raw("grow", func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -105,7 +107,7 @@ func addTools(s *mcp.Server, saw *journal) {
 }
 
 // addTalkative adds tools that send to the client, or ask it, while they work.
-func addTalkative(s *mcp.Server, saw *journal) {
+func addTalkative(s *mcp.Server, saw *ssetest.Journal) {
 	add := func(name string, h func(ctx context.Context, r *mcp.CallToolRequest) (any, error)) {
 		s.AddTool(&mcp.Tool{Name: name, InputSchema: &jsonschema.Schema{Type: "object"}}, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			v, err := h(ctx, r)
@@ -148,7 +150,7 @@ func addTalkative(s *mcp.Server, saw *journal) {
 			_, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 1, SystemPrompt: "hang", Messages: []*mcp.SamplingMessage{}})
 			sampled <- err
 		}()
-		saw.await(1, "ada: asked to sample") // a client that has not begun sees no cancellation
+		saw.Await(1, "ada: asked to sample") // a client that has not begun sees no cancellation
 		cancel()
 		if err := <-sampled; !errors.Is(err, context.Canceled) {
 			return nil, fmt.Errorf("want that the request is cancelled, got %w", err)

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -37,14 +36,14 @@ type world struct {
 	kind   string
 	server *mcp.Server
 	url    string
-	saw    *journal
+	saw    *ssetest.Journal
 	http   *http.Client
 	gw     *gateway.Gateway // nil with theirs
 	cut    func()           // cuts all TCP connections
 }
 
 func newWorld(t *testing.T, kind string, options mcp.ServerOptions) *world {
-	w := &world{t: t, kind: kind, saw: newJournal(t)}
+	w := &world{t: t, kind: kind, saw: ssetest.NewJournal(t)}
 	w.server = everything(w.saw, options)
 	// On a busy machine the client's initialize may come after the gateway's own.
 	w.serve(func(*http.Request) *mcp.Server { return w.server }, &gateway.Options{NoAutoInitialize: true})
@@ -87,7 +86,7 @@ func remembering(next http.Handler) http.Handler {
 // connect connects a client of go-sdk that notes what it sees under its name.
 func (w *world) connect(name string) *mcp.ClientSession {
 	w.t.Helper()
-	note := func(format string, args ...any) { w.saw.add(name+": "+format, args...) }
+	note := func(format string, args ...any) { w.saw.Add(name+": "+format, args...) }
 	client := mcp.NewClient(&mcp.Implementation{Name: name, Version: "0.1"}, &mcp.ClientOptions{
 		CreateMessageHandler: func(ctx context.Context, r *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
 			note("asked to sample %s", asJSON(r.Params))
@@ -119,7 +118,7 @@ func (w *world) connect(name string) *mcp.ClientSession {
 		w.t.Fatalf("%s: connect: %v", w.kind, err)
 	}
 	w.t.Cleanup(func() { _ = s.Close() })
-	w.saw.await(1, "server: initialized by "+name)
+	w.saw.Await(1, "server: initialized by "+name)
 	if name == "adder" {
 		client.AddRoots(&mcp.Root{URI: "file:///more"})
 	}
@@ -128,7 +127,7 @@ func (w *world) connect(name string) *mcp.ClientSession {
 
 // call calls a tool and notes its result.
 func (w *world) call(s *mcp.ClientSession, tool, args string) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), ssetest.Patience)
 	defer cancel()
 	params := &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(args)}
 	if tool == "work" {
@@ -141,10 +140,10 @@ func (w *world) call(s *mcp.ClientSession, tool, args string) {
 // result notes the result of a call.
 func (w *world) result(of string, result any, err error) {
 	if e, ok := errors.AsType[*sdk.Error](err); ok {
-		w.saw.add("result of %s: code %d, %q, data %s", of, e.Code, e.Message, e.Data)
+		w.saw.Add("result of %s: code %d, %q, data %s", of, e.Code, e.Message, e.Data)
 		return
 	}
-	w.saw.add("result of %s: %s, error %v", of, asJSON(result), err)
+	w.saw.Add("result of %s: %s, error %v", of, asJSON(result), err)
 }
 
 // feature is a scenario that must look the same through both handlers.
@@ -164,21 +163,19 @@ func TestFeaturesAreThoseOfTheSDK(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
 			want := journalOf(t, theirs, f)
-			if got := journalOf(t, ours, f); got != want {
-				t.Errorf("only with ours:\n%s\n\nonly with theirs:\n%s", without(got, want), without(want, got))
-			}
+			ssetest.WantLines(t, journalOf(t, ours, f), want)
 		})
 	}
 }
 
-func journalOf(t *testing.T, kind string, f feature) (lines string) {
+func journalOf(t *testing.T, kind string, f feature) (lines []string) {
 	t.Run(kind, func(t *testing.T) {
 		w := newWorld(t, kind, f.options)
 		f.play(w)
-		lines = w.saw.sorted()
+		lines = w.saw.Lines()
 	})
-	if !strings.Contains(lines, "\n") {
-		t.Errorf("%s: nobody saw anything: %s", kind, lines)
+	if len(lines) < 2 {
+		t.Errorf("%s: nobody saw anything: %q", kind, lines)
 	}
 	return lines
 }
@@ -186,7 +183,7 @@ func journalOf(t *testing.T, kind string, f feature) (lines string) {
 var features = []feature{
 	{name: "initialize", play: func(w *world) {
 		s := w.connect("ada")
-		w.saw.add("ada: was told %s", asJSON(s.InitializeResult()))
+		w.saw.Add("ada: was told %s", asJSON(s.InitializeResult()))
 	}},
 	{name: "tools", play: func(w *world) {
 		s := w.connect("ada")
@@ -231,35 +228,35 @@ var features = []feature{
 			ssetest.Want(w.t, "error", s.SetLoggingLevel(context.Background(), &mcp.SetLoggingLevelParams{Level: level}), nil)
 			w.call(s, "log", `{"at":"`+string(level)+`"}`)
 		}
-		w.saw.await(6, "ada: log")
+		w.saw.Await(6, "ada: log")
 	}},
 	{name: "roots", play: func(w *world) {
 		s := w.connect("adder")
-		w.saw.await(1, "server: roots have changed")
+		w.saw.Await(1, "server: roots have changed")
 		w.call(s, "roots", `{}`)
 	}},
 	{name: "the client cancels", play: func(w *world) {
 		s := w.connect("ada")
 		ctx, cancel := context.WithCancel(context.Background())
 		go func() {
-			w.saw.await(1, "server: waits")
+			w.saw.Await(1, "server: waits")
 			cancel()
 		}()
 		_, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "wait"})
-		w.saw.add("ada: cancelled %t", errors.Is(err, context.Canceled))
-		w.saw.await(1, "server: was told to stop")
+		w.saw.Add("ada: cancelled %t", errors.Is(err, context.Canceled))
+		w.saw.Await(1, "server: was told to stop")
 		w.call(s, "greet", `{"name":"after"}`)
 	}},
 	{name: "the server cancels", play: func(w *world) {
 		w.call(w.connect("ada"), "impatient", `{}`)
-		w.saw.await(1, "ada: sampling was cancelled")
+		w.saw.Await(1, "ada: sampling was cancelled")
 	}},
 	{name: "lists change", play: func(w *world) {
 		one, _ := w.connect("one"), w.connect("two")
 		w.call(one, "grow", `{}`)
 		for _, name := range []string{"one", "two"} {
 			for _, list := range []string{"tools", "prompts", "resources"} {
-				w.saw.await(1, name+": "+list+" have changed")
+				w.saw.Await(1, name+": "+list+" have changed")
 			}
 		}
 	}},
@@ -269,10 +266,10 @@ var features = []feature{
 			ssetest.Want(w.t, "error", s.Subscribe(ctx, &mcp.SubscribeParams{URI: uri}), nil)
 		}
 		w.call(s, "touch", `{"n":1}`)
-		w.saw.await(2, "ada: updated")
+		w.saw.Await(2, "ada: updated")
 		ssetest.Want(w.t, "error", s.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: "note://b"}), nil)
 		w.call(s, "touch", `{"n":2}`)
-		w.saw.await(3, "ada: updated")
+		w.saw.Await(3, "ada: updated")
 	}},
 	{name: "several clients", play: func(w *world) {
 		var clients sync.WaitGroup
@@ -287,28 +284,28 @@ var features = []feature{
 		}
 		clients.Wait()
 		for _, name := range []string{"ada", "bob", "cyd", "dan"} {
-			w.saw.await(25, name+": progress")
+			w.saw.Await(25, name+": progress")
 		}
 	}},
 	{name: "sessions of the server", play: func(w *world) {
 		one := w.connect("one")
 		w.connect("two")
 		for s := range w.server.Sessions() {
-			w.saw.add("server: has a session with %s", s.InitializeParams().ClientInfo.Name)
+			w.saw.Add("server: has a session with %s", s.InitializeParams().ClientInfo.Name)
 		}
 		_ = one.Close()
 		w.awaitSessions(1)
 		for s := range w.server.Sessions() {
-			w.saw.add("server: keeps a session with %s", s.InitializeParams().ClientInfo.Name)
+			w.saw.Add("server: keeps a session with %s", s.InitializeParams().ClientInfo.Name)
 		}
 	}},
 	{name: "the server closes the session", play: func(w *world) {
 		s := w.connect("ada")
 		w.call(s, "greet", `{"name":"Ada"}`)
 		for session := range w.server.Sessions() {
-			w.saw.add("server: closes, %v", session.Close())
+			w.saw.Add("server: closes, %v", session.Close())
 		}
-		w.saw.add("ada: ended with %v", s.Wait())
+		w.saw.Add("ada: ended with %v", s.Wait())
 		w.awaitSessions(0)
 	}},
 	{name: "middleware of the server", play: func(w *world) {
@@ -316,7 +313,7 @@ var features = []feature{
 			return func(next mcp.MethodHandler) mcp.MethodHandler {
 				return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
 					if method != "server/discover" { // the gateway answers it: this transport has none
-						w.saw.add("server: %s %s", what, method)
+						w.saw.Add("server: %s %s", what, method)
 					}
 					return next(ctx, method, r)
 				}
@@ -346,7 +343,7 @@ func eventually(t testing.TB, holds func() error) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(patience); ; <-tick.C {
+	for deadline := time.Now().Add(ssetest.Patience); ; <-tick.C {
 		err := holds()
 		if err == nil {
 			return

@@ -8,14 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/peer"
 )
 
@@ -23,35 +21,8 @@ import (
 // and what it has seen.
 type everything struct {
 	*server.MCPServer
+	saw     *ssetest.Journal
 	release chan struct{} // closed: tools that wait for it go on
-
-	mu   sync.Mutex
-	log  []string
-	news chan struct{} // has an item when there is something new in log
-}
-
-// see notes what the server has seen.
-func (e *everything) see(format string, args ...any) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.log = append(e.log, fmt.Sprintf(format, args...))
-	select {
-	case e.news <- struct{}{}:
-	default:
-	}
-}
-
-// seen returns what the server has seen, sorted: it handles messages concurrently.
-func (e *everything) seen() []string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.Sorted(slices.Values(e.log))
-}
-
-// await waits until the server has seen something with text.
-func (e *everything) await(t testing.TB, text string) {
-	t.Helper()
-	waitFor(t, e.news, func() bool { return has(e.seen(), text) }, func() string { return fmt.Sprintf("%s in %q", text, e.seen()) })
 }
 
 type tenantKey struct{}
@@ -61,8 +32,8 @@ func tenantOf(ctx context.Context, r *http.Request) context.Context {
 	return context.WithValue(ctx, tenantKey{}, r.Header.Get("X-Tenant"))
 }
 
-func newEverything() *everything {
-	e := &everything{news: make(chan struct{}, 1), release: make(chan struct{})}
+func newEverything(t testing.TB) *everything {
+	e := &everything{saw: ssetest.NewJournal(t), release: make(chan struct{})}
 	e.MCPServer = server.NewMCPServer("everything", "1.2.3",
 		server.WithInstructions("ask me anything"),
 		server.WithToolCapabilities(true), server.WithResourceCapabilities(true, true),
@@ -70,7 +41,7 @@ func newEverything() *everything {
 		server.WithHooks(e.hooks()),
 		server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 			return func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				e.see("middleware: %s", r.Params.Name)
+				e.saw.Add("middleware: %s", r.Params.Name)
 				return next(ctx, r)
 			}
 		}))
@@ -82,21 +53,21 @@ func newEverything() *everything {
 
 func (e *everything) hooks() *server.Hooks {
 	h := &server.Hooks{}
-	h.AddOnRegisterSession(func(_ context.Context, s server.ClientSession) { e.see("registered: %t", s.SessionID() != "") })
-	h.AddOnUnregisterSession(func(context.Context, server.ClientSession) { e.see("unregistered") })
-	h.AddBeforeAny(func(_ context.Context, _ any, method mcp.MCPMethod, _ any) { e.see("before %s", method) })
-	h.AddOnSuccess(func(_ context.Context, _ any, method mcp.MCPMethod, _, _ any) { e.see("success %s", method) })
+	h.AddOnRegisterSession(func(_ context.Context, s server.ClientSession) { e.saw.Add("registered: %t", s.SessionID() != "") })
+	h.AddOnUnregisterSession(func(context.Context, server.ClientSession) { e.saw.Add("unregistered") })
+	h.AddBeforeAny(func(_ context.Context, _ any, method mcp.MCPMethod, _ any) { e.saw.Add("before %s", method) })
+	h.AddOnSuccess(func(_ context.Context, _ any, method mcp.MCPMethod, _, _ any) { e.saw.Add("success %s", method) })
 	h.AddOnError(func(_ context.Context, _ any, method mcp.MCPMethod, _ any, err error) {
-		e.see("error %s: %v", method, err)
+		e.saw.Add("error %s: %v", method, err)
 	})
 	h.AddOnRequestInitialization(func(ctx context.Context, _ any, _ any) error {
-		e.see("request of a session: %t", server.ClientSessionFromContext(ctx) != nil)
+		e.saw.Add("request of a session: %t", server.ClientSessionFromContext(ctx) != nil)
 		return nil
 	})
 	h.AddAfterInitialize(func(ctx context.Context, _ any, r *mcp.InitializeRequest, _ *mcp.InitializeResult) {
 		s := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo)
 		capabilities, err := json.Marshal(s.GetClientCapabilities())
-		e.see("client %s %s, capabilities %s %v, version %s, tenant %v", s.GetClientInfo().Name, s.GetClientInfo().Version,
+		e.saw.Add("client %s %s, capabilities %s %v, version %s, tenant %v", s.GetClientInfo().Name, s.GetClientInfo().Version,
 			capabilities, err, r.Params.ProtocolVersion, ctx.Value(tenantKey{}))
 	})
 	return h
@@ -134,10 +105,10 @@ func (e *everything) addTools() {
 		return "logged", nil
 	})
 	e.tool("wait", func(ctx context.Context, _ mcp.CallToolRequest) (string, error) {
-		e.see("waits")
+		e.saw.Add("waits")
 		select {
 		case <-ctx.Done():
-			e.see("wait ends: %v", ctx.Err())
+			e.saw.Add("wait ends: %v", ctx.Err())
 			return "", ctx.Err()
 		case <-e.release:
 			return "released", nil
@@ -176,7 +147,7 @@ func (e *everything) addChanges() {
 	e.tool("update", func(ctx context.Context, _ mcp.CallToolRequest) (string, error) {
 		s := server.ClientSessionFromContext(ctx)
 		if subscribed, ok := s.(server.SessionWithResourceSubscriptions); ok {
-			e.see("subscribed to %v, a: %t", subscribed.SubscribedResources(), subscribed.IsSubscribedToResource("test://a"))
+			e.saw.Add("subscribed to %v, a: %t", subscribed.SubscribedResources(), subscribed.IsSubscribedToResource("test://a"))
 		}
 		return "updated", e.SendNotificationToSpecificClient(s.SessionID(), "notifications/resources/updated", map[string]any{"uri": "test://a"})
 	})
@@ -230,22 +201,8 @@ func (e *everything) addRest() {
 	e.AddResourceTemplate(mcp.NewResourceTemplate("test://b/{id}", "b"), contents)
 	for _, method := range []string{"notifications/initialized", "notifications/roots/list_changed", "notifications/custom"} {
 		e.AddNotificationHandler(method, func(ctx context.Context, n mcp.JSONRPCNotification) {
-			e.see("notified: %s %v of a session: %t, tenant %v", n.Method, n.Params.AdditionalFields,
+			e.saw.Add("notified: %s %v of a session: %t, tenant %v", n.Method, n.Params.AdditionalFields,
 				server.ClientSessionFromContext(ctx) != nil, ctx.Value(tenantKey{}))
 		})
-	}
-}
-
-// waitFor waits until there is what holds, and looks at each of news.
-func waitFor(t testing.TB, news <-chan struct{}, holds func() bool, what func() string) {
-	t.Helper()
-	limit := time.NewTimer(20 * time.Second)
-	defer limit.Stop()
-	for !holds() {
-		select {
-		case <-news:
-		case <-limit.C:
-			t.Fatalf("waited in vain for %s", what())
-		}
 	}
 }

@@ -27,14 +27,14 @@ type side struct {
 // theirs serves with mcp-go's own SSE server.
 func theirs(t testing.TB) side {
 	t.Helper()
-	e := newEverything()
+	e := newEverything(t)
 	return side{"theirs", listen(t, server.NewSSEServer(e.MCPServer, server.WithSSEContextFunc(tenantOf)), func() {}), httpClient(t), e}
 }
 
 // ours serves with this package.
 func ours(t testing.TB) side {
 	t.Helper()
-	e := newEverything()
+	e := newEverything(t)
 	// On a busy machine the client's initialize may come after the gateway's own.
 	plain := mcpgo.WithGatewayOptions(gateway.Options{NoAutoInitialize: true})
 	h := mcpgo.NewSSEServer(e.MCPServer, mcpgo.WithSSEContextFunc(tenantOf), plain)
@@ -158,9 +158,7 @@ func TestFeatures(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			theirLog, ourLog := play(t, theirs(t), all, test.steps), play(t, ours(t), all, test.steps)
 			if test.differs == "" {
-				if !slices.Equal(ourLog, theirLog) {
-					t.Errorf("got\n%s\nwant, as with mcp-go's own\n%s", without(ourLog, theirLog), without(theirLog, ourLog))
-				}
+				ssetest.WantLines(t, ourLog, theirLog)
 				return
 			}
 			if has(theirLog, test.differs) {
@@ -173,11 +171,6 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
-// without returns the lines of a that b has not.
-func without(a, b []string) string {
-	return strings.Join(slices.DeleteFunc(slices.Clone(a), func(line string) bool { return slices.Contains(b, line) }), "\n")
-}
-
 func has(log []string, text string) bool {
 	return slices.ContainsFunc(log, func(line string) bool { return strings.Contains(line, text) })
 }
@@ -187,7 +180,7 @@ func has(log []string, text string) bool {
 func play(t *testing.T, s side, capabilities string, steps []step) []string {
 	t.Helper()
 	c := open(t, s.client, s.url, capabilities, http.Header{"X-Tenant": {"acme"}})
-	s.server.await(t, "notified: notifications/initialized")
+	s.server.saw.Await(1, "notified: notifications/initialized")
 	asked := ""
 	for _, step := range steps {
 		if step.send != "" && (asked != "" || !strings.Contains(step.send, "ASKED")) {
@@ -200,11 +193,11 @@ func play(t *testing.T, s side, capabilities string, steps []step) []string {
 			}
 		}
 		if step.sees != "" {
-			s.server.await(t, step.sees)
+			s.server.saw.Await(1, step.sees)
 		}
 	}
 	c.Close()
-	s.server.await(t, "unregistered")
+	s.server.saw.Await(1, "unregistered")
 	return append(c.observed(), s.server.observed()...)
 }
 
@@ -235,7 +228,7 @@ func (s *raw) observed() []string {
 
 // observed returns what the server saw.
 func (e *everything) observed() []string {
-	seen := e.seen()
+	seen := e.saw.Lines()
 	if !has(seen, "before ping") {
 		seen = append(seen, "no ping at the server")
 	}

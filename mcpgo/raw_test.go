@@ -16,23 +16,17 @@ import (
 // raw is a client that keeps what it has seen.
 type raw struct {
 	*ssetest.Client
-	events []ssetest.Event // all that until has read
+	events []ssetest.Event // all that mustGet has read
 	begun  int             // of events: those of the handshake
 }
 
 // open opens a stream and initializes the session with the capabilities.
 func open(t testing.TB, c *http.Client, stream, capabilities string, header http.Header) *raw {
 	t.Helper()
-	client, err := ssetest.Dial(c, stream, header)
-	ssetest.Must(t, err)
-	s := &raw{Client: client}
-	t.Cleanup(s.Close)
-	guard := time.AfterFunc(30*time.Second, s.Close) // a test that waits in vain fails, and does not hang
-	t.Cleanup(func() { guard.Stop() })
-	if _, err := s.call(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-06-18",`+
-		`"clientInfo":{"name":"raw","version":"1"},"capabilities":`+capabilities+`}}`, `"init"`); err != nil {
-		t.Fatal(err)
-	}
+	s := &raw{Client: ssetest.Open(t, c, stream, header)}
+	s.mustSend(t, `{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-06-18",`+
+		`"clientInfo":{"name":"raw","version":"1"},"capabilities":`+capabilities+`}}`)
+	s.mustGet(t, `"id":"init"`)
 	s.begun = len(s.events)
 	s.mustSend(t, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	return s
@@ -43,24 +37,17 @@ func (s *raw) mustSend(t testing.TB, msg string) {
 	ssetest.Must(t, s.Send(msg))
 }
 
-// call sends a request and returns the data of the first event with id.
-func (s *raw) call(msg, id string) (string, error) {
-	if err := s.Send(msg); err != nil {
-		return "", err
-	}
-	return s.until(`"id":` + id)
-}
-
-// until returns the data of the next event message that holds text.
-func (s *raw) until(text string) (string, error) {
+// mustGet returns the data of the next event message that has text.
+func (s *raw) mustGet(t testing.TB, text string) string {
+	t.Helper()
 	for {
 		e, err := s.Next()
 		if err != nil {
-			return "", err
+			t.Fatalf("waiting for %s: %v", text, err)
 		}
 		s.events = append(s.events, e)
 		if strings.Contains(e.Data, text) && e.Name == "message" {
-			return e.Data, nil
+			return e.Data
 		}
 	}
 }
@@ -73,16 +60,6 @@ func (s *raw) has(text string) bool {
 		}
 	}
 	return false
-}
-
-// mustGet is until for tests.
-func (s *raw) mustGet(t testing.TB, text string) string {
-	t.Helper()
-	got, err := s.until(text)
-	if err != nil {
-		t.Fatalf("waiting for %s: %v", text, err)
-	}
-	return got
 }
 
 func echo() *server.MCPServer {

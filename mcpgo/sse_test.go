@@ -50,9 +50,9 @@ func TestMounting(t *testing.T) {
 			root, _ := strings.CutSuffix(listen(t, test.mount(s), func() { shutdown(t, s) }), "/sse")
 			client := httpClient(t)
 			c := open(t, client, root+test.path, "{}", nil)
-			got, err := c.call(call("5", "echo", `{"text":"hi"}`), "5")
-			if err != nil || !strings.Contains(got, "hi") {
-				t.Errorf("got %s, %v", got, err)
+			got, err := c.Call(call("5", "echo", `{"text":"hi"}`), "5")
+			if err != nil || !strings.Contains(got.Data, "hi") {
+				t.Errorf("got %s, %v", got.Data, err)
 			}
 			resp, err := client.Get(root + "/else")
 			ssetest.Must(t, err)
@@ -88,19 +88,17 @@ func TestWrongOptions(t *testing.T) {
 
 // Shared sessions work, without the values of a client's request.
 func TestSharedSession(t *testing.T) {
-	e := newEverything()
+	e := newEverything(t)
 	h := mcpgo.NewSSEServer(e.MCPServer, mcpgo.WithGatewayOptions(gateway.Options{Sessions: gateway.SessionsShared}))
 	url, client := listen(t, h, func() { shutdown(t, h) }), httpClient(t)
 	for range 2 {
 		c := open(t, client, url, "{}", http.Header{"X-Tenant": {"acme"}})
-		got, err := c.call(call("5", "who", "{}"), "5")
-		if err != nil || !strings.Contains(got, `tenant \u003cnil\u003e, passed \"\"`) {
-			t.Errorf("got %s, %v", got, err)
+		got, err := c.Call(call("5", "who", "{}"), "5")
+		if err != nil || !strings.Contains(got.Data, `tenant \u003cnil\u003e, passed \"\"`) {
+			t.Errorf("got %s, %v", got.Data, err)
 		}
 	}
-	if got := strings.Count(strings.Join(e.seen(), "\n"), "registered: true"); got != 1 {
-		t.Errorf("%d sessions, want 1", got)
-	}
+	ssetest.Want(t, "sessions", strings.Count(strings.Join(e.saw.Lines(), "\n"), "registered: true"), 1)
 }
 
 // PassRequest.Context of the gateway's options runs before WithSSEContextFunc, may refuse, and
@@ -139,13 +137,13 @@ func TestRequestContext(t *testing.T) {
 
 // An upstream in a gateway of one's own gives handlers the headers that the gateway passes.
 func TestRequestHeaders(t *testing.T) {
-	g, err := gateway.New(mcpgo.Server(newEverything().MCPServer), gateway.Options{PassRequest: &gateway.PassRequest{Headers: []string{"X-Tenant"}}})
+	g, err := gateway.New(mcpgo.Server(newEverything(t).MCPServer), gateway.Options{PassRequest: &gateway.PassRequest{Headers: []string{"X-Tenant"}}})
 	ssetest.Must(t, err)
 	url := listen(t, g, func() { shutdown(t, g) })
 	c := open(t, httpClient(t), url, "{}", nil)
 	c.Sent = http.Header{"X-Tenant": {"acme"}}
-	if got, err := c.call(call("5", "who", "{}"), "5"); err != nil || !strings.Contains(got, `passed \"acme\"`) {
-		t.Errorf("got %s, %v", got, err)
+	if got, err := c.Call(call("5", "who", "{}"), "5"); err != nil || !strings.Contains(got.Data, `passed \"acme\"`) {
+		t.Errorf("got %s, %v", got.Data, err)
 	}
 }
 
@@ -178,12 +176,12 @@ func TestStartAndShutdown(t *testing.T) {
 // A client that does not read does not hold up the server or other clients: what does not
 // fit is refused to the handler, as with mcp-go's own sessions, and the client is closed.
 func TestFloodOfNotifications(t *testing.T) {
-	e := newEverything()
+	e := newEverything(t)
 	e.tool("flood", func(ctx context.Context, _ mcp.CallToolRequest) (string, error) {
 		params := map[string]any{"x": strings.Repeat("x", 16<<10)}
 		for ctx.Err() == nil {
 			if err := e.SendNotificationToClient(ctx, "notifications/flood", params); errors.Is(err, server.ErrNotificationChannelBlocked) {
-				e.see("refused")
+				e.saw.Add("refused")
 				<-ctx.Done() // the client is gone
 			}
 		}
@@ -194,10 +192,10 @@ func TestFloodOfNotifications(t *testing.T) {
 	deaf := open(t, client, url, "{}", nil)
 	deaf.mustSend(t, call("5", "flood", "{}"))
 	other := open(t, client, url, "{}", nil)
-	if got, err := other.call(call("5", "echo", `{"text":"hi"}`), "5"); err != nil || !strings.Contains(got, "hi") {
-		t.Errorf("the other client got %s, %v", got, err)
+	if got, err := other.Call(call("5", "echo", `{"text":"hi"}`), "5"); err != nil || !strings.Contains(got.Data, "hi") {
+		t.Errorf("the other client got %s, %v", got.Data, err)
 	}
-	e.await(t, "refused")
+	e.saw.Await(1, "refused")
 	deaf.Close()
-	e.await(t, "unregistered")
+	e.saw.Await(1, "unregistered")
 }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"testing"
+	"time"
 )
 
 // Client is a client of an HTTP+SSE server that shows each event.
@@ -44,6 +46,20 @@ func Dial(c *http.Client, stream string, header http.Header) (*Client, error) {
 	}
 	s.Post = resp.Request.URL.ResolveReference(at).String()
 	return s, nil
+}
+
+// Open opens a stream until the end of the test, or of its patience: a test that waits in vain
+// fails, and does not hang.
+func Open(t testing.TB, c *http.Client, stream string, header http.Header) *Client {
+	t.Helper()
+	s, err := Dial(c, stream, header)
+	Must(t, err)
+	guard := time.AfterFunc(Patience, s.Close)
+	t.Cleanup(func() {
+		guard.Stop()
+		s.Close()
+	})
+	return s
 }
 
 func (c *Client) do(ctx context.Context, method, at, body string) (*http.Response, error) {

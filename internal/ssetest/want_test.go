@@ -30,7 +30,13 @@ func TestWant(t *testing.T) {
 	ssetest.WantText(bad, "", error(nil), "read", "EOF")
 	ssetest.WantError(good, "", wrapped, io.EOF)
 	ssetest.WantError(bad, "", nil, io.EOF)
-	if good.n != 0 || bad.n != 6 {
+	j := ssetest.NewJournal(t)
+	go j.Add("b %d", 1)
+	j.Await(1, "b")
+	j.Add("a")
+	ssetest.WantLines(good, j.Lines(), []string{"a", "b 1"})
+	ssetest.WantLines(bad, j.Lines(), []string{"a", "a", "b 1"})
+	if good.n != 0 || bad.n != 7 {
 		t.Errorf("%d faults of what is wanted, %d of what is not", good.n, bad.n)
 	}
 }
