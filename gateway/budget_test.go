@@ -186,9 +186,7 @@ func TestMemoryOfEventsIsBounded(t *testing.T) {
 func leavePost(g *gateway.Gateway, session, body string) string {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", strings.NewReader(body))
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "text/event-stream, application/json")
+	r := ssetest.Request(ctx, http.MethodPost, "/mcp", body, "Accept", "text/event-stream, application/json")
 	if session != "" {
 		r.Header.Set("Mcp-Session-Id", session)
 	}

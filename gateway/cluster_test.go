@@ -207,17 +207,7 @@ func two(t *testing.T) (all *replicas, at [2]string, gs [2]*gateway.Gateway, c *
 // send sends a request of ada, and returns the status, the session and the body.
 func send(t *testing.T, c *http.Client, method, at, body string, header ...string) (status int, session, got string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, at, strings.NewReader(body))
-	must(t, err)
-	req.Header.Set("Authorization", "ada")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	if method == http.MethodPost {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	res, err := c.Do(req)
+	res, err := c.Do(ssetest.Request(t.Context(), method, at, body, append([]string{"Authorization", "ada"}, header...)...))
 	must(t, err)
 	defer res.Body.Close()
 	all, _ := io.ReadAll(res.Body)
@@ -296,9 +286,7 @@ func TestClusterServesSessions(t *testing.T) {
 func TestClusterServesTheStreamOfASession(t *testing.T) {
 	all, at, gs, c := two(t)
 	_, id, _ := send(t, c, http.MethodPost, at[0]+"/mcp", initialize("1", "2025-11-25", "{}"))
-	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, at[1]+"/mcp", nil)
-	req.Header = http.Header{"Authorization": {"ada"}, "Accept": {"text/event-stream"}, "Mcp-Session-Id": {id}}
-	res, err := c.Do(req)
+	res, err := c.Do(ssetest.Request(t.Context(), http.MethodGet, at[1]+"/mcp", "", "Authorization", "ada", "Mcp-Session-Id", id))
 	if err != nil || res.StatusCode != http.StatusOK || all.count() != 1 {
 		t.Fatalf("GET: %v, %v", res, err)
 	}
@@ -423,9 +411,7 @@ func question(t *testing.T, c *http.Client, at, id string) (answer string, strea
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a test that waits in vain fails, and does not hang
 	t.Cleanup(cancel)
-	req, _ := http.NewRequestWithContext(ctx, http.MethodPost, at+"/mcp", strings.NewReader(request("2", "tools/call")))
-	req.Header = http.Header{"Authorization": {"ada"}, "Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}, "Mcp-Session-Id": {id}}
-	res, err := c.Do(req)
+	res, err := c.Do(ssetest.Request(ctx, http.MethodPost, at+"/mcp", request("2", "tools/call"), "Authorization", "ada", "Mcp-Session-Id", id))
 	must(t, err)
 	t.Cleanup(func() { res.Body.Close() })
 	stream = bufio.NewReader(res.Body)
@@ -497,8 +483,7 @@ func TestClusterMovesASessionThatIsClosed(t *testing.T) {
 	_, at, gs, c := two(t)
 	_, id, _ := send(t, c, http.MethodPost, at[0]+"/mcp", initialize("1", "2025-11-25", `{"elicitation":{}}`))
 	w := stalled{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/mcp", strings.NewReader(request("2", "tools/call")))
-	r.Header = http.Header{"Authorization": {"ada"}, "Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}, "Mcp-Session-Id": {id}}
+	r := ssetest.Request(t.Context(), http.MethodPost, "/mcp", request("2", "tools/call"), "Authorization", "ada", "Mcp-Session-Id", id)
 	var serving sync.WaitGroup
 	serving.Go(func() { gs[0].ServeHTTP(w, r) })
 	<-w.begun

@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -169,26 +170,17 @@ func TestReconfigureTheWayIn(t *testing.T) {
 	t.Cleanup(func() {
 		equal(t, "error", s.Shutdown(context.Background()), nil)
 	})
-	post := func(path, origin, body string) int {
-		r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Accept", "application/json, text/event-stream")
-		r.Header.Set("Origin", origin)
-		rec := httptest.NewRecorder()
-		s.ServeHTTP(rec, r)
-		return rec.Code
-	}
-	admin, long := s.Admin(), request("1", strings.Repeat("x", 100))
+	long := request("1", strings.Repeat("x", 100))
 	check := func(from string, want ...int) {
 		t.Helper()
-		r := httptest.NewRequest(http.MethodGet, "/healthz", nil)
-		r.Header.Set("Origin", from)
-		rec := httptest.NewRecorder()
-		admin.ServeHTTP(rec, r)
-		got := []int{post("/mcp/a/mcp", from, long), post("/mcp/a/sse/x/message", from, ""), post("/elsewhere", from, ""), rec.Code}
-		if !slices.Equal(got, want) {
-			t.Errorf("from %s: got %v, want %v", from, got, want)
+		status := func(h http.Handler, method, path, body string) int {
+			rec := httptest.NewRecorder()
+			h.ServeHTTP(rec, ssetest.Request(t.Context(), method, path, body, "Origin", from))
+			return rec.Code
 		}
+		got := []int{status(s, http.MethodPost, "/mcp/a/mcp", long), status(s, http.MethodPost, "/mcp/a/sse/x/message", "{}"),
+			status(s, http.MethodPost, "/elsewhere", "{}"), status(s.Admin(), http.MethodGet, "/healthz", "")}
+		equal(t, "status from "+from, got, want)
 	}
 	const one, other = "https://one.example.com", "https://other.example.com"
 	opts := gateway.Options{Name: "a", Prefix: "/mcp/a", Registry: gateway.PromRegistry(g), AllowedOrigins: []string{one}}
@@ -213,16 +205,9 @@ func TestReconfigureStreamable(t *testing.T) {
 		p := connectStreamable(t, g, srv, func(int) int { return 0 })
 		defer p.leave()
 		modern := func(method string) string {
-			req, err := http.NewRequest(http.MethodPost, "http://localhost/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{"_meta":{`+
-				`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}}}}`))
-			must(t, err)
-			for name, value := range map[string]string{
-				"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-				"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method,
-			} {
-				req.Header.Set(name, value)
-			}
-			res, err := srv.Client.Do(req)
+			res, err := srv.Client.Do(ssetest.Request(t.Context(), http.MethodPost, "http://localhost/mcp", `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{"_meta":{`+
+				`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}}}}`,
+				"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", method))
 			must(t, err)
 			defer res.Body.Close()
 			body, _ := io.ReadAll(res.Body)

@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // Each transport is served at each address, below the prefix or at a single path. A request
@@ -88,14 +88,11 @@ func answerTo(g *gateway.Gateway, ask string) string {
 	parts := strings.Fields(ask)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	var body io.Reader
+	body := ""
 	if parts[0] == http.MethodPost {
-		body = strings.NewReader(initialize("0", "2025-11-25", "{}"))
+		body = initialize("0", "2025-11-25", "{}")
 	}
-	r := httptest.NewRequestWithContext(ctx, parts[0], parts[1], body)
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "application/json, text/event-stream")
-	r.Header.Set("Origin", "https://a.example")
+	r := ssetest.Request(ctx, parts[0], parts[1], body, "Origin", "https://a.example")
 	for _, header := range parts[2:] {
 		name, value, _ := strings.Cut(header, "=")
 		r.Header.Set(name, value)

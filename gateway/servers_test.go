@@ -184,8 +184,7 @@ func TestServersRouteByPrefix(t *testing.T) {
 	asks(t, many, "/", 404, "/mcp/o/mcp, /mcp/p/mcp and 2 more")
 	// No server takes a message for a connection of another.
 	rec := httptest.NewRecorder()
-	req := httptest.NewRequest(http.MethodPost, "/mcp/b/sse/6ba7b810-9dad-11d1-80b4-00c04fd430c8/message", strings.NewReader(request("1", "ping")))
-	req.Header.Set("Content-Type", "application/json")
+	req := ssetest.Request(t.Context(), http.MethodPost, "/mcp/b/sse/6ba7b810-9dad-11d1-80b4-00c04fd430c8/message", request("1", "ping"))
 	if s.ServeHTTP(rec, req); rec.Code != http.StatusNotFound {
 		t.Errorf("POST: got %d, want 404", rec.Code)
 	}

@@ -5,10 +5,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -46,11 +46,8 @@ func TestStatelessClientBeforeAStatelessServer(t *testing.T) {
 			{"vendor/x", "", `{` + meta + `}`, `{}`}, // of a server with sessions, as the next one may be
 		} {
 			result = call.result
-			r := httptest.NewRequest(http.MethodPost, "http://localhost/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":"a","method":"`+call.method+`","params":`+call.params+`}`))
-			r.Header = http.Header{
-				"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"},
-				"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {call.method}, "Mcp-Name": {call.name},
-			}
+			r := ssetest.Request(t.Context(), http.MethodPost, "/mcp", `{"jsonrpc":"2.0","id":"a","method":"`+call.method+`","params":`+call.params+`}`,
+				"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", call.method, "Mcp-Name", call.name)
 			w := httptest.NewRecorder()
 			g.ServeHTTP(w, r)
 			want := `{"jsonrpc":"2.0","id":"a","result":` + result + `}`

@@ -106,13 +106,7 @@ func connectStreamable(t testing.TB, g *gateway.Gateway, srv *pipetest.Server, d
 
 // request sends a request that must not fail before the client leaves.
 func (p *streamablePeer) request(method, body string) *http.Response {
-	req, err := http.NewRequestWithContext(p.ctx, method, "http://localhost/mcp", strings.NewReader(body))
-	if err != nil {
-		p.t.Errorf("request: %v", err)
-		return nil
-	}
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	req.Header.Set("Content-Type", "application/json")
+	req := ssetest.Request(p.ctx, method, "http://localhost/mcp", body)
 	if p.session != "" {
 		req.Header.Set("Mcp-Session-Id", p.session)
 	}

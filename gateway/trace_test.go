@@ -232,11 +232,7 @@ func TestTraceOverHTTP(t *testing.T) {
 		srv := pipetest.Serve(g, nil, nil)
 		defer srv.Stop()
 		post := func(msg string) {
-			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/mcp", strings.NewReader(msg))
-			for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Traceparent": otherParent, "Tracestate": "c=d"} {
-				req.Header.Set(name, value)
-			}
-			res, err := srv.Client.Do(req)
+			res, err := srv.Client.Do(ssetest.Request(t.Context(), http.MethodPost, "http://localhost/mcp", msg, "Traceparent", otherParent, "Tracestate", "c=d"))
 			must(t, err)
 			defer res.Body.Close()
 			if body, _ := io.ReadAll(res.Body); !bytes.Contains(body, []byte(`"result"`)) {
@@ -252,9 +248,8 @@ func TestTraceOverHTTP(t *testing.T) {
 			}
 			wantText(t, "text", fmt.Sprint(s.Attributes()), `{"mcp_sse.server":"docs"}`)
 		}
-		rw, req := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil)
-		req.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
-		g.Admin().ServeHTTP(rw, req)
+		rw := httptest.NewRecorder()
+		g.Admin().ServeHTTP(rw, ssetest.Request(t.Context(), http.MethodGet, "/metrics", "", "Accept", "application/openmetrics-text;version=1.0.0"))
 		wantText(t, "exemplar", rw.Body.String(), `# {trace_id="`+clientTrace+`"}`)
 		if !strings.Contains(log.String(), `msg="mcp POST ok"`) || strings.Count(log.String(), "traceId="+clientTrace) != 2 {
 			t.Errorf("the log has no trace:\n%s", log.String())

@@ -46,17 +46,9 @@ func (i *issuer) serve(o oauth.Options) (srv *pipetest.Server, log *bytes.Buffer
 // do sends a request with a token.
 func do(t *testing.T, srv *pipetest.Server, method, path, token, body string, header ...string) *http.Response {
 	t.Helper()
-	r, _ := http.NewRequest(method, "http://gw.example.com"+path, strings.NewReader(body))
-	if body == "" {
-		r.Body = nil
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "application/json, text/event-stream")
+	r := ssetest.Request(t.Context(), method, "http://gw.example.com"+path, body, header...)
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
-	}
-	for n := 0; n < len(header); n += 2 {
-		r.Header.Set(header[n], header[n+1])
 	}
 	res, err := srv.Client.Do(r)
 	ssetest.Must(t, err)

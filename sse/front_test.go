@@ -22,13 +22,8 @@ import (
 func ask(h http.Handler, method, target, body string, header ...string) *httptest.ResponseRecorder {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	r := httptest.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
-	r.Header.Set("Content-Type", "application/json")
-	for i := 0; i < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
-	}
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
+	h.ServeHTTP(w, ssetest.Request(ctx, method, target, body, header...))
 	return w
 }
 

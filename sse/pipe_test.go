@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"io"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -30,12 +29,7 @@ type reader struct {
 // openStream opens a stream; the test closes its Body.
 func openStream(t testing.TB, client *http.Client, url string, f *fixture, header ...string) *reader {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	ssetest.Must(t, err)
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Add(header[i], header[i+1])
-	}
-	res, err := client.Do(req)
+	res, err := client.Do(ssetest.Request(t.Context(), http.MethodGet, url, "", header...))
 	ssetest.Must(t, err)
 	if res.StatusCode != http.StatusOK {
 		t.Fatalf("GET %s: %d", url, res.StatusCode)
@@ -75,13 +69,7 @@ func (r *reader) rest() ([]event, error) {
 // post sends one message and returns status and body.
 func post(t testing.TB, client *http.Client, url, body string, header ...string) (*http.Response, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
-	ssetest.Must(t, err)
-	req.Header.Set("Content-Type", "application/json")
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	res, err := client.Do(req)
+	res, err := client.Do(ssetest.Request(t.Context(), http.MethodPost, url, body, header...))
 	ssetest.Must(t, err)
 	defer res.Body.Close()
 	answer, err := io.ReadAll(res.Body)

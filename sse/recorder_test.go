@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // recorder is a ResponseWriter that notes each write, and a client that can stop
@@ -98,10 +99,7 @@ type get struct {
 func (f *fixture) open(t testing.TB, target string, header ...string) *get {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	r := httptest.NewRequestWithContext(ctx, http.MethodGet, target, nil)
-	for i := 0; i < len(header); i += 2 {
-		r.Header.Add(header[i], header[i+1])
-	}
+	r := ssetest.Request(ctx, http.MethodGet, target, "", header...)
 	g := &get{recorder: newRecorder(), cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(g.done)

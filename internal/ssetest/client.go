@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -117,4 +118,25 @@ func (c *Client) Close() {
 	if c.body != nil {
 		_ = c.body.Close()
 	}
+}
+
+// Request returns a request as a client of MCP sends it, with header as name, value. One whose
+// target has a host is for an http.Client, the others are for a handler.
+func Request(ctx context.Context, method, target, body string, header ...string) *http.Request {
+	var in io.Reader
+	if body != "" {
+		in = strings.NewReader(body)
+	}
+	r := httptest.NewRequestWithContext(ctx, method, target, in)
+	if strings.Contains(target, "://") {
+		r, _ = http.NewRequestWithContext(ctx, method, target, in) // it was valid a line above
+	}
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	return r
 }
