@@ -1,9 +1,7 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -121,29 +119,15 @@ func (c *chaosClient) dial(ctx context.Context, network, address string) (net.Co
 // chaosSSE is a client over HTTP+SSE.
 type chaosSSE struct {
 	*chaosClient
-	endpoint string
-	body     io.Closer
-	in       *bufio.Reader
+	stream *ssetest.Client
 }
 
-// open implements chaosLink: it begins the stream and reads its endpoint.
-func (c *chaosSSE) open(target string, m manner) error {
-	resp, err := c.send(c.ctx, http.MethodGet, target+m.query, "")
-	if err != nil {
-		return err
+// open implements chaosLink.
+func (c *chaosSSE) open(target string, m manner) (err error) {
+	if c.stream, err = ssetest.Dial(c.http, target+m.query, nil); err == nil {
+		context.AfterFunc(c.ctx, c.stream.Close)
 	}
-	in := bufio.NewReader(resp.Body)
-	first, err := ssetest.Read(in)
-	if err == nil && (resp.StatusCode != http.StatusOK || first.Name != "endpoint") {
-		err = fmt.Errorf("GET = %s, first event %q", resp.Status, first.Raw)
-	}
-	endpoint, bad := resp.Request.URL.Parse(first.Data)
-	if err = errors.Join(err, bad); err != nil {
-		resp.Body.Close()
-		return err
-	}
-	c.endpoint, c.body, c.in = endpoint.String(), resp.Body, in
-	return nil
+	return err
 }
 
 func (c *chaosSSE) leave() {}
@@ -152,16 +136,15 @@ func (c *chaosClient) choose(among ...string) string { return among[c.rng.IntN(l
 
 // read implements chaosLink.
 func (c *chaosSSE) read() {
-	defer c.body.Close()
 	for n := 0; ; n++ {
-		e, err := ssetest.Read(c.in)
+		e, err := c.stream.Next()
 		switch {
 		case err != nil && c.ctx.Err() == nil:
 			c.cut = err
 			return
 		case err != nil:
 			return
-		case e.IsComment() || e.Name == "heartbeat":
+		case e.Data == "" || e.Name == "heartbeat":
 			continue
 		}
 		c.take(e.Name, e.Data, n)
@@ -189,7 +172,7 @@ func (c *chaosClient) reply(asked answer) {
 
 // post implements chaosLink.
 func (c *chaosSSE) post(body string) (int, error) {
-	return status(c.send(c.ctx, http.MethodPost, c.endpoint, body))
+	return status(c.send(c.ctx, http.MethodPost, c.stream.Post, body))
 }
 
 // send sends an HTTP request with headers: names and values, of which empty ones are left out.

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,21 +12,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // gateway is a running sse-server.
 type gateway struct {
-	t   *testing.T
-	cmd *exec.Cmd
-	out output // stdout
-	log output // stderr
-	// ended is closed when the process has ended and its pipes are read; err is
-	// set before.
-	ended chan struct{}
-	err   error
+	*running
 	// stopped: nothing is left for stop to do.
 	stopped bool
 
@@ -62,23 +53,8 @@ func launch(t *testing.T, args ...string) *gateway {
 		// A program may take long to start where much else runs.
 		"--initialization-timeout", patience.String(),
 	}, args...)
-	g := &gateway{t: t, cmd: exec.Command(built(t, "sse-server"), all...), ended: make(chan struct{})}
-	g.cmd.Stdout, g.cmd.Stderr = &g.out, &g.log
-	// A child that outlives the gateway holds its stderr; Wait reports that.
-	g.cmd.WaitDelay = 5 * time.Second
-	if err := g.cmd.Start(); err != nil {
-		t.Fatalf("start sse-server: %v", err)
-	}
-	go func() { // ends with the process; stop waits for it
-		g.err = g.cmd.Wait()
-		close(g.ended)
-	}()
-	t.Cleanup(func() {
-		g.stop()
-		if t.Failed() {
-			t.Logf("sse-server %s\n%s", strings.Join(all, " "), g.log.Tail())
-		}
-	})
+	g := &gateway{running: run(t, exec.Command(built(t, "sse-server"), all...))}
+	t.Cleanup(g.stop)
 	return g
 }
 
@@ -113,24 +89,8 @@ func (g *gateway) stop() {
 
 // kill ends the gateway as a crash does.
 func (g *gateway) kill() {
-	g.t.Helper()
 	g.stopped = true // there is nothing left to stop by SIGTERM
-	if err := g.cmd.Process.Kill(); err != nil {
-		g.t.Fatal(err)
-	}
-	<-g.ended
-}
-
-// wait waits for the process to end, and kills it when it does not.
-func (g *gateway) wait() error {
-	select {
-	case <-g.ended:
-		return g.err
-	case <-time.After(patience):
-		_ = g.cmd.Process.Signal(syscall.SIGQUIT) // the log then shows what hangs
-		<-g.ended
-		return errors.Join(errors.New("did not end in time"), g.err)
-	}
+	g.running.kill()
 }
 
 // unreaped returns the children of which the log tells the start but not the end.
@@ -178,38 +138,6 @@ func (g *gateway) lives(each func(pid int, began bool)) {
 
 // children returns the processes below the gateway.
 func (g *gateway) children() []process { return descendants(g.t, g.cmd.Process.Pid) }
-
-// awaitMatch waits until the pattern matches what was printed and returns its
-// first group.
-func (g *gateway) awaitMatch(what string, printed *output, pattern *regexp.Regexp) string {
-	g.t.Helper()
-	var found []string
-	g.eventually("printed: "+what, func() bool {
-		found = pattern.FindStringSubmatch(printed.String())
-		return found != nil
-	})
-	return found[1]
-}
-
-// eventually waits until the condition holds, and gives up when the gateway ends.
-func (g *gateway) eventually(what string, condition func() bool) {
-	g.t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(patience)
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-g.ended:
-			if !condition() {
-				g.t.Fatalf("sse-server ended (%v) before: %s", g.err, what)
-			}
-			return
-		case <-deadline:
-			g.t.Fatalf("not in %v: %s", patience, what)
-		}
-	}
-}
 
 // metric returns the sum over all series of the name, and whether there is any.
 func (g *gateway) metric(name string) (sum float64, ok bool) {

@@ -1,13 +1,10 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -17,14 +14,10 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-// stream is a connection opened by hand: net/http and a parser of a few lines.
+// stream is a stream of HTTP+SSE whose events are kept.
 type stream struct {
-	t      *testing.T
-	http   *http.Client
-	body   io.ReadCloser
-	cancel context.CancelFunc
-
-	endpoint string // absolute
+	*ssetest.Client
+	t *testing.T
 
 	mu     sync.Mutex
 	events []event       // guarded by mu
@@ -38,53 +31,36 @@ type event = ssetest.Event
 // openStream opens a stream and returns when the endpoint has come.
 func openStream(t *testing.T, target string) *stream {
 	t.Helper()
-	s, status := tryStream(t, target)
-	if s == nil {
-		t.Fatalf("GET %s = %s", target, status)
+	s, err := tryStream(t, target)
+	if err != nil {
+		t.Fatalf("GET %s: %v", target, err)
 	}
 	return s
 }
 
-// tryStream is openStream for a GET that may be refused: then there is only a status.
-func tryStream(t *testing.T, target string) (s *stream, status string) {
+// tryStream is openStream for a GET that may be refused.
+func tryStream(t *testing.T, target string) (*stream, error) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	s = &stream{t: t, http: newHTTP(t), cancel: cancel, grown: make(chan struct{}), ended: make(chan struct{})}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	c, err := ssetest.Dial(newHTTP(t), target, http.Header{"Accept": {"text/event-stream"}})
 	if err != nil {
-		t.Fatalf("open stream: %v", err)
+		return nil, err
 	}
-	req.Header.Set("Accept", "text/event-stream")
-	resp, err := s.http.Do(req)
-	if err != nil {
-		t.Fatalf("open stream: %v", err)
-	}
-	s.body = resp.Body
+	s := &stream{Client: c, t: t, grown: make(chan struct{}), ended: make(chan struct{})}
 	go s.read() // ends with the body, which close ends
 	t.Cleanup(s.close)
-	if resp.StatusCode != http.StatusOK {
-		return nil, resp.Status
-	}
-	at, err := resp.Request.URL.Parse(s.await("endpoint", func(e event) bool { return e.Name == "endpoint" }).Data)
-	if err != nil {
-		t.Fatalf("endpoint: %v", err)
-	}
-	s.endpoint = at.String()
-	return s, resp.Status
+	return s, nil
 }
 
 // close ends the stream from the client's side and waits for the reader.
 func (s *stream) close() {
-	s.cancel()
+	s.Close()
 	<-s.ended
 }
 
 func (s *stream) read() {
 	defer close(s.ended)
-	defer s.body.Close()
-	in := bufio.NewReader(s.body)
 	for {
-		e, err := ssetest.Read(in)
+		e, err := s.Next()
 		if err != nil {
 			s.add(func() { s.err = err })
 			return
@@ -131,7 +107,7 @@ func (s *stream) dump() string {
 	defer s.mu.Unlock()
 	var b strings.Builder
 	for _, e := range s.events {
-		fmt.Fprintf(&b, "%s\n\n", e.Raw)
+		fmt.Fprintf(&b, "%s: %s\n", e.Name, e.Data)
 	}
 	return b.String()
 }
@@ -149,23 +125,11 @@ func answers(name, id string) func(event) bool {
 	}
 }
 
-// accepted posts a message and asserts 202.
+// accepted posts a message, which must be accepted.
 func (s *stream) accepted(message string) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.endpoint, strings.NewReader(message))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := s.http.Do(req)
-	if err != nil {
-		s.t.Fatalf("POST %.200s: %v", message, err)
-	}
-	defer resp.Body.Close()
-	if body, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusAccepted {
-		s.t.Fatalf("POST %.200s = %d %s, want 202", message, resp.StatusCode, body)
+	if err := s.Send(message); err != nil {
+		s.t.Fatalf("%.200s: %v", message, err)
 	}
 }
 
