@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +17,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 )
@@ -253,4 +256,42 @@ func selfSigned(t *testing.T) (certificate, key string) {
 	run(t, installed(t, "openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
 		"-subj", "/CN="+host, "-addext", "subjectAltName=DNS:"+host+",IP:127.0.0.1", "-out", certificate, "-keyout", key)
 	return certificate, key
+}
+
+// connector asks again and again.
+type connector struct {
+	end  context.CancelFunc
+	wg   sync.WaitGroup
+	done atomic.Int64
+	errs []error
+}
+
+// newConnector returns a connector that wants a status. The client keeps no connections.
+func newConnector(client *http.Client, url string, status int) *connector {
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &connector{end: cancel}
+	c.wg.Go(func() { // ends with stop
+		for ctx.Err() == nil {
+			resp, err := client.Get(url)
+			if err == nil {
+				resp.Body.Close()
+				if resp.StatusCode != status {
+					err = errors.New(resp.Status)
+				}
+			}
+			if err != nil {
+				c.errs = append(c.errs, err)
+				continue
+			}
+			c.done.Add(1)
+		}
+	})
+	return c
+}
+
+// stop ends it and returns what failed.
+func (c *connector) stop() []error {
+	c.end()
+	c.wg.Wait()
+	return c.errs
 }
