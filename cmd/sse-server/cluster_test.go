@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"os"
 	"strings"
 	"testing"
 
@@ -21,14 +19,10 @@ func TestNATSRefuses(t *testing.T) {
 	s.Start()
 	defer s.WaitForShutdown()
 	defer s.Shutdown()
-	var out bytes.Buffer
 	key := clitest.WriteFile(t, "id-key", strings.Repeat("k", 32))
-	m := &Main{
-		Args: []string{"--nats", "nats://ada:wrong-password@" + s.Addr().String(), "--id-key-file", key, "--addr", "127.0.0.1:0"}, Stdout: &out, Stderr: &out,
-		LookupEnv: clitest.Environment(nil), Notify: func(...os.Signal) <-chan os.Signal { return nil },
-	}
-	code := m.Run()
-	if text := out.String(); code != exitFailure || !strings.Contains(text, "--nats: the cluster cannot be joined: ") || strings.Contains(text, "wrong-password") {
+	p := launch(t, "--nats", "nats://ada:wrong-password@"+s.Addr().String(), "--id-key-file", key, "--addr", "127.0.0.1:0")
+	code := <-p.code
+	if text := p.out.String() + p.log.String(); code != exitFailure || !strings.Contains(text, "--nats: the cluster cannot be joined: ") || strings.Contains(text, "wrong-password") {
 		t.Errorf("exit code %d: %s", code, text)
 	}
 }

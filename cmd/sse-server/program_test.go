@@ -1,15 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // program is a Main that runs in this process.
@@ -20,7 +19,7 @@ type program struct {
 	hangup     chan os.Signal // SIGHUP
 	code       chan int
 	ended      chan struct{} // closed after code has been sent
-	out, log   lockedBuffer
+	out, log   output
 }
 
 // start runs the program until it is ready. The cleanup stops it.
@@ -91,52 +90,28 @@ func (p *program) notify(catch ...os.Signal) <-chan os.Signal {
 // base is the URL without /mcp.
 func (p *program) base() string { return strings.TrimSuffix(p.url, "/mcp") }
 
-// lockedBuffer is a buffer that the program writes while the test reads.
-type lockedBuffer struct {
-	mu      sync.Mutex
-	buf     bytes.Buffer  // guarded by mu
-	written chan struct{} // guarded by mu; closed by the next Write; nil: nobody waits
-}
+// output is what the program writes while the test reads.
+type output struct{ ssetest.Output }
 
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.written != nil {
-		close(b.written)
-		b.written = nil
-	}
-	return b.buf.Write(p)
-}
-
-// await waits until the buffer has n lines with text, and returns the last one.
-func (b *lockedBuffer) await(t *testing.T, n int, text string) string {
+// await waits until the output has n lines with text, and returns the last one.
+func (o *output) await(t *testing.T, n int, text string) string {
 	t.Helper()
+	tick, deadline := time.NewTicker(5*time.Millisecond), time.After(2*time.Minute)
+	defer tick.Stop()
 	for {
-		b.mu.Lock()
 		var found []string
-		for line := range strings.Lines(b.buf.String()) {
+		for line := range strings.Lines(o.String()) {
 			if strings.Contains(line, text) {
 				found = append(found, line)
 			}
 		}
-		if b.written == nil {
-			b.written = make(chan struct{})
-		}
-		written := b.written
-		b.mu.Unlock()
 		if len(found) >= n {
 			return found[n-1]
 		}
 		select {
-		case <-written:
-		case <-time.After(2 * time.Minute):
+		case <-tick.C:
+		case <-deadline:
 			t.Fatalf("%d lines with %q, want %d", len(found), text, n)
 		}
 	}
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }

@@ -321,7 +321,7 @@ func TestReloadOfTheCertificate(t *testing.T) {
 	l.write(t, "key", first.key)
 	cert, key := filepath.Join(dir, "cert"), filepath.Join(dir, "key")
 	l.program = start(t, "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
-	stream := openStream(t, l.client, l.url)
+	openStream(t, l.client, l.url)
 	l.write(t, "cert", second.cert)
 	l.wantRefusal(t, "--tls-cert: ")
 	if got := l.serial(t); got != first.serial {
@@ -333,7 +333,7 @@ func TestReloadOfTheCertificate(t *testing.T) {
 		t.Errorf("got the certificate %s, want the new one", got)
 	}
 	if len(l.connections(t)) != 1 {
-		t.Errorf("the stream has ended: %v", stream)
+		t.Error("the stream has ended")
 	}
 }
 
@@ -424,7 +424,7 @@ func TestWatch(t *testing.T) {
 // The watch says nothing of what is as before, and each fault once.
 func TestWatchIsSilent(t *testing.T) {
 	t.Parallel()
-	var log lockedBuffer
+	var log output
 	level := new(slog.LevelVar)
 	loads := []string{"--warm=0", "--warm=-1", "--warm=-1", "--no-such", "--warm=0"}
 	load := func(running *config.Config) (*config.Config, error) {

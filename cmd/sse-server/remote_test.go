@@ -10,7 +10,7 @@ import (
 // A remote server is asked with the headers of its options. When it refuses, its status is
 // told, and no secret.
 func TestServeARemoteServer(t *testing.T) {
-	var keys lockedBuffer
+	var keys output
 	remote := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = keys.Write([]byte(r.URL.RawQuery + " " + r.Header.Get("X-Key") + "\n"))
 		w.WriteHeader(http.StatusUnauthorized)

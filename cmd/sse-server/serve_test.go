@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -21,9 +20,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
-
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // get returns the status, and the protocol and the body, of the answer to a GET.
@@ -58,30 +58,15 @@ func newClient(t *testing.T, transport *http.Transport) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// openStream opens an SSE stream and returns a reader that is past its head.
-func openStream(t *testing.T, client *http.Client, url string) *bufio.Reader {
+// openStream opens a stream of HTTP+SSE.
+func openStream(t *testing.T, client *http.Client, url string) *ssetest.Client {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	req := clitest.Must(http.NewRequestWithContext(ctx, http.MethodGet, url, nil))
-	resp, err := client.Do(req)
+	stream, err := ssetest.Dial(client, url, nil)
 	if err != nil {
-		cancel()
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		cancel()
-		resp.Body.Close()
-	})
-	reader := bufio.NewReader(resp.Body)
-	for {
-		line, err := reader.ReadString('\n')
-		if err != nil {
-			t.Fatalf("read the stream: %v", err)
-		}
-		if strings.HasPrefix(line, "event: endpoint") {
-			return reader
-		}
-	}
+	t.Cleanup(stream.Close)
+	return stream
 }
 
 func TestServeAndStop(t *testing.T) {
@@ -104,7 +89,7 @@ func TestServeAndStop(t *testing.T) {
 	if code := <-p.code; code != exitOK {
 		t.Errorf("after SIGTERM: got exit code %d, want 0\n%s", code, p.log.String())
 	}
-	if _, err := io.Copy(io.Discard, stream); err != nil {
+	if _, err := stream.Until("what never comes"); err != io.EOF {
 		t.Errorf("the stream: got %v, want an orderly end", err)
 	}
 	if warnings := strings.Count(p.log.String(), "level=WARN"); warnings != 1 || !strings.Contains(p.log.String(), "path=/connections") { // that of the 404
@@ -357,7 +342,7 @@ func TestExitCodes(t *testing.T) {
 // A signal ends check --start, which ends the server that it has started.
 func TestSignalWhileChecking(t *testing.T) {
 	t.Parallel()
-	var out, log lockedBuffer
+	var out, log output
 	signals, taken := make(chan os.Signal), make(chan bool, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // else the end of the client is not seen
