@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // counter counts how often each request is served: the first word of its body names it.
@@ -289,9 +291,7 @@ func TestReplay(t *testing.T) {
 		served := &counter{count: make(map[string]int)}
 		all := joinAll(t, b, served.serve, "one", "two")
 		thief, err := nats.Connect("", nats.InProcessServer(line{b, "thief"}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 		defer thief.Close()
 		var mu sync.Mutex
 		var stolen []*nats.Msg
@@ -300,9 +300,7 @@ func TestReplay(t *testing.T) {
 			defer mu.Unlock()
 			stolen = append(stolen, m)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 		synctest.Wait()
 		for i := range 20 {
 			if w, how := forward(t.Context(), all[0], all[1].ID()+".random.mac", fmt.Sprint(i, " "), false); how != "" || w.Code != 200 {

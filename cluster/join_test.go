@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cluster"
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 func TestSameName(t *testing.T) {
@@ -57,13 +58,9 @@ func TestOthers(t *testing.T) {
 		b := startBroker(t)
 		one := joinAll(t, b, echo, "one")[0]
 		cluster2, err := join(t, b, "one", func(o *cluster.Options) { o.Name = "other" })
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 		key2, err := join(t, b, "one", func(o *cluster.Options) { o.Key = bytes.Repeat([]byte("x"), 32) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 		for _, other := range []*replica{cluster2, key2} {
 			other.serve(echo)
 			if n := len(other.Replicas()); n != 1 {

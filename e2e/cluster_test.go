@@ -19,6 +19,8 @@ import (
 	"testing"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // replicas are gateways of one cluster behind a balancer without affinity.
@@ -44,9 +46,7 @@ func startReplicas(t *testing.T, args ...string) *replicas {
 	t.Cleanup(all.stopNATS)
 	all.line = proxyTo(t, all.nats.Addr().String())
 	key := filepath.Join(t.TempDir(), "id-key")
-	if err := os.WriteFile(key, []byte(strings.Repeat("k", 32)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, os.WriteFile(key, []byte(strings.Repeat("k", 32)), 0o600))
 	all.args = append([]string{"--id-key-file", key}, args...)
 	for i := range 3 {
 		all.serving = append(all.serving, all.launch(fmt.Sprintf("r%d", i), "12s"))
@@ -85,9 +85,7 @@ func (all *replicas) startNATS(port int) {
 	all.t.Helper()
 	var err error
 	all.nats, err = natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: port, Username: "ada", Password: natsPassword, NoSigs: true, NoLog: true})
-	if err != nil {
-		all.t.Fatal(err)
-	}
+	ssetest.Must(all.t, err)
 	all.nats.Start()
 }
 

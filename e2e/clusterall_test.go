@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 var crowd = flag.Int("crowd", 10, "TypeScript clients of each SDK and transport, in the tests of replicas")
@@ -33,9 +35,7 @@ func TestRollingRestart(t *testing.T) {
 	done, calls := make(chan struct{}), sync.WaitGroup{}
 	for _, version := range []string{"2025-11-25", ""} { // with a session, and without
 		client := openGoSDK(version)(t, replicas.url, streamable, "")
-		if err := client.connect(within(t)); err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, client.connect(within(t)))
 		calls.Go(func() { // ends with done
 			for i := 0; ; i++ {
 				select {
@@ -120,17 +120,13 @@ func TestNATSFails(t *testing.T) {
 func post(t *testing.T, url, method, header, value string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(within(t), http.MethodPost, url, strings.NewReader(requestJSON("1", method, "{}")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
 	if value != "" {
 		req.Header.Set(header, value)
 	}
 	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	defer res.Body.Close()
 	body, _ := io.ReadAll(res.Body)
 	return res, string(body)

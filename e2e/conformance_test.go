@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // suite is one way to run the MCP conformance suite, and how many checks it has.
@@ -81,9 +83,7 @@ var resultsDir = regexp.MustCompile(`^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$`)
 func (s suite) results(t *testing.T, dir string) []check {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*", "checks.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	var all []check
 	for _, file := range files {
 		name := resultsDir.FindStringSubmatch(filepath.Base(filepath.Dir(file)))
@@ -104,9 +104,7 @@ func (s suite) results(t *testing.T, dir string) []check {
 func readChecks(t *testing.T, file string) []check {
 	t.Helper()
 	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	var all []check
 	if err := json.Unmarshal(raw, &all); err != nil {
 		t.Fatalf("%s: %v", file, err)

@@ -9,24 +9,22 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // TestTypeScriptClientsOfTheDocs runs what docs/clients.md shows for the
 // TypeScript SDKs, against a gateway that asks for a token.
 func TestTypeScriptClientsOfTheDocs(t *testing.T) {
 	page, err := os.ReadFile("../docs/clients.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	blocks := regexp.MustCompile("(?s)\n```js\n(.*?)```\n").FindAllStringSubmatch(string(page), -1)
 	if len(blocks) == 0 {
 		t.Fatal("docs/clients.md has no block of js")
 	}
 	const token = "token-of-anna-0123456789"
 	tokens := filepath.Join(t.TempDir(), "tokens")
-	if err := os.WriteFile(tokens, []byte("anna:"+token+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, os.WriteFile(tokens, []byte("anna:"+token+"\n"), 0o600))
 	g := startGateway(t, "--auth-tokens-file", tokens)
 	program := node(t)
 	for _, block := range blocks {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // crowdReport is what crowd.mjs says of its calls.
@@ -76,9 +78,7 @@ func (c *crowds) end() map[string]reply {
 			name, len(r.Answered), r.Retryable, r.NotRetryable, r.Unsent, r.Silent, r.Slowest, r.Errors)
 	}
 	data, err := os.ReadFile(c.ledger)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	ssetest.Must(c.t, err)
 	ran := map[string]int{}
 	for line := range strings.Lines(string(data)) {
 		call := strings.TrimSpace(line)
@@ -107,9 +107,7 @@ func TestClientsGoOnWhenTheGatewayIsKilled(t *testing.T) {
 	c := startCrowds(t, g.url, each)
 	c.goOn()
 	u, err := url.Parse(g.url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	g.kill()
 	startGateway(t, append([]string{"--addr", u.Host}, fake(t)...)...)
 	c.goOn()

@@ -20,6 +20,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // startIssuer starts clients/provider.mjs, and returns the URL of the issuer.
@@ -34,9 +36,7 @@ func startIssuer(t *testing.T) string {
 func startProtected(t *testing.T, issuer string) (*gateway, string) {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0") // the resources have the port in their names
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	addr := free.Addr().String()
 	_ = free.Close()
 	config, _ := json.Marshal(map[string]any{ // YAML too
@@ -48,9 +48,7 @@ func startProtected(t *testing.T, issuer string) (*gateway, string) {
 		"servers": map[string]any{"jwt": map[string]any{}, "opaque": map[string]any{}, "admin": map[string]any{"scopes": []string{"admin"}}},
 	})
 	file := filepath.Join(t.TempDir(), "gw.json")
-	if err := os.WriteFile(file, config, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, os.WriteFile(file, config, 0o600))
 	g := launch(t, "--config", file, "--addr", addr)
 	g.admin = g.awaitMatch("the admin URL", &g.log, adminURL)
 	return g, "http://" + addr
@@ -67,9 +65,7 @@ func TestOAuthFlow(t *testing.T) {
 			for _, over := range []transport{overSSE, streamable} {
 				t.Run(fmt.Sprintf("%s%s/%s", sdk, at, over), func(t *testing.T) {
 					d := startScript(t, "run.mjs", "--client", sdk, "--url", base+at, "--transport", string(over), "--oauth")
-					if err := d.connect(within(t)); err != nil {
-						t.Fatal(err)
-					}
+					ssetest.Must(t, d.connect(within(t)))
 					wantEcho(t, d)
 				})
 			}
@@ -96,9 +92,7 @@ func TestOAuthTokensAreForOneServer(t *testing.T) {
 	t.Parallel()
 	_, base := startProtected(t, startIssuer(t))
 	issued, err := login(t, base+"/jwt/mcp").Token()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	token := issued.AccessToken
 	for _, test := range []struct {
 		path, token string
@@ -153,9 +147,7 @@ func flow(t *testing.T) *auth.AuthorizationCodeHandler {
 			return &auth.AuthorizationResult{Code: at.Query().Get("code"), State: at.Query().Get("state"), Iss: at.Query().Get("iss")}, nil
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	return h
 }
 
@@ -166,18 +158,14 @@ func login(t *testing.T, url string) oauth2.TokenSource {
 	h := flow(t)
 	useGoSDK(t, &mcp.StreamableClientTransport{Endpoint: url, OAuthHandler: h})
 	source, err := h.TokenSource(within(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	return source
 }
 
 func useGoSDK(t *testing.T, transport mcp.Transport) {
 	t.Helper()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "0"}, nil).Connect(within(t), transport, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	defer session.Close()
 	tools, err := session.ListTools(within(t), nil)
 	if err != nil || !slices.ContainsFunc(tools.Tools, func(tool *mcp.Tool) bool { return tool.Name == "echo" }) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // probing is what clients send to a URL whose transport they do not know: they take the
@@ -138,9 +140,7 @@ var probes = map[string]probe{
 func (c *prober) request(method string, m probe) (refused bool) {
 	c.t.Helper()
 	req, err := http.NewRequestWithContext(within(c.t), method, c.url, strings.NewReader(m.body))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	ssetest.Must(c.t, err)
 	req.Header.Set("Accept", "text/event-stream")
 	if method == http.MethodPost {
 		req.Header.Set("Accept", c.accept)
@@ -151,9 +151,7 @@ func (c *prober) request(method string, m probe) (refused bool) {
 		req.Header.Set("MCP-Protocol-Version", "2025-11-25")
 	}
 	resp, err := c.http.Do(req)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	ssetest.Must(c.t, err)
 	c.t.Cleanup(func() { resp.Body.Close() })
 	if c.session == "" {
 		c.session = resp.Header.Get("Mcp-Session-Id")

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // proxy is a TCP proxy that can cut every connection it carries, or stop passing bytes.
@@ -28,9 +30,7 @@ type proxy struct {
 func startProxy(t *testing.T, stream string) (*proxy, string) {
 	t.Helper()
 	u, err := url.Parse(stream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	p := proxyTo(t, u.Host)
 	u.Host = p.listener.Addr().String()
 	return p, u.String()
@@ -40,9 +40,7 @@ func startProxy(t *testing.T, stream string) (*proxy, string) {
 func proxyTo(t *testing.T, target string) *proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	p := &proxy{t: t, target: target, listener: listener, conns: map[net.Conn]struct{}{}}
 	p.wg.Go(p.accept) // ends when the listener closes
 	t.Cleanup(func() {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // restartable are remote servers and the flag that has them listen where they did.
@@ -56,9 +58,7 @@ func TestStreamsOutliveARemoteServer(t *testing.T) {
 						}
 					}
 					u, err := url.Parse(p.url)
-					if err != nil {
-						t.Fatal(err)
-					}
+					ssetest.Must(t, err)
 					p.start(fmt.Sprintf(again, u.Port()))
 				}
 				for _, s := range []*stream{anna, ben} {
@@ -107,9 +107,7 @@ func TestRemoteServerThatHangsLosesItsSessions(t *testing.T) {
 					t.Errorf("echo of a server that hangs = %+v (error %v), want timeout or session_lost", got.Result, got.Error)
 				}
 				g.eventually("the session is given up", func() bool { return strings.Contains(g.log.String(), `session lost"`) })
-				if err := syscall.Kill(p.cmd.Process.Pid, syscall.SIGCONT); err != nil {
-					t.Fatal(err)
-				}
+				ssetest.Must(t, syscall.Kill(p.cmd.Process.Pid, syscall.SIGCONT))
 				awaitService(g, s, "after")
 			})
 		}

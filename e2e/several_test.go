@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // startSeveral starts a gateway with several servers. It returns it and the URL
@@ -14,12 +16,8 @@ func startSeveral(t *testing.T, servers map[string]any, flags ...string) (*gatew
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "servers.json") // YAML too
 	body, err := json.Marshal(map[string]any{"servers": servers})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, body, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
+	ssetest.Must(t, os.WriteFile(file, body, 0o600))
 	g := launch(t, append([]string{"--config", file}, flags...)...)
 	g.admin = g.awaitMatch("the admin URL", &g.log, adminURL)
 	urls := map[string]string{}

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // overStdio returns the command line of sse-server for one client on stdin and stdout.
@@ -71,12 +73,8 @@ func TestStdioServerDiesAndTheAgentNeverNotices(t *testing.T) {
 	a := startAgent(t, fake(t)...)
 	for i := range 5 {
 		pid, err := strconv.Atoi(a.call(t, "pid", nil))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
+		ssetest.Must(t, syscall.Kill(pid, syscall.SIGKILL))
 		// As lists change nothing, they are repeated, whenever the loss is noticed.
 		if _, err := a.ListTools(t.Context(), nil); err != nil {
 			t.Errorf("kill %d: list: %v", i, err)
@@ -104,21 +102,15 @@ func TestStdioServerDiesAndTheAgentNeverNotices(t *testing.T) {
 func TestStdioEndsWithItsParent(t *testing.T) {
 	t.Parallel()
 	in, open, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	defer open.Close()
 	// A program in the background has another stdin unless it is told.
 	parent := exec.Command("sh", append([]string{"-c", `"$@" <&3 & wait`, "sh"}, overStdio(t, fake(t)...)...)...)
 	parent.ExtraFiles = []*os.File{in}
 	parent.SysProcAttr = endsWithParent()
 	out, err := parent.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
+	ssetest.Must(t, parent.Start())
 	_ = in.Close() // the parent has its own
 	if _, err := fmt.Fprintln(open, requestJSON("1", "tools/list", "{}")); err != nil {
 		t.Fatal(err)
@@ -145,14 +137,10 @@ func TestStdioForTypeScript(t *testing.T) {
 		t.Run(sdk, func(t *testing.T) {
 			t.Parallel()
 			command, err := json.Marshal(overStdio(t, fake(t)...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			ssetest.Must(t, err)
 			d := startDriver(t, sdk, "stdio:"+string(command))
 			defer d.close()
-			if err := d.connect(within(t)); err != nil {
-				t.Fatal(err)
-			}
+			ssetest.Must(t, d.connect(within(t)))
 			if tools, err := d.listTools(within(t)); err != nil || !slices.Contains(tools, "echo") {
 				t.Errorf("got tools %q, %v", tools, err)
 			}
@@ -189,16 +177,10 @@ func TestStdioLeavesNothingWhenItsOutputBreaks(t *testing.T) {
 	var log output
 	cmd.Stderr = &log
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
+	ssetest.Must(t, cmd.Start())
 	var pid int
 	for pid == 0 && within(t).Err() == nil {
 		data, _ := os.ReadFile(grandchild) // not there yet

@@ -195,9 +195,7 @@ func (f *fixture) do(method, body string, header ...string) *reply {
 	f.t.Helper()
 	ctx, cancel := context.WithCancel(f.t.Context())
 	req, err := http.NewRequestWithContext(ctx, method, "http://localhost/mcp", strings.NewReader(body))
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	ssetest.Must(f.t, err)
 	req.Header.Set("Accept", acceptBoth)
 	if method == http.MethodPost {
 		req.Header.Set("Content-Type", "application/json")

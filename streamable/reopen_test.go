@@ -248,9 +248,7 @@ func TestIDsOfOthers(t *testing.T) {
 func TestIDsOfHTTPSSE(t *testing.T) {
 	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
 		c, err := f.registry.Open(connstate.Client{Transport: connstate.TransportSSE})
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 		defer f.registry.Remove(c)
 		f.wantGone(in(c.ID(), "Last-Event-ID", "1-1")...)
 	})

@@ -127,14 +127,10 @@ func TestHalfClosedClientGetsNoEmptyAnswer(t *testing.T) {
 			defer srv.Close()
 			defer f.closeAll()
 			conn, err := net.Dial("tcp", srv.Listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			ssetest.Must(t, err)
 			defer conn.Close()
 			fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Method: never\r\nMCP-Protocol-Version: %s\r\nAccept: */*\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", version, len(body), body)
-			if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-				t.Fatal(err)
-			}
+			ssetest.Must(t, conn.(*net.TCPConn).CloseWrite())
 			if got, _ := io.ReadAll(conn); len(got) > 0 {
 				t.Errorf("got %q", got)
 			}

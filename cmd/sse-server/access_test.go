@@ -17,6 +17,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // startIssuer starts an issuer of JWTs, and returns its URL and a function that signs one for
@@ -51,9 +52,7 @@ func TestOAuth(t *testing.T) {
 	withIssuer := strings.ReplaceAll(base, "ISSUER", issuer)
 	l := startLive(t, "servers: {a: {}, b: {}}\n")
 	nobody, err := tryConnect(t, l.server("a"), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	sum := sha256.Sum256([]byte(static))
 	l.write(t, "tokens", fmt.Sprintf("ops:sha256:%x\n", sum))
 	l.write(t, "gw.yaml", withIssuer+"auth-tokens-file: DIR/tokens\nservers: {a: {}, b: {scopes: [x]}}\n")
@@ -83,13 +82,9 @@ func TestOAuth(t *testing.T) {
 		t.Errorf("a token of the issuer makes an operator: got %d", code)
 	}
 	alice, err := tryConnect(t, l.server("a"), token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	ops, err := tryConnect(t, l.server("b"), static)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	reload := func(content string) {
 		t.Helper()
 		l.write(t, "gw.yaml", content)

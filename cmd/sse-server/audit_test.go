@@ -21,6 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // askServer serves tools that echo, fail, and ask their client.
@@ -76,9 +77,7 @@ func auditLines(t *testing.T, text string) (lines []string) {
 func readFile(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	return string(data)
 }
 
@@ -86,9 +85,7 @@ func readFile(t *testing.T, path string) string {
 func callTools(t *testing.T, transport mcp.Transport, tools ...string) {
 	t.Helper()
 	s, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), transport, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	defer s.Close()
 	for _, tool := range tools {
 		_, _ = s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: map[string]any{"message": secret}})
@@ -106,9 +103,7 @@ func callModern(t *testing.T, client *http.Client, url, tool, more string) (resu
 		r.Header.Set(name, value)
 	}
 	res, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	defer res.Body.Close()
 	data, _ := io.ReadAll(res.Body)
 	_, data, _ = bytes.Cut(data, []byte(`{"jsonrpc"`))
@@ -212,9 +207,7 @@ func TestAuditLogAfterAFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	a := &auditLog{path: path, lost: func(int) {}, log: slog.New(slog.DiscardHandler)}
 	for want, left := range map[string]string{"{12\n{1234}\n": "{12", "{12}\n{1234}\n": "{12}\n", "{1234}\n": ""} {
-		if err := os.WriteFile(path, []byte(left), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, os.WriteFile(path, []byte(left), 0o600))
 		a.cut = true // of the file before
 		a.reopen()
 		_, _ = a.Write([]byte("{1234}\n"))

@@ -20,6 +20,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -48,9 +49,7 @@ func (l *live) write(t *testing.T, name, content string) {
 	if err == nil {
 		err = os.Rename(path+"~", path)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 }
 
 // reload asks for a reload, and returns the status and the body of the answer.
@@ -83,9 +82,7 @@ func (l *live) connections(t *testing.T) (ids []string) {
 	t.Helper()
 	_, body := get(t, l.client, l.admin+"/connections", "")
 	var all struct{ Connections []struct{ ID string } }
-	if err := json.Unmarshal([]byte(body[strings.Index(body, "{"):]), &all); err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, json.Unmarshal([]byte(body[strings.Index(body, "{"):]), &all))
 	for _, c := range all.Connections {
 		ids = append(ids, c.ID)
 	}
@@ -121,9 +118,7 @@ func (l *live) metric(t *testing.T, name string) string {
 func (l *live) serial(t *testing.T) string {
 	t.Helper()
 	conn, err := tls.Dial("tcp", strings.TrimPrefix(l.base(), "https://"), &tls.Config{InsecureSkipVerify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	defer conn.Close()
 	return conn.ConnectionState().PeerCertificates[0].SerialNumber.String()
 }
@@ -165,9 +160,7 @@ func TestReloadWithFaults(t *testing.T) {
 		l.wantRefusal(t, want)
 		faults++
 	}
-	if err := os.Remove(gw); err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, os.Remove(gw))
 	l.hangup <- syscall.SIGHUP
 	if line := l.log.await(t, faults+1, "configuration refused"); !strings.Contains(line, "by=SIGHUP") || !strings.Contains(line, "no such file") {
 		t.Errorf("without the file: got %s", line)
@@ -291,15 +284,11 @@ func TestReloadKeepsTheIDKey(t *testing.T) {
 		l.program = startWith(t, map[string]string{"STATE_DIRECTORY": state},
 			"--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--auth-tokens-file", filepath.Join(l.dir, "tokens"))
 		session, err := tryConnect(t, l.url, token)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 		if !hasKey {
 			err = errors.Join(os.Remove(state), os.Mkdir(state, 0o700))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 		l.write(t, "state/id-key", strings.Repeat("other", 10))
 		if code, body := l.reload(t, token); code != http.StatusOK {
 			t.Errorf("reload: got %d %s, want 200", code, body)
@@ -384,17 +373,11 @@ func TestWatch(t *testing.T) {
 		if err == nil {
 			err = os.Rename(filepath.Join(dir, "..data~"), filepath.Join(dir, "..data"))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 	}
 	version("..1", "warm: 1\n")
-	if err := os.Symlink("..data/gw.yaml", filepath.Join(dir, "gw.yaml")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "new"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, os.Symlink("..data/gw.yaml", filepath.Join(dir, "gw.yaml")))
+	ssetest.Must(t, os.Mkdir(filepath.Join(dir, "new"), 0o700))
 	l := &live{dir: dir}
 	l.program = start(t, "--watch", "--config", filepath.Join(dir, "gw.yaml"), "--addr", "127.0.0.1:0")
 	const reloaded = "configuration reloaded"
@@ -433,17 +416,13 @@ func TestWatchIsSilent(t *testing.T) {
 		return config.Load([]string{"--addr", "127.0.0.1:0", flag}, clitest.Environment(nil), running)
 	}
 	c, err := load(new(config.Config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	loads = append([]string{"--warm=0"}, loads...) // the same again
 	d, err := newDaemon(c, load, newLogger(&log, level, "text"), level, &auditLog{}, &tracing{})
 	if err == nil {
 		err = d.listen()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	defer func() { _ = errors.Join(d.endpoints[0].conns.Close(), d.gw.Shutdown(context.Background())) }()
 	for range len(loads) {
 		_ = d.reload(t.Context(), byWatch)

@@ -41,14 +41,10 @@ func ask(t *testing.T, client *http.Client, method, url, token string) (*http.Re
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	return resp, string(body)
 }
 
@@ -62,9 +58,7 @@ func newClient(t *testing.T, transport *http.Transport) *http.Client {
 func openStream(t *testing.T, client *http.Client, url string) *ssetest.Client {
 	t.Helper()
 	stream, err := ssetest.Dial(client, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	t.Cleanup(stream.Close)
 	return stream
 }
@@ -111,9 +105,7 @@ func TestFirstCommand(t *testing.T) {
 	req.Header.Set(name, value)
 	req.Header.Set("Accept", "*/*") // as curl
 	resp, err := newClient(t, &http.Transport{}).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	defer resp.Body.Close()
 	if body, err := io.ReadAll(resp.Body); err != nil || !strings.HasPrefix(string(body), `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"hi"}]`) {
 		t.Errorf("got %s, %v", body, err)
@@ -179,9 +171,7 @@ func TestTokens401(t *testing.T) {
 		req := clitest.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, p.admin+tc.path, nil))
 		req.SetBasicAuth("anyone", tc.password)
 		resp, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 		_ = resp.Body.Close()
 		challenges := strings.Join(resp.Header.Values("WWW-Authenticate"), ", ")
 		if resp.StatusCode != tc.want || strings.Contains(challenges, "Basic ") != (tc.want == 401 && strings.HasPrefix(tc.path, "/status")) {
@@ -283,9 +273,7 @@ func sleepForLong(t *testing.T, p *program) {
 	session, err := client.Connect(t.Context(), &mcp.SSEClientTransport{
 		Endpoint: p.url, HTTPClient: newClient(t, &http.Transport{}),
 	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	params := &mcp.CallToolParams{Name: "sleep", Arguments: map[string]any{"seconds": 60}}
 	params.SetProgressToken("p")
 	called := make(chan struct{})

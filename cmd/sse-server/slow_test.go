@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // dial opens a TCP connection to the program that the test bounds.
@@ -25,9 +26,7 @@ func (p *program) dial(t *testing.T) net.Conn {
 	t.Helper()
 	u := clitest.Must(url.Parse(p.url))
 	conn, err := net.Dial("tcp", u.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	t.Cleanup(func() { conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	return conn
@@ -41,9 +40,7 @@ func startImpatient(t *testing.T, read time.Duration) *program {
 	if err == nil {
 		err = d.listen()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	server := d.endpoints[0].server
 	server.ReadTimeout, server.WriteTimeout, server.HTTP2.WriteByteTimeout = read, 200*time.Millisecond, 100*time.Millisecond
 	served := make(chan error, 1)
@@ -91,9 +88,7 @@ func TestAnswersWithoutAWindowEnd(t *testing.T) {
 	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
 		t.Fatal(err)
 	}
-	if err := framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}); err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}))
 	const streams = 50
 	var head bytes.Buffer
 	encoder := hpack.NewEncoder(&head)
@@ -102,9 +97,7 @@ func TestAnswersWithoutAWindowEnd(t *testing.T) {
 		for _, field := range [][2]string{{":method", "GET"}, {":scheme", "http"}, {":authority", "localhost"}, {":path", "/metrics"}} {
 			_ = encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]})
 		}
-		if err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*i + 1), BlockFragment: head.Bytes(), EndHeaders: true, EndStream: true}); err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, framer.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*i + 1), BlockFragment: head.Bytes(), EndHeaders: true, EndStream: true}))
 	}
 	for reset := 0; reset < streams; {
 		frame, err := framer.ReadFrame()

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 const chart = "deploy/helm/sse-server"
@@ -104,9 +106,7 @@ type manifest struct {
 func readManifests(t *testing.T, name string) (all []manifest) {
 	t.Helper()
 	file, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	defer file.Close()
 	for decoder := yaml.NewDecoder(file); ; {
 		var one manifest
@@ -177,9 +177,7 @@ func kubernetesSchemas(t *testing.T) string {
 	dir := t.TempDir()
 	write := func(name string, schema any) {
 		text, err := json.Marshal(schema)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 		writeFile(t, filepath.Join(dir, name+".json"), string(text))
 	}
 	write("kubernetes", api)
@@ -207,8 +205,6 @@ func closeObjects[S any](schema map[string]S) {
 func moduleFile(t *testing.T, module, name string) string {
 	t.Helper()
 	var downloaded struct{ Dir string }
-	if err := json.Unmarshal([]byte(run(t, "go", "mod", "download", "-json", module)), &downloaded); err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, json.Unmarshal([]byte(run(t, "go", "mod", "download", "-json", module)), &downloaded))
 	return filepath.Join(downloaded.Dir, name)
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // patience bounds every wait for something that should come soon.
@@ -75,16 +77,12 @@ func readFile(t *testing.T, name string) string {
 func readAll(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	return string(data)
 }
 
 // writeFile writes a file, which only its owner can read.
 func writeFile(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, os.WriteFile(path, []byte(content), 0o600))
 }

@@ -157,9 +157,7 @@ func run(t *testing.T, command ...string) string {
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	defer listener.Close()
 	return listener.Addr().String()
 }

@@ -19,6 +19,8 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // token is in the file of tokens of each gateway that Prometheus scrapes.
@@ -59,14 +61,10 @@ func startGateway(t *testing.T, servers string) *gateway {
 func fetch(t *testing.T, url string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	req.Header.Set("Authorization", "Bearer "+token)
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -98,9 +96,7 @@ func (a api) samples(expr string) (values []float64) {
 	a.ask("/api/v1/query", url.Values{"query": {expr}}, &answer)
 	for _, sample := range answer.Data.Result {
 		value, err := strconv.ParseFloat(sample.Value[1].(string), 64)
-		if err != nil {
-			a.t.Fatal(err)
-		}
+		ssetest.Must(a.t, err)
 		if !math.IsNaN(value) {
 			values = append(values, value)
 		}
@@ -163,9 +159,7 @@ func TestRules(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal([]byte(readFile(t, "deploy/prometheus/rules.yml")), &rules); err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, yaml.Unmarshal([]byte(readFile(t, "deploy/prometheus/rules.yml")), &rules))
 	tests, alerts := readFile(t, "deploy/prometheus/rules_test.yml"), 0
 	for _, group := range rules.Groups {
 		for _, r := range group.Rules {
@@ -224,9 +218,7 @@ func TestDashboard(t *testing.T) {
 			Targets    []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal([]byte(readFile(t, "deploy/grafana/dashboard.json")), &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, json.Unmarshal([]byte(readFile(t, "deploy/grafana/dashboard.json")), &dashboard))
 	g := startGateway(t, threeServers)
 	p := startPrometheus(t, g, freeAddr(t), unchanged)
 	native := startPrometheus(t, g, freeAddr(t), unchanged, "--enable-feature=native-histograms")

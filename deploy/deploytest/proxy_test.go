@@ -21,6 +21,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // host is the name of the site in the files of deploy/.
@@ -118,9 +120,7 @@ func (s *site) browser(from string) *http.Client {
 func (s *site) remotes() (all []string) {
 	s.t.Helper()
 	var page struct{ Connections []struct{ Remote string } }
-	if err := json.Unmarshal([]byte(fetch(s.t, "http://"+s.admin+"/connections")), &page); err != nil {
-		s.t.Fatal(err)
-	}
+	ssetest.Must(s.t, json.Unmarshal([]byte(fetch(s.t, "http://"+s.admin+"/connections")), &page))
 	for _, c := range page.Connections {
 		all = append(all, c.Remote)
 	}
@@ -132,16 +132,12 @@ func (s *site) remotes() (all []string) {
 func (s *site) open(from string) *http.Response {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "https://"+host+"/ai/sse", nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	ssetest.Must(s.t, err)
 	req.Header.Set("X-Forwarded-For", "192.0.2.99")
 	req.Header.Set("X-Forwarded-Prefix", "/elsewhere")
 	req.Header.Set("Accept-Encoding", "gzip")
 	resp, err := s.browser(from).Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	ssetest.Must(s.t, err)
 	return resp
 }
 
@@ -178,9 +174,7 @@ func (s *site) check() (clients []*client) {
 		s.t.Errorf("connections from %q, want %q", got, want)
 	}
 	metadata, err := s.browser("127.0.0.1").Get("https://" + host + "/.well-known/oauth-protected-resource/ai/mcp")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	ssetest.Must(s.t, err)
 	defer metadata.Body.Close()
 	if body, _ := io.ReadAll(metadata.Body); string(body) != "404 page not found\n" { // what the gateway says without OAuth
 		s.t.Errorf("the metadata of OAuth: %s, %q", metadata.Status, body)

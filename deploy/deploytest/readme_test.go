@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // The README's way is walked line by line under systemd itself, with a server of Node.js.
@@ -104,14 +106,10 @@ func commands(section string) (block string) {
 func boot(t *testing.T, work string) {
 	t.Helper()
 	repo, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	mounted, _, _ := strings.Cut(run(t, "findmnt", "-n", "-o", "TARGET", "-t", "cgroup2"), "\n")
 	group, err := os.MkdirTemp(mounted, "deploytest-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	t.Cleanup(func() {
 		eventually(t, "remove "+group, func() error { return removeDirs(group) })
 	})

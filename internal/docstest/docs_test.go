@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 const root = "../.."
@@ -51,9 +53,7 @@ func pages(t *testing.T) []page {
 		all = append(all, parsePage(filepath.ToSlash(rel), string(data)))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	if len(all) < 10 {
 		t.Fatalf("found %d pages, want the docs", len(all))
 	}
@@ -148,14 +148,10 @@ func TestGoBlocksAreExamples(t *testing.T) {
 	var files []string
 	for _, pattern := range exampleFiles {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 		for _, name := range found {
 			data, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ssetest.Must(t, err)
 			files = append(files, flatten(strings.Split(string(data), "\n")))
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // at is the place of a block.
@@ -59,16 +61,12 @@ func newWorkshop(t *testing.T, sseServer string) workshop {
 	}
 	path := t.TempDir()
 	for name, script := range fakes {
-		if err := os.WriteFile(filepath.Join(path, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, os.WriteFile(filepath.Join(path, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700))
 	}
 	w.env = []string{"GORACE=atexit_sleep_ms=0", "PATH=" + path + ":/usr/bin:/bin", "HOME=" + t.TempDir(), "SSE_SERVER=" + sseServer}
 	for _, name := range []string{"make", "go"} {
 		program, err := exec.LookPath(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, err)
 		w.env = append(w.env, strings.ToUpper(name)+"_PROGRAM="+program)
 	}
 	return w
@@ -82,9 +80,7 @@ func (w *workshop) fill(t *testing.T) {
 		"my-server": "#!/bin/sh\n", "tokens": "alice:0123456789abcdef\n",
 		"servers.yaml": "servers: {a: {}}\n", "id-key": strings.Repeat("k", 44), "config.yaml": "auth-tokens-file: tokens\n",
 	} {
-		if err := os.WriteFile(filepath.Join(w.dir, name), []byte(content), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, os.WriteFile(filepath.Join(w.dir, name), []byte(content), 0o700))
 	}
 	w.env = append(w.env, "TOKEN=x", "SEARCH_TOKEN=x")
 }

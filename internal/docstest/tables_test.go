@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // rows returns the cells of the table rows of a page below a heading, up to the
@@ -19,9 +21,7 @@ import (
 func rows(t *testing.T, name, heading string) (out [][]string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	_, section, found := strings.Cut("\n"+string(data), "\n"+heading+"\n")
 	if !found {
 		t.Fatalf("%s has no heading %q", name, heading)
@@ -58,9 +58,7 @@ func programFiles(t *testing.T) (files []*ast.File) {
 		files = append(files, file)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	return files
 }
 
@@ -118,9 +116,7 @@ func TestReasonsAreInTheCode(t *testing.T) {
 func TestTroubleshootingQuotesTheCode(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(filepath.Join(root, "docs/troubleshooting.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	known := slices.Collect(maps.Keys(literals(programFiles(t))))
 	for _, heading := range []string{"## 404 Not Found", "## 401 and 403"} {
 		_, section, _ := strings.Cut(string(data), heading)

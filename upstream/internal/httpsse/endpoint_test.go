@@ -5,14 +5,14 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // TypeScript's rule: credentials go to no other origin.
 func TestEndpointIsRelativeToTheStreamAndHasItsOrigin(t *testing.T) {
 	stream, err := url.Parse("http://u:p@h/a/sse")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	for data, want := range map[string]string{
 		"/m?s=1": "http://u:p@h/m?s=1", "m?s=1": "http://u:p@h/a/m?s=1", "?s=1": "http://u:p@h/a/sse?s=1", " /m ": "http://u:p@h/m",
 		"http://h:80/m": "http://u:p@h:80/m", "": "http://u:p@h/a/sse",
@@ -32,9 +32,7 @@ func FuzzEndpoint(f *testing.F) {
 		f.Add([]byte(data))
 	}
 	stream, err := url.Parse("http://u:p@h/a/sse")
-	if err != nil {
-		f.Fatal(err)
-	}
+	ssetest.Must(f, err)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		at, err := resolveEndpoint(stream, data)
 		if err != nil {

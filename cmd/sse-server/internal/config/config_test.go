@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/reference/config.md from the options")
@@ -410,9 +411,7 @@ func TestReferenceIsComplete(t *testing.T) {
 	}
 	want.WriteString("\n")
 	if *update {
-		if err := os.WriteFile(path, []byte(before+begin+want.String()+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, os.WriteFile(path, []byte(before+begin+want.String()+end+after), 0o644))
 	} else if lists != want.String() {
 		t.Errorf("%s is not what the options say; run this test with -update", path)
 	}
@@ -427,9 +426,7 @@ func TestReferenceIsComplete(t *testing.T) {
 func TestExamplesAreTaken(t *testing.T) {
 	secrets := t.TempDir()
 	for _, name := range []string{"tokens", "token", "github"} {
-		if err := os.WriteFile(filepath.Join(secrets, name), []byte("alice:0123456789abcdef\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, os.WriteFile(filepath.Join(secrets, name), []byte("alice:0123456789abcdef\n"), 0o600))
 	}
 	env := map[string]string{"TOKEN": "x", "SEARCH_TOKEN": "x", "GITHUB_TOKEN": "x", "INTROSPECTION_TOKEN": "x"}
 	places := strings.NewReplacer("/etc/sse-server/", secrets+"/", "/run/credentials/sse-server.service/", secrets+"/", "/run/secrets/", secrets+"/")

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // Reading the configuration ends even if a file is a pipe without a writer, an endless
@@ -20,9 +21,7 @@ import (
 func TestFilesThatAreNone(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, syscall.Mkfifo(pipe, 0o600))
 	large := clitest.WriteFile(t, "gw.yaml", "#"+string(bytes.Repeat([]byte("x"), maxFile)))
 	wantRefusal(t, nil, pipe+": the file is empty", "--config", pipe)
 	wantRefusal(t, nil, "--auth-tokens-file: "+pipe+" holds no token", "--auth-tokens-file", pipe)
@@ -35,9 +34,7 @@ func TestFilesThatAreNone(t *testing.T) {
 func TestIDKeyThatIsReplacedMeanwhile(t *testing.T) {
 	t.Parallel()
 	path, other := filepath.Join(t.TempDir(), "pipe"), clitest.WriteFile(t, "id-key", strings.Repeat("x", 32))
-	if err := errors.Join(syscall.Mkfifo(path, 0o600), os.Chmod(other, 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, errors.Join(syscall.Mkfifo(path, 0o600), os.Chmod(other, 0o644)))
 	pipe := clitest.Must(os.OpenFile(path, os.O_RDWR, 0))
 	want := strings.Repeat("k", 32)
 	go func() {
@@ -53,9 +50,7 @@ func TestIDKeyThatIsReplacedMeanwhile(t *testing.T) {
 func TestPipeOfAShell(t *testing.T) {
 	t.Parallel()
 	out, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, err)
 	defer out.Close()
 	go func() {
 		_, _ = in.WriteString("warm: 2\n")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -40,9 +41,7 @@ func TestRemoteServer(t *testing.T) {
 	} {
 		c := mustLoad(t, tc.vars, tc.args...)
 		var got bytes.Buffer
-		if err := c.remote.Header.Write(&got); err != nil {
-			t.Fatal(err)
-		}
+		ssetest.Must(t, c.remote.Header.Write(&got))
 		if c.remote.Address != tc.address || got.String() != tc.want {
 			t.Errorf("%s: got %s with\n%q, want %s with\n%q", name, c.remote.Address, got.String(), tc.address, tc.want)
 		}
@@ -54,9 +53,7 @@ func TestRemoteServer(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	open := clitest.WriteFile(t, "token", secret)
-	if err := os.Chmod(open, 0o646); err != nil {
-		t.Fatal(err)
-	}
+	ssetest.Must(t, os.Chmod(open, 0o646))
 	short := clitest.WriteFile(t, "tokens", "short\n")
 	for _, tc := range []struct {
 		args []string
