@@ -15,12 +15,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// Refuse answers a request with 401, 403, 404 or 405, and counts and logs that under
-// reason, a constant of package metrics.
+// Refuse answers a request with a Denied refusal.
 func (f *Front) Refuse(w http.ResponseWriter, r *http.Request, status int, reason, message string) {
-	f.count(r, reason)
-	f.log(r, status, reason, message)
-	Reject(w, r, status, message)
+	f.RefuseMessage(w, r, Denied(status, reason, message))
 }
 
 // NotFound answers a request for a path that is no route, once it has passed the checks of
@@ -116,6 +113,15 @@ type Refusal struct {
 	Unread bool
 
 	reason string
+	logged bool
+}
+
+// Denied returns a Refusal with 403, 404 or 405, which is logged too. The body of the request
+// is given up.
+func Denied(status int, reason, message string) *Refusal {
+	why := Refused(status, reason, "%s", message)
+	why.Unread, why.logged = true, true
+	return why
 }
 
 // Refused returns a Refusal that counts under reason, a constant of package metrics.
@@ -137,6 +143,9 @@ func RefusedBusy(err error) *Refusal {
 // RefuseMessage answers a request that is refused, and counts it.
 func (f *Front) RefuseMessage(w http.ResponseWriter, r *http.Request, why *Refusal) {
 	f.count(r, why.reason)
+	if why.logged {
+		f.log(r, why.Status, why.reason, why.Err.Message)
+	}
 	if why.Unread || r.Method != http.MethodPost {
 		abandonBody(w, r)
 	}

@@ -42,11 +42,13 @@ func (h *Handler) With(opts Options) *Handler {
 // ServeHTTP serves the stream at any path, and a message for it at that path with
 // /{id}/message, or with SinglePath at the same path: the caller mounts the Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if id := h.messageFor(r); id != "" {
-		h.serveMessage(w, r, id)
-		return
+	serve := h.serveStream
+	if h.HasMessage(r) {
+		serve = h.serveMessage
 	}
-	h.serveStream(w, r)
+	if refusal := serve(w, r); refusal != nil {
+		h.RefuseMessage(w, r, refusal)
+	}
 }
 
 // HasMessage reports whether a request has a message for a connection, and is thus for no

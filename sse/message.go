@@ -10,18 +10,18 @@ import (
 )
 
 // serveMessage is POST /sse/{id}/message.
-func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string) {
+func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request) *front.Refusal {
 	principal, ok := h.admit(w, r, http.MethodPost)
 	if !ok {
-		return
+		return nil
 	}
+	id := h.messageFor(r)
 	c, ok := h.registry.Find(id)
 	if !ok && h.IsForeign(r, h.registry, id, principal) && h.forward(w, r, id, principal) {
-		return
+		return nil
 	}
 	if !ok || c.Client().Transport != connstate.TransportSSE || c.Client().Principal != principal { // the session of another transport has no stream here
-		h.Refuse(w, r, http.StatusNotFound, metrics.RejectedUnknownConnection, "no such connection: open a new one with GET "+h.streamPath(r))
-		return
+		return front.Denied(http.StatusNotFound, metrics.RejectedUnknownConnection, "no such connection: open a new one with GET "+h.streamPath(r))
 	}
 	h.Renew(c, r)
 	body, refusal := h.ReadBody(w, r, c.Sender().HoldBody)
@@ -31,20 +31,18 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 		m, refusal = h.parse(r, body.Bytes, c)
 	}
 	if refusal != nil {
-		h.RefuseMessage(w, r, refusal)
-		return
+		return refusal
 	}
 	select {
 	case <-c.Done():
-		message := "the connection is closed: open a new one with GET " + h.streamPath(r)
-		h.Refuse(w, r, http.StatusNotFound, metrics.PostClosed, message)
-		return
+		return front.Denied(http.StatusNotFound, metrics.PostClosed, "the connection is closed: open a new one with GET "+h.streamPath(r))
 	default:
 	}
 	c.SetParent(m, r.Header)
 	c.Observe(m, r.Header.Get(front.HeaderVersion))
 	c.Receive(m)
 	w.WriteHeader(http.StatusAccepted)
+	return nil
 }
 
 // forward sends a message to the replica that holds its connection. It reports false, and

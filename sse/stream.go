@@ -16,23 +16,25 @@ import (
 //
 // Its stack lives as long as the stream, for each of many idle clients. So the work
 // of the beginning and of the end is in functions that return.
-func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
-	c := h.open(w, r)
+func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) *front.Refusal {
+	c, refusal := h.open(w, r)
 	if c == nil {
-		return
+		return refusal
 	}
 	defer h.end(c)
 	stop := h.begin(w, r, c)
 	defer stop()
 	h.engine.serve(w, r, c, h.endpoint(r, c.ID()))
 	c.Close(connstate.ClosedClient)
+	return nil
 }
 
-// open returns a connection for the client, or refuses the request.
-func (h *Handler) open(w http.ResponseWriter, r *http.Request) *connstate.Connection {
+// open returns a connection for the client, or why there is none; neither if the request has
+// been answered.
+func (h *Handler) open(w http.ResponseWriter, r *http.Request) (*connstate.Connection, *front.Refusal) {
 	principal, ok := h.admit(w, r, http.MethodGet)
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	client, refusal := h.client(r, principal)
 	if refusal == nil {
@@ -42,14 +44,9 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) *connstate.Connec
 		client.Context, refusal = h.Passed(r, principal)
 	}
 	if refusal != nil {
-		h.RefuseMessage(w, r, refusal)
-		return nil
+		return nil, refusal
 	}
-	c, refusal := h.Open(h.registry, client, "", nil)
-	if refusal != nil {
-		h.RefuseMessage(w, r, refusal)
-	}
-	return c
+	return h.Open(h.registry, client, "", nil)
 }
 
 // begin starts the backend of a connection, and its timers, which the returned

@@ -11,41 +11,39 @@ import (
 )
 
 // serveGet is GET /mcp: the session's own stream, or the rest of one that was cut.
-func (h *Handler) serveGet(q *request) {
+func (h *Handler) serveGet(q *request) *front.Refusal {
 	last, refusal := h.checkGet(q)
 	if refusal != nil {
-		h.RefuseMessage(q.w, q.r, refusal)
-		return
+		return refusal
 	}
 	s := h.enter(q.c)
 	switch {
 	case s != nil:
 	case h.forward(q):
-		return
+		return nil
 	case last != nil && last.stream > 0 && h.isOurs(q): // it needs no session
 		h.tellLost(q, *last)
-		return
+		return nil
 	default:
 		ctx, refusal := h.Passed(q.r, q.principal)
-		if refusal != nil {
-			h.RefuseMessage(q.w, q.r, refusal)
-			return
+		if refusal == nil {
+			s, _, refusal = h.reopen(q, ctx)
 		}
-		if s, _ = h.reopen(q, ctx); s == nil {
-			return
+		if refusal != nil {
+			return refusal
 		}
 	}
 	defer s.leave()
 	s.saw(q.version)
 	x := h.newResponse(q, s)
-	switch refusal := s.resume(x, last); {
+	switch refusal = s.resume(x, last); {
 	case refusal != nil:
-		h.RefuseMessage(q.w, q.r, refusal)
 	case x.st == nil:
 		h.tellLost(q, *last)
 	default:
 		x.run()
 	}
+	return refusal
 }
 
 // checkGet refuses a GET that names no session, or is wrong otherwise. It returns the event
@@ -82,7 +80,7 @@ func (s *session) resume(x *response, last *eventID) *front.Refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
-		return front.Refused(http.StatusNotFound, metrics.RejectedUnknownConnection, "%s", unknownSession)
+		return unknownSession()
 	}
 	st := s.standingLocked()
 	read := st.read
@@ -137,18 +135,16 @@ func (h *Handler) tellLost(q *request, last eventID) {
 	events.Expire()
 }
 
-func (h *Handler) serveDelete(q *request) {
+func (h *Handler) serveDelete(q *request) *front.Refusal {
 	if refusal := checkDelete(q); refusal != nil {
-		h.RefuseMessage(q.w, q.r, refusal)
-		return
+		return refusal
 	}
 	s := h.enter(q.c)
 	if s == nil && h.forward(q) {
-		return
+		return nil
 	}
 	if s == nil && !h.isOurs(q) {
-		h.refuseUnknown(q)
-		return
+		return unknownSession()
 	}
 	h.registry.IDs().End(q.id)
 	if s != nil {
@@ -156,6 +152,7 @@ func (h *Handler) serveDelete(q *request) {
 		s.c.Close(connstate.ClosedClient)
 	}
 	q.w.WriteHeader(http.StatusNoContent)
+	return nil
 }
 
 // checkDelete refuses a DELETE that names no session, or is wrong otherwise.

@@ -81,13 +81,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if q.c = h.connection(q); q.c != nil {
 		h.Renew(q.c, r)
 	}
+	serve := h.serveDelete
 	switch r.Method {
 	case http.MethodPost:
-		h.servePost(q)
+		serve = h.servePost
 	case http.MethodGet:
-		h.serveGet(q)
-	default:
-		h.serveDelete(q)
+		serve = h.serveGet
+	}
+	if refusal := serve(q); refusal != nil {
+		h.RefuseMessage(w, r, refusal)
 	}
 }
 
@@ -129,14 +131,12 @@ func route(r *http.Request) front.Route {
 }
 
 // open makes a session for a request, under the id of an earlier one if it names one.
-// Without a session the request has been answered.
-func (h *Handler) open(q *request, ctx context.Context) *session {
+func (h *Handler) open(q *request, ctx context.Context) (*session, *front.Refusal) {
 	client := h.Client(q.r, q.principal, connstate.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, ctx
 	c, refusal := h.Open(h.registry, client, q.id, h.evict)
 	if refusal != nil {
-		h.RefuseMessage(q.w, q.r, refusal)
-		return nil
+		return nil, refusal
 	}
 	s := &session{h: h, c: c, release: h.Adopt(h.registry, c.ID()), serving: 1, calls: make(map[jsonrpc.ID]*stream), streams: make(map[int64]*stream)}
 	if q.id != "" {
@@ -152,7 +152,7 @@ func (h *Handler) open(q *request, ctx context.Context) *session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.sessions[c] = s
-	return s
+	return s, nil
 }
 
 // evictAfter is how long a session must be idle to make room for another one.

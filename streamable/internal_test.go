@@ -55,7 +55,7 @@ func TestGETOfASessionThatEnds(t *testing.T) {
 	registry := connstate.NewRegistry(connstate.Limits{}, connstate.Options{})
 	h := New(nobody{}, registry, Options{})
 	q := &request{w: httptest.NewRecorder(), r: httptest.NewRequest("POST", "/mcp", strings.NewReader(""))}
-	s := h.open(q, nil)
+	s, _ := h.open(q, nil)
 	s.leave()
 	found := h.enter(s.c)
 	s.c.Close(connstate.ClosedIdle)

@@ -29,15 +29,14 @@ type post struct {
 }
 
 // servePost is POST /mcp.
-func (h *Handler) servePost(q *request) {
+func (h *Handler) servePost(q *request) *front.Refusal {
 	stream, refusal := checkAccept(q.r)
 	if refusal == nil {
 		refusal = checkSingle(q.r)
 	}
 	if refusal != nil {
 		refusal.Unread = true
-		h.RefuseMessage(q.w, q.r, refusal)
-		return
+		return refusal
 	}
 	sender := h.registry.Sender(q.principal, h.ClientAddr(q.r))
 	if q.c != nil {
@@ -59,9 +58,7 @@ func (h *Handler) servePost(q *request) {
 	default:
 		h.modern.ServePOST(q.w, q.r, q.principal, p.messages[0], stream)
 	}
-	if refusal != nil {
-		h.RefuseMessage(q.w, q.r, refusal)
-	}
+	return refusal
 }
 
 // serveLegacy serves a POST of a client with sessions, or returns why not.
@@ -89,9 +86,9 @@ func (h *Handler) serveLegacy(p *post) *front.Refusal {
 	for _, m := range p.messages {
 		m.Context = ctx
 	}
-	s, opened := h.sessionOf(p, ctx)
+	s, opened, refusal := h.sessionOf(p, ctx)
 	if s == nil {
-		return nil
+		return refusal
 	}
 	defer s.leave()
 	if !opened {
@@ -154,19 +151,17 @@ func noSession(id jsonrpc.ID, message string) *front.Refusal {
 }
 
 // sessionOf returns the session of a POST, or a new one if it opens one; the caller must
-// call leave. Without a session the POST has been answered.
-func (h *Handler) sessionOf(p *post, ctx context.Context) (s *session, opened bool) {
+// call leave. Without both, another replica has answered the POST.
+func (h *Handler) sessionOf(p *post, ctx context.Context) (s *session, opened bool, refusal *front.Refusal) {
 	if p.id == "" {
-		return h.open(p.request, ctx), true
+		s, refusal = h.open(p.request, ctx)
+		return s, true, refusal
 	}
 	if p.first != nil && p.c != nil && h.forward(p.request) { // before enter: it may take long, or panic
-		return nil, false
+		return nil, false, nil
 	}
-	if s = h.enter(p.c); s != nil {
-		return s, false
-	}
-	if h.forward(p.request) {
-		return nil, false
+	if s = h.enter(p.c); s != nil || h.forward(p.request) {
+		return s, false, nil
 	}
 	return h.reopen(p.request, ctx)
 }
@@ -182,31 +177,29 @@ func (h *Handler) isOurs(q *request) bool {
 }
 
 // reopen opens a session under the id that its client has, so that the client notices
-// nothing. Without a session the request has been answered.
-func (h *Handler) reopen(q *request, ctx context.Context) (s *session, opened bool) {
+// nothing.
+func (h *Handler) reopen(q *request, ctx context.Context) (s *session, opened bool, refusal *front.Refusal) {
 	if !h.isOurs(q) { // before the lock: whoever guesses holds up nobody
-		h.refuseUnknown(q)
-		return nil, false
+		return nil, false, unknownSession()
 	}
 	h.reopening.Lock() // one of several requests at once opens it, the others find it
 	defer h.reopening.Unlock()
 	c := h.connection(q)
 	if c == nil {
-		return h.open(q, ctx), true
+		s, refusal = h.open(q, ctx)
+		return s, true, refusal
 	}
 	if s = h.enter(c); s == nil { // it is about to end
-		h.refuseUnknown(q)
+		refusal = unknownSession()
 	}
-	return s, false
+	return s, false, refusal
 }
 
-// refuseUnknown answers a request for a session that is not there: 404 makes a client
+// unknownSession refuses a request for a session that is not there: 404 makes a client
 // initialize again (MCP 2025-11-25, transports, session management).
-func (h *Handler) refuseUnknown(q *request) {
-	h.Refuse(q.w, q.r, http.StatusNotFound, metrics.RejectedUnknownConnection, unknownSession)
+func unknownSession() *front.Refusal {
+	return front.Denied(http.StatusNotFound, metrics.RejectedUnknownConnection, "no such session: initialize again, without Mcp-Session-Id")
 }
-
-const unknownSession = "no such session: initialize again, without Mcp-Session-Id"
 
 // serveIn passes the messages of a POST to a session, and writes the answers.
 func (h *Handler) serveIn(s *session, p *post, opened bool) *front.Refusal {
@@ -229,8 +222,7 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *front.Refusal {
 	case errors.Is(err, errInFlight):
 		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "%v", err)
 	case err != nil:
-		h.refuseUnknown(p.request)
-		return nil
+		return unknownSession()
 	}
 	if opened {
 		p.w.Header().Set(headerSession, s.c.ID())
