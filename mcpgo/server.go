@@ -9,6 +9,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -27,7 +28,7 @@ import (
 // with the session.
 //
 // A session takes requests as an upstream.Handle does. Notifications are handled one after
-// the other, in order; 1,024 of them, or 8 MiB, may wait. The panic of a handler is logged.
+// the other, in order; 8 MiB of them may wait. The panic of a handler is logged.
 //
 // Close waits up to 2 s for hooks of
 // OnUnregisterSession, and does not wait for handlers.
@@ -55,7 +56,7 @@ func (d dialer) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if d.server == nil {
 		return nil, errors.New("dial mcp-go server: there is no server")
 	}
-	s := &session{dialer: d, id: rand.Text(), arrived: make(chan []byte, maxArrived), asked: make(map[int64]chan *jsonrpc.Message)}
+	s := &session{dialer: d, id: rand.Text(), arrived: buffer.NewQueue(buffer.SendLimit), asked: make(map[int64]chan *jsonrpc.Message)}
 	requests, err := upstream.Handle(s.handle).Dial(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("dial mcp-go server: %w", err)

@@ -10,15 +10,12 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	vocabulary "github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 const (
-	// maxArrived bounds the notifications that wait for the server, and maxArrivedBytes
-	// their length.
-	maxArrived      = 1024
-	maxArrivedBytes = 8 << 20
 	// maxNotifications is how many notifications may wait for the client. mcp-go drops
 	// more, and reports that to the sender. Its own sessions have the same number.
 	maxNotifications = 100
@@ -36,11 +33,10 @@ type session struct {
 	// ctx lives as long as the session. It is no caller's, so it is kept here.
 	ctx     context.Context
 	cancel  context.CancelFunc
-	arrived chan []byte // notifications that wait for the server
+	arrived *buffer.Queue // notifications that wait for the server
 
 	lock          sync.Mutex                   // guards all below; not held while calling anyone
 	receive       func(msg []byte, err error)  // nil until Push
-	load          int                          // bytes of arrived
 	notifications chan mcp.JSONRPCNotification // nil until the server asks for it
 	asked         map[int64]chan *jsonrpc.Message
 	lastAsk       int64
@@ -112,37 +108,13 @@ func (s *session) Send(msg []byte) error {
 	case m.Method == vocabulary.MethodCancelled:
 		return s.Local.Send(msg)
 	}
-	return s.arrive(m.Raw())
-}
-
-// arrive adds a notification to those that wait for the server.
-func (s *session) arrive(msg []byte) error {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	switch {
-	case s.ctx.Err() != nil:
-		return jsonrpc.ErrClosed
-	case s.load > 0 && s.load+len(msg) > maxArrivedBytes:
-		return jsonrpc.ErrBusy
-	}
-	select {
-	case s.arrived <- msg:
-		s.load += len(msg)
-		return nil
-	default:
-		return jsonrpc.ErrBusy
-	}
+	return s.arrived.Offer(m.Raw())
 }
 
 // handleArrived passes notifications to the server, in order.
 func (s *session) handleArrived() {
-	for {
-		select {
-		case msg := <-s.arrived:
-			s.handleNotification(msg)
-		case <-s.ctx.Done():
-			return
-		}
+	for msg, err := s.arrived.Recv(); err == nil; msg, err = s.arrived.Recv() {
+		s.handleNotification(msg)
 	}
 }
 
@@ -151,9 +123,6 @@ func (s *session) handleNotification(msg []byte) {
 		if p := recover(); p != nil {
 			s.logPanic(p)
 		}
-		s.lock.Lock()
-		defer s.lock.Unlock()
-		s.load -= len(msg)
 	}()
 	s.server.HandleMessage(s.ctx, msg)
 }
@@ -242,6 +211,7 @@ func (s *session) Close() error {
 	if closed {
 		return nil
 	}
+	s.arrived.Abort(jsonrpc.ErrClosed)
 	_ = s.Local.Close() // never fails
 	ctx, cancel := context.WithTimeout(context.Background(), unregisterTimeout)
 	defer cancel()

@@ -99,10 +99,9 @@ type stream struct {
 
 	endpoint string
 	buf      *[]byte // written by the library, not yet by us; nil: nothing
-	held     int     // events in buf
 	begun    bool    // the head has been written
 	err      error   // the first write error: all that follows is swallowed
-	written  int64   // events that left the library
+	written  int64   // events that left the library; those from free on are in buf
 
 	// The sizes of the events that the library has, by their number; take writes behind
 	// taken, Flush reads behind written.
@@ -184,8 +183,7 @@ func (s *stream) Flush() {
 		return
 	}
 	s.written++
-	s.held++
-	if s.err == nil && s.held < engineBuffer && len(*s.buf) < gatherBytes && s.moreFollow() {
+	if s.err == nil && s.written-s.free.Load() < engineBuffer && len(*s.buf) < gatherBytes && s.moreFollow() {
 		return
 	}
 	s.writeOut()
@@ -209,10 +207,9 @@ func (s *stream) moreFollow() bool {
 // release returns the room of the written events to the outbox.
 func (s *stream) release() {
 	size := 0
-	for i := s.written - int64(s.held); i < s.written; i++ {
+	for i := s.free.Load(); i < s.written; i++ {
 		size += s.sizes[i%engineBuffer]
 	}
-	s.held = 0
 	s.free.Store(s.written)
 	s.c.Written(size)
 }

@@ -162,12 +162,6 @@ func (x *response) flush() bool {
 	return true
 }
 
-// Values of headers, so that no answer makes them anew.
-var (
-	jsonType  = []string{"application/json"}
-	notStored = []string{"no-store"}
-)
-
 // chunk is the length from which an answer is written with a deadline, in bytes: a
 // shorter one fits into the buffers on the way. On HTTP/2 there are none that a client
 // cannot close.
@@ -184,9 +178,9 @@ func (x *response) writeJSON(events []event) {
 		body = slices.Concat([]byte("["), bytes.Join(all, []byte(",")), []byte("]"))
 	}
 	header := x.w.Header()
-	header["Content-Type"] = jsonType
-	header["Cache-Control"] = notStored
-	header["Content-Length"] = []string{strconv.Itoa(len(body))}
+	header.Set("Content-Type", "application/json")
+	header.Set("Cache-Control", "no-store")
+	header.Set("Content-Length", strconv.Itoa(len(body)))
 	x.w.WriteHeader(http.StatusOK)
 	x.written = true
 	if len(body) < chunk && !x.st.json && x.r.ProtoMajor < 2 { // soon after the request, within the server's own deadline

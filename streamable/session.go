@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"sync"
@@ -254,9 +255,7 @@ func (s *session) saw(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known = true
-	if s.version == "" {
-		s.version = version
-	}
+	s.version = cmp.Or(s.version, version)
 }
 
 // negotiated notes the answer to initialize.
@@ -269,8 +268,5 @@ func (s *session) negotiated(version string) {
 func (s *session) speaks() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.version == "" {
-		return versionAssumed
-	}
-	return s.version
+	return cmp.Or(s.version, versionAssumed)
 }

@@ -23,5 +23,4 @@
 //	  internal/statelessserver  MCP 2026-07-28: presents a server without sessions as a session
 //	  internal/httpsse      MCP 2024-11-05: one stream, and POSTs to the endpoint that it names
 //	  internal/exchange     HTTP requests and responses, for those three
-//	internal/buffer       bounded queues
 package upstream

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/workers"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/peer"
-	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
 // maxRunning bounds the requests that one Handle session handles at a time: each has a

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/peer"
-	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
 // serveCloseTimeout bounds each of the two waits of Close for the function: after the

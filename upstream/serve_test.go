@@ -11,10 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
-	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 )
 

@@ -17,10 +17,9 @@ const module = "github.com/mcp-sse/mcp-sse"
 var layers = [][]string{
 	{"jsonrpc", "metrics", "peer", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid"},
 	{"internal/mcp", "internal/budget"},
-	{"internal/stateless"},
+	{"internal/stateless", "internal/buffer"},
 	{"connstate", "multiplex/sharing"},
-	{"upstream/internal/buffer", "upstream/internal/inprocess"},
-	{"upstream/internal/exchange"},
+	{"upstream/internal/exchange", "upstream/internal/inprocess"},
 	{"upstream/internal/streamable", "upstream/internal/statelessserver", "upstream/internal/httpsse"},
 	{"upstream/remote", "upstream/stdio", "upstream/oauthclient"},
 	{"handshake", "multiplex", "upstream"},

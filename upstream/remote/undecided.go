@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/httpsse"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/statelessserver"

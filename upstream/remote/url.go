@@ -17,11 +17,11 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/peer"
-	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/httpsse"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/inprocess"

@@ -53,10 +53,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/peer"
-	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/statelessserver"
 )
 

@@ -194,10 +194,9 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.R
 	client := h.front.Client(a.r, q.principal, connstate.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, q.passed
 	key := keyOf(client, q)
-	single := q.passed != nil && !h.opts.SamePeer // what is passed on may differ from one request to the next
-	if !single && q.principal == "" && client.Proxied {
-		single = true // nothing tells this client from others
-	}
+	// What is passed on may differ from one request to the next, and nothing may tell a client
+	// behind a proxy from others.
+	single := q.passed != nil && !h.opts.SamePeer || q.principal == "" && client.Proxied
 	if single {
 		key = rand.Text()
 	}

@@ -17,9 +17,9 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
-	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
 const (

@@ -7,9 +7,9 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
 const (

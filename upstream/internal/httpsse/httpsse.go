@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 )
 
