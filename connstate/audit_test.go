@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -77,9 +76,7 @@ func TestEachToolCallIsAudited(t *testing.T) {
 					tc.do(r)
 				})
 				want := audited{"alice", "search", tc.outcome, 1.5, len(call.Raw()), tc.bytes}
-				if !slices.Equal(lines, []audited{want}) {
-					t.Errorf("got %+v, want %+v", lines, want)
-				}
+				equal(t, "lines", lines, []audited{want})
 			})
 		})
 	}

@@ -158,9 +158,7 @@ func checkSameJSON(t *testing.T, got, want any) {
 	must(t, err)
 	w, err := json.Marshal(want)
 	must(t, err)
-	if string(g) != string(w) {
-		t.Errorf("got  %s\nwant %s", g, w)
-	}
+	equal(t, "JSON", string(g), string(w))
 }
 
 // A client names itself when it initializes. What is kept of that is short.
@@ -177,9 +175,7 @@ func TestSnapshotNamesTheClient(t *testing.T) {
 	}
 	_, err = w.c.Begin(parse(t, `{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"clientInfo":[1]}}`))
 	must(t, err)
-	if c := w.c.Snapshot().Client; *c != (connstate.ClientInfo{}) {
-		t.Errorf("without a valid name: got %+v", c)
-	}
+	equal(t, "without a valid name", *w.c.Snapshot().Client, (connstate.ClientInfo{}))
 }
 
 // Snapshots are shown to operators: they hold no id that lets its reader send

@@ -22,9 +22,7 @@ func (w *world) checkGate(waiting int, refused map[string]float64) {
 	equal(w.t, "messages that wait, by the gauge", all["mcp_sse_gate_depth"], float64(waiting))
 	equal(w.t, "the snapshot says that messages wait", w.c.Snapshot().Queued, waiting)
 	for _, reason := range []string{metrics.GateFull, metrics.GateBudget, metrics.GateTimeout, metrics.GateFailed, metrics.GateCanceled, metrics.GateClosed, "other"} {
-		if got := all[`mcp_sse_gate_rejected_total{reason="`+reason+`"}`]; got != refused[reason] {
-			w.t.Errorf("got %v messages refused for %s, want %v", got, reason, refused[reason])
-		}
+		equal(w.t, "messages refused for "+reason, all[`mcp_sse_gate_rejected_total{reason="`+reason+`"}`], refused[reason])
 	}
 }
 

@@ -50,9 +50,7 @@ func (o opener) openClient(client connstate.Client, reason string) *connstate.Co
 		}
 		got = limit.Reason
 	}
-	if got != reason {
-		o.t.Errorf("%q from %s: refused for %q, want %q", client.Principal, client.Addr, got, reason)
-	}
+	equal(o.t, fmt.Sprintf("refusal of %q from %s", client.Principal, client.Addr), got, reason)
 	return c
 }
 

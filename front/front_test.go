@@ -132,9 +132,7 @@ func TestRefusedClientsLeaveATrace(t *testing.T) {
 		if w.Code != tt.status || h.log.String() != want {
 			t.Errorf("%s %.40s: got %d %s, and the log\n%swant %d and\n%s", tt.method, tt.target, w.Code, w.Body, h.log, tt.status, want)
 		}
-		if n := h.count(t, tt.method, tt.reason); n != 1 {
-			t.Errorf("%s %.40s: counted %v under %s, want 1", tt.method, tt.target, n, tt.reason)
-		}
+		ssetest.Want(t, fmt.Sprintf("%s %.40s: counted under %s", tt.method, tt.target, tt.reason), h.count(t, tt.method, tt.reason), 1)
 		if allow := w.Header().Get("Allow"); tt.status == 405 && allow != "GET, POST" {
 			t.Errorf("got Allow %q", allow)
 		}

@@ -1,6 +1,7 @@
 package front_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // A Host that is no name of this machine is DNS rebinding, on a loopback address.
@@ -117,9 +119,7 @@ func TestCORS(t *testing.T) {
 		"Access-Control-Allow-Origin": app, "Access-Control-Allow-Methods": "GET, POST", "Vary": "Origin",
 		"Access-Control-Allow-Headers": "authorization,mcp-param-x", "Access-Control-Allow-Credentials": "",
 	} {
-		if got.Get(name) != want {
-			t.Errorf("%s: got %q, want %q", name, got.Get(name), want)
-		}
+		ssetest.Want(t, name, got.Get(name), want)
 	}
 	if got := preflight(h, "https://evil.example"); got.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("another origin: got %v", got)
@@ -168,9 +168,7 @@ func TestClientAddr(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "/t", nil)
 		r.RemoteAddr = test.remote
 		r.Header["X-Forwarded-For"] = test.forwarded
-		if got := newTransport(t, front.Options{TrustedProxies: proxies}).ClientAddr(r).String(); got != test.want {
-			t.Errorf("%s, %q: got %s, want %s", test.remote, test.forwarded, got, test.want)
-		}
+		ssetest.Want(t, fmt.Sprintf("%s, %q", test.remote, test.forwarded), newTransport(t, front.Options{TrustedProxies: proxies}).ClientAddr(r).String(), test.want)
 	}
 }
 
@@ -201,9 +199,7 @@ func TestClient(t *testing.T) {
 				t.Errorf("got the client %+v", c)
 			}
 		}), test.local, http.MethodGet, "/t", "", "X-Tenant", "a", "Cookie", "secret", test.header, "192.0.2.7")
-		if got != test.want {
-			t.Errorf("from %q to %q with %q: local is %v, want %v", test.remote, test.local, test.header, got, test.want)
-		}
+		ssetest.Want(t, fmt.Sprintf("from %q to %q with %q: local", test.remote, test.local, test.header), got, test.want)
 	}
 }
 
@@ -235,9 +231,7 @@ func TestProxyThatIsNotTrusted(t *testing.T) {
 				t.Errorf("%+v: got proxied %t", test, got.Proxied)
 			}
 		}
-		if got := strings.Count(h.log.String(), "set trusted-proxies"); got != map[bool]int{true: 1}[test.warns] {
-			t.Errorf("%+v: got %d warnings", test, got)
-		}
+		ssetest.Want(t, fmt.Sprintf("%+v: warnings", test), strings.Count(h.log.String(), "set trusted-proxies"), map[bool]int{true: 1}[test.warns])
 	}
 }
 
@@ -282,11 +276,7 @@ func TestForwardedPrefix(t *testing.T) {
 		h := newTransport(t, front.Options{TrustedProxies: test.proxies})
 		r := httptest.NewRequest(http.MethodGet, "/t", nil)
 		r.Header.Set("X-Forwarded-Prefix", test.forwarded)
-		if got := h.OuterPrefix(r); got != test.want {
-			t.Errorf("%q: got %q, want %q", test.forwarded, got, test.want)
-		}
-		if warned := strings.Contains(h.log.String(), "header ignored: not a path"); warned != strings.HasPrefix(test.forwarded, "//") {
-			t.Errorf("%q: got the log %q", test.forwarded, h.log)
-		}
+		ssetest.Want(t, "prefix of "+test.forwarded, h.OuterPrefix(r), test.want)
+		ssetest.Want(t, "warning about "+test.forwarded, strings.Contains(h.log.String(), "header ignored: not a path"), strings.HasPrefix(test.forwarded, "//"))
 	}
 }

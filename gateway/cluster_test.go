@@ -373,9 +373,7 @@ func TestClusterDrains(t *testing.T) {
 				}
 			}
 			for i := range 17 {
-				if answers[fmt.Sprint(i+1)] != 1 {
-					t.Errorf("client %d: request %d has %d results", n, i+1, answers[fmt.Sprint(i+1)])
-				}
+				equal(t, fmt.Sprintf("client %d: results of request %d", n, i+1), answers[fmt.Sprint(i+1)], 1)
 			}
 			p.leave()
 		}

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -55,9 +56,7 @@ func TestErrorDetails(t *testing.T) {
 						t.Errorf("got %s, want an error", e.Data)
 						continue
 					}
-					if sees(string(e.Data)) != tc.client {
-						t.Errorf("details in %s: want them %v", e.Data, tc.client)
-					}
+					equal(t, fmt.Sprintf("details in %s", e.Data), sees(string(e.Data)), tc.client)
 				}
 				if len(p.got) < 2 {
 					t.Errorf("%d events, want an announcement and an answer at least", len(p.got))

@@ -215,9 +215,7 @@ func TestRefusedClientCostsOneFreshSession(t *testing.T) {
 			p.want("1 " + serverResult)
 			time.Sleep(15 * time.Second)
 		}
-		if u.starts() != starts {
-			t.Errorf("%d starts more, want none", u.starts()-starts)
-		}
+		equal(t, "starts", u.starts(), starts)
 	})
 }
 
@@ -300,9 +298,7 @@ func TestServersThatDoNotTakeThePing(t *testing.T) {
 					t.Errorf("%s: failures %v in %d attempts", name, s.Failures, s.Attempts)
 				}
 			}
-			if u.starts() != test.first+1 {
-				t.Errorf("%s: %d starts, want %d", name, u.starts(), test.first+1)
-			}
+			equal(t, name+": starts", u.starts(), test.first+1)
 			u.session(t, test.first+1).wantMethods(t, "initialize", "notifications/initialized")
 		})
 	}

@@ -227,9 +227,7 @@ func TestServersAskOnlyForWhatTheClientDeclares(t *testing.T) {
 			s := u.session(t, u.starts())
 			s.say(`{"jsonrpc":"2.0","id":"s","method":` + tt.request + `}`)
 			synctest.Wait()
-			if got := len(p.got) == 1; got != tt.want {
-				t.Errorf("%s, %s: passed on = %t, want %t", tt.declared, tt.request, got, tt.want)
-			}
+			equal(t, tt.declared+", "+tt.request+": passed on", len(p.got) == 1, tt.want)
 			if !tt.want && !strings.Contains(s.last(), `"id":"s","error":{"code":-32601`) {
 				t.Errorf("%s, %s: the server got %s, want error -32601", tt.declared, tt.request, s.last())
 			}

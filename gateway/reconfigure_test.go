@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -156,9 +157,7 @@ func TestReconfigureServer(t *testing.T) {
 		for name, want := range map[string]float64{
 			"mcp_sse_session_restarts_total": 0, "mcp_sse_requests_repeated_total": 0, "mcp_sse_sessions": clients, "mcp_sse_connections": clients,
 		} {
-			if n := metric(t, g, name); n != want {
-				t.Errorf("%s = %g, want %g", name, n, want)
-			}
+			equal(t, name, metric(t, g, name), want)
 		}
 	})
 }
@@ -260,9 +259,7 @@ func TestReconfigureComparesServers(t *testing.T) {
 		{wrapped{f}, wrapped{f}, false},
 		{wrapped{u}, wrapped{u}, true},
 	} {
-		if got := gateway.SameServer(tc.a, tc.b); got != tc.want {
-			t.Errorf("%d: got %v", i, got)
-		}
+		equal(t, "pair "+strconv.Itoa(i), gateway.SameServer(tc.a, tc.b), tc.want)
 	}
 }
 

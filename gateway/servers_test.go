@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -159,9 +158,7 @@ func TestErrorsNameTheServer(t *testing.T) {
 			all = append(all, string(e.Data))
 		}
 		for _, want := range []string{`the server \"files\" did not answer in 5s`, `the session with the server \"files\" was lost`} {
-			if !strings.Contains(strings.Join(all, "\n"), want) {
-				t.Errorf("no %s in %q", want, all)
-			}
+			wantText(t, "names", strings.Join(all, "\n"), want)
 		}
 	})
 }
@@ -286,9 +283,7 @@ func TestShutdownOfServers(t *testing.T) {
 		if took := time.Since(began); took > 17*time.Second {
 			t.Errorf("it took %s, want all at the same time", took)
 		}
-		if hang.open() != 0 {
-			t.Errorf("%s sessions are left", strconv.Itoa(hang.open()))
-		}
+		equal(t, "sessions that are left", hang.open(), 0)
 	})
 }
 

@@ -243,9 +243,7 @@ func TestTraceOverHTTP(t *testing.T) {
 		post(callWith("2", "meta", `"traceparent":"`+clientParent+`"`))
 		for name, parent := range map[string]string{"header": otherParent, "meta": clientParent} {
 			s := rec.spansNamed(trace.SpanKindServer, "tools/call "+name)[0]
-			if got := "00-" + s.Parent().TraceID().String() + "-" + s.Parent().SpanID().String() + "-01"; got != parent {
-				t.Errorf("%s: in %s, want %s", name, got, parent)
-			}
+			equal(t, name+": parent", "00-"+s.Parent().TraceID().String()+"-"+s.Parent().SpanID().String()+"-01", parent)
 			wantText(t, "text", fmt.Sprint(s.Attributes()), `{"mcp_sse.server":"docs"}`)
 		}
 		rw := httptest.NewRecorder()

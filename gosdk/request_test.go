@@ -82,9 +82,7 @@ func TestHandlersSeeTheHTTPRequest(t *testing.T) {
 			}
 			mux := http.NewServeMux()
 			mux.Handle("/a/sse", auth.RequireBearerToken(verify, nil)(remembering(gw)))
-			if got := describe(t, mux, gw, len(test.opts.Transports) > 0); got != test.want {
-				t.Errorf("got %s\nwant %s", got, test.want)
-			}
+			ssetest.Want(t, "description", describe(t, mux, gw, len(test.opts.Transports) > 0), test.want)
 		})
 	}
 }
@@ -177,9 +175,7 @@ func TestWrongOptions(t *testing.T) {
 		}
 	}
 	defer func() {
-		if p := recover(); !strings.Contains(fmt.Sprint(p), "the function that returns the server is nil") {
-			t.Errorf("panic %v", p)
-		}
+		ssetest.WantText(t, "panic", fmt.Sprint(recover()), "the function that returns the server is nil")
 	}()
 	gosdk.NewSSEHandler(nil, nil)
 }

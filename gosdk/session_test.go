@@ -69,9 +69,7 @@ func TestCloseEndsHandlers(t *testing.T) {
 		}
 		ssetest.Want(t, "end", <-l.pushed, jsonrpc.ErrClosed.Error())
 		l.close() // again
-		if err := l.request("ping", `{}`); !errors.Is(err, jsonrpc.ErrClosed) {
-			t.Errorf("a request after Close: %v", err)
-		}
+		ssetest.WantError(t, "a request after Close", l.request("ping", `{}`), jsonrpc.ErrClosed)
 		ssetest.WantError(t, "a notification after Close", l.conn.Send([]byte(`{"jsonrpc":"2.0","method":"x"}`)), jsonrpc.ErrClosed)
 	})
 }
@@ -94,9 +92,7 @@ func TestCloseGivesUpOnAHandler(t *testing.T) {
 		}
 		close(release)
 		synctest.Wait()
-		if sessions(server) != 0 {
-			t.Error("the session is left after its handler has returned")
-		}
+		ssetest.Want(t, "sessions after the handler has returned", sessions(server), 0)
 		l.close()
 	})
 }
@@ -117,9 +113,7 @@ func TestServerCloses(t *testing.T) {
 				l.push()
 			}
 			ssetest.Want(t, "end", <-l.pushed, jsonrpc.ErrDismissed.Error())
-			if err := l.request("ping", `{}`); !errors.Is(err, jsonrpc.ErrDismissed) {
-				t.Errorf("a request after the end: %v", err)
-			}
+			ssetest.WantError(t, "a request after the end", l.request("ping", `{}`), jsonrpc.ErrDismissed)
 			l.close()
 			synctest.Wait()
 			if len(l.pushed) > 0 {

@@ -114,9 +114,7 @@ func TestOddNotificationHandlers(t *testing.T) {
 			ssetest.Must(t, s.Notify("notifications/n", fmt.Appendf(nil, `{"i":%d}`, i)))
 		}
 		synctest.Wait()
-		if fmt.Sprint(got) != "[0 1 2 3 4 5 6 7 8 9]" {
-			t.Errorf("got %v, want all in order", got)
-		}
+		ssetest.Want(t, "notifications in order", fmt.Sprint(got), "[0 1 2 3 4 5 6 7 8 9]")
 	})
 }
 
@@ -179,9 +177,7 @@ func TestOddHooks(t *testing.T) {
 					ssetest.Must(t, err)
 					err = conn.Close()
 				}
-				if !strings.Contains(fmt.Sprint(err), cmp.Or(test.want, "<nil>")) {
-					t.Errorf("got %v, want %s", err, test.want)
-				}
+				ssetest.WantText(t, "error", fmt.Sprint(err), cmp.Or(test.want, "<nil>"))
 				if took := time.Since(began); took > 3*time.Second {
 					t.Errorf("it took %s", took)
 				}

@@ -164,9 +164,7 @@ func TestStartAndShutdown(t *testing.T) {
 		c, _ = ssetest.Dial(client, "http://"+addr+"/sse", nil)
 	}
 	defer c.Close()
-	if n := len(s.Gateway().Snapshot()); n != 1 {
-		t.Errorf("%d connections", n)
-	}
+	ssetest.Want(t, "connections", len(s.Gateway().Snapshot()), 1)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	ssetest.Want(t, "Shutdown", s.Shutdown(ctx), nil)

@@ -134,9 +134,7 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 			t.Errorf("the stream with another token ended after %s", <-renewed)
 		}
 		for _, want := range []string{"reason=expired", "reason=revoked", `msg="client no longer authorized"`, "err=\"the token has expired\"", "is revoked"} {
-			if !strings.Contains(log.String(), want) {
-				t.Errorf("the log has no %s:\n%s", want, log)
-			}
+			ssetest.WantText(t, "log", log.String(), want)
 		}
 		if strings.Contains(log.String(), "opaque") {
 			t.Errorf("the log has a token:\n%s", log)

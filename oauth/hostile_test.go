@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/oauth"
 )
 
@@ -28,13 +29,9 @@ func TestOneBadTokenStopsNobody(t *testing.T) {
 		i.tokens["good"] = claims("active", true)
 		for _, broken := range []http.HandlerFunc{fail, slow, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) }} {
 			i.breaks("introspect", broken)
-			if _, err := ask(res, "bad"); err == nil || err.Status != 503 {
-				t.Fatalf("got %+v", err)
-			}
+			wants(t, res, "the token", "bad", 503)
 			i.breaks("introspect", nil)
-			if _, err := ask(res, "good"); err != nil {
-				t.Errorf("another client's token: got %+v", err)
-			}
+			wants(t, res, "another client's token", "good", 0)
 			time.Sleep(30 * time.Second) // it is remembered
 		}
 	})
@@ -46,9 +43,7 @@ func TestStrangersLeaveRoom(t *testing.T) {
 		i.Client.Transport.(*http.Transport).MaxConnsPerHost = 64
 		res := i.resource(oauth.Options{})
 		i.tokens["good"] = claims("active", true, "exp", nil)
-		if _, err := ask(res, "good"); err != nil {
-			t.Fatalf("got %+v", err)
-		}
+		wants(t, res, "the token", "good", 0)
 		time.Sleep(31 * time.Second) // it must be checked again
 		i.breaks("introspect", func(w http.ResponseWriter, r *http.Request) {
 			if r.FormValue("token") != "good" {
@@ -62,9 +57,7 @@ func TestStrangersLeaveRoom(t *testing.T) {
 			all.Go(func() { _, _ = ask(res, rand.Text()) })
 		}
 		synctest.Wait()
-		if _, err := ask(res, "good"); err != nil {
-			t.Errorf("got %+v", err)
-		}
+		wants(t, res, "the token", "good", 0)
 		all.Wait()
 	})
 }
@@ -80,9 +73,7 @@ func TestStrangersWaitTheirTurn(t *testing.T) {
 		var all sync.WaitGroup
 		for range 100 {
 			all.Go(func() {
-				if _, err := ask(res, rand.Text()); err != nil {
-					t.Errorf("got %+v", err)
-				}
+				wants(t, res, "the token", rand.Text(), 0)
 			})
 		}
 		all.Wait()
@@ -116,17 +107,11 @@ func TestStrangersWhoWaitAreBounded(t *testing.T) {
 				})
 			}
 			synctest.Wait()
-			if n := atOnce.Load(); n != 100 {
-				t.Errorf("%s: %d were refused at once, want 100", name, n)
-			}
-			if _, err := ask(res, i.sign(claims())); err != nil {
-				t.Errorf("%s: a JWT: got %+v", name, err)
-			}
+			ssetest.Want(t, name+": refused at once", atOnce.Load(), 100)
+			wants(t, res, name+": a JWT", i.sign(claims()), 0)
 			all.Wait()
 			i.breaks("introspect", nil)
-			if _, err := ask(res, rand.Text()); err == nil || err.Status != 401 {
-				t.Errorf("%s: afterwards: got %+v", name, err)
-			}
+			wants(t, res, name+": afterwards", rand.Text(), 401)
 		})
 	}
 }
@@ -139,9 +124,7 @@ func TestRevokedTokensWaitTheirTurn(t *testing.T) {
 		_, _ = ask(res, "old")
 		i.revoke("old")
 		time.Sleep(30 * time.Second)
-		if _, err := ask(res, "old"); err == nil || err.Status != 401 {
-			t.Fatalf("got %+v", err)
-		}
+		wants(t, res, "the token", "old", 401)
 		time.Sleep(10 * time.Second)
 		i.breaks("introspect", slow)
 		var all sync.WaitGroup
@@ -152,9 +135,7 @@ func TestRevokedTokensWaitTheirTurn(t *testing.T) {
 		before := i.count("introspect")
 		all.Go(func() { _, _ = ask(res, "old") })
 		synctest.Wait()
-		if n := i.count("introspect") - before; n != 0 {
-			t.Errorf("asked %d times before others", n)
-		}
+		ssetest.Want(t, "questions before others", i.count("introspect")-before, 0)
 		all.Wait()
 	})
 }
@@ -164,18 +145,12 @@ func TestRefusalsAreRemembered(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, i *issuer) {
 		res := i.resource(oauth.Options{})
 		for range 10 {
-			if _, err := ask(res, "bad"); err == nil || err.Status != 401 {
-				t.Errorf("got %+v", err)
-			}
+			wants(t, res, "the token", "bad", 401)
 		}
-		if n := i.count("introspect"); n != 1 {
-			t.Errorf("asked %d times", n)
-		}
+		ssetest.Want(t, "questions", i.count("introspect"), 1)
 		i.tokens["bad"] = claims("active", true)
 		time.Sleep(10 * time.Second)
-		if _, err := ask(res, "bad"); err != nil {
-			t.Errorf("once it is valid: got %+v", err)
-		}
+		wants(t, res, "once it is valid", "bad", 0)
 	})
 }
 
@@ -188,13 +163,9 @@ func TestManyTokens(t *testing.T) {
 		for range 2_100 {
 			_, _ = ask(res, rand.Text())
 		}
-		if n := oauth.Valid(res); n != 1 {
-			t.Errorf("%d tokens are remembered as valid, want 1", n)
-		}
+		ssetest.Want(t, "tokens that are remembered as valid", oauth.Valid(res), 1)
 		i.breaks("introspect", fail)
-		if _, err := ask(res, "good"); err != nil {
-			t.Errorf("got %+v", err)
-		}
+		wants(t, res, "the token", "good", 0)
 	})
 }
 
@@ -353,9 +324,7 @@ func TestWithdrawnKey(t *testing.T) {
 			res := i.resource(oauth.Options{})
 			exp := time.Now().Add(time.Hour).Unix()
 			known, unknown := i.sign(claims("exp", exp)), i.sign(claims("exp", exp, "sub", "bob"))
-			if _, err := ask(res, known); err != nil {
-				t.Fatalf("got %+v", err)
-			}
+			wants(t, res, "the token", known, 0)
 			i.rotate("two")
 			i.breaks("keys", http.NotFound)
 			i.mu.Lock()
@@ -370,13 +339,9 @@ func TestWithdrawnKey(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 			for _, token := range []string{known, unknown} {
-				if _, err := ask(res, token); err == nil || err.Status != 401 {
-					t.Errorf("the withdrawn key: got %+v", err)
-				}
+				wants(t, res, "the withdrawn key", token, 401)
 			}
-			if _, err := ask(res, i.sign(claims())); err != nil {
-				t.Errorf("the new key: got %+v", err)
-			}
+			wants(t, res, "the new key", i.sign(claims()), 0)
 		})
 	}
 }

@@ -199,6 +199,14 @@ func ask(res *oauth.Resource, token string) (string, *front.AuthError) {
 	return "", err.(*front.AuthError)
 }
 
+// wants checks what becomes of a request with a token: the status of its refusal, 0 for none.
+func wants(t testing.TB, res *oauth.Resource, what, token string, status int) {
+	t.Helper()
+	if _, err := ask(res, token); (err == nil) != (status == 0) || err != nil && err.Status != status {
+		t.Errorf("%s: got %+v, want %d", what, err, status)
+	}
+}
+
 // revoke makes introspection say that a token is not active.
 func (i *issuer) revoke(token string) {
 	i.mu.Lock()

@@ -1,9 +1,12 @@
 package oauth
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // Valid returns how many tokens s remembers as valid.
@@ -23,9 +26,7 @@ func TestMemory(t *testing.T) {
 					t.Errorf("after %d: %d is forgotten", last, n)
 				}
 			}
-			if known != want {
-				t.Errorf("after %d: %d are known, want %d", last, known, want)
-			}
+			ssetest.Want(t, fmt.Sprintf("known after %d", last), known, want)
 		}
 		for n := range byte(100) {
 			m.put(hash{n}, &token{})

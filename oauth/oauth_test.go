@@ -22,6 +22,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/oauth"
 )
 
@@ -231,9 +232,7 @@ func TestDiscovery(t *testing.T) {
 				clear(i.broken)
 				i.mu.Unlock()
 				time.Sleep(10 * time.Second)
-				if _, err := ask(res, token); err != nil {
-					t.Errorf("afterwards: %+v", err)
-				}
+				wants(t, res, "afterwards", token, 0)
 			})
 		})
 	}
@@ -246,9 +245,7 @@ func TestDiscoveryUnderLoad(t *testing.T) {
 		i.breaks("openid-configuration", http.NotFound)
 		i.breaks("oauth-authorization-server", fail)
 		for range 200 {
-			if _, err := ask(res, token); err == nil || err.Status != 503 {
-				t.Fatalf("while the issuer is down: got %+v", err)
-			}
+			wants(t, res, "while the issuer is down", token, 503)
 			time.Sleep(100 * time.Millisecond)
 		}
 		if n := i.count("openid-configuration"); n > 20 {
@@ -259,9 +256,7 @@ func TestDiscoveryUnderLoad(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			_, _ = ask(res, token)
 		}
-		if _, err := ask(res, token); err != nil {
-			t.Errorf("15 s later: %+v", err)
-		}
+		wants(t, res, "15 s later", token, 0)
 	})
 }
 
@@ -300,13 +295,9 @@ func TestKeysAreNotThere(t *testing.T) {
 				}
 				i.breaks("keys", nil)
 				synctest.Wait() // go-oidc has told of its failure before it forgets that
-				if _, err := ask(res, i.sign(claims())); err != nil {
-					t.Errorf("afterwards: %+v", err)
-				}
+				wants(t, res, "afterwards", i.sign(claims()), 0)
 				i.breaks("keys", broken)
-				if _, err := ask(res, i.sign(claims("sub", "bob"))); err != nil {
-					t.Errorf("with known keys: %+v", err)
-				}
+				wants(t, res, "with known keys", i.sign(claims("sub", "bob")), 0)
 			})
 		})
 	}
@@ -317,18 +308,14 @@ func TestKeysAreNotThere(t *testing.T) {
 func TestKeysRotate(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, i *issuer) {
 		res := i.resource(oauth.Options{})
-		if _, err := ask(res, i.sign(claims())); err != nil {
-			t.Fatal(err)
-		}
+		wants(t, res, "the token", i.sign(claims()), 0)
 		synctest.Wait() // go-oidc has the keys before it forgets that it asked for them
 		i.rotate("two")
 		var wg sync.WaitGroup
 		for range 50 {
 			token := i.sign(claims("jti", rand.Text()))
 			wg.Go(func() {
-				if _, err := ask(res, token); err != nil {
-					t.Errorf("%+v", err)
-				}
+				wants(t, res, "the token", token, 0)
 			})
 		}
 		wg.Wait()
@@ -344,9 +331,7 @@ func TestKeysRotate(t *testing.T) {
 		}
 		i.rotate("three")
 		time.Sleep(5 * time.Second)
-		if _, err := ask(res, i.sign(claims())); err != nil {
-			t.Errorf("afterwards: %+v", err)
-		}
+		wants(t, res, "afterwards", i.sign(claims()), 0)
 	})
 }
 
@@ -365,43 +350,26 @@ func TestIntrospection(t *testing.T) {
 			"poor":     claims("active", true, "username", "bob", "scope", "write"),
 		}
 		for token, status := range map[string]int{"good": 0, "short": 0, "other": 401, "nobody": 401, "foreign": 401, "inactive": 401, "expired": 401, "poor": 403} {
-			_, err := ask(res, token)
-			if (err == nil) != (status == 0) || err != nil && err.Status != status {
-				t.Errorf("%s: got %+v, want %d", token, err, status)
-			}
+			wants(t, res, token, token, status)
 		}
 		asked := i.count("introspect")
 		for range 3 {
-			if _, err := ask(res, "good"); err != nil {
-				t.Error(err)
-			}
+			wants(t, res, "the token", "good", 0)
 		}
-		if i.count("introspect") != asked {
-			t.Error("a known token was asked for again")
-		}
+		ssetest.Want(t, "questions about a known token", i.count("introspect"), asked)
 		time.Sleep(11 * time.Second)
 		if _, err := ask(res, "short"); err == nil { // it expired while it was known
 			t.Error("an expired token is good")
 		}
 		i.breaks("introspect", fail)
-		if _, err := ask(res, "good"); err != nil {
-			t.Errorf("a known token while introspection is down: %+v", err)
-		}
-		if _, err := ask(res, "unknown"); err == nil || err.Status != 503 {
-			t.Errorf("an unknown token: got %+v", err)
-		}
+		wants(t, res, "a known token while introspection is down", "good", 0)
+		wants(t, res, "an unknown token", "unknown", 503)
 		time.Sleep(20 * time.Second)
-		if _, err := ask(res, "good"); err == nil || err.Status != 503 {
-			t.Errorf("after 30 s: got %+v", err)
-		}
+		wants(t, res, "after 30 s", "good", 503)
 		i.breaks("introspect", nil)
-		if _, err := ask(res, "good"); err != nil {
-			t.Errorf("afterwards: %+v", err)
-		}
+		wants(t, res, "afterwards", "good", 0)
 		i.revoke("good")
 		time.Sleep(30 * time.Second)
-		if _, err := ask(res, "good"); err == nil || err.Status != 401 {
-			t.Errorf("revoked: got %+v", err)
-		}
+		wants(t, res, "revoked", "good", 401)
 	})
 }

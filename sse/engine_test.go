@@ -79,9 +79,7 @@ func TestNothingEmptyReachesTheLibrary(t *testing.T) {
 			}
 		}
 		ssetest.WantText(t, "events after the empty ones", g.text(), `{"n":1}`)
-		if n := g.c.Unwritten(); n != 0 {
-			t.Errorf("%d bytes count as unwritten for ever", n)
-		}
+		ssetest.Want(t, "bytes that count as unwritten for ever", g.c.Unwritten(), 0)
 		g.leave()
 	})
 }
@@ -166,9 +164,7 @@ func TestEveryEndLeavesNothing(t *testing.T) {
 					}
 					end.end(g)
 					<-g.done
-					if got := <-f.backend.closed; got != end.reason {
-						t.Errorf("got reason %s, want %s", got, end.reason)
-					}
+					ssetest.Want(t, "reason", <-f.backend.closed, end.reason)
 					if f.StreamExists(g.c.ID()) || f.registry.Len() != 0 {
 						t.Error("the stream is still known")
 					}

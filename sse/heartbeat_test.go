@@ -56,13 +56,9 @@ func TestNoHeartbeatOnABusyStream(t *testing.T) {
 			_ = g.c.Send("", fmt.Appendf(nil, `{"n":%d}`, i))
 		}
 		synctest.Wait()
-		if n := beats(t, g.text()); n != 0 {
-			t.Errorf("got %d heartbeats on a stream that was never silent", n)
-		}
+		ssetest.Want(t, "heartbeats on a stream that was never silent", beats(t, g.text()), 0)
 		time.Sleep(11 * time.Second)
-		if n := beats(t, g.text()); n != 1 {
-			t.Errorf("got %d heartbeats after the silence, want 1", n)
-		}
+		ssetest.Want(t, "heartbeats after the silence", beats(t, g.text()), 1)
 		g.leave()
 	})
 }
@@ -97,9 +93,7 @@ func TestNoHeartbeatsBehindAStalledWrite(t *testing.T) {
 		_ = g.c.Send("", []byte(`{"n":1}`))
 		size := g.c.Unwritten()
 		time.Sleep(20 * time.Second)
-		if got := g.c.Unwritten(); got != size {
-			t.Errorf("%d bytes wait, want %d", got, size)
-		}
+		ssetest.Want(t, "bytes that wait", g.c.Unwritten(), size)
 		g.resume()
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
@@ -130,11 +124,7 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 		r.Answer([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}`), "")
 		answered := time.Now()
 		<-g.done
-		if got := time.Since(answered); got != time.Minute {
-			t.Errorf("closed %v after the last answer, want 1m", got)
-		}
-		if got := <-f.backend.closed; got != connstate.ClosedIdle {
-			t.Errorf("got reason %s", got)
-		}
+		ssetest.Want(t, "closed after the last answer", time.Since(answered), time.Minute)
+		ssetest.Want(t, "reason", <-f.backend.closed, connstate.ClosedIdle)
 	})
 }

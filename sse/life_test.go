@@ -66,16 +66,12 @@ func TestStalledClientIsClosedByTheWriteDeadline(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		if got := <-f.backend.closed; got != connstate.ClosedWriteTimeout {
-			t.Errorf("got reason %s, want %s", got, connstate.ClosedWriteTimeout)
-		}
+		ssetest.Want(t, "reason", <-f.backend.closed, connstate.ClosedWriteTimeout)
 		if took := time.Since(before); took > 3*time.Second {
 			t.Errorf("it took %v", took)
 		}
 		synctest.Wait()
-		if f.registry.Len() != 0 {
-			t.Error("the connection is still in the registry: its GET hangs")
-		}
+		ssetest.Want(t, "connections in the registry", f.registry.Len(), 0)
 	})
 }
 
@@ -95,12 +91,8 @@ func TestGracefulCloseDeliversEverything(t *testing.T) {
 			if err != nil {
 				t.Errorf("%d events: the stream ended with %v, want its regular end", n, err)
 			}
-			if len(events) != n+2 {
-				t.Errorf("got %d events, want %d", len(events), n+2)
-			}
-			if got := <-f.backend.closed; got != connstate.ClosedShutdown {
-				t.Errorf("got reason %s", got)
-			}
+			ssetest.Want(t, "events", len(events), n+2)
+			ssetest.Want(t, "reason", <-f.backend.closed, connstate.ClosedShutdown)
 			r.Body.Close()
 			p.Stop()
 		}

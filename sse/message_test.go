@@ -55,18 +55,14 @@ func TestMessageIsAcceptedAndAnswered(t *testing.T) {
 		if res.StatusCode != http.StatusAccepted {
 			t.Fatalf("id %.40s: got %d %s", id, res.StatusCode, body)
 		}
-		if got, want := s.next().Data, `{"jsonrpc":"2.0","id":`+id+`,"result":{"x":12345678901234567890.10}}`; got != want {
-			t.Errorf("got %.200s, want %.200s", got, want)
-		}
+		ssetest.Want(t, "answer", s.next().Data, `{"jsonrpc":"2.0","id":`+id+`,"result":{"x":12345678901234567890.10}}`)
 	}
 	if res, body := post(t, s.client, s.url, `{"jsonrpc":"2.0","id":1}`); res.StatusCode != http.StatusBadRequest || !isRefusal(body) {
 		t.Errorf("no message: got %d %s", res.StatusCode, body)
 	}
 	// what comes on several lines leaves on one
 	post(t, s.client, s.url, "{\"jsonrpc\":\"2.0\",\r\n\"id\":1,\n\"method\":\"echo\",\n\"params\":{\n\"a\":\n1}}")
-	if got, want := s.next().Data, `{"jsonrpc":"2.0","id":1,"result":{"a":1}}`; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	ssetest.Want(t, "answer", s.next().Data, `{"jsonrpc":"2.0","id":1,"result":{"a":1}}`)
 }
 
 func TestPostAroundClose(t *testing.T) {
@@ -99,9 +95,7 @@ func TestPrincipalsAreKeptApart(t *testing.T) {
 	f := newFixture(t, config{sse: sse.Options{Options: front.Options{Authenticate: authenticate}}})
 	srv := start(t, f)
 	s := attach(t, f, srv.Client(), srv.URL, "Authorization", "Bearer token-a")
-	if got := s.c.Client().Principal; got != "alice" {
-		t.Errorf("got the principal %q", got)
-	}
+	ssetest.Want(t, "principal", s.c.Client().Principal, "alice")
 	for token, want := range map[string]int{"token-a": 202, "token-a2": 202, "token-b": 404, "": 401, "x": 401} {
 		res, body := post(t, s.client, s.url, `{"jsonrpc":"2.0","method":"n"}`, "Authorization", "Bearer "+token)
 		if res.StatusCode != want || want != 202 && !isRefusal(body) {

@@ -44,9 +44,7 @@ func TestStreamBytes(t *testing.T) {
 		synctest.Wait()
 		want += "id: 3\ndata: " + `{"jsonrpc":"2.0","id":"auto-initialize-` + id + `","result":{}}` + "\nevent: mcp-response\n\n" +
 			"id: 4\ndata: {\"n\":1}\nevent: message\n\n"
-		if got := g.text(); got != want {
-			t.Errorf("got  %q\nwant %q", got, want)
-		}
+		ssetest.Want(t, "stream", g.text(), want)
 		g.leave()
 	})
 }
@@ -146,9 +144,7 @@ func TestQueryAndHeadersOfTheGET(t *testing.T) {
 				g.c.RespondNow("", []byte(`{"jsonrpc":"2.0","id":1,"result":{}}`))
 				synctest.Wait()
 				g.leave()
-				if got := names(parse(t, g.text())); got != test.want {
-					t.Errorf("got %s, want %s", got, test.want)
-				}
+				ssetest.Want(t, "events", names(parse(t, g.text())), test.want)
 			})
 		})
 	}

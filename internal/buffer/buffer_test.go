@@ -67,9 +67,7 @@ func TestQueueEnds(t *testing.T) {
 		_ = q.Offer([]byte("a"))
 		q.End(io.EOF)
 		q.End(io.ErrUnexpectedEOF)
-		if err := q.Offer([]byte("b")); err != io.EOF {
-			t.Errorf("Offer after End: %v", err)
-		}
+		ssetest.WantError(t, "Offer after End", q.Offer([]byte("b")), io.EOF)
 		if got, _, err := q.RecvFor(); string(got) != "a" {
 			t.Errorf("Pop after End: %s, %v", got, err)
 		}
@@ -82,9 +80,7 @@ func TestQueueEnds(t *testing.T) {
 		go func() { ended <- q.Push([]byte("b"), "") }()
 		synctest.Wait()
 		q.Abort(jsonrpc.ErrClosed)
-		if err := <-ended; err != jsonrpc.ErrClosed {
-			t.Errorf("Push during Abort: %v", err)
-		}
+		ssetest.WantError(t, "Push during Abort", <-ended, jsonrpc.ErrClosed)
 		if got, _, err := q.RecvFor(); err != jsonrpc.ErrClosed {
 			t.Errorf("Pop after Abort: %s, %v", got, err)
 		}

@@ -29,7 +29,7 @@ func Want(t testing.TB, what string, got, want any) {
 		}
 	}
 	if !same {
-		t.Errorf("%s: got %v, want %v", what, got, want)
+		t.Errorf("%s: got %.4000s, want %.4000s", what, fmt.Sprint(got), fmt.Sprint(want))
 	}
 }
 

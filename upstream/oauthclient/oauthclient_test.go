@@ -104,9 +104,7 @@ func TestGrants(t *testing.T) {
 		if got, err := s.authorize(t.Context(), ""); got != "Bearer t1" || err != nil {
 			t.Errorf("%+v: got %q, %v", c, got, err)
 		}
-		if got := e.forms[0].Encode(); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		ssetest.Want(t, "form", e.forms[0].Encode(), want)
 		if id, password, ok := (&http.Request{Header: e.heads[0]}).BasicAuth(); ok != (c.ClientSecret != "") || ok && (id != "gw" || password != secret) {
 			t.Errorf("the client is %q %q", id, password)
 		}
@@ -167,9 +165,7 @@ func TestOneRequestAtATime(t *testing.T) {
 		synctest.Wait()
 		close(release)
 		all.Wait()
-		if n := e.requests(); n != 1 {
-			t.Errorf("%d requests, want 1", n)
-		}
+		ssetest.Want(t, "requests", e.requests(), 1)
 	})
 }
 

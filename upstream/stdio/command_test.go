@@ -49,9 +49,7 @@ func TestCommandRoundTrip(t *testing.T) {
 	long := `{"long":"` + strings.Repeat("x", 1<<20) + `"}`
 	for _, msg := range []string{upstreamtest.Ping, long, `{"n":9007199254740993,"u":"ü"}`} {
 		upstreamtest.Send(t, conn, msg)
-		if got := upstreamtest.Recv(t, conn); got != msg {
-			t.Errorf("got %.80s, want %.80s", got, msg)
-		}
+		ssetest.Want(t, "echo", upstreamtest.Recv(t, conn), msg)
 	}
 	ssetest.Want(t, "Close", conn.Close(), nil)
 	ssetest.WantError(t, "Recv after Close", upstreamtest.RecvError(conn), jsonrpc.ErrClosed)

@@ -37,9 +37,7 @@ func TestStderrLines(t *testing.T) {
 			for _, line := range test.want {
 				fmt.Fprintf(&want, "level=INFO msg=\"server stderr\" line=%s\n", line)
 			}
-			if got.String() != want.String() {
-				t.Errorf("%s, %s: got\n%.300s\nwant\n%.300s", test.name, way, &got, want.String())
-			}
+			ssetest.Want(t, test.name+", "+way, got.String(), want.String())
 		}
 	}
 }

@@ -221,9 +221,7 @@ func TestSortAndFilter(t *testing.T) {
 		"server=docs&q=zed&state=ready": "OLD",
 	} {
 		_, body := get(t, h, "/status?"+query)
-		if got := strings.Join(ids(body), " "); got != want {
-			t.Errorf("%q: got %s, want %s", query, got, want)
-		}
+		ssetest.Want(t, query, strings.Join(ids(body), " "), want)
 	}
 	if _, body := get(t, h, "/status/servers/docs?server=mail"); strings.Join(ids(body), " ") != "NEW OLD" {
 		t.Errorf("the page of docs lists %q, want its own", ids(body))
@@ -306,9 +304,7 @@ func TestViewersShareALook(t *testing.T) {
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
-		if looks != 2 {
-			t.Errorf("got %d looks in 2 s, want 2", looks)
-		}
+		ssetest.Want(t, "looks in 2 s", looks, 2)
 	})
 }
 
@@ -396,9 +392,7 @@ func TestEvents(t *testing.T) {
 		}
 		stop()
 		<-gone
-		if kind := first.header.Get("Content-Type"); kind != "text/event-stream" {
-			t.Errorf("got the type %q", kind)
-		}
+		ssetest.Want(t, "type", first.header.Get("Content-Type"), "text/event-stream")
 		closed.Store(1) // shut down
 		at := time.Now()
 		if <-ended; time.Since(at) > updateEvery+lookAge {
@@ -417,9 +411,7 @@ func TestWatchersAreBounded(t *testing.T) {
 		began := time.Now()
 		_, stalled := watch(t, h, &stream{header: http.Header{}, stalled: true})
 		<-stalled
-		if took := time.Since(began); took != writeTimeout {
-			t.Errorf("one that stalls was served for %v, want %v", took, writeTimeout)
-		}
+		ssetest.Want(t, "one that stalls was served for", time.Since(began), writeTimeout)
 		for range maxWatchers - 1 {
 			stop, _ := watch(t, h, newStream())
 			defer stop()

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -55,14 +55,10 @@ func TestReaderFindsTheAnswer(t *testing.T) {
 			if err != nil || m.ID != "2" || string(m.Result()) != "1.0" || bytes.ContainsAny(m.Raw(), "\r\n") || r.Resumable() {
 				t.Fatalf("got %v, %v", m, err)
 			}
-			if !slices.Equal(*others, tt.before) {
-				t.Errorf("before the answer: %q", *others)
-			}
+			ssetest.Want(t, "before the answer", *others, tt.before)
 			*others = nil
 			r.Rest()
-			if !slices.Equal(*others, tt.after) {
-				t.Errorf("after the answer: %q", *others)
-			}
+			ssetest.Want(t, "after the answer", *others, tt.after)
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -56,9 +57,7 @@ func TestRefusedRequests(t *testing.T) {
 				t.Errorf("%d %s: got %s, want %s", tt.code, tt.body, got, tt.want)
 			}
 		}
-		if got, want := refusal(404, "", "", false), `"the server refused the request (404 Not Found)"`; !strings.Contains(got, want) {
-			t.Errorf("without a session got %s, want %s", got, want)
-		}
+		ssetest.WantText(t, "without a session", refusal(404, "", "", false), `"the server refused the request (404 Not Found)"`)
 	})
 }
 

@@ -148,9 +148,7 @@ func TestSSECloseEndsTheStream(t *testing.T) {
 	k.Send(upstreamtest.Initialized)
 	ssetest.Want(t, "Close", k.Conn.Close(), nil)
 	ssetest.Want(t, "messages posted before Close", len(s.Find(upstreamtest.Posted("initialized"))), 1)
-	if a := k.Next(); !errors.Is(a.Err, jsonrpc.ErrClosed) {
-		t.Errorf("Recv gives %v", a.Err)
-	}
+	ssetest.WantError(t, "Recv", k.Next().Err, jsonrpc.ErrClosed)
 	s.Server.Close() // waits for the stream
 }
 

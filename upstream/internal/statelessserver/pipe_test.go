@@ -140,9 +140,7 @@ func TestModernServerOnAPipe(t *testing.T) {
 		synctest.Wait()
 		_ = p.Send([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`))
 		synctest.Wait()
-		if last := s.got[len(s.got)-1]; !strings.Contains(last, `"method":"notifications/cancelled","params":{"requestId":"s-`) {
-			t.Errorf("the server got %s last", last)
-		}
+		ssetest.WantText(t, "the last message to the server", s.got[len(s.got)-1], `"method":"notifications/cancelled","params":{"requestId":"s-`)
 	})
 }
 

@@ -32,9 +32,7 @@ func TestEachRequestSaysWhoAsks(t *testing.T) {
 	want := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sum", "arguments":{"n":9007199254740993},"_meta":{"progressToken":1.50,` +
 		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"sampling":{}},` +
 		`"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}}},"extra":1}`
-	if got := string(p.m.Raw()); got != want {
-		t.Errorf("the server got  %s\nwant %s", got, want)
-	}
+	ssetest.Want(t, "message to the server", string(p.m.Raw()), want)
 	for name, want := range map[string]string{
 		"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "sum",
 		"Accept": "application/json, text/event-stream", "Content-Type": "application/json",

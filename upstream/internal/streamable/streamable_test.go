@@ -1,7 +1,6 @@
 package streamable_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -35,9 +34,7 @@ func TestRequestsCarryWhatTheInitializeSettled(t *testing.T) {
 		if strings.Contains(v.Body, `"initialize"`) {
 			want = [2]string{}
 		}
-		if got := [2]string{v.Header.Get("Mcp-Session-Id"), v.Header.Get("MCP-Protocol-Version")}; got != want {
-			t.Errorf("%s %.60s: session and version %q, want %q", v.Method, v.Body, got, want)
-		}
+		ssetest.Want(t, fmt.Sprintf("%s %.60s: session and version", v.Method, v.Body), [2]string{v.Header.Get("Mcp-Session-Id"), v.Header.Get("MCP-Protocol-Version")}, want)
 	}
 	ssetest.Want(t, "DELETEs", len(s.Find(upstreamtest.Method("DELETE"))), 1)
 }
@@ -119,9 +116,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	s.Wait(t, 1, upstreamtest.Posted("tools/call"))
 	s.Wait(t, 1, upstreamtest.Method("GET"))
 	ssetest.Want(t, "Close", k.Conn.Close(), nil)
-	if a := k.Next(); !errors.Is(a.Err, jsonrpc.ErrClosed) {
-		t.Errorf("Recv gives %v", a.Err)
-	}
+	ssetest.WantError(t, "Recv", k.Next().Err, jsonrpc.ErrClosed)
 	ssetest.Want(t, "DELETEs", len(s.Find(upstreamtest.Method("DELETE"))), 1)
 	_ = k.Conn.Close()
 }
