@@ -77,11 +77,7 @@ var quickChaos = map[string]bool{"dedicated": true, "shared, few": true, "Stream
 
 // child is the command line of a chaotic server.
 func (c *chaosRun) child() []string {
-	exe, err := os.Executable()
-	if err != nil {
-		c.t.Fatalf("find the test binary: %v", err)
-	}
-	return []string{"--", exe, chaosServerArg, "--seed", fmt.Sprint(c.seed), "--calm", c.calmFile}
+	return self(c.t, chaosServerArg, "--seed", fmt.Sprint(c.seed), "--calm", c.calmFile)
 }
 
 // P1, P2 and P6 against the built binary: servers that die, stop, hang and lie at

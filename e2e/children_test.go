@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // Clients that connect and leave take their servers with them. However fast they come, there
@@ -96,9 +98,7 @@ func TestShutdownLetsChildrenEndInGoodOrder(t *testing.T) {
 // freeze stops a process, as a debugger would, and returns when it has stopped.
 func freeze(t *testing.T, g *gateway, pid int) {
 	t.Helper()
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatalf("stop %d: %v", pid, err)
-	}
+	ssetest.Must(t, syscall.Kill(pid, syscall.SIGSTOP))
 	g.eventually("each thread has stopped", func() bool {
 		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*/stat", pid))
 		return err == nil && !slices.ContainsFunc(threads, func(stat string) bool {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // client is an MCP client as its users see it. An error that the server sent is
@@ -147,9 +149,7 @@ func within(t *testing.T) context.Context {
 func connect(t *testing.T, k kind, url string) client {
 	t.Helper()
 	c := k.open(t, url, "")
-	if err := c.connect(within(t)); err != nil {
-		t.Fatalf("connect: %v", err)
-	}
+	ssetest.Must(t, c.connect(within(t)))
 	return c
 }
 
@@ -157,9 +157,7 @@ func connect(t *testing.T, k kind, url string) client {
 func mustCall(t *testing.T, c client, tool string, args map[string]any) string {
 	t.Helper()
 	text, err := c.callTool(within(t), tool, args)
-	if err != nil {
-		t.Fatalf("call %s: %v", tool, err)
-	}
+	ssetest.Must(t, err)
 	return text
 }
 

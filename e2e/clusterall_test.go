@@ -119,9 +119,7 @@ func TestNATSFails(t *testing.T) {
 // and its body.
 func post(t *testing.T, url, method, header, value string) (*http.Response, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(within(t), http.MethodPost, url, strings.NewReader(requestJSON("1", method, "{}")))
-	ssetest.Must(t, err)
-	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+	req := ssetest.Request(within(t), http.MethodPost, url, requestJSON("1", method, "{}"))
 	if value != "" {
 		req.Header.Set(header, value)
 	}

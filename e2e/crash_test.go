@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // killChild kills the fake server of the client and waits until the gateway has
@@ -27,16 +29,12 @@ func killChild(t *testing.T, g *gateway, c client) (pid string) {
 func kill(t *testing.T, g *gateway, of string) {
 	t.Helper()
 	pid, err := strconv.Atoi(of)
-	if err != nil {
-		t.Fatalf("pid = %q: %v", of, err)
-	}
+	ssetest.Must(t, err)
 	p, ok := readProcess(pid)
 	if !ok {
 		t.Fatalf("process %d does not run", pid)
 	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatalf("kill %d: %v", pid, err)
-	}
+	ssetest.Must(t, syscall.Kill(pid, syscall.SIGKILL))
 	g.eventually("the killed child is reaped", func() bool {
 		now, ok := readProcess(pid)
 		return !ok || now.started != p.started

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // fakeServerArg as the first argument makes the test binary an MCP server on
@@ -24,11 +26,15 @@ const fakeServerArg = "fake-mcp-server"
 // fake returns the command line of the fake server, to be put after "--".
 func fake(t *testing.T, flags ...string) []string {
 	t.Helper()
+	return self(t, fakeServerArg, flags...)
+}
+
+// self is fake for any of the servers that the test binary can be.
+func self(t *testing.T, server string, flags ...string) []string {
+	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatalf("find the test binary: %v", err)
-	}
-	return append([]string{"--", exe, fakeServerArg}, flags...)
+	ssetest.Must(t, err)
+	return append([]string{"--", exe, server}, flags...)
 }
 
 // fakeMessage is a message as the fake server needs it.

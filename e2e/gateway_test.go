@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -160,23 +159,14 @@ func (g *gateway) metric(name string) (sum float64, ok bool) {
 // adminGet returns the body of a GET on the admin address.
 func (g *gateway) adminGet(path string) string {
 	g.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, g.admin+path, nil)
-	if err != nil {
-		g.t.Fatalf("GET %s: %v", path, err)
-	}
 	client := newHTTP(g.t)
+	client.Timeout = patience
 	defer client.CloseIdleConnections() // the gateway is watched while it is asked
-	resp, err := client.Do(req)
-	if err != nil {
-		g.t.Fatalf("GET %s: %v", path, err)
-	}
+	resp, err := client.Get(g.admin + path)
+	ssetest.Must(g.t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		g.t.Fatalf("GET %s: %v", path, err)
-	}
+	ssetest.Must(g.t, err)
 	return string(body)
 }
 

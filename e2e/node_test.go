@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // driver is a script of TypeScript clients in a process of its own.
@@ -76,15 +78,11 @@ func startScript(t *testing.T, script ...string) *driver {
 	d.cmd.Dir = clientsDir
 	d.cmd.Stderr = &d.errOut
 	out, err := d.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatalf("start %s: %v", script, err)
-	}
+	ssetest.Must(t, err)
 	if d.in, err = d.cmd.StdinPipe(); err != nil {
 		t.Fatalf("start %s: %v", script, err)
 	}
-	if err := d.cmd.Start(); err != nil {
-		t.Fatalf("start %s: %v", script, err)
-	}
+	ssetest.Must(t, d.cmd.Start())
 	go func() { // ends when the process closes its stdout; close waits for that
 		defer close(d.replies)
 		lines := bufio.NewScanner(out)

@@ -139,17 +139,11 @@ var probes = map[string]probe{
 // request is a request of Streamable HTTP. That of a stream stays open.
 func (c *prober) request(method string, m probe) (refused bool) {
 	c.t.Helper()
-	req, err := http.NewRequestWithContext(within(c.t), method, c.url, strings.NewReader(m.body))
-	ssetest.Must(c.t, err)
-	req.Header.Set("Accept", "text/event-stream")
-	if method == http.MethodPost {
-		req.Header.Set("Accept", c.accept)
-		req.Header.Set("Content-Type", "application/json")
-	}
+	headers := []string{"Accept", map[string]string{"GET": "text/event-stream", "POST": c.accept}[method]}
 	if c.session != "" {
-		req.Header.Set("Mcp-Session-Id", c.session)
-		req.Header.Set("MCP-Protocol-Version", "2025-11-25")
+		headers = append(headers, "Mcp-Session-Id", c.session, "MCP-Protocol-Version", "2025-11-25")
 	}
+	req := ssetest.Request(within(c.t), method, c.url, m.body, headers...)
 	resp, err := c.http.Do(req)
 	ssetest.Must(c.t, err)
 	c.t.Cleanup(func() { resp.Body.Close() })

@@ -21,9 +21,7 @@ func startSeveral(t *testing.T, servers map[string]any, flags ...string) (*gatew
 	g := launch(t, append([]string{"--config", file}, flags...)...)
 	g.admin = g.awaitMatch("the admin URL", &g.log, adminURL)
 	urls := map[string]string{}
-	if err := json.Unmarshal([]byte(g.awaitMatch("the URLs of the streams", &g.log, streamURLs)), &urls); err != nil {
-		t.Fatalf("URLs of the streams: %v", err)
-	}
+	ssetest.Must(t, json.Unmarshal([]byte(g.awaitMatch("the URLs of the streams", &g.log, streamURLs)), &urls))
 	if len(urls) != len(servers) {
 		t.Fatalf("streams = %v, want one for each server", urls)
 	}

@@ -194,12 +194,7 @@ type reply struct {
 func (f *fixture) do(method, body string, header ...string) *reply {
 	f.t.Helper()
 	ctx, cancel := context.WithCancel(f.t.Context())
-	req, err := http.NewRequestWithContext(ctx, method, "http://localhost/mcp", strings.NewReader(body))
-	ssetest.Must(f.t, err)
-	req.Header.Set("Accept", acceptBoth)
-	if method == http.MethodPost {
-		req.Header.Set("Content-Type", "application/json")
-	}
+	req := ssetest.Request(ctx, method, "http://localhost/mcp", body, "Content-Type", "application/json")
 	for i := 0; i < len(header); i += 2 {
 		if name, more := strings.CutPrefix(header[i], "+"); more {
 			req.Header.Add(name, header[i+1])
@@ -261,9 +256,7 @@ func (f *fixture) initialize(version string) string {
 func (r *reply) rest() string {
 	r.t.Helper()
 	rest, err := io.ReadAll(r.in)
-	if err != nil {
-		r.t.Fatalf("read: %v", err)
-	}
+	ssetest.Must(r.t, err)
 	return string(rest)
 }
 
@@ -287,9 +280,7 @@ func (r *reply) nextWhole() (id, data string) {
 	r.t.Helper()
 	for {
 		e, err := ssetest.Read(r.in)
-		if err != nil {
-			r.t.Fatalf("read an event: %v", err)
-		}
+		ssetest.Must(r.t, err)
 		if !e.IsComment() {
 			return e.ID, e.Data
 		}

@@ -175,10 +175,8 @@ func TestPOSTWithoutFlusher(t *testing.T) {
 			_ = c.Send(m.ID, []byte(note(1)))
 			time.AfterFunc(time.Minute, func() { answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
 		}
-		r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(request("1", "work")))
-		r.Header = http.Header{"Accept": {acceptBoth}, "Content-Type": {"application/json"}}
 		w := httptest.NewRecorder()
-		f.handler.ServeHTTP(plainWriter{w}, r)
+		f.handler.ServeHTTP(plainWriter{w}, ssetest.Request(f.t.Context(), http.MethodPost, "/mcp", request("1", "work")))
 		ssetest.Want(t, "status", w.Code, http.StatusOK)
 		ssetest.Want(t, "answer", w.Body, result("1"))
 	})

@@ -227,10 +227,7 @@ func TestIDsOfOthers(t *testing.T) {
 			if method == http.MethodPost {
 				body = request("1", "echo")
 			}
-			r := httptest.NewRequest(method, "http://localhost/mcp", strings.NewReader(body))
-			r.Header = http.Header{
-				"Accept": {acceptBoth}, "Content-Type": {"application/json"}, "Mcp-Session-Id": {session}, "Authorization": {"alice"},
-			}
+			r := ssetest.Request(f.t.Context(), method, "/mcp", body, in(session, "Authorization", "alice")...)
 			w := httptest.NewRecorder()
 			if h.ServeHTTP(w, r); w.Code != http.StatusNotFound {
 				t.Fatalf("%s with the session %.80q: got %d %s", r.Method, session, w.Code, w.Body)

@@ -98,11 +98,8 @@ func callModern(t *testing.T, client *http.Client, url, tool, more string) (resu
 	t.Helper()
 	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `","arguments":{"message":"` + secret + `"},` + more +
 		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`
-	r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
-	for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": tool, "Authorization": "Bearer " + token} {
-		r.Header.Set(name, value)
-	}
-	res, err := client.Do(r)
+	res, err := client.Do(ssetest.Request(t.Context(), http.MethodPost, url, body,
+		"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", tool, "Authorization", "Bearer "+token))
 	ssetest.Must(t, err)
 	defer res.Body.Close()
 	data, _ := io.ReadAll(res.Body)

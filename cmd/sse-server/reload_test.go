@@ -96,7 +96,7 @@ func (l *live) openMany(t *testing.T, n int, names ...string) {
 	var wg sync.WaitGroup
 	for _, name := range names {
 		for range n {
-			wg.Go(func() { openStream(t, l.client, l.server(name)+"?auto=0") })
+			wg.Go(func() { ssetest.Open(t, l.client, l.server(name)+"?auto=0", nil) })
 		}
 	}
 	wg.Wait()
@@ -310,7 +310,7 @@ func TestReloadOfTheCertificate(t *testing.T) {
 	l.write(t, "key", first.key)
 	cert, key := filepath.Join(dir, "cert"), filepath.Join(dir, "key")
 	l.program = start(t, "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
-	openStream(t, l.client, l.url)
+	ssetest.Open(t, l.client, l.url, nil)
 	l.write(t, "cert", second.cert)
 	l.wantRefusal(t, "--tls-cert: ")
 	if got := l.serial(t); got != first.serial {

@@ -54,15 +54,6 @@ func newClient(t *testing.T, transport *http.Transport) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// openStream opens a stream of HTTP+SSE.
-func openStream(t *testing.T, client *http.Client, url string) *ssetest.Client {
-	t.Helper()
-	stream, err := ssetest.Dial(client, url, nil)
-	ssetest.Must(t, err)
-	t.Cleanup(stream.Close)
-	return stream
-}
-
 func TestServeAndStop(t *testing.T) {
 	t.Parallel()
 	p := start(t, "--addr", "127.0.0.1:0", "--shutdown-timeout", "2s")
@@ -78,7 +69,7 @@ func TestServeAndStop(t *testing.T) {
 	if code, _ := get(t, client, p.base()+"/connections", ""); code != http.StatusNotFound {
 		t.Errorf("/connections on the main address: got %d, want 404", code)
 	}
-	stream := openStream(t, client, p.url)
+	stream := ssetest.Open(t, client, p.url, nil)
 	p.signals <- syscall.SIGTERM
 	if code := <-p.code; code != exitOK {
 		t.Errorf("after SIGTERM: got exit code %d, want 0\n%s", code, p.log.String())
@@ -100,10 +91,8 @@ func TestFirstCommand(t *testing.T) {
 	if command == nil || command[1] != p.url {
 		t.Fatalf("no command for %s in\n%s", p.url, p.out.String())
 	}
-	req := clitest.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, command[1], strings.NewReader(command[3])))
 	name, value, _ := strings.Cut(command[2], ": ")
-	req.Header.Set(name, value)
-	req.Header.Set("Accept", "*/*") // as curl
+	req := ssetest.Request(t.Context(), http.MethodPost, command[1], command[3], "Content-Type", "", name, value, "Accept", "*/*") // as curl
 	resp, err := newClient(t, &http.Transport{}).Do(req)
 	ssetest.Must(t, err)
 	defer resp.Body.Close()
@@ -213,7 +202,7 @@ func TestProtocols(t *testing.T) {
 			if code != http.StatusOK || !strings.HasPrefix(body, tc.want) {
 				t.Errorf("got %d %s, want 200 over %s", code, body, tc.want)
 			}
-			openStream(t, client, p.url)
+			ssetest.Open(t, client, p.url, nil)
 		})
 	}
 }

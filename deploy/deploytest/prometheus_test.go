@@ -60,10 +60,7 @@ func startGateway(t *testing.T, servers string) *gateway {
 // fetch returns the body of the answer to a GET with the token, which must have status 200.
 func fetch(t *testing.T, url string) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	ssetest.Must(t, err)
-	req.Header.Set("Authorization", "Bearer "+token)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := http.DefaultClient.Do(ssetest.Request(t.Context(), http.MethodGet, url, "", "Authorization", "Bearer "+token))
 	ssetest.Must(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)

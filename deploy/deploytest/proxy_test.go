@@ -131,12 +131,8 @@ func (s *site) remotes() (all []string) {
 // open opens a stream of a client at an address of this machine, which lies about itself.
 func (s *site) open(from string) *http.Response {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "https://"+host+"/ai/sse", nil)
-	ssetest.Must(s.t, err)
-	req.Header.Set("X-Forwarded-For", "192.0.2.99")
-	req.Header.Set("X-Forwarded-Prefix", "/elsewhere")
-	req.Header.Set("Accept-Encoding", "gzip")
-	resp, err := s.browser(from).Do(req)
+	resp, err := s.browser(from).Do(ssetest.Request(s.t.Context(), http.MethodGet, "https://"+host+"/ai/sse", "",
+		"X-Forwarded-For", "192.0.2.99", "X-Forwarded-Prefix", "/elsewhere", "Accept-Encoding", "gzip"))
 	ssetest.Must(s.t, err)
 	return resp
 }

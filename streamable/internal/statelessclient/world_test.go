@@ -206,10 +206,7 @@ func (a ask) message() string {
 
 // request returns the POST with the headers that a client sends.
 func (a ask) request(ctx context.Context) *http.Request {
-	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", strings.NewReader(a.message()))
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("MCP-Protocol-Version", "2026-07-28")
-	r.Header.Set("Mcp-Method", a.method)
+	r := ssetest.Request(ctx, http.MethodPost, "/mcp", a.message(), "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", a.method)
 	for _, member := range []string{"name", "uri"} {
 		if raw, ok := jsonrpc.Member(json.RawMessage(a.message()), "params", member); ok && strings.Contains("tools/call prompts/get resources/read", a.method) {
 			name, _ := jsonrpc.Text(raw)
