@@ -1,7 +1,6 @@
 package streamable_test
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -12,9 +11,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
@@ -81,37 +77,12 @@ func TestHTTP2ClientWithoutWindow(t *testing.T) {
 		}()
 		conn := srv.Dial()
 		defer conn.Close()
-		framer := http2.NewFramer(conn, conn)
-		var reset []uint32
-		go func() { // ends with the connection
-			for {
-				frame, err := framer.ReadFrame()
-				if err != nil {
-					return
-				}
-				if _, ok := frame.(*http2.RSTStreamFrame); ok {
-					reset = append(reset, frame.Header().StreamID)
-				}
-			}
-		}()
-		_, _ = io.WriteString(conn, http2.ClientPreface)
-		_ = framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
-		_ = framer.WriteSettingsAck()
-		var block bytes.Buffer
-		head := hpack.NewEncoder(&block)
-		bodies := []string{initialize, request("1", "ping"), request("1", "echo"), "refused", stateless}
-		for i, body := range bodies {
-			block.Reset()
-			for _, h := range []string{":method POST", ":scheme http", ":authority localhost", ":path /mcp", "content-type application/json", "accept */*"} {
-				name, value, _ := strings.Cut(h, " ")
-				_ = head.WriteField(hpack.HeaderField{Name: name, Value: value})
-			}
-			_ = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*i + 1), BlockFragment: block.Bytes(), EndHeaders: true})
-			_ = framer.WriteData(uint32(2*i+1), true, []byte(body))
+		time.AfterFunc(time.Minute, func() { conn.Close() }) // for a test that fails
+		client := ssetest.NewWindowless(conn)
+		for _, body := range []string{initialize, request("1", "ping"), request("1", "echo"), "refused", stateless} {
+			client.Send("/mcp", body)
 		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		ssetest.Want(t, "streams that were ended", len(reset), len(bodies))
+		ssetest.Must(t, client.AwaitResets())
 	})
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -13,9 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
@@ -83,31 +79,11 @@ func TestHalfRequestsEnd(t *testing.T) {
 func TestAnswersWithoutAWindowEnd(t *testing.T) {
 	t.Parallel()
 	p := startImpatient(t, time.Minute)
-	conn := p.dial(t)
-	framer := http2.NewFramer(conn, conn)
-	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
-		t.Fatal(err)
+	client := ssetest.NewWindowless(p.dial(t))
+	for range 50 {
+		client.Send("/metrics", "")
 	}
-	ssetest.Must(t, framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}))
-	const streams = 50
-	var head bytes.Buffer
-	encoder := hpack.NewEncoder(&head)
-	for i := range streams {
-		head.Reset()
-		for _, field := range [][2]string{{":method", "GET"}, {":scheme", "http"}, {":authority", "localhost"}, {":path", "/metrics"}} {
-			_ = encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]})
-		}
-		ssetest.Must(t, framer.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*i + 1), BlockFragment: head.Bytes(), EndHeaders: true, EndStream: true}))
-	}
-	for reset := 0; reset < streams; {
-		frame, err := framer.ReadFrame()
-		if err != nil {
-			t.Fatalf("%d of %d answers were given up: %v", reset, streams, err)
-		}
-		if _, ok := frame.(*http2.RSTStreamFrame); ok {
-			reset++
-		}
-	}
+	ssetest.Must(t, client.AwaitResets())
 }
 
 // A stream does not keep the head of its request.
