@@ -523,14 +523,6 @@ func TestClusterDrainsOnceInitialized(t *testing.T) {
 	})
 }
 
-func TestClusterNeedsAKey(t *testing.T) {
-	opts := clustered((&replicas{}).join())
-	opts.IDKey = nil
-	if _, err := gateway.New(&server{}, opts); err == nil || !strings.Contains(err.Error(), "Cluster: needs an IDKey") {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestReplicasAreShown(t *testing.T) {
 	_, _, gs, _ := two(t)
 	_, body := ask(gs[1].Admin(), "/connections")

@@ -125,13 +125,10 @@ func TestOwnInitializeIsBounded(t *testing.T) {
 func TestInitializeAtTheEndOfAStart(t *testing.T) {
 	for _, moment := range []string{"initialize", "notifications/initialized"} {
 		connected := make(chan *peer, 1)
-		u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-			if s.n == 1 && m.Method == moment {
-				s.answer(m)
-				(<-connected).post(initialize("0", "2025-11-25", `{"roots":{}}`))
-			}
-			return s.n == 1 && m.Method == moment
-		}}
+		u := &server{handle: inSession(1, on(moment, func(s *serverSession, m *jsonrpc.Message) {
+			s.answer(m)
+			(<-connected).post(initialize("0", "2025-11-25", `{"roots":{}}`))
+		}))}
 		withClient(t, u, withHold, func(t *testing.T, p *peer) {
 			connected <- p
 			time.Sleep(time.Second)
@@ -147,14 +144,9 @@ func TestInitializeAtTheEndOfAStart(t *testing.T) {
 // not affect readiness.
 func TestRefusalOfTheClientsOwnInitialize(t *testing.T) {
 	const refusal = `{"code":-32602,"message":"Unsupported protocol version","data":{"supported":["1.50"],"n":9007199254740993}}`
-	u := &server{}
-	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
-		if m.Method == "initialize" && strings.Contains(string(m.Params()), "roots") {
-			s.say(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":` + refusal + `}`)
-			return true
-		}
-		return false
-	}
+	u := &server{handle: saying("roots", on("initialize", func(s *serverSession, m *jsonrpc.Message) {
+		s.say(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":` + refusal + `}`)
+	}))}
 	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
 		p.post(initialize(`"own"`, "2025-11-25", `{"roots":{}}`), request("2", "tools/list"))
@@ -198,13 +190,7 @@ func TestInitializeOutlivesAStart(t *testing.T) {
 // A client with refused params does not get fresh sessions again and again, and a
 // refusal answers only its own initialize.
 func TestRefusedClientCostsOneFreshSession(t *testing.T) {
-	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-		if m.Method == "initialize" && strings.Contains(string(m.Params()), "bad") {
-			fails(-32602)(s, m)
-			return true
-		}
-		return false
-	}}
+	u := &server{handle: saying("bad", on("initialize", fails(-32602)))}
 	withClient(t, u, withHold, func(t *testing.T, p *peer) {
 		p.post(initialize("0", "2025-11-25", `{"bad":{}}`))
 		p.want("0 error -32602")
@@ -346,13 +332,9 @@ func TestVersionOfAClientThatGoesOn(t *testing.T) {
 // If the server refuses the synthetic initialize, the next session has the client's own
 // params, also if they declare no more.
 func TestClientsParamsFollowARefusal(t *testing.T) {
-	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-		refused := m.Method == "initialize" && strings.Contains(string(m.Params()), "mcp-sse")
-		if refused {
-			time.AfterFunc(time.Second, func() { fails(-32602)(s, m) })
-		}
-		return refused
-	}}
+	u := &server{handle: saying("mcp-sse", on("initialize", func(s *serverSession, m *jsonrpc.Message) {
+		time.AfterFunc(time.Second, func() { fails(-32602)(s, m) })
+	}))}
 	withClient(t, u, withHold, func(t *testing.T, p *peer) {
 		time.Sleep(500 * time.Millisecond)
 		p.post(initialize("0", "2025-11-25", emptyDeclared))

@@ -168,14 +168,7 @@ func TestDismissedWhileAMessageIsSent(t *testing.T) {
 // A session that is lost during the release of the gate leaves the remaining messages
 // in order, with the message that it did not take first.
 func TestOrderHoldsWhenTheSessionIsLostDuringRelease(t *testing.T) {
-	u := &server{dial: slow(time.Second)}
-	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
-		if s.n == 1 && m.Method == "deadly" {
-			s.die()
-			return true
-		}
-		return false
-	}
+	u := &server{dial: slow(time.Second), handle: inSession(1, on("deadly", dies))}
 	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		p.post(request("1", "deadly"), request("2", "b"), request("3", "c"), request("4", "d"))
 		time.Sleep(4 * time.Second)
@@ -191,14 +184,9 @@ func TestOrderHoldsWhenTheSessionIsLostDuringRelease(t *testing.T) {
 // A session that is lost during the restore of the client's state does not open the
 // gate: messages wait for the next session, within their timeouts.
 func TestSessionLostWhileItsStateIsRestored(t *testing.T) {
-	u := &server{}
-	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
-		if s.n == 2 && m.Method == "logging/setLevel" {
-			time.AfterFunc(300*time.Millisecond, s.die)
-			return true
-		}
-		return false
-	}
+	u := &server{handle: inSession(2, on("logging/setLevel", func(s *serverSession, _ *jsonrpc.Message) {
+		time.AfterFunc(300*time.Millisecond, s.die)
+	}))}
 	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		p.post(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}`)
 		p.want("1 *")
@@ -341,10 +329,7 @@ func TestServerAnswersAndEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var exited atomic.Bool
 			u := &server{deaf: func(s *serverSession) bool { return s.n == 1 && exited.Load() }}
-			u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
-				if m.Method != test.method || s.n > 1 {
-					return false
-				}
+			u.handle = inSession(1, on(test.method, func(s *serverSession, m *jsonrpc.Message) {
 				go func() {
 					time.Sleep(time.Second)
 					exited.Store(true) // Send fails from now on
@@ -352,8 +337,7 @@ func TestServerAnswersAndEnds(t *testing.T) {
 					time.Sleep(time.Millisecond)
 					s.die()
 				}()
-				return true
-			}
+			}))
 			inFakeTime(t, u, test.opts, func(t *testing.T, g *gateway.Gateway) {
 				a, b := connect(t, g, plain), connect(t, g, plain)
 				time.Sleep(proven)

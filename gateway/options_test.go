@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"reflect"
 	"regexp"
@@ -59,6 +58,7 @@ func TestContradictoryOptions(t *testing.T) {
 		"single path with prefix":    {&server{}, gateway.Options{SinglePath: true, Prefix: "/a"}, "SinglePath: contradicts Prefix"},
 		"nothing served":             {&server{}, gateway.Options{Transports: []string{}}, "Transports: must name at least one"},
 		"a short key":                {&server{}, gateway.Options{IDKey: make([]byte, 31)}, "IDKey: must have at least 32 bytes"},
+		"a cluster without a key":    {&server{}, gateway.Options{Cluster: (&replicas{}).join()}, "Cluster: needs an IDKey"},
 		"warm with request":          {&server{}, gateway.Options{Warm: 1, PassRequest: &gateway.PassRequest{}}, "PassRequest: contradicts Warm"},
 		"shared with request":        {&server{}, gateway.Options{Sessions: shared, PassRequest: &gateway.PassRequest{}}, "PassRequest: contradicts Sessions"},
 		"warm with headers":          {&server{}, gateway.Options{Warm: 1, ForwardHeaders: header}, "Warm: contradicts ForwardHeaders"},
@@ -151,45 +151,32 @@ func TestAdmin(t *testing.T) {
 	u := &server{dial: failing(1)}
 	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
 		admin := g.Admin()
-		get := func(method, path string) (int, string) {
-			w := httptest.NewRecorder()
-			r := httptest.NewRequest(method, path, nil)
-			r.Host = "localhost"
-			admin.ServeHTTP(w, r)
-			return w.Code, strings.TrimSpace(w.Body.String())
-		}
-		want := func(method, path string, code int, body string) {
-			t.Helper()
-			if c, b := get(method, path); c != code || !strings.Contains(b, body) {
-				t.Errorf("%s %s = %d %.200s, want %d %s", method, path, c, b, code, body)
-			}
-		}
-		want(http.MethodGet, "/healthz", 200, `{"status":"ok"}`)
-		want(http.MethodGet, "/readyz", 503, `{"status":"not ready","reason":"initialization failed: the server could not be started or reached"}`)
+		asks(t, admin, "/healthz", 200, `{"status":"ok"}`)
+		asks(t, admin, "/readyz", 503, `{"status":"not ready","reason":"initialization failed: the server could not be started or reached"}`)
 		time.Sleep(2 * time.Second)
-		want(http.MethodGet, "/readyz", 200, `{"status":"ready"}`)
-		want(http.MethodHead, "/readyz", 200, "")
-		want(http.MethodGet, "/readyz?server=", 404, "")
-		want(http.MethodGet, "/connections", 200, `{"connections":[]}`)
+		asks(t, admin, "/readyz", 200, `{"status":"ready"}`)
+		asks(t, admin, "HEAD /readyz", 200, "")
+		asks(t, admin, "/readyz?server=", 404, "")
+		asks(t, admin, "/connections", 200, `{"connections":[]}`)
 		p := connect(t, g, plain)
 		p.post(request("1", "hang"))
 		p.want()
-		want(http.MethodGet, "/connections", 200, `"id":"`+p.c.ShortID()+`","state":"ready"`)
-		want(http.MethodGet, "/connections", 200, `"inFlight":1`)
-		if _, body := get(http.MethodGet, "/connections"); strings.Contains(body, p.c.ID()) {
+		asks(t, admin, "/connections", 200, `"id":"`+p.c.ShortID()+`","state":"ready"`)
+		asks(t, admin, "/connections", 200, `"inFlight":1`)
+		if _, body := ask(admin, "/connections"); strings.Contains(body, p.c.ID()) {
 			t.Error("/connections tells the whole id, which is a secret")
 		}
-		want(http.MethodGet, "/metrics", 200, `mcp_sse_requests_in_flight{transport="sse"} 1`)
-		want(http.MethodGet, "/metrics", 200, "go_goroutines")
-		want(http.MethodPost, "/healthz", 405, "")
-		want(http.MethodGet, "/sse", 404, "")
+		asks(t, admin, "/metrics", 200, `mcp_sse_requests_in_flight{transport="sse"} 1`)
+		asks(t, admin, "/metrics", 200, "go_goroutines")
+		asks(t, admin, "POST /healthz", 405, "")
+		asks(t, admin, "/sse", 404, "")
 		g.Drain()
 		if _, err := g.Registry().Open(plain); err == nil {
 			t.Error("a new connection was taken while draining")
 		}
 		p.post(request("2", "tools/list")) // it keeps those that are open
 		p.want(`2 {"session":*`)
-		want(http.MethodGet, "/readyz", 503, `"reason":"shutting down"`)
-		want(http.MethodGet, "/healthz", 200, "ok")
+		asks(t, admin, "/readyz", 503, `"reason":"shutting down"`)
+		asks(t, admin, "/healthz", 200, "ok")
 	})
 }

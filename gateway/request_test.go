@@ -84,10 +84,7 @@ func TestPassRequestReachesTheServer(t *testing.T) {
 				})
 			})
 			s := ssetest.Open(t, client, url+"/sse", nil)
-			got, err := s.Call(`{"jsonrpc":"2.0","id":7,"method":"x"}`, "7")
-			if err != nil || !strings.Contains(got.Data, `"result":"`+test.want+`"`) {
-				t.Errorf("got %s, %v, want %s", got.Data, err, test.want)
-			}
+			s.WantAnswer(t, request("7", "x"), "7", `"result":"`+test.want+`"`)
 		})
 	}
 }
@@ -117,10 +114,7 @@ func TestRequestContext(t *testing.T) {
 	if _, err := ssetest.Dial(client, url+"/sse", tenant); err == nil || !strings.Contains(err.Error(), "503") {
 		t.Errorf("over the limit: got %v, want 503", err)
 	}
-	got, err := s.Call(`{"jsonrpc":"2.0","id":7,"method":"x"}`, "7")
-	if err != nil || !strings.Contains(got.Data, `"result":"chosen"`) {
-		t.Errorf("got %s, %v", got.Data, err)
-	}
+	s.WantAnswer(t, request("7", "x"), "7", `"result":"chosen"`)
 }
 
 // What a server learns of a request is bounded, and counted with the request.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -51,6 +52,18 @@ func on(method string, do func(*serverSession, *jsonrpc.Message)) func(*serverSe
 			do(s, m)
 		}
 		return m.Method == method
+	}
+}
+
+// inSession is a handle for the nth session alone.
+func inSession(n int, handle func(*serverSession, *jsonrpc.Message) bool) func(*serverSession, *jsonrpc.Message) bool {
+	return func(s *serverSession, m *jsonrpc.Message) bool { return s.n == n && handle(s, m) }
+}
+
+// saying is a handle for messages whose params have this text.
+func saying(text string, handle func(*serverSession, *jsonrpc.Message) bool) func(*serverSession, *jsonrpc.Message) bool {
+	return func(s *serverSession, m *jsonrpc.Message) bool {
+		return strings.Contains(string(m.Params()), text) && handle(s, m)
 	}
 }
 

@@ -59,9 +59,14 @@ func inFakeTimeWithSeveral(t *testing.T, change func(string, *gateway.Options), 
 	})
 }
 
+// ask sends a GET, or what target begins with, and returns the answer.
 func ask(h http.Handler, target string) (code int, body string) {
+	method, path, ok := strings.Cut(target, " ")
+	if !ok {
+		method, path = http.MethodGet, target
+	}
 	rec := httptest.NewRecorder()
-	h.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, target, nil))
+	h.ServeHTTP(rec, httptest.NewRequest(method, path, nil))
 	return rec.Code, strings.TrimSpace(rec.Body.String())
 }
 

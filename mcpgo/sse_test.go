@@ -50,10 +50,7 @@ func TestMounting(t *testing.T) {
 			root, _ := strings.CutSuffix(listen(t, test.mount(s), func() { shutdown(t, s) }), "/sse")
 			client := httpClient(t)
 			c := open(t, client, root+test.path, "{}", nil)
-			got, err := c.Call(call("5", "echo", `{"text":"hi"}`), "5")
-			if err != nil || !strings.Contains(got.Data, "hi") {
-				t.Errorf("got %s, %v", got.Data, err)
-			}
+			c.WantAnswer(t, call("5", "echo", `{"text":"hi"}`), "5", "hi")
 			resp, err := client.Get(root + "/else")
 			ssetest.Must(t, err)
 			_, _ = io.Copy(io.Discard, resp.Body)
@@ -93,10 +90,7 @@ func TestSharedSession(t *testing.T) {
 	url, client := listen(t, h, func() { shutdown(t, h) }), httpClient(t)
 	for range 2 {
 		c := open(t, client, url, "{}", http.Header{"X-Tenant": {"acme"}})
-		got, err := c.Call(call("5", "who", "{}"), "5")
-		if err != nil || !strings.Contains(got.Data, `tenant \u003cnil\u003e, passed \"\"`) {
-			t.Errorf("got %s, %v", got.Data, err)
-		}
+		c.WantAnswer(t, call("5", "who", "{}"), "5", `tenant \u003cnil\u003e, passed \"\"`)
 	}
 	ssetest.Want(t, "sessions", strings.Count(strings.Join(e.saw.Lines(), "\n"), "registered: true"), 1)
 }
@@ -126,13 +120,9 @@ func TestRequestContext(t *testing.T) {
 	if _, err := ssetest.Dial(client, url, nil); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("without a tenant: got %v, want 404", err)
 	}
-	c, err := ssetest.Dial(client, url, http.Header{"X-Tenant": {"acme"}})
-	ssetest.Must(t, err)
-	defer c.Close()
+	c := ssetest.Open(t, client, url, http.Header{"X-Tenant": {"acme"}})
 	ssetest.Want(t, "OnRegisterSession saw", <-registered, "acme by GET")
-	if got, err := c.Call(call("5", "who", "{}"), "5"); err != nil || !strings.Contains(got.Data, "acme by POST") {
-		t.Errorf("got %s, %v", got.Data, err)
-	}
+	c.WantAnswer(t, call("5", "who", "{}"), "5", "acme by POST")
 }
 
 // An upstream in a gateway of one's own gives handlers the headers that the gateway passes.
@@ -142,9 +132,7 @@ func TestRequestHeaders(t *testing.T) {
 	url := listen(t, g, func() { shutdown(t, g) })
 	c := open(t, httpClient(t), url, "{}", nil)
 	c.Sent = http.Header{"X-Tenant": {"acme"}}
-	if got, err := c.Call(call("5", "who", "{}"), "5"); err != nil || !strings.Contains(got.Data, `passed \"acme\"`) {
-		t.Errorf("got %s, %v", got.Data, err)
-	}
+	c.WantAnswer(t, call("5", "who", "{}"), "5", `passed \"acme\"`)
 }
 
 func TestStartAndShutdown(t *testing.T) {
@@ -190,9 +178,7 @@ func TestFloodOfNotifications(t *testing.T) {
 	deaf := open(t, client, url, "{}", nil)
 	deaf.mustSend(t, call("5", "flood", "{}"))
 	other := open(t, client, url, "{}", nil)
-	if got, err := other.Call(call("5", "echo", `{"text":"hi"}`), "5"); err != nil || !strings.Contains(got.Data, "hi") {
-		t.Errorf("the other client got %s, %v", got.Data, err)
-	}
+	other.WantAnswer(t, call("5", "echo", `{"text":"hi"}`), "5", "hi")
 	e.saw.Await(1, "refused")
 	deaf.Close()
 	e.saw.Await(1, "unregistered")

@@ -8,7 +8,6 @@ import (
 
 	"github.com/gorilla/mux"
 
-	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
@@ -74,25 +73,5 @@ func TestEndpoint(t *testing.T) {
 				t.Errorf("POST %s: got %d %s", at, res.StatusCode, body)
 			}
 		})
-	}
-}
-
-func TestSinglePathRefuses(t *testing.T) {
-	f := newFixture(t, config{sse: sse.Options{Options: front.Options{AllowedOrigins: []string{"https://a.example"}}, SinglePath: true}})
-	for _, test := range []struct {
-		method, query, preflight string
-		status                   int
-		allow                    string
-	}{
-		{"POST", "", "", 405, "GET"},
-		{"POST", "?connectionId=unknown", "", 404, ""},
-		{"POST", "?connectionId=%zz&;", "", 405, "GET"},
-		{"DELETE", "?connectionId=unknown", "", 405, "POST"},
-		{"OPTIONS", "", "POST", 204, ""},
-	} {
-		w := ask(f, test.method, "/mcp"+test.query, "", "Origin", "https://a.example", "Access-Control-Request-Method", test.preflight)
-		if w.Code != test.status || w.Header().Get("Allow") != test.allow {
-			t.Errorf("%s %q: got %d, Allow %q: %s", test.method, test.query, w.Code, w.Header().Get("Allow"), w.Body)
-		}
 	}
 }

@@ -54,11 +54,15 @@ func TestRefusals(t *testing.T) {
 		{"HEAD", "/sse", nil, 405, "GET", "method"},
 		{"OPTIONS", "/sse", nil, 405, "GET", "method"},
 		{"GET", message, nil, 405, "POST", "method"},
+		{"POST", "/one", nil, 405, "GET", "method"}, // the path of a single path
+		{"POST", "/one?connectionId=%zz&;", nil, 405, "GET", "method"},
+		{"POST", "/one?connectionId=unknown", nil, 404, "", "unknown_connection"},
+		{"DELETE", "/one?connectionId=unknown", nil, 405, "POST", "method"},
 		{"GET", "/sse?event=heartbeat", nil, 400, "", "bad_request"},
 		{"GET", "/sse?event=message%0A", nil, 400, "", "bad_request"},
 		{"GET", "/sse?event=message&auto=2", nil, 400, "", "bad_request"},
 	} {
-		f := newFixture(t, config{sse: sse.Options{Options: front.Options{Authenticate: authenticate}}})
+		f := newFixture(t, config{sse: sse.Options{Options: front.Options{Authenticate: authenticate}, SinglePath: strings.HasPrefix(test.target, "/one")}})
 		w := ask(f, test.method, test.target, "", append([]string{"Authorization", "Bearer token"}, test.header...)...)
 		if w.Code != test.status || w.Header().Get("Allow") != test.allow || !isRefusal(w.Body.String()) {
 			t.Errorf("%s %s %q: got %d, Allow %q, %s, want %d, %q", test.method, test.target, test.header,

@@ -112,6 +112,14 @@ func (c *Client) Call(msg, id string) (Event, error) {
 	return c.Until(`"id":` + id)
 }
 
+// WantAnswer sends a request and checks that the first event with its id has these parts.
+func (c *Client) WantAnswer(t testing.TB, msg, id string, parts ...string) {
+	t.Helper()
+	e, err := c.Call(msg, id)
+	Want(t, "error of request "+id, err, nil)
+	WantText(t, "answer to "+id, e.Data, parts...)
+}
+
 // Close ends the stream.
 func (c *Client) Close() {
 	c.cancel()
