@@ -137,12 +137,6 @@ func (f *Front) ClientAddr(r *http.Request) netip.Addr {
 	return addr
 }
 
-// fromUnknownProxy reports whether a request comes by a proxy that is not trusted: all its
-// clients have one address.
-func (f *Front) fromUnknownProxy(r *http.Request) bool {
-	return byProxy(r) && !f.trusted(peerOf(r))
-}
-
 func (f *Front) trusted(addr netip.Addr) bool {
 	addr = addr.WithZone("") // a prefix contains no address with a zone
 	return slices.ContainsFunc(f.opts.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(addr) })

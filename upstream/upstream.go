@@ -22,8 +22,6 @@ type URL = remote.URL
 var (
 	_ Upstream = Handle(nil)
 	_ Upstream = Serve(nil)
-	_ Upstream = Command{}
-	_ Upstream = URL{}
 )
 
 // Transports of a URL; see the constants of package remote.

@@ -50,21 +50,22 @@ func (c *Conn) followListsLocked() {
 // subscription.
 func (c *Conn) subscribeLocked(uri string) func(*exchange.Call) {
 	s := c.resources[uri]
+	var refusal *jsonrpc.Error
 	switch {
 	case s != nil:
 	case uri == "":
-		return func(k *exchange.Call) {
-			c.fail(k, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.uri must be a string"))
-		}
+		refusal = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.uri must be a string")
 	case len(c.resources) >= maxSubscriptions:
-		return func(k *exchange.Call) {
-			c.fail(k, exchange.NewError(exchange.ErrorData{Reason: reasonSubscriptions}, "too many resources are subscribed to"))
-		}
+		refusal = exchange.NewError(exchange.ErrorData{Reason: reasonSubscriptions}, "too many resources are subscribed to")
 	default:
 		s = c.followLocked(stateless.Filter{URIs: []string{uri}})
 		c.resources[uri] = s
 	}
 	return func(k *exchange.Call) {
+		if refusal != nil {
+			c.fail(k, refusal)
+			return
+		}
 		select {
 		case <-s.decided:
 		case <-k.Ctx.Done():

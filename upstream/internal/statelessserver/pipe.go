@@ -21,9 +21,8 @@ import (
 //
 // A refusal starts a goroutine that reads the pipe, and one that asks. Both end with it.
 type Pipe struct {
-	pipe  jsonrpc.Conn
-	log   *slog.Logger
-	calls pipeCalls
+	pipe jsonrpc.Conn
+	log  *slog.Logger
 
 	settled atomic.Bool                  // the server has answered initialize: nothing more to find out
 	modern  atomic.Pointer[Conn]         // set at the decision, if that is for it
@@ -31,15 +30,16 @@ type Pipe struct {
 
 	mu     sync.Mutex // guards what follows
 	closed bool
-	first  *jsonrpc.Message // the initialize that the server has not answered; nil: none
-	work   sync.WaitGroup   // of the goroutines
+	first  *jsonrpc.Message         // the initialize that the server has not answered; nil: none
+	calls  map[jsonrpc.ID]*pipeCall // the requests of the gateway, by their ids on the pipe
+	work   sync.WaitGroup           // of the goroutines
 }
 
 var _ jsonrpc.Attributed = (*Pipe)(nil)
 
 // NewPipe returns a session over pipe, which it then owns.
 func NewPipe(pipe jsonrpc.Conn, log *slog.Logger) *Pipe {
-	return &Pipe{pipe: pipe, log: log, calls: pipeCalls{pipe: pipe, open: make(map[jsonrpc.ID]*pipeCall)}}
+	return &Pipe{pipe: pipe, log: log, calls: make(map[jsonrpc.ID]*pipeCall)}
 }
 
 // Send sends msg to the server.
@@ -99,13 +99,13 @@ func (p *Pipe) refused(msg []byte) bool {
 func (p *Pipe) decide(ctx context.Context, queue *buffer.Queue, refusal []byte) {
 	asked, cancel := context.WithTimeout(ctx, discoverTimeout)
 	defer cancel()
-	m, err := p.calls.roundTrip(asked, discoverID, discoverRequest(), nil, func(*jsonrpc.Message) error { return nil })
+	m, err := p.roundTrip(asked, discoverID, discoverRequest(), nil, func(*jsonrpc.Message) error { return nil })
 	if err != nil || !supports(m.Result()) { // it says less than the refusal
 		_ = queue.Push(refusal, "") // fails at the end of the pipe
 		return
 	}
 	c := New(&exchange.Endpoint{URL: "http://server", Log: p.log, Values: context.Background()}, m.Result())
-	c.Queue, c.roundTrip = queue, p.calls.roundTrip
+	c.Queue, c.roundTrip = queue, p.roundTrip
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.modern.Store(c)         // before the answer to initialize, after which come more messages
@@ -129,7 +129,7 @@ func (p *Pipe) read(queue *buffer.Queue, ended func(why error)) {
 		}
 		m, err := jsonrpc.Parse(msg)
 		switch c := p.modern.Load(); {
-		case err == nil && p.calls.take(m):
+		case err == nil && p.take(m):
 		case c == nil, err == nil && m.Kind == jsonrpc.Notification:
 			_ = queue.Push(msg, "") // fails at the end
 		case m != nil:
@@ -160,13 +160,7 @@ func (p *Pipe) Close() error {
 	return err
 }
 
-// pipeCalls are the requests of the gateway on a pipe.
-type pipeCalls struct {
-	pipe jsonrpc.Conn
-	mu   sync.Mutex // guards open
-	open map[jsonrpc.ID]*pipeCall
-}
-
+// pipeCall is a request of the gateway on a pipe.
 type pipeCall struct {
 	id    jsonrpc.ID // on the pipe
 	token string     // its progress token; empty for none
@@ -181,7 +175,7 @@ type pipeResult struct {
 }
 
 // roundTrip is that of a Conn. The server is told when the response is no longer needed.
-func (t *pipeCalls) roundTrip(ctx context.Context, id jsonrpc.ID, body []byte, _ http.Header, other func(*jsonrpc.Message) error) (*jsonrpc.Message, error) {
+func (p *Pipe) roundTrip(ctx context.Context, id jsonrpc.ID, body []byte, _ http.Header, other func(*jsonrpc.Message) error) (*jsonrpc.Message, error) {
 	m, err := jsonrpc.Parse(body)
 	if err != nil {
 		return nil, err
@@ -190,11 +184,11 @@ func (t *pipeCalls) roundTrip(ctx context.Context, id jsonrpc.ID, body []byte, _
 		id:    jsonrpc.ID(`"s-` + string(id) + `"`), // none of the ids before the decision
 		token: string(m.Token.Value), other: other, done: make(chan pipeResult, 1),
 	}
-	t.mu.Lock()
-	t.open[k.id] = k
-	t.mu.Unlock()
-	defer t.remove(k)
-	switch err := t.pipe.Send(m.WithID(k.id)); {
+	p.mu.Lock()
+	p.calls[k.id] = k
+	p.mu.Unlock()
+	defer p.remove(k)
+	switch err := p.pipe.Send(m.WithID(k.id)); {
 	case errors.Is(err, jsonrpc.ErrBusy):
 		return nil, exchange.Busy()
 	case err != nil:
@@ -208,21 +202,21 @@ func (t *pipeCalls) roundTrip(ctx context.Context, id jsonrpc.ID, body []byte, _
 	}
 	if r.err != nil {
 		params := `{"requestId":` + string(k.id) + `,"reason":"no longer needed"}`
-		_ = t.pipe.Send(jsonrpc.NewNotification(mcp.MethodCancelled, []byte(params))) // best effort
+		_ = p.pipe.Send(jsonrpc.NewNotification(mcp.MethodCancelled, []byte(params))) // best effort
 	}
 	return r.m, r.err
 }
 
-func (t *pipeCalls) remove(k *pipeCall) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.open, k.id)
+func (p *Pipe) remove(k *pipeCall) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.calls, k.id)
 }
 
 // take gives a message of the server to the request that it belongs to. It reports false if
 // it is not known to belong to one.
-func (t *pipeCalls) take(m *jsonrpc.Message) bool {
-	k, r := t.find(m), pipeResult{}
+func (p *Pipe) take(m *jsonrpc.Message) bool {
+	k, r := p.find(m), pipeResult{}
 	switch {
 	case k == nil:
 		return false
@@ -235,27 +229,27 @@ func (t *pipeCalls) take(m *jsonrpc.Message) bool {
 			return true
 		}
 	}
-	t.remove(k)
+	p.remove(k)
 	k.done <- r
 	return true
 }
 
 // find returns the request that a message of the server belongs to; nil if that is not known.
-func (t *pipeCalls) find(m *jsonrpc.Message) *pipeCall {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (p *Pipe) find(m *jsonrpc.Message) *pipeCall {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	switch {
 	case m.Kind == jsonrpc.Request:
 		return nil
 	case m.Kind == jsonrpc.Response:
-		return t.open[m.ID]
+		return p.calls[m.ID]
 	case m.Method == mcp.MethodCancelled:
-		return t.open[jsonrpc.ID(m.RequestID.Value)]
+		return p.calls[jsonrpc.ID(m.RequestID.Value)]
 	}
 	if raw, ok := jsonrpc.Member(m.Params(), "_meta", mcp.MetaSubscription); ok {
-		return t.open[jsonrpc.ID(raw)]
+		return p.calls[jsonrpc.ID(raw)]
 	}
-	for _, k := range t.open {
+	for _, k := range p.calls {
 		if m.Method == mcp.MethodProgress && k.token != "" && k.token == string(m.Token.Value) {
 			return k
 		}

@@ -43,7 +43,6 @@ type Conn struct {
 	accepted chan struct{}
 	calls    exchange.Calls
 	err      error // why the session is over; nil while it is not
-	gone     bool  // the server no longer has the session
 }
 
 var _ jsonrpc.Attributed = (*Conn)(nil)
@@ -92,7 +91,9 @@ func (c *Conn) End(err error, gone bool) {
 	if c.err == nil {
 		c.err = err
 	}
-	c.gone = c.gone || gone
+	if gone {
+		c.session = ""
+	}
 	c.mu.Unlock()
 	c.Queue.End(err)
 	c.out.Queue.End(err)
@@ -132,10 +133,7 @@ func (c *Conn) Close() error {
 // delete tells the server that the session is over. The server may refuse (405); its
 // answer changes nothing.
 func (c *Conn) delete(ctx context.Context) {
-	c.mu.Lock()
-	tell := c.session != "" && !c.gone
-	c.mu.Unlock()
-	if !tell {
+	if !c.hasSession() {
 		return
 	}
 	resp, err := c.x.Do(ctx, http.MethodDelete, nil, c.header(""))
