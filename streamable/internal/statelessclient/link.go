@@ -26,14 +26,12 @@ type link struct {
 	// Guarded by pool.mu:
 	users   int         // requests that use the connection
 	busy    bool        // an exclusive call is among them
-	removed bool        // it is no longer in the pool
-	retired bool        // it leads to a server that has been replaced
+	retired bool        // it ends when users becomes 0, and no other request gets it
 	since   time.Time   // when users became 0
 	idle    *time.Timer // since then; nil: it was always used
 
 	// open and initialize set these before they close ready.
 	ready   chan struct{}         // closed when the handshake is over
-	single  bool                  // it serves one request
 	c       *connstate.Connection // nil: it could not be opened
 	refusal *front.Refusal        // why it cannot be used
 	result  json.RawMessage       // of initialize

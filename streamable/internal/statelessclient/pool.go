@@ -2,7 +2,6 @@ package statelessclient
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
@@ -99,9 +98,8 @@ func (p *pool) release(l *link, exclusive bool) {
 		l.busy = false
 		p.signalLocked()
 	}
-	unused := l.users == 0 && !l.removed
-	over := unused && l.single || l.users == 0 && l.retired
-	if unused && !over {
+	over := l.users == 0 && l.retired
+	if l.users == 0 && slices.Contains(l.group.links, l) {
 		l.since = time.Now()
 		l.idle = time.AfterFunc(l.h.opts.IdleTimeout, func() { p.expire(l) })
 	}
@@ -172,16 +170,14 @@ func (p *pool) remove(l *link) {
 
 // removeLocked reports whether the connection was in the pool.
 func (p *pool) removeLocked(l *link) bool {
-	if l.removed {
+	i := slices.Index(l.group.links, l)
+	if i < 0 {
 		return false
 	}
-	l.removed = true
 	if l.idle != nil {
 		l.idle.Stop()
 	}
-	g := p.groups[l.key]
-	g.links = slices.DeleteFunc(g.links, func(other *link) bool { return other == l })
-	if len(g.links) == 0 {
+	if l.group.links = slices.Delete(l.group.links, i, i+1); len(l.group.links) == 0 {
 		delete(p.groups, l.key)
 	}
 	p.signalLocked()
@@ -193,22 +189,23 @@ func (p *pool) removeLocked(l *link) bool {
 func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.Refusal) {
 	client := h.front.Client(a.r, q.principal, connstate.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, q.passed
-	key := keyOf(client, q)
+	var l *link
 	// What is passed on may differ from one request to the next, and nothing may tell a client
 	// behind a proxy from others.
-	single := q.passed != nil && !h.opts.SamePeer || q.principal == "" && client.Proxied
-	if single {
-		key = rand.Text()
-	}
-	l, fresh, err := h.pool.take(a.r.Context(), key, exclusive)
-	switch {
-	case err != nil && a.over():
-		return nil, gone
-	case err != nil:
-		return nil, front.RefusedWith(http.StatusServiceUnavailable, metrics.PostBusy, jsonrpc.ReasonError(err.Error(), "server_busy", true))
+	fresh := q.passed != nil && !h.opts.SamePeer || q.principal == "" && client.Proxied
+	if fresh {
+		l = newLink("", &group{})
+		l.users, l.retired = 1, true // it is not in the pool
+	} else {
+		var err error
+		switch l, fresh, err = h.pool.take(a.r.Context(), keyOf(client, q), exclusive); {
+		case err != nil && a.over():
+			return nil, gone
+		case err != nil:
+			return nil, front.RefusedWith(http.StatusServiceUnavailable, metrics.PostBusy, jsonrpc.ReasonError(err.Error(), "server_busy", true))
+		}
 	}
 	if fresh {
-		l.single = single
 		l.open(h, client, q)
 	}
 	if why := l.awaitReady(a, q); why != nil {
