@@ -87,12 +87,6 @@ func (c *Connection) HoldQueued(n int) {
 	}
 }
 
-// QueuesTooMuch reports whether more waits for the client outside of the outbox than the
-// outbox would hold, while the process holds as many bytes as it may.
-func (c *Connection) QueuesTooMuch() bool {
-	return c.queued.Load() > int64(c.opts.OutboxBytes) && c.opts.Budget.Full()
-}
-
 // QueueHasRoom reports whether n bytes may wait beside those that are queued already, at
 // most limit: less if the process holds as many bytes as it may. An empty queue takes
 // anything.

@@ -9,8 +9,18 @@ func (c *Connection) Attach(take func(Event) bool) { c.outbox.attach(take) }
 
 // DeliverTo gives the connection's events to deliver, in place of a stream that takes them
 // from the outbox: deliver keeps those that cannot be written at once, within bounds of its
-// own, and must not block. The transport calls DeliverTo once, before Bind.
-func (c *Connection) DeliverTo(deliver func(Event)) { c.outbox.deliver = deliver }
+// own, and must not block. When the process holds as many bytes as it may, a client is closed
+// if more waits for it than the outbox would hold. The transport calls DeliverTo once, before
+// Bind.
+func (c *Connection) DeliverTo(deliver func(Event)) {
+	c.outbox.deliver = func(e Event) {
+		if c.queued.Load() > int64(c.opts.OutboxBytes) && c.opts.Budget.Full() {
+			c.Close(ClosedSlow)
+			return
+		}
+		deliver(e)
+	}
+}
 
 // Push queues an event of the transport's own if there is room for it now. It fails
 // with ErrSlow if there is none, without closing the connection, and with ErrClosed

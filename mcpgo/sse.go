@@ -1,6 +1,7 @@
 package mcpgo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,10 +114,7 @@ func (c config) resolve() (string, gateway.Options, error) {
 	if o.Prefix != "" && c.base != "" && o.Prefix != c.base {
 		return "", o, fmt.Errorf("WithStaticBasePath(%q) contradicts the gateway's Prefix %q", c.base, o.Prefix)
 	}
-	streamPath := path.Join("/", o.Prefix, c.endpoint)
-	if c.base != "" {
-		streamPath = path.Join("/", c.base, c.endpoint)
-	}
+	streamPath := path.Join("/", cmp.Or(c.base, o.Prefix), c.endpoint)
 	o.Prefix, o.SinglePath = "", true
 	if o.Sessions == gateway.SessionsShared || o.Warm > 0 {
 		if c.contextFunc != nil {

@@ -49,13 +49,8 @@ const (
 	tidyEvery = 64
 )
 
-// deliver takes an event for the client. When the process holds as many bytes as it may, a
-// client that has not read what waits for it already is closed, as with a full outbox.
+// deliver takes an event for the client.
 func (s *session) deliver(e connstate.Event) {
-	if s.c.QueuesTooMuch() {
-		s.c.Close(connstate.ClosedSlow)
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {

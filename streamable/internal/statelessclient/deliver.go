@@ -15,14 +15,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
 )
 
-// deliver takes an event of the connection. It does not block. When the process holds as
-// many bytes as it may, a connection whose clients have not read what waits for them
-// already is closed, as with a full outbox.
+// deliver takes an event of the connection. It does not block.
 func (l *link) deliver(e connstate.Event) {
-	if l.c.QueuesTooMuch() {
-		l.c.Close(connstate.ClosedSlow)
-		return
-	}
 	if e.Answer {
 		l.answered(e.Related, e.Data)
 		return
