@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -23,9 +22,7 @@ func serve[O options](t testing.TB, up upstream.Upstream, opts O, mount ...func(
 	s := httptest.NewServer(h)
 	transport := &http.Transport{MaxIdleConnsPerHost: 256}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		equal(t, "error", g.Shutdown(ctx), nil)
+		equal(t, "error", <-shutdown(g, time.Minute), nil)
 		equal(t, "bytes are held after the end", metric(t, g, "mcp_sse_held_bytes"), 0)
 		transport.CloseIdleConnections()
 		s.Close()

@@ -352,12 +352,7 @@ func TestClusterDrains(t *testing.T) {
 			p.srv = srv[1] // the balancer sends nothing more to the first one
 			peers = append(peers, p)
 		}
-		start, done := time.Now(), make(chan error, 1)
-		go func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
-			defer cancel()
-			done <- gs[0].Shutdown(ctx)
-		}()
+		start, done := time.Now(), shutdown(gs[0], 15*time.Second)
 		for i := 2; time.Since(start) < 16*time.Second; i++ {
 			for _, p := range peers {
 				p.post(request(fmt.Sprint(i), "tools/list"))
@@ -511,11 +506,7 @@ func TestClusterDrainsOnceInitialized(t *testing.T) {
 		srv := pipetest.Serve(g, nil, nil)
 		defer srv.Stop()
 		done := make(chan error, 1)
-		time.AfterFunc(time.Second, func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 11*time.Second)
-			defer cancel()
-			done <- g.Shutdown(ctx)
-		})
+		time.AfterFunc(time.Second, func() { done <- <-shutdown(g, 11*time.Second) })
 		if _, _, body := send(t, srv.Client, http.MethodPost, "http://localhost/mcp", request("1", "tools/list")); !strings.Contains(body, `"result"`) {
 			t.Errorf("got %s", body)
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 // shutdown runs Shutdown in the background and returns a channel with its result.
-func shutdown(g *gateway.Gateway, within time.Duration) <-chan error {
+func shutdown(g interface{ Shutdown(context.Context) error }, within time.Duration) <-chan error {
 	done := make(chan error, 1)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), within)

@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -44,12 +43,10 @@ func inFakeTime[O options](t *testing.T, u *server, opts O, test func(t *testing
 		g, err := gateway.NewWith(u, with)
 		must(t, err)
 		defer func() { // also after a t.Fatal, or the bubble would not end
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-			defer cancel()
 			for _, c := range g.Registry().All() {
 				c.Close("test over")
 			}
-			equal(t, "error", g.Shutdown(ctx), nil)
+			equal(t, "error", <-shutdown(g, time.Minute), nil)
 			equal(t, "bytes are held after the end", metric(t, g, "mcp_sse_held_bytes"), 0)
 			if n := u.open(); n > 0 {
 				t.Errorf("%d sessions are left", n)

@@ -274,9 +274,7 @@ func TestShutdownBesideASharedSessionThatTakesNoMore(t *testing.T) {
 		if u.session(t, 1).over() {
 			t.Fatal("the first session is over, an answer to another client may still come")
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		equal(t, "error", g.Shutdown(ctx), nil)
+		equal(t, "error", <-shutdown(g, 10*time.Second), nil)
 		if n := u.open(); n > 0 {
 			t.Errorf("%d sessions are open after Shutdown", n)
 		}

@@ -359,10 +359,8 @@ func (c *chaos) stop() {
 // finish waits for everything in flight, and checks the answers of every client.
 func (c *chaos) finish(seed uint64, opts gateway.Settings) {
 	if seed%4 == 3 {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		_ = c.g.Shutdown(ctx)   // says what it cut
-		time.Sleep(time.Minute) // who is cut comes back, and learns that the session is over
+		<-shutdown(c.g, time.Second) // says what it cut
+		time.Sleep(time.Minute)      // who is cut comes back, and learns that the session is over
 	} else { // the longest that a request may take: a start, its timeout, and both again
 		time.Sleep(2 * (61*time.Second + opts.MaxRequestTimeout))
 	}

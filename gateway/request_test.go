@@ -135,9 +135,10 @@ func TestPassedHeadersAreBounded(t *testing.T) {
 func TestNamedHeadersReachTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		got := make(chan string, 100)
-		up := upstream.URL{Address: "http://server.example/mcp", Client: &http.Client{Transport: refuses(func(r *http.Request) {
+		up := upstream.HTTPHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			got <- r.Header.Get("X-Tenant")
-		})}}
+			w.WriteHeader(http.StatusUnauthorized)
+		}))
 		g, err := gateway.NewWith(up, gateway.Settings{Options: gateway.Options{ForwardHeaders: []string{"X-Tenant"}}, MaxHandshakeAttempts: 1})
 		must(t, err)
 		for _, tenant := range []string{"a", "b", ""} {
@@ -158,27 +159,12 @@ func TestNamedHeadersReachTheServer(t *testing.T) {
 	})
 }
 
-// refuses is a server that records each request and refuses it.
-type refuses func(*http.Request)
-
-func (f refuses) RoundTrip(r *http.Request) (*http.Response, error) {
-	f(r)
-	return &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody, Request: r}, nil
-}
-
-// answers answers each request with its status.
-type answers int
-
-func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: int(a), Body: http.NoBody, Request: r}, nil
-}
-
 // Where clients bring their own credentials, a probe has none. That the server
 // refuses it, or a client, says that the server is there.
 func TestReadyWhereClientsHaveTheCredentials(t *testing.T) {
 	for _, test := range []struct {
 		forward bool
-		status  answers
+		status  int
 		there   bool
 	}{
 		{true, http.StatusUnauthorized, true},
@@ -191,7 +177,8 @@ func TestReadyWhereClientsHaveTheCredentials(t *testing.T) {
 			if test.forward {
 				opts.ForwardHeaders = []string{"X-Tenant"}
 			}
-			g, err := gateway.NewWith(upstream.URL{Address: "http://server.example/mcp", Client: &http.Client{Transport: test.status}}, opts)
+			up := upstream.HTTPHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(test.status) }))
+			g, err := gateway.NewWith(up, opts)
 			must(t, err)
 			for range 2 {
 				if err := g.Ready(t.Context()); (err == nil) != test.there {

@@ -46,9 +46,7 @@ func inFakeTimeWithSeveral(t *testing.T, change func(string, *gateway.Options), 
 	synctest.Test(t, func(t *testing.T) {
 		s, all := several(t, change, servers...)
 		defer func() {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-			defer cancel()
-			equal(t, "error", s.Shutdown(ctx), nil)
+			equal(t, "error", <-shutdown(s, time.Minute), nil)
 			for i, u := range servers {
 				if n := u.open(); n > 0 {
 					t.Errorf("%d sessions of server %d are left", n, i)
@@ -272,10 +270,7 @@ func TestShutdownOfServers(t *testing.T) {
 		}
 		synctest.Wait()
 		began := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
-		defer cancel()
-		done := make(chan error, 1)
-		go func() { done <- s.Shutdown(ctx) }()
+		done := shutdown(s, 15*time.Second)
 		synctest.Wait()
 		for _, g := range all {
 			wantText(t, "error", g.Ready(t.Context()), "shutting down")

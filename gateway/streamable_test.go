@@ -29,8 +29,7 @@ func TestStreamableDrains(t *testing.T) {
 		defer p.leave()
 		p.post(request("1", "work"))
 		synctest.Wait()
-		done := make(chan error, 1)
-		go func() { done <- g.Shutdown(t.Context()) }()
+		done := shutdown(g, time.Minute)
 		synctest.Wait()
 		p.post(request("2", "tools/list"))
 		newcomer := &streamablePeer{t: t, srv: srv, ctx: p.ctx}

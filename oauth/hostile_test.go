@@ -4,7 +4,6 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -181,19 +180,6 @@ func TestWhereKeysAre(t *testing.T) {
 			}
 		})
 	}
-}
-
-// The challenge names the metadata of the address that was asked, whatever the prefix.
-func TestChallengeBelowPrefix(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, i *issuer) {
-		res := i.resource(oauth.Options{Resource: "https://gw.example.com/sse/mcp", Aliases: []string{"https://gw.example.com/sse/sse"}})
-		for _, path := range []string{"/sse/mcp", "/sse/sse"} {
-			_, err := res.Authenticate(post(path))
-			if refused, _ := errors.AsType[*front.AuthError](err); refused == nil || !strings.Contains(refused.Challenge, `oauth-protected-resource`+path+`"`) {
-				t.Errorf("%s: got %+v", path, refused)
-			}
-		}
-	})
 }
 
 // ends returns a channel that gets how long a stream has lasted when it is over.

@@ -156,6 +156,12 @@ func TestMetadata(t *testing.T) {
 				t.Errorf("%s: got %s, %v", path, w.Body, err)
 			}
 		}
+		below := i.resource(oauth.Options{Resource: "https://gw.example.com/sse/mcp", Aliases: []string{"https://gw.example.com/sse/sse"}})
+		for _, path := range []string{"/sse/mcp", "/sse/sse"} { // the address that was asked, whatever the prefix
+			_, err := below.Authenticate(post(path))
+			refused, _ := errors.AsType[*front.AuthError](err)
+			ssetest.WantText(t, path, refused.Challenge, `oauth-protected-resource`+path+`"`)
+		}
 		other := i.resource(oauth.Options{Resource: "https://gw.example.com/"})
 		if _, err := ask(other, i.sign(claims())); err == nil {
 			t.Error("a token for one resource is good for another")

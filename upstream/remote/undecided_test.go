@@ -16,48 +16,37 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream/remote"
 )
 
-func TestNoServerAtTheAddressIsSaid(t *testing.T) {
-	s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-		if r.Method == http.MethodGet {
-			upstreamtest.AnswerJSON(w, "{}")
-			return
-		}
-		http.NotFound(w, r)
-	})
-	k := upstreamtest.DialTalk(t, remote.URL{Address: s.URL + "/mpc?key=hunter2"})
-	k.Send(upstreamtest.Initialize)
-	want := "no MCP server found: it answered 404 Not Found to POST and 200 OK to GET: check the path, usually /mcp or /sse, and whether it is http or https"
-	k.WantError("1", `"message":"`+want+`"`)
-}
-
-// A server that does not know the name in its URL is no wrong path.
-func TestMisdirectedRequestIsSaid(t *testing.T) {
-	s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-		http.Error(w, "Invalid Host header", http.StatusMisdirectedRequest)
-	})
-	k := upstreamtest.DialTalk(t, remote.URL{Address: s.URL})
-	k.Send(upstreamtest.Initialize)
-	want := "the server does not take requests for the host name in its URL (421 Misdirected Request): allow that name"
-	k.WantError("1", `"message":"`+want)
-}
-
-// A server of HTTP+SSE refuses the POST for its method, whatever the credentials
-// are: what counts is why it refuses the stream.
-func TestRefusedAccessToTheStreamIsSaid(t *testing.T) {
-	for _, body := range []string{"", `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"use GET here"}}`} {
-		s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-			if r.Method == http.MethodGet {
-				w.WriteHeader(http.StatusUnauthorized)
-				return
-			}
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusMethodNotAllowed)
-			_, _ = io.WriteString(w, body)
+// What an initialize is told where no server can be found out.
+func TestWhyThereIsNoServerIsSaid(t *testing.T) {
+	// A server of HTTP+SSE refuses the POST for its method, whatever the credentials are: what
+	// counts is why it refuses the stream.
+	noAccess := []string{`"message":"the server refused access (401 Unauthorized): configure the credentials`, `"reason":"unauthorized"`}
+	for name, tt := range map[string]struct {
+		get, post int
+		body      string // of the response to a POST
+		want      []string
+	}{
+		"a wrong path": {200, 404, "", []string{`"message":"no MCP server found: it answered 404 Not Found to POST and 200 OK to GET: ` +
+			`check the path, usually /mcp or /sse, and whether it is http or https"`}},
+		"a name that the server does not know": {421, 421, "Invalid Host header",
+			[]string{`"message":"the server does not take requests for the host name in its URL (421 Misdirected Request): allow that name`}},
+		"no access":                {401, 405, "", noAccess},
+		"no access, and a refusal": {401, 405, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"use GET here"}}`, noAccess},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+				w.Header().Set("Content-Type", "application/json")
+				if r.Method == http.MethodGet {
+					w.WriteHeader(tt.get)
+					return
+				}
+				w.WriteHeader(tt.post)
+				_, _ = io.WriteString(w, tt.body)
+			})
+			k := upstreamtest.DialTalk(t, remote.URL{Address: s.URL + "/mpc?key=hunter2"})
+			k.Send(upstreamtest.Initialize)
+			k.WantError("1", tt.want...)
 		})
-		k := upstreamtest.DialTalk(t, remote.URL{Address: s.URL + "/sse?key=hunter2"})
-		k.Send(upstreamtest.Initialize)
-		want := "the server refused access (401 Unauthorized): configure the credentials"
-		k.WantError("1", `"message":"`+want, `"reason":"unauthorized"`)
 	}
 }
 

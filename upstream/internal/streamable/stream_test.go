@@ -116,35 +116,29 @@ func TestStreamThatCannotBeResumedIsBegunAnew(t *testing.T) {
 	})
 }
 
-func TestSessionIsOverWhenAGetSaysThatItIsForgotten(t *testing.T) {
-	for name, forget := range map[string]func(w http.ResponseWriter){
-		"404": func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) },
-		"400": func(w http.ResponseWriter) {
+func TestGetThatEndsTheSession(t *testing.T) {
+	for name, tt := range map[string]struct {
+		second func(w http.ResponseWriter)
+		want   string
+	}{
+		"forgotten, 404": {func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) }, "forgotten the session"},
+		"forgotten, 400": {func(w http.ResponseWriter) {
 			http.Error(w, "Invalid or missing session ID", http.StatusBadRequest)
-		},
+		}, "forgotten the session"},
+		"over the limit": {func(w http.ResponseWriter) { upstreamtest.Stream(w)("data: %s", strings.Repeat("x", 2000)) }, jsonrpc.ErrTooLong.Error()},
 	} {
 		upstreamtest.TestInBubble(t, name, func(t *testing.T) {
-			s := upstreamtest.ServeHere(gets(func(n int, w http.ResponseWriter, r *http.Request) {
+			up := upstreamtest.Streamable(upstreamtest.ServeHere(gets(func(n int, w http.ResponseWriter, r *http.Request) {
 				if n > 1 {
-					forget(w)
+					tt.second(w)
 					return
 				}
 				upstreamtest.Stream(w)("data: "+upstreamtest.Note, n)
-			}))
-			k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+			})))
+			up.MaxMessageBytes = 1000
+			k := upstreamtest.Open(t, up)
 			k.Gets(fmt.Sprintf(upstreamtest.Note, 1))
-			ssetest.WantText(t, "ended with", k.Ended(), "forgotten the session")
+			ssetest.WantText(t, "ended with", k.Ended(), tt.want)
 		})
 	}
-}
-
-func TestMessageOverTheLimitOnTheStreamOfAGetEndsTheSession(t *testing.T) {
-	s := upstreamtest.ServeHere(gets(func(n int, w http.ResponseWriter, r *http.Request) {
-		upstreamtest.Stream(w)("data: %s", strings.Repeat("x", 2000))
-		<-r.Context().Done()
-	}))
-	up := upstreamtest.Streamable(s)
-	up.MaxMessageBytes = 1000
-	k := upstreamtest.Open(t, up)
-	ssetest.WantError(t, "Recv", upstreamtest.RecvError(k.Conn), jsonrpc.ErrTooLong)
 }
