@@ -89,14 +89,15 @@ func (f *Front) challenge(w http.ResponseWriter, r *http.Request, err error) {
 	case r.Header.Get("Authorization") != "":
 		value += `, error="invalid_token"`
 	}
+	why := Refused(status, metrics.RejectedAuth, "%s", known.Message)
+	why.Unread = true
 	if status < http.StatusInternalServerError {
 		w.Header().Add("WWW-Authenticate", value)
 	} else {
-		setRetryAfter(w, 5*time.Second)
+		why.RetryAfter = 5 * time.Second
 	}
-	f.count(r, metrics.RejectedAuth)
 	f.log(r, status, metrics.RejectedAuth, known.Error())
-	Reject(w, r, status, known.Message)
+	f.RefuseMessage(w, r, why)
 }
 
 // credentials returns the Authorization header of a request; "" without Options.Reauthenticate.

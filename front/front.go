@@ -57,14 +57,18 @@ func New(opts Options) *Front {
 // what it refuses, and does not count it.
 func (f *Front) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var why *Refusal
 		if reason, message := f.checkSite(r); reason != "" {
 			f.log(r, http.StatusForbidden, reason, message)
-			Reject(w, r, http.StatusForbidden, message)
+			why = Refused(http.StatusForbidden, "", "%s", message)
 		} else if HasBody(r) {
-			Reject(w, r, http.StatusBadRequest, ErrBody.Error())
+			why = Refused(http.StatusBadRequest, "", "%v", ErrBody)
 		} else {
 			next.ServeHTTP(w, r)
+			return
 		}
+		why.Unread = true
+		f.RefuseMessage(w, r, why)
 	})
 }
 

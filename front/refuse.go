@@ -91,12 +91,6 @@ func (f *Front) Open(registry *connstate.Registry, client connstate.Client, id s
 	return nil, why
 }
 
-// setRetryAfter tells a client how long to wait before another attempt.
-func setRetryAfter(w http.ResponseWriter, wait time.Duration) {
-	seconds := max(1, int64((wait+time.Second-1)/time.Second))
-	w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
-}
-
 // Refusal is why a request is refused.
 type Refusal struct {
 	// Status is the HTTP status, and Err the JSON-RPC error in the body, for the request
@@ -105,8 +99,7 @@ type Refusal struct {
 	Err    *jsonrpc.Error
 	ID     jsonrpc.ID
 
-	// RetryAfter is how long the client should wait after a status of 429 or 503, if that
-	// is more than a second.
+	// RetryAfter is how long the client should wait. After 429 and 503 it is a second at least.
 	RetryAfter time.Duration
 
 	// Unread says that the body of a POST has not been read to its end.
@@ -149,27 +142,17 @@ func (f *Front) RefuseMessage(w http.ResponseWriter, r *http.Request, why *Refus
 	if why.Unread || r.Method != http.MethodPost {
 		abandonBody(w, r)
 	}
-	if why.Status == http.StatusServiceUnavailable || why.Status == http.StatusTooManyRequests {
-		setRetryAfter(w, why.RetryAfter)
+	if why.RetryAfter > 0 || why.Status == http.StatusServiceUnavailable || why.Status == http.StatusTooManyRequests {
+		seconds := max(1, int64((why.RetryAfter+time.Second-1)/time.Second))
+		w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
 	}
-	rejectRead(w, r, why.Status, why.ID, why.Err)
+	body := append(jsonrpc.NewError(why.ID, why.Err), '\n')
+	_ = WriteJSON(w, r, why.Status, body, refusalTime) // a client that is gone needs no answer
 }
 
-// Reject answers a request with an HTTP status and a JSON-RPC error body.
-func Reject(w http.ResponseWriter, r *http.Request, status int, message string) {
-	abandonBody(w, r)
-	rejectRead(w, r, status, jsonrpc.Null, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", message))
-}
-
-// refusalTime is how long a client may take to read a refusal.
+// refusalTime is how long a client may take to read a refusal. The request may have waited for
+// longer than the write timeout of the http.Server.
 const refusalTime = 10 * time.Second
-
-// rejectRead is Reject for a request whose body has been read, with the id of the message
-// in it; empty if that is unknown. The request may have waited for longer than the write
-// timeout of the http.Server.
-func rejectRead(w http.ResponseWriter, r *http.Request, status int, id jsonrpc.ID, e *jsonrpc.Error) {
-	_ = WriteJSON(w, r, status, append(jsonrpc.NewError(id, e), '\n'), refusalTime) // a client that is gone needs no answer
-}
 
 // drainTime is how long a client may go on sending a body that nobody reads. A TCP
 // connection that is closed at once is reset, and the client may lose the answer.
