@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -128,9 +129,8 @@ func (c *serveConn) returned() bool {
 // serveReader is what the function reads: the queued messages, one in each line.
 type serveReader struct {
 	q    *buffer.Queue
-	mu   sync.Mutex // serialises Read; guards rest and tail
-	rest []byte     // of the current message
-	tail bool       // the newline of the current message is not read yet
+	mu   sync.Mutex // serialises Read; guards rest
+	rest []byte     // of the current line
 }
 
 // Read waits for a message and reads from it. It returns io.EOF after the end of the
@@ -141,20 +141,15 @@ func (r *serveReader) Read(p []byte) (int, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.tail {
+	if len(r.rest) == 0 {
 		msg, err := r.q.Recv()
 		if err != nil {
 			return 0, io.EOF
 		}
-		r.rest, r.tail = msg, true
+		r.rest = slices.Concat(msg, []byte("\n"))
 	}
 	n := copy(p, r.rest)
 	r.rest = r.rest[n:]
-	if n < len(p) {
-		p[n] = '\n'
-		n++
-		r.rest, r.tail = nil, false
-	}
 	return n, nil
 }
 
