@@ -42,11 +42,13 @@ func (h *Handler) With(opts Options) *Handler {
 // ServeHTTP serves the stream at any path, and a message for it at that path with
 // /{id}/message, or with SinglePath at the same path: the caller mounts the Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	serve := h.serveStream
+	var refusal *front.Refusal
 	if h.HasMessage(r) {
-		serve = h.serveMessage
+		refusal = h.serveMessage(w, r)
+	} else {
+		refusal = h.serveStream(w, r)
 	}
-	if refusal := serve(w, r); refusal != nil {
+	if refusal != nil {
 		h.RefuseMessage(w, r, refusal)
 	}
 }

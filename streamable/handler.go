@@ -81,14 +81,16 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if q.c = h.connection(q); q.c != nil {
 		h.Renew(q.c, r)
 	}
-	serve := h.serveDelete
+	var refusal *front.Refusal
 	switch r.Method {
 	case http.MethodPost:
-		serve = h.servePost
+		refusal = h.servePost(q)
 	case http.MethodGet:
-		serve = h.serveGet
+		refusal = h.serveGet(q)
+	default:
+		refusal = h.serveDelete(q)
 	}
-	if refusal := serve(q); refusal != nil {
+	if refusal != nil {
 		h.RefuseMessage(w, r, refusal)
 	}
 }

@@ -38,9 +38,11 @@ func (h *Handler) servePost(q *request) *front.Refusal {
 		refusal.Unread = true
 		return refusal
 	}
-	sender := h.registry.Sender(q.principal, h.ClientAddr(q.r))
+	var sender connstate.Sender
 	if q.c != nil {
 		sender = q.c.Sender()
+	} else {
+		sender = h.registry.Sender(q.principal, h.ClientAddr(q.r))
 	}
 	body, refusal := h.ReadBody(q.w, q.r, sender.HoldBody)
 	defer sender.ReleaseBody(body.Held)

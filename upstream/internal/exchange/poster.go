@@ -90,13 +90,7 @@ func (p *Poster) inTurn(ctx context.Context, m *jsonrpc.Message) {
 		defer cancel()
 		p.post(ctx, m)
 	})
-	awaitTurn(ctx, m, done)
-}
-
-// awaitTurn waits until a post is done. It waits at most postTurn, unless the message
-// opens the session.
-func awaitTurn(ctx context.Context, m *jsonrpc.Message, done <-chan struct{}) {
-	var limit <-chan time.Time
+	var limit <-chan time.Time // none for a message that opens the session
 	if m.Method != mcp.MethodInitialize && m.Method != mcp.MethodInitialized {
 		limit = time.After(postTurn)
 	}
