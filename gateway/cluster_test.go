@@ -214,15 +214,21 @@ func send(t *testing.T, c *http.Client, method, at, body string, header ...strin
 	return res.StatusCode, res.Header.Get("Mcp-Session-Id"), string(all)
 }
 
+// sends is a POST whose answer must have a status and a text.
+func sends(t *testing.T, c *http.Client, status int, text, at, body string, header ...string) {
+	t.Helper()
+	got, _, answer := send(t, c, http.MethodPost, at, body, header...)
+	equal(t, "status of "+at, got, status)
+	wantText(t, "answer at "+at, answer, text)
+}
+
 // Messages for a stream may go to any replica, but not those of somebody else.
 func TestClusterServesMessagesForStreams(t *testing.T) {
 	all, at, _, c := two(t)
 	s := ssetest.Open(t, c, at[0]+"/sse", http.Header{"Authorization": {"ada"}})
 	path := strings.TrimPrefix(s.Post, at[0])
 	for i, to := range []string{at[1], at[0], at[1]} {
-		if status, _, body := send(t, c, http.MethodPost, to+path, request(fmt.Sprint(i), "who")); status != http.StatusAccepted {
-			t.Errorf("message %d: %d %s", i, status, body)
-		}
+		sends(t, c, http.StatusAccepted, "", to+path, request(fmt.Sprint(i), "who"))
 		if e, err := s.Until(fmt.Sprintf(`"id":%d`, i)); err != nil || !strings.Contains(e.Data, "REPLICA0") {
 			t.Errorf("message %d: got %s, %v", i, e.Data, err)
 		}
@@ -235,19 +241,12 @@ func TestClusterServesMessagesForStreams(t *testing.T) {
 		}
 	}
 	forged := strings.Replace(path, "REPLICA0", "REPLICA1", 1)
-	if status, _, _ := send(t, c, http.MethodPost, at[1]+forged, request("9", "who")); status != http.StatusNotFound || all.count() != 2 {
-		t.Errorf("a forged replica: %d, %d forwarded", status, all.count())
-	}
-	if status, _, _ := send(t, c, http.MethodPost, at[1]+path, "no JSON"); status != http.StatusBadRequest {
-		t.Errorf("no JSON: %d", status)
-	}
-	if status, _, body := send(t, c, http.MethodPost, at[1]+path, `"`+strings.Repeat("x", 5<<20)+`"`); status != http.StatusRequestEntityTooLarge {
-		t.Errorf("too large: %d %s", status, body)
-	}
+	sends(t, c, http.StatusNotFound, "", at[1]+forged, request("9", "who"))
+	equal(t, "requests were forwarded, without the forged one", all.count(), 2)
+	sends(t, c, http.StatusBadRequest, "", at[1]+path, "no JSON")
+	sends(t, c, http.StatusRequestEntityTooLarge, "", at[1]+path, `"`+strings.Repeat("x", 5<<20)+`"`)
 	all.nodes[0].setDown(true)
-	if status, _, body := send(t, c, http.MethodPost, at[1]+path, request("9", "who")); status != http.StatusNotFound || !strings.Contains(body, "no such connection") {
-		t.Errorf("the owner is gone: %d %s", status, body)
-	}
+	sends(t, c, http.StatusNotFound, "no such connection", at[1]+path, request("9", "who"))
 }
 
 // A session is one at all replicas. When its own is gone, another goes on with it, and is
@@ -261,9 +260,7 @@ func TestClusterServesSessions(t *testing.T) {
 	}
 	who := func(at, want string) {
 		t.Helper()
-		if status, _, body := send(t, c, http.MethodPost, at+"/mcp", request("2", "who"), "Mcp-Session-Id", id); status != http.StatusOK || !strings.Contains(body, want) {
-			t.Errorf("%s: %d %s, want %s", at, status, body, want)
-		}
+		sends(t, c, http.StatusOK, want, at+"/mcp", request("2", "who"), "Mcp-Session-Id", id)
 	}
 	for _, to := range []string{at[1], at[0], third} {
 		who(to, "REPLICA0")
@@ -277,9 +274,7 @@ func TestClusterServesSessions(t *testing.T) {
 	if status != http.StatusNoContent || len(all.nodes[1].adopted) != 0 {
 		t.Errorf("DELETE: %d, %v is adopted", status, all.nodes[1].adopted)
 	}
-	if status, _, _ := send(t, c, http.MethodPost, third+"/mcp", request("3", "who"), "Mcp-Session-Id", id); status != http.StatusNotFound {
-		t.Errorf("after its end: %d", status)
-	}
+	sends(t, c, http.StatusNotFound, "", third+"/mcp", request("3", "who"), "Mcp-Session-Id", id)
 }
 
 // The stream of a session can be read at any replica.
@@ -392,10 +387,7 @@ func TestClusterForwardsToASessionThatHasJustEnded(t *testing.T) {
 	if part.Has(id) {
 		t.Fatal("the session is still there")
 	}
-	status, _, body := send(t, c, http.MethodPost, at[1]+"/mcp", request("2", "who"), "Mcp-Session-Id", id)
-	if status != http.StatusOK || !strings.Contains(body, "REPLICA1") {
-		t.Errorf("got %d %s", status, body)
-	}
+	sends(t, c, http.StatusOK, "REPLICA1", at[1]+"/mcp", request("2", "who"), "Mcp-Session-Id", id)
 }
 
 // question opens a call that waits for an answer of the client, and returns that answer, and
@@ -436,9 +428,7 @@ func TestClusterMovesASessionThatDrains(t *testing.T) {
 		_, id, _ := send(t, c, http.MethodPost, at[0]+"/mcp", initialize("1", "2025-11-25", `{"elicitation":{}}`))
 		answer, call := question(t, c, at[0], id)
 		drain(t, gs[0])
-		if status, _, body := send(t, c, http.MethodPost, at[i]+"/mcp", answer, "Mcp-Session-Id", id); status != http.StatusAccepted {
-			t.Errorf("the answer: %d %s", status, body)
-		}
+		sends(t, c, http.StatusAccepted, "", at[i]+"/mcp", answer, "Mcp-Session-Id", id)
 		if rest, err := io.ReadAll(call); err != nil || !strings.Contains(string(rest), `"replica":"REPLICA0"`) {
 			t.Errorf("the call: %s, %v", rest, err)
 		}
@@ -450,9 +440,7 @@ func TestClusterMovesASessionThatDrains(t *testing.T) {
 			equal(t, "sessions are held by requests that others serve", gs[0].Registry().Len(), 0)
 			next.ServeHTTP(w, r)
 		})
-		if status, _, body := send(t, c, http.MethodPost, at[0]+"/mcp", request("3", "who"), "Mcp-Session-Id", id); status != http.StatusOK || !strings.Contains(body, "REPLICA1") {
-			t.Errorf("the next request: %d %s", status, body)
-		}
+		sends(t, c, http.StatusOK, "REPLICA1", at[0]+"/mcp", request("3", "who"), "Mcp-Session-Id", id)
 	}
 }
 
@@ -485,10 +473,8 @@ func TestClusterMovesASessionThatIsClosed(t *testing.T) {
 		conn.Close(connstate.ClosedShutdown)
 	}
 	for _, to := range []string{at[0], at[1]} {
-		status, _, body := send(t, c, http.MethodPost, to+"/mcp", request("3", "who"), "Mcp-Session-Id", id)
-		if status != http.StatusOK || !strings.Contains(body, "REPLICA1") || gs[0].Registry().Len() != 1 {
-			t.Errorf("got %d %s, %d sessions are left", status, body, gs[0].Registry().Len())
-		}
+		sends(t, c, http.StatusOK, "REPLICA1", to+"/mcp", request("3", "who"), "Mcp-Session-Id", id)
+		equal(t, "sessions that are left", gs[0].Registry().Len(), 1)
 	}
 	close(w.over)
 	serving.Wait()

@@ -160,9 +160,7 @@ func TestErrorsNameTheServer(t *testing.T) {
 		for _, e := range p.received() {
 			all = append(all, string(e.Data))
 		}
-		for _, want := range []string{`the server \"files\" did not answer in 5s`, `the session with the server \"files\" was lost`} {
-			wantText(t, "names", strings.Join(all, "\n"), want)
-		}
+		wantText(t, "names", strings.Join(all, "\n"), `the server \"files\" did not answer in 5s`, `the session with the server \"files\" was lost`)
 	})
 }
 

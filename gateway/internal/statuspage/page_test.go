@@ -228,12 +228,9 @@ func TestSortAndFilter(t *testing.T) {
 	}
 	// A header links to its order, and to the reverse if it is in use.
 	_, body := get(t, h, "/status?q=c&sort=requests&page=3")
-	for _, want := range []string{
+	ssetest.WantText(t, "page", body,
 		`class="n" aria-sort="descending"><a id="sort-requests" href="?order=asc&amp;q=c&amp;sort=requests">`,
-		`aria-sort="none"><a id="sort-client" href="?order=asc&amp;q=c&amp;sort=client">`,
-	} {
-		ssetest.WantText(t, "page", body, want)
-	}
+		`aria-sort="none"><a id="sort-client" href="?order=asc&amp;q=c&amp;sort=client">`)
 }
 
 // crowd returns a server with n connections.
@@ -264,9 +261,7 @@ func TestPages(t *testing.T) {
 		}
 	}
 	_, body := get(t, h, "/status?q=client&page=7")
-	for _, want := range []string{`href="?page=6&amp;q=client" rel="prev"`, `href="?page=8&amp;q=client" rel="next"`, "page 7 of 200"} {
-		ssetest.WantText(t, "page", body, want)
-	}
+	ssetest.WantText(t, "page", body, `href="?page=6&amp;q=client" rel="prev"`, `href="?page=8&amp;q=client" rel="next"`, "page 7 of 200")
 	many := make([]Server, 120)
 	for i := range many {
 		many[i] = Server{Name: fmt.Sprintf("s%03d", i), Health: sessions.Health{Failing: true, Failure: "x"}}
@@ -282,9 +277,7 @@ func TestPageOfAConnection(t *testing.T) {
 	c.LastFailure, c.InFlight, c.RequestsDone, c.BytesIn = &connstate.Failure{Phase: "request_processing", Reason: "timeout", At: time.Now().Add(-time.Minute)}, 2, 1234, 1234567
 	h := serving(Server{Connections: []connstate.Snapshot{c}, Tools: &multiplex.ToolList{Tools: 3}})
 	_, body := get(t, h, "/status/connections/AAAAAAAA")
-	for _, want := range []string{"<bdi>Claude 1.0</bdi>", "20 ms", "request_processing: timeout, 1 min ago", "1234, 0 of them", "1234567 bytes", `href="../../status/servers/server"`} {
-		ssetest.WantText(t, "page", body, want)
-	}
+	ssetest.WantText(t, "page", body, "<bdi>Claude 1.0</bdi>", "20 ms", "request_processing: timeout, 1 min ago", "1234, 0 of them", "1234567 bytes", `href="../../status/servers/server"`)
 	if code, body := get(t, h, "/status/connections/BBBBBBBB"); code != http.StatusNotFound || !strings.Contains(body, "connectionId=BBBBBBBB") {
 		t.Errorf("one that is closed: got %d %s", code, body)
 	}
@@ -448,9 +441,7 @@ func mustParse(t *testing.T, s string) *url.URL {
 func TestReplicas(t *testing.T) {
 	replicas := []front.Replica{{Name: "one"}, {Name: "two<b>", Connections: 7, Draining: true}, {Name: "three", Silent: true}}
 	_, body := get(t, New(func() ([]Server, []front.Replica, bool) { return []Server{{}}, replicas, true }), "/status")
-	for _, want := range []string{"Replicas <small>3", "one</bdi> <small>this one", "two&lt;b&gt;</bdi></th>", "mark draining", ">7</td>", "mark silent"} {
-		ssetest.WantText(t, "page", body, want)
-	}
+	ssetest.WantText(t, "page", body, "Replicas <small>3", "one</bdi> <small>this one", "two&lt;b&gt;</bdi></th>", "mark draining", ">7</td>", "mark silent")
 	if _, body := get(t, serving(Server{}), "/status"); strings.Contains(body, "Replica") {
 		t.Error("there are replicas without a cluster")
 	}
