@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // A session whose replica drains goes on at one of the others, whichever replica a request
@@ -32,13 +34,9 @@ func TestAdopt(t *testing.T) {
 			i := slices.IndexFunc(all, func(r *replica) bool { return len(r.served) > 0 })
 			return all[max(i, 0)].ID()
 		}
-		if at := post(all[1]); at != all[0].ID() {
-			t.Errorf("served by %s", at)
-		}
+		ssetest.Want(t, "replica that serves", post(all[1]), all[0].ID())
 		all[0].set(func() { all[0].draining = true })
-		if at := post(all[1]); at != all[0].ID() {
-			t.Errorf("an open session of a draining replica: served by %s", at)
-		}
+		ssetest.Want(t, "replica that serves an open session of one that drains", post(all[1]), all[0].ID())
 		all[0].set(func() { clear(all[0].has) })
 		first := post(all[1])
 		if first == all[0].ID() || post(all[0]) != first || post(all[2]) != first {
@@ -55,8 +53,6 @@ func TestAdopt(t *testing.T) {
 		}
 		release()
 		synctest.Wait() // NATS knows it
-		if at := post(all[0]); at != first {
-			t.Errorf("after the release: served by %s", at)
-		}
+		ssetest.Want(t, "replica that serves after the release", post(all[0]), first)
 	})
 }

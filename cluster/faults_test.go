@@ -80,9 +80,7 @@ func TestFaults(t *testing.T) {
 			}
 			wg.Wait()
 			for name, n := range served.count {
-				if n != 1 {
-					t.Errorf("seed %d: request %s was served %d times", seed, name, n)
-				}
+				ssetest.Want(t, fmt.Sprintf("seed %d: how often request %s was served", seed, name), n, 1)
 			}
 			b.lose(nil)
 		})
@@ -323,9 +321,7 @@ func TestReplay(t *testing.T) {
 		}
 		synctest.Wait()
 		for name, n := range served.count {
-			if n != 1 {
-				t.Errorf("request %s was served %d times", name, n)
-			}
+			ssetest.Want(t, "how often request "+name+" was served", n, 1)
 		}
 		if len(served.count) != 20 || len(stolen) < 60 || !strings.Contains(all[0].logs.String(), "another key") {
 			t.Errorf("%d requests, %d frames, %s", len(served.count), len(stolen), all[0].logs)

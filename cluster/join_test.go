@@ -63,9 +63,7 @@ func TestOthers(t *testing.T) {
 		ssetest.Must(t, err)
 		for _, other := range []*replica{cluster2, key2} {
 			other.serve(echo)
-			if n := len(other.Replicas()); n != 1 {
-				t.Errorf("sees %d replicas", n)
-			}
+			ssetest.Want(t, "replicas that it sees", len(other.Replicas()), 1)
 			began := time.Now()
 			w, how := forward(t.Context(), other, one.ID()+".random.mac", "{}", false)
 			if how == "" && w.Code != 503 || time.Since(began) > 10*time.Second {
@@ -131,9 +129,7 @@ func TestUsage(t *testing.T) {
 		all[0].set(func() { all[0].draining = true })
 		b.kill("two")
 		time.Sleep(10 * time.Second)
-		if u := all[0].told(); u.Connections != 30 {
-			t.Errorf("without two: %+v", u)
-		}
+		ssetest.Want(t, "connections without two", all[0].told().Connections, 30)
 		if r := all[2].Replicas(); !r[1].Draining || !r[2].Silent {
 			t.Errorf("replicas: %+v", r)
 		}

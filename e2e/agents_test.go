@@ -59,9 +59,7 @@ func TestAgentsGoOnAfterACut(t *testing.T) {
 		})
 		cutter.cut()
 		t.Logf("the call that was cut: %s", <-ended)
-		if got := mustCall(t, c, "echo", map[string]any{"message": "after"}); got != "after" {
-			t.Errorf("echo = %q, want after", got)
-		}
+		wantEcho(t, c)
 	})
 }
 

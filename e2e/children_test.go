@@ -22,9 +22,7 @@ func TestChildrenEndWithTheirConnections(t *testing.T) {
 	other := openStream(t, g.url)
 	for i := range 24 {
 		openStream(t, g.url).close()
-		if got := other.call(fmt.Sprint(i), "echo", `{"message":"m"}`); got != "m" {
-			t.Errorf("echo = %q, want m", got)
-		}
+		ssetest.Want(t, "echo", other.call(fmt.Sprint(i), "echo", `{"message":"m"}`), "m")
 		if n := len(g.children()); n > most {
 			t.Fatalf("%d children, want at most %d", n, most)
 		}

@@ -161,6 +161,12 @@ func mustCall(t *testing.T, c client, tool string, args map[string]any) string {
 	return text
 }
 
+// wantEcho calls the tool that echoes.
+func wantEcho(t *testing.T, c client) {
+	t.Helper()
+	ssetest.Want(t, "echo", mustCall(t, c, "echo", map[string]any{"message": "hi"}), "hi")
+}
+
 // observer is a RoundTripper that looks on.
 type observer struct {
 	next http.RoundTripper

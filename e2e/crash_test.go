@@ -65,12 +65,8 @@ func TestKilledChildIsReplacedOnTheSameStream(t *testing.T) {
 		})
 		kill(t, g, pid)
 		assertSessionLost(t, k, <-failed)
-		if got := mustCall(t, c, "echo", map[string]any{"message": "next"}); got != "next" {
-			t.Errorf("echo = %q, want next", got)
-		}
-		if got := c.saw().Streams; got != k.streams() {
-			t.Errorf("streams opened = %d, want %d", got, k.streams())
-		}
+		wantEcho(t, c)
+		ssetest.Want(t, "streams that it opened", c.saw().Streams, k.streams())
 	})
 }
 

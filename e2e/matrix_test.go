@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // The matrix: each client program over each real server, in each mode. All clients of one
@@ -40,12 +42,8 @@ func TestEachClientAtTheOtherAddress(t *testing.T) {
 	forEachClient(t, lasting, func(t *testing.T, k kind) {
 		g := startGateway(t, fake(t)...)
 		c := connect(t, k, strings.TrimSuffix(g.url, "/mcp")+"/sse")
-		if got := mustCall(t, c, "echo", map[string]any{"message": "hello"}); got != "hello" {
-			t.Errorf("echo = %q, want hello", got)
-		}
-		if n := len(g.started()); n != 1 {
-			t.Errorf("%d servers were started, want 1", n)
-		}
+		wantEcho(t, c)
+		ssetest.Want(t, "servers that were started", len(g.started()), 1)
 	})
 }
 
@@ -83,9 +81,7 @@ func (v *visit) run() {
 	v.progress()
 	v.read()
 	v.prompt()
-	if got := v.c.saw().Streams; got != v.kind.streams() {
-		v.t.Errorf("%s: streams opened = %d, want %d", v.owner, got, v.kind.streams())
-	}
+	ssetest.Want(v.t, v.owner+": streams that it opened", v.c.saw().Streams, v.kind.streams())
 }
 
 func (v *visit) list() {

@@ -79,14 +79,6 @@ func TestOAuthFlow(t *testing.T) {
 	}
 }
 
-func wantEcho(t *testing.T, c client) {
-	t.Helper()
-	text, err := c.callTool(within(t), "echo", map[string]any{"message": "hi"})
-	if err != nil || text != "hi" {
-		t.Errorf("echo: got %q, %v", text, err)
-	}
-}
-
 // A token for one server is none for another, nor does it have its scope.
 func TestOAuthTokensAreForOneServer(t *testing.T) {
 	t.Parallel()

@@ -86,9 +86,7 @@ func (p probing) run(t *testing.T, g *gateway, url string) {
 				t.Fatalf("%s was refused", line)
 			}
 		}
-		if started := len(g.started()) - before; started != sessions {
-			t.Errorf("%d servers were started, want %d", started, sessions)
-		}
+		ssetest.Want(t, "servers that were started", len(g.started())-before, sessions)
 		return
 	}
 	t.Error("each way was refused")

@@ -3,6 +3,8 @@ package e2e
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // Both TypeScript SDKs open a new stream by themselves when theirs is cut, and
@@ -18,12 +20,8 @@ func TestTypeScriptReconnectThenCall(t *testing.T) {
 			if _, err := c.step(within(t), "reconnected"); err != nil {
 				t.Fatal(err)
 			}
-			if got := mustCall(t, c, "echo", map[string]any{"message": "after"}); got != "after" {
-				t.Errorf("echo = %q, want after", got)
-			}
-			if got := c.saw().Streams; got != 2 {
-				t.Errorf("streams opened = %d, want 2", got)
-			}
+			wantEcho(t, c)
+			ssetest.Want(t, "streams that it opened", c.saw().Streams, 2)
 		}
 	})
 }
@@ -42,17 +40,13 @@ func TestTypeScriptIsCutInACallAndGetsTheAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			cut := cutter.cutAfter("retry: ") // the first event of a response that is a stream
-			if got := mustCall(t, c, "late", map[string]any{"message": "done"}); got != "done" {
-				t.Errorf("the call = %q, want done", got)
-			}
+			ssetest.Want(t, "the call that was cut", mustCall(t, c, "late", map[string]any{"message": "done"}), "done")
 			select {
 			case <-cut:
 			default:
 				t.Error("the call was not cut")
 			}
-			if got := mustCall(t, c, "echo", map[string]any{"message": "after"}); got != "after" {
-				t.Errorf("echo = %q, want after", got)
-			}
+			wantEcho(t, c)
 		})
 	}
 }

@@ -9,9 +9,7 @@ func TestClientWaitsForASlowServer(t *testing.T) {
 	forEachClient(t, every, func(t *testing.T, k kind) {
 		g := startGateway(t, fake(t, "--start-delay", "1s")...)
 		c := connect(t, k, g.url)
-		if got := mustCall(t, c, "echo", map[string]any{"message": "m"}); got != "m" {
-			t.Errorf("echo = %q, want m", got)
-		}
+		wantEcho(t, c)
 	})
 }
 

@@ -144,9 +144,7 @@ func TestStdioForTypeScript(t *testing.T) {
 			if tools, err := d.listTools(within(t)); err != nil || !slices.Contains(tools, "echo") {
 				t.Errorf("got tools %q, %v", tools, err)
 			}
-			if got := mustCall(t, d, "echo", map[string]any{"message": "hello"}); got != "hello" {
-				t.Errorf("got %q", got)
-			}
+			wantEcho(t, d)
 			pid, err := strconv.Atoi(mustCall(t, d, "pid", map[string]any{}))
 			if err != nil || syscall.Kill(pid, syscall.SIGKILL) != nil {
 				t.Fatalf("kill %d: %v", pid, err)

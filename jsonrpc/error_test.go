@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -20,9 +21,7 @@ func TestNewCalls(t *testing.T) {
 		{jsonrpc.NewResult("1.5", json.RawMessage(`{}`)), `{"jsonrpc":"2.0","id":1.5,"result":{}}`},
 		{jsonrpc.NewResult("", json.RawMessage(`null`)), `{"jsonrpc":"2.0","id":null,"result":null}`},
 	} {
-		if string(tc.got) != tc.want {
-			t.Errorf("got %s, want %s", tc.got, tc.want)
-		}
+		ssetest.Want(t, "message", string(tc.got), tc.want)
 		if _, err := jsonrpc.Parse(tc.got); err != nil {
 			t.Errorf("Parse(%s): %v", tc.got, err)
 		}
@@ -51,9 +50,7 @@ func TestNewError(t *testing.T) {
 		{"1", broken, `{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"bad ` + `\ufffd` + `, line\nbreak"}}`},
 	} {
 		got := jsonrpc.NewError(tc.id, tc.err)
-		if string(got) != tc.want {
-			t.Errorf("got %s, want %s", got, tc.want)
-		}
+		ssetest.Want(t, "message", string(got), tc.want)
 		if m, err := jsonrpc.Parse(got); err != nil || m.Kind != jsonrpc.Response {
 			t.Errorf("Parse(%s): got %v, %v", got, m, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -34,9 +35,7 @@ func TestParseFindsTheProgressToken(t *testing.T) {
 	}
 	for method, want := range map[string][2]string{"notifications/progress": {"1"}, "notifications/cancelled": {"", `"x"`}, "a": {}} {
 		m := mustParse(t, `{"jsonrpc":"2.0","method":"`+method+`","params":{"progressToken":1,"requestId":"x","_meta":{"progressToken":2}}}`)
-		if got := [2]string{string(m.Token.Value), string(m.RequestID.Value)}; got != want {
-			t.Errorf("%s: got token and request %q, want %q", method, got, want)
-		}
+		ssetest.Want(t, method+": token and request", [2]string{string(m.Token.Value), string(m.RequestID.Value)}, want)
 		if got, want := string(m.WithValue(m.RequestID, json.RawMessage("42"))), strings.ReplaceAll(string(m.Raw()), `"x"`, "42"); m.RequestID.Value != nil && got != want {
 			t.Errorf("with another request: got %s, want %s", got, want)
 		}
@@ -51,15 +50,9 @@ func TestRenumberedChangesTheIDAndTheToken(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":"x","method":"a"}`, `{"jsonrpc":"2.0","id":42,"method":"a"}`, ``},
 	} {
 		m := mustParse(t, tc.in)
-		if got := string(m.Renumbered("42")); got != tc.want {
-			t.Errorf("got %s, want %s", got, tc.want)
-		}
-		if got := string(m.RenumberedParams("42")); got != tc.params {
-			t.Errorf("params: got %s, want %s", got, tc.params)
-		}
-		if string(m.Raw()) != tc.in {
-			t.Errorf("%s was changed to %s", tc.in, m.Raw())
-		}
+		ssetest.Want(t, "message", string(m.Renumbered("42")), tc.want)
+		ssetest.Want(t, "params", string(m.RenumberedParams("42")), tc.params)
+		ssetest.Want(t, "message itself", string(m.Raw()), tc.in)
 	}
 }
 
@@ -71,9 +64,7 @@ func TestCertain(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"method":"a","param\u017f":{}}`:                false,
 		`{"jsonrpc":"2.0","id":1,"result":1,"Error":{}}`:                        false,
 	} {
-		if got := mustParse(t, in).Certain(); got != want {
-			t.Errorf("%s: got %v, want %v", in, got, want)
-		}
+		ssetest.Want(t, in, mustParse(t, in).Certain(), want)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -31,12 +32,8 @@ func TestWithIDChangesTheIDAlone(t *testing.T) {
 	} {
 		m := mustParse(t, tc.in)
 		got := m.WithID(`"new"`)
-		if string(got) != tc.want {
-			t.Errorf("got %s, want %s", got, tc.want)
-		}
-		if string(m.Raw()) != tc.in {
-			t.Errorf("the message changed to %s", m.Raw())
-		}
+		ssetest.Want(t, "message", string(got), tc.want)
+		ssetest.Want(t, "message itself", string(m.Raw()), tc.in)
 		if again := mustParse(t, string(got)); again.ID != `"new"` || again.Kind != m.Kind {
 			t.Errorf("got back %v with id %s from %s", again.Kind, again.ID, got)
 		}
@@ -96,9 +93,7 @@ func TestChangesOfMembersLeaveTheRest(t *testing.T) {
 				t.Errorf("%q of %s: got %s, want %s", tc.name, tc.obj, got, want)
 			}
 		}
-		if string(obj) != tc.obj {
-			t.Errorf("%s was changed to %s", tc.obj, obj)
-		}
+		ssetest.Want(t, "object itself", string(obj), tc.obj)
 	}
 }
 

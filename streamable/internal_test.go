@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -31,16 +32,12 @@ func TestStoreIsBounded(t *testing.T) {
 			m.add(&sessions[i], event{eventID: eventID{stream: 1, number: n + 1}, data: make([]byte, size)})
 		}
 	}
-	if got := kept(&m, &sessions[9], 1, 0); got != "1-3 1-4 1-5 1-6" {
-		t.Errorf("the newest session has %s", got)
-	}
+	ssetest.Want(t, "events of the newest session", kept(&m, &sessions[9], 1, 0), "1-3 1-4 1-5 1-6")
 	if got := fmt.Sprint(kept(&m, &sessions[0], 1, 0), kept(&m, &sessions[1], 1, 0)); got != "" || m.bytes > limit || held != m.bytes {
 		t.Errorf("the oldest sessions have %q, all together %d bytes", got, m.bytes)
 	}
 	m.add(&sessions[9], event{eventID: eventID{stream: 1, number: 7}, data: make([]byte, limit/4)})
-	if got := kept(&m, &sessions[9], 1, 0); got != "1-7" {
-		t.Errorf("beside a large event there is %s", got)
-	}
+	ssetest.Want(t, "events beside a large one", kept(&m, &sessions[9], 1, 0), "1-7")
 }
 
 type nobody struct{}

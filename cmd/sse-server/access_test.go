@@ -72,12 +72,8 @@ func TestOAuth(t *testing.T) {
 		}
 	}
 	at := strings.TrimSuffix(l.server("b"), "/b/mcp") + "/.well-known/oauth-protected-resource/b/mcp"
-	if code, body := get(t, l.client, at, ""); code != http.StatusOK || !strings.Contains(body, `"resource":"https://gw.example.com/b/mcp"`) || !strings.Contains(body, `"scopes_supported":["x"]`) {
-		t.Errorf("metadata: got %d %s", code, body)
-	}
-	if code, _ := get(t, l.client, at+"x", ""); code != http.StatusNotFound {
-		t.Errorf("other metadata: got %d", code)
-	}
+	wantStatus(t, l.client, at, "", http.StatusOK, `"resource":"https://gw.example.com/b/mcp"`, `"scopes_supported":["x"]`)
+	wantStatus(t, l.client, at+"x", "", http.StatusNotFound)
 	if code, _ := l.reload(t, token); code != http.StatusUnauthorized {
 		t.Errorf("a token of the issuer makes an operator: got %d", code)
 	}
@@ -111,8 +107,6 @@ func TestOAuthMakesNoOperators(t *testing.T) {
 	l.write(t, "gw.yaml", "public-url: https://gw.example.com\noauth: {issuer: "+issuer+"}\n")
 	p := start(t, "--config", filepath.Join(l.dir, "gw.yaml"), "--addr", "127.0.0.1:0")
 	for _, token := range []string{"", sign("https://gw.example.com/mcp")} {
-		if code, body := get(t, l.client, strings.TrimSuffix(p.url, "/mcp")+"/metrics", token); code != http.StatusUnauthorized || !strings.Contains(body, "operators need a token") {
-			t.Errorf("got %d %s", code, body)
-		}
+		wantStatus(t, l.client, strings.TrimSuffix(p.url, "/mcp")+"/metrics", token, http.StatusUnauthorized, "operators need a token")
 	}
 }

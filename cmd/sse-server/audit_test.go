@@ -194,9 +194,7 @@ func TestAuditLogOnAFullDisk(t *testing.T) {
 		file.room = room
 		_, _ = a.Write([]byte("{1234}\n"))
 	}
-	if got := file.String(); got != "{1234\n{1234}\n{1234}\n" {
-		t.Errorf("got %q", got)
-	}
+	ssetest.Want(t, "audit log", file.String(), "{1234\n{1234}\n{1234}\n")
 }
 
 // What is left of a line at a restart spoils no other line either, and none in the next file.
@@ -208,9 +206,7 @@ func TestAuditLogAfterAFullDisk(t *testing.T) {
 		a.cut = true // of the file before
 		a.reopen()
 		_, _ = a.Write([]byte("{1234}\n"))
-		if got := readFile(t, path); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		ssetest.Want(t, "audit log", readFile(t, path), want)
 	}
 	_ = a.file.Close()
 }
@@ -259,7 +255,5 @@ func TestAuditLogThatFails(t *testing.T) {
 	if line := l.log.await(t, 2, "audit log not written"); !strings.Contains(line, "no space left") {
 		t.Error(line)
 	}
-	if got := l.metric(t, "mcp_sse_audit_lines_lost_total"); got != "2" {
-		t.Errorf("%s lines are lost, want 2", got)
-	}
+	ssetest.Want(t, "lines that are lost", l.metric(t, "mcp_sse_audit_lines_lost_total"), "2")
 }

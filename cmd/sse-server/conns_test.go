@@ -116,9 +116,7 @@ func TestConnectionsThatEndMakeRoom(t *testing.T) {
 		}}
 		go func() { _ = e.serve() }() // ends with Close
 		transport := &http.Transport{Protocols: protocols, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-		if code, _ := get(t, newClient(t, transport), e.url(), ""); code != http.StatusOK {
-			t.Errorf("%q: got %d", scheme, code)
-		}
+		wantStatus(t, newClient(t, transport), e.url(), "", http.StatusOK)
 		transport.CloseIdleConnections()
 		c.mu.Lock()
 		for len(c.awaiting) > 0 {

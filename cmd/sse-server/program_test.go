@@ -48,6 +48,14 @@ func (p *program) stop() {
 	}
 }
 
+// wantExit checks the exit code of the program, once that has ended.
+func (p *program) wantExit(want int) {
+	p.t.Helper()
+	if code := <-p.code; code != want {
+		p.t.Errorf("got exit code %d, want %d\n%s", code, want, p.log.String())
+	}
+}
+
 // launch runs the program until it is ready or has ended.
 func launch(t *testing.T, args ...string) *program {
 	t.Helper()

@@ -165,9 +165,7 @@ func TestReloadWithFaults(t *testing.T) {
 	if line := l.log.await(t, faults+1, "configuration refused"); !strings.Contains(line, "by=SIGHUP") || !strings.Contains(line, "no such file") {
 		t.Errorf("without the file: got %s", line)
 	}
-	if got := l.metric(t, "mcp_config_last_reload_successful"); got != "0" {
-		t.Errorf("successful: got %s, want 0", got)
-	}
+	ssetest.Want(t, "mcp_config_last_reload_successful", l.metric(t, "mcp_config_last_reload_successful"), "0")
 	if all := l.connections(t); len(before) != 122 || !slices.Equal(all, before) {
 		t.Errorf("of %d connections there are %d, want all of 122", len(before), len(all))
 	}
@@ -200,15 +198,9 @@ func TestReloadOfServers(t *testing.T) {
 	for _, session := range []*mcp.ClientSession{same, other, connectTo(t, l.server("new")), connectTo(t, l.server("fixed"))} {
 		echo(t, session)
 	}
-	if all := l.connections(t); len(all) != 104 {
-		t.Errorf("there are %d connections, want 104", len(all))
-	}
-	if code, _ := get(t, l.client, l.server("same"), ""); code != http.StatusServiceUnavailable {
-		t.Errorf("one over the new limit: got %d, want 503", code)
-	}
-	if code, body := get(t, l.client, l.server("gone"), ""); code != http.StatusNotFound || !strings.Contains(body, "/new/mcp, /same/mcp") {
-		t.Errorf("the server that was removed: got %d %s, want 404 and those that are there", code, body)
-	}
+	ssetest.Want(t, "connections", len(l.connections(t)), 104)
+	wantStatus(t, l.client, l.server("same"), "", http.StatusServiceUnavailable)
+	wantStatus(t, l.client, l.server("gone"), "", http.StatusNotFound, "/new/mcp, /same/mcp")
 	if log := l.log.String(); !strings.Contains(log, "level=DEBUG") {
 		t.Error("the level of the log has not changed")
 	}
@@ -223,9 +215,7 @@ func TestReloadOfOneServer(t *testing.T) {
 	l.wantRefusal(t, filepath.Join(l.dir, "gw.yaml")+":2:11: sessions: cannot change while sse-server runs: restart it")
 	l.write(t, "gw.yaml", "max-connections: 1\n")
 	l.wantReload(t)
-	if code, _ := get(t, l.client, l.url, ""); code != http.StatusServiceUnavailable {
-		t.Errorf("one over the new limit: got %d, want 503", code)
-	}
+	wantStatus(t, l.client, l.url, "", http.StatusServiceUnavailable)
 	echo(t, session)
 	if strings.Contains(l.log.String(), "level=DEBUG") {
 		t.Error("a reload that was refused has changed the level of the log")
@@ -313,14 +303,10 @@ func TestReloadOfTheCertificate(t *testing.T) {
 	ssetest.Open(t, l.client, l.url, nil)
 	l.write(t, "cert", second.cert)
 	l.wantRefusal(t, "--tls-cert: ")
-	if got := l.serial(t); got != first.serial {
-		t.Errorf("after a certificate without its key: got %s, want the one before", got)
-	}
+	ssetest.Want(t, "certificate after one without its key", l.serial(t), first.serial)
 	l.write(t, "key", second.key)
 	l.wantReload(t)
-	if got := l.serial(t); got != second.serial {
-		t.Errorf("got the certificate %s, want the new one", got)
-	}
+	ssetest.Want(t, "certificate", l.serial(t), second.serial)
 	if len(l.connections(t)) != 1 {
 		t.Error("the stream has ended")
 	}
@@ -342,9 +328,7 @@ func TestReloadsAtOnce(t *testing.T) {
 	wg.Wait()
 	l.log.await(t, 1, "by=SIGHUP")
 	echo(t, session)
-	if code, _ := get(t, l.client, l.admin+reloadPath, ""); code != http.StatusMethodNotAllowed {
-		t.Errorf("GET: got %d, want 405", code)
-	}
+	wantStatus(t, l.client, l.admin+reloadPath, "", http.StatusMethodNotAllowed)
 	if resp, body := ask(t, l.client, http.MethodPost, l.base()+reloadPath, ""); resp.StatusCode != http.StatusNotFound || !strings.Contains(body, "admin-addr") {
 		t.Errorf("on the main address: got %s %s, want 404 and where it is", resp.Status, body)
 	}
@@ -352,9 +336,7 @@ func TestReloadsAtOnce(t *testing.T) {
 		t.Errorf("a reload of the same has changed something:\n%s", log)
 	}
 	l.signals <- syscall.SIGTERM
-	if code := <-l.code; code != exitOK {
-		t.Errorf("after SIGTERM: got %d, want 0", code)
-	}
+	l.wantExit(exitOK)
 }
 
 // The watch sees files that are replaced, also by the symbolic links of Kubernetes, and

@@ -33,6 +33,14 @@ func get(t *testing.T, client *http.Client, url, token string) (int, string) {
 	return resp.StatusCode, resp.Proto + " " + body
 }
 
+// wantStatus checks the status of the answer to a GET, and that its body has these parts.
+func wantStatus(t *testing.T, client *http.Client, url, token string, want int, parts ...string) {
+	t.Helper()
+	code, body := get(t, client, url, token)
+	ssetest.Want(t, "status of "+url, code, want)
+	ssetest.WantText(t, "answer of "+url, body, parts...)
+}
+
 // ask sends a request, with a token unless that is "", and returns the answer and its body.
 func ask(t *testing.T, client *http.Client, method, url, token string) (*http.Response, string) {
 	t.Helper()
@@ -62,18 +70,12 @@ func TestServeAndStop(t *testing.T) {
 	}
 	client := newClient(t, &http.Transport{})
 	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
-		if code, body := get(t, client, p.base()+path, ""); code != http.StatusOK {
-			t.Errorf("%s: got %d %s, want 200", path, code, body)
-		}
+		wantStatus(t, client, p.base()+path, "", http.StatusOK)
 	}
-	if code, _ := get(t, client, p.base()+"/connections", ""); code != http.StatusNotFound {
-		t.Errorf("/connections on the main address: got %d, want 404", code)
-	}
+	wantStatus(t, client, p.base()+"/connections", "", http.StatusNotFound)
 	stream := ssetest.Open(t, client, p.url, nil)
 	p.signals <- syscall.SIGTERM
-	if code := <-p.code; code != exitOK {
-		t.Errorf("after SIGTERM: got exit code %d, want 0\n%s", code, p.log.String())
-	}
+	p.wantExit(exitOK)
 	if _, err := stream.Until("what never comes"); err != io.EOF {
 		t.Errorf("the stream: got %v, want an orderly end", err)
 	}
@@ -110,21 +112,13 @@ func TestAdminAddress(t *testing.T) {
 	p := start(t, "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0")
 	client := newClient(t, &http.Transport{})
 	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/connections", "/status"} {
-		if code, body := get(t, client, p.admin+path, ""); code != http.StatusOK {
-			t.Errorf("%s on the admin address: got %d %s, want 200", path, code, body)
-		}
-		if code, body := get(t, client, p.base()+path, ""); code != http.StatusNotFound || !strings.Contains(body, "admin-addr: "+p.admin+path) {
-			t.Errorf("%s on the main address: got %d %s, want 404 and where it is", path, code, body)
-		}
+		wantStatus(t, client, p.admin+path, "", http.StatusOK)
+		wantStatus(t, client, p.base()+path, "", http.StatusNotFound, "admin-addr: "+p.admin+path)
 	}
-	if code, _ := get(t, client, p.admin+"/sse", ""); code != http.StatusNotFound {
-		t.Errorf("/sse on the admin address: got %d, want 404", code)
-	}
+	wantStatus(t, client, p.admin+"/sse", "", http.StatusNotFound)
 	alone := start(t, "--addr", "127.0.0.1:0")
 	for _, path := range []string{"/connections", "/status", reloadPath} {
-		if code, body := get(t, client, alone.base()+path, ""); code != http.StatusNotFound || !strings.Contains(body, path+" is served with --admin-addr alone") {
-			t.Errorf("%s without an admin address: got %d %s, want 404 and what serves it", path, code, body)
-		}
+		wantStatus(t, client, alone.base()+path, "", http.StatusNotFound, path+" is served with --admin-addr alone")
 	}
 }
 
@@ -137,17 +131,11 @@ func TestTokens401(t *testing.T) {
 		p.url: 401, p.admin + "/metrics": 401, p.admin + "/connections": 401, p.admin + "/status": 401,
 		p.admin + "/healthz": 200, p.admin + "/readyz": 200,
 	} {
-		if code, _ := get(t, client, url, ""); code != want {
-			t.Errorf("%s without a token: got %d, want %d", url, code, want)
-		}
-		if code, _ := get(t, client, url, "wrong-0123456789"); code != want {
-			t.Errorf("%s with a wrong token: got %d, want %d", url, code, want)
-		}
+		wantStatus(t, client, url, "", want)
+		wantStatus(t, client, url, "wrong-0123456789", want)
 	}
 	for _, path := range []string{"/metrics", "/connections", "/status"} {
-		if code, _ := get(t, client, p.admin+path, token); code != http.StatusOK {
-			t.Errorf("%s with the token: got %d, want 200", path, code)
-		}
+		wantStatus(t, client, p.admin+path, token, http.StatusOK)
 	}
 	// A browser asks for a password if it is told to, and sends no bearer token.
 	for _, tc := range []struct {
@@ -168,9 +156,7 @@ func TestTokens401(t *testing.T) {
 		}
 	}
 	together := start(t, "--addr", "127.0.0.1:0", "--auth-tokens-file", path)
-	if code, _ := get(t, client, together.base()+"/metrics", ""); code != http.StatusUnauthorized {
-		t.Errorf("/metrics on the main address: got %d, want 401", code)
-	}
+	wantStatus(t, client, together.base()+"/metrics", "", http.StatusUnauthorized)
 	if strings.Contains(p.out.String()+p.log.String(), token) {
 		t.Error("the token is in the output")
 	}
@@ -215,9 +201,7 @@ func TestAddressInUse(t *testing.T) {
 		{"--addr", "127.0.0.1:0", "--admin-addr", taken.Addr().String()},
 	} {
 		p := launch(t, args...)
-		if code := <-p.code; code != exitFailure {
-			t.Errorf("%q: got exit code %d, want 1", args, code)
-		}
+		p.wantExit(exitFailure)
 		want := args[len(args)-2] + ": listen tcp " + taken.Addr().String() + ": bind: address already in use: choose another address\n"
 		if got := p.log.String(); !strings.Contains(got, want) {
 			t.Errorf("%q: got %q, want %q", args, got, want)
@@ -231,9 +215,7 @@ func TestShutdownTimeout(t *testing.T) {
 	p := start(t, "--addr", "127.0.0.1:0", "--shutdown-timeout", "100ms")
 	sleepForLong(t, p)
 	p.signals <- syscall.SIGTERM
-	if code := <-p.code; code != exitOK {
-		t.Errorf("got exit code %d, want 0\n%s", code, p.log.String())
-	}
+	p.wantExit(exitOK)
 	if !strings.Contains(p.log.String(), "streams were cut") {
 		t.Errorf("the log does not warn:\n%s", p.log.String())
 	}
@@ -246,9 +228,7 @@ func TestSecondSignal(t *testing.T) {
 		sleepForLong(t, p)
 		p.signals <- sig
 		p.signals <- sig // taken only once the first is being handled
-		if code := <-p.code; code != want {
-			t.Errorf("two of %v: got exit code %d, want %d", sig, code, want)
-		}
+		p.wantExit(want)
 	}
 }
 
@@ -304,9 +284,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"--nope"}, exitConfig, "", "sse-server: unknown flag --nope\n"},
 	} {
 		p := launch(t, tc.args...)
-		if code := <-p.code; code != tc.code {
-			t.Errorf("%q: got exit code %d, want %d", tc.args, code, tc.code)
-		}
+		p.wantExit(tc.code)
 		if !strings.Contains(p.out.String(), tc.out) || (tc.out == "") != (p.out.String() == "") {
 			t.Errorf("%q: got stdout %q, want %q in it", tc.args, p.out.String(), tc.out)
 		}
@@ -368,9 +346,7 @@ func TestAllAddressesAreIPv6Too(t *testing.T) {
 	client := newClient(t, &http.Transport{})
 	for _, host := range []string{"127.0.0.1", "[::1]"} {
 		url := strings.Replace(p.base(), "localhost", host, 1) + "/healthz"
-		if code, body := get(t, client, url, ""); code != http.StatusOK {
-			t.Errorf("%s: got %d %s, want 200", url, code, body)
-		}
+		wantStatus(t, client, url, "", http.StatusOK)
 	}
 	p.stop()
 	if !strings.Contains(p.log.String(), "level=WARN") || !strings.Contains(p.log.String(), "without authentication") {

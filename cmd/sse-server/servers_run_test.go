@@ -85,17 +85,13 @@ func TestServersAreApart(t *testing.T) {
 		t.Errorf("got the processes %v, want one of each server", pids)
 	}
 	for _, name := range []string{"one", "two"} {
-		if code, _ := get(t, p.client, p.server(name), ""); code != http.StatusServiceUnavailable {
-			t.Errorf("one more connection to %s: got %d, want 503", name, code)
-		}
+		wantStatus(t, p.client, p.server(name), "", http.StatusServiceUnavailable)
 	}
 	if _, body := get(t, p.client, p.admin+"/metrics", ""); strings.Count(body, "\ngo_goroutines ") != 1 || !strings.Contains(body, "\nmcp_sse_children{server=\"two\"} 1\n") {
 		t.Errorf("the metrics are not those of the process and of each server:\n%s", body)
 	}
 	p.stop()
-	if code := <-p.code; code != exitOK {
-		t.Errorf("after SIGTERM: got exit code %d, want 0", code)
-	}
+	p.wantExit(exitOK)
 	for pid := range pids {
 		number, _ := strconv.Atoi(pid)
 		if err := syscall.Kill(number, 0); !errors.Is(err, syscall.ESRCH) {

@@ -71,9 +71,7 @@ func TestValuesThatAreTaken(t *testing.T) {
 		{"transports", "sse", "sse"},
 	} {
 		c := mustLoad(t, nil, "--"+tc.flag+"="+tc.given)
-		if got := textOf(c.byName()[tc.flag].Target); got != tc.want {
-			t.Errorf("--%s=%s: got %s, want %s", tc.flag, tc.given, got, tc.want)
-		}
+		ssetest.Want(t, "--"+tc.flag+"="+tc.given, textOf(c.byName()[tc.flag].Target), tc.want)
 	}
 }
 
@@ -296,12 +294,8 @@ servers:
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
-	if got := c.Servers[1].remote.Header.Get("Authorization"); got != "Bearer "+secret {
-		t.Errorf("the header is %q", got)
-	}
-	if c.Servers[0].Env[0] != "B=2" {
-		t.Errorf("env: got %q, want its own in the place of that of all", c.Servers[0].Env)
-	}
+	ssetest.Want(t, "header", c.Servers[1].remote.Header.Get("Authorization"), "Bearer "+secret)
+	ssetest.Want(t, "variable of its own in the place of that of all", c.Servers[0].Env[0], "B=2")
 }
 
 // Without options the gateway has its own defaults; each number of the options reaches

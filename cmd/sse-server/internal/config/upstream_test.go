@@ -68,9 +68,7 @@ func TestWarnings(t *testing.T) {
 		{[]string{"--insecure", "--addr", ":1"}, "--addr :1 without authentication: everyone who reaches it can run the tools of the server"},
 		{[]string{"--insecure", "--admin-addr", ":1"}, "--admin-addr :1 without authentication: everyone who reaches it can read /metrics, /connections and /status, and reload the configuration"},
 	} {
-		if got := strings.Join(mustLoad(t, nil, tc.args...).Warnings, "\n"); got != tc.want {
-			t.Errorf("%q: got the warnings %q, want %q", tc.args, got, tc.want)
-		}
+		ssetest.Want(t, "warnings of "+strings.Join(tc.args, " "), strings.Join(mustLoad(t, nil, tc.args...).Warnings, "\n"), tc.want)
 	}
 }
 
