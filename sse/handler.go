@@ -42,13 +42,9 @@ func (h *Handler) With(opts Options) *Handler {
 // ServeHTTP serves the stream at any path, and a message for it at that path with
 // /{id}/message, or with SinglePath at the same path: the caller mounts the Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var refusal *front.Refusal
-	if h.HasMessage(r) {
-		refusal = h.serveMessage(w, r)
-	} else {
-		refusal = h.serveStream(w, r)
-	}
-	if refusal != nil {
+	if !h.HasMessage(r) {
+		h.serveStream(w, r)
+	} else if refusal := h.serveMessage(w, r); refusal != nil {
 		h.RefuseMessage(w, r, refusal)
 	}
 }

@@ -15,18 +15,21 @@ import (
 // serveStream is GET /sse. Its goroutine writes the stream until the end.
 //
 // Its stack lives as long as the stream, for each of many idle clients. So the work
-// of the beginning and of the end is in functions that return.
-func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) *front.Refusal {
+// of the beginning and of the end is in functions that return, and nothing uses the
+// request after the stream, which would keep its head.
+func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	c, refusal := h.open(w, r)
+	if refusal != nil {
+		h.RefuseMessage(w, r, refusal)
+	}
 	if c == nil {
-		return refusal
+		return
 	}
 	defer h.end(c)
 	stop := h.begin(w, r, c)
 	defer stop()
 	h.engine.serve(w, r, c, h.endpoint(r, c.ID()))
 	c.Close(connstate.ClosedClient)
-	return nil
 }
 
 // open returns a connection for the client, or why there is none; neither if the request has
