@@ -86,11 +86,6 @@ func (p *post) speaksModern() bool {
 	return ok
 }
 
-// versions are the versions of clients with sessions on this transport.
-func versions() []string {
-	return slices.DeleteFunc(mcp.VersionsWithInitialize(), func(v string) bool { return v < versionAssumed })
-}
-
 func checkVersion(version string) *front.Refusal {
 	if version == "" || mcp.HasInitialize(version) {
 		return nil

@@ -51,6 +51,6 @@ func (o Options) withDefaults() Options {
 // modern returns the options for clients without sessions.
 func (o *Options) modern() statelessclient.Options {
 	return statelessclient.Options{
-		Options: o.Options, IdleTimeout: cmp.Or(max(0, o.SessionTimeout), 5*time.Minute), LegacyVersions: versions(), SamePeer: o.SamePeer,
+		Options: o.Options, IdleTimeout: cmp.Or(max(0, o.SessionTimeout), 5*time.Minute), SamePeer: o.SamePeer,
 	}
 }

@@ -19,9 +19,6 @@ type Options struct {
 	front.Options
 	// IdleTimeout closes a connection that no request has used for so long.
 	IdleTimeout time.Duration
-	// LegacyVersions are the earlier versions that the endpoint serves, for
-	// server/discover.
-	LegacyVersions []string
 	// SamePeer says that the server sees nothing of the context of a request but the
 	// principal, so that requests may share connections although PassRequest is set.
 	SamePeer bool
@@ -120,7 +117,7 @@ func (h *Handler) serve(a *reply, principal string, m *jsonrpc.Message) *front.R
 		why = checkHeaders(a.r.Header, q)
 	}
 	if why == nil {
-		why = h.checkVersion(q)
+		why = checkVersion(q)
 	}
 	if why != nil {
 		return why
@@ -149,7 +146,7 @@ func methodNotFound(method string) *front.Refusal {
 	return refused(http.StatusNotFound, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %.64s", method))
 }
 
-func (h *Handler) checkVersion(q *request) *front.Refusal {
+func checkVersion(q *request) *front.Refusal {
 	if q.meta.Version == mcp.VersionStateless {
 		return nil
 	}
@@ -157,12 +154,14 @@ func (h *Handler) checkVersion(q *request) *front.Refusal {
 	e.Data = struct {
 		Supported []string `json:"supported"`
 		Requested string   `json:"requested"`
-	}{h.versions(), front.Clip(q.meta.Version)}
+	}{versions(), front.Clip(q.meta.Version)}
 	return refused(http.StatusBadRequest, e)
 }
 
-func (h *Handler) versions() []string {
-	return append([]string{mcp.VersionStateless}, h.opts.LegacyVersions...)
+// versions are those that the endpoint serves: of those with sessions, the ones since Streamable
+// HTTP.
+func versions() []string {
+	return append([]string{mcp.VersionStateless}, mcp.VersionsWithInitialize()[1:]...)
 }
 
 // discover answers server/discover with what the server has said of itself.
@@ -172,6 +171,6 @@ func (h *Handler) discover(a *reply, q *request) *front.Refusal {
 		return why
 	}
 	defer h.pool.release(l, false)
-	a.result(stateless.Complete(q.Method, stateless.DiscoverResult(l.result, h.versions()), l.info()))
+	a.result(stateless.Complete(q.Method, stateless.DiscoverResult(l.result, versions()), l.info()))
 	return nil
 }

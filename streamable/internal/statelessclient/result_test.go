@@ -8,9 +8,9 @@ import (
 )
 
 func TestDiscover(t *testing.T) {
-	f := newFixture(t, statelessclient.Options{LegacyVersions: []string{"2025-03-26", "2025-11-25"}})
+	f := newFixture(t, statelessclient.Options{})
 	r := f.do(t, ask{method: "server/discover", id: `"d"`})
-	want(t, "answer", string(r.last()), `{"jsonrpc":"2.0","id":"d","result":{"supportedVersions":["2026-07-28","2025-03-26","2025-11-25"],`+
+	want(t, "answer", string(r.last()), `{"jsonrpc":"2.0","id":"d","result":{"supportedVersions":["2026-07-28","2025-03-26","2025-06-18","2025-11-25"],`+
 		`"capabilities":{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"logging":{}},`+
 		`"instructions":"i","resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}}`)
 	want(t, "type", r.Header().Get("Content-Type"), "application/json")

@@ -57,13 +57,13 @@ func TestRefusedRequests(t *testing.T) {
 		"tasks/get":  {ask{method: "tasks/get", id: "7"}, 404, "-32601"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, statelessclient.Options{LegacyVersions: []string{"2025-11-25"}})
+			f := newFixture(t, statelessclient.Options{})
 			r := f.do(t, tc.ask)
 			want(t, "status", r.Code, tc.status)
 			want(t, "code", r.member("error", "code"), tc.code)
 			want(t, "id", r.member("id"), 7)
 			if tc.code == "-32022" {
-				want(t, "data", r.member("error", "data"), `{"supported":["2026-07-28","2025-11-25"],"requested":"2099-01-01"}`)
+				want(t, "data", r.member("error", "data"), `{"supported":["2026-07-28","2025-03-26","2025-06-18","2025-11-25"],"requested":"2099-01-01"}`)
 			}
 			for _, c := range f.server.connections() {
 				if got := c.received("tools/list", "tools/call"); len(got) > 0 {
