@@ -29,8 +29,7 @@ func TestAbortAfterReconfigure(t *testing.T) {
 		for i := range aborted {
 			reconfigure(t, g, abortable{&server{}, &aborted[i]}, gateway.Options{})
 			if i == 0 {
-				p := connect(t, g, plain)
-				p.wantState(connstate.Ready)
+				p := connectReady(t, g)
 				p.post(request("1", "hang"))
 			}
 			synctest.Wait()

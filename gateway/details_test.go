@@ -86,8 +86,7 @@ func TestErrorDetailsOfALostSession(t *testing.T) {
 		inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 			p := connect(t, g, connstate.Client{Dialect: connstate.EventMessage, Quiet: true, Local: local})
 			p.wantState(connstate.Ready)
-			p.post(request("1", "tools/call"))
-			synctest.Wait()
+			p.deliver(request("1", "tools/call"))
 			if data := string(p.got[0].Data); sees(data) != local || !strings.Contains(data, `"reason":"session_lost"`) {
 				t.Errorf("got %s, want the category, and details %v", data, local)
 			}

@@ -86,8 +86,7 @@ func TestHeldStartsAreNotCounted(t *testing.T) {
 			connect(t, g, plain)
 		}
 		p := connect(t, g, plain)
-		p.post(request("1", "tools/list"))
-		synctest.Wait()
+		p.deliver(request("1", "tools/list"))
 		equal(t, "starts", u.starts(), 17)
 		if p.wantState(connstate.Ready); t.Failed() {
 			t.Log("a request waits for the hold of other clients")
@@ -149,8 +148,7 @@ func TestRefusalOfTheClientsOwnInitialize(t *testing.T) {
 	}))}
 	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
-		p.post(initialize(`"own"`, "2025-11-25", `{"roots":{}}`), request("2", "tools/list"))
-		synctest.Wait()
+		p.deliver(initialize(`"own"`, "2025-11-25", `{"roots":{}}`), request("2", "tools/list"))
 		p.mu.Lock()
 		if want := `{"jsonrpc":"2.0","id":"own","error":` + refusal + `}`; len(p.got) != 1 || string(p.got[0].Data) != want {
 			t.Errorf("got %v, want %s", p.got, want)
@@ -238,8 +236,7 @@ func TestInitializeIsTakenWhileTheServerBoots(t *testing.T) {
 	u := booting(5 * time.Second)
 	withClient(t, u, process, func(t *testing.T, p *peer) { // a request needs the server
 		time.Sleep(time.Second)
-		p.post(request("1", "tools/list"))
-		synctest.Wait()
+		p.deliver(request("1", "tools/list"))
 		u.session(t, 1).wantMethods(t, "ping", "initialize")
 	})
 	withClient(t, booting(3*time.Second), process, func(t *testing.T, p *peer) {

@@ -25,8 +25,7 @@ func TestInitializeIsAnsweredFromTheStoredResult(t *testing.T) {
 		p.want(asVersion(`"i"`, "2024-11-05"))
 		p.post(initialize("9007199254740993", "2030-01-01", emptyDeclared), initialized)
 		p.want(asVersion("9007199254740993", "2025-11-25")) // again, with a version that nobody knows
-		p.post(request("1", "tools/list"))
-		p.want(answered("1", 1, "tools/list"))
+		p.served("1", 1, "tools/list")
 		p.post(initialize("2", "2025-03-26", `{"roots":{}}`)) // the session is used: it stays
 		p.want(asVersion("2", "2025-03-26"))
 		u.session(t, 1).wantMethods(t, "initialize", "notifications/initialized", "tools/list")
@@ -36,8 +35,7 @@ func TestInitializeIsAnsweredFromTheStoredResult(t *testing.T) {
 func TestMoreCapabilitiesOpenAFreshSession(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		p.wantState(connstate.Ready)
+		p := connectReady(t, g)
 		const declared = `{"roots":{"listChanged":true},"experimental":{"x":{"n":1.50}}}`
 		own := initialize("0", "2025-06-18", declared)
 		p.post(own, initialized, request("1", "tools/list"))
@@ -81,15 +79,12 @@ func TestServerRequestsRightAfterTheHandshake(t *testing.T) {
 	}}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 		u.settle = make(chan struct{})
-		p := connect(t, g, plain)
-		p.wantState(connstate.Ready)
-		p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
-		synctest.Wait()
+		p := connectReady(t, g)
+		p.deliver(initialize("0", "2025-11-25", `{"roots":{}}`))
 		close(u.settle)
 		p.want("0 "+serverResult, "notifications/message", "request roots/list")
 		id := p.lastRequest(t)
-		p.post(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":{"roots":[]}}`)
-		synctest.Wait()
+		p.deliver(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":{"roots":[]}}`)
 		s := u.session(t, 2)
 		s.wantMethods(t, "initialize", "notifications/initialized", "", "")
 		s.wantSent(t, `{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"the client does not serve sampling/createMessage"}}`,
@@ -107,8 +102,7 @@ func TestCancelled(t *testing.T) {
 		p.want("1 cancelled retryable=true")
 		time.Sleep(time.Second)
 		p.want("0 " + serverResult)
-		p.post(cancel("2"))
-		synctest.Wait()
+		p.deliver(cancel("2"))
 		u.session(t, 1).wantMethods(t, "initialize", "notifications/initialized", "hang", "notifications/cancelled")
 		time.Sleep(2 * time.Second)
 		p.want("2 cancelled retryable=*")
@@ -131,8 +125,7 @@ func TestPlainTransport(t *testing.T) {
 		p.wantState(connstate.Ready)
 		u.session(t, 2).wantMethods(t, "initialize", "notifications/initialized")
 		equal(t, "restarted with", string(u.session(t, 2).message(t, "initialize").Params()), string(s.message(t, "initialize").Params()))
-		p.post(request("1", "tools/list"))
-		p.want(answered("1", 2, "tools/list"))
+		p.served("1", 2, "tools/list")
 	})
 }
 
@@ -162,8 +155,7 @@ func TestEarlyMessagesOfTheServerAreBounded(t *testing.T) {
 	}}
 	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		p.want("notifications/message")
-		p.post(request("1", "tools/list"))
-		p.want(answered("1", 1, "tools/list"))
+		p.served("1", 1, "tools/list")
 	})
 }
 

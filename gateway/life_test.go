@@ -31,8 +31,7 @@ func TestShutdownFinishesWhatIsInFlight(t *testing.T) {
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 		busy, idle := connect(t, g, plain), connect(t, g, plain)
 		busy.wantState(connstate.Ready)
-		busy.post(request("1", "slow"))
-		synctest.Wait()
+		busy.deliver(request("1", "slow"))
 		done := shutdown(g, 15*time.Second)
 		synctest.Wait()
 		busy.wantState(connstate.Draining)
@@ -52,8 +51,7 @@ func TestShutdownFinishesWhatIsInFlight(t *testing.T) {
 func TestShutdownRefusesWhatWaits(t *testing.T) {
 	inFakeTime(t, &server{dial: slow(time.Hour)}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
-		p.post(request("1", "tools/list"))
-		synctest.Wait()
+		p.deliver(request("1", "tools/list"))
 		done := shutdown(g, 15*time.Second)
 		p.want("1 draining retryable=true")
 		equal(t, "dropped messages", metric(t, g, "mcp_sse_messages_dropped_total"), 0)
@@ -84,8 +82,7 @@ func TestShutdownIsBounded(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
-		p.post(request("1", "hang"), request("2", "hang"))
-		synctest.Wait()
+		p.deliver(request("1", "hang"), request("2", "hang"))
 		began := time.Now()
 		err := <-shutdown(g, 5*time.Second)
 		wantText(t, "error", err, "1 connections cut, 2 requests answered with an error")
@@ -208,8 +205,7 @@ func TestShutdownEndsProbes(t *testing.T) {
 func TestSessionLostWhileDraining(t *testing.T) {
 	u := &server{}
 	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
-		p.post(request("1", "hang"))
-		synctest.Wait()
+		p.deliver(request("1", "hang"))
 		quiet, err := p.c.Drain()
 		must(t, err)
 		u.session(t, 1).die()
@@ -260,8 +256,7 @@ func TestShutdownWaitsForLostSessions(t *testing.T) {
 		t.Run(sharing, func(t *testing.T) {
 			u := &server{closing: 3 * time.Second}
 			inFakeTime(t, u, gateway.Options{Sessions: sharing}, func(t *testing.T, g *gateway.Gateway) {
-				p := connect(t, g, plain)
-				p.wantState(connstate.Ready)
+				p := connectReady(t, g)
 				u.session(t, 1).die()
 				synctest.Wait()
 				p.c.Close("left")

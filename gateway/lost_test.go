@@ -22,15 +22,13 @@ const proven = 11 * time.Second
 func TestSessionLostBetweenCalls(t *testing.T) {
 	u := &server{capabilities: `{"tools":{"listChanged":true},"prompts":{},"resources":{"listChanged":true}}`}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		p.wantState(connstate.Ready)
+		p := connectReady(t, g)
 		p.post(initialize("0", "2025-06-18", `{"roots":{}}`), request("1", "tools/list"))
 		p.want("0 *", answered("1", 2, "tools/list"))
 		u.session(t, 2).die()
 		p.want("notifications/tools/list_changed", "notifications/resources/list_changed")
 		p.wantState(connstate.Ready)
-		p.post(request("2", "tools/list"))
-		p.want(answered("2", 3, "tools/list"))
+		p.served("2", 3, "tools/list")
 		first, second := u.session(t, 2).message(t, "initialize"), u.session(t, 3).message(t, "initialize")
 		equal(t, "params of the new session", string(second.Params()), string(first.Params()))
 		equal(t, "mcp_sse_session_restarts_total", metric(t, g, "mcp_sse_session_restarts_total"), 1)
@@ -50,8 +48,7 @@ func TestSessionIsRestored(t *testing.T) {
 		)
 		synctest.Wait()
 		time.Sleep(proven)
-		p.post(request("6", "hang"))
-		synctest.Wait()
+		p.deliver(request("6", "hang"))
 		u.session(t, 1).die()
 		synctest.Wait()
 		s := u.session(t, 2)
@@ -97,8 +94,7 @@ func TestCrashLoopIsBounded(t *testing.T) {
 		equal(t, "starts in 10 minutes", u.starts(), 5)
 		p.wantState(connstate.Failed)
 		equal(t, "the snapshot counts failures, want each of 5 starts and the giving up", p.c.Snapshot().Failures["request_creation"], 6)
-		p.post(`{"jsonrpc":"2.0","method":"notifications/x"}`)
-		synctest.Wait()
+		p.deliver(`{"jsonrpc":"2.0","method":"notifications/x"}`)
 		equal(t, "starts after a notification, want none more", u.starts(), 5)
 		p.post(request("1", "hang"))
 		time.Sleep(time.Second)
@@ -136,8 +132,7 @@ func TestDismissedClientsConnectionEnds(t *testing.T) {
 	u := &server{}
 	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		time.Sleep(proven)
-		p.post(request("1", "hang"), request("2", "tools/call"), request("3", "hang"))
-		synctest.Wait()
+		p.deliver(request("1", "hang"), request("2", "tools/call"), request("3", "hang"))
 		u.session(t, 1).finish(fmt.Errorf("over: %w", jsonrpc.ErrDismissed))
 		p.want(answered("2", 1, "tools/call"), "1 session_lost retryable=false", "3 session_lost retryable=false")
 		time.Sleep(time.Minute)
@@ -155,8 +150,7 @@ func TestDismissedWhileAMessageIsSent(t *testing.T) {
 	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		time.Sleep(proven)
 		deaf.Store(true)
-		p.post(request("1", "tools/call"))
-		synctest.Wait()
+		p.deliver(request("1", "tools/call"))
 		p.want("1 closed retryable=true")
 		time.Sleep(time.Minute)
 		p.wantState(connstate.Closed)
@@ -204,8 +198,7 @@ func TestSessionLostWhileItsStateIsRestored(t *testing.T) {
 func TestNotificationNamedInitialize(t *testing.T) {
 	u := &server{}
 	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
-		p.post(`{"jsonrpc":"2.0","method":"initialize"}`)
-		synctest.Wait()
+		p.deliver(`{"jsonrpc":"2.0","method":"initialize"}`)
 		u.dial = slow(time.Second)
 		u.session(t, 1).die()
 		synctest.Wait()
@@ -239,8 +232,7 @@ func TestSubscriptionsAreBoundedInBytes(t *testing.T) {
 func TestPlainSessionGetsOneInitialize(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool { return s.n == 1 && m.Method == "initialize" }}
 	withClient(t, u, gateway.Options{NoAutoInitialize: true}, func(t *testing.T, p *peer) {
-		p.post(initialize("1", "2025-06-18", emptyDeclared))
-		synctest.Wait()
+		p.deliver(initialize("1", "2025-06-18", emptyDeclared))
 		u.session(t, 1).die()
 		time.Sleep(2 * time.Second)
 		p.want("1 session_lost retryable=false")

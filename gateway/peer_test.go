@@ -74,6 +74,14 @@ func connect(t testing.TB, g *gateway.Gateway, client connstate.Client) *peer {
 	return connectSlow(t, g, client, 0)
 }
 
+// connectReady opens a connection and expects it to be ready.
+func connectReady(t testing.TB, g *gateway.Gateway) *peer {
+	t.Helper()
+	p := connect(t, g, plain)
+	p.wantState(connstate.Ready)
+	return p
+}
+
 // connectSlow opens a connection whose client needs some time for each event.
 func connectSlow(t testing.TB, g *gateway.Gateway, client connstate.Client, each time.Duration) *peer {
 	t.Helper()
@@ -134,6 +142,20 @@ func (p *peer) post(msgs ...string) {
 		p.c.Observe(m, "")
 		p.c.Receive(m)
 	}
+}
+
+// deliver is post until the messages have come as far as they can.
+func (p *peer) deliver(msgs ...string) {
+	p.t.Helper()
+	p.post(msgs...)
+	synctest.Wait()
+}
+
+// served sends a request and expects the standard answer of a session.
+func (p *peer) served(id string, session int, method string) {
+	p.t.Helper()
+	p.post(request(id, method))
+	p.want(answered(id, session, method))
 }
 
 // want expects exactly these events since the last call, in the short form of

@@ -121,8 +121,7 @@ func TestWarmServersThatDoNotAnswerPings(t *testing.T) {
 				}
 				time.Sleep(time.Hour)
 				p := connect(t, g, plain)
-				p.post(request("1", "tools/list"))
-				p.want(answered("1", 1, "tools/list"))
+				p.served("1", 1, "tools/list")
 			})
 		})
 	}
@@ -149,8 +148,7 @@ func TestWarmSessionsAreVerified(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		q := connect(t, g, plain)
-		q.post(request("1", "tools/list"))
-		q.want(answered("1", 2, "tools/list"))
+		q.served("1", 2, "tools/list")
 		u.session(t, 2).wantMethods(t, "ping", "ping", "initialize", "notifications/initialized", "tools/list")
 	})
 }
@@ -169,8 +167,7 @@ func TestDeadWarmSessionsAreReplaced(t *testing.T) {
 			}
 		}
 		p := connect(t, g, plain)
-		p.post(request("1", "tools/list"))
-		p.want(answered("1", 4, "tools/list"))
+		p.served("1", 4, "tools/list")
 	})
 }
 
@@ -263,12 +260,10 @@ func TestShutdownBesideASharedSessionThatTakesNoMore(t *testing.T) {
 	u := &server{deaf: func(s *serverSession) bool { return s.n == 1 && s.count("deafen") > 0 }}
 	u.handle = func(_ *serverSession, m *jsonrpc.Message) bool { return m.Method == "deafen" }
 	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		p.wantState(connstate.Ready)
+		p := connectReady(t, g)
 		p.post(request("1", "deafen"))
 		time.Sleep(proven)
-		p.post(request("2", "tools/call"))
-		p.want(answered("2", 2, "tools/call"))
+		p.served("2", 2, "tools/call")
 		p.c.Close("left")
 		synctest.Wait()
 		if u.session(t, 1).over() {

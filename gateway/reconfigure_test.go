@@ -44,8 +44,7 @@ func TestReconfigureThatFailsChangesNothing(t *testing.T) {
 	u, other := &server{}, &server{}
 	before := gateway.Options{MaxConnections: 1, Name: "a", Prefix: "/a"}
 	inFakeTime(t, u, before, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		p.wantState(connstate.Ready)
+		p := connectReady(t, g)
 		for name, change := range map[string]func(o *gateway.Options){
 			"Name":             func(o *gateway.Options) { o.Name = "b" },
 			"Prefix":           func(o *gateway.Options) { o.Prefix = "" },
@@ -70,8 +69,7 @@ func TestReconfigureThatFailsChangesNothing(t *testing.T) {
 		if err == nil || errors.Is(err, gateway.ErrFixed) || !strings.Contains(err.Error(), "MaxMessageBytes") || !strings.Contains(err.Error(), "StartTimeout") {
 			t.Errorf("got %v, want all that is wrong", err)
 		}
-		p.post(request("1", "tools/list"))
-		p.want(answered("1", 1, "tools/list"))
+		p.served("1", 1, "tools/list")
 		if _, err := g.Registry().Open(plain); err == nil {
 			t.Error("the limit of connections has changed")
 		}
@@ -84,14 +82,12 @@ func TestReconfigureThatFailsChangesNothing(t *testing.T) {
 func TestReconfigureLimits(t *testing.T) {
 	u := &server{dial: func(ctx context.Context, n int) error { return slow(time.Duration(n/3)*time.Hour)(ctx, n) }}
 	inFakeTime(t, u, gateway.Options{MaxConnections: 1}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		p.wantState(connstate.Ready)
+		p := connectReady(t, g)
 		reconfigure(t, g, u, gateway.Options{MaxConnections: 3, RequestTimeout: 2 * time.Second, InitializationTimeout: 3 * time.Second})
 		equal(t, "mcp_sse_max_connections", metric(t, g, "mcp_sse_max_connections"), 3)
 		q := connect(t, g, plain)
 		q.post(request("1", "hang"))
-		p.post(request("1", "hang"))
-		synctest.Wait()
+		p.deliver(request("1", "hang"))
 		time.Sleep(2 * time.Second)
 		q.want("1 timeout retryable=false")
 		p.want()                  // a session keeps its own
@@ -269,10 +265,8 @@ func TestReconfigureIsSerialized(t *testing.T) {
 		servers = append(servers, &server{handle: works})
 	}
 	inFakeTime(t, servers[0], gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		p.wantState(connstate.Ready)
-		p.post(request("1", "work"))
-		synctest.Wait()
+		p := connectReady(t, g)
+		p.deliver(request("1", "work"))
 		var wg sync.WaitGroup
 		for _, u := range servers[1:] {
 			wg.Go(func() { reconfigure(t, g, u, gateway.Options{}) })
@@ -300,12 +294,10 @@ func TestReconfigureSharedServer(t *testing.T) {
 		inFakeTime(t, old, opts, func(t *testing.T, g *gateway.Gateway) {
 			p, q := connect(t, g, plain), connect(t, g, plain)
 			p.wantState(connstate.Ready)
-			p.post(request("1", "work"))
-			synctest.Wait()
+			p.deliver(request("1", "work"))
 			reconfigure(t, g, next, opts)
 			for _, peer := range []*peer{p, q} {
-				peer.post(request("2", "tools/list"))
-				peer.want(answered("2", 1, "tools/list"))
+				peer.served("2", 1, "tools/list")
 			}
 			time.Sleep(4 * time.Second)
 			p.want(answered("1", 1, "work"))
@@ -326,8 +318,7 @@ func TestReconfigureForgetsTools(t *testing.T) {
 	})}
 	inFakeTime(t, old, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
-		p.post(request("1", "tools/list"))
-		synctest.Wait()
+		p.deliver(request("1", "tools/list"))
 		reconfigure(t, g, &server{}, gateway.Options{})
 		time.Sleep(2 * time.Second)
 		p.want(`1 {"tools":[{"name":"a"}]}`)
@@ -343,8 +334,7 @@ func TestReconfigureDuringAnInitializeOfTheClient(t *testing.T) {
 	opts := gateway.Options{NoAutoInitialize: true}
 	inFakeTime(t, old, opts, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
-		p.post(initialize("0", "2025-11-25", `{}`))
-		synctest.Wait()
+		p.deliver(initialize("0", "2025-11-25", `{}`))
 		reconfigure(t, g, next, opts)
 		time.Sleep(2 * time.Second)
 		p.want("0 *")
@@ -394,8 +384,7 @@ func TestReconfigureWarm(t *testing.T) {
 		}
 		newest := next.starts()
 		p := connect(t, g, plain)
-		p.post(request("1", "tools/list"))
-		p.want(answered("1", newest, "tools/list"))
+		p.served("1", newest, "tools/list")
 	})
 }
 
@@ -452,8 +441,7 @@ func TestReconfigureDuringAQuestion(t *testing.T) {
 		for range 2 {
 			reconfigure(t, g, &server{}, gateway.Options{})
 			synctest.Wait()
-			p.post(request("2", "hang"))
-			synctest.Wait()
+			p.deliver(request("2", "hang"))
 		}
 		p.post(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":{"roots":[]}}`)
 		if got := p.take(); len(got) == 0 || got[len(got)-1] != `1 {"told":{"roots":[]}}` {

@@ -103,8 +103,7 @@ func TestRepeatedRequestCanBeCancelled(t *testing.T) {
 	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		synctest.Wait()
 		u.dial = slow(time.Second)
-		p.post(request("1", "tools/list"))
-		synctest.Wait()
+		p.deliver(request("1", "tools/list"))
 		p.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 		p.want("1 cancelled retryable=true")
 		time.Sleep(5 * time.Second)
@@ -157,8 +156,7 @@ func TestRepeatedRequestsOutliveAFailedStart(t *testing.T) {
 	u := &server{handle: diesOf("tools/list", 1), dial: failingFrom(2, 2)}
 	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		time.Sleep(proven)
-		p.post(request("1", "tools/list"))
-		synctest.Wait()
+		p.deliver(request("1", "tools/list"))
 		p.post(request("2", "ping"))
 		p.want("2 {}")
 		time.Sleep(5 * time.Second)

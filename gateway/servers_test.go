@@ -154,8 +154,7 @@ func TestErrorsNameTheServer(t *testing.T) {
 		p := connect(t, g, plain)
 		p.post(request("1", "hangs"))
 		time.Sleep(6 * time.Second)
-		p.post(request("2", "dies"))
-		synctest.Wait()
+		p.deliver(request("2", "dies"))
 		var all []string
 		for _, e := range p.received() {
 			all = append(all, string(e.Data))
@@ -235,8 +234,7 @@ func TestConnectionsAndMetricsOfServers(t *testing.T) {
 		if _, body := ask(s.Admin(), "/connections"); body != `{"connections":[]}` {
 			t.Errorf("without any: got %s, want an empty list", body)
 		}
-		p := connect(t, all[1], plain)
-		p.wantState(connstate.Ready)
+		p := connectReady(t, all[1])
 		if _, body := ask(s.Admin(), "/connections"); !strings.HasPrefix(body, `{"connections":[{"server":"b","id":"`+p.c.ShortID()+`","state":"ready"`) || strings.Count(body, `"server"`) != 1 {
 			t.Errorf("got %s, want the one of b", body)
 		}
@@ -262,8 +260,7 @@ func TestShutdownOfServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, all := several(t, nil, hang, hang, &server{})
 		for _, g := range all[:2] {
-			p := connect(t, g, plain)
-			p.wantState(connstate.Ready)
+			p := connectReady(t, g)
 			p.post(request("1", "hang"))
 		}
 		synctest.Wait()
@@ -299,8 +296,7 @@ func TestServersAreReplaced(t *testing.T) {
 			_, body := ask(s.Admin(), "/metrics")
 			return strings.Count(body, `server="`+name+`"`)
 		}
-		p := connect(t, all[1], plain)
-		p.wantState(connstate.Ready)
+		p := connectReady(t, all[1])
 		all1 := series("b")
 		c := made(servers[2], "c")
 		if err := s.Replace(all[0], all[0]); err == nil {
@@ -310,8 +306,7 @@ func TestServersAreReplaced(t *testing.T) {
 			t.Errorf("after an error: %d, %d connections", code, len(s.Snapshot()))
 		}
 		must(t, s.Replace(all[0], c))
-		p.post(request("1", "tools/list"))
-		p.want(answered("1", 1, "tools/list"))
+		p.served("1", 1, "tools/list")
 		if code, body := ask(s.Admin(), "/readyz"); code != http.StatusOK || body != `{"status":"ready","servers":{"a":{"status":"ready"},"c":{"status":"ready"}}}` {
 			t.Errorf("/readyz: %d %s", code, body)
 		}

@@ -32,8 +32,7 @@ func TestAllConnectionsShareASession(t *testing.T) {
 		for _, p := range peers {
 			p.want(answered("1", 1, "tools/list"))
 		}
-		late := connect(t, g, plain)
-		late.wantState(connstate.Ready)
+		late := connectReady(t, g)
 		for _, p := range append(peers, late) {
 			p.c.Close("left")
 		}
@@ -56,8 +55,7 @@ func TestSharedSessionAnswersInitializeFromTheStoredResult(t *testing.T) {
 		p.want(`7 {"protocolVersion":"2025-03-26","capabilities":{},"serverInfo":{"name":"played","version":"1.0"}}`,
 			answered("8", 1, "tools/list"))
 		q := connect(t, g, plain)
-		q.post(request("8", "tools/call"))
-		q.want(answered("8", 1, "tools/call"))
+		q.served("8", 1, "tools/call")
 		u.session(t, 1).wantMethods(t, "initialize", "notifications/initialized", "tools/list", "tools/call")
 		wantText(t, "the shared session was initialized with", string(u.session(t, 1).message(t, "initialize").Params()), `"capabilities":{}`)
 	})
@@ -117,8 +115,7 @@ func TestOneClientsCrashesDoNotMakeOthersGiveUp(t *testing.T) {
 			bad.post(request(id, "crash"))
 			bad.want(id + " session_lost retryable=false")
 			time.Sleep(20 * time.Second) // longer than the longest pause
-			good.post(request(id, "tools/list"))
-			good.want(answered(id, i+2, "tools/list"))
+			good.served(id, i+2, "tools/list")
 		}
 	})
 }
@@ -153,8 +150,7 @@ func TestSharedStartThatFails(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		for _, p := range peers {
 			p.take()
-			p.post(request("2", "tools/list"))
-			p.want(answered("2", u.starts(), "tools/list"))
+			p.served("2", u.starts(), "tools/list")
 		}
 	})
 }
@@ -170,12 +166,10 @@ func TestSlowClientOfASharedSession(t *testing.T) {
 		synctest.Wait()
 		for i := range 50 {
 			slow.post(request(fmt.Sprint(i), "big"))
-			fast.post(request(fmt.Sprint(i), "tools/list"))
-			fast.want(answered(fmt.Sprint(i), 1, "tools/list"))
+			fast.served(fmt.Sprint(i), 1, "tools/list")
 		}
 		equal(t, "the slow client was closed for", slow.c.Reason(), "slow")
-		fast.post(request("1", "tools/list"))
-		fast.want(answered("1", 1, "tools/list"))
+		fast.served("1", 1, "tools/list")
 	})
 }
 
@@ -184,8 +178,7 @@ func TestClientLeavesASharedSessionWhileItAsks(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, gateway.Options{Sessions: gateway.SessionsShared, ConnectRate: -1}, func(t *testing.T, g *gateway.Gateway) {
 		for range 100 {
-			p := connect(t, g, plain)
-			p.wantState(connstate.Ready)
+			p := connectReady(t, g)
 			var both sync.WaitGroup
 			both.Go(func() {
 				for i := 0; i < 100 && p.c.State() != connstate.Closed; i++ {

@@ -89,8 +89,7 @@ func TestRequestsAreBounded(t *testing.T) {
 		p.want("4 too_many_requests retryable=true", "5 too_many_requests retryable=true")
 		time.Sleep(time.Second)
 		p.compare(slices.Sorted(slices.Values(p.take())), []string{"1 timeout retryable=false", "2 timeout retryable=false", "3 timeout retryable=false"})
-		p.post(request("1", "tools/list"))
-		p.want(answered("1", 1, "tools/list"))
+		p.served("1", 1, "tools/list")
 	})
 }
 
@@ -172,8 +171,7 @@ func TestFailedStartIsTriedAgain(t *testing.T) {
 			"mcp-response: auto initialization_error request_creation attempt 2",
 			"mcp-response: auto "+serverResult)
 		p.wantState(connstate.Ready)
-		p.post(request("1", "tools/list"))
-		p.want(answered("1", 3, "tools/list"))
+		p.served("1", 3, "tools/list")
 	})
 }
 
@@ -274,8 +272,7 @@ func TestRequestRevivesAConnectionThatGaveUp(t *testing.T) {
 // retryAfter sends a request and returns the wait that its error names.
 func (p *peer) retryAfter(t *testing.T) time.Duration {
 	t.Helper()
-	p.post(request("0", "tools/list"))
-	synctest.Wait()
+	p.deliver(request("0", "tools/list"))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m, err := jsonrpc.Parse(p.got[len(p.got)-1].Data)
@@ -360,8 +357,7 @@ func TestServerThatNeverWorkedIsNotWaitedFor(t *testing.T) {
 		equal(t, "requests failed", p.c.Snapshot().RequestsFailed, 3)
 		time.Sleep(time.Minute)
 		p.wantState(connstate.Ready)
-		p.post(request("3", "tools/list"))
-		p.want(answered("3", 4, "tools/list"))
+		p.served("3", 4, "tools/list")
 	})
 }
 

@@ -63,8 +63,7 @@ func TestStatusPageShowsACrashLoop(t *testing.T) {
 			u := &server{}
 			inFakeTime(t, u, gateway.Options{Sessions: mode}, func(t *testing.T, g *gateway.Gateway) {
 				admin := g.Admin()
-				p := connect(t, g, plain)
-				p.wantState(connstate.Ready)
+				connectReady(t, g)
 				for n := 1; n <= 4; n++ {
 					u.session(t, n).die()
 					for waited := 0; u.starts() == n && waited < 60; waited++ {

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -55,13 +54,11 @@ func TestToolsThatClientsDrop(t *testing.T) {
 			inFakeTime(t, listing(tc.tools), opts, func(t *testing.T, g *gateway.Gateway) {
 				for n := range 2 {
 					p := connect(t, g, plain)
-					p.post(request("1", "tools/list"))
-					synctest.Wait()
+					p.deliver(request("1", "tools/list"))
 					if _, body := ask(g.Admin(), "/connections"); n == 0 && strings.Contains(body, `"tools"`) {
 						t.Errorf("half of the list is in %s", body)
 					}
-					p.post(`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"cursor":"2"}}`)
-					synctest.Wait()
+					p.deliver(`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"cursor":"2"}}`)
 				}
 				asks(t, g.Admin(), "/connections", 200, `"tools":`+tc.size)
 				var tools, characters, longest float64

@@ -200,8 +200,7 @@ func TestTraceOfHostileRequests(t *testing.T) {
 			callWith("7", "x", `"traceparent":"00-00000000000000000000000000000000-00f067aa0ba902b7-01"`),
 		} {
 			rec.Reset()
-			p.post(msg)
-			synctest.Wait()
+			p.deliver(msg)
 			ended := rec.Ended()
 			s := ended[len(ended)-1]
 			if s.SpanKind() != trace.SpanKindServer || s.Parent().IsValid() || !utf8.ValidString(fmt.Sprint(s.Name(), s.Attributes())) || len(s.Name()) > 100 {
@@ -211,8 +210,7 @@ func TestTraceOfHostileRequests(t *testing.T) {
 		all := u.session(t, 1).texts()
 		wantText(t, "text", all[len(all)-3], `"params":{"_meta":{"traceparent":"00-`)
 		rec.Reset()
-		p.post(callWith("8", "x", `"traceparent":"`+strings.TrimSuffix(clientParent, "1")+`0"`))
-		synctest.Wait()
+		p.deliver(callWith("8", "x", `"traceparent":"`+strings.TrimSuffix(clientParent, "1")+`0"`))
 		if got := u.session(t, 1).last(); len(rec.Ended()) != 0 || !strings.Contains(got, clientTrace) || !strings.HasSuffix(got, `-00"}}}`) {
 			t.Errorf("not sampled: %d spans, and the server got %s", len(rec.Ended()), got)
 		}
@@ -260,8 +258,7 @@ func TestTraceOverHTTP(t *testing.T) {
 func TestUntracedMetaPasses(t *testing.T) {
 	u := &server{}
 	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
-		p.post(callWith("1", "x", `"traceparent":"`+clientParent+`"`))
-		synctest.Wait()
+		p.deliver(callWith("1", "x", `"traceparent":"`+clientParent+`"`))
 		equal(t, "the server got", u.session(t, 1).last(), `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x","_meta":{"traceparent":"`+clientParent+`"}}}`)
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -26,11 +25,9 @@ func TestSteadyReaderGetsALargeMessage(t *testing.T) {
 		"two messages":       {rate: 1 << 20, behind: 1 << 20},
 		"slow, two messages": {rate: 64 << 10, behind: 1 << 20, closed: true},
 	} {
-		for _, version := range []string{"h1", "h2c"} {
-			t.Run(name+", "+version, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { steadyReader(t, version, tc.rate, tc.behind, tc.closed) })
-			})
-		}
+		t.Run(name, func(t *testing.T) {
+			overBoth(t, func(t *testing.T, protocol string) { steadyReader(t, protocol, tc.rate, tc.behind, tc.closed) })
+		})
 	}
 }
 

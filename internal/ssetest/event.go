@@ -1,4 +1,5 @@
-// Package ssetest reads the event streams and the metrics of this project in tests.
+// Package ssetest has what the tests of several packages share: checks, requests, and clients
+// and readers of event streams, logs and metrics.
 package ssetest
 
 import (
