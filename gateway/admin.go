@@ -24,30 +24,25 @@ var errUnknownServer = errors.New("there is no server of that name")
 // gives the category of a failure, and its details as Options.ErrorDetails allows, or to
 // an authenticated request.
 func (g *Gateway) Admin() http.Handler {
-	ready := func(w http.ResponseWriter, r *http.Request) {
-		allowProbe(w, r, g)
-		err := errUnknownServer
-		if name, named := askedServer(r); !named || name == g.name && name != "" {
-			err = g.readiness(r, g.Ready(r.Context()))
-		}
-		writeStatus(w, err)
-	}
-	return operatorRoutes(ready, func() []*Gateway { return []*Gateway{g} })
+	return operatorRoutes(true, func() []*Gateway { return []*Gateway{g} })
 }
 
 // Admin returns the routes of Gateway.Admin for all servers together. /readyz is 200
 // if at least one server is ready, and lists the state of each; /readyz?server=NAME
 // is the state of one server, or 404. At /connections each connection has a member
 // server. The routes check Host and Origin like the first gateway.
-func (s *Servers) Admin() http.Handler { return operatorRoutes(s.serveReady, s.list) }
+func (s *Servers) Admin() http.Handler { return operatorRoutes(false, s.list) }
 
 // operatorRoutes returns the routes of the gateways that all returns, which share a registry.
-func operatorRoutes(ready http.HandlerFunc, all func() []*Gateway) http.Handler {
+// alone says that there is only one.
+func operatorRoutes(alone bool, all func() []*Gateway) http.Handler {
 	routes := mux.NewRouter()
 	routes.Methods(http.MethodGet, http.MethodHead).Path("/healthz").HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, status{Status: "ok"})
 	})
-	routes.Methods(http.MethodGet, http.MethodHead).Path("/readyz").HandlerFunc(ready)
+	routes.Methods(http.MethodGet, http.MethodHead).Path("/readyz").HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		serveReady(w, r, alone, all())
+	})
 	routes.Methods(http.MethodGet, http.MethodHead).Path("/metrics").Handler(metrics.Handler(all()[0].promReg))
 	routes.Methods(http.MethodGet, http.MethodHead).Path("/connections").HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		body := map[string]any{"connections": snapshotsOf(all())}
@@ -64,7 +59,7 @@ func operatorRoutes(ready http.HandlerFunc, all func() []*Gateway) http.Handler 
 
 // allowProbe adds the time that a probe may take to the write timeout of the
 // http.Server, which counts from the request.
-func allowProbe(w http.ResponseWriter, r *http.Request, gateways ...*Gateway) {
+func allowProbe(w http.ResponseWriter, r *http.Request, gateways []*Gateway) {
 	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
 	if !ok || server.WriteTimeout <= 0 {
 		return
@@ -76,22 +71,21 @@ func allowProbe(w http.ResponseWriter, r *http.Request, gateways ...*Gateway) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(longest + server.WriteTimeout))
 }
 
-// askedServer returns the query parameter server of a request, and whether there is
-// one.
-func askedServer(r *http.Request) (name string, named bool) {
+// serveReady serves the state of the server that the query names, of the only one, or of all.
+func serveReady(w http.ResponseWriter, r *http.Request, alone bool, all []*Gateway) {
+	allowProbe(w, r, all)
 	query := r.URL.Query()
-	return query.Get("server"), query.Has("server")
-}
-
-// serveReady serves the state of one server, or of all servers.
-func (s *Servers) serveReady(w http.ResponseWriter, r *http.Request) {
-	allowProbe(w, r, s.list()...)
-	if name, named := askedServer(r); named {
-		writeStatus(w, s.readyOne(r, name))
+	if name, named := query.Get("server"), query.Has("server"); named || alone {
+		err := errUnknownServer
+		for _, g := range all {
+			if !named || name == g.name && name != "" {
+				err = g.readiness(r, g.Ready(r.Context()))
+			}
+		}
+		writeStatus(w, err)
 		return
 	}
 	body, code := status{Status: notReady, Servers: map[string]status{}}, http.StatusServiceUnavailable
-	all := s.list()
 	for i, err := range readyAll(r.Context(), all) {
 		body.Servers[all[i].name] = statusOf(all[i].readiness(r, err))
 		if err == nil {
@@ -99,23 +93,6 @@ func (s *Servers) serveReady(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	writeJSON(w, code, body)
-}
-
-func (s *Servers) readyOne(r *http.Request, name string) error {
-	if g := s.byName(name); g != nil {
-		return g.readiness(r, g.Ready(r.Context()))
-	}
-	return errUnknownServer
-}
-
-// byName returns the gateway with that name, or nil.
-func (s *Servers) byName(name string) *Gateway {
-	for _, g := range s.list() {
-		if g.name == name {
-			return g
-		}
-	}
-	return nil
 }
 
 // readiness returns err, the result of Ready, without the details that the sender of
