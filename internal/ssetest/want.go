@@ -17,11 +17,11 @@ func Must(t testing.TB, err error) {
 }
 
 // Want checks that a test got what it wants. The two are compared as text, so that 1 is 1.0,
-// and lists item by item.
+// and lists item by item. Only nil is nil.
 func Want(t testing.TB, what string, got, want any) {
 	t.Helper()
 	g, w := reflect.ValueOf(got), reflect.ValueOf(want)
-	same := fmt.Sprint(got) == fmt.Sprint(want)
+	same := fmt.Sprint(got) == fmt.Sprint(want) && (want != nil || got == nil)
 	if g.Kind() == reflect.Slice && w.Kind() == reflect.Slice {
 		same = g.Len() == w.Len()
 		for i := 0; same && i < g.Len(); i++ {

@@ -25,6 +25,7 @@ func TestWant(t *testing.T) {
 	}
 	ssetest.Want(bad, "", []string{"a b"}, []string{"a", "b"})
 	ssetest.Want(bad, "", []string{"a b", "c"}, []string{"a", "b c"})
+	ssetest.Want(bad, "", (*faults)(nil), nil)
 	ssetest.Want(good, "", []any{1, "a"}, []any{1.0, "a"})
 	ssetest.WantText(good, "", wrapped, "read", "EOF")
 	ssetest.WantText(bad, "", error(nil), "read", "EOF")
@@ -36,7 +37,7 @@ func TestWant(t *testing.T) {
 	j.Add("a")
 	ssetest.WantLines(good, j.Lines(), []string{"a", "b 1"})
 	ssetest.WantLines(bad, j.Lines(), []string{"a", "a", "b 1"})
-	if good.n != 0 || bad.n != 7 {
+	if good.n != 0 || bad.n != 8 {
 		t.Errorf("%d faults of what is wanted, %d of what is not", good.n, bad.n)
 	}
 }
