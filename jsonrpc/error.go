@@ -43,17 +43,13 @@ func ReasonError(message, reason string, retryable bool) *Error {
 	return e
 }
 
-// NewRequest returns the bytes of a request; params may be nil.
-func NewRequest(id ID, method string, params json.RawMessage) []byte {
-	return newCall(id, method, params)
-}
-
 // NewNotification returns the bytes of a notification; params may be nil.
 func NewNotification(method string, params json.RawMessage) []byte {
-	return newCall("", method, params)
+	return NewRequest("", method, params)
 }
 
-func newCall(id ID, method string, params json.RawMessage) []byte {
+// NewRequest returns the bytes of a request; params may be nil.
+func NewRequest(id ID, method string, params json.RawMessage) []byte {
 	out := make([]byte, 0, 64+len(method)+len(params))
 	out = append(out, `{"jsonrpc":"2.0",`...)
 	if id != "" {
@@ -94,15 +90,12 @@ func encode(v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// responseHead is what a response has before its id.
-const responseHead = `{"jsonrpc":"2.0","id":`
-
 func newResponse(id ID, member string, value json.RawMessage) []byte {
 	if id == "" {
 		id = Null
 	}
 	out := make([]byte, 0, 40+len(id)+len(value))
-	out = append(out, responseHead...)
+	out = append(out, `{"jsonrpc":"2.0","id":`...)
 	out = append(out, id...)
 	out = append(out, `,"`...)
 	out = append(out, member...)

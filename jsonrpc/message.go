@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -203,7 +204,7 @@ func Parse(data []byte) (*Message, error) {
 	if err := checkText(data); err != nil {
 		return nil, Errorf(CodeParseError, "invalid JSON: %v", err)
 	}
-	data = trimSpace(data)
+	data = bytes.Trim(data, " \t\r\n") // JSON's white space, which is less than Unicode's
 	if bytes.IndexByte(data, '\n') >= 0 || bytes.IndexByte(data, '\r') >= 0 {
 		data = Compact(data)
 	}
@@ -287,12 +288,9 @@ func (p *parser) noteMember(name, value span) error {
 
 // matchesFold reports whether key is the name of a JSON-RPC member, ignoring case.
 func matchesFold(key []byte) bool {
-	for _, name := range [...]string{"jsonrpc", "id", "method", "params", "result", "error"} {
-		if bytes.EqualFold(key, []byte(name)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"jsonrpc", "id", "method", "params", "result", "error"}, func(name string) bool {
+		return bytes.EqualFold(key, []byte(name))
+	})
 }
 
 func (p *parser) classify() error {

@@ -53,15 +53,6 @@ func skipSpace(data []byte, i int) int {
 	return i
 }
 
-// trimSpace trims JSON's white space, which is less than Unicode's.
-func trimSpace(data []byte) []byte {
-	data = data[skipSpace(data, 0):]
-	for n := len(data); n > 0 && skipSpace(data[n-1:], 0) == 1; n-- {
-		data = data[:n-1]
-	}
-	return data
-}
-
 // skipValue returns the index after the JSON value that starts at data[i].
 func skipValue(data []byte, i, depth int) (int, error) {
 	if i >= len(data) {

@@ -3,6 +3,7 @@ package jsonrpc
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 )
 
 // Member returns the value found by following names down from the object obj, as its
@@ -122,13 +123,8 @@ func Integer(raw json.RawMessage) (n int64, ok bool) {
 	if len(raw) == 0 || len(raw) > 15 || raw[0] == '0' {
 		return 0, false
 	}
-	for _, c := range raw {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = n*10 + int64(c-'0')
-	}
-	return n, true
+	u, err := strconv.ParseUint(string(raw), 10, 63)
+	return int64(u), err == nil
 }
 
 // Compact returns JSON without the white space between its tokens, and so without
