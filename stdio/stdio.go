@@ -37,12 +37,6 @@ type Options struct {
 	Metrics *metrics.Metrics
 }
 
-func (o Options) withDefaults() Options {
-	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, 4<<20)
-	o.Grace = cmp.Or(o.Grace, 15*time.Second)
-	return o
-}
-
 // Serve opens a connection in registry for the client that writes to in and reads from
 // out, and serves it until the client has closed in and has its answers, out breaks, ctx
 // ends, or the connection is closed. It returns nil for a client that left in order, and
@@ -51,7 +45,8 @@ func (o Options) withDefaults() Options {
 // When Serve returns before in has ended, one goroutine still reads from in; it ends with
 // the next line or the end of in.
 func Serve(ctx context.Context, backend Backend, registry *connstate.Registry, in io.Reader, out io.Writer, o Options) error {
-	o = o.withDefaults()
+	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, 4<<20)
+	o.Grace = cmp.Or(o.Grace, 15*time.Second)
 	c, err := registry.Open(connstate.Client{Transport: connstate.TransportStdio, Local: true, Quiet: true, Dialect: connstate.EventMessage})
 	if err != nil {
 		return fmt.Errorf("serve stdio: %w", err)

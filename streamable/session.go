@@ -124,13 +124,6 @@ func (s *session) standingLocked() *stream {
 	return st
 }
 
-// tidy drops the streams that nobody can resume.
-func (s *session) tidy() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tidyLocked()
-}
-
 // tidyLocked drops the streams that are over and were written to their end a while ago,
 // with their events, and those that have no events left.
 func (s *session) tidyLocked() {

@@ -93,7 +93,9 @@ func (m *store) removeLocked(k *storedEvent) {
 // dropOld drops the events that are too old, and then the streams that have none left.
 func (m *store) dropOld() {
 	for s := range m.dropOldEvents() {
-		s.tidy()
+		s.mu.Lock()
+		s.tidyLocked()
+		s.mu.Unlock()
 	}
 }
 

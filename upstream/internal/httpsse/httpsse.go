@@ -64,8 +64,13 @@ func Dial(ctx context.Context, x *exchange.Endpoint) (*Conn, error) {
 	posts.URL = endpoint
 	c.x = &posts
 	c.out = exchange.NewPoster(c.x, c.post)
-	c.work.Go(func() { c.read(body, events) }) // ends with the stream
-	c.work.Go(func() { c.out.Run(c.ctx) })     // ends with the queue of out
+	c.work.Go(func() { // ends with the stream
+		defer body.Close()
+		if err := c.x.Deliver(c.Queue, events); err != nil { // a second endpoint is no message
+			c.over(c.streamEnd(err))
+		}
+	})
+	c.work.Go(func() { c.out.Run(c.ctx) }) // ends with the queue of out
 	return c, nil
 }
 
@@ -128,14 +133,6 @@ func resolveEndpoint(stream *url.URL, data []byte) (string, error) {
 	}
 	at.User = stream.User
 	return at.String(), nil
-}
-
-// read delivers the messages of the stream until it ends.
-func (c *Conn) read(body io.Closer, events *exchange.EventReader) {
-	defer body.Close()
-	if err := c.x.Deliver(c.Queue, events); err != nil { // a second endpoint is no message
-		c.over(c.streamEnd(err))
-	}
 }
 
 func (c *Conn) streamEnd(err error) error {

@@ -175,7 +175,10 @@ func (c *Conn) notify(m *jsonrpc.Message) error {
 			k.Cancel()
 		}
 	case mcp.MethodInitialized:
-		c.followListsLocked()
+		if lists := stateless.ChangingLists(c.discovered); c.closed == nil && !c.lists && !lists.IsEmpty() {
+			c.lists = true
+			c.followLocked(lists)
+		}
 	case mcp.MethodRootsChanged, mcp.MethodProgress: // this version has neither
 	default:
 		c.x.Metrics.Dropped(metrics.DroppedUndelivered)

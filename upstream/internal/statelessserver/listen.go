@@ -38,14 +38,6 @@ type changes struct {
 	err     error         // why the server has refused it; set before decided is closed
 }
 
-func (c *Conn) followListsLocked() {
-	lists := stateless.ChangingLists(c.discovered)
-	if c.closed == nil && !c.lists && !lists.IsEmpty() {
-		c.lists = true
-		c.followLocked(lists)
-	}
-}
-
 // subscribeLocked follows the changes of a resource, and returns what answers the
 // subscription.
 func (c *Conn) subscribeLocked(uri string) func(*exchange.Call) {
