@@ -40,7 +40,9 @@ func (h *Handler) serveGet(q *request) *front.Refusal {
 	case refusal != nil:
 	case x.st == nil:
 		h.tellLost(q, *last)
-	default:
+	default: // the stream does not keep the head of its request
+		q.r = (&http.Request{Method: q.r.Method, ProtoMajor: q.r.ProtoMajor}).WithContext(q.r.Context())
+		x.r = q.r
 		x.run()
 	}
 	return refusal

@@ -91,7 +91,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refusal = h.serveDelete(q)
 	}
 	if refusal != nil {
-		h.RefuseMessage(w, r, refusal)
+		h.RefuseMessage(w, q.r, refusal)
 	}
 }
 

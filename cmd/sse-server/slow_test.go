@@ -91,27 +91,36 @@ func TestStreamsForgetTheirHead(t *testing.T) {
 	const streams, fields = 50, 4000
 	p := start(t, "--addr", "127.0.0.1:0", "--sessions", "shared")
 	var head strings.Builder
-	head.WriteString("GET /sse?" + strings.Repeat("x", 4<<10) + " HTTP/1.1\r\nHost: localhost\r\nUser-Agent: " + strings.Repeat("y", 2<<10) + "\r\n")
+	head.WriteString("?" + strings.Repeat("x", 4<<10) + " HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nUser-Agent: " + strings.Repeat("y", 2<<10) + "\r\n")
 	for i := range fields {
 		fmt.Fprintf(&head, "%x:\r\n", i)
 	}
-	head.WriteString("\r\n")
-	open := func() {
-		conn := p.dial(t)
-		if _, err := io.WriteString(conn, head.String()); err != nil {
-			t.Fatal(err)
+	for path, opens := range map[string]bool{"/sse": false, "/mcp": true} {
+		open := func() {
+			session := ""
+			if opens {
+				body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}`
+				resp, err := http.DefaultClient.Do(ssetest.Request(t.Context(), http.MethodPost, p.url, body))
+				ssetest.Must(t, err)
+				session = resp.Header.Get("Mcp-Session-Id")
+				resp.Body.Close()
+			}
+			conn := p.dial(t)
+			_, err := io.WriteString(conn, "GET "+path+head.String()+"Mcp-Session-Id: "+session+"\r\n\r\n")
+			ssetest.Must(t, err)
+			status := make([]byte, len("HTTP/1.1 200"))
+			_, err = io.ReadFull(conn, status)
+			ssetest.Must(t, err)
+			ssetest.Want(t, path, string(status), "HTTP/1.1 200")
 		}
-		if _, err := io.ReadFull(conn, make([]byte, len("HTTP/1.1 200"))); err != nil {
-			t.Fatal(err)
+		open() // starts the shared session
+		before := liveHeap()
+		for range streams {
+			open()
 		}
-	}
-	open() // starts the shared session
-	before := liveHeap()
-	for range streams {
-		open()
-	}
-	if each := (liveHeap() - before) / streams; each > 100<<10 {
-		t.Errorf("each stream keeps %d KiB", each>>10)
+		if each := (liveHeap() - before) / streams; each > 100<<10 {
+			t.Errorf("each stream of %s keeps %d KiB", path, each>>10)
+		}
 	}
 }
 
