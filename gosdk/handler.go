@@ -50,12 +50,12 @@ func New(getServer func(*http.Request) *mcp.Server, opts gateway.Options) (*gate
 	pass.Context = choosing(getServer, pass.Context)
 	opts.PassRequest, opts.SinglePath = &pass, true
 	idle := mcp.NewServer(&mcp.Implementation{Name: "none"}, nil)
-	return gateway.New(dialer{choose: func(ctx context.Context) *mcp.Server {
+	return gateway.New(dialer(func(ctx context.Context) *mcp.Server {
 		if server, ok := ctx.Value(serverKey{}).(*mcp.Server); ok {
 			return server
 		}
 		return idle // a readiness probe has no request that could choose: what can be reached is go-sdk
-	}}, opts)
+	}), opts)
 }
 
 // serverKey is the key of the chosen server in the context of a GET.

@@ -23,13 +23,11 @@ import (
 // for them, but at most 2 s; a handler that takes longer keeps its session in s.Sessions
 // until it returns, and Close returns an error.
 func Server(s *mcp.Server) upstream.Upstream {
-	return dialer{choose: func(context.Context) *mcp.Server { return s }}
+	return dialer(func(context.Context) *mcp.Server { return s })
 }
 
-// dialer connects sessions to the servers that choose returns.
-type dialer struct {
-	choose func(context.Context) *mcp.Server
-}
+// dialer connects sessions to the servers that it returns.
+type dialer func(context.Context) *mcp.Server
 
 var errNoServer = errors.New("dial go-sdk server: the server is nil")
 
@@ -38,7 +36,7 @@ func (d dialer) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("dial go-sdk server: %w", err)
 	}
-	server := d.choose(ctx)
+	server := d(ctx)
 	if server == nil {
 		return nil, errNoServer
 	}
