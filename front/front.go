@@ -32,24 +32,16 @@ type Backend interface {
 type Front struct {
 	opts    Options
 	limited *slog.Logger // for what each request may cause
-	// refusals are the loggers of usual reasons to refuse, each with a limit of its own: a
-	// client that asks for a wrong path again and again must not hide one with a wrong token.
-	refusals     map[string]*slog.Logger
+	// refusals has a *slog.Logger for each reason to refuse, with a limit of its own: a client
+	// that asks for a wrong path again and again must not hide one with a wrong token.
+	refusals     sync.Map
 	unknownProxy sync.Once // the warning about one
 }
 
 // New returns the Front of a transport.
 func New(opts Options) *Front {
 	opts = opts.WithDefaults()
-	limited := func() *slog.Logger { return throttle.NewLines().Logger(opts.Logger) }
-	f := &Front{opts: opts, limited: limited(), refusals: make(map[string]*slog.Logger)}
-	for _, reason := range []string{
-		metrics.RejectedHost, metrics.RejectedOrigin, metrics.RejectedAuth, metrics.RejectedNotFound, metrics.RejectedMethod,
-		metrics.RejectedUnknownConnection, metrics.PostClosed,
-	} {
-		f.refusals[reason] = limited()
-	}
-	return f
+	return &Front{opts: opts, limited: throttle.NewLines().Logger(opts.Logger)}
 }
 
 // Guard checks Host and Origin as the transport's own routes do, and passes on to

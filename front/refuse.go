@@ -1,7 +1,6 @@
 package front
 
 import (
-	"cmp"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/signedid"
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -40,7 +40,8 @@ func (f *Front) count(r *http.Request, reason string) {
 }
 
 func (f *Front) log(r *http.Request, status int, reason, message string) {
-	cmp.Or(f.refusals[reason], f.limited).Warn("client refused", "reason", reason, "status", status, "method", r.Method[:min(16, len(r.Method))],
+	limited, _ := f.refusals.LoadOrStore(reason, throttle.NewLines().Logger(f.opts.Logger))
+	limited.(*slog.Logger).Warn("client refused", "reason", reason, "status", status, "method", r.Method[:min(16, len(r.Method))],
 		"remote", f.ClientAddr(r).String(), "path", shortPath(r.URL.Path), "err", message)
 }
 
