@@ -30,12 +30,16 @@ const versionAssumed = "2025-03-26"
 func accepts(r *http.Request, kind, sub string) (q float64, place int) {
 	best := 0
 	for i, part := range strings.Split(strings.Join(r.Header["Accept"], ","), ",") {
-		media, params, _ := mime.ParseMediaType(part) // an invalid one has no media type, or no params
-		if match := 1 + slices.Index([]string{"*/*", kind + "/*", kind + "/" + sub}, media); match > best {
-			best, q, place = match, 1, i
+		media, quality := strings.ToLower(strings.TrimSpace(part)), 1.0
+		if strings.Contains(media, ";") {
+			var params map[string]string
+			media, params, _ = mime.ParseMediaType(media) // an invalid one has no media type, or no params
 			if value, err := strconv.ParseFloat(params["q"], 64); err == nil && value >= 0 && value <= 1 {
-				q = value
+				quality = value
 			}
+		}
+		if match := 1 + slices.Index([]string{"*/*", kind + "/*", kind + "/" + sub}, media); match > best {
+			best, q, place = match, quality, i
 		}
 	}
 	return q, place
