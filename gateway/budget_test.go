@@ -186,7 +186,7 @@ func TestMemoryOfEventsIsBounded(t *testing.T) {
 func leavePost(g *gateway.Gateway, session, body string) string {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	r := ssetest.Request(ctx, http.MethodPost, "/mcp", body, "Accept", "text/event-stream, application/json")
+	r := ssetest.Request(ctx, http.MethodPost, "/mcp", body)
 	if session != "" {
 		r.Header.Set("Mcp-Session-Id", session)
 	}

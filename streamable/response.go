@@ -140,14 +140,13 @@ func (x *response) writeEvents(events []event) bool {
 		x.events = eventstream.NewWriter(x.w, x.r, x.h.opts.WriteTimeout)
 		x.s.mu.Unlock()
 		x.events.Begin()
-		if x.st.primer.number > 0 && x.r.Method == http.MethodPost {
-			x.events.Retry(x.h.opts.ReconnectDelay)
-			x.events.Message(x.st.primer.String(), nil)
-		}
 	} else if len(events) == 0 {
 		return true
 	}
 	for _, e := range events {
+		if e.data == nil { // it tells the client how to come back
+			x.events.Retry(x.h.opts.ReconnectDelay)
+		}
 		x.events.Message(e.String(), e.data)
 	}
 	return x.flush()

@@ -25,7 +25,6 @@ type stream struct {
 	repeats bool         // all of them may be run twice
 
 	begun   bool      // it is a stream of events
-	primer  eventID   // of its first event, which has no data; zero: there is none
 	ended   bool      // nothing follows what is queued and stored
 	written time.Time // when a response last wrote it to its end; zero: none has
 	waits   waits     // after the last event
@@ -80,7 +79,9 @@ func (st *stream) begin() {
 	st.release()
 	if primes(st.session.version) {
 		st.count, st.read = 1, 1
-		st.primer = eventID{st.number, 1, st.waits}
+		if len(st.responses) > 0 {
+			st.hold(event{eventID: eventID{st.number, 1, st.waits}})
+		}
 	}
 	for _, e := range queued {
 		st.add(e.data, e.answers)
