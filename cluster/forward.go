@@ -34,6 +34,8 @@ const (
 // notForwarded are the headers that encode writes by itself, or that say how the client sends.
 var notForwarded = map[string]bool{"Host": true, "Content-Length": true, "Transfer-Encoding": true, "Trailer": true}
 
+var oneLine = strings.NewReplacer("\r", "", "\n", "").Replace // middleware may put headers into a URL
+
 // call is a request that is forwarded.
 type call struct {
 	n     *Node
@@ -115,7 +117,7 @@ func (c *call) encode() []byte {
 	to := url.Values{"server": {c.f.Server}, "id": {c.f.ID}, "principal": {c.f.Principal}, "addr": {netip.AddrPortFrom(c.f.Addr, 0).String()}}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n",
-		to.Encode(), c.r.Method, c.r.URL.RequestURI(), cmp.Or(c.r.Host, "-"), len(c.f.Body))
+		to.Encode(), c.r.Method, oneLine(c.r.URL.RequestURI()), oneLine(cmp.Or(c.r.Host, "-")), len(c.f.Body))
 	_ = c.r.Header.WriteSubset(&b, notForwarded) // a Buffer takes all
 	b.WriteString("\r\n")
 	b.Write(c.f.Body)

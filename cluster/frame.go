@@ -42,7 +42,7 @@ type frame struct {
 }
 
 const (
-	frameVersion = 1
+	frameVersion = 2
 	idBytes      = 8
 	sealBytes    = chacha20poly1305.NonceSizeX + chacha20poly1305.Overhead
 	headBytes    = 3 + 2*idBytes + 8 + 3*4

@@ -4,13 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/front"
@@ -60,9 +58,9 @@ func (n *Node) serve(ctx context.Context, x *exchange) {
 	}()
 	reader := bufio.NewReaderSize(body, 1<<10)
 	line, _ := reader.ReadString('\n')
-	to, queryErr := url.ParseQuery(strings.TrimSuffix(line, "\n"))
+	to, _ := url.ParseQuery(line[:max(0, len(line)-1)]) // of Values.Encode
 	r, err := http.ReadRequest(reader)
-	if errors.Join(queryErr, err) != nil {
+	if err != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}

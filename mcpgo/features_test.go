@@ -247,6 +247,15 @@ func TestServerCancelsItsRequest(t *testing.T) {
 	c.mustGet(t, "context canceled")
 }
 
+// A call of 2026-07-28, which has no requests of servers, makes none.
+func TestServerMayNotAskModernCall(t *testing.T) {
+	s := ours(t)
+	c := open(t, s.client, s.url, `{"roots":{}}`, nil)
+	c.mustSend(t, `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"impatient","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}},"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}}}}`)
+	ssetest.WantText(t, "answer", c.mustGet(t, `"id":5`), "not supported in protocol version 2026-07-28")
+	close(s.server.release)
+}
+
 // Several clients at a time see only their own.
 func TestClientsAreApart(t *testing.T) {
 	s := ours(t)

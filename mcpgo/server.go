@@ -57,6 +57,7 @@ func (d dialer) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		return nil, errors.New("dial mcp-go server: there is no server")
 	}
 	s := &session{dialer: d, id: rand.Text(), arrived: buffer.NewQueue(buffer.SendLimit), asked: make(map[int64]chan *jsonrpc.Message)}
+	s.known = new(server.InProcessSession)
 	requests, err := upstream.Handle(s.handle).Dial(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("dial mcp-go server: %w", err)

@@ -18,9 +18,15 @@ const (
 
 var errSubscriptions = errors.New("the session has too many subscriptions")
 
+// known is what mcp-go keeps of initialize and logging/setLevel.
+type known interface {
+	server.SessionWithClientInfo
+	server.SessionWithLogging
+}
+
 // state is what mcp-go keeps with a session. It is safe for concurrent use.
 type state struct {
-	server.InProcessSession // has what initialize and logging/setLevel set
+	known // of a server.InProcessSession, which as a whole mcp-go would let ask any client
 
 	mu sync.Mutex // guards all below
 	// These are replaced, never changed.

@@ -28,8 +28,9 @@ const versionAssumed = "2025-03-26"
 // not accepted, and the place of the media range that says so: the first of the most
 // specific ones that match (RFC 9110, 12.5.1).
 func accepts(r *http.Request, kind, sub string) (q float64, place int) {
-	best := 0
-	for i, part := range strings.Split(strings.Join(r.Header["Accept"], ","), ",") {
+	best, i := 0, -1
+	for part := range strings.SplitSeq(strings.Join(r.Header["Accept"], ","), ",") {
+		i++
 		media, quality := strings.ToLower(strings.TrimSpace(part)), 1.0
 		if strings.Contains(media, ";") {
 			var params map[string]string

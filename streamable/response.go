@@ -138,15 +138,18 @@ func (x *response) writeEvents(events []event) bool {
 	if x.events == nil {
 		x.s.mu.Lock()
 		x.events = eventstream.NewWriter(x.w, x.r, x.h.opts.WriteTimeout)
+		primer := x.st.primer
+		x.st.primer = eventID{}
 		x.s.mu.Unlock()
 		x.events.Begin()
+		if primer.number > 0 {
+			x.events.Retry(x.h.opts.ReconnectDelay)
+			x.events.Message(primer.String(), nil)
+		}
 	} else if len(events) == 0 {
 		return true
 	}
 	for _, e := range events {
-		if e.data == nil { // it tells the client how to come back
-			x.events.Retry(x.h.opts.ReconnectDelay)
-		}
 		x.events.Message(e.String(), e.data)
 	}
 	return x.flush()

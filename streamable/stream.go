@@ -25,6 +25,7 @@ type stream struct {
 	repeats bool         // all of them may be run twice
 
 	begun   bool      // it is a stream of events
+	primer  eventID   // of its first event, which has no data; zero: there is none, or nobody gets it
 	ended   bool      // nothing follows what is queued and stored
 	written time.Time // when a response last wrote it to its end; zero: none has
 	waits   waits     // after the last event
@@ -80,7 +81,7 @@ func (st *stream) begin() {
 	if primes(st.session.version) {
 		st.count, st.read = 1, 1
 		if len(st.responses) > 0 {
-			st.hold(event{eventID: eventID{st.number, 1, st.waits}})
+			st.primer = eventID{st.number, 1, st.waits}
 		}
 	}
 	for _, e := range queued {

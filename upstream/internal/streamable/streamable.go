@@ -91,13 +91,15 @@ func (c *Conn) End(err error, gone bool) {
 	if c.err == nil {
 		c.err = err
 	}
-	if gone {
-		c.session = ""
-	}
 	c.mu.Unlock()
 	c.Queue.End(err)
 	c.out.Queue.End(err)
 	c.cancel()
+	if gone { // after cancel: no request goes out without the session
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.session = ""
+	}
 }
 
 // unreachable ends the session with a server that cannot be reached.
