@@ -42,7 +42,7 @@ func (c *Connection) Observe(m *jsonrpc.Message, version string) {
 	if c.spoken.Load() && (version == "" || c.versioned.Load()) {
 		return
 	}
-	opens := isOpening(m)
+	opens := m.Kind == jsonrpc.Request && (m.Method == mcp.MethodInitialize || m.Method == mcp.MethodDiscover) // as standard clients begin
 	c.mu.Lock()
 	c.setVersionLocked(version)
 	first := !c.spoken.Swap(true)
@@ -70,11 +70,6 @@ func (c *Connection) setVersionLocked(version string) {
 	c.known.ProtocolVersion = version
 	c.versioned.Store(true)
 	c.known.Dialect = cmp.Or(c.known.Dialect, EventMessage)
-}
-
-// isOpening reports whether a standard client begins with a message like m.
-func isOpening(m *jsonrpc.Message) bool {
-	return m.Kind == jsonrpc.Request && (m.Method == mcp.MethodInitialize || m.Method == mcp.MethodDiscover)
 }
 
 // announcement is the synthetic handshake's response, held back until the client can

@@ -176,7 +176,10 @@ func (r *Request) answer(response []byte, errorType, message string, mayWait boo
 	}
 	r.report(errorType, message, len(response))
 	_ = c.send(Event{Data: response, Related: r.ID, Answer: true}, dialect, mayWait) // a connection that is slow or gone has been closed
-	c.noteAnswered()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answering--
+	c.signalQuietLocked()
 	return true
 }
 
@@ -188,7 +191,7 @@ func (r *Request) SendProgress(message []byte, mayWait bool) {
 }
 
 // removeRequest removes an unanswered request and returns the dialect for its response,
-// which counts as on its way until noteAnswered. It reports false if the request is
+// which counts as on its way, in answering. It reports false if the request is
 // answered already.
 func (c *Connection) removeRequest(r *Request) (Dialect, bool) {
 	c.mu.Lock()
@@ -202,14 +205,6 @@ func (c *Connection) removeRequest(r *Request) (Dialect, bool) {
 	c.opts.Budget.Give(r.cost)
 	c.answering++
 	return c.known.Dialect, true
-}
-
-// noteAnswered notes that a response is in the outbox.
-func (c *Connection) noteAnswered() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.answering--
-	c.signalQuietLocked()
 }
 
 // Quiet returns a channel that is closed once no request is unanswered, which may be now,

@@ -98,20 +98,17 @@ func serveReady(w http.ResponseWriter, r *http.Request, alone bool, all []*Gatew
 // readiness returns err, the result of Ready, without the details that the sender of
 // the request may not see.
 func (g *Gateway) readiness(r *http.Request, err error) error {
+	now := g.now.Load()
 	failure, ok := errors.AsType[*handshake.Failure](err)
-	if !ok || g.detailed(connstate.Client{Local: g.now.Load().front.IsLocal(r)}) || g.authenticated(r) {
+	if !ok || g.detailed(connstate.Client{Local: now.front.IsLocal(r)}) {
 		return err
 	}
-	return failure.Safe()
-}
-
-func (g *Gateway) authenticated(r *http.Request) bool {
-	authenticate := g.now.Load().opts.Authenticate
-	if authenticate == nil {
-		return false
+	if now.opts.Authenticate != nil {
+		if _, refused := now.opts.Authenticate(r); refused == nil {
+			return err
+		}
 	}
-	_, err := authenticate(r)
-	return err == nil
+	return failure.Safe()
 }
 
 // The values of status.Status.

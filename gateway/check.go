@@ -24,7 +24,6 @@ func (s *settings) validate(up upstream.Upstream) error {
 	c := checks{o: s.Options}
 	c.values()
 	c.refuseIf(s.MaxMessageBytes > s.MaxHeldBytes/4, "MaxMessageBytes", fmt.Sprintf("must be at most %d, a quarter of the bytes that may wait", s.MaxHeldBytes/4))
-	c.relations()
 	c.sessions(up)
 	return errors.Join(c.wrong...)
 }
@@ -45,7 +44,7 @@ func (c *checks) refuseIf(wrong bool, option, problem string) {
 	}
 }
 
-// values checks each option by itself.
+// values checks each option, and those that are about the same thing.
 func (c *checks) values() {
 	o := c.o
 	c.refuseIf(o.InitializationTimeout < 0, "InitializationTimeout", "must be positive")
@@ -87,11 +86,6 @@ func (c *checks) values() {
 			c.refuseIf(true, "ForwardHeaders", err.Error())
 		}
 	}
-}
-
-// relations checks options against each other.
-func (c *checks) relations() {
-	o := c.o
 	c.refuseIf(o.MaxConnections > 0 && o.MaxConnectionsPerIP > o.MaxConnections, "MaxConnectionsPerIP", "must be at most MaxConnections")
 	c.refuseIf(o.Cluster != nil && o.IDKey == nil, "Cluster", "needs an IDKey, the same for each replica")
 	c.refuseIf(o.SinglePath && o.Prefix != "", "SinglePath", "contradicts Prefix: the path is the one at which the gateway is mounted")

@@ -115,24 +115,20 @@ func (s *settings) connections(m *metrics.Metrics, account *budget.Account) conn
 	if audit != nil {
 		audit = audit.With("server", s.Name)
 	}
+	replica := "" // the process chooses
+	if s.Cluster != nil {
+		replica = s.Cluster.ID()
+	}
 	opts := connstate.Options{
 		GateQueue: s.GateQueue, MaxPending: s.MaxPending, OutboxBytes: s.OutboxBytes,
 		GateTimeout: s.InitializationTimeout, AnnounceDelay: s.AnnounceDelay, SlowRequest: s.SlowRequest,
-		IDs: signedid.New(s.IDKey, s.Name, s.replica()), Clustered: s.Cluster != nil, Budget: account,
+		IDs: signedid.New(s.IDKey, s.Name, replica), Clustered: s.Cluster != nil, Budget: account,
 		Logger: s.Logger, Audit: audit, Metrics: m, Server: s.Name,
 	}
 	if s.TracerProvider != nil {
 		opts.Tracer = s.TracerProvider.Tracer("github.com/mcp-sse/mcp-sse", trace.WithInstrumentationVersion(buildinfo.Read().Version))
 	}
 	return opts
-}
-
-// replica returns what ids are to name; empty: the process chooses.
-func (s *settings) replica() string {
-	if s.Cluster == nil {
-		return ""
-	}
-	return s.Cluster.ID()
 }
 
 func (s *settings) times() bridge.Times {

@@ -61,7 +61,7 @@ func (s *Session) receiveResponse(m *jsonrpc.Message) {
 func (s *Session) match(r reading) found {
 	s.mu.Lock()
 	t := &s.table
-	t.noteMessage()
+	t.lastMessage = time.Now()
 	f := t.find(r)
 	if f.e != nil {
 		t.remove(f.e)

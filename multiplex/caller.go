@@ -82,7 +82,10 @@ func (s *Session) detach(c *Caller) []*entry {
 	}
 	c.left = true
 	s.callers = slices.DeleteFunc(slices.Clone(s.callers), func(other *Caller) bool { return other == c })
-	abandoned := s.table.abandonAll(c)
+	abandoned := oldestFirst(c.entries)
+	for _, e := range abandoned {
+		s.table.abandon(e)
+	}
 	s.table.forget(c)
 	return abandoned
 }

@@ -197,10 +197,3 @@ func (t *table) stopOverdue() {
 // abandonedGrace is how long a server that omits ids may take to answer a request that was
 // given up. Until then the next ones wait, because nobody could tell the answers apart.
 const abandonedGrace = 10 * time.Second
-
-// awaitAbandoned bounds the wait of requests for answers to those that were given up.
-func (t *table) awaitAbandoned() {
-	if t.overdue == nil && t.nameless() && len(t.abandoned) > 0 {
-		t.overdue = time.AfterFunc(abandonedGrace, t.onOverdue)
-	}
-}

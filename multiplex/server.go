@@ -203,13 +203,6 @@ type serverCall struct {
 	timer   *time.Timer
 }
 
-// expireCall refuses a request that the client has not answered in time.
-func (s *Session) expireCall(call *serverCall) {
-	if s.takeCall(func(other *serverCall) bool { return other == call }) != nil {
-		s.refuse(call.id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "the client did not answer in %s", call.limit))
-	}
-}
-
 // serverRequest answers a request of the server, or passes it to the client. It refuses
 // requests that the client has not declared to serve; on a shared session, whose
 // initialize declares nothing, all of them.
@@ -277,7 +270,11 @@ func (s *Session) addCall(call *serverCall) bool {
 	calls.last++
 	call.ours = jsonrpc.ID(strconv.Quote(calls.prefix + strconv.Itoa(calls.last)))
 	calls.open[call.ours] = call
-	call.timer = time.AfterFunc(call.limit, func() { s.expireCall(call) })
+	call.timer = time.AfterFunc(call.limit, func() {
+		if s.takeCall(func(other *serverCall) bool { return other == call }) != nil {
+			s.refuse(call.id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "the client did not answer in %s", call.limit))
+		}
+	})
 	return true
 }
 
@@ -290,7 +287,7 @@ func (s *Session) takeCall(match func(*serverCall) bool) *serverCall {
 		if match(call) {
 			call.timer.Stop()
 			delete(s.calls.open, call.ours)
-			s.table.noteMessage() // the server had to wait: it is not silent
+			s.table.lastMessage = time.Now() // the server had to wait: it is not silent
 			return call
 		}
 	}

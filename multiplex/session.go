@@ -187,8 +187,15 @@ func (s *Session) call(ctx context.Context, e *entry, params json.RawMessage) (_
 	if e.message, err = jsonrpc.Parse(jsonrpc.NewRequest("0", e.method, params)); err != nil {
 		return nil, err
 	}
-	if err := s.enter(e); err != nil {
-		return nil, s.callError(ctx, err)
+	if err := s.enter(e); errors.Is(err, ErrLeft) {
+		return nil, err
+	} else if err != nil { // the session is ending: done says why
+		select {
+		case <-s.done:
+			return nil, s.Err()
+		case <-ctx.Done():
+			return nil, err
+		}
 	}
 	select {
 	case o := <-e.reply:
@@ -198,20 +205,6 @@ func (s *Session) call(ctx context.Context, e *entry, params json.RawMessage) (_
 	s.withLock(func(t *table) { t.abandon(e) })
 	s.sendNext()
 	return nil, ctx.Err()
-}
-
-// callError returns the error for a Call that could not be sent because of err. If
-// the session is ending, it waits for that, until ctx ends, and returns the reason.
-func (s *Session) callError(ctx context.Context, err error) error {
-	if errors.Is(err, ErrLeft) {
-		return err
-	}
-	select {
-	case <-s.done:
-		return s.Err()
-	case <-ctx.Done():
-		return err
-	}
 }
 
 // noteNotification notes that the server gets a notification. A server that does not
@@ -258,7 +251,7 @@ func (s *Session) receive(data []byte, related jsonrpc.ID) {
 		s.receiveResponse(m)
 		return
 	}
-	s.withLock((*table).noteMessage)
+	s.withLock(func(t *table) { t.lastMessage = time.Now() })
 	switch {
 	case err != nil:
 		s.receiveInvalid(m, err)

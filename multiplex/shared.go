@@ -115,7 +115,11 @@ func (s *Session) learn(e *entry, m *jsonrpc.Message) []byte {
 	case e.method == mcp.MethodListTasks && s.opts.Shared:
 		return s.filterTasks(e, m)
 	case e.task != "":
-		s.learnStatus(e, result)
+		status := "completed" // the server answers tasks/result when the task is over
+		if e.method != mcp.MethodTaskResult {
+			status, _ = jsonrpc.MemberText(result, "status")
+		}
+		s.withLock(func(t *table) { t.shared.tasks.SetStatus(e.task, status) })
 	default:
 		s.learnTask(e, result)
 	}
@@ -145,15 +149,6 @@ func (s *Session) learnTask(e *entry, result json.RawMessage) {
 			t.shared.tasks.Add(task)
 		}
 	})
-}
-
-// learnStatus records the status in the answer to a request about a task.
-func (s *Session) learnStatus(e *entry, result json.RawMessage) {
-	status := "completed" // the server answers tasks/result when the task is over
-	if e.method != mcp.MethodTaskResult {
-		status, _ = jsonrpc.MemberText(result, "status")
-	}
-	s.withLock(func(t *table) { t.shared.tasks.SetStatus(e.task, status) })
 }
 
 // filterTasks returns the answer to a client's tasks/list with only its own tasks.

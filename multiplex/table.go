@@ -256,21 +256,14 @@ func (t *table) abandon(e *entry) bool {
 			id = 0
 		}
 		t.abandoned[id] = struct{}{}
-		t.awaitAbandoned()
+		if t.overdue == nil && t.nameless() {
+			t.overdue = time.AfterFunc(abandonedGrace, t.onOverdue)
+		}
 	}
 	if e.sent() && e.key != "" && e.method == mcp.MethodSubscribe { // the server may have accepted it
 		t.addUnsubscribe(e.uri)
 	}
 	return true
-}
-
-// abandonAll abandons the requests of a caller and returns them, oldest first.
-func (t *table) abandonAll(c *Caller) []*entry {
-	all := oldestFirst(c.entries)
-	for _, e := range all {
-		t.abandon(e)
-	}
-	return all
 }
 
 // removeAll empties the table and returns its requests, oldest first.
@@ -287,9 +280,6 @@ func (t *table) removeAll() []*entry {
 func oldestFirst(entries map[int64]*entry) []*entry {
 	return slices.SortedFunc(maps.Values(entries), func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
 }
-
-// noteMessage notes that the server has sent a message.
-func (t *table) noteMessage() { t.lastMessage = time.Now() }
 
 // maxQueueBytes bounds the waiting requests of a session, in bytes; a larger request
 // waits alone.

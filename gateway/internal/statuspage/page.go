@@ -9,6 +9,7 @@ package statuspage
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"hash/maphash"
@@ -117,7 +118,9 @@ func (p *page) look() *look {
 	for i := range all {
 		l.Servers = append(l.Servers, newServer(&all[i], l.At))
 	}
-	slices.SortFunc(l.Servers, byUrgency)
+	slices.SortFunc(l.Servers, func(a, b *server) int { // those that need attention first
+		return cmp.Or(slices.Index(conditions, a.Condition)-slices.Index(conditions, b.Condition), cmp.Compare(a.Label, b.Label))
+	})
 	l.Replicas, l.open = replicas, open
 	l.Sum = l.sum()
 	p.last = l

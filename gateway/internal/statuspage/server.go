@@ -45,11 +45,6 @@ func newServer(of *Server, now time.Time) *server {
 	return s
 }
 
-// byUrgency orders servers by their condition, then by name.
-func byUrgency(a, b *server) int {
-	return cmp.Or(slices.Index(conditions, a.Condition)-slices.Index(conditions, b.Condition), cmp.Compare(a.Label, b.Label))
-}
-
 // All returns the servers as one.
 func (l *look) All() server {
 	s := server{Server: &Server{}}
