@@ -39,7 +39,10 @@ var errTooLarge = errors.New("over the limit")
 // back what the body holds, even after a refusal.
 func (f *Front) ReadBody(w http.ResponseWriter, r *http.Request, hold func(n, held int) error) (b Body, why *Refusal) {
 	if why = checkMedia(r); why == nil {
-		f.boundReading(w, r)
+		// A shorter ReadTimeout of the server stands. net/http lifts the bound at the end of the body.
+		if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); !ok || s.ReadTimeout <= 0 || s.ReadTimeout > f.opts.ReadTimeout {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(f.opts.ReadTimeout)) // not every ResponseWriter has deadlines
+		}
 		switch err := b.read(r.Body, r.ContentLength, f.opts.MaxMessageBytes, hold); {
 		case err == nil:
 			return b, nil
@@ -53,15 +56,6 @@ func (f *Front) ReadBody(w http.ResponseWriter, r *http.Request, hold func(n, he
 	}
 	why.Unread = true
 	return b, why
-}
-
-// boundReading bounds the reading of a body, unless the ReadTimeout of the server is
-// shorter. net/http lifts the bound at the end of the body.
-func (f *Front) boundReading(w http.ResponseWriter, r *http.Request) {
-	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.ReadTimeout > 0 && s.ReadTimeout <= f.opts.ReadTimeout {
-		return
-	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(f.opts.ReadTimeout)) // not every ResponseWriter has deadlines
 }
 
 // checkMedia refuses a body that is not plain JSON.

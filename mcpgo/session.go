@@ -83,7 +83,11 @@ func (s *session) Push(receive func(msg []byte, err error)) {
 		}
 		_ = s.push(response) // fails when the session has ended
 	})
-	go s.handleArrived() // ends with the session
+	go func() { // passes notifications to the server, in order; ends with the session
+		for msg, err := s.arrived.Recv(); err == nil; msg, err = s.arrived.Recv() {
+			s.handleNotification(msg)
+		}
+	}()
 	if s.notifications != nil {
 		go s.forward(s.notifications, receive) // as above
 	}
@@ -109,13 +113,6 @@ func (s *session) Send(msg []byte) error {
 		return s.Local.Send(msg)
 	}
 	return s.arrived.Offer(m.Raw())
-}
-
-// handleArrived passes notifications to the server, in order.
-func (s *session) handleArrived() {
-	for msg, err := s.arrived.Recv(); err == nil; msg, err = s.arrived.Recv() {
-		s.handleNotification(msg)
-	}
 }
 
 func (s *session) handleNotification(msg []byte) {

@@ -63,7 +63,11 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c *connstate.Con
 		c.SawVersion(front.Clip(version))
 	}
 	if !c.Client().Quiet {
-		_ = c.Push(h.connectionEvent(c)) // the outbox is empty: there is room
+		data := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/connection","params":{"connectionId":%q,"state":%q,"heartbeatSeconds":%g}}`,
+			c.ID(), c.State(), max(0, h.opts.HeartbeatInterval.Seconds()))
+		_ = c.Push(connstate.Event{ // the outbox is empty: there is room
+			Name: connstate.EventConnection, Data: data, Retry: int(h.opts.ReconnectDelay.Milliseconds()),
+		})
 	}
 	c.Bind(h.backend.Accept(c))
 	return h.keepAlive(c)
@@ -80,7 +84,8 @@ func (h *Handler) end(c *connstate.Connection) {
 func (h *Handler) client(r *http.Request, principal string) (connstate.Client, *front.Refusal) {
 	query := r.URL.Query()
 	client := h.Client(r, principal, connstate.TransportSSE)
-	client.Dialect, client.Quiet = h.opts.Dialect, h.opts.Quiet || diesOfUnknownEvents(r.UserAgent())
+	// The Java SDK, from 0.11.0 to 2.0.1 at least, ends its session at an unknown event.
+	client.Dialect, client.Quiet = h.opts.Dialect, h.opts.Quiet || strings.HasPrefix(r.UserAgent(), "Java-http-client/")
 	if event := query.Get("event"); event != "" {
 		if err := checkDialect(event); err != nil {
 			return client, front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "query: %v", err)
@@ -95,18 +100,4 @@ func (h *Handler) client(r *http.Request, principal string) (connstate.Client, *
 		client.Quiet = client.Quiet || !on
 	}
 	return client, nil
-}
-
-// diesOfUnknownEvents reports whether a client ends its session at an event
-// name that it does not know: the Java SDK does, from 0.11.0 to 2.0.1 at least.
-func diesOfUnknownEvents(userAgent string) bool {
-	return strings.HasPrefix(userAgent, "Java-http-client/")
-}
-
-// connectionEvent tells the client about the connection, and how long to wait
-// before it reconnects.
-func (h *Handler) connectionEvent(c *connstate.Connection) connstate.Event {
-	data := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/connection","params":{"connectionId":%q,"state":%q,"heartbeatSeconds":%g}}`,
-		c.ID(), c.State(), max(0, h.opts.HeartbeatInterval.Seconds()))
-	return connstate.Event{Name: connstate.EventConnection, Data: data, Retry: int(h.opts.ReconnectDelay.Milliseconds())}
 }

@@ -110,22 +110,17 @@ func finish(ctx context.Context, c *connstate.Connection, answers bool, written 
 		failRest(c)
 	}
 	c.CloseGracefully(connstate.ClosedClient, max(stuckTimeout, time.Until(last)))
-	return writeError(written)
-}
-
-// stuckTimeout is how long a Write may hang after the connection is closed before it
-// counts as stuck.
-const stuckTimeout = time.Second
-
-// writeError returns why the last messages could not be written, nil if they were.
-func writeError(written <-chan error) error {
-	select {
+	select { // why the last messages could not be written, nil if they were
 	case err := <-written:
 		return err
 	case <-time.After(stuckTimeout):
 		return errors.New("serve stdio: the client does not read")
 	}
 }
+
+// stuckTimeout is how long a Write may hang after the connection is closed before it
+// counts as stuck.
+const stuckTimeout = time.Second
 
 // read passes the lines of a client on, until in ends. It answers a line that is no
 // message, and one over the limit, with an error.
