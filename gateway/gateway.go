@@ -183,7 +183,11 @@ func (g *Gateway) connect(n *serving, version string) {
 		server = fmt.Sprintf("the server %q", o.Name)
 	}
 	g.bridges = bridge.Options{
-		Supplier: func() *sessions.Supplier { return g.now.Load().supplier }, Times: func() bridge.Times { return g.now.Load().opts.times() },
+		Supplier: func() *sessions.Supplier { return g.now.Load().supplier },
+		Times: func() bridge.Times {
+			o := &g.now.Load().opts
+			return bridge.Times{InitializationTimeout: o.InitializationTimeout, InitializeTimeout: o.InitializeTimeout, AnnounceDelay: o.AnnounceDelay}
+		},
 		Server: server, Params: params, MaxHandshakeAttempts: o.MaxHandshakeAttempts, Detailed: g.detailed,
 		Logger: o.Logger, Limited: throttle.NewLines().Logger(o.Logger), Metrics: g.metrics,
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
-	"github.com/mcp-sse/mcp-sse/gateway/internal/bridge"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/signedid"
@@ -129,10 +128,6 @@ func (s *settings) connections(m *metrics.Metrics, account *budget.Account) conn
 		opts.Tracer = s.TracerProvider.Tracer("github.com/mcp-sse/mcp-sse", trace.WithInstrumentationVersion(buildinfo.Read().Version))
 	}
 	return opts
-}
-
-func (s *settings) times() bridge.Times {
-	return bridge.Times{InitializationTimeout: s.InitializationTimeout, InitializeTimeout: s.InitializeTimeout, AnnounceDelay: s.AnnounceDelay}
 }
 
 // serves reports whether a transport is served.

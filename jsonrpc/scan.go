@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/bits"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -141,17 +142,13 @@ func skipEscape(data []byte, i int) (int, error) {
 		return i + 1, nil
 	case 'u':
 		for k := i + 2; k < i+6; k++ {
-			if k >= len(data) || !isHex(data[k]) {
+			if k >= len(data) || strings.IndexByte("0123456789abcdefABCDEF", data[k]) < 0 {
 				return i, &syntaxError{i, "invalid \\u escape"}
 			}
 		}
 		return i + 5, nil
 	}
 	return i, &syntaxError{i, "invalid escape"}
-}
-
-func isHex(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
 func skipDigits(data []byte, i int) (int, error) {

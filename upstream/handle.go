@@ -122,7 +122,11 @@ func (c *handleConn) notify(m *jsonrpc.Message) (err error) {
 	}
 	if m.Method == mcp.MethodCancelled {
 		id, _ := jsonrpc.Member(m.Params(), "requestId")
-		c.cancelCall(jsonrpc.ID(id))
+		c.mu.Lock()
+		if k := c.running[jsonrpc.ID(id)]; k != nil {
+			k.cancel()
+		}
+		c.mu.Unlock()
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -131,14 +135,6 @@ func (c *handleConn) notify(m *jsonrpc.Message) (err error) {
 	}()
 	c.fn(c.ctx, m.Raw())
 	return nil
-}
-
-func (c *handleConn) cancelCall(id jsonrpc.ID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if k := c.running[id]; k != nil {
-		k.cancel()
-	}
 }
 
 // errGoexit answers the request of a handler that called runtime.Goexit.
@@ -159,7 +155,10 @@ func (c *handleConn) run(k *call) {
 		}
 		k.cancel()
 		c.deliver(response)
-		c.finish(k)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.running, k.id)
+		c.bytes -= len(k.msg)
 	}()
 	if response, err = encode(c.fn(k.ctx, k.msg)); err != nil && k.ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", err, k.ctx.Err())
@@ -177,13 +176,6 @@ func (c *handleConn) deliver(response []byte) {
 	default:
 		_ = c.answers.Push(response, "") // fails when the session is closed
 	}
-}
-
-func (c *handleConn) finish(k *call) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.running, k.id)
-	c.bytes -= len(k.msg)
 }
 
 // encode returns the bytes of a response on one line.

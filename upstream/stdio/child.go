@@ -217,7 +217,7 @@ func (c stdout) Read(p []byte) (int, error) {
 		switch {
 		case c.isClosing():
 			return 0, jsonrpc.ErrClosed
-		case n > 0 && c.hasEnded():
+		case n > 0 && isClosed(c.ended):
 			c.last = false
 			if c.late += n; c.late > maxPipeBytes {
 				return 0, io.EOF
@@ -281,8 +281,6 @@ func (e orderlyExit) Error() string { return string(e) }
 func (orderlyExit) Unwrap() error { return io.EOF }
 
 func (c *child) isClosing() bool { return isClosed(c.closing) }
-
-func (c *child) hasEnded() bool { return isClosed(c.ended) }
 
 func isClosed(ch <-chan struct{}) bool {
 	select {

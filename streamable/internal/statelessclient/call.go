@@ -75,7 +75,8 @@ func (h *Handler) call(a *reply, q *request) *front.Refusal {
 // send sends a request to the server, on a connection of its client.
 func (h *Handler) send(a *reply, q *request) (*call, *front.Refusal) {
 	k := newCall(q.Method)
-	k.principal, k.level, k.asks = q.principal, q.logLevel, q.mayAsk()
+	k.principal, k.level = q.principal, q.logLevel
+	k.asks = stateless.AsksInput(q.Method) && (q.declares("elicitation") || q.declares("sampling") || q.declares("roots"))
 	k.exclusive = k.asks || q.logLevel != 0 && stateless.AsksInput(q.Method)
 	l, why := h.connect(a, q, k.exclusive)
 	if why != nil {

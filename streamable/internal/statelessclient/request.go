@@ -53,11 +53,6 @@ func parseRequest(m *jsonrpc.Message, principal string) (*request, *front.Refusa
 
 func (q *request) declares(names ...string) bool { return mcp.Declares(q.meta.Capabilities, names...) }
 
-// mayAsk reports whether the server may ask the client something during the request.
-func (q *request) mayAsk() bool {
-	return stateless.AsksInput(q.Method) && (q.declares("elicitation") || q.declares("sampling") || q.declares("roots"))
-}
-
 // inputResponses returns the answers in a request, by their keys.
 func (q *request) inputResponses() (map[string]json.RawMessage, *front.Refusal) {
 	raw, ok := jsonrpc.Member(q.Params(), "inputResponses")

@@ -49,7 +49,10 @@ func (t Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		pr.Close()
 		return nil, w.err
 	}
-	return w.response(req, &body{pr, cancel}), nil
+	return &http.Response{
+		Status: strconv.Itoa(w.code) + " " + http.StatusText(w.code), StatusCode: w.code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: w.sent, Body: &body{pr, cancel}, ContentLength: -1, Request: req,
+	}, nil
 }
 
 // call runs the handler, and returns a panic as an error.
@@ -137,14 +140,6 @@ func (w *writer) fail(err error) {
 		w.err = err
 		close(w.head)
 	})
-}
-
-// response returns the response. Its head must have been written.
-func (w *writer) response(req *http.Request, body io.ReadCloser) *http.Response {
-	return &http.Response{
-		Status: strconv.Itoa(w.code) + " " + http.StatusText(w.code), StatusCode: w.code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: w.sent, Body: body, ContentLength: -1, Request: req,
-	}
 }
 
 var (

@@ -112,7 +112,10 @@ func (c *Conn) begin(m *jsonrpc.Message) error {
 	case mcp.MethodSubscribe:
 		work = c.subscribeLocked(uri)
 	case mcp.MethodUnsubscribe:
-		c.unsubscribeLocked(uri)
+		if s := c.resources[uri]; s != nil {
+			delete(c.resources, uri)
+			s.cancel()
+		}
 	}
 	c.running.Go(func() { // ends with k.Ctx at the latest
 		work(k)

@@ -71,14 +71,6 @@ func (c *Conn) subscribeLocked(uri string) func(*exchange.Call) {
 	}
 }
 
-// unsubscribeLocked ends subscribeLocked.
-func (c *Conn) unsubscribeLocked(uri string) {
-	if s := c.resources[uri]; s != nil {
-		delete(c.resources, uri)
-		s.cancel()
-	}
-}
-
 func (c *Conn) followLocked(f stateless.Filter) *changes {
 	ctx, cancel := context.WithCancel(c.ctx)
 	s := &changes{filter: f, cancel: cancel, decided: make(chan struct{})}

@@ -122,7 +122,7 @@ func (c *Conn) unanswered(k *call, err error) {
 	case !ok:
 		c.End(err, errors.Is(err, exchange.ErrForgotten))
 	case exchange.DataOf(e).Reason != exchange.ReasonLost || c.lives(k):
-		c.fail(k, e)
+		_ = c.answer(k, jsonrpc.NewError(k.ID, e)) // fails at the end of the session, when nobody waits
 	}
 }
 
@@ -151,11 +151,6 @@ func (c *Conn) answer(k *call, response []byte) error {
 	c.calls.Linger(k.Call)
 	c.mu.Unlock()
 	return c.Queue.Push(response, k.ID)
-}
-
-// fail answers a request with an error of the gateway.
-func (c *Conn) fail(k *call, e *jsonrpc.Error) {
-	_ = c.answer(k, jsonrpc.NewError(k.ID, e)) // fails at the end of the session, when nobody waits
 }
 
 // opened notes the id of the session, which comes with the answer to initialize.

@@ -87,7 +87,11 @@ func (c *Conn) listen() {
 			switch state := c.streamed(resp, opened); {
 			case state == streamOpen:
 				opened, pause.opened = true, time.Now()
-				at = c.readUnasked(resp, at)
+				events := exchange.NewEventReader(resp.Body, c.x.Limit, at)
+				if errors.Is(c.x.Deliver(c.Queue, events), jsonrpc.ErrTooLong) {
+					c.End(c.x.TooLong(), false)
+				}
+				at = events.Cursor // any end is a reason to open it again
 			case state == streamNever && at.LastID != "":
 				at.LastID = "" // it cannot be resumed; a new one may do
 			case state == streamNever:
@@ -101,16 +105,6 @@ func (c *Conn) listen() {
 			return
 		}
 	}
-}
-
-// readUnasked delivers the messages of a stream that goes on at a cursor, and returns
-// the cursor at its end.
-func (c *Conn) readUnasked(resp *http.Response, at exchange.Cursor) exchange.Cursor {
-	events := exchange.NewEventReader(resp.Body, c.x.Limit, at)
-	if errors.Is(c.x.Deliver(c.Queue, events), jsonrpc.ErrTooLong) {
-		c.End(c.x.TooLong(), false)
-	}
-	return events.Cursor // any end is a reason to open it again
 }
 
 // streamState is what the response to a GET means.
