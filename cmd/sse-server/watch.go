@@ -30,7 +30,8 @@ func (d *daemon) reloadWhenAsked(ctx context.Context, hangup <-chan os.Signal) {
 		case <-hangup:
 			_ = d.reload(ctx, bySignal) // logs its error
 		case event := <-watcher.Events:
-			if due == nil && (event.Op != fsnotify.Write || d.isRead(event.Name)) { // others may be written all the time
+			isRead := slices.ContainsFunc(d.config.Load().Files(), func(path string) bool { return filepath.Base(path) == filepath.Base(event.Name) })
+			if due == nil && (event.Op != fsnotify.Write || isRead) { // others may be written all the time
 				due = time.After(watchDelay)
 			}
 		case err := <-watcher.Errors: // such as too many changes, of which some are lost
@@ -54,9 +55,4 @@ func (d *daemon) follow(c *config.Config) {
 			d.log.Warn("watch failed", "err", err)
 		}
 	}
-}
-
-// isRead reports whether a file has the name of one of the configuration.
-func (d *daemon) isRead(name string) bool {
-	return slices.ContainsFunc(d.config.Load().Files(), func(path string) bool { return filepath.Base(path) == filepath.Base(name) })
 }
