@@ -108,7 +108,7 @@ func (s *session) Send(msg []byte) error {
 		return s.enqueue(item{msg: response, size: len(msg), urgent: true})
 	}
 	request := &sdk.Request{Method: m.Method, Params: m.Params()}
-	if extra := s.extraOf(nil); extra != nil {
+	if extra := s.extraOf(m.Context); extra != nil {
 		request.Extra = extra
 	}
 	return s.enqueue(item{msg: request, size: len(msg), urgent: m.Method == vocabulary.MethodCancelled})
