@@ -121,7 +121,7 @@ func (f *Front) Client(r *http.Request, principal string, transport connstate.Tr
 	if !mcp.HasInitialize(version) {
 		version = ""
 	}
-	addr, proxied := f.ClientAddr(r), byProxy(r) && !f.trusted(peerOf(r))                                 // then all clients of the proxy have one address
+	addr, proxied := f.ClientAddr(r), byProxy(r) && !f.trusted(peerOf(r))
 	if _, forwarded := IsForwarded(r); !forwarded && proxied && (addr.IsLoopback() || addr.IsPrivate()) { // one of strangers is not ours to trust
 		f.unknownProxy.Do(func() {
 			f.opts.Logger.Warn("proxy not trusted: its clients count as one address, set trusted-proxies", "proxy", addr.String())

@@ -44,7 +44,7 @@ func (c *checks) refuseIf(wrong bool, option, problem string) {
 	}
 }
 
-// values checks each option, and those that are about the same thing.
+// values checks the options, without those that sessions checks.
 func (c *checks) values() {
 	o := c.o
 	c.refuseIf(o.InitializationTimeout < 0, "InitializationTimeout", "must be positive")

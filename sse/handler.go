@@ -42,9 +42,9 @@ func (h *Handler) With(opts Options) *Handler {
 // ServeHTTP serves the stream at any path, and a message for it at that path with
 // /{id}/message, or with SinglePath at the same path: the caller mounts the Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !h.HasMessage(r) {
+	if id := h.messageFor(r); id == "" {
 		h.serveStream(w, r)
-	} else if refusal := h.serveMessage(w, r); refusal != nil {
+	} else if refusal := h.serveMessage(w, r, id); refusal != nil {
 		h.RefuseMessage(w, r, refusal)
 	}
 }

@@ -10,12 +10,11 @@ import (
 )
 
 // serveMessage is POST /sse/{id}/message.
-func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request) *front.Refusal {
+func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string) *front.Refusal {
 	principal, ok := h.admit(w, r, http.MethodPost)
 	if !ok {
 		return nil
 	}
-	id := h.messageFor(r)
 	c, ok := h.registry.Find(id)
 	if !ok && h.IsForeign(r, h.registry, id, principal) && h.forward(w, r, id, principal) {
 		return nil

@@ -30,8 +30,8 @@ func (d *daemon) reloadWhenAsked(ctx context.Context, hangup <-chan os.Signal) {
 		case <-hangup:
 			_ = d.reload(ctx, bySignal) // logs its error
 		case event := <-watcher.Events:
-			isRead := slices.ContainsFunc(d.config.Load().Files(), func(path string) bool { return filepath.Base(path) == filepath.Base(event.Name) })
-			if due == nil && (event.Op != fsnotify.Write || isRead) { // others may be written all the time
+			isOne := func(path string) bool { return filepath.Base(path) == filepath.Base(event.Name) }
+			if due == nil && (event.Op != fsnotify.Write || slices.ContainsFunc(d.config.Load().Files(), isOne)) { // others may be written all the time
 				due = time.After(watchDelay)
 			}
 		case err := <-watcher.Errors: // such as too many changes, of which some are lost

@@ -43,6 +43,7 @@ type Conn struct {
 	accepted chan struct{}
 	calls    exchange.Calls
 	err      error // why the session is over; nil while it is not
+	gone     bool  // the server no longer has the session
 }
 
 var _ jsonrpc.Attributed = (*Conn)(nil)
@@ -91,15 +92,11 @@ func (c *Conn) End(err error, gone bool) {
 	if c.err == nil {
 		c.err = err
 	}
+	c.gone = c.gone || gone
 	c.mu.Unlock()
 	c.Queue.End(err)
 	c.out.Queue.End(err)
 	c.cancel()
-	if gone { // after cancel: no request goes out without the session
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.session = ""
-	}
 }
 
 // unreachable ends the session with a server that cannot be reached.
@@ -135,7 +132,10 @@ func (c *Conn) Close() error {
 // delete tells the server that the session is over. The server may refuse (405); its
 // answer changes nothing.
 func (c *Conn) delete(ctx context.Context) {
-	if !c.hasSession() {
+	c.mu.Lock()
+	tell := c.session != "" && !c.gone
+	c.mu.Unlock()
+	if !tell {
 		return
 	}
 	resp, err := c.x.Do(ctx, http.MethodDelete, nil, c.header(""))
