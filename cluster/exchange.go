@@ -180,8 +180,9 @@ func (x *exchange) take(f *frame) {
 }
 
 // tick does what is due once a second while NATS is connected: it acknowledges, sends again,
-// asks for a sign of life, or ends the exchange. Back says that NATS was away until now.
-func (x *exchange) tick(back bool) {
+// asks for a sign of life, or ends the exchange, which it reports. Back says that NATS was away
+// until now, lost that the other replica is: a frame that was just sent may still be refused.
+func (x *exchange) tick(back, lost bool) (ended bool) {
 	x.mu.Lock()
 	if x.quiet++; back {
 		x.quiet = 0
@@ -190,7 +191,9 @@ func (x *exchange) tick(back bool) {
 	if waits || full {
 		patience = goneAfter
 	}
+	over := x.quiet > patience || lost && (x.quiet > 1 || x.sent > 0 && x.sent == x.refused)
 	switch {
+	case over: // what is sent now could not be refused any more
 	case waits && (back || x.quiet >= resendAfter):
 		for _, data := range x.unacked {
 			x.publishLocked(data)
@@ -200,11 +203,8 @@ func (x *exchange) tick(back bool) {
 	case x.in != x.toldIn || x.taken+window != x.toldOut:
 		x.publishLocked(x.sealLocked(kindAck, nil))
 	}
-	over := x.quiet > patience
 	x.mu.Unlock()
-	if over {
-		x.end(errUnreachable)
-	}
+	return over && x.end(errUnreachable)
 }
 
 // refuse notes that nobody has received a frame. While the replica may come back, the frame

@@ -254,6 +254,26 @@ func TestOwnerGone(t *testing.T) {
 	})
 }
 
+// Requests that are sent in the moment in which a replica is found to be lost, which it has not
+// received, are not lost with it.
+func TestOwnerFoundGone(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := startBroker(t)
+		all := joinAll(t, b, echo, "one", "two")
+		b.kill("two")
+		var requests sync.WaitGroup
+		for i := range 200 {
+			requests.Go(func() {
+				time.Sleep(500*time.Millisecond + time.Duration(i%5+1)*time.Second) // replicas look at full seconds
+				if w, how := forward(t.Context(), all[0], all[1].ID()+".random.mac", "{}", false); how != "not forwarded" {
+					t.Errorf("%q %s", how, w.Body)
+				}
+			})
+		}
+		requests.Wait()
+	})
+}
+
 func TestClientGone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := startBroker(t)

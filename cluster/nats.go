@@ -81,7 +81,7 @@ func (n *Node) returned(*nats.Conn) {
 	}
 	n.mu.Unlock()
 	for _, x := range n.open() {
-		x.tick(true)
+		x.tick(true, false)
 	}
 }
 
@@ -213,14 +213,12 @@ func (n *Node) tick() {
 	for _, x := range n.open() {
 		part, _ := n.part(x.server, "")
 		switch {
-		case lost[x.peer].id != "" || tooLong:
-			if x.end(errUnreachable) {
-				ended[x.peer]++
-			}
+		case tooLong:
+			x.end(errUnreachable)
 		case x.stream && (part == nil || part.Draining() && rand.N(4) == 0):
 			x.abort(errDraining)
-		case connected:
-			x.tick(false)
+		case connected && x.tick(false, lost[x.peer].id != ""):
+			ended[x.peer]++
 		}
 		x.changed.Broadcast() // the deadline of send may have passed
 	}
