@@ -380,7 +380,7 @@ func TestSlowClient(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := startBroker(t)
 		const part = 100_000
-		result := make(chan error, 1)
+		result, returns := make(chan error, 1), make(chan struct{})
 		var written atomic.Int64
 		all := joinAll(t, b, func(w http.ResponseWriter, r *http.Request) {
 			control := http.NewResponseController(w)
@@ -392,6 +392,7 @@ func TestSlowClient(t *testing.T) {
 				}
 			}
 			result <- err
+			<-returns
 		}, "one", "two")
 		q, f := request(t.Context(), all[1].ID()+".random.mac", "")
 		w := slowWriter{httptest.NewRecorder(), make(chan struct{})}
@@ -413,7 +414,9 @@ func TestSlowClient(t *testing.T) {
 		if n := written.Load(); n > 40*int64(maxPayload)+60*64<<10 {
 			t.Errorf("%d bytes wait for the client", n)
 		}
-		close(w.let)
+		close(w.let) // there is room again: the rest must not follow what is missing
+		synctest.Wait()
+		close(returns)
 		if !<-done {
 			t.Error("the client gets no sign that its response is cut")
 		}

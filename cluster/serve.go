@@ -52,7 +52,7 @@ func (n *Node) serve(ctx context.Context, x *exchange) {
 		}
 		_, _ = io.Copy(io.Discard, body) // the other side sends all of it first
 		w.WriteHeader(http.StatusOK)
-		if x.send(w.data.Bytes(), true) != nil {
+		if w.err != nil || x.send(w.data.Bytes(), true) != nil {
 			x.abort(errOver)
 		}
 	}()
@@ -107,6 +107,7 @@ type response struct {
 	begun  bool
 	whole  bool         // it has a length, and is sent at the end
 	data   bytes.Buffer // is not sent yet
+	err    error        // why a part is missing: nothing may follow it
 }
 
 // Header returns the header, which WriteHeader sends.
@@ -126,22 +127,22 @@ func (w *response) WriteHeader(status int) {
 
 // Write sends what fills parts. It waits while the client does not read.
 func (w *response) Write(p []byte) (int, error) {
-	w.WriteHeader(http.StatusOK)
-	w.data.Write(p)
-	for w.data.Len() > w.x.n.maxPart {
-		if err := w.x.send(w.data.Next(w.x.n.maxPart), false); err != nil {
-			return 0, err
-		}
+	if w.WriteHeader(http.StatusOK); w.err != nil {
+		return 0, w.err
 	}
-	return len(p), nil
+	w.data.Write(p)
+	for w.err == nil && w.data.Len() > w.x.n.maxPart {
+		w.err = w.x.send(w.data.Next(w.x.n.maxPart), false)
+	}
+	return len(p), w.err
 }
 
 // FlushError sends what is written of a response without a length.
 func (w *response) FlushError() error {
-	if w.WriteHeader(http.StatusOK); w.whole || w.data.Len() == 0 {
-		return nil
+	if w.WriteHeader(http.StatusOK); w.err == nil && !w.whole && w.data.Len() > 0 {
+		w.err = w.x.send(w.data.Next(w.data.Len()), false)
 	}
-	return w.x.send(w.data.Next(w.data.Len()), false)
+	return w.err
 }
 
 // SetReadDeadline does nothing: the exchange ends if the other replica sends no more.
