@@ -181,12 +181,12 @@ func play(t *testing.T, s side, capabilities string, steps []step) []string {
 	t.Helper()
 	c := open(t, s.client, s.url, capabilities, http.Header{"X-Tenant": {"acme"}})
 	s.server.saw.Await(1, "notified: notifications/initialized")
-	asked := ""
+	asked, wanted := "", make(map[string]int)
 	for _, step := range steps {
 		if step.send != "" && (asked != "" || !strings.Contains(step.send, "ASKED")) {
 			c.mustSend(t, strings.ReplaceAll(step.send, "ASKED", asked))
 		}
-		if step.gets != "" && !c.has(step.gets) {
+		if wanted[step.gets]++; step.gets != "" && c.count(step.gets) < wanted[step.gets] {
 			got := c.mustGet(t, step.gets)
 			if id, isCall := idOfCall(got); isCall {
 				asked = id
@@ -264,7 +264,7 @@ func TestClientsAreApart(t *testing.T) {
 	a.mustGet(t, `"id":5`)
 	b.mustSend(t, call("5", "mine", "{}"))
 	ssetest.WantText(t, "b called the tool of a", b.mustGet(t, `"id":5`), `"error"`)
-	if b.has("list_changed") || !a.has("list_changed") {
+	if b.count("list_changed") > 0 || a.count("list_changed") == 0 {
 		t.Error("the notification for a reached b, or did not reach a")
 	}
 }

@@ -52,14 +52,14 @@ func (s *raw) mustGet(t testing.TB, text string) string {
 	}
 }
 
-// has reports whether an event with text has come since the handshake.
-func (s *raw) has(text string) bool {
+// count returns how many messages with text have come since the handshake.
+func (s *raw) count(text string) (n int) {
 	for _, e := range s.events[min(len(s.events), s.begun):] {
 		if e.Name == "message" && strings.Contains(e.Data, text) {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 func echo() *server.MCPServer {
