@@ -34,7 +34,7 @@ func limitPeer(_, _ string, socket syscall.RawConn) error {
 // the server stops.
 const arrivalTime = time.Second
 
-// conns is the listener of a server, and bounds its TCP connections. note is told of each.
+// conns is the listener of a server, and bounds its TCP connections, of which watch tells.
 // A lower limit closes none.
 type conns struct {
 	net.Listener               // set before Accept
@@ -42,8 +42,8 @@ type conns struct {
 
 	mu       sync.Mutex        // guards what follows
 	change   sync.Cond         // on mu
-	awaiting map[net.Conn]bool // the open ones, and whether their first request is yet to come
-	fresh    int               // for which it is
+	open     int               // connections
+	awaiting map[net.Conn]bool // those whose first request is yet to come
 	limit    int               // 0: there is none
 	closed   bool
 }
@@ -62,29 +62,29 @@ func (c *conns) update(change func()) {
 	c.change.Broadcast()
 }
 
-// note is the ConnState of the server.
-func (c *conns) note(conn net.Conn, state http.ConnState) {
-	c.update(func() {
-		awaiting, known := c.awaiting[conn]
-		if awaiting {
-			c.fresh--
+// watch has the server tell of its connections. A request has come when it is served: while a
+// server shuts down, net/http drops one that it has read.
+func (c *conns) watch(s *http.Server) {
+	s.ConnContext = func(ctx context.Context, conn net.Conn) context.Context { return context.WithValue(ctx, c, conn) }
+	s.ConnState = func(conn net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			c.update(func() { c.open++; c.awaiting[conn] = true })
+		case http.StateClosed, http.StateHijacked:
+			c.update(func() { c.open--; delete(c.awaiting, conn) })
 		}
-		switch {
-		case state == http.StateNew:
-			c.awaiting[conn] = true
-			c.fresh++
-		case state == http.StateClosed, state == http.StateHijacked:
-			delete(c.awaiting, conn)
-		case known:
-			c.awaiting[conn] = false
-		}
+	}
+	serve := s.Handler.ServeHTTP
+	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.update(func() { delete(c.awaiting, r.Context().Value(c).(net.Conn)) })
+		serve(w, r)
 	})
 }
 
 // Accept waits for room, and then for a connection.
 func (c *conns) Accept() (net.Conn, error) {
 	c.mu.Lock()
-	for c.limit > 0 && len(c.awaiting) >= c.limit && !c.closed {
+	for c.limit > 0 && c.open >= c.limit && !c.closed {
 		c.change.Wait()
 	}
 	c.mu.Unlock()
@@ -109,7 +109,7 @@ func (c *conns) stop(ctx context.Context) {
 	defer context.AfterFunc(ctx, func() { c.update(func() {}) })()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.fresh > 0 && ctx.Err() == nil {
+	for len(c.awaiting) > 0 && ctx.Err() == nil {
 		c.change.Wait()
 	}
 }

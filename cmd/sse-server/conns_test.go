@@ -42,7 +42,14 @@ func TestStopAnswersThoseWhoHaveConnected(t *testing.T) {
 			listener := &pipes{conns: make(chan net.Conn)}
 			c := newConns()
 			c.Listener = listener
-			s := &http.Server{ConnState: c.note, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+			s := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+			c.watch(s)
+			note := s.ConnState
+			s.ConnState = func(conn net.Conn, state http.ConnState) {
+				if note(conn, state); state == http.StateActive {
+					time.Sleep(100 * time.Microsecond) // then net/http looks whether it shuts down
+				}
+			}
 			e := &endpoint{conns: c, server: s}
 			go func() { _ = e.serve() }() // ends with stop
 			conn, server := net.Pipe()
@@ -67,7 +74,8 @@ func TestLimitOfConnectionsChanges(t *testing.T) {
 		listener := &pipes{conns: make(chan net.Conn, 5)}
 		c := newConns()
 		c.Listener = listener
-		e := &endpoint{conns: c, server: &http.Server{ConnState: c.note}}
+		e := &endpoint{conns: c, server: &http.Server{Handler: http.NotFoundHandler()}}
+		c.watch(e.server)
 		var clients []net.Conn
 		for range cap(listener.conns) {
 			client, server := net.Pipe()
@@ -77,8 +85,8 @@ func TestLimitOfConnectionsChanges(t *testing.T) {
 		limit := func(n int) { c.update(func() { c.limit = n }) }
 		want := func(step string, open, waiting int) {
 			t.Helper()
-			if synctest.Wait(); len(c.awaiting) != open || len(listener.conns) != waiting {
-				t.Errorf("%s: %d are open and %d wait, want %d and %d", step, len(c.awaiting), len(listener.conns), open, waiting)
+			if synctest.Wait(); c.open != open || len(listener.conns) != waiting {
+				t.Errorf("%s: %d are open and %d wait, want %d and %d", step, c.open, len(listener.conns), open, waiting)
 			}
 		}
 		limit(2)
@@ -111,15 +119,16 @@ func TestConnectionsThatEndMakeRoom(t *testing.T) {
 		c.Listener = listener
 		set(protocols, true)
 		e := &endpoint{conns: c, tls: scheme == "https", server: &http.Server{
-			ConnState: c.note, Protocols: protocols, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}},
+			Protocols: protocols, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}},
 			Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
 		}}
+		c.watch(e.server)
 		go func() { _ = e.serve() }() // ends with Close
 		transport := &http.Transport{Protocols: protocols, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 		wantStatus(t, newClient(t, transport), e.url(), "", http.StatusOK)
 		transport.CloseIdleConnections()
 		c.mu.Lock()
-		for len(c.awaiting) > 0 {
+		for c.open != 0 {
 			c.change.Wait() // for good if one stays
 		}
 		c.mu.Unlock()

@@ -333,7 +333,7 @@ func (d *daemon) newEndpoint(option string, addr config.Addr, c *config.Config, 
 			ErrorLog:       serverErrors(d.log),
 		},
 	}
-	e.server.ConnState = e.conns.note
+	e.conns.watch(e.server)
 	if e.tls {
 		e.server.TLSConfig = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return d.config.Load().Certificate, nil
