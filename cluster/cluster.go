@@ -24,6 +24,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -92,8 +93,9 @@ type Node struct {
 	nc         *nats.Conn
 	maxPart    int
 	asks       chan *nats.Msg
-	subscribed *nats.Subscription // to frames
-	done       chan struct{}      // ends run
+	subscribed *nats.Subscription            // to frames
+	moved      *lru.Cache[[2]string, string] // where sessions that had moved were found, by server and id
+	done       chan struct{}                 // ends run
 	leave      sync.Once
 	running    sync.WaitGroup
 	serving    atomic.Int64 // requests of other replicas, without streams
@@ -130,6 +132,7 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 		n.nc.Close()
 		return nil, err
 	}
+	n.moved, _ = lru.New[[2]string, string](maxMoved)
 	n.maxPart = min(maxPart, int(n.nc.MaxPayload())-headBytes-sealBytes)
 	n.subscribed, err = n.nc.Subscribe(n.frames(n.id, "*"), n.dispatch)
 	_, hbErr := n.nc.Subscribe(n.prefix+"hb", n.dispatch)
@@ -141,8 +144,7 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 	return n, nil
 }
 
-// introduce listens for the other replicas, fails if one has the same name, and tells them
-// that this one serves.
+// introduce listens for other replicas, fails if one has the same name, and tells them that this one serves.
 func (n *Node) introduce(ctx context.Context) error {
 	if n.maxPart < 4<<10 {
 		return fmt.Errorf("the max_payload of NATS is %d bytes: replicas need 8 KiB or more", n.nc.MaxPayload())
@@ -222,8 +224,7 @@ func (n *Node) Attach(server string, part front.Part) (detach func()) {
 	}
 }
 
-// part returns the part of a server that has a connection, else the last one; nil: there is
-// none.
+// part returns the part of a server that has a connection, else the last one, or nil.
 func (n *Node) part(server, id string) (part *front.Part, has bool) {
 	n.mu.RLock()
 	parts := n.parts[server]

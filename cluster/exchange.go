@@ -207,8 +207,7 @@ func (x *exchange) tick(back, lost bool) (ended bool) {
 	return over && x.end(errUnreachable)
 }
 
-// refuse notes that nobody has received a frame. While the replica may come back, the frame
-// is sent again.
+// refuse notes that nobody has received a frame, which is sent again while the replica may come back.
 func (x *exchange) refuse() {
 	x.mu.Lock()
 	x.refused++

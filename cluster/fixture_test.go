@@ -54,12 +54,13 @@ type broker struct {
 	down    bool
 	banned  map[string]bool
 	stalled map[string]bool
+	held    map[string]bool // see hold
 	fault   func(from string, command []byte) []byte
 }
 
 func startBroker(t testing.TB, options ...func(*server.Options)) *broker {
 	t.Helper()
-	b := &broker{t: t, options: options, conns: make(map[string][]net.Conn), banned: make(map[string]bool), stalled: make(map[string]bool)}
+	b := &broker{t: t, options: options, conns: make(map[string][]net.Conn), banned: make(map[string]bool), stalled: make(map[string]bool), held: make(map[string]bool)}
 	b.start()
 	t.Cleanup(b.stop)
 	return b
@@ -139,6 +140,13 @@ func (b *broker) cut(name string, yes bool) {
 	b.stalled[name] = yes
 }
 
+// hold keeps back what a replica sends, or lets it pass with what the replica sends next.
+func (b *broker) hold(name string, yes bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held[name] = yes
+}
+
 // faultyConn does to frames what the broker's fault says. It sees each message that a replica
 // publishes as a whole.
 type faultyConn struct {
@@ -146,6 +154,7 @@ type faultyConn struct {
 	b    *broker
 	name string
 	rest []byte
+	late []byte // is held
 }
 
 func (c *faultyConn) Write(p []byte) (int, error) {
@@ -174,6 +183,13 @@ func (c *faultyConn) Write(p []byte) (int, error) {
 		}
 		c.b.mu.Unlock()
 		out = append(out, command...)
+	}
+	out = append(c.late, out...)
+	c.b.mu.Lock()
+	held := c.b.held[c.name]
+	c.b.mu.Unlock()
+	if c.late = nil; held {
+		c.late, out = out, nil
 	}
 	if _, err := c.Conn.Write(out); err != nil {
 		return 0, err

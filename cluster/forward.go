@@ -53,15 +53,17 @@ func (n *Node) Forward(w http.ResponseWriter, r *http.Request, f front.Forward) 
 		return false
 	}
 	c := &call{n, w, r, f, time.Now()}
-	if c.to(owner) || f.Resumes && c.resume() {
+	_, _, gone := n.state(owner) // if not, it may have the call that this request belongs to
+	at, _ := n.moved.Get([2]string{f.Server, f.ID})
+	_, silent, _ := n.state(at)
+	if gone && !silent && c.to(at, true) || c.to(owner, false) || f.Resumes && c.resume() {
 		return true
 	}
 	n.metrics.Forwarded(metrics.ForwardGone)
 	return false
 }
 
-// resume forwards a request for a connection whose own replica is gone. It reports false if
-// the connection is to go on here.
+// resume forwards a request for a connection whose own replica is gone. It reports false if that goes on here.
 func (c *call) resume() (answered bool) {
 	replicas := c.n.candidates(c.f.Server, c.f.ID)
 	adopter, err := c.n.ask(c.n.adopted(c.f.Server, c.f.ID))
@@ -70,11 +72,12 @@ func (c *call) resume() (answered bool) {
 	} else if !errors.Is(err, nats.ErrNoResponders) {
 		return c.failed(errAway)
 	}
-	for _, replica := range replicas {
+	for i, replica := range replicas {
 		if replica == c.n.id && !c.n.draining(c.f.Server) {
 			return false
 		}
-		if c.to(replica) {
+		if c.to(replica, i == 0 && err == nil) {
+			c.n.moved.Add([2]string{c.f.Server, c.f.ID}, replica)
 			return true
 		}
 	}
@@ -82,8 +85,8 @@ func (c *call) resume() (answered bool) {
 }
 
 // to forwards the request to a replica. It reports false if that is this one or gone, or has
-// no such connection and takes no new ones.
-func (c *call) to(replica string) (answered bool) {
+// no such connection and takes no new ones. With open, no replica takes a new one.
+func (c *call) to(replica string, open bool) (answered bool) {
 	if replica == c.n.id {
 		return false
 	}
@@ -102,7 +105,7 @@ func (c *call) to(replica string) (answered bool) {
 	x.server, x.stream = c.f.Server, c.r.Method == http.MethodGet
 	c.n.mu.Unlock()
 	defer context.AfterFunc(c.r.Context(), func() { x.abort(context.Canceled) })()
-	for data := c.encode(); len(data) > 0; {
+	for data := c.encode(open); len(data) > 0; {
 		part := data[:min(len(data), c.n.maxPart)]
 		data = data[len(part):]
 		if err := x.send(part, len(data) == 0); err != nil {
@@ -113,8 +116,8 @@ func (c *call) to(replica string) (answered bool) {
 }
 
 // encode returns a line with what front.Forward says, and the request, as of HTTP/1.1.
-func (c *call) encode() []byte {
-	to := url.Values{"server": {c.f.Server}, "id": {c.f.ID}, "principal": {c.f.Principal}, "addr": {netip.AddrPortFrom(c.f.Addr, 0).String()}}
+func (c *call) encode(open bool) []byte {
+	to := url.Values{"server": {c.f.Server}, "id": {c.f.ID}, "open": {strconv.FormatBool(open)}, "principal": {c.f.Principal}, "addr": {netip.AddrPortFrom(c.f.Addr, 0).String()}}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n",
 		to.Encode(), c.r.Method, oneLine(c.r.URL.RequestURI()), oneLine(cmp.Or(c.r.Host, "-")), len(c.f.Body))
@@ -124,8 +127,7 @@ func (c *call) encode() []byte {
 	return b.Bytes()
 }
 
-// respond writes the response of the replica. It reports false if there is none because the
-// connection is not there.
+// respond writes the response of the replica. It reports false if the connection is not there.
 func (c *call) respond(x *exchange) (answered bool) {
 	part, err := x.receive()
 	if err != nil && err != io.EOF {

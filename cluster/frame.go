@@ -52,8 +52,7 @@ const (
 // sealer encrypts and authenticates frames. It is safe for concurrent use.
 type sealer struct{ cipher.AEAD }
 
-// newSealer returns the sealer of a cluster. Its key differs from that of any other cluster
-// and from that of ids.
+// newSealer returns the sealer of a cluster, whose key differs from those of other clusters and of ids.
 func newSealer(key []byte, cluster string) *sealer {
 	derive := hmac.New(sha256.New, key)
 	derive.Write([]byte("frames of cluster " + cluster))

@@ -14,6 +14,7 @@ import (
 
 const (
 	maxMembers  = 4096
+	maxMoved    = 10_000
 	silentAfter = 4  // ticks without a heartbeat
 	absentAfter = 15 // ticks without one: nobody waits for the replica any more
 	cutAfter    = 2  // ticks without one of this replica's own: before it finds others silent
@@ -107,13 +108,12 @@ func (n *Node) heard(f *frame) {
 	}
 }
 
-// state reports whether NATS is connected, and whether a replica is silent, or even gone: it
-// has never been heard, or not for long.
+// state reports whether NATS is connected, and a replica silent, or gone: it left, or was not heard for long, or ever.
 func (n *Node) state(id string) (connected, silent, gone bool) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	m := n.members[id]
-	gone = m == nil || m.quiet > absentAfter
+	gone = m == nil || m.Leaving || m.quiet > absentAfter
 	return n.connectedLocked(), gone || m.silent(), gone
 }
 

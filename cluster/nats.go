@@ -143,25 +143,26 @@ func (n *Node) open() []*exchange {
 	return slices.Collect(maps.Values(n.exchanges))
 }
 
-// sendReset ends an exchange at the other side. If it is lost, the next frame from there is
-// answered so.
+// sendReset ends an exchange at the other side. If it is lost, the next frame from there is answered so.
 func (n *Node) sendReset(to string, flags byte, number uint64) {
 	_ = n.nc.Publish(n.frames(to, "q"), n.sealer.seal(&frame{kind: kindReset, flags: flags & fromOwner, to: to, from: n.id, number: number}))
 }
 
-// tell tells the owner of exchanges that their responses have come. If that is lost, it sends
-// a response again, and is told with a reset.
+// tell tells the owner of exchanges that their responses have come. If that is lost, it sends them again, and gets a reset.
 func (n *Node) tell(owner string, answered []byte) {
 	if len(answered) > 0 && !n.down.Load() {
 		_ = n.nc.Publish(n.frames(owner, "q"), n.sealer.seal(&frame{kind: kindAnswered, to: owner, from: n.id, payload: answered}))
 	}
 }
 
-// ask returns the replica that subscribes to a subject. The error is nats.ErrNoResponders if
-// there is none.
+// ask returns the replica that subscribes to a subject, within 7 seconds. The error is
+// nats.ErrNoResponders if there is none.
 func (n *Node) ask(subject string) (replica string, err error) {
 	f := &frame{kind: kindAsk, to: everyone, from: n.id, number: rand.Uint64()}
-	m, err := n.nc.Request(subject, n.sealer.seal(f), 3*time.Second)
+	m, err := n.nc.Request(subject, n.sealer.seal(f), time.Second)
+	if errors.Is(err, nats.ErrTimeout) { // who was leaving the subject does not answer; who is slow, later
+		m, err = n.nc.Request(subject, n.sealer.seal(f), 6*time.Second)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -231,8 +232,7 @@ func (n *Node) tick() {
 	}
 }
 
-// shareUsage notes what the parts use, for the next heartbeat, and tells them what the other
-// replicas do.
+// shareUsage notes what the parts use, for the next heartbeat, and tells them what other replicas do.
 func (n *Node) shareUsage() {
 	n.mu.RLock()
 	parts := maps.Clone(n.parts)

@@ -73,7 +73,7 @@ func (n *Node) serve(ctx context.Context, x *exchange) {
 	}
 	r.RemoteAddr = to.Get("addr")
 	part, has := n.part(to.Get("server"), to.Get("id"))
-	if part == nil || !has && part.Draining() {
+	if part == nil || !has && (part.Draining() || to.Get("open") == "true") {
 		w.WriteHeader(statusGone)
 		return
 	}

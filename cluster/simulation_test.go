@@ -17,7 +17,7 @@ import (
 // TestFiftyReplicas logs what the heartbeats of replicas cost at NATS, and that of forwarded
 // requests, for docs/design/scale.md.
 func TestFiftyReplicas(t *testing.T) {
-	const replicas, seconds = 50, 20
+	const replicas, seconds = 50, 5
 	for _, origins := range []int{0, 64, 1024} {
 		bubble(t, func(t *testing.T) {
 			b := startBroker(t, func(o *server.Options) { o.MaxPayload = 0 })

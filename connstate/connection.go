@@ -176,7 +176,7 @@ type Connection struct {
 	drained      func()                  // set by OnDrain; nil: nothing to call
 	quiet        chan struct{}           // closed when nothing is unanswered; nil if nobody awaits that
 
-	spoken, versioned                          atomic.Bool
+	spoken, versioned, leaving                 atomic.Bool
 	firstByte, lastIn, lastOut, lastDone       atomic.Int64 // Unix nanoseconds, 0: never
 	messagesIn, messagesOut, bytesIn, bytesOut atomic.Int64
 	heartbeats, requestsDone, requestsFailed   atomic.Int64
@@ -238,6 +238,12 @@ func (c *Connection) State() State {
 	defer c.mu.Unlock()
 	return c.known.State
 }
+
+// Leave makes new requests of a client without a stream go to another replica, while those that come here are served.
+func (c *Connection) Leave() { c.leaving.Store(true) }
+
+// Leaving reports whether Leave or Drain has been called, or the connection is closed.
+func (c *Connection) Leaving() bool { return c.leaving.Load() || c.State() >= Draining }
 
 // Reason returns why the connection was closed, "" before.
 func (c *Connection) Reason() Reason {

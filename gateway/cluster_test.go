@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -371,6 +372,45 @@ func TestClusterDrains(t *testing.T) {
 			t.Errorf("%d sessions are left, %d at the other replica", n, gs[1].Registry().Len())
 		}
 		equal(t, "error", gs[1].Shutdown(t.Context()), nil)
+	})
+}
+
+// held calls a function when the handler of a POST has its session, and has not passed the
+// request on yet.
+type held struct {
+	http.ResponseWriter
+	then func()
+}
+
+func (w held) Unwrap() http.ResponseWriter {
+	if strings.Contains(string(debug.Stack()), "front.CanFlush") {
+		w.then()
+	}
+	return w.ResponseWriter
+}
+
+// A request that has found its session is served, although the session then begins to drain.
+func TestClusterServesARequestThatCameBeforeTheDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opts := clustered((&replicas{}).join())
+		opts.Authenticate = nil
+		g, err := gateway.New(named("one"), opts)
+		must(t, err)
+		post := func(body, id string, then func()) *httptest.ResponseRecorder {
+			w := httptest.NewRecorder()
+			g.ServeHTTP(held{w, then}, ssetest.Request(t.Context(), http.MethodPost, "http://127.0.0.1/mcp", body, "Mcp-Session-Id", id))
+			return w
+		}
+		id := post(initialize("1", "2025-11-25", "{}"), "", func() {}).Header().Get("Mcp-Session-Id")
+		var done <-chan error
+		w := post(request("2", "who"), id, func() {
+			done = shutdown(g, 15*time.Second)
+			for synctest.Wait(); !g.Registry().All()[0].Leaving(); synctest.Wait() {
+				time.Sleep(time.Millisecond)
+			}
+		})
+		wantText(t, "answer", w.Body.String(), `"replica":"one"`)
+		equal(t, "error", <-done, nil)
 	})
 }
 

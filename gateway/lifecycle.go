@@ -13,9 +13,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// drainJitter is the window over which Shutdown closes idle streams, so that their
-// clients do not reconnect all at once. It is at most a quarter of Shutdown's time. In a
-// cluster it is three quarters, as other replicas take the clients.
+// drainJitter is the window over which Shutdown closes idle streams, so that their clients do not
+// reconnect all at once: at most a quarter of its time; in a cluster, three quarters.
 const drainJitter = 2 * time.Second
 
 // sessionGrace is how long Shutdown waits for sessions after its own time is up: long
@@ -81,15 +80,15 @@ func (g *Gateway) Revoke(gone func(principal string) bool) {
 // programs that exit without waiting for Shutdown.
 func (g *Gateway) Abort() { g.now.Load().supplier.Abort() }
 
-// closeWhenQuiet closes a connection once quiet is closed, which means that it has no
-// request in flight, after a random delay of at most window.
+// closeWhenQuiet closes a connection a random time of at most window after it has no request in flight.
 func closeWhenQuiet(ctx context.Context, c *connstate.Connection, quiet <-chan struct{}, window time.Duration) {
 	if await(ctx, c, quiet) && pause(ctx, c, window) {
 		c.CloseGracefully(connstate.ClosedShutdown, writeTime(ctx))
 	}
 }
 
-// drainPoll is how often drainLater looks whether a connection still initializes.
+// drainPoll is how often drainLater looks whether a connection still initializes. Requests that
+// have found the connection when it leaves have as long to reach it.
 const drainPoll = 200 * time.Millisecond
 
 // drainLater drains a connection at a random moment of the first three quarters of the time
@@ -99,8 +98,12 @@ func drainLater(ctx context.Context, c *connstate.Connection) {
 	if deadline, ok := ctx.Deadline(); ok {
 		window = time.Until(deadline) * 3 / 4
 	}
-	for first := true; first || c.State() == connstate.Initializing; first, window = false, drainPoll { // its requests wait at the gate
-		if !pause(ctx, c, window) {
+	if !pause(ctx, c, window) {
+		return
+	}
+	c.Leave()
+	for first := true; first || c.State() == connstate.Initializing; first = false { // its requests wait at the gate
+		if !await(ctx, c, time.After(drainPoll)) {
 			return
 		}
 	}
@@ -109,13 +112,9 @@ func drainLater(ctx context.Context, c *connstate.Connection) {
 	}
 }
 
-// pause waits for a random time of at most window, and reports whether the connection is
-// still to be closed.
+// pause waits for a random time of at most window, and reports whether the connection is still to be closed.
 func pause(ctx context.Context, c *connstate.Connection, window time.Duration) bool {
-	if window <= 0 {
-		return true
-	}
-	return await(ctx, c, time.After(rand.N(window)))
+	return await(ctx, c, time.After(rand.N(max(window, 0)+1)))
 }
 
 // await waits for an event, and reports false if the connection is closed or ctx ends first.
@@ -129,9 +128,8 @@ func await[T any](ctx context.Context, c *connstate.Connection, event <-chan T) 
 	return false
 }
 
-// writeTime returns how long a stream may take to write its last events: until
-// Shutdown's time is up, when cut closes it. The write timeout closes a stalled
-// stream earlier.
+// writeTime returns how long a stream may take to write its last events: until Shutdown's time is
+// up, when cut closes it. The write timeout closes a stalled stream earlier.
 func writeTime(ctx context.Context) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
 		return time.Until(deadline) + cutGrace
@@ -142,8 +140,7 @@ func writeTime(ctx context.Context) time.Duration {
 // cutGrace is how long a stream may take to write the last errors.
 const cutGrace = time.Second
 
-// cut answers all unanswered requests with an error, and closes all connections. It
-// returns an error if there were any.
+// cut answers all unanswered requests with an error, and closes all connections. It fails if there were any.
 func (g *Gateway) cut() error {
 	var requests int
 	all := g.registry.All()
@@ -164,8 +161,7 @@ func (g *Gateway) cut() error {
 	return fmt.Errorf("shutdown: time is up: %d connections cut, %d requests answered with an error", len(all), requests)
 }
 
-// waitSessions waits until all connections and sessions have ended. It fails if one has
-// not ended sessionGrace after ctx.
+// waitSessions waits until all connections and sessions have ended, and fails sessionGrace after ctx.
 func (g *Gateway) waitSessions(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {

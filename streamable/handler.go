@@ -115,9 +115,9 @@ func (h *Handler) connection(q *request) *connstate.Connection {
 }
 
 // forward sends a request to the replica that holds its session, or to another one if the
-// session drains here or has just ended. It reports false if this process has to answer.
+// session leaves this one or has just ended. It reports false if this process has to answer.
 func (h *Handler) forward(q *request) bool {
-	return h.opts.Cluster != nil && (q.c == nil || q.c.State() >= connstate.Draining) && h.IsForeign(q.r, h.registry, q.id, q.principal) && h.Forward(q.w, q.r, front.Forward{
+	return h.opts.Cluster != nil && (q.c == nil || q.c.Leaving()) && h.IsForeign(q.r, h.registry, q.id, q.principal) && h.Forward(q.w, q.r, front.Forward{
 		ID: q.id, Principal: q.principal, Body: q.body, Resumes: !h.opts.RequireInitialize,
 	})
 }
