@@ -7,8 +7,7 @@ import "time"
 const keep = 500 * time.Millisecond
 
 // Pool holds the goroutines of one session. A new goroutine copies its stack several times
-// until it is deep enough for encoding/json, about a tenth of a call's CPU time
-// (docs/design/performance.md).
+// until it is deep enough for encoding/json (docs/design/performance.md).
 type Pool struct {
 	idle chan func() // hands a function to a goroutine that waits for one
 	done <-chan struct{}

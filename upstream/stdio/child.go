@@ -18,7 +18,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -27,9 +26,6 @@ import (
 const (
 	// readBytes is the size of the read buffer for stdout.
 	readBytes = 32 << 10
-	// batchBytes is how much is written to stdin at once: many small messages then
-	// need few system calls.
-	batchBytes = 64 << 10
 	// drainTimeout bounds the wait for pipes that another process holds open
 	// after the child has exited.
 	drainTimeout = 250 * time.Millisecond
@@ -48,11 +44,9 @@ type child struct {
 	limits  *throttle.Lines // of what the child can cause to be logged
 	limited *slog.Logger    // log under limits; nil before the process is started
 
-	out     *buffer.Queue // messages for stdin
-	stdin   *os.File      // owned by write
-	stdout  *os.File      // read by Recv, and by discard after Close has begun
-	stderr  *os.File      // owned by drain
-	written chan struct{}
+	stdin   stdin
+	stdout  *os.File // read by Recv, and by discard after Close has begun
+	stderr  *os.File // owned by drain
 	drained chan struct{}
 	ended   chan struct{} // closed by supervise when the process is reaped
 	exit    error         // why the session ended; this and the next two are set before ended is closed
@@ -85,48 +79,18 @@ func newChild(c Command) *child {
 	child := &child{
 		cmd:     c,
 		log:     c.Logger,
-		out:     buffer.NewQueue(buffer.SendLimit),
-		written: make(chan struct{}),
 		drained: make(chan struct{}),
 		ended:   make(chan struct{}),
 		closing: make(chan struct{}),
 		limits:  throttle.NewLines(),
 	}
+	child.stdin.broken = child.unwritable
 	child.lines = bufio.NewReaderSize(stdout{child}, readBytes)
 	return child
 }
 
-// Send queues msg for the child's stdin.
-func (c *child) Send(msg []byte) error { return c.out.Offer(msg) }
-
-// write is the goroutine that owns stdin. It ends when out ends, or the child no
-// longer reads: the end of stdin unblocks it.
-func (c *child) write() {
-	defer close(c.written)
-	defer c.stdin.Close()
-	var buf []byte
-	for {
-		msg, err := c.out.Recv()
-		if err != nil {
-			return
-		}
-		buf = append(append(buf[:0], msg...), '\n')
-		for len(buf) < batchBytes {
-			if msg, ok := c.out.Poll(); ok {
-				buf = append(append(buf, msg...), '\n')
-				continue
-			}
-			break
-		}
-		if _, err := c.stdin.Write(buf); err != nil {
-			c.unwritable(err)
-			return
-		}
-		if cap(buf) > 2*batchBytes {
-			buf = nil // an idle session must not keep the memory of one large message
-		}
-	}
-}
+// Send writes msg to the child's stdin, or keeps it until the pipe has room.
+func (c *child) Send(msg []byte) error { return c.stdin.send(msg) }
 
 // unwritable ends the session of a child that has closed its stdin: no request can
 // reach it. Most often the child is about to exit, which then says why.

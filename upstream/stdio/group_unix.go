@@ -26,3 +26,14 @@ func exitText(s *os.ProcessState) string {
 	}
 	return s.String()
 }
+
+// writeNow writes what a pipe has room for, without waiting, and returns how much that was.
+func writeNow(pipe *os.File, data []byte) (n int) {
+	if conn, err := pipe.SyscallConn(); err == nil {
+		_ = conn.Write(func(fd uintptr) bool { // a Write that waits has the same error, if any
+			n, _ = syscall.Write(int(fd), data)
+			return true
+		})
+	}
+	return max(n, 0)
+}

@@ -42,7 +42,6 @@ func (c *child) supervise(started chan<- error) {
 	c.log.Info("server started", "duration", c.born.Sub(begin))
 	c.cmd.running.Store(c, nil)
 	defer c.cmd.running.Delete(c)
-	go c.write()
 	go c.drain()
 	started <- nil
 	c.reap()
@@ -72,7 +71,7 @@ func (c *child) start() (err error) {
 	if err != nil {
 		return err
 	}
-	c.stdin, c.stdout, c.stderr = inW, outR, errR
+	c.stdin.pipe, c.stdout, c.stderr = inW, outR, errR
 	c.proc = exec.Command(c.cmd.Path, c.cmd.Args...)
 	c.proc.Env, c.proc.Dir = c.cmd.Env, c.cmd.Dir
 	c.proc.Stdin, c.proc.Stdout, c.proc.Stderr = inR, outW, errW
@@ -105,7 +104,7 @@ func (c *child) leave() {
 	defer c.mu.Unlock()
 	_ = killGroup(c.proc.Process) // most often nothing is left
 	c.reaped = true
-	c.out.End(errExited)
+	c.stdin.end(errExited)
 }
 
 // errExited is what Send returns after the end of the process.
@@ -113,7 +112,7 @@ var errExited = errors.New("the server has exited")
 
 // settle notes and logs why the process ended, after its stderr has been read.
 func (c *child) settle() {
-	_ = c.stdin.Close()
+	_ = c.stdin.pipe.Close()
 	_ = c.stderr.SetReadDeadline(time.Now().Add(drainTimeout))
 	hint := ""
 	select {
@@ -131,7 +130,7 @@ func (c *child) settle() {
 		level = slog.LevelWarn
 	}
 	c.log.Log(context.Background(), level, "server exited", "reason", reason, "status", exitText(c.proc.ProcessState), "duration", time.Since(c.born))
-	c.out.Abort(c.explained(c.young && !errors.Is(c.exit, io.EOF)))
+	c.stdin.abort(c.explained(c.young && !errors.Is(c.exit, io.EOF)))
 	close(c.ended)
 	if !c.isClosing() {
 		_ = c.stdout.SetReadDeadline(time.Now().Add(drainTimeout))
@@ -169,8 +168,8 @@ func (c *child) explained(likely bool) error {
 func (c *child) Close() error {
 	c.closed.Do(func() {
 		close(c.closing)
-		_ = c.stdin.SetWriteDeadline(time.Now().Add(c.cmd.CloseTimeout))
-		c.out.End(jsonrpc.ErrClosed)
+		_ = c.stdin.pipe.SetWriteDeadline(time.Now().Add(c.cmd.CloseTimeout))
+		c.stdin.end(jsonrpc.ErrClosed)
 		past := time.Unix(1, 0)
 		_ = c.stdout.SetReadDeadline(past) // unblocks Recv
 		discarded := make(chan struct{})
@@ -179,13 +178,12 @@ func (c *child) Close() error {
 			c.closeErr = c.kill()
 		}
 		// This ends all who still read or write a pipe.
-		_ = c.stdin.Close()
+		c.stdin.abort(jsonrpc.ErrClosed)
 		_ = c.stdout.Close()
 		if c.closeErr == nil {
-			<-c.written
+			c.stdin.writer.Wait()
 			<-discarded
 		}
-		c.out.Abort(jsonrpc.ErrClosed)
 		c.limits.Flush(c.log)
 	})
 	return c.closeErr
