@@ -139,16 +139,6 @@ func (s *Session) receiveInvalid(m *jsonrpc.Message, err error) {
 	s.opts.Limited.Warn("server sent an invalid message", "err", err)
 }
 
-// failTooLong fails the request whose answer a message over the limit must be, if there is
-// only one. The session ends.
-func (s *Session) failTooLong() {
-	s.opts.Metrics.Dropped(metrics.DroppedTooLong)
-	s.opts.Limited.Warn("server sent a message over the limit")
-	if e := s.takeOut((*table).onlySent); e != nil {
-		s.failUnusable(e, "the server's answer is over the size limit")
-	}
-}
-
 // failUnusable answers a request whose response cannot be passed on.
 func (s *Session) failUnusable(e *entry, message string) {
 	s.opts.Limited.Warn("server sent an unusable answer", "method", shortText(e.method), "why", message)

@@ -41,15 +41,13 @@ type Caller struct {
 	name      string
 	principal string
 
-	// Guarded by Session.mu:
-	entries map[int64]*entry // unanswered requests, by id on the wire
-	left    bool
+	left bool // guarded by Session.mu
 }
 
 // Attach puts a client on the session. name is for the logs; principal is who was
 // authenticated, empty if unknown.
 func (s *Session) Attach(client Client, name, principal string) *Caller {
-	c := &Caller{session: s, client: client, name: name, principal: principal, entries: make(map[int64]*entry)}
+	c := &Caller{session: s, client: client, name: name, principal: principal}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mixed = s.mixed || s.inhabited && s.principal != principal
@@ -82,9 +80,12 @@ func (s *Session) detach(c *Caller) []*entry {
 	}
 	c.left = true
 	s.callers = slices.DeleteFunc(slices.Clone(s.callers), func(other *Caller) bool { return other == c })
-	abandoned := oldestFirst(c.entries)
-	for _, e := range abandoned {
-		s.table.abandon(e)
+	var abandoned []*entry
+	for _, e := range oldestFirst(s.table.byID) {
+		if e.caller == c {
+			s.table.abandon(e)
+			abandoned = append(abandoned, e)
+		}
 	}
 	s.table.forget(c)
 	return abandoned
@@ -347,13 +348,14 @@ func (c *Caller) Cancel(r *connstate.Request, m *jsonrpc.Message) {
 		return
 	}
 	var e *entry
+	var sent bool
 	if !m.RequestID.Ambiguous {
-		e = c.cancel(r)
+		e, sent = c.cancel(r)
 	}
 	switch {
 	case e == nil:
 		s.drop(metrics.DroppedUnknownRequest, "cancellation names no request in flight", m)
-	case !e.sent():
+	case !sent:
 		e.failCanceled()
 		s.sendNext()
 	default: // if it cannot be sent, cancelGrace ends the request
@@ -363,20 +365,20 @@ func (c *Caller) Cancel(r *connstate.Request, m *jsonrpc.Message) {
 
 // cancel is the locked step of Cancel. It returns nil if the session does not have the
 // request or the client may not cancel it. It removes a request that was not sent.
-func (c *Caller) cancel(r *connstate.Request) *entry {
+func (c *Caller) cancel(r *connstate.Request) (e *entry, sent bool) {
 	s := c.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := c.findLocked(r)
+	e = c.findLocked(r)
 	if e == nil || e.canceled || e.method == mcp.MethodInitialize { // initialize must not be cancelled
-		return nil
+		return nil, false
 	}
 	if e.canceled = true; e.sent() {
 		e.setDue(time.Now().Add(cancelGrace))
-	} else {
-		s.table.remove(e)
+		return e, true
 	}
-	return e
+	s.table.remove(e)
+	return e, false
 }
 
 // Has reports whether the session has the request, unanswered.
@@ -388,7 +390,7 @@ func (c *Caller) Has(r *connstate.Request) bool {
 
 // findLocked returns the entry of a request, nil if there is none.
 func (c *Caller) findLocked(r *connstate.Request) *entry {
-	for _, e := range c.entries {
+	for _, e := range c.session.table.byID {
 		if r != nil && e.request == r {
 			return e
 		}

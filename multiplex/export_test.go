@@ -7,15 +7,11 @@ import "reflect"
 func (s *Session) Tables() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	requests := 0
-	for _, c := range s.callers {
-		requests += len(c.entries)
-	}
 	t := &s.table
 	sizes := map[string]int{
 		"pending": len(t.byID), "out": t.out, "counted": t.counted, "blocked": t.blocked, "kept": t.kept,
 		"queue": t.queue.waiting.Len(), "queue.bytes": t.queue.bytes, "busy": len(t.queue.busy),
-		"calls": len(s.calls.open), "requests of callers": requests, "callers": len(s.callers),
+		"calls": len(s.calls.open), "callers": len(s.callers),
 		"abandoned": len(t.abandoned), "unnamed": t.unnamed,
 	}
 	addSizes(sizes, "subscriptions", reflect.ValueOf(t.shared.subscriptions))

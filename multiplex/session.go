@@ -83,7 +83,7 @@ func New(conn jsonrpc.Conn, opts Options) *Session {
 	switch c := conn.(type) {
 	case jsonrpc.Local:
 		s.local = c
-		c.Push(func(data []byte, err error) { s.handleRecv(data, "", err) })
+		c.Push(func(data []byte, err error) { s.receive(data, "", err) })
 	case jsonrpc.Attributed:
 		go s.read(c.RecvFor) // ends with the Conn, at the latest on Close
 	default:
@@ -221,35 +221,21 @@ func (s *Session) Notify(method string, params json.RawMessage) error {
 
 // read is the reader loop.
 func (s *Session) read(recv func() ([]byte, jsonrpc.ID, error)) {
-	for s.handleRecv(recv()) {
+	for s.receive(recv()) {
 	}
 }
 
-// handleRecv handles what the Conn received, a message or an error, and reports
-// whether to go on. related is the request that the message came with, empty if
-// unknown.
-func (s *Session) handleRecv(data []byte, related jsonrpc.ID, err error) bool {
-	if err == nil {
-		s.receive(data, related)
-		return true
+// receive handles what the Conn received, a message or an error, and reports whether to go
+// on. related is the request that the message came with, empty if unknown.
+func (s *Session) receive(data []byte, related jsonrpc.ID, err error) bool {
+	if err != nil {
+		s.end(err)
+		return false
 	}
-	if errors.Is(err, jsonrpc.ErrTooLong) {
-		s.failTooLong()
-	}
-	s.end(err)
-	close(s.done)
-	if s.opts.OnDone != nil {
-		s.opts.OnDone()
-	}
-	return false
-}
-
-// receive handles one message from the server.
-func (s *Session) receive(data []byte, related jsonrpc.ID) {
 	m, err := jsonrpc.Parse(data)
 	if err == nil && m.Kind == jsonrpc.Response {
 		s.receiveResponse(m)
-		return
+		return true
 	}
 	s.withLock(func(t *table) { t.lastMessage = time.Now() })
 	switch {
@@ -260,10 +246,18 @@ func (s *Session) receive(data []byte, related jsonrpc.ID) {
 	default:
 		s.serverNotification(m, related)
 	}
+	return true
 }
 
 // end tells the owner that the session is over, and answers all requests.
 func (s *Session) end(err error) {
+	if errors.Is(err, jsonrpc.ErrTooLong) { // of the only request that is out, it must be the answer
+		s.opts.Metrics.Dropped(metrics.DroppedTooLong)
+		s.opts.Limited.Warn("server sent a message over the limit")
+		if e := s.takeOut((*table).onlySent); e != nil {
+			s.failUnusable(e, "the server's answer is over the size limit")
+		}
+	}
 	reason := s.setErr(fmt.Errorf("the session with %s was lost: %w", s.opts.Server, err))
 	var open []*entry
 	s.withLock(func(t *table) {
@@ -280,6 +274,10 @@ func (s *Session) end(err error) {
 		e.lose(reason)
 	}
 	_ = s.conn.Close() // how the peer ended does not matter to the callers
+	close(s.done)
+	if s.opts.OnDone != nil {
+		s.opts.OnDone()
+	}
 }
 
 // drop counts a message that is thrown away, and logs why.

@@ -151,9 +151,6 @@ func (t *table) add(e *entry, timeout time.Duration) {
 	t.lastID++
 	e.id, e.started = t.lastID, time.Now()
 	t.byID[e.id] = e
-	if e.caller != nil {
-		e.caller.entries[e.id] = e
-	}
 	if timeout > 0 {
 		e.due = e.started.Add(timeout)
 		e.timer = time.AfterFunc(timeout, func() { t.expire(e) })
@@ -213,9 +210,6 @@ func (t *table) remove(e *entry) bool {
 	delete(t.byID, e.id)
 	if e.timer != nil {
 		e.timer.Stop()
-	}
-	if e.caller != nil {
-		delete(e.caller.entries, e.id)
 	}
 	if !e.sent() {
 		t.queue.remove(e)
@@ -412,8 +406,7 @@ func (t *table) next() (*entry, decision) {
 }
 
 func (t *table) addUnsubscribe(uri string) {
-	quoted, _ := json.Marshal(uri) // a string always has a JSON form
-	t.addOwn(mcp.MethodUnsubscribe, `{"uri":`+string(quoted)+`}`, uri)
+	t.addOwn(mcp.MethodUnsubscribe, `{"uri":`+string(jsonrpc.Quote(uri))+`}`, uri)
 }
 
 // addOwn queues a request of the gateway that tells the server what the remaining

@@ -88,26 +88,26 @@ func (s *Subscriptions[C]) Leave(c C) (uris []string) {
 // schema), so these are the subscribers of the resource and of those that contain
 // it. If there are none, it returns all subscribers.
 func (s *Subscriptions[C]) Updated(uri string) []C {
-	told := make(map[C]bool) // a client may subscribe to several of them
-	tell := func(length int) {
+	found := make(map[C]bool) // a client may subscribe to several of them
+	add := func(length int) {
 		for _, c := range s.clients[uri[:length]] {
-			told[c] = true
+			found[c] = true
 		}
 	}
-	tell(len(uri))
+	add(len(uri))
 	for i, char := range uri {
 		if !strings.ContainsRune("/?#", char) {
 			continue
 		}
-		tell(i)
+		add(i)
 		if char == '/' && i+1 < len(uri) {
-			tell(i + 1)
+			add(i + 1)
 		}
 	}
-	if len(told) == 0 {
+	if len(found) == 0 {
 		for c := range s.uris {
-			told[c] = true
+			found[c] = true
 		}
 	}
-	return slices.Collect(maps.Keys(told))
+	return slices.Collect(maps.Keys(found))
 }
