@@ -64,7 +64,6 @@ var reserved = map[string][]string{
 	"github.com/mark3labs/mcp-go":            {"mcpgo"},
 	"github.com/alecthomas/kong":             {"cmd/sse-server/internal/config"},
 	"github.com/fsnotify/fsnotify":           {"cmd/sse-server"},
-	"github.com/agnivade/levenshtein":        {"cmd/sse-server/internal/config"},
 	"github.com/coreos/go-systemd/v22":       {"cmd/sse-server"},
 	"github.com/goccy/go-yaml":               {"cmd/sse-server/internal/config"},
 	"net/http": {

@@ -2,12 +2,10 @@ package config
 
 import (
 	"cmp"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
 	"github.com/goccy/go-yaml/ast"
 )
 
@@ -88,16 +86,4 @@ var notInPath = regexp.MustCompile(`[^a-z0-9_]`)
 func pathName(name string) string {
 	name = strings.TrimLeft(notInPath.ReplaceAllString(strings.ToLower(name), "-"), "-_")
 	return strings.TrimRight(name[:min(len(name), 64)], "-")
-}
-
-// didYouMean returns the end of a message about a word that is unknown: the known one that
-// is most like it; "" for none.
-func didYouMean(word string, known ...string) string {
-	best, least := "", 3
-	for _, k := range known {
-		if d := levenshtein.ComputeDistance(strings.ToLower(word), strings.ToLower(k)); d < least && d <= len(k)/2 {
-			best, least = fmt.Sprintf(", did you mean %q?", k), d
-		}
-	}
-	return best
 }

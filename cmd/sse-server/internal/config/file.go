@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -153,21 +152,16 @@ func (s *Server) option(key string) *kong.Flag {
 }
 
 // refuseKey returns an error about a key that is no option of s, or ignores the key:
-// beside mcpServers, clients have others of their own.
+// beside mcpServers, clients have others of their own, without a hyphen.
 func (c *Config) refuseKey(s *Server, key *token.Token, beside bool) error {
-	known, where, hint := []string{serversKey, clientsKey}, "", "; see sse-server --help"
-	if s.Name != "" {
-		known, where, hint = nil, " in servers."+s.Name, "; options about all servers belong to the top level"
-	}
-	for _, flag := range s.flags {
-		known = append(known, flag.Name)
-	}
-	meant := didYouMean(key.Value, known...)
-	if meant == "" && beside {
+	switch {
+	case beside && !strings.ContainsAny(key.Value, "-_"):
 		c.ignored = append(c.ignored, key.Value)
 		return nil
+	case s.Name != "":
+		return c.at(key, "unknown key %q in servers.%s; options about all servers belong to the top level", key.Value, s.Name)
 	}
-	return c.at(key, "unknown key %q%s%s", key.Value, where, cmp.Or(meant, hint))
+	return c.at(key, "unknown key %q; see sse-server --help", key.Value)
 }
 
 // setFrom gives an option of s, which the file calls name, the values of nodes.
