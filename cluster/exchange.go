@@ -64,16 +64,16 @@ type exchange struct {
 	sentLast      bool
 	sent, refused int // frames, and how many of them nobody has received
 
-	parts           [][]byte // that are received and not taken
-	in, taken       uint32   // how many were received, and taken
-	gotLast         bool
-	toldIn, toldOut uint32 // the other side knows of in, and of room for these
-	quiet           int    // ticks
+	parts            [][]byte // that are received and not taken
+	in, taken        uint32   // how many were received, and taken
+	gotLast          bool
+	sentIn, sentRoom uint32 // of in, and of the room, what the other side knows
+	quiet            int    // ticks
 }
 
 // beginLocked makes an exchange, which is over if this replica has left. It needs Node.mu.
 func (n *Node) beginLocked(id exchangeID, peer string, stop func()) *exchange {
-	x := &exchange{n: n, id: id, peer: peer, flags: fromOwner, stop: stop, room: window, toldOut: window}
+	x := &exchange{n: n, id: id, peer: peer, flags: fromOwner, stop: stop, room: window, sentRoom: window}
 	if id.entry == "" {
 		x.flags, x.reply = 0, n.frames(n.id, strconv.FormatUint(id.number, 10))
 	}
@@ -123,7 +123,7 @@ func (x *exchange) receive() (part []byte, err error) {
 	part = x.parts[0]
 	x.parts = slices.Delete(x.parts, 0, 1)
 	x.taken++
-	if x.err == nil && x.taken+window-x.toldOut >= window/2 && !x.gotLast {
+	if x.err == nil && x.taken+window-x.sentRoom >= window/2 && !x.gotLast {
 		x.publishLocked(x.sealLocked(kindAck, nil))
 	}
 	if x.gotLast && len(x.parts) == 0 {
@@ -141,7 +141,7 @@ func (x *exchange) sealLocked(k kind, payload []byte) []byte {
 	if k == kindData && x.sentLast {
 		f.flags |= last
 	}
-	x.toldIn, x.toldOut = f.ack, f.room
+	x.sentIn, x.sentRoom = f.ack, f.room
 	return x.n.sealer.seal(f)
 }
 
@@ -166,7 +166,7 @@ func (x *exchange) take(f *frame) {
 	if f.kind == kindData && f.seq == x.in && x.err == nil && !x.gotLast && len(x.parts) < window {
 		x.parts, x.gotLast = append(x.parts, f.payload), f.flags&last != 0
 		x.in++
-		tell = x.in-x.toldIn >= window/2
+		tell = x.in-x.sentIn >= window/2
 	}
 	if tell {
 		x.publishLocked(x.sealLocked(kindAck, nil))
@@ -200,7 +200,7 @@ func (x *exchange) tick(back, lost bool) (ended bool) {
 		}
 	case x.quiet >= probeAfter || full && x.quiet >= resendAfter:
 		x.publishLocked(x.sealLocked(kindProbe, nil))
-	case x.in != x.toldIn || x.taken+window != x.toldOut:
+	case x.in != x.sentIn || x.taken+window != x.sentRoom:
 		x.publishLocked(x.sealLocked(kindAck, nil))
 	}
 	x.mu.Unlock()

@@ -166,10 +166,18 @@ func (r *Request) Fail(e *jsonrpc.Error, errorType string) bool {
 // of a server's errors may hold params.
 func (r *Request) answer(response []byte, errorType, message string, mayWait bool) bool {
 	c := r.c
-	dialect, ok := c.removeRequest(r)
-	if !ok {
+	c.mu.Lock()
+	if c.requests[r.ID] != r {
+		c.mu.Unlock()
 		return false
 	}
+	c.lastDone.Store(time.Now().UnixNano()) // before the delete: Idle must see one of them
+	delete(c.requests, r.ID)
+	r.answered.Store(true)
+	c.opts.Budget.Give(r.cost)
+	c.answering++
+	dialect := c.known.Dialect
+	c.mu.Unlock()
 	c.requestsDone.Add(1)
 	if errorType != "" {
 		c.requestsFailed.Add(1)
@@ -188,23 +196,6 @@ func (r *Request) answer(response []byte, errorType, message string, mayWait boo
 // may follow the answer (MCP 2025-11-25, progress).
 func (r *Request) SendProgress(message []byte, mayWait bool) {
 	_ = r.c.send(Event{Data: message, Related: r.ID, progress: r}, r.c.Dialect(), mayWait) // a connection that is slow or gone has been closed
-}
-
-// removeRequest removes an unanswered request and returns the dialect for its response,
-// which counts as on its way, in answering. It reports false if the request is
-// answered already.
-func (c *Connection) removeRequest(r *Request) (Dialect, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.requests[r.ID] != r {
-		return "", false
-	}
-	c.lastDone.Store(time.Now().UnixNano()) // before the delete: Idle must see one of them
-	delete(c.requests, r.ID)
-	r.answered.Store(true)
-	c.opts.Budget.Give(r.cost)
-	c.answering++
-	return c.known.Dialect, true
 }
 
 // Quiet returns a channel that is closed once no request is unanswered, which may be now,

@@ -22,7 +22,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch n := g.now.Load(); {
 	case !n.hasRoute(r):
 		n.front.NotFound(w, r, n.noRoute(r))
-	case n.sse != nil && (n.mcp == nil || n.sse.HasMessage(r) || !streamable.Claims(r)):
+	case n.sse != nil && (n.mcp == nil || n.sse.MessageFor(r) != "" || !streamable.Claims(r)):
 		n.sse.ServeHTTP(w, r)
 	default:
 		n.mcp.ServeHTTP(w, r)

@@ -63,8 +63,8 @@ func NewServers(gateways ...*Gateway) (*Servers, error) {
 	return s, nil
 }
 
-// Replace serves these gateways from now on in place of those before, of which some or all
-// may be among them. It makes the checks of NewServers, and changes nothing if one fails;
+// Replace serves these gateways from now on in place of those before; some of those may
+// be among them. It makes the checks of NewServers, and changes nothing if one fails;
 // gateways that it adds must not have served. The streams of a gateway that is no longer
 // among them go on until the caller shuts it down, after which the registry has no series of
 // its Name, unless another gateway has it.

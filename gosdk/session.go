@@ -175,7 +175,7 @@ func (s *session) enqueue(it item) error {
 	return nil
 }
 
-// next removes and returns the first message of the inbox, which must have one. A request
+// nextLocked removes and returns the first message of the inbox, which must have one. A request
 // counts until it is answered.
 func (s *session) nextLocked() sdk.Message {
 	it := s.inbox[0]

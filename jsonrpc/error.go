@@ -58,7 +58,7 @@ func NewRequest(id ID, method string, params json.RawMessage) []byte {
 		out = append(out, ',')
 	}
 	out = append(out, `"method":`...)
-	out = append(out, quote(method)...)
+	out = append(out, Quote(method)...)
 	if params != nil {
 		out = append(out, `,"params":`...)
 		out = append(out, params...)
@@ -104,7 +104,8 @@ func newResponse(id ID, member string, value json.RawMessage) []byte {
 	return append(out, '}')
 }
 
-func quote(s string) []byte {
+// Quote returns the JSON form of a string.
+func Quote(s string) json.RawMessage {
 	b, _ := json.Marshal(s) // a string always has a JSON form
 	return b
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 )
 
 // MaxIDBytes is the longest id, in bytes of its JSON form, that Parse accepts.
@@ -96,7 +97,7 @@ type Place struct {
 	// Value is the value as it came; nil if there is none.
 	Value json.RawMessage
 	// Ambiguous says that parsers disagree on the value: a member on the way to it has a
-	// duplicate, of which the last counts here, or a sibling that differs only in case.
+	// duplicate (the last counts here), or a sibling that differs only in case.
 	Ambiguous bool
 
 	from int // where Value begins in the message
@@ -201,8 +202,8 @@ func splice(data []byte, at span, value string) []byte {
 // id of an invalid message is certain, Parse also returns a message with that id,
 // else nil.
 func Parse(data []byte) (*Message, error) {
-	if err := checkText(data); err != nil {
-		return nil, Errorf(CodeParseError, "invalid JSON: %v", err)
+	if !utf8.Valid(data) {
+		return nil, Errorf(CodeParseError, "invalid JSON: it is not UTF-8")
 	}
 	data = bytes.Trim(data, " \t\r\n") // JSON's white space, which is less than Unicode's
 	if bytes.IndexByte(data, '\n') >= 0 || bytes.IndexByte(data, '\r') >= 0 {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/bits"
 	"strings"
-	"unicode/utf8"
 )
 
 // MaxDepth is how deeply arrays and objects may nest in a message. Peers parse
@@ -26,21 +25,6 @@ type syntaxError struct {
 }
 
 func (e *syntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.reason, e.at) }
-
-// checkText fails if data is not valid UTF-8.
-func checkText(data []byte) error {
-	if utf8.Valid(data) {
-		return nil
-	}
-	for i := 0; i < len(data); {
-		r, size := utf8.DecodeRune(data[i:])
-		if r == utf8.RuneError && size == 1 {
-			return &syntaxError{i, "invalid UTF-8"}
-		}
-		i += size
-	}
-	return nil
-}
 
 func skipSpace(data []byte, i int) int {
 	for i < len(data) {

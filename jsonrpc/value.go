@@ -39,7 +39,7 @@ func SetMember(obj, value json.RawMessage, name string) json.RawMessage {
 	if !ok {
 		return obj
 	}
-	return splice(obj, span{end - 1, end - 1}, comma+string(quote(name))+":"+string(value))
+	return splice(obj, span{end - 1, end - 1}, comma+string(Quote(name))+":"+string(value))
 }
 
 // RemoveMember returns obj without its members of that name, and obj itself if there

@@ -5,7 +5,7 @@
 //
 // Two histograms have the names of the OpenTelemetry conventions for MCP
 // (mcp.server.operation.duration and mcp.server.session.duration), so that dashboards
-// for other MCP servers work here. All other series have the prefix mcp_sse_.
+// for other MCP servers work here. All other series begin with mcp_.
 //
 // Labels are bounded: ids, addresses, tool names and URIs are never labels, and a
 // method or an error code outside the lists of this package counts as "_other". Every

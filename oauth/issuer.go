@@ -155,7 +155,7 @@ func (i *issuer) verify(raw string) (*token, error) {
 func isJWT(raw string) bool { return strings.Count(raw, ".") == 2 }
 
 // read returns the claims of a token: a JWT that the issuer has signed and that has an expiry,
-// or any other of which introspection says that it is valid.
+// or any other that introspection calls valid.
 func (i *issuer) read(raw string, known bool) (claims map[string]any, _ error) {
 	if !isJWT(raw) {
 		return i.introspect(raw, known)

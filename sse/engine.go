@@ -187,7 +187,12 @@ func (s *stream) Flush() {
 		return
 	}
 	s.writeOut()
-	s.release()
+	size := 0
+	for i := s.free.Load(); i < s.written; i++ {
+		size += s.sizes[i%engineBuffer]
+	}
+	s.free.Store(s.written)
+	s.c.Written(size)
 }
 
 // moreFollow reports whether more events are on their way. If not, but requests of the
@@ -204,16 +209,6 @@ func (s *stream) moreFollow() bool {
 	return s.taken.Load() > s.written
 }
 
-// release returns the room of the written events to the outbox.
-func (s *stream) release() {
-	size := 0
-	for i := s.free.Load(); i < s.written; i++ {
-		size += s.sizes[i%engineBuffer]
-	}
-	s.free.Store(s.written)
-	s.c.Written(size)
-}
-
 func (s *stream) writeOut() {
 	if s.err != nil {
 		return
@@ -224,10 +219,9 @@ func (s *stream) writeOut() {
 		s.engine.buffers.Put(s.buf)
 	}
 	s.buf = nil
-	if s.err = err; reason == "" {
-		return
+	if s.err = err; reason != "" {
+		s.c.Close(reason)
 	}
-	s.c.Close(reason)
 }
 
 var (

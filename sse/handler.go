@@ -42,20 +42,16 @@ func (h *Handler) With(opts Options) *Handler {
 // ServeHTTP serves the stream at any path, and a message for it at that path with
 // /{id}/message, or with SinglePath at the same path: the caller mounts the Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if id := h.messageFor(r); id == "" {
+	if id := h.MessageFor(r); id == "" {
 		h.serveStream(w, r)
 	} else if refusal := h.serveMessage(w, r, id); refusal != nil {
 		h.RefuseMessage(w, r, refusal)
 	}
 }
 
-// HasMessage reports whether a request has a message for a connection, and is thus for no
-// other transport.
-func (h *Handler) HasMessage(r *http.Request) bool { return h.messageFor(r) != "" }
-
-// messageFor returns the id of the connection that a request has a message for; empty if
-// it has none.
-func (h *Handler) messageFor(r *http.Request) (id string) {
+// MessageFor returns the id of the connection that a request has a message for; empty if
+// it has none. One with a message is for no other transport.
+func (h *Handler) MessageFor(r *http.Request) (id string) {
 	switch {
 	case !h.opts.SinglePath:
 		_, id = CutMessage(r.URL.Path)

@@ -77,7 +77,7 @@ func noEvent() *front.Refusal {
 
 // resume attaches a GET to the stream that it is for: after the event that the client has
 // read last, or after those that any client has. It does not attach it to the stream of a
-// POST that is gone, or of which the client has all.
+// POST that is gone, or that the client has read to its end.
 func (s *session) resume(x *response, last *eventID) *front.Refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func (s *session) resume(x *response, last *eventID) *front.Refusal {
 		case known == nil && (s.earlier > 0 || last.waits != ""):
 			return nil
 		case known == st && s.earlier > 0 && (last.number <= s.earlier || last.number > st.count):
-			// an event of the session before, of which nothing is left
+			// an event of the session before: nothing of it is left
 		case known == nil || last.number > known.count:
 			return noEvent()
 		case known.number > 0 && known.ended && last.number == known.count:

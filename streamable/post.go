@@ -168,8 +168,8 @@ func (h *Handler) sessionOf(p *post, ctx context.Context) (s *session, opened bo
 	return h.reopen(p.request, ctx)
 }
 
-// isOurs reports whether a request names a session of its principal, of which this process
-// may know nothing more: it was idle, or the process is new. Without the gateway's own
+// isOurs reports whether a request names a session of its principal, which this process
+// may have forgotten: it was idle, or the process is new. Without the gateway's own
 // handshake there is no going on.
 func (h *Handler) isOurs(q *request) bool {
 	if q.c != nil && q.c.Client().Transport != connstate.TransportStreamable {

@@ -34,8 +34,8 @@ func limitPeer(_, _ string, socket syscall.RawConn) error {
 // the server stops.
 const arrivalTime = time.Second
 
-// conns is the listener of a server, and bounds its TCP connections, of which watch tells.
-// A lower limit closes none.
+// conns is the listener of a server, and bounds its TCP connections, which watch counts. A
+// lower limit closes none: netutil.LimitListener can neither change nor wait for arrivals.
 type conns struct {
 	net.Listener               // set before Accept
 	served       chan struct{} // closed when Serve has returned: there are no new ones

@@ -34,7 +34,7 @@ func (d *daemon) reloadWhenAsked(ctx context.Context, hangup <-chan os.Signal) {
 			if due == nil && (event.Op != fsnotify.Write || slices.ContainsFunc(d.config.Load().Files(), isOne)) { // others may be written all the time
 				due = time.After(watchDelay)
 			}
-		case err := <-watcher.Errors: // such as too many changes, of which some are lost
+		case err := <-watcher.Errors: // such as too many changes: some are lost
 			d.log.Warn("watch failed", "err", err)
 			due = time.After(watchDelay)
 		case <-due:

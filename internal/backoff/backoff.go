@@ -2,6 +2,7 @@
 package backoff
 
 import (
+	"context"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -26,3 +27,13 @@ func (b *Backoff) Next() time.Duration { return b.exp.NextBackOff() }
 
 // Reset starts again with the first pause, after an attempt that worked.
 func (b *Backoff) Reset() { b.exp.Reset() }
+
+// Wait waits for d. It fails with ctx.
+func Wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

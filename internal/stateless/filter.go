@@ -67,7 +67,7 @@ func (f Filter) Lists() (methods []string) {
 
 // URIParams returns the params that name a resource.
 func URIParams(uri string) json.RawMessage {
-	return jsonrpc.SetMember(json.RawMessage("{}"), quote(uri), "uri")
+	return jsonrpc.SetMember(json.RawMessage("{}"), jsonrpc.Quote(uri), "uri")
 }
 
 // Mark returns a notification that names its subscription.

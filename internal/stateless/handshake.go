@@ -56,7 +56,7 @@ func InitializeResult(discovered, params json.RawMessage, name string) json.RawM
 	}
 	info, ok := jsonrpc.Member(discovered, "_meta", mcp.MetaServerInfo)
 	if !ok || info[0] != '{' {
-		info = json.RawMessage(`{"name":` + string(quote(name)) + `,"version":"unknown"}`)
+		info = json.RawMessage(`{"name":` + string(jsonrpc.Quote(name)) + `,"version":"unknown"}`)
 	}
 	result := describe(json.RawMessage(`{"protocolVersion":"`+version+`"}`), discovered)
 	result = jsonrpc.SetMember(result, info, "serverInfo")

@@ -24,10 +24,10 @@ func AsksInput(method string) bool {
 // InputRequired returns the result that asks for input. Without a state, the client sends
 // the request again as if for the first time.
 func InputRequired(requests json.RawMessage, state string) json.RawMessage {
-	result := jsonrpc.SetMember(json.RawMessage("{}"), quote(mcp.ResultInput), "resultType")
+	result := jsonrpc.SetMember(json.RawMessage("{}"), jsonrpc.Quote(mcp.ResultInput), "resultType")
 	result = jsonrpc.SetMember(result, requests, "inputRequests")
 	if state != "" {
-		result = jsonrpc.SetMember(result, quote(state), "requestState")
+		result = jsonrpc.SetMember(result, jsonrpc.Quote(state), "requestState")
 	}
 	return result
 }
@@ -35,7 +35,7 @@ func InputRequired(requests json.RawMessage, state string) json.RawMessage {
 // InputRequest returns a request of a server to the client as this version has it: without
 // a progress token, and without the id of a URL elicitation.
 func InputRequest(method string, params json.RawMessage) json.RawMessage {
-	request := jsonrpc.SetMember(json.RawMessage("{}"), quote(method), "method")
+	request := jsonrpc.SetMember(json.RawMessage("{}"), jsonrpc.Quote(method), "method")
 	if params == nil {
 		return request
 	}
@@ -49,7 +49,7 @@ func InputRequest(method string, params json.RawMessage) json.RawMessage {
 // client of 2025-11-25, where a URL elicitation must have an id.
 func RequestParams(method string, params json.RawMessage) json.RawMessage {
 	if mode, _ := jsonrpc.Member(params, "mode"); method == mcp.MethodElicit && string(mode) == `"url"` {
-		return setDefault(params, "elicitationId", quote(rand.Text()))
+		return setDefault(params, "elicitationId", jsonrpc.Quote(rand.Text()))
 	}
 	return params
 }

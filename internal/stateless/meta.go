@@ -101,8 +101,3 @@ func object(obj json.RawMessage, names ...string) json.RawMessage {
 	}
 	return json.RawMessage("{}")
 }
-
-func quote(s string) json.RawMessage {
-	raw, _ := json.Marshal(s) // a string always has one
-	return raw
-}

@@ -10,7 +10,7 @@ import (
 // Complete returns a result as this version demands it: with its type, how long it may be
 // cached, and the server's name. info is the serverInfo of an initialize; nil: unknown.
 func Complete(method string, result, info json.RawMessage) json.RawMessage {
-	result = jsonrpc.SetMember(result, quote(mcp.ResultComplete), "resultType")
+	result = jsonrpc.SetMember(result, jsonrpc.Quote(mcp.ResultComplete), "resultType")
 	switch method { // MCP 2026-07-28, server/utilities/caching
 	case mcp.MethodDiscover, mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources, mcp.MethodListTemplates, mcp.MethodReadResource:
 		result = setDefault(result, "ttlMs", json.RawMessage("0"))

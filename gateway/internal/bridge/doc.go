@@ -5,8 +5,8 @@
 //	Bridge ── bridge.go   the client's messages: answered, or sent to the session
 //	       ├─ run.go      one goroutine: gets the session, serves it, gets the next
 //	       ├─ client.go   the connection as its session sees it
-//	       └─ memory.go   what a new session must get again
+//	       ├─ memory.go   what a new session must get again
+//	       └─ report.go   log lines and errors
 //
-// The state of a connection is that of its connstate.Connection. Its log lines,
-// metrics and errors belong to package gateway.
+// The state of a connection is that of its connstate.Connection.
 package bridge

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/backoff"
 )
 
 // errNotAlive is the close reason of a warm server that did not answer a ping.
@@ -74,7 +76,7 @@ func (p *pool) keep(life context.Context) {
 			err = p.offer(life, s)
 		}
 		if err != nil {
-			sleep(life, pauses.Next())
+			_ = backoff.Wait(life, pauses.Next())
 			continue
 		}
 		pauses = NewBackoff()
@@ -134,11 +136,3 @@ func (p *pool) boot(life context.Context) (*Session, error) {
 
 // abandoned reports whether a start ended because its caller cancelled it.
 func abandoned(err error) bool { return errors.Is(err, context.Canceled) }
-
-// sleep waits for d, at most until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-}

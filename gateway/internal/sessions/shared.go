@@ -60,7 +60,7 @@ func (s *shared) startLocked() *attempt {
 	wait, again := time.Until(s.notYet), s.again
 	s.supplier.Go(func() {
 		defer close(start.done)
-		sleep(s.supplier.life, wait)
+		_ = backoff.Wait(s.supplier.life, wait)
 		start.session, start.err = s.start(again)
 		s.mu.Lock()
 		defer s.mu.Unlock()

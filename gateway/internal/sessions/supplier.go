@@ -160,8 +160,8 @@ func (s *Supplier) Reconfigure(opts Options) {
 	}
 }
 
-// Successor returns a Supplier of sessions with another server, of which nothing is known
-// yet. Drain, Close, Wait and Abort are for both. The caller must call Retire once users
+// Successor returns a Supplier of sessions with another server, about which nothing is
+// known yet. Drain, Close, Wait and Abort are for both. The caller must call Retire once users
 // open sessions with the new one alone. MaxSessions bounds those of each.
 func (s *Supplier) Successor(up upstream.Upstream, opts Options) *Supplier {
 	next := s.newSupplier(up, opts)

@@ -192,18 +192,6 @@ func ValidHeader(name string, values []string) bool {
 	})
 }
 
-// Pause waits. It fails with ctx.
-func Pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // maxShown is the longest part of a path that PublicURL shows, in bytes.
 const maxShown = 20
 

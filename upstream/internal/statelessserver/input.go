@@ -47,7 +47,7 @@ func (c *Conn) input(k *exchange.Call, result json.RawMessage, round int, pause 
 			return nil, err
 		}
 		params = jsonrpc.SetMember(params, responses, "inputResponses")
-	} else if err := exchange.Pause(k.Ctx, pause.Next()); err != nil { // the server only wants the request again
+	} else if err := backoff.Wait(k.Ctx, pause.Next()); err != nil { // the server only wants the request again
 		return nil, err
 	}
 	if stateful {

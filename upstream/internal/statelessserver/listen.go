@@ -116,7 +116,7 @@ func (c *Conn) follow(ctx context.Context, s *changes) {
 		if !opened.IsZero() && time.Since(opened) >= steadyListen {
 			pause.Reset()
 		}
-		if exchange.Pause(ctx, pause.Next()) != nil {
+		if backoff.Wait(ctx, pause.Next()) != nil {
 			break
 		}
 	}

@@ -45,7 +45,7 @@ func (p *pauses) wait(ctx context.Context, retry time.Duration) bool {
 		d = max(firstPause, retry)
 	}
 	p.opened = time.Time{}
-	return exchange.Pause(ctx, d) == nil
+	return backoff.Wait(ctx, d) == nil
 }
 
 // resume continues the response to a request, which broke off with err. It answers
