@@ -16,12 +16,11 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// budgeted is a world with a budget of 1 MiB, of which others use all but left bytes.
+// budgeted is a world with a budget of 1 MiB; others use all of it but left bytes.
 func budgeted(t testing.TB, left int) (*world, *budget.Account) {
 	others := budget.New(1<<20, nil)
-	w := newWorld(t, connstate.Options{
-		OutboxBytes: 512 << 10, OutboxWait: time.Second, Budget: others,
-	}, connstate.Client{Dialect: connstate.EventMessage})
+	options := connstate.Options{OutboxBytes: 512 << 10, OutboxWait: time.Second, Budget: others}
+	w := newWorld(t, options, connstate.Client{Dialect: connstate.EventMessage})
 	others.Force(1<<20 - left)
 	return w, others
 }

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -89,7 +88,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	must(t, err)
 	defer innocent.Close()
 	must(t, innocent.Send(request("1", "tools/list")))
-	before := liveHeap()
+	before := ssetest.LiveHeap()
 	var refused atomic.Int64
 	post := func(s *ssetest.Client, body string) {
 		resp, err := client.Post(s.Post, "application/json", strings.NewReader(body))
@@ -120,7 +119,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	grown := liveHeap() - before
+	grown := ssetest.LiveHeap() - before
 	if grown > limit+limit/4+clients*each {
 		t.Errorf("the heap has grown by %d MiB, with a budget of %d MiB", grown>>20, limit>>20)
 	}
@@ -156,7 +155,7 @@ func TestMemoryOfEventsIsBounded(t *testing.T) {
 		for i := range ids {
 			ids[i] = leavePost(g, "", initialize("0", "2025-11-25", "{}"))
 		}
-		before := liveHeap()
+		before := ssetest.LiveHeap()
 		for i := range sessions * posts {
 			id := fmt.Sprintf(`"%d%s"`, i, strings.Repeat("x", 1000))
 			leavePost(g, ids[i%sessions], request(id, "work"))
@@ -165,7 +164,7 @@ func TestMemoryOfEventsIsBounded(t *testing.T) {
 			}
 		}
 		time.Sleep(2 * time.Second)
-		grown, held := liveHeap()-before, int64(metric(t, g, "mcp_sse_held_bytes"))
+		grown, held := ssetest.LiveHeap()-before, int64(metric(t, g, "mcp_sse_held_bytes"))
 		t.Logf("the heap grew by %d KiB, %d KiB are held", grown>>10, held>>10)
 		if held < limit/16 || held > limit/8 {
 			t.Errorf("%d KiB are held, want at most %d", held>>10, limit/8>>10)
@@ -174,7 +173,7 @@ func TestMemoryOfEventsIsBounded(t *testing.T) {
 			t.Errorf("the heap grew by %d KiB, want at most %d", grown>>10, most>>10)
 		}
 		time.Sleep(6 * time.Minute)
-		grown = liveHeap() - before
+		grown = ssetest.LiveHeap() - before
 		if held := metric(t, g, "mcp_sse_held_bytes"); held != 0 || grown > sessions*each+slack {
 			t.Errorf("after six minutes %v bytes are held, and the heap has grown by %d KiB", held, grown>>10)
 		}
@@ -193,15 +192,6 @@ func leavePost(g *gateway.Gateway, session, body string) string {
 	w := httptest.NewRecorder()
 	g.ServeHTTP(leaving{w, cancel}, r)
 	return w.Header().Get("Mcp-Session-Id")
-}
-
-// liveHeap returns the bytes of live objects.
-func liveHeap() int64 {
-	runtime.GC()
-	runtime.GC() // a pool gives up its items at the second
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }
 
 // Connections leave nothing behind, however they end, one after the other or many at once (P6).
@@ -226,7 +216,7 @@ func TestOpenAndCloseLeavesNothing(t *testing.T) {
 			if n := len(g.Snapshot()); n > 0 {
 				t.Errorf("%d connections are open", n)
 			}
-			return liveHeap()
+			return ssetest.LiveHeap()
 		}
 		before := run(5)
 		if grown := run(20) - before; grown > 1<<20 {

@@ -33,10 +33,8 @@ func TestSteadyReaderGetsALargeMessage(t *testing.T) {
 
 func steadyReader(t *testing.T, version string, rate, behind int, closed bool) {
 	const size = 12 << 20
-	f := newFixture(t, config{
-		sse:  sse.Options{Options: front.Options{WriteTimeout: 10 * time.Second}},
-		conn: connstate.Options{OutboxBytes: 1 << 20, OutboxWait: 10 * time.Second},
-	})
+	conn := connstate.Options{OutboxBytes: 1 << 20, OutboxWait: 10 * time.Second}
+	f := newFixture(t, config{sse: sse.Options{Options: front.Options{WriteTimeout: 10 * time.Second}}, conn: conn})
 	p := pipetest.Serve(f, protocols(version), nil)
 	defer p.Stop()
 	r := openStream(t, p.Client, "http://localhost/sse", f)

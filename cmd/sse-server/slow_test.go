@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -114,21 +113,12 @@ func TestStreamsForgetTheirHead(t *testing.T) {
 			ssetest.Want(t, path, string(status), "HTTP/1.1 200")
 		}
 		open() // starts the shared session
-		before := liveHeap()
+		before := ssetest.LiveHeap()
 		for range streams {
 			open()
 		}
-		if each := (liveHeap() - before) / streams; each > 100<<10 {
+		if each := (ssetest.LiveHeap() - before) / streams; each > 100<<10 {
 			t.Errorf("each stream of %s keeps %d KiB", path, each>>10)
 		}
 	}
-}
-
-// liveHeap returns the bytes of live objects.
-func liveHeap() int64 {
-	runtime.GC()
-	runtime.GC() // a pool gives up its items at the second
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

@@ -1,28 +1,34 @@
 package stdio
 
 import (
-	"bytes"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// batchBytes is how much is written to stdin at once, after a wait.
+// batchBytes is about how much is written to stdin at once, after a wait.
 const batchBytes = 64 << 10
 
 // stdin is the stdin of a child. Senders write what the pipe has room for; if that is not
 // all, a goroutine writes the rest. It is safe for concurrent use.
 type stdin struct {
 	pipe   *os.File
+	blocks bool        // a write to the pipe always waits for room
 	broken func(error) // told by the goroutine when the child reads no more
 	writer sync.WaitGroup
 
-	mu      sync.Mutex // guards what follows
-	rest    bytes.Buffer
-	writing bool  // the goroutine runs, or has failed
-	err     error // why nothing can be sent any more; nil before
+	mu      sync.Mutex    // guards what follows
+	out     *buffer.Queue // of what waits for the goroutine
+	writing bool          // the goroutine runs, or has failed
+	ended   bool          // out takes nothing any more
+}
+
+// open sets the pipe. A system that is short of memory may give one that has no poller.
+func (s *stdin) open(pipe *os.File) {
+	s.pipe, s.blocks = pipe, pipe.SetWriteDeadline(time.Time{}) != nil
+	s.out = buffer.NewQueue(buffer.SendLimit)
 }
 
 // send writes msg as a line, without waiting. It fails with ErrBusy while SendLimit bytes
@@ -30,77 +36,64 @@ type stdin struct {
 func (s *stdin) send(msg []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.err != nil:
-		return s.err
-	case s.rest.Len() > 0 && s.rest.Len()+len(msg) >= buffer.SendLimit:
-		return jsonrpc.ErrBusy
+	if s.writing || s.ended {
+		return s.out.Offer(msg)
 	}
-	s.rest.Write(msg)
-	s.rest.WriteByte('\n')
-	if s.writing {
-		return nil
+	rest := append(append(make([]byte, 0, len(msg)+1), msg...), '\n')
+	if !s.blocks {
+		rest = rest[writeNow(s.pipe, rest):]
 	}
-	s.rest.Next(writeNow(s.pipe, s.rest.Bytes()))
-	if s.writing = s.rest.Len() > 0; s.writing {
-		s.writer.Go(s.write) // ends when all is written, or the child reads no more
+	if s.writing = len(rest) > 0; s.writing {
+		s.writer.Go(func() { s.write(rest) })
 	}
-	s.settleLocked()
 	return nil
 }
 
-// write writes the rest. The end of the pipe unblocks it.
-func (s *stdin) write() {
-	buf := make([]byte, batchBytes)
-	for {
-		n := s.next(buf)
-		if n == 0 {
-			return
-		}
-		if _, err := s.pipe.Write(buf[:n]); err != nil {
+// write writes rest, and what is queued meanwhile. It ends when all is written, or the child
+// reads no more. The end of the pipe unblocks it.
+func (s *stdin) write(rest []byte) {
+	for len(rest) > 0 {
+		if _, err := s.pipe.Write(rest); err != nil {
+			_ = s.pipe.Close() // a child that Close waits for sees the end
 			s.broken(err)
 			return
 		}
+		rest = s.next(rest[:0])
 	}
 }
 
-// next moves a part of the rest to buf. It returns 0 when all is written.
-func (s *stdin) next(buf []byte) int {
+// next appends the next lines to buf. If there are none, all is written.
+func (s *stdin) next(buf []byte) []byte {
+	if cap(buf) > 2*batchBytes {
+		buf = nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n, _ := s.rest.Read(buf) // fails if it is empty
-	s.writing = n > 0
-	s.settleLocked()
-	return n
-}
-
-// settleLocked frees the memory of a large message when all is written, and closes the pipe
-// if nothing may follow.
-func (s *stdin) settleLocked() {
-	switch {
-	case s.writing:
-	case s.err != nil:
-		_ = s.pipe.Close() // nothing is lost
-	case s.rest.Cap() > 2*batchBytes:
-		s.rest = bytes.Buffer{}
+	for len(buf) < batchBytes {
+		msg, ok := s.out.Poll()
+		if !ok {
+			break
+		}
+		buf = append(append(buf, msg...), '\n')
 	}
+	if s.writing = len(buf) > 0; !s.writing && s.ended {
+		_ = s.pipe.Close() // nothing is lost
+	}
+	return buf
 }
 
 // end lets nothing be sent any more, because of why, and closes the pipe when all is written.
 func (s *stdin) end(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err == nil {
-		s.err = why
+	s.out.End(why)
+	if s.ended = true; !s.writing {
+		_ = s.pipe.Close() // nothing is lost
 	}
-	s.settleLocked()
 }
 
-// abort closes the pipe at once. Its reason replaces an earlier one.
+// abort closes the pipe at once, after end. Its reason replaces that of end.
 func (s *stdin) abort(why error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.err = why
-	s.rest.Reset()
+	s.out.Abort(why)
 	_ = s.pipe.Close() // this ends a Write
 }

@@ -71,7 +71,8 @@ func (c *child) start() (err error) {
 	if err != nil {
 		return err
 	}
-	c.stdin.pipe, c.stdout, c.stderr = inW, outR, errR
+	c.stdout, c.stderr = outR, errR
+	c.stdin.open(inW)
 	c.proc = exec.Command(c.cmd.Path, c.cmd.Args...)
 	c.proc.Env, c.proc.Dir = c.cmd.Env, c.cmd.Dir
 	c.proc.Stdin, c.proc.Stdout, c.proc.Stderr = inR, outW, errW

@@ -188,7 +188,6 @@ func TestBadFiles(t *testing.T) {
 		"servers:\n":                    `:1:10: servers: want a mapping of names to options`,
 		"comand: x\n":                   `:1:1: unknown key "comand"; see sse-server --help`,
 		"servers: {a: {comand: [x]}}\n": `:1:15: unknown key "comand" in servers.a; options about all`,
-		"mcpservers: {}\n":              `:1:1: unknown key "mcpservers"; see`,
 		`{"mcpServers": {}}`:            `:1:16: mcpServers: want a mapping of names to servers`,
 		`{"mcpServers": {"a": []}}`:     `:1:22: want a mapping with command or url`,
 		`{"mcpServers": {"A b": {"comand": "x"}}}`:                                   `:1:17: mcpServers.A b: want command or url`,
