@@ -67,7 +67,7 @@ type exchange struct {
 	parts            [][]byte // that are received and not taken
 	in, taken        uint32   // how many were received, and taken
 	gotLast          bool
-	sentIn, sentRoom uint32 // of in, and of the room, what the other side knows
+	sentIn, sentRoom uint32 // in, and the room, as last sent to the other side
 	quiet            int    // ticks
 }
 

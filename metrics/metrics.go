@@ -5,7 +5,8 @@
 //
 // Two histograms have the names of the OpenTelemetry conventions for MCP
 // (mcp.server.operation.duration and mcp.server.session.duration), so that dashboards
-// for other MCP servers work here. All other series begin with mcp_.
+// for other MCP servers work here. The others begin with mcp_sse_, mcp_config_ or
+// mcp_cluster_.
 //
 // Labels are bounded: ids, addresses, tool names and URIs are never labels, and a
 // method or an error code outside the lists of this package counts as "_other". Every

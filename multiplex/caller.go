@@ -80,12 +80,15 @@ func (s *Session) detach(c *Caller) []*entry {
 	}
 	c.left = true
 	s.callers = slices.DeleteFunc(slices.Clone(s.callers), func(other *Caller) bool { return other == c })
-	var abandoned []*entry
-	for _, e := range oldestFirst(s.table.byID) {
+	own := make(map[int64]*entry)
+	for id, e := range s.table.byID {
 		if e.caller == c {
-			s.table.abandon(e)
-			abandoned = append(abandoned, e)
+			own[id] = e
 		}
+	}
+	abandoned := oldestFirst(own)
+	for _, e := range abandoned {
+		s.table.abandon(e)
 	}
 	s.table.forget(c)
 	return abandoned
@@ -390,9 +393,11 @@ func (c *Caller) Has(r *connstate.Request) bool {
 
 // findLocked returns the entry of a request, nil if there is none.
 func (c *Caller) findLocked(r *connstate.Request) *entry {
-	for _, e := range c.session.table.byID {
-		if r != nil && e.request == r {
-			return e
+	if r != nil {
+		for _, e := range c.session.table.byID {
+			if e.request == r {
+				return e
+			}
 		}
 	}
 	return nil

@@ -249,9 +249,9 @@ func (s *Session) receive(data []byte, related jsonrpc.ID, err error) bool {
 	return true
 }
 
-// end tells the owner that the session is over, and answers all requests.
+// end ends the session: it tells the owner and answers all requests.
 func (s *Session) end(err error) {
-	if errors.Is(err, jsonrpc.ErrTooLong) { // of the only request that is out, it must be the answer
+	if errors.Is(err, jsonrpc.ErrTooLong) { // if only one request is out, it is the answer to that
 		s.opts.Metrics.Dropped(metrics.DroppedTooLong)
 		s.opts.Limited.Warn("server sent a message over the limit")
 		if e := s.takeOut((*table).onlySent); e != nil {

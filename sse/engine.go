@@ -151,20 +151,15 @@ func (s *stream) WriteHeader(status int) {
 	s.w.WriteHeader(status)
 }
 
-// Write gathers what the library writes.
+// Write gathers what the library writes. An idle stream has no buffer: there are many.
 func (s *stream) Write(p []byte) (int, error) {
 	if s.err == nil {
-		s.gather(p)
+		if s.buf == nil {
+			s.buf = s.engine.buffers.Get().(*[]byte)
+		}
+		*s.buf = append(*s.buf, p...)
 	}
 	return len(p), nil // the library ignores errors: it is stopped by the context
-}
-
-// gather appends to the buffer. An idle stream has none: there are many.
-func (s *stream) gather(p []byte) {
-	if s.buf == nil {
-		s.buf = s.engine.buffers.Get().(*[]byte)
-	}
-	*s.buf = append(*s.buf, p...)
 }
 
 // Flush writes what Write has gathered. The library calls it once for the head and
@@ -173,7 +168,7 @@ func (s *stream) gather(p []byte) {
 func (s *stream) Flush() {
 	if !s.begun {
 		s.begun = true
-		s.gather([]byte("id: 1\nevent: endpoint\ndata: " + s.endpoint + "\n\n"))
+		_, _ = s.Write([]byte("id: 1\nevent: endpoint\ndata: " + s.endpoint + "\n\n")) // never fails
 		s.writeOut()
 		if s.err == nil {
 			s.c.SawFirstByte()

@@ -50,7 +50,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // MessageFor returns the id of the connection that a request has a message for; empty if
-// it has none. One with a message is for no other transport.
+// it has none. A request with a message is for no other transport.
 func (h *Handler) MessageFor(r *http.Request) (id string) {
 	switch {
 	case !h.opts.SinglePath:

@@ -35,7 +35,7 @@ func limitPeer(_, _ string, socket syscall.RawConn) error {
 const arrivalTime = time.Second
 
 // conns is the listener of a server, and bounds its TCP connections, which watch counts. A
-// lower limit closes none: netutil.LimitListener can neither change nor wait for arrivals.
+// lower limit closes none. netutil.LimitListener can neither change nor wait for arrivals.
 type conns struct {
 	net.Listener               // set before Accept
 	served       chan struct{} // closed when Serve has returned: there are no new ones

@@ -102,7 +102,9 @@ func (c *child) unwritable(err error) {
 		err = path.Err // without the name of the pipe
 	}
 	c.mu.Lock()
-	c.cause = fmt.Errorf("server closed its stdin: %w", err)
+	if !c.reaped { // else the exit is the cause
+		c.cause = fmt.Errorf("server closed its stdin: %w", err)
+	}
 	c.mu.Unlock()
 	_ = c.kill() // logs its error
 }

@@ -90,7 +90,7 @@ type Command struct {
 	CloseTimeout time.Duration
 	// Logger receives starts and exits of children, and their stderr. nil: silent.
 	Logger *slog.Logger
-	// Metrics counts starts and exits. nil: nothing is counted.
+	// Metrics counts starts, exits and lines that are no messages. nil: nothing is counted.
 	Metrics *metrics.Metrics
 
 	running *sync.Map // the living children of it and its copies; nil: Abort does nothing

@@ -15,14 +15,14 @@ const batchBytes = 64 << 10
 // all, a goroutine writes the rest. It is safe for concurrent use.
 type stdin struct {
 	pipe   *os.File
-	blocks bool        // a write to the pipe always waits for room
-	broken func(error) // told by the goroutine when the child reads no more
+	blocks bool          // the pipe has no poller: a write waits for room, also after Close
+	broken func(error)   // told by the goroutine when the child reads no more
+	out    *buffer.Queue // of what waits for the goroutine
 	writer sync.WaitGroup
 
-	mu      sync.Mutex    // guards what follows
-	out     *buffer.Queue // of what waits for the goroutine
-	writing bool          // the goroutine runs, or has failed
-	ended   bool          // out takes nothing any more
+	mu      sync.Mutex // guards what follows
+	writing bool       // the goroutine runs, or has failed
+	ended   bool       // out takes nothing any more
 }
 
 // open sets the pipe. A system that is short of memory may give one that has no poller.

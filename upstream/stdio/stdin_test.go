@@ -32,6 +32,7 @@ func TestStdinEndsWhenTheTimeIsUp(t *testing.T) {
 func TestStdinWithoutPollerDoesNotBlock(t *testing.T) {
 	var p [2]int
 	ssetest.Must(t, syscall.Pipe(p[:]))
+	syscall.CloseOnExec(p[0])
 	r, w := os.NewFile(uintptr(p[0]), "r"), os.NewFile(uintptr(p[1]), "w")
 	s := stdin{broken: func(error) {}}
 	s.open(w)
@@ -39,6 +40,8 @@ func TestStdinWithoutPollerDoesNotBlock(t *testing.T) {
 		ssetest.Must(t, s.send(make([]byte, 2000)))
 	}
 	s.end(jsonrpc.ErrClosed)
+	_, err := io.ReadFull(r, make([]byte, 100_000))
+	ssetest.Must(t, err)
 	ssetest.Must(t, r.Close())
 	s.writer.Wait()
 }

@@ -178,10 +178,10 @@ func (c *child) Close() error {
 		if !c.waitEnded(c.cmd.CloseTimeout) {
 			c.closeErr = c.kill()
 		}
-		// This ends all who still read or write a pipe.
+		// This ends all who still read or write a pipe, if it has a poller.
 		c.stdin.abort(jsonrpc.ErrClosed)
 		_ = c.stdout.Close()
-		if c.closeErr == nil {
+		if c.closeErr == nil && !c.stdin.blocks {
 			c.stdin.writer.Wait()
 			<-discarded
 		}

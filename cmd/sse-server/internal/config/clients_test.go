@@ -56,4 +56,5 @@ func TestFilesOfClients(t *testing.T) {
 	}
 	mustLoad(t, nil, "stdio", "-c", clitest.WriteFile(t, "one.json", `{"mcpServers": {"a": {"command": "x"}}}`))
 	wantRefusal(t, nil, "stdio serves one server", "stdio", "-c", path)
+	wantRefusal(t, nil, `unknown key "oath"`, "-c", clitest.WriteFile(t, "typo.yaml", "oath: {}\nmcpServers: {docs: {command: x}}\n"))
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -152,14 +153,14 @@ func (s *Server) option(key string) *kong.Flag {
 }
 
 // refuseKey returns an error about a key that is no option of s, or ignores the key:
-// beside mcpServers, clients have others of their own, without a hyphen.
+// a client's own file, which is JSON, has others beside mcpServers, without - and _.
 func (c *Config) refuseKey(s *Server, key *token.Token, beside bool) error {
 	switch {
-	case beside && !strings.ContainsAny(key.Value, "-_"):
+	case beside && filepath.Ext(c.Config) == ".json" && !strings.ContainsAny(key.Value, "-_"):
 		c.ignored = append(c.ignored, key.Value)
 		return nil
 	case s.Name != "":
-		return c.at(key, "unknown key %q in servers.%s; options about all servers belong to the top level", key.Value, s.Name)
+		return c.at(key, "unknown key %q in servers.%s; see sse-server --help; options about all servers belong to the top level", key.Value, s.Name)
 	}
 	return c.at(key, "unknown key %q; see sse-server --help", key.Value)
 }
