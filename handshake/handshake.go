@@ -96,8 +96,7 @@ func (r *Result) Response(id jsonrpc.ID) []byte { return jsonrpc.NewResult(id, r
 // the client's id, with the version negotiated for a client that requests one.
 func (r *Result) Answer(id jsonrpc.ID, requested string) []byte {
 	if negotiated := negotiate(requested, r.Version); negotiated != r.Version {
-		version, _ := json.Marshal(negotiated) // a string always has a JSON form
-		return jsonrpc.NewResult(id, jsonrpc.ReplaceMember(r.Raw, version, "protocolVersion"))
+		return jsonrpc.NewResult(id, jsonrpc.ReplaceMember(r.Raw, jsonrpc.Quote(negotiated), "protocolVersion"))
 	}
 	return r.Response(id)
 }
