@@ -49,7 +49,7 @@ func TestClientsOwnInitializeGoesToTheServer(t *testing.T) {
 				}
 				p.want(asVersion("0", "2025-06-18"), answered("1", 1, "tools/list"))
 				s := u.session(t, 1)
-				equal(t, "the session after the ping of a warm server got", s.methods()[test.warm:], []string{"initialize", "notifications/initialized", "tools/list"})
+				equal(t, "the session got", s.methods(), []string{"initialize", "notifications/initialized", "tools/list"})
 				want := `{"protocolVersion":"2025-06-18","capabilities":` + own + `,"clientInfo":{"name":"peer","version":"0"}}`
 				equal(t, "params", string(s.message(t, "initialize").Params()), want)
 				time.Sleep(time.Minute)
@@ -215,79 +215,91 @@ func booting(d time.Duration) *server {
 	}
 }
 
-// While the server's process boots, the client's own initialize is taken, however late.
+// A process that was just spawned waits for the client's own initialize for 300 ms, which
+// costs nothing, as it boots meanwhile. Nothing goes out before that. A client that
+// declares more later gets a session of its own.
 func TestInitializeIsTakenWhileTheServerBoots(t *testing.T) {
 	process := withHold
 	process.Boots = true
-	for after, want := range map[time.Duration][]string{
-		50 * time.Millisecond: {"initialize", "notifications/initialized"},
-		4 * time.Second:       {"ping", "initialize", "notifications/initialized"},
-	} {
+	const hold = 300 * time.Millisecond
+	for after, starts := range map[time.Duration]int{50 * time.Millisecond: 1, hold - 1: 1, 4 * time.Second: 2} {
 		u := booting(5 * time.Second)
 		withClient(t, u, process, func(t *testing.T, p *peer) {
 			time.Sleep(after)
 			p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
-			time.Sleep(5*time.Second - after)
+			time.Sleep(5*time.Second + time.Duration(starts-1)*after - after)
 			p.want("0 " + serverResult)
-			u.session(t, 1).wantMethods(t, want...)
-			equal(t, "starts", u.starts(), 1)
+			u.session(t, starts).wantMethods(t, "initialize", "notifications/initialized")
+			wantText(t, "text", string(u.session(t, starts).message(t, "initialize").Params()), "roots")
+			equal(t, "starts", u.starts(), starts)
 		})
+	}
+	for name, test := range map[string]struct {
+		opts gateway.Settings
+		hold time.Duration
+	}{"spawned": {process, hold}, "other": {withHold, hold / 3}} {
+		u := booting(5 * time.Second)
+		withClient(t, u, test.opts, func(t *testing.T, p *peer) { // a silent client
+			time.Sleep(test.hold - 1)
+			u.session(t, 1).wantMethods(t)
+			time.Sleep(1)
+			synctest.Wait()
+			u.session(t, 1).wantMethods(t, "initialize")
+			time.Sleep(5*time.Second - test.hold)
+			p.wantState(connstate.Ready)
+		})
+		t.Log(name)
 	}
 	u := booting(5 * time.Second)
 	withClient(t, u, process, func(t *testing.T, p *peer) { // a request needs the server
-		time.Sleep(time.Second)
 		p.deliver(request("1", "tools/list"))
-		u.session(t, 1).wantMethods(t, "ping", "initialize")
-	})
-	withClient(t, booting(3*time.Second), process, func(t *testing.T, p *peer) {
-		time.Sleep(3 * time.Second)
-		p.wantState(connstate.Ready) // a silent client
+		u.session(t, 1).wantMethods(t, "initialize")
 	})
 }
 
-// A server that is silent about a ping before initialize, or ends at it, is initialized all
-// the same, without a failure, and later sessions have no ping. If it names no answers
-// either, that to initialize may be one to the ping: it takes a second session.
-func TestServersThatDoNotTakeThePing(t *testing.T) {
-	process := withHold
-	process.Boots = true
-	for name, test := range map[string]struct {
-		answer func(s *serverSession)
-		wait   time.Duration // of the first client
-		first  int           // session in use
-		id     string        // of the answer to initialize, if not its own
-	}{
-		"silent":             {func(*serverSession) {}, 10 * time.Second, 1, ""},
-		"ends":               {(*serverSession).die, 0, 2, ""},
-		"silent and no name": {func(*serverSession) {}, 10 * time.Second, 2, "null"},
+// A warm process has booted: it waits for the client's own initialize no longer than any
+// other server.
+func TestWarmProcessIsNotWaitedFor(t *testing.T) {
+	warm := withHold
+	warm.Boots, warm.Warm = true, 1
+	u := &server{}
+	inFakeTime(t, u, warm, func(t *testing.T, g *gateway.Gateway) {
+		g.Start()
+		time.Sleep(time.Second)
+		u.session(t, 1).wantMethods(t)
+		p := connect(t, g, plain)
+		time.Sleep(100 * time.Millisecond)
+		p.wantState(connstate.Ready)
+		u.session(t, 1).wantMethods(t, "initialize", "notifications/initialized")
+	})
+}
+
+// start-timeout begins with the process: a server that answers nothing is counted, announced
+// and known to have failed when it is over, whatever the gateway waited for before.
+func TestStartTimeoutMeansWhatItSays(t *testing.T) {
+	for name, opts := range map[string]gateway.Settings{
+		"spawned": {Boots: true}, "warm": {Boots: true, Options: gateway.Options{Warm: 1}}, "other": {},
 	} {
-		u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-			switch {
-			case m.Method == "ping":
-				test.answer(s)
-			case m.Method == "initialize" && test.id != "":
-				s.say(`{"jsonrpc":"2.0","id":` + test.id + `,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}`)
-			default:
-				return false
-			}
-			return true
-		}}
-		inFakeTime(t, u, process, func(t *testing.T, g *gateway.Gateway) {
-			for n := range 2 {
+		t.Run(name, func(t *testing.T) {
+			opts.StartTimeout, opts.AnnounceDelay = time.Second, withHold.AnnounceDelay
+			u := &server{handle: func(*serverSession, *jsonrpc.Message) bool { return true }} // silent
+			inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+				g.Start()
+				time.Sleep(time.Minute)
 				p := connect(t, g, plain)
-				time.Sleep(100*time.Millisecond + time.Duration(1-n)*test.wait)
-				p.wantState(connstate.Ready)
-				if s := p.c.Snapshot(); len(s.Failures) > 0 || s.Attempts != 1 {
-					t.Errorf("%s: failures %v in %d attempts", name, s.Failures, s.Attempts)
-				}
-			}
-			equal(t, name+": starts", u.starts(), test.first+1)
-			u.session(t, test.first+1).wantMethods(t, "initialize", "notifications/initialized")
+				time.Sleep(time.Second - 1)
+				p.want()
+				time.Sleep(1)
+				p.wantState(connstate.Failed)
+				equal(t, "failures", p.c.Snapshot().Failures, map[string]int{"request_processing": 1})
+				equal(t, "counted", metric(t, g, "mcp_sse_handshakes_total"), 1)
+				u.session(t, 1).wantMethods(t, "initialize")
+			})
 		})
 	}
 }
 
-// Warm servers that answer no ping and refuse a client are not all spent on it.
+// Warm servers that refuse a client are not all spent on it.
 func TestRefusalCostsOneWarmServer(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
 		if m.Method == "initialize" {

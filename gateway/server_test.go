@@ -22,6 +22,8 @@ import (
 type server struct {
 	// dial decides the result of the nth start, from 1; nil: it works at once.
 	dial func(ctx context.Context, n int) error
+	// born is called with each session when it starts; nil: nothing is.
+	born func(s *serverSession)
 	// handle answers one message. If it is nil or returns false, the session gives
 	// the standard answer.
 	handle func(s *serverSession, m *jsonrpc.Message) bool
@@ -98,6 +100,9 @@ func (u *server) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.sessions = append(u.sessions, s)
+	if u.born != nil {
+		u.born(s)
+	}
 	return s, nil
 }
 

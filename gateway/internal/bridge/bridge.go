@@ -63,9 +63,13 @@ type Bridge struct {
 
 	current atomic.Pointer[client]            // whose session gets the messages; nil: none. Set under mu
 	failure atomic.Pointer[handshake.Failure] // what a request learns that waits too long; set by run
-	chosen  atomic.Bool                       // it is decided which initialize goes out first
-	settled atomic.Bool                       // the client's own params have been used: it gets no new session for others
-	wake    chan struct{}                     // makes run look at what others have changed
+	// needed is true once a message of the client needs the server. Before that a start
+	// waits a moment for the client's own initialize.
+	needed atomic.Bool
+	// triedOwn is true once the client's own initialize has gone to the server: the client
+	// gets no other session for what a later one declares.
+	triedOwn atomic.Bool
+	wake     chan struct{} // makes run look at what others have changed
 
 	mu      sync.Mutex           // guards what follows
 	inbox   []*connstate.Request // initialize requests of the client for run
@@ -146,16 +150,15 @@ func (b *Bridge) request(m *jsonrpc.Message) {
 	case m.Method == mcp.MethodInitialize && b.opts.Params != nil:
 		b.initialize(r)
 	default:
-		b.chooseSynthetic()
+		b.needServer()
 		b.gateOrSend(r)
 	}
 }
 
-// chooseSynthetic ends the wait for the client's own initialize, because a request needs
-// the server. It does nothing after a decision.
-func (b *Bridge) chooseSynthetic() {
-	if !b.chosen.Load() {
-		b.chosen.Store(true)
+// needServer ends a start's wait for the client's own initialize.
+func (b *Bridge) needServer() {
+	if !b.needed.Load() {
+		b.needed.Store(true)
 		b.wakeRun()
 	}
 }
@@ -257,7 +260,7 @@ func (b *Bridge) initialize(r *connstate.Request) {
 	c := b.current.Load()
 	draining := b.ended || b.c.State() == connstate.Draining
 	switch {
-	case c != nil && (draining || b.used.Load() || b.settled.Load() || !b.exceeds(m, c.session.Params())):
+	case c != nil && (draining || b.used.Load() || b.triedOwn.Load() || !b.exceeds(m, c.session.Params())):
 		b.mu.Unlock()
 		r.Answer(c.session.Result().Answer(r.ID, handshake.RequestedVersion(m.Params())), "")
 		return
@@ -282,7 +285,7 @@ func (b *Bridge) exceeds(m *jsonrpc.Message, params json.RawMessage) bool {
 	return !b.shares() && len(m.Params()) <= maxParams && handshake.Exceeds(m.Params(), params)
 }
 
-// wakeRun makes run look at the inbox, at current and at chosen.
+// wakeRun makes run look at the inbox, at current and at needed.
 func (b *Bridge) wakeRun() {
 	select {
 	case b.wake <- struct{}{}:

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
@@ -33,17 +32,10 @@ func (b *Bridge) announce(response []byte) {
 	})
 }
 
-// endSpan ends the span of an attempt with this result.
-func endSpan(span trace.Span, o opened, failure *handshake.Failure) {
-	errorType := ""
-	switch {
-	case failure != nil:
-		errorType = failure.Reason
-	case o.err != nil: // another attempt follows, or the connection is closed
-		errorType = metrics.HandshakeCanceled
-	}
-	span.SetAttributes(attribute.String("mcp_sse.session.source", o.from))
-	connstate.EndSpan(span, errorType, "")
+// endSpan ends the span of a start, which failed with errorType unless that is empty.
+func (s *start) endSpan(errorType string) {
+	s.span.SetAttributes(attribute.String("mcp_sse.session.source", s.result.from))
+	connstate.EndSpan(s.span, errorType, "")
 }
 
 // announceFailure announces a failure to a client that has had no session.
@@ -68,8 +60,9 @@ func (b *Bridge) notifyListsChanged(c *client) {
 }
 
 // reportFailure reports a failed attempt to metrics, log, supplier and connection. The
-// supplier itself reports the start of a shared session, once.
-func (r *run) reportFailure(failure *handshake.Failure, took time.Duration) {
+// supplier itself reports the start of a shared session, once. refusesClient says that the
+// server has refused the params of this client, which says nothing about the server.
+func (r *run) reportFailure(failure *handshake.Failure, took time.Duration, refusesClient bool) {
 	r.countFailure(failure, took)
 	if r.shares() {
 		return
@@ -78,9 +71,7 @@ func (r *run) reportFailure(failure *handshake.Failure, took time.Duration) {
 		"attempt", r.attempts, "phase", string(failure.Phase), "reason", failure.Reason, "duration", took,
 		"gaveUp", r.attempts >= r.opts.MaxHandshakeAttempts, "err", failure,
 	}
-	if failure.Refusal != nil && r.own {
-		// The params of one client may be the cause, so this says nothing about the
-		// server.
+	if refusesClient {
 		r.log().Debug("session start failed", attrs...)
 		return
 	}

@@ -9,14 +9,10 @@ import (
 	"strconv"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
-	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -31,15 +27,16 @@ var (
 
 // run is what the goroutine of a bridge knows: it gets the connection its sessions, one
 // after the other. Other goroutines do not use it. They leave requests in Bridge.inbox,
-// set Bridge.chosen, take Bridge.current away, and wake it.
+// set Bridge.needed, take Bridge.current away, and wake it.
 type run struct {
 	*Bridge
 	ctx      context.Context    // ends with the connection
 	supplier *sessions.Supplier // of the last attempt
 
-	params   json.RawMessage // of the next initialize; nil: the client sends its own
-	own      bool            // params are the client's own
-	offered  json.RawMessage // params of the client that the next attempt takes if this one fails
+	// own are the params of the client's own initialize, with which the next session is
+	// initialized; nil for the synthetic initialize. The client's last initialize sets
+	// them, and the server's refusal takes them away.
+	own      json.RawMessage
 	waiting  []waitingInitialize
 	attempts int              // since a session proved itself
 	cause    string           // of the last failed attempt, as far as its phase and reason say
@@ -59,15 +56,18 @@ type waitingInitialize struct {
 
 // run gets the connection sessions until it is closed, or drains without one.
 func (b *Bridge) run(ctx context.Context) {
-	r := &run{Bridge: b, ctx: ctx, supplier: b.opts.Supplier(), params: b.synthetic(), pauses: sessions.NewBackoff()}
+	r := &run{Bridge: b, ctx: ctx, supplier: b.opts.Supplier(), pauses: sessions.NewBackoff()}
 	defer r.end()
 	for r.awaitAttempt() {
-		switch c, failure := r.attempt(); {
-		case failure != nil:
-			r.fail(failure)
-		case c != nil:
-			r.takeIntoUse(c)
-			r.serve(c)
+		s := r.newStart()
+		switch s.drive(); s.state {
+		case handshake.Started:
+			r.takeIntoUse(s.result.client)
+			r.serve(s.result.client)
+		case handshake.Failed:
+			r.fail(s.failure, s.endedIn)
+		case handshake.Again:
+			r.attempts = 0
 		}
 	}
 }
@@ -88,7 +88,7 @@ func (r *run) awaitAttempt() bool {
 		case <-due:
 			paused = false
 		case <-r.wake:
-			came, _ := r.readInbox(false)
+			came, _ := r.readInbox(nil)
 			paused = paused && !came
 		case <-r.supplier.Replaced():
 			paused = false
@@ -112,121 +112,6 @@ func (r *run) startAnew() {
 	}
 }
 
-// opened is the result of open.
-type opened struct {
-	client *client       // nil after an error
-	from   string        // the source of the session, for log and metrics
-	held   time.Duration // of the start; the gateway waited for the client meanwhile
-	err    error
-}
-
-// attempt makes one attempt to get a session. It returns neither client nor failure if
-// the connection is closed, or if the client has declared more than the handshake did, or
-// the server has been replaced: then another attempt follows at once. The client is the
-// current one.
-func (r *run) attempt() (*client, *handshake.Failure) {
-	ctx, cancel := context.WithCancel(r.forwarded())
-	defer cancel()
-	defer context.AfterFunc(r.ctx, cancel)()
-	if kept := r.clientParams.Load(); kept != nil {
-		r.params = *kept
-	}
-	if r.supplier != r.opts.Supplier() {
-		r.startAnew()
-	}
-	replaced := r.supplier.Replaced()
-	r.attempts++
-	r.c.SawAttempt()
-	span := r.c.StartSpan(mcp.MethodInitialize, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
-		attribute.String("mcp.method.name", mcp.MethodInitialize),
-		attribute.Int("mcp_sse.attempt", r.attempts), attribute.Bool("mcp_sse.session.lost", r.lost)))
-	began := time.Now()
-	chosen := make(chan json.RawMessage) // the params, when initialize may go out
-	done := make(chan opened, 1)
-	supplier := r.supplier
-	supplier.Go(func() { done <- r.open(ctx, supplier, chosen) }) // ends with the start, or ctx
-	late := time.NewTimer(r.opts.Times().InitializationTimeout)
-	defer late.Stop()
-	sent, again, slow := false, false, false
-	for {
-		if _, exceeds := r.readInbox(sent); exceeds {
-			again = true
-			cancel()
-		}
-		var send chan<- json.RawMessage
-		if !sent && (r.chosen.Load() || r.params == nil) {
-			send = chosen
-		}
-		select {
-		case send <- r.params:
-			sent = true
-			r.chosen.Store(true)
-		case <-r.wake: // chosen or the inbox has changed
-		case <-replaced:
-			replaced, again = nil, true
-			cancel()
-		case <-late.C:
-			slow = true
-			r.reportLate()
-		case o := <-done:
-			if o.err == nil && !again && !r.setCurrent(o.client) {
-				done <- o // there is something in the inbox
-				continue
-			}
-			c, failure := r.finish(o, again, slow, time.Since(began)-o.held)
-			endSpan(span, o, failure)
-			return c, failure
-		}
-	}
-}
-
-// open attaches the connection to an initialized session. Its initialize waits for
-// params, those of the gateway until hold ends.
-func (b *Bridge) open(ctx context.Context, from *sessions.Supplier, params <-chan json.RawMessage) opened {
-	var c *client
-	passesOn := len(b.c.Client().Header) > 0 || b.c.Client().Context != nil // so no server that was started before
-	session, source, err := from.Open(ctx, sessions.Client{
-		Party: b.party(), AnyServer: !passesOn,
-		Attach: func(s *sessions.Session) {
-			c = b.attach(s)
-			if !b.chosen.Load() && b.opts.Params != nil {
-				from.Go(func() { b.hold(ctx, s) }) // ends with ctx, or soon after it
-			}
-		},
-		Params: params,
-	})
-	var held time.Duration
-	if session != nil && !b.shares() {
-		held = session.Held
-	}
-	switch {
-	case err != nil:
-		return opened{nil, source, held, err}
-	case c == nil: // a shared session
-		c = b.attach(session)
-	}
-	return opened{c, source, held, nil}
-}
-
-// hold waits for the client's own initialize, and then chooses the synthetic one: when the
-// client has been silent for AnnounceDelay, but not while the server's process boots. Until
-// then it could not answer anyway.
-func (b *Bridge) hold(ctx context.Context, s *sessions.Session) {
-	if silence := b.opts.Times().AnnounceDelay - time.Since(b.c.Opened()); silence > 0 {
-		select {
-		case <-time.After(silence):
-		case <-ctx.Done():
-			return
-		}
-	}
-	if !b.chosen.Load() {
-		s.AwaitBoot()
-	}
-	if ctx.Err() == nil {
-		b.chooseSynthetic()
-	}
-}
-
 // setCurrent makes c the current client, unless there are requests in the inbox.
 func (r *run) setCurrent(c *client) bool {
 	r.mu.Lock()
@@ -238,40 +123,11 @@ func (r *run) setCurrent(c *client) bool {
 	return true
 }
 
-// finish reports the result of an attempt. again says that another one follows at once,
-// late that the start took too long for the client, which is a failure only if no session
-// comes of it.
-func (r *run) finish(o opened, again, late bool, took time.Duration) (*client, *handshake.Failure) {
-	switch over := again || r.ctx.Err() != nil; {
-	case over && o.err != nil:
-		switch {
-		case late:
-			r.countFailure(r.lateFailure(r.attempts), took)
-		case o.from != sessions.FromShared:
-			r.opts.Metrics.HandshakeDone(metrics.HandshakeCanceled, "", "", took)
-		}
-	case o.err != nil:
-		failure, _ := errors.AsType[*handshake.Failure](o.err)
-		r.reportFailure(failure, took)
-		return nil, failure
-	default:
-		r.reportSession(o.client, o.from, took)
-		if !over {
-			return o.client, nil
-		}
-		r.lose(o.client, errSuperseded)
-		o.client.close(errSuperseded)
-	}
-	if again {
-		r.attempts = 0
-	}
-	return nil, nil
-}
-
 // readInbox takes the requests out of the inbox, and makes their params those of later
-// sessions. sent says that the initialize of the current attempt has gone out; more
-// reports that a request declares more than that. came reports whether there were any.
-func (r *run) readInbox(sent bool) (came, more bool) {
+// sessions. asked says what the next session, or the one whose start is under way, is
+// initialized with. came reports whether there were any, and more whether the client
+// declares more than asked.
+func (r *run) readInbox(asked json.RawMessage) (came, more bool) {
 	r.mu.Lock()
 	inbox := r.inbox
 	r.inbox = nil
@@ -282,14 +138,9 @@ func (r *run) readInbox(sent bool) (came, more bool) {
 		late := time.AfterFunc(r.opts.Times().InitializeTimeout, func() { r.Refused(request, r.overdue()) })
 		r.waiting = slices.DeleteFunc(r.waiting, func(w waitingInitialize) bool { return r.c.Request(w.ID) != w.Request }) // answered
 		r.waiting = append(r.waiting, waitingInitialize{request, handshake.RequestedVersion(m.Params()), late})
-		switch {
-		case !sent:
-			r.adopt(m)
-		case !r.settled.Load() && r.exceeds(m, r.params):
-			r.adopt(m)
-			more = true
-		case !r.own && r.usable(m):
-			r.offered = bytes.Clone(m.Params())
+		more = more || !r.triedOwn.Load() && r.exceeds(m, asked)
+		if !r.shares() && len(m.Params()) > 0 && len(m.Params()) <= maxParams {
+			r.own = bytes.Clone(m.Params())
 		}
 	}
 	return len(inbox) > 0, more
@@ -303,24 +154,6 @@ func (b *Bridge) synthetic() json.RawMessage {
 		return params
 	}
 	return jsonrpc.SetMember(params, json.RawMessage(strconv.Quote(version)), "protocolVersion")
-}
-
-// adopt makes the client's params those of later sessions.
-func (r *run) adopt(m *jsonrpc.Message) {
-	r.chosen.Store(true)
-	if r.usable(m) {
-		r.useOwn(bytes.Clone(m.Params()))
-	}
-}
-
-// usable reports whether sessions can be initialized with the client's params.
-func (r *run) usable(m *jsonrpc.Message) bool {
-	return !r.shares() && len(m.Params()) > 0 && len(m.Params()) <= maxParams
-}
-
-func (r *run) useOwn(params json.RawMessage) {
-	r.own, r.params, r.offered = true, params, nil
-	r.settled.Store(true)
 }
 
 // takeWaiting removes and returns the waiting initialize requests.
@@ -430,8 +263,8 @@ func (r *run) handleLoss(c *client) {
 		Phase: handshake.PhaseCreation, Reason: metrics.ReasonGaveUp,
 		Details: "the server ends soon after each start", Err: c.lost,
 	}
-	r.reportFailure(crashed, 0)
-	r.fail(crashed)
+	r.reportFailure(crashed, 0, false)
+	r.fail(crashed, handshake.Started)
 }
 
 func (r *run) forgetFailures() {
@@ -441,8 +274,9 @@ func (r *run) forgetFailures() {
 // fail handles a failed attempt. After the last one it answers all waiting requests with
 // the failure; before, they wait for the next attempt, unless the server has never worked
 // and the last attempt failed in the same way. If the server refused the client's own
-// params, its refusal answers the client's initialize.
-func (r *run) fail(failure *handshake.Failure) {
+// params, its refusal answers the client's initialize. in is the state of the start in which
+// it failed.
+func (r *run) fail(failure *handshake.Failure, in handshake.StartState) {
 	last := r.attempts >= r.opts.MaxHandshakeAttempts
 	cause := string(failure.Phase) + failure.Reason
 	hopeless := cause == r.cause && r.attempts > 1 && !r.supplier.Worked()
@@ -452,11 +286,10 @@ func (r *run) fail(failure *handshake.Failure) {
 	r.failure.Store(&reported)
 	var refused []waitingInitialize
 	switch {
-	case r.own && failure.Refusal != nil: // other requests wait for a session with the synthetic params
-		r.own, r.params = false, r.synthetic()
+	case in == handshake.InitializingOwn && failure.Refusal != nil: // other requests wait for a session with the synthetic params
+		r.own = nil
 		refused = r.takeWaiting()
-	case r.offered != nil:
-		r.useOwn(r.offered)
+	case in == handshake.InitializingSynthetic && r.own != nil: // the next attempt differs from this one
 		hopeless = false
 	}
 	r.announceFailure(&reported)
@@ -518,7 +351,7 @@ func (r *run) end() {
 			c.close(errGone)
 		}
 	}
-	r.readInbox(false)
+	r.readInbox(nil)
 	for _, w := range r.takeWaiting() {
 		r.Refused(w.Request, connstate.ErrDraining)
 	}

@@ -9,13 +9,10 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
 )
 
-// errNotAlive is the close reason of a warm server that did not answer a ping.
-var errNotAlive = errors.New("the server in the pool did not answer a ping")
-
-// pool keeps warm servers. Each has answered a ping, which MCP allows before
-// initialize (MCP 2025-11-25, basic/lifecycle), or is mute. None is initialized: the
-// connection runs its own handshake, so a warm server fits any client. One goroutine
-// for each server keeps it, and starts the next one when that is taken or ends.
+// pool keeps warm servers. They have been sent nothing: the connection runs its own
+// handshake, so a warm server fits any client, and one that hangs is found by that
+// handshake, like any other. One goroutine for each server keeps it, and starts the next
+// one when that is taken or ends.
 type pool struct {
 	supplier *Supplier
 	warm     chan *Session // unbuffered: from a keeper to take
@@ -39,28 +36,17 @@ func (p *pool) resize() {
 	}
 }
 
-// take returns a server that is alive. It returns nil if there is none, or after it
-// found a server that hangs.
-func (p *pool) take(ctx context.Context) *Session {
+// take returns a warm server, or nil if there is none.
+func (p *pool) take() *Session {
 	for {
-		var s *Session
 		select {
-		case s = <-p.warm:
-		default:
-			p.supplier.metrics.PoolTake(false)
-			return nil
-		}
-		if s.alive(ctx) {
+		case s := <-p.warm:
+			if s.isOver() { // in this moment
+				continue
+			}
 			p.supplier.metrics.PoolTake(true)
 			return s
-		}
-		hung := !s.isOver()
-		s.Close(errNotAlive)
-		if ctx.Err() != nil { // the connection left during the ping
-			return nil
-		}
-		p.supplier.log.Warn("warm server discarded", "age", s.Age())
-		if hung { // the others may hang too: a start is quicker than a ping of each
+		default:
 			p.supplier.metrics.PoolTake(false)
 			return nil
 		}
@@ -103,35 +89,18 @@ func (p *pool) offer(life context.Context, s *Session) error {
 
 // start starts a server for the pool, and reports the result.
 func (p *pool) start(life context.Context) (*Session, error) {
+	t := turn{s: p.supplier}
+	defer t.end()
 	began := time.Now()
-	s, err := p.boot(life)
+	s, _, err := p.supplier.dial(life, &t)
 	switch {
 	case err == nil:
-		p.supplier.log.Info("warm server started", "duration", time.Since(began), "answersPing", !s.isMute())
+		p.supplier.log.Info("warm server started", "duration", time.Since(began))
 	case !abandoned(err):
 		p.supplier.NoteFailure(err)
 		p.supplier.limited.Warn("warm server start failed", "duration", time.Since(began), "err", err)
 	}
 	return s, err
-}
-
-// boot waits for a turn, starts a server and waits until it has booted.
-func (p *pool) boot(life context.Context) (*Session, error) {
-	t := turn{s: p.supplier}
-	defer t.end()
-	s, left, err := p.supplier.dial(life, &t)
-	if err != nil {
-		return nil, err
-	}
-	if p.supplier.mute.Load() { // no ping shows the end of the boot: do not hold the turn for so long
-		t.end()
-	}
-	if err := s.prove(life, min(left, bootTimeout)); err != nil {
-		s.Close(err)
-		return nil, creationFailure(reasonOf(err), "the server ended before it was needed", err)
-	}
-	p.supplier.mute.Store(s.isMute())
-	return s, nil
 }
 
 // abandoned reports whether a start ended because its caller cancelled it.

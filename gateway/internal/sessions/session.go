@@ -10,24 +10,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/handshake"
-	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
-const (
-	// provenAfter is the age at which a session has proved itself.
-	provenAfter = 10 * time.Second
-	// freshFor is how long an answer to a ping proves that a server is alive.
-	freshFor = 2 * time.Second
-	// aliveTimeout bounds the wait for the answer to a later ping.
-	aliveTimeout = time.Second
-	// bootTimeout bounds the wait for the answer to the first ping. A server that is
-	// silent for longer does not answer pings before initialize; the pool keeps it
-	// all the same.
-	bootTimeout = 10 * time.Second
-)
+// provenAfter is the age at which a session has proved itself.
+const provenAfter = 10 * time.Second
 
 var (
 	// ErrReplaced is the reason of a session whose server has been replaced; see
@@ -48,13 +37,9 @@ type Session struct {
 	params atomic.Pointer[json.RawMessage]  // of its initialize; nil: the gateway has sent none
 	result atomic.Pointer[handshake.Result] // nil without a handshake
 
-	// A ping has gone out; the server has answered one; it has not answered in time.
-	pinged, answered, silent atomic.Bool
-
 	// Set before Open returns:
 	since time.Time     // when it was last started, taken or initialized
 	Held  time.Duration // how long the initialize waited for its params while the server was ready
-	seen  time.Time     // when the server last answered a ping; zero: never
 
 	ended sync.Once     // guards what follows
 	over  chan struct{} // closed when the session takes no more messages
@@ -197,20 +182,14 @@ func (s *Session) ServerAttrs() []any {
 	return []any{"serverName", server.Name, "serverVersion", server.Version, "protocolVersion", server.ProtocolVersion}
 }
 
-// initialize runs the handshake within limit and keeps its result. If it fails, the
-// session is closed.
-func (s *Session) initialize(ctx context.Context, limit time.Duration, params json.RawMessage) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+// initialize runs the handshake until a time at the latest, and keeps its result. If it
+// fails, the session is closed.
+func (s *Session) initialize(ctx context.Context, until time.Time, params json.RawMessage) error {
+	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	s.params.Store(&params)
 	result, err := handshake.Run(ctx, s, params)
 	if err != nil {
-		switch {
-		case s.isOver(): // because of a ping before initialize, if there was one
-			s.supplier.mute.Store(s.isMute())
-		case s.silent.Load() && !errors.Is(err, context.DeadlineExceeded): // an answer without an id may be that to the ping
-			s.supplier.mute.Store(true)
-		}
 		if failure, ok := errors.AsType[*handshake.Failure](err); ok && failure.Reason == metrics.ReasonTimeout {
 			failure.Details += s.supplier.Advice()
 		}
@@ -220,59 +199,7 @@ func (s *Session) initialize(ctx context.Context, limit time.Duration, params js
 	s.result.Store(result)
 	server := result.Server()
 	s.supplier.server.Store(&server)
-	if s.silent.Load() {
-		s.supplier.mute.Store(true)
-	}
 	s.since = time.Now()
 	s.supplier.warnOfVersion(s)
-	return nil
-}
-
-// AwaitBoot waits until the server's process answers a ping, so has booted, at most for
-// bootTimeout. It does not wait for servers that are no processes or do not answer pings.
-func (s *Session) AwaitBoot() {
-	if !s.supplier.opts().Boots || s.supplier.mute.Load() || s.pinged.Load() {
-		return
-	}
-	if err := s.ping(context.Background(), bootTimeout); errors.Is(err, context.DeadlineExceeded) {
-		s.silent.Store(true)
-		if s.result.Load() != nil { // else it may still boot
-			s.supplier.mute.Store(true)
-		}
-	}
-}
-
-// isMute reports whether the server has not answered a ping.
-func (s *Session) isMute() bool { return s.pinged.Load() && !s.answered.Load() }
-
-// alive reports whether the server has just answered a ping, or answers one now. It
-// trusts a mute server as long as its session lives.
-func (s *Session) alive(ctx context.Context) bool {
-	if s.isOver() {
-		return false
-	}
-	return s.isMute() || time.Since(s.seen) < freshFor || s.ping(ctx, aliveTimeout) == nil
-}
-
-// prove waits until the server answers a ping, so has booted. After wait it takes the
-// server for mute instead. It fails if the session ends, or with ctx.
-func (s *Session) prove(ctx context.Context, wait time.Duration) error {
-	err := s.ping(ctx, wait)
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return s.Err()
-	}
-	return err
-}
-
-// ping pings the server. Any answer counts, also an error.
-func (s *Session) ping(ctx context.Context, wait time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	s.pinged.Store(true)
-	if _, err := s.Call(ctx, mcp.MethodPing, nil); err != nil {
-		return err
-	}
-	s.answered.Store(true)
-	s.seen = time.Now()
 	return nil
 }

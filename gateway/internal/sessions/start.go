@@ -28,17 +28,18 @@ type Client struct {
 	// AnyServer allows a server from the pool: the server gets nothing of the client's
 	// request.
 	AnyServer bool
-	// Attach is called with a session of the client's own before its handshake.
-	Attach func(s *Session)
+	// Attach is called with a session of the client's own before its handshake. spawned
+	// says that the server is a process that was spawned for this client just now.
+	Attach func(s *Session, spawned bool)
 	// Params gives the params of initialize when it may go out; nil: the client will
 	// initialize the session itself.
 	Params <-chan json.RawMessage
 }
 
 // Open returns a session for a client: the shared one, or one of its own, which the
-// client must Close. from names its source, for the log. The start timeout
-// bounds the start and the handshake together, but neither the wait for a turn nor that
-// for Params. The error is a *handshake.Failure.
+// client must Close. from names its source, for the log. The start timeout bounds all from
+// the start of the server, or from its taking out of the pool, to the end of the handshake.
+// The wait for a turn comes before it. The error is a *handshake.Failure.
 func (s *Supplier) Open(ctx context.Context, c Client) (session *Session, from string, err error) {
 	if s.shared != nil {
 		session, err = s.shared.get(ctx)
@@ -51,23 +52,24 @@ func (s *Supplier) Open(ctx context.Context, c Client) (session *Session, from s
 func (s *Supplier) start(ctx context.Context, c Client) (session *Session, from string, err error) {
 	t := turn{s: s, party: c.Party}
 	defer t.end()
-	left, from := s.opts().StartTimeout, FromPool
+	until, from := time.Now().Add(s.opts().StartTimeout), FromPool
 	if c.AnyServer && s.pool != nil && s.opts().Warm > 0 {
-		session = s.pool.take(ctx)
+		session = s.pool.take()
 	}
 	if session == nil {
 		from = FromStart
-		if session, left, err = s.dial(ctx, &t); err != nil {
+		if session, until, err = s.dial(ctx, &t); err != nil {
 			return nil, from, err
 		}
 	}
 	session.since = time.Now()
+	spawned := from == FromStart && s.opts().Boots
 	if c.Attach != nil {
-		c.Attach(session)
+		c.Attach(session, spawned)
 	}
 	waits := time.Now()
-	params, err := t.params(ctx, c.Params)
-	if from == FromPool || !s.opts().Boots { // else the process boots meanwhile
+	params, waited, err := t.params(ctx, c.Params)
+	if !spawned { // else the process boots meanwhile
 		session.Held = time.Since(waits)
 	}
 	if err != nil {
@@ -77,13 +79,7 @@ func (s *Supplier) start(ctx context.Context, c Client) (session *Session, from 
 	if params == nil {
 		return session, from, nil
 	}
-	if err = session.initialize(ctx, left, params); err != nil && from == FromStart && session.isMute() && s.mute.Load() {
-		// The server did not get over a ping before initialize. The next start has none.
-		t.end()
-		c.Params = given(params)
-		return s.start(ctx, c)
-	}
-	return session, from, err
+	return session, from, session.initialize(ctx, until.Add(waited), params)
 }
 
 // given returns Params that may go out at once.
@@ -99,11 +95,11 @@ func (s *Supplier) startOwn(ctx context.Context) (*Session, error) {
 	return session, err
 }
 
-// dial starts a server, once there may be another session and t has its turn. It
-// returns what is left of the start timeout.
-func (s *Supplier) dial(ctx context.Context, t *turn) (session *Session, left time.Duration, err error) {
+// dial starts a server, once there may be another session and t has its turn. It returns
+// when the start timeout is over, which begins with the start of the server.
+func (s *Supplier) dial(ctx context.Context, t *turn) (session *Session, until time.Time, err error) {
 	if err := s.wait(ctx, s.places, t.party); err != nil {
-		return nil, 0, notStarted(err)
+		return nil, until, notStarted(err)
 	}
 	s.metrics.Sessions(1)
 	defer func() {
@@ -112,11 +108,10 @@ func (s *Supplier) dial(ctx context.Context, t *turn) (session *Session, left ti
 		}
 	}()
 	if err := t.begin(ctx); err != nil {
-		return nil, 0, notStarted(err)
+		return nil, until, notStarted(err)
 	}
-	began := time.Now()
-	limit := s.opts().StartTimeout
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	until = time.Now().Add(s.opts().StartTimeout)
+	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	conn, err := s.up.Dial(ctx)
 	if err != nil {
@@ -124,9 +119,9 @@ func (s *Supplier) dial(ctx context.Context, t *turn) (session *Session, left ti
 		if errors.Is(err, jsonrpc.ErrDenied) {
 			reason = metrics.ReasonDenied
 		}
-		return nil, 0, creationFailure(reason, "the server could not be started", err)
+		return nil, until, creationFailure(reason, "the server could not be started", err)
 	}
-	return s.newSession(conn), limit - time.Since(began), nil
+	return s.newSession(conn), until, nil
 }
 
 // wait takes one of places for a party, and counts the start as waiting meanwhile. It
@@ -162,11 +157,14 @@ func (t *turn) end() {
 }
 
 // params waits for the params of initialize. Meanwhile other starts have the turn. A
-// process keeps it: it boots, and keeps the machine busy.
-func (t *turn) params(ctx context.Context, from <-chan json.RawMessage) (params json.RawMessage, err error) {
+// process keeps it: it boots, and keeps the machine busy. waited is how long the start then
+// had to wait for its next turn.
+func (t *turn) params(ctx context.Context, from <-chan json.RawMessage) (
+	params json.RawMessage, waited time.Duration, err error,
+) {
 	select {
 	case params = <-from:
-		return params, nil
+		return params, 0, nil
 	default:
 	}
 	again := t.has && !t.s.opts().Boots
@@ -176,12 +174,14 @@ func (t *turn) params(ctx context.Context, from <-chan json.RawMessage) (params 
 	select {
 	case params = <-from:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, 0, ctx.Err()
 	}
 	if again {
+		waits := time.Now()
 		err = t.begin(ctx)
+		waited = time.Since(waits)
 	}
-	return params, err
+	return params, waited, err
 }
 
 // notStarted returns the failure of a start that err ended before it reached the

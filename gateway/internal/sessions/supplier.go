@@ -62,7 +62,6 @@ type Supplier struct {
 
 	habits     *multiplex.Habits // of all servers; with Forwards nothing is learned
 	readiness  readiness
-	mute       atomic.Bool            // servers do not answer a ping before initialize, or end because of it
 	manyTools  sync.Once              // guards a warning
 	oddVersion atomic.Pointer[string] // the unknown protocol version of the last warning
 	turns      *fair.Places           // of starts

@@ -1,0 +1,247 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// spawnFactor is by how much longer the gateway waits for the client's own initialize
+// while a process boots that was just spawned: it could not answer sooner anyway.
+const spawnFactor = 3
+
+// start drives one start of a session. What comes next is decided by [handshake.Next]
+// alone: start turns what happens into its events, and performs its actions. The goroutine
+// of run uses it.
+type start struct {
+	*run
+	state handshake.StartState
+	began time.Time
+	span  trace.Span
+
+	// What happens arrives here. A channel is nil when nothing more can come from it.
+	dialed   chan bool     // the server can take initialize; true: its process was just spawned
+	handled  chan struct{} // closed when dialed has been acted on: params has what is known by then
+	done     chan opened
+	replaced <-chan struct{}
+	closed   <-chan struct{}
+	delay    <-chan time.Time
+	late     <-chan time.Time
+
+	// What the actions need.
+	spawned bool                 // the server is a process that has just been spawned
+	cancel  context.CancelFunc   // ends what is under way
+	params  chan json.RawMessage // gives the params of initialize to open, once
+
+	// What has come of it.
+	result  opened
+	failure *handshake.Failure   // set in the state Failed
+	endedIn handshake.StartState // the state before the end
+	wasLate bool                 // the client has been told that the server is still starting
+}
+
+// opened is the result of open.
+type opened struct {
+	client *client       // nil after an error
+	from   string        // the source of the session, for log and metrics
+	held   time.Duration // of the start; the gateway waited for the client meanwhile
+	err    error
+}
+
+// newStart begins a start.
+func (r *run) newStart() *start {
+	if kept := r.clientParams.Load(); kept != nil { // the client initialized an earlier session itself
+		r.own = *kept
+	}
+	if r.supplier != r.opts.Supplier() {
+		r.startAnew()
+	}
+	r.attempts++
+	r.c.SawAttempt()
+	s := &start{
+		run: r, began: time.Now(),
+		dialed: make(chan bool, 1), handled: make(chan struct{}), done: make(chan opened, 1), params: make(chan json.RawMessage, 1),
+		replaced: r.supplier.Replaced(), closed: r.ctx.Done(),
+		late: time.After(r.opts.Times().InitializationTimeout),
+	}
+	s.span = r.c.StartSpan(mcp.MethodInitialize, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+		attribute.String("mcp.method.name", mcp.MethodInitialize),
+		attribute.Int("mcp_sse.attempt", r.attempts), attribute.Bool("mcp_sse.session.lost", r.lost)))
+	switch {
+	case r.shares():
+		s.state = handshake.Joining
+	case r.own != nil:
+		s.state = handshake.DueOwn
+	case r.opts.Params == nil:
+		s.state = handshake.Joining
+		s.params <- nil
+	case r.needed.Load():
+		s.state = handshake.DueSynthetic
+	}
+	var ctx context.Context
+	ctx, s.cancel = context.WithCancel(r.forwarded())
+	supplier := r.supplier
+	supplier.Go(func() { s.done <- r.open(ctx, supplier, s) }) // ends with the start, or ctx
+	return s
+}
+
+// drive takes the start to its end. In the state Started the session is the current one.
+func (s *start) drive() {
+	defer s.cancel()
+	for !s.state.Over() {
+		event := s.await()
+		next, action := handshake.Next(s.state, event)
+		if action == handshake.UseSession && !s.setCurrent(s.result.client) {
+			s.done <- s.result // an initialize of the client came first
+			continue
+		}
+		s.endedIn, s.state = s.state, next
+		s.do(action)
+		if event == handshake.Dialed {
+			close(s.handled)
+		}
+	}
+}
+
+// await returns what happens next.
+func (s *start) await() handshake.StartEvent {
+	for {
+		switch came, more := s.readInbox(s.synthetic()); {
+		case more:
+			return handshake.MoreDeclared
+		case came && s.own != nil:
+			return handshake.OwnInitialize
+		case came: // its params cannot be used, but it needs an answer
+			s.needed.Store(true)
+		}
+		if s.needed.Load() && (s.state == handshake.Dialing || s.state == handshake.Held) {
+			return handshake.Needed
+		}
+		select {
+		case <-s.wake: // the inbox or needed has changed
+		case s.spawned = <-s.dialed:
+			return handshake.Dialed
+		case <-s.delay:
+			s.delay = nil
+			return handshake.DelayOver
+		case <-s.late:
+			s.late = nil
+			return handshake.Late
+		case <-s.replaced:
+			s.replaced = nil
+			return handshake.ServerReplaced
+		case <-s.closed:
+			s.closed = nil
+			return handshake.ConnectionClosed
+		case s.result = <-s.done:
+			if s.result.err != nil {
+				return handshake.Down
+			}
+			return handshake.Up
+		}
+	}
+}
+
+// afterDelay returns a channel on which the end of the wait for the client's own initialize
+// comes. The wait began with the connection.
+func (s *start) afterDelay() <-chan time.Time {
+	times := s.opts.Times()
+	delay := times.AnnounceDelay
+	if s.spawned {
+		delay = min(spawnFactor*delay, times.InitializationTimeout/2)
+	}
+	return time.After(delay - time.Since(s.c.Opened()))
+}
+
+// do performs an action.
+func (s *start) do(action handshake.StartAction) {
+	took := time.Since(s.began) - s.result.held
+	switch action {
+	case handshake.StartDelay:
+		s.delay = s.afterDelay()
+	case handshake.SendSynthetic:
+		s.params <- s.synthetic()
+	case handshake.SendOwn:
+		s.triedOwn.Store(true)
+		s.params <- s.own
+	case handshake.AnnounceLate:
+		s.wasLate = true
+		s.reportLate()
+	case handshake.Cancel:
+		s.cancel()
+	case handshake.UseSession:
+		s.reportSession(s.result.client, s.result.from, took)
+		s.endSpan("")
+	case handshake.DiscardSession:
+		s.reportSession(s.result.client, s.result.from, took)
+		s.lose(s.result.client, errSuperseded)
+		s.result.client.close(errSuperseded)
+		s.endSpan("")
+	case handshake.ReportFailure:
+		s.failure, _ = errors.AsType[*handshake.Failure](s.result.err)
+		s.reportFailure(s.failure, took, s.refusesClient())
+		s.endSpan(s.failure.Reason)
+	case handshake.DoNothing:
+		if s.state.Over() { // cancelled
+			s.reportCancelled(took)
+			s.endSpan(metrics.HandshakeCanceled)
+		}
+	}
+}
+
+// refusesClient reports whether the server has refused the params of the client's own
+// initialize, which then says nothing about the server. Without auto-initialize these are
+// params that it has accepted before.
+func (s *start) refusesClient() bool {
+	return s.endedIn == handshake.InitializingOwn && s.failure.Refusal != nil && s.opts.Params != nil
+}
+
+// reportCancelled counts a start that was ended. One that took too long for the client is a
+// failure.
+func (s *start) reportCancelled(took time.Duration) {
+	switch {
+	case s.wasLate:
+		s.countFailure(s.lateFailure(s.attempts), took)
+	case s.result.from != sessions.FromShared:
+		s.opts.Metrics.HandshakeDone(metrics.HandshakeCanceled, "", "", took)
+	}
+}
+
+// open attaches the connection to an initialized session. It reports to the start when the
+// server can take initialize, and waits for its params then.
+func (b *Bridge) open(ctx context.Context, from *sessions.Supplier, to *start) opened {
+	var c *client
+	passesOn := len(b.c.Client().Header) > 0 || b.c.Client().Context != nil // so no server that was started before
+	session, source, err := from.Open(ctx, sessions.Client{
+		Party: b.party(), AnyServer: !passesOn,
+		Attach: func(s *sessions.Session, spawned bool) {
+			c = b.attach(s)
+			to.dialed <- spawned
+			select {
+			case <-to.handled:
+			case <-ctx.Done():
+			}
+		},
+		Params: to.params,
+	})
+	var held time.Duration
+	if session != nil && !b.shares() {
+		held = session.Held
+	}
+	switch {
+	case err != nil:
+		return opened{nil, source, held, err}
+	case c == nil: // a shared session
+		c = b.attach(session)
+	}
+	return opened{c, source, held, nil}
+}
