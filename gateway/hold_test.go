@@ -238,17 +238,18 @@ func TestInitializeIsTakenWhileTheServerBoots(t *testing.T) {
 		opts gateway.Settings
 		hold time.Duration
 	}{"spawned": {process, hold}, "other": {withHold, hold / 3}} {
-		u := booting(5 * time.Second)
-		withClient(t, u, test.opts, func(t *testing.T, p *peer) { // a silent client
-			time.Sleep(test.hold - 1)
-			u.session(t, 1).wantMethods(t)
-			time.Sleep(1)
-			synctest.Wait()
-			u.session(t, 1).wantMethods(t, "initialize")
-			time.Sleep(5*time.Second - test.hold)
-			p.wantState(connstate.Ready)
+		t.Run("a silent client of a server that is "+name, func(t *testing.T) {
+			u := booting(5 * time.Second)
+			withClient(t, u, test.opts, func(t *testing.T, p *peer) {
+				time.Sleep(test.hold - 1)
+				u.session(t, 1).wantMethods(t)
+				time.Sleep(1)
+				synctest.Wait()
+				u.session(t, 1).wantMethods(t, "initialize")
+				time.Sleep(5*time.Second - test.hold)
+				p.wantState(connstate.Ready)
+			})
 		})
-		t.Log(name)
 	}
 	u := booting(5 * time.Second)
 	withClient(t, u, process, func(t *testing.T, p *peer) { // a request needs the server

@@ -2,155 +2,144 @@ package handshake
 
 // StartState is how far one start of a session has come, as the connection that waits for
 // it sees it. [Next] has all moves, and docs/reference/states.md the same as a diagram.
-type StartState uint8
+type StartState string
 
-// The states of a start. Those from Started on are its ends.
+// The states of a start. Started, Failed, Again and Gone are its ends.
 const (
 	// Dialing: the server is being started or reached. Nothing has asked for initialize.
-	Dialing StartState = iota
+	Dialing StartState = "dialing"
 	// DueSynthetic: as Dialing, but a message of the client needs the server. The synthetic
 	// initialize goes out as soon as the server can take it.
-	DueSynthetic
+	DueSynthetic StartState = "due-synthetic"
 	// DueOwn: as Dialing, but the client has sent its own initialize, which goes out as
 	// soon as the server can take it.
-	DueOwn
+	DueOwn StartState = "due-own"
 	// Joining: the session will need no initialize of this connection, because the
 	// session is shared, or the client initializes it like any other request.
-	Joining
+	Joining StartState = "joining"
 	// Held: the server can take initialize. The gateway waits a moment for the client's
 	// own.
-	Held
+	Held StartState = "held"
 	// InitializingSynthetic: the synthetic initialize is at the server.
-	InitializingSynthetic
+	InitializingSynthetic StartState = "initializing-synthetic"
 	// InitializingOwn: the client's own initialize is at the server.
-	InitializingOwn
+	InitializingOwn StartState = "initializing-own"
 	// Superseded: another start is to follow, and this one is being ended.
-	Superseded
+	Superseded StartState = "superseded"
 	// Abandoned: the connection is closed, and the start is being ended.
-	Abandoned
+	Abandoned StartState = "abandoned"
 
 	// Started: the client uses the session.
-	Started
+	Started StartState = "started"
 	// Failed: there is no session. The connection pauses before the next start.
-	Failed
+	Failed StartState = "failed"
 	// Again: there is no session, and the next start follows without a pause.
-	Again
+	Again StartState = "again"
 	// Gone: there is no session, and none is needed.
-	Gone
+	Gone StartState = "gone"
 )
 
 // Over reports whether the start is at its end.
-func (s StartState) Over() bool { return s >= Started }
-
-// InitializeSent reports whether initialize has gone to the server: from then on the
-// start has the params that it has.
-func (s StartState) InitializeSent() bool {
-	return s == InitializingSynthetic || s == InitializingOwn
-}
-
-func (s StartState) String() string {
-	return [...]string{
-		"dialing", "due-synthetic", "due-own", "joining", "held", "initializing-synthetic", "initializing-own",
-		"superseded", "abandoned", "started", "failed", "again", "gone",
-	}[s]
+func (s StartState) Over() bool {
+	return s == Started || s == Failed || s == Again || s == Gone
 }
 
 // StartEvent is what can happen during a start.
-type StartEvent uint8
+type StartEvent string
 
 // The events of a start.
 const (
 	// Dialed: the server can take initialize.
-	Dialed StartEvent = iota
+	Dialed StartEvent = "dialed"
 	// OwnInitialize: the client has sent its own initialize.
-	OwnInitialize
+	OwnInitialize StartEvent = "own-initialize"
 	// MoreDeclared: as OwnInitialize, and it declares capabilities that the synthetic
 	// initialize does not.
-	MoreDeclared
+	MoreDeclared StartEvent = "more-declared"
 	// Needed: another message of the client needs the server.
-	Needed
+	Needed StartEvent = "needed"
 	// DelayOver: the client has been silent for as long as the gateway waits for its own
 	// initialize.
-	DelayOver
+	DelayOver StartEvent = "delay-over"
 	// Late: the initialization timeout is over.
-	Late
+	Late StartEvent = "late"
 	// ServerReplaced: the configuration has another server now.
-	ServerReplaced
+	ServerReplaced StartEvent = "server-replaced"
 	// ConnectionClosed: nobody needs the session any more.
-	ConnectionClosed
+	ConnectionClosed StartEvent = "connection-closed"
 	// Up: the session is there, and initialized if it has to be.
-	Up
+	Up StartEvent = "up"
 	// Down: the start has ended without a session: it failed, its time was up, or it
 	// was cancelled.
-	Down
+	Down StartEvent = "down"
 )
 
-func (e StartEvent) String() string {
-	return [...]string{
-		"dialed", "own-initialize", "more-declared", "needed", "delay-over", "late", "server-replaced",
-		"connection-closed", "up", "down",
-	}[e]
-}
-
 // StartAction is what to do when a start moves.
-type StartAction uint8
+type StartAction string
 
 // The actions of a start.
 const (
 	// DoNothing: the event only changes the state, or nothing.
-	DoNothing StartAction = iota
+	DoNothing StartAction = "nothing"
 	// StartDelay: begin to wait for the client's own initialize. DelayOver ends that.
-	StartDelay
+	StartDelay StartAction = "start-delay"
 	// SendSynthetic: send the gateway's own initialize.
-	SendSynthetic
+	SendSynthetic StartAction = "send-synthetic"
 	// SendOwn: send the client's initialize.
-	SendOwn
+	SendOwn StartAction = "send-own"
 	// AnnounceLate: tell the client that the server is still starting.
-	AnnounceLate
+	AnnounceLate StartAction = "announce-late"
 	// Cancel: end what is under way. Up or Down will follow.
-	Cancel
+	Cancel StartAction = "cancel"
 	// UseSession: give the session to the connection.
-	UseSession
+	UseSession StartAction = "use-session"
 	// DiscardSession: close the session, which nobody uses.
-	DiscardSession
+	DiscardSession StartAction = "discard-session"
 	// ReportFailure: count, log and announce the failure.
-	ReportFailure
+	ReportFailure StartAction = "report-failure"
+	// ReportCancelled: count a start that was ended before it had a session.
+	ReportCancelled StartAction = "report-cancelled"
 )
-
-func (a StartAction) String() string {
-	return [...]string{
-		"nothing", "start-delay", "send-synthetic", "send-own", "announce-late", "cancel", "use-session",
-		"discard-session", "report-failure",
-	}[a]
-}
 
 // Next returns where an event leads a start, and what to do. It has no effects of its own.
 // An event without a place in the table changes nothing.
 func Next(state StartState, event StartEvent) (StartState, StartAction) {
-	if state.Over() {
+	switch state {
+	case Started, Failed, Again, Gone:
+		return state, DoNothing
+	case Superseded: // what is under way has been cancelled
+		switch event {
+		case Up:
+			return Again, DiscardSession
+		case Down:
+			return Again, ReportCancelled
+		case ConnectionClosed:
+			return Abandoned, DoNothing
+		}
+		return state, DoNothing
+	case Abandoned: // as Superseded
+		switch event {
+		case Up:
+			return Gone, DiscardSession
+		case Down:
+			return Gone, ReportCancelled
+		}
 		return state, DoNothing
 	}
-	switch event { // the same in all states
+
+	switch event { // the same in all other states
 	case Up:
-		return upFrom(state)
+		return Started, UseSession
 	case Down:
-		return downFrom(state)
-	case ConnectionClosed:
-		if state == Superseded || state == Abandoned {
-			return Abandoned, DoNothing // it is being ended already
-		}
-		return Abandoned, Cancel
-	case ServerReplaced:
-		if state == Superseded || state == Abandoned {
-			return state, DoNothing
-		}
-		return Superseded, Cancel
+		return Failed, ReportFailure
 	case Late:
-		if state == Superseded || state == Abandoned {
-			return state, DoNothing
-		}
 		return state, AnnounceLate
+	case ServerReplaced:
+		return Superseded, Cancel
+	case ConnectionClosed:
+		return Abandoned, Cancel
 	}
+
 	own := event == OwnInitialize || event == MoreDeclared
 	switch state {
 	case Dialing:
@@ -186,26 +175,4 @@ func Next(state StartState, event StartEvent) (StartState, StartAction) {
 		}
 	}
 	return state, DoNothing
-}
-
-// upFrom is Next for Up.
-func upFrom(state StartState) (StartState, StartAction) {
-	switch state {
-	case Superseded:
-		return Again, DiscardSession
-	case Abandoned:
-		return Gone, DiscardSession
-	}
-	return Started, UseSession
-}
-
-// downFrom is Next for Down.
-func downFrom(state StartState) (StartState, StartAction) {
-	switch state {
-	case Superseded:
-		return Again, DoNothing
-	case Abandoned:
-		return Gone, DoNothing
-	}
-	return Failed, ReportFailure
 }

@@ -32,12 +32,12 @@ func TestNext(t *testing.T) {
 		{InitializingOwn, MoreDeclared, InitializingOwn, DoNothing},
 		{Joining, Dialed, Joining, DoNothing},
 		{Superseded, Up, Again, DiscardSession},
-		{Superseded, Down, Again, DoNothing},
+		{Superseded, Down, Again, ReportCancelled},
 		{Superseded, Late, Superseded, DoNothing},
 		{Superseded, ServerReplaced, Superseded, DoNothing},
 		{Superseded, ConnectionClosed, Abandoned, DoNothing},
 		{Abandoned, Up, Gone, DiscardSession},
-		{Abandoned, Down, Gone, DoNothing},
+		{Abandoned, Down, Gone, ReportCancelled},
 		{Abandoned, ServerReplaced, Abandoned, DoNothing},
 	} {
 		to, action := Next(move.from, move.event)
@@ -63,7 +63,9 @@ func TestAnyStartEnds(t *testing.T) {
 		}
 	}
 	for _, end := range []StartState{Started, Failed, Again, Gone} {
-		for event := Dialed; event <= Down; event++ {
+		for _, event := range []StartEvent{
+			Dialed, OwnInitialize, MoreDeclared, Needed, DelayOver, Late, ServerReplaced, ConnectionClosed, Up, Down,
+		} {
 			if to, action := Next(end, event); to != end || action != DoNothing {
 				t.Errorf("%v, %v: got %v, %v, want nothing", end, event, to, action)
 			}

@@ -88,7 +88,7 @@ func (r *run) awaitAttempt() bool {
 		case <-due:
 			paused = false
 		case <-r.wake:
-			came, _ := r.readInbox(nil)
+			came, _ := r.readInbox()
 			paused = paused && !came
 		case <-r.supplier.Replaced():
 			paused = false
@@ -124,10 +124,9 @@ func (r *run) setCurrent(c *client) bool {
 }
 
 // readInbox takes the requests out of the inbox, and makes their params those of later
-// sessions. asked says what the next session, or the one whose start is under way, is
-// initialized with. came reports whether there were any, and more whether the client
-// declares more than asked.
-func (r *run) readInbox(asked json.RawMessage) (came, more bool) {
+// sessions. came reports whether there were any, and more whether the client declares more
+// than the synthetic initialize, and its own has not gone to the server yet.
+func (r *run) readInbox() (came, more bool) {
 	r.mu.Lock()
 	inbox := r.inbox
 	r.inbox = nil
@@ -138,7 +137,7 @@ func (r *run) readInbox(asked json.RawMessage) (came, more bool) {
 		late := time.AfterFunc(r.opts.Times().InitializeTimeout, func() { r.Refused(request, r.overdue()) })
 		r.waiting = slices.DeleteFunc(r.waiting, func(w waitingInitialize) bool { return r.c.Request(w.ID) != w.Request }) // answered
 		r.waiting = append(r.waiting, waitingInitialize{request, handshake.RequestedVersion(m.Params()), late})
-		more = more || !r.triedOwn.Load() && r.exceeds(m, asked)
+		more = more || !r.triedOwn.Load() && r.exceeds(m, r.synthetic())
 		if !r.shares() && len(m.Params()) > 0 && len(m.Params()) <= maxParams {
 			r.own = bytes.Clone(m.Params())
 		}
@@ -351,7 +350,7 @@ func (r *run) end() {
 			c.close(errGone)
 		}
 	}
-	r.readInbox(nil)
+	r.readInbox()
 	for _, w := range r.takeWaiting() {
 		r.Refused(w.Request, connstate.ErrDraining)
 	}

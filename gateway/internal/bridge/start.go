@@ -68,7 +68,7 @@ func (r *run) newStart() *start {
 	r.attempts++
 	r.c.SawAttempt()
 	s := &start{
-		run: r, began: time.Now(),
+		run: r, state: handshake.Dialing, began: time.Now(),
 		dialed: make(chan bool, 1), handled: make(chan struct{}), done: make(chan opened, 1), params: make(chan json.RawMessage, 1),
 		replaced: r.supplier.Replaced(), closed: r.ctx.Done(),
 		late: time.After(r.opts.Times().InitializationTimeout),
@@ -115,7 +115,7 @@ func (s *start) drive() {
 // await returns what happens next.
 func (s *start) await() handshake.StartEvent {
 	for {
-		switch came, more := s.readInbox(s.synthetic()); {
+		switch came, more := s.readInbox(); {
 		case more:
 			return handshake.MoreDeclared
 		case came && s.own != nil:
@@ -190,11 +190,9 @@ func (s *start) do(action handshake.StartAction) {
 		s.failure, _ = errors.AsType[*handshake.Failure](s.result.err)
 		s.reportFailure(s.failure, took, s.refusesClient())
 		s.endSpan(s.failure.Reason)
-	case handshake.DoNothing:
-		if s.state.Over() { // cancelled
-			s.reportCancelled(took)
-			s.endSpan(metrics.HandshakeCanceled)
-		}
+	case handshake.ReportCancelled:
+		s.reportCancelled(took)
+		s.endSpan(metrics.HandshakeCanceled)
 	}
 }
 
