@@ -113,7 +113,7 @@ const (
 const (
 	MatchedID     = "id"     // by its id
 	MatchedString = "string" // by its id, which was a string
-	MatchedFIFO   = "fifo"   // without an id or with an unknown one, to the only request
+	MatchedFIFO   = "fifo"   // without an id or with an unknown one, to the oldest request
 	MatchedOrphan = "orphan" // to no request: late, repeated or unknown
 )
 

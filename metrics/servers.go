@@ -55,7 +55,7 @@ func newServerSeries(f *factory) *serverSeries {
 			DroppedUnknownProgress, DroppedUnattributed, DroppedUndelivered, DroppedShared, DroppedClientGone),
 		matched: f.counters("mcp_sse_responses_matched_total", "Responses of servers, by how their request was found.",
 			"by", MatchedID, MatchedString, MatchedFIFO, MatchedOrphan),
-		serialized: f.gauge("mcp_sse_server_serialized", "1 once the server has answered without an id: it gets one request at a time."),
+		serialized: f.gauge("mcp_sse_server_serialized", "1 once the server has not named an answer: such a session gets one request at a time."),
 
 		maxConnections: f.gauge("mcp_sse_max_connections", "How many connections may be open; 0: any number."),
 		sessions:       f.gauge("mcp_sse_sessions", "Sessions with the server, from before their start until their end."),
@@ -154,7 +154,8 @@ func (m *Metrics) ServerReplaced() {
 	}
 }
 
-// ServerSerialized notes that the server gets one request at a time from now on.
+// ServerSerialized notes that the server has not named an answer: it gets one request at a
+// time in that session.
 func (m *Metrics) ServerSerialized() { m.live().serialized.Set(1) }
 
 // MaxConnections records the limit of open connections, 0 for none.

@@ -2,7 +2,6 @@ package multiplex
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,43 +31,54 @@ func (s *Session) takeOut(find func(t *table) *entry) *entry {
 
 // receiveResponse passes a response to the request that it answers.
 func (s *Session) receiveResponse(m *jsonrpc.Message) {
-	f := s.match(read(m))
+	f := s.match(m)
 	s.opts.Metrics.ResponseMatched(f.by)
-	if f.news {
-		s.warnOf(f)
+	if f.learned {
+		s.opts.Metrics.ServerSerialized()
+		s.opts.Limited.Warn("server does not name its answers: it gets one request at a time", "id", shortText(string(m.ID)))
 	}
-	for _, e := range f.failed {
-		s.failUnusable(e, "the server's answer has no id, and may be that to another request")
-	}
-	switch {
-	case f.e == nil:
-		s.drop(metrics.DroppedUnknownResponse, cmp.Or(f.doubt, "response matches no request"), m)
-		if m.ID == jsonrpc.Null && f.doubt != "" { // its request may time out
-			s.opts.Limited.Warn("answer without an id dropped", "why", f.doubt)
+	switch f.verdict {
+	case toNamed, toOldest, toOnly:
+		s.resolve(f, m)
+	case failAll:
+		for _, e := range f.failed {
+			s.failUnusable(e, "the server's answer does not name its request, and may be that to another client's")
 		}
-		return
-	case f.e.request != nil:
+	case endSession:
+		s.drop(metrics.DroppedUnknownResponse, "response may answer a request that is over", m)
+		s.Close(errAmbiguous)
+	case dropLate:
+		s.drop(metrics.DroppedUnknownResponse, "response to a request that is over", m)
+	case dropNotice:
+		s.drop(metrics.DroppedUnknownResponse, "response to a notification", m)
+	case dropNothing:
+		s.drop(metrics.DroppedUnknownResponse, "response, but no request is out", m)
+	case dropUnclear:
+		s.drop(metrics.DroppedUnknownResponse, "response may be about any of several messages", m)
+		s.opts.Limited.Warn("server could not read a message: it does not say which")
+	}
+}
+
+// resolve answers the request that a response was matched to.
+func (s *Session) resolve(f matched, m *jsonrpc.Message) {
+	if r := f.e.request; r != nil {
 		s.served.Store(true)
 		if s.opts.Logger.Enabled(context.Background(), slog.LevelDebug) { // else the attributes are not built
-			s.opts.Logger.Debug("mcp transport send resolve", "connectionId", f.e.caller.name, "requestId", shortText(string(f.e.request.ID)), "matchedBy", f.by)
+			s.opts.Logger.Debug("mcp transport send resolve", "connectionId", f.e.caller.name, "requestId", shortText(string(r.ID)), "matchedBy", f.by)
 		}
 	}
 	f.e.answer(s.learn(f.e, m), errorType(m))
 }
 
-// match is the locked step of receiveResponse. It removes the request that a response
-// answers, and sends what may go then.
-func (s *Session) match(r reading) found {
+// match is the locked step of receiveResponse. It sends what may go when the request that
+// the response answers is out of the table.
+func (s *Session) match(m *jsonrpc.Message) matched {
 	s.mu.Lock()
 	t := &s.table
 	t.lastMessage = time.Now()
-	f := t.find(r)
+	f := t.match(m)
 	if f.e != nil {
-		t.remove(f.e)
-		t.shared.settle(f.e, r.failed)
-		if t.sawID {
-			t.settleUnnamed(&f)
-		}
+		t.shared.settle(f.e, m.Error() != nil)
 	}
 	more := t.queue.waiting.Len() > 0
 	s.mu.Unlock()
@@ -76,26 +86,6 @@ func (s *Session) match(r reading) found {
 		s.sendNext()
 	}
 	return f
-}
-
-// warnOf reports the first answer of a server whose id has such a fault.
-func (s *Session) warnOf(f found) {
-	switch f.fault {
-	case missing:
-		s.opts.Metrics.ServerSerialized()
-		s.opts.Limited.Warn("server answers without ids: it gets one request at a time")
-	case quoted:
-		s.opts.Limited.Warn("server returns ids as strings")
-	case unknown, stray:
-		switch {
-		case f.e != nil:
-			s.opts.Limited.Warn("server answers with ids of no request: it gets one request at a time")
-		case f.fault == stray || s.opts.MaxInFlight == 1: // the option would not help
-			s.opts.Limited.Warn("server sent an answer with an id of no request: dropped")
-		default:
-			s.opts.Limited.Warn("server answers with ids of no request: set max-in-flight to 1")
-		}
-	}
 }
 
 // errorType names the outcome of a response for the metrics: "" for a result,
@@ -114,20 +104,19 @@ func errorType(m *jsonrpc.Message) string {
 	return ""
 }
 
-// receiveInvalid handles a message that is not valid JSON-RPC. If it is certain
-// which request the message answers, that request fails. An id beside a method is
-// the server's own, whatever else is wrong. A message without an id may be a log
-// line on stdout.
+// receiveInvalid handles a message that is not valid JSON-RPC. If it names the request
+// that it answers, that request fails. An id beside a method is the server's own, whatever
+// else is wrong. A message without an id may be a log line on stdout.
 func (s *Session) receiveInvalid(m *jsonrpc.Message, err error) {
 	isCall := func() bool { _, ok := jsonrpc.Member(m.Raw(), "method"); return ok }
 	if m != nil && !isCall() {
-		e := s.takeOut(func(t *table) (e *entry) {
-			switch r := read(m); {
-			case r.id > 0:
-				e = t.find(r).e
-			case r.id == 0 && s.opts.MaxInFlight == 1:
-				e = t.onlyCandidate()
+		id, _ := requestNumber(m.ID)
+		e := s.takeOut(func(t *table) *entry {
+			e := t.byID[id]
+			if t.namingOf(id, e) != namesRequest {
+				return nil
 			}
+			t.named = true
 			return e
 		})
 		if e != nil {
@@ -145,16 +134,6 @@ func (s *Session) failUnusable(e *entry, message string) {
 	e.fail(jsonrpc.ReasonError(message, "invalid_response", false), metrics.ErrorInvalid)
 }
 
-// closeUnanswered ends the session of a server that omits ids and has not answered a
-// request that was given up: the requests that wait for that go to the next session.
-func (s *Session) closeUnanswered() {
-	overdue := false
-	s.withLock(func(t *table) { overdue = t.overdue != nil && t.nameless() })
-	if overdue {
-		s.Close(errUnanswered)
-	}
-}
-
 const (
 	// cancelGrace is how long the server may take to answer a request that its client
 	// has cancelled. Then the gateway answers it.
@@ -168,8 +147,18 @@ const (
 // and then did not answer a ping.
 var ErrHung = errors.New("the server hangs")
 
-// errUnanswered ends a session whose next answers nobody could tell apart.
-var errUnanswered = errors.New("the server answers without ids, and has not answered a request that was given up")
+// errAmbiguous ends a session whose next answers nobody could tell apart.
+var errAmbiguous = errors.New("the server does not name its answers, and may still answer a request that is over")
+
+// closeAmbiguous ends the session if a late answer to a request that was given up could be
+// taken for another's. The requests that wait go to the next session.
+func (s *Session) closeAmbiguous() {
+	ambiguous := false
+	s.withLock(func(t *table) { ambiguous = t.ambiguous() })
+	if ambiguous {
+		s.Close(errAmbiguous)
+	}
+}
 
 // expire gives up a request whose time is up. The request's timer calls it.
 func (s *Session) expire(e *entry) {
@@ -188,6 +177,7 @@ func (s *Session) expire(e *entry) {
 		}
 		e.fail(jsonrpc.ReasonError(s.limitOf(e), "timeout", !e.sent() || e.safe), metrics.ErrorTimeout)
 	}
+	s.closeAmbiguous()
 	s.sendNext()
 	if silent {
 		s.checkAlive()
@@ -211,7 +201,7 @@ func (s *Session) removeExpired(e *entry) (expired, silent bool) {
 	}
 	t.abandon(e)
 	silent = e.sent() && !e.canceled && t.lastMessage.Before(e.sentAt) &&
-		len(s.calls.open) == 0 && t.blocked == 0 && !t.pinged && !t.nameless()
+		len(s.calls.open) == 0 && t.blocked == 0 && !t.pinged && !t.unnamed
 	t.pinged = t.pinged || silent
 	return true, silent
 }

@@ -57,11 +57,13 @@ func (s *Session) Attach(client Client, name, principal string) *Caller {
 }
 
 // Detach takes the client off a shared session. It cancels the client's requests at the
-// server and leaves them unanswered, and ends its subscriptions. It is idempotent.
+// server and leaves them unanswered, and ends its subscriptions. A server that does not
+// name its answers is let finish: the next request waits for that. Detach is idempotent.
 func (c *Caller) Detach() {
 	s := c.session
-	for _, e := range s.detach(c) {
-		if e.sent() {
+	left, unnamed := s.detach(c)
+	for _, e := range left {
+		if e.sent() && !unnamed {
 			s.sendCancelled(e, "the client has left")
 		}
 		if e.reply != nil {
@@ -71,27 +73,33 @@ func (c *Caller) Detach() {
 	s.sendNext()
 }
 
-// detach is the locked step of Detach. It returns the client's requests.
-func (s *Session) detach(c *Caller) []*entry {
+// detach is the locked step of Detach. It returns the client's requests, and whether the
+// server does not name its answers.
+func (s *Session) detach(c *Caller) (left []*entry, unnamed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	t := &s.table
 	if c.left {
-		return nil
+		return nil, t.unnamed
 	}
 	c.left = true
 	s.callers = slices.DeleteFunc(slices.Clone(s.callers), func(other *Caller) bool { return other == c })
 	own := make(map[int64]*entry)
-	for id, e := range s.table.byID {
+	for id, e := range t.byID {
 		if e.caller == c {
 			own[id] = e
 		}
 	}
-	abandoned := oldestFirst(own)
-	for _, e := range abandoned {
-		s.table.abandon(e)
+	for _, e := range oldestFirst(own) {
+		if t.unnamed && e.sent() {
+			t.release(e)
+		} else {
+			t.abandon(e)
+		}
+		left = append(left, e)
 	}
-	s.table.forget(c)
-	return abandoned
+	t.forget(c)
+	return left, t.unnamed
 }
 
 // ErrLeft is ErrOver for one client: it was detached. It says nothing about the
@@ -166,7 +174,7 @@ func (s *Session) add(e *entry) (d decision, m *jsonrpc.Message, yielded []*entr
 		return wait, nil, nil, ErrLeft
 	case s.err != nil:
 		return wait, nil, nil, fmt.Errorf("%w: %w", ErrOver, s.err)
-	case e.caller == nil: // a Call of the session: its context bounds it
+	case e.caller == nil && !t.unnamed: // a Call of the session: its context bounds it
 		t.add(e, 0)
 		return forward, t.markSent(e), nil, nil
 	case e.mayBlock():
@@ -271,7 +279,7 @@ func (s *Session) inspect(e *entry, m *jsonrpc.Message) *jsonrpc.Error {
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params._meta.progressToken is over %d bytes", jsonrpc.MaxIDBytes)
 	}
 	e.token = bytes.Clone(m.Token.Value) // so as not to keep the whole message
-	e.safe = s.opts.Habits.Safe(m)
+	e.safe = s.opts.Tools.Safe(m)
 	switch m.Method {
 	case mcp.MethodListTools:
 		cursor := m.Param("cursor").Value
@@ -405,7 +413,7 @@ func (c *Caller) findLocked(r *connstate.Request) *entry {
 
 // passNotification sends a client's notification m as data to the server.
 func (s *Session) passNotification(m *jsonrpc.Message, data []byte) {
-	s.noteNotification()
+	s.withLock((*table).noteNotice)
 	s.pass(m, data)
 }
 

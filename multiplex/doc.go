@@ -7,8 +7,9 @@
 // r is a [connstate.Request]: it belongs to the client's connection, and the session's
 // entry in the table points to it.
 //
-// What a client sends is in caller.go, what the server sends in server.go, how a request
-// ends in answer.go, the table with its queue in table.go, and the loop in session.go.
+// What a client sends is in caller.go, what the server sends in server.go, which
+// request a response answers in match.go, how a request ends in answer.go, the table with its
+// queue in table.go, and the loop in session.go.
 //
 // The contract:
 //   - The session gives requests its own ids towards the server, positive integers
@@ -23,11 +24,13 @@
 //   - The session gives the server's requests its own ids towards the client. No other
 //     session of that client uses them, so a late answer cannot reach the wrong session.
 //   - When a session ends, [Client.Lost] returns its requests. Those that may be repeated
-//     still have their message: those not sent, and those that [Habits] knows to be safe.
+//     still have their message: those not sent, and those that [Tools] knows to be safe.
 //   - If a request times out and the server has sent nothing since it got it, the session
 //     pings the server once. If the server stays silent, the session ends with [ErrHung].
-//   - A server that answers without ids gets one request at a time from then on, and requests
-//     that nobody can tell apart get an error at once.
+//   - A response without the id of a request answers the oldest request, as the table in
+//     match.go says, and the server gets one request at a time from then on. Nothing crosses
+//     from one client to another: requests that nobody can tell apart get an error at once,
+//     and if one of them was given up, the session ends.
 //   - A message over the size limit ends the session. If one request was out, that one gets
 //     an error that says so.
 //

@@ -12,7 +12,6 @@ func (s *Session) Tables() map[string]int {
 		"pending": len(t.byID), "out": t.out, "counted": t.counted, "blocked": t.blocked, "kept": t.kept,
 		"queue": t.queue.waiting.Len(), "queue.bytes": t.queue.bytes, "busy": len(t.queue.busy),
 		"calls": len(s.calls.open), "callers": len(s.callers),
-		"abandoned": len(t.abandoned), "unnamed": t.unnamed,
 	}
 	addSizes(sizes, "subscriptions", reflect.ValueOf(t.shared.subscriptions))
 	addSizes(sizes, "tasks", reflect.ValueOf(t.shared.tasks))

@@ -89,13 +89,13 @@ func TestWhatIsKeptIsBoundedInBytes(t *testing.T) {
 }
 
 // Sessions with one server share what they know of its tools.
-func TestHabitsAreSharedBetweenSessions(t *testing.T) {
-	known := &multiplex.Habits{}
+func TestToolsAreSharedBetweenSessions(t *testing.T) {
+	known := &multiplex.Tools{}
 	call := parse(t, callA)
 	if known.Safe(call) || !known.Safe(parse(t, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)) {
 		t.Error("nothing but reads is safe from the start")
 	}
-	runScenarios(t, []scenario{{name: "one learns", opts: multiplex.Options{Habits: known}, steps: []step{
+	runScenarios(t, []scenario{{name: "one learns", opts: multiplex.Options{Tools: known}, steps: []step{
 		listed(tools, "1", `"readOnlyHint":true`),
 	}}})
 	if !known.Safe(call) {
@@ -114,8 +114,8 @@ func TestHabitsAreSharedBetweenSessions(t *testing.T) {
 	}
 }
 
-func TestHabitsAreBounded(t *testing.T) {
-	known := &multiplex.Habits{}
+func TestKnownToolsAreBounded(t *testing.T) {
+	known := &multiplex.Tools{}
 	list := func(n int, name string) step {
 		var all strings.Builder
 		for i := range n {
@@ -130,12 +130,12 @@ func TestHabitsAreBounded(t *testing.T) {
 	safe := func(name string) bool {
 		return known.Safe(parse(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+name+`"}}`))
 	}
-	runScenarios(t, []scenario{{name: "by number", opts: multiplex.Options{Habits: known}, steps: []step{list(5000, "n")}}})
+	runScenarios(t, []scenario{{name: "by number", opts: multiplex.Options{Tools: known}, steps: []step{list(5000, "n")}}})
 	if !safe("n-4095") || safe("n-4096") {
 		t.Error("the names are not bounded at 4096")
 	}
 	long := strings.Repeat("x", 64<<10)
-	runScenarios(t, []scenario{{name: "by bytes", opts: multiplex.Options{Habits: known}, steps: []step{list(6, long)}}})
+	runScenarios(t, []scenario{{name: "by bytes", opts: multiplex.Options{Tools: known}, steps: []step{list(6, long)}}})
 	if !safe(long+"-2") || safe(long+"-5") || safe("n-1") {
 		t.Error("the names are not bounded at 256 KiB, or the old ones count still")
 	}

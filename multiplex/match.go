@@ -1,199 +1,278 @@
 package multiplex
 
 import (
+	"bytes"
+	"strings"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// reading is what a response says of the request that it answers.
-type reading struct {
-	id     int64 // 0: it names none; -1: one that no request of a session has
-	quoted bool  // the id is a string
-	failed bool  // it is an error
-	// unread: it is the error of a server that could not read a message. JSON-RPC has it
-	// without an id.
-	unread bool
+// A server names the request that it answers by the id. Some servers lose ids, write them
+// as strings, or answer under ids of their own. This file has the table that says which
+// request such an answer belongs to: [matching.verdict] is the table, the rest prepares
+// what it looks at and does what it says.
+
+// naming is which request a response names.
+type naming uint8
+
+const (
+	namesRequest naming = iota // one that the server has and has not answered
+	namesOver                  // one that is over, or that the server has not got
+	namesNothing               // none: there is no id, it is null, or no request has ever had it
+)
+
+// content is what a response says.
+type content uint8
+
+const (
+	aResult content = iota
+	anEmptyResult
+	anError
+	anUnreadError // JSON-RPC has it without an id: the server could not read a message
+)
+
+// response is what the table looks at in a response.
+type response struct {
+	names   naming
+	content content
 }
 
-func read(m *jsonrpc.Message) reading {
-	r := reading{id: numberOf(m.ID), failed: m.Error() != nil}
-	if text, ok := jsonrpc.Text([]byte(m.ID)); ok {
-		if n, ok := jsonrpc.Integer([]byte(text)); ok {
-			r.id, r.quoted = n, true
-		}
-	}
-	if r.id == 0 && r.failed {
-		code, _ := jsonrpc.Member(m.Error(), "code")
-		r.unread = string(code) == "-32700" || string(code) == "-32600"
-	}
-	return r
+// matching is what a session knows of its server when a response comes, as far as the
+// table looks at it.
+type matching struct {
+	shared bool // the session has several clients
+	// named: the server has named an answer of this session. unnamed: it has given one
+	// without naming it, and gets one request at a time since.
+	named, unnamed bool
+	// gaveUp: a request that the server has was given up. With unnamed, the session is over:
+	// a late answer could be taken for that to another request.
+	gaveUp bool
+	// notices counts the notifications that the server may still answer: those that it got
+	// after the last request that it has answered.
+	notices int
+	// out counts the requests that the server has and has not answered. wantsEmpty: the
+	// result of the oldest is always empty.
+	out        int
+	wantsEmpty bool
 }
 
-// numberOf returns the id of a message of the server as a number: 0 if it has none, -1 if
-// it is not one of the session's.
-func numberOf(id jsonrpc.ID) int64 {
-	if id == jsonrpc.Null {
-		return 0
-	}
-	n, ok := jsonrpc.Integer([]byte(id))
-	if !ok {
-		return -1
-	}
-	return n
-}
+// verdict is what becomes of a response.
+type verdict uint8
 
-// serial reports whether the server gets one request at a time.
-func (t *table) serial() bool { return t.opts.MaxInFlight == 1 || t.opts.Habits.omits() }
+const (
+	toNamed     verdict = iota // it answers the request that it names
+	toOldest                   // it answers the oldest request; the server does not name its answers
+	toOnly                     // it answers the only request
+	failAll                    // it answers one of several clients' requests, nobody knows whose: all fail
+	endSession                 // it answers a request that is out or one that is over: nobody knows which
+	dropLate                   // its request is over
+	dropNotice                 // it answers a notification
+	dropNothing                // it answers nothing
+	dropUnclear                // it may be about any of several messages
+)
 
-// nameless reports whether the server has named no answer of this session, and is known to
-// omit ids.
-func (t *table) nameless() bool { return !t.sawID && t.opts.Habits.omits() }
-
-// found is how a response was matched.
-type found struct {
-	e      *entry   // the request that it answers; nil: unknown
-	by     string   // one of the metrics.Matched constants
-	fault  fault    // of its id, if news
-	news   bool     // it is the server's first of this kind
-	doubt  string   // why a response that may answer a request was not matched
-	failed []*entry // requests that were given up because a response without an id may answer each
-}
-
-// blame records a fault of the response's id.
-func (t *table) blame(f *found, what fault) { f.fault, f.news = what, t.opts.Habits.note(what) }
-
-// find finds the request that a response answers. The caller must remove it.
-//
-// A response without an id is matched only if it can answer a single request: one is out,
-// none was given up, and it is not about a notification. On a shared session, a second
-// answer to another request would reach the wrong client, so the server must never have
-// named an answer there. An id that the session has not given out is taken for none, if the
-// server gets one request at a time and has never named an answer.
-func (t *table) find(r reading) (f found) {
-	f.by = metrics.MatchedOrphan
-	e := t.byID[r.id]
+// verdict decides, in the first row that fits, what becomes of a response.
+// docs/reference/errors.md has the same table for users.
+func (m matching) verdict(r response) verdict {
+	isError := r.content == anError || r.content == anUnreadError
+	isEmpty := r.content == anEmptyResult
 	switch {
-	case r.id == 0:
-		t.findUnnamed(r, &f)
-	case e != nil && e.sent():
-		f.e, f.by = e, metrics.MatchedID
-		if !t.sawID { // those without an id were answers to requests that were given up
-			t.sawID, t.unnamed = true, 0
-		}
-		if r.quoted {
+	case r.names == namesRequest:
+		return toNamed
+	case r.names == namesOver && m.named:
+		return dropLate
+	case m.notices > 0 && (isError || isEmpty && !m.wantsEmpty):
+		return dropNotice
+	case m.out == 0:
+		return dropNothing
+	case r.content == anUnreadError && m.out == 1 && !(m.shared && m.gaveUp):
+		return toOnly
+	case r.content == anUnreadError:
+		return dropUnclear
+	case m.gaveUp || m.shared && r.names == namesOver:
+		return endSession
+	case m.shared && m.out > 1 && !m.unnamed:
+		return failAll
+	}
+	return toOldest
+}
+
+// matched is what a session does with a response.
+type matched struct {
+	verdict verdict
+	e       *entry   // the request that it answers, which is no longer in the table; nil: none
+	failed  []*entry // the requests to fail, because it may answer any of them
+	by      string   // one of the metrics.Matched constants
+	learned bool     // it is the first that the server has not named
+}
+
+// match decides what becomes of a response, and changes the table accordingly.
+func (t *table) match(m *jsonrpc.Message) matched {
+	id, quoted := requestNumber(m.ID)
+	e := t.byID[id]
+	r := response{names: t.namingOf(id, e), content: contentOf(m)}
+	if r.names != namesRequest { // else the oldest does not matter
+		e = t.oldestOut()
+		t.wantsEmpty = e != nil && e.wantsEmpty()
+	}
+	f := matched{verdict: t.verdict(r), by: metrics.MatchedOrphan}
+	switch f.verdict {
+	case toNamed:
+		t.named = true
+		if f.e, f.by = e, metrics.MatchedID; quoted {
 			f.by = metrics.MatchedString
-			t.blame(&f, quoted)
 		}
-	case r.id > 0 && r.id <= t.lastID: // it comes late, or again
-		delete(t.abandoned, r.id)
-		t.settleAbandoned()
-	default:
-		what := unknown
-		if t.sawID {
-			what = stray
-		}
-		t.blame(&f, what)
-		if f.e = t.onlyCandidate(); t.serial() && !t.sawID && f.e != nil {
-			f.by = metrics.MatchedFIFO
-			break
-		}
-		f.e, f.doubt = nil, "it has an id that no request has had"
+	case toOldest, toOnly:
+		f.e, f.by = e, metrics.MatchedFIFO
+	case failAll:
+		f.failed = t.releaseAll()
+	case dropNotice:
+		t.notices--
 	}
-	if f.e != nil && f.e.id >= t.notified {
-		t.notified = 0
+	if v := f.verdict; v == toOldest || v == failAll || v == endSession {
+		f.learned, t.unnamed = !t.unnamed, true
 	}
+	if f.e == nil {
+		return f
+	}
+	t.remove(f.e)
+	if r.content != anEmptyResult || r.names == namesRequest { // an empty one may be that of a notification just as well
+		t.answeredUpTo(f.e)
+	}
+	t.removeSpare()
 	return f
 }
 
-// findUnnamed is find for a response without an id. If it answers one of several requests,
-// they fail as soon as none of them can be told apart.
-func (t *table) findUnnamed(r reading, f *found) {
-	f.e = t.onlyCandidate()
+// namingOf says what the number of an id names, if e is the request in the table that has it.
+func (t *table) namingOf(id int64, e *entry) naming {
 	switch {
-	case t.out == 0 && len(t.abandoned) == 0: // it answers nothing
-		return
-	case t.aboutNotification(r):
-		f.e, f.doubt = nil, "it may be about a notification"
-		return
-	case r.unread && f.e == nil:
-		f.doubt = "it may be about any of several messages"
-		return
-	case !r.unread:
-		t.blame(f, missing)
+	case e != nil && e.sent():
+		return namesRequest
+	case id > 0 && id <= t.lastID:
+		return namesOver
 	}
-	if f.e != nil {
-		f.by = metrics.MatchedFIFO
-		return
-	}
-	t.unnamed++
-	t.settleUnnamed(f)
+	return namesNothing
 }
 
-// settleUnnamed gives up the requests that are out if responses without ids must belong to
-// them: the server names no answers here, or has named those to all others.
-func (t *table) settleUnnamed(f *found) {
-	if t.unnamed == 0 || t.sawID && t.out > t.unnamed {
-		return
+// requestNumber returns the number that the id of a response stands for, 0 if it stands
+// for none: it may be the number itself, the same with a fraction of zeros, or its decimal
+// in a string.
+func requestNumber(id jsonrpc.ID) (n int64, quoted bool) {
+	if n, ok := jsonrpc.Integer([]byte(id)); ok {
+		return n, false
 	}
-	for _, e := range oldestFirst(t.byID) {
-		if e.sent() {
-			t.abandon(e)
-			f.failed = append(f.failed, e)
+	if text, ok := jsonrpc.Text([]byte(id)); ok {
+		n, ok = jsonrpc.Integer([]byte(text))
+		return n, ok
+	}
+	if whole, fraction, ok := strings.Cut(string(id), "."); ok && strings.Trim(fraction, "0") == "" {
+		n, _ = jsonrpc.Integer([]byte(whole))
+	}
+	return n, false
+}
+
+func contentOf(m *jsonrpc.Message) content {
+	if fault := m.Error(); fault != nil {
+		code, _ := jsonrpc.Member(fault, "code")
+		if string(code) == "-32700" || string(code) == "-32600" {
+			return anUnreadError
+		}
+		return anError
+	}
+	result := bytes.TrimSpace(m.Result())
+	inside, isObject := bytes.CutPrefix(result, []byte("{"))
+	if string(result) == "null" || isObject && string(bytes.TrimSpace(inside)) == "}" {
+		return anEmptyResult
+	}
+	return aResult
+}
+
+// wantsEmpty reports whether MCP has an empty result for the request.
+func (e *entry) wantsEmpty() bool {
+	switch e.method {
+	case mcp.MethodPing, mcp.MethodSetLevel, mcp.MethodSubscribe, mcp.MethodUnsubscribe:
+		return true
+	}
+	return false
+}
+
+// noteNotice notes that the server gets a notification, which some servers answer.
+func (t *table) noteNotice() {
+	t.notices++
+	t.noticedAt = t.lastID
+}
+
+// answeredUpTo notes that the server has answered a request: it answers no notification
+// any more that it got before.
+func (t *table) answeredUpTo(e *entry) {
+	if e.id > t.noticedAt {
+		t.notices = 0
+	}
+}
+
+// ambiguous reports whether the session must end, because a late answer to a request that
+// was given up could be taken for that to another request.
+func (t *table) ambiguous() bool { return t.unnamed && t.gaveUp }
+
+// oldestOut returns the oldest request that the server has and has not answered, nil if
+// there is none.
+func (t *table) oldestOut() (oldest *entry) {
+	for _, e := range t.byID {
+		if e.sent() && (oldest == nil || e.id < oldest.id) {
+			oldest = e
 		}
 	}
-	if t.sawID {
-		t.unnamed = 0
-	}
-	t.settleAbandoned()
+	return oldest
 }
 
-// aboutNotification reports whether a response without an id may be the answer of a server
-// that answers notifications. With MaxInFlight 1 the operator says that it is none.
-func (t *table) aboutNotification(r reading) bool {
-	return t.notified > 0 && t.opts.MaxInFlight != 1 && (r.failed || t.sawID && !t.opts.Habits.omits())
-}
-
-// onlyCandidate returns the one request that a response can answer which names none; nil
-// if there are others, or may be.
-func (t *table) onlyCandidate() *entry {
-	if len(t.abandoned) > 0 || t.opts.Shared && t.sawID {
-		return nil
-	}
-	return t.onlySent()
-}
-
-// onlySent returns the one request that the server has; nil if there are others.
-func (t *table) onlySent() *entry {
+// onlyOut returns the one request that the server has; nil if there are others.
+func (t *table) onlyOut() *entry {
 	if t.out != 1 {
 		return nil
 	}
-	for _, e := range t.byID {
-		if e.sent() {
-			return e
-		}
-	}
-	return nil
+	return t.oldestOut()
 }
 
-// settleAbandoned forgets the requests that were given up once all are answered, by
-// responses that named none of them.
-func (t *table) settleAbandoned() {
-	if _, over := t.abandoned[0]; over || t.sawID || t.unnamed < len(t.abandoned) {
+// release removes a request that the server has, and puts one of nobody in its place until
+// the server has answered it: so the answer is not taken for another's.
+func (t *table) release(e *entry) {
+	if !t.remove(e) {
 		return
 	}
-	t.abandoned, t.unnamed = nil, 0
-	t.stopOverdue()
+	nobodys := &entry{id: e.id, method: e.method, counted: e.counted, key: e.key, uri: e.uri, started: e.started, sentAt: e.sentAt}
+	t.byID[e.id] = nobodys
+	t.countSent(nobodys)
+	timeout := t.opts.RequestTimeout
+	if !e.due.IsZero() {
+		timeout = time.Until(e.due)
+	}
+	t.setTimeout(nobodys, timeout)
+	t.takeBack(e)
 }
 
-func (t *table) stopOverdue() {
-	if t.overdue != nil {
-		t.overdue.Stop()
-		t.overdue = nil
+// releaseAll releases every request that the server has, one of which it has just answered.
+func (t *table) releaseAll() (released []*entry) {
+	for _, e := range oldestFirst(t.byID) {
+		if e.sent() {
+			t.release(e)
+			released = append(released, e)
+		}
+	}
+	t.spare = true
+	return released
+}
+
+// removeSpare removes the last of the requests that releaseAll has released: the server has
+// answered as many as there were.
+func (t *table) removeSpare() {
+	if !t.spare {
+		return
+	}
+	if e := t.onlyOut(); e != nil {
+		t.remove(e)
+		t.spare = false
 	}
 }
-
-// abandonedGrace is how long a server that omits ids may take to answer a request that was
-// given up. Until then the next ones wait, because nobody could tell the answers apart.
-const abandonedGrace = 10 * time.Second

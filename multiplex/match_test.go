@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,81 +38,135 @@ func own(method string, timeout time.Duration) step {
 	}
 }
 
-// A response that does not say which request it answers is matched only if it can
-// answer a single one.
+// A response that does not name its request goes to the oldest one.
 func TestResponsesWithoutID(t *testing.T) {
-	serial := multiplex.Options{MaxInFlight: 1, RequestTimeout: 10 * time.Second}
+	opts := multiplex.Options{RequestTimeout: 10 * time.Second}
 	runScenarios(t, []scenario{
-		{name: "in order for the clients of a shared session", opts: multiplex.Options{MaxInFlight: 1, Shared: true}, clients: 2, steps: []step{
-			from(0, callA), from(1, callA), sent(call("1")), server(nullID), at(0, answer(`"a"`)), at(1), sent(call("2")),
-			server(nullID), at(0), at(1, answer(`"a"`)), matched("fifo", 2),
+		{name: "one request at a time from the first such answer on", opts: multiplex.Options{MaxInFlight: 5}, steps: []step{
+			forward(callA), sent(call("1")), server(nullResult), got(answered(`"a"`)), serialized(1),
+			forward(callB, callC), sent(call("2")), server(noIDResult), got(answered(`"b"`)), sent(call("3")), server(nullResult), got(answered(`"c"`)), matched("fifo", 3),
 		}},
-		{name: "on a session of one client whenever one request is out", steps: []step{
-			forward(callA), sent(call("1")), server(nullID), got(answer(`"a"`)),
-			forward(callB), sent(call("2")), server(result("2")), got(answer(`"b"`)), // the server has named one
-			forward(callC), sent(call("3")), server(noID), got(`answer "c": {"id":"c","jsonrpc":"2.0","result":{}}`), matched("fifo", 2),
+		{name: "in order, if several requests are out at the first such answer", steps: []step{
+			forward(callA, callB), sent(call("1"), call("2")), server(nullResult), got(answered(`"a"`)), forward(callC), sent(),
+			server(nullResult), got(answered(`"b"`)), sent(call("3")), server(nullResult), got(answered(`"c"`)),
 		}},
-		{name: "fails all at once when several requests are out, and the next go one at a time", clients: 3, opts: multiplex.Options{Shared: true}, steps: []step{
-			from(0, callA), from(1, callB), sent(call("1"), call("2")), server(nullID), at(0, unusable("a")), at(1, unusable("b")), serialized(1),
-			from(2, callA, callB), sent(), server(noID), at(2), dropped(metrics.DroppedUnknownResponse, 2), // the other of the two
-			sent(call("3")), server(nullID), at(2, answer(`"a"`)), sent(call("4")), server(nullID), at(2, answer(`"b"`)),
+		{name: "also of a server that names only its first answer", steps: []step{
+			forward(callA), sent(call("1")), server(result("1")), got(answer(`"a"`)), forward(notice, callB), sent(notice, call("2")),
+			server(nullResult), got(answered(`"b"`)), forward(callC), sent(call("3")), server(nullError), got(errored(`"c"`)),
 		}},
-		{name: "fails the rest when a server that names its answers has named all others", clients: 3, opts: multiplex.Options{Shared: true}, steps: []step{
-			from(0, callA), sent(call("1")), server(result("1")), at(0, answer(`"a"`)),
-			from(0, callA), from(1, callB), from(2, callC), sent(call("2"), call("3"), call("4")), server(nullID), at(0), at(1), at(2), serialized(1),
-			from(0, callB), sent(), server(result("4"), result("2")), at(0, answer(`"a"`)), at(2, answer(`"c"`)), at(1, unusable("b")),
-			sent(call("5")), server(result("5")), at(0, answer(`"b"`)),
+		{name: "in order for the clients of a shared session", opts: shared, clients: 2, steps: []step{
+			from(0, callA), sent(call("1")), server(nullResult), at(0, answered(`"a"`)), from(0, callA), from(1, callA), sent(call("2")),
+			server(nullResult), at(0, answered(`"a"`)), at(1), sent(call("3")), server(nullResult), at(1, answered(`"a"`)),
 		}},
-		{name: "fails the one request on a shared session whose server has named another answer", clients: 2, opts: multiplex.Options{Shared: true}, steps: []step{
-			from(0, callA), sent(call("1")), server(result("1")), at(0, answer(`"a"`)),
-			from(1, callB), sent(call("2")), server(nullID), at(1, unusable("b")), from(1, callC), sent(call("3")), server(result("2"), result("3")),
-			at(1, answer(`"c"`)),
+		{name: "an empty result is that of a request which has one", steps: []step{
+			forward(notice, setLevel("8", "info")), sent(notice, setLevel("1", "info")), server(noID), got(`answer 8: {"id":8,"jsonrpc":"2.0","result":{}}`),
+			forward(callA), sent(call("2")), server(noID), got(), server(nullResult), got(answered(`"a"`)), // that of the notification came first
 		}},
-		{name: "fails the one request while one that was given up may be answered", opts: multiplex.Options{RequestTimeout: 10 * time.Second}, steps: []step{
+		{name: "an error without an id after a notification is about that", steps: []step{
+			forward(notice, callA), sent(notice, call("1")), server(nullError), got(), dropped(metrics.DroppedUnknownResponse, 1), server(result("1")), got(answer(`"a"`)),
+			forward(callB), sent(call("2")), server(nullError), got(errored(`"b"`)),
+		}},
+		{name: "so is an empty result, once for each notification", steps: []step{
+			forward(notice, notice, callA), sent(notice, notice, call("1")), server(noID, nullID), got(), serialized(0), server(noID), got(`answer "a": {"id":"a","jsonrpc":"2.0","result":{}}`),
+		}},
+		{name: "also while no request is out", steps: []step{
+			forward(notice), sent(notice), server(nullError), forward(callA), sent(call("1")), server(nullError), got(errored(`"a"`)),
+		}},
+		{name: "the answer to a request before the notification says nothing of that", steps: []step{
+			forward(callA, notice, callB), sent(call("1"), notice, call("2")), server(result("1")), got(answer(`"a"`)), server(nullError), got(),
+			server(result("2")), got(answer(`"b"`)), serialized(0),
+		}},
+		{name: "a server that could not read a message means the only one", steps: []step{
+			forward(callA), sent(call("1")), server(unread), got(`answer "a": {"jsonrpc":"2.0","id":"a","error":{"code":-32700,"message":"m"}} (-32700)`), serialized(0),
+			forward(callA, callB), sent(call("2"), call("3")), server(unread), got(), serialized(0), server(result("2"), result("3")), got(answer(`"a"`), answer(`"b"`)),
+		}},
+		{name: "a request that is given up ends the session", opts: opts, steps: []step{
+			forward(callA), sent(call("1")), server(nullResult), got(answered(`"a"`)), forward(callB), after(time.Second), forward(callC), sent(call("2")),
+			after(9 * time.Second), got(`fail "b": timeout, final (timeout)`, "lost "+callC), discard, ended,
+		}},
+		{name: "a request that is cancelled ends it", steps: []step{
+			forward(callA), sent(call("1")), server(nullResult), got(answered(`"a"`)), forward(callB, cancelOf(`"b"`), callC), sent(call("2"), cancelOf("2")),
+			after(2 * time.Second), got(`fail "b": cancelled, final (canceled)`, "lost "+callC), ended,
+		}},
+		{name: "a cancelled one that is answered does not", steps: []step{
+			forward(callA), sent(call("1")), server(nullResult), got(answered(`"a"`)), forward(callB, cancelOf(`"b"`), callC), sent(call("2"), cancelOf("2")),
+			server(nullResult), got(answered(`"b"`)), sent(call("3")), server(nullResult), got(answered(`"c"`)),
+		}},
+		{name: "the first such answer ends it if it may be that to a request that was given up", opts: opts, steps: []step{
 			forward(callA), after(10 * time.Second), got(`fail "a": timeout, final (timeout)`), discard,
-			forward(callB), sent(call("3")), server(nullID), got(unusable("b")), server(result("1"), result("3")),
-			forward(callC), sent(call("4")), server(nullID), got(answer(`"c"`)),
+			forward(callB), sent(call("3")), server(nullResult), got(`fail "b": session_lost, final (session_lost)`), ended,
 		}},
-		{name: "holds the next requests until one that was given up is answered", opts: multiplex.Options{RequestTimeout: 20 * time.Second}, steps: []step{
-			forward(callA), sent(call("1")), server(nullID), got(answer(`"a"`)),
-			forward(callB), sent(call("2")), after(20 * time.Second), got(`fail "b": timeout, final (timeout)`), sent(cancelled("2", timedOut)),
-			forward(callC), sent(), after(9 * time.Second), server(nullID), got(), sent(call("3")), server(nullID), got(answer(`"c"`)),
+		{name: "a call of the gateway that is given up ends it", steps: []step{
+			forward(callA), sent(call("1")), server(nullResult), got(answered(`"a"`)), own("tools/list", time.Second), sent(sentPrefix + "2*"),
+			after(time.Second), got("own tools/list failed: context deadline exceeded"), ended,
 		}},
-		{name: "ends the session if one that was given up is not answered", opts: multiplex.Options{RequestTimeout: 20 * time.Second}, steps: []step{
-			forward(callA), sent(call("1")), server(nullID), got(answer(`"a"`)),
-			forward(callB), sent(call("2")), after(20 * time.Second), got(`fail "b": timeout, final (timeout)`), sent(cancelled("2", timedOut)),
-			forward(callC), sent(), after(10 * time.Second), got("lost " + callC),
-		}},
-		{name: "ends the session if a request of the gateway is not answered", clients: 2, opts: multiplex.Options{Shared: true, RequestTimeout: 20 * time.Second}, steps: []step{
-			from(0, subscribe("1", "f:/a")), sent(subscribe("1", "f:/a")), server(nullID), at(0, `answer 1: {"jsonrpc":"2.0","id":1,"result":{}}`),
-			leaves(0), sent(unsubscribe("2", "f:/a")), after(19 * time.Second), from(1, callA), sent(), after(time.Second), sent(cancelled("2", timedOut)),
-			after(10 * time.Second), at(1, "lost "+callA),
-		}},
-		{name: "a result may be about a notification where the server names its answers", steps: []step{
-			forward(callA), sent(call("1")), server(result("1")), got(answer(`"a"`)),
-			forward(`{"jsonrpc":"2.0","method":"notifications/x"}`, callB), sent(`{"jsonrpc":"2.0","method":"notifications/x"}`, call("2")),
-			server(nullID), got(), server(result("2")), got(answer(`"b"`)), serialized(0),
-		}},
-		{name: "an error of a server that could not read a message says nothing of its others", steps: []step{
-			forward(callA, callB), sent(call("1"), call("2")), server(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m"}}`), got(), serialized(0),
-			server(result("1"), result("2")), got(answer(`"a"`), answer(`"b"`)),
-		}},
-		{name: "an error after a notification may be about that, until a later request is answered", steps: []step{
-			forward(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, callA),
-			sent(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, call("1")),
-			server(nullError), got(), server(result("1")), got(answer(`"a"`)),
-			forward(callB), sent(call("2")), server(nullError), got(`answer "b": {"jsonrpc":"2.0","id":"b","error":{"code":-32601,"message":"m"}} (-32601)`),
-		}},
-		{name: "an error is believed when serialized", opts: serial, steps: []step{
-			forward(`{"jsonrpc":"2.0","method":"notifications/x"}`, callA), sent(`{"jsonrpc":"2.0","method":"notifications/x"}`, call("1")),
-			server(nullError), got(`answer "a": {"jsonrpc":"2.0","id":"a","error":{"code":-32601,"message":"m"}} (-32601)`),
-		}},
-		{name: "believed again once that answer has come", opts: serial, steps: []step{
-			forward(callA), after(10 * time.Second), got(`fail "a": timeout, final (timeout)`),
-			forward(callB), sent(call("1"), cancelled("1", timedOut), call("3")),
-			server(result("1"), nullID), got(answer(`"b"`)),
+		{name: "a call of the gateway waits its turn", steps: []step{
+			forward(callA), sent(call("1")), server(nullResult), got(answered(`"a"`)), forward(callB), sent(call("2")), own("tools/list", time.Second), sent(),
+			server(nullResult), got(answered(`"b"`)), sent(sentPrefix + "3*"), server(nullResult), got(`own tools/list: ` + valued("3")),
 		}},
 	})
+}
+
+// Where nobody can tell whose answer it is, no client of a shared session gets it.
+func TestResponsesWithoutIDOnASharedSession(t *testing.T) {
+	runScenarios(t, []scenario{
+		{name: "fail all that are out, and the next wait until the server has answered those", clients: 3, opts: shared, steps: []step{
+			from(0, callA), from(1, callB), sent(call("1"), call("2")), server(nullResult), at(0, unusable("a")), at(1, unusable("b")), serialized(1),
+			from(2, callA, callB), sent(), server(nullResult), at(0), at(1), at(2), sent(call("3")), server(nullResult), at(2, answered(`"a"`)),
+			sent(call("4")), server(nullResult), at(2, answered(`"b"`)),
+		}},
+		{name: "also if it names the others", clients: 3, opts: shared, steps: []step{
+			from(0, callA), from(1, callB), from(2, callC), sent(call("1"), call("2"), call("3")), server(nullResult),
+			at(0, unusable("a")), at(1, unusable("b")), at(2, unusable("c")), from(0, callA), sent(), server(result("1"), result("2")),
+			at(0), at(1), at(2), sent(call("4")), server(result("4")), at(0, answer(`"a"`)),
+		}},
+		{name: "a client that leaves lets the server finish", clients: 2, opts: shared, steps: []step{
+			from(0, callA), sent(call("1")), server(nullResult), at(0, answered(`"a"`)), from(0, callB), sent(call("2")), leaves(0), sent(),
+			from(1, callC), sent(), server(nullResult), at(0), at(1), sent(call("3")), server(nullResult), at(1, answered(`"c"`)),
+		}},
+		{name: "what a client that leaves has subscribed to is taken back", clients: 2, opts: shared, steps: []step{
+			from(0, callA), sent(call("1")), server(nullResult), discard, from(0, subscribe("8", "f:/a")), sent(subscribe("2", "f:/a")), leaves(0), sent(),
+			server(noID), sent(unsubscribe("3", "f:/a")), server(noID), at(0), from(1, callA), sent(call("4")), server(nullResult), at(1, answered(`"a"`)),
+		}},
+		{name: "one that left before the first such answer ends the session", clients: 2, opts: shared, steps: []step{
+			from(0, callA), sent(call("1")), leaves(0), sent(cancelled("1", "the client has left")), from(1, callB), sent(call("2")),
+			server(nullResult), at(0), at(1, `fail "b": session_lost, final (session_lost)`), ended,
+		}},
+		{name: "an unread message may be that of one who left", clients: 2, opts: shared, steps: []step{
+			from(0, callA), sent(call("1")), leaves(0), discard, server(unread), from(1, callB), sent(call("2")), server(unread), at(1),
+			server(result("2")), at(1, answer(`"b"`)),
+		}},
+		{name: "a request of the gateway that is given up ends it", clients: 2, opts: multiplex.Options{Shared: true, RequestTimeout: 20 * time.Second}, steps: []step{
+			from(0, subscribe("1", "f:/a")), sent(subscribe("1", "f:/a")), server(nullID), at(0, `answer 1: {"jsonrpc":"2.0","id":1,"result":{}}`),
+			leaves(0), sent(unsubscribe("2", "f:/a")), after(19 * time.Second), from(1, callA), sent(), after(time.Second), at(1, "lost "+callA), discard, ended,
+		}},
+	})
+}
+
+const (
+	notice = `{"jsonrpc":"2.0","method":"notifications/x"}`
+	unread = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m"}}`
+
+	nullResult = `{"jsonrpc":"2.0","id":null,"result":{"v":1}}`
+	noIDResult = `{"jsonrpc":"2.0","result":{"v":1}}`
+)
+
+// valued is the answer nullResult under an id.
+func valued(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{"v":1}}` }
+
+// answered expects nullResult or noIDResult to have reached the client, errored nullError.
+func answered(id string) string { return "answer " + id + ": *" }
+
+func errored(id string) string {
+	return `answer ` + id + `: {"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32601,"message":"m"}} (-32601)`
+}
+
+// ended expects the session to be over, because answers could be mixed up.
+func ended(w *world) {
+	w.Helper()
+	if err := w.session.Err(); err == nil || !strings.Contains(err.Error(), "does not name its answers") {
+		w.Errorf("the session's end: %v", err)
+	}
 }
 
 func unusable(id string) string {
@@ -126,54 +181,40 @@ func serialized(want int) step {
 	}
 }
 
-// What one session has learned of its server, the others know.
-func TestSessionsOfAServerWithoutIDsAreSerialized(t *testing.T) {
-	known := &multiplex.Habits{}
-	runScenarios(t, []scenario{
-		{name: "one learns", opts: multiplex.Options{Habits: known}, steps: []step{
-			forward(callA), sent(call("1")), server(nullID), got(answer(`"a"`)), serialized(1),
-		}},
-		{name: "another knows", opts: multiplex.Options{Habits: known, MaxInFlight: 5}, steps: []step{
-			forward(callA, callB), sent(call("1")), server(nullID), got(answer(`"a"`)), sent(call("2")), server(noID),
-			got(`answer "b": {"id":"b","jsonrpc":"2.0","result":{}}`),
-		}},
-	})
-}
-
-// A string with the number in it can only mean the request with that number.
-func TestIDsAsStrings(t *testing.T) {
+// A number in another form can only mean the request with that number.
+func TestIDsInAnotherForm(t *testing.T) {
 	text := func(id string) string { return `{"jsonrpc":"2.0","id":"` + id + `","result":{}}` }
 	runScenarios(t, []scenario{
-		{name: "matched", opts: multiplex.Options{Shared: true}, clients: 2, steps: []step{
+		{name: "as a string", opts: shared, clients: 2, steps: []step{
 			from(0, callA), from(1, callB), sent(call("1"), call("2")), server(text("2"), text("1"), text("1")), at(0, answer(`"a"`)), at(1, answer(`"b"`)),
 			matched("string", 2), matched("orphan", 1),
 		}},
-		{name: "not in another form", steps: []step{
-			forward(callA), sent(call("1")), server(text("01"), text("1.0"), text(" 1"), text("+1")), got(), server(result("1")), got(answer(`"a"`)),
+		{name: "with a fraction", opts: shared, clients: 2, steps: []step{
+			from(0, callA), from(1, callB), sent(call("1"), call("2")), server(result("2.0"), result("1.00")), at(0, answer(`"a"`)), at(1, answer(`"b"`)), matched("id", 2),
+		}},
+		{name: "no other", opts: shared, clients: 2, steps: []step{
+			from(0, callA), from(1, callB), sent(call("1"), call("2")), server(text("02")), at(0, unusable("a")), at(1, unusable("b")), matched("orphan", 1),
 		}},
 	})
 }
 
-// An id that the session has not given out belongs to the only request, if there can be
-// no other. One that it has given out is a late or a second answer.
+// An id that matches nothing is as good as none. One that the session has given out is a
+// late or a second answer, if the server names its answers.
 func TestUnknownIDs(t *testing.T) {
-	serial := multiplex.Options{MaxInFlight: 1}
 	runScenarios(t, []scenario{
-		{name: "matched when serialized", opts: serial, steps: []step{
-			forward(callA, callB), sent(call("1")), server(result("77")), got(answer(`"a"`)), sent(call("2")), server(result(`"x"`)), got(answer(`"b"`)),
-			matched("fifo", 2),
+		{name: "answer the oldest request", steps: []step{
+			forward(callA, callB), sent(call("1"), call("2")), server(result("77")), got(answer(`"a"`)), server(result(`"x"`)), got(answer(`"b"`)),
+			forward(callC, callA), sent(call("3")), server(result("-1")), got(answer(`"c"`)), sent(call("4")), server(result("1e0")), got(answer(`"a"`)),
+			matched("fifo", 4), serialized(1),
 		}},
-		{name: "not matched when it is that of a request before, or the server has named an answer", opts: serial, steps: []step{
+		{name: "also one that the server counts itself", steps: []step{
+			forward(callA), sent(call("1")), server(result("0")), got(answer(`"a"`)), forward(callB), sent(call("2")), server(result("1")), got(answer(`"b"`)), matched("fifo", 2),
+		}},
+		{name: "not one of a request before, where the server names its answers", steps: []step{
 			forward(callA), sent(call("1")), server(result("1")), got(answer(`"a"`)),
-			forward(callB), sent(call("2")), server(result("1"), result("77"), result("1")), got(), server(result("2")), got(answer(`"b"`)),
+			forward(callB), sent(call("2")), server(result("1")), got(), dropped(metrics.DroppedUnknownResponse, 1), server(result("2")), got(answer(`"b"`)), serialized(0),
 		}},
-		{name: "not matched otherwise", steps: []step{
-			forward(callA), sent(call("1")), server(result("77"), result("0")), got(), dropped(metrics.DroppedUnknownResponse, 2), server(result("1")), got(answer(`"a"`)),
-		}},
-		{name: "not matched on a shared session whose server has named an answer", opts: multiplex.Options{MaxInFlight: 1, Shared: true}, clients: 2, steps: []step{
-			from(0, callA), sent(call("1")), server(result("1")), at(0, answer(`"a"`)),
-			from(1, callB), sent(call("2")), server(result("77")), at(1), server(result("2")), at(1, answer(`"b"`)),
-		}},
+		{name: "nothing, while no request is out", steps: []step{server(result("77"), nullError), dropped(metrics.DroppedUnknownResponse, 2), serialized(0)}},
 	})
 }
 

@@ -43,6 +43,7 @@ func (x *run) errorf(format string, args ...any) {
 	}
 }
 
+// say has the server send a message. The caller holds mu.
 func (x *run) say(message, related string) {
 	x.log = append(x.log, fmt.Sprintf("server (with %q): %s", related, message))
 	select {
@@ -159,7 +160,10 @@ func (x *run) speak() {
 	defer x.mu.Unlock()
 	s := x.server
 	k := s.pick(x.r)
-	if k == nil || x.unnamed && !slices.Contains(s.open, k) { // no way to tell a second answer from that to another request
+	if x.unnamed && !x.opts.Shared && len(s.open) > 0 {
+		k = s.open[0] // that one gets it, whatever the server means
+	}
+	if k == nil || (x.unnamed || !x.opts.Shared) && !slices.Contains(s.open, k) { // no way to tell a second answer from that to another request
 		return
 	}
 	if k.asked == nil || strings.Contains(k.template, `"uri"`) || strings.Contains(k.template, `"level"`) {
@@ -216,14 +220,24 @@ func (x *run) reply(k *told, kind int) {
 		if !slices.Contains(s.open, k) {
 			return // no way to tell it from an answer to another request
 		}
+		if !x.opts.Shared {
+			k = s.open[0]
+			secret = `"secret":"` + k.secret + `"`
+		}
 		x.say(s.reply(k, "null", `"result":{`+secret+`}`), "")
 	case 8:
+		if x.unnamed && !x.opts.Shared {
+			return // it may be taken for the answer to a notification, and the next answer for this one
+		}
 		x.say(s.reply(k, id, `"error":{"code":1e0,"message":"`+k.secret+`"}`), "")
 	case 9:
 		x.serial++
 		k.task = fmt.Sprint("task-", x.serial)
 		x.say(s.reply(k, id, `"result":{`+secret+`,"task":{"taskId":"`+k.task+`","status":"working"}}`), "")
 	case 10:
+		if x.unnamed && !x.opts.Shared {
+			return // it counts as no answer, and the next one as that to this request
+		}
 		x.say(`{"jsonrpc":"2.0","id":`+id+`,"result":{},"error":{}}`, "")
 	default:
 		x.say(s.reply(k, id, `"result":{`+secret+`}`), k.wire)
@@ -254,9 +268,13 @@ func (x *run) step() {
 		x.server.busy = !x.server.busy
 		x.mu.Unlock()
 	case n < 94:
+		x.mu.Lock()
 		x.say(notification("notifications/resources/updated", fmt.Sprintf(`{"uri":"s:%d"}`, x.r.IntN(4))), "")
+		x.mu.Unlock()
 	case n < 95:
+		x.mu.Lock()
 		x.say([]string{"no JSON", `{"jsonrpc":"2.0","id":1,"method":5}`, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`}[x.r.IntN(3)], "")
+		x.mu.Unlock()
 	case n < 98 && x.opts.Shared:
 		if len(x.actors) > 1 {
 			x.leave(i)

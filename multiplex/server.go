@@ -66,10 +66,16 @@ func (s *Session) recipients(m *jsonrpc.Message, related jsonrpc.ID) (callers []
 	return callers, asked, why
 }
 
+// related returns the request that has the id on the wire, nil if there is none.
+func (t *table) related(id jsonrpc.ID) *entry {
+	n, _ := requestNumber(id)
+	return t.byID[n]
+}
+
 // askedBy returns the client's id of its request that has the id related on the wire;
 // empty if there is none.
 func (t *table) askedBy(c *Caller, related jsonrpc.ID) jsonrpc.ID {
-	if e := t.byID[numberOf(related)]; e != nil && e.caller == c && e.request != nil {
+	if e := t.related(related); e != nil && e.caller == c && e.request != nil {
 		return e.request.ID
 	}
 	return ""
@@ -104,7 +110,7 @@ func (s *Session) sharedRecipientsLocked(m *jsonrpc.Message, related jsonrpc.ID,
 // which some transports know, the one whose task it names, or all clients if they have
 // always had the same principal.
 func (s *Session) audienceLocked(m *jsonrpc.Message, related jsonrpc.ID) []*Caller {
-	if e := s.table.byID[numberOf(related)]; e != nil && e.caller != nil {
+	if e := s.table.related(related); e != nil && e.caller != nil {
 		return []*Caller{e.caller}
 	}
 	if related == "" { // else the client that asked has left
@@ -145,7 +151,7 @@ func (s *Session) serverProgress(m *jsonrpc.Message) {
 	var token json.RawMessage
 	var request *connstate.Request
 	s.withLock(func(t *table) {
-		wire := numberOf(jsonrpc.ID(m.Token.Value))
+		wire, _ := requestNumber(jsonrpc.ID(m.Token.Value))
 		c, token = t.noteProgress(wire)
 		if e := t.byID[wire]; e != nil {
 			request = e.request

@@ -36,9 +36,9 @@ type Options struct {
 	// Shared says that the session has several clients. A message that cannot be
 	// attributed to one of them reaches none.
 	Shared bool
-	// Habits are what is known of the server. Sessions with the same server share them.
+	// Tools is what is known of the server's tools. Sessions with the same server share it.
 	// nil: the session has its own.
-	Habits *Habits
+	Tools *Tools
 	// OnTools is called when a client has read the server's list of tools to its end.
 	OnTools func(list *ToolList)
 	// OnClose is called once with the reason when the session is over, before its
@@ -79,7 +79,7 @@ type Session struct {
 // New starts a session over conn, which it then owns.
 func New(conn jsonrpc.Conn, opts Options) *Session {
 	s := &Session{conn: conn, opts: opts.withDefaults(), done: make(chan struct{})}
-	s.table = table{opts: &s.opts, expire: s.expire, onOverdue: s.closeUnanswered, byID: make(map[int64]*entry)}
+	s.table = table{opts: &s.opts, expire: s.expire, byID: make(map[int64]*entry), matching: matching{shared: s.opts.Shared}}
 	switch c := conn.(type) {
 	case jsonrpc.Local:
 		s.local = c
@@ -102,8 +102,8 @@ func (o Options) withDefaults() Options {
 		o.MaxWaiting = 1024
 	}
 	o.Server = cmp.Or(o.Server, "the server")
-	if o.Habits == nil {
-		o.Habits = &Habits{}
+	if o.Tools == nil {
+		o.Tools = &Tools{}
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -171,7 +171,7 @@ type outcome struct {
 
 // Call sends a request of the gateway and returns the response, which may be an
 // error response. It fails when ctx ends or the session does. The request waits for no
-// other.
+// other, unless the server does not name its answers.
 func (s *Session) Call(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
 	return s.call(ctx, &entry{method: method}, params)
 }
@@ -203,19 +203,14 @@ func (s *Session) call(ctx context.Context, e *entry, params json.RawMessage) (_
 	case <-ctx.Done():
 	}
 	s.withLock(func(t *table) { t.abandon(e) })
+	s.closeAmbiguous()
 	s.sendNext()
 	return nil, ctx.Err()
 }
 
-// noteNotification notes that the server gets a notification. A server that does not
-// know its method may answer with an error without an id.
-func (s *Session) noteNotification() {
-	s.withLock(func(t *table) { t.notified = t.lastID + 1 })
-}
-
 // Notify sends a notification of the gateway.
 func (s *Session) Notify(method string, params json.RawMessage) error {
-	s.noteNotification()
+	s.withLock((*table).noteNotice)
 	return s.conn.Send(jsonrpc.NewNotification(method, params))
 }
 
@@ -254,7 +249,7 @@ func (s *Session) end(err error) {
 	if errors.Is(err, jsonrpc.ErrTooLong) { // if only one request is out, it is the answer to that
 		s.opts.Metrics.Dropped(metrics.DroppedTooLong)
 		s.opts.Limited.Warn("server sent a message over the limit")
-		if e := s.takeOut((*table).onlySent); e != nil {
+		if e := s.takeOut((*table).onlyOut); e != nil {
 			s.failUnusable(e, "the server's answer is over the size limit")
 		}
 	}

@@ -85,7 +85,7 @@ func (s *shared) settle(e *entry, failed bool) {
 	case e.method == mcp.MethodSetLevel:
 		s.levels.Taken(e.serverLevel)
 		s.levels.Set(e.caller, e.level)
-	case e.method == mcp.MethodSubscribe:
+	case e.method == mcp.MethodSubscribe && e.caller != nil:
 		s.subscriptions.Add(e.uri, e.caller)
 	}
 }
@@ -109,7 +109,7 @@ func (s *Session) learn(e *entry, m *jsonrpc.Message) []byte {
 	switch {
 	case e.caller == nil || result == nil:
 	case e.method == mcp.MethodListTools:
-		if list := s.opts.Habits.learnTools(!e.more, result); list != nil && s.opts.OnTools != nil {
+		if list := s.opts.Tools.learn(!e.more, result); list != nil && s.opts.OnTools != nil {
 			s.opts.OnTools(list)
 		}
 	case e.method == mcp.MethodListTasks && s.opts.Shared:

@@ -16,8 +16,6 @@ import (
 )
 
 const (
-	// maxAbandoned bounds the abandoned requests that a session remembers.
-	maxAbandoned = 1024
 	// maxKept bounds a request kept for repeating, in bytes, and maxKeptBytes all of a
 	// session's.
 	maxKept      = 64 << 10
@@ -117,29 +115,22 @@ func (e *entry) lose(reason error) {
 // table holds the unanswered requests of a session: those that the server has, and
 // those that wait. It sends nothing and calls no client. Guarded by Session.mu.
 type table struct {
-	opts      *Options
-	expire    func(*entry) // called in a goroutine of its own when the time of an entry is up
-	onOverdue func()       // the same when abandonedGrace is
-	lastID    int64
-	byID      map[int64]*entry // by id on the wire
-	queue     queue
-	shared    shared
+	opts   *Options
+	expire func(*entry) // called in a goroutine of its own when the time of an entry is up
+	lastID int64
+	byID   map[int64]*entry // by id on the wire
+	queue  queue
+	shared shared
 
-	out     int // requests that the server has
-	counted int // those of them that count towards MaxInFlight
-	blocked int // those of them that may block
+	matching
+	noticedAt int64 // lastID when the last notification was sent
+	// spare: the server has answered one of the requests that are out, which are all
+	// nobody's, and it is not known which.
+	spare bool
+
+	counted int // requests out that count towards MaxInFlight
+	blocked int // requests out that may block
 	kept    int // bytes of those kept for repeating
-
-	// abandoned holds the ids of requests that were given up and that the server may
-	// still answer. The id 0 is there if there were more than maxAbandoned; no answer
-	// removes it.
-	abandoned map[int64]struct{}
-	unnamed   int         // answers without an id to requests that are out or were given up
-	overdue   *time.Timer // runs while requests wait for such answers
-	sawID     bool        // the server has answered with an id
-	// notified is the id that the next request had when a notification was last sent;
-	// 0 if none was, or a later request has been answered.
-	notified int64
 
 	lastMessage time.Time // when the server last sent a message
 	pinged      bool      // a silent server has a ping to answer
@@ -152,9 +143,13 @@ func (t *table) add(e *entry, timeout time.Duration) {
 	e.id, e.started = t.lastID, time.Now()
 	t.byID[e.id] = e
 	if timeout > 0 {
-		e.due = e.started.Add(timeout)
-		e.timer = time.AfterFunc(timeout, func() { t.expire(e) })
+		t.setTimeout(e, timeout)
 	}
+}
+
+func (t *table) setTimeout(e *entry, timeout time.Duration) {
+	e.due = time.Now().Add(timeout)
+	e.timer = time.AfterFunc(timeout, func() { t.expire(e) })
 }
 
 // setDue moves the deadline of a request.
@@ -182,6 +177,18 @@ func (t *table) extend(e *entry) bool {
 func (t *table) markSent(e *entry) *jsonrpc.Message {
 	m := e.message
 	e.sentAt = time.Now()
+	t.countSent(e)
+	size := len(m.Raw())
+	if !e.safe || size > maxKept || t.kept+size > maxKeptBytes {
+		e.message = nil
+		return m
+	}
+	t.kept += size
+	return m
+}
+
+// countSent counts a request that the server has.
+func (t *table) countSent(e *entry) {
 	t.out++
 	if e.counted {
 		t.counted++
@@ -192,13 +199,6 @@ func (t *table) markSent(e *entry) *jsonrpc.Message {
 	if e.key != "" {
 		t.queue.busy[e.key] = e
 	}
-	size := len(m.Raw())
-	if !e.safe || size > maxKept || t.kept+size > maxKeptBytes {
-		e.message = nil
-		return m
-	}
-	t.kept += size
-	return m
 }
 
 // remove takes a request out of the table and reports whether it was there. If so,
@@ -235,29 +235,25 @@ func (t *table) remove(e *entry) bool {
 }
 
 // abandon removes a request that is given up, and reports whether it was in the table.
-// If the server has it, abandon remembers that an answer may still come, and takes back a
-// subscription.
+// If the server has it, the server may still answer it: the caller must end the session if
+// that makes it ambiguous.
 func (t *table) abandon(e *entry) bool {
 	if !t.remove(e) {
 		return false
 	}
 	if e.sent() {
-		id := e.id
-		if t.abandoned == nil {
-			t.abandoned = make(map[int64]struct{})
-		}
-		if len(t.abandoned) >= maxAbandoned {
-			id = 0
-		}
-		t.abandoned[id] = struct{}{}
-		if t.overdue == nil && t.nameless() {
-			t.overdue = time.AfterFunc(abandonedGrace, t.onOverdue)
-		}
-	}
-	if e.sent() && e.key != "" && e.method == mcp.MethodSubscribe { // the server may have accepted it
-		t.addUnsubscribe(e.uri)
+		t.gaveUp = true
+		t.takeBack(e)
 	}
 	return true
+}
+
+// takeBack ends the subscription that the server may have accepted by a request that nobody
+// waits for any more.
+func (t *table) takeBack(e *entry) {
+	if e.key != "" && e.method == mcp.MethodSubscribe {
+		t.addUnsubscribe(e.uri)
+	}
 }
 
 // removeAll empties the table and returns its requests, oldest first.
@@ -266,8 +262,7 @@ func (t *table) removeAll() []*entry {
 	for _, e := range open {
 		t.remove(e)
 	}
-	t.shared, t.abandoned, t.unnamed = shared{}, nil, 0
-	t.stopOverdue()
+	t.shared = shared{}
 	return open
 }
 
@@ -372,13 +367,14 @@ func (e *entry) party() (principal, client string) {
 }
 
 // mayGo reports whether the server has room for a request, and has none with the same
-// key.
+// key. A server that does not name its answers gets one request at a time.
 func (t *table) mayGo(e *entry) bool {
 	most := t.opts.MaxInFlight
-	if t.serial() {
-		most = 1
+	hasRoom := most <= 0 || t.counted < most
+	if t.unnamed {
+		hasRoom = t.out == 0
 	}
-	return (most <= 0 || t.counted < most) && (e.key == "" || t.queue.busy[e.key] == nil) && !(t.nameless() && len(t.abandoned) > 0)
+	return hasRoom && (e.key == "" || t.queue.busy[e.key] == nil)
 }
 
 // decide decides what to do with a request whose turn it is. It removes one that the

@@ -276,7 +276,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"check", "--start"}, exitOK, "\ndemo: sse-server-demo ", ""},
 		{[]string{"check", "--start", "--url", "http://127.0.0.1:1/mcp"}, exitFailure, "http://127.0.0.1:1/mcp: FAILED: initialization failed: the server could not be started: connect: POST", ""},
 		{[]string{"check", "--start", "--", "sh", "-c", "echo no key >&2; exit 3"}, exitFailure, "lost: exit status 3; stderr: no key\n", `msg="server stderr" command=sh`},
-		{[]string{"check", "--start", "--start-timeout", "5s", "--max-in-flight", "1", "--", "sh", "-c", wrongID}, exitOK, "\nsh: s 1, MCP 2025-06-18, 0 tools", "ids of no request: it gets"},
+		{[]string{"check", "--start", "--start-timeout", "5s", "--", "sh", "-c", wrongID}, exitOK, "\nsh: s 1, MCP 2025-06-18, 0 tools", "does not name its answers"},
 		{[]string{"check", "me"}, exitConfig, "", `unexpected argument me`},
 		{[]string{"--", "check"}, exitConfig, "", "sse-server: the command: start \"check\""}, // a word after -- is a program
 		{[]string{"check", "--warm", "-1", "--", "true"}, exitConfig, "", "--warm"},

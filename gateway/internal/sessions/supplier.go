@@ -42,7 +42,7 @@ type Options struct {
 	// Boots says that servers are processes, which keep the machine busy while they boot.
 	Boots bool
 	// Session configures each session. Its Logger and Metrics, which the supplier
-	// uses too, must not be nil. The supplier sets Shared, Habits, Limited, OnTools, OnClose and
+	// uses too, must not be nil. The supplier sets Shared, Tools, Limited, OnTools, OnClose and
 	// OnDone. The times and bounds can change.
 	Session multiplex.Options
 }
@@ -60,7 +60,7 @@ type Supplier struct {
 	limited *slog.Logger // log for what a server that keeps failing causes at will
 	metrics *metrics.Metrics
 
-	habits     *multiplex.Habits // of all servers; with Forwards nothing is learned
+	tools      *multiplex.Tools // of all servers; with Forwards nothing is learned
 	readiness  readiness
 	manyTools  sync.Once              // guards a warning
 	oddVersion atomic.Pointer[string] // the unknown protocol version of the last warning
@@ -121,7 +121,7 @@ func (all *succession) newSupplier(up upstream.Upstream, opts Options) *Supplier
 	s := &Supplier{
 		succession: all, replaced: make(chan struct{}),
 		up: up, log: opts.Session.Logger, limited: throttle.NewLines().Logger(opts.Session.Logger), metrics: opts.Session.Metrics,
-		habits: &multiplex.Habits{}, turns: fair.NewPlaces(maxStarts), places: fair.NewPlaces(opts.MaxSessions),
+		tools: &multiplex.Tools{}, turns: fair.NewPlaces(maxStarts), places: fair.NewPlaces(opts.MaxSessions),
 	}
 	s.life, s.end = context.WithCancel(all.closed)
 	s.readiness.life, s.readiness.drain = context.WithCancel(all.serving)
@@ -145,7 +145,7 @@ func (s *Supplier) opts() *Options { return s.options.Load() }
 func (s *Supplier) setOptions(opts Options) {
 	opts.Session.Shared, opts.Session.Limited = opts.Shared, s.limited
 	if !opts.Forwards {
-		opts.Session.Habits = s.habits
+		opts.Session.Tools = s.tools
 	}
 	s.options.Store(&opts)
 }
@@ -201,13 +201,13 @@ func (s *Supplier) keepWarm() {
 
 // Tools returns the size of the server's list of tools, nil if no client has read it, or if
 // each may have a list of its own.
-func (s *Supplier) Tools() *multiplex.ToolList { return s.habits.Tools() }
+func (s *Supplier) Tools() *multiplex.ToolList { return s.tools.List() }
 
 // Shares reports whether connections share sessions.
 func (s *Supplier) Shares() bool { return s.shared != nil }
 
 // Repeatable reports whether a request to the server may be run twice.
-func (s *Supplier) Repeatable(m *jsonrpc.Message) bool { return s.habits.Safe(m) }
+func (s *Supplier) Repeatable(m *jsonrpc.Message) bool { return s.tools.Safe(m) }
 
 // Go runs f in a goroutine. Wait waits for it.
 func (s *Supplier) Go(f func()) { s.goroutines.Go(f) }

@@ -1,0 +1,78 @@
+package multiplex
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestVerdict is the table of docs/reference/errors.md: what becomes of a response, by what
+// it says and what the session knows.
+func TestVerdict(t *testing.T) {
+	one, several := matching{out: 1}, matching{out: 3}
+	with := func(m matching, change func(m *matching)) matching { change(&m); return m }
+	onShared := func(m *matching) { m.shared = true }
+	noticed := func(m *matching) { m.notices = 1 }
+	gaveUp := func(m *matching) { m.gaveUp = true }
+	named := func(m *matching) { m.named = true }
+	for _, row := range []struct {
+		response     response
+		own          matching // a session of one client
+		want         verdict
+		wantOnShared verdict
+	}{
+		{response{namesRequest, aResult}, several, toNamed, toNamed},
+		{response{namesRequest, anError}, with(several, noticed), toNamed, toNamed},
+		{response{namesOver, aResult}, with(one, named), dropLate, dropLate},
+		{response{namesOver, aResult}, one, toOldest, endSession},
+
+		{response{namesNothing, anError}, with(one, noticed), dropNotice, dropNotice},
+		{response{namesNothing, anEmptyResult}, with(one, noticed), dropNotice, dropNotice},
+		{response{namesNothing, anUnreadError}, with(one, noticed), dropNotice, dropNotice},
+		{response{namesNothing, anError}, with(matching{}, noticed), dropNotice, dropNotice},
+		{response{namesNothing, aResult}, with(one, noticed), toOldest, toOldest},
+		{response{namesNothing, anEmptyResult}, matching{out: 1, notices: 1, wantsEmpty: true}, toOldest, toOldest},
+
+		{response{namesNothing, aResult}, matching{}, dropNothing, dropNothing},
+		{response{namesNothing, anError}, matching{}, dropNothing, dropNothing},
+
+		{response{namesNothing, anUnreadError}, one, toOnly, toOnly},
+		{response{namesNothing, anUnreadError}, several, dropUnclear, dropUnclear},
+		{response{namesNothing, anUnreadError}, with(one, gaveUp), toOnly, dropUnclear},
+
+		{response{namesNothing, aResult}, one, toOldest, toOldest},
+		{response{namesNothing, anEmptyResult}, one, toOldest, toOldest},
+		{response{namesNothing, anError}, one, toOldest, toOldest},
+		{response{namesNothing, aResult}, with(one, named), toOldest, toOldest},
+		{response{namesNothing, aResult}, several, toOldest, failAll},
+		{response{namesNothing, anError}, with(several, named), toOldest, failAll},
+		{response{namesNothing, aResult}, matching{out: 3, unnamed: true}, toOldest, toOldest},
+		{response{namesNothing, aResult}, with(one, gaveUp), endSession, endSession},
+	} {
+		if got := row.own.verdict(row.response); got != row.want {
+			t.Errorf("%+v on %+v: %d, want %d", row.response, row.own, got, row.want)
+		}
+		if s := with(row.own, onShared); s.verdict(row.response) != row.wantOnShared {
+			t.Errorf("%+v on %+v: %d, want %d", row.response, s, s.verdict(row.response), row.wantOnShared)
+		}
+	}
+}
+
+// Whatever a session knows, a response that does not name its request never reaches one of
+// several clients that may wait for it, and none gets what may be that to a request that was
+// given up.
+func TestVerdictNeverGuessesBetweenClients(t *testing.T) {
+	for bits := range 1 << 6 {
+		for out := range 4 {
+			for notices := range 2 {
+				m := matching{shared: true, named: bits&1 > 0, unnamed: bits&2 > 0, gaveUp: bits&4 > 0, wantsEmpty: bits&8 > 0, out: out, notices: notices}
+				for _, c := range []content{aResult, anEmptyResult, anError, anUnreadError} {
+					got := m.verdict(response{namesNothing, c})
+					reaches := got == toOldest || got == toOnly
+					if reaches && (out == 0 || m.gaveUp || out > 1 && !m.unnamed) {
+						t.Error(fmt.Sprintf("%+v", m), c, "reaches a client:", got)
+					}
+				}
+			}
+		}
+	}
+}
