@@ -2,10 +2,10 @@ package gosdk
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 
+	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -41,7 +41,7 @@ func (d dialer) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		return nil, errNoServer
 	}
 	values := peer.Values(ctx)
-	s := &session{id: rand.Text(), ended: make(chan struct{}), working: make(map[int64]int)}
+	s := &session{id: uuid.NewString(), ended: make(chan struct{}), working: make(map[int64]int)}
 	if extra := s.extraOf(values); extra != nil {
 		s.extra = *extra
 	}

@@ -2,11 +2,11 @@ package mcpgo
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 
+	"github.com/google/uuid"
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
@@ -56,7 +56,7 @@ func (d dialer) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if d.server == nil {
 		return nil, errors.New("dial mcp-go server: there is no server")
 	}
-	s := &session{dialer: d, id: rand.Text(), arrived: buffer.NewQueue(buffer.SendLimit), asked: make(map[int64]chan *jsonrpc.Message)}
+	s := &session{dialer: d, id: uuid.NewString(), arrived: buffer.NewQueue(buffer.SendLimit), asked: make(map[int64]chan *jsonrpc.Message)}
 	s.known = new(server.InProcessSession)
 	requests, err := upstream.Handle(s.handle).Dial(ctx)
 	if err != nil {

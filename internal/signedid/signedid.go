@@ -2,8 +2,8 @@
 // another process: an id shows by itself that a gateway with the same key has made it, and
 // for whom. So no list of ids has to be kept.
 //
-// An id is replica.random.mac: the process that made it, a random text, and the signature
-// of both and of the principal.
+// An id is replica.random.mac: the process that made it, a random UUID (RFC 9562, version
+// 4), and the signature of both and of the principal.
 package signedid
 
 import (
@@ -14,6 +14,8 @@ import (
 	"encoding/binary"
 	"strings"
 	"sync"
+
+	"github.com/google/uuid"
 )
 
 // MinKey is the least length of a key, in bytes: that of the hash.
@@ -59,7 +61,7 @@ func New(key []byte, scope, replica string) *Issuer {
 
 // New returns a new id for a principal.
 func (s *Issuer) New(principal string) string {
-	random := rand.Text()
+	random := uuid.NewString()
 	return s.prefix + random + "." + s.sign(strings.TrimSuffix(s.prefix, "."), random, principal)
 }
 
@@ -125,7 +127,7 @@ func split(id string) (replica, random, mac string, ok bool) {
 	return id[:dot], id[dot+1 : last], id[last+1:], true
 }
 
-// Short returns the first characters of the random part of an id, or of any other text:
+// Short returns the first characters of the UUID of an id, or of any other text:
 // enough to tell ids apart in a log, not enough to use one.
 func Short(id string) string {
 	if _, random, _, ok := split(id); ok {

@@ -15,13 +15,13 @@ var key = []byte(strings.Repeat("k", signedid.MinKey))
 func TestVerify(t *testing.T) {
 	s := signedid.New(key, "a", "")
 	id := s.New("ada")
-	if !regexp.MustCompile(`^[A-Z2-7]{8}\.[A-Z2-7]{26}\.[\w-]{22}$`).MatchString(id) || id == s.New("ada") {
+	if !regexp.MustCompile(`^[A-Z2-7]{8}\.[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\.[\w-]{22}$`).MatchString(id) || id == s.New("ada") {
 		t.Errorf("got the id %s", id)
 	}
 	if !s.Verify(id, "ada") || !signedid.New(key, "a", "").Verify(id, "ada") { // in another process too
 		t.Errorf("%s does not verify", id)
 	}
-	replica, random, mac := id[:8], id[9:35], id[36:]
+	replica, random, mac := id[:8], id[9:45], id[46:]
 	for name, text := range map[string]string{
 		"empty":           "",
 		"dots":            "..",
@@ -30,7 +30,7 @@ func TestVerify(t *testing.T) {
 		"cut at a dot":    replica + "." + random,
 		"extended":        id + "A",
 		"blank at an end": id + " ",
-		"control":         replica + "." + random[:25] + "\x00." + mac,
+		"control":         replica + "." + random[:35] + "\x00." + mac,
 		"another replica": "AAAAAAAA." + random + "." + mac,
 		"moved bytes":     replica + random[:1] + "." + random[1:] + "." + mac,
 		"moved dot":       replica + "." + random[:10] + "." + random[10:] + "." + mac,
