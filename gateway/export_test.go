@@ -16,8 +16,11 @@ func (g *Gateway) Registry() *connstate.Registry { return g.registry }
 // Settings are the options of a Gateway, and what follows from them.
 type Settings = settings
 
-// SettingsOf returns what follows from options.
-func SettingsOf(opts Options) Settings { return newSettings(opts) }
+// SettingsOf returns what follows from options, in front of a server of no particular kind.
+func SettingsOf(opts Options) Settings { return newSettings(opts, nil) }
+
+// WarmOf returns how many servers are kept warm.
+func WarmOf(up upstream.Upstream, opts Options) int { return newSettings(opts, plain(up)).Warm }
 
 // NewWith is New with those settings that are not zero in place of its own.
 func NewWith(up upstream.Upstream, with Settings) (*Gateway, error) {

@@ -120,7 +120,8 @@ func (g *Gateway) has(id string) bool {
 
 // prepare returns the settings that follow from opts in front of the server that up reaches.
 func (g *Gateway) prepare(up upstream.Upstream, opts Options) (*serving, error) {
-	n := &serving{opts: newSettings(opts), up: plain(up)}
+	up = plain(up)
+	n := &serving{opts: newSettings(opts, up), up: up}
 	if g.adjust != nil {
 		g.adjust(&n.opts)
 	}
@@ -199,7 +200,7 @@ func (g *Gateway) supply(n *serving) sessions.Options {
 	o := &n.opts
 	_, boots := n.up.(upstream.Command)
 	return sessions.Options{
-		Name: o.Name, Params: g.bridges.Params, Boots: boots || o.Boots, Shared: o.Sessions == SessionsShared, Warm: max(0, o.Warm), Forwards: len(o.ForwardHeaders) > 0 || o.PassRequest != nil, MaxSessions: o.MaxSessions,
+		Name: o.Name, Params: g.bridges.Params, Boots: boots || o.Boots, Shared: o.Sessions == SessionsShared, Warm: o.Warm, Forwards: len(o.ForwardHeaders) > 0 || o.PassRequest != nil, MaxSessions: o.MaxSessions,
 		StartTimeout: o.StartTimeout, InitializationTimeout: o.InitializationTimeout,
 		Session: multiplex.Options{
 			Server: g.bridges.Server, RequestTimeout: o.RequestTimeout, MaxRequestTimeout: o.MaxRequestTimeout,

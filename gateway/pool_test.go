@@ -3,7 +3,9 @@ package gateway_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,6 +14,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 func TestWarmSessionsAreReadyAtOnce(t *testing.T) {
@@ -39,6 +42,59 @@ func TestWarmSessionsAreReadyAtOnce(t *testing.T) {
 		cold.wantState(connstate.Ready)
 		if hit, idle := metric(t, g, "mcp_sse_pool_takes_total"), metric(t, g, "mcp_sse_pool_idle"); hit != 3 || idle != 2 {
 			t.Errorf("%g takes and %g idle sessions, want 3 and 2", hit, idle)
+		}
+	})
+}
+
+// By default one server is kept warm where each connection gets a child of its own, and the
+// child needs nothing of its client.
+func TestOneServerIsWarmByDefault(t *testing.T) {
+	child := upstream.Command{Path: "x"}
+	for name, test := range map[string]struct {
+		up   upstream.Upstream
+		opts gateway.Options
+		want int
+	}{
+		"command":           {child, gateway.Options{}, 1},
+		"pointer to it":     {&child, gateway.Options{}, 1},
+		"plain transport":   {child, gateway.Options{NoAutoInitialize: true}, 1},
+		"more":              {child, gateway.Options{Warm: 3}, 3},
+		"off":               {child, gateway.Options{Warm: -1}, 0},
+		"shared":            {child, gateway.Options{Sessions: gateway.SessionsShared}, 0},
+		"one client":        {child, gateway.Options{Transports: []string{gateway.TransportStdio}}, 0},
+		"principals":        {upstream.Command{Path: "x", PrincipalEnv: "P"}, gateway.Options{}, 0},
+		"requests":          {child, gateway.Options{PassRequest: &gateway.PassRequest{}}, 0},
+		"remote":            {upstream.URL{Address: "https://example.com/mcp"}, gateway.Options{}, 0},
+		"in this process":   {&server{}, gateway.Options{}, 0},
+		"the same, ordered": {&server{}, gateway.Options{Warm: 2}, 2},
+	} {
+		equal(t, name, gateway.WarmOf(test.up, test.opts), test.want)
+	}
+}
+
+// A server that boots for 3 s has its tools at once for each client that comes while a warm
+// one is there, also for the next: one that is taken is replaced.
+func TestToolsOfASlowServerAreThereAtOnce(t *testing.T) {
+	u := &server{}
+	var boots sync.Map // when each session has booted
+	u.born = func(s *serverSession) { boots.Store(s, time.Now().Add(3*time.Second)) }
+	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+		booted, _ := boots.Load(s)
+		rest := time.Until(booted.(time.Time))
+		if rest > 0 && m.Kind == jsonrpc.Request {
+			late(rest)(s, m)
+		}
+		return rest > 0
+	}
+	opts := gateway.Settings{Options: gateway.Options{Warm: 1}, Boots: true, AnnounceDelay: 100 * time.Millisecond}
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		g.Start()
+		for n := range 3 {
+			time.Sleep(5 * time.Second)
+			p := connect(t, g, plain)
+			p.deliver(request("1", "tools/list"))
+			time.Sleep(500 * time.Millisecond)
+			p.want(fmt.Sprintf(`1 {"session":%d*`, n+1))
 		}
 	})
 }

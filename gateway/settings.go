@@ -19,11 +19,12 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 	"github.com/mcp-sse/mcp-sse/streamable"
+	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 // Defaults returns the documented default of every option. A field that is zero here
 // is off, unlimited or empty by default; Transports and IdleTimeout depend on the
-// transport.
+// transport, and Warm on the server.
 func Defaults() Options {
 	return Options{
 		Sessions:     SessionsPerConnection,
@@ -65,8 +66,9 @@ type settings struct {
 	MaxHeldBytes int64 // bodies that are being read, messages that wait, and events that are kept
 }
 
-// newSettings returns the settings that follow from o.
-func newSettings(o Options) settings {
+// newSettings returns the settings that follow from o in front of the server that up
+// reaches.
+func newSettings(o Options, up upstream.Upstream) settings {
 	given, defaults := reflect.ValueOf(&o).Elem(), reflect.ValueOf(Defaults())
 	for i := range given.NumField() {
 		if given.Field(i).IsZero() {
@@ -79,6 +81,11 @@ func newSettings(o Options) settings {
 	if o.Name != "" {
 		o.Logger = o.Logger.With("server", o.Name)
 	}
+
+	if o.Warm == 0 && o.wantsWarm(up) {
+		o.Warm = 1
+	}
+	o.Warm = max(0, o.Warm)
 
 	s := settings{
 		Options:           o,
@@ -94,12 +101,22 @@ func newSettings(o Options) settings {
 		MaxHeldBytes:         512 << 20,
 	}
 	if o.MaxConnections > 0 {
-		s.MaxSessions = o.MaxConnections + max(0, o.Warm)
+		s.MaxSessions = o.MaxConnections + o.Warm
 	}
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 { // GOMEMLIMIT
 		s.MaxHeldBytes = limit / 4
 	}
 	return s
+}
+
+// wantsWarm reports whether a server is kept warm by default: where each connection gets a
+// child process of its own that needs nothing of its client, because a boot takes longer
+// than some clients wait for the tools.
+func (o *Options) wantsWarm(up upstream.Upstream) bool {
+	child, ok := up.(upstream.Command)
+	ofAnyClient := child.PrincipalEnv == "" && o.PassRequest == nil && len(o.ForwardHeaders) == 0
+	onlyClient := slices.Contains(o.Transports, TransportStdio) // it takes its server at once, and there is no next one
+	return ok && o.Sessions == SessionsPerConnection && ofAnyClient && !onlyClient
 }
 
 func (s *settings) limits() connstate.Limits {

@@ -154,7 +154,11 @@ func (d *daemon) replaceGateways(c *config.Config) error {
 			return err
 		}
 		if s.Kind() == config.OfCommand {
-			threads += s.MaxConnections + s.Warm
+			warm := 1
+			if s.Warm != nil {
+				warm = *s.Warm
+			}
+			threads += s.MaxConnections + warm
 		}
 	}
 	debug.SetMaxThreads(threads)

@@ -20,7 +20,7 @@ import (
 func childConfig(t *testing.T, more string) string {
 	t.Helper()
 	self := clitest.Must(os.Executable())
-	return fmt.Sprintf("{command: [%q], env: {%s: demo}%s}", self, childVariable, more)
+	return fmt.Sprintf("{command: [%q], warm: 0, env: {%s: demo}%s}", self, childVariable, more)
 }
 
 // server is the URL of one of several servers.

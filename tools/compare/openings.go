@@ -95,7 +95,7 @@ func (a *arguments) startOpeners(c caller) (openers []*opener, err error) {
 	}{
 		{opener{}, "in process", plain},
 		{opener{warm: true, child: true}, fmt.Sprintf("Node, --warm %d", a.Warm), join(plain, []string{"--warm", strconv.Itoa(a.Warm)}, child)},
-		{opener{child: true}, "Node, cold", join(plain, child)},
+		{opener{child: true}, "Node, --warm 0", join(plain, []string{"--warm", "0"}, child)},
 	} {
 		p, err := start(s.name, s.command, a.Timeout)
 		if err != nil {

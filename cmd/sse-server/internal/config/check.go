@@ -129,7 +129,7 @@ func (s *Server) check(c *Config, lookupEnv func(string) (string, bool)) error {
 		return nil
 	}
 	if s.Sessions != "shared" && s.given["warm"] == "" {
-		s.Warm = 0 // given for all servers
+		s.Warm = nil // given for all servers
 	}
 	return s.makeRemote(c, lookupEnv)
 }

@@ -113,7 +113,7 @@ type Server struct {
 	Transports     []string `group:"Protocol" placeholder:"NAME" oneof:"sse,streamable" help:"Transports to serve at each address: sse is HTTP+SSE, streamable is Streamable HTTP."`
 	AutoInitialize bool     `group:"Protocol" negatable:"" help:"Run the MCP handshake for each connection when it opens. If off, the gateway adds nothing: over HTTP+SSE it is a plain transport of 2024-11-05, and over Streamable HTTP it refuses requests without a session with 400."`
 	Sessions       string   `group:"Protocol" placeholder:"MODE" oneof:"per-connection,shared" help:"per-connection gives each connection its own session with the server; shared gives all connections the same one."`
-	Warm           int      `group:"Protocol" placeholder:"N" zero:"" help:"Number of servers to keep started ahead of connections. With --sessions shared, 1 or more starts the shared session ahead. 0 means none."`
+	Warm           *int     `group:"Protocol" placeholder:"N" zero:"" help:"Number of servers to keep started ahead of connections; one that is taken is replaced. Without it, 1 for a command of which each connection gets a process of its own, unless it has --principal-env. With --sessions shared, 1 or more starts the shared session ahead. 0 means none."`
 
 	InitializationTimeout Duration  `group:"Times" placeholder:"DURATION" help:"How long a client's message waits for the handshake."`
 	StartTimeout          Duration  `group:"Times" placeholder:"DURATION" help:"How long one start of the server may take, including the handshake."`

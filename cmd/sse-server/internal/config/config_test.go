@@ -229,7 +229,7 @@ func TestPrecedence(t *testing.T) {
 		args             []string
 		flag, want, from string
 	}{
-		{nil, nil, "warm", "0", ""},
+		{nil, nil, "warm", "", ""},
 		{nil, []string{"-c", path}, "warm", "7", path + ":1:7: warm"},
 		{env, nil, "warm", "8", "SSE_SERVER_WARM"},
 		{env, []string{"--warm", "9"}, "warm", "9", "--warm"},

@@ -56,7 +56,7 @@ func TestPipeOfAShell(t *testing.T) {
 		_, _ = in.WriteString("warm: 2\n")
 		_ = in.Close()
 	}()
-	if c := mustLoad(t, nil, "--config", fmt.Sprintf("/dev/fd/%d", out.Fd())); c.Warm != 2 {
-		t.Errorf("got %d, want 2", c.Warm)
+	if c := mustLoad(t, nil, "--config", fmt.Sprintf("/dev/fd/%d", out.Fd())); c.Warm == nil || *c.Warm != 2 {
+		t.Errorf("got %v, want 2", c.Warm)
 	}
 }

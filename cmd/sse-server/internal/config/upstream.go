@@ -68,6 +68,9 @@ func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
 		o.TrustedProxies = append(o.TrustedProxies, netip.Prefix(n))
 	}
 	o.HeartbeatInterval, o.MaxConnections, o.ConnectRate = off(o.HeartbeatInterval), off(o.MaxConnections), off(o.ConnectRate)
+	if s.Warm != nil {
+		o.Warm = off(*s.Warm)
+	}
 	if s.IdleTimeout != nil {
 		o.IdleTimeout = off(time.Duration(*s.IdleTimeout))
 	}
