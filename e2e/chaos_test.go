@@ -49,13 +49,18 @@ func chaosConfigurations() map[string]func(c *chaosRun) (flags []string, servers
 	child := func(flags ...string) func(c *chaosRun) ([]string, map[string]any) {
 		return func(c *chaosRun) ([]string, map[string]any) { return append(flags, c.child()...), nil }
 	}
+	loses := func(flags ...string) func(c *chaosRun) ([]string, map[string]any) {
+		return func(c *chaosRun) ([]string, map[string]any) {
+			return slices.Concat(flags, c.child(), []string{"--loses"}), nil
+		}
+	}
 	return map[string]func(c *chaosRun) ([]string, map[string]any){
 		"dedicated":     child(),
 		"warm":          child("--warm", "2"),
-		"one in flight": child("--max-in-flight", "1"),
+		"one in flight": loses("--max-in-flight", "1"),
 		"shared":        child("--sessions", "shared"),
-		"shared, warm":  child("--sessions", "shared", "--warm", "1"),
-		"shared, few":   child("--sessions", "shared", "--max-in-flight", "2"),
+		"shared, warm":  loses("--sessions", "shared", "--warm", "1"),
+		"shared, few":   loses("--sessions", "shared", "--max-in-flight", "2"),
 		"Streamable HTTP": func(c *chaosRun) ([]string, map[string]any) {
 			return []string{"--url", c.remote.URL + "/mcp"}, nil
 		},
@@ -124,7 +129,7 @@ func TestChaos(t *testing.T) {
 func startChaos(t *testing.T, name string, seed uint64, configure func(c *chaosRun) ([]string, map[string]any)) *chaosRun {
 	t.Helper()
 	c := &chaosRun{ledger: newLedger(chaosBound), t: t, name: name, seed: seed, calmFile: filepath.Join(t.TempDir(), "calm")}
-	c.remote = startChaosRemote(t, &chaosMind{seed: seed, calm: c.isCalm})
+	c.remote = startChaosRemote(t, &chaosMind{seed: seed, calm: c.isCalm, loses: name == "Streamable HTTP"})
 	flags, servers := configure(c)
 	if servers != nil {
 		var urls map[string]string

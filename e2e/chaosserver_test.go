@@ -24,6 +24,9 @@ const chaosServerArg = "chaos-mcp-server"
 type chaosMind struct {
 	seed uint64
 	calm func() bool // from now on the server does all that it is asked, at once
+	// loses: the server may lose the ids of answers. Where it has several requests of one
+	// client at a time, and one stream for all answers, nobody could tell them apart.
+	loses bool
 }
 
 // voice is how a server of one transport says things. One that several requests share
@@ -60,6 +63,7 @@ type chaosCall struct {
 	id    json.RawMessage
 	nonce string
 	token json.RawMessage
+	loses bool // the server may lose the id
 }
 
 func (c *chaosCall) pause(most time.Duration) { time.Sleep(upTo(c.rng, most)) }
@@ -79,9 +83,10 @@ func fates() []fate {
 		{560, func(c *chaosCall) { c.pause(100 * time.Millisecond); c.to.say(c.result()) }},
 		{50, func(c *chaosCall) { c.to.say(c.result()); c.to.say(c.named(string(c.id), c.nonce)) }},
 		{40, func(c *chaosCall) {
-			for _, id := range []string{"0", "-1", "999999999", `"nobody"`, "1.5", "{}"} {
-				c.to.say(c.named(id, "strange"))
+			if id := string(c.id); c.loses {
+				c.id = json.RawMessage([]string{"0", "-1", "999999999", `"nobody"`, "1.5", "null", `"` + id + `"`, id + ".0"}[c.rng.IntN(8)])
 			}
+			c.to.say(c.named("{}", "no response, and so nobody's"))
 			c.to.say(c.result())
 		}},
 		{40, func(c *chaosCall) { c.to.hang() }},
@@ -99,7 +104,6 @@ func fates() []fate {
 		{20, func(c *chaosCall) {
 			c.to.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{},"error":{"code":1,"message":"%s"}}`, c.id, c.nonce))
 		}},
-		{10, func(c *chaosCall) { c.to.say(c.named("null", c.nonce)) }},
 		{1, func(c *chaosCall) {
 			c.to.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", chaosLine) + `"}}`)
 			c.to.say(c.result())
@@ -152,7 +156,7 @@ func (c *chaosMind) serve(message []byte, to voice) {
 		return
 	}
 	nonce := nonceOf.Find(message)
-	call := &chaosCall{rng: c.rng(nonce), to: to, id: m.ID, nonce: string(nonce), token: m.Params.Meta.ProgressToken}
+	call := &chaosCall{rng: c.rng(nonce), to: to, id: m.ID, nonce: string(nonce), token: m.Params.Meta.ProgressToken, loses: c.loses}
 	answer := call.result()
 	switch m.Method {
 	case "initialize":
@@ -240,9 +244,10 @@ func (s *chaosStdio) die() {
 func chaosServer(args []string, in io.Reader, out io.Writer) int {
 	flags := flag.NewFlagSet(chaosServerArg, flag.ExitOnError)
 	seed := flags.Uint64("seed", 1, "of what happens to requests")
+	loses := flags.Bool("loses", false, "lose ids")
 	calmFile := flags.String("calm", "", "once this file exists, serve well")
 	_ = flags.Parse(args) // ExitOnError
-	mind := &chaosMind{seed: *seed, calm: func() bool { _, err := os.Stat(*calmFile); return err == nil }}
+	mind := &chaosMind{seed: *seed, loses: *loses, calm: func() bool { _, err := os.Stat(*calmFile); return err == nil }}
 	to := &chaosStdio{out: lockedWriter{w: out}}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)

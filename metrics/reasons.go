@@ -113,7 +113,7 @@ const (
 const (
 	MatchedID     = "id"     // by its id
 	MatchedString = "string" // by its id, which was a string
-	MatchedFIFO   = "fifo"   // without an id or with an unknown one, to the oldest request
+	MatchedFIFO   = "fifo"   // without an id or with an unknown one, to the request with which it came or the oldest
 	MatchedOrphan = "orphan" // to no request: late, repeated or unknown
 )
 

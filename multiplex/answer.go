@@ -29,9 +29,10 @@ func (s *Session) takeOut(find func(t *table) *entry) *entry {
 	return e
 }
 
-// receiveResponse passes a response to the request that it answers.
-func (s *Session) receiveResponse(m *jsonrpc.Message) {
-	f := s.match(m)
+// receiveResponse passes a response to the request that it answers. related is the id of
+// the request that it came with, empty if unknown.
+func (s *Session) receiveResponse(m *jsonrpc.Message, related jsonrpc.ID) {
+	f := s.match(m, related)
 	s.opts.Metrics.ResponseMatched(f.by)
 	if f.learned {
 		s.opts.Metrics.ServerSerialized()
@@ -72,11 +73,11 @@ func (s *Session) resolve(f matched, m *jsonrpc.Message) {
 
 // match is the locked step of receiveResponse. It sends what may go when the request that
 // the response answers is out of the table.
-func (s *Session) match(m *jsonrpc.Message) matched {
+func (s *Session) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 	s.mu.Lock()
 	t := &s.table
 	t.lastMessage = time.Now()
-	f := t.match(m)
+	f := t.match(m, related)
 	if f.e != nil {
 		t.shared.settle(f.e, m.Error() != nil)
 	}

@@ -20,6 +20,7 @@ type naming uint8
 
 const (
 	namesRequest naming = iota // one that the server has and has not answered
+	comesWith                  // none, but it came in the HTTP response to one that the server has not answered
 	namesOver                  // one that is over, or that the server has not got
 	namesNothing               // none: there is no id, it is null, or no request has ever had it
 )
@@ -63,7 +64,7 @@ type matching struct {
 type verdict uint8
 
 const (
-	toNamed     verdict = iota // it answers the request that it names
+	toNamed     verdict = iota // it answers the request that it names, or with which it came
 	toOldest                   // it answers the oldest request; the server does not name its answers
 	toOnly                     // it answers the only request
 	failAll                    // it answers one of several clients' requests, nobody knows whose: all fail
@@ -80,7 +81,7 @@ func (m matching) verdict(r response) verdict {
 	isError := r.content == anError || r.content == anUnreadError
 	isEmpty := r.content == anEmptyResult
 	switch {
-	case r.names == namesRequest:
+	case r.names == namesRequest || r.names == comesWith:
 		return toNamed
 	case r.names == namesOver && m.named:
 		return dropLate
@@ -109,24 +110,28 @@ type matched struct {
 	learned bool     // it is the first that the server has not named
 }
 
-// match decides what becomes of a response, and changes the table accordingly.
-func (t *table) match(m *jsonrpc.Message) matched {
+// match decides what becomes of a response, and changes the table accordingly. related is
+// the id of the request that it came with, empty if unknown.
+func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 	id, quoted := requestNumber(m.ID)
 	e := t.byID[id]
 	r := response{names: t.namingOf(id, e), content: contentOf(m)}
-	if r.names != namesRequest { // else the oldest does not matter
+	by := metrics.MatchedFIFO
+	if r.names == namesRequest {
+		t.named = true
+		if by = metrics.MatchedID; quoted {
+			by = metrics.MatchedString
+		}
+	} else if with := t.related(related); with != nil && with.sent() {
+		e, r.names = with, comesWith
+	} else {
 		e = t.oldestOut()
 		t.wantsEmpty = e != nil && e.wantsEmpty()
 	}
 	f := matched{verdict: t.verdict(r), by: metrics.MatchedOrphan}
 	switch f.verdict {
-	case toNamed:
-		t.named = true
-		if f.e, f.by = e, metrics.MatchedID; quoted {
-			f.by = metrics.MatchedString
-		}
-	case toOldest, toOnly:
-		f.e, f.by = e, metrics.MatchedFIFO
+	case toNamed, toOldest, toOnly:
+		f.e, f.by = e, by
 	case failAll:
 		f.failed = t.releaseAll()
 	case dropNotice:
@@ -139,7 +144,7 @@ func (t *table) match(m *jsonrpc.Message) matched {
 		return f
 	}
 	t.remove(f.e)
-	if r.content != anEmptyResult || r.names == namesRequest { // an empty one may be that of a notification just as well
+	if r.content != anEmptyResult || f.verdict == toNamed { // an empty one may be that of a notification just as well
 		t.answeredUpTo(f.e)
 	}
 	t.removeSpare()

@@ -115,6 +115,10 @@ func TestResponsesWithoutIDOnASharedSession(t *testing.T) {
 			from(2, callA, callB), sent(), server(nullResult), at(0), at(1), at(2), sent(call("3")), server(nullResult), at(2, answered(`"a"`)),
 			sent(call("4")), server(nullResult), at(2, answered(`"b"`)),
 		}},
+		{name: "unless it came in the HTTP response to one", clients: 2, opts: shared, attributed: true, steps: []step{
+			from(0, callA), from(1, callB), sent(call("1"), call("2")), with("2", nullResult), at(1, answered(`"b"`)), with("1", result("77")), at(0, answer(`"a"`)),
+			matched("fifo", 2), serialized(0),
+		}},
 		{name: "also if it names the others", clients: 3, opts: shared, steps: []step{
 			from(0, callA), from(1, callB), from(2, callC), sent(call("1"), call("2"), call("3")), server(nullResult),
 			at(0, unusable("a")), at(1, unusable("b")), at(2, unusable("c")), from(0, callA), sent(), server(result("1"), result("2")),

@@ -229,7 +229,7 @@ func (s *Session) receive(data []byte, related jsonrpc.ID, err error) bool {
 	}
 	m, err := jsonrpc.Parse(data)
 	if err == nil && m.Kind == jsonrpc.Response {
-		s.receiveResponse(m)
+		s.receiveResponse(m, related)
 		return true
 	}
 	s.withLock(func(t *table) { t.lastMessage = time.Now() })

@@ -22,6 +22,8 @@ func TestVerdict(t *testing.T) {
 	}{
 		{response{namesRequest, aResult}, several, toNamed, toNamed},
 		{response{namesRequest, anError}, with(several, noticed), toNamed, toNamed},
+		{response{comesWith, aResult}, several, toNamed, toNamed},
+		{response{comesWith, anUnreadError}, with(several, noticed), toNamed, toNamed},
 		{response{namesOver, aResult}, with(one, named), dropLate, dropLate},
 		{response{namesOver, aResult}, one, toOldest, endSession},
 
