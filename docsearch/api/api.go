@@ -11,6 +11,7 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -181,19 +182,36 @@ type Result struct {
 // Passage is a part of a document.
 type Passage struct {
 	Relevance float64 `json:"relevance" jsonschema:"How well it matches, from 0 to 1. A passage that has each word once has about 0.45."`
-	// Snippet is plain text; HighlightStart and HighlightEnd enclose matched words.
-	Snippet  string   `json:"snippet" jsonschema:"Passage that matches, with its matched words marked."`
-	Location Location `json:"location" jsonschema:"Where the passage stands in the document."`
-	Content  string   `json:"content,omitempty" jsonschema:"Whole passage."`
+	Snippet   string  `json:"snippet" jsonschema:"Best part of the passage, as plain text."`
+	// Highlights are in ascending order and do not overlap.
+	Highlights []Highlight `json:"highlights,omitempty" jsonschema:"Words of the snippet that match."`
+	Location   Location    `json:"location" jsonschema:"Where the passage stands in the document."`
+	Content    string      `json:"content,omitempty" jsonschema:"Whole passage."`
 }
 
-// Snippets enclose each matched word in these private-use characters, which no
-// document's text contains: the index removes them. Clients turn them into what they
-// show, or remove them.
-const (
-	HighlightStart = "\ue000"
-	HighlightEnd   = "\ue001"
-)
+// Highlight is a matched word in a snippet, from Start up to and without End. Both count
+// characters (Unicode code points), from 0.
+type Highlight struct {
+	Start int `json:"start" jsonschema:"First character, from 0."`
+	End   int `json:"end" jsonschema:"Character after the last one."`
+}
+
+// Marked returns the snippet with each matched word replaced by what mark makes of it, and
+// the text between them by what plain makes of it.
+func (p *Passage) Marked(plain, mark func(string) string) string {
+	var b strings.Builder
+	text, at := []rune(p.Snippet), 0
+	for _, h := range p.Highlights {
+		if h.Start < at || h.End < h.Start || h.End > len(text) {
+			continue // another program made them
+		}
+		b.WriteString(plain(string(text[at:h.Start])))
+		b.WriteString(mark(string(text[h.Start:h.End])))
+		at = h.End
+	}
+	b.WriteString(plain(string(text[at:])))
+	return b.String()
+}
 
 // Location is where in its document a passage stands.
 type Location struct {

@@ -32,3 +32,11 @@ func Cut(d *extract.Document) (texts []string, starts []int) {
 	}
 	return texts, starts
 }
+
+// Headings returns the passages of a document: the text and the heading of each.
+func Headings(d *extract.Document) (texts, headings []string) {
+	for _, p := range cut(d) {
+		texts, headings = append(texts, p.text), append(headings, p.location.Heading)
+	}
+	return texts, headings
+}

@@ -25,7 +25,7 @@ import (
 )
 
 // version is of what the files of a folder contain. Another one is made anew.
-const version = 3
+const version = 4
 
 // The names of the files of a folder.
 const (

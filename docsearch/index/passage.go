@@ -1,7 +1,9 @@
 package index
 
 import (
+	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
@@ -10,12 +12,15 @@ import (
 
 const (
 	passageBytes   = 1400 // a passage is no longer
-	passageLeast   = 900  // and no shorter, unless a section or the text ends
-	passageOverlap = 160  // bytes that a passage repeats of the one before, about
+	passageWords   = 220  // nor has it more words; with those that it repeats about 250, which fit the window of any embedding model
+	passageOverlap = 160  // bytes that a passage repeats of the one before in its section, about
+	leastShare     = 0.65 // of the longest passage that fits, unless a section or the text ends
 	maxHeading     = 200
 )
 
-// passage is a part of a document: what a search finds, and what gets a vector.
+// passage is a part of a document: what a search finds, and what gets a vector. It ends
+// where the next section begins, so that it has one heading. A long section has several,
+// which end after paragraphs or sentences.
 type passage struct {
 	start    int // of its own text in that of the document, which follows what it repeats
 	text     string
@@ -28,7 +33,7 @@ func cut(d *extract.Document) (all []passage) {
 	for at := 0; at < len(d.Text); {
 		end := c.end(at)
 		from := at
-		if !c.seek(at) {
+		if !c.seek(at, end) {
 			from = c.overlap(at)
 		}
 		all = append(all, passage{at, d.Text[from:end], api.Location{
@@ -50,12 +55,13 @@ type cutter struct {
 	page    int
 }
 
-// seek advances the line, the heading and the page to offset at. It reports whether a
-// section begins there.
-func (c *cutter) seek(at int) (begins bool) {
+// seek advances the line to offset at, and the heading and the page to those of the first
+// section with words that begins there or in the passage. It reports whether one begins at
+// the offset.
+func (c *cutter) seek(at, end int) (begins bool) {
 	c.line += strings.Count(c.doc.Text[c.counted:at], "\n")
 	c.counted = at
-	for ; c.section < len(c.doc.Sections) && c.doc.Sections[c.section].Offset <= at; c.section++ {
+	for ; c.section < len(c.doc.Sections) && c.doc.Sections[c.section].Offset < end; c.section++ {
 		s := c.doc.Sections[c.section]
 		if s.Heading != "" {
 			c.heading = strings.ToValidUTF8(s.Heading[:cutBefore(s.Heading, maxHeading)], "")
@@ -63,31 +69,82 @@ func (c *cutter) seek(at int) (begins bool) {
 		if s.Page > 0 {
 			c.page = s.Page
 		}
-		begins = s.Offset == at
+		begins = begins || s.Offset == at
 	}
 	return begins
 }
 
-// end returns where the passage at offset at ends: where a section begins, else after the
-// last paragraph, line, sentence or word that fits.
+// end returns where the passage at offset at ends: where a section begins, unless nothing
+// stands before it but headings; else after the last paragraph, sentence, line or word that
+// fits.
 func (c *cutter) end(at int) int {
 	text := c.doc.Text
-	least, most := at+passageLeast, at+passageBytes
+	most := c.most(at)
+	from, heading := at, ""
 	for i := c.section; i < len(c.doc.Sections) && c.doc.Sections[i].Offset < most; i++ {
-		if o := c.doc.Sections[i].Offset; o >= at+passageOverlap && o < len(text) && utf8.RuneStart(text[o]) {
-			return o
+		s := c.doc.Sections[i]
+		inside := s.Offset > from && s.Offset < len(text) && utf8.RuneStart(text[s.Offset])
+		if inside && hasWords(text[from:s.Offset], heading) {
+			return s.Offset
 		}
+		from, heading = max(from, min(s.Offset, len(text))), s.Heading
 	}
-	if most >= len(text) {
-		return len(text)
+	if most == len(text) {
+		return most
+	}
+	least := at + int(leastShare*float64(most-at))
+	for least > at && !utf8.RuneStart(text[least]) {
+		least--
 	}
 	window := text[least:most]
-	for _, border := range []string{"\n\n", "\n", ". ", " "} {
-		if i := strings.LastIndex(window, border); i >= 0 {
-			return least + i + len(border)
+	for _, border := range borders[c.doc.Type == extract.TypeCode] {
+		if all := border.FindAllStringIndex(window, -1); len(all) > 0 {
+			return least + all[len(all)-1][1]
 		}
 	}
-	return max(at+1, cutBefore(text, most))
+	return most
+}
+
+// most returns the end of the longest passage that may begin at offset at.
+func (c *cutter) most(at int) int {
+	text := c.doc.Text
+	end := max(cutBefore(text, at+passageBytes), min(at+1, len(text)))
+	words, inside := 0, false
+	for i, r := range text[at:end] {
+		space := unicode.IsSpace(r)
+		if !space && !inside {
+			if words++; words > passageWords {
+				return at + i
+			}
+		}
+		inside = !space
+	}
+	return end
+}
+
+// borders are where a passage may end, best first, in code and in all else.
+var borders = map[bool][]*regexp.Regexp{
+	false: {paragraphEnd, sentenceEnd, lineEnd, wordEnd},
+	true:  {paragraphEnd, lineEnd, wordEnd},
+}
+
+var (
+	paragraphEnd = regexp.MustCompile(`\n\s*\n`)
+	sentenceEnd  = regexp.MustCompile(`[.!?…]["'”’»)\]]*\s+|[。！？]`)
+	lineEnd      = regexp.MustCompile(`\n`)
+	wordEnd      = regexp.MustCompile(`\s+`)
+)
+
+// hasWords reports whether a part of a text has words beside its heading.
+func hasWords(part, heading string) bool { return countWords(part) > countWords(heading) }
+
+func countWords(text string) (n int) {
+	for word := range strings.FieldsSeq(text) {
+		if strings.ContainsFunc(word, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
+			n++
+		}
+	}
+	return n
 }
 
 // overlap returns where a passage begins whose own text begins at offset at: a line or a

@@ -24,7 +24,7 @@ type Query struct {
 	Concepts  []string
 	Terms     []string
 	Limit     int     // 1-100; 0 is 10
-	Passages  int     // of one document, 1-20; 0 is 3
+	Passages  int     // of one document, 1-20; 0 is 5
 	Threshold float64 // least relevance
 	Content   bool    // return the text of the passages
 	Cursor    string  // NextCursor of the response before

@@ -25,7 +25,7 @@ import (
 
 const (
 	defaultLimit    = 10
-	defaultPassages = 3
+	defaultPassages = 5
 	candidates      = 400 // passages of a folder that are rated: no search finds more
 	snippetRunes    = 240
 )
@@ -94,8 +94,10 @@ func (c *candidate) document() string {
 	return id
 }
 
+// byRelevance orders candidates; those of one document that are as relevant by their place.
 func byRelevance(a, b candidate) int {
-	return cmp.Or(cmp.Compare(b.relevance, a.relevance), cmp.Compare(a.id, b.id))
+	return cmp.Or(cmp.Compare(b.relevance, a.relevance), cmp.Compare(a.document(), b.document()),
+		cmp.Compare(len(a.id), len(b.id)), cmp.Compare(a.id, b.id))
 }
 
 // run adds the results of a plan from a place on.
@@ -218,7 +220,8 @@ func (s *searcher) passage(r index.IndexReader, c candidate) (*api.Passage, erro
 		return nil, err
 	}
 	text := textOf(stored)
-	found := &api.Passage{Relevance: c.relevance, Snippet: snippet(c.hit, stored, text)}
+	found := &api.Passage{Relevance: c.relevance}
+	found.Snippet, found.Highlights = unmark(snippet(c.hit, stored, text))
 	if err := json.Unmarshal(valueOf(stored, fieldPlace), &found.Location); err != nil {
 		return nil, err
 	}
@@ -244,6 +247,31 @@ func snippet(hit *search.DocumentMatch, stored index.Document, text string) stri
 	return best
 }
 
+// The marks around words in a snippet, until unmark takes them out. No text of a document
+// has these private-use characters: package extract removes them.
+const (
+	markStart = '\ue000'
+	markEnd   = '\ue001'
+)
+
+// unmark takes the marks out of a snippet, and returns where they were.
+func unmark(marked string) (snippet string, highlights []api.Highlight) {
+	var b strings.Builder
+	at := 0 // characters of the snippet
+	for _, r := range marked {
+		switch {
+		case r == markStart:
+			highlights = append(highlights, api.Highlight{Start: at, End: at})
+		case r == markEnd && len(highlights) > 0:
+			highlights[len(highlights)-1].End = at
+		case r != markEnd:
+			b.WriteRune(r)
+			at++
+		}
+	}
+	return b.String(), highlights
+}
+
 // marks puts marks around words. It implements highlight.FragmentFormatter.
 type marks struct{}
 
@@ -255,9 +283,9 @@ func (marks) Format(f *highlight.Fragment, words highlight.TermLocations) string
 			continue
 		}
 		b.Write(f.Orig[at:w.Start])
-		b.WriteString(api.HighlightStart)
+		b.WriteRune(markStart)
 		b.Write(f.Orig[w.Start:w.End])
-		b.WriteString(api.HighlightEnd)
+		b.WriteRune(markEnd)
 		at = w.End
 	}
 	b.Write(f.Orig[at:f.End])

@@ -104,8 +104,8 @@ func found() *api.SearchResponse {
 	return &api.SearchResponse{
 		Results: []api.Result{
 			{DocumentName: "Guide", DocumentID: firstID, Folder: "/home/u/docs", Path: "/home/u/docs/guide.md", Passage: api.Passage{Relevance: 0.934,
-				Snippet:  "How to \ue000install\ue001\n\tthe \ue000gateway\ue001 …",
-				Location: api.Location{Line: 10, EndLine: 14, Heading: "Install"}}, MorePassages: []api.Passage{{Relevance: 0.4, Snippet: "\ue000Install\ue001 again", Location: api.Location{Line: 40, EndLine: 41}}}},
+				Snippet: "How to install\n\tthe gateway …", Highlights: []api.Highlight{{Start: 7, End: 14}, {Start: 20, End: 27}},
+				Location: api.Location{Line: 10, EndLine: 14, Heading: "Install"}}, MorePassages: []api.Passage{{Relevance: 0.4, Snippet: "Install again", Highlights: []api.Highlight{{Start: 0, End: 7}}, Location: api.Location{Line: 40, EndLine: 41}}}},
 			{DocumentName: "report.pdf", DocumentID: secondID, Folder: "/home/u/docs", Path: "/home/u/docs/report.pdf", Passage: api.Passage{Relevance: 0.5, Snippet: "one line",
 				Location: api.Location{Line: 3, EndLine: 3, Page: 2}}},
 		},

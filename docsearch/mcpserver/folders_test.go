@@ -116,9 +116,9 @@ func TestLimitedToFolders(t *testing.T) {
 	}
 	call(t, s, "search_content", map[string]any{"exact_terms": []string{"x"}})
 	call(t, s, "search", map[string]any{"query": "q", "folder": "docs"})
-	want := []string{`search {Folders:[/home/u/docs] Query:q Limit:10 Threshold:0 IncludeContent:false Passages:3}`,
-		`search_content {Folders:[/home/u/docs] SemanticConcepts:[] ExactTerms:[x] MinScore:0 Limit:10 IncludeContent:false Passages:3 Cursor:}`,
-		`search {Folders:[/home/u/docs] Query:q Limit:10 Threshold:0 IncludeContent:false Passages:3}`}
+	want := []string{`search {Folders:[/home/u/docs] Query:q Limit:10 Threshold:0 IncludeContent:false Passages:5}`,
+		`search_content {Folders:[/home/u/docs] SemanticConcepts:[] ExactTerms:[x] MinScore:0 Limit:10 IncludeContent:false Passages:5 Cursor:}`,
+		`search {Folders:[/home/u/docs] Query:q Limit:10 Threshold:0 IncludeContent:false Passages:5}`}
 	searches := slices.DeleteFunc(slices.Clone(f.asked), func(s string) bool { return strings.HasPrefix(s, "add ") })
 	if !slices.Equal(searches, want) {
 		t.Errorf("got requests\n%q, want\n%q", searches, want)

@@ -8,20 +8,11 @@ import (
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
 )
 
-var highlights = strings.NewReplacer(api.HighlightStart, "**", api.HighlightEnd, "**")
-
-// markUp puts each snippet on one line, with its matched words as Markdown.
-func markUp(found *api.SearchResponse) {
-	if found.Results == nil {
-		found.Results = []api.Result{}
-	}
-	for i := range found.Results {
-		r := &found.Results[i]
-		r.Snippet = highlights.Replace(oneLine(r.Snippet))
-		for k := range r.MorePassages {
-			r.MorePassages[k].Snippet = highlights.Replace(oneLine(r.MorePassages[k].Snippet))
-		}
-	}
+// formatSnippet returns the snippet of a passage on one line, with its matched words as
+// Markdown.
+func formatSnippet(p *api.Passage) string {
+	asIs := func(text string) string { return text }
+	return oneLine(p.Marked(asIs, func(word string) string { return "**" + word + "**" }))
 }
 
 // oneLine returns the words of text on one line.
@@ -59,7 +50,7 @@ func formatResult(b *strings.Builder, number int, r api.Result) {
 	fmt.Fprintf(b, "\n%d. %s (%d %%)\n", number, oneLine(r.DocumentName), int(math.Round(r.Relevance*100)))
 	fmt.Fprintf(b, "   %s\n   ID: %s\n", oneLine(r.Path), r.DocumentID)
 	for _, p := range append([]api.Passage{r.Passage}, r.MorePassages...) {
-		fmt.Fprintf(b, "   - %s: %s\n", formatLocation(p.Location), p.Snippet)
+		fmt.Fprintf(b, "   - %s: %s\n", formatLocation(p.Location), formatSnippet(&p))
 		if p.Content != "" {
 			fmt.Fprintf(b, "     %s\n", strings.ReplaceAll(strings.TrimSpace(p.Content), "\n", "\n     "))
 		}

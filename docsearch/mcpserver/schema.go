@@ -49,7 +49,7 @@ func limit(object *jsonschema.Schema, name string, p *jsonschema.Schema) {
 		bound(0, 100)
 	case "passages_per_document":
 		bound(1, 20)
-		p.Default = []byte("3")
+		p.Default = []byte("5")
 	case "query":
 		p.MinLength, p.MaxLength = new(1), new(maxQuery)
 	case "semantic_concepts", "exact_terms":

@@ -151,7 +151,9 @@ func (s *Server) find(ctx context.Context, req *mcp.CallToolRequest, folder stri
 	if err != nil {
 		return "", nil, err
 	}
-	markUp(found)
+	if found.Results == nil {
+		found.Results = []api.Result{}
+	}
 	found.Warnings = slices.Concat(scope.warnings, found.Warnings)
 	return formatResults(scope, found), found, nil
 }

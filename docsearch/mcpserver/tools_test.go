@@ -130,8 +130,8 @@ func TestArgumentsReachTheDaemon(t *testing.T) {
 		"includeContent": true, "passages_per_document": 1})
 	call(t, s, "get_document_data", map[string]any{"document_id": firstID})
 	want := []string{
-		`search_content {Folders:[/home/u/docs] SemanticConcepts:[a b] ExactTerms:[c] MinScore:0.5 Limit:3 IncludeContent:false Passages:3 Cursor:x}`,
-		`search_content {Folders:[] SemanticConcepts:[] ExactTerms:[c] MinScore:0 Limit:10 IncludeContent:false Passages:3 Cursor:}`,
+		`search_content {Folders:[/home/u/docs] SemanticConcepts:[a b] ExactTerms:[c] MinScore:0.5 Limit:3 IncludeContent:false Passages:5 Cursor:x}`,
+		`search_content {Folders:[] SemanticConcepts:[] ExactTerms:[c] MinScore:0 Limit:10 IncludeContent:false Passages:5 Cursor:}`,
 		`search {Folders:[/home/u/team/notes] Query:q Limit:100 Threshold:1 IncludeContent:true Passages:1}`,
 		`document "0123456789abcdef" 0 65536`,
 	}

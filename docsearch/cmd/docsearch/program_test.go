@@ -87,7 +87,7 @@ func TestStatusAndStopWithoutADaemon(t *testing.T) {
 var found = &api.SearchResponse{
 	Results: []api.Result{
 		{DocumentName: "River\x1b[31m", Path: "/docs/river.md", Passage: api.Passage{Relevance: 0.934, Location: api.Location{Line: 3, EndLine: 5},
-			Snippet: "the " + api.HighlightStart + "hippo" + api.HighlightEnd + " bathes\n\tin the river\x1b]0;title\a"}},
+			Snippet: "the hippo bathes\n\tin the river\x1b]0;title\a", Highlights: []api.Highlight{{Start: 4, End: 9}}}},
 		{DocumentName: "Report", Path: "/docs/report.pdf", Passage: api.Passage{Relevance: 0.5, Location: api.Location{Line: 40, EndLine: 41, Page: 7},
 			Snippet: "no match"}},
 	},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -26,7 +27,7 @@ type searchCommand struct {
 	Query     []string `arg:"" help:"Words, '\"phrases\"', OR, -word, word*, title:word, path:word. The shell must not take the quotes, and -- stands before a query that begins with -."`
 	Folder    []string `short:"f" help:"A folder to search; it is indexed first if it is not yet. May be repeated. Without it, all folders of the daemon." sep:"none" placeholder:"PATH"`
 	Limit     int      `short:"n" help:"How many documents to print, 1 to 100." default:"10"`
-	Passages  int      `help:"How many passages of a document to print, 1 to 20." default:"1"`
+	Passages  int      `help:"How many passages of a document to print, 1 to 20." default:"5"`
 	Threshold float64  `help:"Leave out documents with a relevance below this, 0 to 1." default:"0"`
 	JSON      bool     `name:"json" help:"Print the answer of the daemon."`
 	NoColor   bool     `help:"Print without colours, as NO_COLOR does."`
@@ -127,7 +128,10 @@ func printFound(w io.Writer, found *api.SearchResponse) {
 			if p.Location.Page > 0 {
 				place = fmt.Sprintf("%s, page %d", r.Path, p.Location.Page)
 			}
-			fmt.Fprintf(w, "    %s\n    %s\n\n", pathColor.Sprint(printable.Text(place)), coloured(p.Snippet))
+			if p.Location.Heading != "" {
+				place += ", " + p.Location.Heading
+			}
+			fmt.Fprintf(w, "    %s\n    %s\n\n", pathColor.Sprint(printable.Text(place)), coloured(&p))
 		}
 	}
 	if len(found.Results) == 0 {
@@ -143,17 +147,10 @@ func printFound(w io.Writer, found *api.SearchResponse) {
 	fmt.Fprintf(w, "%d %s in %.1f ms (%s)\n", len(found.Results), noun, found.Performance.SearchTime, found.Performance.ModelUsed)
 }
 
-// coloured returns a snippet with its matched words coloured.
-func coloured(text string) string {
-	var b strings.Builder
-	for part := range strings.SplitSeq(printable.Line(text), api.HighlightStart) {
-		match, rest, found := strings.Cut(part, api.HighlightEnd)
-		if found {
-			b.WriteString(matchColor.Sprint(match))
-			b.WriteString(rest)
-		} else {
-			b.WriteString(part)
-		}
-	}
-	return b.String()
+var spaces = regexp.MustCompile(`\s+`)
+
+// coloured returns the snippet of a passage on one line, with its matched words coloured.
+func coloured(p *api.Passage) string {
+	oneLine := func(text string) string { return printable.Text(spaces.ReplaceAllString(text, " ")) }
+	return p.Marked(oneLine, func(word string) string { return matchColor.Sprint(oneLine(word)) })
 }
