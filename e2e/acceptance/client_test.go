@@ -113,15 +113,21 @@ func (s *stream) call(id, tool, arguments string) {
 	s.post(id, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, arguments))
 }
 
+// answers returns the answers so far to the request with the id.
+func (s *stream) answers(id string) []ssetest.Event {
+	return s.all(func(e ssetest.Event) bool { return e.Name == "message" && isAnswer(e.Data, id) })
+}
+
 // answer returns the answer to the request with the id, once it has come. There must be one.
 func (s *stream) answer(id string) response {
 	s.t.Helper()
-	match := func(e ssetest.Event) bool { return e.Name == "message" && isAnswer(e.Data, id) }
-	r := parse(s.t, s.await("the answer to request "+id, match).Data)
-	if n := len(s.all(match)); n != 1 {
-		s.t.Errorf("request %s has %d answers", id, n)
-	}
-	return r
+	var found []ssetest.Event
+	await(s.t, "the answer to request "+id, func() bool {
+		found = s.answers(id)
+		return len(found) > 0
+	})
+	ssetest.Want(s.t, "number of answers to request "+id, len(found), 1)
+	return parse(s.t, found[0].Data)
 }
 
 // wantText checks that the request with the id is answered with this text.

@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -104,6 +105,26 @@ func (g *gateway) logged(message string) (found []logLine) {
 		}
 	}
 	return found
+}
+
+// awaitLine returns the line about a request that has one of these messages, once it is logged.
+// There must be one.
+func (g *gateway) awaitLine(requestID int, messages ...string) logLine {
+	g.t.Helper()
+	var lines []logLine
+	await(g.t, fmt.Sprintf("the log has %q of request %d", messages, requestID), func() bool {
+		lines = nil
+		for _, message := range messages {
+			for _, line := range g.logged(message) {
+				if line.RequestID == strconv.Itoa(requestID) {
+					lines = append(lines, line)
+				}
+			}
+		}
+		return len(lines) > 0
+	})
+	ssetest.Want(g.t, fmt.Sprintf("lines %q of request %d", messages, requestID), len(lines), 1)
+	return lines[0]
 }
 
 // metric returns the sum of all series of this name that have these labels, each as in

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -22,6 +21,8 @@ const scriptVariable = "ACCEPTANCE_SERVER"
 var scripts = map[string]func(method, id string) string{
 	"names answers":    func(_, id string) string { return `"id":` + id + `,` },
 	"names by strings": func(_, id string) string { return `"id":"` + id + `",` },
+	"names none":       func(_, id string) string { return "" },
+	"names null":       func(_, id string) string { return `"id":null,` },
 }
 
 // scripted is an MCP server on stdio that follows a script. Its tools are:
@@ -32,12 +33,16 @@ var scripts = map[string]func(method, id string) string{
 //	wait {text, file}       answers when the file is there
 //	hang                    never answers
 //	die                     ends the process
+//	most                    answers how many requests the server had at a time, at most, since
+//	                        the last call of most
 type scripted struct {
 	name func(method, id string) string
 
 	mu      sync.Mutex
 	out     io.Writer // guarded by mu, as all that follows
 	meeting []request
+	pending int // requests that are not answered
+	most    int // of them, since the last call of most
 }
 
 // request is one of the gateway's.
@@ -79,6 +84,10 @@ func serveScript(script string, in io.Reader, out io.Writer) int {
 }
 
 func (s *scripted) serve(r request) {
+	s.mu.Lock()
+	s.pending++
+	s.most = max(s.most, s.pending)
+	s.mu.Unlock()
 	switch r.Method {
 	case "initialize":
 		s.answer(r, fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"scripted","version":"1"}}`, r.Params.ProtocolVersion))
@@ -100,7 +109,12 @@ func (s *scripted) call(r request) {
 			awaitFile(r.Params.Arguments.File)
 			s.answerText(r, r.Params.Arguments.Text)
 		}()
-	case "hang":
+	case "most":
+		s.mu.Lock()
+		most := s.most
+		s.most = 0
+		s.mu.Unlock()
+		s.answerText(r, fmt.Sprint(most))
 	case "die":
 		os.Exit(1)
 	}
@@ -136,14 +150,6 @@ func (s *scripted) answerText(r request, text string) {
 func (s *scripted) answer(r request, result string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.pending--
 	fmt.Fprintf(s.out, `{"jsonrpc":"2.0",%s"result":%s}`+"\n", s.name(r.Method, string(r.ID)), result)
-}
-
-// arguments returns the arguments of a call, from pairs of name and JSON.
-func arguments(pairs ...string) string {
-	var all []string
-	for i := 0; i < len(pairs); i += 2 {
-		all = append(all, fmt.Sprintf("%q:%s", pairs[i], pairs[i+1]))
-	}
-	return "{" + strings.Join(all, ",") + "}"
 }
