@@ -39,7 +39,8 @@ func TestARequestThatTimesOutLeavesTheOthersAlone(t *testing.T) {
 func TestALostConnectionRejectsAllPendingRequestsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := startGateway(t, "names answers").open("")
-	s.announced()
+	s.call(`"first"`, "echo", `{"text":"first"}`)
+	s.wantText(`"first"`, "first")
 	for n := range 4 {
 		s.call(strconv.Itoa(n), "hang", `{}`)
 	}

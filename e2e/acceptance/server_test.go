@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -16,14 +17,42 @@ import (
 // gateway.
 const scriptVariable = "ACCEPTANCE_SERVER"
 
-// scripts are how servers name their answers: each returns the member id of the answer to a
-// request, "" for none.
-var scripts = map[string]func(method, id string) string{
-	"names answers":    func(_, id string) string { return `"id":` + id + `,` },
-	"names by strings": func(_, id string) string { return `"id":"` + id + `",` },
-	"names none":       func(_, id string) string { return "" },
-	"names null":       func(_, id string) string { return `"id":null,` },
+// script is how a server behaves.
+type script struct {
+	// name returns the member id of the answer to a request, "" for none.
+	name func(method, id string) string
+	// initialize answers initialize, or does not; nil: at once, with a result.
+	initialize func(s *scripted, r request)
 }
+
+var scripts = map[string]script{
+	"names answers":    {name: named},
+	"names by strings": {name: func(_, id string) string { return `"id":"` + id + `",` }},
+	"names none":       {name: func(_, id string) string { return "" }},
+	"names null":       {name: func(_, id string) string { return `"id":null,` }},
+
+	"initializes late":     {name: named, initialize: initializeLate},
+	"never initializes":    {name: named, initialize: func(*scripted, request) {}},
+	"refuses":              {name: named, initialize: refuse},
+	"introduces at length": {name: named, initialize: introduceAtLength},
+}
+
+func named(_, id string) string { return `"id":` + id + `,` }
+
+// fileVariable names the file that the script "initializes late" waits for.
+const fileVariable = "ACCEPTANCE_FILE"
+
+func initializeLate(s *scripted, r request) {
+	awaitFile(os.Getenv(fileVariable))
+	s.introduce(r, "")
+}
+
+func refuse(s *scripted, r request) {
+	s.reply(r, `"error":{"code":-32600,"message":"this server is closed today"}`)
+}
+
+// introduceAtLength answers with almost as much as a message may have.
+func introduceAtLength(s *scripted, r request) { s.introduce(r, strings.Repeat("x", 16<<20-1<<10)) }
 
 // scripted is an MCP server on stdio that follows a script. Its tools are:
 //
@@ -36,7 +65,7 @@ var scripts = map[string]func(method, id string) string{
 //	most                    answers how many requests the server had at a time, at most, since
 //	                        the last call of most
 type scripted struct {
-	name func(method, id string) string
+	script
 
 	mu      sync.Mutex
 	out     io.Writer // guarded by mu, as all that follows
@@ -62,10 +91,10 @@ type request struct {
 }
 
 // serveScript serves until the input ends, and returns the exit code.
-func serveScript(script string, in io.Reader, out io.Writer) int {
-	s := &scripted{name: scripts[script], out: out}
+func serveScript(name string, in io.Reader, out io.Writer) int {
+	s := &scripted{script: scripts[name], out: out}
 	if s.name == nil {
-		fmt.Fprintf(os.Stderr, "there is no script %q\n", script)
+		fmt.Fprintf(os.Stderr, "there is no script %q\n", name)
 		return 2
 	}
 	lines := bufio.NewScanner(in)
@@ -88,14 +117,22 @@ func (s *scripted) serve(r request) {
 	s.pending++
 	s.most = max(s.most, s.pending)
 	s.mu.Unlock()
-	switch r.Method {
-	case "initialize":
-		s.answer(r, fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"scripted","version":"1"}}`, r.Params.ProtocolVersion))
-	case "tools/call":
+	switch {
+	case r.Method == "initialize" && s.initialize != nil:
+		s.initialize(s, r)
+	case r.Method == "initialize":
+		s.introduce(r, "")
+	case r.Method == "tools/call":
 		s.call(r)
 	default:
-		s.answer(r, `{}`)
+		s.reply(r, `"result":{}`)
 	}
+}
+
+// introduce answers initialize.
+func (s *scripted) introduce(r request, instructions string) {
+	s.reply(r, fmt.Sprintf(`"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"scripted","version":"1"},"instructions":"%s"}`,
+		r.Params.ProtocolVersion, instructions))
 }
 
 func (s *scripted) call(r request) {
@@ -144,12 +181,13 @@ func awaitFile(name string) {
 
 func (s *scripted) answerText(r request, text string) {
 	quoted, _ := json.Marshal(text) // a string has a JSON form
-	s.answer(r, `{"content":[{"type":"text","text":`+string(quoted)+`}]}`)
+	s.reply(r, `"result":{"content":[{"type":"text","text":`+string(quoted)+`}]}`)
 }
 
-func (s *scripted) answer(r request, result string) {
+// reply answers a request with the member result or error.
+func (s *scripted) reply(r request, member string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pending--
-	fmt.Fprintf(s.out, `{"jsonrpc":"2.0",%s"result":%s}`+"\n", s.name(r.Method, string(r.ID)), result)
+	fmt.Fprintf(s.out, `{"jsonrpc":"2.0",%s%s}`+"\n", s.name(r.Method, string(r.ID)), member)
 }
