@@ -47,6 +47,16 @@ func (s *stream) leave() {
 	<-s.ended
 }
 
+// isOver reports whether the stream has ended.
+func (s *stream) isOver() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 func (s *stream) read() {
 	defer close(s.ended)
 	for {

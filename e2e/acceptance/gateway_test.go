@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -128,21 +129,24 @@ func (g *gateway) awaitLine(requestID int, messages ...string) logLine {
 }
 
 // metric returns the sum of all series of this name that have these labels, each as in
-// reason="client".
+// reason="client". A histogram, whose number is name_count, is there from its first value on.
 func (g *gateway) metric(name string, labels ...string) (sum float64) {
 	g.t.Helper()
-	found := false
+	known := strings.HasSuffix(name, "_count")
 	for line := range strings.Lines(g.get(g.admin + "/metrics")) {
 		rest, ok := strings.CutPrefix(line, name)
-		if !ok || !strings.HasPrefix(rest, " ") && !strings.HasPrefix(rest, "{") || !hasAll(rest, labels) {
+		if !ok || !strings.HasPrefix(rest, " ") && !strings.HasPrefix(rest, "{") {
+			continue
+		}
+		if known = true; !hasAll(rest, labels) {
 			continue
 		}
 		value, err := strconv.ParseFloat(strings.Fields(rest[strings.LastIndexByte(rest, '}')+1:])[0], 64)
 		ssetest.Must(g.t, err)
-		sum, found = sum+value, true
+		sum += value
 	}
-	if !found {
-		g.t.Fatalf("there is no metric %s with %v", name, labels)
+	if !known {
+		g.t.Fatalf("there is no metric %s", name)
 	}
 	return sum
 }
@@ -167,14 +171,29 @@ func (g *gateway) awaitMetric(want float64, name string, labels ...string) {
 // get returns the body of a GET.
 func (g *gateway) get(url string) string {
 	g.t.Helper()
+	_, body := g.do(http.MethodGet, url)
+	return body
+}
+
+// status returns the status of a request that ends, with header as name, value.
+func (g *gateway) status(method, path string, header ...string) int {
+	g.t.Helper()
+	status, _ := g.do(method, g.url+path, header...)
+	return status
+}
+
+func (g *gateway) do(method, url string, header ...string) (status int, body string) {
+	g.t.Helper()
 	client := newHTTP(g.t)
 	defer client.CloseIdleConnections()
-	resp, err := client.Get(url)
+	ctx, cancel := context.WithTimeout(context.Background(), ssetest.Patience)
+	defer cancel()
+	resp, err := client.Do(ssetest.Request(ctx, method, url, "", header...))
 	ssetest.Must(g.t, err)
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	text, err := io.ReadAll(resp.Body)
 	ssetest.Must(g.t, err)
-	return string(body)
+	return resp.StatusCode, string(text)
 }
 
 // newHTTP returns a client whose connections the test's cleanup closes.
@@ -182,5 +201,5 @@ func newHTTP(t *testing.T) *http.Client {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Timeout: 0}
+	return &http.Client{Transport: transport}
 }

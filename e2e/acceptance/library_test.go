@@ -18,8 +18,7 @@ import (
 
 // Rules about time are tested with the library, in fake time: it passes when all wait.
 
-// library is a gateway in this process. The answer to a call of the tool sleep {for} takes so
-// many seconds.
+// library is a gateway in this process, with a client of Streamable HTTP.
 type library struct {
 	t       *testing.T
 	handler *gw.Gateway
@@ -27,17 +26,15 @@ type library struct {
 	log     ssetest.Output
 }
 
-// inFakeTime runs a test with a gateway that has been initialized a minute ago.
-func inFakeTime(t *testing.T, options gw.Options, test func(l *library)) {
+// inFakeTime runs a test with a gateway in front of a server.
+func inFakeTime(t *testing.T, options gw.Options, server upstream.Handle, test func(l *library)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		l := &library{t: t}
 		options.Logger = slog.New(slog.NewJSONHandler(&l.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		var err error
-		l.handler, err = gw.New(upstream.Handle(sleeper), options)
+		l.handler, err = gw.New(server, options)
 		ssetest.Must(t, err)
-		l.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
-		time.Sleep(time.Minute)
 		test(l)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -45,7 +42,20 @@ func inFakeTime(t *testing.T, options gw.Options, test func(l *library)) {
 	})
 }
 
-// sleeper is the server.
+// initialized opens a session, a minute ago.
+func (l *library) initialized() {
+	l.t.Helper()
+	l.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	time.Sleep(time.Minute)
+}
+
+// silent is a server that never answers.
+func silent(ctx context.Context, _ json.RawMessage) any {
+	<-ctx.Done()
+	return nil
+}
+
+// sleeper is a server that answers a call after the time that it asks for.
 func sleeper(ctx context.Context, message json.RawMessage) any {
 	var r struct {
 		ID     json.RawMessage `json:"id"`
@@ -85,7 +95,7 @@ func (l *library) post(message string) response {
 	return parse(l.t, body)
 }
 
-// sleep calls the tool, whose answer takes so many seconds.
+// sleep calls a tool of sleeper, whose answer takes so many seconds.
 func (l *library) sleep(id, seconds int) response {
 	l.t.Helper()
 	return l.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"sleep","arguments":{"for":%d}}}`, id, seconds))

@@ -141,7 +141,8 @@ func TestEachPOSTIsLoggedWithItsRequestAndHowThatWasMatched(t *testing.T) {
 // A POST that takes five seconds or longer is logged as slow.
 func TestASlowPOSTIsLoggedAsSlow(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, gw.Options{}, func(l *library) {
+	inFakeTime(t, gw.Options{}, sleeper, func(l *library) {
+		l.initialized()
 		l.sleep(7, 5)
 		synctest.Wait() // all that is to be logged is
 		ssetest.WantText(l.t, "log", l.log.String(), `"msg":"mcp POST slow"`, `"requestId":"7"`)

@@ -21,7 +21,8 @@ func TestFourParallelRequestsCompleteWhileAnotherIsPending(t *testing.T) {
 // Each request has a timeout of its own, that of one leaves the others alone.
 func TestARequestThatTimesOutLeavesTheOthersAlone(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, gw.Options{RequestTimeout: 10 * time.Second}, func(l *library) {
+	inFakeTime(t, gw.Options{RequestTimeout: 10 * time.Second}, sleeper, func(l *library) {
+		l.initialized()
 		inParallel(func(n int) {
 			if n == 0 {
 				ssetest.Want(l.t, "reason", l.sleep(0, 3600).Error.Data.Reason, "timeout")
