@@ -48,14 +48,7 @@ func (s *stream) leave() {
 }
 
 // isOver reports whether the stream has ended.
-func (s *stream) isOver() bool {
-	select {
-	case <-s.ended:
-		return true
-	default:
-		return false
-	}
-}
+func (s *stream) isOver() bool { return isClosed(s.ended) }
 
 func (s *stream) read() {
 	defer close(s.ended)

@@ -64,14 +64,7 @@ func serve(t *testing.T, args ...string) *gateway {
 	return g
 }
 
-func (g *gateway) isOver() bool {
-	select {
-	case <-g.ended:
-		return true
-	default:
-		return false
-	}
-}
+func (g *gateway) isOver() bool { return isClosed(g.ended) }
 
 // stop ends the gateway by SIGTERM, which takes as long as requests are in flight.
 func (g *gateway) stop() {

@@ -79,3 +79,13 @@ func await(t *testing.T, what string, holds func() bool) {
 		}
 	}
 }
+
+// isClosed reports whether a channel that is only closed is.
+func isClosed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
