@@ -42,11 +42,11 @@ func inFakeTime(t *testing.T, options gw.Options, server upstream.Handle, test f
 	})
 }
 
-// initialized opens a session, a minute ago.
+// initialized opens a session. Half a minute later it is no news.
 func (l *library) initialized() {
 	l.t.Helper()
 	l.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
-	time.Sleep(time.Minute)
+	time.Sleep(30 * time.Second)
 }
 
 // silent is a server that never answers.
