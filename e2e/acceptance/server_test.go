@@ -31,6 +31,12 @@ var scripts = map[string]script{
 	"names none":       {name: func(_, id string) string { return "" }},
 	"names null":       {name: func(_, id string) string { return `"id":null,` }},
 
+	"names initialize alone": {name: afterInitialize(func(string) string { return "" })},
+	"foreign numbers":        {name: func(_, id string) string { return `"id":1000` + id + `,` }},
+	"foreign texts":          {name: func(_, id string) string { return `"id":"answer-` + id + `",` }},
+	"foreign but initialize": {name: afterInitialize(func(id string) string { return `"id":1000` + id + `,` })},
+	"floats":                 {name: func(_, id string) string { return `"id":` + id + `.0,` }},
+
 	"initializes late":     {name: named, initialize: initializeLate},
 	"never initializes":    {name: named, initialize: func(*scripted, request) {}},
 	"refuses":              {name: named, initialize: refuse},
@@ -38,6 +44,16 @@ var scripts = map[string]script{
 }
 
 func named(_, id string) string { return `"id":` + id + `,` }
+
+// afterInitialize names the answer to initialize rightly, and all others in another way.
+func afterInitialize(name func(id string) string) func(method, id string) string {
+	return func(method, id string) string {
+		if method == "initialize" {
+			return named(method, id)
+		}
+		return name(id)
+	}
+}
 
 // fileVariable names the file that the script "initializes late" waits for.
 const fileVariable = "ACCEPTANCE_FILE"
