@@ -1,0 +1,60 @@
+package acceptance
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	gw "github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// Four parallel requests complete, while a fifth, the oldest, is still pending.
+func TestFourParallelRequestsCompleteWhileAnotherIsPending(t *testing.T) {
+	t.Parallel()
+	s := startGateway(t, "names answers").open("")
+	s.call(`"oldest"`, "hang", `{}`)
+	echo(s)
+	ssetest.Want(t, "answers to the oldest", len(s.answers(`"oldest"`)), 0)
+}
+
+// Each request has a timeout of its own, that of one leaves the others alone.
+func TestARequestThatTimesOutLeavesTheOthersAlone(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, gw.Options{RequestTimeout: 10 * time.Second}, sleeper, func(l *library) {
+		l.initialized()
+		inParallel(func(n int) {
+			if n == 0 {
+				ssetest.Want(l.t, "reason", l.sleep(0, 3600).Error.Data.Reason, "timeout")
+				return
+			}
+			time.Sleep(time.Duration(n) * 2 * time.Second) // then it is out when the first times out
+			ssetest.Want(l.t, "result", l.sleep(n, 9).text(), "9 s")
+		})
+		ssetest.Want(l.t, "a later result", l.sleep(4, 1).text(), "1 s")
+	})
+}
+
+// When the connection to the server is lost, each pending request is answered with an error at
+// once, not at its timeout of an hour. None of them may be repeated.
+func TestALostConnectionRejectsAllPendingRequestsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := startGateway(t, "names answers").open("")
+	s.call(`"first"`, "echo", `{"text":"first"}`)
+	s.wantText(`"first"`, "first")
+	for n := range 4 {
+		s.call(strconv.Itoa(n), "hang", `{}`)
+	}
+	s.call("4", "die", `{}`) // the server reads it last
+	for n := range 5 {
+		s.wantError(strconv.Itoa(n), "session_lost")
+	}
+	s.call("5", "echo", `{"text":"a new server"}`)
+	s.wantText("5", "a new server")
+}
+
+// With max-in-flight 1, a server that could have more gets one request at a time.
+func TestAnOptionSerializesRequests(t *testing.T) {
+	t.Parallel()
+	oneAtATime(t, "names answers", "--max-in-flight", "1")
+}

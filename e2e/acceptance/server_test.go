@@ -1,0 +1,211 @@
+package acceptance
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// scriptVariable names the script of the MCP server that the test binary is as a child of a
+// gateway.
+const scriptVariable = "ACCEPTANCE_SERVER"
+
+// script is how a server behaves.
+type script struct {
+	// name returns the member id of the answer to a request, "" for none.
+	name func(method, id string) string
+	// initialize answers initialize, or does not; nil: at once, with a result.
+	initialize func(s *scripted, r request)
+}
+
+var scripts = map[string]script{
+	"names answers":    {name: named},
+	"names by strings": {name: func(_, id string) string { return `"id":"` + id + `",` }},
+	"names none":       {name: func(_, id string) string { return "" }},
+	"names null":       {name: func(_, id string) string { return `"id":null,` }},
+
+	"names initialize alone": {name: afterInitialize(func(string) string { return "" })},
+	"foreign numbers":        {name: func(_, id string) string { return `"id":1000` + id + `,` }},
+	"foreign texts":          {name: func(_, id string) string { return `"id":"answer-` + id + `",` }},
+	"foreign but initialize": {name: afterInitialize(func(id string) string { return `"id":1000` + id + `,` })},
+	"floats":                 {name: func(_, id string) string { return `"id":` + id + `.0,` }},
+
+	"initializes late":     {name: named, initialize: initializeLate},
+	"never initializes":    {name: named, initialize: func(*scripted, request) {}},
+	"refuses":              {name: named, initialize: refuse},
+	"introduces at length": {name: named, initialize: introduceAtLength},
+}
+
+func named(_, id string) string { return `"id":` + id + `,` }
+
+// afterInitialize names the answer to initialize rightly, and all others in another way.
+func afterInitialize(name func(id string) string) func(method, id string) string {
+	return func(method, id string) string {
+		if method == "initialize" {
+			return named(method, id)
+		}
+		return name(id)
+	}
+}
+
+// fileVariable names the file that the script "initializes late" waits for.
+const fileVariable = "ACCEPTANCE_FILE"
+
+func initializeLate(s *scripted, r request) {
+	go func() { // ends when the file is there, or with the process
+		awaitFile(os.Getenv(fileVariable))
+		s.introduce(r, "")
+	}()
+}
+
+func refuse(s *scripted, r request) {
+	s.reply(r, `"error":{"code":-32600,"message":"this server is closed today"}`)
+}
+
+// introduceAtLength answers with almost as much as a message may have.
+func introduceAtLength(s *scripted, r request) { s.introduce(r, strings.Repeat("x", 16<<20-1<<10)) }
+
+// scripted is an MCP server on stdio that follows a script. Its tools are:
+//
+//	echo {text}             answers the text
+//	meet {text, of, place}  waits until so many calls of it are there; then they are answered
+//	                        in the order of their places, or in which they came
+//	wait {text, file}       answers when the file is there
+//	hang                    never answers
+//	die                     ends the process
+//	most                    answers how many requests the server had at a time, at most, since
+//	                        the last call of most
+type scripted struct {
+	script
+
+	mu      sync.Mutex
+	out     io.Writer // guarded by mu, as all that follows
+	meeting []request
+	pending int // requests that are not answered
+	most    int // of them, since the last call of most
+}
+
+// request is one of the gateway's.
+type request struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params struct {
+		Name            string `json:"name"`
+		ProtocolVersion string `json:"protocolVersion"`
+		Arguments       struct {
+			Text  string `json:"text"`
+			Of    int    `json:"of"`
+			Place int    `json:"place"`
+			File  string `json:"file"`
+		} `json:"arguments"`
+	} `json:"params"`
+}
+
+// serveScript serves until the input ends, and returns the exit code.
+func serveScript(name string, in io.Reader, out io.Writer) int {
+	s := &scripted{script: scripts[name], out: out}
+	if s.name == nil {
+		fmt.Fprintf(os.Stderr, "there is no script %q\n", name)
+		return 2
+	}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var r request
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			fmt.Fprintf(os.Stderr, "%v: %s\n", err, lines.Bytes())
+			return 2
+		}
+		if r.ID != nil && r.Method != "" {
+			s.serve(r)
+		}
+	}
+	return 0
+}
+
+func (s *scripted) serve(r request) {
+	s.mu.Lock()
+	s.pending++
+	s.most = max(s.most, s.pending)
+	s.mu.Unlock()
+	switch {
+	case r.Method == "initialize" && s.initialize != nil:
+		s.initialize(s, r)
+	case r.Method == "initialize":
+		s.introduce(r, "")
+	case r.Method == "tools/call":
+		s.call(r)
+	default:
+		s.reply(r, `"result":{}`)
+	}
+}
+
+// introduce answers initialize.
+func (s *scripted) introduce(r request, instructions string) {
+	s.reply(r, fmt.Sprintf(`"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"scripted","version":"1"},"instructions":"%s"}`,
+		r.Params.ProtocolVersion, instructions))
+}
+
+func (s *scripted) call(r request) {
+	switch r.Params.Name {
+	case "echo":
+		s.answerText(r, r.Params.Arguments.Text)
+	case "meet":
+		s.meet(r)
+	case "wait":
+		go func() { // ends when the file is there, or with the process
+			awaitFile(r.Params.Arguments.File)
+			s.answerText(r, r.Params.Arguments.Text)
+		}()
+	case "most":
+		s.mu.Lock()
+		most := s.most
+		s.most = 0
+		s.mu.Unlock()
+		s.answerText(r, fmt.Sprint(most))
+	case "die":
+		os.Exit(1)
+	}
+}
+
+// meet lets a call wait for the others. The last one has all answered.
+func (s *scripted) meet(r request) {
+	s.meeting = append(s.meeting, r)
+	if len(s.meeting) < r.Params.Arguments.Of {
+		return
+	}
+	slices.SortStableFunc(s.meeting, func(a, b request) int { return cmp.Compare(a.Params.Arguments.Place, b.Params.Arguments.Place) })
+	for _, each := range s.meeting {
+		s.answerText(each, each.Params.Arguments.Text)
+	}
+	s.meeting = nil
+}
+
+// awaitFile waits until there is such a file.
+func awaitFile(name string) {
+	for tick := time.NewTicker(5 * time.Millisecond); ; <-tick.C {
+		if _, err := os.Stat(name); err == nil {
+			return
+		}
+	}
+}
+
+func (s *scripted) answerText(r request, text string) {
+	quoted, _ := json.Marshal(text) // a string has a JSON form
+	s.reply(r, `"result":{"content":[{"type":"text","text":`+string(quoted)+`}]}`)
+}
+
+// reply answers a request with the member result or error.
+func (s *scripted) reply(r request, member string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending--
+	fmt.Fprintf(s.out, `{"jsonrpc":"2.0",%s%s}`+"\n", s.name(r.Method, string(r.ID)), member)
+}
