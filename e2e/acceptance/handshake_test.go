@@ -30,6 +30,18 @@ func TestTheGatewayInitializesTheServerWithNoWordOfTheClient(t *testing.T) {
 	ssetest.Want(t, "server in the announced result", s.announced().Result.ServerInfo.Name, "scripted")
 }
 
+// A server is started before its first client comes, and another one when that takes it: a boot
+// may take longer than clients wait.
+func TestAServerIsReadyBeforeItsClient(t *testing.T) {
+	t.Parallel()
+	g := startGateway(t, "names answers")
+	for n := range 3 {
+		g.awaitMetric(1, "mcp_sse_pool_idle")
+		g.open("").announced()
+		g.awaitMetric(float64(n+1), "mcp_sse_pool_takes_total", `result="hit"`)
+	}
+}
+
 // What a client posts before the handshake is over waits, and is answered in order.
 func TestAPOSTBeforeTheHandshakeWaitsAndIsAnsweredInOrder(t *testing.T) {
 	t.Parallel()

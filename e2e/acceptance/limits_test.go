@@ -134,7 +134,7 @@ var gauges = []string{
 func TestAClosedConnectionLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "initialize now")
-	g := startGateway(t, "initializes late", "--env", fileVariable+"="+file)
+	g := startGateway(t, "initializes late", "--warm", "0", "--env", fileVariable+"="+file) // a warm server is of no connection
 	waits := g.open("")
 	waits.call("1", "echo", `{"text":"waits"}`)
 	g.awaitMetric(1, "mcp_sse_gate_depth")
