@@ -51,6 +51,8 @@ func launch(t *testing.T, args ...string) *gateway {
 		"--log-level", "debug", "--log-format", "json", "--shutdown-timeout", "3s",
 		// A program may take long to start where much else runs.
 		"--initialization-timeout", patience.String(),
+		"--warm", "0", // tests count processes; those of warm servers ask for them
+
 	}, args...)
 	g := &gateway{running: run(t, exec.Command(built(t, "sse-server"), all...))}
 	t.Cleanup(g.stop)
