@@ -104,6 +104,7 @@ type Server struct {
 	EnvAllow     []string `group:"Child process" placeholder:"NAME" for:"command" help:"Environment variables of sse-server that the child process gets, beside those of --env. Without it, the child process gets all but those with secrets of remote servers, oauth, NATS and collectors of traces."`
 	PrincipalEnv string   `group:"Child process" placeholder:"NAME" for:"command" help:"Environment variable in which the child process gets the principal of its client. Not with --warm or --sessions shared."`
 	Dir          string   `group:"Child process" placeholder:"DIR" for:"command" help:"Working directory of the child process. Without it, that of sse-server."`
+	CloseTimeout Duration `group:"Child process" placeholder:"DURATION" for:"command" help:"How long a child process may take to end after the end of its stdin, and again after SIGTERM; then it is killed. At a shutdown, --shutdown-timeout bounds both."`
 
 	URL           string   `group:"Remote server" placeholder:"URL" help:"Serve the remote MCP server at this address. $${NAME} is replaced by an environment variable, $${file:PATH} by the content of a file."`
 	Header        []string `group:"Remote server" sep:"none" pairs:":" placeholder:"'NAME: VALUE'" for:"url" help:"Header of every request to the remote server, such as 'Authorization: Bearer $${file:/run/secrets/token}'. $${NAME} and $${file:PATH} are replaced. Repeat the flag for more; the variable has one on each line."`
@@ -152,7 +153,7 @@ func newConfig() *Config {
 	c.AutoInitialize = true
 	c.Transports = []string{gateway.TransportSSE, gateway.TransportStreamable}
 	c.Addr, c.LogLevel, c.LogFormat, c.ClusterName = "127.0.0.1:8080", "info", "text", "mcp"
-	c.ShutdownTimeout = Duration(15 * time.Second)
+	c.ShutdownTimeout, c.CloseTimeout = Duration(15*time.Second), Duration(2*time.Second)
 	c.given, c.secrets, c.files = map[string]string{}, new([]string), map[string][sha256.Size]byte{}
 	return c
 }

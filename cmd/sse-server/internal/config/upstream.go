@@ -119,7 +119,7 @@ func (s *Server) Upstream() upstream.Upstream {
 }
 
 func (s *Server) child() upstream.Command {
-	child := upstream.Command{Path: s.Command[0], Args: s.Command[1:], Dir: s.Dir, PrincipalEnv: s.PrincipalEnv}
+	child := upstream.Command{Path: s.Command[0], Args: s.Command[1:], Dir: s.Dir, PrincipalEnv: s.PrincipalEnv, CloseTimeout: time.Duration(s.CloseTimeout)}
 	child.Env = []string{} // not nil, which means all
 	for _, variable := range os.Environ() {
 		if name, _, _ := strings.Cut(variable, "="); s.passes(name) {
