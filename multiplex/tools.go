@@ -66,7 +66,7 @@ func (t *Tools) learn(first bool, result json.RawMessage) *ToolList {
 			t.bytes += len(name)
 		}
 	})
-	if cursor, more := jsonrpc.Member(result, "nextCursor"); more && string(cursor) != "null" {
+	if cursor, more := jsonrpc.Member(result, "nextCursor"); more && string(cursor) != "null" && string(cursor) != `""` {
 		return nil
 	}
 	size := t.pages

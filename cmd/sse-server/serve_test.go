@@ -262,6 +262,14 @@ const wrongID = `read -r _
 echo '{"jsonrpc":"2.0","id":99,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}'
 while read -r _; do :; done`
 
+// endlessList is a server whose pages of tools do not advance.
+const endlessList = `read -r _
+echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}'
+n=2
+while read -r line; do
+	case $line in *tools/list*) echo '{"jsonrpc":"2.0","id":'$n',"result":{"tools":[{"name":"t"}],"nextCursor":"again"}}'; n=$((n+1));; esac
+done`
+
 func TestExitCodes(t *testing.T) {
 	for _, tc := range []struct {
 		args     []string
@@ -277,6 +285,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"check", "--start", "--url", "http://127.0.0.1:1/mcp"}, exitFailure, "http://127.0.0.1:1/mcp: FAILED: initialization failed: the server could not be started: connect: POST", ""},
 		{[]string{"check", "--start", "--", "sh", "-c", "echo no key >&2; exit 3"}, exitFailure, "lost: exit status 3; stderr: no key\n", `msg="server stderr" command=sh`},
 		{[]string{"check", "--start", "--start-timeout", "5s", "--", "sh", "-c", wrongID}, exitOK, "\nsh: s 1, MCP 2025-06-18, 0 tools", "does not name its answers"},
+		{[]string{"check", "--start", "--", "sh", "-c", endlessList}, exitFailure, `list tools: the server returns the same nextCursor for each page: "again"`, "server started"},
 		{[]string{"check", "me"}, exitConfig, "", `unexpected argument me`},
 		{[]string{"--", "check"}, exitConfig, "", "sse-server: the command: start \"check\""}, // a word after -- is a program
 		{[]string{"check", "--warm", "-1", "--", "true"}, exitConfig, "", "--warm"},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -255,16 +256,19 @@ func TestAcknowledgedIsAtMostWhatIsWanted(t *testing.T) {
 
 // A list of tools that never ends is not asked for for ever.
 func TestToolsWithoutAnEnd(t *testing.T) {
-	var tools stateless.Tools
-	pages := 0
-	for range 2 { // the second time comes too soon
-		tools.List(func(json.RawMessage) (*jsonrpc.Message, error) {
-			pages++
-			return jsonrpc.Parse(jsonrpc.NewResult("1", json.RawMessage(`{"tools":[],"nextCursor":"more"}`)))
-		})
-	}
-	if _, known := tools.Mirrored("t"); known || pages != 64 {
-		t.Errorf("got %d pages, known %v", pages, known)
+	for cursor, want := range map[string]int{`"more"`: 2, `"more %d"`: 64, `""`: 1} {
+		var tools stateless.Tools
+		pages := 0
+		for range 2 { // the second time comes too soon
+			tools.List(func(json.RawMessage) (*jsonrpc.Message, error) {
+				pages++
+				next := strings.Replace(cursor, "%d", strconv.Itoa(pages), 1)
+				return jsonrpc.Parse(jsonrpc.NewResult("1", json.RawMessage(`{"tools":[],"nextCursor":`+next+`}`)))
+			})
+		}
+		if _, known := tools.Mirrored("t"); known && want > 1 || pages != want && cursor != `""` {
+			t.Errorf("cursor %s: got %d pages, known %v", cursor, pages, known)
+		}
 	}
 }
 

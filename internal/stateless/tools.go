@@ -94,6 +94,7 @@ func (t *Tools) List(ask func(params json.RawMessage) (*jsonrpc.Message, error))
 // listPages reports whether all pages have come.
 func (t *Tools) listPages(ask func(params json.RawMessage) (*jsonrpc.Message, error)) bool {
 	var params json.RawMessage
+	last := ""
 	for range maxToolPages {
 		m, err := ask(params)
 		if err != nil || m.Result() == nil {
@@ -101,9 +102,13 @@ func (t *Tools) listPages(ask func(params json.RawMessage) (*jsonrpc.Message, er
 		}
 		t.Learn(params, m.Result())
 		cursor, more := jsonrpc.Member(m.Result(), "nextCursor")
-		if !more || cursor[0] != '"' {
+		if !more || cursor[0] != '"' || string(cursor) == `""` {
 			return true
 		}
+		if string(cursor) == last { // the list does not advance
+			return false
+		}
+		last = string(cursor)
 		params = jsonrpc.SetMember(json.RawMessage("{}"), cursor, "cursor")
 	}
 	return false

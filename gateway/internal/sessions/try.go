@@ -10,6 +10,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
+// maxPages bounds the pages of tools that Try reads: a server may never end its list.
+const maxPages = 1000
+
 // Try starts a session and ends it. It returns what the server says of itself, and how many
 // tools it lists. The supplier must run handshakes.
 func (s *Supplier) Try(ctx context.Context) (server handshake.Server, tools int, err error) {
@@ -22,7 +25,11 @@ func (s *Supplier) Try(ctx context.Context) (server handshake.Server, tools int,
 	ctx, cancel := context.WithTimeout(ctx, s.opts().Session.RequestTimeout)
 	defer cancel()
 	more := session.Result().Advertises("tools")
+	pages, last := 0, ""
 	for params := json.RawMessage(nil); more; {
+		if pages++; pages > maxPages {
+			return server, tools, fmt.Errorf("list tools: there are over %d pages", maxPages)
+		}
 		response, err := session.Call(ctx, mcp.MethodListTools, params)
 		if err == nil && response.Error() != nil {
 			err = fmt.Errorf("the server answered %s", response.Error())
@@ -33,7 +40,11 @@ func (s *Supplier) Try(ctx context.Context) (server handshake.Server, tools int,
 		list, _ := jsonrpc.Member(response.Result(), "tools")
 		jsonrpc.Each(list, func(json.RawMessage) { tools++ })
 		cursor, _ := jsonrpc.Member(response.Result(), "nextCursor")
-		_, more = jsonrpc.Text(cursor)
+		next, _ := jsonrpc.Text(cursor)
+		if more = next != ""; more && next == last {
+			return server, tools, fmt.Errorf("list tools: the server returns the same nextCursor for each page: %.40q", next)
+		}
+		last = next
 		params = json.RawMessage(`{"cursor":` + string(cursor) + `}`)
 	}
 	return server, tools, nil
