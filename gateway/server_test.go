@@ -37,7 +37,7 @@ type server struct {
 	// closing is the duration of the end of a session.
 	closing time.Duration
 
-	text atomic.Bool // see WritesText
+	excuse atomic.Pointer[string] // see Excuse; nil: there is none
 
 	// settle lets handle wait; nil unless a test makes it.
 	settle chan struct{}
@@ -84,7 +84,12 @@ func fails(code int) func(*serverSession, *jsonrpc.Message) {
 	}
 }
 
-func (u *server) WritesText() bool { return u.text.Load() }
+func (u *server) Excuse() string {
+	if excuse := u.excuse.Load(); excuse != nil {
+		return *excuse
+	}
+	return ""
+}
 
 func (u *server) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	u.mu.Lock()

@@ -2,6 +2,7 @@ package handshake
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"time"
 
@@ -47,7 +48,7 @@ type Failure struct {
 func (f *Failure) Error() string { return "initialization failed: " + f.cause() }
 
 func (f *Failure) cause() string {
-	if f.Err == nil {
+	if f.Err == nil || f.Err == context.DeadlineExceeded { // the details say that the time was up
 		return f.Details
 	}
 	return fmt.Sprintf("%s: %v", f.Details, f.Err)

@@ -105,16 +105,14 @@ func errorType(m *jsonrpc.Message) string {
 	return ""
 }
 
-// receiveInvalid handles a message that is not valid JSON-RPC. If it names the request
-// that it answers, that request fails. An id beside a method is the server's own, whatever
-// else is wrong. A message without an id may be a log line on stdout.
-func (s *Session) receiveInvalid(m *jsonrpc.Message, err error) {
-	isCall := func() bool { _, ok := jsonrpc.Member(m.Raw(), "method"); return ok }
-	if m != nil && !isCall() {
-		id, _ := requestNumber(m.ID)
+// receiveInvalid handles a message that is not valid JSON-RPC. If it still names the request
+// that it answers, that request fails. Anything else may be a line of a log on stdout.
+func (s *Session) receiveInvalid(data []byte, err error) {
+	if id, ok := jsonrpc.AnsweredID(data); ok {
+		n, _ := requestNumber(id)
 		e := s.takeOut(func(t *table) *entry {
-			e := t.byID[id]
-			if t.namingOf(id, e) != namesRequest {
+			e := t.byID[n]
+			if t.namingOf(n, e) != namesRequest {
 				return nil
 			}
 			t.named = true

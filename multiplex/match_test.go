@@ -230,6 +230,20 @@ func TestUnusableMessagesOfTheServer(t *testing.T) {
 			got(`fail "a": invalid_response, final (invalid_response)`),
 			server(result("2")), got(answer(`"b"`)),
 		}},
+		{name: "an answer that is no JSON fails the request whose id can still be read", clients: 2, opts: shared, steps: []step{
+			from(0, callA), from(1, callB), sent(call("1"), call("2")), server(`{"jsonrpc":"2.0","id":2,"result":{"x":NaN}}`), at(1, unusable("b")),
+			server(`{'jsonrpc': '2.0', 'id': 1, 'result': None}`), at(0, unusable("a")),
+		}},
+		{name: "one that is cut short, too", steps: []step{
+			forward(callA, callB), sent(call("1"), call("2")), server(`{"jsonrpc":"2.0","id":1,"result":{"a":"b`), got(unusable("a")), server(result("2")), got(answer(`"b"`)),
+		}},
+		{name: "a line of a log is no answer, whatever its id", steps: []step{
+			forward(callA), sent(call("1")), server(`{"level":30,"id":1,"msg":"x"}`, `{"id":1,"method":"GET","result":"done"}`, `{"id":1,"error":"boom"}`, `{"id":1}`),
+			got(), dropped(metrics.DroppedInvalidMessage, 4), server(result("1")), got(answer(`"a"`)),
+		}},
+		{name: "an answer that lacks its version alone is one", steps: []step{
+			forward(callA), sent(call("1")), server(`{"id":1,"result":{}}`), got(answer(`"a"`)),
+		}},
 		{name: "invalid request of the server is no answer", steps: []step{
 			forward(callA), sent(call("1")),
 			server(`{"jsonrpc":"2.0","id":1,"method":"roots/list","params":5}`, `{"jsonrpc":"2.0","id":1,"method":5}`, `{"id":1,"method":"ping"}`),

@@ -228,6 +228,11 @@ func (s *Session) receive(data []byte, related jsonrpc.ID, err error) bool {
 		return false
 	}
 	m, err := jsonrpc.Parse(data)
+	if err != nil {
+		if whole := jsonrpc.WithVersion(data); whole != nil {
+			m, err = jsonrpc.Parse(whole)
+		}
+	}
 	if err == nil && m.Kind == jsonrpc.Response {
 		s.receiveResponse(m, related)
 		return true
@@ -235,7 +240,7 @@ func (s *Session) receive(data []byte, related jsonrpc.ID, err error) bool {
 	s.withLock(func(t *table) { t.lastMessage = time.Now() })
 	switch {
 	case err != nil:
-		s.receiveInvalid(m, err)
+		s.receiveInvalid(data, err)
 	case m.Kind == jsonrpc.Request:
 		s.serverRequest(m, related)
 	default:

@@ -39,6 +39,7 @@ func behaviours() map[string]func() int {
 		"ignore-term":  func() int { signal.Ignore(syscall.SIGTERM); fmt.Println(helloLine); return block() },
 		"garbage":      garbage,
 		"output":       func() int { fmt.Print(os.Getenv("OUTPUT")); return 0 },
+		"writes":       writes,
 		"talk":         func() int { fmt.Println("Hello"); return 0 },
 		"talk-first":   func() int { fmt.Println("Hello"); return echoStdin() },
 		"flood":        flood,
@@ -52,8 +53,8 @@ func behaviours() map[string]func() int {
 		"grandchild":   func() int { return fork("ignore-term", false) },
 		"daemon":       func() int { return fork("hold", true) },
 		"hold":         func() int { _, _ = os.ReadFile(os.Getenv(fifoEnv)); return 0 },
-		"environment":  func() int { d, _ := os.Getwd(); fmt.Printf("[%q,%q]", d, os.Getenv("A")); return 0 },
-		"arguments":    func() int { fmt.Printf("[%q]\n", strings.Join(os.Args[1:], ",")); return 0 },
+		"environment":  func() int { d, _ := os.Getwd(); fmt.Printf("{\"jsonrpc\":[%q,%q]}", d, os.Getenv("A")); return 0 },
+		"arguments":    func() int { fmt.Printf("{\"jsonrpc\":%q}\n", strings.Join(os.Args[1:], ",")); return 0 },
 	}
 }
 
@@ -72,9 +73,17 @@ func echoStdin() int {
 	return 0
 }
 
+// writes writes to stdout, then to stderr, and reads its stdin.
+func writes() int {
+	fmt.Print(os.Getenv("OUTPUT"))
+	fmt.Fprintln(os.Stderr, "Error: it has written")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	return 0
+}
+
 func garbage() int {
 	fmt.Print("Server listening on stdio\n\n\r\n  \n", helloLine, "\r\n", "npm WARN \x00\xff\n",
-		"{\"s\":\"a\xffb\"}\n", "[1]\n", "true\n", "  {\"indented\":1}  \n", `{"half":`)
+		"{\"jsonrpc\":\"a\xffb\"}\n", "[1]\n", "true\n", "  {\"jsonrpc\":1}  \n", `{"half":`)
 	return 0
 }
 

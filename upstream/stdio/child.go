@@ -12,11 +12,9 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -52,9 +50,11 @@ type child struct {
 	exit    error         // why the session ended; this and the next two are set before ended is closed
 	hint    string        // the line of stderr that explains most
 	young   bool          // the process died soon after its start
-	notes   stderrLog     // owned by drain until drained is closed
+	notes   stderrLog
 
-	textOnly atomic.Bool // it has written text to stdout, and no message
+	heard  atomic.Bool            // it has sent a message
+	inLine atomic.Bool            // the last that it wrote to stdout ends no line
+	manner atomic.Pointer[string] // what it does wrong on stdout, of which it has written no message; nil: nothing
 
 	mu     sync.Mutex // guards the two below
 	reaped bool       // the process id may belong to another process now
@@ -67,7 +67,7 @@ type child struct {
 	readMu   sync.Mutex    // held while reading stdout; guards all below
 	lines    *bufio.Reader // of stdout
 	messages int           // received
-	split    bool          // the last message began, and did not end in its line
+	parts    bool          // the last line began JSON over several lines, or was a part of it
 	text     string        // the beginning of the first line that was no JSON
 	late     int           // bytes read after the exit
 	last     bool          // a read after the exit has timed out once
@@ -136,40 +136,75 @@ func (c *child) Recv() ([]byte, error) {
 // accept returns the message in a line, nil if there is none. cut says that stdout ended
 // before the line did.
 func (c *child) accept(line []byte, cut bool) []byte {
-	switch {
-	case len(line) == 0:
-		return nil
-	case strings.IndexByte("{[", line[0]) < 0:
-		c.reportText(line)
-	case cut && !json.Valid(line):
-		c.log.Warn("server ended in the middle of a message", "bytes", len(line))
-	case strings.IndexByte("}]", line[len(line)-1]) < 0: // the next lines are parts of it, and may be secret
-		c.split = true
-		c.limited.Warn("server writes json over several lines: stdout is for MCP, one JSON message a line", "bytes", len(line))
-	case c.split && !bytes.Contains(line, []byte(`"jsonrpc"`)): // a part of such a message
-	default:
-		c.messages++
-		c.textOnly.Store(false)
-		c.split = false
-		if !utf8.Valid(line) {
-			line = bytes.ToValidUTF8(line, []byte("\uFFFD"))
-		}
-		return line
+	found := read(line, c.parts)
+	if len(found.text) > 0 {
+		c.reportText(found.text)
 	}
-	c.cmd.Metrics.Dropped(metrics.DroppedInvalidMessage)
+	switch {
+	case cut && found.message != nil && !json.Valid(found.message), cut && found.part:
+		c.log.Warn("server ended in the middle of a message", "bytes", len(line))
+		c.cmd.Metrics.Dropped(metrics.DroppedInvalidMessage)
+		return nil
+	case found.part && !c.parts:
+		c.limited.Warn("server writes json over several lines: stdout is for MCP, one JSON message a line", "bytes", len(line))
+		c.noteManner(writesJSONOverLines)
+	}
+	if c.parts = found.part; found.message != nil {
+		c.messages++
+		c.heard.Store(true)
+		c.manner.Store(nil)
+		return valid(found.message)
+	}
+	if found.part || len(found.text) > 0 {
+		c.cmd.Metrics.Dropped(metrics.DroppedInvalidMessage)
+	}
 	return nil
 }
 
-// reportText logs the beginning of a line that is no JSON, unless it is a part of JSON over
-// several lines.
-func (c *child) reportText(line []byte) {
-	if c.split {
-		return
+// reportText logs the beginning of a text that is no message.
+func (c *child) reportText(text []byte) {
+	short := excerpt(bytes.ToValidUTF8(text, []byte("\uFFFD")), maxText)
+	c.text = cmp.Or(c.text, short)
+	if bytes.HasPrefix(text, []byte("Content-Length:")) {
+		c.noteManner(writesFrames)
+	} else {
+		c.noteManner(writesText)
 	}
-	text := excerpt(bytes.ToValidUTF8(line, []byte("\uFFFD")), maxText)
-	c.text = cmp.Or(c.text, text)
-	c.textOnly.Store(c.messages == 0)
-	c.limited.Warn("server writes text to stdout: stdout is for MCP, one JSON message a line; log to stderr", "text", text, "bytes", len(line))
+	c.limited.Warn("server writes text to stdout: stdout is for MCP, one JSON message a line; log to stderr", "text", short, "bytes", len(text))
+}
+
+// What a server that has written no message does wrong on stdout, and what to do. Errors
+// append it.
+const (
+	writesText          = "; it writes text to stdout, which is for MCP messages: start it in its stdio mode, and have it log to stderr"
+	writesFrames        = "; it sends Content-Length before each message: MCP over stdio has one JSON message a line"
+	writesJSONOverLines = "; it writes JSON over several lines: MCP over stdio has one JSON message a line"
+	endsNoLine          = "; it does not end the line that it writes to stdout: each MCP message ends with a newline"
+	readsNothing        = "; it has not read what was sent to its stdin: it still boots, or has to be started in its stdio mode"
+)
+
+// noteManner notes what a child that has sent no message does wrong.
+func (c *child) noteManner(manner string) {
+	if c.messages == 0 {
+		c.manner.CompareAndSwap(nil, &manner)
+	}
+}
+
+// LastWords returns the line of the child's stderr that explains most so far.
+func (c *child) LastWords() string { return c.notes.hint() }
+
+// excuse says what a child that runs and has sent no message does wrong, "" if nothing is
+// known.
+func (c *child) excuse() string {
+	switch manner := c.manner.Load(); {
+	case manner != nil:
+		return *manner
+	case c.inLine.Load():
+		return endsNoLine
+	case !c.heard.Load() && c.stdin.unread():
+		return readsNothing
+	}
+	return ""
 }
 
 // stdout reads a child's stdout. After the child's exit it reads what is left in the pipe,
@@ -183,13 +218,14 @@ func (c stdout) Read(p []byte) (int, error) {
 		switch {
 		case c.isClosing():
 			return 0, jsonrpc.ErrClosed
-		case n > 0 && isClosed(c.ended):
+		case n > 0 && !isClosed(c.ended):
+			c.inLine.Store(p[n-1] != '\n')
+			return n, nil
+		case n > 0:
 			c.last = false
 			if c.late += n; c.late > maxPipeBytes {
 				return 0, io.EOF
 			}
-			return n, nil
-		case n > 0:
 			return n, nil
 		case errors.Is(err, os.ErrDeadlineExceeded) && !c.last:
 			// The exit interrupted the read: read once more what is there.

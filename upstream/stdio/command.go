@@ -127,15 +127,16 @@ func (c Command) children() iter.Seq[*child] {
 	}
 }
 
-// WritesText reports whether a child that c or a copy has started runs, and has written
-// text to stdout but no message. It reports false unless Observed made c.
-func (c Command) WritesText() bool {
+// Excuse says what a running child that c or a copy has started, and that has sent no
+// message, does wrong, and what to do: it writes text to stdout, say. It quotes nothing. The
+// text continues a sentence. It is empty if nothing is known, or unless Observed made c.
+func (c Command) Excuse() string {
 	for child := range c.children() {
-		if child.textOnly.Load() {
-			return true
+		if excuse := child.excuse(); excuse != "" {
+			return excuse
 		}
 	}
-	return false
+	return ""
 }
 
 // Check returns an error if the program cannot be found or executed, without starting

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -46,8 +47,8 @@ func recvAll(t testing.TB, conn jsonrpc.Conn) (msgs []string, final error) {
 
 func TestCommandRoundTrip(t *testing.T) {
 	conn := upstreamtest.Dial(t, command(t, "echo"))
-	long := `{"long":"` + strings.Repeat("x", 1<<20) + `"}`
-	for _, msg := range []string{upstreamtest.Ping, long, `{"n":9007199254740993,"u":"ü"}`} {
+	long := `{"jsonrpc":"2.0","long":"` + strings.Repeat("x", 1<<20) + `"}`
+	for _, msg := range []string{upstreamtest.Ping, long, `{"jsonrpc":"2.0","n":9007199254740993,"u":"ü"}`} {
 		upstreamtest.Send(t, conn, msg)
 		ssetest.Want(t, "echo", upstreamtest.Recv(t, conn), msg)
 	}
@@ -69,7 +70,7 @@ func TestPrincipalEnv(t *testing.T) {
 		conn, err := c.Dial(ctx)
 		ssetest.Must(t, err)
 		defer conn.Close()
-		ssetest.Want(t, "folder and principal", upstreamtest.Recv(t, conn), `["`+c.Dir+`","`+principal+`"]`)
+		ssetest.Want(t, "folder and principal", upstreamtest.Recv(t, conn), `{"jsonrpc":["`+c.Dir+`","`+principal+`"]}`)
 	}
 	if _, err := c.Dial(peer.NewContext(t.Context(), &peer.Peer{Principal: "a\x00b"})); err == nil || !strings.Contains(err.Error(), "NUL") {
 		t.Errorf("got %v", err)
@@ -79,7 +80,7 @@ func TestPrincipalEnv(t *testing.T) {
 func TestCommandArgumentsReachNoShell(t *testing.T) {
 	c := command(t, "arguments")
 	c.Args = []string{"$HOME", "a b", ";", "`id`"}
-	ssetest.Want(t, "arguments", upstreamtest.Recv(t, upstreamtest.Dial(t, c)), "[\"$HOME,a b,;,`id`\"]")
+	ssetest.Want(t, "arguments", upstreamtest.Recv(t, upstreamtest.Dial(t, c)), "{\"jsonrpc\":\"$HOME,a b,;,`id`\"}")
 }
 
 // A line over the limit ends the session, however long it is and whether it ends.
@@ -88,7 +89,7 @@ func TestCommandWritesALineThatIsTooLong(t *testing.T) {
 		"a message": `{"a":"` + strings.Repeat("x", 200) + "\"}\n{}\n", "without an end": strings.Repeat("x", 100_000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := command(t, "output", "OUTPUT={}\n"+line)
+			c := command(t, "output", "OUTPUT="+helloLine+"\n"+line)
 			c.MaxLineBytes = 100
 			got, err := recvAll(t, upstreamtest.Dial(t, c))
 			if len(got) != 1 || !errors.Is(err, jsonrpc.ErrTooLong) || !strings.Contains(err.Error(), "size limit of 100 bytes") {
@@ -102,12 +103,12 @@ func TestCommandToleratesGarbage(t *testing.T) {
 	var logs ssetest.Output
 	counts := metrics.NewRegistry()
 	got, err := recvAll(t, upstreamtest.Dial(t, command(t, "garbage").Observed(ssetest.Logger(&logs), metrics.New(counts))))
-	want := []string{helloLine, "{\"s\":\"a\uFFFDb\"}", "[1]", `{"indented":1}`}
+	want := []string{helloLine, "{\"jsonrpc\":\"a\uFFFDb\"}", `{"jsonrpc":1}`}
 	if !errors.Is(err, io.EOF) || strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
-	ssetest.Want(t, "warnings", strings.Count(logs.String(), "level=WARN"), 4)
-	ssetest.Want(t, "drops", ssetest.Sum(t, counts, "mcp_sse_messages_dropped_total", "invalid_message"), 4)
+	ssetest.Want(t, "warnings", strings.Count(logs.String(), "level=WARN"), 5)
+	ssetest.Want(t, "drops", ssetest.Sum(t, counts, "mcp_sse_messages_dropped_total", "invalid_message"), 5)
 	ssetest.WantText(t, "log", logs.String(), `one JSON message a line; log to stderr" command=`, `text="Server listening on stdio" bytes=25`)
 }
 
@@ -170,28 +171,66 @@ func (l lines) Write(p []byte) (int, error) {
 }
 
 // A child that writes text is told from one that is silent, until it writes a message.
-func TestWritesText(t *testing.T) {
+func TestExcuse(t *testing.T) {
 	t.Parallel()
 	log := make(lines, 10)
 	c, _ := command(t, "talk-first").Observed(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})), nil).(stdio.Command)
 	conn := upstreamtest.Dial(t, c)
 	received := make(chan error, 1)
 	go func() { received <- upstreamtest.RecvError(conn) }()
-	if line := <-log; !c.WritesText() {
-		t.Errorf("WritesText is false after %q", line)
+	if line := <-log; !strings.Contains(c.Excuse(), "writes text to stdout") {
+		t.Errorf("after %q the excuse is %q", line, c.Excuse())
 	}
 	upstreamtest.Send(t, conn, upstreamtest.Ping) // it comes back
-	if err := <-received; err != nil || c.WritesText() {
-		t.Errorf("after a message (%v): WritesText = %v, want false", err, c.WritesText())
+	if err := <-received; err != nil || c.Excuse() != "" {
+		t.Errorf("after a message (%v) the excuse is %q", err, c.Excuse())
 	}
 	ssetest.Want(t, "Close", conn.Close(), nil)
+}
+
+// What a child that sends no message does wrong is known, and what it says on stderr.
+func TestExcuses(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ behaviour, output, want string }{
+		"text":             {"writes", "Server listening\n", "writes text to stdout"},
+		"frames":           {"writes", "Content-Length: 36\r\n\r\n", "Content-Length"},
+		"several lines":    {"writes", "{\n  \"jsonrpc\": \"2.0\",\n", "JSON over several lines"},
+		"no end":           {"writes", `{"jsonrpc":"2.0","id":1,"result":{}}`, "does not end the line"},
+		"nothing is read":  {"never-read", "", "has not read what was sent"},
+		"nothing is wrong": {"echo", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, _ := command(t, test.behaviour, "OUTPUT="+test.output).Observed(nil, nil).(stdio.Command)
+			c.CloseTimeout = 50 * time.Millisecond
+			conn := upstreamtest.Dial(t, c)
+			received := make(chan error, 1)
+			go func() { received <- upstreamtest.RecvError(conn) }()
+			upstreamtest.Send(t, conn, upstreamtest.Ping)
+			said := conn.(interface{ LastWords() string })
+			for test.behaviour == "writes" && said.LastWords() != "Error: it has written" {
+				runtime.Gosched()
+			}
+			for test.want != "" && !strings.Contains(c.Excuse(), test.want) {
+				runtime.Gosched() // the output is on its way; without it, the test does not end
+			}
+			if test.want == "" {
+				ssetest.Want(t, "the message that comes back", <-received, nil)
+				ssetest.Want(t, "excuse", c.Excuse(), "")
+			}
+			ssetest.Want(t, "Close", conn.Close(), nil)
+			if test.want != "" {
+				<-received
+			}
+		})
+	}
 }
 
 func TestCommandThatNeverReads(t *testing.T) {
 	c := command(t, "never-read")
 	c.CloseTimeout = 50 * time.Millisecond
 	conn := upstreamtest.Dial(t, c)
-	msg := []byte(`{"pad":"` + strings.Repeat("x", 1<<20) + `"}`)
+	msg := []byte(`{"jsonrpc":"` + strings.Repeat("x", 1<<20) + `"}`)
 	sent := 0
 	var err error
 	for ; err == nil && sent < 100; err = conn.Send(msg) {

@@ -100,7 +100,7 @@ func TestCommandCloseDeliversWhatIsQueued(t *testing.T) {
 	conn := upstreamtest.Dial(t, stdio.Command{Path: "tee", Args: []string{path}})
 	var want strings.Builder
 	for i := range 1000 { // the first is more than the pipe has room for
-		msg := fmt.Sprintf(`{"n":%d,"pad":"%*d"}`, i, 1<<20/(i*i+1), 0)
+		msg := fmt.Sprintf(`{"jsonrpc":%d,"pad":"%*d"}`, i, 1<<20/(i*i+1), 0)
 		upstreamtest.Send(t, conn, msg)
 		want.WriteString(msg + "\n")
 	}

@@ -1,9 +1,22 @@
 package stdio
 
 import (
+	"os"
 	"syscall"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
+
+// unreadBytes returns how many bytes wait in a pipe, 0 if the system does not tell.
+func unreadBytes(pipe *os.File) (n int) {
+	raw, err := pipe.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }) // a pipe that is closed has none
+	return n
+}
 
 // processAttr makes the child the leader of a process group. The kernel kills the child
 // when the thread that forked it ends; see supervise.

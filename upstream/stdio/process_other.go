@@ -24,3 +24,6 @@ func exitText(s *os.ProcessState) string { return s.String() }
 
 // writeNow writes nothing: this system's pipes may make it wait.
 func writeNow(*os.File, []byte) int { return 0 }
+
+// unreadBytes reports none: this system does not tell.
+func unreadBytes(*os.File) int { return 0 }

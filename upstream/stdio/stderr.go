@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -23,11 +24,13 @@ const (
 )
 
 // stderrLog reads a child's stderr to its end, logs it at a bounded rate, and remembers
-// what may explain a failure. One goroutine owns it.
+// what may explain a failure. One goroutine reads.
 type stderrLog struct {
-	log   *slog.Logger // limited
-	last  string       // the last line that is not blank
-	fault string       // the last line that names an error
+	log *slog.Logger // limited
+
+	mu    sync.Mutex // guards what follows
+	last  string     // the last line that is not blank
+	fault string     // the last line that names an error
 }
 
 // drain is the goroutine that owns stderr. It ends when all processes have closed their
@@ -35,7 +38,7 @@ type stderrLog struct {
 func (c *child) drain() {
 	defer close(c.drained)
 	defer c.stderr.Close()
-	c.notes = stderrLog{log: c.limited}
+	c.notes.log = c.limited
 	c.notes.read(c.stderr)
 }
 
@@ -62,10 +65,7 @@ func (s *stderrLog) line(line string, cut bool) {
 	if strings.TrimSpace(line) == "" {
 		return
 	}
-	s.last = line
-	if namesFault(line) {
-		s.fault = line
-	}
+	s.remember(line)
 	if cut {
 		s.log.Info("server stderr", "line", line, "truncated", true)
 		return
@@ -73,9 +73,20 @@ func (s *stderrLog) line(line string, cut bool) {
 	s.log.Info("server stderr", "line", line)
 }
 
+func (s *stderrLog) remember(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = line
+	if namesFault(line) {
+		s.fault = line
+	}
+}
+
 // hint returns the line that most likely says why the child died. The last line often
 // does not: Node writes the error, a stack, and then its version.
 func (s *stderrLog) hint() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return excerpt([]byte(strings.TrimSpace(cmp.Or(s.fault, s.last))), maxExcerpt)
 }
 

@@ -82,6 +82,14 @@ func (s *stdin) next(buf []byte) []byte {
 	return buf
 }
 
+// unread reports whether the child has not read all that was written. It reports false where
+// the system does not tell.
+func (s *stdin) unread() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.ended && s.pipe != nil && (s.writing || unreadBytes(s.pipe) > 0)
+}
+
 // end lets nothing be sent any more, because of why, and closes the pipe when all is written.
 func (s *stdin) end(why error) {
 	s.mu.Lock()

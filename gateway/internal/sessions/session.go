@@ -33,6 +33,7 @@ var (
 type Session struct {
 	*multiplex.Session
 	supplier *Supplier
+	conn     jsonrpc.Conn
 
 	params atomic.Pointer[json.RawMessage]  // of its initialize; nil: the gateway has sent none
 	result atomic.Pointer[handshake.Result] // nil without a handshake
@@ -49,7 +50,7 @@ type Session struct {
 // newSession returns a session over conn. It has its place until its server has ended; a
 // process is reaped by then, unless nothing can kill it.
 func (s *Supplier) newSession(conn jsonrpc.Conn) *Session {
-	session := &Session{supplier: s, since: time.Now(), over: make(chan struct{})}
+	session := &Session{supplier: s, conn: conn, since: time.Now(), over: make(chan struct{})}
 	opts := s.opts().Session
 	opts.OnTools = session.noteTools
 	opts.OnClose = func(why error) { session.end(why) }
@@ -182,6 +183,20 @@ func (s *Session) ServerAttrs() []any {
 	return []any{"serverName", server.Name, "serverVersion", server.Version, "protocolVersion", server.ProtocolVersion}
 }
 
+// talkative is a Conn whose server writes to stderr.
+type talkative interface{ LastWords() string }
+
+// lastWords returns the line of the server's stderr that explains most, as the end of a
+// sentence; "" if there is none.
+func (s *Session) lastWords() string {
+	if c, ok := s.conn.(talkative); ok {
+		if words := c.LastWords(); words != "" {
+			return "; its stderr says: " + words
+		}
+	}
+	return ""
+}
+
 // initialize runs the handshake until a time at the latest, and keeps its result. If it
 // fails, the session is closed.
 func (s *Session) initialize(ctx context.Context, until time.Time, params json.RawMessage) error {
@@ -191,7 +206,7 @@ func (s *Session) initialize(ctx context.Context, until time.Time, params json.R
 	result, err := handshake.Run(ctx, s, params)
 	if err != nil {
 		if failure, ok := errors.AsType[*handshake.Failure](err); ok && failure.Reason == metrics.ReasonTimeout {
-			failure.Details += s.supplier.Advice()
+			failure.Details += s.supplier.Advice() + s.lastWords()
 		}
 		s.Close(err)
 		return err

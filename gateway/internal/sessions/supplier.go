@@ -94,16 +94,16 @@ type observable interface {
 	Observed(*slog.Logger, *metrics.Metrics) upstream.Upstream
 }
 
-// writer is an upstream that knows whether its server writes text instead of messages.
-type writer interface{ WritesText() bool }
+// excused is an upstream that knows what its server does wrong.
+type excused interface{ Excuse() string }
 
-var _ writer = upstream.Command{}
+var _ excused = upstream.Command{}
 
 // Advice returns what errors about a server that does not answer add: what to change, or
 // nothing. It quotes nothing, because the text may be about another client.
 func (s *Supplier) Advice() string {
-	if w, ok := s.up.(writer); ok && w.WritesText() {
-		return "; it writes text to stdout, which is for MCP messages: start it in its stdio mode, and have it log to stderr"
+	if up, ok := s.up.(excused); ok {
+		return up.Excuse()
 	}
 	return ""
 }

@@ -42,6 +42,14 @@ func NewPipe(pipe jsonrpc.Conn, log *slog.Logger) *Pipe {
 	return &Pipe{pipe: pipe, log: log, calls: make(map[jsonrpc.ID]*pipeCall)}
 }
 
+// LastWords returns those of the pipe, if it has some.
+func (p *Pipe) LastWords() string {
+	if t, ok := p.pipe.(interface{ LastWords() string }); ok {
+		return t.LastWords()
+	}
+	return ""
+}
+
 // Send sends msg to the server.
 func (p *Pipe) Send(msg []byte) error {
 	if c := p.modern.Load(); c != nil {

@@ -1,0 +1,137 @@
+package jsonrpc
+
+import "bytes"
+
+// AnsweredID returns the id in a broken JSON-RPC response: data that Parse refuses, because
+// it is no JSON (NaN, a raw control character, a trailing comma, single quotes, a line cut
+// short) or no response (both a result and an error). It reports false if data has no id that
+// can be read for certain, if it has a method, because then the id is the sender's own, or if
+// it does not look like JSON-RPC at all, like a line of a log that has an id.
+//
+// Strings may stand in double or single quotes. Only members of the outermost object count.
+func AnsweredID(data []byte) (ID, bool) {
+	s := brokenScan{data: data}
+	ids, isResponse := 0, false
+	var id ID
+	for {
+		name, value, ok := s.member()
+		if !ok {
+			break
+		}
+		switch string(name) {
+		case "id":
+			ids++
+			id = idOf(value)
+		case "method":
+			return "", false
+		case "jsonrpc", "result", "error":
+			isResponse = true
+		}
+	}
+	return id, ids == 1 && id != "" && isResponse && hasVersion(data)
+}
+
+// hasVersion reports whether data speaks of JSON-RPC.
+func hasVersion(data []byte) bool { return bytes.Contains(data, []byte("jsonrpc")) }
+
+// idOf returns the id that a value is, with a string in double quotes; empty if it is none.
+func idOf(value []byte) ID {
+	if n := len(value); n >= 2 && value[0] == '\'' && value[n-1] == '\'' {
+		value = append(append([]byte{'"'}, value[1:n-1]...), '"')
+	}
+	if end, err := skipValue(value, 0, 0); err != nil || end != len(value) || checkID(value) != nil || ID(value) == Null {
+		return ""
+	}
+	return ID(value)
+}
+
+// brokenScan finds the members of the outermost object in what need not be JSON.
+type brokenScan struct {
+	data  []byte
+	at    int
+	depth int
+}
+
+// member returns the next member of the outermost object: its name, and its value if that
+// ends before the data does.
+func (s *brokenScan) member() (name, value []byte, ok bool) {
+	for s.at < len(s.data) {
+		switch c := s.data[s.at]; c {
+		case '{', '[':
+			s.depth++
+		case '}', ']':
+			s.depth--
+		case '"', '\'':
+			text := s.text()
+			if after := skipSpace(s.data, s.at); s.depth == 1 && after < len(s.data) && s.data[after] == ':' {
+				return text, s.value(skipSpace(s.data, after+1)), true
+			}
+			continue
+		}
+		s.at++
+	}
+	return nil, nil, false
+}
+
+// text returns the string that begins here, without its quotes, and goes to its end.
+func (s *brokenScan) text() []byte {
+	quote, from := s.data[s.at], s.at+1
+	for s.at = from; s.at < len(s.data); s.at++ {
+		switch s.data[s.at] {
+		case '\\':
+			s.at++
+		case quote:
+			s.at++
+			return s.data[from : s.at-1]
+		}
+	}
+	s.at = len(s.data)
+	return nil
+}
+
+// value returns the string or number at an offset, nil if it is another value or is cut
+// short. It stays where it is: member goes on from there.
+func (s *brokenScan) value(from int) []byte {
+	s.at = from
+	if from >= len(s.data) {
+		return nil
+	}
+	end := from
+	if c := s.data[from]; c == '"' || c == '\'' {
+		if s.text() == nil {
+			return nil
+		}
+		end = s.at
+	} else {
+		for end < len(s.data) && bytes.IndexByte([]byte(",}] \t"), s.data[end]) < 0 {
+			end++
+		}
+	}
+	if end == len(s.data) { // it may go on
+		return nil
+	}
+	s.at = from
+	return s.data[from:end]
+}
+
+// WithVersion returns a response that lacks nothing but "jsonrpc":"2.0", with that. It
+// returns nil for anything else: lines of logs are JSON objects too, and may have an id, a
+// method ("GET"), an error ("boom") or a result ("done"). A response has an id, and either a
+// result that is an object or an error with a number as its code.
+func WithVersion(data []byte) []byte {
+	for _, name := range []string{"jsonrpc", "method"} {
+		if _, has := Member(data, name); has {
+			return nil
+		}
+	}
+	_, hasID := Member(data, "id")
+	result, _ := Member(data, "result")
+	code, _ := Member(data, "error", "code")
+	isResult := len(result) > 0 && result[0] == '{'
+	isError := len(code) > 0 && (code[0] == '-' || code[0] >= '0' && code[0] <= '9')
+	if !hasID || isResult == isError {
+		return nil
+	}
+	object := bytes.TrimLeft(data, " \t\r\n")
+	return append([]byte(`{"jsonrpc":"2.0",`), object[1:]...)
+}

@@ -1,0 +1,84 @@
+package jsonrpc_test
+
+import (
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+func TestAnsweredID(t *testing.T) {
+	for data, want := range map[string]jsonrpc.ID{
+		`{"jsonrpc":"2.0","id":7,"result":{"x":NaN}}`:                           "7",
+		`{"jsonrpc":"2.0","id":7,"result":{"x":-Infinity}}`:                     "7",
+		"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"x\":\"a\x01b\"}}":          "7",
+		`{"jsonrpc":"2.0","id":7,"result":{"x":[1,2,]},}`:                       "7",
+		`{'jsonrpc': '2.0', 'id': 7, 'result': {'x': None}}`:                    "7",
+		`{'jsonrpc': '2.0', 'id': '7', 'result': {'x': "it's"}}`:                `"7"`,
+		`{"jsonrpc":"2.0","id":7,"result":{"x":"cut`:                            "7",
+		`{"jsonrpc":"2.0","id":7,"res`:                                          "7",
+		`{"result":{"id":1,"deep":{"id":2},"x":NaN},"jsonrpc":"2.0","id":7}`:    "7",
+		`{"result":[{"id":1}],"id":"a\"b","jsonrpc":"2.0","x":undefined}`:       `"a\"b"`,
+		`{"jsonrpc":"2.0","id":7.0,"result":NaN}`:                               "7.0",
+		`{"jsonrpc":"2.0","id":7,"result":{},"error":{"code":1,"message":"m"}}`: "7",
+
+		`{"jsonrpc":"2.0","id":`:                                "", // cut in the id, or
+		`{"jsonrpc":"2.0","id":7`:                               "", // perhaps
+		`{"jsonrpc":"2.0","id":"7`:                              "",
+		`{"jsonrpc":"2.0","id":7,"id":8,"result":NaN}`:          "",
+		`{"jsonrpc":"2.0","id":null,"result":NaN}`:              "",
+		`{"jsonrpc":"2.0","id":{"a":1},"result":NaN}`:           "",
+		`{"jsonrpc":"2.0","result":{"id":7,"x":NaN}}`:           "",
+		`{"jsonrpc":"2.0","id":7,"method":"ping","params":NaN}`: "", // the server's own
+		`{"level":30,"id":7,"msg":"done","x":NaN}`:              "", // a line of a log
+		`{"level":30,"id":7,"result":"done","error":"boom"}`:    "",
+		`{"level":30,"req":{"jsonrpc":"2.0","id":7},"id":8}`:    "",
+		`not JSON, "id":7, "jsonrpc"`:                           "",
+		``:                                                      "",
+	} {
+		if got, ok := jsonrpc.AnsweredID([]byte(data)); got != want && ok || ok != (want != "") {
+			t.Errorf("%s: got %s, %v, want %s", data, got, ok, want)
+		}
+	}
+}
+
+// What Parse takes for a response with an id has that id here, too.
+func FuzzAnsweredID(f *testing.F) {
+	f.Add([]byte(`{"jsonrpc":"2.0","id":7,"result":{"a":["}",'x']}}`))
+	f.Add([]byte(`{'jsonrpc': '2.0', 'id': '7\'', 'result`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		id, ok := jsonrpc.AnsweredID(data)
+		m, err := jsonrpc.Parse(data)
+		if err == nil && m.Kind != jsonrpc.Response && ok {
+			t.Fatalf("%q is a %s, and answers %s", data, m.Kind, id)
+		}
+		if err == nil && ok && m.ID != id {
+			t.Fatalf("%q has the id %s, not %s", data, m.ID, id)
+		}
+	})
+}
+
+func TestWithVersion(t *testing.T) {
+	for data, want := range map[string]string{
+		`{"id":7,"result":{}}`:                                 `{"jsonrpc":"2.0","id":7,"result":{}}`,
+		` {"id":"7","error":{"code":-1,"message":"m"}}`:        `{"jsonrpc":"2.0","id":"7","error":{"code":-1,"message":"m"}}`,
+		`{"id":7,"result":"done"}`:                             "",
+		`{"id":7,"error":"boom","level":50}`:                   "",
+		`{"id":7,"error":{"code":"ECONNREFUSED"},"level":50}`:  "",
+		`{"id":7,"method":"GET","result":{}}`:                  "",
+		`{"id":7,"msg":"x"}`:                                   "",
+		`{"result":{}}`:                                        "",
+		`{"jsonrpc":"1.0","id":7,"result":{}}`:                 "",
+		`{"id":7,"result":{},"error":{"code":1,"message":""}}`: "",
+		`[1]`:              "",
+		`{"id":7,"resul`:   "",
+		`{"id":7,"x":NaN}`: "",
+	} {
+		got := jsonrpc.WithVersion([]byte(data))
+		if string(got) != want {
+			t.Errorf("%s: got %s, want %s", data, got, want)
+		}
+		if m, err := jsonrpc.Parse(got); want != "" && (err != nil || m.Kind != jsonrpc.Response) {
+			t.Errorf("%s: %v", got, err)
+		}
+	}
+}
