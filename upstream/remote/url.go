@@ -3,7 +3,7 @@
 //
 // A request that fails as HTTP gets an error response, with data that says why
 // (docs/reference/errors.md). The session ends when the server has forgotten it,
-// cannot be reached, or fails. A response that breaks off is resumed from its last
+// cannot be reached, or fails again at a ping. A response that breaks off is resumed from its last
 // event if events have ids. No request is ever posted twice, but with other credentials
 // after a 401.
 package remote
@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
 
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
@@ -133,9 +134,12 @@ func (u URL) Check() error {
 // fails when the server cannot be reached, refuses access, or does not speak MCP. If
 // only initialize can show that, initialize gets the error, or Recv returns it.
 //
-// The session ends, and Recv says why, when the server has forgotten it (404), cannot
-// be reached, or answers 5xx. Any other failure concerns one request, which gets an
-// error response.
+// The session ends, and Recv says why, when the server has forgotten it (404, or in its own
+// words), cannot be reached, or answers 5xx to a request and to a ping after it. Any other
+// failure concerns one request, which gets an error response.
+//
+// A session keeps the cookies that the server sets, and no other has them, unless the
+// Client has a Jar.
 //
 // Close tells a server with sessions that this one is over. It takes at most 2 s.
 func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
@@ -178,6 +182,11 @@ func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()
 		x.Name = fmt.Sprintf(" %q", u.Name)
 	}
 	x.Client, release = u.site.client(u.Client)
+	if x.Client.Jar == nil { // the cookies of a load balancer keep the session at one server; they are of no other session
+		client := *x.Client
+		client.Jar, _ = cookiejar.New(nil) // never fails
+		x.Client = &client
+	}
 	return x, release
 }
 

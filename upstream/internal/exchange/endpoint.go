@@ -17,7 +17,6 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -162,10 +161,10 @@ func withoutURL(err error) error {
 	return of.Err
 }
 
-// Deliver puts the messages of a stream that belongs to no request into a queue, which
-// may have to wait for room. It returns why the stream ended; nil if the queue is closed.
-func (e *Endpoint) Deliver(to *buffer.Queue, from *EventReader) error {
-	r := Reader{Endpoint: e, events: from, Other: func(m *jsonrpc.Message) error { return to.Push(m.Raw(), "") }}
+// Deliver gives the messages of a stream that belongs to no request to push, which may have
+// to wait for room. It returns why the stream ended; nil if push failed.
+func (e *Endpoint) Deliver(push func(*jsonrpc.Message) error, from *EventReader) error {
+	r := Reader{Endpoint: e, events: from, Other: push}
 	return r.Rest()
 }
 

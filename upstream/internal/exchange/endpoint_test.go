@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -76,11 +77,12 @@ func TestErrorsOfRequestsHoldNoSecret(t *testing.T) {
 func TestDeliverDropsWhatIsNoMessage(t *testing.T) {
 	q := buffer.NewQueue(1 << 10)
 	x := testEndpoint("")
+	push := func(m *jsonrpc.Message) error { return q.Push(m.Raw(), "") }
 	for _, data := range []string{
 		`{"jsonrpc":"2.0","method":"a"}`, "hello", "\x00", `[{"jsonrpc":"2.0",` + "\n" + `"method":"b"}, 1, {"jsonrpc":"2.0","id":7}]`, "[]", "[[]]",
 	} {
 		stream := strings.NewReader("data: " + strings.ReplaceAll(data, "\n", "\ndata: ") + "\n\n")
-		ssetest.Want(t, data, x.Deliver(q, NewEventReader(stream, 1<<10, Cursor{})), io.EOF)
+		ssetest.Want(t, data, x.Deliver(push, NewEventReader(stream, 1<<10, Cursor{})), io.EOF)
 	}
 	for _, want := range []string{`{"jsonrpc":"2.0","method":"a"}`, `{"jsonrpc":"2.0","method":"b"}`, `{"jsonrpc":"2.0","id":7}`} {
 		if got, _, err := q.RecvFor(); string(got) != want {
@@ -92,6 +94,6 @@ func TestDeliverDropsWhatIsNoMessage(t *testing.T) {
 	}
 	q.End(io.EOF)
 	one := NewEventReader(strings.NewReader("data: "+`{"jsonrpc":"2.0","method":"a"}`+"\n\n"), 1<<10, Cursor{})
-	ssetest.Want(t, "the end of a stream whose queue is closed", x.Deliver(q, one), nil)
+	ssetest.Want(t, "the end of a stream whose queue is closed", x.Deliver(push, one), nil)
 	ssetest.Want(t, "messages in a batch over the limit", len(splitBatch([]byte("["+strings.Repeat("[],", maxBatch)+"[]]"))), 1)
 }

@@ -50,6 +50,13 @@ func DataOf(err error) ErrorData {
 	return data
 }
 
+// Doubtful reports whether the error of a request leaves open whether the server is still
+// there: its response broke off, or was a 5xx, which a proxy may have written.
+func Doubtful(err error) bool {
+	data := DataOf(err)
+	return data.Reason == ReasonLost || data.Status >= 500
+}
+
 // LostResponse returns the error of a request whose response broke off with err, or
 // ended without the answer if err is nil.
 func LostResponse(err error) *jsonrpc.Error {

@@ -31,9 +31,14 @@ type Event struct {
 }
 
 // IsMessage reports whether the event carries a JSON-RPC message. Servers name such
-// events "message" or not at all.
+// events "message" or not at all; some name one with a response otherwise, such as "result".
 func (e Event) IsMessage() bool {
-	return (e.Name == "" || e.Name == "message") && len(e.Data) > 0
+	return len(e.Data) > 0 && (e.Name == "" || e.Name == "message" || isResponse(e.Data))
+}
+
+func isResponse(data []byte) bool {
+	m, err := jsonrpc.Parse(data)
+	return err == nil && m.Kind == jsonrpc.Response
 }
 
 // Cursor is how far an event stream has been read. The zero Cursor is its beginning.
@@ -65,13 +70,16 @@ func NewEventReader(r io.Reader, limit int, at Cursor) *EventReader {
 // Read returns the next block that has a field. The error is io.EOF, that of the
 // underlying reader, or jsonrpc.ErrTooLong, after which the stream cannot be read any
 // further. Read drops a block that the end of the stream cuts off, because its message
-// may be incomplete, but keeps the pause that it asks for.
+// may be incomplete, but keeps the pause that it asks for, and a response that is whole:
+// some servers leave out the last blank line.
 func (r *EventReader) Read() (Event, error) {
 	for {
 		line, err := r.line()
 		switch {
 		case errors.Is(err, jsonrpc.ErrTooLong):
 			return Event{}, err
+		case errors.Is(err, io.EOF) && r.endsWhole():
+			return r.take(r.next), nil
 		case err != nil && r.next.retry > 0:
 			return r.take(Event{id: r.Cursor.LastID, retry: r.next.retry}), nil
 		case err != nil:
@@ -83,6 +91,16 @@ func (r *EventReader) Read() (Event, error) {
 			return Event{}, jsonrpc.ErrTooLong
 		}
 	}
+}
+
+// endsWhole reports whether the block that the end of the stream cuts off has a whole
+// response. The last line may lack its end, too.
+func (r *EventReader) endsWhole() bool {
+	if len(r.buf) > 0 {
+		r.field(r.buf)
+		r.buf = r.buf[:0]
+	}
+	return len(r.next.Data) <= r.limit && isResponse(r.next.Data)
 }
 
 // take begins the next block and returns e, which ends the current one.

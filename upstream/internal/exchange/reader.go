@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strings"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -34,6 +35,7 @@ type Reader struct {
 	pending []json.RawMessage // messages of a body or an event that are not handled yet
 	doubt   *jsonrpc.Error    // of a message that may have been the answer; nil: there was none
 	ended   bool              // before the answer
+	empty   bool              // there was no message
 }
 
 // Read returns the answer, which has the id of the request. The error is a
@@ -46,6 +48,10 @@ func (r *Reader) Read(resp *http.Response) (*jsonrpc.Message, error) {
 		return r.refused(resp)
 	}
 	r.events, r.pending = nil, nil
+	r.empty = resp.StatusCode == http.StatusAccepted || contentType(resp) == typeEvents // so far
+	if encoding := resp.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return nil, InvalidResponse("it is encoded as %.64q, which the gateway did not ask for: have the server or the proxy before it send it plain", encoding)
+	}
 	var err error
 	switch contentType(resp) {
 	case typeEvents:
@@ -63,6 +69,7 @@ func (r *Reader) Read(resp *http.Response) (*jsonrpc.Message, error) {
 		r.Endpoint.Metrics.Dropped(metrics.DroppedTooLong)
 		err = InvalidResponse("it is over the limit of %d bytes", r.Endpoint.Limit)
 	}
+	r.empty = r.empty && errors.Is(err, io.EOF)
 	failure, final := errors.AsType[*jsonrpc.Error](err)
 	r.ended = answer == nil && !final
 	switch {
@@ -72,11 +79,17 @@ func (r *Reader) Read(resp *http.Response) (*jsonrpc.Message, error) {
 		return nil, failure
 	case r.doubt != nil: // most likely it was the answer
 		return nil, r.doubt
+	case resp.Uncompressed: // net/http has asked for gzip, and takes it out
+		return nil, LostResponse(errors.New("its gzip body is cut short or damaged"))
 	case errors.Is(err, io.EOF):
 		return nil, LostResponse(nil)
 	}
 	return nil, LostResponse(err)
 }
+
+// Empty reports whether the last Read found a successful response without any message: a
+// 202, or an event stream that ended at once.
+func (r *Reader) Empty() bool { return r.empty }
 
 // Resumable reports whether the last Read found the end of an event stream before
 // the answer, and a GET with Cursor.LastID can resume the stream.
@@ -125,6 +138,7 @@ func (r *Reader) next() ([]byte, error) {
 			r.pending = splitBatch(e.Data)
 		}
 	}
+	r.empty = false
 	data := r.pending[0]
 	r.pending = r.pending[1:]
 	return data, nil

@@ -3,7 +3,6 @@ package exchange
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -29,19 +28,34 @@ func (r *Reader) refused(resp *http.Response) (*jsonrpc.Message, error) {
 	text := errorBody(resp)
 	m, own := errorIn(text, r.ID)
 	switch code := resp.StatusCode; {
-	case refusesAccess(resp):
-	case code == http.StatusNotFound && r.HasSession && !(own && ErrorCode(m) == jsonrpc.CodeMethodNotFound),
-		code == http.StatusBadRequest && r.HasSession && namesSession(m, text):
+	case r.HasSession && forgets(code, m, own, text):
 		return nil, ErrForgotten
+	case refusesAccess(resp):
 	case own:
 		return m, nil
-	case code == http.StatusTooManyRequests, code >= 500 && retryAfter(resp) > 0:
-	case code >= 500:
-		return nil, fmt.Errorf("the server answered %s", Status(resp))
+	case code == http.StatusTooManyRequests, code >= 500: // of one request, whatever a proxy writes in the body
 	case m != nil:
 		return withID(m, r.ID)
 	}
 	return nil, StatusError(resp, text)
+}
+
+// forgets reports whether an unsuccessful response says that the server does not know the
+// session any more. Servers say so in several ways after a restart:
+//
+//	404                      | MCP 2025-06-18, unless it is about the method
+//	410                      | some gateways
+//	400, 401, 503 with words | see namesSession
+func forgets(code int, m *jsonrpc.Message, own bool, text []byte) bool {
+	switch code {
+	case http.StatusNotFound:
+		return !(own && ErrorCode(m) == jsonrpc.CodeMethodNotFound)
+	case http.StatusGone:
+		return true
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusServiceUnavailable:
+		return namesSession(m, text)
+	}
+	return false
 }
 
 // ErrorResponse returns the JSON-RPC error in the body of an unsuccessful response,
@@ -69,9 +83,10 @@ func errorIn(text []byte, id jsonrpc.ID) (m *jsonrpc.Message, own bool) {
 	return m, m.ID == id
 }
 
-// namesSession reports whether a 400 is about the id of the session. Servers that
-// keep sessions in memory answer so after a restart: the example that most
-// TypeScript servers started from, and the Python SDK before it answered 404.
+// namesSession reports whether a refusal is about the session: "No valid session ID", "Invalid
+// or expired session", "Server not initialized". Servers that keep sessions in memory answer
+// so after a restart: the example that most TypeScript servers started from, the TypeScript
+// SDK, and the Python SDK before it answered 404.
 func namesSession(m *jsonrpc.Message, text []byte) bool {
 	said := firstLine(text)
 	switch ErrorCode(m) {
@@ -79,7 +94,8 @@ func namesSession(m *jsonrpc.Message, text []byte) bool {
 		said, _ = jsonrpc.MemberText(m.Error(), "message")
 		said = said[:min(maxErrorText, len(said))]
 	}
-	return strings.Contains(strings.ToLower(said), "session")
+	said = strings.ToLower(said)
+	return strings.Contains(said, "session") || strings.Contains(said, "server not initialized")
 }
 
 // What go-sdk writes as plain text with status 400, for a method that it does not

@@ -50,8 +50,13 @@ func TestRefusedRequests(t *testing.T) {
 			{400, "", invalidSession, "over: the server has forgotten the session"},
 			{400, "", strings.Replace(invalidSession, "null", "2", 1), "over: the server has forgotten the session"},
 			{400, "", "Invalid or missing session ID\n", "over: the server has forgotten the session"},
-			{502, "", "", "over: the server answered 502 Bad Gateway"},
-			{503, "", "", "over: the server answered 503 Service Unavailable"},
+			{400, "", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}`, "over: the server has forgotten the session"},
+			{410, "", "", "over: the server has forgotten the session"},
+			{401, "", "Invalid or expired session", "over: the server has forgotten the session"},
+			{503, "", "no such session here", "over: the server has forgotten the session"},
+			{502, "", "<html>", `the server failed (502 Bad Gateway)","data":{"reason":"request_refused","retryable":false,"status":502}`},
+			{524, "", "", `the server failed (524)`},
+			{503, "", "", `"retryable":true,"status":503}`},
 		} {
 			if got := refusal(tt.code, tt.after, tt.body, true); !strings.Contains(got, tt.want) || strings.Contains(got, "secret") {
 				t.Errorf("%d %s: got %s, want %s", tt.code, tt.body, got, tt.want)

@@ -64,9 +64,10 @@ func Dial(ctx context.Context, x *exchange.Endpoint) (*Conn, error) {
 	posts.URL = endpoint
 	c.x = &posts
 	c.out = exchange.NewPoster(c.x, c.post)
+	push := func(m *jsonrpc.Message) error { return c.Queue.Push(m.Raw(), "") }
 	c.work.Go(func() { // ends with the stream
 		defer body.Close()
-		if err := c.x.Deliver(c.Queue, events); err != nil { // a second endpoint is no message
+		if err := c.x.Deliver(push, events); err != nil { // a second endpoint is no message
 			c.over(c.streamEnd(err))
 		}
 	})

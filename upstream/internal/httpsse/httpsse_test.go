@@ -101,7 +101,7 @@ func TestSSEFailedPostIsTheAnswer(t *testing.T) {
 	for code, want := range map[int]string{
 		400: "the server refused the request (400 Bad Request): no",
 		401: "the server refused access (401 Unauthorized)",
-		500: "the server answered 500 Internal Server Error",
+		500: "the server failed (500 Internal Server Error)",
 	} {
 		asked := make(chan struct{})
 		s := serveSSE(t, func(w http.ResponseWriter, m *jsonrpc.Message) {

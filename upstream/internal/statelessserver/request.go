@@ -74,10 +74,10 @@ func (c *Conn) forward(k *exchange.Call) {
 	}
 }
 
-// unanswered answers a request whose response failed. A lost response may mean that
-// the server is gone, which ends the session instead.
+// unanswered answers a request whose response failed. A lost response, or a 5xx, may mean
+// that the server is gone, which ends the session instead.
 func (c *Conn) unanswered(k *exchange.Call, err error) {
-	if exchange.DataOf(err).Reason == exchange.ReasonLost {
+	if exchange.Doubtful(err) {
 		_, _, _ = c.alive.Do("", c.endIfGone) // once for all calls
 	}
 	c.failed(k, err)
@@ -89,7 +89,8 @@ func (c *Conn) endIfGone() (any, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, exchange.AliveTimeout)
 	defer cancel()
 	_, err := c.post(ctx, own(mcp.MethodDiscover), nil, nil)
-	if _, answered := errors.AsType[*jsonrpc.Error](err); err != nil && !answered && ctx.Err() == nil {
+	_, answered := errors.AsType[*jsonrpc.Error](err)
+	if gone := !answered || exchange.DataOf(err).Status >= 500; err != nil && gone && ctx.Err() == nil {
 		c.end(err)
 	}
 	return nil, nil

@@ -87,9 +87,21 @@ func (c *Conn) take(k *call, resp *http.Response, err error) {
 	if k.reader.Resumable() {
 		err = c.resume(k, err)
 	}
+	if err != nil && k.reader.Empty() && c.isListening() {
+		<-k.Ctx.Done() // the answer comes on the other stream, or the time of the request is up
+		return
+	}
 	if err != nil {
 		c.unanswered(k, err)
 	}
+}
+
+// isListening reports whether the server has a stream for messages that belong to no
+// request. Some send their answers there.
+func (c *Conn) isListening() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.listens
 }
 
 // receive reads one response and answers the request, or returns why it cannot.
@@ -110,9 +122,10 @@ func (c *Conn) receive(k *call, resp *http.Response) error {
 }
 
 // unanswered handles a request whose response holds no answer. The error is the
-// answer, or ends the session. A server that dies breaks all its responses. So after
-// a broken one the server is asked whether it still has the session: if not, the
-// session ends, and safe requests are repeated on the next.
+// answer, or ends the session. A server that dies breaks all its responses, or the proxy
+// before it answers 502. So after a broken response, and after a 5xx, the server is asked
+// whether it still has the session: if not, the session ends, and safe requests are repeated
+// on the next. Else only this request fails.
 func (c *Conn) unanswered(k *call, err error) {
 	if k.Ctx.Err() != nil { // cancelled, or the session is over: nobody waits
 		return
@@ -121,7 +134,7 @@ func (c *Conn) unanswered(k *call, err error) {
 	switch {
 	case !ok:
 		c.End(err, errors.Is(err, exchange.ErrForgotten))
-	case exchange.DataOf(e).Reason != exchange.ReasonLost || c.lives(k):
+	case !exchange.Doubtful(e) || c.lives(k):
 		_ = c.answer(k, jsonrpc.NewError(k.ID, e)) // fails at the end of the session, when nobody waits
 	}
 }
@@ -136,7 +149,7 @@ func (c *Conn) lives(k *call) bool {
 		ctx, cancel := context.WithTimeout(c.ctx, exchange.AliveTimeout)
 		defer cancel()
 		question, _ := jsonrpc.Parse(jsonrpc.NewRequest(`"alive"`, mcp.MethodPing, nil)) // is valid
-		_ = c.post(ctx, question)                                                        // that it is answered at all matters
+		c.probe(ctx, question)
 		return nil, nil
 	})
 	c.mu.Lock()

@@ -30,11 +30,12 @@ func TestResponseWithoutAnAnswerHarmsItsRequestAlone(t *testing.T) {
 			w.Header().Set("Content-Type", "text/html")
 			fmt.Fprint(w, "<html>")
 		}, "invalid_response"},
-		"is invalid":     {func(w http.ResponseWriter) { upstreamtest.AnswerJSON(w, `{"jsonrpc":"2.0","id":2}`) }, "invalid_response"},
-		"is no JSON":     {func(w http.ResponseWriter) { upstreamtest.AnswerJSON(w, "hello") }, "invalid_response"},
-		"is too long":    {func(w http.ResponseWriter) { upstreamtest.AnswerJSON(w, strings.Repeat("x", 1001)) }, "invalid_response"},
-		"is only a head": {func(w http.ResponseWriter) { w.WriteHeader(http.StatusAccepted) }, "invalid_response"},
-		"is a refusal":   {func(w http.ResponseWriter) { http.Error(w, "no", http.StatusBadRequest) }, "request_refused"},
+		"is invalid":          {func(w http.ResponseWriter) { upstreamtest.AnswerJSON(w, `{"jsonrpc":"2.0","id":2}`) }, "invalid_response"},
+		"is no JSON":          {func(w http.ResponseWriter) { upstreamtest.AnswerJSON(w, "hello") }, "invalid_response"},
+		"is too long":         {func(w http.ResponseWriter) { upstreamtest.AnswerJSON(w, strings.Repeat("x", 1001)) }, "invalid_response"},
+		"is only a head":      {func(w http.ResponseWriter) { w.WriteHeader(http.StatusAccepted) }, "invalid_response"},
+		"is a 502 of a proxy": {func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) }, "request_refused"},
+		"is a refusal":        {func(w http.ResponseWriter) { http.Error(w, "no", http.StatusBadRequest) }, "request_refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			up := upstreamtest.Streamable(upstreamtest.Serve(t, upstreamtest.Calls(func(w http.ResponseWriter, _ *http.Request, _ *jsonrpc.Message) { tt.respond(w) })))
@@ -54,8 +55,8 @@ func TestResponseWithoutAnAnswerHarmsItsRequestAlone(t *testing.T) {
 }
 
 func TestServerThatHasForgottenTheSessionOrFailsEndsIt(t *testing.T) {
-	for code, want := range map[int]string{404: "the server has forgotten the session", 500: "the server answered 500 Internal Server Error"} {
-		s := upstreamtest.Serve(t, upstreamtest.Calls(func(w http.ResponseWriter, _ *http.Request, _ *jsonrpc.Message) { w.WriteHeader(code) }))
+	for code, want := range map[int]string{404: "the server has forgotten the session", 500: "the server answered 500 Internal Server Error, also to a ping"} {
+		s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, _ *http.Request, _ *jsonrpc.Message) { w.WriteHeader(code) }))
 		k := upstreamtest.Open(t, upstreamtest.Streamable(s))
 		k.Send(upstreamtest.Call2)
 		ssetest.Want(t, "the end after "+fmt.Sprint(code), k.Ended(), want)

@@ -14,10 +14,11 @@ import (
 const (
 	// maxResumes bounds the failed attempts in a row to resume a response.
 	maxResumes = 5
-	// The pause before another GET is what the server asks for, at least firstPause. If
-	// it asks for none, or fails, pauses double from the first to the last; each is
-	// drawn at random between zero and twice its mean.
+	// Pauses before another GET double from the first to the last; each is drawn at random
+	// between zero and twice its mean. A server that asks for a pause has itself polled: it
+	// gets at least that pause, and leastRetry, and pauses start over when something came.
 	firstPause = 100 * time.Millisecond
+	leastRetry = time.Second
 	lastPause  = 15 * time.Second
 	// steadyTime is how long a stream must last for the pauses to start over.
 	steadyTime = 5 * time.Second
@@ -27,6 +28,7 @@ const (
 type pauses struct {
 	next   *backoff.Backoff
 	opened time.Time // when the last stream began; zero: the GET failed
+	useful bool      // something came on it
 }
 
 func newPauses() *pauses {
@@ -36,15 +38,14 @@ func newPauses() *pauses {
 // wait waits for the next pause, and reports false when ctx ends. retry is the pause
 // that the server asks for; 0: none.
 func (p *pauses) wait(ctx context.Context, retry time.Duration) bool {
-	open := !p.opened.IsZero()
-	if open && time.Since(p.opened) > steadyTime {
+	if steady := !p.opened.IsZero() && time.Since(p.opened) > steadyTime; steady || p.useful && retry > 0 { // the server has itself polled
 		p.next.Reset()
 	}
-	d := max(p.next.Next(), retry)
-	if open && retry > 0 {
-		d = max(firstPause, retry)
+	d := p.next.Next()
+	if retry > 0 {
+		d = max(d, retry, leastRetry)
 	}
-	p.opened = time.Time{}
+	p.opened, p.useful = time.Time{}, false
 	return backoff.Wait(ctx, d) == nil
 }
 
@@ -63,7 +64,7 @@ func (c *Conn) resume(k *call, err error) error {
 		}
 		switch c.streamed(resp, true) {
 		case streamOpen:
-			failed, pause.opened = 0, time.Now()
+			failed, pause.opened, pause.useful = 0, time.Now(), true // the server holds the answer
 			err = c.receive(k, resp)
 		case streamLater:
 			failed++
@@ -88,13 +89,19 @@ func (c *Conn) listen() {
 			case state == streamOpen:
 				opened, pause.opened = true, time.Now()
 				events := exchange.NewEventReader(resp.Body, c.x.Limit, at)
-				if errors.Is(c.x.Deliver(c.Queue, events), jsonrpc.ErrTooLong) {
+				push := func(m *jsonrpc.Message) error {
+					pause.useful = true
+					return c.arrived(m)
+				}
+				c.setListening(true)
+				if errors.Is(c.x.Deliver(push, events), jsonrpc.ErrTooLong) {
 					c.End(c.x.TooLong(), false)
 				}
 				at = events.Cursor // any end is a reason to open it again
 			case state == streamNever && at.LastID != "":
 				at.LastID = "" // it cannot be resumed; a new one may do
 			case state == streamNever:
+				c.setListening(false)
 				c.x.Log.Debug("server has no stream for its own messages", "status", resp.StatusCode)
 				resp.Body.Close()
 				return
@@ -105,6 +112,31 @@ func (c *Conn) listen() {
 			return
 		}
 	}
+}
+
+func (c *Conn) setListening(listens bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listens = listens
+}
+
+// arrived passes on a message of the stream that belongs to no request. It may be the answer
+// to one all the same.
+func (c *Conn) arrived(m *jsonrpc.Message) error {
+	if m.Kind != jsonrpc.Response {
+		return c.Queue.Push(m.Raw(), "")
+	}
+	c.mu.Lock()
+	k := c.calls.Open(m.ID)
+	if k != nil {
+		c.calls.Answer(k)
+		c.calls.Linger(k)
+	}
+	c.mu.Unlock()
+	if k == nil {
+		return c.Queue.Push(m.Raw(), "")
+	}
+	return c.Queue.Push(m.Raw(), k.ID)
 }
 
 // streamState is what the response to a GET means.

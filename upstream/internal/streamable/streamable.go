@@ -42,6 +42,7 @@ type Conn struct {
 	// before that is sent. Requests that are sent later wait for it.
 	accepted chan struct{}
 	calls    exchange.Calls
+	listens  bool  // the server has a stream for its own messages
 	err      error // why the session is over; nil while it is not
 	gone     bool  // the server no longer has the session
 }
@@ -206,6 +207,25 @@ func (c *Conn) post(ctx context.Context, m *jsonrpc.Message) error {
 	defer resp.Body.Close()
 	c.endIfOver(resp)
 	return errors.New(exchange.Status(resp))
+}
+
+// probe posts a ping, and ends the session if the server does not have it any more. That
+// the ping is answered at all matters, unless a proxy answers for the server.
+func (c *Conn) probe(ctx context.Context, ping *jsonrpc.Message) {
+	resp, err := c.x.Do(ctx, http.MethodPost, ping.Raw(), c.header(""))
+	switch {
+	case exchange.Unreached(err):
+		c.unreachable(err)
+	case err != nil: // it is alive, and slow
+	case resp.StatusCode >= 500 && resp.Header.Get("Retry-After") == "":
+		exchange.Discard(resp)
+		c.End(fmt.Errorf("the server answered %s, also to a ping", exchange.Status(resp)), false)
+	case resp.StatusCode < 300:
+		exchange.Discard(resp)
+	default:
+		defer resp.Body.Close()
+		c.endIfOver(resp)
+	}
 }
 
 // endIfOver ends the session if an unsuccessful response says that it is over.

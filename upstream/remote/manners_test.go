@@ -1,0 +1,209 @@
+package remote_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
+)
+
+// answered is what a call gets from a server in good order.
+const answered = `{"jsonrpc":"2.0","id":2,"result":{}}`
+
+// How servers answer a call, and what the client gets: the next report is one more case. The
+// session goes on after each.
+func TestMannersOfAnswers(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer func(w http.ResponseWriter)
+		want   []string // parts of what the client gets
+	}{
+		"a 500 of a proxy": {status(500, "<html>"), []string{`"reason":"request_refused"`, `"status":500`}},
+		"a 502":            {status(502, ""), []string{`"reason":"request_refused"`, `"status":502`}},
+		"a 503":            {status(503, ""), []string{`"reason":"rate_limited","retryable":true`, `"status":503`}},
+		"a 504":            {status(504, ""), []string{`"status":504`}},
+		"Cloudflare's 524": {status(524, ""), []string{`"status":524`}},
+
+		"no blank line at the end":        {stream("data: " + answered + "\n"), []string{answered}},
+		"no end of the last line":         {stream("data: " + answered), []string{answered}},
+		"event: result":                   {stream("event: result\ndata: " + answered + "\n\n"), []string{answered}},
+		"event: mcp-response":             {stream("event: mcp-response\ndata: " + answered + "\n\n"), []string{answered}},
+		"event: ping, with data":          {stream("event: ping\ndata: {}\n\ndata: " + answered + "\n\n"), []string{answered}},
+		"a stream that ends in a message": {stream(`data: {"jsonrpc":"2.0","id":2,"resu`), []string{"response_lost"}},
+
+		"br":              {encoded("br", []byte("\x0b\x02\x80{}\x03")), []string{"invalid_response", `\"br\"`}},
+		"zstd":            {encoded("zstd", []byte("(\xb5/\xfd")), []string{"invalid_response", `\"zstd\"`}},
+		"identity":        {encoded("identity", []byte(answered)), []string{answered}},
+		"gzip":            {encoded("gzip", zipped(answered)), []string{answered}},
+		"gzip, cut short": {encoded("gzip", zipped(answered)[:20]), []string{"response_lost", "gzip body is cut short"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := upstreamtest.Open(t, upstreamtest.Streamable(upstreamtest.Serve(t, upstreamtest.Calls(
+				func(w http.ResponseWriter, _ *http.Request, _ *jsonrpc.Message) { test.answer(w) }))))
+			k.Send(upstreamtest.Call2)
+			msg, _ := k.Recv()
+			ssetest.WantText(t, "answer", msg, test.want...)
+			k.Ping(3)
+		})
+	}
+}
+
+func status(code int, body string) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) {
+		w.WriteHeader(code)
+		_, _ = w.Write([]byte(body))
+	}
+}
+
+func stream(text string) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write([]byte(text))
+	}
+}
+
+func encoded(encoding string, body []byte) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Encoding", encoding)
+		_, _ = w.Write(body)
+	}
+}
+
+func zipped(text string) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write([]byte(text))
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// A proxy's 502 for one call harms no other: that one goes on, in the same session.
+func TestOneFailedCallHarmsNoOther(t *testing.T) {
+	began, failed := make(chan struct{}), make(chan struct{})
+	k := upstreamtest.Open(t, upstreamtest.Streamable(upstreamtest.Serve(t, upstreamtest.Calls(
+		func(w http.ResponseWriter, _ *http.Request, m *jsonrpc.Message) {
+			if m.ID == "2" {
+				close(began)
+				<-failed
+				upstreamtest.Result(w, m)
+				return
+			}
+			w.WriteHeader(http.StatusBadGateway)
+		}))))
+	k.Send(upstreamtest.Call2)
+	<-began
+	k.Send(strings.Replace(upstreamtest.Call2, `"id":2`, `"id":3`, 1))
+	msg, _ := k.Recv()
+	ssetest.WantText(t, "the failed call", msg, `"id":3`, `"status":502`)
+	close(failed)
+	k.GetsOf("2", answered)
+}
+
+// How servers say that they have forgotten a session.
+func TestMannersOfForgetting(t *testing.T) {
+	for name, answer := range map[string]func(http.ResponseWriter){
+		"404":                    status(404, ""),
+		"410":                    status(410, ""),
+		"the TypeScript SDK":     status(400, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}`),
+		"its example":            status(400, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}`),
+		"401 about the session":  status(401, "Invalid or expired session"),
+		"503 about the session":  status(503, "session is on another node"),
+		"400 about the sessions": status(400, "Invalid or missing session ID"),
+	} {
+		k := upstreamtest.Open(t, upstreamtest.Streamable(upstreamtest.Serve(t, upstreamtest.Calls(
+			func(w http.ResponseWriter, _ *http.Request, _ *jsonrpc.Message) { answer(w) }))))
+		k.Send(upstreamtest.Call2)
+		ssetest.WantText(t, name, k.Ended(), "forgotten the session")
+	}
+}
+
+// The cookies of a load balancer are sent back within the session, and in no other.
+func TestCookiesAreOfOneSession(t *testing.T) {
+	var sessions atomic.Int32
+	s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		if m != nil && m.Method == "initialize" {
+			if _, err := r.Cookie("AWSALB"); err == nil {
+				t.Error("initialize has the cookie of another session")
+			}
+			http.SetCookie(w, &http.Cookie{Name: "AWSALB", Value: fmt.Sprint("node-", sessions.Add(1)), Path: "/"})
+		} else if cookie, err := r.Cookie("AWSALB"); err != nil || cookie.Value != fmt.Sprint("node-", sessions.Load()) {
+			t.Errorf("%s: the cookie is %v, %v", r.Method, cookie, err)
+		}
+		upstreamtest.Calls(func(w http.ResponseWriter, _ *http.Request, m *jsonrpc.Message) { upstreamtest.Result(w, m) })(w, r, m)
+	})
+	up := upstreamtest.Streamable(s)
+	for range 2 {
+		k := upstreamtest.Open(t, up)
+		k.Send(upstreamtest.Call2)
+		k.GetsOf("2", answered)
+		_ = k.Conn.Close()
+	}
+}
+
+// A server may answer a POST with 202, or with an empty stream, and send the answer on the
+// stream of the GET.
+func TestAnswersOnTheOtherStream(t *testing.T) {
+	for name, head := range map[string]func(http.ResponseWriter){"202": status(202, ""), "an empty stream": stream("")} {
+		t.Run(name, func(t *testing.T) {
+			calls := make(chan *jsonrpc.Message, 10)
+			s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+				switch {
+				case r.Method == http.MethodGet:
+					send := upstreamtest.Stream(w)
+					send("data: "+upstreamtest.Note, 1)
+					for {
+						select {
+						case m := <-calls:
+							send("data: %s", jsonrpc.NewResult(m.ID, []byte("{}")))
+						case <-r.Context().Done():
+							return
+						}
+					}
+				case m.Method == "tools/call":
+					head(w)
+					calls <- m
+				default:
+					upstreamtest.Result(w, m)
+				}
+			}))
+			k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+			k.Recv() // the stream is open
+			for range 3 { // an id is free when it is answered
+				k.Send(upstreamtest.Call2)
+				k.GetsOf("2", answered)
+			}
+			k.Ping(3)
+		})
+	}
+}
+
+// A server that wants to be polled each millisecond is not, and less and less while nothing
+// comes.
+func TestServerThatWantsToBePolled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := upstreamtest.ServeHere(upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			upstreamtest.Stream(w)("retry: 1\ndata:")
+		}))
+		k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if n := len(s.Find(upstreamtest.Method("GET"))); n < 2 || n > 10 {
+			t.Errorf("%d GETs in 10 s", n)
+		}
+		time.Sleep(time.Hour)
+		if n := len(s.Find(upstreamtest.Method("GET"))); n > 600 {
+			t.Errorf("%d GETs in an hour", n)
+		}
+		_ = k.Conn.Close()
+	})
+}
