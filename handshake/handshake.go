@@ -25,14 +25,29 @@ type Result struct {
 	Raw json.RawMessage
 	// Version is the protocol version of the session.
 	Version string
+	// Lowered is the version that the server was asked for in the end, because it had refused
+	// a newer one; empty for most.
+	Lowered string
 }
 
 // Run initializes a session: it sends initialize with params, waits for the
-// answer until ctx ends, and sends notifications/initialized. The error is a
-// *[Failure] in PhaseProcessing. Cancelling ctx does not cancel the request:
+// answer until ctx ends, and sends notifications/initialized. A server that refuses the
+// protocol version, instead of answering its own, is asked for older ones: see olderVersions.
+// The error is a *[Failure] in PhaseProcessing. Cancelling ctx does not cancel the request:
 // initialize must not be cancelled (MCP 2025-11-25, basic/utilities/cancellation).
 func Run(ctx context.Context, c Session, params json.RawMessage) (*Result, error) {
 	response, err := c.Call(ctx, mcp.MethodInitialize, params)
+	lowered := ""
+	if err == nil && response.Error() != nil {
+		for _, older := range olderVersions(response, params) {
+			again, failed := c.Call(ctx, mcp.MethodInitialize, WithVersion(params, older))
+			if failed == nil && again.Error() != nil {
+				continue // the first refusal is the one that the client gets
+			}
+			response, err, lowered = again, failed, older
+			break
+		}
+	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, newFailure(metrics.ReasonTimeout, "the server did not answer initialize in time", err)
@@ -49,7 +64,7 @@ func Run(ctx context.Context, c Session, params json.RawMessage) (*Result, error
 	if err := c.Notify(mcp.MethodInitialized, nil); err != nil {
 		return nil, newFailure(metrics.ReasonStartFailed, "the server ended during the handshake", err)
 	}
-	return &Result{Raw: raw, Version: version}, nil
+	return &Result{Raw: raw, Version: version, Lowered: lowered}, nil
 }
 
 func newFailure(reason, details string, cause error) *Failure {

@@ -75,6 +75,45 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
+// A server that refuses the version is asked for older ones: which, says the table of
+// olderVersions.
+func TestOlderVersionsAreTried(t *testing.T) {
+	const ok = `{"jsonrpc":"2.0","id":1,"result":` + stored + `}`
+	refusal := func(s string) string { return `{"jsonrpc":"2.0","id":1,"error":` + s + `}` }
+	const newest = "2025-11-25"
+	for name, tc := range map[string]struct {
+		asked, refusal string
+		replies        int // refusals before the answer
+		want           []string
+	}{
+		"names some":             {newest, `{"code":-32000,"message":"unsupported (supported: 2024-11-05, 2025-03-26)"}`, 1, []string{newest, "2025-03-26"}},
+		"names some in its data": {newest, `{"code":-32602,"message":"m","data":{"supported":["2024-11-05"],"requested":"2025-11-25"}}`, 1, []string{newest, "2024-11-05"}},
+		"names some, and fails":  {newest, `{"code":-32602,"message":"2024-11-05"}`, 9, []string{newest, "2024-11-05"}},
+		"names none":             {newest, `{"code":-32602,"message":"m"}`, 3, []string{newest, "2025-06-18", "2025-03-26", "2024-11-05"}},
+		"400":                    {newest, `{"code":-32603,"message":"m","data":{"reason":"request_refused","status":400}}`, 2, []string{newest, "2025-06-18", "2025-03-26"}},
+		"no more to try":         {"2024-11-05", `{"code":-32602,"message":"m"}`, 9, []string{"2024-11-05"}},
+		"-32000 without a list":  {newest, `{"code":-32000,"message":"m"}`, 9, []string{newest}},
+		"another error":          {newest, `{"code":-32600,"message":"2024-11-05"}`, 9, []string{newest}},
+		"401":                    {newest, `{"code":-32603,"message":"m","data":{"reason":"unauthorized","status":401}}`, 9, []string{newest}},
+	} {
+		c := &caller{reply: ok}
+		for range tc.replies {
+			c.before = append(c.before, refusal(tc.refusal))
+		}
+		r, err := handshake.Run(t.Context(), c, json.RawMessage(`{"protocolVersion":"`+tc.asked+`","capabilities":{}}`))
+		var got []string
+		for _, sent := range c.sent {
+			if _, params, ok := strings.Cut(sent, "initialize "); ok {
+				got = append(got, handshake.RequestedVersion(json.RawMessage(params)))
+			}
+		}
+		ssetest.Want(t, name+": asked for", got, tc.want)
+		if last := tc.want[len(tc.want)-1]; err == nil && r.Lowered != last || err == nil != (tc.replies < len(tc.want)) {
+			t.Errorf("%s: got %+v, %v", name, r, err)
+		}
+	}
+}
+
 func checkFailure(t *testing.T, r *handshake.Result, err error, details string, cause error) {
 	t.Helper()
 	f, ok := errors.AsType[*handshake.Failure](err)
@@ -158,7 +197,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // caller is a session that follows a script and writes down what it is sent.
 type caller struct {
-	reply  string // the response message; "" for an error or a hang
+	before []string // responses before reply
+	reply  string   // the response message; "" for an error or a hang
 	err    error
 	notify error
 	sent   []string
@@ -169,6 +209,10 @@ var _ handshake.Session = (*caller)(nil)
 func (c *caller) Call(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
 	c.sent = append(c.sent, method+" "+string(params))
 	switch {
+	case len(c.before) > 0:
+		first := c.before[0]
+		c.before = c.before[1:]
+		return jsonrpc.Parse([]byte(first))
 	case c.err != nil:
 		return nil, c.err
 	case c.reply == "": // a server that never answers

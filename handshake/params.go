@@ -3,6 +3,8 @@ package handshake
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
+	"slices"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -22,6 +24,50 @@ func Synthetic(info ClientInfo) json.RawMessage {
 		ClientInfo      ClientInfo `json:"clientInfo"`
 	}{mcp.VersionNewest, struct{}{}, info})
 	return params
+}
+
+// WithVersion returns params of initialize that request another protocol version.
+func WithVersion(params json.RawMessage, version string) json.RawMessage {
+	return jsonrpc.SetMember(params, jsonrpc.Quote(version), "protocolVersion")
+}
+
+// versionInText matches what may be a protocol version in a text.
+var versionInText = regexp.MustCompile(`\b20\d\d-\d\d-\d\d\b`)
+
+// olderVersions returns the protocol versions to ask a server for that has refused
+// initialize with params. MCP wants it to answer a version of its own instead, but some
+// refuse:
+//
+//	the server refuses with                         | it is asked for
+//	------------------------------------------------|-----------------------------------
+//	400, -32602 or -32000, and names older versions | the newest of these
+//	400 or -32602, and names none                   | all older versions in turn
+//	anything else                                   | nothing
+func olderVersions(refusal *jsonrpc.Message, params json.RawMessage) (all []string) {
+	code, _ := jsonrpc.Member(refusal.Error(), "code")
+	status, _ := jsonrpc.Member(refusal.Error(), "data", "status")
+	perhaps := string(code) == "-32602" || string(status) == "400"
+	if !perhaps && string(code) != "-32000" {
+		return nil
+	}
+	asked := RequestedVersion(params)
+	for _, version := range mcp.VersionsWithInitialize() {
+		if version < asked {
+			all = append(all, version)
+		}
+	}
+	slices.Sort(all)
+	slices.Reverse(all)
+	named := versionInText.FindAllString(string(refusal.Error()), -1)
+	for _, version := range all {
+		if slices.Contains(named, version) {
+			return []string{version}
+		}
+	}
+	if !perhaps {
+		return nil
+	}
+	return all
 }
 
 // Exceeds reports whether a client declares a capability that the session's

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
+	"github.com/mcp-sse/mcp-sse/upstream/remote"
 )
 
 // answered is what a call gets from a server in good order.
@@ -136,7 +137,7 @@ func TestCookiesAreOfOneSession(t *testing.T) {
 				t.Error("initialize has the cookie of another session")
 			}
 			http.SetCookie(w, &http.Cookie{Name: "AWSALB", Value: fmt.Sprint("node-", sessions.Add(1)), Path: "/"})
-		} else if cookie, err := r.Cookie("AWSALB"); err != nil || cookie.Value != fmt.Sprint("node-", sessions.Load()) {
+		} else if cookie, err := r.Cookie("AWSALB"); m != nil && m.Method == "tools/call" && (err != nil || cookie.Value != fmt.Sprint("node-", sessions.Load())) {
 			t.Errorf("%s: the cookie is %v, %v", r.Method, cookie, err)
 		}
 		upstreamtest.Calls(func(w http.ResponseWriter, _ *http.Request, m *jsonrpc.Message) { upstreamtest.Result(w, m) })(w, r, m)
@@ -207,3 +208,66 @@ func TestServerThatWantsToBePolled(t *testing.T) {
 		_ = k.Conn.Close()
 	})
 }
+
+// Why a server cannot be reached is told, and logged.
+func TestReasonsAreNotLost(t *testing.T) {
+	for name, test := range map[string]struct {
+		server upstreamtest.Handler
+		want   []string
+	}{
+		"an endpoint of another origin, behind a 405 with a body": {func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if r.Method == http.MethodGet {
+				upstreamtest.Stream(w)("event: endpoint\ndata: https://internal.example:8443/messages")
+				return
+			}
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			upstreamtest.AnswerJSON(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Method not allowed."}}`)
+		}, []string{"HTTP+SSE", "another origin, https://internal.example:8443"}},
+		"a redirect": {func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			http.Redirect(w, r, "https://new.example/mcp?key=secret", http.StatusPermanentRedirect)
+		}, []string{"redirects to https://new.example/mcp (308"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log ssetest.Output
+			up, _ := remote.URL{Address: upstreamtest.Serve(t, test.server).URL + "/mcp"}.Observed(ssetest.Logger(&log), nil).(remote.URL)
+			said := ""
+			if conn, err := up.Dial(t.Context()); err != nil {
+				said = err.Error()
+			} else {
+				defer conn.Close()
+				upstreamtest.Send(t, conn, upstreamtest.Initialize)
+				said = upstreamtest.Recv(t, conn)
+			}
+			ssetest.WantText(t, "what is said", said, test.want...)
+			if got := log.String(); !strings.Contains(got, ".example") || strings.Contains(got, "secret") {
+				t.Errorf("logged %s", got)
+			}
+		})
+	}
+}
+
+// localhost and 127.0.0.1 are one machine: a stream at one may name the other.
+func TestEndpointOfTheSameMachine(t *testing.T) {
+	var address atomic.Pointer[string]
+	sse := sseOnly(http.StatusMethodNotAllowed)
+	s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		sse(rewriting{w, *address.Load()}, r, m)
+	})
+	other := strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
+	address.Store(&other)
+	k := upstreamtest.Open(t, remote.URL{Address: s.URL + "/sse"})
+	k.Ping(2)
+}
+
+// rewriting puts the address before the path in the endpoint event.
+type rewriting struct {
+	http.ResponseWriter
+	address string
+}
+
+func (w rewriting) Write(p []byte) (int, error) {
+	_, err := w.ResponseWriter.Write(bytes.Replace(p, []byte("data: /messages"), []byte("data: "+w.address+"/messages"), 1))
+	return len(p), err
+}
+
+func (w rewriting) Flush() { w.ResponseWriter.(http.Flusher).Flush() }

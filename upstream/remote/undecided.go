@@ -70,6 +70,9 @@ func (u *undecided) decide() {
 	var failure *jsonrpc.Error
 	switch {
 	case err != nil:
+	case resp.StatusCode >= 300 && resp.StatusCode < 400:
+		failure = u.x.Redirected(resp)
+		resp.Body.Close()
 	case leadsElsewhere(resp):
 		var other jsonrpc.Attributed
 		if other, failure = u.another(m.ID, resp); other != nil {
@@ -124,6 +127,10 @@ func (u *undecided) another(id jsonrpc.ID, resp *http.Response) (jsonrpc.Attribu
 	if denied, ok := errors.AsType[*exchange.AccessError](err); ok && !own { // the server may refuse the POST for its method alone
 		e := *denied.Reason // without the address, which is for the operator
 		return nil, &e
+	}
+	if of, ok := errors.AsType[*httpsse.EndpointError](err); ok { // it is a server of HTTP+SSE, which does not fit
+		u.x.Log.Warn("no mcp server found", "url", u.x.Place(), "err", err)
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInternalError, "the server speaks HTTP+SSE, but %v", of)
 	}
 	if m != nil {
 		return nil, nil

@@ -203,6 +203,9 @@ func (s *Session) initialize(ctx context.Context, until time.Time, params json.R
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	s.params.Store(&params)
+	if lowered := s.supplier.lowered.Load(); lowered != nil && handshake.RequestedVersion(params) > *lowered {
+		params = handshake.WithVersion(params, *lowered)
+	}
 	result, err := handshake.Run(ctx, s, params)
 	if err != nil {
 		if failure, ok := errors.AsType[*handshake.Failure](err); ok && failure.Reason == metrics.ReasonTimeout {
@@ -212,6 +215,9 @@ func (s *Session) initialize(ctx context.Context, until time.Time, params json.R
 		return err
 	}
 	s.result.Store(result)
+	if result.Lowered != "" {
+		s.supplier.lowered.Store(&result.Lowered)
+	}
 	server := result.Server()
 	s.supplier.server.Store(&server)
 	s.since = time.Now()

@@ -70,7 +70,8 @@ type Supplier struct {
 	shared     *shared                // nil: each connection has its own session
 	started    atomic.Bool            // Start has been called
 
-	server atomic.Pointer[handshake.Server] // what the server last said of itself
+	server  atomic.Pointer[handshake.Server] // what the server last said of itself
+	lowered atomic.Pointer[string]           // the newest protocol version that the server does not refuse; nil: it has refused none
 
 	life     context.Context // ends with Close and Retire
 	end      context.CancelFunc

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -213,9 +214,16 @@ func PublicURL(address string) string {
 // Place returns the endpoint's PublicURL, for errors and logs.
 func (e *Endpoint) Place() string { return PublicURL(e.URL) }
 
-// SameOrigin reports whether two URLs have the same scheme, host and port.
+// SameOrigin reports whether two URLs have the same scheme, host and port. The names of
+// this machine are one host.
 func SameOrigin(a, b *url.URL) bool {
-	return a.Scheme == b.Scheme && a.Hostname() == b.Hostname() && port(a) == port(b)
+	sameHost := a.Hostname() == b.Hostname() || isLoopback(a.Hostname()) && isLoopback(b.Hostname())
+	return a.Scheme == b.Scheme && sameHost && port(a) == port(b)
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func port(u *url.URL) string {

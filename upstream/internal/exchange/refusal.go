@@ -135,6 +135,17 @@ func StatusError(resp *http.Response, text []byte) *jsonrpc.Error {
 	return NewError(data, "the server refused the request (%s): %s", Status(resp), said)
 }
 
+// Redirected returns the error for a response that leads to another address, which it
+// names, and logs it. It is for a client that has no session yet.
+func (e *Endpoint) Redirected(resp *http.Response) *jsonrpc.Error {
+	to := "another address"
+	if at, err := resp.Location(); err == nil {
+		to = PublicURL(at.String())
+	}
+	e.Log.Warn("server redirects elsewhere", "to", to)
+	return NewError(ErrorData{Reason: ReasonRefused, Status: resp.StatusCode}, "the server redirects to %s (%s): configure that address", to, Status(resp))
+}
+
 // firstLine returns the first line of a text, shortened; empty for HTML and JSON.
 func firstLine(text []byte) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")

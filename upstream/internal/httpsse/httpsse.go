@@ -122,15 +122,20 @@ func openStream(ctx context.Context, x *exchange.Endpoint) (body io.Closer, even
 	}
 }
 
+// EndpointError says that the stream names no address to which messages can be posted.
+type EndpointError struct{ why string }
+
+func (e *EndpointError) Error() string { return e.why }
+
 // resolveEndpoint returns the URL for POSTs. It must have the origin of the stream:
 // another origin must not get the credentials.
 func resolveEndpoint(stream *url.URL, data []byte) (string, error) {
 	at, err := stream.Parse(string(bytes.TrimSpace(data)))
 	if err != nil {
-		return "", errors.New("the endpoint event holds no URL")
+		return "", &EndpointError{"the endpoint event holds no URL"}
 	}
 	if !exchange.SameOrigin(stream, at) {
-		return "", fmt.Errorf("the endpoint event names another origin, %.200s://%.200s: let the server name a path, or configure the address that it uses", at.Scheme, at.Host)
+		return "", &EndpointError{fmt.Sprintf("the endpoint event names another origin, %.200s://%.200s: let the server name a path, or configure the address that it uses", at.Scheme, at.Host)}
 	}
 	at.User = stream.User
 	return at.String(), nil

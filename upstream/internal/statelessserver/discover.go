@@ -44,6 +44,8 @@ func Discover(ctx context.Context, x *exchange.Endpoint) (json.RawMessage, error
 	}
 	m := discovered(x, resp)
 	switch {
+	case m == nil && resp.StatusCode >= 300 && resp.StatusCode < 400:
+		return nil, fmt.Errorf("connect to %s: %s", x.Place(), x.Redirected(resp).Message)
 	case m == nil && saysNothing(resp):
 		return nil, fmt.Errorf("connect to %s: %s", x.Place(), exchange.StatusError(resp, nil).Message)
 	case m != nil && supports(m.Result()):
@@ -73,12 +75,11 @@ func discovered(x *exchange.Endpoint, resp *http.Response) *jsonrpc.Message {
 	return m
 }
 
-// saysNothing reports whether a response is a failure or a redirect, and so no
-// evidence of what the server speaks.
+// saysNothing reports whether a response is a failure, and so no evidence of what the server
+// speaks.
 func saysNothing(resp *http.Response) bool {
 	code := resp.StatusCode
-	return code >= 500 && code != http.StatusNotImplemented || code == http.StatusTooManyRequests ||
-		code >= 300 && code < 400
+	return code >= 500 && code != http.StatusNotImplemented || code == http.StatusTooManyRequests
 }
 
 // discoverError returns an error for a server that speaks MCP 2026-07-28 or later and
