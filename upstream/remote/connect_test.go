@@ -206,7 +206,7 @@ func TestDialFailsWhereNothingCanBeFoundOut(t *testing.T) {
 		429: "the server takes no more requests now (429 Too Many Requests)",
 		500: "the server failed (500 Internal Server Error)",
 		503: "the server takes no more requests now (503 Service Unavailable)",
-		307: "the server redirects elsewhere (307 Temporary Redirect): configure the address that it leads to",
+		307: "the server redirects to https://evil.example/mcp (307 Temporary Redirect): configure that address",
 	} {
 		broken := true
 		s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {

@@ -178,7 +178,7 @@ func TestAnswersOnTheOtherStream(t *testing.T) {
 				}
 			}))
 			k := upstreamtest.Open(t, upstreamtest.Streamable(s))
-			k.Recv() // the stream is open
+			k.Recv()      // the stream is open
 			for range 3 { // an id is free when it is answered
 				k.Send(upstreamtest.Call2)
 				k.GetsOf("2", answered)
