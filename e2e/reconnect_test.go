@@ -39,7 +39,7 @@ func TestTypeScriptIsCutInACallAndGetsTheAnswer(t *testing.T) {
 			if err := c.connect(within(t)); err != nil {
 				t.Fatal(err)
 			}
-			cut := cutter.cutAfter("retry: ") // the first event of a response that is a stream
+			cut := cutter.cutAfter("id: 2-") // the first event of the response to the second POST with a request
 			ssetest.Want(t, "the call that was cut", mustCall(t, c, "late", map[string]any{"message": "done"}), "done")
 			select {
 			case <-cut:

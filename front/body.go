@@ -63,7 +63,7 @@ func checkMedia(r *http.Request) *Refusal {
 	switch {
 	case !isJSON(r.Header.Get("Content-Type")):
 		return Refused(http.StatusUnsupportedMediaType, metrics.PostMediaType, "the Content-Type must be application/json")
-	case r.Header.Get("Content-Encoding") != "":
+	case !slices.Contains([]string{"", "identity"}, strings.ToLower(r.Header.Get("Content-Encoding"))):
 		return Refused(http.StatusUnsupportedMediaType, metrics.PostMediaType, "the body must not have a Content-Encoding")
 	}
 	return nil

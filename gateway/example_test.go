@@ -35,7 +35,13 @@ func greeter(_ context.Context, msg json.RawMessage) any {
 // printEvents opens a stream and prints its first events by name, and the
 // endpoint without the connection's id.
 func printEvents(url string, n int) {
-	resp, err := http.Get(url)
+	req, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -136,7 +142,7 @@ func ExampleGateway_Shutdown() {
 		return
 	}
 	s := httptest.NewServer(gw)
-	resp, err := http.Get(s.URL + "/mcp")
+	resp, err := http.Get(s.URL + "/sse")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -19,9 +19,11 @@ const (
 // Options.SinglePath at any path. Messages over HTTP+SSE go to that path with
 // /{id}/message. A request shows which transport its client speaks.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r = tidy(r)
 	switch n := g.now.Load(); {
 	case !n.hasRoute(r):
 		n.front.NotFound(w, r, n.noRoute(r))
+	case n.probed(w, r):
 	case n.sse != nil && (n.mcp == nil || n.sse.MessageFor(r) != "" || !streamable.Claims(r)):
 		n.sse.ServeHTTP(w, r)
 	default:

@@ -24,10 +24,17 @@ func TestRoutes(t *testing.T) {
 		want  map[string]string
 	}{
 		{"both", gateway.Options{Prefix: "/a"}, []string{"/a/mcp", "/a/sse"}, map[string]string{
-			"POST ADDRESS":                "200 session",
-			"GET ADDRESS":                 "200 event: endpoint\ndata: ADDRESS/ID/message",
-			"GET ADDRESS Last-Event-ID=7": "200 event: endpoint\ndata: ADDRESS/ID/message",
-			"GET ADDRESS Mcp-Protocol-Version=2025-11-25":     "200 event: endpoint\ndata: ADDRESS/ID/message",
+			"POST ADDRESS":                                                         "200 session",
+			"GET ADDRESS Accept=text/event-stream":                                 "200 event: endpoint\ndata: ADDRESS/ID/message",
+			"GET ADDRESS/ Accept=text/event-stream":                                "200 event: endpoint\ndata: ADDRESS/ID/message",
+			"GET ADDRESS Accept=text/event-stream Last-Event-ID=7":                 "200 event: endpoint\ndata: ADDRESS/ID/message",
+			"GET ADDRESS Accept=text/event-stream Mcp-Protocol-Version=2025-11-25": "200 event: endpoint\ndata: ADDRESS/ID/message",
+			"GET /a/sse":                                      "200 event: endpoint\ndata: /a/sse/ID/message",
+			"GET /a/sse Accept=*/*":                           "200 event: endpoint\ndata: /a/sse/ID/message",
+			"GET /a/mcp Accept=":                              "405 GET, POST, DELETE",
+			"GET /a/mcp Accept=*/*":                           "405 GET, POST, DELETE",
+			"GET ADDRESS Accept=application/json":             "405 GET, POST, DELETE",
+			"HEAD ADDRESS":                                    "405 ",
 			"GET ADDRESS Mcp-Protocol-Version=2026-07-28":     "405 POST",
 			"GET ADDRESS Mcp-Session-Id=unknown":              "404 no such session",
 			"DELETE ADDRESS Mcp-Session-Id=unknown":           "404 no such session",
@@ -35,6 +42,7 @@ func TestRoutes(t *testing.T) {
 			"GET ADDRESS" + message:                           "405 POST",
 			"PUT ADDRESS":                                     "405 GET, POST, DELETE",
 			"OPTIONS ADDRESS Access-Control-Request-Method=x": "204 GET, POST, DELETE",
+			"GET ADDRESS Accept=text/html,*/*;q=0.8":          "200 <!doctype html>",
 			"POST ADDRESS/x":                                  "404 MCP is at /a/mcp",
 			"POST ADDRESS/x/y/message":                        "404 MCP is at /a/mcp",
 			"GET /mcp":                                        "404 MCP is at /a/mcp",
@@ -101,6 +109,8 @@ func answerTo(g *gateway.Gateway, ask string) string {
 	g.ServeHTTP(leaving{w, cancel}, r)
 	header := w.Header()
 	switch id := header.Get("X-Connection-ID"); {
+	case strings.HasPrefix(header.Get("Content-Type"), "text/html"):
+		return "200 " + w.Body.String()
 	case header.Get("Allow") != "":
 		return "405 " + header.Get("Allow")
 	case id != "":

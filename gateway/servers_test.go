@@ -167,12 +167,11 @@ func TestServersRouteByPrefix(t *testing.T) {
 	s, _ := several(t, nil, &server{}, &server{})
 	defer s.Shutdown(t.Context())
 	for path, want := range map[string]string{
-		"/mcp/a/x":    "MCP is at /mcp/a/mcp",
-		"/mcp/b/sse/": "MCP is at /mcp/b/mcp",
-		"/mcp/c/sse":  "there are several servers",
-		"/mcp/a":      "there are several servers",
-		"/mcp/ab/x":   "there are several servers",
-		"/sse":        "there are several servers",
+		"/mcp/a/x":   "MCP is at /mcp/a/mcp",
+		"/mcp/c/sse": "there are several servers",
+		"/mcp/a":     "there are several servers",
+		"/mcp/ab/x":  "there are several servers",
+		"/sse":       "there are several servers",
 	} {
 		asks(t, s, path, http.StatusNotFound, want)
 	}

@@ -37,6 +37,9 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 		return front.Denied(http.StatusNotFound, metrics.PostClosed, "the connection is closed: open a new one with GET "+h.streamPath(r))
 	default:
 	}
+	if m.Kind == jsonrpc.Request && c.Request(m.ID) != nil { // on the stream the client would take an error for the answer to the first
+		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "a request with this id is in flight: use another one")
+	}
 	c.SetParent(m, r.Header)
 	c.Observe(m, r.Header.Get(front.HeaderVersion))
 	c.Receive(m)

@@ -324,7 +324,7 @@ func (r *reply) wantEvent(id, data string) {
 // wantEnd checks that the stream ends in order.
 func (r *reply) wantEnd() {
 	r.t.Helper()
-	ssetest.Want(r.t, "the rest", strings.TrimSpace(strings.ReplaceAll(r.rest(), ": heartbeat", "")), "")
+	ssetest.Want(r.t, "the rest", strings.TrimSpace(strings.NewReplacer(": heartbeat", "", "retry: 1000", "").Replace(r.rest())), "")
 	r.close()
 }
 

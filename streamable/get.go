@@ -68,7 +68,7 @@ func (h *Handler) checkGet(q *request) (last *eventID, _ *front.Refusal) {
 		}
 		last = &id
 	}
-	return last, checkVersion(q.version)
+	return last, nil
 }
 
 func noEvent() *front.Refusal {
@@ -165,8 +165,5 @@ func checkDelete(q *request) *front.Refusal {
 	case q.id == "":
 		return front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "a DELETE needs a session: send its id as Mcp-Session-Id")
 	}
-	if refusal := checkSingle(q.r); refusal != nil {
-		return refusal
-	}
-	return checkVersion(q.version)
+	return checkSingle(q.r)
 }

@@ -126,21 +126,22 @@ func (h *Handler) forward(q *request) bool {
 // 2026-07-28, transports), and so has a GET that names none.
 func route(r *http.Request) front.Route {
 	route := front.Route{Methods: "GET, POST, DELETE", CORS: "GET, POST, DELETE", Transport: "Streamable HTTP"}
-	if isModern(r.Header.Get(front.HeaderVersion)) || !Claims(r) {
+	if r.Header.Get(headerSession) == "" && isModern(r.Header.Get(front.HeaderVersion)) || !Claims(r) {
 		route.Methods = http.MethodPost
 	}
 	return route
 }
 
-// open makes a session for a request, under the id of an earlier one if it names one.
-func (h *Handler) open(q *request, ctx context.Context) (*session, *front.Refusal) {
+// open makes a session for a request, under the id of an earlier one if it names one. alone
+// says that the client has not asked for one.
+func (h *Handler) open(q *request, ctx context.Context, alone bool) (*session, *front.Refusal) {
 	client := h.Client(q.r, q.principal, connstate.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, ctx
 	c, refusal := h.Open(h.registry, client, q.id, h.evict)
 	if refusal != nil {
 		return nil, refusal
 	}
-	s := &session{h: h, c: c, release: h.Adopt(h.registry, c.ID()), serving: 1, calls: make(map[jsonrpc.ID]*stream), streams: make(map[int64]*stream)}
+	s := &session{h: h, c: c, release: h.Adopt(h.registry, c.ID()), serving: 1, alone: alone, calls: make(map[jsonrpc.ID]*stream), streams: make(map[int64]*stream)}
 	if q.id != "" {
 		s.known, s.earlier = true, time.Now().UnixMicro()
 		s.last = s.earlier

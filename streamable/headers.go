@@ -46,15 +46,27 @@ func accepts(r *http.Request, kind, sub string) (q float64, place int) {
 	return q, place
 }
 
-// checkAccept refuses a POST whose client does not take both forms of an answer. It
-// reports whether the client prefers a stream: by its quality, or else by its place.
-func checkAccept(r *http.Request) (stream bool, _ *front.Refusal) {
+// checkAccept returns which forms of an answer the client of a POST takes: MCP wants both,
+// but many clients list one. It reports whether the client prefers a stream, or takes JSON
+// alone. It refuses a POST that takes neither.
+//
+//	Accept has                | the answer is
+//	--------------------------|-----------------------------------------------
+//	both, or there is none    | JSON, or a stream if it takes long
+//	both, the stream first    | a stream
+//	application/json alone    | JSON
+//	text/event-stream alone   | a stream
+//	neither                   | 406
+func checkAccept(r *http.Request) (stream, jsonOnly bool, _ *front.Refusal) {
+	if strings.TrimSpace(strings.Join(r.Header["Accept"], "")) == "" {
+		return false, false, nil
+	}
 	answer, answerPlace := accepts(r, "application", "json")
 	events, eventsPlace := accepts(r, "text", "event-stream")
-	if answer == 0 || events == 0 {
-		return false, front.Refused(http.StatusNotAcceptable, metrics.PostNotAcceptable, "the Accept header must list application/json and text/event-stream")
+	if answer == 0 && events == 0 {
+		return false, false, front.Refused(http.StatusNotAcceptable, metrics.PostNotAcceptable, "the Accept header must list application/json, text/event-stream, or both")
 	}
-	return events > answer || events == answer && eventsPlace < answerPlace, nil
+	return events > answer || events == answer && eventsPlace < answerPlace, events == 0, nil
 }
 
 // checkSingle refuses a request with two values of a header of the transport: what is
@@ -79,16 +91,17 @@ func isModern(version string) bool {
 }
 
 // speaksModern reports whether a POST is of a client without sessions (MCP 2026-07-28,
-// versioning): its header says so, or its _meta, if it names no session.
+// versioning): its header says so, or its _meta. One that names a session, or opens one by
+// initialize, is not, whatever its header says.
 func (p *post) speaksModern() bool {
-	if isModern(p.version) {
-		return true
-	}
-	if p.id != "" || len(p.messages) != 1 || p.messages[0].Kind == jsonrpc.Response {
+	if p.id != "" {
 		return false
 	}
-	_, ok := jsonrpc.Member(p.messages[0].Params(), "_meta", mcp.MetaVersion)
-	return ok
+	named := false
+	if len(p.messages) == 1 && p.messages[0].Kind != jsonrpc.Response {
+		_, named = jsonrpc.Member(p.messages[0].Params(), "_meta", mcp.MetaVersion)
+	}
+	return named || isModern(p.version) && !p.initialize
 }
 
 func checkVersion(version string) *front.Refusal {

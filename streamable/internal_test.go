@@ -52,7 +52,7 @@ func TestGETOfASessionThatEnds(t *testing.T) {
 	registry := connstate.NewRegistry(connstate.Limits{}, connstate.Options{})
 	h := New(nobody{}, registry, Options{})
 	q := &request{w: httptest.NewRecorder(), r: httptest.NewRequest("POST", "/mcp", strings.NewReader(""))}
-	s, _ := h.open(q, nil)
+	s, _ := h.open(q, nil, false)
 	s.leave()
 	found := h.enter(s.c)
 	s.c.Close(connstate.ClosedIdle)

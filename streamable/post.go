@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 
@@ -19,7 +18,8 @@ import (
 // post is a POST that has been read.
 type post struct {
 	*request
-	stream   bool // the client names a stream before JSON
+	stream   bool // the client prefers a stream to JSON
+	jsonOnly bool // it takes no stream
 	messages []*jsonrpc.Message
 	batch    bool
 
@@ -30,7 +30,7 @@ type post struct {
 
 // servePost is POST /mcp.
 func (h *Handler) servePost(q *request) *front.Refusal {
-	stream, refusal := checkAccept(q.r)
+	stream, jsonOnly, refusal := checkAccept(q.r)
 	if refusal == nil {
 		refusal = checkSingle(q.r)
 	}
@@ -47,7 +47,7 @@ func (h *Handler) servePost(q *request) *front.Refusal {
 	body, refusal := h.ReadBody(q.w, q.r, sender.HoldBody)
 	defer sender.ReleaseBody(body.Held)
 	q.body = body.Bytes
-	p := &post{request: q, stream: stream}
+	p := &post{request: q, stream: stream, jsonOnly: jsonOnly}
 	if refusal == nil {
 		refusal = p.parse(body.Bytes)
 	}
@@ -65,7 +65,7 @@ func (h *Handler) servePost(q *request) *front.Refusal {
 
 // serveLegacy serves a POST of a client with sessions, or returns why not.
 func (h *Handler) serveLegacy(p *post) *front.Refusal {
-	if !p.initialize || p.id != "" {
+	if !p.initialize && p.id == "" { // a session has its version, whatever the header says
 		if refusal := checkVersion(p.version); refusal != nil {
 			return refusal
 		}
@@ -116,7 +116,7 @@ func (p *post) checkBatch() *front.Refusal {
 	}
 	ids := slices.Sorted(slices.Values(p.ids))
 	if len(slices.Compact(ids)) < len(p.ids) {
-		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "%v", errInFlight)
+		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "two requests of the array have the same id")
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func noSession(id jsonrpc.ID, message string) *front.Refusal {
 // call leave. Without both, another replica has answered the POST.
 func (h *Handler) sessionOf(p *post, ctx context.Context) (s *session, opened bool, refusal *front.Refusal) {
 	if p.id == "" {
-		s, refusal = h.open(p.request, ctx)
+		s, refusal = h.open(p.request, ctx, !p.initialize)
 		return s, true, refusal
 	}
 	if p.first != nil && p.c != nil && h.forward(p.request) { // before enter: it may take long, or panic
@@ -188,7 +188,7 @@ func (h *Handler) reopen(q *request, ctx context.Context) (s *session, opened bo
 	defer h.reopening.Unlock()
 	c := h.connection(q)
 	if c == nil {
-		s, refusal = h.open(q, ctx)
+		s, refusal = h.open(q, ctx, false)
 		return s, true, refusal
 	}
 	if s = h.enter(c); s == nil { // it is about to end
@@ -220,10 +220,7 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *front.Refusal {
 	}
 	x := h.newResponse(p.request, s)
 	var err error
-	switch x.st, err = s.begin(p, !front.CanFlush(p.w), x); {
-	case errors.Is(err, errInFlight):
-		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "%v", err)
-	case err != nil:
+	if x.st, err = s.begin(p, p.jsonOnly || !front.CanFlush(p.w), x); err != nil {
 		return unknownSession()
 	}
 	if opened {
@@ -245,6 +242,9 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *front.Refusal {
 
 func (h *Handler) receive(s *session, p *post) {
 	for _, m := range p.messages {
+		if s.isDoubled(m) {
+			continue
+		}
 		s.c.SetParent(m, p.r.Header)
 		s.c.Observe(m, p.version)
 		s.c.Receive(m)

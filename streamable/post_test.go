@@ -93,16 +93,13 @@ func TestBadPOSTs(t *testing.T) {
 		status     int
 		told       string
 	}{
-		{"no Accept", ok, []string{"Accept", ""}, 406, "application/json and text/event-stream"},
-		{"no stream accepted", ok, []string{"Accept", "application/json"}, 406, "application/json and text/event-stream"},
-		{"no JSON accepted", ok, []string{"Accept", "text/event-stream"}, 406, "application/json and text/event-stream"},
-		{"stream refused", ok, []string{"Accept", "*/*, text/event-stream;q=0"}, 406, "application/json and text/event-stream"},
-		{"JSON refused", ok, []string{"Accept", "application/json;q=0.000, text/event-stream"}, 406, "application/json and text/event-stream"},
+		{"neither form accepted", ok, []string{"Accept", "text/html"}, 406, "application/json, text/event-stream, or both"},
+		{"both forms refused", ok, []string{"Accept", "application/json;q=0.000, text/event-stream;q=0"}, 406, "application/json, text/event-stream, or both"},
 		{"no media type", ok, []string{"Content-Type", ""}, 415, "application/json"},
 		{"text", ok, []string{"Content-Type", "text/plain"}, 415, "application/json"},
 		{"compressed", ok, []string{"Content-Encoding", "gzip"}, 415, "Content-Encoding"},
-		{"unknown version", ok, []string{"MCP-Protocol-Version", "2025-01-01"}, 400, "2025-06-18"},
-		{"no version", ok, []string{"MCP-Protocol-Version", "banana"}, 400, "banana"},
+		{"unknown version without a session", ok, in("", "MCP-Protocol-Version", "2025-01-01"), 400, "2025-06-18"},
+		{"no version without a session", ok, in("", "MCP-Protocol-Version", "banana"), 400, "banana"},
 		{"no JSON", `{`, nil, 400, "JSON"},
 		{"no message", `{}`, nil, 400, "2.0"},
 		{"null id", `{"jsonrpc":"2.0","id":null,"method":"echo"}`, nil, 400, "id"},
@@ -112,7 +109,7 @@ func TestBadPOSTs(t *testing.T) {
 		{"batch with a fault", `[{"jsonrpc":"2.0","method":"a"},{}]`, nil, 400, "2.0"},
 		{"batch of a later version", `[` + ok + `]`, []string{"MCP-Protocol-Version", "2025-06-18"}, 400, "no batches"},
 		{"batch of a later version without a session", `[` + ok + `]`, in("", "MCP-Protocol-Version", "2025-11-25"), 400, "no batches"},
-		{"batch with an id twice", `[` + ok + `,` + ok + `]`, in(""), 400, "in flight"},
+		{"batch with an id twice", `[` + ok + `,` + ok + `]`, in(""), 400, "same id"},
 		{"batch with initialize", `[` + initialize + `]`, nil, 400, "batch"},
 		{"too large", `{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", 5<<20) + `"}`, nil, 413, "over"},
 		{"unknown session", ok, in("7c9e6679-7425-40de-944b-e07fc1f90ae7"), 404, "initialize again"},
@@ -134,15 +131,73 @@ func TestBadPOSTs(t *testing.T) {
 }
 
 // A request whose id is in flight is refused; the first one goes on.
-func TestDuplicateIDs(t *testing.T) {
+// claude.ai gives each request the id 1: each POST gets its own answer.
+func TestRequestsMayHaveOneID(t *testing.T) {
 	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
 		id := f.initialize("2025-03-26")
 		first := f.post(request("1", "never"), in(id)...)
-		f.post(request("1", "echo"), in(id)...).wantStatus(http.StatusBadRequest, "in flight")
+		f.post(request("1", "echo"), in(id)...).want(http.StatusOK, result("1"))
+		second := f.post(request("1", "never"), in(id)...)
+		f.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, in(id)...).want(http.StatusAccepted, "")
+		if got := f.backend.got(); strings.Contains(got, "cancelled") {
+			f.t.Errorf("the cancellation went on: %s", got)
+		}
 		answer(f.backend.last(), "1", []byte(result("1")), "")
 		first.wantEvent("2-1", result("1"))
 		first.wantEnd()
+		for _, doubled := range []string{`"double-1"`, `"double-2"`} { // the first has been answered
+			answer(f.backend.last(), jsonrpc.ID(doubled), []byte(strings.Replace(result("1"), `"id":1`, `"id":`+doubled, 1)), "")
+		}
+		second.wantEvent("4-1", result("1"))
+		second.wantEnd()
+		f.post(request("1", "echo"), in(id)...).want(http.StatusOK, result("1"))
 	})
+}
+
+// Java SDKs end the response to a POST at a retry: it is for GETs.
+func TestRetryIsForGETs(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		id := f.initialize("2025-11-25")
+		posted := f.post(request("1", "never"), in(id)...)
+		answer(f.backend.last(), "1", []byte(result("1")), "")
+		if body := posted.rest(); !strings.Contains(body, "event: message") || strings.Contains(body, "retry") {
+			f.t.Errorf("the response to a POST is %s", body)
+		}
+		posted.close()
+		standing := f.do(http.MethodGet, "", in(id)...)
+		line, err := standing.in.ReadString('\n')
+		if err != nil || !strings.HasPrefix(line, "retry: ") {
+			f.t.Errorf("the stream of a GET begins with %q, %v", line, err)
+		}
+		standing.close()
+	})
+}
+
+// A client that lists one form of an answer gets that.
+func TestAccept(t *testing.T) {
+	for accept, want := range map[string]string{
+		"":                                    "application/json",
+		"application/json":                    "application/json",
+		"application/*":                       "application/json",
+		"*/*, text/event-stream;q=0":          "application/json",
+		"application/json, text/event-stream": "application/json",
+		"text/event-stream":                   "text/event-stream",
+		"text/*":                              "text/event-stream",
+		"text/event-stream, application/json": "text/event-stream",
+	} {
+		t.Run(accept, func(t *testing.T) {
+			bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+				id := f.initialize("2025-11-25")
+				res := f.post(request("8", "echo"), append(in(id), "Accept", accept)...)
+				ssetest.Want(f.t, "Content-Type", res.Header.Get("Content-Type"), want)
+				if want == "application/json" {
+					res.want(http.StatusOK, result("8"))
+				} else {
+					res.close()
+				}
+			})
+		})
+	}
 }
 
 func TestBatches(t *testing.T) {

@@ -142,8 +142,10 @@ func (x *response) writeEvents(events []event) bool {
 		x.st.primer = eventID{}
 		x.s.mu.Unlock()
 		x.events.Begin()
-		if primer.number > 0 {
+		if x.r.Method == http.MethodGet { // every released Java SDK ends the response to a POST at a retry
 			x.events.Retry(x.h.opts.ReconnectDelay)
+		}
+		if primer.number > 0 {
 			x.events.Message(primer.String(), nil)
 		}
 	} else if len(events) == 0 {

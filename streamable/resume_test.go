@@ -111,7 +111,6 @@ func TestBadGETs(t *testing.T) {
 			{"unknown session", in("x"), "", 404, "initialize again"},
 			{"no stream accepted", in(id, "Accept", "application/json"), "", 406, "text/event-stream"},
 			{"stream refused", in(id, "Accept", "text/event-stream;q=0"), "", 406, "text/event-stream"},
-			{"version", in(id, "MCP-Protocol-Version", "1"), "", 400, "2025-11-25"},
 			{"body", in(id), "x", 400, "body"},
 			{"no event", in(id, "Last-Event-ID", "nonsense"), "", 400, "Last-Event-ID"},
 			{"event of no stream", in(id, "Last-Event-ID", "9-1"), "", 400, "Last-Event-ID"},

@@ -2,12 +2,12 @@ package streamable
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -25,17 +25,20 @@ type session struct {
 	kept      []*storedEvent // oldest first; guarded by store.mu
 	keptBytes int
 
-	mu      sync.Mutex             // guards what follows, and the streams
-	calls   map[jsonrpc.ID]*stream // of the unanswered requests
-	streams map[int64]*stream      // those that a client can resume, and the session's own
-	last    int64                  // number of a stream
-	version string                 // that was negotiated; empty if unknown
-	serving int                    // HTTP requests
-	left    int64                  // when serving became 0, in Unix nanoseconds
-	known   bool                   // the client has used the session since it was opened
-	earlier int64                  // numbers up to this one, of streams and of the own stream's events, are of a session before it with its id
-	ended   int                    // streams of events, since tidyLocked
-	over    bool
+	mu          sync.Mutex             // guards what follows, and the streams
+	calls       map[jsonrpc.ID]*stream // of the unanswered requests
+	doubles     doubles                // requests whose ids are those of others in flight
+	streams     map[int64]*stream      // those that a client can resume, and the session's own
+	last        int64                  // number of a stream
+	version     string                 // that was negotiated; empty if unknown
+	serving     int                    // HTTP requests
+	left        int64                  // when serving became 0, in Unix nanoseconds
+	known       bool                   // the client has used the session since it was opened
+	alone       bool                   // a request without initialize has opened it
+	toldVersion bool                   // the log has that the client's header has another version
+	earlier     int64                  // numbers up to this one, of streams and of the own stream's events, are of a session before it with its id
+	ended       int                    // streams of events, since tidyLocked
+	over        bool
 }
 
 const (
@@ -70,6 +73,7 @@ func (s *session) deliver(e connstate.Event) {
 		return
 	}
 	delete(s.calls, e.Related)
+	e.Data, e.Related = s.doubles.restore(e.Data, e.Related)
 	if !st.begun && len(st.responses) == 0 {
 		s.h.opts.Metrics.Dropped(metrics.DroppedClientGone)
 	}
@@ -142,30 +146,44 @@ func (s *session) tidyLocked() {
 }
 
 // begin returns the stream of a POST with requests, which out writes, as JSON alone if it
-// cannot be a stream. It fails with errInFlight, or with connstate.ErrClosed if the session
-// is over.
+// cannot be a stream. A request whose id is in flight gets another one. It fails with
+// connstate.ErrClosed if the session is over.
 func (s *session) begin(p *post, json bool, out *response) (*stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
 		return nil, connstate.ErrClosed
 	}
-	for _, id := range p.ids {
-		if s.calls[id] != nil {
-			return nil, errInFlight
-		}
-	}
 	s.last++
 	st := &stream{session: s, number: s.last, open: len(p.ids), batch: p.batch, json: json, asked: slices.Clone(p.ids), repeats: s.h.repeats(p)}
 	st.attach(out)
-	for _, id := range p.ids {
-		s.calls[id] = st
+	for i, m := range p.messages {
+		if m.Kind != jsonrpc.Request {
+			continue
+		}
+		if s.calls[m.ID] != nil {
+			m = s.doubles.add(m)
+			p.messages[i] = m
+		}
+		s.calls[m.ID] = st
 	}
 	return st, nil
 }
 
-// errInFlight reports a request whose id another one has that is not answered.
-var errInFlight = errors.New("a request with this id is in flight: ids must be unique in a session")
+// isDoubled reports whether a notification cancels a request whose id is that of several in
+// flight: it cannot be known which one is meant, so none is cancelled.
+func (s *session) isDoubled(m *jsonrpc.Message) bool {
+	if m.Method != mcp.MethodCancelled {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	doubled := s.doubles.has(jsonrpc.ID(m.RequestID.Value))
+	if doubled {
+		s.h.opts.Logger.Info("cancellation dropped: several requests in flight have its id", "connectionId", s.c.ShortID())
+	}
+	return doubled
+}
 
 // enter counts an HTTP request of the session; the caller must call leave. It reports
 // false if the session is over.
@@ -197,7 +215,8 @@ func (s *session) end() {
 	s.over = true
 	for id, st := range s.calls {
 		delete(s.calls, id)
-		st.put(jsonrpc.NewError(id, jsonrpc.ReasonError("the session was closed", "closed", !s.c.Committed(id))), id)
+		lost := jsonrpc.NewError(id, jsonrpc.ReasonError("the session was closed", "closed", !s.c.Committed(id)))
+		st.put(s.doubles.restore(lost, id))
 	}
 	for _, st := range s.streams {
 		st.end()
@@ -209,8 +228,13 @@ func (s *session) end() {
 	}
 }
 
-// unusedTimeout is the longest that a session may live whose client has not used its id.
-const unusedTimeout = time.Minute
+const (
+	// unusedTimeout is the longest that a session may live whose client has not used its id.
+	unusedTimeout = time.Minute
+	// aloneTimeout is unusedTimeout for one that a request without initialize has opened: its
+	// client has most likely no more to ask, such as a script that calls a tool by curl.
+	aloneTimeout = 2 * time.Second
+)
 
 // expire closes a session that is idle, and returns when to look again.
 func (s *session) expire() time.Duration {
@@ -228,7 +252,10 @@ func (s *session) idle() (idle, left time.Duration, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	left = s.h.opts.SessionTimeout
-	if !s.known {
+	switch {
+	case !s.known && s.alone:
+		left = min(left, aloneTimeout)
+	case !s.known:
 		left = min(left, unusedTimeout)
 	}
 	idle = min(idle, time.Since(time.Unix(0, s.left)))
@@ -243,7 +270,13 @@ func (s *session) saw(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known = true
-	s.version = cmp.Or(s.version, version)
+	if s.version == "" && mcp.HasInitialize(version) {
+		s.version = version
+	}
+	if version != "" && s.version != "" && version != s.version && !s.toldVersion {
+		s.toldVersion = true
+		s.h.opts.Logger.Info("client sends another version than its session has: it does not matter", "connectionId", s.c.ShortID(), "version", front.Clip(version), "session", s.version)
+	}
 }
 
 // negotiated notes the answer to initialize.

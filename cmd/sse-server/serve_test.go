@@ -45,6 +45,7 @@ func wantStatus(t *testing.T, client *http.Client, url, token string, want int, 
 func ask(t *testing.T, client *http.Client, method, url, token string) (*http.Response, string) {
 	t.Helper()
 	req := clitest.Must(http.NewRequestWithContext(t.Context(), method, url, nil))
+	req.Header.Set("Accept", "text/event-stream")
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}

@@ -70,6 +70,8 @@ func (c *Client) do(ctx context.Context, method, at, body string) (*http.Respons
 	}
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", "application/json")
+	} else {
+		r.Header.Set("Accept", "text/event-stream")
 	}
 	for name, values := range c.Sent {
 		r.Header[name] = values

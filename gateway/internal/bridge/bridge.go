@@ -135,6 +135,9 @@ func (b *Bridge) request(m *jsonrpc.Message) {
 	switch {
 	case errors.Is(err, connstate.ErrClosed):
 		return
+	case errors.Is(err, connstate.ErrDuplicate): // the client would take an error under this id for the answer to the other
+		b.limited().Warn("request dropped: one with its id is in flight", "method", m.Method[:min(64, len(m.Method))])
+		return
 	case err != nil:
 		e, _ := b.refusal(err)
 		b.c.RespondNow(m.ID, jsonrpc.NewError(m.ID, e))
@@ -230,10 +233,6 @@ func (b *Bridge) refusal(err error) (e *jsonrpc.Error, errorType string) {
 	switch {
 	case failed:
 		return b.visibleFailure(b.withRemainingPause(failure)).RPC(), metrics.ErrorInitialization
-	case errors.Is(err, connstate.ErrDuplicate):
-		e = jsonrpc.ReasonError(text, "duplicate_id", false)
-		e.Code = jsonrpc.CodeInvalidRequest
-		return e, ""
 	case errors.Is(err, connstate.ErrTooManyPending):
 		reason = "too_many_requests"
 	case errors.Is(err, connstate.ErrDraining) && b.dismissed.Load():

@@ -1,0 +1,120 @@
+package gateway_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// post sends a POST and returns its response, which comes at once or after a while.
+func post(t *testing.T, g *gateway.Gateway, target, body string, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	r := ssetest.Request(t.Context(), http.MethodPost, target, body)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+	}
+	g.ServeHTTP(rec, r)
+	return rec
+}
+
+// How clients send their requests over Streamable HTTP, in a session and before: the next
+// report is one more case. All are served.
+func TestMannersOfClients(t *testing.T) {
+	const session = "Mcp-Session-Id"
+	for name, header := range map[string][]string{
+		"in good order":                {},
+		"a version twice in one line":  {"Mcp-Protocol-Version", "2025-11-25, 2025-11-25"},
+		"a version in two lines":       {"Mcp-Protocol-Version", "2025-11-25", "Mcp-Protocol-Version", "2025-11-25"},
+		"a version of the future":      {"Mcp-Protocol-Version", "2099-01-01"},
+		"a version without sessions":   {"Mcp-Protocol-Version", "2026-07-28"},
+		"an older version":             {"Mcp-Protocol-Version", "2024-11-05"},
+		"the server's own version":     {"Mcp-Protocol-Version", "2024-10-07"},
+		"no version at all":            {"Mcp-Protocol-Version", "1.0"},
+		"a Content-Type twice":         {"Content-Type", "application/json"},
+		"no encoding":                  {"Content-Encoding", "identity"},
+		"a session twice in two lines": {session, ""}, // the id is filled in
+	} {
+		inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+			rec := post(t, g, "/mcp/", initialize("0", "2025-11-25", "{}"), without(header, session)...)
+			id := rec.Header().Get(session)
+			if rec.Code != http.StatusOK || id == "" {
+				t.Fatalf("%s: initialize: got %d %s", name, rec.Code, rec.Body)
+			}
+			in := append([]string{session, id}, header...)
+			for i := range in {
+				if i%2 == 1 && in[i] == "" {
+					in[i] = id
+				}
+			}
+			rec = post(t, g, "/mcp", request("1", "tools/list"), in...)
+			if rec.Code != http.StatusOK || !strings.Contains(rec.Body.String(), `"method":"tools/list"`) {
+				t.Errorf("%s: tools/list: got %d %s", name, rec.Code, rec.Body)
+			}
+			rec = httptest.NewRecorder()
+			r := ssetest.Request(t.Context(), http.MethodDelete, "/mcp", "", session, id)
+			g.ServeHTTP(rec, r)
+			equal(t, name+": DELETE", rec.Code, http.StatusNoContent)
+		})
+	}
+}
+
+// without returns headers but that of a name.
+func without(header []string, name string) (rest []string) {
+	for i := 0; i < len(header); i += 2 {
+		if header[i] != name {
+			rest = append(rest, header[i], header[i+1])
+		}
+	}
+	return rest
+}
+
+// Two values that differ are refused still: what is between may have looked at the other one.
+func TestTwoSessionsInOneRequest(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		id := post(t, g, "/mcp", initialize("0", "2025-11-25", "{}")).Header().Get("Mcp-Session-Id")
+		rec := post(t, g, "/mcp", request("1", "tools/list"), "Mcp-Session-Id", id, "Mcp-Session-Id", "another")
+		equal(t, "two sessions", rec.Code, http.StatusBadRequest)
+	})
+}
+
+// A script that calls without a session leaves no process behind for long.
+func TestCallsWithoutASessionLeaveNothing(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{ConnectRate: -1}, func(t *testing.T, g *gateway.Gateway) {
+		for range 30 {
+			if rec := post(t, g, "/mcp", request("1", "tools/list")); rec.Code != http.StatusOK {
+				t.Fatalf("got %d %s", rec.Code, rec.Body)
+			}
+		}
+		time.Sleep(2*time.Second + 1)
+		synctest.Wait()
+		equal(t, "servers that are left", u.open(), 0)
+	})
+}
+
+// Of two requests with one id on a stream, the second is refused in its own response, and
+// nothing of it goes onto the stream.
+func TestDuplicateIDOnTheStream(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		onStream := plain
+		onStream.Transport = connstate.TransportSSE
+		p := connect(t, g, onStream)
+		p.post(request("1", "hang"))
+		path := "/sse/" + p.c.ID() + "/message"
+		rec := post(t, g, path, request("1", "tools/list"))
+		if rec.Code != http.StatusBadRequest || !strings.Contains(rec.Body.String(), "in flight") || strings.Contains(rec.Body.String(), `"id":1`) {
+			t.Errorf("got %d %s", rec.Code, rec.Body)
+		}
+		p.want()
+		equal(t, "another id", post(t, g, path, request("2", "tools/list")).Code, http.StatusAccepted)
+		p.want(answered("2", 1, "tools/list"))
+	})
+}

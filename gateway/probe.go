@@ -1,0 +1,109 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/streamable"
+)
+
+// tidy returns a request in which headers that proxies have doubled, with equal values, are
+// there once, and whose path has no slash at its end. It changes nothing of r.
+func tidy(r *http.Request) *http.Request {
+	next := r
+	own := func() {
+		if next == r {
+			next = r.Clone(r.Context())
+		}
+	}
+	for _, name := range []string{"Mcp-Session-Id", "Mcp-Protocol-Version", "Last-Event-Id", "Content-Type"} {
+		values := r.Header[name]
+		if len(values) == 0 || len(values) == 1 && !strings.Contains(values[0], ",") {
+			continue
+		}
+		if value, ok := single(values); ok {
+			own()
+			next.Header[name] = []string{value}
+		}
+	}
+	if path := strings.TrimSuffix(r.URL.Path, "/"); path != r.URL.Path && path != "" {
+		own()
+		next.URL.Path, next.URL.RawPath = path, strings.TrimSuffix(next.URL.RawPath, "/")
+	}
+	return next
+}
+
+// single returns the value of a header that is there several times with the same one.
+func single(values []string) (value string, ok bool) {
+	for i, part := range strings.Split(strings.Join(values, ","), ",") {
+		part = strings.TrimSpace(part)
+		if i > 0 && part != value {
+			return "", false
+		}
+		value = part
+	}
+	return value, true
+}
+
+// probed answers a GET that opens no stream, and reports whether it was one. Browsers, link
+// previews, uptime checks and some clients look at the URL; none of these may start a
+// process, or get a response that does not end.
+//
+//	Accept                                | at /mcp       | at /sse, a single path, or for HTTP+SSE alone
+//	--------------------------------------|---------------|----------------------------------------------
+//	names text/event-stream               | a stream      | a stream
+//	names text/html, as browsers do       | a short page  | a short page
+//	is missing, or */*, as curl and Codex | 405           | a stream
+//	names something else                  | 405           | 405
+func (n *serving) probed(w http.ResponseWriter, r *http.Request) bool {
+	isMessage := n.sse != nil && n.sse.MessageFor(r) != ""
+	if r.Method != http.MethodGet || isMessage || n.mcp != nil && streamable.Claims(r) {
+		return false
+	}
+	media := mediaTypes(r)
+	names := func(want string) bool { return slices.Contains(media, want) }
+	anything := len(media) == 0 || names("*/*") || names("text/*")
+	streamsAlone := n.opts.SinglePath || n.mcp == nil || strings.HasSuffix(r.URL.Path, alias)
+	switch {
+	case names("text/event-stream"):
+		return false
+	case names("text/html"):
+		if n.front.SiteAllowed(w, r) {
+			servePage(w)
+		}
+	case n.sse == nil, anything && streamsAlone:
+		return false
+	default: // with authentication a stranger learns first how to authenticate
+		if _, ok := n.front.Admit(w, r, front.Route{CORS: "GET, POST, DELETE", Transport: "MCP"}); ok {
+			w.Header().Set("Allow", "GET, POST, DELETE")
+			n.front.RefuseMessage(w, r, front.Denied(http.StatusMethodNotAllowed, metrics.RejectedMethod,
+				"this is an MCP server: POST a message, or open a stream with GET and Accept: text/event-stream"))
+		}
+	}
+	return true
+}
+
+// mediaTypes returns the media types in the Accept header, in lower case, without parameters.
+func mediaTypes(r *http.Request) (all []string) {
+	for part := range strings.SplitSeq(strings.ToLower(strings.Join(r.Header["Accept"], ",")), ",") {
+		media, _, _ := strings.Cut(part, ";")
+		if media = strings.TrimSpace(media); media != "" {
+			all = append(all, media)
+		}
+	}
+	return all
+}
+
+// servePage serves the page for browsers.
+func servePage(w http.ResponseWriter) {
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Cache-Control", "no-store")
+	header.Set("Content-Security-Policy", "default-src 'none'")
+	header.Set("X-Content-Type-Options", "nosniff")
+	fmt.Fprint(w, "<!doctype html><title>MCP server</title><p>This is the address of an MCP server. Put it into the configuration of an MCP client.\n")
+}
