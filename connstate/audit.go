@@ -23,10 +23,23 @@ func (c *Connection) auditOf(m *jsonrpc.Message) *slog.Logger {
 	}
 	place := m.Param("name")
 	name, _ := place.Text()
-	if place.Ambiguous { // the server may run another tool
+	if place.Ambiguous { // CheckClear refuses it, where it is asked
 		name = "(ambiguous)"
 	}
 	return c.opts.Audit.With("principal", c.client.Principal, "tool", clip(name, maxAudited), "requestBytes", len(m.Raw()))
+}
+
+// CheckClear returns an error if parsers may read a client's message in two ways, so that a
+// server could run something else than what the gateway decides by and audits: a member of
+// JSON-RPC, or the name of a tool, has a sibling that differs only in case, or is there twice.
+func CheckClear(m *jsonrpc.Message) *jsonrpc.Error {
+	switch {
+	case !m.Certain():
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a member's name differs from one of JSON-RPC only in case")
+	case m.Method == mcp.MethodCallTool && m.Param("name").Ambiguous:
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "params.name can be read in two ways")
+	}
+	return nil
 }
 
 // audit writes the line of a tool call. errorType is that of the answer, which has this many

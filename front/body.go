@@ -129,6 +129,9 @@ func ParseMessage(body []byte) (*jsonrpc.Message, *Refusal) {
 		}
 		return nil, RefusedWith(http.StatusBadRequest, reason, e)
 	}
+	if e := connstate.CheckClear(m); e != nil {
+		return nil, RefusedWith(http.StatusBadRequest, metrics.PostInvalidRequest, e)
+	}
 	if m.Kind == jsonrpc.Response && m.ID == jsonrpc.Null {
 		return nil, Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "the id of a response must not be null")
 	}

@@ -85,6 +85,33 @@ func TestTwoSessionsInOneRequest(t *testing.T) {
 	})
 }
 
+// A message that servers may read otherwise than the gateway is refused: the tool would run
+// without a line in the audit log.
+func TestMessagesWithTwoMeanings(t *testing.T) {
+	var audit ssetest.Output
+	opts := gateway.Options{Audit: ssetest.Logger(&audit)}
+	u := &server{}
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		id := post(t, g, "/mcp", initialize("0", "2025-11-25", "{}")).Header().Get("Mcp-Session-Id")
+		for _, body := range []string{
+			`{"jsonrpc":"2.0","id":1,"method":"resources/list","METHOD":"tools/call","params":{"name":"x"}}`,
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"harmless"},"Params":{"name":"x"}}`,
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"harmless","NAME":"x"}}`,
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"harmless","name":"x"}}`,
+			`{"jsonrpc":"2.0","id":1,"Id":2,"method":"tools/call","params":{"name":"x"}}`,
+			`{"jsonrpc":"2.0","method":"notifications/x","Method":"tools/call","params":{"name":"x"}}`,
+		} {
+			rec := post(t, g, "/mcp", body, "Mcp-Session-Id", id)
+			if rec.Code != http.StatusBadRequest || !strings.Contains(rec.Body.String(), "-32600") {
+				t.Errorf("%s: got %d %s", body, rec.Code, rec.Body)
+			}
+		}
+		u.session(t, 1).wantMethods(t, "initialize", "notifications/initialized")
+		post(t, g, "/mcp", request("1", "tools/call"), "Mcp-Session-Id", id)
+		equal(t, "audit lines", strings.Count(audit.String(), "tool call"), 1)
+	})
+}
+
 // A script that calls without a session leaves no process behind for long.
 func TestCallsWithoutASessionLeaveNothing(t *testing.T) {
 	u := &server{}

@@ -161,6 +161,13 @@ func receive(line []byte, c *connstate.Connection, o Options) {
 		refuse(c, id, e)
 		return
 	}
+	if e := connstate.CheckClear(m); e != nil {
+		o.Metrics.PostRejected(metrics.PostInvalidRequest)
+		if m.Kind == jsonrpc.Request {
+			refuse(c, m.ID, e)
+		}
+		return
+	}
 	if err := c.CheckBudget(m); err != nil {
 		o.Metrics.PostRejected(metrics.RejectedBudget)
 		if m.Kind == jsonrpc.Request {
