@@ -209,10 +209,10 @@ func (c *Connection) Drain() (<-chan struct{}, error) {
 	return quiet, nil
 }
 
-// Fail moves the connection to Failed. With a refusal, no start is due: Fail returns
-// the waiting messages, which the caller must answer, and the gate refuses new ones
-// until the connection is initializing again. Without, another start is due: old and
-// new messages wait.
+// Fail moves the connection to Failed. With a refusal, nothing waits: Fail returns the
+// waiting messages, which the caller must answer, and the gate refuses new ones until the
+// connection is initializing again, whether or not another start is due. Without, old and
+// new messages wait for the start that is due.
 func (c *Connection) Fail(refusal error) ([]*Request, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -115,8 +115,8 @@ func newSettings(o Options, up upstream.Upstream) settings {
 func (o *Options) wantsWarm(up upstream.Upstream) bool {
 	child, ok := up.(upstream.Command)
 	ofAnyClient := child.PrincipalEnv == "" && o.PassRequest == nil && len(o.ForwardHeaders) == 0
-	onlyClient := slices.Contains(o.Transports, TransportStdio) // it takes its server at once, and there is no next one
-	return ok && o.Sessions == SessionsPerConnection && ofAnyClient && !onlyClient
+	servesStdio := slices.Contains(o.Transports, TransportStdio) // there is one client, which takes its server at once
+	return ok && o.Sessions == SessionsPerConnection && ofAnyClient && !servesStdio
 }
 
 func (s *settings) limits() connstate.Limits {

@@ -15,7 +15,8 @@ const (
 	// soon as the server can take it.
 	DueOwn StartState = "due-own"
 	// Joining: the session will need no initialize of this connection, because the
-	// session is shared, or the client initializes it like any other request.
+	// session is shared, or the client initializes it like any other request. After a loss
+	// the gateway has the params of that client, and the next start is DueOwn.
 	Joining StartState = "joining"
 	// Held: the server can take initialize. The gateway waits a moment for the client's
 	// own.

@@ -39,7 +39,7 @@ func answeredAtOnce(t *testing.T, script string) {
 	echo(g.open(""))
 }
 
-// Four calls are at a server that then stops to name its answers, and answers the oldest first.
+// Four calls are at a server that then stops naming its answers, and answers the oldest first.
 func TestAResponseThatMatchesNothingGoesToTheOldestOfSeveralPendingRequests(t *testing.T) {
 	t.Parallel()
 	for _, script := range []string{"names initialize alone", "foreign but initialize"} {

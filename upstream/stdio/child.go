@@ -248,7 +248,7 @@ func (c *child) reason(err error) error {
 	case <-c.closing:
 		return jsonrpc.ErrClosed
 	case <-c.ended:
-		return c.lastWords()
+		return c.exitReason()
 	case <-time.After(c.cmd.CloseTimeout):
 		if errors.Is(err, io.EOF) {
 			return errors.New("server closed its stdout and went on running")
@@ -257,8 +257,8 @@ func (c *child) reason(err error) error {
 	}
 }
 
-// lastWords returns the reason for Recv after an exit, when all messages are read.
-func (c *child) lastWords() error {
+// exitReason returns the reason for Recv after an exit, when all messages are read.
+func (c *child) exitReason() error {
 	silent, orderly := c.messages == 0, errors.Is(c.exit, io.EOF)
 	if silent && orderly { // most often it is not an MCP server, or needs arguments
 		what := errExitZero.Error() + ", wrote no JSON-RPC to stdout"

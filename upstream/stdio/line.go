@@ -22,8 +22,8 @@ type content struct {
 // byteOrderMark is that of UTF-8. Programs of Windows begin a file with it.
 const byteOrderMark = "\uFEFF"
 
-// maxStarts bounds the places in a line at which a message is looked for.
-const maxStarts = 16
+// maxPlaces bounds the places in a line at which a message is looked for.
+const maxPlaces = 16
 
 // read says what a line is. parts says that the line before was, or began, JSON over
 // several lines. The first row that fits counts:
@@ -35,6 +35,7 @@ const maxStarts = 16
 //	text, {…} that is one of both, and perhaps text       | text and a message
 //	{… with an id and "jsonrpc", that does not end        | a broken message
 //	{… that does not end, and what is no message after it | a part of JSON over several lines
+//	[…] that speaks of JSON-RPC                           | a batch, which the session refuses
 //	anything else                                         | text
 func read(line []byte, parts bool) content {
 	line = bytes.Trim(bytes.TrimPrefix(line, []byte(byteOrderMark)), " \t\r\n\x00")
@@ -68,7 +69,7 @@ func read(line []byte, parts bool) content {
 // sequence of a terminal or a prompt.
 func embedded(line []byte) content {
 	at := 0
-	for range maxStarts {
+	for range maxPlaces {
 		n := bytes.Index(line[at:], []byte(`{"`))
 		if n < 0 {
 			break

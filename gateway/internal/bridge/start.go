@@ -46,7 +46,7 @@ type start struct {
 	result  opened
 	failure *handshake.Failure   // set in the state Failed
 	endedIn handshake.StartState // the state before the end
-	wasLate bool                 // the client has been told that the server is still starting
+	wasLate bool                 // the initialization timeout was over
 }
 
 // opened is the result of open.
