@@ -97,18 +97,24 @@ func (r *Registry) Reconfigure(limits Limits, gateTimeout, announceDelay time.Du
 
 // Open makes a connection for a client. It fails with a *LimitError. The caller must
 // Remove the connection.
-func (r *Registry) Open(client Client) (*Connection, error) { return r.OpenAs(client, "") }
+func (r *Registry) Open(client Client) (*Connection, error) { return r.OpenAs(client, "", nil) }
 
 // OpenAs is Open with the id of an earlier connection, which IDs verifies; empty: as
-// in Open. It fails with ErrTaken if a connection has the id.
-func (r *Registry) OpenAs(client Client, id string) (*Connection, error) {
+// in Open. It fails with ErrTaken if a connection has the id. Where there is no room it calls
+// evict, which may make some and reports whether it has; nil: nobody makes room. A client
+// that opens connections too fast is refused before that.
+func (r *Registry) OpenAs(client Client, id string, evict func() bool) (*Connection, error) {
 	if id == "" {
 		id = r.opts.IDs.New(client.Principal)
 	}
 	opts := (*r.over.Load())[client.Transport]
 	c := newConnection(id, client, opts)
 	c.span = c.StartSpan("connection opened")
-	if taken, err := r.add(c); taken {
+	taken, err := r.add(c, true)
+	if err != nil && err.Reason == metrics.RejectedMaxConnections && evict != nil && evict() {
+		taken, err = r.add(c, false)
+	}
+	if taken {
 		return nil, ErrTaken
 	} else if err != nil {
 		opts.Metrics.ConnectionRejected(err.Reason)
@@ -120,15 +126,16 @@ func (r *Registry) OpenAs(client Client, id string) (*Connection, error) {
 	return c, nil
 }
 
-// add adds a connection, or says that its id is taken or which limit forbids it. It holds
-// the lock that Drain takes, so All finds every connection added before Drain.
-func (r *Registry) add(c *Connection) (taken bool, _ *LimitError) {
+// add adds a connection, or says that its id is taken or which limit forbids it. The first
+// attempt counts towards the rate. It holds the lock that Drain takes, so All finds every
+// connection added before Drain.
+func (r *Registry) add(c *Connection, first bool) (taken bool, _ *LimitError) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, taken = r.conns.Load(c.id); taken {
 		return true, nil
 	}
-	if err := r.admitLocked(&c.client); err != nil {
+	if err := r.admitLocked(&c.client, first); err != nil {
 		return false, err
 	}
 	r.open.Add(1)
@@ -157,29 +164,32 @@ func (r *Registry) originOf(client *Client) origin {
 // fullWait is how long a client is told to wait where there is no room for it.
 const fullWait = 5 * time.Second
 
-// admitLocked returns the limit that forbids another connection of a client.
-func (r *Registry) admitLocked(client *Client) *LimitError {
+// admitLocked returns the limit that forbids another connection of a client. The rate comes
+// first: who opens connections too fast must not learn, at the cost of all, that there is no
+// room.
+func (r *Registry) admitLocked(client *Client, first bool) *LimitError {
 	from, limits := r.originOf(client), r.limits
 	refuse := func(reason string, wait time.Duration, format string, args ...any) *LimitError {
 		return &LimitError{reason, fmt.Sprintf(format, args...), wait}
 	}
-	switch {
-	case r.draining:
+	if r.draining {
 		return refuse(metrics.RejectedDraining, fullWait, "the gateway is shutting down")
+	}
+	if counts := !client.Addr.Unmap().IsLoopback() || client.Proxied; counts && first {
+		if wait := r.rates.take(from, time.Now()); wait > 0 {
+			return refuse(metrics.RejectedRate, wait, "connecting too fast: the limit is %g connections a second from one address", limits.Rate)
+		}
+		if r.opened != nil && limits.Rate > 0 {
+			r.opened[from]++
+		}
+	}
+	switch {
 	case limits.MaxConnections > 0 && r.open.Load()+r.elsewhere >= int64(limits.MaxConnections):
 		return refuse(metrics.RejectedMaxConnections, fullWait, "too many connections: the limit is %d", limits.MaxConnections)
 	case r.opts.Budget.Check(metrics.HeldConnection):
 		return refuse(metrics.RejectedBudget, fullWait, "%v", ErrBusy)
 	case limits.MaxPerIP > 0 && r.perIP[from]+r.openElsewhere[from.hash] >= limits.MaxPerIP:
 		return refuse(metrics.RejectedPerIP, fullWait, "too many connections from your address: the limit is %d", limits.MaxPerIP)
-	case client.Addr.Unmap().IsLoopback() && !client.Proxied:
-		return nil
-	}
-	if wait := r.rates.take(from, time.Now()); wait > 0 {
-		return refuse(metrics.RejectedRate, wait, "connecting too fast: the limit is %g connections a second from one address", limits.Rate)
-	}
-	if r.opened != nil && limits.Rate > 0 {
-		r.opened[from]++
 	}
 	return nil
 }

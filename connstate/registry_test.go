@@ -68,7 +68,7 @@ func TestFindAndVerify(t *testing.T) {
 	if c, ok := o.Find(b.ID() + "A"); ok {
 		t.Errorf("found %v under another id", c)
 	}
-	if _, err := o.OpenAs(connstate.Client{}, a.ID()); !errors.Is(err, connstate.ErrTaken) {
+	if _, err := o.OpenAs(connstate.Client{}, a.ID(), nil); !errors.Is(err, connstate.ErrTaken) {
 		t.Errorf("an id twice: got %v", err)
 	}
 	o.end(a)

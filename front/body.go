@@ -130,7 +130,11 @@ func ParseMessage(body []byte) (*jsonrpc.Message, *Refusal) {
 		return nil, RefusedWith(http.StatusBadRequest, reason, e)
 	}
 	if e := connstate.CheckClear(m); e != nil {
-		return nil, RefusedWith(http.StatusBadRequest, metrics.PostInvalidRequest, e)
+		refusal := RefusedWith(http.StatusBadRequest, metrics.PostInvalidRequest, e)
+		if m.Certain() && m.Kind == jsonrpc.Request { // else the id is not
+			refusal.ID = m.ID
+		}
+		return nil, refusal
 	}
 	if m.Kind == jsonrpc.Response && m.ID == jsonrpc.Null {
 		return nil, Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "the id of a response must not be null")

@@ -70,10 +70,7 @@ func (f *Front) Elsewhere(message string, log *slog.Logger, count *metrics.Metri
 // all connections are taken, evict, which may be nil, ends an idle one, and reports whether
 // there was one. The registry has counted a refusal.
 func (f *Front) Open(registry *connstate.Registry, client connstate.Client, id string, evict func() bool) (*connstate.Connection, *Refusal) {
-	c, err := registry.OpenAs(client, id)
-	if limit, ok := errors.AsType[*connstate.LimitError](err); ok && limit.Reason == metrics.RejectedMaxConnections && evict != nil && evict() {
-		c, err = registry.OpenAs(client, id)
-	}
+	c, err := registry.OpenAs(client, id, evict)
 	if err == nil {
 		f.logOpened(c)
 		return c, nil

@@ -244,7 +244,7 @@ func TestInitializeIsTakenWhileTheServerBoots(t *testing.T) {
 			withClient(t, u, test.opts, func(t *testing.T, p *peer) {
 				time.Sleep(test.hold - 1)
 				u.session(t, 1).wantMethods(t)
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				synctest.Wait()
 				u.session(t, 1).wantMethods(t, "initialize")
 				time.Sleep(5*time.Second - test.hold)
@@ -291,7 +291,7 @@ func TestStartTimeoutMeansWhatItSays(t *testing.T) {
 				p := connect(t, g, plain)
 				time.Sleep(time.Second - 1)
 				p.want()
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				p.wantState(connstate.Failed)
 				equal(t, "failures", p.c.Snapshot().Failures, map[string]int{"request_processing": 1})
 				equal(t, "counted", metric(t, g, "mcp_sse_handshakes_total"), 1)

@@ -42,6 +42,7 @@ type state struct {
 
 	mu       sync.Mutex                         // guards what follows
 	sessions map[*connstate.Connection]*session // whose id a client may know
+	idle     idleSessions
 }
 
 // New returns a Handler that opens its connections in registry.
@@ -158,35 +159,16 @@ func (h *Handler) open(q *request, ctx context.Context, alone bool) (*session, *
 	return s, nil
 }
 
-// evictAfter is how long a session must be idle to make room for another one.
-const evictAfter = 10 * time.Second
-
-// evict closes the session that has been idle longest, one that its client has never used
-// again before others. It reports false if none has been idle for evictAfter.
-func (h *Handler) evict() bool {
-	h.mu.Lock()
-	var victim *session
-	var known bool
-	var longest time.Duration
-	for _, s := range h.sessions {
-		idle, _, k := s.idle()
-		if idle >= evictAfter && (victim == nil || known && !k || known == k && idle > longest) {
-			victim, known, longest = s, k, idle
-		}
-	}
-	h.mu.Unlock()
-	return victim != nil && victim.c.Close(connstate.ClosedIdle)
-}
-
 // enter returns the session of a connection, and counts the request in it: the caller must
 // call leave. It returns nil if c is nil, of another transport, or about to end.
 func (h *Handler) enter(c *connstate.Connection) *session {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	s := h.sessions[c]
-	h.mu.Unlock()
 	if s == nil || !s.enter() {
 		return nil
 	}
+	h.idle.remove(s)
 	return s
 }
 
@@ -195,6 +177,7 @@ func (h *Handler) remove(s *session) {
 	h.mu.Lock()
 	_, ok := h.sessions[s.c]
 	delete(h.sessions, s.c)
+	h.idle.remove(s)
 	h.mu.Unlock()
 	if !ok {
 		return

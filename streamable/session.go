@@ -2,6 +2,7 @@ package streamable
 
 import (
 	"cmp"
+	"container/list"
 	"slices"
 	"sync"
 	"time"
@@ -21,6 +22,11 @@ type session struct {
 
 	release    func() // undoes front.Adopt
 	stopExpiry func()
+
+	// place is where the session stands among the idle ones, nil if it is not; guarded by
+	// Handler.mu.
+	place *list.Element
+	among *list.List
 
 	kept      []*storedEvent // oldest first; guarded by store.mu
 	keptBytes int
@@ -201,10 +207,13 @@ func (s *session) leave() {
 	s.mu.Lock()
 	s.serving--
 	s.left = time.Now().UnixNano()
-	last := s.over && s.serving == 0
+	last, idle := s.over && s.serving == 0, s.serving == 0
 	s.mu.Unlock()
-	if last {
+	switch {
+	case last:
 		s.h.remove(s)
+	case idle:
+		s.h.noteIdle(s)
 	}
 }
 

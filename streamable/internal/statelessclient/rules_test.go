@@ -37,8 +37,8 @@ func TestRefusedRequests(t *testing.T) {
 		"foreign state":        {ask{method: "tools/call", id: "7", params: `{"name":"t","requestState":"x"}`}, 400, "-32602"},
 		"nothing to listen to": {ask{method: "subscriptions/listen", id: "7", params: `{}`}, 400, "-32602"},
 
-		"two names":            {ask{method: "tools/call", id: "7", params: `{"name":"u","name":"t"}`}, 400, "-32020"},
-		"two spellings":        {ask{method: "tools/call", id: "7", params: `{"name":"t","Name":"u"}`}, 400, "-32020"},
+		"two names":            {ask{method: "tools/call", id: "7", params: `{"name":"u","name":"t"}`}, 400, "-32600"},
+		"two spellings":        {ask{method: "tools/call", id: "7", params: `{"name":"t","Name":"u"}`}, 400, "-32600"},
 		"two resources":        {ask{method: "resources/read", id: "7", params: `{"uri":"a:x","URI":"a:y"}`}, 400, "-32020"},
 		"no version header":    {ask{method: "tools/list", id: "7", header: map[string]string{"MCP-Protocol-Version": ""}}, 400, "-32020"},
 		"other version header": {ask{method: "tools/list", id: "7", header: map[string]string{"MCP-Protocol-Version": "2025-11-25"}}, 400, "-32020"},
