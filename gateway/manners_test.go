@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // post sends a POST and returns its response, which comes at once or after a while.
@@ -83,6 +84,26 @@ func TestTwoSessionsInOneRequest(t *testing.T) {
 		rec := post(t, g, "/mcp", request("1", "tools/list"), "Mcp-Session-Id", id, "Mcp-Session-Id", "another")
 		equal(t, "two sessions", rec.Code, http.StatusBadRequest)
 	})
+}
+
+// A cancellation names its request in another form of its id: the server gets its own id.
+func TestCancellationInAnotherForm(t *testing.T) {
+	for id, names := range map[string][]string{"5": {"5", `"5"`, "5.0"}, `"5"`: {"5", `"5"`}, `"a"`: {`"a"`}} {
+		for _, name := range names {
+			var got string
+			u := &server{handle: func(_ *serverSession, m *jsonrpc.Message) bool {
+				if m.Method == "notifications/cancelled" {
+					got = string(m.RequestID.Value)
+				}
+				return false
+			}}
+			withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
+				p.deliver(request(id, "hang"))
+				p.deliver(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + name + `}}`)
+				equal(t, id+" cancelled as "+name, got, "2")
+			})
+		}
+	}
 }
 
 // A message that servers may read otherwise than the gateway is refused: the tool would run

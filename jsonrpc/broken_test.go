@@ -57,6 +57,18 @@ func FuzzAnsweredID(f *testing.F) {
 	})
 }
 
+func TestAlike(t *testing.T) {
+	for _, same := range [][]jsonrpc.ID{{"5", `"5"`, "5.0", "5.000"}, {"0", `"0"`}, {"-1", `"-1"`, "-1.0"}, {`"a"`}, {"1.5"}, {`"1.5"`}, {`"05"`}, {`""`}, {"1e3"}, {`"5.0"`}} {
+		for _, a := range same {
+			for _, b := range []jsonrpc.ID{"5", "0", "-1", `"a"`, "1.5", `"1.5"`, `"05"`, `""`, "1e3", `"5.0"`} {
+				if got, want := jsonrpc.Alike(a, b), b == same[0]; got != want {
+					t.Errorf("%s and %s: %v", a, b, got)
+				}
+			}
+		}
+	}
+}
+
 func TestWithVersion(t *testing.T) {
 	for data, want := range map[string]string{
 		`{"id":7,"result":{}}`:                                 `{"jsonrpc":"2.0","id":7,"result":{}}`,

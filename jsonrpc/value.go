@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"strings"
 )
 
 // Member returns the value found by following names down from the object obj, as its
@@ -125,6 +126,27 @@ func Integer(raw json.RawMessage) (n int64, ok bool) {
 	}
 	u, err := strconv.ParseUint(string(raw), 10, 63)
 	return int64(u), err == nil
+}
+
+// Alike reports whether two ids can only mean the same request: an integer, the same with a
+// fraction of zeros, and its decimal in a string are alike. Some programs change one into
+// the other.
+func Alike(a, b ID) bool { return a == b || plainID(a) == plainID(b) }
+
+// plainID returns an id in the form that those alike share.
+func plainID(id ID) string {
+	text, isText := Text([]byte(id))
+	if !isText {
+		text = string(id)
+	}
+	if whole, fraction, ok := strings.Cut(text, "."); ok && !isText && strings.Trim(fraction, "0") == "" {
+		text = whole
+	}
+	digits := strings.TrimPrefix(text, "-")
+	if digits == "" || strings.Trim(digits, "0123456789") != "" || len(digits) > 1 && digits[0] == '0' {
+		return string(id)
+	}
+	return text
 }
 
 // Compact returns JSON without the white space between its tokens, and so without

@@ -303,7 +303,7 @@ func (s *Session) takeCall(match func(*serverCall) bool) *serverCall {
 // cancelCall removes the request that the server cancels, and tells the client.
 func (s *Session) cancelCall(m *jsonrpc.Message) {
 	id := jsonrpc.ID(m.RequestID.Value)
-	call := s.takeCall(func(call *serverCall) bool { return call.id == id })
+	call := s.takeCall(func(call *serverCall) bool { return jsonrpc.Alike(call.id, id) })
 	if call == nil {
 		s.drop(metrics.DroppedUnknownRequest, "cancellation names no request of the server", m)
 		return

@@ -181,7 +181,7 @@ func (b *Bridge) notification(m *jsonrpc.Message) {
 // cancel withdraws the request from the gate, or passes the cancellation to the
 // session.
 func (b *Bridge) cancel(m *jsonrpc.Message) {
-	r := b.c.Request(jsonrpc.ID(m.RequestID.Value))
+	r := b.requestNamed(jsonrpc.ID(m.RequestID.Value))
 	c := b.at(func(c *multiplex.Caller) bool { return c.Has(r) })
 	switch {
 	case r != nil && b.c.Withdraw(r):
@@ -191,6 +191,24 @@ func (b *Bridge) cancel(m *jsonrpc.Message) {
 	default:
 		c.caller.Cancel(r, m)
 	}
+}
+
+// requestNamed returns the unanswered request with an id, or the only one with an id that can
+// mean no other: a client may cancel "5" for 5. It returns nil if there is none.
+func (b *Bridge) requestNamed(id jsonrpc.ID) (found *connstate.Request) {
+	if r := b.c.Request(id); r != nil {
+		return r
+	}
+	for _, r := range b.c.Unanswered() {
+		if !jsonrpc.Alike(r.ID, id) {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = r
+	}
+	return found
 }
 
 // gateOrSend puts a message into the gate, or sends it if the gate is open. A request
