@@ -10,5 +10,5 @@ const (
 func (r *Registry) Networks() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.rates.buckets)
+	return r.rates.buckets.Len()
 }

@@ -3,18 +3,19 @@ package connstate
 import (
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"golang.org/x/time/rate"
 )
 
-// maxRated bounds how many origins are remembered. Beyond it, all are forgotten: who has
-// so many networks is not slowed down by a limit for each.
+// maxRated bounds how many origins are remembered. Beyond it, those are forgotten that have
+// not connected for longest.
 const maxRated = 16384
 
 // rates limits the connect rate of each origin. The caller must hold a lock.
 type rates struct {
 	limit   rate.Limit
 	burst   int
-	buckets map[origin]*rate.Limiter
+	buckets *simplelru.LRU[origin, *rate.Limiter]
 }
 
 // newRates returns the rates, nil for no limit.
@@ -22,7 +23,8 @@ func newRates(perSecond float64, burst int) *rates {
 	if perSecond <= 0 {
 		return nil
 	}
-	return &rates{rate.Limit(perSecond), max(burst, 1), make(map[origin]*rate.Limiter)}
+	buckets, _ := simplelru.NewLRU[origin, *rate.Limiter](maxRated, nil) // fails only for a size of 0
+	return &rates{rate.Limit(perSecond), max(burst, 1), buckets}
 }
 
 // take uses one connect of the origin and returns 0, or returns how long to wait for one.
@@ -49,13 +51,10 @@ func (r *rates) charge(from origin, n int, now time.Time) {
 }
 
 func (r *rates) bucket(from origin) *rate.Limiter {
-	b := r.buckets[from]
-	if b == nil {
-		if len(r.buckets) >= maxRated {
-			clear(r.buckets)
-		}
+	b, ok := r.buckets.Get(from)
+	if !ok {
 		b = rate.NewLimiter(r.limit, r.burst)
-		r.buckets[from] = b
+		r.buckets.Add(from, b)
 	}
 	return b
 }

@@ -233,6 +233,7 @@ func TestRateForgetsNetworks(t *testing.T) {
 				t.Fatalf("got %d networks remembered, want at most %d", got, connstate.MaxRated)
 			}
 		}
+		o.open("10.0.0.200", metrics.RejectedRate) // those that came last are remembered
 	})
 }
 

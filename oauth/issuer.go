@@ -142,7 +142,7 @@ func (i *issuer) verify(raw string) (*token, error) {
 		}
 		if err == nil {
 			i.valid.put(key, t.(*token))
-		} else if err.(*front.AuthError).Status == http.StatusUnauthorized {
+		} else if refused, ok := errors.AsType[*front.AuthError](err); ok && refused.Status == http.StatusUnauthorized {
 			i.valid.forget(key)
 			i.refused.put(key, &token{until: time.Now().Add(refusedTime), refusal: err})
 		}

@@ -174,6 +174,9 @@ func copyFields(dst, src any) {
 func Load(args []string, lookupEnv func(string) (string, bool), running *Config) (*Config, error) {
 	c := newConfig()
 	c.IDKey, c.NoIDKey = running.IDKey, running.NoIDKey
+	if running.secrets != nil { // what was a secret stays one, also if its server has left the file
+		*c.secrets = slices.Clone(*running.secrets)
+	}
 	if err := c.readFlags(args, lookupEnv); err != nil || c.Help || c.Version {
 		return c, err
 	}

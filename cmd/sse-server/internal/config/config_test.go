@@ -457,3 +457,36 @@ func FuzzFile(f *testing.F) {
 		}
 	})
 }
+
+// A file that nests deeply is refused before it is parsed, which would take gigabytes.
+func TestFileThatNestsDeeply(t *testing.T) {
+	var indented strings.Builder
+	for n := range 100 {
+		fmt.Fprintf(&indented, "%sa:\n", strings.Repeat(" ", n))
+	}
+	for name, content := range map[string]string{
+		"brackets": "command: " + strings.Repeat("[", 100_000), "braces": strings.Repeat("{a: ", 100_000), "items": strings.Repeat("- ", 100_000) + "a",
+		"levels": indented.String(), "brackets on lines": strings.Repeat("[\n", 100_000),
+	} {
+		path := clitest.WriteFile(t, "gw.yaml", content)
+		_, err := Load([]string{"-c", path}, clitest.Environment(nil), new(Config))
+		if err == nil || !strings.Contains(err.Error(), "nested over 64 levels") || !strings.Contains(err.Error(), path+":") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	path := clitest.WriteFile(t, "gw.yaml", strings.Repeat("# [[[[ {{{{\n", 100)+"command: [x, 'a[', \"b[[[\", 'd{']\n"+"env: {A: \"1\", B: \"{{\"}\n")
+	if _, err := Load([]string{"-c", path}, clitest.Environment(nil), new(Config)); err != nil {
+		t.Errorf("brackets in texts: %v", err)
+	}
+}
+
+// What was a secret of a server stays hidden from children when that server has left the file.
+func TestSecretsStayHiddenAfterAReload(t *testing.T) {
+	env := map[string]string{"TOKEN": secret}
+	before := mustLoad(t, env, "-c", clitest.WriteFile(t, "gw.yaml", "servers:\n  a: {url: https://a/mcp, header: {Authorization: \"Bearer ${TOKEN}\"}}\n  b: {command: [x]}\n"))
+	after, err := Load([]string{"-c", clitest.WriteFile(t, "gw.yaml", "servers:\n  b: {command: [x]}\n")}, clitest.Environment(env), before)
+	ssetest.Must(t, err)
+	if after.Servers[0].passes("TOKEN") {
+		t.Error("the child of b gets the secret of a")
+	}
+}

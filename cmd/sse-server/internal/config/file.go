@@ -21,6 +21,48 @@ const serversKey = "servers"
 // routes are paths that no server may be called.
 var routes = []string{"sse", "healthz", "readyz", "metrics", "connections", "status"}
 
+// maxNesting bounds how deep the file may nest. The parser takes memory quadratic in the
+// depth: 100 KB of brackets are gigabytes.
+const maxNesting = 64
+
+// tooDeep returns the line at which data nests deeper than maxNesting, 0 if it does not. It
+// counts levels of indentation, each - at the beginning of a line, and brackets that may
+// begin a value.
+func tooDeep(data []byte) (line int) {
+	brackets := 0
+	var indents []int
+	for text := range bytes.Lines(data) {
+		line++
+		rest := bytes.TrimSpace(text)
+		if len(rest) == 0 || rest[0] == '#' {
+			continue
+		}
+		indent := bytes.Index(text, rest[:1])
+		for len(indents) > 0 && indents[len(indents)-1] >= indent {
+			indents = indents[:len(indents)-1]
+		}
+		indents = append(indents, indent)
+		items := 0
+		for ; len(rest) > 1 && rest[0] == '-' && rest[1] == ' '; items++ {
+			rest = bytes.TrimLeft(rest[1:], " ")
+		}
+		before := byte(' ')
+		for _, b := range rest {
+			switch {
+			case (b == '[' || b == '{') && bytes.IndexByte([]byte(" [{,:"), before) >= 0:
+				brackets++
+			case (b == ']' || b == '}') && brackets > 0:
+				brackets--
+			}
+			if brackets+items+len(indents) > maxNesting {
+				return line
+			}
+			before = b
+		}
+	}
+	return 0
+}
+
 // readFile sets the options of c that the file has and that have not been given yet,
 // and adds the servers of the file.
 //
@@ -34,6 +76,9 @@ func (c *Config) readFile() error {
 		return fmt.Errorf("config: %w", err)
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // editors of Windows write it
+	if line := tooDeep(data); line > 0 {
+		return fmt.Errorf("%s:%d: it is nested over %d levels deep", c.Config, line, maxNesting)
+	}
 	tree, err := parser.ParseBytes(data, 0)
 	if syntax, ok := errors.AsType[yaml.Error](err); ok { // its whole text has an excerpt, which may show a secret
 		message, _, _ := strings.Cut(syntax.GetMessage(), `: "`) // as may what it quotes
