@@ -100,8 +100,8 @@ func (f *Front) challenge(w http.ResponseWriter, r *http.Request, err error) {
 	f.RefuseMessage(w, r, why)
 }
 
-// credentials returns the Authorization header of a request; "" without Options.Reauthenticate.
-func (f *Front) credentials(r *http.Request) string {
+// Credentials returns the Authorization header of a request; "" without Options.Reauthenticate.
+func (f *Front) Credentials(r *http.Request) string {
 	if !f.opts.Reauthenticate {
 		return ""
 	}
@@ -109,4 +109,4 @@ func (f *Front) credentials(r *http.Request) string {
 }
 
 // Renew makes a request that has been admitted the newest one of its connection.
-func (f *Front) Renew(c *connstate.Connection, r *http.Request) { c.Renew(f.credentials(r)) }
+func (f *Front) Renew(c *connstate.Connection, r *http.Request) { c.Renew(f.Credentials(r)) }

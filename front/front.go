@@ -128,7 +128,7 @@ func (f *Front) Client(r *http.Request, principal string, transport connstate.Tr
 		})
 	}
 	return connstate.Client{
-		Transport: transport, Addr: addr, Local: f.IsLocal(r), Proxied: proxied, Principal: principal, Credentials: f.credentials(r),
+		Transport: transport, Addr: addr, Local: f.IsLocal(r), Proxied: proxied, Principal: principal, Credentials: f.Credentials(r),
 		Version: strings.Clone(version), UserAgent: strings.Clone(Clip(r.UserAgent())), Header: header,
 	}
 }

@@ -151,6 +151,7 @@ func (g *Gateway) mount(n *serving) (err error) {
 func (g *Gateway) streamable(n *serving) streamable.Options {
 	opts := n.opts.streamable(g.metrics)
 	opts.Repeatable = func(m *jsonrpc.Message) bool { return g.now.Load().supplier.Repeatable(m) }
+	opts.LeaseStream = g.leaseStream
 	_, opts.SamePeer = n.up.(upstream.Command) // a process sees the principal at most
 	return opts
 }
@@ -258,7 +259,7 @@ func (g *Gateway) Accept(c *connstate.Connection) connstate.Handler {
 	b := bridge.New(c, &g.bridges)
 	g.Start()
 	if g.now.Load().opts.Reauthenticate && c.Client().Transport != connstate.TransportStdio {
-		g.keepLease(c, false)
+		g.keepConnection(c)
 	}
 	return b
 }

@@ -5,40 +5,75 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 )
 
-// leaseInterval is the longest time between two checks of a connection. What a check remembers is
+// leaseInterval is the longest time between two checks of a token. What a check remembers is
 // up to 30 s old, each may take 5 s, and two must fail if the issuer does not answer: that is
 // a minute, or 70 s if the token is forgotten, as thousands came since, and so waits its turn.
 const leaseInterval = 10 * time.Second
 
-// keepLease closes a connection once its client may no longer use it. failed tells that the last
+// lease is how long a client may use what it has opened with a token.
+type lease struct {
+	credentials func() string // with which it is checked
+	principal   string
+	over        func() bool // nobody needs it any more
+	end         func(reason connstate.Reason, err error)
+}
+
+// keep ends what was opened once the token is no longer good. failed tells that the last
 // check could not find out.
-func (g *Gateway) keepLease(c *connstate.Connection, failed bool) {
+func (g *Gateway) keep(l lease, failed bool) {
 	time.AfterFunc(leaseInterval/2+rand.N(leaseInterval/2), func() { // spread, as many may have come at once
-		opts, credentials := &g.now.Load().opts, c.Credentials()
-		if c.State() == connstate.Closed || opts.Authenticate == nil || !opts.Reauthenticate {
+		opts := &g.now.Load().opts
+		if l.over() || opts.Authenticate == nil || !opts.Reauthenticate {
 			return
 		}
+		credentials := l.credentials()
 		principal, err := opts.Authenticate(&http.Request{Header: http.Header{"Authorization": {credentials}}, URL: new(url.URL)})
-		if err == nil && principal != c.Client().Principal {
+		if err == nil && principal != l.principal {
 			err = errors.New("the credentials are of another principal now")
 		}
 		refused, _ := errors.AsType[*front.AuthError](err)
 		fails := refused != nil && refused.Status >= http.StatusInternalServerError
-		if err == nil || fails && !failed || credentials != c.Credentials() {
-			g.keepLease(c, fails)
+		if err == nil || fails && !failed || credentials != l.credentials() {
+			g.keep(l, fails)
 			return
 		}
 		reason := connstate.ClosedRevoked
 		if refused != nil && refused.Expired {
 			reason = connstate.ClosedExpired
 		}
-		opts.Logger.Info("client no longer authorized", "connectionId", c.ShortID(), "err", err)
-		c.Close(reason)
+		l.end(reason, err)
 	})
+}
+
+// keepConnection closes a connection once its client may no longer use it. A stream of
+// HTTP+SSE is bound to the token that opened it: messages with another one do not prolong
+// what a token that was revoked can listen to. A session of Streamable HTTP has the newest
+// token of its requests; each of its GETs is bound to its own, see leaseStream.
+func (g *Gateway) keepConnection(c *connstate.Connection) {
+	credentials := c.Credentials
+	if c.Client().Transport == connstate.TransportSSE {
+		credentials = func() string { return c.Client().Credentials }
+	}
+	g.keep(lease{credentials, c.Client().Principal, func() bool { return c.State() == connstate.Closed }, func(reason connstate.Reason, err error) {
+		g.now.Load().opts.Logger.Info("client no longer authorized", "connectionId", c.ShortID(), "err", err)
+		c.Close(reason)
+	}}, false)
+}
+
+// leaseStream ends the response to a GET once the token that it came with is no longer good.
+// The caller must call stop when it has ended.
+func (g *Gateway) leaseStream(credentials, principal, connectionID string, end func()) (stop func()) {
+	var over atomic.Bool
+	g.keep(lease{func() string { return credentials }, principal, over.Load, func(_ connstate.Reason, err error) {
+		g.now.Load().opts.Logger.Info("client no longer authorized", "connectionId", connectionID, "err", err)
+		end()
+	}}, false)
+	return func() { over.Store(true) }
 }

@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -41,11 +42,24 @@ func (h *Handler) serveGet(q *request) *front.Refusal {
 	case x.st == nil:
 		h.tellLost(q, *last)
 	default: // the stream does not keep the head of its request
-		q.r = (&http.Request{Method: q.r.Method, ProtoMajor: q.r.ProtoMajor}).WithContext(q.r.Context())
+		ctx, end := context.WithCancel(q.r.Context())
+		defer end()
+		defer h.lease(q, s, end)()
+		q.r = (&http.Request{Method: q.r.Method, ProtoMajor: q.r.ProtoMajor}).WithContext(ctx)
 		x.r = q.r
 		x.run()
 	}
 	return refusal
+}
+
+// lease ends the response to a GET with its token. The caller must call stop when it has
+// ended.
+func (h *Handler) lease(q *request, s *session, end func()) (stop func()) {
+	credentials := h.Credentials(q.r)
+	if h.opts.LeaseStream == nil || credentials == "" {
+		return func() {}
+	}
+	return h.opts.LeaseStream(credentials, q.principal, s.c.ShortID(), end)
 }
 
 // checkGet refuses a GET that names no session, or is wrong otherwise. It returns the event

@@ -28,6 +28,9 @@ type Options struct {
 	// MaxKeptBytes bounds the events that are kept for clients that were cut, of all
 	// sessions; one session may have an eighth. Default 64 MiB.
 	MaxKeptBytes int
+	// LeaseStream calls end once the credentials, with which a GET was opened, are no longer
+	// good, until stop is called; with Reauthenticate alone. nil: they always are.
+	LeaseStream func(credentials, principal, connectionID string, end func()) (stop func())
 	// SamePeer says that the server sees nothing of the context of a request but the
 	// principal. Then requests of clients without sessions may share connections although
 	// PassRequest is set.
