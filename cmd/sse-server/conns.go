@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"container/list"
 	"context"
 	"net"
 	"net/http"
@@ -34,8 +35,10 @@ func limitPeer(_, _ string, socket syscall.RawConn) error {
 // the server stops.
 const arrivalTime = time.Second
 
-// conns is the listener of a server, and bounds its TCP connections, which watch counts. A
-// lower limit closes none. netutil.LimitListener can neither change nor wait for arrivals.
+// conns is the listener of a server, and bounds its TCP connections, which watch counts. At
+// the limit the connection that has been idle longest gives way to a new one: whoever keeps
+// many open between requests keeps nobody out. A lower limit closes none.
+// netutil.LimitListener can neither change nor wait for arrivals.
 type conns struct {
 	net.Listener               // set before Accept
 	served       chan struct{} // closed when Serve has returned: there are no new ones
@@ -44,12 +47,17 @@ type conns struct {
 	change   sync.Cond         // on mu
 	open     int               // connections
 	awaiting map[net.Conn]bool // those whose first request is yet to come
-	limit    int               // 0: there is none
+	idle     list.List         // of net.Conn between two requests, the one that has been idle longest first
+	places   map[net.Conn]*list.Element
+	leaving  map[net.Conn]bool // those that give way, and have not ended yet
+	full     func()            // told once when the limit is reached, and again after there was room
+	wasFull  bool
+	limit    int // 0: there is none
 	closed   bool
 }
 
 func newConns() *conns {
-	c := &conns{served: make(chan struct{}), awaiting: map[net.Conn]bool{}}
+	c := &conns{served: make(chan struct{}), awaiting: map[net.Conn]bool{}, places: map[net.Conn]*list.Element{}, leaving: map[net.Conn]bool{}, full: func() {}}
 	c.change.L = &c.mu
 	return c
 }
@@ -70,8 +78,12 @@ func (c *conns) watch(s *http.Server) {
 		switch state {
 		case http.StateNew:
 			c.update(func() { c.open++; c.awaiting[conn] = true })
+		case http.StateIdle:
+			c.update(func() { c.places[conn] = c.idle.PushBack(conn) })
+		case http.StateActive:
+			c.update(func() { c.busyLocked(conn) })
 		case http.StateClosed, http.StateHijacked:
-			c.update(func() { c.open--; delete(c.awaiting, conn) })
+			c.update(func() { c.open--; delete(c.awaiting, conn); delete(c.leaving, conn); c.busyLocked(conn) })
 		}
 	}
 	serve := s.Handler.ServeHTTP
@@ -81,12 +93,31 @@ func (c *conns) watch(s *http.Server) {
 	})
 }
 
-// Accept waits for room, and then for a connection.
+// busyLocked notes that a connection is not idle.
+func (c *conns) busyLocked(conn net.Conn) {
+	if place := c.places[conn]; place != nil {
+		c.idle.Remove(place)
+		delete(c.places, conn)
+	}
+}
+
+// Accept waits for room, which it makes if a connection is idle, and then for a connection.
 func (c *conns) Accept() (net.Conn, error) {
 	c.mu.Lock()
 	for c.limit > 0 && c.open >= c.limit && !c.closed {
+		if !c.wasFull {
+			c.wasFull = true
+			c.full()
+		}
+		if first := c.idle.Front(); first != nil && c.open-len(c.leaving) >= c.limit {
+			conn := first.Value.(net.Conn)
+			c.busyLocked(conn)
+			c.leaving[conn] = true
+			go conn.Close() // the server then tells of its end, with mu
+		}
 		c.change.Wait()
 	}
+	c.wasFull = c.wasFull && c.limit > 0 && c.open >= c.limit*9/10
 	c.mu.Unlock()
 	return c.Listener.Accept()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"crypto/tls"
 	"io"
 	"net"
@@ -103,6 +104,52 @@ func TestLimitOfConnectionsChanges(t *testing.T) {
 		want("without a limit", 3, 0)
 		_ = e.server.Close()
 		want("closed", 0, 0)
+	})
+}
+
+// Whoever keeps connections open between requests keeps nobody out: the one that has been idle
+// longest gives way. One with a request does not.
+func TestIdleConnectionsGiveWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		listener := &pipes{conns: make(chan net.Conn, 10)}
+		c := newConns()
+		c.Listener, c.limit = listener, 3
+		told := 0
+		c.full = func() { told++ }
+		hang := make(chan struct{})
+		e := &endpoint{conns: c, server: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/hang" {
+				<-hang
+			}
+		})}}
+		c.watch(e.server)
+		go func() { _ = e.serve() }() // ends with Close
+		ask := func(path string) (client net.Conn, in *bufio.Reader) {
+			client, server := net.Pipe()
+			listener.conns <- server
+			go func() { _, _ = io.WriteString(client, "GET "+path+" HTTP/1.1\r\nHost: a\r\n\r\n") }()
+			return client, bufio.NewReader(client)
+		}
+		hanging, _ := ask("/hang")
+		for n := range 8 {
+			client, in := ask("/")
+			resp, err := http.ReadResponse(in, nil)
+			if err != nil || resp.StatusCode != http.StatusOK {
+				t.Fatalf("client %d: %v", n, err)
+			}
+			defer client.Close()
+			time.Sleep(time.Second)
+		}
+		synctest.Wait()
+		if c.open > 3 || told != 1 {
+			t.Errorf("%d are open, and the limit was told %d times", c.open, told)
+		}
+		close(hang)
+		if resp, err := http.ReadResponse(bufio.NewReader(hanging), nil); err != nil || resp.StatusCode != http.StatusOK {
+			t.Errorf("the one with a request: %v", err)
+		}
+		_ = e.server.Close()
+		_ = hanging.Close()
 	})
 }
 

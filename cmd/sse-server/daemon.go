@@ -338,6 +338,9 @@ func (d *daemon) newEndpoint(option string, addr config.Addr, c *config.Config, 
 		},
 	}
 	e.conns.watch(e.server)
+	e.conns.full = func() {
+		d.log.Warn("tcp connections are at their limit: idle ones give way", "option", option, "limit", tcpLimit(d.config.Load()))
+	}
 	if e.tls {
 		e.server.TLSConfig = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return d.config.Load().Certificate, nil
