@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,8 +102,22 @@ func TestListenersShareSubscriptions(t *testing.T) {
 // A listener that does not read ends, and listens again: it would miss a change.
 func TestSlowListenerEnds(t *testing.T) {
 	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		w, unblock := f.stuck(t, listen(`{"resourceSubscriptions":["a:x"]}`, "1"), 2)
+		w, unblock := newResponse(), make(chan struct{})
+		var armed atomic.Bool // the next write waits: the head and what comes first may be one or two
+		go func() {
+			defer close(w.done)
+			f.post(hooked{w, func() error {
+				if armed.CompareAndSwap(true, false) {
+					<-unblock
+				}
+				return nil
+			}}, listen(`{"resourceSubscriptions":["a:x"]}`, "1").request(t.Context()), "")
+		}()
+		synctest.Wait()
+		armed.Store(true)
 		c := f.server.connections()[0]
+		c.send(nil, updated("a:x"))
+		synctest.Wait()
 		for range 300 {
 			c.send(nil, updated("a:x/"+strings.Repeat("x", 5000)))
 		}
