@@ -122,7 +122,7 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 		if by = metrics.MatchedID; quoted {
 			by = metrics.MatchedString
 		}
-	} else if with := t.related(related); with != nil && with.sent() {
+	} else if with := t.related(related); with != nil && with.sent() && !(r.names == namesOver && t.named) {
 		e, r.names = with, comesWith
 	} else {
 		e = t.oldestOut()

@@ -119,6 +119,10 @@ func TestResponsesWithoutIDOnASharedSession(t *testing.T) {
 			from(0, callA), from(1, callB), sent(call("1"), call("2")), with("2", nullResult), at(1, answered(`"b"`)), with("1", result("77")), at(0, answer(`"a"`)),
 			matched("fifo", 2), serialized(0),
 		}},
+		{name: "a late one is not that of the request with which it comes", clients: 2, opts: shared, attributed: true, steps: []step{
+			from(0, callA), sent(call("1")), with("1", result("1")), at(0, answer(`"a"`)), from(1, callB), sent(call("2")),
+			with("2", result("1")), at(1), dropped(metrics.DroppedUnknownResponse, 1), with("2", result("2")), at(1, answer(`"b"`)),
+		}},
 		{name: "also if it names the others", clients: 3, opts: shared, steps: []step{
 			from(0, callA), from(1, callB), from(2, callC), sent(call("1"), call("2"), call("3")), server(nullResult),
 			at(0, unusable("a")), at(1, unusable("b")), at(2, unusable("c")), from(0, callA), sent(), server(result("1"), result("2")),
