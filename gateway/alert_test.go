@@ -1,8 +1,12 @@
 package gateway_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -196,4 +200,21 @@ func handshakes(t *testing.T, g *gateway.Gateway) (all, why map[string]float64) 
 		}
 	}
 	return all, why
+}
+
+// A client that leaves after its server took too long leaves a line in the log: the start ended
+// with it, and nothing else would tell why.
+func TestLateStartIsLoggedWhenItsClientLeaves(t *testing.T) {
+	u := &server{dial: slow(time.Hour)}
+	var log bytes.Buffer
+	opts := gateway.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), StartTimeout: time.Minute}
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		time.Sleep(10 * time.Second)
+		p.c.Close("left")
+		synctest.Wait()
+		if !strings.Contains(log.String(), `msg="session start failed"`) || !strings.Contains(log.String(), "reason=timeout") {
+			t.Errorf("the log:\n%s", log.String())
+		}
+	})
 }

@@ -21,8 +21,8 @@ type naming uint8
 const (
 	namesRequest naming = iota // one that the server has and has not answered
 	comesWith                  // none, but it came in the HTTP response to one that the server has not answered
-	namesOver                  // one that is over, or that the server has not got
-	namesNothing               // none: there is no id, it is null, or no request has ever had it
+	namesOver                  // one that is over
+	namesNothing               // none: there is no id, it is null, or the server got no request that has it
 )
 
 // content is what a response says.
@@ -48,9 +48,13 @@ type matching struct {
 	// named: the server has named an answer of this session. unnamed: it has given one
 	// without naming it, and gets one request at a time since.
 	named, unnamed bool
-	// gaveUp: a request that the server has was given up. With unnamed, the session is over:
-	// a late answer could be taken for that to another request.
+	// gaveUp: a request that the server has was given up, or it has answered one of several
+	// and nobody knows which. With unnamed, the session is over: a late answer could be taken
+	// for that to another request.
 	gaveUp bool
+	// spare: the server has answered one of the requests that are out, which are all
+	// nobody's, and it is not known which.
+	spare bool
 	// notices counts the notifications that the server may still answer: those that it got
 	// after the last request that it has answered.
 	notices int
@@ -89,11 +93,13 @@ func (m matching) verdict(r response) verdict {
 		return dropNotice
 	case m.out == 0:
 		return dropNothing
+	case m.spare:
+		return toOldest
 	case r.content == anUnreadError && m.out == 1 && !(m.shared && m.gaveUp):
 		return toOnly
 	case r.content == anUnreadError:
 		return dropUnclear
-	case m.gaveUp || m.shared && r.names == namesOver:
+	case m.gaveUp:
 		return endSession
 	case m.shared && m.out > 1 && !m.unnamed:
 		return failAll
@@ -116,6 +122,9 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 	id, quoted := requestNumber(m.ID)
 	e := t.byID[id]
 	r := response{names: t.namingOf(id, e), content: contentOf(m)}
+	if id == firstID && e == nil && answersInitialize(m) {
+		r.names = namesOver
+	}
 	by := metrics.MatchedFIFO
 	if r.names == namesRequest {
 		t.named = true
@@ -136,6 +145,8 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 		f.failed = t.releaseAll()
 	case dropNotice:
 		t.notices--
+	case dropUnclear:
+		t.gaveUp = true
 	}
 	if v := f.verdict; v == toOldest || v == failAll || v == endSession {
 		f.learned, t.unnamed = !t.unnamed, true
@@ -147,16 +158,21 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 	if r.content != anEmptyResult || f.verdict == toNamed { // an empty one may be that of a notification just as well
 		t.answeredUpTo(f.e)
 	}
-	t.removeSpare()
 	return f
 }
 
+// firstID is the id of the first request of a session, which is initialize.
+const firstID = 1
+
 // namingOf says what the number of an id names, if e is the request in the table that has it.
+//
+// The id of the first request names nothing once that is over, unless the response is one to
+// initialize: some servers answer every request under the id 1.
 func (t *table) namingOf(id int64, e *entry) naming {
 	switch {
 	case e != nil && e.sent():
 		return namesRequest
-	case id > 0 && id <= t.lastID:
+	case e == nil && id > firstID && id <= t.lastID:
 		return namesOver
 	}
 	return namesNothing
@@ -177,6 +193,12 @@ func requestNumber(id jsonrpc.ID) (n int64, quoted bool) {
 		n, _ = jsonrpc.Integer([]byte(whole))
 	}
 	return n, false
+}
+
+// answersInitialize reports whether a response is the result of initialize.
+func answersInitialize(m *jsonrpc.Message) bool {
+	_, ok := jsonrpc.Member(m.Result(), "protocolVersion")
+	return ok
 }
 
 func contentOf(m *jsonrpc.Message) content {
@@ -207,13 +229,13 @@ func (e *entry) wantsEmpty() bool {
 // noteNotice notes that the server gets a notification, which some servers answer.
 func (t *table) noteNotice() {
 	t.notices++
-	t.noticedAt = t.lastID
+	t.noticedAt = t.sends
 }
 
 // answeredUpTo notes that the server has answered a request: it answers no notification
 // any more that it got before.
 func (t *table) answeredUpTo(e *entry) {
-	if e.id > t.noticedAt {
+	if e.order > t.noticedAt {
 		t.notices = 0
 	}
 }
@@ -247,7 +269,7 @@ func (t *table) release(e *entry) {
 	if !t.remove(e) {
 		return
 	}
-	nobodys := &entry{id: e.id, method: e.method, counted: e.counted, key: e.key, uri: e.uri, started: e.started, sentAt: e.sentAt}
+	nobodys := &entry{id: e.id, order: e.order, method: e.method, counted: e.counted, key: e.key, uri: e.uri, started: e.started, sentAt: e.sentAt}
 	t.byID[e.id] = nobodys
 	t.countSent(nobodys)
 	timeout := t.opts.RequestTimeout
@@ -273,11 +295,8 @@ func (t *table) releaseAll() (released []*entry) {
 // removeSpare removes the last of the requests that releaseAll has released: the server has
 // answered as many as there were.
 func (t *table) removeSpare() {
-	if !t.spare {
-		return
-	}
-	if e := t.onlyOut(); e != nil {
-		t.remove(e)
+	if e := t.onlyOut(); t.spare && e != nil {
 		t.spare = false
+		t.remove(e)
 	}
 }

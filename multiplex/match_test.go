@@ -80,6 +80,14 @@ func TestResponsesWithoutID(t *testing.T) {
 			forward(callA), sent(call("1")), server(unread), got(`answer "a": {"jsonrpc":"2.0","id":"a","error":{"code":-32700,"message":"m"}} (-32700)`), serialized(0),
 			forward(callA, callB), sent(call("2"), call("3")), server(unread), got(), serialized(0), server(result("2"), result("3")), got(answer(`"a"`), answer(`"b"`)),
 		}},
+		{name: "one that means any of several may be the answer to one of them", steps: []step{
+			forward(callA, callB), sent(call("1"), call("2")), server(unread, nullResult),
+			got(`fail "a": session_lost, final (session_lost)`, `fail "b": session_lost, final (session_lost)`), ended,
+		}},
+		{name: "a request that was sent after the notification is, whenever it came", steps: []step{
+			forward(callA), sent(call("1")), server(nullResult), got(answered(`"a"`)), forward(callA, callB, notice), sent(call("2"), notice),
+			server(nullResult), got(answered(`"a"`)), sent(call("3")), server(nullResult), got(answered(`"b"`)), forward(callC), sent(call("4")), server(nullError), got(errored(`"c"`)),
+		}},
 		{name: "a request that is given up ends the session", opts: opts, steps: []step{
 			forward(callA), sent(call("1")), server(nullResult), got(answered(`"a"`)), forward(callB), after(time.Second), forward(callC), sent(call("2")),
 			after(9 * time.Second), got(`fail "b": timeout, final (timeout)`, "lost "+callC), discard, ended,
@@ -120,13 +128,25 @@ func TestResponsesWithoutIDOnASharedSession(t *testing.T) {
 			matched("fifo", 2), serialized(0),
 		}},
 		{name: "a late one is not that of the request with which it comes", clients: 2, opts: shared, attributed: true, steps: []step{
-			from(0, callA), sent(call("1")), with("1", result("1")), at(0, answer(`"a"`)), from(1, callB), sent(call("2")),
-			with("2", result("1")), at(1), dropped(metrics.DroppedUnknownResponse, 1), with("2", result("2")), at(1, answer(`"b"`)),
+			from(0, callA, callC), sent(call("1"), call("2")), with("1", result("1")), with("2", result("2")), at(0, answer(`"a"`), answer(`"c"`)), from(1, callB), sent(call("3")),
+			with("3", result("2")), at(1), dropped(metrics.DroppedUnknownResponse, 1), with("3", result("3")), at(1, answer(`"b"`)),
 		}},
 		{name: "also if it names the others", clients: 3, opts: shared, steps: []step{
 			from(0, callA), from(1, callB), from(2, callC), sent(call("1"), call("2"), call("3")), server(nullResult),
 			at(0, unusable("a")), at(1, unusable("b")), at(2, unusable("c")), from(0, callA), sent(), server(result("1"), result("2")),
 			at(0), at(1), at(2), sent(call("4")), server(result("4")), at(0, answer(`"a"`)),
+		}},
+		{name: "an answer that is no JSON is one of those", clients: 3, opts: shared, steps: []step{
+			from(0, callA), from(1, callB), sent(call("1"), call("2")), server(nullResult), at(0, unusable("a")), at(1, unusable("b")), from(2, callC), sent(),
+			server(`{"jsonrpc":"2.0","id":2,"result":{"x":NaN}}`), sent(call("3")), server(result("3")), at(2, answer(`"c"`)),
+		}},
+		{name: "so is one to a message that the server could not read", clients: 3, opts: shared, steps: []step{
+			from(0, callA), from(1, callB), sent(call("1"), call("2")), server(nullResult), at(0, unusable("a")), at(1, unusable("b")), from(2, callC), sent(),
+			server(unread), sent(call("3")), server(nullResult), at(2, answered(`"c"`)),
+		}},
+		{name: "whose ids the server counts itself, go to the only request", clients: 2, opts: shared, steps: []step{
+			from(0, callA), sent(call("1")), server(result("0")), at(0, answer(`"a"`)), from(0, callA), from(1, callB), sent(call("2")), server(result("1")), at(0, answer(`"a"`)),
+			sent(call("3")), server(result("2")), at(1, answer(`"b"`)), matched("fifo", 3),
 		}},
 		{name: "a client that leaves lets the server finish", clients: 2, opts: shared, steps: []step{
 			from(0, callA), sent(call("1")), server(nullResult), at(0, answered(`"a"`)), from(0, callB), sent(call("2")), leaves(0), sent(),
@@ -155,7 +175,9 @@ const (
 	notice = `{"jsonrpc":"2.0","method":"notifications/x"}`
 	unread = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m"}}`
 
-	nullResult = `{"jsonrpc":"2.0","id":null,"result":{"v":1}}`
+	nullResult  = `{"jsonrpc":"2.0","id":null,"result":{"v":1}}`
+	initialized = `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25"}}`
+
 	noIDResult = `{"jsonrpc":"2.0","result":{"v":1}}`
 )
 
@@ -218,9 +240,21 @@ func TestUnknownIDs(t *testing.T) {
 		{name: "also one that the server counts itself", steps: []step{
 			forward(callA), sent(call("1")), server(result("0")), got(answer(`"a"`)), forward(callB), sent(call("2")), server(result("1")), got(answer(`"b"`)), matched("fifo", 2),
 		}},
+		{name: "also that of the first, under which some servers answer all", steps: []step{
+			forward(callA), sent(call("1")), server(result("1")), got(answer(`"a"`)), forward(callB, callC), sent(call("2"), call("3")), server(result("1")), got(answer(`"b"`)),
+			server(result("1")), got(answer(`"c"`)), forward(callA), sent(call("4")), server(result("1")), got(answer(`"a"`)), matched("fifo", 3), serialized(1),
+		}},
+		{name: "but not a second one to initialize", opts: shared, clients: 1, steps: []step{
+			own("initialize", time.Minute), sent(sentPrefix + "1*"), server(initialized), discard, forward(callA), sent(call("2")), server(initialized), got(),
+			server(result("2")), got(answer(`"a"`)), serialized(0),
+		}},
+		{name: "also that of one that waits", steps: []step{
+			forward(callA), sent(call("1")), server(result("1")), got(answer(`"a"`)), forward(callA), sent(call("2")), server(result("77")), got(answer(`"a"`)),
+			forward(callA, callB), sent(call("3")), server(result("4")), got(answer(`"a"`)), sent(call("4")), server(result("5")), got(answer(`"b"`)), matched("fifo", 3),
+		}},
 		{name: "not one of a request before, where the server names its answers", steps: []step{
-			forward(callA), sent(call("1")), server(result("1")), got(answer(`"a"`)),
-			forward(callB), sent(call("2")), server(result("1")), got(), dropped(metrics.DroppedUnknownResponse, 1), server(result("2")), got(answer(`"b"`)), serialized(0),
+			forward(callA, callC), sent(call("1"), call("2")), server(result("1"), result("2")), got(answer(`"a"`), answer(`"c"`)),
+			forward(callB), sent(call("3")), server(result("2")), got(), dropped(metrics.DroppedUnknownResponse, 1), server(result("3")), got(answer(`"b"`)), serialized(0),
 		}},
 		{name: "nothing, while no request is out", steps: []step{server(result("77"), nullError), dropped(metrics.DroppedUnknownResponse, 2), serialized(0)}},
 	})

@@ -44,6 +44,7 @@ func interleave(t *testing.T, seed uint64) {
 	for x.opts.Shared && len(x.actors) < 4 {
 		x.join()
 	}
+	x.initialize()
 	crash := chaosSteps // never
 	if r.IntN(3) == 0 {
 		crash = r.IntN(chaosSteps)
@@ -54,6 +55,18 @@ func interleave(t *testing.T, seed uint64) {
 		}
 	}
 	x.finish()
+}
+
+// initialize has the gateway make the first request of the session.
+func (x *run) initialize() {
+	go func() { _, _ = x.session.Call(x.t.Context(), "initialize", nil) }() // ends with its answer
+	synctest.Wait()
+	x.mu.Lock()
+	k := x.server.all[0]
+	x.say(result([]string{k.wire, x.nameOf(k)}[x.r.IntN(2)]), "")
+	x.server.all, x.server.open = nil, nil // it speaks of that no more
+	x.mu.Unlock()
+	synctest.Wait()
 }
 
 // finish lets all that is open come to its end, and checks what is left.

@@ -215,7 +215,7 @@ func (x *run) reply(k *told, kind int) {
 		}
 		m := s.reply(k, k.wire, `"result":{`+secret+`,"twice":1.0}`)
 		x.say(m, k.wire)
-		x.say(m, "")
+		x.say(m, s.all[x.r.IntN(len(s.all))].wire) // in the HTTP response to any request
 	case 7: // without saying to what
 		if !slices.Contains(s.open, k) {
 			return // no way to tell it from an answer to another request
@@ -224,7 +224,7 @@ func (x *run) reply(k *told, kind int) {
 			k = s.open[0]
 			secret = `"secret":"` + k.secret + `"`
 		}
-		x.say(s.reply(k, "null", `"result":{`+secret+`}`), "")
+		x.say(s.reply(k, []string{"null", "999999"}[x.r.IntN(2)], `"result":{`+secret+`}`), []string{"", k.wire}[x.r.IntN(2)])
 	case 8:
 		if x.unnamed && !x.opts.Shared {
 			return // it may be taken for the answer to a notification, and the next answer for this one

@@ -119,10 +119,10 @@ func TestTimeouts(t *testing.T) {
 			server(result("2")), got(answer(`"b"`)),
 		}},
 		{name: "late answer is dropped", opts: opts, steps: []step{
-			forward(callA), sent(call("1")), after(10 * time.Second),
-			sent(cancelled("1", timedOut)), got(`fail "a": timeout, final (timeout)`),
-			server(result("1")), dropped(metrics.DroppedUnknownResponse, 1),
-			forward(callA), sent(call("3")), server(result("1")), got(), server(result("3")), got(answer(`"a"`)),
+			forward(callA), sent(call("1")), server(result("1")), discard, forward(callA), sent(call("2")), after(10 * time.Second),
+			sent(cancelled("2", timedOut)), got(`fail "a": timeout, final (timeout)`),
+			server(result("2")), dropped(metrics.DroppedUnknownResponse, 1),
+			forward(callA), sent(call("3")), server(result("2")), got(), server(result("3")), got(answer(`"a"`)),
 			dropped(metrics.DroppedUnknownResponse, 2),
 		}},
 		{name: "initialize is not cancelled", opts: opts, steps: []step{

@@ -27,6 +27,7 @@ const (
 // table owns it and must answer it.
 type entry struct {
 	id      int64 // on the wire
+	order   int64 // counts the requests that were sent up to it; 0: it waits
 	method  string
 	started time.Time   // when it was added to the table
 	sentAt  time.Time   // when it was sent; zero: it waits
@@ -123,10 +124,8 @@ type table struct {
 	shared shared
 
 	matching
-	noticedAt int64 // lastID when the last notification was sent
-	// spare: the server has answered one of the requests that are out, which are all
-	// nobody's, and it is not known which.
-	spare bool
+	sends     int64 // counts the requests that were sent
+	noticedAt int64 // sends when the last notification was sent
 
 	counted int // requests out that count towards MaxInFlight
 	blocked int // requests out that may block
@@ -176,7 +175,8 @@ func (t *table) extend(e *entry) bool {
 // markSent notes that a request goes to the server, and returns its message.
 func (t *table) markSent(e *entry) *jsonrpc.Message {
 	m := e.message
-	e.sentAt = time.Now()
+	t.sends++
+	e.sentAt, e.order = time.Now(), t.sends
 	t.countSent(e)
 	size := len(m.Raw())
 	if !e.safe || size > maxKept || t.kept+size > maxKeptBytes {
@@ -231,6 +231,7 @@ func (t *table) remove(e *entry) bool {
 			t.shared.levels.Lost() // until the answer says otherwise
 		}
 	}
+	t.removeSpare()
 	return true
 }
 

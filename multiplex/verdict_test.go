@@ -11,6 +11,7 @@ func TestVerdict(t *testing.T) {
 	noticed := func(m *matching) { m.notices = 1 }
 	gaveUp := func(m *matching) { m.gaveUp = true }
 	named := func(m *matching) { m.named = true }
+	spare := func(m *matching) { m.spare, m.unnamed = true, true } // all that are out are nobody's
 	for _, row := range []struct {
 		response     response
 		own          matching // a session of one client
@@ -22,7 +23,9 @@ func TestVerdict(t *testing.T) {
 		{response{comesWith, aResult}, several, toNamed, toNamed},
 		{response{comesWith, anUnreadError}, with(several, noticed), toNamed, toNamed},
 		{response{namesOver, aResult}, with(one, named), dropLate, dropLate},
-		{response{namesOver, aResult}, one, toOldest, endSession},
+		{response{namesOver, aResult}, one, toOldest, toOldest},
+		{response{namesOver, aResult}, several, toOldest, failAll},
+		{response{namesOver, aResult}, with(one, gaveUp), endSession, endSession},
 
 		{response{namesNothing, anError}, with(one, noticed), dropNotice, dropNotice},
 		{response{namesNothing, anEmptyResult}, with(one, noticed), dropNotice, dropNotice},
@@ -46,6 +49,8 @@ func TestVerdict(t *testing.T) {
 		{response{namesNothing, anError}, with(several, named), toOldest, failAll},
 		{response{namesNothing, aResult}, matching{out: 3, unnamed: true}, toOldest, toOldest},
 		{response{namesNothing, aResult}, with(one, gaveUp), endSession, endSession},
+		{response{namesNothing, anUnreadError}, with(several, spare), toOldest, toOldest},
+		{response{namesNothing, aResult}, with(several, spare), toOldest, toOldest},
 	} {
 		if got := row.own.verdict(row.response); got != row.want {
 			t.Errorf("%+v on %+v: %d, want %d", row.response, row.own, got, row.want)

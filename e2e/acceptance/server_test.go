@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -35,6 +36,8 @@ var scripts = map[string]script{
 	"foreign numbers":        {name: func(_, id string) string { return `"id":1000` + id + `,` }},
 	"foreign texts":          {name: func(_, id string) string { return `"id":"answer-` + id + `",` }},
 	"foreign but initialize": {name: afterInitialize(func(id string) string { return `"id":1000` + id + `,` })},
+	"always 1":               {name: func(string, string) string { return `"id":1,` }},
+	"counts from 0":          {name: func(_, id string) string { n, _ := strconv.Atoi(id); return fmt.Sprintf(`"id":%d,`, n-1) }},
 	"floats":                 {name: func(_, id string) string { return `"id":` + id + `.0,` }},
 
 	"initializes late":     {name: named, initialize: initializeLate},

@@ -7,7 +7,7 @@ import (
 )
 
 // foreign are scripts of servers whose ids match nothing.
-var foreign = []string{"foreign numbers", "foreign texts", "foreign but initialize", "floats"}
+var foreign = []string{"foreign numbers", "foreign texts", "foreign but initialize", "always 1", "counts from 0", "floats"}
 
 // A server names its answer to initialize, and no other. Its calls are answered at once, with no
 // option set, whether they are posted one by one or together.
@@ -24,13 +24,17 @@ func TestTheCallsOfAServerWhoseIDsMatchNothingAreAnsweredAtOnce(t *testing.T) {
 			t.Parallel()
 			answeredAtOnce(t, script)
 		})
+		t.Run(script+", one session for all", func(t *testing.T) {
+			t.Parallel()
+			answeredAtOnce(t, script, "--sessions", "shared")
+		})
 	}
 }
 
 // answeredAtOnce checks that calls have their own results before their timeout of an hour.
-func answeredAtOnce(t *testing.T, script string) {
+func answeredAtOnce(t *testing.T, script string, flags ...string) {
 	t.Helper()
-	g := startGateway(t, script)
+	g := startGateway(t, script, flags...)
 	oneByOne := g.open("")
 	for n := range 4 {
 		oneByOne.call(strconv.Itoa(n), "echo", fmt.Sprintf(`{"text":"result %d"}`, n))
@@ -66,7 +70,7 @@ func TestAServerThatNamesOnlyItsAnswerToInitializeGetsOneRequestAtATime(t *testi
 // So does a server whose ids match nothing.
 func TestAServerWhoseIDsMatchNothingGetsOneRequestAtATime(t *testing.T) {
 	t.Parallel()
-	for _, script := range foreign[:3] { // a float may be read as the number that it is
+	for _, script := range foreign[:5] { // a float may be read as the number that it is
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
 			oneAtATime(t, script)

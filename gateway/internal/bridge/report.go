@@ -67,16 +67,21 @@ func (r *run) reportFailure(failure *handshake.Failure, took time.Duration, refu
 	if r.shares() {
 		return
 	}
-	attrs := []any{
-		"attempt", r.attempts, "phase", string(failure.Phase), "reason", failure.Reason, "duration", took,
-		"gaveUp", r.attempts >= r.opts.MaxHandshakeAttempts, "err", failure,
-	}
+	attrs := r.failureAttrs(failure, took)
 	if refusesClient {
 		r.log().Debug("session start failed", attrs...)
 		return
 	}
 	r.supplier.NoteFailure(failure)
 	r.limited().Warn("session start failed", attrs...)
+}
+
+// failureAttrs returns what the log says of a failed attempt.
+func (r *run) failureAttrs(failure *handshake.Failure, took time.Duration) []any {
+	return []any{
+		"attempt", r.attempts, "phase", string(failure.Phase), "reason", failure.Reason, "duration", took,
+		"gaveUp", r.attempts >= r.opts.MaxHandshakeAttempts, "err", failure,
+	}
 }
 
 // reportSession reports an attempt that worked.

@@ -208,7 +208,11 @@ func (s *start) refusesClient() bool {
 func (s *start) reportCancelled(took time.Duration) {
 	switch {
 	case s.wasLate:
-		s.countFailure(s.lateFailure(s.attempts), took)
+		failure := s.lateFailure(s.attempts)
+		s.countFailure(failure, took)
+		if !s.shares() {
+			s.limited().Warn("session start failed", s.failureAttrs(failure, took)...)
+		}
 	case s.result.from != sessions.FromShared:
 		s.opts.Metrics.HandshakeDone(metrics.HandshakeCanceled, "", "", took)
 	}

@@ -59,7 +59,9 @@ func (p *pool) keep(life context.Context) {
 	for life.Err() == nil {
 		s, err := p.start(life)
 		if err == nil {
-			err = p.offer(life, s)
+			if err = p.offer(life, s); err != nil {
+				p.noteFailure(EndedSoon(err), s.Age())
+			}
 		}
 		if err != nil {
 			_ = backoff.Wait(life, pauses.Next())
@@ -97,10 +99,15 @@ func (p *pool) start(life context.Context) (*Session, error) {
 	case err == nil:
 		p.supplier.log.Info("warm server started", "duration", time.Since(began))
 	case !abandoned(err):
-		p.supplier.NoteFailure(err)
-		p.supplier.limited.Warn("warm server start failed", "duration", time.Since(began), "err", err)
+		p.noteFailure(err, time.Since(began))
 	}
 	return s, err
+}
+
+// noteFailure reports a server that did not start, or ended before anybody took it.
+func (p *pool) noteFailure(err error, took time.Duration) {
+	p.supplier.NoteFailure(err)
+	p.supplier.limited.Warn("warm server start failed", "duration", took, "err", err)
 }
 
 // abandoned reports whether a start ended because its caller cancelled it.
