@@ -168,7 +168,7 @@ func (n *Node) introduce(ctx context.Context) error {
 		return fmt.Errorf("NATS does not pass messages on: its account must be allowed to publish and subscribe %s>", n.prefix)
 	}
 	for _, id := range same {
-		if _, err := n.ask(n.frames(id, "q")); err == nil { // its heartbeats are not old ones that somebody repeats
+		if _, err := n.ask(n.frames(id, "q"), false); err == nil { // its heartbeats are not old ones that somebody repeats
 			return fmt.Errorf("replica %s (%s) of the cluster already runs: give each replica a name of its own", n.self.Name, id)
 		}
 	}

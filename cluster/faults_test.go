@@ -254,6 +254,30 @@ func TestOwnerGone(t *testing.T) {
 	})
 }
 
+// Who listens to all that the replicas say, such as a monitor or a JetStream stream, is no
+// replica: a session of a lost one goes on all the same.
+func TestOwnerGoneWhileOthersListen(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := startBroker(t)
+		all := joinAll(t, b, echo, "one", "two")
+		monitor, err := nats.Connect("", nats.InProcessServer(line{b, "monitor"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer monitor.Close()
+		if _, err := monitor.Subscribe(">", func(*nats.Msg) {}); err != nil {
+			t.Fatal(err)
+		}
+		id := all[1].ID() + ".random.mac"
+		b.kill("two")
+		time.Sleep(30 * time.Second) // gone by its heartbeats
+		began := time.Now()
+		if w, how := forward(t.Context(), all[0], id, "{}", true); how != "not forwarded" || time.Since(began) > 8*time.Second {
+			t.Errorf("%q %s after %v", how, w.Body, time.Since(began))
+		}
+	})
+}
+
 // Requests that are sent in the moment in which a replica is found to be lost, which it has not
 // received, are not lost with it.
 func TestOwnerFoundGone(t *testing.T) {

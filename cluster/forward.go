@@ -66,10 +66,13 @@ func (n *Node) Forward(w http.ResponseWriter, r *http.Request, f front.Forward) 
 // resume forwards a request for a connection whose own replica is gone. It reports false if that goes on here.
 func (c *call) resume() (answered bool) {
 	replicas := c.n.candidates(c.f.Server, c.f.ID)
-	adopter, err := c.n.ask(c.n.adopted(c.f.Server, c.f.ID))
-	if err == nil {
+	adopter, err := c.n.ask(c.n.adopted(c.f.Server, c.f.ID), false)
+	switch isConnected, _, _ := c.n.state(c.n.id); {
+	case err == nil:
 		replicas = slices.Insert(replicas, 0, adopter)
-	} else if !errors.Is(err, nats.ErrNoResponders) {
+	case errors.Is(err, nats.ErrNoResponders):
+	case errors.Is(err, nats.ErrTimeout) && isConnected: // who listens there is no replica that lives
+	default:
 		return c.failed(errAway)
 	}
 	for i, replica := range replicas {
@@ -95,7 +98,7 @@ func (c *call) to(replica string, open bool) (answered bool) {
 		return c.failed(errAway)
 	}
 	if silent { // a request might reach it later, when the client repeats it
-		if _, err := c.n.ask(c.n.frames(replica, "q")); err != nil {
+		if _, err := c.n.ask(c.n.frames(replica, "q"), gone); err != nil {
 			return !gone && !errors.Is(err, nats.ErrNoResponders) && c.failed(errAway)
 		}
 	}

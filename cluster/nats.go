@@ -155,12 +155,13 @@ func (n *Node) tell(owner string, answered []byte) {
 	}
 }
 
-// ask returns the replica that subscribes to a subject, within 7 seconds. The error is
-// nats.ErrNoResponders if there is none.
-func (n *Node) ask(subject string) (replica string, err error) {
+// ask returns the replica that subscribes to a subject, within 7 seconds, or within one if it
+// is gone by its heartbeats. The error is nats.ErrNoResponders if nobody subscribes, and
+// nats.ErrTimeout if no replica answers: others may subscribe that only listen.
+func (n *Node) ask(subject string, gone bool) (replica string, err error) {
 	f := &frame{kind: kindAsk, to: everyone, from: n.id, number: rand.Uint64()}
 	m, err := n.nc.Request(subject, n.sealer.seal(f), time.Second)
-	if errors.Is(err, nats.ErrTimeout) { // who was leaving the subject does not answer; who is slow, later
+	if errors.Is(err, nats.ErrTimeout) && !gone { // who was leaving the subject does not answer; who is slow, later
 		m, err = n.nc.Request(subject, n.sealer.seal(f), 6*time.Second)
 	}
 	if err != nil {

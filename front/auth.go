@@ -93,6 +93,7 @@ func (f *Front) challenge(w http.ResponseWriter, r *http.Request, err error) {
 	why.Unread = true
 	if status < http.StatusInternalServerError {
 		w.Header().Add("WWW-Authenticate", value)
+		w.Header().Set("Connection", "close") // a stranger keeps none
 	} else {
 		why.RetryAfter = 5 * time.Second
 	}

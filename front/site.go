@@ -18,11 +18,15 @@ import (
 // http.CrossOriginProtection lets every GET pass. checkSite returns an empty reason when
 // all is well.
 func (f *Front) checkSite(r *http.Request) (reason, message string) {
-	if onLoopback(r) && !IsLoopback(r.Host) && !contains(f.opts.AllowedHosts, hostname(r.Host)) {
+	switch {
+	case f.isKnownHost(r.Host):
+	case onLoopback(r):
 		return metrics.RejectedHost, "the Host header is not a loopback name: allow it by the allowed-hosts option"
+	case len(f.opts.AllowedHosts) > 0 && !isAddress(r.Host):
+		return metrics.RejectedHost, "the Host header is not among those of the allowed-hosts option"
 	}
 	if origins := r.Header["Origin"]; len(origins) > 0 {
-		if len(origins) > 1 || !f.originAllowed(origins[0], r.Host) {
+		if len(origins) > 1 || !f.originAllowed(origins[0], r) {
 			return metrics.RejectedOrigin, "the Origin is not allowed: allow it by the allowed-origins option"
 		}
 		return "", ""
@@ -33,12 +37,29 @@ func (f *Front) checkSite(r *http.Request) (reason, message string) {
 	return "", ""
 }
 
-func (f *Front) originAllowed(origin, host string) bool {
+// originAllowed reports whether a page of an origin may send a request: it is allowed, or our
+// own. A page of a foreign name is no page of ours, although its origin is that of Host: its
+// owner has made the name resolve to this machine (DNS rebinding). That works neither with an
+// address as the name, nor with TLS, and gains nothing where a token is needed. A browser tells
+// the site of a page (Sec-Fetch-Site) to TLS and loopback alone, so it shows TLS at a proxy.
+func (f *Front) originAllowed(origin string, r *http.Request) bool {
 	if contains(f.opts.AllowedOrigins, origin) {
 		return true
 	}
 	u, err := url.Parse(origin)
-	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
+	isOurs := err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
+	return isOurs && (f.isKnownHost(r.Host) || isAddress(r.Host) || r.TLS != nil || r.Header.Get("Sec-Fetch-Site") == "same-origin" || f.opts.Authenticate != nil)
+}
+
+// isKnownHost reports whether a Host header is this machine's loopback name, or an allowed one.
+func (f *Front) isKnownHost(host string) bool {
+	return IsLoopback(host) || contains(f.opts.AllowedHosts, hostname(host))
+}
+
+// isAddress reports whether a Host header is an IP address, which no name resolves to.
+func isAddress(host string) bool {
+	_, err := netip.ParseAddr(hostname(host))
+	return err == nil
 }
 
 // onLoopback reports whether a request came in on a loopback address.

@@ -38,6 +38,10 @@ func TestHosts(t *testing.T) {
 		{"127.0.0.1:8080", "evil.example", []string{"mcp.example"}, 403},
 		{"127.0.0.1:8080", "evil.example", []string{"*"}, 200},
 		{"10.0.0.1:8080", "evil.example", nil, 200}, // names of all kinds are in use
+		{"10.0.0.1:8080", "evil.example", []string{"mcp.example"}, 403},
+		{"10.0.0.1:8080", "mcp.example:8080", []string{"mcp.example"}, 200},
+		{"10.0.0.1:8080", "10.0.0.1:8080", []string{"mcp.example"}, 200}, // a probe
+		{"10.0.0.1:8080", "localhost:8080", []string{"mcp.example"}, 200},
 		{"/run/gateway.sock", "evil.example", nil, 200},
 		{"", "evil.example", nil, 200},
 	} {
@@ -62,7 +66,8 @@ func TestOrigins(t *testing.T) {
 		want    int
 	}{
 		{nil, "", nil, 200},
-		{[]string{"HTTP://Gateway.Example:8080"}, "", nil, 200},
+		{[]string{"HTTP://Gateway.Example:8080"}, "same-origin", nil, 200},
+		{[]string{"http://gateway.example:8080"}, "", nil, 403}, // a name that a page has made resolve to us
 		{[]string{"http://gateway.example"}, "", nil, 403},
 		{[]string{"http://evil.example"}, "", nil, 403},
 		{[]string{"http://gateway.example:8080@evil.example"}, "", nil, 403},
@@ -98,6 +103,29 @@ func TestOrigins(t *testing.T) {
 			if got := w.Header().Get("Access-Control-Allow-Origin"); got != "" && (test.allowed == nil || test.want == 403) {
 				t.Errorf("Origin %q, allowed %q: the answer allows %q", test.origins, test.allowed, got)
 			}
+		}
+	}
+}
+
+// A page whose name resolves to this machine is no page of ours, unless that name is known or
+// something shows that no stranger can have it.
+func TestPagesOfForeignNames(t *testing.T) {
+	signedIn := func(*http.Request) (string, error) { return "ann", nil }
+	for _, test := range []struct {
+		host string
+		opts front.Options
+		want int
+	}{
+		{"evil.example:8080", front.Options{}, 403},
+		{"10.0.0.1:8080", front.Options{}, 200},
+		{"[fd00::1]:8080", front.Options{}, 200},
+		{"gateway.example:8080", front.Options{AllowedHosts: []string{"gateway.example"}}, 200},
+		{"evil.example:8080", front.Options{AllowedHosts: []string{"gateway.example"}}, 403},
+		{"gateway.example:8080", front.Options{Authenticate: signedIn}, 200},
+	} {
+		w := ask(newTransport(t, test.opts), "10.0.0.1:8080", http.MethodPost, "/t", "", "Host", test.host, "Origin", "http://"+test.host)
+		if refused := w.Code == 403; refused != (test.want == 403) {
+			t.Errorf("a page of %s: got %d, want %d", test.host, w.Code, test.want)
 		}
 	}
 }

@@ -259,7 +259,7 @@ func (g *Gateway) Accept(c *connstate.Connection) connstate.Handler {
 	b := bridge.New(c, &g.bridges)
 	g.Start()
 	if g.now.Load().opts.Reauthenticate && c.Client().Transport != connstate.TransportStdio {
-		g.keepConnection(c)
+		return leased{b, g.keepConnection(c)}
 	}
 	return b
 }

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -21,16 +21,38 @@ const leaseInterval = 10 * time.Second
 type lease struct {
 	credentials func() string // with which it is checked
 	principal   string
-	over        func() bool // nobody needs it any more
 	end         func(reason connstate.Reason, err error)
+
+	mu    sync.Mutex // guards what follows
+	timer *time.Timer
+	over  bool // nobody needs it any more
+}
+
+// stop ends the lease: nobody needs it any more.
+func (l *lease) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+}
+
+// after calls f after a time, unless the lease is over.
+func (l *lease) after(wait time.Duration, f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.over {
+		l.timer = time.AfterFunc(wait, f)
+	}
 }
 
 // keep ends what was opened once the token is no longer good. failed tells that the last
-// check could not find out.
-func (g *Gateway) keep(l lease, failed bool) {
-	time.AfterFunc(leaseInterval/2+rand.N(leaseInterval/2), func() { // spread, as many may have come at once
+// check could not find out. The caller must stop the lease when that is over.
+func (g *Gateway) keep(l *lease, failed bool) {
+	l.after(leaseInterval/2+rand.N(leaseInterval/2), func() { // spread, as many may have come at once
 		opts := &g.now.Load().opts
-		if l.over() || opts.Authenticate == nil || !opts.Reauthenticate {
+		if opts.Authenticate == nil || !opts.Reauthenticate {
 			return
 		}
 		credentials := l.credentials()
@@ -56,24 +78,39 @@ func (g *Gateway) keep(l lease, failed bool) {
 // HTTP+SSE is bound to the token that opened it: messages with another one do not prolong
 // what a token that was revoked can listen to. A session of Streamable HTTP has the newest
 // token of its requests; each of its GETs is bound to its own, see leaseStream.
-func (g *Gateway) keepConnection(c *connstate.Connection) {
+// The caller must stop the lease when the connection is closed.
+func (g *Gateway) keepConnection(c *connstate.Connection) *lease {
 	credentials := c.Credentials
 	if c.Client().Transport == connstate.TransportSSE {
 		credentials = func() string { return c.Client().Credentials }
 	}
-	g.keep(lease{credentials, c.Client().Principal, func() bool { return c.State() == connstate.Closed }, func(reason connstate.Reason, err error) {
+	l := &lease{credentials: credentials, principal: c.Client().Principal, end: func(reason connstate.Reason, err error) {
 		g.now.Load().opts.Logger.Info("client no longer authorized", "connectionId", c.ShortID(), "err", err)
 		c.Close(reason)
-	}}, false)
+	}}
+	g.keep(l, false)
+	return l
+}
+
+// leased is a Handler of a connection that lives as long as its token is good.
+type leased struct {
+	connstate.Handler
+	lease *lease
+}
+
+// Closed is called once, when the connection is over.
+func (l leased) Closed() {
+	l.lease.stop()
+	l.Handler.Closed()
 }
 
 // leaseStream ends the response to a GET once the token that it came with is no longer good.
 // The caller must call stop when it has ended.
 func (g *Gateway) leaseStream(credentials, principal, connectionID string, end func()) (stop func()) {
-	var over atomic.Bool
-	g.keep(lease{func() string { return credentials }, principal, over.Load, func(_ connstate.Reason, err error) {
+	l := &lease{credentials: func() string { return credentials }, principal: principal, end: func(_ connstate.Reason, err error) {
 		g.now.Load().opts.Logger.Info("client no longer authorized", "connectionId", connectionID, "err", err)
 		end()
-	}}, false)
-	return func() { over.Store(true) }
+	}}
+	g.keep(l, false)
+	return l.stop
 }

@@ -142,8 +142,9 @@ type Options struct {
 	// server's own origin, such as "https://app.example.com"; "*" allows any. They get
 	// answers to preflights, and CORS headers.
 	AllowedOrigins []string
-	// AllowedHosts are the values of the Host header, without port, to allow on a
-	// loopback address beside loopback names; "*" allows any.
+	// AllowedHosts are the values of the Host header, without port, to allow beside
+	// loopback names; "*" allows any. Without it, an address that is not loopback allows
+	// any; with it, IP addresses too.
 	AllowedHosts []string
 	// Authenticate returns the principal that makes a request, or an error: a 401, or the
 	// Status of a front.AuthError. A connection belongs to the principal that opened it. The

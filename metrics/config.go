@@ -12,6 +12,7 @@ import (
 type Config struct {
 	successful, timestamp, hash prometheus.Gauge
 	auditLost, spansDropped     prometheus.Counter
+	tcpLimit                    prometheus.Counter
 }
 
 // NewConfig makes the series and registers them with reg. It fails if reg has them.
@@ -22,6 +23,7 @@ func NewConfig(reg *prometheus.Registry) (*Config, error) {
 		timestamp:  f.gauge("mcp_config_last_reload_success_timestamp_seconds", "When the configuration was last loaded, in seconds since 1970."),
 		hash:       f.gauge("mcp_config_hash", "A number that is the same for the same configuration, whatever its secrets."),
 		auditLost:  f.counter("mcp_sse_audit_lines_lost_total", "Lines of the audit log that could not be written."),
+		tcpLimit:   f.counter("mcp_sse_tcp_limit_reached_total", "Times that TCP connections reached their limit: those that wait for a request give way."),
 
 		spansDropped: f.counter("mcp_sse_spans_dropped_total", "Spans that could not be exported."),
 	}
@@ -40,6 +42,9 @@ func (c *Config) AuditLost(lines int) { c.auditLost.Add(float64(lines)) }
 
 // SpansDropped counts spans that could not be exported.
 func (c *Config) SpansDropped(n int) { c.spansDropped.Add(float64(n)) }
+
+// TCPLimitReached counts that TCP connections have reached their limit.
+func (c *Config) TCPLimitReached() { c.tcpLimit.Inc() }
 
 // Refused records that a reload has failed.
 func (c *Config) Refused() { c.successful.Set(0) }

@@ -142,6 +142,21 @@ func (s *Session) CloseIdle(reason error) bool {
 	return idle
 }
 
+// Idle returns a channel that is closed when no request is unanswered.
+func (s *Session) Idle() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.table.idle == nil {
+		s.table.idle = make(chan struct{})
+	}
+	idle := s.table.idle
+	if len(s.table.byID) == 0 {
+		close(idle)
+		s.table.idle = nil
+	}
+	return idle
+}
+
 // Err returns why the session is over, nil before.
 func (s *Session) Err() error { return s.setErr(nil) }
 

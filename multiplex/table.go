@@ -131,6 +131,8 @@ type table struct {
 	blocked int // requests out that may block
 	kept    int // bytes of those kept for repeating
 
+	idle chan struct{} // is closed when the table becomes empty; nil: nobody waits for that
+
 	lastMessage time.Time // when the server last sent a message
 	pinged      bool      // a silent server has a ping to answer
 }
@@ -208,6 +210,10 @@ func (t *table) remove(e *entry) bool {
 		return false
 	}
 	delete(t.byID, e.id)
+	if t.idle != nil && len(t.byID) == 0 {
+		close(t.idle)
+		t.idle = nil
+	}
 	if e.timer != nil {
 		e.timer.Stop()
 	}

@@ -1,12 +1,14 @@
 package oauth
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -56,8 +58,65 @@ type issuer struct {
 
 // keys verify JWTs with the keys that the issuer had at a time, and with new ones.
 type keys struct {
-	*oidc.IDTokenVerifier
-	found time.Time
+	verifier *oidc.IDTokenVerifier
+	found    time.Time
+}
+
+// unansweredError reports that the issuer was asked for keys, and gave none.
+type unansweredError struct{ error }
+
+// verify returns what a JWT says. The error is an unansweredError if the issuer gave no keys
+// with which to verify it.
+func (k *keys) verify(raw string) (*oidc.IDToken, error) {
+	var unanswered error
+	jwt, err := k.verifier.Verify(context.WithValue(context.Background(), keySet{}, &unanswered), raw)
+	if unanswered != nil {
+		return nil, unansweredError{unanswered}
+	}
+	return jwt, err
+}
+
+// keySet asks an issuer for its keys. A verifier makes text of the errors of its key set: so
+// this notes in its context that no keys came.
+type keySet struct{ *oidc.RemoteKeySet }
+
+// newKeySet returns the key set at a URL. Everyone can make tokens with unknown keys, so limit
+// bounds how often it is asked for.
+func newKeySet(at string, base http.RoundTripper, limit *rate.Limiter) keySet {
+	client := newClient(keysOnly{base}, limit)
+	return keySet{oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), client), at)}
+}
+
+func (k keySet) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
+	payload, err := k.RemoteKeySet.VerifySignature(ctx, jwt)
+	if _, ok := errors.AsType[*url.Error](err); ok { // of the http.Client
+		*ctx.Value(keySet{}).(*error) = err
+	}
+	return payload, err
+}
+
+// keysOnly fails for answers that are no keys: so each way in which an issuer gives none is an
+// error of the http.Client.
+type keysOnly struct{ http.RoundTripper }
+
+func (k keysOnly) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := k.RoundTripper.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	var set struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	switch {
+	case answer.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("asked for keys, %s answered %s", r.URL.Redacted(), answer.Status)
+	case err != nil || json.Unmarshal(body, &set) != nil:
+		return nil, fmt.Errorf("asked for keys, %s answered something else", r.URL.Redacted())
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(body))
+	return answer, nil
 }
 
 // token is what a token says.
@@ -164,9 +223,9 @@ func (i *issuer) read(raw string, known bool) (claims map[string]any, _ error) {
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	jwt, err := keys.Verify(context.Background(), raw)
-	switch {
-	case isUnanswered(err):
+	jwt, err := keys.verify(raw)
+	switch _, isUnanswered := errors.AsType[unansweredError](err); {
+	case isUnanswered:
 		return nil, unavailable(err)
 	case err != nil || jwt.Claims(&claims) != nil || claims["iss"] != i.url: // go-oidc takes ISS too
 		return nil, invalid("the token is not one that " + i.url + " has signed as its issuer, with a public key")
@@ -174,11 +233,6 @@ func (i *issuer) read(raw string, known bool) (claims map[string]any, _ error) {
 		return nil, invalid("the token has no expiry")
 	}
 	return claims, nil
-}
-
-// isUnanswered reports that the issuer was asked for keys, and gave none.
-func isUnanswered(err error) bool {
-	return err != nil && strings.HasPrefix(err.Error(), "failed to verify signature: fetching keys") // go-oidc has no other sign of it
 }
 
 // current returns the keys of the issuer. Those that it has withdrawn end as it is asked again:
@@ -208,23 +262,36 @@ func (i *issuer) discover() (any, error) {
 	if !i.limit.Allow() {
 		return nil, errTooOften
 	}
-	ctx := oidc.ClientContext(context.Background(), i.client)
-	provider, err := oidc.NewProvider(ctx, i.url)
+	at, err := i.findKeys(oidc.ClientContext(context.Background(), i.client))
 	if err != nil {
-		meta, other := auth.GetAuthServerMetadata(ctx, i.url, i.client)
-		if meta == nil || meta.Issuer != i.url { // go-sdk ignores a slash at the end
-			return nil, errors.Join(err, other)
-		}
-		provider = (&oidc.ProviderConfig{IssuerURL: i.url, JWKSURL: meta.JWKSURI}).NewProvider(ctx)
-	}
-	limited := newClient(i.client.Transport, newLimit()) // everyone can make tokens with unknown keys
-	found := &keys{provider.VerifierContext(oidc.ClientContext(ctx, limited), verification), time.Now()}
-	const unknown = "eyJhbGciOiJFUzI1NiJ9.e30.AA" // makes go-oidc ask for the keys
-	if _, err := found.Verify(ctx, unknown); isUnanswered(err) {
 		return nil, err
+	}
+	set := newKeySet(at, i.client.Transport, newLimit())
+	found := &keys{oidc.NewVerifier(i.url, set, verification), time.Now()}
+	const unknown = "eyJhbGciOiJFUzI1NiJ9.e30.AA" // makes go-oidc ask for the keys
+	_, err = found.verify(unknown)
+	if unanswered, ok := errors.AsType[unansweredError](err); ok {
+		return nil, unanswered
 	}
 	i.keys.Store(found)
 	return found, nil
+}
+
+// findKeys returns the URL of the issuer's keys.
+func (i *issuer) findKeys(ctx context.Context) (string, error) {
+	provider, err := oidc.NewProvider(ctx, i.url)
+	if err == nil {
+		var meta struct {
+			JWKSURI string `json:"jwks_uri"`
+		}
+		err = provider.Claims(&meta)
+		return meta.JWKSURI, err
+	}
+	meta, other := auth.GetAuthServerMetadata(ctx, i.url, i.client)
+	if meta == nil || meta.Issuer != i.url { // go-sdk ignores a slash at the end
+		return "", errors.Join(err, other)
+	}
+	return meta.JWKSURI, nil
 }
 
 // introspect asks the issuer for the claims of a token (RFC 7662). Tokens that are not known

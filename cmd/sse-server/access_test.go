@@ -91,8 +91,14 @@ func TestOAuth(t *testing.T) {
 	reload(withIssuer + "auth-tokens-file: DIR/tokens\nmax-connections: 7\nservers: {a: {}, b: {}}\n")
 	echo(t, alice)
 	echo(t, ops)
+	other, signOther := startIssuer(t)
+	reload(strings.ReplaceAll(base, "ISSUER", other) + "auth-tokens-file: DIR/tokens\nservers: {a: {}, b: {}}\n")
+	l.log.await(t, 2, "reason=revoked") // the alice of another issuer is somebody else
+	_, err = tryConnect(t, l.server("a"), signOther("https://gw.example.com/a/mcp"))
+	ssetest.Must(t, err)
+	echo(t, ops)
 	reload("auth-tokens-file: DIR/tokens\nservers: {a: {}, b: {}}\n")
-	l.log.await(t, 2, "reason=revoked")
+	l.log.await(t, 3, "reason=revoked")
 	echo(t, ops)
 	if log := l.log.String(); !strings.Contains(log, "principal=oauth:alice") || strings.Contains(log, "eyJ") {
 		t.Errorf("the log has no principal, or a token:\n%s", log)

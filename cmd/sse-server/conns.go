@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"container/list"
 	"context"
+	"errors"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -36,28 +38,46 @@ func limitPeer(_, _ string, socket syscall.RawConn) error {
 const arrivalTime = time.Second
 
 // conns is the listener of a server, and bounds its TCP connections, which watch counts. At
-// the limit the connection that has been idle longest gives way to a new one: whoever keeps
-// many open between requests keeps nobody out. A lower limit closes none.
+// the limit the connection that has been idle longest gives way to a new one, and without idle
+// ones that whose first request is late: whoever opens many, and asks for nothing, keeps nobody
+// out for long. A lower limit closes none.
 // netutil.LimitListener can neither change nor wait for arrivals.
+//
+// A limit for each address would not be that of max-connections-per-ip: with tokens that is
+// one for each principal there, whom a TCP connection does not name.
 type conns struct {
 	net.Listener               // set before Accept
 	served       chan struct{} // closed when Serve has returned: there are no new ones
 
-	mu       sync.Mutex        // guards what follows
-	change   sync.Cond         // on mu
-	open     int               // connections
-	awaiting map[net.Conn]bool // those whose first request is yet to come
-	idle     list.List         // of net.Conn between two requests, the one that has been idle longest first
-	places   map[net.Conn]*list.Element
+	mu       sync.Mutex // guards what follows
+	change   sync.Cond  // on mu
+	open     int        // connections
+	awaiting list.List  // of arrival, those whose first request is yet to come, in their order
+	idle     list.List  // of net.Conn between two requests, the one that has been idle longest first
+	places   map[net.Conn]place
 	leaving  map[net.Conn]bool // those that give way, and have not ended yet
 	full     func()            // told once when the limit is reached, and again after there was room
 	wasFull  bool
 	limit    int // 0: there is none
 	closed   bool
+	device   string   // where spare descriptors come from
+	spare    *os.File // a descriptor for who comes when there are no others; nil: there is none now
+}
+
+// arrival is a connection whose first request is yet to come.
+type arrival struct {
+	net.Conn
+	at time.Time
+}
+
+// place is where a connection is in one of the lists.
+type place struct {
+	in *list.List
+	at *list.Element
 }
 
 func newConns() *conns {
-	c := &conns{served: make(chan struct{}), awaiting: map[net.Conn]bool{}, places: map[net.Conn]*list.Element{}, leaving: map[net.Conn]bool{}, full: func() {}}
+	c := &conns{device: os.DevNull, served: make(chan struct{}), places: map[net.Conn]place{}, leaving: map[net.Conn]bool{}, full: func() {}}
 	c.change.L = &c.mu
 	return c
 }
@@ -71,60 +91,147 @@ func (c *conns) update(change func()) {
 }
 
 // watch has the server tell of its connections. A request has come when it is served: while a
-// server shuts down, net/http drops one that it has read.
+// server shuts down, net/http drops one that it has read. Who sends half of one still waits.
 func (c *conns) watch(s *http.Server) {
 	s.ConnContext = func(ctx context.Context, conn net.Conn) context.Context { return context.WithValue(ctx, c, conn) }
 	s.ConnState = func(conn net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:
-			c.update(func() { c.open++; c.awaiting[conn] = true })
+			c.update(func() { c.open++; c.putLocked(conn, &c.awaiting, arrival{conn, time.Now()}) })
 		case http.StateIdle:
-			c.update(func() { c.places[conn] = c.idle.PushBack(conn) })
-		case http.StateActive:
-			c.update(func() { c.busyLocked(conn) })
+			c.update(func() { c.putLocked(conn, &c.idle, conn) })
 		case http.StateClosed, http.StateHijacked:
-			c.update(func() { c.open--; delete(c.awaiting, conn); delete(c.leaving, conn); c.busyLocked(conn) })
+			c.update(func() { c.open--; delete(c.leaving, conn); c.busyLocked(conn) })
 		}
 	}
 	serve := s.Handler.ServeHTTP
 	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c.update(func() { delete(c.awaiting, r.Context().Value(c).(net.Conn)) })
+		c.update(func() { c.busyLocked(r.Context().Value(c).(net.Conn)) })
 		serve(w, r)
 	})
 }
 
-// busyLocked notes that a connection is not idle.
+// putLocked puts a connection, which is v there, at the end of a list.
+func (c *conns) putLocked(conn net.Conn, in *list.List, v any) {
+	c.busyLocked(conn)
+	c.places[conn] = place{in, in.PushBack(v)}
+}
+
+// busyLocked notes that a connection does not wait for a request.
 func (c *conns) busyLocked(conn net.Conn) {
-	if place := c.places[conn]; place != nil {
-		c.idle.Remove(place)
+	if p, ok := c.places[conn]; ok {
+		p.in.Remove(p.at)
 		delete(c.places, conn)
 	}
 }
 
-// Accept waits for room, which it makes if a connection is idle, and then for a connection.
+// giveWayLocked closes the connection that has been idle longest, or if there is none that
+// whose first request is late. It returns after which time one will be late, 0 if none will.
+func (c *conns) giveWayLocked() (late time.Duration) {
+	var conn net.Conn
+	if first := c.idle.Front(); first != nil {
+		conn = first.Value.(net.Conn)
+	} else if first := c.awaiting.Front(); first != nil {
+		a := first.Value.(arrival)
+		if late = arrivalTime - time.Since(a.at); late > 0 {
+			return late
+		}
+		conn = a.Conn
+	} else {
+		return 0
+	}
+	c.busyLocked(conn)
+	c.leaving[conn] = true
+	go conn.Close() // the server then tells of its end, with mu
+	return 0
+}
+
+// Accept waits for room, which it makes if a connection waits for a request, and then for a
+// connection. While the process has no descriptors left, each one that comes is answered with
+// 503 and closed: net/http would let it wait until there are some.
 func (c *conns) Accept() (net.Conn, error) {
+	for {
+		c.makeRoom()
+		c.openSpare()
+		conn, err := c.Listener.Accept()
+		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+			c.update(func() { c.giveWayLocked() })
+			conn, err = c.acceptBySpare(err)
+		}
+		if conn != nil || err != nil {
+			return conn, err
+		}
+	}
+}
+
+// makeRoom waits until another connection may come.
+func (c *conns) makeRoom() {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	for c.limit > 0 && c.open >= c.limit && !c.closed {
 		if !c.wasFull {
 			c.wasFull = true
 			c.full()
 		}
-		if first := c.idle.Front(); first != nil && c.open-len(c.leaving) >= c.limit {
-			conn := first.Value.(net.Conn)
-			c.busyLocked(conn)
-			c.leaving[conn] = true
-			go conn.Close() // the server then tells of its end, with mu
+		if c.open-len(c.leaving) >= c.limit {
+			if late := c.giveWayLocked(); late > 0 {
+				defer time.AfterFunc(late, func() { c.update(func() {}) }).Stop()
+			}
 		}
 		c.change.Wait()
 	}
 	c.wasFull = c.wasFull && c.limit > 0 && c.open >= c.limit*9/10
-	c.mu.Unlock()
-	return c.Listener.Accept()
 }
+
+// acceptBySpare waits for a connection with the spare descriptor. If there is still no other
+// when one has come, it answers that and returns none; without a spare it returns err.
+func (c *conns) acceptBySpare(err error) (net.Conn, error) {
+	var spare *os.File
+	c.update(func() { spare, c.spare = c.spare, nil })
+	if spare == nil {
+		return nil, err
+	}
+	_ = spare.Close()
+	conn, err := c.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	if c.openSpare() {
+		return conn, nil
+	}
+	_ = conn.SetDeadline(time.Now().Add(refusalTime))
+	_, _ = conn.Read(make([]byte, 4<<10)) // what is not read would make a reset of the answer
+	_, _ = conn.Write([]byte(noDescriptors))
+	_ = conn.Close()
+	return nil, nil
+}
+
+// openSpare reports whether there is a spare descriptor now.
+func (c *conns) openSpare() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.spare == nil && !c.closed {
+		c.spare, _ = os.Open(c.device)
+	}
+	return c.spare != nil
+}
+
+// refusalTime bounds the answer to a connection for which there is no descriptor: others wait
+// meanwhile.
+const refusalTime = 100 * time.Millisecond
+
+const noDescriptors = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n" +
+	"Content-Type: text/plain\r\nContent-Length: 38\r\n\r\nthe gateway is out of file descriptors"
 
 // Close ends Accept. Connections stay.
 func (c *conns) Close() error {
-	c.update(func() { c.closed = true })
+	c.update(func() {
+		c.closed = true
+		if c.spare != nil {
+			_ = c.spare.Close()
+			c.spare = nil
+		}
+	})
 	return c.Listener.Close()
 }
 
@@ -140,7 +247,7 @@ func (c *conns) stop(ctx context.Context) {
 	defer context.AfterFunc(ctx, func() { c.update(func() {}) })()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.awaiting) > 0 && ctx.Err() == nil {
+	for c.awaiting.Len() > 0 && ctx.Err() == nil {
 		c.change.Wait()
 	}
 }

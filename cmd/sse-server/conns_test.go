@@ -6,8 +6,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -150,6 +152,76 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 		}
 		_ = e.server.Close()
 		_ = hanging.Close()
+	})
+}
+
+// Connections without a first request give way once that is late, also those with half of one.
+func TestLateConnectionsGiveWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		listener := &pipes{conns: make(chan net.Conn, 10)}
+		c := newConns()
+		c.Listener, c.limit = listener, 3
+		e := &endpoint{conns: c, server: &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}}
+		c.watch(e.server)
+		go func() { _ = e.serve() }() // ends with Close
+		for n := range 3 {
+			client, server := net.Pipe()
+			defer client.Close()
+			listener.conns <- server
+			if n > 0 {
+				_, _ = io.WriteString(client, "GET / HTTP/1.1\r\nHost:")
+			}
+		}
+		synctest.Wait()
+		client, server := net.Pipe()
+		listener.conns <- server
+		began := time.Now()
+		go func() { _, _ = io.WriteString(client, "GET / HTTP/1.1\r\nHost: a\r\n\r\n") }()
+		resp, err := http.ReadResponse(bufio.NewReader(client), nil)
+		if err != nil || resp.StatusCode != http.StatusOK || time.Since(began) > arrivalTime {
+			t.Errorf("got %v after %v", err, time.Since(began))
+		}
+		_ = e.server.Close()
+	})
+}
+
+// scarce is a listener of a process that has no descriptors left but the spare one of conns.
+type scarce struct {
+	pipes
+	c *conns
+}
+
+func (s *scarce) Accept() (net.Conn, error) {
+	hasSpare := false
+	s.c.update(func() { hasSpare = s.c.spare != nil })
+	if hasSpare {
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	return s.pipes.Accept()
+}
+
+// A process without descriptors does not let its clients wait: the spare one serves who comes,
+// when there are others again.
+func TestNoDescriptors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newConns()
+		listener := &scarce{pipes: pipes{conns: make(chan net.Conn, 10)}, c: c}
+		c.Listener = listener
+		e := &endpoint{conns: c, server: &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}}
+		c.watch(e.server)
+		go func() { _ = e.serve() }() // ends with Close
+		for _, device := range []string{os.DevNull, "/no/such/device"} {
+			c.update(func() { c.device = device })
+			client, server := net.Pipe()
+			listener.conns <- server
+			go func() { _, _ = io.WriteString(client, "GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n") }()
+			answer, _ := io.ReadAll(client)
+			if want := map[bool]string{false: "HTTP/1.1 503 ", true: "HTTP/1.1 200 "}[device == os.DevNull]; !strings.HasPrefix(string(answer), want) {
+				t.Errorf("spare from %s: got %q, want %q", device, answer, want)
+			}
+			synctest.Wait()
+		}
+		_ = e.server.Close()
 	})
 }
 

@@ -339,7 +339,8 @@ func (d *daemon) newEndpoint(option string, addr config.Addr, c *config.Config, 
 	}
 	e.conns.watch(e.server)
 	e.conns.full = func() {
-		d.log.Warn("tcp connections are at their limit: idle ones give way", "option", option, "limit", tcpLimit(d.config.Load()))
+		d.metrics.TCPLimitReached()
+		d.log.Warn("tcp connections are at their limit: those that wait for a request give way", "option", option, "limit", tcpLimit(d.config.Load()))
 	}
 	if e.tls {
 		e.server.TLSConfig = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -349,7 +350,7 @@ func (d *daemon) newEndpoint(option string, addr config.Addr, c *config.Config, 
 	return e
 }
 
-// tcpLimit returns how many TCP connections an address may have; 0: unlimited.
+// tcpLimit returns how many TCP connections an address of ours may have; 0: unlimited.
 func tcpLimit(c *config.Config) (limit int) {
 	for _, s := range c.Each() {
 		if s.MaxConnections == 0 {

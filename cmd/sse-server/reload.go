@@ -79,8 +79,9 @@ func (d *daemon) apply(next *config.Config) error {
 		d.log.Warn("configuration warning", "warning", warning)
 	}
 	_ = d.level.UnmarshalText([]byte(next.LogLevel)) // has been checked
+	before := d.config.Load()
 	d.setConfig(next)
-	byOAuth := len(next.OAuth) > 0
+	byOAuth := len(next.OAuth) > 0 && next.SamePrincipals(before) // else the same text may be somebody else
 	known := map[string]bool{"": next.Tokens == nil && !byOAuth}
 	for _, principal := range next.Tokens {
 		known[principal] = true

@@ -129,9 +129,6 @@ func (s *Session) Close(why error) { s.supplier.Go(func() { s.Session.Close(why)
 // the session, whose user should then retire it.
 func (s *Session) Replaced() <-chan struct{} { return s.supplier.replaced }
 
-// settleEvery is how often a retired session looks whether all answers have arrived.
-const settleEvery = 50 * time.Millisecond
-
 // Retire ends a session that is to take no more messages, for the reason why. It first lets
 // answers on their way arrive, in the background: it waits until there are none, gone
 // is closed, the supplier is closed, or the request timeout passes. It does nothing to a
@@ -144,7 +141,7 @@ func (s *Session) Retire(why error, gone <-chan struct{}) {
 		limit := time.After(s.supplier.opts().Session.RequestTimeout)
 		for !s.Session.CloseIdle(why) {
 			select {
-			case <-time.After(settleEvery):
+			case <-s.Idle():
 				continue
 			case <-s.Done():
 			case <-gone:

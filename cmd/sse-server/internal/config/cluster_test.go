@@ -34,7 +34,7 @@ func TestOptionsOfACluster(t *testing.T) {
 		wantRefusal(t, nil, want, append([]string{"check"}, args...)...)
 	}
 	child := mustLoad(t, nil, "--nats", at, "--id-key-file", key, "--", "x")
-	if child.passes("SSE_SERVER_NATS") {
+	if child.passes("SSE_SERVER_NATS", "") {
 		t.Error("a child gets the password of NATS")
 	}
 	if other := mustLoad(t, nil, "--nats", "nats://other", "--id-key-file", key, "--", "x"); other.Hash() != child.Hash() {

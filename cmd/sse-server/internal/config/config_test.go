@@ -486,7 +486,7 @@ func TestSecretsStayHiddenAfterAReload(t *testing.T) {
 	before := mustLoad(t, env, "-c", clitest.WriteFile(t, "gw.yaml", "servers:\n  a: {url: https://a/mcp, header: {Authorization: \"Bearer ${TOKEN}\"}}\n  b: {command: [x]}\n"))
 	after, err := Load([]string{"-c", clitest.WriteFile(t, "gw.yaml", "servers:\n  b: {command: [x]}\n")}, clitest.Environment(env), before)
 	ssetest.Must(t, err)
-	if after.Servers[0].passes("TOKEN") {
+	if after.Servers[0].passes("TOKEN", "") {
 		t.Error("the child of b gets the secret of a")
 	}
 }

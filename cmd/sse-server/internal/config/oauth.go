@@ -65,6 +65,13 @@ func (c *Config) makeAccess(lookupEnv func(string) (string, bool)) error {
 	return nil
 }
 
+// SamePrincipals reports whether tokens name the same principals as with the configuration
+// before: they are of the same issuer, by the same claim.
+func (c *Config) SamePrincipals(before *Config) bool {
+	a, b := c.Each()[0].protection, before.Each()[0].protection
+	return a.Issuer == b.Issuer && a.PrincipalClaim == b.PrincipalClaim
+}
+
 // KeepResources takes over the resources of the configuration before that are the same in c, with
 // the keys and tokens that they know: the issuer may be down.
 func (c *Config) KeepResources(before *Config) {

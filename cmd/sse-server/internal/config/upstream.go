@@ -122,7 +122,7 @@ func (s *Server) child() upstream.Command {
 	child := upstream.Command{Path: s.Command[0], Args: s.Command[1:], Dir: s.Dir, PrincipalEnv: s.PrincipalEnv, CloseTimeout: time.Duration(s.CloseTimeout)}
 	child.Env = []string{} // not nil, which means all
 	for _, variable := range os.Environ() {
-		if name, _, _ := strings.Cut(variable, "="); s.passes(name) {
+		if name, value, _ := strings.Cut(variable, "="); s.passes(name, value) {
 			child.Env = append(child.Env, variable)
 		}
 	}
@@ -132,12 +132,13 @@ func (s *Server) child() upstream.Command {
 
 // passes reports whether the child process gets a variable of sse-server. It does
 // not get the secrets of remote servers and collectors, unless it is allowed to by name.
-func (s *Server) passes(name string) bool {
+func (s *Server) passes(name, value string) bool {
 	if len(s.EnvAllow) > 0 {
 		return slices.Contains(s.EnvAllow, name)
 	}
-	isOTLP := strings.HasPrefix(name, "OTEL_EXPORTER_OTLP_") && strings.HasSuffix(name, "HEADERS")
-	return !isOTLP && !slices.Contains(*s.secrets, name) && name != envName("header") && name != envName("url") && name != envName("nats")
+	isSecretOfOTLP := strings.HasPrefix(name, "OTEL_EXPORTER_OTLP_") &&
+		(strings.HasSuffix(name, "HEADERS") || strings.HasSuffix(name, "ENDPOINT") && strings.Contains(value, "@"))
+	return !isSecretOfOTLP && !slices.Contains(*s.secrets, name) && name != envName("header") && name != envName("url") && name != envName("nats")
 }
 
 // CheckCommand returns an error if there is no such program as the command names:

@@ -74,7 +74,7 @@ func TestWarnings(t *testing.T) {
 
 // A token of one server is none of another server's business.
 func TestChildrenDoNotGetTheSecretsOfRemoteServers(t *testing.T) {
-	for name, value := range map[string]string{"T_TOKEN": "secret", "T_PLAIN": "plain", "SSE_SERVER_HEADER": "X-Key: secret", "OTEL_EXPORTER_OTLP_HEADERS": "api-key=secret", "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "api-key=secret"} {
+	for name, value := range map[string]string{"T_TOKEN": "secret", "T_PLAIN": "plain", "OTEL_EXPORTER_OTLP_ENDPOINT": "https://otel.example", "SSE_SERVER_HEADER": "X-Key: secret", "OTEL_EXPORTER_OTLP_HEADERS": "api-key=secret", "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "api-key=secret", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "https://user:secret@otel.example"} {
 		t.Setenv(name, value)
 	}
 	path := clitest.WriteFile(t, "gw.yaml", `servers:
@@ -84,7 +84,7 @@ func TestChildrenDoNotGetTheSecretsOfRemoteServers(t *testing.T) {
 `)
 	c := mustLoad(t, map[string]string{"T_TOKEN": "secret"}, "--config", path)
 	env := func(i int) []string { return c.Servers[i].Upstream().(upstream.Command).Env }
-	if got := env(0); slices.ContainsFunc(got, func(v string) bool { return strings.Contains(v, "secret") }) || !slices.Contains(got, "T_PLAIN=plain") {
+	if got := env(0); slices.ContainsFunc(got, func(v string) bool { return strings.Contains(v, "secret") }) || !slices.Contains(got, "T_PLAIN=plain") || !slices.Contains(got, "OTEL_EXPORTER_OTLP_ENDPOINT=https://otel.example") {
 		t.Errorf("the child gets %q", got)
 	}
 	if got := env(1); len(got) != 3 || !slices.Contains(got, "T_TOKEN=secret") || !slices.Contains(got, "OWN=1") {
