@@ -246,17 +246,39 @@ func TestReasonsAreNotLost(t *testing.T) {
 	}
 }
 
-// localhost and 127.0.0.1 are one machine: a stream at one may name the other.
+// localhost, 127.0.0.1 and [::1] are one machine: a stream at one may name the other, in any case.
 func TestEndpointOfTheSameMachine(t *testing.T) {
-	var address atomic.Pointer[string]
-	sse := sseOnly(http.StatusMethodNotAllowed)
+	for _, host := range []string{"localhost", "LOCALHOST"} { // the test server does not listen at [::1]: see TestEndpointIsRelativeToTheStreamAndHasItsOrigin
+		var address atomic.Pointer[string]
+		sse := sseOnly(http.StatusMethodNotAllowed)
+		s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			sse(rewriting{w, *address.Load()}, r, m)
+		})
+		other := strings.Replace(s.URL, "127.0.0.1", host, 1)
+		address.Store(&other)
+		k := upstreamtest.Open(t, remote.URL{Address: s.URL + "/sse"})
+		k.Ping(2)
+	}
+}
+
+// A redirect to another name of this machine is not followed: another program may listen there,
+// which must not get a key.
+func TestRedirectToAnotherNameOfTheMachine(t *testing.T) {
+	var other atomic.Pointer[string]
 	s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-		sse(rewriting{w, *address.Load()}, r, m)
+		if strings.HasPrefix(r.Host, "127.0.0.1") {
+			http.Redirect(w, r, *other.Load(), http.StatusPermanentRedirect)
+			return
+		}
+		t.Errorf("%s got the key %q", r.Host, r.Header.Get("X-Key"))
 	})
-	other := strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
-	address.Store(&other)
-	k := upstreamtest.Open(t, remote.URL{Address: s.URL + "/sse"})
-	k.Ping(2)
+	at := strings.Replace(s.URL, "127.0.0.1", "localhost", 1) + "/mcp"
+	other.Store(&at)
+	up := upstreamtest.Streamable(s)
+	up.Header = http.Header{"X-Key": {"secret"}}
+	k := upstreamtest.DialTalk(t, up)
+	k.Send(upstreamtest.Initialize)
+	k.WantError("1", "redirects")
 }
 
 // rewriting puts the address before the path in the endpoint event.

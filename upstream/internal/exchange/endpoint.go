@@ -214,16 +214,21 @@ func PublicURL(address string) string {
 // Place returns the endpoint's PublicURL, for errors and logs.
 func (e *Endpoint) Place() string { return PublicURL(e.URL) }
 
-// SameOrigin reports whether two URLs have the same scheme, host and port. The names of
-// this machine are one host.
+// SameOrigin reports whether two URLs have the same scheme, host and port.
 func SameOrigin(a, b *url.URL) bool {
-	sameHost := a.Hostname() == b.Hostname() || isLoopback(a.Hostname()) && isLoopback(b.Hostname())
-	return a.Scheme == b.Scheme && sameHost && port(a) == port(b)
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+// SameServer is SameOrigin, but the names of this machine are one host: a server that listens
+// at one calls itself by another. A redirect must not use it: a program that listens at another
+// name's address would get the credentials.
+func SameServer(a, b *url.URL) bool {
+	return SameOrigin(a, b) || a.Scheme == b.Scheme && isLoopback(a.Hostname()) && isLoopback(b.Hostname()) && port(a) == port(b)
 }
 
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 func port(u *url.URL) string {

@@ -15,12 +15,23 @@ func TestEndpointIsRelativeToTheStreamAndHasItsOrigin(t *testing.T) {
 	ssetest.Must(t, err)
 	for data, want := range map[string]string{
 		"/m?s=1": "http://u:p@h/m?s=1", "m?s=1": "http://u:p@h/a/m?s=1", "?s=1": "http://u:p@h/a/sse?s=1", " /m ": "http://u:p@h/m",
-		"http://h:80/m": "http://u:p@h:80/m", "": "http://u:p@h/a/sse",
+		"http://h:80/m": "http://u:p@h:80/m", "http://H/m": "http://u:p@H/m", "": "http://u:p@h/a/sse",
 		"http://h:81/m": "another origin", "http://evil.example/m": "another origin", "https://h/m": "another origin",
 		"//evil.example/m": "another origin", "file:///etc/passwd": "another origin", "http://[": "holds no URL",
 	} {
 		if got, err := resolveEndpoint(stream, []byte(data)); got != want && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q leads to %q, %v, want %s", data, got, err, want)
+		}
+	}
+	here, err := url.Parse("http://[::1]:8000/sse")
+	ssetest.Must(t, err)
+	for data, want := range map[string]string{
+		"http://localhost:8000/m": "http://localhost:8000/m", "http://127.0.0.1:8000/m": "http://127.0.0.1:8000/m",
+		"http://localhost:8001/m": "another origin", "https://localhost:8000/m": "another origin", "http://localhost.evil.example:8000/m": "another origin",
+		"http://0.0.0.0:8000/m": "another origin, http://0.0.0.0:8000", "http://192.168.0.1:8000/m": "another origin",
+	} {
+		if got, err := resolveEndpoint(here, []byte(data)); got != want && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("on this machine %q leads to %q, %v, want %s", data, got, err, want)
 		}
 	}
 }

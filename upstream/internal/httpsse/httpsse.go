@@ -127,14 +127,14 @@ type EndpointError struct{ why string }
 
 func (e *EndpointError) Error() string { return e.why }
 
-// resolveEndpoint returns the URL for POSTs. It must have the origin of the stream:
+// resolveEndpoint returns the URL for POSTs. It must be at the server of the stream:
 // another origin must not get the credentials.
 func resolveEndpoint(stream *url.URL, data []byte) (string, error) {
 	at, err := stream.Parse(string(bytes.TrimSpace(data)))
 	if err != nil {
 		return "", &EndpointError{"the endpoint event holds no URL"}
 	}
-	if !exchange.SameOrigin(stream, at) {
+	if !exchange.SameServer(stream, at) {
 		return "", &EndpointError{fmt.Sprintf("the endpoint event names another origin, %.200s://%.200s: let the server name a path, or configure the address that it uses", at.Scheme, at.Host)}
 	}
 	at.User = stream.User
