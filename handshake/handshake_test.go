@@ -92,7 +92,8 @@ func TestOlderVersionsAreTried(t *testing.T) {
 		"names none":             {newest, `{"code":-32602,"message":"m"}`, 3, []string{newest, "2025-06-18", "2025-03-26", "2024-11-05"}},
 		"400":                    {newest, `{"code":-32603,"message":"m","data":{"reason":"request_refused","status":400}}`, 2, []string{newest, "2025-06-18", "2025-03-26"}},
 		"no more to try":         {"2024-11-05", `{"code":-32602,"message":"m"}`, 9, []string{"2024-11-05"}},
-		"-32000 without a list":  {newest, `{"code":-32000,"message":"m"}`, 9, []string{newest}},
+		"-32000 with a text":     {newest, `{"code":-32000,"message":"Unsupported protocol Version"}`, 1, []string{newest, "2025-06-18"}},
+		"-32000 without either":  {newest, `{"code":-32000,"message":"m"}`, 9, []string{newest}},
 		"another error":          {newest, `{"code":-32600,"message":"2024-11-05"}`, 9, []string{newest}},
 		"401":                    {newest, `{"code":-32603,"message":"m","data":{"reason":"unauthorized","status":401}}`, 9, []string{newest}},
 	} {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -38,15 +39,16 @@ var versionInText = regexp.MustCompile(`\b20\d\d-\d\d-\d\d\b`)
 // initialize with params. MCP wants it to answer a version of its own instead, but some
 // refuse:
 //
-//	the server refuses with                         | it is asked for
-//	------------------------------------------------|-----------------------------------
-//	400, -32602 or -32000, and names older versions | the newest of these
-//	400 or -32602, and names none                   | all older versions in turn
-//	anything else                                   | nothing
+//	the server refuses with                                              | it is asked for
+//	---------------------------------------------------------------------|--------------------------
+//	400, -32602, -32000 or the word "version", and names older versions  | the newest of these
+//	400, -32602 or the word "version", and names none                    | all older ones in turn
+//	anything else                                                        | nothing
 func olderVersions(refusal *jsonrpc.Message, params json.RawMessage) (all []string) {
 	code, _ := jsonrpc.Member(refusal.Error(), "code")
 	status, _ := jsonrpc.Member(refusal.Error(), "data", "status")
-	perhaps := string(code) == "-32602" || string(status) == "400"
+	message, _ := jsonrpc.MemberText(refusal.Error(), "message")
+	perhaps := string(code) == "-32602" || string(status) == "400" || strings.Contains(strings.ToLower(message), "version")
 	if !perhaps && string(code) != "-32000" {
 		return nil
 	}

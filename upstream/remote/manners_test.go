@@ -3,6 +3,8 @@ package remote_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
@@ -125,6 +128,87 @@ func TestMannersOfForgetting(t *testing.T) {
 			func(w http.ResponseWriter, _ *http.Request, _ *jsonrpc.Message) { answer(w) }))))
 		k.Send(upstreamtest.Call2)
 		ssetest.WantText(t, name, k.Ended(), "forgotten the session")
+	}
+}
+
+// How servers that know older revisions alone refuse an initialize, and the versions that they
+// are asked for: the same over a transport that is found out.
+func TestMannersOfOlderServers(t *testing.T) {
+	one, all := []string{"2025-11-25", "2025-03-26"}, []string{"2025-11-25", "2025-06-18", "2025-03-26"}
+	for name, test := range map[string]struct {
+		refuse func(w http.ResponseWriter)
+		want   []string
+	}{
+		"400 with a list":            {status(400, "Unsupported protocol version. Supported: 2025-03-26, 2024-11-05"), one},
+		"400 with another JSON":      {status(400, `{"error":"Unsupported protocol version"}`), all},
+		"400 without a word":         {status(400, ""), all},
+		"400 of the TypeScript SDK":  {status(400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Unsupported protocol version (supported versions: 2025-03-26, 2024-11-05)"}}`), one},
+		"400, -32000 without a list": {status(400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Unsupported protocol version"}}`), all},
+		"400, -32600":                {status(400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid protocol version"}}`), all},
+		"-32602 with a list":         {refusing(`{"code":-32602,"message":"Unsupported protocol version","data":{"supported":["2024-11-05","2025-03-26"]}}`), one},
+		"-32602":                     {refusing(`{"code":-32602,"message":"Invalid params"}`), all},
+		"-32000 with a text":         {refusing(`{"code":-32000,"message":"Unsupported protocol VERSION"}`), all},
+		"-32602 with a session's id": {func(w http.ResponseWriter) {
+			w.Header().Set("Mcp-Session-Id", "refused")
+			refusing(`{"code":-32602,"message":"m"}`)(w)
+		}, all},
+	} {
+		for _, transport := range []string{"", remote.TransportStreamable} {
+			t.Run(name+" "+transport, func(t *testing.T) {
+				s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+					if m != nil && m.Method == "initialize" {
+						if id := r.Header.Get("Mcp-Session-Id"); id != "" {
+							t.Errorf("initialize came in the session %q", id)
+						}
+						if version, _ := m.Param("protocolVersion").Text(); version > "2025-03-26" {
+							test.refuse(w)
+							return
+						}
+					}
+					legacyServer(w, r, m)
+				})
+				conn := upstreamtest.Dial(t, remote.URL{Address: s.URL + "/mcp", Transport: transport})
+				m, _ := jsonrpc.Parse([]byte(upstreamtest.Initialize))
+				_, err := handshake.Run(t.Context(), &dialogue{conn: conn}, m.Params())
+				ssetest.Must(t, err)
+				var asked []string
+				for _, v := range s.Find(upstreamtest.Posted(`"initialize"`)) {
+					m, _ := jsonrpc.Parse([]byte(v.Body))
+					version, _ := m.Param("protocolVersion").Text()
+					asked = append(asked, version)
+				}
+				ssetest.Want(t, "asked for", asked, test.want)
+			})
+		}
+	}
+}
+
+// dialogue is a session in which one request is out at a time.
+type dialogue struct {
+	conn jsonrpc.Conn
+	n    int
+}
+
+func (d *dialogue) Call(_ context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
+	d.n++
+	if err := d.conn.Send(jsonrpc.NewRequest(jsonrpc.ID(fmt.Sprint(d.n)), method, params)); err != nil {
+		return nil, err
+	}
+	msg, err := d.conn.Recv()
+	if err != nil {
+		return nil, err
+	}
+	return jsonrpc.Parse(msg)
+}
+
+func (d *dialogue) Notify(method string, params json.RawMessage) error {
+	return d.conn.Send(jsonrpc.NewNotification(method, params))
+}
+
+// refusing answers with a JSON-RPC error that names no request.
+func refusing(fault string) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) {
+		upstreamtest.AnswerJSON(w, `{"jsonrpc":"2.0","id":null,"error":`+fault+`}`)
 	}
 }
 

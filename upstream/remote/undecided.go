@@ -140,18 +140,20 @@ func (u *undecided) another(id jsonrpc.ID, resp *http.Response) (jsonrpc.Attribu
 }
 
 // noServer returns the error for an address where no transport finds a server. It is
-// for a client, so it does not name the address.
+// for a client, so it does not name the address. It has the status, and the first line of what
+// the server said: an older server may have refused the version in initialize.
 func noServer(post *http.Response, get error) *jsonrpc.Error {
+	data := exchange.ErrorData{Reason: exchange.ReasonRefused, Status: post.StatusCode}
 	if post.StatusCode == http.StatusMisdirectedRequest { // the Python SDK's, for a Host that is not in its allowed_hosts
-		return jsonrpc.Errorf(jsonrpc.CodeInternalError,
+		return exchange.NewError(data,
 			"the server does not take requests for the host name in its URL (%s): allow that name in the server, or use one that it allows", exchange.Status(post))
 	}
 	of, ok := errors.AsType[*httpsse.NotStreamError](get)
 	if !ok {
-		return jsonrpc.Errorf(jsonrpc.CodeInternalError, "no MCP server found: it answered %s to POST, and no stream came by GET", exchange.Status(post))
+		return exchange.NewError(data, "no MCP server found: it answered %s to POST, and no stream came by GET", exchange.Said(post))
 	}
-	return jsonrpc.Errorf(jsonrpc.CodeInternalError,
-		"no MCP server found: it answered %s to POST and %s to GET: check the path, usually /mcp or /sse, and whether it is http or https", exchange.Status(post), of.Status)
+	return exchange.NewError(data,
+		"no MCP server found: it answered %s to POST and %s to GET: check the path, usually /mcp or /sse, and whether it is http or https", exchange.Said(post), of.Status)
 }
 
 // leadsElsewhere reports whether a response to initialize means that the server does

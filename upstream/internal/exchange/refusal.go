@@ -165,6 +165,16 @@ func Status(resp *http.Response) string {
 	return strings.TrimSpace(strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode))
 }
 
+// Said returns the status of a response, and in parentheses the first line of its body, which
+// it reads; the status alone for HTML and JSON.
+func Said(resp *http.Response) string {
+	said := firstLine(errorBody(resp))
+	if said == "" {
+		return Status(resp)
+	}
+	return Status(resp) + " (" + said + ")"
+}
+
 // retryAfter returns the pause that the header asks for; 0: none.
 func retryAfter(resp *http.Response) time.Duration {
 	value := resp.Header.Get("Retry-After")

@@ -64,7 +64,11 @@ func (c *Conn) ask(k *call) {
 			return
 		}
 	}
-	resp, err := c.x.Do(k.Ctx, http.MethodPost, k.Msg.Raw(), c.header(""))
+	header := c.header("")
+	if k.Method == mcp.MethodInitialize { // again, because the server has refused the first: it opens a session
+		header = nil
+	}
+	resp, err := c.x.Do(k.Ctx, http.MethodPost, k.Msg.Raw(), header)
 	c.take(k, resp, err)
 }
 
