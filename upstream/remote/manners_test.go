@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -236,16 +237,24 @@ func TestCookiesAreOfOneSession(t *testing.T) {
 }
 
 // A server may answer a POST with 202, or with an empty stream, and send the answer on the
-// stream of the GET.
+// stream of the GET, also if that opens only then.
 func TestAnswersOnTheOtherStream(t *testing.T) {
-	for name, head := range map[string]func(http.ResponseWriter){"202": status(202, ""), "an empty stream": stream("")} {
+	for name, head := range map[string]func(http.ResponseWriter){
+		"202":                     status(202, ""),
+		"202 with a word":         status(202, "Accepted"),
+		"202 with JSON":           accepted(`{"status":"accepted"}`),
+		"202 with an empty error": accepted(`null`),
+		"an empty stream":         stream(""),
+		"a stream with a comment": stream(": later\n\n"),
+	} {
 		t.Run(name, func(t *testing.T) {
-			calls := make(chan *jsonrpc.Message, 10)
+			calls, called := make(chan *jsonrpc.Message, 10), make(chan struct{})
+			call := sync.OnceFunc(func() { close(called) })
 			s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 				switch {
 				case r.Method == http.MethodGet:
+					<-called // a slow GET
 					send := upstreamtest.Stream(w)
-					send("data: "+upstreamtest.Note, 1)
 					for {
 						select {
 						case m := <-calls:
@@ -256,19 +265,65 @@ func TestAnswersOnTheOtherStream(t *testing.T) {
 					}
 				case m.Method == "tools/call":
 					head(w)
+					w.(http.Flusher).Flush()
+					call()
 					calls <- m
 				default:
 					upstreamtest.Result(w, m)
 				}
 			}))
 			k := upstreamtest.Open(t, upstreamtest.Streamable(s))
-			k.Recv()      // the stream is open
 			for range 3 { // an id is free when it is answered
 				k.Send(upstreamtest.Call2)
 				k.GetsOf("2", answered)
 			}
-			k.Ping(3)
+			k.Ping(9)
 		})
+	}
+}
+
+func accepted(body string) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusAccepted)
+		_, _ = w.Write([]byte(body))
+	}
+}
+
+// An empty stream may also come from a proxy whose server has died: then nothing comes on the
+// other stream either.
+func TestEmptyStreamOfADeadServer(t *testing.T) {
+	s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		switch {
+		case m == nil:
+			upstreamtest.Stream(w)("data: "+upstreamtest.Note, 1)
+			<-r.Context().Done()
+		case m.Method == "ping":
+			w.WriteHeader(http.StatusBadGateway)
+		default:
+			stream("")(w)
+		}
+	}))
+	k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+	k.Recv() // the stream is open
+	k.Send(upstreamtest.Call2)
+	ssetest.WantText(t, "the end", k.Ended(), "502 Bad Gateway, also to a ping")
+}
+
+// Without that stream the call gets an error at once.
+func TestAnswersOnNoStream(t *testing.T) {
+	for name, get := range map[string]func(http.ResponseWriter){"405": status(405, ""), "503": status(503, ""), "a page": status(200, "<html>")} {
+		s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if m == nil {
+				get(w)
+				return
+			}
+			w.WriteHeader(http.StatusAccepted)
+		}))
+		k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+		k.Send(upstreamtest.Call2)
+		msg, _ := k.Recv()
+		ssetest.WantText(t, name, msg, `"id":2`, "invalid_response", "202 Accepted")
 	}
 }
 

@@ -35,7 +35,7 @@ type Reader struct {
 	pending []json.RawMessage // messages of a body or an event that are not handled yet
 	doubt   *jsonrpc.Error    // of a message that may have been the answer; nil: there was none
 	ended   bool              // before the answer
-	empty   bool              // there was no message
+	empty   bool              // see Empty
 }
 
 // Read returns the answer, which has the id of the request. The error is a
@@ -48,10 +48,11 @@ func (r *Reader) Read(resp *http.Response) (*jsonrpc.Message, error) {
 		return r.refused(resp)
 	}
 	r.events, r.pending = nil, nil
-	r.empty = resp.StatusCode == http.StatusAccepted || contentType(resp) == typeEvents // so far
+	r.empty = false
 	if encoding := resp.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return nil, InvalidResponse("it is encoded as %.64q, which the gateway did not ask for: have the server or the proxy before it send it plain", encoding)
 	}
+	accepted := resp.StatusCode == http.StatusAccepted
 	var err error
 	switch contentType(resp) {
 	case typeEvents:
@@ -59,8 +60,10 @@ func (r *Reader) Read(resp *http.Response) (*jsonrpc.Message, error) {
 	case typeJSON:
 		err = r.document(resp.Body)
 	default:
+		r.empty = accepted
 		return nil, notAnAnswer(resp)
 	}
+	r.empty = r.events != nil // so far
 	var answer *jsonrpc.Message
 	for answer == nil && err == nil {
 		answer, err = r.step()
@@ -69,8 +72,8 @@ func (r *Reader) Read(resp *http.Response) (*jsonrpc.Message, error) {
 		r.Endpoint.Metrics.Dropped(metrics.DroppedTooLong)
 		err = InvalidResponse("it is over the limit of %d bytes", r.Endpoint.Limit)
 	}
-	r.empty = r.empty && errors.Is(err, io.EOF)
 	failure, final := errors.AsType[*jsonrpc.Error](err)
+	r.empty = answer == nil && !final && (accepted || r.empty && errors.Is(err, io.EOF))
 	r.ended = answer == nil && !final
 	switch {
 	case answer != nil:
@@ -87,8 +90,8 @@ func (r *Reader) Read(resp *http.Response) (*jsonrpc.Message, error) {
 	return nil, LostResponse(err)
 }
 
-// Empty reports whether the last Read found a successful response without any message: a
-// 202, or an event stream that ended at once.
+// Empty reports whether the last Read found a successful response that is no answer and can be
+// none: a 202, whatever its body says, or an event stream that ended without a message.
 func (r *Reader) Empty() bool { return r.empty }
 
 // Resumable reports whether the last Read found the end of an event stream before

@@ -91,8 +91,10 @@ func (c *Conn) take(k *call, resp *http.Response, err error) {
 	if k.reader.Resumable() {
 		err = c.resume(k, err)
 	}
-	if err != nil && k.reader.Empty() && c.isListening() {
-		<-k.Ctx.Done() // the answer comes on the other stream, or the time of the request is up
+	if err != nil && k.reader.Empty() && c.listensFor(k) {
+		if !exchange.Doubtful(err) || c.lives(k) {
+			<-k.Ctx.Done() // the answer comes on the other stream, or the time of the request is up
+		}
 		return
 	}
 	if err != nil {
@@ -100,12 +102,20 @@ func (c *Conn) take(k *call, resp *http.Response, err error) {
 	}
 }
 
-// isListening reports whether the server has a stream for messages that belong to no
-// request. Some send their answers there.
-func (c *Conn) isListening() bool {
+// listensFor reports whether the server has a stream for messages that belong to no request.
+// Some send their answers there. It waits until the server has answered the first GET for that
+// stream, or the time of the request is up.
+func (c *Conn) listensFor(k *call) bool {
+	if k.wait == nil { // no GET goes out before notifications/initialized
+		return false
+	}
+	select {
+	case <-c.tried:
+	case <-k.Ctx.Done():
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.listens
+	return c.listens || k.Ctx.Err() != nil
 }
 
 // receive reads one response and answers the request, or returns why it cannot.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
@@ -81,37 +82,49 @@ func (c *Conn) resume(k *call, err error) error {
 // has no such stream.
 func (c *Conn) listen() {
 	var at exchange.Cursor
-	opened := false
+	opened, tried := false, sync.OnceFunc(func() { close(c.tried) })
 	for pause := newPauses(); ; {
 		resp, err := c.x.Do(c.ctx, http.MethodGet, nil, c.header(at.LastID))
+		state := streamLater
 		if err == nil {
-			switch state := c.streamed(resp, opened); {
-			case state == streamOpen:
-				opened, pause.opened = true, time.Now()
-				events := exchange.NewEventReader(resp.Body, c.x.Limit, at)
-				push := func(m *jsonrpc.Message) error {
-					pause.useful = true
-					return c.arrived(m)
-				}
-				c.setListening(true)
-				if errors.Is(c.x.Deliver(push, events), jsonrpc.ErrTooLong) {
-					c.End(c.x.TooLong(), false)
-				}
-				at = events.Cursor // any end is a reason to open it again
-			case state == streamNever && at.LastID != "":
-				at.LastID = "" // it cannot be resumed; a new one may do
-			case state == streamNever:
-				c.setListening(false)
-				c.x.Log.Debug("server has no stream for its own messages", "status", resp.StatusCode)
-				resp.Body.Close()
-				return
-			}
+			state = c.streamed(resp, opened)
+		}
+		opened = opened || state == streamOpen
+		c.setListening(opened && (state != streamNever || at.LastID != ""))
+		tried()
+		switch {
+		case err != nil: // requests tell whether the server is gone
+		case state == streamOpen:
+			pause.opened = time.Now()
+			c.hear(resp, &at, pause)
+		case state == streamNever && at.LastID != "":
+			at.LastID = "" // it cannot be resumed; a new one may do
+		case state == streamNever:
+			c.x.Log.Debug("server has no stream for its own messages", "status", resp.StatusCode)
+			resp.Body.Close()
+			return
+		}
+		if err == nil {
 			resp.Body.Close()
 		}
-		if !pause.wait(c.ctx, at.Retry) { // requests tell whether the server is gone
+		if !pause.wait(c.ctx, at.Retry) {
 			return
 		}
 	}
+}
+
+// hear passes on the messages of one stream to its end, of which any is a reason to open it
+// again.
+func (c *Conn) hear(resp *http.Response, at *exchange.Cursor, pause *pauses) {
+	events := exchange.NewEventReader(resp.Body, c.x.Limit, *at)
+	push := func(m *jsonrpc.Message) error {
+		pause.useful = true
+		return c.arrived(m)
+	}
+	if errors.Is(c.x.Deliver(push, events), jsonrpc.ErrTooLong) {
+		c.End(c.x.TooLong(), false)
+	}
+	*at = events.Cursor
 }
 
 func (c *Conn) setListening(listens bool) {

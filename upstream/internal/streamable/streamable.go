@@ -34,6 +34,7 @@ type Conn struct {
 	work   sync.WaitGroup // the goroutines of the session
 	close  sync.Once
 	alive  singleflight.Group // asks whether the server still has the session
+	tried  chan struct{}      // closed when the server has answered the first GET for its own messages
 
 	mu      sync.Mutex // guards all below
 	session string     // the id that the server has given; empty: none
@@ -51,7 +52,7 @@ var _ jsonrpc.Attributed = (*Conn)(nil)
 
 // New returns a session with the server behind x. It sends nothing.
 func New(x *exchange.Endpoint) *Conn {
-	c := &Conn{x: x, Queue: buffer.NewQueue(buffer.SendLimit)}
+	c := &Conn{x: x, Queue: buffer.NewQueue(buffer.SendLimit), tried: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancel(x.Values)
 	c.out = exchange.NewPoster(x, c.deliverOut)
 	c.work.Go(func() { c.out.Run(c.ctx) }) // ends with the queue of out
