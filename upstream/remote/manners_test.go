@@ -39,6 +39,8 @@ func TestMannersOfAnswers(t *testing.T) {
 
 		"no blank line at the end":        {stream("data: " + answered + "\n"), []string{answered}},
 		"no end of the last line":         {stream("data: " + answered), []string{answered}},
+		"a break after a whole answer":    {broken("data: " + answered + "\n"), []string{answered}},
+		"a break in an answer":            {broken(`data: {"jsonrpc":"2.0","id":2,"result":{}`), []string{"response_lost"}},
 		"event: result":                   {stream("event: result\ndata: " + answered + "\n\n"), []string{answered}},
 		"event: mcp-response":             {stream("event: mcp-response\ndata: " + answered + "\n\n"), []string{answered}},
 		"event: ping, with data":          {stream("event: ping\ndata: {}\n\ndata: " + answered + "\n\n"), []string{answered}},
@@ -73,6 +75,15 @@ func stream(text string) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = w.Write([]byte(text))
+	}
+}
+
+// broken is a stream whose connection breaks after the text.
+func broken(text string) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) {
+		stream(text)(w)
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
 	}
 }
 

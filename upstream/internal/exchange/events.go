@@ -71,14 +71,14 @@ func NewEventReader(r io.Reader, limit int, at Cursor) *EventReader {
 // underlying reader, or jsonrpc.ErrTooLong, after which the stream cannot be read any
 // further. Read drops a block that the end of the stream cuts off, because its message
 // may be incomplete, but keeps the pause that it asks for, and a response that is whole:
-// some servers leave out the last blank line.
+// some servers leave out the last blank line, or end before they have sent it.
 func (r *EventReader) Read() (Event, error) {
 	for {
 		line, err := r.line()
 		switch {
 		case errors.Is(err, jsonrpc.ErrTooLong):
 			return Event{}, err
-		case errors.Is(err, io.EOF) && r.endsWhole():
+		case err != nil && r.endsWhole():
 			return r.take(r.next), nil
 		case err != nil && r.next.retry > 0:
 			return r.take(Event{id: r.Cursor.LastID, retry: r.next.retry}), nil
@@ -93,8 +93,8 @@ func (r *EventReader) Read() (Event, error) {
 	}
 }
 
-// endsWhole reports whether the block that the end of the stream cuts off has a whole
-// response. The last line may lack its end, too.
+// endsWhole reports whether the block that the end of the stream, or its break, cuts off has a
+// whole response. The last line may lack its end, too.
 func (r *EventReader) endsWhole() bool {
 	if len(r.buf) > 0 {
 		r.field(r.buf)
