@@ -49,8 +49,19 @@ func TestMannersOfAnswers(t *testing.T) {
 		"br":              {encoded("br", []byte("\x0b\x02\x80{}\x03")), []string{"invalid_response", `\"br\"`}},
 		"zstd":            {encoded("zstd", []byte("(\xb5/\xfd")), []string{"invalid_response", `\"zstd\"`}},
 		"identity":        {encoded("identity", []byte(answered)), []string{answered}},
-		"gzip":            {encoded("gzip", zipped(answered)), []string{answered}},
-		"gzip, cut short": {encoded("gzip", zipped(answered)[:20]), []string{"response_lost", "gzip body is cut short"}},
+		"utf-8":           {encoded("utf-8", []byte(answered)), []string{answered}}, // a charset
+		"identity, twice": {encoded("identity, identity", []byte(answered)), []string{answered}},
+		"none":            {encoded("none", []byte(answered)), []string{answered}},
+		"br of a refusal": {func(w http.ResponseWriter) {
+			w.Header().Set("Content-Encoding", "br")
+			status(400, "\x0b\x02\x80hello\x03")(w)
+		}, []string{"400 Bad Request", `\"br\"`}},
+		"gzip, two layers":            {encoded("gzip, br", []byte("x")), []string{"invalid_response", "br"}},
+		"a whole gzip without answer": {gzipStream(""), []string{"response_lost", "the response ended without it"}},
+		"gzip stream, cut short":      {encodedStream("gzip", zipped("data: " + answered + "\n\n")[:20]), []string{"response_lost", "gzip body is cut short"}},
+		"br stream":                   {encodedStream("br", []byte("x")), []string{"invalid_response", `\"br\"`}},
+		"gzip":                        {encoded("gzip", zipped(answered)), []string{answered}},
+		"gzip, cut short":             {encoded("gzip", zipped(answered)[:20]), []string{"response_lost", "gzip body is cut short"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -95,12 +106,69 @@ func encoded(encoding string, body []byte) func(http.ResponseWriter) {
 	}
 }
 
+func gzipStream(text string) func(http.ResponseWriter) { return encodedStream("gzip", zipped(text)) }
+
+func encodedStream(encoding string, body []byte) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) {
+		w.Header().Set("Content-Encoding", encoding)
+		stream(string(body))(w)
+	}
+}
+
 func zipped(text string) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	_, _ = w.Write([]byte(text))
 	_ = w.Close()
 	return b.Bytes()
+}
+
+// An event stream in an encoding that nobody asked for is named, too: that of HTTP+SSE in the
+// error, that of a server which can do without in the log.
+func TestEncodedEventStreams(t *testing.T) {
+	for _, transport := range []string{"", remote.TransportSSE} {
+		s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, _ *jsonrpc.Message) {
+			if r.Method == http.MethodGet {
+				encodedStream("br", []byte("\x0b\x02\x80{}\x03"))(w)
+				return
+			}
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		})
+		said, log := dialed(t, remote.URL{Address: s.URL + "/sse", Transport: transport})
+		ssetest.WantText(t, "what is said", said, "the event stream is encoded as", "br")
+		if transport == "" {
+			ssetest.WantText(t, "log", log, "the event stream is encoded as")
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var log ssetest.Output
+		up := upstreamtest.Streamable(upstreamtest.ServeHere(upstreamtest.Session(func(w http.ResponseWriter, _ *http.Request, m *jsonrpc.Message) {
+			if m == nil {
+				encodedStream("zstd", []byte("x"))(w)
+				return
+			}
+			upstreamtest.Result(w, m)
+		})))
+		up.Logger = ssetest.Logger(&log)
+		k := upstreamtest.Open(t, up)
+		k.Ping(2)
+		synctest.Wait()
+		ssetest.WantText(t, "log", log.String(), "event stream not read", "zstd")
+		_ = k.Conn.Close()
+	})
+}
+
+// dialed opens a session that fails, and returns what the client is told, and the log.
+func dialed(t *testing.T, u remote.URL) (said, logged string) {
+	t.Helper()
+	var log ssetest.Output
+	conn, err := u.Observed(ssetest.Logger(&log), nil).Dial(t.Context())
+	if err != nil {
+		return err.Error(), log.String()
+	}
+	defer conn.Close()
+	upstreamtest.Send(t, conn, upstreamtest.Initialize)
+	return upstreamtest.Recv(t, conn), log.String()
 }
 
 // A proxy's 502 for one call harms no other: that one goes on, in the same session.
@@ -378,19 +446,10 @@ func TestReasonsAreNotLost(t *testing.T) {
 		}, []string{"redirects to https://new.example/mcp (308"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var log ssetest.Output
-			up, _ := remote.URL{Address: upstreamtest.Serve(t, test.server).URL + "/mcp"}.Observed(ssetest.Logger(&log), nil).(remote.URL)
-			said := ""
-			if conn, err := up.Dial(t.Context()); err != nil {
-				said = err.Error()
-			} else {
-				defer conn.Close()
-				upstreamtest.Send(t, conn, upstreamtest.Initialize)
-				said = upstreamtest.Recv(t, conn)
-			}
+			said, log := dialed(t, remote.URL{Address: upstreamtest.Serve(t, test.server).URL + "/mcp"})
 			ssetest.WantText(t, "what is said", said, test.want...)
-			if got := log.String(); !strings.Contains(got, ".example") || strings.Contains(got, "secret") {
-				t.Errorf("logged %s", got)
+			if !strings.Contains(log, ".example") || strings.Contains(log, "secret") {
+				t.Errorf("logged %s", log)
 			}
 		})
 	}

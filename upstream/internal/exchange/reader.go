@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -49,8 +51,8 @@ func (r *Reader) Read(resp *http.Response) (*jsonrpc.Message, error) {
 	}
 	r.events, r.pending = nil, nil
 	r.empty = false
-	if encoding := resp.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return nil, InvalidResponse("it is encoded as %.64q, which the gateway did not ask for: have the server or the proxy before it send it plain", encoding)
+	if err := Encoded(resp); err != nil {
+		return nil, InvalidResponse("it %v", err)
 	}
 	accepted := resp.StatusCode == http.StatusAccepted
 	var err error
@@ -82,10 +84,10 @@ func (r *Reader) Read(resp *http.Response) (*jsonrpc.Message, error) {
 		return nil, failure
 	case r.doubt != nil: // most likely it was the answer
 		return nil, r.doubt
-	case resp.Uncompressed: // net/http has asked for gzip, and takes it out
-		return nil, LostResponse(errors.New("its gzip body is cut short or damaged"))
 	case errors.Is(err, io.EOF):
 		return nil, LostResponse(nil)
+	case resp.Uncompressed: // net/http has asked for gzip, and takes it out
+		return nil, LostResponse(errors.New("its gzip body is cut short or damaged"))
 	}
 	return nil, LostResponse(err)
 }
@@ -207,6 +209,22 @@ func splitBatch(data []byte) []json.RawMessage {
 		}
 	}
 	return []json.RawMessage{data}
+}
+
+// codings are the content codings that change a body (RFC 9110 and its registry). Servers name
+// others that do not, such as "identity", "utf-8" and "none".
+var codings = []string{"gzip", "x-gzip", "deflate", "compress", "x-compress", "br", "zstd", "dcb", "dcz"}
+
+// Encoded returns an error that names the encoding of a body that cannot be read; nil for a
+// plain one. What net/http has asked for and taken out, the header no longer names.
+func Encoded(resp *http.Response) error {
+	encoding := strings.Join(resp.Header.Values("Content-Encoding"), ", ")
+	for name := range strings.SplitSeq(encoding, ",") {
+		if slices.Contains(codings, strings.ToLower(strings.TrimSpace(name))) {
+			return fmt.Errorf("is encoded as %.64q, which the gateway did not ask for: have the server or the proxy before it send it plain", encoding)
+		}
+	}
+	return nil
 }
 
 // IsStream reports whether a response is a successful event stream.

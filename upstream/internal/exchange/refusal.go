@@ -3,6 +3,7 @@ package exchange
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -68,7 +69,11 @@ func ErrorResponse(resp *http.Response, id jsonrpc.ID) (m *jsonrpc.Message, own 
 	return errorIn(text, id)
 }
 
+// errorBody returns the start of a body, or says why it cannot be read.
 func errorBody(resp *http.Response) []byte {
+	if err := Encoded(resp); err != nil {
+		return fmt.Appendf(nil, "the text of this %v", err)
+	}
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // half a body is better than none
 	return text
 }

@@ -105,6 +105,9 @@ func openStream(ctx context.Context, x *exchange.Endpoint) (body io.Closer, even
 	if !exchange.IsStream(resp) {
 		return nil, nil, "", &NotStreamError{exchange.Status(resp), x.Place()}
 	}
+	if err := exchange.Encoded(resp); err != nil {
+		return nil, nil, "", fmt.Errorf("GET %s: %w", x.Place(), &EndpointError{fmt.Sprintf("the event stream %v", err)})
+	}
 	for {
 		ev, err := in.Read()
 		switch {
@@ -122,7 +125,8 @@ func openStream(ctx context.Context, x *exchange.Endpoint) (body io.Closer, even
 	}
 }
 
-// EndpointError says that the stream names no address to which messages can be posted.
+// EndpointError says that the stream names no address to which messages can be posted, or
+// cannot be read.
 type EndpointError struct{ why string }
 
 func (e *EndpointError) Error() string { return e.why }

@@ -167,6 +167,10 @@ const (
 func (c *Conn) streamed(resp *http.Response, lost bool) streamState {
 	switch code := resp.StatusCode; {
 	case exchange.IsStream(resp):
+		if err := exchange.Encoded(resp); err != nil {
+			c.x.Log.Warn("event stream not read", "err", err)
+			return streamNever
+		}
 		return streamOpen
 	case code == http.StatusNotFound && lost && c.hasSession():
 		c.End(exchange.ErrForgotten, true)
