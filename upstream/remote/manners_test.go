@@ -427,11 +427,12 @@ func TestServerThatWantsToBePolled(t *testing.T) {
 	})
 }
 
-// Why a server cannot be reached is told, and logged.
+// Why a server cannot be reached is told, and logged, also where the transport is given.
 func TestReasonsAreNotLost(t *testing.T) {
 	for name, test := range map[string]struct {
-		server upstreamtest.Handler
-		want   []string
+		server     upstreamtest.Handler
+		transports []string
+		want       []string
 	}{
 		"an endpoint of another origin, behind a 405 with a body": {func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 			if r.Method == http.MethodGet {
@@ -440,19 +441,47 @@ func TestReasonsAreNotLost(t *testing.T) {
 			}
 			w.WriteHeader(http.StatusMethodNotAllowed)
 			upstreamtest.AnswerJSON(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Method not allowed."}}`)
-		}, []string{"HTTP+SSE", "another origin, https://internal.example:8443"}},
+		}, []string{""}, []string{"HTTP+SSE", "another origin, https://internal.example:8443"}},
 		"a redirect": {func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 			http.Redirect(w, r, "https://new.example/mcp?key=secret", http.StatusPermanentRedirect)
-		}, []string{"redirects to https://new.example/mcp (308"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			said, log := dialed(t, remote.URL{Address: upstreamtest.Serve(t, test.server).URL + "/mcp"})
-			ssetest.WantText(t, "what is said", said, test.want...)
-			if !strings.Contains(log, ".example") || strings.Contains(log, "secret") {
-				t.Errorf("logged %s", log)
+		}, []string{"", remote.TransportStreamable, remote.TransportSSE, remote.TransportStateless}, []string{"redirect", "https://new.example/mcp", "308 Permanent Redirect"}},
+		"a redirect of the GET alone": {func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if r.Method == http.MethodGet {
+				http.Redirect(w, r, "https://new.example/sse?key=secret", http.StatusFound)
+				return
 			}
-		})
+			status(405, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Method not allowed."}}`)(w)
+		}, []string{"", remote.TransportSSE}, []string{"302 Found (a redirect to https://new.example/sse)"}},
+	} {
+		for _, transport := range test.transports {
+			t.Run(name+" "+transport, func(t *testing.T) {
+				said, log := dialed(t, remote.URL{Address: upstreamtest.Serve(t, test.server).URL + "/mcp", Transport: transport})
+				ssetest.WantText(t, "what is said", said, test.want...)
+				if !strings.Contains(log, ".example") || strings.Contains(said+log, "secret") {
+					t.Errorf("said %s, logged %s", said, log)
+				}
+			})
+		}
 	}
+}
+
+// Within a session the log alone names the target of a redirect: the error of a call is for any
+// client.
+func TestRedirectWithinASession(t *testing.T) {
+	var log ssetest.Output
+	up := upstreamtest.Streamable(upstreamtest.Serve(t, upstreamtest.Calls(func(w http.ResponseWriter, r *http.Request, _ *jsonrpc.Message) {
+		http.Redirect(w, r, "https://new.example/mcp?key=secret", http.StatusPermanentRedirect)
+	})))
+	up.Logger = ssetest.Logger(&log)
+	k := upstreamtest.Open(t, up)
+	k.Send(upstreamtest.Call2)
+	msg, _ := k.Recv()
+	ssetest.WantText(t, "the error", msg, "the server redirects elsewhere (308 Permanent Redirect)")
+	ssetest.WantText(t, "log", log.String(), "server redirects elsewhere", "to=https://new.example/mcp")
+	if strings.Contains(msg, ".example") || strings.Contains(log.String(), "secret") {
+		t.Errorf("said %s, logged %s", msg, log.String())
+	}
+	k.Ping(3)
 }
 
 // localhost, 127.0.0.1 and [::1] are one machine: a stream at one may name the other, in any case.

@@ -70,7 +70,7 @@ func (u *undecided) decide() {
 	var failure *jsonrpc.Error
 	switch {
 	case err != nil:
-	case resp.StatusCode >= 300 && resp.StatusCode < 400:
+	case exchange.IsRedirect(resp):
 		failure = u.x.Redirected(resp)
 		resp.Body.Close()
 	case leadsElsewhere(resp):
@@ -132,7 +132,7 @@ func (u *undecided) another(id jsonrpc.ID, resp *http.Response) (jsonrpc.Attribu
 		u.x.Log.Warn("no mcp server found", "url", u.x.Place(), "err", err)
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternalError, "the server speaks HTTP+SSE, but %v", of)
 	}
-	if m != nil {
+	if m != nil && resp.StatusCode != http.StatusMethodNotAllowed { // else it says no more than the status
 		return nil, nil
 	}
 	u.x.Log.Warn("no mcp server found", "url", u.x.Place(), "err", err)

@@ -102,7 +102,7 @@ func TestRedirectsAreFollowedWithinTheOrigin(t *testing.T) {
 				k := upstreamtest.DialTalk(t, up)
 				k.Send(upstreamtest.Initialize)
 				got, _ := k.Recv()
-				if ok := got == upstreamtest.InitResult; ok != tt.ok || !ok && !strings.Contains(got, "the server redirects elsewhere") {
+				if ok := got == upstreamtest.InitResult; ok != tt.ok || !ok && !strings.Contains(got, "the server redirects to ") {
 					t.Errorf("got %s", got)
 				}
 				_ = k.Conn.Close()

@@ -28,6 +28,9 @@ var ErrForgotten = errors.New("the server has forgotten the session")
 func (r *Reader) refused(resp *http.Response) (*jsonrpc.Message, error) {
 	text := errorBody(resp)
 	m, own := errorIn(text, r.ID)
+	if IsRedirect(resp) { // the log alone names the target: the error may be for any client
+		r.Endpoint.Target(resp)
+	}
 	switch code := resp.StatusCode; {
 	case r.HasSession && forgets(code, m, own, text):
 		return nil, ErrForgotten
@@ -128,7 +131,7 @@ func StatusError(resp *http.Response, text []byte) *jsonrpc.Error {
 	case code == http.StatusTooManyRequests, code >= 500:
 		data.Reason, data.Retryable, data.RetryAfterMs = reasonRateLimited, true, retryAfter(resp).Milliseconds()
 		return NewError(data, "the server takes no more requests now (%s)", Status(resp))
-	case code >= 300 && code < 400:
+	case IsRedirect(resp):
 		return NewError(data, "the server redirects elsewhere (%s): configure the address that it leads to", Status(resp))
 	case strings.HasPrefix(said, goSDKUnknown):
 		return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the server does not know the method")
@@ -141,14 +144,23 @@ func StatusError(resp *http.Response, text []byte) *jsonrpc.Error {
 }
 
 // Redirected returns the error for a response that leads to another address, which it
-// names, and logs it. It is for a client that has no session yet.
+// names. It is for a client that has no session yet.
 func (e *Endpoint) Redirected(resp *http.Response) *jsonrpc.Error {
+	return NewError(ErrorData{Reason: ReasonRefused, Status: resp.StatusCode}, "the server redirects to %s (%s): configure that address", e.Target(resp), Status(resp))
+}
+
+// IsRedirect reports whether a response leads to another address.
+func IsRedirect(resp *http.Response) bool { return resp.StatusCode >= 300 && resp.StatusCode < 400 }
+
+// Target returns the address that a redirect leads to, without what may be secret in it, and
+// logs it.
+func (e *Endpoint) Target(resp *http.Response) string {
 	to := "another address"
 	if at, err := resp.Location(); err == nil {
 		to = PublicURL(at.String())
 	}
 	e.Log.Warn("server redirects elsewhere", "to", to)
-	return NewError(ErrorData{Reason: ReasonRefused, Status: resp.StatusCode}, "the server redirects to %s (%s): configure that address", to, Status(resp))
+	return to
 }
 
 // firstLine returns the first line of a text, shortened; empty for HTML and JSON.

@@ -77,7 +77,7 @@ func Dial(ctx context.Context, x *exchange.Endpoint) (*Conn, error) {
 
 // NotStreamError says that the answer to the GET is no event stream.
 type NotStreamError struct {
-	Status string // such as "404 Not Found"
+	Status string // such as "404 Not Found", with the target of a redirect
 	place  string
 }
 
@@ -102,7 +102,10 @@ func openStream(ctx context.Context, x *exchange.Endpoint) (body io.Closer, even
 	if err := x.CheckAccess(resp); err != nil {
 		return nil, nil, "", err
 	}
-	if !exchange.IsStream(resp) {
+	switch {
+	case exchange.IsRedirect(resp):
+		return nil, nil, "", &NotStreamError{fmt.Sprintf("%s (a redirect to %s)", exchange.Status(resp), x.Target(resp)), x.Place()}
+	case !exchange.IsStream(resp):
 		return nil, nil, "", &NotStreamError{exchange.Status(resp), x.Place()}
 	}
 	if err := exchange.Encoded(resp); err != nil {

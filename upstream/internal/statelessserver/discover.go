@@ -44,7 +44,7 @@ func Discover(ctx context.Context, x *exchange.Endpoint) (json.RawMessage, error
 	}
 	m := discovered(x, resp)
 	switch {
-	case m == nil && resp.StatusCode >= 300 && resp.StatusCode < 400:
+	case m == nil && exchange.IsRedirect(resp):
 		return nil, fmt.Errorf("connect to %s: %s", x.Place(), x.Redirected(resp).Message)
 	case m == nil && saysNothing(resp):
 		return nil, fmt.Errorf("connect to %s: %s", x.Place(), exchange.StatusError(resp, nil).Message)

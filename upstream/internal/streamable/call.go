@@ -121,6 +121,9 @@ func (c *Conn) listensFor(k *call) bool {
 // receive reads one response and answers the request, or returns why it cannot.
 func (c *Conn) receive(k *call, resp *http.Response) error {
 	defer resp.Body.Close()
+	if k.Method == mcp.MethodInitialize && exchange.IsRedirect(resp) {
+		return c.x.Redirected(resp)
+	}
 	k.reader.HasSession = c.hasSession()
 	m, err := k.reader.Read(resp)
 	if err != nil {
