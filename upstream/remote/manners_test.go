@@ -193,7 +193,8 @@ func TestOneFailedCallHarmsNoOther(t *testing.T) {
 	k.GetsOf("2", answered)
 }
 
-// How servers say that they have forgotten a session.
+// How servers say that they have forgotten a session, to a call, and to the GET that opens their
+// own stream again, which shows it before any call.
 func TestMannersOfForgetting(t *testing.T) {
 	for name, answer := range map[string]func(http.ResponseWriter){
 		"404":                    status(404, ""),
@@ -204,11 +205,46 @@ func TestMannersOfForgetting(t *testing.T) {
 		"503 about the session":  status(503, "session is on another node"),
 		"400 about the sessions": status(400, "Invalid or missing session ID"),
 	} {
-		k := upstreamtest.Open(t, upstreamtest.Streamable(upstreamtest.Serve(t, upstreamtest.Calls(
-			func(w http.ResponseWriter, _ *http.Request, _ *jsonrpc.Message) { answer(w) }))))
-		k.Send(upstreamtest.Call2)
-		ssetest.WantText(t, name, k.Ended(), "forgotten the session")
+		t.Run(name, func(t *testing.T) {
+			k := upstreamtest.Open(t, upstreamtest.Streamable(upstreamtest.Serve(t, upstreamtest.Calls(
+				func(w http.ResponseWriter, _ *http.Request, _ *jsonrpc.Message) { answer(w) }))))
+			k.Send(upstreamtest.Call2)
+			ssetest.WantText(t, "a call", k.Ended(), "forgotten the session")
+		})
+		upstreamtest.TestInBubble(t, name+", to the GET", func(t *testing.T) {
+			var gets atomic.Int32
+			k := upstreamtest.Open(t, upstreamtest.Streamable(upstreamtest.ServeHere(upstreamtest.Session(
+				func(w http.ResponseWriter, _ *http.Request, _ *jsonrpc.Message) {
+					if gets.Add(1) > 1 {
+						answer(w)
+						return
+					}
+					stream(": open\n\n")(w)
+				}))))
+			ssetest.WantText(t, "the GET", k.Ended(), "forgotten the session")
+			_ = k.Conn.Close()
+		})
 	}
+}
+
+// A 410 to a GET that resumes a stream is about its event: the session goes on.
+func TestGoneEventIsNoForgottenSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := upstreamtest.Open(t, upstreamtest.Streamable(upstreamtest.ServeHere(upstreamtest.Session(
+			func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+				switch {
+				case m != nil:
+					upstreamtest.Result(w, m)
+				case r.Header.Get("Last-Event-Id") != "":
+					w.WriteHeader(http.StatusGone)
+				default:
+					stream("id: 7\ndata:\n\n")(w)
+				}
+			}))))
+		time.Sleep(time.Minute)
+		k.Ping(2)
+		_ = k.Conn.Close()
+	})
 }
 
 // How servers that know older revisions alone refuse an initialize, and the versions that they

@@ -63,7 +63,7 @@ func (c *Conn) resume(k *call, err error) error {
 			failed++
 			continue
 		}
-		switch c.streamed(resp, true) {
+		switch c.streamed(resp, true, k.reader.Cursor.LastID) {
 		case streamOpen:
 			failed, pause.opened, pause.useful = 0, time.Now(), true // the server holds the answer
 			err = c.receive(k, resp)
@@ -87,7 +87,7 @@ func (c *Conn) listen() {
 		resp, err := c.x.Do(c.ctx, http.MethodGet, nil, c.header(at.LastID))
 		state := streamLater
 		if err == nil {
-			state = c.streamed(resp, opened)
+			state = c.streamed(resp, opened, at.LastID)
 		}
 		opened = opened || state == streamOpen
 		c.setListening(opened && (state != streamNever || at.LastID != ""))
@@ -161,21 +161,21 @@ const (
 	streamNever                    // not at all
 )
 
-// streamed returns what the response to a GET means. With lost, 404 means that the
-// server has forgotten the session, and so does a 400 that says so: the session ends.
-// Without lost, both may come from a server that has no such streams.
-func (c *Conn) streamed(resp *http.Response, lost bool) streamState {
-	switch code := resp.StatusCode; {
+// streamed returns what the response to a GET means. With lost, the server has had the session:
+// the session ends if the response says that it is forgotten. Without lost, the same may come
+// from a server that has no such streams. After a GET with lastID, 410 is about the event.
+func (c *Conn) streamed(resp *http.Response, lost bool, lastID string) streamState {
+	code := resp.StatusCode
+	if lost && code >= 400 && (code != http.StatusGone || lastID == "") {
+		c.endIfOver(resp)
+	}
+	switch {
 	case exchange.IsStream(resp):
 		if err := exchange.Encoded(resp); err != nil {
 			c.x.Log.Warn("event stream not read", "err", err)
 			return streamNever
 		}
 		return streamOpen
-	case code == http.StatusNotFound && lost && c.hasSession():
-		c.End(exchange.ErrForgotten, true)
-	case code == http.StatusBadRequest && lost:
-		c.endIfOver(resp)
 	case code >= 500 && code != http.StatusNotImplemented,
 		code == http.StatusConflict, // it has not noticed the end of the last one
 		code == http.StatusTooManyRequests, code == http.StatusRequestTimeout:
