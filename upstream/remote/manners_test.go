@@ -6,7 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -191,6 +194,51 @@ func TestOneFailedCallHarmsNoOther(t *testing.T) {
 	ssetest.WantText(t, "the failed call", msg, `"id":3`, `"status":502`)
 	close(failed)
 	k.GetsOf("2", answered)
+}
+
+// Nor does it harm another client of a shared session.
+func TestOneFailedCallHarmsNoOtherClient(t *testing.T) {
+	began, failed := make(chan struct{}), make(chan struct{})
+	s := upstreamtest.Serve(t, upstreamtest.Calls(func(w http.ResponseWriter, _ *http.Request, m *jsonrpc.Message) {
+		if name, _ := m.Param("name").Text(); name == "slow" {
+			close(began)
+			<-failed
+			upstreamtest.Result(w, m)
+			return
+		}
+		w.WriteHeader(http.StatusGatewayTimeout)
+	}))
+	g, err := gateway.New(upstreamtest.Streamable(s), gateway.Options{Sessions: gateway.SessionsShared})
+	ssetest.Must(t, err)
+	front := httptest.NewServer(g)
+	defer front.Close()
+	defer func() {
+		now, end := context.WithCancel(t.Context())
+		end()
+		_ = g.Shutdown(now)
+	}()
+	post := func(session, msg string) (id, answer string) {
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+"/mcp", strings.NewReader(msg))
+		req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Session-Id": {session}}
+		resp, err := front.Client().Do(req)
+		ssetest.Must(t, err)
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		return resp.Header.Get("Mcp-Session-Id"), string(text)
+	}
+	slow, _ := post("", upstreamtest.Initialize)
+	quick, _ := post("", upstreamtest.Initialize)
+	answer := make(chan string, 1)
+	go func() { // ends with the call
+		_, text := post(slow, strings.Replace(upstreamtest.Call2, `"t"`, `"slow"`, 1))
+		answer <- text
+	}()
+	<-began
+	_, text := post(quick, upstreamtest.Call2)
+	ssetest.WantText(t, "the failed call", text, `"status":504`)
+	close(failed)
+	ssetest.WantText(t, "the call of the other client", <-answer, answered)
+	ssetest.Want(t, "sessions", len(s.Find(upstreamtest.Posted(`"initialize"`))), 1)
 }
 
 // How servers say that they have forgotten a session, to a call, and to the GET that opens their
