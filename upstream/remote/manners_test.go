@@ -196,6 +196,40 @@ func TestOneFailedCallHarmsNoOther(t *testing.T) {
 	k.GetsOf("2", answered)
 }
 
+// A ping that breaks has failed, like one that a proxy refuses: the session ends. A ping that the
+// server has not answered in its time says nothing: the server is slow.
+func TestPingsAfterAFailedCall(t *testing.T) {
+	for name, test := range map[string]struct {
+		ping func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message)
+		ends bool
+	}{
+		"breaks":   {func(http.ResponseWriter, *http.Request, *jsonrpc.Message) { panic(http.ErrAbortHandler) }, true},
+		"refused":  {func(w http.ResponseWriter, _ *http.Request, _ *jsonrpc.Message) { w.WriteHeader(http.StatusBadGateway) }, true},
+		"slow":     {func(_ http.ResponseWriter, r *http.Request, _ *jsonrpc.Message) { <-r.Context().Done() }, false},
+		"answered": {func(w http.ResponseWriter, _ *http.Request, m *jsonrpc.Message) { upstreamtest.Result(w, m) }, false},
+		"unknown": {func(w http.ResponseWriter, _ *http.Request, _ *jsonrpc.Message) {
+			refusing(`{"code":-32601,"message":"m"}`)(w)
+		}, false},
+	} {
+		upstreamtest.TestInBubble(t, name, func(t *testing.T) {
+			k := upstreamtest.Open(t, upstreamtest.Streamable(upstreamtest.ServeHere(upstreamtest.Session(
+				func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+					switch {
+					case m != nil && m.Method == "ping":
+						test.ping(w, r, m)
+					default:
+						w.WriteHeader(http.StatusBadGateway)
+					}
+				}))))
+			k.Send(upstreamtest.Call2)
+			if a := k.Next(); a.Err != nil != test.ends || !test.ends && !strings.Contains(string(a.Msg), `"status":502`) {
+				t.Errorf("got %s, %v", a.Msg, a.Err)
+			}
+			_ = k.Conn.Close()
+		})
+	}
+}
+
 // Nor does it harm another client of a shared session.
 func TestOneFailedCallHarmsNoOtherClient(t *testing.T) {
 	began, failed := make(chan struct{}), make(chan struct{})

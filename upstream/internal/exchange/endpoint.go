@@ -129,6 +129,13 @@ func (e *Endpoint) send(ctx context.Context, method string, body []byte, extra h
 	return resp, nil
 }
 
+// Repeatable adds to the headers of a POST that net/http may send it again, on another
+// connection, if the one that it had was about to end. Nothing of that is sent.
+func Repeatable(header http.Header) http.Header {
+	header["Idempotency-Key"] = nil
+	return header
+}
+
 // requestError is a request that got no response.
 type requestError struct {
 	method, place string

@@ -220,6 +220,9 @@ func (c *Conn) wire(m *jsonrpc.Message, params json.RawMessage) (id jsonrpc.ID, 
 		return "", nil, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%v", err)
 	}
 	h = make(http.Header)
+	if m.Method == mcp.MethodDiscover {
+		h = exchange.Repeatable(h)
+	}
 	for _, one := range headers {
 		h.Set(one.Name, stateless.Encode(one.Value))
 	}

@@ -192,9 +192,7 @@ func (c *Conn) deliverOut(ctx context.Context, m *jsonrpc.Message) {
 // post posts a message whose response does not matter, unless it ends the session. It
 // fails if the server has not taken the message.
 func (c *Conn) post(ctx context.Context, m *jsonrpc.Message) error {
-	header := c.header("")
-	header["Idempotency-Key"] = nil // not sent: net/http may repeat the POST on another connection
-	resp, err := c.x.Do(ctx, http.MethodPost, m.Raw(), header)
+	resp, err := c.x.Do(ctx, http.MethodPost, m.Raw(), exchange.Repeatable(c.header("")))
 	switch {
 	case exchange.Unreached(err):
 		c.unreachable(err)
@@ -213,10 +211,12 @@ func (c *Conn) post(ctx context.Context, m *jsonrpc.Message) error {
 // probe posts a ping, and ends the session if the server does not have it any more. That
 // the ping is answered at all matters, unless a proxy answers for the server.
 func (c *Conn) probe(ctx context.Context, ping *jsonrpc.Message) {
-	resp, err := c.x.Do(ctx, http.MethodPost, ping.Raw(), c.header(""))
+	resp, err := c.x.Do(ctx, http.MethodPost, ping.Raw(), exchange.Repeatable(c.header("")))
 	switch {
 	case exchange.Unreached(err):
 		c.unreachable(err)
+	case err != nil && ctx.Err() == nil:
+		c.End(fmt.Errorf("the server does not answer a ping: %s", exchange.PlainCause(err)), false)
 	case err != nil: // it is alive, and slow
 	case resp.StatusCode >= 500 && resp.Header.Get("Retry-After") == "":
 		exchange.Discard(resp)
