@@ -49,8 +49,8 @@ func (m *markdownScan) line(line string, offset int) (heading string, at int) {
 			m.fence = ""
 		}
 	case indented:
-	case strings.HasPrefix(trimmed, "```"), strings.HasPrefix(trimmed, "~~~"):
-		m.fence = trimmed[:len(trimmed)-len(strings.TrimLeft(trimmed, trimmed[:1]))]
+	case openingFence(trimmed) != "":
+		m.fence = openingFence(trimmed)
 	case strings.HasPrefix(trimmed, "#"):
 		return atxHeading(trimmed), offset
 	case previous != "" && isUnderline(trimmed):
@@ -59,6 +59,18 @@ func (m *markdownScan) line(line string, offset int) (heading string, at int) {
 		m.previous, m.previousAt = trimmed, offset
 	}
 	return "", 0
+}
+
+// openingFence returns the fence with which a line opens a block of code. Code within a
+// line, such as ```ls```, opens none: else no heading below it would be found.
+func openingFence(line string) string {
+	for _, mark := range []string{"`", "~"} {
+		info := strings.TrimLeft(line, mark)
+		if n := len(line) - len(info); n >= 3 && (mark == "~" || !strings.Contains(info, mark)) {
+			return line[:n]
+		}
+	}
+	return ""
 }
 
 func atxHeading(line string) string {

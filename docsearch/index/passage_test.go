@@ -77,6 +77,7 @@ func TestPassagesHaveTheirHeadings(t *testing.T) {
 		"only headings":   {"a.md", "# One\n\n## Two\n", []string{"Two: # One"}},
 		"before a title":  {"a.md", "Preface.\n\n# Title\n\nText.\n", []string{": Preface.", "Title: # Title"}},
 		"code":            {"a.md", "# Title\n\n```sh\n# no heading\nls\n```\n", []string{"Title: # Title"}},
+		"code in a line":  {"a.md", "# Title\n\n```ls``` lists files.\n\n## One\n\nFirst.\n", []string{"Title: # Title", "One: ## One"}},
 		"HTML":            {"a.html", "<h1>Title</h1><p>Intro.</p><h2>One</h2><p>First.</p><h2>Two</h2><p>Second.</p>", []string{"Title: Title", "One: One", "Two: Two"}},
 		"without any":     {"a.txt", "Just text.\n", []string{": Just text."}},
 		"underlined ones": {"a.md", "Title\n=====\n\nText.\n\nOne\n---\n\nFirst.\n", []string{"Title: Title", "One: One"}},
