@@ -250,12 +250,35 @@ func TestChecksumsAreCompared(t *testing.T) {
 	}
 }
 
-// Another language or version needs another index.
+// Another language needs another index.
 func TestOtherLanguageIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	dir := filled(t)
 	if x := openAt(t, dir, index.Options{Language: "de"}); !strings.Contains(x.Rebuilt(), "language") {
 		t.Errorf("rebuilt: %q", x.Rebuilt())
+	}
+}
+
+// An index of an older layout is made anew, by itself.
+func TestOtherVersionIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	dir := filled(t)
+	x := openAt(t, dir, index.Options{})
+	if err := errors.Join(x.WriteVersion(folder, 3), x.Close()); err != nil {
+		t.Fatal(err)
+	}
+	x = openAt(t, dir, index.Options{})
+	if !strings.Contains(x.Rebuilt(), "version 3") {
+		t.Errorf("rebuilt: %q", x.Rebuilt())
+	}
+	if stats, err := x.Folder(folder); err != nil || stats.Documents != 0 {
+		t.Errorf("the folder has %d documents, %v, want it empty", stats.Documents, err)
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if x := openAt(t, dir, index.Options{}); x.Rebuilt() != "" {
+		t.Errorf("rebuilt again: %q", x.Rebuilt())
 	}
 }
 

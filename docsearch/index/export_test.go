@@ -25,6 +25,19 @@ func (x *Index) WriteAfterFailure(path string) error {
 	})
 }
 
+// WriteVersion makes the index of a folder one of another version.
+func (x *Index) WriteVersion(path string, version int) error {
+	f, err := x.folder(path)
+	if err != nil {
+		return err
+	}
+	return f.change("write", func() error {
+		r := *f.record.Load()
+		r.Version = version
+		return f.write(f.words.NewBatch(), r)
+	})
+}
+
 // Cut returns the passages of a document: the text of each, and where its own part starts.
 func Cut(d *extract.Document) (texts []string, starts []int) {
 	for _, p := range cut(d) {
