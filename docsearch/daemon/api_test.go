@@ -1,6 +1,8 @@
 package daemon_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -86,6 +88,48 @@ func TestAPI(t *testing.T) {
 	r.get("DELETE", folderPath(r.docs, ""), nil, &struct{}{})
 	if got := r.search("hippopotamus"); len(got) > 0 {
 		t.Errorf("after the folder was removed %v is found", got)
+	}
+}
+
+// A search finds the sections of a document that have the word, each with its heading and
+// in plain text. The limit counts documents, not passages.
+func TestSectionsOfADocumentAreFound(t *testing.T) {
+	r := start(t, daemon.Options{})
+	var handbook strings.Builder
+	handbook.WriteString("# Handbook\n\n")
+	for n := range 40 {
+		fmt.Fprintf(&handbook, "## Chapter %d\n\nSome sentence of this chapter.\n", n)
+		if n%8 == 3 {
+			handbook.WriteString("Here the okapi is explained.\n")
+		}
+	}
+	r.write("handbook.md", handbook.String())
+	r.write("other.md", "# Other\n\nOnce there was an okapi, far from any handbook, of which little is known.\n")
+	r.eventually("both documents are found", func() bool { return len(r.search("okapi")) == 2 })
+	for passages, want := range map[int]string{
+		0: "[Chapter 3 Chapter 11 Chapter 19 Chapter 27 Chapter 35]",
+		2: "[Chapter 3 Chapter 11]",
+	} {
+		for path, body := range map[string]any{
+			"/api/v1/search":         api.SearchRequest{Query: "okapi explained", Limit: 1, Passages: passages},
+			"/api/v1/search_content": api.SearchContentRequest{ExactTerms: []string{"okapi", "explained"}, Limit: 1, Passages: passages},
+		} {
+			_, raw := r.request("POST", path, body)
+			var found api.SearchResponse
+			if err := json.Unmarshal(raw, &found); err != nil || len(found.Results) != 1 {
+				t.Fatalf("%s: %v, %s", path, err, raw)
+			}
+			var headings []string
+			for _, p := range append([]api.Passage{found.Results[0].Passage}, found.Results[0].MorePassages...) {
+				headings = append(headings, p.Location.Heading)
+			}
+			if got := fmt.Sprint(headings); got != want {
+				t.Errorf("%s: at most %d passages: got %s, want %s", path, passages, got, want)
+			}
+			if strings.ContainsAny(string(raw), "\ue000\ue001") {
+				t.Errorf("%s: marks in %s", path, raw)
+			}
+		}
 	}
 }
 

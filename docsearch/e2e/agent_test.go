@@ -104,6 +104,67 @@ func TestTypeScriptAgent(t *testing.T) {
 	}
 }
 
+// An agent and the command line get the same passages of a document, each with the heading
+// of its section and without the marks around matched words.
+func TestSectionsAreFoundByAgentsAndCommands(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var handbook strings.Builder
+	handbook.WriteString("# Handbook\n\n")
+	for n := range 40 {
+		fmt.Fprintf(&handbook, "## Chapter %d\n\nSome sentence of this chapter.\n", n)
+		if n%8 == 3 {
+			handbook.WriteString("Here the okapi is explained.\n")
+		}
+	}
+	w.write("handbook.md", handbook.String())
+	s := w.agent()
+	w.ready(s)
+	type passage struct {
+		Location struct {
+			Heading string `json:"heading"`
+		} `json:"location"`
+	}
+	type found struct {
+		Results []struct {
+			passage
+			MorePassages []passage `json:"morePassages"`
+		} `json:"results"`
+	}
+	check := func(by string, raw []byte) {
+		t.Helper()
+		var got found
+		if err := json.Unmarshal(raw, &got); err != nil || len(got.Results) != 1 {
+			t.Fatalf("%s: %v, %s", by, err, raw)
+		}
+		var headings []string
+		for _, p := range append([]passage{got.Results[0].passage}, got.Results[0].MorePassages...) {
+			headings = append(headings, p.Location.Heading)
+		}
+		if want := "[Chapter 3 Chapter 11 Chapter 19 Chapter 27 Chapter 35]"; fmt.Sprint(headings) != want {
+			t.Errorf("%s: got %v, want %s", by, headings, want)
+		}
+		if strings.ContainsAny(string(raw), "\ue000\ue001") {
+			t.Errorf("%s: marks in %s", by, raw)
+		}
+	}
+	for tool, args := range map[string]map[string]any{
+		"search":         {"query": "okapi"},
+		"search_content": {"exact_terms": []string{"okapi"}},
+	} {
+		var raw json.RawMessage
+		if err := call(t.Context(), s, tool, args, &raw); err != nil {
+			t.Fatal(err)
+		}
+		check(tool, raw)
+	}
+	out, err := w.command("search", "--folder", w.docs, "--json", "okapi").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("docsearch search --json", out)
+}
+
 // A file that is written, changed, ignored or removed is found, or not, soon after.
 func TestChangesAreFound(t *testing.T) {
 	t.Parallel()
