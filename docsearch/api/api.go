@@ -141,10 +141,10 @@ type AddFolder struct {
 type SearchRequest struct {
 	Folders        []string `json:"folders,omitempty" jsonschema:"Where to search; all folders if omitted."`
 	Query          string   `json:"query" jsonschema:"Words to look for, in any form. A document that has more of them is more relevant. Quoted phrases, +word, title:word and path:word must match; -word must not; word* stands for all words that begin so. With OR, one of all is enough."`
-	Limit          int      `json:"limit,omitempty" jsonschema:"Largest number of results."`
+	Limit          int      `json:"limit,omitempty" jsonschema:"Largest number of documents."`
 	Threshold      float64  `json:"threshold,omitempty" jsonschema:"Leave out results below this relevance: 0.3 leaves out what matches by chance."`
 	IncludeContent bool     `json:"includeContent,omitempty" jsonschema:"Return the whole text of the passages, beside their snippets."`
-	Passages       int      `json:"passages_per_document,omitempty" jsonschema:"Largest number of passages of one document."`
+	Passages       int      `json:"passages_per_document,omitempty" jsonschema:"Largest number of passages of one document, best first. They do not count towards limit."`
 }
 
 // SearchContentRequest is the body of POST /api/v1/search_content, and, without Folders,
@@ -155,9 +155,9 @@ type SearchContentRequest struct {
 	SemanticConcepts []string `json:"semantic_concepts,omitempty" jsonschema:"Ideas or topics to look for, each a few words. A result has at least one of their words, or means the same if there are embeddings."`
 	ExactTerms       []string `json:"exact_terms,omitempty" jsonschema:"Names, numbers, identifiers and phrases, whose words stand side by side. Each one that a result contains raises its relevance. Case, accents and endings of words make no difference."`
 	MinScore         float64  `json:"min_score,omitempty" jsonschema:"Leave out results below this relevance: 0.3 leaves out what matches by chance."`
-	Limit            int      `json:"limit,omitempty" jsonschema:"Largest number of results."`
+	Limit            int      `json:"limit,omitempty" jsonschema:"Largest number of documents."`
 	IncludeContent   bool     `json:"includeContent,omitempty" jsonschema:"Return the whole text of the passages, beside their snippets."`
-	Passages         int      `json:"passages_per_document,omitempty" jsonschema:"Largest number of passages of one document."`
+	Passages         int      `json:"passages_per_document,omitempty" jsonschema:"Largest number of passages of one document, best first. They do not count towards limit."`
 	Cursor           string   `json:"cursor,omitempty" jsonschema:"The nextCursor of the results before, to get the next ones. Leave the other arguments as they were."`
 }
 
