@@ -181,13 +181,38 @@ func TestDeadWarmSessionsAreReplaced(t *testing.T) {
 		for n := 1; n <= 3; n++ {
 			time.Sleep(time.Hour) // proven
 			u.session(t, n).die()
-			synctest.Wait()
+			time.Sleep(time.Second)
 			if starts := u.starts(); starts != n+1 {
 				t.Fatalf("%d starts after %d deaths, want %d", starts, n, n+1)
 			}
 		}
 		p := connect(t, g, plain)
 		p.served("1", 4, "tools/list")
+	})
+}
+
+// A server that ends by itself when it has been idle for a while is not started over and over.
+func TestWarmServersThatEndByThemselvesBackOff(t *testing.T) {
+	u := &server{born: func(s *serverSession) { time.AfterFunc(11*time.Second, s.die) }}
+	inFakeTime(t, u, gateway.Options{Warm: 1}, func(t *testing.T, g *gateway.Gateway) {
+		g.Start()
+		time.Sleep(10 * time.Minute)
+		if n := u.starts(); n > 40 {
+			t.Errorf("%d starts in 10 minutes, want pauses of some 15 s between them", n)
+		}
+	})
+}
+
+// A client that waits for a place takes the warm server that has got it.
+func TestClientThatWaitsForAPlaceTakesTheWarmServer(t *testing.T) {
+	u := &server{closing: 4 * time.Second}
+	inFakeTime(t, u, gateway.Settings{Options: gateway.Options{Warm: 1, MaxConnections: 4}, MaxSessions: 1}, func(t *testing.T, g *gateway.Gateway) {
+		first := connect(t, g, plain)
+		first.wantState(connstate.Ready)
+		first.c.Close("left")
+		second := connect(t, g, plain)
+		time.Sleep(5 * time.Second)
+		second.wantState(connstate.Ready)
 	})
 }
 

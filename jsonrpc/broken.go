@@ -103,8 +103,13 @@ func (s *brokenScan) value(from int) []byte {
 		}
 		end = s.at
 	} else {
-		for end < len(s.data) && bytes.IndexByte([]byte(",}] \t"), s.data[end]) < 0 {
+		for end < len(s.data) && bytes.IndexByte([]byte(",}] \t\"'"), s.data[end]) < 0 {
 			end++
+		}
+		if end < len(s.data) && (s.data[end] == '"' || s.data[end] == '\'') {
+			// No value goes on so. The next member begins here: to look further for each of
+			// many would take the square of their number.
+			return nil
 		}
 	}
 	if end == len(s.data) { // it may go on

@@ -1,6 +1,7 @@
 package jsonrpc_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -38,6 +39,14 @@ func TestAnsweredID(t *testing.T) {
 		if got, ok := jsonrpc.AnsweredID([]byte(data)); got != want && ok || ok != (want != "") {
 			t.Errorf("%s: got %s, %v, want %s", data, got, ok, want)
 		}
+	}
+}
+
+// One line of a server must not keep a core busy: an end that is looked for once for each of
+// many values would take hours here.
+func TestAnsweredIDReadsALineOnce(t *testing.T) {
+	for _, piece := range []string{`"a":x`, `"a":'x`, `"a":[`, `"a":"x"`, `"a":`} {
+		jsonrpc.AnsweredID([]byte(`{"jsonrpc":"2.0",` + strings.Repeat(piece, 600_000)))
 	}
 }
 

@@ -116,6 +116,7 @@ func (s *Session) receiveInvalid(data []byte, err error) {
 				return nil
 			}
 			t.named = true
+			t.answeredUpTo(e)
 			return e
 		})
 		if e != nil {

@@ -19,10 +19,11 @@ import (
 type naming uint8
 
 const (
-	namesRequest naming = iota // one that the server has and has not answered
-	comesWith                  // none, but it came in the HTTP response to one that the server has not answered
-	namesOver                  // one that is over
-	namesNothing               // none: there is no id, it is null, or the server got no request that has it
+	namesRequest  naming = iota // one that the server has and has not answered
+	comesWith                   // none, but it came in the HTTP response to one that the server has not answered
+	comesWithOver               // none, but it came in the HTTP response to one that is over
+	namesOver                   // one that is over
+	namesNothing                // none: there is no id, it is null, or the server got no request that has it
 )
 
 // content is what a response says.
@@ -87,7 +88,7 @@ func (m matching) verdict(r response) verdict {
 	switch {
 	case r.names == namesRequest || r.names == comesWith:
 		return toNamed
-	case r.names == namesOver && m.named:
+	case r.names == namesOver && m.named, r.names == comesWithOver:
 		return dropLate
 	case m.notices > 0 && (isError || isEmpty && !m.wantsEmpty):
 		return dropNotice
@@ -133,6 +134,8 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 		}
 	} else if with := t.related(related); with != nil && with.sent() && !(r.names == namesOver && t.named) {
 		e, r.names = with, comesWith
+	} else if t.isOver(related) {
+		r.names = comesWithOver
 	} else {
 		e = t.oldestOut()
 		t.wantsEmpty = e != nil && e.wantsEmpty()
@@ -176,6 +179,12 @@ func (t *table) namingOf(id int64, e *entry) naming {
 		return namesOver
 	}
 	return namesNothing
+}
+
+// isOver reports whether an id on the wire is that of a request that is over.
+func (t *table) isOver(id jsonrpc.ID) bool {
+	n, _ := requestNumber(id)
+	return n > 0 && n <= t.lastID && t.byID[n] == nil
 }
 
 // requestNumber returns the number that the id of a response stands for, 0 if it stands

@@ -88,6 +88,10 @@ func TestResponsesWithoutID(t *testing.T) {
 			forward(callA), sent(call("1")), server(nullResult), got(answered(`"a"`)), forward(callA, callB, notice), sent(call("2"), notice),
 			server(nullResult), got(answered(`"a"`)), sent(call("3")), server(nullResult), got(answered(`"b"`)), forward(callC), sent(call("4")), server(nullError), got(errored(`"c"`)),
 		}},
+		{name: "an answer that is no JSON shows that the notification before was not answered", steps: []step{
+			forward(notice, callA), sent(notice, call("1")), server(`{"jsonrpc":"2.0","id":1,"result":{"x":NaN}}`), got(unusable("a")),
+			forward(callB), sent(call("2")), server(nullError), got(errored(`"b"`)),
+		}},
 		{name: "a request that is given up ends the session", opts: opts, steps: []step{
 			forward(callA), sent(call("1")), server(nullResult), got(answered(`"a"`)), forward(callB), after(time.Second), forward(callC), sent(call("2")),
 			after(9 * time.Second), got(`fail "b": timeout, final (timeout)`, "lost "+callC), discard, ended,
@@ -130,6 +134,15 @@ func TestResponsesWithoutIDOnASharedSession(t *testing.T) {
 		{name: "a late one is not that of the request with which it comes", clients: 2, opts: shared, attributed: true, steps: []step{
 			from(0, callA, callC), sent(call("1"), call("2")), with("1", result("1")), with("2", result("2")), at(0, answer(`"a"`), answer(`"c"`)), from(1, callB), sent(call("3")),
 			with("3", result("2")), at(1), dropped(metrics.DroppedUnknownResponse, 1), with("3", result("3")), at(1, answer(`"b"`)),
+		}},
+		{name: "one that comes in the HTTP response to a request that is answered is for nobody", clients: 2, opts: shared, attributed: true, steps: []step{
+			from(0, callA), from(1, callB), sent(call("1"), call("2")), with("1", result("1")), at(0, answer(`"a"`)),
+			with("1", nullResult), with("1", nullError), with("1", unread), at(1), dropped(metrics.DroppedUnknownResponse, 3),
+			with("2", result("2")), at(1, answer(`"b"`)), serialized(0),
+		}},
+		{name: "so is one in that to a request whose client has left", clients: 2, opts: shared, attributed: true, steps: []step{
+			from(0, callA), from(1, callB), sent(call("1"), call("2")), leaves(0), with("1", nullResult), at(1), discard,
+			with("2", result("2")), at(1, answer(`"b"`)),
 		}},
 		{name: "also if it names the others", clients: 3, opts: shared, steps: []step{
 			from(0, callA), from(1, callB), from(2, callC), sent(call("1"), call("2"), call("3")), server(nullResult),

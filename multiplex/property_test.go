@@ -215,7 +215,11 @@ func (x *run) reply(k *told, kind int) {
 		}
 		m := s.reply(k, k.wire, `"result":{`+secret+`,"twice":1.0}`)
 		x.say(m, k.wire)
-		x.say(m, s.all[x.r.IntN(len(s.all))].wire) // in the HTTP response to any request
+		if x.r.IntN(2) == 0 {
+			x.say(s.reply(k, "null", `"result":{`+secret+`}`), k.wire)
+		} else {
+			x.say(m, s.all[x.r.IntN(len(s.all))].wire) // in the HTTP response to any request
+		}
 	case 7: // without saying to what
 		if !slices.Contains(s.open, k) {
 			return // no way to tell it from an answer to another request

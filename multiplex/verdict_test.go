@@ -22,6 +22,8 @@ func TestVerdict(t *testing.T) {
 		{response{namesRequest, anError}, with(several, noticed), toNamed, toNamed},
 		{response{comesWith, aResult}, several, toNamed, toNamed},
 		{response{comesWith, anUnreadError}, with(several, noticed), toNamed, toNamed},
+		{response{comesWithOver, aResult}, one, dropLate, dropLate},
+		{response{comesWithOver, anUnreadError}, with(several, noticed), dropLate, dropLate},
 		{response{namesOver, aResult}, with(one, named), dropLate, dropLate},
 		{response{namesOver, aResult}, one, toOldest, toOldest},
 		{response{namesOver, aResult}, several, toOldest, failAll},

@@ -53,27 +53,33 @@ func (p *pool) take() *Session {
 	}
 }
 
-// keep keeps one warm server, until life ends. After a start that failed, it pauses.
+// keep keeps one warm server, until life ends. It pauses after a start that failed, and after
+// a server that ended before anybody took it: some end when they have been idle for a while.
 func (p *pool) keep(life context.Context) {
 	pauses := NewBackoff()
 	for life.Err() == nil {
 		s, err := p.start(life)
-		if err == nil {
-			if err = p.offer(life, s); err != nil {
-				p.noteFailure(EndedSoon(err), s.Age())
-			}
-		}
-		if err != nil {
-			_ = backoff.Wait(life, pauses.Next())
+		if err == nil && p.offer(life, s) {
+			pauses = NewBackoff()
 			continue
 		}
-		pauses = NewBackoff()
+		switch {
+		case err != nil:
+		case !s.Proven():
+			p.noteFailure(EndedSoon(s.Why()), s.Age())
+		case s.Age() > longIdle:
+			pauses = NewBackoff()
+		}
+		_ = backoff.Wait(life, pauses.Next())
 	}
 }
 
-// offer offers a server to take. It fails if the server ends before it has proved
-// itself.
-func (p *pool) offer(life context.Context, s *Session) error {
+// longIdle is how long a warm server must have lived for its end to say nothing of the next one.
+const longIdle = 4 * maxPause
+
+// offer offers a server to take. It reports false if the server has ended before anybody
+// took it.
+func (p *pool) offer(life context.Context, s *Session) (done bool) {
 	m := p.supplier.metrics
 	m.PoolIdle(1)
 	defer m.PoolIdle(-1)
@@ -82,11 +88,9 @@ func (p *pool) offer(life context.Context, s *Session) error {
 	case <-life.Done():
 		s.Close(errNotNeeded)
 	case <-s.Over():
-		if !s.Proven() {
-			return s.Why()
-		}
+		return false
 	}
-	return nil
+	return true
 }
 
 // start starts a server for the pool, and reports the result.

@@ -58,8 +58,17 @@ func (s *Supplier) start(ctx context.Context, c Client) (session *Session, from 
 	}
 	if session == nil {
 		from = FromStart
-		if session, until, err = s.dial(ctx, &t); err != nil {
-			return nil, from, err
+		session, err = s.awaitPlace(ctx, c, t.party)
+		switch {
+		case err != nil:
+			return nil, from, notStarted(err)
+		case session != nil:
+			from = FromPool
+			until = time.Now().Add(s.opts().StartTimeout)
+		default:
+			if session, until, err = s.dialInPlace(ctx, &t); err != nil {
+				return nil, from, err
+			}
 		}
 	}
 	session.since = time.Now()
@@ -101,6 +110,11 @@ func (s *Supplier) dial(ctx context.Context, t *turn) (session *Session, until t
 	if err := s.wait(ctx, s.places, t.party); err != nil {
 		return nil, until, notStarted(err)
 	}
+	return s.dialInPlace(ctx, t)
+}
+
+// dialInPlace is dial with the place taken, which it leaves if it fails.
+func (s *Supplier) dialInPlace(ctx context.Context, t *turn) (session *Session, until time.Time, err error) {
 	s.metrics.Sessions(1)
 	defer func() {
 		if err != nil {
@@ -133,6 +147,38 @@ func (s *Supplier) wait(ctx context.Context, places *fair.Places, party string) 
 	s.metrics.StartsWaiting(1)
 	defer s.metrics.StartsWaiting(-1)
 	return places.Take(ctx, party)
+}
+
+// awaitPlace waits for a place for a client's session. The place may be that of a warm server,
+// which it returns then: a client must not wait beside a server that waits for one.
+func (s *Supplier) awaitPlace(ctx context.Context, c Client, party string) (*Session, error) {
+	if s.places.TryTake() {
+		return nil, nil
+	}
+	if !c.AnyServer || s.pool == nil {
+		return nil, s.wait(ctx, s.places, party)
+	}
+	waiting, stop := context.WithCancel(ctx)
+	var warm *Session
+	watched := make(chan struct{})
+	s.Go(func() { // ends with waiting
+		defer close(watched)
+		select {
+		case warm = <-s.pool.warm:
+			stop()
+		case <-waiting.Done():
+		}
+	})
+	err := s.wait(waiting, s.places, party)
+	stop()
+	<-watched
+	switch {
+	case warm == nil:
+		return nil, err
+	case err == nil:
+		s.places.Give() // both have come
+	}
+	return warm, nil
 }
 
 // turn is the permission of one start to run: maxStarts of them run at a time. One
