@@ -121,7 +121,7 @@ func (b *Body) read(from io.Reader, length, limit int64, hold func(n, held int) 
 
 // ParseMessage returns the message in a body.
 func ParseMessage(body []byte) (*jsonrpc.Message, *Refusal) {
-	m, err := jsonrpc.Parse(body)
+	m, err := jsonrpc.ParseClient(body)
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		reason := metrics.PostInvalidRequest
 		if e.Code == jsonrpc.CodeParseError {

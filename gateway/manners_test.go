@@ -166,3 +166,30 @@ func TestDuplicateIDOnTheStream(t *testing.T) {
 		p.want(answered("2", 1, "tools/list"))
 	})
 }
+
+// An initialize under the id of a session that is no more, or never was one here, opens another.
+func TestInitializeUnderAForeignID(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		rec := post(t, g, "/mcp", initialize("0", "2025-11-25", "{}"), "Mcp-Session-Id", "of-another-server")
+		id := rec.Header().Get("Mcp-Session-Id")
+		if rec.Code != http.StatusOK || id == "" || id == "of-another-server" {
+			t.Fatalf("got %d, session %q, %s", rec.Code, id, rec.Body)
+		}
+		if rec = post(t, g, "/mcp", request("1", "tools/list"), "Mcp-Session-Id", id); rec.Code != http.StatusOK {
+			t.Errorf("tools/list: got %d %s", rec.Code, rec.Body)
+		}
+		if rec = post(t, g, "/mcp", request("1", "tools/list"), "Mcp-Session-Id", "of-another-server"); rec.Code != http.StatusNotFound {
+			t.Errorf("tools/list under the foreign id: got %d %s", rec.Code, rec.Body)
+		}
+	})
+}
+
+// A message that lacks "jsonrpc" alone can mean one thing alone.
+func TestMessagesWithoutAVersion(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		rec := post(t, g, "/mcp", `{"id":1,"method":"tools/list"}`)
+		if rec.Code != http.StatusOK || !strings.Contains(rec.Body.String(), `"method":"tools/list"`) {
+			t.Errorf("got %d %s", rec.Code, rec.Body)
+		}
+	})
+}

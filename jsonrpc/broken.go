@@ -137,6 +137,30 @@ func WithVersion(data []byte) []byte {
 	if !hasID || isResult == isError {
 		return nil
 	}
-	object := bytes.TrimLeft(data, " \t\r\n")
+	return addVersion(data)
+}
+
+// addVersion adds "jsonrpc":"2.0" to an object that has other members.
+func addVersion(object []byte) []byte {
+	object = bytes.TrimLeft(object, " \t\r\n")
 	return append([]byte(`{"jsonrpc":"2.0",`), object[1:]...)
+}
+
+// ParseClient is [Parse] for what a client sends: a message that lacks nothing but
+// "jsonrpc":"2.0" gets it. Clients print no logs there, so a method shows a request.
+func ParseClient(data []byte) (*Message, error) {
+	m, err := Parse(data)
+	if err == nil {
+		return m, nil
+	}
+	if _, has := Member(data, "jsonrpc"); has {
+		return m, err
+	}
+	if versioned := WithVersion(data); versioned != nil {
+		return Parse(versioned)
+	}
+	if _, has := Member(data, "method"); has {
+		return Parse(addVersion(data))
+	}
+	return m, err
 }

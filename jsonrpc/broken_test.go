@@ -66,6 +66,29 @@ func FuzzAnsweredID(f *testing.F) {
 	})
 }
 
+// A message of a client that lacks its version can mean one thing alone.
+func TestParseClient(t *testing.T) {
+	for data, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`:        `{"jsonrpc":"2.0","id":1,"method":"ping"}`,
+		`{"id":1,"method":"ping"}`:                        `{"jsonrpc":"2.0","id":1,"method":"ping"}`,
+		" {\"method\":\"notifications/x\",\"params\":{}}": `{"jsonrpc":"2.0","method":"notifications/x","params":{}}`,
+		`{"id":1,"result":{}}`:                            `{"jsonrpc":"2.0","id":1,"result":{}}`,
+		`{"jsonrpc":"1.0","id":1,"method":"ping"}`:        "",
+		`{"jsonrpc":2.0,"id":1,"method":"ping"}`:          "",
+		`{"id":1,"method":5}`:                             "",
+		`{"id":1}`:                                        "",
+		`{}`:                                              "",
+		`[]`:                                              "",
+		`x`:                                               "",
+		``:                                                "",
+	} {
+		m, err := jsonrpc.ParseClient([]byte(data))
+		if (err == nil) != (want != "") || err == nil && string(m.Raw()) != want {
+			t.Errorf("%s: %v, %v", data, m, err)
+		}
+	}
+}
+
 func TestAlike(t *testing.T) {
 	for _, same := range [][]jsonrpc.ID{{"5", `"5"`, "5.0", "5.000"}, {"0", `"0"`}, {"-1", `"-1"`, "-1.0"}, {`"a"`}, {"1.5"}, {`"1.5"`}, {`"05"`}, {`""`}, {"1e3"}, {`"5.0"`}} {
 		for _, a := range same {

@@ -148,7 +148,7 @@ func read(in io.Reader, c *connstate.Connection, o Options) error {
 
 // receive handles a line of the client.
 func receive(line []byte, c *connstate.Connection, o Options) {
-	m, err := jsonrpc.Parse(line)
+	m, err := jsonrpc.ParseClient(line)
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		reason, id := metrics.PostInvalidRequest, jsonrpc.Null
 		if e.Code == jsonrpc.CodeParseError {

@@ -165,6 +165,11 @@ func (h *Handler) sessionOf(p *post, ctx context.Context) (s *session, opened bo
 	if s = h.enter(p.c); s != nil || h.forward(p.request) {
 		return s, false, nil
 	}
+	if p.initialize && !h.isOurs(p.request) { // under the id of a session that is no more, or of another server
+		p.id = ""
+		s, refusal = h.open(p.request, ctx, false)
+		return s, true, refusal
+	}
 	return h.reopen(p.request, ctx)
 }
 
