@@ -28,6 +28,55 @@ func (s *settings) validate(up upstream.Upstream) error {
 	return errors.Join(c.wrong...)
 }
 
+// OptionError reports an option of a Gateway that is wrong, or cannot change. All that are wrong
+// come in one error: [OptionErrors] lists them.
+type OptionError struct {
+	// Option is the name of the field of Options, or PrincipalEnv for that of an
+	// upstream.Command.
+	Option string
+	// Other is the option that Option contradicts; empty if it is wrong by itself.
+	Other string
+	// Problem says what is wrong, with %s in the place of Other if that is set.
+	Problem string
+	// Err is ErrFixed for an option that cannot change, else nil.
+	Err error
+}
+
+// Error returns the text of the error, with the names of the fields.
+func (e *OptionError) Error() string {
+	return e.Text(func(option string) string { return option })
+}
+
+// Unwrap returns Err.
+func (e *OptionError) Unwrap() error { return e.Err }
+
+// Text returns the text of the error with the names that a program has for the options.
+func (e *OptionError) Text(name func(option string) string) string {
+	problem := e.Problem
+	if e.Other != "" {
+		problem = fmt.Sprintf(problem, name(e.Other))
+	}
+	return name(e.Option) + ": " + problem
+}
+
+// OptionErrors returns the OptionErrors in an error of New or Reconfigure; none if it has
+// another reason.
+func OptionErrors(err error) []*OptionError {
+	switch e := err.(type) {
+	case *OptionError:
+		return []*OptionError{e}
+	case interface{ Unwrap() error }:
+		return OptionErrors(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		var all []*OptionError
+		for _, one := range e.Unwrap() {
+			all = append(all, OptionErrors(one)...)
+		}
+		return all
+	}
+	return nil
+}
+
 // maxDuration keeps products of durations far from overflow.
 const maxDuration = 365 * 24 * time.Hour
 
@@ -40,7 +89,15 @@ type checks struct {
 // refuseIf adds a problem of an option, if wrong is true.
 func (c *checks) refuseIf(wrong bool, option, problem string) {
 	if wrong {
-		c.wrong = append(c.wrong, fmt.Errorf("%s: %s", option, problem))
+		c.wrong = append(c.wrong, &OptionError{Option: option, Problem: problem})
+	}
+}
+
+// contradictIf adds a problem of an option beside another one, if wrong is true. The problem
+// has %s in the place of the other.
+func (c *checks) contradictIf(wrong bool, option, other, problem string) {
+	if wrong {
+		c.wrong = append(c.wrong, &OptionError{Option: option, Other: other, Problem: problem})
 	}
 }
 
@@ -86,9 +143,10 @@ func (c *checks) values() {
 			c.refuseIf(true, "ForwardHeaders", err.Error())
 		}
 	}
-	c.refuseIf(o.MaxConnections > 0 && o.MaxConnectionsPerIP > o.MaxConnections, "MaxConnectionsPerIP", "must be at most MaxConnections")
-	c.refuseIf(o.Cluster != nil && o.IDKey == nil, "Cluster", "needs an IDKey, the same for each replica")
-	c.refuseIf(o.SinglePath && o.Prefix != "", "SinglePath", "contradicts Prefix: the path is the one at which the gateway is mounted")
+	c.contradictIf(o.MaxConnections > 0 && o.MaxConnectionsPerIP > o.MaxConnections, "MaxConnectionsPerIP", "MaxConnections", "must be at most %s")
+	c.contradictIf(o.Cluster != nil && o.IDKey == nil, "Cluster", "IDKey", "needs an %s, the same for each replica")
+	c.contradictIf(o.SinglePath && o.Prefix != "", "SinglePath", "Prefix",
+		"contradicts %s: the path is the one at which the gateway is mounted")
 }
 
 // sessions checks the options that do not fit shared sessions, warm servers or the
@@ -97,24 +155,29 @@ func (c *checks) sessions(up upstream.Upstream) {
 	o, shared := c.o, c.o.Sessions == SessionsShared
 	_, remote := up.(upstream.URL)
 	needless := remote && o.Warm > 0 && !shared
-	c.refuseIf(needless, "Warm", "has no effect on a remote server, which is not started here, unless Sessions is shared")
-	c.refuseIf(!needless && o.Warm > 0 && len(o.ForwardHeaders) > 0, "Warm",
-		"contradicts ForwardHeaders: a server started ahead has no client whose headers it could send")
-	c.refuseIf(o.PassRequest != nil && o.Warm > 0, "PassRequest",
-		"contradicts Warm: a server started ahead has no client whose request it could get")
-	c.refuseIf(o.PassRequest != nil && shared, "PassRequest", "contradicts Sessions: a shared session does not belong to one client")
-	c.refuseIf(shared && o.NoAutoInitialize, "Sessions",
-		"contradicts NoAutoInitialize: clients that share a session cannot each initialize it")
-	c.refuseIf(shared && len(o.ForwardHeaders) > 0, "ForwardHeaders",
-		"contradicts Sessions: a shared session cannot send the headers of one client")
+	c.contradictIf(needless, "Warm", "Sessions",
+		"has no effect on a remote server, which is not started here, unless %s is shared")
+	c.contradictIf(!needless && o.Warm > 0 && len(o.ForwardHeaders) > 0, "Warm", "ForwardHeaders",
+		"contradicts %s: a server started ahead has no client whose headers it could send")
+	c.contradictIf(o.PassRequest != nil && o.Warm > 0, "PassRequest", "Warm",
+		"contradicts %s: a server started ahead has no client whose request it could get")
+	c.contradictIf(o.PassRequest != nil && shared, "PassRequest", "Sessions",
+		"contradicts %s: a shared session does not belong to one client")
+	c.contradictIf(shared && o.NoAutoInitialize, "Sessions", "NoAutoInitialize",
+		"contradicts %s: clients that share a session cannot each initialize it")
+	c.contradictIf(shared && len(o.ForwardHeaders) > 0, "ForwardHeaders", "Sessions",
+		"contradicts %s: a shared session cannot send the headers of one client")
 	command, ok := up.(upstream.Command)
 	switch {
 	case !ok:
 	case command.PrincipalEnv == "":
-		c.refuseIf(o.PassRequest != nil, "PassRequest", "has no effect on a child process: set PrincipalEnv of its Command")
+		c.contradictIf(o.PassRequest != nil, "PassRequest", "PrincipalEnv",
+			"has no effect on a child process: set %s of its Command")
 	default:
-		c.refuseIf(o.Warm > 0, "Warm", "contradicts PrincipalEnv: a child started ahead has no client whose principal it could get")
-		c.refuseIf(shared, "Sessions", "contradicts PrincipalEnv: a shared child has no principal of one client")
+		c.contradictIf(o.Warm > 0, "Warm", "PrincipalEnv",
+			"contradicts %s: a child started ahead has no client whose principal it could get")
+		c.contradictIf(shared, "Sessions", "PrincipalEnv",
+			"contradicts %s: a shared child has no principal of one client")
 	}
 }
 

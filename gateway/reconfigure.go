@@ -105,17 +105,20 @@ func (was *serving) fixed(n *serving, sameLogger bool) error {
 		{"NoAutoInitialize", a.NoAutoInitialize == b.NoAutoInitialize},
 		{"Sessions", a.Sessions == b.Sessions},
 		{"SinglePath", a.SinglePath == b.SinglePath},
-		{"PassRequest, or PrincipalEnv of the Command", (a.PassRequest == nil) == (b.PassRequest == nil)},
+		{"PassRequest", (a.PassRequest == nil) == (b.PassRequest == nil)},
 		{"Logger", sameLogger},
 		{"Audit", a.Audit == b.Audit},
 		{"TracerProvider", a.TracerProvider == b.TracerProvider},
 		{"Registry", a.Registry == b.Registry},
 	} {
 		if !option.same {
-			errs = append(errs, fmt.Errorf("gateway: %s: %w", option.name, ErrFixed))
+			errs = append(errs, &OptionError{Option: option.name, Problem: ErrFixed.Error(), Err: ErrFixed})
 		}
 	}
-	return errors.Join(errs...)
+	if len(errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("gateway: %w", errors.Join(errs...))
 }
 
 // sameServer reports whether two upstreams are known to reach the same server in the same way.

@@ -59,7 +59,7 @@ func TestReconfigureThatFailsChangesNothing(t *testing.T) {
 		} {
 			opts := before
 			change(&opts)
-			if err := g.Reconfigure(other, opts); !errors.Is(err, gateway.ErrFixed) || !strings.Contains(err.Error(), "gateway: "+name) {
+			if err := g.Reconfigure(other, opts); !errors.Is(err, gateway.ErrFixed) || !strings.Contains(err.Error(), name+": ") {
 				t.Errorf("%s: got %v, want ErrFixed", name, err)
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"log/slog"
 	"math"
-	"reflect"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -69,12 +68,17 @@ type settings struct {
 // newSettings returns the settings that follow from o in front of the server that up
 // reaches.
 func newSettings(o Options, up upstream.Upstream) settings {
-	given, defaults := reflect.ValueOf(&o).Elem(), reflect.ValueOf(Defaults())
-	for i := range given.NumField() {
-		if given.Field(i).IsZero() {
-			given.Field(i).Set(defaults.Field(i))
-		}
-	}
+	d := Defaults()
+	o.Sessions = cmp.Or(o.Sessions, d.Sessions)
+	o.ErrorDetails = cmp.Or(o.ErrorDetails, d.ErrorDetails)
+	o.InitializationTimeout = cmp.Or(o.InitializationTimeout, d.InitializationTimeout)
+	o.StartTimeout = cmp.Or(o.StartTimeout, d.StartTimeout)
+	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, d.HeartbeatInterval)
+	o.RequestTimeout = cmp.Or(o.RequestTimeout, d.RequestTimeout)
+	o.MaxConnections = cmp.Or(o.MaxConnections, d.MaxConnections)
+	o.ConnectRate = cmp.Or(o.ConnectRate, d.ConnectRate)
+	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, d.MaxMessageBytes)
+	o.Logger = cmp.Or(o.Logger, d.Logger)
 	if o.Transports == nil {
 		o.Transports = []string{TransportSSE, TransportStreamable}
 	}

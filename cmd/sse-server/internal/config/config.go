@@ -148,25 +148,16 @@ const Stdout = "-"
 
 // newConfig returns the defaults.
 func newConfig() *Config {
-	c := &Config{}
-	copyFields(c, gateway.Defaults())
-	c.AutoInitialize = true
+	c, d := &Config{}, gateway.Defaults()
+	c.ErrorDetails, c.Sessions, c.AutoInitialize = d.ErrorDetails, d.Sessions, true
+	c.InitializationTimeout, c.StartTimeout = Duration(d.InitializationTimeout), Duration(d.StartTimeout)
+	c.HeartbeatInterval, c.RequestTimeout = Duration(d.HeartbeatInterval), Duration(d.RequestTimeout)
+	c.MaxConnections, c.ConnectRate, c.MaxMessageBytes = d.MaxConnections, d.ConnectRate, Size(d.MaxMessageBytes)
 	c.Transports = []string{gateway.TransportSSE, gateway.TransportStreamable}
 	c.Addr, c.LogLevel, c.LogFormat, c.ClusterName = "127.0.0.1:8080", "info", "text", "mcp"
 	c.ShutdownTimeout, c.CloseTimeout = Duration(15*time.Second), Duration(2*time.Second)
 	c.given, c.secrets, c.files = map[string]string{}, new([]string), map[string][sha256.Size]byte{}
 	return c
-}
-
-// copyFields sets the fields of dst to those of src with the same name, where the types
-// allow it.
-func copyFields(dst, src any) {
-	to, from := reflect.ValueOf(dst).Elem(), reflect.ValueOf(src)
-	for _, field := range reflect.VisibleFields(to.Type()) {
-		if v := from.FieldByName(field.Name); !field.Anonymous && v.IsValid() && v.CanConvert(field.Type) {
-			to.FieldByIndex(field.Index).Set(v.Convert(field.Type))
-		}
-	}
 }
 
 // Load reads the configuration: a flag wins over a variable, and a variable over the

@@ -58,22 +58,30 @@ func (c *Config) PrefixOf(s *Server) string {
 
 // Gateway returns the options of the gateway in front of s: o, with those that c has.
 func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
-	copyFields(&o, *c)
-	copyFields(&o, *s)
-	o.Prefix, o.NoAutoInitialize, o.ForwardHeaders = c.PrefixOf(s), !s.AutoInitialize, s.ForwardHeader
-	if own, ok := s.remote.Credentials.(oauthclient.Config); ok && own.Grant == oauthclient.TokenExchange {
-		o.ForwardHeaders = append(slices.Clone(o.ForwardHeaders), "Authorization")
-	}
-	for _, n := range c.TrustedProxies {
-		o.TrustedProxies = append(o.TrustedProxies, netip.Prefix(n))
-	}
-	o.HeartbeatInterval, o.MaxConnections, o.ConnectRate = off(o.HeartbeatInterval), off(o.MaxConnections), off(o.ConnectRate)
+	o.Name, o.Prefix, o.Transports, o.IDKey = s.Name, c.PrefixOf(s), s.Transports, c.IDKey
+	o.Sessions, o.NoAutoInitialize, o.ErrorDetails = s.Sessions, !s.AutoInitialize, c.ErrorDetails
 	if s.Warm != nil {
 		o.Warm = off(*s.Warm)
 	}
+	o.ForwardHeaders = s.ForwardHeader
+	if own, ok := s.remote.Credentials.(oauthclient.Config); ok && own.Grant == oauthclient.TokenExchange {
+		o.ForwardHeaders = append(slices.Clone(o.ForwardHeaders), "Authorization")
+	}
+
+	o.InitializationTimeout, o.StartTimeout = time.Duration(s.InitializationTimeout), time.Duration(s.StartTimeout)
+	o.HeartbeatInterval, o.RequestTimeout = off(time.Duration(s.HeartbeatInterval)), time.Duration(s.RequestTimeout)
 	if s.IdleTimeout != nil {
 		o.IdleTimeout = off(time.Duration(*s.IdleTimeout))
 	}
+
+	o.MaxConnections, o.MaxConnectionsPerIP = off(s.MaxConnections), s.MaxConnectionsPerIP
+	o.ConnectRate, o.MaxMessageBytes, o.MaxInFlight = off(s.ConnectRate), int64(s.MaxMessageBytes), s.MaxInFlight
+
+	o.AllowedOrigins, o.AllowedHosts = c.AllowedOrigins, c.AllowedHosts
+	for _, n := range c.TrustedProxies {
+		o.TrustedProxies = append(o.TrustedProxies, netip.Prefix(n))
+	}
+	o.Authenticate, o.Reauthenticate = s.Authenticate, s.Reauthenticate
 	return o
 }
 
@@ -86,25 +94,42 @@ func off[T int | float64 | time.Duration](v T) T {
 	return v
 }
 
-// field matches the names of fields in errors of package gateway.
-var field = regexp.MustCompile(`\b[A-Z][A-Za-z]+\b`)
+// optionOf names the option that sets a field of gateway.Options, or of upstream.Command, where
+// an error of the gateway may be about it.
+var optionOf = map[string]string{
+	"Name": nameKey, "Prefix": "prefix", "Transports": "transports", "IDKey": "id-key-file", "Cluster": "nats",
+	"NoAutoInitialize": "auto-initialize", "Sessions": "sessions", "Warm": "warm", "ErrorDetails": "error-details",
+	"PassRequest": "principal-env", "PrincipalEnv": "principal-env", "ForwardHeaders": "forward-header",
+	"InitializationTimeout": "initialization-timeout", "StartTimeout": "start-timeout",
+	"HeartbeatInterval": "heartbeat-interval", "IdleTimeout": "idle-timeout", "RequestTimeout": "request-timeout",
+	"MaxConnections": "max-connections", "MaxConnectionsPerIP": "max-connections-per-ip", "ConnectRate": "connect-rate",
+	"MaxMessageBytes": "max-message-bytes", "MaxInFlight": "max-in-flight", "TrustedProxies": "trusted-proxies",
+	"AllowedOrigins": "allowed-origins", "AllowedHosts": "allowed-hosts", "Audit": "audit-log",
+}
 
-// Explain returns the lines of an error of package gateway about s, with the options as
-// they were given in place of the fields.
+// Explain returns an error of package gateway about s with the options as they were given, in
+// place of the fields of gateway.Options.
 func (c *Config) Explain(s *Server, err error) error {
-	options := map[string]string{nameKey: nameKey} // by name of the field, in lower case
-	for _, flag := range c.flags {
-		name := strings.ReplaceAll(flag.Name, "-", "")
-		options[name], options[name+"s"], options["no"+name] = flag.Name, flag.Name, flag.Name
-	}
-	text := strings.NewReplacer("gateway: ", "", gateway.ErrFixed.Error(), restart).Replace(err.Error())
-	text = field.ReplaceAllStringFunc(text, func(name string) string {
-		if option := options[strings.ToLower(name)]; option != "" {
-			return cmp.Or(s.given[option], c.Place(option))
+	var all []error
+	for _, wrong := range gateway.OptionErrors(err) {
+		if errors.Is(wrong, gateway.ErrFixed) {
+			wrong = &gateway.OptionError{Option: wrong.Option, Problem: restart}
 		}
-		return name
-	})
-	return errors.New(text)
+		all = append(all, errors.New(wrong.Text(func(field string) string {
+			option := optionOf[field]
+			switch {
+			case option == "":
+				return field
+			case option == nameKey:
+				return cmp.Or(s.given[option], option)
+			}
+			return cmp.Or(s.given[option], c.Place(option))
+		})))
+	}
+	if len(all) == 0 {
+		return err
+	}
+	return errors.Join(all...)
 }
 
 // Upstream returns what is served, nil for the demo server.
