@@ -9,10 +9,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,6 +32,7 @@ const (
 	writeTimeout   = 10 * time.Second
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 32 << 10
+	maxFields      = 128 // header fields of a request to MCP: browsers and proxies send some 30
 	// maxStreams bounds the requests at a time on one HTTP/2 connection.
 	maxStreams = 100
 )
@@ -240,7 +239,7 @@ func (d *daemon) routes(together bool) (main, operators *http.ServeMux) {
 	main, operators = http.NewServeMux(), http.NewServeMux()
 	admin := d.gw.Admin()
 	protected := d.protect(admin)
-	main.Handle("/", forgetHead(d.gw))
+	main.Handle("/", d.boundFields(d.gw))
 	main.HandleFunc("/.well-known/oauth-protected-resource/", func(w http.ResponseWriter, r *http.Request) {
 		cmp.Or(d.config.Load().Metadata[r.URL.EscapedPath()], http.NotFoundHandler()).ServeHTTP(w, r)
 	})
@@ -301,16 +300,15 @@ func (w asksForPassword) WriteHeader(status int) {
 // Unwrap is for http.ResponseController.
 func (w asksForPassword) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// forgetHead serves a GET with the head of its request, and takes the head out of the
-// request itself: net/http keeps that as long as its stream.
-func forgetHead(next http.Handler) http.Handler {
+// boundFields refuses a request with more than maxFields header fields. net/http keeps the head
+// of a request as long as its handler runs, and many short fields take some 15 times their own
+// bytes there.
+func (d *daemon) boundFields(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet {
-			own := r.WithContext(r.Context())
-			own.Method, own.Proto = http.MethodGet, strings.Clone(r.Proto) // not parts of a long first line
-			r.Method, r.Proto = own.Method, own.Proto
-			r.Header, r.URL, r.RequestURI, r.Host = http.Header{}, &url.URL{Path: "/"}, "", ""
-			r = own
+		if n := len(r.Header); n > maxFields {
+			text := fmt.Sprintf("the request has %d header fields: at most %d are served", n, maxFields)
+			d.guard.Load().Refuse(w, r, http.StatusRequestHeaderFieldsTooLarge, metrics.RejectedBadRequest, text)
+			return
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -85,14 +85,18 @@ func TestAnswersWithoutAWindowEnd(t *testing.T) {
 	ssetest.Must(t, client.AwaitResets())
 }
 
-// A stream does not keep the head of its request.
-func TestStreamsForgetTheirHead(t *testing.T) {
-	const streams, fields = 50, 4000
+// A stream keeps the head of its request, which has few fields.
+func TestStreamsKeepLittleOfTheirHead(t *testing.T) {
+	const streams, fields = 50, 120
 	p := start(t, "--addr", "127.0.0.1:0", "--sessions", "shared")
 	var head strings.Builder
 	head.WriteString("?" + strings.Repeat("x", 4<<10) + " HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nUser-Agent: " + strings.Repeat("y", 2<<10) + "\r\n")
 	for i := range fields {
 		fmt.Fprintf(&head, "%x:\r\n", i)
+	}
+	var tooMany strings.Builder
+	for i := range 4000 {
+		fmt.Fprintf(&tooMany, "x%x:\r\n", i)
 	}
 	for path, opens := range map[string]bool{"/sse": false, "/mcp": true} {
 		open := func() {
@@ -120,5 +124,12 @@ func TestStreamsForgetTheirHead(t *testing.T) {
 		if each := (ssetest.LiveHeap() - before) / streams; each > 100<<10 {
 			t.Errorf("each stream of %s keeps %d KiB", path, each>>10)
 		}
+		conn := p.dial(t)
+		_, err := io.WriteString(conn, "GET "+path+strings.Replace(head.String(), "Accept", tooMany.String()+"Accept", 1)+"\r\n")
+		ssetest.Must(t, err)
+		status := make([]byte, len("HTTP/1.1 431"))
+		_, err = io.ReadFull(conn, status)
+		ssetest.Must(t, err)
+		ssetest.Want(t, path+" with many fields", string(status), "HTTP/1.1 431")
 	}
 }
