@@ -56,7 +56,10 @@ func (d dialer) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if d.server == nil {
 		return nil, errors.New("dial mcp-go server: there is no server")
 	}
-	s := &session{dialer: d, id: uuid.NewString(), arrived: buffer.NewQueue(buffer.SendLimit), asked: make(map[int64]chan *jsonrpc.Message)}
+	s := &session{
+		dialer: d, id: uuid.NewString(), arrived: buffer.NewQueue(buffer.SendLimit),
+		queue: make(chan queued), asked: make(map[int64]chan *jsonrpc.Message),
+	}
 	s.known = new(server.InProcessSession)
 	requests, err := upstream.Handle(s.handle).Dial(ctx)
 	if err != nil {

@@ -34,6 +34,7 @@ type session struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	arrived *buffer.Queue // notifications that wait for the server
+	queue   chan queued   // responses and requests of the server on their way to forward
 
 	lock          sync.Mutex                   // guards all below; not held while calling anyone
 	receive       func(msg []byte, err error)  // nil until Push
@@ -137,28 +138,25 @@ func (s *session) push(msg []byte) error {
 		receive(msg, nil)
 		return nil
 	}
-	taken := make(chan struct{})
+	behind := queued{msg, make(chan struct{})}
 	select {
-	case notifications <- ordered(func() { receive(msg, nil); close(taken) }):
+	case s.queue <- behind:
 	case <-s.ctx.Done():
 		return jsonrpc.ErrClosed
 	}
 	select {
-	case <-taken:
+	case <-behind.taken:
 		return nil
 	case <-s.ctx.Done():
 		return jsonrpc.ErrClosed
 	}
 }
 
-// orderedKey marks the notifications of ordered. No handler can send it: it is a Go value.
-const orderedKey = "mcp-sse/ordered"
-
-// ordered returns an item of the channel of notifications that calls deliver in its turn.
-func ordered(deliver func()) mcp.JSONRPCNotification {
-	return mcp.JSONRPCNotification{Notification: mcp.Notification{
-		Params: mcp.NotificationParams{AdditionalFields: map[string]any{orderedKey: deliver}},
-	}}
+// queued is a response or a request of the server. It goes out after the notifications that the
+// server has sent before it.
+type queued struct {
+	msg   []byte
+	taken chan struct{} // closed when the gateway has taken msg
 }
 
 // NotificationChannel returns the channel for notifications to the client.
@@ -174,12 +172,19 @@ func (s *session) NotificationChannel() chan<- mcp.JSONRPCNotification {
 	return s.notifications
 }
 
-// forward passes on what comes in the channel, in order.
+// forward passes on notifications and what is queued behind them, in order. It alone takes
+// messages from either channel.
 func (s *session) forward(notifications <-chan mcp.JSONRPCNotification, receive func([]byte, error)) {
 	for {
 		select {
 		case n := <-notifications:
 			s.pass(n, receive)
+		case q := <-s.queue:
+			for range len(notifications) {
+				s.pass(<-notifications, receive)
+			}
+			receive(q.msg, nil)
+			close(q.taken)
 		case <-s.ctx.Done():
 			return
 		}
@@ -187,10 +192,6 @@ func (s *session) forward(notifications <-chan mcp.JSONRPCNotification, receive 
 }
 
 func (s *session) pass(n mcp.JSONRPCNotification, receive func([]byte, error)) {
-	if deliver, ok := n.Params.AdditionalFields[orderedKey].(func()); ok {
-		deliver()
-		return
-	}
 	msg, err := encode(n)
 	if err != nil {
 		s.log.Warn("notification has no JSON form", "method", n.Method, "err", err)
