@@ -28,6 +28,14 @@ type Backend interface {
 	Accept(c *connstate.Connection) connstate.Handler
 }
 
+// Stateless is a Handler that knows whether the server of its connection is one of MCP
+// 2026-07-28, which takes requests of that version as they are.
+type Stateless interface {
+	connstate.Handler
+	// Stateless reports whether it is. It is known once initialize is answered.
+	Stateless() bool
+}
+
 // Front checks and refuses requests for one transport. It is safe for concurrent use.
 type Front struct {
 	opts    Options

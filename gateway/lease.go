@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/gateway/internal/bridge"
 )
 
 // leaseInterval is the longest time between two checks of a token. What a check remembers is
@@ -94,14 +95,14 @@ func (g *Gateway) keepConnection(c *connstate.Connection) *lease {
 
 // leased is a Handler of a connection that lives as long as its token is good.
 type leased struct {
-	connstate.Handler
+	*bridge.Bridge
 	lease *lease
 }
 
 // Closed is called once, when the connection is over.
 func (l leased) Closed() {
 	l.lease.stop()
-	l.Handler.Closed()
+	l.Bridge.Closed()
 }
 
 // leaseStream ends the response to a GET once the token that it came with is no longer good.

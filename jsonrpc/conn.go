@@ -65,6 +65,15 @@ type Attributed interface {
 	RecvFor() (msg []byte, request ID, err error)
 }
 
+// Stateless is a Conn that can tell whether its peer is a server of MCP 2026-07-28. Such a Conn
+// takes requests of that version as they are, beside those of sessions.
+type Stateless interface {
+	Conn
+	// Stateless reports whether the peer is such a server. It is known when the peer has
+	// answered initialize.
+	Stateless() bool
+}
+
 // Dialer opens sessions with one peer. It is safe for concurrent use.
 type Dialer interface {
 	// Dial opens one session with the peer. ctx bounds only the dialling: its end does

@@ -47,8 +47,7 @@ func describe(result, other json.RawMessage) json.RawMessage {
 }
 
 // InitializeResult makes the result of an initialize with these params from one of
-// server/discover. name is the server's if it gives none. Its _meta says that the server
-// is stateless: see [IsStateless].
+// server/discover. name is the server's if it gives none.
 func InitializeResult(discovered, params json.RawMessage, name string) json.RawMessage {
 	version, _ := jsonrpc.MemberText(params, "protocolVersion")
 	if !mcp.HasInitialize(version) {
@@ -59,14 +58,11 @@ func InitializeResult(discovered, params json.RawMessage, name string) json.RawM
 		info = json.RawMessage(`{"name":` + string(jsonrpc.Quote(name)) + `,"version":"unknown"}`)
 	}
 	result := describe(json.RawMessage(`{"protocolVersion":"`+version+`"}`), discovered)
-	result = jsonrpc.SetMember(result, info, "serverInfo")
-	return jsonrpc.SetMember(result, json.RawMessage(`{"`+mcp.MetaVersion+`":"`+mcp.VersionStateless+`"}`), "_meta")
+	return jsonrpc.SetMember(result, info, "serverInfo")
 }
 
-// IsStateless reports whether the _meta of params or of a result names this version. A
-// server whose initialize did so takes the requests of this version as they are, and
-// answers them with results of this version.
-func IsStateless(obj json.RawMessage) bool {
-	version, _ := jsonrpc.Member(obj, "_meta", mcp.MetaVersion)
+// IsStateless reports whether the _meta of a request's params names this version.
+func IsStateless(params json.RawMessage) bool {
+	version, _ := jsonrpc.Member(params, "_meta", mcp.MetaVersion)
 	return string(version) == `"`+mcp.VersionStateless+`"`
 }

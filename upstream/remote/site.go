@@ -136,6 +136,14 @@ type session struct {
 	release func()
 }
 
+var _ jsonrpc.Stateless = (*session)(nil)
+
+// Stateless reports whether the server is one of MCP 2026-07-28.
+func (r *session) Stateless() bool {
+	c, ok := r.Attributed.(jsonrpc.Stateless)
+	return ok && c.Stateless()
+}
+
 // Close ends the session, and releases the HTTP client.
 func (r *session) Close() error {
 	err := r.Attributed.Close()

@@ -33,13 +33,24 @@ type undecided struct {
 	conn jsonrpc.Attributed // the session after the decision; nil before
 }
 
-var _ jsonrpc.Attributed = (*undecided)(nil)
+var (
+	_ jsonrpc.Attributed = (*undecided)(nil)
+	_ jsonrpc.Stateless  = (*undecided)(nil)
+)
 
 func newUndecided(x *exchange.Endpoint, s *site, asked bool) *undecided {
 	u := &undecided{x: x, site: s, asked: asked, early: buffer.NewQueue(buffer.SendLimit), done: make(chan struct{})}
 	u.ctx, u.cancel = context.WithCancel(x.Values)
 	u.work.Go(u.decide) // ends with the first response, and with the session
 	return u
+}
+
+// Stateless reports whether the server has turned out to be one of MCP 2026-07-28.
+func (u *undecided) Stateless() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	c, ok := u.conn.(jsonrpc.Stateless)
+	return ok && c.Stateless()
 }
 
 // Send sends msg, or keeps it until the transport is known. It fails with

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
@@ -88,7 +89,7 @@ type Bridge struct {
 	memory       memory
 }
 
-var _ connstate.Handler = (*Bridge)(nil)
+var _ front.Stateless = (*Bridge)(nil)
 
 // errLost reports that a message found no session twice.
 var errLost = errors.New("the session with the server was lost")
@@ -112,6 +113,12 @@ func (b *Bridge) log() *slog.Logger { return b.opts.Logger.With("connectionId", 
 
 // limited is log with Options.Limited.
 func (b *Bridge) limited() *slog.Logger { return b.opts.Limited.With("connectionId", b.c.ShortID()) }
+
+// Stateless reports whether the server of the current session is one of MCP 2026-07-28.
+func (b *Bridge) Stateless() bool {
+	c := b.current.Load()
+	return c != nil && c.session.Stateless()
+}
 
 // Receive handles a message of the client. It runs inside the POST and does not
 // block.

@@ -173,6 +173,13 @@ func (s *Session) Params() json.RawMessage {
 // Result returns the result of the handshake, or nil without one.
 func (s *Session) Result() *handshake.Result { return s.result.Load() }
 
+// Stateless reports whether the server is one of MCP 2026-07-28. It is known once initialize is
+// answered.
+func (s *Session) Stateless() bool {
+	c, ok := s.conn.(jsonrpc.Stateless)
+	return ok && c.Stateless()
+}
+
 // ServerAttrs returns the log attributes with the server's name and versions from the
 // handshake.
 func (s *Session) ServerAttrs() []any {

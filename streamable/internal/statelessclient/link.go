@@ -82,11 +82,12 @@ func (l *link) open(h *Handler, client connstate.Client, q *request) {
 	}
 	c.SawFirstByte() // there is no stream to wait for
 	c.SawVersion(q.meta.Version)
-	c.Bind(h.backend.Accept(c))
-	go l.initialize(q.meta.Initialize()) // ends with the answer, and with the connection
+	handler := h.backend.Accept(c)
+	c.Bind(handler)
+	go l.initialize(q.meta.Initialize(), handler) // ends with the answer, and with the connection
 }
 
-func (l *link) initialize(params json.RawMessage) {
+func (l *link) initialize(params json.RawMessage, handler connstate.Handler) {
 	m, err := l.ask(context.Background(), mcp.MethodInitialize, params)
 	switch {
 	case err != nil: // it was closed meanwhile
@@ -97,7 +98,10 @@ func (l *link) initialize(params json.RawMessage) {
 		l.refuse(refused(http.StatusOK, stateless.ErrorOf(m.Error())))
 		return
 	}
-	l.result, l.stateless = m.Result(), stateless.IsStateless(m.Result())
+	l.result = m.Result()
+	if known, ok := handler.(front.Stateless); ok {
+		l.stateless = known.Stateless()
+	}
 	l.post(jsonrpc.NewNotification(mcp.MethodInitialized, nil), nil, nil)
 	close(l.ready)
 }

@@ -57,7 +57,13 @@ type Conn struct {
 	resources map[string]*changes // that the client subscribes to, by URI
 }
 
-var _ jsonrpc.Attributed = (*Conn)(nil)
+var (
+	_ jsonrpc.Attributed = (*Conn)(nil)
+	_ jsonrpc.Stateless  = (*Conn)(nil)
+)
+
+// Stateless reports true.
+func (c *Conn) Stateless() bool { return true }
 
 // New returns a session with the server behind x. discovered is the server's result
 // of server/discover.

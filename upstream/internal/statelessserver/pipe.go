@@ -35,12 +35,18 @@ type Pipe struct {
 	work   sync.WaitGroup           // of the goroutines
 }
 
-var _ jsonrpc.Attributed = (*Pipe)(nil)
+var (
+	_ jsonrpc.Attributed = (*Pipe)(nil)
+	_ jsonrpc.Stateless  = (*Pipe)(nil)
+)
 
 // NewPipe returns a session over pipe, which it then owns.
 func NewPipe(pipe jsonrpc.Conn, log *slog.Logger) *Pipe {
 	return &Pipe{pipe: pipe, log: log, calls: make(map[jsonrpc.ID]*pipeCall)}
 }
+
+// Stateless reports whether the server speaks MCP 2026-07-28 alone.
+func (p *Pipe) Stateless() bool { return p.modern.Load() != nil }
 
 // LastWords returns those of the pipe, if it has some.
 func (p *Pipe) LastWords() string {

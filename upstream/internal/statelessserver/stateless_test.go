@@ -13,7 +13,7 @@ import (
 func TestInitializeOpensNothingAtAStatelessServer(t *testing.T) {
 	s := newStateless(t, discovered, func(p *post) { p.result(`{}`) })
 	s.Send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{}}}`)
-	s.want(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"scripted","version":"1"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`)
+	s.want(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"scripted","version":"1"}}}`)
 	s.Send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	s.Send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
 	s.Send(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
