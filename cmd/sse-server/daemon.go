@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+	"github.com/gorilla/mux"
 
 	"github.com/mcp-sse/mcp-sse/cluster"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
@@ -235,18 +236,10 @@ func (d *daemon) grace() time.Duration { return time.Duration(d.config.Load().Sh
 // routes are those of the main and of the admin address. Without a separate admin address,
 // the main one has the admin routes that tell nothing about single connections. Health and
 // readiness are open, because probes have no token.
-func (d *daemon) routes(together bool) (main, operators *http.ServeMux) {
-	main, operators = http.NewServeMux(), http.NewServeMux()
+func (d *daemon) routes(together bool) (main, operators *mux.Router) {
+	main, operators = mux.NewRouter().SkipClean(true), mux.NewRouter().SkipClean(true)
 	admin := d.gw.Admin()
 	protected := d.protect(admin)
-	main.Handle("/", d.boundFields(d.gw))
-	main.HandleFunc("/.well-known/oauth-protected-resource/", func(w http.ResponseWriter, r *http.Request) {
-		cmp.Or(d.config.Load().Metadata[r.URL.EscapedPath()], http.NotFoundHandler()).ServeHTTP(w, r)
-	})
-	operators.Handle("/", protected)
-	operators.Handle("/status", forBrowser(protected))
-	operators.Handle("/status/", forBrowser(protected))
-	operators.Handle(reloadPath, d.protect(http.HandlerFunc(d.serveReload)))
 	open, absent, where := operators, []string{"/connections", "/status", reloadPath, "/healthz", "/readyz", "/metrics"}, " is on the address of admin-addr"
 	if together {
 		open, absent, where = main, absent[:3], " is served with --admin-addr alone"
@@ -263,6 +256,14 @@ func (d *daemon) routes(together bool) (main, operators *http.ServeMux) {
 	}
 	open.Handle("/healthz", admin)
 	open.Handle("/readyz", admin)
+	operators.Handle("/status", forBrowser(protected))
+	operators.PathPrefix("/status/").Handler(forBrowser(protected))
+	operators.Handle(reloadPath, d.protect(http.HandlerFunc(d.serveReload)))
+	operators.PathPrefix("/").Handler(protected)
+	main.PathPrefix("/.well-known/oauth-protected-resource/").HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		cmp.Or(d.config.Load().Metadata[r.URL.EscapedPath()], http.NotFoundHandler()).ServeHTTP(w, r)
+	})
+	main.PathPrefix("/").Handler(d.boundFields(d.gw))
 	return main, operators
 }
 
