@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
@@ -52,9 +53,14 @@ type issuer struct {
 	flight        singleflight.Group
 	strangers     chan struct{} // has one for each introspection of a token that has not been valid here lately: everyone can make these
 	waiting       atomic.Int32  // callers with such a token
-	valid         memory
-	refused       memory // apart, as everyone can fill it
+	// valid and refused have the tokens that were checked last, by their hashes, also after
+	// token.until: a token that was valid lately is no stranger's. They are apart because
+	// everyone can fill refused.
+	valid, refused *lru.Cache[hash, *token]
 }
+
+// hash is that of a token.
+type hash = [sha256.Size]byte
 
 // keys verify JWTs with the keys that the issuer had at a time, and with new ones.
 type keys struct {
@@ -144,8 +150,9 @@ func newIssuer(o Options) (*issuer, error) {
 	i := &issuer{
 		url: o.Issuer, claim: cmp.Or(o.PrincipalClaim, "sub"), introspection: o.Introspection,
 		client: newClient(o.Transport, nil), limit: newLimit(), strangers: make(chan struct{}, maxRequests/2),
-		valid: memory{max: 10_000}, refused: memory{max: 1_000},
 	}
+	i.valid, _ = lru.New[hash, *token](10_000) // fails only for a size below 1
+	i.refused, _ = lru.New[hash, *token](1_000)
 	i.keys.Store(&keys{})
 	return i, nil
 }
@@ -182,8 +189,9 @@ func newClient(base http.RoundTripper, limit *rate.Limiter) *http.Client {
 // for cacheSeconds at most. Callers with the same token share one check.
 func (i *issuer) verify(raw string) (*token, error) {
 	key := sha256.Sum256([]byte(raw))
-	known := i.valid.get(key)
-	for _, t := range []*token{known, i.refused.get(key)} {
+	known, _ := i.valid.Get(key)
+	refused, _ := i.refused.Get(key)
+	for _, t := range []*token{known, refused} {
 		if t != nil && time.Now().Before(t.until) {
 			return t, t.refusal
 		}
@@ -200,10 +208,10 @@ func (i *issuer) verify(raw string) (*token, error) {
 			t, err = i.tokenOf(claims)
 		}
 		if err == nil {
-			i.valid.put(key, t.(*token))
+			i.valid.Add(key, t.(*token))
 		} else if refused, ok := errors.AsType[*front.AuthError](err); ok && refused.Status == http.StatusUnauthorized {
-			i.valid.forget(key)
-			i.refused.put(key, &token{until: time.Now().Add(refusedTime), refusal: err})
+			i.valid.Remove(key)
+			i.refused.Add(key, &token{until: time.Now().Add(refusedTime), refusal: err})
 		}
 		return t, err
 	})

@@ -54,7 +54,7 @@ var reserved = map[string][]string{
 	module + "/connstate":                    {"multiplex", "front", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "stdio", "cluster", "gateway", "gateway/internal/bridge", "gateway/internal/statuspage"},
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"github.com/nats-io/nats.go":             {"cluster"},
-	"github.com/hashicorp/golang-lru/v2":     {"cluster", "connstate"},
+	"github.com/hashicorp/golang-lru/v2":     {"cluster", "connstate", "internal/signedid", "oauth"},
 	"os/exec":                                {"upstream/stdio"},
 	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},
 	"go.opentelemetry.io/otel":               {"connstate", "gateway", "gateway/internal/bridge", "cmd/sse-server"},

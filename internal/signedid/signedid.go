@@ -13,9 +13,9 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"strings"
-	"sync"
 
 	"github.com/google/uuid"
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // MinKey is the least length of a key, in bytes: that of the hash.
@@ -40,10 +40,7 @@ type Issuer struct {
 	key           []byte
 	scope, prefix string // prefix is what its ids begin with
 
-	mu    sync.Mutex // guards what follows
-	ended map[string]struct{}
-	order [maxEnded]string // of those in ended, a ring
-	next  int              // place of the next one in order
+	ended *lru.Cache[string, struct{}] // the ids that End has ended last
 }
 
 // New returns an Issuer with a key; nil: a random one, so that nobody else recognizes its
@@ -56,7 +53,8 @@ func New(key []byte, scope, replica string) *Issuer {
 	if replica == "" {
 		replica = rand.Text()[:8]
 	}
-	return &Issuer{key: key, scope: scope, prefix: replica + ".", ended: make(map[string]struct{})}
+	ended, _ := lru.New[string, struct{}](maxEnded) // fails only for a size below 1
+	return &Issuer{key: key, scope: scope, prefix: replica + ".", ended: ended}
 }
 
 // New returns a new id for a principal.
@@ -75,23 +73,11 @@ func (s *Issuer) Verify(id, principal string) bool {
 	if !ok || !hmac.Equal([]byte(mac), []byte(s.sign(replica, random, principal))) {
 		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ended := s.ended[id]
-	return !ended
+	return !s.ended.Contains(id)
 }
 
 // End makes Verify refuse an id, until many others have ended.
-func (s *Issuer) End(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, ended := s.ended[id]; ended {
-		return
-	}
-	delete(s.ended, s.order[s.next])
-	s.ended[id], s.order[s.next] = struct{}{}, id
-	s.next = (s.next + 1) % maxEnded
-}
+func (s *Issuer) End(id string) { s.ended.Add(id, struct{}{}) }
 
 // sign returns the signature of the parts of an id. Their lengths are signed too, so that
 // no other parts have the same bytes.
