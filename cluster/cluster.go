@@ -1,6 +1,6 @@
 // Package cluster makes the replicas of a gateway one, over NATS (https://nats.io).
 //
-// [Join] returns a [Node], which is the front.Cluster of this process. A request for a
+// [Join] returns a [Node], which is the httpcheck.Cluster of this process. A request for a
 // connection that another replica holds goes there, and its response comes back, in frames
 // that are encrypted, numbered and acknowledged: the loss of a frame or a restart of NATS loses
 // no request, and none is served twice. NATS has one subject for each replica, and one for
@@ -28,7 +28,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -84,7 +84,7 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Node is this process as a replica. It is a front.Cluster, safe for concurrent use.
+// Node is this process as a replica. It is a httpcheck.Cluster, safe for concurrent use.
 type Node struct {
 	id, prefix string
 	log        *slog.Logger // for what other programs may cause
@@ -105,8 +105,8 @@ type Node struct {
 	self      *member            // what it tells the others
 	members   map[string]*member // self is one
 	exchanges map[exchangeID]*exchange
-	parts     map[string][]*front.Part // by server; the lists are not changed
-	number    uint64                   // of the last exchange or heartbeat
+	parts     map[string][]*httpcheck.Part // by server; the lists are not changed
+	number    uint64                       // of the last exchange or heartbeat
 	closed    bool
 }
 
@@ -123,7 +123,7 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 		id: self.id, prefix: "mcp." + o.Name + ".", sealer: newSealer(o.Key, o.Name),
 		log:  throttle.NewLines().Logger(o.Logger),
 		asks: make(chan *nats.Msg, 1024), done: make(chan struct{}), self: self, members: map[string]*member{self.id: self},
-		exchanges: make(map[exchangeID]*exchange), parts: make(map[string][]*front.Part),
+		exchanges: make(map[exchangeID]*exchange), parts: make(map[string][]*httpcheck.Part),
 	}
 	if n.nc, err = n.connect(ctx, o); err != nil {
 		return nil, err
@@ -212,20 +212,20 @@ func (n *Node) Close() {
 func (n *Node) ID() string { return n.id }
 
 // Attach makes part reachable for the other replicas.
-func (n *Node) Attach(server string, part front.Part) (detach func()) {
+func (n *Node) Attach(server string, part httpcheck.Part) (detach func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.parts[server] = append(slices.Clip(n.parts[server]), &part)
 	return func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		n.parts[server] = slices.DeleteFunc(slices.Clone(n.parts[server]), func(p *front.Part) bool { return p == &part })
-		maps.DeleteFunc(n.parts, func(_ string, list []*front.Part) bool { return len(list) == 0 })
+		n.parts[server] = slices.DeleteFunc(slices.Clone(n.parts[server]), func(p *httpcheck.Part) bool { return p == &part })
+		maps.DeleteFunc(n.parts, func(_ string, list []*httpcheck.Part) bool { return len(list) == 0 })
 	}
 }
 
 // part returns the part of a server that has a connection, else the last one, or nil.
-func (n *Node) part(server, id string) (part *front.Part, has bool) {
+func (n *Node) part(server, id string) (part *httpcheck.Part, has bool) {
 	n.mu.RLock()
 	parts := n.parts[server]
 	n.mu.RUnlock()

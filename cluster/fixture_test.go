@@ -25,7 +25,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cluster"
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -236,7 +236,7 @@ func join(t testing.TB, b *broker, name string, change ...func(*cluster.Options)
 
 // serve attaches a handler for the only server, which has no name.
 func (r *replica) serve(h http.HandlerFunc) *replica {
-	r.detach = r.Attach("", front.Part{
+	r.detach = r.Attach("", httpcheck.Part{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 			r.mu.Lock()
 			r.served = append(r.served, q.URL.Path)
@@ -281,10 +281,10 @@ func joinAll(t testing.TB, b *broker, h http.HandlerFunc, names ...string) []*re
 }
 
 // request is a POST for a connection of owner.
-func request(ctx context.Context, id, body string) (*http.Request, front.Forward) {
+func request(ctx context.Context, id, body string) (*http.Request, httpcheck.Forward) {
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://host.example/s/message?x=%41", strings.NewReader(body))
 	r.Header.Set("X-Test", "a\x80b")
-	return r, front.Forward{ID: id, Principal: "ada", Addr: netip.MustParseAddr("192.0.2.7"), Body: []byte(body)}
+	return r, httpcheck.Forward{ID: id, Principal: "ada", Addr: netip.MustParseAddr("192.0.2.7"), Body: []byte(body)}
 }
 
 func echo(w http.ResponseWriter, r *http.Request) {
@@ -292,7 +292,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(err)
 	}
-	principal, _ := front.IsForwarded(r)
+	principal, _ := httpcheck.IsForwarded(r)
 	w.Header().Set("X-Seen", fmt.Sprint(principal, " ", r.RemoteAddr, " ", r.Host, " ", r.RequestURI, " ", r.Header.Get("X-Test")))
 	w.WriteHeader(http.StatusAccepted)
 	_, _ = w.Write(body)

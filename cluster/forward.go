@@ -20,7 +20,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -41,13 +41,13 @@ type call struct {
 	n     *Node
 	w     http.ResponseWriter
 	r     *http.Request
-	f     front.Forward
+	f     httpcheck.Forward
 	began time.Time
 }
 
-// Forward has the replica that holds a connection serve a request, as front.Cluster says. It
+// Forward has the replica that holds a connection serve a request, as httpcheck.Cluster says. It
 // panics with http.ErrAbortHandler if the replica is lost after the response has begun.
-func (n *Node) Forward(w http.ResponseWriter, r *http.Request, f front.Forward) bool {
+func (n *Node) Forward(w http.ResponseWriter, r *http.Request, f httpcheck.Forward) bool {
 	owner, _, _ := strings.Cut(f.ID, ".")
 	if len(owner) != idBytes || owner == n.id && !n.draining(f.Server) {
 		return false
@@ -118,7 +118,7 @@ func (c *call) to(replica string, open bool) (answered bool) {
 	return c.respond(x)
 }
 
-// encode returns a line with what front.Forward says, and the request, as of HTTP/1.1.
+// encode returns a line with what httpcheck.Forward says, and the request, as of HTTP/1.1.
 func (c *call) encode(open bool) []byte {
 	to := url.Values{"server": {c.f.Server}, "id": {c.f.ID}, "open": {strconv.FormatBool(open)}, "principal": {c.f.Principal}, "addr": {netip.AddrPortFrom(c.f.Addr, 0).String()}}
 	var b bytes.Buffer
@@ -165,7 +165,7 @@ func (c *call) respond(x *exchange) (answered bool) {
 // this replica shuts down, as the client opens another one then.
 func (c *call) copy(x *exchange, part []byte, err error) (result string) {
 	control := http.NewResponseController(c.w)
-	deadline := front.NewDeadline(control, cmp.Or(c.f.WriteTimeout, 10*time.Second), c.r)
+	deadline := httpcheck.NewDeadline(control, cmp.Or(c.f.WriteTimeout, 10*time.Second), c.r)
 	for ; ; part, err = x.receive() {
 		if len(part) > 0 || err == nil {
 			if _, err := deadline.Write(c.w, part, nil); err != nil {
@@ -207,6 +207,6 @@ func (c *call) failed(err error) (answered bool) {
 		id = m.ID
 	}
 	body := append(jsonrpc.NewError(id, jsonrpc.ReasonError(text, reason, again)), '\n')
-	_ = front.WriteJSON(c.w, c.r, http.StatusServiceUnavailable, body, 10*time.Second) // a client that is gone needs no answer
+	_ = httpcheck.WriteJSON(c.w, c.r, http.StatusServiceUnavailable, body, 10*time.Second) // a client that is gone needs no answer
 	return true
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 )
 
 const (
@@ -51,9 +51,9 @@ type member struct {
 // silent reports whether the member may be gone.
 func (m *member) silent() bool { return m.quiet > silentAfter || m.Leaving }
 
-// replica returns the member as front shows it.
-func (m *member) replica() front.Replica {
-	r := front.Replica{Name: m.Name, ID: m.id, Silent: m.silent()}
+// replica returns the member as httpcheck shows it.
+func (m *member) replica() httpcheck.Replica {
+	r := httpcheck.Replica{Name: m.Name, ID: m.id, Silent: m.silent()}
 	for _, l := range m.Servers {
 		r.Connections += l.Connections
 		r.Draining = r.Draining || l.Draining
@@ -135,15 +135,15 @@ func (n *Node) candidates(server, id string) (ids []string) {
 }
 
 // Replicas returns what is known of the replicas, this one first and the others by name.
-func (n *Node) Replicas() []front.Replica {
+func (n *Node) Replicas() []httpcheck.Replica {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
-	all := []front.Replica{n.self.replica()}
+	all := []httpcheck.Replica{n.self.replica()}
 	for _, m := range n.members {
 		if m != n.self && !m.Leaving && m.quiet <= shownFor {
 			all = append(all, m.replica())
 		}
 	}
-	slices.SortFunc(all[1:], func(a, b front.Replica) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(all[1:], func(a, b httpcheck.Replica) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
 	return all
 }

@@ -11,7 +11,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 )
 
 // maxServing bounds the requests of other replicas that are served at once.
@@ -42,7 +42,7 @@ func (n *Node) serve(ctx context.Context, x *exchange) {
 	defer func() {
 		switch v := recover(); v {
 		case nil:
-		case front.ErrGone:
+		case httpcheck.ErrGone:
 			w.WriteHeader(statusGone)
 		default:
 			if v != http.ErrAbortHandler {
@@ -77,7 +77,7 @@ func (n *Node) serve(ctx context.Context, x *exchange) {
 		w.WriteHeader(statusGone)
 		return
 	}
-	part.Handler.ServeHTTP(w, r.WithContext(front.Forwarded(ctx, to.Get("principal"))))
+	part.Handler.ServeHTTP(w, r.WithContext(httpcheck.Forwarded(ctx, to.Get("principal"))))
 }
 
 // request reads the parts of an exchange.

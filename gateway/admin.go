@@ -53,7 +53,7 @@ func operatorRoutes(alone bool, all func() []*Gateway) http.Handler {
 	})
 	routes.Methods(http.MethodGet, http.MethodHead).PathPrefix("/status").Handler(statusPage(all))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		all()[0].now.Load().front.Guard(routes).ServeHTTP(w, r)
+		all()[0].now.Load().checks.Guard(routes).ServeHTTP(w, r)
 	})
 }
 
@@ -100,7 +100,7 @@ func serveReady(w http.ResponseWriter, r *http.Request, alone bool, all []*Gatew
 func (g *Gateway) readiness(r *http.Request, err error) error {
 	now := g.now.Load()
 	failure, ok := errors.AsType[*handshake.Failure](err)
-	if !ok || g.detailed(connstate.Client{Local: now.front.IsLocal(r)}) {
+	if !ok || g.detailed(connstate.Client{Local: now.checks.IsLocal(r)}) {
 		return err
 	}
 	if now.opts.Authenticate != nil {

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/signedid"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -120,7 +120,7 @@ func (c *checks) values() {
 		oneOf("Transports", transport, TransportSSE, TransportStreamable, TransportStdio)
 	}
 	c.refuseIf(o.IDKey != nil && len(o.IDKey) < signedid.MinKey, "IDKey", fmt.Sprintf("must have at least %d bytes", signedid.MinKey))
-	c.refuseIf(front.CheckPrefix(o.Prefix) != nil, "Prefix", `must be a path such as "/tools", without a slash at the end`)
+	c.refuseIf(httpcheck.CheckPrefix(o.Prefix) != nil, "Prefix", `must be a path such as "/tools", without a slash at the end`)
 	c.refuseIf(o.Name != "" && !serverName.MatchString(o.Name), "Name",
 		"must be at most 64 characters of a-z, 0-9, _ and -, and begin with a letter or a digit")
 	for _, origin := range o.AllowedOrigins {

@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -34,14 +34,14 @@ type replicas struct {
 	forwarded int
 }
 
-// node is the front.Cluster of one replica. It never dies, but can be down for the others.
+// node is the httpcheck.Cluster of one replica. It never dies, but can be down for the others.
 type node struct {
 	all *replicas
 	id  string
 
-	parts   []*front.Part   // guarded by all.mu
-	adopted map[string]bool // guarded by all.mu
-	down    bool            // guarded by all.mu
+	parts   []*httpcheck.Part // guarded by all.mu
+	adopted map[string]bool   // guarded by all.mu
+	down    bool              // guarded by all.mu
 }
 
 func (all *replicas) join() *node {
@@ -52,19 +52,19 @@ func (all *replicas) join() *node {
 
 func (n *node) ID() string { return n.id }
 
-func (n *node) Attach(_ string, part front.Part) func() {
+func (n *node) Attach(_ string, part httpcheck.Part) func() {
 	n.all.mu.Lock()
 	defer n.all.mu.Unlock()
 	n.parts = append(n.parts, &part)
 	return func() {
 		n.all.mu.Lock()
 		defer n.all.mu.Unlock()
-		n.parts = slices.DeleteFunc(n.parts, func(p *front.Part) bool { return p == &part })
+		n.parts = slices.DeleteFunc(n.parts, func(p *httpcheck.Part) bool { return p == &part })
 	}
 }
 
 // part returns the part for a request, nil if the replica is not to serve it.
-func (n *node) part(id string, owner bool) *front.Part {
+func (n *node) part(id string, owner bool) *httpcheck.Part {
 	if n.down || len(n.parts) == 0 {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (n *node) part(id string, owner bool) *front.Part {
 }
 
 // find returns the part that is to serve a request; nil: none, or n itself.
-func (n *node) find(f front.Forward) *front.Part {
+func (n *node) find(f httpcheck.Forward) *httpcheck.Part {
 	n.all.mu.Lock()
 	defer n.all.mu.Unlock()
 	for _, other := range n.all.nodes {
@@ -103,7 +103,7 @@ func (n *node) find(f front.Forward) *front.Part {
 	return nil
 }
 
-func (n *node) Forward(w http.ResponseWriter, r *http.Request, f front.Forward) (served bool) {
+func (n *node) Forward(w http.ResponseWriter, r *http.Request, f httpcheck.Forward) (served bool) {
 	p := n.find(f)
 	if p == nil {
 		return false
@@ -111,12 +111,12 @@ func (n *node) Forward(w http.ResponseWriter, r *http.Request, f front.Forward) 
 	n.all.mu.Lock()
 	n.all.forwarded++
 	n.all.mu.Unlock()
-	own := r.Clone(front.Forwarded(r.Context(), f.Principal))
+	own := r.Clone(httpcheck.Forwarded(r.Context(), f.Principal))
 	own.Header.Del("Authorization") // the owner must not want it
 	own.Body, own.ContentLength = io.NopCloser(bytes.NewReader(f.Body)), int64(len(f.Body))
 	own.RemoteAddr = netip.AddrPortFrom(f.Addr, 0).String()
 	defer func() {
-		if v := recover(); v == front.ErrGone {
+		if v := recover(); v == httpcheck.ErrGone {
 			served = false
 		} else if v != nil {
 			panic(v)
@@ -137,9 +137,9 @@ func (n *node) Adopt(_, id string) func() {
 	}
 }
 
-func (n *node) Replicas() (list []front.Replica) {
+func (n *node) Replicas() (list []httpcheck.Replica) {
 	for _, other := range n.all.nodes {
-		list = append(list, front.Replica{Name: strings.ToLower(other.id), ID: other.id, Silent: other != n})
+		list = append(list, httpcheck.Replica{Name: strings.ToLower(other.id), ID: other.id, Silent: other != n})
 	}
 	return list
 }
@@ -383,7 +383,7 @@ type held struct {
 }
 
 func (w held) Unwrap() http.ResponseWriter {
-	if strings.Contains(string(debug.Stack()), "front.CanFlush") {
+	if strings.Contains(string(debug.Stack()), "httpcheck.CanFlush") {
 		w.then()
 	}
 	return w.ResponseWriter

@@ -14,12 +14,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/bridge"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -56,7 +56,7 @@ type Gateway struct {
 type serving struct {
 	opts     settings
 	up       upstream.Upstream
-	front    *front.Front
+	checks   *httpcheck.Checker
 	sse      *sse.Handler        // nil: not served
 	mcp      *streamable.Handler // nil: not served
 	supplier *sessions.Supplier
@@ -100,10 +100,10 @@ func newGateway(up upstream.Upstream, opts Options, adjust func(*settings)) (*Ga
 }
 
 // attach makes g reachable for the other replicas, until detach is called.
-func (g *Gateway) attach(cluster front.Cluster) {
+func (g *Gateway) attach(cluster httpcheck.Cluster) {
 	g.detach = func() {}
 	if cluster != nil {
-		g.detach = sync.OnceFunc(cluster.Attach(g.name, front.Part{
+		g.detach = sync.OnceFunc(cluster.Attach(g.name, httpcheck.Part{
 			Handler: g, Has: g.has, Draining: g.registry.Draining, Usage: g.registry.Usage, UsedElsewhere: g.registry.UsedElsewhere,
 		}))
 	}
@@ -136,7 +136,7 @@ func (g *Gateway) prepare(up upstream.Upstream, opts Options) (*serving, error) 
 
 // mount makes the transports of a gateway.
 func (g *Gateway) mount(n *serving) (err error) {
-	n.front = front.New(n.opts.front(g.metrics))
+	n.checks = httpcheck.New(n.opts.checks(g.metrics))
 	if n.opts.serves(TransportSSE) {
 		if n.sse, err = sse.New(g, g.registry, n.opts.sse(g.metrics)); err != nil {
 			return err
@@ -254,7 +254,7 @@ func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, g
 }
 
 // Accept makes the bridge of a new connection, which starts its session. It
-// implements front.Backend.
+// implements httpcheck.Backend.
 func (g *Gateway) Accept(c *connstate.Connection) connstate.Handler {
 	b := bridge.New(c, &g.bridges)
 	g.Start()

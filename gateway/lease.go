@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/auth"
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/bridge"
 )
 
@@ -61,7 +61,7 @@ func (g *Gateway) keep(l *lease, failed bool) {
 		if err == nil && principal != l.principal {
 			err = errors.New("the credentials are of another principal now")
 		}
-		refused, _ := errors.AsType[*front.AuthError](err)
+		refused, _ := errors.AsType[*auth.Error](err)
 		fails := refused != nil && refused.Status >= http.StatusInternalServerError
 		if err == nil || fails && !failed || credentials != l.credentials() {
 			g.keep(l, fails)

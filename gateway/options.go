@@ -7,10 +7,11 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 )
 
 // The values of Options.Sessions.
@@ -32,6 +33,11 @@ const (
 	ErrorDetailsFull = "full"
 	ErrorDetailsSafe = "safe"
 )
+
+// Cluster is what connects the replicas of a gateway. [cluster.Join] returns one.
+//
+// [cluster.Join]: https://pkg.go.dev/github.com/mcp-sse/mcp-sse/cluster#Join
+type Cluster = httpcheck.Cluster
 
 // Options configure a Gateway. A zero field means its default; Defaults returns all
 // of them. A negative value switches a limit off, where that is possible.
@@ -57,7 +63,7 @@ type Options struct {
 	// ago, and of an origin only what is at least a sixteenth of its limit, so that for n
 	// replicas an origin may get (n-1)/16 of its limit more, and all may get what opens
 	// within that second. The gateway does not close the Cluster. Default nil: one process.
-	Cluster front.Cluster
+	Cluster Cluster
 
 	// NoAutoInitialize turns the gateway's own MCP handshake off. HTTP+SSE is then the plain
 	// transport of 2024-11-05, and Streamable HTTP refuses requests without a session.
@@ -147,8 +153,8 @@ type Options struct {
 	// any; with it, IP addresses too.
 	AllowedHosts []string
 	// Authenticate returns the principal that makes a request, or an error: a 401, or the
-	// Status of a front.AuthError. A connection belongs to the principal that opened it. The
-	// function must be safe for concurrent use. See front.BearerTokens and package oauth.
+	// Status of an auth.Error. A connection belongs to the principal that opened it. The
+	// function must be safe for concurrent use. See auth.BearerTokens and package oauth.
 	// Default nil: no authentication.
 	Authenticate func(*http.Request) (principal string, err error)
 	// Reauthenticate makes the gateway call Authenticate again, several times a minute for each
@@ -174,11 +180,11 @@ type Options struct {
 }
 
 // PassRequest gives a server in this process the values of the context of a client's HTTP
-// request, and its [peer.Peer]: Dial and handlers that belong to a session get those of the
+// request, and its upstream.Caller: Dial and handlers that belong to a session get those of the
 // GET, handlers of a request those of its POST before them, where the kind of upstream
 // allows.
 type PassRequest struct {
-	// Headers are the names of the headers that the peer has.
+	// Headers are the names of the headers that the Caller has.
 	Headers []string
 	// Context returns the context whose values are passed on, of each GET and POST that has
 	// passed all checks. Its error refuses the request with 404 and its text. It must be

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/streamable"
 )
@@ -72,15 +72,15 @@ func (n *serving) probed(w http.ResponseWriter, r *http.Request) bool {
 	case names("text/event-stream"):
 		return false
 	case names("text/html"):
-		if n.front.SiteAllowed(w, r) {
+		if n.checks.SiteAllowed(w, r) {
 			servePage(w)
 		}
 	case n.sse == nil, anything && streamsAlone:
 		return false
 	default: // with authentication a stranger learns first how to authenticate
-		if _, ok := n.front.Admit(w, r, front.Route{CORS: "GET, POST, DELETE", Transport: "MCP"}); ok {
+		if _, ok := n.checks.Admit(w, r, httpcheck.Route{CORS: "GET, POST, DELETE", Transport: "MCP"}); ok {
 			w.Header().Set("Allow", "GET, POST, DELETE")
-			n.front.RefuseMessage(w, r, front.Denied(http.StatusMethodNotAllowed, metrics.RejectedMethod,
+			n.checks.RefuseMessage(w, r, httpcheck.Denied(http.StatusMethodNotAllowed, metrics.RejectedMethod,
 				"this is an MCP server: POST a message, or open a stream with GET and Accept: text/event-stream"))
 		}
 	}

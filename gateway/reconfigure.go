@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -61,7 +61,7 @@ func (g *Gateway) Reconfigure(up upstream.Upstream, opts Options) error {
 // replace makes n, which is valid, what g serves.
 func (g *Gateway) replace(was, n *serving) {
 	n.opts.Logger = was.opts.Logger
-	n.front = front.New(n.opts.front(g.metrics))
+	n.checks = httpcheck.New(n.opts.checks(g.metrics))
 	if was.sse != nil {
 		n.sse = was.sse.With(n.opts.sse(g.metrics))
 	}

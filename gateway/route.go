@@ -22,7 +22,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = tidy(r)
 	switch n := g.now.Load(); {
 	case !n.hasRoute(r):
-		n.front.NotFound(w, r, n.noRoute(r))
+		n.checks.NotFound(w, r, n.noRoute(r))
 	case n.probed(w, r):
 	case n.sse != nil && (n.mcp == nil || n.sse.MessageFor(r) != "" || !streamable.Claims(r)):
 		n.sse.ServeHTTP(w, r)
@@ -47,5 +47,5 @@ func (n *serving) noRoute(r *http.Request) string {
 	if n.sse == nil && n.mcp == nil { // all is on stdio
 		return "no such route: this gateway serves no HTTP"
 	}
-	return "no such route: MCP is at " + n.front.OuterPrefix(r) + n.opts.Prefix + Path
+	return "no such route: MCP is at " + n.checks.OuterPrefix(r) + n.opts.Prefix + Path
 }

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 )
@@ -41,9 +41,9 @@ type Servers struct {
 // served is what Replace replaces. It is immutable.
 type served struct {
 	all []*Gateway
-	// elsewhere serves requests that reach no gateway, by the rules of front, that of the
+	// elsewhere serves requests that reach no gateway, by the rules of checks, that of the
 	// first one.
-	front     *front.Front
+	checks    *httpcheck.Checker
 	elsewhere http.Handler
 }
 
@@ -99,7 +99,7 @@ func (s *Servers) serve(gateways []*Gateway, held *budget.Account) {
 
 // elsewhere returns what serves the gateways.
 func (s *Servers) elsewhere(all []*Gateway) *served {
-	f := all[0].now.Load().front
+	f := all[0].now.Load().checks
 	return &served{all, f, f.Elsewhere(routeList(all), all[0].plainLog, s.unserved)}
 }
 
@@ -171,7 +171,7 @@ func (s *Servers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if n.front != n.all[0].now.Load().front { // it has been reconfigured
+	if n.checks != n.all[0].now.Load().checks { // it has been reconfigured
 		changed := s.elsewhere(n.all)
 		s.now.CompareAndSwap(n, changed)
 		n = changed

@@ -11,9 +11,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/signedid"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -156,22 +156,22 @@ func (o *Options) serves(transport string) bool { return slices.Contains(o.Trans
 
 func (s *settings) streamable(m *metrics.Metrics) streamable.Options {
 	return streamable.Options{
-		Options: s.front(m.Over(TransportStreamable)), RequireInitialize: s.NoAutoInitialize,
+		Options: s.checks(m.Over(TransportStreamable)), RequireInitialize: s.NoAutoInitialize,
 		SessionTimeout: s.SessionTimeout, MaxQueuedBytes: s.OutboxBytes, MaxKeptBytes: int(s.MaxHeldBytes / 8),
 	}
 }
 
 func (s *settings) sse(m *metrics.Metrics) sse.Options {
-	opts := sse.Options{Options: s.front(m.Over(TransportSSE)), SinglePath: s.SinglePath}
+	opts := sse.Options{Options: s.checks(m.Over(TransportSSE)), SinglePath: s.SinglePath}
 	if s.NoAutoInitialize { // a plain transport sends only standard events
 		opts.Quiet, opts.Dialect = true, connstate.Dialect(connstate.EventMessage)
 	}
 	return opts
 }
 
-// front returns what the HTTP transports have in common.
-func (s *settings) front(m *metrics.Metrics) front.Options {
-	opts := front.Options{
+// checks returns what the HTTP transports have in common.
+func (s *settings) checks(m *metrics.Metrics) httpcheck.Options {
+	opts := httpcheck.Options{
 		HeartbeatInterval: s.HeartbeatInterval, ConnectionTimeout: s.StreamTimeout,
 		MaxMessageBytes: s.MaxMessageBytes,
 		TrustedProxies:  s.TrustedProxies, AllowedOrigins: s.AllowedOrigins, AllowedHosts: s.AllowedHosts, Reauthenticate: s.Reauthenticate,

@@ -4,14 +4,14 @@ import (
 	"net/http"
 	"path/filepath"
 
-	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/statuspage"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 // statusPage returns the status page of the gateways that all returns.
 func statusPage(all func() []*Gateway) http.Handler {
-	return statuspage.New(func() (servers []statuspage.Server, replicas []front.Replica, open bool) {
+	return statuspage.New(func() (servers []statuspage.Server, replicas []httpcheck.Replica, open bool) {
 		gateways := all()
 		for _, g := range gateways {
 			servers = append(servers, g.look())
@@ -22,7 +22,7 @@ func statusPage(all func() []*Gateway) http.Handler {
 }
 
 // replicasOf returns the replicas of gateways; nil without a cluster.
-func replicasOf(gateways []*Gateway) []front.Replica {
+func replicasOf(gateways []*Gateway) []httpcheck.Replica {
 	if cluster := gateways[0].now.Load().opts.Cluster; cluster != nil {
 		return cluster.Replicas()
 	}

@@ -9,8 +9,8 @@
 // Each connection has a session of its own with the server, which Server.Sessions shows.
 // All of MCP passes both ways. A handler sees
 //
-//   - in its context the values of the context of the client's GET, and its peer
-//     (package peer);
+//   - in its context the values of the context of the client's GET, and its
+//     upstream.Caller;
 //   - in RequestExtra.Header those headers of the POST that
 //     gateway.PassRequest.Headers names, and in TokenInfo what auth.RequireBearerToken
 //     found. Where the POST has none, those of the GET count. go-sdk's own handler gives

@@ -15,15 +15,15 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/gosdk"
+	"github.com/mcp-sse/mcp-sse/internal/caller"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
-	"github.com/mcp-sse/mcp-sse/peer"
 )
 
 // describing adds a tool that says what it knows of the HTTP request.
 func describing(s *mcp.Server) *mcp.Server {
 	tool(s, "describe", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		text := fmt.Sprintf("path %v", ctx.Value(pathKey{}))
-		if p, ok := peer.FromContext(ctx); ok {
+		if p, ok := caller.FromContext(ctx); ok {
 			text += fmt.Sprintf("; peer %s, loopback %t", p.Principal, p.Addr.IsLoopback())
 		}
 		if r.Extra != nil {

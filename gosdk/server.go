@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-sse/mcp-sse/internal/caller"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/peer"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -40,7 +40,7 @@ func (d dialer) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if server == nil {
 		return nil, errNoServer
 	}
-	values := peer.Values(ctx)
+	values := caller.Values(ctx)
 	s := &session{id: uuid.NewString(), ended: make(chan struct{}), working: make(map[int64]int)}
 	if extra := s.extraOf(values); extra != nil {
 		s.extra = *extra

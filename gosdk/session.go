@@ -14,9 +14,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/caller"
 	vocabulary "github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/peer"
 )
 
 const (
@@ -140,7 +140,7 @@ func responseOf(m *jsonrpc.Message) (*sdk.Response, error) {
 func (s *session) extraOf(values context.Context) *mcp.RequestExtra {
 	extra := s.extra
 	if values != nil {
-		if p, ok := peer.FromContext(values); ok && p.Header != nil {
+		if p, ok := caller.FromContext(values); ok && p.Header != nil {
 			extra.Header = p.Header
 		}
 		extra.TokenInfo = cmp.Or(auth.TokenInfoFromContext(values), extra.TokenInfo)

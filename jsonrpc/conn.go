@@ -78,7 +78,7 @@ type Stateless interface {
 type Dialer interface {
 	// Dial opens one session with the peer. ctx bounds only the dialling: its end does
 	// not end the session. Of its values, a server in this process gets those that
-	// peer.Values returns. The caller must Close the Conn, even after
+	// upstream.CallerValues returns. The caller must Close the Conn, even after
 	// Recv has returned a final error.
 	Dial(ctx context.Context) (Conn, error)
 }

@@ -28,7 +28,7 @@
 //   - Web pages of other origins are refused unless gateway.Options.AllowedOrigins has
 //     them.
 //   - The Header of mcp-go's requests is empty. WithSSEContextFunc puts what a handler needs
-//     into the context; gateway.PassRequest.Headers names headers for peer.FromContext.
+//     into the context; gateway.PassRequest.Headers names headers for upstream.CallerFromContext.
 //
 // One goroutine of a session takes the server's notifications out of its channel. Answers
 // pass through that channel too, so that an answer comes after the notifications that its

@@ -13,8 +13,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcp-sse/mcp-sse/internal/caller"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
-	"github.com/mcp-sse/mcp-sse/peer"
 )
 
 // everything is a server with all features of mcp-go that a client of HTTP+SSE can meet,
@@ -116,7 +116,7 @@ func (e *everything) addTools() {
 	})
 	e.tool("who", func(ctx context.Context, _ mcp.CallToolRequest) (string, error) {
 		passed := ""
-		if p, ok := peer.FromContext(ctx); ok {
+		if p, ok := caller.FromContext(ctx); ok {
 			passed = p.Header.Get("X-Tenant")
 		}
 		return fmt.Sprintf("tenant %v, passed %q", ctx.Value(tenantKey{}), passed), nil

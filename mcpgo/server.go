@@ -10,10 +10,10 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
+	"github.com/mcp-sse/mcp-sse/internal/caller"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
-	"github.com/mcp-sse/mcp-sse/peer"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -23,7 +23,7 @@ import (
 //
 // The contexts of handlers have the session, as server.ClientSessionFromContext returns
 // it, and with gateway.Options.PassRequest the values of the client's HTTP requests: the
-// headers that gateway.PassRequest.Headers names are those of peer.FromContext, not the
+// headers that gateway.PassRequest.Headers names are those of upstream.CallerFromContext, not the
 // Header of mcp-go's requests. A context ends when the client cancels the request, and
 // with the session.
 //
@@ -66,7 +66,7 @@ func (d dialer) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		return nil, fmt.Errorf("dial mcp-go server: %w", err)
 	}
 	s.Local = requests.(jsonrpc.Local)
-	s.ctx, s.cancel = context.WithCancel(d.server.WithContext(peer.Values(ctx), s))
+	s.ctx, s.cancel = context.WithCancel(d.server.WithContext(caller.Values(ctx), s))
 	if err := within(ctx, s.register); err != nil {
 		_ = s.Close() // its error is nil
 		return nil, fmt.Errorf("dial mcp-go server: register session: %w", err)

@@ -69,7 +69,7 @@ type SSEServer struct {
 //
 // Handlers see the values of the context of the client's POST. The Header of mcp-go's
 // requests is empty: WithSSEContextFunc can put what a handler needs into the context,
-// and gateway.PassRequest.Headers names headers for peer.FromContext. The stream is at
+// and gateway.PassRequest.Headers names headers for upstream.CallerFromContext. The stream is at
 // /sse, and so are the POSTs, with the connection in the query: clients learn that from the
 // stream. So these options of mcp-go have no counterpart:
 //

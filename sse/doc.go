@@ -13,7 +13,7 @@
 // the stream. The whole contract is in docs/reference/wire.md.
 //
 // One goroutine, that of the GET, writes the response. It closes a client that does
-// not read when the outbox stays full or a write takes too long. The [front.Backend]
+// not read when the outbox stays full or a write takes too long. The [httpcheck.Backend]
 // decides what is behind a connection; this package knows no MCP session and no
 // process.
 //

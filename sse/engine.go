@@ -14,8 +14,8 @@ import (
 	r3 "github.com/r3labs/sse/v2"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/eventstream"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 )
 
 // engineBuffer is the largest number of events of one stream that the library
@@ -73,7 +73,7 @@ func (e *engine) serve(w http.ResponseWriter, r *http.Request, c *connstate.Conn
 func (e *engine) newStream(w http.ResponseWriter, r *http.Request, c *connstate.Connection, endpoint string) (s *stream, inner *http.Request, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s = &stream{engine: e, c: c, w: w, control: http.NewResponseController(w), endpoint: endpoint, lastID: 1}
-	s.deadline = front.NewDeadline(s.control, e.writeTimeout, r)
+	s.deadline = httpcheck.NewDeadline(s.control, e.writeTimeout, r)
 	end := func() {
 		s.deadline.Expire() // a stream that ends must not wait for a stalled client; before ServeHTTP can return
 		cancel()
@@ -110,7 +110,7 @@ type stream struct {
 	free   atomic.Int64 // events whose place may be used again
 	lastID int64        // guarded by the outbox, which calls take
 
-	deadline *front.Deadline
+	deadline *httpcheck.Deadline
 }
 
 // take gives one event to the library if there is room. The outbox calls it,

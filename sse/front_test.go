@@ -10,9 +10,10 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/mcp-sse/mcp-sse/auth"
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
@@ -32,9 +33,9 @@ func isRefusal(body string) bool {
 	return strings.HasPrefix(body, `{"jsonrpc":"2.0","id":null,"error":{"code":-3`) && strings.Contains(body, `"message":"`)
 }
 
-// The checks of package front come first, and what a request is refused for is counted.
+// The checks of package internal/httpcheck come first, and what a request is refused for is counted.
 func TestRefusals(t *testing.T) {
-	authenticate, err := front.BearerTokens(map[string]string{"token": "someone"})
+	authenticate, err := auth.BearerTokens(map[string]string{"token": "someone"})
 	ssetest.Must(t, err)
 	const message = "/sse/0d9f3a52-7a0f-4f6e-8f0a-5f3c2b1a0e77/message"
 	for _, test := range []struct {
@@ -62,7 +63,7 @@ func TestRefusals(t *testing.T) {
 		{"GET", "/sse?event=message%0A", nil, 400, "", "bad_request"},
 		{"GET", "/sse?event=message&auto=2", nil, 400, "", "bad_request"},
 	} {
-		f := newFixture(t, config{sse: sse.Options{Options: front.Options{Authenticate: authenticate}, SinglePath: strings.HasPrefix(test.target, "/one")}})
+		f := newFixture(t, config{sse: sse.Options{Options: httpcheck.Options{Authenticate: authenticate}, SinglePath: strings.HasPrefix(test.target, "/one")}})
 		w := ask(f, test.method, test.target, "", append([]string{"Authorization", "Bearer token"}, test.header...)...)
 		if w.Code != test.status || w.Header().Get("Allow") != test.allow || !isRefusal(w.Body.String()) {
 			t.Errorf("%s %s %q: got %d, Allow %q, %s, want %d, %q", test.method, test.target, test.header,

@@ -5,27 +5,27 @@ import (
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 )
 
 // Handler serves the transport. It is an http.Handler, safe for concurrent use.
 type Handler struct {
-	*front.Front
+	*httpcheck.Checker
 	opts     Options
-	backend  front.Backend
+	backend  httpcheck.Backend
 	registry *connstate.Registry
 	engine   *engine
 }
 
 // New returns a Handler that opens its connections in registry. It fails when
 // an option is wrong.
-func New(backend front.Backend, registry *connstate.Registry, opts Options) (*Handler, error) {
+func New(backend httpcheck.Backend, registry *connstate.Registry, opts Options) (*Handler, error) {
 	opts.Options = opts.Options.WithDefaults()
 	if err := checkDialect(string(opts.Dialect)); err != nil {
 		return nil, err
 	}
 	return &Handler{
-		Front: front.New(opts.Options), opts: opts, backend: backend, registry: registry, engine: newEngine(opts.WriteTimeout),
+		Checker: httpcheck.New(opts.Options), opts: opts, backend: backend, registry: registry, engine: newEngine(opts.WriteTimeout),
 	}, nil
 }
 
@@ -35,7 +35,7 @@ func (h *Handler) With(opts Options) *Handler {
 	next := *h
 	next.opts = opts
 	next.opts.Options = opts.Options.WithDefaults()
-	next.Front = front.New(next.opts.Options)
+	next.Checker = httpcheck.New(next.opts.Options)
 	return &next
 }
 
@@ -78,7 +78,7 @@ const ConnectionParam = "connectionId"
 // admit checks a request whatever the route. It returns the principal, and whether to
 // go on.
 func (h *Handler) admit(w http.ResponseWriter, r *http.Request, method string) (string, bool) {
-	return h.Admit(w, r, front.Route{Methods: method, CORS: "GET, POST", Transport: "HTTP+SSE"})
+	return h.Admit(w, r, httpcheck.Route{Methods: method, CORS: "GET, POST", Transport: "HTTP+SSE"})
 }
 
 // streamPath is the path of the stream as the client sees it. It is empty if it could be
@@ -88,7 +88,7 @@ func (h *Handler) streamPath(r *http.Request) string {
 	if !h.opts.SinglePath {
 		path, _ = CutMessage(path)
 	}
-	if path = h.OuterPrefix(r) + path; front.SafePath(path) {
+	if path = h.OuterPrefix(r) + path; httpcheck.SafePath(path) {
 		return path
 	}
 	return ""

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 )
 
 // heartbeatComment is the text of the comment line.
@@ -17,8 +17,8 @@ var heartbeatData = []byte(`{"jsonrpc":"2.0","method":"notifications/heartbeat"}
 // called.
 func (h *Handler) keepAlive(c *connstate.Connection) (stop func()) {
 	every, timeout := max(0, h.opts.HeartbeatInterval), h.opts.ConnectionTimeout
-	beats := front.Repeat(jittered(every), func() time.Duration { return beat(c, jittered(every)) })
-	idle := front.Repeat(timeout, func() time.Duration { return checkIdle(c, timeout) })
+	beats := httpcheck.Repeat(jittered(every), func() time.Duration { return beat(c, jittered(every)) })
+	idle := httpcheck.Repeat(timeout, func() time.Duration { return checkIdle(c, timeout) })
 	return func() {
 		beats()
 		idle()

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -27,7 +27,7 @@ func beats(t testing.TB, text string) (n int) {
 func TestNeverSilentLongerThanTheInterval(t *testing.T) {
 	for _, interval := range []time.Duration{time.Second, 15 * time.Second, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
-			f := newFixture(t, config{sse: sse.Options{Options: front.Options{HeartbeatInterval: interval}}})
+			f := newFixture(t, config{sse: sse.Options{Options: httpcheck.Options{HeartbeatInterval: interval}}})
 			g := f.open(t, "/sse")
 			time.Sleep(50 * interval)
 			synctest.Wait()
@@ -49,7 +49,7 @@ func TestNeverSilentLongerThanTheInterval(t *testing.T) {
 
 func TestNoHeartbeatOnABusyStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{sse: sse.Options{Options: front.Options{HeartbeatInterval: 10 * time.Second}}})
+		f := newFixture(t, config{sse: sse.Options{Options: httpcheck.Options{HeartbeatInterval: 10 * time.Second}}})
 		g := f.open(t, "/sse")
 		for i := range 100 {
 			time.Sleep(8 * time.Second)
@@ -86,7 +86,7 @@ func TestHeartbeatOfADialect(t *testing.T) {
 // what ends it.
 func TestNoHeartbeatsBehindAStalledWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{sse: sse.Options{Options: front.Options{HeartbeatInterval: time.Second, WriteTimeout: 30 * time.Second}}})
+		f := newFixture(t, config{sse: sse.Options{Options: httpcheck.Options{HeartbeatInterval: time.Second, WriteTimeout: 30 * time.Second}}})
 		g := f.open(t, "/sse")
 		synctest.Wait()
 		g.stall()
@@ -107,7 +107,7 @@ func TestNoHeartbeatsBehindAStalledWrite(t *testing.T) {
 // Heartbeats and what we send are no activity of the client; a request in flight is.
 func TestIdleConnectionIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{sse: sse.Options{Options: front.Options{ConnectionTimeout: time.Minute, HeartbeatInterval: time.Second}}})
+		f := newFixture(t, config{sse: sse.Options{Options: httpcheck.Options{ConnectionTimeout: time.Minute, HeartbeatInterval: time.Second}}})
 		g := f.open(t, "/sse")
 		for range 3 { // a POST each 50 s
 			time.Sleep(50 * time.Second)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -27,7 +27,7 @@ func overBoth(t *testing.T, test func(t *testing.T, protocol string)) {
 // the server's own timeouts are for requests that end.
 func TestIdleStreamOutlivesEveryTimeout(t *testing.T) {
 	overBoth(t, func(t *testing.T, protocol string) {
-		f := newFixture(t, config{sse: sse.Options{Options: front.Options{WriteTimeout: 2 * time.Second, HeartbeatInterval: -1}}})
+		f := newFixture(t, config{sse: sse.Options{Options: httpcheck.Options{WriteTimeout: 2 * time.Second, HeartbeatInterval: -1}}})
 		p := pipetest.Serve(f, protocols(protocol), func(s *http.Server) {
 			s.ReadTimeout, s.WriteTimeout, s.ReadHeaderTimeout = time.Second, time.Second, time.Second
 		})
@@ -53,7 +53,7 @@ func TestIdleStreamOutlivesEveryTimeout(t *testing.T) {
 // write_timeout, and all that waited is let go.
 func TestStalledClientIsClosedByTheWriteDeadline(t *testing.T) {
 	overBoth(t, func(t *testing.T, protocol string) {
-		f := newFixture(t, config{sse: sse.Options{Options: front.Options{WriteTimeout: 2 * time.Second}}})
+		f := newFixture(t, config{sse: sse.Options{Options: httpcheck.Options{WriteTimeout: 2 * time.Second}}})
 		p := pipetest.Serve(f, protocols(protocol), nil)
 		defer p.Stop()
 		r := openStream(t, p.Client, "http://gateway/sse", f)

@@ -4,13 +4,13 @@ import (
 	"net/http"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // serveMessage is POST /sse/{id}/message.
-func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string) *front.Refusal {
+func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string) *httpcheck.Refusal {
 	principal, ok := h.admit(w, r, http.MethodPost)
 	if !ok {
 		return nil
@@ -20,7 +20,7 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 		return nil
 	}
 	if !ok || c.Client().Transport != connstate.TransportSSE || c.Client().Principal != principal { // the session of another transport has no stream here
-		return front.Denied(http.StatusNotFound, metrics.RejectedUnknownConnection, "no such connection: open a new one with GET "+h.streamPath(r))
+		return httpcheck.Denied(http.StatusNotFound, metrics.RejectedUnknownConnection, "no such connection: open a new one with GET "+h.streamPath(r))
 	}
 	h.Renew(c, r)
 	body, refusal := h.ReadBody(w, r, c.Sender().HoldBody)
@@ -34,14 +34,14 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 	}
 	select {
 	case <-c.Done():
-		return front.Denied(http.StatusNotFound, metrics.PostClosed, "the connection is closed: open a new one with GET "+h.streamPath(r))
+		return httpcheck.Denied(http.StatusNotFound, metrics.PostClosed, "the connection is closed: open a new one with GET "+h.streamPath(r))
 	default:
 	}
 	if m.Kind == jsonrpc.Request && c.Request(m.ID) != nil { // on the stream the client would take an error for the answer to the first
-		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "a request with this id is in flight: use another one")
+		return httpcheck.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "a request with this id is in flight: use another one")
 	}
 	c.SetParent(m, r.Header)
-	c.Observe(m, r.Header.Get(front.HeaderVersion))
+	c.Observe(m, r.Header.Get(httpcheck.HeaderVersion))
 	c.Receive(m)
 	w.WriteHeader(http.StatusAccepted)
 	return nil
@@ -57,18 +57,18 @@ func (h *Handler) forward(w http.ResponseWriter, r *http.Request, id, principal 
 		h.RefuseMessage(w, r, refusal)
 		return true
 	}
-	return h.Forward(w, r, front.Forward{ID: id, Principal: principal, Body: body.Bytes})
+	return h.Forward(w, r, httpcheck.Forward{ID: id, Principal: principal, Body: body.Bytes})
 }
 
 // parse returns the message in a body. The connection refuses new requests while the
 // budget is used up.
-func (h *Handler) parse(r *http.Request, body []byte, c *connstate.Connection) (*jsonrpc.Message, *front.Refusal) {
-	m, refusal := front.ParseMessage(body)
+func (h *Handler) parse(r *http.Request, body []byte, c *connstate.Connection) (*jsonrpc.Message, *httpcheck.Refusal) {
+	m, refusal := httpcheck.ParseMessage(body)
 	if refusal != nil {
 		return nil, refusal
 	}
 	if err := c.CheckBudget(m); err != nil {
-		return nil, front.RefusedBusy(err)
+		return nil, httpcheck.RefusedBusy(err)
 	}
 	m.Context, refusal = h.Passed(r, c.Client().Principal)
 	return m, refusal

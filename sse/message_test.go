@@ -6,8 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/auth"
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -90,9 +91,9 @@ func TestPostAroundClose(t *testing.T) {
 }
 
 func TestPrincipalsAreKeptApart(t *testing.T) {
-	authenticate, err := front.BearerTokens(map[string]string{"token-a": "alice", "token-b": "bob", "token-a2": "alice"})
+	authenticate, err := auth.BearerTokens(map[string]string{"token-a": "alice", "token-b": "bob", "token-a2": "alice"})
 	ssetest.Must(t, err)
-	f := newFixture(t, config{sse: sse.Options{Options: front.Options{Authenticate: authenticate}}})
+	f := newFixture(t, config{sse: sse.Options{Options: httpcheck.Options{Authenticate: authenticate}}})
 	srv := start(t, f)
 	s := attach(t, f, srv.Client(), srv.URL, "Authorization", "Bearer token-a")
 	ssetest.Want(t, "principal", s.c.Client().Principal, "alice")

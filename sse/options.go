@@ -4,13 +4,13 @@ import (
 	"fmt"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 )
 
 // Options configure a Handler. The zero value gives the defaults.
 type Options struct {
 	// Options are those of every HTTP transport.
-	front.Options
+	httpcheck.Options
 	// Quiet withholds the connection event and the announcement.
 	Quiet bool
 	// Dialect decides the names of the events with responses for all clients;

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
@@ -34,7 +34,7 @@ func TestSteadyReaderGetsALargeMessage(t *testing.T) {
 func steadyReader(t *testing.T, version string, rate, behind int, closed bool) {
 	const size = 12 << 20
 	conn := connstate.Options{OutboxBytes: 1 << 20, OutboxWait: 10 * time.Second}
-	f := newFixture(t, config{sse: sse.Options{Options: front.Options{WriteTimeout: 10 * time.Second}}, conn: conn})
+	f := newFixture(t, config{sse: sse.Options{Options: httpcheck.Options{WriteTimeout: 10 * time.Second}}, conn: conn})
 	p := pipetest.Serve(f, protocols(version), nil)
 	defer p.Stop()
 	r := openStream(t, p.Client, "http://localhost/sse", f)

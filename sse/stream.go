@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -34,7 +34,7 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 
 // open returns a connection for the client, or why there is none; neither if the request has
 // been answered.
-func (h *Handler) open(w http.ResponseWriter, r *http.Request) (*connstate.Connection, *front.Refusal) {
+func (h *Handler) open(w http.ResponseWriter, r *http.Request) (*connstate.Connection, *httpcheck.Refusal) {
 	principal, ok := h.admit(w, r, http.MethodGet)
 	if !ok {
 		return nil, nil
@@ -59,8 +59,8 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c *connstate.Con
 	// ResponseWriter has deadlines; then there are none to lift.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	_ = r.Body.Close() // HTTP/2 would keep what comes of a body that has no announced length
-	if version := r.Header.Get(front.HeaderVersion); version != "" {
-		c.SawVersion(front.Clip(version))
+	if version := r.Header.Get(httpcheck.HeaderVersion); version != "" {
+		c.SawVersion(httpcheck.Clip(version))
 	}
 	if !c.Client().Quiet {
 		data := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/connection","params":{"connectionId":%q,"state":%q,"heartbeatSeconds":%g}}`,
@@ -81,21 +81,21 @@ func (h *Handler) end(c *connstate.Connection) {
 
 // client reads what the GET says about the client. It ignores query parameters that
 // are not ours.
-func (h *Handler) client(r *http.Request, principal string) (connstate.Client, *front.Refusal) {
+func (h *Handler) client(r *http.Request, principal string) (connstate.Client, *httpcheck.Refusal) {
 	query := r.URL.Query()
 	client := h.Client(r, principal, connstate.TransportSSE)
 	// The Java SDK, from 0.11.0 to 2.0.1 at least, ends its session at an unknown event.
 	client.Dialect, client.Quiet = h.opts.Dialect, h.opts.Quiet || strings.HasPrefix(r.UserAgent(), "Java-http-client/")
 	if event := query.Get("event"); event != "" {
 		if err := checkDialect(event); err != nil {
-			return client, front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "query: %v", err)
+			return client, httpcheck.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "query: %v", err)
 		}
 		client.Dialect = connstate.Dialect(event)
 	}
 	if auto := query.Get("auto"); auto != "" {
 		on, err := strconv.ParseBool(auto)
 		if err != nil {
-			return client, front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "query: auto must be 0 or 1")
+			return client, httpcheck.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "query: auto must be 0 or 1")
 		}
 		client.Quiet = client.Quiet || !on
 	}

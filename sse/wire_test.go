@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -99,8 +99,8 @@ func TestConnectionEvent(t *testing.T) {
 		data  string
 		retry string
 	}{
-		{sse.Options{Options: front.Options{HeartbeatInterval: -1}}, `"heartbeatSeconds":0}}`, "1000"},
-		{sse.Options{Options: front.Options{HeartbeatInterval: 1500 * time.Millisecond, ReconnectDelay: 250 * time.Millisecond}}, `"heartbeatSeconds":1.5}}`, "250"},
+		{sse.Options{Options: httpcheck.Options{HeartbeatInterval: -1}}, `"heartbeatSeconds":0}}`, "1000"},
+		{sse.Options{Options: httpcheck.Options{HeartbeatInterval: 1500 * time.Millisecond, ReconnectDelay: 250 * time.Millisecond}}, `"heartbeatSeconds":1.5}}`, "250"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFixture(t, config{sse: test.opts})

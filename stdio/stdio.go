@@ -21,7 +21,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// Backend provides the handler of a connection. See front.Backend.
+// Backend provides the handler of a connection. See httpcheck.Backend.
 type Backend interface {
 	Accept(c *connstate.Connection) connstate.Handler
 }

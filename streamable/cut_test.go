@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/streamable"
@@ -216,7 +216,7 @@ func TestStreamsThatAreOverAreBounded(t *testing.T) {
 // A response that another one replaces ends at once, also in the middle of a write, and
 // gives back what it held.
 func TestReplacedResponsesHoldNothing(t *testing.T) {
-	bubble(t, streamable.Options{Options: front.Options{WriteTimeout: time.Hour}}, connstate.Limits{}, func(f *fixture) {
+	bubble(t, streamable.Options{Options: httpcheck.Options{WriteTimeout: time.Hour}}, connstate.Limits{}, func(f *fixture) {
 		id := f.initialize("2025-11-25")
 		first := f.post(request("1", "never"), in(id)...)
 		first.wantEvent("2-1", "")

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/streamable"
 )
 
@@ -20,7 +20,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add("DELETE", "", "id", "", "0-9223372036854775808", "")
 	statuses := map[int]bool{200: true, 202: true, 204: true, 400: true, 404: true, 405: true, 406: true, 413: true, 415: true}
 	f.Fuzz(func(t *testing.T, method, accept, session, version, lastID, body string) {
-		world := newFixture(t, streamable.Options{Options: front.Options{MaxMessageBytes: 1 << 30}}, connstate.Limits{})
+		world := newFixture(t, streamable.Options{Options: httpcheck.Options{MaxMessageBytes: 1 << 30}}, connstate.Limits{})
 		defer world.srv.Close()
 		defer world.closeAll()
 		h := world.handler

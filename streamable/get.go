@@ -5,14 +5,14 @@ import (
 	"net/http"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/eventstream"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // serveGet is GET /mcp: the session's own stream, or the rest of one that was cut.
-func (h *Handler) serveGet(q *request) *front.Refusal {
+func (h *Handler) serveGet(q *request) *httpcheck.Refusal {
 	last, refusal := h.checkGet(q)
 	if refusal != nil {
 		return refusal
@@ -64,10 +64,10 @@ func (h *Handler) lease(q *request, s *session, end func()) (stop func()) {
 
 // checkGet refuses a GET that names no session, or is wrong otherwise. It returns the event
 // that the client has read last, nil if the GET names none.
-func (h *Handler) checkGet(q *request) (last *eventID, _ *front.Refusal) {
+func (h *Handler) checkGet(q *request) (last *eventID, _ *httpcheck.Refusal) {
 	events, _ := accepts(q.r, "text", "event-stream")
 	if events == 0 {
-		return nil, front.Refused(http.StatusNotAcceptable, metrics.RejectedBadRequest, "the Accept header must list text/event-stream")
+		return nil, httpcheck.Refused(http.StatusNotAcceptable, metrics.RejectedBadRequest, "the Accept header must list text/event-stream")
 	}
 	if refusal := h.CheckStream(q.w, q.r); refusal != nil {
 		return nil, refusal
@@ -85,14 +85,14 @@ func (h *Handler) checkGet(q *request) (last *eventID, _ *front.Refusal) {
 	return last, nil
 }
 
-func noEvent() *front.Refusal {
-	return front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "the Last-Event-ID names no event that this session still has")
+func noEvent() *httpcheck.Refusal {
+	return httpcheck.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "the Last-Event-ID names no event that this session still has")
 }
 
 // resume attaches a GET to the stream that it is for: after the event that the client has
 // read last, or after those that any client has. It does not attach it to the stream of a
 // POST that is gone, or that the client has read to its end.
-func (s *session) resume(x *response, last *eventID) *front.Refusal {
+func (s *session) resume(x *response, last *eventID) *httpcheck.Refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
@@ -116,7 +116,7 @@ func (s *session) resume(x *response, last *eventID) *front.Refusal {
 		}
 	}
 	if len(st.responses) >= maxStanding {
-		return front.Refused(http.StatusConflict, metrics.RejectedBadRequest, "the session has %d open GETs: close one first", maxStanding)
+		return httpcheck.Refused(http.StatusConflict, metrics.RejectedBadRequest, "the session has %d open GETs: close one first", maxStanding)
 	}
 	st.read = read
 	for st.number > 0 && len(st.responses) > 0 { // what this one continues is gone, or about to be
@@ -151,7 +151,7 @@ func (h *Handler) tellLost(q *request, last eventID) {
 	events.Expire()
 }
 
-func (h *Handler) serveDelete(q *request) *front.Refusal {
+func (h *Handler) serveDelete(q *request) *httpcheck.Refusal {
 	if refusal := checkDelete(q); refusal != nil {
 		return refusal
 	}
@@ -172,12 +172,12 @@ func (h *Handler) serveDelete(q *request) *front.Refusal {
 }
 
 // checkDelete refuses a DELETE that names no session, or is wrong otherwise.
-func checkDelete(q *request) *front.Refusal {
+func checkDelete(q *request) *httpcheck.Refusal {
 	switch {
-	case front.HasBody(q.r):
-		return front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "%v", front.ErrBody)
+	case httpcheck.HasBody(q.r):
+		return httpcheck.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "%v", httpcheck.ErrBody)
 	case q.id == "":
-		return front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "a DELETE needs a session: send its id as Mcp-Session-Id")
+		return httpcheck.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "a DELETE needs a session: send its id as Mcp-Session-Id")
 	}
 	return checkSingle(q.r)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/streamable/internal/statelessclient"
 )
@@ -21,15 +21,15 @@ const streamAfter = 500 * time.Millisecond
 // tells nothing, as clients of HTTP+SSE send it when they open their stream again, nor does
 // its Last-Event-ID; only versions without HTTP+SSE do.
 func Claims(r *http.Request) bool {
-	return r.Method != http.MethodGet || r.Header.Get(headerSession) != "" || isModern(r.Header.Get(front.HeaderVersion))
+	return r.Method != http.MethodGet || r.Header.Get(headerSession) != "" || isModern(r.Header.Get(httpcheck.HeaderVersion))
 }
 
 // Handler serves the transport. It is an http.Handler, safe for concurrent use.
 type Handler struct {
-	*front.Front
+	*httpcheck.Checker
 	*state
 	opts        Options
-	backend     front.Backend
+	backend     httpcheck.Backend
 	registry    *connstate.Registry
 	modern      *statelessclient.Handler // for clients without sessions
 	streamAfter time.Duration
@@ -46,11 +46,11 @@ type state struct {
 }
 
 // New returns a Handler that opens its connections in registry.
-func New(backend front.Backend, registry *connstate.Registry, opts Options) *Handler {
+func New(backend httpcheck.Backend, registry *connstate.Registry, opts Options) *Handler {
 	opts = opts.withDefaults()
-	f := front.New(opts.Options)
+	f := httpcheck.New(opts.Options)
 	return &Handler{
-		Front: f, opts: opts, backend: backend, registry: registry, streamAfter: streamAfter,
+		Checker: f, opts: opts, backend: backend, registry: registry, streamAfter: streamAfter,
 		modern: statelessclient.New(f, backend, registry, opts.modern()),
 		state:  &state{store: store{limit: opts.MaxKeptBytes, hold: registry.HoldKept}, sessions: make(map[*connstate.Connection]*session)},
 	}
@@ -61,8 +61,8 @@ func New(backend front.Backend, registry *connstate.Registry, opts Options) *Han
 func (h *Handler) With(opts Options) *Handler {
 	next := *h
 	next.opts = opts.withDefaults()
-	next.Front = front.New(next.opts.Options)
-	next.modern = h.modern.With(next.Front, next.opts.modern())
+	next.Checker = httpcheck.New(next.opts.Options)
+	next.modern = h.modern.With(next.Checker, next.opts.modern())
 	return &next
 }
 
@@ -78,11 +78,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	q := &request{w: w, r: r, principal: principal, id: r.Header.Get(headerSession), version: r.Header.Get(front.HeaderVersion)}
+	q := &request{w: w, r: r, principal: principal, id: r.Header.Get(headerSession), version: r.Header.Get(httpcheck.HeaderVersion)}
 	if q.c = h.connection(q); q.c != nil {
 		h.Renew(q.c, r)
 	}
-	var refusal *front.Refusal
+	var refusal *httpcheck.Refusal
 	switch r.Method {
 	case http.MethodPost:
 		refusal = h.servePost(q)
@@ -96,7 +96,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// request is an HTTP request that has passed the checks of package front.
+// request is an HTTP request that has passed the checks of package internal/httpcheck.
 type request struct {
 	w           http.ResponseWriter
 	r           *http.Request
@@ -118,16 +118,16 @@ func (h *Handler) connection(q *request) *connstate.Connection {
 // forward sends a request to the replica that holds its session, or to another one if the
 // session leaves this one or has just ended. It reports false if this process has to answer.
 func (h *Handler) forward(q *request) bool {
-	return h.opts.Cluster != nil && (q.c == nil || q.c.Leaving()) && h.IsForeign(q.r, h.registry, q.id, q.principal) && h.Forward(q.w, q.r, front.Forward{
+	return h.opts.Cluster != nil && (q.c == nil || q.c.Leaving()) && h.IsForeign(q.r, h.registry, q.id, q.principal) && h.Forward(q.w, q.r, httpcheck.Forward{
 		ID: q.id, Principal: q.principal, Body: q.body, Resumes: !h.opts.RequireInitialize,
 	})
 }
 
 // route returns what a request may use: clients without sessions have only POST (MCP
 // 2026-07-28, transports), and so has a GET that names none.
-func route(r *http.Request) front.Route {
-	route := front.Route{Methods: "GET, POST, DELETE", CORS: "GET, POST, DELETE", Transport: "Streamable HTTP"}
-	if r.Header.Get(headerSession) == "" && isModern(r.Header.Get(front.HeaderVersion)) || !Claims(r) {
+func route(r *http.Request) httpcheck.Route {
+	route := httpcheck.Route{Methods: "GET, POST, DELETE", CORS: "GET, POST, DELETE", Transport: "Streamable HTTP"}
+	if r.Header.Get(headerSession) == "" && isModern(r.Header.Get(httpcheck.HeaderVersion)) || !Claims(r) {
 		route.Methods = http.MethodPost
 	}
 	return route
@@ -135,7 +135,7 @@ func route(r *http.Request) front.Route {
 
 // open makes a session for a request, under the id of an earlier one if it names one. alone
 // says that the client has not asked for one.
-func (h *Handler) open(q *request, ctx context.Context, alone bool) (*session, *front.Refusal) {
+func (h *Handler) open(q *request, ctx context.Context, alone bool) (*session, *httpcheck.Refusal) {
 	client := h.Client(q.r, q.principal, connstate.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, ctx
 	c, refusal := h.Open(h.registry, client, q.id, h.evict)
@@ -152,7 +152,7 @@ func (h *Handler) open(q *request, ctx context.Context, alone bool) (*session, *
 	c.SawFirstByte()
 	c.Bind(h.backend.Accept(c))
 	_, left, _ := s.idle()
-	s.stopExpiry = front.Repeat(left, s.expire)
+	s.stopExpiry = httpcheck.Repeat(left, s.expire)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.sessions[c] = s

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -57,24 +57,24 @@ func accepts(r *http.Request, kind, sub string) (q float64, place int) {
 //	application/json alone    | JSON
 //	text/event-stream alone   | a stream
 //	neither                   | 406
-func checkAccept(r *http.Request) (stream, jsonOnly bool, _ *front.Refusal) {
+func checkAccept(r *http.Request) (stream, jsonOnly bool, _ *httpcheck.Refusal) {
 	if strings.TrimSpace(strings.Join(r.Header["Accept"], "")) == "" {
 		return false, false, nil
 	}
 	answer, answerPlace := accepts(r, "application", "json")
 	events, eventsPlace := accepts(r, "text", "event-stream")
 	if answer == 0 && events == 0 {
-		return false, false, front.Refused(http.StatusNotAcceptable, metrics.PostNotAcceptable, "the Accept header must list application/json, text/event-stream, or both")
+		return false, false, httpcheck.Refused(http.StatusNotAcceptable, metrics.PostNotAcceptable, "the Accept header must list application/json, text/event-stream, or both")
 	}
 	return events > answer || events == answer && eventsPlace < answerPlace, events == 0, nil
 }
 
 // checkSingle refuses a request with two values of a header of the transport: what is
 // between may have looked at the other one.
-func checkSingle(r *http.Request) *front.Refusal {
-	for _, name := range []string{headerSession, front.HeaderVersion, "Last-Event-Id"} {
+func checkSingle(r *http.Request) *httpcheck.Refusal {
+	for _, name := range []string{headerSession, httpcheck.HeaderVersion, "Last-Event-Id"} {
 		if len(r.Header[name]) > 1 {
-			return front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "the header %s must come once", name)
+			return httpcheck.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "the header %s must come once", name)
 		}
 	}
 	return nil
@@ -104,10 +104,10 @@ func (p *post) speaksModern() bool {
 	return named || isModern(p.version) && !p.initialize
 }
 
-func checkVersion(version string) *front.Refusal {
+func checkVersion(version string) *httpcheck.Refusal {
 	if version == "" || mcp.HasInitialize(version) {
 		return nil
 	}
-	return front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest,
+	return httpcheck.Refused(http.StatusBadRequest, metrics.RejectedBadRequest,
 		"the MCP-Protocol-Version %.64q is not supported: use one of %s", version, strings.Join(append(mcp.VersionsWithInitialize(), mcp.VersionStateless), ", "))
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/streamable/internal/statelessclient"
 )
@@ -12,7 +12,7 @@ import (
 // Options configure a Handler. The zero value gives the defaults.
 type Options struct {
 	// Options are those of every HTTP transport.
-	front.Options
+	httpcheck.Options
 	// RequireInitialize refuses a request without a session that is no initialize, with
 	// 400, as the specification has it. Otherwise the Handler makes a session for it.
 	RequireInitialize bool

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -29,7 +29,7 @@ type post struct {
 }
 
 // servePost is POST /mcp.
-func (h *Handler) servePost(q *request) *front.Refusal {
+func (h *Handler) servePost(q *request) *httpcheck.Refusal {
 	stream, jsonOnly, refusal := checkAccept(q.r)
 	if refusal == nil {
 		refusal = checkSingle(q.r)
@@ -64,14 +64,14 @@ func (h *Handler) servePost(q *request) *front.Refusal {
 }
 
 // serveLegacy serves a POST of a client with sessions, or returns why not.
-func (h *Handler) serveLegacy(p *post) *front.Refusal {
+func (h *Handler) serveLegacy(p *post) *httpcheck.Refusal {
 	if !p.initialize && p.id == "" { // a session has its version, whatever the header says
 		if refusal := checkVersion(p.version); refusal != nil {
 			return refusal
 		}
 	}
 	if p.initialize && p.batch {
-		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "initialize must not be in a batch")
+		return httpcheck.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "initialize must not be in a batch")
 	}
 	if p.id == "" && !p.initialize {
 		if done, refusal := h.serveAlone(p); done || refusal != nil {
@@ -107,7 +107,7 @@ func (h *Handler) serveLegacy(p *post) *front.Refusal {
 }
 
 // checkBatch refuses an array that its version does not have, and one with an id twice.
-func (p *post) checkBatch() *front.Refusal {
+func (p *post) checkBatch() *httpcheck.Refusal {
 	if !p.batch {
 		return nil
 	}
@@ -116,45 +116,45 @@ func (p *post) checkBatch() *front.Refusal {
 	}
 	ids := slices.Sorted(slices.Values(p.ids))
 	if len(slices.Compact(ids)) < len(p.ids) {
-		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "two requests of the array have the same id")
+		return httpcheck.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "two requests of the array have the same id")
 	}
 	return nil
 }
 
-func noBatches(version string) *front.Refusal {
-	return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "MCP %.64s has no batches: send each message by itself", version)
+func noBatches(version string) *httpcheck.Refusal {
+	return httpcheck.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "MCP %.64s has no batches: send each message by itself", version)
 }
 
 // serveAlone serves messages without a session that need none, or that get none.
-func (h *Handler) serveAlone(p *post) (done bool, refusal *front.Refusal) {
+func (h *Handler) serveAlone(p *post) (done bool, refusal *httpcheck.Refusal) {
 	m := p.first
 	switch {
 	case m == nil:
 		return false, noSession("", "a notification or a response needs a session: send its id as Mcp-Session-Id")
 	case len(p.messages) == 1 && m.Method == mcp.MethodDiscover:
 		e := jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "server/discover needs the _meta of MCP 2026-07-28; otherwise use initialize")
-		refusal = front.RefusedWith(http.StatusBadRequest, metrics.RejectedBadRequest, e)
+		refusal = httpcheck.RefusedWith(http.StatusBadRequest, metrics.RejectedBadRequest, e)
 		refusal.ID = m.ID
 		return false, refusal
 	case h.opts.RequireInitialize:
 		return false, noSession(m.ID, "initialize first, and send the Mcp-Session-Id of the response")
 	case len(p.messages) == 1 && m.Method == mcp.MethodPing:
-		_ = front.WriteJSON(p.w, p.r, http.StatusOK, jsonrpc.NewResult(m.ID, []byte("{}")), h.opts.WriteTimeout) // a client that is gone needs no answer
+		_ = httpcheck.WriteJSON(p.w, p.r, http.StatusOK, jsonrpc.NewResult(m.ID, []byte("{}")), h.opts.WriteTimeout) // a client that is gone needs no answer
 		return true, nil
 	}
 	return false, nil
 }
 
 // noSession is the refusal of a message that needs a session, the request id if it is one.
-func noSession(id jsonrpc.ID, message string) *front.Refusal {
-	refusal := front.Refused(http.StatusBadRequest, metrics.PostNoSession, "%s", message)
+func noSession(id jsonrpc.ID, message string) *httpcheck.Refusal {
+	refusal := httpcheck.Refused(http.StatusBadRequest, metrics.PostNoSession, "%s", message)
 	refusal.ID = id
 	return refusal
 }
 
 // sessionOf returns the session of a POST, or a new one if it opens one; the caller must
 // call leave. Without both, another replica has answered the POST.
-func (h *Handler) sessionOf(p *post, ctx context.Context) (s *session, opened bool, refusal *front.Refusal) {
+func (h *Handler) sessionOf(p *post, ctx context.Context) (s *session, opened bool, refusal *httpcheck.Refusal) {
 	if p.id == "" {
 		s, refusal = h.open(p.request, ctx, !p.initialize)
 		return s, true, refusal
@@ -185,7 +185,7 @@ func (h *Handler) isOurs(q *request) bool {
 
 // reopen opens a session under the id that its client has, so that the client notices
 // nothing.
-func (h *Handler) reopen(q *request, ctx context.Context) (s *session, opened bool, refusal *front.Refusal) {
+func (h *Handler) reopen(q *request, ctx context.Context) (s *session, opened bool, refusal *httpcheck.Refusal) {
 	if !h.isOurs(q) { // before the lock: whoever guesses holds up nobody
 		return nil, false, unknownSession()
 	}
@@ -204,18 +204,18 @@ func (h *Handler) reopen(q *request, ctx context.Context) (s *session, opened bo
 
 // unknownSession refuses a request for a session that is not there: 404 makes a client
 // initialize again (MCP 2025-11-25, transports, session management).
-func unknownSession() *front.Refusal {
-	return front.Denied(http.StatusNotFound, metrics.RejectedUnknownConnection, "no such session: initialize again, without Mcp-Session-Id")
+func unknownSession() *httpcheck.Refusal {
+	return httpcheck.Denied(http.StatusNotFound, metrics.RejectedUnknownConnection, "no such session: initialize again, without Mcp-Session-Id")
 }
 
 // serveIn passes the messages of a POST to a session, and writes the answers.
-func (h *Handler) serveIn(s *session, p *post, opened bool) *front.Refusal {
+func (h *Handler) serveIn(s *session, p *post, opened bool) *httpcheck.Refusal {
 	if p.batch && s.speaks() != versionAssumed {
 		return noBatches(s.speaks())
 	}
 	for _, m := range p.messages {
 		if err := s.c.CheckBudget(m); err != nil {
-			return front.RefusedBusy(err)
+			return httpcheck.RefusedBusy(err)
 		}
 	}
 	if len(p.ids) == 0 {
@@ -225,7 +225,7 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *front.Refusal {
 	}
 	x := h.newResponse(p.request, s)
 	var err error
-	if x.st, err = s.begin(p, p.jsonOnly || !front.CanFlush(p.w), x); err != nil {
+	if x.st, err = s.begin(p, p.jsonOnly || !httpcheck.CanFlush(p.w), x); err != nil {
 		return unknownSession()
 	}
 	if opened {
@@ -265,16 +265,16 @@ func (h *Handler) repeats(p *post) bool {
 const maxBatch = 100
 
 // parse reads the messages of a body.
-func (p *post) parse(body []byte) *front.Refusal {
+func (p *post) parse(body []byte) *httpcheck.Refusal {
 	parts := []json.RawMessage{body}
 	if p.batch = bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")); p.batch {
 		var err *jsonrpc.Error
 		if parts, err = jsonrpc.Split(body, maxBatch); err != nil {
-			return front.RefusedWith(http.StatusBadRequest, metrics.PostInvalidRequest, err)
+			return httpcheck.RefusedWith(http.StatusBadRequest, metrics.PostInvalidRequest, err)
 		}
 	}
 	for _, part := range parts {
-		m, refusal := front.ParseMessage(part)
+		m, refusal := httpcheck.ParseMessage(part)
 		if refusal != nil {
 			return refusal
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/streamable"
@@ -61,7 +61,7 @@ func TestClientsThatPreferStreams(t *testing.T) {
 func TestSlowAnswersMakeAStream(t *testing.T) {
 	for version, primes := range map[string]bool{"2025-11-25": true, "2025-06-18": false} {
 		t.Run(version, func(t *testing.T) {
-			bubble(t, streamable.Options{Options: front.Options{HeartbeatInterval: 5 * second}}, connstate.Limits{}, func(f *fixture) {
+			bubble(t, streamable.Options{Options: httpcheck.Options{HeartbeatInterval: 5 * second}}, connstate.Limits{}, func(f *fixture) {
 				f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
 					time.AfterFunc(20*second, func() { answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
 				}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/signedid"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -208,7 +208,7 @@ func TestForgedEvents(t *testing.T) {
 // Ids that the gateway has not given to the principal open nothing, however many come.
 func TestIDsOfOthers(t *testing.T) {
 	lines := new(ssetest.Output)
-	opts := streamable.Options{Options: front.Options{Logger: ssetest.Logger(lines), Authenticate: byHeader}}
+	opts := streamable.Options{Options: httpcheck.Options{Logger: ssetest.Logger(lines), Authenticate: byHeader}}
 	bubble(t, opts, connstate.Limits{}, func(f *fixture) {
 		res := f.post(initialize, "Authorization", "alice")
 		id := res.Header.Get("Mcp-Session-Id")

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/eventstream"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -190,7 +190,7 @@ func (x *response) writeJSON(events []event) {
 	if len(body) < chunk && !x.st.json && x.r.ProtoMajor < 2 { // soon after the request, within the server's own deadline
 		_, _ = x.w.Write(body) // a client that is gone needs no answer
 	} else {
-		_ = front.WriteAll(x.w, x.r, body, x.h.opts.WriteTimeout)
+		_ = httpcheck.WriteAll(x.w, x.r, body, x.h.opts.WriteTimeout)
 	}
 	x.s.c.SawWrite()
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/streamable"
 )
@@ -158,7 +158,7 @@ func TestManyGETs(t *testing.T) {
 func TestStalledReader(t *testing.T) {
 	for name, size := range map[string]int{"many short messages": 1 << 10, "few long ones": 300 << 10} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, streamable.Options{Options: front.Options{WriteTimeout: 10 * second}}, connstate.Limits{}, func(f *fixture) {
+			bubble(t, streamable.Options{Options: httpcheck.Options{WriteTimeout: 10 * second}}, connstate.Limits{}, func(f *fixture) {
 				id := f.initialize("2025-11-25")
 				c := f.backend.last()
 				stalled := f.post(request("1", "never"), in(id)...)

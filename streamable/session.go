@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -20,7 +20,7 @@ type session struct {
 	h *Handler
 	c *connstate.Connection
 
-	release    func() // undoes front.Adopt
+	release    func() // undoes httpcheck.Adopt
 	stopExpiry func()
 
 	// place is where the session stands among the idle ones, nil if it is not; guarded by
@@ -284,7 +284,7 @@ func (s *session) saw(version string) {
 	}
 	if version != "" && s.version != "" && version != s.version && !s.toldVersion {
 		s.toldVersion = true
-		s.h.opts.Logger.Info("client sends another version than its session has: it does not matter", "connectionId", s.c.ShortID(), "version", front.Clip(version), "session", s.version)
+		s.h.opts.Logger.Info("client sends another version than its session has: it does not matter", "connectionId", s.c.ShortID(), "version", httpcheck.Clip(version), "session", s.version)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/streamable"
 )
@@ -58,7 +58,7 @@ func TestFailedInitialize(t *testing.T) {
 
 // A session belongs to the principal that opened it; to others it is not there.
 func TestSessionsBelongToTheirPrincipal(t *testing.T) {
-	bubble(t, streamable.Options{Options: front.Options{Authenticate: byHeader}}, connstate.Limits{}, func(f *fixture) {
+	bubble(t, streamable.Options{Options: httpcheck.Options{Authenticate: byHeader}}, connstate.Limits{}, func(f *fixture) {
 		res := f.post(initialize)
 		if res.StatusCode != http.StatusUnauthorized || res.Header.Get("WWW-Authenticate") == "" {
 			f.t.Errorf("without a token: got %s", res.Status)

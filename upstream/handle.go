@@ -9,10 +9,10 @@ import (
 	"sync"
 
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
+	"github.com/mcp-sse/mcp-sse/internal/caller"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/workers"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/peer"
 )
 
 // maxRunning bounds the requests that one Handle session handles at a time: each has a
@@ -36,7 +36,7 @@ const maxRunning = 16384
 type Handle func(ctx context.Context, msg json.RawMessage) any
 
 // Dial opens a session. It fails only when ctx has ended. With gateway.Options.PassRequest
-// the contexts of the function have the values of ctx that peer.Values returns; those of a
+// the contexts of the function have the values of ctx that CallerValues returns; those of a
 // request have the values of its HTTP request first.
 //
 // Send fails with jsonrpc.ErrBusy while the requests in work hold 8 MiB, or are 16,384. A
@@ -48,7 +48,7 @@ func (h Handle) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		return nil, fmt.Errorf("dial handler: %w", err)
 	}
 	c := &handleConn{fn: h, answers: buffer.NewQueue(buffer.SendLimit), running: make(map[jsonrpc.ID]*call)}
-	c.ctx, c.cancel = context.WithCancel(peer.Values(ctx))
+	c.ctx, c.cancel = context.WithCancel(caller.Values(ctx))
 	c.workers = workers.New(c.ctx.Done())
 	return c, nil
 }
@@ -109,7 +109,7 @@ func (c *handleConn) begin(k *call, values context.Context) error {
 	case c.running[k.id] != nil:
 		return fmt.Errorf("send: a request with the id %.64s is in flight", k.id)
 	}
-	k.ctx, k.cancel = context.WithCancel(peer.Join(c.ctx, values))
+	k.ctx, k.cancel = context.WithCancel(caller.Join(c.ctx, values))
 	c.running[k.id] = k
 	c.bytes += len(k.msg)
 	c.workers.Go(func() { c.run(k) }) // ends when the function returns

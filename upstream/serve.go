@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
+	"github.com/mcp-sse/mcp-sse/internal/caller"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/peer"
 )
 
 // serveCloseTimeout bounds each of the two waits of Close for the function: after the
@@ -29,7 +29,7 @@ const serveCloseTimeout = time.Second
 type Serve func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error
 
 // Dial starts the function in the only goroutine of the session. The function's context
-// has the values of ctx that peer.Values returns. Dial fails only when ctx has ended.
+// has the values of ctx that CallerValues returns. Dial fails only when ctx has ended.
 //
 // After the function has returned, Recv returns its error, or io.EOF for nil. Close
 // ends in. A second later it cancels the function's context, and after one more second
@@ -40,7 +40,7 @@ func (s Serve) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	}
 	r, w := io.Pipe()
 	c := &serveConn{in: buffer.NewQueue(buffer.SendLimit), out: r, lines: bufio.NewReader(r), done: make(chan struct{})}
-	run, cancel := context.WithCancel(peer.Values(ctx))
+	run, cancel := context.WithCancel(caller.Values(ctx))
 	c.cancel = cancel
 	go c.run(run, s, w) // ends when the function returns
 	return c, nil

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/mcp-sse/mcp-sse/auth/oauthclient"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
-	"github.com/mcp-sse/mcp-sse/upstream/oauthclient"
 )
 
 // Exit codes. A second signal ends with 128 and its number, as a shell shows a

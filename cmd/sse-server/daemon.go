@@ -21,8 +21,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/cluster"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/demo"
-	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream"
@@ -48,7 +48,7 @@ type daemon struct {
 	gw        service
 	endpoints []*endpoint // the main one, and that of the admin routes if it is another
 	config    atomic.Pointer[config.Config]
-	guard     atomic.Pointer[front.Front] // checks who uses the routes for operators
+	guard     atomic.Pointer[httpcheck.Checker] // checks who uses the routes for operators
 	load      func(running *config.Config) (*config.Config, error)
 
 	leave   func()            // the cluster; nothing without one
@@ -137,7 +137,7 @@ func (d *daemon) join(c *config.Config) error {
 // setConfig makes c the configuration of all but the gateways.
 func (d *daemon) setConfig(c *config.Config) {
 	d.config.Store(c)
-	d.guard.Store(front.New(front.Options{Logger: d.log, Authenticate: c.Operators, AllowedHosts: c.AllowedHosts}))
+	d.guard.Store(httpcheck.New(httpcheck.Options{Logger: d.log, Authenticate: c.Operators, AllowedHosts: c.AllowedHosts}))
 	for _, e := range d.endpoints {
 		e.conns.update(func() { e.conns.limit = tcpLimit(c) })
 	}
@@ -270,7 +270,7 @@ func (d *daemon) routes(together bool) (main, operators *mux.Router) {
 // protect checks Host, Origin and token before a route for operators.
 func (d *daemon) protect(route http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := d.guard.Load().Admit(w, r, front.Route{}); ok {
+		if _, ok := d.guard.Load().Admit(w, r, httpcheck.Route{}); ok {
 			route.ServeHTTP(w, r)
 		}
 	})

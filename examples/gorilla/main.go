@@ -17,7 +17,7 @@ import (
 	"github.com/gorilla/mux"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/auth"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/gosdk"
 )
@@ -43,7 +43,7 @@ func authenticate(next http.Handler) http.Handler {
 func principal(r *http.Request) (string, error) {
 	user, ok := r.Context().Value(userKey{}).(string)
 	if !ok {
-		return "", &front.AuthError{Message: "log in first: send Authorization: Bearer <token>"}
+		return "", &auth.Error{Message: "log in first: send Authorization: Bearer <token>"}
 	}
 	return user, nil
 }

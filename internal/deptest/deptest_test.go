@@ -15,18 +15,18 @@ const module = "github.com/mcp-sse/mcp-sse"
 // layers are the packages from the lowest to the highest. A package may import
 // those of lower layers, not its neighbours.
 var layers = [][]string{
-	{"jsonrpc", "metrics", "peer", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid"},
+	{"jsonrpc", "metrics", "auth", "auth/oauthclient", "internal/caller", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid"},
 	{"internal/mcp", "internal/budget"},
 	{"internal/stateless", "internal/buffer"},
 	{"connstate", "multiplex/sharing"},
 	{"upstream/internal/exchange", "upstream/internal/inprocess"},
 	{"upstream/internal/streamable", "upstream/internal/statelessserver", "upstream/internal/httpsse"},
-	{"upstream/remote", "upstream/stdio", "upstream/oauthclient"},
+	{"upstream/remote", "upstream/stdio"},
 	{"handshake", "multiplex", "upstream"},
-	{"front"},
-	{"internal/eventstream"},
+	{"internal/httpcheck"},
+	{"internal/eventstream", "auth/oauth"},
 	{"streamable/internal/statelessclient"},
-	{"sse", "streamable", "stdio", "cluster", "oauth", "gateway/internal/sessions"},
+	{"sse", "streamable", "stdio", "cluster", "gateway/internal/sessions"},
 	{"gateway/internal/bridge", "gateway/internal/statuspage"},
 	{"gateway"},
 	{"gosdk", "mcpgo"},
@@ -51,10 +51,10 @@ var outside = map[string][]string{
 
 // reserved are imports that only some packages may have, tests aside.
 var reserved = map[string][]string{
-	module + "/connstate":                    {"multiplex", "front", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "stdio", "cluster", "gateway", "gateway/internal/bridge", "gateway/internal/statuspage"},
+	module + "/connstate":                    {"multiplex", "internal/httpcheck", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "stdio", "cluster", "gateway", "gateway/internal/bridge", "gateway/internal/statuspage"},
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"github.com/nats-io/nats.go":             {"cluster"},
-	"github.com/hashicorp/golang-lru/v2":     {"cluster", "connstate", "internal/signedid", "oauth"},
+	"github.com/hashicorp/golang-lru/v2":     {"cluster", "connstate", "internal/signedid", "auth/oauth"},
 	"os/exec":                                {"upstream/stdio"},
 	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},
 	"go.opentelemetry.io/otel":               {"connstate", "gateway", "gateway/internal/bridge", "cmd/sse-server"},
@@ -68,15 +68,15 @@ var reserved = map[string][]string{
 	"github.com/coreos/go-systemd/v22":       {"cmd/sse-server"},
 	"github.com/goccy/go-yaml":               {"cmd/sse-server/internal/config"},
 	"net/http": {
-		"peer", "metrics", "upstream", "upstream/remote", "upstream/oauthclient",
+		"auth", "auth/oauth", "auth/oauthclient", "internal/caller", "metrics", "upstream", "upstream/remote",
 		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/statelessserver",
 		"upstream/internal/httpsse", "upstream/internal/inprocess",
-		"front", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "cluster", "oauth", "gateway", "gateway/internal/statuspage", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config",
+		"internal/httpcheck", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "cluster", "gateway", "gateway/internal/statuspage", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config",
 	},
-	"golang.org/x/oauth2":                            {"upstream/oauthclient"},
-	"github.com/coreos/go-oidc/v3":                   {"oauth"},
-	"github.com/modelcontextprotocol/go-sdk/auth":    {"oauth", "gosdk"},
-	"github.com/modelcontextprotocol/go-sdk/oauthex": {"oauth"},
+	"golang.org/x/oauth2":                            {"auth/oauthclient"},
+	"github.com/coreos/go-oidc/v3":                   {"auth/oauth"},
+	"github.com/modelcontextprotocol/go-sdk/auth":    {"auth/oauth", "gosdk"},
+	"github.com/modelcontextprotocol/go-sdk/oauthex": {"auth/oauth"},
 }
 
 // imports returns the imports of each package of the module in a folder, by the path below

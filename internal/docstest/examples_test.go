@@ -22,13 +22,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
+	"github.com/mcp-sse/mcp-sse/auth"
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/gosdk"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/mcpgo"
-	"github.com/mcp-sse/mcp-sse/peer"
+	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -230,7 +230,7 @@ func TestAuthenticate(t *testing.T) {
 			token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 			user, ok := tokens[token]
 			if !ok {
-				return "", &front.AuthError{Message: "log in first"} // any other error is told as "not authenticated"
+				return "", &auth.Error{Message: "log in first"} // any other error is told as "not authenticated"
 			}
 			return user, nil // the connection belongs to this principal
 		},
@@ -263,7 +263,7 @@ func TestPrincipalOfACaller(t *testing.T) {
 
 	srv := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
 	mcp.AddTool(srv, &mcp.Tool{Name: "greet"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
-		who, _ := peer.FromContext(ctx)
+		who, _ := upstream.CallerFromContext(ctx)
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Hello, " + who.Principal}}}, nil, nil
 	})
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 )
 
 // Writer writes one stream. Its methods may be called by one goroutine at a time;
@@ -14,7 +14,7 @@ import (
 type Writer struct {
 	w        http.ResponseWriter
 	control  *http.ResponseController
-	deadline *front.Deadline
+	deadline *httpcheck.Deadline
 	buf      []byte
 }
 
@@ -22,7 +22,7 @@ type Writer struct {
 // 64 KiB.
 func NewWriter(w http.ResponseWriter, r *http.Request, timeout time.Duration) *Writer {
 	control := http.NewResponseController(w)
-	return &Writer{w: w, control: control, deadline: front.NewDeadline(control, timeout, r)}
+	return &Writer{w: w, control: control, deadline: httpcheck.NewDeadline(control, timeout, r)}
 }
 
 // Begin sets the head of the stream, which the first Flush sends. The server's own
@@ -64,7 +64,7 @@ func (w *Writer) Comment(text string) {
 // Buffered returns the number of bytes that the next Flush writes.
 func (w *Writer) Buffered() int { return len(w.buf) }
 
-// Flush writes what was added. With an error the stream is over; front.ErrOver says that
+// Flush writes what was added. With an error the stream is over; httpcheck.ErrOver says that
 // Expire had ended it before.
 func (w *Writer) Flush() error {
 	data := w.buf

@@ -19,10 +19,10 @@ import (
 	"net/url"
 
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
+	"github.com/mcp-sse/mcp-sse/internal/caller"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
-	"github.com/mcp-sse/mcp-sse/peer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/httpsse"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/inprocess"
@@ -161,7 +161,7 @@ func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 // exchange returns the endpoint for one session. The caller must call release at the
 // end of the session.
 func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()) {
-	x = &exchange.Endpoint{URL: u.Address, Header: make(http.Header), Limit: u.MaxMessageBytes, Log: u.Logger, Metrics: u.Metrics, Values: peer.Values(ctx)}
+	x = &exchange.Endpoint{URL: u.Address, Header: make(http.Header), Limit: u.MaxMessageBytes, Log: u.Logger, Metrics: u.Metrics, Values: caller.Values(ctx)}
 	for _, from := range []http.Header{u.Header, headerFrom(ctx)} {
 		for name, values := range from {
 			x.Header[http.CanonicalHeaderKey(name)] = values
@@ -289,7 +289,7 @@ const handlerAddress = "http://handler.invalid/mcp"
 // HTTPHandler reaches a server that is an http.Handler of this program, over
 // Streamable HTTP or HTTP+SSE as [URL] does, without a socket. Each request calls h in
 // its own goroutine. Its context ends with the session, or when nobody needs the response
-// any more, and has the values of Dial's context that peer.Values returns. h gets the path
+// any more, and has the values of Dial's context that upstream.CallerValues returns. h gets the path
 // /mcp and the host handler.invalid.
 //
 // h may flush, and write while it reads. It cannot set deadlines or hijack. A panic in

@@ -54,9 +54,9 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
+	"github.com/mcp-sse/mcp-sse/internal/caller"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
-	"github.com/mcp-sse/mcp-sse/peer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/statelessserver"
 )
 
@@ -77,7 +77,7 @@ type Command struct {
 	// Env is its environment, as "key=value". nil: that of this process.
 	Env []string
 	// PrincipalEnv names an environment variable in which the child finds the principal
-	// of its client (peer.Peer). The variable is empty if the client has none. Default: no
+	// of its client (caller.Caller). The variable is empty if the client has none. Default: no
 	// variable.
 	PrincipalEnv string
 	// Dir is its working directory. Empty: that of this process.
@@ -211,7 +211,7 @@ func (c Command) environ(ctx context.Context) ([]string, error) {
 		env = os.Environ()
 	}
 	principal := ""
-	if p, ok := peer.FromContext(ctx); ok {
+	if p, ok := caller.FromContext(ctx); ok {
 		principal = p.Principal
 	}
 	if strings.ContainsRune(principal, 0) {

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/caller"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
-	"github.com/mcp-sse/mcp-sse/peer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 	"github.com/mcp-sse/mcp-sse/upstream/stdio"
 )
@@ -65,14 +65,14 @@ func TestPrincipalEnv(t *testing.T) {
 	for _, principal := range []string{"", "ada"} {
 		ctx := t.Context()
 		if principal != "" {
-			ctx = peer.NewContext(ctx, &peer.Peer{Principal: principal})
+			ctx = caller.NewContext(ctx, &caller.Caller{Principal: principal})
 		}
 		conn, err := c.Dial(ctx)
 		ssetest.Must(t, err)
 		defer conn.Close()
 		ssetest.Want(t, "folder and principal", upstreamtest.Recv(t, conn), `{"jsonrpc":["`+c.Dir+`","`+principal+`"]}`)
 	}
-	if _, err := c.Dial(peer.NewContext(t.Context(), &peer.Peer{Principal: "a\x00b"})); err == nil || !strings.Contains(err.Error(), "NUL") {
+	if _, err := c.Dial(caller.NewContext(t.Context(), &caller.Caller{Principal: "a\x00b"})); err == nil || !strings.Contains(err.Error(), "NUL") {
 		t.Errorf("got %v", err)
 	}
 }

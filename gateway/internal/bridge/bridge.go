@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -89,7 +89,7 @@ type Bridge struct {
 	memory       memory
 }
 
-var _ front.Stateless = (*Bridge)(nil)
+var _ httpcheck.Stateless = (*Bridge)(nil)
 
 // errLost reports that a message found no session twice.
 var errLost = errors.New("the session with the server was lost")

@@ -23,8 +23,8 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 )
@@ -44,7 +44,7 @@ type Server struct {
 
 // Source returns the servers and replicas as they are now, and whether they have not been
 // shut down. It must be safe for concurrent use.
-type Source func() (servers []Server, replicas []front.Replica, open bool)
+type Source func() (servers []Server, replicas []httpcheck.Replica, open bool)
 
 //go:embed status.html style.css live.js
 var files embed.FS
@@ -97,9 +97,9 @@ func New(source Source) http.Handler {
 // look is what the source said at one moment.
 type look struct {
 	At       time.Time
-	Servers  []*server       // those that need attention first
-	Replicas []front.Replica // none: there is no cluster
-	Sum      uint64          // differs when what is shown differs
+	Servers  []*server           // those that need attention first
+	Replicas []httpcheck.Replica // none: there is no cluster
+	Sum      uint64              // differs when what is shown differs
 	open     bool
 }
 

@@ -18,9 +18,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
@@ -38,7 +38,7 @@ func conn(id, client string, opened time.Time) connstate.Snapshot {
 
 // serving returns a page that shows the servers.
 func serving(servers ...Server) http.Handler {
-	return New(func() ([]Server, []front.Replica, bool) { return servers, nil, true })
+	return New(func() ([]Server, []httpcheck.Replica, bool) { return servers, nil, true })
 }
 
 func get(t *testing.T, h http.Handler, target string) (int, string) {
@@ -290,7 +290,7 @@ func TestPageOfAConnection(t *testing.T) {
 func TestViewersShareALook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		looks := 0
-		h := New(func() ([]Server, []front.Replica, bool) { looks++; return nil, nil, true })
+		h := New(func() ([]Server, []httpcheck.Replica, bool) { looks++; return nil, nil, true })
 		for range 20 {
 			for range 10 {
 				get(t, h, "/status")
@@ -357,7 +357,7 @@ func watch(t *testing.T, h http.Handler, s *stream) (stop func(), ended <-chan s
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks, done, closed atomic.Int64
-		h := New(func() ([]Server, []front.Replica, bool) {
+		h := New(func() ([]Server, []httpcheck.Replica, bool) {
 			looks.Add(1)
 			return []Server{{Name: "docs", Hour: metrics.Hour{59: {0, int(done.Load()), 0}}}}, nil, closed.Load() == 0
 		})
@@ -398,7 +398,7 @@ func TestEvents(t *testing.T) {
 // long, and no more than maxWatchers at a time.
 func TestWatchersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := New(func() ([]Server, []front.Replica, bool) {
+		h := New(func() ([]Server, []httpcheck.Replica, bool) {
 			return []Server{{Name: "docs", Hour: metrics.Hour{{int(time.Now().UnixNano())}}}}, nil, true
 		})
 		began := time.Now()
@@ -439,8 +439,8 @@ func mustParse(t *testing.T, s string) *url.URL {
 
 // A cluster has a table of its replicas, a gateway without one has none.
 func TestReplicas(t *testing.T) {
-	replicas := []front.Replica{{Name: "one"}, {Name: "two<b>", Connections: 7, Draining: true}, {Name: "three", Silent: true}}
-	_, body := get(t, New(func() ([]Server, []front.Replica, bool) { return []Server{{}}, replicas, true }), "/status")
+	replicas := []httpcheck.Replica{{Name: "one"}, {Name: "two<b>", Connections: 7, Draining: true}, {Name: "three", Silent: true}}
+	_, body := get(t, New(func() ([]Server, []httpcheck.Replica, bool) { return []Server{{}}, replicas, true }), "/status")
 	ssetest.WantText(t, "page", body, "Replicas <small>3", "one</bdi> <small>this one", "two&lt;b&gt;</bdi></th>", "mark draining", ">7</td>", "mark silent")
 	if _, body := get(t, serving(Server{}), "/status"); strings.Contains(body, "Replica") {
 		t.Error("there are replicas without a cluster")

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -51,7 +51,7 @@ type ask struct {
 	shown   bool            // the client has been asked
 }
 
-func (h *Handler) call(a *reply, q *request) *front.Refusal {
+func (h *Handler) call(a *reply, q *request) *httpcheck.Refusal {
 	answers, why := q.inputResponses()
 	if why != nil {
 		return why
@@ -73,7 +73,7 @@ func (h *Handler) call(a *reply, q *request) *front.Refusal {
 }
 
 // send sends a request to the server, on a connection of its client.
-func (h *Handler) send(a *reply, q *request) (*call, *front.Refusal) {
+func (h *Handler) send(a *reply, q *request) (*call, *httpcheck.Refusal) {
 	k := newCall(q.Method)
 	k.principal, k.level = q.principal, q.logLevel
 	k.asks = stateless.AsksInput(q.Method) && (q.declares("elicitation") || q.declares("sampling") || q.declares("roots"))
@@ -95,7 +95,7 @@ func (h *Handler) send(a *reply, q *request) (*call, *front.Refusal) {
 }
 
 // prepare checks what only the server knows, and enters the call.
-func (l *link) prepare(a *reply, q *request, k *call) *front.Refusal {
+func (l *link) prepare(a *reply, q *request, k *call) *httpcheck.Refusal {
 	if q.Param("requestState").Value != nil && !l.stateless {
 		return invalidParams("requestState is not what this server gave out")
 	}

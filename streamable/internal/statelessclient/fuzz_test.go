@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -22,7 +22,7 @@ func FuzzPOST(f *testing.F) {
 	}
 	f.Add(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":null}}`, "m", "=?base64?", "S", "x")
 	f.Fuzz(func(t *testing.T, body, method, name, param, value string) {
-		m, why := front.ParseMessage([]byte(body))
+		m, why := httpcheck.ParseMessage([]byte(body))
 		if why != nil || m.Method == "subscriptions/listen" && strings.Contains(body, "Changed") {
 			return // front answers, or the stream has no end
 		}

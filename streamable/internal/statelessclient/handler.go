@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -16,7 +16,7 @@ import (
 // Options configure a Handler.
 type Options struct {
 	// Options are those of every HTTP transport, with their defaults.
-	front.Options
+	httpcheck.Options
 	// IdleTimeout closes a connection that no request has used for so long.
 	IdleTimeout time.Duration
 	// SamePeer says that the server sees nothing of the context of a request but the
@@ -46,8 +46,8 @@ const (
 // connections end when the gateway closes them, or when no request has used them for
 // Options.IdleTimeout.
 type Handler struct {
-	front    *front.Front
-	backend  front.Backend
+	checks   *httpcheck.Checker
+	backend  httpcheck.Backend
 	registry *connstate.Registry
 	opts     Options
 	pool     *pool
@@ -55,18 +55,18 @@ type Handler struct {
 }
 
 // New returns a Handler that opens its connections in registry.
-func New(f *front.Front, backend front.Backend, registry *connstate.Registry, o Options) *Handler {
+func New(f *httpcheck.Checker, backend httpcheck.Backend, registry *connstate.Registry, o Options) *Handler {
 	return &Handler{
-		front: f, backend: backend, registry: registry, opts: o,
+		checks: f, backend: backend, registry: registry, opts: o,
 		pool: &pool{maxCalls: maxCalls, groups: make(map[string]*group), freed: make(chan struct{})},
 		held: &held{max: maxHeld, clustered: o.Cluster != nil, calls: make(map[string]*call)},
 	}
 }
 
 // With returns a Handler with other options that uses the same connections.
-func (h *Handler) With(f *front.Front, o Options) *Handler {
+func (h *Handler) With(f *httpcheck.Checker, o Options) *Handler {
 	next := *h
-	next.front, next.opts = f, o
+	next.checks, next.opts = f, o
 	return &next
 }
 
@@ -94,15 +94,15 @@ func (h *Handler) ServePOST(w http.ResponseWriter, r *http.Request, principal st
 	default:
 		answer := *why // a connection has it for all its requests
 		answer.ID = m.ID
-		h.front.RefuseMessage(w, r, &answer)
+		h.checks.RefuseMessage(w, r, &answer)
 	}
 }
 
 // gone is why a request is not served whose client is gone. It gets no answer.
-var gone = &front.Refusal{}
+var gone = &httpcheck.Refusal{}
 
 // serve serves a message, or says why it is refused.
-func (h *Handler) serve(a *reply, principal string, m *jsonrpc.Message) *front.Refusal {
+func (h *Handler) serve(a *reply, principal string, m *jsonrpc.Message) *httpcheck.Refusal {
 	switch m.Kind {
 	case jsonrpc.Notification: // over HTTP, no notification of this version has a meaning
 		a.w.WriteHeader(http.StatusAccepted)
@@ -110,7 +110,7 @@ func (h *Handler) serve(a *reply, principal string, m *jsonrpc.Message) *front.R
 		return nil
 	case jsonrpc.Request:
 	default:
-		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "a client sends no responses: send the answers with the request again")
+		return httpcheck.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "a client sends no responses: send the answers with the request again")
 	}
 	q, why := parseRequest(m, principal)
 	if why == nil {
@@ -122,7 +122,7 @@ func (h *Handler) serve(a *reply, principal string, m *jsonrpc.Message) *front.R
 	if why != nil {
 		return why
 	}
-	if q.passed, why = h.front.Passed(a.r, principal); why != nil {
+	if q.passed, why = h.checks.Passed(a.r, principal); why != nil {
 		return why
 	}
 	// The write timeout of the http.Server counts from the request, which may wait for
@@ -142,11 +142,11 @@ func (h *Handler) serve(a *reply, principal string, m *jsonrpc.Message) *front.R
 	return h.call(a, q)
 }
 
-func methodNotFound(method string) *front.Refusal {
+func methodNotFound(method string) *httpcheck.Refusal {
 	return refused(http.StatusNotFound, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %.64s", method))
 }
 
-func checkVersion(q *request) *front.Refusal {
+func checkVersion(q *request) *httpcheck.Refusal {
 	if q.meta.Version == mcp.VersionStateless {
 		return nil
 	}
@@ -154,7 +154,7 @@ func checkVersion(q *request) *front.Refusal {
 	e.Data = struct {
 		Supported []string `json:"supported"`
 		Requested string   `json:"requested"`
-	}{versions(), front.Clip(q.meta.Version)}
+	}{versions(), httpcheck.Clip(q.meta.Version)}
 	return refused(http.StatusBadRequest, e)
 }
 
@@ -165,7 +165,7 @@ func versions() []string {
 }
 
 // discover answers server/discover with what the server has said of itself.
-func (h *Handler) discover(a *reply, q *request) *front.Refusal {
+func (h *Handler) discover(a *reply, q *request) *httpcheck.Refusal {
 	l, why := h.connect(a, q, false)
 	if why != nil {
 		return why

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -130,8 +130,8 @@ func (h *Handler) resume(q *request, state string, answers map[string]json.RawMe
 // forward sends a request that continues a call to the replica that holds the call. It
 // reports false if this process has to answer.
 func (h *Handler) forward(a *reply, q *request, state string) bool {
-	a.written = h.front.IsForeign(a.r, h.registry, state, q.principal) &&
-		h.front.Forward(a.w, a.r, front.Forward{ID: state, Principal: q.principal, Body: q.Raw()})
+	a.written = h.checks.IsForeign(a.r, h.registry, state, q.principal) &&
+		h.checks.Forward(a.w, a.r, httpcheck.Forward{ID: state, Principal: q.principal, Body: q.Raw()})
 	return a.written
 }
 

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -33,7 +33,7 @@ type link struct {
 	// open and initialize set these before they close ready.
 	ready   chan struct{}         // closed when the handshake is over
 	c       *connstate.Connection // nil: it could not be opened
-	refusal *front.Refusal        // why it cannot be used
+	refusal *httpcheck.Refusal    // why it cannot be used
 	result  json.RawMessage       // of initialize
 	caps    json.RawMessage       // that the client has declared
 	// stateless says that the server takes requests of this version as they are.
@@ -69,7 +69,7 @@ func ended(retryable bool) *jsonrpc.Error {
 // open opens the connection, and begins its handshake.
 func (l *link) open(h *Handler, client connstate.Client, q *request) {
 	l.h, l.caps = h, q.meta.Capabilities
-	c, refusal := h.front.Open(h.registry, client, "", h.pool.evict)
+	c, refusal := h.checks.Open(h.registry, client, "", h.pool.evict)
 	if refusal != nil {
 		l.refuse(refusal)
 		return
@@ -99,7 +99,7 @@ func (l *link) initialize(params json.RawMessage, handler connstate.Handler) {
 		return
 	}
 	l.result = m.Result()
-	if known, ok := handler.(front.Stateless); ok {
+	if known, ok := handler.(httpcheck.Stateless); ok {
 		l.stateless = known.Stateless()
 	}
 	l.post(jsonrpc.NewNotification(mcp.MethodInitialized, nil), nil, nil)
@@ -107,7 +107,7 @@ func (l *link) initialize(params json.RawMessage, handler connstate.Handler) {
 }
 
 // refuse ends the handshake of a connection that cannot be used.
-func (l *link) refuse(why *front.Refusal) {
+func (l *link) refuse(why *httpcheck.Refusal) {
 	l.refusal = why
 	l.h.pool.remove(l)
 	close(l.ready)
@@ -115,7 +115,7 @@ func (l *link) refuse(why *front.Refusal) {
 
 // awaitReady waits for the end of the handshake, and returns why the request cannot be
 // served.
-func (l *link) awaitReady(a *reply, q *request) *front.Refusal {
+func (l *link) awaitReady(a *reply, q *request) *httpcheck.Refusal {
 	for {
 		select {
 		case <-l.ready:
@@ -123,7 +123,7 @@ func (l *link) awaitReady(a *reply, q *request) *front.Refusal {
 				return err
 			}
 			if err := l.c.CheckBudget(q.Message); err != nil {
-				return front.RefusedBusy(err)
+				return httpcheck.RefusedBusy(err)
 			}
 			return nil
 		default:
@@ -292,5 +292,5 @@ func (l *link) closed() {
 		l.answered(id, jsonrpc.NewError(id, ended(!l.c.Committed(id))))
 	}
 	l.h.registry.Remove(l.c)
-	l.h.front.LogClosed(l.c)
+	l.h.checks.LogClosed(l.c)
 }

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -14,14 +14,14 @@ import (
 
 // listen serves subscriptions/listen: a stream of the changes that the client asks for,
 // as long as the connection lasts.
-func (h *Handler) listen(a *reply, q *request) *front.Refusal {
+func (h *Handler) listen(a *reply, q *request) *httpcheck.Refusal {
 	wanted, ok := stateless.ReadFilter(q.Params())
 	if !ok {
 		return invalidParams("params.notifications must be an object that says what to listen for")
 	}
 	slices.Sort(wanted.URIs)
 	wanted.URIs = slices.Compact(wanted.URIs)
-	if !front.CanFlush(a.w) {
+	if !httpcheck.CanFlush(a.w) {
 		return refused(http.StatusInternalServerError, jsonrpc.ReasonError("streaming is not possible here", "no_stream", false))
 	}
 	l, why := h.connect(a, q, false)

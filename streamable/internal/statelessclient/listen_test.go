@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/streamable/internal/statelessclient"
 )
@@ -318,7 +318,7 @@ func TestSilentServerHoldsUpNoOtherListener(t *testing.T) {
 // A listener whose server does not answer sees heartbeats, and then what it gets. It uses
 // its connection.
 func TestSilentServerWhileSubscribing(t *testing.T) {
-	bubble(t, statelessclient.Options{Options: front.Options{HeartbeatInterval: time.Second}, IdleTimeout: time.Minute}, func(t *testing.T, f *fixture) {
+	bubble(t, statelessclient.Options{Options: httpcheck.Options{HeartbeatInterval: time.Second}, IdleTimeout: time.Minute}, func(t *testing.T, f *fixture) {
 		f.server.silent = []string{"resources/subscribe"}
 		r := f.begin(t, listen(`{"toolsListChanged":true,"resourceSubscriptions":["a:x","a:y"]}`, "1"))
 		pause(4500 * time.Millisecond)

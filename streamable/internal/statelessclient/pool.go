@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/internal/subnet"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -186,8 +186,8 @@ func (p *pool) removeLocked(l *link) bool {
 
 // connect returns an initialized connection for a request, which the caller must release,
 // or why there is none.
-func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.Refusal) {
-	client := h.front.Client(a.r, q.principal, connstate.TransportStreamable)
+func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *httpcheck.Refusal) {
+	client := h.checks.Client(a.r, q.principal, connstate.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, q.passed
 	var l *link
 	// What is passed on may differ from one request to the next, and nothing may tell a client
@@ -202,7 +202,7 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.R
 		case err != nil && a.over():
 			return nil, gone
 		case err != nil:
-			return nil, front.RefusedWith(http.StatusServiceUnavailable, metrics.PostBusy, jsonrpc.ReasonError(err.Error(), "server_busy", true))
+			return nil, httpcheck.RefusedWith(http.StatusServiceUnavailable, metrics.PostBusy, jsonrpc.ReasonError(err.Error(), "server_busy", true))
 		}
 	}
 	if fresh {

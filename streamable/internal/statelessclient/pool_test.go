@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -40,7 +40,7 @@ func TestClientsAreToldApart(t *testing.T) {
 		"another passed header": {func(a *ask) { a.header = map[string]string{"X-Key": "M\xe4ller"} }, false}, // bytes, not UTF-8
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, statelessclient.Options{Options: front.Options{ForwardHeaders: []string{"X-Key"}}})
+			f := newFixture(t, statelessclient.Options{Options: httpcheck.Options{ForwardHeaders: []string{"X-Key"}}})
 			other := base
 			tc.change(&other)
 			f.do(t, base)
@@ -54,7 +54,7 @@ func TestClientsAreToldApart(t *testing.T) {
 // all have one address, and the log says so once.
 func TestStrangersAreToldApart(t *testing.T) {
 	var log strings.Builder
-	f := newFixture(t, statelessclient.Options{Options: front.Options{
+	f := newFixture(t, statelessclient.Options{Options: httpcheck.Options{
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	}})
 	for _, step := range []struct {
@@ -209,7 +209,7 @@ func TestLostConnection(t *testing.T) {
 // limited gives the Handler a registry with limits.
 func (f *fixture) limited(limits connstate.Limits) {
 	f.registry = connstate.NewRegistry(limits, connstate.Options{Metrics: f.counts})
-	f.Handler = statelessclient.New(f.front, f.server, f.registry, f.opts)
+	f.Handler = statelessclient.New(f.checks, f.server, f.registry, f.opts)
 }
 
 // atRefusal calls a function when the log says that a connection is refused.
@@ -258,7 +258,7 @@ func TestLimitsOfTheRegistry(t *testing.T) {
 func TestPassedRequestsDoNotShareConnections(t *testing.T) {
 	for samePeer, connections := range map[bool]int{false: 2, true: 1} {
 		type tenant struct{}
-		o := statelessclient.Options{Options: front.Options{PassRequest: true, RequestContext: func(r *http.Request) (context.Context, error) {
+		o := statelessclient.Options{Options: httpcheck.Options{PassRequest: true, RequestContext: func(r *http.Request) (context.Context, error) {
 			return context.WithValue(r.Context(), tenant{}, r.Header.Get("X-Tenant")), nil
 		}}, SamePeer: samePeer}
 		f := newFixture(t, o)

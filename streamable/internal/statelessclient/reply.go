@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/eventstream"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -27,7 +27,7 @@ type reply struct {
 // begin begins the stream. It reports false if the response cannot be one.
 func (a *reply) begin() bool {
 	if a.stream == nil {
-		if !front.CanFlush(a.w) {
+		if !httpcheck.CanFlush(a.w) {
 			return false
 		}
 		a.stream, a.written = eventstream.NewWriter(a.w, a.r, a.opts.WriteTimeout), true
@@ -75,7 +75,7 @@ func (a *reply) end(status int, message []byte) {
 		return
 	}
 	a.written = true
-	a.err = front.WriteJSON(a.w, a.r, status, message, a.opts.WriteTimeout)
+	a.err = httpcheck.WriteJSON(a.w, a.r, status, message, a.opts.WriteTimeout)
 }
 
 // wait sends what was added, and waits for changed or later, or sends a heartbeat. It

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -24,19 +24,19 @@ type request struct {
 	passed    context.Context // what is passed on of the HTTP request; nil: nothing
 }
 
-func refused(status int, e *jsonrpc.Error) *front.Refusal {
-	return front.RefusedWith(status, metrics.PostInvalidRequest, e)
+func refused(status int, e *jsonrpc.Error) *httpcheck.Refusal {
+	return httpcheck.RefusedWith(status, metrics.PostInvalidRequest, e)
 }
 
-func invalidParams(format string, args ...any) *front.Refusal {
+func invalidParams(format string, args ...any) *httpcheck.Refusal {
 	return refused(http.StatusBadRequest, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, format, args...))
 }
 
-func mismatch(format string, args ...any) *front.Refusal {
+func mismatch(format string, args ...any) *httpcheck.Refusal {
 	return refused(http.StatusBadRequest, jsonrpc.Errorf(mcp.CodeHeaderMismatch, format, args...))
 }
 
-func parseRequest(m *jsonrpc.Message, principal string) (*request, *front.Refusal) {
+func parseRequest(m *jsonrpc.Message, principal string) (*request, *httpcheck.Refusal) {
 	meta, err := stateless.ReadMeta(m.Params())
 	if err != nil {
 		return nil, invalidParams("%v", err)
@@ -54,7 +54,7 @@ func parseRequest(m *jsonrpc.Message, principal string) (*request, *front.Refusa
 func (q *request) declares(names ...string) bool { return mcp.Declares(q.meta.Capabilities, names...) }
 
 // inputResponses returns the answers in a request, by their keys.
-func (q *request) inputResponses() (map[string]json.RawMessage, *front.Refusal) {
+func (q *request) inputResponses() (map[string]json.RawMessage, *httpcheck.Refusal) {
 	raw, ok := jsonrpc.Member(q.Params(), "inputResponses")
 	if !ok {
 		return nil, nil
@@ -73,7 +73,7 @@ func (q *request) inputResponses() (map[string]json.RawMessage, *front.Refusal) 
 
 // checkHeaders compares the headers that repeat parts of a request with these parts. It
 // refuses a part that can be read in two ways: the server may read the other one.
-func checkHeaders(h http.Header, q *request) *front.Refusal {
+func checkHeaders(h http.Header, q *request) *httpcheck.Refusal {
 	if member := stateless.NameMember(q.Method); member != "" && q.Param(member).Ambiguous {
 		return mismatch("params.%s can be read in two ways", member)
 	}
@@ -90,7 +90,7 @@ func checkHeaders(h http.Header, q *request) *front.Refusal {
 }
 
 // checkArgument compares the header that repeats an argument of a tool with it.
-func checkArgument(h http.Header, p stateless.Param, q *request) *front.Refusal {
+func checkArgument(h http.Header, p stateless.Param, q *request) *httpcheck.Refusal {
 	if q.Param(append([]string{"arguments"}, p.Path...)...).Ambiguous {
 		return mismatch("argument %.64s can be read in two ways", strings.Join(p.Path, "."))
 	}
@@ -103,7 +103,7 @@ func checkArgument(h http.Header, p stateless.Param, q *request) *front.Refusal 
 
 // checkHeader checks a header that repeats a part of the body, if that is there. Several are
 // refused: what is between client and server may read another one.
-func checkHeader(h http.Header, name string, there bool, repeats func(value string) bool) *front.Refusal {
+func checkHeader(h http.Header, name string, there bool, repeats func(value string) bool) *httpcheck.Refusal {
 	values := h.Values(name)
 	switch {
 	case len(values) > 1:

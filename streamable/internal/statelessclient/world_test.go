@@ -18,8 +18,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -145,7 +145,7 @@ type fixture struct {
 	*statelessclient.Handler
 	server   *server
 	registry *connstate.Registry
-	front    *front.Front
+	checks   *httpcheck.Checker
 	opts     statelessclient.Options
 	prom     *prometheus.Registry
 	counts   *metrics.Metrics
@@ -160,9 +160,9 @@ func newFixture(t testing.TB, o statelessclient.Options) *fixture {
 	counts := metrics.New(prom)
 	o.Metrics = counts
 	o.Options, o.IdleTimeout = o.Options.WithDefaults(), cmp.Or(o.IdleTimeout, 5*time.Minute)
-	f := front.New(o.Options)
+	f := httpcheck.New(o.Options)
 	registry := connstate.NewRegistry(connstate.Limits{}, connstate.Options{Budget: budget.New(-1, counts), Metrics: counts})
-	w := &fixture{prom: prom, counts: counts, Handler: statelessclient.New(f, s, registry, o), server: s, registry: registry, front: f, opts: o}
+	w := &fixture{prom: prom, counts: counts, Handler: statelessclient.New(f, s, registry, o), server: s, registry: registry, checks: f, opts: o}
 	t.Cleanup(func() {
 		for _, c := range registry.All() {
 			c.Close(connstate.ClosedShutdown)
@@ -297,15 +297,15 @@ func (f *fixture) post(w http.ResponseWriter, r *http.Request, principal string)
 			panic(p)
 		}
 	}()
-	body, why := f.front.ReadBody(w, r, func(int, int) error { return nil })
+	body, why := f.checks.ReadBody(w, r, func(int, int) error { return nil })
 	if why == nil {
 		var m *jsonrpc.Message
-		if m, why = front.ParseMessage(body.Bytes); why == nil {
+		if m, why = httpcheck.ParseMessage(body.Bytes); why == nil {
 			f.ServePOST(w, r, principal, m, strings.HasPrefix(r.Header.Get("Accept"), "text/"))
 			return
 		}
 	}
-	f.front.RefuseMessage(w, r, why)
+	f.checks.RefuseMessage(w, r, why)
 }
 
 // begin sends a request, and returns its response at once.
@@ -355,7 +355,7 @@ func (f *fixture) series(t testing.TB, name string, values ...string) float64 {
 }
 
 // quiet are the options of tests that count what a stream holds.
-var quiet = statelessclient.Options{Options: front.Options{HeartbeatInterval: -1}}
+var quiet = statelessclient.Options{Options: httpcheck.Options{HeartbeatInterval: -1}}
 
 // A short wait, in the time of a bubble.
 func pause(d time.Duration) {

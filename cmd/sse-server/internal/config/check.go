@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/cluster"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 )
 
 // check returns an error if options contradict each other, or if the files that they
@@ -97,7 +97,7 @@ func (c *Config) CheckExposure(option string, addr Addr) error {
 		isOpen, oauth, what = c.AuthTokensFile == "", "", "read /metrics, /connections and /status, and reload the configuration"
 	}
 	switch {
-	case addr == "" || !isOpen || front.IsLoopback(string(addr)):
+	case addr == "" || !isOpen || httpcheck.IsLoopback(string(addr)):
 		return nil
 	case !c.Insecure:
 		return c.refuse(option, "other machines may reach %s; want a loopback address such as 127.0.0.1:8080, --auth-tokens-file, %sor --insecure to allow it", addr, oauth)

@@ -21,8 +21,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/mcp-sse/mcp-sse/auth/oauth"
 	"github.com/mcp-sse/mcp-sse/gateway"
-	"github.com/mcp-sse/mcp-sse/oauth"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 

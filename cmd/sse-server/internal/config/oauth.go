@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/auth"
+	"github.com/mcp-sse/mcp-sse/auth/oauth"
+	"github.com/mcp-sse/mcp-sse/auth/oauthclient"
 	"github.com/mcp-sse/mcp-sse/gateway"
-	"github.com/mcp-sse/mcp-sse/oauth"
-	"github.com/mcp-sse/mcp-sse/upstream/oauthclient"
 )
 
 // OfOAuth begins the principals of the issuer, so that none is one of the file, which have no
@@ -59,7 +59,7 @@ func (c *Config) makeAccess(lookupEnv func(string) (string, bool)) error {
 	}
 	if c.Operators == nil && c.AdminAddr == "" {
 		c.Operators = func(*http.Request) (string, error) {
-			return "", &front.AuthError{Message: "operators need a token of auth-tokens-file, or admin-addr"}
+			return "", &auth.Error{Message: "operators need a token of auth-tokens-file, or admin-addr"}
 		}
 	}
 	return nil

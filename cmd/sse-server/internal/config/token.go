@@ -11,7 +11,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/auth"
 )
 
 // shortToken is the length below which a token can be guessed with effort: 16 characters
@@ -71,7 +71,7 @@ func (c *Config) readTokens() error {
 	if len(c.Tokens) == 0 {
 		return c.refuse("auth-tokens-file", "%s holds no token, want lines of TOKEN or PRINCIPAL:TOKEN", path)
 	}
-	if c.Operators, err = front.BearerTokens(c.Tokens); err != nil {
+	if c.Operators, err = auth.BearerTokens(c.Tokens); err != nil {
 		return c.refuse("auth-tokens-file", "%s: %v", path, err)
 	}
 	return nil

@@ -13,10 +13,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/auth/oauthclient"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/upstream"
-	"github.com/mcp-sse/mcp-sse/upstream/oauthclient"
 )
 
 // The kinds of server, as the tag for names them.
@@ -202,7 +202,7 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 	if err := s.remote.Check(); err != nil {
 		return s.refuse("url", "%v", err)
 	}
-	if at, _ := url.Parse(s.remote.Address); at.Scheme == "http" && !front.IsLoopback(at.Host) && (len(s.Header) > 0 || at.User != nil || s.remote.Credentials != nil) {
+	if at, _ := url.Parse(s.remote.Address); at.Scheme == "http" && !httpcheck.IsLoopback(at.Host) && (len(s.Header) > 0 || at.User != nil || s.remote.Credentials != nil) {
 		c.warn("%s %s: the headers go over the network in plain text", s.Place("url"), s.remote.Place())
 	}
 	if (c.AuthTokensFile != "" || len(c.OAuth) > 0) && slices.ContainsFunc(s.ForwardHeader, isAuthorization) {

@@ -15,13 +15,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/auth"
+
 	"github.com/go-jose/go-jose/v4"
 	"go.uber.org/goleak"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/auth/oauth"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
-	"github.com/mcp-sse/mcp-sse/oauth"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -191,12 +192,12 @@ func post(target string, authorization ...string) *http.Request {
 }
 
 // ask returns what becomes of a request with a token: the principal, or status and message.
-func ask(res *oauth.Resource, token string) (string, *front.AuthError) {
+func ask(res *oauth.Resource, token string) (string, *auth.Error) {
 	principal, err := res.Authenticate(post("/docs/mcp", "Bearer "+token))
 	if err == nil {
 		return principal, nil
 	}
-	return "", err.(*front.AuthError)
+	return "", err.(*auth.Error)
 }
 
 // wants checks what becomes of a request with a token: the status of its refusal, 0 for none.

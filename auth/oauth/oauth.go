@@ -21,10 +21,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/mcp-sse/mcp-sse/auth"
+
+	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 )
 
 // Options configure a Resource. URLs have the scheme https, or http on a loopback address.
@@ -97,11 +99,11 @@ func checkURL(text string) (*url.URL, error) {
 
 // isSafe reports whether nobody on the way to a URL can read or change what is sent.
 func isSafe(u *url.URL) bool {
-	return u.Scheme == "https" || u.Scheme == "http" && front.IsLoopback(u.Host)
+	return u.Scheme == "https" || u.Scheme == "http" && httpcheck.IsLoopback(u.Host)
 }
 
 // Authenticate returns the principal of the token in a request, for gateway.Options. Its
-// errors are of type *front.AuthError, with the challenge that tells clients where to get a
+// errors are of type *auth.Error, with the challenge that tells clients where to get a
 // token: 401 if it is missing or not valid, 403 if it lacks a scope, 400 if the request has
 // several or one in the query, and 503 if the issuer cannot be asked.
 func (s *Resource) Authenticate(r *http.Request) (principal string, err error) {
@@ -109,7 +111,7 @@ func (s *Resource) Authenticate(r *http.Request) (principal string, err error) {
 	if err == nil {
 		principal, err = s.check(raw)
 	}
-	if refused, ok := errors.AsType[*front.AuthError](err); ok {
+	if refused, ok := errors.AsType[*auth.Error](err); ok {
 		own := *refused // others may wait for the same check
 		own.Challenge = s.challenge(r, own.Status)
 		return "", &own
@@ -128,7 +130,7 @@ func (s *Resource) check(raw string) (string, error) {
 	}
 	for _, scope := range s.scopes {
 		if !slices.Contains(t.scopes, scope) {
-			return "", &front.AuthError{Status: http.StatusForbidden, Message: "the token lacks the scope " + scope}
+			return "", &auth.Error{Status: http.StatusForbidden, Message: "the token lacks the scope " + scope}
 		}
 	}
 	return t.principal, nil
@@ -156,7 +158,7 @@ func (s *Resource) challenge(r *http.Request, status int) string {
 func (s *Resource) Metadata() map[string]http.Handler {
 	handlers := make(map[string]http.Handler)
 	for _, a := range s.addresses {
-		get := auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
+		get := sdkauth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
 			Resource: a.url, AuthorizationServers: []string{s.issuer.url}, ScopesSupported: s.scopes, BearerMethodsSupported: []string{"header"},
 		})
 		handlers[a.metadata] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -172,13 +174,13 @@ func (s *Resource) Metadata() map[string]http.Handler {
 
 // invalid returns why a token is refused, without any of it.
 func invalid(message string) error {
-	return &front.AuthError{Status: http.StatusUnauthorized, Message: message}
+	return &auth.Error{Status: http.StatusUnauthorized, Message: message}
 }
 
 // unavailable returns the refusal of a token that cannot be checked. The log has the cause.
 func unavailable(cause error) error {
 	const message = "the token cannot be checked, as its issuer does not answer: try again later"
-	return &front.AuthError{Status: http.StatusServiceUnavailable, Message: message, Cause: cause}
+	return &auth.Error{Status: http.StatusServiceUnavailable, Message: message, Cause: cause}
 }
 
 // maxToken bounds a token, in bytes.
@@ -197,9 +199,9 @@ func bearer(r *http.Request) (string, error) {
 	case len(token) > maxToken:
 		wrong = fmt.Sprintf("the token is over %d bytes", maxToken)
 	case !strings.EqualFold(scheme, "Bearer") || token == "":
-		return "", &front.AuthError{Message: "authentication required: send Authorization: Bearer <token>"}
+		return "", &auth.Error{Message: "authentication required: send Authorization: Bearer <token>"}
 	default:
 		return token, nil
 	}
-	return "", &front.AuthError{Status: http.StatusBadRequest, Message: wrong}
+	return "", &auth.Error{Status: http.StatusBadRequest, Message: wrong}
 }

@@ -1,4 +1,4 @@
-package front
+package httpcheck
 
 import (
 	"net"
@@ -17,7 +17,7 @@ import (
 // allowed. A GET of an image names no origin, only its site (Fetch Metadata, W3C).
 // http.CrossOriginProtection lets every GET pass. checkSite returns an empty reason when
 // all is well.
-func (f *Front) checkSite(r *http.Request) (reason, message string) {
+func (f *Checker) checkSite(r *http.Request) (reason, message string) {
 	switch {
 	case f.isKnownHost(r.Host):
 	case onLoopback(r):
@@ -42,7 +42,7 @@ func (f *Front) checkSite(r *http.Request) (reason, message string) {
 // owner has made the name resolve to this machine (DNS rebinding). That works neither with an
 // address as the name, nor with TLS, and gains nothing where a token is needed. A browser tells
 // the site of a page (Sec-Fetch-Site) to TLS and loopback alone, so it shows TLS at a proxy.
-func (f *Front) originAllowed(origin string, r *http.Request) bool {
+func (f *Checker) originAllowed(origin string, r *http.Request) bool {
 	if contains(f.opts.AllowedOrigins, origin) {
 		return true
 	}
@@ -52,7 +52,7 @@ func (f *Front) originAllowed(origin string, r *http.Request) bool {
 }
 
 // isKnownHost reports whether a Host header is this machine's loopback name, or an allowed one.
-func (f *Front) isKnownHost(host string) bool {
+func (f *Checker) isKnownHost(host string) bool {
 	return IsLoopback(host) || contains(f.opts.AllowedHosts, hostname(host))
 }
 
@@ -71,7 +71,7 @@ func onLoopback(r *http.Request) bool {
 // IsLocal reports whether a request comes from this machine, and not by a proxy on
 // it for somebody else. A proxy that adds no header, while the gateway is not told
 // of any, cannot be noticed.
-func (f *Front) IsLocal(r *http.Request) bool {
+func (f *Checker) IsLocal(r *http.Request) bool {
 	_, forwarded := IsForwarded(r)
 	return !forwarded && peerOf(r).IsLoopback() && onLoopback(r) && len(f.opts.TrustedProxies) == 0 && !byProxy(r)
 }
@@ -98,7 +98,7 @@ var proxyHeaders = []string{
 }
 
 // setCORS lets pages of AllowedOrigins read our answers.
-func (f *Front) setCORS(w http.ResponseWriter, r *http.Request, methods string) {
+func (f *Checker) setCORS(w http.ResponseWriter, r *http.Request, methods string) {
 	if len(f.opts.AllowedOrigins) == 0 {
 		return
 	}
@@ -140,7 +140,7 @@ func IsLoopback(host string) bool {
 // ClientAddr is the address of the client: the peer's, or what trusted proxies
 // say. X-Forwarded-For is read from its end, as far as the hops are trusted. Another replica
 // that forwards a request has done so.
-func (f *Front) ClientAddr(r *http.Request) netip.Addr {
+func (f *Checker) ClientAddr(r *http.Request) netip.Addr {
 	addr := peerOf(r)
 	if _, forwarded := IsForwarded(r); forwarded || !f.trusted(addr) {
 		return addr
@@ -158,7 +158,7 @@ func (f *Front) ClientAddr(r *http.Request) netip.Addr {
 	return addr
 }
 
-func (f *Front) trusted(addr netip.Addr) bool {
+func (f *Checker) trusted(addr netip.Addr) bool {
 	addr = addr.WithZone("") // a prefix contains no address with a zone
 	return slices.ContainsFunc(f.opts.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(addr) })
 }

@@ -1,4 +1,4 @@
-package front
+package httpcheck
 
 import (
 	"cmp"
@@ -37,7 +37,7 @@ var errTooLarge = errors.New("over the limit")
 // ReadBody reads a body of at most MaxMessageBytes, within ReadTimeout. As bytes arrive it
 // calls hold to reserve n more for a body that already holds some. The caller must give
 // back what the body holds, even after a refusal.
-func (f *Front) ReadBody(w http.ResponseWriter, r *http.Request, hold func(n, held int) error) (b Body, why *Refusal) {
+func (f *Checker) ReadBody(w http.ResponseWriter, r *http.Request, hold func(n, held int) error) (b Body, why *Refusal) {
 	if why = checkMedia(r); why == nil {
 		// A shorter ReadTimeout of the server stands. net/http lifts the bound at the end of the body.
 		if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); !ok || s.ReadTimeout <= 0 || s.ReadTimeout > f.opts.ReadTimeout {

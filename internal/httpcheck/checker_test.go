@@ -1,4 +1,4 @@
-package front_test
+package httpcheck_test
 
 import (
 	"bytes"
@@ -17,8 +17,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
+	"github.com/mcp-sse/mcp-sse/auth"
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -27,17 +28,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // transport has one route, /t, that takes GET and POST.
 type transport struct {
-	*front.Front
+	*httpcheck.Checker
 	prom *prometheus.Registry
 	log  *bytes.Buffer
 }
 
-func newTransport(t testing.TB, opts front.Options) *transport {
+func newTransport(t testing.TB, opts httpcheck.Options) *transport {
 	t.Helper()
 	h := &transport{prom: metrics.NewRegistry(), log: new(bytes.Buffer)}
 	opts.Metrics = metrics.New(h.prom)
 	opts.Logger = ssetest.Logger(h.log)
-	h.Front = front.New(opts)
+	h.Checker = httpcheck.New(opts)
 	return h
 }
 
@@ -46,13 +47,13 @@ func (h *transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.NotFound(w, r, "no such route")
 		return
 	}
-	_, ok := h.Admit(w, r, front.Route{Methods: "GET, POST", CORS: "GET, POST", Transport: "a test"})
+	_, ok := h.Admit(w, r, httpcheck.Route{Methods: "GET, POST", CORS: "GET, POST", Transport: "a test"})
 	if !ok || r.Method == http.MethodGet {
 		return
 	}
 	body, why := h.ReadBody(w, r, func(int, int) error { return nil })
 	if why == nil {
-		_, why = front.ParseMessage(body.Bytes)
+		_, why = httpcheck.ParseMessage(body.Bytes)
 	}
 	if why != nil {
 		h.RefuseMessage(w, r, why)
@@ -107,7 +108,7 @@ func message(body string) string {
 // Each client that gets 401, 403, 404 or 405 is in the log and in a metric.
 func TestRefusedClientsLeaveATrace(t *testing.T) {
 	const id = "0d9f3a52-7a0f-4f6e-8f0a-5f3c2b1a0e77"
-	authenticate, err := front.BearerTokens(map[string]string{"token": "someone"})
+	authenticate, err := auth.BearerTokens(map[string]string{"token": "someone"})
 	ssetest.Must(t, err)
 	for _, tt := range []struct {
 		method, target string
@@ -125,7 +126,7 @@ func TestRefusedClientsLeaveATrace(t *testing.T) {
 		{"GET", "/" + strings.Repeat("a/", 400), nil, 404, "not_found", "/" + strings.Repeat("a/", 400)[:127]},
 		{"DELETE", "/t", []string{"Authorization", "Bearer token"}, 405, "method", "/t"},
 	} {
-		h := newTransport(t, front.Options{Authenticate: authenticate})
+		h := newTransport(t, httpcheck.Options{Authenticate: authenticate})
 		w := ask(h, "127.0.0.1:1", tt.method, tt.target, "", tt.header...)
 		want := fmt.Sprintf("level=WARN msg=\"client refused\" reason=%s status=%d method=%s remote=192.0.2.1 path=%s err=%q\n",
 			tt.reason, tt.status, tt.method, tt.path, message(w.Body.String()))
@@ -143,7 +144,7 @@ func TestRefusedClientsLeaveATrace(t *testing.T) {
 // that is refused for another reason; the metric counts all.
 func TestRefusalsAreLoggedAtALimitedRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newTransport(t, front.Options{})
+		h := newTransport(t, httpcheck.Options{})
 		for range 100 {
 			ask(h, "", http.MethodGet, "/wrong", "")
 		}
@@ -172,7 +173,7 @@ func TestRefusedConnections(t *testing.T) {
 		metrics.RejectedDraining:       {connstate.Limits{}, 503, "5"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			h, evicted := newTransport(t, front.Options{}), ""
+			h, evicted := newTransport(t, httpcheck.Options{}), ""
 			registry, client := connstate.NewRegistry(tt.limits, connstate.Options{}), connstate.Client{Addr: netip.MustParseAddr("192.0.2.1")}
 			c, why := h.Open(registry, client, "", nil)
 			if why != nil {

@@ -1,4 +1,4 @@
-package front_test
+package httpcheck_test
 
 import (
 	"errors"
@@ -8,14 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/auth"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 func TestBearerTokens(t *testing.T) {
-	authenticate, err := front.BearerTokens(map[string]string{"token": "someone", "öther-tök€n": "other"})
+	authenticate, err := auth.BearerTokens(map[string]string{"token": "someone", "öther-tök€n": "other"})
 	ssetest.Must(t, err)
-	h := newTransport(t, front.Options{Authenticate: authenticate})
+	h := newTransport(t, httpcheck.Options{Authenticate: authenticate})
 	const missing, invalid = `Bearer realm="mcp-sse"`, `Bearer realm="mcp-sse", error="invalid_token"`
 	for _, test := range []struct{ authorization, challenge string }{
 		{"", missing},
@@ -50,7 +51,7 @@ func TestBearerTokens(t *testing.T) {
 		}
 	}
 	const hash = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" // of test
-	hashed, err := front.BearerTokens(map[string]string{hash: "someone"})
+	hashed, err := auth.BearerTokens(map[string]string{hash: "someone"})
 	ssetest.Must(t, err)
 	for token, want := range map[string]string{"test": "someone", hash: "", hash[7:]: ""} {
 		r := httptest.NewRequest(http.MethodGet, "/t", nil)
@@ -60,22 +61,22 @@ func TestBearerTokens(t *testing.T) {
 		}
 	}
 	for _, tokens := range []map[string]string{{hash: "x", "test": "y"}, {"sha256:00": "x"}, nil, {"": "nobody"}, {"a": "x", "": "y"}} {
-		if _, err := front.BearerTokens(tokens); err == nil {
+		if _, err := auth.BearerTokens(tokens); err == nil {
 			t.Errorf("%v: no error", tokens)
 		}
 	}
 }
 
-// Only an AuthError is for the client; what else goes wrong is not.
+// Only an auth.Error is for the client; what else goes wrong is not.
 func TestErrorsOfAuthentication(t *testing.T) {
 	for _, test := range []struct {
 		err  error
 		want string
 	}{
-		{fmt.Errorf("check token: %w", &front.AuthError{Message: "the token has expired"}), "the token has expired"},
+		{fmt.Errorf("check token: %w", &auth.Error{Message: "the token has expired"}), "the token has expired"},
 		{errors.New("dial 10.0.0.7: refused"), "not authenticated"},
 	} {
-		h := newTransport(t, front.Options{Authenticate: func(*http.Request) (string, error) { return "", test.err }})
+		h := newTransport(t, httpcheck.Options{Authenticate: func(*http.Request) (string, error) { return "", test.err }})
 		w := ask(h, "", http.MethodGet, "/t", "")
 		if got := message(w.Body.String()); w.Code != http.StatusUnauthorized || got != test.want {
 			t.Errorf("%v: got %d %q, want %q", test.err, w.Code, got, test.want)

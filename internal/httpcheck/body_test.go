@@ -1,4 +1,4 @@
-package front_test
+package httpcheck_test
 
 import (
 	"bufio"
@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -36,12 +36,12 @@ func TestContentTypes(t *testing.T) {
 		"":                                   415,
 		"application/json; charset=\x01utf8": 415,
 	} {
-		w := ask(newTransport(t, front.Options{}), "", http.MethodPost, "/t", `{"jsonrpc":"2.0","method":"n"}`, "Content-Type", contentType)
+		w := ask(newTransport(t, httpcheck.Options{}), "", http.MethodPost, "/t", `{"jsonrpc":"2.0","method":"n"}`, "Content-Type", contentType)
 		if w.Code != want || want == 415 && message(w.Body.String()) == "" {
 			t.Errorf("%q: got %d %s, want %d", contentType, w.Code, w.Body, want)
 		}
 	}
-	w := ask(newTransport(t, front.Options{}), "", http.MethodPost, "/t", "x", "Content-Type", "application/json", "Content-Encoding", "gzip")
+	w := ask(newTransport(t, httpcheck.Options{}), "", http.MethodPost, "/t", "x", "Content-Type", "application/json", "Content-Encoding", "gzip")
 	ssetest.Want(t, "gzip", w.Code, 415)
 }
 
@@ -54,7 +54,7 @@ func TestBadMessages(t *testing.T) {
 		`[{"jsonrpc":"2.0","id":1,"method":"a"}]`: metrics.PostInvalidRequest,
 		`{"jsonrpc":"2.0","id":null,"result":{}}`: metrics.PostInvalidRequest,
 	} {
-		h := newTransport(t, front.Options{})
+		h := newTransport(t, httpcheck.Options{})
 		w := ask(h, "", http.MethodPost, "/t", body, "Content-Type", "application/json")
 		if w.Code != http.StatusBadRequest || message(w.Body.String()) == "" || h.count(t, http.MethodPost, reason) != 1 {
 			t.Errorf("%s: got %d %s, want 400 counted under %s", body, w.Code, w.Body, reason)
@@ -67,7 +67,7 @@ func TestBodiesAreHeldAsTheyArrive(t *testing.T) {
 	const limit = 1 << 20
 	for _, size := range []int{0, 1, 16 << 10, 16<<10 + 1, 64 << 10, 100_000, limit - 1, limit, limit + 1} {
 		for _, announced := range []bool{true, false} {
-			h := newTransport(t, front.Options{MaxMessageBytes: limit})
+			h := newTransport(t, httpcheck.Options{MaxMessageBytes: limit})
 			text := strings.Repeat("x", size)
 			r := httptest.NewRequest(http.MethodPost, "/t", nil)
 			r.Header.Set("Content-Type", "application/json")
@@ -129,7 +129,7 @@ func TestHalfRequestsAreBounded(t *testing.T) {
 		{"POST /healthz HTTP/1.1\r\nContent-Length: 9", 400, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			h := newTransport(t, front.Options{Authenticate: func(r *http.Request) (string, error) {
+			h := newTransport(t, httpcheck.Options{Authenticate: func(r *http.Request) (string, error) {
 				if r.Header.Get("Authorization") != "" {
 					return "", errors.New("wrong")
 				}
@@ -173,7 +173,7 @@ func TestHalfRequestsAreBounded(t *testing.T) {
 func TestReadTimeoutOfTheServer(t *testing.T) {
 	for own, want := range map[time.Duration]time.Duration{0: 10 * time.Second, 3 * time.Second: 3 * time.Second, time.Minute: 10 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			p := pipetest.Serve(newTransport(t, front.Options{}), nil, func(s *http.Server) { s.ReadTimeout = own })
+			p := pipetest.Serve(newTransport(t, httpcheck.Options{}), nil, func(s *http.Server) { s.ReadTimeout = own })
 			defer p.Stop()
 			conn := p.Dial()
 			defer conn.Close()

@@ -1,4 +1,4 @@
-package front_test
+package httpcheck_test
 
 import (
 	"fmt"
@@ -10,7 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/auth"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -45,7 +46,7 @@ func TestHosts(t *testing.T) {
 		{"/run/gateway.sock", "evil.example", nil, 200},
 		{"", "evil.example", nil, 200},
 	} {
-		h := newTransport(t, front.Options{AllowedHosts: test.allowed})
+		h := newTransport(t, httpcheck.Options{AllowedHosts: test.allowed})
 		for _, handler := range []http.Handler{h, h.Guard(http.NotFoundHandler())} {
 			w := ask(handler, test.local, http.MethodGet, "/t", "", "Host", test.host)
 			if refused := w.Code == 403; refused != (test.want == 403) {
@@ -90,7 +91,7 @@ func TestOrigins(t *testing.T) {
 		{nil, "cross-site", app, 403},
 		{nil, "cross-site", []string{"*"}, 200},
 	} {
-		h := newTransport(t, front.Options{AllowedOrigins: test.allowed})
+		h := newTransport(t, httpcheck.Options{AllowedOrigins: test.allowed})
 		for _, handler := range []http.Handler{h, h.Guard(http.NotFoundHandler())} {
 			header := []string{"Host", "gateway.example:8080", "Sec-Fetch-Site", test.site}
 			for _, origin := range test.origins {
@@ -113,15 +114,15 @@ func TestPagesOfForeignNames(t *testing.T) {
 	signedIn := func(*http.Request) (string, error) { return "ann", nil }
 	for _, test := range []struct {
 		host string
-		opts front.Options
+		opts httpcheck.Options
 		want int
 	}{
-		{"evil.example:8080", front.Options{}, 403},
-		{"10.0.0.1:8080", front.Options{}, 200},
-		{"[fd00::1]:8080", front.Options{}, 200},
-		{"gateway.example:8080", front.Options{AllowedHosts: []string{"gateway.example"}}, 200},
-		{"evil.example:8080", front.Options{AllowedHosts: []string{"gateway.example"}}, 403},
-		{"gateway.example:8080", front.Options{Authenticate: signedIn}, 200},
+		{"evil.example:8080", httpcheck.Options{}, 403},
+		{"10.0.0.1:8080", httpcheck.Options{}, 200},
+		{"[fd00::1]:8080", httpcheck.Options{}, 200},
+		{"gateway.example:8080", httpcheck.Options{AllowedHosts: []string{"gateway.example"}}, 200},
+		{"evil.example:8080", httpcheck.Options{AllowedHosts: []string{"gateway.example"}}, 403},
+		{"gateway.example:8080", httpcheck.Options{Authenticate: signedIn}, 200},
 	} {
 		w := ask(newTransport(t, test.opts), "10.0.0.1:8080", http.MethodPost, "/t", "", "Host", test.host, "Origin", "http://"+test.host)
 		if refused := w.Code == 403; refused != (test.want == 403) {
@@ -132,8 +133,8 @@ func TestPagesOfForeignNames(t *testing.T) {
 
 func TestCORS(t *testing.T) {
 	const app = "https://app.example"
-	authenticate := func(*http.Request) (string, error) { return "", &front.AuthError{Message: "no"} }
-	h := newTransport(t, front.Options{AllowedOrigins: []string{app}, Authenticate: authenticate})
+	authenticate := func(*http.Request) (string, error) { return "", &auth.Error{Message: "no"} }
+	h := newTransport(t, httpcheck.Options{AllowedOrigins: []string{app}, Authenticate: authenticate})
 	preflight := func(h http.Handler, origin string) http.Header {
 		w := ask(h, "", http.MethodOptions, "/t", "",
 			"Origin", origin, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,mcp-param-x")
@@ -152,7 +153,7 @@ func TestCORS(t *testing.T) {
 	if got := preflight(h, "https://evil.example"); got.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("another origin: got %v", got)
 	}
-	if got := preflight(newTransport(t, front.Options{}), "http://localhost"); got.Get("Access-Control-Allow-Origin") != "" || got.Get("Vary") != "" {
+	if got := preflight(newTransport(t, httpcheck.Options{}), "http://localhost"); got.Get("Access-Control-Allow-Origin") != "" || got.Get("Vary") != "" {
 		t.Errorf("no origin is allowed: got %v", got)
 	}
 	// a page must be able to read refusals, and a cache to know that they depend on it
@@ -196,7 +197,7 @@ func TestClientAddr(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "/t", nil)
 		r.RemoteAddr = test.remote
 		r.Header["X-Forwarded-For"] = test.forwarded
-		ssetest.Want(t, fmt.Sprintf("%s, %q", test.remote, test.forwarded), newTransport(t, front.Options{TrustedProxies: proxies}).ClientAddr(r).String(), test.want)
+		ssetest.Want(t, fmt.Sprintf("%s, %q", test.remote, test.forwarded), newTransport(t, httpcheck.Options{TrustedProxies: proxies}).ClientAddr(r).String(), test.want)
 	}
 }
 
@@ -218,7 +219,7 @@ func TestClient(t *testing.T) {
 		{"127.0.0.1:5", "127.0.0.1:80", "Cf-Connecting-Ip", nil, false},
 		{"127.0.0.1:5", "127.0.0.1:80", "", []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, false},
 	} {
-		h := newTransport(t, front.Options{TrustedProxies: test.proxies, ForwardHeaders: []string{"x-tenant", "X-Missing"}})
+		h := newTransport(t, httpcheck.Options{TrustedProxies: test.proxies, ForwardHeaders: []string{"x-tenant", "X-Missing"}})
 		var got bool
 		ask(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			r.RemoteAddr = test.remote
@@ -246,7 +247,7 @@ func TestProxyThatIsNotTrusted(t *testing.T) {
 		{"127.0.0.1:5", "X-Forwarded-For", true, false, false},
 		{"127.0.0.1:5", "X-Request-Id", false, false, false},
 	} {
-		o := front.Options{}
+		o := httpcheck.Options{}
 		if test.trusted {
 			o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 		}
@@ -278,7 +279,7 @@ func TestOuterPrefixIsNeverAnotherHost(t *testing.T) {
 			r := httptest.NewRequest(http.MethodGet, "/t", nil)
 			r.RequestURI, r.Host = uri, "evil.example"
 			r.Header.Set("X-Forwarded-Prefix", forwarded)
-			got := newTransport(t, front.Options{TrustedProxies: proxy}).OuterPrefix(r) + "/t"
+			got := newTransport(t, httpcheck.Options{TrustedProxies: proxy}).OuterPrefix(r) + "/t"
 			u, err := base.Parse(got)
 			if err != nil || u.Host != base.Host || u.Scheme != base.Scheme || len(got) > 1100 ||
 				strings.ContainsAny(got, "\r\n\\ ") || strings.Contains(u.Path, "..") {
@@ -301,7 +302,7 @@ func TestForwardedPrefix(t *testing.T) {
 		{"/", proxy, ""},
 		{"//evil.example", proxy, ""},
 	} {
-		h := newTransport(t, front.Options{TrustedProxies: test.proxies})
+		h := newTransport(t, httpcheck.Options{TrustedProxies: test.proxies})
 		r := httptest.NewRequest(http.MethodGet, "/t", nil)
 		r.Header.Set("X-Forwarded-Prefix", test.forwarded)
 		ssetest.Want(t, "prefix of "+test.forwarded, h.OuterPrefix(r), test.want)

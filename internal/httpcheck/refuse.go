@@ -1,4 +1,4 @@
-package front
+package httpcheck
 
 import (
 	"errors"
@@ -16,19 +16,19 @@ import (
 )
 
 // Refuse answers a request with a Denied refusal.
-func (f *Front) Refuse(w http.ResponseWriter, r *http.Request, status int, reason, message string) {
+func (f *Checker) Refuse(w http.ResponseWriter, r *http.Request, status int, reason, message string) {
 	f.RefuseMessage(w, r, Denied(status, reason, message))
 }
 
 // NotFound answers a request for a path that is no route, once it has passed the checks of
 // Host and Origin.
-func (f *Front) NotFound(w http.ResponseWriter, r *http.Request, message string) {
+func (f *Checker) NotFound(w http.ResponseWriter, r *http.Request, message string) {
 	if f.SiteAllowed(w, r) {
 		f.Refuse(w, r, http.StatusNotFound, metrics.RejectedNotFound, message)
 	}
 }
 
-func (f *Front) count(r *http.Request, reason string) {
+func (f *Checker) count(r *http.Request, reason string) {
 	if reason == "" {
 		return
 	}
@@ -39,7 +39,7 @@ func (f *Front) count(r *http.Request, reason string) {
 	}
 }
 
-func (f *Front) log(r *http.Request, status int, reason, message string) {
+func (f *Checker) log(r *http.Request, status int, reason, message string) {
 	limited, _ := f.refusals.LoadOrStore(reason, throttle.NewLines().Logger(f.opts.Logger))
 	limited.(*slog.Logger).Warn("client refused", "reason", reason, "status", status, "method", r.Method[:min(16, len(r.Method))],
 		"remote", f.ClientAddr(r).String(), "path", shortPath(r.URL.Path), "err", message)
@@ -59,7 +59,7 @@ func shortPath(path string) string {
 // Elsewhere returns a handler that answers requests that reach none of several
 // handlers: 404 with the message. It checks, logs and counts them as f does with
 // its own, but uses log and count.
-func (f *Front) Elsewhere(message string, log *slog.Logger, count *metrics.Metrics) http.Handler {
+func (f *Checker) Elsewhere(message string, log *slog.Logger, count *metrics.Metrics) http.Handler {
 	opts := f.opts
 	opts.Logger, opts.Metrics = log, count
 	other := New(opts)
@@ -69,7 +69,7 @@ func (f *Front) Elsewhere(message string, log *slog.Logger, count *metrics.Metri
 // Open opens and logs a connection, under the id of an earlier one unless id is empty. If
 // all connections are taken, evict, which may be nil, ends an idle one, and reports whether
 // there was one. The registry has counted a refusal.
-func (f *Front) Open(registry *connstate.Registry, client connstate.Client, id string, evict func() bool) (*connstate.Connection, *Refusal) {
+func (f *Checker) Open(registry *connstate.Registry, client connstate.Client, id string, evict func() bool) (*connstate.Connection, *Refusal) {
 	c, err := registry.OpenAs(client, id, evict)
 	if err == nil {
 		f.logOpened(c)
@@ -132,7 +132,7 @@ func RefusedBusy(err error) *Refusal {
 }
 
 // RefuseMessage answers a request that is refused, and counts it.
-func (f *Front) RefuseMessage(w http.ResponseWriter, r *http.Request, why *Refusal) {
+func (f *Checker) RefuseMessage(w http.ResponseWriter, r *http.Request, why *Refusal) {
 	f.count(r, why.reason)
 	if why.logged {
 		f.log(r, why.Status, why.reason, why.Err.Message)

@@ -1,10 +1,10 @@
-// Package peer tells a server in this process who sent it a request: the principal, the
+// Package caller tells a server in this process who sent it a request: the principal, the
 // address and chosen headers of the HTTP request, in the context of its handlers.
 //
-// The gateway adds the peer with gateway.Options.PassRequest, which the drop-in handlers
+// The gateway adds the caller with gateway.Options.PassRequest, which the drop-in handlers
 // of gosdk and mcpgo set, and not without it. The context then also has the values of the
 // context of the HTTP request, such as those that a middleware has added.
-package peer
+package caller
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"net/netip"
 )
 
-// Peer is the client that made an HTTP request.
-type Peer struct {
+// Caller is the client that made an HTTP request.
+type Caller struct {
 	// Principal is who was authenticated; empty without authentication.
 	Principal string
 	// Addr is the client's address, as trusted proxies report it; it may be the zero
@@ -24,37 +24,37 @@ type Peer struct {
 	Header http.Header
 }
 
-// added is what NewContext adds to a context: the peer, and the context before it.
+// added is what NewContext adds to a context: the caller, and the context before it.
 type added struct {
-	peer   *Peer
+	caller *Caller
 	before context.Context
 }
 
 type key struct{}
 
 // NewContext returns a copy of ctx with p, which must not change afterwards.
-func NewContext(ctx context.Context, p *Peer) context.Context {
+func NewContext(ctx context.Context, p *Caller) context.Context {
 	return context.WithValue(ctx, key{}, &added{p, ctx})
 }
 
-// FromContext returns the peer in ctx, if there is one.
-func FromContext(ctx context.Context) (p *Peer, ok bool) {
+// FromContext returns the caller in ctx, if there is one.
+func FromContext(ctx context.Context) (p *Caller, ok bool) {
 	a, ok := ctx.Value(key{}).(*added)
 	if !ok {
 		return nil, false
 	}
-	return a.peer, true
+	return a.caller, true
 }
 
-// Values returns a context with the values that ctx had when NewContext added its peer,
-// with the peer, and without deadline and end: what may outlive ctx. Without a peer it
+// Values returns a context with the values that ctx had when NewContext added its caller,
+// with the caller, and without deadline and end: what may outlive ctx. Without a caller it
 // returns context.Background().
 func Values(ctx context.Context) context.Context {
 	a, ok := ctx.Value(key{}).(*added)
 	if !ok {
 		return context.Background()
 	}
-	return context.WithoutCancel(NewContext(a.before, a.peer))
+	return context.WithoutCancel(NewContext(a.before, a.caller))
 }
 
 // Join returns a context that ends with ctx, and has the values of values before those of

@@ -1,4 +1,4 @@
-package front
+package httpcheck
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/caller"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/metrics"
-	"github.com/mcp-sse/mcp-sse/peer"
 )
 
 // HeaderVersion carries the protocol version that a client has negotiated.
@@ -36,8 +36,8 @@ type Stateless interface {
 	Stateless() bool
 }
 
-// Front checks and refuses requests for one transport. It is safe for concurrent use.
-type Front struct {
+// Checker checks and refuses requests for one transport. It is safe for concurrent use.
+type Checker struct {
 	opts    Options
 	limited *slog.Logger // for what each request may cause
 	// refusals has a *slog.Logger for each reason to refuse, with a limit of its own: a client
@@ -46,16 +46,16 @@ type Front struct {
 	unknownProxy sync.Once // the warning about one
 }
 
-// New returns the Front of a transport.
-func New(opts Options) *Front {
+// New returns the Checker of a transport.
+func New(opts Options) *Checker {
 	opts = opts.WithDefaults()
-	return &Front{opts: opts, limited: throttle.NewLines().Logger(opts.Logger)}
+	return &Checker{opts: opts, limited: throttle.NewLines().Logger(opts.Logger)}
 }
 
 // Guard checks Host and Origin as the transport's own routes do, and passes on to
 // next only requests without a body that no web page made a browser send. It logs
 // what it refuses, and does not count it.
-func (f *Front) Guard(next http.Handler) http.Handler {
+func (f *Checker) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var why *Refusal
 		if reason, message := f.checkSite(r); reason != "" {
@@ -73,7 +73,7 @@ func (f *Front) Guard(next http.Handler) http.Handler {
 }
 
 // SiteAllowed checks Host and Origin, and answers a request that fails.
-func (f *Front) SiteAllowed(w http.ResponseWriter, r *http.Request) bool {
+func (f *Checker) SiteAllowed(w http.ResponseWriter, r *http.Request) bool {
 	reason, message := f.checkSite(r)
 	if reason != "" {
 		f.Refuse(w, r, http.StatusForbidden, reason, message)
@@ -93,7 +93,7 @@ type Route struct {
 // Admit answers preflights and checks Host, Origin, method and authentication of a
 // request. It returns the principal, and whether to go on. A request that another replica
 // forwards has passed all this there.
-func (f *Front) Admit(w http.ResponseWriter, r *http.Request, route Route) (string, bool) {
+func (f *Checker) Admit(w http.ResponseWriter, r *http.Request, route Route) (string, bool) {
 	if principal, ok := IsForwarded(r); ok {
 		return principal, true
 	}
@@ -123,7 +123,7 @@ func (f *Front) Admit(w http.ResponseWriter, r *http.Request, route Route) (stri
 
 // Client returns who sends a request that opens a connection of a transport. The first time
 // that a proxy near by is not trusted, Client logs what to set.
-func (f *Front) Client(r *http.Request, principal string, transport connstate.Transport) connstate.Client {
+func (f *Checker) Client(r *http.Request, principal string, transport connstate.Transport) connstate.Client {
 	header, _ := chosen(f.opts.ForwardHeaders, r.Header)
 	version := r.Header.Get(HeaderVersion)
 	if !mcp.HasInitialize(version) {
@@ -144,7 +144,7 @@ func (f *Front) Client(r *http.Request, principal string, transport connstate.Tr
 // Passed returns a context with the request's values and peer for the server; nil if the
 // server gets neither. It refuses the request when Options.RequestContext fails or the
 // headers for the server are too long.
-func (f *Front) Passed(r *http.Request, principal string) (context.Context, *Refusal) {
+func (f *Checker) Passed(r *http.Request, principal string) (context.Context, *Refusal) {
 	if !f.opts.PassRequest {
 		return nil, nil
 	}
@@ -161,8 +161,8 @@ func (f *Front) Passed(r *http.Request, principal string) (context.Context, *Ref
 			ctx = chosen
 		}
 	}
-	p := &peer.Peer{Principal: principal, Addr: f.ClientAddr(r), Header: header}
-	return peer.NewContext(context.WithoutCancel(ctx), p), nil
+	p := &caller.Caller{Principal: principal, Addr: f.ClientAddr(r), Header: header}
+	return caller.NewContext(context.WithoutCancel(ctx), p), nil
 }
 
 // chosen returns copies of the headers of those names, nil for none, and their size.
@@ -181,7 +181,7 @@ func chosen(names []string, from http.Header) (kept http.Header, size int) {
 
 // CheckStream refuses a request for a stream that has a body, or whose ResponseWriter
 // cannot flush.
-func (f *Front) CheckStream(w http.ResponseWriter, r *http.Request) *Refusal {
+func (f *Checker) CheckStream(w http.ResponseWriter, r *http.Request) *Refusal {
 	switch {
 	case HasBody(r):
 		return Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "%v", ErrBody)
@@ -206,7 +206,7 @@ func CanFlush(w http.ResponseWriter) bool {
 	}
 }
 
-func (f *Front) logOpened(c *connstate.Connection) {
+func (f *Checker) logOpened(c *connstate.Connection) {
 	client := c.Client()
 	attrs := []any{
 		"connectionId", c.ShortID(), "transport", client.Transport,
@@ -219,7 +219,7 @@ func (f *Front) logOpened(c *connstate.Connection) {
 }
 
 // LogClosed logs a connection that is closed.
-func (f *Front) LogClosed(c *connstate.Connection) {
+func (f *Checker) LogClosed(c *connstate.Connection) {
 	s, failures := c.Snapshot(), 0
 	for _, n := range s.Failures {
 		failures += n

@@ -1,21 +1,19 @@
-package front
+// Package auth says who makes a request: by static bearer tokens, or by any function that
+// returns a principal or an [Error]. Package auth/oauth does it with the tokens of an OAuth
+// issuer; auth/oauthclient gets tokens for requests to remote servers.
+package auth
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
-
-	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// AuthError is an authentication error whose message may be told to the client.
-type AuthError struct {
+// Error is an authentication error whose message may be told to the client.
+type Error struct {
 	Message string
 	// Status is the HTTP status. Default 401.
 	Status int
@@ -30,7 +28,7 @@ type AuthError struct {
 }
 
 // Error returns the message, and up to 512 bytes of the cause.
-func (e *AuthError) Error() string {
+func (e *Error) Error() string {
 	if e.Cause == nil {
 		return e.Message
 	}
@@ -64,50 +62,12 @@ func BearerTokens(tokens map[string]string) (func(*http.Request) (string, error)
 	return func(r *http.Request) (string, error) {
 		scheme, token, _ := strings.Cut(strings.Join(r.Header["Authorization"], ", "), " ") // several are no token
 		if !strings.EqualFold(scheme, "Bearer") {
-			return "", &AuthError{Message: "authentication required: send Authorization: Bearer <token>"}
+			return "", &Error{Message: "authentication required: send Authorization: Bearer <token>"}
 		}
 		principal, ok := principals[sha256.Sum256([]byte(strings.TrimSpace(token)))]
 		if !ok {
-			return "", &AuthError{Message: "the bearer token is not valid"}
+			return "", &Error{Message: "the bearer token is not valid"}
 		}
 		return principal, nil
 	}, nil
 }
-
-// challenge answers a request that Options.Authenticate refused with err: 401 or the status
-// of an AuthError, what to send (RFC 6750, section 3), and a JSON-RPC error body. The body
-// has the message of an AuthError, and nothing of any other error.
-func (f *Front) challenge(w http.ResponseWriter, r *http.Request, err error) {
-	known, ok := errors.AsType[*AuthError](err)
-	if !ok {
-		known = &AuthError{Message: "not authenticated"}
-	}
-	status, value := cmp.Or(known.Status, http.StatusUnauthorized), `Bearer realm="mcp-sse"`
-	switch {
-	case known.Challenge != "":
-		value += ", " + known.Challenge
-	case r.Header.Get("Authorization") != "":
-		value += `, error="invalid_token"`
-	}
-	why := Refused(status, metrics.RejectedAuth, "%s", known.Message)
-	why.Unread = true
-	if status < http.StatusInternalServerError {
-		w.Header().Add("WWW-Authenticate", value)
-		w.Header().Set("Connection", "close") // a stranger keeps none
-	} else {
-		why.RetryAfter = 5 * time.Second
-	}
-	f.log(r, status, metrics.RejectedAuth, known.Error())
-	f.RefuseMessage(w, r, why)
-}
-
-// Credentials returns the Authorization header of a request; "" without Options.Reauthenticate.
-func (f *Front) Credentials(r *http.Request) string {
-	if !f.opts.Reauthenticate {
-		return ""
-	}
-	return strings.Clone(r.Header.Get("Authorization")) // not a part of the whole head
-}
-
-// Renew makes a request that has been admitted the newest one of its connection.
-func (f *Front) Renew(c *connstate.Connection, r *http.Request) { c.Renew(f.Credentials(r)) }

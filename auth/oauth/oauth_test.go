@@ -19,11 +19,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/auth"
+
 	"github.com/go-jose/go-jose/v4"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/auth/oauth"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
-	"github.com/mcp-sse/mcp-sse/oauth"
 )
 
 const where = `resource_metadata="https://gw.example.com/.well-known/oauth-protected-resource/docs/mcp", scope="read"`
@@ -121,7 +122,7 @@ func TestRequests(t *testing.T) {
 				}
 				continue
 			}
-			refused, _ := errors.AsType[*front.AuthError](err)
+			refused, _ := errors.AsType[*auth.Error](err)
 			if refused == nil || cmp.Or(refused.Status, 401) != test.status || !strings.Contains(refused.Message, test.message) ||
 				strings.Contains(refused.Challenge, "error") != (test.status == 400) {
 				t.Errorf("%s %.30q: got %+v, want %d %q", test.r.URL, test.r.Header, refused, test.status, test.message)
@@ -135,7 +136,7 @@ func TestMetadata(t *testing.T) {
 		res := i.resource(oauth.Options{Scopes: []string{"read"}})
 		for path, want := range map[string]string{"/docs/mcp": resource, "/docs/sse": alias, "/docs/sse/0.x.y/message": alias, "/elsewhere": resource} {
 			_, err := res.Authenticate(post(path))
-			refused, _ := errors.AsType[*front.AuthError](err)
+			refused, _ := errors.AsType[*auth.Error](err)
 			at, _, _ := strings.Cut(strings.TrimPrefix(refused.Challenge, `resource_metadata="https://gw.example.com`), `"`)
 			h := res.Metadata()[at]
 			if h == nil {
@@ -159,7 +160,7 @@ func TestMetadata(t *testing.T) {
 		below := i.resource(oauth.Options{Resource: "https://gw.example.com/sse/mcp", Aliases: []string{"https://gw.example.com/sse/sse"}})
 		for _, path := range []string{"/sse/mcp", "/sse/sse"} { // the address that was asked, whatever the prefix
 			_, err := below.Authenticate(post(path))
-			refused, _ := errors.AsType[*front.AuthError](err)
+			refused, _ := errors.AsType[*auth.Error](err)
 			ssetest.WantText(t, path, refused.Challenge, `oauth-protected-resource`+path+`"`)
 		}
 		other := i.resource(oauth.Options{Resource: "https://gw.example.com/"})

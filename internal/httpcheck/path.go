@@ -1,4 +1,4 @@
-package front
+package httpcheck
 
 import (
 	"net/http"
@@ -8,7 +8,7 @@ import (
 
 // OuterPrefix is the part of the path that did not reach us: what a trusted
 // proxy says it removed, and what http.StripPrefix removed.
-func (f *Front) OuterPrefix(r *http.Request) string {
+func (f *Checker) OuterPrefix(r *http.Request) string {
 	var forwarded string
 	if f.trusted(peerOf(r)) {
 		forwarded = strings.TrimRight(r.Header.Get("X-Forwarded-Prefix"), "/")

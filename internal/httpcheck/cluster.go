@@ -1,4 +1,4 @@
-package front
+package httpcheck
 
 import (
 	"context"
@@ -77,7 +77,7 @@ var ErrGone = errors.New("the connection is gone, and this replica drains")
 // IsForeign reports whether another replica may hold the connection with that id, which is
 // not open here or drains: the id is signed for the principal, and the request comes from a
 // client. If it comes from another replica and this one drains, IsForeign panics with ErrGone.
-func (f *Front) IsForeign(r *http.Request, registry *connstate.Registry, id, principal string) bool {
+func (f *Checker) IsForeign(r *http.Request, registry *connstate.Registry, id, principal string) bool {
 	if f.opts.Cluster == nil {
 		return false
 	}
@@ -90,14 +90,14 @@ func (f *Front) IsForeign(r *http.Request, registry *connstate.Registry, id, pri
 
 // Forward sends a request to the replica that holds its connection, for which IsForeign is
 // true; see Cluster.Forward. It sets Server, Addr and WriteTimeout.
-func (f *Front) Forward(w http.ResponseWriter, r *http.Request, to Forward) bool {
+func (f *Checker) Forward(w http.ResponseWriter, r *http.Request, to Forward) bool {
 	to.Server, to.Addr, to.WriteTimeout = f.opts.Server, f.ClientAddr(r), f.opts.WriteTimeout
 	return f.opts.Cluster.Forward(w, r, to)
 }
 
 // Adopt directs the requests for a connection that was opened here under an id of another
 // replica to this one; see Cluster.Adopt.
-func (f *Front) Adopt(registry *connstate.Registry, id string) (release func()) {
+func (f *Checker) Adopt(registry *connstate.Registry, id string) (release func()) {
 	if f.opts.Cluster == nil || registry.IDs().Made(id) {
 		return func() {}
 	}

@@ -13,12 +13,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/auth"
+
 	"github.com/go-jose/go-jose/v4"
 
-	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/auth/oauth"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
-	"github.com/mcp-sse/mcp-sse/oauth"
 )
 
 // A token that the issuer cannot stomach is the fault of one client alone.
@@ -353,7 +354,7 @@ func TestKeysOutliveTheIssuer(t *testing.T) {
 		for _, what := range [][]string{{"openid-configuration", "oauth-authorization-server"}, {"keys"}} {
 			inFakeTime(t, func(t *testing.T, i *issuer) {
 				res := i.resource(oauth.Options{})
-				good := func() *front.AuthError {
+				good := func() *auth.Error {
 					began := time.Now()
 					_, err := ask(res, i.sign(claims("jti", rand.Text())))
 					if d := time.Since(began); d > time.Second && err == nil {

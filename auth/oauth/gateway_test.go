@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/auth/oauth"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/oauth"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 

@@ -15,13 +15,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/auth"
+
 	"github.com/coreos/go-oidc/v3/oidc"
 	lru "github.com/hashicorp/golang-lru/v2"
-	"github.com/modelcontextprotocol/go-sdk/auth"
+	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
-
-	"github.com/mcp-sse/mcp-sse/front"
 )
 
 const (
@@ -209,7 +209,7 @@ func (i *issuer) verify(raw string) (*token, error) {
 		}
 		if err == nil {
 			i.valid.Add(key, t.(*token))
-		} else if refused, ok := errors.AsType[*front.AuthError](err); ok && refused.Status == http.StatusUnauthorized {
+		} else if refused, ok := errors.AsType[*auth.Error](err); ok && refused.Status == http.StatusUnauthorized {
 			i.valid.Remove(key)
 			i.refused.Add(key, &token{until: time.Now().Add(refusedTime), refusal: err})
 		}
@@ -295,7 +295,7 @@ func (i *issuer) findKeys(ctx context.Context) (string, error) {
 		err = provider.Claims(&meta)
 		return meta.JWKSURI, err
 	}
-	meta, other := auth.GetAuthServerMetadata(ctx, i.url, i.client)
+	meta, other := sdkauth.GetAuthServerMetadata(ctx, i.url, i.client)
 	if meta == nil || meta.Issuer != i.url { // go-sdk ignores a slash at the end
 		return "", errors.Join(err, other)
 	}
@@ -352,7 +352,7 @@ func (i *issuer) tokenOf(claims map[string]any) (*token, error) {
 	case expires != (claims["exp"] != nil) || begins != (claims["nbf"] != nil):
 		return nil, invalid("the token has a time that is no number")
 	case until <= now:
-		return nil, &front.AuthError{Status: http.StatusUnauthorized, Message: "the token has expired", Expired: true}
+		return nil, &auth.Error{Status: http.StatusUnauthorized, Message: "the token has expired", Expired: true}
 	case begin > now+skewSeconds:
 		return nil, invalid("the token is not valid yet")
 	case principal == "" || len(principal) > maxPrincipal || strings.ContainsFunc(principal, func(c rune) bool { return c < ' ' || c == 0x7f }):

@@ -1,0 +1,51 @@
+package httpcheck
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/auth"
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// challenge answers a request that Options.Authenticate refused with err: 401 or the status
+// of an auth.Error, what to send (RFC 6750, section 3), and a JSON-RPC error body. The body
+// has the message of an auth.Error, and nothing of any other error.
+func (f *Checker) challenge(w http.ResponseWriter, r *http.Request, err error) {
+	known, ok := errors.AsType[*auth.Error](err)
+	if !ok {
+		known = &auth.Error{Message: "not authenticated"}
+	}
+	status, value := cmp.Or(known.Status, http.StatusUnauthorized), `Bearer realm="mcp-sse"`
+	switch {
+	case known.Challenge != "":
+		value += ", " + known.Challenge
+	case r.Header.Get("Authorization") != "":
+		value += `, error="invalid_token"`
+	}
+	why := Refused(status, metrics.RejectedAuth, "%s", known.Message)
+	why.Unread = true
+	if status < http.StatusInternalServerError {
+		w.Header().Add("WWW-Authenticate", value)
+		w.Header().Set("Connection", "close") // a stranger keeps none
+	} else {
+		why.RetryAfter = 5 * time.Second
+	}
+	f.log(r, status, metrics.RejectedAuth, known.Error())
+	f.RefuseMessage(w, r, why)
+}
+
+// Credentials returns the Authorization header of a request; "" without Options.Reauthenticate.
+func (f *Checker) Credentials(r *http.Request) string {
+	if !f.opts.Reauthenticate {
+		return ""
+	}
+	return strings.Clone(r.Header.Get("Authorization")) // not a part of the whole head
+}
+
+// Renew makes a request that has been admitted the newest one of its connection.
+func (f *Checker) Renew(c *connstate.Connection, r *http.Request) { c.Renew(f.Credentials(r)) }
