@@ -10,10 +10,9 @@
 //
 // A message passes these hops:
 //
-//	sse, streamable or stdio ─▶ connstate.Connection ─▶ bridge.Bridge ─▶ multiplex.Session ─▶ upstream
+//	sse, streamable or stdio ─▶ connstate.Connection ─▶ handshake.Bridge ─▶ multiplex.Session ─▶ upstream
 //
 // A [Gateway] wires the hops and ends them; [Servers] serves several gateways.
-// Package internal/bridge connects a connection to its session, and
-// internal/sessions supplies the sessions. docs/reference/states.md has the states,
+// Package handshake connects a connection to its session, and supplies the sessions. docs/reference/states.md has the states,
 // docs/reference/errors.md the errors.
 package gateway

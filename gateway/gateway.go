@@ -14,8 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/gateway/internal/bridge"
-	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
@@ -41,7 +39,7 @@ type Gateway struct {
 	promReg  *prometheus.Registry
 	held     *budget.Account
 	registry *connstate.Registry
-	bridges  bridge.Options          // shared by all bridges
+	bridges  handshake.Options       // shared by all bridges
 	now      atomic.Pointer[serving] // for all that begins
 	detach   func()                  // from the Cluster
 
@@ -59,7 +57,7 @@ type serving struct {
 	checks   *httpcheck.Checker
 	sse      *sse.Handler        // nil: not served
 	mcp      *streamable.Handler // nil: not served
-	supplier *sessions.Supplier
+	supplier *handshake.Supplier
 }
 
 // New returns a Gateway in front of the server that up reaches. It starts nothing:
@@ -184,23 +182,23 @@ func (g *Gateway) connect(n *serving, version string) {
 	if o.Name != "" { // one of several
 		server = fmt.Sprintf("the server %q", o.Name)
 	}
-	g.bridges = bridge.Options{
-		Supplier: func() *sessions.Supplier { return g.now.Load().supplier },
-		Times: func() bridge.Times {
+	g.bridges = handshake.Options{
+		Supplier: func() *handshake.Supplier { return g.now.Load().supplier },
+		Times: func() handshake.Times {
 			o := &g.now.Load().opts
-			return bridge.Times{InitializationTimeout: o.InitializationTimeout, InitializeTimeout: o.InitializeTimeout, AnnounceDelay: o.AnnounceDelay}
+			return handshake.Times{InitializationTimeout: o.InitializationTimeout, InitializeTimeout: o.InitializeTimeout, AnnounceDelay: o.AnnounceDelay}
 		},
 		Server: server, Params: params, MaxHandshakeAttempts: o.MaxHandshakeAttempts, Detailed: g.detailed,
 		Logger: o.Logger, Limited: throttle.NewLines().Logger(o.Logger), Metrics: g.metrics,
 	}
-	n.supplier = sessions.New(n.up, g.supply(n))
+	n.supplier = handshake.NewSupplier(n.up, g.supply(n))
 }
 
 // supply returns the options of the supplier.
-func (g *Gateway) supply(n *serving) sessions.Options {
+func (g *Gateway) supply(n *serving) handshake.SupplierOptions {
 	o := &n.opts
 	_, boots := n.up.(upstream.Command)
-	return sessions.Options{
+	return handshake.SupplierOptions{
 		Name: o.Name, Params: g.bridges.Params, Boots: boots || o.Boots, Shared: o.Sessions == SessionsShared, Warm: o.Warm, Forwards: len(o.ForwardHeaders) > 0 || o.PassRequest != nil, MaxSessions: o.MaxSessions,
 		StartTimeout: o.StartTimeout, InitializationTimeout: o.InitializationTimeout,
 		Session: multiplex.Options{
@@ -256,7 +254,7 @@ func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, g
 // Accept makes the bridge of a new connection, which starts its session. It
 // implements httpcheck.Backend.
 func (g *Gateway) Accept(c *connstate.Connection) connstate.Handler {
-	b := bridge.New(c, &g.bridges)
+	b := handshake.NewBridge(c, &g.bridges)
 	g.Start()
 	if g.now.Load().opts.Reauthenticate && c.Client().Transport != connstate.TransportStdio {
 		return leased{b, g.keepConnection(c)}

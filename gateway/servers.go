@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
+	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -207,7 +207,7 @@ func readyAll(ctx context.Context, all []*Gateway) []error {
 	for i, g := range all {
 		wg.Go(func() {
 			if results[i] = g.Ready(asking); results[i] == nil {
-				time.AfterFunc(readyGrace, func() { stop(sessions.ErrStarting) })
+				time.AfterFunc(readyGrace, func() { stop(handshake.ErrStarting) })
 			}
 		})
 	}

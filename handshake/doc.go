@@ -1,14 +1,36 @@
-// Package handshake runs the MCP handshake for clients that do not: it builds
-// an initialize request, runs it on a session, names the phase in which it
-// failed, and answers a client's own initialize from the result.
+// Package handshake gets each connection its session with the server: it starts the server or takes
+// one that is ready, runs the MCP handshake on it, also for clients that do not, and gets another
+// session when that one is lost.
 //
-// A session is initialized once: two SDKs refuse or end a session at a second
-// initialize. So [Result.Answer] answers a client's later initialize from the
-// stored result, under the client's id and with the protocol version negotiated
-// for that client.
+// What a connection needs:
 //
-// The synthetic request declares no client capabilities: the gateway must not promise
-// the server what perhaps no client serves.
+//	Bridge ── bridge.go      the client's messages: answered here, or sent to the session
+//	       ├─ loop.go        one goroutine: gets the session, serves it, gets the next
+//	       ├─ start.go       one start: events in, actions out
+//	       │    └─ state.go  the table of a start: what follows from each event
+//	       ├─ attachment.go  the connection as its session sees it
+//	       ├─ restore.go     what a new session must get again
+//	       └─ report.go      log lines and errors
+//
+// Where sessions come from:
+//
+//	Supplier ── open.go       takes a server, asks for the params of initialize, runs the handshake
+//	         ├─ pool.go       servers started ahead, not initialized
+//	         ├─ shared.go     the session that all connections share
+//	         ├─ session.go    a session, its proof and its end
+//	         ├─ readiness.go  whether sessions can be started
+//	         └─ try.go        a look at the server for operators
+//
+// What goes over the wire:
+//
+//	initialize.go  runs the handshake on a session, and answers a client's own from the result
+//	params.go      the params of the synthetic initialize, and older revisions to try
+//	failure.go     how a start failed, and what of that a client may see
+//
+// A session is initialized once: two SDKs refuse or end a session at a second initialize. So
+// [Result.Answer] answers a client's later initialize from the stored result, under the client's id
+// and with the protocol version negotiated for that client. The synthetic request declares no
+// client capabilities: the gateway must not promise the server what perhaps no client serves.
 //
 // Source: MCP 2024-11-05 to 2025-11-25, basic/lifecycle.
 package handshake

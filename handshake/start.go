@@ -1,179 +1,247 @@
 package handshake
 
-// StartState is how far one start of a session has come, as the connection that waits for
-// it sees it. [Next] has all moves, and docs/reference/states.md the same as a diagram.
-type StartState string
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
 
-// The states of a start. Started, Failed, Again and Gone are its ends.
-const (
-	// Dialing: the server is being started or reached. Nothing has asked for initialize.
-	Dialing StartState = "dialing"
-	// DueSynthetic: as Dialing, but a message of the client needs the server. The synthetic
-	// initialize goes out as soon as the server can take it.
-	DueSynthetic StartState = "due-synthetic"
-	// DueOwn: as Dialing, but the client has sent its own initialize, which goes out as
-	// soon as the server can take it.
-	DueOwn StartState = "due-own"
-	// Joining: the session will need no initialize of this connection, because the
-	// session is shared, or the client initializes it like any other request. After a loss
-	// the gateway has the params of that client, and the next start is DueOwn.
-	Joining StartState = "joining"
-	// Held: the server can take initialize. The gateway waits a moment for the client's
-	// own.
-	Held StartState = "held"
-	// InitializingSynthetic: the synthetic initialize is at the server.
-	InitializingSynthetic StartState = "initializing-synthetic"
-	// InitializingOwn: the client's own initialize is at the server.
-	InitializingOwn StartState = "initializing-own"
-	// Superseded: another start is to follow, and this one is being ended.
-	Superseded StartState = "superseded"
-	// Abandoned: the connection is closed, and the start is being ended.
-	Abandoned StartState = "abandoned"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
-	// Started: the client uses the session.
-	Started StartState = "started"
-	// Failed: there is no session. The connection pauses before the next start.
-	Failed StartState = "failed"
-	// Again: there is no session, and the next start follows without a pause.
-	Again StartState = "again"
-	// Gone: there is no session, and none is needed.
-	Gone StartState = "gone"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// Over reports whether the start is at its end.
-func (s StartState) Over() bool {
-	return s == Started || s == Failed || s == Again || s == Gone
+// spawnFactor is by how much longer the gateway waits for the client's own initialize
+// while a process boots that was just spawned: it could not answer sooner anyway.
+const spawnFactor = 3
+
+// start drives one start of a session. What comes next is decided by [Next]
+// alone: start turns what happens into its events, and performs its actions. The goroutine
+// of run uses it.
+type start struct {
+	*run
+	state StartState
+	began time.Time
+	span  trace.Span
+
+	// What happens arrives here. A channel is nil when nothing more can come from it.
+	dialed   chan bool     // the server can take initialize; true: its process was just spawned
+	handled  chan struct{} // closed when dialed has been acted on: params has what is known by then
+	done     chan opened
+	replaced <-chan struct{}
+	closed   <-chan struct{}
+	delay    <-chan time.Time
+	late     <-chan time.Time
+
+	// What the actions need.
+	spawned bool                 // the server is a process that has just been spawned
+	cancel  context.CancelFunc   // ends what is under way
+	params  chan json.RawMessage // gives the params of initialize to open, once
+
+	// What has come of it.
+	result  opened
+	failure *Failure   // set in the state Failed
+	endedIn StartState // the state before the end
+	wasLate bool       // the initialization timeout was over
 }
 
-// StartEvent is what can happen during a start.
-type StartEvent string
+// opened is the result of open.
+type opened struct {
+	client *attachment   // nil after an error
+	from   string        // the source of the session, for log and metrics
+	held   time.Duration // of the start; the gateway waited for the client meanwhile
+	err    error
+}
 
-// The events of a start.
-const (
-	// Dialed: the server can take initialize.
-	Dialed StartEvent = "dialed"
-	// OwnInitialize: the client has sent its own initialize.
-	OwnInitialize StartEvent = "own-initialize"
-	// MoreDeclared: as OwnInitialize, and it declares capabilities that the synthetic
-	// initialize does not.
-	MoreDeclared StartEvent = "more-declared"
-	// Needed: another message of the client needs the server.
-	Needed StartEvent = "needed"
-	// DelayOver: the client has been silent for as long as the gateway waits for its own
-	// initialize.
-	DelayOver StartEvent = "delay-over"
-	// Late: the initialization timeout is over.
-	Late StartEvent = "late"
-	// ServerReplaced: the configuration has another server now.
-	ServerReplaced StartEvent = "server-replaced"
-	// ConnectionClosed: nobody needs the session any more.
-	ConnectionClosed StartEvent = "connection-closed"
-	// Up: the session is there, and initialized if it has to be.
-	Up StartEvent = "up"
-	// Down: the start has ended without a session: it failed, its time was up, or it
-	// was cancelled.
-	Down StartEvent = "down"
-)
-
-// StartAction is what to do when a start moves.
-type StartAction string
-
-// The actions of a start.
-const (
-	// DoNothing: the event only changes the state, or nothing.
-	DoNothing StartAction = "nothing"
-	// StartDelay: begin to wait for the client's own initialize. DelayOver ends that.
-	StartDelay StartAction = "start-delay"
-	// SendSynthetic: send the gateway's own initialize.
-	SendSynthetic StartAction = "send-synthetic"
-	// SendOwn: send the client's initialize.
-	SendOwn StartAction = "send-own"
-	// AnnounceLate: tell the client that the server is still starting.
-	AnnounceLate StartAction = "announce-late"
-	// Cancel: end what is under way. Up or Down will follow.
-	Cancel StartAction = "cancel"
-	// UseSession: give the session to the connection.
-	UseSession StartAction = "use-session"
-	// DiscardSession: close the session, which nobody uses.
-	DiscardSession StartAction = "discard-session"
-	// ReportFailure: count, log and announce the failure.
-	ReportFailure StartAction = "report-failure"
-	// ReportCancelled: count a start that was ended before it had a session.
-	ReportCancelled StartAction = "report-cancelled"
-)
-
-// Next returns where an event leads a start, and what to do. It has no effects of its own.
-// An event without a place in the table changes nothing.
-func Next(state StartState, event StartEvent) (StartState, StartAction) {
-	switch state {
-	case Started, Failed, Again, Gone:
-		return state, DoNothing
-	case Superseded: // what is under way has been cancelled
-		switch event {
-		case Up:
-			return Again, DiscardSession
-		case Down:
-			return Again, ReportCancelled
-		case ConnectionClosed:
-			return Abandoned, DoNothing
-		}
-		return state, DoNothing
-	case Abandoned: // as Superseded
-		switch event {
-		case Up:
-			return Gone, DiscardSession
-		case Down:
-			return Gone, ReportCancelled
-		}
-		return state, DoNothing
+// newStart begins a start.
+func (r *run) newStart() *start {
+	if kept := r.clientParams.Load(); kept != nil { // the client initialized an earlier session itself
+		r.own = *kept
 	}
-
-	switch event { // the same in all other states
-	case Up:
-		return Started, UseSession
-	case Down:
-		return Failed, ReportFailure
-	case Late:
-		return state, AnnounceLate
-	case ServerReplaced:
-		return Superseded, Cancel
-	case ConnectionClosed:
-		return Abandoned, Cancel
+	if r.supplier != r.opts.Supplier() {
+		r.startAnew()
 	}
+	r.attempts++
+	r.c.SawAttempt()
+	s := &start{
+		run: r, state: Dialing, began: time.Now(),
+		dialed: make(chan bool, 1), handled: make(chan struct{}), done: make(chan opened, 1), params: make(chan json.RawMessage, 1),
+		replaced: r.supplier.Replaced(), closed: r.ctx.Done(),
+		late: time.After(r.opts.Times().InitializationTimeout),
+	}
+	s.span = r.c.StartSpan(mcp.MethodInitialize, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+		attribute.String("mcp.method.name", mcp.MethodInitialize),
+		attribute.Int("mcp_sse.attempt", r.attempts), attribute.Bool("mcp_sse.session.lost", r.lost)))
+	switch {
+	case r.shares():
+		s.state = Joining
+	case r.own != nil:
+		s.state = DueOwn
+	case r.opts.Params == nil:
+		s.state = Joining
+		s.params <- nil
+	case r.needed.Load():
+		s.state = DueSynthetic
+	}
+	var ctx context.Context
+	ctx, s.cancel = context.WithCancel(r.forwarded())
+	supplier := r.supplier
+	supplier.Go(func() { s.done <- r.open(ctx, supplier, s) }) // ends with the start, or ctx
+	return s
+}
 
-	own := event == OwnInitialize || event == MoreDeclared
-	switch state {
-	case Dialing:
-		switch {
-		case event == Dialed:
-			return Held, StartDelay
-		case own:
-			return DueOwn, DoNothing
-		case event == Needed:
-			return DueSynthetic, DoNothing
+// drive takes the start to its end. In the state Started the session is the current one.
+func (s *start) drive() {
+	defer s.cancel()
+	for !s.state.Over() {
+		event := s.await()
+		next, action := Next(s.state, event)
+		if action == UseSession && !s.setCurrent(s.result.client) {
+			s.done <- s.result // an initialize of the client came first
+			continue
 		}
-	case DueSynthetic:
-		switch {
-		case event == Dialed:
-			return InitializingSynthetic, SendSynthetic
-		case own:
-			return DueOwn, DoNothing
-		}
-	case DueOwn:
+		s.endedIn, s.state = s.state, next
+		s.do(action)
 		if event == Dialed {
-			return InitializingOwn, SendOwn
-		}
-	case Held:
-		switch {
-		case own:
-			return InitializingOwn, SendOwn
-		case event == Needed, event == DelayOver:
-			return InitializingSynthetic, SendSynthetic
-		}
-	case InitializingSynthetic:
-		if event == MoreDeclared {
-			return Superseded, Cancel
+			close(s.handled)
 		}
 	}
-	return state, DoNothing
+}
+
+// await returns what happens next.
+func (s *start) await() StartEvent {
+	for {
+		switch came, more := s.readInbox(); {
+		case more:
+			return MoreDeclared
+		case came && s.own != nil:
+			return OwnInitialize
+		case came: // its params cannot be used, but it needs an answer
+			s.needed.Store(true)
+		}
+		if s.needed.Load() && (s.state == Dialing || s.state == Held) {
+			return Needed
+		}
+		select {
+		case <-s.wake: // the inbox or needed has changed
+		case s.spawned = <-s.dialed:
+			return Dialed
+		case <-s.delay:
+			s.delay = nil
+			return DelayOver
+		case <-s.late:
+			s.late = nil
+			return Late
+		case <-s.replaced:
+			s.replaced = nil
+			return ServerReplaced
+		case <-s.closed:
+			s.closed = nil
+			return ConnectionClosed
+		case s.result = <-s.done:
+			if s.result.err != nil {
+				return Down
+			}
+			return Up
+		}
+	}
+}
+
+// afterDelay returns a channel on which the end of the wait for the client's own initialize
+// comes. The wait began with the connection.
+func (s *start) afterDelay() <-chan time.Time {
+	times := s.opts.Times()
+	delay := times.AnnounceDelay
+	if s.spawned {
+		delay = min(spawnFactor*delay, times.InitializationTimeout/2)
+	}
+	return time.After(delay - time.Since(s.c.Opened()))
+}
+
+// do performs an action.
+func (s *start) do(action StartAction) {
+	took := time.Since(s.began) - s.result.held
+	switch action {
+	case StartDelay:
+		s.delay = s.afterDelay()
+	case SendSynthetic:
+		s.params <- s.synthetic()
+	case SendOwn:
+		s.triedOwn.Store(true)
+		s.params <- s.own
+	case AnnounceLate:
+		s.wasLate = true
+		s.reportLate()
+	case Cancel:
+		s.cancel()
+	case UseSession:
+		s.reportSession(s.result.client, s.result.from, took)
+		s.endSpan("")
+	case DiscardSession:
+		s.reportSession(s.result.client, s.result.from, took)
+		s.lose(s.result.client, errSuperseded)
+		s.result.client.close(errSuperseded)
+		s.endSpan("")
+	case ReportFailure:
+		s.failure, _ = errors.AsType[*Failure](s.result.err)
+		s.reportFailure(s.failure, took, s.refusesClient())
+		s.endSpan(s.failure.Reason)
+	case ReportCancelled:
+		s.reportCancelled(took)
+		s.endSpan(metrics.HandshakeCanceled)
+	}
+}
+
+// refusesClient reports whether the server has refused the params of the client's own
+// initialize, which then says nothing about the server. Without auto-initialize these are
+// params that it has accepted before.
+func (s *start) refusesClient() bool {
+	return s.endedIn == InitializingOwn && s.failure.Refusal != nil && s.opts.Params != nil
+}
+
+// reportCancelled counts a start that was ended. One that took too long for the client is a
+// failure.
+func (s *start) reportCancelled(took time.Duration) {
+	switch {
+	case s.wasLate:
+		failure := s.lateFailure(s.attempts)
+		s.countFailure(failure, took)
+		if !s.shares() {
+			s.limited().Warn("session start failed", s.failureAttrs(failure, took)...)
+		}
+	case s.result.from != FromShared:
+		s.opts.Metrics.HandshakeDone(metrics.HandshakeCanceled, "", "", took)
+	}
+}
+
+// open attaches the connection to an initialized session. It reports to the start when the
+// server can take initialize, and waits for its params then.
+func (b *Bridge) open(ctx context.Context, from *Supplier, to *start) opened {
+	var c *attachment
+	passesOn := len(b.c.Client().Header) > 0 || b.c.Client().Context != nil // so no server that was started before
+	session, source, err := from.Open(ctx, openOptions{
+		Party: b.party(), AnyServer: !passesOn,
+		Attach: func(s *Session, spawned bool) {
+			c = b.attach(s)
+			to.dialed <- spawned
+			select {
+			case <-to.handled:
+			case <-ctx.Done():
+			}
+		},
+		Params: to.params,
+	})
+	var held time.Duration
+	if session != nil && !b.shares() {
+		held = session.Held
+	}
+	switch {
+	case err != nil:
+		return opened{nil, source, held, err}
+	case c == nil: // a shared session
+		c = b.attach(session)
+	}
+	return opened{c, source, held, nil}
 }

@@ -22,12 +22,12 @@ var layers = [][]string{
 	{"upstream/internal/exchange", "upstream/internal/inprocess"},
 	{"upstream/internal/streamable", "upstream/internal/statelessserver", "upstream/internal/httpsse"},
 	{"upstream/remote", "upstream/stdio"},
-	{"handshake", "multiplex", "upstream"},
+	{"multiplex", "upstream"},
 	{"internal/httpcheck"},
 	{"internal/eventstream", "auth/oauth"},
 	{"streamable/internal/statelessclient"},
-	{"sse", "streamable", "stdio", "cluster", "gateway/internal/sessions"},
-	{"gateway/internal/bridge", "gateway/internal/statuspage"},
+	{"sse", "streamable", "stdio", "cluster", "handshake"},
+	{"gateway/internal/statuspage"},
 	{"gateway"},
 	{"gosdk", "mcpgo"},
 	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo"},
@@ -35,7 +35,7 @@ var layers = [][]string{
 }
 
 // apart are folders whose packages may not import those of one another.
-var apart = []string{"handshake", "multiplex", "upstream"}
+var apart = []string{"multiplex", "upstream"}
 
 // outside are packages for tests, with what they may import of the module. No layer
 // imports them. The programs that prove and measure are in a module of their own, tools.
@@ -51,13 +51,13 @@ var outside = map[string][]string{
 
 // reserved are imports that only some packages may have, tests aside.
 var reserved = map[string][]string{
-	module + "/connstate":                    {"multiplex", "internal/httpcheck", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "stdio", "cluster", "gateway", "gateway/internal/bridge", "gateway/internal/statuspage"},
+	module + "/connstate":                    {"multiplex", "internal/httpcheck", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "stdio", "cluster", "gateway", "handshake", "gateway/internal/statuspage"},
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"github.com/nats-io/nats.go":             {"cluster"},
 	"github.com/hashicorp/golang-lru/v2":     {"cluster", "connstate", "internal/signedid", "auth/oauth"},
 	"os/exec":                                {"upstream/stdio"},
 	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},
-	"go.opentelemetry.io/otel":               {"connstate", "gateway", "gateway/internal/bridge", "cmd/sse-server"},
+	"go.opentelemetry.io/otel":               {"connstate", "gateway", "handshake", "cmd/sse-server"},
 	"go.opentelemetry.io/otel/sdk":           {"cmd/sse-server"},
 	"go.opentelemetry.io/otel/exporters":     {"cmd/sse-server"},
 	"github.com/prometheus/client_golang":    {"metrics", "cluster", "gateway"},

@@ -23,7 +23,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
+	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
@@ -35,7 +35,7 @@ type Server struct {
 	// Upstream is how the server is reached: by a child process, at a URL, or in process.
 	// Place says where, or is empty.
 	Upstream, Place string
-	sessions.Health
+	handshake.Health
 	metrics.Totals
 	Tools       *multiplex.ToolList // nil if no client has read it
 	Hour        metrics.Hour

@@ -18,7 +18,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
@@ -64,9 +63,9 @@ func TestFailingServersComeFirst(t *testing.T) {
 	now := time.Now()
 	h := serving(
 		Server{Name: "a-new"},
-		Server{Name: "b-healthy", Health: sessions.Health{Started: now.Add(-time.Hour), Failure: "old", Failed: now.Add(-time.Hour)}},
-		Server{Name: "c-unstable", Health: sessions.Health{Started: now, Failure: "the session was lost", Failed: now.Add(-time.Minute)}},
-		Server{Name: "d-failing", Health: sessions.Health{Started: now.Add(-time.Hour), Failing: true, Failure: strings.Repeat("long ", 100) + "exit status 3", Failed: now.Add(-2 * time.Second)}},
+		Server{Name: "b-healthy", Health: handshake.Health{Started: now.Add(-time.Hour), Failure: "old", Failed: now.Add(-time.Hour)}},
+		Server{Name: "c-unstable", Health: handshake.Health{Started: now, Failure: "the session was lost", Failed: now.Add(-time.Minute)}},
+		Server{Name: "d-failing", Health: handshake.Health{Started: now.Add(-time.Hour), Failing: true, Failure: strings.Repeat("long ", 100) + "exit status 3", Failed: now.Add(-2 * time.Second)}},
 		Server{Name: "e-starting", Totals: metrics.Totals{Sessions: 1}},
 	)
 	code, body := get(t, h, "/status")
@@ -91,7 +90,7 @@ func TestHeadlines(t *testing.T) {
 	if _, body := get(t, serving(Server{Hour: requests}), "/status"); !strings.Contains(body, "<title>3 requests in the last hour, at most 2 a minute") {
 		t.Errorf("no requests in\n%s", body)
 	}
-	well, bad := sessions.Health{Started: now}, sessions.Health{Failing: true}
+	well, bad := handshake.Health{Started: now}, handshake.Health{Failing: true}
 	for want, servers := range map[string][]Server{
 		"There is no server":           nil,
 		"The server is healthy":        {{Health: well}},
@@ -100,7 +99,7 @@ func TestHeadlines(t *testing.T) {
 		"None of 2 servers is failing": {{Name: "a", Health: well}, {Name: "b"}},
 		"2 of 2 servers are failing":   {{Name: "a", Health: bad}, {Name: "b", Health: bad}},
 		"1 of 2 servers is failing":    {{Name: "a", Health: well}, {Name: "b", Health: bad}},
-		"The server is draining":       {{Health: sessions.Health{Draining: true, Failing: true}}},
+		"The server is draining":       {{Health: handshake.Health{Draining: true, Failing: true}}},
 	} {
 		if _, body := get(t, serving(servers...), "/status"); !strings.Contains(body, ">"+want+"</h1>") {
 			t.Errorf("no headline %q in\n%s", want, body[:min(len(body), 1500)])
@@ -117,7 +116,7 @@ func TestHostileNamesStayText(t *testing.T) {
 	c.LastFailure = &connstate.Failure{Phase: evil, Reason: evil}
 	s := Server{
 		Name: "a", Upstream: "URL", Place: evil, Connections: []connstate.Snapshot{c},
-		Health: sessions.Health{
+		Health: handshake.Health{
 			Failure: evil, Failed: time.Now(), Failing: true,
 			Initialized: &handshake.Server{Name: evil, Version: evil, ProtocolVersion: evil},
 		},
@@ -264,7 +263,7 @@ func TestPages(t *testing.T) {
 	ssetest.WantText(t, "page", body, `href="?page=6&amp;q=client" rel="prev"`, `href="?page=8&amp;q=client" rel="next"`, "page 7 of 200")
 	many := make([]Server, 120)
 	for i := range many {
-		many[i] = Server{Name: fmt.Sprintf("s%03d", i), Health: sessions.Health{Failing: true, Failure: "x"}}
+		many[i] = Server{Name: fmt.Sprintf("s%03d", i), Health: handshake.Health{Failing: true, Failure: "x"}}
 	}
 	_, body = get(t, serving(many...), "/status?servers=2")
 	if rows := strings.Count(body, `data-label="Health"`); rows != perPage || !strings.Contains(body, `id="s-s050"`) || strings.Count(body, `id="f-s`) != 5 {

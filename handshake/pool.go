@@ -1,4 +1,4 @@
-package sessions
+package handshake
 
 import (
 	"context"
@@ -21,7 +21,7 @@ type pool struct {
 	keepers []context.CancelFunc // each ends a keeper
 }
 
-// resize keeps as many servers as Options.Warm says.
+// resize keeps as many servers as SupplierOptions.Warm says.
 func (p *pool) resize() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,19 +56,19 @@ func (p *pool) take() *Session {
 // keep keeps one warm server, until life ends. It pauses after a start that failed, and after
 // a server that ended before anybody took it: some end when they have been idle for a while.
 func (p *pool) keep(life context.Context) {
-	pauses := NewBackoff()
+	pauses := newBackoff()
 	for life.Err() == nil {
 		s, err := p.start(life)
 		if err == nil && p.offer(life, s) {
-			pauses = NewBackoff()
+			pauses = newBackoff()
 			continue
 		}
 		switch {
 		case err != nil:
 		case !s.Proven():
-			p.noteFailure(EndedSoon(s.Why()), s.Age())
+			p.noteFailure(endedSoon(s.Why()), s.Age())
 		case s.Age() > longIdle:
-			pauses = NewBackoff()
+			pauses = newBackoff()
 		}
 		_ = backoff.Wait(life, pauses.Next())
 	}

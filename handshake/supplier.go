@@ -1,4 +1,4 @@
-package sessions
+package handshake
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/fair"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
@@ -19,9 +18,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// Options configure a Supplier. The fields have no defaults. Those that Reconfigure can change
+// SupplierOptions configure a Supplier. The fields have no defaults. Those that Reconfigure can change
 // say so.
-type Options struct {
+type SupplierOptions struct {
 	// Name is that of gateway.Options.
 	Name string
 	// Params are the params of the synthetic initialize. nil: the supplier runs no
@@ -51,11 +50,11 @@ type Options struct {
 const maxStarts = 16
 
 // Supplier starts sessions with one server and supplies them to connections. It is
-// safe for concurrent use. Make it with New and end it with Close and Wait.
+// safe for concurrent use. Make it with NewSupplier and end it with Close and Wait.
 type Supplier struct {
 	*succession
 	up      upstream.Upstream
-	options atomic.Pointer[Options]
+	options atomic.Pointer[SupplierOptions]
 	log     *slog.Logger
 	limited *slog.Logger // log for what a server that keeps failing causes at will
 	metrics *metrics.Metrics
@@ -70,8 +69,8 @@ type Supplier struct {
 	shared     *shared                // nil: each connection has its own session
 	started    atomic.Bool            // Start has been called
 
-	server  atomic.Pointer[handshake.Server] // what the server last said of itself
-	lowered atomic.Pointer[string]           // the newest protocol version that the server does not refuse; nil: it has refused none
+	server  atomic.Pointer[Server] // what the server last said of itself
+	lowered atomic.Pointer[string] // the newest protocol version that the server does not refuse; nil: it has refused none
 
 	life     context.Context // ends with Close and Retire
 	end      context.CancelFunc
@@ -109,16 +108,16 @@ func (s *Supplier) Advice() string {
 	return ""
 }
 
-// New returns a Supplier of sessions with the server that up reaches. It starts
+// NewSupplier returns a Supplier of sessions with the server that up reaches. It starts
 // nothing.
-func New(up upstream.Upstream, opts Options) *Supplier {
+func NewSupplier(up upstream.Upstream, opts SupplierOptions) *Supplier {
 	all := &succession{}
 	all.closed, all.close = context.WithCancel(context.Background())
 	all.serving, all.drain = context.WithCancel(context.Background())
 	return all.newSupplier(up, opts)
 }
 
-func (all *succession) newSupplier(up upstream.Upstream, opts Options) *Supplier {
+func (all *succession) newSupplier(up upstream.Upstream, opts SupplierOptions) *Supplier {
 	s := &Supplier{
 		succession: all, replaced: make(chan struct{}),
 		up: up, log: opts.Session.Logger, limited: throttle.NewLines().Logger(opts.Session.Logger), metrics: opts.Session.Metrics,
@@ -131,7 +130,7 @@ func (all *succession) newSupplier(up upstream.Upstream, opts Options) *Supplier
 		s.up = o.Observed(s.limited, s.metrics)
 	}
 	if opts.Shared {
-		s.shared = &shared{supplier: s, pauses: NewBackoff()}
+		s.shared = &shared{supplier: s, pauses: newBackoff()}
 	} else {
 		s.pool = &pool{supplier: s, warm: make(chan *Session)}
 	}
@@ -141,9 +140,9 @@ func (all *succession) newSupplier(up upstream.Upstream, opts Options) *Supplier
 	return s
 }
 
-func (s *Supplier) opts() *Options { return s.options.Load() }
+func (s *Supplier) opts() *SupplierOptions { return s.options.Load() }
 
-func (s *Supplier) setOptions(opts Options) {
+func (s *Supplier) setOptions(opts SupplierOptions) {
 	opts.Session.Shared, opts.Session.Limited = opts.Shared, s.limited
 	if !opts.Forwards {
 		opts.Session.Tools = s.tools
@@ -152,7 +151,7 @@ func (s *Supplier) setOptions(opts Options) {
 }
 
 // Reconfigure changes options for the sessions and starts that begin from now on.
-func (s *Supplier) Reconfigure(opts Options) {
+func (s *Supplier) Reconfigure(opts SupplierOptions) {
 	s.setOptions(opts)
 	s.places.Resize(opts.MaxSessions)
 	if s.started.Load() {
@@ -163,7 +162,7 @@ func (s *Supplier) Reconfigure(opts Options) {
 // Successor returns a Supplier of sessions with another server, about which nothing is
 // known yet. Drain, Close, Wait and Abort are for both. The caller must call Retire once users
 // open sessions with the new one alone. MaxSessions bounds those of each.
-func (s *Supplier) Successor(up upstream.Upstream, opts Options) *Supplier {
+func (s *Supplier) Successor(up upstream.Upstream, opts SupplierOptions) *Supplier {
 	next := s.newSupplier(up, opts)
 	if s.started.Load() {
 		next.Start()
@@ -183,7 +182,7 @@ func (s *Supplier) Retire() {
 // Replaced returns a channel that is closed by Retire.
 func (s *Supplier) Replaced() <-chan struct{} { return s.replaced }
 
-// Start starts the warm servers or the shared session that Options.Warm configures. It
+// Start starts the warm servers or the shared session that SupplierOptions.Warm configures. It
 // does not wait for them, and is idempotent.
 func (s *Supplier) Start() {
 	if s.started.CompareAndSwap(false, true) {

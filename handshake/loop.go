@@ -1,4 +1,4 @@
-package bridge
+package handshake
 
 import (
 	"bytes"
@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
-	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -30,8 +28,8 @@ var (
 // set Bridge.needed, take Bridge.current away, and wake it.
 type run struct {
 	*Bridge
-	ctx      context.Context    // ends with the connection
-	supplier *sessions.Supplier // of the last attempt
+	ctx      context.Context // ends with the connection
+	supplier *Supplier       // of the last attempt
 
 	// own are the params of the client's own initialize, with which the next session is
 	// initialized; nil for the synthetic initialize. The client's last initialize sets
@@ -56,17 +54,17 @@ type waitingInitialize struct {
 
 // run gets the connection sessions until it is closed, or drains without one.
 func (b *Bridge) run(ctx context.Context) {
-	r := &run{Bridge: b, ctx: ctx, supplier: b.opts.Supplier(), pauses: sessions.NewBackoff()}
+	r := &run{Bridge: b, ctx: ctx, supplier: b.opts.Supplier(), pauses: newBackoff()}
 	defer r.end()
 	for r.awaitAttempt() {
 		s := r.newStart()
 		switch s.drive(); s.state {
-		case handshake.Started:
+		case Started:
 			r.takeIntoUse(s.result.client)
 			r.serve(s.result.client)
-		case handshake.Failed:
+		case Failed:
 			r.fail(s.failure, s.endedIn)
-		case handshake.Again:
+		case Again:
 			r.attempts = 0
 		}
 	}
@@ -113,7 +111,7 @@ func (r *run) startAnew() {
 }
 
 // setCurrent makes c the current client, unless there are requests in the inbox.
-func (r *run) setCurrent(c *client) bool {
+func (r *run) setCurrent(c *attachment) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.inbox) > 0 {
@@ -124,7 +122,9 @@ func (r *run) setCurrent(c *client) bool {
 }
 
 // readInbox takes the requests out of the inbox, and makes their params those of later
-// sessions. came reports whether there were any, and more whether the client declares more
+//
+//	came reports whether there were any, and more whether the client declares more
+//
 // than the synthetic initialize, and its own has not gone to the server yet.
 func (r *run) readInbox() (came, more bool) {
 	r.mu.Lock()
@@ -136,7 +136,7 @@ func (r *run) readInbox() (came, more bool) {
 		request.Message = nil // its version is all that its answer needs
 		late := time.AfterFunc(r.opts.Times().InitializeTimeout, func() { r.Refused(request, r.overdue()) })
 		r.waiting = slices.DeleteFunc(r.waiting, func(w waitingInitialize) bool { return r.c.Request(w.ID) != w.Request }) // answered
-		r.waiting = append(r.waiting, waitingInitialize{request, handshake.RequestedVersion(m.Params()), late})
+		r.waiting = append(r.waiting, waitingInitialize{request, RequestedVersion(m.Params()), late})
 		more = more || !r.triedOwn.Load() && r.exceeds(m, r.synthetic())
 		if !r.shares() && len(m.Params()) > 0 && len(m.Params()) <= maxParams {
 			r.own = bytes.Clone(m.Params())
@@ -167,7 +167,7 @@ func (r *run) takeWaiting() []waitingInitialize {
 
 // takeIntoUse announces the session, answers waiting initialize requests, restores the
 // client's state and opens the gate.
-func (r *run) takeIntoUse(c *client) {
+func (r *run) takeIntoUse(c *attachment) {
 	if result := c.session.Result(); result != nil {
 		if !r.served {
 			r.announce(result.Response(r.autoID()))
@@ -195,7 +195,7 @@ func (r *run) takeIntoUse(c *client) {
 // openGate opens the gate for a session and returns the function that releases the
 // messages in it. It returns nil if the session is lost or replaced already, or the
 // connection drains.
-func (r *run) openGate(c *client) (release func(func(*connstate.Request) bool)) {
+func (r *run) openGate(c *attachment) (release func(func(*connstate.Request) bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.current.Load() == c {
@@ -206,7 +206,7 @@ func (r *run) openGate(c *client) (release func(func(*connstate.Request) bool)) 
 
 // serve waits until the connection is closed, the session is lost or replaced, or its server
 // is replaced. A session that is lost before it has proved itself counts as a failed start.
-func (r *run) serve(c *client) {
+func (r *run) serve(c *attachment) {
 	for r.current.Load() == c {
 		replaced := c.session.Replaced()
 		if r.initializing.Load() { // the next session needs the params, once they have worked
@@ -217,7 +217,7 @@ func (r *run) serve(c *client) {
 			r.lose(c, c.session.Why())
 		case <-replaced:
 			if !r.initializing.Load() { // since before the select
-				c.retire(sessions.ErrReplaced)
+				c.retire(ErrReplaced)
 			}
 		case <-r.wake: // somebody else has noticed, or the client's own initialize is answered
 		case <-r.ctx.Done():
@@ -225,7 +225,7 @@ func (r *run) serve(c *client) {
 		}
 	}
 	r.replaces = c.lost != nil
-	r.lost = r.replaces && !errors.Is(c.lost, sessions.ErrReplaced)
+	r.lost = r.replaces && !errors.Is(c.lost, ErrReplaced)
 	switch {
 	case r.ctx.Err() != nil:
 		c.close(errGone)
@@ -245,7 +245,7 @@ func (r *run) serve(c *client) {
 
 // handleLoss reports the loss of the client's own session, and sets the pause before
 // the next attempt.
-func (r *run) handleLoss(c *client) {
+func (r *run) handleLoss(c *attachment) {
 	age := c.session.Age()
 	r.limited().Warn("session lost", "duration", age, "err", c.lost)
 	r.supplier.NoteLoss(c.lost, !c.session.Proven())
@@ -254,20 +254,20 @@ func (r *run) handleLoss(c *client) {
 		return
 	}
 	r.pause = r.pauses.Next()
-	r.countFailure(sessions.EndedSoon(c.lost), age)
+	r.countFailure(endedSoon(c.lost), age)
 	if r.attempts < r.opts.MaxHandshakeAttempts {
 		return
 	}
-	crashed := &handshake.Failure{
-		Phase: handshake.PhaseCreation, Reason: metrics.ReasonGaveUp,
+	crashed := &Failure{
+		Phase: PhaseCreation, Reason: metrics.ReasonGaveUp,
 		Details: "the server ends soon after each start", Err: c.lost,
 	}
 	r.reportFailure(crashed, 0, false)
-	r.fail(crashed, handshake.Started)
+	r.fail(crashed, Started)
 }
 
 func (r *run) forgetFailures() {
-	r.attempts, r.pauses = 0, sessions.NewBackoff()
+	r.attempts, r.pauses = 0, newBackoff()
 }
 
 // fail handles a failed attempt. After the last one it answers all waiting requests with
@@ -275,7 +275,7 @@ func (r *run) forgetFailures() {
 // and the last attempt failed in the same way. If the server refused the client's own
 // params, its refusal answers the client's initialize. in is the state of the start in which
 // it failed.
-func (r *run) fail(failure *handshake.Failure, in handshake.StartState) {
+func (r *run) fail(failure *Failure, in StartState) {
 	last := r.attempts >= r.opts.MaxHandshakeAttempts
 	cause := string(failure.Phase) + failure.Reason
 	hopeless := cause == r.cause && r.attempts > 1 && !r.supplier.Worked()
@@ -285,10 +285,10 @@ func (r *run) fail(failure *handshake.Failure, in handshake.StartState) {
 	r.failure.Store(&reported)
 	var refused []waitingInitialize
 	switch {
-	case in == handshake.InitializingOwn && failure.Refusal != nil: // other requests wait for a session with the synthetic params
+	case in == InitializingOwn && failure.Refusal != nil: // other requests wait for a session with the synthetic params
 		r.own = nil
 		refused = r.takeWaiting()
-	case in == handshake.InitializingSynthetic && r.own != nil: // the next attempt differs from this one
+	case in == InitializingSynthetic && r.own != nil: // the next attempt differs from this one
 		hopeless = false
 	}
 	r.announceFailure(&reported)
@@ -315,7 +315,7 @@ func (r *run) fail(failure *handshake.Failure, in handshake.StartState) {
 // refuse makes the gate refuse requests until the next attempt, and returns the messages
 // that wait at the gate. With giveUp, a request after the retry time of the failure, or
 // the client's own initialize, causes that attempt.
-func (r *run) refuse(failure *handshake.Failure, giveUp bool) []*connstate.Request {
+func (r *run) refuse(failure *Failure, giveUp bool) []*connstate.Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	gated, err := r.c.Fail(failure)

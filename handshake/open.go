@@ -1,4 +1,4 @@
-package sessions
+package handshake
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
 	"github.com/mcp-sse/mcp-sse/internal/fair"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -20,8 +19,8 @@ const (
 	FromShared = "shared" // it is a shared session
 )
 
-// Client is what Open knows of the connection that needs a session.
-type Client struct {
+// openOptions are what Open knows of the connection that needs a session.
+type openOptions struct {
 	// Party is on whose behalf the session starts. While starts wait, each party gets
 	// its turn after the others.
 	Party string
@@ -39,8 +38,8 @@ type Client struct {
 // Open returns a session for a client: the shared one, or one of its own, which the
 // client must Close. from names its source, for the log. The start timeout bounds all from
 // the start of the server, or from its taking out of the pool, to the end of the handshake.
-// The wait for a turn comes before it. The error is a *handshake.Failure.
-func (s *Supplier) Open(ctx context.Context, c Client) (session *Session, from string, err error) {
+// The wait for a turn comes before it. The error is a *Failure.
+func (s *Supplier) Open(ctx context.Context, c openOptions) (session *Session, from string, err error) {
 	if s.shared != nil {
 		session, err = s.shared.get(ctx)
 		return session, FromShared, err
@@ -49,7 +48,7 @@ func (s *Supplier) Open(ctx context.Context, c Client) (session *Session, from s
 }
 
 // start is Open for a session of the client's own.
-func (s *Supplier) start(ctx context.Context, c Client) (session *Session, from string, err error) {
+func (s *Supplier) start(ctx context.Context, c openOptions) (session *Session, from string, err error) {
 	t := turn{s: s, party: c.Party}
 	defer t.end()
 	until, from := time.Now().Add(s.opts().StartTimeout), FromPool
@@ -100,7 +99,7 @@ func given(params json.RawMessage) <-chan json.RawMessage {
 
 // startOwn starts a session of the supplier's own, with the synthetic initialize.
 func (s *Supplier) startOwn(ctx context.Context) (*Session, error) {
-	session, _, err := s.start(ctx, Client{Params: given(s.opts().Params)})
+	session, _, err := s.start(ctx, openOptions{Params: given(s.opts().Params)})
 	return session, err
 }
 
@@ -129,7 +128,7 @@ func (s *Supplier) dialInPlace(ctx context.Context, t *turn) (session *Session, 
 	defer cancel()
 	conn, err := s.up.Dial(ctx)
 	if err != nil {
-		reason := reasonOf(ctx.Err())
+		reason := startReason(ctx.Err())
 		if errors.Is(err, jsonrpc.ErrDenied) {
 			reason = metrics.ReasonDenied
 		}
@@ -151,7 +150,7 @@ func (s *Supplier) wait(ctx context.Context, places *fair.Places, party string) 
 
 // awaitPlace waits for a place for a client's session. The place may be that of a warm server,
 // which it returns then: a client must not wait beside a server that waits for one.
-func (s *Supplier) awaitPlace(ctx context.Context, c Client, party string) (*Session, error) {
+func (s *Supplier) awaitPlace(ctx context.Context, c openOptions, party string) (*Session, error) {
 	if s.places.TryTake() {
 		return nil, nil
 	}
@@ -232,22 +231,22 @@ func (t *turn) params(ctx context.Context, from <-chan json.RawMessage) (
 
 // notStarted returns the failure of a start that err ended before it reached the
 // server.
-func notStarted(err error) *handshake.Failure {
-	return creationFailure(reasonOf(err), "the server was not started", err)
+func notStarted(err error) *Failure {
+	return creationFailure(startReason(err), "the server was not started", err)
 }
 
-// EndedSoon returns the failure of a server that ended, with err, before its session
+// endedSoon returns the failure of a server that ended, with err, before its session
 // proved itself. It counts as a failed start.
-func EndedSoon(err error) *handshake.Failure {
+func endedSoon(err error) *Failure {
 	return creationFailure(metrics.ReasonStartFailed, "the server ended soon after its start", err)
 }
 
-func creationFailure(reason, details string, err error) *handshake.Failure {
-	return &handshake.Failure{Phase: handshake.PhaseCreation, Reason: reason, Details: details, Err: err}
+func creationFailure(reason, details string, err error) *Failure {
+	return &Failure{Phase: PhaseCreation, Reason: reason, Details: details, Err: err}
 }
 
-// reasonOf returns the metrics reason of a start that err ended.
-func reasonOf(err error) string {
+// startReason returns the metrics reason of a start that err ended.
+func startReason(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return metrics.ReasonTimeout
 	}
@@ -260,5 +259,5 @@ const (
 	maxPause   = 15 * time.Second
 )
 
-// NewBackoff returns the pauses between failed starts.
-func NewBackoff() *backoff.Backoff { return backoff.New(firstPause, maxPause) }
+// newBackoff returns the pauses between failed starts.
+func newBackoff() *backoff.Backoff { return backoff.New(firstPause, maxPause) }

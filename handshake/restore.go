@@ -1,4 +1,4 @@
-package bridge
+package handshake
 
 import (
 	"bytes"
@@ -71,7 +71,7 @@ func (m *memory) note(msg *jsonrpc.Message) {
 
 // restore sets the client's log level and subscriptions on a new session. It logs
 // calls that fail; the client does not notice the loss, so it gets no error.
-func (m *memory) restore(ctx context.Context, c *client, log *slog.Logger) {
+func (m *memory) restore(ctx context.Context, c *attachment, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, restoreTimeout)
 	defer cancel()
 	m.mu.Lock()

@@ -1,4 +1,4 @@
-package bridge
+package handshake
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/subnet"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -23,13 +22,13 @@ import (
 // maxEarlyBytes bounds the messages that a server sends before its session is in use.
 const maxEarlyBytes = 64 << 10
 
-// client is the connection as one session sees it. A server may send messages as soon
+// attachment is the connection as one session sees it. A server may send messages as soon
 // as it is initialized (roots/list is the usual one). Before the session is in use the
 // client's answer could not reach it, and the client may still wait for the answer to
 // its initialize. So client keeps those messages until deliverEarly.
-type client struct {
+type attachment struct {
 	bridge  *Bridge
-	session *sessions.Session
+	session *Session
 	caller  *multiplex.Caller
 	lost    error // set before it stops being the current one; nil: the session was replaced
 
@@ -40,11 +39,11 @@ type client struct {
 	bytes int        // of these messages
 }
 
-var _ multiplex.Client = (*client)(nil)
+var _ multiplex.Client = (*attachment)(nil)
 
 // attach attaches the connection to a session.
-func (b *Bridge) attach(s *sessions.Session) *client {
-	c := &client{bridge: b, session: s}
+func (b *Bridge) attach(s *Session) *attachment {
+	c := &attachment{bridge: b, session: s}
 	c.caller = s.Attach(c, b.c.ShortID(), b.c.Client().Principal)
 	return c
 }
@@ -52,7 +51,7 @@ func (b *Bridge) attach(s *sessions.Session) *client {
 // close closes a session of the connection's own for the reason why, and leaves a shared
 // one. Requests that are at a closed session come back through Lost: one may have been
 // sent at the moment when the client's initialize replaced the session.
-func (c *client) close(why error) {
+func (c *attachment) close(why error) {
 	if c.bridge.shares() {
 		c.caller.Detach()
 		return
@@ -63,7 +62,7 @@ func (c *client) close(why error) {
 // lose makes c no longer the current client, because its session is over or not wanted: it
 // closes the gate, and run gets the next one. The session answers or repeats its requests
 // after it.
-func (b *Bridge) lose(c *client, why error) {
+func (b *Bridge) lose(c *attachment, why error) {
 	if b.current.Load() == c {
 		b.dismiss(why)
 	}
@@ -73,7 +72,7 @@ func (b *Bridge) lose(c *client, why error) {
 		return
 	}
 	c.lost = why
-	if errors.Is(why, sessions.ErrReplaced) {
+	if errors.Is(why, ErrReplaced) {
 		b.retired = append(b.retired, c)
 		b.opts.Supplier().Go(func() { b.forget(c) }) // ends with the session
 	}
@@ -84,15 +83,15 @@ func (b *Bridge) lose(c *client, why error) {
 }
 
 // forget waits for the end of a retired session, and drops it.
-func (b *Bridge) forget(c *client) {
+func (b *Bridge) forget(c *attachment) {
 	<-c.session.Done()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.retired = slices.DeleteFunc(b.retired, func(other *client) bool { return other == c })
+	b.retired = slices.DeleteFunc(b.retired, func(other *attachment) bool { return other == c })
 }
 
 // at returns the client of the retired session that is meant; without one the current client.
-func (b *Bridge) at(meant func(*multiplex.Caller) bool) *client {
+func (b *Bridge) at(meant func(*multiplex.Caller) bool) *attachment {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, c := range b.retired {
@@ -106,15 +105,15 @@ func (b *Bridge) at(meant func(*multiplex.Caller) bool) *client {
 // Lost repeats a request of a lost session, or answers it with e. The session's reader
 // may call it before the session is over: when it has an answer in hand, and the server
 // does not take the request that waited for that.
-func (c *client) Lost(r *connstate.Request, e *jsonrpc.Error) {
-	c.retire(sessions.ErrTakesNoMore)
+func (c *attachment) Lost(r *connstate.Request, e *jsonrpc.Error) {
+	c.retire(ErrTakesNoMore)
 	c.bridge.repeat(r, e)
 }
 
 // Deliver passes a notification or request of the server to the client, or keeps it
 // until the session is in use. It drops list_changed of a shared session whose server has
 // not declared it.
-func (c *client) Deliver(method string, related jsonrpc.ID, message []byte) {
+func (c *attachment) Deliver(method string, related jsonrpc.ID, message []byte) {
 	if kind, isList := mcp.ChangedList(method); isList && c.bridge.shares() && !c.session.Result().Advertises(kind, "listChanged") {
 		c.bridge.opts.Metrics.Dropped(metrics.DroppedUnknownRequest)
 		return
@@ -123,12 +122,12 @@ func (c *client) Deliver(method string, related jsonrpc.ID, message []byte) {
 }
 
 // Progress is Deliver for progress of a request.
-func (c *client) Progress(r *connstate.Request, message []byte) {
+func (c *attachment) Progress(r *connstate.Request, message []byte) {
 	c.deliver(message, func() { r.SendProgress(message, !c.bridge.shares()) })
 }
 
 // deliver passes a message to the client, or keeps it until the session is in use.
-func (c *client) deliver(message []byte, pass func()) {
+func (c *attachment) deliver(message []byte, pass func()) {
 	if c.inUse.Load() || !c.keepEarly(message, pass) {
 		pass()
 	}
@@ -136,7 +135,7 @@ func (c *client) deliver(message []byte, pass func()) {
 
 // pass sends a message to the client. On a shared session it does not wait for a slow
 // client. On the client's own session it does, which slows the server down.
-func (c *client) pass(related jsonrpc.ID, message []byte) {
+func (c *attachment) pass(related jsonrpc.ID, message []byte) {
 	if c.bridge.shares() {
 		c.bridge.c.SendNow(related, message)
 		return
@@ -147,7 +146,7 @@ func (c *client) pass(related jsonrpc.ID, message []byte) {
 // keepEarly keeps a message until the session is in use, or drops it over
 // maxEarlyBytes. It reports false if the session is in use, after the messages before
 // have been delivered.
-func (c *client) keepEarly(message []byte, pass func()) bool {
+func (c *attachment) keepEarly(message []byte, pass func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -166,7 +165,7 @@ func (c *client) keepEarly(message []byte, pass func()) bool {
 // later ones pass at once. While a slow client reads them, mu holds up only the reader of
 // its own session, which would wait for that client anyway; pass does not wait on a shared
 // one, and Detach and Closed do not need mu.
-func (c *client) deliverEarly() {
+func (c *attachment) deliverEarly() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, deliver := range c.early {
@@ -179,7 +178,7 @@ func (c *client) deliverEarly() {
 // Serves reports whether the client declared, in the session's initialize, the
 // capability that a server request needs (MCP 2025-11-25, client features). Requests
 // of other methods need none.
-func (c *client) Serves(m *jsonrpc.Message) bool {
+func (c *attachment) Serves(m *jsonrpc.Message) bool {
 	params := c.session.Params()
 	if params == nil { // the gateway does not read the client's own initialize
 		return c.bridge.opts.Params == nil
@@ -242,7 +241,7 @@ func (b *Bridge) send(r *connstate.Request) bool {
 	case errors.Is(err, multiplex.ErrLeft): // the connection is closed, or has another session
 		return false
 	case !errors.Is(err, jsonrpc.ErrDismissed):
-		err = sessions.ErrTakesNoMore
+		err = ErrTakesNoMore
 	}
 	c.retire(err)
 	return false
@@ -250,7 +249,7 @@ func (b *Bridge) send(r *connstate.Request) bool {
 
 // retire handles the loss of a session that takes no messages, for the reason why unless
 // it is over already.
-func (c *client) retire(why error) {
+func (c *attachment) retire(why error) {
 	var gone <-chan struct{} // the other clients of a shared session wait for their answers
 	if !c.bridge.shares() {
 		gone = c.bridge.c.Done()

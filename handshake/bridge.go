@@ -1,4 +1,4 @@
-package bridge
+package handshake
 
 import (
 	"context"
@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
-	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -28,7 +26,7 @@ const maxParams = 64 << 10
 type Options struct {
 	// Supplier returns who supplies the sessions from now on: the successor of the one
 	// before, or that.
-	Supplier func() *sessions.Supplier
+	Supplier func() *Supplier
 	// Server is what errors call the server.
 	Server string
 	// Params are the params of the synthetic initialize. nil: clients initialize
@@ -62,8 +60,8 @@ type Bridge struct {
 	c    *connstate.Connection
 	end  context.CancelFunc // of run
 
-	current atomic.Pointer[client]            // whose session gets the messages; nil: none. Set under mu
-	failure atomic.Pointer[handshake.Failure] // what a request learns that waits too long; set by run
+	current atomic.Pointer[attachment] // whose session gets the messages; nil: none. Set under mu
+	failure atomic.Pointer[Failure]    // what a request learns that waits too long; set by run
 	// needed is true once a message of the client needs the server. Before that a start
 	// waits a moment for the client's own initialize.
 	needed atomic.Bool
@@ -74,7 +72,7 @@ type Bridge struct {
 
 	mu      sync.Mutex           // guards what follows
 	inbox   []*connstate.Request // initialize requests of the client for run
-	retired []*client            // whose sessions wait for their last answers, as their server was replaced
+	retired []*attachment        // whose sessions wait for their last answers, as their server was replaced
 	retryAt time.Time            // requests before this time get the failure; zero unless the connection has given up
 	ended   bool                 // run has ended
 
@@ -94,9 +92,9 @@ var _ httpcheck.Stateless = (*Bridge)(nil)
 // errLost reports that a message found no session twice.
 var errLost = errors.New("the session with the server was lost")
 
-// New returns the bridge of a new connection, and begins to get it a session. The
+// NewBridge returns the bridge of a new connection, and begins to get it a session. The
 // caller must not change opts afterwards.
-func New(c *connstate.Connection, opts *Options) *Bridge {
+func NewBridge(c *connstate.Connection, opts *Options) *Bridge {
 	b := &Bridge{opts: opts, c: c, wake: make(chan struct{}, 1)}
 	b.failure.Store(b.lateFailure(1))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -105,7 +103,7 @@ func New(c *connstate.Connection, opts *Options) *Bridge {
 	return b
 }
 
-// shares reports whether connections share sessions.
+// shares reports whether connections share
 func (b *Bridge) shares() bool { return b.opts.Supplier().Shares() }
 
 // log returns a logger with the connection's id. An idle connection keeps none.
@@ -223,7 +221,7 @@ func (b *Bridge) requestNamed(id jsonrpc.ID) (found *connstate.Request) {
 // session goes back into the gate, where it waits for the next.
 func (b *Bridge) gateOrSend(r *connstate.Request) {
 	pass, err := b.c.Admit(r)
-	if _, failed := errors.AsType[*handshake.Failure](err); failed && r.Message.Kind == jsonrpc.Request && b.revive() {
+	if _, failed := errors.AsType[*Failure](err); failed && r.Message.Kind == jsonrpc.Request && b.revive() {
 		pass, err = b.c.Admit(r)
 	}
 	if pass && !b.send(r) {
@@ -250,7 +248,7 @@ func (b *Bridge) Refused(r *connstate.Request, err error) {
 // refusal returns the error for a request that does not pass because of err, and its
 // error type.
 func (b *Bridge) refusal(err error) (e *jsonrpc.Error, errorType string) {
-	failure, failed := errors.AsType[*handshake.Failure](err)
+	failure, failed := errors.AsType[*Failure](err)
 	if errors.Is(err, connstate.ErrGateTimeout) {
 		failure, failed = b.overdue(), true
 	}
@@ -286,7 +284,7 @@ func (b *Bridge) initialize(r *connstate.Request) {
 	switch {
 	case c != nil && (draining || b.used.Load() || b.triedOwn.Load() || !b.exceeds(m, c.session.Params())):
 		b.mu.Unlock()
-		r.Answer(c.session.Result().Answer(r.ID, handshake.RequestedVersion(m.Params())), "")
+		r.Answer(c.session.Result().Answer(r.ID, RequestedVersion(m.Params())), "")
 		return
 	case draining:
 		b.mu.Unlock()
@@ -306,7 +304,7 @@ func (b *Bridge) initialize(r *connstate.Request) {
 // exceeds reports whether a client declares more than the params of a handshake. Shared
 // sessions use the params of no client.
 func (b *Bridge) exceeds(m *jsonrpc.Message, params json.RawMessage) bool {
-	return !b.shares() && len(m.Params()) <= maxParams && handshake.Exceeds(m.Params(), params)
+	return !b.shares() && len(m.Params()) <= maxParams && Exceeds(m.Params(), params)
 }
 
 // wakeRun makes run look at the inbox, at current and at needed.

@@ -1,4 +1,4 @@
-package sessions
+package handshake
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -71,7 +70,7 @@ func (s *Supplier) NoteFailure(err error) {
 // refusesClient reports whether a start failed because the server, which has been reached,
 // refuses the credentials of one client or of a probe, while those of others may be right.
 func (s *Supplier) refusesClient(err error) bool {
-	failure, _ := errors.AsType[*handshake.Failure](err)
+	failure, _ := errors.AsType[*Failure](err)
 	return s.opts().Forwards && failure != nil && failure.Reason == metrics.ReasonDenied
 }
 
@@ -94,10 +93,10 @@ type Health struct {
 	// Failing says that the last start failed, or that a session ended soon after its start
 	// in the last minute: longer than the pauses of a server that does so again and again.
 	Failing     bool
-	Started     time.Time         // the last start that worked
-	Failed      time.Time         // the last failed start or lost session
-	Failure     string            // and why
-	Initialized *handshake.Server // what the server last said of itself; nil without a handshake
+	Started     time.Time // the last start that worked
+	Failed      time.Time // the last failed start or lost session
+	Failure     string    // and why
+	Initialized *Server   // what the server last said of itself; nil without a handshake
 }
 
 // Health returns what is known of the server.

@@ -1,11 +1,10 @@
-package sessions
+package handshake
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
 
-	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -15,10 +14,10 @@ const maxPages = 1000
 
 // Try starts a session and ends it. It returns what the server says of itself, and how many
 // tools it lists. The supplier must run handshakes.
-func (s *Supplier) Try(ctx context.Context) (server handshake.Server, tools int, err error) {
+func (s *Supplier) Try(ctx context.Context) (server Server, tools int, err error) {
 	session, err := s.startOwn(ctx)
 	if err != nil {
-		return handshake.Server{}, 0, err
+		return Server{}, 0, err
 	}
 	defer session.Close(errNotNeeded)
 	server = session.Result().Server()

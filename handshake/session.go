@@ -1,4 +1,4 @@
-package sessions
+package handshake
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
@@ -35,8 +34,8 @@ type Session struct {
 	supplier *Supplier
 	conn     jsonrpc.Conn
 
-	params atomic.Pointer[json.RawMessage]  // of its initialize; nil: the gateway has sent none
-	result atomic.Pointer[handshake.Result] // nil without a handshake
+	params atomic.Pointer[json.RawMessage] // of its initialize; nil: the gateway has sent none
+	result atomic.Pointer[Result]          // nil without a handshake
 
 	// Set before Open returns:
 	since time.Time     // when it was last started, taken or initialized
@@ -171,7 +170,7 @@ func (s *Session) Params() json.RawMessage {
 }
 
 // Result returns the result of the handshake, or nil without one.
-func (s *Session) Result() *handshake.Result { return s.result.Load() }
+func (s *Session) Result() *Result { return s.result.Load() }
 
 // Stateless reports whether the server is one of MCP 2026-07-28. It is known once initialize is
 // answered.
@@ -207,12 +206,12 @@ func (s *Session) initialize(ctx context.Context, until time.Time, params json.R
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	s.params.Store(&params)
-	if lowered := s.supplier.lowered.Load(); lowered != nil && handshake.RequestedVersion(params) > *lowered {
-		params = handshake.WithVersion(params, *lowered)
+	if lowered := s.supplier.lowered.Load(); lowered != nil && RequestedVersion(params) > *lowered {
+		params = WithVersion(params, *lowered)
 	}
-	result, err := handshake.Run(ctx, s, params)
+	result, err := Run(ctx, s, params)
 	if err != nil {
-		if failure, ok := errors.AsType[*handshake.Failure](err); ok && failure.Reason == metrics.ReasonTimeout {
+		if failure, ok := errors.AsType[*Failure](err); ok && failure.Reason == metrics.ReasonTimeout {
 			failure.Details += s.supplier.Advice() + s.lastWords()
 		}
 		s.Close(err)

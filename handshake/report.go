@@ -1,4 +1,4 @@
-package bridge
+package handshake
 
 import (
 	"strconv"
@@ -8,8 +8,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
-	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -24,11 +22,11 @@ func (b *Bridge) autoID() jsonrpc.ID {
 // announce delay.
 func (b *Bridge) announce(response []byte) {
 	b.c.Announce(response, func(err error) {
-		b.countFailure(&handshake.Failure{
-			Phase: handshake.PhaseSending, Reason: metrics.ReasonSendFailed,
+		b.countFailure(&Failure{
+			Phase: PhaseSending, Reason: metrics.ReasonSendFailed,
 			Details: "the announcement could not be delivered", Err: err,
 		}, time.Since(b.c.Opened()))
-		b.limited().Warn("announcement not sent", "phase", string(handshake.PhaseSending), "err", err)
+		b.limited().Warn("announcement not sent", "phase", string(PhaseSending), "err", err)
 	})
 }
 
@@ -39,7 +37,7 @@ func (s *start) endSpan(errorType string) {
 }
 
 // announceFailure announces a failure to a client that has had no session.
-func (r *run) announceFailure(f *handshake.Failure) {
+func (r *run) announceFailure(f *Failure) {
 	if !r.served && r.opts.Params != nil {
 		r.announce(r.visibleFailure(f).Response(r.autoID()))
 	}
@@ -47,7 +45,7 @@ func (r *run) announceFailure(f *handshake.Failure) {
 
 // notifyListsChanged tells the client that its lists may have changed with the new
 // session.
-func (b *Bridge) notifyListsChanged(c *client) {
+func (b *Bridge) notifyListsChanged(c *attachment) {
 	result := c.session.Result()
 	if result == nil {
 		return
@@ -62,7 +60,7 @@ func (b *Bridge) notifyListsChanged(c *client) {
 // reportFailure reports a failed attempt to metrics, log, supplier and connection. The
 // supplier itself reports the start of a shared session, once. refusesClient says that the
 // server has refused the params of this client, which says nothing about the server.
-func (r *run) reportFailure(failure *handshake.Failure, took time.Duration, refusesClient bool) {
+func (r *run) reportFailure(failure *Failure, took time.Duration, refusesClient bool) {
 	r.countFailure(failure, took)
 	if r.shares() {
 		return
@@ -77,7 +75,7 @@ func (r *run) reportFailure(failure *handshake.Failure, took time.Duration, refu
 }
 
 // failureAttrs returns what the log says of a failed attempt.
-func (r *run) failureAttrs(failure *handshake.Failure, took time.Duration) []any {
+func (r *run) failureAttrs(failure *Failure, took time.Duration) []any {
 	return []any{
 		"attempt", r.attempts, "phase", string(failure.Phase), "reason", failure.Reason, "duration", took,
 		"gaveUp", r.attempts >= r.opts.MaxHandshakeAttempts, "err", failure,
@@ -85,13 +83,13 @@ func (r *run) failureAttrs(failure *handshake.Failure, took time.Duration) []any
 }
 
 // reportSession reports an attempt that worked.
-func (r *run) reportSession(c *client, from string, took time.Duration) {
+func (r *run) reportSession(c *attachment, from string, took time.Duration) {
 	attrs := []any{"from", from, "attempt", r.attempts, "duration", took}
 	if result := c.session.Result(); result != nil {
 		r.c.SawServer(connstate.Server(result.Server()))
 		attrs = append(attrs, c.session.ServerAttrs()...)
 	}
-	if from == sessions.FromShared {
+	if from == FromShared {
 		r.log().Info("session taken", attrs...)
 		return
 	}
@@ -102,17 +100,17 @@ func (r *run) reportSession(c *client, from string, took time.Duration) {
 
 // countFailure counts a failed initialization of this client. The supplier counts the
 // start of a shared session, once.
-func (b *Bridge) countFailure(failure *handshake.Failure, took time.Duration) {
+func (b *Bridge) countFailure(failure *Failure, took time.Duration) {
 	b.c.SawFailure(string(failure.Phase), failure.Reason)
-	if !b.shares() || failure.Phase == handshake.PhaseSending {
+	if !b.shares() || failure.Phase == PhaseSending {
 		b.opts.Metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, took)
 	}
 }
 
 // lateFailure returns the failure of an attempt that takes long.
-func (b *Bridge) lateFailure(attempt int) *handshake.Failure {
-	return &handshake.Failure{
-		Phase: handshake.PhaseProcessing, Reason: metrics.ReasonTimeout,
+func (b *Bridge) lateFailure(attempt int) *Failure {
+	return &Failure{
+		Phase: PhaseProcessing, Reason: metrics.ReasonTimeout,
 		Details: b.opts.Server + " is still starting: it did not answer within " + b.opts.Times().InitializationTimeout.String() + b.opts.Supplier().Advice(),
 		Attempt: attempt, RetryAfter: time.Second,
 	}
@@ -120,7 +118,7 @@ func (b *Bridge) lateFailure(attempt int) *handshake.Failure {
 
 // overdue returns what a request learns that has waited too long. Of an attempt that takes
 // long it says what is known now.
-func (b *Bridge) overdue() *handshake.Failure {
+func (b *Bridge) overdue() *Failure {
 	failure := b.failure.Load()
 	if late := failure.Reason == metrics.ReasonTimeout && failure.Err == nil; late {
 		return b.lateFailure(failure.Attempt)
@@ -130,7 +128,7 @@ func (b *Bridge) overdue() *handshake.Failure {
 
 // withRemainingPause returns failure. On a connection that has given up, it returns a
 // copy with the time left until the next attempt is allowed.
-func (b *Bridge) withRemainingPause(failure *handshake.Failure) *handshake.Failure {
+func (b *Bridge) withRemainingPause(failure *Failure) *Failure {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.retryAt.IsZero() {
@@ -142,7 +140,7 @@ func (b *Bridge) withRemainingPause(failure *handshake.Failure) *handshake.Failu
 }
 
 // visibleFailure returns a failure with the details that this client may see.
-func (b *Bridge) visibleFailure(f *handshake.Failure) *handshake.Failure {
+func (b *Bridge) visibleFailure(f *Failure) *Failure {
 	if b.opts.Detailed(b.c.Client()) {
 		return f
 	}

@@ -205,8 +205,6 @@ type caller struct {
 	sent   []string
 }
 
-var _ handshake.Session = (*caller)(nil)
-
 func (c *caller) Call(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
 	c.sent = append(c.sent, method+" "+string(params))
 	switch {

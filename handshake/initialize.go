@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// Session is the session that a handshake runs on.
-type Session interface {
+// requester is the session that a handshake runs on.
+type requester interface {
 	// Call sends a request and returns the response to it.
 	Call(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error)
 	// Notify sends a notification.
@@ -35,7 +35,7 @@ type Result struct {
 // protocol version, instead of answering its own, is asked for older ones: see olderVersions.
 // The error is a *[Failure] in PhaseProcessing. Cancelling ctx does not cancel the request:
 // initialize must not be cancelled (MCP 2025-11-25, basic/utilities/cancellation).
-func Run(ctx context.Context, c Session, params json.RawMessage) (*Result, error) {
+func Run(ctx context.Context, c requester, params json.RawMessage) (*Result, error) {
 	response, err := c.Call(ctx, mcp.MethodInitialize, params)
 	lowered := ""
 	if err == nil && response.Error() != nil {

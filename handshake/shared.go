@@ -1,4 +1,4 @@
-package sessions
+package handshake
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -32,7 +31,7 @@ type attempt struct {
 }
 
 // get returns the session, and waits for its start if there is none. The error is a
-// *handshake.Failure.
+// *Failure.
 func (s *shared) get(ctx context.Context) (*Session, error) {
 	s.mu.Lock()
 	s.checkLocked()
@@ -49,7 +48,7 @@ func (s *shared) get(ctx context.Context) (*Session, error) {
 	case <-start.done:
 		return start.session, start.err
 	case <-ctx.Done():
-		return nil, creationFailure(reasonOf(ctx.Err()), "the caller stopped waiting for the start", ctx.Err())
+		return nil, creationFailure(startReason(ctx.Err()), "the caller stopped waiting for the start", ctx.Err())
 	}
 }
 
@@ -82,7 +81,7 @@ func (s *shared) start(again bool) (*Session, error) {
 	began := time.Now()
 	session, err := supplier.startOwn(supplier.life)
 	took := time.Since(began)
-	failure, failed := errors.AsType[*handshake.Failure](err)
+	failure, failed := errors.AsType[*Failure](err)
 	switch {
 	case err == nil:
 		m.HandshakeDone(metrics.HandshakeOK, "", "", took)
@@ -132,10 +131,10 @@ func (s *shared) checkLocked() {
 	s.supplier.limited.Warn("shared session lost", "connections", session.Callers(), "duration", session.Age(), "err", session.Why())
 	s.supplier.NoteLoss(session.Why(), !session.Proven())
 	if session.Proven() {
-		s.pauses = NewBackoff()
+		s.pauses = newBackoff()
 		return
 	}
 	s.notYet = time.Now().Add(s.pauses.Next())
-	failure := EndedSoon(session.Why())
+	failure := endedSoon(session.Why())
 	s.supplier.metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, session.Age())
 }
