@@ -60,30 +60,43 @@ type Bridge struct {
 	c    *connstate.Connection
 	end  context.CancelFunc // of run
 
-	current atomic.Pointer[attachment] // whose session gets the messages; nil: none. Set under mu
-	failure atomic.Pointer[Failure]    // what a request learns that waits too long; set by run
-	// needed is true once a message of the client needs the server. Before that a start
-	// waits a moment for the client's own initialize.
+	// current is the connection on the session that gets the client's messages; nil while there
+	// is none. It is set under mu.
+	current atomic.Pointer[attachment]
+	// failure is what a request learns that has waited too long for a session. The goroutine of
+	// run sets it.
+	failure atomic.Pointer[Failure]
+	// wake makes run look at what others have changed: waiting initialize requests, current and
+	// needed.
+	wake chan struct{}
+
+	mu sync.Mutex // guards the fields up to the blank line
+	// initializes are the waiting initialize requests of the client. Those who handle messages
+	// add them, and run takes them.
+	initializes []*connstate.Request
+	// retired are the connection on sessions that are replaced and wait for their last answers:
+	// cancellations, and answers to questions of their servers, still go there.
+	retired []*attachment
+	// retryAt is the time before which requests get the failure, on a connection that has given
+	// up; zero on any other.
+	retryAt time.Time
+	// ended says that run has ended: there will be no other session.
+	ended bool
+
+	// needed says that a message of the client needs the server. Before that, a start waits a
+	// moment for the client's own initialize.
 	needed atomic.Bool
-	// triedOwn is true once the client's own initialize has gone to the server: the client
-	// gets no other session for what a later one declares.
-	triedOwn atomic.Bool
-	wake     chan struct{} // makes run look at what others have changed
-
-	mu      sync.Mutex           // guards what follows
-	inbox   []*connstate.Request // initialize requests of the client for run
-	retired []*attachment        // whose sessions wait for their last answers, as their server was replaced
-	retryAt time.Time            // requests before this time get the failure; zero unless the connection has given up
-	ended   bool                 // run has ended
-
-	// used is true once a message of the client has gone to a session.
+	// used says that a message of the client has gone to a session, or its own initialize to a
+	// server. An unused session is replaced when the client's initialize declares more.
 	used atomic.Bool
-	// dismissed is true once the server wants no more of the client.
+	// dismissed says that the server wants no more of this client: its connection ends.
 	dismissed atomic.Bool
-	// clientParams are those of the client's own initialize, once it has worked, where
-	// the gateway sends none.
+	// clientParams are the params of the client's own initialize once it has worked, where the
+	// gateway sends none. Later sessions get them.
 	clientParams atomic.Pointer[json.RawMessage]
-	initializing atomic.Bool // that initialize is at the server
+	// initializing says that this initialize is at the server. Until its answer has come, a
+	// session that is replaced stays.
+	initializing atomic.Bool
 	memory       memory
 }
 
@@ -282,7 +295,7 @@ func (b *Bridge) initialize(r *connstate.Request) {
 	c := b.current.Load()
 	draining := b.ended || b.c.State() == connstate.Draining
 	switch {
-	case c != nil && (draining || b.used.Load() || b.triedOwn.Load() || !b.exceeds(m, c.session.Params())):
+	case c != nil && (draining || b.used.Load() || !b.exceeds(m, c.session.Params())):
 		b.mu.Unlock()
 		r.Answer(c.session.Result().Answer(r.ID, RequestedVersion(m.Params())), "")
 		return
@@ -296,7 +309,7 @@ func (b *Bridge) initialize(r *connstate.Request) {
 	case !b.retryAt.IsZero():
 		b.reviveLocked()
 	}
-	b.inbox = append(b.inbox, r)
+	b.initializes = append(b.initializes, r)
 	b.mu.Unlock()
 	b.wakeRun()
 }
@@ -307,7 +320,7 @@ func (b *Bridge) exceeds(m *jsonrpc.Message, params json.RawMessage) bool {
 	return !b.shares() && len(m.Params()) <= maxParams && Exceeds(m.Params(), params)
 }
 
-// wakeRun makes run look at the inbox, at current and at needed.
+// wakeRun makes run look at what others have changed.
 func (b *Bridge) wakeRun() {
 	select {
 	case b.wake <- struct{}{}:

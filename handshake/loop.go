@@ -24,7 +24,7 @@ var (
 )
 
 // run is what the goroutine of a bridge knows: it gets the connection its sessions, one
-// after the other. Other goroutines do not use it. They leave requests in Bridge.inbox,
+// after the other. Other goroutines do not use it. They add to Bridge.initializes,
 // set Bridge.needed, take Bridge.current away, and wake it.
 type run struct {
 	*Bridge
@@ -34,16 +34,38 @@ type run struct {
 	// own are the params of the client's own initialize, with which the next session is
 	// initialized; nil for the synthetic initialize. The client's last initialize sets
 	// them, and the server's refusal takes them away.
-	own      json.RawMessage
-	waiting  []waitingInitialize
-	attempts int              // since a session proved itself
-	cause    string           // of the last failed attempt, as far as its phase and reason say
-	pauses   *backoff.Backoff // reset when a session proves itself
-	pause    time.Duration    // before the next attempt
-	served   bool             // the connection has had a session
-	replaces bool             // the next session replaces one
-	lost     bool             // that was lost
+	own json.RawMessage
+	// waiting are the initialize requests that wait for the next session, whose result answers
+	// them.
+	waiting []waitingInitialize
+	// follows says what the next session follows.
+	follows predecessor
+
+	// attempts counts the starts since a session proved itself, and cause is the phase and the
+	// reason of the last one that failed.
+	attempts int
+	cause    string
+	// pauses gives the pauses between failed starts. It begins again when a session proves
+	// itself. pause is the one before the next start.
+	pauses *backoff.Backoff
+	pause  time.Duration
 }
+
+// predecessor is what a session of a connection follows.
+type predecessor uint8
+
+const (
+	// first: the connection has had no session. Its client learns of the first one by the
+	// announcement.
+	first predecessor = iota
+	// afterInitialize: the client's own initialize asked for another session.
+	afterInitialize
+	// afterReplacement: another server has taken the place of the one before. The client gets its
+	// state back, and learns that lists may have changed.
+	afterReplacement
+	// afterLoss: as afterReplacement, and the loss is counted.
+	afterLoss
+)
 
 // waitingInitialize is an initialize request of the client that waits for a session.
 type waitingInitialize struct {
@@ -86,7 +108,7 @@ func (r *run) awaitAttempt() bool {
 		case <-due:
 			paused = false
 		case <-r.wake:
-			came, _ := r.readInbox()
+			came, _ := r.takeInitializes()
 			paused = paused && !came
 		case <-r.supplier.Replaced():
 			paused = false
@@ -110,39 +132,37 @@ func (r *run) startAnew() {
 	}
 }
 
-// setCurrent makes c the current client, unless there are requests in the inbox.
+// setCurrent makes c the current attachment, unless an initialize waits.
 func (r *run) setCurrent(c *attachment) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.inbox) > 0 {
+	if len(r.initializes) > 0 {
 		return false
 	}
 	r.current.Store(c)
 	return true
 }
 
-// readInbox takes the requests out of the inbox, and makes their params those of later
-//
-//	came reports whether there were any, and more whether the client declares more
-//
-// than the synthetic initialize, and its own has not gone to the server yet.
-func (r *run) readInbox() (came, more bool) {
+// takeInitializes takes the waiting initialize requests, and makes the params of the last one those
+// of later sessions. came reports whether there were any, and more whether the client, which has
+// used no session yet, declares more than the synthetic initialize.
+func (r *run) takeInitializes() (came, more bool) {
 	r.mu.Lock()
-	inbox := r.inbox
-	r.inbox = nil
+	initializes := r.initializes
+	r.initializes = nil
 	r.mu.Unlock()
-	for _, request := range inbox {
+	for _, request := range initializes {
 		m := request.Message
 		request.Message = nil // its version is all that its answer needs
 		late := time.AfterFunc(r.opts.Times().InitializeTimeout, func() { r.Refused(request, r.overdue()) })
 		r.waiting = slices.DeleteFunc(r.waiting, func(w waitingInitialize) bool { return r.c.Request(w.ID) != w.Request }) // answered
 		r.waiting = append(r.waiting, waitingInitialize{request, RequestedVersion(m.Params()), late})
-		more = more || !r.triedOwn.Load() && r.exceeds(m, r.synthetic())
+		more = more || !r.used.Load() && r.exceeds(m, r.synthetic())
 		if !r.shares() && len(m.Params()) > 0 && len(m.Params()) <= maxParams {
 			r.own = bytes.Clone(m.Params())
 		}
 	}
-	return len(inbox) > 0, more
+	return len(initializes) > 0, more
 }
 
 // synthetic returns the params of the synthetic initialize: with the version of a client
@@ -169,7 +189,7 @@ func (r *run) takeWaiting() []waitingInitialize {
 // client's state and opens the gate.
 func (r *run) takeIntoUse(c *attachment) {
 	if result := c.session.Result(); result != nil {
-		if !r.served {
+		if r.follows == first {
 			r.announce(result.Response(r.autoID()))
 		}
 		for _, w := range r.takeWaiting() {
@@ -177,19 +197,18 @@ func (r *run) takeIntoUse(c *attachment) {
 		}
 	}
 	c.deliverEarly()
-	if r.lost && !r.shares() { // the supplier counts the loss of a shared session, once
+	if r.follows == afterLoss && !r.shares() { // the supplier counts the loss of a shared session, once
 		r.opts.Metrics.SessionRestarted()
 	}
-	if r.served {
+	if r.follows != first {
 		r.memory.restore(r.ctx, c, r.limited())
 	}
 	if release := r.openGate(c); release != nil {
 		release(r.send)
-		if r.replaces {
+		if r.follows == afterReplacement || r.follows == afterLoss {
 			r.notifyListsChanged(c)
 		}
 	}
-	r.served, r.replaces, r.lost = true, false, false
 }
 
 // openGate opens the gate for a session and returns the function that releases the
@@ -224,18 +243,24 @@ func (r *run) serve(c *attachment) {
 			r.lose(c, errGone)
 		}
 	}
-	r.replaces = c.lost != nil
-	r.lost = r.replaces && !errors.Is(c.lost, ErrReplaced)
+	switch {
+	case c.lost == nil:
+		r.follows = afterInitialize
+	case errors.Is(c.lost, ErrReplaced):
+		r.follows = afterReplacement
+	default:
+		r.follows = afterLoss
+	}
 	switch {
 	case r.ctx.Err() != nil:
 		c.close(errGone)
 	case r.c.State() == connstate.Draining:
-	case c.lost == nil:
+	case r.follows == afterInitialize:
 		c.close(errSuperseded)
 		r.attempts = 0
 	case r.shares(): // the supplier logs its loss, once
 		r.forgetFailures()
-	case !r.lost:
+	case r.follows == afterReplacement:
 		r.limited().Info("session replaced", "duration", c.session.Age(), "inFlight", r.c.InFlight())
 	default:
 		r.handleLoss(c)
@@ -350,7 +375,7 @@ func (r *run) end() {
 			c.close(errGone)
 		}
 	}
-	r.readInbox()
+	r.takeInitializes()
 	for _, w := range r.takeWaiting() {
 		r.Refused(w.Request, connstate.ErrDraining)
 	}

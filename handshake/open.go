@@ -78,7 +78,7 @@ func (s *Supplier) start(ctx context.Context, c openOptions) (session *Session, 
 	waits := time.Now()
 	params, waited, err := t.params(ctx, c.Params)
 	if !spawned { // else the process boots meanwhile
-		session.Held = time.Since(waits)
+		session.waitedForParams = time.Since(waits)
 	}
 	if err != nil {
 		session.Close(errNotNeeded)

@@ -38,7 +38,7 @@ func (s *start) endSpan(errorType string) {
 
 // announceFailure announces a failure to a client that has had no session.
 func (r *run) announceFailure(f *Failure) {
-	if !r.served && r.opts.Params != nil {
+	if r.follows == first && r.opts.Params != nil {
 		r.announce(r.visibleFailure(f).Response(r.autoID()))
 	}
 }

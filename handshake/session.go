@@ -38,8 +38,8 @@ type Session struct {
 	result atomic.Pointer[Result]          // nil without a handshake
 
 	// Set before Open returns:
-	since time.Time     // when it was last started, taken or initialized
-	Held  time.Duration // how long the initialize waited for its params while the server was ready
+	since           time.Time     // when it was last started, taken or initialized
+	waitedForParams time.Duration // how long the initialize waited for its params while the server was ready
 
 	ended sync.Once     // guards what follows
 	over  chan struct{} // closed when the session takes no more messages

@@ -51,7 +51,7 @@ type start struct {
 type opened struct {
 	client *attachment   // nil after an error
 	from   string        // the source of the session, for log and metrics
-	held   time.Duration // of the start; the gateway waited for the client meanwhile
+	waited time.Duration // of the start, how long the gateway waited for the client
 	err    error
 }
 
@@ -73,7 +73,7 @@ func (r *run) newStart() *start {
 	}
 	s.span = r.c.StartSpan(mcp.MethodInitialize, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 		attribute.String("mcp.method.name", mcp.MethodInitialize),
-		attribute.Int("mcp_sse.attempt", r.attempts), attribute.Bool("mcp_sse.session.lost", r.lost)))
+		attribute.Int("mcp_sse.attempt", r.attempts), attribute.Bool("mcp_sse.session.lost", r.follows == afterLoss)))
 	switch {
 	case r.shares():
 		s.state = Joining
@@ -113,7 +113,7 @@ func (s *start) drive() {
 // await returns what happens next.
 func (s *start) await() StartEvent {
 	for {
-		switch came, more := s.readInbox(); {
+		switch came, more := s.takeInitializes(); {
 		case more:
 			return MoreDeclared
 		case came && s.own != nil:
@@ -121,11 +121,11 @@ func (s *start) await() StartEvent {
 		case came: // its params cannot be used, but it needs an answer
 			s.needed.Store(true)
 		}
-		if s.needed.Load() && (s.state == Dialing || s.state == Held) {
+		if s.needed.Load() && (s.state == Dialing || s.state == AwaitingOwn) {
 			return Needed
 		}
 		select {
-		case <-s.wake: // the inbox or needed has changed
+		case <-s.wake: // an initialize waits, or needed has changed
 		case s.spawned = <-s.dialed:
 			return Dialed
 		case <-s.delay:
@@ -162,14 +162,14 @@ func (s *start) afterDelay() <-chan time.Time {
 
 // do performs an action.
 func (s *start) do(action StartAction) {
-	took := time.Since(s.began) - s.result.held
+	took := time.Since(s.began) - s.result.waited
 	switch action {
 	case StartDelay:
 		s.delay = s.afterDelay()
 	case SendSynthetic:
 		s.params <- s.synthetic()
 	case SendOwn:
-		s.triedOwn.Store(true)
+		s.used.Store(true)
 		s.params <- s.own
 	case AnnounceLate:
 		s.wasLate = true
@@ -233,15 +233,15 @@ func (b *Bridge) open(ctx context.Context, from *Supplier, to *start) opened {
 		},
 		Params: to.params,
 	})
-	var held time.Duration
+	var waited time.Duration
 	if session != nil && !b.shares() {
-		held = session.Held
+		waited = session.waitedForParams
 	}
 	switch {
 	case err != nil:
-		return opened{nil, source, held, err}
+		return opened{nil, source, waited, err}
 	case c == nil: // a shared session
 		c = b.attach(session)
 	}
-	return opened{c, source, held, nil}
+	return opened{c, source, waited, nil}
 }

@@ -18,9 +18,9 @@ const (
 	// session is shared, or the client initializes it like any other request. After a loss
 	// the gateway has the params of that client, and the next start is DueOwn.
 	Joining StartState = "joining"
-	// Held: the server can take initialize. The gateway waits a moment for the client's
+	// AwaitingOwn: the server can take initialize. The gateway waits a moment for the client's
 	// own.
-	Held StartState = "held"
+	AwaitingOwn StartState = "awaiting-own"
 	// InitializingSynthetic: the synthetic initialize is at the server.
 	InitializingSynthetic StartState = "initializing-synthetic"
 	// InitializingOwn: the client's own initialize is at the server.
@@ -146,7 +146,7 @@ func Next(state StartState, event StartEvent) (StartState, StartAction) {
 	case Dialing:
 		switch {
 		case event == Dialed:
-			return Held, StartDelay
+			return AwaitingOwn, StartDelay
 		case own:
 			return DueOwn, DoNothing
 		case event == Needed:
@@ -163,7 +163,7 @@ func Next(state StartState, event StartEvent) (StartState, StartAction) {
 		if event == Dialed {
 			return InitializingOwn, SendOwn
 		}
-	case Held:
+	case AwaitingOwn:
 		switch {
 		case own:
 			return InitializingOwn, SendOwn

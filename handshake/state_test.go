@@ -15,7 +15,7 @@ func TestNext(t *testing.T) {
 		to     StartState
 		action StartAction
 	}{
-		{Dialing, Dialed, Held, StartDelay},
+		{Dialing, Dialed, AwaitingOwn, StartDelay},
 		{Dialing, OwnInitialize, DueOwn, DoNothing},
 		{Dialing, MoreDeclared, DueOwn, DoNothing},
 		{Dialing, Needed, DueSynthetic, DoNothing},
@@ -23,10 +23,10 @@ func TestNext(t *testing.T) {
 		{DueSynthetic, Dialed, InitializingSynthetic, SendSynthetic},
 		{DueOwn, Dialed, InitializingOwn, SendOwn},
 		{DueOwn, MoreDeclared, DueOwn, DoNothing},
-		{Held, OwnInitialize, InitializingOwn, SendOwn},
-		{Held, MoreDeclared, InitializingOwn, SendOwn},
-		{Held, Needed, InitializingSynthetic, SendSynthetic},
-		{Held, DelayOver, InitializingSynthetic, SendSynthetic},
+		{AwaitingOwn, OwnInitialize, InitializingOwn, SendOwn},
+		{AwaitingOwn, MoreDeclared, InitializingOwn, SendOwn},
+		{AwaitingOwn, Needed, InitializingSynthetic, SendSynthetic},
+		{AwaitingOwn, DelayOver, InitializingSynthetic, SendSynthetic},
 		{InitializingSynthetic, OwnInitialize, InitializingSynthetic, DoNothing},
 		{InitializingSynthetic, MoreDeclared, Superseded, Cancel},
 		{InitializingOwn, MoreDeclared, InitializingOwn, DoNothing},
@@ -49,7 +49,7 @@ func TestNext(t *testing.T) {
 
 // A start ends in whatever state it is, and its ends do not move.
 func TestAnyStartEnds(t *testing.T) {
-	for _, from := range []StartState{Dialing, DueSynthetic, DueOwn, Joining, Held, InitializingSynthetic, InitializingOwn} {
+	for _, from := range []StartState{Dialing, DueSynthetic, DueOwn, Joining, AwaitingOwn, InitializingSynthetic, InitializingOwn} {
 		for event, want := range map[StartEvent]struct {
 			to     StartState
 			action StartAction
