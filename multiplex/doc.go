@@ -7,9 +7,17 @@
 // r is a [connstate.Request]: it belongs to the client's connection, and the session's
 // entry in the table points to it.
 //
-// What a client sends is in caller.go, what the server sends in server.go, which
-// request a response answers in match.go, how a request ends in answer.go, the table with its
-// queue in table.go, and the loop in session.go.
+// Where to look:
+//
+//	caller.go   a client on the session: what it sends beside requests, and how it leaves
+//	send.go     the way of a request to the server
+//	table.go    the requests that the server has, and the queue of those that wait
+//	session.go  the reader loop, and the end of a session
+//	match.go    which request a response answers
+//	answer.go   the way of an answer back, and other ends of a request
+//	server.go   what the server sends of its own: requests, notifications, progress
+//	shared.go   what several clients of one session have set
+//	tools.go    what is known of the server's tools
 //
 // The contract:
 //   - The session gives requests its own ids towards the server, positive integers
