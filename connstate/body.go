@@ -36,10 +36,10 @@ func (r *Registry) Sender(principal string, addr netip.Addr) Sender {
 	return Sender{r.opts.bodies, "principal " + principal}
 }
 
-// HoldBody takes n more bytes for a body that holds held bytes already. It fails with
+// ReserveBody takes n more bytes for a body that holds held bytes already. It fails with
 // ErrBusy, also if the bodies of the sender have its share of the budget; a larger body is
 // read alone. The caller must give the bytes back with ReleaseBody.
-func (s Sender) HoldBody(n, held int) error {
+func (s Sender) ReserveBody(n, held int) error {
 	b := s.all
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -51,7 +51,7 @@ func (s Sender) HoldBody(n, held int) error {
 	return nil
 }
 
-// ReleaseBody gives back n bytes that HoldBody has taken.
+// ReleaseBody gives back n bytes that ReserveBody has taken.
 func (s Sender) ReleaseBody(n int) {
 	if n == 0 {
 		return
@@ -65,9 +65,9 @@ func (s Sender) ReleaseBody(n int) {
 	}
 }
 
-// HoldKept notes that n more bytes are kept for clients that may come back for them, or -n
+// CountKept notes that n more bytes are kept for clients that may come back for them, or -n
 // fewer.
-func (r *Registry) HoldKept(n int) { r.opts.Budget.Force(n) }
+func (r *Registry) CountKept(n int) { r.opts.Budget.Force(n) }
 
 // CheckBudget returns ErrBusy for a request, which is new work, if the process holds as many
 // bytes as it may. Responses and notifications belong to work that goes on.
@@ -78,9 +78,9 @@ func (c *Connection) CheckBudget(m *jsonrpc.Message) error {
 	return nil
 }
 
-// HoldQueued notes that n more bytes wait for the client outside of the outbox, or -n
+// CountQueued notes that n more bytes wait for the client outside of the outbox, or -n
 // bytes no longer do. It is for transports that take the events by DeliverTo.
-func (c *Connection) HoldQueued(n int) {
+func (c *Connection) CountQueued(n int) {
 	if n != 0 {
 		c.queued.Add(int64(n))
 		c.opts.Budget.Force(n)

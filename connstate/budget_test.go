@@ -63,8 +63,8 @@ func TestMessagesOverTheBudgetAreRefused(t *testing.T) {
 
 func TestBodiesAreBoundedForEachConnection(t *testing.T) {
 	w, others := budgeted(t, 1<<20)
-	ssetest.WantError(t, "over three quarters of the budget", w.c.Sender().HoldBody(1<<20, 0), connstate.ErrBusy)
-	must(t, w.c.Sender().HoldBody(768<<10, 0)) // alone
+	ssetest.WantError(t, "over three quarters of the budget", w.c.Sender().ReserveBody(1<<20, 0), connstate.ErrBusy)
+	must(t, w.c.Sender().ReserveBody(768<<10, 0)) // alone
 	others.Force(256 << 10)
 	request, response := parse(t, `{"jsonrpc":"2.0","id":1,"method":"a"}`), parse(t, `{"jsonrpc":"2.0","id":1,"result":{}}`)
 	ssetest.WantError(t, "a new request over the budget", w.c.CheckBudget(request), connstate.ErrBusy)
@@ -73,15 +73,15 @@ func TestBodiesAreBoundedForEachConnection(t *testing.T) {
 		t.Errorf("a new connection over the budget: %v", err)
 	}
 	others.Give(256 << 10)
-	ssetest.WantError(t, "beside a body over the share", w.c.Sender().HoldBody(1, 0), connstate.ErrBusy)
+	ssetest.WantError(t, "beside a body over the share", w.c.Sender().ReserveBody(1, 0), connstate.ErrBusy)
 	w.c.Sender().ReleaseBody(768 << 10)
 	must(t, w.c.CheckBudget(request))
 
-	must(t, w.c.Sender().HoldBody(64<<10, 0)) // of a share of 128 KiB
-	must(t, w.c.Sender().HoldBody(64<<10, 0))
-	ssetest.WantError(t, "over the share", w.c.Sender().HoldBody(1, 64<<10), connstate.ErrBusy)
+	must(t, w.c.Sender().ReserveBody(64<<10, 0)) // of a share of 128 KiB
+	must(t, w.c.Sender().ReserveBody(64<<10, 0))
+	ssetest.WantError(t, "over the share", w.c.Sender().ReserveBody(1, 64<<10), connstate.ErrBusy)
 	w.c.Sender().ReleaseBody(64 << 10)
-	must(t, w.c.Sender().HoldBody(256<<10, 64<<10)) // alone
+	must(t, w.c.Sender().ReserveBody(256<<10, 64<<10)) // alone
 	w.c.Sender().ReleaseBody(320 << 10)
 	w.c.Close(connstate.ClosedClient)
 	for range 64 {
@@ -136,12 +136,12 @@ func TestBodiesOfASenderAreBounded(t *testing.T) {
 	account := budget.New(64<<20, nil)
 	r := connstate.NewRegistry(connstate.Limits{}, connstate.Options{Budget: account})
 	addr, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
-	must(t, r.Sender("", addr).HoldBody(8<<20, 0))
-	ssetest.WantError(t, "over the share", r.Sender("", addr).HoldBody(1<<20, 0), connstate.ErrBusy)
-	must(t, r.Sender("", other).HoldBody(1<<20, 0))
-	must(t, r.Sender("p", addr).HoldBody(1<<20, 0))
+	must(t, r.Sender("", addr).ReserveBody(8<<20, 0))
+	ssetest.WantError(t, "over the share", r.Sender("", addr).ReserveBody(1<<20, 0), connstate.ErrBusy)
+	must(t, r.Sender("", other).ReserveBody(1<<20, 0))
+	must(t, r.Sender("p", addr).ReserveBody(1<<20, 0))
 	r.Sender("", addr).ReleaseBody(8 << 20)
-	must(t, r.Sender("", addr).HoldBody(9<<20, 0)) // a larger one alone
+	must(t, r.Sender("", addr).ReserveBody(9<<20, 0)) // a larger one alone
 	r.Sender("", addr).ReleaseBody(9 << 20)
 	r.Sender("", other).ReleaseBody(1 << 20)
 	r.Sender("p", addr).ReleaseBody(1 << 20)

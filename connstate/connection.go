@@ -163,7 +163,7 @@ type Connection struct {
 	outbox  *outbox
 	done    chan struct{} // closed by Close
 	span    trace.Span    // of its beginning: others are in it, or link to it
-	queued  atomic.Int64  // bytes of HoldQueued
+	queued  atomic.Int64  // bytes of CountQueued
 
 	mu           sync.Mutex // guards all fields below that are not atomic
 	known        Snapshot   // the state, and all that is not counted; Opened never changes

@@ -88,7 +88,7 @@ type announcement struct {
 type announceMode uint8
 
 const (
-	announceHold  announceMode = iota // until the delay is over
+	announceLater  announceMode = iota // until the delay is over
 	announceNow                       // at once
 	announceNever                     // the client opened by itself, or the announcement is withheld
 )
@@ -102,7 +102,7 @@ func (c *Connection) StartAnnounceDelay() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.announcement.mode == announceHold && c.known.State != Closed {
+	if c.announcement.mode == announceLater && c.known.State != Closed {
 		c.announcement.timer = time.AfterFunc(c.opts.AnnounceDelay, c.announceNow)
 	}
 }
@@ -127,7 +127,7 @@ func (c *Connection) Announce(response []byte, failed func(error)) {
 // announceNow ends the delay, and sends the announcements that it held back.
 func (c *Connection) announceNow() {
 	c.mu.Lock()
-	if c.announcement.mode == announceHold {
+	if c.announcement.mode == announceLater {
 		c.announcement.mode = announceNow
 	}
 	report := c.sendAnnouncementsLocked()
@@ -160,7 +160,7 @@ func (c *Connection) sendAnnouncementsLocked() (report func()) {
 func (c *Connection) endAnnouncementLocked() {
 	a := &c.announcement
 	a.held = nil
-	if a.mode == announceHold {
+	if a.mode == announceLater {
 		a.mode = announceNever
 	}
 	if a.timer != nil {

@@ -23,7 +23,7 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 		return httpcheck.Denied(http.StatusNotFound, metrics.RejectedUnknownConnection, "no such connection: open a new one with GET "+h.streamPath(r))
 	}
 	h.Renew(c, r)
-	body, refusal := h.ReadBody(w, r, c.Sender().HoldBody)
+	body, refusal := h.ReadBody(w, r, c.Sender().ReserveBody)
 	defer c.Sender().ReleaseBody(body.Held)
 	var m *jsonrpc.Message
 	if refusal == nil {
@@ -51,7 +51,7 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 // writes nothing, if this replica has to answer.
 func (h *Handler) forward(w http.ResponseWriter, r *http.Request, id, principal string) bool {
 	sender := h.registry.Sender(principal, h.ClientAddr(r))
-	body, refusal := h.ReadBody(w, r, sender.HoldBody)
+	body, refusal := h.ReadBody(w, r, sender.ReserveBody)
 	defer sender.ReleaseBody(body.Held)
 	if refusal != nil {
 		h.RefuseMessage(w, r, refusal)

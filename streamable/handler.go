@@ -52,7 +52,7 @@ func New(backend httpcheck.Backend, registry *connstate.Registry, opts Options) 
 	return &Handler{
 		Checker: f, opts: opts, backend: backend, registry: registry, streamAfter: streamAfter,
 		modern: statelessclient.New(f, backend, registry, opts.modern()),
-		state:  &state{store: store{limit: opts.MaxKeptBytes, hold: registry.HoldKept}, sessions: make(map[*connstate.Connection]*session)},
+		state:  &state{store: store{limit: opts.MaxKeptBytes, count: registry.CountKept}, sessions: make(map[*connstate.Connection]*session)},
 	}
 }
 

@@ -25,7 +25,7 @@ func TestStoreIsBounded(t *testing.T) {
 	const limit = 64 << 20
 	const size = limit/8/4 - eventCost
 	held := 0
-	m := store{limit: limit, hold: func(n int) { held += n }}
+	m := store{limit: limit, count: func(n int) { held += n }}
 	sessions := make([]session, 10)
 	for i := range sessions {
 		for n := range int64(6) {

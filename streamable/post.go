@@ -44,7 +44,7 @@ func (h *Handler) servePost(q *request) *httpcheck.Refusal {
 	} else {
 		sender = h.registry.Sender(q.principal, h.ClientAddr(q.r))
 	}
-	body, refusal := h.ReadBody(q.w, q.r, sender.HoldBody)
+	body, refusal := h.ReadBody(q.w, q.r, sender.ReserveBody)
 	defer sender.ReleaseBody(body.Held)
 	q.body = body.Bytes
 	p := &post{request: q, stream: stream, jsonOnly: jsonOnly}

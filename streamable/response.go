@@ -86,7 +86,7 @@ func (x *response) wait() time.Duration {
 
 // do makes a step, and reports whether the response is over.
 func (x *response) do(n step) bool {
-	defer x.s.c.HoldQueued(-n.bytes)
+	defer x.s.c.CountQueued(-n.bytes)
 	if x.opens != "" {
 		x.noteInitialize(n.events)
 	}

@@ -31,7 +31,7 @@ const (
 // drop the events of all others. It needs no end: its timer stops when it is empty.
 type store struct {
 	limit int
-	hold  func(n int) // counts n more bytes, or -n fewer
+	count  func(n int) // counts n more bytes, or -n fewer
 
 	mu     sync.Mutex // guards what follows, and kept and keptBytes of the sessions
 	events list.List  // of *storedEvent, oldest first
@@ -63,7 +63,7 @@ func (m *store) add(s *session, e event) {
 	s.kept = append(s.kept, k)
 	s.keptBytes += k.cost()
 	m.bytes += k.cost()
-	m.hold(k.cost())
+	m.count(k.cost())
 	for s.keptBytes > m.limit/8 && len(s.kept) > 1 {
 		m.dropFirstLocked(s)
 	}
@@ -87,7 +87,7 @@ func (m *store) removeLocked(k *storedEvent) {
 	m.events.Remove(k.place)
 	m.bytes -= k.cost()
 	k.session.keptBytes -= k.cost()
-	m.hold(-k.cost())
+	m.count(-k.cost())
 }
 
 // dropOld drops the events that are too old, and then the streams that have none left.

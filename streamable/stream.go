@@ -57,7 +57,7 @@ func (st *stream) put(data []byte, id jsonrpc.ID) {
 		st.add(data, id)
 	case len(st.responses) == 0 && st.number > 0: // the client has gone, and knows no event of the stream
 	default:
-		st.hold(event{data: data, answers: id})
+		st.enqueue(event{data: data, answers: id})
 	}
 	if id == "" {
 		st.begin()
@@ -115,7 +115,7 @@ func (st *stream) add(data []byte, answers jsonrpc.ID) {
 	case !st.session.c.QueueHasRoom(st.bytes, len(data), st.session.h.opts.MaxQueuedBytes):
 		st.fallBehind()
 	default:
-		st.hold(e)
+		st.enqueue(e)
 	}
 }
 
@@ -125,14 +125,14 @@ func (st *stream) fallBehind() {
 	st.behind = true
 }
 
-func (st *stream) hold(e event) {
+func (st *stream) enqueue(e event) {
 	st.queue = append(st.queue, e)
 	st.bytes += len(e.data)
-	st.session.c.HoldQueued(len(e.data))
+	st.session.c.CountQueued(len(e.data))
 }
 
 func (st *stream) release() {
-	st.session.c.HoldQueued(-st.bytes)
+	st.session.c.CountQueued(-st.bytes)
 	st.queue, st.bytes = nil, 0
 }
 
@@ -247,6 +247,6 @@ func (st *stream) refill() (events []event, size int) {
 	} else {
 		st.signal() // there are more
 	}
-	st.session.c.HoldQueued(size)
+	st.session.c.CountQueued(size)
 	return events, size
 }

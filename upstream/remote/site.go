@@ -130,22 +130,22 @@ func redirect(next func(*http.Request, []*http.Request) error) func(*http.Reques
 	}
 }
 
-// session is a session that releases its HTTP client when it is closed.
-type session struct {
+// releasing is a session that releases its HTTP client when it is closed.
+type releasing struct {
 	jsonrpc.Attributed
 	release func()
 }
 
-var _ jsonrpc.Stateless = (*session)(nil)
+var _ jsonrpc.Stateless = (*releasing)(nil)
 
 // Stateless reports whether the server is one of MCP 2026-07-28.
-func (r *session) Stateless() bool {
+func (r *releasing) Stateless() bool {
 	c, ok := r.Attributed.(jsonrpc.Stateless)
 	return ok && c.Stateless()
 }
 
 // Close ends the session, and releases the HTTP client.
-func (r *session) Close() error {
+func (r *releasing) Close() error {
 	err := r.Attributed.Close()
 	r.release()
 	return err

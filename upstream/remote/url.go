@@ -155,7 +155,7 @@ func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		release()
 		return nil, err
 	}
-	return &session{c, release}, nil
+	return &releasing{c, release}, nil
 }
 
 // exchange returns the endpoint for one session. The caller must call release at the

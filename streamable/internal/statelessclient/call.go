@@ -123,9 +123,9 @@ func (l *link) prepare(a *reply, q *request, k *call) *httpcheck.Refusal {
 // if the client goes before.
 func (h *Handler) follow(a *reply, q *request, k *call) bool {
 	writing := 0
-	defer func() { k.l.c.HoldQueued(-writing) }()
+	defer func() { k.l.c.CountQueued(-writing) }()
 	for {
-		k.l.c.HoldQueued(-writing)
+		k.l.c.CountQueued(-writing)
 		k.l.mu.Lock()
 		var notes [][]byte
 		notes, writing = k.takeLocked()
@@ -162,7 +162,7 @@ func (k *call) cancel(reason string) {
 	k.open = nil
 	_, size := k.takeLocked()
 	k.l.mu.Unlock()
-	k.l.c.HoldQueued(-size)
+	k.l.c.CountQueued(-size)
 	if again {
 		return
 	}

@@ -162,7 +162,7 @@ func (k *call) addLocked(note []byte) bool {
 // holdLocked takes n more bytes from the budget.
 func (k *call) holdLocked(n int) {
 	k.held += n
-	k.l.c.HoldQueued(n)
+	k.l.c.CountQueued(n)
 }
 
 // takeLocked returns the notifications that wait, and how many bytes the caller must give

@@ -110,7 +110,7 @@ func (l *link) unsubscribe(k *call, uris []string) {
 	delete(l.listeners, k)
 	_, size := k.takeLocked()
 	l.mu.Unlock()
-	l.c.HoldQueued(-size)
+	l.c.CountQueued(-size)
 	for _, uri := range uris {
 		err := l.inTurn(context.Background(), func(ctx context.Context) error { // its client is gone
 			l.mu.Lock()
