@@ -10,9 +10,9 @@ import (
 // evictAfter is how long a session must be idle to make room for another one.
 const evictAfter = 10 * time.Second
 
-// maxCandidates bounds the sessions that are looked at to make room: the first ones have been
-// idle longest, but a request that its client has left may still run.
-const maxCandidates = 16
+// maxCandidates bounds the sessions that are looked at to make room, so that it costs the same
+// however many there are.
+const maxCandidates = 64
 
 // idleSessions are the sessions that no HTTP request uses, in the order in which their last
 // one ended. Guarded by Handler.mu.
@@ -41,16 +41,18 @@ func (l *idleSessions) remove(s *session) {
 }
 
 // longest returns the session that has been idle longest, for evictAfter at least, one that
-// its client has never used again before others; nil if there is none.
+// its client has never used again before others; nil if none is found. A session whose client has
+// left a request that runs, or has ended late, goes to the end: many of those must not hide the
+// others.
 func (l *idleSessions) longest() *session {
 	for _, among := range []*list.List{&l.unknown, &l.known} {
-		e := among.Front()
-		for n := 0; e != nil && n < maxCandidates; n++ {
-			s := e.Value.(*session)
+		for range min(maxCandidates, among.Len()) {
+			first := among.Front()
+			s := first.Value.(*session)
 			if idle, _, _ := s.idle(); idle >= evictAfter {
 				return s
 			}
-			e = e.Next()
+			among.MoveToBack(first)
 		}
 	}
 	return nil

@@ -156,6 +156,25 @@ func TestIdleSessionsMakeRoom(t *testing.T) {
 	})
 }
 
+// Clients that leave their calls do not keep the idle sessions behind them from making room.
+func TestAbandonedCallsHideNoIdleSession(t *testing.T) {
+	const abandoned = 20
+	bubble(t, streamable.Options{}, connstate.Limits{MaxConnections: abandoned + 2}, func(f *fixture) {
+		for range abandoned {
+			id := f.initialize("2025-11-25")
+			f.post(request("1", "never"), in(id)...).close()
+		}
+		for range 2 {
+			id := f.initialize("2025-11-25")
+			f.post(request("1", "echo"), in(id)...).want(http.StatusOK, result("1"))
+		}
+		time.Sleep(13 * second)
+		f.initialize("2025-11-25")
+		f.initialize("2025-11-25")
+		ssetest.Want(t, "sessions", f.registry.Len(), abandoned+2)
+	})
+}
+
 // What is between a client and the gateway may look at the other one of two headers.
 func TestHeadersComeOnce(t *testing.T) {
 	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
