@@ -76,7 +76,7 @@ func (s *server) Receive(m *jsonrpc.Message) {
 	if m.Kind == jsonrpc.Response {
 		s.b.messages = append(s.b.messages, "response")
 	} else {
-		s.b.messages = append(s.b.messages, m.Method)
+		s.b.messages = append(s.b.messages, strings.TrimSpace(m.Method+" "+string(m.RequestID.Value)))
 	}
 	s.b.mu.Unlock()
 	if m.Kind == jsonrpc.Request {

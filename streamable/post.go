@@ -247,7 +247,7 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *httpcheck.Refusal {
 
 func (h *Handler) receive(s *session, p *post) {
 	for _, m := range p.messages {
-		if s.isDoubled(m) {
+		if m = s.aim(m); m == nil {
 			continue
 		}
 		s.c.SetParent(m, p.r.Header)

@@ -130,7 +130,6 @@ func TestBadPOSTs(t *testing.T) {
 	}
 }
 
-// A request whose id is in flight is refused; the first one goes on.
 // claude.ai gives each request the id 1: each POST gets its own answer.
 func TestRequestsMayHaveOneID(t *testing.T) {
 	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
@@ -138,13 +137,23 @@ func TestRequestsMayHaveOneID(t *testing.T) {
 		first := f.post(request("1", "never"), in(id)...)
 		f.post(request("1", "echo"), in(id)...).want(http.StatusOK, result("1"))
 		second := f.post(request("1", "never"), in(id)...)
-		f.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, in(id)...).want(http.StatusAccepted, "")
-		if got := f.backend.got(); strings.Contains(got, "cancelled") {
-			f.t.Errorf("the cancellation went on: %s", got)
+		cancel := func(requestID string) {
+			f.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+requestID+`}}`, in(id)...).want(http.StatusAccepted, "")
+		}
+		for _, requestID := range []string{"1", `"1"`, "1.0"} {
+			cancel(requestID)
+			if got := f.backend.got(); strings.Contains(got, "cancelled") {
+				f.t.Errorf("the cancellation of %s went on: %s", requestID, got)
+			}
 		}
 		answer(f.backend.last(), "1", []byte(result("1")), "")
 		first.wantEvent("2-1", result("1"))
 		first.wantEnd()
+		f.post(request("1", "echo"), in(id)...).want(http.StatusOK, result("1"))
+		cancel("1") // the one that is left
+		if got := f.backend.got(); !strings.Contains(got, `notifications/cancelled "double-2"`) {
+			f.t.Errorf("the cancellation of the only one did not go on: %s", got)
+		}
 		for _, doubled := range []string{`"double-1"`, `"double-2"`} { // the first has been answered
 			answer(f.backend.last(), jsonrpc.ID(doubled), []byte(strings.Replace(result("1"), `"id":1`, `"id":`+doubled, 1)), "")
 		}

@@ -176,21 +176,6 @@ func (s *session) begin(p *post, json bool, out *response) (*stream, error) {
 	return st, nil
 }
 
-// isDoubled reports whether a notification cancels a request whose id is that of several in
-// flight: it cannot be known which one is meant, so none is cancelled.
-func (s *session) isDoubled(m *jsonrpc.Message) bool {
-	if m.Method != mcp.MethodCancelled {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	doubled := s.doubles.has(jsonrpc.ID(m.RequestID.Value))
-	if doubled {
-		s.h.opts.Logger.Info("cancellation dropped: several requests in flight have its id", "connectionId", s.c.ShortID())
-	}
-	return doubled
-}
-
 // enter counts an HTTP request of the session; the caller must call leave. It reports
 // false if the session is over.
 func (s *session) enter() bool {
