@@ -3,7 +3,6 @@ package gateway
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
@@ -64,14 +63,13 @@ func (n *serving) probed(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet || isMessage || n.mcp != nil && streamable.Claims(r) {
 		return false
 	}
-	media := mediaTypes(r)
-	names := func(want string) bool { return slices.Contains(media, want) }
-	anything := len(media) == 0 || names("*/*") || names("text/*")
+	accept := httpcheck.AcceptOf(r)
+	anything := accept == nil || accept.Names("*/*") || accept.Names("text/*")
 	streamsAlone := n.opts.SinglePath || n.mcp == nil || strings.HasSuffix(r.URL.Path, alias)
 	switch {
-	case names("text/event-stream"):
+	case accept.Names("text/event-stream"):
 		return false
-	case names("text/html"):
+	case accept.Names("text/html"):
 		if n.checks.SiteAllowed(w, r) {
 			servePage(w)
 		}
@@ -85,17 +83,6 @@ func (n *serving) probed(w http.ResponseWriter, r *http.Request) bool {
 		}
 	}
 	return true
-}
-
-// mediaTypes returns the media types in the Accept header, in lower case, without parameters.
-func mediaTypes(r *http.Request) (all []string) {
-	for part := range strings.SplitSeq(strings.ToLower(strings.Join(r.Header["Accept"], ",")), ",") {
-		media, _, _ := strings.Cut(part, ";")
-		if media = strings.TrimSpace(media); media != "" {
-			all = append(all, media)
-		}
-	}
-	return all
 }
 
 // servePage serves the page for browsers.

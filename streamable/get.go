@@ -65,8 +65,7 @@ func (h *Handler) lease(q *request, s *session, end func()) (stop func()) {
 // checkGet refuses a GET that names no session, or is wrong otherwise. It returns the event
 // that the client has read last, nil if the GET names none.
 func (h *Handler) checkGet(q *request) (last *eventID, _ *httpcheck.Refusal) {
-	events, _ := accepts(q.r, "text", "event-stream")
-	if events == 0 {
+	if !httpcheck.AcceptOf(q.r).TakesEvents() {
 		return nil, httpcheck.Refused(http.StatusNotAcceptable, metrics.RejectedBadRequest, "the Accept header must list text/event-stream")
 	}
 	if refusal := h.CheckStream(q.w, q.r); refusal != nil {

@@ -1,10 +1,7 @@
 package streamable
 
 import (
-	"mime"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,51 +20,6 @@ const (
 // versionAssumed is the version of a client that names none (MCP 2025-11-25,
 // transports, protocol version header). It is the only one with batches.
 const versionAssumed = "2025-03-26"
-
-// accepts returns the quality of the media type kind/sub in the Accept header, 0 if it is
-// not accepted, and the place of the media range that says so: the first of the most
-// specific ones that match (RFC 9110, 12.5.1).
-func accepts(r *http.Request, kind, sub string) (q float64, place int) {
-	best, i := 0, -1
-	for part := range strings.SplitSeq(strings.Join(r.Header["Accept"], ","), ",") {
-		i++
-		media, quality := strings.ToLower(strings.TrimSpace(part)), 1.0
-		if strings.Contains(media, ";") {
-			var params map[string]string
-			media, params, _ = mime.ParseMediaType(media) // an invalid one has no media type, or no params
-			if value, err := strconv.ParseFloat(params["q"], 64); err == nil && value >= 0 && value <= 1 {
-				quality = value
-			}
-		}
-		if match := 1 + slices.Index([]string{"*/*", kind + "/*", kind + "/" + sub}, media); match > best {
-			best, q, place = match, quality, i
-		}
-	}
-	return q, place
-}
-
-// checkAccept returns which forms of an answer the client of a POST takes: MCP wants both,
-// but many clients list one. It reports whether the client prefers a stream, or takes JSON
-// alone. It refuses a POST that takes neither.
-//
-//	Accept has                | the answer is
-//	--------------------------|-----------------------------------------------
-//	both, or there is none    | JSON, or a stream if it takes long
-//	both, the stream first    | a stream
-//	application/json alone    | JSON
-//	text/event-stream alone   | a stream
-//	neither                   | 406
-func checkAccept(r *http.Request) (stream, jsonOnly bool, _ *httpcheck.Refusal) {
-	if strings.TrimSpace(strings.Join(r.Header["Accept"], "")) == "" {
-		return false, false, nil
-	}
-	answer, answerPlace := accepts(r, "application", "json")
-	events, eventsPlace := accepts(r, "text", "event-stream")
-	if answer == 0 && events == 0 {
-		return false, false, httpcheck.Refused(http.StatusNotAcceptable, metrics.PostNotAcceptable, "the Accept header must list application/json, text/event-stream, or both")
-	}
-	return events > answer || events == answer && eventsPlace < answerPlace, events == 0, nil
-}
 
 // checkSingle refuses a request with two values of a header of the transport: what is
 // between may have looked at the other one.

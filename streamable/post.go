@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/eventstream"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -18,8 +19,7 @@ import (
 // post is a POST that has been read.
 type post struct {
 	*request
-	stream   bool // the client prefers a stream to JSON
-	jsonOnly bool // it takes no stream
+	form     httpcheck.Form // of the answer
 	messages []*jsonrpc.Message
 	batch    bool
 
@@ -30,7 +30,7 @@ type post struct {
 
 // servePost is POST /mcp.
 func (h *Handler) servePost(q *request) *httpcheck.Refusal {
-	stream, jsonOnly, refusal := checkAccept(q.r)
+	form, refusal := httpcheck.AnswerForm(q.r)
 	if refusal == nil {
 		refusal = checkSingle(q.r)
 	}
@@ -47,7 +47,7 @@ func (h *Handler) servePost(q *request) *httpcheck.Refusal {
 	body, refusal := h.ReadBody(q.w, q.r, sender.ReserveBody)
 	defer sender.ReleaseBody(body.Held)
 	q.body = body.Bytes
-	p := &post{request: q, stream: stream, jsonOnly: jsonOnly}
+	p := &post{request: q, form: form}
 	if refusal == nil {
 		refusal = p.parse(body.Bytes)
 	}
@@ -58,7 +58,7 @@ func (h *Handler) servePost(q *request) *httpcheck.Refusal {
 	case p.batch:
 		refusal = noBatches(mcp.VersionStateless)
 	default:
-		h.modern.ServePOST(q.w, q.r, q.principal, p.messages[0], stream)
+		h.modern.ServePOST(q.w, q.r, q.principal, p.messages[0], form)
 	}
 	return refusal
 }
@@ -139,10 +139,23 @@ func (h *Handler) serveAlone(p *post) (done bool, refusal *httpcheck.Refusal) {
 	case h.opts.RequireInitialize:
 		return false, noSession(m.ID, "initialize first, and send the Mcp-Session-Id of the response")
 	case len(p.messages) == 1 && m.Method == mcp.MethodPing:
-		_ = httpcheck.WriteJSON(p.w, p.r, http.StatusOK, jsonrpc.NewResult(m.ID, []byte("{}")), h.opts.WriteTimeout) // a client that is gone needs no answer
+		h.writeAlone(p, jsonrpc.NewResult(m.ID, []byte("{}")))
 		return true, nil
 	}
 	return false, nil
+}
+
+// writeAlone writes an answer that belongs to no session.
+func (h *Handler) writeAlone(p *post, answer []byte) {
+	if p.form != httpcheck.FormEvents || !httpcheck.CanFlush(p.w) {
+		_ = httpcheck.WriteJSON(p.w, p.r, http.StatusOK, answer, h.opts.WriteTimeout) // a client that is gone needs no answer
+		return
+	}
+	events := eventstream.NewWriter(p.w, p.r, h.opts.WriteTimeout)
+	events.Begin()
+	events.Message("", answer)
+	_ = events.Flush() // as above
+	events.Expire()
 }
 
 // noSession is the refusal of a message that needs a session, the request id if it is one.
@@ -225,7 +238,7 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *httpcheck.Refusal {
 	}
 	x := h.newResponse(p.request, s)
 	var err error
-	if x.st, err = s.begin(p, p.jsonOnly || !httpcheck.CanFlush(p.w), x); err != nil {
+	if x.st, err = s.begin(p, p.form == httpcheck.FormJSON || !httpcheck.CanFlush(p.w), x); err != nil {
 		return unknownSession()
 	}
 	if opened {
@@ -234,7 +247,7 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *httpcheck.Refusal {
 			x.opens = p.ids[0]
 		}
 	}
-	if p.stream {
+	if p.form == httpcheck.FormEvents {
 		x.becomeStream()
 	}
 	h.receive(s, p)

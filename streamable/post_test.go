@@ -57,6 +57,16 @@ func TestClientsThatPreferStreams(t *testing.T) {
 	}
 }
 
+// A ping without a session is answered in the form that its client takes.
+func TestPingAloneHasItsForm(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		f.post(request("1", "ping")).want(http.StatusOK, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+		res := f.post(request("1", "ping"), "Accept", "text/event-stream")
+		res.wantEvent("", `{"jsonrpc":"2.0","id":1,"result":{}}`)
+		res.wantEnd()
+	})
+}
+
 // An answer that takes long comes on a stream, so that the client can come back for it.
 func TestSlowAnswersMakeAStream(t *testing.T) {
 	for version, primes := range map[string]bool{"2025-11-25": true, "2025-06-18": false} {

@@ -31,7 +31,7 @@ const (
 // drop the events of all others. It needs no end: its timer stops when it is empty.
 type store struct {
 	limit int
-	count  func(n int) // counts n more bytes, or -n fewer
+	count func(n int) // counts n more bytes, or -n fewer
 
 	mu     sync.Mutex // guards what follows, and kept and keptBytes of the sessions
 	events list.List  // of *storedEvent, oldest first

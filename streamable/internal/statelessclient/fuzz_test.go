@@ -32,7 +32,7 @@ func FuzzPOST(f *testing.F) {
 		r.Header["Mcp-Method"], r.Header["Mcp-Name"] = []string{method}, []string{name}
 		r.Header["Mcp-Param-"+http.CanonicalHeaderKey(param)] = []string{value}
 		got := newResponse()
-		w.ServePOST(got, r, "", m, false)
+		w.ServePOST(got, r, "", m, httpcheck.FormAny)
 		if m.Kind == jsonrpc.Notification {
 			want(t, "status", got.Code, http.StatusAccepted)
 			return

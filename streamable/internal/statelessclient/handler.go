@@ -75,10 +75,9 @@ func (h *Handler) With(f *httpcheck.Checker, o Options) *Handler {
 func (h *Handler) ServerReplaced() { h.pool.retire() }
 
 // ServePOST serves the message in a POST that has been admitted and read. principal is
-// who was authenticated, and stream says that the client prefers results on a stream. It
-// returns when the response is over.
-func (h *Handler) ServePOST(w http.ResponseWriter, r *http.Request, principal string, m *jsonrpc.Message, stream bool) {
-	a := &reply{w: w, r: r, id: m.ID, opts: &h.opts, streams: stream}
+// who was authenticated, and form that of the answer. It returns when the response is over.
+func (h *Handler) ServePOST(w http.ResponseWriter, r *http.Request, principal string, m *jsonrpc.Message, form httpcheck.Form) {
+	a := &reply{w: w, r: r, id: m.ID, opts: &h.opts, form: form}
 	if every := h.opts.HeartbeatInterval; every > 0 {
 		t := time.NewTicker(every)
 		defer t.Stop()

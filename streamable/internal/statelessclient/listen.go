@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // listen serves subscriptions/listen: a stream of the changes that the client asks for,
@@ -21,6 +22,9 @@ func (h *Handler) listen(a *reply, q *request) *httpcheck.Refusal {
 	}
 	slices.Sort(wanted.URIs)
 	wanted.URIs = slices.Compact(wanted.URIs)
+	if a.form == httpcheck.FormJSON {
+		return httpcheck.Refused(http.StatusNotAcceptable, metrics.PostNotAcceptable, "the Accept header must list text/event-stream: changes come on a stream")
+	}
 	if !httpcheck.CanFlush(a.w) {
 		return refused(http.StatusInternalServerError, jsonrpc.ReasonError("streaming is not possible here", "no_stream", false))
 	}

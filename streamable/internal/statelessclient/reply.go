@@ -19,7 +19,7 @@ type reply struct {
 
 	written bool                // a part of the response
 	beats   <-chan time.Time    // moments for heartbeats; nil: none
-	streams bool                // a result alone comes on a stream too
+	form    httpcheck.Form      // of the answer; notifications need a stream
 	stream  *eventstream.Writer // nil: the stream has not begun
 	err     error               // of a write; the client is gone then
 }
@@ -27,7 +27,7 @@ type reply struct {
 // begin begins the stream. It reports false if the response cannot be one.
 func (a *reply) begin() bool {
 	if a.stream == nil {
-		if !httpcheck.CanFlush(a.w) {
+		if a.form == httpcheck.FormJSON || !httpcheck.CanFlush(a.w) {
 			return false
 		}
 		a.stream, a.written = eventstream.NewWriter(a.w, a.r, a.opts.WriteTimeout), true
@@ -59,7 +59,7 @@ func (a *reply) flush() {
 }
 
 func (a *reply) result(result []byte) {
-	if a.streams {
+	if a.form == httpcheck.FormEvents {
 		a.begin()
 	}
 	a.end(http.StatusOK, jsonrpc.NewResult(a.id, result))

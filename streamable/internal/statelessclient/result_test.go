@@ -1,6 +1,7 @@
 package statelessclient_test
 
 import (
+	"net/http"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -28,6 +29,22 @@ func TestResultsOnAStream(t *testing.T) {
 		want(t, method, r.Header().Get("Content-Type"), tc.media)
 		want(t, "id", r.member("id"), 1)
 	}
+}
+
+// A client that takes JSON alone gets it, without what would come before; it cannot listen.
+func TestClientsThatTakeNoStream(t *testing.T) {
+	f := newFixture(t, quiet)
+	f.server.serve = func(c *conn, m *jsonrpc.Message) {
+		token := m.Param("_meta", "progressToken").Value
+		c.send(m, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":`+string(token)+`,"progress":1}}`)
+		c.answer(m, `{}`)
+	}
+	noStream := map[string]string{"Accept": "application/json"}
+	r := f.do(t, ask{method: "tools/call", params: `{"name":"t"}`, meta: `,"progressToken":"p"`, header: noStream})
+	want(t, "type", r.Header().Get("Content-Type"), "application/json")
+	want(t, "id", r.member("id"), 1)
+	r = f.do(t, ask{method: "subscriptions/listen", params: `{"notifications":{}}`, header: noStream})
+	want(t, "status of subscriptions/listen", r.Code, http.StatusNotAcceptable)
 }
 
 // What the server gets: a client of 2025-11-25 like any other.

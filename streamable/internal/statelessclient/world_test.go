@@ -301,7 +301,7 @@ func (f *fixture) post(w http.ResponseWriter, r *http.Request, principal string)
 	if why == nil {
 		var m *jsonrpc.Message
 		if m, why = httpcheck.ParseMessage(body.Bytes); why == nil {
-			f.ServePOST(w, r, principal, m, strings.HasPrefix(r.Header.Get("Accept"), "text/"))
+			f.ServePOST(w, r, principal, m, formOf(r))
 			return
 		}
 	}
@@ -364,3 +364,8 @@ func pause(d time.Duration) {
 }
 
 var want = ssetest.Want
+
+func formOf(r *http.Request) httpcheck.Form {
+	form, _ := httpcheck.AnswerForm(r)
+	return form
+}

@@ -1,0 +1,47 @@
+package httpcheck_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+func TestAccept(t *testing.T) {
+	for _, test := range []struct {
+		header string // "-" for none
+		form   httpcheck.Form
+		status int // of the refusal of a POST; 0: none
+		events bool
+	}{
+		{"-", httpcheck.FormAny, 0, true},
+		{" ", httpcheck.FormAny, 0, true},
+		{"*/*", httpcheck.FormAny, 0, true},
+		{"application/json, text/event-stream", httpcheck.FormAny, 0, true},
+		{"text/event-stream, application/json", httpcheck.FormEvents, 0, true},
+		{"application/json", httpcheck.FormJSON, 0, false},
+		{"application/*", httpcheck.FormJSON, 0, false},
+		{"text/event-stream", httpcheck.FormEvents, 0, true},
+		{"text/*;q=0.5", httpcheck.FormEvents, 0, true},
+		{"text/event-stream;q=0", httpcheck.FormAny, http.StatusNotAcceptable, false},
+		{"text/html, text/event-stream;q=0", httpcheck.FormAny, http.StatusNotAcceptable, false},
+		{"*/*, text/event-stream;q=0", httpcheck.FormJSON, 0, false},
+		{"image/png", httpcheck.FormAny, http.StatusNotAcceptable, false},
+		{";;, /", httpcheck.FormAny, http.StatusNotAcceptable, false},
+	} {
+		var header []string
+		if test.header != "-" {
+			header = []string{"Accept", test.header}
+		}
+		r := ssetest.Request(t.Context(), http.MethodPost, "/mcp", "", header...)
+		form, refusal := httpcheck.AnswerForm(r)
+		status := 0
+		if refusal != nil {
+			status = refusal.Status
+		}
+		ssetest.Want(t, test.header+": status", status, test.status)
+		ssetest.Want(t, test.header+": form", form, test.form)
+		ssetest.Want(t, test.header+": takes events", httpcheck.AcceptOf(r).TakesEvents(), test.events)
+	}
+}
