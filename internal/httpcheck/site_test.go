@@ -56,6 +56,31 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// A page of a name that resolves to this machine (DNS rebinding) shows itself by its Referer where
+// a browser sends neither Origin nor Sec-Fetch-Site: with a GET over plain HTTP.
+func TestRefererOfAForeignName(t *testing.T) {
+	for _, test := range []struct {
+		host, referer string
+		allowed       []string
+		want          int
+	}{
+		{"evil.example:8080", "http://evil.example:8080/", nil, 403},
+		{"evil.example:8080", "http://EVIL.example:8080/status", nil, 403},
+		{"mcp.example:8080", "http://mcp.example:8080/status", []string{"mcp.example"}, 200},
+		{"mcp.example:8080", "http://wiki.example/", nil, 200}, // a link
+		{"10.0.0.1:8080", "http://10.0.0.1:8080/status", nil, 200},
+		{"localhost:8080", "http://localhost:8080/", nil, 200},
+		{"mcp.example:8080", "", nil, 200},
+		{"mcp.example:8080", "%", nil, 200},
+	} {
+		h := newTransport(t, httpcheck.Options{AllowedHosts: test.allowed})
+		w := ask(h, "10.0.0.1:8080", http.MethodGet, "/t", "", "Host", test.host, "Referer", test.referer)
+		if refused := w.Code == 403; refused != (test.want == 403) {
+			t.Errorf("Host %q, Referer %q, allowed %q: got %d, want %d", test.host, test.referer, test.allowed, w.Code, test.want)
+		}
+	}
+}
+
 // A web page may use the gateway only from an origin that is its own or allowed. A
 // browser sends no Origin with the GET of an image: Sec-Fetch-Site tells of the page.
 func TestOrigins(t *testing.T) {
