@@ -5,34 +5,59 @@ import "bytes"
 // AnsweredID returns the id in a broken JSON-RPC response: data that Parse refuses, because
 // it is no JSON (NaN, a raw control character, a trailing comma, single quotes, a line cut
 // short) or no response (both a result and an error). It reports false if data has no id that
-// can be read for certain, if it has a method, because then the id is the sender's own, or if
-// it does not look like JSON-RPC at all, like a line of a log that has an id.
+// can be read, if it has several, if it has a method, because then the id is the sender's own, or
+// if it is like a line of a log that has an id: a response has a member "jsonrpc", or its result
+// is an object. whole says that the id ends before data does: one that data ends with may be the
+// beginning of a longer one.
 //
 // Strings may stand in double or single quotes. Only members of the outermost object count.
-func AnsweredID(data []byte) (ID, bool) {
+func AnsweredID(data []byte) (id ID, whole, ok bool) {
 	s := brokenScan{data: data}
-	ids, isResponse := 0, false
-	var id ID
+	isResponse := false
 	for {
-		name, value, ok := s.member()
-		if !ok {
+		name, value, more := s.member()
+		if !more {
 			break
 		}
 		switch string(name) {
 		case "id":
-			ids++
-			id = idOf(value)
+			next := idOf(value)
+			if next == "" || id != "" && id != next {
+				return "", false, false
+			}
+			id, whole = next, s.at+len(value) < len(data)
 		case "method":
-			return "", false
-		case "jsonrpc", "result", "error":
+			return "", false, false
+		case "jsonrpc":
 			isResponse = true
+		case "result":
+			isResponse = isResponse || s.at < len(data) && data[s.at] == '{'
 		}
 	}
-	return id, ids == 1 && id != "" && isResponse && hasVersion(data)
+	if id == "" || !isResponse {
+		return "", false, false
+	}
+	return id, whole, true
 }
 
-// hasVersion reports whether data speaks of JSON-RPC.
-func hasVersion(data []byte) bool { return bytes.Contains(data, []byte("jsonrpc")) }
+// NamesVersion reports whether data, which need not be JSON, has something like a member
+// "jsonrpc", which lines of logs have not.
+func NamesVersion(data []byte) bool {
+	const name = "jsonrpc"
+	for {
+		at := bytes.Index(data, []byte(name))
+		if at < 0 {
+			return false
+		}
+		after := data[at+len(name):]
+		if at > 0 && len(after) > 0 && (data[at-1] == '"' || data[at-1] == '\'') && after[0] == data[at-1] {
+			if after = bytes.TrimLeft(after[1:], " \t"); len(after) > 0 && after[0] == ':' {
+				return true
+			}
+		}
+		data = data[at+len(name):]
+	}
+}
 
 // idOf returns the id that a value is, with a string in double quotes; empty if it is none.
 func idOf(value []byte) ID {
@@ -89,8 +114,8 @@ func (s *brokenScan) text() []byte {
 	return nil
 }
 
-// value returns the string or number at an offset, nil if it is another value or is cut
-// short. It stays where it is: member goes on from there.
+// value returns the string or number at an offset, nil if it is another value or a string that is
+// cut short. It stays where it is: member goes on from there.
 func (s *brokenScan) value(from int) []byte {
 	s.at = from
 	if from >= len(s.data) {
@@ -111,9 +136,6 @@ func (s *brokenScan) value(from int) []byte {
 			// many would take the square of their number.
 			return nil
 		}
-	}
-	if end == len(s.data) { // it may go on
-		return nil
 	}
 	s.at = from
 	return s.data[from:end]

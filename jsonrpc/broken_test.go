@@ -23,7 +23,11 @@ func TestAnsweredID(t *testing.T) {
 		`{"jsonrpc":"2.0","id":7,"result":{},"error":{"code":1,"message":"m"}}`: "7",
 
 		`{"jsonrpc":"2.0","id":`:                                "", // cut in the id, or
-		`{"jsonrpc":"2.0","id":7`:                               "", // perhaps
+		`{"jsonrpc":"2.0","id":7,"id":7,"result":NaN}`:          "7",
+		`{"id":7,"result":{"x":NaN}}`:                           "7",
+		`{"result":{},"jsonrpc":"2.0","id":7`:                   "7", // perhaps: see TestAnIDMayBeCut
+		`{"id":7,"result":"x jsonrpc y","x":NaN}`:               "",
+		`{"id":7,"msg":"jsonrpc call","x":NaN}`:                 "",
 		`{"jsonrpc":"2.0","id":"7`:                              "",
 		`{"jsonrpc":"2.0","id":7,"id":8,"result":NaN}`:          "",
 		`{"jsonrpc":"2.0","id":null,"result":NaN}`:              "",
@@ -36,8 +40,23 @@ func TestAnsweredID(t *testing.T) {
 		`not JSON, "id":7, "jsonrpc"`:                           "",
 		``:                                                      "",
 	} {
-		if got, ok := jsonrpc.AnsweredID([]byte(data)); got != want && ok || ok != (want != "") {
+		if got, _, ok := jsonrpc.AnsweredID([]byte(data)); got != want && ok || ok != (want != "") {
 			t.Errorf("%s: got %s, %v, want %s", data, got, ok, want)
+		}
+	}
+}
+
+// An id with which the data ends may be the beginning of another.
+func TestAnIDMayBeCut(t *testing.T) {
+	for data, want := range map[string]bool{
+		`{"result":{},"jsonrpc":"2.0","id":7`:   false,
+		`{"result":{},"jsonrpc":"2.0","id":7 `:  true,
+		`{"result":{},"jsonrpc":"2.0","id":7}`:  true,
+		`{"jsonrpc":"2.0","id":7,"result":{"x`:  true,
+		`{"result":{},"jsonrpc":"2.0","id":"7"`: false,
+	} {
+		if _, whole, ok := jsonrpc.AnsweredID([]byte(data)); whole != want || !ok {
+			t.Errorf("%s: whole is %v, %v", data, whole, ok)
 		}
 	}
 }
@@ -55,7 +74,7 @@ func FuzzAnsweredID(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":7,"result":{"a":["}",'x']}}`))
 	f.Add([]byte(`{'jsonrpc': '2.0', 'id': '7\'', 'result`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		id, ok := jsonrpc.AnsweredID(data)
+		id, _, ok := jsonrpc.AnsweredID(data)
 		m, err := jsonrpc.Parse(data)
 		if err == nil && m.Kind != jsonrpc.Response && ok {
 			t.Fatalf("%q is a %s, and answers %s", data, m.Kind, id)

@@ -18,6 +18,15 @@ func Member(obj json.RawMessage, names ...string) (json.RawMessage, bool) {
 	return obj[at.from:at.to:at.to], true
 }
 
+// FirstValue returns the JSON value with which data begins, nil if there is none.
+func FirstValue(data []byte) json.RawMessage {
+	end, err := skipValue(data, 0, 0)
+	if err != nil {
+		return nil
+	}
+	return data[:end:end]
+}
+
 // ReplaceMember returns obj with value in place of the member that Member would
 // find, and obj itself if there is none.
 func ReplaceMember(obj, value json.RawMessage, names ...string) json.RawMessage {

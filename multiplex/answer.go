@@ -108,11 +108,11 @@ func errorType(m *jsonrpc.Message) string {
 // receiveInvalid handles a message that is not valid JSON-RPC. If it still names the request
 // that it answers, that request fails. Anything else may be a line of a log on stdout.
 func (s *Session) receiveInvalid(data []byte, err error) {
-	if id, ok := jsonrpc.AnsweredID(data); ok {
+	if id, whole, ok := jsonrpc.AnsweredID(data); ok {
 		n, _ := requestNumber(id)
 		e := s.takeOut(func(t *table) *entry {
 			e := t.byID[n]
-			if t.namingOf(n, e) != namesRequest {
+			if t.namingOf(n, e) != namesRequest || !whole && t.begins(n) {
 				return nil
 			}
 			t.named = true

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -271,6 +273,18 @@ func (t *table) removeAll() []*entry {
 	}
 	t.shared = shared{}
 	return open
+}
+
+// begins reports whether the id of another request begins with the digits of an id: one that is
+// cut may be either.
+func (t *table) begins(id int64) bool {
+	digits := strconv.FormatInt(id, 10)
+	for other := range t.byID {
+		if other != id && strings.HasPrefix(strconv.FormatInt(other, 10), digits) {
+			return true
+		}
+	}
+	return false
 }
 
 func oldestFirst(entries map[int64]*entry) []*entry {

@@ -47,7 +47,7 @@ func behaviours() map[string]func() int {
 		"exit-7":       func() int { fmt.Fprintln(os.Stderr, "cannot find module"); return 7 },
 		"exit-0":       func() int { fmt.Fprintln(os.Stderr, "usage: server [flags]"); return 0 },
 		"kill-self":    func() int { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); return block() },
-		"close-stdout": func() int { fmt.Println(helloLine); os.Stdout.Close(); return block() },
+		"close-stdout": func() int { fmt.Println(helloLine); os.Stdout.Close(); _, _ = io.Copy(io.Discard, os.Stdin); return 0 },
 		"close-stdin":  func() int { os.Stdin.Close(); fmt.Println(helloLine); return block() },
 		"talk-at-eof":  talkAtEOF,
 		"grandchild":   func() int { return fork("ignore-term", false) },

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -67,6 +68,7 @@ type child struct {
 	readMu   sync.Mutex    // held while reading stdout; guards all below
 	lines    *bufio.Reader // of stdout
 	messages int           // received
+	pending  [][]byte      // messages of the last line that Recv has not returned
 	parts    bool          // the last line began JSON over several lines, or was a part of it
 	text     string        // the beginning of the first line that was no JSON
 	late     int           // bytes read after the exit
@@ -74,6 +76,11 @@ type child struct {
 	readErr  error         // why there are no more lines; nil before
 	final    error         // what Recv returns from then on; nil before
 }
+
+// exitGrace is how long a child that has closed its stdin or stdout may take to exit, so that its
+// exit gives the reason. It is no part of closing a child: see Command.CloseTimeout for that. It
+// is a variable for tests.
+var exitGrace = 2 * time.Second
 
 func newChild(c Command) *child {
 	child := &child{
@@ -95,7 +102,7 @@ func (c *child) Send(msg []byte) error { return c.stdin.send(msg) }
 // unwritable ends the session of a child that has closed its stdin: no request can
 // reach it. Most often the child is about to exit, which then says why.
 func (c *child) unwritable(err error) {
-	if c.isClosing() || c.waitEnded(c.cmd.CloseTimeout) {
+	if c.isClosing() || c.waitEnded(exitGrace) {
 		return
 	}
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
@@ -115,14 +122,19 @@ func (c *child) Recv() ([]byte, error) {
 	c.readMu.Lock()
 	defer c.readMu.Unlock()
 	for c.final == nil && !c.isClosing() {
+		if len(c.pending) > 0 {
+			msg := c.pending[0]
+			c.pending = c.pending[1:]
+			return msg, nil
+		}
 		var line []byte
 		if c.readErr == nil { // it stays, and the last line may come with it
 			line, c.readErr = jsonrpc.ReadLine(c.lines, c.cmd.MaxLineBytes)
 		}
-		if msg := c.accept(line, c.readErr != nil); msg != nil {
-			return msg, nil
+		if len(c.pending) == 0 {
+			c.pending = c.accept(line, c.readErr != nil)
 		}
-		if c.readErr != nil {
+		if c.readErr != nil && len(c.pending) == 0 {
 			c.limits.Flush(c.log)
 			c.final = c.reason(c.readErr)
 		}
@@ -133,15 +145,14 @@ func (c *child) Recv() ([]byte, error) {
 	return nil, c.final
 }
 
-// accept returns the message in a line, nil if there is none. cut says that stdout ended
-// before the line did.
-func (c *child) accept(line []byte, cut bool) []byte {
+// accept returns the messages in a line. cut says that stdout ended before the line did.
+func (c *child) accept(line []byte, cut bool) [][]byte {
 	found := read(line, c.parts)
 	if len(found.text) > 0 {
 		c.reportText(found.text)
 	}
 	switch {
-	case cut && found.message != nil && !json.Valid(found.message), cut && found.part:
+	case cut && slices.ContainsFunc(found.messages, func(m []byte) bool { return !json.Valid(m) }), cut && found.part:
 		c.log.Warn("server ended in the middle of a message", "bytes", len(line))
 		c.cmd.Metrics.Dropped(metrics.DroppedInvalidMessage)
 		return nil
@@ -149,11 +160,15 @@ func (c *child) accept(line []byte, cut bool) []byte {
 		c.limited.Warn("server writes json over several lines: stdout is for MCP, one JSON message a line", "bytes", len(line))
 		c.noteManner(writesJSONOverLines)
 	}
-	if c.parts = found.part; found.message != nil {
-		c.messages++
+	c.parts = found.part
+	if len(found.messages) > 0 {
+		c.messages += len(found.messages)
 		c.heard.Store(true)
 		c.manner.Store(nil)
-		return valid(found.message)
+		for i, m := range found.messages {
+			found.messages[i] = valid(m)
+		}
+		return found.messages
 	}
 	if found.part || len(found.text) > 0 {
 		c.cmd.Metrics.Dropped(metrics.DroppedInvalidMessage)
@@ -249,7 +264,7 @@ func (c *child) reason(err error) error {
 		return jsonrpc.ErrClosed
 	case <-c.ended:
 		return c.exitReason()
-	case <-time.After(c.cmd.CloseTimeout):
+	case <-time.After(exitGrace):
 		if errors.Is(err, io.EOF) {
 			return errors.New("server closed its stdout and went on running")
 		}

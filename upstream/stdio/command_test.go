@@ -249,7 +249,7 @@ func TestCommandThatClosesItsPipes(t *testing.T) {
 	} {
 		t.Run(behaviour, func(t *testing.T) {
 			c := command(t, behaviour)
-			c.CloseTimeout = 50 * time.Millisecond
+			c.CloseTimeout = time.Hour // says nothing of when the client learns of it
 			conn := upstreamtest.Dial(t, c)
 			upstreamtest.Recv(t, conn)
 			upstreamtest.Send(t, conn, upstreamtest.Ping)

@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 )
@@ -10,6 +11,7 @@ func TestLinesOfStdout(t *testing.T) {
 	const (
 		answer  = `{"jsonrpc":"2.0","id":1,"result":{}}`
 		without = `{"id":1,"result":{}}` // "jsonrpc"
+		broken  = `{"jsonrpc":"2.0","id":2,"result":{"v":NaN}}`
 	)
 	for name, c := range map[string]struct {
 		line, message, text string
@@ -30,7 +32,18 @@ func TestLinesOfStdout(t *testing.T) {
 		"after what is like one":      {line: `{"a":1} {"b" ` + without, message: without, text: `{"a":1} {"b" `},
 		"before an escape sequence":   {line: answer + "\x1b[0m", message: answer},
 		"in a prompt without version": {line: "> " + without, message: without, text: "> "},
-		"a batch":                     {line: "[" + answer + "]", message: answer, text: "["},
+		"a batch":                     {line: "[" + answer + "]", message: answer},
+		"a batch of two":              {line: "[" + answer + "," + without + "]", message: answer + "\n" + without},
+		"two on one line":             {line: answer + without, message: answer + "\n" + without},
+		"two with text between":       {line: "> " + answer + " and " + without, message: answer + "\n" + without, text: "> "},
+		"a whole and a broken one":    {line: answer + broken, message: answer + "\n" + broken},
+		"after a line of a log":       {line: `{"level":30,"msg":"hi"}` + answer, message: answer, text: `{"level":30,"msg":"hi"}`},
+		"after braces":                {line: "{ready} " + answer, message: answer, text: "{ready} "},
+		"broken after a prompt":       {line: "ready> " + broken, message: broken, text: "ready> "},
+		"cut after an escape":         {line: "\x1b[0m" + `{"jsonrpc":"2.0","id":2,"result":{"v":`, message: `{"jsonrpc":"2.0","id":2,"result":{"v":`, text: "\x1b[0m"},
+		"broken without version":      {line: `{"id":2,"result":{"v":NaN}}`, message: `{"id":2,"result":{"v":NaN}}`},
+		"only the brace is missing":   {line: `{"result":{},"jsonrpc":"2.0","id":2`, message: `{"result":{},"jsonrpc":"2.0","id":2`, part: true},
+		"broken, with the id twice":   {line: `{"jsonrpc":"2.0","id":2,"result":{"v":NaN},"id":2}`, message: `{"jsonrpc":"2.0","id":2,"result":{"v":NaN},"id":2}`},
 
 		"text":                {line: "Listening on stdio", text: "Listening on stdio"},
 		"text in brackets":    {line: "[INFO] ready", text: "[INFO] ready"},
@@ -39,18 +52,25 @@ func TestLinesOfStdout(t *testing.T) {
 		"zap, of a request":   {line: `{"level":"info","id":1,"method":"GET","result":"done"}`, text: `{"level":"info","id":1,"method":"GET","result":"done"}`},
 		"structlog, an error": {line: `{"event":"x","id":1,"error":"boom"}`, text: `{"event":"x","id":1,"error":"boom"}`},
 		"an error's code":     {line: `{"id":1,"error":{"code":"ECONNREFUSED"}}`, text: `{"id":1,"error":{"code":"ECONNREFUSED"}}`},
+		"a word in a text":    {line: `{"level":"error","id":2,"error":"boom","msg":"jsonrpc call failed"}`, text: `{"level":"error","id":2,"error":"boom","msg":"jsonrpc call failed"}`},
+		"a word as a value":   {line: `{"logger":"jsonrpc","id":2,"error":{"msg":"x"}}`, text: `{"logger":"jsonrpc","id":2,"error":{"msg":"x"}}`},
+		"a word and a result": {line: `{"id":2,"result":"done","msg":"jsonrpc response"}`, text: `{"id":2,"result":"done","msg":"jsonrpc response"}`},
+		"an answer inside":    {line: `{"level":30,"msg":"sent","res":{"id":2,"result":{"content":[]}}}`, text: `{"level":30,"msg":"sent","res":{"id":2,"result":{"content":[]}}}`},
+		"an error inside":     {line: `{"level":50,"msg":"x","err":{"id":2,"error":{"code":5,"message":"e"}}}`, text: `{"level":50,"msg":"x","err":{"id":2,"error":{"code":5,"message":"e"}}}`},
+		"a message inside":    {line: `{"level":10,"sent":{"jsonrpc":"2.0","id":2,"result":{}}}`, text: `{"level":10,"sent":{"jsonrpc":"2.0","id":2,"result":{}}}`},
 		"framing":             {line: "Content-Length: 36", text: "Content-Length: 36"},
 		"begins several":      {line: "{", part: true},
 		"nothing":             {line: " \x00\uFEFF"[:2]},
 	} {
 		got := read([]byte(c.line), false)
-		if string(got.message) != c.message || string(got.text) != c.text || got.part != c.part {
-			t.Errorf("%s: got %q, %q, %v, want %q, %q, %v", name, got.message, got.text, got.part, c.message, c.text, c.part)
+		messages := string(bytes.Join(got.messages, []byte("\n")))
+		if messages != c.message || string(got.text) != c.text || got.part != c.part {
+			t.Errorf("%s: got %q, %q, %v, want %q, %q, %v", name, messages, got.text, got.part, c.message, c.text, c.part)
 		}
 	}
 	for _, part := range []string{`"jsonrpc": "2.0",`, `"id": 1`, `}`, `"secret": "x"`} {
-		if got := read([]byte(part), true); len(got.message) > 0 || strings.Contains(string(got.text), "secret") {
-			t.Errorf("%s after the first line of several: got %q, %q", part, got.message, got.text)
+		if got := read([]byte(part), true); len(got.messages) > 0 || strings.Contains(string(got.text), "secret") {
+			t.Errorf("%s after the first line of several: got %q, %q", part, got.messages, got.text)
 		}
 	}
 }
@@ -58,7 +78,37 @@ func TestLinesOfStdout(t *testing.T) {
 // A line in which a message might begin anywhere is read in time linear in its length.
 func TestLineThatMightHaveManyMessages(t *testing.T) {
 	line := []byte("x" + strings.Repeat(`{"`, 1<<20))
-	if got := read(line, false); len(got.message) > 0 || len(got.text) != len(line) {
-		t.Errorf("got %d bytes of a message, %d of text", len(got.message), len(got.text))
+	if got := read(line, false); len(got.messages) > 0 || len(got.text) != len(line) {
+		t.Errorf("got %d messages, %d bytes of text", len(got.messages), len(got.text))
+	}
+}
+
+// The messages of a line stand in it, in their order and apart, after its text.
+func FuzzRead(f *testing.F) {
+	for _, line := range []string{`> {"jsonrpc":"2.0","id":1,"result":{}}{"id":2,"result":{}} x`, `[{"jsonrpc":1},{"jsonrpc":2}]`, `{'jsonrpc':'2.0','id':1`, "\uFEFF{\"a\":{\"jsonrpc\":1}}"} {
+		f.Add([]byte(line), true)
+	}
+	f.Fuzz(func(t *testing.T, line []byte, parts bool) {
+		got, rest := read(line, parts), line
+		for _, part := range append([][]byte{got.text}, got.messages...) {
+			_, after, found := bytes.Cut(rest, part)
+			if !found {
+				t.Fatalf("%q has no %q after what came before", line, part)
+			}
+			rest = after
+		}
+	})
+}
+
+// BenchmarkRead reads lines that are one message.
+func BenchmarkRead(b *testing.B) {
+	for name, n := range map[string]int{"200B": 150, "16KiB": 16 << 10, "1MiB": 1 << 20} {
+		line := []byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", n) + `"}]}}`)
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(line)))
+			for b.Loop() {
+				read(line, false)
+			}
+		})
 	}
 }

@@ -1,0 +1,6 @@
+package stdio
+
+import "time"
+
+// SetExitGrace replaces exitGrace for all tests.
+func SetExitGrace(d time.Duration) { exitGrace = d }
