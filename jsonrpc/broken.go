@@ -1,6 +1,9 @@
 package jsonrpc
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // AnsweredID returns the id in a broken JSON-RPC response: data that Parse refuses, because
 // it is no JSON (NaN, a raw control character, a trailing comma, single quotes, a line cut
@@ -141,25 +144,37 @@ func (s *brokenScan) value(from int) []byte {
 	return s.data[from:end]
 }
 
-// WithVersion returns a response that lacks nothing but "jsonrpc":"2.0", with that. It
-// returns nil for anything else: lines of logs are JSON objects too, and may have an id, a
-// method ("GET"), an error ("boom") or a result ("done"). A response has an id, and either a
-// result that is an object or an error with a number as its code.
-func WithVersion(data []byte) []byte {
-	for _, name := range []string{"jsonrpc", "method"} {
-		if _, has := Member(data, name); has {
-			return nil
+// Mend returns a response whose envelope differs from JSON-RPC 2.0 in one of the usual ways, as
+// JSON-RPC 2.0 has it: it lacks "jsonrpc":"2.0" or has it as a number, or it has a null beside its
+// result, its error or its method. It returns nil for anything else: lines of logs are JSON objects
+// too, and may have an id, a method ("GET"), an error ("boom") or a result ("done"). Without a
+// "jsonrpc", a response has an id, and either a result that is an object or an error with a number
+// as its code.
+func Mend(data []byte) []byte {
+	for _, name := range []string{"method", "result", "error"} {
+		if value, has := Member(data, name); has && string(value) == "null" {
+			data = RemoveMember(data, name)
 		}
 	}
+	version, named := Member(data, "jsonrpc")
+	result, hasResult := Member(data, "result")
+	fault, hasError := Member(data, "error")
 	_, hasID := Member(data, "id")
-	result, _ := Member(data, "result")
-	code, _ := Member(data, "error", "code")
-	isResult := len(result) > 0 && result[0] == '{'
-	isError := len(code) > 0 && (code[0] == '-' || code[0] >= '0' && code[0] <= '9')
-	if !hasID || isResult == isError {
+	if _, hasMethod := Member(data, "method"); hasMethod || !hasID || hasResult == hasError {
 		return nil
 	}
-	return addVersion(data)
+	switch {
+	case !named:
+		code, _ := Member(fault, "code")
+		isError := len(code) > 0 && (code[0] == '-' || code[0] >= '0' && code[0] <= '9')
+		if !isError && (!hasResult || result[0] != '{') {
+			return nil
+		}
+		return addVersion(data)
+	case string(version) == "2" || string(version) == "2.0":
+		return SetMember(data, json.RawMessage(`"2.0"`), "jsonrpc")
+	}
+	return data
 }
 
 // addVersion adds "jsonrpc":"2.0" to an object that has other members.
@@ -178,8 +193,8 @@ func ParseClient(data []byte) (*Message, error) {
 	if _, has := Member(data, "jsonrpc"); has {
 		return m, err
 	}
-	if versioned := WithVersion(data); versioned != nil {
-		return Parse(versioned)
+	if mended := Mend(data); mended != nil {
+		return Parse(mended)
 	}
 	if _, has := Member(data, "method"); has {
 		return Parse(addVersion(data))

@@ -120,23 +120,28 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-func TestWithVersion(t *testing.T) {
+func TestMend(t *testing.T) {
 	for data, want := range map[string]string{
-		`{"id":7,"result":{}}`:                                 `{"jsonrpc":"2.0","id":7,"result":{}}`,
-		` {"id":"7","error":{"code":-1,"message":"m"}}`:        `{"jsonrpc":"2.0","id":"7","error":{"code":-1,"message":"m"}}`,
-		`{"id":7,"result":"done"}`:                             "",
-		`{"id":7,"error":"boom","level":50}`:                   "",
-		`{"id":7,"error":{"code":"ECONNREFUSED"},"level":50}`:  "",
-		`{"id":7,"method":"GET","result":{}}`:                  "",
-		`{"id":7,"msg":"x"}`:                                   "",
-		`{"result":{}}`:                                        "",
-		`{"jsonrpc":"1.0","id":7,"result":{}}`:                 "",
-		`{"id":7,"result":{},"error":{"code":1,"message":""}}`: "",
+		`{"id":7,"result":{}}`:                                                     `{"jsonrpc":"2.0","id":7,"result":{}}`,
+		` {"id":"7","error":{"code":-1,"message":"m"}}`:                            `{"jsonrpc":"2.0","id":"7","error":{"code":-1,"message":"m"}}`,
+		`{"id":7,"result":"done"}`:                                                 "",
+		`{"id":7,"error":"boom","level":50}`:                                       "",
+		`{"id":7,"error":{"code":"ECONNREFUSED"},"level":50}`:                      "",
+		`{"id":7,"method":"GET","result":{}}`:                                      "",
+		`{"id":7,"msg":"x"}`:                                                       "",
+		`{"result":{}}`:                                                            "",
+		`{"id":7,"result":{},"error":null}`:                                        `{"jsonrpc":"2.0","id":7,"result":{}}`,
+		`{"jsonrpc":"2.0","id":7,"result":"x","error":null}`:                       `{"jsonrpc":"2.0","id":7,"result":"x"}`,
+		`{"jsonrpc":2.0,"id":7,"result":{},"method":null}`:                         `{"jsonrpc":"2.0","id":7,"result":{}}`,
+		`{"jsonrpc":"2.0","id":7,"result":null,"error":{"code":-1,"message":"m"}}`: `{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"m"}}`,
+		`{"jsonrpc":"2.0","id":7,"result":null}`:                                   "",
+		`{"id":7,"result":null,"error":"boom"}`:                                    "",
+		`{"id":7,"result":{},"error":{"code":1,"message":""}}`:                     "",
 		`[1]`:              "",
 		`{"id":7,"resul`:   "",
 		`{"id":7,"x":NaN}`: "",
 	} {
-		got := jsonrpc.WithVersion([]byte(data))
+		got := jsonrpc.Mend([]byte(data))
 		if string(got) != want {
 			t.Errorf("%s: got %s, want %s", data, got, want)
 		}

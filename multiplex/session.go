@@ -244,8 +244,8 @@ func (s *Session) receive(data []byte, related jsonrpc.ID, err error) bool {
 	}
 	m, err := jsonrpc.Parse(data)
 	if err != nil {
-		if whole := jsonrpc.WithVersion(data); whole != nil {
-			m, err = jsonrpc.Parse(whole)
+		if mended := jsonrpc.Mend(data); mended != nil {
+			m, err = jsonrpc.Parse(mended)
 		}
 	}
 	if err == nil && m.Kind == jsonrpc.Response {

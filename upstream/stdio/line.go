@@ -128,7 +128,7 @@ func isMessage(value json.RawMessage) bool {
 		return true
 	}
 	_, isRPC := jsonrpc.Member(value, "jsonrpc")
-	return isRPC || jsonrpc.WithVersion(value) != nil
+	return isRPC || jsonrpc.Mend(value) != nil
 }
 
 // valid returns line with U+FFFD in the place of what is not UTF-8.
