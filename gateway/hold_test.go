@@ -343,31 +343,35 @@ func TestVersionOfAClientThatGoesOn(t *testing.T) {
 // A server that refuses the version, instead of answering its own, is asked for an older one,
 // and the next session asks for that at once.
 func TestServerThatRefusesTheVersion(t *testing.T) {
-	var mu sync.Mutex
-	var asked []string
-	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-		if m.Method != "initialize" {
-			return false
-		}
-		version, _ := m.Param("protocolVersion").Text()
-		mu.Lock()
-		asked = append(asked, version)
-		mu.Unlock()
-		refuses := version > "2025-03-26"
-		if refuses {
-			s.say(string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32000, "Bad Request: Unsupported protocol version (supported versions: 2025-03-26, 2024-11-05)"))))
-		}
-		return refuses
-	}}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		for range 2 {
-			connect(t, g, plain).wantState(connstate.Ready)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		equal(t, "versions", asked, []string{"2025-11-25", "2025-03-26", "2025-03-26"})
-		equal(t, "starts", u.starts(), 2)
-	})
+	for _, requested := range []string{"2025-11-25", "2099-01-01"} { // the second one nobody knows
+		var mu sync.Mutex
+		var asked []string
+		u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+			if m.Method != "initialize" {
+				return false
+			}
+			version, _ := m.Param("protocolVersion").Text()
+			mu.Lock()
+			asked = append(asked, version)
+			mu.Unlock()
+			refuses := version > "2025-03-26"
+			if refuses {
+				s.say(string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32000, "Bad Request: Unsupported protocol version (supported versions: 2025-03-26, 2024-11-05)"))))
+			}
+			return refuses
+		}}
+		inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
+			for range 2 {
+				p := connect(t, g, plain)
+				p.post(initialize("0", requested, emptyDeclared))
+				p.wantState(connstate.Ready)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			equal(t, "versions", asked, []string{requested, "2025-03-26", "2025-03-26"})
+			equal(t, "starts", u.starts(), 2)
+		})
+	}
 }
 
 // If the server refuses the synthetic initialize, the next session has the client's own

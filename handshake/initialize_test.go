@@ -92,6 +92,10 @@ func TestOlderVersionsAreTried(t *testing.T) {
 		"names none":             {newest, `{"code":-32602,"message":"m"}`, 3, []string{newest, "2025-06-18", "2025-03-26", "2024-11-05"}},
 		"400":                    {newest, `{"code":-32603,"message":"m","data":{"reason":"request_refused","status":400}}`, 2, []string{newest, "2025-06-18", "2025-03-26"}},
 		"no more to try":         {"2024-11-05", `{"code":-32602,"message":"m"}`, 9, []string{"2024-11-05"}},
+		"newer than any":         {"2099-01-01", `{"code":-32602,"message":"m"}`, 3, []string{"2099-01-01", newest, "2025-06-18", "2025-03-26"}},
+		"newest is older":        {"2026-07-28", `{"code":-32000,"message":"use 2025-11-25 or 2025-06-18"}`, 1, []string{"2026-07-28", newest}},
+		"older than any":         {"2024-10-07", `{"code":-32602,"message":"m"}`, 1, []string{"2024-10-07", newest}},
+		"no date":                {"DRAFT-2025-v2", `{"code":-32602,"message":"m"}`, 1, []string{"DRAFT-2025-v2", newest}},
 		"-32000 with a text":     {newest, `{"code":-32000,"message":"Unsupported protocol Version"}`, 1, []string{newest, "2025-06-18"}},
 		"-32000 without either":  {newest, `{"code":-32000,"message":"m"}`, 9, []string{newest}},
 		"another error":          {newest, `{"code":-32600,"message":"2024-11-05"}`, 9, []string{newest}},
@@ -105,7 +109,8 @@ func TestOlderVersionsAreTried(t *testing.T) {
 		var got []string
 		for _, sent := range c.sent {
 			if _, params, ok := strings.Cut(sent, "initialize "); ok {
-				got = append(got, handshake.RequestedVersion(json.RawMessage(params)))
+				version, _ := jsonrpc.MemberText(json.RawMessage(params), "protocolVersion")
+				got = append(got, version)
 			}
 		}
 		ssetest.Want(t, name+": asked for", got, tc.want)

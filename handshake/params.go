@@ -37,7 +37,7 @@ var versionInText = regexp.MustCompile(`\b20\d\d-\d\d-\d\d\b`)
 
 // olderVersions returns the protocol versions to ask a server for that has refused
 // initialize with params. MCP wants it to answer a version of its own instead, but some
-// refuse:
+// refuse. Older than one that the gateway does not know are all that it knows.
 //
 //	the server refuses with                                              | it is asked for
 //	---------------------------------------------------------------------|--------------------------
@@ -52,9 +52,12 @@ func olderVersions(refusal *jsonrpc.Message, params json.RawMessage) (all []stri
 	if !perhaps && string(code) != "-32000" {
 		return nil
 	}
-	asked := RequestedVersion(params)
+	asked, ok := jsonrpc.MemberText(params, "protocolVersion")
+	if !ok { // the server refuses that there is none
+		return nil
+	}
 	for _, version := range mcp.VersionsWithInitialize() {
-		if version < asked {
+		if version < asked || !mcp.HasInitialize(asked) {
 			all = append(all, version)
 		}
 	}

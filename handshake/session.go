@@ -206,7 +206,8 @@ func (s *Session) initialize(ctx context.Context, until time.Time, params json.R
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	s.params.Store(&params)
-	if lowered := s.supplier.lowered.Load(); lowered != nil && RequestedVersion(params) > *lowered {
+	asked, _ := jsonrpc.MemberText(params, "protocolVersion")
+	if lowered := s.supplier.lowered.Load(); lowered != nil && asked > *lowered {
 		params = WithVersion(params, *lowered)
 	}
 	result, err := Run(ctx, s, params)
