@@ -286,6 +286,10 @@ func TestMannersOfForgetting(t *testing.T) {
 		"401 about the session":  status(401, "Invalid or expired session"),
 		"503 about the session":  status(503, "session is on another node"),
 		"400 about the sessions": status(400, "Invalid or missing session ID"),
+		"400 with other JSON":    status(400, `{"detail":"Session not found"}`),
+		"401 with other JSON":    status(401, `{"error":"Invalid or expired session"}`),
+		"400 with another code":  status(400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Session not found"}}`),
+		"401 with another code":  status(401, `{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"Invalid or expired session"}}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := upstreamtest.Open(t, upstreamtest.Streamable(upstreamtest.Serve(t, upstreamtest.Calls(

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,7 +58,7 @@ func forgets(code int, m *jsonrpc.Message, own bool, text []byte) bool {
 	case http.StatusGone:
 		return true
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusServiceUnavailable:
-		return namesSession(m, text)
+		return namesSession(code, m, text)
 	}
 	return false
 }
@@ -94,16 +95,51 @@ func errorIn(text []byte, id jsonrpc.ID) (m *jsonrpc.Message, own bool) {
 // namesSession reports whether a refusal is about the session: "No valid session ID", "Invalid
 // or expired session", "Server not initialized". Servers that keep sessions in memory answer
 // so after a restart: the example that most TypeScript servers started from, the TypeScript
-// SDK, and the Python SDK before it answered 404.
-func namesSession(m *jsonrpc.Message, text []byte) bool {
-	said := firstLine(text)
-	switch ErrorCode(m) {
-	case -32000, -32001, jsonrpc.CodeInvalidRequest: // of a transport: no method has read the request
-		said, _ = jsonrpc.MemberText(m.Error(), "message")
-		said = said[:min(maxErrorText, len(said))]
+// SDK, and the Python SDK before it answered 404. Which words are looked at:
+//
+//	the body                             | words
+//	-------------------------------------|-----------------------------------
+//	JSON-RPC of a transport: its code is | the message of the error
+//	one, or it has 401, or 400 and no id |
+//	JSON-RPC otherwise                   | none: a tool may speak of sessions
+//	another JSON object                  | the members in spokenMembers
+//	text                                 | its first line
+//	HTML                                 | none
+func namesSession(code int, m *jsonrpc.Message, text []byte) bool {
+	var said []string
+	switch {
+	case m == nil:
+		said = append(texts(text, spokenMembers), firstLine(text))
+	case ofTransport(code, m):
+		said = texts(m.Error(), [][]string{{"message"}})
 	}
-	said = strings.ToLower(said)
-	return strings.Contains(said, "session") || strings.Contains(said, "server not initialized")
+	return slices.ContainsFunc(said, func(one string) bool {
+		one = strings.ToLower(one[:min(maxErrorText, len(one))])
+		return strings.Contains(one, "session") || strings.Contains(one, "server not initialized")
+	})
+}
+
+// ofTransport reports whether an error response is that of a transport, before a method has read
+// the request.
+func ofTransport(code int, m *jsonrpc.Message) bool {
+	switch ErrorCode(m) {
+	case -32000, -32001, jsonrpc.CodeInvalidRequest:
+		return true
+	}
+	return code == http.StatusUnauthorized || code == http.StatusBadRequest && m.ID == jsonrpc.Null
+}
+
+// spokenMembers are the members in which frameworks say in a JSON object why they refuse a request.
+var spokenMembers = [][]string{{"error"}, {"message"}, {"detail"}, {"error_description"}, {"error", "message"}}
+
+// texts returns those of the members of an object that are texts.
+func texts(object []byte, members [][]string) (all []string) {
+	for _, names := range members {
+		if text, ok := jsonrpc.MemberText(object, names...); ok {
+			all = append(all, text)
+		}
+	}
+	return all
 }
 
 // What go-sdk writes as plain text with status 400, for a method that it does not

@@ -52,6 +52,26 @@ func TestRefusedRequests(t *testing.T) {
 			{400, "", "Invalid or missing session ID\n", "over: the server has forgotten the session"},
 			{400, "", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}`, "over: the server has forgotten the session"},
 			{410, "", "", "over: the server has forgotten the session"},
+			// JSON that is no JSON-RPC, and JSON-RPC with other codes, of frameworks and gateways.
+			{400, "", `{"error":"Invalid or missing session ID"}`, "over: the server has forgotten the session"},
+			{401, "", `{"error":"Invalid or expired session"}`, "over: the server has forgotten the session"},
+			{400, "", `{"detail":"Session not found"}`, "over: the server has forgotten the session"},
+			{503, "", `{"message":"unknown SESSION"}`, "over: the server has forgotten the session"},
+			{401, "", `{"error":"unauthorized","error_description":"no such session"}`, "over: the server has forgotten the session"},
+			{400, "", `{"error":{"code":"bad_session","message":"The session is gone"}}`, "over: the server has forgotten the session"},
+			{400, "", `{"error":{"message":"Server not initialized"},"jsonrpc":"2.0"}`, "over: the server has forgotten the session"},
+			{401, "", `{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"Invalid or expired session"}}`, "over: the server has forgotten the session"},
+			{401, "", `{"jsonrpc":"2.0","id":null,"error":{"code":401,"message":"Invalid or expired session"}}`, "over: the server has forgotten the session"},
+			{400, "", `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Session not found"}}`, "over: the server has forgotten the session"},
+			{400, "", `{"jsonrpc":"2.0","error":{"code":-32602,"message":"Invalid session ID"}}`, "over: the server has forgotten the session"},
+			{400, "", `{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"no such session"}}`, `"code":-32603,"message":"no such session"`},
+			{401, "", `{"error":"invalid_token","error_description":"The token has expired"}`, "the server refused access (401 Unauthorized)"},
+			{401, "", `{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"Invalid token"}}`, "the server refused access (401 Unauthorized)"},
+			{403, "", `{"error":"Invalid session"}`, "the server refused access (403 Forbidden)"},
+			{400, "", `{"error":"bad","session":"1"}`, "the server refused the request (400 Bad Request)"},
+			{400, "", `{"error":["session"],"data":{"message":"session"}}`, "the server refused the request (400 Bad Request)"},
+			{400, "", `{"error":"Invalid session`, "the server refused the request (400 Bad Request)"},
+			{400, "", `<html>Invalid session`, "the server refused the request (400 Bad Request)"},
 			{401, "", "Invalid or expired session", "over: the server has forgotten the session"},
 			{503, "", "no such session here", "over: the server has forgotten the session"},
 			{502, "", "<html>", `the server failed (502 Bad Gateway)","data":{"reason":"request_refused","retryable":false,"status":502}`},
@@ -63,6 +83,7 @@ func TestRefusedRequests(t *testing.T) {
 			}
 		}
 		ssetest.WantText(t, "without a session", refusal(404, "", "", false), `"the server refused the request (404 Not Found)"`)
+		ssetest.WantText(t, "without a session", refusal(401, "", `{"error":"no session"}`, false), "the server refused access (401 Unauthorized)")
 	})
 }
 
