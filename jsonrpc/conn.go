@@ -20,6 +20,20 @@ var (
 	ErrDismissed = errors.New("the server ended the session with this client")
 )
 
+// NotTakenError is the final error of a Conn whose peer did not take one of the requests: it could not
+// be reached, or refused it unread because it does not know the session any more. So that request
+// may be sent again in another session, whatever it does.
+type NotTakenError struct {
+	ID  ID    // of the request, as sent
+	Err error // why the session is over
+}
+
+// Error says why the session is over.
+func (e *NotTakenError) Error() string { return e.Err.Error() }
+
+// Unwrap returns why the session is over.
+func (e *NotTakenError) Unwrap() error { return e.Err }
+
 // Conn is one session with a peer. It carries JSON-RPC messages both ways.
 //
 // Send and Close are safe for concurrent use. Only one goroutine may call Recv at a
@@ -56,7 +70,7 @@ type Local interface {
 
 // Attributed is a Conn that can tell which request a message of its peer came with:
 // over Streamable HTTP, messages in the response to a POST belong to the request in
-// that POST.
+// that POST. Its final error may be a [*NotTakenError].
 type Attributed interface {
 	Conn
 	// RecvFor is Recv, and also returns the id, as sent, of the request that the

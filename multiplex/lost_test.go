@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
@@ -31,12 +32,25 @@ func listed(request, id, annotations string) step {
 // anything.
 func TestLost(t *testing.T) {
 	sentAny := func(w *world) { w.conn.take() }
+	notTaken := func(id jsonrpc.ID) step { return fault(&jsonrpc.NotTakenError{ID: id, Err: io.EOF}) }
 	runScenarios(t, []scenario{
 		{name: "lists and reads", steps: []step{
 			forward(listA, callB), sentAny, fault(io.EOF), got("lost "+listA, `fail "b": session_lost, final (session_lost)`),
 		}},
 		{name: "what was not sent", opts: multiplex.Options{MaxInFlight: 1}, steps: []step{
 			forward(callA, callB), sentAny, fault(io.EOF), got(`fail "a": session_lost, final (session_lost)`, "lost "+callB),
+		}},
+		{name: "what the server has not taken, and no other", attributed: true, steps: []step{
+			forward(callA, callB), sentAny, notTaken("2"), got(`fail "a": session_lost, final (session_lost)`, "lost "+callB),
+		}},
+		{name: "nothing that is over", attributed: true, steps: []step{
+			forward(callA, callB), server(result("1")), sentAny, notTaken("1"), got(answer(`"a"`), `fail "b": session_lost, final (session_lost)`),
+		}},
+		{name: "a message that was not taken is no request", attributed: true, steps: []step{
+			forward(callA), sentAny, notTaken(""), got(`fail "a": session_lost, final (session_lost)`),
+		}},
+		{name: "not what the client has taken back, though the server has not taken it", attributed: true, steps: []step{
+			forward(callA, cancelOf(`"a"`)), sentAny, notTaken("1"), got(`fail "a": session_lost, retryable (session_lost)`),
 		}},
 		{name: "not what the client has taken back", steps: []step{
 			forward(listA, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}}`), sentAny,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -70,6 +71,15 @@ func (s *Session) recipients(m *jsonrpc.Message, related jsonrpc.ID) (callers []
 func (t *table) related(id jsonrpc.ID) *entry {
 	n, _ := requestNumber(id)
 	return t.byID[n]
+}
+
+// untaken returns the request that the server has not taken, as the end of the session says; nil for
+// none.
+func (t *table) untaken(err error) *entry {
+	if of, ok := errors.AsType[*jsonrpc.NotTakenError](err); ok {
+		return t.related(of.ID)
+	}
+	return nil
 }
 
 // askedBy returns the client's id of its request that has the id related on the wire;

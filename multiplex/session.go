@@ -85,6 +85,7 @@ func New(conn jsonrpc.Conn, opts Options) *Session {
 		s.local = c
 		c.Push(func(data []byte, err error) { s.receive(data, "", err) })
 	case jsonrpc.Attributed:
+		s.table.tells = true
 		go s.read(c.RecvFor) // ends with the Conn, at the latest on Close
 	default:
 		go s.read(func() ([]byte, jsonrpc.ID, error) { // as above
@@ -276,7 +277,11 @@ func (s *Session) end(err error) {
 	reason := s.setErr(fmt.Errorf("the session with %s was lost: %w", s.opts.Server, err))
 	var open []*entry
 	s.withLock(func(t *table) {
+		untaken := t.untaken(err)
 		open = t.removeAll()
+		if untaken != nil {
+			untaken.sentAt = time.Time{} // as if it waited
+		}
 		for _, call := range s.calls.open {
 			call.timer.Stop()
 		}

@@ -108,10 +108,11 @@ func (e *entry) lose(reason error) {
 	case e.reply != nil:
 		e.reply <- outcome{err: reason}
 	case e.request != nil:
-		if !e.canceled {
+		repeatable := !e.sent() || e.safe
+		if repeatable && !e.canceled {
 			e.request.Message = e.message
 		}
-		e.caller.client.Lost(e.request, jsonrpc.ReasonError(reason.Error(), "session_lost", !e.sent() || e.safe))
+		e.caller.client.Lost(e.request, jsonrpc.ReasonError(reason.Error(), "session_lost", repeatable))
 	}
 }
 
@@ -125,6 +126,9 @@ type table struct {
 	queue  queue
 	shared shared
 
+	// tells says that the Conn may tell of a request that the server has not taken it: see
+	// jsonrpc.NotTakenError. So all requests of clients are kept.
+	tells bool
 	matching
 	sends     int64 // counts the requests that were sent
 	noticedAt int64 // sends when the last notification was sent
@@ -183,7 +187,8 @@ func (t *table) markSent(e *entry) *jsonrpc.Message {
 	e.sentAt, e.order = time.Now(), t.sends
 	t.countSent(e)
 	size := len(m.Raw())
-	if !e.safe || size > maxKept || t.kept+size > maxKeptBytes {
+	mayReturn := e.safe || t.tells && e.request != nil
+	if !mayReturn || size > maxKept || t.kept+size > maxKeptBytes {
 		e.message = nil
 		return m
 	}

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -242,24 +243,7 @@ func TestOneFailedCallHarmsNoOtherClient(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusGatewayTimeout)
 	}))
-	g, err := gateway.New(upstreamtest.Streamable(s), gateway.Options{Sessions: gateway.SessionsShared})
-	ssetest.Must(t, err)
-	front := httptest.NewServer(g)
-	defer front.Close()
-	defer func() {
-		now, end := context.WithCancel(t.Context())
-		end()
-		_ = g.Shutdown(now)
-	}()
-	post := func(session, msg string) (id, answer string) {
-		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+"/mcp", strings.NewReader(msg))
-		req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Session-Id": {session}}
-		resp, err := front.Client().Do(req)
-		ssetest.Must(t, err)
-		defer resp.Body.Close()
-		text, _ := io.ReadAll(resp.Body)
-		return resp.Header.Get("Mcp-Session-Id"), string(text)
-	}
+	post := gatewayOf(t, s)
 	slow, _ := post("", upstreamtest.Initialize)
 	quick, _ := post("", upstreamtest.Initialize)
 	answer := make(chan string, 1)
@@ -273,6 +257,29 @@ func TestOneFailedCallHarmsNoOtherClient(t *testing.T) {
 	close(failed)
 	ssetest.WantText(t, "the call of the other client", <-answer, answered)
 	ssetest.Want(t, "sessions", len(s.Find(upstreamtest.Posted(`"initialize"`))), 1)
+}
+
+// gatewayOf returns a function that posts to a gateway in front of a server, all of whose clients share
+// a session.
+func gatewayOf(t *testing.T, s *upstreamtest.Scripted) (post func(session, msg string) (id, answer string)) {
+	g, err := gateway.New(upstreamtest.Streamable(s), gateway.Options{Sessions: gateway.SessionsShared})
+	ssetest.Must(t, err)
+	front := httptest.NewServer(g)
+	t.Cleanup(func() {
+		now, end := context.WithCancel(context.Background())
+		end()
+		_ = g.Shutdown(now)
+		front.Close()
+	})
+	return func(session, msg string) (id, answer string) {
+		req, _ := http.NewRequest(http.MethodPost, front.URL+"/mcp", strings.NewReader(msg))
+		req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Session-Id": {session}}
+		resp, err := front.Client().Do(req)
+		ssetest.Must(t, err)
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		return resp.Header.Get("Mcp-Session-Id"), string(text)
+	}
 }
 
 // How servers say that they have forgotten a session, to a call, and to the GET that opens their
@@ -295,7 +302,11 @@ func TestMannersOfForgetting(t *testing.T) {
 			k := upstreamtest.Open(t, upstreamtest.Streamable(upstreamtest.Serve(t, upstreamtest.Calls(
 				func(w http.ResponseWriter, _ *http.Request, _ *jsonrpc.Message) { answer(w) }))))
 			k.Send(upstreamtest.Call2)
-			ssetest.WantText(t, "a call", k.Ended(), "forgotten the session")
+			err := k.Ended()
+			ssetest.WantText(t, "a call", err, "forgotten the session")
+			if of, ok := errors.AsType[*jsonrpc.NotTakenError](err); !ok || of.ID != "2" {
+				t.Errorf("the end is %#v, want one that names the call", err)
+			}
 		})
 		upstreamtest.TestInBubble(t, name+", to the GET", func(t *testing.T) {
 			var gets atomic.Int32
@@ -309,6 +320,57 @@ func TestMannersOfForgetting(t *testing.T) {
 				}))))
 			ssetest.WantText(t, "the GET", k.Ended(), "forgotten the session")
 			_ = k.Conn.Close()
+		})
+	}
+}
+
+// The call that shows that the session is forgotten is made again in the next one, whatever it does: the
+// server has not read it. It is made once again at most, and others in flight are not: nobody knows
+// whether those have run.
+func TestForgottenCallIsMadeAgainOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer  func(http.ResponseWriter)
+		forgets int // that many sessions
+		want    []string
+	}{
+		"404":                {status(404, ""), 1, []string{answered}},
+		"400 with JSON":      {status(400, `{"error":"Invalid or missing session ID"}`), 1, []string{answered}},
+		"404, always":        {status(404, ""), 99, []string{`"session_lost"`, `"retryable":true`}},
+		"401 about the user": {status(401, `{"error":"invalid_token"}`), 99, []string{`"unauthorized"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var sessions atomic.Int32
+			began := make(chan struct{})
+			s := upstreamtest.Serve(t, upstreamtest.Calls(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+				tool, _ := m.Param("name").Text()
+				switch {
+				case tool == "slow":
+					close(began)
+					<-r.Context().Done()
+				case int(sessions.Add(1)) <= test.forgets:
+					test.answer(w)
+				default:
+					upstreamtest.Result(w, m)
+				}
+			}))
+			post := gatewayOf(t, s)
+			session, _ := post("", upstreamtest.Initialize)
+			slow := make(chan string, 1)
+			go func() { // ends with the session
+				_, text := post(session, strings.NewReplacer(`"id":2`, `"id":3`, `"t"`, `"slow"`).Replace(upstreamtest.Call2))
+				slow <- text
+			}()
+			<-began
+			_, text := post(session, upstreamtest.Call2)
+			ssetest.WantText(t, "the call", text, test.want...)
+			calls := 2
+			if strings.HasPrefix(name, "401") {
+				calls = 1
+			} else {
+				ssetest.WantText(t, "the other call", <-slow, `"session_lost"`, `"retryable":false`)
+			}
+			ssetest.Want(t, "calls", len(s.Find(upstreamtest.Posted(`"t"`))), calls)
+			ssetest.Want(t, "slow calls", len(s.Find(upstreamtest.Posted(`"slow"`))), 1)
 		})
 	}
 }

@@ -191,7 +191,7 @@ func (c *Conn) post(ctx context.Context, m *jsonrpc.Message) {
 	switch {
 	case exchange.Unreached(err):
 		c.x.Log.Warn("server not reached", "err", err)
-		c.over(exchange.LostSession(err))
+		c.over(notTaken(m, exchange.LostSession(err)))
 		return
 	case err != nil:
 		response = jsonrpc.NewError(m.ID, exchange.LostResponse(err))
@@ -200,7 +200,7 @@ func (c *Conn) post(ctx context.Context, m *jsonrpc.Message) {
 		return
 	case resp.StatusCode == http.StatusNotFound:
 		resp.Body.Close()
-		c.over(exchange.ErrForgotten)
+		c.over(notTaken(m, exchange.ErrForgotten))
 		return
 	default:
 		defer resp.Body.Close()
@@ -213,6 +213,14 @@ func (c *Conn) post(ctx context.Context, m *jsonrpc.Message) {
 		return
 	}
 	_ = c.Queue.Push(response, "") // fails at the end of the session, when nobody waits
+}
+
+// notTaken returns err, with which the session ends before the server has taken m.
+func notTaken(m *jsonrpc.Message, err error) error {
+	if m.Kind == jsonrpc.Request {
+		return &jsonrpc.NotTakenError{ID: m.ID, Err: err}
+	}
+	return err
 }
 
 // refusal returns the answer for an unsuccessful response. 5xx does not end the

@@ -78,7 +78,7 @@ func (c *Conn) take(k *call, resp *http.Response, err error) {
 	k.Msg = nil
 	switch {
 	case exchange.Unreached(err):
-		c.unreachable(err)
+		c.unreachable(k.ID, err)
 		return
 	case err != nil:
 		c.unanswered(k, exchange.LostResponse(err))
@@ -149,8 +149,10 @@ func (c *Conn) unanswered(k *call, err error) {
 	}
 	e, ok := errors.AsType[*jsonrpc.Error](err)
 	switch {
+	case errors.Is(err, exchange.ErrForgotten): // the server has not read the request
+		c.End(&jsonrpc.NotTakenError{ID: k.ID, Err: err}, true)
 	case !ok:
-		c.End(err, errors.Is(err, exchange.ErrForgotten))
+		c.End(err, false)
 	case !exchange.Doubtful(e) || c.lives(k):
 		_ = c.answer(k, jsonrpc.NewError(k.ID, e)) // fails at the end of the session, when nobody waits
 	}

@@ -101,10 +101,11 @@ func (c *Conn) End(err error, gone bool) {
 	c.cancel()
 }
 
-// unreachable ends the session with a server that cannot be reached.
-func (c *Conn) unreachable(err error) {
+// unreachable ends the session with a server that could not be reached for the request with that id,
+// which is empty for any other message.
+func (c *Conn) unreachable(id jsonrpc.ID, err error) {
 	c.x.Log.Warn("server not reached", "err", err)
-	c.End(exchange.LostSession(err), true)
+	c.End(&jsonrpc.NotTakenError{ID: id, Err: exchange.LostSession(err)}, true)
 }
 
 // Close posts what was sent before, tells the server that the session is over, and
@@ -195,7 +196,7 @@ func (c *Conn) post(ctx context.Context, m *jsonrpc.Message) error {
 	resp, err := c.x.Do(ctx, http.MethodPost, m.Raw(), exchange.Repeatable(c.header("")))
 	switch {
 	case exchange.Unreached(err):
-		c.unreachable(err)
+		c.unreachable("", err)
 		return err
 	case err != nil:
 		return err
@@ -214,7 +215,7 @@ func (c *Conn) probe(ctx context.Context, ping *jsonrpc.Message) {
 	resp, err := c.x.Do(ctx, http.MethodPost, ping.Raw(), exchange.Repeatable(c.header("")))
 	switch {
 	case exchange.Unreached(err):
-		c.unreachable(err)
+		c.unreachable("", err)
 	case err != nil && ctx.Err() == nil:
 		c.End(fmt.Errorf("the server does not answer a ping: %s", exchange.PlainCause(err)), false)
 	case err != nil: // it is alive, and slow
