@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -476,19 +477,45 @@ func TestFileThatNestsDeeply(t *testing.T) {
 	for n := range 100 {
 		fmt.Fprintf(&indented, "%sa:\n", strings.Repeat(" ", n))
 	}
-	for name, content := range map[string]string{
-		"brackets": "command: " + strings.Repeat("[", 100_000), "braces": strings.Repeat("{a: ", 100_000), "items": strings.Repeat("- ", 100_000) + "a",
-		"levels": indented.String(), "brackets on lines": strings.Repeat("[\n", 100_000),
+	const nested, long = "it is nested over 64 levels deep", "too much is below keys that are too long"
+	key := strings.Repeat("k", 50_000)
+	for name, test := range map[string]struct{ content, want string }{
+		"brackets":              {"command: " + strings.Repeat("[", 100_000), "1:73: " + nested},
+		"brackets and tabs":     {"command: " + strings.Repeat("[\t", 50_000), nested},
+		"brackets between text": {"command: " + strings.Repeat(`["]",`, 20_000), nested},
+		"brackets after quotes": {"command: " + strings.Repeat(`["a]"  ,  `, 10_000), nested},
+		"brackets on lines":     {strings.Repeat("[\n", 100_000), "65:1: " + nested},
+		"brackets in items":     {strings.Repeat("- [", 30_000), nested},
+		"braces":                {strings.Repeat("{a: ", 100_000), nested},
+		"braces of quoted keys": {strings.Repeat(`{"}":`, 20_000), nested},
+		"items":                 {strings.Repeat("- ", 100_000) + "a", "1:129: " + nested},
+		"items and tabs":        {strings.Repeat("-\t", 50_000) + "a", nested},
+		"items of keys":         {strings.Repeat("- a: ", 20_000), nested},
+		"keys with ?":           {strings.Repeat("? ", 50_000) + "a", nested},
+		"levels":                {indented.String(), "65:65: " + nested},
+		"a long key":            {key + ": [" + strings.Repeat("a,", 25_000) + "]", long},
+		"a long key of a brace": {"{" + key + ": [" + strings.Repeat("a,", 25_000) + "]}", long},
+		"a long key of a list":  {key + ":\n" + strings.Repeat("- a\n", 12_000), long},
 	} {
-		path := clitest.WriteFile(t, "gw.yaml", content)
+		path := clitest.WriteFile(t, "gw.yaml", test.content)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
 		_, err := Load([]string{"-c", path}, clitest.Environment(nil), new(Config))
-		if err == nil || !strings.Contains(err.Error(), "nested over 64 levels") || !strings.Contains(err.Error(), path+":") {
-			t.Errorf("%s: %v", name, err)
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path+":") {
+			t.Errorf("%s: got %v, want %s", name, err, test.want)
+		}
+		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 200 {
+			t.Errorf("%s: took %d MiB", name, took)
 		}
 	}
 	path := clitest.WriteFile(t, "gw.yaml", strings.Repeat("# [[[[ {{{{\n", 100)+"command: [x, 'a[', \"b[[[\", 'd{']\n"+"env: {A: \"1\", B: \"{{\"}\n")
 	if _, err := Load([]string{"-c", path}, clitest.Environment(nil), new(Config)); err != nil {
 		t.Errorf("brackets in texts: %v", err)
+	}
+	path = clitest.WriteFile(t, "gw.yaml", "command:\n- x\n"+strings.Repeat("- '[{' # [{\n- a[\n", 1000)+"servers: {}\n")
+	if _, err := Load([]string{"-c", path}, clitest.Environment(nil), new(Config)); err == nil || !strings.Contains(err.Error(), ":2003:") {
+		t.Errorf("the place of an error after a long list: %v", err)
 	}
 }
 

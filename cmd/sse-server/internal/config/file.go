@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
@@ -21,46 +22,74 @@ const serversKey = "servers"
 // routes are paths that no server may be called.
 var routes = []string{"sse", "healthz", "readyz", "metrics", "connections", "status"}
 
-// maxNesting bounds how deep the file may nest. The parser takes memory quadratic in the
-// depth: 100 KB of brackets are gigabytes.
-const maxNesting = 64
+const (
+	// maxNesting bounds how deep the file may nest. The parser takes memory quadratic in the
+	// depth: 100 KB of brackets are gigabytes. The lexer does not.
+	maxNesting = 64
+	// maxPaths bounds the names of all values, each with the keys that lead to it, in bytes: the
+	// parser keeps them.
+	maxPaths = 128 << 20
+)
 
-// tooDeep returns the line at which data nests deeper than maxNesting, 0 if it does not. It
-// counts levels of indentation, each - at the beginning of a line, and brackets that may
-// begin a value.
-func tooDeep(data []byte) (line int) {
-	brackets := 0
-	var indents []int
-	for text := range bytes.Lines(data) {
-		line++
-		rest := bytes.TrimSpace(text)
-		if len(rest) == 0 || rest[0] == '#' {
-			continue
-		}
-		indent := bytes.Index(text, rest[:1])
-		for len(indents) > 0 && indents[len(indents)-1] >= indent {
-			indents = indents[:len(indents)-1]
-		}
-		indents = append(indents, indent)
-		items := 0
-		for ; len(rest) > 1 && rest[0] == '-' && rest[1] == ' '; items++ {
-			rest = bytes.TrimLeft(rest[1:], " ")
-		}
-		before := byte(' ')
-		for _, b := range rest {
-			switch {
-			case (b == '[' || b == '{') && bytes.IndexByte([]byte(" [{,:"), before) >= 0:
-				brackets++
-			case (b == ']' || b == '}') && brackets > 0:
-				brackets--
+// level is a value that others may be in.
+type level struct {
+	column int // of what is in block style; 0: a bracket
+	item   bool
+	size   int // of its key, in bytes
+}
+
+// holds reports whether what comes next may be in the level. In block style that is to the right of
+// it, but the items of a list may be at the column of its key.
+func (l level) holds(next level) bool {
+	return l.column < next.column || l.column == next.column && next.item && !l.item
+}
+
+// tooMuch returns the token at which a file takes too much memory to be parsed, and why; nil if it
+// does not.
+func tooMuch(tokens token.Tokens) (at *token.Token, why string) {
+	var open []level
+	path, paths := 0, 0
+	push := func(l level) {
+		open = append(open, l)
+		path += l.size
+	}
+	pop := func() {
+		path -= open[len(open)-1].size
+		open = open[:len(open)-1]
+	}
+	for _, t := range tokens {
+		inBrackets := len(open) > 0 && open[len(open)-1].column == 0
+		switch t.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			bracket := level{}
+			if t.Prev != nil && t.Prev.Type == token.MappingValueType && t.Prev.Prev != nil {
+				bracket.size = len(t.Prev.Prev.Value)
 			}
-			if brackets+items+len(indents) > maxNesting {
-				return line
+			push(bracket)
+		case token.SequenceEndType, token.MappingEndType:
+			if inBrackets {
+				pop()
 			}
-			before = b
+		case token.MappingValueType, token.CommentType:
+		default:
+			if inBrackets {
+				break
+			}
+			next := level{max(1, t.Position.Column), t.Type == token.SequenceEntryType, len(t.Value)}
+			for len(open) > 0 && !open[len(open)-1].holds(next) {
+				pop()
+			}
+			push(next)
+		}
+		paths += path
+		switch {
+		case len(open) > maxNesting:
+			return t, fmt.Sprintf("it is nested over %d levels deep", maxNesting)
+		case paths > maxPaths:
+			return t, "too much is below keys that are too long"
 		}
 	}
-	return 0
+	return nil, ""
 }
 
 // readFile sets the options of c that the file has and that have not been given yet,
@@ -76,10 +105,11 @@ func (c *Config) readFile() error {
 		return fmt.Errorf("config: %w", err)
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // editors of Windows write it
-	if line := tooDeep(data); line > 0 {
-		return fmt.Errorf("%s:%d: it is nested over %d levels deep", c.Config, line, maxNesting)
+	tokens := lexer.Tokenize(string(data))
+	if place, why := tooMuch(tokens); place != nil {
+		return c.at(place, "%s", why)
 	}
-	tree, err := parser.ParseBytes(data, 0)
+	tree, err := parser.Parse(tokens, 0)
 	if syntax, ok := errors.AsType[yaml.Error](err); ok { // its whole text has an excerpt, which may show a secret
 		message, _, _ := strings.Cut(syntax.GetMessage(), `: "`) // as may what it quotes
 		return c.at(syntax.GetToken(), "%s", message)
