@@ -108,7 +108,7 @@ func TestMovedAgain(t *testing.T) {
 		const id = "lostlost.random.mac"
 		asked := 0
 		b.lose(func(_ string, command []byte) []byte {
-			asked += strings.Count(string(command), ".r.lostlost.f.")
+			asked += strings.Count(string(command), "PUB mcp.mcp.id.")
 			return command
 		})
 		post := func(at *replica) {
@@ -128,12 +128,12 @@ func TestMovedAgain(t *testing.T) {
 		release := all[1].Adopt("", id)
 		synctest.Wait() // NATS knows it
 		post(all[1])
-		ssetest.Want(t, "how often the lost replica was asked", asked, 1)
+		ssetest.Want(t, "how often its replica was asked for", asked, 1)
 		release()
 		release = all[2].Adopt("", id)
 		synctest.Wait()
 		post(all[2])
-		ssetest.Want(t, "how often the lost replica was asked, after another move", asked, 2)
+		ssetest.Want(t, "how often its replica was asked for, after another move", asked, 2)
 		release()
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// BenchmarkForward forwards POSTs of the size of a small call, over NATS on TCP, in one
+// BenchmarkForward forwards POSTs of the size of a small call, over TLS on loopback, in one
 // process. What a client and a server add is not in it.
 func BenchmarkForward(b *testing.B) {
 	broker := startBroker(b, func(o *server.Options) {

@@ -1,10 +1,12 @@
-// Package cluster makes the replicas of a gateway one, over NATS (https://nats.io).
+// Package cluster makes the replicas of a gateway one.
 //
-// [Join] returns a [Node], which is the httpcheck.Cluster of this process. A request for a
-// connection that another replica holds goes there, and its response comes back, in frames
-// that are encrypted, numbered and acknowledged: the loss of a frame or a restart of NATS loses
-// no request, and none is served twice. NATS has one subject for each replica, and one for
-// each session that has outlived its replica. Replicas compare no clocks.
+// [Join] returns a [Node], which is the httpcheck.Cluster of this process. Replicas find each other
+// over NATS (https://nats.io): by a heartbeat each second, which has the address of the replica
+// and what it uses of the limits, and by a subject for each session that has outlived its
+// replica. A request for a connection that another replica holds goes to that replica's address,
+// over HTTP and mutual TLS: whoever does not have the key of the cluster can neither read,
+// send nor answer one. No request is served twice: a replica that may have received it is not
+// replaced by another. Replicas compare no clocks.
 package cluster
 
 import (
@@ -13,8 +15,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"log/slog"
 	"maps"
+	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"regexp"
@@ -48,10 +54,19 @@ type Options struct {
 	Name, Replica string
 	// Key is the key of the gateway's ids, of at least 32 bytes, which all replicas have.
 	Key []byte
+	// Address is where this replica listens for the requests of the others, as HOST:PORT, and what
+	// it tells them. Default: the address from which it reaches NATS, so loopback if NATS is there,
+	// and a free port. Without a host, as :7946, it listens on all addresses, and tells the others
+	// the one from which it reaches NATS.
+	Address string
 
 	// Logger receives the logs; nil: silent. Registry gets the metrics; nil: none.
 	Logger   *slog.Logger
 	Registry *prometheus.Registry
+
+	// listen and dial are those of package net; tests have others.
+	listen func(network, address string) (net.Listener, error)
+	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // IsName reports whether a cluster, or a replica, may have that name.
@@ -70,6 +85,9 @@ func (o Options) withDefaults() (Options, error) {
 	host = strings.ReplaceAll(host, ".", "-")
 	o.Name, o.Replica = cmp.Or(o.Name, "mcp"), cmp.Or(o.Replica, host[max(0, len(host)-48):])
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	if o.listen == nil {
+		o.listen, o.dial = net.Listen, new(net.Dialer).DialContext
+	}
 	for what, name := range map[string]string{"cluster": o.Name, "replica": o.Replica} {
 		if !IsName(name) {
 			return o, fmt.Errorf("the name of the %s is %q: use 1 to 48 letters, digits, _ and -", what, name)
@@ -88,26 +106,32 @@ func (o Options) withDefaults() (Options, error) {
 type Node struct {
 	id, prefix string
 	log        *slog.Logger // for what other programs may cause
+	silence    *log.Logger  // for what this package learns in other ways
 	metrics    *metrics.Cluster
 	sealer     *sealer
+	identity   *identity
 	nc         *nats.Conn
-	maxPart    int
+	maxBeat    int // bytes of a heartbeat
 	asks       chan *nats.Msg
-	subscribed *nats.Subscription            // to frames
+	dialTCP    func(ctx context.Context, network, address string) (net.Conn, error)
+	transport  *http.Transport
+	buffers    *buffers
+	listener   *listener
 	moved      *lru.Cache[[2]string, string] // where sessions that had moved were found, by server and id
 	done       chan struct{}                 // ends run
 	leave      sync.Once
-	running    sync.WaitGroup
-	serving    atomic.Int64 // requests of other replicas, without streams
-	down       atomic.Bool  // NATS is not connected: nats.go may hold its lock until it is
+	running    sync.WaitGroup // requests of other replicas need leaving to be false
+	serving    atomic.Int64   // requests of other replicas, without streams
+	down       atomic.Bool    // NATS is not connected: nats.go may hold its lock until it is
 
-	mu        sync.RWMutex       // guards what follows
-	self      *member            // what it tells the others
-	members   map[string]*member // self is one
-	exchanges map[exchangeID]*exchange
-	parts     map[string][]*httpcheck.Part // by server; the lists are not changed
-	number    uint64                       // of the last exchange or heartbeat
-	closed    bool
+	mu      sync.RWMutex       // guards what follows
+	self    *member            // what it tells the others
+	members map[string]*member // self is one
+	flights map[*flight]struct{}
+	parts   map[string][]*httpcheck.Part // by server; the lists are not changed
+	number  uint64                       // of the last heartbeat
+	leaving bool                         // no request of another replica begins
+	closed  bool                         // no flight begins
 }
 
 // Join makes this process a replica of a cluster, which takes 2.5 seconds. It fails if NATS
@@ -121,10 +145,15 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 	self := &member{id: rand.Text()[:idBytes], heartbeat: heartbeat{Name: o.Replica, Joining: true}}
 	n := &Node{
 		id: self.id, prefix: "mcp." + o.Name + ".", sealer: newSealer(o.Key, o.Name),
-		log:  throttle.NewLines().Logger(o.Logger),
-		asks: make(chan *nats.Msg, 1024), done: make(chan struct{}), self: self, members: map[string]*member{self.id: self},
-		exchanges: make(map[exchangeID]*exchange), parts: make(map[string][]*httpcheck.Part),
+		log: throttle.NewLines().Logger(o.Logger), silence: log.New(io.Discard, "", 0),
+		asks: make(chan *nats.Msg, 1024), dialTCP: o.dial, buffers: newBuffers(), done: make(chan struct{}),
+		self: self, members: map[string]*member{self.id: self},
+		flights: make(map[*flight]struct{}), parts: make(map[string][]*httpcheck.Part),
 	}
+	if n.identity, err = newIdentity(o.Key, o.Name, n.id); err != nil {
+		return nil, err
+	}
+	n.transport = n.newTransport()
 	if n.nc, err = n.connect(ctx, o); err != nil {
 		return nil, err
 	}
@@ -133,8 +162,16 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 		return nil, err
 	}
 	n.moved, _ = lru.New[[2]string, string](maxMoved)
-	n.maxPart = min(maxPart, int(n.nc.MaxPayload())-headBytes-sealBytes)
-	n.subscribed, err = n.nc.Subscribe(n.frames(n.id, "*"), n.dispatch)
+	n.maxBeat = min(maxBeat, int(n.nc.MaxPayload())-headBytes-sealBytes)
+	errorLog := log.New(strangers{n}, "", 0)
+	n.listener, err = listen(o, n.nc.LocalAddr(), n.identity, http.HandlerFunc(n.serve), errorLog)
+	if err != nil {
+		n.Close()
+		return nil, fmt.Errorf("listen for other replicas: %w", err)
+	}
+	self.Address = n.listener.address
+	n.running.Go(n.listener.serve)
+	_, err = n.nc.Subscribe(n.questions(n.id), n.dispatch)
 	_, hbErr := n.nc.Subscribe(n.prefix+"hb", n.dispatch)
 	n.running.Go(n.run)
 	if err = errors.Join(err, hbErr, n.introduce(ctx)); err != nil {
@@ -146,7 +183,7 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 
 // introduce listens for other replicas, fails if one has the same name, and tells them that this one serves.
 func (n *Node) introduce(ctx context.Context) error {
-	if n.maxPart < 4<<10 {
+	if n.maxBeat < 4<<10 {
 		return fmt.Errorf("the max_payload of NATS is %d bytes: replicas need 8 KiB or more", n.nc.MaxPayload())
 	}
 	select {
@@ -168,7 +205,7 @@ func (n *Node) introduce(ctx context.Context) error {
 		return fmt.Errorf("NATS does not pass messages on: its account must be allowed to publish and subscribe %s>", n.prefix)
 	}
 	for _, id := range same {
-		if _, err := n.ask(n.frames(id, "q"), false); err == nil { // its heartbeats are not old ones that somebody repeats
+		if _, err := n.ask(n.questions(id)); err == nil { // its heartbeats are not old ones that somebody repeats
 			return fmt.Errorf("replica %s (%s) of the cluster already runs: give each replica a name of its own", n.self.Name, id)
 		}
 	}
@@ -176,32 +213,28 @@ func (n *Node) introduce(ctx context.Context) error {
 	return nil
 }
 
-// Close leaves the cluster: it takes what NATS has for this replica, ends the requests that
-// are forwarded, and waits for the handlers of those from other replicas. It is idempotent.
+// Close leaves the cluster: it ends the requests that are forwarded, and waits for the handlers of
+// those from other replicas. What these send meanwhile goes elsewhere. It is idempotent.
 func (n *Node) Close() {
 	n.leave.Do(func() {
 		n.beat(func(self *member) { self.Leaving = true })
-		taken := make(chan struct{})
-		if n.subscribed != nil { // else Join has failed
-			n.subscribed.SetClosedHandler(func(string) { close(taken) })
-		}
-		if !n.down.Load() && n.subscribed.Drain() == nil { // what comes later, NATS refuses: so it goes elsewhere, and is not lost
-			select {
-			case <-taken:
-			case <-time.After(5 * time.Second):
-			}
+		n.mu.Lock()
+		n.leaving = true
+		n.mu.Unlock()
+		if n.listener != nil && !n.down.Load() { // else Join has failed, or nobody hears that this replica leaves
+			n.listener.awaitUnused(leaveTimeout)
 		}
 		close(n.done)
 		n.mu.Lock()
 		n.closed = true
 		n.mu.Unlock()
-		for _, x := range n.open() {
-			if x.stream {
-				x.abort(errDraining)
-			}
-			x.abort(errOver)
+		n.endFlights(errDraining, func(f *flight) bool { return f.stream })
+		n.endFlights(errOver, func(*flight) bool { return true })
+		if n.listener != nil {
+			n.listener.close()
 		}
 		n.running.Wait()
+		n.transport.CloseIdleConnections()
 		_ = n.nc.FlushTimeout(time.Second) // if NATS is away, the others notice in any case
 		n.nc.Close()
 		n.metrics.Unregister()

@@ -43,8 +43,8 @@ func (c *counter) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Frames are lost, doubled and changed in order. Each request is served once and has its
-// whole response.
+// Messages over NATS are lost, doubled and changed in order. Each request is served once and has
+// its whole response.
 func TestFaults(t *testing.T) {
 	for seed := range uint64(5) {
 		bubble(t, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestFaults(t *testing.T) {
 			b.lose(func(from string, command []byte) []byte {
 				before := held[from]
 				held[from] = nil
-				switch n := r.IntN(40); { // four losses of one frame end an exchange
+				switch n := r.IntN(40); {
 				case n < 1:
 					return before
 				case n < 5:
@@ -165,6 +165,7 @@ func TestOwnerLost(t *testing.T) {
 					stream(w, r)
 					return
 				}
+				_, _ = io.ReadAll(r.Body) // net/http notices the end of a connection after that
 				<-r.Context().Done()
 				canceled <- struct{}{}
 			}, "one", "two", "three")
@@ -303,6 +304,7 @@ func TestClientGone(t *testing.T) {
 		b := startBroker(t)
 		ended := make(chan time.Time, 1)
 		all := joinAll(t, b, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.ReadAll(r.Body) // net/http notices the end of a connection after that
 			<-r.Context().Done()
 			ended <- time.Now()
 		}, "one", "two")
@@ -312,21 +314,11 @@ func TestClientGone(t *testing.T) {
 		if at := time.Now(); how != "" || w.Body.Len() > 0 || !(<-ended).Equal(at) {
 			t.Errorf("%q, got %s", how, w.Body)
 		}
-		// The word about the end is lost: the owner asks for a sign of life after a while.
-		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		time.AfterFunc(time.Second/2, func() { b.lose(func(from string, _ []byte) []byte { return nil }) })
-		_, _ = forward(ctx, all[0], all[1].ID()+".random.mac", "{}", false)
-		synctest.Wait()
-		gone := time.Now()
-		b.lose(nil)
-		if late := (<-ended).Sub(gone); late == 0 || late > 17*time.Second {
-			t.Errorf("the owner noticed it after %v", late)
-		}
 	})
 }
 
-// Whoever records frames cannot have a request served again.
+// Whoever records what goes over NATS, and sends it again, has no request served again and
+// brings no replica back.
 func TestReplay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := startBroker(t)
@@ -367,8 +359,8 @@ func TestReplay(t *testing.T) {
 		for name, n := range served.count {
 			ssetest.Want(t, "how often request "+name+" was served", n, 1)
 		}
-		if len(served.count) != 20 || len(stolen) < 60 || !strings.Contains(all[0].logs.String(), "another key") {
-			t.Errorf("%d requests, %d frames, %s", len(served.count), len(stolen), all[0].logs)
+		if len(served.count) != 20 || len(stolen) < 4 || !strings.Contains(all[0].logs.String(), "another key") {
+			t.Errorf("%d requests, %d messages, %s", len(served.count), len(stolen), all[0].logs)
 		}
 		if w, how := forward(t.Context(), all[0], all[1].ID()+".random.mac", "last ", false); how != "" || w.Code != 200 {
 			t.Errorf("%q, got %d", how, w.Code)
@@ -376,7 +368,7 @@ func TestReplay(t *testing.T) {
 	})
 }
 
-// A message that is larger than NATS takes goes in parts, both ways.
+// A message may be larger than NATS takes, both ways.
 func TestMaxPayload(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := startBroker(t)
@@ -395,7 +387,9 @@ type slowWriter struct {
 }
 
 func (w slowWriter) Write(p []byte) (int, error) {
-	<-w.let
+	if len(p) > 0 { // else it only wants the head
+		<-w.let
+	}
 	return w.ResponseRecorder.Write(p)
 }
 
@@ -432,7 +426,8 @@ func TestSlowClient(t *testing.T) {
 			t.Errorf("the owner gave up a client that reads: %v", <-result)
 		}
 		began := time.Now()
-		if err := <-result; !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) > 11*time.Second {
+		longest := 16 * time.Second // in the last 5 of which TLS tries to say that it is the end
+		if err := <-result; !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) > longest {
 			t.Errorf("got %v after %v", err, time.Since(began))
 		}
 		if n := written.Load(); n > 40*int64(maxPayload)+60*64<<10 {

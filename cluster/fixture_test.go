@@ -43,9 +43,10 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 // maxPayload of the broker: parts are smaller than they usually are.
 const maxPayload = 16 << 10
 
-// broker is a NATS server in this process, without a network.
+// broker is a NATS server in this process, and the network between the replicas.
 type broker struct {
 	t       testing.TB
+	lan     *lan
 	options []func(*server.Options)
 
 	mu      sync.Mutex
@@ -60,7 +61,10 @@ type broker struct {
 
 func startBroker(t testing.TB, options ...func(*server.Options)) *broker {
 	t.Helper()
-	b := &broker{t: t, options: options, conns: make(map[string][]net.Conn), banned: make(map[string]bool), stalled: make(map[string]bool), held: make(map[string]bool)}
+	b := &broker{
+		t: t, lan: newLAN(), options: options, conns: make(map[string][]net.Conn),
+		banned: make(map[string]bool), stalled: make(map[string]bool), held: make(map[string]bool),
+	}
 	b.start()
 	t.Cleanup(b.stop)
 	return b
@@ -115,8 +119,9 @@ func (l line) InProcessConn() (net.Conn, error) {
 	return &faultyConn{Conn: c, b: l.b, name: l.name}, err
 }
 
-// kill makes the broker lose a replica for good.
+// kill ends a replica for good, as far as the broker and the other replicas see.
 func (b *broker) kill(name string) {
+	b.lan.kill(name)
 	b.mu.Lock()
 	b.banned[name] = true
 	conns := b.conns[name]
@@ -126,15 +131,22 @@ func (b *broker) kill(name string) {
 	}
 }
 
-// lose sets what happens to frames; nil: nothing.
+// lose sets what happens to what replicas publish; nil: nothing.
 func (b *broker) lose(fault func(from string, command []byte) []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.fault = fault
 }
 
-// cut makes the lines of a replica pass no more bytes, or pass them again.
+// cut makes the lines of a replica to the broker and to the others pass no more bytes, or pass
+// them again.
 func (b *broker) cut(name string, yes bool) {
+	b.lan.setCut(name, yes)
+	b.cutFromNATS(name, yes)
+}
+
+// cutFromNATS does so with the line to the broker alone.
+func (b *broker) cutFromNATS(name string, yes bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stalled[name] = yes
@@ -147,7 +159,7 @@ func (b *broker) hold(name string, yes bool) {
 	b.held[name] = yes
 }
 
-// faultyConn does to frames what the broker's fault says. It sees each message that a replica
+// faultyConn does to messages what the broker's fault says. It sees each message that a replica
 // publishes as a whole.
 type faultyConn struct {
 	net.Conn
@@ -178,7 +190,7 @@ func (c *faultyConn) Write(p []byte) (int, error) {
 		c.b.mu.Lock()
 		if c.b.stalled[c.name] {
 			command = nil
-		} else if c.b.fault != nil && len(words) > 1 && strings.Contains(words[1], ".f.") {
+		} else if c.b.fault != nil && len(words) > 1 && strings.HasPrefix(words[1], "mcp.") {
 			command = c.b.fault(c.name, command)
 		}
 		c.b.mu.Unlock()
@@ -221,6 +233,8 @@ func join(t testing.TB, b *broker, name string, change ...func(*cluster.Options)
 	}
 	if addr := b.server.Addr(); addr != nil { // over TCP
 		o.URL, o.NATS = "nats://"+addr.String(), nil
+	} else {
+		o.SetNetwork(b.lan.listen(name), b.lan.dial(name))
 	}
 	for _, c := range change {
 		c(&o)

@@ -1,21 +1,26 @@
 package cluster
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
+	"net/http/httptrace"
+	"net/http/httputil"
 	"net/netip"
-	"net/textproto"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -25,16 +30,100 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// Statuses of a response that are not of HTTP.
 const (
-	statusGone = iota + 1 // no such connection, and this replica takes no new ones
-	statusBusy
+	// dialTimeout bounds how long it may take to connect to another replica.
+	dialTimeout = 2 * time.Second
+	// patience is how long a request waits for a replica that cannot be reached and is not silent
+	// yet: one that has just died is, after silentAfter.
+	patience = 7 * time.Second
+	// keepIdle is how long a connection to a replica is kept without a request.
+	keepIdle = 90 * time.Second
+	// headDelay is how long the head of a response waits for the first bytes of its body, with which it
+	// takes one packet.
+	headDelay = 2 * time.Millisecond
+	// maxIdle bounds the connections to one replica that are kept without a request.
+	maxIdle = 1024
 )
 
-// notForwarded are the headers that encode writes by itself, or that say how the client sends.
-var notForwarded = map[string]bool{"Host": true, "Content-Length": true, "Transfer-Encoding": true, "Trailer": true}
+var (
+	errGone        = errors.New("no replica has received the request, or none has the connection")
+	errBusy        = errors.New("the replica serves too many requests of others")
+	errAway        = errors.New("the replica, or NATS, cannot be reached now")
+	errUnreachable = errors.New("the replica is not reachable")
+	errOver        = errors.New("the node is closed")
+	errDraining    = errors.New("this replica shuts down")
+)
 
-var oneLine = strings.NewReplacer("\r", "", "\n", "").Replace // middleware may put headers into a URL
+// dialError is why a replica could not be connected to: it has not got the request.
+type dialError struct{ error }
+
+func (e *dialError) Unwrap() error { return e.error }
+
+// refused reports whether nobody listens at the replica's address.
+func (e *dialError) refused() bool { return errors.Is(e, syscall.ECONNREFUSED) }
+
+// oneLine removes line ends: middleware may put headers into a URL.
+var oneLine = strings.NewReplacer("\r", "", "\n", "").Replace
+
+// newTransport returns what carries requests to other replicas. The host of their URL is the id
+// of the replica.
+func (n *Node) newTransport() *http.Transport {
+	return &http.Transport{
+		DialTLSContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			replica, _, _ := net.SplitHostPort(address)
+			return n.dial(ctx, replica)
+		},
+		DisableCompression: true, MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: keepIdle,
+	}
+}
+
+// dial connects to a replica, and fails with a dialError.
+func (n *Node) dial(ctx context.Context, replica string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	tcp, err := n.dialTCP(ctx, "tcp", n.address(replica))
+	if err != nil {
+		return nil, &dialError{err}
+	}
+	conn := tls.Client(tcp, n.identity.client(replica))
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = tcp.Close()
+		return nil, &dialError{fmt.Errorf("prove to be a replica, and ask for the same: %w", err)}
+	}
+	return conn, nil
+}
+
+// buffers are those with which responses are copied.
+type buffers struct{ sync.Pool }
+
+func (b *buffers) Get() []byte  { return *b.Pool.Get().(*[]byte) }
+func (b *buffers) Put(p []byte) { b.Pool.Put(&p) }
+
+func newBuffers() *buffers {
+	return &buffers{sync.Pool{New: func() any { p := make([]byte, 32<<10); return &p }}}
+}
+
+// flight is a request that another replica serves now.
+type flight struct {
+	to, server string
+	stream     bool                    // it is a GET
+	end        context.CancelCauseFunc // ends it with one of the errors above, or a dialError
+}
+
+// takeOff notes a flight until land is called. It reports false if this replica has left.
+func (n *Node) takeOff(f *flight) (land func(), ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return nil, false
+	}
+	n.flights[f] = struct{}{}
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.flights, f)
+	}, true
+}
 
 // call is a request that is forwarded.
 type call struct {
@@ -66,7 +155,7 @@ func (n *Node) Forward(w http.ResponseWriter, r *http.Request, f httpcheck.Forwa
 // resume forwards a request for a connection whose own replica is gone. It reports false if that goes on here.
 func (c *call) resume() (answered bool) {
 	replicas := c.n.candidates(c.f.Server, c.f.ID)
-	adopter, err := c.n.ask(c.n.adopted(c.f.Server, c.f.ID), false)
+	adopter, err := c.n.ask(c.n.adopted(c.f.Server, c.f.ID))
 	switch isConnected, _, _ := c.n.state(c.n.id); {
 	case err == nil:
 		replicas = slices.Insert(replicas, 0, adopter)
@@ -89,100 +178,231 @@ func (c *call) resume() (answered bool) {
 
 // to forwards the request to a replica. It reports false if that is this one or gone, or has
 // no such connection and takes no new ones. With open, no replica takes a new one.
+//
+// A replica that cannot be connected to has not got the request. What follows is by its
+// heartbeats, and by whether nobody listens there (refused) or nothing comes back:
+//
+//	heartbeats         refused             nothing
+//	come               try again           try again, at last errAway
+//	silent             gone                errAway
+//	silent for long    gone                gone
+//	it left, unknown   gone without a try
 func (c *call) to(replica string, open bool) (answered bool) {
 	if replica == c.n.id {
 		return false
 	}
-	connected, silent, gone := c.n.state(replica)
-	if !connected {
-		return c.failed(errAway)
-	}
-	if silent { // a request might reach it later, when the client repeats it
-		if _, err := c.n.ask(c.n.frames(replica, "q"), gone); err != nil {
-			return !gone && !errors.Is(err, nats.ErrNoResponders) && c.failed(errAway)
+	for waited := time.Duration(0); ; waited = time.Since(c.began) {
+		connected, _, _ := c.n.state(replica)
+		switch {
+		case !connected:
+			return c.failed(errAway)
+		case !c.n.mayListen(replica):
+			return false
+		}
+		err := c.send(replica, open)
+		unreached, isDial := errors.AsType[*dialError](err)
+		if !isDial {
+			return err == nil || c.failed(err)
+		}
+		_, silent, gone := c.n.state(replica)
+		switch {
+		case gone:
+			c.n.missing(replica)
+			return false
+		case silent && unreached.refused():
+			return false
+		case silent || waited > patience:
+			c.n.log.Warn("replica cannot be reached", "replica", c.n.name(replica), "err", err)
+			return c.failed(errAway)
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-c.r.Context().Done():
+			return c.failed(context.Canceled)
 		}
 	}
-	c.n.mu.Lock()
-	c.n.number++
-	x := c.n.beginLocked(exchangeID{number: c.n.number}, replica, func() {})
-	x.server, x.stream = c.f.Server, c.r.Method == http.MethodGet
-	c.n.mu.Unlock()
-	defer context.AfterFunc(c.r.Context(), func() { x.abort(context.Canceled) })()
-	for data := c.encode(open); len(data) > 0; {
-		part := data[:min(len(data), c.n.maxPart)]
-		data = data[len(part):]
-		if err := x.send(part, len(data) == 0); err != nil {
-			return c.failed(err)
-		}
-	}
-	return c.respond(x)
 }
 
-// encode returns a line with what httpcheck.Forward says, and the request, as of HTTP/1.1.
-func (c *call) encode(open bool) []byte {
-	to := url.Values{"server": {c.f.Server}, "id": {c.f.ID}, "open": {strconv.FormatBool(open)}, "principal": {c.f.Principal}, "addr": {netip.AddrPortFrom(c.f.Addr, 0).String()}}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s\n%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n",
-		to.Encode(), c.r.Method, oneLine(c.r.URL.RequestURI()), oneLine(cmp.Or(c.r.Host, "-")), len(c.f.Body))
-	_ = c.r.Header.WriteSubset(&b, notForwarded) // a Buffer takes all
-	b.WriteString("\r\n")
-	b.Write(c.f.Body)
-	return b.Bytes()
-}
-
-// respond writes the response of the replica. It reports false if the connection is not there.
-func (c *call) respond(x *exchange) (answered bool) {
-	part, err := x.receive()
-	if err != nil && err != io.EOF {
-		return c.failed(err)
+// send has a replica serve the request, and writes the response. It fails if no response has
+// begun. If a response is cut, it panics with http.ErrAbortHandler.
+func (c *call) send(replica string, open bool) error {
+	ctx, end := context.WithCancelCause(c.r.Context())
+	defer end(nil)
+	var sent atomic.Bool // the replica may have got some of the request
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
+	land, ok := c.n.takeOff(&flight{to: replica, server: c.f.Server, stream: c.r.Method == http.MethodGet, end: end})
+	if !ok {
+		return errOver
 	}
-	defer x.end(errOver)
-	b := bytes.NewBuffer(part)
-	r := textproto.NewReader(bufio.NewReaderSize(b, min(len(part), 4<<10)))
-	line, _ := r.ReadLine()
-	status, lineErr := strconv.Atoi(line)
-	header, headErr := r.ReadMIMEHeader()
+	defer land()
+	control := http.NewResponseController(c.w)
+	timeout := cmp.Or(c.f.WriteTimeout, 10*time.Second)
+	to := &sink{w: c.w, deadline: httpcheck.NewDeadline(control, timeout, c.r)}
+	var failed error
+	var from *source
+	proxy := httputil.ReverseProxy{
+		Transport: c.n.transport, BufferPool: c.n.buffers, ErrorLog: c.n.silence,
+		Rewrite: func(p *httputil.ProxyRequest) { c.rewrite(p, replica, open) },
+		ModifyResponse: func(r *http.Response) error {
+			if r.StatusCode == http.StatusMisdirectedRequest {
+				switch r.Header.Get(refusedHeader) {
+				case refusedGone:
+					return errGone
+				case refusedBusy:
+					return errBusy
+				}
+			}
+			c.n.metrics.ForwardBegan(time.Since(c.began))
+			from = &source{ReadCloser: r.Body, to: to}
+			// The sink flushes. Of a response that looks whole, ReverseProxy does not flush too.
+			maps.Copy(c.w.Header(), r.Header)
+			r.Body, r.Header, r.ContentLength = from, http.Header{}, 0
+			return nil
+		},
+		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
+	}
+	proxy.ServeHTTP(to, c.r.WithContext(ctx))
+	to.end()
+	cause := context.Cause(ctx)
+	unreached, isDial := errors.AsType[*dialError](cmp.Or(cause, failed))
 	switch {
-	case errors.Join(lineErr, headErr) != nil:
-		return c.failed(errOver)
-	case status == statusGone:
-		return c.failed(errGone)
-	case status == statusBusy:
-		return c.failed(errBusy)
+	case failed == nil:
+		c.landed(from, to, cause)
+		_ = control.SetWriteDeadline(time.Time{}) // the TCP connection may serve other requests
+		return nil
+	case c.r.Context().Err() != nil:
+		return context.Canceled
+	case isDial && !sent.Load():
+		return unreached
+	case errors.Is(failed, errGone), errors.Is(failed, errBusy):
+		return failed
+	case errors.Is(cause, errDraining), errors.Is(cause, errOver):
+		return cause
 	}
-	c.n.metrics.ForwardBegan(time.Since(c.began))
-	maps.Copy(c.w.Header(), header)
-	c.w.WriteHeader(status)
-	part, _ = io.ReadAll(r.R)
-	result := c.copy(x, part, err)
-	if c.n.metrics.Forwarded(result); result == metrics.ForwardCut {
+	return errUnreachable
+}
+
+// rewrite makes the request for the replica: that of the client, with all its headers, and what
+// httpcheck.Forward says.
+func (c *call) rewrite(p *httputil.ProxyRequest, replica string, open bool) {
+	out := p.Out
+	at := *p.In.URL
+	at.Scheme, at.Host, at.User, at.Opaque, at.RawQuery = "https", replica, nil, "", oneLine(at.RawQuery)
+	out.URL, out.Host = &at, oneLine(cmp.Or(p.In.Host, "-"))
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if values, ok := p.In.Header[name]; ok {
+			out.Header[name] = values
+		}
+	}
+	for _, name := range []string{"Connection", "Upgrade", "Expect"} {
+		out.Header.Del(name)
+	}
+	out.Header.Set(forwardHeader, url.Values{
+		"server": {c.f.Server}, "id": {c.f.ID}, "open": {strconv.FormatBool(open)}, "principal": {c.f.Principal},
+		"addr": {netip.AddrPortFrom(c.f.Addr, 0).String()},
+	}.Encode())
+	out.TransferEncoding, out.Trailer = nil, nil
+	// Without a GetBody, http.Transport sends a body once, whatever headers the client has sent.
+	out.Body, out.ContentLength, out.GetBody = http.NoBody, int64(len(c.f.Body)), nil
+	if len(c.f.Body) > 0 {
+		out.Body = io.NopCloser(bytes.NewReader(c.f.Body)) // of types that http.Transport sends with the head
+	}
+}
+
+// landed counts a response that has begun, and panics if it is cut. A stream ends in order when
+// this replica shuts down, as the client opens another one then.
+func (c *call) landed(from *source, to *sink, cause error) {
+	result := metrics.ForwardOK
+	switch {
+	case to.failed, from.err != nil && c.r.Context().Err() != nil:
+		result = metrics.ForwardCanceled
+	case from.err != nil && !errors.Is(cause, errDraining):
+		result = metrics.ForwardCut
+	}
+	c.n.metrics.Forwarded(result)
+	if result == metrics.ForwardCut {
 		panic(http.ErrAbortHandler)
 	}
-	return true
 }
 
-// copy writes the rest of a response, which begins with part. A stream ends in order when
-// this replica shuts down, as the client opens another one then.
-func (c *call) copy(x *exchange, part []byte, err error) (result string) {
-	control := http.NewResponseController(c.w)
-	deadline := httpcheck.NewDeadline(control, cmp.Or(c.f.WriteTimeout, 10*time.Second), c.r)
-	for ; ; part, err = x.receive() {
-		if len(part) > 0 || err == nil {
-			if _, err := deadline.Write(c.w, part, nil); err != nil {
-				x.abort(err)
-				return metrics.ForwardCanceled
-			}
+// sink is the client as ReverseProxy sees it. It flushes what is written, bounds how long the client
+// may take to read, and keeps for landed that a write has failed: ReverseProxy would panic.
+type sink struct {
+	w        http.ResponseWriter
+	deadline *httpcheck.Deadline
+
+	mu     sync.Mutex  // is held while something is written; guards what follows
+	head   *time.Timer // flushes the head if no byte of the body follows; nil: there is none yet, or it is over
+	failed bool
+}
+
+func (s *sink) Header() http.Header { return s.w.Header() }
+
+// WriteHeader sends the head with the first bytes of the body, or if none come soon, alone.
+func (s *sink) WriteHeader(status int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.w.WriteHeader(status)
+	s.head = time.AfterFunc(headDelay, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.head != nil {
+			s.writeLocked(nil)
 		}
-		switch {
-		case err == io.EOF, errors.Is(err, errDraining):
-			_ = control.SetWriteDeadline(time.Time{}) // the TCP connection may serve other requests
-			return metrics.ForwardOK
-		case errors.Is(err, context.Canceled):
-			return metrics.ForwardCanceled
-		case err != nil:
-			return metrics.ForwardCut
-		}
+	})
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writeLocked(p)
+	return len(p), nil
+}
+
+func (s *sink) writeLocked(p []byte) {
+	if s.endHeadLocked(); !s.failed {
+		_, err := s.deadline.Write(s.w, p, nil)
+		s.failed = err != nil
 	}
+}
+
+// end is called when nothing is written any more: the ResponseWriter may soon be another request's.
+func (s *sink) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.endHeadLocked()
+}
+
+func (s *sink) endHeadLocked() {
+	if s.head != nil {
+		s.head.Stop()
+		s.head = nil
+	}
+}
+
+func (s *sink) hasFailed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
+}
+
+// source is the body of a response. It keeps the error that ends it for landed, and ends when the
+// client has gone.
+type source struct {
+	io.ReadCloser
+	to  *sink
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	if s.to.hasFailed() {
+		return 0, io.EOF
+	}
+	n, err := s.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		s.err, err = err, io.EOF
+	}
+	return n, err
 }
 
 // failed answers a request that has no response with 503. It reports false if no replica has

@@ -14,38 +14,24 @@ import (
 type kind byte
 
 const (
-	kindData      kind = iota + 1 // the next part of a request or response
-	kindAck                       // what has been received, nothing else
-	kindProbe                     // asks for an ack
-	kindReset                     // ends an exchange that the sender does not know or has given up
-	kindAnswered                  // ends exchanges whose responses have come: it acknowledges several at once
-	kindHeartbeat                 // to all replicas
+	kindHeartbeat kind = iota + 1 // to all replicas
 	kindAsk                       // asks who subscribes to a subject
 	kindHere                      // the answer
-)
-
-const (
-	fromOwner byte = 1 << iota // flag: the receiver has begun the exchange
-	last                       // flag: no part follows
 )
 
 // frame is a NATS message between replicas.
 type frame struct {
 	kind     kind
-	flags    byte
 	to, from string // ids of replicas
-	number   uint64 // of the exchange, or of the heartbeat
-	seq      uint32 // number of the part
-	ack      uint32 // the part that the sender of this frame expects next
-	room     uint32 // the first part for which the sender of this frame has no room
+	number   uint64 // of the heartbeat, or of the question and its answer
 	payload  []byte
 }
 
 const (
-	frameVersion = 2
+	frameVersion = 3
 	idBytes      = 8
 	sealBytes    = chacha20poly1305.NonceSizeX + chacha20poly1305.Overhead
-	headBytes    = 3 + 2*idBytes + 8 + 3*4
+	headBytes    = 2 + 2*idBytes + 8
 	everyone     = "--------" // the receiver of a frame whose subject says for whom it is
 )
 
@@ -65,10 +51,9 @@ func (s *sealer) seal(f *frame) []byte {
 	b := make([]byte, chacha20poly1305.NonceSizeX, headBytes+len(f.payload)+sealBytes)
 	nonce := b
 	_, _ = rand.Read(nonce) // never fails
-	b = append(b, frameVersion, byte(f.kind), f.flags)
+	b = append(b, frameVersion, byte(f.kind))
 	b = append(append(b, f.to...), f.from...)
 	b = binary.BigEndian.AppendUint64(b, f.number)
-	b, _ = binary.Append(b, binary.BigEndian, []uint32{f.seq, f.ack, f.room})
 	b = append(b, f.payload...)
 	return s.Seal(nonce, nonce, b[len(nonce):], nil) // in place
 }
@@ -84,11 +69,9 @@ func (s *sealer) open(data []byte) (f frame, ok bool) {
 	if err != nil || data[0] != frameVersion {
 		return f, false
 	}
-	ids, numbers := data[3:3+2*idBytes], data[3+2*idBytes:headBytes]
+	ids, rest := data[2:2+2*idBytes], data[2+2*idBytes:]
 	return frame{
-		kind: kind(data[1]), flags: data[2], to: string(ids[:idBytes]), from: string(ids[idBytes:]),
-		number: binary.BigEndian.Uint64(numbers), seq: binary.BigEndian.Uint32(numbers[8:]),
-		ack: binary.BigEndian.Uint32(numbers[12:]), room: binary.BigEndian.Uint32(numbers[16:]),
-		payload: data[headBytes:],
+		kind: kind(data[1]), to: string(ids[:idBytes]), from: string(ids[idBytes:]),
+		number: binary.BigEndian.Uint64(rest), payload: data[headBytes:],
 	}, true
 }

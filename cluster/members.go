@@ -15,18 +15,17 @@ import (
 const (
 	maxMembers  = 4096
 	maxMoved    = 10_000
-	silentAfter = 4  // ticks without a heartbeat
-	absentAfter = 15 // ticks without one: nobody waits for the replica any more
-	cutAfter    = 2  // ticks without one of this replica's own: before it finds others silent
-	maxAway     = 30 // such ticks: exchanges wait no longer
-	shownFor    = 60 // ticks that a silent replica is shown
-	seenBlocks  = 1 << 11
-	maxAnswered = 32 // exchanges whose responses are acknowledged together, within a tick
+	silentAfter = 4        // ticks without a heartbeat
+	absentAfter = 15       // ticks without one: nobody waits for the replica any more
+	maxBeat     = 64 << 10 // bytes of a heartbeat
+	cutAfter    = 2        // ticks without one of this replica's own: before it finds others silent
+	shownFor    = 60       // ticks that a silent replica is shown
 )
 
 // heartbeat is what a replica tells the others each second.
 type heartbeat struct {
 	Name    string          `json:"name"`
+	Address string          `json:"address"`           // where it takes requests
 	Joining bool            `json:"joining,omitempty"` // it does not serve yet
 	Leaving bool            `json:"leaving,omitempty"`
 	Servers map[string]load `json:"servers,omitempty"`
@@ -44,8 +43,8 @@ type member struct {
 	id        string
 	number    uint64 // of the last heartbeat
 	quiet     int    // ticks since then, while NATS was connected
-	seen      numbers
-	answered  []byte // numbers of exchanges whose responses have come, which it does not know yet
+	lost      bool   // nobody was there when it had been silent for long
+	checked   bool   // somebody finds out now whether it lives
 }
 
 // silent reports whether the member may be gone.
@@ -61,24 +60,6 @@ func (m *member) replica() httpcheck.Replica {
 	return r
 }
 
-// numbers are those of the last exchanges that a replica has begun here, one bit for each, in
-// blocks of 64: a block takes the place of an older one.
-type numbers []struct{ block, bits uint64 }
-
-// has reports whether n was added, or is too old to tell.
-func (s numbers) has(n uint64) bool {
-	b := s[n/64%seenBlocks]
-	return b.block > n/64 || b.block == n/64 && b.bits>>(n%64)&1 != 0
-}
-
-func (s numbers) add(n uint64) {
-	b := &s[n/64%seenBlocks]
-	if b.block < n/64 {
-		b.block, b.bits = n/64, 0
-	}
-	b.bits |= 1 << (n % 64)
-}
-
 // heard takes a heartbeat.
 func (n *Node) heard(f *frame) {
 	var next heartbeat
@@ -86,12 +67,12 @@ func (n *Node) heard(f *frame) {
 		return
 	}
 	n.mu.Lock()
-	if len(n.members) >= maxMembers { // what is known of the silent ones keeps their requests from being served again
+	if len(n.members) >= maxMembers {
 		maps.DeleteFunc(n.members, func(_ string, m *member) bool { return m != n.self && m.quiet > absentAfter })
 	}
 	m := n.members[f.from]
 	if m == nil && len(n.members) < maxMembers {
-		m = &member{id: f.from, seen: make(numbers, seenBlocks)}
+		m = &member{id: f.from}
 		n.members[m.id] = m
 	}
 	if m == nil || f.number <= m.number { // it came late, or again
@@ -100,9 +81,12 @@ func (n *Node) heard(f *frame) {
 	}
 	back := m == n.self && m.quiet > cutAfter
 	if m.number, m.quiet = f.number, 0; m != n.self {
-		m.heartbeat = next
+		m.heartbeat, m.lost = next, false
 	}
 	n.mu.Unlock()
+	if next.Leaving {
+		n.transport.CloseIdleConnections() // it waits for that
+	}
 	if back {
 		n.returned(n.nc)
 	}
@@ -115,6 +99,45 @@ func (n *Node) state(id string) (connected, silent, gone bool) {
 	m := n.members[id]
 	gone = m == nil || m.Leaving || m.quiet > absentAfter
 	return n.connectedLocked(), gone || m.silent(), gone
+}
+
+// address returns where a replica takes requests.
+func (n *Node) address(id string) string {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	if m := n.members[id]; m != nil {
+		return m.Address
+	}
+	return ""
+}
+
+// name returns what people call a replica.
+func (n *Node) name(id string) string {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	if m := n.members[id]; m != nil {
+		return m.Name
+	}
+	return id
+}
+
+// mayListen reports whether a request may be sent to a replica: it has been heard, has not left,
+// and was not missing when somebody tried after its silence.
+func (n *Node) mayListen(id string) bool {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	m := n.members[id]
+	return m != nil && !m.Leaving && !m.lost
+}
+
+// missing notes that a replica was not there although it is silent for long: until it is heard
+// again, nobody tries.
+func (n *Node) missing(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if m := n.members[id]; m != nil && m.quiet > absentAfter {
+		m.lost = true
+	}
 }
 
 // candidates returns the replicas that may go on with a session of a server, by the weight

@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,8 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -20,9 +17,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 )
 
-// frames returns the subject of a replica for frames. NATS answers there, with the number of
-// an exchange as the last part, if nobody has subscribed to where a frame goes.
-func (n *Node) frames(replica, last string) string { return n.prefix + "r." + replica + ".f." + last }
+// questions returns the subject on which a replica answers that it lives.
+func (n *Node) questions(replica string) string { return n.prefix + "r." + replica + ".q" }
 
 // adopted returns the subject on which the replica that serves a session is found.
 func (n *Node) adopted(server, id string) string {
@@ -69,7 +65,7 @@ func (n *Node) connect(ctx context.Context, o Options) (*nats.Conn, error) {
 	}
 }
 
-// returned begins anew to count who is silent, and sends again what may be lost.
+// returned begins anew to count who is silent.
 func (n *Node) returned(*nats.Conn) {
 	n.log.Info("NATS connected again")
 	n.down.Store(false)
@@ -80,20 +76,10 @@ func (n *Node) returned(*nats.Conn) {
 		}
 	}
 	n.mu.Unlock()
-	for _, x := range n.open() {
-		x.tick(true, false)
-	}
 }
 
 // dispatch takes a message to this replica or to all. It does not wait.
 func (n *Node) dispatch(m *nats.Msg) {
-	if len(m.Data) == 0 && m.Header.Get("Status") == "503" { // NATS: nobody has subscribed
-		number, _ := strconv.ParseUint(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:], 10, 64)
-		if x := n.exchange(exchangeID{number: number}); x != nil {
-			x.refuse()
-		}
-		return
-	}
 	f, ok := n.sealer.open(m.Data)
 	switch {
 	case !ok:
@@ -103,65 +89,16 @@ func (n *Node) dispatch(m *nats.Msg) {
 		n.heard(&f)
 	case f.kind == kindAsk:
 		_ = m.Respond(n.sealer.seal(&frame{kind: kindHere, to: f.from, from: n.id, number: f.number}))
-	default:
-		n.pass(&f)
 	}
 }
 
-// pass gives a frame to its exchange.
-func (n *Node) pass(f *frame) {
-	id := exchangeID{f.from, f.number}
-	if f.flags&fromOwner != 0 {
-		id.entry = ""
-	}
-	x := n.exchange(id)
-	switch {
-	case f.kind == kindAnswered:
-		for rest := f.payload; len(rest) >= 8; rest = rest[8:] {
-			if x := n.exchange(exchangeID{f.from, binary.BigEndian.Uint64(rest)}); x != nil {
-				x.end(errOver)
-			}
-		}
-	case x != nil && x.peer == f.from:
-		x.take(f)
-	case f.kind != kindData && f.kind != kindProbe:
-	case f.flags&fromOwner != 0 || !n.accept(id, f):
-		n.sendReset(f.from, f.flags^fromOwner, f.number)
-	}
-}
-
-func (n *Node) exchange(id exchangeID) *exchange {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	return n.exchanges[id]
-}
-
-// open returns the exchanges.
-func (n *Node) open() []*exchange {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	return slices.Collect(maps.Values(n.exchanges))
-}
-
-// sendReset ends an exchange at the other side. If it is lost, the next frame from there is answered so.
-func (n *Node) sendReset(to string, flags byte, number uint64) {
-	_ = n.nc.Publish(n.frames(to, "q"), n.sealer.seal(&frame{kind: kindReset, flags: flags & fromOwner, to: to, from: n.id, number: number}))
-}
-
-// tell tells the owner of exchanges that their responses have come. If that is lost, it sends them again, and gets a reset.
-func (n *Node) tell(owner string, answered []byte) {
-	if len(answered) > 0 && !n.down.Load() {
-		_ = n.nc.Publish(n.frames(owner, "q"), n.sealer.seal(&frame{kind: kindAnswered, to: owner, from: n.id, payload: answered}))
-	}
-}
-
-// ask returns the replica that subscribes to a subject, within 7 seconds, or within one if it
-// is gone by its heartbeats. The error is nats.ErrNoResponders if nobody subscribes, and
-// nats.ErrTimeout if no replica answers: others may subscribe that only listen.
-func (n *Node) ask(subject string, gone bool) (replica string, err error) {
+// ask returns the replica that subscribes to a subject, within 7 seconds. The error is
+// nats.ErrNoResponders if nobody subscribes, and nats.ErrTimeout if no replica answers: others may
+// subscribe that only listen.
+func (n *Node) ask(subject string) (replica string, err error) {
 	f := &frame{kind: kindAsk, to: everyone, from: n.id, number: rand.Uint64()}
 	m, err := n.nc.Request(subject, n.sealer.seal(f), time.Second)
-	if errors.Is(err, nats.ErrTimeout) && !gone { // who was leaving the subject does not answer; who is slow, later
+	if errors.Is(err, nats.ErrTimeout) { // who was leaving the subject does not answer; who is slow, later
 		m, err = n.nc.Request(subject, n.sealer.seal(f), 6*time.Second)
 	}
 	if err != nil {
@@ -193,44 +130,79 @@ func (n *Node) run() {
 func (n *Node) tick() {
 	n.shareUsage()
 	n.beat(func(self *member) { self.quiet++ })
+	n.endStreams()
 	n.mu.Lock()
-	connected, tooLong := n.connectedLocked(), n.self.quiet > maxAway
-	living, lost, ended, answered := 0, make(map[string]member), make(map[string]int), make(map[string][]byte)
+	connected, living, lost, watched := n.connectedLocked(), 0, false, make(map[string]bool)
+	for f := range n.flights {
+		watched[f.to] = true
+	}
 	for _, m := range n.members {
-		answered[m.id], m.answered = m.answered, nil
 		if connected && m != n.self {
 			m.quiet++
 		}
-		if m == n.self || !m.silent() {
+		switch now := m.quiet == silentAfter+1; {
+		case m == n.self || !m.silent():
 			living++
-		} else if m.quiet == silentAfter+1 && connected && !m.Joining { // else it has been refused
-			lost[m.id] = *m
+		case connected && !m.Joining && (now || watched[m.id] && !m.checked): // one that joins has been refused
+			m.checked, lost = true, lost || now
+			n.running.Go(func() { n.check(*m, now) })
 		}
 	}
 	n.mu.Unlock()
-	for owner, numbers := range answered {
-		n.tell(owner, numbers)
+	if lost {
+		n.transport.CloseIdleConnections() // who answers on them does not come back, perhaps
 	}
 	n.metrics.Now(living, connected)
-	for _, x := range n.open() {
-		part, _ := n.part(x.server, "")
-		switch {
-		case tooLong:
-			x.end(errUnreachable)
-		case x.stream && (part == nil || part.Draining() && rand.N(4) == 0):
-			x.abort(errDraining)
-		case connected && x.tick(false, lost[x.peer].id != ""):
-			ended[x.peer]++
-		}
-		x.changed.Broadcast() // the deadline of send may have passed
+}
+
+// check ends the flights to a silent replica unless it lives: it may only be cut from NATS. Now says that
+// it has just become silent. It returns after dialTimeout at the latest.
+func (n *Node) check(m member, now bool) {
+	conn, err := n.dial(context.Background(), m.id)
+	if err == nil {
+		_ = conn.Close()
 	}
-	for id, m := range lost {
-		if m.Leaving {
-			n.log.Info("replica left", "replica", m.Name, "requests", ended[id])
-		} else {
-			n.log.Warn("replica lost", "replica", m.Name, "requests", ended[id])
+	n.mu.Lock()
+	if same := n.members[m.id]; same != nil {
+		same.checked = false
+	}
+	n.mu.Unlock()
+	ended := 0
+	if err != nil {
+		ended = n.endFlights(err, func(f *flight) bool { return f.to == m.id })
+	}
+	switch {
+	case now && m.Leaving:
+		n.log.Info("replica left", "replica", m.Name, "requests", ended)
+	case now:
+		n.log.Warn("replica lost", "replica", m.Name, "requests", ended)
+	}
+}
+
+// endStreams ends those that others serve for servers that this replica serves no more; while it
+// drains, some of them each time.
+func (n *Node) endStreams() {
+	n.endFlights(errDraining, func(f *flight) bool {
+		if !f.stream {
+			return false
+		}
+		part, _ := n.part(f.server, "")
+		return part == nil || part.Draining() && rand.N(4) == 0
+	})
+}
+
+// endFlights ends some flights, and returns how many.
+func (n *Node) endFlights(why error, which func(f *flight) bool) (ended int) {
+	n.mu.RLock()
+	all := slices.Collect(maps.Keys(n.flights))
+	n.mu.RUnlock()
+	for _, f := range all {
+		if which(f) {
+			f.end(why)
+			ended++
 		}
 	}
+	return ended
 }
 
 // shareUsage notes what the parts use, for the next heartbeat, and tells them what other replicas do.
@@ -244,7 +216,7 @@ func (n *Node) shareUsage() {
 		for _, p := range list {
 			l.Usage, l.Draining = l.Usage.Add(p.Usage()), p.Draining()
 		}
-		l.Origins = l.Origins[:min(len(l.Origins), n.maxPart/2/len(parts)/64)] // the heartbeat is one message
+		l.Origins = l.Origins[:min(len(l.Origins), n.maxBeat/2/len(parts)/64)] // the heartbeat is one message
 		servers[server] = l
 	}
 	n.mu.Lock()

@@ -1,158 +1,204 @@
 package cluster
 
 import (
-	"bufio"
-	"bytes"
-	"context"
-	"fmt"
+	"cmp"
+	"crypto/tls"
 	"io"
+	"log"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"runtime/debug"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 )
 
-// maxServing bounds the requests of other replicas that are served at once.
-const maxServing = 10_000
+const (
+	// maxServing bounds the requests of other replicas that are served at once.
+	maxServing = 10_000
+	// maxFresh bounds the connections that have not brought a request yet: whoever reaches the
+	// listener can open one, but only replicas can send a request.
+	maxFresh = 4096
+	// handshakeTimeout bounds how long a connection may take to show that it is a replica's.
+	handshakeTimeout = 10 * time.Second
+	// leaveTimeout bounds how long a replica that leaves waits for the others to notice.
+	leaveTimeout = 5 * time.Second
+)
 
-// accept begins to serve an exchange of another replica if f is its first frame. It reports
-// false if the replica is not known, or the exchange is over.
-func (n *Node) accept(id exchangeID, f *frame) bool {
-	n.mu.Lock()
-	from := n.members[f.from]
-	over := n.closed || from == nil || from.seen.has(f.number)
-	if over || f.kind != kindData || f.seq != 0 { // the first one has been lost, and comes again
-		n.mu.Unlock()
-		return !over
+const (
+	// forwardHeader has what httpcheck.Forward says of a request, as a URL query.
+	forwardHeader = "Mcp-Forward"
+	// refusedHeader, beside the status 421, says why a replica has not served a request: one of the
+	// following words. No handler has seen the request.
+	refusedHeader = "Mcp-Forward-Refused"
+	refusedGone   = "gone" // no such connection, and the replica takes no new ones
+	refusedBusy   = "busy"
+)
+
+// listener is where the other replicas send requests to. Only they close connections that are not
+// in use, so that no request meets the end of its connection: they keep them for less time than
+// any limit here, and close them when they hear that the replica leaves.
+type listener struct {
+	address string // for the others
+	server  *http.Server
+	tcp     net.Listener
+
+	mu      sync.Mutex // guards what follows
+	states  map[net.Conn]http.ConnState
+	fresh   int
+	changed chan struct{} // has a value when a connection has left the states in which a request may begin
+}
+
+// listen begins to listen at the address of the options. Without a host in it the others are told
+// local, the address from which this replica reaches NATS.
+func listen(o Options, local string, i *identity, h http.Handler, log *log.Logger) (*listener, error) {
+	host := "127.0.0.1"
+	if at, err := netip.ParseAddrPort(local); err == nil { // else NATS is in this process
+		host = at.Addr().Unmap().String()
 	}
-	from.seen.add(f.number)
-	ctx, cancel := context.WithCancel(context.Background())
-	x := n.beginLocked(id, f.from, cancel)
-	n.running.Go(func() { n.serve(ctx, x) })
-	n.mu.Unlock()
-	x.take(f)
+	tcp, err := o.listen("tcp", cmp.Or(o.Address, net.JoinHostPort(host, "0")))
+	if err != nil {
+		return nil, err
+	}
+	_, port, _ := net.SplitHostPort(tcp.Addr().String())
+	given, _, _ := net.SplitHostPort(o.Address)
+	if at, err := netip.ParseAddr(given); given != "" && (err != nil || !at.IsUnspecified()) {
+		host = given
+	}
+	l := &listener{
+		address: net.JoinHostPort(host, port), tcp: tcp, states: make(map[net.Conn]http.ConnState), changed: make(chan struct{}, 1),
+	}
+	l.server = &http.Server{Handler: h, ErrorLog: log, WriteTimeout: handshakeTimeout, ConnState: l.note}
+	l.tcp = tls.NewListener(tcp, i.server())
+	return l, nil
+}
+
+// serve serves until close.
+func (l *listener) serve() { _ = l.server.Serve(l.tcp) }
+
+// note keeps the state of a connection.
+func (l *listener) note(c net.Conn, state http.ConnState) {
+	l.mu.Lock()
+	before, known := l.states[c]
+	if known && before == http.StateNew {
+		l.fresh--
+	}
+	switch state {
+	case http.StateClosed, http.StateHijacked:
+		delete(l.states, c)
+	case http.StateNew:
+		l.fresh++
+		l.states[c] = state
+	default:
+		l.states[c] = state
+	}
+	tooMany := l.fresh > maxFresh
+	l.mu.Unlock()
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+	if tooMany && state == http.StateNew {
+		_ = c.Close()
+	}
+}
+
+// awaitUnused waits until no request can begin on a connection that there is, at most for a time.
+func (l *listener) awaitUnused(longest time.Duration) {
+	over := time.After(longest)
+	for {
+		l.mu.Lock()
+		unused := 0
+		for _, state := range l.states {
+			if state != http.StateActive {
+				unused++
+			}
+		}
+		l.mu.Unlock()
+		if unused == 0 {
+			return
+		}
+		select {
+		case <-l.changed:
+		case <-over:
+			return
+		}
+	}
+}
+
+// close ends the listener and all connections.
+func (l *listener) close() { _ = l.server.Close() }
+
+// strangers logs what net/http says of connections that are not of replicas.
+type strangers struct{ n *Node }
+
+func (s strangers) Write(line []byte) (int, error) {
+	s.n.log.Warn("connection refused: another key, or not a replica", "err", strings.TrimSpace(string(line)))
+	return len(line), nil
+}
+
+// enter lets a request begin to be served, unless this replica leaves.
+func (n *Node) enter() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.leaving {
+		return false
+	}
+	n.running.Add(1)
 	return true
 }
 
-// serve has the handler of the server answer what call.encode has written.
-func (n *Node) serve(ctx context.Context, x *exchange) {
-	body, w := &request{x: x}, &response{x: x, header: make(http.Header)}
+// serve has the handler of the server answer a request of another replica.
+func (n *Node) serve(w http.ResponseWriter, r *http.Request) {
+	if !n.enter() {
+		refuse(w, r, refusedGone)
+		return
+	}
+	defer n.running.Done()
 	defer func() {
 		switch v := recover(); v {
 		case nil:
 		case httpcheck.ErrGone:
-			w.WriteHeader(statusGone)
+			refuse(w, r, refusedGone)
 		default:
 			if v != http.ErrAbortHandler {
 				n.log.Error("handler panicked", "err", v, "stack", string(debug.Stack()))
 			}
-			x.abort(errOver)
-		}
-		_, _ = io.Copy(io.Discard, body) // the other side sends all of it first
-		w.WriteHeader(http.StatusOK)
-		if w.err != nil || x.send(w.data.Bytes(), true) != nil {
-			x.abort(errOver)
+			panic(http.ErrAbortHandler)
 		}
 	}()
-	reader := bufio.NewReaderSize(body, 1<<10)
-	line, _ := reader.ReadString('\n')
-	to, _ := url.ParseQuery(line[:max(0, len(line)-1)]) // of Values.Encode
-	r, err := http.ReadRequest(reader)
-	if err != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	}
 	if r.Method != http.MethodGet { // others bound the number of streams
 		defer n.serving.Add(-1)
 		if n.serving.Add(1) > maxServing {
-			w.WriteHeader(statusBusy)
+			refuse(w, r, refusedBusy)
 			return
 		}
 	}
-	r.RemoteAddr = to.Get("addr")
+	to, _ := url.ParseQuery(r.Header.Get(forwardHeader)) // of Values.Encode
 	part, has := n.part(to.Get("server"), to.Get("id"))
 	if part == nil || !has && (part.Draining() || to.Get("open") == "true") {
-		w.WriteHeader(statusGone)
+		refuse(w, r, refusedGone)
 		return
 	}
-	part.Handler.ServeHTTP(w, r.WithContext(httpcheck.Forwarded(ctx, to.Get("principal"))))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // of the handshake; the handler sets its own
+	own := r.WithContext(httpcheck.Forwarded(r.Context(), to.Get("principal")))
+	own.Header.Del(forwardHeader)
+	own.RemoteAddr, own.TLS = to.Get("addr"), nil // they are the client's
+	part.Handler.ServeHTTP(w, own)
 }
 
-// request reads the parts of an exchange.
-type request struct {
-	x    *exchange
-	part []byte // is not read yet
-	err  error  // follows
-}
-
-func (r *request) Read(p []byte) (n int, err error) {
-	for len(r.part) == 0 && r.err == nil {
-		r.part, r.err = r.x.receive()
-	}
-	if len(r.part) == 0 {
-		return 0, r.err
-	}
-	n = copy(p, r.part)
-	r.part = r.part[n:]
-	return n, nil
-}
-
-// response is the http.ResponseWriter of a request of another replica. Like that of net/http,
-// it is for one goroutine, but for the deadlines.
-type response struct {
-	x      *exchange
-	header http.Header
-	begun  bool
-	whole  bool         // it has a length, and is sent at the end
-	data   bytes.Buffer // is not sent yet
-	err    error        // why a part is missing: nothing may follow it
-}
-
-// Header returns the header, which WriteHeader sends.
-func (w *response) Header() http.Header { return w.header }
-
-// WriteHeader begins the response. Informational ones are left out.
-func (w *response) WriteHeader(status int) {
-	if w.begun || status >= 100 && status < 200 {
-		return
-	}
-	w.begun, w.whole = true, w.header.Get("Content-Length") != ""
-	w.header.Del("Connection") // that is the entry's
-	fmt.Fprintf(&w.data, "%d\r\n", status)
-	_ = w.header.Write(&w.data) // a Buffer takes all
-	w.data.WriteString("\r\n")
-}
-
-// Write sends what fills parts. It waits while the client does not read.
-func (w *response) Write(p []byte) (int, error) {
-	if w.WriteHeader(http.StatusOK); w.err != nil {
-		return 0, w.err
-	}
-	w.data.Write(p)
-	for w.err == nil && w.data.Len() > w.x.n.maxPart {
-		w.err = w.x.send(w.data.Next(w.x.n.maxPart), false)
-	}
-	return len(p), w.err
-}
-
-// FlushError sends what is written of a response without a length.
-func (w *response) FlushError() error {
-	if w.WriteHeader(http.StatusOK); w.err == nil && !w.whole && w.data.Len() > 0 {
-		w.err = w.x.send(w.data.Next(w.data.Len()), false)
-	}
-	return w.err
-}
-
-// SetReadDeadline does nothing: the exchange ends if the other replica sends no more.
-func (w *response) SetReadDeadline(time.Time) error { return nil }
-
-// SetWriteDeadline bounds Write and Flush, which notice the end within a second.
-func (w *response) SetWriteDeadline(t time.Time) error {
-	w.x.mu.Lock()
-	defer w.x.mu.Unlock()
-	w.x.deadline = t
-	w.x.changed.Broadcast()
-	return nil
+// refuse answers a request that no handler serves. It reads the body first, because the other
+// replica reads no answer before it has sent all. The connection ends too, because this replica
+// may be about to leave.
+func refuse(w http.ResponseWriter, r *http.Request, why string) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	header := w.Header()
+	clear(header)
+	header.Set("Connection", "close")
+	header.Set(refusedHeader, why)
+	w.WriteHeader(http.StatusMisdirectedRequest)
 }

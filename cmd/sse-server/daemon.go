@@ -125,7 +125,8 @@ func (d *daemon) join(c *config.Config) error {
 		return nil
 	}
 	node, err := cluster.Join(context.Background(), cluster.Options{
-		URL: c.NATS, Credentials: c.NATSCreds, Name: c.ClusterName, Replica: c.Replica, Key: c.IDKey, Logger: d.log, Registry: d.common.Registry,
+		URL: c.NATS, Credentials: c.NATSCreds, Name: c.ClusterName, Replica: c.Replica, Key: c.IDKey,
+		Address: string(c.ClusterAddr), Logger: d.log, Registry: d.common.Registry,
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w: %w", c.Place("nats"), errJoin, err)

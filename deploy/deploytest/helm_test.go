@@ -66,6 +66,12 @@ volumeMounts: [{name: files, mountPath: /srv}]
 		if bound := strings.Contains(readAll(t, rendered), "sessionAffinity"); bound == (name == "replicas") {
 			t.Errorf("%s: clients stay at a replica: %v", name, bound)
 		}
+		text := readAll(t, rendered)
+		for _, part := range []string{`cluster-addr: ":7946"`, "{name: cluster, containerPort: 7946}", "ports: [{port: cluster}]"} {
+			if has := strings.Contains(text, part); has != (name == "replicas") {
+				t.Errorf("%s: %s: %v", name, part, has)
+			}
+		}
 		manifests := readManifests(t, rendered)
 		var kinds []string
 		for _, manifest := range manifests {

@@ -65,7 +65,7 @@ func (c *Config) checkHTTP(lookupEnv func(string) (string, bool)) error {
 // may be a password.
 func (c *Config) checkCluster() error {
 	if c.NATS == "" {
-		for _, option := range []string{"nats-creds", "cluster", "replica"} {
+		for _, option := range []string{"nats-creds", "cluster", "cluster-addr", "replica"} {
 			if c.given[option] != "" {
 				return c.refuse(option, "has no effect without --nats")
 			}

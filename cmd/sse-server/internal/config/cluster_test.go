@@ -20,6 +20,8 @@ func TestOptionsOfACluster(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--cluster: has no effect without --nats":    {"--cluster", "x"},
 		"--replica: has no effect without --nats":    {"--replica", "x"},
+		"--cluster-addr: has no effect without":      {"--cluster-addr", ":7946"},
+		"--cluster-addr: want HOST:PORT":             {"--nats", at, "--id-key-file", key, "--cluster-addr", "host"},
 		"--nats-creds: has no effect without --nats": {"--nats-creds", key},
 		"--nats: replicas recognize each other's":    {"--nats", at},
 		"--nats-creds: stat ":                        {"--nats", at, "--id-key-file", key, "--nats-creds", missing},

@@ -58,6 +58,7 @@ type Config struct {
 	NATS        string `group:"Cluster" fixed:"" placeholder:"URL" help:"NATS servers, such as nats://host:4222 or tls://host:4222, with commas between them. Replicas that share them serve each other's clients behind any load balancer. All need the same --id-key-file. Without it, the process is alone."`
 	NATSCreds   string `group:"Cluster" fixed:"" placeholder:"FILE" help:"File with the credentials for NATS."`
 	ClusterName string `group:"Cluster" fixed:"" name:"cluster" placeholder:"NAME" help:"Name of the cluster, the same for all its replicas: up to 48 letters, digits, _ and -."`
+	ClusterAddr Addr   `group:"Cluster" fixed:"" name:"cluster-addr" placeholder:"HOST:PORT" help:"Address at which the other replicas send requests for clients of this one, over TLS with certificates made from the key of ids. Without a host, as :7946, it listens on all addresses, and the others are told the one from which it reaches NATS. Without the option it is that address, which is loopback if NATS is, and a free port."`
 	Replica     string `group:"Cluster" fixed:"" placeholder:"NAME" help:"Name of this replica, which no other one has: up to 48 letters, digits, _ and -. Without it, the host name."`
 
 	// Keys of the file:
