@@ -202,11 +202,13 @@ func (n *Node) introduce(ctx context.Context) error {
 	}
 	n.mu.Unlock()
 	if !heard {
-		return fmt.Errorf("NATS does not pass messages on: its account must be allowed to publish and subscribe %s>", n.prefix)
+		const text = "NATS does not pass messages on: its account must be allowed to publish and subscribe %s>"
+		return fmt.Errorf(text, n.prefix)
 	}
 	for _, id := range same {
 		if _, err := n.ask(n.questions(id)); err == nil { // its heartbeats are not old ones that somebody repeats
-			return fmt.Errorf("replica %s (%s) of the cluster already runs: give each replica a name of its own", n.self.Name, id)
+			const text = "replica %s (%s) of the cluster already runs: give each replica a name of its own"
+			return fmt.Errorf(text, n.self.Name, id)
 		}
 	}
 	n.beat(func(self *member) { self.Joining = false })
@@ -252,7 +254,9 @@ func (n *Node) Attach(server string, part httpcheck.Part) (detach func()) {
 	return func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		n.parts[server] = slices.DeleteFunc(slices.Clone(n.parts[server]), func(p *httpcheck.Part) bool { return p == &part })
+		n.parts[server] = slices.DeleteFunc(slices.Clone(n.parts[server]), func(p *httpcheck.Part) bool {
+			return p == &part
+		})
 		maps.DeleteFunc(n.parts, func(_ string, list []*httpcheck.Part) bool { return len(list) == 0 })
 	}
 }

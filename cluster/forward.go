@@ -408,7 +408,8 @@ func (s *source) Read(p []byte) (int, error) {
 // failed answers a request that has no response with 503. It reports false if no replica has
 // received the request, or none has the connection.
 func (c *call) failed(err error) (answered bool) {
-	result, text, reason, again := metrics.ForwardUnreachable, "the replica of this connection was lost with the request", "replica_unreachable", false
+	result, reason, again := metrics.ForwardUnreachable, "replica_unreachable", false
+	text := "the replica of this connection was lost with the request"
 	switch {
 	case errors.Is(err, errGone):
 		return false
@@ -416,10 +417,12 @@ func (c *call) failed(err error) (answered bool) {
 		c.n.metrics.Forwarded(metrics.ForwardCanceled)
 		return true
 	case errors.Is(err, errBusy):
-		result, text, reason, again = metrics.ForwardBusy, "the replica of this connection is busy: try again later", "server_busy", true
+		result, reason, again = metrics.ForwardBusy, "server_busy", true
+		text = "the replica of this connection is busy: try again later"
 	case errors.Is(err, errAway), errors.Is(err, errDraining):
 		c.w.Header().Set("Retry-After", "1")
-		result, text, reason, again = metrics.ForwardUnavailable, "the replica of this connection cannot be reached now: try again later", "cluster_unavailable", true
+		result, reason, again = metrics.ForwardUnavailable, "cluster_unavailable", true
+		text = "the replica of this connection cannot be reached now: try again later"
 	}
 	c.n.metrics.Forwarded(result)
 	id := jsonrpc.Null
@@ -427,6 +430,7 @@ func (c *call) failed(err error) (answered bool) {
 		id = m.ID
 	}
 	body := append(jsonrpc.NewError(id, jsonrpc.ReasonError(text, reason, again)), '\n')
-	_ = httpcheck.WriteJSON(c.w, c.r, http.StatusServiceUnavailable, body, 10*time.Second) // a client that is gone needs no answer
+	// A client that is gone needs no answer.
+	_ = httpcheck.WriteJSON(c.w, c.r, http.StatusServiceUnavailable, body, 10*time.Second)
 	return true
 }

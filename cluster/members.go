@@ -167,6 +167,8 @@ func (n *Node) Replicas() []httpcheck.Replica {
 			all = append(all, m.replica())
 		}
 	}
-	slices.SortFunc(all[1:], func(a, b httpcheck.Replica) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(all[1:], func(a, b httpcheck.Replica) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
 	return all
 }

@@ -54,7 +54,8 @@ func (n *Node) connect(ctx context.Context, o Options) (*nats.Conn, error) {
 		if err == nil {
 			return nc, nil
 		}
-		if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || errors.Is(err, nats.ErrAuthRevoked) {
+		refusals := []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked}
+		if slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(err, refusal) }) {
 			return nil, fmt.Errorf("NATS refuses access: %w: check the user in its URL, and the credentials", err)
 		}
 		select {

@@ -70,10 +70,10 @@ func listen(o Options, local string, i *identity, h http.Handler, log *log.Logge
 		host = given
 	}
 	l := &listener{
-		address: net.JoinHostPort(host, port), tcp: tcp, states: make(map[net.Conn]http.ConnState), changed: make(chan struct{}, 1),
+		address: net.JoinHostPort(host, port), tcp: tls.NewListener(tcp, i.server()),
+		states: make(map[net.Conn]http.ConnState), changed: make(chan struct{}, 1),
 	}
 	l.server = &http.Server{Handler: h, ErrorLog: log, WriteTimeout: handshakeTimeout, ConnState: l.note}
-	l.tcp = tls.NewListener(tcp, i.server())
 	return l, nil
 }
 

@@ -42,13 +42,15 @@ func TestStrangersAreNotServed(t *testing.T) {
 			if config != nil {
 				conn = tls.Client(tcp, config)
 			}
-			_, _ = io.WriteString(conn, "POST /x HTTP/1.1\r\nHost: h\r\nMcp-Forward: id=a&principal=ada\r\nContent-Length: 0\r\n\r\n")
+			const post = "POST /x HTTP/1.1\r\nHost: h\r\nMcp-Forward: id=a&principal=ada\r\nContent-Length: 0\r\n\r\n"
+			_, _ = io.WriteString(conn, post)
 			answer := make([]byte, 12)
 			n, _ := io.ReadFull(conn, answer)
 			return string(answer[:n])
 		}
 		for name, config := range map[string]*tls.Config{
-			"no certificate": {InsecureSkipVerify: true}, "another key": otherKey, "another cluster": otherName, "old TLS": old, "no TLS": nil,
+			"no certificate": {InsecureSkipVerify: true}, "another key": otherKey, "another cluster": otherName,
+			"old TLS": old, "no TLS": nil,
 		} {
 			if got := ask(config); strings.Contains(got, " 202") || len(one.served) > 0 {
 				t.Errorf("%s: got %q, served %q", name, got, one.served)
@@ -100,7 +102,8 @@ func TestReplicaIsCutFromNATSAlone(t *testing.T) {
 		all := joinAll(t, b, stream, "one", "two")
 		b.cutFromNATS("two", true)
 		for range 2 {
-			if w, how := forward(t.Context(), all[0], all[1].ID()+".random.mac", "{}", true); how != "" || w.Body.String() != events() {
+			w, how := forward(t.Context(), all[0], all[1].ID()+".random.mac", "{}", true)
+			if how != "" || w.Body.String() != events() {
 				t.Errorf("%q, got %d %s", how, w.Code, w.Body)
 			}
 		}
@@ -114,7 +117,7 @@ func TestReplicaIsCutFromNATSAlone(t *testing.T) {
 
 // No request is lost to a connection that ends because its replica leaves, and none runs twice.
 func TestNoRequestIsLostAtClose(t *testing.T) {
-	for seed := range 5 {
+	for range 5 {
 		bubble(t, func(t *testing.T) {
 			served := &counter{count: make(map[string]int)}
 			all := joinAll(t, startBroker(t), served.serve, "one", "two", "three")
@@ -130,8 +133,9 @@ func TestNoRequestIsLostAtClose(t *testing.T) {
 						over, times := all[1].gone(), served.count[name]
 						elsewhere = elsewhere || how == "not forwarded"
 						served.mu.Unlock()
-						if how == "" && (w.Code != http.StatusOK || times != 1) || how == "not forwarded" && times != 0 {
-							t.Errorf("seed %d: request %s: %q, got %d %s; served %d times", seed, name, how, w.Code, w.Body, times)
+						wrong := how == "not forwarded" && times != 0
+						if how == "" && (w.Code != http.StatusOK || times != 1) || wrong {
+							t.Errorf("request %s: %q, got %d %s; served %d times", name, how, w.Code, w.Body, times)
 							return
 						}
 						if over && how == "not forwarded" {
@@ -174,7 +178,8 @@ func TestAddressIsNotReached(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			began := time.Now()
 			w, how := forward(t.Context(), one, two.ID()+".random.mac", "{}", true)
-			if how != "" || w.Code != 503 || !strings.Contains(w.Body.String(), `"reason":"cluster_unavailable","retryable":true`) ||
+			const reason = `"reason":"cluster_unavailable","retryable":true`
+			if how != "" || w.Code != 503 || !strings.Contains(w.Body.String(), reason) ||
 				w.Header().Get("Retry-After") != "1" || time.Since(began) > 11*time.Second {
 				t.Errorf("%s: %q, got %d %s after %v", what, how, w.Code, w.Body, time.Since(began))
 			}
@@ -183,7 +188,8 @@ func TestAddressIsNotReached(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			began = time.Now()
-			if w, how := forward(ctx, one, two.ID()+".random.mac", "{}", true); how != "" || w.Body.Len() > 0 || time.Since(began) > time.Second {
+			w, how = forward(ctx, one, two.ID()+".random.mac", "{}", true)
+			if how != "" || w.Body.Len() > 0 || time.Since(began) > time.Second {
 				t.Errorf("%s: the client has left: %q, got %s after %v", what, how, w.Body, time.Since(began))
 			}
 			cancel()
