@@ -121,7 +121,8 @@ type Node struct {
 	done       chan struct{}                 // ends run
 	leave      sync.Once
 	running    sync.WaitGroup // requests of other replicas need leaving to be false
-	serving    atomic.Int64   // requests of other replicas, without streams
+	entered    atomic.Int64   // requests of other replicas that are served
+	serving    atomic.Int64   // those of them that are no streams
 	down       atomic.Bool    // NATS is not connected: nats.go may hold its lock until it is
 
 	mu      sync.RWMutex       // guards what follows
@@ -224,7 +225,7 @@ func (n *Node) Close() {
 		n.leaving = true
 		n.mu.Unlock()
 		if n.listener != nil && !n.down.Load() { // else Join has failed, or nobody hears that this replica leaves
-			n.listener.awaitUnused(leaveTimeout)
+			n.listener.retire(func() int { return int(n.entered.Load()) }, leaveTimeout)
 		}
 		close(n.done)
 		n.mu.Lock()

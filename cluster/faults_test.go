@@ -28,12 +28,18 @@ type counter struct {
 	count map[string]int
 }
 
-func (c *counter) serve(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
-	name, _, _ := strings.Cut(string(body), " ")
+// counted counts a request, and returns its body and name.
+func (c *counter) counted(r *http.Request) (body []byte, name string) {
+	body, _ = io.ReadAll(r.Body)
+	name, _, _ = strings.Cut(string(body), " ")
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.count[name]++
-	c.mu.Unlock()
+	return body, name
+}
+
+func (c *counter) serve(w http.ResponseWriter, r *http.Request) {
+	body, name := c.counted(r)
 	time.Sleep(time.Duration(len(name)) * 100 * time.Millisecond)
 	for part := range slices.Chunk(body, 10_000) {
 		_, _ = w.Write(part)

@@ -133,7 +133,7 @@ func (n *Node) tick() {
 	n.beat(func(self *member) { self.quiet++ })
 	n.endStreams()
 	n.mu.Lock()
-	connected, living, lost, watched := n.connectedLocked(), 0, false, make(map[string]bool)
+	connected, living, idle, watched := n.connectedLocked(), 0, false, make(map[string]bool)
 	for f := range n.flights {
 		watched[f.to] = true
 	}
@@ -141,17 +141,19 @@ func (n *Node) tick() {
 		if connected && m != n.self {
 			m.quiet++
 		}
-		switch now := m.quiet == silentAfter+1; {
+		now := m.quiet == silentAfter+1
+		idle = idle || now || m.Leaving && m.quiet <= silentAfter // requests to it may have ended since it said so
+		switch {
 		case m == n.self || !m.silent():
 			living++
 		case connected && !m.Joining && (now || watched[m.id] && !m.checked): // one that joins has been refused
-			m.checked, lost = true, lost || now
+			m.checked = true
 			n.running.Go(func() { n.check(*m, now) })
 		}
 	}
 	n.mu.Unlock()
-	if lost {
-		n.transport.CloseIdleConnections() // who answers on them does not come back, perhaps
+	if idle {
+		n.transport.CloseIdleConnections() // those to a replica that has left, or may never answer on them
 	}
 	n.metrics.Now(living, connected)
 }

@@ -50,7 +50,7 @@ type listener struct {
 	mu      sync.Mutex // guards what follows
 	states  map[net.Conn]http.ConnState
 	fresh   int
-	changed chan struct{} // has a value when a connection has left the states in which a request may begin
+	changed chan struct{} // has a value when a state has changed
 }
 
 // listen begins to listen at the address of the options. Without a host in it the others are told
@@ -77,7 +77,7 @@ func listen(o Options, local string, i *identity, h http.Handler, log *log.Logge
 	return l, nil
 }
 
-// serve serves until close.
+// serve serves until retire or close.
 func (l *listener) serve() { _ = l.server.Serve(l.tcp) }
 
 // note keeps the state of a connection.
@@ -107,19 +107,16 @@ func (l *listener) note(c net.Conn, state http.ConnState) {
 	}
 }
 
-// awaitUnused waits until no request can begin on a connection that there is, at most for a time.
-func (l *listener) awaitUnused(longest time.Duration) {
+// retire takes no more connections, and waits until the others have closed those that serve no request
+// which serving counts, at most for a time: what they send on the rest meanwhile is refused in order.
+func (l *listener) retire(serving func() int, longest time.Duration) {
+	_ = l.tcp.Close() // whoever is refused now has sent nothing
 	over := time.After(longest)
 	for {
 		l.mu.Lock()
-		unused := 0
-		for _, state := range l.states {
-			if state != http.StateActive {
-				unused++
-			}
-		}
+		open := len(l.states)
 		l.mu.Unlock()
-		if unused == 0 {
+		if open <= serving() {
 			return
 		}
 		select {
@@ -149,7 +146,14 @@ func (n *Node) enter() bool {
 		return false
 	}
 	n.running.Add(1)
+	n.entered.Add(1)
 	return true
+}
+
+// exit is called when a request that entered is served.
+func (n *Node) exit() {
+	n.entered.Add(-1)
+	n.running.Done()
 }
 
 // serve has the handler of the server answer a request of another replica.
@@ -158,7 +162,7 @@ func (n *Node) serve(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, refusedGone)
 		return
 	}
-	defer n.running.Done()
+	defer n.exit()
 	defer func() {
 		switch v := recover(); v {
 		case nil:
