@@ -128,10 +128,11 @@ func TestNoRequestIsLostAtClose(t *testing.T) {
 			id := all[1].ID() + ".random.mac"
 			var clients sync.WaitGroup
 			elsewhere := false // guarded by served.mu
-			for client := range 20 {
+			for client := 1; client <= 20; client++ {
 				clients.Go(func() {
 					for i := 0; ; i++ {
 						name := fmt.Sprintf("%d-%d", client, i)
+						time.Sleep(time.Duration(client) * 3 * time.Millisecond)
 						w, how := forward(t.Context(), all[0], id, name+" ", false)
 						served.mu.Lock()
 						over, times := all[1].gone(), served.count[name]
