@@ -216,8 +216,9 @@ func (n *Node) introduce(ctx context.Context) error {
 	return nil
 }
 
-// Close leaves the cluster: it ends the requests that are forwarded, and waits for the handlers of
-// those from other replicas. What these send meanwhile goes elsewhere. It is idempotent.
+// Close leaves the cluster: it gives requests from other replicas a second, ends those and the
+// requests that are forwarded, and waits for the handlers. What others send meanwhile goes elsewhere.
+// It is idempotent.
 func (n *Node) Close() {
 	n.leave.Do(func() {
 		n.beat(func(self *member) { self.Leaving = true })
@@ -225,7 +226,7 @@ func (n *Node) Close() {
 		n.leaving = true
 		n.mu.Unlock()
 		if n.listener != nil && !n.down.Load() { // else Join has failed, or nobody hears that this replica leaves
-			n.listener.retire(func() int { return int(n.entered.Load()) }, leaveTimeout)
+			n.listener.retire(func() int { return int(n.entered.Load()) })
 		}
 		close(n.done)
 		n.mu.Lock()

@@ -27,6 +27,9 @@ const (
 	handshakeTimeout = 10 * time.Second
 	// leaveTimeout bounds how long a replica that leaves waits for the others to notice.
 	leaveTimeout = 5 * time.Second
+	// finishTimeout bounds how long it waits for what it serves: the gateway has drained before, and
+	// only has to write the last responses.
+	finishTimeout = time.Second
 )
 
 const (
@@ -107,20 +110,23 @@ func (l *listener) note(c net.Conn, state http.ConnState) {
 	}
 }
 
-// retire takes no more connections, and waits until the others have closed those that serve no request
-// which serving counts, at most for a time: what they send on the rest meanwhile is refused in order.
-func (l *listener) retire(serving func() int, longest time.Duration) {
+// retire takes no more connections, and waits until the others have closed all: what they send
+// meanwhile is refused in order. It waits for finishTimeout at most for the requests that serving
+// counts, and for leaveTimeout at most for the others.
+func (l *listener) retire(serving func() int) {
 	_ = l.tcp.Close() // whoever is refused now has sent nothing
-	over := time.After(longest)
+	finish, over, late := time.After(finishTimeout), time.After(leaveTimeout), false
 	for {
 		l.mu.Lock()
 		open := len(l.states)
 		l.mu.Unlock()
-		if open <= serving() {
+		if open == 0 || late && open <= serving() {
 			return
 		}
 		select {
 		case <-l.changed:
+		case <-finish:
+			late = true
 		case <-over:
 			return
 		}
