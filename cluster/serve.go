@@ -36,7 +36,8 @@ const (
 	// forwardHeader has what httpcheck.Forward says of a request, as a URL query.
 	forwardHeader = "Mcp-Forward"
 	// refusedHeader, beside the status 421, says why a replica has not served a request: one of the
-	// following words. No handler has seen the request.
+	// following words. No handler has
+	// done anything for it.
 	refusedHeader = "Mcp-Forward-Refused"
 	refusedGone   = "gone" // no such connection, and the replica takes no new ones
 	refusedBusy   = "busy"
@@ -170,16 +171,14 @@ func (n *Node) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	defer n.exit()
 	defer func() {
-		switch v := recover(); v {
-		case nil:
-		case httpcheck.ErrGone:
-			refuse(w, r, refusedGone)
-		default:
-			if v != http.ErrAbortHandler {
-				n.log.Error("handler panicked", "err", v, "stack", string(debug.Stack()))
-			}
-			panic(http.ErrAbortHandler)
+		v := recover()
+		if v == nil {
+			return
 		}
+		if v != http.ErrAbortHandler {
+			n.log.Error("handler panicked", "err", v, "stack", string(debug.Stack()))
+		}
+		panic(http.ErrAbortHandler)
 	}()
 	if r.Method != http.MethodGet { // others bound the number of streams
 		defer n.serving.Add(-1)
@@ -200,6 +199,9 @@ func (n *Node) serve(w http.ResponseWriter, r *http.Request) {
 	own.RemoteAddr, own.TLS = to.Get("addr"), nil // they are the client's
 	part.Handler.ServeHTTP(w, own)
 }
+
+// Return refuses a request of another replica whose connection is gone here, as this one drains.
+func (n *Node) Return(w http.ResponseWriter, r *http.Request) { refuse(w, r, refusedGone) }
 
 // refuse answers a request that no handler serves. It reads the body first, because the other
 // replica reads no answer before it has sent all. The connection ends too, because this replica

@@ -111,19 +111,20 @@ func (n *node) Forward(w http.ResponseWriter, r *http.Request, f httpcheck.Forwa
 	n.all.mu.Lock()
 	n.all.forwarded++
 	n.all.mu.Unlock()
-	own := r.Clone(httpcheck.Forwarded(r.Context(), f.Principal))
+	returned := false
+	ctx := context.WithValue(httpcheck.Forwarded(r.Context(), f.Principal), returnedKey{}, &returned)
+	own := r.Clone(ctx)
 	own.Header.Del("Authorization") // the owner must not want it
 	own.Body, own.ContentLength = io.NopCloser(bytes.NewReader(f.Body)), int64(len(f.Body))
 	own.RemoteAddr = netip.AddrPortFrom(f.Addr, 0).String()
-	defer func() {
-		if v := recover(); v == httpcheck.ErrGone {
-			served = false
-		} else if v != nil {
-			panic(v)
-		}
-	}()
 	p.Handler.ServeHTTP(w, own)
-	return true
+	return !returned
+}
+
+type returnedKey struct{}
+
+func (n *node) Return(_ http.ResponseWriter, r *http.Request) {
+	*r.Context().Value(returnedKey{}).(*bool) = true
 }
 
 func (n *node) Adopt(_, id string) func() {

@@ -2,7 +2,6 @@ package httpcheck
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/netip"
 	"time"
@@ -22,6 +21,10 @@ type Cluster interface {
 	// Forward sends a request to the replica that holds its connection, and writes the
 	// response to w. It reports false, and writes nothing, if this replica has to answer.
 	Forward(w http.ResponseWriter, r *http.Request, f Forward) bool
+	// Return answers a request that another replica has forwarded, with the word that its
+	// connection is gone here, and that this replica takes no new ones. The other one decides
+	// what follows.
+	Return(w http.ResponseWriter, r *http.Request)
 	// Adopt directs the requests for a session whose own replica is gone to this replica,
 	// until release is called.
 	Adopt(server, id string) (release func())
@@ -70,27 +73,27 @@ type Replica struct {
 	Silent      bool   `json:"silent,omitempty"` // nothing has been heard of it for a while
 }
 
-// ErrGone is what the Handler of a Part panics with, before it writes anything, if it drains
-// and the connection has just ended: the request is for another replica.
-var ErrGone = errors.New("the connection is gone, and this replica drains")
-
-// IsForeign reports whether another replica may hold the connection with that id, which is
-// not open here or drains: the id is signed for the principal, and the request comes from a
-// client. If it comes from another replica and this one drains, IsForeign panics with ErrGone.
+// IsForeign reports whether a request is for another replica: it names a connection that is not
+// open here, or drains, with an id that is signed for the principal. One that another replica has
+// forwarded is for yet another one if this replica drains.
 func (f *Checker) IsForeign(r *http.Request, registry *connstate.Registry, id, principal string) bool {
 	if f.opts.Cluster == nil {
 		return false
 	}
-	_, forwarded := IsForwarded(r)
-	if forwarded && registry.Draining() {
-		panic(ErrGone)
+	if _, forwarded := IsForwarded(r); forwarded {
+		return registry.Draining()
 	}
-	return !forwarded && registry.IDs().Verify(id, principal)
+	return registry.IDs().Verify(id, principal)
 }
 
 // Forward sends a request to the replica that holds its connection, for which IsForeign is
-// true; see Cluster.Forward. It sets Server, Addr and WriteTimeout.
+// true; see Cluster.Forward. It sets Server, Addr and WriteTimeout. One that another replica has
+// forwarded goes back there.
 func (f *Checker) Forward(w http.ResponseWriter, r *http.Request, to Forward) bool {
+	if _, forwarded := IsForwarded(r); forwarded {
+		f.opts.Cluster.Return(w, r)
+		return true
+	}
 	to.Server, to.Addr, to.WriteTimeout = f.opts.Server, f.ClientAddr(r), f.opts.WriteTimeout
 	return f.opts.Cluster.Forward(w, r, to)
 }
