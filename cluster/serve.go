@@ -36,8 +36,7 @@ const (
 	// forwardHeader has what httpcheck.Forward says of a request, as a URL query.
 	forwardHeader = "Mcp-Forward"
 	// refusedHeader, beside the status 421, says why a replica has not served a request: one of the
-	// following words. No handler has
-	// done anything for it.
+	// following words. No handler has done anything for it.
 	refusedHeader = "Mcp-Forward-Refused"
 	refusedGone   = "gone" // no such connection, and the replica takes no new ones
 	refusedBusy   = "busy"
