@@ -58,13 +58,14 @@ func single(values []string) (value string, ok bool) {
 //	names text/html, as browsers do       | a short page  | a short page
 //	is missing, or */*, as curl and Codex | 405           | a stream
 //	names something else                  | 405           | 405
+//
+// It does not name what it gives the quality 0.
 func (n *serving) probed(w http.ResponseWriter, r *http.Request) bool {
 	isMessage := n.sse != nil && n.sse.MessageFor(r) != ""
 	if r.Method != http.MethodGet || isMessage || n.mcp != nil && streamable.Claims(r) {
 		return false
 	}
 	accept := httpcheck.AcceptOf(r)
-	anything := accept == nil || accept.Names("*/*") || accept.Names("text/*")
 	streamsAlone := n.opts.SinglePath || n.mcp == nil || strings.HasSuffix(r.URL.Path, alias)
 	switch {
 	case accept.Names("text/event-stream"):
@@ -73,7 +74,7 @@ func (n *serving) probed(w http.ResponseWriter, r *http.Request) bool {
 		if n.checks.SiteAllowed(w, r) {
 			servePage(w)
 		}
-	case n.sse == nil, anything && streamsAlone:
+	case n.sse == nil, streamsAlone && accept.TakesEvents():
 		return false
 	default: // with authentication a stranger learns first how to authenticate
 		if _, ok := n.checks.Admit(w, r, httpcheck.Route{CORS: "GET, POST, DELETE", Transport: "MCP"}); ok {

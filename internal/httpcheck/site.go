@@ -35,7 +35,9 @@ func (f *Checker) checkSite(r *http.Request) (reason, message string) {
 		return metrics.RejectedOrigin, "a page of another site made the browser send this: open the address itself, or allow any origin by the allowed-origins option"
 	}
 	// A GET of a page of its own site has neither over plain HTTP, but most pages send a Referer.
-	if page, err := url.Parse(r.Referer()); err == nil && strings.EqualFold(page.Host, r.Host) && !f.originAllowed(page.Scheme+"://"+page.Host, r) {
+	page, err := url.Parse(r.Referer())
+	ofHost := err == nil && page.Host != "" && strings.EqualFold(page.Host, r.Host)
+	if ofHost && !f.originAllowed(page.Scheme+"://"+page.Host, r) {
 		return metrics.RejectedOrigin, "a page of that name may have made the browser send this: allow the name by the allowed-hosts option"
 	}
 	return "", ""

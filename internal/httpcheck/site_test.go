@@ -72,6 +72,8 @@ func TestRefererOfAForeignName(t *testing.T) {
 		{"localhost:8080", "http://localhost:8080/", nil, 200},
 		{"mcp.example:8080", "", nil, 200},
 		{"mcp.example:8080", "%", nil, 200},
+		{"mcp.example:8080", "http://mcp.example:9090/targets", nil, 200}, // of another program there, such as Prometheus
+		{"", "", nil, 200}, // HTTP/1.0, as load balancers look whether the gateway is there
 	} {
 		h := newTransport(t, httpcheck.Options{AllowedHosts: test.allowed})
 		w := ask(h, "10.0.0.1:8080", http.MethodGet, "/t", "", "Host", test.host, "Referer", test.referer)

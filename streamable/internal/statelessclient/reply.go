@@ -59,9 +59,6 @@ func (a *reply) flush() {
 }
 
 func (a *reply) result(result []byte) {
-	if a.form == httpcheck.FormEvents {
-		a.begin()
-	}
 	a.end(http.StatusOK, jsonrpc.NewResult(a.id, result))
 }
 
@@ -69,6 +66,9 @@ func (a *reply) result(result []byte) {
 func (a *reply) fail(status int, e *jsonrpc.Error) { a.end(status, jsonrpc.NewError(a.id, e)) }
 
 func (a *reply) end(status int, message []byte) {
+	if a.form == httpcheck.FormEvents && status == http.StatusOK { // others have their status
+		a.begin()
+	}
 	if a.stream != nil {
 		a.stream.Message("", message)
 		a.flush()

@@ -47,6 +47,16 @@ func TestClientsThatTakeNoStream(t *testing.T) {
 	want(t, "status of subscriptions/listen", r.Code, http.StatusNotAcceptable)
 }
 
+// A client that takes a stream alone gets the errors of the server on it too.
+func TestErrorsOnAStream(t *testing.T) {
+	f := newFixture(t, quiet)
+	f.server.serve = func(c *conn, m *jsonrpc.Message) { c.fail(m, `{"code":-32000,"message":"m"}`) }
+	r := f.do(t, ask{method: "prompts/get", params: `{"name":"p"}`, header: map[string]string{"Accept": "text/event-stream"}})
+	want(t, "status", r.Code, http.StatusOK)
+	want(t, "type", r.Header().Get("Content-Type"), "text/event-stream")
+	want(t, "code", r.member("error", "code"), -32000)
+}
+
 // What the server gets: a client of 2025-11-25 like any other.
 func TestServerSeesAClientOf20251125(t *testing.T) {
 	f := newFixture(t, quiet)
