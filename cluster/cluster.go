@@ -151,14 +151,17 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 		self: self, members: map[string]*member{self.id: self},
 		flights: make(map[*flight]struct{}), parts: make(map[string][]*httpcheck.Part),
 	}
-	if n.identity, err = newIdentity(o.Key, o.Name, n.id); err != nil {
+	n.identity, err = newIdentity(o.Key, o.Name, n.id)
+	if err != nil {
 		return nil, err
 	}
 	n.transport = n.newTransport()
-	if n.nc, err = n.connect(ctx, o); err != nil {
+	n.nc, err = n.connect(ctx, o)
+	if err != nil {
 		return nil, err
 	}
-	if n.metrics, err = metrics.NewCluster(o.Registry); err != nil {
+	n.metrics, err = metrics.NewCluster(o.Registry)
+	if err != nil {
 		n.nc.Close()
 		return nil, err
 	}
@@ -175,7 +178,8 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 	_, err = n.nc.Subscribe(n.questions(n.id), n.dispatch)
 	_, hbErr := n.nc.Subscribe(n.prefix+"hb", n.dispatch)
 	n.running.Go(n.run)
-	if err = errors.Join(err, hbErr, n.introduce(ctx)); err != nil {
+	err = errors.Join(err, hbErr, n.introduce(ctx))
+	if err != nil {
 		n.Close()
 		return nil, err
 	}

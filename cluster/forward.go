@@ -229,7 +229,8 @@ func (c *call) send(replica string, open bool) error {
 	ctx, end := context.WithCancelCause(c.r.Context())
 	defer end(nil)
 	var sent atomic.Bool // the replica may have got some of the request
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
+	ctx = httptrace.WithClientTrace(ctx,
+		&httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
 	land, ok := c.n.takeOff(&flight{to: replica, server: c.f.Server, stream: c.r.Method == http.MethodGet, end: end})
 	if !ok {
 		return errOver

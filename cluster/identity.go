@@ -39,7 +39,8 @@ func newIdentity(key []byte, cluster, id string) (*identity, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the authority of the cluster: %w", err)
 	}
-	if authority, err = x509.ParseCertificate(signed); err != nil {
+	authority, err = x509.ParseCertificate(signed)
+	if err != nil {
 		return nil, fmt.Errorf("make the authority of the cluster: %w", err)
 	}
 	public, private, err := ed25519.GenerateKey(rand.Reader)
@@ -51,7 +52,8 @@ func newIdentity(key []byte, cluster, id string) (*identity, error) {
 		NotBefore: authority.NotBefore, NotAfter: authority.NotAfter, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
-	if signed, err = x509.CreateCertificate(rand.Reader, leaf, authority, public, authorityKey); err != nil {
+	signed, err = x509.CreateCertificate(rand.Reader, leaf, authority, public, authorityKey)
+	if err != nil {
 		return nil, fmt.Errorf("make the certificate of the replica: %w", err)
 	}
 	pool := x509.NewCertPool()

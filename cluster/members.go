@@ -80,7 +80,8 @@ func (n *Node) heard(f *frame) {
 		return
 	}
 	back := m == n.self && m.quiet > cutAfter
-	if m.number, m.quiet = f.number, 0; m != n.self {
+	m.number, m.quiet = f.number, 0
+	if m != n.self {
 		m.heartbeat, m.lost = next, false
 	}
 	n.mu.Unlock()

@@ -26,7 +26,8 @@ func (c *Connection) auditOf(m *jsonrpc.Message) *slog.Logger {
 	if place.Ambiguous { // CheckClear refuses it, where it is asked
 		name = "(ambiguous)"
 	}
-	return c.opts.Audit.With("principal", c.client.Principal, "tool", clip(name, maxAudited), "requestBytes", len(m.Raw()))
+	return c.opts.Audit.With("principal", c.client.Principal, "tool", clip(name, maxAudited), "requestBytes",
+		len(m.Raw()))
 }
 
 // CheckClear returns an error if parsers may read a client's message in two ways, so that a
@@ -46,7 +47,8 @@ func CheckClear(m *jsonrpc.Message) *jsonrpc.Error {
 // bytes.
 func (r *Request) audit(errorType string, took time.Duration, answerBytes int) {
 	if r.auditLog != nil {
-		r.auditLog.LogAttrs(context.Background(), slog.LevelInfo, "tool call", slog.String("outcome", cmp.Or(short(errorType), "ok")),
+		r.auditLog.LogAttrs(context.Background(), slog.LevelInfo, "tool call",
+			slog.String("outcome", cmp.Or(short(errorType), "ok")),
 			slog.Float64("seconds", took.Round(time.Microsecond).Seconds()), slog.Int("answerBytes", answerBytes))
 	}
 }

@@ -60,7 +60,8 @@ func (s Sender) ReleaseBody(n int) {
 	b.held.Give(n)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.by[s.name] -= n; b.by[s.name] <= 0 {
+	b.by[s.name] -= n
+	if b.by[s.name] <= 0 {
 		delete(b.by, s.name)
 	}
 }

@@ -42,7 +42,8 @@ func (c *Connection) Observe(m *jsonrpc.Message, version string) {
 	if c.spoken.Load() && (version == "" || c.versioned.Load()) {
 		return
 	}
-	opens := m.Kind == jsonrpc.Request && (m.Method == mcp.MethodInitialize || m.Method == mcp.MethodDiscover) // as standard clients begin
+	// As standard clients begin.
+	opens := m.Kind == jsonrpc.Request && (m.Method == mcp.MethodInitialize || m.Method == mcp.MethodDiscover)
 	c.mu.Lock()
 	c.setVersionLocked(version)
 	first := !c.spoken.Swap(true)
@@ -88,7 +89,7 @@ type announcement struct {
 type announceMode uint8
 
 const (
-	announceLater  announceMode = iota // until the delay is over
+	announceLater announceMode = iota // until the delay is over
 	announceNow                       // at once
 	announceNever                     // the client opened by itself, or the announcement is withheld
 )

@@ -101,7 +101,8 @@ func (c *Connection) dequeueLocked(at int) waiting {
 	w := queue[at]
 	copy(queue[1:], queue[:at])
 	queue[0] = waiting{}
-	if c.gate.queue = queue[1:]; len(c.gate.queue) == 0 {
+	c.gate.queue = queue[1:]
+	if len(c.gate.queue) == 0 {
 		c.gate.queue = nil
 	}
 	w.late.Stop()

@@ -160,7 +160,8 @@ func (o *outbox) pumpLocked() {
 		o.queue[taken] = Event{}
 		taken++
 	}
-	if o.queue = o.queue[taken:]; len(o.queue) == 0 {
+	o.queue = o.queue[taken:]
+	if len(o.queue) == 0 {
 		o.queue = nil
 	}
 }
@@ -289,7 +290,8 @@ func (c *Connection) send(e Event, dialect Dialect, mayWait bool) error {
 
 // push counts an event if it has entered the outbox; see outbox.push.
 func (c *Connection) push(e Event) (mark int, err error) {
-	if mark, err = c.outbox.push(e); err == nil {
+	mark, err = c.outbox.push(e)
+	if err == nil {
 		c.countOut(e)
 	}
 	return mark, err

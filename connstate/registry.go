@@ -132,7 +132,8 @@ func (r *Registry) OpenAs(client Client, id string, evict func() bool) (*Connect
 func (r *Registry) add(c *Connection, first bool) (taken bool, _ *LimitError) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, taken = r.conns.Load(c.id); taken {
+	_, taken = r.conns.Load(c.id)
+	if taken {
 		return true, nil
 	}
 	if err := r.admitLocked(&c.client, first); err != nil {
@@ -177,7 +178,8 @@ func (r *Registry) admitLocked(client *Client, first bool) *LimitError {
 	}
 	if counts := !client.Addr.Unmap().IsLoopback() || client.Proxied; counts && first {
 		if wait := r.rates.take(from, time.Now()); wait > 0 {
-			return refuse(metrics.RejectedRate, wait, "connecting too fast: the limit is %g connections a second from one address", limits.Rate)
+			return refuse(metrics.RejectedRate, wait,
+				"connecting too fast: the limit is %g connections a second from one address", limits.Rate)
 		}
 		if r.opened != nil && limits.Rate > 0 {
 			r.opened[from]++
@@ -185,11 +187,13 @@ func (r *Registry) admitLocked(client *Client, first bool) *LimitError {
 	}
 	switch {
 	case limits.MaxConnections > 0 && r.open.Load()+r.elsewhere >= int64(limits.MaxConnections):
-		return refuse(metrics.RejectedMaxConnections, fullWait, "too many connections: the limit is %d", limits.MaxConnections)
+		return refuse(metrics.RejectedMaxConnections, fullWait, "too many connections: the limit is %d",
+			limits.MaxConnections)
 	case r.opts.Budget.Check(metrics.HeldConnection):
 		return refuse(metrics.RejectedBudget, fullWait, "%v", ErrBusy)
 	case limits.MaxPerIP > 0 && r.perIP[from]+r.openElsewhere[from.hash] >= limits.MaxPerIP:
-		return refuse(metrics.RejectedPerIP, fullWait, "too many connections from your address: the limit is %d", limits.MaxPerIP)
+		return refuse(metrics.RejectedPerIP, fullWait, "too many connections from your address: the limit is %d",
+			limits.MaxPerIP)
 	}
 	return nil
 }
@@ -219,7 +223,8 @@ func (r *Registry) Remove(c *Connection) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	from := r.originOf(&c.client)
-	if r.perIP[from]--; r.perIP[from] <= 0 {
+	r.perIP[from]--
+	if r.perIP[from] <= 0 {
 		delete(r.perIP, from)
 	}
 	if r.open.Add(-1) == 0 && r.draining {

@@ -183,7 +183,8 @@ func (r *Request) answer(response []byte, errorType, message string, mayWait boo
 		c.requestsFailed.Add(1)
 	}
 	r.report(errorType, message, len(response))
-	_ = c.send(Event{Data: response, Related: r.ID, Answer: true}, dialect, mayWait) // a connection that is slow or gone has been closed
+	// A connection that is slow or gone has been closed.
+	_ = c.send(Event{Data: response, Related: r.ID, Answer: true}, dialect, mayWait)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.answering--
@@ -195,7 +196,8 @@ func (r *Request) answer(response []byte, errorType, message string, mayWait boo
 // else as SendNow does. It drops the notification when the request is answered: no progress
 // may follow the answer (MCP 2025-11-25, progress).
 func (r *Request) SendProgress(message []byte, mayWait bool) {
-	_ = r.c.send(Event{Data: message, Related: r.ID, progress: r}, r.c.Dialect(), mayWait) // a connection that is slow or gone has been closed
+	// A connection that is slow or gone has been closed.
+	_ = r.c.send(Event{Data: message, Related: r.ID, progress: r}, r.c.Dialect(), mayWait)
 }
 
 // Quiet returns a channel that is closed once no request is unanswered, which may be now,

@@ -115,7 +115,8 @@ func (c *Connection) Snapshot() Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.known
-	s.FirstByte, s.LastIn, s.LastOut = unixTime(c.firstByte.Load()), unixTime(c.lastIn.Load()), unixTime(c.lastOut.Load())
+	s.FirstByte, s.LastIn, s.LastOut = unixTime(c.firstByte.Load()), unixTime(c.lastIn.Load()),
+		unixTime(c.lastOut.Load())
 	s.Queued, s.InFlight, s.UnwrittenBytes = len(c.gate.queue), len(c.requests), c.outbox.unwritten()
 	s.RequestsDone, s.RequestsFailed = c.requestsDone.Load(), c.requestsFailed.Load()
 	s.MessagesIn, s.MessagesOut = c.messagesIn.Load(), c.messagesOut.Load()

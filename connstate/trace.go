@@ -50,7 +50,8 @@ func (c *Connection) StartSpan(name string, options ...trace.SpanStartOption) tr
 	if c.opts.Tracer == nil {
 		return trace.SpanFromContext(ctx)
 	}
-	_, span := c.opts.Tracer.Start(trace.ContextWithSpan(ctx, c.span), name, append(options, trace.WithAttributes(c.spanAttrs()...))...)
+	_, span := c.opts.Tracer.Start(trace.ContextWithSpan(ctx, c.span), name,
+		append(options, trace.WithAttributes(c.spanAttrs()...))...)
 	return span
 }
 
@@ -60,7 +61,8 @@ func (c *Connection) spanAttrs() []attribute.KeyValue {
 	if c.client.Transport == TransportStdio {
 		network = "pipe"
 	}
-	attrs := []attribute.KeyValue{attribute.String("mcp.session.id", c.ShortID()), attribute.String("network.transport", network)}
+	attrs := []attribute.KeyValue{attribute.String("mcp.session.id", c.ShortID()),
+		attribute.String("network.transport", network)}
 	if c.opts.Server != "" {
 		attrs = append(attrs, attribute.String("mcp_sse.server", c.opts.Server))
 	}
@@ -90,14 +92,16 @@ func (r *Request) startTrace(m *jsonrpc.Message) {
 	t := &traced{ctx: context.Background(), name: spanText(r.Method)}
 	t.ctx = w3c.Extract(w3c.Extract(t.ctx, propagation.MapCarrier(m.Trace)), meta)
 	attrs := append(c.spanAttrs(), attribute.String("mcp.method.name", t.name))
-	key := map[string]string{mcp.MethodCallTool: "gen_ai.tool.name", mcp.MethodGetPrompt: "gen_ai.prompt.name"}[r.Method]
+	key := map[string]string{mcp.MethodCallTool: "gen_ai.tool.name",
+		mcp.MethodGetPrompt: "gen_ai.prompt.name"}[r.Method]
 	if target, ok := m.Param("name").Text(); ok && key != "" {
 		t.name += " " + spanText(target)
 		attrs = append(attrs, attribute.String(key, spanText(target)))
 	}
 	t.attrs = trace.WithAttributes(attrs...)
 	id := attribute.String("jsonrpc.request.id", spanText(strings.Trim(string(r.ID), `"`)))
-	t.ctx, _ = c.opts.Tracer.Start(t.ctx, t.name, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(r.Started),
+	t.ctx, _ = c.opts.Tracer.Start(t.ctx, t.name, trace.WithSpanKind(trace.SpanKindServer),
+		trace.WithTimestamp(r.Started),
 		t.attrs, trace.WithAttributes(id), trace.WithLinks(trace.Link{SpanContext: c.span.SpanContext()}))
 	r.trace = t
 }
@@ -121,7 +125,8 @@ func (r *Request) ToServer(m *jsonrpc.Message) *jsonrpc.Message {
 		return m
 	}
 	r.FromServer(metrics.ErrorSessionLost) // it goes to another one
-	ctx, span := r.c.opts.Tracer.Start(r.trace.ctx, r.trace.name, trace.WithSpanKind(trace.SpanKindClient), r.trace.attrs)
+	ctx, span := r.c.opts.Tracer.Start(r.trace.ctx, r.trace.name, trace.WithSpanKind(trace.SpanKindClient),
+		r.trace.attrs)
 	if r.trace.server.Store(&span); r.trace.over.Load() { // nobody else ends the span
 		r.FromServer(metrics.ErrorSessionLost)
 	}

@@ -44,7 +44,8 @@ func (r *Registry) Usage() Usage {
 	for _, counts := range []map[origin]int{r.opened, r.perIP} {
 		for from := range counts {
 			open, opened := r.perIP[from], r.opened[from]
-			if opened > 0 && opened*notable >= int(r.limits.Rate) || r.limits.MaxPerIP > 0 && open*notable >= r.limits.MaxPerIP {
+			isFast := opened > 0 && opened*notable >= int(r.limits.Rate)
+			if isFast || r.limits.MaxPerIP > 0 && open*notable >= r.limits.MaxPerIP {
 				use[from.hash] = OriginUsage{from.hash, open, opened}
 			}
 		}

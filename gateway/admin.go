@@ -37,21 +37,22 @@ func (s *Servers) Admin() http.Handler { return operatorRoutes(false, s.list) }
 // alone says that there is only one.
 func operatorRoutes(alone bool, all func() []*Gateway) http.Handler {
 	routes := mux.NewRouter()
-	routes.Methods(http.MethodGet, http.MethodHead).Path("/healthz").HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	looks := routes.Methods(http.MethodGet, http.MethodHead).Subrouter()
+	looks.Path("/healthz").HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, status{Status: "ok"})
 	})
-	routes.Methods(http.MethodGet, http.MethodHead).Path("/readyz").HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	looks.Path("/readyz").HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		serveReady(w, r, alone, all())
 	})
-	routes.Methods(http.MethodGet, http.MethodHead).Path("/metrics").Handler(metrics.Handler(all()[0].promReg))
-	routes.Methods(http.MethodGet, http.MethodHead).Path("/connections").HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	looks.Path("/metrics").Handler(metrics.Handler(all()[0].promReg))
+	looks.Path("/connections").HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		body := map[string]any{"connections": snapshotsOf(all())}
 		if replicas := replicasOf(all()); replicas != nil {
 			body["replicas"] = replicas
 		}
 		writeJSON(w, http.StatusOK, body)
 	})
-	routes.Methods(http.MethodGet, http.MethodHead).PathPrefix("/status").Handler(statusPage(all))
+	looks.PathPrefix("/status").Handler(statusPage(all))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		all()[0].now.Load().checks.Guard(routes).ServeHTTP(w, r)
 	})

@@ -23,7 +23,8 @@ import (
 func (s *settings) validate(up upstream.Upstream) error {
 	c := checks{o: s.Options}
 	c.values()
-	c.refuseIf(s.MaxMessageBytes > s.MaxHeldBytes/4, "MaxMessageBytes", fmt.Sprintf("must be at most %d, a quarter of the bytes that may wait", s.MaxHeldBytes/4))
+	c.refuseIf(s.MaxMessageBytes > s.MaxHeldBytes/4, "MaxMessageBytes",
+		fmt.Sprintf("must be at most %d, a quarter of the bytes that may wait", s.MaxHeldBytes/4))
 	c.sessions(up)
 	return errors.Join(c.wrong...)
 }
@@ -119,13 +120,16 @@ func (c *checks) values() {
 	for _, transport := range o.Transports {
 		oneOf("Transports", transport, TransportSSE, TransportStreamable, TransportStdio)
 	}
-	c.refuseIf(o.IDKey != nil && len(o.IDKey) < signedid.MinKey, "IDKey", fmt.Sprintf("must have at least %d bytes", signedid.MinKey))
-	c.refuseIf(httpcheck.CheckPrefix(o.Prefix) != nil, "Prefix", `must be a path such as "/tools", without a slash at the end`)
+	c.refuseIf(o.IDKey != nil && len(o.IDKey) < signedid.MinKey, "IDKey",
+		fmt.Sprintf("must have at least %d bytes", signedid.MinKey))
+	c.refuseIf(httpcheck.CheckPrefix(o.Prefix) != nil, "Prefix",
+		`must be a path such as "/tools", without a slash at the end`)
 	c.refuseIf(o.Name != "" && !serverName.MatchString(o.Name), "Name",
 		"must be at most 64 characters of a-z, 0-9, _ and -, and begin with a letter or a digit")
 	for _, origin := range o.AllowedOrigins {
 		u, err := url.Parse(origin)
-		c.refuseIf(origin != "*" && (err != nil || u.Host == "" || u.Scheme+"://"+u.Host != origin || strings.Contains(origin, "*")),
+		c.refuseIf(origin != "*" && (err != nil || u.Host == "" || u.Scheme+"://"+u.Host != origin ||
+			strings.Contains(origin, "*")),
 			"AllowedOrigins", fmt.Sprintf(`%q is no origin: must be a scheme and a host in full, such as "https://app.example.com", or "*" for any`, origin))
 	}
 	for _, host := range o.AllowedHosts {
@@ -135,7 +139,8 @@ func (c *checks) values() {
 	}
 	if o.PassRequest != nil {
 		for _, name := range o.PassRequest.Headers {
-			c.refuseIf(!httpguts.ValidHeaderFieldName(name), "PassRequest", fmt.Sprintf("%.64q is not the name of a header", name))
+			c.refuseIf(!httpguts.ValidHeaderFieldName(name), "PassRequest",
+				fmt.Sprintf("%.64q is not the name of a header", name))
 		}
 	}
 	for _, name := range o.ForwardHeaders {
@@ -143,7 +148,8 @@ func (c *checks) values() {
 			c.refuseIf(true, "ForwardHeaders", err.Error())
 		}
 	}
-	c.contradictIf(o.MaxConnections > 0 && o.MaxConnectionsPerIP > o.MaxConnections, "MaxConnectionsPerIP", "MaxConnections", "must be at most %s")
+	c.contradictIf(o.MaxConnections > 0 && o.MaxConnectionsPerIP > o.MaxConnections, "MaxConnectionsPerIP",
+		"MaxConnections", "must be at most %s")
 	c.contradictIf(o.Cluster != nil && o.IDKey == nil, "Cluster", "IDKey", "needs an %s, the same for each replica")
 	c.contradictIf(o.SinglePath && o.Prefix != "", "SinglePath", "Prefix",
 		"contradicts %s: the path is the one at which the gateway is mounted")
@@ -192,7 +198,8 @@ func CheckHeaderName(name string) error {
 	if !httpguts.ValidHeaderFieldName(name) {
 		return fmt.Errorf("%.64q is not the name of a header", name)
 	}
-	switch name = http.CanonicalHeaderKey(name); name {
+	name = http.CanonicalHeaderKey(name)
+	switch name {
 	case "Accept", "Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Host",
 		"Keep-Alive", "Last-Event-Id", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
 	default:

@@ -13,6 +13,6 @@
 //	sse, streamable or stdio ─▶ connstate.Connection ─▶ handshake.Bridge ─▶ multiplex.Session ─▶ upstream
 //
 // A [Gateway] wires the hops and ends them; [Servers] serves several gateways.
-// Package handshake connects a connection to its session, and supplies the sessions. docs/reference/states.md has the states,
-// docs/reference/errors.md the errors.
+// Package handshake connects a connection to its session, and supplies the sessions.
+// docs/reference/states.md has the states, docs/reference/errors.md the errors.
 package gateway

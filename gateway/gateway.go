@@ -102,7 +102,8 @@ func (g *Gateway) attach(cluster httpcheck.Cluster) {
 	g.detach = func() {}
 	if cluster != nil {
 		g.detach = sync.OnceFunc(cluster.Attach(g.name, httpcheck.Part{
-			Handler: g, Has: g.has, Draining: g.registry.Draining, Usage: g.registry.Usage, UsedElsewhere: g.registry.UsedElsewhere,
+			Handler: g, Has: g.has, Draining: g.registry.Draining, Usage: g.registry.Usage,
+			UsedElsewhere: g.registry.UsedElsewhere,
 		}))
 	}
 }
@@ -136,7 +137,8 @@ func (g *Gateway) prepare(up upstream.Upstream, opts Options) (*serving, error) 
 func (g *Gateway) mount(n *serving) (err error) {
 	n.checks = httpcheck.New(n.opts.checks(g.metrics))
 	if n.opts.serves(TransportSSE) {
-		if n.sse, err = sse.New(g, g.registry, n.opts.sse(g.metrics)); err != nil {
+		n.sse, err = sse.New(g, g.registry, n.opts.sse(g.metrics))
+		if err != nil {
 			return err
 		}
 	}
@@ -186,7 +188,8 @@ func (g *Gateway) connect(n *serving, version string) {
 		Supplier: func() *handshake.Supplier { return g.now.Load().supplier },
 		Times: func() handshake.Times {
 			o := &g.now.Load().opts
-			return handshake.Times{InitializationTimeout: o.InitializationTimeout, InitializeTimeout: o.InitializeTimeout, AnnounceDelay: o.AnnounceDelay}
+			return handshake.Times{InitializationTimeout: o.InitializationTimeout,
+				InitializeTimeout: o.InitializeTimeout, AnnounceDelay: o.AnnounceDelay}
 		},
 		Server: server, Params: params, MaxHandshakeAttempts: o.MaxHandshakeAttempts, Detailed: g.detailed,
 		Logger: o.Logger, Limited: throttle.NewLines().Logger(o.Logger), Metrics: g.metrics,
@@ -199,7 +202,9 @@ func (g *Gateway) supply(n *serving) handshake.SupplierOptions {
 	o := &n.opts
 	_, boots := n.up.(upstream.Command)
 	return handshake.SupplierOptions{
-		Name: o.Name, Params: g.bridges.Params, Boots: boots || o.Boots, Shared: o.Sessions == SessionsShared, Warm: o.Warm, Forwards: len(o.ForwardHeaders) > 0 || o.PassRequest != nil, MaxSessions: o.MaxSessions,
+		Name: o.Name, Params: g.bridges.Params, Boots: boots ||
+			o.Boots, Shared: o.Sessions == SessionsShared, Warm: o.Warm, Forwards: len(o.ForwardHeaders) > 0 ||
+			o.PassRequest != nil, MaxSessions: o.MaxSessions,
 		StartTimeout: o.StartTimeout, InitializationTimeout: o.InitializationTimeout,
 		Session: multiplex.Options{
 			Server: g.bridges.Server, RequestTimeout: o.RequestTimeout, MaxRequestTimeout: o.MaxRequestTimeout,

@@ -57,7 +57,8 @@ func (g *Gateway) keep(l *lease, failed bool) {
 			return
 		}
 		credentials := l.credentials()
-		principal, err := opts.Authenticate(&http.Request{Header: http.Header{"Authorization": {credentials}}, URL: new(url.URL)})
+		principal, err := opts.Authenticate(&http.Request{Header: http.Header{"Authorization": {credentials}},
+			URL: new(url.URL)})
 		if err == nil && principal != l.principal {
 			err = errors.New("the credentials are of another principal now")
 		}
@@ -85,10 +86,11 @@ func (g *Gateway) keepConnection(c *connstate.Connection) *lease {
 	if c.Client().Transport == connstate.TransportSSE {
 		credentials = func() string { return c.Client().Credentials }
 	}
-	l := &lease{credentials: credentials, principal: c.Client().Principal, end: func(reason connstate.Reason, err error) {
-		g.now.Load().opts.Logger.Info("client no longer authorized", "connectionId", c.ShortID(), "err", err)
-		c.Close(reason)
-	}}
+	l := &lease{credentials: credentials, principal: c.Client().Principal,
+		end: func(reason connstate.Reason, err error) {
+			g.now.Load().opts.Logger.Info("client no longer authorized", "connectionId", c.ShortID(), "err", err)
+			c.Close(reason)
+		}}
 	g.keep(l, false)
 	return l
 }
@@ -108,10 +110,11 @@ func (l leased) Closed() {
 // leaseStream ends the response to a GET once the token that it came with is no longer good.
 // The caller must call stop when it has ended.
 func (g *Gateway) leaseStream(credentials, principal, connectionID string, end func()) (stop func()) {
-	l := &lease{credentials: func() string { return credentials }, principal: principal, end: func(_ connstate.Reason, err error) {
-		g.now.Load().opts.Logger.Info("client no longer authorized", "connectionId", connectionID, "err", err)
-		end()
-	}}
+	l := &lease{credentials: func() string { return credentials }, principal: principal,
+		end: func(_ connstate.Reason, err error) {
+			g.now.Load().opts.Logger.Info("client no longer authorized", "connectionId", connectionID, "err", err)
+			end()
+		}}
 	g.keep(l, false)
 	return l.stop
 }

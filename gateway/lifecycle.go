@@ -149,7 +149,8 @@ func (g *Gateway) cut() error {
 		requests += c.InFlight()
 		closing.Go(func() {
 			for _, r := range c.Unanswered() {
-				r.Fail(jsonrpc.ReasonError("the gateway shut down before the server answered", "draining", false), metrics.ErrorDraining)
+				r.Fail(jsonrpc.ReasonError("the gateway shut down before the server answered", "draining", false),
+					metrics.ErrorDraining)
 			}
 			c.CloseGracefully(connstate.ClosedShutdown, cutGrace)
 		})
@@ -158,7 +159,8 @@ func (g *Gateway) cut() error {
 	if len(all) == 0 {
 		return nil
 	}
-	return fmt.Errorf("shutdown: time is up: %d connections cut, %d requests answered with an error", len(all), requests)
+	return fmt.Errorf("shutdown: time is up: %d connections cut, %d requests answered with an error", len(all),
+		requests)
 }
 
 // waitSessions waits until all connections and sessions have ended, and fails sessionGrace after ctx.

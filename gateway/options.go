@@ -76,8 +76,8 @@ type Options struct {
 	// They are not initialized: each connection runs its own handshake. A server that is
 	// taken is replaced at once. Default 1 in front of an upstream.Command with
 	// SessionsPerConnection, unless the child gets something of its client (PrincipalEnv,
-	// PassRequest or ForwardHeaders) or serves TransportStdio; else none. With SessionsShared, 1 or more starts the shared session
-	// ahead. A remote server needs no start: for it, Warm needs SessionsShared.
+	// PassRequest or ForwardHeaders) or serves TransportStdio; else none. With SessionsShared,
+	// 1 or more starts the shared session ahead. A remote server needs no start: for it, Warm needs SessionsShared.
 	Warm int
 	// ErrorDetails controls what errors tell clients about the server.
 	// ErrorDetailsFull includes its exit status, the end of its stderr, its command

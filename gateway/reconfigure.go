@@ -70,7 +70,8 @@ func (g *Gateway) replace(was, n *serving) {
 	}
 	supply := g.supply(n)
 	other := !sameServer(was.up, n.up) || supply.Forwards != g.supply(was).Forwards
-	if n.supplier = was.supplier; other {
+	n.supplier = was.supplier
+	if other {
 		n.supplier = was.supplier.Successor(n.up, supply)
 	} else {
 		n.supplier.Reconfigure(supply)

@@ -206,7 +206,8 @@ func readyAll(ctx context.Context, all []*Gateway) []error {
 	var wg sync.WaitGroup
 	for i, g := range all {
 		wg.Go(func() {
-			if results[i] = g.Ready(asking); results[i] == nil {
+			results[i] = g.Ready(asking)
+			if results[i] == nil {
 				time.AfterFunc(readyGrace, func() { stop(handshake.ErrStarting) })
 			}
 		})

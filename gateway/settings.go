@@ -146,7 +146,8 @@ func (s *settings) connections(m *metrics.Metrics, account *budget.Account) conn
 		Logger: s.Logger, Audit: audit, Metrics: m, Server: s.Name,
 	}
 	if s.TracerProvider != nil {
-		opts.Tracer = s.TracerProvider.Tracer("github.com/mcp-sse/mcp-sse", trace.WithInstrumentationVersion(buildinfo.Read().Version))
+		opts.Tracer = s.TracerProvider.Tracer("github.com/mcp-sse/mcp-sse",
+			trace.WithInstrumentationVersion(buildinfo.Read().Version))
 	}
 	return opts
 }
@@ -174,8 +175,10 @@ func (s *settings) checks(m *metrics.Metrics) httpcheck.Options {
 	opts := httpcheck.Options{
 		HeartbeatInterval: s.HeartbeatInterval, ConnectionTimeout: s.StreamTimeout,
 		MaxMessageBytes: s.MaxMessageBytes,
-		TrustedProxies:  s.TrustedProxies, AllowedOrigins: s.AllowedOrigins, AllowedHosts: s.AllowedHosts, Reauthenticate: s.Reauthenticate,
-		Authenticate: s.Authenticate, Cluster: s.Cluster, Server: s.Name, ForwardHeaders: s.ForwardHeaders, Logger: s.Logger, Metrics: m,
+		TrustedProxies:  s.TrustedProxies, AllowedOrigins: s.AllowedOrigins, AllowedHosts: s.AllowedHosts,
+		Reauthenticate: s.Reauthenticate,
+		Authenticate:   s.Authenticate, Cluster: s.Cluster, Server: s.Name, ForwardHeaders: s.ForwardHeaders,
+		Logger: s.Logger, Metrics: m,
 	}
 	if s.PassRequest != nil {
 		opts.PassRequest, opts.RequestHeaders, opts.RequestContext = true, s.PassRequest.Headers, s.PassRequest.Context

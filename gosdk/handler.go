@@ -65,12 +65,14 @@ var errNone = errors.New("no server available")
 
 // choosing returns a gateway.PassRequest.Context that adds the server to the context
 // of a GET. before is that of the user; nil: none.
-func choosing(getServer func(*http.Request) *mcp.Server, before func(*http.Request) (context.Context, error)) func(*http.Request) (context.Context, error) {
+func choosing(getServer func(*http.Request) *mcp.Server,
+	before func(*http.Request) (context.Context, error)) func(*http.Request) (context.Context, error) {
 	return func(r *http.Request) (context.Context, error) {
 		ctx := r.Context()
 		if before != nil {
 			var err error
-			if ctx, err = before(r); err != nil {
+			ctx, err = before(r)
+			if err != nil {
 				return nil, err
 			}
 		}

@@ -63,7 +63,8 @@ func (c *serverSide) Write(_ context.Context, msg sdk.Message) error {
 		receive(data, nil)
 	case ok:
 		id, _ := json.Marshal(response.ID.Raw()) // a number or a string
-		receive(jsonrpc.NewError(jsonrpc.ID(id), jsonrpc.Errorf(jsonrpc.CodeInternalError, "the server's answer has no JSON form: %v", err)), nil)
+		receive(jsonrpc.NewError(jsonrpc.ID(id),
+			jsonrpc.Errorf(jsonrpc.CodeInternalError, "the server's answer has no JSON form: %v", err)), nil)
 	default:
 		return err
 	}

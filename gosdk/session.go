@@ -128,7 +128,8 @@ func responseOf(m *jsonrpc.Message) (*sdk.Response, error) {
 	if fault := m.Error(); fault != nil {
 		e := &sdk.Error{}
 		if json.Unmarshal(fault, e) != nil {
-			e = &sdk.Error{Code: sdk.CodeInternalError, Message: "the client answered with an error of a wrong form", Data: fault}
+			e = &sdk.Error{Code: sdk.CodeInternalError, Message: "the client answered with an error of a wrong form",
+				Data: fault}
 		}
 		r.Error = e
 	}
@@ -180,7 +181,8 @@ func (s *session) enqueue(it item) error {
 func (s *session) nextLocked() sdk.Message {
 	it := s.inbox[0]
 	s.inbox[0] = item{}
-	if s.inbox = s.inbox[1:]; len(s.inbox) == 0 {
+	s.inbox = s.inbox[1:]
+	if len(s.inbox) == 0 {
 		s.inbox = nil
 	}
 	if it.number == 0 {

@@ -114,7 +114,8 @@ func (c *attachment) Lost(r *connstate.Request, e *jsonrpc.Error) {
 // until the session is in use. It drops list_changed of a shared session whose server has
 // not declared it.
 func (c *attachment) Deliver(method string, related jsonrpc.ID, message []byte) {
-	if kind, isList := mcp.ChangedList(method); isList && c.bridge.shares() && !c.session.Result().Advertises(kind, "listChanged") {
+	if kind, isList := mcp.ChangedList(method); isList && c.bridge.shares() &&
+		!c.session.Result().Advertises(kind, "listChanged") {
 		c.bridge.opts.Metrics.Dropped(metrics.DroppedUnknownRequest)
 		return
 	}

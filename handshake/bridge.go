@@ -153,7 +153,8 @@ func (b *Bridge) request(m *jsonrpc.Message) {
 	switch {
 	case errors.Is(err, connstate.ErrClosed):
 		return
-	case errors.Is(err, connstate.ErrDuplicate): // the client would take an error under this id for the answer to the other
+	// The client would take an error under this id for the answer to the other.
+	case errors.Is(err, connstate.ErrDuplicate):
 		b.limited().Warn("request dropped: one with its id is in flight", "method", m.Method[:min(64, len(m.Method))])
 		return
 	case err != nil:
@@ -167,7 +168,8 @@ func (b *Bridge) request(m *jsonrpc.Message) {
 	case m.Method == mcp.MethodDiscover:
 		// This transport has no server/discover. The error makes clients that try it
 		// fall back to initialize at once (MCP 2026-07-28, versioning).
-		r.Fail(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "server/discover is not available on this transport: use initialize"), "-32601")
+		r.Fail(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound,
+			"server/discover is not available on this transport: use initialize"), "-32601")
 	case m.Method == mcp.MethodInitialize && b.opts.Params != nil:
 		b.initialize(r)
 	default:
@@ -238,7 +240,8 @@ func (b *Bridge) gateOrSend(r *connstate.Request) {
 		pass, err = b.c.Admit(r)
 	}
 	if pass && !b.send(r) {
-		if pass, err = b.c.Admit(r); pass && !b.send(r) {
+		pass, err = b.c.Admit(r)
+		if pass && !b.send(r) {
 			err = errLost
 		}
 	}

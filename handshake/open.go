@@ -65,7 +65,8 @@ func (s *Supplier) start(ctx context.Context, c openOptions) (session *Session, 
 			from = FromPool
 			until = time.Now().Add(s.opts().StartTimeout)
 		default:
-			if session, until, err = s.dialInPlace(ctx, &t); err != nil {
+			session, until, err = s.dialInPlace(ctx, &t)
+			if err != nil {
 				return nil, from, err
 			}
 		}

@@ -48,7 +48,8 @@ func olderVersions(refusal *jsonrpc.Message, params json.RawMessage) (all []stri
 	code, _ := jsonrpc.Member(refusal.Error(), "code")
 	status, _ := jsonrpc.Member(refusal.Error(), "data", "status")
 	message, _ := jsonrpc.MemberText(refusal.Error(), "message")
-	perhaps := string(code) == "-32602" || string(status) == "400" || strings.Contains(strings.ToLower(message), "version")
+	perhaps := string(code) == "-32602" || string(status) == "400" ||
+		strings.Contains(strings.ToLower(message), "version")
 	if !perhaps && string(code) != "-32000" {
 		return nil
 	}

@@ -83,7 +83,8 @@ func (s *Supplier) NoteLoss(err error, soon bool) {
 }
 
 func (r *readiness) noteLocked(err error, soon bool) {
-	r.health.Failed, r.health.Failure, r.soon = time.Now(), strings.TrimPrefix(err.Error(), "initialization failed: "), soon
+	r.health.Failed, r.health.Failure, r.soon = time.Now(),
+		strings.TrimPrefix(err.Error(), "initialization failed: "), soon
 }
 
 // Health is what is known of the server without a probe. Times are zero for what has not

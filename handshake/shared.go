@@ -95,7 +95,8 @@ func (s *shared) start(again bool) (*Session, error) {
 	default:
 		m.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, took)
 		supplier.NoteFailure(err)
-		supplier.limited.Warn("shared session start failed", "phase", string(failure.Phase), "reason", failure.Reason, "duration", took, "err", err)
+		supplier.limited.Warn("shared session start failed", "phase", string(failure.Phase), "reason", failure.Reason,
+			"duration", took, "err", err)
 	}
 	return session, err
 }
@@ -128,7 +129,8 @@ func (s *shared) checkLocked() {
 		s.supplier.log.Info("shared session replaced", "connections", session.Callers(), "duration", session.Age())
 		return
 	}
-	s.supplier.limited.Warn("shared session lost", "connections", session.Callers(), "duration", session.Age(), "err", session.Why())
+	s.supplier.limited.Warn("shared session lost", "connections", session.Callers(), "duration", session.Age(), "err",
+		session.Why())
 	s.supplier.NoteLoss(session.Why(), !session.Proven())
 	if session.Proven() {
 		s.pauses = newBackoff()

@@ -69,8 +69,9 @@ type Supplier struct {
 	shared     *shared                // nil: each connection has its own session
 	started    atomic.Bool            // Start has been called
 
-	server  atomic.Pointer[Server] // what the server last said of itself
-	lowered atomic.Pointer[string] // the newest protocol version that the server does not refuse; nil: it has refused none
+	server atomic.Pointer[Server] // what the server last said of itself
+	// The newest protocol version that the server does not refuse; nil: it has refused none.
+	lowered atomic.Pointer[string]
 
 	life     context.Context // ends with Close and Retire
 	end      context.CancelFunc
@@ -120,8 +121,9 @@ func NewSupplier(up upstream.Upstream, opts SupplierOptions) *Supplier {
 func (all *succession) newSupplier(up upstream.Upstream, opts SupplierOptions) *Supplier {
 	s := &Supplier{
 		succession: all, replaced: make(chan struct{}),
-		up: up, log: opts.Session.Logger, limited: throttle.NewLines().Logger(opts.Session.Logger), metrics: opts.Session.Metrics,
-		tools: &multiplex.Tools{}, turns: fair.NewPlaces(maxStarts), places: fair.NewPlaces(opts.MaxSessions),
+		up: up, log: opts.Session.Logger, limited: throttle.NewLines().Logger(opts.Session.Logger),
+		metrics: opts.Session.Metrics,
+		tools:   &multiplex.Tools{}, turns: fair.NewPlaces(maxStarts), places: fair.NewPlaces(opts.MaxSessions),
 	}
 	s.life, s.end = context.WithCancel(all.closed)
 	s.readiness.life, s.readiness.drain = context.WithCancel(all.serving)
@@ -136,7 +138,8 @@ func (all *succession) newSupplier(up upstream.Upstream, opts SupplierOptions) *
 	}
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	all.live = append(slices.DeleteFunc(all.live, func(s *Supplier) bool { return s.life.Err() != nil && s.places.Free() }), s)
+	all.live = append(slices.DeleteFunc(all.live,
+		func(s *Supplier) bool { return s.life.Err() != nil && s.places.Free() }), s)
 	return s
 }
 

@@ -26,7 +26,8 @@ func (s *Supplier) Try(ctx context.Context) (server Server, tools int, err error
 	more := session.Result().Advertises("tools")
 	pages, last := 0, ""
 	for params := json.RawMessage(nil); more; {
-		if pages++; pages > maxPages {
+		pages++
+		if pages > maxPages {
 			return server, tools, fmt.Errorf("list tools: there are over %d pages", maxPages)
 		}
 		response, err := session.Call(ctx, mcp.MethodListTools, params)
@@ -40,7 +41,8 @@ func (s *Supplier) Try(ctx context.Context) (server Server, tools int, err error
 		jsonrpc.Each(list, func(json.RawMessage) { tools++ })
 		cursor, _ := jsonrpc.Member(response.Result(), "nextCursor")
 		next, _ := jsonrpc.Text(cursor)
-		if more = next != ""; more && next == last {
+		more = next != ""
+		if more && next == last {
 			return server, tools, fmt.Errorf("list tools: the server returns the same nextCursor for each page: %.40q", next)
 		}
 		last = next

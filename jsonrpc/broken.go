@@ -54,7 +54,8 @@ func NamesVersion(data []byte) bool {
 		}
 		after := data[at+len(name):]
 		if at > 0 && len(after) > 0 && (data[at-1] == '"' || data[at-1] == '\'') && after[0] == data[at-1] {
-			if after = bytes.TrimLeft(after[1:], " \t"); len(after) > 0 && after[0] == ':' {
+			after = bytes.TrimLeft(after[1:], " \t")
+			if len(after) > 0 && after[0] == ':' {
 				return true
 			}
 		}
@@ -67,7 +68,8 @@ func idOf(value []byte) ID {
 	if n := len(value); n >= 2 && value[0] == '\'' && value[n-1] == '\'' {
 		value = append(append([]byte{'"'}, value[1:n-1]...), '"')
 	}
-	if end, err := skipValue(value, 0, 0); err != nil || end != len(value) || checkID(value) != nil || ID(value) == Null {
+	if end, err := skipValue(value, 0, 0); err != nil || end != len(value) || checkID(value) != nil ||
+		ID(value) == Null {
 		return ""
 	}
 	return ID(value)

@@ -289,9 +289,10 @@ func (p *parser) noteMember(name, value span) error {
 
 // matchesFold reports whether key is the name of a JSON-RPC member, ignoring case.
 func matchesFold(key []byte) bool {
-	return slices.ContainsFunc([]string{"jsonrpc", "id", "method", "params", "result", "error"}, func(name string) bool {
-		return bytes.EqualFold(key, []byte(name))
-	})
+	return slices.ContainsFunc([]string{"jsonrpc", "id", "method", "params", "result", "error"},
+		func(name string) bool {
+			return bytes.EqualFold(key, []byte(name))
+		})
 }
 
 func (p *parser) classify() error {

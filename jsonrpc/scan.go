@@ -157,7 +157,8 @@ func skipNumber(data []byte, i int) (int, error) {
 		return i, err
 	}
 	if i < len(data) && data[i] == '.' {
-		if i, err = skipDigits(data, i+1); err != nil {
+		i, err = skipDigits(data, i+1)
+		if err != nil {
 			return i, err
 		}
 	}
@@ -204,7 +205,8 @@ func skipItems(data []byte, i, depth int, shut byte, what string, skip func(i in
 		return i + 1, nil
 	}
 	for {
-		if i, err = skip(i); err != nil {
+		i, err = skip(i)
+		if err != nil {
 			return i, err
 		}
 		i = skipSpace(data, i)
@@ -225,7 +227,8 @@ func skipMember(data []byte, i, depth int) (name, value span, err error) {
 		return name, value, &syntaxError{i, "member name expected"}
 	}
 	name.from = i
-	if name.to, err = skipString(data, i); err != nil {
+	name.to, err = skipString(data, i)
+	if err != nil {
 		return name, value, err
 	}
 	i = skipSpace(data, name.to)

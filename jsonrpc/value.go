@@ -99,7 +99,8 @@ func find(obj []byte, names []string) (span, bool) {
 // nothing else. It returns the index after the object's brace, and reports whether data
 // is one.
 func eachMember(data []byte, i int, visit func(name, value span)) (end int, ok bool) {
-	if i = skipSpace(data, i); i >= len(data) || data[i] != '{' {
+	i = skipSpace(data, i)
+	if i >= len(data) || data[i] != '{' {
 		return i, false
 	}
 	end, err := skipObject(data, i, 0, func(name, value span) error {
@@ -194,7 +195,8 @@ func Each(array json.RawMessage, visit func(element json.RawMessage)) bool {
 	if i >= len(array) || array[i] != '[' {
 		return false
 	}
-	_, err := skipArray(array, i, -1, func(at span) { visit(array[at.from:at.to:at.to]) }) // each may nest as a message may
+	// Each may nest as a message may.
+	_, err := skipArray(array, i, -1, func(at span) { visit(array[at.from:at.to:at.to]) })
 	return err == nil
 }
 
@@ -205,7 +207,8 @@ func Split(data []byte, limit int) (elements []json.RawMessage, err *Error) {
 	}
 	n := 0
 	collect := func(element json.RawMessage) {
-		if n++; n <= limit { // millions of empty elements would take ten times their size
+		n++
+		if n <= limit { // millions of empty elements would take ten times their size
 			elements = append(elements, element)
 		}
 	}

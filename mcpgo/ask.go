@@ -13,19 +13,23 @@ import (
 )
 
 // RequestSampling asks the client to sample from a language model.
-func (s *session) RequestSampling(ctx context.Context, request mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
-	result, err := ask[mcp.CreateMessageResult](ctx, s, "sampling", mcp.MethodSamplingCreateMessage, request.CreateMessageParams)
+func (s *session) RequestSampling(ctx context.Context, request mcp.CreateMessageRequest) (*mcp.CreateMessageResult,
+	error) {
+	result, err := ask[mcp.CreateMessageResult](ctx, s, "sampling", mcp.MethodSamplingCreateMessage,
+		request.CreateMessageParams)
 	if err != nil {
 		return nil, err
 	}
-	if result.Content, err = mcp.ParseSamplingContent(result.Content); err != nil {
+	result.Content, err = mcp.ParseSamplingContent(result.Content)
+	if err != nil {
 		return nil, fmt.Errorf("failed to parse sampling response content: %w", err)
 	}
 	return result, nil
 }
 
 // RequestElicitation asks the client's user.
-func (s *session) RequestElicitation(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+func (s *session) RequestElicitation(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult,
+	error) {
 	return ask[mcp.ElicitationResult](ctx, s, "elicitation", mcp.MethodElicitationCreate, request.Params)
 }
 
@@ -50,7 +54,8 @@ func (s *session) ask(ctx context.Context, method mcp.MCPMethod, params, result 
 	var body json.RawMessage
 	if params != nil {
 		var err error
-		if body, err = encode(params); err != nil {
+		body, err = encode(params)
+		if err != nil {
 			return err
 		}
 	}

@@ -104,7 +104,8 @@ func NewSSEServer(s *server.MCPServer, opts ...Option) *SSEServer {
 		panic("mcpgo.NewSSEServer: " + err.Error())
 	}
 	sse := &SSEServer{gateway: g, path: streamPath}
-	sse.http = &http.Server{Handler: sse, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeaderBytes}
+	sse.http = &http.Server{Handler: sse, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeaderBytes}
 	return sse
 }
 
@@ -136,7 +137,8 @@ func (c config) requestContext(r *http.Request) (context.Context, error) {
 	ctx := r.Context()
 	if pass := c.gateway.PassRequest; pass != nil && pass.Context != nil {
 		var err error
-		if ctx, err = pass.Context(r); err != nil {
+		ctx, err = pass.Context(r)
+		if err != nil {
 			return nil, err
 		}
 	}

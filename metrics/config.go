@@ -19,11 +19,15 @@ type Config struct {
 func NewConfig(reg *prometheus.Registry) (*Config, error) {
 	var f factory
 	c := &Config{
-		successful: f.gauge("mcp_config_last_reload_successful", "1 if the last reload of the configuration worked, 0 if it was refused."),
-		timestamp:  f.gauge("mcp_config_last_reload_success_timestamp_seconds", "When the configuration was last loaded, in seconds since 1970."),
-		hash:       f.gauge("mcp_config_hash", "A number that is the same for the same configuration, whatever its secrets."),
-		auditLost:  f.counter("mcp_sse_audit_lines_lost_total", "Lines of the audit log that could not be written."),
-		tcpLimit:   f.counter("mcp_sse_tcp_limit_reached_total", "Times that TCP connections reached their limit: those that wait for a request give way."),
+		successful: f.gauge("mcp_config_last_reload_successful",
+			"1 if the last reload of the configuration worked, 0 if it was refused."),
+		timestamp: f.gauge("mcp_config_last_reload_success_timestamp_seconds",
+			"When the configuration was last loaded, in seconds since 1970."),
+		hash: f.gauge("mcp_config_hash",
+			"A number that is the same for the same configuration, whatever its secrets."),
+		auditLost: f.counter("mcp_sse_audit_lines_lost_total", "Lines of the audit log that could not be written."),
+		tcpLimit: f.counter("mcp_sse_tcp_limit_reached_total",
+			"Times that TCP connections reached their limit: those that wait for a request give way."),
 
 		spansDropped: f.counter("mcp_sse_spans_dropped_total", "Spans that could not be exported."),
 	}

@@ -31,7 +31,8 @@ func (f *factory) counters(name, help, label string, values ...string) *promethe
 }
 
 func (f *factory) counterVec(name, help string, labels ...string) *prometheus.CounterVec {
-	return keep(f, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: f.labels}, labels))
+	return keep(f, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: f.labels},
+		labels))
 }
 
 func (f *factory) gauge(name, help string) prometheus.Gauge {

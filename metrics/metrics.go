@@ -89,7 +89,8 @@ func Named(reg *prometheus.Registry, server string, transports ...string) (*Metr
 		if len(transports) > 0 {
 			f.labels = prometheus.Labels{"transport": transports[i]}
 		}
-		if own, err = m.register(&set{clientSeries: newClientSeries(&f)}, &f); i == 0 {
+		own, err = m.register(&set{clientSeries: newClientSeries(&f)}, &f)
+		if i == 0 {
 			m.clientSeries = own.clientSeries
 		}
 		if len(transports) > 0 {
@@ -160,7 +161,8 @@ func (m *Metrics) Unregister() {
 	registering.Lock()
 	defer registering.Unlock()
 	for _, s := range m.sets {
-		if s.users--; s.users == 0 {
+		s.users--
+		if s.users == 0 {
 			m.to.Unregister(s)
 		}
 	}

@@ -38,9 +38,10 @@ const (
 	ClosedIdle         = "idle"          // no POST and nothing in flight for the idle timeout
 	ClosedShutdown     = "shutdown"      // the gateway shut down
 	ClosedServer       = "server"        // the server refused this client a session, or ended it
-	ClosedRevoked      = "revoked"       // its principal has no token any more, or its token is not valid or cannot be checked
-	ClosedExpired      = "expired"       // its token expired
-	ClosedError        = "error"         // something inside the gateway failed
+	// Its principal has no token any more, or its token is not valid or cannot be checked.
+	ClosedRevoked = "revoked"
+	ClosedExpired = "expired" // its token expired
+	ClosedError   = "error"   // something inside the gateway failed
 )
 
 // How a handshake ended: the results of [Metrics.HandshakeDone].
@@ -97,7 +98,8 @@ const (
 // Why the gateway dropped a message: the reasons of [Metrics.Dropped].
 const (
 	DroppedUnknownResponse = "unknown_response" // a response without a pending request, from server or client
-	DroppedUnknownRequest  = "unknown_request"  // a server request for no client, or the cancellation of an unknown request
+	// A server request for no client, or the cancellation of an unknown request.
+	DroppedUnknownRequest  = "unknown_request"
 	DroppedInvalidMessage  = "invalid_message"  // not a JSON-RPC message
 	DroppedTooLong         = "too_long"         // over the message limit
 	DroppedNotReady        = "not_ready"        // there was no session for it

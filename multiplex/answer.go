@@ -36,7 +36,8 @@ func (s *Session) receiveResponse(m *jsonrpc.Message, related jsonrpc.ID) {
 	s.opts.Metrics.ResponseMatched(f.by)
 	if f.learned {
 		s.opts.Metrics.ServerSerialized()
-		s.opts.Limited.Warn("server does not name its answers: it gets one request at a time", "id", shortText(string(m.ID)))
+		s.opts.Limited.Warn("server does not name its answers: it gets one request at a time", "id",
+			shortText(string(m.ID)))
 	}
 	switch f.verdict {
 	case toNamed, toOldest, toOnly:
@@ -65,7 +66,8 @@ func (s *Session) resolve(f matched, m *jsonrpc.Message) {
 	if r := f.e.request; r != nil {
 		s.served.Store(true)
 		if s.opts.Logger.Enabled(context.Background(), slog.LevelDebug) { // else the attributes are not built
-			s.opts.Logger.Debug("mcp transport send resolve", "connectionId", f.e.caller.name, "requestId", shortText(string(r.ID)), "matchedBy", f.by)
+			s.opts.Logger.Debug("mcp transport send resolve", "connectionId", f.e.caller.name, "requestId",
+				shortText(string(r.ID)), "matchedBy", f.by)
 		}
 	}
 	f.e.answer(s.learn(f.e, m), errorType(m))
@@ -244,7 +246,8 @@ func (s *Session) limitOf(e *entry) string {
 }
 
 func (e *entry) failCanceled() {
-	e.fail(jsonrpc.ReasonError("the request was cancelled by the client", "cancelled", !e.sent() || e.safe), metrics.ErrorCanceled)
+	e.fail(jsonrpc.ReasonError("the request was cancelled by the client", "cancelled", !e.sent() || e.safe),
+		metrics.ErrorCanceled)
 }
 
 // sendCancelled cancels a request at the server, except initialize, which must not

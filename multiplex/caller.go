@@ -181,7 +181,8 @@ func (c *Caller) cancel(r *connstate.Request) (e *entry, sent bool) {
 	if e == nil || e.canceled || e.method == mcp.MethodInitialize { // initialize must not be cancelled
 		return nil, false
 	}
-	if e.canceled = true; e.sent() {
+	e.canceled = true
+	if e.sent() {
 		e.setDue(time.Now().Add(cancelGrace))
 		return e, true
 	}

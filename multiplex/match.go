@@ -129,7 +129,8 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 	by := metrics.MatchedFIFO
 	if r.names == namesRequest {
 		t.named = true
-		if by = metrics.MatchedID; quoted {
+		by = metrics.MatchedID
+		if quoted {
 			by = metrics.MatchedString
 		}
 	} else if with := t.related(related); with != nil && with.sent() && !(r.names == namesOver && t.named) {
@@ -278,7 +279,8 @@ func (t *table) release(e *entry) {
 	if !t.remove(e) {
 		return
 	}
-	nobodys := &entry{id: e.id, order: e.order, method: e.method, counted: e.counted, key: e.key, uri: e.uri, started: e.started, sentAt: e.sentAt}
+	nobodys := &entry{id: e.id, order: e.order, method: e.method, counted: e.counted, key: e.key, uri: e.uri,
+		started: e.started, sentAt: e.sentAt}
 	t.byID[e.id] = nobodys
 	t.countSent(nobodys)
 	timeout := t.opts.RequestTimeout

@@ -57,7 +57,8 @@ func (s *Session) enter(e *entry) error {
 		s.answerUnsent(e, d)
 		return nil
 	}
-	if err = s.send(e, m); err != nil {
+	err = s.send(e, m)
+	if err != nil {
 		s.sendNext() // what waited for e
 	}
 	if errors.Is(err, jsonrpc.ErrBusy) {
@@ -86,7 +87,8 @@ func (s *Session) admit(e *entry) (d decision, m *jsonrpc.Message, yielded []*en
 	default:
 		t.add(e, s.opts.RequestTimeout)
 	}
-	if d, yielded = t.enter(e); d == forward {
+	d, yielded = t.enter(e)
+	if d == forward {
 		m = t.markSent(e)
 	}
 	return d, m, yielded, nil
@@ -159,12 +161,14 @@ func (s *Session) answerUnsent(e *entry, d decision) {
 	case confirm:
 		e.answer(jsonrpc.NewResult(e.answerID(), []byte("{}")), "")
 	case queueFull:
-		why := fmt.Sprintf("over %d requests, or %d MiB of them, wait for the server", s.opts.MaxWaiting, maxQueueBytes>>20)
+		why := fmt.Sprintf("over %d requests, or %d MiB of them, wait for the server", s.opts.MaxWaiting,
+			maxQueueBytes>>20)
 		e.fail(jsonrpc.ReasonError(why, "queue_full", true), metrics.ErrorBusy)
 	case forbid:
 		fault := jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no such task")
 		if e.method == mcp.MethodSubscribe {
-			fault = jsonrpc.ReasonError(fmt.Sprintf("the client has %d subscriptions, or %d KiB of them", sharing.MaxSubscriptions, sharing.MaxSubscriptionBytes>>10), "too_many_subscriptions", false)
+			fault = jsonrpc.ReasonError(fmt.Sprintf("the client has %d subscriptions, or %d KiB of them",
+				sharing.MaxSubscriptions, sharing.MaxSubscriptionBytes>>10), "too_many_subscriptions", false)
 		}
 		e.fail(fault, strconv.Itoa(fault.Code))
 	}
@@ -180,7 +184,8 @@ func (s *Session) inspect(e *entry, m *jsonrpc.Message) *jsonrpc.Error {
 		// One of them would reach the server unchanged, and may be another client's.
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params._meta.progressToken is ambiguous")
 	case len(m.Token.Value) > jsonrpc.MaxIDBytes:
-		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params._meta.progressToken is over %d bytes", jsonrpc.MaxIDBytes)
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params._meta.progressToken is over %d bytes",
+			jsonrpc.MaxIDBytes)
 	}
 	e.token = bytes.Clone(m.Token.Value) // so as not to keep the whole message
 	e.safe = s.opts.Tools.Safe(m)
@@ -207,14 +212,16 @@ func inspectShared(e *entry, m *jsonrpc.Message) *jsonrpc.Error {
 	case mcp.MethodInitialize, mcp.MethodPing, mcp.MethodDiscover:
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s is not for a shared session", m.Method)
 	case mcp.MethodSetLevel:
-		if e.level, _ = levelOf(m); e.level == 0 {
+		e.level, _ = levelOf(m)
+		if e.level == 0 {
 			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.level is not a log level")
 		}
 	case mcp.MethodSubscribe, mcp.MethodUnsubscribe:
 		at := m.Param("uri")
 		uri, ok := at.Text()
 		if !ok || at.Ambiguous || len(uri) > maxURI {
-			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.uri must be one string of at most %d bytes", maxURI)
+			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.uri must be one string of at most %d bytes",
+				maxURI)
 		}
 		e.uri = uri
 	}

@@ -55,7 +55,8 @@ func (s *Session) recipients(m *jsonrpc.Message, related jsonrpc.ID) (callers []
 	switch {
 	case isTask:
 		s.table.shared.tasks.SetStatus(id, status)
-		if why = "it is not known whose task this is"; s.opts.Shared {
+		why = "it is not known whose task this is"
+		if s.opts.Shared {
 			callers = s.taskOwnersLocked(id)
 		}
 	case s.opts.Shared:
@@ -110,7 +111,8 @@ func (s *Session) sharedRecipientsLocked(m *jsonrpc.Message, related jsonrpc.ID,
 			return nil, "it is not known whose log message this is"
 		}
 		level, _ := levelOf(m)
-		return slices.DeleteFunc(slices.Clone(callers), func(c *Caller) bool { return !shared.levels.Wants(c, level) }), ""
+		return slices.DeleteFunc(slices.Clone(callers),
+			func(c *Caller) bool { return !shared.levels.Wants(c, level) }), ""
 	}
 	return s.audienceLocked(m, related), "it is not known whose notification this is"
 }
@@ -230,7 +232,8 @@ func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
 	case mcp.MethodInitialize:
 		// A program like cat sends the refusal back, too. There it answers the gateway's own
 		// initialize, which would otherwise wait for its timeout.
-		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the program only sends back what it gets: it is no MCP server"))
+		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest,
+			"the program only sends back what it gets: it is no MCP server"))
 		return
 	}
 	var c *Caller
@@ -259,7 +262,8 @@ func (s *Session) callClient(c *Caller, related jsonrpc.ID, m *jsonrpc.Message) 
 	}
 	if !s.addCall(call) {
 		s.drop(metrics.DroppedNotReady, "too many requests of the server", m)
-		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeInternalError, "over %d requests to the client are unanswered", maxServerCalls))
+		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeInternalError, "over %d requests to the client are unanswered",
+			maxServerCalls))
 		return
 	}
 	c.client.Deliver(m.Method, related, m.Renumbered(call.ours))

@@ -79,7 +79,8 @@ type Session struct {
 // New starts a session over conn, which it then owns.
 func New(conn jsonrpc.Conn, opts Options) *Session {
 	s := &Session{conn: conn, opts: opts.withDefaults(), done: make(chan struct{})}
-	s.table = table{opts: &s.opts, expire: s.expire, byID: make(map[int64]*entry), matching: matching{shared: s.opts.Shared}}
+	s.table = table{opts: &s.opts, expire: s.expire, byID: make(map[int64]*entry),
+		matching: matching{shared: s.opts.Shared}}
 	switch c := conn.(type) {
 	case jsonrpc.Local:
 		s.local = c
@@ -200,7 +201,8 @@ func (c *Caller) Call(ctx context.Context, method string, params json.RawMessage
 
 func (s *Session) call(ctx context.Context, e *entry, params json.RawMessage) (_ *jsonrpc.Message, err error) {
 	e.reply = make(chan outcome, 1)
-	if e.message, err = jsonrpc.Parse(jsonrpc.NewRequest("0", e.method, params)); err != nil {
+	e.message, err = jsonrpc.Parse(jsonrpc.NewRequest("0", e.method, params))
+	if err != nil {
 		return nil, err
 	}
 	if err := s.enter(e); errors.Is(err, ErrLeft) {

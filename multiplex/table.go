@@ -364,7 +364,8 @@ func (t *table) enter(e *entry) (d decision, yielded []*entry) {
 		}
 		t.queue.setKey(e)
 	}
-	if t.mayGo(e) && (t.queue.waiting.Len() == 0 || !t.queue.waiting.Any(t.mayGo)) { // nobody waits that could go before it
+	// Nobody waits that could go before it.
+	if t.mayGo(e) && (t.queue.waiting.Len() == 0 || !t.queue.waiting.Any(t.mayGo)) {
 		return t.decide(e), nil
 	}
 	size := len(e.message.Raw())

@@ -66,7 +66,8 @@ func (t *Tools) learn(first bool, result json.RawMessage) *ToolList {
 			t.bytes += len(name)
 		}
 	})
-	if cursor, more := jsonrpc.Member(result, "nextCursor"); more && string(cursor) != "null" && string(cursor) != `""` {
+	if cursor, more := jsonrpc.Member(result, "nextCursor"); more && string(cursor) != "null" &&
+		string(cursor) != `""` {
 		return nil
 	}
 	size := t.pages
@@ -82,7 +83,8 @@ func annotated(tool json.RawMessage, hint string) bool {
 // readOnly reports whether repeating a request changes nothing at the server.
 func readOnly(method string) bool {
 	switch method {
-	case mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodGetPrompt, mcp.MethodListResources, mcp.MethodReadResource,
+	case mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodGetPrompt, mcp.MethodListResources,
+		mcp.MethodReadResource,
 		mcp.MethodListTemplates, mcp.MethodComplete, mcp.MethodPing:
 		return true
 	}

@@ -70,7 +70,8 @@ func (e *engine) serve(w http.ResponseWriter, r *http.Request, c *connstate.Conn
 // newStream returns the arguments for the library: a stream, and a request that
 // ends when the connection is closed or the client is gone. stop releases the
 // request.
-func (e *engine) newStream(w http.ResponseWriter, r *http.Request, c *connstate.Connection, endpoint string) (s *stream, inner *http.Request, stop func()) {
+func (e *engine) newStream(w http.ResponseWriter, r *http.Request, c *connstate.Connection,
+	endpoint string) (s *stream, inner *http.Request, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s = &stream{engine: e, c: c, w: w, control: http.NewResponseController(w), endpoint: endpoint, lastID: 1}
 	s.deadline = httpcheck.NewDeadline(s.control, e.writeTimeout, r)
@@ -214,7 +215,8 @@ func (s *stream) writeOut() {
 		s.engine.buffers.Put(s.buf)
 	}
 	s.buf = nil
-	if s.err = err; reason != "" {
+	s.err = err
+	if reason != "" {
 		s.c.Close(reason)
 	}
 }

@@ -25,7 +25,8 @@ func New(backend httpcheck.Backend, registry *connstate.Registry, opts Options) 
 		return nil, err
 	}
 	return &Handler{
-		Checker: httpcheck.New(opts.Options), opts: opts, backend: backend, registry: registry, engine: newEngine(opts.WriteTimeout),
+		Checker: httpcheck.New(opts.Options), opts: opts, backend: backend, registry: registry,
+		engine: newEngine(opts.WriteTimeout),
 	}, nil
 }
 
@@ -88,7 +89,8 @@ func (h *Handler) streamPath(r *http.Request) string {
 	if !h.opts.SinglePath {
 		path, _ = CutMessage(path)
 	}
-	if path = h.OuterPrefix(r) + path; httpcheck.SafePath(path) {
+	path = h.OuterPrefix(r) + path
+	if httpcheck.SafePath(path) {
 		return path
 	}
 	return ""

@@ -19,8 +19,10 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 	if !ok && h.IsForeign(r, h.registry, id, principal) && h.forward(w, r, id, principal) {
 		return nil
 	}
-	if !ok || c.Client().Transport != connstate.TransportSSE || c.Client().Principal != principal { // the session of another transport has no stream here
-		return httpcheck.Denied(http.StatusNotFound, metrics.RejectedUnknownConnection, "no such connection: open a new one with GET "+h.streamPath(r))
+	// The session of another transport has no stream here.
+	if !ok || c.Client().Transport != connstate.TransportSSE || c.Client().Principal != principal {
+		return httpcheck.Denied(http.StatusNotFound, metrics.RejectedUnknownConnection,
+			"no such connection: open a new one with GET "+h.streamPath(r))
 	}
 	h.Renew(c, r)
 	body, refusal := h.ReadBody(w, r, c.Sender().ReserveBody)
@@ -34,11 +36,14 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 	}
 	select {
 	case <-c.Done():
-		return httpcheck.Denied(http.StatusNotFound, metrics.PostClosed, "the connection is closed: open a new one with GET "+h.streamPath(r))
+		return httpcheck.Denied(http.StatusNotFound, metrics.PostClosed,
+			"the connection is closed: open a new one with GET "+h.streamPath(r))
 	default:
 	}
-	if m.Kind == jsonrpc.Request && c.Request(m.ID) != nil { // on the stream the client would take an error for the answer to the first
-		return httpcheck.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "a request with this id is in flight: use another one")
+	// On the stream the client would take an error for the answer to the first.
+	if m.Kind == jsonrpc.Request && c.Request(m.ID) != nil {
+		return httpcheck.Refused(http.StatusBadRequest, metrics.PostInvalidRequest,
+			"a request with this id is in flight: use another one")
 	}
 	c.SetParent(m, r.Header)
 	c.Observe(m, r.Header.Get(httpcheck.HeaderVersion))

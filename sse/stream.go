@@ -95,7 +95,8 @@ func (h *Handler) client(r *http.Request, principal string) (connstate.Client, *
 	if auto := query.Get("auto"); auto != "" {
 		on, err := strconv.ParseBool(auto)
 		if err != nil {
-			return client, httpcheck.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "query: auto must be 0 or 1")
+			return client, httpcheck.Refused(http.StatusBadRequest, metrics.RejectedBadRequest,
+				"query: auto must be 0 or 1")
 		}
 		client.Quiet = client.Quiet || !on
 	}

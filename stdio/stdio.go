@@ -44,10 +44,12 @@ type Options struct {
 //
 // When Serve returns before in has ended, one goroutine still reads from in; it ends with
 // the next line or the end of in.
-func Serve(ctx context.Context, backend Backend, registry *connstate.Registry, in io.Reader, out io.Writer, o Options) error {
+func Serve(ctx context.Context, backend Backend, registry *connstate.Registry, in io.Reader, out io.Writer,
+	o Options) error {
 	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, 4<<20)
 	o.Grace = cmp.Or(o.Grace, 15*time.Second)
-	c, err := registry.Open(connstate.Client{Transport: connstate.TransportStdio, Local: true, Quiet: true, Dialect: connstate.EventMessage})
+	c, err := registry.Open(connstate.Client{Transport: connstate.TransportStdio, Local: true, Quiet: true,
+		Dialect: connstate.EventMessage})
 	if err != nil {
 		return fmt.Errorf("serve stdio: %w", err)
 	}
@@ -88,13 +90,15 @@ func await(ctx context.Context, c *connstate.Connection, ended, written <-chan e
 // failRest answers the requests that the server has not answered.
 func failRest(c *connstate.Connection) {
 	for _, r := range c.Unanswered() {
-		r.Fail(jsonrpc.ReasonError("the gateway ends, and the server has not answered", "draining", false), metrics.ErrorDraining)
+		r.Fail(jsonrpc.ReasonError("the gateway ends, and the server has not answered", "draining", false),
+			metrics.ErrorDraining)
 	}
 }
 
 // finish ends the connection of a client that sends no more, once what was asked is
 // answered, if answers are wanted, and written.
-func finish(ctx context.Context, c *connstate.Connection, answers bool, written <-chan error, grace time.Duration) error {
+func finish(ctx context.Context, c *connstate.Connection, answers bool, written <-chan error,
+	grace time.Duration) error {
 	last := time.Now().Add(grace)
 	if answers {
 		select {
@@ -131,7 +135,8 @@ func read(in io.Reader, c *connstate.Connection, o Options) error {
 		switch {
 		case errors.Is(err, jsonrpc.ErrTooLong):
 			o.Metrics.PostRejected(metrics.PostTooLarge)
-			refuse(c, jsonrpc.Null, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the message is over %d bytes", o.MaxMessageBytes))
+			refuse(c, jsonrpc.Null, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the message is over %d bytes",
+				o.MaxMessageBytes))
 			err = jsonrpc.SkipLine(lines)
 		case len(line) > 0:
 			receive(line, c, o)

@@ -89,7 +89,8 @@ func (s *session) aim(m *jsonrpc.Message) *jsonrpc.Message {
 	s.mu.Unlock()
 	switch {
 	case len(meant) > 1:
-		s.h.opts.Logger.Info("cancellation dropped: several requests in flight have its id", "connectionId", s.c.ShortID())
+		s.h.opts.Logger.Info("cancellation dropped: several requests in flight have its id", "connectionId",
+			s.c.ShortID())
 		return nil
 	case len(meant) == 0 || m.RequestID.Ambiguous:
 		return m

@@ -37,7 +37,8 @@ func (h *Handler) serveGet(q *request) *httpcheck.Refusal {
 	defer s.leave()
 	s.saw(q.version)
 	x := h.newResponse(q, s)
-	switch refusal = s.resume(x, last); {
+	refusal = s.resume(x, last)
+	switch {
 	case refusal != nil:
 	case x.st == nil:
 		h.tellLost(q, *last)
@@ -66,7 +67,8 @@ func (h *Handler) lease(q *request, s *session, end func()) (stop func()) {
 // that the client has read last, nil if the GET names none.
 func (h *Handler) checkGet(q *request) (last *eventID, _ *httpcheck.Refusal) {
 	if !httpcheck.AcceptOf(q.r).TakesEvents() {
-		return nil, httpcheck.Refused(http.StatusNotAcceptable, metrics.RejectedBadRequest, "the Accept header must list text/event-stream")
+		return nil, httpcheck.Refused(http.StatusNotAcceptable, metrics.RejectedBadRequest,
+			"the Accept header must list text/event-stream")
 	}
 	if refusal := h.CheckStream(q.w, q.r); refusal != nil {
 		return nil, refusal
@@ -85,7 +87,8 @@ func (h *Handler) checkGet(q *request) (last *eventID, _ *httpcheck.Refusal) {
 }
 
 func noEvent() *httpcheck.Refusal {
-	return httpcheck.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "the Last-Event-ID names no event that this session still has")
+	return httpcheck.Refused(http.StatusBadRequest, metrics.RejectedBadRequest,
+		"the Last-Event-ID names no event that this session still has")
 }
 
 // resume attaches a GET to the stream that it is for: after the event that the client has
@@ -115,7 +118,8 @@ func (s *session) resume(x *response, last *eventID) *httpcheck.Refusal {
 		}
 	}
 	if len(st.responses) >= maxStanding {
-		return httpcheck.Refused(http.StatusConflict, metrics.RejectedBadRequest, "the session has %d open GETs: close one first", maxStanding)
+		return httpcheck.Refused(http.StatusConflict, metrics.RejectedBadRequest,
+			"the session has %d open GETs: close one first", maxStanding)
 	}
 	st.read = read
 	for st.number > 0 && len(st.responses) > 0 { // what this one continues is gone, or about to be
@@ -137,7 +141,8 @@ func (h *Handler) tellLost(q *request, last eventID) {
 		q.w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	e := jsonrpc.ReasonError("the answer is lost: the gateway was started again, or the client came back too late", "events_lost", repeats)
+	e := jsonrpc.ReasonError("the answer is lost: the gateway was started again, or the client came back too late",
+		"events_lost", repeats)
 	events := eventstream.NewWriter(q.w, q.r, h.opts.WriteTimeout)
 	events.Begin()
 	for _, id := range ids {
@@ -176,7 +181,8 @@ func checkDelete(q *request) *httpcheck.Refusal {
 	case httpcheck.HasBody(q.r):
 		return httpcheck.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "%v", httpcheck.ErrBody)
 	case q.id == "":
-		return httpcheck.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "a DELETE needs a session: send its id as Mcp-Session-Id")
+		return httpcheck.Refused(http.StatusBadRequest, metrics.RejectedBadRequest,
+			"a DELETE needs a session: send its id as Mcp-Session-Id")
 	}
 	return checkSingle(q.r)
 }

@@ -21,7 +21,8 @@ const streamAfter = 500 * time.Millisecond
 // tells nothing, as clients of HTTP+SSE send it when they open their stream again, nor does
 // its Last-Event-ID; only versions without HTTP+SSE do.
 func Claims(r *http.Request) bool {
-	return r.Method != http.MethodGet || r.Header.Get(headerSession) != "" || isModern(r.Header.Get(httpcheck.HeaderVersion))
+	return r.Method != http.MethodGet || r.Header.Get(headerSession) != "" ||
+		isModern(r.Header.Get(httpcheck.HeaderVersion))
 }
 
 // Handler serves the transport. It is an http.Handler, safe for concurrent use.
@@ -52,7 +53,8 @@ func New(backend httpcheck.Backend, registry *connstate.Registry, opts Options) 
 	return &Handler{
 		Checker: f, opts: opts, backend: backend, registry: registry, streamAfter: streamAfter,
 		modern: statelessclient.New(f, backend, registry, opts.modern()),
-		state:  &state{store: store{limit: opts.MaxKeptBytes, count: registry.CountKept}, sessions: make(map[*connstate.Connection]*session)},
+		state: &state{store: store{limit: opts.MaxKeptBytes, count: registry.CountKept},
+			sessions: make(map[*connstate.Connection]*session)},
 	}
 }
 
@@ -78,8 +80,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	q := &request{w: w, r: r, principal: principal, id: r.Header.Get(headerSession), version: r.Header.Get(httpcheck.HeaderVersion)}
-	if q.c = h.connection(q); q.c != nil {
+	q := &request{w: w, r: r, principal: principal, id: r.Header.Get(headerSession),
+		version: r.Header.Get(httpcheck.HeaderVersion)}
+	q.c = h.connection(q)
+	if q.c != nil {
 		h.Renew(q.c, r)
 	}
 	var refusal *httpcheck.Refusal
@@ -118,9 +122,10 @@ func (h *Handler) connection(q *request) *connstate.Connection {
 // forward sends a request to the replica that holds its session, or to another one if the
 // session leaves this one or has just ended. It reports false if this process has to answer.
 func (h *Handler) forward(q *request) bool {
-	return h.opts.Cluster != nil && (q.c == nil || q.c.Leaving()) && h.IsForeign(q.r, h.registry, q.id, q.principal) && h.Forward(q.w, q.r, httpcheck.Forward{
-		ID: q.id, Principal: q.principal, Body: q.body, Resumes: !h.opts.RequireInitialize,
-	})
+	return h.opts.Cluster != nil && (q.c == nil || q.c.Leaving()) && h.IsForeign(q.r, h.registry, q.id, q.principal) &&
+		h.Forward(q.w, q.r, httpcheck.Forward{
+			ID: q.id, Principal: q.principal, Body: q.body, Resumes: !h.opts.RequireInitialize,
+		})
 }
 
 // route returns what a request may use: clients without sessions have only POST (MCP
@@ -142,7 +147,8 @@ func (h *Handler) open(q *request, ctx context.Context, alone bool) (*session, *
 	if refusal != nil {
 		return nil, refusal
 	}
-	s := &session{h: h, c: c, release: h.Adopt(h.registry, c.ID()), serving: 1, alone: alone, calls: make(map[jsonrpc.ID]*stream), streams: make(map[int64]*stream)}
+	s := &session{h: h, c: c, release: h.Adopt(h.registry, c.ID()), serving: 1, alone: alone,
+		calls: make(map[jsonrpc.ID]*stream), streams: make(map[int64]*stream)}
 	if q.id != "" {
 		s.known, s.earlier = true, time.Now().UnixMicro()
 		s.last = s.earlier

@@ -26,7 +26,8 @@ const versionAssumed = "2025-03-26"
 func checkSingle(r *http.Request) *httpcheck.Refusal {
 	for _, name := range []string{headerSession, httpcheck.HeaderVersion, "Last-Event-Id"} {
 		if len(r.Header[name]) > 1 {
-			return httpcheck.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "the header %s must come once", name)
+			return httpcheck.Refused(http.StatusBadRequest, metrics.RejectedBadRequest,
+				"the header %s must come once", name)
 		}
 	}
 	return nil

@@ -100,7 +100,8 @@ func (h *Handler) serveLegacy(p *post) *httpcheck.Refusal {
 	if !p.initialize {
 		s.negotiated(p.version)
 	}
-	if refusal = h.serveIn(s, p, true); refusal != nil {
+	refusal = h.serveIn(s, p, true)
+	if refusal != nil {
 		s.c.Close(connstate.ClosedClient)
 	}
 	return refusal
@@ -116,13 +117,15 @@ func (p *post) checkBatch() *httpcheck.Refusal {
 	}
 	ids := slices.Sorted(slices.Values(p.ids))
 	if len(slices.Compact(ids)) < len(p.ids) {
-		return httpcheck.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "two requests of the array have the same id")
+		return httpcheck.Refused(http.StatusBadRequest, metrics.PostInvalidRequest,
+			"two requests of the array have the same id")
 	}
 	return nil
 }
 
 func noBatches(version string) *httpcheck.Refusal {
-	return httpcheck.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "MCP %.64s has no batches: send each message by itself", version)
+	return httpcheck.Refused(http.StatusBadRequest, metrics.PostInvalidRequest,
+		"MCP %.64s has no batches: send each message by itself", version)
 }
 
 // serveAlone serves messages without a session that need none, or that get none.
@@ -132,7 +135,8 @@ func (h *Handler) serveAlone(p *post) (done bool, refusal *httpcheck.Refusal) {
 	case m == nil:
 		return false, noSession("", "a notification or a response needs a session: send its id as Mcp-Session-Id")
 	case len(p.messages) == 1 && m.Method == mcp.MethodDiscover:
-		e := jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "server/discover needs the _meta of MCP 2026-07-28; otherwise use initialize")
+		e := jsonrpc.Errorf(jsonrpc.CodeMethodNotFound,
+			"server/discover needs the _meta of MCP 2026-07-28; otherwise use initialize")
 		refusal = httpcheck.RefusedWith(http.StatusBadRequest, metrics.RejectedBadRequest, e)
 		refusal.ID = m.ID
 		return false, refusal
@@ -148,7 +152,8 @@ func (h *Handler) serveAlone(p *post) (done bool, refusal *httpcheck.Refusal) {
 // writeAlone writes an answer that belongs to no session.
 func (h *Handler) writeAlone(p *post, answer []byte) {
 	if p.form != httpcheck.FormEvents || !httpcheck.CanFlush(p.w) {
-		_ = httpcheck.WriteJSON(p.w, p.r, http.StatusOK, answer, h.opts.WriteTimeout) // a client that is gone needs no answer
+		// A client that is gone needs no answer.
+		_ = httpcheck.WriteJSON(p.w, p.r, http.StatusOK, answer, h.opts.WriteTimeout)
 		return
 	}
 	events := eventstream.NewWriter(p.w, p.r, h.opts.WriteTimeout)
@@ -175,7 +180,8 @@ func (h *Handler) sessionOf(p *post, ctx context.Context) (s *session, opened bo
 	if p.first != nil && p.c != nil && h.forward(p.request) { // before enter: it may take long, or panic
 		return nil, false, nil
 	}
-	if s = h.enter(p.c); s != nil || h.forward(p.request) {
+	s = h.enter(p.c)
+	if s != nil || h.forward(p.request) {
 		return s, false, nil
 	}
 	if p.initialize && !h.isOurs(p.request) { // under the id of a session that is no more, or of another server
@@ -209,7 +215,8 @@ func (h *Handler) reopen(q *request, ctx context.Context) (s *session, opened bo
 		s, refusal = h.open(q, ctx, false)
 		return s, true, refusal
 	}
-	if s = h.enter(c); s == nil { // it is about to end
+	s = h.enter(c)
+	if s == nil { // it is about to end
 		refusal = unknownSession()
 	}
 	return s, false, refusal
@@ -218,7 +225,8 @@ func (h *Handler) reopen(q *request, ctx context.Context) (s *session, opened bo
 // unknownSession refuses a request for a session that is not there: 404 makes a client
 // initialize again (MCP 2025-11-25, transports, session management).
 func unknownSession() *httpcheck.Refusal {
-	return httpcheck.Denied(http.StatusNotFound, metrics.RejectedUnknownConnection, "no such session: initialize again, without Mcp-Session-Id")
+	return httpcheck.Denied(http.StatusNotFound, metrics.RejectedUnknownConnection,
+		"no such session: initialize again, without Mcp-Session-Id")
 }
 
 // serveIn passes the messages of a POST to a session, and writes the answers.
@@ -238,7 +246,8 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *httpcheck.Refusal {
 	}
 	x := h.newResponse(p.request, s)
 	var err error
-	if x.st, err = s.begin(p, p.form == httpcheck.FormJSON || !httpcheck.CanFlush(p.w), x); err != nil {
+	x.st, err = s.begin(p, p.form == httpcheck.FormJSON || !httpcheck.CanFlush(p.w), x)
+	if err != nil {
 		return unknownSession()
 	}
 	if opened {
@@ -260,7 +269,8 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *httpcheck.Refusal {
 
 func (h *Handler) receive(s *session, p *post) {
 	for _, m := range p.messages {
-		if m = s.aim(m); m == nil {
+		m = s.aim(m)
+		if m == nil {
 			continue
 		}
 		s.c.SetParent(m, p.r.Header)
@@ -271,7 +281,8 @@ func (h *Handler) receive(s *session, p *post) {
 
 // repeats reports whether all requests of a POST may be run twice.
 func (h *Handler) repeats(p *post) bool {
-	return !slices.ContainsFunc(p.messages, func(m *jsonrpc.Message) bool { return m.Kind == jsonrpc.Request && !h.opts.Repeatable(m) })
+	return !slices.ContainsFunc(p.messages,
+		func(m *jsonrpc.Message) bool { return m.Kind == jsonrpc.Request && !h.opts.Repeatable(m) })
 }
 
 // maxBatch bounds the messages in an array.
@@ -280,9 +291,11 @@ const maxBatch = 100
 // parse reads the messages of a body.
 func (p *post) parse(body []byte) *httpcheck.Refusal {
 	parts := []json.RawMessage{body}
-	if p.batch = bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")); p.batch {
+	p.batch = bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("["))
+	if p.batch {
 		var err *jsonrpc.Error
-		if parts, err = jsonrpc.Split(body, maxBatch); err != nil {
+		parts, err = jsonrpc.Split(body, maxBatch)
+		if err != nil {
 			return httpcheck.RefusedWith(http.StatusBadRequest, metrics.PostInvalidRequest, err)
 		}
 	}

@@ -46,7 +46,8 @@ func (x *response) signal() {
 // leaves the stream, to which the response must be attached.
 func (x *response) run() {
 	x.write()
-	if x.events == nil && !x.written { // an empty 200 would be a false answer, which a client that has half-closed would read
+	// An empty 200 would be a false answer, which a client that has half-closed would read.
+	if x.events == nil && !x.written {
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -187,7 +188,8 @@ func (x *response) writeJSON(events []event) {
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	x.w.WriteHeader(http.StatusOK)
 	x.written = true
-	if len(body) < chunk && !x.st.json && x.r.ProtoMajor < 2 { // soon after the request, within the server's own deadline
+	// Soon after the request, within the server's own deadline.
+	if len(body) < chunk && !x.st.json && x.r.ProtoMajor < 2 {
 		_, _ = x.w.Write(body) // a client that is gone needs no answer
 	} else {
 		_ = httpcheck.WriteAll(x.w, x.r, body, x.h.opts.WriteTimeout)

@@ -42,9 +42,11 @@ type session struct {
 	known       bool                   // the client has used the session since it was opened
 	alone       bool                   // a request without initialize has opened it
 	toldVersion bool                   // the log has that the client's header has another version
-	earlier     int64                  // numbers up to this one, of streams and of the own stream's events, are of a session before it with its id
-	ended       int                    // streams of events, since tidyLocked
-	over        bool
+	// Numbers up to this one, of streams and of the own stream's events, are of a session before it
+	// with its id.
+	earlier int64
+	ended   int // streams of events, since tidyLocked
+	over    bool
 }
 
 const (
@@ -97,7 +99,8 @@ func (s *session) streamOfLocked(e connstate.Event) *stream {
 	}
 	standing := s.standingLocked()
 	oldest, several := s.waitingLocked()
-	if oldest == nil || isUnsolicited(e.Data) || len(standing.responses) > 0 && (several || len(oldest.responses) == 0) {
+	if oldest == nil || isUnsolicited(e.Data) || len(standing.responses) > 0 &&
+		(several || len(oldest.responses) == 0) {
 		return standing
 	}
 	return oldest
@@ -122,7 +125,8 @@ func (s *session) waitingLocked() (oldest *stream, several bool) {
 func isUnsolicited(message []byte) bool {
 	method, _ := jsonrpc.MemberText(message, "method")
 	_, list := mcp.ChangedList(method)
-	return list || method == mcp.MethodResourceUpdated || method == mcp.MethodElicitationComplete || method == mcp.MethodTaskStatus
+	return list || method == mcp.MethodResourceUpdated || method == mcp.MethodElicitationComplete ||
+		method == mcp.MethodTaskStatus
 }
 
 func (s *session) standingLocked() *stream {
@@ -161,7 +165,8 @@ func (s *session) begin(p *post, json bool, out *response) (*stream, error) {
 		return nil, connstate.ErrClosed
 	}
 	s.last++
-	st := &stream{session: s, number: s.last, open: len(p.ids), batch: p.batch, json: json, asked: slices.Clone(p.ids), repeats: s.h.repeats(p)}
+	st := &stream{session: s, number: s.last, open: len(p.ids), batch: p.batch, json: json,
+		asked: slices.Clone(p.ids), repeats: s.h.repeats(p)}
 	st.attach(out)
 	for i, m := range p.messages {
 		if m.Kind != jsonrpc.Request {
@@ -269,7 +274,8 @@ func (s *session) saw(version string) {
 	}
 	if version != "" && s.version != "" && version != s.version && !s.toldVersion {
 		s.toldVersion = true
-		s.h.opts.Logger.Info("client sends another version than its session has: it does not matter", "connectionId", s.c.ShortID(), "version", httpcheck.Clip(version), "session", s.version)
+		s.h.opts.Logger.Info("client sends another version than its session has: it does not matter", "connectionId",
+			s.c.ShortID(), "version", httpcheck.Clip(version), "session", s.version)
 	}
 }
 

@@ -151,7 +151,8 @@ func (st *stream) cutResponse() {
 func (st *stream) end() {
 	st.ended = true
 	if s := st.session; st.begun {
-		if s.ended++; s.ended >= max(tidyEvery, len(s.streams)/4) && !s.over {
+		s.ended++
+		if s.ended >= max(tidyEvery, len(s.streams)/4) && !s.over {
 			s.tidyLocked()
 		}
 	}
@@ -225,8 +226,10 @@ func (st *stream) refill() (events []event, size int) {
 	events = st.session.h.store.after(st.session, eventID{stream: st.number, number: st.read})
 	missing := st.count - st.read - int64(len(events))
 	for id, number := range st.answers {
-		if missing > 0 && number > st.read && !slices.ContainsFunc(events, func(e event) bool { return e.number == number }) {
-			e := jsonrpc.ReasonError("the answer is no longer kept: it is too old, or too much came after it", "events_lost", false)
+		if missing > 0 && number > st.read &&
+			!slices.ContainsFunc(events, func(e event) bool { return e.number == number }) {
+			e := jsonrpc.ReasonError("the answer is no longer kept: it is too old, or too much came after it",
+				"events_lost", false)
 			events = append(events, event{eventID{stream: st.number, number: number}, jsonrpc.NewError(id, e), id})
 		}
 	}

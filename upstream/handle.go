@@ -160,7 +160,8 @@ func (c *handleConn) run(k *call) {
 		delete(c.running, k.id)
 		c.bytes -= len(k.msg)
 	}()
-	if response, err = encode(c.fn(k.ctx, k.msg)); err != nil && k.ctx.Err() != nil {
+	response, err = encode(c.fn(k.ctx, k.msg))
+	if err != nil && k.ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", err, k.ctx.Err())
 	}
 }
@@ -189,7 +190,8 @@ func encode(v any) ([]byte, error) {
 		raw = v
 	default:
 		var err error
-		if raw, err = json.Marshal(v); err != nil {
+		raw, err = json.Marshal(v)
+		if err != nil {
 			return nil, fmt.Errorf("response has no JSON form: %w", err)
 		}
 	}

@@ -71,7 +71,8 @@ func (c *serveConn) run(ctx context.Context, fn Serve, out *io.PipeWriter) {
 		_ = out.Close() // never fails
 		c.cancel()
 	}()
-	if err = fn(ctx, &serveReader{q: c.in}, out); err == nil {
+	err = fn(ctx, &serveReader{q: c.in}, out)
+	if err == nil {
 		err = io.EOF
 	}
 }
@@ -110,7 +111,8 @@ func (c *serveConn) Close() error {
 			return
 		}
 		if c.cancel(); !c.returned() {
-			c.closeErr = fmt.Errorf("close: server function did not return within %s of the end of its context", serveCloseTimeout)
+			c.closeErr = fmt.Errorf("close: server function did not return within %s of the end of its context",
+				serveCloseTimeout)
 		}
 	})
 	return c.closeErr

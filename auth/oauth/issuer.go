@@ -33,14 +33,16 @@ const (
 	maxPrincipal = 256              // bytes
 	requestTime  = 5 * time.Second  // of one request to the issuer
 	maxRequests  = 64               // to the issuer at a time
-	maxWaiting   = 1_000            // callers at a time with tokens for introspection that have not been valid here lately
-	maxAnswer    = 1 << 20          // of the issuer, in bytes
+	// Callers at a time with tokens for introspection that have not been valid here lately.
+	maxWaiting = 1_000
+	maxAnswer  = 1 << 20 // of the issuer, in bytes
 )
 
 // verification is that of JWTs. Their algorithms are those that a public key checks: with HS256
 // everyone who knows that could sign. tokenOf checks the times.
 var verification = &oidc.Config{SkipClientIDCheck: true, SkipExpiryCheck: true, SupportedSigningAlgs: []string{
-	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
+	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512,
+	oidc.EdDSA,
 }}
 
 // issuer checks the tokens of one authorization server.
@@ -51,8 +53,10 @@ type issuer struct {
 	keys          atomic.Pointer[keys] // never nil
 	limit         *rate.Limiter        // of discoveries
 	flight        singleflight.Group
-	strangers     chan struct{} // has one for each introspection of a token that has not been valid here lately: everyone can make these
-	waiting       atomic.Int32  // callers with such a token
+	// Has one for each introspection of a token that has not been valid here lately: everyone can make
+	// these.
+	strangers chan struct{}
+	waiting   atomic.Int32 // callers with such a token
 	// valid and refused have the tokens that were checked last, by their hashes, also after
 	// token.until: a token that was valid lately is no stranger's. They are apart because
 	// everyone can fill refused.
@@ -140,7 +144,8 @@ func newIssuer(o Options) (*issuer, error) {
 	}
 	if in := o.Introspection; in != (Introspection{}) {
 		if _, err := checkURL(in.URL); err != nil || in.ClientID == "" || in.Secret == "" {
-			return nil, fmt.Errorf("oauth: Introspection: want a ClientID, a Secret and a URL: %w", cmp.Or(err, errors.New("issuers answer nobody they do not know")))
+			return nil, fmt.Errorf("oauth: Introspection: want a ClientID, a Secret and a URL: %w",
+				cmp.Or(err, errors.New("issuers answer nobody they do not know")))
 		}
 	}
 	if o.Transport == nil {
@@ -317,10 +322,12 @@ func (i *issuer) introspect(raw string, known bool) (claims map[string]any, _ er
 		}
 	}
 	form := url.Values{"token": {raw}, "token_type_hint": {"access_token"}}
-	r, _ := http.NewRequest(http.MethodPost, i.introspection.URL, strings.NewReader(form.Encode())) // the URL has been checked
+	// The URL has been checked.
+	r, _ := http.NewRequest(http.MethodPost, i.introspection.URL, strings.NewReader(form.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Accept", "application/json")
-	r.SetBasicAuth(url.QueryEscape(i.introspection.ClientID), url.QueryEscape(i.introspection.Secret)) // RFC 6749, section 2.3.1
+	// RFC 6749, section 2.3.1.
+	r.SetBasicAuth(url.QueryEscape(i.introspection.ClientID), url.QueryEscape(i.introspection.Secret))
 	answer, err := i.client.Do(r)
 	if err != nil {
 		return nil, unavailable(err)
@@ -355,11 +362,13 @@ func (i *issuer) tokenOf(claims map[string]any) (*token, error) {
 		return nil, &auth.Error{Status: http.StatusUnauthorized, Message: "the token has expired", Expired: true}
 	case begin > now+skewSeconds:
 		return nil, invalid("the token is not valid yet")
-	case principal == "" || len(principal) > maxPrincipal || strings.ContainsFunc(principal, func(c rune) bool { return c < ' ' || c == 0x7f }):
+	case principal == "" || len(principal) > maxPrincipal ||
+		strings.ContainsFunc(principal, func(c rune) bool { return c < ' ' || c == 0x7f }):
 		return nil, invalid("the token has no usable claim " + i.claim)
 	}
 	scopes := strings.Fields(strings.Join(append(texts(claims["scope"]), texts(claims["scp"])...), " "))
-	return &token{principal: principal, audience: texts(claims["aud"]), scopes: scopes, until: time.Unix(int64(until), 0)}, nil
+	return &token{principal: principal, audience: texts(claims["aud"]), scopes: scopes,
+		until: time.Unix(int64(until), 0)}, nil
 }
 
 // texts returns the texts of a claim: one, or an array of them.

@@ -138,7 +138,8 @@ func (s *Resource) check(raw string) (string, error) {
 
 // codes are the errors of RFC 6750, section 3.1.
 var codes = map[int]string{
-	http.StatusBadRequest: "invalid_request", http.StatusUnauthorized: "invalid_token", http.StatusForbidden: "insufficient_scope",
+	http.StatusBadRequest: "invalid_request", http.StatusUnauthorized: "invalid_token",
+	http.StatusForbidden: "insufficient_scope",
 }
 
 // challenge returns what a refusal tells clients: the error, where they find the metadata of the
@@ -159,7 +160,8 @@ func (s *Resource) Metadata() map[string]http.Handler {
 	handlers := make(map[string]http.Handler)
 	for _, a := range s.addresses {
 		get := sdkauth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
-			Resource: a.url, AuthorizationServers: []string{s.issuer.url}, ScopesSupported: s.scopes, BearerMethodsSupported: []string{"header"},
+			Resource: a.url, AuthorizationServers: []string{s.issuer.url}, ScopesSupported: s.scopes,
+			BearerMethodsSupported: []string{"header"},
 		})
 		handlers[a.metadata] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodHead { // net/http leaves out the body

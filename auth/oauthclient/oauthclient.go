@@ -70,7 +70,8 @@ func (c Config) Check() error {
 	case c.Grant != "" && grantTypes[c.Grant] == "":
 		return fmt.Errorf("grant: want %s, %s or %s", ClientCredentials, RefreshToken, TokenExchange)
 	case (c.Grant == RefreshToken) != (c.RefreshTokenFile != ""):
-		return fmt.Errorf("refresh-token-file: want the file of the token with the grant %s, and with no other", RefreshToken)
+		return fmt.Errorf("refresh-token-file: want the file of the token with the grant %s, and with no other",
+			RefreshToken)
 	}
 	return nil
 }
@@ -82,7 +83,8 @@ func isLoopback(host string) bool {
 
 // Authorizer returns a function for one client, or for all if client is nil. See
 // remote.Credentials.
-func (c Config) Authorizer(client func() string, log *slog.Logger) func(ctx context.Context, refused string) (string, error) {
+func (c Config) Authorizer(client func() string, log *slog.Logger) func(ctx context.Context, refused string) (string,
+	error) {
 	return c.newSource(client, log).authorize
 }
 
@@ -90,7 +92,8 @@ func (c Config) newSource(client func() string, log *slog.Logger) *source {
 	s := &source{
 		file: c.RefreshTokenFile, log: log, limit: rate.NewLimiter(rate.Every(2*time.Second), 5),
 		conf: clientcredentials.Config{
-			ClientID: c.ClientID, ClientSecret: c.ClientSecret, TokenURL: c.TokenURL, Scopes: c.Scopes, EndpointParams: url.Values{},
+			ClientID: c.ClientID, ClientSecret: c.ClientSecret, TokenURL: c.TokenURL, Scopes: c.Scopes,
+			EndpointParams: url.Values{},
 		},
 		client: &http.Client{
 			Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true},
@@ -100,13 +103,15 @@ func (c Config) newSource(client func() string, log *slog.Logger) *source {
 	if c.ClientSecret == "" {
 		s.conf.AuthStyle = oauth2.AuthStyleInParams
 	}
-	for name, value := range map[string]string{"grant_type": grantTypes[c.Grant], "resource": c.Resource, "audience": c.Audience} {
+	for name, value := range map[string]string{"grant_type": grantTypes[c.Grant], "resource": c.Resource,
+		"audience": c.Audience} {
 		if value != "" {
 			s.conf.EndpointParams.Set(name, value)
 		}
 	}
 	if c.Grant == TokenExchange {
-		if s.subject = client; client == nil {
+		s.subject = client
+		if client == nil {
 			s.subject = func() string { return "" }
 		}
 		s.conf.EndpointParams.Set("subject_token_type", "urn:ietf:params:oauth:token-type:access_token")
@@ -252,7 +257,8 @@ func save(path, text string) error {
 		return err
 	}
 	_, err = file.WriteString(text + "\n")
-	if err = cmp.Or(err, file.Sync(), file.Close()); err == nil {
+	err = cmp.Or(err, file.Sync(), file.Close())
+	if err == nil {
 		err = os.Rename(file.Name(), path)
 	}
 	if err != nil {

@@ -37,7 +37,8 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 		fmt.Fprintf(m.Stdout, "Status page   %s/status\n\n", admin)
 	}
 	if d.common.Cluster != nil {
-		fmt.Fprintf(m.Stdout, "Replica       %s of the cluster %s\n\n", d.common.Cluster.Replicas()[0].Name, c.ClusterName)
+		fmt.Fprintf(m.Stdout, "Replica       %s of the cluster %s\n\n", d.common.Cluster.Replicas()[0].Name,
+			c.ClusterName)
 	}
 	if m.Ready != nil {
 		m.Ready(base+pathOf(c, first), admin)
@@ -57,7 +58,8 @@ func banner(w io.Writer, base string, c *config.Config) {
 	url := base + pathOf(c, first)
 	name, what, call := "my-server", "what "+c.Served()+" offers", `"tools/list"`
 	if first.Kind() == config.OfDemo {
-		name, what, call = "demo", "the demo server (tools echo, sleep)", `"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}`
+		name, what, call = "demo", "the demo server (tools echo, sleep)",
+			`"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}`
 	}
 	if len(c.Servers) > 0 {
 		name, what = first.Name, fmt.Sprintf("%d servers", len(c.Servers))

@@ -37,7 +37,8 @@ func (m *Main) tryServers(c *config.Config, log *slog.Logger) int {
 		began, name := time.Now(), cmp.Or(s.Name, s.Served())
 		server, tools, err := gw.Try(ctx) // its timeouts bound it
 		if err == nil {
-			fmt.Fprintf(m.Stdout, "%s: %s %s, MCP %s, %d tools, %s\n", name, server.Name, server.Version, server.ProtocolVersion,
+			fmt.Fprintf(m.Stdout, "%s: %s %s, MCP %s, %d tools, %s\n", name, server.Name, server.Version,
+				server.ProtocolVersion,
 				tools, time.Since(began).Round(time.Millisecond))
 		} else {
 			code = exitFailure

@@ -77,7 +77,8 @@ type place struct {
 }
 
 func newConns() *conns {
-	c := &conns{device: os.DevNull, served: make(chan struct{}), places: map[net.Conn]place{}, leaving: map[net.Conn]bool{}, full: func() {}}
+	c := &conns{device: os.DevNull, served: make(chan struct{}), places: map[net.Conn]place{},
+		leaving: map[net.Conn]bool{}, full: func() {}}
 	c.change.L = &c.mu
 	return c
 }
@@ -133,7 +134,8 @@ func (c *conns) giveWayLocked() (late time.Duration) {
 		conn = first.Value.(net.Conn)
 	} else if first := c.awaiting.Front(); first != nil {
 		a := first.Value.(arrival)
-		if late = arrivalTime - time.Since(a.at); late > 0 {
+		late = arrivalTime - time.Since(a.at)
+		if late > 0 {
 			return late
 		}
 		conn = a.Conn

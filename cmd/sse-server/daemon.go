@@ -54,7 +54,8 @@ type daemon struct {
 	leave   func()            // the cluster; nothing without one
 	watcher *fsnotify.Watcher // of the files of config; nil: they are not watched
 
-	turn     chan struct{}               // has a value while a reload runs, and once the daemon stops; guards what follows
+	// Has a value while a reload runs, and once the daemon stops; guards what follows.
+	turn     chan struct{}
 	gateways map[string]*gateway.Gateway // by the name of the server
 	fault    string                      // of the last reload; "": it worked
 
@@ -82,13 +83,15 @@ type endpoint struct {
 
 // newDaemon builds the gateway. It listens on nothing yet. load loads the configuration
 // again.
-func newDaemon(c *config.Config, load func(*config.Config) (*config.Config, error), log *slog.Logger, level *slog.LevelVar, audit *auditLog, tracing *tracing) (_ *daemon, err error) {
+func newDaemon(c *config.Config, load func(*config.Config) (*config.Config, error), log *slog.Logger,
+	level *slog.LevelVar, audit *auditLog, tracing *tracing) (_ *daemon, err error) {
 	if c.NoIDKey != nil {
 		log.Info("no place for the key of ids, set id-key-file: sessions end with this process", "err", c.NoIDKey)
 	}
 	d := &daemon{
 		log: log, level: level, audit: audit, load: load, turn: make(chan struct{}, 1),
-		common: gateway.Options{Logger: log, Audit: audit.Logger, TracerProvider: tracing.provider, Registry: metrics.NewRegistry()},
+		common: gateway.Options{Logger: log, Audit: audit.Logger, TracerProvider: tracing.provider,
+			Registry: metrics.NewRegistry()},
 	}
 	if err := d.join(c); err != nil {
 		return nil, err
@@ -98,7 +101,8 @@ func newDaemon(c *config.Config, load func(*config.Config) (*config.Config, erro
 			d.leave()
 		}
 	}()
-	if d.metrics, err = metrics.NewConfig(d.common.Registry); err != nil {
+	d.metrics, err = metrics.NewConfig(d.common.Registry)
+	if err != nil {
 		return nil, err
 	}
 	d.metrics.Loaded(c.Hash())
@@ -138,7 +142,8 @@ func (d *daemon) join(c *config.Config) error {
 // setConfig makes c the configuration of all but the gateways.
 func (d *daemon) setConfig(c *config.Config) {
 	d.config.Store(c)
-	d.guard.Store(httpcheck.New(httpcheck.Options{Logger: d.log, Authenticate: c.Operators, AllowedHosts: c.AllowedHosts}))
+	d.guard.Store(httpcheck.New(httpcheck.Options{Logger: d.log, Authenticate: c.Operators,
+		AllowedHosts: c.AllowedHosts}))
 	for _, e := range d.endpoints {
 		e.conns.update(func() { e.conns.limit = tcpLimit(c) })
 	}
@@ -241,7 +246,8 @@ func (d *daemon) routes(together bool) (main, operators *mux.Router) {
 	main, operators = mux.NewRouter().SkipClean(true), mux.NewRouter().SkipClean(true)
 	admin := d.gw.Admin()
 	protected := d.protect(admin)
-	open, absent, where := operators, []string{"/connections", "/status", reloadPath, "/healthz", "/readyz", "/metrics"}, " is on the address of admin-addr"
+	open, absent, where := operators, []string{"/connections", "/status", reloadPath, "/healthz", "/readyz",
+		"/metrics"}, " is on the address of admin-addr"
 	if together {
 		open, absent, where = main, absent[:3], " is served with --admin-addr alone"
 		main.Handle("/metrics", protected)
@@ -340,7 +346,8 @@ func (d *daemon) newEndpoint(option string, addr config.Addr, c *config.Config, 
 	e.conns.watch(e.server)
 	e.conns.full = func() {
 		d.metrics.TCPLimitReached()
-		d.log.Warn("tcp connections are at their limit: those that wait for a request give way", "option", option, "limit", tcpLimit(d.config.Load()))
+		d.log.Warn("tcp connections are at their limit: those that wait for a request give way", "option", option,
+			"limit", tcpLimit(d.config.Load()))
 	}
 	if e.tls {
 		e.server.TLSConfig = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {

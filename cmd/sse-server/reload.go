@@ -116,7 +116,8 @@ func (d *daemon) serveReload(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", http.MethodPost)
 		code, answer = http.StatusMethodNotAllowed, map[string]any{"status": "use POST"}
 	} else if err := d.reload(r.Context(), reloadPath); err != nil {
-		code, answer = http.StatusUnprocessableEntity, map[string]any{"status": "refused", "faults": strings.Split(err.Error(), "\n")}
+		code, answer = http.StatusUnprocessableEntity,
+			map[string]any{"status": "refused", "faults": strings.Split(err.Error(), "\n")}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")

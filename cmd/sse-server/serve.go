@@ -74,14 +74,16 @@ func (d *daemon) listen() (err error) {
 		if e.conns.Listener != nil {
 			continue
 		}
-		if e.conns.Listener, err = listen(context.Background(), e.server.Addr); err != nil {
+		e.conns.Listener, err = listen(context.Background(), e.server.Addr)
+		if err != nil {
 			return fmt.Errorf("%s: %w: choose another address", d.config.Load().Place(e.option), err)
 		}
 	}
 	if !d.config.Load().Watch {
 		return nil
 	}
-	if d.watcher, err = fsnotify.NewWatcher(); err != nil {
+	d.watcher, err = fsnotify.NewWatcher()
+	if err != nil {
 		return fmt.Errorf("%s: %w", d.config.Load().Place("watch"), err)
 	}
 	d.follow(d.config.Load())

@@ -47,7 +47,8 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 			// stdin does not tell that the parent has ended while another process has its other end
 			// too. The signal of Linux for this (PR_SET_PDEATHSIG) comes already at the end of the
 			// thread that started the process.
-			if over = os.Getppid() != parent; over {
+			over = os.Getppid() != parent
+			if over {
 				log.Info("stopping", "reason", "the parent process has ended", "timeout", grace)
 			}
 		}

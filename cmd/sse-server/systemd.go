@@ -26,7 +26,8 @@ func (d *daemon) adopt(sockets []*os.File, c *config.Config) error {
 	for _, socket := range sockets {
 		defer socket.Close() // net.FileListener takes a copy
 		named := socket.Name() == "addr" || socket.Name() == "admin-addr"
-		i := slices.IndexFunc(d.endpoints, func(e *endpoint) bool { return e.conns.Listener == nil && (!named || e.option == socket.Name()) })
+		i := slices.IndexFunc(d.endpoints,
+			func(e *endpoint) bool { return e.conns.Listener == nil && (!named || e.option == socket.Name()) })
 		if i < 0 {
 			return fmt.Errorf("systemd passes a socket named %s that no address is left for: set --admin-addr, or remove a ListenStream=", socket.Name())
 		}

@@ -38,7 +38,8 @@ func newTracing(ctx context.Context, lookupEnv func(string) (string, bool), log 
 	t = &tracing{dropped: func(int) {}, log: throttle.NewLines().Logger(log)}
 	protocol := cmp.Or(env("EXPORTER_OTLP_TRACES_PROTOCOL"), env("EXPORTER_OTLP_PROTOCOL"), "http/protobuf")
 	switch exporter := env("TRACES_EXPORTER"); {
-	case strings.EqualFold(env("SDK_DISABLED"), "true"), exporter == "none", exporter+env("EXPORTER_OTLP_ENDPOINT")+env("EXPORTER_OTLP_TRACES_ENDPOINT") == "":
+	case strings.EqualFold(env("SDK_DISABLED"), "true"), exporter == "none",
+		exporter+env("EXPORTER_OTLP_ENDPOINT")+env("EXPORTER_OTLP_TRACES_ENDPOINT") == "":
 		return t, nil
 	case exporter != "" && exporter != "otlp":
 		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER is %q: set it to otlp or none", exporter)
@@ -48,7 +49,8 @@ func newTracing(ctx context.Context, lookupEnv func(string) (string, bool), log 
 	otel.SetLogger(logr.Discard()) // it would log headers
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(t.fail))
 	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "sse-server"),
-		attribute.String("service.version", buildinfo.Read().Version)), resource.WithTelemetrySDK(), resource.WithFromEnv())
+		attribute.String("service.version", buildinfo.Read().Version)), resource.WithTelemetrySDK(),
+		resource.WithFromEnv())
 	if err == nil {
 		t.SpanExporter, err = otlptracehttp.New(ctx)
 	}

@@ -31,7 +31,8 @@ func (d *daemon) reloadWhenAsked(ctx context.Context, hangup <-chan os.Signal) {
 			_ = d.reload(ctx, bySignal) // logs its error
 		case event := <-watcher.Events:
 			isOne := func(path string) bool { return filepath.Base(path) == filepath.Base(event.Name) }
-			if due == nil && (event.Op != fsnotify.Write || slices.ContainsFunc(d.config.Load().Files(), isOne)) { // others may be written all the time
+			// Others may be written all the time.
+			if due == nil && (event.Op != fsnotify.Write || slices.ContainsFunc(d.config.Load().Files(), isOne)) {
 				due = time.After(watchDelay)
 			}
 		case err := <-watcher.Errors: // such as too many changes: some are lost

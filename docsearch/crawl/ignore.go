@@ -52,7 +52,8 @@ func (r *rules) add(data []byte) error {
 			continue
 		}
 		r.patterns = append(r.patterns, p)
-		if r.total++; !p.literal {
+		r.total++
+		if !p.literal {
 			r.globBytes += len(p.glob)
 		}
 	}

@@ -81,7 +81,8 @@ func (w *walk) descend(rel string) error {
 	if !isPath(rel) {
 		return nil
 	}
-	if above, err = w.rulesOf(".", above); err != nil {
+	above, err = w.rulesOf(".", above)
+	if err != nil {
 		return w.unreadable(".", err)
 	}
 	for i := range len(rel) {

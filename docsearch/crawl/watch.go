@@ -74,7 +74,8 @@ func (f *Folder) Watch(ctx context.Context) (*Watcher, error) {
 		return nil, err
 	}
 	w := &Watcher{folder: f, root: root, changes: make(chan []string), watched: make(map[string]bool)}
-	if w.notifier, err = f.notify(); err != nil {
+	w.notifier, err = f.notify()
+	if err != nil {
 		w.fail(err)
 	}
 	f.watcher = w

@@ -120,7 +120,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 		if time.Since(began) > rebuildTime {
 			damaged = 0
 		}
-		if damaged++; errors.Is(err, index.ErrCorrupt) && ctx.Err() == nil && damaged <= maxRebuilds {
+		damaged++
+		if errors.Is(err, index.ErrCorrupt) && ctx.Err() == nil && damaged <= maxRebuilds {
 			d.log.Warn("the index cannot be read, and is checked and opened again", "err", err)
 			continue
 		}
@@ -240,7 +241,8 @@ func listenNear(addr string) (listener net.Listener, err error) {
 	host, port, _ := net.SplitHostPort(addr) // checked by New
 	first, _ := strconv.Atoi(port)
 	for n := first; n < first+ports && n < 1<<16; n++ {
-		if listener, err = net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(n))); err == nil {
+		listener, err = net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(n)))
+		if err == nil {
 			return listener, nil
 		}
 	}

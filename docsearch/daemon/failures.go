@@ -25,7 +25,8 @@ func (f *failures) note(err error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.now = err != nil; !f.now {
+	f.now = err != nil
+	if !f.now {
 		return
 	}
 	f.n++

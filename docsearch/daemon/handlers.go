@@ -129,7 +129,8 @@ func (s *service) searchContent(r *http.Request) (any, error) {
 
 // find searches the named folders, and says so when the index is not complete.
 func (s *service) find(r *http.Request, named []string, q index.Query) (_ any, err error) {
-	if q.Folders, err = s.scope(r, named); err != nil {
+	q.Folders, err = s.scope(r, named)
+	if err != nil {
 		return nil, err
 	}
 	if q.Limit < 0 || q.Limit > 100 {

@@ -64,7 +64,8 @@ func (a *archive) read(name string) []byte {
 	}
 	defer r.Close()
 	data, err := io.ReadAll(io.LimitReader(r, int64(a.left)+1))
-	if a.left -= len(data); a.left < 0 {
+	a.left -= len(data)
+	if a.left < 0 {
 		err = skip(ReasonTooLarge, errors.New("it unpacks to more than is read"))
 	}
 	a.fail(err)

@@ -158,7 +158,8 @@ func (e *Extractor) extract(ctx context.Context, name string, data []byte) (*Doc
 // documentFrom returns the document that a text is. One without a title has its first
 // heading.
 func documentFrom(typ, title string, text *plain.Builder) *Document {
-	if title = plain.OneLine(plain.Clean(title)); title == "" {
+	title = plain.OneLine(plain.Clean(title))
+	if title == "" {
 		title = text.Title()
 	}
 	return &Document{Type: typ, Title: title, Text: text.String(), Sections: text.List}

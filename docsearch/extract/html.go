@@ -130,7 +130,8 @@ func (h *htmlReader) end(name atom.Atom) {
 	switch {
 	case h.dropped != 0:
 		if name == h.dropped {
-			if h.depth--; h.depth == 0 {
+			h.depth--
+			if h.depth == 0 {
 				h.dropped = 0
 			}
 		}

@@ -276,7 +276,8 @@ func (x *Index) embedTexts(ctx context.Context, f *folder, keys []vectors.Key) e
 	}
 	floor := 0.0
 	if !f.vectors.Ready(len(found[0])) {
-		if floor, err = x.floor(ctx); err != nil {
+		floor, err = x.floor(ctx)
+		if err != nil {
 			return err
 		}
 	}

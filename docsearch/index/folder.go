@@ -264,7 +264,8 @@ func (f *folder) fail(err error) {
 // read, call opens it again and tries once more; if that fails too, it is damaged.
 func (f *folder) call(op string, run func() error) (err error) {
 	for range 2 {
-		if err = f.reopen(); err == nil {
+		err = f.reopen()
+		if err == nil {
 			err = f.try(run)
 		}
 		if !errors.Is(err, ErrCorrupt) {

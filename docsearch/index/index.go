@@ -124,7 +124,8 @@ func Open(ctx context.Context, path string, o Options) (_ *Index, err error) {
 	}
 	x := &Index{dir: path, opts: o, log: o.Logger, folders: map[string]*folder{}}
 	x.ended, x.end = context.WithCancel(context.Background())
-	if x.mapping, x.stop, err = newMapping(o.Language); err == nil {
+	x.mapping, x.stop, err = newMapping(o.Language)
+	if err == nil {
 		err = os.Mkdir(x.dir, 0o700)
 	}
 	if err == nil || errors.Is(err, fs.ErrExist) {
@@ -148,7 +149,8 @@ func (x *Index) openFolders(ctx context.Context) error {
 		} else if e.IsDir() && !strings.Contains(e.Name(), asideMark) {
 			err = x.openOrMove(dir)
 		}
-		if err = cmp.Or(err, ctx.Err()); err != nil {
+		err = cmp.Or(err, ctx.Err())
+		if err != nil {
 			return err
 		}
 	}

@@ -113,7 +113,8 @@ func (c *cutter) most(at int) int {
 	for i, r := range text[at:end] {
 		space := unicode.IsSpace(r)
 		if !space && !inside {
-			if words++; words > passageWords {
+			words++
+			if words > passageWords {
 				return at + i
 			}
 		}

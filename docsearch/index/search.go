@@ -73,7 +73,8 @@ type searcher struct {
 // embed sets the vector of the query.
 func (s *searcher) embed(ctx context.Context, text string) {
 	vector, warning := s.index.queryVector(ctx, text, s.folders)
-	if s.vector = vector; vector != nil {
+	s.vector = vector
+	if vector != nil {
 		s.response.Performance.ModelUsed = "hybrid:" + s.index.opts.Embedder.Model()
 	}
 	if warning != "" {
@@ -175,7 +176,8 @@ func (s *searcher) candidates(ctx context.Context, p *plan, f *folder, r index.I
 	within.AddFilter(query.NewDocIDQuery(ids))
 	located := bleve.NewSearchRequestOptions(within, len(ids), 0, false)
 	located.IncludeLocations = true
-	if found, err = f.words.SearchInContext(ctx, located); err != nil {
+	found, err = f.words.SearchInContext(ctx, located)
+	if err != nil {
 		return nil, err
 	}
 	all := make([]candidate, 0, len(ids))
@@ -305,7 +307,8 @@ func parseCursor(q Query) (at int, err error) {
 		return 0, nil
 	}
 	_, place, _ := strings.Cut(q.Cursor, "-")
-	if at, err = strconv.Atoi(place); err != nil || at < 1 || q.Cursor != cursor(q, at) {
+	at, err = strconv.Atoi(place)
+	if err != nil || at < 1 || q.Cursor != cursor(q, at) {
 		return 0, ErrCursor
 	}
 	return at, nil

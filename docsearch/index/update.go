@@ -261,7 +261,8 @@ func (u *updater) add(x *Index, id string, f *file, d *extract.Document) error {
 		if err := u.batch.Index(passageID(id, n), fields); err != nil {
 			return err
 		}
-		if u.bytes += len(p.text); u.bytes > batchBytes {
+		u.bytes += len(p.text)
+		if u.bytes > batchBytes {
 			if err := u.flush(); err != nil {
 				return err
 			}
@@ -279,7 +280,8 @@ func (u *updater) count(f *file, sign int) {
 	r.Chunks += sign * len(f.Starts)
 	r.TextBytes += int64(sign * f.Bytes)
 	if f.Skipped != "" {
-		if r.Skipped[f.Skipped] += sign; r.Skipped[f.Skipped] == 0 {
+		r.Skipped[f.Skipped] += sign
+		if r.Skipped[f.Skipped] == 0 {
 			delete(r.Skipped, f.Skipped)
 		}
 	}

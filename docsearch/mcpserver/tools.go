@@ -76,7 +76,8 @@ func (s *Server) describeSearches(next mcp.MethodHandler) mcp.MethodHandler {
 		defer cancel()
 		_, _, err = s.visible(brief) // indexing begins before the first search
 		info, wrong := s.api.Info(brief)
-		if err = cmp.Or(err, wrong); err != nil {
+		err = cmp.Or(err, wrong)
+		if err != nil {
 			s.log.Info("searches described without the daemon", "err", err)
 			return list, nil
 		}

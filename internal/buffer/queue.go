@@ -115,7 +115,8 @@ func (q *Queue) Poll() ([]byte, bool) {
 func (q *Queue) takeLocked() item {
 	it := q.items[0]
 	q.items[0] = item{}
-	if q.items = q.items[1:]; len(q.items) == 0 {
+	q.items = q.items[1:]
+	if len(q.items) == 0 {
 		q.items = nil
 	}
 	q.bytes -= len(it.msg) + budget.ItemCost

@@ -130,7 +130,8 @@ func (q *Queue[T]) Yield(party, member string, weight int64) (item T, ok bool) {
 	default:
 		p = own
 		mine := find(p.waiting, member)
-		if m = heaviest(p.waiting, mine); m == nil || m.weight <= mine.held()+weight {
+		m = heaviest(p.waiting, mine)
+		if m == nil || m.weight <= mine.held()+weight {
 			return item, false
 		}
 	}

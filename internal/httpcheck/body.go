@@ -37,17 +37,22 @@ var errTooLarge = errors.New("over the limit")
 // ReadBody reads a body of at most MaxMessageBytes, within ReadTimeout. As bytes arrive it
 // calls hold to reserve n more for a body that already holds some. The caller must give
 // back what the body holds, even after a refusal.
-func (f *Checker) ReadBody(w http.ResponseWriter, r *http.Request, hold func(n, held int) error) (b Body, why *Refusal) {
-	if why = checkMedia(r); why == nil {
+func (f *Checker) ReadBody(w http.ResponseWriter, r *http.Request, hold func(n, held int) error) (b Body,
+	why *Refusal) {
+	why = checkMedia(r)
+	if why == nil {
 		// A shorter ReadTimeout of the server stands. net/http lifts the bound at the end of the body.
-		if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); !ok || s.ReadTimeout <= 0 || s.ReadTimeout > f.opts.ReadTimeout {
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(f.opts.ReadTimeout)) // not every ResponseWriter has deadlines
+		if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); !ok || s.ReadTimeout <= 0 ||
+			s.ReadTimeout > f.opts.ReadTimeout {
+			// Not every ResponseWriter has deadlines.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(f.opts.ReadTimeout))
 		}
 		switch err := b.read(r.Body, r.ContentLength, f.opts.MaxMessageBytes, hold); {
 		case err == nil:
 			return b, nil
 		case errors.Is(err, errTooLarge):
-			why = Refused(http.StatusRequestEntityTooLarge, metrics.PostTooLarge, "the message is over %d bytes", f.opts.MaxMessageBytes)
+			why = Refused(http.StatusRequestEntityTooLarge, metrics.PostTooLarge, "the message is over %d bytes",
+				f.opts.MaxMessageBytes)
 		case errors.Is(err, connstate.ErrBusy):
 			why = RefusedBusy(err)
 		default:
@@ -62,9 +67,11 @@ func (f *Checker) ReadBody(w http.ResponseWriter, r *http.Request, hold func(n, 
 func checkMedia(r *http.Request) *Refusal {
 	switch {
 	case !isJSON(r.Header.Get("Content-Type")):
-		return Refused(http.StatusUnsupportedMediaType, metrics.PostMediaType, "the Content-Type must be application/json")
+		return Refused(http.StatusUnsupportedMediaType, metrics.PostMediaType,
+			"the Content-Type must be application/json")
 	case !slices.Contains([]string{"", "identity"}, strings.ToLower(r.Header.Get("Content-Encoding"))):
-		return Refused(http.StatusUnsupportedMediaType, metrics.PostMediaType, "the body must not have a Content-Encoding")
+		return Refused(http.StatusUnsupportedMediaType, metrics.PostMediaType,
+			"the body must not have a Content-Encoding")
 	}
 	return nil
 }

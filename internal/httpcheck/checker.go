@@ -101,13 +101,15 @@ func (f *Checker) Admit(w http.ResponseWriter, r *http.Request, route Route) (st
 		return "", false
 	}
 	f.setCORS(w, r, route.CORS)
-	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" && len(f.opts.AllowedOrigins) > 0 {
+	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" &&
+		len(f.opts.AllowedOrigins) > 0 {
 		w.WriteHeader(http.StatusNoContent)
 		return "", false
 	}
 	if route.Methods != "" && !slices.Contains(strings.Split(route.Methods, ", "), r.Method) {
 		w.Header().Set("Allow", route.Methods)
-		f.Refuse(w, r, http.StatusMethodNotAllowed, metrics.RejectedMethod, "use "+route.Methods+" here: the transport is "+route.Transport)
+		f.Refuse(w, r, http.StatusMethodNotAllowed, metrics.RejectedMethod,
+			"use "+route.Methods+" here: the transport is "+route.Transport)
 		return "", false
 	}
 	if f.opts.Authenticate == nil {
@@ -130,14 +132,17 @@ func (f *Checker) Client(r *http.Request, principal string, transport connstate.
 		version = ""
 	}
 	addr, proxied := f.ClientAddr(r), byProxy(r) && !f.trusted(peerOf(r))
-	if _, forwarded := IsForwarded(r); !forwarded && proxied && (addr.IsLoopback() || addr.IsPrivate()) { // one of strangers is not ours to trust
+	// One of strangers is not ours to trust.
+	if _, forwarded := IsForwarded(r); !forwarded && proxied && (addr.IsLoopback() || addr.IsPrivate()) {
 		f.unknownProxy.Do(func() {
-			f.opts.Logger.Warn("proxy not trusted: its clients count as one address, set trusted-proxies", "proxy", addr.String())
+			f.opts.Logger.Warn("proxy not trusted: its clients count as one address, set trusted-proxies", "proxy",
+				addr.String())
 		})
 	}
 	return connstate.Client{
-		Transport: transport, Addr: addr, Local: f.IsLocal(r), Proxied: proxied, Principal: principal, Credentials: f.Credentials(r),
-		Version: strings.Clone(version), UserAgent: strings.Clone(Clip(r.UserAgent())), Header: header,
+		Transport: transport, Addr: addr, Local: f.IsLocal(r), Proxied: proxied, Principal: principal,
+		Credentials: f.Credentials(r),
+		Version:     strings.Clone(version), UserAgent: strings.Clone(Clip(r.UserAgent())), Header: header,
 	}
 }
 
@@ -150,7 +155,8 @@ func (f *Checker) Passed(r *http.Request, principal string) (context.Context, *R
 	}
 	header, size := chosen(f.opts.RequestHeaders, r.Header)
 	if size > connstate.MaxContextBytes {
-		return nil, Refused(http.StatusRequestHeaderFieldsTooLarge, metrics.RejectedBadRequest, "the headers for the server are over %d bytes", connstate.MaxContextBytes)
+		return nil, Refused(http.StatusRequestHeaderFieldsTooLarge, metrics.RejectedBadRequest,
+			"the headers for the server are over %d bytes", connstate.MaxContextBytes)
 	}
 	ctx := r.Context()
 	if own := f.opts.RequestContext; own != nil {
@@ -187,7 +193,8 @@ func (f *Checker) CheckStream(w http.ResponseWriter, r *http.Request) *Refusal {
 		return Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "%v", ErrBody)
 	case !CanFlush(w):
 		f.limited.Error("stream impossible: a middleware hides http.Flusher and has no Unwrap method")
-		return Refused(http.StatusInternalServerError, metrics.RejectedBadRequest, "streaming is not possible here: a middleware hides http.Flusher; give its ResponseWriter an Unwrap method")
+		return Refused(http.StatusInternalServerError, metrics.RejectedBadRequest,
+			"streaming is not possible here: a middleware hides http.Flusher; give its ResponseWriter an Unwrap method")
 	}
 	return nil
 }

@@ -85,12 +85,15 @@ func (d *Deadline) Write(w http.ResponseWriter, data []byte, wrote func()) (reas
 		}
 		chunk := data[:min(len(data), chunkBytes)]
 		data = data[len(chunk):]
-		if _, err = w.Write(chunk); err == nil {
-			if err = d.control.Flush(); errors.Is(err, http.ErrNotSupported) {
+		_, err = w.Write(chunk)
+		if err == nil {
+			err = d.control.Flush()
+			if errors.Is(err, http.ErrNotSupported) {
 				err = nil
 			}
 		}
-		if reason = d.end(err); err == nil && wrote != nil {
+		reason = d.end(err)
+		if err == nil && wrote != nil {
 			wrote()
 		}
 	}

@@ -41,7 +41,8 @@ func (f *Checker) count(r *http.Request, reason string) {
 
 func (f *Checker) log(r *http.Request, status int, reason, message string) {
 	limited, _ := f.refusals.LoadOrStore(reason, throttle.NewLines().Logger(f.opts.Logger))
-	limited.(*slog.Logger).Warn("client refused", "reason", reason, "status", status, "method", r.Method[:min(16, len(r.Method))],
+	limited.(*slog.Logger).Warn("client refused", "reason", reason, "status", status, "method",
+		r.Method[:min(16, len(r.Method))],
 		"remote", f.ClientAddr(r).String(), "path", shortPath(r.URL.Path), "err", message)
 }
 
@@ -52,7 +53,8 @@ var secretPart = regexp.MustCompile(`[^/]{32,}`)
 // shortPath is a path as it may be logged: bounded, and without the whole id of a
 // connection.
 func shortPath(path string) string {
-	short := secretPart.ReplaceAllStringFunc(path[:min(512, len(path))], func(id string) string { return signedid.Short(id) + "…" })
+	short := secretPart.ReplaceAllStringFunc(path[:min(512, len(path))],
+		func(id string) string { return signedid.Short(id) + "…" })
 	return short[:min(128, len(short))]
 }
 
@@ -69,7 +71,8 @@ func (f *Checker) Elsewhere(message string, log *slog.Logger, count *metrics.Met
 // Open opens and logs a connection, under the id of an earlier one unless id is empty. If
 // all connections are taken, evict, which may be nil, ends an idle one, and reports whether
 // there was one. The registry has counted a refusal.
-func (f *Checker) Open(registry *connstate.Registry, client connstate.Client, id string, evict func() bool) (*connstate.Connection, *Refusal) {
+func (f *Checker) Open(registry *connstate.Registry, client connstate.Client, id string,
+	evict func() bool) (*connstate.Connection, *Refusal) {
 	c, err := registry.OpenAs(client, id, evict)
 	if err == nil {
 		f.logOpened(c)
@@ -164,5 +167,6 @@ func abandonBody(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Connection", "close")
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTime)) // without deadlines the server's own count
+	// Without deadlines the server's own count.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTime))
 }

@@ -31,14 +31,17 @@ func (f *Checker) checkSite(r *http.Request) (reason, message string) {
 		}
 		return "", ""
 	}
-	if site := r.Header.Get("Sec-Fetch-Site"); (site == "cross-site" || site == "same-site") && !slices.Contains(f.opts.AllowedOrigins, "*") {
-		return metrics.RejectedOrigin, "a page of another site made the browser send this: open the address itself, or allow any origin by the allowed-origins option"
+	if site := r.Header.Get("Sec-Fetch-Site"); (site == "cross-site" || site == "same-site") &&
+		!slices.Contains(f.opts.AllowedOrigins, "*") {
+		return metrics.RejectedOrigin,
+			"a page of another site made the browser send this: open the address itself, or allow any origin by the allowed-origins option"
 	}
 	// A GET of a page of its own site has neither over plain HTTP, but most pages send a Referer.
 	page, err := url.Parse(r.Referer())
 	ofHost := err == nil && page.Host != "" && strings.EqualFold(page.Host, r.Host)
 	if ofHost && !f.originAllowed(page.Scheme+"://"+page.Host, r) {
-		return metrics.RejectedOrigin, "a page of that name may have made the browser send this: allow the name by the allowed-hosts option"
+		return metrics.RejectedOrigin,
+			"a page of that name may have made the browser send this: allow the name by the allowed-hosts option"
 	}
 	return "", ""
 }
@@ -54,7 +57,8 @@ func (f *Checker) originAllowed(origin string, r *http.Request) bool {
 	}
 	u, err := url.Parse(origin)
 	isOurs := err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
-	return isOurs && (f.isKnownHost(r.Host) || isAddress(r.Host) || r.TLS != nil || r.Header.Get("Sec-Fetch-Site") == "same-origin" || f.opts.Authenticate != nil)
+	return isOurs && (f.isKnownHost(r.Host) || isAddress(r.Host) || r.TLS != nil ||
+		r.Header.Get("Sec-Fetch-Site") == "same-origin" || f.opts.Authenticate != nil)
 }
 
 // isKnownHost reports whether a Host header is this machine's loopback name, or an allowed one.
@@ -100,7 +104,8 @@ func byProxy(r *http.Request) bool {
 
 // proxyHeaders are what proxies add to a request beside X-Forwarded-….
 var proxyHeaders = []string{
-	"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Cf-Ray", "Fastly-Client-Ip", "X-Original-Forwarded-For",
+	"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Cf-Ray",
+	"Fastly-Client-Ip", "X-Original-Forwarded-For",
 }
 
 // setCORS lets pages of AllowedOrigins read our answers.
@@ -157,7 +162,8 @@ func (f *Checker) ClientAddr(r *http.Request) netip.Addr {
 		if err != nil {
 			return addr
 		}
-		if addr = next.Unmap(); !f.trusted(addr) {
+		addr = next.Unmap()
+		if !f.trusted(addr) {
 			return addr
 		}
 	}

@@ -49,13 +49,15 @@ func (c *Windowless) Send(path, body string) {
 	}
 	c.block.Reset()
 	for _, field := range [][2]string{
-		{":method", method}, {":scheme", "http"}, {":authority", "localhost"}, {":path", path}, {"content-type", "application/json"}, {"accept", "*/*"},
+		{":method", method}, {":scheme", "http"}, {":authority", "localhost"}, {":path", path}, {"content-type",
+			"application/json"}, {"accept", "*/*"},
 	} {
 		_ = c.head.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]})
 	}
 	c.streams++
 	id := 2*c.streams - 1
-	_ = c.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: c.block.Bytes(), EndHeaders: true, EndStream: body == ""})
+	_ = c.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: c.block.Bytes(), EndHeaders: true,
+		EndStream: body == ""})
 	if body != "" {
 		_ = c.framer.WriteData(id, true, []byte(body))
 	}

@@ -43,7 +43,8 @@ func (j *Journal) Await(n int, text string) {
 		if j.added == nil {
 			j.added = make(chan struct{})
 		}
-		added, found := j.added, len(slices.DeleteFunc(slices.Clone(j.lines), func(line string) bool { return !strings.Contains(line, text) }))
+		added, found := j.added, len(slices.DeleteFunc(slices.Clone(j.lines),
+			func(line string) bool { return !strings.Contains(line, text) }))
 		j.mu.Unlock()
 		if found >= n {
 			return

@@ -49,7 +49,8 @@ func Series(t testing.TB, from prometheus.Gatherer) map[string]float64 {
 			}
 			all[family.GetName()+text] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
 			if h := m.GetHistogram(); h != nil {
-				all[family.GetName()+text], all[family.GetName()+"_sum"+text] = float64(h.GetSampleCount()), h.GetSampleSum()
+				all[family.GetName()+text], all[family.GetName()+"_sum"+text] = float64(h.GetSampleCount()),
+					h.GetSampleSum()
 			}
 		}
 	}

@@ -83,7 +83,8 @@ func Decode(v string) (string, bool) {
 }
 
 func marked(v string) bool {
-	return len(v) >= len(encodedPrefix)+len(encodedSuffix) && strings.HasPrefix(v, encodedPrefix) && strings.HasSuffix(v, encodedSuffix)
+	return len(v) >= len(encodedPrefix)+len(encodedSuffix) && strings.HasPrefix(v, encodedPrefix) &&
+		strings.HasSuffix(v, encodedSuffix)
 }
 
 // IsPlain reports whether v is printable ASCII without a space at its ends.

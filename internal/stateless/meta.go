@@ -29,13 +29,16 @@ func ReadMeta(params json.RawMessage) (m Meta, err error) {
 	if !ok || meta[0] != '{' {
 		return m, errors.New("params._meta is missing")
 	}
-	if m.Version, ok = jsonrpc.MemberText(meta, mcp.MetaVersion); !ok {
+	m.Version, ok = jsonrpc.MemberText(meta, mcp.MetaVersion)
+	if !ok {
 		return m, fmt.Errorf("params._meta has no %q", mcp.MetaVersion)
 	}
-	if m.Capabilities, ok = jsonrpc.Member(meta, mcp.MetaCapabilities); !ok || m.Capabilities[0] != '{' {
+	m.Capabilities, ok = jsonrpc.Member(meta, mcp.MetaCapabilities)
+	if !ok || m.Capabilities[0] != '{' {
 		return m, fmt.Errorf("params._meta has no %q", mcp.MetaCapabilities)
 	}
-	if m.ClientInfo, ok = jsonrpc.Member(meta, mcp.MetaClientInfo); ok && m.ClientInfo[0] != '{' {
+	m.ClientInfo, ok = jsonrpc.Member(meta, mcp.MetaClientInfo)
+	if ok && m.ClientInfo[0] != '{' {
 		return m, fmt.Errorf("%q is not an object", mcp.MetaClientInfo)
 	}
 	m.LogLevel, _ = jsonrpc.Member(meta, mcp.MetaLogLevel)

@@ -12,7 +12,8 @@ import (
 func Complete(method string, result, info json.RawMessage) json.RawMessage {
 	result = jsonrpc.SetMember(result, jsonrpc.Quote(mcp.ResultComplete), "resultType")
 	switch method { // MCP 2026-07-28, server/utilities/caching
-	case mcp.MethodDiscover, mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources, mcp.MethodListTemplates, mcp.MethodReadResource:
+	case mcp.MethodDiscover, mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources,
+		mcp.MethodListTemplates, mcp.MethodReadResource:
 		result = setDefault(result, "ttlMs", json.RawMessage("0"))
 		result = setDefault(result, "cacheScope", json.RawMessage(`"private"`))
 	}

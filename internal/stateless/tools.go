@@ -83,7 +83,8 @@ func (t *Tools) List(ask func(params json.RawMessage) (*jsonrpc.Message, error))
 			complete := t.listPages(ask)
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			if t.complete = complete; !complete {
+			t.complete = complete
+			if !complete {
 				t.failed = time.Now()
 			}
 		}

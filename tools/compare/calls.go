@@ -31,20 +31,23 @@ func (a *arguments) compareCalls(ctx context.Context, w io.Writer) error {
 		return errors.Join(err, stopAll(servers))
 	}
 	all, err := a.callRounds(ctx, servers)
-	if err = errors.Join(err, stopAll(servers)); err != nil {
+	err = errors.Join(err, stopAll(servers))
+	if err != nil {
 		return err
 	}
 	for i, p := range servers {
 		all[i].cpu = p.cpu() / time.Duration(a.Calls*(a.Rounds+1))
 	}
-	fmt.Fprintf(w, "%d clients, %d call(s) in flight each, %d rounds of %d calls, alternated; medians\n\n", a.Clients, a.InFlight, a.Rounds, a.Calls)
+	fmt.Fprintf(w, "%d clients, %d call(s) in flight each, %d rounds of %d calls, alternated; medians\n\n", a.Clients,
+		a.InFlight, a.Rounds, a.Calls)
 	return printCalls(w, all)
 }
 
 // startServers starts what is compared, and returns what it could start also when
 // it fails.
 func (a *arguments) startServers() (servers []*process, err error) {
-	p, err := start("sse-server --sessions shared", a.gateway("--sessions", "shared", "--", a.binary("echo")), a.Timeout)
+	p, err := start("sse-server --sessions shared", a.gateway("--sessions", "shared", "--", a.binary("echo")),
+		a.Timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +73,8 @@ func (a *arguments) callRounds(ctx context.Context, servers []*process) ([]serie
 			if err != nil {
 				return nil, fmt.Errorf("no result: round %d of %s: %w", round, p.name, err)
 			}
-			if all[i].name = p.name; round > 0 {
+			all[i].name = p.name
+			if round > 0 {
 				all[i].rates = append(all[i].rates, r.PerSecond)
 				all[i].p50, all[i].p99 = append(all[i].p50, r.P50), append(all[i].p99, r.P99)
 			}
@@ -82,8 +86,9 @@ func (a *arguments) callRounds(ctx context.Context, servers []*process) ([]serie
 // callRound loads one server. A round that is not clean is an error.
 func (a *arguments) callRound(ctx context.Context, p *process) (*load.Report, error) {
 	r, err := load.Run(ctx, p.endpoint(a.Transport), load.Options{
-		Transport: load.Transport(a.Transport), Clients: a.Clients, Calls: a.Calls, InFlight: a.InFlight, FreeRunning: true,
-		Timeout: a.Timeout, Settle: 200 * time.Millisecond,
+		Transport: load.Transport(a.Transport), Clients: a.Clients, Calls: a.Calls, InFlight: a.InFlight,
+		FreeRunning: true,
+		Timeout:     a.Timeout, Settle: 200 * time.Millisecond,
 	})
 	return r, checkClean(r, err)
 }
@@ -100,8 +105,10 @@ func printCalls(w io.Writer, all []series) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "\tcalls/s\tp50\tp99\tCPU/call\trounds")
 	for _, s := range all {
-		fmt.Fprintf(t, "%s\t%.0f\t%v\t%v\t%v\t%.0f\n", s.name, median(s.rates), micros(median(s.p50)), micros(median(s.p99)), micros(s.cpu), s.rates)
+		fmt.Fprintf(t, "%s\t%.0f\t%v\t%v\t%v\t%.0f\n", s.name, median(s.rates), micros(median(s.p50)),
+			micros(median(s.p99)), micros(s.cpu), s.rates)
 	}
-	fmt.Fprintf(t, "ratio\t%.2f\t\t\t%.2f\n", median(all[0].rates)/median(all[1].rates), float64(all[0].cpu)/float64(all[1].cpu))
+	fmt.Fprintf(t, "ratio\t%.2f\t\t\t%.2f\n", median(all[0].rates)/median(all[1].rates),
+		float64(all[0].cpu)/float64(all[1].cpu))
 	return t.Flush()
 }

@@ -54,7 +54,8 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var a arguments
 	done := -1 // the exit code that kong wants, as after --help
-	parser, err := kong.New(&a, kong.Name("compare"), kong.Writers(stdout, stderr), kong.Exit(func(code int) { done = code }),
+	parser, err := kong.New(&a, kong.Name("compare"), kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { done = code }),
 		kong.Description("Measures sse-server against others, in alternated rounds. A round with an error is no result."))
 	if err == nil {
 		_, err = parser.Parse(args)
@@ -97,5 +98,6 @@ func (a *arguments) binary(name string) string { return filepath.Join(a.Bin, nam
 
 // gateway is the command line of sse-server on a free port.
 func (a *arguments) gateway(more ...string) []string {
-	return append([]string{a.binary("sse-server"), "--addr", "127.0.0.1:0", "--log-level", "error", "--shutdown-timeout", "5s"}, more...)
+	return append([]string{a.binary("sse-server"), "--addr", "127.0.0.1:0", "--log-level", "error",
+		"--shutdown-timeout", "5s"}, more...)
 }

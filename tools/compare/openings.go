@@ -35,7 +35,8 @@ func callers() []caller {
 	return []caller{
 		{"silent", "", nil},
 		{"own initialize", "{}", nil},
-		{"own initialize with roots, sampling, elicitation", `{"roots":{"listChanged":true},"sampling":{},"elicitation":{}}`, nil},
+		{"own initialize with roots, sampling, elicitation",
+			`{"roots":{"listChanged":true},"sampling":{},"elicitation":{}}`, nil},
 	}
 }
 
@@ -94,7 +95,8 @@ func (a *arguments) startOpeners(c caller) (openers []*opener, err error) {
 		command []string
 	}{
 		{opener{}, "in process", plain},
-		{opener{warm: true, child: true}, fmt.Sprintf("Node, --warm %d", a.Warm), join(plain, []string{"--warm", strconv.Itoa(a.Warm)}, child)},
+		{opener{warm: true, child: true}, fmt.Sprintf("Node, --warm %d", a.Warm),
+			join(plain, []string{"--warm", strconv.Itoa(a.Warm)}, child)},
 		{opener{child: true}, "Node, --warm 0", join(plain, []string{"--warm", "0"}, child)},
 	} {
 		p, err := start(s.name, s.command, a.Timeout)
@@ -181,7 +183,8 @@ func (a *arguments) awaitPool(ctx context.Context, metrics string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the pool of %d sessions is not full in %v: %v are ready, %w", a.Warm, a.Timeout, idle, errors.Join(err, ctx.Err()))
+			return fmt.Errorf("the pool of %d sessions is not full in %v: %v are ready, %w", a.Warm, a.Timeout, idle,
+				errors.Join(err, ctx.Err()))
 		case <-tick.C:
 		}
 	}

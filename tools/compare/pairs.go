@@ -80,12 +80,14 @@ func (a *arguments) comparePair(ctx context.Context, w io.Writer, p pair) error 
 	fmt.Fprintln(t, "\tbytes\tcalls/s\t\tratio\tCPU/call\t\tratio\tallocs/call\t\tbytes/call\t\tratio of each round")
 	for _, s := range shapes {
 		for _, payload := range a.Payload {
-			all, err := a.costs(ctx, servers, func(ctx context.Context, p *process, calls int, sample func()) (*load.Report, error) {
-				return load.Run(ctx, p.endpoint(a.Transport), load.Options{
-					Transport: load.Transport(a.Transport), Clients: s.clients, InFlight: s.inFlight, Calls: calls, Payload: payload, FreeRunning: true,
-					Timeout: a.Timeout, Settle: 50 * time.Millisecond, Sample: sample,
+			all, err := a.costs(ctx, servers,
+				func(ctx context.Context, p *process, calls int, sample func()) (*load.Report, error) {
+					return load.Run(ctx, p.endpoint(a.Transport), load.Options{
+						Transport: load.Transport(a.Transport), Clients: s.clients, InFlight: s.inFlight,
+						Calls: calls, Payload: payload, FreeRunning: true,
+						Timeout: a.Timeout, Settle: 50 * time.Millisecond, Sample: sample,
+					})
 				})
-			})
 			if err != nil {
 				return errors.Join(fmt.Errorf("%s, %v, %d bytes: %w", p.title, s, payload, err), stopAll(servers))
 			}
@@ -110,7 +112,8 @@ func (a *arguments) startInProcess(kinds ...string) (servers []*process, err err
 
 // costs loads the servers by turns, after one round of each that is not counted. The
 // rounds of all have the same number of calls, which takes the slowest about --round.
-func (a *arguments) costs(ctx context.Context, servers []*process, run func(ctx context.Context, p *process, calls int, sample func()) (*load.Report, error)) ([][]cost, error) {
+func (a *arguments) costs(ctx context.Context, servers []*process,
+	run func(ctx context.Context, p *process, calls int, sample func()) (*load.Report, error)) ([][]cost, error) {
 	all := make([][]cost, len(servers))
 	calls := trialCalls
 	for round := range a.Rounds + 1 {
@@ -143,7 +146,8 @@ func measure(ctx context.Context, p *process, run func(sample func()) (*load.Rep
 		s, err := p.stats(ctx, "")
 		samples, fault = append(samples, s), errors.Join(fault, err)
 	})
-	if err = checkClean(r, errors.Join(err, fault)); err != nil {
+	err = checkClean(r, errors.Join(err, fault))
+	if err != nil {
 		return cost{}, err
 	}
 	before, after := samples[0], samples[1]

@@ -121,7 +121,8 @@ func (a *arguments) measureReplicas(ctx context.Context, w io.Writer, alone, rep
 					values[i] = append(values[i], v.of(r))
 				}
 			}
-			fmt.Fprintf(t, "%v\t%s\t%.0f\t%.0f\t%.0f\t%.2f\t%s\t%s\n", s, v.name, median(values[0]), median(values[1]), median(values[2]),
+			fmt.Fprintf(t, "%v\t%s\t%.0f\t%.0f\t%.0f\t%.2f\t%s\t%s\n", s, v.name, median(values[0]),
+				median(values[1]), median(values[2]),
 				share, ratios(values[1], values[0]), ratios(values[2], values[1]))
 		}
 	}
@@ -131,7 +132,8 @@ func (a *arguments) measureReplicas(ctx context.Context, w io.Writer, alone, rep
 // replicaRounds calls in all ways by turns, after one round of each that is not counted. All
 // others have the same number of calls, which takes the slowest about --round. It also
 // returns the share of the last round's calls that were forwarded.
-func (a *arguments) replicaRounds(ctx context.Context, s shape, ways []*way, replicas []*process) (reports [][]*load.Report, share float64, err error) {
+func (a *arguments) replicaRounds(ctx context.Context, s shape, ways []*way,
+	replicas []*process) (reports [][]*load.Report, share float64, err error) {
 	reports = make([][]*load.Report, len(ways))
 	calls := trialCalls
 	for round := range a.Rounds + 1 {
@@ -142,10 +144,12 @@ func (a *arguments) replicaRounds(ctx context.Context, s shape, ways []*way, rep
 				return nil, 0, err
 			}
 			r, err := load.Run(ctx, w.gateways[0].endpoint(a.Transport), load.Options{
-				Transport: load.Transport(a.Transport), Clients: s.clients, InFlight: s.inFlight, Calls: calls, FreeRunning: true,
-				Timeout: a.Timeout, Settle: 50 * time.Millisecond, Host: w.host,
+				Transport: load.Transport(a.Transport), Clients: s.clients, InFlight: s.inFlight, Calls: calls,
+				FreeRunning: true,
+				Timeout:     a.Timeout, Settle: 50 * time.Millisecond, Host: w.host,
 			})
-			if err = checkClean(r, err); err != nil {
+			err = checkClean(r, err)
+			if err != nil {
 				return nil, 0, fmt.Errorf("round %d, %s: %w", round, w.name, err)
 			}
 			after, err := forwarded(ctx, replicas)

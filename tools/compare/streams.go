@@ -94,16 +94,17 @@ func (a *arguments) compareStorm(ctx context.Context, w io.Writer) error {
 		return errors.Join(err, stopAll(servers))
 	}
 	var before []stats
-	all, err := a.costs(ctx, servers, func(ctx context.Context, p *process, calls int, sample func()) (*load.Report, error) {
-		s, err := p.stats(ctx, "?gc")
-		if err != nil {
-			return nil, err
-		}
-		before = append(before, s)
-		return load.Storm(ctx, p.url, load.Options{
-			Clients: stormClients, InFlight: stormCalls, Calls: calls, Timeout: a.Timeout, Sample: sample,
+	all, err := a.costs(ctx, servers,
+		func(ctx context.Context, p *process, calls int, sample func()) (*load.Report, error) {
+			s, err := p.stats(ctx, "?gc")
+			if err != nil {
+				return nil, err
+			}
+			before = append(before, s)
+			return load.Storm(ctx, p.url, load.Options{
+				Clients: stormClients, InFlight: stormCalls, Calls: calls, Timeout: a.Timeout, Sample: sample,
+			})
 		})
-	})
 	if err != nil {
 		return errors.Join(err, stopAll(servers))
 	}

@@ -77,9 +77,11 @@ func serve(s *mcp.Server, addr string, stateless, mounted bool) error {
 		return err
 	}
 	fmt.Fprintf(os.Stdout, "http://%s/mcp\n", l.Addr())
-	var h http.Handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: stateless})
+	var h http.Handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s },
+		&mcp.StreamableHTTPOptions{Stateless: stateless})
 	if mounted {
-		if h, err = gateway.New(gosdk.Server(s), gateway.Options{}); err != nil {
+		h, err = gateway.New(gosdk.Server(s), gateway.Options{})
+		if err != nil {
 			return err
 		}
 	}

@@ -23,9 +23,10 @@ func addQuestions(s *mcp.Server) {
 	add(s, &mcp.Tool{Name: "test_sampling"}, sample)
 	add(s, &mcp.Tool{Name: "test_elicitation"}, elicit)
 	for name, schema := range forms {
-		add(s, &mcp.Tool{Name: name}, func(_ context.Context, req *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, error) {
-			return fillIn(req, "fill this in", json.RawMessage(schema))
-		})
+		add(s, &mcp.Tool{Name: name},
+			func(_ context.Context, req *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, error) {
+				return fillIn(req, "fill this in", json.RawMessage(schema))
+			})
 	}
 	for name, h := range map[string]handler[none]{
 		"elicitation":     askName,
@@ -111,7 +112,8 @@ func askRoots(_ context.Context, req *mcp.CallToolRequest, _ none) (*mcp.CallToo
 func confirm(_ context.Context, req *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, error) {
 	const state = "confirm"
 	if accepted(req.Params.InputResponses, "confirm") == nil {
-		return ask(seal(state), mcp.InputRequestMap{"confirm": &mcp.ElicitParams{Message: "Sure?", RequestedSchema: form("ok", "boolean")}}), nil
+		return ask(seal(state), mcp.InputRequestMap{"confirm": &mcp.ElicitParams{Message: "Sure?",
+			RequestedSchema: form("ok", "boolean")}}), nil
 	}
 	if got, err := open(req.Params.RequestState); err != nil || got != state {
 		return nil, errState
@@ -147,7 +149,8 @@ func askTwice(_ context.Context, req *mcp.CallToolRequest, _ none) (*mcp.CallToo
 		return answer(fmt.Sprintf("%s likes %v", name, color)), nil
 	}
 	name := accepted(req.Params.InputResponses, "step1")["name"]
-	return ask(seal(fmt.Sprintf("color of %v", name)), mcp.InputRequestMap{"step2": question("Which color do you like?", "color")}), nil
+	return ask(seal(fmt.Sprintf("color of %v", name)),
+		mcp.InputRequestMap{"step2": question("Which color do you like?", "color")}), nil
 }
 
 func askWhatIsDeclared(_ context.Context, req *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, error) {

@@ -33,7 +33,8 @@ func readTemplate(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadRes
 	if err != nil {
 		return nil, err
 	}
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: "application/json", Text: string(text)}}}, nil
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: "application/json",
+		Text: string(text)}}}, nil
 }
 
 func addPrompts(s *mcp.Server) {
@@ -54,10 +55,12 @@ func addPrompts(s *mcp.Server) {
 	}, "arg1", "arg2")
 	prompt("test_prompt_with_embedded_resource", func(args map[string]string) *mcp.GetPromptResult {
 		return messages(&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{
-			URI: args["resourceUri"], MIMEType: "text/plain", Text: "an embedded resource"}}, &mcp.TextContent{Text: "Use this resource."})
+			URI: args["resourceUri"], MIMEType: "text/plain", Text: "an embedded resource"}},
+			&mcp.TextContent{Text: "Use this resource."})
 	}, "resourceUri")
 	prompt("test_prompt_with_image", func(map[string]string) *mcp.GetPromptResult {
-		return messages(&mcp.ImageContent{MIMEType: "image/png", Data: pixel()}, &mcp.TextContent{Text: "Describe this picture."})
+		return messages(&mcp.ImageContent{MIMEType: "image/png", Data: pixel()},
+			&mcp.TextContent{Text: "Describe this picture."})
 	})
 	s.AddPrompt(&mcp.Prompt{Name: "test_input_required_result_prompt", Description: "asks the user"}, askContext)
 }
@@ -67,7 +70,8 @@ func askContext(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptRes
 	if got := accepted(req.Params.InputResponses, "user_context"); got != nil {
 		return messages(&mcp.TextContent{Text: fmt.Sprintf("Context: %v", got["context"])}), nil
 	}
-	return &mcp.GetPromptResult{InputRequests: mcp.InputRequestMap{"user_context": question("In which context?", "context")}}, nil
+	return &mcp.GetPromptResult{InputRequests: mcp.InputRequestMap{"user_context": question("In which context?",
+		"context")}}, nil
 }
 
 // messages returns a prompt with one message of the user's for each content.

@@ -39,9 +39,10 @@ func addTools(s *mcp.Server) {
 			return &mcp.CallToolResult{Content: content}, nil
 		})
 	}
-	add(s, &mcp.Tool{Name: "test_error_handling"}, func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, error) {
-		return nil, errors.New("this tool always fails")
-	})
+	add(s, &mcp.Tool{Name: "test_error_handling"},
+		func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, error) {
+			return nil, errors.New("this tool always fails")
+		})
 	add(s, &mcp.Tool{Name: "test_tool_with_logging"}, logThrice)
 	add(s, &mcp.Tool{Name: "test_logging_tool"}, logOnce)
 	add(s, &mcp.Tool{Name: "test_tool_with_progress"}, progress)
@@ -55,15 +56,17 @@ func contents() map[string][]mcp.Content {
 	text := func(s string) mcp.Content { return &mcp.TextContent{Text: s} }
 	picture := &mcp.ImageContent{MIMEType: "image/png", Data: pixel()}
 	embedded := func(uri string) mcp.Content {
-		return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: uri, MIMEType: "text/plain", Text: "an embedded resource"}}
+		return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: uri, MIMEType: "text/plain",
+			Text: "an embedded resource"}}
 	}
 	return map[string][]mcp.Content{
-		"test_simple_text":            {text("This is a simple text response for testing.")},
-		"test_image_content":          {picture},
-		"test_audio_content":          {&mcp.AudioContent{MIMEType: "audio/wav", Data: []byte(silence)}},
-		"test_embedded_resource":      {embedded("test://embedded-resource")},
-		"test_multiple_content_types": {text("several types of content:"), picture, embedded("test://mixed-content-resource")},
-		"test_streaming_elicitation":  {text("nothing was asked: no client here has declared that it answers")},
+		"test_simple_text":       {text("This is a simple text response for testing.")},
+		"test_image_content":     {picture},
+		"test_audio_content":     {&mcp.AudioContent{MIMEType: "audio/wav", Data: []byte(silence)}},
+		"test_embedded_resource": {embedded("test://embedded-resource")},
+		"test_multiple_content_types": {text("several types of content:"), picture,
+			embedded("test://mixed-content-resource")},
+		"test_streaming_elicitation": {text("nothing was asked: no client here has declared that it answers")},
 	}
 }
 
@@ -107,7 +110,8 @@ func logThrice(ctx context.Context, req *mcp.CallToolRequest, _ none) (*mcp.Call
 		if i > 0 {
 			time.Sleep(pause)
 		}
-		if err := req.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: fmt.Sprintf("message %d of 3", i+1)}); err != nil {
+		if err := req.Session.Log(ctx,
+			&mcp.LoggingMessageParams{Level: "info", Data: fmt.Sprintf("message %d of 3", i+1)}); err != nil {
 			return nil, err
 		}
 	}
@@ -125,7 +129,8 @@ func progress(ctx context.Context, req *mcp.CallToolRequest, _ none) (*mcp.CallT
 		return answer("without a progress token"), nil
 	}
 	for _, done := range []float64{0, 50, 100} {
-		if err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: 100}); err != nil {
+		if err := req.Session.NotifyProgress(ctx,
+			&mcp.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: 100}); err != nil {
 			return nil, err
 		}
 		time.Sleep(pause)
@@ -143,7 +148,8 @@ func needSampling(_ context.Context, req *mcp.CallToolRequest, _ none) (*mcp.Cal
 	if err != nil {
 		return nil, err
 	}
-	return nil, &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: "the client did not declare sampling", Data: data}
+	return nil, &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities,
+		Message: "the client did not declare sampling", Data: data}
 }
 
 // echo answers its arguments.
@@ -157,17 +163,21 @@ func answer(text string) *mcp.CallToolResult {
 
 // addTriggers adds the tools that change a list while a client listens.
 func addTriggers(s *mcp.Server) {
-	add(s, &mcp.Tool{Name: "test_trigger_tool_change"}, func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, error) {
-		// To replace a tool by the same is a change of the list too.
-		add(s, &mcp.Tool{Name: "grown"}, func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, error) {
-			return answer("grown"), nil
+	add(s, &mcp.Tool{Name: "test_trigger_tool_change"},
+		func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, error) {
+			// To replace a tool by the same is a change of the list too.
+			add(s, &mcp.Tool{Name: "grown"},
+				func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, error) {
+					return answer("grown"), nil
+				})
+			return answer("the list of tools has changed"), nil
 		})
-		return answer("the list of tools has changed"), nil
-	})
-	add(s, &mcp.Tool{Name: "test_trigger_prompt_change"}, func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, error) {
-		s.AddPrompt(&mcp.Prompt{Name: "grown", Description: "came later"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-			return messages(&mcp.TextContent{Text: "grown"}), nil
+	add(s, &mcp.Tool{Name: "test_trigger_prompt_change"},
+		func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, error) {
+			s.AddPrompt(&mcp.Prompt{Name: "grown", Description: "came later"},
+				func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+					return messages(&mcp.TextContent{Text: "grown"}), nil
+				})
+			return answer("the list of prompts has changed"), nil
 		})
-		return answer("the list of prompts has changed"), nil
-	})
 }

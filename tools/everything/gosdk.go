@@ -57,7 +57,8 @@ func newGoSDK() *goSDK {
 	})}
 	s.addTools()
 	s.server.AddResource(&mcp.Resource{Name: "greeting", URI: greetingURI, MIMEType: "text/plain"}, readGreeting)
-	s.server.AddPrompt(&mcp.Prompt{Name: "greet", Arguments: []*mcp.PromptArgument{{Name: "name", Required: true}}}, greet)
+	s.server.AddPrompt(&mcp.Prompt{Name: "greet", Arguments: []*mcp.PromptArgument{{Name: "name", Required: true}}},
+		greet)
 	return s
 }
 
@@ -124,7 +125,8 @@ func slow(ctx context.Context, _ *mcp.CallToolRequest, in waiting) (string, erro
 }
 
 func logLine(ctx context.Context, req *mcp.CallToolRequest, in logging) (string, error) {
-	err := req.Session.Log(ctx, &mcp.LoggingMessageParams{Level: mcp.LoggingLevel(in.Level), Logger: "everything", Data: in.Message})
+	err := req.Session.Log(ctx, &mcp.LoggingMessageParams{Level: mcp.LoggingLevel(in.Level), Logger: "everything",
+		Data: in.Message})
 	return "logged", err
 }
 
@@ -203,7 +205,8 @@ func ask(q question) mcp.ToolHandlerFor[none, any] {
 	return func(_ context.Context, req *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, any, error) {
 		got, ok := req.Params.InputResponses[key]
 		if !ok {
-			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{key: q.request}, RequestState: "asked"}, nil, nil
+			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{key: q.request}, RequestState: "asked"},
+				nil, nil
 		}
 		text, err := q.answer(got)
 		if err != nil {
@@ -214,18 +217,21 @@ func ask(q question) mcp.ToolHandlerFor[none, any] {
 }
 
 func readGreeting(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: greetingURI, MIMEType: "text/plain", Text: "hello"}}}, nil
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: greetingURI, MIMEType: "text/plain",
+		Text: "hello"}}}, nil
 }
 
 func greet(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	text := "Greet " + req.Params.Arguments["name"]
-	return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: text}}}}, nil
+	return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user",
+		Content: &mcp.TextContent{Text: text}}}}, nil
 }
 
 func (s *goSDK) stdio() error { return s.server.Run(context.Background(), &mcp.StdioTransport{}) }
 
 func (s *goSDK) streamable(stateless bool) http.Handler {
-	return mcp.NewStreamableHTTPHandler(s.get, &mcp.StreamableHTTPOptions{Stateless: stateless, PropagateRequestCancellation: true})
+	return mcp.NewStreamableHTTPHandler(s.get,
+		&mcp.StreamableHTTPOptions{Stateless: stateless, PropagateRequestCancellation: true})
 }
 
 func (s *goSDK) sse() http.Handler { return mcp.NewSSEHandler(s.get, nil) }

@@ -20,7 +20,8 @@ import (
 )
 
 // transports maps a name to the path of its URL; stdio has none.
-var transports = map[string]string{"stdio": "", "streamable": "/mcp", "stateless": "/mcp", "sse": "/sse", "adapter": "/sse"}
+var transports = map[string]string{"stdio": "", "streamable": "/mcp", "stateless": "/mcp", "sse": "/sse",
+	"adapter": "/sse"}
 
 // server is one SDK's server under each transport.
 type server interface {
@@ -32,7 +33,8 @@ type server interface {
 
 func main() {
 	sdk := flag.String("sdk", "go-sdk", "go-sdk or mcp-go")
-	transport := flag.String("transport", "stdio", "stdio, streamable (with sessions), stateless (2026-07-28), sse, or adapter: sse with the gateway in place of the SDK's own handler")
+	transport := flag.String("transport", "stdio",
+		"stdio, streamable (with sessions), stateless (2026-07-28), sse, or adapter: sse with the gateway in place of the SDK's own handler")
 	addr := flag.String("addr", "127.0.0.1:0", "where to listen")
 	flag.Parse()
 	if err := run(*sdk, *transport, *addr); err != nil {

@@ -23,7 +23,8 @@ type mcpGo struct {
 
 func newMCPGo() *mcpGo {
 	s := &mcpGo{server: mcpgo.NewMCPServer("everything-mcp-go", "1",
-		mcpgo.WithToolCapabilities(true), mcpgo.WithResourceCapabilities(true, true), mcpgo.WithPromptCapabilities(true),
+		mcpgo.WithToolCapabilities(true), mcpgo.WithResourceCapabilities(true,
+			true), mcpgo.WithPromptCapabilities(true),
 		mcpgo.WithLogging(), mcpgo.WithElicitation(), mcpgo.WithRoots())}
 	s.server.EnableSampling()
 	for _, t := range s.tools() {
@@ -31,7 +32,8 @@ func newMCPGo() *mcpGo {
 	}
 	s.server.AddResource(mcp.NewResource(greetingURI, "greeting", mcp.WithMIMEType("text/plain")),
 		func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-			return []mcp.ResourceContents{mcp.TextResourceContents{URI: greetingURI, MIMEType: "text/plain", Text: "hello"}}, nil
+			return []mcp.ResourceContents{mcp.TextResourceContents{URI: greetingURI, MIMEType: "text/plain",
+				Text: "hello"}}, nil
 		})
 	s.server.AddPrompt(mcp.NewPrompt("greet", mcp.WithArgument("name", mcp.RequiredArgument())),
 		func(_ context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
@@ -63,7 +65,8 @@ func (s *mcpGo) tools() []mcpgo.ServerTool {
 	return all
 }
 
-func textTool(name string, f func(context.Context, mcp.CallToolRequest) (string, error), options ...mcp.ToolOption) mcpgo.ServerTool {
+func textTool(name string, f func(context.Context, mcp.CallToolRequest) (string, error),
+	options ...mcp.ToolOption) mcpgo.ServerTool {
 	return mcpgo.ServerTool{Tool: mcp.NewTool(name, options...),
 		Handler: func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			text, err := f(ctx, req)
@@ -100,11 +103,13 @@ func (s *mcpGo) slow(ctx context.Context, req mcp.CallToolRequest) (string, erro
 
 func (s *mcpGo) log(ctx context.Context, req mcp.CallToolRequest) (string, error) {
 	level := mcp.LoggingLevel(req.GetString("level", ""))
-	return "logged", s.server.SendLogMessageToClient(ctx, mcp.NewLoggingMessageNotification(level, "everything", req.GetString("message", "")))
+	return "logged", s.server.SendLogMessageToClient(ctx,
+		mcp.NewLoggingMessageNotification(level, "everything", req.GetString("message", "")))
 }
 
 func (s *mcpGo) touch(_ context.Context, req mcp.CallToolRequest) (string, error) {
-	s.server.SendNotificationToAllClients("notifications/resources/updated", map[string]any{"uri": req.GetString("uri", "")})
+	s.server.SendNotificationToAllClients("notifications/resources/updated",
+		map[string]any{"uri": req.GetString("uri", "")})
 	return "touched", nil
 }
 
@@ -124,14 +129,16 @@ func mcpGoQuestions() map[string]mcpgo.ToolHandlerFunc {
 		"sampling": func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			got := mcpgo.SamplingResponse(req.Params.InputResponses, key)
 			if got == nil {
-				return ask().Sample(key, mcp.CreateMessageParams{MaxTokens: 10, Messages: []mcp.SamplingMessage{who}}).ToolResult(), nil
+				return ask().Sample(key, mcp.CreateMessageParams{MaxTokens: 10,
+					Messages: []mcp.SamplingMessage{who}}).ToolResult(), nil
 			}
 			return mcp.NewToolResultText(mcp.GetTextFromContent(got.Content)), nil
 		},
 		"elicitation": func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			got := mcpgo.ElicitationResponse(req.Params.InputResponses, key)
 			if got == nil {
-				return ask().Elicit(key, mcp.ElicitationParams{Message: "who are you?", RequestedSchema: nameSchema}).ToolResult(), nil
+				return ask().Elicit(key, mcp.ElicitationParams{Message: "who are you?",
+					RequestedSchema: nameSchema}).ToolResult(), nil
 			}
 			content, _ := got.Content.(map[string]any)
 			return mcp.NewToolResultText(fmt.Sprint(content["name"])), nil

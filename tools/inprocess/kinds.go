@@ -127,7 +127,8 @@ func newGoSDKHandler() http.Handler {
 // newGoSDKStreamable returns go-sdk's handler of Streamable HTTP, whose sessions have state.
 func newGoSDKStreamable() http.Handler {
 	s := newGoSDK()
-	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{JSONResponse: true})
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s },
+		&mcp.StreamableHTTPOptions{JSONResponse: true})
 }
 
 // arguments are those of the tool of go-sdk's server.
@@ -136,9 +137,11 @@ type arguments struct {
 }
 
 func newGoSDK() *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "echo", Version: "1.0"}, &mcp.ServerOptions{Logger: slog.New(slog.DiscardHandler)})
-	mcp.AddTool(s, &mcp.Tool{Name: "echo"}, func(_ context.Context, _ *mcp.CallToolRequest, in arguments) (*mcp.CallToolResult, any, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Message}}}, nil, nil
-	})
+	s := mcp.NewServer(&mcp.Implementation{Name: "echo", Version: "1.0"},
+		&mcp.ServerOptions{Logger: slog.New(slog.DiscardHandler)})
+	mcp.AddTool(s, &mcp.Tool{Name: "echo"},
+		func(_ context.Context, _ *mcp.CallToolRequest, in arguments) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Message}}}, nil, nil
+		})
 	return s
 }

@@ -65,7 +65,8 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var a arguments
 	done := -1 // the exit code that kong wants, as after --help
-	parser, err := kong.New(&a, kong.Name("leaktest"), kong.Writers(stdout, stderr), kong.Exit(func(code int) { done = code }),
+	parser, err := kong.New(&a, kong.Name("leaktest"), kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { done = code }),
 		kong.Description("Tells whether an MCP server over HTTP mixes up its clients: many of them use the same ids "+
 			"and progress tokens at the same time, and each call has a secret. Exit code 0: nothing crossed, and nothing "+
 			"was lost; 1: something was; 2: the test could not run, or not to its end."))
@@ -76,9 +77,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return done
 	}
 	header, headerErr := parseHeader(a.Header)
-	if err = errors.Join(err, headerErr); err == nil {
+	err = errors.Join(err, headerErr)
+	if err == nil {
 		var report *load.Report
-		if report, err = load.Run(ctx, a.URL, a.options(header)); err == nil {
+		report, err = load.Run(ctx, a.URL, a.options(header))
+		if err == nil {
 			return show(stdout, report, a.JSON)
 		}
 	}
@@ -101,7 +104,8 @@ func parseHeader(pairs []string) (http.Header, error) {
 	h := http.Header{}
 	for _, pair := range pairs {
 		name, value, ok := strings.Cut(pair, ":")
-		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsAny(pair, "\r\n") {
+		name = strings.TrimSpace(name)
+		if !ok || name == "" || strings.ContainsAny(pair, "\r\n") {
 			return nil, errors.New("--header takes NAME:VALUE") // the value may be a password: it is not shown
 		}
 		h.Add(name, strings.TrimSpace(value))

@@ -86,7 +86,8 @@ func (u *undecided) decide() {
 		resp.Body.Close()
 	case leadsElsewhere(resp):
 		var other jsonrpc.Attributed
-		if other, failure = u.another(m.ID, resp); other != nil {
+		other, failure = u.another(m.ID, resp)
+		if other != nil {
 			cancel()
 			u.become(other, first)
 			return
@@ -135,7 +136,8 @@ func (u *undecided) another(id jsonrpc.ID, resp *http.Response) (jsonrpc.Attribu
 		u.site.remember(TransportSSE)
 		return c, nil
 	}
-	if denied, ok := errors.AsType[*exchange.AccessError](err); ok && !own { // the server may refuse the POST for its method alone
+	// The server may refuse the POST for its method alone.
+	if denied, ok := errors.AsType[*exchange.AccessError](err); ok && !own {
 		e := *denied.Reason // without the address, which is for the operator
 		return nil, &e
 	}
@@ -155,13 +157,15 @@ func (u *undecided) another(id jsonrpc.ID, resp *http.Response) (jsonrpc.Attribu
 // the server said: an older server may have refused the version in initialize.
 func noServer(post *http.Response, get error) *jsonrpc.Error {
 	data := exchange.ErrorData{Reason: exchange.ReasonRefused, Status: post.StatusCode}
-	if post.StatusCode == http.StatusMisdirectedRequest { // the Python SDK's, for a Host that is not in its allowed_hosts
+	// The Python SDK's, for a Host that is not in its allowed_hosts.
+	if post.StatusCode == http.StatusMisdirectedRequest {
 		return exchange.NewError(data,
 			"the server does not take requests for the host name in its URL (%s): allow that name in the server, or use one that it allows", exchange.Status(post))
 	}
 	of, ok := errors.AsType[*httpsse.NotStreamError](get)
 	if !ok {
-		return exchange.NewError(data, "no MCP server found: it answered %s to POST, and no stream came by GET", exchange.Said(post))
+		return exchange.NewError(data, "no MCP server found: it answered %s to POST, and no stream came by GET",
+			exchange.Said(post))
 	}
 	return exchange.NewError(data,
 		"no MCP server found: it answered %s to POST and %s to GET: check the path, usually /mcp or /sse, and whether it is http or https", exchange.Said(post), of.Status)

@@ -161,7 +161,8 @@ func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 // exchange returns the endpoint for one session. The caller must call release at the
 // end of the session.
 func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()) {
-	x = &exchange.Endpoint{URL: u.Address, Header: make(http.Header), Limit: u.MaxMessageBytes, Log: u.Logger, Metrics: u.Metrics, Values: caller.Values(ctx)}
+	x = &exchange.Endpoint{URL: u.Address, Header: make(http.Header), Limit: u.MaxMessageBytes, Log: u.Logger,
+		Metrics: u.Metrics, Values: caller.Values(ctx)}
 	for _, from := range []http.Header{u.Header, headerFrom(ctx)} {
 		for name, values := range from {
 			x.Header[http.CanonicalHeaderKey(name)] = values
@@ -182,7 +183,8 @@ func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()
 		x.Name = fmt.Sprintf(" %q", u.Name)
 	}
 	x.Client, release = u.site.client(u.Client)
-	if x.Client.Jar == nil { // the cookies of a load balancer keep the session at one server; they are of no other session
+	// The cookies of a load balancer keep the session at one server; they are of no other session.
+	if x.Client.Jar == nil {
 		client := *x.Client
 		client.Jar, _ = cookiejar.New(nil) // never fails
 		x.Client = &client
@@ -277,7 +279,8 @@ func (u URL) connect(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attribu
 		u.site.remember(TransportStateless)
 		return statelessserver.New(x, found), nil
 	case u.Transport == TransportStateless:
-		return nil, fmt.Errorf("connect to %s: the server does not speak MCP %s: set another transport, or none", x.Place(), mcp.VersionStateless)
+		return nil, fmt.Errorf("connect to %s: the server does not speak MCP %s: set another transport, or none",
+			x.Place(), mcp.VersionStateless)
 	}
 	return newUndecided(x, u.site, true), nil
 }
@@ -295,5 +298,6 @@ const handlerAddress = "http://handler.invalid/mcp"
 // h may flush, and write while it reads. It cannot set deadlines or hijack. A panic in
 // it fails the request, as in net/http.
 func HTTPHandler(h http.Handler) jsonrpc.Dialer {
-	return URL{Address: handlerAddress, Client: &http.Client{Transport: inprocess.Transport{Handler: h}}, site: newSite()}
+	return URL{Address: handlerAddress, Client: &http.Client{Transport: inprocess.Transport{Handler: h}},
+		site: newSite()}
 }

@@ -157,7 +157,8 @@ func (c *child) accept(line []byte, cut bool) [][]byte {
 		c.cmd.Metrics.Dropped(metrics.DroppedInvalidMessage)
 		return nil
 	case found.part && !c.parts:
-		c.limited.Warn("server writes json over several lines: stdout is for MCP, one JSON message a line", "bytes", len(line))
+		c.limited.Warn("server writes json over several lines: stdout is for MCP, one JSON message a line", "bytes",
+			len(line))
 		c.noteManner(writesJSONOverLines)
 	}
 	c.parts = found.part
@@ -185,7 +186,8 @@ func (c *child) reportText(text []byte) {
 	} else {
 		c.noteManner(writesText)
 	}
-	c.limited.Warn("server writes text to stdout: stdout is for MCP, one JSON message a line; log to stderr", "text", short, "bytes", len(text))
+	c.limited.Warn("server writes text to stdout: stdout is for MCP, one JSON message a line; log to stderr", "text",
+		short, "bytes", len(text))
 }
 
 // What a server that has written no message does wrong on stdout, and what to do. Errors
@@ -238,7 +240,8 @@ func (c stdout) Read(p []byte) (int, error) {
 			return n, nil
 		case n > 0:
 			c.last = false
-			if c.late += n; c.late > maxPipeBytes {
+			c.late += n
+			if c.late > maxPipeBytes {
 				return 0, io.EOF
 			}
 			return n, nil

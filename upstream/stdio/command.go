@@ -182,7 +182,8 @@ func (c Command) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	c = c.withDefaults()
 	if c.PrincipalEnv != "" {
 		var err error
-		if c.Env, err = c.environ(ctx); err != nil {
+		c.Env, err = c.environ(ctx)
+		if err != nil {
 			return nil, fmt.Errorf("start %q: %w", c.Path, err)
 		}
 	}

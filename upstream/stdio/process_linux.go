@@ -14,7 +14,8 @@ func unreadBytes(pipe *os.File) (n int) {
 	if err != nil {
 		return 0
 	}
-	_ = raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }) // a pipe that is closed has none
+	// A pipe that is closed has none.
+	_ = raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
 	return n
 }
 

@@ -43,7 +43,8 @@ func (s *stdin) send(msg []byte) error {
 	if !s.blocks {
 		rest = rest[writeNow(s.pipe, rest):]
 	}
-	if s.writing = len(rest) > 0; s.writing {
+	s.writing = len(rest) > 0
+	if s.writing {
 		s.writer.Go(func() { s.write(rest) })
 	}
 	return nil
@@ -76,7 +77,8 @@ func (s *stdin) next(buf []byte) []byte {
 		}
 		buf = append(append(buf, msg...), '\n')
 	}
-	if s.writing = len(buf) > 0; !s.writing && s.ended {
+	s.writing = len(buf) > 0
+	if !s.writing && s.ended {
 		_ = s.pipe.Close() // nothing is lost
 	}
 	return buf
@@ -95,7 +97,8 @@ func (s *stdin) end(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.out.End(why)
-	if s.ended = true; !s.writing {
+	s.ended = true
+	if !s.writing {
 		_ = s.pipe.Close() // nothing is lost
 	}
 }

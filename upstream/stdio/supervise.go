@@ -130,7 +130,8 @@ func (c *child) settle() {
 	if reason == metrics.ChildError || reason == metrics.ChildSignal {
 		level = slog.LevelWarn
 	}
-	c.log.Log(context.Background(), level, "server exited", "reason", reason, "status", exitText(c.proc.ProcessState), "duration", time.Since(c.born))
+	c.log.Log(context.Background(), level, "server exited", "reason", reason, "status", exitText(c.proc.ProcessState),
+		"duration", time.Since(c.born))
 	c.stdin.abort(c.explained(c.young && !errors.Is(c.exit, io.EOF)))
 	close(c.ended)
 	if !c.isClosing() {

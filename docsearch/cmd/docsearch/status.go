@@ -59,7 +59,8 @@ func (s *status) ask(ctx context.Context, c *statusCommand, p *program) error {
 		return err
 	}
 	defer daemon.Close()
-	if s.Server, err = daemon.Info(ctx); err != nil {
+	s.Server, err = daemon.Info(ctx)
+	if err != nil {
 		return err
 	}
 	list, err := daemon.Folders(ctx)

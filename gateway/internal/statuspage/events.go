@@ -24,7 +24,8 @@ func (p *page) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	stream := eventstream.NewWriter(w, r, writeTimeout)
-	defer func() { _ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) }() // the TCP connection may serve other requests
+	// The TCP connection may serve other requests.
+	defer func() { _ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) }()
 	stream.Begin()
 	stream.Retry(updateEvery)
 	stream.Comment("this stream says when the page has changed")
@@ -43,7 +44,8 @@ func (p *page) events(w http.ResponseWriter, r *http.Request) {
 		if !l.open {
 			return
 		}
-		if sum := strconv.FormatUint(l.Sum, 10); sum != seen { // once a minute at least: a browser that is gone shows at a write
+		// Once a minute at least: a browser that is gone shows at a write.
+		if sum := strconv.FormatUint(l.Sum, 10); sum != seen {
 			seen = sum
 			stream.Message("", []byte("changed"))
 		}

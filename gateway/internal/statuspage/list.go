@@ -55,18 +55,22 @@ type column struct {
 // columns are the columns of the connections. The first is the order without a choice.
 var columns = []column{
 	{Name: "state", Title: "State", by: func(c connection) string {
-		return number(slices.Index([]connstate.State{connstate.Failed, connstate.Initializing, connstate.Draining, connstate.Ready}, c.State))
+		return number(slices.Index([]connstate.State{connstate.Failed, connstate.Initializing, connstate.Draining,
+			connstate.Ready}, c.State))
 	}},
 	{Name: "id", Title: "Connection", by: func(c connection) string { return c.ID }},
 	{Name: "client", Title: "Client", by: connection.ClientName},
 	{Name: "server", Title: "Server", by: func(c connection) string { return c.Of.Label }},
 	{Name: "transport", Title: "Transport", by: func(c connection) string { return string(c.Transport) }},
 	{Name: "principal", Title: "Principal", by: func(c connection) string { return c.Principal }},
-	{Name: "handshake", Title: "Handshake", Numbers: true, by: func(c connection) string { return number(c.HandshakeTime()) }},
+	{Name: "handshake", Title: "Handshake", Numbers: true,
+		by: func(c connection) string { return number(c.HandshakeTime()) }},
 	{Name: "flight", Title: "In flight", Numbers: true, by: func(c connection) string { return number(c.InFlight) }},
-	{Name: "requests", Title: "Requests", Numbers: true, by: func(c connection) string { return number(c.RequestsDone) }},
+	{Name: "requests", Title: "Requests", Numbers: true,
+		by: func(c connection) string { return number(c.RequestsDone) }},
 	{Name: "errors", Title: "Failed", Numbers: true, by: func(c connection) string { return number(c.RequestsFailed) }},
-	{Name: "age", Title: "Age", Numbers: true, by: func(c connection) string { return number(math.MaxInt64 - c.Opened.UnixNano()) }},
+	{Name: "age", Title: "Age", Numbers: true,
+		by: func(c connection) string { return number(math.MaxInt64 - c.Opened.UnixNano()) }},
 	{Name: "failure", Title: "Last failure", by: func(c connection) string { // the latest first
 		if c.LastFailure == nil {
 			return number(int64(math.MaxInt64))
@@ -97,7 +101,8 @@ func newList(servers []*server, query url.Values, root string) list {
 		v.All += len(s.Connections)
 		for i := range s.Connections {
 			c := connection{Snapshot: &s.Connections[i], Of: s, Root: root}
-			if (v.Server == "" || v.Server == s.Name) && (v.State == "" || v.State == c.State.String()) && (lower == "" || c.matches(lower)) {
+			if (v.Server == "" || v.Server == s.Name) && (v.State == "" || v.State == c.State.String()) &&
+				(lower == "" || c.matches(lower)) {
 				rows = append(rows, c)
 			}
 		}

@@ -119,7 +119,8 @@ func (p *page) look() *look {
 		l.Servers = append(l.Servers, newServer(&all[i], l.At))
 	}
 	slices.SortFunc(l.Servers, func(a, b *server) int { // those that need attention first
-		return cmp.Or(slices.Index(conditions, a.Condition)-slices.Index(conditions, b.Condition), cmp.Compare(a.Label, b.Label))
+		return cmp.Or(slices.Index(conditions, a.Condition)-slices.Index(conditions, b.Condition),
+			cmp.Compare(a.Label, b.Label))
 	})
 	l.Replicas, l.open = replicas, open
 	l.Sum = l.sum()
@@ -177,7 +178,8 @@ func (p *page) server(w http.ResponseWriter, r *http.Request) {
 
 func (p *page) connection(w http.ResponseWriter, r *http.Request) {
 	id := mux.Vars(r)["id"]
-	v := view{look: p.look(), Root: "../../", Missing: "There is no connection of that id; the log says why it was closed: connectionId=" + clip(id, 16)}
+	v := view{look: p.look(), Root: "../../",
+		Missing: "There is no connection of that id; the log says why it was closed: connectionId=" + clip(id, 16)}
 	for _, s := range v.Servers {
 		if i := slices.IndexFunc(s.Connections, func(c connstate.Snapshot) bool { return c.ID == id }); i >= 0 {
 			v.Connection = &connection{Snapshot: &s.Connections[i], Of: s, Root: v.Root}

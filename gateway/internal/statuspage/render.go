@@ -12,7 +12,8 @@ import (
 )
 
 // functions are those of the templates.
-var functions = template.FuncMap{"clip": clip, "tail": tail, "took": took, "spark": newSpark, "kinds": func() any { return kinds }}
+var functions = template.FuncMap{"clip": clip, "tail": tail, "took": took, "spark": newSpark,
+	"kinds": func() any { return kinds }}
 
 // clip returns at most n characters of a text. Those that a page does not show, or that
 // change the direction of others, it replaces.

@@ -64,6 +64,7 @@ func (l *look) All() server {
 
 // Failing returns the servers that are failing.
 func (l *look) Failing() []*server {
-	n, _ := slices.BinarySearchFunc(l.Servers, 1, func(s *server, next int) int { return slices.Index(conditions, s.Condition) - next })
+	n, _ := slices.BinarySearchFunc(l.Servers, 1,
+		func(s *server, next int) int { return slices.Index(conditions, s.Condition) - next })
 	return l.Servers[:n]
 }

@@ -62,7 +62,8 @@ func (h *Handler) call(a *reply, q *request) *httpcheck.Refusal {
 		if state != "" && h.forward(a, q, state) {
 			return nil
 		}
-		if k, why = h.send(a, q); why != nil {
+		k, why = h.send(a, q)
+		if why != nil {
 			return why
 		}
 	}
@@ -76,7 +77,8 @@ func (h *Handler) call(a *reply, q *request) *httpcheck.Refusal {
 func (h *Handler) send(a *reply, q *request) (*call, *httpcheck.Refusal) {
 	k := newCall(q.Method)
 	k.principal, k.level = q.principal, q.logLevel
-	k.asks = stateless.AsksInput(q.Method) && (q.declares("elicitation") || q.declares("sampling") || q.declares("roots"))
+	k.asks = stateless.AsksInput(q.Method) &&
+		(q.declares("elicitation") || q.declares("sampling") || q.declares("roots"))
 	k.exclusive = k.asks || q.logLevel != 0 && stateless.AsksInput(q.Method)
 	l, why := h.connect(a, q, k.exclusive)
 	if why != nil {
@@ -195,7 +197,8 @@ func (k *call) reply(a *reply, q *request, m *jsonrpc.Message) {
 	case e.Code == mcp.CodeResourceNotFound:
 		e.Code = jsonrpc.CodeInvalidParams
 		a.fail(http.StatusOK, e)
-	case e.Code == mcp.CodeHeaderMismatch, e.Code == mcp.CodeUnsupportedVersion: // they would speak of the client's own request
+	// They would speak of the client's own request.
+	case e.Code == mcp.CodeHeaderMismatch, e.Code == mcp.CodeUnsupportedVersion:
 		e.Code = jsonrpc.CodeInternalError
 		a.fail(http.StatusOK, e)
 	case ok:

@@ -89,7 +89,8 @@ func (l *link) asked(related jsonrpc.ID, m *jsonrpc.Message) {
 	if k != nil && k.asks && !k.cancelled && len(k.open) < stateless.MaxInputs && declared {
 		k.asked++
 		name, _, _ := strings.Cut(m.Method, "/")
-		k.open = append(k.open, &ask{id: m.ID, key: name + "-" + strconv.Itoa(k.asked), request: stateless.InputRequest(m.Method, m.Params())})
+		k.open = append(k.open, &ask{id: m.ID, key: name + "-" + strconv.Itoa(k.asked),
+			request: stateless.InputRequest(m.Method, m.Params())})
 		k.lastAsk = time.Now()
 		k.signal()
 		l.mu.Unlock()

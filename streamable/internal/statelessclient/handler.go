@@ -76,7 +76,8 @@ func (h *Handler) ServerReplaced() { h.pool.retire() }
 
 // ServePOST serves the message in a POST that has been admitted and read. principal is
 // who was authenticated, and form that of the answer. It returns when the response is over.
-func (h *Handler) ServePOST(w http.ResponseWriter, r *http.Request, principal string, m *jsonrpc.Message, form httpcheck.Form) {
+func (h *Handler) ServePOST(w http.ResponseWriter, r *http.Request, principal string, m *jsonrpc.Message,
+	form httpcheck.Form) {
 	a := &reply{w: w, r: r, id: m.ID, opts: &h.opts, form: form}
 	if every := h.opts.HeartbeatInterval; every > 0 {
 		t := time.NewTicker(every)
@@ -109,7 +110,8 @@ func (h *Handler) serve(a *reply, principal string, m *jsonrpc.Message) *httpche
 		return nil
 	case jsonrpc.Request:
 	default:
-		return httpcheck.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "a client sends no responses: send the answers with the request again")
+		return httpcheck.Refused(http.StatusBadRequest, metrics.PostInvalidRequest,
+			"a client sends no responses: send the answers with the request again")
 	}
 	q, why := parseRequest(m, principal)
 	if why == nil {
@@ -121,7 +123,8 @@ func (h *Handler) serve(a *reply, principal string, m *jsonrpc.Message) *httpche
 	if why != nil {
 		return why
 	}
-	if q.passed, why = h.checks.Passed(a.r, principal); why != nil {
+	q.passed, why = h.checks.Passed(a.r, principal)
+	if why != nil {
 		return why
 	}
 	// The write timeout of the http.Server counts from the request, which may wait for

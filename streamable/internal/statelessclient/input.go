@@ -84,7 +84,8 @@ func (h *held) cancel(l *link) {
 
 // askClient ends the response with the server's requests, and holds the call.
 func (h *Handler) askClient(a *reply, k *call) {
-	if k.rounds++; k.rounds > stateless.MaxRounds {
+	k.rounds++
+	if k.rounds > stateless.MaxRounds {
 		k.cancel("too many rounds of input")
 		a.fail(http.StatusOK, jsonrpc.ReasonError("the server asked for input more than "+strconv.Itoa(stateless.MaxRounds)+" times", "input_rounds", false))
 		return

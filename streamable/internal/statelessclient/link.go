@@ -173,8 +173,10 @@ func (l *link) begin(k *call) bool {
 }
 
 func (l *link) send(k *call, params json.RawMessage, ctx context.Context, header http.Header) {
-	if !l.post(jsonrpc.NewRequest(k.id, k.method, params), ctx, header) { // a method may be too long once it is quoted anew
-		l.answered(k.id, jsonrpc.NewError(k.id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the request cannot be passed on")))
+	// A method may be too long once it is quoted anew.
+	if !l.post(jsonrpc.NewRequest(k.id, k.method, params), ctx, header) {
+		l.answered(k.id, jsonrpc.NewError(k.id,
+			jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the request cannot be passed on")))
 	}
 }
 
@@ -234,7 +236,10 @@ func (l *link) mirrored(tool string) []stateless.Param {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), askTime) // others may wait for it too
 	defer cancel()
-	tools.List(func(params json.RawMessage) (*jsonrpc.Message, error) { return l.ask(ctx, mcp.MethodListTools, params) })
+	tools.List(func(params json.RawMessage) (*jsonrpc.Message,
+		error) {
+		return l.ask(ctx, mcp.MethodListTools, params)
+	})
 	params, _ = tools.Mirrored(tool)
 	return params
 }

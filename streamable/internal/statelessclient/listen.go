@@ -23,10 +23,12 @@ func (h *Handler) listen(a *reply, q *request) *httpcheck.Refusal {
 	slices.Sort(wanted.URIs)
 	wanted.URIs = slices.Compact(wanted.URIs)
 	if a.form == httpcheck.FormJSON {
-		return httpcheck.Refused(http.StatusNotAcceptable, metrics.PostNotAcceptable, "the Accept header must list text/event-stream: changes come on a stream")
+		return httpcheck.Refused(http.StatusNotAcceptable, metrics.PostNotAcceptable,
+			"the Accept header must list text/event-stream: changes come on a stream")
 	}
 	if !httpcheck.CanFlush(a.w) {
-		return refused(http.StatusInternalServerError, jsonrpc.ReasonError("streaming is not possible here", "no_stream", false))
+		return refused(http.StatusInternalServerError,
+			jsonrpc.ReasonError("streaming is not possible here", "no_stream", false))
 	}
 	l, why := h.connect(a, q, false)
 	if why != nil {
@@ -91,7 +93,8 @@ func (l *link) subscribeTo(ctx context.Context, k *call, uri string) (ok bool, e
 		l.mu.Lock()
 		done, tooMany := l.resources.Subscribe(uri, k)
 		l.mu.Unlock()
-		if ok = done; done || tooMany {
+		ok = done
+		if done || tooMany {
 			return nil
 		}
 		m, err := l.ask(ctx, mcp.MethodSubscribe, stateless.URIParams(uri))

@@ -24,7 +24,8 @@ func keyOf(c connstate.Client, q *request) string {
 	if q.principal == "" {
 		network = subnet.Of(c.Addr).String()
 	}
-	return fmt.Sprintf("%q %q %q %q %t %q %q", q.principal, network, q.meta.Capabilities, q.meta.ClientInfo, c.Local, c.Header, c.Credentials)
+	return fmt.Sprintf("%q %q %q %q %t %q %q", q.principal, network, q.meta.Capabilities, q.meta.ClientInfo, c.Local,
+		c.Header, c.Credentials)
 }
 
 // group is the connections of one client, and what they have in common.
@@ -117,7 +118,8 @@ func (p *pool) retire() {
 	for _, g := range p.groups {
 		for _, l := range slices.Clone(g.links) {
 			p.removeLocked(l)
-			if l.retired = true; l.users == 0 {
+			l.retired = true
+			if l.users == 0 {
 				unused = append(unused, l)
 			}
 		}
@@ -177,7 +179,8 @@ func (p *pool) removeLocked(l *link) bool {
 	if l.idle != nil {
 		l.idle.Stop()
 	}
-	if l.group.links = slices.Delete(l.group.links, i, i+1); len(l.group.links) == 0 {
+	l.group.links = slices.Delete(l.group.links, i, i+1)
+	if len(l.group.links) == 0 {
 		delete(p.groups, l.key)
 	}
 	p.signalLocked()
@@ -198,11 +201,13 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *httpche
 		l.users, l.retired = 1, true // it is not in the pool
 	} else {
 		var err error
-		switch l, fresh, err = h.pool.take(a.r.Context(), keyOf(client, q), exclusive); {
+		l, fresh, err = h.pool.take(a.r.Context(), keyOf(client, q), exclusive)
+		switch {
 		case err != nil && a.over():
 			return nil, gone
 		case err != nil:
-			return nil, httpcheck.RefusedWith(http.StatusServiceUnavailable, metrics.PostBusy, jsonrpc.ReasonError(err.Error(), "server_busy", true))
+			return nil, httpcheck.RefusedWith(http.StatusServiceUnavailable, metrics.PostBusy,
+				jsonrpc.ReasonError(err.Error(), "server_busy", true))
 		}
 	}
 	if fresh {

@@ -44,7 +44,8 @@ func parseRequest(m *jsonrpc.Message, principal string) (*request, *httpcheck.Re
 	q := &request{Message: m, principal: principal, meta: meta}
 	if meta.LogLevel != nil {
 		level, _ := jsonrpc.Text(meta.LogLevel)
-		if q.logLevel = sharing.ParseLevel(level); q.logLevel == 0 {
+		q.logLevel = sharing.ParseLevel(level)
+		if q.logLevel == 0 {
 			return nil, invalidParams("%q is no level", mcp.MetaLogLevel)
 		}
 	}

@@ -72,7 +72,8 @@ type client struct {
 // openClient opens a stream and, unless the server does that, initializes it.
 func (r *run) openClient(ctx context.Context, number int) (*client, error) {
 	c := &client{
-		run: r, number: number, site: r.site.as(number, r.opts.Tokens).at(r.host(number, 0)), headers: http.Header{}, calls: map[int64]*call{},
+		run: r, number: number, site: r.site.as(number,
+			r.opts.Tokens).at(r.host(number, 0)), headers: http.Header{}, calls: map[int64]*call{},
 		requests: make(chan []byte, 64), ended: make(chan struct{}), closing: make(chan struct{}),
 	}
 	var err error
@@ -86,7 +87,8 @@ func (r *run) openClient(ctx context.Context, number int) (*client, error) {
 	if err == nil && r.opts.Transport == SSE && !r.opts.NoInitialize {
 		p := c.poster()
 		defer p.close()
-		if err = c.initialize(ctx, p); err != nil {
+		err = c.initialize(ctx, p)
+		if err != nil {
 			err = fmt.Errorf("initialize: %w", err)
 		}
 	}

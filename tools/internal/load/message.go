@@ -148,11 +148,13 @@ func (c *client) handleProgress(m message, e event, on *call) {
 	}
 	switch {
 	case k == nil:
-		c.run.tally.countFault(StrayProgress, "client %d got progress for the token %.100s, which it has not given", c.number, params.ProgressToken)
+		c.run.tally.countFault(StrayProgress, "client %d got progress for the token %.100s, which it has not given",
+			c.number, params.ProgressToken)
 		c.checkOwn(e.data, "progress")
 		return
 	case s == answered: // not abandoned: of that the server could not know
-		c.run.tally.countFault(StrayProgress, "client %d got progress for id %d after the end of that call", c.number, k.id)
+		c.run.tally.countFault(StrayProgress, "client %d got progress for id %d after the end of that call", c.number,
+			k.id)
 	}
 	c.checkPlace(k, on, "progress of")
 	c.check(k, e.data, k.reports && params.Message != "", "progress of")
@@ -195,10 +197,12 @@ func (c *client) check(k *call, text []byte, must bool, what string) bool {
 	case !must || !right:
 	case !held:
 		right = false
-		c.run.tally.countFault(Unmarked, "client %d got %s id %d without the secret: %.300s", c.number, what, k.id, text)
+		c.run.tally.countFault(Unmarked, "client %d got %s id %d without the secret: %.300s", c.number, what, k.id,
+			text)
 	case len(text) < len(c.run.padding):
 		right = false
-		c.run.tally.countFault(Unmarked, "client %d got %s id %d in %d bytes, less than it has sent", c.number, what, k.id, len(text))
+		c.run.tally.countFault(Unmarked, "client %d got %s id %d in %d bytes, less than it has sent", c.number, what,
+			k.id, len(text))
 	}
 	return right
 }

@@ -42,7 +42,8 @@ const (
 	faults = int(Misplaced) + 1
 )
 
-var faultNames = [faults]string{"crossed", "unmarked", "lost", "late", "duplicated", "unknown", "strayProgress", "malformed", "cut", "misplaced"}
+var faultNames = [faults]string{"crossed", "unmarked", "lost", "late", "duplicated", "unknown", "strayProgress",
+	"malformed", "cut", "misplaced"}
 
 // String returns the name that the fault has in the JSON form of a report.
 func (f Fault) String() string { return faultNames[f] }

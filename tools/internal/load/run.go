@@ -65,7 +65,8 @@ func prepare(ctx context.Context, target string, opts Options) (*run, error) {
 		return nil, err
 	}
 	r := &run{opts: opts, site: &site{u, opts.Header, opts.Timeout}, padding: newPadding(opts.Payload)}
-	if r.opts, err = r.scout(ctx); err != nil {
+	r.opts, err = r.scout(ctx)
+	if err != nil {
 		return nil, err
 	}
 	r.register.callers = make(map[string]*call, opts.Calls)
@@ -90,7 +91,8 @@ func (r *run) host(client int, call int64) string {
 // report returns the report of a run that took that long.
 func (r *run) report(took time.Duration) *Report {
 	report := r.tally.finish(took)
-	report.URL, report.Tool, report.Clients, report.InFlight = r.site.target.String(), r.opts.Tool, r.opts.Clients, r.opts.InFlight
+	report.URL, report.Tool, report.Clients, report.InFlight = r.site.target.String(), r.opts.Tool, r.opts.Clients,
+		r.opts.InFlight
 	return report
 }
 
@@ -181,7 +183,8 @@ func (r *run) countUnpaired(ctx context.Context, clients []*client) {
 			pause(ctx, 10*time.Millisecond)
 		}
 		for _, k := range lost {
-			r.tally.countFault(Lost, "client %d got the answer to id %d under one name, others under two", c.number, k.id)
+			r.tally.countFault(Lost, "client %d got the answer to id %d under one name, others under two", c.number,
+				k.id)
 		}
 	}
 }

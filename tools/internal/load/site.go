@@ -64,7 +64,8 @@ func (s *site) as(number int, tokens []string) *site {
 		return s
 	}
 	own := *s
-	if own.header = s.header.Clone(); own.header == nil {
+	own.header = s.header.Clone()
+	if own.header == nil {
 		own.header = http.Header{}
 	}
 	own.header.Set("Authorization", "Bearer "+tokens[number%len(tokens)])
@@ -143,7 +144,8 @@ func (s *site) begin(st *stream) error {
 		return fmt.Errorf("no endpoint event: %w", err)
 	}
 	st.endpointAt = time.Now()
-	if st.endpoint, err = s.target.Parse(string(e.data)); err != nil {
+	st.endpoint, err = s.target.Parse(string(e.data))
+	if err != nil {
 		return fmt.Errorf("endpoint %q: %w", e.data, err)
 	}
 	if st.endpoint.Host != s.target.Host || st.endpoint.Scheme != s.target.Scheme {

@@ -87,7 +87,8 @@ func (p *poster) take(resp *http.Response, take func(event)) error {
 		err = takeEvents(resp.Body, take)
 	} else {
 		var body []byte
-		if body, err = io.ReadAll(io.LimitReader(resp.Body, maxEvent)); err == nil && len(body) > 0 {
+		body, err = io.ReadAll(io.LimitReader(resp.Body, maxEvent))
+		if err == nil && len(body) > 0 {
 			take(event{data: body})
 		}
 	}
@@ -146,7 +147,8 @@ func (c *client) checkPlace(k, on *call, what string) {
 	case on == nil:
 		c.run.tally.countFault(Misplaced, "client %d got %s id %d on its own stream", c.number, what, k.id)
 	default:
-		c.run.tally.countFault(Misplaced, "client %d got %s id %d in the response to id %d", c.number, what, k.id, on.id)
+		c.run.tally.countFault(Misplaced, "client %d got %s id %d in the response to id %d", c.number, what, k.id,
+			on.id)
 	}
 }
 

@@ -61,7 +61,8 @@ func (r *run) scout(ctx context.Context) (Options, error) {
 	}
 	defer c.close()
 	if opts.Tool == "" || opts.Argument == "" {
-		if r.opts.Tool, r.opts.Argument, err = c.findTool(ctx, opts.Tool, opts.Argument); err != nil {
+		r.opts.Tool, r.opts.Argument, err = c.findTool(ctx, opts.Tool, opts.Argument)
+		if err != nil {
 			return opts, err
 		}
 	}
@@ -129,7 +130,8 @@ func (c *client) findTool(ctx context.Context, name, argument string) (string, s
 			}
 		}
 		if len(texts) != 1 {
-			return "", "", fmt.Errorf("tool %s has %d string arguments, not one: name the one that it returns", name, len(texts))
+			return "", "", fmt.Errorf("tool %s has %d string arguments, not one: name the one that it returns", name,
+				len(texts))
 		}
 		return name, texts[0], nil
 	}

@@ -78,7 +78,8 @@ func (e *Endpoint) Do(ctx context.Context, method string, body []byte, extra htt
 		Discard(resp)
 		with := http.Header{"Authorization": {header}}
 		maps.Copy(with, extra)
-		if resp, err = e.send(ctx, method, body, with); err != nil || resp.StatusCode != http.StatusUnauthorized {
+		resp, err = e.send(ctx, method, body, with)
+		if err != nil || resp.StatusCode != http.StatusUnauthorized {
 			return resp, err
 		}
 		refused = header
@@ -230,7 +231,8 @@ func SameOrigin(a, b *url.URL) bool {
 // at one calls itself by another. A redirect must not use it: a program that listens at another
 // name's address would get the credentials.
 func SameServer(a, b *url.URL) bool {
-	return SameOrigin(a, b) || a.Scheme == b.Scheme && isLoopback(a.Hostname()) && isLoopback(b.Hostname()) && port(a) == port(b)
+	return SameOrigin(a, b) || a.Scheme == b.Scheme && isLoopback(a.Hostname()) && isLoopback(b.Hostname()) &&
+		port(a) == port(b)
 }
 
 func isLoopback(host string) bool {

@@ -82,7 +82,8 @@ func notAnAnswer(resp *http.Response) *jsonrpc.Error {
 	if resp.StatusCode != http.StatusOK {
 		return InvalidResponse("it is an empty %s", Status(resp))
 	}
-	return InvalidResponse("it is neither JSON nor an event stream, but %.64q: check the address", resp.Header.Get("Content-Type"))
+	return InvalidResponse("it is neither JSON nor an event stream, but %.64q: check the address",
+		resp.Header.Get("Content-Type"))
 }
 
 // TooLong returns why a session ends whose server sent a message over the limit.

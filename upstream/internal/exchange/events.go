@@ -115,7 +115,8 @@ func (r *EventReader) take(e Event) Event {
 
 // line returns the next line without its end, valid until the next call.
 func (r *EventReader) line() ([]byte, error) {
-	if r.buf = r.buf[:0]; cap(r.buf) > 16*eventBuffer {
+	r.buf = r.buf[:0]
+	if cap(r.buf) > 16*eventBuffer {
 		r.buf = nil // a quiet stream must not keep the memory of one large message
 	}
 	for {
@@ -173,12 +174,14 @@ func (r *EventReader) field(line []byte) {
 	long := len(value) > maxEventField
 	switch string(name) {
 	case "data":
-		if r.lines++; r.lines > 1 {
+		r.lines++
+		if r.lines > 1 {
 			r.next.Data = append(r.next.Data, '\n')
 		}
 		r.next.Data = append(r.next.Data, value...)
 	case "event":
-		if r.next.Name = string(value); long {
+		r.next.Name = string(value)
+		if long {
 			r.next.Name = "too long"
 		}
 	case "id":

@@ -51,7 +51,8 @@ type Poster struct {
 func NewPoster(x *Endpoint, post func(ctx context.Context, m *jsonrpc.Message)) *Poster {
 	return &Poster{
 		Queue: buffer.NewQueue(buffer.SendLimit), x: x, post: post, done: make(chan struct{}),
-		room: semaphore.NewWeighted(maxPosts), cancels: semaphore.NewWeighted(maxCancels), waiting: semaphore.NewWeighted(waitingCancels),
+		room: semaphore.NewWeighted(maxPosts), cancels: semaphore.NewWeighted(maxCancels),
+		waiting: semaphore.NewWeighted(waitingCancels),
 	}
 }
 

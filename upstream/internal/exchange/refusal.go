@@ -159,7 +159,8 @@ func StatusError(resp *http.Response, text []byte) *jsonrpc.Error {
 	case refusesAccess(resp):
 		data.Reason = reasonUnauthorized
 		if body, ok := resp.Body.(unauthorized); ok {
-			return NewError(data, "the server%s needs to be authorized: it takes no token that the gateway can get", body.server)
+			return NewError(data, "the server%s needs to be authorized: it takes no token that the gateway can get",
+				body.server)
 		}
 		return NewError(data, "the server refused access (%s): configure the credentials that it wants, for example as an Authorization header", Status(resp))
 	case code >= 500 && code != http.StatusServiceUnavailable && retryAfter(resp) == 0:
@@ -168,7 +169,8 @@ func StatusError(resp *http.Response, text []byte) *jsonrpc.Error {
 		data.Reason, data.Retryable, data.RetryAfterMs = reasonRateLimited, true, retryAfter(resp).Milliseconds()
 		return NewError(data, "the server takes no more requests now (%s)", Status(resp))
 	case IsRedirect(resp):
-		return NewError(data, "the server redirects elsewhere (%s): configure the address that it leads to", Status(resp))
+		return NewError(data, "the server redirects elsewhere (%s): configure the address that it leads to",
+			Status(resp))
 	case strings.HasPrefix(said, goSDKUnknown):
 		return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the server does not know the method")
 	case strings.HasPrefix(said, goSDKInvalid):
@@ -182,7 +184,8 @@ func StatusError(resp *http.Response, text []byte) *jsonrpc.Error {
 // Redirected returns the error for a response that leads to another address, which it
 // names. It is for a client that has no session yet.
 func (e *Endpoint) Redirected(resp *http.Response) *jsonrpc.Error {
-	return NewError(ErrorData{Reason: ReasonRefused, Status: resp.StatusCode}, "the server redirects to %s (%s): configure that address", e.Target(resp), Status(resp))
+	return NewError(ErrorData{Reason: ReasonRefused, Status: resp.StatusCode},
+		"the server redirects to %s (%s): configure that address", e.Target(resp), Status(resp))
 }
 
 // IsRedirect reports whether a response leads to another address.

@@ -88,7 +88,8 @@ func (e *NotStreamError) Error() string {
 
 // openStream opens the stream and reads up to the endpoint event. It skips the events
 // before, which do not belong there.
-func openStream(ctx context.Context, x *exchange.Endpoint) (body io.Closer, events *exchange.EventReader, endpoint string, err error) {
+func openStream(ctx context.Context, x *exchange.Endpoint) (body io.Closer, events *exchange.EventReader,
+	endpoint string, err error) {
 	resp, err := x.Do(ctx, http.MethodGet, nil, nil)
 	if err != nil {
 		return nil, nil, "", err
@@ -104,12 +105,14 @@ func openStream(ctx context.Context, x *exchange.Endpoint) (body io.Closer, even
 	}
 	switch {
 	case exchange.IsRedirect(resp):
-		return nil, nil, "", &NotStreamError{fmt.Sprintf("%s (a redirect to %s)", exchange.Status(resp), x.Target(resp)), x.Place()}
+		return nil, nil, "", &NotStreamError{fmt.Sprintf("%s (a redirect to %s)", exchange.Status(resp),
+			x.Target(resp)), x.Place()}
 	case !exchange.IsStream(resp):
 		return nil, nil, "", &NotStreamError{exchange.Status(resp), x.Place()}
 	}
 	if err := exchange.Encoded(resp); err != nil {
-		return nil, nil, "", fmt.Errorf("GET %s: %w", x.Place(), &EndpointError{fmt.Sprintf("the event stream %v", err)})
+		return nil, nil, "", fmt.Errorf("GET %s: %w", x.Place(),
+			&EndpointError{fmt.Sprintf("the event stream %v", err)})
 	}
 	for {
 		ev, err := in.Read()
@@ -204,7 +207,8 @@ func (c *Conn) post(ctx context.Context, m *jsonrpc.Message) {
 		return
 	default:
 		defer resp.Body.Close()
-		if err = errors.New(exchange.Status(resp)); m.Kind == jsonrpc.Request { // else nobody waits for the body
+		err = errors.New(exchange.Status(resp))
+		if m.Kind == jsonrpc.Request { // else nobody waits for the body
 			response = c.refusal(m, resp)
 		}
 	}

@@ -50,7 +50,8 @@ func (t Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, w.err
 	}
 	return &http.Response{
-		Status: strconv.Itoa(w.code) + " " + http.StatusText(w.code), StatusCode: w.code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Status: strconv.Itoa(w.code) + " " + http.StatusText(w.code), StatusCode: w.code, Proto: "HTTP/1.1",
+		ProtoMajor: 1, ProtoMinor: 1,
 		Header: w.sent, Body: &body{pr, cancel}, ContentLength: -1, Request: req,
 	}, nil
 }

@@ -43,7 +43,8 @@ type Conn struct {
 	tools   stateless.Tools
 	// roundTrip sends a request with its headers, and returns the response, until ctx ends.
 	// other takes the messages before it; its error ends the round trip.
-	roundTrip func(ctx context.Context, id jsonrpc.ID, body []byte, h http.Header, other func(*jsonrpc.Message) error) (*jsonrpc.Message, error)
+	roundTrip func(ctx context.Context, id jsonrpc.ID, body []byte, h http.Header,
+		other func(*jsonrpc.Message) error) (*jsonrpc.Message, error)
 	// discovered is the server's result of server/discover.
 	discovered json.RawMessage
 

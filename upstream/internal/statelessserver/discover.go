@@ -58,8 +58,10 @@ func Discover(ctx context.Context, x *exchange.Endpoint) (json.RawMessage, error
 }
 
 func discoverRequest() []byte {
-	info, _ := json.Marshal(map[string]string{"name": "mcp-sse", "version": buildinfo.Read().Version}) // strings have a JSON form
-	params, _ := stateless.Meta{ClientInfo: info}.Into(nil)                                            // which are an object
+	// Strings have a JSON form.
+	info, _ := json.Marshal(map[string]string{"name": "mcp-sse", "version": buildinfo.Read().Version})
+	// Which are an object.
+	params, _ := stateless.Meta{ClientInfo: info}.Into(nil)
 	return jsonrpc.NewRequest(discoverID, mcp.MethodDiscover, params)
 }
 
@@ -88,12 +90,14 @@ func saysNothing(resp *http.Response) bool {
 func discoverError(x *exchange.Endpoint, raw json.RawMessage) error {
 	var e jsonrpc.Error
 	_ = json.Unmarshal(raw, &e) // leaves code 0
-	modern := slices.Contains([]int{mcp.CodeHeaderMismatch, mcp.CodeMissingCapability, mcp.CodeUnsupportedVersion}, e.Code)
+	modern := slices.Contains([]int{mcp.CodeHeaderMismatch, mcp.CodeMissingCapability, mcp.CodeUnsupportedVersion},
+		e.Code)
 	data, _ := jsonrpc.Member(raw, "data")
 	if !modern || slices.ContainsFunc(versions(data, "supported"), mcp.HasInitialize) {
 		return nil
 	}
-	return fmt.Errorf("connect to %s: the server refused server/discover: %.200s (code %d)", x.Place(), e.Message, e.Code)
+	return fmt.Errorf("connect to %s: the server refused server/discover: %.200s (code %d)", x.Place(), e.Message,
+		e.Code)
 }
 
 // supports reports whether a result of server/discover names this version.

@@ -28,12 +28,14 @@ type ask struct {
 
 // input asks the client for what the server wants to know, and returns the params of
 // the next round: those of the client, the answers, and the server's state.
-func (c *Conn) input(k *exchange.Call, result json.RawMessage, round int, pause *backoff.Backoff) (json.RawMessage, error) {
+func (c *Conn) input(k *exchange.Call, result json.RawMessage, round int, pause *backoff.Backoff) (json.RawMessage,
+	error) {
 	if !stateless.AsksInput(k.Method) {
 		return nil, exchange.InvalidResponse("it asks for input to %.64s", k.Method)
 	}
 	if round >= stateless.MaxRounds {
-		return nil, exchange.NewError(exchange.ErrorData{Reason: reasonRounds}, "the server asked for input more than %d times", stateless.MaxRounds)
+		return nil, exchange.NewError(exchange.ErrorData{Reason: reasonRounds},
+			"the server asked for input more than %d times", stateless.MaxRounds)
 	}
 	params := k.Msg.Params()
 	requests, asks := jsonrpc.Member(result, "inputRequests")
@@ -100,19 +102,22 @@ func (c *Conn) register(requests json.RawMessage) (asks []*ask, err error) {
 		return nil, exchange.InvalidResponse("its input requests are not an object")
 	}
 	if len(byKey) > stateless.MaxInputs {
-		return nil, exchange.InvalidResponse("it asks for %d inputs at once, more than %d", len(byKey), stateless.MaxInputs)
+		return nil, exchange.InvalidResponse("it asks for %d inputs at once, more than %d", len(byKey),
+			stateless.MaxInputs)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.asks)+len(byKey) > maxAsks {
-		return nil, exchange.NewError(exchange.ErrorData{Reason: reasonAsks}, "over %d requests to the client are unanswered", maxAsks)
+		return nil, exchange.NewError(exchange.ErrorData{Reason: reasonAsks},
+			"over %d requests to the client are unanswered", maxAsks)
 	}
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
 		r := byKey[key]
 		if !mcp.Answers(c.meta.Capabilities, r.Method, r.Params) {
 			return nil, exchange.InvalidResponse("it asks for %.64q, which the client has not declared", r.Method)
 		}
-		a := &ask{key: key, method: r.Method, params: stateless.RequestParams(r.Method, r.Params), reply: make(chan *jsonrpc.Message, 1)}
+		a := &ask{key: key, method: r.Method, params: stateless.RequestParams(r.Method, r.Params),
+			reply: make(chan *jsonrpc.Message, 1)}
 		c.nextID++
 		a.id = jsonrpc.ID(strconv.Quote("input-" + strconv.FormatInt(c.nextID, 10)))
 		asks = append(asks, a)
@@ -132,7 +137,8 @@ func (c *Conn) withdraw(k *exchange.Call, asks []*ask) {
 		c.mu.Unlock()
 		if open {
 			params := json.RawMessage(`{"requestId":` + string(a.id) + `,"reason":"no longer needed"}`)
-			_ = c.Queue.Push(jsonrpc.NewNotification(mcp.MethodCancelled, params), k.ID) // fails at the end of the session
+			// Fails at the end of the session.
+			_ = c.Queue.Push(jsonrpc.NewNotification(mcp.MethodCancelled, params), k.ID)
 		}
 	}
 }

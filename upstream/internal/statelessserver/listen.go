@@ -48,7 +48,8 @@ func (c *Conn) subscribeLocked(uri string) func(*exchange.Call) {
 	case uri == "":
 		refusal = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.uri must be a string")
 	case len(c.resources) >= maxSubscriptions:
-		refusal = exchange.NewError(exchange.ErrorData{Reason: reasonSubscriptions}, "too many resources are subscribed to")
+		refusal = exchange.NewError(exchange.ErrorData{Reason: reasonSubscriptions},
+			"too many resources are subscribed to")
 	default:
 		s = c.followLocked(stateless.Filter{URIs: []string{uri}})
 		c.resources[uri] = s
@@ -81,7 +82,8 @@ func (c *Conn) followLocked(f stateless.Filter) *changes {
 	return s
 }
 
-var errUnsubscribed = exchange.NewError(exchange.ErrorData{Reason: reasonUnsubscribed}, "the server does not tell of changes of this")
+var errUnsubscribed = exchange.NewError(exchange.ErrorData{Reason: reasonUnsubscribed},
+	"the server does not tell of changes of this")
 
 // follow opens the stream, and again whenever it ends, until ctx ends or the server reports
 // no such changes. A subscription to a resource ends when its first attempt fails.
@@ -92,7 +94,8 @@ func (c *Conn) follow(ctx context.Context, s *changes) {
 		var opened time.Time
 		err := c.listen(ctx, s.filter, func(honoured stateless.Filter) error {
 			opened = time.Now()
-			if honoured = honoured.And(s.filter); honoured.IsEmpty() {
+			honoured = honoured.And(s.filter)
+			if honoured.IsEmpty() {
 				return errUnsubscribed
 			}
 			if !accepted {
@@ -105,7 +108,8 @@ func (c *Conn) follow(ctx context.Context, s *changes) {
 			return nil
 		})
 		e, _ := errors.AsType[*jsonrpc.Error](err)
-		if ctx.Err() != nil || e != nil && (e == errUnsubscribed || e.Code == jsonrpc.CodeMethodNotFound) || !accepted && len(s.filter.URIs) > 0 {
+		if ctx.Err() != nil || e != nil && (e == errUnsubscribed || e.Code == jsonrpc.CodeMethodNotFound) ||
+			!accepted && len(s.filter.URIs) > 0 {
 			if ctx.Err() == nil && !accepted {
 				s.err = err
 			}
@@ -161,7 +165,8 @@ func (c *Conn) listen(ctx context.Context, f stateless.Filter, acknowledged func
 	})
 	switch {
 	case err != nil && !acked && attempt.Err() != nil && ctx.Err() == nil:
-		return exchange.NewError(exchange.ErrorData{Reason: reasonUnsubscribed}, "the server does not acknowledge a subscription")
+		return exchange.NewError(exchange.ErrorData{Reason: reasonUnsubscribed},
+			"the server does not acknowledge a subscription")
 	case err != nil:
 		return err
 	case m.Error() != nil:
@@ -170,7 +175,8 @@ func (c *Conn) listen(ctx context.Context, f stateless.Filter, acknowledged func
 		}
 		return stateless.ErrorOf(m.Error())
 	case !acked:
-		return exchange.NewError(exchange.ErrorData{Reason: reasonUnsubscribed}, "the server ended a subscription at once")
+		return exchange.NewError(exchange.ErrorData{Reason: reasonUnsubscribed},
+			"the server ended a subscription at once")
 	}
 	return nil
 }

@@ -189,7 +189,8 @@ type pipeResult struct {
 }
 
 // roundTrip is that of a Conn. The server is told when the response is no longer needed.
-func (p *Pipe) roundTrip(ctx context.Context, id jsonrpc.ID, body []byte, _ http.Header, other func(*jsonrpc.Message) error) (*jsonrpc.Message, error) {
+func (p *Pipe) roundTrip(ctx context.Context, id jsonrpc.ID, body []byte, _ http.Header,
+	other func(*jsonrpc.Message) error) (*jsonrpc.Message, error) {
 	m, err := jsonrpc.Parse(body)
 	if err != nil {
 		return nil, err
@@ -239,7 +240,8 @@ func (p *Pipe) take(m *jsonrpc.Message) bool {
 	case m.Method == mcp.MethodCancelled: // that ends a request without an answer
 		r.err = exchange.LostResponse(nil)
 	default:
-		if r.err = k.other(m); r.err == nil {
+		r.err = k.other(m)
+		if r.err == nil {
 			return true
 		}
 	}

@@ -67,7 +67,8 @@ func (c *Conn) forward(k *exchange.Call) {
 			c.fail(k, exchange.InvalidResponse("its result has the unknown type %.64q", kind))
 			return
 		}
-		if params, err = c.input(k, m.Result(), round, pause); err != nil {
+		params, err = c.input(k, m.Result(), round, pause)
+		if err != nil {
 			c.failed(k, err)
 			return
 		}
@@ -133,7 +134,8 @@ func (c *Conn) request(k *exchange.Call, params json.RawMessage) (*jsonrpc.Messa
 // ends. notify gets the notifications before it; nil: they are dropped. An error that is a
 // *[jsonrpc.Error] is the answer to this request; any other error means that the server is
 // gone, or that ctx has ended. Only goroutines of the session may call it.
-func (c *Conn) post(ctx context.Context, m *jsonrpc.Message, params json.RawMessage, notify func(*jsonrpc.Message) error) (*jsonrpc.Message, error) {
+func (c *Conn) post(ctx context.Context, m *jsonrpc.Message, params json.RawMessage,
+	notify func(*jsonrpc.Message) error) (*jsonrpc.Message, error) {
 	id, body, header, err := c.wire(m, params)
 	if err != nil {
 		return nil, err
@@ -148,7 +150,8 @@ func (c *Conn) post(ctx context.Context, m *jsonrpc.Message, params json.RawMess
 }
 
 // overHTTP is roundTrip by a POST.
-func (c *Conn) overHTTP(ctx context.Context, id jsonrpc.ID, body []byte, header http.Header, other func(*jsonrpc.Message) error) (*jsonrpc.Message, error) {
+func (c *Conn) overHTTP(ctx context.Context, id jsonrpc.ID, body []byte, header http.Header,
+	other func(*jsonrpc.Message) error) (*jsonrpc.Message, error) {
 	posted, cancel := context.WithCancel(c.ctx)
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
@@ -192,8 +195,10 @@ func unread(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case data.Reason == exchange.ReasonRefused && (data.Status == http.StatusNotFound || data.Status == http.StatusMethodNotAllowed):
-		return fmt.Errorf("no server of MCP %s is there any more: it answered %d %s", mcp.VersionStateless, data.Status, http.StatusText(data.Status))
+	case data.Reason == exchange.ReasonRefused &&
+		(data.Status == http.StatusNotFound || data.Status == http.StatusMethodNotAllowed):
+		return fmt.Errorf("no server of MCP %s is there any more: it answered %d %s", mcp.VersionStateless,
+			data.Status, http.StatusText(data.Status))
 	}
 	return err
 }
@@ -208,7 +213,8 @@ func (c *Conn) wire(m *jsonrpc.Message, params json.RawMessage) (id jsonrpc.ID, 
 	c.mu.Unlock()
 	if !stateless.IsStateless(params) {
 		var ok bool
-		if params, ok = meta.Into(params); !ok {
+		params, ok = meta.Into(params)
+		if !ok {
 			return "", nil, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params must be an object")
 		}
 	}
@@ -237,7 +243,8 @@ func (c *Conn) wire(m *jsonrpc.Message, params json.RawMessage) (id jsonrpc.ID, 
 		}
 		value, ok := stateless.Text(raw)
 		if !ok {
-			return "", nil, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "argument %.64s must be a string, a boolean or an integer below 2^53", strings.Join(p.Path, "."))
+			return "", nil, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams,
+				"argument %.64s must be a string, a boolean or an integer below 2^53", strings.Join(p.Path, "."))
 		}
 		h.Set(stateless.HeaderParam+p.Name, stateless.Encode(value))
 	}
@@ -251,7 +258,8 @@ func translateError(m *jsonrpc.Message) *jsonrpc.Error {
 	text = text[:min(200, len(text))]
 	switch exchange.ErrorCode(m) {
 	case mcp.CodeHeaderMismatch:
-		return exchange.NewError(exchange.ErrorData{Reason: reasonHeaders}, "the server refused the headers of the request: %s", text)
+		return exchange.NewError(exchange.ErrorData{Reason: reasonHeaders},
+			"the server refused the headers of the request: %s", text)
 	case mcp.CodeMissingCapability:
 		data, _ := jsonrpc.Member(m.Error(), "data")
 		required, ok := stateless.RequiredCapabilities(data)
@@ -262,7 +270,8 @@ func translateError(m *jsonrpc.Message) *jsonrpc.Error {
 		if json.Unmarshal(required, &names) == nil && len(names) > 0 {
 			text = strings.Join(slices.Sorted(maps.Keys(names)), ", ")
 		}
-		return exchange.NewError(exchange.ErrorData{Reason: reasonCapability, RequiredCapabilities: required}, "the server needs capabilities that the client has not declared: %.1024s", text)
+		return exchange.NewError(exchange.ErrorData{Reason: reasonCapability, RequiredCapabilities: required},
+			"the server needs capabilities that the client has not declared: %.1024s", text)
 	case mcp.CodeUnsupportedVersion:
 		return exchange.NewError(exchange.ErrorData{Reason: reasonVersion, Retryable: true}, "%v", errOtherVersion)
 	}

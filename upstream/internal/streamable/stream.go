@@ -39,7 +39,8 @@ func newPauses() *pauses {
 // wait waits for the next pause, and reports false when ctx ends. retry is the pause
 // that the server asks for; 0: none.
 func (p *pauses) wait(ctx context.Context, retry time.Duration) bool {
-	if steady := !p.opened.IsZero() && time.Since(p.opened) > steadyTime; steady || p.useful && retry > 0 { // the server has itself polled
+	// The server has itself polled.
+	if steady := !p.opened.IsZero() && time.Since(p.opened) > steadyTime; steady || p.useful && retry > 0 {
 		p.next.Reset()
 	}
 	d := p.next.Next()

@@ -155,7 +155,8 @@ func (c *Conn) header(lastID string) http.Header {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := make(http.Header, 3)
-	for name, value := range map[string]string{exchange.HeaderSession: c.session, exchange.HeaderVersion: c.version, "Last-Event-Id": lastID} {
+	for name, value := range map[string]string{exchange.HeaderSession: c.session, exchange.HeaderVersion: c.version,
+		"Last-Event-Id": lastID} {
 		if value != "" {
 			h[name] = []string{value}
 		}

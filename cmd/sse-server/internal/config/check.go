@@ -58,7 +58,8 @@ func (c *Config) checkHTTP(lookupEnv func(string) (string, bool)) error {
 	if err := c.checkCluster(); err != nil {
 		return err
 	}
-	return errors.Join(c.readIDKey(lookupEnv), c.readTokens(), c.makeAccess(lookupEnv), c.CheckExposure("addr", c.Addr), c.CheckExposure("admin-addr", c.AdminAddr))
+	return errors.Join(c.readIDKey(lookupEnv), c.readTokens(), c.makeAccess(lookupEnv),
+		c.CheckExposure("addr", c.Addr), c.CheckExposure("admin-addr", c.AdminAddr))
 }
 
 // checkCluster checks the options of a cluster. Its errors do not have the URL, in which there
@@ -92,9 +93,11 @@ func (c *Config) checkCluster() error {
 // CheckExposure refuses an address that other machines reach without authentication, or
 // warns with --insecure of what they can do.
 func (c *Config) CheckExposure(option string, addr Addr) error {
-	isOpen, oauth, what := c.AuthTokensFile == "" && len(c.OAuth) == 0, "oauth in the file, ", "run the tools of the server"
+	isOpen, oauth, what := c.AuthTokensFile == "" && len(c.OAuth) == 0, "oauth in the file, ",
+		"run the tools of the server"
 	if option == "admin-addr" {
-		isOpen, oauth, what = c.AuthTokensFile == "", "", "read /metrics, /connections and /status, and reload the configuration"
+		isOpen, oauth, what = c.AuthTokensFile == "", "",
+			"read /metrics, /connections and /status, and reload the configuration"
 	}
 	switch {
 	case addr == "" || !isOpen || httpcheck.IsLoopback(string(addr)):
@@ -114,7 +117,8 @@ func (s *Server) check(c *Config, lookupEnv func(string) (string, bool)) error {
 	if len(s.Command) > 0 && s.URL != "" {
 		return s.refuse("url", "want either a command or a URL, as both say what to serve")
 	}
-	if slices.ContainsFunc(slices.Concat(s.Command, s.Env), func(text string) bool { return strings.Contains(text, "\x00") }) {
+	if slices.ContainsFunc(slices.Concat(s.Command, s.Env),
+		func(text string) bool { return strings.Contains(text, "\x00") }) {
 		return s.refuse(commandKey, "neither an argument nor a variable may hold a NUL byte")
 	}
 	for _, flag := range s.flags {

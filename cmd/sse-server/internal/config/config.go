@@ -218,7 +218,8 @@ func describe(value *kong.Value) string {
 
 // textOf returns the value of an option as a flag takes it, "" if there is none.
 func textOf(v reflect.Value) string {
-	if v = reflect.Indirect(v); !v.IsValid() || v.Kind() == reflect.Slice && v.Len() == 0 {
+	v = reflect.Indirect(v)
+	if !v.IsValid() || v.Kind() == reflect.Slice && v.Len() == 0 {
 		return ""
 	}
 	switch v := v.Interface().(type) {
@@ -351,7 +352,8 @@ func verifyPairs(flag *kong.Flag) error {
 	names := map[string]bool{}
 	for _, text := range flag.Target.Interface().([]string) {
 		name, _, ok := strings.Cut(text, flag.Tag.Get("pairs"))
-		if name = strings.TrimSpace(name); !ok || name == "" {
+		name = strings.TrimSpace(name)
+		if !ok || name == "" {
 			return fmt.Errorf("want %s", flag.PlaceHolder)
 		}
 		if names[name] {

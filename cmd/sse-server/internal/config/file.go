@@ -138,7 +138,8 @@ func (c *Config) readFile() error {
 
 // at returns an error about a place in the file.
 func (c *Config) at(place *token.Token, format string, args ...any) error {
-	return fmt.Errorf("%s:%d:%d: %s", c.Config, place.Position.Line, place.Position.Column, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s:%d:%d: %s", c.Config, place.Position.Line, place.Position.Column,
+		fmt.Sprintf(format, args...))
 }
 
 // readServers adds the entries of the key servers: what c has for all, with the options of

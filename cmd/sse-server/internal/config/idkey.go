@@ -28,12 +28,14 @@ func (c *Config) readIDKey(lookupEnv func(string) (string, bool)) (err error) {
 		err = errors.New("neither STATE_DIRECTORY nor HOME is set")
 	} else if c.IDKey, err = readKeyFile(path); errors.Is(err, fs.ErrNotExist) {
 		if c.NATS != "" {
-			return c.refuse("id-key-file", "%v: with --nats it must be there, the same on all replicas; make it once with: openssl rand -base64 32", err)
+			return c.refuse("id-key-file",
+				"%v: with --nats it must be there, the same on all replicas; make it once with: openssl rand -base64 32", err)
 		}
 		if c.Does != "serve" {
 			return nil
 		}
-		if err = makeKeyFile(path); err == nil || errors.Is(err, fs.ErrExist) {
+		err = makeKeyFile(path)
+		if err == nil || errors.Is(err, fs.ErrExist) {
 			c.IDKey, err = readKeyFile(path) // perhaps that of another process
 		}
 	}
@@ -93,7 +95,8 @@ func makeKeyFile(path string) error {
 	}
 	defer os.Remove(file.Name())
 	_, err = file.WriteString(rand.Text() + rand.Text() + "\n")
-	if err = errors.Join(err, file.Close()); err == nil {
+	err = errors.Join(err, file.Close())
+	if err == nil {
 		err = os.Link(file.Name(), path)
 	}
 	return err

@@ -26,7 +26,8 @@ func (c *Config) makeAccess(lookupEnv func(string) (string, bool)) error {
 	var o oauth.Options
 	err := c.readPairs(&c.Server, oauthKey, c.OAuth, lookupEnv, map[string]*string{
 		"issuer": &o.Issuer, "principal-claim": &o.PrincipalClaim,
-		"introspection-url": &o.Introspection.URL, "client-id": &o.Introspection.ClientID, "client-secret": &o.Introspection.Secret,
+		"introspection-url": &o.Introspection.URL, "client-id": &o.Introspection.ClientID,
+		"client-secret": &o.Introspection.Secret,
 	})
 	if err != nil {
 		return err
@@ -51,7 +52,8 @@ func (c *Config) makeAccess(lookupEnv func(string) (string, bool)) error {
 	for _, s := range c.Each() {
 		at := strings.TrimSuffix(c.PublicURL, "/") + c.PrefixOf(s)
 		o.Resource, o.Aliases, o.Scopes = at+gateway.Path, []string{at + "/sse"}, s.Scopes
-		if s.resource, err = oauth.New(o); err != nil {
+		s.resource, err = oauth.New(o)
+		if err != nil {
 			return fmt.Errorf("%s: %s", c.Config, names.Replace(err.Error()))
 		}
 		maps.Copy(c.Metadata, s.resource.Metadata())
@@ -102,7 +104,8 @@ func (s *Server) makeCredentials(c *Config, lookupEnv func(string) (string, bool
 	var o oauthclient.Config
 	var scopes string
 	if err := c.readPairs(s, oauthClientKey, s.OAuthClient, lookupEnv, map[string]*string{
-		"token-url": &o.TokenURL, "client-id": &o.ClientID, "client-secret": &o.ClientSecret, "scopes": &scopes, "grant": &o.Grant,
+		"token-url": &o.TokenURL, "client-id": &o.ClientID, "client-secret": &o.ClientSecret, "scopes": &scopes,
+		"grant":    &o.Grant,
 		"resource": &o.Resource, "audience": &o.Audience, "refresh-token-file": &o.RefreshTokenFile,
 	}); err != nil {
 		return err
@@ -133,14 +136,17 @@ func (s *Server) makeCredentials(c *Config, lookupEnv func(string) (string, bool
 func isAuthorization(name string) bool { return strings.EqualFold(name, "Authorization") }
 
 // readPairs sets the values of the keys that the pairs of an option have.
-func (c *Config) readPairs(s *Server, option string, pairs []string, lookupEnv func(string) (string, bool), keys map[string]*string) (err error) {
+func (c *Config) readPairs(s *Server, option string, pairs []string, lookupEnv func(string) (string, bool),
+	keys map[string]*string) (err error) {
 	for _, pair := range pairs {
 		name, text, _ := strings.Cut(pair, "=")
 		value := keys[name]
 		if value == nil {
-			return s.refuse(option, "unknown key %q, want one of %s", name, strings.Join(slices.Sorted(maps.Keys(keys)), ", "))
+			return s.refuse(option, "unknown key %q, want one of %s", name,
+				strings.Join(slices.Sorted(maps.Keys(keys)), ", "))
 		}
-		if *value, err = c.expand(text, lookupEnv); err != nil {
+		*value, err = c.expand(text, lookupEnv)
+		if err != nil {
 			return s.refuse(option, "%s: %v", name, err)
 		}
 	}

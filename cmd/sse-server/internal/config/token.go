@@ -38,11 +38,13 @@ func (c *Config) readTokens() error {
 	c.warnOfOthers(path, info)
 	c.Tokens = map[string]string{}
 	for i, line := range strings.Split(string(data), "\n") {
-		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
 		principal, token, named := strings.Cut(line, ":")
-		if principal, token = strings.TrimSpace(principal), strings.TrimSpace(token); !named {
+		principal, token = strings.TrimSpace(principal), strings.TrimSpace(token)
+		if !named {
 			// Two tokens without a principal are two principals, the same in all processes with
 			// one key of ids. Their names are useless for finding out the tokens.
 			name := hmac.New(sha256.New, []byte(cmp.Or(string(c.IDKey), processKey)))
@@ -71,7 +73,8 @@ func (c *Config) readTokens() error {
 	if len(c.Tokens) == 0 {
 		return c.refuse("auth-tokens-file", "%s holds no token, want lines of TOKEN or PRINCIPAL:TOKEN", path)
 	}
-	if c.Operators, err = auth.BearerTokens(c.Tokens); err != nil {
+	c.Operators, err = auth.BearerTokens(c.Tokens)
+	if err != nil {
 		return c.refuse("auth-tokens-file", "%s: %v", path, err)
 	}
 	return nil

@@ -144,7 +144,8 @@ func (s *Server) Upstream() upstream.Upstream {
 }
 
 func (s *Server) child() upstream.Command {
-	child := upstream.Command{Path: s.Command[0], Args: s.Command[1:], Dir: s.Dir, PrincipalEnv: s.PrincipalEnv, CloseTimeout: time.Duration(s.CloseTimeout)}
+	child := upstream.Command{Path: s.Command[0], Args: s.Command[1:], Dir: s.Dir, PrincipalEnv: s.PrincipalEnv,
+		CloseTimeout: time.Duration(s.CloseTimeout)}
 	child.Env = []string{} // not nil, which means all
 	for _, variable := range os.Environ() {
 		if name, value, _ := strings.Cut(variable, "="); s.passes(name, value) {
@@ -163,7 +164,8 @@ func (s *Server) passes(name, value string) bool {
 	}
 	isSecretOfOTLP := strings.HasPrefix(name, "OTEL_EXPORTER_OTLP_") &&
 		(strings.HasSuffix(name, "HEADERS") || strings.HasSuffix(name, "ENDPOINT") && strings.Contains(value, "@"))
-	return !isSecretOfOTLP && !slices.Contains(*s.secrets, name) && name != envName("header") && name != envName("url") && name != envName("nats")
+	return !isSecretOfOTLP && !slices.Contains(*s.secrets, name) && name != envName("header") &&
+		name != envName("url") && name != envName("nats")
 }
 
 // CheckCommand returns an error if there is no such program as the command names:
@@ -181,12 +183,14 @@ func (s *Server) CheckCommand() error {
 // makeRemote makes the remote server of the URL and the headers.
 func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (err error) {
 	s.remote = upstream.URL{Header: http.Header{}, Name: s.Name}
-	if s.remote.Address, err = c.expand(s.URL, lookupEnv); err != nil {
+	s.remote.Address, err = c.expand(s.URL, lookupEnv)
+	if err != nil {
 		return s.refuse("url", "%v", err)
 	}
 	for _, header := range s.Header {
 		name, value, _ := strings.Cut(header, ":")
-		if value, err = c.expand(value, lookupEnv); err == nil {
+		value, err = c.expand(value, lookupEnv)
+		if err == nil {
 			err = gateway.CheckHeaderName(name)
 		}
 		if err != nil {
@@ -202,11 +206,13 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 	if err := s.remote.Check(); err != nil {
 		return s.refuse("url", "%v", err)
 	}
-	if at, _ := url.Parse(s.remote.Address); at.Scheme == "http" && !httpcheck.IsLoopback(at.Host) && (len(s.Header) > 0 || at.User != nil || s.remote.Credentials != nil) {
+	if at, _ := url.Parse(s.remote.Address); at.Scheme == "http" && !httpcheck.IsLoopback(at.Host) &&
+		(len(s.Header) > 0 || at.User != nil || s.remote.Credentials != nil) {
 		c.warn("%s %s: the headers go over the network in plain text", s.Place("url"), s.remote.Place())
 	}
 	if (c.AuthTokensFile != "" || len(c.OAuth) > 0) && slices.ContainsFunc(s.ForwardHeader, isAuthorization) {
-		return s.refuse("forward-header", "Authorization: the remote server would get the tokens of %s, which are for this one", cmp.Or(c.given["auth-tokens-file"], c.given[oauthKey]))
+		return s.refuse("forward-header",
+			"Authorization: the remote server would get the tokens of %s, which are for this one", cmp.Or(c.given["auth-tokens-file"], c.given[oauthKey]))
 	}
 	return nil
 }

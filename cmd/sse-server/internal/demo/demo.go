@@ -26,14 +26,17 @@ func Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 			Capabilities: &mcp.ServerCapabilities{},
 		})
 	quiet := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)}
-	mcp.AddTool(server, &mcp.Tool{Name: "echo", Description: "Returns the message.", Annotations: quiet}, func(_ context.Context, _ *mcp.CallToolRequest, in struct {
-		Message string `json:"message" jsonschema:"the text to return"`
-	}) (*mcp.CallToolResult, any, error) {
-		return textResult(in.Message), nil, nil
-	})
-	mcp.AddTool(server, &mcp.Tool{Name: "sleep", Description: "Sleeps, with progress every second. Can be cancelled.", Annotations: quiet}, sleep)
+	mcp.AddTool(server, &mcp.Tool{Name: "echo", Description: "Returns the message.", Annotations: quiet},
+		func(_ context.Context, _ *mcp.CallToolRequest, in struct {
+			Message string `json:"message" jsonschema:"the text to return"`
+		}) (*mcp.CallToolResult, any, error) {
+			return textResult(in.Message), nil, nil
+		})
+	mcp.AddTool(server, &mcp.Tool{Name: "sleep", Description: "Sleeps, with progress every second. Can be cancelled.",
+		Annotations: quiet}, sleep)
 	err := server.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
-	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || ctx.Err() != nil { // the client may leave before it has its answer
+	// The client may leave before it has its answer.
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || ctx.Err() != nil {
 		return nil
 	}
 	return fmt.Errorf("run demo server: %w", err)
@@ -60,7 +63,8 @@ func sleep(ctx context.Context, req *mcp.CallToolRequest, in sleepInput) (*mcp.C
 			return textResult(fmt.Sprintf("slept %v seconds", in.Seconds)), nil, nil
 		case <-tick.C:
 			if token != nil { // an error is no matter: the client still gets the result
-				_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: in.Seconds})
+				_ = req.Session.NotifyProgress(ctx,
+					&mcp.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: in.Seconds})
 			}
 		}
 	}

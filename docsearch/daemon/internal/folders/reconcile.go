@@ -113,7 +113,8 @@ func (f *folder) compareBelow(dir *crawl.Folder, root string, c *comparison) err
 		switch known, ok := f.stamps[file.Path]; {
 		case err != nil:
 			c.unknown[file.Path] = true
-			if unreadable++; unreadable == 1 {
+			unreadable++
+			if unreadable == 1 {
 				first = fmt.Sprintf("%s cannot be read: %v", path.Join(filepath.Base(f.path), file.Path), err)
 			}
 			return nil
@@ -168,7 +169,8 @@ func (f *folder) apply(dir *crawl.Folder, todo []crawl.File, gone []string) erro
 	}
 	for len(todo) > 0 {
 		changes, done, err := f.readBatch(dir, todo)
-		if err = cmp.Or(err, f.ctx.Err()); err != nil {
+		err = cmp.Or(err, f.ctx.Err())
+		if err != nil {
 			return err
 		}
 		if err := f.update(changes); err != nil {

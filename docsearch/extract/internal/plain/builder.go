@@ -120,7 +120,8 @@ func (l *Builder) Words(s string) {
 
 // Raw writes s as it is.
 func (l *Builder) Raw(s string) {
-	if s = Clean(s); s == "" {
+	s = Clean(s)
+	if s == "" {
 		return
 	}
 	l.separate()

@@ -71,7 +71,8 @@ func (v *File) Open(path, model string) {
 
 // load opens and maps the file.
 func (v *File) load() (err error) {
-	if v.file, err = os.OpenFile(v.path, os.O_RDWR, 0); err != nil {
+	v.file, err = os.OpenFile(v.path, os.O_RDWR, 0)
+	if err != nil {
 		return err
 	}
 	head := make([]byte, headerBytes)
@@ -96,7 +97,8 @@ func (v *File) mapFile() error {
 	}
 	v.unmap()
 	n := (int(info.Size()) - headerBytes) / (v.head.rowAt(1) - headerBytes)
-	if v.mapped, err = mmap.MapRegion(v.file, v.head.rowAt(n), mmap.RDONLY, 0, 0); err != nil {
+	v.mapped, err = mmap.MapRegion(v.file, v.head.rowAt(n), mmap.RDONLY, 0, 0)
+	if err != nil {
 		return fmt.Errorf("map vectors: %w", err)
 	}
 	for ; v.count < n; v.count++ {
@@ -255,7 +257,8 @@ func (v *File) Nearest(query []float32, k int) map[Key]float64 {
 	}
 	for row := range v.count {
 		if c := Dot(v.row(row), query); c > least {
-			if best = append(best, near{row, c}); len(best) == cap(best) {
+			best = append(best, near{row, c})
+			if len(best) == cap(best) {
 				trim()
 			}
 		}
