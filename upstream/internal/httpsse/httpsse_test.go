@@ -126,11 +126,23 @@ func TestSSEFailedPostIsTheAnswer(t *testing.T) {
 	}
 }
 
+// The end names the request that was not taken. A response of the client has an id of the server: it
+// names none.
 func TestSSEPostThatIsNotFoundEndsTheSession(t *testing.T) {
-	s := serveSSE(t, func(w http.ResponseWriter, m *jsonrpc.Message) { w.WriteHeader(http.StatusNotFound) })
-	k := upstreamtest.DialTalk(t, overSSE(s))
-	k.Send(upstreamtest.Call2)
-	ssetest.WantText(t, "ended with", k.Ended(), "forgotten the session")
+	for sent, want := range map[string]jsonrpc.ID{
+		upstreamtest.Call2: "2", upstreamtest.Initialized: "", `{"jsonrpc":"2.0","id":2,"result":{}}`: "",
+	} {
+		s := serveSSE(t, func(w http.ResponseWriter, m *jsonrpc.Message) { w.WriteHeader(http.StatusNotFound) })
+		k := upstreamtest.DialTalk(t, overSSE(s))
+		k.Send(sent)
+		err := k.Ended()
+		ssetest.WantText(t, "ended with", err, "forgotten the session")
+		var id jsonrpc.ID
+		if of, ok := errors.AsType[*jsonrpc.NotTakenError](err); ok {
+			id = of.ID
+		}
+		ssetest.Want(t, "the request that was not taken, after "+sent, id, want)
+	}
 }
 
 func TestSSEMessageOverTheLimitEndsTheSession(t *testing.T) {
