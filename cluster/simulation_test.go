@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 )
 
-// TestFiftyReplicas logs what the heartbeats of replicas cost at NATS, for docs/design/scale.md.
+// TestFiftyReplicas logs what the heartbeats of replicas cost at NATS.
 func TestFiftyReplicas(t *testing.T) {
 	const replicas, seconds = 50, 5
 	for _, origins := range []int{0, 64, 1024} {

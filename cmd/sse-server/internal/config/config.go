@@ -169,7 +169,7 @@ func Load(args []string, lookupEnv func(string) (string, bool), running *Config)
 	if running.secrets != nil { // what was a secret stays one, also if its server has left the file
 		*c.secrets = slices.Clone(*running.secrets)
 	}
-	if err := c.readFlags(args, lookupEnv); err != nil || c.Help || c.Version {
+	if err := c.readFlags(args); err != nil || c.Help || c.Version {
 		return c, err
 	}
 	for _, flag := range c.flags {
@@ -216,6 +216,11 @@ func describe(value *kong.Value) string {
 	return text
 }
 
+// envName returns the environment variable of an option.
+func envName(name string) string {
+	return "SSE_SERVER_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+}
+
 // textOf returns the value of an option as a flag takes it, "" if there is none.
 func textOf(v reflect.Value) string {
 	v = reflect.Indirect(v)
@@ -234,7 +239,7 @@ func textOf(v reflect.Value) string {
 }
 
 // readFlags sets the options and the command that the arguments give.
-func (c *Config) readFlags(args []string, lookupEnv func(string) (string, bool)) error {
+func (c *Config) readFlags(args []string) error {
 	var command []string
 	if i := slices.Index(args, "--"); i >= 0 {
 		args, command = args[:i], args[i+1:]
@@ -242,9 +247,6 @@ func (c *Config) readFlags(args []string, lookupEnv func(string) (string, bool))
 		if len(command) == 0 { // a variable that is not set: the demo server would be a surprise
 			return c.refuse(commandKey, "nothing comes after --; want a program and its arguments, as in: sse-server -- npx -y server")
 		}
-	}
-	if err := refuseRemoved(args, lookupEnv); err != nil {
-		return err
 	}
 	parser := newParser(c, &c.Server)
 	ctx, err := parser.Parse(args)

@@ -137,26 +137,6 @@ func TestBadFlags(t *testing.T) {
 	}
 }
 
-func TestRemovedOptionsSayWhatReplacesThem(t *testing.T) {
-	current := mustLoad(t, nil).byName()
-	for line := range strings.Lines(removedText) {
-		name, by, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		if current[name] != nil {
-			t.Errorf("%s is an option", name)
-		}
-		for _, option := range regexp.MustCompile(`[a-z]+-[a-z-]+`).FindAllString(by, -1) {
-			if !slices.Contains([]string{"sse-server"}, option) && current[option] == nil {
-				t.Errorf("%s is replaced by %s, which is no option", name, option)
-			}
-		}
-		wantRefusal(t, nil, "--"+name+" is gone: "+by, "--"+name+"=1")
-		wantRefusal(t, nil, "--no-"+name+" is gone: "+by, "--addr", "127.0.0.1:0", "--no-"+name)
-		wantRefusal(t, map[string]string{envName(name): "1"}, envName(name)+" is gone: "+by)
-		path := clitest.WriteFile(t, "gw.yaml", "addr: 127.0.0.1:0\nservers:\n  a:\n    "+name+": 1\n")
-		wantRefusal(t, nil, path+":4:5: "+name+" is gone: "+by, "-c", path)
-	}
-}
-
 func TestBadFiles(t *testing.T) {
 	const demo = "servers: {a: {}}\n"
 	for content, want := range map[string]string{

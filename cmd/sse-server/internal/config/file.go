@@ -206,8 +206,6 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.N
 		case flag != nil && (isNull || s.given[key] != ""):
 		case flag != nil:
 			err = c.setFrom(s, flag, key, value)
-		case replacement(key) != "":
-			err = c.at(option.Key.GetToken(), "%s is gone: %s", key, replacement(key))
 		default:
 			err = c.refuseKey(s, option.Key.GetToken(), slices.ContainsFunc(options, beside))
 		}
