@@ -74,18 +74,32 @@ type Config struct {
 		Start bool `help:"Also open a session with each server, and print what it is, or why there is none."`
 	} `cmd:"" help:"Check the configuration and serve nothing. With --start, also try each server."`
 
-	Does     string            `kong:"-"` // serve, stdio or check
-	Tokens   map[string]string `kong:"-"` // principals by token; nil: there is no file of them
-	IDKey    []byte            `kong:"-"` // that signs ids; nil: one of the process, because of
-	NoIDKey  error             `kong:"-"` // or because nothing is served
-	Warnings []string          `kong:"-"` // for the log
-	HelpText string            `kong:"-"` // what --help prints
+	// The fields below follow from the options. Load sets them, and nobody changes them later.
 
-	Operators   func(*http.Request) (string, error) `kong:"-"` // authenticates on the routes for operators; nil: nobody has to
-	Metadata    map[string]http.Handler             `kong:"-"` // of the resources of OAuth, by path
-	Certificate *tls.Certificate                    `kong:"-"` // nil: plain HTTP
-	files       map[string][sha256.Size]byte        // hashes of the files that were read, by path
-	ignored     []string                            // members of clients in the file, which mean nothing here
+	// Does is the command: serve, stdio or check.
+	Does string `kong:"-"`
+	// Tokens has the principals by their tokens. It is nil if there is no file of tokens.
+	Tokens map[string]string `kong:"-"`
+	// IDKey signs the ids of sessions. If it is nil, the process makes a key of its own, and NoIDKey
+	// says why; both are nil if nothing is served.
+	IDKey   []byte `kong:"-"`
+	NoIDKey error  `kong:"-"`
+	// Warnings are for the log, once it is there.
+	Warnings []string `kong:"-"`
+	// HelpText is what --help prints.
+	HelpText string `kong:"-"`
+	// Operators authenticates on the routes for operators. It is nil if nobody has to be
+	// authenticated there.
+	Operators func(*http.Request) (string, error) `kong:"-"`
+	// Metadata serves the metadata of the resources of OAuth, by their paths.
+	Metadata map[string]http.Handler `kong:"-"`
+	// Certificate is that of the servers. If it is nil, they speak plain HTTP.
+	Certificate *tls.Certificate `kong:"-"`
+
+	// files has the hashes of the files that were read, by their paths: a reload compares them.
+	files map[string][sha256.Size]byte
+	// ignored has the members of mcpServers in the file that mean nothing here. A warning names them.
+	ignored []string
 }
 
 // Server is the configuration of one MCP server: an entry of the key servers, or all
