@@ -156,32 +156,49 @@ type Client struct {
 // requests (request.go) and sends what the server says (outbox.go, Announce). Others look
 // at a Snapshot, drain the connection, or close it.
 type Connection struct {
-	id      string
-	client  Client
-	opts    *Options
-	handler Handler // set by Bind under mu, before the client knows the id
+	id     string
+	client Client
+	opts   *Options
+	// handler gets the client's messages. Bind sets it, under mu and before the client knows the id.
+	handler Handler
 	outbox  *outbox
-	done    chan struct{} // closed by Close
-	span    trace.Span    // of its beginning: others are in it, or link to it
-	queued  atomic.Int64  // bytes of CountQueued
+	// done is closed by Close.
+	done chan struct{}
+	// span is that of the beginning. The spans of requests are in it, or link to it.
+	span trace.Span
+	// queued are the bytes that CountQueued has counted: they wait for the client outside of the
+	// outbox.
+	queued atomic.Int64
 
-	mu           sync.Mutex // guards all fields below that are not atomic
-	known        Snapshot   // the state, and all that is not counted; Opened never changes
+	// mu guards the fields up to the next blank line.
+	mu sync.Mutex
+	// known is the state, and all that a Snapshot says and that is not counted below. Its Opened
+	// never changes.
+	known        Snapshot
 	gate         gate
 	announcement announcement
-	requests     map[jsonrpc.ID]*Request // unanswered
-	unanswered   map[jsonrpc.ID]*Request // what was in requests at the end
-	answering    int                     // responses on their way into the outbox
-	stop         func()                  // ends the stream; nil until it is served
-	drained      func()                  // set by OnDrain; nil: nothing to call
-	quiet        chan struct{}           // closed when nothing is unanswered; nil if nobody awaits that
+	// requests are the unanswered requests, by their ids. At the end they become unanswered, so that
+	// Committed can still tell of them.
+	requests, unanswered map[jsonrpc.ID]*Request
+	// answering counts the responses on their way into the outbox. Until it is 0, the connection is
+	// not quiet.
+	answering int
+	// stop ends the stream. It is nil until there is one.
+	stop func()
+	// drained is called by Drain, if OnDrain has set it.
+	drained func()
+	// quiet is closed when no request is unanswered. It is nil if nobody waits for that.
+	quiet chan struct{}
 
-	spoken, versioned, leaving                 atomic.Bool
-	firstByte, lastIn, lastOut, lastDone       atomic.Int64 // Unix nanoseconds, 0: never
+	// spoken says that the client has sent a message, versioned that a protocol version is known, and
+	// leaving that new requests belong to another replica. They never become false again.
+	spoken, versioned, leaving atomic.Bool
+	// These are in Unix nanoseconds, and 0 for what has not happened.
+	firstByte, lastIn, lastOut, lastDone       atomic.Int64
 	messagesIn, messagesOut, bytesIn, bytesOut atomic.Int64
 	heartbeats, requestsDone, requestsFailed   atomic.Int64
-
-	renewed atomic.Pointer[string] // credentials; nil: those of client
+	// renewed are the credentials of the newest request. It is nil while those of client are.
+	renewed atomic.Pointer[string]
 }
 
 func newConnection(id string, client Client, opts *Options) *Connection {

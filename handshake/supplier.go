@@ -55,38 +55,50 @@ type Supplier struct {
 	*succession
 	up      upstream.Upstream
 	options atomic.Pointer[SupplierOptions]
-	log     *slog.Logger
-	limited *slog.Logger // log for what a server that keeps failing causes at will
-	metrics *metrics.Metrics
+	// limited is log for what a server that keeps failing causes at will.
+	log, limited *slog.Logger
+	metrics      *metrics.Metrics
 
-	tools      *multiplex.Tools // of all servers; with Forwards nothing is learned
-	readiness  readiness
-	manyTools  sync.Once              // guards a warning
-	oddVersion atomic.Pointer[string] // the unknown protocol version of the last warning
-	turns      *fair.Places           // of starts
-	places     *fair.Places           // of sessions, from before their start until they have ended
-	pool       *pool                  // nil: connections share a session
-	shared     *shared                // nil: each connection has its own session
-	started    atomic.Bool            // Start has been called
+	// tools is what is known of the server's tools. With Forwards nothing is learned, because each
+	// client may have others.
+	tools     *multiplex.Tools
+	readiness readiness
+	// turns are those of starts, and places those of sessions, from before their start until they
+	// have ended.
+	turns, places *fair.Places
+	// pool has the warm servers; it is nil if connections share a session. shared has that session;
+	// it is nil if each connection has its own.
+	pool   *pool
+	shared *shared
+	// started says that Start has been called.
+	started atomic.Bool
 
-	server atomic.Pointer[Server] // what the server last said of itself
-	// The newest protocol version that the server does not refuse; nil: it has refused none.
+	// server is what the server last said of itself.
+	server atomic.Pointer[Server]
+	// lowered is the newest protocol version that the server does not refuse; nil if it has refused
+	// none.
 	lowered atomic.Pointer[string]
+	// manyTools guards the warning about tools that clients drop, and oddVersion is the unknown
+	// protocol version of the last warning about that.
+	manyTools  sync.Once
+	oddVersion atomic.Pointer[string]
 
-	life     context.Context // ends with Close and Retire
+	// life ends with Close and Retire, by end. replaced is closed by Retire.
+	life     context.Context
 	end      context.CancelFunc
-	replaced chan struct{} // closed by Retire
+	replaced chan struct{}
 }
 
 // succession is what a supplier and its successors share.
 type succession struct {
-	goroutines sync.WaitGroup  // started by Go
-	serving    context.Context // ends with Drain
-	drain      context.CancelFunc
-	closed     context.Context // ends with Close
-	close      context.CancelFunc
+	// goroutines are those that Go has started. Wait waits for them.
+	goroutines sync.WaitGroup
+	// serving ends with Drain, closed with Close.
+	serving, closed context.Context
+	drain, close    context.CancelFunc
 
-	mu   sync.Mutex // guards live
+	mu sync.Mutex // guards live
+	// live are the suppliers that may still have sessions.
 	live []*Supplier
 }
 

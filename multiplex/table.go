@@ -28,13 +28,15 @@ const (
 // Session.mu guards it while it is in the table. The function that removes it from the
 // table owns it and must answer it.
 type entry struct {
-	id      int64 // on the wire
-	order   int64 // counts the requests that were sent up to it; 0: it waits
-	method  string
-	started time.Time   // when it was added to the table
-	sentAt  time.Time   // when it was sent; zero: it waits
-	due     time.Time   // when its time is up
-	timer   *time.Timer // nil for a Call of the session, which a context bounds
+	// id is the one on the wire. order is the number of the request among those that were sent; 0
+	// while it waits.
+	id, order int64
+	method    string
+	// started is when it was added to the table, sentAt when it was sent (zero while it waits), and
+	// due when its time is up.
+	started, sentAt, due time.Time
+	// timer calls Session.expire at due. It is nil for a Call of the session, which a context bounds.
+	timer *time.Timer
 
 	// caller is set for a request on behalf of a client, request for one of the client's
 	// own, and reply for a Call of the gateway.
@@ -43,22 +45,30 @@ type entry struct {
 	reply   chan outcome
 	// message is kept while the request waits, and as long as it may be repeated.
 	message *jsonrpc.Message
-
 	// token is the client's progress token; nil for none.
 	token json.RawMessage
 
-	key  string // names what it sets on a shared session; empty for most
-	uri  string // the resource to subscribe to or unsubscribe from; empty for most
-	task string // the task that it is about; empty for most
+	// key names what the request sets on a shared session, such as the subscription to one resource;
+	// empty for most. Of requests with one key, one is at the server at a time.
+	key string
+	// uri is the resource to subscribe to or unsubscribe from, and task the task that it is about;
+	// both are empty for most.
+	uri, task string
 	// level is the log level that the client sets, serverLevel the one that the server
 	// gets.
 	level, serverLevel sharing.Level
 
-	canceled   bool // by the client
-	counted    bool // towards MaxInFlight
-	safe       bool // to repeat
-	more       bool // a later page of a list
-	progressed bool // the server has reported progress
+	// canceled says that the client has cancelled it: it is answered with that, at last after
+	// cancelGrace.
+	canceled bool
+	// counted says that it counts towards MaxInFlight.
+	counted bool
+	// safe says that repeating it changes nothing at the server.
+	safe bool
+	// more says that it asks for a later page of a list.
+	more bool
+	// progressed says that the server has reported progress of it.
+	progressed bool
 }
 
 func (e *entry) sent() bool { return !e.sentAt.IsZero() }

@@ -20,33 +20,47 @@ type session struct {
 	h *Handler
 	c *connstate.Connection
 
-	release    func() // undoes httpcheck.Adopt
+	// release undoes httpcheck.Adopt, and stopExpiry the timer of expire. The handler calls both when
+	// it forgets the session.
+	release    func()
 	stopExpiry func()
 
-	// place is where the session stands among the idle ones, nil if it is not; guarded by
-	// Handler.mu.
+	// place is where the session stands in among, a list of idle sessions; both are nil while a
+	// request uses it. Guarded by Handler.mu.
 	place *list.Element
 	among *list.List
 
-	kept      []*storedEvent // oldest first; guarded by store.mu
+	// kept are the events that a client may come back for, the oldest first. Guarded by store.mu.
+	kept      []*storedEvent
 	keptBytes int
 
-	mu          sync.Mutex             // guards what follows, and the streams
-	calls       map[jsonrpc.ID]*stream // of the unanswered requests
-	doubles     doubles                // requests whose ids are those of others in flight
-	streams     map[int64]*stream      // those that a client can resume, and the session's own
-	last        int64                  // number of a stream
-	version     string                 // that was negotiated; empty if unknown
-	serving     int                    // HTTP requests
-	left        int64                  // when serving became 0, in Unix nanoseconds
-	known       bool                   // the client has used the session since it was opened
-	alone       bool                   // a request without initialize has opened it
-	toldVersion bool                   // the log has that the client's header has another version
-	// Numbers up to this one, of streams and of the own stream's events, are of a session before it
-	// with its id.
+	// mu guards what follows, and the streams.
+	mu sync.Mutex
+	// calls are the streams of the unanswered requests, by the ids under which these go on.
+	calls   map[jsonrpc.ID]*stream
+	doubles doubles
+	// streams are those that a client can resume, by their numbers, and the session's own, which is
+	// 0. last is the number of the newest one, and ended counts those that have ended since
+	// tidyLocked.
+	streams map[int64]*stream
+	last    int64
+	ended   int
+	// version is the protocol version that was negotiated; empty if it is unknown.
+	version string
+	// serving counts the HTTP requests of the session, and left is when it became 0, in Unix
+	// nanoseconds.
+	serving int
+	left    int64
+	// known says that the client has used the session since it was opened, and alone that a request
+	// without initialize has opened it. Both decide how long it may be idle.
+	known, alone bool
+	// toldVersion says that the log has that the client's header names another version.
+	toldVersion bool
+	// earlier is the last number, of streams and of events in the session's own stream, that a
+	// session before it with the same id may have used.
 	earlier int64
-	ended   int // streams of events, since tidyLocked
-	over    bool
+	// over says that the connection is closed.
+	over bool
 }
 
 const (

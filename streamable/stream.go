@@ -17,23 +17,34 @@ import (
 type stream struct {
 	session *session
 	number  int64
-	open    int  // requests of the POST without an answer
-	batch   bool // the POST was an array
-	json    bool // the response cannot be a stream
+	// open counts the requests of the POST without an answer.
+	open int
+	// batch says that the POST was an array: its answers are one too.
+	batch bool
+	// json says that the response cannot be a stream of events.
+	json bool
 
-	asked   []jsonrpc.ID // requests of the POST without an answer among the events
-	repeats bool         // all of them may be run twice
+	// asked are the requests of the POST without an answer among the events, and repeats says that
+	// all of them may be run twice. waits is what follows from both for the id of the next event.
+	asked   []jsonrpc.ID
+	repeats bool
+	waits   waits
 
-	begun   bool      // it is a stream of events
-	primer  eventID   // of its first event, which has no data; zero: there is none, or nobody gets it
-	ended   bool      // nothing follows what is queued and stored
-	written time.Time // when a response last wrote it to its end; zero: none has
-	waits   waits     // after the last event
-	count   int64
-	read    int64 // the last event that a response has taken, or that the client has
+	// begun says that it is a stream of events, and ended that nothing follows what is queued and
+	// stored.
+	begun, ended bool
+	// primer is the id of its first event, which has no data. It is zero if there is none, or nobody
+	// gets it.
+	primer eventID
+	// written is when a response last wrote the stream to its end; zero if none has.
+	written time.Time
+	// count is the number of the last event, and read that of the last one that a response has
+	// taken, or that the client has.
+	count, read int64
 
-	queue []event // for the response; the numbers are set by begin
-	bytes int     // of queue
+	// queue are the events for the response, of which begin sets the numbers. bytes are theirs.
+	queue []event
+	bytes int
 	// behind says that the events after read are in the store, and not in queue.
 	behind bool
 	// answers are the numbers of the events with answers, by request.
