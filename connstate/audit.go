@@ -55,7 +55,7 @@ func (r *Request) audit(errorType string, took time.Duration, answerBytes int) {
 
 // AuditNotification writes the line of a tool call without an id, which no answer follows: the
 // server may run the tool. It does nothing for other notifications.
-func (c *Connection) AuditNotification(m *jsonrpc.Message) {
+func (c ForHandler) AuditNotification(m *jsonrpc.Message) {
 	(&Request{auditLog: c.auditOf(m)}).audit("notification", 0, 0)
 }
 

@@ -25,7 +25,7 @@ type Sender struct {
 }
 
 // Sender returns the Sender for the bodies of POSTs on this connection.
-func (c *Connection) Sender() Sender { return Sender{c.opts.bodies, c.id} }
+func (c ForTransport) Sender() Sender { return Sender{c.opts.bodies, c.id} }
 
 // Sender returns the Sender for bodies that belong to no connection yet: that of a principal,
 // or without one of an address.
@@ -72,7 +72,7 @@ func (r *Registry) CountKept(n int) { r.opts.Budget.Force(n) }
 
 // CheckBudget returns ErrBusy for a request, which is new work, if the process holds as many
 // bytes as it may. Responses and notifications belong to work that goes on.
-func (c *Connection) CheckBudget(m *jsonrpc.Message) error {
+func (c ForTransport) CheckBudget(m *jsonrpc.Message) error {
 	if m.Kind == jsonrpc.Request && c.opts.Budget.Check(metrics.HeldPost) {
 		return ErrBusy
 	}
@@ -81,7 +81,7 @@ func (c *Connection) CheckBudget(m *jsonrpc.Message) error {
 
 // CountQueued notes that n more bytes wait for the client outside of the outbox, or -n
 // bytes no longer do. It is for transports that take the events by DeliverTo.
-func (c *Connection) CountQueued(n int) {
+func (c ForTransport) CountQueued(n int) {
 	if n != 0 {
 		c.queued.Add(int64(n))
 		c.opts.Budget.Force(n)
@@ -91,7 +91,7 @@ func (c *Connection) CountQueued(n int) {
 // QueueHasRoom reports whether n bytes may wait beside those that are queued already, at
 // most limit: less if the process holds as many bytes as it may. An empty queue takes
 // anything.
-func (c *Connection) QueueHasRoom(queued, n, limit int) bool {
+func (c ForTransport) QueueHasRoom(queued, n, limit int) bool {
 	all := queued + n
 	return queued == 0 || all <= limit && (all <= budget.Free || !c.opts.Budget.Full())
 }

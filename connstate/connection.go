@@ -107,7 +107,7 @@ type Handler interface {
 	// Receive gets each message of the client.
 	Receive(m *jsonrpc.Message)
 	// Refused gets a request or notification that the gate refuses after a wait. reason
-	// is ErrGateTimeout, ErrDraining or what [Connection.Fail] was given.
+	// is ErrGateTimeout, ErrDraining or what [ForHandler.Fail] was given.
 	Refused(r *Request, reason error)
 	// Closed is called once, when the connection is over.
 	Closed()
@@ -150,11 +150,8 @@ type Client struct {
 // the outbox towards the client, and the unanswered requests. All methods are safe
 // for concurrent use.
 //
-// It has three users. The transport writes its events and says what it has written
-// (stream.go), accounts for bodies (body.go), and passes what the client sends: Observe,
-// then Receive. The Handler moves the state, lets messages through (gate.go), answers
-// requests (request.go) and sends what the server says (outbox.go, Announce). Others look
-// at a Snapshot, drain the connection, or close it.
+// It has three users. Its transport uses it as a [ForTransport], its [Handler] as a [ForHandler].
+// Everybody may look at it, drain it, or close it, as the methods of Connection itself do.
 type Connection struct {
 	id     string
 	client Client
@@ -201,6 +198,16 @@ type Connection struct {
 	renewed atomic.Pointer[string]
 }
 
+// ForTransport is a connection as its transport uses it. The transport passes what the client sends
+// (Observe, then Receive), takes and writes the events and says what it has written (stream.go),
+// and accounts for bodies (body.go).
+type ForTransport struct{ *Connection }
+
+// ForHandler is a connection as its Handler uses it. The Handler moves the state, lets messages
+// through the gate (gate.go), begins requests (request.go), and sends what the server says
+// (outbox.go, dialect.go).
+type ForHandler struct{ *Connection }
+
 func newConnection(id string, client Client, opts *Options) *Connection {
 	now := time.Now()
 	c := &Connection{
@@ -222,7 +229,7 @@ func newConnection(id string, client Client, opts *Options) *Connection {
 
 // Bind gives the connection its handler. The caller must call it once, before the
 // client learns the connection's id.
-func (c *Connection) Bind(h Handler) {
+func (c ForTransport) Bind(h Handler) {
 	c.mu.Lock()
 	c.handler = h
 	closed := c.known.State == Closed
@@ -271,7 +278,7 @@ func (c *Connection) Reason() Reason {
 
 // Move changes the state. It fails if the table in state.go does not have the move, and
 // for a move to Closed, which only Close makes.
-func (c *Connection) Move(to State) error {
+func (c ForHandler) Move(to State) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if to == Closed {
@@ -308,13 +315,13 @@ func (c *Connection) moveLocked(to State) error {
 }
 
 // Renew tells with which credentials the newest request came.
-func (c *Connection) Renew(credentials string) { c.renewed.Store(&credentials) }
+func (c ForTransport) Renew(credentials string) { c.renewed.Store(&credentials) }
 
 // Credentials returns those of the newest request. They must not be logged.
 func (c *Connection) Credentials() string { return *cmp.Or(c.renewed.Load(), &c.client.Credentials) }
 
 // Receive passes a client's message to the handler.
-func (c *Connection) Receive(m *jsonrpc.Message) { c.handler.Receive(m) }
+func (c ForTransport) Receive(m *jsonrpc.Message) { c.handler.Receive(m) }
 
 // Close ends the connection, and tells the stream, the handler and all waiting
 // senders. Only the first call has an effect and reports true; its reason counts.

@@ -85,8 +85,9 @@ func TestCloseHappensOnce(t *testing.T) {
 // A handler or stream that comes after the end hears of it at once.
 func TestLatecomersAreToldOfTheEnd(t *testing.T) {
 	r := connstate.NewRegistry(connstate.Limits{}, connstate.Options{})
-	c, err := r.Open(connstate.Client{})
+	opened, err := r.Open(connstate.Client{})
 	must(t, err)
+	c := wholeOf(opened)
 	c.Close(connstate.ClosedShutdown)
 	h := &handler{}
 	c.Bind(h)

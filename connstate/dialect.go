@@ -23,7 +23,9 @@ const (
 type Dialect string
 
 // Dialect returns the connection's dialect.
-func (c *Connection) Dialect() Dialect {
+func (c ForTransport) Dialect() Dialect { return c.dialect() }
+
+func (c *Connection) dialect() Dialect {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.known.Dialect
@@ -33,7 +35,7 @@ func (c *Connection) Dialect() Dialect {
 // client's first message decides the dialect, if it is an opening, and whether the
 // announcement is still wanted. version is the MCP-Protocol-Version that came with
 // the message, or "": only a client that has initialized earlier sends one.
-func (c *Connection) Observe(m *jsonrpc.Message, version string) {
+func (c ForTransport) Observe(m *jsonrpc.Message, version string) {
 	now := time.Now().UnixNano()
 	c.lastIn.Store(now)
 	c.messagesIn.Add(1)
@@ -58,7 +60,7 @@ func (c *Connection) Observe(m *jsonrpc.Message, version string) {
 }
 
 // SawVersion notes the MCP-Protocol-Version that came with the stream's GET.
-func (c *Connection) SawVersion(version string) {
+func (c ForTransport) SawVersion(version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.setVersionLocked(version)
@@ -96,7 +98,7 @@ const (
 
 // StartAnnounceDelay begins the least time between the endpoint event and the
 // announcement. The stream calls it once the endpoint event is written.
-func (c *Connection) StartAnnounceDelay() {
+func (c ForTransport) StartAnnounceDelay() {
 	if c.opts.AnnounceDelay <= 0 {
 		c.announceNow()
 		return
@@ -115,7 +117,7 @@ func (c *Connection) StartAnnounceDelay() {
 // connection calls failed, at most once for each Announce and without a lock held:
 // with ErrSlow or, when it is closed because the client does not read, with the
 // reason.
-func (c *Connection) Announce(response []byte, failed func(error)) {
+func (c ForHandler) Announce(response []byte, failed func(error)) {
 	c.mu.Lock()
 	if a := &c.announcement; a.mode != announceNever {
 		a.held, a.failed = append(a.held, response), failed

@@ -44,13 +44,13 @@ func cost(m *jsonrpc.Message) int {
 
 // Admit decides what to do with a client's message. If it reports true, the caller
 // must hand the message to the server now. If it reports false without an error, the
-// message waits at the gate until [Connection.Open], [Connection.Withdraw] or its
+// message waits at the gate until [ForHandler.Open], [ForHandler.Withdraw] or its
 // timeout. Otherwise the message is refused, with ErrGateFull, ErrDraining,
-// ErrBusy, ErrClosed or what [Connection.Fail] was given.
+// ErrBusy, ErrClosed or what [ForHandler.Fail] was given.
 //
 // The gate has room for all unanswered requests that have been through it, within its
 // bound in bytes.
-func (c *Connection) Admit(r *Request) (bool, error) {
+func (c ForHandler) Admit(r *Request) (bool, error) {
 	size, room := cost(r.Message), c.opts.GateQueue
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,7 +112,7 @@ func (c *Connection) dequeueLocked(at int) waiting {
 }
 
 // Withdraw removes a request from the gate and reports whether it was there.
-func (c *Connection) Withdraw(r *Request) bool { return c.withdraw(r, metrics.GateCanceled) }
+func (c ForHandler) Withdraw(r *Request) bool { return c.withdraw(r, metrics.GateCanceled) }
 
 // withdraw is Withdraw for a reason of the metrics.
 func (c *Connection) withdraw(r *Request, reason string) bool {
@@ -130,7 +130,7 @@ func (c *Connection) withdraw(r *Request, reason string) bool {
 // wait behind them. It stops when the connection leaves Ready, or when forward
 // reports false: then that message goes back to the front. Open fails if
 // the connection cannot become ready.
-func (c *Connection) Open() (release func(forward func(*Request) bool), err error) {
+func (c ForHandler) Open() (release func(forward func(*Request) bool), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.moveLocked(Ready); err != nil {
@@ -214,7 +214,7 @@ func (c *Connection) Drain() (<-chan struct{}, error) {
 // waiting messages, which the caller must answer, and the gate refuses new ones until the
 // connection is initializing again, whether or not another start is due. Without, old and
 // new messages wait for the start that is due.
-func (c *Connection) Fail(refusal error) ([]*Request, error) {
+func (c ForHandler) Fail(refusal error) ([]*Request, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.moveLocked(Failed); err != nil {

@@ -24,7 +24,7 @@ type world struct {
 	t        testing.TB
 	registry *connstate.Registry
 	prom     *prometheus.Registry
-	c        *connstate.Connection
+	c        whole
 	handler  *handler
 	stream   *stream
 }
@@ -45,9 +45,9 @@ func newWorld(t testing.TB, opts connstate.Options, client connstate.Client) *wo
 	w.registry = connstate.NewRegistry(connstate.Limits{}, opts)
 	c, err := w.registry.Open(client)
 	must(t, err)
-	w.c = c
-	w.stream = &stream{c: c}
-	c.Bind(w.handler)
+	w.c = wholeOf(c)
+	w.stream = &stream{c: w.c}
+	w.c.Bind(w.handler)
 	return w
 }
 
@@ -72,7 +72,7 @@ func (w *world) series(name string) float64 {
 // stream stands for the GET: it takes events and says later that they are
 // written.
 type stream struct {
-	c *connstate.Connection
+	c whole
 
 	mu      sync.Mutex
 	room    int
@@ -244,3 +244,14 @@ func (w *world) release() (out []string) {
 }
 
 func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
+
+// whole is a connection with the methods for its transport and for its handler.
+type whole struct {
+	*connstate.Connection
+	connstate.ForTransport
+	connstate.ForHandler
+}
+
+func wholeOf(c *connstate.Connection) whole {
+	return whole{c, connstate.ForTransport{Connection: c}, connstate.ForHandler{Connection: c}}
+}

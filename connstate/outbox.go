@@ -244,20 +244,20 @@ func (o *outbox) waitWritten(wait time.Duration) {
 // while that is undecided. It does not wait: the outbox has room beyond its limit, and a
 // client that exceeds that too loses its connection.
 func (c *Connection) RespondNow(id jsonrpc.ID, response []byte) {
-	_ = c.send(Event{Data: response, Related: id, Answer: true}, c.Dialect(), false)
+	_ = c.send(Event{Data: response, Related: id, Answer: true}, c.dialect(), false)
 }
 
 // SendNow is Send for callers that must not wait, as in RespondNow.
-func (c *Connection) SendNow(related jsonrpc.ID, message []byte) {
-	_ = c.send(Event{Data: message, Related: related}, c.Dialect(), false)
+func (c ForHandler) SendNow(related jsonrpc.ID, message []byte) {
+	_ = c.send(Event{Data: message, Related: related}, c.dialect(), false)
 }
 
 // Send sends a server's request or notification, once. related is the client's request
 // that it came with, empty if unknown. Send waits for room in the outbox, for a bounded
 // time, then closes the connection and returns ErrSlow. It returns ErrClosed if the
 // connection is over.
-func (c *Connection) Send(related jsonrpc.ID, message []byte) error {
-	return c.send(Event{Data: message, Related: related}, c.Dialect(), true)
+func (c ForHandler) Send(related jsonrpc.ID, message []byte) error {
+	return c.send(Event{Data: message, Related: related}, c.dialect(), true)
 }
 
 // send sends an event under the name or names of the dialect, as Send does if it may wait,

@@ -109,7 +109,7 @@ func (r *Registry) OpenAs(client Client, id string, evict func() bool) (*Connect
 	}
 	opts := (*r.over.Load())[client.Transport]
 	c := newConnection(id, client, opts)
-	c.span = c.StartSpan("connection opened")
+	c.span = c.startSpan("connection opened")
 	taken, err := r.add(c, true)
 	if err != nil && err.Reason == metrics.RejectedMaxConnections && evict != nil && evict() {
 		taken, err = r.add(c, false)

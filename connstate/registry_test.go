@@ -294,7 +294,7 @@ func TestOnlyConnectionsThatWereReadyAreSessions(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 			w.c.Close(connstate.ClosedSlow)
-			w.registry.Remove(w.c)
+			w.registry.Remove(w.c.Connection)
 			equal(t, fmt.Sprint("seconds, ready ", ready), w.series(name), want)
 		}
 	})

@@ -51,8 +51,8 @@ const MaxContextBytes = 8 << 10
 // Begin adds a client's request to the unanswered ones when its POST arrives: its
 // duration counts from here. It fails with ErrDuplicate, ErrTooManyPending, ErrBusy
 // or ErrClosed.
-func (c *Connection) Begin(m *jsonrpc.Message) (*Request, error) {
-	r := &Request{ID: m.ID, Method: m.Method, Started: time.Now(), Message: m, c: c, auditLog: c.auditOf(m)}
+func (c ForHandler) Begin(m *jsonrpc.Message) (*Request, error) {
+	r := &Request{ID: m.ID, Method: m.Method, Started: time.Now(), Message: m, c: c.Connection, auditLog: c.auditOf(m)}
 	r.cost = 1<<10 + 2*len(m.ID) + len(m.Raw()) // about what the gateway keeps of it until it is answered
 	if m.Context != nil {
 		r.cost += MaxContextBytes
@@ -118,7 +118,7 @@ func (r *Request) Commit() bool {
 
 // Committed reports whether an unanswered request was committed, also one that Close has
 // left unanswered.
-func (c *Connection) Committed(id jsonrpc.ID) bool {
+func (c ForTransport) Committed(id jsonrpc.ID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.requests[id]
@@ -197,7 +197,7 @@ func (r *Request) answer(response []byte, errorType, message string, mayWait boo
 // may follow the answer (MCP 2025-11-25, progress).
 func (r *Request) SendProgress(message []byte, mayWait bool) {
 	// A connection that is slow or gone has been closed.
-	_ = r.c.send(Event{Data: message, Related: r.ID, progress: r}, r.c.Dialect(), mayWait)
+	_ = r.c.send(Event{Data: message, Related: r.ID, progress: r}, r.c.dialect(), mayWait)
 }
 
 // Quiet returns a channel that is closed once no request is unanswered, which may be now,

@@ -9,7 +9,7 @@ import (
 )
 
 // SawAttempt notes a start of a session for the connection.
-func (c *Connection) SawAttempt() {
+func (c ForHandler) SawAttempt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.known.Attempts++
@@ -24,7 +24,7 @@ type Failure struct {
 }
 
 // SawFailure notes a failed initialization.
-func (c *Connection) SawFailure(phase, reason string) {
+func (c ForHandler) SawFailure(phase, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.known.Failures == nil {
@@ -42,7 +42,7 @@ type Server struct {
 }
 
 // SawServer notes what the server of the connection's session says of itself.
-func (c *Connection) SawServer(s Server) {
+func (c ForHandler) SawServer(s Server) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.known.Initialized = &s

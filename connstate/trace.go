@@ -33,7 +33,7 @@ type traced struct {
 
 // SetParent notes the W3C trace context in the headers of the HTTP request that brought m.
 // It does nothing without Options.Tracer.
-func (c *Connection) SetParent(m *jsonrpc.Message, header map[string][]string) {
+func (c ForTransport) SetParent(m *jsonrpc.Message, header map[string][]string) {
 	if c.opts.Tracer == nil || m.Kind != jsonrpc.Request {
 		return
 	}
@@ -45,7 +45,11 @@ func (c *Connection) SetParent(m *jsonrpc.Message, header map[string][]string) {
 
 // StartSpan starts a span about the connection itself, which the caller must end. Without
 // Options.Tracer the span does nothing.
-func (c *Connection) StartSpan(name string, options ...trace.SpanStartOption) trace.Span {
+func (c ForHandler) StartSpan(name string, options ...trace.SpanStartOption) trace.Span {
+	return c.startSpan(name, options...)
+}
+
+func (c *Connection) startSpan(name string, options ...trace.SpanStartOption) trace.Span {
 	ctx := context.Background()
 	if c.opts.Tracer == nil {
 		return trace.SpanFromContext(ctx)

@@ -148,12 +148,13 @@ func TestRequestIsToldOfTheStartThatRuns(t *testing.T) {
 // An announcement that the client does not take counts as a failure of its own phase.
 func TestAnnouncementThatCannotBeSentIsCounted(t *testing.T) {
 	inFakeTime(t, &server{}, gateway.Settings{OutboxBytes: 1}, func(t *testing.T, g *gateway.Gateway) {
-		c, err := g.Registry().Open(connstate.Client{})
+		opened, err := g.Registry().Open(connstate.Client{})
 		must(t, err)
-		defer g.Registry().Remove(c)
+		defer g.Registry().Remove(opened)
+		c := wholeOf(opened)
 		defer c.Close("left")
 		must(t, c.Push(connstate.Event{Name: "connection", Data: []byte("{}")}))
-		c.Bind(g.Accept(c))
+		c.Bind(g.Accept(opened))
 		c.StartAnnounceDelay() // the stream is there, and nobody reads it
 		time.Sleep(time.Second)
 		if _, why := handshakes(t, g); why["response_sending send_failed"] != 1 {

@@ -59,7 +59,7 @@ func inFakeTime[O options](t *testing.T, u *server, opts O, test func(t *testing
 // peer is a client whose stream the test reads.
 type peer struct {
 	t    testing.TB
-	c    *connstate.Connection
+	c    whole
 	each time.Duration
 
 	mu  sync.Mutex
@@ -85,10 +85,11 @@ func connectReady(t testing.TB, g *gateway.Gateway) *peer {
 // connectSlow opens a connection whose client needs some time for each event.
 func connectSlow(t testing.TB, g *gateway.Gateway, client connstate.Client, each time.Duration) *peer {
 	t.Helper()
-	c, err := g.Registry().Open(client)
+	opened, err := g.Registry().Open(client)
 	must(t, err)
+	c := wholeOf(opened)
 	p := &peer{t: t, c: c, each: each}
-	c.Bind(g.Accept(c))
+	c.Bind(g.Accept(opened))
 	events := make(chan connstate.Event, 1024)
 	if each > 0 {
 		events = make(chan connstate.Event, 1)
@@ -116,7 +117,7 @@ func withClient[O options](t *testing.T, u *server, opts O, test func(t *testing
 var plain = connstate.Client{Dialect: connstate.EventMessage, Quiet: true}
 
 func (p *peer) read(g *gateway.Gateway, events chan connstate.Event) {
-	defer g.Registry().Remove(p.c)
+	defer g.Registry().Remove(p.c.Connection)
 	for {
 		select {
 		case e := <-events:
@@ -315,3 +316,14 @@ func said(t testing.TB, p interface{ received() []connstate.Event }) (got []stri
 var must, equal, wantText = ssetest.Must, ssetest.Want, ssetest.WantText
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// whole is a connection with the methods for its transport and for its handler.
+type whole struct {
+	*connstate.Connection
+	connstate.ForTransport
+	connstate.ForHandler
+}
+
+func wholeOf(c *connstate.Connection) whole {
+	return whole{c, connstate.ForTransport{Connection: c}, connstate.ForHandler{Connection: c}}
+}

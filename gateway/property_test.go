@@ -65,7 +65,7 @@ func (p *peer) received() []connstate.Event {
 
 func (p *peer) due(string) int { return 1 }
 
-func (p *peer) connection() *connstate.Connection { return p.c }
+func (p *peer) connection() *connstate.Connection { return p.c.Connection }
 
 func (p *peer) leave() { p.c.Close("client") }
 

@@ -57,7 +57,7 @@ type Times struct {
 // is safe for concurrent use.
 type Bridge struct {
 	opts *Options
-	c    *connstate.Connection
+	c    connstate.ForHandler
 	end  context.CancelFunc // of run
 
 	// current is the connection on the session that gets the client's messages; nil while there
@@ -108,7 +108,7 @@ var errLost = errors.New("the session with the server was lost")
 // NewBridge returns the bridge of a new connection, and begins to get it a session. The
 // caller must not change opts afterwards.
 func NewBridge(c *connstate.Connection, opts *Options) *Bridge {
-	b := &Bridge{opts: opts, c: c, wake: make(chan struct{}, 1)}
+	b := &Bridge{opts: opts, c: connstate.ForHandler{Connection: c}, wake: make(chan struct{}, 1)}
 	b.failure.Store(b.lateFailure(1))
 	ctx, cancel := context.WithCancel(context.Background())
 	b.end = cancel

@@ -25,7 +25,7 @@ type listener interface {
 type caller struct {
 	*multiplex.Caller
 	listener
-	c *connstate.Connection
+	c whole
 
 	order sync.Mutex // serializes hear
 
@@ -37,11 +37,12 @@ var registry = connstate.NewRegistry(connstate.Limits{}, connstate.Options{MaxPe
 
 // attach puts a client on a session.
 func attach(s *multiplex.Session, l listener, name, principal string) *caller {
-	c, err := registry.Open(connstate.Client{Dialect: connstate.EventMessage})
+	opened, err := registry.Open(connstate.Client{Dialect: connstate.EventMessage})
 	if err != nil {
 		panic(err)
 	}
-	registry.Remove(c)
+	registry.Remove(opened)
+	c := wholeOf(opened)
 	a := &caller{listener: l, c: c, types: make(map[jsonrpc.ID]string)}
 	c.DeliverTo(a.hear)
 	a.Caller = s.Attach(a, name, principal)
@@ -128,4 +129,15 @@ func (a *caller) hear(event connstate.Event) {
 // say only m.
 func ownCode(e *jsonrpc.Error, errorType string) bool {
 	return e.Message != "m" && (errorType == "-32602" || errorType == "-32600")
+}
+
+// whole is a connection with the methods for its transport and for its handler.
+type whole struct {
+	*connstate.Connection
+	connstate.ForTransport
+	connstate.ForHandler
+}
+
+func wholeOf(c *connstate.Connection) whole {
+	return whole{c, connstate.ForTransport{Connection: c}, connstate.ForHandler{Connection: c}}
 }

@@ -22,12 +22,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // backend stands behind the connections of a test. It answers each request with its params.
 type backend struct {
-	accepted chan *connstate.Connection
+	accepted chan whole
 	closed   chan connstate.Reason // reasons
 }
 
 func (b *backend) Accept(c *connstate.Connection) connstate.Handler {
-	b.accepted <- c
+	b.accepted <- wholeOf(c)
 	return &peer{b, c}
 }
 
@@ -69,7 +69,7 @@ func newFixture(t testing.TB, cfg config) *fixture {
 		cfg.conn.Budget = budget.New(-1, m)
 	}
 	cfg.sse.Logger, cfg.conn.Logger = cfg.log, cfg.log
-	b := &backend{accepted: make(chan *connstate.Connection, 4096), closed: make(chan connstate.Reason, 4096)}
+	b := &backend{accepted: make(chan whole, 4096), closed: make(chan connstate.Reason, 4096)}
 	registry := connstate.NewRegistry(connstate.Limits{}, cfg.conn)
 	h, err := sse.New(b, registry, cfg.sse)
 	ssetest.Must(t, err)
@@ -94,4 +94,15 @@ func start(t testing.TB, h http.Handler, wraps ...func(http.Handler) http.Handle
 		srv.Close()
 	})
 	return srv
+}
+
+// whole is a connection with the methods for its transport and for its handler.
+type whole struct {
+	*connstate.Connection
+	connstate.ForTransport
+	connstate.ForHandler
+}
+
+func wholeOf(c *connstate.Connection) whole {
+	return whole{c, connstate.ForTransport{Connection: c}, connstate.ForHandler{Connection: c}}
 }

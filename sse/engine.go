@@ -58,7 +58,7 @@ func newEngine(writeTimeout time.Duration) *engine {
 
 // serve writes a connection's events until it is closed or the client is gone.
 // The endpoint event comes first, with the head.
-func (e *engine) serve(w http.ResponseWriter, r *http.Request, c *connstate.Connection, endpoint string) {
+func (e *engine) serve(w http.ResponseWriter, r *http.Request, c connstate.ForTransport, endpoint string) {
 	e.server.CreateStream(c.ID())
 	defer e.server.RemoveStream(c.ID()) // after ServeHTTP: the subscriber is gone by then
 
@@ -70,7 +70,7 @@ func (e *engine) serve(w http.ResponseWriter, r *http.Request, c *connstate.Conn
 // newStream returns the arguments for the library: a stream, and a request that
 // ends when the connection is closed or the client is gone. stop releases the
 // request.
-func (e *engine) newStream(w http.ResponseWriter, r *http.Request, c *connstate.Connection,
+func (e *engine) newStream(w http.ResponseWriter, r *http.Request, c connstate.ForTransport,
 	endpoint string) (s *stream, inner *http.Request, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s = &stream{engine: e, c: c, w: w, control: http.NewResponseController(w), endpoint: endpoint, lastID: 1}
@@ -94,7 +94,7 @@ func (e *engine) newStream(w http.ResponseWriter, r *http.Request, c *connstate.
 // All methods but take run on the goroutine of the GET.
 type stream struct {
 	engine  *engine
-	c       *connstate.Connection
+	c       connstate.ForTransport
 	w       http.ResponseWriter
 	control *http.ResponseController
 

@@ -15,7 +15,7 @@ var heartbeatData = []byte(`{"jsonrpc":"2.0","method":"notifications/heartbeat"}
 
 // keepAlive sends heartbeats on a connection, and closes it when it is idle, until stop is
 // called.
-func (h *Handler) keepAlive(c *connstate.Connection) (stop func()) {
+func (h *Handler) keepAlive(c connstate.ForTransport) (stop func()) {
 	every, timeout := max(0, h.opts.HeartbeatInterval), h.opts.ConnectionTimeout
 	beats := httpcheck.Repeat(jittered(every), func() time.Duration { return beat(c, jittered(every)) })
 	idle := httpcheck.Repeat(timeout, func() time.Duration { return checkIdle(c, timeout) })
@@ -28,7 +28,7 @@ func (h *Handler) keepAlive(c *connstate.Connection) (stop func()) {
 // beat sends a heartbeat if the stream has been silent for as long as every, and returns
 // when the next one is due. While events wait to be written the stream is not silent: the
 // write deadline watches over them.
-func beat(c *connstate.Connection, every time.Duration) time.Duration {
+func beat(c connstate.ForTransport, every time.Duration) time.Duration {
 	if silence := c.Silence(); silence < every-time.Millisecond {
 		return every - silence
 	}
@@ -46,7 +46,7 @@ func beat(c *connstate.Connection, every time.Duration) time.Duration {
 
 // checkIdle closes a connection that has been idle for as long as timeout. It returns when
 // to look again.
-func checkIdle(c *connstate.Connection, timeout time.Duration) time.Duration {
+func checkIdle(c connstate.ForTransport, timeout time.Duration) time.Duration {
 	left := timeout - c.Idle()
 	switch {
 	case left > 0:

@@ -15,15 +15,16 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 	if !ok {
 		return nil
 	}
-	c, ok := h.registry.Find(id)
+	found, ok := h.registry.Find(id)
 	if !ok && h.IsForeign(r, h.registry, id, principal) && h.forward(w, r, id, principal) {
 		return nil
 	}
 	// The session of another transport has no stream here.
-	if !ok || c.Client().Transport != connstate.TransportSSE || c.Client().Principal != principal {
+	if !ok || found.Client().Transport != connstate.TransportSSE || found.Client().Principal != principal {
 		return httpcheck.Denied(http.StatusNotFound, metrics.RejectedUnknownConnection,
 			"no such connection: open a new one with GET "+h.streamPath(r))
 	}
+	c := connstate.ForTransport{Connection: found}
 	h.Renew(c, r)
 	body, refusal := h.ReadBody(w, r, c.Sender().ReserveBody)
 	defer c.Sender().ReleaseBody(body.Held)
@@ -67,7 +68,7 @@ func (h *Handler) forward(w http.ResponseWriter, r *http.Request, id, principal 
 
 // parse returns the message in a body. The connection refuses new requests while the
 // budget is used up.
-func (h *Handler) parse(r *http.Request, body []byte, c *connstate.Connection) (*jsonrpc.Message, *httpcheck.Refusal) {
+func (h *Handler) parse(r *http.Request, body []byte, c connstate.ForTransport) (*jsonrpc.Message, *httpcheck.Refusal) {
 	m, refusal := httpcheck.ParseMessage(body)
 	if refusal != nil {
 		return nil, refusal

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -23,7 +22,7 @@ type reader struct {
 	*http.Response
 	t  testing.TB
 	br *bufio.Reader
-	c  *connstate.Connection
+	c  whole
 }
 
 // openStream opens a stream; the test closes its Body.

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -90,7 +89,7 @@ var errGone = errors.New("connection reset by peer")
 // get is one GET /sse under way over a recorder.
 type get struct {
 	*recorder
-	c      *connstate.Connection
+	c      whole
 	cancel context.CancelFunc // the client leaves
 	done   chan struct{}      // closed when ServeHTTP has returned
 }

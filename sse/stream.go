@@ -22,7 +22,7 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	if refusal != nil {
 		h.RefuseMessage(w, r, refusal)
 	}
-	if c == nil {
+	if c.Connection == nil {
 		return
 	}
 	defer h.end(c)
@@ -34,10 +34,10 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 
 // open returns a connection for the client, or why there is none; neither if the request has
 // been answered.
-func (h *Handler) open(w http.ResponseWriter, r *http.Request) (*connstate.Connection, *httpcheck.Refusal) {
+func (h *Handler) open(w http.ResponseWriter, r *http.Request) (connstate.ForTransport, *httpcheck.Refusal) {
 	principal, ok := h.admit(w, r, http.MethodGet)
 	if !ok {
-		return nil, nil
+		return connstate.ForTransport{}, nil
 	}
 	client, refusal := h.client(r, principal)
 	if refusal == nil {
@@ -47,14 +47,14 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) (*connstate.Conne
 		client.Context, refusal = h.Passed(r, principal)
 	}
 	if refusal != nil {
-		return nil, refusal
+		return connstate.ForTransport{}, refusal
 	}
 	return h.Open(h.registry, client, "", nil)
 }
 
 // begin starts the backend of a connection, and its timers, which the returned
 // function stops.
-func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c *connstate.Connection) (stop func()) {
+func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c connstate.ForTransport) (stop func()) {
 	// The server's own deadlines are for requests that end. Not every
 	// ResponseWriter has deadlines; then there are none to lift.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
@@ -69,14 +69,14 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c *connstate.Con
 			Name: connstate.EventConnection, Data: data, Retry: int(h.opts.ReconnectDelay.Milliseconds()),
 		})
 	}
-	c.Bind(h.backend.Accept(c))
+	c.Bind(h.backend.Accept(c.Connection))
 	return h.keepAlive(c)
 }
 
-func (h *Handler) end(c *connstate.Connection) {
+func (h *Handler) end(c connstate.ForTransport) {
 	c.Close(connstate.ClosedError) // only counts when something has panicked
-	h.registry.Remove(c)
-	h.LogClosed(c)
+	h.registry.Remove(c.Connection)
+	h.LogClosed(c.Connection)
 }
 
 // client reads what the GET says about the client. It ignores query parameters that

@@ -48,15 +48,16 @@ func Serve(ctx context.Context, backend Backend, registry *connstate.Registry, i
 	o Options) error {
 	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, 4<<20)
 	o.Grace = cmp.Or(o.Grace, 15*time.Second)
-	c, err := registry.Open(connstate.Client{Transport: connstate.TransportStdio, Local: true, Quiet: true,
+	opened, err := registry.Open(connstate.Client{Transport: connstate.TransportStdio, Local: true, Quiet: true,
 		Dialect: connstate.EventMessage})
 	if err != nil {
 		return fmt.Errorf("serve stdio: %w", err)
 	}
-	defer registry.Remove(c)
+	defer registry.Remove(opened)
+	c := connstate.ForTransport{Connection: opened}
 	defer c.Close(connstate.ClosedError) // only counts when something has panicked
 	w := &writer{out: bufio.NewWriterSize(out, 64<<10), c: c, taken: make(chan connstate.Event, maxTaken)}
-	c.Bind(backend.Accept(c))
+	c.Bind(backend.Accept(opened))
 	c.Attach(w.take)
 	ended := make(chan error, 1)
 	go func() { // ends with in, or at its next line
@@ -68,7 +69,7 @@ func Serve(ctx context.Context, backend Backend, registry *connstate.Registry, i
 }
 
 // await waits for the first reason to end, and ends the connection.
-func await(ctx context.Context, c *connstate.Connection, ended, written <-chan error, o Options) error {
+func await(ctx context.Context, c connstate.ForTransport, ended, written <-chan error, o Options) error {
 	select {
 	case err := <-ended:
 		return errors.Join(err, finish(ctx, c, err == nil, written, o.Grace))
@@ -88,7 +89,7 @@ func await(ctx context.Context, c *connstate.Connection, ended, written <-chan e
 }
 
 // failRest answers the requests that the server has not answered.
-func failRest(c *connstate.Connection) {
+func failRest(c connstate.ForTransport) {
 	for _, r := range c.Unanswered() {
 		r.Fail(jsonrpc.ReasonError("the gateway ends, and the server has not answered", "draining", false),
 			metrics.ErrorDraining)
@@ -97,7 +98,7 @@ func failRest(c *connstate.Connection) {
 
 // finish ends the connection of a client that sends no more, once what was asked is
 // answered, if answers are wanted, and written.
-func finish(ctx context.Context, c *connstate.Connection, answers bool, written <-chan error,
+func finish(ctx context.Context, c connstate.ForTransport, answers bool, written <-chan error,
 	grace time.Duration) error {
 	last := time.Now().Add(grace)
 	if answers {
@@ -128,7 +129,7 @@ const stuckTimeout = time.Second
 
 // read passes the lines of a client on, until in ends. It answers a line that is no
 // message, and one over the limit, with an error.
-func read(in io.Reader, c *connstate.Connection, o Options) error {
+func read(in io.Reader, c connstate.ForTransport, o Options) error {
 	lines := bufio.NewReaderSize(in, 64<<10)
 	for {
 		line, err := jsonrpc.ReadLine(lines, o.MaxMessageBytes)
@@ -152,7 +153,7 @@ func read(in io.Reader, c *connstate.Connection, o Options) error {
 }
 
 // receive handles a line of the client.
-func receive(line []byte, c *connstate.Connection, o Options) {
+func receive(line []byte, c connstate.ForTransport, o Options) {
 	m, err := jsonrpc.ParseClient(line)
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		reason, id := metrics.PostInvalidRequest, jsonrpc.Null
@@ -185,6 +186,6 @@ func receive(line []byte, c *connstate.Connection, o Options) {
 }
 
 // refuse answers a message that was not taken.
-func refuse(c *connstate.Connection, id jsonrpc.ID, e *jsonrpc.Error) {
+func refuse(c connstate.ForTransport, id jsonrpc.ID, e *jsonrpc.Error) {
 	c.RespondNow(id, jsonrpc.NewError(id, e))
 }

@@ -20,12 +20,12 @@ import (
 // backend answers each request with its params, after the delay that its method names.
 type backend struct {
 	mu       sync.Mutex
-	c        *connstate.Connection
+	c        connstate.ForHandler
 	received []string
 }
 
 func (b *backend) Accept(c *connstate.Connection) connstate.Handler {
-	b.c = c
+	b.c = connstate.ForHandler{Connection: c}
 	return b
 }
 

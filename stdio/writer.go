@@ -13,7 +13,7 @@ const maxTaken = 64
 // writer writes the messages of a connection, one on each line.
 type writer struct {
 	out   *bufio.Writer
-	c     *connstate.Connection
+	c     connstate.ForTransport
 	taken chan connstate.Event
 }
 

@@ -44,7 +44,7 @@ func TestNoEventComesTwice(t *testing.T) {
 // A batch whose answers are large together gets all of them.
 func TestLargeBatches(t *testing.T) {
 	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
-		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
+		f.backend.receive = func(c connstate.ForHandler, m *jsonrpc.Message) {
 			if m.Method == "large" {
 				answer(c, m.ID, jsonrpc.NewResult(m.ID, []byte(`"`+strings.Repeat("x", 600<<10)+`"`)), "")
 				return
@@ -61,7 +61,7 @@ func TestLargeBatches(t *testing.T) {
 // A client that comes back when its events are gone must not get an empty success.
 func TestResumeWithoutEvents(t *testing.T) {
 	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
-		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
+		f.backend.receive = func(c connstate.ForHandler, m *jsonrpc.Message) {
 			time.AfterFunc(2*second, func() { answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
 		}
 		id := f.initialize("2025-11-25")
@@ -81,7 +81,7 @@ func TestResumeWithoutEvents(t *testing.T) {
 // its own, and each event once, whatever else happens in the session.
 func TestCutsAtRandom(t *testing.T) {
 	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
-		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
+		f.backend.receive = func(c connstate.ForHandler, m *jsonrpc.Message) {
 			go func() {
 				for i := range rand.N(6) {
 					time.Sleep(time.Duration(rand.N(300)) * time.Millisecond)

@@ -30,24 +30,25 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // backend stands behind the sessions of a test. It answers initialize like a server,
 // "echo" with its params, and "never" never; all else goes to receive.
 type backend struct {
-	receive func(*connstate.Connection, *jsonrpc.Message)
+	receive func(connstate.ForHandler, *jsonrpc.Message)
 	refuses bool          // it refuses initialize,
 	after   time.Duration // so long after it came
 
 	mu       sync.Mutex
-	accepted []*connstate.Connection
+	accepted []connstate.ForHandler
 	messages []string // methods, or "response", in the order in which they came
 }
 
 func (b *backend) Accept(c *connstate.Connection) connstate.Handler {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.accepted = append(b.accepted, c)
-	return &server{b, c}
+	own := connstate.ForHandler{Connection: c}
+	b.accepted = append(b.accepted, own)
+	return &server{b, own}
 }
 
 // last returns the newest connection.
-func (b *backend) last() *connstate.Connection {
+func (b *backend) last() connstate.ForHandler {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.accepted[len(b.accepted)-1]
@@ -68,7 +69,7 @@ func (b *backend) got() string {
 // server is the end of one connection.
 type server struct {
 	b *backend
-	c *connstate.Connection
+	c connstate.ForHandler
 }
 
 func (s *server) Receive(m *jsonrpc.Message) {
@@ -104,7 +105,7 @@ func (s *server) Receive(m *jsonrpc.Message) {
 }
 
 // answer answers the request with that id, if it has no answer yet.
-func answer(c *connstate.Connection, id jsonrpc.ID, response []byte, errorType string) {
+func answer(c connstate.ForHandler, id jsonrpc.ID, response []byte, errorType string) {
 	if r := c.Request(id); r != nil {
 		r.Answer(response, errorType)
 	}

@@ -84,7 +84,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		version: r.Header.Get(httpcheck.HeaderVersion)}
 	q.c = h.connection(q)
 	if q.c != nil {
-		h.Renew(q.c, r)
+		h.Renew(connstate.ForTransport{Connection: q.c}, r)
 	}
 	var refusal *httpcheck.Refusal
 	switch r.Method {
@@ -156,12 +156,12 @@ func (h *Handler) open(q *request, ctx context.Context, alone bool) (*session, *
 	c.DeliverTo(s.deliver)
 	c.OnClose(s.end)
 	c.SawFirstByte()
-	c.Bind(h.backend.Accept(c))
+	c.Bind(h.backend.Accept(c.Connection))
 	_, left, _ := s.idle()
 	s.stopExpiry = httpcheck.Repeat(left, s.expire)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.sessions[c] = s
+	h.sessions[c.Connection] = s
 	return s, nil
 }
 
@@ -181,8 +181,8 @@ func (h *Handler) enter(c *connstate.Connection) *session {
 // remove forgets a session that is over, and that no request uses.
 func (h *Handler) remove(s *session) {
 	h.mu.Lock()
-	_, ok := h.sessions[s.c]
-	delete(h.sessions, s.c)
+	_, ok := h.sessions[s.c.Connection]
+	delete(h.sessions, s.c.Connection)
 	h.idle.remove(s)
 	h.mu.Unlock()
 	if !ok {
@@ -191,6 +191,6 @@ func (h *Handler) remove(s *session) {
 	s.stopExpiry()
 	s.release()
 	h.store.forget(s) // not before: a response may still read from it
-	h.registry.Remove(s.c)
-	h.LogClosed(s.c)
+	h.registry.Remove(s.c.Connection)
+	h.LogClosed(s.c.Connection)
 }

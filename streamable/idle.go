@@ -77,7 +77,7 @@ func (h *Handler) noteIdle(s *session) {
 	s.mu.Lock()
 	idle, known := s.serving == 0 && !s.over, s.known
 	s.mu.Unlock()
-	if idle && h.sessions[s.c] == s {
+	if idle && h.sessions[s.c.Connection] == s {
 		h.idle.add(s, known)
 	}
 }

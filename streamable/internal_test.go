@@ -54,13 +54,13 @@ func TestGETOfASessionThatEnds(t *testing.T) {
 	q := &request{w: httptest.NewRecorder(), r: httptest.NewRequest("POST", "/mcp", strings.NewReader(""))}
 	s, _ := h.open(q, nil, false)
 	s.leave()
-	found := h.enter(s.c)
+	found := h.enter(s.c.Connection)
 	s.c.Close(connstate.ClosedIdle)
 	if refusal := found.resume(&response{h: h, s: found}, nil); refusal == nil || refusal.Status != 404 {
 		t.Errorf("got %+v", refusal)
 	}
 	found.leave()
-	if h.enter(s.c) != nil || registry.Len() != 0 {
+	if h.enter(s.c.Connection) != nil || registry.Len() != 0 {
 		t.Error("the session is still there")
 	}
 }

@@ -40,7 +40,7 @@ func (h *Handler) servePost(q *request) *httpcheck.Refusal {
 	}
 	var sender connstate.Sender
 	if q.c != nil {
-		sender = q.c.Sender()
+		sender = connstate.ForTransport{Connection: q.c}.Sender()
 	} else {
 		sender = h.registry.Sender(q.principal, h.ClientAddr(q.r))
 	}

@@ -72,7 +72,7 @@ func TestSlowAnswersMakeAStream(t *testing.T) {
 	for version, primes := range map[string]bool{"2025-11-25": true, "2025-06-18": false} {
 		t.Run(version, func(t *testing.T) {
 			bubble(t, streamable.Options{Options: httpcheck.Options{HeartbeatInterval: 5 * second}}, connstate.Limits{}, func(f *fixture) {
-				f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
+				f.backend.receive = func(c connstate.ForHandler, m *jsonrpc.Message) {
 					time.AfterFunc(20*second, func() { answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
 				}
 				id := f.initialize(version)
@@ -226,7 +226,7 @@ func TestBatches(t *testing.T) {
 		f.post("["+request("1", "echo")+","+note+", "+request("2", "echo")+"]", in(id)...).want(http.StatusOK, "["+result("1")+","+result("2")+"]")
 		f.post("["+note+"]", in(id)...).want(http.StatusAccepted, "")
 		f.post(" ["+request("3", "echo")+"]", in(id)...).want(http.StatusOK, "["+result("3")+"]")
-		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
+		f.backend.receive = func(c connstate.ForHandler, m *jsonrpc.Message) {
 			time.AfterFunc(3*second, func() { answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
 		}
 		res := f.post("["+request("4", "echo")+","+request("5", "work")+"]", in(id)...)
@@ -245,7 +245,7 @@ func (plainWriter) Unwrap() {} // not the method that http.ResponseController lo
 // it takes and whatever else comes.
 func TestPOSTWithoutFlusher(t *testing.T) {
 	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
-		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
+		f.backend.receive = func(c connstate.ForHandler, m *jsonrpc.Message) {
 			_ = c.Send(m.ID, []byte(note(1)))
 			time.AfterFunc(time.Minute, func() { answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
 		}

@@ -18,7 +18,7 @@ import (
 // go to.
 type session struct {
 	h *Handler
-	c *connstate.Connection
+	c connstate.ForTransport
 
 	// release undoes httpcheck.Adopt, and stopExpiry the timer of expire. The handler calls both when
 	// it forgets the session.

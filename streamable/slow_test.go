@@ -27,7 +27,7 @@ func TestUnreadAnswersAreBounded(t *testing.T) {
 			const others = 1<<30 - 8<<20
 			f.budget.Force(others)
 			defer f.budget.Force(-others)
-			f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
+			f.backend.receive = func(c connstate.ForHandler, m *jsonrpc.Message) {
 				large := []byte(`{"x":"` + strings.Repeat("x", 2<<20) + `"}`)
 				n, _ := jsonrpc.Integer([]byte(m.ID))
 				due := time.Second + time.Duration(n)*time.Millisecond // when all have asked, one after the other

@@ -48,4 +48,4 @@ func (f *Checker) Credentials(r *http.Request) string {
 }
 
 // Renew makes a request that has been admitted the newest one of its connection.
-func (f *Checker) Renew(c *connstate.Connection, r *http.Request) { c.Renew(f.Credentials(r)) }
+func (f *Checker) Renew(c connstate.ForTransport, r *http.Request) { c.Renew(f.Credentials(r)) }

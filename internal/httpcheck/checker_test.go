@@ -191,7 +191,7 @@ func TestRefusedConnections(t *testing.T) {
 			if (evicted == reason) != (evicted != "") {
 				t.Errorf("%s: another connection was to end", reason)
 			}
-			registry.Remove(c)
+			registry.Remove(c.Connection)
 		})
 	}
 }

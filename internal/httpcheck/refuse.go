@@ -72,15 +72,15 @@ func (f *Checker) Elsewhere(message string, log *slog.Logger, count *metrics.Met
 // all connections are taken, evict, which may be nil, ends an idle one, and reports whether
 // there was one. The registry has counted a refusal.
 func (f *Checker) Open(registry *connstate.Registry, client connstate.Client, id string,
-	evict func() bool) (*connstate.Connection, *Refusal) {
+	evict func() bool) (connstate.ForTransport, *Refusal) {
 	c, err := registry.OpenAs(client, id, evict)
 	if err == nil {
 		f.logOpened(c)
-		return c, nil
+		return connstate.ForTransport{Connection: c}, nil
 	}
 	limit, ok := errors.AsType[*connstate.LimitError](err)
 	if !ok {
-		return nil, Refused(http.StatusInternalServerError, "", "the connection could not be opened")
+		return connstate.ForTransport{}, Refused(http.StatusInternalServerError, "", "the connection could not be opened")
 	}
 	f.opts.Logger.Debug("connection refused", "reason", limit.Reason)
 	status := http.StatusServiceUnavailable
@@ -89,7 +89,7 @@ func (f *Checker) Open(registry *connstate.Registry, client connstate.Client, id
 	}
 	why := RefusedWith(status, "", jsonrpc.ReasonError(limit.Message, "server_busy", true))
 	why.RetryAfter = limit.RetryAfter
-	return nil, why
+	return connstate.ForTransport{}, why
 }
 
 // Refusal is why a request is refused.

@@ -31,11 +31,11 @@ type link struct {
 	idle    *time.Timer // since then; nil: it was always used
 
 	// open and initialize set these before they close ready.
-	ready   chan struct{}         // closed when the handshake is over
-	c       *connstate.Connection // nil: it could not be opened
-	refusal *httpcheck.Refusal    // why it cannot be used
-	result  json.RawMessage       // of initialize
-	caps    json.RawMessage       // that the client has declared
+	ready   chan struct{}          // closed when the handshake is over
+	c       connstate.ForTransport // empty: it could not be opened
+	refusal *httpcheck.Refusal     // why it cannot be used
+	result  json.RawMessage        // of initialize
+	caps    json.RawMessage        // that the client has declared
 	// stateless says that the server takes requests of this version as they are.
 	stateless bool
 
@@ -82,7 +82,7 @@ func (l *link) open(h *Handler, client connstate.Client, q *request) {
 	}
 	c.SawFirstByte() // there is no stream to wait for
 	c.SawVersion(q.meta.Version)
-	handler := h.backend.Accept(c)
+	handler := h.backend.Accept(c.Connection)
 	c.Bind(handler)
 	go l.initialize(q.meta.Initialize(), handler) // ends with the answer, and with the connection
 }
@@ -296,6 +296,6 @@ func (l *link) closed() {
 	for _, id := range open {
 		l.answered(id, jsonrpc.NewError(id, ended(!l.c.Committed(id))))
 	}
-	l.h.registry.Remove(l.c)
-	l.h.checks.LogClosed(l.c)
+	l.h.registry.Remove(l.c.Connection)
+	l.h.checks.LogClosed(l.c.Connection)
 }

@@ -105,7 +105,7 @@ func (p *pool) release(l *link, exclusive bool) {
 		l.idle = time.AfterFunc(l.h.opts.IdleTimeout, func() { p.expire(l) })
 	}
 	p.mu.Unlock()
-	if over && l.c != nil {
+	if over && l.c.Connection != nil {
 		l.c.Close(connstate.ClosedClient)
 	}
 }

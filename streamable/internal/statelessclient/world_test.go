@@ -59,7 +59,7 @@ func (s *server) wrong(format string, args ...any) {
 
 // conn is one connection, as its server sees it.
 type conn struct {
-	*connstate.Connection
+	connstate.ForHandler
 	s *server
 
 	mu  sync.Mutex
@@ -72,7 +72,7 @@ func (s *server) Accept(c *connstate.Connection) connstate.Handler {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.conns = append(s.conns, &conn{Connection: c, s: s})
+	s.conns = append(s.conns, &conn{ForHandler: connstate.ForHandler{Connection: c}, s: s})
 	return s.conns[len(s.conns)-1]
 }
 
