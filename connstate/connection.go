@@ -191,7 +191,7 @@ type Connection struct {
 	// leaving that new requests belong to another replica. They never become false again.
 	spoken, versioned, leaving atomic.Bool
 	// These are in Unix nanoseconds, and 0 for what has not happened.
-	firstByte, lastIn, lastOut, lastDone       atomic.Int64
+	firstByte, lastIn, lastOut, lastDone, left atomic.Int64
 	messagesIn, messagesOut, bytesIn, bytesOut atomic.Int64
 	heartbeats, requestsDone, requestsFailed   atomic.Int64
 	// renewed are the credentials of the newest request. It is nil while those of client are.

@@ -1,6 +1,7 @@
 package connstate
 
 import (
+	"cmp"
 	"maps"
 	"strings"
 	"time"
@@ -108,6 +109,17 @@ type Snapshot struct {
 	// Failures counts failed initializations, by phase.
 	Failures    map[string]int `json:"handshakeFailures,omitempty"`
 	LastFailure *Failure       `json:"lastFailure,omitempty"`
+}
+
+// Program returns what the client calls itself: the name in its initialize, else the first word of
+// its User-Agent without a version; "unknown" for neither.
+func (s Snapshot) Program() string {
+	if s.Client != nil && s.Client.Name != "" {
+		return s.Client.Name
+	}
+	product, _, _ := strings.Cut(s.UserAgent, " ")
+	product, _, _ = strings.Cut(product, "/")
+	return cmp.Or(short(strings.ToValidUTF8(product, "")), "unknown")
 }
 
 // Snapshot returns the connection's current state.

@@ -67,6 +67,18 @@ func (c ForTransport) SawFirstByte() {
 // SawWrite notes that something has been written just now.
 func (c ForTransport) SawWrite() { c.lastOut.Store(time.Now().UnixNano()) }
 
+// SawLeave notes that the client no longer waits for the answer to its initialize, although the
+// connection stays.
+func (c ForTransport) SawLeave() { c.left.Store(time.Now().UnixNano()) }
+
+// LeftAfter returns how long the client had waited when SawLeave was called; 0 if it was not.
+func (c ForHandler) LeftAfter() time.Duration {
+	if left := c.left.Load(); left != 0 {
+		return time.Unix(0, left).Sub(c.known.Opened)
+	}
+	return 0
+}
+
 // SawHeartbeat counts a heartbeat.
 func (c ForTransport) SawHeartbeat() {
 	c.heartbeats.Add(1)

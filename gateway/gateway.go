@@ -192,6 +192,7 @@ func (g *Gateway) connect(n *serving, version string) {
 				InitializeTimeout: o.InitializeTimeout, AnnounceDelay: o.AnnounceDelay}
 		},
 		Server: server, Params: params, MaxHandshakeAttempts: o.MaxHandshakeAttempts, Detailed: g.detailed,
+		Losses: &handshake.Losses{},
 		Logger: o.Logger, Limited: throttle.NewLines().Logger(o.Logger), Metrics: g.metrics,
 	}
 	n.supplier = handshake.NewSupplier(n.up, g.supply(n))

@@ -38,6 +38,8 @@ type Options struct {
 	Times func() Times
 	// Detailed reports whether a client may see the details of errors.
 	Detailed func(connstate.Client) bool
+	// Losses remembers the clients that were lost to a start; it must not be nil.
+	Losses *Losses
 	// Logger, Limited and Metrics must not be nil. Limited is Logger for warnings that
 	// a client, or a server that keeps dying, can cause at will.
 	Logger  *slog.Logger

@@ -190,6 +190,9 @@ func (r *run) takeWaiting() []waitingInitialize {
 // takeIntoUse announces the session, answers waiting initialize requests, restores the
 // client's state and opens the gate.
 func (r *run) takeIntoUse(c *attachment) {
+	if waited := r.c.LeftAfter(); waited > 0 && r.follows == first {
+		r.noteLostToStart(waited, time.Since(r.c.Opened()))
+	}
 	if result := c.session.Result(); result != nil {
 		if r.follows == first {
 			r.announce(result.Response(r.autoID()))

@@ -1,8 +1,10 @@
 package handshake
 
 import (
+	"maps"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -41,6 +43,55 @@ func (r *run) announceFailure(f *Failure) {
 	if r.follows == first && r.opts.Params != nil {
 		r.announce(r.visibleFailure(f).Response(r.autoID()))
 	}
+}
+
+// leastWait is how long a client must have waited to count as lost to the start: one that leaves
+// sooner has only looked.
+const leastWait = time.Second
+
+// noteLostToStart reports a client that has left, after it had waited, before its server was ready.
+// ready is when that was, after the client's coming; 0 if it never was.
+func (r *run) noteLostToStart(waited, ready time.Duration) {
+	if waited < leastWait || r.opts.Params == nil {
+		return
+	}
+	r.opts.Metrics.ClientLostToStart()
+	client := r.c.Snapshot().Program()
+	if !r.opts.Losses.first(client, time.Now()) {
+		return
+	}
+	attrs := []any{"client", client, "waited", waited.Round(time.Millisecond)}
+	if ready > 0 {
+		attrs = append(attrs, "ready", ready.Round(time.Millisecond))
+	}
+	if opts := r.supplier.opts(); opts.Boots && opts.Warm == 0 && !r.shares() {
+		attrs = append(attrs, "remedy", "keep one warm: warm 1")
+	}
+	r.log().Warn("client left before its server was ready", attrs...)
+}
+
+// Losses remembers which client programs have been reported as lost to the start in the last hour.
+type Losses struct {
+	mu       sync.Mutex // guards reported
+	reported map[string]time.Time
+}
+
+// maxPrograms bounds the programs that are remembered: they name themselves.
+const maxPrograms = 256
+
+// first reports whether a program has not been reported in the last hour, and notes that it is now.
+func (l *Losses) first(program string, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.reported, func(_ string, at time.Time) bool { return now.Sub(at) >= time.Hour })
+	if _, known := l.reported[program]; known || len(l.reported) >= maxPrograms {
+		return false
+	}
+	if l.reported == nil {
+		l.reported = make(map[string]time.Time)
+	}
+	l.reported[program] = now
+	return true
 }
 
 // notifyListsChanged tells the client that its lists may have changed with the new

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -45,6 +46,9 @@ type start struct {
 	failure *Failure   // set in the state Failed
 	endedIn StartState // the state before the end
 	wasLate bool       // the initialization timeout was over
+	// leftAfter is how long the client of a first start had waited when it closed the connection; 0
+	// while it has not.
+	leftAfter time.Duration
 }
 
 // opened is the result of open.
@@ -102,6 +106,9 @@ func (s *start) drive() {
 		if action == UseSession && !s.setCurrent(s.result.client) {
 			s.done <- s.result // an initialize of the client came first
 			continue
+		}
+		if next == Abandoned && s.state != Abandoned && s.follows == first && s.c.Reason() == connstate.ClosedClient {
+			s.leftAfter = time.Since(s.c.Opened())
 		}
 		s.endedIn, s.state = s.state, next
 		s.do(action)
@@ -182,6 +189,9 @@ func (s *start) do(action StartAction) {
 		s.endSpan("")
 	case DiscardSession:
 		s.reportSession(s.result.client, s.result.from, took)
+		if s.leftAfter > 0 {
+			s.noteLostToStart(s.leftAfter, time.Since(s.c.Opened()))
+		}
 		s.lose(s.result.client, errSuperseded)
 		s.result.client.close(errSuperseded)
 		s.endSpan("")
@@ -191,6 +201,9 @@ func (s *start) do(action StartAction) {
 		s.endSpan(s.failure.Reason)
 	case ReportCancelled:
 		s.reportCancelled(took)
+		if s.leftAfter > 0 {
+			s.noteLostToStart(s.leftAfter, 0)
+		}
 		s.endSpan(metrics.HandshakeCanceled)
 	}
 }

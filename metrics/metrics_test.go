@@ -229,13 +229,14 @@ func TestTotals(t *testing.T) {
 	m.Over("streamable").RequestDone("tools/call", metrics.ErrorTool, 0, "")
 	m.Over("streamable").RequestDone("ping", metrics.ErrorCanceled, 0, "")
 	m.SessionRestarted()
+	m.ClientLostToStart()
 	m.Sessions(2)
 	for _, reason := range []string{metrics.ChildOK, metrics.ChildClosed, metrics.ChildError, metrics.ChildSignal} {
 		m.ChildStarted()
 		m.ChildExited(reason)
 	}
 	m.ChildStarted()
-	want := metrics.Totals{Restarts: 1, Crashes: 2, Sessions: 2, Children: 1}
+	want := metrics.Totals{Restarts: 1, Crashes: 2, LostToStart: 1, Sessions: 2, Children: 1}
 	ssetest.Want(t, "totals", m.Totals(), want)
 	minutes := 0
 	for _, minute := range m.Hour() {

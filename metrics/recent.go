@@ -12,7 +12,9 @@ import (
 type Totals struct {
 	// Restarts are lost sessions that a new one has replaced, and Crashes child processes
 	// that ended by themselves with an error or by a signal.
-	Restarts, Crashes  int
+	Restarts, Crashes int
+	// LostToStart are clients that left before their server was ready.
+	LostToStart        int
 	Sessions, Children int // that exist now
 }
 
@@ -20,7 +22,7 @@ type Totals struct {
 func (m *Metrics) Totals() Totals {
 	m = m.live()
 	return Totals{
-		Restarts: value(m.restarts), Sessions: value(m.sessions), Children: value(m.children),
+		Restarts: value(m.restarts), LostToStart: value(m.lostToStart), Sessions: value(m.sessions), Children: value(m.children),
 		Crashes: value(m.childExits.WithLabelValues(ChildError)) + value(m.childExits.WithLabelValues(ChildSignal)),
 	}
 }

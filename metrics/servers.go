@@ -21,6 +21,7 @@ type serverSeries struct {
 	maxConnections    prometheus.Gauge
 	sessions          prometheus.Gauge
 	restarts          prometheus.Counter
+	lostToStart       prometheus.Counter
 	repeated          prometheus.Counter
 	startsWaiting     prometheus.Gauge
 	poolIdle          prometheus.Gauge
@@ -63,6 +64,8 @@ func newServerSeries(f *factory) *serverSeries {
 		sessions: f.gauge("mcp_sse_sessions",
 			"Sessions with the server, from before their start until their end."),
 		restarts: f.counter("mcp_sse_session_restarts_total", "Lost sessions that a new one has replaced."),
+		lostToStart: f.counter("mcp_sse_clients_lost_to_start_total",
+			"Clients that waited for a second or more, and left before their server was ready."),
 		repeated: f.counter("mcp_sse_requests_repeated_total",
 			"Requests repeated because their session was lost."),
 		startsWaiting: f.gauge("mcp_sse_starts_waiting", "Starts that wait for other starts to end."),
@@ -173,6 +176,9 @@ func (m *Metrics) Sessions(n int) { m.live().sessions.Add(float64(n)) }
 
 // SessionRestarted counts a lost session that a new one has replaced.
 func (m *Metrics) SessionRestarted() { m.live().restarts.Inc() }
+
+// ClientLostToStart counts a client that left before its server was ready.
+func (m *Metrics) ClientLostToStart() { m.live().lostToStart.Inc() }
 
 // RequestRepeated counts a request that a new session gets because the old one was
 // lost.

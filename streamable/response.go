@@ -21,8 +21,9 @@ type response struct {
 	st *stream
 
 	// opens is the initialize request that has opened the session; empty if none has.
-	opens  jsonrpc.ID
-	failed bool // it failed
+	opens    jsonrpc.ID
+	answered bool // it has its answer
+	failed   bool // it failed
 
 	written bool // as JSON
 
@@ -72,6 +73,9 @@ func (x *response) write() {
 			}
 			timer.Reset(x.h.opts.HeartbeatInterval)
 		case <-x.r.Context().Done():
+			if x.opens != "" && !x.answered {
+				x.s.c.SawLeave()
+			}
 			return
 		}
 	}
@@ -205,6 +209,7 @@ func (x *response) noteInitialize(events []event) {
 		if err != nil || m.Kind != jsonrpc.Response || m.ID != x.opens {
 			continue
 		}
+		x.answered = true
 		if m.Error() != nil {
 			x.failed = true
 			x.w.Header().Del(headerSession)
