@@ -167,6 +167,17 @@ func TestDuplicateIDOnTheStream(t *testing.T) {
 	})
 }
 
+// Where there is no status, as on stdio, the second one is answered without an id: its own is that of
+// the first.
+func TestDuplicateIDWithoutAStatus(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(request("1", "hang"))
+		p.post(request("1", "tools/list"))
+		p.want("null duplicate_id retryable=true")
+	})
+}
+
 // An initialize under the id of a session that is no more, or never was one here, opens another.
 func TestInitializeUnderAForeignID(t *testing.T) {
 	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {

@@ -118,7 +118,7 @@ func NewBridge(c *connstate.Connection, opts *Options) *Bridge {
 	return b
 }
 
-// shares reports whether connections share
+// shares reports whether connections share sessions.
 func (b *Bridge) shares() bool { return b.opts.Supplier().Shares() }
 
 // log returns a logger with the connection's id. An idle connection keeps none.
@@ -155,9 +155,12 @@ func (b *Bridge) request(m *jsonrpc.Message) {
 	switch {
 	case errors.Is(err, connstate.ErrClosed):
 		return
-	// The client would take an error under this id for the answer to the other.
+	// The client would take an error under this id for the answer to the other request: it gets one
+	// without an id.
 	case errors.Is(err, connstate.ErrDuplicate):
 		b.limited().Warn("request dropped: one with its id is in flight", "method", m.Method[:min(64, len(m.Method))])
+		e := jsonrpc.ReasonError("a request with its id is in flight: use another id", "duplicate_id", true)
+		b.c.RespondNow(jsonrpc.Null, jsonrpc.NewError(jsonrpc.Null, e))
 		return
 	case err != nil:
 		e, _ := b.refusal(err)
