@@ -25,56 +25,61 @@ const maxEarlyBytes = 64 << 10
 // attachment is the connection as one session sees it. A server may send messages as soon
 // as it is initialized (roots/list is the usual one). Before the session is in use the
 // client's answer could not reach it, and the client may still wait for the answer to
-// its initialize. So client keeps those messages until deliverEarly.
+// its initialize. So the attachment keeps those messages until deliverEarly.
 type attachment struct {
 	bridge  *Bridge
 	session *Session
 	caller  *multiplex.Caller
-	lost    error // set before it stops being the current one; nil: the session was replaced
+	// lost is why the attachment is no longer the current one. lose sets it before that is so. It is
+	// nil if the client's own initialize has superseded it.
+	lost error
 
+	// inUse says that the client has what came early: later messages pass at once.
 	inUse atomic.Bool
 
-	mu    sync.Mutex // serializes what comes before inUse, and guards what follows
-	early []func()   // deliver a message each
-	bytes int        // of these messages
+	// mu serializes what comes before inUse, and guards what follows.
+	mu sync.Mutex
+	// early deliver the messages that came before inUse, in order, which have so many bytes.
+	early []func()
+	bytes int
 }
 
 var _ multiplex.Client = (*attachment)(nil)
 
 // attach attaches the connection to a session.
 func (b *Bridge) attach(s *Session) *attachment {
-	c := &attachment{bridge: b, session: s}
-	c.caller = s.Attach(c, b.c.ShortID(), b.c.Client().Principal)
-	return c
+	a := &attachment{bridge: b, session: s}
+	a.caller = s.Attach(a, b.c.ShortID(), b.c.Client().Principal)
+	return a
 }
 
 // close closes a session of the connection's own for the reason why, and leaves a shared
 // one. Requests that are at a closed session come back through Lost: one may have been
 // sent at the moment when the client's initialize replaced the session.
-func (c *attachment) close(why error) {
-	if c.bridge.shares() {
-		c.caller.Detach()
+func (a *attachment) close(why error) {
+	if a.bridge.shares() {
+		a.caller.Detach()
 		return
 	}
-	c.session.Close(why)
+	a.session.Close(why)
 }
 
-// lose makes c no longer the current client, because its session is over or not wanted: it
+// lose makes a no longer the current attachment, because its session is over or not wanted: it
 // closes the gate, and run gets the next one. The session answers or repeats its requests
 // after it.
-func (b *Bridge) lose(c *attachment, why error) {
-	if b.current.Load() == c {
+func (b *Bridge) lose(a *attachment, why error) {
+	if b.current.Load() == a {
 		b.dismiss(why)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.current.Load() != c {
+	if b.current.Load() != a {
 		return
 	}
-	c.lost = why
+	a.lost = why
 	if errors.Is(why, ErrReplaced) {
-		b.retired = append(b.retired, c)
-		b.opts.Supplier().Go(func() { b.forget(c) }) // ends with the session
+		b.retired = append(b.retired, a)
+		b.opts.Supplier().Go(func() { b.forget(a) }) // ends with the session
 	}
 	// Close the gate first: a message that finds no session must find the gate closed
 	// when it returns.
@@ -83,14 +88,14 @@ func (b *Bridge) lose(c *attachment, why error) {
 }
 
 // forget waits for the end of a retired session, and drops it.
-func (b *Bridge) forget(c *attachment) {
-	<-c.session.Done()
+func (b *Bridge) forget(a *attachment) {
+	<-a.session.Done()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.retired = slices.DeleteFunc(b.retired, func(other *attachment) bool { return other == c })
+	b.retired = slices.DeleteFunc(b.retired, func(other *attachment) bool { return other == a })
 }
 
-// at returns the client of the retired session that is meant; without one the current client.
+// at returns the attachment to the retired session that is meant; without one the current one.
 func (b *Bridge) at(meant func(*multiplex.Caller) bool) *attachment {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -105,59 +110,59 @@ func (b *Bridge) at(meant func(*multiplex.Caller) bool) *attachment {
 // Lost repeats a request of a lost session, or answers it with e. The session's reader
 // may call it before the session is over: when it has an answer in hand, and the server
 // does not take the request that waited for that.
-func (c *attachment) Lost(r *connstate.Request, e *jsonrpc.Error) {
-	c.retire(ErrTakesNoMore)
-	c.bridge.repeat(r, e)
+func (a *attachment) Lost(r *connstate.Request, e *jsonrpc.Error) {
+	a.retire(ErrTakesNoMore)
+	a.bridge.repeat(r, e)
 }
 
 // Deliver passes a notification or request of the server to the client, or keeps it
 // until the session is in use. It drops list_changed of a shared session whose server has
 // not declared it.
-func (c *attachment) Deliver(method string, related jsonrpc.ID, message []byte) {
-	if kind, isList := mcp.ChangedList(method); isList && c.bridge.shares() &&
-		!c.session.Result().Advertises(kind, "listChanged") {
-		c.bridge.opts.Metrics.Dropped(metrics.DroppedUnknownRequest)
+func (a *attachment) Deliver(method string, related jsonrpc.ID, message []byte) {
+	if kind, isList := mcp.ChangedList(method); isList && a.bridge.shares() &&
+		!a.session.Result().Advertises(kind, "listChanged") {
+		a.bridge.opts.Metrics.Dropped(metrics.DroppedUnknownRequest)
 		return
 	}
-	c.deliver(message, func() { c.pass(related, message) })
+	a.deliver(message, func() { a.pass(related, message) })
 }
 
 // Progress is Deliver for progress of a request.
-func (c *attachment) Progress(r *connstate.Request, message []byte) {
-	c.deliver(message, func() { r.SendProgress(message, !c.bridge.shares()) })
+func (a *attachment) Progress(r *connstate.Request, message []byte) {
+	a.deliver(message, func() { r.SendProgress(message, !a.bridge.shares()) })
 }
 
 // deliver passes a message to the client, or keeps it until the session is in use.
-func (c *attachment) deliver(message []byte, pass func()) {
-	if c.inUse.Load() || !c.keepEarly(message, pass) {
+func (a *attachment) deliver(message []byte, pass func()) {
+	if a.inUse.Load() || !a.keepEarly(message, pass) {
 		pass()
 	}
 }
 
 // pass sends a message to the client. On a shared session it does not wait for a slow
 // client. On the client's own session it does, which slows the server down.
-func (c *attachment) pass(related jsonrpc.ID, message []byte) {
-	if c.bridge.shares() {
-		c.bridge.c.SendNow(related, message)
+func (a *attachment) pass(related jsonrpc.ID, message []byte) {
+	if a.bridge.shares() {
+		a.bridge.c.SendNow(related, message)
 		return
 	}
-	_ = c.bridge.c.Send(related, message) // on an error the connection is closed already
+	_ = a.bridge.c.Send(related, message) // on an error the connection is closed already
 }
 
 // keepEarly keeps a message until the session is in use, or drops it over
 // maxEarlyBytes. It reports false if the session is in use, after the messages before
 // have been delivered.
-func (c *attachment) keepEarly(message []byte, pass func()) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (a *attachment) keepEarly(message []byte, pass func()) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	switch {
-	case c.inUse.Load():
+	case a.inUse.Load():
 		return false
-	case c.bytes+len(message) > maxEarlyBytes:
-		c.bridge.opts.Metrics.Dropped(metrics.DroppedNotReady) // a request among them is answered by its timeout
+	case a.bytes+len(message) > maxEarlyBytes:
+		a.bridge.opts.Metrics.Dropped(metrics.DroppedNotReady) // a request among them is answered by its timeout
 	default:
-		c.early = append(c.early, pass)
-		c.bytes += len(message)
+		a.early = append(a.early, pass)
+		a.bytes += len(message)
 	}
 	return true
 }
@@ -166,23 +171,23 @@ func (c *attachment) keepEarly(message []byte, pass func()) bool {
 // later ones pass at once. While a slow client reads them, mu holds up only the reader of
 // its own session, which would wait for that client anyway; pass does not wait on a shared
 // one, and Detach and Closed do not need mu.
-func (c *attachment) deliverEarly() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, deliver := range c.early {
+func (a *attachment) deliverEarly() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, deliver := range a.early {
 		deliver()
 	}
-	c.early = nil
-	c.inUse.Store(true)
+	a.early = nil
+	a.inUse.Store(true)
 }
 
 // Serves reports whether the client declared, in the session's initialize, the
 // capability that a server request needs (MCP 2025-11-25, client features). Requests
 // of other methods need none.
-func (c *attachment) Serves(m *jsonrpc.Message) bool {
-	params := c.session.Params()
+func (a *attachment) Serves(m *jsonrpc.Message) bool {
+	params := a.session.Params()
 	if params == nil { // the gateway does not read the client's own initialize
-		return c.bridge.opts.Params == nil
+		return a.bridge.opts.Params == nil
 	}
 	capabilities, _ := jsonrpc.Member(params, "capabilities")
 	return mcp.Required(m.Method, nil) == nil || mcp.Answers(capabilities, m.Method, m.Params())
@@ -212,15 +217,15 @@ func (b *Bridge) forwarded() context.Context {
 
 // send sends a message to the server. It reports whether a session took it.
 func (b *Bridge) send(r *connstate.Request) bool {
-	c := b.current.Load()
-	if c == nil {
+	a := b.current.Load()
+	if a == nil {
 		return false
 	}
 	m := r.Message
 	b.used.Store(true)
 	b.memory.note(m)
 	if m.Kind != jsonrpc.Request {
-		c.caller.Forward(m)
+		a.caller.Forward(m)
 		return true
 	}
 	if b.opts.Params == nil && m.Method == mcp.MethodInitialize && len(m.Params()) <= maxParams {
@@ -235,7 +240,7 @@ func (b *Bridge) send(r *connstate.Request) bool {
 		})
 	}
 	r.Backpressure = !b.shares() // a slow client slows down its own server, but not a shared one
-	err := c.caller.Send(r)
+	err := a.caller.Send(r)
 	switch { // Send may notice the loss of a session before its reader does
 	case err == nil:
 		return true
@@ -244,19 +249,19 @@ func (b *Bridge) send(r *connstate.Request) bool {
 	case !errors.Is(err, jsonrpc.ErrDismissed):
 		err = ErrTakesNoMore
 	}
-	c.retire(err)
+	a.retire(err)
 	return false
 }
 
 // retire handles the loss of a session that takes no messages, for the reason why unless
 // it is over already.
-func (c *attachment) retire(why error) {
+func (a *attachment) retire(why error) {
 	var gone <-chan struct{} // the other clients of a shared session wait for their answers
-	if !c.bridge.shares() {
-		gone = c.bridge.c.Done()
+	if !a.bridge.shares() {
+		gone = a.bridge.c.Done()
 	}
-	c.session.Retire(why, gone)
-	c.bridge.lose(c, c.session.Why())
+	a.session.Retire(why, gone)
+	a.bridge.lose(a, a.session.Why())
 }
 
 // dismissTimeout bounds how long the stream of a dismissed client may take to write what

@@ -129,8 +129,8 @@ func (b *Bridge) limited() *slog.Logger { return b.opts.Limited.With("connection
 
 // Stateless reports whether the server of the current session is one of MCP 2026-07-28.
 func (b *Bridge) Stateless() bool {
-	c := b.current.Load()
-	return c != nil && c.session.Stateless()
+	a := b.current.Load()
+	return a != nil && a.session.Stateless()
 }
 
 // Receive handles a message of the client. It runs inside the POST and does not
@@ -140,8 +140,8 @@ func (b *Bridge) Receive(m *jsonrpc.Message) {
 	case jsonrpc.Request:
 		b.request(m)
 	case jsonrpc.Response: // only the session that sent the request can use it
-		if c := b.at(func(c *multiplex.Caller) bool { return c.Awaits(m.ID) }); c != nil {
-			c.caller.Forward(m)
+		if a := b.at(func(c *multiplex.Caller) bool { return c.Awaits(m.ID) }); a != nil {
+			a.caller.Forward(m)
 			return
 		}
 		b.opts.Metrics.Dropped(metrics.DroppedNotReady)
@@ -207,14 +207,14 @@ func (b *Bridge) notification(m *jsonrpc.Message) {
 // session.
 func (b *Bridge) cancel(m *jsonrpc.Message) {
 	r := b.requestNamed(jsonrpc.ID(m.RequestID.Value))
-	c := b.at(func(c *multiplex.Caller) bool { return c.Has(r) })
+	a := b.at(func(c *multiplex.Caller) bool { return c.Has(r) })
 	switch {
 	case r != nil && b.c.Withdraw(r):
 		r.Fail(jsonrpc.ReasonError("the request was cancelled by the client", "cancelled", true), metrics.ErrorCanceled)
-	case c == nil:
+	case a == nil:
 		b.opts.Metrics.Dropped(metrics.DroppedNotReady)
 	default:
-		c.caller.Cancel(r, m)
+		a.caller.Cancel(r, m)
 	}
 }
 
@@ -300,18 +300,18 @@ func (b *Bridge) refusal(err error) (e *jsonrpc.Error, errorType string) {
 func (b *Bridge) initialize(r *connstate.Request) {
 	m := r.Message
 	b.mu.Lock()
-	c := b.current.Load()
+	a := b.current.Load()
 	draining := b.ended || b.c.State() == connstate.Draining
 	switch {
-	case c != nil && (draining || b.used.Load() || !b.exceeds(m, c.session.Params())):
+	case a != nil && (draining || b.used.Load() || !b.exceeds(m, a.session.Params())):
 		b.mu.Unlock()
-		r.Answer(c.session.Result().Answer(r.ID, RequestedVersion(m.Params())), "")
+		r.Answer(a.session.Result().Answer(r.ID, RequestedVersion(m.Params())), "")
 		return
 	case draining:
 		b.mu.Unlock()
 		b.Refused(r, connstate.ErrDraining)
 		return
-	case c != nil:
+	case a != nil:
 		_ = b.c.Move(connstate.Initializing) // from ready, or it is
 		b.current.Store(nil)
 	case !b.retryAt.IsZero():

@@ -82,8 +82,8 @@ func (b *Bridge) run(ctx context.Context) {
 		s := r.newStart()
 		switch s.drive(); s.state {
 		case Started:
-			r.takeIntoUse(s.result.client)
-			r.serve(s.result.client)
+			r.takeIntoUse(s.result.attachment)
+			r.serve(s.result.attachment)
 		case Failed:
 			r.fail(s.failure, s.endedIn)
 		case Again:
@@ -132,14 +132,14 @@ func (r *run) startAnew() {
 	}
 }
 
-// setCurrent makes c the current attachment, unless an initialize waits.
-func (r *run) setCurrent(c *attachment) bool {
+// setCurrent makes a the current attachment, unless an initialize waits.
+func (r *run) setCurrent(a *attachment) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.initializes) > 0 {
 		return false
 	}
-	r.current.Store(c)
+	r.current.Store(a)
 	return true
 }
 
@@ -189,11 +189,11 @@ func (r *run) takeWaiting() []waitingInitialize {
 
 // takeIntoUse announces the session, answers waiting initialize requests, restores the
 // client's state and opens the gate.
-func (r *run) takeIntoUse(c *attachment) {
+func (r *run) takeIntoUse(a *attachment) {
 	if waited := r.c.LeftAfter(); waited > 0 && r.follows == first {
 		r.noteLostToStart(waited, time.Since(r.c.Opened()))
 	}
-	if result := c.session.Result(); result != nil {
+	if result := a.session.Result(); result != nil {
 		if r.follows == first {
 			r.announce(result.Response(r.autoID()))
 		}
@@ -201,17 +201,17 @@ func (r *run) takeIntoUse(c *attachment) {
 			w.Answer(result.Answer(w.ID, w.version), "")
 		}
 	}
-	c.deliverEarly()
+	a.deliverEarly()
 	if r.follows == afterLoss && !r.shares() { // the supplier counts the loss of a shared session, once
 		r.opts.Metrics.SessionRestarted()
 	}
 	if r.follows != first {
-		r.memory.restore(r.ctx, c, r.limited())
+		r.memory.restore(r.ctx, a, r.limited())
 	}
-	if release := r.openGate(c); release != nil {
+	if release := r.openGate(a); release != nil {
 		release(r.send)
 		if r.follows == afterReplacement || r.follows == afterLoss {
-			r.notifyListsChanged(c)
+			r.notifyListsChanged(a)
 		}
 	}
 }
@@ -219,10 +219,10 @@ func (r *run) takeIntoUse(c *attachment) {
 // openGate opens the gate for a session and returns the function that releases the
 // messages in it. It returns nil if the session is lost or replaced already, or the
 // connection drains.
-func (r *run) openGate(c *attachment) (release func(func(*connstate.Request) bool)) {
+func (r *run) openGate(a *attachment) (release func(func(*connstate.Request) bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.current.Load() == c {
+	if r.current.Load() == a {
 		release, _ = r.c.Open() // nil if draining or closed
 	}
 	return release
@@ -230,67 +230,67 @@ func (r *run) openGate(c *attachment) (release func(func(*connstate.Request) boo
 
 // serve waits until the connection is closed, the session is lost or replaced, or its server
 // is replaced. A session that is lost before it has proved itself counts as a failed start.
-func (r *run) serve(c *attachment) {
-	for r.current.Load() == c {
-		replaced := c.session.Replaced()
+func (r *run) serve(a *attachment) {
+	for r.current.Load() == a {
+		replaced := a.session.Replaced()
 		if r.initializing.Load() { // the next session needs the params, once they have worked
 			replaced = nil
 		}
 		select {
-		case <-c.session.Over():
-			r.lose(c, c.session.Why())
+		case <-a.session.Over():
+			r.lose(a, a.session.Why())
 		case <-replaced:
 			if !r.initializing.Load() { // since before the select
-				c.retire(ErrReplaced)
+				a.retire(ErrReplaced)
 			}
 		case <-r.wake: // somebody else has noticed, or the client's own initialize is answered
 		case <-r.ctx.Done():
-			r.lose(c, errGone)
+			r.lose(a, errGone)
 		}
 	}
 	switch {
-	case c.lost == nil:
+	case a.lost == nil:
 		r.follows = afterInitialize
-	case errors.Is(c.lost, ErrReplaced):
+	case errors.Is(a.lost, ErrReplaced):
 		r.follows = afterReplacement
 	default:
 		r.follows = afterLoss
 	}
 	switch {
 	case r.ctx.Err() != nil:
-		c.close(errGone)
+		a.close(errGone)
 	case r.c.State() == connstate.Draining:
 	case r.follows == afterInitialize:
-		c.close(errSuperseded)
+		a.close(errSuperseded)
 		r.attempts = 0
 	case r.shares(): // the supplier logs its loss, once
 		r.forgetFailures()
 	case r.follows == afterReplacement:
-		r.limited().Info("session replaced", "duration", c.session.Age(), "inFlight", r.c.InFlight())
+		r.limited().Info("session replaced", "duration", a.session.Age(), "inFlight", r.c.InFlight())
 	default:
-		r.handleLoss(c)
+		r.handleLoss(a)
 	}
 	r.failure.Store(r.lateFailure(r.attempts + 1))
 }
 
 // handleLoss reports the loss of the client's own session, and sets the pause before
 // the next attempt.
-func (r *run) handleLoss(c *attachment) {
-	age := c.session.Age()
-	r.limited().Warn("session lost", "duration", age, "err", c.lost)
-	r.supplier.NoteLoss(c.lost, !c.session.Proven())
-	if c.session.Proven() {
+func (r *run) handleLoss(a *attachment) {
+	age := a.session.Age()
+	r.limited().Warn("session lost", "duration", age, "err", a.lost)
+	r.supplier.NoteLoss(a.lost, !a.session.Proven())
+	if a.session.Proven() {
 		r.forgetFailures()
 		return
 	}
 	r.pause = r.pauses.Next()
-	r.countFailure(endedSoon(c.lost), age)
+	r.countFailure(endedSoon(a.lost), age)
 	if r.attempts < r.opts.MaxHandshakeAttempts {
 		return
 	}
 	crashed := &Failure{
 		Phase: PhaseCreation, Reason: metrics.ReasonGaveUp,
-		Details: "the server ends soon after each start", Err: c.lost,
+		Details: "the server ends soon after each start", Err: a.lost,
 	}
 	r.reportFailure(crashed, 0, false)
 	r.fail(crashed, Started)

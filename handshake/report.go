@@ -96,14 +96,14 @@ func (l *Losses) first(program string, now time.Time) bool {
 
 // notifyListsChanged tells the client that its lists may have changed with the new
 // session.
-func (b *Bridge) notifyListsChanged(c *attachment) {
-	result := c.session.Result()
+func (b *Bridge) notifyListsChanged(a *attachment) {
+	result := a.session.Result()
 	if result == nil {
 		return
 	}
 	for _, method := range []string{mcp.MethodToolsChanged, mcp.MethodPromptsChanged, mcp.MethodResourcesChanged} {
 		if kind, _ := mcp.ChangedList(method); result.Advertises(kind, "listChanged") {
-			c.pass("", jsonrpc.NewNotification(method, nil))
+			a.pass("", jsonrpc.NewNotification(method, nil))
 		}
 	}
 }
@@ -134,11 +134,11 @@ func (r *run) failureAttrs(failure *Failure, took time.Duration) []any {
 }
 
 // reportSession reports an attempt that worked.
-func (r *run) reportSession(c *attachment, from string, took time.Duration) {
+func (r *run) reportSession(a *attachment, from string, took time.Duration) {
 	attrs := []any{"from", from, "attempt", r.attempts, "duration", took}
-	if result := c.session.Result(); result != nil {
+	if result := a.session.Result(); result != nil {
 		r.c.SawServer(connstate.Server(result.Server()))
-		attrs = append(attrs, c.session.ServerAttrs()...)
+		attrs = append(attrs, a.session.ServerAttrs()...)
 	}
 	if from == FromShared {
 		r.log().Info("session taken", attrs...)

@@ -71,14 +71,14 @@ func (m *memory) note(msg *jsonrpc.Message) {
 
 // restore sets the client's log level and subscriptions on a new session. It logs
 // calls that fail; the client does not notice the loss, so it gets no error.
-func (m *memory) restore(ctx context.Context, c *attachment, log *slog.Logger) {
+func (m *memory) restore(ctx context.Context, a *attachment, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, restoreTimeout)
 	defer cancel()
 	m.mu.Lock()
 	all := maps.Clone(m.params)
 	m.mu.Unlock()
 	for sets, params := range all {
-		response, err := c.caller.Call(ctx, sets.method, params)
+		response, err := a.caller.Call(ctx, sets.method, params)
 		if err != nil || response.Error() != nil {
 			log.Warn("state not restored on the new session", "method", sets.method, "err", err)
 		}

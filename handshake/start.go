@@ -53,10 +53,10 @@ type start struct {
 
 // opened is the result of open.
 type opened struct {
-	client *attachment   // nil after an error
-	from   string        // the source of the session, for log and metrics
-	waited time.Duration // of the start, how long the gateway waited for the client
-	err    error
+	attachment *attachment   // nil after an error
+	from       string        // the source of the session, for log and metrics
+	waited     time.Duration // of the start, how long the gateway waited for the client
+	err        error
 }
 
 // newStart begins a start.
@@ -103,7 +103,7 @@ func (s *start) drive() {
 	for !s.state.Over() {
 		event := s.await()
 		next, action := Next(s.state, event)
-		if action == UseSession && !s.setCurrent(s.result.client) {
+		if action == UseSession && !s.setCurrent(s.result.attachment) {
 			s.done <- s.result // an initialize of the client came first
 			continue
 		}
@@ -185,15 +185,15 @@ func (s *start) do(action StartAction) {
 	case Cancel:
 		s.cancel()
 	case UseSession:
-		s.reportSession(s.result.client, s.result.from, took)
+		s.reportSession(s.result.attachment, s.result.from, took)
 		s.endSpan("")
 	case DiscardSession:
-		s.reportSession(s.result.client, s.result.from, took)
+		s.reportSession(s.result.attachment, s.result.from, took)
 		if s.leftAfter > 0 {
 			s.noteLostToStart(s.leftAfter, time.Since(s.c.Opened()))
 		}
-		s.lose(s.result.client, errSuperseded)
-		s.result.client.close(errSuperseded)
+		s.lose(s.result.attachment, errSuperseded)
+		s.result.attachment.close(errSuperseded)
 		s.endSpan("")
 	case ReportFailure:
 		s.failure, _ = errors.AsType[*Failure](s.result.err)
@@ -233,12 +233,12 @@ func (s *start) reportCancelled(took time.Duration) {
 // open attaches the connection to an initialized session. It reports to the start when the
 // server can take initialize, and waits for its params then.
 func (b *Bridge) open(ctx context.Context, from *Supplier, to *start) opened {
-	var c *attachment
+	var a *attachment
 	passesOn := len(b.c.Client().Header) > 0 || b.c.Client().Context != nil // so no server that was started before
 	session, source, err := from.Open(ctx, openOptions{
 		Party: b.party(), AnyServer: !passesOn,
 		Attach: func(s *Session, spawned bool) {
-			c = b.attach(s)
+			a = b.attach(s)
 			to.dialed <- spawned
 			select {
 			case <-to.handled:
@@ -254,8 +254,8 @@ func (b *Bridge) open(ctx context.Context, from *Supplier, to *start) opened {
 	switch {
 	case err != nil:
 		return opened{nil, source, waited, err}
-	case c == nil: // a shared session
-		c = b.attach(session)
+	case a == nil: // a shared session
+		a = b.attach(session)
 	}
-	return opened{c, source, waited, nil}
+	return opened{a, source, waited, nil}
 }
