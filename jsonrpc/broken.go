@@ -13,7 +13,8 @@ import (
 // is an object. whole says that the id ends before data does: one that data ends with may be the
 // beginning of a longer one.
 //
-// Strings may stand in double or single quotes. Only members of the outermost object count.
+// Strings may stand in double or single quotes. Only members of the outermost object count, and
+// nothing after its end.
 func AnsweredID(data []byte) (id ID, whole, ok bool) {
 	s := brokenScan{data: data}
 	isResponse := false
@@ -75,6 +76,28 @@ func idOf(value []byte) ID {
 	return ID(value)
 }
 
+// Outermost returns the object or array with which data begins, which need not be JSON: up to the
+// bracket that closes it or, closed being false, all of data.
+func Outermost(data []byte) (value []byte, closed bool) {
+	s := brokenScan{data: data}
+	for s.at < len(data) {
+		switch data[s.at] {
+		case '{', '[':
+			s.depth++
+		case '}', ']':
+			s.depth--
+			if s.depth == 0 {
+				return data[: s.at+1 : s.at+1], true
+			}
+		case '"', '\'':
+			s.text()
+			continue
+		}
+		s.at++
+	}
+	return data, false
+}
+
 // brokenScan finds the members of the outermost object in what need not be JSON.
 type brokenScan struct {
 	data  []byte
@@ -91,6 +114,9 @@ func (s *brokenScan) member() (name, value []byte, ok bool) {
 			s.depth++
 		case '}', ']':
 			s.depth--
+			if s.depth == 0 {
+				return nil, nil, false
+			}
 		case '"', '\'':
 			text := s.text()
 			if after := skipSpace(s.data, s.at); s.depth == 1 && after < len(s.data) && s.data[after] == ':' {

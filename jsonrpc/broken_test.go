@@ -37,6 +37,9 @@ func TestAnsweredID(t *testing.T) {
 		`{"level":30,"id":7,"msg":"done","x":NaN}`:              "", // a line of a log
 		`{"level":30,"id":7,"result":"done","error":"boom"}`:    "",
 		`{"level":30,"req":{"jsonrpc":"2.0","id":7},"id":8}`:    "",
+		`{"id":7,"msg":"x"} {"jsonrpc":"2.0","x":NaN}`:          "", // two objects
+		`{"jsonrpc":"2.0","x":NaN},{"id":7}`:                    "",
+		`{"jsonrpc":"2.0","id":7,"result":NaN}{"id":8,"x":NaN}`: "7",
 		`not JSON, "id":7, "jsonrpc"`:                           "",
 		``:                                                      "",
 	} {

@@ -22,39 +22,33 @@ type content struct {
 // byteOrderMark is that of UTF-8. Programs of Windows begin a file with it.
 const byteOrderMark = "\uFEFF"
 
-// maxPlaces bounds the places in a line at which JSON is looked for and not found.
-const maxPlaces = 16
+// maxPlaces bounds the brackets in a line that nothing closes: for each, the line is read to its end.
+const maxPlaces = 8
 
 // read says what a line is. parts says that the line before was, or began, JSON over
 // several lines. The first row that fits counts:
 //
 //	the line has                                          | and is
 //	------------------------------------------------------|----------------------------------------
-//	whole messages, one after the other or in arrays      | these messages, and the text before them;
-//	                                                      | a broken one may follow
-//	{… from which an id can be read, but is broken        | a broken message, and the text before it
+//	messages, one after the other or in arrays            | these messages, and the text before them
 //	{…} with a member "jsonrpc", but is broken            | a broken message
-//	{… that does not end, and what is no message after it | a part of JSON over several lines
+//	{… that does not end                                  | a part of JSON over several lines
 //	anything else                                         | text
 //
 // A whole message is an object with a member "jsonrpc", whether valid or not, or one that lacks
-// nothing else. What is inside another object, such as a line of a log, is none.
+// nothing else. A broken one is no JSON, but the id of a request can be read from it. What is inside
+// another object, such as a line of a log or a broken message, is none.
 func read(line []byte, parts bool) content {
 	line = bytes.Trim(bytes.TrimPrefix(line, []byte(byteOrderMark)), " \t\r\n\x00")
 	if len(line) == 0 {
 		return content{}
 	}
-	c, rest := wholeMessages(line)
-	begin, broken := brokenMessage(rest)
+	c := messagesOf(line)
 	opens, ends := line[0] == '{', line[len(line)-1] == '}'
 	switch {
 	case len(c.messages) > 0:
-		if broken != nil {
-			c.messages = append(c.messages, broken)
-		}
+		c.part = opens && !ends && len(c.text) == 0 && !json.Valid(c.messages[0])
 		return c
-	case broken != nil:
-		return content{messages: [][]byte{broken}, text: line[:begin], part: opens && !ends}
 	case opens && ends && !json.Valid(line) && jsonrpc.NamesVersion(line):
 		return content{messages: [][]byte{line}}
 	case opens && !ends, parts:
@@ -63,45 +57,64 @@ func read(line []byte, parts bool) content {
 	return content{text: line}
 }
 
-// brokenMessage finds a broken message with an id in a text, and where it begins; nil if there is
-// none.
-func brokenMessage(text []byte) (begin int, broken []byte) {
-	begin = bytes.IndexByte(text, '{')
-	if begin < 0 || json.Valid(text[begin:]) {
-		return 0, nil
-	}
-	if _, _, answers := jsonrpc.AnsweredID(text[begin:]); !answers {
-		return 0, nil
-	}
-	return begin, text[begin:]
-}
-
-// wholeMessages finds the messages in a line, which may have text between them, such as the escape
-// sequence of a terminal or a prompt. rest is what comes after the last one.
-func wholeMessages(line []byte) (c content, rest []byte) {
-	rest = line
-	for at, misses := 0, 0; misses < maxPlaces; {
+// messagesOf finds the messages in a line, which may have text between them, such as the escape
+// sequence of a terminal or a prompt.
+func messagesOf(line []byte) (c content) {
+	for at, places := 0, 0; places < maxPlaces; {
 		next := bytes.IndexAny(line[at:], "{[")
 		if next < 0 {
 			break
 		}
 		at += next
-		value := jsonrpc.FirstValue(line[at:])
-		if value == nil {
-			at++
-			misses++
-			continue
+		found, size := messagesAt(line[at:])
+		if size == 0 { // look inside
+			size = 1
+			places++
 		}
-		if found := messagesIn(value); len(found) > 0 {
-			if len(c.messages) == 0 {
-				c.text = line[:at]
-			}
-			c.messages = append(c.messages, found...)
-			rest = line[at+len(value):]
+		if len(found) > 0 && len(c.messages) == 0 {
+			c.text = line[:at]
 		}
-		at += len(value)
+		c.messages = append(c.messages, found...)
+		at += size
 	}
-	return c, rest
+	return c
+}
+
+// messagesAt returns the messages that a text begins with, and the size of what they are, or of what
+// is none: {…} or […]. The size is 0 if a message may be inside: what nothing closes may be text such
+// as a smiley, and an array that is no JSON may be a batch with a broken message.
+func messagesAt(text []byte) (found [][]byte, size int) {
+	if value := jsonrpc.FirstValue(text); value != nil {
+		return messagesIn(value), len(value)
+	}
+	value, closed := jsonrpc.Outermost(text)
+	if !closed {
+		value = beforeTheLast(value)
+	}
+	switch {
+	case text[0] == '{' && isBroken(value):
+		return [][]byte{value}, len(value)
+	case !closed, text[0] == '[' && bytes.IndexByte(value, '{') >= 0:
+		return nil, 0
+	}
+	return nil, len(value)
+}
+
+// beforeTheLast returns what stands before the whole message with which a text ends, else all of the
+// text: a server that writes without a lock may begin a message, and write another one and the end of
+// the line before it goes on.
+func beforeTheLast(text []byte) []byte {
+	last := bytes.LastIndex(text, []byte(messageBegins))
+	if last <= 0 || len(jsonrpc.FirstValue(text[last:])) != len(text)-last {
+		return text
+	}
+	return text[:last:last]
+}
+
+// isBroken reports whether an object that is no JSON is a message with an id.
+func isBroken(object []byte) bool {
+	_, _, answers := jsonrpc.AnsweredID(object)
+	return answers
 }
 
 // messagesIn returns the message that a value is, or those of an array of messages.
@@ -123,8 +136,11 @@ func messagesIn(value json.RawMessage) (all [][]byte) {
 	return all
 }
 
+// messageBegins is how most messages begin.
+const messageBegins = `{"jsonrpc"`
+
 func isMessage(value json.RawMessage) bool {
-	if bytes.HasPrefix(value, []byte(`{"jsonrpc"`)) { // most: no need to read it again
+	if bytes.HasPrefix(value, []byte(messageBegins)) { // most: no need to read it again
 		return true
 	}
 	_, isRPC := jsonrpc.Member(value, "jsonrpc")

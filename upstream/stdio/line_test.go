@@ -2,8 +2,11 @@ package stdio
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // What a line of stdout is: the next report of a server's manners is one more case.
@@ -45,6 +48,20 @@ func TestLinesOfStdout(t *testing.T) {
 		"only the brace is missing":   {line: `{"result":{},"jsonrpc":"2.0","id":2`, message: `{"result":{},"jsonrpc":"2.0","id":2`, part: true},
 		"broken, with the id twice":   {line: `{"jsonrpc":"2.0","id":2,"result":{"v":NaN},"id":2}`, message: `{"jsonrpc":"2.0","id":2,"result":{"v":NaN},"id":2}`},
 
+		"broken, with an answer inside": {line: `{"jsonrpc":"2.0","id":2,"result":{"v":NaN,"a":[` + without + `]}}`, message: `{"jsonrpc":"2.0","id":2,"result":{"v":NaN,"a":[` + without + `]}}`},
+		"cut, with an answer inside":    {line: `{"jsonrpc":"2.0","id":2,"result":{"a":[` + without + `],"b":"x`, message: `{"jsonrpc":"2.0","id":2,"result":{"a":[` + without + `],"b":"x`, part: true},
+		"a broken and a whole one":      {line: broken + answer, message: broken + "\n" + answer},
+		"two broken ones":               {line: broken + broken, message: broken + "\n" + broken},
+		"broken after a log with an id": {line: `{"level":30,"id":9,"msg":"hi"}` + broken, message: broken, text: `{"level":30,"id":9,"msg":"hi"}`},
+		"broken after an apostrophe":    {line: "{it's} " + broken, message: broken, text: "{it's} "},
+		"a batch with a broken one":     {line: "[" + broken + "," + answer + "]", message: broken + "\n" + answer, text: "["},
+		"cut by another's whole one":    {line: `{"jsonrpc":"2.0","id":2,"result":{"v":"x` + answer, message: `{"jsonrpc":"2.0","id":2,"result":{"v":"x` + "\n" + answer},
+		"cut in its id by a whole one":  {line: `{"jsonrpc":"2.0","id":2` + answer, message: `{"jsonrpc":"2.0","id":2` + "\n" + answer},
+		"cut before its id by a whole":  {line: `{"jsonrpc":"2` + answer, message: answer, text: `{"jsonrpc":"2`},
+		"no id, after a log with one":   {line: `{"id":2,"msg":"log"} {"jsonrpc":"2.0","x":NaN}`, message: `{"id":2,"msg":"log"} {"jsonrpc":"2.0","x":NaN}`},
+		"after many progress bars":      {line: strings.Repeat("[#  ] [1/3]\r", 20) + answer, message: answer, text: strings.Repeat("[#  ] [1/3]\r", 20)},
+		"after many braces":             {line: strings.Repeat("{x} ", 20) + answer, message: answer, text: strings.Repeat("{x} ", 20)},
+
 		"text":                {line: "Listening on stdio", text: "Listening on stdio"},
 		"text in brackets":    {line: "[INFO] ready", text: "[INFO] ready"},
 		"a list":              {line: "[1]", text: "[1]"},
@@ -58,6 +75,7 @@ func TestLinesOfStdout(t *testing.T) {
 		"an answer inside":    {line: `{"level":30,"msg":"sent","res":{"id":2,"result":{"content":[]}}}`, text: `{"level":30,"msg":"sent","res":{"id":2,"result":{"content":[]}}}`},
 		"an error inside":     {line: `{"level":50,"msg":"x","err":{"id":2,"error":{"code":5,"message":"e"}}}`, text: `{"level":50,"msg":"x","err":{"id":2,"error":{"code":5,"message":"e"}}}`},
 		"a message inside":    {line: `{"level":10,"sent":{"jsonrpc":"2.0","id":2,"result":{}}}`, text: `{"level":10,"sent":{"jsonrpc":"2.0","id":2,"result":{}}}`},
+		"inside a broken log": {line: `{"level":30,"took":NaN,"res":` + without + `}`, text: `{"level":30,"took":NaN,"res":` + without + `}`},
 		"framing":             {line: "Content-Length: 36", text: "Content-Length: 36"},
 		"begins several":      {line: "{", part: true},
 		"nothing":             {line: " \x00\uFEFF"[:2]},
@@ -77,13 +95,16 @@ func TestLinesOfStdout(t *testing.T) {
 
 // A line in which a message might begin anywhere is read in time linear in its length.
 func TestLineThatMightHaveManyMessages(t *testing.T) {
-	line := []byte("x" + strings.Repeat(`{"`, 1<<20))
-	if got := read(line, false); len(got.messages) > 0 || len(got.text) != len(line) {
-		t.Errorf("got %d messages, %d bytes of text", len(got.messages), len(got.text))
+	for _, piece := range []string{`{"`, `{x}`, `{"a":{}`, `{'`, `'{`, `[`, `[{`, `[1/2]`, `{"jsonrpc":`, `{"jsonrpc":"2.0","id":2`} {
+		line := []byte("x" + strings.Repeat(piece, 1<<20/len(piece)))
+		if got := read(line, false); len(got.messages) > 0 || len(got.text) != len(line) {
+			t.Errorf("%s: got %d messages, %d bytes of text", piece, len(got.messages), len(got.text))
+		}
 	}
 }
 
-// The messages of a line stand in it, in their order and apart, after its text.
+// The messages of a line stand in it, in their order and apart, after its text. A line that is one
+// object has nothing inside it that is one.
 func FuzzRead(f *testing.F) {
 	for _, line := range []string{`> {"jsonrpc":"2.0","id":1,"result":{}}{"id":2,"result":{}} x`, `[{"jsonrpc":1},{"jsonrpc":2}]`, `{'jsonrpc':'2.0','id':1`, "\uFEFF{\"a\":{\"jsonrpc\":1}}"} {
 		f.Add([]byte(line), true)
@@ -96,6 +117,11 @@ func FuzzRead(f *testing.F) {
 				t.Fatalf("%q has no %q after what came before", line, part)
 			}
 			rest = after
+		}
+		if object := bytes.Trim(line, " \t\r\n\x00"); json.Valid(object) && object[0] == '{' {
+			for _, m := range got.messages {
+				ssetest.Want(t, "a message of a line that is one object", string(m), string(object))
+			}
 		}
 	})
 }
