@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -300,6 +301,38 @@ func TestUnusableMessagesOfTheServer(t *testing.T) {
 			server(`{"jsonrpc":"2.0","id":1,"method":"roots/list","params":5}`, `{"jsonrpc":"2.0","id":1,"method":5}`, `{"id":1,"method":"ping"}`),
 			got(), dropped(metrics.DroppedInvalidMessage, 3),
 			server(result("1")), got(answer(`"a"`)),
+		}},
+	})
+}
+
+// An id with which a broken answer ends may be the beginning of a longer one: that of a request which is
+// out, or was given up and may still be answered.
+func TestAnswerThatIsCutInItsID(t *testing.T) {
+	const cutIn1, cutIn2 = `{"result":{},"jsonrpc":"2.0","id":1`, `{"result":{},"jsonrpc":"2.0","id":2`
+	var ten, others []string // ten requests, the server's answers to all but the first and the last
+	for i, id := range strings.Split("a b c d e f g h i j", " ") {
+		ten = append(ten, strings.Replace(callA, `"a"`, `"`+id+`"`, 1))
+		if i > 0 && i < 9 {
+			others = append(others, result(strconv.Itoa(i+1)))
+		}
+	}
+	runScenarios(t, []scenario{
+		{name: "no other begins so", steps: []step{
+			forward(callA, callB), discard, server(cutIn2, result("1")), got(unusable("b"), answer(`"a"`)),
+		}},
+		{name: "one that is out does", steps: []step{
+			forward(ten...), server(others...), discard, server(cutIn1), got(), dropped(metrics.DroppedInvalidMessage, 1),
+			server(result("1"), result("10")), got(answer(`"a"`), answer(`"j"`)),
+		}},
+		{name: "one that is answered does", steps: []step{
+			forward(ten...), server(append(others, result("10"))...), discard, server(cutIn1), got(unusable("a")),
+		}},
+		{name: "one that was given up does", steps: []step{
+			forward(ten...), server(others...), forward(cancelOf(`"j"`)), after(2 * time.Second), discard,
+			server(cutIn1), got(), dropped(metrics.DroppedInvalidMessage, 1), server(result("1")), got(answer(`"a"`)),
+		}},
+		{name: "one that is given up does not", steps: []step{
+			forward(callA, callB, cancelOf(`"a"`)), after(2 * time.Second), discard, server(cutIn2), got(unusable("b")),
 		}},
 	})
 }

@@ -290,9 +290,13 @@ func (t *table) removeAll() []*entry {
 	return open
 }
 
-// begins reports whether the id of another request begins with the digits of an id: one that is
-// cut may be either.
+// begins reports whether the id of another request that the server may still answer begins with the
+// digits of an id: one that is cut may be either. The table has the requests that are out. Which ones
+// were given up it does not keep, so after one was, any id that was given out counts.
 func (t *table) begins(id int64) bool {
+	if t.gaveUp && id <= t.lastID/10 {
+		return true
+	}
 	digits := strconv.FormatInt(id, 10)
 	for other := range t.byID {
 		if other != id && strings.HasPrefix(strconv.FormatInt(other, 10), digits) {
