@@ -151,12 +151,16 @@ func (c *child) accept(line []byte, cut bool) [][]byte {
 	if len(found.text) > 0 {
 		c.reportText(found.text)
 	}
-	switch {
-	case cut && slices.ContainsFunc(found.messages, func(m []byte) bool { return !json.Valid(m) }), cut && found.part:
-		c.log.Warn("server ended in the middle of a message", "bytes", len(line))
-		c.cmd.Metrics.Dropped(metrics.DroppedInvalidMessage)
-		return nil
-	case found.part && !c.parts:
+	if cut {
+		all := len(found.messages)
+		whole := slices.DeleteFunc(found.messages, func(m []byte) bool { return !json.Valid(m) })
+		if len(whole) < all || found.part {
+			c.log.Warn("server ended in the middle of a message", "bytes", len(line))
+			c.cmd.Metrics.Dropped(metrics.DroppedInvalidMessage)
+			found = content{messages: whole}
+		}
+	}
+	if found.part && !c.parts {
 		c.limited.Warn("server writes json over several lines: stdout is for MCP, one JSON message a line", "bytes",
 			len(line))
 		c.noteManner(writesJSONOverLines)

@@ -112,6 +112,21 @@ func TestCommandToleratesGarbage(t *testing.T) {
 	ssetest.WantText(t, "log", logs.String(), `one JSON message a line; log to stderr" command=`, `text="Server listening on stdio" bytes=25`)
 }
 
+// A server that ends in the middle of a message takes none of the whole ones before it along.
+func TestCommandEndsInTheMiddleOfAMessage(t *testing.T) {
+	const cut = `{"jsonrpc":"2.0","id":2,"result":{"a":"b`
+	for output, want := range map[string]string{
+		cut: "", helloLine + cut: helloLine, helloLine + helloLine + cut: helloLine + helloLine,
+	} {
+		var logs ssetest.Output
+		got, err := recvAll(t, upstreamtest.Dial(t, command(t, "output", "OUTPUT="+output).Observed(ssetest.Logger(&logs), nil)))
+		if !errors.Is(err, io.EOF) || strings.Join(got, "") != want {
+			t.Errorf("%s: got %q, %v", output, got, err)
+		}
+		ssetest.WantText(t, "log", logs.String(), "server ended in the middle of a message")
+	}
+}
+
 // JSON over several lines is named as that, once, and no part of it is logged.
 func TestCommandSpreadsAMessageOverLines(t *testing.T) {
 	var logs ssetest.Output
