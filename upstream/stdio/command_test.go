@@ -119,7 +119,8 @@ func TestCommandEndsInTheMiddleOfAMessage(t *testing.T) {
 		cut: "", helloLine + cut: helloLine, helloLine + helloLine + cut: helloLine + helloLine,
 	} {
 		var logs ssetest.Output
-		got, err := recvAll(t, upstreamtest.Dial(t, command(t, "output", "OUTPUT="+output).Observed(ssetest.Logger(&logs), nil)))
+		c := command(t, "output", "OUTPUT="+output).Observed(ssetest.Logger(&logs), nil)
+		got, err := recvAll(t, upstreamtest.Dial(t, c))
 		if !errors.Is(err, io.EOF) || strings.Join(got, "") != want {
 			t.Errorf("%s: got %q, %v", output, got, err)
 		}
