@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +25,10 @@ const (
 // ErrForgotten ends a session that its server no longer knows.
 var ErrForgotten = errors.New("the server has forgotten the session")
 
+// ErrUnread is ErrForgotten, by a refusal that comes before the server reads a request: no tool has run,
+// so the request may be repeated whatever it does.
+var ErrUnread = fmt.Errorf("%w", ErrForgotten)
+
 // refused is Read for an unsuccessful response.
 func (r *Reader) refused(resp *http.Response) (*jsonrpc.Message, error) {
 	text := errorBody(resp)
@@ -32,9 +36,12 @@ func (r *Reader) refused(resp *http.Response) (*jsonrpc.Message, error) {
 	if IsRedirect(resp) { // the log alone names the target: the error may be for any client
 		r.Endpoint.Target(resp)
 	}
+	if r.HasSession {
+		if err := forgets(resp.StatusCode, m, own, text); err != nil {
+			return nil, err
+		}
+	}
 	switch code := resp.StatusCode; {
-	case r.HasSession && forgets(code, m, own, text):
-		return nil, ErrForgotten
 	case refusesAccess(resp):
 	case own:
 		return m, nil
@@ -45,23 +52,50 @@ func (r *Reader) refused(resp *http.Response) (*jsonrpc.Message, error) {
 	return nil, StatusError(resp, text)
 }
 
-// forgets reports whether an unsuccessful response says that the server does not know the
-// session any more. Servers say so in several ways after a restart:
+// forgets returns ErrForgotten if an unsuccessful response says that the server does not know the
+// session any more, ErrUnread if it says so without having read the request, else nil. Servers say
+// it in several ways after a restart. The first row that fits counts:
 //
-//	404                      | MCP 2025-06-18, unless it is about the method
-//	410                      | some gateways
-//	400, 401, 503 with words | see namesSession
-func forgets(code int, m *jsonrpc.Message, own bool, text []byte) bool {
+//	the response                                        | says
+//	----------------------------------------------------|-------------------------------------------
+//	404, about the method                               | nothing
+//	400, 401 or 503 without words: see namesSession     | nothing
+//	404, 410, 400, 401 or 503, JSON-RPC with the        |
+//	request's own id: a tool may have run and say so    | forgotten
+//	404 (MCP 2025-06-18), 410 (some gateways)           | unread
+//	400 or 401, JSON-RPC with the id null               | unread: no request has been parsed
+//	400 or 401, a sentence of transports as text, JSON  | unread
+//	400, 401 or 503 otherwise                           | forgotten
+func forgets(code int, m *jsonrpc.Message, own bool, text []byte) error {
+	var said string
 	switch code {
 	case http.StatusNotFound:
-		return !(own && ErrorCode(m) == jsonrpc.CodeMethodNotFound)
+		if own && ErrorCode(m) == jsonrpc.CodeMethodNotFound {
+			return nil
+		}
 	case http.StatusGone:
-		return true
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusServiceUnavailable:
-		return namesSession(code, m, text)
+		if said = namesSession(code, m, text); said == "" {
+			return nil
+		}
+	default:
+		return nil
 	}
-	return false
+	switch {
+	case own, code == http.StatusServiceUnavailable:
+		return ErrForgotten
+	case said != "" && m == nil && !ofTransports.MatchString(said):
+		return ErrForgotten
+	}
+	return ErrUnread
 }
+
+// ofTransports matches the sentences in which transports refuse a request of a session that they do
+// not know. A tool that speaks of sessions says more, or something else.
+var ofTransports = regexp.MustCompile(`(?i)^\W*(bad request: )?(` +
+	`(no |an? )?(valid |invalid |missing |unknown |expired |such |or )+session( ?id)?( provided)?` +
+	`|session( ?id)? (is )?(not found|unknown|expired|invalid|gone|terminated)` +
+	`|server not initialized)\W*$`)
 
 // ErrorResponse returns the JSON-RPC error in the body of an unsuccessful response,
 // nil for none, and whether it has the id of the request. It reads and closes the
@@ -92,8 +126,8 @@ func errorIn(text []byte, id jsonrpc.ID) (m *jsonrpc.Message, own bool) {
 	return m, m.ID == id
 }
 
-// namesSession reports whether a refusal is about the session: "No valid session ID", "Invalid
-// or expired session", "Server not initialized". Servers that keep sessions in memory answer
+// namesSession returns what a refusal says about the session: "No valid session ID", "Invalid
+// or expired session", "Server not initialized"; empty if it is about something else. Servers that keep sessions in memory answer
 // so after a restart: the example that most TypeScript servers started from, the TypeScript
 // SDK, and the Python SDK before it answered 404. Which words are looked at:
 //
@@ -105,7 +139,7 @@ func errorIn(text []byte, id jsonrpc.ID) (m *jsonrpc.Message, own bool) {
 //	another JSON object                  | the members in spokenMembers
 //	text                                 | its first line
 //	HTML                                 | none
-func namesSession(code int, m *jsonrpc.Message, text []byte) bool {
+func namesSession(code int, m *jsonrpc.Message, text []byte) string {
 	var said []string
 	switch {
 	case m == nil:
@@ -113,10 +147,13 @@ func namesSession(code int, m *jsonrpc.Message, text []byte) bool {
 	case ofTransport(code, m):
 		said = texts(m.Error(), [][]string{{"message"}})
 	}
-	return slices.ContainsFunc(said, func(one string) bool {
-		one = strings.ToLower(one[:min(maxErrorText, len(one))])
-		return strings.Contains(one, "session") || strings.Contains(one, "server not initialized")
-	})
+	for _, one := range said {
+		words := strings.ToLower(one[:min(maxErrorText, len(one))])
+		if strings.Contains(words, "session") || strings.Contains(words, "server not initialized") {
+			return one
+		}
+	}
+	return ""
 }
 
 // ofTransport reports whether an error response is that of a transport, before a method has read

@@ -149,8 +149,10 @@ func (c *Conn) unanswered(k *call, err error) {
 	}
 	e, ok := errors.AsType[*jsonrpc.Error](err)
 	switch {
-	case errors.Is(err, exchange.ErrForgotten): // the server has not read the request
+	case errors.Is(err, exchange.ErrUnread):
 		c.End(&jsonrpc.NotTakenError{ID: k.ID, Err: err}, true)
+	case errors.Is(err, exchange.ErrForgotten):
+		c.End(err, true)
 	case !ok:
 		c.End(err, false)
 	case !exchange.Doubtful(e) || c.lives(k):
