@@ -3,6 +3,7 @@ package stdio
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -36,8 +37,10 @@ const maxPlaces = 8
 //	anything else                                         | text
 //
 // A whole message is an object with a member "jsonrpc", whether valid or not, or one that lacks
-// nothing else. A broken one is no JSON, but the id of a request can be read from it. What is inside
-// another object, such as a line of a log or a broken message, is none.
+// nothing else. A broken one is no JSON, but the id of a request can be read from it. After text it
+// is one only if it is written as JSON is, names its version and ends: a server that logs what it
+// sends prints it in the notation of its language, or shortened, and then sends it whole. What is
+// inside another object, such as a line of a log or a broken message, is none.
 func read(line []byte, parts bool) content {
 	line = bytes.Trim(bytes.TrimPrefix(line, []byte(byteOrderMark)), " \t\r\n\x00")
 	if len(line) == 0 {
@@ -60,13 +63,14 @@ func read(line []byte, parts bool) content {
 // messagesOf finds the messages in a line, which may have text between them, such as the escape
 // sequence of a terminal or a prompt.
 func messagesOf(line []byte) (c content) {
+	text := textAt(line)
 	for at, places := 0, 0; places < maxPlaces; {
 		next := bytes.IndexAny(line[at:], "{[")
 		if next < 0 {
 			break
 		}
 		at += next
-		found, size := messagesAt(line[at:])
+		found, size := messagesAt(line[at:], at > text && len(c.messages) == 0)
 		if size == 0 { // look inside
 			size = 1
 			places++
@@ -82,8 +86,9 @@ func messagesOf(line []byte) (c content) {
 
 // messagesAt returns the messages that a text begins with, and the size of what they are, or of what
 // is none: {…} or […]. The size is 0 if a message may be inside: what nothing closes may be text such
-// as a smiley, and an array that is no JSON may be a batch with a broken message.
-func messagesAt(text []byte) (found [][]byte, size int) {
+// as a smiley, and an array that is no JSON may be a batch with a broken message. afterText says that
+// the line has text before.
+func messagesAt(text []byte, afterText bool) (found [][]byte, size int) {
 	if value := jsonrpc.FirstValue(text); value != nil {
 		return messagesIn(value), len(value)
 	}
@@ -92,7 +97,7 @@ func messagesAt(text []byte) (found [][]byte, size int) {
 		value = beforeTheLast(value)
 	}
 	switch {
-	case text[0] == '{' && isBroken(value):
+	case text[0] == '{' && isBroken(value) && (!afterText || closed && isWrittenAsJSON(value)):
 		return [][]byte{value}, len(value)
 	case !closed, text[0] == '[' && bytes.IndexByte(value, '{') >= 0:
 		return nil, 0
@@ -116,6 +121,18 @@ func isBroken(object []byte) bool {
 	_, _, answers := jsonrpc.AnsweredID(object)
 	return answers
 }
+
+// isWrittenAsJSON reports whether a broken object begins as one of JSON, and names the version of JSON-RPC.
+func isWrittenAsJSON(object []byte) bool {
+	members := bytes.TrimLeft(object[1:], " \t")
+	return len(members) > 0 && members[0] == '"' && jsonrpc.NamesVersion(object)
+}
+
+// notText matches what a terminal does not show as text, and the bracket of a batch.
+var notText = regexp.MustCompile("^(?:[\\x00-\\x1a\\x1c-\\x20\\[]|\\x1b\\[[0-9;?]*[A-Za-z]|\\x1b\\][^\\a]*\\a|\\x1b)*")
+
+// textAt returns the offset of the first text that a line has, its length if there is none.
+func textAt(line []byte) int { return len(notText.Find(line)) }
 
 // messagesIn returns the message that a value is, or those of an array of messages.
 func messagesIn(value json.RawMessage) (all [][]byte) {

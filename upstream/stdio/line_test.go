@@ -62,6 +62,10 @@ func TestLinesOfStdout(t *testing.T) {
 		"after many progress bars":      {line: strings.Repeat("[#  ] [1/3]\r", 20) + answer, message: answer, text: strings.Repeat("[#  ] [1/3]\r", 20)},
 		"after many braces":             {line: strings.Repeat("{x} ", 20) + answer, message: answer, text: strings.Repeat("{x} ", 20)},
 
+		"its repr, of Python": {line: "Sending response: {'jsonrpc': '2.0', 'id': 3, 'result': {'ok': True}}", text: "Sending response: {'jsonrpc': '2.0', 'id': 3, 'result': {'ok': True}}"},
+		"a log's own result":  {line: `2026 INFO done {"id": 3, "result": {"ok": true}, "took": NaN}`, text: `2026 INFO done {"id": 3, "result": {"ok": true}, "took": NaN}`},
+		"a shortened one":     {line: `sent {"jsonrpc":"2.0","id":3,"result":{"text":"abc...`, text: `sent {"jsonrpc":"2.0","id":3,"result":{"text":"abc...`},
+		"a repr in colour":    {line: "\x1b[32mINFO\x1b[0m {'jsonrpc': '2.0', 'id': 3, 'result': {'ok': True}}", text: "\x1b[32mINFO\x1b[0m {'jsonrpc': '2.0', 'id': 3, 'result': {'ok': True}}"},
 		"text":                {line: "Listening on stdio", text: "Listening on stdio"},
 		"text in brackets":    {line: "[INFO] ready", text: "[INFO] ready"},
 		"a list":              {line: "[1]", text: "[1]"},
