@@ -262,7 +262,13 @@ func (c *call) send(replica string, open bool) error {
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
 	}
-	proxy.ServeHTTP(to, c.r.WithContext(ctx))
+	in := c.r.WithContext(ctx)
+	// ReverseProxy removes what Connection lists. That is for the client's own connection to this
+	// replica, and must not remove what middleware has set, the session or the credentials.
+	in.Header = in.Header.Clone()
+	in.Header.Del("Connection")
+	in.Header.Del("Upgrade")
+	proxy.ServeHTTP(to, in)
 	to.end()
 	cause := context.Cause(ctx)
 	unreached, isDial := errors.AsType[*dialError](cmp.Or(cause, failed))
@@ -295,9 +301,7 @@ func (c *call) rewrite(p *httputil.ProxyRequest, replica string, open bool) {
 			out.Header[name] = values
 		}
 	}
-	for _, name := range []string{"Connection", "Upgrade", "Expect"} {
-		out.Header.Del(name)
-	}
+	out.Header.Del("Expect")
 	out.Header.Set(forwardHeader, url.Values{
 		"server": {c.f.Server}, "id": {c.f.ID}, "open": {strconv.FormatBool(open)}, "principal": {c.f.Principal},
 		"addr": {netip.AddrPortFrom(c.f.Addr, 0).String()},

@@ -276,7 +276,8 @@ func TestHeadersOfTheClient(t *testing.T) {
 			q, f := request(t.Context(), all[1].ID()+".random.mac", "{}")
 			for name, value := range map[string]string{
 				"Idempotency-Key": "1", "Mcp-Forward": "principal=eve", "X-Forwarded-For": "203.0.113.9", "Forwarded": "for=x",
-				"Connection": "Upgrade", "Upgrade": "websocket", "Expect": "100-continue",
+				"Connection": "Upgrade, X-Tenant, Authorization, Mcp-Session-Id", "Upgrade": "websocket\x80", "Expect": "100-continue",
+				"X-Tenant": "of middleware", "Authorization": "Bearer t", "Mcp-Session-Id": "s",
 			} {
 				q.Header.Set(name, value)
 			}
@@ -288,6 +289,7 @@ func TestHeadersOfTheClient(t *testing.T) {
 		ssetest.Want(t, "how often two requests were served", len(all[1].served), 2)
 		ssetest.Want(t, "X-Forwarded-For", got.Get("X-Forwarded-For"), "203.0.113.9")
 		ssetest.Want(t, "Forwarded", got.Get("Forwarded"), "for=x")
+		ssetest.Want(t, "what Connection lists", got.Get("X-Tenant")+got.Get("Authorization")+got.Get("Mcp-Session-Id"), "of middlewareBearer ts")
 		ssetest.Want(t, "other headers", got.Get("Mcp-Forward")+got.Get("Upgrade")+got.Get("Expect"), "")
 	})
 }
