@@ -313,7 +313,11 @@ func (w asksForPassword) Unwrap() http.ResponseWriter { return w.ResponseWriter 
 // bytes there.
 func (d *daemon) boundFields(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if n := len(r.Header); n > maxFields {
+		n := 0
+		for _, values := range r.Header {
+			n += len(values) // a line each, whatever its name
+		}
+		if n > maxFields {
 			text := fmt.Sprintf("the request has %d header fields: at most %d are served", n, maxFields)
 			d.guard.Load().Refuse(w, r, http.StatusRequestHeaderFieldsTooLarge, metrics.RejectedBadRequest, text)
 			return
