@@ -35,6 +35,28 @@ func TestSessionLostBetweenCalls(t *testing.T) {
 	})
 }
 
+// A client that declares itself only after a loss, as its new session starts or before it has used it,
+// gets a session with what it declares.
+func TestDeclaredAfterALoss(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"while the session starts": time.Second, "before its use": 3 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			u := booting(2 * time.Second)
+			withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
+				p.post(request("1", "tools/list"))
+				time.Sleep(proven)
+				p.want(answered("1", 1, "tools/list"))
+				u.session(t, 1).die()
+				time.Sleep(wait)
+				p.post(initialize("0", "2025-06-18", `{"sampling":{}}`))
+				time.Sleep(5 * time.Second)
+				p.take()
+				wantText(t, "params of the last session", string(u.session(t, 3).message(t, "initialize").Params()), "sampling")
+				p.served("2", 3, "tools/list")
+			})
+		})
+	}
+}
+
 func TestSessionIsRestored(t *testing.T) {
 	u := &server{}
 	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {

@@ -88,8 +88,9 @@ type Bridge struct {
 	// needed says that a message of the client needs the server. Before that, a start waits a
 	// moment for the client's own initialize.
 	needed atomic.Bool
-	// used says that a message of the client has gone to a session, or its own initialize to a
-	// server. An unused session is replaced when the client's initialize declares more.
+	// used says that a message of the client has gone to the session, or its own initialize to a
+	// server. An unused session is replaced when the client's initialize declares more. After a
+	// loss the next session is unused, unless it is initialized with the client's own params.
 	used atomic.Bool
 	// dismissed says that the server wants no more of this client: its connection ends.
 	dismissed atomic.Bool

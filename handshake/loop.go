@@ -256,6 +256,9 @@ func (r *run) serve(a *attachment) {
 	default:
 		r.follows = afterLoss
 	}
+	if r.follows != afterInitialize && r.own == nil {
+		r.used.Store(false) // the next session is unused: the client may still declare more
+	}
 	switch {
 	case r.ctx.Err() != nil:
 		a.close(errGone)
