@@ -37,13 +37,14 @@ func TestEachClientOverEachServer(t *testing.T) {
 	}
 }
 
-// Each address serves both transports: each client gets on at the other one too.
+// Each address serves both transports: each client gets on at the other one too. How many servers
+// that costs depends on how soon the client's own initialize comes, which gateway's
+// TestClientsOwnInitializeGoesToTheServer counts in fake time.
 func TestEachClientAtTheOtherAddress(t *testing.T) {
 	forEachClient(t, lasting, func(t *testing.T, k kind) {
 		g := startGateway(t, fake(t)...)
 		c := connect(t, k, strings.TrimSuffix(g.url, "/mcp")+"/sse")
 		wantEcho(t, c)
-		ssetest.Want(t, "servers that were started", len(g.started()), 1)
 	})
 }
 
