@@ -101,16 +101,6 @@ func (all *replicas) await(g *gateway) {
 	g.admin = g.awaitMatch("the admin URL", &g.log, adminURL)
 }
 
-// replace makes another gateway, or none, serve in the place of one.
-func (all *replicas) replace(old, new *gateway) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	all.serving = slices.DeleteFunc(all.serving, func(g *gateway) bool { return g == old })
-	if new != nil {
-		all.serving = append(all.serving, new)
-	}
-}
-
 // roundTrip sends a request to the next replica that listens.
 func (all *replicas) roundTrip(next http.RoundTripper, r *http.Request) (*http.Response, error) {
 	var body []byte

@@ -28,6 +28,16 @@ func startCrowdsOfReplicas(t *testing.T) (*replicas, *crowds) {
 	return all, startCrowds(t, all.url, *crowd)
 }
 
+// replace makes another gateway, or none, serve in the place of one.
+func (all *replicas) replace(old, new *gateway) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.serving = slices.DeleteFunc(all.serving, func(g *gateway) bool { return g == old })
+	if new != nil {
+		all.serving = append(all.serving, new)
+	}
+}
+
 // When the replicas are replaced one after the other, no client over /mcp notices, and those
 // over /sse go on.
 func TestRollingRestart(t *testing.T) {

@@ -37,7 +37,7 @@ type Gateway struct {
 	adjust   func(*settings) // nil: nothing; it is for tests
 	metrics  *metrics.Metrics
 	promReg  *prometheus.Registry
-	held     *budget.Account
+	budget   *budget.Account
 	registry *connstate.Registry
 	bridges  handshake.Options       // shared by all bridges
 	now      atomic.Pointer[serving] // for all that begins
@@ -85,9 +85,9 @@ func newGateway(up upstream.Upstream, opts Options, adjust func(*settings)) (*Ga
 	g.metrics, unregistered = metrics.Named(g.promReg, s.Name, s.Transports...)
 	build := buildinfo.Read()
 	g.metrics.BuildInfo(build.Version, build.Revision, build.GoVersion)
-	g.held = budget.New(s.MaxHeldBytes, g.metrics)
+	g.budget = budget.New(s.MaxHeldBytes, g.metrics)
 	g.metrics.MaxConnections(s.MaxConnections)
-	g.registry = connstate.NewRegistry(s.limits(), s.connections(g.metrics, g.held))
+	g.registry = connstate.NewRegistry(s.limits(), s.connections(g.metrics, g.budget))
 	if err := errors.Join(unregistered, g.mount(n)); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
@@ -114,7 +114,7 @@ func (g *Gateway) has(id string) bool {
 		return c.State() != connstate.Closed
 	}
 	mcp := g.now.Load().mcp
-	return mcp != nil && mcp.Holds(id)
+	return mcp != nil && mcp.AwaitsInput(id)
 }
 
 // prepare returns the settings that follow from opts in front of the server that up reaches.
@@ -203,9 +203,9 @@ func (g *Gateway) supply(n *serving) handshake.SupplierOptions {
 	o := &n.opts
 	_, boots := n.up.(upstream.Command)
 	return handshake.SupplierOptions{
-		Name: o.Name, Params: g.bridges.Params, Boots: boots ||
-			o.Boots, Shared: o.Sessions == SessionsShared, Warm: o.Warm, Forwards: len(o.ForwardHeaders) > 0 ||
-			o.PassRequest != nil, MaxSessions: o.MaxSessions,
+		Name: o.Name, Params: g.bridges.Params, Boots: boots || o.Boots,
+		Shared: o.Sessions == SessionsShared, Warm: o.Warm, MaxSessions: o.MaxSessions,
+		Forwards:     len(o.ForwardHeaders) > 0 || o.PassRequest != nil,
 		StartTimeout: o.StartTimeout, InitializationTimeout: o.InitializationTimeout,
 		Session: multiplex.Options{
 			Server: g.bridges.Server, RequestTimeout: o.RequestTimeout, MaxRequestTimeout: o.MaxRequestTimeout,

@@ -59,7 +59,7 @@ func NewServers(gateways ...*Gateway) (*Servers, error) {
 		return nil, fmt.Errorf("servers: %w", err)
 	}
 	s := &Servers{unserved: unserved}
-	s.serve(gateways, gateways[0].held)
+	s.serve(gateways, gateways[0].budget)
 	return s, nil
 }
 
@@ -81,17 +81,17 @@ func (s *Servers) Replace(gateways ...*Gateway) error {
 	if gateways[0].promReg != before[0].promReg {
 		return errors.New("servers: the registry cannot be another one")
 	}
-	s.serve(gateways, before[0].held)
+	s.serve(gateways, before[0].budget)
 	for _, g := range before {
 		g.listed.Store(slices.Contains(gateways, g))
 	}
 	return nil
 }
 
-// serve serves the gateways, which share the budget of held.
-func (s *Servers) serve(gateways []*Gateway, held *budget.Account) {
+// serve serves the gateways, which share a budget.
+func (s *Servers) serve(gateways []*Gateway, shared *budget.Account) {
 	for _, g := range gateways {
-		g.held.Join(held)
+		g.budget.Join(shared)
 		g.listed.Store(true)
 	}
 	s.now.Store(s.elsewhere(slices.Clone(gateways)))
@@ -150,14 +150,14 @@ func collision(a, b *Gateway) error {
 	switch {
 	case a.name == b.name:
 		return fmt.Errorf("servers: two gateways have the Name %q", a.name)
-	case a.holds(b.prefix + "/"), b.holds(a.prefix + "/"):
+	case a.serves(b.prefix + "/"), b.serves(a.prefix + "/"):
 		return fmt.Errorf("servers: the Prefix %q of %q and %q of %q overlap", a.prefix, a.name, b.prefix, b.name)
 	}
 	return nil
 }
 
-// holds reports whether a path is below the gateway's prefix.
-func (g *Gateway) holds(path string) bool {
+// serves reports whether a path is below the gateway's prefix.
+func (g *Gateway) serves(path string) bool {
 	rest, ok := strings.CutPrefix(path, g.prefix)
 	return ok && strings.HasPrefix(rest, "/")
 }
@@ -166,7 +166,7 @@ func (g *Gateway) holds(path string) bool {
 func (s *Servers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n := s.now.Load()
 	for _, g := range n.all {
-		if g.holds(r.URL.Path) {
+		if g.serves(r.URL.Path) {
 			g.ServeHTTP(w, r)
 			return
 		}

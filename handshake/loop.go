@@ -155,7 +155,7 @@ func (r *run) takeInitializes() (came, more bool) {
 		m := request.Message
 		request.Message = nil // its version is all that its answer needs
 		late := time.AfterFunc(r.opts.Times().InitializeTimeout, func() { r.Refused(request, r.overdue()) })
-		// Answered.
+		// Those that are answered wait no more.
 		r.waiting = slices.DeleteFunc(r.waiting,
 			func(w waitingInitialize) bool { return r.c.Request(w.ID) != w.Request })
 		r.waiting = append(r.waiting, waitingInitialize{request, RequestedVersion(m.Params()), late})

@@ -71,8 +71,8 @@ func (r *run) newStart() *start {
 	r.c.SawAttempt()
 	s := &start{
 		run: r, state: Dialing, began: time.Now(),
-		dialed: make(chan bool, 1), handled: make(chan struct{}), done: make(chan opened,
-			1), params: make(chan json.RawMessage, 1),
+		dialed: make(chan bool, 1), handled: make(chan struct{}),
+		done: make(chan opened, 1), params: make(chan json.RawMessage, 1),
 		replaced: r.supplier.Replaced(), closed: r.ctx.Done(),
 		late: time.After(r.opts.Times().InitializationTimeout),
 	}

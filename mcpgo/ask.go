@@ -13,8 +13,9 @@ import (
 )
 
 // RequestSampling asks the client to sample from a language model.
-func (s *session) RequestSampling(ctx context.Context, request mcp.CreateMessageRequest) (*mcp.CreateMessageResult,
-	error) {
+func (s *session) RequestSampling(
+	ctx context.Context, request mcp.CreateMessageRequest,
+) (*mcp.CreateMessageResult, error) {
 	result, err := ask[mcp.CreateMessageResult](ctx, s, "sampling", mcp.MethodSamplingCreateMessage,
 		request.CreateMessageParams)
 	if err != nil {
@@ -28,8 +29,9 @@ func (s *session) RequestSampling(ctx context.Context, request mcp.CreateMessage
 }
 
 // RequestElicitation asks the client's user.
-func (s *session) RequestElicitation(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult,
-	error) {
+func (s *session) RequestElicitation(
+	ctx context.Context, request mcp.ElicitationRequest,
+) (*mcp.ElicitationResult, error) {
 	return ask[mcp.ElicitationResult](ctx, s, "elicitation", mcp.MethodElicitationCreate, request.Params)
 }
 

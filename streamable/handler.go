@@ -68,8 +68,8 @@ func (h *Handler) With(opts Options) *Handler {
 	return &next
 }
 
-// Holds reports whether a call waits for input under a request state.
-func (h *Handler) Holds(state string) bool { return h.modern.Holds(state) }
+// AwaitsInput reports whether a call waits for input under a request state.
+func (h *Handler) AwaitsInput(state string) bool { return h.modern.AwaitsInput(state) }
 
 // ServerReplaced tells that the backend reaches another server from now on.
 func (h *Handler) ServerReplaced() { h.modern.ServerReplaced() }

@@ -14,6 +14,7 @@ import (
 	mcpgoserver "github.com/mark3labs/mcp-go/server"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-sse/mcp-sse/internal/caller"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -70,6 +71,36 @@ func ExampleServe() {
 	// Output:
 	// {"jsonrpc":"2.0","id":1,"result":{"capabilities":{"logging":{},"tools":{"listChanged":true}},"protocolVersion":"2025-06-18","serverInfo":{"name":"greeter","version":"1"}}}
 	// {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"Hello, Ada"}]}}
+}
+
+// tenants is an Upstream of one's own: it starts a server for each client, which knows who the
+// client is for as long as the session lasts.
+type tenants struct{}
+
+func (tenants) Dial(ctx context.Context) (jsonrpc.Conn, error) {
+	session := upstream.CallerValues(ctx) // goes on when ctx ends, which it does once Dial returns
+	return upstream.Handle(func(context.Context, json.RawMessage) any {
+		who, _ := upstream.CallerFromContext(session)
+		return json.RawMessage(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":{"tenant":%q}}`, who.Principal))
+	}).Dial(ctx)
+}
+
+func ExampleCallerValues() {
+	// The gateway adds the caller where gateway.Options.PassRequest is set.
+	ctx, cancel := context.WithCancel(caller.NewContext(context.Background(), &upstream.Caller{Principal: "ada"}))
+	conn, err := tenants{}.Dial(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+	cancel()
+
+	if err := conn.Send([]byte(`{"jsonrpc":"2.0","id":1,"method":"who"}`)); err != nil {
+		log.Fatal(err)
+	}
+	answer, _ := conn.Recv()
+	fmt.Println(string(answer))
+	// Output: {"jsonrpc":"2.0","id":1,"result":{"tenant":"ada"}}
 }
 
 // A server of mcp-go takes one message at a time.

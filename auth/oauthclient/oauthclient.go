@@ -83,8 +83,9 @@ func isLoopback(host string) bool {
 
 // Authorizer returns a function for one client, or for all if client is nil. See
 // remote.Credentials.
-func (c Config) Authorizer(client func() string, log *slog.Logger) func(ctx context.Context, refused string) (string,
-	error) {
+func (c Config) Authorizer(
+	client func() string, log *slog.Logger,
+) func(ctx context.Context, refused string) (string, error) {
 	return c.newSource(client, log).authorize
 }
 

@@ -24,16 +24,16 @@ type call struct {
 	exclusive bool          // it has the connection to itself among such calls
 	asks      bool          // the server may ask the client something
 
-	l       *link
+	pc      *pooledConn
 	id      jsonrpc.ID    // on the connection; of a subscriptions/listen the client's
 	changed chan struct{} // has room for one: there is something to take
 
 	rounds int         // of input; the request that serves the call counts them
-	expiry *time.Timer // while the call waits for input; guarded by held.mu
+	expiry *time.Timer // while the call waits for input; guarded by suspended.mu
 
-	// Guarded by link.mu:
+	// Guarded by pooledConn.mu:
 	notes     [][]byte // notifications that wait for the client
-	held      int      // bytes that wait, an answer included
+	queued    int      // bytes that wait, an answer included
 	answer    *jsonrpc.Message
 	cancelled bool
 	open      []*ask // requests of the server that are not answered
@@ -80,42 +80,42 @@ func (h *Handler) send(a *reply, q *request) (*call, *httpcheck.Refusal) {
 	k.asks = stateless.AsksInput(q.Method) &&
 		(q.declares("elicitation") || q.declares("sampling") || q.declares("roots"))
 	k.exclusive = k.asks || q.logLevel != 0 && stateless.AsksInput(q.Method)
-	l, why := h.connect(a, q, k.exclusive)
+	pc, why := h.connect(a, q, k.exclusive)
 	if why != nil {
 		return nil, why
 	}
-	if why := l.prepare(a, q, k); why != nil {
-		h.pool.release(l, k.exclusive)
+	if why := pc.prepare(a, q, k); why != nil {
+		h.pool.release(pc, k.exclusive)
 		return nil, why
 	}
 	params := q.Params()
-	if !l.stateless {
+	if !pc.stateless {
 		params = stateless.WithoutMeta(params)
 	}
-	l.send(k, params, q.passed, a.r.Header)
+	pc.send(k, params, q.passed, a.r.Header)
 	return k, nil
 }
 
 // prepare checks what only the server knows, and enters the call.
-func (l *link) prepare(a *reply, q *request, k *call) *httpcheck.Refusal {
-	if q.Param("requestState").Value != nil && !l.stateless {
+func (pc *pooledConn) prepare(a *reply, q *request, k *call) *httpcheck.Refusal {
+	if q.Param("requestState").Value != nil && !pc.stateless {
 		return invalidParams("requestState is not what this server gave out")
 	}
 	if q.Method == mcp.MethodCallTool {
 		name, _ := q.Param("name").Text()
-		for _, p := range l.mirrored(name) {
+		for _, p := range pc.mirrored(name) {
 			if why := checkArgument(a.r.Header, p, q); why != nil {
 				return why
 			}
 		}
 	}
-	if k.level != 0 && !l.stateless {
-		l.logFrom(k.level)
+	if k.level != 0 && !pc.stateless {
+		pc.logFrom(k.level)
 	}
 	if a.over() { // it may have waited for the server
 		return gone
 	}
-	if !l.begin(k) {
+	if !pc.begin(k) {
 		return refused(http.StatusOK, errEnded)
 	}
 	return nil
@@ -125,16 +125,16 @@ func (l *link) prepare(a *reply, q *request, k *call) *httpcheck.Refusal {
 // if the client goes before.
 func (h *Handler) follow(a *reply, q *request, k *call) bool {
 	writing := 0
-	defer func() { k.l.c.CountQueued(-writing) }()
+	defer func() { k.pc.c.CountQueued(-writing) }()
 	for {
-		k.l.c.CountQueued(-writing)
-		k.l.mu.Lock()
+		k.pc.c.CountQueued(-writing)
+		k.pc.mu.Lock()
 		var notes [][]byte
 		notes, writing = k.takeLocked()
 		answer := k.answer
 		asked := slices.ContainsFunc(k.open, func(a *ask) bool { return !a.shown })
 		settle := settleTime - time.Since(k.lastAsk)
-		k.l.mu.Unlock()
+		k.pc.mu.Unlock()
 		for _, n := range notes {
 			a.event(n)
 		}
@@ -157,31 +157,31 @@ func (h *Handler) follow(a *reply, q *request, k *call) bool {
 
 // cancel cancels a request at the server. Its answer may still come.
 func (k *call) cancel(reason string) {
-	k.l.mu.Lock()
+	k.pc.mu.Lock()
 	again := k.cancelled || k.answer != nil
 	k.cancelled = true
 	asks := k.open
 	k.open = nil
 	_, size := k.takeLocked()
-	k.l.mu.Unlock()
-	k.l.c.CountQueued(-size)
+	k.pc.mu.Unlock()
+	k.pc.c.CountQueued(-size)
 	if again {
 		return
 	}
 	for _, a := range asks {
-		k.l.refuseAsk(a.id, "the call was cancelled")
+		k.pc.refuseAsk(a.id, "the call was cancelled")
 	}
 	params := fmt.Appendf(nil, `{"requestId":%s,"reason":%q}`, k.id, reason)
-	k.l.post(jsonrpc.NewNotification(mcp.MethodCancelled, params), nil, nil)
+	k.pc.post(jsonrpc.NewNotification(mcp.MethodCancelled, params), nil, nil)
 }
 
 func (k *call) reply(a *reply, q *request, m *jsonrpc.Message) {
 	if result := m.Result(); result != nil {
 		if q.Method == mcp.MethodListTools {
-			k.l.group.tools.Learn(q.Params(), result)
+			k.pc.group.tools.Learn(q.Params(), result)
 		}
-		if _, typed := jsonrpc.Member(result, "resultType"); !typed || !k.l.stateless {
-			result = stateless.Complete(q.Method, result, k.l.info())
+		if _, typed := jsonrpc.Member(result, "resultType"); !typed || !k.pc.stateless {
+			result = stateless.Complete(q.Method, result, k.pc.info())
 		}
 		a.result(result)
 		return
@@ -193,7 +193,7 @@ func (k *call) reply(a *reply, q *request, m *jsonrpc.Message) {
 	case e.Code == jsonrpc.CodeMethodNotFound:
 		a.fail(http.StatusNotFound, e)
 	case e.Code == mcp.CodeElicitationRequired:
-		k.l.askURLs(a, q, e)
+		k.pc.askURLs(a, q, e)
 	case e.Code == mcp.CodeResourceNotFound:
 		e.Code = jsonrpc.CodeInvalidParams
 		a.fail(http.StatusOK, e)

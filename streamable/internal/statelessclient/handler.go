@@ -27,8 +27,8 @@ type Options struct {
 const (
 	// maxCalls bounds the connections of one client, and so its calls that may need input.
 	maxCalls = 16
-	// maxHeld bounds the calls of all clients that wait for input.
-	maxHeld = 4096
+	// maxSuspended bounds the calls of all clients that wait for input.
+	maxSuspended = 4096
 	// callWait bounds how long a call waits for a connection of its client.
 	callWait = 30 * time.Second
 	// inputTimeout bounds how long a call waits for the client's input.
@@ -46,20 +46,20 @@ const (
 // connections end when the gateway closes them, or when no request has used them for
 // Options.IdleTimeout.
 type Handler struct {
-	checks   *httpcheck.Checker
-	backend  httpcheck.Backend
-	registry *connstate.Registry
-	opts     Options
-	pool     *pool
-	held     *held
+	checks    *httpcheck.Checker
+	backend   httpcheck.Backend
+	registry  *connstate.Registry
+	opts      Options
+	pool      *pool
+	suspended *suspended
 }
 
 // New returns a Handler that opens its connections in registry.
 func New(f *httpcheck.Checker, backend httpcheck.Backend, registry *connstate.Registry, o Options) *Handler {
 	return &Handler{
 		checks: f, backend: backend, registry: registry, opts: o,
-		pool: &pool{maxCalls: maxCalls, groups: make(map[string]*group), freed: make(chan struct{})},
-		held: &held{max: maxHeld, clustered: o.Cluster != nil, calls: make(map[string]*call)},
+		pool:      &pool{maxCalls: maxCalls, groups: make(map[string]*group), freed: make(chan struct{})},
+		suspended: &suspended{max: maxSuspended, clustered: o.Cluster != nil, calls: make(map[string]*call)},
 	}
 }
 
@@ -168,11 +168,11 @@ func versions() []string {
 
 // discover answers server/discover with what the server has said of itself.
 func (h *Handler) discover(a *reply, q *request) *httpcheck.Refusal {
-	l, why := h.connect(a, q, false)
+	pc, why := h.connect(a, q, false)
 	if why != nil {
 		return why
 	}
-	defer h.pool.release(l, false)
-	a.result(stateless.Complete(q.Method, stateless.DiscoverResult(l.result, versions()), l.info()))
+	defer h.pool.release(pc, false)
+	a.result(stateless.Complete(q.Method, stateless.DiscoverResult(pc.result, versions()), pc.info()))
 	return nil
 }

@@ -15,22 +15,22 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// held are the calls that wait for their clients' input, by their request states: signed
+// suspended are the calls that wait for their clients' input, by their request states: signed
 // ids, each of which is good once.
-type held struct {
+type suspended struct {
 	max       int
 	clustered bool // input for a connection that drains still comes
 	mu        sync.Mutex
 	calls     map[string]*call
 }
 
-// put holds a call under its request state until it is taken or its time is up, or returns
-// why it is not held. Once the connection drains outside of a cluster, cancel would not find the call.
-func (h *held) put(k *call, state string) *jsonrpc.Error {
+// put keeps a call under its request state until it is taken or its time is up, or returns
+// why it is not kept. Once the connection drains outside of a cluster, cancel would not find the call.
+func (h *suspended) put(k *call, state string) *jsonrpc.Error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case !h.clustered && k.l.c.State() == connstate.Draining:
+	case !h.clustered && k.pc.c.State() == connstate.Draining:
 		return jsonrpc.ReasonError(connstate.ErrDraining.Error(), "draining", false)
 	case len(h.calls) >= h.max:
 		return jsonrpc.ReasonError("too many calls wait for input", "input_busy", true)
@@ -44,15 +44,15 @@ func (h *held) put(k *call, state string) *jsonrpc.Error {
 	return nil
 }
 
-// Holds reports whether a call waits for input under a request state.
-func (h *Handler) Holds(state string) bool {
-	h.held.mu.Lock()
-	defer h.held.mu.Unlock()
-	return h.held.calls[state] != nil
+// AwaitsInput reports whether a call waits for input under a request state.
+func (h *Handler) AwaitsInput(state string) bool {
+	h.suspended.mu.Lock()
+	defer h.suspended.mu.Unlock()
+	return h.suspended.calls[state] != nil
 }
 
 // take returns the call of a principal that a request state is about; nil if there is none.
-func (h *held) take(state, principal, method string) *call {
+func (h *suspended) take(state, principal, method string) *call {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	k := h.calls[state]
@@ -66,11 +66,11 @@ func (h *held) take(state, principal, method string) *call {
 
 // cancel cancels the calls on a connection that is about to close: their clients come back
 // to another gateway, if at all.
-func (h *held) cancel(l *link) {
+func (h *suspended) cancel(pc *pooledConn) {
 	var calls []*call
 	h.mu.Lock()
 	for state, k := range h.calls {
-		if k.l == l {
+		if k.pc == pc {
 			k.expiry.Stop()
 			delete(h.calls, state)
 			calls = append(calls, k)
@@ -82,7 +82,7 @@ func (h *held) cancel(l *link) {
 	}
 }
 
-// askClient ends the response with the server's requests, and holds the call.
+// askClient ends the response with the server's requests, and suspends the call.
 func (h *Handler) askClient(a *reply, k *call) {
 	k.rounds++
 	if k.rounds > stateless.MaxRounds {
@@ -92,21 +92,21 @@ func (h *Handler) askClient(a *reply, k *call) {
 	}
 	requests := k.show()
 	state := h.registry.IDs().New(k.principal)
-	if why := h.held.put(k, state); why != nil {
+	if why := h.suspended.put(k, state); why != nil {
 		k.cancel(why.Message)
 		a.fail(http.StatusOK, why)
 		return
 	}
-	a.result(stateless.Signed(stateless.InputRequired(requests, state), k.l.info()))
-	if a.err != nil && h.held.take(state, k.principal, k.method) != nil { // the client has not got the state
+	a.result(stateless.Signed(stateless.InputRequired(requests, state), k.pc.info()))
+	if a.err != nil && h.suspended.take(state, k.principal, k.method) != nil { // the client has not got the state
 		k.cancel("the client has closed the response")
 	}
 }
 
 // show returns the open requests of the server, by the keys that the client answers with.
 func (k *call) show() json.RawMessage {
-	k.l.mu.Lock()
-	defer k.l.mu.Unlock()
+	k.pc.mu.Lock()
+	defer k.pc.mu.Unlock()
 	requests := json.RawMessage("{}")
 	for _, a := range k.open {
 		a.shown = true
@@ -118,12 +118,12 @@ func (k *call) show() json.RawMessage {
 // resume passes a client's answers to the server, and returns the call that goes on; nil if
 // there is none with that request state.
 func (h *Handler) resume(q *request, state string, answers map[string]json.RawMessage) *call {
-	k := h.held.take(state, q.principal, q.Method)
+	k := h.suspended.take(state, q.principal, q.Method)
 	if k == nil {
 		return nil
 	}
 	for id, answer := range k.settle(answers) {
-		k.l.post(jsonrpc.NewResult(id, jsonrpc.Compact(answer)), nil, nil)
+		k.pc.post(jsonrpc.NewResult(id, jsonrpc.Compact(answer)), nil, nil)
 	}
 	return k
 }
@@ -139,8 +139,8 @@ func (h *Handler) forward(a *reply, q *request, state string) bool {
 // settle removes the requests of the server that a client has answered, and returns the
 // answers. The client is asked for the others again.
 func (k *call) settle(answers map[string]json.RawMessage) map[jsonrpc.ID]json.RawMessage {
-	k.l.mu.Lock()
-	defer k.l.mu.Unlock()
+	k.pc.mu.Lock()
+	defer k.pc.mu.Unlock()
 	settled := make(map[jsonrpc.ID]json.RawMessage)
 	k.open = slices.DeleteFunc(k.open, func(a *ask) bool {
 		answer, ok := answers[a.key]
@@ -156,7 +156,7 @@ func (k *call) settle(answers map[string]json.RawMessage) map[jsonrpc.ID]json.Ra
 // askURLs answers a request to which the server wants the client to visit addresses first
 // (MCP 2025-11-25, URLElicitationRequiredError). The call is over: the client sends the
 // same request again.
-func (l *link) askURLs(a *reply, q *request, e *jsonrpc.Error) {
+func (pc *pooledConn) askURLs(a *reply, q *request, e *jsonrpc.Error) {
 	data, _ := e.Data.(json.RawMessage)
 	list, _ := jsonrpc.Member(data, "elicitations")
 	requests, n := json.RawMessage("{}"), 0
@@ -175,6 +175,6 @@ func (l *link) askURLs(a *reply, q *request, e *jsonrpc.Error) {
 	case !q.declares("elicitation", "url"):
 		a.fail(http.StatusBadRequest, missingCapability(json.RawMessage(`{"elicitation":{"url":{}}}`)))
 	default:
-		a.result(stateless.Signed(stateless.InputRequired(requests, ""), l.info()))
+		a.result(stateless.Signed(stateless.InputRequired(requests, ""), pc.info()))
 	}
 }

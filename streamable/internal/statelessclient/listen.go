@@ -30,24 +30,24 @@ func (h *Handler) listen(a *reply, q *request) *httpcheck.Refusal {
 		return refused(http.StatusInternalServerError,
 			jsonrpc.ReasonError("streaming is not possible here", "no_stream", false))
 	}
-	l, why := h.connect(a, q, false)
+	pc, why := h.connect(a, q, false)
 	if why != nil {
 		return why
 	}
-	defer h.pool.release(l, false)
+	defer h.pool.release(pc, false)
 	k := newCall(q.Method)
-	k.l, k.id = l, q.ID
+	k.pc, k.id = pc, q.ID
 	ctx, cancel := context.WithCancel(a.r.Context())
 	defer cancel()
 	subscribed := make(chan []string)
-	go func() { subscribed <- l.subscribe(ctx, k, wanted) }() // ends with ctx
+	go func() { subscribed <- pc.subscribe(ctx, k, wanted) }() // ends with ctx
 	h.follow(a, q, k)
 	cancel()
-	l.unsubscribe(k, <-subscribed)
+	pc.unsubscribe(k, <-subscribed)
 	return nil
 }
 
-// endListen ends the stream of a subscriptions/listen. The caller holds link.mu.
+// endListen ends the stream of a subscriptions/listen. The caller holds pooledConn.mu.
 func (k *call) endListen() {
 	meta := jsonrpc.SetMember(json.RawMessage("{}"), json.RawMessage(k.id), mcp.MetaSubscription)
 	k.answer = parseAnswer(jsonrpc.NewResult(k.id, jsonrpc.SetMember(json.RawMessage("{}"), meta, "_meta")))
@@ -57,14 +57,14 @@ func (k *call) endListen() {
 // subscribe enters a listener, and acknowledges what it gets of what it wants: what the
 // server has declared, and the resources that the server lets the connection subscribe to.
 // It returns the resources that the server may think it subscribes to.
-func (l *link) subscribe(ctx context.Context, k *call, wanted stateless.Filter) []string {
-	got := wanted.And(stateless.ChangingLists(l.result))
+func (pc *pooledConn) subscribe(ctx context.Context, k *call, wanted stateless.Filter) []string {
+	got := wanted.And(stateless.ChangingLists(pc.result))
 	var asked []string
 	for _, uri := range wanted.URIs {
-		if !l.declares("resources", "subscribe") {
+		if !pc.declares("resources", "subscribe") {
 			break
 		}
-		ok, err := l.subscribeTo(ctx, k, uri)
+		ok, err := pc.subscribeTo(ctx, k, uri)
 		if ok {
 			got.URIs = append(got.URIs, uri)
 		}
@@ -75,11 +75,11 @@ func (l *link) subscribe(ctx context.Context, k *call, wanted stateless.Filter) 
 			break
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.listeners[k] = got
+	pc.mu.Lock()
+	defer pc.mu.Unlock()
+	pc.listeners[k] = got
 	k.addLocked(stateless.Mark(mcp.MethodAcknowledged, got.Params(), json.RawMessage(k.id)))
-	if l.over {
+	if pc.over {
 		k.endListen()
 	}
 	return asked
@@ -88,22 +88,22 @@ func (l *link) subscribe(ctx context.Context, k *call, wanted stateless.Filter) 
 // subscribeTo subscribes a listener to a resource, and reports whether that worked. Only
 // the first subscriber to a resource needs the server. It fails if the server does not
 // answer in time.
-func (l *link) subscribeTo(ctx context.Context, k *call, uri string) (ok bool, err error) {
-	err = l.inTurn(ctx, func(ctx context.Context) error {
-		l.mu.Lock()
-		done, tooMany := l.resources.Subscribe(uri, k)
-		l.mu.Unlock()
+func (pc *pooledConn) subscribeTo(ctx context.Context, k *call, uri string) (ok bool, err error) {
+	err = pc.inTurn(ctx, func(ctx context.Context) error {
+		pc.mu.Lock()
+		done, tooMany := pc.resources.Subscribe(uri, k)
+		pc.mu.Unlock()
 		ok = done
 		if done || tooMany {
 			return nil
 		}
-		m, err := l.ask(ctx, mcp.MethodSubscribe, stateless.URIParams(uri))
+		m, err := pc.ask(ctx, mcp.MethodSubscribe, stateless.URIParams(uri))
 		if err != nil || m.Result() == nil {
 			return err
 		}
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.resources.Add(uri, k)
+		pc.mu.Lock()
+		defer pc.mu.Unlock()
+		pc.resources.Add(uri, k)
 		ok = true
 		return nil
 	})
@@ -112,28 +112,28 @@ func (l *link) subscribeTo(ctx context.Context, k *call, uri string) (ok bool, e
 
 // unsubscribe removes a listener, and ends its subscriptions, which are to these
 // resources, at the server. A server that does not answer is not told of the others.
-func (l *link) unsubscribe(k *call, uris []string) {
-	l.mu.Lock()
-	delete(l.listeners, k)
+func (pc *pooledConn) unsubscribe(k *call, uris []string) {
+	pc.mu.Lock()
+	delete(pc.listeners, k)
 	_, size := k.takeLocked()
-	l.mu.Unlock()
-	l.c.CountQueued(-size)
+	pc.mu.Unlock()
+	pc.c.CountQueued(-size)
 	for _, uri := range uris {
-		err := l.inTurn(context.Background(), func(ctx context.Context) error { // its client is gone
-			l.mu.Lock()
-			last := l.resources.Unsubscribe(uri, k)
-			l.mu.Unlock()
+		err := pc.inTurn(context.Background(), func(ctx context.Context) error { // its client is gone
+			pc.mu.Lock()
+			last := pc.resources.Unsubscribe(uri, k)
+			pc.mu.Unlock()
 			if !last {
 				return nil
 			}
-			_, err := l.ask(ctx, mcp.MethodUnsubscribe, stateless.URIParams(uri))
+			_, err := pc.ask(ctx, mcp.MethodUnsubscribe, stateless.URIParams(uri))
 			return err
 		})
 		if err != nil {
 			break
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.resources.Leave(k)
+	pc.mu.Lock()
+	defer pc.mu.Unlock()
+	pc.resources.Leave(k)
 }

@@ -30,7 +30,7 @@ func keyOf(c connstate.Client, q *request) string {
 
 // group is the connections of one client, and what they have in common.
 type group struct {
-	links []*link
+	conns []*pooledConn
 	tools stateless.Tools
 }
 
@@ -38,7 +38,7 @@ type group struct {
 type pool struct {
 	maxCalls int
 
-	mu     sync.Mutex // guards what follows, and the pool's fields of each link
+	mu     sync.Mutex // guards what follows, and the pool's fields of each pooledConn
 	groups map[string]*group
 	freed  chan struct{} // closed when a connection has room for a call
 }
@@ -48,13 +48,13 @@ var errNoRoom = errors.New("too many calls of this client wait for the server")
 // take returns a connection of the client with that key, new or used. Exclusive calls have
 // their connection to themselves among such calls; take waits for one. The caller must
 // release the connection.
-func (p *pool) take(ctx context.Context, key string, exclusive bool) (l *link, fresh bool, err error) {
+func (p *pool) take(ctx context.Context, key string, exclusive bool) (pc *pooledConn, fresh bool, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, callWait, errNoRoom)
 	defer cancel()
 	for {
-		l, fresh, freed := p.tryTake(key, exclusive)
-		if l != nil {
-			return l, fresh, nil
+		pc, fresh, freed := p.tryTake(key, exclusive)
+		if pc != nil {
+			return pc, fresh, nil
 		}
 		select {
 		case <-freed:
@@ -66,7 +66,7 @@ func (p *pool) take(ctx context.Context, key string, exclusive bool) (l *link, f
 
 // tryTake is the locked step of take. Without a connection the caller must wait until freed
 // is closed.
-func (p *pool) tryTake(key string, exclusive bool) (l *link, fresh bool, freed chan struct{}) {
+func (p *pool) tryTake(key string, exclusive bool) (pc *pooledConn, fresh bool, freed chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	g := p.groups[key]
@@ -74,59 +74,59 @@ func (p *pool) tryTake(key string, exclusive bool) (l *link, fresh bool, freed c
 		g = &group{}
 		p.groups[key] = g
 	}
-	i := slices.IndexFunc(g.links, func(l *link) bool { return !exclusive || !l.busy })
+	i := slices.IndexFunc(g.conns, func(pc *pooledConn) bool { return !exclusive || !pc.busy })
 	switch {
 	case i >= 0:
-		l = g.links[i]
-	case len(g.links) >= p.maxCalls:
+		pc = g.conns[i]
+	case len(g.conns) >= p.maxCalls:
 		return nil, false, p.freed
 	default:
-		l, fresh = newLink(key, g), true
-		g.links = append(g.links, l)
+		pc, fresh = newPooledConn(key, g), true
+		g.conns = append(g.conns, pc)
 	}
-	l.users++
-	l.busy = l.busy || exclusive
-	if l.idle != nil {
-		l.idle.Stop()
+	pc.users++
+	pc.busy = pc.busy || exclusive
+	if pc.idle != nil {
+		pc.idle.Stop()
 	}
-	return l, fresh, nil
+	return pc, fresh, nil
 }
 
-func (p *pool) release(l *link, exclusive bool) {
+func (p *pool) release(pc *pooledConn, exclusive bool) {
 	p.mu.Lock()
-	l.users--
+	pc.users--
 	if exclusive {
-		l.busy = false
+		pc.busy = false
 		p.signalLocked()
 	}
-	over := l.users == 0 && l.retired
-	if l.users == 0 && slices.Contains(l.group.links, l) {
-		l.since = time.Now()
-		l.idle = time.AfterFunc(l.h.opts.IdleTimeout, func() { p.expire(l) })
+	over := pc.users == 0 && pc.retired
+	if pc.users == 0 && slices.Contains(pc.group.conns, pc) {
+		pc.since = time.Now()
+		pc.idle = time.AfterFunc(pc.h.opts.IdleTimeout, func() { p.expire(pc) })
 	}
 	p.mu.Unlock()
-	if over && l.c.Connection != nil {
-		l.c.Close(connstate.ClosedClient)
+	if over && pc.c.Connection != nil {
+		pc.c.Close(connstate.ClosedClient)
 	}
 }
 
 // retire closes all connections, those in use when no request uses them any more. Later
 // requests get others.
 func (p *pool) retire() {
-	var unused []*link
+	var unused []*pooledConn
 	p.mu.Lock()
 	for _, g := range p.groups {
-		for _, l := range slices.Clone(g.links) {
-			p.removeLocked(l)
-			l.retired = true
-			if l.users == 0 {
-				unused = append(unused, l)
+		for _, pc := range slices.Clone(g.conns) {
+			p.removeLocked(pc)
+			pc.retired = true
+			if pc.users == 0 {
+				unused = append(unused, pc)
 			}
 		}
 	}
 	p.mu.Unlock()
-	for _, l := range unused {
-		l.c.Close(connstate.ClosedIdle)
+	for _, pc := range unused {
+		pc.c.Close(connstate.ClosedIdle)
 	}
 }
 
@@ -136,12 +136,12 @@ func (p *pool) signalLocked() {
 	p.freed = make(chan struct{})
 }
 
-func (p *pool) expire(l *link) {
+func (p *pool) expire(pc *pooledConn) {
 	p.mu.Lock()
-	expired := l.users == 0 && time.Since(l.since) >= l.h.opts.IdleTimeout && p.removeLocked(l)
+	expired := pc.users == 0 && time.Since(pc.since) >= pc.h.opts.IdleTimeout && p.removeLocked(pc)
 	p.mu.Unlock()
 	if expired {
-		l.c.Close(connstate.ClosedIdle)
+		pc.c.Close(connstate.ClosedIdle)
 	}
 }
 
@@ -149,11 +149,11 @@ func (p *pool) expire(l *link) {
 // one in the registry. It reports whether there is one.
 func (p *pool) evict() bool {
 	p.mu.Lock()
-	var oldest *link
+	var oldest *pooledConn
 	for _, g := range p.groups {
-		for _, l := range g.links {
-			if l.users == 0 && (oldest == nil || l.since.Before(oldest.since)) {
-				oldest = l
+		for _, pc := range g.conns {
+			if pc.users == 0 && (oldest == nil || pc.since.Before(oldest.since)) {
+				oldest = pc
 			}
 		}
 	}
@@ -164,24 +164,24 @@ func (p *pool) evict() bool {
 	return oldest != nil && oldest.c.Close(connstate.ClosedIdle)
 }
 
-func (p *pool) remove(l *link) {
+func (p *pool) remove(pc *pooledConn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.removeLocked(l)
+	p.removeLocked(pc)
 }
 
 // removeLocked reports whether the connection was in the pool.
-func (p *pool) removeLocked(l *link) bool {
-	i := slices.Index(l.group.links, l)
+func (p *pool) removeLocked(pc *pooledConn) bool {
+	i := slices.Index(pc.group.conns, pc)
 	if i < 0 {
 		return false
 	}
-	if l.idle != nil {
-		l.idle.Stop()
+	if pc.idle != nil {
+		pc.idle.Stop()
 	}
-	l.group.links = slices.Delete(l.group.links, i, i+1)
-	if len(l.group.links) == 0 {
-		delete(p.groups, l.key)
+	pc.group.conns = slices.Delete(pc.group.conns, i, i+1)
+	if len(pc.group.conns) == 0 {
+		delete(p.groups, pc.key)
 	}
 	p.signalLocked()
 	return true
@@ -189,19 +189,19 @@ func (p *pool) removeLocked(l *link) bool {
 
 // connect returns an initialized connection for a request, which the caller must release,
 // or why there is none.
-func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *httpcheck.Refusal) {
+func (h *Handler) connect(a *reply, q *request, exclusive bool) (*pooledConn, *httpcheck.Refusal) {
 	client := h.checks.Client(a.r, q.principal, connstate.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, q.passed
-	var l *link
+	var pc *pooledConn
 	// What is passed on may differ from one request to the next, and nothing may tell a client
 	// behind a proxy from others.
 	fresh := q.passed != nil && !h.opts.SamePeer || q.principal == "" && client.Proxied
 	if fresh {
-		l = newLink("", &group{})
-		l.users, l.retired = 1, true // it is not in the pool
+		pc = newPooledConn("", &group{})
+		pc.users, pc.retired = 1, true // it is not in the pool
 	} else {
 		var err error
-		l, fresh, err = h.pool.take(a.r.Context(), keyOf(client, q), exclusive)
+		pc, fresh, err = h.pool.take(a.r.Context(), keyOf(client, q), exclusive)
 		switch {
 		case err != nil && a.over():
 			return nil, gone
@@ -211,11 +211,11 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *httpche
 		}
 	}
 	if fresh {
-		l.open(h, client, q)
+		pc.open(h, client, q)
 	}
-	if why := l.awaitReady(a, q); why != nil {
-		h.pool.release(l, exclusive)
+	if why := pc.awaitReady(a, q); why != nil {
+		h.pool.release(pc, exclusive)
 		return nil, why
 	}
-	return l, nil
+	return pc, nil
 }

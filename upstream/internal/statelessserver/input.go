@@ -28,8 +28,9 @@ type ask struct {
 
 // input asks the client for what the server wants to know, and returns the params of
 // the next round: those of the client, the answers, and the server's state.
-func (c *Conn) input(k *exchange.Call, result json.RawMessage, round int, pause *backoff.Backoff) (json.RawMessage,
-	error) {
+func (c *Conn) input(
+	k *exchange.Call, result json.RawMessage, round int, pause *backoff.Backoff,
+) (json.RawMessage, error) {
 	if !stateless.AsksInput(k.Method) {
 		return nil, exchange.InvalidResponse("it asks for input to %.64s", k.Method)
 	}

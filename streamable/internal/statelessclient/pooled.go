@@ -17,8 +17,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
 )
 
-// link is a connection of the pool, and the requests on it.
-type link struct {
+// pooledConn is a connection of the pool, and the requests on it.
+type pooledConn struct {
 	h     *Handler
 	key   string
 	group *group
@@ -52,8 +52,8 @@ type link struct {
 	resources sharing.Subscriptions[*call]
 }
 
-func newLink(key string, g *group) *link {
-	return &link{
+func newPooledConn(key string, g *group) *pooledConn {
+	return &pooledConn{
 		key: key, group: g, ready: make(chan struct{}), turn: semaphore.NewWeighted(1),
 		calls: make(map[jsonrpc.ID]*call), listeners: make(map[*call]stateless.Filter),
 	}
@@ -67,128 +67,128 @@ func ended(retryable bool) *jsonrpc.Error {
 }
 
 // open opens the connection, and begins its handshake.
-func (l *link) open(h *Handler, client connstate.Client, q *request) {
-	l.h, l.caps = h, q.meta.Capabilities
+func (pc *pooledConn) open(h *Handler, client connstate.Client, q *request) {
+	pc.h, pc.caps = h, q.meta.Capabilities
 	c, refusal := h.checks.Open(h.registry, client, "", h.pool.evict)
 	if refusal != nil {
-		l.refuse(refusal)
+		pc.refuse(refusal)
 		return
 	}
-	l.c = c
-	c.DeliverTo(l.deliver)
-	c.OnClose(l.closed)
+	pc.c = c
+	c.DeliverTo(pc.deliver)
+	c.OnClose(pc.closed)
 	if h.opts.Cluster == nil { // else the other replicas send the input here
-		c.OnDrain(func() { h.held.cancel(l) })
+		c.OnDrain(func() { h.suspended.cancel(pc) })
 	}
 	c.SawFirstByte() // there is no stream to wait for
 	c.SawVersion(q.meta.Version)
 	handler := h.backend.Accept(c.Connection)
 	c.Bind(handler)
-	go l.initialize(q.meta.Initialize(), handler) // ends with the answer, and with the connection
+	go pc.initialize(q.meta.Initialize(), handler) // ends with the answer, and with the connection
 }
 
-func (l *link) initialize(params json.RawMessage, handler connstate.Handler) {
-	m, err := l.ask(context.Background(), mcp.MethodInitialize, params)
+func (pc *pooledConn) initialize(params json.RawMessage, handler connstate.Handler) {
+	m, err := pc.ask(context.Background(), mcp.MethodInitialize, params)
 	switch {
 	case err != nil: // it was closed meanwhile
-		l.refuse(refused(http.StatusServiceUnavailable, errEnded))
+		pc.refuse(refused(http.StatusServiceUnavailable, errEnded))
 		return
 	case m.Result() == nil:
-		l.c.Close(connstate.ClosedServer)
-		l.refuse(refused(http.StatusOK, stateless.ErrorOf(m.Error())))
+		pc.c.Close(connstate.ClosedServer)
+		pc.refuse(refused(http.StatusOK, stateless.ErrorOf(m.Error())))
 		return
 	}
-	l.result = m.Result()
+	pc.result = m.Result()
 	if known, ok := handler.(httpcheck.Stateless); ok {
-		l.stateless = known.Stateless()
+		pc.stateless = known.Stateless()
 	}
-	l.post(jsonrpc.NewNotification(mcp.MethodInitialized, nil), nil, nil)
-	close(l.ready)
+	pc.post(jsonrpc.NewNotification(mcp.MethodInitialized, nil), nil, nil)
+	close(pc.ready)
 }
 
 // refuse ends the handshake of a connection that cannot be used.
-func (l *link) refuse(why *httpcheck.Refusal) {
-	l.refusal = why
-	l.h.pool.remove(l)
-	close(l.ready)
+func (pc *pooledConn) refuse(why *httpcheck.Refusal) {
+	pc.refusal = why
+	pc.h.pool.remove(pc)
+	close(pc.ready)
 }
 
 // awaitReady waits for the end of the handshake, and returns why the request cannot be
 // served.
-func (l *link) awaitReady(a *reply, q *request) *httpcheck.Refusal {
+func (pc *pooledConn) awaitReady(a *reply, q *request) *httpcheck.Refusal {
 	for {
 		select {
-		case <-l.ready:
-			if err := l.refusal; err != nil {
+		case <-pc.ready:
+			if err := pc.refusal; err != nil {
 				return err
 			}
-			if err := l.c.CheckBudget(q.Message); err != nil {
+			if err := pc.c.CheckBudget(q.Message); err != nil {
 				return httpcheck.RefusedBusy(err)
 			}
 			return nil
 		default:
 		}
-		if !a.wait(l.ready, nil) {
+		if !a.wait(pc.ready, nil) {
 			return gone
 		}
 	}
 }
 
-func (l *link) declares(names ...string) bool {
-	return mcp.Declares(l.result, append([]string{"capabilities"}, names...)...)
+func (pc *pooledConn) declares(names ...string) bool {
+	return mcp.Declares(pc.result, append([]string{"capabilities"}, names...)...)
 }
 
 // info returns the server's name for itself; nil: it has none.
-func (l *link) info() json.RawMessage {
-	info, _ := jsonrpc.Member(l.result, "serverInfo")
+func (pc *pooledConn) info() json.RawMessage {
+	info, _ := jsonrpc.Member(pc.result, "serverInfo")
 	return info
 }
 
 // post passes a message to the backend as the client's, with the headers of the client's POST.
 // It reports false if the message is invalid.
-func (l *link) post(message []byte, ctx context.Context, header http.Header) bool {
+func (pc *pooledConn) post(message []byte, ctx context.Context, header http.Header) bool {
 	m, err := jsonrpc.Parse(message)
 	if err != nil {
 		return false
 	}
 	m.Context = ctx
-	l.c.SetParent(m, header)
-	l.c.Observe(m, "")
-	l.c.Receive(m)
+	pc.c.SetParent(m, header)
+	pc.c.Observe(m, "")
+	pc.c.Receive(m)
 	return true
 }
 
 // begin enters a request, which send then sends. It reports false once the connection is
 // over.
-func (l *link) begin(k *call) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.over {
+func (pc *pooledConn) begin(k *call) bool {
+	pc.mu.Lock()
+	defer pc.mu.Unlock()
+	if pc.over {
 		return false
 	}
-	l.lastID++
-	k.l, k.id = l, jsonrpc.NumberID(l.lastID)
-	l.calls[k.id] = k
+	pc.lastID++
+	k.pc, k.id = pc, jsonrpc.NumberID(pc.lastID)
+	pc.calls[k.id] = k
 	return true
 }
 
-func (l *link) send(k *call, params json.RawMessage, ctx context.Context, header http.Header) {
+func (pc *pooledConn) send(k *call, params json.RawMessage, ctx context.Context, header http.Header) {
 	// A method may be too long once it is quoted anew.
-	if !l.post(jsonrpc.NewRequest(k.id, k.method, params), ctx, header) {
-		l.answered(k.id, jsonrpc.NewError(k.id,
+	if !pc.post(jsonrpc.NewRequest(k.id, k.method, params), ctx, header) {
+		pc.answered(k.id, jsonrpc.NewError(k.id,
 			jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the request cannot be passed on")))
 	}
 }
 
 // ask sends a request of the handler's own and waits for the answer. It fails when ctx
 // ends or the connection is over.
-func (l *link) ask(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
+func (pc *pooledConn) ask(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
 	k := newCall(method)
 	k.own = true
-	if !l.begin(k) {
+	if !pc.begin(k) {
 		return nil, errEnded
 	}
-	l.send(k, params, l.c.Client().Context, nil)
+	pc.send(k, params, pc.c.Client().Context, nil)
 	select {
 	case <-k.changed: // the answer: nobody else tells it anything
 		return k.answer, nil
@@ -200,13 +200,13 @@ func (l *link) ask(ctx context.Context, method string, params json.RawMessage) (
 
 // inTurn runs do, which asks the server something, when nothing else does. do must end
 // with its context, which lasts at most askTime.
-func (l *link) inTurn(ctx context.Context, do func(context.Context) error) error {
+func (pc *pooledConn) inTurn(ctx context.Context, do func(context.Context) error) error {
 	waiting, cancel := context.WithTimeout(ctx, 2*askTime)
 	defer cancel()
-	if err := l.turn.Acquire(waiting, 1); err != nil {
+	if err := pc.turn.Acquire(waiting, 1); err != nil {
 		return err
 	}
-	defer l.turn.Release(1)
+	defer pc.turn.Release(1)
 	ctx, cancel = context.WithTimeout(ctx, askTime)
 	defer cancel()
 	return do(ctx)
@@ -214,13 +214,13 @@ func (l *link) inTurn(ctx context.Context, do func(context.Context) error) error
 
 // logFrom has the server send log messages of that level and above. If it refuses, there are
 // none.
-func (l *link) logFrom(level sharing.Level) {
-	_ = l.inTurn(context.Background(), func(ctx context.Context) error {
-		if l.level != 0 && l.level <= level || !l.declares("logging") {
+func (pc *pooledConn) logFrom(level sharing.Level) {
+	_ = pc.inTurn(context.Background(), func(ctx context.Context) error {
+		if pc.level != 0 && pc.level <= level || !pc.declares("logging") {
 			return nil
 		}
-		l.level = level
-		_, err := l.ask(ctx, mcp.MethodSetLevel, json.RawMessage(`{"level":"`+level.String()+`"}`))
+		pc.level = level
+		_, err := pc.ask(ctx, mcp.MethodSetLevel, json.RawMessage(`{"level":"`+level.String()+`"}`))
 		return err
 	})
 }
@@ -228,45 +228,44 @@ func (l *link) logFrom(level sharing.Level) {
 // mirrored returns the mirrored arguments of a tool. If they are not known, the server is
 // asked for its tools, once for all calls that wait for it. If that does not work, no
 // arguments are checked: the server refuses the call, if it knows the tool.
-func (l *link) mirrored(tool string) []stateless.Param {
-	tools := &l.group.tools
+func (pc *pooledConn) mirrored(tool string) []stateless.Param {
+	tools := &pc.group.tools
 	params, known := tools.Mirrored(tool)
-	if known || !l.declares("tools") {
+	if known || !pc.declares("tools") {
 		return params
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), askTime) // others may wait for it too
 	defer cancel()
-	tools.List(func(params json.RawMessage) (*jsonrpc.Message,
-		error) {
-		return l.ask(ctx, mcp.MethodListTools, params)
+	tools.List(func(params json.RawMessage) (*jsonrpc.Message, error) {
+		return pc.ask(ctx, mcp.MethodListTools, params)
 	})
 	params, _ = tools.Mirrored(tool)
 	return params
 }
 
 // answered takes the answer to a request of the connection.
-func (l *link) answered(id jsonrpc.ID, response []byte) {
+func (pc *pooledConn) answered(id jsonrpc.ID, response []byte) {
 	m := parseAnswer(response)
-	l.mu.Lock()
-	k := l.calls[id]
+	pc.mu.Lock()
+	k := pc.calls[id]
 	if k == nil {
-		l.mu.Unlock()
+		pc.mu.Unlock()
 		return
 	}
-	delete(l.calls, id)
+	delete(pc.calls, id)
 	k.answer = m
 	if !k.cancelled && !k.own {
-		k.holdLocked(len(response))
+		k.queueLocked(len(response))
 	}
 	asks := k.open
 	k.open = nil
 	k.signal()
-	l.mu.Unlock()
+	pc.mu.Unlock()
 	for _, a := range asks { // the server no longer needs them
-		l.refuseAsk(a.id, "the call is over")
+		pc.refuseAsk(a.id, "the call is over")
 	}
 	if !k.own {
-		l.h.pool.release(l, k.exclusive)
+		pc.h.pool.release(pc, k.exclusive)
 	}
 }
 
@@ -281,21 +280,21 @@ func parseAnswer(response []byte) *jsonrpc.Message {
 }
 
 // closed ends what is on a connection that has been closed.
-func (l *link) closed() {
-	l.h.pool.remove(l)
-	l.mu.Lock()
-	l.over = true
+func (pc *pooledConn) closed() {
+	pc.h.pool.remove(pc)
+	pc.mu.Lock()
+	pc.over = true
 	var open []jsonrpc.ID
-	for id := range l.calls {
+	for id := range pc.calls {
 		open = append(open, id)
 	}
-	for k := range l.listeners {
+	for k := range pc.listeners {
 		k.endListen()
 	}
-	l.mu.Unlock()
+	pc.mu.Unlock()
 	for _, id := range open {
-		l.answered(id, jsonrpc.NewError(id, ended(!l.c.Committed(id))))
+		pc.answered(id, jsonrpc.NewError(id, ended(!pc.c.Committed(id))))
 	}
-	l.h.registry.Remove(l.c.Connection)
-	l.h.checks.LogClosed(l.c.Connection)
+	pc.h.registry.Remove(pc.c.Connection)
+	pc.h.checks.LogClosed(pc.c.Connection)
 }
