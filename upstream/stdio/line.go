@@ -26,6 +26,9 @@ const byteOrderMark = "\uFEFF"
 // maxPlaces bounds the brackets in a line that nothing closes: for each, the line is read to its end.
 const maxPlaces = 8
 
+// maxOthers bounds the values in a line that are no message. What stands after them is not read.
+const maxOthers = 1000
+
 // read says what a line is. parts says that the line before was, or began, JSON over
 // several lines. The first row that fits counts:
 //
@@ -64,7 +67,7 @@ func read(line []byte, parts bool) content {
 // sequence of a terminal or a prompt.
 func messagesOf(line []byte) (c content) {
 	text := textAt(line)
-	for at, places := 0, 0; places < maxPlaces; {
+	for at, places, others := 0, 0, 0; places < maxPlaces && others < maxOthers; {
 		next := bytes.IndexAny(line[at:], "{[")
 		if next < 0 {
 			break
@@ -75,7 +78,9 @@ func messagesOf(line []byte) (c content) {
 			size = 1
 			places++
 		}
-		if len(found) > 0 && len(c.messages) == 0 {
+		if len(found) == 0 {
+			others++
+		} else if len(c.messages) == 0 {
 			c.text = line[:at]
 		}
 		c.messages = append(c.messages, found...)

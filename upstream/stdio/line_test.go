@@ -107,6 +107,16 @@ func TestLineThatMightHaveManyMessages(t *testing.T) {
 	}
 }
 
+// A line with many values before its message is text: reading all of them would cost the server's
+// other clients their time.
+func TestMessageAfterManyValues(t *testing.T) {
+	const message = `{"jsonrpc":"2.0","id":1,"result":{}}`
+	for values, want := range map[int]int{maxOthers - 1: 1, maxOthers: 0} {
+		line := []byte(strings.Repeat("{} ", values) + message)
+		ssetest.Want(t, "messages", len(read(line, false).messages), want)
+	}
+}
+
 // The messages of a line stand in it, in their order and apart, after its text. A line that is one
 // object has nothing inside it that is one.
 func FuzzRead(f *testing.F) {
