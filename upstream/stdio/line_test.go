@@ -112,7 +112,7 @@ func TestLineThatMightHaveManyMessages(t *testing.T) {
 func TestMessageAfterManyValues(t *testing.T) {
 	const message = `{"jsonrpc":"2.0","id":1,"result":{}}`
 	for values, want := range map[int]int{maxOthers - 1: 1, maxOthers: 0} {
-		line := []byte(strings.Repeat("{} ", values) + message)
+		line := []byte("x " + strings.Repeat("{} ", values) + message)
 		ssetest.Want(t, "messages", len(read(line, false).messages), want)
 	}
 }
