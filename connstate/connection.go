@@ -48,6 +48,9 @@ type Options struct {
 	GateQueue int
 	// GateTimeout bounds how long a message waits at the gate. Default 5 s.
 	GateTimeout time.Duration
+	// RestTimeout bounds how long a message waits at the gate of a connection that has rested:
+	// its client has its lists, and takes the wait for a slow answer. Default 60 s.
+	RestTimeout time.Duration
 	// OutboxBytes bounds the events that wait to be written; a larger event passes
 	// alone. Default 1 MiB.
 	OutboxBytes int
@@ -86,6 +89,7 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.GateQueue = cmp.Or(o.GateQueue, 64)
 	o.GateTimeout = cmp.Or(o.GateTimeout, 5*time.Second)
+	o.RestTimeout = cmp.Or(o.RestTimeout, 60*time.Second)
 	o.OutboxBytes = cmp.Or(o.OutboxBytes, 1<<20)
 	o.OutboxWait = cmp.Or(o.OutboxWait, 10*time.Second)
 	o.AnnounceDelay = cmp.Or(o.AnnounceDelay, 100*time.Millisecond)
@@ -300,10 +304,10 @@ func (c *Connection) moveLocked(to State) error {
 	switch to {
 	case Ready:
 		c.gate.opening++
-		if c.known.Ready.IsZero() {
-			c.known.Ready = now
-			c.opts.Metrics.Ready(now.Sub(c.known.Opened))
-		}
+		c.sawReadyLocked(now)
+	case Resting:
+		c.gate.passing, c.gate.rested = false, true
+		c.sawReadyLocked(now)
 	case Initializing:
 		c.gate.passing, c.gate.refusal = false, nil
 	case Failed, Closed:
@@ -312,6 +316,14 @@ func (c *Connection) moveLocked(to State) error {
 	c.opts.Metrics.StateChanged(from.String(), to.String())
 	c.opts.Logger.Debug("connection state", "connectionId", c.ShortID(), "from", from.String(), "to", to.String())
 	return nil
+}
+
+// sawReadyLocked notes the first moment at which the client can use the server.
+func (c *Connection) sawReadyLocked(now time.Time) {
+	if c.known.Ready.IsZero() {
+		c.known.Ready = now
+		c.opts.Metrics.Ready(now.Sub(c.known.Opened))
+	}
 }
 
 // Renew tells with which credentials the newest request came.

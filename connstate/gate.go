@@ -18,6 +18,8 @@ type gate struct {
 	passing bool
 	// refusal is the error for new messages; nil: they are queued.
 	refusal error
+	// rested says that the connection has been Resting: its messages may wait for RestTimeout.
+	rested bool
 	// opening counts the moves to Ready. By it a release notices that another move to
 	// Ready has come since.
 	opening int
@@ -86,7 +88,11 @@ func (c ForHandler) Admit(r *Request) (bool, error) {
 
 // enqueueLocked puts a message into the queue, for which the budget has been asked.
 func (c *Connection) enqueueLocked(at int, r *Request, since time.Time) {
-	late := time.AfterFunc(c.opts.GateTimeout-time.Since(since), func() {
+	limit := c.opts.GateTimeout
+	if c.gate.rested {
+		limit = c.opts.RestTimeout
+	}
+	late := time.AfterFunc(limit-time.Since(since), func() {
 		if c.withdraw(r, metrics.GateTimeout) {
 			c.handler.Refused(r, ErrGateTimeout)
 		}
@@ -109,6 +115,19 @@ func (c *Connection) dequeueLocked(at int) waiting {
 	c.gate.bytes -= len(w.r.Message.Raw())
 	c.opts.Budget.Give(cost(w.r.Message))
 	return w
+}
+
+// Waiting returns the requests that wait at the gate, in their order.
+func (c ForHandler) Waiting() []*Request {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []*Request
+	for _, w := range c.gate.queue {
+		if w.r.ID != "" {
+			all = append(all, w.r)
+		}
+	}
+	return all
 }
 
 // Withdraw removes a request from the gate and reports whether it was there.

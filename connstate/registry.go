@@ -72,13 +72,13 @@ func NewRegistry(limits Limits, opts Options) *Registry {
 	if opts.Clustered {
 		r.opened = make(map[origin]int)
 	}
-	r.Reconfigure(limits, opts.GateTimeout, opts.AnnounceDelay)
+	r.Reconfigure(limits, opts.GateTimeout, opts.RestTimeout, opts.AnnounceDelay)
 	return r
 }
 
-// Reconfigure gives the connections that are opened from now on other limits, and these two
-// of the Options. It closes no connection.
-func (r *Registry) Reconfigure(limits Limits, gateTimeout, announceDelay time.Duration) {
+// Reconfigure gives the connections that are opened from now on other limits, and these
+// times of the Options. It closes no connection.
+func (r *Registry) Reconfigure(limits Limits, gateTimeout, restTimeout, announceDelay time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if limits.Rate != r.limits.Rate || limits.Burst != r.limits.Burst {
@@ -89,7 +89,7 @@ func (r *Registry) Reconfigure(limits Limits, gateTimeout, announceDelay time.Du
 	for _, transport := range []Transport{"", TransportSSE, TransportStreamable, TransportStdio} {
 		own := r.opts
 		own.Metrics = r.opts.Metrics.Over(string(transport))
-		own.GateTimeout, own.AnnounceDelay = gateTimeout, announceDelay
+		own.GateTimeout, own.RestTimeout, own.AnnounceDelay = gateTimeout, restTimeout, announceDelay
 		over[transport] = &own
 	}
 	r.over.Store(&over)

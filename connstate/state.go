@@ -12,6 +12,9 @@ const (
 	// Failed: the last start failed. Requests wait while another start is due;
 	// otherwise they get its error.
 	Failed
+	// Resting: there is no session, and none is needed: what is remembered of the server answers the
+	// client. Other requests wait for the session that they make the connection start.
+	Resting
 	// Draining: the requests in flight may finish; new ones are refused.
 	Draining
 	// Closed: the stream is over. No other state follows.
@@ -19,7 +22,7 @@ const (
 	numStates
 )
 
-var stateNames = [numStates]string{"initializing", "ready", "failed", "draining", "closed"}
+var stateNames = [numStates]string{"initializing", "ready", "failed", "resting", "draining", "closed"}
 
 // String returns the name that metrics, logs and the connection event use.
 func (s State) String() string {
@@ -34,8 +37,9 @@ func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // moves lists which states may follow which.
 var moves = [numStates][]State{
-	Initializing: {Ready, Failed, Draining, Closed},
+	Initializing: {Ready, Failed, Resting, Draining, Closed},
 	Ready:        {Initializing, Draining, Closed},
 	Failed:       {Initializing, Draining, Closed},
+	Resting:      {Initializing, Draining, Closed},
 	Draining:     {Closed},
 }

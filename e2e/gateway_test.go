@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
@@ -54,7 +55,9 @@ func launch(t *testing.T, args ...string) *gateway {
 		"--warm", "0", // tests count processes; those of warm servers ask for them
 
 	}, args...)
-	g := &gateway{running: run(t, exec.Command(built(t, "sse-server"), all...))}
+	cmd := exec.Command(built(t, "sse-server"), all...)
+	cmd.Env = append(os.Environ(), stateOf(t))
+	g := &gateway{running: run(t, cmd)}
 	t.Cleanup(g.stop)
 	return g
 }

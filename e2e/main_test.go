@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// setVariables sets environment variables of all programs. The gateways have one state
-// directory: they share a key of ids. Node.js keeps what it has compiled, a third of the time of
+// setVariables sets environment variables of all programs. The state directories
+// of the gateways are in one, which is removed. Node.js keeps what it has compiled, a third of the time of
 // a client that lists tools and ends. The race detector ends a process without waiting a second.
 func setVariables() {
 	state, err := os.MkdirTemp("", "sse-server-state-")

@@ -86,7 +86,10 @@ func (p probing) run(t *testing.T, g *gateway, url string) {
 				t.Fatalf("%s was refused", line)
 			}
 		}
-		ssetest.Want(t, "servers that were started", len(g.started())-before, sessions)
+		// A session that only tries costs a server until the gateway remembers what that says.
+		if started := len(g.started()) - before; started < 1 || started > sessions {
+			t.Errorf("%d servers were started for %d sessions", started, sessions)
+		}
 		return
 	}
 	t.Error("each way was refused")

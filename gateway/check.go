@@ -110,6 +110,10 @@ func (c *checks) values() {
 	c.refuseIf(o.RequestTimeout < 0, "RequestTimeout", "must be positive")
 	c.refuseIf(o.MaxMessageBytes < 0, "MaxMessageBytes", "must be positive")
 	longest := max(o.InitializationTimeout, o.StartTimeout, o.HeartbeatInterval, o.IdleTimeout, o.RequestTimeout)
+	if o.Remember != nil {
+		c.refuseIf(o.Remember.For < 0, "Remember.For", "must be positive")
+		longest = max(longest, o.Remember.For, o.Remember.ProcessIdle)
+	}
 	c.refuseIf(longest > maxDuration, "Options", "no duration may be over a year")
 	oneOf := func(name, value string, allowed ...string) {
 		c.refuseIf(!slices.Contains(allowed, value), name, fmt.Sprintf("must be one of %q", allowed))

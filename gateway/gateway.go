@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -45,8 +46,10 @@ type Gateway struct {
 
 	listed atomic.Bool // a Servers serves it
 
-	mu     sync.Mutex // held by Reconfigure; guards what follows
-	ending bool       // Drain has been called
+	mu       sync.Mutex // held by Reconfigure; guards what follows
+	ending   bool       // Drain has been called
+	store    *remember.Store
+	storeDir string // of store
 }
 
 // serving is what Reconfigure replaces: the settings, and what is made of them. It is
@@ -58,6 +61,7 @@ type serving struct {
 	sse      *sse.Handler        // nil: not served
 	mcp      *streamable.Handler // nil: not served
 	supplier *handshake.Supplier
+	memory   *remember.Server // what the server said before; nil: nothing is remembered
 }
 
 // New returns a Gateway in front of the server that up reaches. It starts nothing:
@@ -130,7 +134,26 @@ func (g *Gateway) prepare(up upstream.Upstream, opts Options) (*serving, error) 
 	if command, ok := n.up.(upstream.Command); ok && command.PrincipalEnv != "" {
 		n.opts.PassRequest = &PassRequest{}
 	}
+	n.memory = g.remembered(n)
 	return n, nil
+}
+
+// identified is an upstream whose server says the same of itself as long as its identity stays the
+// same.
+type identified interface{ Identity() string }
+
+var _ identified = upstream.Command{}
+
+// remembered returns what is remembered of the server; nil for one of which nothing is.
+func (g *Gateway) remembered(n *serving) *remember.Server {
+	up, ok := n.up.(identified)
+	if n.opts.Remember == nil || n.opts.NoAutoInitialize || !ok {
+		return nil
+	}
+	if dir := n.opts.Remember.Dir; g.store == nil || g.storeDir != dir {
+		g.store, g.storeDir = remember.Open(dir, n.opts.Logger), dir
+	}
+	return g.store.Server(up.Identity())
 }
 
 // mount makes the transports of a gateway.
@@ -202,7 +225,12 @@ func (g *Gateway) connect(n *serving, version string) {
 func (g *Gateway) supply(n *serving) handshake.SupplierOptions {
 	o := &n.opts
 	_, boots := n.up.(upstream.Command)
+	idle, age := time.Duration(0), time.Duration(0)
+	if n.memory != nil {
+		idle, age = max(0, o.Remember.ProcessIdle), o.Remember.For
+	}
 	return handshake.SupplierOptions{
+		Memory: n.memory, ProcessIdle: idle, RememberFor: age,
 		Name: o.Name, Params: g.bridges.Params, Boots: boots || o.Boots,
 		Shared: o.Sessions == SessionsShared, Warm: o.Warm, MaxSessions: o.MaxSessions,
 		Forwards:     len(o.ForwardHeaders) > 0 || o.PassRequest != nil,

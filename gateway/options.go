@@ -79,6 +79,10 @@ type Options struct {
 	// PassRequest or ForwardHeaders) or serves TransportStdio; else none. With SessionsShared,
 	// 1 or more starts the shared session ahead. A remote server needs no start: for it, Warm needs SessionsShared.
 	Warm int
+	// Remember answers clients from memory while their server starts, and ends servers that are not
+	// used. It has no effect in front of anything but an upstream.Command, or with
+	// NoAutoInitialize. Default nil: nothing is remembered.
+	Remember *Remember
 	// ErrorDetails controls what errors tell clients about the server.
 	// ErrorDetailsFull includes its exit status, the end of its stderr, its command
 	// or address, and its reason for a refusal; ErrorDetailsSafe gives only the
@@ -177,6 +181,26 @@ type Options struct {
 	// Registry receives the metrics. Default nil: a registry of the gateway's own,
 	// which Admin serves.
 	Registry *prometheus.Registry
+}
+
+// Remember keeps what a server answered to initialize, tools/list, prompts/list, resources/list and
+// resources/templates/list, for equal protocol versions and capabilities. A client that sends these is
+// answered at once, byte for byte, and its server starts when the client first needs it. Then the server
+// is asked again: if a list has changed, the client gets its list_changed.
+//
+// What is remembered belongs to the command with its arguments, its directory, the hash of its
+// environment, and the times and sizes of the files that it names.
+type Remember struct {
+	// Dir is the directory of the files, which nobody else can read. Empty: what is remembered ends
+	// with the Gateway.
+	Dir string
+	// For is the age of what is remembered from which the gateway asks the server again in the
+	// background when a client comes. Default 24 h.
+	For time.Duration
+	// ProcessIdle ends a session that has had no message for this long, and no request, question,
+	// subscription or task open, and whose lists have not changed. The next message starts another one,
+	// which gets the client's log level. Not with SessionsShared. Default 10 min; negative: never.
+	ProcessIdle time.Duration
 }
 
 // PassRequest gives a server in this process the values of the context of a client's HTTP

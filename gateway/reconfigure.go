@@ -77,7 +77,7 @@ func (g *Gateway) replace(was, n *serving) {
 		n.supplier.Reconfigure(supply)
 	}
 	g.metrics.MaxConnections(n.opts.MaxConnections)
-	g.registry.Reconfigure(n.opts.limits(), n.opts.InitializationTimeout, n.opts.AnnounceDelay)
+	g.registry.Reconfigure(n.opts.limits(), n.opts.InitializationTimeout, n.opts.RequestTimeout, n.opts.AnnounceDelay)
 	g.now.Store(n)
 	if !other {
 		return

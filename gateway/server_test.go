@@ -312,3 +312,6 @@ func (s *serverSession) wantSent(t testing.TB, want ...string) {
 	}
 	equal(t, fmt.Sprintf("responses that session %d got", s.n), responses, want)
 }
+
+// Identity is that of all servers of a test: what one of them says is remembered of the next.
+func (u *server) Identity() string { return "the server of the test" }

@@ -90,6 +90,12 @@ func newSettings(o Options, up upstream.Upstream) settings {
 		o.Warm = 1
 	}
 	o.Warm = max(0, o.Warm)
+	if o.Remember != nil {
+		r := *o.Remember
+		r.For = cmp.Or(r.For, 24*time.Hour)
+		r.ProcessIdle = cmp.Or(r.ProcessIdle, 10*time.Minute)
+		o.Remember = &r
+	}
 
 	s := settings{
 		Options:           o,
@@ -141,7 +147,7 @@ func (s *settings) connections(m *metrics.Metrics, account *budget.Account) conn
 	}
 	opts := connstate.Options{
 		GateQueue: s.GateQueue, MaxPending: s.MaxPending, OutboxBytes: s.OutboxBytes,
-		GateTimeout: s.InitializationTimeout, AnnounceDelay: s.AnnounceDelay, SlowRequest: s.SlowRequest,
+		GateTimeout: s.InitializationTimeout, RestTimeout: s.RequestTimeout, AnnounceDelay: s.AnnounceDelay, SlowRequest: s.SlowRequest,
 		IDs: signedid.New(s.IDKey, s.Name, replica), Clustered: s.Cluster != nil, Budget: account,
 		Logger: s.Logger, Audit: audit, Metrics: m, Server: s.Name,
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,7 @@ type attachment struct {
 	bridge  *Bridge
 	session *Session
 	caller  *multiplex.Caller
+	usage   usage
 	// lost is why the attachment is no longer the current one. lose sets it before that is so. It is
 	// nil if the client's own initialize has superseded it.
 	lost error
@@ -49,6 +51,7 @@ var _ multiplex.Client = (*attachment)(nil)
 // attach attaches the connection to a session.
 func (b *Bridge) attach(s *Session) *attachment {
 	a := &attachment{bridge: b, session: s}
+	a.usage.note()
 	a.caller = s.Attach(a, b.c.ShortID(), b.c.Client().Principal)
 	return a
 }
@@ -123,6 +126,10 @@ func (a *attachment) Deliver(method string, related jsonrpc.ID, message []byte) 
 		!a.session.Result().Advertises(kind, "listChanged") {
 		a.bridge.opts.Metrics.Dropped(metrics.DroppedUnknownRequest)
 		return
+	}
+	a.usage.note()
+	if _, isList := mcp.ChangedList(method); isList {
+		a.usage.stateful.Store(true)
 	}
 	a.deliver(message, func() { a.pass(related, message) })
 }
@@ -223,7 +230,15 @@ func (b *Bridge) send(r *connstate.Request) bool {
 	}
 	m := r.Message
 	b.used.Store(true)
-	b.memory.note(m)
+	b.state.note(m)
+	a.usage.note()
+	if m.Kind == jsonrpc.Request && a.lacks(m.Method) {
+		r.Fail(jsonrpc.ReasonError(b.opts.Server+" no longer has what it had: connect again", "server_changed", false), metrics.ErrorServerChanged)
+		return true
+	}
+	if strings.HasPrefix(m.Method, "tasks/") || m.Param("task").Value != nil {
+		a.usage.stateful.Store(true)
+	}
 	if m.Kind != jsonrpc.Request {
 		a.caller.Forward(m)
 		return true

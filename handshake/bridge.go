@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
@@ -85,6 +86,9 @@ type Bridge struct {
 	// ended says that run has ended: there will be no other session.
 	ended bool
 
+	// told is what the client is told of the server while there is no session; nil if that is unknown.
+	told atomic.Pointer[remember.Answers]
+
 	// needed says that a message of the client needs the server. Before that, a start waits a
 	// moment for the client's own initialize.
 	needed atomic.Bool
@@ -100,7 +104,7 @@ type Bridge struct {
 	// initializing says that this initialize is at the server. Until its answer has come, a
 	// session that is replaced stays.
 	initializing atomic.Bool
-	memory       memory
+	state        clientState
 }
 
 var _ httpcheck.Stateless = (*Bridge)(nil)
@@ -128,10 +132,14 @@ func (b *Bridge) log() *slog.Logger { return b.opts.Logger.With("connectionId", 
 // limited is log with Options.Limited.
 func (b *Bridge) limited() *slog.Logger { return b.opts.Limited.With("connectionId", b.c.ShortID()) }
 
-// Stateless reports whether the server of the current session is one of MCP 2026-07-28.
+// Stateless reports whether the server of the current session, or the remembered one, is one of MCP
+// 2026-07-28.
 func (b *Bridge) Stateless() bool {
-	a := b.current.Load()
-	return a != nil && a.session.Stateless()
+	if a := b.current.Load(); a != nil {
+		return a.session.Stateless()
+	}
+	told := b.told.Load()
+	return told != nil && told.Stateless
 }
 
 // Receive handles a message of the client. It runs inside the POST and does not
@@ -178,6 +186,7 @@ func (b *Bridge) request(m *jsonrpc.Message) {
 			"server/discover is not available on this transport: use initialize"), "-32601")
 	case m.Method == mcp.MethodInitialize && b.opts.Params != nil:
 		b.initialize(r)
+	case b.answerFromMemory(r):
 	default:
 		b.needServer()
 		b.gateOrSend(r)
@@ -199,6 +208,9 @@ func (b *Bridge) notification(m *jsonrpc.Message) {
 	case m.Method == mcp.MethodCancelled:
 		b.cancel(m)
 	default:
+		if b.c.State() == connstate.Resting && m.Method == mcp.MethodRootsChanged {
+			return // the session to come asks for the roots anyway
+		}
 		b.c.AuditNotification(m)
 		b.gateOrSend(&connstate.Request{Message: m})
 	}
@@ -253,6 +265,8 @@ func (b *Bridge) gateOrSend(r *connstate.Request) {
 	}
 	if err != nil {
 		b.Refused(r, err)
+	} else if !pass && b.told.Load() != nil { // it waits, perhaps since the connection rests
+		b.needServer()
 	}
 }
 

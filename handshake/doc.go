@@ -8,6 +8,7 @@
 //	       ├─ loop.go        one goroutine: gets the session, serves it, gets the next
 //	       ├─ start.go       one start: events in, actions out
 //	       │    └─ state.go  the table of a start: what follows from each event
+//	       ├─ rest.go        no session: what is remembered of the server answers
 //	       ├─ attachment.go  the connection as its session sees it
 //	       ├─ restore.go     what a new session must get again
 //	       └─ report.go      log lines and errors
@@ -18,6 +19,7 @@
 //	         ├─ pool.go       servers started ahead, not initialized
 //	         ├─ shared.go     the session that all connections share
 //	         ├─ session.go    a session, its proof and its end
+//	         ├─ look.go       what a session says of itself, to remember
 //	         ├─ readiness.go  whether sessions can be started
 //	         └─ try.go        a look at the server for operators
 //

@@ -63,6 +63,8 @@ const (
 	// afterReplacement: another server has taken the place of the one before. The client gets its
 	// state back, and learns that lists may have changed.
 	afterReplacement
+	// afterRest: the client was told what is remembered of the server.
+	afterRest
 	// afterLoss: as afterReplacement, and the loss is counted.
 	afterLoss
 )
@@ -78,7 +80,7 @@ type waitingInitialize struct {
 func (b *Bridge) run(ctx context.Context) {
 	r := &run{Bridge: b, ctx: ctx, supplier: b.opts.Supplier(), pauses: newBackoff()}
 	defer r.end()
-	for r.awaitAttempt() {
+	for r.awaitAttempt() && r.rest() {
 		s := r.newStart()
 		switch s.drive(); s.state {
 		case Started:
@@ -206,7 +208,7 @@ func (r *run) takeIntoUse(a *attachment) {
 		r.opts.Metrics.SessionRestarted()
 	}
 	if r.follows != first {
-		r.memory.restore(r.ctx, a, r.limited())
+		r.state.restore(r.ctx, a, r.limited())
 	}
 	if release := r.openGate(a); release != nil {
 		release(r.send)
@@ -214,6 +216,7 @@ func (r *run) takeIntoUse(a *attachment) {
 			r.notifyListsChanged(a)
 		}
 	}
+	r.compare(a)
 }
 
 // openGate opens the gate for a session and returns the function that releases the
@@ -231,6 +234,7 @@ func (r *run) openGate(a *attachment) (release func(func(*connstate.Request) boo
 // serve waits until the connection is closed, the session is lost or replaced, or its server
 // is replaced. A session that is lost before it has proved itself counts as a failed start.
 func (r *run) serve(a *attachment) {
+	idle := r.awaitIdle()
 	for r.current.Load() == a {
 		replaced := a.session.Replaced()
 		if r.initializing.Load() { // the next session needs the params, once they have worked
@@ -243,6 +247,13 @@ func (r *run) serve(a *attachment) {
 			if !r.initializing.Load() { // since before the select
 				a.retire(ErrReplaced)
 			}
+		case <-idle:
+			// A message that comes from here on is needed by the next session, if it does not reach this one.
+			r.needed.Store(false)
+			if r.isIdle(a) {
+				a.retire(errIdle)
+			}
+			idle = r.awaitIdle()
 		case <-r.wake: // somebody else has noticed, or the client's own initialize is answered
 		case <-r.ctx.Done():
 			r.lose(a, errGone)
@@ -253,6 +264,8 @@ func (r *run) serve(a *attachment) {
 		r.follows = afterInitialize
 	case errors.Is(a.lost, ErrReplaced):
 		r.follows = afterReplacement
+	case errors.Is(a.lost, errIdle):
+		r.follows = afterRest
 	default:
 		r.follows = afterLoss
 	}
@@ -268,6 +281,9 @@ func (r *run) serve(a *attachment) {
 		r.attempts = 0
 	case r.shares(): // the supplier logs its loss, once
 		r.forgetFailures()
+	case r.follows == afterRest:
+		r.forgetFailures()
+		r.limited().Info("session ended: its client has not used it", "duration", a.session.Age())
 	case r.follows == afterReplacement:
 		r.limited().Info("session replaced", "duration", a.session.Age(), "inFlight", r.c.InFlight())
 	default:

@@ -24,6 +24,8 @@ type openOptions struct {
 	// Party is on whose behalf the session starts. While starts wait, each party gets
 	// its turn after the others.
 	Party string
+	// Principal is the client's if the server sees it, else empty.
+	Principal string
 	// AnyServer allows a server from the pool: the server gets nothing of the client's
 	// request.
 	AnyServer bool
@@ -71,7 +73,7 @@ func (s *Supplier) start(ctx context.Context, c openOptions) (session *Session, 
 			}
 		}
 	}
-	session.since = time.Now()
+	session.since, session.principal = time.Now(), c.Principal
 	spawned := from == FromStart && s.opts().Boots
 	if c.Attach != nil {
 		c.Attach(session, spawned)

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// maxRemembered bounds the params that a memory keeps of one request, in bytes.
-	maxRemembered = 4 << 10
-	// maxMemory bounds all that a memory keeps, in bytes.
-	maxMemory = 128 << 10
+	// maxSettingParams bounds the params that a clientState keeps of one request, in bytes.
+	maxSettingParams = 4 << 10
+	// maxSettings bounds all that a clientState keeps, in bytes.
+	maxSettings = 128 << 10
 	// restoreTimeout bounds the time to restore the client's state on a new session.
 	restoreTimeout = 5 * time.Second
 )
 
-// memory is the state of a client that a new session must get again: the params of the
+// clientState is the state of a client that a new session must get again: the params of the
 // requests that set its log level and its subscriptions.
-type memory struct {
+type clientState struct {
 	mu     sync.Mutex // guards what follows
 	params map[setting]json.RawMessage
 	bytes  int // of params
@@ -40,7 +40,7 @@ func (s setting) cost(params json.RawMessage) int {
 
 // note records a request to the server if it sets the log level or changes a
 // subscription.
-func (m *memory) note(msg *jsonrpc.Message) {
+func (m *clientState) note(msg *jsonrpc.Message) {
 	sets := setting{method: msg.Method}
 	switch msg.Method {
 	case mcp.MethodSetLevel:
@@ -50,7 +50,7 @@ func (m *memory) note(msg *jsonrpc.Message) {
 	default:
 		return
 	}
-	if msg.Kind != jsonrpc.Request || len(msg.Params()) > maxRemembered {
+	if msg.Kind != jsonrpc.Request || len(msg.Params()) > maxSettingParams {
 		return
 	}
 	m.mu.Lock()
@@ -60,7 +60,7 @@ func (m *memory) note(msg *jsonrpc.Message) {
 		delete(m.params, sets)
 	}
 	params := bytes.Clone(msg.Params()) // they are part of a larger buffer
-	if cost := sets.cost(params); msg.Method != mcp.MethodUnsubscribe && m.bytes+cost <= maxMemory {
+	if cost := sets.cost(params); msg.Method != mcp.MethodUnsubscribe && m.bytes+cost <= maxSettings {
 		m.bytes += cost
 		if m.params == nil {
 			m.params = make(map[setting]json.RawMessage)
@@ -69,9 +69,21 @@ func (m *memory) note(msg *jsonrpc.Message) {
 	}
 }
 
+// hasSubscriptions reports whether the client is subscribed to a resource.
+func (m *clientState) hasSubscriptions() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for sets := range m.params {
+		if sets.method == mcp.MethodSubscribe {
+			return true
+		}
+	}
+	return false
+}
+
 // restore sets the client's log level and subscriptions on a new session. It logs
 // calls that fail; the client does not notice the loss, so it gets no error.
-func (m *memory) restore(ctx context.Context, a *attachment, log *slog.Logger) {
+func (m *clientState) restore(ctx context.Context, a *attachment, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, restoreTimeout)
 	defer cancel()
 	m.mu.Lock()

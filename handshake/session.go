@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
@@ -40,6 +41,10 @@ type Session struct {
 	// Set before Open returns:
 	since           time.Time     // when it was last started, taken or initialized
 	waitedForParams time.Duration // how long the initialize waited for its params while the server was ready
+	principal       string        // of its client, if the server sees it
+	declared        string        // the key of what it answers, for remember.Server
+
+	look *look // nil where nothing is remembered
 
 	ended sync.Once     // guards what follows
 	over  chan struct{} // closed when the session takes no more messages
@@ -52,6 +57,10 @@ func (s *Supplier) newSession(conn jsonrpc.Conn) *Session {
 	session := &Session{supplier: s, conn: conn, since: time.Now(), over: make(chan struct{})}
 	opts := s.opts().Session
 	opts.OnTools = session.noteTools
+	if memory := s.opts().Memory; memory != nil {
+		session.look = &look{memory: memory, done: make(chan struct{})}
+		opts.OnNamed = session.startLook
+	}
 	opts.OnClose = func(why error) { session.end(why) }
 	s.goroutines.Add(1) // Wait waits for the session too
 	opts.OnDone = func() {
@@ -206,6 +215,7 @@ func (s *Session) initialize(ctx context.Context, until time.Time, params json.R
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	s.params.Store(&params)
+	s.declared = remember.DeclaredBy(params, s.principal)
 	asked, _ := jsonrpc.MemberText(params, "protocolVersion")
 	if lowered := s.supplier.lowered.Load(); lowered != nil && asked > *lowered {
 		params = WithVersion(params, *lowered)

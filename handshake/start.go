@@ -35,6 +35,8 @@ type start struct {
 	closed   <-chan struct{}
 	delay    <-chan time.Time
 	late     <-chan time.Time
+	starting <-chan time.Time // it is time to tell those who wait that the start goes on
+	reports  int              // how often they have been told
 
 	// What the actions need.
 	spawned bool                 // the server is a process that has just been spawned
@@ -75,6 +77,9 @@ func (r *run) newStart() *start {
 		done: make(chan opened, 1), params: make(chan json.RawMessage, 1),
 		replaced: r.supplier.Replaced(), closed: r.ctx.Done(),
 		late: time.After(r.opts.Times().InitializationTimeout),
+	}
+	if r.told.Load() != nil {
+		s.starting = time.Tick(startingEvery)
 	}
 	s.span = r.c.StartSpan(mcp.MethodInitialize, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 		attribute.String("mcp.method.name", mcp.MethodInitialize),
@@ -139,6 +144,9 @@ func (s *start) await() StartEvent {
 		case <-s.delay:
 			s.delay = nil
 			return DelayOver
+		case <-s.starting:
+			s.reports++
+			s.reportStarting(s.reports)
 		case <-s.late:
 			s.late = nil
 			return Late
@@ -236,7 +244,7 @@ func (b *Bridge) open(ctx context.Context, from *Supplier, to *start) opened {
 	var a *attachment
 	passesOn := len(b.c.Client().Header) > 0 || b.c.Client().Context != nil // so no server that was started before
 	session, source, err := from.Open(ctx, openOptions{
-		Party: b.party(), AnyServer: !passesOn,
+		Party: b.party(), Principal: b.principal(), AnyServer: !passesOn,
 		Attach: func(s *Session, spawned bool) {
 			a = b.attach(s)
 			to.dialed <- spawned

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/fair"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -38,6 +39,13 @@ type SupplierOptions struct {
 	MaxSessions           int // below 1: unlimited
 	StartTimeout          time.Duration
 	InitializationTimeout time.Duration // after it a start is late, and Ready fails
+	// Memory has what the server said before, and ProcessIdle is the time without a message after
+	// which a session with nothing open ends, until its client needs it again; 0: never. nil: nothing
+	// is remembered, and no session ends so. They can change.
+	Memory      *remember.Server
+	ProcessIdle time.Duration
+	// RememberFor is the age of an answer from which the server is asked again at once.
+	RememberFor time.Duration
 	// Boots says that servers are processes, which keep the machine busy while they boot.
 	Boots bool
 	// Session configures each session. Its Logger and Metrics, which the supplier
@@ -80,7 +88,9 @@ type Supplier struct {
 	lowered atomic.Pointer[string]
 	// manyTools guards the warning about tools that clients drop, and oddVersion is the unknown
 	// protocol version of the last warning about that.
-	manyTools  sync.Once
+	manyTools sync.Once
+	// renewing has what the server is being asked again, by what clients declare.
+	renewing   sync.Map
 	oddVersion atomic.Pointer[string]
 
 	// life ends with Close and Retire, by end. replaced is closed by Retire.

@@ -62,7 +62,7 @@ func newClientSeries(f *factory) *clientSeries {
 		operations: f.histogramVec("mcp_server_operation_duration_seconds", "Time until requests were answered.",
 			otelBuckets(), "mcp_method_name", "error_type", "network_transport"),
 	}
-	for _, state := range []string{"initializing", "ready", "failed", "draining"} {
+	for _, state := range []string{"initializing", "ready", "failed", "resting", "draining"} {
 		s.state.WithLabelValues(state)
 	}
 	return s
@@ -179,5 +179,5 @@ var errorTypes = []string{
 	"", ErrorTool,
 	"-32700", "-32600", "-32601", "-32602", "-32603", "-32002", "-32042", "0",
 	ErrorTimeout, ErrorSessionLost, ErrorCanceled, ErrorInitialization,
-	ErrorClosed, ErrorBusy, ErrorDraining, ErrorInvalid,
+	ErrorClosed, ErrorBusy, ErrorDraining, ErrorInvalid, ErrorServerChanged,
 }

@@ -92,6 +92,7 @@ const (
 	ErrorBusy           = "busy"                 // too many requests were in flight
 	ErrorDraining       = "draining"             // the gateway was shutting down
 	ErrorInvalid        = "invalid_response"     // the server's answer was not valid, or too long
+	ErrorServerChanged  = "server_changed"       // the server no longer has what the client was told of
 	ErrorTool           = "tool_error"           // the tool's result has isError
 )
 

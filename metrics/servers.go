@@ -23,6 +23,7 @@ type serverSeries struct {
 	restarts          prometheus.Counter
 	lostToStart       prometheus.Counter
 	repeated          prometheus.Counter
+	remembered        prometheus.Counter
 	startsWaiting     prometheus.Gauge
 	poolIdle          prometheus.Gauge
 	poolTakes         *prometheus.CounterVec
@@ -68,6 +69,8 @@ func newServerSeries(f *factory) *serverSeries {
 			"Clients that waited for a second or more, and left before their server was ready."),
 		repeated: f.counter("mcp_sse_requests_repeated_total",
 			"Requests repeated because their session was lost."),
+		remembered: f.counter("mcp_sse_answers_from_memory_total",
+			"Requests for lists that were answered from memory, while the connection had no session."),
 		startsWaiting: f.gauge("mcp_sse_starts_waiting", "Starts that wait for other starts to end."),
 		poolIdle:      f.gauge("mcp_sse_pool_idle", "Started servers that wait for a connection."),
 		poolTakes: f.counters("mcp_sse_pool_takes_total", "Connections that asked the pool for a server.",
@@ -183,6 +186,9 @@ func (m *Metrics) ClientLostToStart() { m.live().lostToStart.Inc() }
 // RequestRepeated counts a request that a new session gets because the old one was
 // lost.
 func (m *Metrics) RequestRepeated() { m.live().repeated.Inc() }
+
+// AnsweredFromMemory counts a request for a list that was answered without the server.
+func (m *Metrics) AnsweredFromMemory() { m.live().remembered.Inc() }
 
 // StartsWaiting adds n to the starts that wait for a turn.
 func (m *Metrics) StartsWaiting(n int) { m.live().startsWaiting.Add(float64(n)) }

@@ -65,6 +65,9 @@ func (s *Session) receiveResponse(m *jsonrpc.Message, related jsonrpc.ID) {
 func (s *Session) resolve(f matched, m *jsonrpc.Message) {
 	if r := f.e.request; r != nil {
 		s.served.Store(true)
+		if f.by == metrics.MatchedID && s.opts.OnNamed != nil {
+			s.onNamed.Do(s.opts.OnNamed)
+		}
 		if s.opts.Logger.Enabled(context.Background(), slog.LevelDebug) { // else the attributes are not built
 			s.opts.Logger.Debug("mcp transport send resolve", "connectionId", f.e.caller.name, "requestId",
 				shortText(string(r.ID)), "matchedBy", f.by)

@@ -41,6 +41,9 @@ type Options struct {
 	Tools *Tools
 	// OnTools is called when a client has read the server's list of tools to its end.
 	OnTools func(list *ToolList)
+	// OnNamed is called once, in the goroutine that reads, when the server has answered a request of a
+	// client under the id of the request; nil: nothing is. It must not wait.
+	OnNamed func()
 	// OnClose is called once with the reason when the session is over, before its
 	// requests are answered. So when a client repeats a request on that answer, the
 	// owner knows that the session is over.
@@ -62,6 +65,8 @@ type Session struct {
 	opts   Options
 	done   chan struct{} // closed when the session has ended
 	served atomic.Bool   // the server has answered a client
+
+	onNamed sync.Once // guards the call of Options.OnNamed
 
 	mu    sync.Mutex // guards what follows; not held while sending or calling a client
 	err   error      // why the session is over; nil before
@@ -157,6 +162,13 @@ func (s *Session) Idle() <-chan struct{} {
 		s.table.idle = nil
 	}
 	return idle
+}
+
+// Asks reports whether a client still has a request of the server to answer.
+func (s *Session) Asks() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.calls.open) > 0
 }
 
 // Err returns why the session is over, nil before.

@@ -44,6 +44,16 @@ func (t *Tools) Safe(m *jsonrpc.Message) bool {
 	return t.safe[name] && !at.Ambiguous
 }
 
+// Learn records the pages of a list of tools that the gateway has read to its end, in their order,
+// and returns its size.
+func (t *Tools) Learn(pages []json.RawMessage) *ToolList {
+	var list *ToolList
+	for i, page := range pages {
+		list = t.learn(i == 0, page)
+	}
+	return list
+}
+
 // learn records the tools in the result of a tools/list. A first page replaces all
 // known ones. With the last page it returns the size of the list, before that nil.
 func (t *Tools) learn(first bool, result json.RawMessage) *ToolList {

@@ -17,7 +17,7 @@ const module = "github.com/mcp-sse/mcp-sse"
 var layers = [][]string{
 	{"jsonrpc", "metrics", "auth", "auth/oauthclient", "internal/caller", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid"},
 	{"internal/mcp", "internal/budget"},
-	{"internal/stateless", "internal/buffer"},
+	{"internal/stateless", "internal/buffer", "internal/remember"},
 	{"connstate", "multiplex/sharing"},
 	{"upstream/internal/exchange", "upstream/internal/inprocess"},
 	{"upstream/internal/streamable", "upstream/internal/statelessserver", "upstream/internal/httpsse"},

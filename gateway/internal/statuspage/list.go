@@ -56,7 +56,7 @@ type column struct {
 var columns = []column{
 	{Name: "state", Title: "State", by: func(c connection) string {
 		return number(slices.Index([]connstate.State{connstate.Failed, connstate.Initializing, connstate.Draining,
-			connstate.Ready}, c.State))
+			connstate.Ready, connstate.Resting}, c.State))
 	}},
 	{Name: "id", Title: "Connection", by: func(c connection) string { return c.ID }},
 	{Name: "client", Title: "Client", by: connection.ClientName},

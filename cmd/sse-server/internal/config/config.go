@@ -84,6 +84,8 @@ type Config struct {
 	// says why; both are nil if nothing is served.
 	IDKey   []byte `kong:"-"`
 	NoIDKey error  `kong:"-"`
+	// StateDir is the directory for what outlives the process. It is empty if there is none.
+	StateDir string `kong:"-"`
 	// Warnings are for the log, once it is there.
 	Warnings []string `kong:"-"`
 	// HelpText is what --help prints.
@@ -131,6 +133,10 @@ type Server struct {
 	Sessions       string   `group:"Protocol" placeholder:"MODE" oneof:"per-connection,shared" help:"per-connection gives each connection its own session with the server; shared gives all connections the same one."`
 	Warm           *int     `group:"Protocol" placeholder:"N" zero:"" help:"Number of servers to keep started ahead of connections; one that is taken is replaced. Without it, 1 for a command of which each connection gets a process of its own, unless it has --principal-env. With --sessions shared, 1 or more starts the shared session ahead. 0 means none."`
 
+	Remember    bool      `group:"Protocol" negatable:"" for:"command" help:"Remember what the server answered to initialize and its lists of tools, prompts and resources, also for the next start of sse-server, and answer from that while its process starts. Each start compares. It is kept in remembered in $$STATE_DIRECTORY, $$XDG_STATE_HOME/sse-server or ~/.local/state/sse-server."`
+	RememberFor Duration  `group:"Protocol" placeholder:"DURATION" for:"command" help:"Age of what is remembered from which the server is asked again in the background when a client comes."`
+	ProcessIdle *Duration `group:"Times" placeholder:"DURATION" zero:"" for:"command" help:"End the process of a connection that has had no message for this long, and nothing open: no request, question, subscription or task. The next message starts another one. Not with --no-remember or --sessions shared. Without it, 10m. 0 means never."`
+
 	InitializationTimeout Duration  `group:"Times" placeholder:"DURATION" help:"How long a client's message waits for the handshake."`
 	StartTimeout          Duration  `group:"Times" placeholder:"DURATION" help:"How long one start of the server may take, including the handshake."`
 	HeartbeatInterval     Duration  `group:"Times" placeholder:"DURATION" zero:"" help:"Longest silence on a stream before the gateway sends a heartbeat. 0 means no heartbeats."`
@@ -164,8 +170,9 @@ const Stdout = "-"
 // newConfig returns the defaults.
 func newConfig() *Config {
 	c, d := &Config{}, gateway.Defaults()
-	c.ErrorDetails, c.Sessions, c.AutoInitialize = d.ErrorDetails, d.Sessions, true
+	c.ErrorDetails, c.Sessions, c.AutoInitialize, c.Remember = d.ErrorDetails, d.Sessions, true, true
 	c.InitializationTimeout, c.StartTimeout = Duration(d.InitializationTimeout), Duration(d.StartTimeout)
+	c.RememberFor = Duration(24 * time.Hour)
 	c.HeartbeatInterval, c.RequestTimeout = Duration(d.HeartbeatInterval), Duration(d.RequestTimeout)
 	c.MaxConnections, c.ConnectRate, c.MaxMessageBytes = d.MaxConnections, d.ConnectRate, Size(d.MaxMessageBytes)
 	c.Transports = []string{gateway.TransportSSE, gateway.TransportStreamable}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -20,10 +19,14 @@ const maxIDKey = 4096
 // readIDKey reads the key that signs ids, unless a reload keeps that. The first start to serve
 // makes the file. Where the default place cannot be used, the process has a key of its own.
 func (c *Config) readIDKey(lookupEnv func(string) (string, bool)) (err error) {
+	c.StateDir = stateDir(lookupEnv)
 	if c.IDKey != nil || c.NoIDKey != nil {
 		return nil
 	}
-	path := cmp.Or(c.IDKeyFile, defaultIDKeyFile(lookupEnv))
+	path := c.IDKeyFile
+	if path == "" && c.StateDir != "" {
+		path = filepath.Join(c.StateDir, "id-key")
+	}
 	if path == "" {
 		err = errors.New("neither STATE_DIRECTORY nor HOME is set")
 	} else if c.IDKey, err = readKeyFile(path); errors.Is(err, fs.ErrNotExist) {
@@ -49,17 +52,17 @@ func (c *Config) readIDKey(lookupEnv func(string) (string, bool)) (err error) {
 	return nil
 }
 
-// defaultIDKeyFile returns the path of the file in the state directory, empty if there is
-// none: that of systemd, or that of the user (XDG Base Directory Specification).
-func defaultIDKeyFile(lookupEnv func(string) (string, bool)) string {
+// stateDir returns the directory for what outlives the process, empty if there is none: that of
+// systemd, or that of the user (XDG Base Directory Specification).
+func stateDir(lookupEnv func(string) (string, bool)) string {
 	get := func(name string) string { value, _ := lookupEnv(name); return value }
 	switch dir, _, _ := strings.Cut(get("STATE_DIRECTORY"), ":"); {
 	case dir != "":
-		return filepath.Join(dir, "id-key")
+		return dir
 	case filepath.IsAbs(get("XDG_STATE_HOME")):
-		return filepath.Join(get("XDG_STATE_HOME"), "sse-server", "id-key")
+		return filepath.Join(get("XDG_STATE_HOME"), "sse-server")
 	case filepath.IsAbs(get("HOME")):
-		return filepath.Join(get("HOME"), ".local", "state", "sse-server", "id-key")
+		return filepath.Join(get("HOME"), ".local", "state", "sse-server")
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -63,6 +64,15 @@ func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
 	if s.Warm != nil {
 		o.Warm = off(*s.Warm)
 	}
+	if s.Remember && s.Kind() == OfCommand {
+		o.Remember = &gateway.Remember{For: time.Duration(s.RememberFor)}
+		if c.StateDir != "" {
+			o.Remember.Dir = filepath.Join(c.StateDir, "remembered")
+		}
+		if s.ProcessIdle != nil {
+			o.Remember.ProcessIdle = off(time.Duration(*s.ProcessIdle))
+		}
+	}
 	o.ForwardHeaders = s.ForwardHeader
 	if own, ok := s.remote.Credentials.(oauthclient.Config); ok && own.Grant == oauthclient.TokenExchange {
 		o.ForwardHeaders = append(slices.Clone(o.ForwardHeaders), "Authorization")
@@ -98,7 +108,7 @@ func off[T int | float64 | time.Duration](v T) T {
 // an error of the gateway may be about it.
 var optionOf = map[string]string{
 	"Name": nameKey, "Prefix": "prefix", "Transports": "transports", "IDKey": "id-key-file", "Cluster": "nats",
-	"NoAutoInitialize": "auto-initialize", "Sessions": "sessions", "Warm": "warm", "ErrorDetails": "error-details",
+	"NoAutoInitialize": "auto-initialize", "Sessions": "sessions", "Warm": "warm", "Remember": "remember", "Remember.For": "remember-for", "ErrorDetails": "error-details",
 	"PassRequest": "principal-env", "PrincipalEnv": "principal-env", "ForwardHeaders": "forward-header",
 	"InitializationTimeout": "initialization-timeout", "StartTimeout": "start-timeout",
 	"HeartbeatInterval": "heartbeat-interval", "IdleTimeout": "idle-timeout", "RequestTimeout": "request-timeout",

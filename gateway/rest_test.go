@@ -1,0 +1,394 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// remembering are the options of most tests here: a process ends after ten minutes without a message.
+func remembering() gateway.Settings {
+	return gateway.Settings{
+		Options:       gateway.Options{Remember: &gateway.Remember{}},
+		AnnounceDelay: 100 * time.Millisecond,
+	}
+}
+
+// withLists are the capabilities of a server with all lists, which says when they change.
+const withLists = `{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true}}`
+
+// resultWith is the answer of a server with these capabilities to initialize.
+func resultWith(capabilities string) string {
+	return strings.Replace(serverResult, `"capabilities":{}`, `"capabilities":`+capabilities, 1)
+}
+
+// lists makes a server answer its lists without the number of the session, so that they are equal.
+func lists(of map[string]string) func(*serverSession, *jsonrpc.Message) bool {
+	return func(s *serverSession, m *jsonrpc.Message) bool {
+		if !strings.HasSuffix(m.Method, "/list") {
+			return false
+		}
+		result := of[m.Method]
+		if result == "" {
+			result = `{"of":"` + m.Method + `"}`
+		}
+		s.say(string(jsonrpc.NewResult(m.ID, []byte(result))))
+		return true
+	}
+}
+
+// learned opens a connection that initializes itself, so that the server is known, and closes it.
+func learned(t *testing.T, g *gateway.Gateway, u *server) {
+	t.Helper()
+	p := connect(t, g, plain)
+	p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/list"))
+	time.Sleep(time.Second)
+	p.take()
+	p.c.Close(connstate.ClosedClient)
+	synctest.Wait()
+	equal(t, "starts", u.starts(), 1)
+}
+
+// returns opens a connection of such a client, which is answered from memory.
+func returns(t *testing.T, g *gateway.Gateway) *peer {
+	t.Helper()
+	p := connect(t, g, plain)
+	p.post(initialize("0", "2025-11-25", `{"roots":{}}`), initialized)
+	p.want("0 " + resultWith(withLists))
+	p.wantState(connstate.Resting)
+	return p
+}
+
+// A client has initialize and its lists from memory, byte for byte. Its server starts with the first
+// message that memory cannot answer, gets the client's own initialize, and the client is not told of
+// lists that are the same.
+func TestClientIsAnsweredFromMemory(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(map[string]string{"tools/list": `{"tools": [ ]}`})}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		p := returns(t, g)
+		p.post(request("1", "tools/list"), request("2", "prompts/list"), request("3", "resources/list"), request("4", "resources/templates/list"), request("5", "ping"))
+		p.want(`1 {"tools": [ ]}`, `2 {"of":"prompts/list"}`, `3 {"of":"resources/list"}`, `4 {"of":"resources/templates/list"}`, "5 {}")
+		time.Sleep(5 * time.Minute)
+		equal(t, "starts", u.starts(), 1)
+		equal(t, "answers from memory", metric(t, g, "mcp_sse_answers_from_memory_total"), 4)
+
+		p.post(request("6", "tools/call"))
+		p.want(answered("6", 2, "tools/call"))
+		p.wantState(connstate.Ready)
+		s := u.session(t, 2)
+		wantText(t, "the initialize of the server", string(s.message(t, "initialize").Params()), `"roots"`)
+		p.post(request("7", "tools/list"))
+		p.want(`7 {"tools": [ ]}`)
+		equal(t, "lists that the server was asked for", s.count("tools/list"), 2)
+	})
+}
+
+// A client of HTTP+SSE that never initializes has the announcement from memory.
+func TestAnnouncementFromMemory(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		first := connect(t, g, connstate.Client{})
+		time.Sleep(time.Second)
+		first.post(request("1", "tools/list"))
+		first.take()
+		first.c.Close(connstate.ClosedClient)
+		p := connect(t, g, connstate.Client{})
+		time.Sleep(time.Second)
+		p.want("mcp-response: auto " + resultWith(withLists))
+		p.wantState(connstate.Resting)
+		p.post(request("1", "tools/list"))
+		p.want(`1 {"of":"tools/list"}`, `mcp-response: 1 {"of":"tools/list"}`)
+		equal(t, "starts", u.starts(), 1)
+	})
+}
+
+// A client that declares something else than those before gets its answers from its own server.
+func TestAnotherClientIsNotAnsweredFromMemory(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		for id, own := range map[string]string{
+			"7": initialize("7", "2025-11-25", `{"sampling":{}}`), "8": initialize("8", "2025-06-18", `{"roots":{}}`),
+		} {
+			before := u.starts()
+			p := connect(t, g, plain)
+			p.post(own)
+			p.want(id + " *")
+			p.wantState(connstate.Ready)
+			equal(t, "starts", u.starts(), before+1)
+		}
+	})
+}
+
+// When lists have changed since, the client is told, and gets the new ones. So does the next client,
+// without a word.
+func TestListsThatHaveChanged(t *testing.T) {
+	u := &server{capabilities: withLists}
+	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+		tools := map[bool]string{true: `{"tools":"old"}`, false: `{"tools":"new"}`}[s.n == 1]
+		return lists(map[string]string{"tools/list": tools})(s, m)
+	}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		p := returns(t, g)
+		p.post(request("1", "tools/list"))
+		p.want(`1 {"tools":"old"}`)
+		p.post(request("2", "tools/call"))
+		p.want(answered("2", 2, "tools/call"), "notifications/tools/list_changed")
+		p.post(request("3", "tools/list"))
+		p.want(`3 {"tools":"new"}`)
+
+		next := returns(t, g)
+		next.post(request("1", "tools/list"), request("2", "tools/call"))
+		next.want(`1 {"tools":"new"}`, answered("2", 3, "tools/call"))
+	})
+}
+
+// What the client was told of, and the server no longer has, is refused with the reason.
+func TestServerThatHasLostAList(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		u.capabilities = `{"tools":{}}`
+		p := returns(t, g)
+		p.post(request("1", "tools/call"))
+		p.want(answered("1", 2, "tools/call"), "notifications/prompts/list_changed", "notifications/resources/list_changed")
+		p.post(request("2", "prompts/get"))
+		p.want("2 server_changed retryable=false")
+	})
+}
+
+// A session without a message for ProcessIdle ends, and the connection rests. The next call starts
+// another one, with the client's log level.
+func TestIdleProcessEnds(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "logging/setLevel"), request("2", "tools/call"))
+		p.want("0 *", "1 *", "2 *")
+		time.Sleep(9 * time.Minute)
+		p.served("3", 1, "tools/call")
+		time.Sleep(9 * time.Minute)
+		p.post(request("5", "ping")) // it is not for the server
+		p.want("5 *")
+		equal(t, "sessions", u.open(), 1)
+		time.Sleep(4 * time.Minute)
+		equal(t, "sessions", u.open(), 0)
+		p.wantState(connstate.Resting)
+		equal(t, "losses", metric(t, g, "mcp_sse_session_restarts_total"), 0)
+
+		p.post(request("6", "tools/list"))
+		p.want(`6 {"of":"tools/list"}`)
+		p.post(request("7", "tools/call"))
+		p.want(answered("7", 2, "tools/call"))
+		equal(t, "log level", u.session(t, 2).count("logging/setLevel"), 1)
+	})
+}
+
+// What is open, or belongs to this one session, keeps its process.
+func TestProcessThatIsInUseDoesNotEnd(t *testing.T) {
+	for name, open := range map[string]func(p *peer, s *serverSession){
+		"a request":  func(p *peer, _ *serverSession) { p.post(request("9", "work")) },
+		"a question": func(_ *peer, s *serverSession) { s.say(request("1", "roots/list")) },
+		"a subscription": func(p *peer, _ *serverSession) {
+			p.post(`{"jsonrpc":"2.0","id":9,"method":"resources/subscribe","params":{"uri":"a"}}`)
+		},
+		"a task": func(p *peer, _ *serverSession) {
+			p.post(`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"task":{}}}`)
+		},
+		"other lists": func(_ *peer, s *serverSession) {
+			s.say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := &server{capabilities: withLists, handle: func(s *serverSession, m *jsonrpc.Message) bool {
+				return m.Method == "work" || lists(nil)(s, m)
+			}}
+			opts := remembering()
+			opts.RequestTimeout = 5 * time.Hour
+			inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+				p := connect(t, g, plain)
+				p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
+				synctest.Wait()
+				open(p, u.session(t, 1))
+				time.Sleep(time.Hour)
+				equal(t, "sessions", u.open(), 1)
+				p.take()
+			})
+		})
+	}
+}
+
+// Without ProcessIdle no process ends for that.
+func TestProcessIdleCanBeOff(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil)}
+	opts := remembering()
+	opts.Remember.ProcessIdle = -1
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(request("1", "tools/call"))
+		time.Sleep(100 * time.Hour)
+		equal(t, "sessions", u.open(), 1)
+		p.want("1 *")
+	})
+}
+
+// A call waits for a slow start as for a slow answer, and its client hears of it.
+func TestCallWaitsForTheStart(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil), dial: func(ctx context.Context, n int) error {
+		if n > 1 {
+			time.Sleep(20 * time.Second)
+		}
+		return nil
+	}}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		p := returns(t, g)
+		p.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":"p"}}}`, request("2", "tools/call"))
+		time.Sleep(7 * time.Second)
+		p.want("notifications/progress", "notifications/progress")
+		p.post(request("3", "tools/list"))
+		p.want(`3 {"of":"tools/list"}`)
+		time.Sleep(20 * time.Second)
+		got := p.take()
+		p.compare(got[len(got)-2:], []string{answered("1", 2, "tools/call"), answered("2", 2, "tools/call")})
+	})
+}
+
+// A server that does not start costs the call, which learns why. Memory forgets nothing, and the next
+// call tries again.
+func TestServerThatDoesNotStartIsStillRemembered(t *testing.T) {
+	broken := true
+	u := &server{capabilities: withLists, handle: lists(nil), dial: func(_ context.Context, n int) error {
+		if n > 1 && broken {
+			return errors.New("no such file")
+		}
+		return nil
+	}}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		p := returns(t, g)
+		p.post(request("1", "tools/call"))
+		time.Sleep(time.Minute)
+		p.want("1 initialization_error request_creation attempt 5")
+		p.post(request("2", "tools/list"))
+		p.want(`2 {"of":"tools/list"}`)
+		next := returns(t, g)
+		next.post(request("1", "tools/list"))
+		next.want(`1 {"of":"tools/list"}`)
+
+		broken = false
+		time.Sleep(time.Minute)
+		p.post(request("3", "tools/call"))
+		p.want(answered("3", 7, "tools/call"))
+	})
+}
+
+// What is older than For is used, and asked again in the background.
+func TestOldMemoryIsRenewed(t *testing.T) {
+	tools := `{"tools":"old"}`
+	u := &server{capabilities: withLists, dial: slow(500 * time.Millisecond), handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		return lists(map[string]string{"tools/list": tools})(s, m)
+	}}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		time.Sleep(25 * time.Hour)
+		tools = `{"tools":"new"}`
+		for _, want := range []string{"old", "new"} {
+			p := returns(t, g)
+			p.post(request("1", "tools/list"))
+			p.want(`1 {"tools":"` + want + `"}`)
+			p.wantState(connstate.Resting)
+			time.Sleep(time.Second)
+			equal(t, "sessions", u.open(), 0)
+		}
+		equal(t, "starts", u.starts(), 2)
+	})
+}
+
+// Clients of a shared session have the same memory. What it waits for is the session of all.
+func TestSharedSessionFromMemory(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil)}
+	opts := remembering()
+	opts.Sessions = gateway.SessionsShared
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		connectReady(t, g)
+		synctest.Wait()
+		u.session(t, 1).die()
+		time.Sleep(time.Second)
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
+		p.want("0 " + resultWith(withLists))
+		p.post(request("1", "tools/list"), request("2", "tools/call"))
+		p.want(`1 {"of":"tools/list"}`, answered("2", 2, "tools/call"))
+	})
+}
+
+// A connection at rest ends without having started anything.
+func TestEndOfARest(t *testing.T) {
+	for name, end := range map[string]func(g *gateway.Gateway, p *peer){
+		"the client leaves": func(_ *gateway.Gateway, p *peer) { p.c.Close(connstate.ClosedClient) },
+		"the gateway stops": func(g *gateway.Gateway, _ *peer) { <-shutdown(g, time.Second) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := &server{capabilities: withLists, handle: lists(nil)}
+			inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+				learned(t, g, u)
+				p := returns(t, g)
+				p.post(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
+				end(g, p)
+				synctest.Wait()
+				equal(t, "starts", u.starts(), 1)
+			})
+		})
+	}
+}
+
+// Another server in the configuration ends the rest: its lists may be others.
+func TestServerIsReplacedDuringARest(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil)}
+	other := &server{capabilities: withLists, handle: lists(map[string]string{"tools/list": `{"tools":"other"}`})}
+	opts := remembering()
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		p := returns(t, g)
+		reconfigure(t, g, other, opts.Options)
+		time.Sleep(time.Second)
+		p.wantState(connstate.Ready)
+		p.take()
+		p.post(request("1", "tools/list"))
+		if got := p.take(); got[0] != `1 {"tools":"other"}` {
+			t.Errorf("the client got %q", got)
+		}
+	})
+}
+
+// A session that is lost while its client rests or not is none that idleness has ended: requests that
+// only read are repeated on the next one.
+func TestLossAfterARest(t *testing.T) {
+	u := &server{capabilities: withLists, handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if s.n == 2 && m.Method == "resources/read" {
+			s.die()
+			return true
+		}
+		return lists(nil)(s, m)
+	}}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		p := returns(t, g)
+		p.post(request("1", "resources/read"))
+		time.Sleep(5 * time.Second)
+		if got := p.take(); !slices.Contains(got, answered("1", 3, "resources/read")) {
+			t.Errorf("the client got %q, want the answer of session 3", got)
+		}
+	})
+}

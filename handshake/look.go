@@ -1,0 +1,97 @@
+package handshake
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/remember"
+)
+
+// look is what a session says of itself: the result of its initialize, and its lists. A session is
+// looked at once its server has answered a client under the id of the request: an answer that names
+// nothing could not be told from one to the look. So what such servers say is not remembered.
+type look struct {
+	memory  *remember.Server
+	done    chan struct{}     // closed at the end of the look
+	answers *remember.Answers // set before done is closed; nil: the lists could not be read
+}
+
+// startLook reads the lists of an initialized session in the background, and remembers them for clients that
+// declare the same. It must be called once.
+func (s *Session) startLook() {
+	s.supplier.Go(func() { // ends with the session, and after a request timeout
+		defer close(s.look.done)
+		answers, err := s.read()
+		if err != nil {
+			if !s.isOver() {
+				s.supplier.limited.Warn("the server's lists could not be read, and are not remembered", "err", err)
+			}
+			return
+		}
+		s.look.answers = answers
+		s.look.memory.Learn(s.declared, answers)
+	})
+}
+
+func (l *look) isOver() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// read reads all lists that the server has.
+func (s *Session) read() (*remember.Answers, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.supplier.opts().Session.RequestTimeout)
+	defer cancel()
+	result := s.Result()
+	answers := &remember.Answers{
+		Initialize: string(result.Raw), Stateless: s.Stateless(),
+		Pages: make(map[string]map[string]string), Learned: time.Now(),
+	}
+	for _, kind := range remember.Kinds() {
+		if !result.Advertises(kind) {
+			continue
+		}
+		for _, method := range remember.Methods(kind) {
+			var inOrder []json.RawMessage
+			pages, err := remember.Read(func(params json.RawMessage) (json.RawMessage, error) {
+				page, err := s.ask(ctx, method, params)
+				inOrder = append(inOrder, page)
+				return page, err
+			})
+			switch {
+			case errors.Is(err, errNoList), err == nil && pages == nil: // it has none, or one that is too long
+				continue
+			case err != nil:
+				return nil, err
+			}
+			answers.Pages[method] = pages
+			if kind == "tools" && !s.supplier.opts().Forwards {
+				s.noteTools(s.supplier.tools.Learn(inOrder))
+			}
+		}
+	}
+	return answers, nil
+}
+
+// errNoList reports that a server answers a request for a list with an error: many declare resources,
+// and have no templates.
+var errNoList = errors.New("the server has no such list")
+
+// ask asks the server for a page of a list.
+func (s *Session) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	response, err := s.Call(ctx, method, params)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", method, err)
+	case response.Error() != nil:
+		return nil, errNoList
+	}
+	return response.Result(), nil
+}

@@ -1,0 +1,145 @@
+package remember
+
+import (
+	"encoding/json"
+	"maps"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// Answers is what a server said to clients that declare the same. It must not be changed once
+// others know it. What the server sent is text here, because JSON in JSON would lose its spaces.
+type Answers struct {
+	// Initialize is the result of initialize, as the server sent it.
+	Initialize string `json:"initialize"`
+	// Stateless says that the server was one of MCP 2026-07-28.
+	Stateless bool `json:"stateless,omitempty"`
+	// Pages are the results of the lists, as the server sent them, by the method and then by the
+	// cursor of the request as JSON; empty for the first page. A list that is not here was too long,
+	// or the server has none.
+	Pages map[string]map[string]string `json:"pages"`
+	// Learned is when the server said it.
+	Learned time.Time `json:"learned"`
+}
+
+// lists are the methods whose answers are kept, by the member of the initialize result's
+// capabilities that says that a server has them.
+var lists = map[string][]string{
+	"tools":     {mcp.MethodListTools},
+	"prompts":   {mcp.MethodListPrompts},
+	"resources": {mcp.MethodListResources, mcp.MethodListTemplates},
+}
+
+// Methods returns the methods of the lists of one kind: "tools", "prompts" or "resources".
+func Methods(kind string) []string { return lists[kind] }
+
+// Kinds are the kinds of lists.
+func Kinds() []string { return []string{"tools", "prompts", "resources"} }
+
+// Answer returns the result that answers a request for a page of a list. It reports false if the
+// server has to answer it: nothing is known, or the request has params that are neither a cursor nor
+// _meta.
+func (a *Answers) Answer(m *jsonrpc.Message) (result json.RawMessage, ok bool) {
+	pages := a.Pages[m.Method]
+	if pages == nil {
+		return nil, false
+	}
+	var params map[string]json.RawMessage
+	if raw := m.Params(); raw != nil && json.Unmarshal(raw, &params) != nil {
+		return nil, false
+	}
+	cursor := params["cursor"]
+	delete(params, "cursor")
+	delete(params, "_meta")
+	if len(params) > 0 || m.Param("cursor").Ambiguous {
+		return nil, false
+	}
+	page, ok := pages[pageOf(cursor)]
+	return json.RawMessage(page), ok
+}
+
+// pageOf returns the name of the page that a cursor asks for.
+func pageOf(cursor json.RawMessage) string {
+	if page := string(jsonrpc.Compact(cursor)); page != "null" {
+		return page
+	}
+	return ""
+}
+
+// SameLists reports whether both have the same lists of a kind, byte for byte.
+func (a *Answers) SameLists(other *Answers, kind string) bool {
+	for _, method := range lists[kind] {
+		if !maps.Equal(a.Pages[method], other.Pages[method]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Same reports whether both have the same answers to everything, whenever they were learned.
+func (a *Answers) Same(other *Answers) bool {
+	return a.Initialize == other.Initialize && a.Stateless == other.Stateless &&
+		a.SameLists(other, "tools") && a.SameLists(other, "prompts") && a.SameLists(other, "resources")
+}
+
+// size returns about how many bytes the answers take.
+func (a *Answers) size() int {
+	size := len(a.Initialize)
+	for _, pages := range a.Pages {
+		for page, result := range pages {
+			size += len(page) + len(result)
+		}
+	}
+	return size
+}
+
+// valid reports whether answers that were read from a file can be used.
+func (a *Answers) valid() bool {
+	_, ok := jsonrpc.MemberText(json.RawMessage(a.Initialize), "protocolVersion")
+	return ok
+}
+
+const (
+	// maxPages bounds the pages of one list, and maxListBytes its bytes. A longer list is not kept.
+	maxPages     = 100
+	maxListBytes = 2 << 20
+)
+
+// Read reads all pages of a list, and returns nil if the list is too long or does not end. ask sends
+// a request for a page to the server, and returns the result.
+func Read(ask func(params json.RawMessage) (result json.RawMessage, err error)) (map[string]string, error) {
+	pages := make(map[string]string)
+	size := 0
+	var params json.RawMessage
+	for page := ""; ; {
+		result, err := ask(params)
+		if err != nil {
+			return nil, err
+		}
+		size += len(result)
+		pages[page] = string(result)
+		cursor, _ := jsonrpc.Member(result, "nextCursor")
+		if next, _ := jsonrpc.Text(cursor); next == "" {
+			return pages, nil
+		}
+		page = pageOf(cursor)
+		if _, again := pages[page]; again || len(pages) >= maxPages || size > maxListBytes {
+			return nil, nil
+		}
+		params = json.RawMessage(`{"cursor":` + page + `}`)
+	}
+}
+
+// DeclaredBy returns the key of what a server answers to clients with these params of initialize: the
+// same for the same protocol version and capabilities. principal is the client's if the server sees
+// it, else empty.
+func DeclaredBy(params json.RawMessage, principal string) string {
+	version, _ := jsonrpc.MemberText(params, "protocolVersion")
+	raw, _ := jsonrpc.Member(params, "capabilities")
+	var capabilities any
+	_ = json.Unmarshal(raw, &capabilities)                          // without capabilities it declares none
+	key, _ := json.Marshal([]any{version, capabilities, principal}) // it has been JSON
+	return string(key)
+}

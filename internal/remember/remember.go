@@ -1,0 +1,247 @@
+// Package remember keeps what MCP servers answered to initialize and to their lists, so that a client
+// can have both before its server has started.
+//
+//	Store ── remember.go  one for a program: a directory of files, or memory alone
+//	  └─ Server           one for each server: what it said, by what clients declare
+//	       └─ Answers ── answers.go   the result of initialize, and the pages of the lists
+//
+// A file has what one server said, and is named by its identity: all that decides what it says. So a
+// server with another command, program or environment has another file, and the old one is dropped
+// when there are many.
+package remember
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// layout is the version of the files. Files of another one are ignored, and written anew.
+	layout = 1
+	// maxAnswers bounds what is kept of one server for clients that declare different things, and
+	// maxBytes all of it together.
+	maxAnswers = 32
+	maxBytes   = 8 << 20
+	// maxFiles bounds the files in the directory.
+	maxFiles = 256
+	// renewAfter is the age of what a file says after which it is written again although nothing has
+	// changed: so the time in it is never older than this when the server has answered lately.
+	renewAfter = time.Hour
+)
+
+// Store keeps what servers said. It is safe for concurrent use.
+type Store struct {
+	dir string // empty: nothing is written
+	log *slog.Logger
+
+	mu      sync.Mutex // guards servers
+	servers map[string]*Server
+}
+
+// Open returns the Store whose files are in a directory, which it makes when it first writes. With an
+// empty name it only keeps things in memory. Files that it cannot read or use are as if they were not
+// there, and a line in the log says so.
+func Open(dir string, log *slog.Logger) *Store {
+	return &Store{dir: dir, log: log, servers: make(map[string]*Server)}
+}
+
+// Server returns what is known of the server with an identity: a text that is the same as long as
+// the server says the same, as far as that can be known.
+func (s *Store) Server(identity string) *Server {
+	sum := sha256.Sum256([]byte(identity))
+	name := hex.EncodeToString(sum[:16])
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	server := s.servers[name]
+	if server == nil {
+		server = &Server{store: s, name: name}
+		server.read()
+		s.servers[name] = server
+	}
+	return server
+}
+
+// Server is what is known of one server. It is safe for concurrent use.
+type Server struct {
+	store *Store
+	name  string // of the file, without its ending
+
+	mu      sync.Mutex // guards what follows, and the file
+	answers map[string]*Answers
+	bytes   int
+	written time.Time // when the file was last written
+}
+
+// file is what a file has.
+type file struct {
+	Layout  int                 `json:"layout"`
+	Server  string              `json:"server"`
+	Answers map[string]*Answers `json:"answers"`
+}
+
+// Answers returns what the server said to clients that declare the same, nil if that is unknown.
+func (s *Server) Answers(declared string) *Answers {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answers[declared]
+}
+
+// HasAny reports whether anything is known of the server.
+func (s *Server) HasAny() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.answers) > 0
+}
+
+// Learn keeps what the server has said to clients that declare the same, in the place of what it said
+// before, and writes the file if that has changed. It waits for the disk.
+func (s *Server) Learn(declared string, a *Answers) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.answers[declared]
+	if a.size() > maxBytes/2 {
+		return
+	}
+	if s.answers == nil {
+		s.answers = make(map[string]*Answers)
+	}
+	if before != nil {
+		s.bytes -= before.size()
+	}
+	s.answers[declared] = a
+	s.bytes += a.size()
+	for len(s.answers) > maxAnswers || s.bytes > maxBytes {
+		oldest := slices.MinFunc(slices.Collect(maps.Keys(s.answers)), func(a, b string) int {
+			return s.answers[a].Learned.Compare(s.answers[b].Learned)
+		})
+		s.bytes -= s.answers[oldest].size()
+		delete(s.answers, oldest)
+	}
+	if before == nil || !before.Same(a) || time.Since(s.written) > renewAfter {
+		s.write()
+	}
+}
+
+func (s *Server) path() string { return filepath.Join(s.store.dir, s.name+".json") }
+
+// read reads the file, if there is one that can be used.
+func (s *Server) read() {
+	if s.store.dir == "" {
+		return
+	}
+	content, err := s.load()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		s.store.log.Warn("what a server said before cannot be used", "file", s.path(), "err", err)
+	default:
+		s.answers, s.written = content.Answers, time.Now()
+		for _, a := range s.answers {
+			s.bytes += a.size()
+		}
+	}
+}
+
+func (s *Server) load() (content file, err error) {
+	f, err := os.Open(s.path())
+	if err != nil {
+		return content, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return content, err
+	case !info.Mode().IsRegular():
+		return content, errors.New("it is no regular file")
+	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
+		return content, errors.New("other users of this machine can read or change it: chmod 600")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, 4*maxBytes))
+	if err != nil {
+		return content, err
+	}
+	if err := json.Unmarshal(data, &content); err != nil {
+		return content, fmt.Errorf("it is damaged: %w", err)
+	}
+	switch {
+	case content.Layout != layout:
+		return content, fmt.Errorf("it has layout %d, and this version reads %d", content.Layout, layout)
+	case content.Server != s.name:
+		return content, errors.New("it is of another server")
+	}
+	for declared, a := range content.Answers {
+		if a == nil || !a.valid() {
+			return content, fmt.Errorf("it has no result of initialize for %.80q", declared)
+		}
+	}
+	return content, nil
+}
+
+// write writes the file, whole or not at all, and drops the oldest of too many.
+func (s *Server) write() {
+	if s.store.dir == "" {
+		return
+	}
+	s.written = time.Now()
+	data, err := json.Marshal(file{layout, s.name, s.answers})
+	if err == nil {
+		err = s.store.replace(s.path(), data)
+	}
+	if err != nil {
+		s.store.log.Warn("what a server said cannot be kept", "file", s.path(), "err", err)
+	}
+}
+
+func (s *Store) replace(path string, data []byte) error {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	s.dropOldest(path)
+	f, err := os.CreateTemp(s.dir, ".new-") // 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+// dropOldest makes room for one file beside the others.
+func (s *Store) dropOldest(path string) {
+	if _, err := os.Stat(path); err == nil {
+		return // it is among them
+	}
+	entries, _ := os.ReadDir(s.dir)
+	var files []fs.FileInfo
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && strings.HasSuffix(entry.Name(), ".json") {
+			files = append(files, info)
+		}
+	}
+	slices.SortFunc(files, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	for len(files) >= maxFiles {
+		_ = os.Remove(filepath.Join(s.dir, files[0].Name()))
+		files = files[1:]
+	}
+}

@@ -1,0 +1,90 @@
+package stdio
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// passing are the variables that differ between two logins or two starts of a service, and say nothing
+// about what a server is. A name that ends with * means all that begin so.
+var passing = []string{
+	"_", "PWD", "OLDPWD", "SHLVL", "COLUMNS", "LINES", "TERM", "TERM_*", "COLORTERM", "WINDOWID", "TMUX*", "STY", "PS1",
+	"SSH_*", "XDG_SESSION_*", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY",
+	"INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID", "MANAGERPID*", "NOTIFY_SOCKET", "LISTEN_*", "MEMORY_PRESSURE_*",
+	"HOSTNAME", "KUBERNETES_*",
+}
+
+// program is what the identity has of a file: another version of a program has another time or size.
+type program struct {
+	Path string
+	Time time.Time
+	Size int64
+}
+
+// Identity returns a text that stays the same as long as the server should say the same of itself: it
+// has the program, the arguments, the directory, the times and sizes of the files that they name, and
+// of the environment only a hash. It reads the file system.
+func (c Command) Identity() string {
+	path := c.Path
+	if filepath.Base(path) != path {
+		path = c.inDir(path)
+	} else if found, err := exec.LookPath(path); err == nil {
+		path = found
+	}
+	dir, _ := filepath.Abs(c.Dir)
+	files := []program{stat(path)}
+	for _, arg := range c.Args {
+		if file := stat(c.inDir(arg)); file.Size > 0 {
+			files = append(files, file)
+		}
+	}
+	identity, _ := json.Marshal(struct { // texts, times and numbers can all be JSON
+		Args  []string
+		Dir   string
+		Env   string
+		Files []program
+	}{append([]string{c.Path}, c.Args...), dir, hashOf(c.Env), files})
+	return string(identity)
+}
+
+// inDir returns the path of a file that the process would find under a name.
+func (c Command) inDir(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(cmp.Or(c.Dir, "."), name)
+}
+
+// stat returns what the identity has of a regular file; for any other name, the name alone.
+func stat(path string) program {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return program{Path: path}
+	}
+	return program{path, info.ModTime(), info.Size()}
+}
+
+// hashOf returns the hash of an environment without what is passing; nil is that of this process.
+func hashOf(env []string) string {
+	if env == nil {
+		env = os.Environ()
+	}
+	lasting := slices.DeleteFunc(slices.Clone(env), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.ContainsFunc(passing, func(p string) bool {
+			begin, all := strings.CutSuffix(p, "*")
+			return name == p || all && strings.HasPrefix(name, begin)
+		})
+	})
+	slices.Sort(lasting)
+	sum := sha256.Sum256([]byte(strings.Join(lasting, "\x00")))
+	return hex.EncodeToString(sum[:])
+}
