@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,6 +31,9 @@ type attachment struct {
 	session *Session
 	caller  *multiplex.Caller
 	usage   usage
+	// missing are the kinds of lists that the client was told of, and that the server no longer has. It
+	// is set before the session is in use.
+	missing []string
 	// lost is why the attachment is no longer the current one. lose sets it before that is so. It is
 	// nil if the client's own initialize has superseded it.
 	lost error
@@ -236,7 +238,7 @@ func (b *Bridge) send(r *connstate.Request) bool {
 		r.Fail(jsonrpc.ReasonError(b.opts.Server+" no longer has what it had: connect again", "server_changed", false), metrics.ErrorServerChanged)
 		return true
 	}
-	if strings.HasPrefix(m.Method, "tasks/") || m.Param("task").Value != nil {
+	if bytes.Contains(m.Params(), []byte(`"task`)) { // of tools/call, or the taskId of another request
 		a.usage.stateful.Store(true)
 	}
 	if m.Kind != jsonrpc.Request {

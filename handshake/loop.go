@@ -203,6 +203,7 @@ func (r *run) takeIntoUse(a *attachment) {
 			w.Answer(result.Answer(w.ID, w.version), "")
 		}
 	}
+	a.noteMissing()
 	a.deliverEarly()
 	if r.follows == afterLoss && !r.shares() { // the supplier counts the loss of a shared session, once
 		r.opts.Metrics.SessionRestarted()

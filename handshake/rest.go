@@ -3,6 +3,7 @@ package handshake
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -249,13 +250,24 @@ func (r *run) compare(a *attachment) {
 	})
 }
 
+// noteMissing notes what the client was told of and the server no longer has.
+func (a *attachment) noteMissing() {
+	told := a.bridge.told.Load()
+	if told == nil {
+		return
+	}
+	for _, kind := range remember.Kinds() {
+		if resultOf(told).Advertises(kind) && !a.session.Result().Advertises(kind) {
+			a.missing = append(a.missing, kind)
+		}
+	}
+}
+
 // lacks reports whether a session lacks what a request needs, although the client was told that the
 // server has it.
 func (a *attachment) lacks(method string) bool {
-	told := a.bridge.told.Load()
 	kind, _, _ := strings.Cut(method, "/")
-	return told != nil && len(remember.Methods(kind)) > 0 &&
-		resultOf(told).Advertises(kind) && !a.session.Result().Advertises(kind)
+	return slices.Contains(a.missing, kind)
 }
 
 // reportStarting tells the clients of requests that wait for a start that it goes on, as far as they
