@@ -64,6 +64,7 @@ type fakeMessage struct {
 func fakeServer(args []string, in io.Reader, out io.Writer) int {
 	flags := flag.NewFlagSet(fakeServerArg, flag.ExitOnError)
 	startDelay := flags.Duration("start-delay", 0, "wait before reading the first message")
+	until := flags.String("until", "", "wait before reading the first message until this file exists")
 	exit := flags.Bool("exit", false, "end at once")
 	silent := flags.Bool("silent", false, "read everything, answer nothing")
 	stubborn := flags.Bool("stubborn", false, "survive the end of the input and SIGTERM")
@@ -82,6 +83,12 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 			fmt.Fprintf(os.Stderr, "fake server: %v\n", err)
 			return 4
 		}
+	}
+	for *until != "" {
+		if _, err := os.Stat(*until); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 	time.Sleep(*startDelay) // what is played here is a slow program
 	code := serveFake(in, &lockedWriter{w: out}, *silent)

@@ -189,7 +189,7 @@ type Options struct {
 // is asked again: if a list has changed, the client gets its list_changed.
 //
 // What is remembered belongs to the command with its arguments, its directory, the hash of its
-// environment, and the times and sizes of the files that it names.
+// environment, and the times and sizes of the program and of the scripts that it names.
 type Remember struct {
 	// Dir is the directory of the files, which nobody else can read. Empty: what is remembered ends
 	// with the Gateway.

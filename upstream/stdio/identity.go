@@ -22,6 +22,10 @@ var passing = []string{
 	"HOSTNAME", "KUBERNETES_*",
 }
 
+// scripts are the endings of files that are programs for an interpreter. Other files in the arguments
+// may be data, which changes all the time.
+var scripts = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".pyz", ".rb", ".pl", ".php", ".sh", ".jar", ".wasm", ".dll"}
+
 // program is what the identity has of a file: another version of a program has another time or size.
 type program struct {
 	Path string
@@ -30,8 +34,8 @@ type program struct {
 }
 
 // Identity returns a text that stays the same as long as the server should say the same of itself: it
-// has the program, the arguments, the directory, the times and sizes of the files that they name, and
-// of the environment only a hash. It reads the file system.
+// has the program, the arguments, the directory, the times and sizes of the program and of scripts that
+// the arguments name, and of the environment only a hash. It reads the file system.
 func (c Command) Identity() string {
 	path := c.Path
 	if filepath.Base(path) != path {
@@ -42,8 +46,8 @@ func (c Command) Identity() string {
 	dir, _ := filepath.Abs(c.Dir)
 	files := []program{stat(path)}
 	for _, arg := range c.Args {
-		if file := stat(c.inDir(arg)); file.Size > 0 {
-			files = append(files, file)
+		if slices.Contains(scripts, filepath.Ext(arg)) {
+			files = append(files, stat(c.inDir(arg)))
 		}
 	}
 	identity, _ := json.Marshal(struct { // texts, times and numbers can all be JSON

@@ -21,6 +21,13 @@ func TestIdentity(t *testing.T) {
 		t.Errorf("%s has the value of a variable", identity)
 	}
 
+	ssetest.Must(t, os.WriteFile(filepath.Join(dir, "data.db"), []byte("one"), 0o600))
+	data := base
+	data.Args = append(data.Args, "data.db")
+	before := data.Identity()
+	ssetest.Must(t, os.WriteFile(filepath.Join(dir, "data.db"), []byte("three"), 0o600))
+	ssetest.Want(t, "with other data", data.Identity(), before)
+
 	same := base
 	same.Env = []string{"A=1", "TERM=xterm", "SSH_CLIENT=192.0.2.1", "TOKEN=s3cret"}
 	ssetest.Want(t, "with another terminal", same.Identity(), identity)
