@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
@@ -20,11 +21,7 @@ func TestClientHasItsToolsBeforeTheServerHasBooted(t *testing.T) {
 		g := startGateway(t, args...)
 		c := connect(t, k, g.url)
 		wantEcho(t, c)
-		remembered := filepath.Join(strings.TrimPrefix(stateOf(t), "XDG_STATE_HOME="), "sse-server", "remembered", "*.json")
-		g.eventually("what the server said is kept", func() bool {
-			files, _ := filepath.Glob(remembered)
-			return len(files) > 0
-		})
+		awaitRemembered(t)
 		c.close()
 		g.stop()
 
@@ -39,4 +36,43 @@ func TestClientHasItsToolsBeforeTheServerHasBooted(t *testing.T) {
 		ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
 		wantEcho(t, c)
 	})
+}
+
+// So does an agent that starts sse-server itself.
+func TestAgentOnStdioHasItsToolsBeforeTheServerHasBooted(t *testing.T) {
+	t.Parallel()
+	booted := filepath.Join(t.TempDir(), "booted")
+	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
+	args := fake(t, "--until", booted)
+	a := startAgent(t, args...)
+	ssetest.Want(t, "echo", a.call(t, "echo", map[string]any{"message": "hi"}), "hi")
+	awaitRemembered(t)
+	ssetest.Must(t, a.Close())
+
+	ssetest.Must(t, os.Remove(booted))
+	a = startAgent(t, args...)
+	tools, err := a.ListTools(within(t), nil)
+	ssetest.Must(t, err)
+	ssetest.Want(t, "tools", len(tools.Tools) > 0, true)
+	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
+	ssetest.Want(t, "echo", a.call(t, "echo", map[string]any{"message": "hi"}), "hi")
+	ssetest.Must(t, a.Close())
+}
+
+// awaitRemembered waits until what the server of the test has said is kept.
+func awaitRemembered(t *testing.T) {
+	t.Helper()
+	pattern := filepath.Join(strings.TrimPrefix(stateOf(t), "XDG_STATE_HOME="), "sse-server", "remembered", "*.json")
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(patience); ; {
+		if files, _ := filepath.Glob(pattern); len(files) > 0 {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("what the server said was not kept")
+		}
+	}
 }

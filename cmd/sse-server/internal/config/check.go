@@ -15,6 +15,7 @@ import (
 // check returns an error if options contradict each other, or if the files that they
 // name are wrong. It reads the tokens and the key of ids, and makes the remote servers.
 func (c *Config) check(lookupEnv func(string) (string, bool)) error {
+	c.StateDir = stateDir(lookupEnv)
 	if c.Does == "stdio" && len(c.Servers) > 1 {
 		return errors.New("servers: stdio serves one server")
 	}

@@ -19,7 +19,6 @@ const maxIDKey = 4096
 // readIDKey reads the key that signs ids, unless a reload keeps that. The first start to serve
 // makes the file. Where the default place cannot be used, the process has a key of its own.
 func (c *Config) readIDKey(lookupEnv func(string) (string, bool)) (err error) {
-	c.StateDir = stateDir(lookupEnv)
 	if c.IDKey != nil || c.NoIDKey != nil {
 		return nil
 	}
