@@ -296,6 +296,9 @@ func (g *Gateway) Accept(c *connstate.Connection) connstate.Handler {
 	return b
 }
 
+// Connections returns how many connections are open.
+func (g *Gateway) Connections() int { return g.registry.Len() }
+
 // Snapshot returns a snapshot of each open connection, in no order.
 func (g *Gateway) Snapshot() []connstate.Snapshot {
 	all := g.registry.All()

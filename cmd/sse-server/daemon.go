@@ -236,6 +236,16 @@ func (demoServer) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	return upstream.Serve(demo.Serve).Dial(ctx)
 }
 
+// connections returns how many clients are connected. It waits while a reload runs.
+func (d *daemon) connections() (n int) {
+	d.turn <- struct{}{}
+	defer func() { <-d.turn }()
+	for _, gw := range d.gateways {
+		n += gw.Connections()
+	}
+	return n
+}
+
 // grace is how long stopping may take.
 func (d *daemon) grace() time.Duration { return time.Duration(d.config.Load().ShutdownTimeout) }
 

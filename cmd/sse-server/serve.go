@@ -34,8 +34,17 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 	m.announce(d, c)
 	notify(d.log, systemd.SdNotifyReady)
 
+	unused := make(chan struct{})
+	if limit := time.Duration(c.ExitUnused); limit > 0 {
+		go func() { // ends with ctx
+			awaitUnused(ctx, limit, d.connections)
+			close(unused)
+		}()
+	}
 	code := exitOK
 	select {
+	case <-unused:
+		d.log.Info("stopping", "reason", "no client has been connected", "timeout", d.grace())
 	case sig := <-m.signals:
 		d.log.Info("stopping", "signal", sig.String(), "timeout", d.grace())
 	case err := <-failed:

@@ -18,7 +18,11 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	log := shared.Logger
 	s := c.Each()[0]
 	s.Transports = []string{gateway.TransportStdio}
-	gw, err := newGateway(c, s, shared)
+	open := newGateway
+	if c.Connect != nil {
+		open = connectedGateway
+	}
+	gw, err := open(c, s, shared)
 	if err != nil {
 		return m.refuse(err)
 	}

@@ -55,7 +55,7 @@ var reserved = map[string][]string{
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"github.com/nats-io/nats.go":             {"cluster"},
 	"github.com/hashicorp/golang-lru/v2":     {"cluster", "connstate", "internal/signedid", "auth/oauth"},
-	"os/exec":                                {"upstream/stdio"},
+	"os/exec":                                {"upstream/stdio", "cmd/sse-server"},
 	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},
 	"go.opentelemetry.io/otel":               {"connstate", "gateway", "handshake", "cmd/sse-server"},
 	"go.opentelemetry.io/otel/sdk":           {"cmd/sse-server"},

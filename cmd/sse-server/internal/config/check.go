@@ -16,7 +16,10 @@ import (
 // name are wrong. It reads the tokens and the key of ids, and makes the remote servers.
 func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 	c.StateDir = stateDir(lookupEnv)
-	if c.Does == "stdio" && len(c.Servers) > 1 {
+	if err := c.checkConnect(); err != nil {
+		return err
+	}
+	if c.Does == "stdio" && len(c.Servers) > 1 && c.Connect == nil {
 		return errors.New("servers: stdio serves one server")
 	}
 	if c.Does != "stdio" {

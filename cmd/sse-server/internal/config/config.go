@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -43,6 +44,7 @@ type Config struct {
 	LogLevel        string   `group:"Server" placeholder:"LEVEL" oneof:"debug,info,warn,error" help:"Lowest level to log to stderr: debug, info, warn or error."`
 	LogFormat       string   `group:"Server" fixed:"" placeholder:"FORMAT" oneof:"text,json" help:"Format of the log: text or json."`
 	AuditLog        string   `hidden:"" fixed:""` // a key of the file
+	ExitUnused      Duration `group:"Server" fixed:"" placeholder:"DURATION" zero:"" help:"End when no client has been connected for this long. 0 means never."`
 	ShutdownTimeout Duration `group:"Server" placeholder:"DURATION" help:"How long the server waits for requests in flight when it stops. Then it closes their streams."`
 	Version         bool     `group:"Server" only:"" help:"Print the version and exit."`
 	Help            bool     `group:"Server" only:"" short:"h" help:"Print this help and exit."`
@@ -69,7 +71,9 @@ type Config struct {
 	Servers []*Server `kong:"-"` // those of the file; empty: there is only Server
 
 	Serve struct{} `cmd:"" default:"1" help:"Serve over HTTP. This is what sse-server does without a command of its own."`
-	Stdio struct{} `cmd:"" help:"Serve one agent on stdin and stdout, for clients that only start programs."`
+	Stdio struct {
+		Connect string `placeholder:"URL" help:"Share one sse-server with other programs: connect to the one at this URL of this machine, such as http://127.0.0.1:8080/mcp. If there is none, start it with the other options and the command; it ends when nobody has been connected for 10m."`
+	} `cmd:"" help:"Serve one agent on stdin and stdout, for clients that only start programs. With --connect, through an sse-server that others use too."`
 	Check struct {
 		Start bool `help:"Also open a session with each server, and print what it is, or why there is none."`
 	} `cmd:"" help:"Check the configuration and serve nothing. With --start, also try each server."`
@@ -86,6 +90,10 @@ type Config struct {
 	NoIDKey error  `kong:"-"`
 	// StateDir is the directory for what outlives the process. It is empty if there is none.
 	StateDir string `kong:"-"`
+	// Connect is where stdio --connect connects to, nil without it, and DaemonArgs are the arguments of
+	// the sse-server that it starts there.
+	Connect    *url.URL `kong:"-"`
+	DaemonArgs []string `kong:"-"`
 	// Warnings are for the log, once it is there.
 	Warnings []string `kong:"-"`
 	// HelpText is what --help prints.
@@ -288,6 +296,9 @@ func (c *Config) readFlags(args []string) error {
 		}
 		if path.Flag.Hidden {
 			return fmt.Errorf("unknown flag --%s: it is a key of the file, and the command to serve goes after --", path.Flag.Name)
+		}
+		if c.given[path.Flag.Name] == "" && path.Flag.Name != "connect" {
+			c.DaemonArgs = append(c.DaemonArgs, argsOf(path.Flag)...)
 		}
 		c.given[path.Flag.Name] = "--" + path.Flag.Name
 		if err := verify(path.Flag); err != nil {

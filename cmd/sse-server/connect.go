@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream"
+)
+
+// sharedDaemon is the server behind sse-server stdio --connect: an sse-server that other programs
+// connect to as well. Each session first makes sure that it is there, so it may have ended meanwhile.
+//
+//	is there an answer at the URL? ── yes ──▶ connect
+//	     │ no
+//	take the lock of this address ── ask again ── yes ──▶ connect
+//	     │ no
+//	start sse-server, in a process group of its own ── wait for its answer ──▶ connect
+type sharedDaemon struct {
+	at     *url.URL
+	server string   // the identity of the server behind it
+	args   []string // of the program
+	dir    string   // of the lock and the log
+	log    *slog.Logger
+}
+
+// connectedGateway returns the gateway of sse-server stdio --connect. What is remembered of the server
+// answers the client also before the daemon is there.
+func connectedGateway(c *config.Config, s *config.Server, shared gateway.Options) (*gateway.Gateway, error) {
+	up, options := served(c, s, shared)
+	daemon := &sharedDaemon{at: c.Connect, args: c.DaemonArgs, dir: c.StateDir, log: shared.Logger}
+	if command, ok := up.(upstream.Command); ok {
+		daemon.server = command.Identity()
+	}
+	// These are for the daemon.
+	options.Warm, options.Sessions, options.MaxInFlight, options.ForwardHeaders = 0, gateway.SessionsPerConnection, 0, nil
+	return gateway.New(daemon, options)
+}
+
+const (
+	// daemonStart bounds the start of the program. Its servers start later.
+	daemonStart = 20 * time.Second
+	// daemonPoll is the time between two questions whether it is there.
+	daemonPoll = 10 * time.Millisecond
+)
+
+// Dial starts the daemon if it is not there, and opens a session with it.
+func (s *sharedDaemon) Dial(ctx context.Context) (jsonrpc.Conn, error) {
+	if err := s.ensure(ctx); err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", s.at, err)
+	}
+	return upstream.URL{Address: s.at.String()}.Dial(ctx)
+}
+
+// ensure returns once the daemon answers.
+func (s *sharedDaemon) ensure(ctx context.Context) error {
+	if s.answers(ctx) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, daemonStart)
+	defer cancel()
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	name := filepath.Join(s.dir, "daemon-"+strings.ReplaceAll(s.at.Host, ":", "-"))
+	lock := flock.New(name+".lock", flock.SetPermissions(0o600))
+	if locked, err := lock.TryLockContext(ctx, daemonPoll); !locked {
+		return fmt.Errorf("another program is starting it: %w", err)
+	}
+	defer lock.Close()
+	if s.answers(ctx) {
+		return nil
+	}
+	return s.start(ctx, name+".log")
+}
+
+// answers reports whether an HTTP server is at the address.
+func (s *sharedDaemon) answers(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.at.Host+"/healthz", nil)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close()
+	return true
+}
+
+// start starts the daemon, which outlives this process, and waits until it answers.
+func (s *sharedDaemon) start(ctx context.Context, logFile string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	output, err := os.OpenFile(logFile, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer output.Close()
+	cmd := exec.Command(self, s.args...)
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = output, output, detached()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	s.log.Info("shared sse-server started", "url", s.at.String(), "pid", cmd.Process.Pid, "log", logFile)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }() // ends with the daemon, or with this process
+	poll := time.NewTicker(daemonPoll)
+	defer poll.Stop()
+	for !s.answers(ctx) {
+		select {
+		case <-poll.C:
+		case err := <-ended:
+			return fmt.Errorf("sse-server ended at once: %w: %s", errors.Join(err), lastLine(logFile))
+		case <-ctx.Done():
+			return fmt.Errorf("sse-server did not answer in %v: see %s", daemonStart, logFile)
+		}
+	}
+	return nil
+}
+
+// lastLine returns the last line of a file.
+func lastLine(file string) string {
+	data, _ := os.ReadFile(file) // it is new, and short
+	lines := bytes.Split(bytes.TrimSpace(data), []byte("\n"))
+	return string(lines[len(lines)-1])
+}
+
+// awaitUnused waits until nobody has been connected for a while. connections returns how many clients
+// are.
+func awaitUnused(ctx context.Context, limit time.Duration, connections func() int) {
+	tick := time.NewTicker(min(limit, time.Minute) / 4)
+	defer tick.Stop()
+	for last := time.Now(); time.Since(last) < limit; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if connections() > 0 {
+			last = time.Now()
+		}
+	}
+}
+
+// Identity is that of the server behind the daemon, at this address.
+func (s *sharedDaemon) Identity() string { return s.at.String() + " " + s.server }

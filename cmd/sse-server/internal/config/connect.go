@@ -1,0 +1,66 @@
+package config
+
+import (
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+)
+
+// unusedDaemon is how long a daemon that sse-server stdio --connect has started goes on without a
+// client.
+const unusedDaemon = "10m"
+
+// checkConnect checks stdio's option connect, and makes the arguments of the daemon to connect to.
+func (c *Config) checkConnect() error {
+	if c.Stdio.Connect == "" {
+		return nil
+	}
+	at, err := url.Parse(c.Stdio.Connect)
+	prefix, isMCP := "", false
+	if err == nil {
+		prefix, isMCP = strings.CutSuffix(at.Path, "/mcp")
+	}
+	if err != nil || at.Scheme != "http" || at.Port() == "" || !isMCP || at.RawQuery != "" || at.User != nil || !httpcheck.IsLoopback(at.Host) {
+		return c.refuse("connect", "%q: want the URL of an sse-server on this machine, such as http://127.0.0.1:8080/mcp; for any other server use --url", c.Stdio.Connect)
+	}
+	for _, option := range []string{"addr", "prefix", "auth-tokens-file", oauthKey, "tls-cert", "nats"} {
+		if c.given[option] != "" {
+			return c.refuse("connect", "not with %s: the server that is started is at the URL, for this machine alone", c.given[option])
+		}
+	}
+	if c.StateDir == "" {
+		return c.refuse("connect", "neither STATE_DIRECTORY nor HOME is set: there is no place for its lock")
+	}
+	c.Connect = at
+	c.DaemonArgs = append(c.DaemonArgs, "--addr="+net.JoinHostPort(at.Hostname(), at.Port()), "--exit-unused="+unusedDaemon)
+	if prefix != "" && len(c.Servers) == 0 {
+		c.DaemonArgs = append(c.DaemonArgs, "--prefix="+prefix)
+	}
+	if len(c.Command) > 0 && c.given[commandKey] == "the command" {
+		c.DaemonArgs = append(append(c.DaemonArgs, "--"), c.Command...)
+	}
+	return nil
+}
+
+// argsOf returns a flag as it was given.
+func argsOf(flag *kong.Flag) []string {
+	name := "--" + flag.Name
+	if flag.IsBool() {
+		if !flag.Target.Bool() {
+			name = "--no-" + flag.Name
+		}
+		return []string{name}
+	}
+	if all, isList := flag.Target.Interface().([]string); isList && flag.Tag.Sep == -1 {
+		var args []string
+		for _, one := range all {
+			args = append(args, name+"="+one)
+		}
+		return args
+	}
+	return []string{name + "=" + textOf(flag.Target)}
+}

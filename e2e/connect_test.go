@@ -1,0 +1,61 @@
+package e2e
+
+import (
+	"net"
+	"regexp"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// daemonPID is in the log line of the program that has started the daemon.
+var daemonPID = regexp.MustCompile(`shared sse-server started.*pid=(\d+)`)
+
+// Agents that start at the same moment share one sse-server, which the first of them starts. When it is
+// killed, the next call starts another one.
+func TestAgentsShareOneServer(t *testing.T) {
+	t.Parallel()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	ssetest.Must(t, err)
+	address := free.Addr().String()
+	ssetest.Must(t, free.Close())
+
+	agents := make([]*agent, 3)
+	var wg sync.WaitGroup
+	for i := range agents {
+		wg.Go(func() {
+			agents[i] = startAgent(t, append([]string{"--connect", "http://" + address + "/shared/mcp"}, fake(t)...)...)
+		})
+	}
+	wg.Wait()
+	daemons := func() (pids []int) {
+		for _, a := range agents {
+			for _, found := range daemonPID.FindAllStringSubmatch(a.log.String(), -1) {
+				pid, _ := strconv.Atoi(found[1])
+				pids = append(pids, pid)
+			}
+		}
+		return pids
+	}
+	t.Cleanup(func() {
+		for _, pid := range daemons() {
+			_ = syscall.Kill(-pid, syscall.SIGKILL)
+		}
+	})
+	for _, a := range agents {
+		ssetest.Want(t, "echo", a.call(t, "echo", map[string]any{"message": "hi"}), "hi")
+	}
+	ssetest.Want(t, "servers that were started", len(daemons()), 1)
+
+	ssetest.Must(t, syscall.Kill(daemons()[0], syscall.SIGKILL))
+	for _, a := range agents {
+		if _, err := a.ListTools(within(t), nil); err != nil {
+			t.Errorf("after the end of the shared server: %v", err)
+		}
+		ssetest.Want(t, "echo", a.call(t, "echo", map[string]any{"message": "hi"}), "hi")
+	}
+	ssetest.Want(t, "servers that were started", len(daemons()), 2)
+}
