@@ -269,9 +269,9 @@ func (g *Gateway) Ready(ctx context.Context) error {
 }
 
 // Try starts a session with the server and ends it. It returns what the server says of
-// itself, and how many tools it lists. It needs the handshake of the gateway, so must not be
+// itself, and the tools that it lists. It needs the handshake of the gateway, so must not be
 // called with NoAutoInitialize.
-func (g *Gateway) Try(ctx context.Context) (server handshake.Server, tools int, err error) {
+func (g *Gateway) Try(ctx context.Context) (server handshake.Server, tools []json.RawMessage, err error) {
 	return g.now.Load().supplier.Try(ctx)
 }
 

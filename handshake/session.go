@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -71,15 +72,6 @@ func (s *Supplier) newSession(conn jsonrpc.Conn) *Session {
 	return session
 }
 
-// Limits of clients for a server's tools, the lowest that are known.
-const (
-	fewTools          = 40
-	fewDescriptions   = 8000 // characters
-	shortToolName     = 60   // characters, with the name of the server and a separator
-	limitsOfToolLists = "Trae: 40 tools and 8000 characters of descriptions over all servers; names, with the server's in front: " +
-		"Trae and Cursor 60 characters, Gemini CLI 63, Cline, Codex and Roo 64"
-)
-
 // noteTools reports the size of the server's list of tools, and warns, once for all sessions,
 // if clients may drop some of them.
 func (s *Session) noteTools(list *multiplex.ToolList) {
@@ -92,10 +84,11 @@ func (s *Session) noteTools(list *multiplex.ToolList) {
 		name = result.Server().Name
 	}
 	longest := utf8.RuneCountInString(name) + len("_") + list.LongestName
-	if list.Tools > fewTools || list.DescriptionCharacters > fewDescriptions || longest > shortToolName {
+	least := clients.Limits()
+	if list.Tools > least.Tools || list.DescriptionCharacters > least.Descriptions || longest > least.NameLength {
 		s.supplier.manyTools.Do(func() {
 			s.supplier.log.Warn("some clients will drop tools of the server", "tools", list.Tools,
-				"descriptionCharacters", list.DescriptionCharacters, "longestName", longest, "limits", limitsOfToolLists)
+				"descriptionCharacters", list.DescriptionCharacters, "longestName", longest, "limits", clients.Explained())
 		})
 	}
 }

@@ -12,12 +12,12 @@ import (
 // maxPages bounds the pages of tools that Try reads: a server may never end its list.
 const maxPages = 1000
 
-// Try starts a session and ends it. It returns what the server says of itself, and how many
-// tools it lists. The supplier must run handshakes.
-func (s *Supplier) Try(ctx context.Context) (server Server, tools int, err error) {
+// Try starts a session and ends it. It returns what the server says of itself, and the tools that
+// it lists. The supplier must run handshakes.
+func (s *Supplier) Try(ctx context.Context) (server Server, tools []json.RawMessage, err error) {
 	session, err := s.startOwn(ctx)
 	if err != nil {
-		return Server{}, 0, err
+		return Server{}, nil, err
 	}
 	defer session.Close(errNotNeeded)
 	server = session.Result().Server()
@@ -38,7 +38,7 @@ func (s *Supplier) Try(ctx context.Context) (server Server, tools int, err error
 			return server, tools, fmt.Errorf("list tools: %w", err)
 		}
 		list, _ := jsonrpc.Member(response.Result(), "tools")
-		jsonrpc.Each(list, func(json.RawMessage) { tools++ })
+		jsonrpc.Each(list, func(tool json.RawMessage) { tools = append(tools, tool) })
 		cursor, _ := jsonrpc.Member(response.Result(), "nextCursor")
 		next, _ := jsonrpc.Text(cursor)
 		more = next != ""

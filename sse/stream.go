@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -85,7 +85,7 @@ func (h *Handler) client(r *http.Request, principal string) (connstate.Client, *
 	query := r.URL.Query()
 	client := h.Client(r, principal, connstate.TransportSSE)
 	// The Java SDK, from 0.11.0 to 2.0.1 at least, ends its session at an unknown event.
-	client.Dialect, client.Quiet = h.opts.Dialect, h.opts.Quiet || strings.HasPrefix(r.UserAgent(), "Java-http-client/")
+	client.Dialect, client.Quiet = h.opts.Dialect, h.opts.Quiet || clients.IsQuiet(r.UserAgent())
 	if event := query.Get("event"); event != "" {
 		if err := checkDialect(event); err != nil {
 			return client, httpcheck.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "query: %v", err)

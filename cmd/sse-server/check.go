@@ -3,12 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/clients"
 )
 
 // tryServers opens a session with each server and prints what the server is, or why there
@@ -37,9 +39,11 @@ func (m *Main) tryServers(c *config.Config, log *slog.Logger) int {
 		began, name := time.Now(), cmp.Or(s.Name, s.Served())
 		server, tools, err := gw.Try(ctx) // its timeouts bound it
 		if err == nil {
+			took := time.Since(began)
 			fmt.Fprintf(m.Stdout, "%s: %s %s, MCP %s, %d tools, %s\n", name, server.Name, server.Version,
 				server.ProtocolVersion,
-				tools, time.Since(began).Round(time.Millisecond))
+				len(tools), took.Round(time.Millisecond))
+			m.tellLosses(c.Check.For, cmp.Or(s.Name, server.Name), took, tools)
 		} else {
 			code = exitFailure
 			fmt.Fprintf(m.Stdout, "%s: FAILED: %v\n", name, err)
@@ -47,4 +51,26 @@ func (m *Main) tryServers(c *config.Config, log *slog.Logger) int {
 		_ = gw.Shutdown(context.Background()) // ends the session
 	}
 	return code
+}
+
+// tellLosses prints what a client, or each one for "all", will lose of a server.
+func (m *Main) tellLosses(client, server string, boot time.Duration, tools []json.RawMessage) {
+	of := clients.Server{Name: server, Boot: boot}
+	for _, raw := range tools {
+		var tool clients.Tool
+		_ = json.Unmarshal(raw, &tool) // of one that is no tool, clients see as little
+		of.Tools = append(of.Tools, tool)
+	}
+	for _, c := range clients.All {
+		if client != c.Name && client != "all" {
+			continue
+		}
+		losses := c.Losses(of)
+		if len(losses) == 0 {
+			losses = []string{"nothing is lost that is known of"}
+		}
+		for _, loss := range losses {
+			fmt.Fprintf(m.Stdout, "  %s: %s\n", c.Name, loss)
+		}
+	}
 }

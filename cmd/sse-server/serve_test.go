@@ -271,6 +271,13 @@ while read -r line; do
 	case $line in *tools/list*) echo '{"jsonrpc":"2.0","id":'$n',"result":{"tools":[{"name":"t"}],"nextCursor":"again"}}'; n=$((n+1));; esac
 done`
 
+// manyTools is a server with 41 tools.
+var manyTools = `read -r _
+echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}'
+while read -r line; do
+	case $line in *tools/list*) echo '{"jsonrpc":"2.0","id":2,"result":{"tools":[` + strings.TrimSuffix(strings.Repeat(`{"name":"t"},`, 41), ",") + `]}}';; esac
+done`
+
 func TestExitCodes(t *testing.T) {
 	for _, tc := range []struct {
 		args     []string
@@ -283,6 +290,9 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"-h"}, exitOK, "--max-connections", ""},
 		{[]string{"--warm", "7", "check", "--", "true"}, exitOK, "configuration ok\n", ""},
 		{[]string{"check", "--start"}, exitOK, "\ndemo: sse-server-demo ", ""},
+		{[]string{"check", "--for", "trae"}, exitOK, "\n  trae: nothing is lost that is known of\n", ""},
+		{[]string{"check", "--for", "all", "--start-timeout", "5s", "--", "sh", "-c", manyTools}, exitOK, "\n  trae: it takes 40 tools over all servers, and this one has 41: it drops the rest silently\n", "server started"},
+		{[]string{"check", "--for", "tray"}, exitConfig, "", `--for: nothing is known of "tray"; want all, or one of claude-code`},
 		{[]string{"check", "--start", "--url", "http://127.0.0.1:1/mcp"}, exitFailure, "http://127.0.0.1:1/mcp: FAILED: initialization failed: the server could not be started: connect: POST", ""},
 		{[]string{"check", "--start", "--", "sh", "-c", "echo no key >&2; exit 3"}, exitFailure, "lost: exit status 3; stderr: no key\n", `msg="server stderr" command=sh`},
 		{[]string{"check", "--start", "--start-timeout", "5s", "--", "sh", "-c", wrongID}, exitOK, "\nsh: s 1, MCP 2025-06-18, 0 tools", "does not name its answers"},

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/cluster"
+	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 )
 
@@ -16,6 +18,12 @@ import (
 // name are wrong. It reads the tokens and the key of ids, and makes the remote servers.
 func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 	c.StateDir = stateDir(lookupEnv)
+	if client := c.Check.For; client != "" {
+		c.Check.Start = true
+		if _, known := clients.Named(client); !known && client != "all" {
+			return fmt.Errorf("--for: nothing is known of %q; want all, or one of %s", client, strings.Join(clients.Names(), ", "))
+		}
+	}
 	if err := c.checkConnect(); err != nil {
 		return err
 	}

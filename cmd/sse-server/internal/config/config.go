@@ -75,7 +75,8 @@ type Config struct {
 		Connect string `placeholder:"URL" help:"Share one sse-server with other programs: connect to the one at this URL of this machine, such as http://127.0.0.1:8080/mcp. If there is none, start it with the other options and the command; it ends when nobody has been connected for 10m."`
 	} `cmd:"" help:"Serve one agent on stdin and stdout, for clients that only start programs. With --connect, through an sse-server that others use too."`
 	Check struct {
-		Start bool `help:"Also open a session with each server, and print what it is, or why there is none."`
+		Start bool   `help:"Also open a session with each server, and print what it is, or why there is none."`
+		For   string `placeholder:"CLIENT" help:"Also say what this client will lose of each server: claude-code, codex, cursor, trae and others, or all. It opens a session with each."`
 	} `cmd:"" help:"Check the configuration and serve nothing. With --start, also try each server."`
 
 	// The fields below follow from the options. Load sets them, and nobody changes them later.
