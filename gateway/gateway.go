@@ -299,6 +299,9 @@ func (g *Gateway) Accept(c *connstate.Connection) connstate.Handler {
 // Connections returns how many connections are open.
 func (g *Gateway) Connections() int { return g.registry.Len() }
 
+// Warm returns how many servers are kept started ahead of connections, once Start has been called.
+func (g *Gateway) Warm() int { return g.now.Load().opts.Warm }
+
 // Snapshot returns a snapshot of each open connection, in no order.
 func (g *Gateway) Snapshot() []connstate.Snapshot {
 	all := g.registry.All()

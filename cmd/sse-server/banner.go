@@ -33,6 +33,7 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 	}
 	d.log.With("addr", main.conns.Addr().String(), "version", buildinfo.Read().Version).Info("serving", where...)
 	banner(m.Stdout, base, c)
+	d.tellProcesses(m.Stdout)
 	if admin != "" {
 		fmt.Fprintf(m.Stdout, "Status page   %s/status\n\n", admin)
 	}
@@ -42,6 +43,17 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 	}
 	if m.Ready != nil {
 		m.Ready(base+pathOf(c, first), admin)
+	}
+}
+
+// tellProcesses says how many processes run although nobody has called.
+func (d *daemon) tellProcesses(w io.Writer) {
+	warm := 0
+	for _, gw := range d.gateways {
+		warm += gw.Warm()
+	}
+	if warm > 0 {
+		fmt.Fprintf(w, "Processes     %d started ahead (--warm), and one for each client that calls\n\n", warm)
 	}
 }
 

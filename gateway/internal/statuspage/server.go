@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
 )
 
 // conditions are those of servers, those that need attention first.
@@ -17,7 +19,7 @@ type server struct {
 	*Server
 	Label     string // its name on a page and in its path
 	Condition string
-	States    [4]int // connections by state
+	States    [connstate.Closed]int // open connections by state
 	Connected int
 	InFlight  int // requests
 }
