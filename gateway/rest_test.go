@@ -111,6 +111,26 @@ func TestAnnouncementFromMemory(t *testing.T) {
 	})
 }
 
+// What a client that lists the tools and leaves has brought up is remembered.
+func TestClientThatLeavesAtOnceIsRemembered(t *testing.T) {
+	u := &server{capabilities: withLists, handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if !strings.HasPrefix(m.Method, "resources/") {
+			return lists(nil)(s, m)
+		}
+		time.AfterFunc(time.Second, func() { lists(nil)(s, m) })
+		return true
+	}}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/list"))
+		p.want("0 *", "1 *")
+		p.c.Close(connstate.ClosedClient)
+		time.Sleep(5 * time.Second)
+		equal(t, "sessions", u.open(), 0)
+		returns(t, g)
+	})
+}
+
 // A client that declares something else than those before gets its answers from its own server.
 func TestAnotherClientIsNotAnsweredFromMemory(t *testing.T) {
 	u := &server{capabilities: withLists, handle: lists(nil)}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/remember"
@@ -15,6 +16,7 @@ import (
 // nothing could not be told from one to the look. So what such servers say is not remembered.
 type look struct {
 	memory  *remember.Server
+	began   atomic.Bool
 	done    chan struct{}     // closed at the end of the look
 	answers *remember.Answers // set before done is closed; nil: the lists could not be read
 }
@@ -22,6 +24,7 @@ type look struct {
 // startLook reads the lists of an initialized session in the background, and remembers them for clients that
 // declare the same. It must be called once.
 func (s *Session) startLook() {
+	s.look.began.Store(true)
 	s.supplier.Go(func() { // ends with the session, and after a request timeout
 		defer close(s.look.done)
 		answers, err := s.read()
@@ -33,6 +36,26 @@ func (s *Session) startLook() {
 		}
 		s.look.answers = answers
 		s.look.memory.Learn(s.declared, answers)
+	})
+}
+
+// lookEnds bounds how long a session whose client has left goes on for a look that has begun: many
+// clients list the tools and leave.
+const lookEnds = 5 * time.Second
+
+// CloseAfterLook is Close once a look that has begun is over.
+func (s *Session) CloseAfterLook(why error) {
+	if s.look == nil || !s.look.began.Load() || s.look.isOver() {
+		s.Close(why)
+		return
+	}
+	s.supplier.Go(func() { // ends with the look, the supplier, or lookEnds
+		select {
+		case <-s.look.done:
+		case <-s.supplier.closed.Done():
+		case <-time.After(lookEnds):
+		}
+		s.Session.Close(why)
 	})
 }
 

@@ -274,6 +274,8 @@ func (r *run) serve(a *attachment) {
 		r.used.Store(false) // the next session is unused: the client may still declare more
 	}
 	switch {
+	case r.ctx.Err() != nil && !r.shares():
+		a.session.CloseAfterLook(errGone)
 	case r.ctx.Err() != nil:
 		a.close(errGone)
 	case r.c.State() == connstate.Draining:
