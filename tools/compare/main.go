@@ -67,13 +67,26 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case a.Rounds < 1:
 		err = fmt.Errorf("--rounds must be at least 1")
 	default:
-		err = a.compare(ctx, stdout)
+		err = a.inState(func() error { return a.compare(ctx, stdout) })
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "compare:", err)
 		return 1
 	}
 	return 0
+}
+
+// inState runs do with a state directory for the gateways that is empty, and removes it.
+func (a *arguments) inState(do func() error) error {
+	state, err := os.MkdirTemp("", "compare-state-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(state)
+	if err := os.Setenv("XDG_STATE_HOME", state); err != nil {
+		return err
+	}
+	return do()
 }
 
 // compare runs the comparison that Mode names.

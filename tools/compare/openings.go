@@ -43,9 +43,9 @@ func callers() []caller {
 // opener is a server whose streams are opened one after another.
 type opener struct {
 	*process
-	warm, child bool
-	ready       []time.Duration
-	starts      float64 // of children, for each stream
+	warm, child   bool
+	ready, listed []time.Duration
+	starts        float64 // of children, for each stream
 }
 
 // compareOpenings opens a stream of each server by turns, when all that was
@@ -56,7 +56,7 @@ func (a *arguments) compareOpenings(ctx context.Context, w io.Writer) error {
 		return errors.New("--mode connect needs --server")
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "from GET to the result of initialize, %d streams of each, alternated\n", a.Rounds)
+	fmt.Fprintf(&text, "from GET to the result of initialize, and to the list of tools, %d streams of each, alternated\n", a.Rounds)
 	for _, c := range callers() {
 		openers, err := a.measure(ctx, c)
 		if err != nil {
@@ -96,8 +96,9 @@ func (a *arguments) startOpeners(c caller) (openers []*opener, err error) {
 	}{
 		{opener{}, "in process", plain},
 		{opener{warm: true, child: true}, fmt.Sprintf("Node, --warm %d", a.Warm),
-			join(plain, []string{"--warm", strconv.Itoa(a.Warm)}, child)},
-		{opener{child: true}, "Node, --warm 0", join(plain, []string{"--warm", "0"}, child)},
+			join(plain, []string{"--no-remember", "--warm", strconv.Itoa(a.Warm)}, child)},
+		{opener{child: true}, "Node, --warm 0", join(plain, []string{"--no-remember", "--warm", "0"}, child)},
+		{opener{child: true}, "Node, remembered", join(plain, []string{"--warm", "0"}, child)},
 	} {
 		p, err := start(s.name, s.command, a.Timeout)
 		if err != nil {
@@ -121,7 +122,7 @@ func (a *arguments) openRounds(ctx context.Context, c caller, openers []*opener)
 				return fmt.Errorf("no result: round %d of %s, %s: %w", round, o.name, c.name, err)
 			}
 			if round > 0 {
-				o.ready = append(o.ready, opening.Ready)
+				o.ready, o.listed = append(o.ready, opening.Ready), append(o.listed, opening.Listed)
 			}
 		}
 	}
@@ -212,15 +213,15 @@ func gauge(ctx context.Context, url, name string) (float64, error) {
 
 func printOpenings(w io.Writer, openers []*opener) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "\tp50\tp99\tp50 over in process\tstarts of each")
+	fmt.Fprintln(t, "\tinitialize p50\tp99\ttools/list p50\tp99\tstarts of each")
 	for _, o := range openers {
 		p50 := load.Percentile(o.ready, 0.5)
 		starts := "-"
 		if o.child {
 			starts = fmt.Sprintf("%.2f", o.starts)
 		}
-		fmt.Fprintf(t, "%s\t%v\t%v\t%v\t%s\n", o.name, micros(p50), micros(load.Percentile(o.ready, 0.99)),
-			micros(p50-load.Percentile(openers[0].ready, 0.5)), starts)
+		fmt.Fprintf(t, "%s\t%v\t%v\t%v\t%v\t%s\n", o.name, micros(p50), micros(load.Percentile(o.ready, 0.99)),
+			micros(load.Percentile(o.listed, 0.5)), micros(load.Percentile(o.listed, 0.99)), starts)
 	}
 	return t.Flush()
 }
