@@ -131,6 +131,33 @@ func TestClientThatLeavesAtOnceIsRemembered(t *testing.T) {
 	})
 }
 
+// What a server says to a client whose calls it has served is for that client alone. No other one is told
+// of it, and a session without a client shows what it says to all.
+func TestListsOfOneClientAreNotForOthers(t *testing.T) {
+	u := &server{capabilities: withLists}
+	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+		resources := `{"resources":[]}`
+		if s.count("tools/call") > 0 {
+			resources = `{"resources":["secret"]}`
+		}
+		return lists(map[string]string{"resources/list": resources})(s, m)
+	}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/call"))
+		time.Sleep(time.Second)
+		p.take()
+		p.post(request("2", "resources/list"))
+		p.want(`2 {"resources":["secret"]}`)
+		equal(t, "starts", u.starts(), 2)
+
+		next := returns(t, g)
+		next.post(request("1", "resources/list"))
+		next.want(`1 {"resources":[]}`)
+		equal(t, "starts", u.starts(), 2)
+	})
+}
+
 // A client that declares something else than those before gets its answers from its own server.
 func TestAnotherClientIsNotAnsweredFromMemory(t *testing.T) {
 	u := &server{capabilities: withLists, handle: lists(nil)}
@@ -163,7 +190,7 @@ func TestListsThatHaveChanged(t *testing.T) {
 		p.post(request("1", "tools/list"))
 		p.want(`1 {"tools":"old"}`)
 		p.post(request("2", "tools/call"))
-		p.want(answered("2", 2, "tools/call"), "notifications/tools/list_changed")
+		p.want("notifications/tools/list_changed", answered("2", 2, "tools/call"))
 		p.post(request("3", "tools/list"))
 		p.want(`3 {"tools":"new"}`)
 
@@ -181,7 +208,7 @@ func TestServerThatHasLostAList(t *testing.T) {
 		u.capabilities = `{"tools":{}}`
 		p := returns(t, g)
 		p.post(request("1", "tools/call"))
-		p.want(answered("1", 2, "tools/call"), "notifications/prompts/list_changed", "notifications/resources/list_changed")
+		p.want("notifications/prompts/list_changed", "notifications/resources/list_changed", answered("1", 2, "tools/call"))
 		p.post(request("2", "prompts/get"))
 		p.want("2 server_changed retryable=false")
 	})
@@ -193,8 +220,10 @@ func TestIdleProcessEnds(t *testing.T) {
 	u := &server{capabilities: withLists, handle: lists(nil)}
 	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
-		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "logging/setLevel"), request("2", "tools/call"))
-		p.want("0 *", "1 *", "2 *")
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("8", "tools/list"))
+		p.want("0 *", "8 *")
+		p.post(request("1", "logging/setLevel"), request("2", "tools/call"))
+		p.want("1 *", "2 *")
 		time.Sleep(9 * time.Minute)
 		p.served("3", 1, "tools/call")
 		time.Sleep(9 * time.Minute)

@@ -150,6 +150,7 @@ func (b *Bridge) Receive(m *jsonrpc.Message) {
 		b.request(m)
 	case jsonrpc.Response: // only the session that sent the request can use it
 		if a := b.at(func(c *multiplex.Caller) bool { return c.Awaits(m.ID) }); a != nil {
+			a.session.hears(m)
 			a.caller.Forward(m)
 			return
 		}

@@ -5,25 +5,35 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
-// look is what a session says of itself: the result of its initialize, and its lists. A session is
-// looked at once its server has answered a client under the id of the request: an answer that names
-// nothing could not be told from one to the look. So what such servers say is not remembered.
+// look is what a session says of itself: the result of its initialize, and its lists. It begins
+//
+//   - before the first message of a client that has rested passes: then the server has named its answers
+//     in an earlier session;
+//   - else once the server has answered a client under the id of the request: an answer that names
+//     nothing could not be told from one to the look. So what such servers say is not remembered.
 type look struct {
 	memory  *remember.Server
+	begin   sync.Once
 	began   atomic.Bool
 	done    chan struct{}     // closed at the end of the look
 	answers *remember.Answers // set before done is closed; nil: the lists could not be read
 }
 
-// startLook reads the lists of an initialized session in the background, and remembers them for clients that
-// declare the same. It must be called once.
-func (s *Session) startLook() {
+// startLook reads the lists of an initialized session in the background, once, and remembers them for
+// clients that declare the same.
+func (s *Session) startLook() { s.look.begin.Do(s.runLook) }
+
+func (s *Session) runLook() {
 	s.look.began.Store(true)
 	s.supplier.Go(func() { // ends with the session, and after a request timeout
 		defer close(s.look.done)
@@ -35,8 +45,35 @@ func (s *Session) startLook() {
 			return
 		}
 		s.look.answers = answers
-		s.look.memory.Learn(s.declared, answers)
+		s.learn(answers)
 	})
+}
+
+// relookAfter is the age of what is remembered from which a session whose lists differ, perhaps because
+// of its client, has the server asked again.
+const relookAfter = time.Hour
+
+// learn remembers what the server says to any client. What it says after it has heard from one may be
+// for that client alone, such as resources that a call has made: no other client is told of it. If that
+// differs from what is remembered, a session without a client shows whether the server has changed.
+func (s *Session) learn(answers *remember.Answers) {
+	if !s.heard.Load() {
+		s.look.memory.Learn(s.declared, answers)
+		return
+	}
+	known := s.look.memory.Answers(s.declared)
+	old := known == nil || !known.Same(answers) && time.Since(known.Learned) > relookAfter
+	if old && !s.supplier.Shares() && !s.supplier.opts().Forwards {
+		s.supplier.renew(s.Params())
+	}
+}
+
+// hears notes that the server gets a message of a client, after which it may say something else to it
+// than to others.
+func (s *Session) hears(m *jsonrpc.Message) {
+	if m.Kind != jsonrpc.Request || !multiplex.ReadOnly(m.Method) && m.Method != mcp.MethodSetLevel {
+		s.heard.Store(true)
+	}
 }
 
 // lookEnds bounds how long a session whose client has left goes on for a look that has begun: many

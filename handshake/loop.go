@@ -204,7 +204,11 @@ func (r *run) takeIntoUse(a *attachment) {
 		}
 	}
 	a.noteMissing()
+	if r.follows == afterRest && !r.shares() {
+		r.lookBefore(a)
+	}
 	a.deliverEarly()
+	r.compare(a)
 	if r.follows == afterLoss && !r.shares() { // the supplier counts the loss of a shared session, once
 		r.opts.Metrics.SessionRestarted()
 	}
@@ -217,7 +221,6 @@ func (r *run) takeIntoUse(a *attachment) {
 			r.notifyListsChanged(a)
 		}
 	}
-	r.compare(a)
 }
 
 // openGate opens the gate for a session and returns the function that releases the

@@ -210,44 +210,69 @@ func (s *Supplier) renew(params json.RawMessage) {
 	})
 }
 
-// compare waits for the look at a session that has come into use, and tells the client if the lists differ
-// from what it was told.
-func (r *run) compare(a *attachment) {
+// lookFirst is how long the messages of a client that has rested wait for the look at its session.
+const lookFirst = time.Second
+
+// lookBefore looks at a session before its client's messages can change what it says.
+func (r *run) lookBefore(a *attachment) {
 	look := a.session.look
-	if look == nil {
+	if look == nil { // a reload has switched it off
 		return
 	}
-	r.supplier.Go(func() { // ends with the look, the session and the connection
-		select {
-		case <-look.done:
-		case <-a.session.Done():
-		case <-r.ctx.Done():
-		}
-		if !look.isOver() {
-			return
-		}
-		now := look.answers
-		if now == nil || r.current.Load() != a {
-			return
-		}
-		told := r.told.Load()
-		if told == nil {
-			r.told.Store(now)
-			return
-		}
-		if told.Initialize != now.Initialize {
-			r.limited().Warn("the server answers initialize otherwise than remembered", a.session.ServerAttrs()...)
-		}
-		tell := *now
-		tell.Initialize = told.Initialize // the client knows nothing else
-		r.told.Store(&tell)
-		for _, kind := range remember.Kinds() {
-			if !told.SameLists(now, kind) && resultOf(told).Advertises(kind, "listChanged") {
-				r.log().Info("a list differs from what is remembered", "list", kind)
-				a.pass("", jsonrpc.NewNotification("notifications/"+kind+"/list_changed", nil))
+	a.session.startLook()
+	select {
+	case <-look.done:
+	case <-time.After(lookFirst):
+	case <-a.session.Over():
+	case <-r.ctx.Done():
+	}
+}
+
+// compare tells the client if the lists of a session that comes into use differ from what it was told, now
+// or once they have been read.
+func (r *run) compare(a *attachment) {
+	look := a.session.look
+	switch {
+	case look == nil:
+	case look.isOver():
+		r.tellDifferences(a, look.answers)
+	default:
+		r.supplier.Go(func() { // ends with the look, the session and the connection
+			select {
+			case <-look.done:
+				if r.current.Load() == a {
+					r.tellDifferences(a, look.answers)
+				}
+			case <-a.session.Done():
+			case <-r.ctx.Done():
 			}
+		})
+	}
+}
+
+// tellDifferences tells the client which lists of its session, if they could be read, differ from what it
+// was told.
+func (r *run) tellDifferences(a *attachment, now *remember.Answers) {
+	told := r.told.Load()
+	switch {
+	case now == nil:
+		return
+	case told == nil:
+		r.told.Store(now)
+		return
+	}
+	if told.Initialize != now.Initialize {
+		r.limited().Warn("the server answers initialize otherwise than remembered", a.session.ServerAttrs()...)
+	}
+	tell := *now
+	tell.Initialize = told.Initialize // the client knows nothing else
+	r.told.Store(&tell)
+	for _, kind := range remember.Kinds() {
+		if !told.SameLists(now, kind) && resultOf(told).Advertises(kind, "listChanged") {
+			r.log().Info("a list differs from what is remembered", "list", kind)
+			a.pass("", jsonrpc.NewNotification("notifications/"+kind+"/list_changed", nil))
 		}
-	})
+	}
 }
 
 // noteMissing notes what the client was told of and the server no longer has.

@@ -32,7 +32,7 @@ type Tools struct {
 // annotations.
 func (t *Tools) Safe(m *jsonrpc.Message) bool {
 	if m.Method != mcp.MethodCallTool {
-		return readOnly(m.Method)
+		return ReadOnly(m.Method)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,8 +90,8 @@ func annotated(tool json.RawMessage, hint string) bool {
 	return string(v) == "true"
 }
 
-// readOnly reports whether repeating a request changes nothing at the server.
-func readOnly(method string) bool {
+// ReadOnly reports whether a request of a method changes nothing at the server.
+func ReadOnly(method string) bool {
 	switch method {
 	case mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodGetPrompt, mcp.MethodListResources,
 		mcp.MethodReadResource,
