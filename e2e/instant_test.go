@@ -20,7 +20,7 @@ func TestClientHasItsToolsBeforeTheServerHasBooted(t *testing.T) {
 		args := fake(t, "--until", booted)
 		g := startGateway(t, args...)
 		c := connect(t, k, g.url)
-		wantEcho(t, c)
+		wantTools(t, c)
 		awaitRemembered(t)
 		c.close()
 		g.stop()
@@ -28,10 +28,7 @@ func TestClientHasItsToolsBeforeTheServerHasBooted(t *testing.T) {
 		ssetest.Must(t, os.Remove(booted))
 		g = startGateway(t, args...)
 		c = connect(t, k, g.url)
-		tools, err := c.listTools(within(t))
-		if err != nil || !slices.Contains(tools, "echo") {
-			t.Fatalf("tools = %v, %v, want echo among them", tools, err)
-		}
+		wantTools(t, c)
 		ssetest.Want(t, "processes for a client that looks", len(g.started()), 0)
 		ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
 		wantEcho(t, c)
@@ -45,7 +42,8 @@ func TestAgentOnStdioHasItsToolsBeforeTheServerHasBooted(t *testing.T) {
 	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
 	args := fake(t, "--until", booted)
 	a := startAgent(t, args...)
-	ssetest.Want(t, "echo", a.call(t, "echo", map[string]any{"message": "hi"}), "hi")
+	_, err := a.ListTools(within(t), nil)
+	ssetest.Must(t, err)
 	awaitRemembered(t)
 	ssetest.Must(t, a.Close())
 
@@ -57,6 +55,14 @@ func TestAgentOnStdioHasItsToolsBeforeTheServerHasBooted(t *testing.T) {
 	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
 	ssetest.Want(t, "echo", a.call(t, "echo", map[string]any{"message": "hi"}), "hi")
 	ssetest.Must(t, a.Close())
+}
+
+func wantTools(t *testing.T, c client) {
+	t.Helper()
+	tools, err := c.listTools(within(t))
+	if err != nil || !slices.Contains(tools, "echo") {
+		t.Fatalf("tools = %v, %v, want echo among them", tools, err)
+	}
 }
 
 // awaitRemembered waits until what the server of the test has said is kept.

@@ -132,30 +132,36 @@ func TestClientThatLeavesAtOnceIsRemembered(t *testing.T) {
 }
 
 // What a server says to a client whose calls it has served is for that client alone. No other one is told
-// of it, and a session without a client shows what it says to all.
+// of it.
 func TestListsOfOneClientAreNotForOthers(t *testing.T) {
-	u := &server{capabilities: withLists}
-	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+	handle := func(s *serverSession, m *jsonrpc.Message) bool {
 		resources := `{"resources":[]}`
 		if s.count("tools/call") > 0 {
 			resources = `{"resources":["secret"]}`
 		}
 		return lists(map[string]string{"resources/list": resources})(s, m)
 	}
-	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/call"))
-		time.Sleep(time.Second)
-		p.take()
-		p.post(request("2", "resources/list"))
-		p.want(`2 {"resources":["secret"]}`)
-		equal(t, "starts", u.starts(), 2)
+	shared := remembering()
+	shared.Sessions = gateway.SessionsShared
+	for name, opts := range map[string]gateway.Settings{"own": remembering(), "shared": shared} {
+		t.Run(name, func(t *testing.T) {
+			u := &server{capabilities: withLists, handle: handle}
+			inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+				p := connect(t, g, plain)
+				p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/call"))
+				time.Sleep(time.Second)
+				p.take()
+				p.post(request("2", "resources/list"))
+				p.want(`2 {"resources":["secret"]}`)
+				equal(t, "starts", u.starts(), 1)
 
-		next := returns(t, g)
-		next.post(request("1", "resources/list"))
-		next.want(`1 {"resources":[]}`)
-		equal(t, "starts", u.starts(), 2)
-	})
+				next := connect(t, g, plain)
+				next.post(initialize("0", "2025-11-25", `{"roots":{}}`))
+				next.want("0 *")
+				next.wantState(connstate.Ready) // nothing is remembered
+			})
+		})
+	}
 }
 
 // A client that declares something else than those before gets its answers from its own server.

@@ -62,7 +62,7 @@ func (s *Session) learn(answers *remember.Answers) {
 		return
 	}
 	known := s.look.memory.Answers(s.declared)
-	old := known == nil || !known.Same(answers) && time.Since(known.Learned) > relookAfter
+	old := known != nil && !known.Same(answers) && time.Since(known.Learned) > relookAfter
 	if old && !s.supplier.Shares() && !s.supplier.opts().Forwards {
 		s.supplier.renew(s.Params())
 	}
