@@ -80,7 +80,9 @@ type Server struct {
 	store *Store
 	name  string // of the file, without its ending
 
-	mu      sync.Mutex // guards what follows, and the file
+	writing sync.Mutex // held while the file is written; taken before mu
+
+	mu      sync.Mutex // guards what follows; never held while the disk is waited for
 	answers map[string]*Answers
 	bytes   int
 	written time.Time // when the file was last written
@@ -110,12 +112,16 @@ func (s *Server) HasAny() bool {
 // Learn keeps what the server has said to clients that declare the same, in the place of what it said
 // before, and writes the file if that has changed. It waits for the disk.
 func (s *Server) Learn(declared string, a *Answers) {
+	if a.size() <= maxBytes/2 && s.keep(declared, a) {
+		s.write()
+	}
+}
+
+// keep keeps answers in memory, and reports whether the file has to be written.
+func (s *Server) keep(declared string, a *Answers) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.answers[declared]
-	if a.size() > maxBytes/2 {
-		return
-	}
 	if s.answers == nil {
 		s.answers = make(map[string]*Answers)
 	}
@@ -131,9 +137,7 @@ func (s *Server) Learn(declared string, a *Answers) {
 		s.bytes -= s.answers[oldest].size()
 		delete(s.answers, oldest)
 	}
-	if before == nil || !before.Same(a) || time.Since(s.written) > renewAfter {
-		s.write()
-	}
+	return before == nil || !before.Same(a) || time.Since(s.written) > renewAfter
 }
 
 func (s *Server) path() string { return filepath.Join(s.store.dir, s.name+".json") }
@@ -192,13 +196,18 @@ func (s *Server) load() (content file, err error) {
 	return content, nil
 }
 
-// write writes the file, whole or not at all, and drops the oldest of too many.
+// write writes what is known now to the file, whole or not at all, and drops the oldest of too many.
 func (s *Server) write() {
 	if s.store.dir == "" {
 		return
 	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.mu.Lock()
 	s.written = time.Now()
-	data, err := json.Marshal(file{layout, s.name, s.answers})
+	content := file{layout, s.name, maps.Clone(s.answers)}
+	s.mu.Unlock()
+	data, err := json.Marshal(content)
 	if err == nil {
 		err = s.store.replace(s.path(), data)
 	}
