@@ -42,6 +42,56 @@ func TestAServerIsReadyBeforeItsClient(t *testing.T) {
 	}
 }
 
+// remembered starts a gateway whose server waits for a file before it answers initialize, lets a client
+// ask for the lists, stops it, and starts another one whose server is not answered before start is called.
+func remembered(t *testing.T) (g *gateway, start func()) {
+	file := filepath.Join(t.TempDir(), "initialize now")
+	start = func() { ssetest.Must(t, os.WriteFile(file, nil, 0o600)) }
+	start()
+	g = startGateway(t, "initializes late", "--warm", "0", "--env", fileVariable+"="+file)
+	s := g.open("?event=message")
+	s.post("0", "tools/list", "{}")
+	s.answer("0")
+	kept := filepath.Join(strings.TrimPrefix(stateOf(t), "XDG_STATE_HOME="), "sse-server", "remembered", "*.json")
+	await(t, "what the server said is kept", func() bool {
+		files, _ := filepath.Glob(kept)
+		return len(files) > 0
+	})
+	s.leave()
+	g.stop()
+	ssetest.Must(t, os.Remove(file))
+	return startGateway(t, "initializes late", "--warm", "0", "--env", fileVariable+"="+file), start
+}
+
+// From the second start of the gateway on, a client has initialize and its lists before its server is
+// up, and its call waits for that.
+func TestAClientHasItsListsBeforeItsServerIsUp(t *testing.T) {
+	t.Parallel()
+	g, start := remembered(t)
+	s := g.open("?event=message")
+	ssetest.Want(t, "server in the announced result", s.announced().Result.ServerInfo.Name, "scripted")
+	s.post("0", "tools/list", "{}")
+	s.answer("0")
+	s.call("1", "echo", `{"text":"after the start"}`)
+	ssetest.Want(t, "requests that wait", g.metric("mcp_sse_gate_depth"), 1)
+	start()
+	s.wantText("1", "after the start")
+}
+
+// A client has a process only once it calls.
+func TestAClientThatOnlyLooksHasNoProcess(t *testing.T) {
+	t.Parallel()
+	g, start := remembered(t)
+	for range 3 {
+		s := g.open("?event=message")
+		s.announced()
+		s.post("0", "tools/list", "{}")
+		s.answer("0")
+	}
+	ssetest.Want(t, "processes", g.metric("mcp_sse_children"), 0)
+	start()
+}
+
 // What a client posts before the handshake is over waits, and is answered in order.
 func TestAPOSTBeforeTheHandshakeWaitsAndIsAnsweredInOrder(t *testing.T) {
 	t.Parallel()
