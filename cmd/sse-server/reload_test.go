@@ -142,7 +142,7 @@ func TestReloadWithFaults(t *testing.T) {
 	gw := filepath.Join(l.dir, "gw.yaml")
 	faults := 0
 	for content, want := range map[string]string{
-		"servers:\n  a: {}\n  b: {sesions: shared}\n": gw + `:3:7: unknown key "sesions" in servers.b; see`,
+		"servers:\n  a: {}\n  b: {sesions: shared}\n": gw + `:3:7: unknown key "sesions" in servers.b (did you mean sessions?); see`,
 		"servers:\n  a: {}\n  b: {sess":               gw + `:3:`,
 		"":                                            gw + `: the file is empty`,
 		good + "log-format: json\nprefix: /p\n":       gw + ":5:9: prefix: cannot change while sse-server runs: restart it\n" + gw + ":4:13: log-format: cannot",

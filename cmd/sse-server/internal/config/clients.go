@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,22 +14,46 @@ import (
 // Cursor write them in their own configuration.
 const clientsKey = "mcpServers"
 
+// zedKey is the same in the settings of Zed, and argsKey the arguments of a command apart from its name.
+const (
+	zedKey  = "context_servers"
+	argsKey = "args"
+)
+
+// typesOfClients are what clients call the kinds of servers.
+var typesOfClients = []string{"stdio", "http", "sse", "streamable-http", "streamableHttp", "streamable_http"}
+
+// isOfVSCode reports whether the value of the key servers is that of VS Code's mcp.json: its entries say
+// their type or the arguments of the command apart.
+func (c *Config) isOfVSCode(node ast.Node) bool {
+	entries, ok := mappingOf(node)
+	if ext := filepath.Ext(c.Config); !ok || ext != ".json" && ext != ".jsonc" {
+		return false
+	}
+	return slices.ContainsFunc(entries, func(entry *ast.MappingValueNode) bool {
+		members, _ := mappingOf(entry.Value)
+		return slices.ContainsFunc(members, func(m *ast.MappingValueNode) bool {
+			return slices.Contains([]string{"type", argsKey}, m.Key.GetToken().Value)
+		})
+	})
+}
+
 // clientNames are the options that clients call otherwise.
 var clientNames = map[string]string{"headers": "header", "cwd": "dir"}
 
-// readClientServers adds the entries of the key mcpServers.
-func (c *Config) readClientServers(node ast.Node) error {
-	const want = clientsKey + `: want a mapping of names to servers, such as {"docs": {"command": "npx", "args": ["-y", "server"]}}`
+// readClientServers adds the entries of a key of a client's file.
+func (c *Config) readClientServers(parent string, node ast.Node) error {
+	want := parent + `: want a mapping of names to servers, such as {"docs": {"command": "npx", "args": ["-y", "server"]}}`
 	before := len(c.Servers)
-	err := c.readEntries(node, want, c.readClientServer)
+	err := c.readEntries(node, want, func(entry *ast.MappingValueNode) error { return c.readClientServer(parent, entry) })
 	if err == nil && len(c.Servers) == before {
-		err = c.at(node.GetToken(), "%s: all servers are disabled", clientsKey)
+		err = c.at(node.GetToken(), "%s: all servers are disabled", parent)
 	}
 	return err
 }
 
-// readClientServer adds one entry of the key mcpServers, unless it is disabled.
-func (c *Config) readClientServer(entry *ast.MappingValueNode) error {
+// readClientServer adds one entry of such a key, unless it is disabled.
+func (c *Config) readClientServer(parent string, entry *ast.MappingValueNode) error {
 	members, ok := mappingOf(entry.Value)
 	if !ok {
 		return c.at(entry.Value.GetToken(), "want a mapping with command or url")
@@ -43,9 +68,9 @@ func (c *Config) readClientServer(entry *ast.MappingValueNode) error {
 	case off != nil && off.GetToken().Value == "true":
 		return nil
 	case values[commandKey] == nil && values["url"] == nil:
-		return c.at(key, "%s.%s: want command or url", clientsKey, key.Value)
+		return c.at(key, "%s.%s: want command or url", parent, key.Value)
 	}
-	s, err := c.addServer(pathName(key.Value), clientsKey, key)
+	s, err := c.addServer(pathName(key.Value), parent, key)
 	for _, member := range members {
 		if name := member.Key.GetToken().Value; err == nil && values[name] != nil {
 			err = c.readMember(s, name, values)
@@ -61,13 +86,13 @@ func (c *Config) readMember(s *Server, name string, values map[string]ast.Node) 
 		kind = OfCommand
 	}
 	switch {
-	case name == "disabled", name == "type", name == "args" && kind == OfCommand: // the URL and the command have it
+	case name == "disabled", name == "type", name == argsKey && kind == OfCommand: // the URL and the command have it
 		return nil
 	case flag == nil, !slices.Contains([]string{"", kind}, flag.Tag.Get("for")):
 		c.ignored = append(c.ignored, name)
 		return nil
-	case name == commandKey && values["args"] != nil:
-		nodes = append(nodes, values["args"])
+	case name == commandKey && values[argsKey] != nil:
+		nodes = append(nodes, values[argsKey])
 	}
 	if err := c.setFrom(s, flag, name, nodes...); err != nil {
 		return err

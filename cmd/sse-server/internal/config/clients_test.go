@@ -58,3 +58,40 @@ func TestFilesOfClients(t *testing.T) {
 	wantRefusal(t, nil, "stdio serves one server", "stdio", "-c", path)
 	wantRefusal(t, nil, `unknown key "oath"`, "-c", clitest.WriteFile(t, "typo.yaml", "oath: {}\nmcpServers: {docs: {command: x}}\n"))
 }
+
+// The files of other programs are taken too, with comments and commas after the last member.
+func TestFilesOfOtherPrograms(t *testing.T) {
+	for name, test := range map[string]struct {
+		file, content string
+		want          string // of all servers
+		warning       string // a part of the only one; empty: there is none
+	}{
+		"VS Code": {"mcp.json", `{
+	// from the docs
+	"inputs": [{"id": "token"}],
+	"servers": {
+		"docs": {"type": "stdio", "command": "npx", "args": ["-y", "pkg"], "dev": {}},
+		"web": {"type": "http", "url": "https://a/mcp"},
+	}
+}`, `docs ["npx" "-y" "pkg"] ; web [] https://a/mcp`, "ignored, as they are the client's own: dev, inputs"},
+		"Zed": {"settings.json", `{"theme": "x", "context_servers": {"docs": {"source": "custom", "command": "npx", "args": ["pkg"], "env": {}}}}`,
+			`docs ["npx" "pkg"] `, "ignored, as they are the client's own: source, theme"},
+		"arguments apart": {"gw.yaml", "command: npx\nargs: [-y, pkg]\n", ` ["npx" "-y" "pkg"] `, ""},
+		"an entry": {"gw.yaml", "servers:\n  a: {command: npx, args: [pkg], cwd: /, type: stdio}\n  b: {type: http, url: https://a/mcp, headers: {A: b}}\n",
+			`a ["npx" "pkg"] ; b [] https://a/mcp`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := mustLoad(t, nil, "-c", clitest.WriteFile(t, test.file, test.content))
+			var got []string
+			for _, s := range c.Each() {
+				got = append(got, fmt.Sprintf("%s %q %s", s.Name, s.Command, s.URL))
+			}
+			if strings.Join(got, "; ") != test.want {
+				t.Errorf("got %q, want %s", got, test.want)
+			}
+			if len(c.Warnings) > 1 || test.warning == "" && len(c.Warnings) > 0 || !strings.Contains(strings.Join(c.Warnings, ""), test.warning) {
+				t.Errorf("got the warnings %q, want %q", c.Warnings, test.warning)
+			}
+		})
+	}
+}

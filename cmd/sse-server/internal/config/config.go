@@ -309,26 +309,6 @@ func (c *Config) readFlags(args []string) error {
 	return nil
 }
 
-// withPlace adds to an error about an argument where such an argument goes, unless the
-// error suggests another.
-func withPlace(err error) error {
-	flag, _ := strings.CutPrefix(err.Error(), "unknown flag --")
-	if slices.Contains([]string{"port", "host", "listen", "bind"}, flag) {
-		return fmt.Errorf("%w: the address goes after --addr, as in: sse-server --addr 127.0.0.1:8080", err)
-	}
-	word, unexpected := strings.CutPrefix(err.Error(), "unexpected argument ")
-	place := "the command to serve goes after --, as in: sse-server -- "
-	switch {
-	case !unexpected || strings.Contains(word, "did you mean"):
-		return err
-	case strings.HasSuffix(word, ".yaml"), strings.HasSuffix(word, ".yml"):
-		place = "a file of options goes after --config, as in: sse-server --config "
-	case strings.Contains(word, "://"):
-		place = "the address of a remote server goes after --url, as in: sse-server --url "
-	}
-	return fmt.Errorf("%w: %s%s", err, place, word)
-}
-
 // set gives an option its value, or the values of a list. The error names their place.
 func (s *Server) set(flag *kong.Flag, texts []string, place string) (err error) {
 	flag.Target.SetZero()

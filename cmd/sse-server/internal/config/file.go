@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+	"github.com/tailscale/hujson"
 )
 
 // serversKey is the key of the file for several servers.
@@ -105,6 +106,11 @@ func (c *Config) readFile() error {
 		return fmt.Errorf("config: %w", err)
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // editors of Windows write it
+	if ext := filepath.Ext(c.Config); ext == ".json" || ext == ".jsonc" {
+		if plain, err := hujson.Standardize(bytes.Clone(data)); err == nil { // comments and last commas become spaces
+			data = plain
+		}
+	}
 	tokens := lexer.Tokenize(string(data))
 	if place, why := tooMuch(tokens); place != nil {
 		return c.at(place, "%s", why)
@@ -123,11 +129,15 @@ func (c *Config) readFile() error {
 		return fmt.Errorf("%s: the file is empty; want options such as command: [npx, -y, server]", c.Config)
 	}
 	servers, err := c.readOptions(&c.Server, tree.Docs[0].Body)
-	if node := servers[serversKey]; node != nil && err == nil {
-		err = c.readServers(node)
-	}
-	if node := servers[clientsKey]; node != nil && err == nil {
-		err = c.readClientServers(node)
+	for _, key := range []string{serversKey, clientsKey, zedKey} {
+		node := servers[key]
+		switch {
+		case node == nil || err != nil:
+		case key == serversKey && !c.isOfVSCode(node):
+			err = c.readServers(node)
+		default:
+			err = c.readClientServers(key, node)
+		}
 	}
 	if len(c.ignored) > 0 {
 		slices.Sort(c.ignored)
@@ -196,18 +206,31 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.N
 		return nil, c.at(node.GetToken(), "want a mapping of option names to values")
 	}
 	servers = map[string]ast.Node{}
-	beside := func(o *ast.MappingValueNode) bool { return s.Name == "" && o.Key.GetToken().Value == clientsKey }
+	values := map[string]ast.Node{}
+	for _, option := range options {
+		values[option.Key.GetToken().Value] = option.Value
+	}
+	isOfClient := s.Name == "" && (values[clientsKey] != nil || values[zedKey] != nil || values[serversKey] != nil && c.isOfVSCode(values[serversKey]))
 	for _, option := range options {
 		key, value := option.Key.GetToken().Value, option.Value
 		flag := s.option(key)
+		if flag == nil {
+			flag = s.option(clientNames[key])
+		}
+		nodes := []ast.Node{value}
+		if args := values[argsKey]; key == commandKey && args != nil {
+			nodes = append(nodes, args)
+		}
 		switch _, isNull := value.(*ast.NullNode); {
-		case s.Name == "" && (key == serversKey || key == clientsKey):
+		case s.Name == "" && slices.Contains([]string{serversKey, clientsKey, zedKey}, key):
 			servers[key] = value
-		case flag != nil && (isNull || s.given[key] != ""):
+		case key == argsKey && values[commandKey] != nil: // the command has it
+		case key == "type" && slices.Contains(typesOfClients, value.GetToken().Value): // the command or the URL says it
+		case flag != nil && (isNull || s.given[flag.Name] != ""):
 		case flag != nil:
-			err = c.setFrom(s, flag, key, value)
+			err = c.setFrom(s, flag, key, nodes...)
 		default:
-			err = c.refuseKey(s, option.Key.GetToken(), slices.ContainsFunc(options, beside))
+			err = c.refuseKey(s, option.Key.GetToken(), isOfClient)
 		}
 		if err != nil {
 			return nil, err
@@ -227,16 +250,16 @@ func (s *Server) option(key string) *kong.Flag {
 }
 
 // refuseKey returns an error about a key that is no option of s, or ignores the key:
-// a client's own file, which is JSON, has others beside mcpServers, without - and _.
+// a client's own file, which is JSON, has others beside its servers, without - and _.
 func (c *Config) refuseKey(s *Server, key *token.Token, beside bool) error {
 	switch {
 	case beside && filepath.Ext(c.Config) == ".json" && !strings.ContainsAny(key.Value, "-_"):
 		c.ignored = append(c.ignored, key.Value)
 		return nil
 	case s.Name != "":
-		return c.at(key, "unknown key %q in servers.%s; see sse-server --help; options about all servers belong to the top level", key.Value, s.Name)
+		return c.at(key, "unknown key %q in servers.%s%s; see sse-server --help; options about all servers belong to the top level", key.Value, s.Name, s.suggestion(key.Value))
 	}
-	return c.at(key, "unknown key %q; see sse-server --help", key.Value)
+	return c.at(key, "unknown key %q%s; see sse-server --help", key.Value, s.suggestion(key.Value))
 }
 
 // setFrom gives an option of s, which the file calls name, the values of nodes.

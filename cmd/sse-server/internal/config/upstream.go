@@ -185,6 +185,13 @@ func (s *Server) CheckCommand() error {
 		return nil
 	}
 	if err := s.child().Check(); err != nil {
+		if words := strings.Fields(s.Command[0]); len(words) > 1 && len(s.Command) == 1 {
+			apart := "sse-server -- " + strings.Join(words, " ")
+			if s.given[commandKey] != "the command" {
+				apart = `command: ["` + strings.Join(words, `", "`) + `"]`
+			}
+			return s.refuse(commandKey, "%q is one word, and no program has that name: want the words apart, as in: %s", s.Command[0], apart)
+		}
 		return s.refuse(commandKey, "%v", err)
 	}
 	return nil
