@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
@@ -84,12 +84,11 @@ func (s *Session) noteTools(list *multiplex.ToolList) {
 	if result := s.Result(); name == "" && result != nil {
 		name = result.Server().Name
 	}
-	longest := utf8.RuneCountInString(name) + len("_") + list.LongestName
-	least := clients.Limits()
-	if list.Tools > least.Tools || list.DescriptionCharacters > least.Descriptions || longest > least.NameLength {
+	if drops := clients.Drops(name, list.Tools, list.DescriptionCharacters, list.LongestName); len(drops) > 0 {
 		s.supplier.manyTools.Do(func() {
 			s.supplier.log.Warn("some clients will drop tools of the server", "tools", list.Tools,
-				"descriptionCharacters", list.DescriptionCharacters, "longestName", longest, "limits", clients.Explained())
+				"descriptionCharacters", list.DescriptionCharacters, "longestName", list.LongestName,
+				"limits", strings.Join(drops, "; "))
 		})
 	}
 }

@@ -84,8 +84,8 @@ func (h *Handler) end(c connstate.ForTransport) {
 func (h *Handler) client(r *http.Request, principal string) (connstate.Client, *httpcheck.Refusal) {
 	query := r.URL.Query()
 	client := h.Client(r, principal, connstate.TransportSSE)
-	// The Java SDK, from 0.11.0 to 2.0.1 at least, ends its session at an unknown event.
-	client.Dialect, client.Quiet = h.opts.Dialect, h.opts.Quiet || clients.IsQuiet(r.UserAgent())
+	program, _ := clients.Named(clients.Product(r.UserAgent()))
+	client.Dialect, client.Quiet = h.opts.Dialect, h.opts.Quiet || program.Quiet
 	if event := query.Get("event"); event != "" {
 		if err := checkDialect(event); err != nil {
 			return client, httpcheck.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "query: %v", err)

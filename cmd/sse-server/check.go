@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
@@ -43,7 +44,10 @@ func (m *Main) tryServers(c *config.Config, log *slog.Logger) int {
 			fmt.Fprintf(m.Stdout, "%s: %s %s, MCP %s, %d tools, %s\n", name, server.Name, server.Version,
 				server.ProtocolVersion,
 				len(tools), took.Round(time.Millisecond))
-			m.tellLosses(c.Check.For, cmp.Or(s.Name, server.Name), took, tools)
+			m.tellLosses(c.Check.For, clients.Server{
+				Name: cmp.Or(s.Name, server.Name), Boot: took, Tools: toolsOf(tools),
+				Ahead: gw.Warm() > 0 || s.Remember && s.Kind() == config.OfCommand,
+			})
 		} else {
 			code = exitFailure
 			fmt.Fprintf(m.Stdout, "%s: FAILED: %v\n", name, err)
@@ -53,24 +57,37 @@ func (m *Main) tryServers(c *config.Config, log *slog.Logger) int {
 	return code
 }
 
-// tellLosses prints what a client, or each one for "all", will lose of a server.
-func (m *Main) tellLosses(client, server string, boot time.Duration, tools []json.RawMessage) {
-	of := clients.Server{Name: server, Boot: boot}
+// tellLosses prints what a client, or each one, will lose of a server. For a single client it also
+// prints what check cannot tell.
+func (m *Main) tellLosses(client string, server clients.Server) {
+	for _, c := range clients.All {
+		if client != c.Name && client != config.AllClients {
+			continue
+		}
+		lines := c.Losses(server)
+		if len(lines) == 0 {
+			lines = []string{"nothing is lost that is known of"}
+		}
+		if client != config.AllClients {
+			for _, untried := range c.Untried() {
+				lines = append(lines, "not tried: "+untried)
+			}
+			if unknown := c.Unknown(); len(unknown) > 0 {
+				lines = append(lines, "unknown: "+strings.Join(unknown, ", "))
+			}
+		}
+		for _, line := range lines {
+			fmt.Fprintf(m.Stdout, "  %s: %s\n", c.Name, line)
+		}
+	}
+}
+
+// toolsOf reads tools as far as clients have limits for them.
+func toolsOf(tools []json.RawMessage) (all []clients.Tool) {
 	for _, raw := range tools {
 		var tool clients.Tool
 		_ = json.Unmarshal(raw, &tool) // of one that is no tool, clients see as little
-		of.Tools = append(of.Tools, tool)
+		all = append(all, tool)
 	}
-	for _, c := range clients.All {
-		if client != c.Name && client != "all" {
-			continue
-		}
-		losses := c.Losses(of)
-		if len(losses) == 0 {
-			losses = []string{"nothing is lost that is known of"}
-		}
-		for _, loss := range losses {
-			fmt.Fprintf(m.Stdout, "  %s: %s\n", c.Name, loss)
-		}
-	}
+	return all
 }

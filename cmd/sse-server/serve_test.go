@@ -15,6 +15,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,6 +24,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -290,9 +292,10 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"-h"}, exitOK, "--max-connections", ""},
 		{[]string{"--warm", "7", "check", "--", "true"}, exitOK, "configuration ok\n", ""},
 		{[]string{"check", "--start"}, exitOK, "\ndemo: sse-server-demo ", ""},
-		{[]string{"check", "--for", "trae"}, exitOK, "\n  trae: nothing is lost that is known of\n", ""},
-		{[]string{"check", "--for", "all", "--start-timeout", "5s", "--", "sh", "-c", manyTools}, exitOK, "\n  trae: it takes 40 tools over all servers, and this one has 41: it drops the rest silently\n", "server started"},
-		{[]string{"check", "--for", "tray"}, exitConfig, "", `--for: nothing is known of "tray"; want all, or one of claude-code`},
+		{[]string{"check", "--for", "Trae"}, exitOK, "\n  trae: nothing is lost that is known of\n  trae: unknown: how long it waits for tools, ", ""},
+		{[]string{"check", "--for", "codex-mcp-client"}, exitOK, "\n  codex: not tried: a call that takes longer than 2m0s: it gives up\n  codex: unknown: ", ""},
+		{[]string{"check", "--for", "tray"}, exitConfig, "", `--for: nothing is known of "tray", did you mean "trae"? want all, or one of claude-code, cline, `},
+		{[]string{"check", "--for", "zed"}, exitConfig, "", `--for: nothing is known of "zed"; want all, or one of claude-code, cline, `},
 		{[]string{"check", "--start", "--url", "http://127.0.0.1:1/mcp"}, exitFailure, "http://127.0.0.1:1/mcp: FAILED: initialization failed: the server could not be started: connect: POST", ""},
 		{[]string{"check", "--start", "--", "sh", "-c", "echo no key >&2; exit 3"}, exitFailure, "lost: exit status 3; stderr: no key\n", `msg="server stderr" command=sh`},
 		{[]string{"check", "--start", "--start-timeout", "5s", "--", "sh", "-c", wrongID}, exitOK, "\nsh: s 1, MCP 2025-06-18, 0 tools", "does not name its answers"},
@@ -311,6 +314,50 @@ func TestExitCodes(t *testing.T) {
 		if !strings.Contains(p.log.String(), tc.log) || (tc.log == "") != (p.log.String() == "") {
 			t.Errorf("%q: got stderr %q, want %q in it", tc.args, p.log.String(), tc.log)
 		}
+	}
+}
+
+// What clients lose of a server is printed, with what helps, and is no failure.
+func TestLosses(t *testing.T) {
+	t.Parallel()
+	const slow = "it waits 250ms for tools and goes on without, and the server took "
+	run := func(args ...string) string {
+		p := launch(t, append(append([]string{"check"}, args...), "--start-timeout", "10s", "--", "sh", "-c", "sleep 0.4; "+manyTools)...)
+		p.wantExit(exitOK)
+		out, ok := strings.CutPrefix(p.out.String(), "configuration ok\n")
+		if line, rest, _ := strings.Cut(out, "\n"); !ok || !strings.HasPrefix(line, "s: s 1, MCP 2025-06-18, 41 tools, ") && !strings.HasPrefix(line, "sh: s 1, MCP 2025-06-18, 41 tools, ") {
+			t.Errorf("%q: got %q", args, out)
+		} else {
+			out = rest
+		}
+		return out
+	}
+	if out := run("--start"); out != "" {
+		t.Errorf("without --for: got %q", out)
+	}
+	for client, want := range map[string][]string{
+		"trae": {"trae: it takes 40 tools over all servers, and this one has 41: it drops the rest silently; sse-server changes no list of tools: ", "trae: unknown: "},
+		"pi":   {"pi: " + slow, "pi: unknown: "},
+	} {
+		lines := strings.Split(strings.TrimSuffix(run("--start", "--for", client), "\n"), "\n")
+		if !slices.EqualFunc(lines, want, func(line, want string) bool { return strings.HasPrefix(line, "  "+want) }) {
+			t.Errorf("--for %s: got %q, want lines that begin with %q", client, lines, want)
+		}
+	}
+	if out := run("--for", "pi"); !strings.Contains(out, ": only a client that comes while the server boots for the first time has none") {
+		t.Errorf("with the defaults: got %q", out)
+	}
+	if out := run("--for", "pi", "--warm", "0", "--no-remember"); !strings.Contains(out, "; --warm 1 starts it ahead of its clients\n") {
+		t.Errorf("with --warm 0: got %q", out)
+	}
+	all := run("--for", "all")
+	for _, name := range clients.Names() {
+		if !strings.Contains(all, "\n  "+name+": ") && !strings.HasPrefix(all, "  "+name+": ") {
+			t.Errorf("--for all: nothing of %s in %q", name, all)
+		}
+	}
+	if strings.Contains(all, "unknown: ") || !strings.Contains(all, "  opencode: nothing is lost that is known of\n") {
+		t.Errorf("--for all: got %q", all)
 	}
 }
 

@@ -1,9 +1,8 @@
 package clients_test
 
 import (
+	"encoding/json"
 	"fmt"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,87 +12,126 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
+// tools returns tools that are called a with a number.
+func tools(n int) (all []clients.Tool) {
+	for i := range n {
+		all = append(all, clients.Tool{Name: fmt.Sprint("a", i)})
+	}
+	return all
+}
+
 func TestLosses(t *testing.T) {
-	c := clients.Client{Patience: 2 * time.Second, Tools: 2, Descriptions: 10, NameLength: 8}
-	tools := []clients.Tool{{"a", "12345"}, {"bcdefg", "ä2345"}}
+	limited := clients.Client{
+		Patience: 2 * time.Second, Longer: "wait-longer: true", Tools: 12, Descriptions: 10, Over: "drops the rest",
+		Description: 8, NameLength: 8, Front: "mcp_%s_", LongNames: "cuts the names",
+		Keywords: []string{"anyOf", "not"}, Schemas: "ignores them",
+	}
+	none := clients.Client{}
+	schema := func(text string) clients.Server {
+		return clients.Server{Tools: []clients.Tool{{Name: "a", InputSchema: json.RawMessage(text)}}}
+	}
+	const fewer = "; sse-server changes no list of tools: an option of the server or of the client may leave some out"
 	for what, test := range map[string]struct {
 		client clients.Client
 		server clients.Server
-		want   []string // the beginnings
+		want   string
 	}{
-		"nothing":      {c, clients.Server{Name: "s", Boot: 2 * time.Second, Tools: tools}, nil},
-		"no limits":    {clients.Client{}, clients.Server{Name: "server", Boot: time.Hour, Tools: tools}, nil},
-		"a slow boot":  {c, clients.Server{Name: "s", Boot: 2500 * time.Millisecond}, []string{"it waits 2s for tools, and the server took 2.5s"}},
-		"many tools":   {c, clients.Server{Name: "s", Tools: append(tools, clients.Tool{Name: "c"})}, []string{"it takes 2 tools over all servers, and this one has 3"}},
-		"descriptions": {c, clients.Server{Name: "s", Tools: []clients.Tool{{"a", "12345678901"}}}, []string{"it takes 10 characters of descriptions over all servers, and this one has 11"}},
-		"names":        {c, clients.Server{Name: "se", Tools: tools}, []string{`it takes names of 8 characters with "se_" in front, and drops the tools bcdefg`}},
+		"at the limits":   {limited, clients.Server{Name: "s", Boot: 2 * time.Second, Tools: []clients.Tool{{"a0", "ä2345678", nil}, {"a1", "12", nil}}}, ""},
+		"no limits known": {none, clients.Server{Name: "server", Boot: time.Hour, Tools: []clients.Tool{{strings.Repeat("a", 300), strings.Repeat("a", 100_000), json.RawMessage(`{"not":{}}`)}}}, ""},
+		"a slow boot": {limited, clients.Server{Name: "s", Boot: 2500 * time.Millisecond},
+			"it waits 2s for tools and goes on without, and the server took 2.5s; --warm 1 starts it ahead of its clients, or in the client wait-longer: true"},
+		"a slow boot, and no option of the client is known": {clients.Client{Patience: time.Second}, clients.Server{Name: "s", Boot: 2500 * time.Millisecond},
+			"it waits 1s for tools and goes on without, and the server took 2.5s; --warm 1 starts it ahead of its clients"},
+		"a slow boot ahead of clients": {limited, clients.Server{Name: "s", Boot: 3 * time.Second, Ahead: true},
+			"it waits 2s for tools and goes on without, and the server took 3s: only a client that comes while the server boots for the first time has none, because sse-server starts the server ahead or remembers its tools"},
+		"many tools": {limited, clients.Server{Name: "s", Tools: tools(13)[:13:13]},
+			"it takes 12 tools over all servers, and this one has 13: it drops the rest" + fewer + "\n" +
+				`it takes names of 8 characters with "mcp_s_" in front, and longer are a10, a11 and a12: it cuts the names; a shorter name of the server in its configuration makes room`},
+		"many descriptions": {limited, clients.Server{Name: "s", Tools: []clients.Tool{{"a", "12", nil}, {"b", "12345678", nil}, {"c", "1", nil}}},
+			"it takes 10 characters of descriptions over all servers, and this one has 11, the longest that of b: it drops the rest" + fewer},
+		"a long description": {clients.Client{Description: 4}, clients.Server{Name: "s", Tools: []clients.Tool{{"a", "1234", nil}, {"b", "12345", nil}}},
+			"it cuts a description at 4 characters, as that of b: let it begin with what matters"},
+		"long names, of which it is not known what the client does": {clients.Client{NameLength: 2}, clients.Server{Name: "s", Tools: tools(11)},
+			`it takes names of 2 characters with "s_" in front, and longer are a0, a1, a2, a3, a4, a5, a6, a7, a8, a9 and 1 more: what it does with them is unknown; a shorter name of the server in its configuration makes room`},
+		"a schema":                      {limited, schema(` {"type":"object","anyOf":[]}`), "it does not take anyOf or not at the top of a schema, as in that of a: it ignores them" + fewer},
+		"a schema with keywords deeper": {limited, schema(`{"type":"object","properties":{"anyOf":{"not":{}}}}`), ""},
+		"a schema that is none":         {limited, schema(`true`), ""},
+		"no schema":                     {limited, schema(``), ""},
 	} {
-		got := test.client.Losses(test.server)
-		if !slices.EqualFunc(got, test.want, strings.HasPrefix) {
-			t.Errorf("%s: got %q, want %q", what, got, test.want)
+		if got := strings.Join(test.client.Losses(test.server), "\n"); got != test.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", what, got, test.want)
 		}
-	}
-	c.Cuts = true
-	if got := c.Losses(clients.Server{Name: "se", Tools: tools}); !strings.Contains(fmt.Sprint(got), "cuts the names") {
-		t.Errorf("a client that cuts names: got %q", got)
 	}
 }
 
-// The table is sorted, so that a name is found, and the page for people has the same facts: a row for each
-// client, with its figures.
-func TestClientsAreDocumented(t *testing.T) {
-	names := clients.Names()
-	if !slices.IsSorted(names) {
+// What only calls would show, and what nobody knows, is told too: it is not the same as no limit.
+func TestUntriedAndUnknown(t *testing.T) {
+	some := clients.Client{Call: time.Minute, Result: 25_000, ResultUnit: "tokens", LongResults: "cuts it", Tools: 40}
+	ssetest.Want(t, "untried", some.Untried(), []string{"a call that takes longer than 1m0s: it gives up", "a result of more than 25000 tokens: it cuts it"})
+	ssetest.Want(t, "unknown", some.Unknown(), []string{"how long it waits for tools", "how long descriptions may be", "how long names may be", "which schemas it takes"})
+	ssetest.Want(t, "untried of a client without limits", len(clients.Client{}.Untried()), 0)
+	ssetest.Want(t, "unknown of a client without limits", len(clients.Client{}.Unknown()), 7)
+}
+
+// Clients are known by what they send: the names and User-Agents are those of recordings of real programs.
+func TestClientsAreRecognised(t *testing.T) {
+	for called, want := range map[string]string{
+		"claude-code": "claude-code", "codex-mcp-client": "codex", "copilot-cli": "copilot-cli", "opencode": "opencode",
+		"gemini-cli-mcp-client": "gemini-cli", "qwen-cli-mcp-client-demo": "qwen-code", "@cline/core": "cline",
+		"continue-cli-client": "continue", "Visual Studio Code": "vs-code",
+		clients.Product("claude-code/2.1.332 (sdk-cli)"): "claude-code", clients.Product("Java-http-client/17.0.12"): "java-sdk",
+		"Claude Code": "claude-code", "TRAE": "trae", // as people write them
+		clients.Product("node"): "", clients.Product("Bun/1.3.13"): "", clients.Product("curl/8"): "", clients.Product(""): "", "my-client": "",
+	} {
+		if c, known := clients.Named(called); c.Name != want || known != (want != "") {
+			t.Errorf("%q: got %q, want %q", called, c.Name, want)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	for text, want := range map[string]string{
+		"tray": "trae", "claude": "claude-code", "claud-code": "claude-code", "Coedx": "codex", "gemini": "gemini-cli", "vscode": "vs-code",
+		"": "", "xy": "", "zed": "", "windsurf": "",
+	} {
+		if got := clients.Nearest(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A limit and what the client does beyond it are known together, and nobody has the name of another.
+func TestTable(t *testing.T) {
+	if names := clients.Names(); !slices.IsSorted(names) {
 		t.Errorf("%q are not sorted", names)
 	}
-	page, err := os.ReadFile("../../docs/clients.md")
-	ssetest.Must(t, err)
 	for _, c := range clients.All {
-		row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(c.Title) + `[ ,].*$`).FindString(string(page))
-		if row == "" {
-			t.Errorf("docs/clients.md has no row of %s", c.Title)
-			continue
+		for _, name := range append([]string{c.Name, c.Title}, c.Calls...) {
+			if of, _ := clients.Named(name); of.Name != c.Name {
+				t.Errorf("%q means %s, and %s too", name, of.Name, c.Name)
+			}
 		}
-		for what, figure := range map[string]string{
-			"patience": seconds(c.Patience), "call": seconds(c.Call), "tools": number(c.Tools),
-			"descriptions": number(c.Descriptions), "names": number(c.NameLength), "quiet": c.Quiet,
+		for what, whole := range map[string]bool{
+			"Tools, Descriptions and Over": (c.Tools > 0 || c.Descriptions > 0) == (c.Over != ""),
+			"NameLength and LongNames":     c.NameLength > 0 || c.LongNames == "",
+			"Keywords and Schemas":         (len(c.Keywords) > 0) == (c.Schemas != ""),
+			"Result and LongResults":       (c.Result > 0) == (c.LongResults != "" && c.ResultUnit != ""),
+			"Patience and Longer":          c.Patience > 0 || c.Longer == "",
+			"Front":                        c.Front == "" || strings.Count(c.Front, "%s") == 1,
 		} {
-			if !strings.Contains(row, figure) {
-				t.Errorf("docs/clients.md: the row of %s lacks %q, its %s", c.Title, figure, what)
+			if !whole {
+				t.Errorf("%s: %s are not whole", c.Name, what)
 			}
 		}
 	}
 }
 
-func seconds(d time.Duration) string {
-	switch {
-	case d == 0:
-		return ""
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d > 2*time.Minute:
-		return fmt.Sprintf("%g min", d.Minutes())
-	}
-	return fmt.Sprintf("%g s", d.Seconds())
-}
-
-func number(n int) string {
-	if n == 0 {
-		return ""
-	}
-	if n >= 1000 {
-		return fmt.Sprintf("%d,%03d", n/1000, n%1000)
-	}
-	return fmt.Sprint(n)
-}
-
-func TestLimits(t *testing.T) {
-	least := clients.Limits()
-	ssetest.Want(t, "limits", []int{least.Tools, least.Descriptions, least.NameLength}, []int{40, 8000, 60})
-	ssetest.Want(t, "explained", clients.Explained(), "Trae: 40 tools and 8000 characters of descriptions over all servers; "+
-		"names, with the server's in front: Cline, Codex, Roo 64 characters; Cursor, Trae 60 characters; Gemini CLI 63 characters")
-	ssetest.Want(t, "quiet", []bool{clients.IsQuiet("Java-http-client/17"), clients.IsQuiet("curl/8"), clients.IsQuiet("")}, []bool{true, false, false})
-	if _, ok := clients.Named("trae"); !ok {
-		t.Error("trae is not known")
-	}
+func TestDrops(t *testing.T) {
+	ssetest.Want(t, "a small list", len(clients.Drops("server", 40, 8000, 53)), 0)
+	ssetest.Want(t, "a long one", clients.Drops("server", 129, 8001, 54), []string{
+		`Cursor: names of 60 characters with "server_" in front`,
+		"Trae: 40 tools over all servers", "Trae: 8000 characters of descriptions over all servers",
+		`Trae: names of 60 characters with "server_" in front`,
+		"VS Code: 128 tools over all servers",
+	})
 }

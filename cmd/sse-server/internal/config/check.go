@@ -14,14 +14,16 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 )
 
+// AllClients is the value of --for that means each client.
+const AllClients = "all"
+
 // check returns an error if options contradict each other, or if the files that they
 // name are wrong. It reads the tokens and the key of ids, and makes the remote servers.
 func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 	c.StateDir = stateDir(lookupEnv)
-	if client := c.Check.For; client != "" {
-		c.Check.Start = true
-		if _, known := clients.Named(client); !known && client != "all" {
-			return fmt.Errorf("--for: nothing is known of %q; want all, or one of %s", client, strings.Join(clients.Names(), ", "))
+	if c.Check.For != "" {
+		if err := c.checkFor(); err != nil {
+			return err
 		}
 	}
 	if err := c.checkConnect(); err != nil {
@@ -54,6 +56,25 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 		return c.refuse("watch", "there is no file to watch; want --config")
 	}
 	return nil
+}
+
+// checkFor finds the client of --for, which people may call otherwise than the table of clients does.
+func (c *Config) checkFor() error {
+	c.Check.Start = true
+	if c.Check.For == AllClients {
+		return nil
+	}
+	client, known := clients.Named(c.Check.For)
+	if known {
+		c.Check.For = client.Name
+		return nil
+	}
+	hint := ";"
+	if meant := clients.Nearest(c.Check.For); meant != "" {
+		hint = fmt.Sprintf(", did you mean %q?", meant)
+	}
+	return fmt.Errorf("--for: nothing is known of %q%s want %s, or one of %s", c.Check.For, hint, AllClients,
+		strings.Join(clients.Names(), ", "))
 }
 
 // checkHTTP checks the options of the addresses, and who may use them.

@@ -76,8 +76,8 @@ type Config struct {
 	} `cmd:"" help:"Serve one agent on stdin and stdout, for clients that only start programs. With --connect, through an sse-server that others use too."`
 	Check struct {
 		Start bool   `help:"Also open a session with each server, and print what it is, or why there is none."`
-		For   string `placeholder:"CLIENT" help:"Also say what this client will lose of each server: claude-code, codex, cursor, trae and others, or all. It opens a session with each."`
-	} `cmd:"" help:"Check the configuration and serve nothing. With --start, also try each server."`
+		For   string `placeholder:"CLIENT" help:"Also say what this client will lose of each server, and what helps: claude-code, codex, cursor, trae and others, or all. It opens a session with each, as --start does. What is lost does not change the exit code."`
+	} `cmd:"" help:"Check the configuration and serve nothing. With --start, also try each server. With --for CLIENT, also say what a client such as claude-code, or all, will lose of each."`
 
 	// The fields below follow from the options. Load sets them, and nobody changes them later.
 

@@ -88,6 +88,7 @@ func TestBadFlags(t *testing.T) {
 		"goes after --url, as in: sse-server --url https":          {"https://a/mcp"},
 		"the command: nothing comes after --":                      {"--"},
 		"unknown flag --start":                                     {"--start"},
+		`--for: nothing is known of "tray", did you mean `:         {"check", "--for", "tray"},
 		"--warm: expected int value":                               {"--warm"},
 		"--addr: want HOST:PORT":                                   {"--addr", "8080"},
 		"--admin-addr: want HOST:PORT with a port":                 {"--admin-addr", "a:http"},
@@ -355,7 +356,7 @@ func TestHelpHasEveryOption(t *testing.T) {
 			t.Errorf("--%s: want it in the help, a group and a sentence", name)
 		}
 	}
-	for _, want := range []string{"[default 127.0.0.1:8080]", "[default 1m]", "0 means unlimited.", "${NAME}"} {
+	for _, want := range []string{"With --start, also try", "With --for CLIENT, also say what", "[default 127.0.0.1:8080]", "[default 1m]", "0 means unlimited.", "${NAME}"} {
 		if !strings.Contains(help, want) {
 			t.Errorf("%q is missing in\n%s", want, help)
 		}
@@ -393,6 +394,12 @@ func TestReferenceIsComplete(t *testing.T) {
 		}
 		name := "`" + strings.TrimSpace(f.Name+" "+f.PlaceHolder) + "`"
 		groups[f.Group.Title] += fmt.Sprintf("- %s%s: %s\n", name, value, f.Help)
+	}
+	defaults := newConfig()
+	for _, command := range newParser(defaults, &defaults.Server).Model.Children {
+		for _, f := range command.Flags { // described in prose
+			known["--"+f.Name] = true
+		}
 	}
 	var want strings.Builder
 	for _, title := range order {
