@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -111,15 +112,18 @@ type Snapshot struct {
 	LastFailure *Failure       `json:"lastFailure,omitempty"`
 }
 
-// Program returns what the client calls itself: the name in its initialize, else the first word of
-// its User-Agent without a version; "unknown" for neither.
+// Program returns which program the client is, by the name in its initialize, else by the product in
+// its User-Agent: the name under which it is known, such as claude-code, else what it calls itself, and
+// "unknown" if it does not say.
 func (s Snapshot) Program() string {
+	calls := clients.Product(s.UserAgent)
 	if s.Client != nil && s.Client.Name != "" {
-		return s.Client.Name
+		calls = s.Client.Name
 	}
-	product, _, _ := strings.Cut(s.UserAgent, " ")
-	product, _, _ = strings.Cut(product, "/")
-	return cmp.Or(short(strings.ToValidUTF8(product, "")), "unknown")
+	if c, known := clients.Named(calls); known {
+		return c.Name
+	}
+	return cmp.Or(short(strings.ToValidUTF8(calls, "")), "unknown")
 }
 
 // Snapshot returns the connection's current state.
