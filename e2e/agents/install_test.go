@@ -1,0 +1,129 @@
+//go:build agents
+
+package agents
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// installed returns the directory of the npm packages of package-lock.json. It is below the
+// user's cache directory, and is filled when the lock file is another one than before.
+var installed = sync.OnceValues(func() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "sse-server-agents")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	lock, err := os.ReadFile("package-lock.json")
+	if err != nil {
+		return "", err
+	}
+	want := fmt.Sprintf("%x\n", sha256.Sum256(lock))
+	stamp := filepath.Join(dir, "node_modules", ".installed-from")
+	if have, err := os.ReadFile(stamp); err == nil && string(have) == want {
+		return dir, nil
+	}
+	for _, name := range []string{"package.json", "package-lock.json", ".npmrc"} {
+		data, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), data, 0o644)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	ci := exec.Command("npm", "ci", "--loglevel", "error")
+	ci.Dir = dir
+	if out, err := ci.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("the agents cannot be installed: npm ci in %s: %w\n%s", dir, err, out)
+	}
+	return dir, os.WriteFile(stamp, []byte(want), 0o644)
+})
+
+// modules returns the path of a file of an npm package. A machine on which the packages cannot
+// be installed fails the test.
+func modules(t *testing.T, path ...string) string {
+	t.Helper()
+	dir, err := installed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(append([]string{dir, "node_modules"}, path...)...)
+	if _, err := os.Stat(file); err != nil {
+		t.Fatalf("an agent is not installed, remove %s and run again: %v", dir, err)
+	}
+	return file
+}
+
+// version returns that of an installed package.
+func version(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(modules(t, name, "package.json"))
+	var p struct {
+		Version string `json:"version"`
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &p)
+	}
+	if err != nil || p.Version == "" {
+		t.Fatalf("the version of %s: %v", name, err)
+	}
+	return p.Version
+}
+
+// program is the built sse-server.
+var program struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// sseServer returns the path of the built sse-server. It is built without the race detector: the
+// tests are about time too.
+func sseServer(t *testing.T) string {
+	t.Helper()
+	program.once.Do(func() {
+		if program.dir, program.err = os.MkdirTemp("", "sse-server-agents-"); program.err != nil {
+			return
+		}
+		build := exec.Command("go", "build", "-C", "../..", "-o", program.dir, "./cmd/sse-server")
+		if out, err := build.CombinedOutput(); err != nil {
+			program.err = fmt.Errorf("build: %w\n%s", err, out)
+		}
+	})
+	if program.err != nil {
+		t.Fatal(program.err)
+	}
+	return filepath.Join(program.dir, "sse-server")
+}
+
+// removeProgram removes what sseServer has built.
+func removeProgram() error {
+	if program.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(program.dir)
+}
+
+// write writes a file of an agent's configuration, with its directories.
+func write(t *testing.T, file, content string) {
+	t.Helper()
+	err := os.MkdirAll(filepath.Dir(file), 0o755)
+	if err == nil {
+		err = os.WriteFile(file, []byte(content), fs.FileMode(0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
