@@ -38,7 +38,7 @@ type agent struct {
 	npm      string   // its package
 	program  []string // files in node_modules; the first one is started
 	args     []string
-	env      func(home, model string) []string
+	env      func(model string) []string
 	over     []transport
 	settings []settings
 	// entry returns the configuration file of the MCP server, below home, and its content.
@@ -62,7 +62,7 @@ var agents = []agent{
 		name: "Claude Code", npm: "@anthropic-ai/claude-code",
 		program: []string{"@anthropic-ai/claude-code/bin/claude.exe"},
 		args:    []string{"-p", prompt, "--model", modelName, "--allowedTools", "mcp__demo"},
-		env: func(_, model string) []string {
+		env: func(model string) []string {
 			return []string{
 				"ANTHROPIC_BASE_URL=" + model, "ANTHROPIC_API_KEY=none", "TOKEN=" + token,
 				"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
@@ -78,7 +78,7 @@ var agents = []agent{
 		name: "Codex", npm: "@openai/codex",
 		program: []string{"node/bin/node", "@openai/codex/bin/codex.js"},
 		args:    []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", prompt},
-		env: func(_, model string) []string {
+		env: func(model string) []string {
 			return []string{"KEY=none", "TOKEN=" + token}
 		},
 		over: []transport{streamable, stdio},
@@ -89,6 +89,94 @@ var agents = []agent{
 			}
 			return ".codex/config.toml", "model = \"" + modelName + "\"\nmodel_provider = \"scripted\"\n\n" +
 				"[model_providers.scripted]\nname = \"scripted\"\nbase_url = \"MODEL/v1\"\nwire_api = \"responses\"\nenv_key = \"KEY\"\n\n" + entry
+		},
+	},
+	{
+		name: "opencode", npm: "opencode-ai",
+		program: []string{"opencode-ai/bin/opencode.exe"},
+		args:    []string{"run", "--model", "scripted/" + modelName, prompt},
+		env: func(string) []string {
+			return []string{"TOKEN=" + token, "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1"}
+		},
+		over: []transport{streamable, sse, stdio},
+		settings: []settings{{".config/opencode/opencode.json", `{"share":"disabled","provider":{"scripted":{"npm":"@ai-sdk/openai-compatible",` +
+			`"options":{"baseURL":"MODEL/v1","apiKey":"none"},"models":{"scripted":{}}}}}`}},
+		entry: func(t *testing.T, s target) (string, string) {
+			if s.over == stdio {
+				return "work/opencode.json", `{"mcp":{"demo":{"type":"local","command":` + quote(t, s.command) + `}}}`
+			}
+			return "work/opencode.json", s.fill(t, documented(t, "opencode", "json"))
+		},
+	},
+	{
+		name: "Gemini CLI", npm: "@google/gemini-cli",
+		program: []string{"node/bin/node", "@google/gemini-cli/bundle/gemini.js"},
+		args:    []string{"--yolo", "--prompt", prompt},
+		env: func(model string) []string {
+			return []string{
+				"TOKEN=" + token, "GEMINI_API_KEY=none", "GOOGLE_GEMINI_BASE_URL=" + model,
+				"GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_TELEMETRY_ENABLED=false",
+			}
+		},
+		over: []transport{streamable, sse, stdio},
+		entry: func(t *testing.T, s target) (string, string) {
+			const auth = `{"security":{"auth":{"selectedType":"gemini-api-key"}},"general":{"enableAutoUpdate":false},`
+			return ".gemini/settings.json", auth + s.fill(t, documented(t, "Gemini CLI", "json"))[1:]
+		},
+	},
+	{
+		name: "Qwen Code", npm: "@qwen-code/qwen-code",
+		program: []string{"node/bin/node", "@qwen-code/qwen-code/cli-entry.js"},
+		args:    []string{"--yolo", "--auth-type", "openai", "--prompt", prompt},
+		env: func(model string) []string {
+			return []string{"TOKEN=" + token, "OPENAI_API_KEY=none", "OPENAI_BASE_URL=" + model + "/v1", "OPENAI_MODEL=" + modelName}
+		},
+		over: []transport{streamable, sse, stdio},
+		entry: func(t *testing.T, s target) (string, string) {
+			return ".qwen/settings.json", s.fill(t, documented(t, "Qwen Code", "json"))
+		},
+	},
+	{
+		name: "Copilot CLI", npm: "@github/copilot",
+		program: []string{"node/bin/node", "@github/copilot/npm-loader.js"},
+		args:    []string{"--prompt", prompt, "--allow-all-tools", "--disable-builtin-mcps", "--no-auto-update"},
+		env: func(model string) []string {
+			return []string{
+				"TOKEN=" + token, "COPILOT_PROVIDER_BASE_URL=" + model + "/v1", "COPILOT_PROVIDER_API_KEY=none",
+				"COPILOT_MODEL=" + modelName, "COPILOT_OFFLINE=true", "COPILOT_AUTO_UPDATE=false",
+			}
+		},
+		over: []transport{streamable, sse, stdio},
+		entry: func(t *testing.T, s target) (string, string) {
+			return ".copilot/mcp-config.json", s.fill(t, documented(t, "Copilot CLI", "json"))
+		},
+	},
+	{
+		name: "Cline", npm: "cline",
+		program: []string{"@cline/cli-linux-x64/bin/cline"},
+		args:    []string{"--provider", "openai-compatible", "--model", modelName, prompt},
+		env:     func(string) []string { return []string{"CLINE_NO_AUTO_UPDATE=1"} },
+		over:    []transport{streamable, sse, stdio},
+		settings: []settings{{".cline/data/settings/providers.json", `{"version":1,"lastUsedProvider":"openai-compatible","modes":{},` +
+			`"providers":{"openai-compatible":{"settings":{"provider":"openai-compatible","apiKey":"none","model":"scripted","baseUrl":"MODEL/v1"},` +
+			`"updatedAt":"2026-01-01T00:00:00.000Z","tokenSource":"manual"}}}`}},
+		entry: func(t *testing.T, s target) (string, string) {
+			return ".cline/data/settings/cline_mcp_settings.json", s.fill(t, documented(t, "Cline", "json"))
+		},
+	},
+	{
+		name: "Continue", npm: "@continuedev/cli",
+		program: []string{"node/bin/node", "@continuedev/cli/dist/cn.js"},
+		args:    []string{"--print", "--auto", prompt},
+		env:     func(string) []string { return []string{"CONTINUE_TELEMETRY_ENABLED=0"} },
+		over:    []transport{streamable, sse, stdio},
+		entry: func(t *testing.T, s target) (string, string) {
+			entry := s.fill(t, documented(t, "Continue", "yaml"))
+			if s.over == stdio {
+				entry = "mcpServers:\n  - name: demo\n    command: " + quote(t, s.command[0]) + "\n    args: " + quote(t, s.command[1:]) + "\n"
+			}
+			return ".continue/config.yaml", "name: test\nversion: 0.0.1\nschema: v1\nmodels:\n  - name: scripted\n    provider: openai\n" +
+				"    model: " + modelName + "\n    apiBase: MODEL/v1\n    apiKey: none\n    roles: [chat]\n    capabilities: [tool_use]\n" + entry
 		},
 	},
 }
@@ -159,7 +247,7 @@ func (a agent) run(t *testing.T, s target, m *model, limit time.Duration) string
 	cmd.Env = append([]string{
 		"HOME=" + home, "LANG=C.UTF-8", "TERM=dumb", "NO_COLOR=1", "TMPDIR=" + t.TempDir(),
 		"PATH=" + filepath.Dir(modules(t, "node/bin/node")) + ":" + os.Getenv("PATH"),
-	}, a.env(home, m.URL)...)
+	}, a.env(m.URL)...)
 	var out ssetest.Output
 	cmd.Stdout, cmd.Stderr = &out, &out
 	// The agent's own children end with it.

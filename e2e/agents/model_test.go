@@ -4,10 +4,13 @@ package agents
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -96,10 +99,21 @@ func startModel(t *testing.T, steps ...step) *model {
 	return m
 }
 
+// bodies, if set, is a directory that gets the requests to the models, for whoever finds out
+// why an agent does what it does.
+var bodies = flag.String("bodies", "", "write the requests to the models into this directory")
+
 func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return // the agent has gone
+	}
+	if *bodies != "" {
+		file, err := os.CreateTemp(*bodies, strings.ReplaceAll(m.t.Name(), "/", "-")+"-*.json")
+		if err == nil {
+			_, _ = file.Write(body) // whoever misses it will notice
+			_ = file.Close()
+		}
 	}
 	for _, a := range apis {
 		if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, a.path) {
@@ -136,9 +150,13 @@ func (m *model) next(t turn, body string) action {
 	defer m.mu.Unlock()
 	m.bodies = append(m.bodies, body)
 	for _, tool := range t.tools {
-		if _, rest, found := strings.Cut(tool.description, toolMark); found {
-			own, _, _ := strings.Cut(rest, `"`)
-			m.offered[own] = tool.name
+		if own := marked.FindStringSubmatch(tool.description); own != nil {
+			m.offered[own[1]] = tool.name
+		}
+	}
+	for _, raw := range t.results {
+		for _, found := range declared.FindAllStringSubmatch(string(raw), -1) {
+			m.offered[found[2]] = found[1]
 		}
 	}
 	now, n := 0, min(len(t.results), len(m.asked))
@@ -174,30 +192,39 @@ func (m *model) take(at int, t turn) action {
 			m.mu.Lock()
 		}
 	}
+	arguments := s.arguments
+	if arguments == "" {
+		arguments = "{}"
+	}
+	named := func(name string) int {
+		return slices.IndexFunc(t.tools, func(o offer) bool { return strings.EqualFold(strings.ReplaceAll(o.name, "_", ""), name) })
+	}
 	i := slices.IndexFunc(t.tools, func(o offer) bool {
-		return strings.Contains(o.description, toolMark+s.tool+`"`) || o.name == m.offered[s.tool]
+		return strings.Contains(o.description, mark(s.tool)) || o.name == m.offered[s.tool]
 	})
 	if i >= 0 {
 		m.asked = append(m.asked, at)
-		arguments := s.arguments
-		if arguments == "" {
-			arguments = "{}"
-		}
 		return action{tool: t.tools[i], arguments: arguments}
 	}
-	// Some agents hide tools behind a search.
-	i = slices.IndexFunc(t.tools, func(o offer) bool { return strings.EqualFold(strings.ReplaceAll(o.name, "_", ""), "toolsearch") })
-	if i >= 0 && m.searches < 2 {
+	// Some agents hide tools behind a search, and some of these call them through another tool.
+	if i := named("toolcall"); i >= 0 && m.offered[s.tool] != "" {
+		m.asked = append(m.asked, at)
+		return action{tool: t.tools[i], arguments: fmt.Sprintf(`{"name":%q,"arguments":%s}`, m.offered[s.tool], arguments)}
+	}
+	if i := named("toolsearch"); i >= 0 && m.searches < 2 {
 		m.searches++
 		m.asked = append(m.asked, searching)
-		query, err := json.Marshal(map[string]any{"query": s.tool, "max_results": 20})
-		if err != nil {
-			panic(err) // two plain values
-		}
-		return action{tool: t.tools[i], arguments: string(query)}
+		return action{tool: t.tools[i], arguments: fmt.Sprintf(`{"query":%q,"max_results":20}`, s.tool)}
 	}
 	return action{}
 }
+
+// marked finds the name of a tool in its description, and declared that and the name under which
+// it is offered in what a search for tools has returned, however often its quotes are escaped.
+var (
+	marked   = regexp.MustCompile(`Known to its server as \[([^]]+)\]`)
+	declared = regexp.MustCompile(`\\*"name\\*": *\\*"([^"\\]+)\\*", *\\*"description\\*": *\\*"Known to its server as \[([^]]+)\]`)
+)
 
 // result returns what came back to the model for a step, and false if nothing did.
 func (m *model) result(at int) (string, bool) {

@@ -21,9 +21,8 @@ import (
 // serverArg as the first argument makes the test binary the MCP server behind the gateway.
 const serverArg = "mcp-server-of-agents"
 
-// toolMark is in the description of each tool, before its name and a quote, so that a tool is
-// known whatever an agent calls it.
-const toolMark = `Known to its server as "`
+// mark returns the description of a tool, by which it is known whatever an agent calls it.
+func mark(tool string) string { return "Known to its server as [" + tool + "]." }
 
 const (
 	// longName has the 64 characters that a name may have.
@@ -156,7 +155,7 @@ func (s *server) answer(m message) {
 func (s *server) tools() []string {
 	const plain = `{"type":"object","properties":{"message":{"type":"string"}}}`
 	tool := func(name, schema, more string) string {
-		return fmt.Sprintf(`{"name":%q,"description":%q,"inputSchema":%s%s}`, name, toolMark+name+`".`, schema, more)
+		return fmt.Sprintf(`{"name":%q,"description":%q,"inputSchema":%s%s}`, name, mark(name), schema, more)
 	}
 	all := []string{tool("echo", plain, "")}
 	for _, name := range []string{"big", "image", "refuse", "grow", "ask", "die"} {
