@@ -41,9 +41,13 @@ type agent struct {
 	env      func(model string) []string
 	over     []transport
 	settings []settings
+	// lacks has, by column of the table, what the program cannot do whatever the gateway does, and why.
+	lacks map[string]string
 	// entry returns the configuration file of the MCP server, below home, and its content.
 	entry func(t *testing.T, s target) (file, content string)
 }
+
+func (a agent) takes(over transport) bool { return slices.Contains(a.over, over) }
 
 // settings is a file of an agent's configuration that has nothing to do with MCP.
 type settings struct{ file, content string }

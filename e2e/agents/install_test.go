@@ -67,19 +67,20 @@ func modules(t *testing.T, path ...string) string {
 }
 
 // version returns that of an installed package.
-func version(t *testing.T, name string) string {
-	t.Helper()
-	data, err := os.ReadFile(modules(t, name, "package.json"))
+func version(name string) (string, error) {
+	dir, err := installed()
+	if err != nil {
+		return "", err
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "node_modules", name, "package.json"))
+	if err != nil {
+		return "", err
+	}
 	var p struct {
 		Version string `json:"version"`
 	}
-	if err == nil {
-		err = json.Unmarshal(data, &p)
-	}
-	if err != nil || p.Version == "" {
-		t.Fatalf("the version of %s: %v", name, err)
-	}
-	return p.Version
+	err = json.Unmarshal(data, &p)
+	return p.Version, err
 }
 
 // program is the built sse-server.

@@ -3,6 +3,7 @@
 package agents
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -18,8 +19,16 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	flag.Parse()
+	// Most tests wait for an agent that waits. More at a time would make the fast ones slow.
+	if err := flag.Set("test.parallel", "3"); err != nil {
+		panic(err)
+	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if err := removeProgram(); err != nil {
+		err := removeProgram()
+		if *page != "" {
+			err = errors.Join(err, writeTable(*page))
+		}
+		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}

@@ -3,38 +3,292 @@
 package agents
 
 import (
+	"flag"
+	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-const runLimit = 3 * time.Minute
+// long is how long a long call takes: make agents has it take longer than any default of an SDK.
+var long = flag.Duration("long", 5*time.Second, "how long a long call takes")
+
+// forEachAgent runs the test once for each agent, some at a time.
+func forEachAgent(t *testing.T, test func(t *testing.T, a agent)) {
+	t.Helper()
+	for _, a := range agents {
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, a)
+		})
+	}
+}
+
+// played is what an agent did.
+type played struct {
+	t       *testing.T
+	a       agent
+	m       *model
+	g       *gateway // nil: the agent started the server
+	file    string   // the server's journal
+	printed string
+}
+
+// setup is what a test wants of a run beside the steps of the model.
+type setup struct {
+	over   transport // empty: streamable
+	server []string  // flags of the server
+	limit  time.Duration
+	// steps returns those of the model. It gets the run, for what happens between them.
+	steps func(p *played) []step
+}
+
+// play starts a server, a gateway before it and a model, runs the agent with them to its end,
+// and returns what came of it.
+func play(t *testing.T, a agent, s setup) *played {
+	t.Helper()
+	command, file := serverCommand(t, s.server...)
+	p := &played{t: t, a: a, file: file}
+	if s.over == "" {
+		s.over = streamable
+	}
+	if s.limit == 0 {
+		s.limit = 3 * time.Minute
+	}
+	at := target{over: s.over}
+	if s.over == stdio {
+		at.command = append([]string{sseServer(t), "stdio", "--"}, command...)
+	} else {
+		tokens := filepath.Join(t.TempDir(), "tokens")
+		write(t, tokens, "anna:"+token+"\n")
+		p.g = startGateway(t, command, "--auth-tokens-file", tokens)
+		at.url = p.g.url(map[transport]string{streamable: "/mcp", sse: "/sse"}[s.over])
+	}
+	p.m = startModel(t, s.steps(p)...)
+	p.printed = a.run(t, at, p.m, s.limit)
+	return p
+}
+
+// calls returns steps that call tools without arguments, or one with its arguments.
+func calls(tools ...string) func(*played) []step {
+	return func(*played) []step {
+		var all []step
+		for _, tool := range tools {
+			name, arguments, _ := strings.Cut(tool, " ")
+			all = append(all, step{tool: name, arguments: arguments})
+		}
+		return all
+	}
+}
+
+const hello = `echo {"message":"hello"}`
+
+// got reports whether the result of a step has the text.
+func (p *played) got(at int, text string) bool {
+	result, ok := p.m.result(at)
+	return ok && strings.Contains(result, text)
+}
+
+// echoed reports whether a step's call of echo had its result.
+func (p *played) echoed(at int) bool { return p.got(at, "called with ") && p.got(at, "hello") }
+
+// journal returns what the server saw.
+func (p *played) journal() string {
+	data, err := os.ReadFile(p.file)
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
+
+// await waits until the condition holds, for at most so long: an agent may do without.
+func await(limit time.Duration, condition func() bool) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(limit); !condition() && time.Now().Before(deadline); <-tick.C {
+	}
+}
+
+// point notes in the table how an agent does at a point, in words if it is not simply yes or no.
+// A no fails the test, unless it is known, and so does a yes where a no is.
+func (p *played) point(column string, ok bool, words string) {
+	p.t.Helper()
+	if words == "" {
+		words = map[bool]string{true: "yes", false: "no"}[ok]
+	}
+	table.set(p.a.name, column, words)
+	reason, known := p.a.lacks[column]
+	switch {
+	case ok && known:
+		p.t.Errorf("%s: %s, and it is listed as lacking this: %s", column, words, reason)
+	case !ok && !known:
+		p.t.Errorf("%s: %s\n%s", column, words, p)
+	default:
+		p.t.Logf("%s: %s", column, words)
+	}
+}
+
+// String returns all there is to know about a run.
+func (p *played) String() string {
+	var s strings.Builder
+	for at, step := range p.m.steps {
+		result, ok := p.m.result(at)
+		fmt.Fprintf(&s, "%s: %v %.300s\n", step.tool, ok, result)
+	}
+	fmt.Fprintf(&s, "the model:\n%sthe server:\n%.3000sthe agent:\n%.3000s", p.m.journal(), p.journal(), p.printed)
+	return s.String()
+}
 
 func TestConnects(t *testing.T) {
-	for _, a := range agents {
-		for _, over := range a.over {
-			t.Run(a.name+"/"+string(over), func(t *testing.T) {
-				command, journal := serverCommand(t)
-				m := startModel(t, step{tool: "echo", arguments: `{"message":"hello"}`})
-				s := target{over: over}
-				if over == stdio {
-					s.command = append([]string{sseServer(t), "stdio", "--"}, command...)
-				} else {
-					g := startGateway(t, command)
-					s.url = g.url(map[transport]string{streamable: "/mcp", sse: "/sse"}[over])
-				}
-				printed := a.run(t, s, m, runLimit)
-				result, _ := m.result(0)
-				t.Log(result)
-				if !strings.Contains(result, `hello`) {
-					saw, err := os.ReadFile(journal)
-					t.Errorf("result = %s\nprinted %s\nmodel %s\nserver %s %v", result, printed, m.journal(), saw, err)
-				}
-			})
+	forEachAgent(t, func(t *testing.T, a agent) {
+		for over, column := range map[transport]string{streamable: "/mcp", sse: "/sse", stdio: "stdio"} {
+			if !a.takes(over) {
+				table.set(a.name, column, "–")
+				continue
+			}
+			p := play(t, a, setup{over: over, steps: calls(hello)})
+			p.point(column, p.echoed(0), "")
+			if over == streamable {
+				p.point("token", p.echoed(0), "") // the gateway asks for it
+			}
 		}
-	}
-	_ = ssetest.Must
+	})
+}
+
+// A gateway that is started before the agent has its tools ready, however long its server takes.
+func TestSlowStart(t *testing.T) {
+	forEachAgent(t, func(t *testing.T, a agent) {
+		for _, boot := range []string{"0.3s", "2.5s", "8s", "20s"} {
+			p := play(t, a, setup{server: []string{"--boot", boot}, steps: calls(hello)})
+			p.point("boot "+boot, p.echoed(0), "")
+		}
+	})
+}
+
+// Through sse-server stdio the agent itself starts what takes long.
+func TestSlowStartOverStdio(t *testing.T) {
+	forEachAgent(t, func(t *testing.T, a agent) {
+		for _, boot := range []string{"2.5s", "8s", "20s"} {
+			p := play(t, a, setup{over: stdio, server: []string{"--boot", boot}, steps: calls(hello)})
+			p.point("stdio boot "+boot, p.echoed(0), "")
+		}
+	})
+}
+
+func TestGatewayRestarts(t *testing.T) {
+	forEachAgent(t, func(t *testing.T, a agent) {
+		for over, column := range map[transport]string{streamable: "restart /mcp", sse: "restart /sse"} {
+			if !a.takes(over) {
+				table.set(a.name, column, "–")
+				continue
+			}
+			p := play(t, a, setup{over: over, steps: func(p *played) []step {
+				echo := calls(hello)(p)[0]
+				restarted, opened := echo, echo
+				restarted.before = func() { p.g.restart() }
+				opened.before = func() {
+					await(5*time.Second, func() bool { return strings.Count(p.g.log.String(), `msg="connection opened"`) > 1 })
+				}
+				return []step{echo, restarted, opened}
+			}})
+			words := ""
+			if p.echoed(2) && !p.echoed(1) {
+				words = "loses a call"
+			}
+			p.point(column, p.echoed(0) && p.echoed(2), words)
+		}
+	})
+}
+
+func TestServerDiesDuringACall(t *testing.T) {
+	forEachAgent(t, func(t *testing.T, a agent) {
+		p := play(t, a, setup{steps: calls(hello, "die", hello)})
+		_, told := p.m.result(1)
+		p.point("server dies", p.echoed(0) && told && p.echoed(2), "")
+	})
+}
+
+func TestLongCall(t *testing.T) {
+	forEachAgent(t, func(t *testing.T, a agent) {
+		for column, progress := range map[string]bool{"long call": false, "with progress": true} {
+			call := fmt.Sprintf(`wait {"seconds":%v,"progress":%v}`, long.Seconds(), progress)
+			p := play(t, a, setup{limit: *long + 3*time.Minute, steps: calls(call)})
+			words := ""
+			if progress && !strings.Contains(p.journal(), "token=") {
+				words = "does not ask for it"
+			}
+			p.point(column, p.got(0, "waited in full"), words)
+		}
+	})
+}
+
+func TestTools(t *testing.T) {
+	const shape = `{"at":{"x":1,"y":2},"size":"small"}`
+	forEachAgent(t, func(t *testing.T, a agent) {
+		last := fmt.Sprintf("tool_%d", manyTools-3)
+		p := play(t, a, setup{server: []string{"--many"}, steps: calls(last+` {"message":"hello"}`, longName+` {"message":"hello"}`, "shapes "+shape)})
+		p.point("80 tools", p.echoed(0), "")
+		p.point("64 characters", p.echoed(1), "")
+		p.point("$ref, anyOf", p.got(2, "small") && strings.Contains(p.journal(), "shapes "+shape), "")
+	})
+}
+
+func TestResults(t *testing.T) {
+	forEachAgent(t, func(t *testing.T, a agent) {
+		p := play(t, a, setup{steps: calls("image", "refuse", "structure", hello)})
+		p.point("image", p.m.saw(pixel), "")
+		p.point("isError", p.got(1, "refused by the server"), "")
+		p.point("structured", p.got(2, "rain"), "")
+	})
+}
+
+var manyX = regexp.MustCompile("x{100,}")
+
+func TestBigResult(t *testing.T) {
+	forEachAgent(t, func(t *testing.T, a agent) {
+		p := play(t, a, setup{steps: calls("big", hello)})
+		result, ok := p.m.result(0)
+		words := ""
+		if ok && !strings.Contains(result, bigEnd) {
+			shown := 0
+			for _, xs := range manyX.FindAllString(result, -1) {
+				shown += len(xs)
+			}
+			words = fmt.Sprintf("shows %d KB", shown/1000)
+		}
+		p.point("1 MiB", ok && p.echoed(1), words)
+	})
+}
+
+func TestNewTool(t *testing.T) {
+	forEachAgent(t, func(t *testing.T, a agent) {
+		p := play(t, a, setup{steps: func(p *played) []step {
+			steps := calls("grow", hello, `grown {"message":"hello"}`)(p)
+			steps[1].before = func() {
+				await(5*time.Second, func() bool { return strings.Count(p.journal(), " tools/list\n") > 1 })
+			}
+			return steps
+		}})
+		p.point("new tool", p.echoed(2), "")
+	})
+}
+
+var action2 = regexp.MustCompile(`"action":"(\w+)"`)
+
+func TestElicitation(t *testing.T) {
+	forEachAgent(t, func(t *testing.T, a agent) {
+		p := play(t, a, setup{steps: calls("ask", hello)})
+		words := ""
+		if did := action2.FindStringSubmatch(p.journal()); did != nil {
+			words = did[1] + "s"
+		}
+		_, ok := p.m.result(0)
+		if ok && p.got(0, "nobody to ask") {
+			words, ok = "–", true
+		}
+		p.point("elicitation", ok && p.echoed(1), words)
+	})
 }
