@@ -41,7 +41,13 @@ func openStream(t *testing.T, target string) *stream {
 // tryStream is openStream for a GET that may be refused.
 func tryStream(t *testing.T, target string) (*stream, error) {
 	t.Helper()
-	c, err := ssetest.Dial(newHTTP(t), target, http.Header{"Accept": {"text/event-stream"}})
+	return dialStream(t, target, http.Header{"Accept": {"text/event-stream"}})
+}
+
+// dialStream is tryStream with the headers of the GET and of each POST.
+func dialStream(t *testing.T, target string, header http.Header) (*stream, error) {
+	t.Helper()
+	c, err := ssetest.Dial(newHTTP(t), target, header)
 	if err != nil {
 		return nil, err
 	}

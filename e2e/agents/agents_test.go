@@ -4,6 +4,7 @@ package agents
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,7 +105,7 @@ var agents = []agent{
 		},
 		over: []transport{streamable, sse, stdio},
 		settings: []settings{{".config/opencode/opencode.json", `{"share":"disabled","provider":{"scripted":{"npm":"@ai-sdk/openai-compatible",` +
-			`"options":{"baseURL":"MODEL/v1","apiKey":"none"},"models":{"scripted":{}}}}}`}},
+			`"options":{"baseURL":"MODEL/v1","apiKey":"none"},"models":{"scripted":{"attachment":true,"modalities":{"input":["text","image"],"output":["text"]}}}}}}`}},
 		entry: func(t *testing.T, s target) (string, string) {
 			if s.over == stdio {
 				return "work/opencode.json", `{"mcp":{"demo":{"type":"local","command":` + quote(t, s.command) + `}}}`
@@ -137,7 +138,8 @@ var agents = []agent{
 		},
 		over: []transport{streamable, sse, stdio},
 		entry: func(t *testing.T, s target) (string, string) {
-			return ".qwen/settings.json", s.fill(t, documented(t, "Qwen Code", "json"))
+			const sees = `{"model":{"generationConfig":{"modalities":{"image":true}}},`
+			return ".qwen/settings.json", sees + s.fill(t, documented(t, "Qwen Code", "json"))[1:]
 		},
 	},
 	{
@@ -147,7 +149,7 @@ var agents = []agent{
 		env: func(model string) []string {
 			return []string{
 				"TOKEN=" + token, "COPILOT_PROVIDER_BASE_URL=" + model + "/v1", "COPILOT_PROVIDER_API_KEY=none",
-				"COPILOT_MODEL=" + modelName, "COPILOT_OFFLINE=true", "COPILOT_AUTO_UPDATE=false",
+				"COPILOT_MODEL=" + modelName, "COPILOT_PROVIDER_MODEL_ID=gpt-4.1", "COPILOT_OFFLINE=true", "COPILOT_AUTO_UPDATE=false",
 			}
 		},
 		over: []transport{streamable, sse, stdio},
@@ -217,9 +219,11 @@ func (s target) fill(t *testing.T, entry string) string {
 // quote returns JSON, which TOML and YAML understand too.
 func quote(t *testing.T, value any) string {
 	t.Helper()
-	raw, err := json.Marshal(value)
-	ssetest.Must(t, err)
-	return string(raw)
+	var out strings.Builder
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	ssetest.Must(t, enc.Encode(value))
+	return strings.TrimSpace(out.String())
 }
 
 // home makes a home directory for the agent, in which it finds its configuration. Its working
@@ -236,9 +240,9 @@ func (a agent) home(t *testing.T, s target, model string) string {
 	return home
 }
 
-// run runs the agent to its end, and returns what it has printed. It must end by itself within
-// the time, whatever its exit code: what it did is what counts.
-func (a agent) run(t *testing.T, s target, m *model, limit time.Duration) string {
+// run runs the agent to its end. It returns what the agent has printed, and whether it ended by
+// itself within the time, whatever its exit code: what it did is what counts.
+func (a agent) run(t *testing.T, s target, m *model, limit time.Duration) (printed string, ended bool) {
 	t.Helper()
 	home := a.home(t, s, m.URL)
 	command := make([]string, 0, len(a.program)+len(a.args))
@@ -254,24 +258,14 @@ func (a agent) run(t *testing.T, s target, m *model, limit time.Duration) string
 	}, a.env(m.URL)...)
 	var out ssetest.Output
 	cmd.Stdout, cmd.Stderr = &out, &out
-	// The agent's own children end with it.
+	// What the agent has started ends with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = 5 * time.Second
 	ssetest.Must(t, cmd.Start())
 	end := func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // it may have ended
-	guard := time.AfterFunc(limit, func() {
-		t.Errorf("%s does not end in %v", a.name, limit)
-		end()
-	})
+	guard := time.AfterFunc(limit, end)
 	err := cmd.Wait()
-	guard.Stop()
+	ended = guard.Stop()
 	end()
-	return out.Tail() + "\n" + "exit: " + errorText(err)
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return "0"
-	}
-	return err.Error()
+	return fmt.Sprintf("%s\nexit: %v", out.Tail(), err), ended
 }

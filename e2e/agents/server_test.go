@@ -25,11 +25,16 @@ const serverArg = "mcp-server-of-agents"
 func mark(tool string) string { return "Known to its server as [" + tool + "]." }
 
 const (
+	// newestVersion is the last version of MCP that begins with initialize.
+	newestVersion = "2025-11-25"
 	// longName has the 64 characters that a name may have.
 	longName = "a_name_of_sixty_four_characters_as_the_longest_that_tools_can_be"
 	// manyTools is how many tools there are beside the ordinary ones with --many.
 	manyTools = 80
-	bigSize   = 1 << 20
+	// The big result is bigLine, again and again, and bigEnd.
+	bigSize = 1 << 20
+	bigLine = "This is one line of many in a big result.\n"
+	bigEnd  = "This is the end of the big result.\n"
 )
 
 // pixel is a PNG image of one red pixel.
@@ -88,6 +93,7 @@ func serve(args []string, in io.Reader, out io.Writer) {
 	flags.BoolVar(&s.many, "many", false, "have many tools")
 	_ = flags.Parse(args) // ExitOnError
 	time.Sleep(*boot)     // what is played here is a slow program
+	s.add("ready")
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	var calls sync.WaitGroup
@@ -121,6 +127,10 @@ func (s *server) note(m message) {
 	case m.Method == "":
 		line = fmt.Sprintf("answer %s %s%s", m.ID, m.Result, m.Error)
 	}
+	s.add(line)
+}
+
+func (s *server) add(line string) {
 	file, err := os.OpenFile(s.journal, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -141,7 +151,7 @@ func (s *server) answer(m message) {
 	case "initialize":
 		s.asks = strings.Contains(string(m.Params.Capabilities), `"elicitation"`)
 		s.printf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"demo","version":"1"}}}`,
-			m.ID, m.Params.ProtocolVersion)
+			m.ID, min(m.Params.ProtocolVersion, newestVersion))
 	case "ping":
 		s.printf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
 	case "tools/list":
@@ -198,7 +208,7 @@ func (s *server) call(m message) {
 	result := ""
 	switch m.Params.Name {
 	case "big":
-		result = text(strings.Repeat("x", bigSize-len(bigEnd)) + bigEnd)
+		result = text(strings.Repeat(bigLine, (bigSize-len(bigEnd))/len(bigLine)) + bigEnd)
 	case "image":
 		result = fmt.Sprintf(`{"content":[{"type":"image","mimeType":"image/png","data":%q}]}`, pixel)
 	case "refuse":
@@ -227,9 +237,6 @@ func (s *server) call(m message) {
 	}
 	s.answerCall(m.ID, result)
 }
-
-// bigEnd is the end of the big result.
-const bigEnd = "the end of the big result"
 
 // wait takes as long as it is told, and reports progress each second if it is told to.
 func (s *server) wait(m message) string {

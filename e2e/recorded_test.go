@@ -1,0 +1,168 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// recorded is what an agent sent to the gateway in a run of make agents, and the kinds of answers
+// it got.
+type recorded struct {
+	Agent     string     `json:"agent"`
+	Version   string     `json:"version"`
+	Exchanges []exchange `json:"exchanges"`
+}
+
+// exchange is a request and the kind of its answer, or the restart of the gateway.
+type exchange struct {
+	Restart bool              `json:"restart"`
+	Method  string            `json:"method"`
+	Path    string            `json:"path"` // ENDPOINT: that of the last stream of HTTP+SSE
+	Header  map[string]string `json:"header"`
+	Body    json.RawMessage   `json:"body"`
+	Status  int               `json:"status"`
+	Type    string            `json:"type"` // of the content
+}
+
+// TestRecordedAgents replays what real agents sent, request by request: each gets the kind of
+// answer that it got then, and each message with an id its answer. An agent that works today is
+// not lost to a change of the gateway.
+func TestRecordedAgents(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("agents/testdata/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recordings: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
+			t.Parallel()
+			data, err := os.ReadFile(file)
+			ssetest.Must(t, err)
+			var r recorded
+			ssetest.Must(t, json.Unmarshal(data, &r))
+			p := startReplayer(t)
+			for i, e := range r.Exchanges {
+				if e.Restart {
+					p.restart()
+				} else {
+					p.replay(i, e)
+				}
+			}
+		})
+	}
+}
+
+// replayer is the client that a recording makes, and its gateway.
+type replayer struct {
+	t       *testing.T
+	g       *gateway
+	args    []string // of the gateway, whose address stays
+	http    *http.Client
+	session string
+	stream  *stream // the last one of HTTP+SSE
+}
+
+func startReplayer(t *testing.T) *replayer {
+	t.Helper()
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	ssetest.Must(t, os.WriteFile(tokens, []byte("anna:"+recordedToken+"\n"), 0o600))
+	p := &replayer{t: t, http: newHTTP(t), args: append([]string{"--auth-tokens-file", tokens}, fake(t)...)}
+	p.g = startGateway(t, p.args...)
+	return p
+}
+
+// recordedToken stands for TOKEN of the recordings.
+const recordedToken = "token-of-anna-0123456789"
+
+// restart stops the gateway and starts it again at its address. Open streams end with it.
+func (p *replayer) restart() {
+	p.t.Helper()
+	addr := strings.TrimSuffix(strings.TrimPrefix(p.g.url, "http://"), "/mcp")
+	p.g.stop()
+	p.http.CloseIdleConnections()
+	p.g = startGateway(p.t, append([]string{"--addr", addr}, p.args...)...)
+}
+
+// replay sends a request and checks the kind of its answer.
+func (p *replayer) replay(i int, e exchange) {
+	p.t.Helper()
+	p.http.Timeout = patience
+	if e.Method == http.MethodGet && e.Type == "text/event-stream" && e.Header["Mcp-Session-Id"] == "" {
+		s, err := dialStream(p.t, p.at(e), p.header(e))
+		if err != nil {
+			p.t.Fatalf("request %d: GET %s: %v", i, e.Path, err)
+		}
+		p.stream = s
+		return
+	}
+	req, err := http.NewRequestWithContext(p.t.Context(), e.Method, p.at(e), bytes.NewReader(e.Body))
+	ssetest.Must(p.t, err)
+	req.Header = p.header(e)
+	resp, err := p.http.Do(req)
+	ssetest.Must(p.t, err)
+	p.t.Cleanup(func() { resp.Body.Close() })
+	if id := resp.Header.Get("Mcp-Session-Id"); id != "" {
+		p.session = id
+	}
+	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	if kind == "text/event-stream" && e.Type == "application/json" && e.Method == http.MethodPost && e.Status == http.StatusOK {
+		kind = e.Type // a slow machine makes an answer a stream
+	}
+	if resp.StatusCode != e.Status || kind != e.Type {
+		body, _ := io.ReadAll(resp.Body) // it is for the message
+		p.t.Fatalf("request %d: %s %s %s\nwas answered with %d %q %.300s\nand once with %d %q",
+			i, e.Method, e.Path, e.Body, resp.StatusCode, kind, body, e.Status, e.Type)
+	}
+	if e.Method == http.MethodPost {
+		p.wantAnswer(i, e, resp.Body)
+	}
+}
+
+// at returns the URL of a request.
+func (p *replayer) at(e exchange) string {
+	if e.Path == "ENDPOINT" {
+		return p.stream.Post
+	}
+	return strings.TrimSuffix(p.g.url, "/mcp") + e.Path
+}
+
+// header returns the headers of a request, those of this session and of this gateway.
+func (p *replayer) header(e exchange) http.Header {
+	h := http.Header{}
+	at := strings.TrimSuffix(p.g.url, "/mcp")
+	for name, value := range e.Header {
+		if name == "Mcp-Session-Id" {
+			value = p.session
+		}
+		h.Set(name, strings.NewReplacer("TOKEN", recordedToken, "http://GATEWAY", at).Replace(value))
+	}
+	return h
+}
+
+// wantAnswer checks that a message with an id has its answer, over the transport's own way.
+func (p *replayer) wantAnswer(i int, e exchange, body io.Reader) {
+	p.t.Helper()
+	var m struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	if err := json.Unmarshal(e.Body, &m); err != nil || m.ID == nil || m.Method == "" || m.Method == "subscriptions/listen" || e.Status >= 400 {
+		return
+	}
+	if e.Path == "ENDPOINT" {
+		p.stream.await("answer to "+m.Method, answers("message", string(m.ID)))
+		return
+	}
+	answer, err := io.ReadAll(body)
+	if err != nil || !strings.Contains(string(answer), `"id":`+string(m.ID)) {
+		p.t.Fatalf("request %d: %s has no answer: %s %v", i, e.Body, answer, err)
+	}
+}
