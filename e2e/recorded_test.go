@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -25,7 +27,7 @@ type recorded struct {
 type exchange struct {
 	Restart bool              `json:"restart"`
 	Method  string            `json:"method"`
-	Path    string            `json:"path"` // ENDPOINT: that of the last stream of HTTP+SSE
+	Path    string            `json:"path"` // ENDPOINT n: what stream n of HTTP+SSE has named, from 0
 	Header  map[string]string `json:"header"`
 	Body    json.RawMessage   `json:"body"`
 	Status  int               `json:"status"`
@@ -48,7 +50,7 @@ func TestRecordedAgents(t *testing.T) {
 			ssetest.Must(t, err)
 			var r recorded
 			ssetest.Must(t, json.Unmarshal(data, &r))
-			p := startReplayer(t)
+			p := startReplayer(t, r)
 			for i, e := range r.Exchanges {
 				if e.Restart {
 					p.restart()
@@ -67,14 +69,18 @@ type replayer struct {
 	args    []string // of the gateway, whose address stays
 	http    *http.Client
 	session string
-	stream  *stream // the last one of HTTP+SSE
+	streams []*stream // of HTTP+SSE
 }
 
-func startReplayer(t *testing.T) *replayer {
+func startReplayer(t *testing.T, r recorded) *replayer {
 	t.Helper()
-	tokens := filepath.Join(t.TempDir(), "tokens")
-	ssetest.Must(t, os.WriteFile(tokens, []byte("anna:"+recordedToken+"\n"), 0o600))
-	p := &replayer{t: t, http: newHTTP(t), args: append([]string{"--auth-tokens-file", tokens}, fake(t)...)}
+	p := &replayer{t: t, http: newHTTP(t), args: fake(t)}
+	p.http.Timeout = patience
+	if slices.ContainsFunc(r.Exchanges, func(e exchange) bool { return e.Header["Authorization"] != "" }) {
+		tokens := filepath.Join(t.TempDir(), "tokens")
+		ssetest.Must(t, os.WriteFile(tokens, []byte("anna:"+recordedToken+"\n"), 0o600))
+		p.args = append([]string{"--auth-tokens-file", tokens}, p.args...)
+	}
 	p.g = startGateway(t, p.args...)
 	return p
 }
@@ -94,13 +100,12 @@ func (p *replayer) restart() {
 // replay sends a request and checks the kind of its answer.
 func (p *replayer) replay(i int, e exchange) {
 	p.t.Helper()
-	p.http.Timeout = patience
 	if e.Method == http.MethodGet && e.Type == "text/event-stream" && e.Header["Mcp-Session-Id"] == "" {
 		s, err := dialStream(p.t, p.at(e), p.header(e))
 		if err != nil {
 			p.t.Fatalf("request %d: GET %s: %v", i, e.Path, err)
 		}
-		p.stream = s
+		p.streams = append(p.streams, s)
 		return
 	}
 	req, err := http.NewRequestWithContext(p.t.Context(), e.Method, p.at(e), bytes.NewReader(e.Body))
@@ -128,10 +133,23 @@ func (p *replayer) replay(i int, e exchange) {
 
 // at returns the URL of a request.
 func (p *replayer) at(e exchange) string {
-	if e.Path == "ENDPOINT" {
-		return p.stream.Post
+	if s := p.named(e); s != nil {
+		return s.Post
 	}
 	return strings.TrimSuffix(p.g.url, "/mcp") + e.Path
+}
+
+// named returns the stream of HTTP+SSE to which a request belongs, nil if to none.
+func (p *replayer) named(e exchange) *stream {
+	number, found := strings.CutPrefix(e.Path, "ENDPOINT ")
+	if !found {
+		return nil
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n >= len(p.streams) {
+		p.t.Fatalf("%s: there are %d streams (%v)", e.Path, len(p.streams), err)
+	}
+	return p.streams[n]
 }
 
 // header returns the headers of a request, those of this session and of this gateway.
@@ -157,8 +175,8 @@ func (p *replayer) wantAnswer(i int, e exchange, body io.Reader) {
 	if err := json.Unmarshal(e.Body, &m); err != nil || m.ID == nil || m.Method == "" || m.Method == "subscriptions/listen" || e.Status >= 400 {
 		return
 	}
-	if e.Path == "ENDPOINT" {
-		p.stream.await("answer to "+m.Method, answers("message", string(m.ID)))
+	if s := p.named(e); s != nil {
+		s.await("answer to "+m.Method, answers("message", string(m.ID)))
 		return
 	}
 	answer, err := io.ReadAll(body)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -58,6 +59,7 @@ type target struct {
 	over    transport
 	url     string
 	command []string // of stdio
+	open    bool     // asks for no token
 }
 
 // agents are all agents that run without an account. Crush does so too, but its package in npm
@@ -213,8 +215,14 @@ func (s target) fill(t *testing.T, entry string) string {
 	if s.over == sse {
 		entry = strings.NewReplacer(`"type":"http"`, `"type":"sse"`, `"httpUrl"`, `"url"`, "streamable-http", "sse", "streamableHttp", "sse").Replace(entry)
 	}
-	return strings.NewReplacer(`"URL"`, quote(t, s.url), "${TOKEN}", "${TOKEN}", "Bearer TOKEN", "Bearer "+token).Replace(entry)
+	if s.open {
+		entry = credentials.ReplaceAllString(entry, "")
+	}
+	return strings.NewReplacer(`"URL"`, quote(t, s.url), "Bearer TOKEN", "Bearer "+token).Replace(entry)
 }
+
+// credentials is what an entry of the documentation has for the token, in JSON, TOML and YAML.
+var credentials = regexp.MustCompile(`,"headers":\{"Authorization":"[^"]*"\}|(?m:^bearer_token_env_var.*\n)|(?m:^ *requestOptions:\n.*\n.*\n)`)
 
 // quote returns JSON, which TOML and YAML understand too.
 func quote(t *testing.T, value any) string {

@@ -29,7 +29,7 @@ type model struct {
 	asked    []int                   // guarded by mu; for each result of the conversation the step it belongs to, or searching
 	begun    map[int]bool            // guarded by mu; steps whose before has run
 	missed   map[int]bool            // guarded by mu; steps whose tool was not offered
-	offered  map[string]string       // guarded by mu; the names that tools were offered under, by their own
+	offered  map[string]offer        // guarded by mu; how tools were offered, by their own names
 	results  map[int]json.RawMessage // guarded by mu; what came back for each step
 	bodies   []string                // guarded by mu; the requests of the conversation
 	searches int                     // guarded by mu; since the last step
@@ -92,7 +92,7 @@ func startModel(t *testing.T, steps ...step) *model {
 	t.Helper()
 	m := &model{
 		t: t, steps: steps, begun: map[int]bool{}, missed: map[int]bool{},
-		offered: map[string]string{}, results: map[int]json.RawMessage{},
+		offered: map[string]offer{}, results: map[int]json.RawMessage{},
 	}
 	m.Server = httptest.NewServer(m)
 	t.Cleanup(m.Close)
@@ -151,12 +151,14 @@ func (m *model) next(t turn, body string) action {
 	m.bodies = append(m.bodies, body)
 	for _, tool := range t.tools {
 		if own := marked.FindStringSubmatch(tool.description); own != nil {
-			m.offered[own[1]] = tool.name
+			m.offered[own[1]] = tool
 		}
 	}
 	for _, raw := range t.results {
 		for _, found := range declared.FindAllStringSubmatch(string(raw), -1) {
-			m.offered[found[2]] = found[1]
+			if _, ok := m.offered[found[2]]; !ok {
+				m.offered[found[2]] = offer{name: found[1]}
+			}
 		}
 	}
 	now, n := 0, min(len(t.results), len(m.asked))
@@ -199,22 +201,27 @@ func (m *model) take(at int, t turn) action {
 	named := func(name string) int {
 		return slices.IndexFunc(t.tools, func(o offer) bool { return strings.EqualFold(strings.ReplaceAll(o.name, "_", ""), name) })
 	}
+	known, once := m.offered[s.tool]
 	i := slices.IndexFunc(t.tools, func(o offer) bool {
-		return strings.Contains(o.description, mark(s.tool)) || o.name == m.offered[s.tool]
+		return strings.Contains(o.description, mark(s.tool)) || o.name == known.name && o.namespace == known.namespace
 	})
 	if i >= 0 {
 		m.asked = append(m.asked, at)
 		return action{tool: t.tools[i], arguments: arguments}
 	}
 	// Some agents hide tools behind a search, and some of these call them through another tool.
-	if i := named("toolcall"); i >= 0 && m.offered[s.tool] != "" {
+	if i := named("toolcall"); i >= 0 && once {
 		m.asked = append(m.asked, at)
-		return action{tool: t.tools[i], arguments: fmt.Sprintf(`{"name":%q,"arguments":%s}`, m.offered[s.tool], arguments)}
+		return action{tool: t.tools[i], arguments: fmt.Sprintf(`{"name":%q,"arguments":%s}`, known.name, arguments)}
 	}
 	if i := named("toolsearch"); i >= 0 && m.searches < 2 {
 		m.searches++
 		m.asked = append(m.asked, searching)
 		return action{tool: t.tools[i], arguments: fmt.Sprintf(`{"query":%q,"max_results":20}`, s.tool)}
+	}
+	if once { // a model remembers it, and learns that it is gone
+		m.asked = append(m.asked, at)
+		return action{tool: known, arguments: arguments}
 	}
 	return action{}
 }
@@ -239,17 +246,6 @@ func (m *model) saw(text string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.ContainsFunc(m.bodies, func(body string) bool { return strings.Contains(body, text) })
-}
-
-// offers returns the tools of the server that the agent has offered, by their own names.
-func (m *model) offers() map[string]string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	all := map[string]string{}
-	for own, name := range m.offered {
-		all[own] = name
-	}
-	return all
 }
 
 func (m *model) note(format string, args ...any) {

@@ -42,7 +42,7 @@ func recording(t *testing.T, agent, version string, exchanges []exchange) []byte
 type exchange struct {
 	Restart bool              `json:"restart,omitempty"`
 	Method  string            `json:"method,omitempty"`
-	Path    string            `json:"path,omitempty"` // ENDPOINT: that of the last stream of HTTP+SSE
+	Path    string            `json:"path,omitempty"` // ENDPOINT n: what stream n of HTTP+SSE has named, from 0
 	Header  map[string]string `json:"header,omitempty"`
 	Body    json.RawMessage   `json:"body,omitempty"`
 	Status  int               `json:"status,omitempty"`
@@ -54,8 +54,10 @@ type recorder struct {
 	*httptest.Server
 	t *testing.T
 
-	mu   sync.Mutex
-	kept []*exchange // guarded by mu, as is what they point to
+	mu        sync.Mutex
+	kept      []*exchange    // guarded by mu, as is what they point to
+	streams   int            // guarded by mu; of HTTP+SSE
+	endpoints map[string]int // guarded by mu; the number of the stream that named it
 }
 
 // exchangeKey is that of the exchange in the context of a request.
@@ -65,7 +67,7 @@ func startRecorder(t *testing.T, gateway string) *recorder {
 	t.Helper()
 	at, err := url.Parse(gateway)
 	ssetest.Must(t, err)
-	r := &recorder{t: t}
+	r := &recorder{t: t, endpoints: map[string]int{}}
 	transport := &http.Transport{}
 	proxy := &httputil.ReverseProxy{
 		Transport: transport,
@@ -115,7 +117,42 @@ func (r *recorder) keepAnswer(resp *http.Response) error {
 	defer r.mu.Unlock()
 	e.Status = resp.StatusCode
 	e.Type, _, _ = strings.Cut(resp.Header.Get("Content-Type"), ";")
+	if e.opensStream() {
+		resp.Body = &endpointReader{ReadCloser: resp.Body, r: r, stream: r.streams}
+		r.streams++
+	}
 	return nil
+}
+
+// opensStream reports whether it is the GET of HTTP+SSE.
+func (e *exchange) opensStream() bool {
+	return e.Method == http.MethodGet && e.Type == "text/event-stream" && e.Header["Mcp-Session-Id"] == ""
+}
+
+// endpointReader finds the endpoint that a stream names first.
+type endpointReader struct {
+	io.ReadCloser
+	r      *recorder
+	stream int
+	begin  []byte // until it is found
+	found  bool
+}
+
+var endpoint = regexp.MustCompile(`(?m)^data: (\S+)\n`)
+
+func (b *endpointReader) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.found {
+		return n, err
+	}
+	b.begin = append(b.begin, p[:n]...)
+	if named := endpoint.FindSubmatch(b.begin); named != nil {
+		b.found, b.begin = true, nil
+		b.r.mu.Lock()
+		defer b.r.mu.Unlock()
+		b.r.endpoints[string(named[1])] = b.stream
+	}
+	return n, err
 }
 
 // restarted notes the restart of the gateway.
@@ -146,8 +183,8 @@ func (r *recorder) exchanges(home string) []exchange {
 			continue
 		}
 		out := *e
-		if out.Method == http.MethodPost && strings.HasSuffix(out.Path, "/message") {
-			out.Path = "ENDPOINT"
+		if n, ok := r.endpoints[out.Path]; ok {
+			out.Path = fmt.Sprint("ENDPOINT ", n)
 		}
 		out.Body = json.RawMessage(times.ReplaceAllString(uuids.ReplaceAllString(tame(string(e.Body)), noUUID), "0"))
 		out.Header = map[string]string{}
@@ -170,42 +207,57 @@ func (r *recorder) exchanges(home string) []exchange {
 	return all
 }
 
+// recordedAt has the addresses at which each agent is recorded, by the ends of the files' names.
+var recordedAt = map[string]target{
+	"mcp":  {over: streamable, url: "/mcp"},
+	"sse":  {over: sse, url: "/sse"},
+	"open": {over: streamable, url: "/mcp", open: true}, // some look for an OAuth server first
+}
+
 // TestRecord records what each agent sends over each transport of HTTP: it calls a tool, and
 // again after the gateway was restarted.
 func TestRecord(t *testing.T) {
 	if *record == "" {
 		t.Skip("no -record: this test writes the recordings that package e2e replays")
 	}
+	ssetest.Must(t, os.MkdirAll(*record, 0o755))
 	forEachAgent(t, func(t *testing.T, a agent) {
-		for over, path := range map[transport]string{streamable: "/mcp", sse: "/sse"} {
-			if !a.takes(over) {
-				continue
+		v, err := version(a.npm)
+		ssetest.Must(t, err)
+		for end, at := range recordedAt {
+			if a.takes(at.over) {
+				name := strings.ToLower(strings.ReplaceAll(a.name, " ", "-")) + "-" + end + ".json"
+				ssetest.Must(t, os.WriteFile(filepath.Join(*record, name), recording(t, a.name, v, recordOne(t, a, at)), 0o644))
 			}
-			command, _ := serverCommand(t)
-			tokens := filepath.Join(t.TempDir(), "tokens")
-			write(t, tokens, "anna:"+token+"\n")
-			g := startGateway(t, command, "--auth-tokens-file", tokens)
-			r := startRecorder(t, g.url(""))
-			again := func() {
-				g.restart()
-				r.restarted()
-			}
-			opened := func() {
-				await(5*time.Second, func() bool { return strings.Count(g.log.String(), `msg="connection opened"`) > 1 })
-			}
-			echo := step{tool: "echo", arguments: `{"message":"hello"}`}
-			restarted, last := echo, echo
-			restarted.before, last.before = again, opened
-			m := startModel(t, echo, restarted, last)
-			printed, _ := a.run(t, target{over: over, url: r.URL + path}, m, 3*time.Minute)
-			if result, _ := m.result(0); !strings.Contains(result, "hello") {
-				t.Fatalf("nothing to record: %s\n%s", printed, m.journal())
-			}
-			v, err := version(a.npm)
-			ssetest.Must(t, err)
-			name := strings.ToLower(strings.ReplaceAll(a.name, " ", "-")) + strings.ReplaceAll(path, "/", "-") + ".json"
-			ssetest.Must(t, os.MkdirAll(*record, 0o755))
-			ssetest.Must(t, os.WriteFile(filepath.Join(*record, name), recording(t, a.name, v, r.exchanges(os.TempDir())), 0o644))
 		}
 	})
+}
+
+// recordOne returns what an agent sends to a gateway that is restarted.
+func recordOne(t *testing.T, a agent, at target) []exchange {
+	t.Helper()
+	command, _ := serverCommand(t)
+	var flags []string
+	if !at.open {
+		tokens := filepath.Join(t.TempDir(), "tokens")
+		write(t, tokens, "anna:"+token+"\n")
+		flags = []string{"--auth-tokens-file", tokens}
+	}
+	g := startGateway(t, command, flags...)
+	r := startRecorder(t, g.url(""))
+	steps := calls(hello, hello, hello)(nil)
+	steps[1].before = func() {
+		g.restart()
+		r.restarted()
+	}
+	steps[2].before = func() {
+		await(5*time.Second, func() bool { return strings.Count(g.log.String(), `msg="connection opened"`) > 1 })
+	}
+	m := startModel(t, steps...)
+	at.url = r.URL + at.url
+	printed, _ := a.run(t, at, m, 3*time.Minute)
+	if result, _ := m.result(0); !strings.Contains(result, "hello") {
+		t.Fatalf("nothing to record: %s\n%s", printed, m.journal())
+	}
+	return r.exchanges(os.TempDir())
 }
