@@ -89,6 +89,9 @@ var agents = []agent{
 			return []string{"KEY=none", "TOKEN=" + token}
 		},
 		over: []transport{streamable, stdio},
+		lacks: map[string]string{
+			"new tool": "it keeps the list with which it began",
+		},
 		entry: func(t *testing.T, s target) (string, string) {
 			entry := s.fill(t, documented(t, "Codex", "toml"))
 			if s.over == stdio {
@@ -108,6 +111,9 @@ var agents = []agent{
 		over: []transport{streamable, sse, stdio},
 		settings: []settings{{".config/opencode/opencode.json", `{"share":"disabled","provider":{"scripted":{"npm":"@ai-sdk/openai-compatible",` +
 			`"options":{"baseURL":"MODEL/v1","apiKey":"none"},"models":{"scripted":{"attachment":true,"modalities":{"input":["text","image"],"output":["text"]}}}}}}`}},
+		lacks: map[string]string{
+			"long call": "it waits for 60 s without progress",
+		},
 		entry: func(t *testing.T, s target) (string, string) {
 			if s.over == stdio {
 				return "work/opencode.json", `{"mcp":{"demo":{"type":"local","command":` + quote(t, s.command) + `}}}`
@@ -139,6 +145,9 @@ var agents = []agent{
 			return []string{"TOKEN=" + token, "OPENAI_API_KEY=none", "OPENAI_BASE_URL=" + model + "/v1", "OPENAI_MODEL=" + modelName}
 		},
 		over: []transport{streamable, sse, stdio},
+		lacks: map[string]string{
+			"new tool": "it keeps the list with which it began",
+		},
 		entry: func(t *testing.T, s target) (string, string) {
 			const sees = `{"model":{"generationConfig":{"modalities":{"image":true}}},`
 			return ".qwen/settings.json", sees + s.fill(t, documented(t, "Qwen Code", "json"))[1:]
@@ -155,6 +164,9 @@ var agents = []agent{
 			}
 		},
 		over: []transport{streamable, sse, stdio},
+		lacks: map[string]string{
+			"image": "it shows images to models only that it knows to see",
+		},
 		entry: func(t *testing.T, s target) (string, string) {
 			return ".copilot/mcp-config.json", s.fill(t, documented(t, "Copilot CLI", "json"))
 		},
@@ -168,6 +180,11 @@ var agents = []agent{
 		settings: []settings{{".cline/data/settings/providers.json", `{"version":1,"lastUsedProvider":"openai-compatible","modes":{},` +
 			`"providers":{"openai-compatible":{"settings":{"provider":"openai-compatible","apiKey":"none","model":"scripted","baseUrl":"MODEL/v1"},` +
 			`"updatedAt":"2026-01-01T00:00:00.000Z","tokenSource":"manual"}}}`}},
+		lacks: map[string]string{
+			"new tool":      "it keeps the list with which it began",
+			"long call":     "it waits for 60 s, unless its configuration says more",
+			"with progress": "it waits for 60 s, unless its configuration says more",
+		},
 		entry: func(t *testing.T, s target) (string, string) {
 			return ".cline/data/settings/cline_mcp_settings.json", s.fill(t, documented(t, "Cline", "json"))
 		},
@@ -178,6 +195,12 @@ var agents = []agent{
 		args:    []string{"--print", "--auto", prompt},
 		env:     func(string) []string { return []string{"CONTINUE_TELEMETRY_ENABLED=0"} },
 		over:    []transport{streamable, sse, stdio},
+		lacks: map[string]string{
+			"new tool":      "it keeps the list with which it began",
+			"long call":     "it waits for 60 s, unless its configuration says more",
+			"with progress": "it waits for 60 s, unless its configuration says more",
+			"1 MiB":         "it counts its tokens for minutes",
+		},
 		entry: func(t *testing.T, s target) (string, string) {
 			entry := s.fill(t, documented(t, "Continue", "yaml"))
 			if s.over == stdio {

@@ -19,8 +19,8 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	flag.Parse()
-	// Most tests wait for an agent that waits. More at a time would make the fast ones slow.
-	if err := flag.Set("test.parallel", "3"); err != nil {
+	// Few run at a time all the same: see turns.
+	if err := flag.Set("test.parallel", "16"); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {

@@ -236,6 +236,8 @@ func TestRecord(t *testing.T) {
 // recordOne returns what an agent sends to a gateway that is restarted.
 func recordOne(t *testing.T, a agent, at target) []exchange {
 	t.Helper()
+	turns <- struct{}{}
+	defer func() { <-turns }()
 	command, _ := serverCommand(t)
 	var flags []string
 	if !at.open {
