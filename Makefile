@@ -30,13 +30,14 @@ SEED      ?= 1
 # 15 minutes and more.
 TIMEOUT   ?= $(if $(TAGS),40m,15m)
 
-.PHONY: help run build test test-all test-json check-deploy deploy-needs e2e soak fuzz perf bench bench-compare vet lint golangci clean
+.PHONY: help run build test test-all agents test-json check-deploy deploy-needs e2e soak fuzz perf bench bench-compare vet lint golangci clean
 
 help:
 	@echo 'run       serve the demo server, or ARGS="-- command args"'
 	@echo 'build     bin/sse-server and bin/docsearch'
 	@echo 'test      gofmt, go vet, all unit tests, and one client of each SDK with each kind of server (Node.js >= 20)'
 	@echo 'test-all  lint, test, and the whole matrix of clients and servers, attacks and cycles'
+	@echo 'agents    real agents of npm, which it installs into the cache directory of the user, and their table in docs/clients.md'
 	@echo 'check-deploy  deploy/, packages, image and chart, as root on Debian'
 	@echo 'e2e       the end-to-end tests of make test alone'
 	@echo 'soak      chaos for FOR ($(FOR)) from SEED ($(SEED)); each fuzz target for FUZZTIME ($(FUZZTIME))'
@@ -58,6 +59,13 @@ test: vet
 
 test-all: lint
 	$(MAKE) --no-print-directory test TAGS=all
+	$(MAKE) --no-print-directory agents
+
+# Two gigabytes of programs, and ten minutes. AGENTS='-run TestRecord -record testdata' records anew what
+# make test replays; AGENTS='-run TestConnects/Codex' is one point of one agent.
+AGENTS ?= -long 90s -page ../../docs/clients.md
+agents:
+	go test -tags agents -count=1 -v -timeout 60m ./e2e/agents $(AGENTS)
 
 # The events of go test, of all modules; the target vet has run go vet. docsearch reads PDFs in
 # WebAssembly, which takes half a minute with the race detector: only test-all has it there.
@@ -134,14 +142,14 @@ bench-compare:
 vet:
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
-	go vet -race -tags all,deploy ./...
+	go vet -race -tags all,deploy,agents ./...
 	cd tools && go vet -race -tags all ./...
 	cd docsearch && go vet ./...
 
 # staticcheck takes minutes to build: make test does without it.
 lint: vet
 	GOBIN=$(CURDIR)/bin go install $(STATICCHECK)
-	GOFLAGS=-race bin/staticcheck -tags all,deploy ./...
+	GOFLAGS=-race bin/staticcheck -tags all,deploy,agents ./...
 	cd tools && GOFLAGS=-race ../bin/staticcheck -tags all ./...
 	cd docsearch && ../bin/staticcheck ./...
 

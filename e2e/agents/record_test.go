@@ -170,6 +170,12 @@ var (
 
 const noUUID = "00000000-0000-4000-8000-000000000000"
 
+// deletedAfter reports whether the next request deletes the session. One that was refused before
+// it came at the same time. r.mu is held.
+func (r *recorder) deletedAfter(i int) bool {
+	return i+1 < len(r.kept) && r.kept[i+1].Method == http.MethodDelete
+}
+
 // exchanges returns what was kept without what is another in each run: ids of sessions, the
 // token, addresses, and headers of the connection. Requests without an answer are left out: the
 // gateway was not there.
@@ -178,8 +184,8 @@ func (r *recorder) exchanges(home string) []exchange {
 	defer r.mu.Unlock()
 	tame := strings.NewReplacer(token, "TOKEN", r.URL, "http://GATEWAY", strings.TrimPrefix(r.URL, "http://"), "GATEWAY", home, "/HOME").Replace
 	var all []exchange
-	for _, e := range r.kept {
-		if !e.Restart && e.Status == 0 {
+	for i, e := range r.kept {
+		if !e.Restart && e.Status == 0 || e.Status == http.StatusNotFound && r.deletedAfter(i) {
 			continue
 		}
 		out := *e
