@@ -41,6 +41,7 @@ var apart = []string{"multiplex", "upstream"}
 // imports them. The programs that prove and measure are in a module of their own, tools.
 var outside = map[string][]string{
 	"e2e":                             {"internal/ssetest"},
+	"e2e/agents":                      {"internal/ssetest"},
 	"e2e/acceptance":                  {"internal/ssetest", "gateway", "upstream"}, // its rules about the library
 	"deploy/deploytest":               {"internal/ssetest"},
 	"internal/ssetest":                {},
