@@ -30,13 +30,13 @@ type gateway struct {
 	log   ssetest.Output
 }
 
-// startGateway starts sse-server with its own defaults before a command, and returns when it
-// serves. The test's cleanup stops it.
-func startGateway(t *testing.T, command []string, flags ...string) *gateway {
+// startGateway starts sse-server with its own defaults before a command, with a directory for its
+// state, and returns when it serves. The test's cleanup stops it.
+func startGateway(t *testing.T, state string, command []string, flags ...string) *gateway {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ssetest.Must(t, err)
-	g := &gateway{t: t, addr: l.Addr().String(), state: t.TempDir()}
+	g := &gateway{t: t, addr: l.Addr().String(), state: state}
 	ssetest.Must(t, l.Close())
 	g.args = append([]string{"--addr", g.addr, "--log-level", "debug"}, flags...)
 	g.args = append(append(g.args, "--"), command...)

@@ -33,7 +33,9 @@ type played struct {
 	a       agent
 	m       *model
 	g       *gateway // nil: the agent started the server
+	command []string // of the server
 	file    string   // the server's journal
+	state   string   // the state directory of sse-server
 	printed string
 	ended   bool // by itself
 }
@@ -44,6 +46,7 @@ type setup struct {
 	server []string  // flags of the server
 	flags  []string  // of the gateway
 	waits  bool      // mostly, so that many may at a time
+	after  *played   // nil, or a run whose command and state this one has
 	limit  time.Duration
 	// before, if not nil, runs when the gateway is up, before the agent is started.
 	before func(p *played)
@@ -62,8 +65,11 @@ func play(t *testing.T, a agent, s setup) *played {
 		turns <- struct{}{}
 		defer func() { <-turns }()
 	}
-	command, file := serverCommand(t, s.server...)
-	p := &played{t: t, a: a, file: file}
+	p := &played{t: t, a: a, state: t.TempDir()}
+	p.command, p.file = serverCommand(t, s.server...)
+	if s.after != nil {
+		p.command, p.file, p.state = s.after.command, s.after.file, s.after.state
+	}
 	if s.over == "" {
 		s.over = streamable
 	}
@@ -72,11 +78,11 @@ func play(t *testing.T, a agent, s setup) *played {
 	}
 	at := target{over: s.over}
 	if s.over == stdio {
-		at.command = append([]string{sseServer(t), "stdio", "--"}, command...)
+		at.command = append([]string{"/usr/bin/env", "XDG_STATE_HOME=" + p.state, sseServer(t), "stdio", "--"}, p.command...)
 	} else {
 		tokens := filepath.Join(t.TempDir(), "tokens")
 		write(t, tokens, "anna:"+token+"\n")
-		p.g = startGateway(t, command, append([]string{"--auth-tokens-file", tokens}, s.flags...)...)
+		p.g = startGateway(t, p.state, p.command, append([]string{"--auth-tokens-file", tokens}, s.flags...)...)
 		at.url = p.g.url(map[transport]string{streamable: "/mcp", sse: "/sse"}[s.over])
 	}
 	p.m = startModel(t, s.steps(p)...)
@@ -204,11 +210,36 @@ func TestSlowStart(t *testing.T) {
 // An agent that comes before the server is up shows how long it waits.
 func TestColdStart(t *testing.T) {
 	forEachAgent(t, func(t *testing.T, a agent) {
-		for column, over := range map[string]transport{"cold": streamable, "stdio": stdio} {
-			for _, boot := range []string{"2.5s", "8s", "20s"} {
-				p := play(t, a, setup{over: over, server: []string{"--boot", boot}, steps: calls(hello)})
-				p.measure(column+" "+boot, p.echoed(0))
-			}
+		for _, boot := range []string{"2.5s", "8s", "20s"} {
+			p := play(t, a, setup{server: []string{"--boot", boot}, steps: calls(hello)})
+			p.measure("cold "+boot, p.echoed(0))
+		}
+	})
+}
+
+// From the second start on, the gateway remembers what the server said to this agent, and has its
+// tools at once.
+func TestSecondStart(t *testing.T) {
+	forEachAgent(t, func(t *testing.T, a agent) {
+		for _, boot := range []string{"2.5s", "8s", "20s"} {
+			first := play(t, a, setup{server: []string{"--boot", boot}, steps: calls(hello), before: func(p *played) {
+				await(patience, func() bool { return strings.Contains(p.journal(), " ready\n") })
+			}})
+			first.g.stop()
+			p := play(t, a, setup{after: first, steps: calls(hello)})
+			p.point("again "+boot, p.echoed(0), "")
+		}
+	})
+}
+
+// Over stdio, an agent that leaves before its server is up may never learn what it has.
+func TestSecondStartOverStdio(t *testing.T) {
+	forEachAgent(t, func(t *testing.T, a agent) {
+		for _, boot := range []string{"2.5s", "8s", "20s"} {
+			first := play(t, a, setup{over: stdio, server: []string{"--boot", boot}, steps: calls(hello)})
+			first.measure("stdio "+boot, first.echoed(0))
+			p := play(t, a, setup{over: stdio, after: first, steps: calls(hello)})
+			p.measure("stdio again "+boot, p.echoed(0))
 		}
 	})
 }

@@ -251,7 +251,7 @@ func recordOne(t *testing.T, a agent, at target) []exchange {
 		write(t, tokens, "anna:"+token+"\n")
 		flags = []string{"--auth-tokens-file", tokens}
 	}
-	g := startGateway(t, command, flags...)
+	g := startGateway(t, t.TempDir(), command, flags...)
 	r := startRecorder(t, g.url(""))
 	steps := calls(hello, hello, hello)(nil)
 	steps[1].before = func() {
