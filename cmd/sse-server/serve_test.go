@@ -289,6 +289,8 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"--version"}, exitOK, "sse-server ", ""},
 		{[]string{"--version"}, exitOK, "go1.", ""},
 		{[]string{"--help"}, exitOK, "Usage: sse-server", ""},
+		{[]string{"help"}, exitOK, "Usage: sse-server", ""},
+		{[]string{"version"}, exitOK, "sse-server ", ""},
 		{[]string{"-h"}, exitOK, "--max-connections", ""},
 		{[]string{"--warm", "7", "check", "--", "true"}, exitOK, "configuration ok\n", ""},
 		{[]string{"check", "--start"}, exitOK, "\ndemo: sse-server-demo ", ""},

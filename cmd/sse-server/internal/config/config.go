@@ -278,6 +278,9 @@ func (c *Config) readFlags(args []string) error {
 			return c.refuse(commandKey, "nothing comes after --; want a program and its arguments, as in: sse-server -- npx -y server")
 		}
 	}
+	if len(args) > 0 && words[args[0]] != "" {
+		args = append([]string{words[args[0]]}, args[1:]...)
+	}
 	parser := newParser(c, &c.Server)
 	ctx, err := parser.Parse(args)
 	if err != nil {

@@ -27,6 +27,15 @@ func TestArgumentsOfTheSharedServer(t *testing.T) {
 	}
 }
 
+// Words of other programs mean one of ours.
+func TestStartMeansServe(t *testing.T) {
+	for _, word := range []string{"start", "run", "serve"} {
+		if c := mustLoad(t, nil, word, "--warm", "3", "--", "x"); c.Does != "serve" || *c.Warm != 3 {
+			t.Errorf("%s: got %s", word, c.Does)
+		}
+	}
+}
+
 func TestConnectIsChecked(t *testing.T) {
 	env := map[string]string{"HOME": "/home/ada"}
 	for args, want := range map[string]string{

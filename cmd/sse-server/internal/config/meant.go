@@ -34,6 +34,9 @@ var elsewhere = map[string]string{
 	"sse":     "both transports are served at one URL; --transports sse serves HTTP+SSE alone",
 }
 
+// words are first arguments of other programs that mean one of ours.
+var words = map[string]string{"version": "--version", "help": "--help", "start": "serve", "run": "serve"}
+
 // plainName returns a name as the tables have it.
 func plainName(name string) string {
 	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
