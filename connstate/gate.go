@@ -56,7 +56,7 @@ func (c ForHandler) Admit(r *Request) (bool, error) {
 	size, room := cost(r.Message), c.opts.GateQueue
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r.passed {
+	if r.passed || c.gate.rested { // a client that has rested knows its tools, and calls as many as it likes
 		room += c.opts.MaxPending
 	}
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -316,6 +317,31 @@ func TestCallWaitsForTheStart(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		got := p.take()
 		p.compare(got[len(got)-2:], []string{answered("1", 2, "tools/call"), answered("2", 2, "tools/call")})
+	})
+}
+
+// A client that has rested may call as often as any other while its server starts.
+func TestManyCallsWaitForTheStart(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil), dial: func(_ context.Context, n int) error {
+		if n > 1 {
+			time.Sleep(20 * time.Second)
+		}
+		return nil
+	}}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		p := returns(t, g)
+		for i := range 300 {
+			p.post(request(strconv.Itoa(i+1), "tools/call"))
+		}
+		time.Sleep(time.Minute)
+		got := p.take()
+		equal(t, "answers", len(got), 300)
+		for _, answer := range got {
+			if !strings.Contains(answer, `"session":2`) {
+				t.Fatalf("a call got %s", answer)
+			}
+		}
 	})
 }
 
