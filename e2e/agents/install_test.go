@@ -43,10 +43,12 @@ var installed = sync.OnceValues(func() (string, error) {
 			return "", err
 		}
 	}
-	ci := exec.Command("npm", "ci", "--loglevel", "error")
-	ci.Dir = dir
-	if out, err := ci.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("the agents cannot be installed: npm ci in %s: %w\n%s", dir, err, out)
+	// npm ci wants the packages of all platforms in the lock file, also those that some mirrors of
+	// the registry do not have. This one keeps to the versions of the lock file too.
+	install := exec.Command("npm", "install", "--no-save", "--loglevel", "error")
+	install.Dir = dir
+	if out, err := install.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("the agents cannot be installed: %s in %s: %w\n%s", install, dir, err, out)
 	}
 	return dir, os.WriteFile(stamp, []byte(want), 0o644)
 })
