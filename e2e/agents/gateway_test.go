@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"syscall"
@@ -110,6 +109,3 @@ func (g *gateway) restart() {
 }
 
 func (g *gateway) url(path string) string { return fmt.Sprintf("http://%s%s", g.addr, path) }
-
-// closeIdle closes what the tests' own requests have left open.
-func closeIdle() { http.DefaultTransport.(*http.Transport).CloseIdleConnections() }
