@@ -165,6 +165,43 @@ func TestListsOfOneClientAreNotForOthers(t *testing.T) {
 	}
 }
 
+// What the server does not have is refused from memory too: some clients ask for lists that it does not
+// declare, and give up a server that is silent then.
+func TestListsThatTheServerDoesNotHave(t *testing.T) {
+	u := &server{capabilities: `{"tools":{},"resources":{}}`, handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "resources/templates/list" {
+			fails(-32601)(s, m)
+			return true
+		}
+		return lists(nil)(s, m)
+	}}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
+		p.want("0 *")
+		p.post(request("1", "prompts/list"), request("2", "resources/templates/list"), request("3", "resources/list"))
+		p.want("1 error -32601", "2 error -32601", `3 {"of":"resources/list"}`)
+		equal(t, "starts", u.starts(), 1)
+	})
+}
+
+// A client that has left before its server was ready leaves the next one a memory.
+func TestNextClientAfterOneThatWasLostToTheStart(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil), dial: slow(5 * time.Second)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
+		time.Sleep(2 * time.Second)
+		p.c.Close(connstate.ClosedClient)
+		time.Sleep(20 * time.Second)
+		equal(t, "sessions", u.open(), 0)
+		starts := u.starts()
+		returns(t, g)
+		equal(t, "starts for the next one", u.starts()-starts, 0)
+	})
+}
+
 // A client that declares something else than those before gets its answers from its own server.
 func TestAnotherClientIsNotAnsweredFromMemory(t *testing.T) {
 	u := &server{capabilities: withLists, handle: lists(nil)}

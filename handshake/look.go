@@ -44,6 +44,9 @@ func (s *Session) runLook() {
 			}
 			return
 		}
+		if !s.NamesAnswers() {
+			return
+		}
 		s.look.answers = answers
 		s.learn(answers)
 	})
@@ -126,6 +129,9 @@ func (s *Session) read() (*remember.Answers, error) {
 				return page, err
 			})
 			switch {
+			case errors.Is(err, errUnknown):
+				answers.Missing = append(answers.Missing, method)
+				continue
 			case errors.Is(err, errNoList), err == nil && pages == nil: // it has none, or one that is too long
 				continue
 			case err != nil:
@@ -140,9 +146,12 @@ func (s *Session) read() (*remember.Answers, error) {
 	return answers, nil
 }
 
-// errNoList reports that a server answers a request for a list with an error: many declare resources,
-// and have no templates.
-var errNoList = errors.New("the server has no such list")
+// errNoList reports that a server answers a request for a list with an error, and errUnknown that it does
+// not know the method: many declare resources, and have no templates.
+var (
+	errNoList  = errors.New("the server gives no such list")
+	errUnknown = errors.New("the server does not know this list")
+)
 
 // ask asks the server for a page of a list.
 func (s *Session) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
@@ -151,6 +160,9 @@ func (s *Session) ask(ctx context.Context, method string, params json.RawMessage
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", method, err)
 	case response.Error() != nil:
+		if code, _ := jsonrpc.Member(response.Error(), "code"); string(code) == "-32601" {
+			return nil, errUnknown
+		}
 		return nil, errNoList
 	}
 	return response.Result(), nil

@@ -56,6 +56,7 @@ func (r *run) noteLostToStart(waited, ready time.Duration) {
 		return
 	}
 	r.opts.Metrics.ClientLostToStart()
+	r.learnForNext()
 	client := r.c.Snapshot().Program()
 	if !r.opts.Losses.first(client, time.Now()) {
 		return

@@ -57,6 +57,10 @@ func (b *Bridge) answerFromMemory(r *connstate.Request) bool {
 	if told == nil || b.current.Load() != nil {
 		return false
 	}
+	if told.Lacks(r.Method) { // as the server would say, perhaps after a long start
+		r.Fail(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the server has no %s", r.Method), "-32601")
+		return true
+	}
 	result, ok := told.Answer(r.Message)
 	if ok {
 		b.opts.Metrics.AnsweredFromMemory()
@@ -169,6 +173,15 @@ func (r *run) answerInitializes() bool {
 		w.Answer(resultOf(answers).Answer(w.ID, w.version), "")
 	}
 	return true
+}
+
+// learnForNext has the server say what the next client like this one, which has left before the server was
+// ready, gets from memory.
+func (r *run) learnForNext() {
+	opts := r.supplier.opts()
+	if opts.Memory != nil && !opts.Forwards && !r.shares() && r.remembered(r.params()) == nil {
+		r.supplier.renew(r.params())
+	}
 }
 
 // renew has the server say everything again if that is long ago.

@@ -164,6 +164,13 @@ func (s *Session) Idle() <-chan struct{} {
 	return idle
 }
 
+// NamesAnswers reports whether the server has named each answer of this session so far, and there was one.
+func (s *Session) NamesAnswers() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.table.named && !s.table.unnamed
+}
+
 // Asks reports whether a client still has a request of the server to answer.
 func (s *Session) Asks() bool {
 	s.mu.Lock()

@@ -3,6 +3,7 @@ package remember
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
@@ -20,6 +21,8 @@ type Answers struct {
 	// cursor of the request as JSON; empty for the first page. A list that is not here was too long,
 	// or the server has none.
 	Pages map[string]map[string]string `json:"pages"`
+	// Missing are the methods of lists that the server does not know, although it declares the kind.
+	Missing []string `json:"missing,omitempty"`
 	// Learned is when the server said it.
 	Learned time.Time `json:"learned"`
 }
@@ -58,6 +61,18 @@ func (a *Answers) Answer(m *jsonrpc.Message) (result json.RawMessage, ok bool) {
 	}
 	page, ok := pages[pageOf(cursor)]
 	return json.RawMessage(page), ok
+}
+
+// Lacks reports whether a method is that of a list which the server does not have: it does not declare
+// the kind, or does not know the method.
+func (a *Answers) Lacks(method string) bool {
+	for kind, methods := range lists {
+		if slices.Contains(methods, method) {
+			_, declared := jsonrpc.Member(json.RawMessage(a.Initialize), "capabilities", kind)
+			return !declared || slices.Contains(a.Missing, method)
+		}
+	}
+	return false
 }
 
 // pageOf returns the name of the page that a cursor asks for.
