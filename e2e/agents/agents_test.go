@@ -63,9 +63,6 @@ type target struct {
 	open    bool     // asks for no token
 }
 
-// refusal is a defect of the gateway: it remembers lists, but not that a server has none.
-const refusal = "it asks for prompts and resources, gives up after 5 s, and the gateway waits for the server to say that there are none"
-
 // agents are all agents that run without an account. Crush does so too, but its package in npm
 // loads the program from another place.
 var agents = []agent{
@@ -150,7 +147,6 @@ var agents = []agent{
 		},
 		over: []transport{streamable, sse, stdio},
 		lacks: map[string]string{
-			"again 8s": refusal, "again 20s": refusal,
 			"new tool": "it keeps the list with which it began",
 		},
 		entry: func(t *testing.T, s target) (string, string) {
