@@ -117,15 +117,13 @@ func (c *Connection) dequeueLocked(at int) waiting {
 	return w
 }
 
-// Waiting returns the requests that wait at the gate, in their order.
+// Waiting returns the messages that wait at the gate, in their order.
 func (c ForHandler) Waiting() []*Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []*Request
 	for _, w := range c.gate.queue {
-		if w.r.ID != "" {
-			all = append(all, w.r)
-		}
+		all = append(all, w.r)
 	}
 	return all
 }

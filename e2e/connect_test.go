@@ -2,8 +2,11 @@ package e2e
 
 import (
 	"net"
+	"os"
+	"os/exec"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -50,7 +53,21 @@ func TestAgentsShareOneServer(t *testing.T) {
 	}
 	ssetest.Want(t, "servers that were started", len(daemons()), 1)
 
+	// An agent that means the same server with other secrets is not given that of these.
+	other := exec.CommandContext(within(t), built(t, "sse-server"), append([]string{"stdio", "--connect", "http://" + address + "/shared/mcp", "--env", "TOKEN=other"}, fake(t)...)...)
+	other.Env = append(os.Environ(), stateOf(t))
+	other.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}}` + "\n")
+	out, err := other.Output()
+	ssetest.Must(t, err)
+	ssetest.WantText(t, "the answer to the other agent", string(out), "started with another command")
+
 	ssetest.Must(t, syscall.Kill(daemons()[0], syscall.SIGKILL))
+	for refused := false; !refused; { // a request to a server that is just dying may be lost
+		conn, err := net.Dial("tcp", address)
+		if refused = err != nil; !refused {
+			ssetest.Must(t, conn.Close())
+		}
+	}
 	for _, a := range agents {
 		if _, err := a.ListTools(within(t), nil); err != nil {
 			t.Errorf("after the end of the shared server: %v", err)

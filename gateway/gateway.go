@@ -147,7 +147,8 @@ var _ identified = upstream.Command{}
 // remembered returns what is remembered of the server; nil for one of which nothing is.
 func (g *Gateway) remembered(n *serving) *remember.Server {
 	up, ok := n.up.(identified)
-	if n.opts.Remember == nil || n.opts.NoAutoInitialize || !ok {
+	oneAtATime := n.opts.MaxInFlight > 0 // to ask for the lists beside a client's calls would break that
+	if n.opts.Remember == nil || n.opts.NoAutoInitialize || oneAtATime || !ok {
 		return nil
 	}
 	if dir := n.opts.Remember.Dir; g.store == nil || g.storeDir != dir {

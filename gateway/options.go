@@ -81,7 +81,7 @@ type Options struct {
 	Warm int
 	// Remember answers clients from memory while their server starts, and ends servers that are not
 	// used. It has no effect in front of anything but an upstream.Command, or with
-	// NoAutoInitialize. Default nil: nothing is remembered.
+	// NoAutoInitialize or MaxInFlight. Default nil: nothing is remembered.
 	Remember *Remember
 	// ErrorDetails controls what errors tell clients about the server.
 	// ErrorDetailsFull includes its exit status, the end of its stderr, its command

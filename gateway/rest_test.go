@@ -202,6 +202,73 @@ func TestNextClientAfterOneThatWasLostToTheStart(t *testing.T) {
 	})
 }
 
+// A client whose own initialize comes late is answered from memory too, while the start goes on.
+func TestLateInitializeIsAnsweredFromMemory(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil), dial: slow(8 * time.Second)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
+		time.Sleep(9 * time.Second)
+		p.post(request("1", "tools/list"))
+		time.Sleep(time.Second)
+		p.take()
+		p.c.Close(connstate.ClosedClient)
+
+		p = connect(t, g, plain)
+		time.Sleep(150 * time.Millisecond)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
+		p.want("0 " + resultWith(withLists))
+		p.post(request("1", "tools/list"))
+		p.want(`1 {"of":"tools/list"}`)
+	})
+}
+
+// A session of which nothing is kept is not ended because it is idle: another one would follow at once.
+func TestSessionThatIsNotRememberedDoesNotEnd(t *testing.T) {
+	big := `{"tools":"` + strings.Repeat("x", 5<<20) + `"}`
+	u := &server{capabilities: withLists, handle: lists(map[string]string{"tools/list": big})}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/call"))
+		time.Sleep(3 * time.Hour)
+		equal(t, "starts", u.starts(), 1)
+		p.take()
+	})
+}
+
+// An error for a list that the server has had says nothing of the list.
+func TestErrorForAListForgetsNothing(t *testing.T) {
+	u := &server{capabilities: withLists, handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if s.n == 2 && m.Method == "tools/list" {
+			fails(-32000)(s, m)
+			return true
+		}
+		return lists(nil)(s, m)
+	}}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		p := returns(t, g)
+		p.post(request("1", "tools/call"))
+		p.want(answered("1", 2, "tools/call")) // and no list_changed
+		next := returns(t, g)
+		next.post(request("1", "tools/list"))
+		next.want(`1 {"of":"tools/list"}`)
+	})
+}
+
+// An argument with the name of a task is none.
+func TestArgumentIsNoTask(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		p := returns(t, g)
+		p.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{"task":"buy milk"}}}`)
+		time.Sleep(time.Hour)
+		equal(t, "sessions", u.open(), 0)
+		p.take()
+	})
+}
+
 // A client that declares something else than those before gets its answers from its own server.
 func TestAnotherClientIsNotAnsweredFromMemory(t *testing.T) {
 	u := &server{capabilities: withLists, handle: lists(nil)}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -239,7 +240,7 @@ func (b *Bridge) send(r *connstate.Request) bool {
 		r.Fail(jsonrpc.ReasonError(b.opts.Server+" no longer has what it had: connect again", "server_changed", false), metrics.ErrorServerChanged)
 		return true
 	}
-	if bytes.Contains(m.Params(), []byte(`"task`)) { // of tools/call, or the taskId of another request
+	if strings.HasPrefix(m.Method, "tasks/") || bytes.Contains(m.Params(), []byte(`"task"`)) && m.Param("task").Value != nil {
 		a.usage.stateful.Store(true)
 	}
 	if m.Kind != jsonrpc.Request {

@@ -112,7 +112,7 @@ func (l *look) isOver() bool {
 func (s *Session) read() (*remember.Answers, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.supplier.opts().Session.RequestTimeout)
 	defer cancel()
-	result := s.Result()
+	result, known := s.Result(), s.look.memory.Answers(s.declared)
 	answers := &remember.Answers{
 		Initialize: string(result.Raw), Stateless: s.Stateless(),
 		Pages: make(map[string]map[string]string), Learned: time.Now(),
@@ -132,6 +132,8 @@ func (s *Session) read() (*remember.Answers, error) {
 			case errors.Is(err, errUnknown):
 				answers.Missing = append(answers.Missing, method)
 				continue
+			case errors.Is(err, errNoList) && known != nil && known.Pages[method] != nil: // it has had one
+				return nil, err
 			case errors.Is(err, errNoList), err == nil && pages == nil: // it has none, or one that is too long
 				continue
 			case err != nil:

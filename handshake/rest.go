@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/backoff"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -54,7 +55,12 @@ func (b *Bridge) remembered(params json.RawMessage) *remember.Answers {
 // answerFromMemory answers a request for a list while there is no session, if it can.
 func (b *Bridge) answerFromMemory(r *connstate.Request) bool {
 	told := b.told.Load()
-	if told == nil || b.current.Load() != nil {
+	if told == nil {
+		return false
+	}
+	switch b.c.State() {
+	case connstate.Resting, connstate.Initializing, connstate.Failed:
+	default:
 		return false
 	}
 	if told.Lacks(r.Method) { // as the server would say, perhaps after a long start
@@ -175,6 +181,20 @@ func (r *run) answerInitializes() bool {
 	return true
 }
 
+// answerDuringStart answers the client's own initialize from memory, if it came too late for a rest: the
+// start goes on.
+func (r *run) answerDuringStart() {
+	answers := r.remembered(r.params())
+	if answers == nil {
+		return
+	}
+	r.tell(answers)
+	r.follows = afterRest
+	for _, w := range r.takeWaiting() {
+		w.Answer(resultOf(answers).Answer(w.ID, w.version), "")
+	}
+}
+
 // learnForNext has the server say what the next client like this one, which has left before the server was
 // ready, gets from memory.
 func (r *run) learnForNext() {
@@ -196,6 +216,9 @@ func (r *run) renew(answers *remember.Answers) {
 	r.supplier.renew(r.params())
 }
 
+// renewPause is the time after a failed renewal before the next one.
+const renewPause = time.Minute
+
 // renew starts a session in the background to learn what the server says to clients with these params,
 // unless one does so already.
 func (s *Supplier) renew(params json.RawMessage) {
@@ -209,6 +232,7 @@ func (s *Supplier) renew(params json.RawMessage) {
 		if err != nil {
 			s.NoteFailure(err)
 			s.limited.Warn("the server could not be asked again for what is remembered", "err", err)
+			_ = backoff.Wait(s.life, renewPause)
 			return
 		}
 		defer session.Close(errNotNeeded)
@@ -353,6 +377,6 @@ func (r *run) isIdle(a *attachment) bool {
 	if r.c.InFlight() > 0 || a.session.Asks() {
 		a.usage.note()
 	}
-	return r.told.Load() != nil && !a.usage.stateful.Load() && !r.state.hasSubscriptions() &&
+	return r.remembered(r.params()) != nil && !a.usage.stateful.Load() && !r.state.hasSubscriptions() &&
 		a.usage.idleFor() >= r.supplier.opts().ProcessIdle
 }

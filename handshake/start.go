@@ -126,7 +126,11 @@ func (s *start) drive() {
 // await returns what happens next.
 func (s *start) await() StartEvent {
 	for {
-		switch came, more := s.takeInitializes(); {
+		came, more := s.takeInitializes()
+		if came && !s.needed.Load() {
+			s.answerDuringStart()
+		}
+		switch {
 		case more:
 			return MoreDeclared
 		case came && s.own != nil:

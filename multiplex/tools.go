@@ -47,10 +47,14 @@ func (t *Tools) Safe(m *jsonrpc.Message) bool {
 // Learn records the pages of a list of tools that the gateway has read to its end, in their order,
 // and returns its size.
 func (t *Tools) Learn(pages []json.RawMessage) *ToolList {
+	read := &Tools{} // the pages that a client is reading are counted apart
 	var list *ToolList
 	for i, page := range pages {
-		list = t.learn(i == 0, page)
+		list = read.learn(i == 0, page)
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.safe, t.bytes, t.list = read.safe, read.bytes, list
 	return list
 }
 

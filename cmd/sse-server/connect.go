@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -60,7 +62,11 @@ const (
 
 // Dial starts the daemon if it is not there, and opens a session with it.
 func (s *sharedDaemon) Dial(ctx context.Context) (jsonrpc.Conn, error) {
-	if err := s.ensure(ctx); err != nil {
+	err := s.ensure(ctx)
+	if err == nil {
+		err = s.checkIdentity()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", s.at, err)
 	}
 	return upstream.URL{Address: s.at.String()}.Dial(ctx)
@@ -76,7 +82,7 @@ func (s *sharedDaemon) ensure(ctx context.Context) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	name := filepath.Join(s.dir, "daemon-"+strings.ReplaceAll(s.at.Host, ":", "-"))
+	name := s.file("")
 	lock := flock.New(name+".lock", flock.SetPermissions(0o600))
 	if locked, err := lock.TryLockContext(ctx, daemonPoll); !locked {
 		return fmt.Errorf("another program is starting it: %w", err)
@@ -86,6 +92,28 @@ func (s *sharedDaemon) ensure(ctx context.Context) error {
 		return nil
 	}
 	return s.start(ctx, name+".log")
+}
+
+// file returns the path of a file about this address.
+func (s *sharedDaemon) file(ending string) string {
+	return filepath.Join(s.dir, "daemon-"+strings.ReplaceAll(s.at.Host, ":", "-")+ending)
+}
+
+// identity is what the file about the address says of the server that was started there.
+func (s *sharedDaemon) identity() string {
+	sum := sha256.Sum256([]byte(s.server + "\x00" + strings.Join(s.args, "\x00")))
+	return hex.EncodeToString(sum[:])
+}
+
+// checkIdentity returns an error if another program has started the sse-server at the address with
+// another command, environment or directory: its client would get the secrets of that one. One that
+// nobody has started so serves whom it likes.
+func (s *sharedDaemon) checkIdentity() error {
+	started, err := os.ReadFile(s.file(".identity"))
+	if err == nil && string(started) != s.identity() {
+		return errors.New("the sse-server there was started with another command, options, environment or directory, or the program has changed since: end it, or use another port")
+	}
+	return nil
 }
 
 // answers reports whether an HTTP server is at the address.
@@ -115,6 +143,9 @@ func (s *sharedDaemon) start(ctx context.Context, logFile string) error {
 		return err
 	}
 	defer output.Close()
+	if err := os.WriteFile(s.file(".identity"), []byte(s.identity()), 0o600); err != nil {
+		return err
+	}
 	cmd := exec.Command(self, s.args...)
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = output, output, detached()
 	if err := cmd.Start(); err != nil {

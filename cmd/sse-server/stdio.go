@@ -17,6 +17,13 @@ import (
 func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	log := shared.Logger
 	s := c.Each()[0]
+	if c.Connect != nil {
+		for _, one := range c.Servers { // several: the daemon serves them all
+			if pathOf(c, one) == c.Connect.Path {
+				s = one
+			}
+		}
+	}
 	s.Transports = []string{gateway.TransportStdio}
 	open := newGateway
 	if c.Connect != nil {

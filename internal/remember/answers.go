@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -113,8 +114,17 @@ func (a *Answers) size() int {
 // valid reports whether answers that were read from a file can be used.
 func (a *Answers) valid() bool {
 	_, ok := jsonrpc.MemberText(json.RawMessage(a.Initialize), "protocolVersion")
+	ok = ok && isJSON(a.Initialize)
+	for _, pages := range a.Pages {
+		for _, page := range pages {
+			ok = ok && isJSON(page)
+		}
+	}
 	return ok
 }
+
+// isJSON reports whether a text may be sent as it is.
+func isJSON(text string) bool { return json.Valid([]byte(text)) && utf8.ValidString(text) }
 
 const (
 	// maxPages bounds the pages of one list, and maxListBytes its bytes. A longer list is not kept.

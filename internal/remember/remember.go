@@ -11,6 +11,7 @@
 package remember
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -112,7 +113,7 @@ func (s *Server) HasAny() bool {
 // Learn keeps what the server has said to clients that declare the same, in the place of what it said
 // before, and writes the file if that has changed. It waits for the disk.
 func (s *Server) Learn(declared string, a *Answers) {
-	if a.size() <= maxBytes/2 && s.keep(declared, a) {
+	if a.size() <= maxBytes/2 && a.valid() && s.keep(declared, a) {
 		s.write()
 	}
 }
@@ -161,6 +162,9 @@ func (s *Server) read() {
 }
 
 func (s *Server) load() (content file, err error) {
+	if info, err := os.Lstat(s.path()); err == nil && !info.Mode().IsRegular() { // to open a pipe would wait
+		return content, errors.New("it is no regular file")
+	}
 	f, err := os.Open(s.path())
 	if err != nil {
 		return content, err
@@ -207,9 +211,12 @@ func (s *Server) write() {
 	s.written = time.Now()
 	content := file{layout, s.name, maps.Clone(s.answers)}
 	s.mu.Unlock()
-	data, err := json.Marshal(content)
+	var data bytes.Buffer
+	to := json.NewEncoder(&data)
+	to.SetEscapeHTML(false)
+	err := to.Encode(content)
 	if err == nil {
-		err = s.store.replace(s.path(), data)
+		err = s.store.replace(s.path(), data.Bytes())
 	}
 	if err != nil {
 		s.store.log.Warn("what a server said cannot be kept", "file", s.path(), "err", err)

@@ -3,6 +3,7 @@ package config
 import (
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -34,6 +35,10 @@ func (c *Config) checkConnect() error {
 	}
 	if c.StateDir == "" {
 		return c.refuse("connect", "neither STATE_DIRECTORY nor HOME is set: there is no place for its lock")
+	}
+	isServed := func(s *Server) bool { return c.PrefixOf(s)+"/mcp" == at.Path }
+	if len(c.Servers) > 0 && !slices.ContainsFunc(c.Servers, isServed) {
+		return c.refuse("connect", "%q: no server of %s is at this path", c.Stdio.Connect, c.Config)
 	}
 	c.Connect = at
 	c.DaemonArgs = append(c.DaemonArgs, "--addr="+net.JoinHostPort(at.Hostname(), at.Port()), "--exit-unused="+unusedDaemon)
