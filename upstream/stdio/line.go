@@ -134,7 +134,7 @@ func isWrittenAsJSON(object []byte) bool {
 }
 
 // notText matches what a terminal does not show as text, and the bracket of a batch.
-var notText = regexp.MustCompile("^(?:[\\x00-\\x1a\\x1c-\\x20\\[]|\\x1b\\[[0-9;?]*[A-Za-z]|\\x1b\\][^\\a]*\\a|\\x1b)*")
+var notText = regexp.MustCompile(`^(?:[\x00-\x1a\x1c-\x20\[]|\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\a]*\a|\x1b)*`)
 
 // textAt returns the offset of the first text that a line has, its length if there is none.
 func textAt(line []byte) int { return len(notText.Find(line)) }
