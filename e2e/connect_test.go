@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"net"
-	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
@@ -55,7 +54,7 @@ func TestAgentsShareOneServer(t *testing.T) {
 
 	// An agent that means the same server with other secrets is not given that of these.
 	other := exec.CommandContext(within(t), built(t, "sse-server"), append([]string{"stdio", "--connect", "http://" + address + "/shared/mcp", "--env", "TOKEN=other"}, fake(t)...)...)
-	other.Env = append(os.Environ(), stateOf(t))
+	other.Env = ssetest.WithState(t)
 	other.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}}` + "\n")
 	out, err := other.Output()
 	ssetest.Must(t, err)

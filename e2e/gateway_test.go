@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
@@ -56,7 +55,7 @@ func launch(t *testing.T, args ...string) *gateway {
 
 	}, args...)
 	cmd := exec.Command(built(t, "sse-server"), all...)
-	cmd.Env = append(os.Environ(), stateOf(t))
+	cmd.Env = ssetest.WithState(t)
 	g := &gateway{running: run(t, cmd)}
 	t.Cleanup(g.stop)
 	return g

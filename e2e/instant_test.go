@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -68,13 +67,9 @@ func wantTools(t *testing.T, c client) {
 // awaitRemembered waits until what the server of the test has said is kept.
 func awaitRemembered(t *testing.T) {
 	t.Helper()
-	pattern := filepath.Join(strings.TrimPrefix(stateOf(t), "XDG_STATE_HOME="), "sse-server", "remembered", "*.json")
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.After(patience); ; {
-		if files, _ := filepath.Glob(pattern); len(files) > 0 {
-			return
-		}
+	for deadline := time.After(patience); !ssetest.Remembered(t); {
 		select {
 		case <-tick.C:
 		case <-deadline:

@@ -4,11 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
-	"strconv"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -48,18 +44,6 @@ func run(t *testing.T, cmd *exec.Cmd) *running {
 	})
 	return p
 }
-
-// stateOf returns the variable with the state directory of the gateways of a test: no test shall be
-// answered from what another one's server has said.
-func stateOf(t *testing.T) string {
-	dir, _ := states.LoadOrStore(t.Name(), filepath.Join(os.Getenv("XDG_STATE_HOME"), strconv.FormatInt(stateCount.Add(1), 10)))
-	return "XDG_STATE_HOME=" + dir.(string)
-}
-
-var (
-	states     sync.Map // the directories, by the names of tests
-	stateCount atomic.Int64
-)
 
 // wait waits for the process to end, and kills it when it does not.
 func (p *running) wait() error {

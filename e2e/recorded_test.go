@@ -15,25 +15,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-// recorded is what an agent sent to the gateway in a run of make agents, and the kinds of answers
-// it got.
-type recorded struct {
-	Agent     string     `json:"agent"`
-	Version   string     `json:"version"`
-	Exchanges []exchange `json:"exchanges"`
-}
-
-// exchange is a request and the kind of its answer, or the restart of the gateway.
-type exchange struct {
-	Restart bool              `json:"restart"`
-	Method  string            `json:"method"`
-	Path    string            `json:"path"` // ENDPOINT n: what stream n of HTTP+SSE has named, from 0
-	Header  map[string]string `json:"header"`
-	Body    json.RawMessage   `json:"body"`
-	Status  int               `json:"status"`
-	Type    string            `json:"type"` // of the content
-}
-
 // TestRecordedAgents replays what real agents sent, request by request: each gets the kind of
 // answer that it got then, and each message with an id its answer. An agent that works today is
 // not lost to a change of the gateway.
@@ -48,7 +29,7 @@ func TestRecordedAgents(t *testing.T) {
 			t.Parallel()
 			data, err := os.ReadFile(file)
 			ssetest.Must(t, err)
-			var r recorded
+			var r ssetest.Recording
 			ssetest.Must(t, json.Unmarshal(data, &r))
 			p := startReplayer(t, r)
 			for i, e := range r.Exchanges {
@@ -72,11 +53,11 @@ type replayer struct {
 	streams []*stream // of HTTP+SSE
 }
 
-func startReplayer(t *testing.T, r recorded) *replayer {
+func startReplayer(t *testing.T, r ssetest.Recording) *replayer {
 	t.Helper()
 	p := &replayer{t: t, http: newHTTP(t), args: fake(t)}
 	p.http.Timeout = patience
-	if slices.ContainsFunc(r.Exchanges, func(e exchange) bool { return e.Header["Authorization"] != "" }) {
+	if slices.ContainsFunc(r.Exchanges, func(e ssetest.Exchange) bool { return e.Header["Authorization"] != "" }) {
 		tokens := filepath.Join(t.TempDir(), "tokens")
 		ssetest.Must(t, os.WriteFile(tokens, []byte("anna:"+recordedToken+"\n"), 0o600))
 		p.args = append([]string{"--auth-tokens-file", tokens}, p.args...)
@@ -85,7 +66,7 @@ func startReplayer(t *testing.T, r recorded) *replayer {
 	return p
 }
 
-// recordedToken stands for TOKEN of the recordings.
+// recordedToken is sent in the place of the word TOKEN in a recording.
 const recordedToken = "token-of-anna-0123456789"
 
 // restart stops the gateway and starts it again at its address. Open streams end with it.
@@ -98,9 +79,9 @@ func (p *replayer) restart() {
 }
 
 // replay sends a request and checks the kind of its answer.
-func (p *replayer) replay(i int, e exchange) {
+func (p *replayer) replay(i int, e ssetest.Exchange) {
 	p.t.Helper()
-	if e.Method == http.MethodGet && e.Type == "text/event-stream" && e.Header["Mcp-Session-Id"] == "" {
+	if e.OpensStream() {
 		s, err := dialStream(p.t, p.at(e), p.header(e))
 		if err != nil {
 			p.t.Fatalf("request %d: GET %s: %v", i, e.Path, err)
@@ -132,7 +113,7 @@ func (p *replayer) replay(i int, e exchange) {
 }
 
 // at returns the URL of a request.
-func (p *replayer) at(e exchange) string {
+func (p *replayer) at(e ssetest.Exchange) string {
 	if s := p.named(e); s != nil {
 		return s.Post
 	}
@@ -140,7 +121,7 @@ func (p *replayer) at(e exchange) string {
 }
 
 // named returns the stream of HTTP+SSE to which a request belongs, nil if to none.
-func (p *replayer) named(e exchange) *stream {
+func (p *replayer) named(e ssetest.Exchange) *stream {
 	number, found := strings.CutPrefix(e.Path, "ENDPOINT ")
 	if !found {
 		return nil
@@ -153,7 +134,7 @@ func (p *replayer) named(e exchange) *stream {
 }
 
 // header returns the headers of a request, those of this session and of this gateway.
-func (p *replayer) header(e exchange) http.Header {
+func (p *replayer) header(e ssetest.Exchange) http.Header {
 	h := http.Header{}
 	at := strings.TrimSuffix(p.g.url, "/mcp")
 	for name, value := range e.Header {
@@ -166,7 +147,7 @@ func (p *replayer) header(e exchange) http.Header {
 }
 
 // wantAnswer checks that a message with an id has its answer, over the transport's own way.
-func (p *replayer) wantAnswer(i int, e exchange, body io.Reader) {
+func (p *replayer) wantAnswer(i int, e ssetest.Exchange, body io.Reader) {
 	p.t.Helper()
 	var m struct {
 		ID     json.RawMessage `json:"id"`

@@ -35,7 +35,7 @@ func startAgent(t *testing.T, args ...string) *agent {
 	t.Helper()
 	command := overStdio(t, append([]string{"--initialization-timeout", patience.String()}, args...)...)
 	a := &agent{cmd: exec.Command(command[0], command[1:]...)}
-	a.cmd.Env = append(os.Environ(), stateOf(t))
+	a.cmd.Env = ssetest.WithState(t)
 	a.cmd.Stderr = &a.log
 	a.cmd.SysProcAttr = endsWithParent()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(

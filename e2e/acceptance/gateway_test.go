@@ -8,11 +8,8 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -50,7 +47,7 @@ func serve(t *testing.T, args ...string) *gateway {
 		"--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--log-level", "debug", "--log-format", "json", "--shutdown-timeout", "1m",
 		"--initialization-timeout", "1h", "--start-timeout", "1h", "--request-timeout", "1h", "--heartbeat-interval", "1h",
 	}, args...)...)
-	g.cmd.Env = append(os.Environ(), stateOf(t))
+	g.cmd.Env = ssetest.WithState(t)
 	g.cmd.Stderr = &g.log
 	g.cmd.WaitDelay = 10 * time.Second // a child that outlives it would hold its stderr
 	ssetest.Must(t, g.cmd.Start())
@@ -67,18 +64,6 @@ func serve(t *testing.T, args ...string) *gateway {
 	g.url, g.admin = strings.TrimSuffix(at.URL, "/mcp"), at.Admin
 	return g
 }
-
-// stateOf returns the variable with the state directory of the gateways of a test: no test shall be
-// answered from what another one's server has said.
-func stateOf(t *testing.T) string {
-	dir, _ := states.LoadOrStore(t.Name(), filepath.Join(os.Getenv("XDG_STATE_HOME"), strconv.FormatInt(stateCount.Add(1), 10)))
-	return "XDG_STATE_HOME=" + dir.(string)
-}
-
-var (
-	states     sync.Map // the directories, by the names of tests
-	stateCount atomic.Int64
-)
 
 func (g *gateway) isOver() bool { return isClosed(g.ended) }
 

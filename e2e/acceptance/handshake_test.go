@@ -52,11 +52,7 @@ func remembered(t *testing.T) (g *gateway, start func()) {
 	s := g.open("?event=message")
 	s.post("0", "tools/list", "{}")
 	s.answer("0")
-	kept := filepath.Join(strings.TrimPrefix(stateOf(t), "XDG_STATE_HOME="), "sse-server", "remembered", "*.json")
-	await(t, "what the server said is kept", func() bool {
-		files, _ := filepath.Glob(kept)
-		return len(files) > 0
-	})
+	await(t, "what the server said is kept", func() bool { return ssetest.Remembered(t) })
 	s.leave()
 	g.stop()
 	ssetest.Must(t, os.Remove(file))

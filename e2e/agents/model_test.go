@@ -44,7 +44,7 @@ type step struct {
 	before func()
 }
 
-// searching stands for a step in asked that looked for a tool.
+// searching is what asked has for a result of a search for tools, which belongs to no step.
 const searching = -1
 
 // turn is a request of an agent to its model, whatever the API.

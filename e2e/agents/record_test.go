@@ -29,7 +29,7 @@ var record = flag.String("record", "", "record what the agents send in this dire
 
 // recording returns a file of testdata, which TestRecordedAgents of package e2e reads: a JSON
 // object with one exchange a line.
-func recording(t *testing.T, agent, version string, exchanges []exchange) []byte {
+func recording(t *testing.T, agent, version string, exchanges []ssetest.Exchange) []byte {
 	t.Helper()
 	var lines []string
 	for _, e := range exchanges {
@@ -38,26 +38,15 @@ func recording(t *testing.T, agent, version string, exchanges []exchange) []byte
 	return fmt.Appendf(nil, "{\"agent\":%q,\"version\":%q,\"exchanges\":[\n%s\n]}\n", agent, version, strings.Join(lines, ",\n"))
 }
 
-// exchange is a request and the kind of its answer, or the restart of the gateway.
-type exchange struct {
-	Restart bool              `json:"restart,omitempty"`
-	Method  string            `json:"method,omitempty"`
-	Path    string            `json:"path,omitempty"` // ENDPOINT n: what stream n of HTTP+SSE has named, from 0
-	Header  map[string]string `json:"header,omitempty"`
-	Body    json.RawMessage   `json:"body,omitempty"`
-	Status  int               `json:"status,omitempty"`
-	Type    string            `json:"type,omitempty"` // of the content
-}
-
 // recorder passes requests on to a gateway, and keeps them.
 type recorder struct {
 	*httptest.Server
 	t *testing.T
 
 	mu        sync.Mutex
-	kept      []*exchange    // guarded by mu, as is what they point to
-	streams   int            // guarded by mu; of HTTP+SSE
-	endpoints map[string]int // guarded by mu; the number of the stream that named it
+	kept      []*ssetest.Exchange // guarded by mu, as is what they point to
+	streams   int                 // guarded by mu; of HTTP+SSE
+	endpoints map[string]int      // guarded by mu; the number of the stream that named it
 }
 
 // exchangeKey is that of the exchange in the context of a request.
@@ -97,8 +86,8 @@ func startRecorder(t *testing.T, gateway string) *recorder {
 }
 
 // keep notes a request. Its answer comes later.
-func (r *recorder) keep(req *http.Request, body []byte) *exchange {
-	e := &exchange{Method: req.Method, Path: req.URL.RequestURI(), Header: map[string]string{}, Body: body}
+func (r *recorder) keep(req *http.Request, body []byte) *ssetest.Exchange {
+	e := &ssetest.Exchange{Method: req.Method, Path: req.URL.RequestURI(), Header: map[string]string{}, Body: body}
 	if len(body) == 0 {
 		e.Body = nil
 	}
@@ -112,21 +101,16 @@ func (r *recorder) keep(req *http.Request, body []byte) *exchange {
 }
 
 func (r *recorder) keepAnswer(resp *http.Response) error {
-	e := resp.Request.Context().Value(exchangeKey{}).(*exchange)
+	e := resp.Request.Context().Value(exchangeKey{}).(*ssetest.Exchange)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e.Status = resp.StatusCode
 	e.Type, _, _ = strings.Cut(resp.Header.Get("Content-Type"), ";")
-	if e.opensStream() {
+	if e.OpensStream() {
 		resp.Body = &endpointReader{ReadCloser: resp.Body, r: r, stream: r.streams}
 		r.streams++
 	}
 	return nil
-}
-
-// opensStream reports whether it is the GET of HTTP+SSE.
-func (e *exchange) opensStream() bool {
-	return e.Method == http.MethodGet && e.Type == "text/event-stream" && e.Header["Mcp-Session-Id"] == ""
 }
 
 // endpointReader finds the endpoint that a stream names first.
@@ -159,7 +143,7 @@ func (b *endpointReader) Read(p []byte) (int, error) {
 func (r *recorder) restarted() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.kept = append(r.kept, &exchange{Restart: true})
+	r.kept = append(r.kept, &ssetest.Exchange{Restart: true})
 }
 
 // uuids and times are what agents put into the metadata of their messages.
@@ -179,11 +163,11 @@ func (r *recorder) deletedAfter(i int) bool {
 // exchanges returns what was kept without what is another in each run: ids of sessions, the
 // token, addresses, and headers of the connection. Requests without an answer are left out: the
 // gateway was not there.
-func (r *recorder) exchanges(home string) []exchange {
+func (r *recorder) exchanges(home string) []ssetest.Exchange {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	tame := strings.NewReplacer(token, "TOKEN", r.URL, "http://GATEWAY", strings.TrimPrefix(r.URL, "http://"), "GATEWAY", home, "/HOME").Replace
-	var all []exchange
+	var all []ssetest.Exchange
 	for i, e := range r.kept {
 		if !e.Restart && e.Status == 0 || e.Status == http.StatusNotFound && r.deletedAfter(i) {
 			continue
@@ -240,7 +224,7 @@ func TestRecord(t *testing.T) {
 }
 
 // recordOne returns what an agent sends to a gateway that is restarted.
-func recordOne(t *testing.T, a agent, at target) []exchange {
+func recordOne(t *testing.T, a agent, at target) []ssetest.Exchange {
 	t.Helper()
 	turns <- struct{}{}
 	defer func() { <-turns }()

@@ -35,7 +35,7 @@ type Client struct {
 	// NameLength bounds the characters of the name of a tool behind Front, and LongNames is what it does
 	// with longer ones.
 	NameLength int
-	Front      string // %s stands for the name of the server
+	Front      string // the client puts the name of the server in the place of %s
 	LongNames  string
 	// Keywords are those that it does not take at the top of a tool's input schema, and Schemas is what it
 	// does with a tool that has one.

@@ -1,0 +1,31 @@
+package ssetest
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// StateDir returns the state directory of the gateways of a test, below that of the test binary: no test
+// shall be answered from what another one's server has said.
+func StateDir(t *testing.T) string {
+	dir, _ := stateDirs.LoadOrStore(t.Name(), filepath.Join(os.Getenv("XDG_STATE_HOME"), strconv.FormatInt(stateCount.Add(1), 10)))
+	return dir.(string)
+}
+
+var (
+	stateDirs  sync.Map // by the names of tests
+	stateCount atomic.Int64
+)
+
+// WithState returns the environment of a gateway of a test.
+func WithState(t *testing.T) []string { return append(os.Environ(), "XDG_STATE_HOME="+StateDir(t)) }
+
+// Remembered reports whether a gateway of a test has kept what its server said.
+func Remembered(t *testing.T) bool {
+	files, _ := filepath.Glob(filepath.Join(StateDir(t), "sse-server", "remembered", "*.json"))
+	return len(files) > 0
+}
