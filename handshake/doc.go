@@ -9,6 +9,8 @@
 //	       ├─ start.go       one start: events in, actions out
 //	       │    └─ state.go  the table of a start: what follows from each event
 //	       ├─ rest.go        no session: what is remembered of the server answers
+//	       ├─ compare.go     a session has other lists than its client was told of
+//	       ├─ idle.go        a session that its client does not use ends
 //	       ├─ attachment.go  the connection as its session sees it
 //	       ├─ restore.go     what a new session must get again
 //	       └─ report.go      log lines and errors
@@ -20,6 +22,7 @@
 //	         ├─ shared.go     the session that all connections share
 //	         ├─ session.go    a session, its proof and its end
 //	         ├─ look.go       what a session says of itself, to remember
+//	         ├─ renew.go      a session without a client, for what is remembered
 //	         ├─ readiness.go  whether sessions can be started
 //	         └─ try.go        a look at the server for operators
 //

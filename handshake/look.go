@@ -99,14 +99,7 @@ func (s *Session) CloseAfterLook(why error) {
 	})
 }
 
-func (l *look) isOver() bool {
-	select {
-	case <-l.done:
-		return true
-	default:
-		return false
-	}
-}
+func (l *look) isOver() bool { return isClosed(l.done) }
 
 // read reads all lists that the server has.
 func (s *Session) read() (*remember.Answers, error) {

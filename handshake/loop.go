@@ -252,11 +252,7 @@ func (r *run) serve(a *attachment) {
 				a.retire(ErrReplaced)
 			}
 		case <-idle:
-			// A message that comes from here on is needed by the next session, if it does not reach this one.
-			r.needed.Store(false)
-			if r.isIdle(a) {
-				a.retire(errIdle)
-			}
+			r.endIdle(a)
 			idle = r.awaitIdle()
 		case <-r.wake: // somebody else has noticed, or the client's own initialize is answered
 		case <-r.ctx.Done():

@@ -1,6 +1,7 @@
 package handshake
 
 import (
+	"encoding/json"
 	"maps"
 	"strconv"
 	"strings"
@@ -213,3 +214,20 @@ func (b *Bridge) visibleLoss(e *jsonrpc.Error) *jsonrpc.Error {
 }
 
 func (b *Bridge) lostText() string { return "the session with " + b.opts.Server + " was lost" }
+
+// startingEvery is the time between two reports of progress to a client that waits for a start.
+const startingEvery = 3 * time.Second
+
+// reportStarting tells the clients of requests that wait for a start that it goes on, as far as they
+// ask for progress. n is the number of the report.
+func (r *run) reportStarting(n int) {
+	for _, waits := range r.c.Waiting() {
+		token := waits.Message.Token.Value
+		if waits.ID == "" || token == nil || len(token) > jsonrpc.MaxIDBytes {
+			continue
+		}
+		// Progress must grow, and the server's own begins with whatever it likes: this is close to 0.
+		params := `{"progressToken":` + string(token) + `,"progress":` + strconv.Itoa(n) + `e-6,"message":"starting the server"}`
+		waits.SendProgress(jsonrpc.NewNotification(mcp.MethodProgress, json.RawMessage(params)), false)
+	}
+}

@@ -107,9 +107,11 @@ func (s *Session) end(why error) (first bool) {
 func (s *Session) Over() <-chan struct{} { return s.over }
 
 // isOver reports whether Over is closed.
-func (s *Session) isOver() bool {
+func (s *Session) isOver() bool { return isClosed(s.over) }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-s.over:
+	case <-c:
 		return true
 	default:
 		return false

@@ -96,8 +96,8 @@ func (a *Answers) SameLists(other *Answers, kind string) bool {
 
 // Same reports whether both have the same answers to everything, whenever they were learned.
 func (a *Answers) Same(other *Answers) bool {
-	return a.Initialize == other.Initialize && a.Stateless == other.Stateless &&
-		a.SameLists(other, "tools") && a.SameLists(other, "prompts") && a.SameLists(other, "resources")
+	differs := func(kind string) bool { return !a.SameLists(other, kind) }
+	return a.Initialize == other.Initialize && a.Stateless == other.Stateless && !slices.ContainsFunc(Kinds(), differs)
 }
 
 // size returns about how many bytes the answers take.

@@ -1,0 +1,51 @@
+package handshake
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+)
+
+// errIdle is the reason of a session that has ended because its client has not used it for long.
+var errIdle = errors.New("the session was idle")
+
+// usage is how a client uses a session, as far as it decides whether the session may end when it is
+// idle.
+type usage struct {
+	last atomic.Int64 // when the last message passed, in Unix nanoseconds
+	// stateful says that the server has something of this session that no other one would have: a task,
+	// or lists that it has changed.
+	stateful atomic.Bool
+}
+
+func (u *usage) note() { u.last.Store(time.Now().UnixNano()) }
+
+// idleFor returns the time since the last message. The start of the session counts as one.
+func (u *usage) idleFor() time.Duration { return time.Since(time.Unix(0, u.last.Load())) }
+
+// checksInIdle is how often a session is looked at in the time after which it is idle.
+const checksInIdle = 4
+
+// awaitIdle returns a channel on which it is time to look whether the session is idle; nil if it never
+// ends for that.
+func (r *run) awaitIdle() <-chan time.Time {
+	if limit := r.supplier.opts().ProcessIdle; limit > 0 && !r.shares() {
+		return time.After(limit / checksInIdle)
+	}
+	return nil
+}
+
+// endIdle ends a session that its client has not used for ProcessIdle, if another one would be the same to
+// it: that of which nothing is remembered stays, because the next would have to be started at once.
+func (r *run) endIdle(a *attachment) {
+	// A message that comes from here on is needed by the next session, if it does not reach this one.
+	r.needed.Store(false)
+	if r.c.InFlight() > 0 || a.session.Asks() {
+		a.usage.note()
+	}
+	idle := r.remembered(r.params()) != nil && !a.usage.stateful.Load() && !r.state.hasSubscriptions() &&
+		a.usage.idleFor() >= r.supplier.opts().ProcessIdle
+	if idle {
+		a.retire(errIdle)
+	}
+}

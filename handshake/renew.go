@@ -1,0 +1,61 @@
+package handshake
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/backoff"
+	"github.com/mcp-sse/mcp-sse/internal/remember"
+)
+
+// learnForNext has the server say what the next client like this one, which has left before the server was
+// ready, gets from memory.
+func (r *run) learnForNext() {
+	opts := r.supplier.opts()
+	if opts.Memory != nil && !opts.Forwards && !r.shares() && r.remembered(r.params()) == nil {
+		r.supplier.renew(r.params())
+	}
+}
+
+// renew has the server say everything again if that is long ago.
+func (r *run) renew(answers *remember.Answers) {
+	if time.Since(answers.Learned) < r.supplier.opts().RememberFor {
+		return
+	}
+	if r.supplier.opts().Forwards || r.shares() {
+		r.needed.Store(true) // by the client's own session
+		return
+	}
+	r.supplier.renew(r.params())
+}
+
+// renewPause is the time after a failed renewal before the next one.
+const renewPause = time.Minute
+
+// renew starts a session in the background to learn what the server says to clients with these params,
+// unless one does so already.
+func (s *Supplier) renew(params json.RawMessage) {
+	declared := remember.DeclaredBy(params, "")
+	if _, runs := s.renewing.LoadOrStore(declared, true); runs {
+		return
+	}
+	s.Go(func() { // ends with the start, the look, and the supplier
+		defer s.renewing.Delete(declared)
+		session, _, err := s.start(s.life, openOptions{AnyServer: true, Params: given(params)})
+		if err != nil {
+			s.NoteFailure(err)
+			s.limited.Warn("the server could not be asked again for what is remembered", "err", err)
+			_ = backoff.Wait(s.life, renewPause)
+			return
+		}
+		defer session.Close(errNotNeeded)
+		if session.look == nil { // a reload has switched it off
+			return
+		}
+		session.startLook() // it has no client that could get the answers
+		select {
+		case <-session.look.done:
+		case <-s.life.Done():
+		}
+	})
+}
