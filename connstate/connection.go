@@ -48,8 +48,8 @@ type Options struct {
 	GateQueue int
 	// GateTimeout bounds how long a message waits at the gate. Default 5 s.
 	GateTimeout time.Duration
-	// RestTimeout bounds how long a message waits at the gate of a connection that has rested:
-	// its client has its lists, and takes the wait for a slow answer. Default 60 s.
+	// RestTimeout takes the place of GateTimeout where [ForHandler.Told] is called: the client has
+	// its lists, and takes the wait for a slow answer. Default 60 s.
 	RestTimeout time.Duration
 	// OutboxBytes bounds the events that wait to be written; a larger event passes
 	// alone. Default 1 MiB.
@@ -306,7 +306,7 @@ func (c *Connection) moveLocked(to State) error {
 		c.gate.opening++
 		c.sawReadyLocked(now)
 	case Resting:
-		c.gate.passing, c.gate.rested = false, true
+		c.gate.passing = false
 		c.sawReadyLocked(now)
 	case Initializing:
 		c.gate.passing, c.gate.refusal = false, nil

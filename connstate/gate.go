@@ -18,8 +18,8 @@ type gate struct {
 	passing bool
 	// refusal is the error for new messages; nil: they are queued.
 	refusal error
-	// rested says that the connection has been Resting: its messages may wait for RestTimeout.
-	rested bool
+	// told is what Told has noted.
+	told bool
 	// opening counts the moves to Ready. By it a release notices that another move to
 	// Ready has come since.
 	opening int
@@ -46,7 +46,7 @@ func cost(m *jsonrpc.Message) int {
 
 // Admit decides what to do with a client's message. If it reports true, the caller
 // must hand the message to the server now. If it reports false without an error, the
-// message waits at the gate until [ForHandler.Open], [ForHandler.Withdraw] or its
+// message waits at the gate until [ForHandler.Open], [ForHandler.Withdraw], [ForHandler.Release] or its
 // timeout. Otherwise the message is refused, with ErrGateFull, ErrDraining,
 // ErrBusy, ErrClosed or what [ForHandler.Fail] was given.
 //
@@ -56,7 +56,7 @@ func (c ForHandler) Admit(r *Request) (bool, error) {
 	size, room := cost(r.Message), c.opts.GateQueue
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r.passed || c.gate.rested { // a client that has rested knows its tools, and calls as many as it likes
+	if r.passed || c.gate.told { // the client knows its tools, and calls as many as it likes
 		room += c.opts.MaxPending
 	}
 	switch {
@@ -88,17 +88,36 @@ func (c ForHandler) Admit(r *Request) (bool, error) {
 
 // enqueueLocked puts a message into the queue, for which the budget has been asked.
 func (c *Connection) enqueueLocked(at int, r *Request, since time.Time) {
-	limit := c.opts.GateTimeout
-	if c.gate.rested {
-		limit = c.opts.RestTimeout
-	}
-	late := time.AfterFunc(limit-time.Since(since), func() {
+	late := time.AfterFunc(c.gateLimitLocked()-time.Since(since), func() {
 		if c.withdraw(r, metrics.GateTimeout) {
 			c.handler.Refused(r, ErrGateTimeout)
 		}
 	})
 	c.gate.queue = slices.Insert(c.gate.queue, at, waiting{r, since, late})
 	c.gate.bytes += len(r.Message.Raw())
+}
+
+// gateLimitLocked returns how long a message may wait at the gate.
+func (c *Connection) gateLimitLocked() time.Duration {
+	if c.gate.told {
+		return c.opts.RestTimeout
+	}
+	return c.opts.GateTimeout
+}
+
+// Told notes that the client has been told what is remembered of the server, so that it knows its lists:
+// its messages, also those at the gate, may wait for Options.RestTimeout, and there may be as many as at a
+// session.
+func (c ForHandler) Told() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gate.told {
+		return
+	}
+	c.gate.told = true
+	for _, w := range c.gate.queue {
+		w.late.Reset(c.gateLimitLocked() - time.Since(w.since))
+	}
 }
 
 // dequeueLocked removes and returns a message, and gives back what it took.
@@ -133,13 +152,33 @@ func (c ForHandler) Withdraw(r *Request) bool { return c.withdraw(r, metrics.Gat
 
 // withdraw is Withdraw for a reason of the metrics.
 func (c *Connection) withdraw(r *Request, reason string) bool {
+	waited, ok := c.remove(r)
+	if ok {
+		c.opts.Metrics.GateRejected(reason, waited)
+	}
+	return ok
+}
+
+// Release removes a request from the gate that is answered without a session, and reports whether it was
+// there.
+func (c ForHandler) Release(r *Request) bool {
+	waited, ok := c.remove(r)
+	if ok {
+		c.opts.Metrics.GateReleased(waited)
+	}
+	return ok
+}
+
+// remove removes a request from the gate, and returns how long it has waited there. It reports false if it
+// is not there.
+func (c *Connection) remove(r *Request) (waited time.Duration, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := slices.IndexFunc(c.gate.queue, func(w waiting) bool { return w.r == r })
-	if at >= 0 {
-		c.opts.Metrics.GateRejected(reason, time.Since(c.dequeueLocked(at).since))
+	if at < 0 {
+		return 0, false
 	}
-	return at >= 0
+	return time.Since(c.dequeueLocked(at).since), true
 }
 
 // Open moves the connection to Ready. The returned function hands the waiting

@@ -46,6 +46,16 @@ func lists(of map[string]string) func(*serverSession, *jsonrpc.Message) bool {
 	}
 }
 
+// laterIn makes all starts but the first take so long.
+func laterIn(d time.Duration) func(context.Context, int) error {
+	return func(_ context.Context, n int) error {
+		if n > 1 {
+			time.Sleep(d)
+		}
+		return nil
+	}
+}
+
 // learned opens a connection that initializes itself, so that the server is known, and closes it.
 func learned(t *testing.T, g *gateway.Gateway, u *server) {
 	t.Helper()
@@ -220,6 +230,56 @@ func TestLateInitializeIsAnsweredFromMemory(t *testing.T) {
 		p.want("0 " + resultWith(withLists))
 		p.post(request("1", "tools/list"))
 		p.want(`1 {"of":"tools/list"}`)
+	})
+}
+
+// A session that goes on after a restart of the gateway does not initialize again: its client has its lists
+// from memory, those that another client of its version was told, and its call waits for the start.
+func TestReturningSessionIsAnsweredFromMemory(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil), dial: laterIn(8 * time.Second)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		returning := plain
+		returning.Version = "2025-11-25"
+		p := connect(t, g, returning)
+		p.post(request("1", "tools/list"))
+		p.want(`1 {"of":"tools/list"}`)
+		p.wantState(connstate.Resting)
+		equal(t, "starts", u.starts(), 1)
+		p.post(request("2", "tools/call"))
+		time.Sleep(10 * time.Second)
+		p.want(answered("2", 2, "tools/call"))
+
+		p = connect(t, g, returning) // what comes first needs the server
+		p.post(request("1", "tools/call"), request("2", "tools/list"))
+		p.want(`2 {"of":"tools/list"}`)
+		time.Sleep(10 * time.Second)
+		p.want(answered("1", 3, "tools/call"))
+
+		returning.Version = "2025-06-18" // nobody has told such a client anything
+		p = connect(t, g, returning)
+		p.post(request("1", "tools/list"))
+		time.Sleep(10 * time.Second)
+		p.want("1 initialization_error request_processing attempt 1")
+	})
+}
+
+// A call that came before the client's own initialize waits for the start too, once that is answered from
+// memory.
+func TestCallBeforeInitializeWaitsForTheStart(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil), dial: laterIn(8 * time.Second)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		p := connect(t, g, plain)
+		time.Sleep(150 * time.Millisecond) // the start has begun
+		p.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":"p"}}}`, request("2", "tools/list"))
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
+		p.want("0 "+resultWith(withLists), `2 {"of":"tools/list"}`)
+		time.Sleep(7 * time.Second)
+		p.want("notifications/progress", "notifications/progress")
+		time.Sleep(3 * time.Second)
+		got := p.take()
+		p.compare(got[len(got)-1:], []string{answered("1", 2, "tools/call")})
 	})
 }
 
@@ -404,12 +464,7 @@ func TestProcessIdleCanBeOff(t *testing.T) {
 
 // A call waits for a slow start as for a slow answer, and its client hears of it.
 func TestCallWaitsForTheStart(t *testing.T) {
-	u := &server{capabilities: withLists, handle: lists(nil), dial: func(ctx context.Context, n int) error {
-		if n > 1 {
-			time.Sleep(20 * time.Second)
-		}
-		return nil
-	}}
+	u := &server{capabilities: withLists, handle: lists(nil), dial: laterIn(20 * time.Second)}
 	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
 		learned(t, g, u)
 		p := returns(t, g)
@@ -426,12 +481,7 @@ func TestCallWaitsForTheStart(t *testing.T) {
 
 // A client that has rested may call as often as any other while its server starts.
 func TestManyCallsWaitForTheStart(t *testing.T) {
-	u := &server{capabilities: withLists, handle: lists(nil), dial: func(_ context.Context, n int) error {
-		if n > 1 {
-			time.Sleep(20 * time.Second)
-		}
-		return nil
-	}}
+	u := &server{capabilities: withLists, handle: lists(nil), dial: laterIn(20 * time.Second)}
 	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
 		learned(t, g, u)
 		p := returns(t, g)

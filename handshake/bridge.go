@@ -187,8 +187,11 @@ func (b *Bridge) request(m *jsonrpc.Message) {
 			"server/discover is not available on this transport: use initialize"), "-32601")
 	case m.Method == mcp.MethodInitialize && b.opts.Params != nil:
 		b.initialize(r)
-	case b.answerFromMemory(r):
 	default:
+		if answer := b.fromMemory(r); answer != nil {
+			answer()
+			return
+		}
 		b.needServer()
 		b.gateOrSend(r)
 	}
@@ -266,7 +269,7 @@ func (b *Bridge) gateOrSend(r *connstate.Request) {
 	}
 	if err != nil {
 		b.Refused(r, err)
-	} else if !pass && b.told.Load() != nil { // it waits, perhaps since the connection rests
+	} else if !pass && b.told.Load() != nil && !b.answerAtGate(r) { // it waits, perhaps since the connection rests
 		b.needServer()
 	}
 }

@@ -39,33 +39,59 @@ func (b *Bridge) remembered(params json.RawMessage) *remember.Answers {
 	return memory.Answers(remember.DeclaredBy(params, b.principal()))
 }
 
-// answerFromMemory answers a request for a list while there is no session, if it can.
-func (b *Bridge) answerFromMemory(r *connstate.Request) bool {
+// fromMemory returns what answers a request for a list while there is no session; nil if only a session
+// can.
+func (b *Bridge) fromMemory(r *connstate.Request) (answer func()) {
 	told := b.told.Load()
 	if told == nil {
-		return false
+		return nil
 	}
 	switch b.c.State() {
 	case connstate.Resting, connstate.Initializing, connstate.Failed:
 	default:
-		return false
+		return nil
 	}
 	if told.Lacks(r.Method) { // as the server would say, perhaps after a long start
-		r.Fail(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the server has no %s", r.Method), "-32601")
-		return true
+		return func() {
+			r.Fail(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the server has no %s", r.Method), "-32601")
+		}
 	}
 	result, ok := told.Answer(r.Message)
-	if ok {
+	if !ok {
+		return nil
+	}
+	return func() {
 		b.opts.Metrics.AnsweredFromMemory()
 		r.Answer(jsonrpc.NewResult(r.ID, result), "")
 	}
-	return ok
 }
 
-// tell makes what is remembered what the client is told while there is no session.
+// answerAtGate answers a request that waits at the gate from memory, and reports whether it could.
+func (b *Bridge) answerAtGate(r *connstate.Request) bool {
+	if r.ID == "" {
+		return false
+	}
+	answer := b.fromMemory(r)
+	if answer == nil || !b.c.Release(r) {
+		return false
+	}
+	answer()
+	return true
+}
+
+// tell makes what is remembered what the client is told while there is no session: it answers the client's
+// own initialize, and the requests at the gate that wait for no more.
 func (r *run) tell(answers *remember.Answers) {
 	r.told.Store(answers)
-	r.c.SawServer(connstate.Server(resultOf(answers).Server()))
+	r.c.Told()
+	result := resultOf(answers)
+	r.c.SawServer(connstate.Server(result.Server()))
+	for _, w := range r.takeWaiting() {
+		w.Answer(result.Answer(w.ID, w.version), "")
+	}
+	for _, waits := range r.c.Waiting() {
+		r.answerAtGate(waits)
+	}
 }
 
 // resultOf returns the result of initialize that is remembered.
@@ -80,10 +106,11 @@ func resultOf(answers *remember.Answers) *Result {
 // connection is closed or drains.
 func (r *run) rest() bool {
 	answers := r.recall()
-	if answers == nil || r.needed.Load() {
+	if answers == nil || r.needed.Load() && r.follows != first {
 		return true
 	}
 	r.tell(answers)
+	r.needed.Store(false)                   // by what was answered just now; awaitNeed looks at the rest
 	if r.c.Move(connstate.Resting) != nil { // it drains
 		return false
 	}
@@ -104,7 +131,8 @@ func (r *run) params() json.RawMessage {
 }
 
 // recall returns what is remembered for the client, nil for nothing. Where something is remembered for
-// others, it gives the client a moment for its own initialize, which may declare what they do.
+// others, it gives the client a moment for its own initialize, which may declare what they do. A client
+// that goes on with a session of before a restart sends none.
 func (r *run) recall() *remember.Answers {
 	memory := r.supplier.opts().Memory
 	if memory == nil {
@@ -113,8 +141,11 @@ func (r *run) recall() *remember.Answers {
 	over := time.After(r.opts.Times().AnnounceDelay)
 	for {
 		answers := r.remembered(r.params())
-		if answers != nil || r.own != nil || r.needed.Load() || !memory.HasAny() {
+		switch {
+		case answers != nil || r.own != nil || !memory.HasAny():
 			return answers
+		case r.needed.Load():
+			return r.toldBefore()
 		}
 		select {
 		case <-r.wake:
@@ -122,11 +153,22 @@ func (r *run) recall() *remember.Answers {
 				return nil
 			}
 		case <-over:
-			return nil
+			return r.toldBefore()
 		case <-r.ctx.Done():
 			return nil
 		}
 	}
+}
+
+// toldBefore returns what a client that goes on with an earlier session was told in it, as far as that is
+// known: what clients of its version were told last. If its own was something else, it learns so when its
+// server has started.
+func (r *run) toldBefore() *remember.Answers {
+	version := r.c.Client().Version
+	if version == "" {
+		return nil
+	}
+	return r.supplier.opts().Memory.AnswersAt(version, r.principal())
 }
 
 // awaitNeed waits until a resting connection needs a session. It answers the client's own initialize
@@ -161,17 +203,8 @@ func (r *run) answerInitializes() bool {
 		return false
 	}
 	r.renew(answers)
-	r.answerWaiting(answers)
-	return true
-}
-
-// answerWaiting tells the client what is remembered, as the answer to its own initialize.
-func (r *run) answerWaiting(answers *remember.Answers) {
 	r.tell(answers)
-	result := resultOf(answers)
-	for _, w := range r.takeWaiting() {
-		w.Answer(result.Answer(w.ID, w.version), "")
-	}
+	return true
 }
 
 // answerDuringStart answers the client's own initialize from memory, if it came too late for a rest: the
@@ -182,5 +215,5 @@ func (r *run) answerDuringStart() {
 		return
 	}
 	r.follows = afterRest
-	r.answerWaiting(answers)
+	r.tell(answers)
 }

@@ -78,9 +78,7 @@ func (r *run) newStart() *start {
 		replaced: r.supplier.Replaced(), closed: r.ctx.Done(),
 		late: time.After(r.opts.Times().InitializationTimeout),
 	}
-	if r.told.Load() != nil {
-		s.starting = time.Tick(startingEvery)
-	}
+	s.reportProgress()
 	s.span = r.c.StartSpan(mcp.MethodInitialize, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 		attribute.String("mcp.method.name", mcp.MethodInitialize),
 		attribute.Int("mcp_sse.attempt", r.attempts), attribute.Bool("mcp_sse.session.lost", r.follows == afterLoss)))
@@ -127,8 +125,9 @@ func (s *start) drive() {
 func (s *start) await() StartEvent {
 	for {
 		came, more := s.takeInitializes()
-		if came && !s.needed.Load() {
+		if came {
 			s.answerDuringStart()
+			s.reportProgress()
 		}
 		switch {
 		case more:
@@ -166,6 +165,14 @@ func (s *start) await() StartEvent {
 			}
 			return Up
 		}
+	}
+}
+
+// reportProgress begins to tell a client that knows its lists how the start goes on, as far as its requests
+// ask for that.
+func (s *start) reportProgress() {
+	if s.starting == nil && s.told.Load() != nil {
+		s.starting = time.Tick(startingEvery)
 	}
 }
 

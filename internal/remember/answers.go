@@ -168,3 +168,9 @@ func DeclaredBy(params json.RawMessage, principal string) string {
 	key, _ := json.Marshal([]any{version, capabilities, principal}) // it has been JSON
 	return string(key)
 }
+
+// isDeclared reports whether a key of DeclaredBy is of a client of this version and principal.
+func isDeclared(key, version, principal string) bool {
+	var parts []any
+	return json.Unmarshal([]byte(key), &parts) == nil && len(parts) == 3 && parts[0] == version && parts[2] == principal
+}

@@ -103,6 +103,19 @@ func (s *Server) Answers(declared string) *Answers {
 	return s.answers[declared]
 }
 
+// AnswersAt returns what the server said last to any client that asked for a protocol version, nil if that
+// is unknown. principal is that of [DeclaredBy].
+func (s *Server) AnswersAt(version, principal string) (last *Answers) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for declared, a := range s.answers {
+		if isDeclared(declared, version, principal) && (last == nil || a.Learned.After(last.Learned)) {
+			last = a
+		}
+	}
+	return last
+}
+
 // HasAny reports whether anything is known of the server.
 func (s *Server) HasAny() bool {
 	s.mu.Lock()
