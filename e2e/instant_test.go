@@ -1,9 +1,14 @@
 package e2e
 
 import (
+	"bufio"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -54,6 +59,57 @@ func TestAgentOnStdioHasItsToolsBeforeTheServerHasBooted(t *testing.T) {
 	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
 	ssetest.Want(t, "echo", a.call(t, "echo", map[string]any{"message": "hi"}), "hi")
 	ssetest.Must(t, a.Close())
+}
+
+// An agent that has given up before the server has booted finds its tools at the next start: the server is
+// started once more, for nobody.
+func TestAgentOnStdioThatGaveUpHasItsToolsNextTime(t *testing.T) {
+	t.Parallel()
+	booted := filepath.Join(t.TempDir(), "booted")
+	start := func() (cmd *exec.Cmd, in io.Writer, out, log *bufio.Reader) {
+		command := overStdio(t, append([]string{"--shutdown-timeout", "10ms"}, fake(t, "--until", booted)...)...)
+		cmd = exec.CommandContext(within(t), command[0], command[1:]...)
+		cmd.Env = ssetest.WithState(t)
+		stdin, err := cmd.StdinPipe()
+		ssetest.Must(t, err)
+		stdout, err := cmd.StdoutPipe()
+		ssetest.Must(t, err)
+		stderr, err := cmd.StderrPipe()
+		ssetest.Must(t, err)
+		ssetest.Must(t, cmd.Start())
+		_, err = io.WriteString(stdin, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`+"\n")
+		ssetest.Must(t, err)
+		return cmd, stdin, bufio.NewReader(stdout), bufio.NewReader(stderr)
+	}
+	cmd, _, _, log := start()
+	for line := ""; !strings.Contains(line, "mcp POST start"); {
+		next, err := log.ReadString('\n')
+		ssetest.Must(t, err)
+		line = next
+	}
+	ssetest.Must(t, cmd.Process.Signal(syscall.SIGTERM))
+	_, _ = io.Copy(io.Discard, log)
+	ssetest.Must(t, cmd.Wait())
+
+	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
+	awaitRemembered(t)
+	ssetest.Must(t, os.Remove(booted))
+	cmd, in, out, log := start()
+	go func() { _, _ = io.Copy(io.Discard, log) }() // ends with the process
+	wants := func(text string) {
+		t.Helper()
+		line, err := out.ReadString('\n')
+		if err != nil || !strings.Contains(line, text) {
+			t.Errorf("the agent got %s, %v, want %s in it", line, err, text)
+		}
+	}
+	wants(`"protocolVersion"`)
+	_, err := io.WriteString(in, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`+"\n")
+	ssetest.Must(t, err)
+	wants(`"echo"`)
+	ssetest.Must(t, cmd.Process.Signal(syscall.SIGTERM))
+	_, _ = io.Copy(io.Discard, out)
+	ssetest.Must(t, cmd.Wait())
 }
 
 func wantTools(t *testing.T, c client) {

@@ -276,6 +276,18 @@ func (g *Gateway) Try(ctx context.Context) (server handshake.Server, tools []jso
 	return g.now.Load().supplier.Try(ctx)
 }
 
+// Learn starts the server once and remembers what it says to clients that initialize with these params, so
+// that the next such client is answered from memory. It does nothing if that is remembered already, or
+// nothing is. It returns when the server has said all, or ctx ends; the error says why the server did not
+// start.
+func (g *Gateway) Learn(ctx context.Context, params json.RawMessage) error {
+	n := g.now.Load()
+	if n.memory == nil || n.memory.Answers(remember.DeclaredBy(params, "")) != nil {
+		return nil
+	}
+	return n.supplier.Learn(ctx, params)
+}
+
 // ServeStdio serves one client that writes to in and reads from out, such as stdin and
 // stdout of this process, until it has closed in and has its answers, for which it waits
 // at most for grace. See stdio.Serve. The caller must call Shutdown after it, which also

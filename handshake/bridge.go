@@ -269,7 +269,7 @@ func (b *Bridge) gateOrSend(r *connstate.Request) {
 	}
 	if err != nil {
 		b.Refused(r, err)
-	} else if !pass && b.told.Load() != nil && !b.answerAtGate(r) { // it waits, perhaps since the connection rests
+	} else if !pass && b.told.Load() != nil { // it waits, perhaps since the connection rests
 		b.needServer()
 	}
 }

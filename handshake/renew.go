@@ -1,6 +1,7 @@
 package handshake
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
@@ -41,21 +42,29 @@ func (s *Supplier) renew(params json.RawMessage) {
 	}
 	s.Go(func() { // ends with the start, the look, and the supplier
 		defer s.renewing.Delete(declared)
-		session, _, err := s.start(s.life, openOptions{AnyServer: true, Params: given(params)})
-		if err != nil {
+		if err := s.Learn(s.life, params); err != nil {
 			s.NoteFailure(err)
 			s.limited.Warn("the server could not be asked again for what is remembered", "err", err)
 			_ = backoff.Wait(s.life, renewPause)
-			return
-		}
-		defer session.Close(errNotNeeded)
-		if session.look == nil { // a reload has switched it off
-			return
-		}
-		session.startLook() // it has no client that could get the answers
-		select {
-		case <-session.look.done:
-		case <-s.life.Done():
 		}
 	})
+}
+
+// Learn starts a session without a client, and remembers what the server says to clients that initialize
+// with these params. It fails if the session does not start.
+func (s *Supplier) Learn(ctx context.Context, params json.RawMessage) error {
+	session, _, err := s.start(ctx, openOptions{AnyServer: true, Params: given(params)})
+	if err != nil {
+		return err
+	}
+	defer session.Close(errNotNeeded)
+	if session.look == nil { // nothing is remembered, perhaps since a reload
+		return nil
+	}
+	session.startLook() // it has no client that could get the answers
+	select {
+	case <-session.look.done:
+	case <-ctx.Done():
+	}
+	return nil
 }

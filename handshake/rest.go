@@ -66,17 +66,20 @@ func (b *Bridge) fromMemory(r *connstate.Request) (answer func()) {
 	}
 }
 
-// answerAtGate answers a request that waits at the gate from memory, and reports whether it could.
-func (b *Bridge) answerAtGate(r *connstate.Request) bool {
-	if r.ID == "" {
-		return false
+// answerGate answers the requests at the gate that memory can answer: they came before it was known what
+// the client is told.
+func (r *run) answerGate() {
+	if r.told.Load() == nil {
+		return
 	}
-	answer := b.fromMemory(r)
-	if answer == nil || !b.c.Release(r) {
-		return false
+	for _, waits := range r.c.Waiting() { // nobody else lets them through meanwhile
+		if waits.ID == "" {
+			continue
+		}
+		if answer := r.fromMemory(waits); answer != nil && r.c.Release(waits) {
+			answer()
+		}
 	}
-	answer()
-	return true
 }
 
 // tell makes what is remembered what the client is told while there is no session: it answers the client's
@@ -89,9 +92,7 @@ func (r *run) tell(answers *remember.Answers) {
 	for _, w := range r.takeWaiting() {
 		w.Answer(result.Answer(w.ID, w.version), "")
 	}
-	for _, waits := range r.c.Waiting() {
-		r.answerAtGate(waits)
-	}
+	r.answerGate()
 }
 
 // resultOf returns the result of initialize that is remembered.
@@ -179,6 +180,7 @@ func (r *run) awaitNeed() bool {
 		if len(r.waiting) > 0 && !r.answerInitializes() {
 			return true
 		}
+		r.answerGate()
 		if r.needed.Load() || len(r.c.Waiting()) > 0 {
 			return true
 		}

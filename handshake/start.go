@@ -129,6 +129,7 @@ func (s *start) await() StartEvent {
 			s.answerDuringStart()
 			s.reportProgress()
 		}
+		s.answerGate()
 		switch {
 		case more:
 			return MoreDeclared

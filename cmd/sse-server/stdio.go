@@ -33,6 +33,9 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	if err != nil {
 		return m.refuse(err)
 	}
+	if c.Stdio.Learn {
+		return m.learn(c, gw, log)
+	}
 	grace := time.Duration(c.ShutdownTimeout)
 	// A client that reads no more would end the program at a write, and nothing would end
 	// what its server has started. Now the write fails. Ignore would do the same to the
@@ -41,8 +44,9 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	log.Info("serving stdin and stdout", "version", buildinfo.Read().Version, "server", s.Served())
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	client := &introduction{in: m.Stdin, out: m.Stdout}
 	served := make(chan error, 1)
-	go func() { served <- gw.ServeStdio(ctx, m.Stdin, m.Stdout, grace) }()
+	go func() { served <- gw.ServeStdio(ctx, client, client, grace) }()
 	code, parent := exitOK, os.Getppid()
 	for over := false; !over; {
 		over = true
@@ -63,6 +67,9 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 				log.Info("stopping", "reason", "the parent process has ended", "timeout", grace)
 			}
 		}
+	}
+	if params := client.unanswered(); params != nil && s.Remember && c.StateDir != "" {
+		m.learnLater(params, log)
 	}
 	return m.stop(log, grace, func(ctx context.Context) {
 		if err := gw.Shutdown(ctx); err != nil {

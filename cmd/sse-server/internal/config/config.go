@@ -73,6 +73,7 @@ type Config struct {
 	Serve struct{} `cmd:"" default:"1" help:"Serve over HTTP. This is what sse-server does without a command of its own."`
 	Stdio struct {
 		Connect string `placeholder:"URL" help:"Share one sse-server with other programs: connect to the one at this URL of this machine, such as http://127.0.0.1:8080/mcp. If there is none, start it with the other options and the command; it ends when nobody has been connected for 10m."`
+		Learn   bool   `hidden:"" help:"For sse-server itself: serve nobody, and remember what the server says to a client with the params of initialize on stdin."`
 	} `cmd:"" help:"Serve one agent on stdin and stdout, for clients that only start programs. With --connect, through an sse-server that others use too."`
 	Check struct {
 		Start bool   `help:"Also open a session with each server, and print what it is, or why there is none."`
@@ -298,10 +299,10 @@ func (c *Config) readFlags(args []string) error {
 		if path.Flag == nil {
 			continue
 		}
-		if path.Flag.Hidden {
+		if path.Flag.Hidden && path.Flag.Name != "learn" {
 			return fmt.Errorf("unknown flag --%s: it is a key of the file, and the command to serve goes after --", path.Flag.Name)
 		}
-		if c.given[path.Flag.Name] == "" && path.Flag.Name != "connect" {
+		if c.given[path.Flag.Name] == "" && path.Flag.Name != "connect" && path.Flag.Name != "learn" {
 			c.DaemonArgs = append(c.DaemonArgs, argsOf(path.Flag)...)
 		}
 		c.given[path.Flag.Name] = "--" + path.Flag.Name
