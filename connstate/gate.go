@@ -199,7 +199,10 @@ func (c ForHandler) Open() (release func(forward func(*Request) bool), err error
 			if !ok {
 				return
 			}
+			before := w.r.waited
+			w.r.waited += time.Since(w.since)
 			if !forward(w.r) {
+				w.r.waited = before
 				c.putBack(w)
 				return
 			}

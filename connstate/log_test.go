@@ -58,7 +58,7 @@ func TestRequestIsLoggedFromItsPOST(t *testing.T) {
 		})
 		checkLines(t, lines,
 			`DEBUG msg="mcp POST start" requestId=7 method=tools/call`,
-			`DEBUG msg="mcp POST ok" requestId=7 method=tools/call duration=4s`)
+			`DEBUG msg="mcp POST ok" requestId=7 method=tools/call duration=4s waited=3s`)
 	})
 }
 

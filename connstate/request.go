@@ -33,6 +33,9 @@ type Request struct {
 	Repeated     bool
 	Backpressure bool
 
+	// waited is how long the request has waited at gates. It belongs to the one that handles it.
+	waited time.Duration
+
 	// committed says that a server may have the request, and that repeating it may change
 	// something there; passed, that it has been through the gate. Guarded by c.mu.
 	committed, passed bool
@@ -228,7 +231,7 @@ func (c *Connection) signalQuietLocked() {
 
 // report counts, audits and logs an answered request. The log has "mcp POST start" when a POST
 // arrives, and one of "mcp POST ok", "failed" and "slow" when it is answered, with the
-// duration that the metric has. A refused request has only "failed".
+// duration that the metric has, and how much of it was the wait for the server's start. A refused request has only "failed".
 func (r *Request) report(errorType, message string, answerBytes int) {
 	c := r.c
 	took := time.Since(r.Started)
@@ -249,6 +252,9 @@ func (r *Request) report(errorType, message string, answerBytes int) {
 		return
 	}
 	attrs := []any{"duration", took}
+	if waited := r.waited.Round(time.Millisecond); waited > 0 {
+		attrs = append(attrs, "waited", waited)
+	}
 	if errorType != "" {
 		attrs = append(attrs, "reason", short(errorType))
 	}

@@ -97,6 +97,7 @@ func newGateway(up upstream.Upstream, opts Options, adjust func(*settings)) (*Ga
 	}
 	g.connect(n, build.Version)
 	g.now.Store(n)
+	g.metrics.MeasureChildren(func() int64 { return g.now.Load().supplier.Memory() })
 	g.attach(s.Cluster)
 	return g, nil
 }

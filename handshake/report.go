@@ -66,7 +66,10 @@ func (r *run) noteLostToStart(waited, ready time.Duration) {
 	if ready > 0 {
 		attrs = append(attrs, "ready", ready.Round(time.Millisecond))
 	}
-	if opts := r.supplier.opts(); opts.Boots && opts.Warm == 0 && !r.shares() {
+	switch opts := r.supplier.opts(); {
+	case opts.Memory != nil:
+		attrs = append(attrs, "remedy", "none is needed: the next such client is answered from memory")
+	case opts.Boots && opts.Warm == 0:
 		attrs = append(attrs, "remedy", "keep one warm: warm 1")
 	}
 	r.log().Warn("client left before its server was ready", attrs...)

@@ -264,6 +264,18 @@ func (s *Supplier) Abort() {
 	}
 }
 
+// Memory returns how many bytes of memory the server's processes hold, as far as the system tells.
+func (s *Supplier) Memory() (bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, other := range s.live {
+		if up, ok := other.up.(interface{ Memory() int64 }); ok {
+			bytes += up.Memory()
+		}
+	}
+	return bytes
+}
+
 // warnOfVersion logs a warning, once, for a protocol version that clients may not
 // know.
 func (s *Supplier) warnOfVersion(session *Session) {

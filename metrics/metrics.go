@@ -188,6 +188,9 @@ func (s *set) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect sends all series.
 func (s *set) Collect(ch chan<- prometheus.Metric) {
+	if s.serverSeries != nil {
+		s.measureChildren()
+	}
 	for _, c := range s.all {
 		c.Collect(ch)
 	}

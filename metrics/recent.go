@@ -15,13 +15,18 @@ type Totals struct {
 	Restarts, Crashes int
 	// LostToStart are clients that left before their server was ready.
 	LostToStart        int
-	Sessions, Children int // that exist now
+	// Sessions, warm servers among them, which are Idle, and Children exist now. ChildMemory is what the
+	// children hold, in bytes; 0 where the system does not tell.
+	Sessions, Idle, Children int
+	ChildMemory              int64
 }
 
 // Totals returns what m has counted.
 func (m *Metrics) Totals() Totals {
 	m = m.live()
+	m.measureChildren()
 	return Totals{
+		Idle: value(m.poolIdle), ChildMemory: int64(value(m.childMemory)),
 		Restarts: value(m.restarts), LostToStart: value(m.lostToStart), Sessions: value(m.sessions), Children: value(m.children),
 		Crashes: value(m.childExits.WithLabelValues(ChildError)) + value(m.childExits.WithLabelValues(ChildSignal)),
 	}

@@ -127,7 +127,7 @@ func (m *Main) learnLater(params json.RawMessage, log *slog.Logger) {
 // learn has the server say what it says to a client with the params on stdin, if that is not remembered.
 func (m *Main) learn(c *config.Config, gw *gateway.Gateway, log *slog.Logger) int {
 	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
-		log.Error("what the server says could not be learned", "err", err)
+		log.Warn("what the server says could not be learned", "err", err)
 		return exitFailure
 	}
 	lock := flock.New(filepath.Join(c.StateDir, "learn-"+m.argsHash()+".lock"), flock.SetPermissions(0o600))
@@ -150,7 +150,7 @@ func (m *Main) learn(c *config.Config, gw *gateway.Gateway, log *slog.Logger) in
 	}
 	code := exitOK
 	if err != nil {
-		log.Error("what the server says could not be learned", "err", err)
+		log.Warn("what the server says could not be learned", "err", err)
 		code = exitFailure
 	}
 	return m.stop(log, time.Duration(c.ShutdownTimeout), func(ctx context.Context) { _ = gw.Shutdown(ctx) }, gw.Abort, code)

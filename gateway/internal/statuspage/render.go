@@ -12,7 +12,7 @@ import (
 )
 
 // functions are those of the templates.
-var functions = template.FuncMap{"clip": clip, "tail": tail, "took": took, "spark": newSpark,
+var functions = template.FuncMap{"clip": clip, "tail": tail, "took": took, "spark": newSpark, "mebibytes": mebibytes,
 	"kinds": func() any { return kinds }}
 
 // clip returns at most n characters of a text. Those that a page does not show, or that
@@ -49,6 +49,9 @@ func took(d time.Duration) string {
 	}
 	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
 }
+
+// mebibytes returns a number of bytes as people say it.
+func mebibytes(bytes int64) string { return fmt.Sprintf("%d MiB", (bytes+1<<19)>>20) }
 
 // kinds are the names of what a metrics.Hour counts.
 var kinds = []string{metrics.Handshakes: "handshakes", metrics.Requests: "requests", metrics.Errors: "errors"}

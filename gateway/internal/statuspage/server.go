@@ -9,7 +9,7 @@ import (
 )
 
 // conditions are those of servers, those that need attention first.
-var conditions = []string{"failing", "unstable", "starting", "draining", "healthy", "not started"}
+var conditions = []string{"failing", "unstable", "starting", "draining", "healthy", "standing by", "not started"}
 
 // recently is how long a failure makes a server unstable.
 const recently = 5 * time.Minute
@@ -41,8 +41,10 @@ func newServer(of *Server, now time.Time) *server {
 		s.Condition = "unstable"
 	case !s.Started.IsZero():
 		s.Condition = "healthy"
-	case s.Sessions > 0:
+	case s.Sessions > s.Idle:
 		s.Condition = "starting"
+	case s.Idle > 0: // and nobody has needed it yet
+		s.Condition = "standing by"
 	}
 	return s
 }
