@@ -588,22 +588,75 @@ func TestEndOfARest(t *testing.T) {
 	}
 }
 
-// Another server in the configuration ends the rest: its lists may be others.
+// Another server in the configuration may have other lists: it is started once, for all clients that rest,
+// to say which, and they go on resting.
 func TestServerIsReplacedDuringARest(t *testing.T) {
 	u := &server{capabilities: withLists, handle: lists(nil)}
-	other := &server{capabilities: withLists, handle: lists(map[string]string{"tools/list": `{"tools":"other"}`})}
+	other := &server{identity: "other", capabilities: withLists, handle: lists(map[string]string{"tools/list": `{"tools":"other"}`})}
 	opts := remembering()
 	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
 		learned(t, g, u)
-		p := returns(t, g)
+		p, q := returns(t, g), returns(t, g)
 		reconfigure(t, g, other, opts.Options)
 		time.Sleep(time.Second)
-		p.wantState(connstate.Ready)
-		p.take()
-		p.post(request("1", "tools/list"))
-		if got := p.take(); got[0] != `1 {"tools":"other"}` {
-			t.Errorf("the client got %q", got)
+		for _, p := range []*peer{p, q} {
+			p.wantState(connstate.Resting)
+			p.want("notifications/tools/list_changed")
+			p.post(request("1", "tools/list"))
+			p.want(`1 {"tools":"other"}`)
 		}
+		equal(t, "starts of the other server", other.starts(), 1)
+		p.post(request("2", "tools/call"))
+		p.want(answered("2", 2, "tools/call"))
+	})
+}
+
+// A client that needs the other server does not wait until that has said what it has, nor does one whose
+// other server cannot say so.
+func TestServerThatIsNotKnownTakesTheOneOfARest(t *testing.T) {
+	for name, dial := range map[string]func(context.Context, int) error{
+		"it is slow": slow(3 * time.Second),
+		"it fails":   func(_ context.Context, n int) error { return map[bool]error{true: errors.New("no")}[n == 1] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := &server{capabilities: withLists, handle: lists(nil)}
+			other := &server{identity: "other", capabilities: withLists, handle: lists(nil), dial: dial}
+			opts := remembering()
+			inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+				learned(t, g, u)
+				p := returns(t, g)
+				reconfigure(t, g, other, opts.Options)
+				p.post(request("1", "tools/call"))
+				time.Sleep(10 * time.Second)
+				p.wantState(connstate.Ready)
+				if got := p.take(); !slices.ContainsFunc(got, func(line string) bool { return strings.HasPrefix(line, `1 {"session":`) }) {
+					t.Errorf("the client got %q", got)
+				}
+			})
+		})
+	}
+}
+
+// A server that asks before it answers is not waited for: its question has to reach the client first.
+func TestServerThatAsksBeforeItAnswers(t *testing.T) {
+	u := &server{capabilities: withLists}
+	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+		switch {
+		case m.Method == "notifications/initialized" && s.n > 1:
+			s.say(request("99", "roots/list"))
+		case s.n > 1 && m.Kind == jsonrpc.Request && m.Method != "initialize":
+			return m.Method != "tools/call" // the lists are answered later than the test looks
+		default:
+			return lists(nil)(s, m)
+		}
+		return true
+	}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		p := returns(t, g)
+		p.post(request("1", "tools/call"))
+		synctest.Wait()
+		p.want("request roots/list", answered("1", 2, "tools/call"))
 	})
 }
 

@@ -34,6 +34,8 @@ type server struct {
 	// capabilities are declared in the initialize result. "" is {}.
 	capabilities string
 
+	// identity is what Identity returns; "" is the same for all.
+	identity string
 	// closing is the duration of the end of a session.
 	closing time.Duration
 
@@ -314,4 +316,4 @@ func (s *serverSession) wantSent(t testing.TB, want ...string) {
 }
 
 // Identity is that of all servers of a test: what one of them says is remembered of the next.
-func (u *server) Identity() string { return "the server of the test" }
+func (u *server) Identity() string { return cmp.Or(u.identity, "the server of the test") }

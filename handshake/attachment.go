@@ -39,6 +39,10 @@ type attachment struct {
 	// nil if the client's own initialize has superseded it.
 	lost error
 
+	// asks is closed when the server has asked something before the session is in use.
+	asks    chan struct{}
+	asksOne sync.Once
+
 	// inUse says that the client has what came early: later messages pass at once.
 	inUse atomic.Bool
 
@@ -53,7 +57,7 @@ var _ multiplex.Client = (*attachment)(nil)
 
 // attach attaches the connection to a session.
 func (b *Bridge) attach(s *Session) *attachment {
-	a := &attachment{bridge: b, session: s}
+	a := &attachment{bridge: b, session: s, asks: make(chan struct{})}
 	a.usage.note()
 	a.caller = s.Attach(a, b.c.ShortID(), b.c.Client().Principal)
 	return a
@@ -135,6 +139,9 @@ func (a *attachment) Deliver(method string, related jsonrpc.ID, message []byte) 
 		a.usage.stateful.Store(true)
 	}
 	a.deliver(message, func() { a.pass(related, message) })
+	if !a.inUse.Load() && a.session.Asks() {
+		a.asksOne.Do(func() { close(a.asks) })
+	}
 }
 
 // Progress is Deliver for progress of a request.

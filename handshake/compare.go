@@ -23,6 +23,7 @@ func (r *run) lookBefore(a *attachment) {
 	a.session.startLook()
 	select {
 	case <-look.done:
+	case <-a.asks: // it may want its answer first
 	case <-time.After(lookFirst):
 	case <-a.session.Over():
 	case <-r.ctx.Done():

@@ -34,20 +34,23 @@ func (r *run) renew(answers *remember.Answers) {
 const renewPause = time.Minute
 
 // renew starts a session in the background to learn what the server says to clients with these params,
-// unless one does so already.
-func (s *Supplier) renew(params json.RawMessage) {
-	declared := remember.DeclaredBy(params, "")
-	if _, runs := s.renewing.LoadOrStore(declared, true); runs {
-		return
+// unless one does so already. The returned channel is closed once that is known, or cannot be known now.
+func (s *Supplier) renew(params json.RawMessage) <-chan struct{} {
+	declared, done := remember.DeclaredBy(params, ""), make(chan struct{})
+	if running, runs := s.renewing.LoadOrStore(declared, done); runs {
+		return running.(chan struct{})
 	}
 	s.Go(func() { // ends with the start, the look, and the supplier
 		defer s.renewing.Delete(declared)
-		if err := s.Learn(s.life, params); err != nil {
+		err := s.Learn(s.life, params)
+		close(done)
+		if err != nil {
 			s.NoteFailure(err)
 			s.limited.Warn("the server could not be asked again for what is remembered", "err", err)
 			_ = backoff.Wait(s.life, renewPause)
 		}
 	})
+	return done
 }
 
 // Learn starts a session without a client, and remembers what the server says to clients that initialize

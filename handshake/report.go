@@ -229,8 +229,8 @@ func (r *run) reportStarting(n int) {
 		if waits.ID == "" || token == nil || len(token) > jsonrpc.MaxIDBytes {
 			continue
 		}
-		// Progress must grow, and the server's own begins with whatever it likes: this is close to 0.
-		params := `{"progressToken":` + string(token) + `,"progress":` + strconv.Itoa(n) + `e-6,"message":"starting the server"}`
+		// Progress must grow, and the server's own may begin with 0: this grows towards it from below.
+		params := `{"progressToken":` + string(token) + `,"progress":-` + strconv.FormatFloat(1e-6/float64(n), 'g', 3, 64) + `,"message":"starting the server"}`
 		waits.SendProgress(jsonrpc.NewNotification(mcp.MethodProgress, json.RawMessage(params)), false)
 	}
 }

@@ -187,12 +187,47 @@ func (r *run) awaitNeed() bool {
 		select {
 		case <-r.wake:
 		case <-r.supplier.Replaced():
-			r.follows = afterReplacement
-			return true
+			if !r.restAtNext() {
+				return r.ctx.Err() == nil
+			}
 		case <-r.ctx.Done():
 			return false
 		}
 	}
+}
+
+// restAtNext makes a resting connection one of the server that has taken the place of the one before. That
+// is started once for all that rest, to say what it has, unless it is known. The client learns which lists
+// have changed. It reports false if the connection needs a session, or is closed.
+func (r *run) restAtNext() bool {
+	before := r.told.Swap(nil) // what the other server said is over
+	r.startAnew()
+	r.follows = afterReplacement
+	now := r.remembered(r.params())
+	if now == nil {
+		if r.supplier.opts().Memory == nil || r.supplier.opts().Forwards || r.shares() {
+			return false
+		}
+		select {
+		case <-r.supplier.renew(r.params()):
+		case <-r.wake: // a message, which only the server can answer now
+		case <-r.supplier.Replaced():
+		case <-r.ctx.Done():
+		}
+		now = r.remembered(r.params())
+	}
+	if now == nil || before == nil {
+		return false
+	}
+	r.follows = afterRest
+	r.tell(now)
+	promised := resultOf(before)
+	for _, kind := range remember.Kinds() {
+		if !before.SameLists(now, kind) && promised.Advertises(kind, "listChanged") {
+			_ = r.c.Send("", jsonrpc.NewNotification("notifications/"+kind+"/list_changed", nil)) // else it is closed
+		}
+	}
+	return true
 }
 
 // answerInitializes answers the client's own initialize from memory. It reports false if what the server

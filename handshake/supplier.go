@@ -89,7 +89,8 @@ type Supplier struct {
 	// manyTools guards the warning about tools that clients drop, and oddVersion is the unknown
 	// protocol version of the last warning about that.
 	manyTools sync.Once
-	// renewing has what the server is being asked again, by what clients declare.
+	// renewing has a channel for all that the server is being asked again, by what clients declare: see
+	// renew.
 	renewing   sync.Map
 	oddVersion atomic.Pointer[string]
 

@@ -7,11 +7,13 @@
 //
 // A file has what one server said, and is named by its identity: all that decides what it says. So a
 // server with another command, program or environment has another file, and the old one is dropped
-// when there are many.
+// when there are many. Programs share the directory: what another one has learned is read when it is
+// needed, and kept when the file is written.
 package remember
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -28,6 +30,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 const (
@@ -69,6 +73,9 @@ func (s *Store) Server(identity string) *Server {
 	defer s.mu.Unlock()
 	server := s.servers[name]
 	if server == nil {
+		if len(s.servers) >= maxFiles { // those in use go on, and share the files
+			clear(s.servers)
+		}
 		server = &Server{store: s, name: name}
 		server.read()
 		s.servers[name] = server
@@ -81,7 +88,8 @@ type Server struct {
 	store *Store
 	name  string // of the file, without its ending
 
-	writing sync.Mutex // held while the file is written; taken before mu
+	disk sync.Mutex // held while the file is read or written, and guards seen; taken before mu
+	seen time.Time  // the time of the file when it was last read or written
 
 	mu      sync.Mutex // guards what follows; never held while the disk is waited for
 	answers map[string]*Answers
@@ -96,8 +104,16 @@ type file struct {
 	Answers map[string]*Answers `json:"answers"`
 }
 
-// Answers returns what the server said to clients that declare the same, nil if that is unknown.
+// Answers returns what the server said to clients that declare the same, nil if that is unknown. What is not
+// known here may be known to another program: then it reads the file.
 func (s *Server) Answers(declared string) *Answers {
+	if known := s.answersTo(declared); known != nil || !s.readAgain() {
+		return known
+	}
+	return s.answersTo(declared)
+}
+
+func (s *Server) answersTo(declared string) *Answers {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.answers[declared]
@@ -136,6 +152,24 @@ func (s *Server) keep(declared string, a *Answers) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.answers[declared]
+	s.putLocked(declared, a)
+	return before == nil || !before.Same(a) || time.Since(s.written) > renewAfter
+}
+
+// merge keeps what a file has and is not known here, or is newer.
+func (s *Server) merge(all map[string]*Answers) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for declared, a := range all {
+		if before := s.answers[declared]; before == nil || a.Learned.After(before.Learned) {
+			s.putLocked(declared, a)
+		}
+	}
+}
+
+// putLocked keeps answers within the bounds.
+func (s *Server) putLocked(declared string, a *Answers) {
+	before := s.answers[declared]
 	if s.answers == nil {
 		s.answers = make(map[string]*Answers)
 	}
@@ -151,7 +185,6 @@ func (s *Server) keep(declared string, a *Answers) bool {
 		s.bytes -= s.answers[oldest].size()
 		delete(s.answers, oldest)
 	}
-	return before == nil || !before.Same(a) || time.Since(s.written) > renewAfter
 }
 
 func (s *Server) path() string { return filepath.Join(s.store.dir, s.name+".json") }
@@ -161,17 +194,49 @@ func (s *Server) read() {
 	if s.store.dir == "" {
 		return
 	}
+	s.disk.Lock()
+	defer s.disk.Unlock()
+	s.readLocked()
+}
+
+// readAgain reads the file if another program has changed it, and reports whether it has.
+func (s *Server) readAgain() bool {
+	if s.store.dir == "" {
+		return false
+	}
+	s.disk.Lock()
+	defer s.disk.Unlock()
+	info, err := os.Lstat(s.path())
+	if err != nil || info.ModTime().Equal(s.seen) {
+		return false
+	}
+	s.readLocked()
+	return true
+}
+
+// readLocked keeps what the file has, and notes its time.
+func (s *Server) readLocked() {
 	content, err := s.load()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		s.store.log.Warn("what a server said before cannot be used", "file", s.path(), "err", err)
 	default:
-		s.answers, s.written = content.Answers, time.Now()
-		for _, a := range s.answers {
-			s.bytes += a.size()
-		}
+		s.merge(content.Answers)
 	}
+	s.noteTime()
+}
+
+// noteTime notes the time of the file, which disk guards.
+func (s *Server) noteTime() {
+	info, err := os.Lstat(s.path())
+	if err != nil {
+		return
+	}
+	s.seen = info.ModTime()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.written = s.seen
 }
 
 func (s *Server) load() (content file, err error) {
@@ -218,10 +283,32 @@ func (s *Server) write() {
 	if s.store.dir == "" {
 		return
 	}
-	s.writing.Lock()
-	defer s.writing.Unlock()
+	s.disk.Lock()
+	defer s.disk.Unlock()
+	if err := s.writeLocked(); err != nil {
+		s.store.log.Warn("what a server said cannot be kept", "file", s.path(), "err", err)
+	}
+}
+
+// lockWait bounds the wait for another program that writes a file, which takes milliseconds.
+const lockWait = 5 * time.Second
+
+// writeLocked writes the file. No other program writes one meanwhile, so what it has learned is kept.
+func (s *Server) writeLocked() error {
+	if err := os.MkdirAll(s.store.dir, 0o700); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	defer cancel()
+	lock := flock.New(filepath.Join(s.store.dir, ".lock"), flock.SetPermissions(0o600))
+	if locked, err := lock.TryLockContext(ctx, time.Millisecond); !locked {
+		return fmt.Errorf("another program holds the lock: %w", err)
+	}
+	defer lock.Close()
+	if content, err := s.load(); err == nil { // else it is replaced
+		s.merge(content.Answers)
+	}
 	s.mu.Lock()
-	s.written = time.Now()
 	content := file{layout, s.name, maps.Clone(s.answers)}
 	s.mu.Unlock()
 	var data bytes.Buffer
@@ -231,15 +318,11 @@ func (s *Server) write() {
 	if err == nil {
 		err = s.store.replace(s.path(), data.Bytes())
 	}
-	if err != nil {
-		s.store.log.Warn("what a server said cannot be kept", "file", s.path(), "err", err)
-	}
+	s.noteTime()
+	return err
 }
 
 func (s *Store) replace(path string, data []byte) error {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return err
-	}
 	s.dropOldest(path)
 	f, err := os.CreateTemp(s.dir, ".new-") // 0600
 	if err != nil {

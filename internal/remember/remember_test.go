@@ -33,10 +33,10 @@ func TestFileIsReadAgain(t *testing.T) {
 	const tools = `{"tools": [ {"name":"a <b> & c"} ]}`
 	remember.Open(dir, log).Server("a server").Learn("declared", said(tools))
 
-	files, err := os.ReadDir(dir)
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	ssetest.Must(t, err)
 	ssetest.Want(t, "files", len(files), 1)
-	info, err := files[0].Info()
+	info, err := os.Stat(files[0])
 	ssetest.Must(t, err)
 	ssetest.Want(t, "mode", info.Mode().Perm(), os.FileMode(0o600))
 
@@ -51,6 +51,25 @@ func TestFileIsReadAgain(t *testing.T) {
 	}
 	if remember.Open(dir, log).Server("a server").Answers("other") != nil {
 		t.Error("clients that declare something else have the same answers")
+	}
+}
+
+// Programs that share the directory learn from each other, also while they run, and do not overwrite what
+// the other one has learned.
+func TestProgramsShareTheFiles(t *testing.T) {
+	dir := t.TempDir()
+	log, lines := logger()
+	one, other := remember.Open(dir, log).Server("s"), remember.Open(dir, log).Server("s")
+	one.Learn("a", said(`{"by":"one"}`))
+	other.Learn("b", said(`{"by":"other"}`))
+	third := remember.Open(dir, log).Server("s")
+	for name, server := range map[string]*remember.Server{"one": one, "other": other, "a third": third} {
+		for declared, want := range map[string]string{"a": `{"by":"one"}`, "b": `{"by":"other"}`} {
+			got := server.Answers(declared)
+			if got == nil || got.Pages["tools/list"][""] != want {
+				t.Errorf("%s has %v for %s, want %s; the log says %s", name, got, declared, want, lines)
+			}
+		}
 	}
 }
 
@@ -130,7 +149,7 @@ func TestFilesAreBounded(t *testing.T) {
 	for i := range 260 {
 		store.Server(fmt.Sprint(i)).Learn("d", said("{}"))
 	}
-	files, _ := os.ReadDir(dir)
+	files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 	ssetest.Want(t, "files", len(files), 256)
 }
 
