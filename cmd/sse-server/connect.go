@@ -5,8 +5,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -69,13 +71,14 @@ func (s *sharedDaemon) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", s.at, err)
 	}
-	return upstream.URL{Address: s.at.String()}.Dial(ctx)
+	// With a handshake: each window has a session of its own, and sees what the server itself says.
+	return upstream.URL{Address: s.at.String(), Transport: upstream.TransportStreamable}.Dial(ctx)
 }
 
 // ensure returns once the daemon answers.
 func (s *sharedDaemon) ensure(ctx context.Context) error {
-	if s.answers(ctx) {
-		return nil
+	if there, err := s.answers(ctx); there || err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, daemonStart)
 	defer cancel()
@@ -88,8 +91,8 @@ func (s *sharedDaemon) ensure(ctx context.Context) error {
 		return fmt.Errorf("another program is starting it: %w", err)
 	}
 	defer lock.Close()
-	if s.answers(ctx) {
-		return nil
+	if there, err := s.answers(ctx); there || err != nil {
+		return err
 	}
 	return s.start(ctx, name+".log")
 }
@@ -106,8 +109,8 @@ func (s *sharedDaemon) identity() string {
 }
 
 // checkIdentity returns an error if another program has started the sse-server at the address with
-// another command, environment or directory: its client would get the secrets of that one. One that
-// nobody has started so serves whom it likes.
+// another command, environment or directory: its client would get the secrets of that one. About an
+// sse-server that a person has started there is no such file, and everyone may use it.
 func (s *sharedDaemon) checkIdentity() error {
 	started, err := os.ReadFile(s.file(".identity"))
 	if err == nil && string(started) != s.identity() {
@@ -116,20 +119,40 @@ func (s *sharedDaemon) checkIdentity() error {
 	return nil
 }
 
-// answers reports whether an HTTP server is at the address.
-func (s *sharedDaemon) answers(ctx context.Context) bool {
+// answers reports whether an sse-server is at the address. It fails if another HTTP server is.
+func (s *sharedDaemon) answers(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.at.Host+"/healthz", nil)
 	if err != nil {
-		return false
+		return false, err
 	}
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return false
+		return false, nil
 	}
-	_ = response.Body.Close()
-	return true
+	defer response.Body.Close()
+	var health struct{ Status string }
+	err = json.NewDecoder(io.LimitReader(response.Body, 1<<10)).Decode(&health)
+	if err != nil || response.StatusCode != http.StatusOK || health.Status != "ok" {
+		return false, fmt.Errorf("another program answers there (%s): use another port", response.Status)
+	}
+	return true, nil
+}
+
+// maxDaemonLog bounds the log of a shared sse-server, in bytes.
+const maxDaemonLog = 8 << 20
+
+// boundLog empties the log file of a shared sse-server that has grown too large.
+func boundLog(to io.Writer, log *slog.Logger) {
+	file, ok := to.(*os.File)
+	if !ok {
+		return
+	}
+	info, err := file.Stat()
+	if err == nil && info.Mode().IsRegular() && info.Size() > maxDaemonLog && file.Truncate(0) == nil {
+		log.Info("log file emptied: it had grown too large", "bytes", info.Size())
+	}
 }
 
 // start starts the daemon, which outlives this process, and waits until it answers.
@@ -138,7 +161,7 @@ func (s *sharedDaemon) start(ctx context.Context, logFile string) error {
 	if err != nil {
 		return err
 	}
-	output, err := os.OpenFile(logFile, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	output, err := os.OpenFile(logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -156,7 +179,10 @@ func (s *sharedDaemon) start(ctx context.Context, logFile string) error {
 	go func() { ended <- cmd.Wait() }() // ends with the daemon, or with this process
 	poll := time.NewTicker(daemonPoll)
 	defer poll.Stop()
-	for !s.answers(ctx) {
+	for {
+		if there, err := s.answers(ctx); there || err != nil {
+			return err
+		}
 		select {
 		case <-poll.C:
 		case err := <-ended:
@@ -165,12 +191,11 @@ func (s *sharedDaemon) start(ctx context.Context, logFile string) error {
 			return fmt.Errorf("sse-server did not answer in %v: see %s", daemonStart, logFile)
 		}
 	}
-	return nil
 }
 
 // lastLine returns the last line of a file.
 func lastLine(file string) string {
-	data, _ := os.ReadFile(file) // it is new, and short
+	data, _ := os.ReadFile(file) // bounded by maxDaemonLog
 	lines := bytes.Split(bytes.TrimSpace(data), []byte("\n"))
 	return string(lines[len(lines)-1])
 }

@@ -2,10 +2,51 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
+
+// The log of a shared server is emptied when it has grown too large, and only then.
+func TestLogOfASharedServerIsBounded(t *testing.T) {
+	file, err := os.OpenFile(filepath.Join(t.TempDir(), "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	ssetest.Must(t, err)
+	defer file.Close()
+	log := slog.New(slog.NewTextHandler(file, nil))
+	for _, tt := range []struct{ size, least, most int64 }{{maxDaemonLog, maxDaemonLog, maxDaemonLog}, {maxDaemonLog + 1, 1, 1000}} {
+		ssetest.Must(t, file.Truncate(tt.size))
+		boundLog(file, log)
+		info, err := file.Stat()
+		ssetest.Must(t, err)
+		if info.Size() < tt.least || info.Size() > tt.most {
+			t.Errorf("of %d bytes %d are left", tt.size, info.Size())
+		}
+	}
+}
+
+// What answers at the address must be an sse-server.
+func TestAnotherProgramAtTheSharedAddress(t *testing.T) {
+	for name, answer := range map[string]string{"no JSON": "hello", "another JSON": "{}"} {
+		t.Run(name, func(t *testing.T) {
+			other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }))
+			defer other.Close()
+			at, err := url.Parse(other.URL + "/mcp")
+			ssetest.Must(t, err)
+			_, err = (&sharedDaemon{at: at, dir: t.TempDir(), log: slog.New(slog.DiscardHandler)}).Dial(t.Context())
+			ssetest.WantText(t, "the error", fmt.Sprint(err), "another program answers there")
+		})
+	}
+}
 
 // A server ends when nobody has been connected for a while, and not before.
 func TestAwaitUnused(t *testing.T) {

@@ -37,7 +37,10 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 	unused := make(chan struct{})
 	if limit := time.Duration(c.ExitUnused); limit > 0 {
 		go func() { // ends with ctx
-			awaitUnused(ctx, limit, d.connections)
+			awaitUnused(ctx, limit, func() int {
+				boundLog(m.Stderr, d.log)
+				return d.connections()
+			})
 			close(unused)
 		}()
 	}
