@@ -258,25 +258,25 @@ func quote(t *testing.T, value any) string {
 	return strings.TrimSpace(out.String())
 }
 
-// home makes a home directory for the agent, in which it finds its configuration. Its working
+// furnish makes a directory the home of the agent, in which it finds its configuration. Its working
 // directory is below it.
-func (a agent) home(t *testing.T, s target, model string) string {
+func (a agent) furnish(t *testing.T, home string, s target, model string) {
 	t.Helper()
-	home := t.TempDir()
-	ssetest.Must(t, os.Mkdir(filepath.Join(home, "work"), 0o755))
+	for _, dir := range []string{"work", "tmp"} {
+		ssetest.Must(t, os.MkdirAll(filepath.Join(home, dir), 0o755))
+	}
 	for _, f := range a.settings {
 		write(t, filepath.Join(home, f.file), strings.ReplaceAll(f.content, "MODEL", model))
 	}
 	file, content := a.entry(t, s)
 	write(t, filepath.Join(home, file), strings.ReplaceAll(content, "MODEL", model))
-	return home
 }
 
-// run runs the agent to its end. It returns what the agent has printed, and whether it ended by
+// run runs the agent to its end, in its home directory. It returns what the agent has printed, and whether it ended by
 // itself within the time, whatever its exit code: what it did is what counts.
-func (a agent) run(t *testing.T, s target, m *model, limit time.Duration) (printed string, ended bool) {
+func (a agent) run(t *testing.T, home string, s target, m *model, limit time.Duration) (printed string, ended bool) {
 	t.Helper()
-	home := a.home(t, s, m.URL)
+	a.furnish(t, home, s, m.URL)
 	command := make([]string, 0, len(a.program)+len(a.args))
 	for _, file := range a.program {
 		command = append(command, modules(t, file))
@@ -285,7 +285,7 @@ func (a agent) run(t *testing.T, s target, m *model, limit time.Duration) (print
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir = filepath.Join(home, "work")
 	cmd.Env = append([]string{
-		"HOME=" + home, "LANG=C.UTF-8", "TERM=dumb", "NO_COLOR=1", "TMPDIR=" + t.TempDir(),
+		"HOME=" + home, "LANG=C.UTF-8", "TERM=dumb", "NO_COLOR=1", "TMPDIR=" + filepath.Join(home, "tmp"),
 		"PATH=" + filepath.Dir(modules(t, "node/bin/node")) + ":" + os.Getenv("PATH"),
 	}, a.env(m.URL)...)
 	var out ssetest.Output
@@ -298,6 +298,8 @@ func (a agent) run(t *testing.T, s target, m *model, limit time.Duration) (print
 	guard := time.AfterFunc(limit, end)
 	err := cmd.Wait()
 	ended = guard.Stop()
+	// What it has started to serve it notices that it is gone, and ends.
+	await(3*time.Second, func() bool { return syscall.Kill(-cmd.Process.Pid, 0) != nil })
 	end()
 	return fmt.Sprintf("%s\nexit: %v", out.Tail(), err), ended
 }

@@ -36,6 +36,7 @@ type played struct {
 	command []string // of the server
 	file    string   // the server's journal
 	state   string   // the state directory of sse-server
+	home    string   // of the agent
 	printed string
 	ended   bool // by itself
 }
@@ -46,7 +47,7 @@ type setup struct {
 	server []string  // flags of the server
 	flags  []string  // of the gateway
 	waits  bool      // mostly, so that many may at a time
-	after  *played   // nil, or a run whose command and state this one has
+	after  *played   // nil, or a run whose command, state and home this one has
 	limit  time.Duration
 	// before, if not nil, runs when the gateway is up, before the agent is started.
 	before func(p *played)
@@ -65,10 +66,10 @@ func play(t *testing.T, a agent, s setup) *played {
 		turns <- struct{}{}
 		defer func() { <-turns }()
 	}
-	p := &played{t: t, a: a, state: t.TempDir()}
+	p := &played{t: t, a: a, state: t.TempDir(), home: t.TempDir()}
 	p.command, p.file = serverCommand(t, s.server...)
 	if s.after != nil {
-		p.command, p.file, p.state = s.after.command, s.after.file, s.after.state
+		p.command, p.file, p.state, p.home = s.after.command, s.after.file, s.after.state, s.after.home
 	}
 	if s.over == "" {
 		s.over = streamable
@@ -89,7 +90,7 @@ func play(t *testing.T, a agent, s setup) *played {
 	if s.before != nil {
 		s.before(p)
 	}
-	p.printed, p.ended = a.run(t, at, p.m, s.limit)
+	p.printed, p.ended = a.run(t, p.home, at, p.m, s.limit)
 	return p
 }
 
@@ -232,14 +233,19 @@ func TestSecondStart(t *testing.T) {
 	})
 }
 
-// Over stdio, an agent that leaves before its server is up may never learn what it has.
+// Over stdio, an agent that leaves before its server is up finds its tools at the next start: sse-server has
+// learned them meanwhile.
 func TestSecondStartOverStdio(t *testing.T) {
 	forEachAgent(t, func(t *testing.T, a agent) {
 		for _, boot := range []string{"2.5s", "8s", "20s"} {
 			first := play(t, a, setup{over: stdio, server: []string{"--boot", boot}, steps: calls(hello)})
 			first.measure("stdio "+boot, first.echoed(0))
+			await(time.Minute, func() bool {
+				files, _ := filepath.Glob(filepath.Join(first.state, "sse-server", "remembered", "*.json"))
+				return len(files) > 0
+			})
 			p := play(t, a, setup{over: stdio, after: first, steps: calls(hello)})
-			p.measure("stdio again "+boot, p.echoed(0))
+			p.point("stdio again "+boot, p.echoed(0), "")
 		}
 	})
 }

@@ -247,7 +247,7 @@ func recordOne(t *testing.T, a agent, at target) []ssetest.Exchange {
 	}
 	m := startModel(t, steps...)
 	at.url = r.URL + at.url
-	printed, _ := a.run(t, at, m, 3*time.Minute)
+	printed, _ := a.run(t, t.TempDir(), at, m, 3*time.Minute)
 	if result, _ := m.result(0); !strings.Contains(result, "hello") {
 		t.Fatalf("nothing to record: %s\n%s", printed, m.journal())
 	}

@@ -19,7 +19,9 @@ var passing = []string{
 	"_", "PWD", "OLDPWD", "SHLVL", "COLUMNS", "LINES", "TERM", "TERM_*", "COLORTERM", "WINDOWID", "TMUX*", "STY", "PS1",
 	"SSH_*", "XDG_SESSION_*", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY",
 	"INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID", "MANAGERPID*", "NOTIFY_SOCKET", "LISTEN_*", "MEMORY_PRESSURE_*",
-	"HOSTNAME", "KUBERNETES_*",
+	"HOSTNAME", "KUBERNETES_*", "TMPDIR", "TMP", "TEMP", "GPG_TTY", "SECURITYSESSIONID", "ITERM_*", "KITTY_*", "WEZTERM_*",
+	// What agents and editors tell what they start of themselves:
+	"CLAUDE*", "CODEX_*", "COPILOT_*", "CURSOR_*", "GEMINI_CLI*", "OPENCODE*", "QWEN_*", "VSCODE_*", "ZED_*", "INIT_CWD", "npm_*",
 }
 
 // scripts are the endings of files that are programs for an interpreter. Other files in the arguments
