@@ -61,10 +61,18 @@ func TestAgentOnStdioHasItsToolsBeforeTheServerHasBooted(t *testing.T) {
 	ssetest.Must(t, a.Close())
 }
 
-// An agent that has given up before the server has booted finds its tools at the next start: the server is
-// started once more, for nobody.
+// An agent that has given up before the server has booted finds its tools at the next start, also if it kills
+// sse-server: the server is started once more, for nobody.
 func TestAgentOnStdioThatGaveUpHasItsToolsNextTime(t *testing.T) {
-	t.Parallel()
+	for name, sig := range map[string]syscall.Signal{"it ends sse-server": syscall.SIGTERM, "it kills sse-server": syscall.SIGKILL} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			giveUpAndComeAgain(t, sig)
+		})
+	}
+}
+
+func giveUpAndComeAgain(t *testing.T, sig syscall.Signal) {
 	booted := filepath.Join(t.TempDir(), "booted")
 	start := func() (cmd *exec.Cmd, in io.Writer, out, log *bufio.Reader) {
 		command := overStdio(t, append([]string{"--shutdown-timeout", "10ms"}, fake(t, "--until", booted)...)...)
@@ -87,9 +95,18 @@ func TestAgentOnStdioThatGaveUpHasItsToolsNextTime(t *testing.T) {
 		ssetest.Must(t, err)
 		line = next
 	}
-	ssetest.Must(t, cmd.Process.Signal(syscall.SIGTERM))
+	if sig == syscall.SIGKILL { // the server, and the process that stands by
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for len(descendants(t, cmd.Process.Pid)) < 2 {
+			<-tick.C
+		}
+	}
+	ssetest.Must(t, cmd.Process.Signal(sig))
 	_, _ = io.Copy(io.Discard, log)
-	ssetest.Must(t, cmd.Wait())
+	if err := cmd.Wait(); sig == syscall.SIGTERM {
+		ssetest.Must(t, err)
+	}
 
 	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
 	awaitRemembered(t)

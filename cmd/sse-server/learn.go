@@ -24,28 +24,42 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// An agent that gives up before its server has booted ends sse-server stdio, and the server with it: so
-// the next start would be as cold. Before it ends, sse-server starts itself once more, for nobody:
+// An agent that gives up before its server has booted ends sse-server stdio, and the server with it, often
+// by SIGKILL: so the next start would be as cold. While a client waits for the answer to its initialize, a
+// second process stands by, in a session of its own. It does nothing unless the first one ends before it
+// has answered; then it has the server say what it has, remembers it, and ends.
 //
 //	agent ── initialize ──▶ sse-server stdio ──▶ server, which boots
-//	agent leaves            sse-server stdio ends, and its server
-//	                        sse-server stdio --learn ──▶ server boots, says what it has, and ends
+//	                              │ params, and the end of the pipe
+//	                              ▼
+//	                        sse-server stdio --learn ── if that comes before the answer ──▶ server boots once more
 //	agent ── initialize ──▶ sse-server stdio answers from memory
 
-// maxIntroduction bounds what is read of a client to find its initialize, in bytes.
-const maxIntroduction = 64 << 10
+const (
+	// maxIntroduction bounds what is read of a client to find its initialize, in bytes.
+	maxIntroduction = 64 << 10
+	// learnerAfter is how long a client waits before a process stands by: memory answers sooner, and so do
+	// servers that boot fast.
+	learnerAfter = 100 * time.Millisecond
+)
 
 // introduction watches a client of stdio until it is initialized: it is the reader and the writer of both
-// streams. It is safe for concurrent use.
+// streams. Make it with newIntroduction. It is safe for concurrent use.
 type introduction struct {
-	in  io.Reader
-	out io.Writer
+	in       io.Reader
+	out      io.Writer
+	asked    chan json.RawMessage // gets the params of the client's initialize
+	answered chan struct{}        // closed when the client has the result
 
-	mu       sync.Mutex // guards what follows
-	line     []byte     // the beginning of the client's next line
-	read     int        // bytes of the client so far
-	params   json.RawMessage
-	answered bool
+	mu   sync.Mutex // guards what follows
+	line []byte     // the beginning of the client's next line
+	read int        // bytes of the client so far
+	// waits says that the client has asked, and over that it has its result, or will not ask.
+	waits, over bool
+}
+
+func newIntroduction(in io.Reader, out io.Writer) *introduction {
+	return &introduction{in: in, out: out, asked: make(chan json.RawMessage, 1), answered: make(chan struct{})}
 }
 
 // Read reads from the client.
@@ -53,25 +67,28 @@ func (i *introduction) Read(p []byte) (int, error) {
 	n, err := i.in.Read(p)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.params == nil && i.read < maxIntroduction {
+	if !i.waits && !i.over {
 		i.read += n
 		i.line = append(i.line, p[:n]...)
-		i.findParams()
+		i.findInitialize()
 	}
 	return n, err
 }
 
-func (i *introduction) findParams() {
-	for i.params == nil {
+func (i *introduction) findInitialize() {
+	for !i.waits {
 		line, rest, whole := bytes.Cut(i.line, []byte("\n"))
 		if !whole {
-			return
+			break
 		}
 		if m, err := jsonrpc.Parse(line); err == nil && m.Method == mcp.MethodInitialize {
-			i.params = bytes.Clone(m.Params())
-			rest = nil
+			i.waits, rest = true, nil
+			i.asked <- bytes.Clone(m.Params())
 		}
 		i.line = rest
+	}
+	if !i.waits && i.read > maxIntroduction {
+		i.over, i.line = true, nil
 	}
 }
 
@@ -80,61 +97,69 @@ func (i *introduction) Write(p []byte) (int, error) {
 	n, err := i.out.Write(p)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.answered = i.answered || err == nil && bytes.Contains(p, []byte(`"protocolVersion"`))
+	if i.waits && !i.over && err == nil && bytes.Contains(p, []byte(`"protocolVersion"`)) {
+		i.over = true
+		close(i.answered)
+	}
 	return n, err
 }
 
-// unanswered returns the params of the client's initialize if it has got no result; else nil.
-func (i *introduction) unanswered() json.RawMessage {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.answered {
-		return nil
+// standBy lets a process stand by while the client waits for the answer to its initialize. It returns when
+// the client has that, or ctx ends, which leaves the process to the end of this one.
+func (m *Main) standBy(ctx context.Context, client *introduction, log *slog.Logger) {
+	var params json.RawMessage
+	select {
+	case params = <-client.asked:
+	case <-ctx.Done():
+		return
 	}
-	return i.params
-}
-
-// learnLater starts a process that learns what the server says to such a client, and outlives this one.
-func (m *Main) learnLater(params json.RawMessage, log *slog.Logger) {
-	err := func() error {
-		self, err := os.Executable()
-		if err != nil {
-			return err
-		}
-		at := slices.Index(m.Args, "--")
-		if at < 0 {
-			at = len(m.Args)
-		}
-		cmd := exec.Command(self, slices.Insert(slices.Clone(m.Args), at, "--learn")...)
-		cmd.SysProcAttr = detached()
-		stdin, err := cmd.StdinPipe()
-		if err != nil {
-			return err
-		}
-		defer stdin.Close()
-		if err := cmd.Start(); err != nil {
-			return err
-		}
-		log.Info("client left before its server was ready: a process starts it once more and remembers what it says", "pid", cmd.Process.Pid)
-		_, err = stdin.Write(params) // it fits into the pipe
-		return err
-	}()
+	select {
+	case <-client.answered:
+		return
+	case <-time.After(learnerAfter):
+	case <-ctx.Done():
+	}
+	learner, err := m.startLearner(params)
 	if err != nil {
 		log.Warn("what the server says could not be learned", "err", err)
+		return
+	}
+	select {
+	case <-client.answered:
+		_, _ = learner.Write([]byte("\n")) // it ends; if not, it learns what is known
+		_ = learner.Close()
+	case <-ctx.Done(): // the end of this process ends the pipe
 	}
 }
 
-// learn has the server say what it says to a client with the params on stdin, if that is not remembered.
+// startLearner starts a process that learns what the server says to clients with these params of
+// initialize once the returned pipe is closed, unless something is written into it before.
+func (m *Main) startLearner(params json.RawMessage) (io.WriteCloser, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	at := slices.Index(m.Args, "--")
+	if at < 0 {
+		at = len(m.Args)
+	}
+	cmd := exec.Command(self, slices.Insert(slices.Clone(m.Args), at, "--learn")...)
+	cmd.SysProcAttr = detached()
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { _ = cmd.Wait() }() // ends with the learner, or with this process
+	_, err = stdin.Write(append(params, '\n'))
+	return stdin, err
+}
+
+// learn waits for the end of stdin, and then has the server say what it says to a client with the params
+// there, if that is not remembered. It does nothing if more comes.
 func (m *Main) learn(c *config.Config, gw *gateway.Gateway, log *slog.Logger) int {
-	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
-		log.Warn("what the server says could not be learned", "err", err)
-		return exitFailure
-	}
-	lock := flock.New(filepath.Join(c.StateDir, "learn-"+m.argsHash()+".lock"), flock.SetPermissions(0o600))
-	if locked, _ := lock.TryLock(); !locked { // another one does it, or nothing can be written
-		return exitOK
-	}
-	defer lock.Close()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	go func() { // ends with ctx
@@ -144,10 +169,31 @@ func (m *Main) learn(c *config.Config, gw *gateway.Gateway, log *slog.Logger) in
 		case <-ctx.Done():
 		}
 	}()
-	params, err := io.ReadAll(io.LimitReader(m.Stdin, maxIntroduction))
-	if err == nil {
-		err = gw.Learn(ctx, params) // its timeouts bound it
-	}
+	input := make(chan []byte, 1)
+	go func() { // ends with stdin
+		all, _ := io.ReadAll(m.Stdin) // what is missing shows below
+		input <- all
+	}()
+	err := func() error {
+		var params, more []byte
+		select {
+		case all := <-input:
+			params, more, _ = bytes.Cut(all, []byte("\n"))
+		case <-ctx.Done():
+		}
+		if len(params) == 0 || len(more) > 0 {
+			return nil
+		}
+		if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
+			return err
+		}
+		lock := flock.New(filepath.Join(c.StateDir, "learn-"+m.argsHash()+".lock"), flock.SetPermissions(0o600))
+		if locked, err := lock.TryLock(); !locked { // another one does it
+			return err
+		}
+		defer lock.Close()
+		return gw.Learn(ctx, params) // its timeouts bound it
+	}()
 	code := exitOK
 	if err != nil {
 		log.Warn("what the server says could not be learned", "err", err)

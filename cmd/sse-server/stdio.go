@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -44,7 +45,13 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	log.Info("serving stdin and stdout", "version", buildinfo.Read().Version, "server", s.Served())
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	client := &introduction{in: m.Stdin, out: m.Stdout}
+	client := newIntroduction(m.Stdin, m.Stdout)
+	serving, leave := context.WithCancel(ctx)
+	defer leave()
+	var standing sync.WaitGroup
+	if s.Remember && c.StateDir != "" {
+		standing.Go(func() { m.standBy(serving, client, log) }) // ends with serving
+	}
 	served := make(chan error, 1)
 	go func() { served <- gw.ServeStdio(ctx, client, client, grace) }()
 	code, parent := exitOK, os.Getppid()
@@ -68,9 +75,8 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 			}
 		}
 	}
-	if params := client.unanswered(); params != nil && s.Remember && c.StateDir != "" {
-		m.learnLater(params, log)
-	}
+	leave()
+	standing.Wait()
 	return m.stop(log, grace, func(ctx context.Context) {
 		if err := gw.Shutdown(ctx); err != nil {
 			log.Warn("gateway shutdown failed", "err", err)

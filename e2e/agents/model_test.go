@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // model is a scripted language model. It asks for the tools of its steps, one after the other,
@@ -87,14 +90,23 @@ var apis = []struct {
 	{"enerateContent", gemini{}},
 }
 
-// startModel starts a model that ends with the test.
-func startModel(t *testing.T, steps ...step) *model {
+// startModel starts a model that ends with the test. Unless it is nil, an earlier one ends now, and the model
+// is at its address.
+func startModel(t *testing.T, earlier *model, steps ...step) *model {
 	t.Helper()
 	m := &model{
 		t: t, steps: steps, begun: map[int]bool{}, missed: map[int]bool{},
 		offered: map[string]offer{}, results: map[int]json.RawMessage{},
 	}
-	m.Server = httptest.NewServer(m)
+	m.Server = httptest.NewUnstartedServer(m)
+	if earlier != nil {
+		earlier.Close()
+		at, err := net.Listen("tcp", earlier.Listener.Addr().String())
+		ssetest.Must(t, err)
+		ssetest.Must(t, m.Listener.Close())
+		m.Listener = at
+	}
+	m.Start()
 	t.Cleanup(m.Close)
 	return m
 }

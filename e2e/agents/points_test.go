@@ -86,7 +86,11 @@ func play(t *testing.T, a agent, s setup) *played {
 		p.g = startGateway(t, p.state, p.command, append([]string{"--auth-tokens-file", tokens}, s.flags...)...)
 		at.url = p.g.url(map[transport]string{streamable: "/mcp", sse: "/sse"}[s.over])
 	}
-	p.m = startModel(t, s.steps(p)...)
+	var earlier *model // an agent may tell its servers where its model is
+	if s.after != nil {
+		earlier = s.after.m
+	}
+	p.m = startModel(t, earlier, s.steps(p)...)
 	if s.before != nil {
 		s.before(p)
 	}

@@ -245,7 +245,7 @@ func recordOne(t *testing.T, a agent, at target) []ssetest.Exchange {
 	steps[2].before = func() {
 		await(5*time.Second, func() bool { return strings.Count(g.log.String(), `msg="connection opened"`) > 1 })
 	}
-	m := startModel(t, steps...)
+	m := startModel(t, nil, steps...)
 	at.url = r.URL + at.url
 	printed, _ := a.run(t, t.TempDir(), at, m, 3*time.Minute)
 	if result, _ := m.result(0); !strings.Contains(result, "hello") {

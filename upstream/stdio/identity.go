@@ -13,10 +13,12 @@ import (
 	"time"
 )
 
-// passing are the variables that differ between two logins or two starts of a service, and say nothing
-// about what a server is. A name that ends with * means all that begin so.
+// passing are the variables that differ between two logins, two windows of an editor or two starts of a
+// service, and say nothing about what a server is. A name that ends with * means all that begin so. PATH is
+// among them because agents put directories of their own into it: the program that it finds is in the
+// identity by itself.
 var passing = []string{
-	"_", "PWD", "OLDPWD", "SHLVL", "COLUMNS", "LINES", "TERM", "TERM_*", "COLORTERM", "WINDOWID", "TMUX*", "STY", "PS1",
+	"_", "PATH", "PWD", "OLDPWD", "SHLVL", "COLUMNS", "LINES", "TERM", "TERM_*", "COLORTERM", "WINDOWID", "TMUX*", "STY", "PS1",
 	"SSH_*", "XDG_SESSION_*", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY",
 	"INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID", "MANAGERPID*", "NOTIFY_SOCKET", "LISTEN_*", "MEMORY_PRESSURE_*",
 	"HOSTNAME", "KUBERNETES_*", "TMPDIR", "TMP", "TEMP", "GPG_TTY", "SECURITYSESSIONID", "ITERM_*", "KITTY_*", "WEZTERM_*",
