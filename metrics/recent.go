@@ -14,7 +14,7 @@ type Totals struct {
 	// that ended by themselves with an error or by a signal.
 	Restarts, Crashes int
 	// LostToStart are clients that left before their server was ready.
-	LostToStart        int
+	LostToStart int
 	// Sessions, warm servers among them, which are Idle, and Children exist now. ChildMemory is what the
 	// children hold, in bytes; 0 where the system does not tell.
 	Sessions, Idle, Children int

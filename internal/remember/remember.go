@@ -77,7 +77,6 @@ func (s *Store) Server(identity string) *Server {
 			clear(s.servers)
 		}
 		server = &Server{store: s, name: name}
-		server.read()
 		s.servers[name] = server
 	}
 	return server
@@ -107,9 +106,10 @@ type file struct {
 // Answers returns what the server said to clients that declare the same, nil if that is unknown. What is not
 // known here may be known to another program: then it reads the file.
 func (s *Server) Answers(declared string) *Answers {
-	if known := s.answersTo(declared); known != nil || !s.readAgain() {
+	if known := s.answersTo(declared); known != nil {
 		return known
 	}
+	s.readAgain()
 	return s.answersTo(declared)
 }
 
@@ -134,9 +134,15 @@ func (s *Server) AnswersAt(version, principal string) (last *Answers) {
 
 // HasAny reports whether anything is known of the server.
 func (s *Server) HasAny() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.answers) > 0
+	has := func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.answers) > 0
+	}
+	if !has() {
+		s.readAgain()
+	}
+	return has()
 }
 
 // Learn keeps what the server has said to clients that declare the same, in the place of what it said
@@ -189,33 +195,17 @@ func (s *Server) putLocked(declared string, a *Answers) {
 
 func (s *Server) path() string { return filepath.Join(s.store.dir, s.name+".json") }
 
-// read reads the file, if there is one that can be used.
-func (s *Server) read() {
+// readAgain reads the file if it has changed since it was last read or written.
+func (s *Server) readAgain() {
 	if s.store.dir == "" {
 		return
 	}
 	s.disk.Lock()
 	defer s.disk.Unlock()
-	s.readLocked()
-}
-
-// readAgain reads the file if another program has changed it, and reports whether it has.
-func (s *Server) readAgain() bool {
-	if s.store.dir == "" {
-		return false
-	}
-	s.disk.Lock()
-	defer s.disk.Unlock()
 	info, err := os.Lstat(s.path())
 	if err != nil || info.ModTime().Equal(s.seen) {
-		return false
+		return
 	}
-	s.readLocked()
-	return true
-}
-
-// readLocked keeps what the file has, and notes its time.
-func (s *Server) readLocked() {
 	content, err := s.load()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
