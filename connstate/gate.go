@@ -199,10 +199,10 @@ func (c ForHandler) Open() (release func(forward func(*Request) bool), err error
 			if !ok {
 				return
 			}
-			before := w.r.waited
-			w.r.waited += time.Since(w.since)
+			waited := int64(time.Since(w.since))
+			w.r.waited.Add(waited)
 			if !forward(w.r) {
-				w.r.waited = before
+				w.r.waited.Add(-waited)
 				c.putBack(w)
 				return
 			}

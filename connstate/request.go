@@ -33,8 +33,7 @@ type Request struct {
 	Repeated     bool
 	Backpressure bool
 
-	// waited is how long the request has waited at gates. It belongs to the one that handles it.
-	waited time.Duration
+	waited atomic.Int64 // how long the request has waited at gates, in nanoseconds
 
 	// committed says that a server may have the request, and that repeating it may change
 	// something there; passed, that it has been through the gate. Guarded by c.mu.
@@ -252,7 +251,7 @@ func (r *Request) report(errorType, message string, answerBytes int) {
 		return
 	}
 	attrs := []any{"duration", took}
-	if waited := r.waited.Round(time.Millisecond); waited > 0 {
+	if waited := time.Duration(r.waited.Load()).Round(time.Millisecond); waited > 0 {
 		attrs = append(attrs, "waited", waited)
 	}
 	if errorType != "" {

@@ -52,13 +52,17 @@ func TestAgentsShareOneServer(t *testing.T) {
 	}
 	ssetest.Want(t, "servers that were started", len(daemons()), 1)
 
-	// An agent that means the same server with other secrets is not given that of these.
-	other := exec.CommandContext(within(t), built(t, "sse-server"), append([]string{"stdio", "--connect", "http://" + address + "/shared/mcp", "--env", "TOKEN=other"}, fake(t)...)...)
-	other.Env = ssetest.WithState(t)
-	other.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}}` + "\n")
-	out, err := other.Output()
+	// An agent that means the same server with other secrets is not given that of these, by any name of it.
+	_, port, err := net.SplitHostPort(address)
 	ssetest.Must(t, err)
-	ssetest.WantText(t, "the answer to the other agent", string(out), "started with another command")
+	for _, host := range []string{address, "localhost:" + port} {
+		other := exec.CommandContext(within(t), built(t, "sse-server"), append([]string{"stdio", "--connect", "http://" + host + "/shared/mcp", "--env", "TOKEN=other"}, fake(t)...)...)
+		other.Env = ssetest.WithState(t)
+		other.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}}` + "\n")
+		out, err := other.Output()
+		ssetest.Must(t, err)
+		ssetest.WantText(t, "the answer to the other agent", string(out), "started with another command")
+	}
 
 	ssetest.Must(t, syscall.Kill(daemons()[0], syscall.SIGKILL))
 	for refused := false; !refused; { // a request to a server that is just dying may be lost

@@ -217,7 +217,7 @@ func (g *Gateway) connect(n *serving, version string) {
 				InitializeTimeout: o.InitializeTimeout, AnnounceDelay: o.AnnounceDelay}
 		},
 		Server: server, Params: params, MaxHandshakeAttempts: o.MaxHandshakeAttempts, Detailed: g.detailed,
-		Losses: &handshake.Losses{},
+		Losses: &handshake.OncePerHour{},
 		Logger: o.Logger, Limited: throttle.NewLines().Logger(o.Logger), Metrics: g.metrics,
 	}
 	n.supplier = handshake.NewSupplier(n.up, g.supply(n))
@@ -288,6 +288,9 @@ func (g *Gateway) Learn(ctx context.Context, params json.RawMessage) error {
 	}
 	return n.supplier.Learn(ctx, params)
 }
+
+// Remembers reports whether what the server says is remembered.
+func (g *Gateway) Remembers() bool { return g.now.Load().memory != nil }
 
 // ServeStdio serves one client that writes to in and reads from out, such as stdin and
 // stdout of this process, until it has closed in and has its answers, for which it waits

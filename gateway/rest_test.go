@@ -164,12 +164,19 @@ func TestListsOfOneClientAreNotForOthers(t *testing.T) {
 				p.take()
 				p.post(request("2", "resources/list"))
 				p.want(`2 {"resources":["secret"]}`)
-				equal(t, "starts", u.starts(), 1)
 
 				next := connect(t, g, plain)
 				next.post(initialize("0", "2025-11-25", `{"roots":{}}`))
 				next.want("0 *")
-				next.wantState(connstate.Ready) // nothing is remembered
+				if name == "shared" { // it is the session of all
+					equal(t, "starts", u.starts(), 1)
+					next.wantState(connstate.Ready)
+					return
+				}
+				equal(t, "starts, one of them for nobody", u.starts(), 2)
+				next.wantState(connstate.Resting)
+				next.post(request("1", "resources/list"))
+				next.want(`1 {"resources":[]}`)
 			})
 		})
 	}
@@ -291,7 +298,8 @@ func TestSessionThatIsNotRememberedDoesNotEnd(t *testing.T) {
 		p := connect(t, g, plain)
 		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/call"))
 		time.Sleep(3 * time.Hour)
-		equal(t, "starts", u.starts(), 1)
+		equal(t, "starts, one of them for nobody", u.starts(), 2)
+		equal(t, "sessions", u.open(), 1)
 		p.take()
 	})
 }
@@ -635,6 +643,120 @@ func TestServerThatIsNotKnownTakesTheOneOfARest(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A client that is ready, and has not needed its server for a while, learns which lists the server has that
+// takes its place.
+func TestServerOfAnIdleClientIsReplaced(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(map[string]string{"tools/list": `{"tools":"one"}`})}
+	other := &server{identity: "other", capabilities: withLists, handle: lists(map[string]string{"tools/list": `{"tools":"other"}`})}
+	opts := remembering()
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		reconfigure(t, g, other, opts.Options)
+		learned(t, g, other)
+		reconfigure(t, g, u, opts.Options)
+		p := returns(t, g)
+		p.post(request("1", "tools/list"), request("2", "tools/call"))
+		p.want(`1 {"tools":"one"}`, `2 *`)
+		time.Sleep(3 * time.Minute)
+		reconfigure(t, g, other, opts.Options)
+		time.Sleep(time.Minute)
+		p.want("notifications/tools/list_changed")
+		p.post(request("4", "tools/list"))
+		p.want(`4 {"tools":"other"}`)
+	})
+}
+
+// A client whose idle session has other lists than memory, or is lost, is told when memory answers again.
+func TestListsOfASessionThatEndsAreForgotten(t *testing.T) {
+	for name, end := range map[string]func(s *serverSession){
+		"idle": func(*serverSession) { time.Sleep(time.Hour) },
+		"lost": func(s *serverSession) { time.Sleep(3 * time.Minute); s.die(); time.Sleep(time.Minute) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := &server{capabilities: withLists}
+			u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+				tools := map[bool]string{true: `{"tools":"by its roots"}`, false: `{"tools":"for all"}`}[s.n == 2]
+				return lists(map[string]string{"tools/list": tools})(s, m)
+			}
+			inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+				learned(t, g, u)
+				p := returns(t, g)
+				p.post(request("1", "tools/call"))
+				p.want("notifications/tools/list_changed", "1 *")
+				q := returns(t, g)
+				q.post(request("1", "tools/call")) // its session says "for all"
+				q.take()
+				end(u.session(t, 2))
+				if got := p.take(); !slices.Contains(got, "notifications/tools/list_changed") {
+					t.Errorf("the client got %q", got)
+				}
+				p.post(request("2", "tools/list"))
+				p.want(`2 {"tools":"for all"}`)
+			})
+		})
+	}
+}
+
+// Memory can be switched off while a client that goes on with an earlier session comes.
+func TestMemoryIsSwitchedOff(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil)}
+	opts := remembering()
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		returning := plain
+		returning.Version = "2025-11-25"
+		p := connect(t, g, returning)
+		synctest.Wait()
+		off := opts.Options
+		off.Remember = nil
+		reconfigure(t, g, u, off)
+		p.post(request("1", "tools/call"))
+		time.Sleep(time.Second)
+		if got := p.take(); !slices.Contains(got, answered("1", 2, "tools/call")) {
+			t.Errorf("the client got %q", got)
+		}
+	})
+}
+
+// A server that asks for the roots at once has told nobody what it says to all: a session without a client
+// shows it, and idle clients have no process.
+func TestServerThatAsksAtOnceIsRemembered(t *testing.T) {
+	u := &server{capabilities: withLists}
+	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "notifications/initialized" {
+			s.say(request("99", "roots/list"))
+			return true
+		}
+		return lists(nil)(s, m)
+	}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), initialized)
+		p.want("0 *", "request roots/list")
+		p.post(`{"jsonrpc":"2.0","id":` + string(p.lastRequest(t)) + `,"result":{"roots":[]}}`)
+		p.post(request("1", "tools/list"))
+		p.want("1 *")
+		time.Sleep(time.Hour)
+		p.wantState(connstate.Resting)
+		equal(t, "sessions", u.open(), 0)
+		returns(t, g)
+		equal(t, "starts, one of them for nobody", u.starts(), 2)
+	})
+}
+
+// The call of a client that does not initialize waits for nothing but the server.
+func TestCallOfAReturningSessionDoesNotWait(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		returning := plain
+		returning.Version = "2025-11-25"
+		p := connect(t, g, returning)
+		p.post(request("1", "tools/call"))
+		p.want(answered("1", 2, "tools/call"))
+	})
 }
 
 // A server that asks before it answers is not waited for: its question has to reach the client first.

@@ -40,7 +40,7 @@ type Options struct {
 	// Detailed reports whether a client may see the details of errors.
 	Detailed func(connstate.Client) bool
 	// Losses remembers the clients that were lost to a start; it must not be nil.
-	Losses *Losses
+	Losses *OncePerHour
 	// Logger, Limited and Metrics must not be nil. Limited is Logger for warnings that
 	// a client, or a server that keeps dying, can cause at will.
 	Logger  *slog.Logger

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/remember"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // A session that comes into use may have other lists than its client was told of while it rested.
@@ -35,7 +34,10 @@ func (r *run) lookBefore(a *attachment) {
 func (r *run) compare(a *attachment) {
 	look := a.session.look
 	switch {
-	case look == nil:
+	case look == nil: // a reload has switched memory off: nobody compares any more
+		if told := r.told.Swap(nil); told != nil && r.follows == afterRest {
+			r.tellChanged(nil, told)
+		}
 	case look.isOver():
 		r.tellDifferences(a, look.answers)
 	default:
@@ -69,13 +71,12 @@ func (r *run) tellDifferences(a *attachment, now *remember.Answers) {
 	tell := *now
 	tell.Initialize = told.Initialize // the client knows nothing else
 	r.told.Store(&tell)
-	promised := resultOf(told)
 	for _, kind := range remember.Kinds() {
-		if !told.SameLists(now, kind) && promised.Advertises(kind, "listChanged") {
+		if !told.SameLists(now, kind) {
 			r.log().Info("a list differs from what is remembered", "list", kind)
-			a.pass("", jsonrpc.NewNotification("notifications/"+kind+"/list_changed", nil))
 		}
 	}
+	r.tellChanged(told, now)
 }
 
 // noteMissing notes what the client was told of and the server no longer has.

@@ -52,21 +52,21 @@ func (s *Session) runLook() {
 	})
 }
 
-// relookAfter is the age of what is remembered from which a session whose lists differ, perhaps because
-// of its client, has the server asked again.
-const relookAfter = time.Hour
-
 // learn remembers what the server says to any client. What it says after it has heard from one may be
-// for that client alone, such as resources that a call has made: no other client is told of it. If that
-// differs from what is remembered, a session without a client shows whether the server has changed.
+// for that client alone, such as resources that a call has made, or lists that follow from its roots: no
+// other client is told of it. If nothing is remembered, or something else for long, a session without a
+// client shows what the server says to all.
 func (s *Session) learn(answers *remember.Answers) {
 	if !s.heard.Load() {
 		s.look.memory.Learn(s.declared, answers)
 		return
 	}
+	if s.supplier.Shares() || s.supplier.opts().Forwards {
+		return
+	}
 	known := s.look.memory.Answers(s.declared)
-	old := known != nil && !known.Same(answers) && time.Since(known.Learned) > relookAfter
-	if old && !s.supplier.Shares() && !s.supplier.opts().Forwards {
+	differs := known == nil || !known.Same(answers) && time.Since(known.Learned) > time.Hour
+	if differs && s.supplier.learned.first(s.declared, time.Now()) {
 		s.supplier.renew(s.Params())
 	}
 }

@@ -122,9 +122,13 @@ func (r *run) awaitAttempt() bool {
 	return r.c.State() == connstate.Initializing || r.c.Move(connstate.Initializing) == nil
 }
 
-// startAnew makes the next attempt the first one with another server.
+// startAnew makes the next attempt the first one with another server. What the one before said is over.
 func (r *run) startAnew() {
 	r.supplier = r.opts.Supplier()
+	r.told.Store(nil)
+	if r.follows != first {
+		r.follows = afterReplacement
+	}
 	r.forgetFailures()
 	r.failure.Store(r.lateFailure(1))
 	r.mu.Lock()

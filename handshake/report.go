@@ -67,7 +67,7 @@ func (r *run) noteLostToStart(waited, ready time.Duration) {
 		attrs = append(attrs, "ready", ready.Round(time.Millisecond))
 	}
 	switch opts := r.supplier.opts(); {
-	case opts.Memory != nil:
+	case opts.Memory != nil && !opts.Forwards && !r.shares(): // see learnForNext
 		attrs = append(attrs, "remedy", "none is needed: the next such client is answered from memory")
 	case opts.Boots && opts.Warm == 0:
 		attrs = append(attrs, "remedy", "keep one warm: warm 1")
@@ -75,27 +75,29 @@ func (r *run) noteLostToStart(waited, ready time.Duration) {
 	r.log().Warn("client left before its server was ready", attrs...)
 }
 
-// Losses remembers which client programs have been reported as lost to the start in the last hour.
-type Losses struct {
-	mu       sync.Mutex // guards reported
-	reported map[string]time.Time
+// OncePerHour notes what has happened in the last hour, for what must not happen again sooner. The zero value
+// is ready for use; it is safe for concurrent use.
+type OncePerHour struct {
+	mu    sync.Mutex // guards noted
+	noted map[string]time.Time
 }
 
-// maxPrograms bounds the programs that are remembered: they name themselves.
-const maxPrograms = 256
+// maxNoted bounds what is noted, because clients name it.
+const maxNoted = 256
 
-// first reports whether a program has not been reported in the last hour, and notes that it is now.
-func (l *Losses) first(program string, now time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	maps.DeleteFunc(l.reported, func(_ string, at time.Time) bool { return now.Sub(at) >= time.Hour })
-	if _, known := l.reported[program]; known || len(l.reported) >= maxPrograms {
+// first reports whether something has not happened in the last hour, and notes that it does now. It reports
+// false for everything while there is too much to note.
+func (o *OncePerHour) first(what string, now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	maps.DeleteFunc(o.noted, func(_ string, at time.Time) bool { return now.Sub(at) >= time.Hour })
+	if _, noted := o.noted[what]; noted || len(o.noted) >= maxNoted {
 		return false
 	}
-	if l.reported == nil {
-		l.reported = make(map[string]time.Time)
+	if o.noted == nil {
+		o.noted = make(map[string]time.Time)
 	}
-	l.reported[program] = now
+	o.noted[what] = now
 	return true
 }
 

@@ -106,21 +106,44 @@ func resultOf(answers *remember.Answers) *Result {
 // nothing needs the server yet. It returns when a session has to be started, and reports false if the
 // connection is closed or drains.
 func (r *run) rest() bool {
+	before := r.told.Load()
+	if r.supplier != r.opts.Supplier() {
+		r.startAnew()
+	}
 	answers := r.recall()
 	if answers == nil || r.needed.Load() && r.follows != first {
 		return true
 	}
 	r.tell(answers)
-	r.needed.Store(false)                   // by what was answered just now; awaitNeed looks at the rest
-	if r.c.Move(connstate.Resting) != nil { // it drains
-		return false
+	r.needed.Store(false) // by what was answered just now; awaitNeed looks at the rest
+	if r.c.Move(connstate.Resting) != nil {
+		return false // it drains
 	}
-	if r.follows == first {
-		r.follows = afterRest
+	switch r.follows {
+	case first:
 		r.announce(resultOf(answers).Response(r.autoID()))
+	case afterInitialize: // the client has just asked
+	case afterLoss: // the session may have had other lists
+		r.tellChanged(nil, answers)
+	default:
+		r.tellChanged(before, answers)
 	}
+	r.follows = afterRest
 	r.renew(answers)
 	return r.awaitNeed() && r.c.Move(connstate.Initializing) == nil
+}
+
+// tellChanged tells a client which lists are others now than it was told; before is nil if that is unknown.
+func (r *run) tellChanged(before, now *remember.Answers) {
+	promised := resultOf(now)
+	if before != nil {
+		promised = resultOf(before)
+	}
+	for _, kind := range remember.Kinds() {
+		if (before == nil || !before.SameLists(now, kind)) && promised.Advertises(kind, "listChanged") {
+			_ = r.c.Send("", jsonrpc.NewNotification("notifications/"+kind+"/list_changed", nil)) // else it is closed
+		}
+	}
 }
 
 // params returns the params with which the next session is initialized.
@@ -146,7 +169,7 @@ func (r *run) recall() *remember.Answers {
 		case answers != nil || r.own != nil || !memory.HasAny():
 			return answers
 		case r.needed.Load():
-			return r.toldBefore()
+			return r.toldBefore(memory)
 		}
 		select {
 		case <-r.wake:
@@ -154,7 +177,7 @@ func (r *run) recall() *remember.Answers {
 				return nil
 			}
 		case <-over:
-			return r.toldBefore()
+			return r.toldBefore(memory)
 		case <-r.ctx.Done():
 			return nil
 		}
@@ -164,12 +187,12 @@ func (r *run) recall() *remember.Answers {
 // toldBefore returns what a client that goes on with an earlier session was told in it, as far as that is
 // known: what clients of its version were told last. If its own was something else, it learns so when its
 // server has started.
-func (r *run) toldBefore() *remember.Answers {
+func (r *run) toldBefore(memory *remember.Server) *remember.Answers {
 	version := r.c.Client().Version
 	if version == "" {
 		return nil
 	}
-	return r.supplier.opts().Memory.AnswersAt(version, r.principal())
+	return memory.AnswersAt(version, r.principal())
 }
 
 // awaitNeed waits until a resting connection needs a session. It answers the client's own initialize
@@ -182,6 +205,7 @@ func (r *run) awaitNeed() bool {
 		}
 		r.answerGate()
 		if r.needed.Load() || len(r.c.Waiting()) > 0 {
+			r.needed.Store(true) // so the start waits for nothing else
 			return true
 		}
 		select {
@@ -200,34 +224,48 @@ func (r *run) awaitNeed() bool {
 // is started once for all that rest, to say what it has, unless it is known. The client learns which lists
 // have changed. It reports false if the connection needs a session, or is closed.
 func (r *run) restAtNext() bool {
-	before := r.told.Swap(nil) // what the other server said is over
+	before := r.told.Load()
 	r.startAnew()
-	r.follows = afterReplacement
 	now := r.remembered(r.params())
 	if now == nil {
-		if r.supplier.opts().Memory == nil || r.supplier.opts().Forwards || r.shares() {
+		if opts := r.supplier.opts(); opts.Memory == nil || opts.Forwards || r.shares() {
 			return false
 		}
-		select {
-		case <-r.supplier.renew(r.params()):
-		case <-r.wake: // a message, which only the server can answer now
-		case <-r.supplier.Replaced():
-		case <-r.ctx.Done():
+		if !r.awaitLearned() {
+			return false
 		}
 		now = r.remembered(r.params())
 	}
-	if now == nil || before == nil {
+	if now == nil {
 		return false
 	}
 	r.follows = afterRest
 	r.tell(now)
-	promised := resultOf(before)
-	for _, kind := range remember.Kinds() {
-		if !before.SameLists(now, kind) && promised.Advertises(kind, "listChanged") {
-			_ = r.c.Send("", jsonrpc.NewNotification("notifications/"+kind+"/list_changed", nil)) // else it is closed
+	r.tellChanged(before, now)
+	r.renew(now)
+	return true
+}
+
+// awaitLearned has the server say what it says to such a client, and waits until that is known, or cannot be
+// known. It reports false if the connection needs a session first, or is closed, or if there is yet another
+// server.
+func (r *run) awaitLearned() bool {
+	learned := r.supplier.renew(r.params())
+	for {
+		select {
+		case <-learned:
+			return true
+		case <-r.wake:
+			came, _ := r.takeInitializes()
+			if came || r.needed.Load() || len(r.c.Waiting()) > 0 {
+				return false
+			}
+		case <-r.supplier.Replaced():
+			return false
+		case <-r.ctx.Done():
+			return false
 		}
 	}
-	return true
 }
 
 // answerInitializes answers the client's own initialize from memory. It reports false if what the server

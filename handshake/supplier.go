@@ -93,6 +93,9 @@ type Supplier struct {
 	// renew.
 	renewing   sync.Map
 	oddVersion atomic.Pointer[string]
+	// learned notes for what clients declare a session without a client was started although another one
+	// had just been looked at: see learn.
+	learned OncePerHour
 
 	// life ends with Close and Retire, by end. replaced is closed by Retire.
 	life     context.Context

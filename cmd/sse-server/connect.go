@@ -97,9 +97,20 @@ func (s *sharedDaemon) ensure(ctx context.Context) error {
 	return s.start(ctx, name+".log")
 }
 
-// file returns the path of a file about this address.
-func (s *sharedDaemon) file(ending string) string {
-	return filepath.Join(s.dir, "daemon-"+strings.ReplaceAll(s.at.Host, ":", "-")+ending)
+// file returns the path of a file about this address. It may have several names, and has one port.
+func (s *sharedDaemon) file(ending string) string { return sharedFile(s.dir, s.at.Port(), ending) }
+
+func sharedFile(dir, port, ending string) string { return filepath.Join(dir, "daemon-"+port+ending) }
+
+// noteShared keeps the identity of a shared sse-server that listens at the port now, where those who connect
+// find it, until the returned function is called. Any other sse-server removes what an earlier one has left.
+func noteShared(dir, port, identity string) (forget func()) {
+	file := sharedFile(dir, port, ".identity")
+	forget = func() { _ = os.Remove(file) }
+	if dir == "" || identity == "" || os.WriteFile(file, []byte(identity), 0o600) != nil {
+		forget()
+	}
+	return forget
 }
 
 // identity is what the file about the address says of the server that was started there.
@@ -128,13 +139,17 @@ func (s *sharedDaemon) answers(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	response, err := http.DefaultClient.Do(r)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return false, errors.New("the program there does not answer")
+	case err != nil:
 		return false, nil
 	}
 	defer response.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10))
 	var health struct{ Status string }
-	err = json.NewDecoder(io.LimitReader(response.Body, 1<<10)).Decode(&health)
-	if err != nil || response.StatusCode != http.StatusOK || health.Status != "ok" {
+	isOK := response.StatusCode == http.StatusOK && json.Unmarshal(body, &health) == nil && health.Status == "ok"
+	if !isOK && !bytes.Contains(body, []byte(isOnAdmin)) { // an sse-server has it there or here
 		return false, fmt.Errorf("another program answers there (%s): use another port", response.Status)
 	}
 	return true, nil
@@ -166,10 +181,7 @@ func (s *sharedDaemon) start(ctx context.Context, logFile string) error {
 		return err
 	}
 	defer output.Close()
-	if err := os.WriteFile(s.file(".identity"), []byte(s.identity()), 0o600); err != nil {
-		return err
-	}
-	cmd := exec.Command(self, s.args...)
+	cmd := exec.Command(self, append([]string{"--shared=" + s.identity()}, s.args...)...)
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = output, output, detached()
 	if err := cmd.Start(); err != nil {
 		return err

@@ -249,6 +249,9 @@ func (d *daemon) connections() (n int) {
 // grace is how long stopping may take.
 func (d *daemon) grace() time.Duration { return time.Duration(d.config.Load().ShutdownTimeout) }
 
+// isOnAdmin ends what the main address says of a route for operators that another address has.
+const isOnAdmin = " is on the address of admin-addr"
+
 // routes are those of the main and of the admin address. Without a separate admin address,
 // the main one has the admin routes that tell nothing about single connections. Health and
 // readiness are open, because probes have no token.
@@ -257,7 +260,7 @@ func (d *daemon) routes(together bool) (main, operators *mux.Router) {
 	admin := d.gw.Admin()
 	protected := d.protect(admin)
 	open, absent, where := operators, []string{"/connections", "/status", reloadPath, "/healthz", "/readyz",
-		"/metrics"}, " is on the address of admin-addr"
+		"/metrics"}, isOnAdmin
 	if together {
 		open, absent, where = main, absent[:3], " is served with --admin-addr alone"
 		main.Handle("/metrics", protected)

@@ -81,7 +81,7 @@ func (i *introduction) findInitialize() {
 		if !whole {
 			break
 		}
-		if m, err := jsonrpc.Parse(line); err == nil && m.Method == mcp.MethodInitialize {
+		if m, err := jsonrpc.Parse(line); err == nil && m.Method == mcp.MethodInitialize && len(m.Params()) <= maxIntroduction {
 			i.waits, rest = true, nil
 			i.asked <- bytes.Clone(m.Params())
 		}
@@ -106,7 +106,7 @@ func (i *introduction) Write(p []byte) (int, error) {
 
 // standBy lets a process stand by while the client waits for the answer to its initialize. It returns when
 // the client has that, or ctx ends, which leaves the process to the end of this one.
-func (m *Main) standBy(ctx context.Context, client *introduction, log *slog.Logger) {
+func (m *Main) standBy(ctx context.Context, client *introduction, dir string, log *slog.Logger) {
 	var params json.RawMessage
 	select {
 	case params = <-client.asked:
@@ -119,7 +119,7 @@ func (m *Main) standBy(ctx context.Context, client *introduction, log *slog.Logg
 	case <-time.After(learnerAfter):
 	case <-ctx.Done():
 	}
-	learner, err := m.startLearner(params)
+	learner, err := m.startLearner(params, dir)
 	if err != nil {
 		log.Warn("what the server says could not be learned", "err", err)
 		return
@@ -133,8 +133,9 @@ func (m *Main) standBy(ctx context.Context, client *introduction, log *slog.Logg
 }
 
 // startLearner starts a process that learns what the server says to clients with these params of
-// initialize once the returned pipe is closed, unless something is written into it before.
-func (m *Main) startLearner(params json.RawMessage) (io.WriteCloser, error) {
+// initialize once the returned pipe is closed, unless something is written into it before. Its log is
+// learn.log in a directory.
+func (m *Main) startLearner(params json.RawMessage, dir string) (io.WriteCloser, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -145,6 +146,15 @@ func (m *Main) startLearner(params json.RawMessage) (io.WriteCloser, error) {
 	}
 	cmd := exec.Command(self, slices.Insert(slices.Clone(m.Args), at, "--learn")...)
 	cmd.SysProcAttr = detached()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(filepath.Join(dir, "learn.log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	cmd.Stderr = file
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -184,14 +194,11 @@ func (m *Main) learn(c *config.Config, gw *gateway.Gateway, log *slog.Logger) in
 		if len(params) == 0 || len(more) > 0 {
 			return nil
 		}
-		if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
-			return err
-		}
-		lock := flock.New(filepath.Join(c.StateDir, "learn-"+m.argsHash()+".lock"), flock.SetPermissions(0o600))
+		lock := flock.New(filepath.Join(c.StateDir, "learn-"+m.argsHash(params)+".lock"), flock.SetPermissions(0o600))
 		if locked, err := lock.TryLock(); !locked { // another one does it
 			return err
 		}
-		defer lock.Close()
+		defer func() { _, _ = os.Remove(lock.Path()), lock.Close() }()
 		return gw.Learn(ctx, params) // its timeouts bound it
 	}()
 	code := exitOK
@@ -202,9 +209,10 @@ func (m *Main) learn(c *config.Config, gw *gateway.Gateway, log *slog.Logger) in
 	return m.stop(log, time.Duration(c.ShutdownTimeout), func(ctx context.Context) { _ = gw.Shutdown(ctx) }, gw.Abort, code)
 }
 
-// argsHash names the arguments and the directory of this process in the name of a file.
-func (m *Main) argsHash() string {
+// argsHash names the arguments and the directory of this process, and the params of a client, in the name
+// of a file.
+func (m *Main) argsHash(params json.RawMessage) string {
 	dir, _ := os.Getwd()
-	sum := sha256.Sum256([]byte(strings.Join(append([]string{dir}, m.Args...), "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{dir, string(params)}, m.Args...), "\x00")))
 	return hex.EncodeToString(sum[:8])
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -23,6 +25,9 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
 		return exitFailure
 	}
+	if at, isTCP := d.endpoints[0].conns.Addr().(*net.TCPAddr); isTCP {
+		defer noteShared(c.StateDir, strconv.Itoa(at.Port), c.Shared)()
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go d.reloadWhenAsked(ctx, m.hangup) // ends with ctx
@@ -38,7 +43,9 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 	if limit := time.Duration(c.ExitUnused); limit > 0 {
 		go func() { // ends with ctx
 			awaitUnused(ctx, limit, func() int {
-				boundLog(m.Stderr, d.log)
+				if c.Shared != "" {
+					boundLog(m.Stderr, d.log)
+				}
 				return d.connections()
 			})
 			close(unused)

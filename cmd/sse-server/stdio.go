@@ -49,8 +49,8 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	serving, leave := context.WithCancel(ctx)
 	defer leave()
 	var standing sync.WaitGroup
-	if s.Remember && c.StateDir != "" {
-		standing.Go(func() { m.standBy(serving, client, log) }) // ends with serving
+	if gw.Remembers() && c.StateDir != "" {
+		standing.Go(func() { m.standBy(serving, client, c.StateDir, log) }) // ends with serving
 	}
 	served := make(chan error, 1)
 	go func() { served <- gw.ServeStdio(ctx, client, client, grace) }()

@@ -97,7 +97,8 @@ func (a *Answers) SameLists(other *Answers, kind string) bool {
 // Same reports whether both have the same answers to everything, whenever they were learned.
 func (a *Answers) Same(other *Answers) bool {
 	differs := func(kind string) bool { return !a.SameLists(other, kind) }
-	return a.Initialize == other.Initialize && a.Stateless == other.Stateless && !slices.ContainsFunc(Kinds(), differs)
+	return a.Initialize == other.Initialize && a.Stateless == other.Stateless && slices.Equal(a.Missing, other.Missing) &&
+		!slices.ContainsFunc(Kinds(), differs)
 }
 
 // size returns about how many bytes the answers take.

@@ -87,8 +87,8 @@ type Server struct {
 	store *Store
 	name  string // of the file, without its ending
 
-	disk sync.Mutex // held while the file is read or written, and guards seen; taken before mu
-	seen time.Time  // the time of the file when it was last read or written
+	disk sync.Mutex  // held while the file is read or written, and guards seen; taken before mu
+	seen fs.FileInfo // the file as it was last read or written; nil: there was none
 
 	mu      sync.Mutex // guards what follows; never held while the disk is waited for
 	answers map[string]*Answers
@@ -202,10 +202,11 @@ func (s *Server) readAgain() {
 	}
 	s.disk.Lock()
 	defer s.disk.Unlock()
-	info, err := os.Lstat(s.path())
-	if err != nil || info.ModTime().Equal(s.seen) {
+	now, err := os.Lstat(s.path())
+	if err != nil || s.seen != nil && os.SameFile(now, s.seen) && now.ModTime().Equal(s.seen.ModTime()) {
 		return
 	}
+	s.seen = now // another program replaces the file, so what is read is this one or a newer one
 	content, err := s.load()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -213,20 +214,10 @@ func (s *Server) readAgain() {
 		s.store.log.Warn("what a server said before cannot be used", "file", s.path(), "err", err)
 	default:
 		s.merge(content.Answers)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.written = now.ModTime()
 	}
-	s.noteTime()
-}
-
-// noteTime notes the time of the file, which disk guards.
-func (s *Server) noteTime() {
-	info, err := os.Lstat(s.path())
-	if err != nil {
-		return
-	}
-	s.seen = info.ModTime()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.written = s.seen
 }
 
 func (s *Server) load() (content file, err error) {
@@ -264,6 +255,9 @@ func (s *Server) load() (content file, err error) {
 		if a == nil || !a.valid() {
 			return content, fmt.Errorf("it has no result of initialize for %.80q", declared)
 		}
+		if a.Learned.After(time.Now()) { // the clock was wrong: it is as old as can be
+			a.Learned = time.Time{}
+		}
 	}
 	return content, nil
 }
@@ -273,9 +267,13 @@ func (s *Server) write() {
 	if s.store.dir == "" {
 		return
 	}
-	s.disk.Lock()
-	defer s.disk.Unlock()
-	if err := s.writeLocked(); err != nil {
+	err := os.MkdirAll(s.store.dir, 0o700)
+	if err == nil {
+		unlock := s.store.lock()
+		err = s.rewrite()
+		unlock()
+	}
+	if err != nil {
 		s.store.log.Warn("what a server said cannot be kept", "file", s.path(), "err", err)
 	}
 }
@@ -283,23 +281,26 @@ func (s *Server) write() {
 // lockWait bounds the wait for another program that writes a file, which takes milliseconds.
 const lockWait = 5 * time.Second
 
-// writeLocked writes the file. No other program writes one meanwhile, so what it has learned is kept.
-func (s *Server) writeLocked() error {
-	if err := os.MkdirAll(s.store.dir, 0o700); err != nil {
-		return err
-	}
+// lock keeps other programs from writing files, until the returned function is called. Where that is not
+// possible, or another program holds the lock for long, it goes without: what that learns may be lost.
+func (s *Store) lock() (unlock func()) {
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
 	defer cancel()
-	lock := flock.New(filepath.Join(s.store.dir, ".lock"), flock.SetPermissions(0o600))
-	if locked, err := lock.TryLockContext(ctx, time.Millisecond); !locked {
-		return fmt.Errorf("another program holds the lock: %w", err)
-	}
-	defer lock.Close()
+	lock := flock.New(filepath.Join(s.dir, ".lock"), flock.SetPermissions(0o600))
+	_, _ = lock.TryLockContext(ctx, time.Millisecond)
+	return func() { _ = lock.Close() }
+}
+
+// rewrite writes the file with what it has that is not known here.
+func (s *Server) rewrite() error {
+	s.disk.Lock()
+	defer s.disk.Unlock()
 	if content, err := s.load(); err == nil { // else it is replaced
 		s.merge(content.Answers)
 	}
 	s.mu.Lock()
 	content := file{layout, s.name, maps.Clone(s.answers)}
+	s.written = time.Now()
 	s.mu.Unlock()
 	var data bytes.Buffer
 	to := json.NewEncoder(&data)
@@ -308,7 +309,7 @@ func (s *Server) writeLocked() error {
 	if err == nil {
 		err = s.store.replace(s.path(), data.Bytes())
 	}
-	s.noteTime()
+	s.seen, _ = os.Lstat(s.path()) // nil if it could not be written
 	return err
 }
 

@@ -29,16 +29,19 @@ func TestIdentity(t *testing.T) {
 	ssetest.Want(t, "with other data", data.Identity(), before)
 
 	same := base
-	same.Env = []string{"A=1", "TERM=xterm", "SSH_CLIENT=192.0.2.1", "TOKEN=s3cret"}
+	same.Env = []string{"A=1", "TERM=xterm", "SSH_CLIENT=192.0.2.1", "VSCODE_IPC_HOOK_CLI=/tmp/a", "CODEX_THREAD_ID=1", "PATH=/tmp/x:/bin", "TOKEN=s3cret"}
 	ssetest.Want(t, "with another terminal", same.Identity(), identity)
 
 	for what, change := range map[string]func(c *Command){
-		"another program":   func(c *Command) { c.Path = "ls" },
-		"another argument":  func(c *Command) { c.Args = []string{"server.js"} },
-		"another directory": func(c *Command) { c.Dir = os.TempDir() },
-		"another variable":  func(c *Command) { c.Env = []string{"TOKEN=other", "A=1"} },
-		"no environment":    func(c *Command) { c.Env = nil },
-		"another file":      func(*Command) { ssetest.Must(t, os.WriteFile(script, []byte("three"), 0o600)) },
+		"another program":        func(c *Command) { c.Path = "ls" },
+		"another argument":       func(c *Command) { c.Args = []string{"server.js"} },
+		"another directory":      func(c *Command) { c.Dir = os.TempDir() },
+		"another variable":       func(c *Command) { c.Env = []string{"TOKEN=other", "A=1"} },
+		"a secret of an agent's": func(c *Command) { c.Env = append(c.Env[:2:2], "COPILOT_MCP_TOKEN=alice") },
+		"a key of an agent's":    func(c *Command) { c.Env = append(c.Env[:2:2], "CLAUDE_API_KEY=alice") },
+		"a token of npm":         func(c *Command) { c.Env = append(c.Env[:2:2], "npm_config__authToken=alice") },
+		"no environment":         func(c *Command) { c.Env = nil },
+		"another file":           func(*Command) { ssetest.Must(t, os.WriteFile(script, []byte("three"), 0o600)) },
 	} {
 		other := base
 		change(&other)

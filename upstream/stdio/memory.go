@@ -1,6 +1,11 @@
 package stdio
 
-import "github.com/prometheus/procfs"
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/procfs"
+)
 
 // Memory returns how many bytes of memory the living children of c and its copies hold, with the processes
 // that these have started: their resident set, in which pages that they share count for each. It reads
@@ -13,14 +18,34 @@ func (c Command) Memory() (bytes int64) {
 	if len(leads) == 0 {
 		return 0
 	}
-	all, err := procfs.AllProcs()
-	if err != nil {
-		return 0
-	}
-	for _, process := range all {
-		if stat, err := process.Stat(); err == nil && leads[stat.PGRP] { // else it has ended
-			bytes += int64(stat.ResidentMemory())
+	for group, held := range memoryOfGroups() {
+		if leads[group] {
+			bytes += held
 		}
 	}
 	return bytes
+}
+
+// groups has the memory of all process groups, as it was within the last second: many servers ask at a time.
+var groups struct {
+	sync.Mutex // guards what follows
+	at         time.Time
+	bytes      map[int]int64 // not changed
+}
+
+// memoryOfGroups returns what the processes of each process group of this system hold.
+func memoryOfGroups() map[int]int64 {
+	groups.Lock()
+	defer groups.Unlock()
+	if time.Since(groups.at) < time.Second {
+		return groups.bytes
+	}
+	groups.at, groups.bytes = time.Now(), make(map[int]int64)
+	all, _ := procfs.AllProcs() // none on another system
+	for _, process := range all {
+		if stat, err := process.Stat(); err == nil { // else it has ended
+			groups.bytes[stat.PGRP] += int64(stat.ResidentMemory())
+		}
+	}
+	return groups.bytes
 }

@@ -63,6 +63,9 @@ type Config struct {
 	ClusterAddr Addr   `group:"Cluster" fixed:"" name:"cluster-addr" placeholder:"HOST:PORT" help:"Address at which the other replicas send requests for clients of this one, over TLS with certificates made from the key of ids. Without a host, as :7946, it listens on all addresses, and the others are told the one from which it reaches NATS. Without the option it is that address, which is loopback if NATS is, and a free port."`
 	Replica     string `group:"Cluster" fixed:"" placeholder:"NAME" help:"Name of this replica, which no other one has: up to 48 letters, digits, _ and -. Without it, the host name."`
 
+	// Shared is for sse-server itself: the identity of the server behind stdio --connect.
+	Shared string `hidden:""`
+
 	// Keys of the file:
 	PublicURL string   `hidden:""`
 	OAuth     []string `hidden:"" name:"oauth" sep:"none" pairs:"=" placeholder:"a mapping such as {issuer: https://…}"`
@@ -269,6 +272,9 @@ func textOf(v reflect.Value) string {
 	}
 }
 
+// internalFlags are those with which sse-server starts itself.
+var internalFlags = map[string]bool{"learn": true, "shared": true}
+
 // readFlags sets the options and the command that the arguments give.
 func (c *Config) readFlags(args []string) error {
 	var command []string
@@ -299,10 +305,10 @@ func (c *Config) readFlags(args []string) error {
 		if path.Flag == nil {
 			continue
 		}
-		if path.Flag.Hidden && path.Flag.Name != "learn" {
+		if path.Flag.Hidden && !internalFlags[path.Flag.Name] {
 			return fmt.Errorf("unknown flag --%s: it is a key of the file, and the command to serve goes after --", path.Flag.Name)
 		}
-		if c.given[path.Flag.Name] == "" && path.Flag.Name != "connect" && path.Flag.Name != "learn" {
+		if c.given[path.Flag.Name] == "" && path.Flag.Name != "connect" && !internalFlags[path.Flag.Name] {
 			c.DaemonArgs = append(c.DaemonArgs, argsOf(path.Flag)...)
 		}
 		c.given[path.Flag.Name] = "--" + path.Flag.Name
