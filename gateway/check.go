@@ -120,6 +120,7 @@ func (c *checks) values() {
 	}
 	oneOf("Sessions", o.Sessions, SessionsPerConnection, SessionsShared)
 	oneOf("ErrorDetails", o.ErrorDetails, ErrorDetailsAuto, ErrorDetailsFull, ErrorDetailsSafe)
+	oneOf("Page", o.Page, PageAuto, PageOn, PageOff)
 	c.refuseIf(len(o.Transports) == 0, "Transports", "must name at least one")
 	for _, transport := range o.Transports {
 		oneOf("Transports", transport, TransportSSE, TransportStreamable, TransportStdio)

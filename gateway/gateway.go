@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
+	"github.com/mcp-sse/mcp-sse/page"
 	"github.com/mcp-sse/mcp-sse/sse"
 	"github.com/mcp-sse/mcp-sse/stdio"
 	"github.com/mcp-sse/mcp-sse/streamable"
@@ -60,6 +61,7 @@ type serving struct {
 	checks   *httpcheck.Checker
 	sse      *sse.Handler        // nil: not served
 	mcp      *streamable.Handler // nil: not served
+	page     *page.Page          // nil: nobody may have it
 	supplier *handshake.Supplier
 	memory   *remember.Server // what the server said before; nil: nothing is remembered
 }
@@ -136,7 +138,9 @@ func (g *Gateway) prepare(up upstream.Upstream, opts Options) (*serving, error) 
 		n.opts.PassRequest = &PassRequest{}
 	}
 	n.memory = g.remembered(n)
-	return n, nil
+	pages, err := n.opts.newPage()
+	n.page = pages
+	return n, err
 }
 
 // identified is an upstream whose server says the same of itself as long as its identity stays the

@@ -34,6 +34,13 @@ const (
 	ErrorDetailsSafe = "safe"
 )
 
+// The values of Options.Page.
+const (
+	PageAuto = "auto"
+	PageOn   = "on"
+	PageOff  = "off"
+)
+
 // Cluster is what connects the replicas of a gateway. [cluster.Join] returns one.
 //
 // [cluster.Join]: https://pkg.go.dev/github.com/mcp-sse/mcp-sse/cluster#Join
@@ -91,6 +98,11 @@ type Options struct {
 	// details as this says, and to a request that Authenticate accepts.
 	// Default "auto".
 	ErrorDetails string
+	// Page is who gets the page of the server in a browser at its URL, and at / the list of the
+	// servers. PageAuto gives it to anybody if there is an Authenticate, for which the page asks for
+	// a token, and otherwise to clients on this machine alone; PageOn to anybody, PageOff to nobody.
+	// The page is a client as any other. Default "auto".
+	Page string
 	// SinglePath serves all at one path: any at which the Gateway is mounted, such as one
 	// exact pattern of a http.ServeMux. Messages over HTTP+SSE have the connection's id in
 	// the query. Not with Prefix. Default false.

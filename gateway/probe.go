@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/page"
 	"github.com/mcp-sse/mcp-sse/streamable"
 )
 
@@ -55,15 +56,22 @@ func single(values []string) (value string, ok bool) {
 //	Accept                                | at /mcp       | at /sse, a single path, or for HTTP+SSE alone
 //	--------------------------------------|---------------|----------------------------------------------
 //	names text/event-stream               | a stream      | a stream
-//	names text/html, as browsers do       | a short page  | a short page
+//	names text/html, as browsers do       | the page      | the page
 //	is missing, or */*, as curl and Codex | 405           | a stream
 //	names something else                  | 405           | 405
 //
-// It does not name what it gives the quality 0.
+// It does not name what it gives the quality 0. The page is that of package page, or a sentence for
+// those who may not have it.
 func (n *serving) probed(w http.ResponseWriter, r *http.Request) bool {
 	isMessage := n.sse != nil && n.sse.MessageFor(r) != ""
 	if r.Method != http.MethodGet || isMessage || n.mcp != nil && streamable.Claims(r) {
 		return false
+	}
+	if n.page != nil && page.IsFile(r) && n.showsPage(r) {
+		if n.checks.PageAllowed(w, r) {
+			n.page.ServeHTTP(w, r)
+		}
+		return true
 	}
 	accept := httpcheck.AcceptOf(r)
 	streamsAlone := n.opts.SinglePath || n.mcp == nil || strings.HasSuffix(r.URL.Path, alias)
@@ -71,9 +79,7 @@ func (n *serving) probed(w http.ResponseWriter, r *http.Request) bool {
 	case accept.Names("text/event-stream"):
 		return false
 	case accept.Names("text/html"):
-		if n.checks.SiteAllowed(w, r) {
-			servePage(w)
-		}
+		n.servePage(w, r)
 	case n.sse == nil, streamsAlone && accept.TakesEvents():
 		return false
 	default: // with authentication a stranger learns first how to authenticate
@@ -87,7 +93,14 @@ func (n *serving) probed(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // servePage serves the page for browsers.
-func servePage(w http.ResponseWriter) {
+func (n *serving) servePage(w http.ResponseWriter, r *http.Request) {
+	if !n.checks.PageAllowed(w, r) {
+		return
+	}
+	if n.page != nil && n.showsPage(r) {
+		n.page.ServeHTTP(w, r)
+		return
+	}
 	header := w.Header()
 	header.Set("Content-Type", "text/html; charset=utf-8")
 	header.Set("Cache-Control", "no-store")

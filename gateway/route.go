@@ -21,6 +21,7 @@ const (
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = tidy(r)
 	switch n := g.now.Load(); {
+	case !n.hasRoute(r) && n.listed(w, r, []*Gateway{g}):
 	case !n.hasRoute(r):
 		n.checks.NotFound(w, r, n.noRoute(r))
 	case n.probed(w, r):

@@ -176,6 +176,9 @@ func (s *Servers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.now.CompareAndSwap(n, changed)
 		n = changed
 	}
+	if n.all[0].now.Load().listed(w, r, n.all) {
+		return
+	}
 	n.elsewhere.ServeHTTP(w, r)
 }
 

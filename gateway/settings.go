@@ -28,6 +28,7 @@ func Defaults() Options {
 	return Options{
 		Sessions:     SessionsPerConnection,
 		ErrorDetails: ErrorDetailsAuto,
+		Page:         PageAuto,
 
 		InitializationTimeout: 5 * time.Second,
 		StartTimeout:          60 * time.Second,
@@ -71,6 +72,7 @@ func newSettings(o Options, up upstream.Upstream) settings {
 	d := Defaults()
 	o.Sessions = cmp.Or(o.Sessions, d.Sessions)
 	o.ErrorDetails = cmp.Or(o.ErrorDetails, d.ErrorDetails)
+	o.Page = cmp.Or(o.Page, d.Page)
 	o.InitializationTimeout = cmp.Or(o.InitializationTimeout, d.InitializationTimeout)
 	o.StartTimeout = cmp.Or(o.StartTimeout, d.StartTimeout)
 	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, d.HeartbeatInterval)

@@ -81,6 +81,21 @@ func (f *Checker) SiteAllowed(w http.ResponseWriter, r *http.Request) bool {
 	return reason == ""
 }
 
+// PageAllowed is SiteAllowed for a page without secrets or effects: when a browser opens it by a link
+// of another site, its Host alone is checked.
+func (f *Checker) PageAllowed(w http.ResponseWriter, r *http.Request) bool {
+	opened := r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" &&
+		r.Header.Get("Sec-Fetch-Dest") == "document"
+	if !opened {
+		return f.SiteAllowed(w, r)
+	}
+	reason, message := f.checkHost(r)
+	if reason != "" {
+		f.Refuse(w, r, http.StatusForbidden, reason, message)
+	}
+	return reason == ""
+}
+
 // Route is what a transport serves at one path.
 type Route struct {
 	// Methods are the methods of the route, empty for all, and CORS those that pages may

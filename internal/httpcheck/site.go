@@ -18,12 +18,8 @@ import (
 // http.CrossOriginProtection lets every GET pass. checkSite returns an empty reason when
 // all is well.
 func (f *Checker) checkSite(r *http.Request) (reason, message string) {
-	switch {
-	case f.isKnownHost(r.Host):
-	case onLoopback(r):
-		return metrics.RejectedHost, "the Host header is not a loopback name: allow it by the allowed-hosts option"
-	case len(f.opts.AllowedHosts) > 0 && !isAddress(r.Host):
-		return metrics.RejectedHost, "the Host header is not among those of the allowed-hosts option"
+	if reason, message = f.checkHost(r); reason != "" {
+		return reason, message
 	}
 	if origins := r.Header["Origin"]; len(origins) > 0 {
 		if len(origins) > 1 || !f.originAllowed(origins[0], r) {
@@ -42,6 +38,18 @@ func (f *Checker) checkSite(r *http.Request) (reason, message string) {
 	if ofHost && !f.originAllowed(page.Scheme+"://"+page.Host, r) {
 		return metrics.RejectedOrigin,
 			"a page of that name may have made the browser send this: allow the name by the allowed-hosts option"
+	}
+	return "", ""
+}
+
+// checkHost is the part of checkSite that looks at Host.
+func (f *Checker) checkHost(r *http.Request) (reason, message string) {
+	switch {
+	case f.isKnownHost(r.Host):
+	case onLoopback(r):
+		return metrics.RejectedHost, "the Host header is not a loopback name: allow it by the allowed-hosts option"
+	case len(f.opts.AllowedHosts) > 0 && !isAddress(r.Host):
+		return metrics.RejectedHost, "the Host header is not among those of the allowed-hosts option"
 	}
 	return "", ""
 }

@@ -1,0 +1,48 @@
+package gateway
+
+import (
+	"net/http"
+
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/page"
+)
+
+// showsPage reports whether the sender of a request may have the page for browsers.
+func (n *serving) showsPage(r *http.Request) bool {
+	switch n.opts.Page {
+	case PageOn:
+		return true
+	case PageOff:
+		return false
+	}
+	return n.opts.Authenticate != nil || n.checks.IsLocal(r)
+}
+
+// newPage returns the page for browsers; nil if nobody may have it.
+func (s *settings) newPage() (*page.Page, error) {
+	if s.Page == PageOff {
+		return nil, nil
+	}
+	return page.New(page.Options{Name: s.Name, Transports: s.Transports, AutoInitialize: !s.NoAutoInitialize})
+}
+
+// listed serves the list of servers to a browser that opens the root, and reports whether it has.
+func (n *serving) listed(w http.ResponseWriter, r *http.Request, all []*Gateway) bool {
+	isRoot := r.Method == http.MethodGet && r.URL.Path == "/"
+	if !isRoot || !httpcheck.AcceptOf(r).Names("text/html") && !page.IsFile(r) || !n.showsPage(r) {
+		return false
+	}
+	var links []page.Link
+	for _, g := range all {
+		if now := g.now.Load(); now.page != nil && (now.sse != nil || now.mcp != nil) {
+			links = append(links, page.Link{Name: g.name, Path: g.prefix + Path})
+		}
+	}
+	if len(links) == 0 {
+		return false
+	}
+	if n.checks.PageAllowed(w, r) {
+		page.ServeList(w, r, links)
+	}
+	return true
+}

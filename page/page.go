@@ -1,0 +1,220 @@
+// Package page serves the page that people see who open the URL of an MCP server in a browser: what
+// the server is, how each client gets it, and its tools to try.
+//
+// The page is files alone. Its script is an ordinary MCP client of the URL that it came from, so all
+// that it does passes the checks, limits, sessions and audit of any client: this package knows no
+// server, opens no connection and starts no process.
+//
+//	GET /mcp, Accept: text/html   page.html, with what the script needs to know in a block of JSON
+//	GET /mcp?page=script.js       the modules of web/, as one
+//	GET /mcp?page=style.css
+//
+// The files are parameters of the page's own URL because a single path has no other, and because a
+// proxy may have renamed the path. That is why the modules are joined: an import cannot be relative
+// to a query.
+package page
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"html/template"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/clients"
+)
+
+// Options say what the page is of.
+type Options struct {
+	// Name is the name of the server if there are several.
+	Name string
+	// Transports are those that the URL speaks, as in gateway.Options.
+	Transports []string
+	// AutoInitialize says that the gateway initializes connections itself.
+	AutoInitialize bool
+}
+
+// Page is an http.Handler for the page of one server. It is safe for concurrent use. Its caller checks
+// the request: Wanted says which ones are for a Page.
+type Page struct {
+	about template.JS
+}
+
+// New returns the page of a server.
+func New(opts Options) (*Page, error) {
+	about, err := json.Marshal(about{opts.Name, opts.Transports, opts.AutoInitialize, limits()})
+	if err != nil {
+		return nil, fmt.Errorf("page: %w", err)
+	}
+	return &Page{template.JS(about)}, nil //nolint:gosec // json.Marshal escapes <, > and &
+}
+
+// about is what the script learns from the page, beside its URL.
+type about struct {
+	Name           string   `json:"name"`
+	Transports     []string `json:"transports"`
+	AutoInitialize bool     `json:"autoInitialize"`
+	Clients        []limit  `json:"clients"`
+}
+
+// limit is what a client does not take of a server's tools.
+type limit struct {
+	Title        string   `json:"title"`
+	Tools        int      `json:"tools,omitempty"`
+	Descriptions int      `json:"descriptions,omitempty"`
+	Over         string   `json:"over,omitempty"`
+	Description  int      `json:"description,omitempty"`
+	NameLength   int      `json:"nameLength,omitempty"`
+	Front        string   `json:"front,omitempty"`
+	LongNames    string   `json:"longNames,omitempty"`
+	Keywords     []string `json:"keywords,omitempty"`
+	Schemas      string   `json:"schemas,omitempty"`
+}
+
+func limits() (all []limit) {
+	for _, c := range clients.All {
+		if c.Tools+c.Descriptions+c.Description+c.NameLength+len(c.Keywords) > 0 {
+			all = append(all, limit{c.Title, c.Tools, c.Descriptions, c.Over, c.Description, c.NameLength,
+				c.Front, c.LongNames, c.Keywords, c.Schemas})
+		}
+	}
+	return all
+}
+
+// The files of the page, as its parameter names them.
+const (
+	fileParam = "page"
+	scriptJS  = "script.js"
+	styleCSS  = "style.css"
+)
+
+// IsFile reports whether a request is for a file of the page.
+func IsFile(r *http.Request) bool {
+	if r.URL.RawQuery == "" {
+		return false
+	}
+	name := r.URL.Query().Get(fileParam)
+	return name == scriptJS || name == styleCSS
+}
+
+// ServeHTTP serves the page, or a file of it.
+func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	setHeader(w.Header())
+	if IsFile(r) {
+		serveFile(w, r, r.URL.Query().Get(fileParam))
+		return
+	}
+	render(w, "page.html", p.about)
+}
+
+// Link is a server in the list of all.
+type Link struct {
+	// Name is what people call the server, and Path the path of its URL, from the root.
+	Name, Path string
+}
+
+// ServeList serves the list of servers at the root, with a link to the page of each. Its caller checks
+// the request.
+func ServeList(w http.ResponseWriter, r *http.Request, servers []Link) {
+	setHeader(w.Header())
+	if IsFile(r) {
+		serveFile(w, r, styleCSS)
+		return
+	}
+	render(w, "servers.html", servers)
+}
+
+// With policy, a browser takes scripts and styles from here alone and runs nothing inline, sends to
+// nobody else, and shows images and sounds only if the script has made them of a message.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+	"img-src data: blob:; media-src data: blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+
+func setHeader(header http.Header) {
+	header.Set("Content-Security-Policy", policy)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cache-Control", "no-cache") // a browser asks whether it has changed
+}
+
+//go:embed web/*.html web/*.css web/*.js
+var files embed.FS
+
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.ParseFS(files, "web/*.html"))
+})
+
+func render(w http.ResponseWriter, name string, data any) {
+	var body bytes.Buffer
+	if err := templates().ExecuteTemplate(&body, name, data); err != nil {
+		http.Error(w, "the page is broken: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = body.WriteTo(w) // an error means that the browser is gone
+}
+
+// file is one that browsers keep until its tag changes.
+type file struct {
+	kind, tag string
+	data      []byte
+}
+
+// served are the files by their names.
+var served = sync.OnceValue(func() map[string]file {
+	script, style := Script(), read(styleCSS)
+	return map[string]file{
+		scriptJS: {"text/javascript; charset=utf-8", tag(script), script},
+		styleCSS: {"text/css; charset=utf-8", tag(style), style},
+	}
+})
+
+func tag(data []byte) string {
+	h := fnv.New64a()
+	_, _ = h.Write(data) // never fails
+	return fmt.Sprintf(`"%x"`, h.Sum64())
+}
+
+func serveFile(w http.ResponseWriter, r *http.Request, name string) {
+	f := served()[name]
+	w.Header().Set("Content-Type", f.kind)
+	w.Header().Set("ETag", f.tag)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.data))
+}
+
+func read(name string) []byte {
+	data, err := files.ReadFile("web/" + name)
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return data
+}
+
+// modules are those of the script: each one imports only from those before it.
+var modules = []string{
+	"dom.js", "json.js", "events.js", "wire.js", "transport.js", "session.js", "jsonschema.js", "schema.js", "form.js",
+	"result.js", "connect.js", "limits.js", "head.js", "tools.js", "prompts.js", "resources.js", "elicit.js", "logs.js",
+	"main.js",
+}
+
+var (
+	importLine = regexp.MustCompile(`(?m)^import .* from '\./[a-z]+\.js';\n`)
+	exportWord = regexp.MustCompile(`(?m)^export `)
+)
+
+// Script returns the modules joined as one: without the imports from one another, and without exports.
+// So no two modules may have the same name at their top, imports have a line each, and rename nothing.
+func Script() []byte {
+	var all strings.Builder
+	for _, name := range modules {
+		text := exportWord.ReplaceAllString(importLine.ReplaceAllString(string(read(name)), ""), "")
+		fmt.Fprintf(&all, "// %s\n%s\n", name, text)
+	}
+	return []byte(all.String())
+}

@@ -1,0 +1,35 @@
+// The server asks: an elicitation is answered or declined on the page.
+import { el, show, button, link, named, clip, say } from './dom.js';
+import { Form } from './form.js';
+
+/**
+ * elicit asks the user, and returns what the server gets.
+ * @param {Element} place
+ * @param {any} params
+ * @returns {Promise<any>}
+ */
+export function elicit(place, params) {
+  return new Promise(resolve => {
+    const isURL = params.mode === 'url';
+    const form = isURL ? undefined : new Form(params.requestedSchema);
+    const done = (/** @type {any} */ result) => { card.remove(); resolve(result); };
+    const fault = el('p', { class: 'bad', 'aria-live': 'polite' });
+    const accept = () => {
+      if (!form) return done({ action: 'accept' });
+      const { value, faults } = form.check();
+      if (faults.length === 0) return done({ action: 'accept', content: value ?? {} });
+      show(fault, 'Not sent: what is wrong stands under the fields.');
+    };
+    const card = el('form', { class: 'ask', role: 'alertdialog', 'aria-labelledby': 'ask-title', tabindex: -1, novalidate: true,
+      onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); accept(); } },
+    el('h2', { id: 'ask-title' }, 'The server asks'), el('p', { class: 'text' }, named(params.message, 5000)),
+    isURL && el('p', {}, 'It wants you to open ', link(params.url), '. Do so only if you know this address.'),
+    form?.element, fault,
+    el('div', { class: 'row' }, el('button', { type: 'submit', class: 'main' }, isURL ? 'Accept' : 'Answer'),
+      button('Decline', () => done({ action: 'decline' })), button('Cancel', () => done({ action: 'cancel' }))));
+    place.append(card);
+    say(`The server asks: ${clip(params.message, 200)}`);
+    card.focus();
+    card.scrollIntoView({ block: 'nearest' });
+  });
+}

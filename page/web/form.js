@@ -1,0 +1,405 @@
+// A form made from a JSON Schema. What it cannot express is a field of JSON.
+import { el, show, button, clip } from './dom.js';
+import { settle, choices, isObject, faults } from './schema.js';
+
+/** @typedef {import('./schema.js').Schema} Schema */
+
+/**
+ * Field is a part of the form.
+ * @typedef {object} Field
+ * @property {HTMLElement} element
+ * @property {() => any} read returns the value, undefined for none; it throws a SyntaxError for no JSON
+ */
+
+/**
+ * @typedef {object} Place where a field is
+ * @property {Schema} root
+ * @property {string} path as a JSON pointer
+ * @property {string} name
+ * @property {boolean} required
+ * @property {number} depth
+ * @property {Map<string, Control>} controls those of the form by their paths
+ */
+
+/** @typedef {{ input: HTMLElement, fault: HTMLElement }} Control */
+
+const deepest = 5;
+let lastID = 0;
+
+/**
+ * Form asks for a value of a schema.
+ */
+export class Form {
+  /**
+   * @param {unknown} schema
+   * @param {any} [value] what it begins with
+   */
+  constructor(schema, value) {
+    this.schema = isObject(schema) ? schema : {};
+    /** @type {Map<string, Control>} */
+    this.controls = new Map();
+    const settled = settle(this.schema, this.schema);
+    const place = { root: this.schema, path: '', name: '', required: true, depth: 0, controls: this.controls };
+    this.rest = el('div', { class: 'fault', role: 'alert' });
+    this.field = isObject(settled.properties) || settled.type === 'object' && !hasMore(settled)
+      ? members(settled, place, value) : json(settled, place, value);
+    this.element = el('div', { class: 'form' }, this.field.element, this.rest);
+  }
+
+  /** read returns the value. It throws a SyntaxError if a field of JSON has none. */
+  read() { return this.field.read() ?? {}; }
+
+  /**
+   * check shows what is wrong, and returns the value if nothing is.
+   * @returns {{ value: any, faults: import('./schema.js').Fault[] }}
+   */
+  check() {
+    for (const { input, fault } of this.controls.values()) {
+      show(fault);
+      input.removeAttribute('aria-invalid');
+    }
+    show(this.rest);
+    let value, found;
+    try {
+      value = this.read();
+      found = faults(value, this.schema);
+    } catch (error) {
+      const wrong = /** @type {Error & { path?: string }} */ (error);
+      found = [{ path: wrong.path ?? '', text: wrong.message }];
+    }
+    /** @type {HTMLElement | undefined} */
+    let first;
+    for (const { path, text } of found) {
+      const control = this.nearest(path);
+      if (!control) {
+        this.rest.append(el('p', {}, path && `${clip(path, 200)}: `, clip(text, 300)));
+        continue;
+      }
+      control.fault.append(el('p', {}, clip(text, 300)));
+      control.input.setAttribute('aria-invalid', 'true');
+      first ??= control.input;
+    }
+    first?.focus();
+    return { value, faults: found };
+  }
+
+  /** @param {string} path */
+  nearest(path) {
+    for (let at = path; ; at = at.slice(0, at.lastIndexOf('/'))) {
+      const control = this.controls.get(at);
+      if (control || at === '' || !at.includes('/')) return control;
+    }
+  }
+}
+
+/** @param {Schema} schema */
+function hasMore(schema) {
+  return isObject(schema.additionalProperties) || isObject(schema.patternProperties) || schema.additionalProperties === true;
+}
+
+/**
+ * fieldOf returns the field of a schema.
+ * @param {unknown} of
+ * @param {Place} place
+ * @param {any} value
+ * @returns {Field}
+ */
+function fieldOf(of, place, value) {
+  const schema = settle(of, place.root);
+  if (value === undefined) value = first(schema, place.required);
+  const listed = choices(schema);
+  if (listed) return select(schema, place, listed, value);
+  switch (schema.type) {
+    case 'boolean': return boolean(schema, place, value);
+    case 'integer': case 'number': return number(schema, place, value);
+    case 'string': return string(schema, place, value);
+    case 'array': if (place.depth < deepest && isObject(schema.items)) return rows(schema, place, value); break;
+    case 'object': if (place.depth < deepest && isObject(schema.properties) && !hasMore(schema)) return members(schema, place, value);
+  }
+  return json(schema, place, value);
+}
+
+/**
+ * first is what a field begins with: the default, or for what is required the first example.
+ * @param {Schema} schema
+ * @param {boolean} required
+ */
+function first(schema, required) {
+  if ('default' in schema) return schema.default;
+  return required && Array.isArray(schema.examples) ? schema.examples[0] : undefined;
+}
+
+/**
+ * labelled puts a control under its name, with its description and a place for what is wrong.
+ * @param {HTMLElement} input
+ * @param {Schema} schema
+ * @param {Place} place
+ * @param {string} [hint]
+ */
+function labelled(input, schema, place, hint = '') {
+  const id = `field-${++lastID}`;
+  input.id = id;
+  const about = [schema.description && clip(schema.description, 1000), hint].filter(Boolean);
+  const fault = el('div', { class: 'fault', id: `${id}-fault`, 'aria-live': 'polite' });
+  input.setAttribute('aria-describedby', `${about.length > 0 ? `${id}-about ` : ''}${id}-fault`);
+  place.controls.set(place.path, { input, fault });
+  return el('div', { class: 'field' },
+    el('label', { for: id }, el('bdi', {}, clip(schema.title || place.name, 200)),
+      schema.title && place.name && el('small', {}, ' ', clip(place.name, 100)),
+      place.required && el('span', { class: 'required' }, ' required')),
+    input,
+    about.length > 0 && el('small', { id: `${id}-about`, class: 'about' }, about.join(' ')),
+    fault);
+}
+
+/**
+ * select offers the values of a list.
+ * @param {Schema} schema
+ * @param {Place} place
+ * @param {{ value: any, title: string }[]} listed
+ * @param {any} value
+ * @returns {Field}
+ */
+function select(schema, place, listed, value) {
+  const chosen = listed.findIndex(one => JSON.stringify(one.value) === JSON.stringify(value));
+  const input = el('select', {},
+    (!place.required || chosen < 0) && el('option', { value: '' }, place.required ? 'choose' : 'not set'),
+    ...listed.map((one, i) => el('option', { value: String(i), selected: i === chosen }, clip(one.title, 200))));
+  return { element: labelled(input, schema, place), read: () => input.value === '' ? undefined : listed[Number(input.value)].value };
+}
+
+/**
+ * @param {Schema} schema
+ * @param {Place} place
+ * @param {any} value
+ * @returns {Field}
+ */
+function boolean(schema, place, value) {
+  if (!place.required && typeof value !== 'boolean') {
+    return select(schema, place, [{ value: true, title: 'true' }, { value: false, title: 'false' }], value);
+  }
+  const input = el('input', { type: 'checkbox', checked: value === true });
+  return { element: labelled(input, schema, place), read: () => input.checked };
+}
+
+/**
+ * @param {Schema} schema
+ * @param {Place} place
+ * @param {any} value
+ * @returns {Field}
+ */
+function number(schema, place, value) {
+  const whole = schema.type === 'integer';
+  const input = el('input', {
+    type: 'number', inputmode: whole ? 'numeric' : 'decimal', min: numeric(schema.minimum), max: numeric(schema.maximum),
+    step: whole ? 1 : 'any', value: typeof value === 'number' ? value : '', placeholder: example(schema),
+  });
+  const bounds = [
+    [schema.minimum, 'from'], [schema.exclusiveMinimum, 'above'], [schema.maximum, 'to'], [schema.exclusiveMaximum, 'below'],
+  ].filter(([bound]) => typeof bound === 'number').map(([bound, word]) => `${word} ${bound}`).join(' ');
+  return {
+    element: labelled(input, schema, place, bounds && `(${bounds})`),
+    read: () => {
+      if (input.value !== '') return Number(input.value);
+      if (input.validity.badInput) throw wrong('This is no number.', place.path);
+      return undefined;
+    },
+  };
+}
+
+/** @param {unknown} bound */
+function numeric(bound) { return typeof bound === 'number' ? bound : undefined; }
+
+/** @param {Schema} schema */
+function example(schema) {
+  const one = Array.isArray(schema.examples) ? schema.examples[0] : undefined;
+  return one === undefined ? undefined : `such as ${clip(one, 60)}`;
+}
+
+/**
+ * @param {string} text
+ * @param {string} path
+ */
+function wrong(text, path) { return Object.assign(new SyntaxError(text), { path }); }
+
+/** The inputs of formats: the type, and how a value gets into it and out of it. */
+/** @type {Record<string, { type: string, into?: (text: string) => string, out?: (text: string) => string }>} */
+const formats = {
+  date: { type: 'date' },
+  time: { type: 'time', out: text => text && `${text.length === 5 ? `${text}:00` : text}Z` },
+  'date-time': {
+    type: 'datetime-local',
+    into: text => { const at = new Date(text); return isNaN(+at) ? '' : new Date(+at - at.getTimezoneOffset() * 60000).toISOString().slice(0, 19); },
+    out: text => text && new Date(text).toISOString(),
+  },
+  email: { type: 'email' },
+  uri: { type: 'url' },
+};
+
+/**
+ * @param {Schema} schema
+ * @param {Place} place
+ * @param {any} value
+ * @returns {Field}
+ */
+function string(schema, place, value) {
+  const text = typeof value === 'string' ? value : '';
+  const format = Object.hasOwn(formats, schema.format) ? formats[schema.format] : undefined;
+  const read = (/** @type {string} */ got) => got === '' && !(place.required && schema.minLength === undefined && !format) ? undefined : got;
+  if (format) {
+    const input = el('input', { type: format.type, step: format.type === 'date' ? undefined : 1, value: (format.into ?? (one => one))(text), placeholder: example(schema) });
+    return { element: labelled(input, schema, place), read: () => read((format.out ?? (one => one))(input.value)) };
+  }
+  const input = el('textarea', {
+    rows: Math.min(12, text.split('\n').length), value: text, placeholder: example(schema), spellcheck: 'false', autocapitalize: 'off',
+    onkeydown: (/** @type {KeyboardEvent} */ event) => { // as in a field of one line; a new line has Shift
+      if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      input.form?.requestSubmit();
+    },
+  });
+  const bounds = [
+    typeof schema.minLength === 'number' && schema.minLength > 0 && `at least ${schema.minLength} characters`,
+    typeof schema.maxLength === 'number' && `at most ${schema.maxLength} characters`,
+    typeof schema.pattern === 'string' && `of the form ${clip(schema.pattern, 100)}`,
+  ].filter(Boolean).join(', ');
+  return { element: labelled(input, schema, place, bounds && `(${bounds})`), read: () => read(input.value) };
+}
+
+/**
+ * members has a field for each property.
+ * @param {Schema} schema
+ * @param {Place} place
+ * @param {any} value
+ * @returns {Field}
+ */
+function members(schema, place, value) {
+  const given = isObject(value) ? value : {};
+  const required = new Set(Array.isArray(schema.required) ? schema.required : []);
+  const fields = Object.entries(schema.properties ?? {}).map(([name, of]) => ({
+    name, field: fieldOf(of, {
+      ...place, name, required: required.has(name), depth: place.depth + 1,
+      path: `${place.path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+    }, Object.hasOwn(given, name) ? given[name] : undefined),
+  }));
+  const read = () => {
+    /** @type {Record<string, any>} */
+    const all = {};
+    for (const { name, field } of fields) {
+      const got = field.read();
+      if (got !== undefined) Object.defineProperty(all, name, { value: got, enumerable: true, configurable: true, writable: true });
+    }
+    return Object.keys(all).length === 0 && !place.required ? undefined : all;
+  };
+  const inside = fields.map(({ field }) => field.element);
+  if (place.path === '') {
+    return { element: el('div', {}, ...inside, fields.length === 0 && el('p', { class: 'soft' }, 'It takes no arguments.')), read };
+  }
+  return { element: group(schema, place, inside), read };
+}
+
+/**
+ * @param {Schema} schema
+ * @param {Place} place
+ * @param {HTMLElement[]} inside
+ */
+function group(schema, place, inside) {
+  const fault = el('div', { class: 'fault', 'aria-live': 'polite' });
+  const element = el('fieldset', { tabindex: -1 },
+    el('legend', {}, el('bdi', {}, clip(schema.title || place.name, 200)), place.required && el('span', { class: 'required' }, ' required')),
+    schema.description && el('small', { class: 'about' }, clip(schema.description, 1000)), ...inside, fault);
+  place.controls.set(place.path, { input: element, fault });
+  return element;
+}
+
+/**
+ * rows has a field for each member of a list, or a box to tick for each that there can be.
+ * @param {Schema} schema
+ * @param {Place} place
+ * @param {any} value
+ * @returns {Field}
+ */
+function rows(schema, place, value) {
+  const given = Array.isArray(value) ? value : [];
+  const listed = choices(settle(schema.items, place.root));
+  if (listed && schema.uniqueItems !== false && listed.length <= 30) return boxes(schema, place, listed, given);
+  /** @type {{ field: Field, element: HTMLElement }[]} */
+  let all = [];
+  let made = 0;
+  const list = el('div', { class: 'rows' });
+  const add = (/** @type {any} */ one) => {
+    const n = made++;
+    const field = fieldOf(schema.items, { ...place, name: `${place.name} ${n + 1}`, required: true, depth: place.depth + 1, path: `${place.path}/${n}` }, one);
+    const row = { field, element: el('div', { class: 'item' }, field.element,
+      button('Remove', () => { all = all.filter(other => other !== row); row.element.remove(); }, { class: 'small', 'aria-label': `Remove ${clip(place.name, 60)} ${n + 1}` })) };
+    all.push(row);
+    list.append(row.element);
+  };
+  given.slice(0, 100).forEach(add);
+  const element = group(schema, place, [list, button('Add', () => {
+    add(undefined);
+    /** @type {HTMLElement | null} */ (list.lastElementChild?.querySelector('input, select, textarea') ?? null)?.focus();
+  }, { class: 'small', 'aria-label': `Add to ${clip(place.name, 60)}` })]);
+  return {
+    element,
+    read: () => all.length === 0 && !place.required && value === undefined ? undefined : all.map(({ field }) => field.read() ?? null),
+  };
+}
+
+/**
+ * @param {Schema} schema
+ * @param {Place} place
+ * @param {{ value: any, title: string }[]} listed
+ * @param {any[]} given
+ * @returns {Field}
+ */
+function boxes(schema, place, listed, given) {
+  const chosen = new Set(given.map(one => JSON.stringify(one)));
+  const inputs = listed.map(one => el('input', { type: 'checkbox', checked: chosen.has(JSON.stringify(one.value)) }));
+  const element = group(schema, place, listed.map((one, i) => el('label', { class: 'box' }, inputs[i], ' ', clip(one.title, 200))));
+  return {
+    element,
+    read: () => {
+      const ticked = listed.filter((_, i) => inputs[i].checked).map(one => one.value);
+      return ticked.length === 0 && !place.required ? undefined : ticked;
+    },
+  };
+}
+
+/**
+ * json takes what no other field can express.
+ * @param {Schema} schema
+ * @param {Place} place
+ * @param {any} value
+ * @returns {Field}
+ */
+function json(schema, place, value) {
+  const text = value === undefined ? '' : JSON.stringify(value, null, 2);
+  const input = el('textarea', { class: 'json', rows: Math.min(16, Math.max(2, text.split('\n').length)), value: text, spellcheck: 'false', autocapitalize: 'off' });
+  const what = place.path === '' ? { ...schema, title: 'Arguments', description: '' } : schema;
+  return {
+    element: labelled(input, what, place, 'JSON'),
+    read: () => {
+      if (input.value.trim() === '') return undefined;
+      try {
+        return JSON.parse(input.value);
+      } catch (error) {
+        throw wrong(`This is no JSON: ${/** @type {Error} */ (error).message}`, place.path);
+      }
+    },
+  };
+}
+
+/**
+ * jsonForm asks for the same as a text of JSON.
+ * @param {unknown} schema
+ * @param {any} value
+ */
+export function jsonForm(schema, value) {
+  const form = new Form({}, undefined);
+  form.schema = isObject(schema) ? schema : {};
+  form.controls.clear();
+  form.field = json({}, { root: {}, path: '', name: '', required: true, depth: 0, controls: form.controls }, value ?? {});
+  show(form.element, form.field.element, form.rest);
+  return form;
+}

@@ -1,0 +1,80 @@
+// The head of the page: what the server is, how it is, and how clients get it.
+import { el, show, button, copier, named, clip, took, count } from './dom.js';
+import { entries } from './connect.js';
+import { tree } from './json.js';
+
+/** @typedef {import('./session.js').Session} Session */
+
+/**
+ * headline says how the session is, in words.
+ * @param {Session | undefined} session
+ * @param {{ tools: any[] | undefined, prompts: any[] | undefined, resources: any[] | undefined, templates: any[] | undefined }} lists
+ * @param {() => void} again
+ * @returns {HTMLElement}
+ */
+export function headline(session, lists, again) {
+  const state = session?.state ?? 'closed', info = session?.server?.serverInfo ?? {};
+  const title = info.title || info.name;
+  return el('section', { class: `headline ${state === 'starting' || state === 'connecting' ? 'initializing' : state === 'closed' ? '' : state}`, 'aria-labelledby': 'headline' },
+    el('h1', { id: 'headline' }, title ? named(title, 100) : 'MCP server', ' ',
+      info.title && info.name && info.title !== info.name && el('small', {}, named(info.name, 100), ' '),
+      info.version && el('small', {}, named(info.version, 60))),
+    el('p', { id: 'state' }, ...condition(session, state, again)),
+    session?.server && el('p', { class: 'soft' }, session.transport.title, ', MCP ', named(session.server.protocolVersion, 20), ': ',
+      [counted(lists.tools, 'tool'), counted(lists.prompts, 'prompt'), counted(lists.resources, 'resource'), counted(lists.templates, 'template')].filter(Boolean).join(', ')),
+    session?.server?.instructions && el('details', { class: 'instructions' }, el('summary', {}, 'Instructions'), el('p', { class: 'text' }, named(session.server.instructions, 10000))));
+}
+
+/**
+ * @param {any[] | undefined} list
+ * @param {string} one
+ */
+function counted(list, one) { return list && count(list.length, one); }
+
+/**
+ * @param {Session | undefined} session
+ * @param {string} state
+ * @param {() => void} again
+ * @returns {(Node | string)[]}
+ */
+function condition(session, state, again) {
+  const error = /** @type {any} */ (session?.error);
+  switch (state) {
+    case 'connecting': return [mark('initializing', 'connecting')];
+    case 'starting': return [mark('initializing', 'starting'), ' for ', el('span', { id: 'seconds' }), error ? el('span', {}, ': ', named(error.message, 2000)) : ''];
+    case 'ready': return [mark('ready', 'ready'), ` after ${took(session?.readyAfter ?? 0)}`];
+  }
+  const why = error?.data ?? error?.error?.data;
+  return [mark('failed', state === 'failed' ? 'failed' : 'not connected'), ' ', named(error?.message ?? '', 4000), ' ',
+    button('Connect again', again, { class: 'small' }),
+    ...why ? [el('details', {}, el('summary', {}, 'What the gateway says'), tree(why, 2))] : []];
+}
+
+/** @param {string} kind @param {string} text */
+function mark(kind, text) { return el('span', { class: `mark ${kind}` }, text); }
+
+/**
+ * connectView has what to paste into each client.
+ * @param {import('./connect.js').Target} target
+ * @param {string} [chosen] the client that is shown
+ * @returns {HTMLElement}
+ */
+export function connectView(target, chosen) {
+  const all = entries(target);
+  const shown = el('div', { class: 'connect' });
+  const choose = el('select', { id: 'client', onchange: () => fill() },
+    ...all.map(one => el('option', { value: one.client, selected: one.client === chosen }, one.client)));
+  const fill = () => {
+    const one = /** @type {import('./connect.js').Entry} */ (all.find(entry => entry.client === choose.value));
+    show(shown,
+      el('p', {}, 'Into ', one.where, ': ', copier('Copy', () => one.text, `what ${one.client} needs`),
+        one.install && el('a', { class: 'install', href: one.install }, `Install in ${one.client}`)),
+      el('pre', { tabindex: 0 }, one.text),
+      target.token && el('p', { class: 'soft' }, 'TOKEN stands for a token of the gateway.'));
+  };
+  fill();
+  return el('section', { 'aria-labelledby': 'connect-title', class: 'card' },
+    el('h2', { id: 'connect-title' }, 'Connect a client'),
+    el('div', { class: 'row' }, el('label', {}, 'Client', choose),
+      el('p', { class: 'url' }, 'URL ', el('code', {}, clip(target.url, 500)), ' ', copier('Copy', () => target.url, 'the URL'))), shown);
+}

@@ -1,0 +1,53 @@
+// The log messages of the server.
+import { el, show, named, clip } from './dom.js';
+import { tree } from './json.js';
+
+/** @typedef {import('./main.js').App} App */
+
+const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'], mostLines = 500;
+
+/** LogsView shows the log. */
+export class LogsView {
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    /** @type {{ level: number, at: Date, logger: string, data: unknown }[]} */
+    this.lines = [];
+    this.filter = el('input', { type: 'search', oninput: () => this.fill() });
+    this.lowest = el('select', { onchange: () => this.setLevel() }, ...levels.map(level => el('option', { value: level, selected: level === 'info' }, level)));
+    this.told = el('p', { class: 'soft', 'aria-live': 'polite' });
+    this.list = el('ol', { class: 'log' });
+    this.element = el('section', { 'aria-labelledby': 'log-title' }, el('h2', { id: 'log-title' }, 'Log messages of the server'),
+      el('div', { class: 'row' }, el('label', {}, 'From', this.lowest), el('label', {}, 'Filter', this.filter)), this.told, this.list);
+    this.fill();
+  }
+
+  update() { show(this.told, this.app.session?.server?.capabilities?.logging ? '' : 'The server does not say that it logs.'); }
+
+  /** setLevel asks the server for messages from a level on. */
+  async setLevel() {
+    this.fill();
+    if (!this.app.session?.server?.capabilities?.logging) return;
+    try {
+      await this.app.session.request('logging/setLevel', { level: this.lowest.value });
+      show(this.told, `The server sends messages from ${this.lowest.value} on.`);
+    } catch (error) {
+      show(this.told, 'The server does not take the level: ', named(/** @type {Error} */ (error).message, 300));
+    }
+  }
+
+  /** @param {any} params */
+  add(params) {
+    this.lines.push({ level: levels.indexOf(params.level), at: new Date(), logger: clip(params.logger, 100), data: params.data });
+    if (this.lines.length > mostLines) this.lines.shift();
+    this.fill();
+  }
+
+  fill() {
+    const wanted = this.filter.value.toLowerCase(), lowest = levels.indexOf(this.lowest.value);
+    show(this.list, ...this.lines.filter(line => (line.level < 0 || line.level >= lowest) && `${line.logger} ${clip(line.data, 5000)}`.toLowerCase().includes(wanted)).map(line => el('li', {},
+      el('small', {}, line.at.toLocaleTimeString(), ' '), el('b', { class: line.level >= 4 ? 'bad' : line.level === 3 ? 'warn' : '' }, levels[line.level] ?? 'unknown'),
+      ' ', named(line.logger, 100), ' ', typeof line.data === 'string' ? named(line.data, 5000) : tree(line.data, 1))));
+    if (this.list.childElementCount === 0) show(this.list, el('li', { class: 'soft' }, 'There are none.'));
+  }
+}

@@ -1,0 +1,222 @@
+// The page: one session at a time, and what is shown of it.
+import { el, show, button, clip, took, say } from './dom.js';
+import { Wire, wireView } from './wire.js';
+import { StreamableHTTP, HTTPSSE } from './transport.js';
+import { Session, newest, needsToken } from './session.js';
+import { headline, connectView } from './head.js';
+import { ToolsView } from './tools.js';
+import { PromptsView } from './prompts.js';
+import { ResourcesView } from './resources.js';
+import { LogsView } from './logs.js';
+import { elicit } from './elicit.js';
+
+/**
+ * @typedef {object} About what the gateway says of the page
+ * @property {string} name
+ * @property {string[]} transports
+ * @property {boolean} autoInitialize
+ * @property {import('./limits.js').Limit[]} clients
+ */
+
+/** @typedef {{ tools?: any[], prompts?: any[], resources?: any[], templates?: any[] }} Lists */
+
+/** The ways in which the page can connect. */
+const ways = {
+  streamable: { title: 'Streamable HTTP', needs: 'streamable' },
+  sse: { title: 'HTTP+SSE, the gateway initializes', needs: 'sse' },
+  'sse-own': { title: 'HTTP+SSE, with an own initialize', needs: 'sse' },
+};
+
+/** The lists of a server: the capability, the request, the member, and the notification of a change. */
+const lists = /** @type {const} */ ([
+  ['tools', 'tools', 'tools/list', 'tools'],
+  ['prompts', 'prompts', 'prompts/list', 'prompts'],
+  ['resources', 'resources', 'resources/list', 'resources'],
+  ['templates', 'resources', 'resources/templates/list', 'resourceTemplates'],
+]);
+
+export class App {
+  constructor() {
+    /** @type {About} */
+    this.about = JSON.parse(document.getElementById('about')?.textContent ?? '{}');
+    this.url = location.origin + location.pathname;
+    this.wire = new Wire();
+    /** @type {Session | undefined} */
+    this.session = undefined;
+    /** @type {Lists} */
+    this.lists = {};
+    this.isRefused = false; // for want of a token
+    this.asks = el('div', { id: 'asks' });
+    this.head = el('div');
+    this.connect = el('div');
+    this.tools = new ToolsView(this);
+    this.prompts = new PromptsView(this);
+    this.resources = new ResourcesView(this);
+    this.logs = new LogsView(this);
+    this.build();
+    window.addEventListener('pagehide', () => this.session?.close());
+    window.addEventListener('pageshow', event => { if (event.persisted) this.open(); });
+    window.addEventListener('hashchange', () => this.tools.fromAddress());
+    this.open();
+  }
+
+  /** build makes the page. */
+  build() {
+    const served = Object.entries(ways).filter(([name, way]) => this.about.transports.includes(way.needs) && (name !== 'sse' || this.about.autoInitialize));
+    this.way = el('select', { id: 'way', onchange: () => this.open() }, ...served.map(([name, way]) => el('option', { value: name }, way.title)));
+    show(document.getElementById('top') ?? document.body,
+      el('p', {}, 'MCP gateway'), el('label', { class: 'way' }, 'Transport ', this.way));
+    const panels = [
+      { name: 'tools', title: 'Tools', element: this.tools.element }, { name: 'prompts', title: 'Prompts', element: this.prompts.element },
+      { name: 'resources', title: 'Resources', element: this.resources.element }, { name: 'log', title: 'Log', element: this.logs.element },
+      { name: 'wire', title: 'Wire', element: wireView(this.wire) },
+    ];
+    /** @type {(name: string) => void} */
+    this.showPart = name => {
+      for (const panel of panels) {
+        panel.element.hidden = panel.name !== name;
+        tabs.get(panel.name)?.setAttribute('aria-pressed', String(panel.name === name));
+      }
+    };
+    const tabs = new Map(panels.map(({ name, title }) => [name, button(title, () => this.showPart?.(name))]));
+    this.tabs = tabs;
+    show(document.getElementById('main') ?? document.body, this.asks, this.head, this.connect,
+      el('nav', { class: 'tabs', 'aria-label': 'Parts of the page' }, ...tabs.values()), ...panels.map(panel => panel.element));
+    this.showPart('tools');
+    this.showConnect();
+  }
+
+
+  /** name returns what the server is called in the configurations of clients. */
+  name() {
+    const info = this.session?.server?.serverInfo?.name;
+    const called = typeof info === 'string' ? info.split('/').pop()?.toLowerCase().replace(/[^a-z0-9_-]+/g, '-').replace(/^[-_]+|[-_]+$/g, '').slice(0, 64) : '';
+    return this.about.name || called || 'server';
+  }
+
+  get tokenKey() { return `token ${location.pathname}`; }
+
+  token() { return sessionStorage.getItem(this.tokenKey) ?? ''; }
+
+  /** needsToken reports whether clients need a token. */
+  needsToken() { return this.isRefused || this.token() !== ''; }
+
+  /** curls reports whether a call works without a session, so with one command. */
+  curls() { return this.about.autoInitialize && this.about.transports.includes('streamable'); }
+
+  /**
+   * read shows a resource.
+   * @param {string} uri
+   */
+  read(uri) {
+    this.showPart?.('resources');
+    this.resources.choose(uri);
+  }
+
+  /** open opens a session, in place of the one before. */
+  async open() {
+    this.session?.close();
+    this.wire.begin();
+    this.lists = {};
+    show(this.asks);
+    const way = this.way?.value ?? 'streamable';
+    const options = { url: this.url, token: () => this.token(), wire: this.wire, version: newest };
+    const transport = way === 'streamable' ? new StreamableHTTP(options) : new HTTPSSE(options);
+    const session = new Session(transport, this.wire, way !== 'sse');
+    this.session = session;
+    session.onstate = () => { if (session === this.session) this.changed(session); };
+    session.onnotification = (method, params) => { if (session === this.session) this.notified(session, method, params); };
+    session.onrequest = (method, params) => method === 'elicitation/create' ? elicit(this.asks, params) : undefined;
+    this.changed(session);
+    this.update();
+    await session.start();
+  }
+
+  /** @param {Session} session whose state has changed */
+  changed(session) {
+    this.showHead();
+    clearInterval(this.clock);
+    if (session.state === 'starting') {
+      this.clock = setInterval(() => {
+        const seconds = document.getElementById('seconds');
+        if (seconds) seconds.textContent = took(performance.now() - session.began);
+      }, 100);
+    }
+    if (session.state === 'ready') this.load(session, lists);
+    if (needsToken(session.error)) this.askForToken(session.error);
+    say(`The server is ${session.state}`);
+  }
+
+  showHead() {
+    show(this.head, headline(this.session, /** @type {any} */ (this.lists), () => this.open()));
+    const title = this.session?.server?.serverInfo?.title || this.session?.server?.serverInfo?.name;
+    document.title = title ? `${clip(title, 60)} – MCP server` : 'MCP server';
+  }
+
+  showConnect() {
+    const chosen = /** @type {HTMLSelectElement | null} */ (document.getElementById('client'))?.value;
+    show(this.connect, connectView({
+      name: this.name(), url: this.url, token: this.needsToken(), streamable: this.about.transports.includes('streamable'),
+    }, chosen));
+  }
+
+  /**
+   * load asks for lists of the server.
+   * @param {Session} session
+   * @param {readonly (readonly [keyof Lists, string, string, string])[]} which
+   */
+  async load(session, which) {
+    this.showConnect();
+    await Promise.all(which.map(async ([name, capability, method, member]) => {
+      if (!session.server?.capabilities?.[capability]) return;
+      try {
+        const all = await session.all(method, member);
+        if (session === this.session) this.lists[name] = all;
+      } catch { /* the wire shows it */ }
+    }));
+    if (session === this.session) this.update();
+  }
+
+  update() {
+    this.showHead();
+    for (const view of [this.tools, this.prompts, this.resources, this.logs]) view.update();
+    for (const name of /** @type {const} */ (['tools', 'prompts', 'resources'])) {
+      const tab = this.tabs?.get(name), n = (this.lists[name]?.length ?? 0) + (name === 'resources' ? this.lists.templates?.length ?? 0 : 0);
+      if (tab) tab.textContent = `${name[0].toUpperCase()}${name.slice(1)}${n > 0 ? ` (${n})` : ''}`;
+    }
+  }
+
+  /**
+   * notified takes a notification of the server.
+   * @param {Session} session
+   * @param {string} method
+   * @param {any} params
+   */
+  notified(session, method, params) {
+    const changed = /^notifications\/(tools|prompts|resources)\/list_changed$/.exec(method);
+    if (changed) this.load(session, lists.filter(([, capability]) => capability === changed[1]));
+    else if (method === 'notifications/message') this.logs.add(params);
+    else if (method === 'notifications/resources/updated') this.resources.changed(String(params.uri));
+  }
+
+  /** @param {import('./transport.js').Refused} refused */
+  askForToken(refused) {
+    this.isRefused = true;
+    this.showConnect();
+    const input = el('input', { type: 'password', autocomplete: 'off', required: true, id: 'token' });
+    const isOAuth = /resource_metadata=/.test(refused.challenge);
+    show(this.asks, el('form', { class: 'ask', 'aria-labelledby': 'token-title', onsubmit: (/** @type {Event} */ event) => {
+      event.preventDefault();
+      sessionStorage.setItem(this.tokenKey, input.value.trim());
+      this.open();
+    } },
+    el('h2', { id: 'token-title' }, this.token() ? 'The gateway does not take this token' : 'The gateway wants a token'),
+    isOAuth && el('p', {}, 'Clients get one from the issuer. This page cannot log in there: paste an access token for this URL.'),
+    el('p', { class: 'soft' }, 'The token stays in this tab, and ends with it.'),
+    el('label', {}, 'Token', input), el('div', { class: 'row' }, el('button', { type: 'submit', class: 'main' }, 'Connect'),
+      this.token() && button('Forget the token', () => { sessionStorage.removeItem(this.tokenKey); this.open(); }))));
+    input.focus();
+  }
+}
+
+if (typeof document !== 'undefined') new App();

@@ -1,0 +1,124 @@
+// The resources and their templates: read them, and follow their changes.
+import { el, show, named, clip, say } from './dom.js';
+import { contents, failure } from './result.js';
+import { argument, valuesOf } from './prompts.js';
+
+/** @typedef {import('./main.js').App} App */
+
+/**
+ * variables returns the names in a template (RFC 6570).
+ * @param {string} template
+ * @returns {string[]}
+ */
+export function variables(template) {
+  return [...template.matchAll(/\{[+#./;?&]?([^}]*)\}/g)].flatMap(found => found[1].split(',')).map(name => name.replace(/(\*|:\d+)$/, ''));
+}
+
+/**
+ * expand puts values into a template (RFC 6570, without lists).
+ * @param {string} template
+ * @param {Record<string, string>} values
+ */
+export function expand(template, values) {
+  return template.replace(/\{([+#./;?&]?)([^}]*)\}/g, (_, operator, names) => {
+    const isOpen = operator === '+' || operator === '#', isNamed = ';?&'.includes(operator) && operator !== '';
+    const parts = names.split(',').map((/** @type {string} */ name) => name.replace(/(\*|:\d+)$/, '')).filter((/** @type {string} */ name) => values[name])
+      .map((/** @type {string} */ name) => {
+        const text = isOpen ? encodeURI(values[name]) : encodeURIComponent(values[name]);
+        return isNamed ? `${name}=${text}` : text;
+      });
+    if (parts.length === 0) return '';
+    const between = operator === '' || isOpen ? ',' : operator === '?' ? '&' : operator;
+    return (operator === '+' ? '' : operator) + parts.join(between);
+  });
+}
+
+/** ResourcesView shows the resources. */
+export class ResourcesView {
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    /** @type {Set<string>} */
+    this.followed = new Set();
+    this.uri = '';
+    this.search = el('input', { type: 'search', placeholder: 'name, URI', oninput: () => this.update() });
+    this.list = el('ul', { class: 'list' });
+    this.detail = el('div', { class: 'detail', tabindex: -1 });
+    this.answer = el('div', { class: 'answer' });
+    this.element = el('section', { 'aria-labelledby': 'resources-title' }, el('h2', { id: 'resources-title' }, 'Resources'),
+      el('div', { class: 'two' }, el('div', {}, el('label', {}, 'Find', this.search), this.list), this.detail));
+  }
+
+  update() {
+    const { resources = [], templates = [] } = this.app.lists, wanted = this.search.value.toLowerCase();
+    const fits = (/** @type {any} */ one) => `${one.title ?? ''} ${one.name} ${one.uri ?? one.uriTemplate}`.toLowerCase().includes(wanted);
+    const row = (/** @type {any} */ one, /** @type {string} */ uri, /** @type {() => void} */ chosen) => el('li', {}, el('button', { type: 'button', onclick: () => { chosen(); this.detail.focus(); } },
+      el('b', {}, named(one.title || one.name || uri, 100)), el('small', { class: 'about' }, named(uri, 200)), one.description && el('small', { class: 'about' }, clip(one.description, 120))));
+    show(this.list,
+      ...resources.filter(fits).slice(0, 500).map(one => row(one, String(one.uri), () => this.choose(String(one.uri), one))),
+      ...templates.filter(fits).slice(0, 500).map(one => row(one, String(one.uriTemplate), () => this.chooseTemplate(one))));
+    if (resources.length + templates.length === 0) show(this.list, el('li', { class: 'soft' }, 'The server has no resources.'));
+  }
+
+  /**
+   * choose shows a resource, and reads it.
+   * @param {string} uri
+   * @param {any} [about]
+   */
+  choose(uri, about = {}) {
+    this.uri = uri;
+    const follows = this.app.session?.server?.capabilities?.resources?.subscribe && el('label', { class: 'box' },
+      el('input', { type: 'checkbox', checked: this.followed.has(uri), onchange: (/** @type {Event} */ event) => this.follow(uri, /** @type {HTMLInputElement} */ (event.target)) }), ' follow its changes');
+    show(this.detail, el('h3', {}, named(about.title || about.name || uri, 200)), el('p', {}, el('code', {}, clip(uri, 500)), ' ', el('small', {}, clip(about.mimeType, 100))),
+      about.description && el('p', { class: 'text' }, named(about.description, 5000)),
+      el('div', { class: 'row' }, el('button', { type: 'button', class: 'main', onclick: () => this.read() }, 'Read'), follows), this.answer);
+    show(this.answer);
+    return this.read();
+  }
+
+  async read() {
+    const { uri } = this;
+    try {
+      const result = await this.app.session?.request('resources/read', { uri });
+      const all = Array.isArray(result?.contents) ? result.contents : [];
+      if (uri === this.uri) show(this.answer, el('p', { class: 'soft' }, `read at ${new Date().toLocaleTimeString()}`), ...all.map(contents), all.length === 0 && el('p', {}, 'It has no contents.'));
+    } catch (error) {
+      if (uri === this.uri) show(this.answer, failure(error));
+    }
+  }
+
+  /**
+   * follow subscribes to the changes of a resource, or ends that.
+   * @param {string} uri
+   * @param {HTMLInputElement} box
+   */
+  async follow(uri, box) {
+    try {
+      await this.app.session?.request(box.checked ? 'resources/subscribe' : 'resources/unsubscribe', { uri });
+      if (box.checked) this.followed.add(uri);
+      else this.followed.delete(uri);
+    } catch (error) {
+      box.checked = !box.checked;
+      show(this.answer, failure(error));
+    }
+  }
+
+  /** @param {string} uri of a resource that has changed */
+  changed(uri) {
+    say(`The resource has changed: ${clip(uri, 200)}`);
+    if (uri === this.uri) this.read();
+  }
+
+  /** @param {any} template */
+  chooseTemplate(template) {
+    const text = String(template.uriTemplate), ref = { type: 'ref/resource', uri: text };
+    /** @type {() => Record<string, string>} */
+    const others = () => valuesOf(fields);
+    /** @type {import('./prompts.js').Argument[]} */
+    const fields = variables(text).map(name => argument(this.app, ref, { name, required: true }, others));
+    show(this.detail, el('h3', {}, named(template.title || template.name || text, 200)), el('p', {}, el('code', {}, clip(text, 500))),
+      template.description && el('p', { class: 'text' }, named(template.description, 5000)),
+      el('form', { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.choose(expand(text, others()), template); } },
+        ...fields.map(one => one.element), el('button', { type: 'submit', class: 'main' }, 'Read')));
+  }
+}

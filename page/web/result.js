@@ -1,0 +1,108 @@
+// What a server answers, by its kind.
+import { el, link, named, clip, size, button } from './dom.js';
+import { tree, text, parsed } from './json.js';
+import { faults } from './schema.js';
+
+// What a browser shows without running anything in it. SVG is not among them.
+const images = /^image\/(png|jpeg|gif|webp|avif|bmp)$/i, sounds = /^audio\/(mpeg|mp3|wav|x-wav|wave|ogg|webm|mp4|aac|flac)$/i;
+
+/**
+ * toolResult shows the result of a call.
+ * @param {any} result
+ * @param {any} outputSchema
+ * @param {(uri: string) => void} read
+ * @returns {HTMLElement}
+ */
+export function toolResult(result, outputSchema, read) {
+  const blocks = Array.isArray(result?.content) ? result.content : [];
+  const structured = result?.structuredContent;
+  return el('div', { class: result?.isError ? 'result failed' : 'result' },
+    result?.isError && el('p', { class: 'bad' }, 'The tool reports an error:'),
+    ...blocks.map((/** @type {any} */ block) => contentBlock(block, read)),
+    blocks.length === 0 && structured === undefined && el('p', { class: 'soft' }, 'The result is empty.'),
+    structured !== undefined && el('section', { class: 'structured' },
+      el('h4', {}, 'Structured content'), tree(structured, 3), outputSchema && fulfils(structured, outputSchema)));
+}
+
+/**
+ * @param {any} value
+ * @param {any} schema
+ */
+function fulfils(value, schema) {
+  const found = faults(value, schema);
+  return el('div', {},
+    found.length === 0 ? el('p', { class: 'good' }, 'It is what the output schema says.')
+      : el('div', { class: 'bad' }, 'It is not what the output schema says:',
+        el('ul', {}, ...found.slice(0, 20).map(one => el('li', {}, clip(one.path, 200), ' ', clip(one.text, 300))))),
+    el('details', {}, el('summary', {}, 'Output schema'), tree(schema, 2)));
+}
+
+/**
+ * contentBlock shows one block of content.
+ * @param {any} block
+ * @param {(uri: string) => void} read
+ * @returns {HTMLElement}
+ */
+export function contentBlock(block, read) {
+  switch (block?.type) {
+    case 'text': return textBlock(String(block.text ?? ''));
+    case 'image': return media(block.data, block.mimeType);
+    case 'audio': return media(block.data, block.mimeType);
+    case 'resource': return contents(block.resource);
+    case 'resource_link': return el('div', { class: 'block' }, el('p', {}, el('b', {}, named(block.title || block.name || block.uri)), ' ', link(block.uri)),
+      block.description && el('p', {}, named(block.description, 1000)),
+      button('Read it', () => read(String(block.uri)), { class: 'small' }));
+  }
+  return el('div', { class: 'block' }, el('p', { class: 'soft' }, 'A block of a kind that this page does not know:'), tree(block, 3));
+}
+
+/** @param {string} all */
+function textBlock(all) {
+  const value = parsed(all);
+  if (!value) return el('pre', { class: 'block', dir: 'auto', tabindex: 0 }, text(all));
+  const plain = el('details', {}, el('summary', {}, 'As text'), el('pre', {}, text(all)));
+  return el('div', { class: 'block' }, tree(value, 3), plain);
+}
+
+/**
+ * media shows an image, or plays a sound.
+ * @param {unknown} data in Base64
+ * @param {unknown} kind
+ * @returns {HTMLElement}
+ */
+export function media(data, kind) {
+  const bytes = typeof data === 'string' && /^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(data) ? data.replace(/\s/g, '') : undefined;
+  const what = clip(kind, 60), about = bytes === undefined ? '' : `, ${size(Math.floor(bytes.length * 3 / 4))}`;
+  if (bytes !== undefined && typeof kind === 'string' && images.test(kind)) {
+    return el('figure', { class: 'block' }, el('img', { src: `data:${kind.toLowerCase()};base64,${bytes}`, alt: `An image of the server, ${what}` }),
+      el('figcaption', {}, what, about));
+  }
+  if (bytes !== undefined && typeof kind === 'string' && sounds.test(kind)) {
+    return el('figure', { class: 'block' }, el('audio', { src: `data:${kind.toLowerCase()};base64,${bytes}`, controls: true }),
+      el('figcaption', {}, what, about));
+  }
+  return el('p', { class: 'block' }, bytes === undefined ? 'Data that is no Base64: ' : 'Data that this page does not show: ', named(what || 'of no type'), about);
+}
+
+/**
+ * contents shows the contents of a resource.
+ * @param {any} resource
+ * @returns {HTMLElement}
+ */
+export function contents(resource) {
+  const shown = typeof resource?.text === 'string' ? textBlock(resource.text)
+    : typeof resource?.blob === 'string' ? media(resource.blob, resource.mimeType)
+      : el('p', { class: 'soft' }, 'It has no contents.');
+  return el('div', { class: 'block' }, el('p', {}, link(resource?.uri), ' ', el('small', {}, clip(resource?.mimeType, 100))), shown);
+}
+
+/**
+ * failure shows an error.
+ * @param {any} error
+ * @returns {HTMLElement}
+ */
+export function failure(error) {
+  return el('div', { class: 'result failed' },
+    el('p', { class: 'bad' }, named(error?.message ?? String(error), 2000), error?.code !== undefined && el('small', {}, ' ', clip(error.code, 20))),
+    error?.data !== undefined && tree(error.data, 2));
+}

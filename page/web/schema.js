@@ -1,0 +1,133 @@
+// What a form needs to know of a JSON Schema, and what a value does not fulfil.
+import { Validator } from './jsonschema.js';
+
+/** @typedef {Record<string, any>} Schema */
+
+/**
+ * settle returns a schema without the references and choices that a form can do without: $ref within the
+ * document, allOf, a choice between something and null, and a list of types with null.
+ * @param {unknown} schema
+ * @param {Schema} root
+ * @param {number} [left] how many steps it may still take
+ * @returns {Schema}
+ */
+export function settle(schema, root, left = 20) {
+  if (!isObject(schema)) return {};
+  if (left === 0) return schema;
+  if (typeof schema.$ref === 'string') {
+    const { $ref, ...rest } = schema;
+    const target = at(root, $ref);
+    return target ? settle({ ...target, ...rest }, root, left - 1) : schema;
+  }
+  if (Array.isArray(schema.allOf)) {
+    const { allOf, ...rest } = schema;
+    return allOf.map(part => settle(part, root, left - 1)).reduce((all, part) => ({
+      ...part, ...all,
+      ...all.properties || part.properties ? { properties: { ...part.properties, ...all.properties } } : {},
+      ...all.required || part.required ? { required: [...all.required ?? [], ...part.required ?? []] } : {},
+    }), rest);
+  }
+  for (const word of ['anyOf', 'oneOf']) {
+    const choice = schema[word];
+    if (!Array.isArray(choice)) continue;
+    const others = choice.filter(one => !(isObject(one) && one.type === 'null'));
+    if (others.length !== 1) continue;
+    const { [word]: _, ...rest } = schema;
+    return settle({ ...settle(others[0], root, left - 1), ...rest }, root, left - 1);
+  }
+  if (Array.isArray(schema.type)) {
+    const types = schema.type.filter(type => type !== 'null');
+    if (types.length === 1) return { ...schema, type: types[0] };
+  }
+  return schema;
+}
+
+/**
+ * at returns what a reference within a document refers to.
+ * @param {Schema} root
+ * @param {string} ref
+ * @returns {Schema | undefined}
+ */
+function at(root, ref) {
+  if (ref === '#') return root;
+  if (!ref.startsWith('#/')) return undefined;
+  /** @type {any} */
+  let found = root;
+  for (const part of ref.slice(2).split('/')) {
+    let name;
+    try { name = decodeURIComponent(part); } catch { return undefined; }
+    name = name.replaceAll('~1', '/').replaceAll('~0', '~');
+    if (!isObject(found) && !Array.isArray(found) || !Object.hasOwn(found, name)) return undefined;
+    found = /** @type {any} */ (found)[name];
+  }
+  return isObject(found) ? found : undefined;
+}
+
+/**
+ * @param {unknown} value
+ * @returns {value is Record<string, any>}
+ */
+export function isObject(value) { return value !== null && typeof value === 'object' && !Array.isArray(value); }
+
+/**
+ * choices returns the values that a schema allows, with what people call them; undefined if it lists none.
+ * @param {Schema} schema
+ * @returns {{ value: any, title: string }[] | undefined}
+ */
+export function choices(schema) {
+  if (Array.isArray(schema.enum)) {
+    const names = Array.isArray(schema.enumNames) ? schema.enumNames : [];
+    return schema.enum.map((value, i) => ({ value, title: String(names[i] ?? plain(value)) }));
+  }
+  if ('const' in schema) return [{ value: schema.const, title: String(schema.title ?? plain(schema.const)) }];
+  const listed = schema.oneOf ?? schema.anyOf;
+  if (!Array.isArray(listed) || listed.length === 0 || !listed.every(one => isObject(one) && 'const' in one)) return undefined;
+  return listed.map(one => ({ value: one.const, title: String(one.title ?? plain(one.const)) }));
+}
+
+/** @param {unknown} value */
+function plain(value) { return typeof value === 'string' ? value : JSON.stringify(value); }
+
+/**
+ * @typedef {object} Fault
+ * @property {string} path of what is wrong, as a JSON pointer
+ * @property {string} text
+ */
+
+// Keywords whose faults another fault, further down, says better.
+const outer = new Set(['properties', 'items', 'prefixItems', 'additionalItems', 'patternProperties', '$ref', 'allOf', '$dynamicRef']);
+
+/**
+ * faults returns what a value does not fulfil of a schema; none if all is well, or if the schema cannot be
+ * used: then the server will say.
+ * @param {unknown} value
+ * @param {Schema} schema
+ * @returns {Fault[]}
+ */
+export function faults(value, schema) {
+  let errors;
+  try {
+    errors = new Validator(schema, '2020-12', false).validate(value).errors;
+  } catch {
+    return [];
+  }
+  /** @type {Map<string, Fault>} */
+  const found = new Map();
+  for (const { keyword, instanceLocation, error } of errors) {
+    if (outer.has(keyword)) continue;
+    let path = decode(instanceLocation.replace(/^#/, '')), text = error;
+    const missing = keyword === 'required' && /required property "(.*)"\.$/s.exec(error);
+    if (missing) {
+      path += `/${missing[1].replaceAll('~', '~0').replaceAll('/', '~1')}`;
+      text = 'It is required.';
+    }
+    text = text.replace(/^Instance/, 'It').replace(/^Items did/, 'It did');
+    found.set(path + keyword, { path, text });
+  }
+  return [...found.values()];
+}
+
+/** @param {string} pointer */
+function decode(pointer) {
+  try { return decodeURI(pointer).replaceAll('%23', '#'); } catch { return pointer; }
+}

@@ -1,0 +1,237 @@
+// A session: requests and their answers, over either transport.
+import { Refused, HTTPSSE } from './transport.js';
+
+/** @typedef {import('./transport.js').Message} Message */
+/** @typedef {import('./transport.js').StreamableHTTP | import('./transport.js').HTTPSSE} AnyTransport */
+
+export const newest = '2025-11-25';
+
+// What this page can do for a server. It declares neither sampling nor roots.
+const capabilities = { elicitation: { form: {}, url: {} } };
+
+/** RPCError is the error that answers a request. */
+export class RPCError extends Error {
+  /** @param {any} error */
+  constructor(error) {
+    super(typeof error?.message === 'string' ? error.message : 'an error without a message');
+    this.code = error?.code;
+    this.data = error?.data;
+  }
+}
+
+/**
+ * @typedef {object} Pending
+ * @property {(result: any) => void} resolve
+ * @property {(error: Error) => void} reject
+ * @property {(progress: any) => void} onprogress
+ * @property {import('./wire.js').Entry | undefined} entry
+ */
+
+/** @typedef {{ onprogress?: (progress: any) => void, signal?: AbortSignal }} RequestOptions */
+
+/**
+ * Session is one session with the server. Its state is connecting, starting, ready, failed or closed.
+ */
+export class Session {
+  /**
+   * @param {AnyTransport} transport
+   * @param {import('./wire.js').Wire} wire
+   * @param {boolean} initializes whether it sends an initialize of its own, or waits for what the gateway says
+   */
+  constructor(transport, wire, initializes) {
+    this.transport = transport;
+    this.wire = wire;
+    this.initializes = initializes;
+    this.state = 'connecting';
+    /** @type {Error | undefined} */
+    this.error = undefined;
+    /** @type {any} */
+    this.server = undefined; // the result of initialize
+    this.began = performance.now();
+    this.readyAfter = 0;
+    /** @type {Map<number, Pending>} */
+    this.pending = new Map();
+    this.last = 0;
+    this.onstate = () => {};
+    /** @type {(method: string, params: any) => void} */
+    this.onnotification = () => {};
+    /** @type {(method: string, params: any) => Promise<any> | undefined} undefined: not served */
+    this.onrequest = () => undefined;
+    transport.onmessage = message => this.receive(message);
+    transport.onclose = why => this.fail(new Error(why), 'closed');
+  }
+
+  /** @param {string} state */
+  change(state) {
+    if (this.state === state && state !== 'starting') return;
+    this.state = state;
+    if (state === 'ready') this.readyAfter ||= performance.now() - this.began;
+    this.onstate();
+  }
+
+  /**
+   * @param {Error} error
+   * @param {string} [state]
+   */
+  fail(error, state = 'failed') {
+    this.error = error;
+    for (const one of this.pending.values()) one.reject(error);
+    this.pending.clear();
+    this.change(state);
+  }
+
+  /** start opens the session. It fails as the state says. */
+  async start() {
+    try {
+      await this.transport.open();
+      this.change('starting');
+      if (!this.initializes) { // the gateway does it: what is asked now waits at its gate
+        this.early = this.request('tools/list', {}).catch(() => undefined);
+        return;
+      }
+      const clientInfo = { name: 'mcp-sse-page', title: 'Page of the gateway', version: '1' };
+      this.server = await this.request('initialize', { protocolVersion: newest, capabilities, clientInfo });
+      await this.notify('notifications/initialized');
+      this.transport.listen(this.server.protocolVersion);
+      this.change('ready');
+    } catch (error) {
+      if (this.state !== 'closed') this.fail(/** @type {Error} */ (error));
+    }
+  }
+
+  /** @param {Message} message */
+  receive(message) {
+    if (typeof message.method === 'string') {
+      if (message.id === undefined) this.notified(message);
+      else this.asked(message);
+      return;
+    }
+    if (typeof message.id === 'string' && message.id.startsWith('auto-initialize-')) {
+      this.announced(message);
+      return;
+    }
+    const one = this.pending.get(message.id);
+    const entry = this.wire.entries.at(-1);
+    if (!one) {
+      if (entry?.kind === 'event: mcp-response') this.wire.note(entry, 'the same again: the gateway does not know which name this client listens to');
+      return;
+    }
+    this.pending.delete(message.id);
+    if (entry && one.entry) this.wire.note(entry, `after ${Math.round(entry.ms - one.entry.ms)} ms`);
+    if (message.error) one.reject(new RPCError(message.error));
+    else one.resolve(message.result);
+  }
+
+  /**
+   * announced takes the answer to the initialize of the gateway. An error is not the last word: the
+   * server may be slow, or be started again.
+   * @param {Message} message
+   */
+  announced(message) {
+    const entry = this.wire.entries.at(-1);
+    if (this.server) return;
+    if (message.error) {
+      this.error = new RPCError(message.error);
+      this.change(/still starting/.test(this.error.message) ? 'starting' : 'failed');
+      return;
+    }
+    this.wire.note(entry, 'the gateway has initialized the server itself');
+    for (const one of this.pending.values()) this.wire.note(one.entry, 'waited at the gate until now');
+    this.server = message.result;
+    this.error = undefined;
+    this.change('ready');
+  }
+
+  /** @param {Message} message */
+  notified({ method, params }) {
+    if (method === 'notifications/progress') {
+      const token = params?.progressToken;
+      this.pending.get(token)?.onprogress(params);
+      return;
+    }
+    this.onnotification(method, params ?? {});
+  }
+
+  /** @param {Message} message */
+  async asked({ id, method, params }) {
+    let answer;
+    try {
+      const result = method === 'ping' ? {} : await this.onrequest(method, params ?? {});
+      answer = result === undefined ? { error: { code: -32601, message: 'this page does not serve it' } } : { result };
+    } catch (error) {
+      answer = { error: { code: -32603, message: String(error) } };
+    }
+    await this.transport.send({ jsonrpc: '2.0', id, ...answer }).catch(() => {});
+  }
+
+  /**
+   * @param {string} method
+   * @param {any} [params]
+   */
+  notify(method, params) {
+    return this.transport.send({ jsonrpc: '2.0', method, ...params && { params } });
+  }
+
+  /**
+   * request sends a request and returns its result. An aborted signal cancels it.
+   * @param {string} method
+   * @param {any} [params]
+   * @param {RequestOptions} [options]
+   * @returns {Promise<any>}
+   */
+  request(method, params = {}, { onprogress, signal } = {}) {
+    const id = ++this.last;
+    if (onprogress) params = { ...params, _meta: { ...params._meta, progressToken: id } };
+    return new Promise((resolve, reject) => {
+      /** @type {Pending} */
+      const one = { resolve, reject, onprogress: onprogress ?? (() => {}), entry: undefined };
+      this.pending.set(id, one);
+      const sent = this.transport.send({ jsonrpc: '2.0', id, method, params });
+      one.entry = this.wire.entries.at(-1);
+      sent.then(() => {
+        const isUnanswered = !(this.transport instanceof HTTPSSE) && this.pending.delete(id);
+        if (isUnanswered) reject(new Error('the response ended without the answer'));
+      }, error => {
+        if (this.pending.delete(id)) reject(error);
+      });
+      signal?.addEventListener('abort', () => {
+        if (!this.pending.delete(id)) return;
+        reject(new DOMException('you have cancelled it', 'AbortError'));
+        this.notify('notifications/cancelled', { requestId: id, reason: 'the user has cancelled it' }).catch(() => {});
+      });
+    });
+  }
+
+  /**
+   * all returns the members of a list, page by page.
+   * @param {string} method
+   * @param {string} member
+   * @returns {Promise<any[]>}
+   */
+  async all(method, member) {
+    /** @type {any[]} */
+    const found = [];
+    let cursor;
+    for (let pages = 0; pages < mostPages; pages++) {
+      const result = await this.request(method, cursor === undefined ? {} : { cursor });
+      if (Array.isArray(result?.[member])) found.push(...result[member].filter((/** @type {unknown} */ one) => one && typeof one === 'object'));
+      if (typeof result?.nextCursor !== 'string' || result.nextCursor === cursor) break;
+      cursor = result.nextCursor;
+    }
+    return found;
+  }
+
+  close() {
+    this.transport.close();
+    this.fail(new Error('the session is closed'), 'closed');
+  }
+}
+
+const mostPages = 100;
+
+/**
+ * needsToken reports whether a session failed for want of a token.
+ * @param {unknown} error
+ * @returns {error is Refused}
+ */
+export function needsToken(error) { return error instanceof Refused && error.status === 401; }

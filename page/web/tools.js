@@ -1,0 +1,258 @@
+// The tools: find one, fill in its form, call it, look at the result.
+import { el, show, button, copier, named, clip, took, count, say } from './dom.js';
+import { Form, jsonForm } from './form.js';
+import { toolResult, failure } from './result.js';
+import { asCurl } from './connect.js';
+import { lossesOfTool, lossesOfAll } from './limits.js';
+import { tree } from './json.js';
+
+/** @typedef {import('./main.js').App} App */
+
+/**
+ * @typedef {object} Call
+ * @property {string} tool
+ * @property {any} arguments
+ * @property {number} at
+ * @property {number} ms
+ * @property {string} outcome
+ */
+
+const mostCalls = 20;
+
+/** ToolsView shows the tools. */
+export class ToolsView {
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    /** @type {any} */
+    this.chosen = undefined;
+    this.search = el('input', { type: 'search', placeholder: 'name, title, description', oninput: () => this.fill() });
+    this.list = el('ul', { class: 'list' });
+    this.told = el('div');
+    this.detail = el('div', { class: 'detail', tabindex: -1 });
+    this.past = el('div');
+    this.element = el('section', { 'aria-labelledby': 'tools-title' },
+      el('h2', { id: 'tools-title' }, 'Tools'), this.told,
+      el('div', { class: 'two' }, el('div', {}, el('label', {}, 'Find', this.search), this.list, this.past), this.detail));
+    this.showPast();
+  }
+
+  /** update shows the tools that there are now. */
+  update() {
+    const { tools } = this.app.lists;
+    show(this.told, !tools ? el('p', { class: 'soft' }, this.app.session?.state === 'ready' ? 'The server has no tools.' : 'Not known yet.')
+      : losses(lossesOfAll(tools, this.app.about.clients)));
+    this.fill();
+    if (this.chosen) {
+      const same = tools?.find(tool => tool.name === this.chosen.name);
+      if (same && JSON.stringify(same) !== JSON.stringify(this.chosen)) this.choose(same, this.read());
+    } else if (tools) {
+      this.fromAddress();
+    }
+  }
+
+  fill() {
+    const wanted = this.search.value.toLowerCase(), tools = this.app.lists.tools ?? [];
+    const fitting = tools.filter(tool => `${tool.name} ${tool.title ?? tool.annotations?.title ?? ''} ${tool.description ?? ''}`.toLowerCase().includes(wanted));
+    show(this.list, ...fitting.map(tool => el('li', {},
+      el('button', { type: 'button', 'aria-current': tool.name === this.chosen?.name ? 'true' : undefined, onclick: () => { this.choose(tool); this.detail.focus(); } },
+        el('b', {}, named(titleOf(tool), 100)), titleOf(tool) !== tool.name && el('small', {}, ' ', named(tool.name, 100)),
+        ...hints(tool), tool.description && el('small', { class: 'about' }, clip(tool.description, 120))))));
+    if (tools.length > 0 && fitting.length === 0) show(this.list, el('li', { class: 'soft' }, 'No tool fits.'));
+  }
+
+  /** fromAddress chooses the tool that the page's address names, with its arguments, and runs nothing. */
+  fromAddress() {
+    const address = new URLSearchParams(location.hash.slice(1)), name = address.get('tool');
+    if (name === null) return;
+    const tool = this.app.lists.tools?.find(one => one.name === name);
+    if (!tool) {
+      show(this.detail, el('p', { class: 'soft' }, 'The address names a tool that the server does not have: ', named(name, 100)));
+      return;
+    }
+    let args;
+    try { args = JSON.parse(address.get('arguments') ?? ''); } catch { /* none, or no JSON */ }
+    this.choose(tool, args);
+  }
+
+  /**
+   * choose shows a tool.
+   * @param {any} tool
+   * @param {any} [args]
+   */
+  choose(tool, args) {
+    this.chosen = tool;
+    this.fill();
+    /** @type {Form} */
+    this.form = new Form(tool.inputSchema, args);
+    const place = el('div', {}, this.form.element);
+    const asJSON = el('input', { type: 'checkbox', onchange: () => {
+      const value = this.read();
+      this.form = asJSON.checked ? jsonForm(tool.inputSchema, value) : new Form(tool.inputSchema, value);
+      show(place, this.form.element);
+    } });
+    this.run = el('button', { type: 'submit', class: 'main' }, 'Call');
+    this.progress = el('div', { class: 'progress' });
+    this.answer = el('div', { class: 'answer' });
+    const form = el('form', { novalidate: true, onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.submit(false); }, oninput: () => this.toAddress() },
+      place,
+      el('div', { class: 'row' }, this.run, el('label', { class: 'box' }, asJSON, ' as JSON')));
+    show(this.detail,
+      el('h3', {}, named(titleOf(tool), 200), ' ', titleOf(tool) !== tool.name && el('code', {}, clip(tool.name, 200)), ...hints(tool)),
+      tool.description && el('p', { class: 'text' }, named(tool.description, 10000)),
+      losses(lossesOfTool(tool, this.app.name(), this.app.about.clients)),
+      form, this.progress, this.answer,
+      el('div', { class: 'row' },
+        this.app.curls() && copier('as curl', () => asCurl(this.app.url, this.message(), this.app.needsToken()), 'the call'),
+        copier('as JSON-RPC', () => JSON.stringify(this.message()), 'the call'),
+        copier('its address', () => { this.toAddress(); return location.href; }, 'that shows this call')),
+      el('details', {}, el('summary', {}, 'Definition'), tree(tool, 3)));
+    this.toAddress();
+  }
+
+  /** read returns the arguments as they are, without those that are no JSON yet. */
+  read() {
+    try { return this.form?.read(); } catch { return undefined; }
+  }
+
+  message() {
+    return { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: this.chosen.name, arguments: this.read() ?? {} } };
+  }
+
+  /** toAddress writes the call into the page's address. */
+  toAddress() {
+    clearTimeout(this.later);
+    this.later = setTimeout(() => {
+      const args = this.read();
+      const address = new URLSearchParams({ tool: this.chosen.name });
+      if (args && Object.keys(args).length > 0) address.set('arguments', JSON.stringify(args));
+      if (address.toString().length < 8000) history.replaceState(null, '', `#${address}`);
+    }, 100);
+  }
+
+  /**
+   * submit calls the tool, if its arguments fit or the user insists.
+   * @param {boolean} anyway
+   */
+  async submit(anyway) {
+    const { app, chosen: tool } = this, session = app.session;
+    if (!this.form || this.run?.disabled || !this.answer || !this.progress) return;
+    const { value, faults } = this.form.check();
+    if (faults.length > 0 && !anyway) {
+      say(`Not called: ${count(faults.length, 'fault')}`);
+      show(this.answer, el('p', { class: 'bad' }, `Not called: ${count(faults.length, 'fault')} in the arguments. `,
+        value !== undefined && button('Call it anyway', () => this.submit(true), { class: 'small' })));
+      return;
+    }
+    if (!session || session.state !== 'ready' && session.state !== 'starting') {
+      show(this.answer, el('p', { class: 'bad' }, 'Not called: there is no session.'));
+      return;
+    }
+    if (isDestructive(tool) && !await confirmed(tool)) return;
+    await this.call(session, tool, value ?? {});
+  }
+
+  /**
+   * call calls the tool.
+   * @param {import('./session.js').Session} session
+   * @param {any} tool
+   * @param {any} args
+   */
+  async call(session, tool, args) {
+    const { answer, progress, run } = this;
+    if (!answer || !progress || !run) return;
+    const cancelling = new AbortController(), began = performance.now();
+    const bar = el('progress', { 'aria-label': 'Progress of the call' }), message = el('span', {}), clock = el('span', { class: 'clock' });
+    const tick = setInterval(() => { clock.textContent = took(performance.now() - began); }, 100);
+    show(answer);
+    show(progress, bar, clock, button('Cancel', () => cancelling.abort()), message);
+    run.disabled = true;
+    let outcome = 'ok', shown;
+    try {
+      const result = await session.request('tools/call', { name: tool.name, arguments: args }, {
+        signal: cancelling.signal,
+        onprogress: at => {
+          if (typeof at?.total === 'number' && at.total > 0) bar.max = at.total;
+          if (typeof at?.progress === 'number' && bar.hasAttribute('max')) bar.value = Math.max(0, at.progress);
+          show(message, named(at?.message ?? (typeof at?.progress === 'number' ? `${at.progress}${typeof at.total === 'number' ? ` of ${at.total}` : ''}` : ''), 300));
+        },
+      });
+      if (result?.isError) outcome = 'error';
+      shown = toolResult(result, tool.outputSchema, uri => this.app.read(uri));
+    } catch (error) {
+      outcome = cancelling.signal.aborted ? 'cancelled' : 'failed';
+      shown = failure(error);
+    }
+    clearInterval(tick);
+    const ms = performance.now() - began;
+    run.disabled = false;
+    show(progress);
+    show(answer, el('p', { class: 'soft' }, `${outcome} after ${took(ms)}`), shown);
+    say(`${outcome} after ${took(ms)}`);
+    this.remember({ tool: tool.name, arguments: args, at: Date.now(), ms, outcome });
+  }
+
+  get key() { return `calls ${location.pathname}`; }
+
+  /** @returns {Call[]} */
+  calls() {
+    try {
+      const calls = JSON.parse(sessionStorage.getItem(this.key) ?? '[]');
+      return Array.isArray(calls) ? calls : [];
+    } catch {
+      return [];
+    }
+  }
+
+  /** @param {Call} call */
+  remember(call) {
+    try {
+      sessionStorage.setItem(this.key, JSON.stringify([call, ...this.calls()].slice(0, mostCalls)));
+    } catch { /* the arguments are too large to keep */ }
+    this.showPast();
+  }
+
+  showPast() {
+    const calls = this.calls();
+    show(this.past, calls.length > 0 && el('details', { open: true }, el('summary', {}, `The last ${count(calls.length, 'call')} of this tab`),
+      el('ul', { class: 'list' }, ...calls.map(call => el('li', {}, el('button', { type: 'button', onclick: () => {
+        const tool = this.app.lists.tools?.find(one => one.name === call.tool);
+        if (tool) this.choose(tool, call.arguments);
+      } }, el('b', {}, named(call.tool, 100)), ' ', el('small', {}, `${clip(call.outcome, 20)} after ${took(Number(call.ms))}, ${new Date(Number(call.at)).toLocaleTimeString()}`),
+      el('small', { class: 'about' }, clip(call.arguments, 100))))))));
+  }
+}
+
+/** @param {any} tool @returns {string} */
+function titleOf(tool) { return String(tool.title || tool.annotations?.title || tool.name); }
+
+/** @param {any} tool */
+function isDestructive(tool) { return tool.annotations?.destructiveHint === true && tool.annotations?.readOnlyHint !== true; }
+
+/** @param {any} tool */
+function hints(tool) {
+  const { readOnlyHint, idempotentHint } = tool.annotations ?? {};
+  return [readOnlyHint === true && 'reads only', isDestructive(tool) && 'destructive', idempotentHint === true && 'idempotent']
+    .filter(hint => typeof hint === 'string').map(hint => el('span', { class: hint === 'destructive' ? 'hint bad' : 'hint' }, hint));
+}
+
+/** @param {string[]} all */
+function losses(all) {
+  return all.length > 0 && el('details', { class: 'losses' }, el('summary', {}, count(all.length, 'client limit'), ' broken'), el('ul', {}, ...all.map(one => el('li', {}, one))));
+}
+
+/**
+ * confirmed asks before a destructive tool runs.
+ * @param {any} tool
+ * @returns {Promise<boolean>}
+ */
+function confirmed(tool) {
+  return new Promise(resolve => {
+    const dialog = el('dialog', { 'aria-labelledby': 'confirm-title', onclose: () => { dialog.remove(); resolve(dialog.returnValue === 'run'); } },
+      el('h3', { id: 'confirm-title' }, 'Run a destructive tool?'),
+      el('p', {}, named(titleOf(tool), 200), ' says that it may destroy something.'),
+      el('div', { class: 'row' }, button('Do not run it', () => dialog.close('')), button('Run it', () => dialog.close('run'), { class: 'danger' })));
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}

@@ -1,0 +1,251 @@
+// The two transports of MCP over HTTP. Both send messages, give each one that comes to onmessage, and put
+// all that passes into the wire. They differ in where answers come: in the response to the POST, or on
+// the stream that was opened first.
+import { events } from './events.js';
+
+/** @typedef {import('./wire.js').Wire} Wire */
+/** @typedef {Record<string, any>} Message */
+
+/**
+ * @typedef {object} Options
+ * @property {string} url
+ * @property {() => string} token "" for none
+ * @property {Wire} wire
+ * @property {string} version the revision that is asked for
+ */
+
+/** Refused is a response with a status that is no success. */
+export class Refused extends Error {
+  /**
+   * @param {number} status
+   * @param {string} challenge the header WWW-Authenticate
+   * @param {any} error the JSON-RPC error in the body, if there is one
+   */
+  constructor(status, challenge, error) {
+    super(error?.message ?? `the gateway answered ${status}`);
+    this.status = status;
+    this.challenge = challenge;
+    this.error = error;
+  }
+}
+
+/** Transport has what both have in common. */
+class Transport {
+  /** @param {Options} options */
+  constructor(options) {
+    this.options = options;
+    this.ending = new AbortController();
+    /** @type {(message: Message) => void} */
+    this.onmessage = () => {};
+    /** @type {(why: string) => void} */
+    this.onclose = () => {};
+  }
+
+  get closed() { return this.ending.signal.aborted; }
+
+  /**
+   * fetch makes a request and returns its response, which is a success.
+   * @param {string} url
+   * @param {RequestInit} init
+   * @returns {Promise<Response>}
+   */
+  async fetch(url, init) {
+    const headers = new Headers(init.headers), token = this.options.token();
+    if (token) headers.set('Authorization', `Bearer ${token}`);
+    const response = await fetch(url, { signal: this.ending.signal, cache: 'no-store', credentials: 'same-origin', ...init, headers });
+    const kind = response.headers.get('Content-Type')?.replace(/;.*/, '') ?? '';
+    if (response.ok) {
+      this.options.wire.add(false, `${response.status} ${kind}`.trim());
+      return response;
+    }
+    const body = await response.text();
+    this.options.wire.add(false, String(response.status), body);
+    let error;
+    try { error = JSON.parse(body).error; } catch { /* it has none */ }
+    throw new Refused(response.status, response.headers.get('WWW-Authenticate') ?? '', error);
+  }
+
+  /**
+   * receive takes the text of a message.
+   * @param {string} kind
+   * @param {string} text
+   */
+  receive(kind, text) {
+    const entry = this.options.wire.add(false, kind, text);
+    let message;
+    try {
+      message = JSON.parse(text);
+    } catch {
+      this.options.wire.note(entry, 'no JSON');
+      return;
+    }
+    for (const one of Array.isArray(message) ? message : [message]) {
+      if (one && typeof one === 'object') this.onmessage(one);
+    }
+  }
+
+  /** @param {import('./events.js').StreamEvent} event */
+  receiveEvent(event) {
+    if (event.comment !== undefined) this.options.wire.add(false, `comment: ${event.comment}`);
+    else this.receive(`event: ${event.event}`, event.data);
+  }
+}
+
+/** How often, and after how many milliseconds, a stream that was cut is taken up again. */
+const resumes = 5, pause = 1000;
+
+/** StreamableHTTP is the transport of MCP from 2025-03-26 on. */
+export class StreamableHTTP extends Transport {
+  constructor(/** @type {Options} */ options) {
+    super(options);
+    this.title = 'Streamable HTTP';
+    this.session = '';
+    this.version = '';
+  }
+
+  /** open makes nothing: the first POST opens the session. */
+  async open() {}
+
+  /**
+   * headers are those of a request.
+   * @param {Record<string, string>} more
+   */
+  headers(more) {
+    const all = { ...more };
+    if (this.session) all['Mcp-Session-Id'] = this.session;
+    if (this.version) all['MCP-Protocol-Version'] = this.version;
+    return all;
+  }
+
+  /**
+   * send posts a message. It returns when the response has ended.
+   * @param {Message} message
+   * @returns {Promise<void>}
+   */
+  async send(message) {
+    const body = JSON.stringify(message);
+    this.options.wire.add(true, 'POST', body);
+    const response = await this.fetch(this.options.url, {
+      method: 'POST', body,
+      headers: this.headers({ 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }),
+    });
+    this.session ||= response.headers.get('Mcp-Session-Id') ?? '';
+    if (response.status === 202 || !response.body) return;
+    if (!response.headers.get('Content-Type')?.startsWith('text/event-stream')) {
+      const text = await response.text();
+      if (text) this.receive('JSON', text);
+      return;
+    }
+    await this.follow(response);
+  }
+
+  /**
+   * follow reads a stream to its end, and takes it up again where it was cut.
+   * @param {Response} response
+   */
+  async follow(response) {
+    let last = '';
+    for (let left = resumes; ; left--) {
+      try {
+        for await (const event of events(/** @type {ReadableStream<Uint8Array>} */ (response.body))) {
+          last = event.id || last;
+          this.receiveEvent(event);
+        }
+        return;
+      } catch (error) {
+        if (this.closed || !last || left === 0) throw error;
+      }
+      await new Promise(resolve => setTimeout(resolve, pause));
+      this.options.wire.add(true, 'GET', '', `the stream was cut: again from event ${last}`);
+      response = await this.fetch(this.options.url, { headers: this.headers({ Accept: 'text/event-stream', 'Last-Event-ID': last }) });
+      if (response.status === 204 || !response.body) return;
+    }
+  }
+
+  /**
+   * listen opens the session's own stream, and keeps it open.
+   * @param {string} version the revision that was agreed on
+   */
+  async listen(version) {
+    this.version = version;
+    for (let failed = 0; !this.closed && failed < resumes;) {
+      try {
+        this.options.wire.add(true, 'GET', '', 'the session\'s own stream');
+        await this.follow(await this.fetch(this.options.url, { headers: this.headers({ Accept: 'text/event-stream' }) }));
+        failed = 0;
+      } catch (error) {
+        if (error instanceof Refused) return; // the server has no such stream
+        failed++;
+      }
+      await new Promise(resolve => setTimeout(resolve, pause));
+    }
+    if (!this.closed) this.onclose('the stream of the session has ended');
+  }
+
+  close() {
+    if (this.closed) return;
+    this.ending.abort();
+    if (!this.session) return;
+    const headers = new Headers(this.headers({})), token = this.options.token();
+    if (token) headers.set('Authorization', `Bearer ${token}`);
+    this.options.wire.add(true, 'DELETE');
+    fetch(this.options.url, { method: 'DELETE', headers, keepalive: true }).catch(() => {});
+  }
+}
+
+/** HTTPSSE is the transport of MCP 2024-11-05. */
+export class HTTPSSE extends Transport {
+  constructor(/** @type {Options} */ options) {
+    super(options);
+    this.title = 'HTTP+SSE';
+    this.endpoint = '';
+  }
+
+  /** open opens the stream. It returns when the stream has named the path for messages. */
+  open() {
+    return new Promise((resolve, reject) => {
+      this.read(() => resolve(undefined)).then(
+        () => { reject(new Error('the stream has ended')); this.end('the stream has ended'); },
+        error => { reject(error); this.end(error.message); });
+    });
+  }
+
+  /** @param {string} why */
+  end(why) {
+    if (this.closed) return;
+    this.ending.abort();
+    this.onclose(why);
+  }
+
+  /** @param {() => void} opened */
+  async read(opened) {
+    this.options.wire.add(true, 'GET');
+    const response = await this.fetch(this.options.url, { headers: { Accept: 'text/event-stream' } });
+    for await (const event of events(/** @type {ReadableStream<Uint8Array>} */ (response.body))) {
+      if (event.event !== 'endpoint') {
+        this.receiveEvent(event);
+        continue;
+      }
+      this.options.wire.add(false, 'event: endpoint', event.data);
+      const at = new URL(event.data, this.options.url);
+      if (at.origin !== new URL(this.options.url).origin) throw new Error('the endpoint is on another origin');
+      this.endpoint = at.href;
+      opened();
+    }
+  }
+
+  /**
+   * send posts a message. Its answer comes on the stream.
+   * @param {Message} message
+   */
+  async send(message) {
+    const body = JSON.stringify(message);
+    this.options.wire.add(true, 'POST', body);
+    await this.fetch(this.endpoint, { method: 'POST', body, headers: { 'Content-Type': 'application/json' } });
+  }
+
+  /** listen does nothing: there is one stream for all. */
+  async listen() {}
+
+  close() { this.ending.abort(); }
+}
