@@ -287,6 +287,28 @@ func TestCloseTimeout(t *testing.T) {
 	}
 }
 
+// Who gets the page is said by a flag, a variable or the file, or left to the gateway.
+func TestPage(t *testing.T) {
+	yes, no := clitest.WriteFile(t, "yes.yaml", "page: true\n"), clitest.WriteFile(t, "no.yaml", "page: false\n")
+	for _, c := range []struct {
+		want, env string
+		args      []string
+	}{
+		{want: gateway.PageAuto},
+		{want: gateway.PageOff, args: []string{"--no-page"}},
+		{want: gateway.PageOff, args: []string{"--page=false"}},
+		{want: gateway.PageOn, args: []string{"--page"}},
+		{want: gateway.PageOff, env: "false"},
+		{want: gateway.PageOn, env: "true"},
+		{want: gateway.PageOff, args: []string{"--config", no}},
+		{want: gateway.PageOn, args: []string{"--config", yes}},
+		{want: gateway.PageOff, args: []string{"--config", yes, "--no-page"}},
+	} {
+		got := mustLoad(t, map[string]string{"SSE_SERVER_PAGE": c.env}, c.args...)
+		ssetest.Want(t, fmt.Sprint(c.args, c.env), got.Gateway(&got.Server, gateway.Options{}).Page, c.want)
+	}
+}
+
 // Without options the gateway has its own defaults; each number of the options reaches
 // the gateway, 0 as what switches the limit off.
 func TestOptionsOfTheGateway(t *testing.T) {

@@ -3,6 +3,7 @@ package config
 import (
 	"net"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -55,7 +56,7 @@ func (c *Config) checkConnect() error {
 func argsOf(flag *kong.Flag) []string {
 	name := "--" + flag.Name
 	if flag.IsBool() {
-		if !flag.Target.Bool() {
+		if !reflect.Indirect(flag.Target).Bool() {
 			name = "--no-" + flag.Name
 		}
 		return []string{name}

@@ -61,6 +61,7 @@ func (c *Config) PrefixOf(s *Server) string {
 func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
 	o.Name, o.Prefix, o.Transports, o.IDKey = s.Name, c.PrefixOf(s), s.Transports, c.IDKey
 	o.Sessions, o.NoAutoInitialize, o.ErrorDetails = s.Sessions, !s.AutoInitialize, c.ErrorDetails
+	o.Page = c.page()
 	if s.Warm != nil {
 		o.Warm = off(*s.Warm)
 	}
@@ -95,6 +96,17 @@ func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
 	return o
 }
 
+// page returns who gets the page, as gateway.Options has it.
+func (c *Config) page() string {
+	switch {
+	case c.Page == nil:
+		return gateway.PageAuto
+	case *c.Page:
+		return gateway.PageOn
+	}
+	return gateway.PageOff
+}
+
 // off returns what switches a limit of gateway.Options off if v is 0, which is the default
 // there.
 func off[T int | float64 | time.Duration](v T) T {
@@ -108,7 +120,7 @@ func off[T int | float64 | time.Duration](v T) T {
 // an error of the gateway may be about it.
 var optionOf = map[string]string{
 	"Name": nameKey, "Prefix": "prefix", "Transports": "transports", "IDKey": "id-key-file", "Cluster": "nats",
-	"NoAutoInitialize": "auto-initialize", "Sessions": "sessions", "Warm": "warm", "Remember": "remember", "Remember.For": "remember-for", "ErrorDetails": "error-details",
+	"NoAutoInitialize": "auto-initialize", "Sessions": "sessions", "Warm": "warm", "Remember": "remember", "Remember.For": "remember-for", "ErrorDetails": "error-details", "Page": "page",
 	"PassRequest": "principal-env", "PrincipalEnv": "principal-env", "ForwardHeaders": "forward-header",
 	"InitializationTimeout": "initialization-timeout", "StartTimeout": "start-timeout",
 	"HeartbeatInterval": "heartbeat-interval", "IdleTimeout": "idle-timeout", "RequestTimeout": "request-timeout",

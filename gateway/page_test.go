@@ -1,0 +1,225 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// What browsers and clients send as Accept, as recorded or as their code has it.
+const (
+	chrome  = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7"
+	firefox = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+	safari  = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+	edge    = "text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.9"
+)
+
+// fromHere makes a request one of a client on this machine.
+func fromHere(r *http.Request) *http.Request {
+	at := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}
+	r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, at))
+	r.RemoteAddr, r.Host = "127.0.0.1:4711", "127.0.0.1:8080"
+	return r
+}
+
+// get returns what a GET of a client on this machine gets.
+func get(h http.Handler, path string, header ...string) *httptest.ResponseRecorder {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r := fromHere(ssetest.Request(ctx, http.MethodGet, path, "", header...))
+	if r.Header.Get("Accept") == "" {
+		r.Header.Del("Accept")
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(leaving{w, cancel}, r)
+	return w
+}
+
+// kindOf says what an answer is.
+func kindOf(w *httptest.ResponseRecorder) string {
+	kind, _, _ := strings.Cut(w.Header().Get("Content-Type"), ";")
+	switch {
+	case kind == "text/event-stream":
+		return "stream"
+	case kind == "text/html" && strings.Contains(w.Body.String(), "?page=script.js"):
+		return "page"
+	case kind == "text/html" && strings.Contains(w.Body.String(), "<ul class=\"servers\">"):
+		return "list"
+	case kind == "text/html":
+		return "sentence"
+	}
+	return http.StatusText(w.Code)
+}
+
+// Browsers get the page, and everybody else what they got without it. No page opens a connection or
+// starts a server.
+func TestBrowsersGetThePage(t *testing.T) {
+	for _, c := range []struct{ accept, mcp, sse string }{
+		{chrome, "page", "page"},
+		{firefox, "page", "page"},
+		{safari, "page", "page"},
+		{edge, "page", "page"},
+		{"*/*", "Method Not Allowed", "stream"},                                  // curl, Codex, fetch without more
+		{"", "Method Not Allowed", "stream"},                                     // curl -H Accept:
+		{"text/event-stream", "stream", "stream"},                                // EventSource, the SDKs of TypeScript, Python, Java and C#, mcp-go
+		{"application/json, text/event-stream", "stream", "stream"},              // go-sdk, the SDK of Rust
+		{"text/event-stream, application/json", "stream", "stream"},              // the SDK of Kotlin
+		{"text/event-stream, */*;q=0.1", "stream", "stream"},                     // Dify
+		{"text/event-stream, text/html", "stream", "stream"},                     // whoever can read a stream wants one
+		{"application/json", "Method Not Allowed", "Method Not Allowed"},         // uptime checks
+		{"application/json, */*", "Method Not Allowed", "stream"},                // axios
+		{"image/avif,image/webp,*/*;q=0.8", "Method Not Allowed", "stream"},      // an image of a page
+		{"text/html;q=0, */*", "Method Not Allowed", "stream"},                   // everything else
+		{"text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2", "page", "page"}, // HttpURLConnection of Java without more
+	} {
+		u := &server{}
+		inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+			for path, want := range map[string]string{"/mcp": c.mcp, "/sse": c.sse, "/mcp/": c.mcp} {
+				started := u.starts()
+				if got := kindOf(get(g, path, "Accept", c.accept)); got != want {
+					t.Errorf("GET %s, Accept %q: got %s, want %s", path, c.accept, got, want)
+				}
+				synctest.Wait()
+				if n := u.starts() - started; want != "stream" && n != 0 {
+					t.Errorf("GET %s, Accept %q: %d servers were started", path, c.accept, n)
+				}
+			}
+			if c.mcp == "page" {
+				equal(t, "connections", g.Connections(), 0)
+			}
+		})
+	}
+}
+
+// What the page is made of comes from the same URL, at a single path and behind a prefix too, and
+// starts nothing.
+func TestFilesOfThePage(t *testing.T) {
+	for path, opts := range map[string]gateway.Options{
+		"/mcp": {}, "/sse": {}, "/a/b/mcp": {Prefix: "/a/b"}, "/x": {SinglePath: true}, "/x/y": {SinglePath: true},
+	} {
+		u := &server{}
+		inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+			for file, kind := range map[string]string{"script.js": "text/javascript; charset=utf-8", "style.css": "text/css; charset=utf-8"} {
+				w := get(g, path+"?page="+file, "Accept", "*/*")
+				equal(t, "status of "+file, w.Code, 200)
+				equal(t, "kind of "+file, w.Header().Get("Content-Type"), kind)
+				again := get(g, path+"?page="+file, "Accept", "*/*", "If-None-Match", w.Header().Get("Etag"))
+				equal(t, "status of "+file+" again", again.Code, http.StatusNotModified)
+			}
+			equal(t, "page of "+path, kindOf(get(g, path, "Accept", chrome)), "page")
+			equal(t, "servers that were started", u.starts(), 0)
+			equal(t, "connections", g.Connections(), 0)
+			// Any other value of the parameter is none of ours.
+			if got := kindOf(get(g, path+"?page=2", "Accept", "text/event-stream")); got != "stream" {
+				t.Errorf("another page: got %s, want a stream", got)
+			}
+		})
+	}
+}
+
+// Who may have the page: by default this machine, and everybody where a token is needed.
+func TestWhoGetsThePage(t *testing.T) {
+	authenticate := func(*http.Request) (string, error) { return "", errors.New("no token") }
+	for _, c := range []struct {
+		name      string
+		opts      gateway.Options
+		here, far string
+	}{
+		{"by default", gateway.Options{}, "page", "sentence"},
+		{"with tokens", gateway.Options{Authenticate: authenticate}, "page", "page"},
+		{"on", gateway.Options{Page: gateway.PageOn}, "page", "page"},
+		{"off", gateway.Options{Page: gateway.PageOff, Authenticate: authenticate}, "sentence", "sentence"},
+	} {
+		inFakeTime(t, &server{}, c.opts, func(t *testing.T, g *gateway.Gateway) {
+			equal(t, c.name+", here", kindOf(get(g, "/mcp", "Accept", chrome)), c.here)
+			equal(t, c.name+", by a proxy here", kindOf(get(g, "/mcp", "Accept", chrome, "X-Forwarded-For", "192.0.2.1")), c.far)
+			r := ssetest.Request(t.Context(), http.MethodGet, "/mcp", "", "Accept", chrome)
+			w := httptest.NewRecorder()
+			g.ServeHTTP(w, r)
+			equal(t, c.name+", elsewhere", kindOf(w), c.far)
+			file := get(g, "/mcp?page=script.js", "Accept", "*/*")
+			if served := file.Header().Get("Content-Type") == "text/javascript; charset=utf-8"; served != (c.here == "page") {
+				t.Errorf("%s: the script is served: %t", c.name, served)
+			}
+			root := "Not Found"
+			if c.here == "page" {
+				root = "list"
+			}
+			equal(t, c.name+", the root", kindOf(get(g, "/", "Accept", chrome)), root)
+		})
+	}
+}
+
+// The page lets nobody else in: no frame, no script or style from elsewhere, and no link of a page tells
+// where it comes from. A link of another site opens it, but no page reads it.
+func TestHeadersOfThePage(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		for _, path := range []string{"/mcp", "/sse", "/", "/mcp?page=script.js", "/?page=style.css"} {
+			header := get(g, path, "Accept", chrome).Header()
+			policy := header.Get("Content-Security-Policy")
+			for _, want := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"} {
+				if !strings.Contains(policy, want) {
+					t.Errorf("%s: the policy %q has no %q", path, policy, want)
+				}
+			}
+			if strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") || strings.Contains(policy, "http") {
+				t.Errorf("%s: the policy is weak: %s", path, policy)
+			}
+			equal(t, path+": sniffing", header.Get("X-Content-Type-Options"), "nosniff")
+			equal(t, path+": referrer", header.Get("Referrer-Policy"), "no-referrer")
+			equal(t, path+": CORS", header.Get("Access-Control-Allow-Origin"), "")
+		}
+		linked := []string{"Accept", chrome, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}
+		equal(t, "by a link of another site", kindOf(get(g, "/mcp", append(linked, "Sec-Fetch-Dest", "document")...)), "page")
+		equal(t, "in a frame of another site", get(g, "/mcp", append(linked, "Sec-Fetch-Dest", "iframe")...).Code, 403)
+		equal(t, "fetched by another site", get(g, "/mcp", "Accept", chrome, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "cors").Code, 403)
+		equal(t, "the script on another site", get(g, "/mcp?page=script.js", "Accept", "*/*", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "script").Code, 403)
+		r := fromHere(ssetest.Request(t.Context(), http.MethodGet, "/mcp", "", append(linked, "Sec-Fetch-Dest", "document")...))
+		r.Host = "rebound.example"
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, r)
+		equal(t, "under a name that a stranger made resolve to us", w.Code, 403)
+	})
+}
+
+// The root lists the servers that can be opened, with relative links, because there may be a prefix
+// before it. A client that is no browser gets what it got.
+func TestRootListsTheServers(t *testing.T) {
+	change := func(name string, o *gateway.Options) {
+		if name == "b" {
+			o.Page = gateway.PageOff
+		}
+	}
+	inFakeTimeWithSeveral(t, change, func(t *testing.T, s *gateway.Servers, _ []*gateway.Gateway) {
+		w := get(s, "/", "Accept", chrome)
+		equal(t, "the root", kindOf(w), "list")
+		if body := w.Body.String(); !strings.Contains(body, `<a href="mcp/a/mcp">a</a>`) || strings.Contains(body, "mcp/b/mcp") {
+			t.Errorf("got %s", body)
+		}
+		equal(t, "its style", get(s, "/?page=style.css", "Accept", "*/*").Header().Get("Content-Type"), "text/css; charset=utf-8")
+		equal(t, "a server", kindOf(get(s, "/mcp/a/mcp", "Accept", chrome)), "page")
+		equal(t, "a server without a page", kindOf(get(s, "/mcp/b/mcp", "Accept", chrome)), "sentence")
+		for _, accept := range []string{"*/*", "", "application/json", "text/event-stream"} {
+			equal(t, "the root, Accept "+accept, get(s, "/", "Accept", accept).Code, 404)
+		}
+		equal(t, "another path", get(s, "/elsewhere", "Accept", chrome).Code, 404)
+	}, &server{}, &server{})
+}
+
+// A reload changes who gets the page.
+func TestReconfigureThePage(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		for _, c := range []struct{ page, want string }{{gateway.PageOff, "sentence"}, {gateway.PageOn, "page"}, {"", "page"}} {
+			must(t, g.Reconfigure(nil, gateway.Options{Page: c.page, Registry: nil}))
+			equal(t, "page: "+c.page, kindOf(get(g, "/mcp", "Accept", chrome)), c.want)
+		}
+	})
+}

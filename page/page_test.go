@@ -1,0 +1,73 @@
+package page_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/page"
+)
+
+// The modules are joined to one script, so none may take a name that another has, and no import is left.
+func TestScriptIsOneModule(t *testing.T) {
+	script := string(page.Script())
+	if line := regexp.MustCompile(`(?m)^(import .* from '\.|export ).*`).FindString(script); line != "" {
+		t.Errorf("the script has %q: an import has a line of its own and is from './NAME.js', and export stands before a declaration", line)
+	}
+	names := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^(?:async )?(?:function\*?|class|const|let|var) (\w+)`).FindAllStringSubmatch(script, -1) {
+		if names[m[1]] && !inLibrary(script, m[1]) {
+			t.Errorf("two modules have %s at their top", m[1])
+		}
+		names[m[1]] = true
+	}
+	if len(names) < 100 {
+		t.Errorf("found %d names", len(names))
+	}
+}
+
+// inLibrary reports whether a name is one of the library for schemas, whose modules are inside a function
+// although they are not indented.
+func inLibrary(script, name string) bool {
+	_, library, _ := strings.Cut(script, "// jsonschema.js\n")
+	library, _, _ = strings.Cut(library, "// schema.js\n")
+	return regexp.MustCompile(`(?m)^(?:function|const|class) ` + name + `\b`).MatchString(library)
+}
+
+// Nothing in the script makes markup, code or a function of a text.
+func TestScriptMakesNoMarkup(t *testing.T) {
+	for _, word := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "DOMParser", "eval(", "new Function", "createContextualFragment", "srcdoc", "setHTML", "javascript:"} {
+		if strings.Contains(string(page.Script()), word) {
+			t.Errorf("the script has %s", word)
+		}
+	}
+}
+
+// What the page says of its server is a block of data, which no name can end.
+func TestNamesStayData(t *testing.T) {
+	const name = `</script><img src=x onerror=alert(1)>`
+	p, err := page.New(page.Options{Name: name, Transports: []string{"sse"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/mcp", nil))
+	body := w.Body.String()
+	if strings.Contains(body, "<img") || strings.Count(body, "</script>") != 2 {
+		t.Errorf("the name is markup: %s", body)
+	}
+	_, block, _ := strings.Cut(body, `id="about">`)
+	block, _, _ = strings.Cut(block, "</script>")
+	var about struct{ Name string }
+	if err := json.Unmarshal([]byte(block), &about); err != nil || about.Name != name {
+		t.Errorf("the block has the name %q, error %v", about.Name, err)
+	}
+	w = httptest.NewRecorder()
+	page.ServeList(w, httptest.NewRequest(http.MethodGet, "/", nil), []page.Link{{Name: name, Path: "/a/mcp"}})
+	if body := w.Body.String(); strings.Contains(body, "<img") {
+		t.Errorf("the name is markup: %s", body)
+	}
+}
