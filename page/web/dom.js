@@ -105,15 +105,15 @@ export function say(text) {
  * copier is a button that copies a text.
  * @param {string} label
  * @param {() => string} text
- * @param {string} [what] what is copied, for those who cannot see where the button is
+ * @param {string} [name] of the button, for those who cannot see where it is
  */
-export function copier(label, text, what) {
+export function copier(label, text, name) {
   const made = button(label, async () => {
     const copied = await copy(text());
     made.textContent = copied ? 'Copied' : 'Not copied: select it';
     say(copied ? 'Copied' : 'Not copied');
     setTimeout(() => { made.textContent = label; }, 1500);
-  }, { class: 'small', 'aria-label': what ? `${label} ${what}` : undefined });
+  }, { class: 'small', 'aria-label': name });
   return made;
 }
 

@@ -1,5 +1,6 @@
 // The server asks: an elicitation is answered or declined on the page.
-import { el, show, button, link, named, clip, say } from './dom.js';
+import { el, show, button, link, clip, say } from './dom.js';
+import { prose } from './json.js';
 import { Form } from './form.js';
 
 /**
@@ -22,7 +23,7 @@ export function elicit(place, params) {
     };
     const card = el('form', { class: 'ask', role: 'alertdialog', 'aria-labelledby': 'ask-title', tabindex: -1, novalidate: true,
       onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); accept(); } },
-    el('h2', { id: 'ask-title' }, 'The server asks'), el('p', { class: 'text' }, named(params.message, 5000)),
+    el('h2', { id: 'ask-title' }, 'The server asks'), prose(params.message),
     isURL && el('p', {}, 'It wants you to open ', link(params.url), '. Do so only if you know this address.'),
     form?.element, fault,
     el('div', { class: 'row' }, el('button', { type: 'submit', class: 'main' }, isURL ? 'Accept' : 'Answer'),

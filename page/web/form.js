@@ -17,6 +17,7 @@ import { settle, choices, isObject, faults } from './schema.js';
  * @property {string} path as a JSON pointer
  * @property {string} name
  * @property {boolean} required
+ * @property {boolean} [isItem] of a list: what is there need not say that it is required
  * @property {number} depth
  * @property {Map<string, Control>} controls those of the form by their paths
  */
@@ -146,7 +147,7 @@ function labelled(input, schema, place, hint = '') {
   return el('div', { class: 'field' },
     el('label', { for: id }, el('bdi', {}, clip(schema.title || place.name, 200)),
       schema.title && place.name && el('small', {}, ' ', clip(place.name, 100)),
-      place.required && el('span', { class: 'required' }, ' required')),
+      place.required && !place.isItem && el('span', { class: 'required' }, ' required')),
     input,
     about.length > 0 && el('small', { id: `${id}-about`, class: 'about' }, about.join(' ')),
     fault);
@@ -278,7 +279,7 @@ function members(schema, place, value) {
   const required = new Set(Array.isArray(schema.required) ? schema.required : []);
   const fields = Object.entries(schema.properties ?? {}).map(([name, of]) => ({
     name, field: fieldOf(of, {
-      ...place, name, required: required.has(name), depth: place.depth + 1,
+      ...place, isItem: false, name, required: required.has(name), depth: place.depth + 1,
       path: `${place.path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
     }, Object.hasOwn(given, name) ? given[name] : undefined),
   }));
@@ -306,7 +307,7 @@ function members(schema, place, value) {
 function group(schema, place, inside) {
   const fault = el('div', { class: 'fault', 'aria-live': 'polite' });
   const element = el('fieldset', { tabindex: -1 },
-    el('legend', {}, el('bdi', {}, clip(schema.title || place.name, 200)), place.required && el('span', { class: 'required' }, ' required')),
+    el('legend', {}, el('bdi', {}, clip(schema.title || place.name, 200)), place.required && !place.isItem && el('span', { class: 'required' }, ' required')),
     schema.description && el('small', { class: 'about' }, clip(schema.description, 1000)), ...inside, fault);
   place.controls.set(place.path, { input: element, fault });
   return element;
@@ -329,7 +330,7 @@ function rows(schema, place, value) {
   const list = el('div', { class: 'rows' });
   const add = (/** @type {any} */ one) => {
     const n = made++;
-    const field = fieldOf(schema.items, { ...place, name: `${place.name} ${n + 1}`, required: true, depth: place.depth + 1, path: `${place.path}/${n}` }, one);
+    const field = fieldOf(schema.items, { ...place, name: `${place.name} ${n + 1}`, required: true, isItem: true, depth: place.depth + 1, path: `${place.path}/${n}` }, one);
     const row = { field, element: el('div', { class: 'item' }, field.element,
       button('Remove', () => { all = all.filter(other => other !== row); row.element.remove(); }, { class: 'small', 'aria-label': `Remove ${clip(place.name, 60)} ${n + 1}` })) };
     all.push(row);

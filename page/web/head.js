@@ -1,7 +1,7 @@
 // The head of the page: what the server is, how it is, and how clients get it.
 import { el, show, button, copier, named, clip, took, count } from './dom.js';
 import { entries } from './connect.js';
-import { tree } from './json.js';
+import { tree, prose } from './json.js';
 
 /** @typedef {import('./session.js').Session} Session */
 
@@ -22,7 +22,7 @@ export function headline(session, lists, again) {
     el('p', { id: 'state' }, ...condition(session, state, again)),
     session?.server && el('p', { class: 'soft' }, session.transport.title, ', MCP ', named(session.server.protocolVersion, 20), ': ',
       [counted(lists.tools, 'tool'), counted(lists.prompts, 'prompt'), counted(lists.resources, 'resource'), counted(lists.templates, 'template')].filter(Boolean).join(', ')),
-    session?.server?.instructions && el('details', { class: 'instructions' }, el('summary', {}, 'Instructions'), el('p', { class: 'text' }, named(session.server.instructions, 10000))));
+    session?.server?.instructions && el('details', { class: 'instructions' }, el('summary', {}, 'Instructions'), prose(session.server.instructions)));
 }
 
 /**
@@ -47,8 +47,16 @@ function condition(session, state, again) {
   const why = error?.data ?? error?.error?.data;
   return [mark('failed', state === 'failed' ? 'failed' : 'not connected'), ' ', named(error?.message ?? '', 4000), ' ',
     button('Connect again', again, { class: 'small' }),
+    advice[why?.phase] ? el('span', { class: 'soft' }, advice[why.phase]) : '',
     ...why ? [el('details', {}, el('summary', {}, 'What the gateway says'), tree(why, 2))] : []];
 }
+
+/** What to do about a failed start, by the phase that the error names: docs/reference/errors.md has more. */
+/** @type {Record<string, string>} */
+const advice = {
+  request_creation: 'Correct the command or the URL of the server in the configuration of the gateway. The line “server exited” in the log of the gateway says more.',
+  request_processing: 'The lines “server stderr” in the log of the gateway say what the server did. --start-timeout gives a slow one more time.',
+};
 
 /** @param {string} kind @param {string} text */
 function mark(kind, text) { return el('span', { class: `mark ${kind}` }, text); }
@@ -67,7 +75,7 @@ export function connectView(target, chosen) {
   const fill = () => {
     const one = /** @type {import('./connect.js').Entry} */ (all.find(entry => entry.client === choose.value));
     show(shown,
-      el('p', {}, 'Into ', one.where, ': ', copier('Copy', () => one.text, `what ${one.client} needs`),
+      el('p', {}, 'Into ', one.where, ': ', copier('Copy', () => one.text, `Copy what ${one.client} needs`),
         one.install && el('a', { class: 'install', href: one.install }, `Install in ${one.client}`)),
       el('pre', { tabindex: 0 }, one.text),
       target.token && el('p', { class: 'soft' }, 'TOKEN stands for a token of the gateway.'));
@@ -76,5 +84,5 @@ export function connectView(target, chosen) {
   return el('section', { 'aria-labelledby': 'connect-title', class: 'card' },
     el('h2', { id: 'connect-title' }, 'Connect a client'),
     el('div', { class: 'row' }, el('label', {}, 'Client', choose),
-      el('p', { class: 'url' }, 'URL ', el('code', {}, clip(target.url, 500)), ' ', copier('Copy', () => target.url, 'the URL'))), shown);
+      el('p', { class: 'url' }, 'URL ', el('code', {}, clip(target.url, 500)), ' ', copier('Copy', () => target.url, 'Copy the URL'))), shown);
 }

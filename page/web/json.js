@@ -65,6 +65,21 @@ export function text(all, kind) {
 }
 
 /**
+ * prose shows a text of a server in its lines, the rest of a long one on demand.
+ * @param {unknown} all
+ * @param {number} [most]
+ */
+export function prose(all, most = 1000) {
+  const whole = typeof all === 'string' ? all : clip(all, most), part = el('bdi', {}, clip(whole, most));
+  const shown = el('p', { class: 'text' }, part);
+  if (whole.length > most) {
+    const rest = button(`all ${whole.length} characters`, () => { part.textContent = whole; rest.remove(); }, { class: 'small' });
+    shown.append(' ', rest);
+  }
+  return shown;
+}
+
+/**
  * parsed returns what a text is as JSON, if it is an object or an array.
  * @param {string} all
  * @returns {object | undefined}

@@ -80,8 +80,8 @@ export class App {
     };
     const tabs = new Map(panels.map(({ name, title }) => [name, button(title, () => this.showPart?.(name))]));
     this.tabs = tabs;
-    show(document.getElementById('main') ?? document.body, this.asks, this.head, this.connect,
-      el('nav', { class: 'tabs', 'aria-label': 'Parts of the page' }, ...tabs.values()), ...panels.map(panel => panel.element));
+    show(document.getElementById('main') ?? document.body, this.asks, el('div', { class: 'pair' }, this.head, this.connect),
+      el('nav', { class: 'tabs', 'aria-label': 'Sections' }, ...tabs.values()), ...panels.map(panel => panel.element));
     this.showPart('tools');
     this.showConnect();
   }

@@ -1,5 +1,6 @@
 // The prompts, and the completion of arguments.
 import { el, show, named, clip } from './dom.js';
+import { prose } from './json.js';
 import { contentBlock, failure } from './result.js';
 
 /** @typedef {import('./main.js').App} App */
@@ -86,7 +87,7 @@ export class PromptsView {
         show(answer, failure(error));
       }
     };
-    show(this.detail, el('h3', {}, named(prompt.title || prompt.name, 200)), prompt.description && el('p', { class: 'text' }, named(prompt.description, 5000)),
+    show(this.detail, el('h3', {}, named(prompt.title || prompt.name, 200)), prompt.description && prose(prompt.description),
       el('form', { onsubmit: get }, ...fields.map(one => one.element), el('button', { type: 'submit', class: 'main' }, 'Get')), answer);
   }
 }

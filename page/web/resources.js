@@ -1,17 +1,19 @@
 // The resources and their templates: read them, and follow their changes.
 import { el, show, named, clip, say } from './dom.js';
+import { prose } from './json.js';
 import { contents, failure } from './result.js';
 import { argument, valuesOf } from './prompts.js';
 
 /** @typedef {import('./main.js').App} App */
 
 /**
- * variables returns the names in a template (RFC 6570).
+ * variables returns the variables of a template (RFC 6570). Those of a query can be left out.
  * @param {string} template
- * @returns {string[]}
+ * @returns {{ name: string, required: boolean }[]}
  */
 export function variables(template) {
-  return [...template.matchAll(/\{[+#./;?&]?([^}]*)\}/g)].flatMap(found => found[1].split(',')).map(name => name.replace(/(\*|:\d+)$/, ''));
+  return [...template.matchAll(/\{([+#./;?&]?)([^}]*)\}/g)].flatMap(([, operator, names]) => names.split(',')
+    .map(name => ({ name: name.replace(/(\*|:\d+)$/, ''), required: operator !== '?' && operator !== '&' })));
 }
 
 /**
@@ -70,7 +72,7 @@ export class ResourcesView {
     const follows = this.app.session?.server?.capabilities?.resources?.subscribe && el('label', { class: 'box' },
       el('input', { type: 'checkbox', checked: this.followed.has(uri), onchange: (/** @type {Event} */ event) => this.follow(uri, /** @type {HTMLInputElement} */ (event.target)) }), ' follow its changes');
     show(this.detail, el('h3', {}, named(about.title || about.name || uri, 200)), el('p', {}, el('code', {}, clip(uri, 500)), ' ', el('small', {}, clip(about.mimeType, 100))),
-      about.description && el('p', { class: 'text' }, named(about.description, 5000)),
+      about.description && prose(about.description),
       el('div', { class: 'row' }, el('button', { type: 'button', class: 'main', onclick: () => this.read() }, 'Read'), follows), this.answer);
     show(this.answer);
     return this.read();
@@ -115,9 +117,9 @@ export class ResourcesView {
     /** @type {() => Record<string, string>} */
     const others = () => valuesOf(fields);
     /** @type {import('./prompts.js').Argument[]} */
-    const fields = variables(text).map(name => argument(this.app, ref, { name, required: true }, others));
+    const fields = variables(text).map(about => argument(this.app, ref, about, others));
     show(this.detail, el('h3', {}, named(template.title || template.name || text, 200)), el('p', {}, el('code', {}, clip(text, 500))),
-      template.description && el('p', { class: 'text' }, named(template.description, 5000)),
+      template.description && prose(template.description),
       el('form', { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.choose(expand(text, others()), template); } },
         ...fields.map(one => one.element), el('button', { type: 'submit', class: 'main' }, 'Read')));
   }

@@ -18,10 +18,21 @@ export function toolResult(result, outputSchema, read) {
   const structured = result?.structuredContent;
   return el('div', { class: result?.isError ? 'result failed' : 'result' },
     result?.isError && el('p', { class: 'bad' }, 'The tool reports an error:'),
-    ...blocks.map((/** @type {any} */ block) => contentBlock(block, read)),
+    ...blocks.map((/** @type {any} */ block) => isSame(block, structured) ? undefined : contentBlock(block, read)),
     blocks.length === 0 && structured === undefined && el('p', { class: 'soft' }, 'The result is empty.'),
     structured !== undefined && el('section', { class: 'structured' },
-      el('h4', {}, 'Structured content'), tree(structured, 3), outputSchema && fulfils(structured, outputSchema)));
+      el('h4', {}, blocks.some((/** @type {any} */ block) => isSame(block, structured)) ? 'Structured content, and the same as text' : 'Structured content'), tree(structured, 3), outputSchema && fulfils(structured, outputSchema)));
+}
+
+/**
+ * isSame reports whether a block of text is the structured content again, for clients that take no other.
+ * @param {any} block
+ * @param {any} structured
+ */
+function isSame(block, structured) {
+  if (structured === undefined || block?.type !== 'text') return false;
+  const value = parsed(String(block.text ?? ''));
+  return value !== undefined && JSON.stringify(value) === JSON.stringify(structured);
 }
 
 /**

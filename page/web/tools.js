@@ -4,7 +4,7 @@ import { Form, jsonForm } from './form.js';
 import { toolResult, failure } from './result.js';
 import { asCurl } from './connect.js';
 import { lossesOfTool, lossesOfAll } from './limits.js';
-import { tree } from './json.js';
+import { tree, prose } from './json.js';
 
 /** @typedef {import('./main.js').App} App */
 
@@ -99,13 +99,13 @@ export class ToolsView {
       el('div', { class: 'row' }, this.run, el('label', { class: 'box' }, asJSON, ' as JSON')));
     show(this.detail,
       el('h3', {}, named(titleOf(tool), 200), ' ', titleOf(tool) !== tool.name && el('code', {}, clip(tool.name, 200)), ...hints(tool)),
-      tool.description && el('p', { class: 'text' }, named(tool.description, 10000)),
+      tool.description && prose(tool.description),
       losses(lossesOfTool(tool, this.app.name(), this.app.about.clients)),
       form, this.progress, this.answer,
       el('div', { class: 'row' },
-        this.app.curls() && copier('as curl', () => asCurl(this.app.url, this.message(), this.app.needsToken()), 'the call'),
-        copier('as JSON-RPC', () => JSON.stringify(this.message()), 'the call'),
-        copier('its address', () => { this.toAddress(); return location.href; }, 'that shows this call')),
+        this.app.curls() && copier('as curl', () => asCurl(this.app.url, this.message(), this.app.needsToken()), 'Copy the call as curl'),
+        copier('as JSON-RPC', () => JSON.stringify(this.message()), 'Copy the call as JSON-RPC'),
+        copier('its address', () => { this.toAddress(); return location.href; }, 'Copy its address, which shows this call')),
       el('details', {}, el('summary', {}, 'Definition'), tree(tool, 3)));
     this.toAddress();
   }
@@ -166,6 +166,7 @@ export class ToolsView {
     const tick = setInterval(() => { clock.textContent = took(performance.now() - began); }, 100);
     show(answer);
     show(progress, bar, clock, button('Cancel', () => cancelling.abort()), message);
+    progress.scrollIntoView({ block: 'nearest' });
     run.disabled = true;
     let outcome = 'ok', shown;
     try {
@@ -188,6 +189,7 @@ export class ToolsView {
     run.disabled = false;
     show(progress);
     show(answer, el('p', { class: 'soft' }, `${outcome} after ${took(ms)}`), shown);
+    answer.scrollIntoView({ block: 'nearest' });
     say(`${outcome} after ${took(ms)}`);
     this.remember({ tool: tool.name, arguments: args, at: Date.now(), ms, outcome });
   }
@@ -214,7 +216,7 @@ export class ToolsView {
 
   showPast() {
     const calls = this.calls();
-    show(this.past, calls.length > 0 && el('details', { open: true }, el('summary', {}, `The last ${count(calls.length, 'call')} of this tab`),
+    show(this.past, calls.length > 0 && el('details', { open: true }, el('summary', {}, `${count(calls.length, 'call')} of this tab`),
       el('ul', { class: 'list' }, ...calls.map(call => el('li', {}, el('button', { type: 'button', onclick: () => {
         const tool = this.app.lists.tools?.find(one => one.name === call.tool);
         if (tool) this.choose(tool, call.arguments);

@@ -90,7 +90,7 @@ function summaryOf(all) {
  * @returns {HTMLElement}
  */
 export function wireView(wire) {
-  const list = el('ol', { class: 'wire', tabindex: 0, role: 'group', 'aria-label': 'What passed, in its order' });
+  const list = el('ol', { class: 'wire', tabindex: 0, 'aria-label': 'What passed, in its order' });
   const told = el('p', { class: 'soft' });
   const filter = el('input', { type: 'search', placeholder: 'a method, a name, a text', oninput: () => refill() });
   const which = el('select', { onchange: () => refill() },

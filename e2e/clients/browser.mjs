@@ -1,0 +1,475 @@
+// Uses the page of each server as people do. Arguments: the browser, the URL of the gateway, its admin address,
+// the URL of a gateway with tokens, a token, the file for which the slow server waits, and a directory for
+// screenshots or "". Fails with what is wrong. ONLY=text takes only the steps with the text in their names.
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { chromium } from 'playwright-core';
+
+const [executablePath, gateway, admin, locked, token, slowWaitsFor, images] = process.argv.slice(2);
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const patience = Number(process.env.PATIENCE ?? 120000); // of each wait, milliseconds
+const wrong = [];
+
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true });
+await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+
+// open opens a page, on which nothing may go wrong.
+async function open(url, expected = /^$/) {
+  const page = await context.newPage();
+  page.setDefaultTimeout(patience);
+  page.on('console', m => { if (m.type() !== 'log' && !expected.test(m.text())) wrong.push(`${url}: console ${m.type()}: ${m.text()}`); });
+  page.on('pageerror', e => wrong.push(`${url}: error: ${e.stack}`));
+  page.on('dialog', d => { wrong.push(`${url}: dialog: ${d.message()}`); d.dismiss(); });
+  await page.addInitScript(() => { // beside the console: what the policy has stopped
+    window.violations = [];
+    addEventListener('securitypolicyviolation', e => window.violations.push(`${e.violatedDirective} ${e.blockedURI}`));
+    window.hacked = () => window.violations.push('hacked');
+  });
+  await page.goto(url);
+  return page;
+}
+const sees = (page, text) => page.getByText(text).filter({ visible: true }).first().waitFor();
+const ready = page => page.locator('.headline.ready').waitFor();
+const press = (page, name) => page.getByRole('button', { name, exact: true }).filter({ visible: true }).first().click();
+const tool = (page, name) => page.locator('.list button', { hasText: name }).filter({ visible: true }).first().click();
+const answer = page => page.locator('.answer:visible');
+const copied = page => page.evaluate(() => navigator.clipboard.readText());
+
+// accessible fails if axe-core finds a serious violation. It runs outside of the page's policy.
+async function accessible(page, what) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
+  const serious = violations.filter(v => v.impact === 'serious' || v.impact === 'critical');
+  assert.deepEqual(serious.map(v => `${v.id}: ${v.nodes.map(n => n.html.slice(0, 200)).join('\n')}`), [], what);
+}
+
+async function close(page) {
+  assert.deepEqual(await page.evaluate(() => window.violations), [], 'the policy has stopped something');
+  await page.close();
+}
+
+const steps = {
+  async 'the list of the servers leads to each'() {
+    const page = await open(`${gateway}/`);
+    await accessible(page, 'the list');
+    await page.getByRole('link', { name: 'bookshop' }).click();
+    await ready(page);
+    await sees(page, 'Bookshop');
+    await close(page);
+  },
+
+  async 'the head says what the server is'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await sees(page, /Streamable HTTP, MCP 2025-11-25: 7 tools, 1 prompt, 1 resource, 1 template/);
+    assert.match(await page.title(), /^Bookshop/);
+    await page.getByText('Instructions').click();
+    await sees(page, /Find books, look at their covers/);
+    await accessible(page, 'the page');
+    await close(page);
+  },
+
+  async 'the lines for clients have the URL, and are copied'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await press(page, 'Copy what Claude Code needs');
+    assert.equal(await copied(page), `claude mcp add --transport http bookshop ${gateway}/bookshop/mcp`);
+    for (const client of await page.locator('#client option').allTextContents()) {
+      await page.selectOption('#client', client);
+      assert.ok((await page.locator('.connect pre').innerText()).includes(`${gateway}/bookshop/mcp`), client);
+    }
+    await page.selectOption('#client', 'Cursor');
+    const cursor = new URL(await page.getByRole('link', { name: 'Install in Cursor' }).getAttribute('href'));
+    assert.deepEqual(JSON.parse(atob(cursor.searchParams.get('config'))), { url: `${gateway}/bookshop/mcp` });
+    await close(page);
+  },
+
+  async 'a form is filled in, and a call answered'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await page.getByLabel('Find').first().fill('newest');
+    assert.equal(await page.locator('.list button:visible').count(), 1);
+    await tool(page, 'Find books');
+    assert.equal(await page.getByLabel('words').inputValue(), 'sea', 'the example');
+    assert.equal(await page.getByLabel('limit').inputValue(), '10', 'the default');
+    await page.getByLabel('genre').selectOption('poetry');
+    await page.getByLabel('inStock').selectOption('true');
+    await page.getByLabel('Published since').fill('2020-02-29');
+    await press(page, 'Add to authors');
+    await page.getByLabel('authors 1', { exact: true }).fill('Murdoch');
+    await page.getByLabel('to', { exact: true }).fill('20.5');
+    await page.getByLabel('more').fill('[1, 2]');
+    await press(page, 'Call');
+    await answer(page).getByText('It is what the output schema says.').first().waitFor();
+    await answer(page).getByText('"Sea of Poppies"').first().waitFor();
+    await press(page, 'Copy the call as JSON-RPC');
+    const sent = { words: 'sea', limit: 10, genre: 'poetry', inStock: true, since: '2020-02-29', authors: ['Murdoch'], price: { to: 20.5 }, more: [1, 2] };
+    assert.deepEqual(JSON.parse(await copied(page)).params, { name: 'find_books', arguments: sent });
+    await press(page, 'Copy the call as curl');
+    assert.match(await copied(page), new RegExp(`^curl ${gateway}/bookshop/mcp -H 'Content-Type: application/json' -d '\\{"jsonrpc"`));
+
+    // The address shows the call to somebody else, and runs nothing.
+    await press(page, 'Copy its address, which shows this call');
+    const other = await open(await copied(page));
+    await ready(other);
+    await other.getByLabel('words').waitFor();
+    assert.equal(await other.getByLabel('to', { exact: true }).inputValue(), '20.5');
+    assert.equal(await other.locator('.result').count(), 0);
+    await press(other, 'Wire');
+    assert.equal(await other.locator('.wire').getByText('tools/call').count(), 0);
+    await close(other);
+
+    // As JSON it is the same, and the history brings it back.
+    await page.getByLabel('as JSON', { exact: true }).check();
+    assert.deepEqual(JSON.parse(await page.getByLabel('Arguments').inputValue()), sent);
+    await page.getByLabel('Arguments').fill('{"words":"poppies","limit":1}');
+    await press(page, 'Call');
+    await page.locator('summary', { hasText: '2 calls' }).waitFor();
+    await page.locator('.list button', { hasText: 'Murdoch' }).click();
+    assert.equal(await page.getByLabel('authors 1', { exact: true }).inputValue(), 'Murdoch');
+    await close(page);
+  },
+
+  async 'wrong input is shown where it is, and can be sent anyway'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await tool(page, 'Find books');
+    await page.getByLabel('words').fill('x');
+    await page.getByLabel('limit').fill('51');
+    await page.getByLabel('more').fill('{');
+    await press(page, 'Call');
+    await sees(page, /This is no JSON/);
+    await page.getByLabel('more').fill('');
+    await press(page, 'Call');
+    await sees(page, 'Not called: 2 faults in the arguments.');
+    assert.equal(await page.locator('[aria-invalid=true]').count(), 2);
+    assert.equal(await page.evaluate(() => document.activeElement.value), 'x', 'the first wrong field has the focus');
+    await accessible(page, 'with faults');
+    await press(page, 'Call it anyway');
+    await answer(page).getByText('ok after').first().waitFor();
+    await close(page);
+  },
+
+  async 'progress is shown, and a call cancelled'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await tool(page, 'Restock');
+    await page.getByLabel('shelves').fill('2');
+    await press(page, 'Call');
+    await sees(page, 'shelf 1');
+    await answer(page).getByText('counted 2 shelves').first().waitFor();
+    await page.getByLabel('shelves').fill('1000000');
+    await press(page, 'Call');
+    await sees(page, 'shelf 2');
+    assert.ok(await page.locator('progress').evaluate(bar => bar.value > 0 && bar.max === 1000000));
+    await press(page, 'Cancel');
+    await answer(page).getByText('cancelled after').first().waitFor();
+    await press(page, 'Wire');
+    await sees(page, /notifications\/cancelled/);
+    await close(page);
+  },
+
+  async 'results are shown by their kind'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await tool(page, 'Show a cover');
+    await press(page, 'Call');
+    const image = answer(page).locator('img');
+    await image.waitFor();
+    assert.equal(await image.evaluate(i => i.decode().then(() => i.naturalWidth)), 96);
+    assert.equal(await answer(page).locator('audio').count(), 1);
+    await answer(page).getByText('*A cover*').first().waitFor(); // Markdown is text
+    const link = answer(page).getByRole('link', { name: 'https://books.example/sea' });
+    assert.equal(await link.getAttribute('rel'), 'noopener noreferrer');
+    await answer(page).getByText('Charles Arrowby leaves London.').first().waitFor();
+    await accessible(page, 'with a result');
+    await tool(page, 'fail');
+    await press(page, 'Call');
+    await answer(page).getByText('The tool reports an error:').first().waitFor();
+    await answer(page).getByText('the shelf is empty').first().waitFor();
+    await tool(page, 'lie');
+    await press(page, 'Call');
+    await answer(page).getByText('It is not what the output schema says:').first().waitFor();
+    await close(page);
+  },
+
+  async 'a destructive tool asks first'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await tool(page, 'Remove a book');
+    await page.getByLabel('title').fill('Sea of Poppies');
+    await press(page, 'Call');
+    await page.getByRole('dialog').waitFor();
+    await accessible(page, 'the question');
+    await press(page, 'Do not run it');
+    assert.equal(await page.locator('.result').count(), 0);
+    await press(page, 'Call');
+    await press(page, 'Run it');
+    await answer(page).getByText('removed Sea of Poppies').first().waitFor();
+    await close(page);
+  },
+
+  async 'the server asks, and logs'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await tool(page, 'Order a book');
+    await press(page, 'Call');
+    await sees(page, 'Where shall it go?');
+    await accessible(page, 'an elicitation');
+    await page.getByLabel('Street').fill('x');
+    await press(page, 'Answer');
+    await sees(page, 'Not sent: what is wrong stands under the fields.');
+    await page.getByLabel('Street').fill('Quay 1');
+    await page.getByLabel('As a present').check();
+    await press(page, 'Answer');
+    await answer(page).getByText('"Quay 1"').first().waitFor();
+    await press(page, 'Call');
+    await press(page, 'Decline');
+    await answer(page).getByText('"decline"').first().waitFor();
+    await press(page, 'Log');
+    await sees(page, 'the answer: decline');
+    await page.getByLabel('From').selectOption('error');
+    await sees(page, 'The server sends messages from error on.');
+    await accessible(page, 'the log');
+    await close(page);
+  },
+
+  async 'prompts and resources are read, completed and followed'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await press(page, 'Prompts (1)');
+    await tool(page, 'Review a book');
+    await page.getByLabel('title').fill('pop');
+    await page.locator('datalist option[value="Sea of Poppies"]').waitFor({ state: 'attached' });
+    await page.getByLabel('title').fill('Sea of Poppies');
+    await press(page, 'Get');
+    await sees(page, 'Review Sea of Poppies, please.');
+    await accessible(page, 'a prompt');
+    await press(page, 'Resources (2)');
+    await tool(page, 'Opening hours');
+    await sees(page, 'open from nine');
+    await page.getByLabel('follow its changes').check();
+    await sees(page, 'open from ten');
+    await tool(page, 'A book');
+    await page.getByLabel('id').fill('a b/1');
+    await page.getByLabel('part', { exact: true }).fill('2');
+    await press(page, 'Read');
+    await sees(page, 'the book shop://books/a%20b%2F1?part=2');
+    await accessible(page, 'a resource');
+    await close(page);
+  },
+
+  async 'the wire shows each transport'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await press(page, 'Wire');
+    await sees(page, 'initialize 1');
+    await page.selectOption('#way', 'sse');
+    await ready(page);
+    for (const text of ['event: endpoint', 'event: connection', 'event: mcp-response', 'the gateway has initialized the server itself', 'waited at the gate until now']) await sees(page, text);
+    await page.getByLabel('Filter').filter({ visible: true }).fill('mcp-response');
+    assert.equal(await page.locator('.wire').getByText('event: endpoint').count(), 0);
+    await page.locator('.wire summary').first().click();
+    await page.locator('.wire .message').getByText('"bookshop"').first().waitFor();
+    await accessible(page, 'the wire');
+    const download = page.waitForEvent('download');
+    await press(page, 'Download');
+    const entries = JSON.parse(readFileSync(await (await download).path(), 'utf8'));
+    assert.ok(entries.some(e => e.kind === 'event: endpoint') && entries.every(e => e.ms >= 0 && typeof e.size === 'number'));
+    await page.selectOption('#way', 'sse-own');
+    await ready(page);
+    await press(page, 'Tools (7)');
+    await tool(page, 'Restock');
+    await press(page, 'Call');
+    await answer(page).getByText('counted 3 shelves').first().waitFor();
+    await close(page);
+  },
+
+  async 'a server that fails says why, and one that starts how long'() {
+    const page = await open(`${gateway}/broken/mcp`);
+    await page.locator('.headline.failed').waitFor();
+    await sees(page, /the database is down/);
+    await sees(page, /Correct the command|server stderr/);
+    await accessible(page, 'a failed server');
+    await page.selectOption('#way', 'sse');
+    await page.locator('.headline.failed').waitFor();
+    await press(page, 'Connect again');
+    await page.locator('.headline.failed').waitFor();
+    await close(page);
+    const slow = await open(`${gateway}/slow/mcp`);
+    await sees(slow, /starting/);
+    await slow.waitForFunction(() => /\d+ ms|\d s/.test(document.getElementById('seconds')?.textContent ?? ''));
+    writeFileSync(slowWaitsFor, '');
+    await ready(slow);
+    await close(slow);
+  },
+
+  async 'a session ends with its tab'() {
+    const connections = async () => [...(await (await fetch(`${admin}/metrics`)).text()).matchAll(/^mcp_sse_connections\{[^}]*bookshop[^}]*\} (\d+)/gm)].reduce((sum, found) => sum + Number(found[1]), 0);
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    const before = await connections();
+    assert.ok(before > 0, `${before} connections`);
+    await page.close({ runBeforeUnload: true });
+    while (await connections() >= before) await new Promise(resolve => setTimeout(resolve, 100));
+  },
+
+  async 'a gateway with tokens is asked for one'() {
+    const page = await open(`${locked}/mcp`, /401/);
+    await sees(page, 'The gateway wants a token');
+    await accessible(page, 'the question for a token');
+    await page.getByLabel('Token', { exact: true }).fill('wrong');
+    await press(page, 'Connect');
+    await sees(page, 'The gateway does not take this token');
+    await page.getByLabel('Token', { exact: true }).fill(token);
+    await page.keyboard.press('Enter');
+    await ready(page);
+    assert.ok(!(await page.content()).includes(token), 'the page shows the token');
+    assert.ok((await page.locator('.connect pre').innerText()).includes('Authorization: Bearer TOKEN'));
+    await tool(page, 'echo');
+    await page.getByRole('textbox', { name: /^message/ }).fill('hi');
+    await page.keyboard.press('Enter');
+    await answer(page).getByText('hi').first().waitFor();
+    await press(page, 'Wire');
+    const download = page.waitForEvent('download');
+    await press(page, 'Download');
+    assert.ok(!readFileSync(await (await download).path(), 'utf8').includes(token), 'the wire has the token');
+    await page.reload();
+    await ready(page); // the tab keeps it
+    await close(page);
+    const other = await open(`${locked}/mcp`, /401/);
+    await sees(other, 'The gateway wants a token'); // and no other tab has it
+    await close(other);
+  },
+
+  async 'a hostile server stays text'() {
+    const page = await open(`${gateway}/hostile/mcp`);
+    await ready(page);
+    const call = async () => {
+      await tool(page, '<img src=x');
+      await press(page, 'Call');
+      await page.getByRole('button', { name: 'Call it anyway' }).or(page.getByText('The server asks')).first().waitFor();
+      if (await page.getByRole('button', { name: 'Call it anyway' }).isVisible()) await press(page, 'Call it anyway');
+      await sees(page, 'The server asks');
+      await press(page, 'Answer');
+      await sees(page, /It wants you to open/);
+      await press(page, 'Accept');
+      await answer(page).getByText('ok after').first().waitFor();
+    };
+    await call();
+    for (const part of ['Prompts (1)', 'Resources (3)']) {
+      await press(page, part);
+      await tool(page, '<img src=x');
+      const get = page.getByRole('button', { name: 'Get' }).filter({ visible: true });
+      if (await get.count() > 0) await get.click();
+      await page.locator('.answer:visible').getByText('<script>').first().waitFor();
+    }
+    await press(page, 'Log');
+    await sees(page, /<script>/);
+    await press(page, 'Wire');
+    await page.evaluate(() => { for (const entry of document.querySelectorAll('.wire > li > details')) entry.open = true; });
+    await page.locator('.wire .message').getByText('<script>').first().waitFor();
+    const made = await page.evaluate(() => [...document.querySelectorAll('*')].filter(e =>
+      e.matches('iframe, object, embed, base, style, form[action], script:not(#about, [src="?page=script.js"]), img:not([src^="data:image/png;base64,"]), audio:not([src^="data:audio/"])')
+      || e.matches('a[href]:not([href^="#"], [href^="http://"], [href^="https://"])') || e.matches('b') && e.textContent === 'bold'
+      || [...e.attributes].some(({ name }) => name.startsWith('on') || name === 'style')).map(e => e.outerHTML.slice(0, 200)));
+    assert.deepEqual(made, []);
+    await page.selectOption('#way', 'sse-own');
+    await ready(page);
+    await press(page, 'Tools (3)');
+    await call();
+    await accessible(page, 'a hostile server');
+    await close(page);
+  },
+
+  async 'the keyboard is enough'() {
+    const page = await open(`${gateway}/demo/mcp`);
+    await ready(page);
+    await page.locator('.list button').first().waitFor();
+    const focused = () => page.evaluate(() => document.activeElement?.textContent ?? '');
+    await page.keyboard.press('Tab');
+    assert.equal(await focused(), 'Skip to content');
+    for (let i = 0; i < 40 && !(await focused()).startsWith('echo'); i++) await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    for (let i = 0; i < 40 && await page.evaluate(() => document.activeElement?.tagName) !== 'TEXTAREA'; i++) await page.keyboard.press('Tab');
+    await page.keyboard.type('by keys');
+    await page.keyboard.press('Shift+Enter');
+    await page.keyboard.type('alone');
+    await page.keyboard.press('Enter');
+    await answer(page).getByText(/by keys\s+alone/).first().waitFor();
+    await close(page);
+  },
+
+  async 'it is dark for those who want that, and fits a phone'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await tool(page, 'Show a cover');
+    await press(page, 'Call');
+    await answer(page).locator('img').waitFor();
+    const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const light = await background();
+    await page.emulateMedia({ colorScheme: 'dark' });
+    assert.notEqual(await background(), light);
+    await accessible(page, 'dark');
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.setViewportSize({ width: 390, height: 844 });
+    for (const [part, name] of [['Tools (7)', 'tools'], ['Prompts (1)', 'prompts'], ['Resources (2)', 'resources'], ['Log', 'log'], ['Wire', 'wire']]) {
+      await press(page, part);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 390, `${name} is too wide`);
+    }
+    await press(page, 'Tools (7)');
+    const other = await open(`${gateway}/hostile/mcp`);
+    await other.setViewportSize({ width: 390, height: 844 });
+    await ready(other);
+    await tool(other, '<img src=x');
+    assert.ok(await other.evaluate(() => document.documentElement.scrollWidth) <= 390, 'long names make it too wide');
+    await close(other);
+    await close(page);
+  },
+
+  async 'screenshots for the documentation'() {
+    if (!images) return;
+    const shot = async (page, name) => {
+      await page.evaluate(() => { document.activeElement?.blur(); scrollTo(0, 0); });
+      await page.screenshot({ path: `${images}/page-${name}.png` });
+    };
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await page.setViewportSize({ width: 1200, height: 960 });
+    await ready(page);
+    await tool(page, 'Show a cover');
+    await press(page, 'Call');
+    await answer(page).locator('img').waitFor();
+    await shot(page, 'light');
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.selectOption('#way', 'sse');
+    await ready(page);
+    await press(page, 'Wire');
+    await sees(page, 'tools/list');
+    await shot(page, 'dark');
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.setViewportSize({ width: 390, height: 1100 });
+    await page.selectOption('#way', 'streamable');
+    await ready(page);
+    await press(page, 'Tools (7)');
+    await tool(page, 'Order a book');
+    await press(page, 'Call');
+    await sees(page, 'Where shall it go?');
+    await shot(page, 'phone');
+    await close(page);
+  },
+};
+
+const only = process.env.ONLY ?? '';
+for (const [name, step] of Object.entries(steps)) {
+  if (!name.includes(only)) continue;
+  try {
+    await step();
+    assert.deepEqual(wrong, []);
+  } catch (error) {
+    error.message = `${name}: ${error.message}`;
+    throw error;
+  }
+}
+await browser.close();

@@ -1,0 +1,112 @@
+// Uses the modules of the page without a browser. Arguments: the directory of the modules, and the URL of
+// the demo server behind a gateway. Fails with what is wrong.
+import assert from 'node:assert/strict';
+import { pathToFileURL } from 'node:url';
+
+const [folder, url] = process.argv.slice(2);
+const module = name => import(new URL(`${name}.js`, pathToFileURL(`${folder}/`)));
+const { entries, asCurl, shell } = await module('connect');
+const { events } = await module('events');
+const { faults, settle, choices } = await module('schema');
+const { expand, variables } = await module('resources');
+const { lossesOfTool, lossesOfAll } = await module('limits');
+const { Wire } = await module('wire');
+const { StreamableHTTP, HTTPSSE } = await module('transport');
+const { Session } = await module('session');
+
+// The links that install decode to the configuration, and every text has the URL and, if it is needed, a
+// place for the token. What is JSON is valid.
+const at = 'https://gw.example.com/a b/mcp?x=1&y="\'', name = 'it\'s "a" server';
+for (const token of [false, true]) {
+  for (const streamable of [false, true]) {
+    const all = new Map(entries({ name, url: at, token, streamable }).map(entry => [entry.client, entry]));
+    const json = client => JSON.parse(all.get(client).text);
+    for (const { client, text } of all.values()) {
+      assert.ok(text.includes(at) || text.includes(JSON.stringify(at)) || text.includes(shell(at)), `${client} has the URL: ${text}`);
+      assert.equal(/TOKEN|input:token/.test(text), token, `${client} has a token: ${text}`);
+    }
+    const header = value => token ? { headers: { Authorization: `Bearer ${value}` } } : {};
+    const cursor = new URL(all.get('Cursor').install);
+    assert.equal(cursor.protocol + cursor.host + cursor.pathname, 'cursor:anysphere.cursor-deeplink/mcp/install');
+    assert.equal(cursor.searchParams.get('name'), name);
+    assert.deepEqual(JSON.parse(Buffer.from(cursor.searchParams.get('config'), 'base64').toString()), { url: at, ...header('${env:TOKEN}') });
+    assert.deepEqual(json('Cursor').mcpServers[name], { url: at, ...header('${env:TOKEN}') });
+    const [scheme, query] = all.get('VS Code').install.split('?');
+    assert.equal(scheme, 'vscode:mcp/install');
+    const { name: called, inputs, ...code } = JSON.parse(decodeURIComponent(query));
+    assert.equal(called, name);
+    assert.deepEqual(code, { type: streamable ? 'http' : 'sse', url: at, ...header('${input:token}') });
+    assert.deepEqual(json('VS Code').servers[name], code);
+    assert.deepEqual(json('VS Code').inputs, inputs);
+    assert.equal(inputs?.[0].id, token ? 'token' : undefined);
+    assert.deepEqual(json('Trae').mcpServers[name], { url: at, ...header('TOKEN') });
+    assert.equal(json('Windsurf').mcpServers[name].serverUrl, at);
+    assert.equal(json('Cline').mcpServers[name].type, streamable ? 'streamableHttp' : undefined);
+    assert.deepEqual(json('Claude Desktop').mcpServers[name].args.slice(0, 3), ['stdio', '--url', at]);
+    assert.match(all.get('Claude Code').text, streamable ? /--transport http / : /--transport sse /);
+  }
+}
+assert.equal(shell('a\'b; rm -rf $HOME'), '\'a\'\\\'\'b; rm -rf $HOME\'');
+assert.equal(asCurl('http://h/mcp', { a: 'it\'s' }, true), 'curl http://h/mcp -H \'Content-Type: application/json\' -H "Authorization: Bearer $TOKEN" -d \'{"a":"it\'\\\'\'s"}\'');
+
+// A stream of events is the same wherever it is cut.
+const stream = '\u{feff}: hi\r\nid: 1\r\nevent: endpoint\r\ndata: /p\r\n\r\nretry: 1000\nid\ndata\n\ndata: a\rdata:  ü\r\rdata: lost';
+const want = [['', '', 'hi'], ['endpoint', '/p', undefined, '1'], ['message', '', undefined, ''], ['message', 'a\n ü', undefined, '']];
+const bytes = new TextEncoder().encode(stream);
+for (let size = 1; size <= bytes.length; size++) {
+  const got = [];
+  const body = new ReadableStream({ start(c) { for (let i = 0; i < bytes.length; i += size) c.enqueue(bytes.slice(i, i + size)); c.close(); } });
+  for await (const event of events(body)) got.push(event);
+  assert.deepEqual(got.map(e => [e.event, e.data, e.comment, ...e.comment === undefined ? [e.id] : []].slice(0, 4)), want.map(w => w.length === 3 ? w : w), `in pieces of ${size}`);
+}
+
+// A schema is settled as far as a form needs, also one that goes round in circles, and faults have their place.
+const root = { $defs: { n: { type: 'integer', minimum: 1 }, loop: { $ref: '#/$defs/loop' } }, properties: { 'a/b~c': { $ref: '#/$defs/n' } } };
+assert.deepEqual(settle({ $ref: '#/$defs/n', title: 'N' }, root), { type: 'integer', minimum: 1, title: 'N' });
+assert.ok(settle({ $ref: '#/$defs/loop' }, root));
+assert.deepEqual(settle({ anyOf: [{ type: 'null' }, { type: 'string' }], title: 'T' }, root), { type: 'string', title: 'T' });
+assert.deepEqual(settle({ allOf: [{ properties: { a: {} }, required: ['a'] }, { properties: { b: {} }, required: ['b'] }] }, root), { properties: { a: {}, b: {} }, required: ['a', 'b'] });
+assert.deepEqual(choices({ oneOf: [{ const: 1, title: 'One' }, { const: 'x' }] }), [{ value: 1, title: 'One' }, { value: 'x', title: 'x' }]);
+assert.deepEqual(faults({ 'a/b~c': 0 }, root).map(f => f.path), ['/a~1b~0c']);
+assert.deepEqual(faults({}, { required: ['x y'] }), [{ path: '/x y', text: 'It is required.' }]);
+assert.deepEqual(faults({}, { pattern: '(' , $ref: 'http://far/' }), []);
+assert.deepEqual(faults('2020-02-30', { format: 'date' }).length, 1);
+
+assert.equal(expand('x://{a}{+b}{?c,d}{/e*}', { a: 'a/b', b: 'a/b', c: '1 2', e: 'f' }), 'x://a%2Fba/b?c=1%202/f');
+assert.deepEqual(variables('x://{a}{?c,d:3}'), [{ name: 'a', required: true }, { name: 'c', required: false }, { name: 'd', required: false }]);
+
+const clients = [{ title: 'C', nameLength: 10, front: '%s_', longNames: 'drops it', description: 3, keywords: ['anyOf'], schemas: 'fails', tools: 1, descriptions: 5, over: 'drops the rest' }];
+assert.equal(lossesOfTool({ name: 'abcdefg', description: 'four', inputSchema: { anyOf: [] } }, 'srv', clients).length, 3);
+assert.equal(lossesOfTool({ name: 'abcdef', description: '🙂🙂🙂', inputSchema: {} }, 'srv', clients).length, 0);
+assert.equal(lossesOfAll([{ description: 'abc' }, { description: 'abc' }], clients).length, 2);
+
+// Each way to connect reaches the server, and the wire has what passed, without the token.
+for (const [Transport, initializes] of [[StreamableHTTP, true], [HTTPSSE, true], [HTTPSSE, false]]) {
+  const wire = new Wire(), session = new Session(new Transport({ url, token: () => 'secret-token', wire, version: '2025-11-25' }), wire, initializes);
+  const ready = new Promise((resolve, reject) => { session.onstate = () => { if (session.state === 'ready') resolve(); else if (session.state === 'failed') reject(session.error); }; });
+  await session.start();
+  await ready;
+  assert.equal(session.server.serverInfo.name, 'sse-server-demo');
+  assert.deepEqual((await session.all('tools/list', 'tools')).map(tool => tool.name), ['echo', 'sleep']);
+  assert.equal((await session.request('tools/call', { name: 'echo', arguments: { message: 'hi' } })).content[0].text, 'hi');
+  const reports = [];
+  await session.request('tools/call', { name: 'sleep', arguments: { seconds: 2.5 } }, { onprogress: at => reports.push(at.progress) });
+  assert.equal(reports[0], 1);
+  const cancelling = new AbortController(), call = session.request('tools/call', { name: 'sleep', arguments: { seconds: 60 } }, { signal: cancelling.signal });
+  setTimeout(() => cancelling.abort(), 100);
+  await assert.rejects(call, { name: 'AbortError' });
+  await assert.rejects(session.request('none/such'), { code: -32601 });
+  session.close();
+  await assert.rejects(session.request('ping'));
+  const kinds = wire.entries.map(entry => entry.kind);
+  const wanted = Transport === HTTPSSE ? ['GET', 'event: endpoint', 'POST', '202'] : ['POST', 'JSON', 'GET', 'DELETE', 'event: message'];
+  if (!initializes) wanted.push('event: connection', 'event: mcp-response');
+  for (const kind of wanted) assert.ok(kinds.includes(kind), `the wire has ${kind}: ${kinds}`);
+  assert.ok(!JSON.stringify(wire.entries).includes('secret-token'));
+}
+
+// A start that fails says why.
+const wire = new Wire(), lost = new Session(new StreamableHTTP({ url: `${url}/none`, token: () => '', wire, version: '2025-11-25' }), wire, true);
+await lost.start();
+assert.equal(lost.state, 'failed');
+assert.match(lost.error.message, /no such route/);
