@@ -158,11 +158,10 @@ const steps = {
     await tool(page, 'Restock');
     await page.getByLabel('shelves').fill('2');
     await press(page, 'Call');
-    await sees(page, 'shelf 1');
     await answer(page).getByText('counted 2 shelves').first().waitFor();
     await page.getByLabel('shelves').fill('1000000');
     await press(page, 'Call');
-    await sees(page, 'shelf 2');
+    await sees(page, /^shelf \d+$/);
     assert.ok(await page.locator('progress').evaluate(bar => bar.value > 0 && bar.max === 1000000));
     await press(page, 'Cancel');
     await answer(page).getByText('cancelled after').first().waitFor();
