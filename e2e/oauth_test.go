@@ -43,6 +43,7 @@ func startProtected(t *testing.T, issuer string) (*gateway, string) {
 		"public-url": "http://" + addr,
 		"oauth": map[string]any{
 			"issuer": issuer, "introspection-url": issuer + "/token/introspection", "client-id": "gateway", "client-secret": "secret",
+			"page-client-id": "page",
 		},
 		"scopes":  []string{"mcp"},
 		"servers": map[string]any{"jwt": map[string]any{}, "opaque": map[string]any{}, "admin": map[string]any{"scopes": []string{"admin"}}},

@@ -46,8 +46,9 @@ servers:
 `, node(t), server, began), 0o600))
 	open := startGateway(t, "--addr", addr, "--config", config)
 	locked := startGateway(t, "--auth-tokens-file", tokens)
+	_, protected := startProtected(t, startIssuer(t))
 	use := exec.CommandContext(t.Context(), node(t), "browser.mjs", browser, strings.TrimSuffix(open.url, "/bookshop/mcp"), open.admin,
-		strings.TrimSuffix(locked.url, "/mcp"), token, began, shots)
+		strings.TrimSuffix(locked.url, "/mcp"), token, began, protected+"/jwt/mcp", shots)
 	use.Dir = clientsDir
 	if out, err := use.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -103,6 +103,8 @@ type Options struct {
 	// a token, and otherwise to clients on this machine alone; PageOn to anybody, PageOff to nobody.
 	// The page is a client as any other. Default "auto".
 	Page string
+	// PageLogin is how the page gets tokens for Authenticate. Default nil: it asks for one.
+	PageLogin *PageLogin
 	// SinglePath serves all at one path: any at which the Gateway is mounted, such as one
 	// exact pattern of a http.ServeMux. Messages over HTTP+SSE have the connection's id in
 	// the query. Not with Prefix. Default false.
@@ -213,6 +215,17 @@ type Remember struct {
 	// subscription or task open, and whose lists have not changed. The next message starts another one,
 	// which gets the client's log level. Not with SessionsShared. Default 10 min; negative: never.
 	ProcessIdle time.Duration
+}
+
+// PageLogin is a public client of an OAuth issuer, with which the page logs its user in by a code and
+// PKCE. The issuer redirects to the URL of the page, and lets pages of that origin read its metadata and
+// its token endpoint, which has the origin of the issuer.
+type PageLogin struct {
+	// Issuer is the URL of the issuer, and ClientID the client.
+	Issuer, ClientID string
+	// Resource is the URL for which the tokens are, and Scopes what they must allow.
+	Resource string
+	Scopes   []string
 }
 
 // PassRequest gives a server in this process the values of the context of a client's HTTP

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/page"
@@ -23,7 +24,12 @@ func (s *settings) newPage() (*page.Page, error) {
 	if s.Page == PageOff {
 		return nil, nil
 	}
-	return page.New(page.Options{Name: s.Name, Transports: s.Transports, AutoInitialize: !s.NoAutoInitialize})
+	opts := page.Options{Name: s.Name, Transports: s.Transports, AutoInitialize: !s.NoAutoInitialize}
+	if login := s.PageLogin; login != nil {
+		opts.Login = &page.Login{Issuer: login.Issuer, ClientID: login.ClientID, Resource: login.Resource,
+			Scope: strings.Join(login.Scopes, " ")}
+	}
+	return page.New(opts)
 }
 
 // listed serves the list of servers to a browser that opens the root, and reports whether it has.

@@ -214,6 +214,21 @@ func TestRootListsTheServers(t *testing.T) {
 	}, &server{}, &server{})
 }
 
+// A login at no URL is refused at the start, not when somebody opens the page.
+func TestPageWithAWrongIssuer(t *testing.T) {
+	if _, err := gateway.New(&server{}, gateway.Options{PageLogin: &gateway.PageLogin{Issuer: "x"}}); err == nil || !strings.Contains(err.Error(), "issuer") {
+		t.Errorf("got %v", err)
+	}
+	for _, c := range []struct {
+		page string
+		ok   bool
+	}{{"", true}, {"auto", true}, {"yes", false}} {
+		if _, err := gateway.New(&server{}, gateway.Options{Page: c.page}); (err == nil) != c.ok {
+			t.Errorf("page %q: got %v", c.page, err)
+		}
+	}
+}
+
 // A reload changes who gets the page.
 func TestReconfigureThePage(t *testing.T) {
 	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {

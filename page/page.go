@@ -22,6 +22,7 @@ import (
 	"hash/fnv"
 	"html/template"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"sync"
@@ -38,21 +39,40 @@ type Options struct {
 	Transports []string
 	// AutoInitialize says that the gateway initializes connections itself.
 	AutoInitialize bool
+	// Login is how the page gets tokens; nil: it asks for one.
+	Login *Login
+}
+
+// Login is a public client at an issuer, and what its tokens are for.
+type Login struct {
+	Issuer   string `json:"issuer"`
+	ClientID string `json:"clientID"`
+	Resource string `json:"resource"`
+	Scope    string `json:"scope"`
 }
 
 // Page is an http.Handler for the page of one server. It is safe for concurrent use. Its caller checks
 // the request: Wanted says which ones are for a Page.
 type Page struct {
-	about template.JS
+	about  template.JS
+	policy string
 }
 
 // New returns the page of a server.
 func New(opts Options) (*Page, error) {
-	about, err := json.Marshal(about{opts.Name, opts.Transports, opts.AutoInitialize, limits()})
+	about, err := json.Marshal(about{opts.Name, opts.Transports, opts.AutoInitialize, limits(), opts.Login})
 	if err != nil {
 		return nil, fmt.Errorf("page: %w", err)
 	}
-	return &Page{template.JS(about)}, nil //nolint:gosec // json.Marshal escapes <, > and &
+	allowed := policy
+	if opts.Login != nil {
+		issuer, err := url.Parse(opts.Login.Issuer)
+		if err != nil || issuer.Host == "" || strings.ContainsAny(issuer.Host, " ;,'\"") {
+			return nil, fmt.Errorf("page: the issuer %q is no URL", opts.Login.Issuer)
+		}
+		allowed = strings.Replace(policy, "connect-src 'self'", "connect-src 'self' "+issuer.Scheme+"://"+issuer.Host, 1)
+	}
+	return &Page{template.JS(about), allowed}, nil //nolint:gosec // json.Marshal escapes <, > and &
 }
 
 // about is what the script learns from the page, beside its URL.
@@ -61,6 +81,7 @@ type about struct {
 	Transports     []string `json:"transports"`
 	AutoInitialize bool     `json:"autoInitialize"`
 	Clients        []limit  `json:"clients"`
+	Login          *Login   `json:"login,omitempty"`
 }
 
 // limit is what a client does not take of a server's tools.
@@ -105,7 +126,7 @@ func IsFile(r *http.Request) bool {
 
 // ServeHTTP serves the page, or a file of it.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	setHeader(w.Header())
+	setHeader(w.Header(), p.policy)
 	if IsFile(r) {
 		serveFile(w, r, r.URL.Query().Get(fileParam))
 		return
@@ -122,7 +143,7 @@ type Link struct {
 // ServeList serves the list of servers at the root, with a link to the page of each. Its caller checks
 // the request.
 func ServeList(w http.ResponseWriter, r *http.Request, servers []Link) {
-	setHeader(w.Header())
+	setHeader(w.Header(), policy)
 	if IsFile(r) {
 		serveFile(w, r, styleCSS)
 		return
@@ -131,11 +152,11 @@ func ServeList(w http.ResponseWriter, r *http.Request, servers []Link) {
 }
 
 // With policy, a browser takes scripts and styles from here alone and runs nothing inline, sends to
-// nobody else, and shows images and sounds only if the script has made them of a message.
+// nobody else but an issuer, and shows images and sounds only if the script has made them of a message.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
 	"img-src data: blob:; media-src data: blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
-func setHeader(header http.Header) {
+func setHeader(header http.Header, policy string) {
 	header.Set("Content-Security-Policy", policy)
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Referrer-Policy", "no-referrer")
@@ -198,7 +219,7 @@ func read(name string) []byte {
 
 // modules are those of the script: each one imports only from those before it.
 var modules = []string{
-	"dom.js", "json.js", "events.js", "wire.js", "transport.js", "session.js", "jsonschema.js", "schema.js", "form.js",
+	"dom.js", "json.js", "events.js", "wire.js", "transport.js", "session.js", "login.js", "jsonschema.js", "schema.js", "form.js",
 	"result.js", "connect.js", "limits.js", "head.js", "tools.js", "prompts.js", "resources.js", "elicit.js", "logs.js",
 	"main.js",
 }

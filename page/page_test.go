@@ -71,3 +71,31 @@ func TestNamesStayData(t *testing.T) {
 		t.Errorf("the name is markup: %s", body)
 	}
 }
+
+// With a login the page may also send to the issuer, and to nobody else.
+func TestPolicyAllowsTheIssuer(t *testing.T) {
+	for issuer, want := range map[string]string{
+		"":                                     "connect-src 'self';",
+		"https://login.example.com:8443/realm": "connect-src 'self' https://login.example.com:8443;",
+		"https://login.example.com;script-src": "",
+		"https://a b":                          "",
+		"no URL":                               "",
+	} {
+		opts := page.Options{Transports: []string{"sse"}}
+		if issuer != "" {
+			opts.Login = &page.Login{Issuer: issuer, ClientID: "page"}
+		}
+		p, err := page.New(opts)
+		if err != nil {
+			if want != "" {
+				t.Errorf("%s: %v", issuer, err)
+			}
+			continue
+		}
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/mcp", nil))
+		if policy := w.Header().Get("Content-Security-Policy"); want == "" || !strings.Contains(policy, want) {
+			t.Errorf("%s: the policy is %s", issuer, policy)
+		}
+	}
+}

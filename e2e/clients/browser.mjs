@@ -1,12 +1,12 @@
 // Uses the page of each server as people do. Arguments: the browser, the URL of the gateway, its admin address,
-// the URL of a gateway with tokens, a token, the file for which the slow server waits, and a directory for
-// screenshots or "". Fails with what is wrong. ONLY=text takes only the steps with the text in their names.
+// the URL of a gateway with tokens, a token, the file for which the slow server waits, the URL of a server that
+// wants tokens of an issuer, and a directory for screenshots or "". Fails with what is wrong. ONLY=text takes only the steps with the text in their names.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { chromium } from 'playwright-core';
 
-const [executablePath, gateway, admin, locked, token, slowWaitsFor, images] = process.argv.slice(2);
+const [executablePath, gateway, admin, locked, token, slowWaitsFor, issued, images] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const patience = Number(process.env.PATIENCE ?? 120000); // of each wait, milliseconds
 const wrong = [];
@@ -267,7 +267,7 @@ const steps = {
     await sees(page, 'initialize 1');
     await page.selectOption('#way', 'sse');
     await ready(page);
-    for (const text of ['event: endpoint', 'event: connection', 'event: mcp-response', 'the gateway has initialized the server itself', 'waited at the gate until now']) await sees(page, text);
+    for (const text of ['event: endpoint', 'event: connection', 'event: mcp-response', 'the gateway has initialized the server itself', /waited at the gate for \d+ ms/]) await sees(page, text);
     await page.getByLabel('Filter').filter({ visible: true }).fill('mcp-response');
     assert.equal(await page.locator('.wire').getByText('event: endpoint').count(), 0);
     await page.locator('.wire summary').first().click();
@@ -340,6 +340,23 @@ const steps = {
     await close(page);
     const other = await open(`${locked}/mcp`, /401/);
     await sees(other, 'The gateway wants a token'); // and no other tab has it
+    await close(other);
+  },
+
+  async 'the page logs in at an issuer'() {
+    const page = await open(issued, /401/);
+    await sees(page, 'The gateway wants a token');
+    await page.evaluate(() => { location.hash = '#tool=echo&arguments=%7B%22message%22%3A%22kept%22%7D'; });
+    await press(page, 'Log in');
+    await ready(page); // the issuer has redirected
+    assert.equal(new URL(page.url()).search, '', 'the code is out of the address');
+    await page.waitForFunction(() => document.querySelector('textarea')?.value === 'kept'); // the call that the address had
+    await press(page, 'Call');
+    await answer(page).getByText('kept').first().waitFor();
+    await close(page);
+    // A code that this tab has not asked for is none.
+    const other = await open(`${issued}?code=x&state=y`, /401/);
+    await sees(other, 'this is no login that this tab has begun');
     await close(other);
   },
 

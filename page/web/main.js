@@ -9,6 +9,7 @@ import { PromptsView } from './prompts.js';
 import { ResourcesView } from './resources.js';
 import { LogsView } from './logs.js';
 import { elicit } from './elicit.js';
+import { beginLogin, finishLogin } from './login.js';
 
 /**
  * @typedef {object} About what the gateway says of the page
@@ -16,6 +17,7 @@ import { elicit } from './elicit.js';
  * @property {string[]} transports
  * @property {boolean} autoInitialize
  * @property {import('./limits.js').Limit[]} clients
+ * @property {import('./login.js').Login} [login]
  */
 
 /** @typedef {{ tools?: any[], prompts?: any[], resources?: any[], templates?: any[] }} Lists */
@@ -57,7 +59,18 @@ export class App {
     window.addEventListener('pagehide', () => this.session?.close());
     window.addEventListener('pageshow', event => { if (event.persisted) this.open(); });
     window.addEventListener('hashchange', () => this.tools.fromAddress());
-    this.open();
+    this.begin();
+  }
+
+  /** begin opens the first session, with the token of a login if the page comes from one. */
+  async begin() {
+    try {
+      const token = this.about.login && await finishLogin(this.about.login, this.url);
+      if (token) sessionStorage.setItem(this.tokenKey, token);
+    } catch (error) {
+      this.loginFault = /** @type {Error} */ (error).message;
+    }
+    await this.open();
   }
 
   /** build makes the page. */
@@ -204,18 +217,22 @@ export class App {
     this.isRefused = true;
     this.showConnect();
     const input = el('input', { type: 'password', autocomplete: 'off', required: true, id: 'token' });
-    const isOAuth = /resource_metadata=/.test(refused.challenge);
+    const isOAuth = /resource_metadata=/.test(refused.challenge), { login } = this.about;
+    const fault = el('p', { class: 'bad', role: 'alert' }, this.loginFault && clip(this.loginFault, 500));
+    const logIn = login && button('Log in', () => beginLogin(login, this.url).catch(error => show(fault, clip(error.message, 500))), { class: 'main' });
     show(this.asks, el('form', { class: 'ask', 'aria-labelledby': 'token-title', onsubmit: (/** @type {Event} */ event) => {
       event.preventDefault();
       sessionStorage.setItem(this.tokenKey, input.value.trim());
       this.open();
     } },
     el('h2', { id: 'token-title' }, this.token() ? 'The gateway does not take this token' : 'The gateway wants a token'),
-    isOAuth && el('p', {}, 'Clients get one from the issuer. This page cannot log in there: paste an access token for this URL.'),
+    isOAuth && el('p', {}, 'Clients get one from the issuer', login ? [' ', el('bdi', {}, clip(login.issuer, 200))] : '', '. ',
+      login ? '' : 'This page cannot log in there, because oauth in the configuration of the gateway has no page-client-id: paste an access token for this URL.'),
+    logIn, fault,
     el('p', { class: 'soft' }, 'The token stays in this tab, and ends with it.'),
-    el('label', {}, 'Token', input), el('div', { class: 'row' }, el('button', { type: 'submit', class: 'main' }, 'Connect'),
+    el('label', {}, login ? 'Or paste a token' : 'Token', input), el('div', { class: 'row' }, el('button', { type: 'submit', class: login ? '' : 'main' }, 'Connect'),
       this.token() && button('Forget the token', () => { sessionStorage.removeItem(this.tokenKey); this.open(); }))));
-    input.focus();
+    (logIn ?? input).focus();
   }
 }
 

@@ -136,7 +136,9 @@ export class Session {
       return;
     }
     this.wire.note(entry, 'the gateway has initialized the server itself');
-    for (const one of this.pending.values()) this.wire.note(one.entry, 'waited at the gate until now');
+    for (const one of this.pending.values()) {
+      if (one.entry && entry) this.wire.note(one.entry, `waited at the gate for ${Math.round(entry.ms - one.entry.ms)} ms`);
+    }
     this.server = message.result;
     this.error = undefined;
     this.change('ready');

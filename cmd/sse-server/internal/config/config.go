@@ -71,6 +71,8 @@ type Config struct {
 	PublicURL string   `hidden:""`
 	OAuth     []string `hidden:"" name:"oauth" sep:"none" pairs:"=" placeholder:"a mapping such as {issuer: https://…}"`
 
+	pageClient string // of oauth: the client with which the page logs in, "" for none
+
 	Server
 	Servers []*Server `kong:"-"` // those of the file; empty: there is only Server
 

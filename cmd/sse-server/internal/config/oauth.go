@@ -27,7 +27,7 @@ func (c *Config) makeAccess(lookupEnv func(string) (string, bool)) error {
 	err := c.readPairs(&c.Server, oauthKey, c.OAuth, lookupEnv, map[string]*string{
 		"issuer": &o.Issuer, "principal-claim": &o.PrincipalClaim,
 		"introspection-url": &o.Introspection.URL, "client-id": &o.Introspection.ClientID,
-		"client-secret": &o.Introspection.Secret,
+		"client-secret": &o.Introspection.Secret, "page-client-id": &c.pageClient,
 	})
 	if err != nil {
 		return err

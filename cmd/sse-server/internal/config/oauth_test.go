@@ -3,10 +3,12 @@ package config
 import (
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/gateway"
 )
 
 const protectedFile = `public-url: https://gw.example.com/
@@ -54,6 +56,21 @@ func TestOAuth(t *testing.T) {
 	wantRefusal(t, map[string]string{"SECRET": secret}, "admin-addr: other machines may reach", "-c", path, "--admin-addr", "0.0.0.0:0")
 	wantRefusal(t, nil, "--auth-tokens-file, oauth in the file, or --insecure", "--addr", "0.0.0.0:0")
 	wantRefusal(t, nil, "unknown flag --oauth: it is a key of the file", "--oauth", "https://login.example.com")
+}
+
+// The page of each server logs in for its own resource, with a client of its own.
+func TestLoginOfThePage(t *testing.T) {
+	env := map[string]string{"SECRET": secret}
+	c := mustLoad(t, env, "-c", clitest.WriteFile(t, "gw.yaml", strings.Replace(protectedFile, "  client-id:", "  page-client-id: page\n  client-id:", 1)))
+	got := c.Gateway(c.Servers[1], gateway.Options{}).PageLogin
+	want := &gateway.PageLogin{Issuer: "https://login.example.com", ClientID: "page", Resource: "https://gw.example.com/tools/files/mcp", Scopes: []string{"mcp", "files"}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	c = mustLoad(t, env, "-c", clitest.WriteFile(t, "gw.yaml", protectedFile))
+	if got := c.Gateway(c.Servers[1], gateway.Options{}).PageLogin; got != nil {
+		t.Errorf("without page-client-id: got %+v", got)
+	}
 }
 
 func TestOAuthFaults(t *testing.T) {

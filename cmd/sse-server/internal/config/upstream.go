@@ -62,6 +62,10 @@ func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
 	o.Name, o.Prefix, o.Transports, o.IDKey = s.Name, c.PrefixOf(s), s.Transports, c.IDKey
 	o.Sessions, o.NoAutoInitialize, o.ErrorDetails = s.Sessions, !s.AutoInitialize, c.ErrorDetails
 	o.Page = c.page()
+	if s.resource != nil && c.pageClient != "" {
+		o.PageLogin = &gateway.PageLogin{Issuer: s.protection.Issuer, ClientID: c.pageClient,
+			Resource: s.protection.Resource, Scopes: s.protection.Scopes}
+	}
 	if s.Warm != nil {
 		o.Warm = off(*s.Warm)
 	}
@@ -120,7 +124,7 @@ func off[T int | float64 | time.Duration](v T) T {
 // an error of the gateway may be about it.
 var optionOf = map[string]string{
 	"Name": nameKey, "Prefix": "prefix", "Transports": "transports", "IDKey": "id-key-file", "Cluster": "nats",
-	"NoAutoInitialize": "auto-initialize", "Sessions": "sessions", "Warm": "warm", "Remember": "remember", "Remember.For": "remember-for", "ErrorDetails": "error-details", "Page": "page",
+	"NoAutoInitialize": "auto-initialize", "Sessions": "sessions", "Warm": "warm", "Remember": "remember", "Remember.For": "remember-for", "ErrorDetails": "error-details", "Page": "page", "PageLogin": "oauth",
 	"PassRequest": "principal-env", "PrincipalEnv": "principal-env", "ForwardHeaders": "forward-header",
 	"InitializationTimeout": "initialization-timeout", "StartTimeout": "start-timeout",
 	"HeartbeatInterval": "heartbeat-interval", "IdleTimeout": "idle-timeout", "RequestTimeout": "request-timeout",
