@@ -17,7 +17,8 @@ const (
 
 // ServeHTTP serves both transports at Path and at /sse under Options.Prefix, or with
 // Options.SinglePath at any path. Messages over HTTP+SSE go to that path with
-// /{id}/message. A request shows which transport its client speaks.
+// /{id}/message. A request shows which transport its client speaks. Browsers get a page there, and a list
+// of the servers at /, as Options.Page says.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = tidy(r)
 	switch n := g.now.Load(); {

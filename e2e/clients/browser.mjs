@@ -129,7 +129,14 @@ const steps = {
     await page.locator('summary', { hasText: '2 calls' }).waitFor();
     await page.locator('.list button', { hasText: 'Murdoch' }).click();
     assert.equal(await page.getByLabel('authors 1', { exact: true }).inputValue(), 'Murdoch');
+    await page.locator('.list button', { hasText: 'poppies' }).click();
+    assert.equal(await page.getByLabel('words').inputValue(), 'poppies');
     await close(page);
+    // What the form cannot express is JSON, and a value that is given gets no defaults.
+    const args = { words: 'sea', strange: { a: [1] } };
+    const strange = await open(`${gateway}/bookshop/mcp#${new URLSearchParams({ tool: 'find_books', arguments: JSON.stringify(args) })}`);
+    assert.deepEqual(JSON.parse(await strange.getByLabel('Arguments').inputValue()), args);
+    await close(strange);
   },
 
   async 'wrong input is shown where it is, and can be sent anyway'() {
@@ -319,6 +326,8 @@ const steps = {
     const page = await open(`${locked}/mcp`, /401/);
     await sees(page, 'The gateway wants a token');
     await accessible(page, 'the question for a token');
+    await page.selectOption('#way', 'sse');
+    await sees(page, 'The gateway wants a token');
     await page.getByLabel('Token', { exact: true }).fill('wrong');
     await press(page, 'Connect');
     await sees(page, 'The gateway does not take this token');

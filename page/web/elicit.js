@@ -13,7 +13,12 @@ export function elicit(place, params) {
   return new Promise(resolve => {
     const isURL = params.mode === 'url';
     const form = isURL ? undefined : new Form(params.requestedSchema);
-    const done = (/** @type {any} */ result) => { card.remove(); resolve(result); };
+    const before = /** @type {HTMLElement | null} */ (document.activeElement);
+    const done = (/** @type {any} */ result) => {
+      card.remove();
+      before?.focus();
+      resolve(result);
+    };
     const fault = el('p', { class: 'bad', 'aria-live': 'polite' });
     const accept = () => {
       if (!form) return done({ action: 'accept' });

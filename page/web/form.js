@@ -18,6 +18,7 @@ import { settle, choices, isObject, faults } from './schema.js';
  * @property {string} name
  * @property {boolean} required
  * @property {boolean} [isItem] of a list: what is there need not say that it is required
+ * @property {boolean} filled whether a value was given: then nothing else is filled in
  * @property {number} depth
  * @property {Map<string, Control>} controls those of the form by their paths
  */
@@ -40,11 +41,19 @@ export class Form {
     /** @type {Map<string, Control>} */
     this.controls = new Map();
     const settled = settle(this.schema, this.schema);
-    const place = { root: this.schema, path: '', name: '', required: true, depth: 0, controls: this.controls };
+    const place = { root: this.schema, path: '', name: '', required: true, filled: value !== undefined, depth: 0, controls: this.controls };
     this.rest = el('div', { class: 'fault', role: 'alert' });
     this.field = isObject(settled.properties) || settled.type === 'object' && !hasMore(settled)
       ? members(settled, place, value) : json(settled, place, value);
     this.element = el('div', { class: 'form' }, this.field.element, this.rest);
+  }
+
+  /**
+   * expresses reports whether the form shows all of a value.
+   * @param {any} value
+   */
+  expresses(value) {
+    try { return canonical(this.read()) === canonical(value); } catch { return false; }
   }
 
   /** read returns the value. It throws a SyntaxError if a field of JSON has none. */
@@ -93,6 +102,15 @@ export class Form {
   }
 }
 
+/**
+ * canonical returns a value as JSON, in one order.
+ * @param {unknown} value
+ * @returns {string}
+ */
+function canonical(value) {
+  return JSON.stringify(value, (_, member) => isObject(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => a < b ? -1 : 1)) : member);
+}
+
 /** @param {Schema} schema */
 function hasMore(schema) {
   return isObject(schema.additionalProperties) || isObject(schema.patternProperties) || schema.additionalProperties === true;
@@ -107,7 +125,7 @@ function hasMore(schema) {
  */
 function fieldOf(of, place, value) {
   const schema = settle(of, place.root);
-  if (value === undefined) value = first(schema, place.required);
+  if (value === undefined && !place.filled) value = first(schema, place.required);
   const listed = choices(schema);
   if (listed) return select(schema, place, listed, value);
   switch (schema.type) {
@@ -328,17 +346,17 @@ function rows(schema, place, value) {
   let all = [];
   let made = 0;
   const list = el('div', { class: 'rows' });
-  const add = (/** @type {any} */ one) => {
+  const add = (/** @type {any} */ one, filled = place.filled) => {
     const n = made++;
-    const field = fieldOf(schema.items, { ...place, name: `${place.name} ${n + 1}`, required: true, isItem: true, depth: place.depth + 1, path: `${place.path}/${n}` }, one);
+    const field = fieldOf(schema.items, { ...place, filled, name: `${place.name} ${n + 1}`, required: true, isItem: true, depth: place.depth + 1, path: `${place.path}/${n}` }, one);
     const row = { field, element: el('div', { class: 'item' }, field.element,
       button('Remove', () => { all = all.filter(other => other !== row); row.element.remove(); }, { class: 'small', 'aria-label': `Remove ${clip(place.name, 60)} ${n + 1}` })) };
     all.push(row);
     list.append(row.element);
   };
-  given.slice(0, 100).forEach(add);
+  for (const one of given.slice(0, 100)) add(one);
   const element = group(schema, place, [list, button('Add', () => {
-    add(undefined);
+    add(undefined, false);
     /** @type {HTMLElement | null} */ (list.lastElementChild?.querySelector('input, select, textarea') ?? null)?.focus();
   }, { class: 'small', 'aria-label': `Add to ${clip(place.name, 60)}` })]);
   return {
@@ -400,7 +418,7 @@ export function jsonForm(schema, value) {
   const form = new Form({}, undefined);
   form.schema = isObject(schema) ? schema : {};
   form.controls.clear();
-  form.field = json({}, { root: {}, path: '', name: '', required: true, depth: 0, controls: form.controls }, value ?? {});
+  form.field = json({}, { root: {}, path: '', name: '', required: true, filled: true, depth: 0, controls: form.controls }, value ?? {});
   show(form.element, form.field.element, form.rest);
   return form;
 }

@@ -6,12 +6,14 @@ import { tree } from './json.js';
 
 const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'], mostLines = 500;
 
+/** @typedef {{ level: number, at: Date, logger: string, data: unknown }} Line */
+
 /** LogsView shows the log. */
 export class LogsView {
   /** @param {App} app */
   constructor(app) {
     this.app = app;
-    /** @type {{ level: number, at: Date, logger: string, data: unknown }[]} */
+    /** @type {Line[]} */
     this.lines = [];
     this.filter = el('input', { type: 'search', oninput: () => this.fill() });
     this.lowest = el('select', { onchange: () => this.setLevel() }, ...levels.map(level => el('option', { value: level, selected: level === 'info' }, level)));
@@ -38,16 +40,32 @@ export class LogsView {
 
   /** @param {any} params */
   add(params) {
-    this.lines.push({ level: levels.indexOf(params.level), at: new Date(), logger: clip(params.logger, 100), data: params.data });
-    if (this.lines.length > mostLines) this.lines.shift();
-    this.fill();
+    const line = { level: levels.indexOf(params.level), at: new Date(), logger: clip(params.logger, 100), data: params.data };
+    this.lines.push(line);
+    if (this.lines.length > mostLines + 100) {
+      this.lines = this.lines.slice(-mostLines);
+      this.fill();
+    } else if (this.passes(line)) {
+      if (this.list.querySelector(':scope > .soft')) show(this.list);
+      this.list.append(logRow(line));
+    }
+  }
+
+  /** @param {Line} line */
+  passes(line) {
+    const lowest = levels.indexOf(this.lowest.value);
+    return (line.level < 0 || line.level >= lowest) && `${line.logger} ${clip(line.data, 5000)}`.toLowerCase().includes(this.filter.value.toLowerCase());
   }
 
   fill() {
-    const wanted = this.filter.value.toLowerCase(), lowest = levels.indexOf(this.lowest.value);
-    show(this.list, ...this.lines.filter(line => (line.level < 0 || line.level >= lowest) && `${line.logger} ${clip(line.data, 5000)}`.toLowerCase().includes(wanted)).map(line => el('li', {},
-      el('small', {}, line.at.toLocaleTimeString(), ' '), el('b', { class: line.level >= 4 ? 'bad' : line.level === 3 ? 'warn' : '' }, levels[line.level] ?? 'unknown'),
-      ' ', named(line.logger, 100), ' ', typeof line.data === 'string' ? named(line.data, 5000) : tree(line.data, 1))));
+    show(this.list, ...this.lines.filter(line => this.passes(line)).map(logRow));
     if (this.list.childElementCount === 0) show(this.list, el('li', { class: 'soft' }, 'There are none.'));
   }
+}
+
+/** @param {Line} line */
+function logRow({ at, level, logger, data }) {
+  return el('li', {}, el('small', {}, at.toLocaleTimeString(), ' '),
+    el('b', { class: level >= 4 ? 'bad' : level === 3 ? 'warn' : '' }, levels[level] ?? 'unknown'),
+    ' ', named(logger, 100), ' ', typeof data === 'string' ? named(data, 5000) : tree(data, 1));
 }

@@ -90,6 +90,7 @@ export class App {
         panel.element.hidden = panel.name !== name;
         tabs.get(panel.name)?.setAttribute('aria-pressed', String(panel.name === name));
       }
+      this.wire.onchange();
     };
     const tabs = new Map(panels.map(({ name, title }) => [name, button(title, () => this.showPart?.(name))]));
     this.tabs = tabs;

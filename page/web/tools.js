@@ -85,8 +85,10 @@ export class ToolsView {
     this.fill();
     /** @type {Form} */
     this.form = new Form(tool.inputSchema, args);
+    const tooMuch = args !== undefined && !this.form.expresses(args); // for a form
+    if (tooMuch) this.form = jsonForm(tool.inputSchema, args);
     const place = el('div', {}, this.form.element);
-    const asJSON = el('input', { type: 'checkbox', onchange: () => {
+    const asJSON = el('input', { type: 'checkbox', checked: tooMuch, onchange: () => {
       const value = this.read();
       this.form = asJSON.checked ? jsonForm(tool.inputSchema, value) : new Form(tool.inputSchema, value);
       show(place, this.form.element);

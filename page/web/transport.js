@@ -204,9 +204,11 @@ export class HTTPSSE extends Transport {
   /** open opens the stream. It returns when the stream has named the path for messages. */
   open() {
     return new Promise((resolve, reject) => {
-      this.read(() => resolve(undefined)).then(
-        () => { reject(new Error('the stream has ended')); this.end('the stream has ended'); },
-        error => { reject(error); this.end(error.message); });
+      const ended = (/** @type {Error} */ error) => {
+        if (this.endpoint) this.end(error.message);
+        else reject(error);
+      };
+      this.read(() => resolve(undefined)).then(() => ended(new Error('the stream has ended')), ended);
     });
   }
 

@@ -24,7 +24,9 @@ export class Wire {
     this.began = performance.now();
     /** @type {(entry: Entry) => void} */
     this.onadd = () => {};
-    this.onchange = () => {};
+    /** @type {(entry: Entry) => void} */
+    this.onnote = () => {};
+    this.onchange = () => {}; // all may have changed
   }
 
   /** begin empties it for another session. */
@@ -64,7 +66,7 @@ export class Wire {
   note(entry, more) {
     if (!entry) return;
     entry.note = entry.note ? `${entry.note}; ${more}` : more;
-    this.onchange();
+    this.onnote(entry);
   }
 }
 
@@ -109,37 +111,47 @@ export function wireView(wire) {
   };
   const tell = () => show(told, wire.dropped > 0 ? `The first ${wire.dropped} are gone. ` : '',
     `${wire.entries.length} entries; the times are milliseconds since the first request of this session.`);
-  let later = 0;
+  /** @type {WeakMap<Entry, HTMLElement>} */
+  const notes = new WeakMap(); // where the note of an entry stands
   const refill = () => {
-    clearTimeout(later);
-    later = 0;
-    show(list, ...wire.entries.filter(passes).map(row));
+    if (section.hidden) return; // nobody looks: it is filled when somebody does
+    show(list, ...wire.entries.filter(passes).map(entry => row(entry, notes)));
     tell();
   };
   wire.onadd = entry => {
+    if (section.hidden) return;
     if (list.childElementCount >= mostEntries) list.firstElementChild?.remove();
-    if (passes(entry)) list.append(row(entry));
+    if (passes(entry)) list.append(row(entry, notes));
     tell();
   };
-  wire.onchange = () => { later ||= setTimeout(refill, 50); };
-  refill();
-  return el('section', { 'aria-labelledby': 'wire-title' },
+  wire.onnote = entry => {
+    const note = notes.get(entry);
+    if (note) note.textContent = entry.note;
+  };
+  wire.onchange = refill;
+  const section = el('section', { 'aria-labelledby': 'wire-title', hidden: true },
     el('h2', { id: 'wire-title' }, 'The wire'),
     el('p', {}, 'Everything that passed between this page and the gateway, as any client would send and get it.'),
     el('div', { class: 'row' },
       el('label', {}, 'Filter', filter), el('label', {}, 'Show', which),
       button('Download', () => save('wire.json', JSON.stringify(wire.entries, null, 1), 'application/json'))),
     told, list);
+  return section;
 }
 
-/** @param {Entry} entry */
-function row(entry) {
+/**
+ * @param {Entry} entry
+ * @param {WeakMap<Entry, HTMLElement>} notes
+ */
+function row(entry, notes) {
+  const note = el('em', { class: 'note' }, entry.note);
+  notes.set(entry, note);
   const head = [
     el('span', { class: 'ms' }, entry.ms.toFixed(1)),
     el('span', { class: entry.out ? 'out' : 'in' }, entry.out ? '→ ' : '← ', el('span', { class: 'hidden' }, entry.out ? 'sent ' : 'received '), entry.kind),
     el('bdi', { class: 'what' }, entry.summary),
     el('span', { class: 'size' }, entry.text ? size(entry.size) : ''),
-    entry.note && el('em', { class: 'note' }, entry.note),
+    note,
   ];
   if (!entry.text) return el('li', {}, el('div', { class: 'line' }, ...head));
   const details = el('details', {}, el('summary', { class: 'line' }, ...head));
