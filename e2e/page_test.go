@@ -26,9 +26,9 @@ func TestTypesOfThePage(t *testing.T) {
 func TestLibraryOfThePage(t *testing.T) {
 	t.Parallel()
 	npm(t, "@cfworker/json-schema/package.json")
-	print := exec.CommandContext(t.Context(), node(t), "jsonschema.mjs")
-	print.Dir = clientsDir
-	want, err := print.Output()
+	show := exec.CommandContext(t.Context(), node(t), "jsonschema.mjs")
+	show.Dir = clientsDir
+	want, err := show.Output()
 	ssetest.Must(t, err)
 	got, err := os.ReadFile(filepath.Join(pageModules, "jsonschema.js"))
 	ssetest.Must(t, err)
