@@ -236,7 +236,7 @@ function isDestructive(tool) { return tool.annotations?.destructiveHint === true
 /** @param {any} tool */
 function hints(tool) {
   const { readOnlyHint, idempotentHint } = tool.annotations ?? {};
-  return [readOnlyHint === true && 'reads only', isDestructive(tool) && 'destructive', idempotentHint === true && 'idempotent']
+  return [tool.execution?.taskSupport === 'required' && 'as a task alone', readOnlyHint === true && 'reads only', isDestructive(tool) && 'destructive', idempotentHint === true && 'idempotent']
     .filter(hint => typeof hint === 'string').map(hint => el('span', { class: hint === 'destructive' ? 'hint bad' : 'hint' }, hint));
 }
 
