@@ -52,13 +52,13 @@ type Login struct {
 }
 
 // Page is an http.Handler for the page of one server. It is safe for concurrent use. Its caller checks
-// the request: Wanted says which ones are for a Page.
+// the requests, and gives it those of browsers and those for which IsFile reports true.
 type Page struct {
 	about  template.JS
 	policy string
 }
 
-// New returns the page of a server.
+// New returns the page of a server. It fails if the issuer of a login is no URL.
 func New(opts Options) (*Page, error) {
 	about, err := json.Marshal(about{opts.Name, opts.Transports, opts.AutoInitialize, limits(), opts.Login})
 	if err != nil {
@@ -72,7 +72,7 @@ func New(opts Options) (*Page, error) {
 		}
 		allowed = strings.Replace(policy, "connect-src 'self'", "connect-src 'self' "+issuer.Scheme+"://"+issuer.Host, 1)
 	}
-	return &Page{template.JS(about), allowed}, nil //nolint:gosec // json.Marshal escapes <, > and &
+	return &Page{template.JS(about), allowed}, nil // json.Marshal escapes <, > and &
 }
 
 // about is what the script learns from the page, beside its URL.
