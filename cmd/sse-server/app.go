@@ -53,7 +53,7 @@ func (m *Main) Run() int {
 	switch {
 	case err != nil:
 		return m.refuse(err)
-	case c.Help:
+	case c.HelpText != "":
 		fmt.Fprint(m.Stdout, c.HelpText)
 		return exitOK
 	case c.Version:

@@ -291,7 +291,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"--help"}, exitOK, "Usage: sse-server", ""},
 		{[]string{"help"}, exitOK, "Usage: sse-server", ""},
 		{[]string{"version"}, exitOK, "sse-server ", ""},
-		{[]string{"-h"}, exitOK, "--max-connections", ""},
+		{[]string{"--help-all"}, exitOK, "--max-connections", ""},
 		{[]string{"--warm", "7", "check", "--", "true"}, exitOK, "configuration ok\n", ""},
 		{[]string{"check", "--start"}, exitOK, "\ndemo: sse-server-demo ", ""},
 		{[]string{"check", "--for", "Trae"}, exitOK, "\n  trae: nothing is lost that is known of\n  trae: unknown: how long it waits for tools, ", ""},

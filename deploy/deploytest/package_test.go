@@ -212,7 +212,11 @@ func TestFlagsAreDocumented(t *testing.T) {
 	}
 	for _, command := range [][]string{{"sse-server"}, {"docsearch"}, {"docsearch", "search"}, {"docsearch", "daemon"}} {
 		program := filepath.Join(dir, command[0])
-		help := run(t, append(append([]string{program}, command[1:]...), "--help")...)
+		helpFlag := "--help"
+		if command[0] == "sse-server" {
+			helpFlag = "--help-all"
+		}
+		help := run(t, append(append([]string{program}, command[1:]...), helpFlag)...)
 		page := run(t, installed(t, "man"), "--encoding=ascii", "--local-file", filepath.Join(dir, "man", strings.Join(command, "-")+".1.gz"))
 		var flags []string
 		for _, match := range regexp.MustCompile(`(?m)^ {2}(?: {4}|-\w, )?--(\[no-\])?([a-z-]+)`).FindAllStringSubmatch(help, -1) {

@@ -14,18 +14,18 @@ done
 COLUMNS=100 LC_ALL=C SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export COLUMNS LC_ALL SOURCE_DATE_EPOCH
 
-# page COMMAND TITLE makes the page of a program or of one of its commands.
+# page COMMAND TITLE [FLAG] makes the page of a program or of one of its commands, whose help FLAG prints.
 page() {
 	name=$(echo "$1" | tr ' ' -)
 	# help2man knows only headings with a colon, and no commands of programs.
-	help2man --no-info --name "$2" "bin/$1" |
+	help2man --no-info --help-option="${3:---help}" --name "$2" "bin/$1" |
 		sed -e '/^\.PP$/{N;s/^\.PP\n\([A-Z][a-z ]*\)$/.SS "\1:"/;}' \
 			-e '1,/^\.SH SYNOPSIS/s/^'"${1%% *}"' \\- /'"$name"' \\- /' \
 			-e 's/^\.TH [A-Z-]*/.TH '"$(echo "$name" | tr a-z A-Z)"'/' |
 		gzip -9n >"bin/share/man/$name.1.gz"
 }
 
-page sse-server 'MCP gateway'
+page sse-server 'MCP gateway' --help-all
 page docsearch 'search the documents in folders'
 bin/docsearch --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z-]*\)  .*/\1/p' | while read -r command; do
 	page "docsearch $command" "a command of docsearch"

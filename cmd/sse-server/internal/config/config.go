@@ -32,28 +32,30 @@ import (
 // Tags of our own: zero marks numbers that may be 0, and the help says what that means;
 // oneof lists the values of a text, or of each text of a list; pairs is the separator of
 // names and values, which may be secret; for names the kind of server that has the option;
-// only marks those that are flags alone; fixed those that cannot change without a restart.
+// only marks those that are flags alone; fixed those that cannot change without a restart;
+// common those that --help shows, where --help-all shows all.
 type Config struct {
-	Addr            Addr     `group:"Server" fixed:"" placeholder:"HOST:PORT" help:"Address to serve on. Port 0 takes a free port. The host 0.0.0.0, [::] or an empty one takes all addresses, IPv4 and IPv6."`
-	AdminAddr       Addr     `group:"Server" fixed:"" placeholder:"HOST:PORT" help:"Separate address for /healthz, /readyz, /metrics, /connections, /-/reload and the page /status. Without it, the first three are served on the main address and the others are not served."`
+	Addr            Addr     `group:"Server" common:"" fixed:"" placeholder:"HOST:PORT" help:"Address to serve on. Port 0 takes a free port. The host 0.0.0.0, [::] or an empty one takes all addresses, IPv4 and IPv6."`
+	AdminAddr       Addr     `group:"Server" common:"" fixed:"" placeholder:"HOST:PORT" help:"Separate address for /healthz, /readyz, /metrics, /connections, /-/reload and the page /status. Without it, the first three are served on the main address and the others are not served."`
 	Prefix          string   `group:"Server" fixed:"" placeholder:"PATH" help:"Path before every route: with /tools, MCP is at /tools/mcp."`
-	TLSCert         string   `group:"Server" placeholder:"FILE" help:"PEM file with the TLS certificate chain. Without it, the server speaks plain HTTP."`
-	TLSKey          string   `group:"Server" placeholder:"FILE" help:"PEM file with the key of --tls-cert."`
-	Config          string   `group:"Server" short:"c" placeholder:"FILE" help:"YAML file of options. Its keys are the names in this list without the dashes, command, servers, mcpServers, audit-log, oauth-client, public-url, oauth and scopes."`
-	Watch           bool     `group:"Server" fixed:"" help:"Reload the configuration when one of its files changes: that of --config, tokens, certificates, secrets."`
-	LogLevel        string   `group:"Server" placeholder:"LEVEL" oneof:"debug,info,warn,error" help:"Lowest level to log to stderr: debug, info, warn or error."`
+	TLSCert         string   `group:"Server" common:"" placeholder:"FILE" help:"PEM file with the TLS certificate chain. Without it, the server speaks plain HTTP."`
+	TLSKey          string   `group:"Server" common:"" placeholder:"FILE" help:"PEM file with the key of --tls-cert."`
+	Config          string   `group:"Server" common:"" short:"c" placeholder:"FILE" help:"YAML file of options. Its keys are the names in this list without the dashes, command, servers, mcpServers, audit-log, oauth-client, public-url, oauth and scopes."`
+	Watch           bool     `group:"Server" common:"" fixed:"" help:"Reload the configuration when one of its files changes: that of --config, tokens, certificates, secrets."`
+	LogLevel        string   `group:"Server" common:"" placeholder:"LEVEL" oneof:"debug,info,warn,error" help:"Lowest level to log to stderr: debug, info, warn or error."`
 	LogFormat       string   `group:"Server" fixed:"" placeholder:"FORMAT" oneof:"text,json" help:"Format of the log: text or json."`
 	AuditLog        string   `hidden:"" fixed:""` // a key of the file
 	ExitUnused      Duration `group:"Server" fixed:"" placeholder:"DURATION" zero:"" help:"End when no client has been connected for this long. 0 means never."`
 	ShutdownTimeout Duration `group:"Server" placeholder:"DURATION" help:"How long the server waits for requests in flight when it stops. Then it closes their streams."`
-	Version         bool     `group:"Server" only:"" help:"Print the version and exit."`
-	Help            bool     `group:"Server" only:"" short:"h" help:"Print this help and exit."`
+	Version         bool     `group:"Server" common:"" only:"" help:"Print the version and exit."`
+	Help            bool     `group:"Server" common:"" only:"" short:"h" help:"Print the help with the flags that most need, after a command with those of its own, and exit."`
+	HelpAll         bool     `group:"Server" common:"" only:"" help:"Print the help with all flags and exit."`
 
-	AuthTokensFile string    `group:"Access" placeholder:"FILE" help:"File of bearer tokens for clients, one on each line: TOKEN, PRINCIPAL:TOKEN or PRINCIPAL:sha256:HEX. # starts a comment. Without it and oauth, there is no authentication."`
+	AuthTokensFile string    `group:"Access" common:"" placeholder:"FILE" help:"File of bearer tokens for clients, one on each line: TOKEN, PRINCIPAL:TOKEN or PRINCIPAL:sha256:HEX. # starts a comment. Without it and oauth, there is no authentication."`
 	IDKeyFile      string    `group:"Access" fixed:"" placeholder:"FILE" help:"File of at least 32 random characters, with which ids of sessions are signed, so that clients of Streamable HTTP go on after a restart. It is made if it is missing, unless there is --nats. Without the option it is id-key in $$STATE_DIRECTORY, $$XDG_STATE_HOME/sse-server or ~/.local/state/sse-server."`
-	Insecure       bool      `group:"Access" help:"Allow an address that other machines can reach without --auth-tokens-file or oauth."`
+	Insecure       bool      `group:"Access" common:"" help:"Allow an address that other machines can reach without --auth-tokens-file or oauth."`
 	TrustedProxies []network `group:"Access" placeholder:"CIDR" help:"Networks or addresses of proxies whose X-Forwarded-For and X-Forwarded-Prefix are believed. Without it, the headers are ignored."`
-	AllowedOrigins []string  `group:"Access" placeholder:"ORIGIN" help:"Origins of web pages to allow beside the server's own, such as https://app.example.com; * allows any. They get CORS headers."`
+	AllowedOrigins []string  `group:"Access" common:"" placeholder:"ORIGIN" help:"Origins of web pages to allow beside the server's own, such as https://app.example.com; * allows any. They get CORS headers."`
 	AllowedHosts   []string  `group:"Access" placeholder:"HOST" help:"Host headers, without port, to allow beside loopback names; * allows any. Without it, any is allowed on an address that is not loopback; with it, only these and IP addresses."`
 	Page           *bool     `group:"Access" negatable:"" help:"Serve browsers a page at the URL of each server, and at / the list of the servers. Without it, clients on this machine get the page, and with --auth-tokens-file or oauth everybody, because the page asks for a token."`
 	ErrorDetails   string    `group:"Access" placeholder:"WHICH" oneof:"auto,full,safe" help:"What errors tell clients about the server: full includes its exit status, the end of its stderr, and its command or address; safe tells only the category; auto is full for clients on this machine if there is neither --auth-tokens-file nor oauth. The log always has everything."`
@@ -104,7 +106,7 @@ type Config struct {
 	DaemonArgs []string `kong:"-"`
 	// Warnings are for the log, once it is there.
 	Warnings []string `kong:"-"`
-	// HelpText is what --help prints.
+	// HelpText is what --help or --help-all prints; empty without them.
 	HelpText string `kong:"-"`
 	// Operators authenticates on the routes for operators. It is nil if nobody has to be
 	// authenticated there.
@@ -133,31 +135,31 @@ type Server struct {
 	resource       *oauth.Resource                     // nil: there is no issuer
 	protection     oauth.Options                       // of resource
 
-	Env          []string `group:"Child process" sep:"none" pairs:"=" placeholder:"KEY=VALUE" for:"command" help:"Environment variable of the child process, added to those of sse-server. Repeat the flag for more; the variable has one on each line."`
+	Env          []string `group:"Child process" common:"" sep:"none" pairs:"=" placeholder:"KEY=VALUE" for:"command" help:"Environment variable of the child process, added to those of sse-server. Repeat the flag for more; the variable has one on each line."`
 	EnvAllow     []string `group:"Child process" placeholder:"NAME" for:"command" help:"Environment variables of sse-server that the child process gets, beside those of --env. Without it, the child process gets all but those with secrets of remote servers, oauth, NATS and collectors of traces."`
 	PrincipalEnv string   `group:"Child process" placeholder:"NAME" for:"command" help:"Environment variable in which the child process gets the principal of its client. Not with --warm or --sessions shared."`
-	Dir          string   `group:"Child process" placeholder:"DIR" for:"command" help:"Working directory of the child process. Without it, that of sse-server."`
+	Dir          string   `group:"Child process" common:"" placeholder:"DIR" for:"command" help:"Working directory of the child process. Without it, that of sse-server."`
 	CloseTimeout Duration `group:"Child process" placeholder:"DURATION" for:"command" help:"How long a child process may take to end after the end of its stdin, and again after SIGTERM; then it is killed. At a shutdown, --shutdown-timeout bounds both."`
 
-	URL           string   `group:"Remote server" placeholder:"URL" help:"Serve the remote MCP server at this address. $${NAME} is replaced by an environment variable, $${file:PATH} by the content of a file."`
-	Header        []string `group:"Remote server" sep:"none" pairs:":" placeholder:"'NAME: VALUE'" for:"url" help:"Header of every request to the remote server, such as 'Authorization: Bearer $${file:/run/secrets/token}'. $${NAME} and $${file:PATH} are replaced. Repeat the flag for more; the variable has one on each line."`
+	URL           string   `group:"Remote server" common:"" placeholder:"URL" help:"Serve the remote MCP server at this address. $${NAME} is replaced by an environment variable, $${file:PATH} by the content of a file."`
+	Header        []string `group:"Remote server" common:"" sep:"none" pairs:":" placeholder:"'NAME: VALUE'" for:"url" help:"Header of every request to the remote server, such as 'Authorization: Bearer $${file:/run/secrets/token}'. $${NAME} and $${file:PATH} are replaced. Repeat the flag for more; the variable has one on each line."`
 	ForwardHeader []string `group:"Remote server" placeholder:"NAME" for:"url" help:"Headers of the request that opens a connection, to send to the remote server with each request of its session. Without it, no header of a client is sent."`
 	OAuthClient   []string `hidden:"" name:"oauth-client" sep:"none" pairs:"=" placeholder:"a mapping such as {token-url: https://…}" for:"url"` // a key of the file
 
 	Transports     []string `group:"Protocol" placeholder:"NAME" oneof:"sse,streamable" help:"Transports to serve at each address: sse is HTTP+SSE, streamable is Streamable HTTP."`
 	AutoInitialize bool     `group:"Protocol" negatable:"" help:"Run the MCP handshake for each connection when it opens. If off, the gateway adds nothing: over HTTP+SSE it is a plain transport of 2024-11-05, and over Streamable HTTP it refuses requests without a session with 400."`
-	Sessions       string   `group:"Protocol" placeholder:"MODE" oneof:"per-connection,shared" help:"per-connection gives each connection its own session with the server; shared gives all connections the same one."`
-	Warm           *int     `group:"Protocol" placeholder:"N" zero:"" help:"Number of servers to keep started ahead of connections; one that is taken is replaced. Without it, 1 for a command of which each connection gets a process of its own, unless it has --principal-env. With --sessions shared, 1 or more starts the shared session ahead. 0 means none."`
+	Sessions       string   `group:"Protocol" common:"" placeholder:"MODE" oneof:"per-connection,shared" help:"per-connection gives each connection its own session with the server; shared gives all connections the same one."`
+	Warm           *int     `group:"Protocol" common:"" placeholder:"N" zero:"" help:"Number of servers to keep started ahead of connections; one that is taken is replaced. Without it, 1 for a command of which each connection gets a process of its own, unless it has --principal-env. With --sessions shared, 1 or more starts the shared session ahead. 0 means none."`
 
 	Remember    bool      `group:"Protocol" negatable:"" for:"command" help:"Remember what the server answered to initialize and its lists of tools, prompts and resources, also for the next start of sse-server, and answer from that while its process starts. Each start compares. Nothing is remembered with --max-in-flight. It is kept in remembered in $$STATE_DIRECTORY, $$XDG_STATE_HOME/sse-server or ~/.local/state/sse-server."`
 	RememberFor Duration  `group:"Protocol" placeholder:"DURATION" for:"command" help:"Age of what is remembered from which the server is asked again in the background when a client comes."`
 	ProcessIdle *Duration `group:"Times" placeholder:"DURATION" zero:"" for:"command" help:"End the process of a connection that has had no message for this long, and nothing open: no request, question, subscription or task. The next message starts another one. Not with --no-remember or --sessions shared. Without it, 10m. 0 means never."`
 
 	InitializationTimeout Duration  `group:"Times" placeholder:"DURATION" help:"How long a client's message waits for the handshake."`
-	StartTimeout          Duration  `group:"Times" placeholder:"DURATION" help:"How long one start of the server may take, including the handshake."`
+	StartTimeout          Duration  `group:"Times" common:"" placeholder:"DURATION" help:"How long one start of the server may take, including the handshake."`
 	HeartbeatInterval     Duration  `group:"Times" placeholder:"DURATION" zero:"" help:"Longest silence on a stream before the gateway sends a heartbeat. 0 means no heartbeats."`
 	IdleTimeout           *Duration `group:"Times" placeholder:"DURATION" zero:"" help:"Close a connection that has had no POST, no request in flight and, over Streamable HTTP, no open GET for this long. Without it, 10m over Streamable HTTP, and never over HTTP+SSE. 0 means never, but 5m for clients without sessions."`
-	RequestTimeout        Duration  `group:"Times" placeholder:"DURATION" help:"How long the server may take for a request, or between two progress reports; with progress, ten times as long in all."`
+	RequestTimeout        Duration  `group:"Times" common:"" placeholder:"DURATION" help:"How long the server may take for a request, or between two progress reports; with progress, ten times as long in all."`
 
 	MaxConnections      int     `group:"Limits" placeholder:"N" zero:"" help:"Number of open connections, with --nats of all replicas together. It bounds TCP connections to five times as many, and together with --warm sessions with the server. 0 means unlimited."`
 	MaxConnectionsPerIP int     `group:"Limits" placeholder:"N" zero:"" help:"Number of open connections from one client address (one /64 for IPv6), with tokens of one principal at one address. With --nats, of all replicas together. 0 means unlimited."`
@@ -206,7 +208,7 @@ func Load(args []string, lookupEnv func(string) (string, bool), running *Config)
 	if running.secrets != nil { // what was a secret stays one, also if its server has left the file
 		*c.secrets = slices.Clone(*running.secrets)
 	}
-	if err := c.readFlags(args); err != nil || c.Help || c.Version {
+	if err := c.readFlags(args); err != nil || c.HelpText != "" || c.Version {
 		return c, err
 	}
 	for _, flag := range c.flags {
@@ -297,11 +299,8 @@ func (c *Config) readFlags(args []string) error {
 		return withPlace(err)
 	}
 	c.Command, c.Does = command, ctx.Command()
-	if c.Help {
-		var b strings.Builder
-		parser.Stdout, ctx.Path = &b, ctx.Path[:1] // the same for each command
-		err := ctx.PrintUsage(false)
-		c.HelpText = b.String()
+	if c.Help || c.HelpAll {
+		c.HelpText, err = helpText(parser, ctx, c.HelpAll)
 		return err
 	}
 	for _, path := range ctx.Path {

@@ -367,20 +367,49 @@ func TestFieldsOfTheGatewayHaveOptions(t *testing.T) {
 	}
 }
 
+// Each flag is in a help: of the command that has it, or of all. The short one has those that most need.
 func TestHelpHasEveryOption(t *testing.T) {
-	help := strings.Join(strings.Fields(mustLoad(t, nil, "--help", "--warm", "3").HelpText), " ")
-	all := mustLoad(t, nil).byName()
-	for name, f := range all {
+	help := func(args ...string) string {
+		return strings.Join(strings.Fields(mustLoad(t, nil, args...).HelpText), " ") + " "
+	}
+	isIn := func(name, help string) bool {
+		return strings.Contains(help, "--"+name+" ") || strings.Contains(help, "--"+name+"=") || strings.Contains(help, "--[no-]"+name+" ")
+	}
+	short, all := help("--help", "--warm", "3"), help("--help-all")
+	common := 0
+	defaults := newConfig()
+	model := newParser(defaults, &defaults.Server).Model
+	for _, f := range model.Flags {
 		if f.Hidden {
 			continue
 		}
-		if !strings.Contains(help, "--"+name) && !strings.Contains(help, "--[no-]"+name) || f.Group == nil || !strings.HasSuffix(f.Help, ".") {
-			t.Errorf("--%s: want it in the help, a group and a sentence", name)
+		if !isIn(f.Name, all) || f.Group == nil || !strings.HasSuffix(f.Help, ".") {
+			t.Errorf("--%s: want it in --help-all, a group and a sentence", f.Name)
+		}
+		if f.Tag.Has("common") && !f.Tag.Has("only") {
+			common++
+		}
+		if isIn(f.Name, short) != f.Tag.Has("common") {
+			t.Errorf("--%s: in the short help: %t", f.Name, isIn(f.Name, short))
 		}
 	}
-	for _, want := range []string{"With --start, also try", "With --for CLIENT, also say what", "[default 127.0.0.1:8080]", "[default 1m]", "0 means unlimited.", "${NAME}"} {
-		if !strings.Contains(help, want) {
-			t.Errorf("%q is missing in\n%s", want, help)
+	if common > 20 {
+		t.Errorf("the short help has %d flags, want 20 at most", common)
+	}
+	for _, command := range model.Children {
+		own, whole := help(command.Name, "--help"), help(command.Name, "--help-all")
+		if len(command.Flags) > 0 && isIn("addr", own) {
+			t.Errorf("%s --help has the flags of all commands", command.Name)
+		}
+		for _, f := range command.Flags {
+			if !f.Hidden && (!isIn(f.Name, own) || !isIn(f.Name, whole)) {
+				t.Errorf("--%s is in no help of %s", f.Name, command.Name)
+			}
+		}
+	}
+	for _, want := range []string{"With --start, also try", "With --for CLIENT, also say what", "[default 127.0.0.1:8080]", "[default 1m]", "${NAME}", "--help-all lists all flags"} {
+		if !strings.Contains(short, want) {
+			t.Errorf("%q is missing in\n%s", want, short)
 		}
 	}
 }
