@@ -30,11 +30,12 @@ SEED      ?= 1
 # 15 minutes and more.
 TIMEOUT   ?= $(if $(TAGS),40m,15m)
 
-.PHONY: help run build test test-all agents test-json check-deploy deploy-needs e2e soak fuzz perf bench bench-compare vet lint golangci clean
+.PHONY: help run build docsearch test test-all agents test-json check-deploy deploy-needs e2e soak fuzz perf bench bench-compare vet lint golangci clean
 
 help:
 	@echo 'run       serve the demo server, or ARGS="-- command args"'
-	@echo 'build     bin/sse-server and bin/docsearch'
+	@echo 'build     bin/sse-server'
+	@echo 'docsearch bin/docsearch, an MCP server that searches documents'
 	@echo 'test      gofmt, go vet, all unit tests, and one client of each SDK with each kind of server (Node.js >= 20)'
 	@echo 'test-all  lint, test, and the whole matrix of clients and servers, attacks and cycles'
 	@echo 'agents    real agents of npm, which it installs into the cache directory of the user, and their table in docs/clients.md'
@@ -50,6 +51,9 @@ run:
 
 build:
 	go build -trimpath -buildvcs=auto -o bin/ ./cmd/sse-server
+
+# 47 MB, and most of the time from nothing.
+docsearch:
 	cd docsearch && go build -trimpath -buildvcs=auto -o ../bin/ ./cmd/docsearch
 
 # All modules, in one run with one summary. -count=1: the end-to-end tests build the

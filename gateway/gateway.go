@@ -275,9 +275,9 @@ func (g *Gateway) Ready(ctx context.Context) error {
 }
 
 // Try starts a session with the server and ends it. It returns what the server says of
-// itself, and the tools that it lists. It needs the handshake of the gateway, so must not be
-// called with NoAutoInitialize.
-func (g *Gateway) Try(ctx context.Context) (server handshake.Server, tools []json.RawMessage, err error) {
+// itself and lists. It needs the handshake of the gateway, so must not be called with
+// NoAutoInitialize.
+func (g *Gateway) Try(ctx context.Context) (handshake.Found, error) {
 	return g.now.Load().supplier.Try(ctx)
 }
 
@@ -295,6 +295,12 @@ func (g *Gateway) Learn(ctx context.Context, params json.RawMessage) error {
 
 // Remembers reports whether what the server says is remembered.
 func (g *Gateway) Remembers() bool { return g.now.Load().memory != nil }
+
+// Meet is Try before the first client comes: a shared session goes on and is asked for no lists, and
+// Ready and the status page know the result.
+func (g *Gateway) Meet(ctx context.Context) (handshake.Found, error) {
+	return g.now.Load().supplier.Meet(ctx)
+}
 
 // ServeStdio serves one client that writes to in and reads from out, such as stdin and
 // stdout of this process, until it has closed in and has its answers, for which it waits

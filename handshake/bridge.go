@@ -69,6 +69,8 @@ type Bridge struct {
 	// failure is what a request learns that has waited too long for a session. The goroutine of
 	// run sets it.
 	failure atomic.Pointer[Failure]
+	// booting is the session that is being started, for what it says on stderr, or nil.
+	booting atomic.Pointer[Session]
 	// wake makes run look at what others have changed: waiting initialize requests, current and
 	// needed.
 	wake chan struct{}

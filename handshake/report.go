@@ -167,9 +167,13 @@ func (b *Bridge) countFailure(failure *Failure, took time.Duration) {
 
 // lateFailure returns the failure of an attempt that takes long.
 func (b *Bridge) lateFailure(attempt int) *Failure {
+	words := ""
+	if s := b.booting.Load(); s != nil {
+		words = s.lastWords()
+	}
 	return &Failure{
 		Phase: PhaseProcessing, Reason: metrics.ReasonTimeout,
-		Details: b.opts.Server + " is still starting: it did not answer within " + b.opts.Times().InitializationTimeout.String() + b.opts.Supplier().Advice(),
+		Details: b.opts.Server + " is still starting: it did not answer within " + b.opts.Times().InitializationTimeout.String() + b.opts.Supplier().Advice() + words,
 		Attempt: attempt, RetryAfter: time.Second,
 	}
 }

@@ -193,8 +193,8 @@ func (s *Session) ServerAttrs() []any {
 // talkative is a Conn whose server writes to stderr.
 type talkative interface{ LastWords() string }
 
-// lastWords returns the line of the server's stderr that explains most, as the end of a
-// sentence; "" if there is none.
+// lastWords returns the last lines of the server's stderr that say something, as the end of a
+// sentence; "" if there are none.
 func (s *Session) lastWords() string {
 	if c, ok := s.conn.(talkative); ok {
 		if words := c.LastWords(); words != "" {

@@ -259,6 +259,7 @@ func (b *Bridge) open(ctx context.Context, from *Supplier, to *start) opened {
 		Party: b.party(), Principal: b.principal(), AnyServer: !passesOn,
 		Attach: func(s *Session, spawned bool) {
 			a = b.attach(s)
+			b.booting.Store(s)
 			to.dialed <- spawned
 			select {
 			case <-to.handled:
@@ -267,6 +268,7 @@ func (b *Bridge) open(ctx context.Context, from *Supplier, to *start) opened {
 		},
 		Params: to.params,
 	})
+	b.booting.Store(nil)
 	var waited time.Duration
 	if session != nil && !b.shares() {
 		waited = session.waitedForParams

@@ -9,44 +9,88 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// maxPages bounds the pages of tools that Try reads: a server may never end its list.
+// maxPages bounds the pages of a list that Try reads: a server may never end its list.
 const maxPages = 1000
 
-// Try starts a session and ends it. It returns what the server says of itself, and the tools that
-// it lists. The supplier must run handshakes.
-func (s *Supplier) Try(ctx context.Context) (server Server, tools []json.RawMessage, err error) {
+// Found is what a server says of itself, and what it lists.
+type Found struct {
+	Server
+	Tools              []json.RawMessage
+	Prompts, Resources int
+}
+
+// Try starts a session and ends it. It returns what the server says of itself and lists. The supplier
+// must run handshakes.
+func (s *Supplier) Try(ctx context.Context) (Found, error) {
 	session, err := s.startOwn(ctx)
 	if err != nil {
-		return Server{}, nil, err
+		return Found{}, err
 	}
 	defer session.Close(errNotNeeded)
-	server = session.Result().Server()
-	ctx, cancel := context.WithTimeout(ctx, s.opts().Session.RequestTimeout)
+	return session.find(ctx)
+}
+
+// Meet is Try of a server before its first client comes. A shared session goes on for that client, and
+// is asked for no lists, on which calls might have to wait. Ready and Health know the result.
+func (s *Supplier) Meet(ctx context.Context) (found Found, err error) {
+	if s.shared != nil {
+		session, err := s.shared.get(ctx)
+		if err != nil {
+			return Found{}, err
+		}
+		return Found{Server: session.Result().Server()}, nil
+	}
+	found, err = s.Try(ctx)
+	switch {
+	case err == nil:
+		s.NoteStart()
+	case ctx.Err() == nil:
+		s.NoteFailure(err)
+	}
+	return found, err
+}
+
+// find returns what the server of a session says of itself and lists. Only a list of tools that cannot
+// be read is an error: some servers declare prompts and resources, and have none.
+func (s *Session) find(ctx context.Context) (Found, error) {
+	found := Found{Server: s.Result().Server()}
+	ctx, cancel := context.WithTimeout(ctx, s.supplier.opts().Session.RequestTimeout)
 	defer cancel()
-	more := session.Result().Advertises("tools")
-	pages, last := 0, ""
+	var err error
+	if found.Tools, err = s.list(ctx, "tools", mcp.MethodListTools); err != nil {
+		return found, err
+	}
+	prompts, _ := s.list(ctx, "prompts", mcp.MethodListPrompts)
+	resources, _ := s.list(ctx, "resources", mcp.MethodListResources)
+	found.Prompts, found.Resources = len(prompts), len(resources)
+	return found, nil
+}
+
+// list reads all pages of a list, if the server has it.
+func (s *Session) list(ctx context.Context, kind, method string) (all []json.RawMessage, err error) {
+	more, pages, last := s.Result().Advertises(kind), 0, ""
 	for params := json.RawMessage(nil); more; {
 		pages++
 		if pages > maxPages {
-			return server, tools, fmt.Errorf("list tools: there are over %d pages", maxPages)
+			return all, fmt.Errorf("list %s: there are over %d pages", kind, maxPages)
 		}
-		response, err := session.Call(ctx, mcp.MethodListTools, params)
+		response, err := s.Call(ctx, method, params)
 		if err == nil && response.Error() != nil {
 			err = fmt.Errorf("the server answered %s", response.Error())
 		}
 		if err != nil {
-			return server, tools, fmt.Errorf("list tools: %w", err)
+			return all, fmt.Errorf("list %s: %w", kind, err)
 		}
-		list, _ := jsonrpc.Member(response.Result(), "tools")
-		jsonrpc.Each(list, func(tool json.RawMessage) { tools = append(tools, tool) })
+		list, _ := jsonrpc.Member(response.Result(), kind)
+		jsonrpc.Each(list, func(one json.RawMessage) { all = append(all, one) })
 		cursor, _ := jsonrpc.Member(response.Result(), "nextCursor")
 		next, _ := jsonrpc.Text(cursor)
 		more = next != ""
 		if more && next == last {
-			return server, tools, fmt.Errorf("list tools: the server returns the same nextCursor for each page: %.40q", next)
+			return all, fmt.Errorf("list %s: the server returns the same nextCursor for each page: %.40q", kind, next)
 		}
 		last = next
 		params = json.RawMessage(`{"cursor":` + string(cursor) + `}`)
 	}
-	return server, tools, nil
+	return all, nil
 }

@@ -16,6 +16,9 @@ type Upstream = jsonrpc.Dialer
 // [stdio.Command].
 type Command = stdio.Command
 
+// LineBreak stands between the lines of stderr in an error about a child process.
+const LineBreak = stdio.LineBreak
+
 // URL reaches a server over HTTP. See [remote.URL].
 type URL = remote.URL
 

@@ -43,12 +43,14 @@ type Main struct {
 	// the admin server or "", once both accept connections.
 	Ready func(url, admin string)
 
+	live    *liveLine        // of stdout
 	signals <-chan os.Signal // that stop the program
 	hangup  <-chan os.Signal // SIGHUP of the daemon
 }
 
 // Run runs the program and returns its exit code.
 func (m *Main) Run() int {
+	m.live = newLiveLine(m.Stdout)
 	c, err := config.Load(m.Args, m.LookupEnv, new(config.Config))
 	switch {
 	case err != nil:
@@ -69,8 +71,9 @@ func (m *Main) Run() int {
 	}
 	level := new(slog.LevelVar)
 	_ = level.UnmarshalText([]byte(c.LogLevel)) // has been checked
-	direct := newLogger(m.Stderr, level, c.LogFormat)
-	lines := newLogWriter(m.Stderr, func(n int64) { direct.Warn("log lines dropped", "lines", n) })
+	stderr := m.live.over(m.Stderr)
+	direct := newLogger(stderr, level, c.LogFormat)
+	lines := newLogWriter(stderr, func(n int64) { direct.Warn("log lines dropped", "lines", n) })
 	defer lines.Close()
 	log := newLogger(lines, level, c.LogFormat)
 	for _, warning := range c.Warnings {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 
@@ -16,7 +18,7 @@ import (
 func (m *Main) announce(d *daemon, c *config.Config) {
 	main, admin := d.endpoints[0], ""
 	base, first := main.url(), c.Each()[0]
-	where := []any{"url", base + pathOf(c, first), "server", c.Served()}
+	where := []any{"url", base + pathOf(c, first), "server", c.Title(first)}
 	if len(c.Servers) > 0 {
 		var urls []any // by name
 		for _, s := range c.Servers {
@@ -32,7 +34,7 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 		where = append(where, "cluster", c.ClusterName, "replica", d.common.Cluster.Replicas()[0].Name)
 	}
 	d.log.With("addr", main.conns.Addr().String(), "version", buildinfo.Read().Version).Info("serving", where...)
-	banner(m.Stdout, base, c)
+	banner(m.Stdout, base, main.elsewhere(), c)
 	d.tellProcesses(m.Stdout)
 	if admin != "" {
 		fmt.Fprintf(m.Stdout, "Status page   %s/status\n\n", admin)
@@ -57,46 +59,128 @@ func (d *daemon) tellProcesses(w io.Writer) {
 	}
 }
 
+// elsewhere returns the address with which other machines reach all addresses of this one; empty if the
+// address is another, or there is none.
+func (e *endpoint) elsewhere() string {
+	at, ok := e.conns.Addr().(*net.TCPAddr)
+	addrs, err := net.InterfaceAddrs()
+	if !ok || !at.IP.IsUnspecified() || err != nil {
+		return ""
+	}
+	var host string
+	for _, addr := range addrs {
+		one, ok := addr.(*net.IPNet)
+		if !ok || !one.IP.IsGlobalUnicast() {
+			continue
+		}
+		if host == "" || one.IP.To4() != nil && net.ParseIP(host).To4() == nil {
+			host = one.IP.String()
+		}
+	}
+	if host == "" {
+		return ""
+	}
+	scheme := "http://"
+	if e.tls {
+		scheme = "https://"
+	}
+	return scheme + net.JoinHostPort(host, fmt.Sprint(at.Port))
+}
+
 // pathOf returns the path of a server.
 func pathOf(c *config.Config, s *config.Server) string { return c.PrefixOf(s) + gateway.Path }
 
-// banner shows the URL of each server, a first command, and how each client takes the first
-// URL.
-func banner(w io.Writer, base string, c *config.Config) {
+// kindOf returns the transport of a server that clients are told of, as they call it.
+func kindOf(s *config.Server) string {
+	if slices.Contains(s.Transports, gateway.TransportStreamable) {
+		return "http"
+	}
+	return "sse"
+}
+
+// authorization is the header with a token that people put in.
+const authorization = `"Authorization: Bearer TOKEN"`
+
+// banner shows the URL of each server, a first command, and what to paste into which client.
+// elsewhere is the address for other machines, which may be empty.
+func banner(w io.Writer, base, elsewhere string, c *config.Config) {
 	first, isOAuth := c.Each()[0], len(c.OAuth) > 0
 	if isOAuth { // which tokens are for
-		base = strings.TrimSuffix(c.PublicURL, "/")
+		base, elsewhere = strings.TrimSuffix(c.PublicURL, "/"), ""
 	}
-	url := base + pathOf(c, first)
-	name, what, call := "my-server", "what "+c.Served()+" offers", `"tools/list"`
+	what, call := c.Title(first), `"tools/list"`
 	if first.Kind() == config.OfDemo {
-		name, what, call = "demo", "the demo server (tools echo, sleep)",
-			`"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}`
+		call = `"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}`
+		if len(c.Servers) == 0 {
+			what = "the demo server (tools echo, sleep)"
+		}
 	}
-	if len(c.Servers) > 0 {
-		name, what = first.Name, fmt.Sprintf("%d servers", len(c.Servers))
+	if at := first.Served(); strings.Contains(at, "://") && len(c.Servers) == 0 {
+		what += ", " + at + ","
+	}
+	if len(c.Servers) > 1 {
+		what = fmt.Sprintf("%d servers", len(c.Servers))
 	}
 	fmt.Fprintf(w, "sse-server serves %s at\n\n", what)
 	for _, s := range c.Each() {
 		fmt.Fprintf(w, "    %s\n", base+pathOf(c, s))
 	}
-	const token = `"Authorization: Bearer TOKEN"`
-	curl, inspector, flag, member := "", "", "", ""
-	if c.Tokens != nil || isOAuth {
-		curl, inspector = " -H "+token, " --header "+token
-	}
-	if c.Tokens != nil && !isOAuth { // else these clients get one themselves
-		flag, member = inspector, `,"headers":{"Authorization":"Bearer TOKEN"}`
-	}
-	kind := "sse"
-	if slices.Contains(first.Transports, gateway.TransportStreamable) {
-		kind = "http"
-		if first.AutoInitialize { // else a request needs a session
-			fmt.Fprintf(w, "\ncurl %s%s -H 'Content-Type: application/json' -d '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":%s}'\n", url, curl, call)
+	if elsewhere != "" {
+		fmt.Fprint(w, "\nand, for other machines, at\n\n")
+		for _, s := range c.Each() {
+			fmt.Fprintf(w, "    %s\n", elsewhere+pathOf(c, s))
 		}
 	}
-	fmt.Fprintf(w, "\nClaude Code   claude mcp add --transport %s %s %s%s\n", kind, name, url, flag)
-	fmt.Fprintf(w, "Cursor, Trae  {\"mcpServers\":{%q:{\"url\":%q%s}}}\n", name, url, member)
-	fmt.Fprintf(w, "VS Code       {\"servers\":{%q:{\"type\":%q,\"url\":%q%s}}}\n", name, kind, url, member)
-	fmt.Fprintf(w, "Inspector     npx @modelcontextprotocol/inspector --cli %s --transport %s --method tools/list%s\n\n", url, kind, inspector)
+	tellOfPage(w, base, c)
+	url, curl, inspector, flag := base+pathOf(c, first), "", "", ""
+	if c.Tokens != nil || isOAuth {
+		curl, inspector = " -H "+authorization, " --header "+authorization
+	}
+	needsToken := c.Tokens != nil && !isOAuth // else these clients get one themselves
+	if needsToken {
+		flag = inspector
+	}
+	if kindOf(first) == "http" && first.AutoInitialize { // else a request needs a session
+		fmt.Fprintf(w, "\ncurl %s%s -H 'Content-Type: application/json' -d '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":%s}'\n", url, curl, call)
+	}
+	label := "\nClaude Code   "
+	for _, s := range c.Each() {
+		fmt.Fprintf(w, "%sclaude mcp add --transport %s %s %s%s\n", label, kindOf(s), c.Title(s), base+pathOf(c, s), flag)
+		label = "              "
+	}
+	fmt.Fprintf(w, "Cursor, Trae  {\"mcpServers\":%s}\n", entries(base, c, needsToken, false))
+	fmt.Fprintf(w, "VS Code       {\"servers\":%s}\n", entries(base, c, needsToken, true))
+	// Without @latest npm takes, for an older Node.js, a version that lacks --header.
+	fmt.Fprintf(w, "Inspector     npx -y @modelcontextprotocol/inspector@latest --cli %s --transport %s --method tools/list%s\n\n", url, kindOf(first), inspector)
+}
+
+// tellOfPage tells people of the page of a server, where pages are served.
+func tellOfPage(w io.Writer, base string, c *config.Config) {
+	if c.ServesPage() {
+		fmt.Fprintf(w, "\nOpen %s in a browser to try it.\n", base+pathOf(c, c.Each()[0]))
+	}
+}
+
+// entries returns the servers as the configurations of clients have them, some with the type.
+func entries(base string, c *config.Config, token, typed bool) string {
+	type entry struct {
+		Type    string            `json:"type,omitempty"`
+		URL     string            `json:"url"`
+		Headers map[string]string `json:"headers,omitempty"`
+	}
+	var b strings.Builder
+	separator := "{"
+	for _, s := range c.Each() {
+		one := entry{URL: base + pathOf(c, s)}
+		if typed {
+			one.Type = kindOf(s)
+		}
+		if token {
+			one.Headers = map[string]string{"Authorization": "Bearer TOKEN"}
+		}
+		data, _ := json.Marshal(one) // never fails
+		fmt.Fprintf(&b, "%s%q:%s", separator, c.Title(s), data)
+		separator = ","
+	}
+	return b.String() + "}"
 }

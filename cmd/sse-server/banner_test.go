@@ -16,7 +16,7 @@ const tokenOfAlice = "0123456789abcdef"
 func bannerAt(t *testing.T, base string, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	banner(&out, base, mustLoad(t, map[string]string{"KEY": secret}, args...))
+	banner(&out, base, "", mustLoad(t, map[string]string{"KEY": secret}, args...))
 	if strings.Contains(out.String(), tokenOfAlice) || strings.Contains(out.String(), secret) {
 		t.Errorf("the banner shows a secret:\n%s", &out)
 	}
@@ -84,11 +84,41 @@ func TestBannerOfServers(t *testing.T) {
 	for _, want := range []string{
 		"sse-server serves 3 servers at\n\n",
 		"    http://localhost:1/everything/mcp\n    http://localhost:1/a/mcp\n    http://localhost:1/d/mcp\n\n",
-		"claude mcp add --transport http everything http://localhost:1/everything/mcp\n",
+		"\nClaude Code   claude mcp add --transport http everything http://localhost:1/everything/mcp\n" +
+			"              claude mcp add --transport http a http://localhost:1/a/mcp\n" +
+			"              claude mcp add --transport http d http://localhost:1/d/mcp\n" +
+			`Cursor, Trae  {"mcpServers":{"everything":{"url":"http://localhost:1/everything/mcp"},"a":{"url":"http://localhost:1/a/mcp"},"d":{"url":"http://localhost:1/d/mcp"}}}` + "\n",
+		`VS Code       {"servers":{"everything":{"type":"http","url":`,
 		`"method":"tools/list"}`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}
+	}
+}
+
+// The name is that of the package, of --name, or of the entry; one server is not "1 servers".
+func TestBannerNamesTheServer(t *testing.T) {
+	one := clitest.WriteFile(t, "gw.yaml", "servers: {docs: {command: [npx, -y, x]}}\n")
+	for name, args := range map[string][]string{
+		"everything": {"--", "npx", "-y", "@modelcontextprotocol/server-everything"},
+		"mine":       {"--name", "mine", "--", "npx", "-y", "x"},
+		"docs":       {"-c", one},
+	} {
+		text := bannerAt(t, "http://localhost:1", args...)
+		for _, want := range []string{"sse-server serves " + name + " at\n", "--transport http " + name + " http", `{"mcpServers":{"` + name + `":`} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q is missing in\n%s", want, text)
+			}
+		}
+	}
+}
+
+// On all addresses the banner has one that other machines use.
+func TestBannerForOtherMachines(t *testing.T) {
+	var out bytes.Buffer
+	banner(&out, "http://localhost:1", "http://192.0.2.7:1", mustLoad(t, nil, "--insecure", "--addr", "0.0.0.0:1"))
+	if !strings.Contains(out.String(), "\nand, for other machines, at\n\n    http://192.0.2.7:1/mcp\n") {
+		t.Errorf("got\n%s", &out)
 	}
 }

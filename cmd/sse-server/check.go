@@ -37,15 +37,14 @@ func (m *Main) tryServers(c *config.Config, log *slog.Logger) int {
 		if err != nil {
 			return m.refuse(err)
 		}
-		began, name := time.Now(), cmp.Or(s.Name, s.Served())
-		server, tools, err := gw.Try(ctx) // its timeouts bound it
+		began, name := time.Now(), c.Title(s)
+		found, err := gw.Try(ctx) // its timeouts bound it
 		if err == nil {
 			took := time.Since(began)
-			fmt.Fprintf(m.Stdout, "%s: %s %s, MCP %s, %d tools, %s\n", name, server.Name, server.Version,
-				server.ProtocolVersion,
-				len(tools), took.Round(time.Millisecond))
+			fmt.Fprintf(m.Stdout, "%s: %s %s, MCP %s, %d tools, %s\n", name, found.Name, found.Version,
+				found.ProtocolVersion, len(found.Tools), took.Round(time.Millisecond))
 			m.tellLosses(c.Check.For, clients.Server{
-				Name: cmp.Or(s.Name, server.Name), Boot: took, Tools: toolsOf(tools),
+				Name: cmp.Or(s.Name, found.Name), Boot: took, Tools: toolsOf(found.Tools),
 				Ahead: gw.Warm() > 0 || s.Remember && s.Kind() == config.OfCommand,
 			})
 		} else {

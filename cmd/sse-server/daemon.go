@@ -279,6 +279,7 @@ func (d *daemon) routes(together bool) (main, operators *mux.Router) {
 	operators.Handle("/status", forBrowser(protected))
 	operators.PathPrefix("/status/").Handler(forBrowser(protected))
 	operators.Handle(reloadPath, d.protect(http.HandlerFunc(d.serveReload)))
+	operators.Path("/").Handler(http.RedirectHandler("/status", http.StatusFound)) // for people
 	operators.PathPrefix("/").Handler(protected)
 	main.PathPrefix("/.well-known/oauth-protected-resource/").HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		cmp.Or(d.config.Load().Metadata[r.URL.EscapedPath()], http.NotFoundHandler()).ServeHTTP(w, r)

@@ -26,7 +26,7 @@ func TestServeARemoteServer(t *testing.T) {
 	if want := "key=" + secret + " " + secret + "\n"; !strings.HasPrefix(keys.String(), want) {
 		t.Errorf("the remote server got %q, want %q", keys.String(), want)
 	}
-	if !strings.Contains(p.out.String(), "what "+remote.URL+"/mcp offers") {
+	if !strings.Contains(p.out.String(), "serves remote, "+remote.URL+"/mcp, at") {
 		t.Errorf("the banner does not name the server:\n%s", p.out.String())
 	}
 	if strings.Contains(body+p.out.String()+p.log.String(), secret) {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -30,14 +31,21 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	gateways := d.gateways              // a reload replaces the map
 	go d.reloadWhenAsked(ctx, m.hangup) // ends with ctx
 	failed := make(chan error, len(d.endpoints))
 	for _, e := range d.endpoints {
 		go func() { failed <- e.serve() }() // ends with the server's Shutdown or Close
 	}
-	d.gw.Start()
+	if !c.StartCheck {
+		d.gw.Start()
+	}
 	m.announce(d, c)
 	notify(d.log, systemd.SdNotifyReady)
+	var meeting sync.WaitGroup
+	if c.StartCheck {
+		meeting.Go(func() { m.meet(ctx, gateways, c) }) // ends with ctx
+	}
 
 	unused := make(chan struct{})
 	if limit := time.Duration(c.ExitUnused); limit > 0 {
@@ -62,6 +70,8 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 		code = exitFailure
 	}
 	notify(d.log, systemd.SdNotifyStopping)
+	cancel()
+	meeting.Wait() // it starts nothing any more
 	return m.stop(d.log, d.grace(), d.stop, d.abort, code)
 }
 

@@ -298,7 +298,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"check", "--for", "codex-mcp-client"}, exitOK, "\n  codex: not tried: a call that takes longer than 2m0s: it gives up\n  codex: unknown: ", ""},
 		{[]string{"check", "--for", "tray"}, exitConfig, "", `--for: nothing is known of "tray", did you mean "trae"? want all, or one of claude-code, cline, `},
 		{[]string{"check", "--for", "zed"}, exitConfig, "", `--for: nothing is known of "zed"; want all, or one of claude-code, cline, `},
-		{[]string{"check", "--start", "--url", "http://127.0.0.1:1/mcp"}, exitFailure, "http://127.0.0.1:1/mcp: FAILED: initialization failed: the server could not be started: connect: POST", ""},
+		{[]string{"check", "--start", "--url", "http://127.0.0.1:1/mcp"}, exitFailure, "remote: FAILED: initialization failed: the server could not be started: connect: POST", ""},
 		{[]string{"check", "--start", "--", "sh", "-c", "echo no key >&2; exit 3"}, exitFailure, "lost: exit status 3; stderr: no key\n", `msg="server stderr" command=sh`},
 		{[]string{"check", "--start", "--start-timeout", "5s", "--", "sh", "-c", wrongID}, exitOK, "\nsh: s 1, MCP 2025-06-18, 0 tools", "does not name its answers"},
 		{[]string{"check", "--start", "--", "sh", "-c", endlessList}, exitFailure, `list tools: the server returns the same nextCursor for each page: "again"`, "server started"},
@@ -306,7 +306,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"--", "check"}, exitConfig, "", "sse-server: the command: start \"check\""}, // a word after -- is a program
 		{[]string{"check", "--warm", "-1", "--", "true"}, exitConfig, "", "--warm"},
 		{[]string{"--sessions", "shared", "--no-auto-initialize", "--prefix", "/"}, exitConfig, "", "sse-server: --sessions: contradicts"},
-		{[]string{"--nope"}, exitConfig, "", "sse-server: unknown flag --nope\n"},
+		{[]string{"--zzzz"}, exitConfig, "", "sse-server: unknown flag --zzzz\n"},
 	} {
 		p := launch(t, tc.args...)
 		p.wantExit(tc.code)
@@ -420,5 +420,13 @@ func TestAllAddressesAreIPv6Too(t *testing.T) {
 	p.stop()
 	if !strings.Contains(p.log.String(), "level=WARN") || !strings.Contains(p.log.String(), "without authentication") {
 		t.Errorf("the log does not warn:\n%s", p.log.String())
+	}
+}
+
+// People who open the admin address see the status page.
+func TestAdminAddressLeadsToTheStatusPage(t *testing.T) {
+	p := start(t, "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0")
+	if code, body := get(t, newClient(t, &http.Transport{}), p.admin+"/", ""); code != http.StatusOK || !strings.Contains(body, "<html") {
+		t.Errorf("got %d %.100s", code, body)
 	}
 }

@@ -42,7 +42,7 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	// what its server has started. Now the write fails. Ignore would do the same to the
 	// server, which inherits that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	log.Info("serving stdin and stdout", "version", buildinfo.Read().Version, "server", s.Served())
+	log.Info("serving stdin and stdout", "version", buildinfo.Read().Version, "server", c.Title(s))
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	client := newIntroduction(m.Stdin, m.Stdout)

@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 command -v help2man >/dev/null || { echo 'help2man is missing: apt-get install help2man' >&2; exit 1; }
 
-make --no-print-directory build
+make --no-print-directory build docsearch
 rm -rf bin/share && mkdir -p bin/share/man bin/share/systemd
 for unit in deploy/sse-server.service deploy/sse-server.socket; do
 	[ ! -e "$unit" ] || sed 's,/usr/local/bin/,/usr/bin/,' "$unit" >"bin/share/systemd/${unit##*/}"

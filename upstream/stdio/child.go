@@ -211,7 +211,7 @@ func (c *child) noteManner(manner string) {
 	}
 }
 
-// LastWords returns the line of the child's stderr that explains most so far.
+// LastWords returns the last lines of the child's stderr that say something, with LineBreak between them.
 func (c *child) LastWords() string { return c.notes.hint() }
 
 // excuse says what a child that runs and has sent no message does wrong, "" if nothing is

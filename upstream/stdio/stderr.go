@@ -2,10 +2,10 @@ package stdio
 
 import (
 	"bufio"
-	"cmp"
 	"errors"
 	"io"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -17,10 +17,13 @@ import (
 const (
 	// maxStderrLine is how much of a line is logged, in bytes.
 	maxStderrLine = 4 << 10
-	// maxExcerpt is how much of a line of stderr errors show, in bytes, and maxText how much
-	// of a line of stdout errors and the log show.
+	// maxExcerpt is how much of a line of stderr errors show, in bytes, maxWords how much of
+	// several lines, and maxText how much of a line of stdout errors and the log show.
 	maxExcerpt = 500
+	maxWords   = 1000
 	maxText    = 80
+	// lastLines is how many lines of stderr errors show.
+	lastLines = 5
 )
 
 // stderrLog reads a child's stderr to its end, logs it at a bounded rate, and remembers
@@ -29,7 +32,7 @@ type stderrLog struct {
 	log *slog.Logger // limited
 
 	mu    sync.Mutex // guards what follows
-	last  string     // the last line that is not blank
+	last  []string   // the last lines that say something, at most lastLines
 	fault string     // the last line that names an error
 }
 
@@ -74,21 +77,47 @@ func (s *stderrLog) line(line string, cut bool) {
 }
 
 func (s *stderrLog) remember(line string) {
+	line = excerpt([]byte(strings.TrimSpace(line)), maxExcerpt)
+	if slices.ContainsFunc(noise, func(pattern *regexp.Regexp) bool { return pattern.MatchString(line) }) {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last = line
+	if s.last = append(s.last, line); len(s.last) > lastLines {
+		s.last = slices.Delete(s.last, 0, 1)
+	}
 	if namesFault(line) {
 		s.fault = line
 	}
 }
 
-// hint returns the line that most likely says why the child died. The last line often
-// does not: Node writes the error, a stack, and then its version.
+// noise are lines that do not say why a program has ended: of stacks, and of what programs add to each
+// error.
+var noise = []*regexp.Regexp{
+	regexp.MustCompile(`^(at |node:internal/|throw |Node\.js v\d)`),
+	regexp.MustCompile(`^[][{}()^~;, ]*$`),
+	regexp.MustCompile(`^(code|errno|syscall|path|requireStack|spawnargs): `),
+	regexp.MustCompile(`^Traceback \(most recent call last\):$|^File "[^"]*"(, line|$)`),
+	regexp.MustCompile(`^goroutine \d+ \[|^exit status \d+$`),
+	regexp.MustCompile(`^npm (error|ERR!)( \d+| code \w+)?$|^npm (notice|warn|WARN)|_logs[/\\]`),
+	regexp.MustCompile(`A complete log of this run|Note that you can also install from a$|tarball, folder, http url, or git `),
+	regexp.MustCompile(`^(Run|See) 'docker (run )?--help'`),
+}
+
+// hint returns the last lines that are likely to say why the child died, and the last one that names an
+// error if it came before these.
 func (s *stderrLog) hint() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return excerpt([]byte(strings.TrimSpace(cmp.Or(s.fault, s.last))), maxExcerpt)
+	lines := s.last
+	if s.fault != "" && !slices.Contains(lines, s.fault) {
+		lines = slices.Concat([]string{s.fault}, lines)
+	}
+	return excerpt([]byte(strings.Join(lines, LineBreak)), maxWords)
 }
+
+// LineBreak stands between lines of stderr in the text of an error.
+const LineBreak = " | "
 
 func namesFault(line string) bool {
 	line = strings.ToLower(line)

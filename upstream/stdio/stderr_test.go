@@ -49,6 +49,15 @@ func TestStderrHint(t *testing.T) {
 			"    at node:internal/main:28:49 {\n  code: 'MODULE_NOT_FOUND'\n}\n\nNode.js v20.20.2\n", "Error: Cannot find module '/x.js'"},
 		{"python", "Traceback (most recent call last):\n  File \"x\"\nModuleNotFoundError: No module named 'x'\n", "ModuleNotFoundError: No module named 'x'"},
 		{"go", "panic: boom\n\ngoroutine 1 [running]:\nexit status 2\n", "panic: boom"},
+		{"npm", "npm error code E404\nnpm error 404 Not Found - GET https://registry.npmjs.org/@x%2fy - Not found\nnpm error 404\n" +
+			"npm error 404  '@x/y@*' is not in this registry.\nnpm error 404\nnpm error 404 Note that you can also install from a\n" +
+			"npm error 404 tarball, folder, http url, or git folder.\nnpm error A complete log of this run can be found in: /root/.npm/_logs/2026-debug-0.log\n",
+			"npm error 404 Not Found - GET https://registry.npmjs.org/@x%2fy - Not found | npm error 404  '@x/y@*' is not in this registry."},
+		{"docker", "docker: Error response from daemon: pull access denied for nope\n\nRun 'docker run --help' for more information\n",
+			"docker: Error response from daemon: pull access denied for nope"},
+		{"bash", "bash: line 1: foo: command not found\n", "bash: line 1: foo: command not found"},
+		{"five lines", "1\n2\n3\n\n4\n5\n6\n", "2 | 3 | 4 | 5 | 6"},
+		{"an error before the last lines", "error: no key\n1\n2\n3\n4\n5\n", "error: no key | 1 | 2 | 3 | 4 | 5"},
 		{"long", strings.Repeat("ä", 400), strings.Repeat("ä", maxExcerpt/2) + "…"},
 	}
 	for _, test := range tests {

@@ -29,6 +29,13 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 	if err := c.checkConnect(); err != nil {
 		return err
 	}
+	switch {
+	case c.Called == "":
+	case len(c.Servers) > 0:
+		return c.refuse(nameKey, "the keys of servers name them")
+	case pathName(c.Called) != c.Called || c.Called[0] == '_':
+		return c.refuse(nameKey, "want letters of a-z, digits, _ and -, such as %s, but got %q", cmp.Or(pathName(c.Called), "docs"), c.Called)
+	}
 	if c.Does == "stdio" && len(c.Servers) > 1 && c.Connect == nil {
 		return errors.New("servers: stdio serves one server")
 	}

@@ -47,6 +47,8 @@ type Config struct {
 	AuditLog        string   `hidden:"" fixed:""` // a key of the file
 	ExitUnused      Duration `group:"Server" fixed:"" placeholder:"DURATION" zero:"" help:"End when no client has been connected for this long. 0 means never."`
 	ShutdownTimeout Duration `group:"Server" placeholder:"DURATION" help:"How long the server waits for requests in flight when it stops. Then it closes their streams."`
+	Called          string   `group:"Server" name:"name" fixed:"" common:"" placeholder:"NAME" help:"Name of the server in the banner, in the log and in what people paste into their clients: up to 64 letters of a-z, digits, _ and -. Without it, it comes from the package, program or address that is served."`
+	StartCheck      bool     `group:"Server" fixed:"" negatable:"" help:"After the banner, start each server once and say what it is, or why it does not start. Without the option that is so but with --warm 0, with which nothing is started ahead of clients."`
 	Version         bool     `group:"Server" common:"" only:"" help:"Print the version and exit."`
 	Help            bool     `group:"Server" common:"" only:"" short:"h" help:"Print the help with the flags that most need, after a command with those of its own, and exit."`
 	HelpAll         bool     `group:"Server" common:"" only:"" help:"Print the help with all flags and exit."`
@@ -55,7 +57,7 @@ type Config struct {
 	IDKeyFile      string    `group:"Access" fixed:"" placeholder:"FILE" help:"File of at least 32 random characters, with which ids of sessions are signed, so that clients of Streamable HTTP go on after a restart. It is made if it is missing, unless there is --nats. Without the option it is id-key in $$STATE_DIRECTORY, $$XDG_STATE_HOME/sse-server or ~/.local/state/sse-server."`
 	Insecure       bool      `group:"Access" common:"" help:"Allow an address that other machines can reach without --auth-tokens-file or oauth."`
 	TrustedProxies []network `group:"Access" placeholder:"CIDR" help:"Networks or addresses of proxies whose X-Forwarded-For and X-Forwarded-Prefix are believed. Without it, the headers are ignored."`
-	AllowedOrigins []string  `group:"Access" common:"" placeholder:"ORIGIN" help:"Origins of web pages to allow beside the server's own, such as https://app.example.com; * allows any. They get CORS headers."`
+	AllowedOrigins []string  `group:"Access" placeholder:"ORIGIN" help:"Origins of web pages to allow beside the server's own, such as https://app.example.com; * allows any. They get CORS headers."`
 	AllowedHosts   []string  `group:"Access" placeholder:"HOST" help:"Host headers, without port, to allow beside loopback names; * allows any. Without it, any is allowed on an address that is not loopback; with it, only these and IP addresses."`
 	Page           *bool     `group:"Access" negatable:"" help:"Serve browsers a page at the URL of each server, and at / the list of the servers. Without it, clients on this machine get the page, and with --auth-tokens-file or oauth everybody, because the page asks for a token."`
 	ErrorDetails   string    `group:"Access" placeholder:"WHICH" oneof:"auto,full,safe" help:"What errors tell clients about the server: full includes its exit status, the end of its stderr, and its command or address; safe tells only the category; auto is full for clients on this machine if there is neither --auth-tokens-file nor oauth. The log always has everything."`
@@ -155,7 +157,7 @@ type Server struct {
 	RememberFor Duration  `group:"Protocol" placeholder:"DURATION" for:"command" help:"Age of what is remembered from which the server is asked again in the background when a client comes."`
 	ProcessIdle *Duration `group:"Times" placeholder:"DURATION" zero:"" for:"command" help:"End the process of a connection that has had no message for this long, and nothing open: no request, question, subscription or task. The next message starts another one. Not with --no-remember or --sessions shared. Without it, 10m. 0 means never."`
 
-	InitializationTimeout Duration  `group:"Times" placeholder:"DURATION" help:"How long a client's message waits for the handshake."`
+	InitializationTimeout Duration  `group:"Times" common:"" placeholder:"DURATION" help:"How long a client's message waits for the handshake."`
 	StartTimeout          Duration  `group:"Times" common:"" placeholder:"DURATION" help:"How long one start of the server may take, including the handshake."`
 	HeartbeatInterval     Duration  `group:"Times" placeholder:"DURATION" zero:"" help:"Longest silence on a stream before the gateway sends a heartbeat. 0 means no heartbeats."`
 	IdleTimeout           *Duration `group:"Times" placeholder:"DURATION" zero:"" help:"Close a connection that has had no POST, no request in flight and, over Streamable HTTP, no open GET for this long. Without it, 10m over Streamable HTTP, and never over HTTP+SSE. 0 means never, but 5m for clients without sessions."`
@@ -189,6 +191,7 @@ const Stdout = "-"
 func newConfig() *Config {
 	c, d := &Config{}, gateway.Defaults()
 	c.ErrorDetails, c.Sessions, c.AutoInitialize, c.Remember = d.ErrorDetails, d.Sessions, true, true
+	c.StartCheck = true
 	c.InitializationTimeout, c.StartTimeout = Duration(d.InitializationTimeout), Duration(d.StartTimeout)
 	c.RememberFor = Duration(24 * time.Hour)
 	c.HeartbeatInterval, c.RequestTimeout = Duration(d.HeartbeatInterval), Duration(d.RequestTimeout)
@@ -403,6 +406,9 @@ func (c *Config) Each() []*Server {
 // gw.yaml:3:7: addr.
 func (s *Server) Place(option string) string { return cmp.Or(s.given[option], "--"+option) }
 
+// Given reports whether an option was given.
+func (s *Server) Given(option string) bool { return s.given[option] != "" }
+
 // refuse returns an error about an option.
 func (s *Server) refuse(option, format string, args ...any) error {
 	return fmt.Errorf("%s: %s", s.Place(option), fmt.Sprintf(format, args...))
@@ -413,4 +419,10 @@ func (c *Config) warn(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(c.Warnings, text) {
 		c.Warnings = append(c.Warnings, text)
 	}
+}
+
+// ServesPage reports whether a browser gets a page at the URL of a server.
+func (c *Config) ServesPage() bool {
+	flag := c.option("page")
+	return flag != nil && textOf(flag.Target) == "true"
 }

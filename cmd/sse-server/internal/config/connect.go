@@ -42,7 +42,7 @@ func (c *Config) checkConnect() error {
 		return c.refuse("connect", "%q: no server of %s is at this path", c.Stdio.Connect, c.Config)
 	}
 	c.Connect = at
-	c.DaemonArgs = append(c.DaemonArgs, "--addr="+net.JoinHostPort(at.Hostname(), at.Port()), "--exit-unused="+unusedDaemon)
+	c.DaemonArgs = append(c.DaemonArgs, "--addr="+net.JoinHostPort(at.Hostname(), at.Port()), "--exit-unused="+unusedDaemon, "--no-start-check") // its first client is coming
 	if prefix != "" && len(c.Servers) == 0 {
 		c.DaemonArgs = append(c.DaemonArgs, "--prefix="+prefix)
 	}

@@ -12,9 +12,9 @@ import (
 func TestArgumentsOfTheSharedServer(t *testing.T) {
 	env := map[string]string{"HOME": "/home/ada"}
 	for given, want := range map[string]string{
-		"stdio --connect http://127.0.0.1:8080/mcp -- npx -y pkg":                                "--addr=127.0.0.1:8080 --exit-unused=10m -- npx -y pkg",
-		"stdio --connect=http://localhost:8080/a/mcp --warm 2 --no-remember --no-page -- x":      "--warm=2 --no-remember --no-page --addr=localhost:8080 --exit-unused=10m --prefix=/a -- x",
-		"--log-level debug stdio --connect http://[::1]:80/mcp --env A=1 --env B=2,3 -- x stdio": "--log-level=debug --env=A=1 --env=B=2,3 --addr=[::1]:80 --exit-unused=10m -- x stdio",
+		"stdio --connect http://127.0.0.1:8080/mcp -- npx -y pkg":                                "--addr=127.0.0.1:8080 --exit-unused=10m --no-start-check -- npx -y pkg",
+		"stdio --connect=http://localhost:8080/a/mcp --warm 2 --no-remember --no-page -- x":      "--warm=2 --no-remember --no-page --addr=localhost:8080 --exit-unused=10m --no-start-check --prefix=/a -- x",
+		"--log-level debug stdio --connect http://[::1]:80/mcp --env A=1 --env B=2,3 -- x stdio": "--log-level=debug --env=A=1 --env=B=2,3 --addr=[::1]:80 --exit-unused=10m --no-start-check -- x stdio",
 	} {
 		c := mustLoad(t, env, strings.Fields(given)...)
 		if got := strings.Join(c.DaemonArgs, " "); got != want {

@@ -30,7 +30,6 @@ var elsewhere = map[string]string{
 	"command": "the command to serve goes after --, as in: sse-server -- npx -y server",
 	"args":    "the command to serve goes after --, with its arguments, as in: sse-server -- npx -y server",
 	"oauth":   "it is a key of the file that --config names",
-	"name":    "a server has a name below the key servers of the file that --config names",
 	"sse":     "both transports are served at one URL; --transports sse serves HTTP+SSE alone",
 }
 

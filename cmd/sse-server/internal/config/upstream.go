@@ -79,7 +79,7 @@ func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
 		}
 	}
 	o.ForwardHeaders = s.ForwardHeader
-	if own, ok := s.remote.Credentials.(oauthclient.Config); ok && own.Grant == oauthclient.TokenExchange {
+	if s.ForwardsTokens() {
 		o.ForwardHeaders = append(slices.Clone(o.ForwardHeaders), "Authorization")
 	}
 
@@ -109,6 +109,15 @@ func (c *Config) page() string {
 		return gateway.PageOn
 	}
 	return gateway.PageOff
+}
+
+// StartsNothing reports whether the server is to have no process before a client needs one.
+func (s *Server) StartsNothing() bool { return s.Kind() == OfCommand && s.Warm != nil && *s.Warm == 0 }
+
+// ForwardsTokens reports whether the token of each client gets it one for the remote server.
+func (s *Server) ForwardsTokens() bool {
+	own, ok := s.remote.Credentials.(oauthclient.Config)
+	return ok && own.Grant == oauthclient.TokenExchange
 }
 
 // off returns what switches a limit of gateway.Options off if v is 0, which is the default

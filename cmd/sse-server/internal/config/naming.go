@@ -1,0 +1,144 @@
+package config
+
+import (
+	"cmp"
+	"net/netip"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Title is the name of a server for people: in the banner, in the log and in what they paste into
+// clients. It is that of its entry in the file, else that of --name, else it comes from what is served:
+// the package that npx -y @modelcontextprotocol/server-everything starts is called everything.
+func (c *Config) Title(s *Server) string {
+	switch {
+	case s.Name != "":
+		return s.Name
+	case c.Called != "":
+		return c.Called
+	case s.Kind() == OfDemo:
+		return OfDemo
+	case s.Kind() == ofURL:
+		return cmp.Or(titleOfURL(s.remote.Address), "remote")
+	}
+	return cmp.Or(pathName(titleOfCommand(s.Command)), "server")
+}
+
+// launcher says how a program is told what to start.
+type launcher struct {
+	// before are words that come before the name of what is started.
+	before []string
+	// values are options that have a value, after a space.
+	values []string
+	// named is the option whose value is the name, if it is given; -m of Python is one.
+	named []string
+}
+
+// launchers are programs that start others. Of all others the program itself gives the name.
+var launchers = map[string]launcher{
+	"npx":     {named: []string{"-p", "--package"}, values: []string{"-c", "--call", "-w", "--workspace"}},
+	"npm":     {before: []string{"exec", "x"}, named: []string{"-p", "--package"}, values: []string{"-c", "--call"}},
+	"pnpm":    {before: []string{"dlx", "exec"}},
+	"yarn":    {before: []string{"dlx", "exec"}, named: []string{"-p", "--package"}},
+	"bun":     {before: []string{"x", "run"}},
+	"bunx":    {named: []string{"-p", "--package"}},
+	"uvx":     {values: []string{"--from", "-p", "--python", "--with", "--index", "--index-url"}},
+	"uv":      {before: []string{"tool", "run"}, values: []string{"--directory", "--project", "--from", "-p", "--python", "--with"}},
+	"pipx":    {before: []string{"run"}, values: []string{"--spec", "--python"}},
+	"docker":  {before: []string{"run"}, values: valuesOfDocker},
+	"podman":  {before: []string{"run"}, values: valuesOfDocker},
+	"node":    {values: []string{"-r", "--require", "--import", "--env-file"}},
+	"tsx":     {},
+	"deno":    {before: []string{"run"}},
+	"python":  {named: []string{"-m"}},
+	"python3": {named: []string{"-m"}},
+	"go":      {before: []string{"run"}},
+	"java":    {named: []string{"-jar"}, values: []string{"-cp", "-classpath"}},
+	"dotnet":  {before: []string{"run"}, named: []string{"--project"}},
+	"env":     {},
+	"dnx":     {},
+}
+
+var valuesOfDocker = []string{"-e", "--env", "--env-file", "-v", "--volume", "--mount", "--name", "--network", "--net", "-p", "--publish", "-u", "--user", "-w", "--workdir", "--entrypoint", "-l", "--label", "--platform", "--memory", "-m", "--cpus", "--add-host"}
+
+// titleOfCommand returns the name of the package, image or program that a command starts.
+func titleOfCommand(command []string) string {
+	program := withoutEnding(path.Base(strings.ReplaceAll(command[0], `\`, "/")))
+	how, isLauncher := launchers[strings.ToLower(program)]
+	if !isLauncher {
+		return program
+	}
+	for args := command[1:]; len(args) > 0; args = args[1:] {
+		arg := args[0]
+		option, value, has := strings.Cut(arg, "=")
+		switch {
+		case slices.Contains(how.named, option) && has:
+			return shortName(nameIn(value))
+		case slices.Contains(how.named, arg) && len(args) > 1:
+			return shortName(nameIn(args[1]))
+		case slices.Contains(how.values, arg):
+			args = args[min(1, len(args)-1):]
+		case strings.HasPrefix(arg, "-"), slices.Contains(how.before, arg), program == "env" && has:
+		case program == "env":
+			return titleOfCommand(args)
+		default:
+			return shortName(nameIn(arg))
+		}
+	}
+	return program
+}
+
+var (
+	versionOf = regexp.MustCompile(`(.)(@|==|:)[^/@:=]*$`)
+	ending    = regexp.MustCompile(`\.(exe|cmd|bat|[cm]?[jt]s|py|sh|jar|rb|pl|php|csproj|dll)$`)
+)
+
+// plainFiles are names of files and folders that say nothing of what is in them.
+var plainFiles = []string{"index", "main", "server", "app", "mcp", "cli", "run", "start", "dist", "build", "lib", "src", "bin", "out", "cmd", "__main__", "stdio"}
+
+func withoutEnding(name string) string { return ending.ReplaceAllString(name, "") }
+
+// nameIn returns the name in that of a package, image or file: without scope, folder, version and ending.
+func nameIn(text string) string {
+	text = strings.ReplaceAll(text, `\`, "/")
+	text = versionOf.ReplaceAllString(strings.TrimSuffix(text, "/..."), "$1")
+	for {
+		folder, name := path.Split(strings.TrimSuffix(text, "/"))
+		name = withoutEnding(name)
+		if folder = strings.Trim(folder, "./"); folder == "" || !slices.Contains(plainFiles, strings.ToLower(name)) {
+			return name
+		}
+		text = folder
+	}
+}
+
+// affixes are parts of names that each server has.
+var affixes = regexp.MustCompile(`(?i)^(mcp[-_.]server[-_.]|server[-_.]|mcp[-_.])|([-_.]mcp[-_.]server|[-_.]server[-_.]mcp|[-_.]mcp|[-_.]server)$`)
+
+// shortName cuts off what the names of most servers have in common.
+func shortName(name string) string {
+	if short := affixes.ReplaceAllString(name, ""); len(short) > 1 {
+		return short
+	}
+	return name
+}
+
+// titleOfURL returns the name in a host: notion of mcp.notion.com.
+func titleOfURL(address string) string {
+	at, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	host := strings.ToLower(at.Hostname())
+	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" {
+		return ""
+	}
+	labels := strings.Split(host, ".")
+	for len(labels) > 2 && slices.Contains([]string{"mcp", "api", "www", "server"}, labels[0]) {
+		labels = labels[1:]
+	}
+	return pathName(labels[max(0, len(labels)-2)])
+}

@@ -1,0 +1,56 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+)
+
+// People see a server under the name that they know it by.
+func TestTitle(t *testing.T) {
+	for args, want := range map[string]string{
+		"": "demo",
+		"-- npx -y @modelcontextprotocol/server-everything":                           "everything",
+		"-- npx -y @x/server-filesystem@1.2.3 /data":                                  "filesystem",
+		"-- npx --yes --package=@acme/mcp-tools tools":                                "tools",
+		"-- npm exec -- @a/notes-mcp":                                                 "notes",
+		"-- /usr/bin/npx mcp-server-git":                                              "git",
+		"-- uvx mcp-server-fetch@latest":                                              "fetch",
+		"-- uvx --from git+https://github.com/a/b serena start":                       "serena",
+		"-- uv --directory /srv/weather run weather.py":                               "weather",
+		"-- docker run -i --rm -e TOKEN -v /a:/b ghcr.io/github/github-mcp-server:v1": "github",
+		"-- node /srv/weather/dist/index.js":                                          "weather",
+		"-- node ./index.js":                                                          "index",
+		"-- python -m mcp_server_time --local":                                        "time",
+		"-- python3 server.py":                                                        "server",
+		"-- env A=b npx -y x":                                                         "x",
+		"-- go run ./cmd/notes":                                                       "notes",
+		"-- java -jar target/petstore.jar":                                            "petstore",
+		"-- ./my-server --verbose":                                                    "my-server",
+		"-- cat":                                                                      "cat",
+		"-- sh -c cat":                                                                "sh",
+		"-- ./Üñ":                                                                     "server",
+		"--name docs -- npx -y x":                                                     "docs",
+		"--url https://mcp.notion.com/mcp":                                            "notion",
+		"--url https://example.com/mcp":                                               "example",
+		"--url http://127.0.0.1:1/mcp":                                                "remote",
+		"--url http://gateway:8080/mcp":                                               "gateway",
+	} {
+		if c := mustLoad(t, nil, strings.Fields(args)...); c.Title(c.Each()[0]) != want {
+			t.Errorf("%s: it is called %q, want %q", args, c.Title(c.Each()[0]), want)
+		}
+	}
+	file := clitest.WriteFile(t, "gw.yaml", "servers: {docs: {command: [npx, x]}}\n")
+	if c := mustLoad(t, nil, "-c", file); c.Title(c.Servers[0]) != "docs" {
+		t.Errorf("an entry is called %q", c.Title(c.Servers[0]))
+	}
+	for args, want := range map[string]string{
+		"--name Docs!":           `--name: want letters`,
+		"--name docs -c " + file: "--name: the keys of servers name them",
+	} {
+		if _, err := Load(strings.Fields(args), clitest.Environment(nil), new(Config)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", args, err, want)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/upstream"
+)
+
+// maxMeetings is how many servers start at the same time, to be looked at.
+const maxMeetings = 8
+
+// quiet is how long a server that has failed is left alone, so that the reason stays to be read: starts
+// ahead of clients would fail again and again.
+const quiet = 10 * time.Second
+
+// meeting is the look at each server after the banner.
+type meeting struct {
+	out  io.Writer
+	live *liveLine
+	wide int // the length of the longest name
+
+	mu      sync.Mutex // guards what follows, and out
+	waiting []string   // the names of servers that are starting
+	began   time.Time
+}
+
+// meet starts each server once, and says on stdout what it is, or why it does not start and what to do.
+// Only then servers are kept started ahead: two of one package that start at the same time may install
+// it twice. meet returns when each server has answered or failed, or when ctx ends.
+func (m *Main) meet(ctx context.Context, gateways map[string]*gateway.Gateway, c *config.Config) {
+	all := &meeting{out: m.live.over(m.Stdout), live: m.live, began: time.Now()}
+	for _, s := range c.Each() {
+		all.wide = max(all.wide, len(c.Title(s)))
+	}
+	places := make(chan struct{}, maxMeetings)
+	var meetings sync.WaitGroup
+	for _, s := range c.Each() {
+		gw, name := gateways[s.Name], c.Title(s)
+		if why := unmet(c, s); why != "" {
+			gw.Start()
+			all.say(name, "not started: "+why)
+			continue
+		}
+		meetings.Go(func() { // ends with ctx, or with the times of the gateway
+			places <- struct{}{}
+			all.begin(name)
+			began := time.Now()
+			found, err := gw.Meet(ctx)
+			all.end(name)
+			<-places
+			switch {
+			case ctx.Err() != nil:
+				return
+			case err == nil:
+				all.say(name, describe(s, found, time.Since(began)))
+			default:
+				all.say(name, failed(s, time.Since(began), err)...)
+				select {
+				case <-time.After(quiet):
+				case <-ctx.Done():
+					return
+				}
+			}
+			gw.Start()
+		})
+	}
+	done := make(chan struct{})
+	go func() { // ends with done
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				all.refresh()
+			case <-done:
+				return
+			}
+		}
+	}()
+	meetings.Wait()
+	close(done)
+	all.live.show("")
+}
+
+// unmet returns why a server is not looked at, or nothing.
+func unmet(c *config.Config, s *config.Server) string {
+	switch {
+	case s.StartsNothing() && !c.Given("start-check"):
+		return "with --warm 0 clients start it"
+	case !s.AutoInitialize:
+		return "with --no-auto-initialize each client does that"
+	case s.PrincipalEnv != "" || len(s.ForwardHeader) > 0 || s.ForwardsTokens():
+		return "it gets something of each client"
+	}
+	return ""
+}
+
+// begin shows that a server is starting, and end that it is not any more.
+func (all *meeting) begin(name string) {
+	all.mu.Lock()
+	all.waiting = append(all.waiting, name)
+	all.mu.Unlock()
+	all.refresh()
+}
+
+func (all *meeting) end(name string) {
+	all.mu.Lock()
+	all.waiting = slices.DeleteFunc(all.waiting, func(other string) bool { return other == name })
+	all.mu.Unlock()
+	all.refresh()
+}
+
+// refresh updates the live line.
+func (all *meeting) refresh() {
+	all.mu.Lock()
+	text := ""
+	if len(all.waiting) > 0 {
+		text = fmt.Sprintf("%s starting (%.0f s)", strings.Join(all.waiting, ", "), time.Since(all.began).Seconds())
+	}
+	all.mu.Unlock()
+	all.live.show(text)
+}
+
+// say prints lines about a server, under its name.
+func (all *meeting) say(name string, lines ...string) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	var b strings.Builder
+	for _, line := range lines {
+		fmt.Fprintf(&b, "%-*s  %s\n", all.wide, name, line)
+		name = ""
+	}
+	_, _ = io.WriteString(all.out, b.String())
+}
+
+// describe says what a server is and has.
+func describe(s *config.Server, found handshake.Found, took time.Duration) string {
+	text := fmt.Sprintf("%s, MCP %s: ", cmp.Or(found.Version, found.Name), found.ProtocolVersion)
+	if s.Sessions == gateway.SessionsShared {
+		return fmt.Sprintf("%sone session for all (%.1f s)", text, took.Seconds())
+	}
+	text += count(len(found.Tools), "tool")
+	if found.Prompts > 0 {
+		text += ", " + count(found.Prompts, "prompt")
+	}
+	if found.Resources > 0 {
+		text += ", " + count(found.Resources, "resource")
+	}
+	return fmt.Sprintf("%s (%.1f s)", text, took.Seconds())
+}
+
+// count returns a number of things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// failed says why a server has not started, with what it wrote, and what to do.
+func failed(s *config.Server, took time.Duration, err error) []string {
+	text := strings.TrimPrefix(err.Error(), "initialization failed: ")
+	reason, words := text, ""
+	for _, before := range []string{"; stderr: ", "; its stderr says: "} {
+		if was, says, ok := strings.Cut(text, before); ok {
+			reason, words = was, says
+		}
+	}
+	lines := []string{fmt.Sprintf("FAILED after %.1f s: %s", took.Seconds(), reason)}
+	if words != "" {
+		for line := range strings.SplitSeq(words, upstream.LineBreak) {
+			lines = append(lines, "  | "+line)
+		}
+	}
+	return append(lines, "What to do: "+remedyFor(s, text)+".", "Clients are served all the same: each start tries it again.")
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+)
+
+// After the banner each server is started once, and a line says what it is, or several why it fails and
+// what to do. The program goes on in any case.
+func TestServersAreMet(t *testing.T) {
+	t.Parallel()
+	file := clitest.WriteFile(t, "gw.yaml", "servers:\n  good: "+childConfig(t, "")+
+		"\n  bad: {command: [sh, -c, 'echo starting >&2; echo \"Error: no API_KEY\" >&2; exit 3'], warm: 0}\n  forwards: {url: 'http://127.0.0.1:1/mcp', forward-header: [X-User]}\n")
+	p := start(t, "-c", file, "--addr", "127.0.0.1:0", "--start-check")
+	p.out.await(t, 1, "good      (devel), MCP 2025-11-25: 2 tools (")
+	p.out.await(t, 1, "bad       FAILED after ")
+	p.out.await(t, 1, "            | starting\n")
+	p.out.await(t, 1, "            | Error: no API_KEY\n")
+	p.out.await(t, 1, "          What to do: give it what it asks for with --env NAME=VALUE.\n")
+	p.out.await(t, 1, "forwards  not started: it gets something of each client\n")
+	if strings.ContainsAny(p.out.String(), "\r\x1b") {
+		t.Errorf("a pipe gets a live line: %q", p.out.String())
+	}
+	p.stop()
+	p.wantExit(exitOK)
+}
+
+// A shared session goes on for the first client.
+func TestSharedSessionIsMet(t *testing.T) {
+	t.Parallel()
+	p := start(t, "--addr", "127.0.0.1:0", "--sessions", "shared", "--env", childVariable+"=demo", "--", clitest.Must(os.Executable()))
+	p.out.await(t, 1, ": one session for all (")
+	connectTo(t, p.url)
+	if n := strings.Count(p.log.String(), `msg="server started"`); n != 1 {
+		t.Errorf("%d servers were started, want the shared one", n)
+	}
+}
+
+// With --warm 0, nothing is started ahead of clients.
+func TestNothingIsMet(t *testing.T) {
+	t.Parallel()
+	for _, more := range []string{"--no-start-check", "--addr=127.0.0.1:0"} {
+		p := start(t, "--warm", "0", "--addr", "127.0.0.1:0", more, "--", "sh", "-c", "exit 3")
+		if more != "--no-start-check" {
+			p.out.await(t, 1, "sh  not started: with --warm 0 clients start it\n")
+		}
+		p.stop()
+		if strings.Contains(p.out.String()+p.log.String(), "FAILED") || strings.Contains(p.log.String(), "server started") {
+			t.Errorf("%s: the server was started:\n%s%s", more, p.out.String(), p.log.String())
+		}
+	}
+}
+
+// A signal ends the look, and the process that it has started.
+func TestSignalWhileMeeting(t *testing.T) {
+	t.Parallel()
+	p := start(t, "--addr", "127.0.0.1:0", "--close-timeout", "50ms", "--", "sleep", "1000")
+	p.log.await(t, 1, `msg="server started"`)
+	p.stop()
+	p.wantExit(exitOK)
+	if started, ended := strings.Count(p.log.String(), `msg="server started"`), strings.Count(p.log.String(), `msg="server exited"`); started != ended {
+		t.Errorf("%d servers were started, and %d ended", started, ended)
+	}
+}
+
+// The error of a client whose server is still starting has what that says.
+func TestLastWordsOfASlowStart(t *testing.T) {
+	t.Parallel()
+	p := start(t, "--no-start-check", "--warm", "0", "--addr", "127.0.0.1:0", "--initialization-timeout", "500ms", "--close-timeout", "50ms",
+		"--", "sh", "-c", "no-such-tool; exec sleep 1000")
+	for {
+		request := clitest.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, p.url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)))
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Accept", "application/json, text/event-stream")
+		response := clitest.Must(newClient(t, &http.Transport{}).Do(request))
+		body := clitest.Must(io.ReadAll(response.Body))
+		response.Body.Close()
+		if strings.Contains(string(body), "still starting") && regexp.MustCompile(`its stderr says: [^"]*no-such-tool: (command )?not found`).Match(body) {
+			return
+		}
+		if !strings.Contains(string(body), "still starting") {
+			t.Fatalf("got %s", body)
+		}
+	}
+}
+
+// On a terminal the line is at the bottom, and what others write goes above it.
+func TestLiveLine(t *testing.T) {
+	var screen bytes.Buffer
+	live := &liveLine{terminal: &screen}
+	log := live.over(&screen)
+	live.show("a starting (0 s)")
+	live.show("a starting (0 s)")
+	_, _ = io.WriteString(log, "a line\n")
+	live.show(strings.Repeat("ä", 100))
+	live.show("")
+	_, _ = io.WriteString(log, "the last\n")
+	const clear = "\r\x1b[K"
+	want := clear + "a starting (0 s)" + clear + "a line\na starting (0 s)" + clear + strings.Repeat("ä", 77) + "…" + clear + "the last\n"
+	if screen.String() != want {
+		t.Errorf("got %q, want %q", screen.String(), want)
+	}
+	if w := new(liveLine).over(&screen); w != io.Writer(&screen) {
+		t.Error("without a terminal, writers are others")
+	}
+}
+
+// Each remedy is found by what real programs say.
+func TestRemedies(t *testing.T) {
+	var met []string
+	for says, want := range map[string]string{
+		"npm error 404  '@x/y@*' is not in this registry.":                           "name of the package",
+		"getaddrinfo ENOTFOUND registry.npmjs.org":                                   "reaches the network",
+		"docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock": "start Docker",
+		"docker: Error response from daemon: pull access denied for nope":            "name of the image",
+		"Error: Cannot find module '/srv/dist/index.js'":                             "install what the program needs",
+		"start x: exec format error":                                                 "#!/bin/sh",
+		"bash: line 1: foo: command not found":                                       "spelling of the program",
+		"Error: listen EADDRINUSE: address already in use :::3000":                   "option for stdio",
+		"Error: GITHUB_TOKEN is required":                                            "--env NAME=VALUE",
+		"dial tcp 127.0.0.1:1: connect: connection refused":                          "--url names",
+		"the server refused access (401 Unauthorized): configure the credentials":    "--header",
+		"tls: failed to verify certificate: x509: unknown authority":                 "certificate",
+		"the program only sends back what it gets: it is no MCP server":              "speaks MCP",
+		"the server did not answer initialize in time":                               "--start-timeout",
+		"error: unknown option '--x'":                                                "arguments after --",
+		"something else":                                                             "run the command alone",
+	} {
+		got := remedyFor(mustLoad(t, nil, "--", "x").Each()[0], says)
+		if !strings.Contains(got, want) {
+			t.Errorf("%q: got %q, want %q", says, got, want)
+		}
+		met = append(met, got)
+	}
+	for _, remedy := range remedies {
+		if !slices.Contains(met, remedy.what) {
+			t.Errorf("no program says what leads to %q", remedy.what)
+		}
+	}
+}
