@@ -36,6 +36,11 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 	case pathName(c.Called) != c.Called || c.Called[0] == '_':
 		return c.refuse(nameKey, "want letters of a-z, digits, _ and -, such as %s, but got %q", cmp.Or(pathName(c.Called), "docs"), c.Called)
 	}
+	if c.Does == "stdio" && c.Connect == nil {
+		if err := c.checkStdio(); err != nil {
+			return err
+		}
+	}
 	if c.Does == "stdio" && len(c.Servers) > 1 && c.Connect == nil {
 		return errors.New("servers: stdio serves one server")
 	}
@@ -61,6 +66,17 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 		return c.refuse("watch", "stdio keeps its configuration")
 	case c.Watch && len(c.files) == 0:
 		return c.refuse("watch", "there is no file to watch; want --config")
+	}
+	return nil
+}
+
+// checkStdio refuses flags about HTTP, which have no effect on stdio. Those of a file or of the environment,
+// which others may use too, are ignored.
+func (c *Config) checkStdio() error {
+	for _, flag := range c.flags {
+		if flag.Tag.Has("http") && c.given[flag.Name] == "--"+flag.Name {
+			return c.refuse(flag.Name, "has no effect on stdio, which serves one client without HTTP; leave the word stdio out to serve HTTP")
+		}
 	}
 	return nil
 }

@@ -33,40 +33,40 @@ import (
 // oneof lists the values of a text, or of each text of a list; pairs is the separator of
 // names and values, which may be secret; for names the kind of server that has the option;
 // only marks those that are flags alone; fixed those that cannot change without a restart;
-// common those that --help shows, where --help-all shows all.
+// common those that --help shows, where --help-all shows all; http those that stdio has no use for.
 type Config struct {
-	Addr            Addr     `group:"Server" common:"" fixed:"" placeholder:"HOST:PORT" help:"Address to serve on. Port 0 takes a free port. The host 0.0.0.0, [::] or an empty one takes all addresses, IPv4 and IPv6."`
-	AdminAddr       Addr     `group:"Server" common:"" fixed:"" placeholder:"HOST:PORT" help:"Separate address for /healthz, /readyz, /metrics, /connections, /-/reload and the page /status. Without it, the first three are served on the main address and the others are not served."`
-	Prefix          string   `group:"Server" fixed:"" placeholder:"PATH" help:"Path before every route: with /tools, MCP is at /tools/mcp."`
-	TLSCert         string   `group:"Server" common:"" placeholder:"FILE" help:"PEM file with the TLS certificate chain. Without it, the server speaks plain HTTP."`
-	TLSKey          string   `group:"Server" common:"" placeholder:"FILE" help:"PEM file with the key of --tls-cert."`
+	Addr            Addr     `group:"Server" http:"" common:"" fixed:"" placeholder:"HOST:PORT" help:"Address to serve on. Port 0 takes a free port. The host 0.0.0.0, [::] or an empty one takes all addresses, IPv4 and IPv6."`
+	AdminAddr       Addr     `group:"Server" http:"" common:"" fixed:"" placeholder:"HOST:PORT" help:"Separate address for /healthz, /readyz, /metrics, /connections, /-/reload and the page /status. Without it, the first three are served on the main address and the others are not served."`
+	Prefix          string   `group:"Server" http:"" fixed:"" placeholder:"PATH" help:"Path before every route: with /tools, MCP is at /tools/mcp."`
+	TLSCert         string   `group:"Server" http:"" common:"" placeholder:"FILE" help:"PEM file with the TLS certificate chain. Without it, the server speaks plain HTTP."`
+	TLSKey          string   `group:"Server" http:"" common:"" placeholder:"FILE" help:"PEM file with the key of --tls-cert."`
 	Config          string   `group:"Server" common:"" short:"c" placeholder:"FILE" help:"YAML file of options. Its keys are the names in this list without the dashes, command, servers, mcpServers, audit-log, oauth-client, public-url, oauth and scopes."`
 	Watch           bool     `group:"Server" common:"" fixed:"" help:"Reload the configuration when one of its files changes: that of --config, tokens, certificates, secrets."`
 	LogLevel        string   `group:"Server" common:"" placeholder:"LEVEL" oneof:"debug,info,warn,error" help:"Lowest level to log to stderr: debug, info, warn or error."`
 	LogFormat       string   `group:"Server" fixed:"" placeholder:"FORMAT" oneof:"text,json" help:"Format of the log: text or json."`
 	AuditLog        string   `hidden:"" fixed:""` // a key of the file
-	ExitUnused      Duration `group:"Server" fixed:"" placeholder:"DURATION" zero:"" help:"End when no client has been connected for this long. 0 means never."`
+	ExitUnused      Duration `group:"Server" http:"" fixed:"" placeholder:"DURATION" zero:"" help:"End when no client has been connected for this long. 0 means never."`
 	ShutdownTimeout Duration `group:"Server" placeholder:"DURATION" help:"How long the server waits for requests in flight when it stops. Then it closes their streams."`
 	Called          string   `group:"Server" name:"name" fixed:"" common:"" placeholder:"NAME" help:"Name of the server in the banner, in the log and in what people paste into their clients: up to 64 letters of a-z, digits, _ and -. Without it, it comes from the package, program or address that is served."`
-	StartCheck      bool     `group:"Server" fixed:"" negatable:"" help:"After the banner, start each server once and say what it is, or why it does not start. Without the option that is so but with --warm 0, with which nothing is started ahead of clients."`
+	StartCheck      bool     `group:"Server" http:"" fixed:"" negatable:"" help:"After the banner, start each server once and say what it is, or why it does not start. Without the option that is so but with --warm 0, with which nothing is started ahead of clients."`
 	Version         bool     `group:"Server" common:"" only:"" help:"Print the version and exit."`
 	Help            bool     `group:"Server" common:"" only:"" short:"h" help:"Print the help with the flags that most need, after a command with those of its own, and exit."`
 	HelpAll         bool     `group:"Server" common:"" only:"" help:"Print the help with all flags and exit."`
 
-	AuthTokensFile string    `group:"Access" common:"" placeholder:"FILE" help:"File of bearer tokens for clients, one on each line: TOKEN, PRINCIPAL:TOKEN or PRINCIPAL:sha256:HEX. # starts a comment. Without it and oauth, there is no authentication."`
-	IDKeyFile      string    `group:"Access" fixed:"" placeholder:"FILE" help:"File of at least 32 random characters, with which ids of sessions are signed, so that clients of Streamable HTTP go on after a restart. It is made if it is missing, unless there is --nats. Without the option it is id-key in $$STATE_DIRECTORY, $$XDG_STATE_HOME/sse-server or ~/.local/state/sse-server."`
-	Insecure       bool      `group:"Access" common:"" help:"Allow an address that other machines can reach without --auth-tokens-file or oauth."`
-	TrustedProxies []network `group:"Access" placeholder:"CIDR" help:"Networks or addresses of proxies whose X-Forwarded-For and X-Forwarded-Prefix are believed. Without it, the headers are ignored."`
-	AllowedOrigins []string  `group:"Access" placeholder:"ORIGIN" help:"Origins of web pages to allow beside the server's own, such as https://app.example.com; * allows any. They get CORS headers."`
-	AllowedHosts   []string  `group:"Access" placeholder:"HOST" help:"Host headers, without port, to allow beside loopback names; * allows any. Without it, any is allowed on an address that is not loopback; with it, only these and IP addresses."`
-	Page           *bool     `group:"Access" negatable:"" help:"Serve browsers a page at the URL of each server, and at / the list of the servers. Without it, clients on this machine get the page, and with --auth-tokens-file or oauth everybody, because the page asks for a token."`
+	AuthTokensFile string    `group:"Access" http:"" common:"" placeholder:"FILE" help:"File of bearer tokens for clients, one on each line: TOKEN, PRINCIPAL:TOKEN or PRINCIPAL:sha256:HEX. # starts a comment. Without it and oauth, there is no authentication."`
+	IDKeyFile      string    `group:"Access" http:"" fixed:"" placeholder:"FILE" help:"File of at least 32 random characters, with which ids of sessions are signed, so that clients of Streamable HTTP go on after a restart. It is made if it is missing, unless there is --nats. Without the option it is id-key in $$STATE_DIRECTORY, $$XDG_STATE_HOME/sse-server or ~/.local/state/sse-server."`
+	Insecure       bool      `group:"Access" http:"" common:"" help:"Allow an address that other machines can reach without --auth-tokens-file or oauth."`
+	TrustedProxies []network `group:"Access" http:"" placeholder:"CIDR" help:"Networks or addresses of proxies whose X-Forwarded-For and X-Forwarded-Prefix are believed. Without it, the headers are ignored."`
+	AllowedOrigins []string  `group:"Access" http:"" placeholder:"ORIGIN" help:"Origins of web pages to allow beside the server's own, such as https://app.example.com; * allows any. They get CORS headers."`
+	AllowedHosts   []string  `group:"Access" http:"" placeholder:"HOST" help:"Host headers, without port, to allow beside loopback names; * allows any. Without it, any is allowed on an address that is not loopback; with it, only these and IP addresses."`
+	Page           *bool     `group:"Access" http:"" negatable:"" help:"Serve browsers a page at the URL of each server, and at / the list of the servers. Without it, clients on this machine get the page, and with --auth-tokens-file or oauth everybody, because the page asks for a token."`
 	ErrorDetails   string    `group:"Access" placeholder:"WHICH" oneof:"auto,full,safe" help:"What errors tell clients about the server: full includes its exit status, the end of its stderr, and its command or address; safe tells only the category; auto is full for clients on this machine if there is neither --auth-tokens-file nor oauth. The log always has everything."`
 
-	NATS        string `group:"Cluster" fixed:"" placeholder:"URL" help:"NATS servers, such as nats://host:4222 or tls://host:4222, with commas between them. Replicas that share them serve each other's clients behind any load balancer. All need the same --id-key-file. Without it, the process is alone."`
-	NATSCreds   string `group:"Cluster" fixed:"" placeholder:"FILE" help:"File with the credentials for NATS."`
-	ClusterName string `group:"Cluster" fixed:"" name:"cluster" placeholder:"NAME" help:"Name of the cluster, the same for all its replicas: up to 48 letters, digits, _ and -."`
-	ClusterAddr Addr   `group:"Cluster" fixed:"" name:"cluster-addr" placeholder:"HOST:PORT" help:"Address at which the other replicas send requests for clients of this one, over TLS with certificates made from the key of ids. Without a host, as :7946, it listens on all addresses, and the others are told the one from which it reaches NATS. Without the option it is that address, which is loopback if NATS is, and a free port."`
-	Replica     string `group:"Cluster" fixed:"" placeholder:"NAME" help:"Name of this replica, which no other one has: up to 48 letters, digits, _ and -. Without it, the host name."`
+	NATS        string `group:"Cluster" http:"" fixed:"" placeholder:"URL" help:"NATS servers, such as nats://host:4222 or tls://host:4222, with commas between them. Replicas that share them serve each other's clients behind any load balancer. All need the same --id-key-file. Without it, the process is alone."`
+	NATSCreds   string `group:"Cluster" http:"" fixed:"" placeholder:"FILE" help:"File with the credentials for NATS."`
+	ClusterName string `group:"Cluster" http:"" fixed:"" name:"cluster" placeholder:"NAME" help:"Name of the cluster, the same for all its replicas: up to 48 letters, digits, _ and -."`
+	ClusterAddr Addr   `group:"Cluster" http:"" fixed:"" name:"cluster-addr" placeholder:"HOST:PORT" help:"Address at which the other replicas send requests for clients of this one, over TLS with certificates made from the key of ids. Without a host, as :7946, it listens on all addresses, and the others are told the one from which it reaches NATS. Without the option it is that address, which is loopback if NATS is, and a free port."`
+	Replica     string `group:"Cluster" http:"" fixed:"" placeholder:"NAME" help:"Name of this replica, which no other one has: up to 48 letters, digits, _ and -. Without it, the host name."`
 
 	// Shared is for sse-server itself: the identity of the server behind stdio --connect.
 	Shared string `hidden:""`
@@ -148,7 +148,7 @@ type Server struct {
 	ForwardHeader []string `group:"Remote server" placeholder:"NAME" for:"url" help:"Headers of the request that opens a connection, to send to the remote server with each request of its session. Without it, no header of a client is sent."`
 	OAuthClient   []string `hidden:"" name:"oauth-client" sep:"none" pairs:"=" placeholder:"a mapping such as {token-url: https://…}" for:"url"` // a key of the file
 
-	Transports     []string `group:"Protocol" placeholder:"NAME" oneof:"sse,streamable" help:"Transports to serve at each address: sse is HTTP+SSE, streamable is Streamable HTTP."`
+	Transports     []string `group:"Protocol" http:"" placeholder:"NAME" oneof:"sse,streamable" help:"Transports to serve at each address: sse is HTTP+SSE, streamable is Streamable HTTP."`
 	AutoInitialize bool     `group:"Protocol" negatable:"" help:"Run the MCP handshake for each connection when it opens. If off, the gateway adds nothing: over HTTP+SSE it is a plain transport of 2024-11-05, and over Streamable HTTP it refuses requests without a session with 400."`
 	Sessions       string   `group:"Protocol" common:"" placeholder:"MODE" oneof:"per-connection,shared" help:"per-connection gives each connection its own session with the server; shared gives all connections the same one."`
 	Warm           *int     `group:"Protocol" common:"" placeholder:"N" zero:"" help:"Number of servers to keep started ahead of connections; one that is taken is replaced. Without it, 1 for a command of which each connection gets a process of its own, unless it has --principal-env. With --sessions shared, 1 or more starts the shared session ahead. 0 means none."`
@@ -159,13 +159,13 @@ type Server struct {
 
 	InitializationTimeout Duration  `group:"Times" common:"" placeholder:"DURATION" help:"How long a client's message waits for the handshake."`
 	StartTimeout          Duration  `group:"Times" common:"" placeholder:"DURATION" help:"How long one start of the server may take, including the handshake."`
-	HeartbeatInterval     Duration  `group:"Times" placeholder:"DURATION" zero:"" help:"Longest silence on a stream before the gateway sends a heartbeat. 0 means no heartbeats."`
-	IdleTimeout           *Duration `group:"Times" placeholder:"DURATION" zero:"" help:"Close a connection that has had no POST, no request in flight and, over Streamable HTTP, no open GET for this long. Without it, 10m over Streamable HTTP, and never over HTTP+SSE. 0 means never, but 5m for clients without sessions."`
+	HeartbeatInterval     Duration  `group:"Times" http:"" placeholder:"DURATION" zero:"" help:"Longest silence on a stream before the gateway sends a heartbeat. 0 means no heartbeats."`
+	IdleTimeout           *Duration `group:"Times" http:"" placeholder:"DURATION" zero:"" help:"Close a connection that has had no POST, no request in flight and, over Streamable HTTP, no open GET for this long. Without it, 10m over Streamable HTTP, and never over HTTP+SSE. 0 means never, but 5m for clients without sessions."`
 	RequestTimeout        Duration  `group:"Times" common:"" placeholder:"DURATION" help:"How long the server may take for a request, or between two progress reports; with progress, ten times as long in all."`
 
-	MaxConnections      int     `group:"Limits" placeholder:"N" zero:"" help:"Number of open connections, with --nats of all replicas together. It bounds TCP connections to five times as many, and together with --warm sessions with the server. 0 means unlimited."`
-	MaxConnectionsPerIP int     `group:"Limits" placeholder:"N" zero:"" help:"Number of open connections from one client address (one /64 for IPv6), with tokens of one principal at one address. With --nats, of all replicas together. 0 means unlimited."`
-	ConnectRate         float64 `group:"Limits" placeholder:"PER-SECOND" zero:"" help:"New connections a second from one client address, with tokens of one principal at one address; twice as many may come at once. With --nats, of all replicas together. Clients on this machine are exempt. 0 means unlimited."`
+	MaxConnections      int     `group:"Limits" http:"" placeholder:"N" zero:"" help:"Number of open connections, with --nats of all replicas together. It bounds TCP connections to five times as many, and together with --warm sessions with the server. 0 means unlimited."`
+	MaxConnectionsPerIP int     `group:"Limits" http:"" placeholder:"N" zero:"" help:"Number of open connections from one client address (one /64 for IPv6), with tokens of one principal at one address. With --nats, of all replicas together. 0 means unlimited."`
+	ConnectRate         float64 `group:"Limits" http:"" placeholder:"PER-SECOND" zero:"" help:"New connections a second from one client address, with tokens of one principal at one address; twice as many may come at once. With --nats, of all replicas together. Clients on this machine are exempt. 0 means unlimited."`
 	MaxMessageBytes     Size    `group:"Limits" placeholder:"BYTES" help:"Size of the body of a POST."`
 	MaxInFlight         int     `group:"Limits" placeholder:"N" zero:"" help:"Number of requests of one session that the server works on at the same time. More wait in order; 1 serializes them. 0 means unlimited."`
 
@@ -299,7 +299,11 @@ func (c *Config) readFlags(args []string) error {
 	parser := newParser(c, &c.Server)
 	ctx, err := parser.Parse(args)
 	if err != nil {
-		return withPlace(err)
+		flags := slices.Clone(parser.Model.Flags)
+		for _, command := range parser.Model.Children {
+			flags = append(flags, command.Flags...)
+		}
+		return refuseArgs(err, args, flags)
 	}
 	c.Command, c.Does = command, ctx.Command()
 	if c.Help || c.HelpAll {
@@ -311,7 +315,8 @@ func (c *Config) readFlags(args []string) error {
 			continue
 		}
 		if path.Flag.Hidden && !internalFlags[path.Flag.Name] {
-			return fmt.Errorf("unknown flag --%s: it is a key of the file, and the command to serve goes after --", path.Flag.Name)
+			place := cmp.Or(elsewhere[plainName(path.Flag.Name)], "it is a key of the file that --config names")
+			return fmt.Errorf("unknown flag --%s: %s", path.Flag.Name, place)
 		}
 		if c.given[path.Flag.Name] == "" && path.Flag.Name != "connect" && !internalFlags[path.Flag.Name] {
 			c.DaemonArgs = append(c.DaemonArgs, argsOf(path.Flag)...)
@@ -333,7 +338,9 @@ func (s *Server) set(flag *kong.Flag, texts []string, place string) (err error) 
 	for _, text := range texts {
 		if err == nil {
 			scan := kong.Scan().PushTyped(text, kong.FlagValueToken)
-			err = flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value, Scan: scan}, flag.Target)
+			if err = flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value, Scan: scan}, flag.Target); err != nil {
+				err = plainValue(flag, err)
+			}
 		}
 	}
 	if err == nil {

@@ -89,7 +89,7 @@ func TestBadFlags(t *testing.T) {
 		"the command: nothing comes after --":                      {"--"},
 		"unknown flag --start":                                     {"--start"},
 		`--for: nothing is known of "tray", did you mean `:         {"check", "--for", "tray"},
-		"--warm: expected int value":                               {"--warm"},
+		"--warm: want a value, as in: --warm N":                    {"--warm"},
 		"--addr: want HOST:PORT":                                   {"--addr", "8080"},
 		"--admin-addr: want HOST:PORT with a port":                 {"--admin-addr", "a:http"},
 		"--log-level: want one of debug, info":                     {"--log-level", "INFO"},
@@ -106,7 +106,7 @@ func TestBadFlags(t *testing.T) {
 		"--env: want KEY=VALUE":                                    {"--env", secret, "--", "x"},
 		"--env: A is given twice":                                  {"--env", "A=1", "--env", "A=2", "--", "x"},
 		"the command: want a program":                              {"--", ""},
-		"--config: expected string value":                          {"--config"},
+		"--config: want a value, as in: --config FILE":             {"--config"},
 		"config: open /does/not/exist":                             {"--config", "/does/not/exist"},
 		`--tls-cert: "c.pem" with --tls-key "": open`:              {"--tls-cert", "c.pem"},
 		"unknown flag --command":                                   {"--command", "x"},
@@ -138,15 +138,50 @@ func TestBadFlags(t *testing.T) {
 	}
 }
 
+// What people write who know other programs leads to the option that they mean.
+func TestMistakesAreExplained(t *testing.T) {
+	wantRefusal(t, map[string]string{"SSE_SERVER_WARM": "yes"}, `SSE_SERVER_WARM: want a number, 0 or more, such as 2, but got "yes"`, "--", "x")
+	for args, want := range map[string]string{
+		"--warm yes -- x":          `--warm: want a number, 0 or more, such as 2, but got "yes"`,
+		"-v":                       "unknown flag -v, did you mean --log-level debug, or --version?",
+		"--token abc":              "did you mean --auth-tokens-file FILE?",
+		"--timeout 5s":             "did you mean --request-timeout 60s, or --start-timeout for the start of the server?",
+		"--debug":                  "did you mean --log-level debug?",
+		"--shared":                 "did you mean --sessions shared?",
+		"--oauth":                  "unknown flag --oauth: it is a key of the file that --config names, such as oauth: {issuer",
+		"--oauth x":                "unknown flag --oauth: it is a key of the file that --config names",
+		"--audit-log x":            "unknown flag --audit-log: it is a key of the file that --config names",
+		"--command x":              "unknown flag --command: the command to serve goes after --",
+		"--name":                   "--name: want a value, as in: --name NAME",
+		"--heartbeat-interval -5s": `--heartbeat-interval: want DURATION, but "-5s" looks like a flag`,
+		"--heartbeat-interval=-5s": "--heartbeat-interval: want a number with a unit",
+		"check --for":              "--for: want a value, as in: --for CLIENT",
+		"--start":                  "unknown flag --start: it goes after check",
+		"mcp.json":                 "goes after --config, as in: sse-server --config mcp.json",
+		"--sse https://a/sse --outputTransport stdio": "want sse-server stdio --url https://a/sse",
+		"--streamableHttp https://a/mcp":              "want sse-server stdio --url https://a/mcp",
+		"--sse":                                       "both transports are served at one URL",
+		"stdio --addr 127.0.0.1:1 -- x":               "--addr: has no effect on stdio",
+		"stdio --auth-tokens-file t -- x":             "--auth-tokens-file: has no effect on stdio",
+		"--auth-tokens-file " + clitest.WriteFile(t, "t", "a:sha256:abc\n"): "line 1: the token wants 64 hex digits after sha256:",
+	} {
+		wantRefusal(t, nil, want, strings.Fields(args)...)
+	}
+	for _, args := range [][]string{{"--stdio", "npx -y x", "--port", "8000"}, {"--port=8000", "--stdio=npx -y x"}} {
+		wantRefusal(t, nil, "want sse-server --addr 127.0.0.1:8000 -- npx -y x", args...)
+	}
+	mustLoad(t, map[string]string{"SSE_SERVER_ADDR": "0.0.0.0:8080"}, "stdio", "--", "x") // as an image has it
+}
+
 func TestBadFiles(t *testing.T) {
 	const demo = "servers: {a: {}}\n"
 	for content, want := range map[string]string{
 		"addr: 127.0.0.1:0\nlogLevel: x\n":            `:2:1: unknown key "logLevel" (did you mean log-level?); see`,
 		"config: x\n":                                 `:1:1: unknown key "config"`,
-		"max-connections: many\n":                     `:1:18: max-connections: expected a valid 64 bit int but got "many"`,
-		"max-connections: 1.5\n":                      `:1:18: max-connections: expected a valid 64 bit int`,
+		"max-connections: many\n":                     `:1:18: max-connections: want a number, 0 or more, such as 2, but got "many"`,
+		"max-connections: 1.5\n":                      `:1:18: max-connections: want a number, 0 or more`,
 		"max-connections: [1]\n":                      `:1:18: max-connections: `,
-		"insecure: maybe\n":                           `:1:11: insecure: bool value must be`,
+		"insecure: maybe\n":                           `:1:11: insecure: want true or false, but got`,
 		"log-level: loud\n":                           `:1:12: log-level: want one of debug`,
 		"start-timeout: 5\n":                          `:1:16: start-timeout: want a number with a unit`,
 		"addr: [a]\n":                                 `:1:7: addr: `,
@@ -189,6 +224,11 @@ func TestBadFiles(t *testing.T) {
 		"servers: [a]\n":                                  `:1:10: servers: want a mapping of names to options`,
 		"servers: {}\n":                                   `:1:10: servers: want a mapping of names to options`,
 		"servers:\n  a: npx\n":                            `:2:6: want a mapping of option names`,
+		"servers:\n  My Server: {}\n":                     `:2:3: servers.My Server: want at most 64 letters of a-z, digits, _ and -, as it is part of the path, such as my-server`,
+		"command: [npx, -y, @scope/x]\n":                  `:1:20: '@' is a reserved character: write a word that begins with it in quotes, as in [npx, -y, "@scope/server"]`,
+		"warm: yes\n":                                     `:1:7: warm: want a number, 0 or more, such as 2, but got "yes"`,
+		"startTimeout: 3s\n":                              `:1:1: unknown key "startTimeout" (did you mean start-timeout?); see sse-server --help-all`,
+		"start_timeout: 3s\n":                             `:1:1: unknown key "start_timeout" (did you mean start-timeout?)`,
 		"servers:\n  sse: {}\n":                           `:2:3: servers.sse: want another name`,
 		"servers:\n  a: {addr: \"127.0.0.1:0\"}\n":        `:2:7: unknown key "addr" in servers.a; see`,
 		"servers:\n  a: {dir: /}\n":                       `:2:12: dir: has no effect without a command`,
@@ -333,7 +373,6 @@ func TestOptionsOfTheGateway(t *testing.T) {
 
 // An error of the gateway names the options as they were given.
 func TestErrorsOfTheGatewayNameOptions(t *testing.T) {
-	path := clitest.WriteFile(t, "gw.yaml", "servers:\n  X: {command: [x]}\n")
 	for want, args := range map[string][]string{
 		"--sessions: contradicts --auto-initialize: ":                       {"--sessions", "shared", "--no-auto-initialize"},
 		"--max-connections-per-ip: must be at most --max-connections":       {"--max-connections", "5", "--max-connections-per-ip", "6"},
@@ -342,7 +381,6 @@ func TestErrorsOfTheGatewayNameOptions(t *testing.T) {
 		"--warm: contradicts --principal-env: ":                             {"--warm", "2", "--principal-env", "P", "--", "x"},
 		`--allowed-origins: "a.example" is no origin: `:                     {"--allowed-origins", "a.example"},
 		`--prefix: must be a path such as "/tools", without a slash at the`: {"--prefix", "/tools/"},
-		path + ":2:3: servers.X: must be at most 64 characters of":          {"-c", path},
 	} {
 		c := mustLoad(t, nil, args...)
 		server := c.Each()[0]

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -118,6 +119,9 @@ func (c *Config) readFile() error {
 	tree, err := parser.Parse(tokens, 0)
 	if syntax, ok := errors.AsType[yaml.Error](err); ok { // its whole text has an excerpt, which may show a secret
 		message, _, _ := strings.Cut(syntax.GetMessage(), `: "`) // as may what it quotes
+		if strings.HasPrefix(message, "'@' is a reserved character") {
+			message += `: write a word that begins with it in quotes, as in [npx, -y, "@scope/server"]`
+		}
 		return c.at(syntax.GetToken(), "%s", message)
 	}
 	switch {
@@ -188,6 +192,8 @@ func (c *Config) addServer(name, parent string, key *token.Token) (*Server, erro
 	switch i := slices.IndexFunc(c.Servers, func(other *Server) bool { return other.Name == name }); {
 	case name == "":
 		return nil, s.refuse(nameKey, "want a name with a letter of a-z or a digit")
+	case pathName(name) != name || name[0] == '_': // those of clients' files have been made so
+		return nil, s.refuse(nameKey, "want at most 64 letters of a-z, digits, _ and -, as it is part of the path, such as %s", cmp.Or(pathName(name), "docs"))
 	case slices.Contains(routes, name):
 		return nil, s.refuse(nameKey, "want another name: /%s is a route of sse-server", name)
 	case i >= 0:
@@ -257,9 +263,9 @@ func (c *Config) refuseKey(s *Server, key *token.Token, beside bool) error {
 		c.ignored = append(c.ignored, key.Value)
 		return nil
 	case s.Name != "":
-		return c.at(key, "unknown key %q in servers.%s%s; see sse-server --help; options about all servers belong to the top level", key.Value, s.Name, s.suggestion(key.Value))
+		return c.at(key, "unknown key %q in servers.%s%s; see sse-server --help-all; options about all servers belong to the top level", key.Value, s.Name, s.suggestion(key.Value))
 	}
-	return c.at(key, "unknown key %q%s; see sse-server --help", key.Value, s.suggestion(key.Value))
+	return c.at(key, "unknown key %q%s; see sse-server --help-all", key.Value, s.suggestion(key.Value))
 }
 
 // setFrom gives an option of s, which the file calls name, the values of nodes.

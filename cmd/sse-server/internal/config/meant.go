@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,7 +17,7 @@ var meant = map[string]string{
 	"host": "addr 127.0.0.1:8080", "listen": "addr 127.0.0.1:8080", "bind": "addr 127.0.0.1:8080",
 	"token": "auth-tokens-file FILE", "tokens": "auth-tokens-file FILE", "bearer": "auth-tokens-file FILE",
 	"apikey": "auth-tokens-file FILE", "authtoken": "auth-tokens-file FILE",
-	"timeout": "request-timeout 60s, or start-timeout for the start of the server",
+	"timeout": "request-timeout 60s, or --start-timeout for the start of the server",
 	"debug":   "log-level debug", "verbose": "log-level debug", "v": "log-level debug, or --version",
 	"shared": "sessions shared", "stateless": "sessions shared", "heartbeat": "heartbeat-interval 15s",
 	"cors": "allowed-origins ORIGIN", "origin": "allowed-origins ORIGIN", "corsorigin": "allowed-origins ORIGIN",
@@ -26,12 +27,16 @@ var meant = map[string]string{
 
 // elsewhere are such names for which there is no option.
 var elsewhere = map[string]string{
-	"stdio":   "the command to serve goes after --, as in: sse-server -- npx -y server",
-	"command": "the command to serve goes after --, as in: sse-server -- npx -y server",
-	"args":    "the command to serve goes after --, with its arguments, as in: sse-server -- npx -y server",
-	"oauth":   "it is a key of the file that --config names",
-	"sse":     "both transports are served at one URL; --transports sse serves HTTP+SSE alone",
+	"command":        commandPlace,
+	"stdio":          commandPlace,
+	"args":           "the command to serve goes after --, with its arguments, as in: sse-server -- npx -y server",
+	"oauth":          "it is a key of the file that --config names, such as oauth: {issuer: https://login.example.com}",
+	"start":          "it goes after check, as in: sse-server check --start -- npx -y server",
+	"sse":            "both transports are served at one URL; --transports sse serves HTTP+SSE alone, and --url serves a remote server",
+	"streamablehttp": "both transports are served at one URL, and --url serves a remote server",
 }
+
+const commandPlace = "the command to serve goes after --, as in: sse-server -- npx -y server"
 
 // words are first arguments of other programs that mean one of ours.
 var words = map[string]string{"version": "--version", "help": "--help", "start": "serve", "run": "serve"}
@@ -63,30 +68,92 @@ func (s *Server) suggestion(key string) string {
 	return " (did you mean " + best + "?)"
 }
 
-// withPlace adds to an error about an argument where such an argument goes, or which flag is meant.
-func withPlace(err error) error {
+// refuseArgs explains an error of the parser about args: which flag is meant, where an argument goes, or
+// which values a flag takes.
+func refuseArgs(err error, args []string, flags []*kong.Flag) error {
 	text := err.Error()
 	if flag, unknown := strings.CutPrefix(text, "unknown flag "); unknown {
 		flag, _, _ = strings.Cut(flag, ",")
-		name := plainName(flag)
-		if option, ok := meant[name]; ok {
-			return fmt.Errorf("unknown flag %s, did you mean --%s?", flag, option)
-		}
-		if place, ok := elsewhere[name]; ok {
-			return fmt.Errorf("unknown flag %s: %s", flag, place)
+		return refuseFlag(err, flag, args)
+	}
+	if word, unexpected := strings.CutPrefix(text, "unexpected argument "); unexpected && !strings.Contains(word, "did you mean") {
+		return fmt.Errorf("%w: %s", err, placeOf(word))
+	}
+	name, _, _ := strings.Cut(text, ": ")
+	for _, flag := range flags {
+		if name == "--"+flag.Name {
+			return refuseValue(err, name, flag)
 		}
 	}
-	word, unexpected := strings.CutPrefix(text, "unexpected argument ")
-	place := "the command to serve goes after --, as in: sse-server -- "
+	return err
+}
+
+// refuseFlag says which flag is meant by one that is not known.
+func refuseFlag(err error, flag string, args []string) error {
+	if instead := ofSupergateway(args); instead != "" {
+		return fmt.Errorf("unknown flag %s: want %s", flag, instead)
+	}
+	name := plainName(flag)
+	if option, ok := meant[name]; ok {
+		return fmt.Errorf("unknown flag %s, did you mean --%s?", flag, option)
+	}
+	if place, ok := elsewhere[name]; ok {
+		return fmt.Errorf("unknown flag %s: %s", flag, place)
+	}
+	return err
+}
+
+// ofSupergateway returns the command line that means the same as one of supergateway; empty if args are
+// none. Its options have the command or the address of the server as their value.
+func ofSupergateway(args []string) string {
+	values := map[string]string{}
+	for i, arg := range args {
+		name, value, has := strings.Cut(arg, "=")
+		if !has && i+1 < len(args) {
+			value = args[i+1]
+		}
+		if strings.HasPrefix(name, "--") {
+			values[plainName(name)] = value
+		}
+	}
+	command, url := values["stdio"], cmp.Or(values["sse"], values["streamablehttp"])
 	switch {
-	case !unexpected || strings.Contains(word, "did you mean"):
-		return withValue(err)
-	case strings.HasSuffix(word, ".yaml"), strings.HasSuffix(word, ".yml"):
-		place = "a file of options goes after --config, as in: sse-server --config "
-	case strings.Contains(word, "://"):
-		place = "the address of a remote server goes after --url, as in: sse-server --url "
+	case command != "" && !strings.HasPrefix(command, "-"):
+		addr := ""
+		if port := values["port"]; port != "" {
+			addr = "--addr 127.0.0.1:" + port + " "
+		}
+		return "sse-server " + addr + "-- " + command
+	case strings.Contains(url, "://"):
+		return "sse-server stdio --url " + url + ", or without stdio to serve it over HTTP"
 	}
-	return fmt.Errorf("%w: %s%s", err, place, word)
+	return ""
+}
+
+// placeOf says where an argument goes.
+func placeOf(word string) string {
+	switch {
+	case strings.HasSuffix(word, ".yaml"), strings.HasSuffix(word, ".yml"), strings.HasSuffix(word, ".json"):
+		return "a file of options goes after --config, as in: sse-server --config " + word
+	case strings.Contains(word, "://"):
+		return "the address of a remote server goes after --url, as in: sse-server --url " + word
+	}
+	return "the command to serve goes after --, as in: sse-server -- " + word
+}
+
+// refuseValue says what a flag takes.
+func refuseValue(err error, name string, flag *kong.Flag) error {
+	text := err.Error()
+	switch {
+	case flag.Hidden && elsewhere[plainName(name)] != "":
+		return fmt.Errorf("unknown flag %s: %s", name, elsewhere[plainName(name)])
+	case strings.Contains(text, `"EOL"`), strings.Contains(text, "missing value"):
+		return fmt.Errorf("%s: want a value, as in: %s %s", name, name, flag.PlaceHolder)
+	case strings.Contains(text, "value but got"):
+		got := gotten(text)
+		return fmt.Errorf("%s: want %s, but %s looks like a flag: write %s=%s if it is the value", name, flag.PlaceHolder, got, name, strings.Trim(got, `"`))
+	}
+	return fmt.Errorf("%s: %w", name, plainValue(flag, errors.New(strings.TrimPrefix(text, name+": "))))
 }
 
 // gotten returns what an error of kong quotes as the value.
@@ -96,20 +163,19 @@ func gotten(text string) string {
 	return got
 }
 
-// withValue says which values a flag takes, in an error about one that it does not take.
-func withValue(err error) error {
+// plainValue says in plain words which values an option takes, in an error of kong about one.
+func plainValue(flag *kong.Flag, err error) error {
 	text := err.Error()
-	var parse *kong.ParseError
-	if !errors.As(err, &parse) {
-		return err
-	}
-	switch name, _, found := strings.Cut(text, ": expected "); {
-	case !found, strings.Contains(text, `"EOL"`): // it has no value
-		return err
+	switch {
 	case strings.Contains(text, "int but got"), strings.Contains(text, "float but got"):
-		return fmt.Errorf("%s: want a number, but got %s", name, gotten(text))
-	case strings.Contains(text, "value but got"):
-		return fmt.Errorf("%s: %s looks like a flag: write %s=%s if it is the value", name, gotten(text), name, strings.Trim(gotten(text), `"`))
+		least := "a number over 0"
+		if flag.Tag.Has("zero") {
+			least = "a number, 0 or more"
+		}
+		return fmt.Errorf("want %s, such as 2, but got %s", least, gotten(text))
+	case strings.HasPrefix(text, "bool value must be"):
+		_, got, _ := strings.Cut(text, "but got ")
+		return fmt.Errorf("want true or false, but got %s", got)
 	}
 	return err
 }

@@ -57,6 +57,8 @@ func (c *Config) readTokens() error {
 			wrong = "is a hash: want its principal before it, PRINCIPAL:sha256:HEX"
 		case principal == "":
 			wrong = "has an empty principal"
+		case strings.HasPrefix(token, "sha256:") && !bearerToken.MatchString(token):
+			wrong = "wants 64 hex digits after sha256:, which printf %s TOKEN | sha256sum prints"
 		case !bearerToken.MatchString(token):
 			wrong = "may hold letters, digits and -._~+/ with = at the end (RFC 6750 2.1)"
 		case c.Tokens[token] != "":

@@ -42,7 +42,7 @@ func TestTokenFaults(t *testing.T) {
 		":0123456789abcdef\n":                       "line 1: the token has an empty principal",
 		"alice:\n":                                  "line 1: the token may hold letters",
 		"alice:a:b\n":                               "line 1: the token may hold letters",
-		"alice:sha256:0123\n":                       "line 1: the token may hold letters",
+		"alice:sha256:0123\n":                       "line 1: the token wants 64 hex digits after sha256:",
 		"sha256:" + strings.Repeat("0", 64) + "\n":  "line 1: the token is a hash: want its principal before it",
 		"a:0123456789abcdef\nb:0123456789abcdef\n":  "line 2: the token is there twice",
 	} {
