@@ -3,7 +3,7 @@ package handshake
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"strings"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -51,7 +51,7 @@ func (f *Failure) cause() string {
 	if f.Err == nil || f.Err == context.DeadlineExceeded { // the details say that the time was up
 		return f.Details
 	}
-	return fmt.Sprintf("%s: %v", f.Details, f.Err)
+	return f.Details + ": " + strings.ReplaceAll(f.Err.Error(), context.DeadlineExceeded.Error(), "time is up")
 }
 
 // Unwrap returns the cause.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -143,6 +144,12 @@ func TestRunGivesUpWhenItsTimeIsUp(t *testing.T) {
 		checkFailure(t, r, err, "the server did not answer initialize in time", context.DeadlineExceeded)
 		ssetest.Want(t, "wait", time.Since(began), 3*time.Second)
 	})
+}
+
+// People read of a time that is up, not of a context.
+func TestFailureSaysThatTimeIsUp(t *testing.T) {
+	f := &handshake.Failure{Details: "the server could not be started", Err: fmt.Errorf("connect: %w", context.DeadlineExceeded)}
+	ssetest.Want(t, "text", f.Error(), "initialization failed: the server could not be started: connect: time is up")
 }
 
 // What a client that may not know more is told: no command, no address, no words

@@ -218,7 +218,7 @@ func (s *Session) initialize(ctx context.Context, until time.Time, params json.R
 	result, err := Run(ctx, s, params)
 	if err != nil {
 		if failure, ok := errors.AsType[*Failure](err); ok && failure.Reason == metrics.ReasonTimeout {
-			failure.Details += s.supplier.Advice() + s.lastWords()
+			failure.Details += ", which start-timeout bounds to " + s.supplier.opts().StartTimeout.String() + s.supplier.Advice() + s.lastWords()
 		}
 		s.Close(err)
 		return err

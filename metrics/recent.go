@@ -43,8 +43,8 @@ func value(series prometheus.Metric) int {
 // minute is the current one.
 type Hour [60][3]int
 
-// What an Hour counts: handshakes that worked, requests that were answered, and failed
-// handshakes and requests, without requests that their client cancelled.
+// What an Hour counts: handshakes that worked, requests that were answered, and those of them that
+// failed, without those that their client cancelled. A request may wait for several starts that fail.
 const (
 	Handshakes = iota
 	Requests

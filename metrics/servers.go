@@ -128,11 +128,8 @@ func (m *Metrics) HandshakeDone(result, phase, reason string, d time.Duration) {
 	m = m.live()
 	m.handshakes.WithLabelValues(result, phase, reason).Inc()
 	m.handshakeDuration.WithLabelValues(result).Observe(d.Seconds())
-	switch result {
-	case HandshakeOK:
+	if result == HandshakeOK {
 		m.recent.add(Handshakes)
-	case HandshakeError:
-		m.recent.add(Errors)
 	}
 }
 

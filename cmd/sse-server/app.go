@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/auth/oauthclient"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
@@ -39,6 +40,8 @@ type Main struct {
 	Notify func(catch ...os.Signal) <-chan os.Signal
 	// Sockets are those that systemd passes. They replace addresses.
 	Sockets []*os.File
+	// Silence is how long check may say nothing to a pipe; 0 means 3 s.
+	Silence time.Duration
 	// Ready, if not nil, is called with the URL of the (first) server, and the address of
 	// the admin server or "", once both accept connections.
 	Ready func(url, admin string)

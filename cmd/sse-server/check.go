@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
@@ -15,45 +17,115 @@ import (
 )
 
 // tryServers opens a session with each server and prints what the server is, or why there
-// is no session. It returns the exit code. After a signal it tries no more servers, but
-// still ends the one that it has started.
+// is no session and what to do. It returns the exit code. After a signal it tries no more servers, but
+// still ends the one that it has started; a second signal does not wait for that.
 func (m *Main) tryServers(c *config.Config, log *slog.Logger) int {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	go func() { // ends with ctx
-		select {
-		case <-m.signals:
-			stop()
-		case <-ctx.Done():
+	t := &trial{m: m, c: c, log: log}
+	done := make(chan int, 1)
+	go func() { done <- t.run(ctx) }() // ends with ctx, but for the end of the server
+	select {
+	case code := <-done:
+		return code
+	case <-m.signals:
+		if name := t.name.Load(); name != nil {
+			fmt.Fprintf(m.live.over(m.Stderr), "sse-server: stopping: waits for the end of %s; the same again does not\n", *name)
 		}
-	}()
-	code := exitOK
-	for _, s := range c.Each() {
+		stop()
+	}
+	select {
+	case code := <-done:
+		return code
+	case sig := <-m.signals:
+		if gw := t.gateway.Load(); gw != nil {
+			gw.Abort()
+		}
+		return exitSignal + int(sig.(syscall.Signal))
+	}
+}
+
+// trial is a check of each server.
+type trial struct {
+	m   *Main
+	c   *config.Config
+	log *slog.Logger
+
+	name    atomic.Pointer[string] // of the server that is being tried
+	gateway atomic.Pointer[gateway.Gateway]
+}
+
+// run tries each server, and returns the exit code.
+func (t *trial) run(ctx context.Context) int {
+	code, out := exitOK, t.m.live.over(t.m.Stdout)
+	for _, s := range t.c.Each() {
 		if ctx.Err() != nil {
 			break
 		}
 		s.AutoInitialize = true
-		gw, err := newGateway(c, s, gateway.Options{Logger: log})
+		gw, err := newGateway(t.c, s, gateway.Options{Logger: t.log})
 		if err != nil {
-			return m.refuse(err)
+			return t.m.refuse(err)
 		}
-		began, name := time.Now(), c.Title(s)
+		began, name := time.Now(), t.c.Title(s)
+		t.name.Store(&name)
+		t.gateway.Store(gw)
+		shown := t.showWaiting(name, time.Duration(s.StartTimeout))
 		found, err := gw.Try(ctx) // its timeouts bound it
+		shown()
 		if err == nil {
 			took := time.Since(began)
-			fmt.Fprintf(m.Stdout, "%s: %s %s, MCP %s, %d tools, %s\n", name, found.Name, found.Version,
+			fmt.Fprintf(out, "%s: %s %s, MCP %s, %d tools, %s\n", name, found.Name, found.Version,
 				found.ProtocolVersion, len(found.Tools), took.Round(time.Millisecond))
-			m.tellLosses(c.Check.For, clients.Server{
+			t.m.tellLosses(t.c.Check.For, clients.Server{
 				Name: cmp.Or(s.Name, found.Name), Boot: took, Tools: toolsOf(found.Tools),
 				Ahead: gw.Warm() > 0 || s.Remember && s.Kind() == config.OfCommand,
 			})
 		} else {
 			code = exitFailure
-			fmt.Fprintf(m.Stdout, "%s: FAILED: %v\n", name, err)
+			fmt.Fprintf(out, "%s: FAILED: %s\n", name, plainText(err.Error()))
+			if ctx.Err() == nil {
+				fmt.Fprintf(out, "  what to do: %s\n", remedyFor(s, err.Error()))
+			}
 		}
 		_ = gw.Shutdown(context.Background()) // ends the session
 	}
 	return code
+}
+
+// silence is how long check may say nothing to a pipe.
+const silence = 3 * time.Second
+
+// showWaiting shows for which server the check waits: all the time on a terminal, else once on stderr.
+// The caller must call end.
+func (t *trial) showWaiting(name string, limit time.Duration) (end func()) {
+	began := time.Now()
+	text := func() string {
+		return fmt.Sprintf("%s: starting (%.0f s), for %v at most; Ctrl-C ends it", name, time.Since(began).Seconds(), limit)
+	}
+	told, over, ended := t.m.live.terminal != nil, make(chan struct{}), make(chan struct{})
+	go func() { // ends with end
+		defer close(ended)
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			t.m.live.show(text())
+			select {
+			case <-tick.C:
+			case <-over:
+				t.m.live.show("")
+				return
+			}
+			if !told && time.Since(began) > cmp.Or(t.m.Silence, silence) {
+				told = true
+				fmt.Fprintln(t.m.Stderr, "sse-server: "+text())
+			}
+		}
+	}()
+	return func() {
+		close(over)
+		<-ended
+	}
 }
 
 // tellLosses prints what a client, or each one, will lose of a server. For a single client it also

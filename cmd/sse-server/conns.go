@@ -56,6 +56,7 @@ type conns struct {
 	idle     list.List  // of net.Conn between two requests, the one that has been idle longest first
 	places   map[net.Conn]place
 	leaving  map[net.Conn]bool // those that give way, and have not ended yet
+	tls      func()            // told when a client speaks TLS; nil: the server does
 	full     func()            // told once when the limit is reached, and again after there was room
 	wasFull  bool
 	limit    int // 0: there is none
@@ -160,10 +161,35 @@ func (c *conns) Accept() (net.Conn, error) {
 			c.update(func() { c.giveWayLocked() })
 			conn, err = c.acceptBySpare(err)
 		}
+		if conn != nil && c.tls != nil {
+			conn = &listening{Conn: conn, tls: c.tls}
+		}
 		if conn != nil || err != nil {
 			return conn, err
 		}
 	}
+}
+
+// listening is a connection to a server without TLS, which calls tls if the client begins with that.
+// net/http answers such a client with 400, which its user does not see, and logs nothing.
+type listening struct {
+	net.Conn
+	tls   func()
+	heard bool // used by the one reader
+}
+
+// tlsHandshake is the first byte of a TLS connection (RFC 8446 5.1).
+const tlsHandshake = 22
+
+func (l *listening) Read(p []byte) (int, error) {
+	n, err := l.Conn.Read(p)
+	if n > 0 && !l.heard {
+		l.heard = true
+		if p[0] == tlsHandshake {
+			l.tls()
+		}
+	}
+	return n, err
 }
 
 // makeRoom waits until another connection may come.

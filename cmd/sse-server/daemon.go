@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/demo"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream"
@@ -362,6 +363,11 @@ func (d *daemon) newEndpoint(option string, addr config.Addr, c *config.Config, 
 		},
 	}
 	e.conns.watch(e.server)
+	if limited := throttle.NewLines().Logger(d.log); !e.tls {
+		e.conns.tls = func() {
+			limited.Warn("TLS to an address with plain HTTP", "remedy", "use http:// in the client, or set tls-cert", "option", option)
+		}
+	}
 	e.conns.full = func() {
 		d.metrics.TCPLimitReached()
 		d.log.Warn("tcp connections are at their limit: those that wait for a request give way", "option", option,

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log"
 	"log/slog"
@@ -22,8 +23,13 @@ func newLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// plain writes times in UTC, whatever the zone of the machine, and durations with their
-// unit in JSON too, without nanoseconds.
+// plainText says in plain words that a time is up.
+func plainText(text string) string {
+	return strings.ReplaceAll(text, context.DeadlineExceeded.Error(), "time is up")
+}
+
+// plain writes times in UTC, whatever the zone of the machine, durations with their
+// unit in JSON too, without nanoseconds, and errors in plain words.
 func plain(_ []string, attr slog.Attr) slog.Attr {
 	switch attr.Value.Kind() {
 	case slog.KindTime:
@@ -34,6 +40,10 @@ func plain(_ []string, attr slog.Attr) slog.Attr {
 			exact = time.Millisecond
 		}
 		attr.Value = slog.StringValue(d.Round(exact).String())
+	case slog.KindAny:
+		if err, ok := attr.Value.Any().(error); ok && errors.Is(err, context.DeadlineExceeded) {
+			attr.Value = slog.StringValue(plainText(err.Error()))
+		}
 	}
 	return attr
 }
@@ -50,7 +60,11 @@ type errorWriter struct{ *slog.Logger }
 // would fill the log; the rest, panics of handlers among it, is worth a warning.
 func (w errorWriter) Write(line []byte) (int, error) {
 	text, level := strings.TrimSpace(string(line)), slog.LevelWarn
-	if strings.Contains(text, "TLS handshake error") {
+	switch {
+	case strings.Contains(text, "client sent an HTTP request to an HTTPS server"):
+		w.Warn("plain HTTP to an address with TLS", "remedy", "use https:// in the client")
+		return len(line), nil
+	case strings.Contains(text, "TLS handshake error"):
 		level = slog.LevelDebug
 	}
 	w.Log(context.Background(), level, "http server error", "err", text)

@@ -169,7 +169,7 @@ func count(n int, thing string) string {
 
 // failed says why a server has not started, with what it wrote, and what to do.
 func failed(s *config.Server, took time.Duration, err error) []string {
-	text := strings.TrimPrefix(err.Error(), "initialization failed: ")
+	text := plainText(strings.TrimPrefix(err.Error(), "initialization failed: "))
 	reason, words := text, ""
 	for _, before := range []string{"; stderr: ", "; its stderr says: "} {
 		if was, says, ok := strings.Cut(text, before); ok {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -38,6 +39,7 @@ func (d *daemon) reload(ctx context.Context, by string) error {
 	if err == nil && by == byWatch && d.fault == "" && next.IsRead(d.config.Load()) {
 		return nil
 	}
+	before := d.config.Load()
 	notify(d.log, systemd.SdNotifyReloading)
 	defer notify(d.log, systemd.SdNotifyReady)
 	if err == nil {
@@ -53,7 +55,7 @@ func (d *daemon) reload(ctx context.Context, by string) error {
 	}
 	d.fault = ""
 	d.metrics.Loaded(next.Hash())
-	d.log.Info("configuration reloaded", "by", by)
+	d.log.Info("configuration reloaded", "by", by, "changed", cmp.Or(strings.Join(before.Changes(next), ", "), "nothing"))
 	return nil
 }
 

@@ -153,7 +153,7 @@ func TestReloadWithFaults(t *testing.T) {
 		good + "allowed-origins: [x]\n":               gw + `:4:18: allowed-origins: "x" is no origin`,
 		"servers:\n  a: {max-connections: 1}\n  c: {max-connections: 1, max-connections-per-ip: 2}\n": gw + `:3:51: max-connections-per-ip: must be at most`,
 		"servers:\n  a: {}\n  b: {command: [no-such-program]}\n":                                      gw + `:3:16: command: start "no-such-program": there is no such program`,
-		"servers:\n  a: {}\n  Bad: {}\n":                                                              gw + `:3:3: servers.Bad: must be at most 64`,
+		"servers:\n  a: {}\n  Bad: {}\n":                                                              gw + `:3:3: servers.Bad: want at most 64`,
 		"servers:\n  a: {max-message-bytes: 1GiB}\n  b: {sessions: shared}\nwarm: 1\n":                gw + `:2:26: max-message-bytes: must be at most`,
 	} {
 		l.write(t, "gw.yaml", content)
@@ -360,7 +360,7 @@ func TestWatch(t *testing.T) {
 	ssetest.Must(t, os.Mkdir(filepath.Join(dir, "new"), 0o700))
 	l := &live{dir: dir}
 	l.program = start(t, "--watch", "--config", filepath.Join(dir, "gw.yaml"), "--addr", "127.0.0.1:0")
-	const reloaded = "configuration reloaded"
+	const reloaded = `msg="configuration reloaded" by=watch changed=`
 	for i, step := range []struct {
 		change func()
 		want   string
@@ -413,7 +413,7 @@ func TestWatchIsSilent(t *testing.T) {
 			got = append(got, text[:min(13, len(text))])
 		}
 	}
-	if want := []string{` err="--warm:`, ` err="unknown`, "\n"}; !slices.Equal(got, want) {
+	if want := []string{` err="--warm:`, ` err="unknown`, ` changed=noth`}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

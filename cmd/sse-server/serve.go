@@ -65,6 +65,7 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 		d.log.Info("stopping", "reason", "no client has been connected", "timeout", d.grace())
 	case sig := <-m.signals:
 		d.log.Info("stopping", "signal", sig.String(), "timeout", d.grace())
+		m.tellWaiting(d)
 	case err := <-failed:
 		d.log.Error("server failed", "err", err)
 		code = exitFailure
@@ -73,6 +74,27 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 	cancel()
 	meeting.Wait() // it starts nothing any more
 	return m.stop(d.log, d.grace(), d.stop, d.abort, code)
+}
+
+// tellWaiting says what the end waits for, if there is something, and that a second signal does not.
+func (m *Main) tellWaiting(d *daemon) {
+	select {
+	case d.turn <- struct{}{}:
+		defer func() { <-d.turn }()
+	default: // a reload runs
+		return
+	}
+	clients, requests := 0, 0
+	for _, gw := range d.gateways {
+		for _, c := range gw.Snapshot() {
+			clients++
+			requests += c.InFlight
+		}
+	}
+	if clients > 0 {
+		fmt.Fprintf(m.live.over(m.Stdout), "Stopping: waits for %s with %s to be answered, for %v at most. The same again ends it at once.\n",
+			count(clients, "client"), count(requests, "request"), d.grace())
+	}
 }
 
 // stop calls end, which it gives the time grace, and returns code. A second signal calls

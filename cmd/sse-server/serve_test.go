@@ -384,6 +384,9 @@ func TestSignalWhileChecking(t *testing.T) {
 	}
 	code := m.Run()
 	server.Close() // waits for the handler
+	if says := "stopping: waits for the end of remote; the same again does not\n"; !strings.Contains(log.String(), says) {
+		t.Errorf("stderr has no %q:\n%s", says, log.String())
+	}
 	if code != exitFailure || len(taken) != 1 || !strings.Contains(out.String(), "FAILED") {
 		t.Errorf("got exit code %d, signal taken: %v, stdout %q, log %q", code, len(taken) == 1, out.String(), log.String())
 	}

@@ -101,6 +101,15 @@ const background = () => page.evaluate(() => getComputedStyle(document.body).bac
 const light = await background();
 await page.emulateMedia({ colorScheme: 'dark' });
 assert.notEqual(await background(), light);
+
+// On a laptop nothing of the tables is cut off.
+for (const width of [1100, 1280, 1366]) {
+  await page.setViewportSize({ width, height: 800 });
+  await page.goto(admin + '/status');
+  await live(page);
+  const cut = await page.evaluate(() => [...document.querySelectorAll('.scroll')].filter((e) => e.scrollWidth > e.clientWidth).length);
+  assert.equal(cut, 0, `at ${width} px tables are cut off`);
+}
 await page.setViewportSize({ width: 390, height: 800 });
 for (const path of ['/status', '/status/servers/broken']) {
   await page.goto(admin + path);

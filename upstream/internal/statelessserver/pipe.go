@@ -228,6 +228,9 @@ func (p *Pipe) remove(k *pipeCall) {
 	delete(p.calls, k.id)
 }
 
+// errEcho is the end of a request that has come back.
+var errEcho = errors.New("the program only sends back what it gets")
+
 // take gives a message of the server to the request that it belongs to. It reports false if
 // it is not known to belong to one.
 func (p *Pipe) take(m *jsonrpc.Message) bool {
@@ -237,6 +240,8 @@ func (p *Pipe) take(m *jsonrpc.Message) bool {
 		return false
 	case m.Kind == jsonrpc.Response:
 		r.m = m
+	case m.Kind == jsonrpc.Request: // no server asks that: the program sends back what it gets
+		r.err = errEcho
 	case m.Method == mcp.MethodCancelled: // that ends a request without an answer
 		r.err = exchange.LostResponse(nil)
 	default:
@@ -255,9 +260,9 @@ func (p *Pipe) find(m *jsonrpc.Message) *pipeCall {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case m.Kind == jsonrpc.Request:
+	case m.Kind == jsonrpc.Request && m.Method != mcp.MethodDiscover:
 		return nil
-	case m.Kind == jsonrpc.Response:
+	case m.Kind != jsonrpc.Notification:
 		return p.calls[m.ID]
 	case m.Method == mcp.MethodCancelled:
 		return p.calls[jsonrpc.ID(m.RequestID.Value)]

@@ -202,6 +202,23 @@ func TestLegacyServerOnAPipeRefuses(t *testing.T) {
 	}
 }
 
+// A program such as cat is not waited for: what it sends back is no answer.
+func TestEchoOnAPipe(t *testing.T) {
+	const refusal = `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no server"}}`
+	overPipe(t, func(s *piped, m *jsonrpc.Message) {
+		if m.Method == "server/discover" {
+			s.say(m, string(m.Raw()))
+		} else {
+			s.say(m, refusal)
+		}
+	}, func(_ *piped, p *statelessserver.Pipe) {
+		began := time.Now()
+		_ = p.Send([]byte(greeting))
+		wants(t, p, refusal)
+		ssetest.Want(t, "the wait", time.Since(began), time.Duration(0))
+	})
+}
+
 func TestServerOnAPipeThatTakesInitialize(t *testing.T) {
 	overPipe(t, func(s *piped, m *jsonrpc.Message) { s.say(m, `{"jsonrpc":"2.0","id":$ID,"result":{}}`) }, func(s *piped, p *statelessserver.Pipe) {
 		_ = p.Send([]byte(greeting))

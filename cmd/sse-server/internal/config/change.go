@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -109,4 +110,52 @@ func (c *Config) Hash() float64 {
 		}
 	}
 	return float64(binary.BigEndian.Uint64(sum.Sum(nil)) >> 16)
+}
+
+// Changes names what is different in next: options, options of servers as docs.warm, servers that are new
+// or gone, and files of secrets. It tells no values.
+func (c *Config) Changes(next *Config) (names []string) {
+	names = changedOptions("", &c.Server, &next.Server)
+	if !maps.Equal(c.Tokens, next.Tokens) {
+		names = append(names, "the tokens")
+	}
+	if !sameCertificate(c.Certificate, next.Certificate) {
+		names = append(names, "the certificate")
+	}
+	before := map[string]*Server{}
+	for _, s := range c.Servers {
+		before[s.Name] = s
+	}
+	for _, s := range next.Servers {
+		if was := before[s.Name]; was == nil {
+			names = append(names, "new: "+s.Name)
+		} else {
+			names = append(names, changedOptions(s.Name+".", was, s)...)
+		}
+		delete(before, s.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		names = append(names, "gone: "+name)
+	}
+	return names
+}
+
+// changedOptions names the options that are different, with prefix before each.
+func changedOptions(prefix string, was, is *Server) (names []string) {
+	for i, flag := range was.flags {
+		if !flag.Tag.Has("only") && flag.Name != "config" && textOf(flag.Target) != textOf(is.flags[i].Target) {
+			names = append(names, prefix+flag.Name)
+		}
+	}
+	if slices.Equal(was.Header, is.Header) && !maps.EqualFunc(was.remote.Header, is.remote.Header, slices.Equal) {
+		names = append(names, prefix+"header, by what it refers to")
+	}
+	return names
+}
+
+func sameCertificate(a, b *tls.Certificate) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return slices.EqualFunc(a.Certificate, b.Certificate, slices.Equal)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 )
 
 // reloaded writes files into a directory and loads gw.yaml there.
@@ -66,4 +68,39 @@ func TestChanges(t *testing.T) {
 	}
 	wantRefusal(t, nil, "--watch: there is no file to watch", "--watch")
 	wantRefusal(t, nil, "--watch: stdio keeps its configuration", "stdio", "--watch")
+}
+
+// A reload says what has changed, without values.
+func TestChangesAreNamed(t *testing.T) {
+	load := func(content string) *Config {
+		return mustLoad(t, map[string]string{"KEY": content[:3]}, "-c", clitest.WriteFile(t, "gw.yaml", content))
+	}
+	before := load("warm: 1\nlog-level: info\nservers:\n  a: {command: [x], env: {A: secret1}}\n  b: {command: [y]}\n  c: {url: https://c, header: {K: \"${KEY}\"}}\n")
+	for content, want := range map[string]string{
+		"warm: 1\nlog-level: debug\nservers:\n  a: {command: [x], env: {A: secret2}}\n  c: {url: https://c, header: {K: \"${KEY}\"}}\n  d: {command: [z]}\n": "log-level, a.env, new: d, gone: b",
+		"# 1\nwarm: 1\nservers:\n  a: {command: [x], env: {A: secret1}}\n  b: {command: [y]}\n  c: {url: https://c, header: {K: \"${KEY}\"}}\n":              "c.header, by what it refers to",
+		"warm: 1\nservers:\n  a: {command: [x], env: {A: secret1}}\n  b: {command: [y]}\n  c: {url: https://c, header: {K: \"${KEY}\"}}\n":                   "",
+	} {
+		if got := strings.Join(before.Changes(load(content)), ", "); got != want {
+			t.Errorf("%s: got %q, want %q", content, got, want)
+		}
+	}
+	one := mustLoad(t, nil, "--auth-tokens-file", clitest.WriteFile(t, "tokens", "a:0123456789abcdef\n"))
+	other := mustLoad(t, nil, "--auth-tokens-file", clitest.WriteFile(t, "tokens", "b:0123456789abcdef\n"))
+	if got := one.Changes(other); !slices.Contains(got, "the tokens") {
+		t.Errorf("other tokens: got %q", got)
+	}
+}
+
+// A server that is to forward to itself is refused.
+func TestGatewayOfItself(t *testing.T) {
+	for _, args := range []string{
+		"--url http://127.0.0.1:8080/mcp", "--url http://localhost:8080/sse", "--addr 127.0.0.1:9 --prefix /a --url http://127.0.0.1:9/a/mcp",
+		"--insecure --addr 0.0.0.0:9 --url http://localhost:9/mcp/",
+	} {
+		wantRefusal(t, nil, "is the address of this server itself", strings.Fields(args)...)
+	}
+	for _, args := range []string{"--url http://127.0.0.1:8081/mcp", "--url http://127.0.0.1:8080/other/mcp", "--addr 127.0.0.1:0 --url http://127.0.0.1:80/mcp", "stdio --url http://127.0.0.1:8080/mcp"} {
+		mustLoad(t, nil, strings.Fields(args)...)
+	}
 }

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// check says for what it waits, and a second signal does not wait for a server that does not end.
+func TestCheckSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	p, signals, code := &program{t: t}, make(chan os.Signal), make(chan int, 1)
+	m := &Main{
+		Args:      []string{"check", "--start", "--close-timeout", "1h", "--", "sh", "-c", "trap '' TERM; while :; do sleep 1000; done"},
+		LookupEnv: clitest.Environment(nil), Silence: 1,
+		Stdout: &p.out, Stderr: &p.log, Notify: func(...os.Signal) <-chan os.Signal { return signals },
+	}
+	go func() { code <- m.Run() }() // ends with the second signal
+	p.log.await(t, 1, "sse-server: sh: starting (0 s), for 1m0s at most; Ctrl-C ends it\n")
+	p.log.await(t, 1, `msg="server started"`)
+	signals <- syscall.SIGINT
+	p.log.await(t, 1, "sse-server: stopping: waits for the end of sh; the same again does not\n")
+	signals <- syscall.SIGINT
+	ssetest.Want(t, "exit code", <-code, exitSignal+int(syscall.SIGINT))
+}
+
+// The end says for what it waits.
+func TestStoppingSaysWhatItWaitsFor(t *testing.T) {
+	p := start(t, "--addr", "127.0.0.1:0")
+	connectTo(t, p.url)
+	p.stop()
+	if want := "Stopping: waits for 1 client with 0 requests to be answered, for 15s at most. The same again ends it at once.\n"; !strings.Contains(p.out.String(), want) {
+		t.Errorf("%q is missing in\n%s", want, p.out.String())
+	}
+}
+
+// A client that speaks TLS to a plain address, or the other way, is a line in the log.
+func TestWrongSchemeIsLogged(t *testing.T) {
+	p := start(t, "--addr", "127.0.0.1:0")
+	address := strings.TrimPrefix(p.base(), "http://")
+	if conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true}); err == nil {
+		conn.Close()
+		t.Error("TLS to a plain address worked")
+	}
+	p.log.await(t, 1, `msg="TLS to an address with plain HTTP" remedy="use http:// in the client, or set tls-cert" option=addr`)
+
+	pem := newCertificate(t)
+	p = start(t, "--addr", "127.0.0.1:0", "--tls-cert", clitest.WriteFile(t, "cert.pem", pem.cert), "--tls-key", clitest.WriteFile(t, "key.pem", pem.key))
+	wantStatus(t, newClient(t, &http.Transport{}), "http"+strings.TrimPrefix(p.base(), "https")+"/healthz", "", http.StatusBadRequest)
+	p.log.await(t, 1, `msg="plain HTTP to an address with TLS" remedy="use https:// in the client"`)
+}
+
+// Nobody reads of a context.
+func TestLogSaysThatTimeIsUp(t *testing.T) {
+	var log output
+	newLogger(&log, nil, "text").Info("x", "err", fmt.Errorf("list tools: %w", context.DeadlineExceeded))
+	if !strings.HasSuffix(log.String(), `err="list tools: time is up"`+"\n") {
+		t.Errorf("got %s", log.String())
+	}
+}
