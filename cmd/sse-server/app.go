@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/auth/oauthclient"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/deploy/completions"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 )
@@ -65,6 +66,10 @@ func (m *Main) Run() int {
 		build := buildinfo.Read()
 		fmt.Fprintf(m.Stdout, "sse-server %s\nrevision %s\n%s %s/%s\n",
 			build.Version, build.Revision, build.GoVersion, runtime.GOOS, runtime.GOARCH)
+		return exitOK
+	}
+	if c.Does == "completion" {
+		fmt.Fprint(m.Stdout, completions.Scripts[c.Completion.Shell])
 		return exitOK
 	}
 	if c.Does == "serve" {

@@ -2,7 +2,7 @@
 _mcp_sse() {
 	local help command='' commands word
 	help=$("$1" --help-all 2>/dev/null || "$1" --help 2>/dev/null)
-	commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z-]*\)  .*/\1/p' <<<"$help")
+	commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p' <<<"$help")
 	for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
 		[[ $word != -- ]] || return 0 # what follows is another program's
 		[[ -n $command ]] || command=$(grep -xF -e "$word" <<<"$commands")

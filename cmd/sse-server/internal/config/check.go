@@ -182,6 +182,9 @@ func (s *Server) check(c *Config, lookupEnv func(string) (string, bool)) error {
 			return s.refuse(flag.Name, "has no effect without a %s to serve", kind)
 		}
 	}
+	if err := s.readEnvFile(c); err != nil {
+		return err
+	}
 	if info, err := os.Stat(s.Dir); s.Kind() == OfCommand && s.Dir != "" && (err != nil || !info.IsDir()) {
 		return s.refuse("dir", "want a directory that exists, but got %q", s.Dir)
 	}

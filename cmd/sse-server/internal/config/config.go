@@ -85,6 +85,9 @@ type Config struct {
 		Connect string `placeholder:"URL" help:"Share one sse-server with other programs: connect to the one at this URL of this machine, such as http://127.0.0.1:8080/mcp. If there is none, start it with the other options and the command; it ends when nobody has been connected for 10m."`
 		Learn   bool   `hidden:"" help:"For sse-server itself: serve nobody, and remember what the server says to a client with the params of initialize on stdin."`
 	} `cmd:"" help:"Serve one agent on stdin and stdout, for clients that only start programs. With --connect, through an sse-server that others use too."`
+	Completion struct {
+		Shell string `arg:"" optional:"" help:"bash, zsh or fish."`
+	} `cmd:"" help:"Print the completion for a shell: bash, zsh or fish."`
 	Check struct {
 		Start bool   `help:"Also open a session with each server, and print what it is, or why there is none."`
 		For   string `placeholder:"CLIENT" help:"Also say what this client will lose of each server, and what helps: claude-code, codex, cursor, trae and others, or all. It opens a session with each, as --start does. What is lost does not change the exit code."`
@@ -92,7 +95,7 @@ type Config struct {
 
 	// The fields below follow from the options. Load sets them, and nobody changes them later.
 
-	// Does is the command: serve, stdio or check.
+	// Does is the command: serve, stdio, check or completion.
 	Does string `kong:"-"`
 	// Tokens has the principals by their tokens. It is nil if there is no file of tokens.
 	Tokens map[string]string `kong:"-"`
@@ -138,6 +141,7 @@ type Server struct {
 	protection     oauth.Options                       // of resource
 
 	Env          []string `group:"Child process" common:"" sep:"none" pairs:"=" placeholder:"KEY=VALUE" for:"command" help:"Environment variable of the child process, added to those of sse-server. Repeat the flag for more; the variable has one on each line."`
+	EnvFile      string   `group:"Child process" common:"" placeholder:"FILE" help:"File of environment variables, a line each: NAME=VALUE, with # for comments. The child process gets them; those of --env win. $${NAME} in --url and --header finds them, too."`
 	EnvAllow     []string `group:"Child process" placeholder:"NAME" for:"command" help:"Environment variables of sse-server that the child process gets, beside those of --env. Without it, the child process gets all but those with secrets of remote servers, oauth, NATS and collectors of traces."`
 	PrincipalEnv string   `group:"Child process" placeholder:"NAME" for:"command" help:"Environment variable in which the child process gets the principal of its client. Not with --warm or --sessions shared."`
 	Dir          string   `group:"Child process" common:"" placeholder:"DIR" for:"command" help:"Working directory of the child process. Without it, that of sse-server."`
@@ -169,10 +173,11 @@ type Server struct {
 	MaxMessageBytes     Size    `group:"Limits" placeholder:"BYTES" help:"Size of the body of a POST."`
 	MaxInFlight         int     `group:"Limits" placeholder:"N" zero:"" help:"Number of requests of one session that the server works on at the same time. More wait in order; 1 serializes them. 0 means unlimited."`
 
-	remote  upstream.URL      // what url, header and oauth-client mean
-	secrets *[]string         // variables of the environment that any remote server uses
-	given   map[string]string // options that were given, with their place
-	flags   []*kong.Flag      // its options, or those of the whole Config
+	fromFile []string          // NAME=VALUE of the env-file
+	remote   upstream.URL      // what url, header and oauth-client mean
+	secrets  *[]string         // variables of the environment that any remote server uses
+	given    map[string]string // options that were given, with their place
+	flags    []*kong.Flag      // its options, or those of the whole Config
 }
 
 // What has a place beside the flags: the command, and the name of one of several servers.
@@ -226,6 +231,12 @@ func Load(args []string, lookupEnv func(string) (string, bool), running *Config)
 		if err := c.set(flag, texts, envName(flag.Name)); err != nil {
 			return nil, err
 		}
+	}
+	if c.Does == "completion" {
+		if !slices.Contains([]string{"bash", "zsh", "fish"}, c.Completion.Shell) {
+			return nil, fmt.Errorf("completion: want a shell, one of bash, zsh, fish, but got %q", c.Completion.Shell)
+		}
+		return c, nil
 	}
 	if err := c.readFile(); err != nil {
 		return nil, err
@@ -305,7 +316,7 @@ func (c *Config) readFlags(args []string) error {
 		}
 		return refuseArgs(err, args, flags)
 	}
-	c.Command, c.Does = command, ctx.Command()
+	c.Command, c.Does = command, ctx.Selected().Name
 	if c.Help || c.HelpAll {
 		c.HelpText, err = helpText(parser, ctx, c.HelpAll)
 		return err

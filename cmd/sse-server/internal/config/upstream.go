@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -14,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/joho/godotenv"
 
 	"github.com/mcp-sse/mcp-sse/auth/oauthclient"
 	"github.com/mcp-sse/mcp-sse/gateway"
@@ -188,7 +191,7 @@ func (s *Server) child() upstream.Command {
 			child.Env = append(child.Env, variable)
 		}
 	}
-	child.Env = append(child.Env, s.Env...) // of two with one name the last counts
+	child.Env = append(append(child.Env, s.fromFile...), s.Env...) // of two with one name the last counts
 	return child
 }
 
@@ -226,13 +229,13 @@ func (s *Server) CheckCommand() error {
 // makeRemote makes the remote server of the URL and the headers.
 func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (err error) {
 	s.remote = upstream.URL{Header: http.Header{}, Name: s.Name}
-	s.remote.Address, err = c.expand(s.URL, lookupEnv)
+	s.remote.Address, err = c.expand(s.URL, s.variables(), lookupEnv)
 	if err != nil {
 		return s.refuse("url", "%v", err)
 	}
 	for _, header := range s.Header {
 		name, value, _ := strings.Cut(header, ":")
-		value, err = c.expand(value, lookupEnv)
+		value, err = c.expand(value, s.variables(), lookupEnv)
 		if err == nil {
 			err = gateway.CheckHeaderName(name)
 		}
@@ -279,9 +282,40 @@ func (c *Config) isAt(s *Server, address string) bool {
 
 var reference = regexp.MustCompile(`\$\{[^}]*\}?`)
 
-// expand replaces ${NAME}, which Cursor writes as ${env:NAME}, by an environment variable,
+// readEnvFile reads the variables of the env-file. No error shows a value.
+func (s *Server) readEnvFile(c *Config) error {
+	s.fromFile = nil
+	if s.EnvFile == "" {
+		return nil
+	}
+	data, info, err := c.read(s.EnvFile)
+	if err != nil {
+		return s.refuse("env-file", "%v", err)
+	}
+	c.warnOfOthers(s.EnvFile, info)
+	variables, err := godotenv.UnmarshalBytes(data)
+	if err != nil { // its text may have a value
+		return s.refuse("env-file", "%s: want lines of NAME=VALUE, with # for comments", s.EnvFile)
+	}
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		s.fromFile = append(s.fromFile, name+"="+variables[name])
+	}
+	return nil
+}
+
+// variables are those of the env-file, by their names.
+func (s *Server) variables() map[string]string {
+	all := map[string]string{}
+	for _, variable := range s.fromFile {
+		name, value, _ := strings.Cut(variable, "=")
+		all[name] = value
+	}
+	return all
+}
+
+// expand replaces ${NAME}, which Cursor writes as ${env:NAME}, by one of variables or of the environment,
 // and ${file:PATH} by the content of a file. It cuts blanks off the ends: many a secret ends with a newline.
-func (c *Config) expand(text string, lookupEnv func(string) (string, bool)) (string, error) {
+func (c *Config) expand(text string, variables map[string]string, lookupEnv func(string) (string, bool)) (string, error) {
 	var wrong error
 	expanded := reference.ReplaceAllStringFunc(text, func(found string) string {
 		name, closed := strings.CutSuffix(found[2:], "}")
@@ -293,6 +327,9 @@ func (c *Config) expand(text string, lookupEnv func(string) (string, bool)) (str
 		}
 		name = strings.TrimPrefix(name, "env:")
 		value, _ := lookupEnv(name)
+		if fromFile, ok := variables[name]; ok {
+			value = fromFile
+		}
 		*c.secrets = append(*c.secrets, name)
 		if !closed {
 			wrong = errors.New("want a } after ${NAME} or ${file:PATH}")

@@ -20,6 +20,24 @@ func cmpUpstream(s *Server) upstream.Upstream {
 	return upstream.Command{Path: "x"}
 }
 
+// The child gets the variables of the env-file, and references find them.
+func TestEnvFile(t *testing.T) {
+	file := clitest.WriteFile(t, ".env", "# keys\nexport A=1\nB='two words'\nC=\"x\"\n")
+	c := mustLoad(t, nil, "--env-file", file, "--env", "A=2", "--env-allow", "NONE", "--", "x")
+	if got := c.Upstream().(upstream.Command).Env; !slices.Equal(got, []string{"A=1", "B=two words", "C=x", "A=2"}) {
+		t.Errorf("the child gets %q", got)
+	}
+	if !slices.Contains(c.Files(), file) {
+		t.Error("the file is not watched")
+	}
+	c = mustLoad(t, map[string]string{"C": "of the environment"}, "--env-file", file, "--url", "https://a/${C}", "--header", "K: ${B}")
+	if remote := c.Upstream().(upstream.URL); remote.Address != "https://a/x" || remote.Header.Get("K") != "two words" {
+		t.Errorf("got %s %v", remote.Address, remote.Header)
+	}
+	wantRefusal(t, nil, "--env-file: open /does/not/exist", "--env-file", "/does/not/exist", "--", "x")
+	wantRefusal(t, nil, "want lines of NAME=VALUE", "--env-file", clitest.WriteFile(t, "bad", "A "+secret+"\n"), "--", "x")
+}
+
 func TestRemoteServer(t *testing.T) {
 	token := clitest.WriteFile(t, "token", "  "+secret+"\n")
 	vars := map[string]string{"TOKEN": secret, "HOST": "mcp.example", "LINE": "a\n", "SSE_SERVER_HEADER": "X-A: 1\nX-B:  ${HOST}: 2 "}
