@@ -72,6 +72,9 @@ func (m *Main) Run() int {
 		fmt.Fprint(m.Stdout, completions.Scripts[c.Completion.Shell])
 		return exitOK
 	}
+	if c.Diagnoses() {
+		return m.diagnose(c)
+	}
 	if c.Does == "serve" {
 		m.hangup = m.Notify(syscall.SIGHUP)
 	} else if c.Does == "stdio" || c.Check.Start { // the rest a signal just ends

@@ -306,6 +306,9 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"check", "--start", "--", "sh", "-c", "echo no key >&2; exit 3"}, exitFailure, "lost: exit status 3; stderr: no key\n", `msg="server stderr" command=sh`},
 		{[]string{"check", "--start", "--start-timeout", "5s", "--", "sh", "-c", wrongID}, exitOK, "\nsh: s 1, MCP 2025-06-18, 0 tools", "does not name its answers"},
 		{[]string{"check", "--start", "--", "sh", "-c", endlessList}, exitFailure, `list tools: the server returns the same nextCursor for each page: "again"`, "server started"},
+		{[]string{"check", "--url", "http://127.0.0.1:1/mcp"}, exitFailure, "✗ TCP ", ""},
+		{[]string{"check", "--offline", "--url", "http://127.0.0.1:1/mcp"}, exitOK, "configuration ok\n", ""},
+		{[]string{"check", "--wait", "70s"}, exitConfig, "", "--wait: has no effect without --url"},
 		{[]string{"check", "me"}, exitConfig, "", `unexpected argument me`},
 		{[]string{"--", "check"}, exitConfig, "", "sse-server: the command: start \"check\""}, // a word after -- is a program
 		{[]string{"check", "--warm", "-1", "--", "true"}, exitConfig, "", "--warm"},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -56,6 +57,26 @@ func TestWrongSchemeIsLogged(t *testing.T) {
 	p = start(t, "--addr", "127.0.0.1:0", "--tls-cert", clitest.WriteFile(t, "cert.pem", pem.cert), "--tls-key", clitest.WriteFile(t, "key.pem", pem.key))
 	wantStatus(t, newClient(t, &http.Transport{}), "http"+strings.TrimPrefix(p.base(), "https")+"/healthz", "", http.StatusBadRequest)
 	p.log.await(t, 1, `msg="plain HTTP to an address with TLS" remedy="use https:// in the client"`)
+}
+
+// check --url is a client of a running gateway.
+func TestCheckOfARunningGateway(t *testing.T) {
+	gw := start(t, "--addr", "127.0.0.1:0", "--auth-tokens-file", clitest.WriteFile(t, "tokens", "alice:"+tokenOfAlice+"\n"))
+	p := launch(t, "check", "--url", gw.url, "--header", "Authorization: Bearer "+tokenOfAlice)
+	p.wantExit(exitOK)
+	if out := p.out.String(); !strings.Contains(out, "✓ HTTP+SSE: a call ") || !strings.HasSuffix(out, "A client can use "+gw.url+".\n") {
+		t.Errorf("got\n%s", out)
+	}
+	p = launch(t, "check", "--url", gw.url, "--json")
+	p.wantExit(exitFailure)
+	var answer struct {
+		Works bool
+		Steps []struct{ Name, Result, Remedy string }
+	}
+	ssetest.Want(t, "JSON", json.Unmarshal([]byte(p.out.String()), &answer), nil)
+	if last := answer.Steps[len(answer.Steps)-1]; answer.Works || last.Result != "failed" || !strings.HasPrefix(last.Remedy, "give a token") {
+		t.Errorf("got %+v", answer)
+	}
 }
 
 // Nobody reads of a context.

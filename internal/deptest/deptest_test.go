@@ -30,7 +30,7 @@ var layers = [][]string{
 	{"gateway/internal/statuspage", "page"},
 	{"gateway"},
 	{"gosdk", "mcpgo"},
-	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo", "deploy/completions"},
+	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo", "cmd/sse-server/internal/diagnosis", "deploy/completions"},
 	{"cmd/sse-server"},
 }
 
@@ -72,7 +72,7 @@ var reserved = map[string][]string{
 		"auth", "auth/oauth", "auth/oauthclient", "internal/caller", "metrics", "upstream", "upstream/remote",
 		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/statelessserver",
 		"upstream/internal/httpsse", "upstream/internal/inprocess",
-		"internal/httpcheck", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "cluster", "gateway", "gateway/internal/statuspage", "page", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config",
+		"internal/httpcheck", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "cluster", "gateway", "gateway/internal/statuspage", "page", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config", "cmd/sse-server/internal/diagnosis",
 	},
 	"golang.org/x/oauth2":                            {"auth/oauthclient"},
 	"github.com/coreos/go-oidc/v3":                   {"auth/oauth"},

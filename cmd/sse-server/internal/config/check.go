@@ -26,6 +26,13 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 			return err
 		}
 	}
+	if c.Does == "check" && !c.Diagnoses() {
+		for _, option := range []string{"origin", "wait", "json"} {
+			if c.given[option] != "" {
+				return c.refuse(option, "has no effect without --url, or with --start or --offline")
+			}
+		}
+	}
 	if err := c.checkConnect(); err != nil {
 		return err
 	}

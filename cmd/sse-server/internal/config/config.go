@@ -89,9 +89,13 @@ type Config struct {
 		Shell string `arg:"" optional:"" help:"bash, zsh or fish."`
 	} `cmd:"" help:"Print the completion for a shell: bash, zsh or fish."`
 	Check struct {
-		Start bool   `help:"Also open a session with each server, and print what it is, or why there is none."`
-		For   string `placeholder:"CLIENT" help:"Also say what this client will lose of each server, and what helps: claude-code, codex, cursor, trae and others, or all. It opens a session with each, as --start does. What is lost does not change the exit code."`
-	} `cmd:"" help:"Check the configuration and serve nothing. With --start, also try each server. With --for CLIENT, also say what a client such as claude-code, or all, will lose of each."`
+		Start   bool     `help:"Also open a session with each server, and print what it is, or why there is none."`
+		For     string   `placeholder:"CLIENT" help:"Also say what this client will lose of each server, and what helps: claude-code, codex, cursor, trae and others, or all. It opens a session with each, as --start does. What is lost does not change the exit code."`
+		Offline bool     `help:"Check the configuration alone. With --url nothing is asked there."`
+		Origin  string   `placeholder:"ORIGIN" help:"With --url, also try what the browser does for a web page of this origin, such as https://app.example.com."`
+		Wait    Duration `placeholder:"DURATION" help:"With --url, also leave a stream silent for this long, such as 70s, to see whether a proxy cuts it."`
+		JSON    bool     `name:"json" help:"With --url, print the steps as JSON."`
+	} `cmd:"" help:"Check the configuration and serve nothing. With --start, also try each server. With --for CLIENT, also say what a client such as claude-code, or all, will lose of each. With --url of a running gateway or server, try step by step what a client meets there."`
 
 	// The fields below follow from the options. Load sets them, and nobody changes them later.
 
@@ -423,6 +427,14 @@ func (c *Config) Each() []*Server {
 // Place returns where an option was given, for messages: --addr, SSE_SERVER_ADDR or
 // gw.yaml:3:7: addr.
 func (s *Server) Place(option string) string { return cmp.Or(s.given[option], "--"+option) }
+
+// Diagnoses reports whether check is to find out what a client meets at the URL.
+func (c *Config) Diagnoses() bool {
+	return c.Does == "check" && c.given["url"] == "--url" && !c.Check.Start && !c.Check.Offline
+}
+
+// Remote returns the remote server.
+func (s *Server) Remote() upstream.URL { return s.remote }
 
 // Given reports whether an option was given.
 func (s *Server) Given(option string) bool { return s.given[option] != "" }

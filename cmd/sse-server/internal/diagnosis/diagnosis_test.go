@@ -1,0 +1,287 @@
+package diagnosis_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	mcpgosdk "github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/goleak"
+
+	"github.com/mcp-sse/mcp-sse/auth"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/diagnosis"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/gosdk"
+	"github.com/mcp-sse/mcp-sse/upstream"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// greeter is a server with one tool.
+func greeter() *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
+	mcp.AddTool(s, &mcp.Tool{Name: "greet"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{}, nil, nil
+	})
+	return s
+}
+
+func greeterOfMCPGo() *server.MCPServer {
+	s := server.NewMCPServer("greeter", "1")
+	s.AddTool(mcpgosdk.NewTool("greet"), func(context.Context, mcpgosdk.CallToolRequest) (*mcpgosdk.CallToolResult, error) {
+		return mcpgosdk.NewToolResultText(""), nil
+	})
+	return s
+}
+
+// newGateway returns a gateway that the test shuts down.
+func newGateway(t *testing.T, o gateway.Options) *gateway.Gateway {
+	t.Helper()
+	return newGatewayTo(t, gosdk.Server(greeter()), o)
+}
+
+func newGatewayTo(t *testing.T, up upstream.Upstream, o gateway.Options) *gateway.Gateway {
+	t.Helper()
+	g, err := gateway.New(up, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = g.Shutdown(ctx)
+	})
+	return g
+}
+
+// serve returns the URL of a server that ends with the test.
+func serve(t *testing.T, h http.Handler) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s.URL
+}
+
+// look returns the steps as lines, and whether a client can work there.
+func look(t *testing.T, o diagnosis.Options) (string, bool) {
+	t.Helper()
+	if o.Patience == 0 {
+		o.Patience = time.Minute
+	}
+	var lines strings.Builder
+	works := diagnosis.Run(t.Context(), o, func(s diagnosis.Step) {
+		fmt.Fprintf(&lines, "%s: %s: %s", s.Name, s.Result, s.Detail)
+		if s.Remedy != "" {
+			fmt.Fprintf(&lines, " -> %s", s.Remedy)
+		}
+		lines.WriteString("\n")
+	})
+	http.DefaultClient.CloseIdleConnections()
+	return lines.String(), works
+}
+
+// wantLines fails the test unless each text is in a line, in order.
+func wantLines(t *testing.T, got string, want ...string) {
+	t.Helper()
+	rest := got
+	for _, text := range want {
+		_, after, ok := strings.Cut(rest, text)
+		if !ok {
+			t.Errorf("%q is missing, or not in order, in\n%s", text, got)
+			return
+		}
+		rest = after
+	}
+}
+
+// Servers of each kind work, with the transports that they have.
+func TestServersThatWork(t *testing.T) {
+	sdk, old := greeter(), greeterOfMCPGo()
+	both := []string{"TCP: ok", "Streamable HTTP: initialize: ok: greeter 1, MCP 2025-11-25", "Streamable HTTP: a call: ok: 1 tools", "Streamable HTTP: GET: ok", "Streamable HTTP: DELETE: ok",
+		"HTTP+SSE: endpoint: ok: POST to http", "HTTP+SSE: initialize: ok: greeter 1, MCP ", "HTTP+SSE: a call: ok: 1 tools"}
+	streamable := []string{"Streamable HTTP: initialize: ok: greeter 1", "Streamable HTTP: a call: ok: 1 tools", "HTTP+SSE: endpoint: not served"}
+	sse := []string{"Streamable HTTP: initialize: not served", "HTTP+SSE: endpoint: ok", "HTTP+SSE: a call: ok: 1 tools"}
+	for name, test := range map[string]struct {
+		h    http.Handler
+		path string
+		want []string
+	}{
+		"the gateway":         {newGateway(t, gateway.Options{}), "/mcp", both},
+		"the gateway at /sse": {newGateway(t, gateway.Options{}), "/sse", both},
+		"go-sdk, streamable":  {mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return sdk }, nil), "/mcp", streamable},
+		"go-sdk, stateless":   {mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return sdk }, &mcp.StreamableHTTPOptions{Stateless: true}), "/mcp", streamable},
+		"go-sdk, JSON":        {mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return sdk }, &mcp.StreamableHTTPOptions{JSONResponse: true}), "/mcp", streamable},
+		"go-sdk, HTTP+SSE":    {mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return sdk }, nil), "/sse", sse},
+		"mcp-go, streamable":  {server.NewStreamableHTTPServer(old), "/mcp", streamable},
+		"mcp-go, HTTP+SSE":    {server.NewSSEServer(old), "/sse", sse},
+	} {
+		got, works := look(t, diagnosis.Options{URL: serve(t, test.h) + test.path})
+		if !works {
+			t.Errorf("%s: a client could not work there", name)
+		}
+		wantLines(t, name+"\n"+got, test.want...)
+	}
+}
+
+// What stands in the way is named, with the remedy.
+func TestFaults(t *testing.T) {
+	protected := newGateway(t, gateway.Options{Authenticate: func(r *http.Request) (string, error) {
+		if r.Header.Get("Authorization") != "Bearer right" {
+			return "", &auth.Error{Message: "a token is needed"}
+		}
+		return "ada", nil
+	}})
+	status := func(code int, body string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			w.Header().Set("Location", "https://new.example.com/mcp")
+			w.WriteHeader(code)
+			_, _ = io.WriteString(w, body)
+		})
+	}
+	secure := httptest.NewTLSServer(newGateway(t, gateway.Options{}))
+	defer secure.Close()
+	broken := newGatewayTo(t, upstream.Command{Path: "/does/not/exist"}, gateway.Options{})
+	ended := httptest.NewServer(http.NotFoundHandler())
+	ended.Close()
+	plain := serve(t, newGateway(t, gateway.Options{}))
+	for name, test := range map[string]struct {
+		o    diagnosis.Options
+		want []string
+	}{
+		"no URL":           {diagnosis.Options{URL: "nonsense"}, []string{"URL: failed: this is no URL"}},
+		"no name":          {diagnosis.Options{URL: "http://no-such-host.invalid/mcp"}, []string{"DNS: failed: there is no address of no-such-host.invalid -> check the name"}},
+		"nobody listens":   {diagnosis.Options{URL: ended.URL + "/mcp"}, []string{"TCP: failed", "connection refused -> start the server"}},
+		"plain port":       {diagnosis.Options{URL: strings.Replace(plain, "http", "https", 1) + "/mcp"}, []string{"TLS: failed: the server does not speak TLS there -> use http://"}},
+		"own certificate":  {diagnosis.Options{URL: secure.URL + "/mcp"}, []string{"TLS: failed: the certificate is of an authority", "NODE_EXTRA_CA_CERTS"}},
+		"TLS port":         {diagnosis.Options{URL: strings.Replace(secure.URL, "https", "http", 1) + "/mcp"}, []string{"TCP: ok", ": failed"}},
+		"no token":         {diagnosis.Options{URL: serve(t, protected) + "/mcp"}, []string{"initialize: failed: HTTP 401: a token is needed -> give a token: --header 'Authorization: Bearer TOKEN'"}},
+		"wrong token":      {diagnosis.Options{URL: serve(t, protected) + "/mcp", Header: http.Header{"Authorization": {"Bearer wrong"}}}, []string{"HTTP 401", "-> the token is not accepted"}},
+		"wrong path":       {diagnosis.Options{URL: plain + "/api"}, []string{"not served: HTTP 404", "MCP: failed: no transport is served at /api -> use " + plain + "/mcp"}},
+		"nothing there":    {diagnosis.Options{URL: serve(t, http.NotFoundHandler()) + "/mcp"}, []string{"MCP: failed: no transport of MCP is served at", "check the path"}},
+		"redirect":         {diagnosis.Options{URL: serve(t, status(301, "")) + "/mcp"}, []string{"failed: HTTP 301 leads to https://new.example.com/mcp -> use that URL"}},
+		"bad gateway":      {diagnosis.Options{URL: serve(t, status(502, "<html>")) + "/mcp"}, []string{"failed: HTTP 502 -> the proxy does not reach the server"}},
+		"web page":         {diagnosis.Options{URL: serve(t, status(200, "<html>")) + "/mcp"}, []string{"failed: there is a web page -> check the path"}},
+		"broken server":    {diagnosis.Options{URL: serve(t, broken) + "/mcp"}, []string{"failed: the server answers with an error: ", "/does/not/exist", "-> run sse-server check --start"}},
+		"page not allowed": {diagnosis.Options{URL: plain + "/mcp", Origin: "https://app.example.com"}, []string{"HTTP+SSE: a call: ok", "CORS: failed: HTTP 403", "-> allow the page: --allowed-origins https://app.example.com"}},
+	} {
+		got, works := look(t, test.o)
+		if works {
+			t.Errorf("%s: a client can work there:\n%s", name, got)
+		}
+		wantLines(t, name+"\n"+got, test.want...)
+	}
+	for name, o := range map[string]diagnosis.Options{
+		"right token":            {URL: serve(t, protected) + "/mcp", Header: http.Header{"Authorization": {"Bearer right"}}},
+		"a page that is allowed": {URL: serve(t, newGateway(t, gateway.Options{AllowedOrigins: []string{"https://app.example.com"}})) + "/mcp", Origin: "https://app.example.com"},
+	} {
+		if got, works := look(t, o); !works {
+			t.Errorf("%s: got\n%s", name, got)
+		}
+	}
+}
+
+// hostOf sends requests with another Host, as a proxy does that does not pass it.
+func hostOf(t *testing.T, to, host string) string {
+	t.Helper()
+	at, err := url.Parse(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serve(t, &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(at)
+		r.Out.Host = host
+	}, FlushInterval: -1, ErrorHandler: func(http.ResponseWriter, *http.Request, error) {}})
+}
+
+// A proxy that passes another Host is found.
+func TestWrongHost(t *testing.T) {
+	gw := serve(t, newGateway(t, gateway.Options{AllowedHosts: []string{"gw.example.com"}}))
+	got, works := look(t, diagnosis.Options{URL: hostOf(t, gw, "internal.example.com") + "/mcp"})
+	if works {
+		t.Error("a client can work there")
+	}
+	wantLines(t, got, "failed: HTTP 403", "-> allow the name: --allowed-hosts 127.0.0.1; or have the proxy pass the Host")
+}
+
+// held is a proxy that holds a response back until it has all of it, as buffering does.
+func held(t *testing.T, to string) string {
+	t.Helper()
+	return serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		request, err := http.NewRequestWithContext(r.Context(), r.Method, to+r.URL.RequestURI(), r.Body)
+		if err != nil {
+			panic(err)
+		}
+		request.Header = r.Header
+		response, err := http.DefaultTransport.RoundTrip(request)
+		if err != nil {
+			return
+		}
+		defer response.Body.Close()
+		body, _ := io.ReadAll(response.Body)
+		for name, values := range response.Header {
+			w.Header()[name] = values
+		}
+		w.WriteHeader(response.StatusCode)
+		_, _ = w.Write(body)
+	}))
+}
+
+// A proxy that holds events back is found, and so is one that cuts a silent stream.
+func TestProxies(t *testing.T) {
+	gw := serve(t, newGateway(t, gateway.Options{}))
+	got, works := look(t, diagnosis.Options{URL: held(t, gw) + "/mcp", Patience: 3 * time.Second})
+	if works {
+		t.Error("a client can work behind a proxy that holds events back")
+	}
+	wantLines(t, got, "Streamable HTTP: a call: ok", "Streamable HTTP: GET: failed: the stream did not open in 3s -> a proxy between holds events back", "proxy_buffering off")
+	sse := greeter()
+	got, works = look(t, diagnosis.Options{URL: held(t, serve(t, mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return sse }, nil))) + "/sse", Patience: 3 * time.Second})
+	if works {
+		t.Error("a client can work behind a proxy that holds events back")
+	}
+	wantLines(t, got, "HTTP+SSE: endpoint: failed: no event came in 3s -> a proxy between holds events back")
+
+	cut := make(chan struct{}) // ends the streams of this proxy
+	at, _ := url.Parse(gw)
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(at) }, FlushInterval: -1, ErrorHandler: func(http.ResponseWriter, *http.Request, error) {}}
+	cutting := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		go func() { // ends with ctx
+			select {
+			case <-cut:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		defer func() { _ = recover() }() // http.ErrAbortHandler
+		proxy.ServeHTTP(w, r.WithContext(ctx))
+	}))
+	var last string
+	works = diagnosis.Run(t.Context(), diagnosis.Options{URL: cutting + "/mcp", Wait: time.Minute, Patience: time.Minute}, func(s diagnosis.Step) {
+		if s.Name == "HTTP+SSE: a call" {
+			close(cut)
+		}
+		last = fmt.Sprint(s.Name, ": ", s.Result, ": ", s.Detail, " -> ", s.Remedy)
+	})
+	if works {
+		t.Error("a client can work behind a proxy that cuts streams")
+	}
+	wantLines(t, last, "HTTP+SSE: a silent stream: failed: it was cut after ", "proxy_read_timeout")
+	if got, works := look(t, diagnosis.Options{URL: gw + "/mcp", Wait: time.Millisecond}); !works {
+		t.Errorf("a stream that stays: got\n%s", got)
+	}
+}
