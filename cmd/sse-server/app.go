@@ -68,9 +68,14 @@ func (m *Main) Run() int {
 			build.Version, build.Revision, build.GoVersion, runtime.GOOS, runtime.GOARCH)
 		return exitOK
 	}
-	if c.Does == "completion" {
+	switch c.Does {
+	case "completion":
 		fmt.Fprint(m.Stdout, completions.Scripts[c.Completion.Shell])
 		return exitOK
+	case "init":
+		return m.initialize(c)
+	case "connect":
+		return m.connect(c)
 	}
 	if c.Diagnoses() {
 		return m.diagnose(c)

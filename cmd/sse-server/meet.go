@@ -159,12 +159,12 @@ func describe(s *config.Server, found handshake.Found, took time.Duration) strin
 	return fmt.Sprintf("%s (%.1f s)", text, took.Seconds())
 }
 
-// count returns a number of things.
-func count(n int, thing string) string {
+// count returns a number of things, which are named in the plural too unless that just has an s.
+func count(n int, thing string, plural ...string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return fmt.Sprintf("%d %s", n, append(plural, thing+"s")[0])
 }
 
 // failed says why a server has not started, with what it wrote, and what to do.

@@ -30,7 +30,7 @@ var layers = [][]string{
 	{"gateway/internal/statuspage", "page"},
 	{"gateway"},
 	{"gosdk", "mcpgo"},
-	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo", "cmd/sse-server/internal/diagnosis", "deploy/completions"},
+	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo", "cmd/sse-server/internal/diagnosis", "cmd/sse-server/internal/entry", "deploy/completions"},
 	{"cmd/sse-server"},
 }
 

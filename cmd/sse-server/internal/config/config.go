@@ -13,7 +13,9 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"reflect"
 	"slices"
@@ -85,6 +87,15 @@ type Config struct {
 		Connect string `placeholder:"URL" help:"Share one sse-server with other programs: connect to the one at this URL of this machine, such as http://127.0.0.1:8080/mcp. If there is none, start it with the other options and the command; it ends when nobody has been connected for 10m."`
 		Learn   bool   `hidden:"" help:"For sse-server itself: serve nobody, and remember what the server says to a client with the params of initialize on stdin."`
 	} `cmd:"" help:"Serve one agent on stdin and stdout, for clients that only start programs. With --connect, through an sse-server that others use too."`
+	Init struct {
+		File string `arg:"" optional:"" help:"File to write. Without it, servers.yaml."`
+	} `cmd:"" help:"Write a servers.yaml with the servers that Claude, Cursor, VS Code, Zed, Codex and others have here, or with the command after --."`
+	ConnectClient struct {
+		Client string `arg:"" optional:"" help:"Name of the client, such as cursor."`
+		Server string `arg:"" optional:"" help:"Name of one of several servers. Without it, all."`
+		Write  bool   `help:"Add the entry to the file of the client: that of the project, or of the user. Another entry with its name is replaced."`
+		File   string `placeholder:"FILE" help:"Add it to this file."`
+	} `cmd:"" name:"connect" help:"Print what a client such as cursor needs to use this sse-server, with the options that it serves with, or the one at --url. With --write, add it to the client's file."`
 	Completion struct {
 		Shell string `arg:"" optional:"" help:"bash, zsh or fish."`
 	} `cmd:"" help:"Print the completion for a shell: bash, zsh or fish."`
@@ -99,7 +110,7 @@ type Config struct {
 
 	// The fields below follow from the options. Load sets them, and nobody changes them later.
 
-	// Does is the command: serve, stdio, check or completion.
+	// Does is the command: serve, stdio, init, connect, completion or check.
 	Does string `kong:"-"`
 	// Tokens has the principals by their tokens. It is nil if there is no file of tokens.
 	Tokens map[string]string `kong:"-"`
@@ -241,6 +252,9 @@ func Load(args []string, lookupEnv func(string) (string, bool), running *Config)
 			return nil, fmt.Errorf("completion: want a shell, one of bash, zsh, fish, but got %q", c.Completion.Shell)
 		}
 		return c, nil
+	}
+	if c.Does == "init" {
+		return c, c.Server.check(c, lookupEnv)
 	}
 	if err := c.readFile(); err != nil {
 		return nil, err
@@ -427,6 +441,25 @@ func (c *Config) Each() []*Server {
 // Place returns where an option was given, for messages: --addr, SSE_SERVER_ADDR or
 // gw.yaml:3:7: addr.
 func (s *Server) Place(option string) string { return cmp.Or(s.given[option], "--"+option) }
+
+// Base returns the URL of the address that is served, for clients on this machine, or the public one.
+func (c *Config) Base() (string, error) {
+	if c.PublicURL != "" {
+		return strings.TrimSuffix(c.PublicURL, "/"), nil
+	}
+	host, port, _ := net.SplitHostPort(string(c.Addr)) // has been checked
+	if port == "0" {
+		return "", c.refuse("addr", "port 0 is another one each time: want a port")
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	scheme := "http://"
+	if c.Certificate != nil {
+		scheme = "https://"
+	}
+	return scheme + net.JoinHostPort(host, port), nil
+}
 
 // Diagnoses reports whether check is to find out what a client meets at the URL.
 func (c *Config) Diagnoses() bool {

@@ -13,11 +13,11 @@ func helpText(parser *kong.Kong, ctx *kong.Context, all bool) (string, error) {
 	var b strings.Builder
 	parser.Stdout = &b
 	command := ctx.Selected()
-	if command == nil || len(command.Flags) == 0 {
+	if command == nil || len(command.Flags)+len(command.Positional) == 0 {
 		command = nil
 		ctx.Path = ctx.Path[:1]
 	} else {
-		fmt.Fprintf(&b, "Usage: sse-server %s [flags] [-- command args...]\n", command.Name)
+		fmt.Fprintf(&b, "Usage: sse-server %s [-- command args...]\n", strings.Replace(command.Summary(), "[flags]", "", 1)+"[flags]")
 	}
 	for _, flag := range parser.Model.Flags {
 		if !all && (command != nil || !flag.Tag.Has("common")) {

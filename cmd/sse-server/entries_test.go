@@ -1,0 +1,82 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// init writes a file that is taken, of what clients have or of a command.
+func TestInit(t *testing.T) {
+	home := t.TempDir()
+	t.Chdir(t.TempDir())
+	env := map[string]string{"HOME": home, "KEY": secret}
+	p := launchWith(t, env, "init")
+	p.wantExit(exitFailure)
+	if !strings.Contains(p.log.String(), "give a command, as in: sse-server init -- npx -y") {
+		t.Errorf("got %s", p.log.String())
+	}
+	ssetest.Must(t, os.MkdirAll(home+"/.cursor", 0o700))
+	ssetest.Must(t, os.WriteFile(home+"/.cursor/mcp.json", []byte(`{"mcpServers": {
+		"My Files": {"command": "npx", "args": ["-y", "@x/server-files", "/data: a"], "env": {"A": "yes"}, "cwd": "/"},
+		"files": {"command": "other"}, "my-files": {"command": "npx", "args": ["other"]}, "status": {"command": "x"},
+		"web": {"url": "https://web.example.com/mcp", "headers": {"Authorization": "Bearer ${input:key}"}}}}`), 0o600))
+	p = launchWith(t, env, "init")
+	p.wantExit(exitOK)
+	if out := p.out.String(); !strings.HasPrefix(out, "servers.yaml has 5 servers: my-files, files, my-files-2, status-server, web\nSet these variables first: KEY\n") ||
+		!strings.HasSuffix(out, "\n    sse-server --config servers.yaml\n\n") {
+		t.Errorf("got %s", out)
+	}
+	c := mustLoad(t, env, "check", "-c", "servers.yaml")
+	first := c.Servers[0]
+	if strings.Join(first.Command, " ") != "npx -y @x/server-files /data: a" || first.Env[0] != "A=yes" || first.Dir != "/" || c.Servers[4].Remote().Header.Get("Authorization") != "Bearer "+secret {
+		t.Errorf("got %q %q %q %v", first.Command, first.Env, first.Dir, c.Servers[4].Remote())
+	}
+	data, _ := os.ReadFile("servers.yaml")
+	if !strings.Contains(string(data), "# from "+home+"/.cursor/mcp.json\n") {
+		t.Errorf("got\n%s", data)
+	}
+	p = launchWith(t, env, "init")
+	p.wantExit(exitFailure)
+	if !strings.Contains(p.log.String(), "servers.yaml is there already") {
+		t.Errorf("got %s", p.log.String())
+	}
+	p = launchWith(t, env, "init", "one.yaml", "--", "npx", "-y", "@modelcontextprotocol/server-everything")
+	p.wantExit(exitOK)
+	if c := mustLoad(t, env, "check", "-c", "one.yaml"); c.Servers[0].Name != "everything" {
+		t.Errorf("got %q", c.Servers[0].Name)
+	}
+}
+
+// connect prints the entry of a client, or writes it.
+func TestConnectAClient(t *testing.T) {
+	home := t.TempDir()
+	env := map[string]string{"HOME": home}
+	file := filepath.Join(home, "mcp.json")
+	for _, test := range []struct {
+		args     []string
+		code     int
+		out, log string
+	}{
+		{[]string{"connect", "cursor", "--", "npx", "-y", "server-docs"}, exitOK, `"docs": {"url": "http://127.0.0.1:8080/mcp"}`, "--write adds it to"},
+		{[]string{"connect", "Claude Code", "--name", "mine", "--addr", "0.0.0.0:9", "--insecure"}, exitOK, "claude mcp add --transport http mine http://localhost:9/mcp\n", ""},
+		{[]string{"connect", "vscode", "--url", "https://gw.example.com/docs/mcp"}, exitOK, `"url": "https://gw.example.com/docs/mcp"`, ""},
+		{[]string{"connect", "cursor", "--file", file}, exitOK, file + " has 1 entry. Start cursor again.\n", ""},
+		{[]string{"connect", "inspector", "--write"}, exitConfig, "", "inspector has no file"},
+		{[]string{"connect", "netscape"}, exitConfig, "", `no entry is known of "netscape": want one of claude-code, `},
+		{[]string{"connect", "cursor", "nope"}, exitConfig, "", `there is no server "nope": want one of demo`},
+		{[]string{"connect", "cursor", "--addr", "127.0.0.1:0"}, exitConfig, "", "port 0 is another one each time"},
+	} {
+		p := launchWith(t, env, test.args...)
+		p.wantExit(test.code)
+		if !strings.Contains(p.out.String(), test.out) || !strings.Contains(p.log.String(), test.log) {
+			t.Errorf("%q: got %s%s", test.args, p.out.String(), p.log.String())
+		}
+	}
+	if data, err := os.ReadFile(file); err != nil || !strings.Contains(string(data), `"demo"`) {
+		t.Errorf("the file has %s (%v)", data, err)
+	}
+}

@@ -1,0 +1,311 @@
+// Package entry writes entries for servers into the configurations of clients, and reads those that are
+// there. docs/clients.md shows the same entries.
+package entry
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// Server is a server at a URL, as a client is told of it.
+type Server struct {
+	Name, URL string
+	SSE       bool // it is served over HTTP+SSE alone
+	Token     bool // it wants a bearer token, for which entries have the word TOKEN
+}
+
+func (s Server) kind() string {
+	if s.SSE {
+		return "sse"
+	}
+	return "http"
+}
+
+// headers returns the headers of an entry.
+func (s Server) headers() map[string]string {
+	if !s.Token {
+		return nil
+	}
+	return map[string]string{"Authorization": "Bearer TOKEN"}
+}
+
+// members makes an entry of names and values, in this order, without those that are empty.
+func members(pairs ...any) json.RawMessage {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i := 0; i < len(pairs); i += 2 {
+		value := pairs[i+1]
+		if headers, ok := value.(map[string]string); value == "" || ok && len(headers) == 0 {
+			continue
+		}
+		data, _ := json.Marshal(value) // texts and lists of them
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%q:%s", pairs[i], data)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// Client is a client that takes entries.
+type Client struct {
+	Name string
+	// files are those of its configuration, of the project or below the home directory, which ~ is.
+	files []string
+	// key is the member of the file that has the entries. Without it the client is told by commands.
+	key string
+	// entry makes an entry; command makes a command.
+	entry   func(Server) json.RawMessage
+	command func(Server) string
+}
+
+const tokenHeader = ` --header "Authorization: Bearer TOKEN"`
+
+// All are the clients, by name.
+var All = []Client{
+	{Name: "claude-code", files: []string{".mcp.json"}, key: "mcpServers",
+		entry: func(s Server) json.RawMessage {
+			return members("type", s.kind(), "url", s.URL, "headers", s.headers())
+		},
+		command: func(s Server) string {
+			return withToken(s, "claude mcp add --transport "+s.kind()+" "+s.Name+" "+s.URL)
+		}},
+	{Name: "claude-desktop", key: "mcpServers",
+		files: []string{"~/Library/Application Support/Claude/claude_desktop_config.json", "~/.config/Claude/claude_desktop_config.json", "~/AppData/Roaming/Claude/claude_desktop_config.json"},
+		entry: func(s Server) json.RawMessage {
+			args := []string{"stdio", "--url", s.URL}
+			if s.Token {
+				return members("command", "sse-server", "args", append(args, "--header", "Authorization: Bearer ${TOKEN}"), "env", map[string]string{"TOKEN": "TOKEN"})
+			}
+			return members("command", "sse-server", "args", args)
+		}},
+	{Name: "cline", files: []string{"~/.cline/data/settings/cline_mcp_settings.json"}, key: "mcpServers",
+		entry: func(s Server) json.RawMessage {
+			kind := "streamableHttp"
+			if s.SSE {
+				kind = "sse"
+			}
+			return members("type", kind, "url", s.URL, "headers", s.headers())
+		}},
+	{Name: "codex", files: []string{"~/.codex/config.toml"}, key: "mcp_servers"},
+	{Name: "copilot-cli", files: []string{"~/.copilot/mcp-config.json"}, key: "mcpServers",
+		entry: func(s Server) json.RawMessage {
+			return members("type", s.kind(), "url", s.URL, "headers", s.headers(), "tools", []string{"*"})
+		}},
+	{Name: "cursor", files: []string{".cursor/mcp.json", "~/.cursor/mcp.json"}, key: "mcpServers", entry: plainEntry},
+	{Name: "gemini-cli", files: []string{"~/.gemini/settings.json"}, key: "mcpServers", entry: plainEntry},
+	{Name: "inspector", command: func(s Server) string {
+		return withToken(s, "npx -y @modelcontextprotocol/inspector@latest --cli "+s.URL+" --transport "+s.kind()+" --method tools/list")
+	}},
+	{Name: "opencode", files: []string{"opencode.json", "~/.config/opencode/opencode.json"}, key: "mcp",
+		entry: func(s Server) json.RawMessage {
+			return members("type", "remote", "url", s.URL, "headers", s.headers())
+		}},
+	{Name: "qwen-code", files: []string{"~/.qwen/settings.json"}, key: "mcpServers",
+		entry: func(s Server) json.RawMessage {
+			if s.SSE {
+				return plainEntry(s)
+			}
+			return members("httpUrl", s.URL, "headers", s.headers())
+		}},
+	{Name: "trae", files: []string{".trae/mcp.json"}, key: "mcpServers", entry: plainEntry},
+	{Name: "vs-code", files: []string{".vscode/mcp.json"}, key: "servers",
+		entry: func(s Server) json.RawMessage {
+			return members("type", s.kind(), "url", s.URL, "headers", s.headers())
+		}},
+	{Name: "windsurf", files: []string{"~/.codeium/windsurf/mcp_config.json"}, key: "mcpServers",
+		entry: func(s Server) json.RawMessage { return members("serverUrl", s.URL, "headers", s.headers()) }},
+	{Name: "zed", files: []string{"~/.config/zed/settings.json"}, key: "context_servers", entry: plainEntry},
+}
+
+func plainEntry(s Server) json.RawMessage { return members("url", s.URL, "headers", s.headers()) }
+
+func withToken(s Server, command string) string {
+	if s.Token {
+		command += tokenHeader
+	}
+	return command
+}
+
+// Names are those of the clients.
+func Names() (names []string) {
+	for _, c := range All {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// Named returns a client by a name that people write: Claude Code, vscode.
+func Named(name string) (Client, bool) {
+	plain := strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(name))
+	for _, c := range All {
+		if strings.ReplaceAll(c.Name, "-", "") == plain || plain == strings.TrimSuffix(strings.ReplaceAll(c.Name, "-", ""), "cli") {
+			return c, true
+		}
+	}
+	return Client{}, false
+}
+
+// Text returns what people paste: commands, or a whole configuration with these servers alone.
+func (c Client) Text(servers []Server) string {
+	var b strings.Builder
+	if c.command != nil {
+		for _, s := range servers {
+			b.WriteString(c.command(s) + "\n")
+		}
+		return b.String()
+	}
+	if c.entry == nil {
+		return tables(servers)
+	}
+	data, _ := c.add([]byte("{}"), servers) // an empty object takes all
+	return string(data)
+}
+
+// tables are entries in TOML.
+func tables(servers []Server) string {
+	var b strings.Builder
+	for i, s := range servers {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "[mcp_servers.%s]\nurl = %q\n", s.Name, s.URL)
+		if s.Token {
+			b.WriteString("bearer_token_env_var = \"TOKEN\"\n")
+		}
+	}
+	return b.String()
+}
+
+// systems are those that have a folder below the home directory.
+var systems = map[string]string{"~/Library/": "darwin", "~/AppData/": "windows"}
+
+// Files returns the files that the client reads, those that are there first. home is the home directory.
+func (c Client) Files(home string) (files []string) {
+	for _, file := range c.files {
+		elsewhere := false
+		for folder, system := range systems {
+			elsewhere = elsewhere || strings.HasPrefix(file, folder) && system != runtime.GOOS
+		}
+		if elsewhere {
+			continue
+		}
+		if rest, below := strings.CutPrefix(file, "~/"); below {
+			file = filepath.Join(home, rest)
+		}
+		files = append(files, file)
+	}
+	slices.SortStableFunc(files, func(a, b string) int { return exists(b) - exists(a) })
+	return files
+}
+
+func exists(file string) int {
+	if _, err := os.Stat(file); err != nil {
+		return 0
+	}
+	return 1
+}
+
+// Write adds the entries to a file, which it may make, in place of those with the same names. What else is
+// in the file stays, comments too.
+func (c Client) Write(file string, servers []Server) error {
+	if c.key == "" {
+		return fmt.Errorf("%s has no file: run the command", c.Name)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if c.entry == nil {
+		data, err = addTables(data, servers)
+	} else {
+		data, err = c.add(data, servers)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return replace(file, data)
+}
+
+// add returns a configuration in JSON with the entries.
+func (c Client) add(data []byte, servers []Server) ([]byte, error) {
+	fresh := len(bytes.TrimSpace(data)) == 0 || string(data) == "{}"
+	if fresh {
+		data = []byte("{}")
+	}
+	all, err := hujson.Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("it is no JSON: %w", err)
+	}
+	if all.Find("/"+c.key) == nil {
+		if err := all.Patch(patch("/"+c.key, json.RawMessage("{}"))); err != nil {
+			return nil, fmt.Errorf("it is no JSON object: %w", err)
+		}
+	}
+	for _, s := range servers {
+		if err := all.Patch(patch("/"+c.key+"/"+s.Name, c.entry(s))); err != nil {
+			return nil, fmt.Errorf("%s is no object: %w", c.key, err)
+		}
+	}
+	if fresh {
+		all.Format()
+	}
+	return all.Pack(), nil
+}
+
+// patch is a JSON Patch (RFC 6902). The names have no characters to escape.
+func patch(path string, value json.RawMessage) []byte {
+	return fmt.Appendf(nil, `[{"op":"add","path":%q,"value":%s}]`, path, value)
+}
+
+// addTables returns a configuration in TOML with the entries at its end.
+func addTables(data []byte, servers []Server) ([]byte, error) {
+	known, err := readTOML(data)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range servers {
+		if _, there := known[s.Name]; there {
+			return nil, fmt.Errorf("it has a server %s already: edit it, or give another name", s.Name)
+		}
+	}
+	if len(data) > 0 {
+		data = append(bytes.TrimRight(data, "\n"), "\n\n"...)
+	}
+	return append(data, tables(servers)...), nil
+}
+
+// replace writes a file in one step, with the mode that it has.
+func replace(file string, data []byte) error {
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		file = real
+	}
+	mode := fs.FileMode(0o600)
+	if info, err := os.Stat(file); err == nil {
+		mode = info.Mode().Perm()
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	part, err := os.CreateTemp(filepath.Dir(file), ".sse-server-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(part.Name()) // it is gone if all goes well
+	_, err = part.Write(data)
+	if err := errors.Join(err, part.Chmod(mode), part.Close()); err != nil {
+		return err
+	}
+	return os.Rename(part.Name(), file)
+}

@@ -1,0 +1,148 @@
+package entry_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/tailscale/hujson"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/entry"
+)
+
+const url = "http://127.0.0.1:8080/mcp"
+
+// Each client gets the URL, and a token if it needs one, as docs/clients.md shows it.
+func TestText(t *testing.T) {
+	for _, c := range entry.All {
+		for _, s := range []entry.Server{{Name: "docs", URL: url}, {Name: "docs", URL: url, SSE: true, Token: true}} {
+			text := c.Text([]entry.Server{s})
+			if !strings.Contains(text, "docs") && c.Name != "inspector" || !strings.Contains(text, url) || strings.Contains(text, "TOKEN") != s.Token {
+				t.Errorf("%s: got\n%s", c.Name, text)
+			}
+		}
+	}
+	for name, want := range map[string]string{
+		"claude-code": "claude mcp add --transport http docs " + url + "\n",
+		"codex":       "[mcp_servers.docs]\nurl = \"" + url + "\"\n",
+		"cursor":      `{"mcpServers": {"docs": {"url": "` + url + `"}}}`,
+		"zed":         `"context_servers": {"docs": {"url": "` + url + `"}}`,
+		"VS Code":     `"servers": {"docs": {"type": "http", "url": "` + url + `"}}`,
+		"windsurf":    `"serverUrl": "` + url + `"`,
+		"Qwen Code":   `"httpUrl": "` + url + `"`,
+		"Cline":       `"type": "streamableHttp"`,
+		"Copilot":     `"tools": ["*"]`,
+	} {
+		c, known := entry.Named(name)
+		if text := c.Text([]entry.Server{{Name: "docs", URL: url}}); !known || !strings.Contains(text, want) {
+			t.Errorf("%s: got %s, want %s", name, text, want)
+		}
+	}
+}
+
+// What else is in a file stays, comments too.
+func TestWrite(t *testing.T) {
+	servers := []entry.Server{{Name: "docs", URL: url}, {Name: "b", URL: url + "2"}}
+	for _, c := range entry.All {
+		files := c.Files("/home/ada")
+		file := filepath.Join(t.TempDir(), "new", "file")
+		if err := c.Write(file, servers); (err == nil) != (len(files) > 0) {
+			t.Errorf("%s, with the files %q: got %v", c.Name, files, err)
+		}
+		if len(files) == 0 {
+			continue
+		}
+		data, err := os.ReadFile(file)
+		var any map[string]any
+		if c.Name == "codex" {
+			err = toml.Unmarshal(data, &any)
+		} else if err == nil {
+			err = json.Unmarshal(data, &any)
+		}
+		if err != nil || len(any) != 1 || !strings.Contains(string(data), url+"2") {
+			t.Errorf("%s: got %v\n%s", c.Name, err, data)
+		}
+	}
+	cursor, _ := entry.Named("cursor")
+	file := filepath.Join(t.TempDir(), "mcp.json")
+	before := "{\n  // mine\n  \"mcpServers\": {\"a\": {\"command\": \"x\"}, \"docs\": {\"url\": \"old\"}},\n  \"theme\": 1,\n}\n"
+	write(t, file, before)
+	if err := os.Chmod(file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := cursor.Write(file, servers); err != nil {
+		t.Fatal(err)
+	}
+	data := read(t, file)
+	plain, _ := hujson.Standardize([]byte(data))
+	var got struct {
+		MCPServers map[string]map[string]string
+		Theme      int
+	}
+	if err := json.Unmarshal(plain, &got); err != nil || len(got.MCPServers) != 3 || got.MCPServers["docs"]["url"] != url || got.MCPServers["a"]["command"] != "x" || got.Theme != 1 || !strings.Contains(data, "// mine") {
+		t.Errorf("got %v\n%s", err, data)
+	}
+	if info, _ := os.Stat(file); info.Mode().Perm() != 0o644 {
+		t.Errorf("the mode is %v", info.Mode())
+	}
+	write(t, file, "no JSON")
+	if err := cursor.Write(file, servers); err == nil || read(t, file) != "no JSON" {
+		t.Errorf("what is no JSON: got %v\n%s", err, read(t, file))
+	}
+	codex, _ := entry.Named("codex")
+	file = filepath.Join(t.TempDir(), "config.toml")
+	write(t, file, "model = \"x\"\n[mcp_servers.docs]\nurl = \"y\"\n")
+	if err := codex.Write(file, servers); err == nil || !strings.Contains(err.Error(), "it has a server docs already") {
+		t.Errorf("got %v", err)
+	}
+	if err := codex.Write(file, servers[1:]); err != nil || !strings.HasPrefix(read(t, file), "model = \"x\"\n") || !strings.HasSuffix(read(t, file), "\n\n[mcp_servers.b]\nurl = \""+url+"2\"\n") {
+		t.Errorf("got %v\n%s", err, read(t, file))
+	}
+}
+
+// The servers of each client are found, but for those that lead to sse-server or are off.
+func TestFind(t *testing.T) {
+	home := t.TempDir()
+	t.Chdir(t.TempDir())
+	write(t, ".mcp.json", `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "a"]}, "off": {"command": "x", "disabled": true}}}`)
+	write(t, ".vscode/mcp.json", `{"inputs": [], "servers": {"b": {"type": "http", "url": "https://b", "headers": {"K": "${input:key}"}}, /* ours */ "gw": {"command": "/bin/sse-server"}}}`)
+	write(t, home+"/.claude.json", `{"numStartups": 3, "mcpServers": {"c": {"type": "stdio", "command": "c", "env": {"A": "1"}}}}`)
+	write(t, home+"/.config/zed/settings.json", "// Zed\n{\"ui_font_size\": 16, \"context_servers\": {\"d\": {\"source\": \"custom\", \"command\": \"d\", \"args\": []}, \"odd\": {\"command\": {}}},}")
+	write(t, home+"/.codex/config.toml", "model = \"x\"\n[mcp_servers.e]\ncommand = \"e\"\nargs = [\"1\"]\n[mcp_servers.e.env]\nB = \"2\"\n")
+	write(t, home+"/.gemini/settings.json", `{"mcpServers": {"f": {"httpUrl": "https://f"}}}`)
+	write(t, home+"/.cursor/mcp.json", `{`)
+	all, err := entry.Find(home)
+	var names []string
+	for _, f := range all {
+		names = append(names, f.Name+" "+f.Command+f.URL)
+	}
+	if want := []string{"a npx", "b https://b", "c c", "d d", "e e", "f https://f"}; !slices.Equal(names, want) {
+		t.Errorf("got %q, want %q", names, want)
+	}
+	if err == nil || !strings.Contains(err.Error(), ".cursor/mcp.json: it is no JSON") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got the error %v", err)
+	}
+}
+
+func write(t *testing.T, file, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
