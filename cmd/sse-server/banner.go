@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -34,15 +35,17 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 		where = append(where, "cluster", c.ClusterName, "replica", d.common.Cluster.Replicas()[0].Name)
 	}
 	d.log.With("addr", main.conns.Addr().String(), "version", buildinfo.Read().Version).Info("serving", where...)
-	banner(m.Stdout, base, main.elsewhere(), c)
-	d.tellProcesses(m.Stdout)
+	var text bytes.Buffer // in one piece: the log is on the same terminal
+	banner(&text, base, main.elsewhere(), c)
+	d.tellProcesses(&text)
 	if admin != "" {
-		fmt.Fprintf(m.Stdout, "Status page   %s/status\n\n", admin)
+		fmt.Fprintf(&text, "Status page   %s/status\n\n", admin)
 	}
 	if d.common.Cluster != nil {
-		fmt.Fprintf(m.Stdout, "Replica       %s of the cluster %s\n\n", d.common.Cluster.Replicas()[0].Name,
+		fmt.Fprintf(&text, "Replica       %s of the cluster %s\n\n", d.common.Cluster.Replicas()[0].Name,
 			c.ClusterName)
 	}
+	_, _ = text.WriteTo(m.Stdout)
 	if m.Ready != nil {
 		m.Ready(base+pathOf(c, first), admin)
 	}
