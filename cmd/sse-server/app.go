@@ -56,29 +56,11 @@ type Main struct {
 func (m *Main) Run() int {
 	m.live = newLiveLine(m.Stdout)
 	c, err := config.Load(m.Args, m.LookupEnv, new(config.Config))
-	switch {
-	case err != nil:
+	if err != nil {
 		return m.refuse(err)
-	case c.HelpText != "":
-		fmt.Fprint(m.Stdout, c.HelpText)
-		return exitOK
-	case c.Version:
-		build := buildinfo.Read()
-		fmt.Fprintf(m.Stdout, "sse-server %s\nrevision %s\n%s %s/%s\n",
-			build.Version, build.Revision, build.GoVersion, runtime.GOOS, runtime.GOARCH)
-		return exitOK
 	}
-	switch c.Does {
-	case "completion":
-		fmt.Fprint(m.Stdout, completions.Scripts[c.Completion.Shell])
-		return exitOK
-	case "init":
-		return m.initialize(c)
-	case "connect":
-		return m.connect(c)
-	}
-	if c.Diagnoses() {
-		return m.diagnose(c)
+	if code, done := m.atOnce(c); done {
+		return code
 	}
 	if c.Does == "serve" {
 		m.hangup = m.Notify(syscall.SIGHUP)
@@ -127,6 +109,29 @@ func (m *Main) Run() int {
 		d.leave()
 	}
 	return code
+}
+
+// atOnce does what needs neither servers nor a log, and reports whether that was all.
+func (m *Main) atOnce(c *config.Config) (code int, done bool) {
+	switch {
+	case c.HelpText != "":
+		fmt.Fprint(m.Stdout, c.HelpText)
+	case c.Version:
+		build := buildinfo.Read()
+		fmt.Fprintf(m.Stdout, "sse-server %s\nrevision %s\n%s %s/%s\n",
+			build.Version, build.Revision, build.GoVersion, runtime.GOOS, runtime.GOARCH)
+	case c.Does == "completion":
+		fmt.Fprint(m.Stdout, completions.Scripts[c.Completion.Shell])
+	case c.Does == "init":
+		return m.initialize(c), true
+	case c.Does == "connect":
+		return m.connect(c), true
+	case c.Diagnoses():
+		return m.diagnose(c), true
+	default:
+		return exitOK, false
+	}
+	return exitOK, true
 }
 
 // refuse prints what is wrong with the configuration, and returns the exit code.

@@ -128,19 +128,22 @@ func (r *run) streamable(ctx context.Context) bool {
 	})
 	if s.id != "" {
 		worked = r.step(ctx, "Streamable HTTP: GET", func(ctx context.Context) (string, error) { return r.get(ctx, s) }) && worked
-		r.step(ctx, "Streamable HTTP: DELETE", func(ctx context.Context) (string, error) {
-			response, err := r.send(ctx, http.MethodDelete, r.URL, "", s.header())
-			if err != nil {
-				return "", err
-			}
-			defer response.Body.Close()
-			if response.StatusCode == http.StatusMethodNotAllowed {
-				return "", missing("the server ends sessions itself")
-			}
-			return "the session has ended", r.refused(ctx, response)
-		})
+		r.step(ctx, "Streamable HTTP: DELETE", func(ctx context.Context) (string, error) { return r.end(ctx, s) })
 	}
 	return worked
+}
+
+// end ends a session. A server may do that itself.
+func (r *run) end(ctx context.Context, s *session) (string, error) {
+	response, err := r.send(ctx, http.MethodDelete, r.URL, "", s.header())
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusMethodNotAllowed {
+		return "", missing("the server ends sessions itself")
+	}
+	return "the session has ended", r.refused(ctx, response)
 }
 
 // buffers is the remedy where an event does not come although the server has sent it.
