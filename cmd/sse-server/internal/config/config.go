@@ -484,8 +484,5 @@ func (c *Config) warn(format string, args ...any) {
 	}
 }
 
-// ServesPage reports whether a browser gets a page at the URL of a server.
-func (c *Config) ServesPage() bool {
-	flag := c.option("page")
-	return flag != nil && textOf(flag.Target) == "true"
-}
+// ServesPage reports whether a browser on this machine gets a page at the URL of a server.
+func (c *Config) ServesPage() bool { return c.Page == nil || *c.Page }

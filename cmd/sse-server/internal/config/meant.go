@@ -145,6 +145,8 @@ func placeOf(word string) string {
 func refuseValue(err error, name string, flag *kong.Flag) error {
 	text := err.Error()
 	switch {
+	case flag.Hidden && meant[plainName(name)] != "": // a flag of ours for ourselves
+		return fmt.Errorf("unknown flag %s, did you mean --%s?", name, meant[plainName(name)])
 	case flag.Hidden && elsewhere[plainName(name)] != "":
 		return fmt.Errorf("unknown flag %s: %s", name, elsewhere[plainName(name)])
 	case strings.Contains(text, `"EOL"`), strings.Contains(text, "missing value"):
