@@ -181,7 +181,7 @@ func (s *sharedDaemon) start(ctx context.Context, logFile string) error {
 		return err
 	}
 	defer output.Close()
-	cmd := exec.Command(self, append([]string{"--shared=" + s.identity()}, s.args...)...)
+	cmd := exec.Command(self, append([]string{"--shared-identity=" + s.identity()}, s.args...)...)
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = output, output, detached()
 	if err := cmd.Start(); err != nil {
 		return err

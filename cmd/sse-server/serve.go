@@ -27,7 +27,7 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 		return exitFailure
 	}
 	if at, isTCP := d.endpoints[0].conns.Addr().(*net.TCPAddr); isTCP {
-		defer noteShared(c.StateDir, strconv.Itoa(at.Port), c.Shared)()
+		defer noteShared(c.StateDir, strconv.Itoa(at.Port), c.SharedIdentity)()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -51,7 +51,7 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 	if limit := time.Duration(c.ExitUnused); limit > 0 {
 		go func() { // ends with ctx
 			awaitUnused(ctx, limit, func() int {
-				if c.Shared != "" {
+				if c.SharedIdentity != "" {
 					boundLog(m.Stderr, d.log)
 				}
 				return d.connections()

@@ -70,8 +70,8 @@ type Config struct {
 	ClusterAddr Addr   `group:"Cluster" http:"" fixed:"" name:"cluster-addr" placeholder:"HOST:PORT" help:"Address at which the other replicas send requests for clients of this one, over TLS with certificates made from the key of ids. Without a host, as :7946, it listens on all addresses, and the others are told the one from which it reaches NATS. Without the option it is that address, which is loopback if NATS is, and a free port."`
 	Replica     string `group:"Cluster" http:"" fixed:"" placeholder:"NAME" help:"Name of this replica, which no other one has: up to 48 letters, digits, _ and -. Without it, the host name."`
 
-	// Shared is for sse-server itself: the identity of the server behind stdio --connect.
-	Shared string `hidden:""`
+	// SharedIdentity is for sse-server itself: the identity of the server behind stdio --connect.
+	SharedIdentity string `hidden:""`
 
 	// Keys of the file:
 	PublicURL string   `hidden:""`
@@ -310,7 +310,7 @@ func textOf(v reflect.Value) string {
 }
 
 // internalFlags are those with which sse-server starts itself.
-var internalFlags = map[string]bool{"learn": true, "shared": true}
+var internalFlags = map[string]bool{"learn": true, "shared-identity": true}
 
 // readFlags sets the options and the command that the arguments give.
 func (c *Config) readFlags(args []string) error {
