@@ -39,6 +39,29 @@ func TestClientHasItsToolsBeforeTheServerHasBooted(t *testing.T) {
 	})
 }
 
+// A server of which something is remembered is kept warm while it is looked at after the start.
+func TestKnownServerIsWarmBeforeItHasBeenMet(t *testing.T) {
+	t.Parallel()
+	booted := filepath.Join(t.TempDir(), "booted")
+	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
+	args := append([]string{"--start-check", "--warm", "1"}, fake(t, "--until", booted)...)
+	g := startGateway(t, args...)
+	c := connect(t, kinds()[0], g.url)
+	wantTools(t, c)
+	awaitRemembered(t)
+	c.close()
+	g.stop()
+
+	ssetest.Must(t, os.Remove(booted))
+	g = startGateway(t, args...)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !strings.Contains(g.log.String(), "warm server started") {
+		<-tick.C
+	}
+	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
+}
+
 // So does an agent that starts sse-server itself.
 func TestAgentOnStdioHasItsToolsBeforeTheServerHasBooted(t *testing.T) {
 	t.Parallel()

@@ -302,6 +302,12 @@ func (g *Gateway) Meet(ctx context.Context) (handshake.Found, error) {
 	return g.now.Load().supplier.Meet(ctx)
 }
 
+// Knows reports whether anything is remembered of the server.
+func (g *Gateway) Knows() bool {
+	memory := g.now.Load().memory
+	return memory != nil && memory.HasAny()
+}
+
 // ServeStdio serves one client that writes to in and reads from out, such as stdin and
 // stdout of this process, until it has closed in and has its answers, for which it waits
 // at most for grace. See stdio.Serve. The caller must call Shutdown after it, which also

@@ -54,18 +54,18 @@ func (s *Session) runLook() {
 
 // learn remembers what the server says to any client. What it says after it has heard from one may be
 // for that client alone, such as resources that a call has made, or lists that follow from its roots: no
-// other client is told of it. If nothing is remembered, or something else for long, a session without a
-// client shows what the server says to all.
+// other client is told of it. If something else has been remembered for long, or nothing because the server
+// asks each client something at once, a session without a client shows what the server says to all.
 func (s *Session) learn(answers *remember.Answers) {
 	if !s.heard.Load() {
 		s.look.memory.Learn(s.declared, answers)
 		return
 	}
-	if s.supplier.Shares() || s.supplier.opts().Forwards {
+	if !s.supplier.learnsAlone() {
 		return
 	}
 	known := s.look.memory.Answers(s.declared)
-	differs := known == nil || !known.Same(answers) && time.Since(known.Learned) > time.Hour
+	differs := known == nil && !s.called.Load() || known != nil && !known.Same(answers) && time.Since(known.Learned) > time.Hour
 	if differs && s.supplier.learned.first(s.declared, time.Now()) {
 		s.supplier.renew(s.Params())
 	}
@@ -74,8 +74,12 @@ func (s *Session) learn(answers *remember.Answers) {
 // hears notes that the server gets a message of a client, after which it may say something else to it
 // than to others.
 func (s *Session) hears(m *jsonrpc.Message) {
-	if m.Kind != jsonrpc.Request || !multiplex.ReadOnly(m.Method) && m.Method != mcp.MethodSetLevel {
+	switch {
+	case m.Kind == jsonrpc.Response:
 		s.heard.Store(true)
+	case m.Kind != jsonrpc.Request || !multiplex.ReadOnly(m.Method) && m.Method != mcp.MethodSetLevel:
+		s.heard.Store(true)
+		s.called.Store(true)
 	}
 }
 

@@ -12,8 +12,7 @@ import (
 // learnForNext has the server say what the next client like this one, which has left before the server was
 // ready, gets from memory.
 func (r *run) learnForNext() {
-	opts := r.supplier.opts()
-	if opts.Memory != nil && !opts.Forwards && !r.shares() && r.remembered(r.params()) == nil {
+	if r.supplier.learnsAlone() && r.remembered(r.params()) == nil {
 		r.supplier.renew(r.params())
 	}
 }
@@ -23,7 +22,7 @@ func (r *run) renew(answers *remember.Answers) {
 	if time.Since(answers.Learned) < r.supplier.opts().RememberFor {
 		return
 	}
-	if r.supplier.opts().Forwards || r.shares() {
+	if !r.supplier.learnsAlone() {
 		r.needed.Store(true) // by the client's own session
 		return
 	}

@@ -67,7 +67,7 @@ func (r *run) noteLostToStart(waited, ready time.Duration) {
 		attrs = append(attrs, "ready", ready.Round(time.Millisecond))
 	}
 	switch opts := r.supplier.opts(); {
-	case opts.Memory != nil && !opts.Forwards && !r.shares(): // see learnForNext
+	case r.supplier.learnsAlone():
 		attrs = append(attrs, "remedy", "none is needed: the next such client is answered from memory")
 	case opts.Boots && opts.Warm == 0:
 		attrs = append(attrs, "remedy", "keep one warm: warm 1")

@@ -228,10 +228,7 @@ func (r *run) restAtNext() bool {
 	r.startAnew()
 	now := r.remembered(r.params())
 	if now == nil {
-		if opts := r.supplier.opts(); opts.Memory == nil || opts.Forwards || r.shares() {
-			return false
-		}
-		if !r.awaitLearned() {
+		if !r.supplier.learnsAlone() || !r.awaitLearned() {
 			return false
 		}
 		now = r.remembered(r.params())

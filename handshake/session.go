@@ -45,8 +45,9 @@ type Session struct {
 	principal       string        // of its client, if the server sees it
 	declared        string        // the key of what it answers, for remember.Server
 
-	look  *look       // nil where nothing is remembered
-	heard atomic.Bool // see hears
+	look   *look       // nil where nothing is remembered
+	heard  atomic.Bool // see hears
+	called atomic.Bool // as heard, and not only answers to its questions
 
 	ended sync.Once     // guards what follows
 	over  chan struct{} // closed when the session takes no more messages

@@ -268,6 +268,12 @@ func (s *Supplier) Abort() {
 	}
 }
 
+// learnsAlone reports whether a session without a client can show what the server says to each.
+func (s *Supplier) learnsAlone() bool {
+	opts := s.opts()
+	return opts.Memory != nil && !opts.Forwards && !s.Shares()
+}
+
 // Memory returns how many bytes of memory the server's processes hold, as far as the system tells.
 func (s *Supplier) Memory() (bytes int64) {
 	s.mu.Lock()

@@ -17,6 +17,8 @@ type Found struct {
 	Server
 	Tools              []json.RawMessage
 	Prompts, Resources int
+	// Memory is what its processes hold, in bytes; 0 where that is unknown.
+	Memory int64
 }
 
 // Try starts a session and ends it. It returns what the server says of itself and lists. The supplier
@@ -63,6 +65,9 @@ func (s *Session) find(ctx context.Context) (Found, error) {
 	prompts, _ := s.list(ctx, "prompts", mcp.MethodListPrompts)
 	resources, _ := s.list(ctx, "resources", mcp.MethodListResources)
 	found.Prompts, found.Resources = len(prompts), len(resources)
+	if process, ok := s.conn.(interface{ Memory() int64 }); ok {
+		found.Memory = process.Memory()
+	}
 	return found, nil
 }
 

@@ -75,8 +75,8 @@ func (t *trial) run(ctx context.Context) int {
 		shown()
 		if err == nil {
 			took := time.Since(began)
-			fmt.Fprintf(out, "%s: %s %s, MCP %s, %d tools, %s\n", name, found.Name, found.Version,
-				found.ProtocolVersion, len(found.Tools), took.Round(time.Millisecond))
+			fmt.Fprintf(out, "%s: %s %s, MCP %s, %s, %s\n", name, found.Name, found.Version,
+				found.ProtocolVersion, count(len(found.Tools), "tool"), took.Round(time.Millisecond))
 			t.m.tellLosses(t.c.Check.For, clients.Server{
 				Name: cmp.Or(s.Name, found.Name), Boot: took, Tools: toolsOf(found.Tools),
 				Ahead: gw.Warm() > 0 || s.Remember && s.Kind() == config.OfCommand,

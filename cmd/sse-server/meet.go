@@ -35,8 +35,8 @@ type meeting struct {
 }
 
 // meet starts each server once, and says on stdout what it is, or why it does not start and what to do.
-// Only then servers are kept started ahead: two of one package that start at the same time may install
-// it twice. meet returns when each server has answered or failed, or when ctx ends.
+// A server is kept started ahead from the first moment, unless its command may have to install a package, and
+// nothing is remembered of it: two that install at the same time collide. meet returns when each server has answered or failed, or when ctx ends.
 func (m *Main) meet(ctx context.Context, gateways map[string]*gateway.Gateway, c *config.Config) {
 	all := &meeting{out: m.live.over(m.Stdout), live: m.live, began: time.Now()}
 	for _, s := range c.Each() {
@@ -50,6 +50,9 @@ func (m *Main) meet(ctx context.Context, gateways map[string]*gateway.Gateway, c
 			gw.Start()
 			all.say(name, "not started: "+why)
 			continue
+		}
+		if gw.Knows() || !s.Installs() {
+			gw.Start()
 		}
 		meetings.Go(func() { // ends with ctx, or with the times of the gateway
 			places <- struct{}{}
@@ -156,7 +159,11 @@ func describe(s *config.Server, found handshake.Found, took time.Duration) strin
 	if found.Resources > 0 {
 		text += ", " + count(found.Resources, "resource")
 	}
-	return fmt.Sprintf("%s (%.1f s)", text, took.Seconds())
+	memory := ""
+	if found.Memory > 0 {
+		memory = fmt.Sprintf(", %d MiB", (found.Memory+1<<19)>>20)
+	}
+	return fmt.Sprintf("%s (%.1f s%s)", text, took.Seconds(), memory)
 }
 
 // count returns a number of things, which are named in the plural too unless that just has an s.

@@ -18,6 +18,7 @@ var remedies = []struct {
 	{regexp.MustCompile(`Cannot connect to the Docker daemon|docker\.sock|docker daemon`), "start Docker, and let this user use it"},
 	{regexp.MustCompile(`pull access denied|manifest unknown|manifest for .* not found|Unable to find image`), "check the name of the image; a private one needs docker login"},
 	{regexp.MustCompile(`Cannot find module|MODULE_NOT_FOUND|ModuleNotFoundError|ImportError`), "install what the program needs, and build it, in its directory"},
+	{regexp.MustCompile(`can't open file|No such file or directory|ENOENT`), "check the path; it is relative to --dir, or to where sse-server was started"},
 	{regexp.MustCompile(`exec format error`), "begin a script with a line such as #!/bin/sh, or name its interpreter first: -- sh script"},
 	{regexp.MustCompile(`command not found|executable file not found`), "check the spelling of the program, and the PATH of sse-server"},
 	{regexp.MustCompile(`EADDRINUSE|[Aa]ddress already in use`), "give it an option for stdio, if it has one; one that serves HTTP goes after --url"},

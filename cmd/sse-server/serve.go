@@ -92,7 +92,7 @@ func (m *Main) tellWaiting(d *daemon) {
 		}
 	}
 	if clients > 0 {
-		fmt.Fprintf(m.live.over(m.Stdout), "Stopping: waits for %s with %s to be answered, for %v at most. The same again ends it at once.\n",
+		fmt.Fprintf(m.live.over(m.Stdout), "Stopping: %s connected, %s running; waiting for %v at most. The same signal again stops at once.\n",
 			count(clients, "client"), count(requests, "request"), d.grace())
 	}
 }

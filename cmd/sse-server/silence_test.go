@@ -38,7 +38,7 @@ func TestStoppingSaysWhatItWaitsFor(t *testing.T) {
 	p := start(t, "--addr", "127.0.0.1:0")
 	connectTo(t, p.url)
 	p.stop()
-	if want := "Stopping: waits for 1 client with 0 requests to be answered, for 15s at most. The same again ends it at once.\n"; !strings.Contains(p.out.String(), want) {
+	if want := "Stopping: 1 client connected, 0 requests running; waiting for 15s at most. The same signal again stops at once.\n"; !strings.Contains(p.out.String(), want) {
 		t.Errorf("%q is missing in\n%s", want, p.out.String())
 	}
 }

@@ -43,9 +43,9 @@ const (
 	maxBytes   = 8 << 20
 	// maxFiles bounds the files in the directory.
 	maxFiles = 256
-	// renewAfter is the age of what a file says after which it is written again although nothing has
+	// rewriteAfter is the age of what a file says after which it is written again although nothing has
 	// changed: so the time in it is never older than this when the server has answered lately.
-	renewAfter = time.Hour
+	rewriteAfter = time.Hour
 )
 
 // Store keeps what servers said. It is safe for concurrent use.
@@ -103,17 +103,10 @@ type file struct {
 	Answers map[string]*Answers `json:"answers"`
 }
 
-// Answers returns what the server said to clients that declare the same, nil if that is unknown. What is not
-// known here may be known to another program: then it reads the file.
+// Answers returns what the server said to clients that declare the same, nil if that is unknown. It looks
+// whether the file has changed: another program may have learned more, or somebody has deleted it.
 func (s *Server) Answers(declared string) *Answers {
-	if known := s.answersTo(declared); known != nil {
-		return known
-	}
 	s.readAgain()
-	return s.answersTo(declared)
-}
-
-func (s *Server) answersTo(declared string) *Answers {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.answers[declared]
@@ -134,15 +127,10 @@ func (s *Server) AnswersAt(version, principal string) (last *Answers) {
 
 // HasAny reports whether anything is known of the server.
 func (s *Server) HasAny() bool {
-	has := func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return len(s.answers) > 0
-	}
-	if !has() {
-		s.readAgain()
-	}
-	return has()
+	s.readAgain()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.answers) > 0
 }
 
 // Learn keeps what the server has said to clients that declare the same, in the place of what it said
@@ -159,7 +147,7 @@ func (s *Server) keep(declared string, a *Answers) bool {
 	defer s.mu.Unlock()
 	before := s.answers[declared]
 	s.putLocked(declared, a)
-	return before == nil || !before.Same(a) || time.Since(s.written) > renewAfter
+	return before == nil || !before.Same(a) || time.Since(s.written) > rewriteAfter
 }
 
 // merge keeps what a file has and is not known here, or is newer.
@@ -195,6 +183,14 @@ func (s *Server) putLocked(declared string, a *Answers) {
 
 func (s *Server) path() string { return filepath.Join(s.store.dir, s.name+".json") }
 
+// forget forgets what the file had.
+func (s *Server) forget() {
+	s.seen = nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers, s.bytes, s.written = nil, 0, time.Time{}
+}
+
 // readAgain reads the file if it has changed since it was last read or written.
 func (s *Server) readAgain() {
 	if s.store.dir == "" {
@@ -203,6 +199,9 @@ func (s *Server) readAgain() {
 	s.disk.Lock()
 	defer s.disk.Unlock()
 	now, err := os.Lstat(s.path())
+	if errors.Is(err, fs.ErrNotExist) && s.seen != nil { // somebody wants it to be forgotten
+		s.forget()
+	}
 	if err != nil || s.seen != nil && os.SameFile(now, s.seen) && now.ModTime().Equal(s.seen.ModTime()) {
 		return
 	}

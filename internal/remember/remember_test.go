@@ -73,6 +73,23 @@ func TestProgramsShareTheFiles(t *testing.T) {
 	}
 }
 
+// A file that somebody deletes is forgotten at once.
+func TestDeletedFileIsForgotten(t *testing.T) {
+	dir := t.TempDir()
+	log, _ := logger()
+	server := remember.Open(dir, log).Server("s")
+	server.Learn("a", said("{}"))
+	files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
+	ssetest.Must(t, os.Remove(files[0]))
+	if server.Answers("a") != nil || server.HasAny() {
+		t.Error("it is still remembered")
+	}
+	server.Learn("a", said("{}"))
+	if files, _ := filepath.Glob(filepath.Join(dir, "*.json")); len(files) != 1 || server.Answers("a") == nil {
+		t.Error("it is not kept again")
+	}
+}
+
 // A file that is damaged, of another version or another server, or that others can read, is as if it
 // were not there, and the log says why. The next answers replace it.
 func TestFilesThatCannotBeUsed(t *testing.T) {

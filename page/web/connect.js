@@ -101,7 +101,7 @@ export function entries({ name, url, token, streamable }) {
     },
     {
       client: 'Inspector', where: 'a terminal',
-      text: `npx @modelcontextprotocol/inspector --cli ${shell(url)} --transport ${http} --method tools/list${flag}`,
+      text: `npx -y @modelcontextprotocol/inspector@latest --cli ${shell(url)} --transport ${http} --method tools/list${flag}`,
     },
     { client: 'curl', where: 'a terminal', text: curl },
     {

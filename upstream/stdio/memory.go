@@ -18,7 +18,7 @@ func (c Command) Memory() (bytes int64) {
 	if len(leads) == 0 {
 		return 0
 	}
-	for group, held := range memoryOfGroups() {
+	for group, held := range memoryOfGroups(time.Second) {
 		if leads[group] {
 			bytes += held
 		}
@@ -26,18 +26,22 @@ func (c Command) Memory() (bytes int64) {
 	return bytes
 }
 
-// groups has the memory of all process groups, as it was within the last second: many servers ask at a time.
+// Memory is that of one child with the processes that it has started.
+func (c *child) Memory() int64 { return memoryOfGroups(0)[c.proc.Process.Pid] }
+
+// groups has the memory of all process groups, as it was lately: many servers ask at a time.
 var groups struct {
 	sync.Mutex // guards what follows
 	at         time.Time
 	bytes      map[int]int64 // not changed
 }
 
-// memoryOfGroups returns what the processes of each process group of this system hold.
-func memoryOfGroups() map[int]int64 {
+// memoryOfGroups returns what the processes of each process group of this system hold, or held within the
+// given time.
+func memoryOfGroups(within time.Duration) map[int]int64 {
 	groups.Lock()
 	defer groups.Unlock()
-	if time.Since(groups.at) < time.Second {
+	if time.Since(groups.at) < within {
 		return groups.bytes
 	}
 	groups.at, groups.bytes = time.Now(), make(map[int]int64)

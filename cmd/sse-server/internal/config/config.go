@@ -405,7 +405,7 @@ func verify(flag *kong.Flag) error {
 	}
 	switch {
 	case number == 0 && !flag.Tag.Has("zero"):
-		return errors.New("0 is refused")
+		return errors.New("0 is refused: want more, or leave it out")
 	case v.Type().PkgPath() == "" && !(number >= 0 && number <= maxCount): // not NaN either
 		return fmt.Errorf("want a number up to %d", maxCount)
 	}

@@ -35,34 +35,46 @@ type launcher struct {
 	values []string
 	// named is the option whose value is the name, if it is given; -m of Python is one.
 	named []string
+	// installs says that it may install what it starts: two that do so at the same time collide.
+	installs bool
 }
 
 // launchers are programs that start others. Of all others the program itself gives the name.
 var launchers = map[string]launcher{
-	"npx":     {named: []string{"-p", "--package"}, values: []string{"-c", "--call", "-w", "--workspace"}},
-	"npm":     {before: []string{"exec", "x"}, named: []string{"-p", "--package"}, values: []string{"-c", "--call"}},
-	"pnpm":    {before: []string{"dlx", "exec"}},
-	"yarn":    {before: []string{"dlx", "exec"}, named: []string{"-p", "--package"}},
-	"bun":     {before: []string{"x", "run"}},
-	"bunx":    {named: []string{"-p", "--package"}},
-	"uvx":     {values: []string{"--from", "-p", "--python", "--with", "--index", "--index-url"}},
-	"uv":      {before: []string{"tool", "run"}, values: []string{"--directory", "--project", "--from", "-p", "--python", "--with"}},
-	"pipx":    {before: []string{"run"}, values: []string{"--spec", "--python"}},
-	"docker":  {before: []string{"run"}, values: valuesOfDocker},
-	"podman":  {before: []string{"run"}, values: valuesOfDocker},
+	"npx":     {named: []string{"-p", "--package"}, values: []string{"-c", "--call", "-w", "--workspace"}, installs: true},
+	"npm":     {before: []string{"exec", "x"}, named: []string{"-p", "--package"}, values: []string{"-c", "--call"}, installs: true},
+	"pnpm":    {before: []string{"dlx", "exec"}, installs: true},
+	"yarn":    {before: []string{"dlx", "exec"}, named: []string{"-p", "--package"}, installs: true},
+	"bun":     {before: []string{"x", "run"}, installs: true},
+	"bunx":    {named: []string{"-p", "--package"}, installs: true},
+	"uvx":     {values: []string{"--from", "-p", "--python", "--with", "--index", "--index-url"}, installs: true},
+	"uv":      {before: []string{"tool", "run"}, values: []string{"--directory", "--project", "--from", "-p", "--python", "--with"}, installs: true},
+	"pipx":    {before: []string{"run"}, values: []string{"--spec", "--python"}, installs: true},
+	"docker":  {before: []string{"run"}, values: valuesOfDocker, installs: true},
+	"podman":  {before: []string{"run"}, values: valuesOfDocker, installs: true},
 	"node":    {values: []string{"-r", "--require", "--import", "--env-file"}},
 	"tsx":     {},
-	"deno":    {before: []string{"run"}},
+	"deno":    {before: []string{"run"}, installs: true},
 	"python":  {named: []string{"-m"}},
 	"python3": {named: []string{"-m"}},
-	"go":      {before: []string{"run"}},
+	"go":      {before: []string{"run"}, installs: true},
 	"java":    {named: []string{"-jar"}, values: []string{"-cp", "-classpath"}},
-	"dotnet":  {before: []string{"run"}, named: []string{"--project"}},
+	"dotnet":  {before: []string{"run"}, named: []string{"--project"}, installs: true},
 	"env":     {},
-	"dnx":     {},
+	"dnx":     {installs: true},
 }
 
 var valuesOfDocker = []string{"-e", "--env", "--env-file", "-v", "--volume", "--mount", "--name", "--network", "--net", "-p", "--publish", "-u", "--user", "-w", "--workdir", "--entrypoint", "-l", "--label", "--platform", "--memory", "-m", "--cpus", "--add-host"}
+
+// Installs reports whether the command of s may install something before it serves.
+func (s *Server) Installs() bool {
+	return s.Kind() == OfCommand && launchers[programOf(s.Command)].installs
+}
+
+// programOf returns the name of the program of a command, as launchers has it.
+func programOf(command []string) string {
+	return strings.ToLower(withoutEnding(path.Base(strings.ReplaceAll(command[0], `\`, "/"))))
+}
 
 // titleOfCommand returns the name of the package, image or program that a command starts.
 func titleOfCommand(command []string) string {
