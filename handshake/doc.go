@@ -17,7 +17,8 @@
 //
 // Where sessions come from:
 //
-//	Supplier ── open.go       takes a server, asks for the params of initialize, runs the handshake
+//	Supplier ── supplier.go   one for each server that is configured
+//	         ├─ open.go       takes a server, asks for the params of initialize, runs the handshake
 //	         ├─ pool.go       servers started ahead, not initialized
 //	         ├─ shared.go     the session that all connections share
 //	         ├─ session.go    a session, its proof and its end

@@ -67,7 +67,7 @@ func (s *Session) learn(answers *remember.Answers) {
 	known := s.look.memory.Answers(s.declared)
 	differs := known == nil && !s.called.Load() || known != nil && !known.Same(answers) && time.Since(known.Learned) > time.Hour
 	if differs && s.supplier.learned.first(s.declared, time.Now()) {
-		s.supplier.renew(s.Params())
+		s.supplier.learnInBackground(s.Params())
 	}
 }
 

@@ -80,7 +80,7 @@ type waitingInitialize struct {
 func (b *Bridge) run(ctx context.Context) {
 	r := &run{Bridge: b, ctx: ctx, supplier: b.opts.Supplier(), pauses: newBackoff()}
 	defer r.end()
-	for r.awaitAttempt() && r.rest() {
+	for r.awaitAttempt() && r.restUntilNeeded() {
 		s := r.newStart()
 		switch s.drive(); s.state {
 		case Started:

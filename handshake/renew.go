@@ -13,12 +13,12 @@ import (
 // ready, gets from memory.
 func (r *run) learnForNext() {
 	if r.supplier.learnsAlone() && r.remembered(r.params()) == nil {
-		r.supplier.renew(r.params())
+		r.supplier.learnInBackground(r.params())
 	}
 }
 
-// renew has the server say everything again if that is long ago.
-func (r *run) renew(answers *remember.Answers) {
+// renewIfOld has the server say everything again if that is long ago.
+func (r *run) renewIfOld(answers *remember.Answers) {
 	if time.Since(answers.Learned) < r.supplier.opts().RememberFor {
 		return
 	}
@@ -26,26 +26,26 @@ func (r *run) renew(answers *remember.Answers) {
 		r.needed.Store(true) // by the client's own session
 		return
 	}
-	r.supplier.renew(r.params())
+	r.supplier.learnInBackground(r.params())
 }
 
 // renewPause is the time after a failed renewal before the next one.
 const renewPause = time.Minute
 
-// renew starts a session in the background to learn what the server says to clients with these params,
+// learnInBackground starts a session in the background to learn what the server says to clients with these params,
 // unless one does so already. The returned channel is closed once that is known, or cannot be known now.
-func (s *Supplier) renew(params json.RawMessage) <-chan struct{} {
+func (s *Supplier) learnInBackground(params json.RawMessage) <-chan struct{} {
 	declared, done := remember.DeclaredBy(params, ""), make(chan struct{})
-	if running, runs := s.renewing.LoadOrStore(declared, done); runs {
+	if running, runs := s.learning.LoadOrStore(declared, done); runs {
 		return running.(chan struct{})
 	}
 	s.Go(func() { // ends with the start, the look, and the supplier
-		defer s.renewing.Delete(declared)
+		defer s.learning.Delete(declared)
 		err := s.Learn(s.life, params)
 		close(done)
 		if err != nil {
 			s.NoteFailure(err)
-			s.limited.Warn("the server could not be asked again for what is remembered", "err", err)
+			s.limited.Warn("the server could not be started to learn what it says", "err", err)
 			_ = backoff.Wait(s.life, renewPause)
 		}
 	})

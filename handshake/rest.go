@@ -102,10 +102,10 @@ func resultOf(answers *remember.Answers) *Result {
 	return &Result{Raw: raw, Version: version}
 }
 
-// rest lets the connection rest, if what the server said to clients like this one is remembered and
+// restUntilNeeded lets the connection rest, if what the server said to clients like this one is remembered and
 // nothing needs the server yet. It returns when a session has to be started, and reports false if the
 // connection is closed or drains.
-func (r *run) rest() bool {
+func (r *run) restUntilNeeded() bool {
 	before := r.told.Load()
 	if r.supplier != r.opts.Supplier() {
 		r.startAnew()
@@ -129,7 +129,7 @@ func (r *run) rest() bool {
 		r.tellChanged(before, answers)
 	}
 	r.follows = afterRest
-	r.renew(answers)
+	r.renewIfOld(answers)
 	return r.awaitNeed() && r.c.Move(connstate.Initializing) == nil
 }
 
@@ -239,7 +239,7 @@ func (r *run) restAtNext() bool {
 	r.follows = afterRest
 	r.tell(now)
 	r.tellChanged(before, now)
-	r.renew(now)
+	r.renewIfOld(now)
 	return true
 }
 
@@ -247,7 +247,7 @@ func (r *run) restAtNext() bool {
 // known. It reports false if the connection needs a session first, or is closed, or if there is yet another
 // server.
 func (r *run) awaitLearned() bool {
-	learned := r.supplier.renew(r.params())
+	learned := r.supplier.learnInBackground(r.params())
 	for {
 		select {
 		case <-learned:
@@ -274,7 +274,7 @@ func (r *run) answerInitializes() bool {
 		r.follows = afterInitialize
 		return false
 	}
-	r.renew(answers)
+	r.renewIfOld(answers)
 	r.tell(answers)
 	return true
 }

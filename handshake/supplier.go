@@ -39,12 +39,12 @@ type SupplierOptions struct {
 	MaxSessions           int // below 1: unlimited
 	StartTimeout          time.Duration
 	InitializationTimeout time.Duration // after it a start is late, and Ready fails
-	// Memory has what the server said before, and ProcessIdle is the time without a message after
-	// which a session with nothing open ends, until its client needs it again; 0: never. nil: nothing
-	// is remembered, and no session ends so. They can change.
-	Memory      *remember.Server
+	// Memory has what the server said before; nil: nothing is remembered, and ProcessIdle has no effect.
+	Memory *remember.Server
+	// ProcessIdle is the time without a message after which a session with nothing open ends, until its
+	// client needs it again; 0: never.
 	ProcessIdle time.Duration
-	// RememberFor is the age of an answer from which the server is asked again at once.
+	// RememberFor is the age of what is remembered from which the server is asked again in the background.
 	RememberFor time.Duration
 	// Boots says that servers are processes, which keep the machine busy while they boot.
 	Boots bool
@@ -89,9 +89,9 @@ type Supplier struct {
 	// manyTools guards the warning about tools that clients drop, and oddVersion is the unknown
 	// protocol version of the last warning about that.
 	manyTools sync.Once
-	// renewing has a channel for all that the server is being asked again, by what clients declare: see
-	// renew.
-	renewing   sync.Map
+	// learning has a channel for all that the server is being asked again, by what clients declare: see
+	// learnInBackground.
+	learning   sync.Map
 	oddVersion atomic.Pointer[string]
 	// learned notes for what clients declare a session without a client was started although another one
 	// had just been looked at: see learn.
