@@ -165,7 +165,7 @@ func TestHeadersOfThePage(t *testing.T) {
 		for _, path := range []string{"/mcp", "/sse", "/", "/mcp?page=script.js", "/?page=style.css"} {
 			header := get(g, path, "Accept", chrome).Header()
 			policy := header.Get("Content-Security-Policy")
-			for _, want := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"} {
+			for _, want := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'", "require-trusted-types-for 'script'"} {
 				if !strings.Contains(policy, want) {
 					t.Errorf("%s: the policy %q has no %q", path, policy, want)
 				}
@@ -173,6 +173,7 @@ func TestHeadersOfThePage(t *testing.T) {
 			if strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") || strings.Contains(policy, "http") {
 				t.Errorf("%s: the policy is weak: %s", path, policy)
 			}
+			equal(t, path+": openers", header.Get("Cross-Origin-Opener-Policy"), "same-origin")
 			equal(t, path+": sniffing", header.Get("X-Content-Type-Options"), "nosniff")
 			equal(t, path+": referrer", header.Get("Referrer-Policy"), "no-referrer")
 			equal(t, path+": CORS", header.Get("Access-Control-Allow-Origin"), "")

@@ -121,6 +121,18 @@ const steps = {
     assert.equal(await other.locator('.wire').getByText('tools/call').count(), 0);
     await close(other);
 
+    // A call that the address has chosen asks first, unless it only reads, until the user has typed.
+    const linked = await open(`${gateway}/bookshop/mcp#${new URLSearchParams({ tool: 'restock', arguments: '{"shelves":1}' })}`);
+    await press(linked, 'Call');
+    await linked.getByRole('dialog').getByText('"shelves": 1').waitFor();
+    await accessible(linked, 'the question of a link');
+    await press(linked, 'Do not run it');
+    assert.equal(await linked.locator('.result').count(), 0);
+    await linked.getByLabel('shelves').fill('2');
+    await press(linked, 'Call');
+    await answer(linked).getByText('counted 2 shelves').first().waitFor();
+    await close(linked);
+
     // As JSON it is the same, and the history brings it back.
     await page.getByLabel('as JSON', { exact: true }).check();
     assert.deepEqual(JSON.parse(await page.getByLabel('Arguments').inputValue()), sent);
@@ -166,6 +178,8 @@ const steps = {
     await page.getByLabel('shelves').fill('2');
     await press(page, 'Call');
     await answer(page).getByText('counted 2 shelves').first().waitFor();
+    await sees(page, /Counts the shelves, for the time/); // the definition has changed meanwhile, and the answer stays
+    await answer(page).getByText('counted 2 shelves').first().waitFor();
     await page.getByLabel('shelves').fill('1000000');
     await press(page, 'Call');
     await sees(page, /^shelf \d+$/);
@@ -207,7 +221,7 @@ const steps = {
     await tool(page, 'Remove a book');
     await page.getByLabel('title').fill('Sea of Poppies');
     await press(page, 'Call');
-    await page.getByRole('dialog').waitFor();
+    await page.getByRole('dialog').getByText('"title": "Sea of Poppies"').waitFor();
     await accessible(page, 'the question');
     await press(page, 'Do not run it');
     assert.equal(await page.locator('.result').count(), 0);

@@ -78,7 +78,7 @@ function png(width, height, at) {
   return Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), chunk('IHDR', head), chunk('IDAT', deflateSync(Buffer.concat(rows))), chunk('IEND', Buffer.alloc(0))]);
 }
 
-let asked = 0, subscribed = '';
+let asked = 0, counted = 0, subscribed = '';
 const waiting = new Map(), running = new Map();
 const send = message => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
 const notify = (method, params) => send({ method, params });
@@ -114,6 +114,10 @@ async function call({ name, arguments: args, _meta }, id) {
     ] };
     case 'restock':
       for (let shelf = 1; !running.get(id)?.cancelled; shelf++) {
+        if (shelf === 2) { // its definition changes while it runs
+          self.tools[2].description = `Counts the shelves, for the time ${++counted}, with progress, until it is cancelled.`;
+          notify('notifications/tools/list_changed');
+        }
         if (shelf > args.shelves) return text(`counted ${args.shelves} shelves`);
         notify('notifications/progress', { progressToken: _meta?.progressToken, progress: shelf, total: args.shelves, message: `shelf ${shelf}` });
         await new Promise(resolve => setTimeout(resolve, 200));
@@ -134,7 +138,7 @@ async function call({ name, arguments: args, _meta }, id) {
 
 const methods = {
   initialize: () => ({ protocolVersion: '2025-11-25', serverInfo: self.serverInfo, instructions: self.instructions,
-    capabilities: { tools: {}, prompts: {}, resources: { subscribe: true }, logging: {}, completions: {} } }),
+    capabilities: { tools: { listChanged: true }, prompts: {}, resources: { subscribe: true }, logging: {}, completions: {} } }),
   ping: () => ({}),
   'tools/list': () => ({ tools: self.tools }),
   'tools/call': call,

@@ -4,7 +4,7 @@ import { Form, jsonForm } from './form.js';
 import { toolResult, failure } from './result.js';
 import { asCurl } from './connect.js';
 import { lossesOfTool, lossesOfAll } from './limits.js';
-import { tree, prose } from './json.js';
+import { tree, text, prose } from './json.js';
 
 /** @typedef {import('./main.js').App} App */
 
@@ -45,10 +45,25 @@ export class ToolsView {
     this.fill();
     if (this.chosen) {
       const same = tools?.find(tool => tool.name === this.chosen.name);
-      if (same && JSON.stringify(same) !== JSON.stringify(this.chosen)) this.choose(same, this.read());
+      if (same && JSON.stringify(same) !== JSON.stringify(this.chosen)) this.renew(same);
     } else if (tools) {
       this.fromAddress();
     }
+  }
+
+  /**
+   * renew shows another definition of the tool that is chosen, and keeps its arguments and its answer. It
+   * waits for the end of a call.
+   * @param {any} tool
+   */
+  renew(tool) {
+    if (this.run?.disabled) {
+      this.isDue = true;
+      return;
+    }
+    const shown = [...this.answer?.childNodes ?? []];
+    this.choose(tool, this.read(), this.isOfAddress === true);
+    this.answer?.replaceChildren(...shown);
   }
 
   fill() {
@@ -72,16 +87,19 @@ export class ToolsView {
     }
     let args;
     try { args = JSON.parse(address.get('arguments') ?? ''); } catch { /* none, or no JSON */ }
-    this.choose(tool, args);
+    this.choose(tool, args, true);
   }
 
   /**
    * choose shows a tool.
    * @param {any} tool
    * @param {any} [args]
+   * @param {boolean} [isOfAddress] whether the page's address has chosen it: whoever made the link has
    */
-  choose(tool, args) {
+  choose(tool, args, isOfAddress = false) {
     this.chosen = tool;
+    this.isOfAddress = isOfAddress;
+    this.isDue = false;
     this.fill();
     /** @type {Form} */
     this.form = new Form(tool.inputSchema, args);
@@ -96,7 +114,10 @@ export class ToolsView {
     this.run = el('button', { type: 'submit', class: 'main' }, 'Call');
     this.progress = el('div', { class: 'progress' });
     this.answer = el('div', { class: 'answer' });
-    const form = el('form', { novalidate: true, onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.submit(false); }, oninput: () => this.toAddress() },
+    const form = el('form', { novalidate: true, onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.submit(false); }, oninput: (/** @type {Event} */ event) => {
+      if (event.target !== asJSON) this.isOfAddress = false;
+      this.toAddress();
+    } },
       place,
       el('div', { class: 'row' }, this.run, el('label', { class: 'box' }, asJSON, ' as JSON')));
     show(this.detail,
@@ -138,7 +159,7 @@ export class ToolsView {
    */
   async submit(anyway) {
     const { app, chosen: tool } = this, session = app.session;
-    if (!this.form || this.run?.disabled || !this.answer || !this.progress) return;
+    if (!this.form || !this.run || this.run.disabled || !this.answer || !this.progress) return;
     const { value, faults } = this.form.check();
     if (faults.length > 0 && !anyway) {
       say(`Not called: ${count(faults.length, 'fault')}`);
@@ -150,8 +171,12 @@ export class ToolsView {
       show(this.answer, el('p', { class: 'bad' }, 'Not called: there is no session.'));
       return;
     }
-    if (isDestructive(tool) && !await confirmed(tool)) return;
-    await this.call(session, tool, value ?? {});
+    const isOfStranger = this.isOfAddress === true && tool.annotations?.readOnlyHint !== true;
+    const { run } = this;
+    run.disabled = true;
+    if (!(isOfStranger || isDestructive(tool)) || await confirmed(tool, value ?? {}, isOfStranger)) await this.call(session, tool, value ?? {});
+    run.disabled = false;
+    if (run === this.run && this.isDue) this.update();
   }
 
   /**
@@ -161,15 +186,14 @@ export class ToolsView {
    * @param {any} args
    */
   async call(session, tool, args) {
-    const { answer, progress, run } = this;
-    if (!answer || !progress || !run) return;
+    const { answer, progress } = this;
+    if (!answer || !progress) return;
     const cancelling = new AbortController(), began = performance.now();
     const bar = el('progress', { 'aria-label': 'Progress of the call' }), message = el('span', {}), clock = el('span', { class: 'clock' });
     const tick = setInterval(() => { clock.textContent = took(performance.now() - began); }, 100);
     show(answer);
     show(progress, bar, clock, button('Cancel', () => cancelling.abort()), message);
     progress.scrollIntoView({ block: 'nearest' });
-    run.disabled = true;
     let outcome = 'ok', shown;
     try {
       const result = await session.request('tools/call', { name: tool.name, arguments: args }, {
@@ -188,7 +212,6 @@ export class ToolsView {
     }
     clearInterval(tick);
     const ms = performance.now() - began;
-    run.disabled = false;
     show(progress);
     show(answer, el('p', { class: 'soft' }, `${outcome} after ${took(ms)}`), shown);
     answer.scrollIntoView({ block: 'nearest' });
@@ -246,15 +269,19 @@ function losses(all) {
 }
 
 /**
- * confirmed asks before a destructive tool runs.
+ * confirmed asks before a destructive tool runs, or a call that the page's address has brought.
  * @param {any} tool
+ * @param {any} args
+ * @param {boolean} isOfAddress
  * @returns {Promise<boolean>}
  */
-function confirmed(tool) {
+function confirmed(tool, args, isOfAddress) {
   return new Promise(resolve => {
     const dialog = el('dialog', { 'aria-labelledby': 'confirm-title', onclose: () => { dialog.remove(); resolve(dialog.returnValue === 'run'); } },
-      el('h3', { id: 'confirm-title' }, 'Run a destructive tool?'),
-      el('p', {}, named(titleOf(tool), 200), ' says that it may destroy something.'),
+      el('h3', { id: 'confirm-title' }, isDestructive(tool) ? 'Run a destructive tool?' : 'Run a call of a link?'),
+      isDestructive(tool) && el('p', {}, named(titleOf(tool), 200), ' says that it may destroy something.'),
+      isOfAddress && el('p', {}, 'The address of the page has chosen ', named(titleOf(tool), 200), ' and its arguments. Run it only if you know who made the link.'),
+      el('p', {}, 'Its arguments:'), el('pre', { tabindex: 0 }, text(JSON.stringify(args, null, 2))),
       el('div', { class: 'row' }, button('Do not run it', () => dialog.close('')), button('Run it', () => dialog.close('run'), { class: 'danger' })));
     document.body.append(dialog);
     dialog.showModal();
