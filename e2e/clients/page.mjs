@@ -12,7 +12,7 @@ const { expand, variables } = await module('resources');
 const { lossesOfTool, lossesOfAll } = await module('limits');
 const { Wire } = await module('wire');
 const { StreamableHTTP, HTTPSSE } = await module('transport');
-const { Session } = await module('session');
+const { Session, paced } = await module('session');
 
 // The links that install decode to the configuration, and every text has the URL and, if it is needed, a
 // place for the token. What is JSON is valid.
@@ -79,6 +79,32 @@ const clients = [{ title: 'C', nameLength: 10, front: '%s_', longNames: 'drops i
 assert.equal(lossesOfTool({ name: 'abcdefg', description: 'four', inputSchema: { anyOf: [] } }, 'srv', clients).length, 3);
 assert.equal(lossesOfTool({ name: 'abcdef', description: '🙂🙂🙂', inputSchema: {} }, 'srv', clients).length, 0);
 assert.equal(lossesOfAll([{ description: 'abc' }, { description: 'abc' }], clients).length, 2);
+
+// No data of a server breaks what makes texts of it, and no message the stream that it came on.
+const strange = { toString: 1 };
+assert.deepEqual(choices({ enum: [strange], enumNames: [strange] }).map(one => one.title), ['{"toString":1}']);
+assert.equal(lossesOfTool({ name: strange }, 'srv', clients).length, 1);
+const noted = new Wire(), receiving = new StreamableHTTP({ url, token: () => '', wire: noted, version: '' }), received = [];
+receiving.onmessage = message => {
+  received.push(message);
+  if (message.id === 1) throw new Error('no use');
+};
+receiving.receive('event: message', '[{"id":1},{"id":2}]');
+assert.equal(received.length, 2);
+assert.match(noted.entries[0].note, /cannot use it: no use/);
+
+// What is asked for often is done one at a time, and once more for all who asked meanwhile.
+let runs = 0, atOnce = 0;
+const often = paced(async () => {
+  assert.equal(++atOnce, 1);
+  runs++;
+  await Promise.resolve();
+  atOnce--;
+}, 0);
+const first = often();
+for (let i = 0; i < 100; i++) often();
+await first;
+assert.equal(runs, 2);
 
 // Each way to connect reaches the server, and the wire has what passed, without the token.
 for (const [Transport, initializes] of [[StreamableHTTP, true], [HTTPSSE, true], [HTTPSSE, false]]) {

@@ -53,12 +53,37 @@ export function show(parent, ...children) {
 }
 
 /**
+ * plain is the text of data of a server, which may be anything: String would call what it brings.
+ * @param {unknown} data
+ */
+export function plain(data) {
+  if (typeof data === 'string') return data;
+  try { return JSON.stringify(data) ?? ''; } catch { return ''; } // it is too deep
+}
+
+/**
+ * rowsOf makes a row of each member of a list. One that breaks its row does not take the others along.
+ * @template One
+ * @param {readonly One[]} all
+ * @param {(one: One) => HTMLLIElement} row
+ */
+export function rowsOf(all, row) {
+  return all.map(one => {
+    try {
+      return row(one);
+    } catch (error) {
+      return el('li', { class: 'bad' }, 'This page cannot show one of them: ', clip(/** @type {Error} */ (error).message, 200));
+    }
+  });
+}
+
+/**
  * clip shortens a text of a server, which may be of any length.
  * @param {unknown} text
  * @param {number} most
  */
 export function clip(text, most) {
-  const all = typeof text === 'string' ? text : text === undefined ? '' : JSON.stringify(text) ?? '';
+  const all = text === undefined ? '' : plain(text);
   return all.length > most ? `${all.slice(0, most)}…` : all;
 }
 

@@ -1,5 +1,5 @@
 // What clients will not take of the tools of this server, from the gateway's table of clients.
-import { clip } from './dom.js';
+import { clip, plain } from './dom.js';
 
 /**
  * @typedef {object} Limit
@@ -32,7 +32,7 @@ export function lossesOfTool(tool, server, clients) {
       found.push(`${client.title} cuts its description at ${client.description} characters`);
     }
     const front = (client.front || '%s_').replace('%s', server);
-    if (client.nameLength && characters(front + tool.name) > client.nameLength) {
+    if (client.nameLength && characters(front + plain(tool.name)) > client.nameLength) {
       found.push(`${client.title} takes names of ${client.nameLength} characters with “${clip(front, 40)}” in front: it ${client.longNames || 'may not take it'}`);
     }
     const keyword = client.keywords?.find(word => tool.inputSchema && typeof tool.inputSchema === 'object' && Object.hasOwn(tool.inputSchema, word));

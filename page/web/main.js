@@ -1,8 +1,8 @@
 // The page: one session at a time, and what is shown of it.
-import { el, show, button, clip, took, say } from './dom.js';
+import { el, show, button, clip, plain, took, say } from './dom.js';
 import { Wire, wireView } from './wire.js';
 import { StreamableHTTP, HTTPSSE } from './transport.js';
-import { Session, newest, needsToken } from './session.js';
+import { Session, newest, needsToken, paced } from './session.js';
 import { headline, connectView } from './head.js';
 import { ToolsView } from './tools.js';
 import { PromptsView } from './prompts.js';
@@ -47,6 +47,10 @@ export class App {
     this.session = undefined;
     /** @type {Lists} */
     this.lists = {};
+    /** @type {Partial<Record<keyof Lists, unknown>>} */
+    this.faults = {}; // why a list is not known
+    /** @type {Map<keyof Lists, () => Promise<void>>} */
+    this.loads = new Map();
     this.isRefused = false; // for want of a token
     this.asks = el('div', { id: 'asks' });
     this.head = el('div');
@@ -132,12 +136,14 @@ export class App {
     this.session?.close();
     this.wire.begin();
     this.lists = {};
+    this.faults = {};
     show(this.asks);
     const way = this.way?.value ?? 'streamable';
     const options = { url: this.url, token: () => this.token(), wire: this.wire, version: newest };
     const transport = way === 'streamable' ? new StreamableHTTP(options) : new HTTPSSE(options);
     const session = new Session(transport, this.wire, way !== 'sse');
     this.session = session;
+    this.loads = new Map(lists.map(list => [list[0], paced(() => this.load(session, list))]));
     session.onstate = () => { if (session === this.session) this.changed(session); };
     session.onnotification = (method, params) => { if (session === this.session) this.notified(session, method, params); };
     session.onrequest = (method, params) => method === 'elicitation/create' ? elicit(this.asks, params) : undefined;
@@ -156,7 +162,10 @@ export class App {
         if (seconds) seconds.textContent = took(performance.now() - session.began);
       }, 100);
     }
-    if (session.state === 'ready') this.load(session, lists);
+    if (session.state === 'ready') {
+      this.showConnect();
+      for (const load of this.loads.values()) load();
+    }
     if (needsToken(session.error)) this.askForToken(session.error);
     say(`The server is ${session.state}`);
   }
@@ -175,21 +184,32 @@ export class App {
   }
 
   /**
-   * load asks for lists of the server.
+   * load asks for a list of the server.
    * @param {Session} session
-   * @param {readonly (readonly [keyof Lists, string, string, string])[]} which
+   * @param {readonly [keyof Lists, string, string, string]} list
    */
-  async load(session, which) {
-    this.showConnect();
-    await Promise.all(which.map(async ([name, capability, method, member]) => {
-      if (!session.server?.capabilities?.[capability]) return;
+  async load(session, [name, capability, method, member]) {
+    if (session !== this.session) return;
+    let fault, all;
+    if (session.server?.capabilities?.[capability]) {
       try {
-        const all = await session.all(method, member);
-        if (session === this.session) this.lists[name] = all;
-      } catch { /* the wire shows it */ }
-    }));
-    if (session === this.session) this.update();
+        all = await session.all(method, member);
+      } catch (error) {
+        if (name === 'templates' && /** @type {any} */ (error).code === -32601) all = []; // many servers have none
+        else fault = error;
+      }
+    }
+    if (session !== this.session) return;
+    this.faults[name] = fault;
+    if (all) this.lists[name] = all;
+    this.update();
   }
+
+  /**
+   * lacks reports whether the server says that it has none of a kind.
+   * @param {string} capability
+   */
+  lacks(capability) { return this.session?.state === 'ready' && !this.session.server?.capabilities?.[capability]; }
 
   update() {
     this.showHead();
@@ -208,9 +228,11 @@ export class App {
    */
   notified(session, method, params) {
     const changed = /^notifications\/(tools|prompts|resources)\/list_changed$/.exec(method);
-    if (changed) this.load(session, lists.filter(([, capability]) => capability === changed[1]));
+    if (changed) {
+      for (const [name, capability] of lists) if (capability === changed[1]) this.loads.get(name)?.();
+    }
     else if (method === 'notifications/message') this.logs.add(params);
-    else if (method === 'notifications/resources/updated') this.resources.changed(String(params.uri));
+    else if (method === 'notifications/resources/updated') this.resources.changed(plain(params.uri));
   }
 
   /** @param {import('./transport.js').Refused} refused */

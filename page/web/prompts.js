@@ -1,5 +1,5 @@
 // The prompts, and the completion of arguments.
-import { el, show, named, clip } from './dom.js';
+import { el, show, rowsOf, named, clip } from './dom.js';
 import { prose } from './json.js';
 import { contentBlock, failure } from './result.js';
 
@@ -61,9 +61,10 @@ export class PromptsView {
 
   update() {
     const prompts = this.app.lists.prompts ?? [];
-    show(this.list, ...prompts.map(prompt => el('li', {}, el('button', { type: 'button', onclick: () => { this.choose(prompt); this.detail.focus(); } },
+    const fault = this.app.faults.prompts;
+    show(this.list, fault ? el('li', {}, failure(fault)) : undefined, ...rowsOf(prompts, prompt => el('li', {}, el('button', { type: 'button', onclick: () => { this.choose(prompt); this.detail.focus(); } },
       el('b', {}, named(prompt.title || prompt.name, 100)), prompt.description && el('small', { class: 'about' }, clip(prompt.description, 120))))));
-    if (prompts.length === 0) show(this.list, el('li', { class: 'soft' }, 'The server has no prompts.'));
+    if (prompts.length === 0 && !fault) show(this.list, el('li', { class: 'soft' }, 'The server has no prompts.'));
   }
 
   /** @param {any} prompt */

@@ -1,8 +1,9 @@
 // The resources and their templates: read them, and follow their changes.
-import { el, show, named, clip, say } from './dom.js';
+import { el, show, rowsOf, named, clip, plain, say } from './dom.js';
 import { prose } from './json.js';
 import { contents, failure } from './result.js';
 import { argument, valuesOf } from './prompts.js';
+import { paced } from './session.js';
 
 /** @typedef {import('./main.js').App} App */
 
@@ -43,6 +44,7 @@ export class ResourcesView {
     /** @type {Set<string>} */
     this.followed = new Set();
     this.uri = '';
+    this.readAgain = paced(() => this.read());
     this.search = el('input', { type: 'search', placeholder: 'name, URI', oninput: () => this.update() });
     this.list = el('ul', { class: 'list' });
     this.detail = el('div', { class: 'detail', tabindex: -1 });
@@ -53,13 +55,14 @@ export class ResourcesView {
 
   update() {
     const { resources = [], templates = [] } = this.app.lists, wanted = this.search.value.toLowerCase();
-    const fits = (/** @type {any} */ one) => `${one.title ?? ''} ${one.name} ${one.uri ?? one.uriTemplate}`.toLowerCase().includes(wanted);
+    const fits = (/** @type {any} */ one) => [one.title, one.name, one.uri ?? one.uriTemplate].map(part => clip(part, 10000)).join(' ').toLowerCase().includes(wanted);
     const row = (/** @type {any} */ one, /** @type {string} */ uri, /** @type {() => void} */ chosen) => el('li', {}, el('button', { type: 'button', onclick: () => { chosen(); this.detail.focus(); } },
       el('b', {}, named(one.title || one.name || uri, 100)), el('small', { class: 'about' }, named(uri, 200)), one.description && el('small', { class: 'about' }, clip(one.description, 120))));
-    show(this.list,
-      ...resources.filter(fits).slice(0, 500).map(one => row(one, String(one.uri), () => this.choose(String(one.uri), one))),
-      ...templates.filter(fits).slice(0, 500).map(one => row(one, String(one.uriTemplate), () => this.chooseTemplate(one))));
-    if (resources.length + templates.length === 0) show(this.list, el('li', { class: 'soft' }, 'The server has no resources.'));
+    const found = [this.app.faults.resources, this.app.faults.templates].filter(Boolean);
+    show(this.list, ...found.map(fault => el('li', {}, failure(fault))),
+      ...rowsOf(resources.filter(fits).slice(0, 500), one => row(one, plain(one.uri), () => this.choose(plain(one.uri), one))),
+      ...rowsOf(templates.filter(fits).slice(0, 500), one => row(one, plain(one.uriTemplate), () => this.chooseTemplate(one))));
+    if (resources.length + templates.length + found.length === 0) show(this.list, el('li', { class: 'soft' }, 'The server has no resources.'));
   }
 
   /**
@@ -108,12 +111,12 @@ export class ResourcesView {
   /** @param {string} uri of a resource that has changed */
   changed(uri) {
     say(`The resource has changed: ${clip(uri, 200)}`);
-    if (uri === this.uri) this.read();
+    if (uri === this.uri) this.readAgain();
   }
 
   /** @param {any} template */
   chooseTemplate(template) {
-    const text = String(template.uriTemplate), ref = { type: 'ref/resource', uri: text };
+    const text = plain(template.uriTemplate), ref = { type: 'ref/resource', uri: text };
     /** @type {() => Record<string, string>} */
     const others = () => valuesOf(fields);
     /** @type {import('./prompts.js').Argument[]} */

@@ -1,5 +1,5 @@
 // What a server answers, by its kind.
-import { el, link, named, clip, size, button } from './dom.js';
+import { el, link, named, clip, plain, size, button } from './dom.js';
 import { tree, text, parsed } from './json.js';
 import { faults } from './schema.js';
 
@@ -31,7 +31,7 @@ export function toolResult(result, outputSchema, read) {
  */
 function isSame(block, structured) {
   if (structured === undefined || block?.type !== 'text') return false;
-  const value = parsed(String(block.text ?? ''));
+  const value = parsed(plain(block.text ?? ''));
   return value !== undefined && JSON.stringify(value) === JSON.stringify(structured);
 }
 
@@ -56,13 +56,13 @@ function fulfils(value, schema) {
  */
 export function contentBlock(block, read) {
   switch (block?.type) {
-    case 'text': return textBlock(String(block.text ?? ''));
+    case 'text': return textBlock(plain(block.text ?? ''));
     case 'image': return media(block.data, block.mimeType);
     case 'audio': return media(block.data, block.mimeType);
     case 'resource': return contents(block.resource);
     case 'resource_link': return el('div', { class: 'block' }, el('p', {}, el('b', {}, named(block.title || block.name || block.uri)), ' ', link(block.uri)),
       block.description && el('p', {}, named(block.description, 1000)),
-      button('Read it', () => read(String(block.uri)), { class: 'small' }));
+      button('Read it', () => read(plain(block.uri)), { class: 'small' }));
   }
   return el('div', { class: 'block' }, el('p', { class: 'soft' }, 'A block of a kind that this page does not know:'), tree(block, 3));
 }
@@ -114,6 +114,6 @@ export function contents(resource) {
  */
 export function failure(error) {
   return el('div', { class: 'result failed' },
-    el('p', { class: 'bad' }, named(error?.message ?? String(error), 2000), error?.code !== undefined && el('small', {}, ' ', clip(error.code, 20))),
+    el('p', { class: 'bad' }, named(error?.message ?? error, 2000), error?.code !== undefined && el('small', {}, ' ', clip(error.code, 20))),
     error?.data !== undefined && tree(error.data, 2));
 }

@@ -1,4 +1,5 @@
 // What a form needs to know of a JSON Schema, and what a value does not fulfil.
+import { plain } from './dom.js';
 import { Validator } from './jsonschema.js';
 
 /** @typedef {Record<string, any>} Schema */
@@ -77,16 +78,13 @@ export function isObject(value) { return value !== null && typeof value === 'obj
 export function choices(schema) {
   if (Array.isArray(schema.enum)) {
     const names = Array.isArray(schema.enumNames) ? schema.enumNames : [];
-    return schema.enum.map((value, i) => ({ value, title: String(names[i] ?? plain(value)) }));
+    return schema.enum.map((value, i) => ({ value, title: plain(names[i] ?? value) }));
   }
-  if ('const' in schema) return [{ value: schema.const, title: String(schema.title ?? plain(schema.const)) }];
+  if ('const' in schema) return [{ value: schema.const, title: plain(schema.title ?? schema.const) }];
   const listed = schema.oneOf ?? schema.anyOf;
   if (!Array.isArray(listed) || listed.length === 0 || !listed.every(one => isObject(one) && 'const' in one)) return undefined;
-  return listed.map(one => ({ value: one.const, title: String(one.title ?? plain(one.const)) }));
+  return listed.map(one => ({ value: one.const, title: plain(one.title ?? one.const) }));
 }
-
-/** @param {unknown} value */
-function plain(value) { return typeof value === 'string' ? value : JSON.stringify(value); }
 
 /**
  * @typedef {object} Fault

@@ -232,6 +232,27 @@ export class Session {
 const mostPages = 100;
 
 /**
+ * paced returns a function that does something: never twice at a time, with a pause after each, and once
+ * more if it was called meanwhile.
+ * @param {() => Promise<unknown>} task
+ * @param {number} [pause] in milliseconds
+ */
+export function paced(task, pause = 1000) {
+  let isBusy = false, again = false;
+  return async () => {
+    again = true;
+    if (isBusy) return;
+    isBusy = true;
+    while (again) {
+      again = false;
+      await task();
+      await new Promise(resolve => setTimeout(resolve, pause));
+    }
+    isBusy = false;
+  };
+}
+
+/**
  * needsToken reports whether a session failed for want of a token.
  * @param {unknown} error
  * @returns {error is Refused}

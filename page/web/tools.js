@@ -1,5 +1,5 @@
 // The tools: find one, fill in its form, call it, look at the result.
-import { el, show, button, copier, named, clip, took, count, say } from './dom.js';
+import { el, show, rowsOf, button, copier, named, clip, plain, took, count, say } from './dom.js';
 import { Form, jsonForm } from './form.js';
 import { toolResult, failure } from './result.js';
 import { asCurl } from './connect.js';
@@ -40,8 +40,9 @@ export class ToolsView {
   /** update shows the tools that there are now. */
   update() {
     const { tools } = this.app.lists;
-    show(this.told, !tools ? el('p', { class: 'soft' }, this.app.session?.state === 'ready' ? 'The server has no tools.' : 'Not known yet.')
-      : losses(lossesOfAll(tools, this.app.about.clients)));
+    const fault = this.app.faults.tools, isKnown = tools || this.app.lacks('tools');
+    show(this.told, fault ? failure(fault) : !isKnown && el('p', { class: 'soft' }, 'Not known yet.'),
+      isKnown && !tools?.length && el('p', { class: 'soft' }, 'The server has no tools.'), tools && losses(lossesOfAll(tools, this.app.about.clients)));
     this.fill();
     if (this.chosen) {
       const same = tools?.find(tool => tool.name === this.chosen.name);
@@ -68,8 +69,8 @@ export class ToolsView {
 
   fill() {
     const wanted = this.search.value.toLowerCase(), tools = this.app.lists.tools ?? [];
-    const fitting = tools.filter(tool => `${tool.name} ${tool.title ?? tool.annotations?.title ?? ''} ${tool.description ?? ''}`.toLowerCase().includes(wanted));
-    show(this.list, ...fitting.map(tool => el('li', {},
+    const fitting = tools.filter(tool => `${plain(tool.name)} ${titleOf(tool)} ${plain(tool.description)}`.toLowerCase().includes(wanted));
+    show(this.list, ...rowsOf(fitting, tool => el('li', {},
       el('button', { type: 'button', 'aria-current': tool.name === this.chosen?.name ? 'true' : undefined, onclick: () => { this.choose(tool); this.detail.focus(); } },
         el('b', {}, named(titleOf(tool), 100)), titleOf(tool) !== tool.name && el('small', {}, ' ', named(tool.name, 100)),
         ...hints(tool), tool.description && el('small', { class: 'about' }, clip(tool.description, 120))))));
@@ -199,9 +200,9 @@ export class ToolsView {
       const result = await session.request('tools/call', { name: tool.name, arguments: args }, {
         signal: cancelling.signal,
         onprogress: at => {
-          if (typeof at?.total === 'number' && at.total > 0) bar.max = at.total;
-          if (typeof at?.progress === 'number' && bar.hasAttribute('max')) bar.value = Math.max(0, at.progress);
-          show(message, named(at?.message ?? (typeof at?.progress === 'number' ? `${at.progress}${typeof at.total === 'number' ? ` of ${at.total}` : ''}` : ''), 300));
+          if (isNumber(at?.total) && at.total > 0) bar.max = at.total;
+          if (isNumber(at?.progress) && bar.hasAttribute('max')) bar.value = Math.max(0, at.progress);
+          show(message, named(at?.message ?? (isNumber(at?.progress) ? `${at.progress}${isNumber(at.total) ? ` of ${at.total}` : ''}` : ''), 300));
         },
       });
       if (result?.isError) outcome = 'error';
@@ -251,10 +252,13 @@ export class ToolsView {
 }
 
 /** @param {any} tool @returns {string} */
-function titleOf(tool) { return String(tool.title || tool.annotations?.title || tool.name); }
+function titleOf(tool) { return plain(tool.title || tool.annotations?.title || tool.name); }
 
 /** @param {any} tool */
 function isDestructive(tool) { return tool.annotations?.destructiveHint === true && tool.annotations?.readOnlyHint !== true; }
+
+/** @param {unknown} value @returns {value is number} JSON has numbers that are infinite here */
+function isNumber(value) { return Number.isFinite(value); }
 
 /** @param {any} tool */
 function hints(tool) {

@@ -80,7 +80,12 @@ class Transport {
       return;
     }
     for (const one of Array.isArray(message) ? message : [message]) {
-      if (one && typeof one === 'object') this.onmessage(one);
+      if (!one || typeof one !== 'object') continue;
+      try {
+        this.onmessage(one);
+      } catch (error) { // the stream goes on
+        this.options.wire.note(entry, `this page cannot use it: ${/** @type {Error} */ (error).message}`);
+      }
     }
   }
 
