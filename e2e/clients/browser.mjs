@@ -342,6 +342,9 @@ const steps = {
     await accessible(page, 'the question for a token');
     await page.selectOption('#way', 'sse');
     await sees(page, 'The gateway wants a token');
+    await page.getByLabel('Token', { exact: true }).fill('wröng');
+    await press(page, 'Connect');
+    await sees(page, /This is no token: it has characters/);
     await page.getByLabel('Token', { exact: true }).fill('wrong');
     await press(page, 'Connect');
     await sees(page, 'The gateway does not take this token');

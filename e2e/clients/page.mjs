@@ -46,6 +46,10 @@ for (const token of [false, true]) {
     assert.match(all.get('Claude Code').text, streamable ? /--transport http / : /--transport sse /);
   }
 }
+// Where there is an issuer, clients that log in there have no token.
+for (const { client, text } of entries({ name, url: at, token: true, logsIn: true, streamable: true })) {
+  assert.equal(/TOKEN|input:token/.test(text), !['Claude Code', 'Cursor', 'VS Code', 'Gemini CLI', 'Qwen Code', 'Windsurf', 'opencode'].includes(client), client);
+}
 assert.equal(shell('a\'b; rm -rf $HOME'), '\'a\'\\\'\'b; rm -rf $HOME\'');
 assert.equal(asCurl('http://h/mcp', { a: 'it\'s' }, true), 'curl http://h/mcp -H \'Content-Type: application/json\' -H "Authorization: Bearer $TOKEN" -d \'{"a":"it\'\\\'\'s"}\'');
 
@@ -136,3 +140,28 @@ const wire = new Wire(), lost = new Session(new StreamableHTTP({ url: `${url}/no
 await lost.start();
 assert.equal(lost.state, 'failed');
 assert.match(lost.error.message, /no such route/);
+
+// A 401 of any request is the failure of the session, and a server without a stream of its own is well.
+const real = globalThis.fetch;
+const answers = { initialize: 1, 'notifications/initialized': 202, 'tools/list': 401 }, versions = [], gets = [];
+globalThis.fetch = async (_, init) => {
+  if (init.method !== 'POST') {
+    gets.push(init.method);
+    return new Response('', { status: 405 });
+  }
+  const { id, method } = JSON.parse(init.body), status = answers[method];
+  versions.push(init.headers.get('MCP-Protocol-Version'));
+  if (status !== 1) return new Response(status === 202 ? null : '{}', { status, headers: { 'WWW-Authenticate': 'Bearer' } });
+  return new Response(JSON.stringify({ jsonrpc: '2.0', id, result: { protocolVersion: '2025-06-18', capabilities: {} } }), { headers: { 'Content-Type': 'application/json' } });
+};
+const expiring = new Session(new StreamableHTTP({ url: 'http://gateway.example/mcp', token: () => 'old', wire: new Wire(), version: '2025-11-25' }), new Wire(), true);
+await expiring.start();
+assert.equal(expiring.state, 'ready');
+assert.deepEqual(versions, [null, '2025-06-18'], 'initialized says the revision');
+await new Promise(resolve => setImmediate(resolve));
+assert.equal(expiring.state, 'ready');
+assert.deepEqual(gets, [undefined]);
+await assert.rejects(expiring.request('tools/list'), { status: 401 });
+assert.equal(expiring.state, 'failed');
+assert.equal(expiring.error.status, 401);
+globalThis.fetch = real;

@@ -13,6 +13,7 @@
  * @property {string} name of the server
  * @property {string} url
  * @property {boolean} token whether a client needs a token in its configuration
+ * @property {boolean} [logsIn] whether a client that can log in at an issuer needs none
  * @property {boolean} streamable whether Streamable HTTP is served, and not HTTP+SSE alone
  */
 
@@ -33,12 +34,25 @@ export function shell(word) { return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${
 /** @param {string} text as TOML, YAML and Python take it too */
 const quote = text => JSON.stringify(text);
 
+/** The clients that get a token from an issuer by themselves. */
+const logIn = new Set(['Claude Code', 'Cursor', 'VS Code', 'Gemini CLI', 'Qwen Code', 'Windsurf', 'opencode']);
+
 /**
  * entries returns what to paste for each client.
  * @param {Target} target
  * @returns {Entry[]}
  */
-export function entries({ name, url, token, streamable }) {
+export function entries(target) {
+  const all = written({ ...target, token: false });
+  if (!target.token) return all;
+  return written(target).map((one, i) => target.logsIn && logIn.has(one.client) ? all[i] : one);
+}
+
+/**
+ * @param {Target} target
+ * @returns {Entry[]}
+ */
+function written({ name, url, token, streamable }) {
   const http = streamable ? 'http' : 'sse';
   const bearer = (/** @type {string} */ variable) => token ? { headers: { Authorization: `Bearer ${variable}` } } : {};
   const servers = (/** @type {Record<string, any>} */ entry) => pretty({ mcpServers: { [name]: entry } });

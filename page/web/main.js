@@ -51,8 +51,10 @@ export class App {
     this.faults = {}; // why a list is not known
     /** @type {Map<keyof Lists, () => Promise<void>>} */
     this.loads = new Map();
+    this.isOAuth = false; // whether clients can log in by themselves
     this.isRefused = false; // for want of a token
     this.asks = el('div', { id: 'asks' });
+    this.slow = el('div', { role: 'status' });
     this.head = el('div');
     this.connect = el('div');
     this.tools = new ToolsView(this);
@@ -98,7 +100,7 @@ export class App {
     };
     const tabs = new Map(panels.map(({ name, title }) => [name, button(title, () => this.showPart?.(name))]));
     this.tabs = tabs;
-    show(document.getElementById('main') ?? document.body, this.asks, el('div', { class: 'pair' }, this.head, this.connect),
+    show(document.getElementById('main') ?? document.body, this.asks, this.slow, el('div', { class: 'pair' }, this.head, this.connect),
       el('nav', { class: 'tabs', 'aria-label': 'Sections' }, ...tabs.values()), ...panels.map(panel => panel.element));
     this.showPart('tools');
     this.showConnect();
@@ -138,8 +140,10 @@ export class App {
     this.lists = {};
     this.faults = {};
     show(this.asks);
+    show(this.slow);
     const way = this.way?.value ?? 'streamable';
-    const options = { url: this.url, token: () => this.token(), wire: this.wire, version: newest };
+    const options = { url: this.url, token: () => this.token(), wire: this.wire, version: newest,
+      onwait: (/** @type {boolean} */ waits) => show(this.slow, waits && el('p', { class: 'warn' }, 'A request waits for its response: the browser may have no connection left for this gateway: close other tabs of it.')) };
     const transport = way === 'streamable' ? new StreamableHTTP(options) : new HTTPSSE(options);
     const session = new Session(transport, this.wire, way !== 'sse');
     this.session = session;
@@ -179,7 +183,7 @@ export class App {
   showConnect() {
     const chosen = /** @type {HTMLSelectElement | null} */ (document.getElementById('client'))?.value;
     show(this.connect, connectView({
-      name: this.name(), url: this.url, token: this.needsToken(), streamable: this.about.transports.includes('streamable'),
+      name: this.name(), url: this.url, token: this.needsToken(), logsIn: this.isOAuth || this.about.login !== undefined, streamable: this.about.transports.includes('streamable'),
     }, chosen));
   }
 
@@ -238,14 +242,20 @@ export class App {
   /** @param {import('./transport.js').Refused} refused */
   askForToken(refused) {
     this.isRefused = true;
+    this.isOAuth = /resource_metadata=/.test(refused.challenge);
     this.showConnect();
     const input = el('input', { type: 'password', autocomplete: 'off', required: true, id: 'token' });
-    const isOAuth = /resource_metadata=/.test(refused.challenge), { login } = this.about;
+    const { isOAuth } = this, { login } = this.about;
     const fault = el('p', { class: 'bad', role: 'alert' }, this.loginFault && clip(this.loginFault, 500));
     const logIn = login && button('Log in', () => beginLogin(login, this.url).catch(error => show(fault, clip(error.message, 500))), { class: 'main' });
     show(this.asks, el('form', { class: 'ask', 'aria-labelledby': 'token-title', onsubmit: (/** @type {Event} */ event) => {
       event.preventDefault();
-      sessionStorage.setItem(this.tokenKey, input.value.trim());
+      const token = input.value.trim();
+      if (!/^[!-~]+$/.test(token)) {
+        show(fault, 'This is no token: it has characters that no header may have, such as spaces, line ends, or letters with accents.');
+        return;
+      }
+      sessionStorage.setItem(this.tokenKey, token);
       this.open();
     } },
     el('h2', { id: 'token-title' }, this.token() ? 'The gateway does not take this token' : 'The gateway wants a token'),

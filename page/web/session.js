@@ -59,6 +59,7 @@ export class Session {
     this.onrequest = () => undefined;
     transport.onmessage = message => this.receive(message);
     transport.onclose = why => this.fail(new Error(why), 'closed');
+    transport.onrefuse = refused => { if (this.state !== 'closed') this.fail(refused); };
   }
 
   /** @param {string} state */
@@ -91,8 +92,9 @@ export class Session {
       }
       const clientInfo = { name: 'mcp-sse-page', title: 'Page of the gateway', version: '1' };
       this.server = await this.request('initialize', { protocolVersion: newest, capabilities, clientInfo });
+      this.transport.version = this.server.protocolVersion;
       await this.notify('notifications/initialized');
-      this.transport.listen(this.server.protocolVersion);
+      this.transport.listen();
       this.change('ready');
     } catch (error) {
       if (this.state !== 'closed') this.fail(/** @type {Error} */ (error));

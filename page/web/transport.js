@@ -12,6 +12,7 @@ import { events } from './events.js';
  * @property {() => string} token "" for none
  * @property {Wire} wire
  * @property {string} version the revision that is asked for
+ * @property {(waits: boolean) => void} [onwait] called when a POST has waited long for the head of its response, and when it no longer does
  */
 
 /** Refused is a response with a status that is no success. */
@@ -35,10 +36,14 @@ class Transport {
   constructor(options) {
     this.options = options;
     this.ending = new AbortController();
+    this.version = ''; // the revision that was agreed on
+    this.waiting = 0; // POSTs that have waited long
     /** @type {(message: Message) => void} */
     this.onmessage = () => {};
     /** @type {(why: string) => void} */
     this.onclose = () => {};
+    /** @type {(refused: Refused) => void} */
+    this.onrefuse = () => {}; // the session has ended, or wants a token
   }
 
   get closed() { return this.ending.signal.aborted; }
@@ -62,7 +67,31 @@ class Transport {
     this.options.wire.add(false, String(response.status), body);
     let error;
     try { error = JSON.parse(body).error; } catch { /* it has none */ }
-    throw new Refused(response.status, response.headers.get('WWW-Authenticate') ?? '', error);
+    const refused = new Refused(response.status, response.headers.get('WWW-Authenticate') ?? '', error);
+    if (refused.status === 401) this.onrefuse(refused);
+    throw refused;
+  }
+
+  /**
+   * post posts a message, and says when the head of its response is late: over HTTP/1.1 a browser has six
+   * connections for a gateway, which the streams of its tabs may hold.
+   * @param {string} url
+   * @param {string} body
+   * @param {Record<string, string>} headers
+   */
+  async post(url, body, headers) {
+    const { onwait = () => {} } = this.options;
+    let isLate = false;
+    const late = setTimeout(() => {
+      isLate = true;
+      if (++this.waiting === 1) onwait(true);
+    }, long);
+    try {
+      return await this.fetch(url, { method: 'POST', body, headers });
+    } finally {
+      clearTimeout(late);
+      if (isLate && --this.waiting === 0) onwait(false);
+    }
   }
 
   /**
@@ -99,13 +128,29 @@ class Transport {
 /** How often, and after how many milliseconds, a stream that was cut is taken up again. */
 const resumes = 5, pause = 1000;
 
+/** After how many milliseconds a response is late. */
+const long = 3000;
+
+/**
+ * visible returns when the page can be seen, or the signal ends the wait.
+ * @param {AbortSignal} signal
+ */
+async function visible(signal) {
+  while (globalThis.document?.hidden && !signal.aborted) {
+    await new Promise(resolve => {
+      document.addEventListener('visibilitychange', resolve, { once: true });
+      signal.addEventListener('abort', resolve, { once: true });
+    });
+  }
+}
+
 /** StreamableHTTP is the transport of MCP from 2025-03-26 on. */
 export class StreamableHTTP extends Transport {
   constructor(/** @type {Options} */ options) {
     super(options);
     this.title = 'Streamable HTTP';
     this.session = '';
-    this.version = '';
+    this.lastOwn = ''; // the id of the last event on the session's own stream
   }
 
   /** open makes nothing: the first POST opens the session. */
@@ -130,10 +175,7 @@ export class StreamableHTTP extends Transport {
   async send(message) {
     const body = JSON.stringify(message);
     this.options.wire.add(true, 'POST', body);
-    const response = await this.fetch(this.options.url, {
-      method: 'POST', body,
-      headers: this.headers({ 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }),
-    });
+    const response = await this.post(this.options.url, body, this.headers({ 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }));
     this.session ||= response.headers.get('Mcp-Session-Id') ?? '';
     if (response.status === 202 || !response.body) return;
     if (!response.headers.get('Content-Type')?.startsWith('text/event-stream')) {
@@ -147,40 +189,58 @@ export class StreamableHTTP extends Transport {
   /**
    * follow reads a stream to its end, and takes it up again where it was cut.
    * @param {Response} response
+   * @param {AbortSignal} [signal]
    */
-  async follow(response) {
+  async follow(response, signal = this.ending.signal) {
     let last = '';
     for (let left = resumes; ; left--) {
       try {
         for await (const event of events(/** @type {ReadableStream<Uint8Array>} */ (response.body))) {
           last = event.id || last;
+          if (signal !== this.ending.signal) this.lastOwn = last;
           this.receiveEvent(event);
         }
         return;
       } catch (error) {
-        if (this.closed || !last || left === 0) throw error;
+        if (signal.aborted || !last || left === 0) throw error;
       }
       await new Promise(resolve => setTimeout(resolve, pause));
       this.options.wire.add(true, 'GET', '', `the stream was cut: again from event ${last}`);
-      response = await this.fetch(this.options.url, { headers: this.headers({ Accept: 'text/event-stream', 'Last-Event-ID': last }) });
+      response = await this.fetch(this.options.url, { headers: this.headers({ Accept: 'text/event-stream', 'Last-Event-ID': last }), signal });
       if (response.status === 204 || !response.body) return;
     }
   }
 
   /**
-   * listen opens the session's own stream, and keeps it open.
-   * @param {string} version the revision that was agreed on
+   * listen opens the session's own stream, and keeps it open while the page can be seen: each tab has but
+   * a share of the browser's connections.
    */
-  async listen(version) {
-    this.version = version;
+  async listen() {
     for (let failed = 0; !this.closed && failed < resumes;) {
+      await visible(this.ending.signal);
+      const hiding = new AbortController(), hide = () => { if (document.hidden) hiding.abort(); };
+      const signal = AbortSignal.any([this.ending.signal, hiding.signal]);
+      globalThis.document?.addEventListener('visibilitychange', hide);
       try {
         this.options.wire.add(true, 'GET', '', 'the session\'s own stream');
-        await this.follow(await this.fetch(this.options.url, { headers: this.headers({ Accept: 'text/event-stream' }) }));
+        const since = this.lastOwn ? { 'Last-Event-ID': this.lastOwn } : undefined;
+        await this.follow(await this.fetch(this.options.url, { headers: this.headers({ Accept: 'text/event-stream', ...since }), signal }), signal);
         failed = 0;
       } catch (error) {
-        if (error instanceof Refused) return; // the server has no such stream
+        if (this.closed) return;
+        if (hiding.signal.aborted) {
+          this.options.wire.add(true, 'end of GET', '', 'nobody sees the page: its stream is for others');
+          continue;
+        }
+        if (error instanceof Refused && error.status === 405) return; // the server has no such stream
+        if (error instanceof Refused && error.status === 401) return;
+        if (error instanceof Refused && error.status === 404) {
+          this.onrefuse(error);
+          return;
+        }
         failed++;
+      } finally {
+        globalThis.document?.removeEventListener('visibilitychange', hide);
       }
       await new Promise(resolve => setTimeout(resolve, pause));
     }
@@ -248,7 +308,7 @@ export class HTTPSSE extends Transport {
   async send(message) {
     const body = JSON.stringify(message);
     this.options.wire.add(true, 'POST', body);
-    await this.fetch(this.endpoint, { method: 'POST', body, headers: { 'Content-Type': 'application/json' } });
+    await this.post(this.endpoint, body, { 'Content-Type': 'application/json' });
   }
 
   /** listen does nothing: there is one stream for all. */
