@@ -7,7 +7,7 @@ const [folder, url] = process.argv.slice(2);
 const module = name => import(new URL(`${name}.js`, pathToFileURL(`${folder}/`)));
 const { entries, asCurl, shell } = await module('connect');
 const { events } = await module('events');
-const { faults, settle, choices } = await module('schema');
+const { faults, settle, choices, unsafeInteger } = await module('schema');
 const { expand, variables } = await module('resources');
 const { lossesOfTool, lossesOfAll } = await module('limits');
 const { Wire } = await module('wire');
@@ -64,6 +64,22 @@ for (let size = 1; size <= bytes.length; size++) {
   assert.deepEqual(got.map(e => [e.event, e.data, e.comment, ...e.comment === undefined ? [e.id] : []].slice(0, 4)), want.map(w => w.length === 3 ? w : w), `in pieces of ${size}`);
 }
 
+// A line end that is cut in two is one.
+const cut = [];
+for await (const event of events(new ReadableStream({ start(c) { for (const part of ['data: a\r', '\n', '\ndata: b\n\n']) c.enqueue(new TextEncoder().encode(part)); c.close(); } }))) cut.push(event.data);
+assert.deepEqual(cut, ['a', 'b']);
+
+// Integers that JSON.parse rounds are found, and nothing else is.
+for (const [text, found] of [['{"a":9007199254740993}', '9007199254740993'], ['[-9007199254740993]', '-9007199254740993'], ['{"9007199254740993":"\\"9007199254740993"}', undefined], ['[1.9007199254740993, 1e400, 1E-400, 9007199254740991]', undefined]]) {
+  assert.equal(unsafeInteger(text), found, text);
+}
+
+// What the wire keeps is bounded.
+const large = new Wire();
+for (let i = 0; i < 10; i++) large.add(true, 'POST', 'x'.repeat(5 << 20));
+assert.equal(large.entries.length + large.dropped, 10);
+assert.ok(large.entries.length <= 6 && large.held <= 32 << 20);
+
 // A schema is settled as far as a form needs, also one that goes round in circles, and faults have their place.
 const root = { $defs: { n: { type: 'integer', minimum: 1 }, loop: { $ref: '#/$defs/loop' } }, properties: { 'a/b~c': { $ref: '#/$defs/n' } } };
 assert.deepEqual(settle({ $ref: '#/$defs/n', title: 'N' }, root), { type: 'integer', minimum: 1, title: 'N' });
@@ -76,6 +92,12 @@ assert.deepEqual(faults({}, { required: ['x y'] }), [{ path: '/x y', text: 'It i
 assert.deepEqual(faults({}, { pattern: '(' , $ref: 'http://far/' }), []);
 assert.deepEqual(faults('2020-02-30', { format: 'date' }).length, 1);
 
+/** @type {any} */
+let many = { type: 'object' };
+for (let i = 0; i < 30; i++) many = { allOf: [many, many] }; // 2^30 in all
+assert.ok(settle(many, {}));
+assert.equal(expand('x://{constructor}', {}), 'x://');
+assert.deepEqual(variables('{{a}'), [{ name: 'a', required: true }]);
 assert.equal(expand('x://{a}{+b}{?c,d}{/e*}', { a: 'a/b', b: 'a/b', c: '1 2', e: 'f' }), 'x://a%2Fba/b?c=1%202/f');
 assert.deepEqual(variables('x://{a}{?c,d:3}'), [{ name: 'a', required: true }, { name: 'c', required: false }, { name: 'd', required: false }]);
 

@@ -160,11 +160,11 @@ async function copy(text) {
 /**
  * save lets the user keep a text as a file.
  * @param {string} name
- * @param {string} text
+ * @param {string[]} parts of the text, which may be too large for one
  * @param {string} type
  */
-export function save(name, text, type) {
-  const url = URL.createObjectURL(new Blob([text], { type }));
+export function save(name, parts, type) {
+  const url = URL.createObjectURL(new Blob(parts, { type }));
   el('a', { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }

@@ -25,8 +25,9 @@ async function* lines(body) {
       const { done, value } = await reader.read();
       if (done) return;
       let text = decoder.decode(value, { stream: true });
+      if (text === '') continue;
       if (skipLF && text.startsWith('\n')) text = text.slice(1);
-      if (text !== '') skipLF = text.endsWith('\r');
+      skipLF = text.endsWith('\r');
       const parts = text.split(/\r\n|\r|\n/);
       const last = /** @type {string} */ (parts.pop());
       for (const part of parts) {

@@ -1,6 +1,6 @@
 // A form made from a JSON Schema. What it cannot express is a field of JSON.
 import { el, show, button, clip } from './dom.js';
-import { settle, choices, isObject, faults } from './schema.js';
+import { settle, choices, isObject, unsafeInteger, faults } from './schema.js';
 
 /** @typedef {import('./schema.js').Schema} Schema */
 
@@ -21,11 +21,13 @@ import { settle, choices, isObject, faults } from './schema.js';
  * @property {boolean} filled whether a value was given: then nothing else is filled in
  * @property {number} depth
  * @property {Map<string, Control>} controls those of the form by their paths
+ * @property {{ fields: number }} room how many fields more the form may have
  */
 
 /** @typedef {{ input: HTMLElement, fault: HTMLElement }} Control */
 
-const deepest = 5;
+const deepest = 5, mostFields = 500;
+const mostRows = 100;
 let lastID = 0;
 
 /**
@@ -41,9 +43,9 @@ export class Form {
     /** @type {Map<string, Control>} */
     this.controls = new Map();
     const settled = settle(this.schema, this.schema);
-    const place = { root: this.schema, path: '', name: '', required: true, filled: value !== undefined, depth: 0, controls: this.controls };
+    const place = { root: this.schema, path: '', name: '', required: true, filled: value !== undefined, depth: 0, controls: this.controls, room: { fields: mostFields } };
     this.rest = el('div', { class: 'fault', role: 'alert' });
-    this.field = isObject(settled.properties) || settled.type === 'object' && !hasMore(settled)
+    this.field = (isObject(settled.properties) || settled.type === 'object' && !hasMore(settled)) && hasRoom(settled, place)
       ? members(settled, place, value) : json(settled, place, value);
     this.element = el('div', { class: 'form' }, this.field.element, this.rest);
   }
@@ -117,6 +119,18 @@ function hasMore(schema) {
 }
 
 /**
+ * hasRoom reports whether a form has room for the members of an object, and takes it.
+ * @param {Schema} schema
+ * @param {Place} place
+ */
+function hasRoom(schema, place) {
+  const wanted = isObject(schema.properties) ? Object.keys(schema.properties).length : 0;
+  if (wanted > place.room.fields) return false;
+  place.room.fields -= wanted;
+  return true;
+}
+
+/**
  * fieldOf returns the field of a schema.
  * @param {unknown} of
  * @param {Place} place
@@ -126,6 +140,37 @@ function hasMore(schema) {
 function fieldOf(of, place, value) {
   const schema = settle(of, place.root);
   if (value === undefined && !place.filled) value = first(schema, place.required);
+  const field = fitting(schema, place, value);
+  if (value === undefined || isExpressed(field, schema, value)) return field;
+  for (const path of place.controls.keys()) if (path.startsWith(`${place.path}/`)) place.controls.delete(path);
+  return json(schema, place, value);
+}
+
+/**
+ * isExpressed reports whether a field shows all of a value. What is empty need not be sent.
+ * @param {Field} field
+ * @param {Schema} schema
+ * @param {any} value
+ */
+function isExpressed(field, schema, value) {
+  if (value === '' || Array.isArray(value) && value.length === 0) return true;
+  if (isObject(value) && isObject(schema.properties)) return Object.keys(value).every(name => Object.hasOwn(schema.properties, name));
+  try {
+    const got = field.read();
+    return schema.format === 'date-time' ? got !== undefined : canonical(got) === canonical(value);
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * fitting returns the kind of field that fits a schema.
+ * @param {Schema} schema
+ * @param {Place} place
+ * @param {any} value
+ * @returns {Field}
+ */
+function fitting(schema, place, value) {
   const listed = choices(schema);
   if (listed) return select(schema, place, listed, value);
   switch (schema.type) {
@@ -133,7 +178,7 @@ function fieldOf(of, place, value) {
     case 'integer': case 'number': return number(schema, place, value);
     case 'string': return string(schema, place, value);
     case 'array': if (place.depth < deepest && isObject(schema.items)) return rows(schema, place, value); break;
-    case 'object': if (place.depth < deepest && isObject(schema.properties) && !hasMore(schema)) return members(schema, place, value);
+    case 'object': if (place.depth < deepest && isObject(schema.properties) && !hasMore(schema) && hasRoom(schema, place)) return members(schema, place, value);
   }
   return json(schema, place, value);
 }
@@ -144,7 +189,7 @@ function fieldOf(of, place, value) {
  * @param {boolean} required
  */
 function first(schema, required) {
-  if ('default' in schema) return schema.default;
+  if ('default' in schema) return schema.default ?? undefined; // null: as if it were not given
   return required && Array.isArray(schema.examples) ? schema.examples[0] : undefined;
 }
 
@@ -219,7 +264,11 @@ function number(schema, place, value) {
   return {
     element: labelled(input, schema, place, bounds && `(${bounds})`),
     read: () => {
-      if (input.value !== '') return Number(input.value);
+      if (input.value !== '') {
+        const got = Number(input.value);
+        if (!Number.isSafeInteger(got) && (whole || /^-?\d+$/.test(input.value))) throw wrong('This page cannot send an integer as large: it would be rounded.', place.path);
+        return got;
+      }
       if (input.validity.badInput) throw wrong('This is no number.', place.path);
       return undefined;
     },
@@ -354,7 +403,7 @@ function rows(schema, place, value) {
     all.push(row);
     list.append(row.element);
   };
-  for (const one of given.slice(0, 100)) add(one);
+  for (const one of given.slice(0, mostRows)) add(one); // more of them are JSON
   const element = group(schema, place, [list, button('Add', () => {
     add(undefined, false);
     /** @type {HTMLElement | null} */ (list.lastElementChild?.querySelector('input, select, textarea') ?? null)?.focus();
@@ -400,6 +449,8 @@ function json(schema, place, value) {
     element: labelled(input, what, place, 'JSON'),
     read: () => {
       if (input.value.trim() === '') return undefined;
+      const rounded = unsafeInteger(input.value);
+      if (rounded !== undefined) throw wrong(`This page cannot send the integer ${clip(rounded, 60)}: it would be rounded.`, place.path);
       try {
         return JSON.parse(input.value);
       } catch (error) {
@@ -418,7 +469,7 @@ export function jsonForm(schema, value) {
   const form = new Form({}, undefined);
   form.schema = isObject(schema) ? schema : {};
   form.controls.clear();
-  form.field = json({}, { root: {}, path: '', name: '', required: true, filled: true, depth: 0, controls: form.controls }, value ?? {});
+  form.field = json({}, { root: {}, path: '', name: '', required: true, filled: true, depth: 0, controls: form.controls, room: { fields: 0 } }, value ?? {});
   show(form.element, form.field.element, form.rest);
   return form;
 }

@@ -69,9 +69,10 @@ export async function beginLogin(login, url) {
 export async function finishLogin(login, url) {
   const got = new URLSearchParams(location.search), begun = JSON.parse(sessionStorage.getItem(loginKey) ?? 'null');
   if (!got.has('state') || !got.has('code') && !got.has('error')) return undefined;
-  sessionStorage.removeItem(loginKey);
+  const isOurs = begun !== null && got.get('state') === begun.state;
+  if (isOurs) sessionStorage.removeItem(loginKey); // what somebody else sends ends no login
   history.replaceState(null, '', location.pathname + (begun?.hash ?? ''));
-  if (!begun || got.get('state') !== begun.state) throw new Error('this is no login that this tab has begun');
+  if (!isOurs) throw new Error('this is no login that this tab has begun');
   if ((got.get('iss') ?? login.issuer) !== login.issuer) throw new Error('the code is of another issuer');
   if (got.has('error')) throw new Error(`the issuer refuses: ${got.get('error_description') ?? got.get('error')}`);
   const { token } = await endpoints(login.issuer);

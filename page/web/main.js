@@ -110,7 +110,7 @@ export class App {
   /** name returns what the server is called in the configurations of clients. */
   name() {
     const info = this.session?.server?.serverInfo?.name;
-    const called = typeof info === 'string' ? info.split('/').pop()?.toLowerCase().replace(/[^a-z0-9_-]+/g, '-').replace(/^[-_]+|[-_]+$/g, '').slice(0, 64) : '';
+    const called = typeof info === 'string' ? info.slice(-200).split('/').pop()?.toLowerCase().replace(/[^a-z0-9_-]+/g, '-').replace(/^[-_]+|[-_]+$/g, '').slice(0, 64) : '';
     return this.about.name || called || 'server';
   }
 

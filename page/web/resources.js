@@ -13,7 +13,7 @@ import { paced } from './session.js';
  * @returns {{ name: string, required: boolean }[]}
  */
 export function variables(template) {
-  return [...template.matchAll(/\{([+#./;?&]?)([^}]*)\}/g)].flatMap(([, operator, names]) => names.split(',')
+  return [...template.matchAll(/\{([+#./;?&]?)([^{}]*)\}/g)].flatMap(([, operator, names]) => names.split(',')
     .map(name => ({ name: name.replace(/(\*|:\d+)$/, ''), required: operator !== '?' && operator !== '&' })));
 }
 
@@ -23,9 +23,9 @@ export function variables(template) {
  * @param {Record<string, string>} values
  */
 export function expand(template, values) {
-  return template.replace(/\{([+#./;?&]?)([^}]*)\}/g, (_, operator, names) => {
+  return template.replace(/\{([+#./;?&]?)([^{}]*)\}/g, (_, operator, names) => {
     const isOpen = operator === '+' || operator === '#', isNamed = ';?&'.includes(operator) && operator !== '';
-    const parts = names.split(',').map((/** @type {string} */ name) => name.replace(/(\*|:\d+)$/, '')).filter((/** @type {string} */ name) => values[name])
+    const parts = names.split(',').map((/** @type {string} */ name) => name.replace(/(\*|:\d+)$/, '')).filter((/** @type {string} */ name) => Object.hasOwn(values, name) && values[name])
       .map((/** @type {string} */ name) => {
         const text = isOpen ? encodeURI(values[name]) : encodeURIComponent(values[name]);
         return isNamed ? `${name}=${text}` : text;

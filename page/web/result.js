@@ -76,13 +76,22 @@ function textBlock(all) {
 }
 
 /**
+ * base64Of returns Base64 without the space in it, undefined for what is none.
+ * @param {string} data
+ */
+function base64Of(data) {
+  const all = data.replace(/\s/g, '');
+  return /^[A-Za-z0-9+/]*={0,2}$/.test(all) ? all : undefined;
+}
+
+/**
  * media shows an image, or plays a sound.
  * @param {unknown} data in Base64
  * @param {unknown} kind
  * @returns {HTMLElement}
  */
 export function media(data, kind) {
-  const bytes = typeof data === 'string' && /^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(data) ? data.replace(/\s/g, '') : undefined;
+  const bytes = typeof data === 'string' ? base64Of(data) : undefined;
   const what = clip(kind, 60), about = bytes === undefined ? '' : `, ${size(Math.floor(bytes.length * 3 / 4))}`;
   if (bytes !== undefined && typeof kind === 'string' && images.test(kind)) {
     return el('figure', { class: 'block' }, el('img', { src: `data:${kind.toLowerCase()};base64,${bytes}`, alt: `An image of the server, ${what}` }),

@@ -9,20 +9,20 @@ import { Validator } from './jsonschema.js';
  * document, allOf, a choice between something and null, and a list of types with null.
  * @param {unknown} schema
  * @param {Schema} root
- * @param {number} [left] how many steps it may still take
+ * @param {{ left: number }} [steps] how many it may still take in all: choices of choices multiply
  * @returns {Schema}
  */
-export function settle(schema, root, left = 20) {
+export function settle(schema, root, steps = { left: 200 }) {
   if (!isObject(schema)) return {};
-  if (left === 0) return schema;
+  if (--steps.left < 0) return schema;
   if (typeof schema.$ref === 'string') {
     const { $ref, ...rest } = schema;
     const target = at(root, $ref);
-    return target ? settle({ ...target, ...rest }, root, left - 1) : schema;
+    return target ? settle({ ...target, ...rest }, root, steps) : schema;
   }
   if (Array.isArray(schema.allOf)) {
     const { allOf, ...rest } = schema;
-    return allOf.map(part => settle(part, root, left - 1)).reduce((all, part) => ({
+    return allOf.map(part => settle(part, root, steps)).reduce((all, part) => ({
       ...part, ...all,
       ...all.properties || part.properties ? { properties: { ...part.properties, ...all.properties } } : {},
       ...all.required || part.required ? { required: [...all.required ?? [], ...part.required ?? []] } : {},
@@ -34,13 +34,22 @@ export function settle(schema, root, left = 20) {
     const others = choice.filter(one => !(isObject(one) && one.type === 'null'));
     if (others.length !== 1) continue;
     const { [word]: _, ...rest } = schema;
-    return settle({ ...settle(others[0], root, left - 1), ...rest }, root, left - 1);
+    return settle({ ...settle(others[0], root, steps), ...rest }, root, steps);
   }
   if (Array.isArray(schema.type)) {
     const types = schema.type.filter(type => type !== 'null');
     if (types.length === 1) return { ...schema, type: types[0] };
   }
   return schema;
+}
+
+/**
+ * unsafeInteger returns an integer of a text of JSON that JSON.parse rounds.
+ * @param {string} text
+ */
+export function unsafeInteger(text) {
+  const numbers = text.replace(/"(?:[^"\\]|\\.)*"/gs, '""').match(/(?<![\d.eE+-])-?\d+(?![\d.eE])/g);
+  return numbers?.find(digits => !Number.isSafeInteger(Number(digits)));
 }
 
 /**

@@ -13,14 +13,15 @@ import { tree, text, parsed } from './json.js';
  * @property {string} note what this page knows of it
  */
 
-const mostEntries = 2000;
+const mostEntries = 2000, mostBytes = 32 << 20;
 
-/** Wire keeps the newest entries. */
+/** Wire keeps the newest entries, as far as their texts have room. */
 export class Wire {
   constructor() {
     /** @type {Entry[]} */
     this.entries = [];
     this.dropped = 0;
+    this.held = 0; // bytes
     this.began = performance.now();
     /** @type {(entry: Entry) => void} */
     this.onadd = () => {};
@@ -32,7 +33,7 @@ export class Wire {
   /** begin empties it for another session. */
   begin() {
     this.entries = [];
-    this.dropped = 0;
+    this.dropped = this.held = 0;
     this.began = performance.now();
     this.onchange();
   }
@@ -50,8 +51,11 @@ export class Wire {
       summary: summaryOf(all), note,
     };
     this.entries.push(entry);
-    if (this.entries.length > mostEntries) {
-      this.entries.shift();
+    this.held += entry.size;
+    while (this.entries.length > mostEntries || this.held > mostBytes && this.entries.length > 1) {
+      const gone = /** @type {Entry} */ (this.entries.shift());
+      this.held -= gone.size;
+      gone.text = ''; // its row may still be there
       this.dropped++;
     }
     this.onadd(entry);
@@ -134,7 +138,7 @@ export function wireView(wire) {
     el('p', {}, 'Everything that passed between this page and the gateway, as any client would send and get it.'),
     el('div', { class: 'row' },
       el('label', {}, 'Filter', filter), el('label', {}, 'Show', which),
-      button('Download', () => save('wire.json', JSON.stringify(wire.entries, null, 1), 'application/json'))),
+      button('Download', () => save('wire.json', wire.entries.map((entry, i) => `${i === 0 ? '[' : ','}\n${JSON.stringify(entry)}`).concat(wire.entries.length === 0 ? '[]' : '\n]'), 'application/json'))),
     told, list);
   return section;
 }
@@ -158,7 +162,7 @@ function row(entry, notes) {
   details.addEventListener('toggle', () => {
     if (!details.open || details.childElementCount > 1) return;
     const value = parsed(entry.text);
-    details.append(el('div', { class: 'message' }, value ? tree(value, 3) : el('pre', {}, text(entry.text))));
+    details.append(el('div', { class: 'message' }, value ? [tree(value, 3), el('details', {}, el('summary', {}, 'As text'), el('pre', {}, text(entry.text)))] : el('pre', {}, text(entry.text))));
   });
   return el('li', {}, details);
 }
