@@ -117,6 +117,14 @@ func TestFilesOfThePage(t *testing.T) {
 			equal(t, "page of "+path, kindOf(get(g, path, "Accept", chrome)), "page")
 			equal(t, "servers that were started", u.starts(), 0)
 			equal(t, "connections", g.Connections(), 0)
+			if got := kindOf(get(g, path+"?page=script.js", "Accept", "text/event-stream")); got != "stream" {
+				t.Errorf("a client with a parameter like ours: got %s, want a stream", got)
+			}
+			for _, query := range []string{"", "?page=script.js"} { // as link previews look
+				w := httptest.NewRecorder()
+				g.ServeHTTP(w, fromHere(ssetest.Request(t.Context(), http.MethodHead, path+query, "", "Accept", chrome)))
+				equal(t, "status of HEAD "+path+query, w.Code, 200)
+			}
 			// Any other value of the parameter is none of ours.
 			if got := kindOf(get(g, path+"?page=2", "Accept", "text/event-stream")); got != "stream" {
 				t.Errorf("another page: got %s, want a stream", got)

@@ -61,19 +61,20 @@ func single(values []string) (value string, ok bool) {
 //	names something else                  | 405           | 405
 //
 // It does not name what it gives the quality 0. The page is that of package page, or a sentence for
-// those who may not have it.
+// those who may not have it. A HEAD that asks for the page gets its headers.
 func (n *serving) probed(w http.ResponseWriter, r *http.Request) bool {
 	isMessage := n.sse != nil && n.sse.MessageFor(r) != ""
-	if r.Method != http.MethodGet || isMessage || n.mcp != nil && streamable.Claims(r) {
+	isHead := r.Method == http.MethodHead && (httpcheck.AcceptOf(r).Names("text/html") || page.IsFile(r))
+	if r.Method != http.MethodGet && !isHead || isMessage || n.mcp != nil && !isHead && streamable.Claims(r) {
 		return false
 	}
-	if n.page != nil && page.IsFile(r) && n.showsPage(r) {
+	accept := httpcheck.AcceptOf(r)
+	if n.page != nil && page.IsFile(r) && !accept.Names("text/event-stream") && n.showsPage(r) {
 		if n.checks.PageAllowed(w, r) {
 			n.page.ServeHTTP(w, r)
 		}
 		return true
 	}
-	accept := httpcheck.AcceptOf(r)
 	streamsAlone := n.opts.SinglePath || n.mcp == nil || strings.HasSuffix(r.URL.Path, alias)
 	switch {
 	case accept.Names("text/event-stream"):

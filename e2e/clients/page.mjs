@@ -7,7 +7,7 @@ const [folder, url] = process.argv.slice(2);
 const module = name => import(new URL(`${name}.js`, pathToFileURL(`${folder}/`)));
 const { entries, asCurl, shell } = await module('connect');
 const { events } = await module('events');
-const { faults, settle, choices, unsafeInteger } = await module('schema');
+const { faults, settle, choices, unsafeInteger, withoutSecrets } = await module('schema');
 const { expand, variables } = await module('resources');
 const { lossesOfTool, lossesOfAll } = await module('limits');
 const { Wire } = await module('wire');
@@ -73,6 +73,9 @@ assert.deepEqual(cut, ['a', 'b']);
 for (const [text, found] of [['{"a":9007199254740993}', '9007199254740993'], ['[-9007199254740993]', '-9007199254740993'], ['{"9007199254740993":"\\"9007199254740993"}', undefined], ['[1.9007199254740993, 1e400, 1E-400, 9007199254740991]', undefined]]) {
   assert.equal(unsafeInteger(text), found, text);
 }
+
+const secret = { $defs: { key: { type: 'string', format: 'password' } }, properties: { a: {}, key: { $ref: '#/$defs/key' }, list: { items: { properties: { pin: { writeOnly: true } } } } } };
+assert.deepEqual(withoutSecrets({ a: 1, key: 'x', list: [{ pin: 1, b: 2 }], c: 3 }, secret), { a: 1, list: [{ b: 2 }], c: 3 });
 
 // What the wire keeps is bounded.
 const large = new Wire();

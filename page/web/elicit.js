@@ -1,22 +1,27 @@
 // The server asks: an elicitation is answered or declined on the page.
 import { el, show, button, link, clip, say } from './dom.js';
 import { prose } from './json.js';
-import { Form } from './form.js';
+import { formOf } from './form.js';
+
+const mostCards = 5;
 
 /**
  * elicit asks the user, and returns what the server gets.
  * @param {Element} place
  * @param {any} params
+ * @param {AbortSignal} signal ends the question
  * @returns {Promise<any>}
  */
-export function elicit(place, params) {
+export function elicit(place, params, signal) {
+  if (place.childElementCount >= mostCards) return Promise.resolve({ action: 'cancel' });
   return new Promise(resolve => {
     const isURL = params.mode === 'url';
-    const form = isURL ? undefined : new Form(params.requestedSchema);
+    const form = isURL ? undefined : formOf(params.requestedSchema);
     const before = /** @type {HTMLElement | null} */ (document.activeElement);
     const done = (/** @type {any} */ result) => {
+      const hadFocus = card.contains(document.activeElement);
       card.remove();
-      before?.focus();
+      if (hadFocus) before?.focus();
       resolve(result);
     };
     const fault = el('p', { class: 'bad', 'aria-live': 'polite' });
@@ -33,6 +38,7 @@ export function elicit(place, params) {
     form?.element, fault,
     el('div', { class: 'row' }, el('button', { type: 'submit', class: 'main' }, isURL ? 'Accept' : 'Answer'),
       button('Decline', () => done({ action: 'decline' })), button('Cancel', () => done({ action: 'cancel' }))));
+    signal.addEventListener('abort', () => done({ action: 'cancel' }));
     place.append(card);
     say(`The server asks: ${clip(params.message, 200)}`);
     card.focus();

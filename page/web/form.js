@@ -461,6 +461,15 @@ function json(schema, place, value) {
 }
 
 /**
+ * formOf returns the form of a schema, one of JSON for a schema that breaks it.
+ * @param {unknown} schema
+ * @param {any} [value]
+ */
+export function formOf(schema, value) {
+  try { return new Form(schema, value); } catch { return jsonForm(schema, value); }
+}
+
+/**
  * jsonForm asks for the same as a text of JSON.
  * @param {unknown} schema
  * @param {any} value

@@ -25,10 +25,17 @@ function random() { return base64url(crypto.getRandomValues(new Uint8Array(32)))
 async function endpoints(issuer) {
   const at = new URL(issuer), path = at.pathname.replace(/\/$/, '');
   const places = [`${path}/.well-known/openid-configuration`, `/.well-known/oauth-authorization-server${path}`, `/.well-known/openid-configuration${path}`];
+  let fault = 'the issuer says nothing of itself';
   for (const place of places) {
-    const response = await fetch(at.origin + place, { credentials: 'omit' }).catch(error => { throw new Error(`the issuer does not let this page read ${at.origin + place}: ${error.message}`); });
-    if (!response.ok) continue;
-    const about = await response.json();
+    let about;
+    try {
+      const response = await fetch(at.origin + place, { credentials: 'omit' });
+      if (!response.ok) continue;
+      about = await response.json();
+    } catch (error) { // another place may do
+      fault = `the issuer does not let this page read ${at.origin + place}: ${/** @type {Error} */ (error).message}`;
+      continue;
+    }
     if (about.issuer !== issuer) throw new Error('the issuer calls itself by another name');
     const authorization = new URL(about.authorization_endpoint), token = new URL(about.token_endpoint);
     for (const one of [authorization, token]) {
@@ -37,7 +44,7 @@ async function endpoints(issuer) {
     if (token.origin !== at.origin) throw new Error(`the issuer gives tokens at another origin, ${token.origin}, to which this page may not send`);
     return { authorization, token };
   }
-  throw new Error('the issuer says nothing of itself');
+  throw new Error(fault);
 }
 
 /**

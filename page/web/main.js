@@ -150,7 +150,7 @@ export class App {
     this.loads = new Map(lists.map(list => [list[0], paced(() => this.load(session, list))]));
     session.onstate = () => { if (session === this.session) this.changed(session); };
     session.onnotification = (method, params) => { if (session === this.session) this.notified(session, method, params); };
-    session.onrequest = (method, params) => method === 'elicitation/create' ? elicit(this.asks, params) : undefined;
+    session.onrequest = (method, params, signal) => method === 'elicitation/create' ? elicit(this.asks, params, signal) : undefined;
     this.changed(session);
     this.update();
     await session.start();

@@ -96,6 +96,28 @@ export function choices(schema) {
 }
 
 /**
+ * withoutSecrets returns a value without the members that nobody shall read: those of the format password,
+ * and those that are written alone.
+ * @param {any} value
+ * @param {any} schema
+ * @param {Schema} [root]
+ * @returns {any}
+ */
+export function withoutSecrets(value, schema, root = isObject(schema) ? schema : {}) {
+  if (Array.isArray(value)) {
+    const { items } = settle(schema, root);
+    return value.map(one => withoutSecrets(one, items, root));
+  }
+  if (!isObject(value)) return value;
+  const { properties } = settle(schema, root);
+  if (!isObject(properties)) return value;
+  return Object.fromEntries(Object.entries(value).flatMap(([name, member]) => {
+    const of = Object.hasOwn(properties, name) ? settle(properties[name], root) : {};
+    return of.writeOnly === true || of.format === 'password' ? [] : [[name, withoutSecrets(member, of, root)]];
+  }));
+}
+
+/**
  * @typedef {object} Fault
  * @property {string} path of what is wrong, as a JSON pointer
  * @property {string} text

@@ -55,7 +55,9 @@ export class Session {
     this.onstate = () => {};
     /** @type {(method: string, params: any) => void} */
     this.onnotification = () => {};
-    /** @type {(method: string, params: any) => Promise<any> | undefined} undefined: not served */
+    /** @type {Map<any, AbortController>} */
+    this.serving = new Map(); // requests of the server, by their ids
+    /** @type {(method: string, params: any, signal: AbortSignal) => Promise<any> | undefined} undefined: not served */
     this.onrequest = () => undefined;
     transport.onmessage = message => this.receive(message);
     transport.onclose = why => this.fail(new Error(why), 'closed');
@@ -76,6 +78,7 @@ export class Session {
    */
   fail(error, state = 'failed') {
     this.error = error;
+    for (const one of this.serving.values()) one.abort();
     for (const one of this.pending.values()) one.reject(error);
     this.pending.clear();
     this.change(state);
@@ -153,18 +156,23 @@ export class Session {
       this.pending.get(token)?.onprogress(params);
       return;
     }
+    if (method === 'notifications/cancelled') this.serving.get(params?.requestId)?.abort();
     this.onnotification(method, params ?? {});
   }
 
   /** @param {Message} message */
   async asked({ id, method, params }) {
     let answer;
+    const ending = new AbortController();
+    this.serving.set(id, ending);
     try {
-      const result = method === 'ping' ? {} : await this.onrequest(method, params ?? {});
+      const result = method === 'ping' ? {} : await this.onrequest(method, params ?? {}, ending.signal);
       answer = result === undefined ? { error: { code: -32601, message: 'this page does not serve it' } } : { result };
     } catch (error) {
       answer = { error: { code: -32603, message: String(error) } };
     }
+    if (this.serving.get(id) === ending) this.serving.delete(id);
+    if (ending.signal.aborted) return; // nobody waits for it
     await this.transport.send({ jsonrpc: '2.0', id, ...answer }).catch(() => {});
   }
 

@@ -1,10 +1,11 @@
 // The tools: find one, fill in its form, call it, look at the result.
 import { el, show, rowsOf, button, copier, named, clip, plain, took, count, say } from './dom.js';
-import { Form, jsonForm } from './form.js';
+import { formOf, jsonForm } from './form.js';
 import { toolResult, failure } from './result.js';
 import { asCurl } from './connect.js';
 import { lossesOfTool, lossesOfAll } from './limits.js';
 import { tree, text, prose } from './json.js';
+import { withoutSecrets } from './schema.js';
 
 /** @typedef {import('./main.js').App} App */
 
@@ -17,7 +18,7 @@ import { tree, text, prose } from './json.js';
  * @property {string} outcome
  */
 
-const mostCalls = 20;
+const mostCalls = 20, longest = 8000; // characters of an address
 
 /** ToolsView shows the tools. */
 export class ToolsView {
@@ -102,14 +103,14 @@ export class ToolsView {
     this.isOfAddress = isOfAddress;
     this.isDue = false;
     this.fill();
-    /** @type {Form} */
-    this.form = new Form(tool.inputSchema, args);
+    /** @type {import('./form.js').Form} */
+    this.form = formOf(tool.inputSchema, args);
     const tooMuch = args !== undefined && !this.form.expresses(args); // for a form
     if (tooMuch) this.form = jsonForm(tool.inputSchema, args);
     const place = el('div', {}, this.form.element);
     const asJSON = el('input', { type: 'checkbox', checked: tooMuch, onchange: () => {
       const value = this.read();
-      this.form = asJSON.checked ? jsonForm(tool.inputSchema, value) : new Form(tool.inputSchema, value);
+      this.form = asJSON.checked ? jsonForm(tool.inputSchema, value) : formOf(tool.inputSchema, value);
       show(place, this.form.element);
     } });
     this.run = el('button', { type: 'submit', class: 'main' }, 'Call');
@@ -129,7 +130,11 @@ export class ToolsView {
       el('div', { class: 'row' },
         this.app.curls() && copier('as curl', () => asCurl(this.app.url, this.message(), this.app.needsToken()), 'Copy the call as curl'),
         copier('as JSON-RPC', () => JSON.stringify(this.message()), 'Copy the call as JSON-RPC'),
-        copier('its address', () => { this.toAddress(); return location.href; }, 'Copy its address, which shows this call')),
+        copier('its address', () => {
+          const address = this.address();
+          if (address.length > longest) show(this.told, el('p', { class: 'warn' }, 'The arguments are too long for an address: it names the tool alone.'));
+          return `${location.origin}${location.pathname}${location.search}#${address.length > longest ? this.address({}) : address}`;
+        }, 'Copy its address, which shows this call')),
       el('details', {}, el('summary', {}, 'Definition'), tree(tool, 3)));
     this.toAddress();
   }
@@ -147,11 +152,19 @@ export class ToolsView {
   toAddress() {
     clearTimeout(this.later);
     this.later = setTimeout(() => {
-      const args = this.read();
-      const address = new URLSearchParams({ tool: this.chosen.name });
-      if (args && Object.keys(args).length > 0) address.set('arguments', JSON.stringify(args));
-      if (address.toString().length < 8000) history.replaceState(null, '', `#${address}`);
+      const address = this.address();
+      if (address.length <= longest) history.replaceState(null, '', `#${address}`);
     }, 100);
+  }
+
+  /**
+   * address is the part of the page's address that has the call, without what is secret.
+   * @param {any} args
+   */
+  address(args = this.read()) {
+    const address = new URLSearchParams({ tool: this.chosen.name }), open = withoutSecrets(args, this.chosen.inputSchema);
+    if (open && Object.keys(open).length > 0) address.set('arguments', JSON.stringify(open));
+    return address.toString();
   }
 
   /**
