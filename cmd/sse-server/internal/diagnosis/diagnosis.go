@@ -211,13 +211,18 @@ func plain(err error) string {
 // maxBody is how much of a body is read, in bytes.
 const maxBody = 16 << 20
 
-// send sends a request. It returns the response once its head is there.
+// send sends a request with the headers of the user. It returns the response once its head is there.
 func (r *run) send(ctx context.Context, method, address, body string, header map[string]string) (*http.Response, error) {
+	return r.sendWith(ctx, r.Header, method, address, body, header)
+}
+
+// sendWith is send with the headers of all, which are not for every host, and those of this request.
+func (r *run) sendWith(ctx context.Context, all http.Header, method, address, body string, header map[string]string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range r.Header {
+	for name, values := range all {
 		request.Header[name] = values
 	}
 	if body != "" {
@@ -290,13 +295,18 @@ func (r *run) refused(ctx context.Context, response *http.Response) error {
 	return nil
 }
 
-// metadata says what the metadata of a protected resource say.
+// metadata says what the metadata of a protected resource say. The server has named their address, which
+// may be of another host: it gets no header of the user.
 func (r *run) metadata(ctx context.Context, address string) string {
-	response, err := r.send(ctx, http.MethodGet, address, "", nil)
-	if err != nil || response.StatusCode != http.StatusOK {
-		return "the metadata for logging in, " + address + ", cannot be read"
+	unread := "the metadata for logging in, " + address + ", cannot be read"
+	response, err := r.sendWith(ctx, nil, http.MethodGet, address, "", nil)
+	if err != nil {
+		return unread
 	}
 	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return unread
+	}
 	issuers := member(readAll(response.Body), "authorization_servers")
 	return "who logs in at " + strings.Trim(string(issuers), "[]") + " gets a token"
 }

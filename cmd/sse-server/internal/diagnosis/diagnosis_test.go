@@ -285,3 +285,21 @@ func TestProxies(t *testing.T) {
 		t.Errorf("a stream that stays: got\n%s", got)
 	}
 }
+
+// The headers of the user are for the server at the URL, and not for one that its 401 names.
+func TestMetadataAreReadWithoutTheHeaders(t *testing.T) {
+	got := make(chan http.Header, 1)
+	foreign := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got <- r.Header
+		_, _ = io.WriteString(w, `{"authorization_servers":["https://login.example.com"]}`)
+	}))
+	at := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+foreign+`/meta"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	lines, _ := look(t, diagnosis.Options{URL: at + "/mcp", Header: http.Header{"Authorization": {"Bearer s3cret"}, "X-Key": {"s3cret"}}})
+	wantLines(t, lines, `HTTP 401; who logs in at "https://login.example.com" gets a token`)
+	if header := fmt.Sprint(<-got); strings.Contains(header, "s3cret") {
+		t.Errorf("the other server got %s", header)
+	}
+}
