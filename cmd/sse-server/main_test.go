@@ -18,8 +18,15 @@ const childVariable = "SSE_SERVER_TEST_CHILD"
 
 const secret = "s3cret-0123456789"
 
+// asProgram is the value of childVariable that makes this test's own program sse-server.
+const asProgram = "sse-server"
+
 func TestMain(m *testing.M) {
-	if os.Getenv(childVariable) != "" {
+	switch os.Getenv(childVariable) {
+	case "":
+	case asProgram:
+		main()
+	default:
 		if err := demo.Serve(context.Background(), os.Stdin, os.Stdout); err != nil {
 			os.Exit(1)
 		}

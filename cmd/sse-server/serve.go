@@ -19,6 +19,7 @@ import (
 
 // serve runs the daemon until a signal, or until a server of it fails.
 func (m *Main) serve(d *daemon, c *config.Config) int {
+	surviveReaders() // of stdout, such as head; what is written for people is not checked
 	if err := d.adopt(m.Sockets, c); err != nil {
 		return m.refuse(err)
 	}

@@ -13,6 +13,11 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 )
 
+// surviveReaders has a write fail to which nobody listens any more. Otherwise it would end the program, and
+// nothing would end what its servers have started. Ignore would do the same to the servers, which inherit
+// that.
+func surviveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+
 // serveStdio serves one client on stdin and stdout, until stdin ends, a signal comes, or the
 // parent process ends. It returns the exit code.
 func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
@@ -38,10 +43,7 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 		return m.learn(c, gw, log)
 	}
 	grace := time.Duration(c.ShutdownTimeout)
-	// A client that reads no more would end the program at a write, and nothing would end
-	// what its server has started. Now the write fails. Ignore would do the same to the
-	// server, which inherits that.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	surviveReaders()
 	log.Info("serving stdin and stdout", "version", buildinfo.Read().Version, "server", c.Title(s))
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
