@@ -114,11 +114,15 @@ func (m *Main) connect(c *config.Config) int {
 		if len(files) == 0 {
 			return m.refuse(fmt.Errorf("connect: %s has no file: run what sse-server connect %s prints", client.Name, client.Name))
 		}
-		if err := client.Write(files[0], servers); err != nil {
+		replaced, err := client.Write(files[0], servers)
+		if err != nil {
 			fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
 			return exitFailure
 		}
 		fmt.Fprintf(m.Stdout, "%s has %s. Start %s again.\n", files[0], count(len(servers), "entry", "entries"), client.Name)
+		if len(replaced) > 0 {
+			fmt.Fprintf(m.Stdout, "Replaced, as it had another URL: %s\n", strings.Join(replaced, ", "))
+		}
 	} else {
 		fmt.Fprint(m.Stdout, client.Text(servers))
 		if len(files) > 0 {

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -169,7 +170,7 @@ func (c Client) Text(servers []Server) string {
 	if c.entry == nil {
 		return tables(servers)
 	}
-	data, _ := c.add([]byte("{}"), servers) // an empty object takes all
+	data, _, _ := c.add([]byte("{}"), servers) // an empty object takes all
 	return string(data)
 }
 
@@ -217,51 +218,143 @@ func exists(file string) int {
 	return 1
 }
 
-// Write adds the entries to a file, which it may make, in place of those with the same names. What else is
-// in the file stays, comments too.
-func (c Client) Write(file string, servers []Server) error {
+// Write adds the entries to a file, which it may make. What else is in the file stays, comments too, and so
+// does an entry with the same name, which is an error, unless it had no more than another URL: those it
+// returns as replaced.
+func (c Client) Write(file string, servers []Server) (replaced []string, err error) {
 	if c.key == "" {
-		return fmt.Errorf("%s has no file: run the command", c.Name)
+		return nil, fmt.Errorf("%s has no file: run the command", c.Name)
 	}
-	data, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	file, info, err := writable(file)
+	if err != nil {
+		return nil, err
+	}
+	var data []byte
+	if info != nil {
+		if data, err = os.ReadFile(file); err != nil {
+			return nil, err
+		}
 	}
 	if c.entry == nil {
 		data, err = addTables(data, servers)
 	} else {
-		data, err = c.add(data, servers)
+		data, replaced, err = c.add(data, servers)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return replace(file, data)
+	return replaced, replace(file, info, data)
 }
 
-// add returns a configuration in JSON with the entries.
-func (c Client) add(data []byte, servers []Server) ([]byte, error) {
+// writable returns the file that is meant, behind links, and what it is; nil if it is not there. It fails
+// for what must not be replaced by a file, or not at all.
+func writable(file string) (string, fs.FileInfo, error) {
+	real, err := filepath.EvalSymlinks(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(file); err == nil {
+			return "", nil, fmt.Errorf("%s is a link to a file that is not there: make that, or remove the link", file)
+		}
+		return file, nil, nil
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	info, err := os.Stat(real)
+	switch {
+	case err != nil:
+		return "", nil, err
+	case !info.Mode().IsRegular():
+		return "", nil, fmt.Errorf("%s is no regular file: name the file of the client", file)
+	case info.Mode().Perm()&0o200 == 0:
+		return "", nil, fmt.Errorf("%s is read-only: let its owner write it first", file)
+	}
+	part, err := os.OpenFile(real, os.O_WRONLY, 0)
+	if err != nil {
+		return "", nil, err
+	}
+	return real, info, part.Close()
+}
+
+// add returns a configuration in JSON with the entries, and the names of those that are replaced.
+func (c Client) add(data []byte, servers []Server) (_ []byte, replaced []string, err error) {
 	fresh := len(bytes.TrimSpace(data)) == 0 || string(data) == "{}"
 	if fresh {
 		data = []byte("{}")
 	}
 	all, err := hujson.Parse(data)
 	if err != nil {
-		return nil, fmt.Errorf("it is no JSON: %w", err)
+		return nil, nil, fmt.Errorf("it is no JSON: %w", err)
+	}
+	if count(&all, c.key) > 1 {
+		return nil, nil, fmt.Errorf("it has %s twice: make one of them", c.key)
 	}
 	if all.Find("/"+c.key) == nil {
 		if err := all.Patch(patch("/"+c.key, json.RawMessage("{}"))); err != nil {
-			return nil, fmt.Errorf("it is no JSON object: %w", err)
+			return nil, nil, fmt.Errorf("it is no JSON object: %w", err)
 		}
 	}
 	for _, s := range servers {
-		if err := all.Patch(patch("/"+c.key+"/"+s.Name, c.entry(s))); err != nil {
-			return nil, fmt.Errorf("%s is no object: %w", c.key, err)
+		entry, path := c.entry(s), "/"+c.key+"/"+s.Name
+		if count(all.Find("/"+c.key), s.Name) > 1 {
+			return nil, nil, fmt.Errorf("it has %s twice: make one of them", s.Name)
+		}
+		if old := all.Find(path); old != nil {
+			plain := old.Clone()
+			plain.Standardize()
+			differs, more := compare(plain.Pack(), entry)
+			if len(more) > 0 {
+				return nil, nil, fmt.Errorf("it has a server %s with %s: give another --name, or take that entry out first", s.Name, strings.Join(more, ", "))
+			}
+			if differs {
+				replaced = append(replaced, s.Name)
+			}
+		}
+		if err := all.Patch(patch(path, entry)); err != nil {
+			return nil, nil, fmt.Errorf("%s is no object: %w", c.key, err)
 		}
 	}
 	if fresh {
 		all.Format()
 	}
-	return all.Pack(), nil
+	return all.Pack(), replaced, nil
+}
+
+// count returns how many members of an object have a name.
+func count(v *hujson.Value, name string) (n int) {
+	if v == nil {
+		return 0
+	}
+	object, _ := v.Value.(*hujson.Object)
+	if object == nil {
+		return 0
+	}
+	for _, member := range object.Members {
+		if literal, ok := member.Name.Value.(hujson.Literal); ok && literal.String() == name {
+			n++
+		}
+	}
+	return n
+}
+
+// compare reports whether an entry differs from another in its place, and what would be lost of it: what
+// is neither its address nor the same in the other.
+func compare(old, other json.RawMessage) (differs bool, lost []string) {
+	was, is := map[string]any{}, map[string]any{}
+	if json.Unmarshal(old, &was) != nil || json.Unmarshal(other, &is) != nil {
+		return true, []string{"what is no entry"}
+	}
+	for name, value := range was {
+		if reflect.DeepEqual(value, is[name]) {
+			continue
+		}
+		args, _ := value.([]any)
+		ofOurs := name == "args" && len(args) == 3 && args[0] == "stdio" && args[1] == "--url"
+		if !ofOurs && !slices.Contains([]string{"type", "url", "httpUrl", "serverUrl"}, name) {
+			lost = append(lost, name)
+		}
+	}
+	slices.Sort(lost)
+	return !reflect.DeepEqual(was, is), lost
 }
 
 // patch is a JSON Patch (RFC 6902). The names have no characters to escape.
@@ -283,17 +376,21 @@ func addTables(data []byte, servers []Server) ([]byte, error) {
 	if len(data) > 0 {
 		data = append(bytes.TrimRight(data, "\n"), "\n\n"...)
 	}
-	return append(data, tables(servers)...), nil
+	data = append(data, tables(servers)...)
+	known, err = readTOML(data)
+	for _, s := range servers {
+		if err != nil || known[s.Name].URL != s.URL {
+			return nil, errors.New("it has mcp_servers in a form that takes no tables, such as { } in one line: make it [mcp_servers.NAME], or write the entry by hand")
+		}
+	}
+	return data, nil
 }
 
-// replace writes a file in one step, with the mode that it has.
-func replace(file string, data []byte) error {
-	if real, err := filepath.EvalSymlinks(file); err == nil {
-		file = real
-	}
+// replace writes a file in one step, with the owner and the mode of the one that is there; nil if none is.
+func replace(file string, old fs.FileInfo, data []byte) error {
 	mode := fs.FileMode(0o600)
-	if info, err := os.Stat(file); err == nil {
-		mode = info.Mode().Perm()
+	if old != nil {
+		mode = old.Mode().Perm()
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
@@ -304,6 +401,9 @@ func replace(file string, data []byte) error {
 	}
 	defer os.Remove(part.Name()) // it is gone if all goes well
 	_, err = part.Write(data)
+	if old != nil {
+		err = errors.Join(err, keepOwner(part, old))
+	}
 	if err := errors.Join(err, part.Chmod(mode), part.Close()); err != nil {
 		return err
 	}

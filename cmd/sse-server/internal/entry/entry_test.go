@@ -50,7 +50,7 @@ func TestWrite(t *testing.T) {
 	for _, c := range entry.All {
 		files := c.Files("/home/ada")
 		file := filepath.Join(t.TempDir(), "new", "file")
-		if err := c.Write(file, servers); (err == nil) != (len(files) > 0) {
+		if _, err := c.Write(file, servers); (err == nil) != (len(files) > 0) {
 			t.Errorf("%s, with the files %q: got %v", c.Name, files, err)
 		}
 		if len(files) == 0 {
@@ -74,7 +74,7 @@ func TestWrite(t *testing.T) {
 	if err := os.Chmod(file, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := cursor.Write(file, servers); err != nil {
+	if _, err := cursor.Write(file, servers); err != nil {
 		t.Fatal(err)
 	}
 	data := read(t, file)
@@ -90,16 +90,16 @@ func TestWrite(t *testing.T) {
 		t.Errorf("the mode is %v", info.Mode())
 	}
 	write(t, file, "no JSON")
-	if err := cursor.Write(file, servers); err == nil || read(t, file) != "no JSON" {
+	if _, err := cursor.Write(file, servers); err == nil || read(t, file) != "no JSON" {
 		t.Errorf("what is no JSON: got %v\n%s", err, read(t, file))
 	}
 	codex, _ := entry.Named("codex")
 	file = filepath.Join(t.TempDir(), "config.toml")
 	write(t, file, "model = \"x\"\n[mcp_servers.docs]\nurl = \"y\"\n")
-	if err := codex.Write(file, servers); err == nil || !strings.Contains(err.Error(), "it has a server docs already") {
+	if _, err := codex.Write(file, servers); err == nil || !strings.Contains(err.Error(), "it has a server docs already") {
 		t.Errorf("got %v", err)
 	}
-	if err := codex.Write(file, servers[1:]); err != nil || !strings.HasPrefix(read(t, file), "model = \"x\"\n") || !strings.HasSuffix(read(t, file), "\n\n[mcp_servers.b]\nurl = \""+url+"2\"\n") {
+	if _, err := codex.Write(file, servers[1:]); err != nil || !strings.HasPrefix(read(t, file), "model = \"x\"\n") || !strings.HasSuffix(read(t, file), "\n\n[mcp_servers.b]\nurl = \""+url+"2\"\n") {
 		t.Errorf("got %v\n%s", err, read(t, file))
 	}
 }
@@ -145,4 +145,68 @@ func read(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	return string(data)
+}
+
+// What Write would spoil stays as it is, and the error says why.
+func TestWriteRefuses(t *testing.T) {
+	servers := []entry.Server{{Name: "docs", URL: url}}
+	cursor, _ := entry.Named("cursor")
+	codex, _ := entry.Named("codex")
+	for name, test := range map[string]struct {
+		client       entry.Client
+		before, want string
+	}{
+		"a command":        {cursor, `{"mcpServers": {"docs": {"command": "x", "env": {"KEY": "1"}}}}`, "it has a server docs with command, env: give another --name, or take that entry out first"},
+		"headers":          {cursor, `{"mcpServers": {"docs": {"url": "x", "headers": {"Authorization": "Bearer mine"}}}}`, "with headers"},
+		"no object":        {cursor, `{"mcpServers": {"docs": 1}}`, "docs"},
+		"twice":            {cursor, `{"mcpServers": {}, "mcpServers": {"a": {"url": "x"}}}`, "it has mcpServers twice"},
+		"a name twice":     {cursor, `{"mcpServers": {"docs": {"url": "a"}, "docs": {"url": "b"}}}`, "it has docs twice"},
+		"an inline table":  {codex, `mcp_servers = {a = {url = "x"}}` + "\n", "mcp_servers"},
+		"an inline server": {codex, "[mcp_servers]\ndocs = {url = \"x\"}\n", "it has a server docs already"},
+	} {
+		file := filepath.Join(t.TempDir(), "file")
+		write(t, file, test.before)
+		if _, err := test.client.Write(file, servers); err == nil || !strings.Contains(err.Error(), test.want) || read(t, file) != test.before {
+			t.Errorf("%s: got %v, want %q\n%s", name, err, test.want, read(t, file))
+		}
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "readonly")
+	write(t, file, "{}")
+	if err := os.Chmod(file, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	dangling := filepath.Join(dir, "dangling")
+	if err := os.Symlink(filepath.Join(dir, "nothing"), dangling); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{dir: "is no regular file", file: "is read-only", dangling: "is a link to a file that is not there"} {
+		before, _ := os.Lstat(file)
+		_, err := cursor.Write(file, servers)
+		after, _ := os.Lstat(file)
+		if err == nil || !strings.Contains(err.Error(), want) || after == nil || before.Mode() != after.Mode() {
+			t.Errorf("%s: got %v, want %q", file, err, want)
+		}
+	}
+}
+
+// An entry that had only a URL is replaced, which the caller learns.
+func TestWriteReplaces(t *testing.T) {
+	servers := []entry.Server{{Name: "docs", URL: url}}
+	for _, c := range entry.All {
+		if c.Name == "codex" || len(c.Files("/home/ada")) == 0 {
+			continue
+		}
+		file := filepath.Join(t.TempDir(), "file")
+		for _, test := range []struct {
+			url      string
+			replaced []string
+		}{{"http://127.0.0.1:9/old", nil}, {url, []string{"docs"}}, {url, nil}} {
+			servers[0].URL = test.url
+			replaced, err := c.Write(file, servers)
+			if err != nil || !slices.Equal(replaced, test.replaced) || !strings.Contains(read(t, file), test.url) {
+				t.Errorf("%s: got %q, %v, want %q\n%s", c.Name, replaced, err, test.replaced, read(t, file))
+			}
+		}
+	}
 }
