@@ -156,7 +156,7 @@ type Server struct {
 	protection     oauth.Options                       // of resource
 
 	Env          []string `group:"Child process" common:"" sep:"none" pairs:"=" placeholder:"KEY=VALUE" for:"command" help:"Environment variable of the child process, added to those of sse-server. Repeat the flag for more; the variable has one on each line."`
-	EnvFile      string   `group:"Child process" common:"" placeholder:"FILE" help:"File of environment variables, a line each: NAME=VALUE, with # for comments. The child process gets them; those of --env win. $${NAME} in --url and --header finds them, too."`
+	EnvFile      string   `group:"Child process" common:"" placeholder:"FILE" help:"File of environment variables, a line each: NAME=VALUE, with # for comments. Nothing is expanded in the values, which may be quoted. The child process gets them; those of --env win. $${NAME} in --url and --header finds them, too."`
 	EnvAllow     []string `group:"Child process" placeholder:"NAME" for:"command" help:"Environment variables of sse-server that the child process gets, beside those of --env. Without it, the child process gets all but those with secrets of remote servers, oauth, NATS and collectors of traces."`
 	PrincipalEnv string   `group:"Child process" placeholder:"NAME" for:"command" help:"Environment variable in which the child process gets the principal of its client. Not with --warm or --sessions shared."`
 	Dir          string   `group:"Child process" common:"" placeholder:"DIR" for:"command" help:"Working directory of the child process. Without it, that of sse-server."`

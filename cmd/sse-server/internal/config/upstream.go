@@ -16,8 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/joho/godotenv"
-
 	"github.com/mcp-sse/mcp-sse/auth/oauthclient"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
@@ -293,9 +291,9 @@ func (s *Server) readEnvFile(c *Config) error {
 		return s.refuse("env-file", "%v", err)
 	}
 	c.warnOfOthers(s.EnvFile, info)
-	variables, err := godotenv.UnmarshalBytes(data)
-	if err != nil { // its text may have a value
-		return s.refuse("env-file", "%s: want lines of NAME=VALUE, with # for comments", s.EnvFile)
+	variables, err := parseEnvFile(string(data))
+	if err != nil {
+		return s.refuse("env-file", "%s: %v", s.EnvFile, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		s.fromFile = append(s.fromFile, name+"="+variables[name])

@@ -35,7 +35,7 @@ func TestEnvFile(t *testing.T) {
 		t.Errorf("got %s %v", remote.Address, remote.Header)
 	}
 	wantRefusal(t, nil, "--env-file: open /does/not/exist", "--env-file", "/does/not/exist", "--", "x")
-	wantRefusal(t, nil, "want lines of NAME=VALUE", "--env-file", clitest.WriteFile(t, "bad", "A "+secret+"\n"), "--", "x")
+	wantRefusal(t, nil, "want NAME=VALUE", "--env-file", clitest.WriteFile(t, "bad", "A "+secret+"\n"), "--", "x")
 }
 
 func TestRemoteServer(t *testing.T) {
