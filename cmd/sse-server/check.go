@@ -75,15 +75,15 @@ func (t *trial) run(ctx context.Context) int {
 		shown()
 		if err == nil {
 			took := time.Since(began)
-			fmt.Fprintf(out, "%s: %s %s, MCP %s, %s, %s\n", name, found.Name, found.Version,
-				found.ProtocolVersion, count(len(found.Tools), "tool"), took.Round(time.Millisecond))
+			fmt.Fprintf(out, "%s: %s %s, MCP %s, %s, %s\n", visible(name), visible(found.Name), visible(found.Version),
+				visible(found.ProtocolVersion), count(len(found.Tools), "tool"), took.Round(time.Millisecond))
 			t.m.tellLosses(t.c.Check.For, clients.Server{
 				Name: cmp.Or(s.Name, found.Name), Boot: took, Tools: toolsOf(found.Tools),
 				Ahead: gw.Warm() > 0 || s.Remember && s.Kind() == config.OfCommand,
 			})
 		} else {
 			code = exitFailure
-			fmt.Fprintf(out, "%s: FAILED: %s\n", name, plainText(err.Error()))
+			fmt.Fprintf(out, "%s: FAILED: %s\n", visible(name), visible(plainText(err.Error())))
 			if ctx.Err() == nil {
 				fmt.Fprintf(out, "  what to do: %s\n", remedyFor(s, err.Error()))
 			}
@@ -148,7 +148,7 @@ func (m *Main) tellLosses(client string, server clients.Server) {
 			}
 		}
 		for _, line := range lines {
-			fmt.Fprintf(m.Stdout, "  %s: %s\n", c.Name, line)
+			fmt.Fprintf(m.Stdout, "  %s: %s\n", c.Name, visible(line))
 		}
 	}
 }

@@ -7,9 +7,11 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 )
@@ -26,6 +28,24 @@ func newLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
 // plainText says in plain words that a time is up.
 func plainText(text string) string {
 	return strings.ReplaceAll(text, context.DeadlineExceeded.Error(), "time is up")
+}
+
+// visible returns a text of a server as it can be shown on a terminal, on one line: a character that would
+// steer that is written as in Go.
+func visible(text string) string {
+	var b strings.Builder
+	for _, r := range strings.ToValidUTF8(text, "\ufffd") {
+		quoted := strconv.QuoteRune(r)
+		switch {
+		case r == '\t':
+			b.WriteByte(' ')
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+	}
+	return b.String()
 }
 
 // plain writes times in UTC, whatever the zone of the machine, durations with their

@@ -140,7 +140,7 @@ func (all *meeting) say(name string, lines ...string) {
 	defer all.mu.Unlock()
 	var b strings.Builder
 	for _, line := range lines {
-		fmt.Fprintf(&b, "%-*s  %s\n", all.wide, name, line)
+		fmt.Fprintf(&b, "%-*s  %s\n", all.wide, visible(name), visible(line))
 		name = ""
 	}
 	_, _ = io.WriteString(all.out, b.String())

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/diagnosis"
+	"github.com/mcp-sse/mcp-sse/internal/clients"
 )
 
 // After the banner each server is started once, and a line says what it is, or several why it fails and
@@ -145,5 +148,21 @@ func TestRemedies(t *testing.T) {
 		if !slices.Contains(met, remedy.what) {
 			t.Errorf("no program says what leads to %q", remedy.what)
 		}
+	}
+}
+
+// What servers say cannot steer the terminal.
+func TestControlCharactersAreVisible(t *testing.T) {
+	if got, want := visible("a\x1b[31m\tb\r\nä\u202e\xff✓"), "a\\x1b[31m b\\r\\nä\\u202e\ufffd✓"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	const evil = "x\x1b]0;evil\a"
+	var out bytes.Buffer
+	m := &Main{Stdout: &out}
+	m.tellStep(diagnosis.Step{Name: evil, Detail: evil, Remedy: evil})
+	m.tellLosses("cursor", clients.Server{Name: evil, Tools: []clients.Tool{{Name: strings.Repeat(evil, 10)}}})
+	(&meeting{out: &out, live: new(liveLine)}).say(evil, failed(mustLoad(t, nil, "--", "x").Each()[0], 0, errors.New(evil+"; stderr: "+evil))...)
+	if strings.ContainsAny(out.String(), "\x1b\a") || strings.Count(out.String(), "\\x1b") < 6 {
+		t.Errorf("got %q", out.String())
 	}
 }

@@ -22,6 +22,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 // Options say what to look at. URL is needed.
@@ -138,8 +140,23 @@ func (r *run) stepFor(ctx context.Context, name string, try func(context.Context
 	if s.Result == Failed {
 		r.failed = true
 	}
+	s.Detail, s.Remedy = withoutSecrets(s.Detail), withoutSecrets(s.Remedy)
 	r.report(s)
 	return err == nil
+}
+
+// urls finds URLs in texts.
+var urls = regexp.MustCompile(`https?://[^\s"'<>|]+`)
+
+// place returns a URL without what may be secret in it.
+func place(at string) string { return upstream.URL{Address: at}.Place() }
+
+// withoutSecrets returns a text with the place of each URL in it.
+func withoutSecrets(text string) string {
+	return urls.ReplaceAllStringFunc(text, func(found string) string {
+		at := strings.TrimRight(found, ".,;:)]}")
+		return place(at) + found[len(at):]
+	})
 }
 
 // network reports whether HTTP requests reach something.
@@ -219,8 +236,8 @@ func (r *run) send(ctx context.Context, method, address, body string, header map
 // sendWith is send with the headers of all, which are not for every host, and those of this request.
 func (r *run) sendWith(ctx context.Context, all http.Header, method, address, body string, header map[string]string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
-	if err != nil {
-		return nil, err
+	if err != nil { // it quotes the address
+		return nil, &fault{"the server names an address that is no URL", "see its log"}
 	}
 	for name, values := range all {
 		request.Header[name] = values
@@ -241,6 +258,8 @@ func (r *run) sendWith(ctx context.Context, all http.Header, method, address, bo
 	switch {
 	case err == nil:
 		return response, nil
+	case strings.Contains(err.Error(), "failed to parse Location header"): // which it quotes
+		return nil, &fault{"the server leads to what is no URL", "check the path of the URL, and the proxy"}
 	case strings.Contains(err.Error(), "HTTP response to HTTPS"):
 		return nil, wrongTLS(tls.RecordHeaderError{})
 	case errors.Is(err, context.DeadlineExceeded):
@@ -280,7 +299,11 @@ func (r *run) refused(ctx context.Context, response *http.Response) error {
 	case code == http.StatusForbidden:
 		return &fault{status, "use a token or an address that is allowed"}
 	case code >= 300 && code < 400:
-		return &fault{fmt.Sprintf("HTTP %d leads to %s", code, response.Header.Get("Location")), "use that URL in the client: few follow a redirect of a POST"}
+		to, err := response.Location()
+		if err != nil {
+			return &fault{status, "have the server answer itself: few clients follow a redirect of a POST"}
+		}
+		return &fault{fmt.Sprintf("HTTP %d leads to %s", code, place(to.String())), "use that URL in the client: few follow a redirect of a POST"}
 	case code == http.StatusTooManyRequests:
 		return &fault{status, "wait: a limit of the server or of a proxy is reached"}
 	case code == http.StatusBadGateway, code == http.StatusGatewayTimeout:
@@ -321,7 +344,11 @@ func excerpt(body io.Reader) string {
 	if message := member(data, "error", "message"); len(message) > 0 {
 		text = strings.Trim(string(message), `"`)
 	}
-	return text[:min(len(text), 300)]
+	text = withoutSecrets(text) // before it is cut
+	if len(text) > 300 {
+		text = strings.ToValidUTF8(text[:300], "")
+	}
+	return text
 }
 
 // noMCP says where MCP is, if it is not at the URL.
@@ -338,7 +365,7 @@ func (r *run) noMCP(ctx context.Context) error {
 		}
 		response.Body.Close()
 		if response.StatusCode == http.StatusOK {
-			return &fault{"no transport is served at " + r.at.Path, "use " + other.String()}
+			return &fault{"no transport is served at " + strings.TrimPrefix(place(r.URL), r.at.Scheme+"://"+r.at.Host), "use " + place(other.String())}
 		}
 	}
 	return &fault{"no transport of MCP is served at " + r.at.String(), "check the path, such as /mcp or /sse; behind a proxy, the prefix that it adds or strips"}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	mcpgosdk "github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -301,5 +302,48 @@ func TestMetadataAreReadWithoutTheHeaders(t *testing.T) {
 	wantLines(t, lines, `HTTP 401; who logs in at "https://login.example.com" gets a token`)
 	if header := fmt.Sprint(<-got); strings.Contains(header, "s3cret") {
 		t.Errorf("the other server got %s", header)
+	}
+}
+
+// No step shows a password, a query or what a server puts into addresses.
+func TestStepsShowNoSecrets(t *testing.T) {
+	for name, h := range map[string]http.HandlerFunc{
+		"endpoint": func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				w.WriteHeader(http.StatusNotFound)
+				return
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "event: endpoint\ndata: /messages?session=s3cret\n\n")
+		},
+		"redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/login?next=s3cret", http.StatusFound)
+		},
+		"bad redirect": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "/%zz?s3cret")
+			w.WriteHeader(http.StatusFound)
+		},
+		"metadata": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="http://u:s3cret@`+r.Host+`/m?s3cret"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		},
+		"a URL in a body": func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, strings.Repeat("x", 298)+"äöü see https://u:s3cret@h.example/p?key=s3cret", http.StatusInternalServerError)
+		},
+		"elsewhere": func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/mcp" {
+				w.WriteHeader(http.StatusNotFound)
+			}
+		},
+		"no event": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "event: endpoint\ndata: http://h:x/%zz?s3cret\n\n")
+		},
+	} {
+		at := strings.Replace(serve(t, h), "http://", "http://ada:s3cret@", 1)
+		lines, _ := look(t, diagnosis.Options{URL: at + "/other?key=s3cret"})
+		if strings.Contains(lines, "s3cret") || !utf8.ValidString(lines) {
+			t.Errorf("%s: got %q", name, lines)
+		}
 	}
 }

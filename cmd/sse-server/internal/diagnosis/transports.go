@@ -263,7 +263,7 @@ func (r *run) open(ctx, life context.Context) (*events, string, error) {
 	}
 	to, err := url.Parse(strings.TrimSpace(first.data))
 	if err != nil {
-		return nil, "", &fault{"the event endpoint has no URL: " + first.data, "see the server"}
+		return nil, "", &fault{"the event endpoint has no URL", "see the server"}
 	}
 	to = r.at.ResolveReference(to)
 	if to.Host != r.at.Host {
