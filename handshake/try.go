@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -16,6 +17,7 @@ const maxPages = 1000
 type Found struct {
 	Server
 	Tools              []json.RawMessage
+	NoTools            error // why there is no list of tools, although the server has some
 	Prompts, Resources int
 	// Memory is what its processes hold, in bytes; 0 where that is unknown.
 	Memory int64
@@ -24,12 +26,13 @@ type Found struct {
 // Try starts a session and ends it. It returns what the server says of itself and lists. The supplier
 // must run handshakes.
 func (s *Supplier) Try(ctx context.Context) (Found, error) {
+	until := time.Now().Add(s.opts().StartTimeout) // bounds the lists, too
 	session, err := s.startOwn(ctx)
 	if err != nil {
 		return Found{}, err
 	}
 	defer session.Close(errNotNeeded)
-	return session.find(ctx)
+	return session.find(ctx, until)
 }
 
 // Meet is Try of a server before its first client comes. A shared session goes on for that client, and
@@ -52,15 +55,19 @@ func (s *Supplier) Meet(ctx context.Context) (found Found, err error) {
 	return found, err
 }
 
-// find returns what the server of a session says of itself and lists. Only a list of tools that cannot
-// be read is an error: some servers declare prompts and resources, and have none.
-func (s *Session) find(ctx context.Context) (Found, error) {
-	found := Found{Server: s.Result().Server()}
-	ctx, cancel := context.WithTimeout(ctx, s.supplier.opts().Session.RequestTimeout)
+// find returns what the server of a session says of itself, and lists until a time. A list of tools that
+// cannot be read is no fault of the start; some servers declare prompts and resources, and have none. The
+// error is that of ctx.
+func (s *Session) find(ctx context.Context, until time.Time) (found Found, _ error) {
+	found.Server = s.Result().Server()
+	whole := ctx
+	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	var err error
-	if found.Tools, err = s.list(ctx, "tools", mcp.MethodListTools); err != nil {
-		return found, err
+	ctx, cancel = context.WithTimeout(ctx, s.supplier.opts().Session.RequestTimeout)
+	defer cancel()
+	found.Tools, found.NoTools = s.list(ctx, "tools", mcp.MethodListTools)
+	if whole.Err() != nil {
+		return found, found.NoTools
 	}
 	prompts, _ := s.list(ctx, "prompts", mcp.MethodListPrompts)
 	resources, _ := s.list(ctx, "resources", mcp.MethodListResources)

@@ -73,20 +73,31 @@ func (t *trial) run(ctx context.Context) int {
 		shown := t.showWaiting(name, time.Duration(s.StartTimeout))
 		found, err := gw.Try(ctx) // its timeouts bound it
 		shown()
-		if err == nil {
-			took := time.Since(began)
+		took, fault := time.Since(began), cmp.Or(err, found.NoTools)
+		switch {
+		case ctx.Err() != nil:
+			fmt.Fprintf(out, "%s: stopped\n", visible(name))
+		case err != nil:
+			fmt.Fprintf(out, "%s: FAILED: %s\n", visible(name), visible(plainText(err.Error())))
+		default:
+			tools := count(len(found.Tools), "tool")
+			if found.NoTools != nil {
+				tools = noTools(found)
+			}
 			fmt.Fprintf(out, "%s: %s %s, MCP %s, %s, %s\n", visible(name), visible(found.Name), visible(found.Version),
-				visible(found.ProtocolVersion), count(len(found.Tools), "tool"), took.Round(time.Millisecond))
+				visible(found.ProtocolVersion), visible(tools), took.Round(time.Millisecond))
+		}
+		switch {
+		case ctx.Err() != nil:
+			code = exitFailure
+		case fault != nil:
+			code = exitFailure
+			fmt.Fprintf(out, "  what to do: %s\n", remedyFor(s, fault.Error()))
+		default:
 			t.m.tellLosses(t.c.Check.For, clients.Server{
 				Name: cmp.Or(s.Name, found.Name), Boot: took, Tools: toolsOf(found.Tools),
 				Ahead: gw.Warm() > 0 || s.Remember && s.Kind() == config.OfCommand,
 			})
-		} else {
-			code = exitFailure
-			fmt.Fprintf(out, "%s: FAILED: %s\n", visible(name), visible(plainText(err.Error())))
-			if ctx.Err() == nil {
-				fmt.Fprintf(out, "  what to do: %s\n", remedyFor(s, err.Error()))
-			}
 		}
 		_ = gw.Shutdown(context.Background()) // ends the session
 	}

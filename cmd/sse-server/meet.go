@@ -64,6 +64,8 @@ func (m *Main) meet(ctx context.Context, gateways map[string]*gateway.Gateway, c
 			switch {
 			case ctx.Err() != nil:
 				return
+			case err == nil && found.NoTools != nil:
+				all.say(name, describe(s, found, time.Since(began)), "What to do: "+remedyFor(s, found.NoTools.Error())+".")
 			case err == nil:
 				all.say(name, describe(s, found, time.Since(began)))
 			default:
@@ -152,6 +154,9 @@ func describe(s *config.Server, found handshake.Found, took time.Duration) strin
 	if s.Sessions == gateway.SessionsShared {
 		return fmt.Sprintf("%sone session for all (%.1f s)", text, took.Seconds())
 	}
+	if found.NoTools != nil {
+		return fmt.Sprintf("%s%s (%.1f s)", text, noTools(found), took.Seconds())
+	}
 	text += count(len(found.Tools), "tool")
 	if found.Prompts > 0 {
 		text += ", " + count(found.Prompts, "prompt")
@@ -164,6 +169,11 @@ func describe(s *config.Server, found handshake.Found, took time.Duration) strin
 		memory = fmt.Sprintf(", %d MiB", (found.Memory+1<<19)>>20)
 	}
 	return fmt.Sprintf("%s (%.1f s%s)", text, took.Seconds(), memory)
+}
+
+// noTools says why there is no list of tools.
+func noTools(found handshake.Found) string {
+	return "no list of tools: " + strings.TrimPrefix(plainText(found.NoTools.Error()), "list tools: ")
 }
 
 // count returns a number of things, which are named in the plural too unless that just has an s.

@@ -166,3 +166,22 @@ func TestControlCharactersAreVisible(t *testing.T) {
 		t.Errorf("got %q", out.String())
 	}
 }
+
+// noList is a server that answers initialize, and tools/list with an error.
+const noList = `read x; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"7"}}}'
+while read line; do case $line in *tools/list*) id=${line#*\"id\":}; echo '{"jsonrpc":"2.0","id":'${id%%[,\}]*}',"error":{"code":-32603,"message":"broken list"}}';; esac; done`
+
+// A server whose list of tools fails has started all the same.
+func TestNoListOfTools(t *testing.T) {
+	t.Parallel()
+	p := start(t, "--addr", "127.0.0.1:0", "--start-check", "--", "sh", "-c", noList)
+	line := p.out.await(t, 1, "sh  ")
+	if !strings.Contains(line, "sh  7, MCP 2025-06-18: no list of tools: the server answered ") || !strings.Contains(line, "broken list") || strings.Contains(p.out.String(), "FAILED") {
+		t.Errorf("got %s", p.out.String())
+	}
+	p = launch(t, "check", "--start", "--", "sh", "-c", noList)
+	p.wantExit(exitFailure)
+	if out := p.out.String(); !strings.Contains(out, "sh: s 7, MCP 2025-06-18, no list of tools: the server answered ") || strings.Contains(out, "FAILED") {
+		t.Errorf("got %s", out)
+	}
+}

@@ -305,7 +305,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"check", "--start", "--url", "http://127.0.0.1:1/mcp"}, exitFailure, "remote: FAILED: initialization failed: the server could not be started: connect: POST", ""},
 		{[]string{"check", "--start", "--", "sh", "-c", "echo no key >&2; exit 3"}, exitFailure, "lost: exit status 3; stderr: no key\n", `msg="server stderr" command=sh`},
 		{[]string{"check", "--start", "--start-timeout", "5s", "--", "sh", "-c", wrongID}, exitOK, "\nsh: s 1, MCP 2025-06-18, 0 tools", "does not name its answers"},
-		{[]string{"check", "--start", "--", "sh", "-c", endlessList}, exitFailure, `list tools: the server returns the same nextCursor for each page: "again"`, "server started"},
+		{[]string{"check", "--start", "--", "sh", "-c", endlessList}, exitFailure, `no list of tools: the server returns the same nextCursor for each page: "again"`, "server started"},
 		{[]string{"check", "--url", "http://127.0.0.1:1/mcp"}, exitFailure, "✗ TCP ", ""},
 		{[]string{"check", "--offline", "--url", "http://127.0.0.1:1/mcp"}, exitOK, "configuration ok\n", ""},
 		{[]string{"check", "--wait", "70s"}, exitConfig, "", "--wait: has no effect without --url"},
@@ -394,7 +394,7 @@ func TestSignalWhileChecking(t *testing.T) {
 	if says := "stopping: waits for the end of remote; the same again does not\n"; !strings.Contains(log.String(), says) {
 		t.Errorf("stderr has no %q:\n%s", says, log.String())
 	}
-	if code != exitFailure || len(taken) != 1 || !strings.Contains(out.String(), "FAILED") {
+	if code != exitFailure || len(taken) != 1 || !strings.HasSuffix(out.String(), "remote: stopped\n") {
 		t.Errorf("got exit code %d, signal taken: %v, stdout %q, log %q", code, len(taken) == 1, out.String(), log.String())
 	}
 }
