@@ -130,7 +130,12 @@ func TestRemedies(t *testing.T) {
 		"bash: line 1: foo: command not found":                                         "spelling of the program",
 		"Error: listen EADDRINUSE: address already in use :::3000":                     "option for stdio",
 		"Error: GITHUB_TOKEN is required":                                              "--env NAME=VALUE",
-		"dial tcp 127.0.0.1:1: connect: connection refused":                            "--url names",
+		"dial tcp 127.0.0.1:1: connect: connection refused":                            "start what the program connects to",
+		"sh: 1: no-such-tool: not found":                                               "spelling of the program",
+		"Error: DATABASE_URL is required":                                              "--env NAME=VALUE",
+		"please set SMTP_HOST":                                                         "--env NAME=VALUE",
+		"ERROR: duplicate primary_key":                                                 "run the command alone",
+		"list tools: context deadline exceeded":                                        "--request-timeout",
 		"the server refused access (401 Unauthorized): configure the credentials":      "--header",
 		"tls: failed to verify certificate: x509: unknown authority":                   "certificate",
 		"the program only sends back what it gets: it is no MCP server":                "speaks MCP",
@@ -144,6 +149,11 @@ func TestRemedies(t *testing.T) {
 		}
 		met = append(met, got)
 	}
+	remote := remedyFor(mustLoad(t, nil, "--url", "http://127.0.0.1:1/mcp").Each()[0], "connection refused")
+	if !strings.Contains(remote, "--url names") {
+		t.Errorf("of a remote server: got %q", remote)
+	}
+	met = append(met, remote)
 	for _, remedy := range remedies {
 		if !slices.Contains(met, remedy.what) {
 			t.Errorf("no program says what leads to %q", remedy.what)
