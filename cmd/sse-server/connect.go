@@ -102,12 +102,12 @@ func (s *sharedDaemon) file(ending string) string { return sharedFile(s.dir, s.a
 
 func sharedFile(dir, port, ending string) string { return filepath.Join(dir, "daemon-"+port+ending) }
 
-// noteShared keeps the identity of a shared sse-server that listens at the port now, where those who connect
+// noteShared keeps the identity and the pid of a shared sse-server that listens at the port now, where those who connect
 // find it, until the returned function is called. Any other sse-server removes what an earlier one has left.
 func noteShared(dir, port, identity string) (forget func()) {
 	file := sharedFile(dir, port, ".identity")
 	forget = func() { _ = os.Remove(file) }
-	if dir == "" || identity == "" || os.WriteFile(file, []byte(identity), 0o600) != nil {
+	if dir == "" || identity == "" || os.WriteFile(file, fmt.Appendf(nil, "%s %d", identity, os.Getpid()), 0o600) != nil {
 		forget()
 	}
 	return forget
@@ -123,11 +123,16 @@ func (s *sharedDaemon) identity() string {
 // another command, environment or directory: its client would get the secrets of that one. About an
 // sse-server that a person has started there is no such file, and everyone may use it.
 func (s *sharedDaemon) checkIdentity() error {
-	started, err := os.ReadFile(s.file(".identity"))
-	if err == nil && string(started) != s.identity() {
-		return errors.New("the sse-server there was started with another command, options, environment or directory, or the program has changed since: end it, or use another port")
+	data, err := os.ReadFile(s.file(".identity"))
+	started, pid, _ := strings.Cut(string(data), " ")
+	if err != nil || started == s.identity() {
+		return nil
 	}
-	return nil
+	stop := "stop it"
+	if pid != "" {
+		stop += " (kill " + pid + ")"
+	}
+	return fmt.Errorf("the sse-server there was started with another command, options, environment or directory, or the program has changed since: %s, or give --connect another port", stop)
 }
 
 // answers reports whether an sse-server is at the address. It fails if another HTTP server is.

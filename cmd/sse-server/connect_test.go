@@ -48,6 +48,25 @@ func TestAnotherProgramAtTheSharedAddress(t *testing.T) {
 	}
 }
 
+// Who may not share the sse-server at the address learns which process it is. Earlier programs have left no pid.
+func TestAnotherServerAtTheSharedAddress(t *testing.T) {
+	gw := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"status":"ok"}`) }))
+	defer gw.Close()
+	at, err := url.Parse(gw.URL + "/mcp")
+	ssetest.Must(t, err)
+	dir := t.TempDir()
+	shared := &sharedDaemon{at: at, dir: dir, log: slog.New(slog.DiscardHandler)}
+	forget := noteShared(dir, at.Port(), "another")
+	_, err = shared.Dial(t.Context())
+	ssetest.WantText(t, "the error", fmt.Sprint(err), fmt.Sprintf("stop it (kill %d), or give --connect another port", os.Getpid()))
+	ssetest.Must(t, os.WriteFile(shared.file(".identity"), []byte("another"), 0o600))
+	ssetest.WantText(t, "the error", fmt.Sprint(shared.checkIdentity()), "stop it, or give --connect another port")
+	noteShared(dir, at.Port(), shared.identity())
+	ssetest.Must(t, shared.checkIdentity())
+	forget()
+	ssetest.Must(t, shared.checkIdentity())
+}
+
 // A server ends when nobody has been connected for a while, and not before.
 func TestAwaitUnused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -85,6 +85,10 @@ func (m *Main) found(c *config.Config) (entries []config.Entry) {
 // connect prints the entry of a client for the servers of c, or writes it into the client's file, and
 // returns the exit code.
 func (m *Main) connect(c *config.Config) int {
+	if c.ConnectClient.Client == "" {
+		fmt.Fprintf(m.Stderr, "sse-server: connect: name a client: %s\n", strings.Join(entry.Names(), ", "))
+		return exitConfig
+	}
 	client, known := entry.Named(c.ConnectClient.Client)
 	if !known {
 		fmt.Fprintf(m.Stderr, "sse-server: connect: no entry is known of %q: want one of %s\n", c.ConnectClient.Client, strings.Join(entry.Names(), ", "))

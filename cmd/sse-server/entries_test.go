@@ -66,6 +66,7 @@ func TestConnectAClient(t *testing.T) {
 		{[]string{"connect", "vscode", "--url", "https://gw.example.com/docs/mcp"}, exitOK, `"url": "https://gw.example.com/docs/mcp"`, ""},
 		{[]string{"connect", "cursor", "--file", file}, exitOK, file + " has 1 entry. Start cursor again.\n", ""},
 		{[]string{"connect", "inspector", "--write"}, exitConfig, "", "inspector has no file"},
+		{[]string{"connect"}, exitConfig, "", "connect: name a client: claude-code, "},
 		{[]string{"connect", "netscape"}, exitConfig, "", `no entry is known of "netscape": want one of claude-code, `},
 		{[]string{"connect", "cursor", "nope"}, exitConfig, "", `there is no server "nope": want one of demo`},
 		{[]string{"connect", "cursor", "--addr", "127.0.0.1:0"}, exitConfig, "", "port 0 is another one each time"},

@@ -93,7 +93,7 @@ type Config struct {
 	ConnectClient struct {
 		Client string `arg:"" optional:"" help:"Name of the client, such as cursor."`
 		Server string `arg:"" optional:"" help:"Name of one of several servers. Without it, all."`
-		Write  bool   `help:"Add the entry to the file of the client: that of the project, or of the user. Another entry with its name is replaced."`
+		Write  bool   `help:"Add the entry to the file of the client: that of the project, or of the user. An entry with its name is replaced if it has only a URL."`
 		File   string `placeholder:"FILE" help:"Add it to this file."`
 	} `cmd:"" name:"connect" help:"Print what a client such as cursor needs to use this sse-server, with the options that it serves with, or the one at --url. With --write, add it to the client's file."`
 	Completion struct {
