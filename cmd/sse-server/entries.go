@@ -4,7 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"net/url"
 	"os"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -98,6 +102,9 @@ func (m *Main) connect(c *config.Config) int {
 	if err != nil {
 		return m.refuse(err)
 	}
+	if left := leftOut(c); len(left) > 0 {
+		fmt.Fprintf(m.Stderr, "sse-server: left out, as it may be secret: %s; add what the client needs\n", strings.Join(left, ", "))
+	}
 	if name := c.ConnectClient.Server; name != "" {
 		all := servers
 		servers = slices.DeleteFunc(slices.Clone(servers), func(s entry.Server) bool { return s.Name != name })
@@ -142,7 +149,7 @@ func (m *Main) connect(c *config.Config) int {
 // entriesOf returns the servers of c as clients are told of them.
 func entriesOf(c *config.Config) (servers []entry.Server, err error) {
 	if c.URL != "" && len(c.Servers) == 0 { // of a gateway that runs
-		return []entry.Server{{Name: c.Title(&c.Server), URL: c.Remote().Place()}}, nil
+		return []entry.Server{{Name: nameOf(c), URL: c.Remote().Place()}}, nil
 	}
 	base, err := c.Base()
 	if err != nil {
@@ -154,4 +161,50 @@ func entriesOf(c *config.Config) (servers []entry.Server, err error) {
 		})
 	}
 	return servers, nil
+}
+
+var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+
+// nameOf returns the name of the server at --url: that of --name, the path before its route, or its host.
+func nameOf(c *config.Config) string {
+	at, err := url.Parse(c.Remote().Address)
+	if c.Called != "" || err != nil {
+		return c.Title(&c.Server)
+	}
+	route := strings.TrimSuffix(at.Path, "/")
+	for _, ending := range []string{"/mcp", "/sse"} {
+		if before, ok := strings.CutSuffix(route, ending); ok {
+			if name := path.Base(before); name != "." && len(name) <= 30 && !notInNames.MatchString(strings.ReplaceAll(name, "-", "")) {
+				return name
+			}
+		}
+	}
+	if name := c.Title(&c.Server); name != "remote" {
+		return name
+	}
+	return strings.Trim(notInNames.ReplaceAllString(strings.ToLower(at.Host), "-"), "-")
+}
+
+// leftOut says what the entry for --url lacks of what was given.
+func leftOut(c *config.Config) (all []string) {
+	if c.URL == "" || len(c.Servers) > 0 {
+		return nil
+	}
+	at, err := url.Parse(c.Remote().Address)
+	if err != nil {
+		return nil
+	}
+	if at.User != nil {
+		all = append(all, "user and password")
+	}
+	if at.RawQuery != "" {
+		all = append(all, "the query")
+	}
+	if strings.Contains(c.Remote().Place(), "/...") {
+		all = append(all, "long parts of the path")
+	}
+	if names := slices.Sorted(maps.Keys(c.Remote().Header)); len(names) > 0 {
+		all = append(all, "headers ("+strings.Join(names, ", ")+")")
+	}
+	return all
 }
