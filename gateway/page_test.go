@@ -133,7 +133,7 @@ func TestFilesOfThePage(t *testing.T) {
 	}
 }
 
-// Who may have the page: by default this machine, and everybody where a token is needed.
+// The page is for this machine by default, and for everybody where a token is needed.
 func TestWhoGetsThePage(t *testing.T) {
 	authenticate := func(*http.Request) (string, error) { return "", errors.New("no token") }
 	for _, c := range []struct {

@@ -138,7 +138,7 @@ func (a *attachment) Deliver(method string, related jsonrpc.ID, message []byte) 
 	if _, isList := mcp.ChangedList(method); isList {
 		a.usage.stateful.Store(true)
 	}
-	a.deliver(message, func() { a.pass(related, message) })
+	a.deliver(message, func() { a.bridge.pass(related, message) })
 	if !a.inUse.Load() && a.session.Asks() {
 		a.asksOne.Do(func() { close(a.asks) })
 	}
@@ -158,12 +158,12 @@ func (a *attachment) deliver(message []byte, pass func()) {
 
 // pass sends a message to the client. On a shared session it does not wait for a slow
 // client. On the client's own session it does, which slows the server down.
-func (a *attachment) pass(related jsonrpc.ID, message []byte) {
-	if a.bridge.shares() {
-		a.bridge.c.SendNow(related, message)
+func (b *Bridge) pass(related jsonrpc.ID, message []byte) {
+	if b.shares() {
+		b.c.SendNow(related, message)
 		return
 	}
-	_ = a.bridge.c.Send(related, message) // on an error the connection is closed already
+	_ = b.c.Send(related, message) // on an error the connection is closed already
 }
 
 // keepEarly keeps a message until the session is in use, or drops it over

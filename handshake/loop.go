@@ -222,7 +222,9 @@ func (r *run) takeIntoUse(a *attachment) {
 	if release := r.openGate(a); release != nil {
 		release(r.send)
 		if r.follows == afterReplacement || r.follows == afterLoss {
-			r.notifyListsChanged(a)
+			if result := a.session.Result(); result != nil { // the lists may have changed with the session
+				r.notifyListsChanged(result, func(string) bool { return true })
+			}
 		}
 	}
 }

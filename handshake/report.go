@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -101,16 +102,11 @@ func (o *OncePerHour) first(what string, now time.Time) bool {
 	return true
 }
 
-// notifyListsChanged tells the client that its lists may have changed with the new
-// session.
-func (b *Bridge) notifyListsChanged(a *attachment) {
-	result := a.session.Result()
-	if result == nil {
-		return
-	}
-	for _, method := range []string{mcp.MethodToolsChanged, mcp.MethodPromptsChanged, mcp.MethodResourcesChanged} {
-		if kind, _ := mcp.ChangedList(method); result.Advertises(kind, "listChanged") {
-			a.pass("", jsonrpc.NewNotification(method, nil))
+// notifyListsChanged tells the client of the lists that have changed, as far as it was promised to be told.
+func (b *Bridge) notifyListsChanged(promised *Result, changed func(kind string) bool) {
+	for _, kind := range remember.Kinds() {
+		if changed(kind) && promised.Advertises(kind, "listChanged") {
+			b.pass("", jsonrpc.NewNotification("notifications/"+kind+"/list_changed", nil))
 		}
 	}
 }

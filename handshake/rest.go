@@ -135,15 +135,11 @@ func (r *run) restUntilNeeded() bool {
 
 // tellChanged tells a client which lists are others now than it was told; before is nil if that is unknown.
 func (r *run) tellChanged(before, now *remember.Answers) {
-	promised := resultOf(now)
+	promised := now
 	if before != nil {
-		promised = resultOf(before)
+		promised = before
 	}
-	for _, kind := range remember.Kinds() {
-		if (before == nil || !before.SameLists(now, kind)) && promised.Advertises(kind, "listChanged") {
-			_ = r.c.Send("", jsonrpc.NewNotification("notifications/"+kind+"/list_changed", nil)) // else it is closed
-		}
-	}
+	r.notifyListsChanged(resultOf(promised), func(kind string) bool { return before == nil || !before.SameLists(now, kind) })
 }
 
 // params returns the params with which the next session is initialized.

@@ -48,7 +48,7 @@ func TestAnotherProgramAtTheSharedAddress(t *testing.T) {
 	}
 }
 
-// Who may not share the sse-server at the address learns which process it is. Earlier programs have left no pid.
+// A program that may not share the sse-server at the address is told its process id. Earlier versions have stored none.
 func TestAnotherServerAtTheSharedAddress(t *testing.T) {
 	gw := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"status":"ok"}`) }))
 	defer gw.Close()

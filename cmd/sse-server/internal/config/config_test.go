@@ -327,7 +327,7 @@ func TestCloseTimeout(t *testing.T) {
 	}
 }
 
-// Who gets the page is said by a flag, a variable or the file, or left to the gateway.
+// A flag, a variable or the file says who gets the page; without them the gateway decides.
 func TestPage(t *testing.T) {
 	yes, no := clitest.WriteFile(t, "yes.yaml", "page: true\n"), clitest.WriteFile(t, "no.yaml", "page: false\n")
 	for _, c := range []struct {

@@ -136,7 +136,7 @@ func TestServersThatWork(t *testing.T) {
 	}
 }
 
-// What stands in the way is named, with the remedy.
+// Each fault is named, with its remedy.
 func TestFaults(t *testing.T) {
 	protected := newGateway(t, gateway.Options{Authenticate: func(r *http.Request) (string, error) {
 		if r.Header.Get("Authorization") != "Bearer right" {
