@@ -296,10 +296,10 @@ func (g *Gateway) Learn(ctx context.Context, params json.RawMessage) error {
 // Remembers reports whether what the server says is remembered.
 func (g *Gateway) Remembers() bool { return g.now.Load().memory != nil }
 
-// Meet is Try before the first client comes: a shared session goes on and is asked for no lists, and
+// CheckStart is Try before the first client comes: a shared session goes on and is asked for no lists, and
 // Ready and the status page know the result.
-func (g *Gateway) Meet(ctx context.Context) (handshake.Found, error) {
-	return g.now.Load().supplier.Meet(ctx)
+func (g *Gateway) CheckStart(ctx context.Context) (handshake.Found, error) {
+	return g.now.Load().supplier.CheckStart(ctx)
 }
 
 // Knows reports whether anything is remembered of the server.

@@ -35,9 +35,9 @@ func (s *Supplier) Try(ctx context.Context) (Found, error) {
 	return session.find(ctx, until)
 }
 
-// Meet is Try of a server before its first client comes. A shared session goes on for that client, and
+// CheckStart is Try of a server before its first client comes. A shared session goes on for that client, and
 // is asked for no lists, on which calls might have to wait. Ready and Health know the result.
-func (s *Supplier) Meet(ctx context.Context) (found Found, err error) {
+func (s *Supplier) CheckStart(ctx context.Context) (found Found, err error) {
 	if s.shared != nil {
 		session, err := s.shared.get(ctx)
 		if err != nil {

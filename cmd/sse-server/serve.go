@@ -43,9 +43,9 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 	}
 	m.announce(d, c)
 	notify(d.log, systemd.SdNotifyReady)
-	var meeting sync.WaitGroup
+	var checking sync.WaitGroup
 	if c.StartCheck {
-		meeting.Go(func() { m.meet(ctx, gateways, c) }) // ends with ctx
+		checking.Go(func() { m.checkStarts(ctx, gateways, c) }) // ends with ctx
 	}
 
 	unused := make(chan struct{})
@@ -73,7 +73,7 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 	}
 	notify(d.log, systemd.SdNotifyStopping)
 	cancel()
-	meeting.Wait() // it starts nothing any more
+	checking.Wait() // it starts nothing any more
 	return m.stop(d.log, d.grace(), d.stop, d.abort, code)
 }
 

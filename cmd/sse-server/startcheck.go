@@ -16,15 +16,15 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// maxMeetings is how many servers start at the same time, to be looked at.
-const maxMeetings = 8
+// maxStartChecks is how many servers start at the same time for their start check.
+const maxStartChecks = 8
 
 // quiet is how long a server that has failed is left alone, so that the reason stays to be read: starts
 // ahead of clients would fail again and again.
 const quiet = 10 * time.Second
 
-// meeting is the look at each server after the banner.
-type meeting struct {
+// startCheck starts each server once after the banner, and says what it is.
+type startCheck struct {
 	out  io.Writer
 	live *liveLine
 	wide int // the length of the longest name
@@ -34,19 +34,20 @@ type meeting struct {
 	began   time.Time
 }
 
-// meet starts each server once, and says on stdout what it is, or why it does not start and what to do.
-// A server is kept started ahead from the first moment, unless its command may have to install a package, and
-// nothing is remembered of it: two that install at the same time collide. meet returns when each server has answered or failed, or when ctx ends.
-func (m *Main) meet(ctx context.Context, gateways map[string]*gateway.Gateway, c *config.Config) {
-	all := &meeting{out: m.live.over(m.Stdout), live: m.live, began: time.Now()}
+// checkStarts starts each server once, and says on stdout what it is, or why it does not start and what to do.
+// The warm servers start at the same time, unless the command may have to install a package and nothing is
+// remembered of it: two that install at the same time collide. checkStarts returns when each server has
+// answered or failed, or when ctx ends.
+func (m *Main) checkStarts(ctx context.Context, gateways map[string]*gateway.Gateway, c *config.Config) {
+	all := &startCheck{out: m.live.over(m.Stdout), live: m.live, began: time.Now()}
 	for _, s := range c.Each() {
 		all.wide = max(all.wide, len(c.Title(s)))
 	}
-	places := make(chan struct{}, maxMeetings)
-	var meetings sync.WaitGroup
+	places := make(chan struct{}, maxStartChecks)
+	var checks sync.WaitGroup
 	for _, s := range c.Each() {
 		gw, name := gateways[s.Name], c.Title(s)
-		if why := unmet(c, s); why != "" {
+		if why := unchecked(c, s); why != "" {
 			gw.Start()
 			all.say(name, "not started: "+why)
 			continue
@@ -54,11 +55,11 @@ func (m *Main) meet(ctx context.Context, gateways map[string]*gateway.Gateway, c
 		if gw.Knows() || !s.Installs() {
 			gw.Start()
 		}
-		meetings.Go(func() { // ends with ctx, or with the times of the gateway
+		checks.Go(func() { // ends with ctx, or with the times of the gateway
 			places <- struct{}{}
 			all.begin(name)
 			began := time.Now()
-			found, err := gw.Meet(ctx)
+			found, err := gw.CheckStart(ctx)
 			all.end(name)
 			<-places
 			switch {
@@ -92,13 +93,13 @@ func (m *Main) meet(ctx context.Context, gateways map[string]*gateway.Gateway, c
 			}
 		}
 	}()
-	meetings.Wait()
+	checks.Wait()
 	close(done)
 	all.live.show("")
 }
 
-// unmet returns why a server is not looked at, or nothing.
-func unmet(c *config.Config, s *config.Server) string {
+// unchecked returns why a server is not started for the start check, or nothing.
+func unchecked(c *config.Config, s *config.Server) string {
 	switch {
 	case s.StartsNothing() && !c.Given("start-check"):
 		return "with --warm 0 clients start it"
@@ -111,14 +112,14 @@ func unmet(c *config.Config, s *config.Server) string {
 }
 
 // begin shows that a server is starting, and end that it is not any more.
-func (all *meeting) begin(name string) {
+func (all *startCheck) begin(name string) {
 	all.mu.Lock()
 	all.waiting = append(all.waiting, name)
 	all.mu.Unlock()
 	all.refresh()
 }
 
-func (all *meeting) end(name string) {
+func (all *startCheck) end(name string) {
 	all.mu.Lock()
 	all.waiting = slices.DeleteFunc(all.waiting, func(other string) bool { return other == name })
 	all.mu.Unlock()
@@ -126,7 +127,7 @@ func (all *meeting) end(name string) {
 }
 
 // refresh updates the live line.
-func (all *meeting) refresh() {
+func (all *startCheck) refresh() {
 	all.mu.Lock()
 	text := ""
 	if len(all.waiting) > 0 {
@@ -137,7 +138,7 @@ func (all *meeting) refresh() {
 }
 
 // say prints lines about a server, under its name.
-func (all *meeting) say(name string, lines ...string) {
+func (all *startCheck) say(name string, lines ...string) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	var b strings.Builder

@@ -62,7 +62,7 @@ func TestNothingIsMet(t *testing.T) {
 	}
 }
 
-// A signal ends the look, and the process that it has started.
+// A signal ends the start check, and the process that it has started.
 func TestSignalWhileMeeting(t *testing.T) {
 	t.Parallel()
 	p := start(t, "--addr", "127.0.0.1:0", "--close-timeout", "50ms", "--", "sleep", "1000")
@@ -171,7 +171,7 @@ func TestControlCharactersAreVisible(t *testing.T) {
 	m := &Main{Stdout: &out}
 	m.tellStep(diagnosis.Step{Name: evil, Detail: evil, Remedy: evil})
 	m.tellLosses("cursor", clients.Server{Name: evil, Tools: []clients.Tool{{Name: strings.Repeat(evil, 10)}}})
-	(&meeting{out: &out, live: new(liveLine)}).say(evil, failed(mustLoad(t, nil, "--", "x").Each()[0], 0, errors.New(evil+"; stderr: "+evil))...)
+	(&startCheck{out: &out, live: new(liveLine)}).say(evil, failed(mustLoad(t, nil, "--", "x").Each()[0], 0, errors.New(evil+"; stderr: "+evil))...)
 	if strings.ContainsAny(out.String(), "\x1b\a") || strings.Count(out.String(), "\\x1b") < 6 {
 		t.Errorf("got %q", out.String())
 	}
