@@ -18,7 +18,7 @@ const kinds = {
   "ai-sdk-initialize": aiSDK(false),
   "openai-agents": async (url, fetch) => {
     const { MCPServerStreamableHttp } = await import("@openai/agents-core");
-    const server = new MCPServerStreamableHttp({ url, fetch });
+    const server = new MCPServerStreamableHttp({ url, fetch, clientSessionTimeoutSeconds: 60 }); // not its 5 s: the machine may be busy
     return {
       connect: () => server.connect(),
       getServerVersion: () => undefined,

@@ -28,7 +28,7 @@ func text(r *load.Report) string {
 	line("clients", "%d, %d calls in flight each, all with the same ids and progress tokens", r.Clients, r.InFlight)
 	line("calls", "%d sent, %d answered right, %d refused", r.Calls, r.Answered, r.Refused)
 	line("faults", "%s", faultList(r.Faults))
-	line("also came", "%d progress, %d other notifications, %d requests, %d announcements", r.Progress,
+	line("also came", "%d progress, %d of a start, %d other notifications, %d requests, %d announcements", r.Progress, r.Starting,
 		r.Notifications, r.Requests, r.Announcements)
 	line("speed", "%.0f calls/s, p50 %v, p99 %v", r.PerSecond, r.P50.Round(time.Microsecond),
 		r.P99.Round(time.Microsecond))

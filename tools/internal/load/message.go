@@ -130,12 +130,14 @@ func refusalOrResult(m message) answer {
 
 // handleProgress checks that a progress notification is for a call in flight.
 func (c *client) handleProgress(m message, e event, on *call) {
-	c.run.tally.count(func(r *Report) *int64 { return &r.Progress })
-	var params struct {
-		ProgressToken json.RawMessage `json:"progressToken"`
-		Message       string          `json:"message"`
+	var params progress
+	err := json.Unmarshal(m.Params, &params)
+	if params.ofStart() {
+		c.run.tally.count(func(r *Report) *int64 { return &r.Starting })
+	} else {
+		c.run.tally.count(func(r *Report) *int64 { return &r.Progress })
 	}
-	if json.Unmarshal(m.Params, &params) != nil {
+	if err != nil {
 		c.run.tally.countFault(Malformed, "client %d got progress that is none: %.200s", c.number, m.Params)
 		return
 	}
@@ -157,8 +159,18 @@ func (c *client) handleProgress(m message, e event, on *call) {
 			k.id)
 	}
 	c.checkPlace(k, on, "progress of")
-	c.check(k, e.data, k.reports && params.Message != "", "progress of")
+	c.check(k, e.data, k.reports && params.Message != "" && !params.ofStart(), "progress of")
 }
+
+// progress is the params of a progress notification.
+type progress struct {
+	ProgressToken json.RawMessage `json:"progressToken"`
+	Progress      float64         `json:"progress"`
+	Message       string          `json:"message"`
+}
+
+// ofStart reports whether the gateway says by this progress that a call waits for the start of its server.
+func (p progress) ofStart() bool { return p.Progress < 0 && p.Message == "starting the server" }
 
 // handleRequest answers a request of the server. The client serves only ping.
 func (c *client) handleRequest(m message, e event, on *call) {

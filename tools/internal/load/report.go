@@ -86,9 +86,11 @@ type Report struct {
 	// Refusal is the first refusal, as it came.
 	Refusal string `json:"refusal,omitempty"`
 
-	// The other messages that came: progress, other notifications, requests of the
-	// server, results of an initialize that the server has sent to itself.
+	// The other messages that came: progress of the server, progress by which the gateway
+	// says that a call waits for the start of the server, other notifications, requests of
+	// the server, results of an initialize that the server has sent to itself.
 	Progress      int64 `json:"progress"`
+	Starting      int64 `json:"starting"`
 	Notifications int64 `json:"notifications"`
 	Requests      int64 `json:"requests"`
 	Announcements int64 `json:"announcements"`

@@ -30,8 +30,16 @@ func mustRun(t *testing.T, url string, opts load.Options) *load.Report {
 func TestRightServerIsClean(t *testing.T) {
 	for name, c := range map[string]struct {
 		both   bool
+		call   func(s *fakeServer, from *link, r request)
+		starts int64
 		change func(*load.Options)
 	}{
+		"Starting": {starts: 80, call: func(s *fakeServer, from *link, r request) {
+			if r.Params.Name == "progress" {
+				from.start(r.Params.Meta.Token, "")
+			}
+			s.echo(from, r)
+		}, change: func(o *load.Options) { o.ProgressTool, o.ProgressArgument = "progress", "message" }},
 		"Plain":       {change: func(*load.Options) {}},
 		"FreeRunning": {change: func(o *load.Options) { o.FreeRunning = true }},
 		"OneClient":   {change: func(o *load.Options) { o.Clients, o.InFlight = 1, 1 }},
@@ -43,7 +51,7 @@ func TestRightServerIsClean(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := (&fakeServer{both: c.both}).serve(t)
+			s := (&fakeServer{both: c.both, call: c.call}).serve(t)
 			opts := quick()
 			c.change(&opts)
 			r := mustRun(t, s.url, opts)
@@ -52,6 +60,9 @@ func TestRightServerIsClean(t *testing.T) {
 			}
 			if r.Seconds <= 0 || r.PerSecond <= 0 || r.P50 <= 0 || r.P99 < r.P50 {
 				t.Errorf("report = %+v, want times", r)
+			}
+			if r.Starting != c.starts {
+				t.Errorf("%d progress of a start, want %d", r.Starting, c.starts)
 			}
 			if r.Tool != "echo" || opts.ProgressTool != "" && r.Progress != 80 || c.both && r.Announcements != 8 {
 				t.Errorf("report = %+v, want the tool echo, 80 progress with it, and 8 announcements", r)

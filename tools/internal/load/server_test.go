@@ -214,6 +214,12 @@ func (l *link) progress(token json.RawMessage, message string) {
 		`"params":{"progressToken":%s,"progress":1,"message":%q}}`, token, message))
 }
 
+// start says that a call waits for the start of the server, as the gateway does, and something more.
+func (l *link) start(token json.RawMessage, more string) {
+	l.event("message", fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress",`+
+		`"params":{"progressToken":%s,"progress":-1e-06,"message":"starting the server","more":%q}}`, token, more))
+}
+
 // event sends an event in one of the forms that it may have.
 func (l *link) event(name, data string) {
 	l.sent++

@@ -122,6 +122,9 @@ var wrongs = map[string]wrong{
 		}
 		s.text(from, r.ID, r.secret())
 	}},
+	"StartWithASecret": {want: []load.Fault{load.Crossed}, may: []load.Fault{load.StrayProgress}, call: also(func(s *fakeServer, from *link, r request) {
+		s.other(from).start(r.Params.Meta.Token, r.secret())
+	})},
 	"ProgressThatIsNone": {want: []load.Fault{load.Malformed}, call: also(func(_ *fakeServer, from *link, _ request) {
 		from.event("message", `{"jsonrpc":"2.0","method":"notifications/progress","params":[1]}`)
 	})},
