@@ -65,6 +65,7 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 	flags := flag.NewFlagSet(fakeServerArg, flag.ExitOnError)
 	startDelay := flags.Duration("start-delay", 0, "wait before reading the first message")
 	until := flags.String("until", "", "wait before reading the first message until this file exists")
+	listUntil := flags.String("list-until", "", "wait before answering tools/list until this file exists")
 	exit := flags.Bool("exit", false, "end at once")
 	silent := flags.Bool("silent", false, "read everything, answer nothing")
 	stubborn := flags.Bool("stubborn", false, "survive the end of the input and SIGTERM")
@@ -84,14 +85,9 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 			return 4
 		}
 	}
-	for *until != "" {
-		if _, err := os.Stat(*until); err == nil {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	awaitFile(*until)
 	time.Sleep(*startDelay) // what is played here is a slow program
-	code := serveFake(in, &lockedWriter{w: out}, *silent)
+	code := serveFake(in, &lockedWriter{w: out}, *silent, *listUntil)
 	if *farewell != "" {
 		time.Sleep(300 * time.Millisecond)
 		if err := os.WriteFile(fmt.Sprint(*farewell, os.Getpid()), nil, 0o600); err != nil {
@@ -102,6 +98,16 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 		time.Sleep(10 * time.Minute)
 	}
 	return code
+}
+
+// awaitFile waits until a file exists; the empty name is no file.
+func awaitFile(name string) {
+	for name != "" {
+		if _, err := os.Stat(name); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // lockedWriter writes each message in one piece, whoever writes.
@@ -116,7 +122,7 @@ func (l *lockedWriter) printf(format string, args ...any) {
 	fmt.Fprintf(l.w, format, args...)
 }
 
-func serveFake(in io.Reader, out *lockedWriter, silent bool) int {
+func serveFake(in io.Reader, out *lockedWriter, silent bool, listUntil string) int {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
@@ -132,6 +138,9 @@ func serveFake(in io.Reader, out *lockedWriter, silent bool) int {
 			if result := fakeResult(m); result != "" {
 				out.printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, result)
 			}
+		}
+		if m.Method == "tools/list" {
+			awaitFile(listUntil)
 		}
 		if m.Params.Name == "late" {
 			time.AfterFunc(time.Second, answer)

@@ -87,18 +87,25 @@ func TestAgentOnStdioHasItsToolsBeforeTheServerHasBooted(t *testing.T) {
 // An agent that has given up before the server has booted finds its tools at the next start, also if it kills
 // sse-server: the server is started once more, for nobody.
 func TestAgentOnStdioThatGaveUpHasItsToolsNextTime(t *testing.T) {
-	for name, sig := range map[string]syscall.Signal{"it ends sse-server": syscall.SIGTERM, "it kills sse-server": syscall.SIGKILL} {
+	for name, c := range map[string]struct {
+		sig         syscall.Signal
+		initialized bool
+	}{
+		"it ends sse-server":                         {sig: syscall.SIGTERM},
+		"it kills sse-server":                        {sig: syscall.SIGKILL},
+		"it kills sse-server once it is initialized": {sig: syscall.SIGKILL, initialized: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			giveUpAndComeAgain(t, sig)
+			giveUpAndComeAgain(t, c.sig, c.initialized)
 		})
 	}
 }
 
-func giveUpAndComeAgain(t *testing.T, sig syscall.Signal) {
-	booted := filepath.Join(t.TempDir(), "booted")
+func giveUpAndComeAgain(t *testing.T, sig syscall.Signal, initialized bool) {
+	booted, lists := filepath.Join(t.TempDir(), "booted"), filepath.Join(t.TempDir(), "lists")
 	start := func() (cmd *exec.Cmd, in io.Writer, out, log *bufio.Reader) {
-		command := overStdio(t, append([]string{"--shutdown-timeout", "10ms"}, fake(t, "--until", booted)...)...)
+		command := overStdio(t, append([]string{"--shutdown-timeout", "10ms"}, fake(t, "--until", booted, "--list-until", lists)...)...)
 		cmd = exec.CommandContext(within(t), command[0], command[1:]...)
 		cmd.Env = ssetest.WithState(t)
 		stdin, err := cmd.StdinPipe()
@@ -112,7 +119,7 @@ func giveUpAndComeAgain(t *testing.T, sig syscall.Signal) {
 		ssetest.Must(t, err)
 		return cmd, stdin, bufio.NewReader(stdout), bufio.NewReader(stderr)
 	}
-	cmd, _, _, log := start()
+	cmd, in, out, log := start()
 	for line := ""; !strings.Contains(line, "mcp POST start"); {
 		next, err := log.ReadString('\n')
 		ssetest.Must(t, err)
@@ -125,6 +132,19 @@ func giveUpAndComeAgain(t *testing.T, sig syscall.Signal) {
 			<-tick.C
 		}
 	}
+	if initialized {
+		ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
+		line, err := out.ReadString('\n')
+		if err != nil || !strings.Contains(line, `"protocolVersion"`) {
+			t.Fatalf("the agent got %s, %v, want the answer to its initialize", line, err)
+		}
+		for range 10 { // the gateway alone answers these, and has done what follows from the answer before
+			_, err := io.WriteString(in, "{\n")
+			ssetest.Must(t, err)
+			_, err = out.ReadString('\n')
+			ssetest.Must(t, err)
+		}
+	}
 	ssetest.Must(t, cmd.Process.Signal(sig))
 	_, _ = io.Copy(io.Discard, log)
 	if err := cmd.Wait(); sig == syscall.SIGTERM {
@@ -132,9 +152,10 @@ func giveUpAndComeAgain(t *testing.T, sig syscall.Signal) {
 	}
 
 	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
+	ssetest.Must(t, os.WriteFile(lists, nil, 0o600))
 	awaitRemembered(t)
 	ssetest.Must(t, os.Remove(booted))
-	cmd, in, out, log := start()
+	cmd, in, out, log = start()
 	go func() { _, _ = io.Copy(io.Discard, log) }() // ends with the process
 	wants := func(text string) {
 		t.Helper()

@@ -286,15 +286,21 @@ func (g *Gateway) Try(ctx context.Context) (handshake.Found, error) {
 // nothing is. It returns when the server has said all, or ctx ends; the error says why the server did not
 // start.
 func (g *Gateway) Learn(ctx context.Context, params json.RawMessage) error {
-	n := g.now.Load()
-	if n.memory == nil || n.memory.Answers(remember.DeclaredBy(params, "")) != nil {
+	if !g.Remembers() || g.RemembersFor(params) {
 		return nil
 	}
-	return n.supplier.Learn(ctx, params)
+	return g.now.Load().supplier.Learn(ctx, params)
 }
 
 // Remembers reports whether what the server says is remembered.
 func (g *Gateway) Remembers() bool { return g.now.Load().memory != nil }
+
+// RemembersFor reports whether it is known what the server says to clients that initialize with these
+// params.
+func (g *Gateway) RemembersFor(params json.RawMessage) bool {
+	memory := g.now.Load().memory
+	return memory != nil && memory.Answers(remember.DeclaredBy(params, "")) != nil
+}
 
 // CheckStart is Try before the first client comes: a shared session goes on and is asked for no lists, and
 // Ready and the status page know the result.

@@ -25,22 +25,26 @@ import (
 )
 
 // An agent that gives up before its server has booted ends sse-server stdio, and the server with it, often
-// by SIGKILL: so the next start would be as cold. While a client waits for the answer to its initialize, a
-// second process stands by, in a session of its own. It does nothing unless the first one ends before it
-// has answered; then it has the server say what it has, remembers it, and ends.
+// by SIGKILL: so the next start would be as cold. While a client waits for the answer to its initialize, and
+// until that and the lists are remembered, a second process stands by, in a session of its own. It does
+// nothing unless the first one ends before; then it has the server say what it has, remembers it, and ends.
 //
 //	agent ── initialize ──▶ sse-server stdio ──▶ server, which boots
 //	                              │ params, and the end of the pipe
 //	                              ▼
-//	                        sse-server stdio --learn ── if that comes before the answer ──▶ server boots once more
+//	                        sse-server stdio --learn ── if that comes too early ──▶ server boots once more
 //	agent ── initialize ──▶ sse-server stdio answers from memory
 
 const (
-	// maxIntroduction bounds what is read of a client to find its initialize, in bytes.
-	maxIntroduction = 64 << 10
+	// maxIntroduction bounds what is read of a client to find its initialize, in bytes. It fits into a pipe
+	// that nobody reads yet, on every system.
+	maxIntroduction = 15 << 10
 	// learnerAfter is how long a client waits before a process stands by: memory answers sooner, and so do
 	// servers that boot fast.
 	learnerAfter = 100 * time.Millisecond
+	// learnerStays bounds how long it stands by once the client has that answer: what some servers say is not
+	// remembered.
+	learnerStays = time.Minute
 )
 
 // introduction watches a client of stdio until it is initialized: it is the reader and the writer of both
@@ -104,9 +108,10 @@ func (i *introduction) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// standBy lets a process stand by while the client waits for the answer to its initialize. It returns when
-// the client has that, or ctx ends, which leaves the process to the end of this one.
-func (m *Main) standBy(ctx context.Context, client *introduction, dir string, log *slog.Logger) {
+// standBy lets a process stand by while the client waits for the answer to its initialize, and until what
+// the server says is remembered. It returns when the process is not needed any more, or ctx ends, which
+// leaves the process to the end of this one.
+func (m *Main) standBy(ctx context.Context, client *introduction, gw *gateway.Gateway, dir string, log *slog.Logger) {
 	var params json.RawMessage
 	select {
 	case params = <-client.asked:
@@ -126,10 +131,24 @@ func (m *Main) standBy(ctx context.Context, client *introduction, dir string, lo
 	}
 	select {
 	case <-client.answered:
-		_, _ = learner.Write([]byte("\n")) // it ends; if not, it learns what is known
-		_ = learner.Close()
 	case <-ctx.Done(): // the end of this process ends the pipe
+		return
 	}
+	enough := time.After(learnerStays)
+	look := time.NewTicker(learnerAfter)
+	defer look.Stop()
+	for over := false; !over; {
+		select {
+		case <-look.C:
+			over = gw.RemembersFor(params)
+		case <-enough:
+			over = true
+		case <-ctx.Done():
+			return
+		}
+	}
+	_, _ = learner.Write([]byte("\n")) // it ends; if not, it learns what is known
+	_ = learner.Close()
 }
 
 // startLearner starts a process that learns what the server says to clients with these params of
@@ -155,16 +174,22 @@ func (m *Main) startLearner(params json.RawMessage, dir string) (io.WriteCloser,
 	}
 	defer file.Close()
 	cmd.Stderr = file
-	stdin, err := cmd.StdinPipe()
+	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	if err := cmd.Start(); err != nil {
+	defer r.Close()
+	cmd.Stdin = r
+	_, err = w.Write(append(params, '\n')) // before the start: this process may be killed right after it
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		_ = w.Close()
 		return nil, err
 	}
 	go func() { _ = cmd.Wait() }() // ends with the learner, or with this process
-	_, err = stdin.Write(append(params, '\n'))
-	return stdin, err
+	return w, nil
 }
 
 // learn waits for the end of stdin, and then has the server say what it says to a client with the params

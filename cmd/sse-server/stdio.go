@@ -52,7 +52,7 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	defer leave()
 	var standing sync.WaitGroup
 	if gw.Remembers() && c.StateDir != "" {
-		standing.Go(func() { m.standBy(serving, client, c.StateDir, log) }) // ends with serving
+		standing.Go(func() { m.standBy(serving, client, gw, c.StateDir, log) }) // ends with serving
 	}
 	served := make(chan error, 1)
 	go func() { served <- gw.ServeStdio(ctx, client, client, grace) }()

@@ -12,7 +12,10 @@ import (
 // StateDir returns the state directory of the gateways of a test, below that of the test binary: no test
 // shall be answered from what another one's server has said.
 func StateDir(t *testing.T) string {
-	dir, _ := stateDirs.LoadOrStore(t.Name(), filepath.Join(os.Getenv("XDG_STATE_HOME"), strconv.FormatInt(stateCount.Add(1), 10)))
+	dir, known := stateDirs.LoadOrStore(t.Name(), filepath.Join(os.Getenv("XDG_STATE_HOME"), strconv.FormatInt(stateCount.Add(1), 10)))
+	if !known {
+		t.Cleanup(func() { stateDirs.Delete(t.Name()) }) // with -count the test has another one next time
+	}
 	return dir.(string)
 }
 
