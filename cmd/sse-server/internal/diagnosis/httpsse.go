@@ -1,0 +1,170 @@
+package diagnosis
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// open opens a stream of HTTP+SSE, and waits for its event endpoint. A server that serves Streamable HTTP
+// needs none: then a stream without an event is that of such a server (mcp-go has one).
+func (r *run) open(ctx context.Context) (string, error) {
+	if !r.worked(streamableCall) {
+		return r.openWithin(ctx, r.Patience)
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.Grace)
+	defer cancel()
+	detail, err := r.openWithin(ctx, r.Grace)
+	if err != nil && ctx.Err() != nil {
+		err = missing("the stream has no event endpoint")
+	}
+	return detail, err
+}
+
+func (r *run) openWithin(ctx context.Context, patience time.Duration) (string, error) {
+	response, cancel, err := r.openStream(ctx, map[string]string{"Accept": "text/event-stream"})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return "", &fault{fmt.Sprintf("no event came in %v", patience), buffers}
+	case err != nil:
+		return "", err
+	}
+	stream := newEvents(response.Body, cancel)
+	if r.sse.endpoint, err = r.endpointOf(ctx, response, stream, patience); err != nil {
+		stream.close()
+		return "", err
+	}
+	r.sse.stream = stream
+	return "POST to " + r.sse.endpoint, nil
+}
+
+// openStream sends a GET whose response outlives ctx, which bounds the time to its head. The caller must
+// call cancel.
+func (r *run) openStream(ctx context.Context, header map[string]string) (response *http.Response, cancel context.CancelFunc, err error) {
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, cancel)
+	response, err = r.send(life, http.MethodGet, r.URL, "", header)
+	if !stop() && err == nil {
+		response.Body.Close()
+		err = ctx.Err()
+	}
+	if err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	return response, cancel, nil
+}
+
+// endpointOf returns the URL that the first event of a stream names.
+func (r *run) endpointOf(ctx context.Context, response *http.Response, stream *events, patience time.Duration) (string, error) {
+	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || !strings.HasPrefix(kind, "text/event-stream") {
+		switch response.StatusCode {
+		case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusBadRequest, http.StatusNotAcceptable, http.StatusOK:
+			return "", missing(fmt.Sprintf("HTTP %d, %s", response.StatusCode, kind))
+		}
+		if err := r.refused(ctx, response); err != nil {
+			return "", err
+		}
+		return "", missing(fmt.Sprintf("HTTP %d, %s", response.StatusCode, kind))
+	}
+	first, err := stream.next(ctx)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return "", &fault{fmt.Sprintf("the stream is open, but no event came in %v", patience), buffers}
+	case err != nil:
+		return "", &fault{"the stream ended before its first event", "see the log of the server"}
+	case first.name != "endpoint":
+		return "", missing("the stream does not begin with the event endpoint")
+	}
+	to, err := url.Parse(strings.TrimSpace(first.data))
+	if err != nil {
+		return "", &fault{"the event endpoint has no URL", "see the server"}
+	}
+	to = r.at.ResolveReference(to)
+	if to.Host != r.at.Host {
+		return "", &fault{"the event endpoint names another host, " + to.Host + ", where clients do not post", "have the proxy pass Host, and the server use it"}
+	}
+	return to.String(), nil
+}
+
+func (r *run) initializeOverSSE(ctx context.Context) (string, error) {
+	answer, err := r.over(ctx, initialize, "1")
+	if err != nil {
+		return "", err
+	}
+	if r.sse.session, err = newSession(answer); err != nil {
+		return "", err
+	}
+	if r.sse.stream.announced.Load() {
+		return r.sse.session.what + "; the gateway has initialized it, too", nil
+	}
+	return r.sse.session.what, nil
+}
+
+func (r *run) callOverSSE(ctx context.Context) (string, error) {
+	if response, err := r.send(ctx, http.MethodPost, r.sse.endpoint, initialized, nil); err == nil {
+		response.Body.Close()
+	}
+	answer, err := r.over(ctx, r.sse.session.call(), "2")
+	if err != nil {
+		return "", err
+	}
+	return called(answer)
+}
+
+// over posts a message, and returns the answer that comes on the stream.
+func (r *run) over(ctx context.Context, body, id string) ([]byte, error) {
+	response, err := r.send(ctx, http.MethodPost, r.sse.endpoint, body, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusNotFound {
+		return nil, &fault{"HTTP 404 at the URL of the event endpoint: " + excerpt(response.Body),
+			"behind a proxy that strips a prefix, have it send X-Forwarded-Prefix, or set prefix; several servers behind one address need one cluster: --nats"}
+	}
+	if err := r.refused(ctx, response); err != nil {
+		return nil, err
+	}
+	if answer := readAll(response.Body); string(member(answer, "id")) == id {
+		return answer, nil // some answer in the POST
+	}
+	stream := r.sse.stream
+	for {
+		e, err := stream.next(ctx)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil, &fault{fmt.Sprintf("the POST was taken, but no answer came on the stream in %v", r.Patience), buffers}
+		case err != nil:
+			return nil, &fault{"the stream has ended", "see the log of the server, and whether a proxy cuts streams"}
+		case string(member([]byte(e.data), "id")) == id:
+			return []byte(e.data), nil
+		case e.name == "mcp-response":
+			stream.announced.Store(true)
+		}
+	}
+}
+
+func (r *run) isToWait() bool { return r.Wait > 0 }
+
+func (r *run) waitOverSSE(ctx context.Context) (string, error) { return r.silence(ctx, r.sse.stream) }
+
+// silence sends nothing for a while, and looks whether the stream stays.
+func (r *run) silence(ctx context.Context, stream *events) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.Wait)
+	defer cancel()
+	began := time.Now()
+	for {
+		_, err := stream.next(ctx)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return fmt.Sprintf("it stayed open for %v, with %d heartbeats", r.Wait, stream.comments.Load()), nil
+		case err != nil:
+			return "", &fault{fmt.Sprintf("it was cut after %.0f s, with %d heartbeats before", time.Since(began).Seconds(), stream.comments.Load()),
+				"raise the idle timeout of the proxy, in nginx proxy_read_timeout, or send heartbeats more often: --heartbeat-interval"}
+		}
+	}
+}
