@@ -3,9 +3,14 @@ package diagnosis
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"io"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // event is one event of a stream.
@@ -15,29 +20,44 @@ type event struct{ name, data string }
 type events struct {
 	body      io.ReadCloser
 	cancel    context.CancelFunc // of the request
-	done      chan struct{}      // closed when the reader has ended
-	all       chan event         // closed at the end of the stream
-	comments  atomic.Int64
-	announced atomic.Bool // a gateway has initialized the session
+	goroutine sync.WaitGroup
+
+	all       chan event  // without requests; closed at the end of the stream
+	asked     chan []byte // replies to requests of the server; closed at the end of the stream
+	broken    error       // nil after an end in good order; set before all is closed
+	beats     atomic.Int64
+	announced atomic.Bool   // a gateway has initialized the session
+	came      chan struct{} // closed when the first event or comment has come
+	firstAt   time.Time     // set before came is closed
 }
 
-// newEvents reads body until it ends. The reader gives up events that nobody takes at its end.
+// newEvents reads body until it ends. The reader gives up events that nobody takes at its end. The caller
+// must call close.
 func newEvents(body io.ReadCloser, cancel context.CancelFunc) *events {
-	e := &events{body: body, cancel: cancel, done: make(chan struct{}), all: make(chan event, 100)}
-	go e.read() // ends with body
+	e := &events{body: body, cancel: cancel, all: make(chan event, 100), asked: make(chan []byte, 100), came: make(chan struct{})}
+	e.goroutine.Go(e.read) // ends with body
 	return e
+}
+
+// reply has post send the replies to requests of the server.
+func (e *events) reply(post func(body []byte)) {
+	e.goroutine.Go(func() { // ends with body, but for a post, which ends with its context
+		for body := range e.asked {
+			post(body)
+		}
+	})
 }
 
 // close ends the stream.
 func (e *events) close() {
 	e.cancel()
 	e.body.Close()
-	<-e.done
+	e.goroutine.Wait()
 }
 
 func (e *events) read() {
-	defer close(e.done)
 	defer close(e.all)
+	defer close(e.asked)
 	lines := bufio.NewScanner(e.body)
 	lines.Buffer(nil, maxBody)
 	current := event{name: "message"}
@@ -45,18 +65,18 @@ func (e *events) read() {
 		line := lines.Text()
 		field, value, _ := strings.Cut(line, ":")
 		value = strings.TrimPrefix(value, " ")
+		if line != "" && e.firstAt.IsZero() {
+			e.firstAt = time.Now()
+			close(e.came)
+		}
 		switch {
-		case line == "" && current.data != "":
-			select {
-			case e.all <- current:
-			default: // nobody has read a hundred
+		case line == "":
+			if current.data != "" && !e.dispatch(current) {
 				return
 			}
 			current = event{name: "message"}
-		case line == "":
-			current = event{name: "message"}
-		case field == "":
-			e.comments.Add(1)
+		case field == "", field == "event" && value == "heartbeat":
+			e.beats.Add(1)
 		case field == "event":
 			current.name = value
 		case field == "data" && current.data != "":
@@ -64,13 +84,29 @@ func (e *events) read() {
 		case field == "data":
 			current.data = value
 		}
-		if current.name == "heartbeat" && field == "event" {
-			e.comments.Add(1)
+	}
+	e.broken = lines.Err()
+}
+
+// dispatch gives an event to those who wait. It reports false if nobody has taken a hundred.
+func (e *events) dispatch(one event) bool {
+	if reply := replyTo([]byte(one.data)); reply != nil {
+		select {
+		case e.asked <- reply:
+			return true
+		default:
+			return false
 		}
+	}
+	select {
+	case e.all <- one:
+		return true
+	default:
+		return false
 	}
 }
 
-// next returns the next event.
+// next returns the next event that is no request.
 func (e *events) next(ctx context.Context) (event, error) {
 	select {
 	case one, ok := <-e.all:
@@ -81,4 +117,32 @@ func (e *events) next(ctx context.Context) (event, error) {
 	case <-ctx.Done():
 		return event{}, ctx.Err()
 	}
+}
+
+// replyTo returns the reply to a request of the server, nil if data is none. A client without
+// capabilities knows ping alone.
+func replyTo(data []byte) []byte {
+	m, err := jsonrpc.Parse(data)
+	switch {
+	case err != nil || m.Kind != jsonrpc.Request:
+		return nil
+	case m.Method == "ping":
+		return jsonrpc.NewResult(m.ID, json.RawMessage("{}"))
+	}
+	return jsonrpc.NewError(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found"))
+}
+
+// answerTo returns the response with an id among what data holds, which is a message or an array of
+// them; nil if there is none. A request of the server may have the same id.
+func answerTo(id jsonrpc.ID, data []byte) []byte {
+	all := []json.RawMessage{data}
+	if strings.HasPrefix(strings.TrimSpace(string(data)), "[") {
+		all, _ = jsonrpc.Split(data, 100) // what is no array has no answer
+	}
+	for _, one := range all {
+		if m, err := jsonrpc.Parse(one); err == nil && m.Kind == jsonrpc.Response && m.ID == id {
+			return one
+		}
+	}
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 )
 
 // maxBody is how much of a body is read, in bytes.
@@ -37,8 +38,8 @@ func (r *run) sendWith(ctx context.Context, all http.Header, method, address, bo
 	for name, value := range header {
 		request.Header.Set(name, value)
 	}
-	sent := false
-	request = request.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { sent = true }}))
+	var sent atomic.Bool
+	request = request.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { sent.Store(true) }}))
 	response, err := r.client.Do(request)
 	var at *url.Error
 	if errors.As(err, &at) {
@@ -53,10 +54,17 @@ func (r *run) sendWith(ctx context.Context, all http.Header, method, address, bo
 		return nil, wrongTLS(tls.RecordHeaderError{})
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, err
-	case sent && (errors.Is(err, io.EOF) || strings.Contains(err.Error(), "malformed HTTP response") || strings.Contains(err.Error(), "connection reset")):
+	case sent.Load() && (errors.Is(err, io.EOF) || strings.Contains(err.Error(), "malformed HTTP response") || strings.Contains(err.Error(), "connection reset")):
 		return nil, &fault{"what listens there does not answer HTTP", "check scheme and port of the URL: TLS needs https://"}
 	}
 	return nil, &fault{plain(err), "see whether the server runs, and its log"}
+}
+
+// post sends a message that gets no answer. That it does not arrive, the next step shows.
+func (r *run) post(ctx context.Context, address string, body []byte, header map[string]string) {
+	if response, err := r.send(ctx, http.MethodPost, address, string(body), header); err == nil {
+		response.Body.Close()
+	}
 }
 
 // resourceMetadata is where a 401 says how to get a token (RFC 9728).

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // open opens a stream of HTTP+SSE, and waits for its event endpoint. A server that serves Streamable HTTP
@@ -38,6 +40,12 @@ func (r *run) openWithin(ctx context.Context, patience time.Duration) (string, e
 		return "", err
 	}
 	r.sse.stream = stream
+	life := context.WithoutCancel(ctx)
+	stream.reply(func(body []byte) {
+		ctx, cancel := context.WithTimeout(life, r.Patience)
+		defer cancel()
+		r.post(ctx, r.sse.endpoint, body, nil)
+	})
 	return "POST to " + r.sse.endpoint, nil
 }
 
@@ -95,19 +103,19 @@ func (r *run) initializeOverSSE(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if r.sse.session, err = newSession(answer); err != nil {
+	s := new(session)
+	if err := s.read(answer); err != nil {
 		return "", err
 	}
+	r.sse.session = s
 	if r.sse.stream.announced.Load() {
-		return r.sse.session.what + "; the gateway has initialized it, too", nil
+		return s.what + "; the gateway has initialized it, too", nil
 	}
-	return r.sse.session.what, nil
+	return s.what, nil
 }
 
 func (r *run) callOverSSE(ctx context.Context) (string, error) {
-	if response, err := r.send(ctx, http.MethodPost, r.sse.endpoint, initialized, nil); err == nil {
-		response.Body.Close()
-	}
+	r.post(ctx, r.sse.endpoint, []byte(initialized), nil)
 	answer, err := r.over(ctx, r.sse.session.call(), "2")
 	if err != nil {
 		return "", err
@@ -116,7 +124,7 @@ func (r *run) callOverSSE(ctx context.Context) (string, error) {
 }
 
 // over posts a message, and returns the answer that comes on the stream.
-func (r *run) over(ctx context.Context, body, id string) ([]byte, error) {
+func (r *run) over(ctx context.Context, body string, id jsonrpc.ID) ([]byte, error) {
 	response, err := r.send(ctx, http.MethodPost, r.sse.endpoint, body, nil)
 	if err != nil {
 		return nil, err
@@ -129,8 +137,8 @@ func (r *run) over(ctx context.Context, body, id string) ([]byte, error) {
 	if err := r.refused(ctx, response); err != nil {
 		return nil, err
 	}
-	if answer := readAll(response.Body); string(member(answer, "id")) == id {
-		return answer, nil // some answer in the POST
+	if answer := answerTo(id, readAll(response.Body)); answer != nil { // some answer in the POST
+		return answer, nil
 	}
 	stream := r.sse.stream
 	for {
@@ -140,10 +148,11 @@ func (r *run) over(ctx context.Context, body, id string) ([]byte, error) {
 			return nil, &fault{fmt.Sprintf("the POST was taken, but no answer came on the stream in %v", r.Patience), buffers}
 		case err != nil:
 			return nil, &fault{"the stream has ended", "see the log of the server, and whether a proxy cuts streams"}
-		case string(member([]byte(e.data), "id")) == id:
-			return []byte(e.data), nil
-		case e.name == "mcp-response":
+		case e.name == "mcp-response" && answerTo(id, []byte(e.data)) == nil:
 			stream.announced.Store(true)
+		}
+		if answer := answerTo(id, []byte(e.data)); answer != nil {
+			return answer, nil
 		}
 	}
 }
@@ -161,9 +170,9 @@ func (r *run) silence(ctx context.Context, stream *events) (string, error) {
 		_, err := stream.next(ctx)
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return fmt.Sprintf("it stayed open for %v, with %d heartbeats", r.Wait, stream.comments.Load()), nil
+			return fmt.Sprintf("it stayed open for %v, with %d heartbeats", r.Wait, stream.beats.Load()), nil
 		case err != nil:
-			return "", &fault{fmt.Sprintf("it was cut after %.0f s, with %d heartbeats before", time.Since(began).Seconds(), stream.comments.Load()),
+			return "", &fault{fmt.Sprintf("it was cut after %.0f s, with %d heartbeats before", time.Since(began).Seconds(), stream.beats.Load()),
 				"raise the idle timeout of the proxy, in nginx proxy_read_timeout, or send heartbeats more often: --heartbeat-interval"}
 		}
 	}

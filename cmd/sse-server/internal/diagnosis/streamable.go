@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // The messages that are sent.
@@ -27,7 +29,10 @@ type session struct {
 }
 
 func (s *session) header() map[string]string {
-	h := map[string]string{"Accept": anyAnswer["Accept"], "MCP-Protocol-Version": s.version}
+	h := map[string]string{"Accept": anyAnswer["Accept"]}
+	if s.version != "" {
+		h["MCP-Protocol-Version"] = s.version
+	}
 	if s.id != "" {
 		h["Mcp-Session-Id"] = s.id
 	}
@@ -42,17 +47,17 @@ func (s *session) call() string {
 	return ping
 }
 
-// newSession reads the answer to initialize.
-func newSession(answer []byte) (*session, error) {
+// read takes what the answer to initialize says.
+func (s *session) read(answer []byte) error {
 	if failure := member(answer, "error", "message"); len(failure) > 0 {
-		return nil, behind(string(failure))
+		return behind(string(failure))
 	}
-	s := &session{version: text(member(answer, "result", "protocolVersion")), tools: len(member(answer, "result", "capabilities", "tools")) > 0}
+	s.version, s.tools = text(member(answer, "result", "protocolVersion")), len(member(answer, "result", "capabilities", "tools")) > 0
 	if s.version == "" {
-		return nil, &fault{fmt.Sprintf("the answer is no result of initialize: %.200s", answer), "check the path: this is no MCP server"}
+		return &fault{fmt.Sprintf("the answer is no result of initialize: %.200s", answer), "check the path: this is no MCP server"}
 	}
 	s.what = fmt.Sprintf("%s %s, MCP %s", text(member(answer, "result", "serverInfo", "name")), text(member(answer, "result", "serverInfo", "version")), s.version)
-	return s, nil
+	return nil
 }
 
 // behind returns the fault of a server behind what has answered.
@@ -86,24 +91,21 @@ func (r *run) initialize(ctx context.Context) (string, error) {
 	if err := r.refused(ctx, response); err != nil {
 		return "", err
 	}
-	answer, err := answerIn(response, "1")
+	s := &session{id: response.Header.Get("Mcp-Session-Id")}
+	answer, err := r.answerIn(response, s, "1")
 	if err != nil {
 		return "", err
 	}
-	s, err := newSession(answer)
-	if err != nil {
+	if err := s.read(answer); err != nil {
 		return "", err
 	}
-	s.id = response.Header.Get("Mcp-Session-Id")
 	r.streamable = s
 	return s.what, nil
 }
 
 func (r *run) call(ctx context.Context) (string, error) {
 	s := r.streamable
-	if response, err := r.send(ctx, http.MethodPost, r.URL, initialized, s.header()); err == nil {
-		response.Body.Close()
-	}
+	r.post(ctx, r.URL, []byte(initialized), s.header())
 	response, err := r.send(ctx, http.MethodPost, r.URL, s.call(), s.header())
 	if err != nil {
 		return "", err
@@ -115,7 +117,7 @@ func (r *run) call(ctx context.Context) (string, error) {
 	if response.StatusCode == http.StatusNotFound {
 		return "", &fault{"the session of a moment ago is not known", "several servers behind one address need sticky sessions, or one cluster: --nats"}
 	}
-	answer, err := answerIn(response, "2")
+	answer, err := r.answerIn(response, s, "2")
 	if err != nil {
 		return "", err
 	}
@@ -159,26 +161,29 @@ func (r *run) get(ctx context.Context) (string, error) {
 }
 
 // answerIn returns the response with an id in an HTTP response, which is JSON or a stream.
-func answerIn(response *http.Response, id string) ([]byte, error) {
+func (r *run) answerIn(response *http.Response, s *session, id jsonrpc.ID) ([]byte, error) {
 	if !strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
 		data := readAll(response.Body)
-		if string(member(data, "id")) != id {
+		answer := answerTo(id, data)
+		if answer == nil {
 			return nil, &fault{fmt.Sprintf("HTTP %d without an answer: %.200s", response.StatusCode, data), "check the path: this is no MCP server"}
 		}
-		return data, nil
+		return answer, nil
 	}
-	stream := newEvents(response.Body, func() {})
+	ctx, cancel := context.WithCancel(response.Request.Context())
+	stream := newEvents(response.Body, cancel)
 	defer stream.close()
+	stream.reply(func(body []byte) { r.post(ctx, r.URL, body, s.header()) })
 	for {
-		e, err := stream.next(response.Request.Context())
+		e, err := stream.next(ctx)
 		if err != nil {
-			if response.Request.Context().Err() != nil {
+			if ctx.Err() != nil {
 				return nil, &fault{"the stream is open, but no answer came in time", buffers}
 			}
 			return nil, &fault{"the stream ended without an answer", "see the log of the server"}
 		}
-		if string(member([]byte(e.data), "id")) == id {
-			return []byte(e.data), nil
+		if answer := answerTo(id, []byte(e.data)); answer != nil {
+			return answer, nil
 		}
 	}
 }
