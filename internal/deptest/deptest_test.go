@@ -77,7 +77,7 @@ var reserved = map[string][]string{
 	"golang.org/x/oauth2":                            {"auth/oauthclient"},
 	"github.com/coreos/go-oidc/v3":                   {"auth/oauth"},
 	"github.com/modelcontextprotocol/go-sdk/auth":    {"auth/oauth", "gosdk"},
-	"github.com/modelcontextprotocol/go-sdk/oauthex": {"auth/oauth"},
+	"github.com/modelcontextprotocol/go-sdk/oauthex": {"auth/oauth", "cmd/sse-server/internal/diagnosis"},
 }
 
 // imports returns the imports of each package of the module in a folder, by the path below

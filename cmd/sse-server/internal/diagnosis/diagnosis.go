@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -76,6 +78,10 @@ var steps = []step{
 	{name: "DNS", when: (*run).hasName, try: (*run).lookUp, ends: true},
 	{name: "TCP", when: (*run).isDirect, try: (*run).connect, ends: true},
 	{name: "TLS", when: (*run).isSecure, try: (*run).shakeHands, ends: true},
+	{name: "HTTP", try: (*run).speak, ends: true},
+	{name: "Host", try: (*run).isHostServed, ends: true},
+	{name: "Origin", try: (*run).isOriginServed},
+	{name: "authentication", try: (*run).isAuthenticated, ends: true},
 
 	{name: streamableInitialize, try: (*run).initialize, ends: true}, // HTTP+SSE would fail likewise
 	{name: streamableCall, after: streamableInitialize, try: (*run).call},
@@ -88,7 +94,14 @@ var steps = []step{
 	{name: "HTTP+SSE: a silent stream", after: sseCall, when: (*run).isToWait, try: (*run).waitOverSSE, waits: true},
 
 	{name: "MCP", when: (*run).hasNoTransport, try: (*run).noMCP},
-	{name: "CORS", when: (*run).isForPage, try: (*run).cors},
+	{name: "CORS", after: "Origin", when: (*run).isForPage, try: (*run).cors},
+}
+
+// loginSteps follow if some step has failed for want of a token. They are what clients do then, in the
+// order of MCP 2025-11-25 (authorization, discovery).
+var loginSteps = []step{
+	{name: "OAuth: resource metadata", try: (*run).readResource},
+	{name: "OAuth: issuer metadata", when: (*run).hasIssuer, try: (*run).readIssuer},
 }
 
 // The names of steps on which others depend.
@@ -108,6 +121,10 @@ type run struct {
 	client    *http.Client
 	report    func(Step)
 	results   map[string]Result // of the steps that were tried
+
+	first     first              // the answer to the first request
+	challenge *oauthex.Challenge // of the refusal for want of a token; nil if there was none
+	issuer    string             // of tokens
 
 	streamable *session // from its initialize on
 	sse        struct {
@@ -136,13 +153,17 @@ func Run(ctx context.Context, o Options, report func(Step)) bool {
 	r.client = &http.Client{Transport: r.transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer r.transport.CloseIdleConnections()
 	defer r.close()
-	return r.walk(ctx)
+	works := r.walk(ctx, steps)
+	if r.challenge != nil {
+		r.walk(ctx, loginSteps)
+	}
+	return works
 }
 
-// walk goes through the table, and reports whether no step failed.
-func (r *run) walk(ctx context.Context) bool {
+// walk goes through a table, and reports whether no step failed.
+func (r *run) walk(ctx context.Context, table []step) bool {
 	works := true
-	for _, s := range steps {
+	for _, s := range table {
 		if s.after != "" && !r.worked(s.after) || s.when != nil && !s.when(r) {
 			continue
 		}
@@ -211,8 +232,18 @@ func (r *run) close() {
 // urls finds URLs in texts.
 var urls = regexp.MustCompile(`https?://[^\s"'<>|]+`)
 
+// publicPath finds the paths of metadata. Their words are long, as keys in paths are, and no secret.
+var publicPath = regexp.MustCompile(`^(.*)(/\.well-known/(?:oauth-protected-resource|oauth-authorization-server|openid-configuration))(/.*)?$`)
+
 // place returns a URL without what may be secret in it.
-func place(at string) string { return upstream.URL{Address: at}.Place() }
+func place(at string) string {
+	parts := publicPath.FindStringSubmatch(at)
+	if parts == nil {
+		return upstream.URL{Address: at}.Place()
+	}
+	const host = "http://host"
+	return place(parts[1]) + parts[2] + strings.TrimPrefix(place(host+parts[3]), host)
+}
 
 // withoutSecrets returns a text with the place of each URL in it.
 func withoutSecrets(text string) string {

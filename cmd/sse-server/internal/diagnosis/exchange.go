@@ -2,34 +2,26 @@ package diagnosis
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
-	"regexp"
 	"strings"
-	"sync/atomic"
 )
 
 // maxBody is how much of a body is read, in bytes.
 const maxBody = 16 << 20
 
-// send sends a request with the headers of the user. It returns the response once its head is there.
+// send sends a request with the headers of the user, and others. It returns the response once its head is
+// there.
 func (r *run) send(ctx context.Context, method, address, body string, header map[string]string) (*http.Response, error) {
-	return r.sendWith(ctx, r.Header, method, address, body, header)
-}
-
-// sendWith is send with the headers of all, which are not for every host, and those of this request.
-func (r *run) sendWith(ctx context.Context, all http.Header, method, address, body string, header map[string]string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
 	if err != nil { // it quotes the address
 		return nil, &fault{"the server names an address that is no URL", "see its log"}
 	}
-	for name, values := range all {
+	for name, values := range r.Header {
 		request.Header[name] = values
 	}
 	if body != "" {
@@ -38,8 +30,9 @@ func (r *run) sendWith(ctx context.Context, all http.Header, method, address, bo
 	for name, value := range header {
 		request.Header.Set(name, value)
 	}
-	var sent atomic.Bool
-	request = request.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { sent.Store(true) }}))
+	if host := request.Header.Get("Host"); host != "" {
+		request.Host = host
+	}
 	response, err := r.client.Do(request)
 	var at *url.Error
 	if errors.As(err, &at) {
@@ -51,11 +44,13 @@ func (r *run) sendWith(ctx context.Context, all http.Header, method, address, bo
 	case strings.Contains(err.Error(), "failed to parse Location header"): // which it quotes
 		return nil, &fault{"the server leads to what is no URL", "check the path of the URL, and the proxy"}
 	case strings.Contains(err.Error(), "HTTP response to HTTPS"):
-		return nil, wrongTLS(tls.RecordHeaderError{})
+		return nil, noTLS
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, err
-	case sent.Load() && (errors.Is(err, io.EOF) || strings.Contains(err.Error(), "malformed HTTP response") || strings.Contains(err.Error(), "connection reset")):
-		return nil, &fault{"what listens there does not answer HTTP", "check scheme and port of the URL: TLS needs https://"}
+	case isClosed(err):
+		return nil, &fault{"the connection is closed without an answer", "check the port, and see the log of what listens there: it may speak no HTTP, or refuse the Host or the path"}
+	case strings.Contains(err.Error(), "malformed HTTP response"):
+		return nil, &fault{"what listens there does not answer HTTP", "check the port"}
 	}
 	return nil, &fault{plain(err), "see whether the server runs, and its log"}
 }
@@ -67,32 +62,27 @@ func (r *run) post(ctx context.Context, address string, body []byte, header map[
 	}
 }
 
-// resourceMetadata is where a 401 says how to get a token (RFC 9728).
-var resourceMetadata = regexp.MustCompile(`resource_metadata="([^"]+)"`)
-
-// refused returns the fault of a response whose status any route may have, nil if it has none.
-func (r *run) refused(ctx context.Context, response *http.Response) error {
+// statusOf returns the status of a response, and what a refusal says.
+func statusOf(response *http.Response) string {
 	status := fmt.Sprintf("HTTP %d", response.StatusCode)
 	if response.StatusCode >= 300 {
 		if text := excerpt(response.Body); text != "" {
 			status += ": " + text
 		}
 	}
-	lower := strings.ToLower(status)
+	return status
+}
+
+// refused returns the fault of a response whose status any route may have, nil if it has none.
+func (r *run) refused(response *http.Response) error {
+	status := statusOf(response)
 	switch code := response.StatusCode; {
-	case code == http.StatusUnauthorized:
-		what := status
-		if found := resourceMetadata.FindStringSubmatch(response.Header.Get("WWW-Authenticate")); found != nil {
-			what += "; " + r.metadata(ctx, found[1])
-		}
-		if r.Header.Get("Authorization") != "" {
-			return &fault{what, "the token is not accepted: get another one"}
-		}
-		return &fault{what, "give a token: --header 'Authorization: Bearer TOKEN', in the client as its headers"}
-	case code == http.StatusForbidden && strings.Contains(lower, "origin"):
+	case code == http.StatusUnauthorized, code == http.StatusForbidden && challengeIn(response).Params["error"] == insufficientScope:
+		return r.unauthorized(status, response)
+	case code == http.StatusForbidden && saysOrigin.MatchString(status):
 		return &fault{status, "allow the page: --allowed-origins ORIGIN"}
-	case code == http.StatusForbidden && strings.Contains(lower, "host"), code == http.StatusMisdirectedRequest:
-		return &fault{status, "allow the name: --allowed-hosts " + r.at.Hostname() + "; or have the proxy pass the Host that the server expects"}
+	case (code == http.StatusForbidden || code == http.StatusBadRequest) && saysHost.MatchString(status), code == http.StatusMisdirectedRequest:
+		return &fault{status, r.allowHost()}
 	case code == http.StatusForbidden:
 		return &fault{status, "use a token or an address that is allowed"}
 	case code >= 300 && code < 400:
@@ -113,22 +103,6 @@ func (r *run) refused(ctx context.Context, response *http.Response) error {
 		return &fault{"there is a web page", "check the path, such as /mcp; a login page of a proxy has to let clients pass"}
 	}
 	return nil
-}
-
-// metadata says what the metadata of a protected resource say. The server has named their address, which
-// may be of another host: it gets no header of the user.
-func (r *run) metadata(ctx context.Context, address string) string {
-	unread := "the metadata for logging in, " + address + ", cannot be read"
-	response, err := r.sendWith(ctx, nil, http.MethodGet, address, "", nil)
-	if err != nil {
-		return unread
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return unread
-	}
-	issuers := member(readAll(response.Body), "authorization_servers")
-	return "who logs in at " + strings.Trim(string(issuers), "[]") + " gets a token"
 }
 
 // excerpt returns the beginning of a body on one line.

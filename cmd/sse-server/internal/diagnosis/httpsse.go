@@ -73,7 +73,7 @@ func (r *run) endpointOf(ctx context.Context, response *http.Response, stream *e
 		case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusBadRequest, http.StatusNotAcceptable, http.StatusOK:
 			return "", missing(fmt.Sprintf("HTTP %d, %s", response.StatusCode, kind))
 		}
-		if err := r.refused(ctx, response); err != nil {
+		if err := r.refused(response); err != nil {
 			return "", err
 		}
 		return "", missing(fmt.Sprintf("HTTP %d, %s", response.StatusCode, kind))
@@ -134,7 +134,7 @@ func (r *run) over(ctx context.Context, body string, id jsonrpc.ID) ([]byte, err
 		return nil, &fault{"HTTP 404 at the URL of the event endpoint: " + excerpt(response.Body),
 			"behind a proxy that strips a prefix, have it send X-Forwarded-Prefix, or set prefix; several servers behind one address need one cluster: --nats"}
 	}
-	if err := r.refused(ctx, response); err != nil {
+	if err := r.refused(response); err != nil {
 		return nil, err
 	}
 	if answer := answerTo(id, readAll(response.Body)); answer != nil { // some answer in the POST

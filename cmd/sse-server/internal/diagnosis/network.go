@@ -5,11 +5,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -75,8 +77,16 @@ func unreachable(err error) error {
 }
 
 func (r *run) shakeHands(ctx context.Context) (string, error) {
-	conn, err := (&tls.Dialer{Config: r.transport.TLSClientConfig}).DialContext(ctx, "tcp", r.address())
-	if err != nil {
+	most, cancel := r.most(ctx)
+	defer cancel()
+	conn, err := (&tls.Dialer{Config: r.transport.TLSClientConfig}).DialContext(most, "tcp", r.address())
+	var record tls.RecordHeaderError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case err == nil:
+	case errors.As(err, &record), !errors.As(err, &certificate) && r.speaksHTTP(ctx):
+		return "", noTLS
+	default:
 		return "", wrongTLS(err)
 	}
 	defer conn.Close()
@@ -85,15 +95,58 @@ func (r *run) shakeHands(ctx context.Context) (string, error) {
 		state.PeerCertificates[0].NotAfter.Format(time.DateOnly)), nil
 }
 
+// noTLS is the fault of a URL with https of a port without TLS.
+var noTLS = &fault{"the server does not speak TLS there, but plain HTTP", "use http:// in the client, or have the server speak TLS: tls-cert"}
+
+// needsTLS is that of a URL with http of a port with TLS.
+var needsTLS = &fault{"the server speaks TLS there, and no plain HTTP", "use https:// in the client"}
+
 func wrongTLS(err error) error {
-	var record tls.RecordHeaderError
 	switch {
-	case errors.As(err, &record):
-		return &fault{"the server does not speak TLS there", "use http:// in the client, or set tls-cert"}
 	case strings.Contains(err.Error(), "unknown authority"):
 		return &fault{"the certificate is of an authority that this machine does not know", "have the client trust it: NODE_EXTRA_CA_CERTS for Node.js, SSL_CERT_FILE for others"}
+	case isClosed(err):
+		return &fault{"the connection is closed during the TLS handshake", "check the port, and see the log of what listens there"}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &fault{"the server does not answer in the TLS handshake", "check the port, and see the log of what listens there"}
 	}
 	return &fault{plain(err), "check the certificate: its names, its chain and its time"}
+}
+
+// isClosed reports whether the other end has closed a connection without a word.
+func isClosed(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+		strings.Contains(err.Error(), "server closed idle connection") // of net/http, which does not export it
+}
+
+// most returns a context that leaves some of the step's time to find out why it was not enough.
+func (r *run) most(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, r.Patience*2/3)
+}
+
+// speaksHTTP reports whether the port of the URL answers plain HTTP.
+func (r *run) speaksHTTP(ctx context.Context) bool {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", r.address())
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	const answer = "HTTP/"
+	got := make([]byte, len(answer))
+	fmt.Fprintf(conn, "HEAD / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", r.at.Host)
+	_, err = io.ReadFull(conn, got)
+	return err == nil && string(got) == answer
+}
+
+// speaksTLS reports whether the port of the URL answers a TLS handshake. Nothing is sent there.
+func (r *run) speaksTLS(ctx context.Context) bool {
+	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, ServerName: r.at.Hostname()}}).DialContext(ctx, "tcp", r.address())
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
 }
 
 // plain returns the text of an error without words of libraries.

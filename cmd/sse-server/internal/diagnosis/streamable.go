@@ -88,7 +88,7 @@ func (r *run) initialize(ctx context.Context) (string, error) {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusBadRequest, http.StatusNotAcceptable, http.StatusUnsupportedMediaType, http.StatusNotImplemented:
 		return "", missing(fmt.Sprintf("HTTP %d: %s", response.StatusCode, excerpt(response.Body)))
 	}
-	if err := r.refused(ctx, response); err != nil {
+	if err := r.refused(response); err != nil {
 		return "", err
 	}
 	s := &session{id: response.Header.Get("Mcp-Session-Id")}
@@ -111,7 +111,7 @@ func (r *run) call(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer response.Body.Close()
-	if err := r.refused(ctx, response); err != nil {
+	if err := r.refused(response); err != nil {
 		return "", err
 	}
 	if response.StatusCode == http.StatusNotFound {
@@ -136,7 +136,7 @@ func (r *run) end(ctx context.Context) (string, error) {
 	if response.StatusCode == http.StatusMethodNotAllowed {
 		return "", missing("the server ends sessions itself")
 	}
-	return "the session has ended", r.refused(ctx, response)
+	return "the session has ended", r.refused(response)
 }
 
 // buffers is the remedy where an event does not come although the server has sent it.
@@ -157,7 +157,7 @@ func (r *run) get(ctx context.Context) (string, error) {
 	if response.StatusCode == http.StatusMethodNotAllowed || response.StatusCode == http.StatusNotFound {
 		return "the server has no stream of its own, which is allowed", nil
 	}
-	return "the stream is open", r.refused(ctx, response)
+	return "the stream is open", r.refused(response)
 }
 
 // answerIn returns the response with an id in an HTTP response, which is JSON or a stream.
