@@ -70,7 +70,7 @@ func (t *trial) run(ctx context.Context) int {
 		began, name := time.Now(), t.c.Title(s)
 		t.name.Store(&name)
 		t.gateway.Store(gw)
-		shown := t.showWaiting(name, time.Duration(s.StartTimeout))
+		shown := t.m.showWaiting(name+": starting", time.Duration(s.StartTimeout))
 		found, err := gw.Try(ctx) // its timeouts bound it
 		shown()
 		took, fault := time.Since(began), cmp.Or(err, found.NoTools)
@@ -107,29 +107,29 @@ func (t *trial) run(ctx context.Context) int {
 // silence is how long check may say nothing to a pipe.
 const silence = 3 * time.Second
 
-// showWaiting shows for which server the check waits: all the time on a terminal, else once on stderr.
-// The caller must call end.
-func (t *trial) showWaiting(name string, limit time.Duration) (end func()) {
+// showWaiting shows for what the check waits: all the time on a terminal, else once on stderr. The caller
+// must call end.
+func (m *Main) showWaiting(what string, limit time.Duration) (end func()) {
 	began := time.Now()
 	text := func() string {
-		return fmt.Sprintf("%s: starting (%.0f s), for %v at most; Ctrl-C ends it", name, time.Since(began).Seconds(), limit)
+		return fmt.Sprintf("%s (%.0f s), for %v at most; Ctrl-C ends it", what, time.Since(began).Seconds(), limit)
 	}
-	told, over, ended := t.m.live.terminal != nil, make(chan struct{}), make(chan struct{})
+	told, over, ended := m.live.terminal != nil, make(chan struct{}), make(chan struct{})
 	go func() { // ends with end
 		defer close(ended)
 		tick := time.NewTicker(200 * time.Millisecond)
 		defer tick.Stop()
 		for {
-			t.m.live.show(text())
+			m.live.show(text())
 			select {
 			case <-tick.C:
 			case <-over:
-				t.m.live.show("")
+				m.live.show("")
 				return
 			}
-			if !told && time.Since(began) > cmp.Or(t.m.Silence, silence) {
+			if !told && time.Since(began) > cmp.Or(m.Silence, silence) {
 				told = true
-				fmt.Fprintln(t.m.Stderr, "sse-server: "+text())
+				fmt.Fprintln(m.Stderr, "sse-server: "+text())
 			}
 		}
 	}()

@@ -4,33 +4,48 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/diagnosis"
 )
 
-// diagnose prints what a client meets at the URL, step by step, and returns the exit code.
+// diagnose prints what a client meets at the URL, step by step, and returns the exit code. A signal ends it
+// at once.
 func (m *Main) diagnose(c *config.Config) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
+	signals := m.Notify(syscall.SIGINT, syscall.SIGTERM)
+	go func() { // ends with ctx
+		select {
+		case <-signals:
+			stop()
+		case <-ctx.Done():
+		}
+	}()
 	remote := c.Remote()
 	var steps []diagnosis.Step
+	var shown func()
 	works := diagnosis.Run(ctx, diagnosis.Options{
 		URL: remote.Address, Header: remote.Header, Origin: c.Check.Origin, Wait: time.Duration(c.Check.Wait), Patience: m.Silence,
+		Begin: func(name string, limit time.Duration) { shown = m.showWaiting(name, limit) },
 	}, func(s diagnosis.Step) {
+		shown()
 		steps = append(steps, s)
 		if !c.Check.JSON {
 			m.tellStep(s)
 		}
 	})
-	if c.Check.JSON {
+	last := steps[len(steps)-1]
+	switch {
+	case c.Check.JSON:
 		data, _ := json.MarshalIndent(map[string]any{"url": remote.Place(), "works": works, "steps": steps}, "", "  ") // never fails
 		fmt.Fprintf(m.Stdout, "%s\n", data)
-	} else if works {
+	case works:
 		fmt.Fprintf(m.Stdout, "A client can use %s.\n", remote.Place())
+	case last.Result == diagnosis.Stopped:
+		fmt.Fprintf(m.Stdout, "Interrupted at %s: what comes after it was not tried.\n", last.Name)
 	}
 	if works {
 		return exitOK
@@ -39,7 +54,7 @@ func (m *Main) diagnose(c *config.Config) int {
 }
 
 // marks are those of the results of a step.
-var marks = map[diagnosis.Result]string{diagnosis.OK: "✓", diagnosis.Failed: "✗", diagnosis.Missing: "–"}
+var marks = map[diagnosis.Result]string{diagnosis.OK: "✓", diagnosis.Failed: "✗", diagnosis.Missing: "–", diagnosis.Stopped: "!"}
 
 // tellStep prints one step.
 func (m *Main) tellStep(s diagnosis.Step) {

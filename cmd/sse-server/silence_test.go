@@ -5,12 +5,15 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
@@ -83,6 +86,27 @@ func TestCheckOfARunningGateway(t *testing.T) {
 	}
 	if answer.Works || !slices.Equal(failed, []string{"authentication"}) {
 		t.Errorf("got %+v", answer)
+	}
+}
+
+// A signal ends check --url at once, which says where that was.
+func TestCheckOfARunningGatewayIsInterrupted(t *testing.T) {
+	t.Parallel()
+	p, signals := &program{t: t}, make(chan os.Signal)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		signals <- syscall.SIGINT
+		<-r.Context().Done()
+	}))
+	m := &Main{
+		Args: []string{"check", "--url", server.URL + "/mcp"}, LookupEnv: clitest.Environment(nil), Silence: time.Hour,
+		Stdout: &p.out, Stderr: &p.log, Notify: func(...os.Signal) <-chan os.Signal { return signals },
+	}
+	code := m.Run()
+	server.Close()
+	ssetest.Want(t, "exit code", code, exitFailure)
+	if out := p.out.String(); !strings.HasPrefix(out, "✓ TCP ") || !strings.Contains(out, "\n! HTTP ") || !strings.HasSuffix(out, "  stopped here\nInterrupted at HTTP: what comes after it was not tried.\n") {
+		t.Errorf("got\n%s", out)
 	}
 }
 

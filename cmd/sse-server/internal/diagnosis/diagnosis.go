@@ -33,6 +33,8 @@ type Options struct {
 	Patience time.Duration
 	// Grace is how long to wait for an event that a server need not send; 0 means 3 s.
 	Grace time.Duration
+	// Begin, if not nil, is called before each step, with the time that it may take.
+	Begin func(name string, limit time.Duration)
 }
 
 // Result is how a step ended.
@@ -43,6 +45,7 @@ const (
 	OK      Result = "ok"
 	Failed  Result = "failed"
 	Missing Result = "not served" // which is no fault, unless the other transport is missing too
+	Stopped Result = "stopped"    // by the end of the context, and nothing was tried after it
 )
 
 // Step is one thing that was tried.
@@ -86,6 +89,8 @@ var steps = []step{
 	{name: streamableInitialize, try: (*run).initialize, ends: true}, // HTTP+SSE would fail likewise
 	{name: streamableCall, after: streamableInitialize, try: (*run).call},
 	{name: "Streamable HTTP: GET", after: streamableInitialize, when: (*run).hasSessionID, try: (*run).get},
+	{name: "Streamable HTTP: first event", after: streamableCall, try: (*run).firstEvent},
+	{name: "Streamable HTTP: a silent stream", after: streamableCall, when: (*run).isToWait, try: (*run).waitOverStreamable, waits: true},
 	{name: "Streamable HTTP: DELETE", after: streamableInitialize, when: (*run).hasSessionID, try: (*run).end},
 
 	{name: sseEndpoint, try: (*run).open},
@@ -126,15 +131,21 @@ type run struct {
 	challenge *oauthex.Challenge // of the refusal for want of a token; nil if there was none
 	issuer    string             // of tokens
 
-	streamable *session // from its initialize on
-	sse        struct {
+	streamable struct {
+		session *session // from its initialize on
+		stream  *events  // of the GET, opened then; nil if the server has none
+		opened  time.Time
+		event   string // says how soon an answer came that is a stream; empty if none was
+	}
+	sse struct {
 		stream   *events // from its endpoint on
 		endpoint string
 		session  *session
 	}
 }
 
-// Run tries each step and reports it. It returns whether a client can work there.
+// Run tries each step and reports it. It returns whether a client can work there. When ctx ends, the step
+// at which that was is the last.
 func Run(ctx context.Context, o Options, report func(Step)) bool {
 	if o.Patience == 0 {
 		o.Patience = 10 * time.Second
@@ -154,7 +165,7 @@ func Run(ctx context.Context, o Options, report func(Step)) bool {
 	defer r.transport.CloseIdleConnections()
 	defer r.close()
 	works := r.walk(ctx, steps)
-	if r.challenge != nil {
+	if r.challenge != nil && ctx.Err() == nil {
 		r.walk(ctx, loginSteps)
 	}
 	return works
@@ -169,8 +180,8 @@ func (r *run) walk(ctx context.Context, table []step) bool {
 		}
 		result := r.take(ctx, s)
 		r.results[s.name] = result
-		works = works && result != Failed
-		if result == Failed && s.ends {
+		works = works && result != Failed && result != Stopped
+		if result == Stopped || result == Failed && s.ends {
 			break
 		}
 	}
@@ -196,15 +207,20 @@ func (r *run) take(ctx context.Context, s step) Result {
 	if s.waits {
 		patience += r.Wait
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	if r.Begin != nil {
+		r.Begin(s.name, patience)
+	}
+	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	began := time.Now()
-	detail, err := s.try(r, ctx)
+	detail, err := s.try(r, bounded)
 	done := Step{Name: s.name, Result: OK, Detail: detail, Milliseconds: milliseconds(time.Since(began))}
 	var f *fault
 	var m missing
 	switch {
 	case err == nil:
+	case ctx.Err() != nil:
+		done.Result, done.Detail = Stopped, "stopped here"
 	case errors.As(err, &m):
 		done.Result, done.Detail = Missing, string(m)
 	case errors.As(err, &f):
@@ -224,8 +240,10 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 
 // close ends the streams that steps have left open.
 func (r *run) close() {
-	if r.sse.stream != nil {
-		r.sse.stream.close()
+	for _, stream := range []*events{r.streamable.stream, r.sse.stream} {
+		if stream != nil {
+			stream.close()
+		}
 	}
 }
 

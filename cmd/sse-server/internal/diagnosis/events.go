@@ -48,6 +48,16 @@ func (e *events) reply(post func(body []byte)) {
 	})
 }
 
+// hasCome reports whether an event or a comment has come.
+func (e *events) hasCome() bool {
+	select {
+	case <-e.came:
+		return true
+	default:
+		return false
+	}
+}
+
 // close ends the stream.
 func (e *events) close() {
 	e.cancel()

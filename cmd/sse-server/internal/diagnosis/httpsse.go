@@ -40,12 +40,8 @@ func (r *run) openWithin(ctx context.Context, patience time.Duration) (string, e
 		return "", err
 	}
 	r.sse.stream = stream
-	life := context.WithoutCancel(ctx)
-	stream.reply(func(body []byte) {
-		ctx, cancel := context.WithTimeout(life, r.Patience)
-		defer cancel()
-		r.post(ctx, r.sse.endpoint, body, nil)
-	})
+	life := response.Request.Context()
+	stream.reply(func(body []byte) { r.post(life, r.sse.endpoint, body, nil) })
 	return "POST to " + r.sse.endpoint, nil
 }
 
@@ -55,9 +51,11 @@ func (r *run) openStream(ctx context.Context, header map[string]string) (respons
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
 	response, err = r.send(life, http.MethodGet, r.URL, "", header)
-	if !stop() && err == nil {
-		response.Body.Close()
-		err = ctx.Err()
+	if !stop() {
+		if err == nil {
+			response.Body.Close()
+		}
+		err = ctx.Err() // and not that of life
 	}
 	if err != nil {
 		cancel()
@@ -116,7 +114,7 @@ func (r *run) initializeOverSSE(ctx context.Context) (string, error) {
 
 func (r *run) callOverSSE(ctx context.Context) (string, error) {
 	r.post(ctx, r.sse.endpoint, []byte(initialized), nil)
-	answer, err := r.over(ctx, r.sse.session.call(), "2")
+	answer, err := r.over(ctx, r.sse.session.call("2"), "2")
 	if err != nil {
 		return "", err
 	}
@@ -159,21 +157,40 @@ func (r *run) over(ctx context.Context, body string, id jsonrpc.ID) ([]byte, err
 
 func (r *run) isToWait() bool { return r.Wait > 0 }
 
-func (r *run) waitOverSSE(ctx context.Context) (string, error) { return r.silence(ctx, r.sse.stream) }
+// waitOverSSE leaves the stream silent. Its end is that of the session.
+func (r *run) waitOverSSE(ctx context.Context) (string, error) {
+	after, cut, err := r.silence(ctx, r.sse.stream)
+	switch {
+	case err != nil:
+		return "", err
+	case cut:
+		return "", cutOff(after, r.sse.stream)
+	}
+	return stayed(r.Wait, r.sse.stream), nil
+}
 
-// silence sends nothing for a while, and looks whether the stream stays.
-func (r *run) silence(ctx context.Context, stream *events) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.Wait)
+// silence sends nothing for a while, and looks whether the stream stays, or after what time it was cut.
+func (r *run) silence(ctx context.Context, stream *events) (after time.Duration, cut bool, err error) {
+	wait, cancel := context.WithTimeout(ctx, r.Wait)
 	defer cancel()
 	began := time.Now()
-	for {
-		_, err := stream.next(ctx)
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return fmt.Sprintf("it stayed open for %v, with %d heartbeats", r.Wait, stream.beats.Load()), nil
-		case err != nil:
-			return "", &fault{fmt.Sprintf("it was cut after %.0f s, with %d heartbeats before", time.Since(began).Seconds(), stream.beats.Load()),
-				"raise the idle timeout of the proxy, in nginx proxy_read_timeout, or send heartbeats more often: --heartbeat-interval"}
-		}
+	for err == nil {
+		_, err = stream.next(wait)
 	}
+	switch {
+	case ctx.Err() != nil:
+		return 0, false, ctx.Err()
+	case wait.Err() != nil:
+		return 0, false, nil
+	}
+	return time.Since(began), true, nil
+}
+
+func stayed(wait time.Duration, stream *events) string {
+	return fmt.Sprintf("it stayed open for %v, with %d heartbeats", wait, stream.beats.Load())
+}
+
+func cutOff(after time.Duration, stream *events) error {
+	return &fault{fmt.Sprintf("it was cut after %.0f s, with %d heartbeats before", after.Seconds(), stream.beats.Load()),
+		"raise the idle timeout of the proxy, in nginx proxy_read_timeout, or send heartbeats more often: --heartbeat-interval"}
 }

@@ -72,6 +72,7 @@ func TestTokens(t *testing.T) {
 // After a 401, the documents that clients read for logging in are read, in their order, and without the
 // headers of the user.
 func TestLogin(t *testing.T) {
+	t.Parallel()
 	const (
 		resource = "/.well-known/oauth-protected-resource"
 		server   = "/.well-known/oauth-authorization-server"

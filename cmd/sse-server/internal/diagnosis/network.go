@@ -62,18 +62,20 @@ func (r *run) address() string {
 func (r *run) connect(ctx context.Context) (string, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", r.address())
 	if err != nil {
-		return "", unreachable(err)
+		return "", r.unreachable(ctx, err)
 	}
 	defer conn.Close()
 	return "connected to " + conn.RemoteAddr().String(), nil
 }
 
-func unreachable(err error) error {
-	remedy := "see whether a firewall is between"
-	if strings.Contains(err.Error(), "refused") {
-		remedy = "start the server, or check the port; in a container it has to listen on 0.0.0.0"
+func (r *run) unreachable(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return &fault{fmt.Sprintf("%s did not answer in %v", r.address(), r.Patience), "check the address; see whether a firewall is between"}
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return &fault{"nothing listens at " + r.address() + ": connection refused", "start the server, or check the port; in a container it has to listen on 0.0.0.0"}
 	}
-	return &fault{plain(err), remedy}
+	return &fault{"no way to " + r.address() + ": " + plain(err), "check the address; see whether a firewall is between"}
 }
 
 func (r *run) shakeHands(ctx context.Context) (string, error) {
@@ -149,7 +151,13 @@ func (r *run) speaksTLS(ctx context.Context) bool {
 	return true
 }
 
-// plain returns the text of an error without words of libraries.
+// plain returns the text of the innermost error, without words of libraries.
 func plain(err error) string {
-	return strings.ReplaceAll(err.Error(), context.DeadlineExceeded.Error(), "time is up")
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return inPlainWords.Replace(err.Error())
 }
+
+var inPlainWords = strings.NewReplacer(context.DeadlineExceeded.Error(), "time is up", "i/o timeout", "time is up",
+	"x509: ", "", "tls: ", "", "net/http: ", "", "http: ", "")

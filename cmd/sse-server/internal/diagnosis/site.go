@@ -2,12 +2,10 @@ package diagnosis
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 )
@@ -63,18 +61,13 @@ func (r *run) speak(ctx context.Context) (string, error) {
 var saysHost = regexp.MustCompile(`(?i)\bhost`)
 
 func (r *run) allowHost() string {
-	return "allow the name: --allowed-hosts " + r.hostname() + "; or have the proxy pass the Host that the server expects"
+	return "allow the name: --allowed-hosts " + r.at.Hostname() + "; or have the proxy pass the Host that the server expects"
 }
-
-// host returns the Host of requests.
-func (r *run) host() string { return cmp.Or(r.Header.Get("Host"), r.at.Host) }
-
-func (r *run) hostname() string { return (&url.URL{Host: r.host()}).Hostname() }
 
 // isHostServed says whether the first request was refused for its Host. If it was refused for a reason
 // that nobody tells, another Host shows whether it was that.
 func (r *run) isHostServed(ctx context.Context) (string, error) {
-	served := "requests for " + r.host() + " are not refused for that name"
+	served := "requests for " + r.at.Host + " are not refused for that name"
 	switch code := r.first.StatusCode; {
 	case code == http.StatusMisdirectedRequest, (code == http.StatusForbidden || code == http.StatusBadRequest) && saysHost.Match(r.first.body):
 		return "", r.refused(r.first.again())
@@ -90,10 +83,17 @@ func (r *run) isHostServed(ctx context.Context) (string, error) {
 		return served, nil
 	}
 	defer response.Body.Close()
-	if response.StatusCode == r.first.StatusCode {
+	if !isOfServer(response) {
 		return served, nil
 	}
-	return "", &fault{fmt.Sprintf("HTTP %d for %s, and %d for %s", r.first.StatusCode, r.host(), response.StatusCode, local), r.allowHost()}
+	return "", &fault{fmt.Sprintf("HTTP %d for %s, and %d for %s", r.first.StatusCode, r.at.Host, response.StatusCode, local), r.allowHost()}
+}
+
+// isOfServer reports whether the first request has reached an MCP server, which may have refused it for
+// want of a session. A proxy answers a Host that it does not know in its own way.
+func isOfServer(response *http.Response) bool {
+	isJSON := strings.HasPrefix(response.Header.Get("Content-Type"), "application/json")
+	return response.StatusCode < 300 || response.StatusCode == http.StatusBadRequest && isJSON
 }
 
 // isOriginServed sends the first request once more as the browser would for a page of the Origin. Without
@@ -192,7 +192,7 @@ func (r *run) postOfPage(ctx context.Context, remedy string) error {
 		return err
 	}
 	response.Body.Close()
-	s := &session{id: response.Header.Get("Mcp-Session-Id"), version: r.streamable.version}
+	s := &session{id: response.Header.Get("Mcp-Session-Id"), version: r.streamable.session.version}
 	if s.id != "" {
 		if response, err := r.send(ctx, http.MethodDelete, r.URL, "", s.header()); err == nil {
 			response.Body.Close()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -15,8 +16,6 @@ import (
 const (
 	initialize  = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"sse-server-check","version":"1"}}}`
 	initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
-	listTools   = `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`
-	ping        = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
 )
 
 // anyAnswer is the Accept header of a POST.
@@ -40,11 +39,12 @@ func (s *session) header() map[string]string {
 }
 
 // call returns a request that each server answers.
-func (s *session) call() string {
+func (s *session) call(id jsonrpc.ID) string {
+	method := "ping"
 	if s.tools {
-		return listTools
+		method = "tools/list"
 	}
-	return ping
+	return string(jsonrpc.NewRequest(id, method, nil))
 }
 
 // read takes what the answer to initialize says.
@@ -79,6 +79,7 @@ func called(answer []byte) (string, error) {
 }
 
 func (r *run) initialize(ctx context.Context) (string, error) {
+	began := time.Now()
 	response, err := r.send(ctx, http.MethodPost, r.URL, initialize, anyAnswer)
 	if err != nil {
 		return "", err
@@ -92,21 +93,26 @@ func (r *run) initialize(ctx context.Context) (string, error) {
 		return "", err
 	}
 	s := &session{id: response.Header.Get("Mcp-Session-Id")}
-	answer, err := r.answerIn(response, s, "1")
+	answer, err := r.answerIn(response, began, s, "1")
 	if err != nil {
 		return "", err
 	}
 	if err := s.read(answer); err != nil {
 		return "", err
 	}
-	r.streamable = s
+	r.streamable.session = s
 	return s.what, nil
 }
 
 func (r *run) call(ctx context.Context) (string, error) {
-	s := r.streamable
-	r.post(ctx, r.URL, []byte(initialized), s.header())
-	response, err := r.send(ctx, http.MethodPost, r.URL, s.call(), s.header())
+	r.post(ctx, r.URL, []byte(initialized), r.streamable.session.header())
+	return r.callAgain(ctx, "2")
+}
+
+// callAgain makes a call with an id that the session has not seen.
+func (r *run) callAgain(ctx context.Context, id jsonrpc.ID) (string, error) {
+	began, s := time.Now(), r.streamable.session
+	response, err := r.send(ctx, http.MethodPost, r.URL, s.call(id), s.header())
 	if err != nil {
 		return "", err
 	}
@@ -115,20 +121,20 @@ func (r *run) call(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if response.StatusCode == http.StatusNotFound {
-		return "", &fault{"the session of a moment ago is not known", "several servers behind one address need sticky sessions, or one cluster: --nats"}
+		return "", &fault{"the session of before is not known", "several servers behind one address need sticky sessions, or one cluster: --nats"}
 	}
-	answer, err := r.answerIn(response, s, "2")
+	answer, err := r.answerIn(response, began, s, id)
 	if err != nil {
 		return "", err
 	}
 	return called(answer)
 }
 
-func (r *run) hasSessionID() bool { return r.streamable.id != "" }
+func (r *run) hasSessionID() bool { return r.streamable.session.id != "" }
 
 // end ends a session. A server may do that itself.
 func (r *run) end(ctx context.Context) (string, error) {
-	response, err := r.send(ctx, http.MethodDelete, r.URL, "", r.streamable.header())
+	response, err := r.send(ctx, http.MethodDelete, r.URL, "", r.streamable.session.header())
 	if err != nil {
 		return "", err
 	}
@@ -144,24 +150,94 @@ const buffers = "a proxy between holds events back: switch its buffering off for
 
 // get opens the stream of a session. A server may have none.
 func (r *run) get(ctx context.Context) (string, error) {
-	header := r.streamable.header()
+	header := r.streamable.session.header()
 	header["Accept"] = "text/event-stream"
-	response, err := r.send(ctx, http.MethodGet, r.URL, "", header)
+	began := time.Now()
+	response, cancel, err := r.openStream(ctx, header)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "", &fault{fmt.Sprintf("the stream did not open in %v", r.Patience), buffers}
 	}
 	if err != nil {
 		return "", err
 	}
+	kind := response.Header.Get("Content-Type")
+	if response.StatusCode == http.StatusOK && strings.HasPrefix(kind, "text/event-stream") {
+		stream, life := newEvents(response.Body, cancel), response.Request.Context()
+		stream.reply(func(body []byte) { r.post(life, r.URL, body, r.streamable.session.header()) })
+		r.streamable.stream, r.streamable.opened = stream, began
+		return "the stream is open", nil
+	}
+	defer cancel()
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusMethodNotAllowed || response.StatusCode == http.StatusNotFound {
 		return "the server has no stream of its own, which is allowed", nil
 	}
-	return "the stream is open", r.refused(response)
+	if err := r.refused(response); err != nil {
+		return "", err
+	}
+	return "", &fault{fmt.Sprintf("HTTP %d, %s, and no stream", response.StatusCode, kind), "a server without such a stream answers with HTTP 405"}
 }
 
-// answerIn returns the response with an id in an HTTP response, which is JSON or a stream.
-func (r *run) answerIn(response *http.Response, s *session, id jsonrpc.ID) ([]byte, error) {
+// firstEvent says how soon events come through. A server need not send any: it may answer as JSON, and be
+// silent on its stream.
+func (r *run) firstEvent(ctx context.Context) (string, error) {
+	if r.streamable.event != "" {
+		return r.streamable.event, nil
+	}
+	stream := r.streamable.stream
+	if stream == nil {
+		return "", missing("the server answers as JSON, and has no stream")
+	}
+	silent := time.NewTimer(r.Grace)
+	defer silent.Stop()
+	select {
+	case <-stream.came:
+		return fmt.Sprintf("the stream had its first event after %.1f ms", milliseconds(stream.firstAt.Sub(r.streamable.opened))), nil
+	case <-silent.C:
+		return "", missing("the server answers as JSON, and has sent nothing on its stream: a proxy that holds events back cannot be seen")
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// waitOverStreamable leaves the stream of the session silent, or without one the session alone, which has
+// to answer after that.
+func (r *run) waitOverStreamable(ctx context.Context) (string, error) {
+	stream := r.streamable.stream
+	if stream == nil {
+		return r.idle(ctx)
+	}
+	after, cut, err := r.silence(ctx, stream)
+	switch {
+	case err != nil:
+		return "", err
+	case !cut:
+		return stayed(r.Wait, stream), nil
+	case stream.broken == nil:
+		return fmt.Sprintf("it ended after %.0f s in good order: clients open it again", after.Seconds()), nil
+	}
+	return "", cutOff(after, stream)
+}
+
+// idle leaves a session without a request, and its connection open.
+func (r *run) idle(ctx context.Context) (string, error) {
+	over := time.NewTimer(r.Wait)
+	defer over.Stop()
+	select {
+	case <-over.C:
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	detail, err := r.callAgain(ctx, "3")
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("there is no stream; after %v without a request a call is answered: %s", r.Wait, detail), nil
+}
+
+// answerIn returns the response with an id in an HTTP response, which is JSON or a stream. The request was
+// sent at began.
+func (r *run) answerIn(response *http.Response, began time.Time, s *session, id jsonrpc.ID) ([]byte, error) {
 	if !strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
 		data := readAll(response.Body)
 		answer := answerTo(id, data)
@@ -176,13 +252,19 @@ func (r *run) answerIn(response *http.Response, s *session, id jsonrpc.ID) ([]by
 	stream.reply(func(body []byte) { r.post(ctx, r.URL, body, s.header()) })
 	for {
 		e, err := stream.next(ctx)
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil, &fault{"the stream is open, but no answer came in time", buffers}
-			}
+		switch {
+		case err != nil && ctx.Err() != nil && stream.hasCome():
+			return nil, &fault{"the stream has events, but no answer came in time", "see the log of the server"}
+		case err != nil && ctx.Err() != nil:
+			return nil, &fault{"the stream is open, but no event came in time", buffers}
+		case err != nil:
 			return nil, &fault{"the stream ended without an answer", "see the log of the server"}
 		}
 		if answer := answerTo(id, []byte(e.data)); answer != nil {
+			r.streamable.event = fmt.Sprintf("an answer that is a stream had its first event after %.1f ms", milliseconds(stream.firstAt.Sub(began)))
+			if response.ContentLength >= 0 {
+				r.streamable.event += "; it came with its length, so the server or a proxy has collected all of it before"
+			}
 			return answer, nil
 		}
 	}
