@@ -172,7 +172,7 @@ func TestFaults(t *testing.T) {
 		"no token":         {diagnosis.Options{URL: serve(t, protected) + "/mcp"}, []string{"authentication: failed: HTTP 401: a token is needed -> give a token: --header 'Authorization: Bearer TOKEN'"}},
 		"wrong token":      {diagnosis.Options{URL: serve(t, protected) + "/mcp", Header: http.Header{"Authorization": {"Bearer wrong"}}}, []string{"HTTP 401", "-> the token is not accepted"}},
 		"wrong path":       {diagnosis.Options{URL: plain + "/api"}, []string{"not served: HTTP 404", "MCP: failed: no transport is served at /api -> use " + plain + "/mcp"}},
-		"nothing there":    {diagnosis.Options{URL: serve(t, http.NotFoundHandler()) + "/mcp"}, []string{"MCP: failed: no transport of MCP is served at", "check the path"}},
+		"nothing there":    {diagnosis.Options{URL: serve(t, status(404, "")) + "/mcp"}, []string{"initialize: not served: HTTP 404\n", "MCP: failed: no transport of MCP is served at", "check the path"}},
 		"redirect":         {diagnosis.Options{URL: serve(t, status(301, "")) + "/mcp"}, []string{"failed: HTTP 301 leads to https://new.example.com/mcp -> use that URL"}},
 		"bad gateway":      {diagnosis.Options{URL: serve(t, status(502, "<html>")) + "/mcp"}, []string{"failed: HTTP 502 -> the proxy does not reach the server"}},
 		"web page":         {diagnosis.Options{URL: serve(t, status(200, "<html>")) + "/mcp"}, []string{"failed: there is a web page -> check the path"}},

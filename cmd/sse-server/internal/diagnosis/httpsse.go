@@ -67,14 +67,15 @@ func (r *run) openStream(ctx context.Context, header map[string]string) (respons
 // endpointOf returns the URL that the first event of a stream names.
 func (r *run) endpointOf(ctx context.Context, response *http.Response, stream *events, patience time.Duration) (string, error) {
 	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || !strings.HasPrefix(kind, "text/event-stream") {
+		noStream := missing(strings.TrimSuffix(fmt.Sprintf("HTTP %d, %s", response.StatusCode, kind), ", "))
 		switch response.StatusCode {
 		case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusBadRequest, http.StatusNotAcceptable, http.StatusOK:
-			return "", missing(fmt.Sprintf("HTTP %d, %s", response.StatusCode, kind))
+			return "", noStream
 		}
 		if err := r.refused(response); err != nil {
 			return "", err
 		}
-		return "", missing(fmt.Sprintf("HTTP %d, %s", response.StatusCode, kind))
+		return "", noStream
 	}
 	first, err := stream.next(ctx)
 	switch {

@@ -61,7 +61,7 @@ func (r *run) unauthorized(status string, response *http.Response) error {
 	case challenge.Scheme == "basic":
 		return &fault{status, "the token is missing: give user and password: --header 'Authorization: Basic BASE64', in the client as its headers"}
 	}
-	return &fault{status, "give a token: --header 'Authorization: Bearer TOKEN', in the client as its headers; or let the client log in, if the steps below find out where"}
+	return &fault{status, "give a token: --header 'Authorization: Bearer TOKEN', or the header that the server wants, in the client as its headers; or let the client log in, if the steps below find out where"}
 }
 
 // wellKnown returns a URL of metadata of at: its path comes after the word, as RFC 8414 has it.

@@ -87,7 +87,7 @@ func (r *run) initialize(ctx context.Context) (string, error) {
 	defer response.Body.Close()
 	switch response.StatusCode {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusBadRequest, http.StatusNotAcceptable, http.StatusUnsupportedMediaType, http.StatusNotImplemented:
-		return "", missing(fmt.Sprintf("HTTP %d: %s", response.StatusCode, excerpt(response.Body)))
+		return "", missing(statusOf(response))
 	}
 	if err := r.refused(response); err != nil {
 		return "", err
