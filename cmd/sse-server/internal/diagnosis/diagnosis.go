@@ -82,9 +82,9 @@ var steps = []step{
 	{name: "TCP", when: (*run).isDirect, try: (*run).connect, ends: true},
 	{name: "TLS", when: (*run).isSecure, try: (*run).shakeHands, ends: true},
 	{name: "HTTP", try: (*run).speak, ends: true},
-	{name: "Host", try: (*run).isHostServed, ends: true},
-	{name: "Origin", try: (*run).isOriginServed},
-	{name: "authentication", try: (*run).isAuthenticated, ends: true},
+	{name: "Host", when: (*run).isAnswered, try: (*run).isHostServed, ends: true},
+	{name: "Origin", when: (*run).isAnswered, try: (*run).isOriginServed},
+	{name: "authentication", when: (*run).isAnswered, try: (*run).isAuthenticated, ends: true},
 
 	{name: streamableInitialize, try: (*run).initialize, ends: true}, // HTTP+SSE would fail likewise
 	{name: streamableCall, after: streamableInitialize, try: (*run).call},

@@ -20,6 +20,9 @@ type first struct {
 	body []byte
 }
 
+// isAnswered reports whether the first request has an answer.
+func (r *run) isAnswered() bool { return r.first.StatusCode != 0 }
+
 // again returns the response with its body unread.
 func (f *first) again() *http.Response {
 	response := f.Response
@@ -36,10 +39,13 @@ func (r *run) speak(ctx context.Context) (string, error) {
 	defer cancel()
 	mayNeedTLS := r.isDirect() && r.at.Scheme == "http"
 	response, err := r.send(most, http.MethodPost, r.URL, unaddressed, anyAnswer)
-	if err != nil {
-		if mayNeedTLS && r.speaksTLS(ctx) {
-			err = needsTLS
-		}
+	switch {
+	case err == nil:
+	case mayNeedTLS && r.speaksTLS(ctx):
+		return "", needsTLS
+	case ctx.Err() == nil && most.Err() != nil: // some servers do so, and answer initialize
+		return "", missing("a message without a session is not answered; the steps below show whether others are")
+	default:
 		return "", err
 	}
 	defer response.Body.Close()

@@ -161,3 +161,23 @@ func TestHostAndOrigin(t *testing.T) {
 		wantLines(t, name+"\n"+got, test.want...)
 	}
 }
+
+// A server that never answers a message without a session is asked for one.
+func TestSilentOnOneMessage(t *testing.T) {
+	t.Parallel()
+	gw := newGateway(t, gateway.Options{})
+	at := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		if strings.Contains(string(body), "notifications/cancelled") {
+			<-r.Context().Done()
+			return
+		}
+		gw.ServeHTTP(w, r)
+	}))
+	got, works := look(t, diagnosis.Options{URL: at + "/mcp", Patience: 3 * time.Second})
+	if !works || strings.Contains(got, "Host:") {
+		t.Errorf("works: %v", works)
+	}
+	wantLines(t, got, "HTTP: not served: a message without a session is not answered", "Streamable HTTP: a call: ok", "HTTP+SSE: a call: ok")
+}
