@@ -10,6 +10,17 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/diagnosis"
 )
 
+// asked returns what the server asks before it answers a method, the reply that it wants, and the answer.
+func asked(method string) (question, want, answer string) {
+	switch method {
+	case "initialize":
+		return `"method":"ping"`, "{}", `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"asker","version":"1"}}`
+	case "tools/list":
+		return `"method":"roots/list"`, `{"code":-32601,"message":"method not found"}`, `{"tools":[{},{}]}`
+	}
+	return "", "", ""
+}
+
 // asking is a server over both transports that asks its client something before each answer, with the id
 // of the client's request, and answers once it has the reply.
 func asking(t *testing.T) http.Handler {
@@ -41,15 +52,8 @@ func asking(t *testing.T) http.Handler {
 		case m.Method == "" && len(m.ID) > 0: // a reply
 			replies <- string(m.Result) + string(m.Error)
 		}
-		question, answer, want := "", "", ""
-		switch m.Method {
-		case "initialize":
-			question, want = `"method":"ping"`, "{}"
-			answer = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"asker","version":"1"}}`
-		case "tools/list":
-			question, want = `"method":"roots/list"`, `{"code":-32601,"message":"method not found"}`
-			answer = `{"tools":[{},{}]}`
-		default:
+		question, want, answer := asked(m.Method)
+		if question == "" {
 			w.WriteHeader(http.StatusAccepted)
 			return
 		}
