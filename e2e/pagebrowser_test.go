@@ -40,6 +40,7 @@ func TestPageInABrowser(t *testing.T) {
 servers:
   bookshop: {command: [%[1]q, %[2]q]}
   hostile: {command: [%[1]q, %[2]q, hostile]}
+  deep: {command: [%[1]q, %[2]q, deep]}
   broken: {command: [sh, -c, "echo the database is down >&2; exit 3"]}
   slow: {command: [sh, -c, "while [ ! -e %[3]s ]; do sleep 0.1; done; exec %[1]s %[2]s"]}
   demo: {}

@@ -152,10 +152,11 @@ func ServeList(w http.ResponseWriter, r *http.Request, servers []Link) {
 }
 
 // With policy, a browser takes scripts and styles from here alone and runs nothing inline, sends to
-// nobody else but an issuer, and shows images and sounds only if the script has made them of a message. It makes no script of a text.
+// nobody else but an issuer, and shows images and sounds only if the script has made them of a message. It
+// makes no script of a text: the one policy that it may have is that of check.js, for the worker.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
 	"img-src data: blob:; media-src data: blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; " +
-	"require-trusted-types-for 'script'"
+	"require-trusted-types-for 'script'; trusted-types worker"
 
 func setHeader(header http.Header, policy string) {
 	header.Set("Content-Security-Policy", policy)
@@ -221,7 +222,7 @@ func read(name string) []byte {
 
 // modules are those of the script: each one imports only from those before it.
 var modules = []string{
-	"dom.js", "json.js", "events.js", "wire.js", "transport.js", "session.js", "login.js", "jsonschema.js", "schema.js", "form.js",
+	"dom.js", "json.js", "events.js", "wire.js", "transport.js", "session.js", "login.js", "jsonschema.js", "schema.js", "check.js", "form.js",
 	"result.js", "connect.js", "limits.js", "head.js", "tools.js", "prompts.js", "resources.js", "elicit.js", "logs.js",
 	"main.js",
 }

@@ -426,6 +426,42 @@ const steps = {
     await close(page);
   },
 
+  async 'schemas without an end, and patterns that run for ever, stop no tab'() {
+    const page = await open(`${gateway}/deep/mcp`);
+    await ready(page);
+    await tool(page, 'tree');
+    await page.getByRole('button', { name: 'Fill in left' }).click(); // what is inside is made now
+    const inside = page.locator('fieldset', { hasText: 'left' }).last();
+    await inside.getByLabel('name').fill('a');
+    await inside.getByRole('button', { name: 'Add to children' }).click();
+    await inside.getByLabel('name').last().fill('b');
+    await accessible(page, 'a recursive form');
+    await press(page, 'Call');
+    await answer(page).getByText('ok after').first().waitFor();
+    await press(page, 'Copy the call as JSON-RPC');
+    assert.deepEqual(JSON.parse(await copied(page)).params.arguments, { name: 'root', kin: { left: { name: 'a', children: [{ name: 'b' }] } } });
+    for (const name of ['wide', 'multiplied']) {
+      await tool(page, name);
+      await sees(page, 'This schema is too deep for a form: write JSON.');
+    }
+    await page.getByLabel('Arguments').fill('{"a1":{"a":"b"}}');
+    await press(page, 'Call');
+    await answer(page).getByText('"b"').first().waitFor();
+    await tool(page, 'choices');
+    assert.equal(await page.locator('.detail:visible option').count(), 0);
+    await tool(page, 'pattern');
+    await press(page, 'Call');
+    await answer(page).getByText('The arguments are not checked here').first().waitFor();
+    await answer(page).getByText('This page cannot find out whether it is what the output schema says.').first().waitFor();
+    await tool(page, 'tree'); // the checks go on
+    await page.getByLabel('name').first().fill('');
+    await page.getByLabel('as JSON', { exact: true }).check();
+    await page.getByLabel('Arguments').fill('{}');
+    await press(page, 'Call');
+    await sees(page, 'Not called: 1 fault in the arguments.');
+    await close(page);
+  },
+
   async 'the keyboard is enough'() {
     const page = await open(`${gateway}/demo/mcp`);
     await ready(page);

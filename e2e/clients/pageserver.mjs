@@ -1,5 +1,6 @@
 // An MCP server on stdin and stdout that has something of each kind for the page in the browser. With the
-// argument hostile, all that it says is markup, links that run code, and schemas that lie.
+// argument hostile, all that it says is markup, links that run code, and schemas that lie. With deep, its
+// schemas have no end, or take for ever.
 import { createInterface } from 'node:readline';
 import { crc32, deflateSync } from 'node:zlib';
 
@@ -60,7 +61,22 @@ const hostile = {
   resources: [{ uri: link, name: evil, title: evil, description: evil, mimeType: evil }, { uri: `data:text/html,${evil}`, name: evil }],
   templates: [{ uriTemplate: `${link}{${evil}}`, name: evil }],
 };
-const self = isHostile ? hostile : shop;
+
+let multiplied = { type: 'object', properties: { a: { type: 'string' } } };
+for (let i = 0; i < 12; i++) multiplied = { allOf: Array(8).fill({ $ref: '#/$defs/inner' }), $defs: { inner: multiplied } };
+const endless = (name, inputSchema, outputSchema) => ({ name, annotations: { readOnlyHint: true }, inputSchema, outputSchema });
+const deep = {
+  ...shop, prompts: [], resources: [], templates: [],
+  tools: [
+    endless('tree', { type: 'object', required: ['name'], properties: {
+      name: { type: 'string', default: 'root' }, kin: { type: 'object', properties: { left: { $ref: '#' }, right: { $ref: '#' } } }, children: { type: 'array', items: { $ref: '#' } } } }),
+    endless('wide', { allOf: Array.from({ length: 20000 }, (_, i) => ({ properties: { [`a${i}`]: { type: 'string' } }, required: [`a${i}`] })) }),
+    endless('multiplied', { type: 'object', properties: Object.fromEntries(Array.from({ length: 400 }, (_, i) => [`a${i}`, multiplied])), $defs: multiplied.$defs }),
+    endless('pattern', { type: 'object', properties: { text: { type: 'string', pattern: '^(a|a)+$', default: `${'a'.repeat(60)}!` } } }, { type: 'object', properties: { text: { pattern: '^(a|a)+$' } } }),
+    endless('choices', { type: 'object', properties: { one: { enum: Array.from({ length: 100000 }, (_, i) => i) } } }),
+  ],
+};
+const self = isHostile ? hostile : process.argv.includes('deep') ? deep : shop;
 
 // png returns an image of the colours that at gives.
 function png(width, height, at) {
@@ -130,6 +146,8 @@ async function call({ name, arguments: args, _meta }, id) {
       return text(JSON.stringify(answer.result ?? answer.error));
     }
     case 'remove_book': return text(`removed ${args.title}`);
+    case 'pattern': return { content: [], structuredContent: args };
+    case 'tree': case 'multiplied': return text(JSON.stringify(args));
     case 'fail': return { isError: true, ...text('the shelf is empty') };
     case 'lie': return { content: [], structuredContent: { n: 'many' } };
   }

@@ -25,9 +25,9 @@ export function elicit(place, params, signal) {
       resolve(result);
     };
     const fault = el('p', { class: 'bad', 'aria-live': 'polite' });
-    const accept = () => {
+    const accept = async () => {
       if (!form) return done({ action: 'accept' });
-      const { value, faults } = form.check();
+      const { value, faults } = await form.check();
       if (faults.length === 0) return done({ action: 'accept', content: value ?? {} });
       show(fault, 'Not sent: what is wrong stands under the fields.');
     };

@@ -1,6 +1,7 @@
 // A form made from a JSON Schema. What it cannot express is a field of JSON.
 import { el, show, button, clip } from './dom.js';
-import { settle, choices, isObject, unsafeInteger, faults } from './schema.js';
+import { settle, choices, isObject, unsafeInteger, mostSteps } from './schema.js';
+import { checked } from './check.js';
 
 /** @typedef {import('./schema.js').Schema} Schema */
 
@@ -22,12 +23,14 @@ import { settle, choices, isObject, unsafeInteger, faults } from './schema.js';
  * @property {number} depth
  * @property {Map<string, Control>} controls those of the form by their paths
  * @property {{ fields: number }} room how many fields more the form may have
+ * @property {import('./schema.js').Steps} steps how much more may be done for it
+ * @property {boolean} [isOpen] whether it was folded, and somebody has opened it
  */
 
 /** @typedef {{ input: HTMLElement, fault: HTMLElement }} Control */
 
-const deepest = 5, mostFields = 500;
-const mostRows = 100;
+const deepest = 5, mostFields = 500, mostRows = 100, mostChoices = 1000;
+const tooDeep = 'This schema is too deep for a form: write JSON.';
 let lastID = 0;
 
 /**
@@ -42,8 +45,8 @@ export class Form {
     this.schema = isObject(schema) ? schema : {};
     /** @type {Map<string, Control>} */
     this.controls = new Map();
-    const settled = settle(this.schema, this.schema);
-    const place = { root: this.schema, path: '', name: '', required: true, filled: value !== undefined, depth: 0, controls: this.controls, room: { fields: mostFields } };
+    const place = { root: this.schema, path: '', name: '', required: true, filled: value !== undefined, depth: 0, controls: this.controls, ...bounds() };
+    const settled = settle(this.schema, this.schema, place.steps);
     this.rest = el('div', { class: 'fault', role: 'alert' });
     this.field = (isObject(settled.properties) || settled.type === 'object' && !hasMore(settled)) && hasRoom(settled, place)
       ? members(settled, place, value) : json(settled, place, value);
@@ -62,10 +65,10 @@ export class Form {
   read() { return this.field.read() ?? {}; }
 
   /**
-   * check shows what is wrong, and returns the value if nothing is.
-   * @returns {{ value: any, faults: import('./schema.js').Fault[] }}
+   * check shows what is wrong, and returns the value, what it does not fulfil, and whether it could be checked.
+   * @returns {Promise<{ value: any, faults: import('./schema.js').Fault[], isChecked: boolean }>}
    */
-  check() {
+  async check() {
     for (const { input, fault } of this.controls.values()) {
       show(fault);
       input.removeAttribute('aria-invalid');
@@ -74,14 +77,14 @@ export class Form {
     let value, found;
     try {
       value = this.read();
-      found = faults(value, this.schema);
+      found = await checked(value, this.schema);
     } catch (error) {
       const wrong = /** @type {Error & { path?: string }} */ (error);
       found = [{ path: wrong.path ?? '', text: wrong.message }];
     }
     /** @type {HTMLElement | undefined} */
     let first;
-    for (const { path, text } of found) {
+    for (const { path, text } of found ?? []) {
       const control = this.nearest(path);
       if (!control) {
         this.rest.append(el('p', {}, path && `${clip(path, 200)}: `, clip(text, 300)));
@@ -92,7 +95,7 @@ export class Form {
       first ??= control.input;
     }
     first?.focus();
-    return { value, faults: found };
+    return { value, faults: found ?? [], isChecked: found !== undefined };
   }
 
   /** @param {string} path */
@@ -103,6 +106,9 @@ export class Form {
     }
   }
 }
+
+/** bounds are those of what is made at once. */
+function bounds() { return { room: { fields: mostFields }, steps: { left: mostSteps } }; }
 
 /**
  * canonical returns a value as JSON, in one order.
@@ -138,12 +144,36 @@ function hasRoom(schema, place) {
  * @returns {Field}
  */
 function fieldOf(of, place, value) {
-  const schema = settle(of, place.root);
+  const schema = settle(of, place.root, place.steps);
   if (value === undefined && !place.filled) value = first(schema, place.required);
   const field = fitting(schema, place, value);
   if (value === undefined || isExpressed(field, schema, value)) return field;
-  for (const path of place.controls.keys()) if (path.startsWith(`${place.path}/`)) place.controls.delete(path);
+  forget(place);
   return json(schema, place, value);
+}
+
+/**
+ * forget drops the controls inside a field that is made anew.
+ * @param {Place} place
+ */
+function forget(place) {
+  for (const path of place.controls.keys()) if (path.startsWith(`${place.path}/`)) place.controls.delete(path);
+}
+
+/**
+ * later returns a field that somebody has asked for, with bounds of its own.
+ * @param {unknown} of
+ * @param {Place} place
+ * @param {any} value
+ * @returns {Field}
+ */
+function later(of, place, value) {
+  try {
+    return fieldOf(of, { ...place, ...bounds() }, value);
+  } catch {
+    forget(place);
+    return json({ description: tooDeep }, place, value);
+  }
 }
 
 /**
@@ -172,13 +202,16 @@ function isExpressed(field, schema, value) {
  */
 function fitting(schema, place, value) {
   const listed = choices(schema);
-  if (listed) return select(schema, place, listed, value);
+  if (listed && listed.length <= mostChoices) return select(schema, place, listed, value);
   switch (schema.type) {
     case 'boolean': return boolean(schema, place, value);
     case 'integer': case 'number': return number(schema, place, value);
     case 'string': return string(schema, place, value);
     case 'array': if (place.depth < deepest && isObject(schema.items)) return rows(schema, place, value); break;
-    case 'object': if (place.depth < deepest && isObject(schema.properties) && !hasMore(schema) && hasRoom(schema, place)) return members(schema, place, value);
+    case 'object':
+      if (place.depth >= deepest || !isObject(schema.properties) || hasMore(schema)) break;
+      if (place.depth > 1 && !place.required && !place.isOpen && value === undefined) return folded(schema, place);
+      if (hasRoom(schema, place)) return members(schema, place, value);
   }
   return json(schema, place, value);
 }
@@ -346,7 +379,7 @@ function members(schema, place, value) {
   const required = new Set(Array.isArray(schema.required) ? schema.required : []);
   const fields = Object.entries(schema.properties ?? {}).map(([name, of]) => ({
     name, field: fieldOf(of, {
-      ...place, isItem: false, name, required: required.has(name), depth: place.depth + 1,
+      ...place, isItem: false, isOpen: false, name, required: required.has(name), depth: place.depth + 1,
       path: `${place.path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
     }, Object.hasOwn(given, name) ? given[name] : undefined),
   }));
@@ -381,6 +414,24 @@ function group(schema, place, inside) {
 }
 
 /**
+ * folded is made when it is opened: an object that may be left out, inside another one. A schema may have
+ * itself as a member.
+ * @param {Schema} schema
+ * @param {Place} place
+ * @returns {Field}
+ */
+function folded(schema, place) {
+  /** @type {Field | undefined} */
+  let field;
+  const element = el('div', {}, group(schema, place, [button('Fill in', () => {
+    field = later(schema, { ...place, isOpen: true }, undefined);
+    show(element, field.element);
+    /** @type {HTMLElement | null} */ (element.querySelector('input, select, textarea, button'))?.focus();
+  }, { class: 'small', 'aria-label': `Fill in ${clip(place.name, 60)}` })]));
+  return { element, read: () => field?.read() };
+}
+
+/**
  * rows has a field for each member of a list, or a box to tick for each that there can be.
  * @param {Schema} schema
  * @param {Place} place
@@ -389,15 +440,15 @@ function group(schema, place, inside) {
  */
 function rows(schema, place, value) {
   const given = Array.isArray(value) ? value : [];
-  const listed = choices(settle(schema.items, place.root));
+  const listed = choices(settle(schema.items, place.root, place.steps));
   if (listed && schema.uniqueItems !== false && listed.length <= 30) return boxes(schema, place, listed, given);
   /** @type {{ field: Field, element: HTMLElement }[]} */
   let all = [];
   let made = 0;
   const list = el('div', { class: 'rows' });
-  const add = (/** @type {any} */ one, filled = place.filled) => {
+  const add = (/** @type {any} */ one, filled = place.filled, make = fieldOf) => {
     const n = made++;
-    const field = fieldOf(schema.items, { ...place, filled, name: `${place.name} ${n + 1}`, required: true, isItem: true, depth: place.depth + 1, path: `${place.path}/${n}` }, one);
+    const field = make(schema.items, { ...place, filled, isOpen: false, name: `${place.name} ${n + 1}`, required: true, isItem: true, depth: place.depth + 1, path: `${place.path}/${n}` }, one);
     const row = { field, element: el('div', { class: 'item' }, field.element,
       button('Remove', () => { all = all.filter(other => other !== row); row.element.remove(); }, { class: 'small', 'aria-label': `Remove ${clip(place.name, 60)} ${n + 1}` })) };
     all.push(row);
@@ -405,7 +456,7 @@ function rows(schema, place, value) {
   };
   for (const one of given.slice(0, mostRows)) add(one); // more of them are JSON
   const element = group(schema, place, [list, button('Add', () => {
-    add(undefined, false);
+    add(undefined, false, later);
     /** @type {HTMLElement | null} */ (list.lastElementChild?.querySelector('input, select, textarea') ?? null)?.focus();
   }, { class: 'small', 'aria-label': `Add to ${clip(place.name, 60)}` })]);
   return {
@@ -461,24 +512,25 @@ function json(schema, place, value) {
 }
 
 /**
- * formOf returns the form of a schema, one of JSON for a schema that breaks it.
+ * formOf returns the form of a schema, one of JSON for a schema that is too much for it.
  * @param {unknown} schema
  * @param {any} [value]
  */
 export function formOf(schema, value) {
-  try { return new Form(schema, value); } catch { return jsonForm(schema, value); }
+  try { return new Form(schema, value); } catch { return jsonForm(schema, value, tooDeep); }
 }
 
 /**
  * jsonForm asks for the same as a text of JSON.
  * @param {unknown} schema
  * @param {any} value
+ * @param {string} [why] there is no other form
  */
-export function jsonForm(schema, value) {
+export function jsonForm(schema, value, why = '') {
   const form = new Form({}, undefined);
   form.schema = isObject(schema) ? schema : {};
   form.controls.clear();
-  form.field = json({}, { root: {}, path: '', name: '', required: true, filled: true, depth: 0, controls: form.controls, room: { fields: 0 } }, value ?? {});
-  show(form.element, form.field.element, form.rest);
+  form.field = json({}, { root: {}, path: '', name: '', required: true, filled: true, depth: 0, controls: form.controls, ...bounds() }, value ?? {});
+  show(form.element, why && el('p', { class: 'warn' }, why), form.field.element, form.rest);
   return form;
 }

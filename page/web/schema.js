@@ -5,28 +5,60 @@ import { Validator } from './jsonschema.js';
 /** @typedef {Record<string, any>} Schema */
 
 /**
+ * Steps are how many members of schemas may still be looked at. Those of a server have no end if they
+ * multiply.
+ * @typedef {{ left: number }} Steps
+ */
+
+export const mostSteps = 100000;
+
+/** TooDeep is thrown when the steps are used up. */
+export class TooDeep extends Error {}
+
+/**
+ * spend takes steps, and throws a TooDeep if there are no more.
+ * @param {Steps} steps
+ * @param {number} n
+ */
+export function spend(steps, n) {
+  steps.left -= n;
+  if (steps.left < 0) throw new TooDeep('the schema is too deep');
+}
+
+/** @param {Schema} schema */
+function sizeOf(schema) {
+  return 1 + Object.keys(schema).length + Object.keys(schema.properties ?? {}).length + (Array.isArray(schema.required) ? schema.required.length : 0);
+}
+
+/**
  * settle returns a schema without the references and choices that a form can do without: $ref within the
  * document, allOf, a choice between something and null, and a list of types with null.
  * @param {unknown} schema
  * @param {Schema} root
- * @param {{ left: number }} [steps] how many it may still take in all: choices of choices multiply
+ * @param {Steps} [steps]
+ * @param {string[]} [followed] the references that have led here: one that leads to itself says nothing
  * @returns {Schema}
  */
-export function settle(schema, root, steps = { left: 200 }) {
+export function settle(schema, root, steps = { left: mostSteps }, followed = []) {
   if (!isObject(schema)) return {};
-  if (--steps.left < 0) return schema;
+  spend(steps, sizeOf(schema) + followed.length);
   if (typeof schema.$ref === 'string') {
     const { $ref, ...rest } = schema;
+    if (followed.includes($ref)) return rest;
     const target = at(root, $ref);
-    return target ? settle({ ...target, ...rest }, root, steps) : schema;
+    return target ? settle({ ...target, ...rest }, root, steps, [...followed, $ref]) : schema;
   }
   if (Array.isArray(schema.allOf)) {
     const { allOf, ...rest } = schema;
-    return allOf.map(part => settle(part, root, steps)).reduce((all, part) => ({
-      ...part, ...all,
-      ...all.properties || part.properties ? { properties: { ...part.properties, ...all.properties } } : {},
-      ...all.required || part.required ? { required: [...all.required ?? [], ...part.required ?? []] } : {},
-    }), rest);
+    return allOf.reduce((all, one) => {
+      const part = settle(one, root, steps, followed);
+      spend(steps, sizeOf(all) + sizeOf(part));
+      return {
+        ...part, ...all,
+        ...all.properties || part.properties ? { properties: { ...part.properties, ...all.properties } } : {},
+        ...all.required || part.required ? { required: [...all.required ?? [], ...part.required ?? []] } : {},
+      };
+    }, rest);
   }
   for (const word of ['anyOf', 'oneOf']) {
     const choice = schema[word];
@@ -34,7 +66,7 @@ export function settle(schema, root, steps = { left: 200 }) {
     const others = choice.filter(one => !(isObject(one) && one.type === 'null'));
     if (others.length !== 1) continue;
     const { [word]: _, ...rest } = schema;
-    return settle({ ...settle(others[0], root, steps), ...rest }, root, steps);
+    return settle({ ...settle(others[0], root, steps, followed), ...rest }, root, steps, followed);
   }
   if (Array.isArray(schema.type)) {
     const types = schema.type.filter(type => type !== 'null');
@@ -126,24 +158,27 @@ export function withoutSecrets(value, schema, root = isObject(schema) ? schema :
 // Keywords whose faults another fault, further down, says better.
 const outer = new Set(['properties', 'items', 'prefixItems', 'additionalItems', 'patternProperties', '$ref', 'allOf', '$dynamicRef']);
 
+const mostFaults = 100;
+
 /**
- * faults returns what a value does not fulfil of a schema; none if all is well, or if the schema cannot be
- * used: then the server will say.
+ * faults returns what a value does not fulfil of a schema; undefined if the schema cannot be used. It may
+ * take for ever.
  * @param {unknown} value
- * @param {Schema} schema
- * @returns {Fault[]}
+ * @param {any} schema
+ * @returns {Fault[] | undefined}
  */
 export function faults(value, schema) {
   let errors;
   try {
     errors = new Validator(schema, '2020-12', false).validate(value).errors;
   } catch {
-    return [];
+    return undefined;
   }
   /** @type {Map<string, Fault>} */
   const found = new Map();
   for (const { keyword, instanceLocation, error } of errors) {
     if (outer.has(keyword)) continue;
+    if (found.size === mostFaults) break;
     let path = decode(instanceLocation.replace(/^#/, '')), text = error;
     const missing = keyword === 'required' && /required property "(.*)"\.$/s.exec(error);
     if (missing) {

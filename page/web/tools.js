@@ -18,6 +18,7 @@ import { withoutSecrets } from './schema.js';
  * @property {string} outcome
  */
 
+const unchecked = 'The arguments are not checked here, because that takes too long: the server checks them.';
 const mostCalls = 20, longest = 8000; // characters of an address
 
 /** ToolsView shows the tools. */
@@ -162,7 +163,9 @@ export class ToolsView {
    * @param {any} args
    */
   address(args = this.read()) {
-    const address = new URLSearchParams({ tool: this.chosen.name }), open = withoutSecrets(args, this.chosen.inputSchema);
+    const address = new URLSearchParams({ tool: this.chosen.name });
+    let open;
+    try { open = withoutSecrets(args, this.chosen.inputSchema); } catch { /* who knows what is secret */ }
     if (open && Object.keys(open).length > 0) address.set('arguments', JSON.stringify(open));
     return address.toString();
   }
@@ -174,7 +177,11 @@ export class ToolsView {
   async submit(anyway) {
     const { app, chosen: tool } = this, session = app.session;
     if (!this.form || !this.run || this.run.disabled || !this.answer || !this.progress) return;
-    const { value, faults } = this.form.check();
+    const { run, answer } = this;
+    run.disabled = true;
+    const { value, faults, isChecked } = await this.form.check();
+    run.disabled = false;
+    if (run !== this.run) return; // another tool has been chosen meanwhile
     if (faults.length > 0 && !anyway) {
       say(`Not called: ${count(faults.length, 'fault')}`);
       show(this.answer, el('p', { class: 'bad' }, `Not called: ${count(faults.length, 'fault')} in the arguments. `,
@@ -186,9 +193,8 @@ export class ToolsView {
       return;
     }
     const isOfStranger = this.isOfAddress === true && tool.annotations?.readOnlyHint !== true;
-    const { run } = this;
     run.disabled = true;
-    if (!(isOfStranger || isDestructive(tool)) || await confirmed(tool, value ?? {}, isOfStranger)) await this.call(session, tool, value ?? {});
+    if (!(isOfStranger || isDestructive(tool)) || await confirmed(tool, value ?? {}, isOfStranger)) await this.call(session, tool, value ?? {}, isChecked);
     run.disabled = false;
     if (run === this.run && this.isDue) this.update();
   }
@@ -198,15 +204,16 @@ export class ToolsView {
    * @param {import('./session.js').Session} session
    * @param {any} tool
    * @param {any} args
+   * @param {boolean} isChecked whether they are known to fit
    */
-  async call(session, tool, args) {
+  async call(session, tool, args, isChecked) {
     const { answer, progress } = this;
     if (!answer || !progress) return;
     const cancelling = new AbortController(), began = performance.now();
     const bar = el('progress', { 'aria-label': 'Progress of the call' }), message = el('span', {}), clock = el('span', { class: 'clock' });
     const tick = setInterval(() => { clock.textContent = took(performance.now() - began); }, 100);
     show(answer);
-    show(progress, bar, clock, button('Cancel', () => cancelling.abort()), message);
+    show(progress, !isChecked && el('p', { class: 'warn' }, unchecked), bar, clock, button('Cancel', () => cancelling.abort()), message);
     progress.scrollIntoView({ block: 'nearest' });
     let outcome = 'ok', shown;
     try {
@@ -227,7 +234,7 @@ export class ToolsView {
     clearInterval(tick);
     const ms = performance.now() - began;
     show(progress);
-    show(answer, el('p', { class: 'soft' }, `${outcome} after ${took(ms)}`), shown);
+    show(answer, el('p', { class: 'soft' }, `${outcome} after ${took(ms)}`), !isChecked && el('p', { class: 'warn' }, unchecked), shown);
     answer.scrollIntoView({ block: 'nearest' });
     say(`${outcome} after ${took(ms)}`);
     this.remember({ tool: tool.name, arguments: args, at: Date.now(), ms, outcome });
