@@ -131,7 +131,23 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		serveFile(w, r, r.URL.Query().Get(fileParam))
 		return
 	}
-	render(w, "page.html", p.about)
+	render(w, "page.html", struct {
+		About    template.JS
+		IsLinked bool
+	}{p.about, isLinked(r)})
+}
+
+// isLinked reports whether another site has led the browser here. Over plain HTTP to another machine a
+// browser says so in Referer alone, if at all.
+func isLinked(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "cross-site", "same-site": // another port is the same site
+		return true
+	case "":
+		from, err := url.Parse(r.Referer())
+		return err == nil && from.Host != "" && !strings.EqualFold(from.Host, r.Host)
+	}
+	return false
 }
 
 // Link is a server in the list of all.

@@ -72,6 +72,40 @@ func TestNamesStayData(t *testing.T) {
 	}
 }
 
+// A page to which another site has led says so: its script waits for a click. What people have typed,
+// bookmarked or opened from a terminal connects by itself.
+func TestPageOfALink(t *testing.T) {
+	p, err := page.New(page.Options{Transports: []string{"sse"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		site, referer string
+		want          bool
+	}{
+		{"none", "", false},
+		{"same-origin", "http://gateway.example/", false},
+		{"cross-site", "", true},
+		{"same-site", "", true},
+		{"", "", false}, // a browser over plain HTTP says nothing of the site
+		{"", "http://gateway.example/mcp", false},
+		{"", "http://elsewhere.example/", true},
+		{"", "http://gateway.example:81/", true},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "http://gateway.example/mcp", nil)
+		for name, value := range map[string]string{"Sec-Fetch-Site": c.site, "Referer": c.referer} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
+		}
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, r)
+		if got := strings.Contains(w.Body.String(), " data-linked>"); got != c.want {
+			t.Errorf("Sec-Fetch-Site %q, Referer %q: linked %t, want %t", c.site, c.referer, got, c.want)
+		}
+	}
+}
+
 // With a login the page may also send to the issuer, and to nobody else.
 func TestPolicyAllowsTheIssuer(t *testing.T) {
 	for issuer, want := range map[string]string{

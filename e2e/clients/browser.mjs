@@ -3,6 +3,7 @@
 // wants tokens of an issuer, and a directory for screenshots or "". Fails with what is wrong. ONLY=text takes only the steps with the text in their names.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { chromium } from 'playwright-core';
 
@@ -324,6 +325,49 @@ const steps = {
     writeFileSync(slowWaitsFor, '');
     await ready(slow);
     await close(slow);
+  },
+
+  async 'no session begins before somebody wants it'() {
+    const elsewhere = createServer((_, response) => response.setHeader('Content-Type', 'text/html').end(`<a href="${gateway}/bookshop/mcp#tool=cover">link</a><a href="${gateway}/">list</a>`)).listen(0, '127.0.0.1');
+    await new Promise(resolve => elsewhere.once('listening', resolve));
+    const stranger = `http://localhost:${elsewhere.address().port}/`; // another site than 127.0.0.1
+    const page = await open(stranger), requests = [];
+    page.on('request', request => requests.push(request.method()));
+    await page.getByText('link').click();
+    await sees(page, 'Another site has led here');
+    await sees(page, 'bookshop');
+    await accessible(page, 'the page before its session');
+    await page.selectOption('#client', 'Cursor'); // what to paste needs no session
+    assert.ok(requests.every(method => method === 'GET'), requests.join());
+    await press(page, 'Connect');
+    await ready(page);
+    await page.getByRole('heading', { name: 'Show a cover' }).waitFor();
+    await page.reload(); // by the one who has connected
+    await ready(page);
+    await page.goto(stranger);
+    await page.getByText('list').click(); // from the list, people go on by themselves
+    await page.getByRole('link', { name: 'bookshop' }).click();
+    await ready(page);
+    await close(page);
+    elsewhere.close();
+
+    // A tab in the background waits until it is looked at.
+    const hidden = await context.newPage();
+    await hidden.addInitScript(() => { for (const name of ['hidden', 'prerendering']) Object.defineProperty(document, name, { value: true, configurable: true }); });
+    const sent = [];
+    hidden.on('request', request => sent.push(request.method()));
+    await hidden.goto(`${gateway}/bookshop/mcp`);
+    const change = name => hidden.evaluate(name => {
+      delete document[name];
+      document.dispatchEvent(new Event(name === 'hidden' ? 'visibilitychange' : 'prerenderingchange'));
+    }, name);
+    await sees(hidden, 'not connected');
+    await change('hidden');
+    assert.equal(await hidden.evaluate(() => document.hidden), false);
+    assert.ok(sent.every(method => method === 'GET'), sent.join());
+    await change('prerendering');
+    await ready(hidden);
+    await hidden.close();
   },
 
   async 'a session ends with its tab'() {

@@ -10,16 +10,19 @@ import { tree, prose } from './json.js';
  * @param {Session | undefined} session
  * @param {{ tools: any[] | undefined, prompts: any[] | undefined, resources: any[] | undefined, templates: any[] | undefined }} lists
  * @param {() => void} again
+ * @param {{ name: string, isLinked: boolean }} before what is known without a session: the name, if there are several servers, and whether another site has led here
  * @returns {HTMLElement}
  */
-export function headline(session, lists, again) {
+export function headline(session, lists, again, { name, isLinked }) {
   const state = session?.state ?? 'closed', info = session?.server?.serverInfo ?? {};
   const title = info.title || info.name;
   return el('section', { class: `headline ${state === 'starting' || state === 'connecting' ? 'initializing' : state === 'closed' ? '' : state}`, 'aria-labelledby': 'headline' },
-    el('h1', { id: 'headline' }, title ? named(title, 100) : 'MCP server', ' ',
+    el('h1', { id: 'headline' }, named(title || name || 'MCP server', 100), ' ',
       info.title && info.name && info.title !== info.name && el('small', {}, named(info.name, 100), ' '),
       info.version && el('small', {}, named(info.version, 60))),
-    el('p', { id: 'state' }, ...condition(session, state, again)),
+    session ? el('p', { id: 'state' }, ...condition(session, state, again)) : el('p', { id: 'state' }, mark('', 'not connected')),
+    !session && isLinked && el('div', {}, el('p', {}, 'Another site has led here. To connect starts a session with the server, and may start its process.'),
+      el('div', { class: 'row' }, button('Connect', again, { class: 'main' }))),
     session?.server && el('p', { class: 'soft' }, session.transport.title, ', MCP ', named(session.server.protocolVersion, 20), ': ',
       [counted(lists.tools, 'tool'), counted(lists.prompts, 'prompt'), counted(lists.resources, 'resource'), counted(lists.templates, 'template')].filter(Boolean).join(', ')),
     session?.server?.instructions && el('details', { class: 'instructions' }, el('summary', {}, 'Instructions'), prose(session.server.instructions)));
@@ -32,17 +35,17 @@ export function headline(session, lists, again) {
 function counted(list, one) { return list && count(list.length, one); }
 
 /**
- * @param {Session | undefined} session
+ * @param {Session} session
  * @param {string} state
  * @param {() => void} again
  * @returns {(Node | string)[]}
  */
 function condition(session, state, again) {
-  const error = /** @type {any} */ (session?.error);
+  const error = /** @type {any} */ (session.error);
   switch (state) {
     case 'connecting': return [mark('initializing', 'connecting')];
     case 'starting': return [mark('initializing', 'starting'), ' for ', el('span', { id: 'seconds' }), error ? el('span', {}, ': ', named(error.message, 2000)) : ''];
-    case 'ready': return [mark('ready', 'ready'), ` after ${took(session?.readyAfter ?? 0)}`];
+    case 'ready': return [mark('ready', 'ready'), ` after ${took(session.readyAfter)}`];
   }
   const why = error?.data ?? error?.error?.data;
   return [mark('failed', state === 'failed' ? 'failed' : 'not connected'), ' ', named(error?.message ?? '', 4000), ' ',

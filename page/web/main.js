@@ -1,7 +1,7 @@
 // The page: one session at a time, and what is shown of it.
 import { el, show, button, clip, plain, took, say } from './dom.js';
 import { Wire, wireView } from './wire.js';
-import { StreamableHTTP, HTTPSSE } from './transport.js';
+import { StreamableHTTP, HTTPSSE, visible } from './transport.js';
 import { Session, newest, needsToken, paced } from './session.js';
 import { headline, connectView } from './head.js';
 import { ToolsView } from './tools.js';
@@ -53,6 +53,7 @@ export class App {
     this.loads = new Map();
     this.isOAuth = false; // whether clients can log in by themselves
     this.isRefused = false; // for want of a token
+    this.isLinked = isLinked();
     this.asks = el('div', { id: 'asks' });
     this.slow = el('div', { role: 'status' });
     this.head = el('div');
@@ -63,20 +64,28 @@ export class App {
     this.logs = new LogsView(this);
     this.build();
     window.addEventListener('pagehide', () => this.session?.close());
-    window.addEventListener('pageshow', event => { if (event.persisted) this.open(); });
+    window.addEventListener('pageshow', event => { if (event.persisted && this.session) this.open(); });
     window.addEventListener('hashchange', () => this.tools.fromAddress());
     this.begin();
   }
 
-  /** begin opens the first session, with the token of a login if the page comes from one. */
+  /**
+   * begin opens the first session, with the token of a login if the page comes from one. A session may start
+   * a process, so it waits until somebody looks at the page, and wants it.
+   */
   async begin() {
+    this.showHead();
     try {
       const token = this.about.login && await finishLogin(this.about.login, this.url);
-      if (token) sessionStorage.setItem(this.tokenKey, token);
+      if (token) {
+        sessionStorage.setItem(this.tokenKey, token);
+        this.isLinked = false; // the issuer has led back
+      }
     } catch (error) {
       this.loginFault = /** @type {Error} */ (error).message;
     }
-    await this.open();
+    await visible();
+    if (!this.isLinked) await this.open();
   }
 
   /** build makes the page. */
@@ -175,7 +184,7 @@ export class App {
   }
 
   showHead() {
-    show(this.head, headline(this.session, /** @type {any} */ (this.lists), () => this.open()));
+    show(this.head, headline(this.session, /** @type {any} */ (this.lists), () => this.open(), { name: this.about.name, isLinked: this.isLinked }));
     const title = this.session?.server?.serverInfo?.title || this.session?.server?.serverInfo?.name;
     document.title = title ? `${clip(title, 60)} – MCP server` : 'MCP server';
   }
@@ -267,6 +276,12 @@ export class App {
       this.token() && button('Forget the token', () => { sessionStorage.removeItem(this.tokenKey); this.open(); }))));
     (logIn ?? input).focus();
   }
+}
+
+/** isLinked reports whether another site has led here, and nobody has loaded the page again since. */
+function isLinked() {
+  const [how] = /** @type {PerformanceNavigationTiming[]} */ (performance.getEntriesByType('navigation'));
+  return how?.type !== 'reload' && document.getElementById('about')?.dataset.linked !== undefined;
 }
 
 if (typeof document !== 'undefined') new App();

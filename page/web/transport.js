@@ -133,16 +133,19 @@ const long = 3000;
 
 /**
  * visible returns when the page can be seen, or the signal ends the wait.
- * @param {AbortSignal} signal
+ * @param {AbortSignal} [signal]
  */
-async function visible(signal) {
-  while (globalThis.document?.hidden && !signal.aborted) {
+export async function visible(signal) {
+  while (isUnseen() && !signal?.aborted) {
     await new Promise(resolve => {
-      document.addEventListener('visibilitychange', resolve, { once: true });
-      signal.addEventListener('abort', resolve, { once: true });
+      for (const change of ['visibilitychange', 'prerenderingchange']) document.addEventListener(change, resolve, { once: true });
+      signal?.addEventListener('abort', resolve, { once: true });
     });
   }
 }
+
+/** isUnseen reports whether the page is in the background, or made before anybody opens it. */
+function isUnseen() { return globalThis.document?.hidden || /** @type {any} */ (globalThis.document)?.prerendering; }
 
 /** StreamableHTTP is the transport of MCP from 2025-03-26 on. */
 export class StreamableHTTP extends Transport {
