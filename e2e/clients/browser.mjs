@@ -506,6 +506,33 @@ const steps = {
     await close(page);
   },
 
+  async 'what the schema calls secret leaves the page for the server alone'() {
+    const page = await open(`${gateway}/deep/mcp`);
+    await ready(page);
+    await tool(page, 'sign_in');
+    await page.getByLabel('user').fill('ann');
+    await page.getByLabel('key').fill('hush-1');
+    await press(page, 'Add to pins');
+    await page.getByLabel('pins 1', { exact: true }).fill('hush-2');
+    assert.deepEqual(await page.locator('.form input:visible').evaluateAll(all => all.map(one => one.type)), ['password', 'password']);
+    await press(page, 'Call');
+    await answer(page).getByText('"hush-1"').first().waitFor();
+    for (const name of ['Copy the call as curl', 'Copy the call as JSON-RPC']) {
+      await press(page, name);
+      const copy = await copied(page);
+      assert.ok(copy.includes('{"user":"ann","key":"…","pins":["…"]}'), copy);
+      await sees(page, 'It has … where something is secret: put that in.');
+    }
+    await press(page, 'Copy its address, which shows this call');
+    for (const text of [await copied(page), page.url(), await page.evaluate(() => JSON.stringify(sessionStorage)), await page.locator('.past').innerText()]) {
+      assert.ok(text.includes('ann') && !text.includes('hush'), text);
+    }
+    await page.locator('.past button').first().click();
+    assert.equal(await page.getByLabel('user').inputValue(), 'ann');
+    assert.equal(await page.getByLabel('key').inputValue(), '');
+    await close(page);
+  },
+
   async 'the keyboard is enough'() {
     const page = await open(`${gateway}/demo/mcp`);
     await ready(page);

@@ -7,7 +7,8 @@ const [folder, url] = process.argv.slice(2);
 const module = name => import(new URL(`${name}.js`, pathToFileURL(`${folder}/`)));
 const { entries, asCurl, shell } = await module('connect');
 const { events } = await module('events');
-const { faults, settle, TooDeep, choices, unsafeInteger, withoutSecrets } = await module('schema');
+const { faults, settle, TooDeep, choices, unsafeInteger } = await module('schema');
+const { withoutSecrets } = await module('secrets');
 const { expand, variables } = await module('resources');
 const { lossesOfTool, lossesOfAll } = await module('limits');
 const { Wire } = await module('wire');
@@ -76,6 +77,18 @@ for (const [text, found] of [['{"a":9007199254740993}', '9007199254740993'], ['[
 
 const secret = { $defs: { key: { type: 'string', format: 'password' } }, properties: { a: {}, key: { $ref: '#/$defs/key' }, list: { items: { properties: { pin: { writeOnly: true } } } } } };
 assert.deepEqual(withoutSecrets({ a: 1, key: 'x', list: [{ pin: 1, b: 2 }], c: 3 }, secret), { a: 1, list: [{ b: 2 }], c: 3 });
+assert.deepEqual(withoutSecrets({ a: 1, key: 'x', list: [{ pin: 1, b: 2 }] }, secret, '…'), { a: 1, key: '…', list: [{ pin: '…', b: 2 }] });
+// Whatever part of a schema calls it secret: a choice, what applies to all members, a place in a list, a schema that refers to itself.
+const pin = { writeOnly: true };
+for (const schema of [
+  { anyOf: [{ type: 'null' }, { properties: { pin } }, { properties: { a: {} } }] }, { oneOf: [{ allOf: [{ properties: { pin } }] }] },
+  { additionalProperties: pin, properties: { a: {} } }, { if: {}, then: { properties: { pin } } },
+  { properties: { pin: { anyOf: [{ type: 'string' }, { format: 'password' }] } } }, { $ref: '#', properties: { pin } },
+]) assert.deepEqual(withoutSecrets({ a: 1, pin: 2 }, schema), { a: 1 }, JSON.stringify(schema));
+assert.deepEqual(withoutSecrets({ a: 1 }, { patternProperties: { '^p': pin } }), {}, 'no pattern of a server is run');
+assert.deepEqual(withoutSecrets([1, 2, 3], { prefixItems: [{}, pin], items: {} }, '…'), [1, '…', 3]);
+assert.deepEqual(withoutSecrets([1, 2, 3], { items: [{}, pin] }, '…'), [1, '…', 3]);
+assert.deepEqual(withoutSecrets({ a: { a: { pin: 1, b: 2 } } }, { properties: { a: { $ref: '#' }, pin } }), { a: { a: { b: 2 } } });
 
 // What the wire keeps is bounded.
 const large = new Wire();
@@ -102,6 +115,7 @@ for (let i = 0; i < 30; i++) many = { allOf: [many, many] }; // 2^30 in all
 const wide = { allOf: Array.from({ length: 200000 }, (_, i) => ({ properties: { [i]: {} }, required: [String(i)] })) };
 const long = { $defs: Object.fromEntries(Array.from({ length: 20000 }, (_, i) => [i, { $ref: `#/$defs/${i + 1}` }])), $ref: '#/$defs/0' };
 for (const schema of [many, wide, long]) assert.throws(() => settle(schema, schema), TooDeep);
+for (const schema of [wide, long]) assert.deepEqual(withoutSecrets({ a: 1 }, schema, '…'), '…', 'nobody knows what is secret');
 assert.equal(expand('x://{constructor}', {}), 'x://');
 assert.deepEqual(variables('{{a}'), [{ name: 'a', required: true }]);
 assert.equal(expand('x://{a}{+b}{?c,d}{/e*}', { a: 'a/b', b: 'a/b', c: '1 2', e: 'f' }), 'x://a%2Fba/b?c=1%202/f');

@@ -73,6 +73,7 @@ const deep = {
     endless('wide', { allOf: Array.from({ length: 20000 }, (_, i) => ({ properties: { [`a${i}`]: { type: 'string' } }, required: [`a${i}`] })) }),
     endless('multiplied', { type: 'object', properties: Object.fromEntries(Array.from({ length: 400 }, (_, i) => [`a${i}`, multiplied])), $defs: multiplied.$defs }),
     endless('pattern', { type: 'object', properties: { text: { type: 'string', pattern: '^(a|a)+$', default: `${'a'.repeat(60)}!` } } }, { type: 'object', properties: { text: { pattern: '^(a|a)+$' } } }),
+    endless('sign_in', { type: 'object', required: ['user', 'key'], properties: { user: { type: 'string' }, key: { type: 'string', format: 'password' }, pins: { type: 'array', items: { type: 'string', writeOnly: true } } } }),
     endless('choices', { type: 'object', properties: { one: { enum: Array.from({ length: 100000 }, (_, i) => i) } } }),
   ],
 };
@@ -147,7 +148,7 @@ async function call({ name, arguments: args, _meta }, id) {
     }
     case 'remove_book': return text(`removed ${args.title}`);
     case 'pattern': return { content: [], structuredContent: args };
-    case 'tree': case 'multiplied': return text(JSON.stringify(args));
+    case 'tree': case 'multiplied': case 'sign_in': return text(JSON.stringify(args));
     case 'fail': return { isError: true, ...text('the shelf is empty') };
     case 'lie': return { content: [], structuredContent: { n: 'many' } };
   }

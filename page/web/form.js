@@ -335,6 +335,7 @@ const formats = {
   },
   email: { type: 'email' },
   uri: { type: 'url' },
+  password: { type: 'password' },
 };
 
 /**
@@ -345,10 +346,10 @@ const formats = {
  */
 function string(schema, place, value) {
   const text = typeof value === 'string' ? value : '';
-  const format = Object.hasOwn(formats, schema.format) ? formats[schema.format] : undefined;
+  const name = schema.writeOnly === true ? 'password' : schema.format, format = Object.hasOwn(formats, name) ? formats[name] : undefined;
   const read = (/** @type {string} */ got) => got === '' && !(place.required && schema.minLength === undefined && !format) ? undefined : got;
   if (format) {
-    const input = el('input', { type: format.type, step: format.type === 'date' ? undefined : 1, value: (format.into ?? (one => one))(text), placeholder: example(schema) });
+    const input = el('input', { type: format.type, autocomplete: 'off', step: format.type === 'date' ? undefined : 1, value: (format.into ?? (one => one))(text), placeholder: example(schema) });
     return { element: labelled(input, schema, place), read: () => read((format.out ?? (one => one))(input.value)) };
   }
   const input = el('textarea', {

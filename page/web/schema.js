@@ -90,7 +90,7 @@ export function unsafeInteger(text) {
  * @param {string} ref
  * @returns {Schema | undefined}
  */
-function at(root, ref) {
+export function at(root, ref) {
   if (ref === '#') return root;
   if (!ref.startsWith('#/')) return undefined;
   /** @type {any} */
@@ -125,28 +125,6 @@ export function choices(schema) {
   const listed = schema.oneOf ?? schema.anyOf;
   if (!Array.isArray(listed) || listed.length === 0 || !listed.every(one => isObject(one) && 'const' in one)) return undefined;
   return listed.map(one => ({ value: one.const, title: plain(one.title ?? one.const) }));
-}
-
-/**
- * withoutSecrets returns a value without the members that nobody shall read: those of the format password,
- * and those that are written alone.
- * @param {any} value
- * @param {any} schema
- * @param {Schema} [root]
- * @returns {any}
- */
-export function withoutSecrets(value, schema, root = isObject(schema) ? schema : {}) {
-  if (Array.isArray(value)) {
-    const { items } = settle(schema, root);
-    return value.map(one => withoutSecrets(one, items, root));
-  }
-  if (!isObject(value)) return value;
-  const { properties } = settle(schema, root);
-  if (!isObject(properties)) return value;
-  return Object.fromEntries(Object.entries(value).flatMap(([name, member]) => {
-    const of = Object.hasOwn(properties, name) ? settle(properties[name], root) : {};
-    return of.writeOnly === true || of.format === 'password' ? [] : [[name, withoutSecrets(member, of, root)]];
-  }));
 }
 
 /**

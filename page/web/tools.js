@@ -5,7 +5,7 @@ import { toolResult, failure } from './result.js';
 import { asCurl } from './connect.js';
 import { lossesOfTool, lossesOfAll } from './limits.js';
 import { tree, text, prose } from './json.js';
-import { withoutSecrets } from './schema.js';
+import { withoutSecrets } from './secrets.js';
 
 /** @typedef {import('./main.js').App} App */
 
@@ -32,7 +32,7 @@ export class ToolsView {
     this.list = el('ul', { class: 'list' });
     this.told = el('div');
     this.detail = el('div', { class: 'detail', tabindex: -1 });
-    this.past = el('div');
+    this.past = el('div', { class: 'past' });
     this.element = el('section', { 'aria-labelledby': 'tools-title' },
       el('h2', { id: 'tools-title' }, 'Tools'), this.told,
       el('div', { class: 'two' }, el('div', {}, el('label', {}, 'Find', this.search), this.list, this.past), this.detail));
@@ -117,6 +117,7 @@ export class ToolsView {
     this.run = el('button', { type: 'submit', class: 'main' }, 'Call');
     this.progress = el('div', { class: 'progress' });
     this.answer = el('div', { class: 'answer' });
+    this.copied = el('div', { role: 'status' });
     const form = el('form', { novalidate: true, onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.submit(false); }, oninput: (/** @type {Event} */ event) => {
       if (event.target !== asJSON) this.isOfAddress = false;
       this.toAddress();
@@ -133,9 +134,9 @@ export class ToolsView {
         copier('as JSON-RPC', () => JSON.stringify(this.message()), 'Copy the call as JSON-RPC'),
         copier('its address', () => {
           const address = this.address();
-          if (address.length > longest) show(this.told, el('p', { class: 'warn' }, 'The arguments are too long for an address: it names the tool alone.'));
+          if (this.copied) show(this.copied, address.length > longest && el('p', { class: 'warn' }, 'The arguments are too long for an address: it names the tool alone.'));
           return `${location.origin}${location.pathname}${location.search}#${address.length > longest ? this.address({}) : address}`;
-        }, 'Copy its address, which shows this call')),
+        }, 'Copy its address, which shows this call')), this.copied,
       el('details', {}, el('summary', {}, 'Definition'), tree(tool, 3)));
     this.toAddress();
   }
@@ -145,8 +146,11 @@ export class ToolsView {
     try { return this.form?.read(); } catch { return undefined; }
   }
 
+  /** message returns the call for others, with a sign for what is secret, and says so. */
   message() {
-    return { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: this.chosen.name, arguments: this.read() ?? {} } };
+    const args = this.read() ?? {}, open = withoutSecrets(args, this.chosen.inputSchema, '…');
+    if (this.copied) show(this.copied, JSON.stringify(open) !== JSON.stringify(args) && el('p', { class: 'warn' }, 'It has … where something is secret: put that in.'));
+    return { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: this.chosen.name, arguments: open } };
   }
 
   /** toAddress writes the call into the page's address. */
@@ -163,9 +167,7 @@ export class ToolsView {
    * @param {any} args
    */
   address(args = this.read()) {
-    const address = new URLSearchParams({ tool: this.chosen.name });
-    let open;
-    try { open = withoutSecrets(args, this.chosen.inputSchema); } catch { /* who knows what is secret */ }
+    const address = new URLSearchParams({ tool: this.chosen.name }), open = withoutSecrets(args, this.chosen.inputSchema);
     if (open && Object.keys(open).length > 0) address.set('arguments', JSON.stringify(open));
     return address.toString();
   }
@@ -194,7 +196,7 @@ export class ToolsView {
     }
     const isOfStranger = this.isOfAddress === true && tool.annotations?.readOnlyHint !== true;
     run.disabled = true;
-    if (!(isOfStranger || isDestructive(tool)) || await confirmed(tool, value ?? {}, isOfStranger)) await this.call(session, tool, value ?? {}, isChecked);
+    if (!(isOfStranger || isDestructive(tool)) || await confirmed(tool, withoutSecrets(value ?? {}, tool.inputSchema, '…'), isOfStranger)) await this.call(session, tool, value ?? {}, isChecked);
     run.disabled = false;
     if (run === this.run && this.isDue) this.update();
   }
@@ -237,7 +239,7 @@ export class ToolsView {
     show(answer, el('p', { class: 'soft' }, `${outcome} after ${took(ms)}`), !isChecked && el('p', { class: 'warn' }, unchecked), shown);
     answer.scrollIntoView({ block: 'nearest' });
     say(`${outcome} after ${took(ms)}`);
-    this.remember({ tool: tool.name, arguments: args, at: Date.now(), ms, outcome });
+    this.remember({ tool: tool.name, arguments: withoutSecrets(args, tool.inputSchema) ?? {}, at: Date.now(), ms, outcome });
   }
 
   get key() { return `calls ${location.pathname}`; }
