@@ -239,7 +239,7 @@ func read(name string) []byte {
 // modules are those of the script: each one imports only from those before it.
 var modules = []string{
 	"dom.js", "json.js", "events.js", "wire.js", "transport.js", "session.js", "login.js", "jsonschema.js", "schema.js", "check.js", "secrets.js", "form.js",
-	"result.js", "connect.js", "limits.js", "head.js", "tools.js", "prompts.js", "resources.js", "elicit.js", "logs.js",
+	"result.js", "connect.js", "limits.js", "head.js", "calls.js", "tools.js", "prompts.js", "resources.js", "elicit.js", "logs.js",
 	"main.js",
 }
 

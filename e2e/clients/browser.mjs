@@ -192,6 +192,43 @@ const steps = {
     await close(page);
   },
 
+  async 'a call goes on while another tool is open'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await tool(page, 'Restock');
+    await page.getByLabel('shelves').fill('1000000');
+    await press(page, 'Call');
+    await sees(page, /^shelf \d+$/);
+    const calls = page.locator('.past button');
+    await tool(page, 'Show a cover');
+    await calls.filter({ hasText: 'running since' }).waitFor();
+    assert.equal(await page.locator('progress:visible').count(), 0);
+    await press(page, 'Call'); // beside the one that runs
+    await answer(page).locator('img').waitFor();
+    await calls.filter({ hasText: 'restock' }).click();
+    assert.equal(await page.getByLabel('shelves').inputValue(), '1000000');
+    assert.ok(await page.getByRole('button', { name: 'Call', exact: true }).isDisabled(), 'a call that runs is not made again by a slip');
+    await sees(page, /^shelf \d+$/);
+    await accessible(page, 'with a call that runs');
+    await press(page, 'Cancel');
+    await answer(page).getByText('cancelled after').first().waitFor();
+    assert.ok(await page.getByRole('button', { name: 'Call', exact: true }).isEnabled());
+    await calls.filter({ hasText: 'cover' }).click(); // the result is still there
+    await answer(page).locator('img').waitFor();
+    await tool(page, 'Restock');
+    await press(page, 'Call');
+    await sees(page, /^shelf \d+$/);
+    await tool(page, 'Show a cover');
+    await calls.filter({ hasText: 'restock' }).filter({ hasText: 'ok after' }).click(); // it ended unseen
+    await answer(page).getByText('counted 3 shelves').first().waitFor();
+    await page.reload();
+    await ready(page);
+    assert.equal(await calls.count(), 3);
+    await calls.filter({ hasText: 'cover' }).click();
+    await answer(page).getByText('Its result is gone').first().waitFor();
+    await close(page);
+  },
+
   async 'results are shown by their kind'() {
     const page = await open(`${gateway}/bookshop/mcp`);
     await ready(page);

@@ -1,7 +1,8 @@
 // The tools: find one, fill in its form, call it, look at the result.
-import { el, show, rowsOf, button, copier, named, clip, plain, took, count, say } from './dom.js';
+import { el, show, rowsOf, button, copier, named, clip, plain, count, say } from './dom.js';
 import { formOf, jsonForm } from './form.js';
-import { toolResult, failure } from './result.js';
+import { failure } from './result.js';
+import { Call, Calls } from './calls.js';
 import { asCurl } from './connect.js';
 import { lossesOfTool, lossesOfAll } from './limits.js';
 import { tree, text, prose } from './json.js';
@@ -9,17 +10,8 @@ import { withoutSecrets } from './secrets.js';
 
 /** @typedef {import('./main.js').App} App */
 
-/**
- * @typedef {object} Call
- * @property {string} tool
- * @property {any} arguments
- * @property {number} at
- * @property {number} ms
- * @property {string} outcome
- */
-
 const unchecked = 'The arguments are not checked here, because that takes too long: the server checks them.';
-const mostCalls = 20, longest = 8000; // characters of an address
+const longest = 8000; // characters of an address
 
 /** ToolsView shows the tools. */
 export class ToolsView {
@@ -32,11 +24,11 @@ export class ToolsView {
     this.list = el('ul', { class: 'list' });
     this.told = el('div');
     this.detail = el('div', { class: 'detail', tabindex: -1 });
-    this.past = el('div', { class: 'past' });
+    this.calls = new Calls(call => this.chooseCall(call));
+    this.shown = el('div', { class: 'answer' }); // the call that is shown, or why there is none
     this.element = el('section', { 'aria-labelledby': 'tools-title' },
       el('h2', { id: 'tools-title' }, 'Tools'), this.told,
-      el('div', { class: 'two' }, el('div', {}, el('label', {}, 'Find', this.search), this.list, this.past), this.detail));
-    this.showPast();
+      el('div', { class: 'two' }, el('div', {}, el('label', {}, 'Find', this.search), this.list, this.calls.element), this.detail));
   }
 
   /** update shows the tools that there are now. */
@@ -55,18 +47,37 @@ export class ToolsView {
   }
 
   /**
-   * renew shows another definition of the tool that is chosen, and keeps its arguments and its answer. It
-   * waits for the end of a call.
+   * renew shows another definition of the tool that is chosen, and keeps its arguments and its call.
    * @param {any} tool
    */
   renew(tool) {
-    if (this.run?.disabled) {
-      this.isDue = true;
-      return;
+    const focused = /** @type {HTMLElement | null} */ (document.activeElement);
+    this.choose(tool, this.read(), this.isOfAddress === true, this.calls.chosen);
+    if (this.shown.contains(focused)) focused?.focus();
+  }
+
+  /**
+   * chooseCall shows a call that has been made.
+   * @param {Call} call
+   */
+  chooseCall(call) {
+    const tool = this.app.lists.tools?.find(one => one.name === call.about.tool);
+    if (tool) {
+      this.choose(tool, call.about.arguments, false, call);
+    } else {
+      this.chosen = undefined;
+      this.showCall(call);
+      show(this.detail, el('p', { class: 'soft' }, 'The server does not have the tool ', named(call.about.tool, 100), ' now.'), this.shown);
+      this.fill();
     }
-    const shown = [...this.answer?.childNodes ?? []];
-    this.choose(tool, this.read(), this.isOfAddress === true);
-    this.answer?.replaceChildren(...shown);
+    this.detail.focus();
+  }
+
+  /** @param {Call | undefined} call */
+  showCall(call) {
+    this.calls.show(call);
+    show(this.shown, call?.element);
+    if (this.run) this.run.disabled = call?.isRunning === true;
   }
 
   fill() {
@@ -98,11 +109,11 @@ export class ToolsView {
    * @param {any} tool
    * @param {any} [args]
    * @param {boolean} [isOfAddress] whether the page's address has chosen it: whoever made the link has
+   * @param {Call} [call] to show with it
    */
-  choose(tool, args, isOfAddress = false) {
+  choose(tool, args, isOfAddress = false, call = undefined) {
     this.chosen = tool;
     this.isOfAddress = isOfAddress;
-    this.isDue = false;
     this.fill();
     /** @type {import('./form.js').Form} */
     this.form = formOf(tool.inputSchema, args);
@@ -115,8 +126,6 @@ export class ToolsView {
       show(place, this.form.element);
     } });
     this.run = el('button', { type: 'submit', class: 'main' }, 'Call');
-    this.progress = el('div', { class: 'progress' });
-    this.answer = el('div', { class: 'answer' });
     this.copied = el('div', { role: 'status' });
     const form = el('form', { novalidate: true, onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.submit(false); }, oninput: (/** @type {Event} */ event) => {
       if (event.target !== asJSON) this.isOfAddress = false;
@@ -128,7 +137,7 @@ export class ToolsView {
       el('h3', {}, named(titleOf(tool), 200), ' ', titleOf(tool) !== tool.name && el('code', {}, clip(tool.name, 200)), ...hints(tool)),
       tool.description && prose(tool.description),
       losses(lossesOfTool(tool, this.app.name(), this.app.about.clients)),
-      form, this.progress, this.answer,
+      form, this.shown,
       el('div', { class: 'row' },
         this.app.curls() && copier('as curl', () => asCurl(this.app.url, this.message(), this.app.needsToken()), 'Copy the call as curl'),
         copier('as JSON-RPC', () => JSON.stringify(this.message()), 'Copy the call as JSON-RPC'),
@@ -138,6 +147,7 @@ export class ToolsView {
           return `${location.origin}${location.pathname}${location.search}#${address.length > longest ? this.address({}) : address}`;
         }, 'Copy its address, which shows this call')), this.copied,
       el('details', {}, el('summary', {}, 'Definition'), tree(tool, 3)));
+    this.showCall(call);
     this.toAddress();
   }
 
@@ -177,99 +187,45 @@ export class ToolsView {
    * @param {boolean} anyway
    */
   async submit(anyway) {
-    const { app, chosen: tool } = this, session = app.session;
-    if (!this.form || !this.run || this.run.disabled || !this.answer || !this.progress) return;
-    const { run, answer } = this;
+    const { app, chosen: tool, form, run } = this, session = app.session;
+    if (!form || !run || run.disabled) return;
     run.disabled = true;
-    const { value, faults, isChecked } = await this.form.check();
-    run.disabled = false;
-    if (run !== this.run) return; // another tool has been chosen meanwhile
+    const { value, faults, isChecked } = await form.check();
+    const isShown = () => this.chosen?.name === tool.name; // another one may have been chosen meanwhile
+    if (!isShown()) return;
     if (faults.length > 0 && !anyway) {
       say(`Not called: ${count(faults.length, 'fault')}`);
-      show(this.answer, el('p', { class: 'bad' }, `Not called: ${count(faults.length, 'fault')} in the arguments. `,
-        value !== undefined && button('Call it anyway', () => this.submit(true), { class: 'small' })));
+      this.refuse(`${count(faults.length, 'fault')} in the arguments. `, value !== undefined && button('Call it anyway', () => this.submit(true), { class: 'small' }));
       return;
     }
     if (!session || session.state !== 'ready' && session.state !== 'starting') {
-      show(this.answer, el('p', { class: 'bad' }, 'Not called: there is no session.'));
+      this.refuse('there is no session.');
       return;
     }
-    const isOfStranger = this.isOfAddress === true && tool.annotations?.readOnlyHint !== true;
-    run.disabled = true;
-    if (!(isOfStranger || isDestructive(tool)) || await confirmed(tool, withoutSecrets(value ?? {}, tool.inputSchema, '…'), isOfStranger)) await this.call(session, tool, value ?? {}, isChecked);
-    run.disabled = false;
-    if (run === this.run && this.isDue) this.update();
+    const args = value ?? {}, isOfStranger = this.isOfAddress === true && tool.annotations?.readOnlyHint !== true;
+    if ((isOfStranger || isDestructive(tool)) && !await confirmed(tool, withoutSecrets(args, tool.inputSchema, '…'), isOfStranger)) {
+      if (this.run) this.run.disabled = false;
+      return;
+    }
+    const call = new Call({ tool: tool.name, arguments: withoutSecrets(args, tool.inputSchema) ?? {}, at: Date.now(), ms: 0, outcome: 'running' });
+    this.calls.add(call);
+    const running = call.run(session, tool, args, uri => app.read(uri), isChecked ? '' : unchecked);
+    if (isShown()) this.showCall(call);
+    call.element.scrollIntoView({ block: 'nearest' });
+    await running;
+    this.calls.ended();
+    if (call !== this.calls.chosen) return; // it is found among the calls
+    if (this.run) this.run.disabled = false;
+    call.element.scrollIntoView({ block: 'nearest' });
   }
 
   /**
-   * call calls the tool.
-   * @param {import('./session.js').Session} session
-   * @param {any} tool
-   * @param {any} args
-   * @param {boolean} isChecked whether they are known to fit
+   * refuse says why the tool is not called.
+   * @param {...import('./dom.js').Child} why
    */
-  async call(session, tool, args, isChecked) {
-    const { answer, progress } = this;
-    if (!answer || !progress) return;
-    const cancelling = new AbortController(), began = performance.now();
-    const bar = el('progress', { 'aria-label': 'Progress of the call' }), message = el('span', {}), clock = el('span', { class: 'clock' });
-    const tick = setInterval(() => { clock.textContent = took(performance.now() - began); }, 100);
-    show(answer);
-    show(progress, !isChecked && el('p', { class: 'warn' }, unchecked), bar, clock, button('Cancel', () => cancelling.abort()), message);
-    progress.scrollIntoView({ block: 'nearest' });
-    let outcome = 'ok', shown;
-    try {
-      const result = await session.request('tools/call', { name: tool.name, arguments: args }, {
-        signal: cancelling.signal,
-        onprogress: at => {
-          if (isNumber(at?.total) && at.total > 0) bar.max = at.total;
-          if (isNumber(at?.progress) && bar.hasAttribute('max')) bar.value = Math.max(0, at.progress);
-          show(message, named(at?.message ?? (isNumber(at?.progress) ? `${at.progress}${isNumber(at.total) ? ` of ${at.total}` : ''}` : ''), 300));
-        },
-      });
-      if (result?.isError) outcome = 'error';
-      shown = toolResult(result, tool.outputSchema, uri => this.app.read(uri));
-    } catch (error) {
-      outcome = cancelling.signal.aborted ? 'cancelled' : 'failed';
-      shown = failure(error);
-    }
-    clearInterval(tick);
-    const ms = performance.now() - began;
-    show(progress);
-    show(answer, el('p', { class: 'soft' }, `${outcome} after ${took(ms)}`), !isChecked && el('p', { class: 'warn' }, unchecked), shown);
-    answer.scrollIntoView({ block: 'nearest' });
-    say(`${outcome} after ${took(ms)}`);
-    this.remember({ tool: tool.name, arguments: withoutSecrets(args, tool.inputSchema) ?? {}, at: Date.now(), ms, outcome });
-  }
-
-  get key() { return `calls ${location.pathname}`; }
-
-  /** @returns {Call[]} */
-  calls() {
-    try {
-      const calls = JSON.parse(sessionStorage.getItem(this.key) ?? '[]');
-      return Array.isArray(calls) ? calls : [];
-    } catch {
-      return [];
-    }
-  }
-
-  /** @param {Call} call */
-  remember(call) {
-    try {
-      sessionStorage.setItem(this.key, JSON.stringify([call, ...this.calls()].slice(0, mostCalls)));
-    } catch { /* the arguments are too large to keep */ }
-    this.showPast();
-  }
-
-  showPast() {
-    const calls = this.calls();
-    show(this.past, calls.length > 0 && el('details', { open: true }, el('summary', {}, `${count(calls.length, 'call')} of this tab`),
-      el('ul', { class: 'list' }, ...calls.map(call => el('li', {}, el('button', { type: 'button', onclick: () => {
-        const tool = this.app.lists.tools?.find(one => one.name === call.tool);
-        if (tool) this.choose(tool, call.arguments);
-      } }, el('b', {}, named(call.tool, 100)), ' ', el('small', {}, `${clip(call.outcome, 20)} after ${took(Number(call.ms))}, ${new Date(Number(call.at)).toLocaleTimeString()}`),
-      el('small', { class: 'about' }, clip(call.arguments, 100))))))));
+  refuse(...why) {
+    this.showCall(undefined);
+    show(this.shown, el('p', { class: 'bad' }, 'Not called: ', ...why));
   }
 }
 
@@ -278,9 +234,6 @@ function titleOf(tool) { return plain(tool.title || tool.annotations?.title || t
 
 /** @param {any} tool */
 function isDestructive(tool) { return tool.annotations?.destructiveHint === true && tool.annotations?.readOnlyHint !== true; }
-
-/** @param {unknown} value @returns {value is number} JSON has numbers that are infinite here */
-function isNumber(value) { return Number.isFinite(value); }
 
 /** @param {any} tool */
 function hints(tool) {
