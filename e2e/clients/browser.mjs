@@ -66,7 +66,6 @@ const steps = {
     await ready(page);
     await sees(page, /Streamable HTTP, MCP 2025-11-25: 7 tools, 1 prompt, 1 resource, 1 template/);
     assert.match(await page.title(), /^Bookshop/);
-    await page.getByText('Instructions').click();
     await sees(page, /Find books, look at their covers/);
     await accessible(page, 'the page');
     await close(page);

@@ -1,6 +1,7 @@
 // The calls of this tab: each goes on, and keeps its result, whatever the page shows.
 import { el, show, button, named, clip, took, count, say } from './dom.js';
 import { toolResult, failure } from './result.js';
+import { mark } from './head.js';
 
 /**
  * @typedef {object} About what of a call is kept when the page is loaded again
@@ -55,7 +56,7 @@ export class Call {
     }
     clearInterval(tick);
     about.ms = performance.now() - began;
-    show(this.element, el('p', { class: 'soft' }, outcomeOf(about)), warning, shown);
+    show(this.element, el('p', {}, mark(about.outcome === 'ok' ? 'ready' : about.outcome === 'cancelled' ? '' : 'failed', about.outcome), ` after ${took(about.ms)}`), warning, shown);
     say(`${clip(about.tool, 100)}: ${outcomeOf(about)}`);
   }
 }
@@ -122,7 +123,7 @@ export class Calls {
   row(call) {
     const { about } = call, at = new Date(Number(about.at)).toLocaleTimeString();
     return el('li', {}, el('button', { type: 'button', 'aria-current': call === this.chosen ? 'true' : undefined, onclick: () => this.choose(call) },
-      el('b', {}, named(about.tool, 100)), ' ', el('small', {}, call.isRunning ? `running since ${at}` : `${outcomeOf(about)}, ${at}`),
+      el('b', {}, named(about.tool, 100)), ' ', el('small', { class: /error|failed/.test(clip(about.outcome, 20)) ? 'bad' : '' }, call.isRunning ? `running since ${at}` : `${outcomeOf(about)}, ${at}`),
       el('small', { class: 'about' }, clip(about.arguments, 100))));
   }
 }

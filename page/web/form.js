@@ -245,7 +245,7 @@ function labelled(input, schema, place, hint = '') {
       schema.title && place.name && el('small', {}, ' ', clip(place.name, 100)),
       place.required && !place.isItem && el('span', { class: 'required' }, ' required')),
     input,
-    about.length > 0 && el('small', { id: `${id}-about`, class: 'about' }, about.join(' ')),
+    about.length > 0 && el('small', { id: `${id}-about`, class: 'about' }, about.join(' · ')),
     fault);
 }
 
@@ -295,7 +295,7 @@ function number(schema, place, value) {
     [schema.minimum, 'from'], [schema.exclusiveMinimum, 'above'], [schema.maximum, 'to'], [schema.exclusiveMaximum, 'below'],
   ].filter(([bound]) => typeof bound === 'number').map(([bound, word]) => `${word} ${bound}`).join(' ');
   return {
-    element: labelled(input, schema, place, bounds && `(${bounds})`),
+    element: labelled(input, schema, place, bounds),
     read: () => {
       if (input.value !== '') {
         const got = Number(input.value);
@@ -365,7 +365,7 @@ function string(schema, place, value) {
     typeof schema.maxLength === 'number' && `at most ${schema.maxLength} characters`,
     typeof schema.pattern === 'string' && `of the form ${clip(schema.pattern, 100)}`,
   ].filter(Boolean).join(', ');
-  return { element: labelled(input, schema, place, bounds && `(${bounds})`), read: () => read(input.value) };
+  return { element: labelled(input, schema, place, bounds), read: () => read(input.value) };
 }
 
 /**

@@ -1,9 +1,12 @@
 // The head of the page: what the server is, how it is, and how clients get it.
-import { el, show, button, copier, named, clip, took, count } from './dom.js';
+import { el, show, button, copier, named, clip, plain, took, count } from './dom.js';
 import { entries } from './connect.js';
 import { tree, prose } from './json.js';
+import { needsToken } from './session.js';
 
 /** @typedef {import('./session.js').Session} Session */
+
+const shortText = 400;
 
 /**
  * headline says how the session is, in words.
@@ -14,18 +17,18 @@ import { tree, prose } from './json.js';
  * @returns {HTMLElement}
  */
 export function headline(session, lists, again, { name, isLinked }) {
-  const state = session?.state ?? 'closed', info = session?.server?.serverInfo ?? {};
+  const state = needsToken(session?.error) ? 'locked' : session?.state ?? 'closed', info = session?.server?.serverInfo ?? {};
   const title = info.title || info.name;
-  return el('section', { class: `headline ${state === 'starting' || state === 'connecting' ? 'initializing' : state === 'closed' ? '' : state}`, 'aria-labelledby': 'headline' },
+  return el('section', { class: `headline ${state === 'starting' || state === 'connecting' ? 'initializing' : state}`, 'aria-labelledby': 'headline' },
     el('h1', { id: 'headline' }, named(title || name || 'MCP server', 100), ' ',
       info.title && info.name && info.title !== info.name && el('small', {}, named(info.name, 100), ' '),
       info.version && el('small', {}, named(info.version, 60))),
-    session ? el('p', { id: 'state' }, ...condition(session, state, again)) : el('p', { id: 'state' }, mark('', 'not connected')),
+    ...session ? condition(session, state, again) : [el('p', {}, mark('', 'not connected'))],
     !session && isLinked && el('div', {}, el('p', {}, 'Another site has led here. To connect starts a session with the server, and may start its process.'),
       el('div', { class: 'row' }, button('Connect', again, { class: 'main' }))),
     session?.server && el('p', { class: 'soft' }, session.transport.title, ', MCP ', named(session.server.protocolVersion, 20), ': ',
       [counted(lists.tools, 'tool'), counted(lists.prompts, 'prompt'), counted(lists.resources, 'resource'), counted(lists.templates, 'template')].filter(Boolean).join(', ')),
-    session?.server?.instructions && el('details', { class: 'instructions' }, el('summary', {}, 'Instructions'), prose(session.server.instructions)));
+    session?.server?.instructions && el('details', { class: 'instructions', open: plain(session.server.instructions).length <= shortText }, el('summary', {}, 'Instructions'), prose(session.server.instructions)));
 }
 
 /**
@@ -38,20 +41,21 @@ function counted(list, one) { return list && count(list.length, one); }
  * @param {Session} session
  * @param {string} state
  * @param {() => void} again
- * @returns {(Node | string)[]}
+ * @returns {(Node | undefined)[]}
  */
 function condition(session, state, again) {
   const error = /** @type {any} */ (session.error);
   switch (state) {
-    case 'connecting': return [mark('initializing', 'connecting')];
-    case 'starting': return [mark('initializing', 'starting'), ' for ', el('span', { id: 'seconds' }), error ? el('span', {}, ': ', named(error.message, 2000)) : ''];
-    case 'ready': return [mark('ready', 'ready'), ` after ${took(session.readyAfter)}`];
+    case 'connecting': return [el('p', {}, mark('initializing', 'connecting'))];
+    case 'starting': return [el('p', {}, mark('initializing', 'starting'), ' for ', el('span', { id: 'seconds' }), error ? el('span', {}, ': ', named(error.message, 2000)) : '')];
+    case 'ready': return [el('p', {}, mark('ready', 'ready'), ` after ${took(session.readyAfter)}`)];
+    case 'locked': return [el('p', {}, mark('initializing', 'waits for a token'))];
   }
   const why = error?.data ?? error?.error?.data;
-  return [mark('failed', state === 'failed' ? 'failed' : 'not connected'), ' ', named(error?.message ?? '', 4000), ' ',
-    button('Connect again', again, { class: 'small' }),
-    advice[why?.phase] ? el('span', { class: 'soft' }, advice[why.phase]) : '',
-    ...why ? [el('details', {}, el('summary', {}, 'What the gateway says'), tree(why, 2))] : []];
+  return [el('p', {}, mark('failed', state === 'failed' ? 'failed' : 'not connected'), ' ', named(error?.message ?? '', 4000)),
+    advice[why?.phase] ? el('p', { class: 'soft' }, advice[why.phase]) : undefined,
+    el('div', { class: 'row' }, button('Connect again', again)),
+    why && el('details', {}, el('summary', {}, 'What the gateway says'), tree(why, 2))];
 }
 
 /** What to do about a failed start, by the phase that the error names: docs/reference/errors.md has more. */
@@ -62,7 +66,7 @@ const advice = {
 };
 
 /** @param {string} kind @param {string} text */
-function mark(kind, text) { return el('span', { class: `mark ${kind}` }, text); }
+export function mark(kind, text) { return el('span', { class: `mark ${kind}` }, text); }
 
 /**
  * connectView has what to paste into each client.

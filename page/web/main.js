@@ -74,7 +74,7 @@ export class App {
    * a process, so it waits until somebody looks at the page, and wants it.
    */
   async begin() {
-    this.showHead();
+    this.update();
     try {
       const token = this.about.login && await finishLogin(this.about.login, this.url);
       if (token) {

@@ -53,6 +53,7 @@ export class PromptsView {
   /** @param {App} app */
   constructor(app) {
     this.app = app;
+    this.chosen = ''; // the name of the prompt that is shown
     this.list = el('ul', { class: 'list' });
     this.detail = el('div', { class: 'detail', tabindex: -1 });
     this.element = el('section', { 'aria-labelledby': 'prompts-title' }, el('h2', { id: 'prompts-title' }, 'Prompts'),
@@ -62,13 +63,16 @@ export class PromptsView {
   update() {
     const prompts = this.app.lists.prompts ?? [];
     const fault = this.app.faults.prompts;
-    show(this.list, fault ? el('li', {}, failure(fault)) : undefined, ...rowsOf(prompts, prompt => el('li', {}, el('button', { type: 'button', onclick: () => { this.choose(prompt); this.detail.focus(); } },
+    show(this.list, fault ? el('li', {}, failure(fault)) : undefined, ...rowsOf(prompts, prompt => el('li', {}, el('button', { type: 'button', 'aria-current': prompt.name === this.chosen ? 'true' : undefined, onclick: () => { this.choose(prompt); this.detail.focus(); } },
       el('b', {}, named(prompt.title || prompt.name, 100)), prompt.description && el('small', { class: 'about' }, clip(prompt.description, 120))))));
-    if (prompts.length === 0 && !fault) show(this.list, el('li', { class: 'soft' }, 'The server has no prompts.'));
+    const isKnown = this.app.lists.prompts || this.app.lacks('prompts');
+    if (prompts.length === 0 && !fault) show(this.list, el('li', { class: 'soft' }, isKnown ? 'The server has no prompts.' : 'Not known without a session.'));
   }
 
   /** @param {any} prompt */
   choose(prompt) {
+    this.chosen = prompt.name;
+    this.update();
     const ref = { type: 'ref/prompt', name: prompt.name };
     /** @type {() => Record<string, string>} */
     const others = () => valuesOf(fields);

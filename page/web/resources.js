@@ -43,7 +43,7 @@ export class ResourcesView {
     this.app = app;
     /** @type {Set<string>} */
     this.followed = new Set();
-    this.uri = '';
+    this.uri = this.shown = '';
     this.readAgain = paced(() => this.read());
     this.search = el('input', { type: 'search', placeholder: 'name, URI', oninput: () => this.update() });
     this.list = el('ul', { class: 'list' });
@@ -56,13 +56,13 @@ export class ResourcesView {
   update() {
     const { resources = [], templates = [] } = this.app.lists, wanted = this.search.value.toLowerCase();
     const fits = (/** @type {any} */ one) => [one.title, one.name, one.uri ?? one.uriTemplate].map(part => clip(part, 10000)).join(' ').toLowerCase().includes(wanted);
-    const row = (/** @type {any} */ one, /** @type {string} */ uri, /** @type {() => void} */ chosen) => el('li', {}, el('button', { type: 'button', onclick: () => { chosen(); this.detail.focus(); } },
+    const row = (/** @type {any} */ one, /** @type {string} */ uri, /** @type {() => void} */ chosen) => el('li', {}, el('button', { type: 'button', 'aria-current': uri === this.shown ? 'true' : undefined, onclick: () => { chosen(); this.detail.focus(); } },
       el('b', {}, named(one.title || one.name || uri, 100)), el('small', { class: 'about' }, named(uri, 200)), one.description && el('small', { class: 'about' }, clip(one.description, 120))));
     const found = [this.app.faults.resources, this.app.faults.templates].filter(Boolean);
     show(this.list, ...found.map(fault => el('li', {}, failure(fault))),
       ...rowsOf(resources.filter(fits).slice(0, 500), one => row(one, plain(one.uri), () => this.choose(plain(one.uri), one))),
       ...rowsOf(templates.filter(fits).slice(0, 500), one => row(one, plain(one.uriTemplate), () => this.chooseTemplate(one))));
-    if (resources.length + templates.length + found.length === 0) show(this.list, el('li', { class: 'soft' }, 'The server has no resources.'));
+    if (resources.length + templates.length + found.length === 0) show(this.list, el('li', { class: 'soft' }, this.app.lists.resources || this.app.lacks('resources') ? 'The server has no resources.' : 'Not known without a session.'));
   }
 
   /**
@@ -71,6 +71,7 @@ export class ResourcesView {
    * @param {any} [about]
    */
   choose(uri, about = {}) {
+    this.mark(about.uriTemplate ? plain(about.uriTemplate) : uri);
     this.uri = uri;
     const follows = this.app.session?.server?.capabilities?.resources?.subscribe && el('label', { class: 'box' },
       el('input', { type: 'checkbox', checked: this.followed.has(uri), onchange: (/** @type {Event} */ event) => this.follow(uri, /** @type {HTMLInputElement} */ (event.target)) }), ' follow its changes');
@@ -79,6 +80,12 @@ export class ResourcesView {
       el('div', { class: 'row' }, el('button', { type: 'button', class: 'main', onclick: () => this.read() }, 'Read'), follows), this.answer);
     show(this.answer);
     return this.read();
+  }
+
+  /** @param {string} shown the URI or the template that is shown */
+  mark(shown) {
+    this.shown = shown;
+    this.update();
   }
 
   async read() {
@@ -116,6 +123,7 @@ export class ResourcesView {
 
   /** @param {any} template */
   chooseTemplate(template) {
+    this.mark(plain(template.uriTemplate));
     const text = plain(template.uriTemplate), ref = { type: 'ref/resource', uri: text };
     /** @type {() => Record<string, string>} */
     const others = () => valuesOf(fields);

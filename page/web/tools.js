@@ -35,13 +35,14 @@ export class ToolsView {
   update() {
     const { tools } = this.app.lists;
     const fault = this.app.faults.tools, isKnown = tools || this.app.lacks('tools');
-    show(this.told, fault ? failure(fault) : !isKnown && el('p', { class: 'soft' }, 'Not known yet.'),
+    show(this.told, fault ? failure(fault) : !isKnown && el('p', { class: 'soft' }, 'Not known without a session.'),
       isKnown && !tools?.length && el('p', { class: 'soft' }, 'The server has no tools.'), tools && losses(lossesOfAll(tools, this.app.about.clients)));
     this.fill();
     if (this.chosen) {
       const same = tools?.find(tool => tool.name === this.chosen.name);
       if (same && JSON.stringify(same) !== JSON.stringify(this.chosen)) this.renew(same);
     } else if (tools) {
+      if (tools.length > 0 && !this.calls.chosen) show(this.detail, el('p', { class: 'soft' }, 'Choose a tool to see its arguments, and to call it.'));
       this.fromAddress();
     }
   }
@@ -66,6 +67,7 @@ export class ToolsView {
       this.choose(tool, call.about.arguments, false, call);
     } else {
       this.chosen = undefined;
+      clearTimeout(this.later);
       this.showCall(call);
       show(this.detail, el('p', { class: 'soft' }, 'The server does not have the tool ', named(call.about.tool, 100), ' now.'), this.shown);
       this.fill();
@@ -127,25 +129,25 @@ export class ToolsView {
     } });
     this.run = el('button', { type: 'submit', class: 'main' }, 'Call');
     this.copied = el('div', { role: 'status' });
+    const copies = el('span', { class: 'copies' }, el('span', { class: 'soft' }, 'Copy'),
+      this.app.curls() && copier('as curl', () => asCurl(this.app.url, this.message(), this.app.needsToken()), 'Copy the call as curl'),
+      copier('as JSON-RPC', () => JSON.stringify(this.message()), 'Copy the call as JSON-RPC'),
+      copier('its address', () => {
+        const address = this.address();
+        if (this.copied) show(this.copied, address.length > longest && el('p', { class: 'warn' }, 'The arguments are too long for an address: it names the tool alone.'));
+        return `${location.origin}${location.pathname}${location.search}#${address.length > longest ? this.address({}) : address}`;
+      }, 'Copy its address, which shows this call'));
     const form = el('form', { novalidate: true, onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.submit(false); }, oninput: (/** @type {Event} */ event) => {
       if (event.target !== asJSON) this.isOfAddress = false;
       this.toAddress();
     } },
       place,
-      el('div', { class: 'row' }, this.run, el('label', { class: 'box' }, asJSON, ' as JSON')));
+      el('div', { class: 'row middle' }, this.run, el('label', { class: 'box' }, asJSON, ' as JSON'), copies));
     show(this.detail,
       el('h3', {}, named(titleOf(tool), 200), ' ', titleOf(tool) !== tool.name && el('code', {}, clip(tool.name, 200)), ...hints(tool)),
       tool.description && prose(tool.description),
       losses(lossesOfTool(tool, this.app.name(), this.app.about.clients)),
-      form, this.shown,
-      el('div', { class: 'row' },
-        this.app.curls() && copier('as curl', () => asCurl(this.app.url, this.message(), this.app.needsToken()), 'Copy the call as curl'),
-        copier('as JSON-RPC', () => JSON.stringify(this.message()), 'Copy the call as JSON-RPC'),
-        copier('its address', () => {
-          const address = this.address();
-          if (this.copied) show(this.copied, address.length > longest && el('p', { class: 'warn' }, 'The arguments are too long for an address: it names the tool alone.'));
-          return `${location.origin}${location.pathname}${location.search}#${address.length > longest ? this.address({}) : address}`;
-        }, 'Copy its address, which shows this call')), this.copied,
+      form, this.copied, this.shown,
       el('details', {}, el('summary', {}, 'Definition'), tree(tool, 3)));
     this.showCall(call);
     this.toAddress();
