@@ -153,7 +153,7 @@ await first;
 assert.equal(runs, 2);
 
 // Each way to connect reaches the server, and the wire has what passed, without the token.
-for (const [Transport, initializes] of [[StreamableHTTP, true], [HTTPSSE, true], [HTTPSSE, false]]) {
+await Promise.all([[StreamableHTTP, true], [HTTPSSE, true], [HTTPSSE, false]].map(async ([Transport, initializes]) => {
   const wire = new Wire(), session = new Session(new Transport({ url, token: () => 'secret-token', wire, version: '2025-11-25' }), wire, initializes);
   const ready = new Promise((resolve, reject) => { session.onstate = () => { if (session.state === 'ready') resolve(); else if (session.state === 'failed') reject(session.error); }; });
   await session.start();
@@ -162,7 +162,7 @@ for (const [Transport, initializes] of [[StreamableHTTP, true], [HTTPSSE, true],
   assert.deepEqual((await session.all('tools/list', 'tools')).map(tool => tool.name), ['echo', 'sleep']);
   assert.equal((await session.request('tools/call', { name: 'echo', arguments: { message: 'hi' } })).content[0].text, 'hi');
   const reports = [];
-  await session.request('tools/call', { name: 'sleep', arguments: { seconds: 2.5 } }, { onprogress: at => reports.push(at.progress) });
+  await session.request('tools/call', { name: 'sleep', arguments: { seconds: 1.5 } }, { onprogress: at => reports.push(at.progress) });
   assert.equal(reports[0], 1);
   const cancelling = new AbortController(), call = session.request('tools/call', { name: 'sleep', arguments: { seconds: 60 } }, { signal: cancelling.signal });
   setTimeout(() => cancelling.abort(), 100);
@@ -175,7 +175,7 @@ for (const [Transport, initializes] of [[StreamableHTTP, true], [HTTPSSE, true],
   if (!initializes) wanted.push('event: connection', 'event: mcp-response');
   for (const kind of wanted) assert.ok(kinds.includes(kind), `the wire has ${kind}: ${kinds}`);
   assert.ok(!JSON.stringify(wire.entries).includes('secret-token'));
-}
+}));
 
 // A start that fails says why.
 const wire = new Wire(), lost = new Session(new StreamableHTTP({ url: `${url}/none`, token: () => '', wire, version: '2025-11-25' }), wire, true);
