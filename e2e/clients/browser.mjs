@@ -252,6 +252,21 @@ const steps = {
     await close(page);
   },
 
+  async 'a blob is a text, or a file to save'() {
+    const page = await open(`${gateway}/deep/mcp`);
+    await ready(page);
+    await tool(page, 'blobs');
+    await press(page, 'Call');
+    await answer(page).getByText('Bücher', { exact: true }).waitFor();
+    assert.equal(await answer(page).getByRole('button', { name: 'Save' }).count(), 2); // one is no UTF-8
+    const download = page.waitForEvent('download');
+    await press(page, 'Save');
+    const file = await download;
+    assert.equal(file.suggestedFilename(), 'the_sea_.zip');
+    assert.equal(readFileSync(await file.path(), 'utf8'), 'PK');
+    await close(page);
+  },
+
   async 'a destructive tool asks first'() {
     const page = await open(`${gateway}/bookshop/mcp`);
     await ready(page);

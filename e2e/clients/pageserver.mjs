@@ -74,6 +74,7 @@ const deep = {
     endless('multiplied', { type: 'object', properties: Object.fromEntries(Array.from({ length: 400 }, (_, i) => [`a${i}`, multiplied])), $defs: multiplied.$defs }),
     endless('pattern', { type: 'object', properties: { text: { type: 'string', pattern: '^(a|a)+$', default: `${'a'.repeat(60)}!` } } }, { type: 'object', properties: { text: { pattern: '^(a|a)+$' } } }),
     endless('sign_in', { type: 'object', required: ['user', 'key'], properties: { user: { type: 'string' }, key: { type: 'string', format: 'password' }, pins: { type: 'array', items: { type: 'string', writeOnly: true } } } }),
+    endless('blobs', { type: 'object' }),
     endless('choices', { type: 'object', properties: { one: { enum: Array.from({ length: 100000 }, (_, i) => i) } } }),
   ],
 };
@@ -147,6 +148,8 @@ async function call({ name, arguments: args, _meta }, id) {
       return text(JSON.stringify(answer.result ?? answer.error));
     }
     case 'remove_book': return text(`removed ${args.title}`);
+    case 'blobs': return { content: [['text/plain', 'Bücher'], ['application/zip', 'PK'], ['text/plain', '\xff', 'latin1']].map(([mimeType, data, coding]) => (
+      { type: 'resource', resource: { uri: 'shop://books/the sea?.zip', mimeType, blob: Buffer.from(data, coding).toString('base64') } })) };
     case 'pattern': return { content: [], structuredContent: args };
     case 'tree': case 'multiplied': case 'sign_in': return text(JSON.stringify(args));
     case 'fail': return { isError: true, ...text('the shelf is empty') };

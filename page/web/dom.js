@@ -158,9 +158,9 @@ async function copy(text) {
 }
 
 /**
- * save lets the user keep a text as a file.
+ * save lets the user keep a text, or bytes, as a file.
  * @param {string} name
- * @param {string[]} parts of the text, which may be too large for one
+ * @param {BlobPart[]} parts of it: a text may be too large for one
  * @param {string} type
  */
 export function save(name, parts, type) {

@@ -1,10 +1,11 @@
 // What a server answers, by its kind.
-import { el, show, link, named, clip, plain, size, button } from './dom.js';
+import { el, show, link, named, clip, plain, size, button, save } from './dom.js';
 import { tree, text, parsed } from './json.js';
 import { checked } from './check.js';
 
 // What a browser shows without running anything in it. SVG is not among them.
 const images = /^image\/(png|jpeg|gif|webp|avif|bmp)$/i, sounds = /^audio\/(mpeg|mp3|wav|x-wav|wave|ogg|webm|mp4|aac|flac)$/i;
+const texts = /^(text\/[\w.+-]+|application\/([\w.-]+\+)?(json|xml|yaml))(;|$)/i;
 
 /**
  * toolResult shows the result of a call.
@@ -83,16 +84,17 @@ function textBlock(all) {
  */
 function base64Of(data) {
   const all = data.replace(/\s/g, '');
-  return /^[A-Za-z0-9+/]*={0,2}$/.test(all) ? all : undefined;
+  return /^[A-Za-z0-9+/]*={0,2}$/.test(all) && all.replace(/=+$/, '').length % 4 !== 1 ? all : undefined;
 }
 
 /**
- * media shows an image, or plays a sound.
+ * media shows an image or a text, plays a sound, or lets the user save what is none.
  * @param {unknown} data in Base64
  * @param {unknown} kind
+ * @param {unknown} [uri] of what it is the contents
  * @returns {HTMLElement}
  */
-export function media(data, kind) {
+export function media(data, kind, uri) {
   const bytes = typeof data === 'string' ? base64Of(data) : undefined;
   const what = clip(kind, 60), about = bytes === undefined ? '' : `, ${size(Math.floor(bytes.length * 3 / 4))}`;
   if (bytes !== undefined && typeof kind === 'string' && images.test(kind)) {
@@ -103,8 +105,26 @@ export function media(data, kind) {
     return el('figure', { class: 'block' }, el('audio', { src: `data:${kind.toLowerCase()};base64,${bytes}`, controls: true }),
       el('figcaption', {}, what, about));
   }
-  return el('p', { class: 'block' }, bytes === undefined ? 'Data that is no Base64: ' : 'Data that this page does not show: ', named(what || 'of no type'), about);
+  if (bytes === undefined) return el('p', { class: 'block' }, 'Data that is no Base64: ', named(what || 'of no type'));
+  const written = typeof kind === 'string' && texts.test(kind) ? textOf(bytes) : undefined;
+  if (written !== undefined) return textBlock(written);
+  return el('p', { class: 'block' }, 'Data that this page does not show: ', named(what || 'of no type'), about, ' ',
+    button('Save', () => save(fileOf(uri), [bytesOf(bytes)], 'application/octet-stream'), { class: 'small' }));
 }
+
+/** @param {string} base64 */
+function bytesOf(base64) { return Uint8Array.from(atob(base64.replace(/=+$/, '')), byte => byte.charCodeAt(0)); }
+
+/** @param {string} base64 @returns {string | undefined} undefined if it is no UTF-8 */
+function textOf(base64) {
+  try { return new TextDecoder('utf-8', { fatal: true }).decode(bytesOf(base64)); } catch { return undefined; }
+}
+
+/**
+ * fileOf returns a name for a file of what a URI names.
+ * @param {unknown} uri
+ */
+function fileOf(uri) { return clip(uri, 1000).split('/').pop()?.replace(/[^\w.-]+/g, '_').replace(/^\.+/, '').slice(-100) || 'data'; }
 
 /**
  * contents shows the contents of a resource.
@@ -113,7 +133,7 @@ export function media(data, kind) {
  */
 export function contents(resource) {
   const shown = typeof resource?.text === 'string' ? textBlock(resource.text)
-    : typeof resource?.blob === 'string' ? media(resource.blob, resource.mimeType)
+    : typeof resource?.blob === 'string' ? media(resource.blob, resource.mimeType, resource.uri)
       : el('p', { class: 'soft' }, 'It has no contents.');
   return el('div', { class: 'block' }, el('p', {}, link(resource?.uri), ' ', el('small', {}, clip(resource?.mimeType, 100))), shown);
 }
