@@ -44,6 +44,9 @@ func TestScriptMakesNoMarkup(t *testing.T) {
 			t.Errorf("the script has %s", word)
 		}
 	}
+	if n := strings.Count(string(page.Script()), "createPolicy("); n != 1 {
+		t.Errorf("the script makes %d policies for Trusted Types, and that of the worker is enough", n)
+	}
 }
 
 // What the page says of its server is a block of data, which no name can end.

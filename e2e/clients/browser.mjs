@@ -198,7 +198,12 @@ const steps = {
     await page.getByLabel('shelves').fill('1000000');
     await press(page, 'Call');
     await sees(page, /^shelf \d+$/);
-    const calls = page.locator('.past button');
+    const calls = page.locator('.past button'), about = page.locator('.detail p.text').first(), before = await about.innerText();
+    await page.getByLabel('as JSON', { exact: true }).check();
+    await page.getByLabel('Arguments').fill('{"half": ');
+    await page.waitForFunction(before => document.querySelector('.detail p.text').innerText !== before, before); // the definition has changed
+    assert.equal(await page.evaluate(() => document.activeElement.value), '{"half": ', 'what is half typed stays, with the focus');
+    await sees(page, /^shelf \d+$/);
     await tool(page, 'Show a cover');
     await calls.filter({ hasText: 'running since' }).waitFor();
     assert.equal(await page.locator('progress:visible').count(), 0);
@@ -252,9 +257,13 @@ const steps = {
     await close(page);
   },
 
-  async 'a blob is a text, or a file to save'() {
+  async 'a blob is a text, or a file to save, and an error may want a URL to be opened'() {
     const page = await open(`${gateway}/deep/mcp`);
     await ready(page);
+    await tool(page, 'log_in_first');
+    await press(page, 'Call');
+    await answer(page).getByRole('link', { name: 'https://books.example/login' }).waitFor();
+    assert.equal(await answer(page).getByRole('link').count(), 1);
     await tool(page, 'blobs');
     await press(page, 'Call');
     await answer(page).getByText('Bücher', { exact: true }).waitFor();

@@ -74,7 +74,7 @@ const deep = {
     endless('multiplied', { type: 'object', properties: Object.fromEntries(Array.from({ length: 400 }, (_, i) => [`a${i}`, multiplied])), $defs: multiplied.$defs }),
     endless('pattern', { type: 'object', properties: { text: { type: 'string', pattern: '^(a|a)+$', default: `${'a'.repeat(60)}!` } } }, { type: 'object', properties: { text: { pattern: '^(a|a)+$' } } }),
     endless('sign_in', { type: 'object', required: ['user', 'key'], properties: { user: { type: 'string' }, key: { type: 'string', format: 'password' }, pins: { type: 'array', items: { type: 'string', writeOnly: true } } } }),
-    endless('blobs', { type: 'object' }),
+    endless('blobs', { type: 'object' }), endless('log_in_first', { type: 'object' }),
     endless('choices', { type: 'object', properties: { one: { enum: Array.from({ length: 100000 }, (_, i) => i) } } }),
   ],
 };
@@ -132,7 +132,7 @@ async function call({ name, arguments: args, _meta }, id) {
     ] };
     case 'restock':
       for (let shelf = 1; !running.get(id)?.cancelled; shelf++) {
-        if (shelf === 2) { // its definition changes while it runs
+        if (shelf % 2 === 0) { // its definition changes while it runs
           self.tools[2].description = `Counts the shelves, for the time ${++counted}, with progress, until it is cancelled.`;
           notify('notifications/tools/list_changed');
         }
@@ -148,6 +148,8 @@ async function call({ name, arguments: args, _meta }, id) {
       return text(JSON.stringify(answer.result ?? answer.error));
     }
     case 'remove_book': return text(`removed ${args.title}`);
+    case 'log_in_first': throw { code: -32042, message: 'not logged in', data: { elicitations: [
+      { mode: 'url', elicitationId: '1', url: 'https://books.example/login', message: 'Log in to the shop.' }, { url: link }, null] } };
     case 'blobs': return { content: [['text/plain', 'Bücher'], ['application/zip', 'PK'], ['text/plain', '\xff', 'latin1']].map(([mimeType, data, coding]) => (
       { type: 'resource', resource: { uri: 'shop://books/the sea?.zip', mimeType, blob: Buffer.from(data, coding).toString('base64') } })) };
     case 'pattern': return { content: [], structuredContent: args };
@@ -194,6 +196,6 @@ for await (const line of createInterface({ input: process.stdin })) {
     Promise.resolve().then(() => {
       if (!methods[method]) throw { code: -32601, message: `no method ${method}` };
       return methods[method](params, id);
-    }).then(got => send({ id, result: got }), fault => send({ id, error: { code: fault.code ?? -32603, message: fault.message ?? String(fault) } })).finally(() => running.delete(id));
+    }).then(got => send({ id, result: got }), fault => send({ id, error: { code: fault.code ?? -32603, message: fault.message ?? String(fault), data: fault.data } })).finally(() => running.delete(id));
   }
 }

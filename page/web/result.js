@@ -138,6 +138,8 @@ export function contents(resource) {
   return el('div', { class: 'block' }, el('p', {}, link(resource?.uri), ' ', el('small', {}, clip(resource?.mimeType, 100))), shown);
 }
 
+const urlFirst = -32042; // URLElicitationRequiredError of MCP
+
 /**
  * failure shows an error.
  * @param {any} error
@@ -146,5 +148,7 @@ export function contents(resource) {
 export function failure(error) {
   return el('div', { class: 'result failed' },
     el('p', { class: 'bad' }, named(error?.message ?? error, 2000), error?.code !== undefined && el('small', {}, ' ', clip(error.code, 20))),
+    error?.code === urlFirst && Array.isArray(error.data?.elicitations) && error.data.elicitations.slice(0, 10).map((/** @type {any} */ one) =>
+      el('p', {}, 'It wants you to open ', link(one?.url), ' first, if you know this address, and to call again. ', named(one?.message, 1000))),
     error?.data !== undefined && tree(error.data, 2));
 }

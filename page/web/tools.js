@@ -24,6 +24,8 @@ export class ToolsView {
     this.list = el('ul', { class: 'list' });
     this.told = el('div');
     this.detail = el('div', { class: 'detail', tabindex: -1 });
+    /** @type {HTMLInputElement | undefined} */
+    this.asJSON = undefined;
     this.calls = new Calls(call => this.chooseCall(call));
     this.shown = el('div', { class: 'answer' }); // the call that is shown, or why there is none
     this.element = el('section', { 'aria-labelledby': 'tools-title' },
@@ -48,13 +50,15 @@ export class ToolsView {
   }
 
   /**
-   * renew shows another definition of the tool that is chosen, and keeps its arguments and its call.
+   * renew shows another definition of the tool that is chosen, and keeps its arguments and its call. The form
+   * stays as it is, with what is half typed, unless it asks for something else now.
    * @param {any} tool
    */
   renew(tool) {
     const focused = /** @type {HTMLElement | null} */ (document.activeElement);
-    this.choose(tool, this.read(), this.isOfAddress === true, this.calls.chosen);
-    if (this.shown.contains(focused)) focused?.focus();
+    const asksTheSame = JSON.stringify(tool.inputSchema) === JSON.stringify(this.chosen.inputSchema);
+    this.choose(tool, this.read(), this.isOfAddress === true, this.calls.chosen, asksTheSame ? this.form : undefined);
+    if (focused?.isConnected) focused.focus();
   }
 
   /**
@@ -112,21 +116,24 @@ export class ToolsView {
    * @param {any} [args]
    * @param {boolean} [isOfAddress] whether the page's address has chosen it: whoever made the link has
    * @param {Call} [call] to show with it
+   * @param {import('./form.js').Form} [form] of the same schema, to go on with
    */
-  choose(tool, args, isOfAddress = false, call = undefined) {
+  choose(tool, args, isOfAddress = false, call = undefined, form = undefined) {
     this.chosen = tool;
     this.isOfAddress = isOfAddress;
     this.fill();
     /** @type {import('./form.js').Form} */
-    this.form = formOf(tool.inputSchema, args);
-    const tooMuch = args !== undefined && !this.form.expresses(args); // for a form
+    this.form = form ?? formOf(tool.inputSchema, args);
+    const tooMuch = !form && args !== undefined && !this.form.expresses(args); // for a form
     if (tooMuch) this.form = jsonForm(tool.inputSchema, args);
     const place = el('div', {}, this.form.element);
-    const asJSON = el('input', { type: 'checkbox', checked: tooMuch, onchange: () => {
+    const isJSON = form ? this.asJSON?.checked === true : tooMuch;
+    const asJSON = el('input', { type: 'checkbox', checked: isJSON, onchange: () => {
       const value = this.read();
       this.form = asJSON.checked ? jsonForm(tool.inputSchema, value) : formOf(tool.inputSchema, value);
       show(place, this.form.element);
     } });
+    this.asJSON = asJSON;
     this.run = el('button', { type: 'submit', class: 'main' }, 'Call');
     this.copied = el('div', { role: 'status' });
     const copies = el('span', { class: 'copies' }, el('span', { class: 'soft' }, 'Copy'),
@@ -137,7 +144,7 @@ export class ToolsView {
         if (this.copied) show(this.copied, address.length > longest && el('p', { class: 'warn' }, 'The arguments are too long for an address: it names the tool alone.'));
         return `${location.origin}${location.pathname}${location.search}#${address.length > longest ? this.address({}) : address}`;
       }, 'Copy its address, which shows this call'));
-    const form = el('form', { novalidate: true, onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.submit(false); }, oninput: (/** @type {Event} */ event) => {
+    const ask = el('form', { novalidate: true, onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.submit(false); }, oninput: (/** @type {Event} */ event) => {
       if (event.target !== asJSON) this.isOfAddress = false;
       this.toAddress();
     } },
@@ -147,7 +154,7 @@ export class ToolsView {
       el('h3', {}, named(titleOf(tool), 200), ' ', titleOf(tool) !== tool.name && el('code', {}, clip(tool.name, 200)), ...hints(tool)),
       tool.description && prose(tool.description),
       losses(lossesOfTool(tool, this.app.name(), this.app.about.clients)),
-      form, this.copied, this.shown,
+      ask, this.copied, this.shown,
       el('details', {}, el('summary', {}, 'Definition'), tree(tool, 3)));
     this.showCall(call);
     this.toAddress();
@@ -192,9 +199,11 @@ export class ToolsView {
     const { app, chosen: tool, form, run } = this, session = app.session;
     if (!form || !run || run.disabled) return;
     run.disabled = true;
+    show(this.shown, el('p', { class: 'soft' }, 'Checking the arguments …'));
     const { value, faults, isChecked } = await form.check();
     const isShown = () => this.chosen?.name === tool.name; // another one may have been chosen meanwhile
     if (!isShown()) return;
+    show(this.shown);
     if (faults.length > 0 && !anyway) {
       say(`Not called: ${count(faults.length, 'fault')}`);
       this.refuse(`${count(faults.length, 'fault')} in the arguments. `, value !== undefined && button('Call it anyway', () => this.submit(true), { class: 'small' }));
@@ -206,7 +215,7 @@ export class ToolsView {
     }
     const args = value ?? {}, isOfStranger = this.isOfAddress === true && tool.annotations?.readOnlyHint !== true;
     if ((isOfStranger || isDestructive(tool)) && !await confirmed(tool, withoutSecrets(args, tool.inputSchema, '…'), isOfStranger)) {
-      if (this.run) this.run.disabled = false;
+      if (isShown()) this.showCall(this.calls.chosen); // what was there before
       return;
     }
     const call = new Call({ tool: tool.name, arguments: withoutSecrets(args, tool.inputSchema) ?? {}, at: Date.now(), ms: 0, outcome: 'running' });
