@@ -608,6 +608,12 @@ const steps = {
     await page.keyboard.type('alone');
     await page.keyboard.press('Enter');
     await answer(page).getByText(/by keys\s+alone/).first().waitFor();
+    for (let i = 0; i < 9 && await focused() !== 'Call'; i++) await page.keyboard.press('Tab');
+    const before = await answer(page).locator('.result').elementHandle();
+    await page.keyboard.press('Enter');
+    await before.waitForElementState('hidden');
+    await answer(page).locator('.result').waitFor();
+    assert.equal(await focused(), 'Call', 'the focus is where it was before the call');
     await close(page);
   },
 

@@ -148,7 +148,7 @@ const urlFirst = -32042; // URLElicitationRequiredError of MCP
 export function failure(error) {
   return el('div', { class: 'result failed' },
     el('p', { class: 'bad' }, named(error?.message ?? error, 2000), error?.code !== undefined && el('small', {}, ' ', clip(error.code, 20))),
-    error?.code === urlFirst && Array.isArray(error.data?.elicitations) && error.data.elicitations.slice(0, 10).map((/** @type {any} */ one) =>
-      el('p', {}, 'It wants you to open ', link(one?.url), ' first, if you know this address, and to call again. ', named(one?.message, 1000))),
+    error?.code === urlFirst && Array.isArray(error.data?.elicitations) && error.data.elicitations.filter((/** @type {any} */ one) => typeof one?.url === 'string').slice(0, 10).map((/** @type {any} */ one) =>
+      el('p', {}, 'It wants you to open ', link(one.url), ' first, if you know this address, and to call again. ', named(one.message, 1000))),
     error?.data !== undefined && tree(error.data, 2));
 }

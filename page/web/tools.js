@@ -227,6 +227,7 @@ export class ToolsView {
     this.calls.ended();
     if (call !== this.calls.chosen) return; // it is found among the calls
     if (this.run) this.run.disabled = false;
+    if (document.activeElement === document.body) this.run?.focus({ preventScroll: true }); // it had the focus until it was disabled
     call.element.scrollIntoView({ block: 'nearest' });
   }
 
