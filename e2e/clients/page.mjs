@@ -112,6 +112,8 @@ assert.deepEqual(faults('2020-02-30', { format: 'date' }).length, 1);
 /** @type {any} */
 let many = { type: 'object' };
 for (let i = 0; i < 30; i++) many = { allOf: [many, many] }; // 2^30 in all
+assert.equal(choices({ enum: Array(1001).fill(1) }), undefined);
+assert.equal(choices({ oneOf: Array(1001).fill({ const: 1 }) }), undefined);
 const wide = { allOf: Array.from({ length: 200000 }, (_, i) => ({ properties: { [i]: {} }, required: [String(i)] })) };
 const long = { $defs: Object.fromEntries(Array.from({ length: 20000 }, (_, i) => [i, { $ref: `#/$defs/${i + 1}` }])), $ref: '#/$defs/0' };
 for (const schema of [many, wide, long]) assert.throws(() => settle(schema, schema), TooDeep);

@@ -29,7 +29,7 @@ import { checked } from './check.js';
 
 /** @typedef {{ input: HTMLElement, fault: HTMLElement }} Control */
 
-const deepest = 5, mostFields = 500, mostRows = 100, mostChoices = 1000;
+const deepest = 5, mostFields = 500, mostRows = 100;
 const tooDeep = 'This schema is too deep for a form: write JSON.';
 let lastID = 0;
 
@@ -202,7 +202,7 @@ function isExpressed(field, schema, value) {
  */
 function fitting(schema, place, value) {
   const listed = choices(schema);
-  if (listed && listed.length <= mostChoices) return select(schema, place, listed, value);
+  if (listed) return select(schema, place, listed, value);
   switch (schema.type) {
     case 'boolean': return boolean(schema, place, value);
     case 'integer': case 'number': return number(schema, place, value);

@@ -44,6 +44,7 @@ export function settle(schema, root, steps = { left: mostSteps }, followed = [])
   spend(steps, sizeOf(schema) + followed.length);
   if (typeof schema.$ref === 'string') {
     const { $ref, ...rest } = schema;
+    spend(steps, $ref.length / 10);
     if (followed.includes($ref)) return rest;
     const target = at(root, $ref);
     return target ? settle({ ...target, ...rest }, root, steps, [...followed, $ref]) : schema;
@@ -63,6 +64,7 @@ export function settle(schema, root, steps = { left: mostSteps }, followed = [])
   for (const word of ['anyOf', 'oneOf']) {
     const choice = schema[word];
     if (!Array.isArray(choice)) continue;
+    spend(steps, choice.length);
     const others = choice.filter(one => !(isObject(one) && one.type === 'null'));
     if (others.length !== 1) continue;
     const { [word]: _, ...rest } = schema;
@@ -111,19 +113,23 @@ export function at(root, ref) {
  */
 export function isObject(value) { return value !== null && typeof value === 'object' && !Array.isArray(value); }
 
+const mostChoices = 1000;
+
 /**
- * choices returns the values that a schema allows, with what people call them; undefined if it lists none.
+ * choices returns the values that a schema allows, with what people call them; undefined if it lists none,
+ * or more than anybody would look through.
  * @param {Schema} schema
  * @returns {{ value: any, title: string }[] | undefined}
  */
 export function choices(schema) {
   if (Array.isArray(schema.enum)) {
+    if (schema.enum.length > mostChoices) return undefined;
     const names = Array.isArray(schema.enumNames) ? schema.enumNames : [];
     return schema.enum.map((value, i) => ({ value, title: plain(names[i] ?? value) }));
   }
   if ('const' in schema) return [{ value: schema.const, title: plain(schema.title ?? schema.const) }];
   const listed = schema.oneOf ?? schema.anyOf;
-  if (!Array.isArray(listed) || listed.length === 0 || !listed.every(one => isObject(one) && 'const' in one)) return undefined;
+  if (!Array.isArray(listed) || listed.length === 0 || listed.length > mostChoices || !listed.every(one => isObject(one) && 'const' in one)) return undefined;
   return listed.map(one => ({ value: one.const, title: plain(one.title ?? one.const) }));
 }
 
