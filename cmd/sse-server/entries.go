@@ -37,9 +37,12 @@ func (m *Main) initialize(c *config.Config) int {
 		fmt.Fprintf(m.Stderr, "sse-server: %s is there already: give another name, as in: sse-server init other.yaml\n", file)
 		return exitFailure
 	}
-	entries := m.found(c)
+	entries, ours := m.found(c)
+	if len(ours) > 0 {
+		fmt.Fprintf(m.Stdout, "Left out, as they lead to sse-server itself: %s\n", strings.Join(ours, ", "))
+	}
 	if len(entries) == 0 {
-		fmt.Fprintln(m.Stderr, "sse-server: no client of this user or folder has a server: give a command, as in: sse-server init -- npx -y @modelcontextprotocol/server-everything")
+		fmt.Fprintln(m.Stderr, "sse-server: no client of this user or folder has a server that can be served: give a command, as in: sse-server init -- npx -y @modelcontextprotocol/server-everything")
 		return exitFailure
 	}
 	data, variables, names := config.FileOf(entries)
@@ -55,20 +58,11 @@ func (m *Main) initialize(c *config.Config) int {
 	return exitOK
 }
 
-// found returns what the arguments say, else what the files of clients have.
-func (m *Main) found(c *config.Config) (entries []config.Entry) {
+// found returns what the arguments say, else what the files of clients have, without the entries that lead
+// to this sse-server itself, which it names.
+func (m *Main) found(c *config.Config) (entries []config.Entry, ours []string) {
 	if c.Server.Kind() != config.OfDemo {
-		header := map[string]string{}
-		for _, one := range c.Header {
-			name, value, _ := strings.Cut(one, ":")
-			header[strings.TrimSpace(name)] = strings.TrimSpace(value)
-		}
-		env := map[string]string{}
-		for _, one := range c.Env {
-			name, value, _ := strings.Cut(one, "=")
-			env[name] = value
-		}
-		return []config.Entry{{Name: c.Title(&c.Server), Command: c.Command, Env: env, Dir: c.Dir, URL: c.URL, Header: header}}
+		return []config.Entry{c.EntryOf()}, nil
 	}
 	all, err := entry.Find(m.home())
 	if err != nil {
@@ -81,9 +75,14 @@ func (m *Main) found(c *config.Config) (entries []config.Entry) {
 		if f.Command != "" {
 			e.Command = append([]string{f.Command}, f.Args...)
 		}
-		entries = append(entries, e)
+		behind, isAnother := c.Behind(e)
+		if !isAnother {
+			ours = append(ours, f.Name+" of "+f.File)
+			continue
+		}
+		entries = append(entries, behind)
 	}
-	return entries
+	return entries, ours
 }
 
 // connect prints the entry of a client for the servers of c, or writes it into the client's file, and

@@ -51,6 +51,47 @@ func TestInit(t *testing.T) {
 	}
 }
 
+// init leaves out what leads to the sse-server that it writes the file for, such as what connect has written,
+// and says so. Of a program sse-server stdio it takes the server behind it.
+func TestInitLeavesItselfOut(t *testing.T) {
+	home := t.TempDir()
+	t.Chdir(t.TempDir())
+	env := map[string]string{"HOME": home}
+	for _, client := range []string{"cursor", "claude-desktop", "codex"} {
+		launchWith(t, env, "connect", client, "--write", "--name", "of-"+client, "--", "npx", "-y", "x").wantExit(exitOK)
+	}
+	p := launchWith(t, env, "init")
+	p.wantExit(exitFailure)
+	if !strings.Contains(p.out.String(), "Left out, as they lead to sse-server itself: of-cursor of .cursor/mcp.json, of-claude-desktop of ") ||
+		!strings.Contains(p.out.String(), "of-codex of ") || !strings.Contains(p.log.String(), "has a server that can be served") {
+		t.Errorf("got %s%s", p.out.String(), p.log.String())
+	}
+	ssetest.Must(t, os.WriteFile(".mcp.json", []byte(`{"mcpServers": {
+		"path": {"url": "http://localhost:8080/docs/mcp"}, "any": {"url": "http://0.0.0.0:8080/sse"}, "shared": {"command": "sse-server", "args": ["stdio", "--connect", "http://127.0.0.1:9/mcp", "--", "x"]},
+		"bare": {"command": "/opt/sse-server.exe"}, "file": {"command": "sse-server", "args": ["stdio", "-c", "gw.yaml"]}, "remote": {"command": "npx", "args": ["-y", "mcp-remote", "http://127.0.0.1:8080/mcp"]},
+		"other": {"url": "http://127.0.0.1:9000/mcp"},
+		"docs": {"command": "sse-server", "args": ["stdio", "--env", "B=2", "--", "npx", "-y", "docs"], "env": {"A": "1"}},
+		"far": {"command": "sse-server", "args": ["stdio", "--url", "https://far.example.com/mcp", "--header", "Authorization: Bearer ${TOKEN}"], "env": {"TOKEN": "`+secret+`"}}}}`), 0o600))
+	p = launchWith(t, env, "init")
+	p.wantExit(exitOK)
+	out := p.out.String()
+	for _, name := range []string{"path", "any", "shared", "bare", "file", "remote"} {
+		if !strings.Contains(out, name+" of .mcp.json") {
+			t.Errorf("%s is not named in %s", name, out)
+		}
+	}
+	if !strings.Contains(out, "servers.yaml has 3 servers: docs, far, other\n") {
+		t.Errorf("got %s", out)
+	}
+	c := mustLoad(t, env, "check", "-c", "servers.yaml")
+	if docs := c.Servers[0]; strings.Join(docs.Command, " ") != "npx -y docs" || strings.Join(docs.Env, " ") != "A=1 B=2" {
+		t.Errorf("got %q %q", docs.Command, docs.Env)
+	}
+	if far := c.Servers[1].Remote(); far.Address != "https://far.example.com/mcp" || far.Header.Get("Authorization") != "Bearer "+secret {
+		t.Errorf("got %v", far)
+	}
+}
+
 // connect prints the entry of a client, or writes it.
 func TestConnectAClient(t *testing.T) {
 	home := t.TempDir()

@@ -91,16 +91,3 @@ func TestChangesAreNamed(t *testing.T) {
 		t.Errorf("other tokens: got %q", got)
 	}
 }
-
-// A server that is to forward to itself is refused.
-func TestGatewayOfItself(t *testing.T) {
-	for _, args := range []string{
-		"--url http://127.0.0.1:8080/mcp", "--url http://localhost:8080/sse", "--addr 127.0.0.1:9 --prefix /a --url http://127.0.0.1:9/a/mcp",
-		"--insecure --addr 0.0.0.0:9 --url http://localhost:9/mcp/",
-	} {
-		wantRefusal(t, nil, "is the address of this server itself", strings.Fields(args)...)
-	}
-	for _, args := range []string{"--url http://127.0.0.1:8081/mcp", "--url http://127.0.0.1:8080/other/mcp", "--addr 127.0.0.1:0 --url http://127.0.0.1:80/mcp", "stdio --url http://127.0.0.1:8080/mcp"} {
-		mustLoad(t, nil, strings.Fields(args)...)
-	}
-}

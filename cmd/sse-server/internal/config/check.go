@@ -195,11 +195,13 @@ func (s *Server) check(c *Config, lookupEnv func(string) (string, bool)) error {
 	if info, err := os.Stat(s.Dir); s.Kind() == OfCommand && s.Dir != "" && (err != nil || !info.IsDir()) {
 		return s.refuse("dir", "want a directory that exists, but got %q", s.Dir)
 	}
-	if s.Kind() != ofURL {
-		return nil
+	if s.Kind() == ofURL {
+		if s.Sessions != "shared" && s.given["warm"] == "" {
+			s.Warm = nil // given for all servers
+		}
+		if err := s.makeRemote(c, lookupEnv); err != nil {
+			return err
+		}
 	}
-	if s.Sessions != "shared" && s.given["warm"] == "" {
-		s.Warm = nil // given for all servers
-	}
-	return s.makeRemote(c, lookupEnv)
+	return s.checkItself(c)
 }

@@ -15,6 +15,7 @@ type Entry struct {
 	From    string // its source, for a comment
 	Command []string
 	Env     map[string]string
+	EnvFile string
 	Dir     string
 	URL     string
 	Header  map[string]string
@@ -52,6 +53,9 @@ func FileOf(entries []Entry) (data []byte, variables, names []string) {
 		}
 		if len(e.Command) > 0 && len(e.Env) > 0 {
 			add("env", sorted(e.Env, func(value string) string { return value }))
+		}
+		if e.EnvFile != "" {
+			add("env-file", e.EnvFile)
 		}
 		if len(e.Command) > 0 && e.Dir != "" {
 			add("dir", e.Dir)

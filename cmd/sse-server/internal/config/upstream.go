@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -250,9 +249,6 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 	if err := s.remote.Check(); err != nil {
 		return s.refuse("url", "%v", err)
 	}
-	if c.Does == "serve" && c.isAt(s, s.remote.Address) {
-		return s.refuse("url", "%s is the address of this server itself: want that of another one", s.remote.Place())
-	}
 	if at, _ := url.Parse(s.remote.Address); at.Scheme == "http" && !httpcheck.IsLoopback(at.Host) &&
 		(len(s.Header) > 0 || at.User != nil || s.remote.Credentials != nil) {
 		c.warn("%s %s: the headers go over the network in plain text", s.Place("url"), s.remote.Place())
@@ -262,20 +258,6 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 			"Authorization: the remote server would get the tokens of %s, which are for this one", cmp.Or(c.given["auth-tokens-file"], c.given[oauthKey]))
 	}
 	return nil
-}
-
-// isAt reports whether an address is that of a server of c.
-func (c *Config) isAt(s *Server, address string) bool {
-	at, _ := url.Parse(address) // has been checked
-	host, port, err := net.SplitHostPort(string(c.Addr))
-	if err != nil || at.Port() != port || port == "0" {
-		return false
-	}
-	route, ofOurs := strings.CutPrefix(strings.TrimSuffix(at.Path, "/"), c.PrefixOf(s))
-	if !ofOurs || route != gateway.Path && route != "/sse" {
-		return false
-	}
-	return at.Hostname() == host || httpcheck.IsLoopback(at.Host) && (httpcheck.IsLoopback(string(c.Addr)) || host == "" || host == "0.0.0.0" || host == "::")
 }
 
 var reference = regexp.MustCompile(`\$\{[^}]*\}?`)

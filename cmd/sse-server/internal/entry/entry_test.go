@@ -104,12 +104,12 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// The servers of each client are found, but for those that lead to sse-server or are off.
+// The servers of each client are found, but for those that are off.
 func TestFind(t *testing.T) {
 	home := t.TempDir()
 	t.Chdir(t.TempDir())
 	write(t, ".mcp.json", `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "a"]}, "off": {"command": "x", "disabled": true}}}`)
-	write(t, ".vscode/mcp.json", `{"inputs": [], "servers": {"b": {"type": "http", "url": "https://b", "headers": {"K": "${input:key}"}}, /* ours */ "gw": {"command": "/bin/sse-server"}}}`)
+	write(t, ".vscode/mcp.json", `{"inputs": [], "servers": {"b": {"type": "http", "url": "https://b", "headers": {"K": "${input:key}"}}}}`)
 	write(t, home+"/.claude.json", `{"numStartups": 3, "mcpServers": {"c": {"type": "stdio", "command": "c", "env": {"A": "1"}}}}`)
 	write(t, home+"/.config/zed/settings.json", "// Zed\n{\"ui_font_size\": 16, \"context_servers\": {\"d\": {\"source\": \"custom\", \"command\": \"d\", \"args\": []}, \"odd\": {\"command\": {}}},}")
 	write(t, home+"/.codex/config.toml", "model = \"x\"\n[mcp_servers.e]\ncommand = \"e\"\nargs = [\"1\"]\n[mcp_servers.e.env]\nB = \"2\"\n")

@@ -49,8 +49,8 @@ var places = []struct{ file, key string }{
 	{"~/.codeium/windsurf/mcp_config.json", "mcpServers"},
 }
 
-// Find returns the servers that the files of clients have, in order, without those that are switched off,
-// and those that lead to an sse-server. A file that cannot be read is an error beside the others.
+// Find returns the servers that the files of clients have, in order, without those that are switched off. A
+// file that cannot be read is an error beside the others.
 func Find(home string) (all []Found, err error) {
 	var wrong []error
 	for _, place := range places {
@@ -91,8 +91,7 @@ func (f *Found) isOfUse() bool {
 			f.URL = other
 		}
 	}
-	isOurs := strings.TrimSuffix(filepath.Base(f.Command), ".exe") == "sse-server"
-	return !f.Disabled && (f.Enabled == nil || *f.Enabled) && !isOurs && (f.Command != "" || f.URL != "")
+	return !f.Disabled && (f.Enabled == nil || *f.Enabled) && (f.Command != "" || f.URL != "")
 }
 
 // read returns the entries of a file by their names. What is no entry is left out: files of clients have

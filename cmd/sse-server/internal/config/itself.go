@@ -1,0 +1,184 @@
+package config
+
+import (
+	"maps"
+	"net"
+	"net/netip"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/upstream"
+)
+
+// passOn are programs that do no more than to pass requests on to the address among their arguments.
+var passOn = []string{"sse-server", "mcp-remote", "mcp-proxy", "supergateway"}
+
+// checkItself returns an error if the server is this sse-server itself: requests would go round in circles.
+// In check --start --url URL the URL may be that of a gateway that runs, so there it is a warning.
+func (s *Server) checkItself(c *Config) error {
+	option, who, addresses := "url", "", []string{s.remote.Address}
+	switch {
+	case c.Does != "serve" && c.Does != "check" || c.Diagnoses():
+		return nil
+	case s.Kind() == OfCommand:
+		option, who, addresses = commandKey, ", to which it passes everything on", addressesIn(s.Command)
+	}
+	for _, address := range addresses {
+		at, err := url.Parse(address)
+		if err != nil || !c.isServedAt(at) {
+			continue
+		}
+		place := upstream.URL{Address: address}.Place()
+		if c.Does == "check" && s.given["url"] == "--url" && !c.Check.Offline {
+			c.warn("%s %s is the address of sse-server itself with these options: it could not serve that", s.Place("url"), place)
+			continue
+		}
+		return s.refuse(option, "%s is the address of this server itself%s: want that of another one", place, who)
+	}
+	return nil
+}
+
+// addressesIn returns the addresses to which a command passes requests on.
+func addressesIn(command []string) (all []string) {
+	if !slices.ContainsFunc(command, func(word string) bool { return slices.Contains(passOn, nameIn(word)) }) {
+		return nil
+	}
+	for _, word := range command[1:] {
+		if name, value, has := strings.Cut(word, "="); has && strings.HasPrefix(name, "-") {
+			word = value
+		}
+		if strings.Contains(word, "://") {
+			all = append(all, word)
+		}
+	}
+	return all
+}
+
+// isServedAt reports whether a server of c is at a URL.
+func (c *Config) isServedAt(at *url.URL) bool {
+	route := strings.TrimSuffix(path.Clean("/"+at.Path), "/")
+	if public, err := url.Parse(c.PublicURL); c.PublicURL != "" && err == nil && strings.EqualFold(at.Host, public.Host) {
+		below, isBelow := strings.CutPrefix(route, strings.TrimSuffix(public.Path, "/"))
+		if isBelow && c.isRoute(below) {
+			return true
+		}
+	}
+	return c.isHere(at) && c.isRoute(route)
+}
+
+// isRoute reports whether a path is one at which a server of c is.
+func (c *Config) isRoute(route string) bool {
+	return route == "" || slices.ContainsFunc(c.Each(), func(s *Server) bool {
+		of, ok := strings.CutPrefix(route, c.PrefixOf(s))
+		return ok && slices.Contains([]string{"", gateway.Path, "/sse"}, of)
+	})
+}
+
+// isHere reports whether a URL has the host and the port of the address that c serves on. All names of this
+// machine count as one: what listens at another of them at the same port is hardly meant.
+func (c *Config) isHere(at *url.URL) bool {
+	host, port, err := net.SplitHostPort(string(c.Addr))
+	of := at.Port()
+	if of == "" {
+		of = map[string]string{"http": "80", "https": "443"}[at.Scheme]
+	}
+	if err != nil || of != port || port == "0" {
+		return false
+	}
+	isLocal := httpcheck.IsLoopback(at.Host) || isUnspecified(at.Hostname())
+	switch {
+	case host == "" || isUnspecified(host):
+		return isLocal || isOfThisMachine(at.Hostname())
+	case httpcheck.IsLoopback(host):
+		return isLocal
+	}
+	return strings.EqualFold(at.Hostname(), host)
+}
+
+func isUnspecified(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsUnspecified()
+}
+
+// isOfThisMachine reports whether an address is that of a network interface.
+func isOfThisMachine(host string) bool {
+	ip := net.ParseIP(host)
+	addrs, err := net.InterfaceAddrs()
+	return ip != nil && err == nil && slices.ContainsFunc(addrs, func(addr net.Addr) bool {
+		of, ok := addr.(*net.IPNet)
+		return ok && of.IP.Equal(ip)
+	})
+}
+
+// Behind returns the server that an entry leads to: itself, or for the program sse-server stdio the command
+// or the URL that it has. It reports false if that is an sse-server: the one that c is of, at whatever path,
+// or one that the entry starts with a file or an address of its own.
+func (c *Config) Behind(e Entry) (Entry, bool) {
+	if len(e.Command) > 0 && programOf(e.Command) == "sse-server" {
+		of := newConfig()
+		err := of.readFlags(e.Command[1:])
+		if err != nil || of.Does != "stdio" || of.Config != "" || of.Stdio.Connect != "" || of.Kind() == OfDemo {
+			return e, false
+		}
+		e = of.entry(e)
+	}
+	addresses := addressesIn(e.Command)
+	if e.URL != "" {
+		addresses = append(addresses, e.URL)
+	}
+	return e, !slices.ContainsFunc(addresses, func(address string) bool {
+		at, err := url.Parse(address)
+		return err == nil && c.isHere(at)
+	})
+}
+
+// entry returns the server of options, in the place of the entry that starts sse-server with them. The
+// variables of that are put in: they are not in the environment of another sse-server.
+func (c *Config) entry(e Entry) Entry {
+	put := func(text string) string {
+		return reference.ReplaceAllStringFunc(text, func(found string) string {
+			if value, ok := e.Env[strings.Trim(found, "${}")]; ok {
+				return value
+			}
+			return found
+		})
+	}
+	of := Entry{Name: e.Name, From: e.From, EnvFile: e.EnvFile, Command: c.Command, URL: put(c.URL), Dir: e.Dir}
+	if c.EnvFile != "" {
+		of.EnvFile = c.EnvFile
+	}
+	if c.Dir != "" {
+		of.Dir = c.Dir
+	}
+	of.Env, of.Header = maps.Clone(e.Env), map[string]string{}
+	if of.Env == nil {
+		of.Env = map[string]string{}
+	}
+	maps.Copy(of.Env, pairsOf(c.Env, "="))
+	for name, value := range pairsOf(c.Header, ":") {
+		of.Header[name] = put(value)
+	}
+	return of
+}
+
+// pairsOf returns the values of pairs by their names.
+func pairsOf(pairs []string, separator string) map[string]string {
+	all := map[string]string{}
+	for _, pair := range pairs {
+		name, value, _ := strings.Cut(pair, separator)
+		if separator == ":" {
+			value = strings.TrimSpace(value)
+		}
+		all[strings.TrimSpace(name)] = value
+	}
+	return all
+}
+
+// EntryOf returns the server that the options of init have, which have one.
+func (c *Config) EntryOf() Entry {
+	return c.entry(Entry{Name: c.Title(&c.Server)})
+}
