@@ -45,17 +45,52 @@ func (m *Main) initialize(c *config.Config) int {
 		fmt.Fprintln(m.Stderr, "sse-server: no client of this user or folder has a server that can be served: give a command, as in: sse-server init -- npx -y @modelcontextprotocol/server-everything")
 		return exitFailure
 	}
-	data, variables, names := config.FileOf(entries)
-	if err := os.WriteFile(file, data, 0o600); err != nil { // entries may hold secrets
+	made := config.FileOf(entries)
+	if err := os.WriteFile(file, made.Data, 0o600); err != nil { // entries may hold secrets
 		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
 		return exitFailure
 	}
-	fmt.Fprintf(m.Stdout, "%s has %s: %s\n", file, count(len(names), "server"), strings.Join(names, ", "))
-	if len(variables) > 0 {
-		fmt.Fprintf(m.Stdout, "Set these variables first: %s\n", strings.Join(variables, ", "))
-	}
+	fmt.Fprintf(m.Stdout, "%s has %s: %s\n", file, count(len(made.Names), "server"), strings.Join(made.Names, ", "))
+	m.tellVariables(made.Variables)
+	m.checkMade(file, made)
 	fmt.Fprintf(m.Stdout, "\n    sse-server --config %s\n\n", file)
 	return exitOK
+}
+
+// tellVariables says which variables a file refers to.
+func (m *Main) tellVariables(all []config.Variable) {
+	var texts []string
+	for _, v := range all {
+		text := v.Name
+		if v.About != "" {
+			text += " (" + v.About + ")"
+		}
+		texts = append(texts, text)
+	}
+	if len(texts) > 0 {
+		fmt.Fprintf(m.Stdout, "Set these variables first: %s\n", strings.Join(texts, ", "))
+	}
+}
+
+// checkMade says what a file that has been made lacks, and what check would refuse in it once its variables
+// are set.
+func (m *Main) checkMade(file string, made config.File) {
+	c, err := config.Load([]string{"check", "--offline", "--config", file}, func(name string) (string, bool) {
+		value, set := m.LookupEnv(name)
+		if !set && slices.ContainsFunc(made.Variables, func(v config.Variable) bool { return v.Name == name }) {
+			return "unset", true
+		}
+		return value, set
+	}, new(config.Config))
+	warnings := made.Warnings
+	if err != nil {
+		warnings = append(warnings, err.Error()+": correct it there")
+	} else {
+		warnings = append(warnings, c.Warnings...)
+	}
+	for _, warning := range warnings {
+		fmt.Fprintf(m.Stderr, "sse-server: %s\n", warning)
+	}
 }
 
 // found returns what the arguments say, else what the files of clients have, without the entries that lead
@@ -70,17 +105,24 @@ func (m *Main) found(c *config.Config) (entries []config.Entry, ours []string) {
 			fmt.Fprintf(m.Stderr, "sse-server: left out: %s\n", strings.TrimSuffix(line, "\n"))
 		}
 	}
+	var files []string
+	ignored := map[string][]string{} // by the files
 	for _, f := range all {
-		e := config.Entry{Name: f.Name, From: f.File, Env: f.Env, Dir: f.Dir, URL: f.URL, Header: f.Headers}
-		if f.Command != "" {
-			e.Command = append([]string{f.Command}, f.Args...)
+		if len(f.Ignored) > 0 && ignored[f.File] == nil {
+			files = append(files, f.File)
 		}
+		ignored[f.File] = append(ignored[f.File], f.Ignored...)
+		e := config.Entry{Name: f.Name, From: f.File, Command: f.Command, Env: f.Env, EnvFile: f.EnvFile, Dir: f.Dir, URL: f.URL, Header: f.Header, Inputs: f.Inputs}
 		behind, isAnother := c.Behind(e)
 		if !isAnother {
 			ours = append(ours, f.Name+" of "+f.File)
 			continue
 		}
 		entries = append(entries, behind)
+	}
+	for _, file := range files {
+		slices.Sort(ignored[file])
+		fmt.Fprintf(m.Stderr, "sse-server: %s: ignored, as they are the client's own: %s\n", file, strings.Join(slices.Compact(ignored[file]), ", "))
 	}
 	return entries, ours
 }

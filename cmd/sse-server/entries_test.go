@@ -51,6 +51,43 @@ func TestInit(t *testing.T) {
 	}
 }
 
+// What init writes of secrets and the environment, check takes, and it means the same. What it cannot write is
+// named.
+func TestInitKeepsSecrets(t *testing.T) {
+	home := t.TempDir()
+	t.Chdir(t.TempDir())
+	env := map[string]string{"HOME": home}
+	for file, content := range map[string]string{
+		home + "/.codex/config.toml": "[mcp_servers.c]\nurl = \"https://c/mcp\"\nbearer_token_env_var = \"C_TOKEN\"\nhttp_headers = {A = \"1\"}\nenv_http_headers = {B = \"B_KEY\"}\ntool_timeout_sec = 5\n",
+		".vscode/mcp.json": `{"inputs": [{"type": "promptString", "id": "api-key", "description": "Key of the API"}], "servers": {
+			"a": {"command": "x", "args": ["#", "a: b"], "envFile": "${workspaceFolder}/.env", "env": {"KEY": "${input:api-key}", "T": "a\nb"}},
+			"b": {"command": "x", "args": ["#", "a: b"], "env": {"KEY": "other"}}}}`,
+		".env": "FROM_FILE=1\n",
+	} {
+		ssetest.Must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		ssetest.Must(t, os.WriteFile(file, []byte(content), 0o600))
+	}
+	p := launchWith(t, env, "init")
+	p.wantExit(exitOK)
+	if !strings.Contains(p.out.String(), "servers.yaml has 3 servers: a, b, c\nSet these variables first: KEY (Key of the API), C_TOKEN, B_KEY\n") ||
+		!strings.Contains(p.log.String(), "config.toml: ignored, as they are the client's own: tool_timeout_sec\n") {
+		t.Errorf("got %s%s", p.out.String(), p.log.String())
+	}
+	c := mustLoad(t, map[string]string{"C_TOKEN": secret, "B_KEY": "2"}, "check", "-c", "servers.yaml")
+	if header := c.Servers[2].Remote().Header; header.Get("Authorization") != "Bearer "+secret || header.Get("A") != "1" || header.Get("B") != "2" {
+		t.Errorf("got %v", header)
+	}
+	if a := c.Servers[0]; strings.Join(a.Command, "|") != "x|#|a: b" || strings.Join(a.Env, "|") != "T=a\nb" || !strings.HasSuffix(a.EnvFile, "/.env") || c.Servers[1].Env[0] != "KEY=other" {
+		t.Errorf("got %q %q %s %q", a.Command, a.Env, a.EnvFile, c.Servers[1].Env)
+	}
+	ssetest.Must(t, os.Remove(".env"))
+	p = launchWith(t, env, "init", "again.yaml")
+	p.wantExit(exitOK)
+	if !strings.Contains(p.log.String(), "env-file: open ") || !strings.Contains(p.log.String(), "correct it there") {
+		t.Errorf("got %s", p.log.String())
+	}
+}
+
 // init leaves out what leads to the sse-server that it writes the file for, such as what connect has written,
 // and says so. Of a program sse-server stdio it takes the server behind it.
 func TestInitLeavesItselfOut(t *testing.T) {

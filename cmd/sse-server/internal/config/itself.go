@@ -147,7 +147,7 @@ func (c *Config) entry(e Entry) Entry {
 			return found
 		})
 	}
-	of := Entry{Name: e.Name, From: e.From, EnvFile: e.EnvFile, Command: c.Command, URL: put(c.URL), Dir: e.Dir}
+	of := Entry{Name: e.Name, From: e.From, EnvFile: e.EnvFile, Command: c.Command, URL: put(c.URL), Dir: e.Dir, Inputs: e.Inputs}
 	if c.EnvFile != "" {
 		of.EnvFile = c.EnvFile
 	}

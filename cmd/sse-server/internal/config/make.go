@@ -1,12 +1,17 @@
 package config
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/mcp-sse/mcp-sse/gateway"
 )
 
 // Entry is a server of a file that is to be made.
@@ -19,65 +24,77 @@ type Entry struct {
 	Dir     string
 	URL     string
 	Header  map[string]string
+	Inputs  map[string]string // what VS Code asks its user for: the descriptions by their ids
 }
 
-// input is how VS Code refers to what it asks its user for.
-var input = regexp.MustCompile(`\$\{input:([^}]*)\}`)
+// text is a text in YAML. What is not plain is quoted as in JSON, which is YAML too: the library leaves some
+// texts plain that it reads as something else, such as "? x" after another value.
+type text string
 
-// FileOf returns a file of options with these servers, the variables of the environment that it refers to,
-// and the names of the servers. Of two that are the same it takes one, and of two others with one name the
-// second gets a number.
-func FileOf(entries []Entry) (data []byte, variables, names []string) {
+var plainText = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9_./-]*$`)
+
+func (t text) MarshalYAML() ([]byte, error) {
+	if plainText.MatchString(string(t)) {
+		return yaml.Marshal(string(t)) // which quotes yes
+	}
+	var b bytes.Buffer
+	quote := json.NewEncoder(&b)
+	quote.SetEscapeHTML(false)
+	err := quote.Encode(string(t))
+	return b.Bytes(), err
+}
+
+func texts(of []string) (all []text) {
+	for _, one := range of {
+		all = append(all, text(one))
+	}
+	return all
+}
+
+// File is a file of options that has been made.
+type File struct {
+	Data []byte
+	// Names are those of its servers.
+	Names []string
+	// Variables are those of the environment that it refers to, with what is known of each, which may be
+	// empty.
+	Variables []Variable
+	// Warnings say what it lacks of the entries.
+	Warnings []string
+
+	referred  []string          // the variables of URLs and headers
+	processes map[string]string // the servers that need a variable in their process
+}
+
+// Variable is one of the environment.
+type Variable struct{ Name, About string }
+
+// FileOf returns a file with these servers. Of two that are the same it takes one, and of two others with one
+// name the second gets a number.
+func FileOf(entries []Entry) (f File) {
+	f.processes = map[string]string{}
 	servers, comments := yaml.MapSlice{}, yaml.CommentMap{}
 	known := map[string]string{} // what is served, by its name
-	refer := func(text string) string {
-		text = input.ReplaceAllStringFunc(text, func(found string) string {
-			id := input.FindStringSubmatch(found)[1]
-			return "${" + strings.ToUpper(regexp.MustCompile(`[^A-Za-z0-9]`).ReplaceAllString(id, "_")) + "}"
-		})
-		for _, found := range reference.FindAllString(text, -1) {
-			name := strings.TrimPrefix(strings.Trim(found, "${}"), "env:")
-			if !strings.HasPrefix(name, "file:") && !slices.Contains(variables, name) {
-				variables = append(variables, name)
-			}
-		}
-		return text
-	}
 	for _, e := range entries {
-		options := yaml.MapSlice{}
-		add := func(key string, value any) { options = append(options, yaml.MapItem{Key: key, Value: value}) }
-		if len(e.Command) > 0 {
-			add("command", e.Command)
-		} else {
-			add("url", refer(e.URL))
-		}
-		if len(e.Command) > 0 && len(e.Env) > 0 {
-			add("env", sorted(e.Env, func(value string) string { return value }))
-		}
-		if e.EnvFile != "" {
-			add("env-file", e.EnvFile)
-		}
-		if len(e.Command) > 0 && e.Dir != "" {
-			add("dir", e.Dir)
-		}
-		if len(e.Command) == 0 && len(e.Header) > 0 {
-			add("header", sorted(e.Header, refer))
-		}
-		name, what := pathName(e.Name), strings.Join(e.Command, "\x00")+"\x00"+e.URL
+		what := fmt.Sprintf("%q", []any{e.Command, e.Env, e.EnvFile, e.Dir, e.URL, e.Header}) // a map has an order there
+		name := pathName(e.Name)
 		if name == "" || slices.Contains(routes, name) {
 			name = strings.Trim(name+"-server", "-")
 		}
-		for was, there := known[name]; there && was != what; was, there = known[name] {
-			name += "-2"
-		}
+		name = free(name, func(name string) bool { was, there := known[name]; return !there || was == what })
 		if _, there := known[name]; there {
 			continue
 		}
 		known[name] = what
-		names = append(names, name)
-		servers = append(servers, yaml.MapItem{Key: name, Value: options})
+		f.Names = append(f.Names, name)
+		servers = append(servers, yaml.MapItem{Key: name, Value: f.options(name, e)})
 		if e.From != "" {
 			comments["$.servers."+name] = []*yaml.Comment{yaml.HeadComment(" from " + e.From)}
+		}
+	}
+	for _, variable := range f.referred {
+		if name, needs := f.processes[variable]; needs {
+			f.warn("%s: its process does not get %s, to which a URL or a header refers: write it under env", name, variable)
 		}
 	}
 	file := yaml.MapSlice{{Key: serversKey, Value: servers}}
@@ -85,13 +102,123 @@ func FileOf(entries []Entry) (data []byte, variables, names []string) {
 	if err != nil { // texts in lists and mappings have a form
 		panic(err)
 	}
-	return data, variables, names
+	f.Data = data
+	return f
 }
 
-// sorted returns a mapping in the order of its keys.
-func sorted(all map[string]string, change func(string) string) (items yaml.MapSlice) {
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		items = append(items, yaml.MapItem{Key: key, Value: change(all[key])})
+// free returns a name like this one that nobody has.
+func free(like string, isFree func(string) bool) string {
+	name := like
+	for i := 2; !isFree(name); i++ {
+		name = fmt.Sprintf("%s-%d", strings.TrimRight(like[:min(len(like), 60)], "-"), i)
 	}
-	return items
+	return name
+}
+
+// options returns the options that an entry means.
+func (f *File) options(name string, e Entry) (options yaml.MapSlice) {
+	add := func(key string, value any) { options = append(options, yaml.MapItem{Key: key, Value: value}) }
+	if len(e.Command) == 0 {
+		add("url", text(f.refer(name, e, e.URL)))
+		if header := f.header(name, e); len(header) > 0 {
+			add("header", header)
+		}
+		return options
+	}
+	add(commandKey, texts(e.Command))
+	for _, word := range e.Command {
+		if reference.MatchString(word) {
+			f.warn("%s: %s in its command is not replaced: write the value there", name, reference.FindString(word))
+		}
+	}
+	if env := f.env(name, e); len(env) > 0 {
+		add("env", env)
+	}
+	for _, option := range [][2]string{{"env-file", e.EnvFile}, {"dir", e.Dir}} {
+		key, value := option[0], option[1]
+		switch found := reference.FindString(value); {
+		case found != "":
+			f.warn("%s: its %s is left out, as %s is not known here", name, key, found)
+		case value != "":
+			add(key, text(value))
+		}
+	}
+	return options
+}
+
+// header returns the headers of an entry that the file can have.
+func (f *File) header(name string, e Entry) (all yaml.MapSlice) {
+	for _, header := range slices.Sorted(maps.Keys(e.Header)) {
+		if err := gateway.CheckHeaderName(header); err != nil {
+			f.warn("%s: the header %s is left out: %v", name, header, err)
+			continue
+		}
+		all = append(all, yaml.MapItem{Key: header, Value: text(f.refer(name, e, e.Header[header]))})
+	}
+	return all
+}
+
+// env returns the variables of an entry but for those that the client makes of others: nothing is replaced in
+// the values of the file, and a process has the variables of sse-server anyway.
+func (f *File) env(name string, e Entry) (all yaml.MapSlice) {
+	for _, variable := range slices.Sorted(maps.Keys(e.Env)) {
+		value := e.Env[variable]
+		found := reference.FindString(value)
+		if found == "" {
+			all = append(all, yaml.MapItem{Key: variable, Value: text(value)})
+			continue
+		}
+		_, about := variableOf(e, found)
+		switch of := strings.TrimPrefix(strings.Trim(found, "${}"), "env:"); {
+		case found != value:
+			about = "for " + name + ", with " + found + " in it there"
+		case about == "" && of != variable:
+			about = "for " + name + ", " + found + " there"
+		}
+		f.processes[variable] = name
+		f.needs(variable, about)
+	}
+	return all
+}
+
+// refer returns a text with the references of clients as the file has them.
+func (f *File) refer(name string, e Entry, of string) string {
+	return reference.ReplaceAllStringFunc(of, func(found string) string {
+		if strings.HasPrefix(found, "${file:") {
+			return found
+		}
+		if variable, value, has := strings.Cut(strings.Trim(found, "${}"), ":-"); has {
+			f.warn("%s: %s has become its default: the file knows none", name, "${"+variable+":-…}")
+			return value
+		}
+		variable, about := variableOf(e, found)
+		f.needs(variable, about)
+		f.referred = append(f.referred, variable)
+		return "${" + variable + "}"
+	})
+}
+
+var notInVariable = regexp.MustCompile(`[^A-Za-z0-9_]`)
+
+// variableOf returns the variable of the environment that a reference of a client becomes, and what is known
+// of it: ${NAME}, ${env:NAME}, or ${input:id} of VS Code, which asks its user.
+func variableOf(e Entry, found string) (variable, about string) {
+	name := strings.Trim(found, "${}")
+	if id, isInput := strings.CutPrefix(name, "input:"); isInput {
+		return strings.ToUpper(notInVariable.ReplaceAllString(id, "_")), e.Inputs[id]
+	}
+	return strings.TrimPrefix(name, "env:"), ""
+}
+
+func (f *File) needs(variable, about string) {
+	i := slices.IndexFunc(f.Variables, func(v Variable) bool { return v.Name == variable })
+	if i < 0 {
+		f.Variables = append(f.Variables, Variable{variable, about})
+	} else if f.Variables[i].About == "" {
+		f.Variables[i].About = about
+	}
+}
+
+func (f *File) warn(format string, args ...any) {
+	f.Warnings = append(f.Warnings, fmt.Sprintf(format, args...))
 }

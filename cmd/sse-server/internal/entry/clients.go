@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
 )
 
@@ -40,8 +41,8 @@ func (s Server) headers() map[string]string {
 	return map[string]string{"Authorization": "Bearer TOKEN"}
 }
 
-// members makes an entry of names and values, in this order, without those that are empty.
-func members(pairs ...any) json.RawMessage {
+// object makes an entry of names and values, in this order, without those that are empty.
+func object(pairs ...any) json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for i := 0; i < len(pairs); i += 2 {
@@ -77,7 +78,7 @@ const tokenHeader = ` --header "Authorization: Bearer TOKEN"`
 var All = []Client{
 	{Name: "claude-code", files: []string{".mcp.json"}, key: "mcpServers",
 		entry: func(s Server) json.RawMessage {
-			return members("type", s.kind(), "url", s.URL, "headers", s.headers())
+			return object("type", s.kind(), "url", s.URL, "headers", s.headers())
 		},
 		command: func(s Server) string {
 			return withToken(s, "claude mcp add --transport "+s.kind()+" "+s.Name+" "+s.URL)
@@ -87,9 +88,9 @@ var All = []Client{
 		entry: func(s Server) json.RawMessage {
 			args := []string{"stdio", "--url", s.URL}
 			if s.Token {
-				return members("command", "sse-server", "args", append(args, "--header", "Authorization: Bearer ${TOKEN}"), "env", map[string]string{"TOKEN": "TOKEN"})
+				return object("command", "sse-server", "args", append(args, "--header", "Authorization: Bearer ${TOKEN}"), "env", map[string]string{"TOKEN": "TOKEN"})
 			}
-			return members("command", "sse-server", "args", args)
+			return object("command", "sse-server", "args", args)
 		}},
 	{Name: "cline", files: []string{"~/.cline/data/settings/cline_mcp_settings.json"}, key: "mcpServers",
 		entry: func(s Server) json.RawMessage {
@@ -97,12 +98,12 @@ var All = []Client{
 			if s.SSE {
 				kind = "sse"
 			}
-			return members("type", kind, "url", s.URL, "headers", s.headers())
+			return object("type", kind, "url", s.URL, "headers", s.headers())
 		}},
 	{Name: "codex", files: []string{"~/.codex/config.toml"}, key: "mcp_servers"},
 	{Name: "copilot-cli", files: []string{"~/.copilot/mcp-config.json"}, key: "mcpServers",
 		entry: func(s Server) json.RawMessage {
-			return members("type", s.kind(), "url", s.URL, "headers", s.headers(), "tools", []string{"*"})
+			return object("type", s.kind(), "url", s.URL, "headers", s.headers(), "tools", []string{"*"})
 		}},
 	{Name: "cursor", files: []string{".cursor/mcp.json", "~/.cursor/mcp.json"}, key: "mcpServers", entry: plainEntry},
 	{Name: "gemini-cli", files: []string{"~/.gemini/settings.json"}, key: "mcpServers", entry: plainEntry},
@@ -111,26 +112,26 @@ var All = []Client{
 	}},
 	{Name: "opencode", files: []string{"opencode.json", "~/.config/opencode/opencode.json"}, key: "mcp",
 		entry: func(s Server) json.RawMessage {
-			return members("type", "remote", "url", s.URL, "headers", s.headers())
+			return object("type", "remote", "url", s.URL, "headers", s.headers())
 		}},
 	{Name: "qwen-code", files: []string{"~/.qwen/settings.json"}, key: "mcpServers",
 		entry: func(s Server) json.RawMessage {
 			if s.SSE {
 				return plainEntry(s)
 			}
-			return members("httpUrl", s.URL, "headers", s.headers())
+			return object("httpUrl", s.URL, "headers", s.headers())
 		}},
 	{Name: "trae", files: []string{".trae/mcp.json"}, key: "mcpServers", entry: plainEntry},
 	{Name: "vs-code", files: []string{".vscode/mcp.json"}, key: "servers",
 		entry: func(s Server) json.RawMessage {
-			return members("type", s.kind(), "url", s.URL, "headers", s.headers())
+			return object("type", s.kind(), "url", s.URL, "headers", s.headers())
 		}},
 	{Name: "windsurf", files: []string{"~/.codeium/windsurf/mcp_config.json"}, key: "mcpServers",
-		entry: func(s Server) json.RawMessage { return members("serverUrl", s.URL, "headers", s.headers()) }},
+		entry: func(s Server) json.RawMessage { return object("serverUrl", s.URL, "headers", s.headers()) }},
 	{Name: "zed", files: []string{"~/.config/zed/settings.json"}, key: "context_servers", entry: plainEntry},
 }
 
-func plainEntry(s Server) json.RawMessage { return members("url", s.URL, "headers", s.headers()) }
+func plainEntry(s Server) json.RawMessage { return object("url", s.URL, "headers", s.headers()) }
 
 func withToken(s Server, command string) string {
 	if s.Token {
@@ -364,7 +365,7 @@ func patch(path string, value json.RawMessage) []byte {
 
 // addTables returns a configuration in TOML with the entries at its end.
 func addTables(data []byte, servers []Server) ([]byte, error) {
-	known, err := readTOML(data)
+	known, err := tablesIn(data)
 	if err != nil {
 		return nil, err
 	}
@@ -377,13 +378,24 @@ func addTables(data []byte, servers []Server) ([]byte, error) {
 		data = append(bytes.TrimRight(data, "\n"), "\n\n"...)
 	}
 	data = append(data, tables(servers)...)
-	known, err = readTOML(data)
+	known, err = tablesIn(data)
 	for _, s := range servers {
-		if err != nil || known[s.Name].URL != s.URL {
+		if err != nil || known[s.Name]["url"] != s.URL {
 			return nil, errors.New("it has mcp_servers in a form that takes no tables, such as { } in one line: make it [mcp_servers.NAME], or write the entry by hand")
 		}
 	}
 	return data, nil
+}
+
+// tablesIn returns the entries in TOML.
+func tablesIn(data []byte) (map[string]map[string]any, error) {
+	var file struct {
+		Servers map[string]map[string]any `toml:"mcp_servers"`
+	}
+	if err := toml.Unmarshal(data, &file); err != nil {
+		return nil, fmt.Errorf("it is no TOML: %w", err)
+	}
+	return file.Servers, nil
 }
 
 // replace writes a file in one step, with the owner and the mode of the one that is there; nil if none is.

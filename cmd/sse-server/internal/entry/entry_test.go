@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -111,19 +112,59 @@ func TestFind(t *testing.T) {
 	write(t, ".mcp.json", `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "a"]}, "off": {"command": "x", "disabled": true}}}`)
 	write(t, ".vscode/mcp.json", `{"inputs": [], "servers": {"b": {"type": "http", "url": "https://b", "headers": {"K": "${input:key}"}}}}`)
 	write(t, home+"/.claude.json", `{"numStartups": 3, "mcpServers": {"c": {"type": "stdio", "command": "c", "env": {"A": "1"}}}}`)
-	write(t, home+"/.config/zed/settings.json", "// Zed\n{\"ui_font_size\": 16, \"context_servers\": {\"d\": {\"source\": \"custom\", \"command\": \"d\", \"args\": []}, \"odd\": {\"command\": {}}},}")
+	write(t, home+"/.config/zed/settings.json", "// Zed\n{\"ui_font_size\": 16, \"context_servers\": {\"d\": {\"source\": \"custom\", \"command\": \"d\", \"args\": []}, \"odd\": {\"command\": {}}, \"old\": {\"command\": {\"path\": \"d\", \"args\": [\"--x\"], \"env\": {\"K\": \"1\"}}, \"settings\": {}}},}")
 	write(t, home+"/.codex/config.toml", "model = \"x\"\n[mcp_servers.e]\ncommand = \"e\"\nargs = [\"1\"]\n[mcp_servers.e.env]\nB = \"2\"\n")
 	write(t, home+"/.gemini/settings.json", `{"mcpServers": {"f": {"httpUrl": "https://f"}}}`)
 	write(t, home+"/.cursor/mcp.json", `{`)
 	all, err := entry.Find(home)
 	var names []string
 	for _, f := range all {
-		names = append(names, f.Name+" "+f.Command+f.URL)
+		names = append(names, f.Name+" "+strings.Join(f.Command, " ")+f.URL)
 	}
-	if want := []string{"a npx", "b https://b", "c c", "d d", "e e", "f https://f"}; !slices.Equal(names, want) {
+	if want := []string{"a npx -y a", "b https://b", "c c", "d d", "old d --x", "e e 1", "f https://f"}; !slices.Equal(names, want) {
 		t.Errorf("got %q, want %q", names, want)
 	}
 	if err == nil || !strings.Contains(err.Error(), ".cursor/mcp.json: it is no JSON") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got the error %v", err)
+	}
+}
+
+// What entries say about secrets and the environment is kept.
+func TestFindKeepsSecrets(t *testing.T) {
+	home := t.TempDir()
+	t.Chdir(t.TempDir())
+	folder, _ := os.Getwd()
+	write(t, ".mcp.json", `{"mcpServers": {"numbers": {"command": "x", "args": ["-p", 80], "env": {"PORT": 80, "ON": true, "NONE": null}, "alwaysAllow": []}, "wrong": {"command": "x", "args": "y"}, "odd": {"command": "x", "env": {"A": []}}}}`)
+	write(t, ".vscode/mcp.json", `{"inputs": [{"id": "key", "description": "Key of b"}, {"id": "lost"}], "servers": {
+		"a": {"type": "stdio", "command": "${workspaceFolder}/run", "args": ["${userHome}"], "envFile": "${workspaceFolder}/.env", "cwd": "${workspaceFolder}", "dev": {}},
+		"b": {"type": "http", "url": "https://b", "headers": {"K": "${input:key}"}}}}`)
+	write(t, home+"/.gemini/settings.json", `{"mcpServers": {"g": {"httpUrl": "https://g", "headers": {"K": "$KEY and ${KEY}"}}}}`)
+	write(t, home+"/.codex/config.toml", "[mcp_servers.c]\nurl = \"https://c\"\nbearer_token_env_var = \"C_TOKEN\"\nstartup_timeout_sec = 5\n"+
+		"http_headers = {A = \"1\"}\nenv_http_headers = {B = \"B_KEY\"}\n[mcp_servers.off]\ncommand = \"x\"\nenabled = false\n")
+	all, err := entry.Find(home)
+	got := map[string]entry.Found{}
+	for _, f := range all {
+		f.File = ""
+		got[f.Name] = f
+	}
+	inputs := map[string]string{"key": "Key of b", "lost": ""}
+	none := map[string]string{}
+	want := map[string]entry.Found{
+		"numbers": {Name: "numbers", Command: []string{"x", "-p", "80"}, Env: map[string]string{"PORT": "80", "ON": "true", "NONE": ""}, Header: none, Inputs: none, Ignored: []string{"alwaysAllow"}},
+		"a":       {Name: "a", Command: []string{folder + "/run", home}, Env: none, EnvFile: folder + "/.env", Dir: folder, Header: none, Inputs: inputs, Ignored: []string{"dev", "the input lost"}},
+		"b":       {Name: "b", Env: none, URL: "https://b", Header: map[string]string{"K": "${input:key}"}, Inputs: inputs},
+		"g":       {Name: "g", Env: none, URL: "https://g", Header: map[string]string{"K": "${KEY} and ${KEY}"}, Inputs: none},
+		"c":       {Name: "c", URL: "https://c", Header: map[string]string{"A": "1", "B": "${B_KEY}", "Authorization": "Bearer ${C_TOKEN}"}, Ignored: []string{"startup_timeout_sec"}},
+	}
+	for name := range want {
+		if !reflect.DeepEqual(got[name], want[name]) {
+			t.Errorf("got %+v\nwant %+v", got[name], want[name])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("got %d servers, want %d", len(got), len(want))
+	}
+	if err == nil || !strings.Contains(err.Error(), ".mcp.json: odd: want texts in args, env and headers\n") || !strings.Contains(err.Error(), ".mcp.json: wrong: ") {
 		t.Errorf("got the error %v", err)
 	}
 }

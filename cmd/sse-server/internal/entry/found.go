@@ -1,12 +1,16 @@
 package entry
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,20 +18,19 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// Found is an entry of a client's file: a program or an address.
+// Found is a server of a client's file: a program or an address.
 type Found struct {
 	Name, File string
 
-	Command  string            `json:"command" toml:"command"`
-	Args     []string          `json:"args" toml:"args"`
-	Env      map[string]string `json:"env" toml:"env"`
-	Dir      string            `json:"cwd" toml:"cwd"`
-	URL      string            `json:"url" toml:"url"`
-	HTTPURL  string            `json:"httpUrl" toml:"-"`
-	Server   string            `json:"serverUrl" toml:"-"`
-	Headers  map[string]string `json:"headers" toml:"http_headers"`
-	Disabled bool              `json:"disabled" toml:"-"`
-	Enabled  *bool             `json:"enabled" toml:"enabled"`
+	Command []string
+	Env     map[string]string
+	EnvFile string
+	Dir     string
+	URL     string
+	Header  map[string]string
+	Inputs  map[string]string // what VS Code asks its user for: the descriptions by their ids
+	// Ignored are the members that mean nothing to other programs.
+	Ignored []string
 }
 
 // places are the files in which clients have their servers, of a project and of a user, and the member
@@ -50,80 +53,238 @@ var places = []struct{ file, key string }{
 }
 
 // Find returns the servers that the files of clients have, in order, without those that are switched off. A
-// file that cannot be read is an error beside the others.
+// file or an entry that cannot be read is an error beside the others.
 func Find(home string) (all []Found, err error) {
 	var wrong []error
 	for _, place := range places {
-		file := place.file
+		file, known := place.file, variables{"userHome": home, "pathSeparator": string(filepath.Separator), "/": string(filepath.Separator)}
 		if rest, below := strings.CutPrefix(file, "~/"); below {
 			file = filepath.Join(home, rest)
+		} else if folder, err := os.Getwd(); err == nil {
+			known["workspaceFolder"] = folder
 		}
 		data, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		var found map[string]Found
+		var found []Found
 		if err == nil {
 			found, err = read(data, place.key)
 		}
 		if err != nil {
-			wrong = append(wrong, fmt.Errorf("%s: %w", file, err))
-		}
-		names := make([]string, 0, len(found))
-		for name := range found {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		for _, name := range names {
-			one := found[name]
-			one.Name, one.File = name, file
-			if one.isOfUse() {
-				all = append(all, one)
+			for line := range strings.Lines(err.Error()) {
+				wrong = append(wrong, fmt.Errorf("%s: %s", file, strings.TrimSuffix(line, "\n")))
 			}
+		}
+		for _, one := range found {
+			one.File = file
+			one.replace(known, filepath.Base(filepath.Dir(file)) == ".gemini")
+			all = append(all, one)
 		}
 	}
 	return all, errors.Join(wrong...)
 }
 
-func (f *Found) isOfUse() bool {
-	for _, other := range []string{f.HTTPURL, f.Server} {
-		if f.URL == "" {
-			f.URL = other
+// variables are those that clients replace by what they know, by their names.
+type variables map[string]string
+
+var dollarName = regexp.MustCompile(`\$([A-Za-z_][A-Za-z0-9_]*)`)
+
+// replace replaces these variables. If dollars is set, $NAME becomes ${NAME}, as Gemini CLI takes both.
+func (f *Found) replace(known variables, dollars bool) {
+	in := func(text string) string {
+		for name, value := range known {
+			text = strings.ReplaceAll(text, "${"+name+"}", value)
+		}
+		if dollars {
+			text = dollarName.ReplaceAllString(text, "$${$1}")
+		}
+		return text
+	}
+	for i, word := range f.Command {
+		f.Command[i] = in(word)
+	}
+	for _, all := range []map[string]string{f.Env, f.Header} {
+		for name, value := range all {
+			all[name] = in(value)
 		}
 	}
-	return !f.Disabled && (f.Enabled == nil || *f.Enabled) && (f.Command != "" || f.URL != "")
+	f.URL, f.EnvFile, f.Dir = in(f.URL), in(f.EnvFile), in(f.Dir)
 }
 
-// read returns the entries of a file by their names. What is no entry is left out: files of clients have
-// much else.
-func read(data []byte, key string) (map[string]Found, error) {
+// word is a text that may be written as a number or a truth, or null.
+type word string
+
+func (w *word) UnmarshalJSON(data []byte) error {
+	var text *string
+	switch {
+	case json.Unmarshal(data, &text) == nil && text != nil:
+		*w = word(*text)
+	case len(data) > 0 && strings.ContainsRune("[{", rune(data[0])):
+		return errors.New("want texts in args, env and headers")
+	case string(data) != "null":
+		*w = word(data)
+	}
+	return nil
+}
+
+func textsOf(all map[string]word) map[string]string {
+	texts := map[string]string{}
+	for name, value := range all {
+		texts[name] = string(value)
+	}
+	return texts
+}
+
+// written is an entry as clients write it, and program the command in the older form of Zed.
+type written struct {
+	Command json.RawMessage
+	program
+	EnvFile   string
+	CWD       string
+	URL       string
+	HTTPURL   string
+	ServerURL string
+	Headers   map[string]word
+	Disabled  bool
+	Enabled   *bool
+}
+
+type program struct {
+	Path string
+	Args []word
+	Env  map[string]word
+}
+
+// members are those of an entry that are taken, or say no more than others.
+var members = []string{"command", "args", "env", "envFile", "cwd", "url", "httpUrl", "serverUrl", "headers", "disabled", "enabled", "type", "source", "transport"}
+
+// read returns the servers of a file in the order of their names. What is no entry is left out: files of
+// clients have much else.
+func read(data []byte, key string) (all []Found, err error) {
 	if key == "mcp_servers" {
 		return readTOML(data)
 	}
-	data, err := hujson.Standardize(data)
+	data, err = hujson.Standardize(data)
 	if err != nil {
 		return nil, errors.New("it is no JSON")
 	}
 	var file, entries map[string]json.RawMessage
 	_ = json.Unmarshal(data, &file)
 	_ = json.Unmarshal(file[key], &entries)
-	all := map[string]Found{}
-	for name, raw := range entries {
-		var one Found
-		if json.Unmarshal(raw, &one) == nil {
-			all[name] = one
+	inputs := inputsOf(file["inputs"])
+	var wrong []error
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		var of map[string]json.RawMessage
+		if json.Unmarshal(entries[name], &of) != nil {
+			continue
+		}
+		one, isServer, err := readEntry(entries[name])
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w", name, err))
+		}
+		if !isServer || err != nil {
+			continue
+		}
+		one.Name, one.Inputs = name, inputs
+		for _, member := range slices.Sorted(maps.Keys(of)) {
+			if !slices.Contains(members, member) {
+				one.Ignored = append(one.Ignored, member)
+			}
+		}
+		all = append(all, one)
+	}
+	for _, id := range slices.Sorted(maps.Keys(inputs)) {
+		if len(all) > 0 && !bytes.Contains(file[key], []byte("${input:"+id+"}")) {
+			all[0].Ignored = append(all[0].Ignored, "the input "+id)
+		}
+	}
+	return all, errors.Join(wrong...)
+}
+
+// inputsOf returns what VS Code asks for.
+func inputsOf(data json.RawMessage) map[string]string {
+	var inputs []struct{ ID, Description string }
+	_ = json.Unmarshal(data, &inputs)
+	all := map[string]string{}
+	for _, input := range inputs {
+		all[input.ID] = input.Description
+	}
+	return all
+}
+
+// readEntry returns the server of an entry. It reports false if there is none, or it is off.
+func readEntry(data json.RawMessage) (f Found, isServer bool, err error) {
+	var of written
+	if err := json.Unmarshal(data, &of); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // its text quotes nothing
+			return f, false, fmt.Errorf("%s is a %s", cmp.Or(wrong.Field, "it"), wrong.Value)
+		}
+		return f, false, err
+	}
+	var command string
+	if json.Unmarshal(of.Command, &command) != nil {
+		_ = json.Unmarshal(of.Command, &of.program) // the older form of Zed
+		command = of.Path
+	}
+	f = Found{Env: textsOf(of.Env), EnvFile: of.EnvFile, Dir: of.CWD, Header: textsOf(of.Headers), URL: cmp.Or(of.URL, of.HTTPURL, of.ServerURL)}
+	if command != "" {
+		f.Command = []string{command}
+		for _, arg := range of.Args {
+			f.Command = append(f.Command, string(arg))
+		}
+	}
+	isOn := !of.Disabled && (of.Enabled == nil || *of.Enabled)
+	return f, isOn && (command != "" || f.URL != ""), nil
+}
+
+// membersOfCodex are members of an entry of Codex, beside others that it shares. What its env_vars name, a
+// process has anyway.
+var membersOfCodex = []string{"bearer_token_env_var", "http_headers", "env_http_headers", "env_vars"}
+
+// readTOML is read of Codex's file.
+func readTOML(data []byte) (all []Found, err error) {
+	var file struct {
+		Servers map[string]struct {
+			Command    string            `toml:"command"`
+			Args       []string          `toml:"args"`
+			Env        map[string]string `toml:"env"`
+			CWD        string            `toml:"cwd"`
+			URL        string            `toml:"url"`
+			Header     map[string]string `toml:"http_headers"`
+			FromEnv    map[string]string `toml:"env_http_headers"`
+			TokenInEnv string            `toml:"bearer_token_env_var"`
+			Enabled    *bool             `toml:"enabled"`
+		} `toml:"mcp_servers"`
+	}
+	var names struct {
+		Servers map[string]map[string]any `toml:"mcp_servers"`
+	}
+	if err := errors.Join(toml.Unmarshal(data, &file), toml.Unmarshal(data, &names)); err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return nil, fmt.Errorf("it is no TOML: %s", first)
+	}
+	for _, name := range slices.Sorted(maps.Keys(file.Servers)) {
+		of := file.Servers[name]
+		one := Found{Name: name, Env: of.Env, Dir: of.CWD, URL: of.URL, Header: map[string]string{}}
+		maps.Copy(one.Header, of.Header)
+		for header, variable := range of.FromEnv {
+			one.Header[header] = "${" + variable + "}"
+		}
+		if of.TokenInEnv != "" {
+			one.Header["Authorization"] = "Bearer ${" + of.TokenInEnv + "}"
+		}
+		if of.Command != "" {
+			one.Command = append([]string{of.Command}, of.Args...)
+		}
+		for _, member := range slices.Sorted(maps.Keys(names.Servers[name])) {
+			if !slices.Contains(members, member) && !slices.Contains(membersOfCodex, member) {
+				one.Ignored = append(one.Ignored, member)
+			}
+		}
+		if (of.Enabled == nil || *of.Enabled) && (of.Command != "" || of.URL != "") {
+			all = append(all, one)
 		}
 	}
 	return all, nil
-}
-
-// readTOML is read of Codex's file.
-func readTOML(data []byte) (map[string]Found, error) {
-	var file struct {
-		Servers map[string]Found `toml:"mcp_servers"`
-	}
-	if err := toml.Unmarshal(data, &file); err != nil {
-		return nil, fmt.Errorf("it is no TOML: %w", err)
-	}
-	return file.Servers, nil
 }
