@@ -24,11 +24,13 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/clients"
+	"github.com/mcp-sse/mcp-sse/internal/entry"
 )
 
 // Options say what the page is of.
@@ -60,7 +62,7 @@ type Page struct {
 
 // New returns the page of a server. It fails if the issuer of a login is no URL.
 func New(opts Options) (*Page, error) {
-	about, err := json.Marshal(about{opts.Name, opts.Transports, opts.AutoInitialize, limits(), opts.Login})
+	about, err := json.Marshal(about{opts.Name, opts.Transports, opts.AutoInitialize, limits(), pastes(opts), opts.Login})
 	if err != nil {
 		return nil, fmt.Errorf("page: %w", err)
 	}
@@ -81,6 +83,7 @@ type about struct {
 	Transports     []string `json:"transports"`
 	AutoInitialize bool     `json:"autoInitialize"`
 	Clients        []limit  `json:"clients"`
+	Pastes         []paste  `json:"pastes"`
 	Login          *Login   `json:"login,omitempty"`
 }
 
@@ -104,6 +107,48 @@ func limits() (all []limit) {
 			all = append(all, limit{c.Title, c.Tools, c.Descriptions, c.Over, c.Description, c.NameLength,
 				c.Front, c.LongNames, c.Keywords, c.Schemas})
 		}
+	}
+	return all
+}
+
+// What stands for the URL and for the name of the server in what is pasted: the script knows them. Neither
+// is changed by the quotes of a shell or of JSON.
+const (
+	urlPlace  = "@URL@"
+	namePlace = "@NAME@"
+)
+
+// paste is what people paste into a client that needs no token, and into one that does.
+type paste struct {
+	Title  string  `json:"title"`
+	Where  string  `json:"where"`
+	LogsIn bool    `json:"logsIn,omitempty"`
+	Open   version `json:"open"`
+	Token  version `json:"token"`
+}
+
+type version struct {
+	Text       string         `json:"text"`
+	AboutToken string         `json:"aboutToken,omitempty"`
+	Install    *entry.Install `json:"install,omitempty"`
+}
+
+func pastes(opts Options) (all []paste) {
+	server := entry.Server{Name: namePlace, URL: urlPlace, SSE: !slices.Contains(opts.Transports, "streamable")}
+	for _, c := range entry.All {
+		if c.Name == "curl" && !server.SSE && !opts.AutoInitialize { // its request needs a session
+			continue
+		}
+		one := paste{Title: c.Title, Where: c.Where, LogsIn: c.LogsIn}
+		for _, v := range []*version{&one.Open, &one.Token} {
+			server.Token = v == &one.Token
+			v.Text = c.Text([]entry.Server{server})
+			v.AboutToken = entry.AboutToken(v.Text)
+			if install, has := c.InstallOf(server); has {
+				v.Install = &install
+			}
+		}
+		all = append(all, one)
 	}
 	return all
 }

@@ -136,3 +136,40 @@ func TestPolicyAllowsTheIssuer(t *testing.T) {
 		}
 	}
 }
+
+// What people paste is filled in by the script, which finds the places. A request of curl needs a session
+// where the gateway does not initialize.
+func TestPagePastes(t *testing.T) {
+	for transport, auto := range map[string]bool{"sse": true, "streamable": false} {
+		p, err := page.New(page.Options{Transports: []string{transport}, AutoInitialize: auto})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/mcp", nil))
+		_, block, _ := strings.Cut(w.Body.String(), `id="about">`)
+		block, _, _ = strings.Cut(block, "</script>")
+		var about struct {
+			Pastes []struct {
+				Title       string
+				Open, Token struct{ Text string }
+			}
+		}
+		if err := json.Unmarshal([]byte(block), &about); err != nil {
+			t.Fatal(err)
+		}
+		hasCurl := false
+		for _, one := range about.Pastes {
+			hasCurl = hasCurl || one.Title == "curl"
+			if !strings.Contains(one.Open.Text, "@URL@") || strings.Contains(one.Open.Text, "'@URL@'") || strings.Contains(one.Open.Text, "TOKEN") || !strings.Contains(strings.ToUpper(one.Token.Text), "TOKEN") {
+				t.Errorf("%s: got %s and %s", one.Title, one.Open.Text, one.Token.Text)
+			}
+			if transport == "sse" && strings.Contains(one.Open.Text, "treamable") {
+				t.Errorf("%s: only HTTP+SSE is served, but got %s", one.Title, one.Open.Text)
+			}
+		}
+		if len(about.Pastes) < 15 || hasCurl != auto {
+			t.Errorf("got %d clients, curl among them: %t", len(about.Pastes), hasCurl)
+		}
+	}
+}

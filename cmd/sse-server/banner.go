@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,6 +12,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
+	"github.com/mcp-sse/mcp-sse/internal/entry"
 )
 
 // announce says where the daemon is: in the log for programs, on stdout for people.
@@ -93,17 +93,6 @@ func (e *endpoint) elsewhere() string {
 // pathOf returns the path of a server.
 func pathOf(c *config.Config, s *config.Server) string { return c.PrefixOf(s) + gateway.Path }
 
-// kindOf returns the transport of a server that clients are told of, as they call it.
-func kindOf(s *config.Server) string {
-	if slices.Contains(s.Transports, gateway.TransportStreamable) {
-		return "http"
-	}
-	return "sse"
-}
-
-// authorization is the header with a token that people put in.
-const authorization = `"Authorization: Bearer TOKEN"`
-
 // banner shows the URL of each server, a first command, and what to paste into which client.
 // elsewhere is the address for other machines, which may be empty.
 func banner(w io.Writer, base, elsewhere string, c *config.Config) {
@@ -111,12 +100,9 @@ func banner(w io.Writer, base, elsewhere string, c *config.Config) {
 	if isOAuth { // which tokens are for
 		base, elsewhere = strings.TrimSuffix(c.PublicURL, "/"), ""
 	}
-	what, call := c.Title(first), `"tools/list"`
-	if first.Kind() == config.OfDemo {
-		call = `"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}`
-		if len(c.Servers) == 0 {
-			what = "the demo server (tools echo, sleep)"
-		}
+	what := c.Title(first)
+	if first.Kind() == config.OfDemo && len(c.Servers) == 0 {
+		what = "the demo server (tools echo, sleep)"
 	}
 	if at := first.Served(); strings.Contains(at, "://") && len(c.Servers) == 0 {
 		what += ", " + at + ","
@@ -135,26 +121,60 @@ func banner(w io.Writer, base, elsewhere string, c *config.Config) {
 		}
 	}
 	tellOfPage(w, base, c)
-	url, curl, inspector, flag := base+pathOf(c, first), "", "", ""
-	if c.Tokens != nil || isOAuth {
-		curl, inspector = " -H "+authorization, " --header "+authorization
+	tellOfClients(w, base, c)
+}
+
+// inBanner are the clients that the banner has a line for; those that take the same share one.
+var inBanner = []string{"claude-code", "cursor", "trae", "vs-code"}
+
+// tellOfClients shows what to paste: for the first server alone where a command just tries it.
+func tellOfClients(w io.Writer, base string, c *config.Config) {
+	servers := serversOf(c, base)
+	first := servers[:1]
+	if c.Each()[0].Kind() == config.OfDemo {
+		first[0].Call = `"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}`
 	}
-	needsToken := c.Tokens != nil && !isOAuth // else these clients get one themselves
-	if needsToken {
-		flag = inspector
+	text := func(name string, servers []entry.Server) (title, text string) {
+		client, _ := entry.Named(name) // it is in the table
+		if document := client.Document(servers); document != nil && name != "claude-code" {
+			return client.Title, string(document)
+		}
+		return client.Title, client.Text(servers)
 	}
-	if kindOf(first) == "http" && first.AutoInitialize { // else a request needs a session
-		fmt.Fprintf(w, "\ncurl %s%s -H 'Content-Type: application/json' -d '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":%s}'\n", url, curl, call)
+	if !first[0].SSE && c.Each()[0].AutoInitialize { // else a request needs a session
+		_, curl := text("curl", first)
+		fmt.Fprintf(w, "\n%s\n", curl)
 	}
-	label := "\nClaude Code   "
+	var titles, texts []string
+	for _, name := range inBanner {
+		title, text := text(name, servers)
+		if last := len(texts) - 1; last >= 0 && texts[last] == text {
+			titles[last] += ", " + title
+			continue
+		}
+		titles, texts = append(titles, title), append(texts, text)
+	}
+	title, inspector := text("inspector", first)
+	titles, texts = append(titles, title), append(texts, inspector)
+	fmt.Fprintln(w)
+	for i, title := range titles {
+		for line := range strings.Lines(texts[i]) {
+			fmt.Fprintf(w, "%-13s %s\n", title, strings.TrimSuffix(line, "\n"))
+			title = ""
+		}
+	}
+	fmt.Fprintln(w)
+}
+
+// serversOf returns the servers of c as clients are told of them, below a URL.
+func serversOf(c *config.Config, base string) (servers []entry.Server) {
 	for _, s := range c.Each() {
-		fmt.Fprintf(w, "%sclaude mcp add --transport %s %s %s%s\n", label, kindOf(s), c.Title(s), base+pathOf(c, s), flag)
-		label = "              "
+		servers = append(servers, entry.Server{
+			Name: c.Title(s), URL: base + pathOf(c, s), SSE: !slices.Contains(s.Transports, gateway.TransportStreamable),
+			Token: c.Tokens != nil || len(c.OAuth) > 0, Issuer: len(c.OAuth) > 0, Program: "sse-server",
+		})
 	}
-	fmt.Fprintf(w, "Cursor, Trae  {\"mcpServers\":%s}\n", entries(base, c, needsToken, false))
-	fmt.Fprintf(w, "VS Code       {\"servers\":%s}\n", entries(base, c, needsToken, true))
-	// Without @latest npm takes, for an older Node.js, a version that lacks --header.
-	fmt.Fprintf(w, "Inspector     npx -y @modelcontextprotocol/inspector@latest --cli %s --transport %s --method tools/list%s\n\n", url, kindOf(first), inspector)
+	return servers
 }
 
 // tellOfPage tells people of the page of a server, where pages are served.
@@ -162,28 +182,4 @@ func tellOfPage(w io.Writer, base string, c *config.Config) {
 	if c.ServesPage() {
 		fmt.Fprintf(w, "\nOpen %s in a browser to try it.\n", base+pathOf(c, c.Each()[0]))
 	}
-}
-
-// entries returns the servers as the configurations of clients have them, some with the type.
-func entries(base string, c *config.Config, token, typed bool) string {
-	type entry struct {
-		Type    string            `json:"type,omitempty"`
-		URL     string            `json:"url"`
-		Headers map[string]string `json:"headers,omitempty"`
-	}
-	var b strings.Builder
-	separator := "{"
-	for _, s := range c.Each() {
-		one := entry{URL: base + pathOf(c, s)}
-		if typed {
-			one.Type = kindOf(s)
-		}
-		if token {
-			one.Headers = map[string]string{"Authorization": "Bearer TOKEN"}
-		}
-		data, _ := json.Marshal(one) // never fails
-		fmt.Fprintf(&b, "%s%q:%s", separator, c.Title(s), data)
-		separator = ","
-	}
-	return b.String() + "}"
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -29,7 +30,8 @@ func TestBanner(t *testing.T) {
 	tokens := clitest.WriteFile(t, "tokens", "alice:"+tokenOfAlice+"\n")
 	oauth := clitest.WriteFile(t, "gw.yaml", "public-url: https://gw.example.com/\nprefix: /x\noauth: {issuer: https://login.example.com}\n")
 	const local = "http://localhost:1/mcp"
-	clients := []string{"curl", "Inspector", "Claude Code", "Cursor, Trae", "VS Code"}
+	clients := []string{"curl", "Inspector", "Trae", "Claude Code", "Cursor", "VS Code"}
+	token := regexp.MustCompile(`Bearer (TOKEN|\$\{env:TOKEN\}|\$\{input:token\})"`)
 	for name, tc := range map[string]struct {
 		args   []string
 		url    string
@@ -37,14 +39,13 @@ func TestBanner(t *testing.T) {
 	}{
 		"demo":   {nil, local, 0},
 		"child":  {[]string{"--", "npx", "-y", "server"}, local, 0},
-		"tokens": {[]string{"--addr", ":0", "--auth-tokens-file", tokens}, local, 5},
-		"OAuth":  {[]string{"-c", oauth}, "https://gw.example.com/x/mcp", 2},
+		"tokens": {[]string{"--addr", ":0", "--auth-tokens-file", tokens}, local, 6},
+		"OAuth":  {[]string{"-c", oauth}, "https://gw.example.com/x/mcp", 3},
 	} {
 		text := bannerAt(t, "http://localhost:1", tc.args...)
 		for i, client := range clients {
-			_, line, _ := strings.Cut(text, "\n"+client)
-			line, _, _ = strings.Cut(line, "\n")
-			if !strings.Contains(line, tc.url) || strings.Contains(line, "Bearer TOKEN") != (i < tc.tokens) {
+			line := regexp.MustCompile(`(?m)^(?:\w+, )?` + client + `.*`).FindString(text)
+			if !strings.Contains(line, tc.url) || token.MatchString(line) != (i < tc.tokens) {
 				t.Errorf("%s: got %s %q, want the URL in it, and a token if it needs one", name, client, line)
 			}
 			if _, object, ok := strings.Cut(strings.TrimSuffix(line, "'"), "{"); ok && !json.Valid([]byte("{"+object)) {

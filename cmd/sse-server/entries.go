@@ -12,8 +12,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clientfile"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
-	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/entry"
+	"github.com/mcp-sse/mcp-sse/internal/entry"
 )
 
 // home returns the home directory, "" if there is none.
@@ -99,7 +100,7 @@ func (m *Main) found(c *config.Config) (entries []config.Entry, ours []string) {
 	if c.Server.Kind() != config.OfDemo {
 		return []config.Entry{c.EntryOf()}, nil
 	}
-	all, err := entry.Find(m.home())
+	all, err := clientfile.Find(m.home())
 	if err != nil {
 		for line := range strings.Lines(err.Error()) {
 			fmt.Fprintf(m.Stderr, "sse-server: left out: %s\n", strings.TrimSuffix(line, "\n"))
@@ -158,31 +159,47 @@ func (m *Main) connect(c *config.Config) int {
 			return exitConfig
 		}
 	}
-	files := client.Files(m.home())
+	files := clientfile.Files(client, m.home())
 	if c.ConnectClient.File != "" {
 		files = []string{c.ConnectClient.File}
 	}
 	if c.ConnectClient.Write || c.ConnectClient.File != "" {
-		if len(files) == 0 {
-			return m.refuse(fmt.Errorf("connect: %s has no file: run what sse-server connect %s prints", client.Name, client.Name))
-		}
-		replaced, err := client.Write(files[0], servers)
-		if err != nil {
-			fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
-			return exitFailure
-		}
-		fmt.Fprintf(m.Stdout, "%s has %s. Start %s again.\n", files[0], count(len(servers), "entry", "entries"), client.Name)
-		if len(replaced) > 0 {
-			fmt.Fprintf(m.Stdout, "Replaced, as it had another URL: %s\n", strings.Join(replaced, ", "))
-		}
-	} else {
-		fmt.Fprint(m.Stdout, client.Text(servers))
-		if len(files) > 0 {
-			fmt.Fprintf(m.Stderr, "sse-server: --write adds it to %s\n", files[0])
-		}
+		return m.writeEntries(client, files, servers)
 	}
-	if slices.ContainsFunc(servers, func(s entry.Server) bool { return s.Token }) {
-		fmt.Fprintln(m.Stderr, "sse-server: put a token in the place of TOKEN")
+	text := client.Text(servers)
+	fmt.Fprintln(m.Stdout, text)
+	if about := entry.AboutToken(text); about != "" {
+		fmt.Fprintf(m.Stderr, "sse-server: %s\n", about)
+	}
+	if len(files) > 0 {
+		fmt.Fprintf(m.Stderr, "sse-server: --write adds it to %s\n", files[0])
+	}
+	if install, has := client.InstallOf(servers[0]); has && len(servers) == 1 {
+		fmt.Fprintf(m.Stderr, "sse-server: or open %s\n", install)
+	}
+	return exitOK
+}
+
+// writeEntries adds the entries to the first of the files of a client, and returns the exit code.
+func (m *Main) writeEntries(client entry.Client, files []string, servers []entry.Server) int {
+	if len(files) == 0 {
+		return m.refuse(fmt.Errorf("connect: no file of %s is known: use what sse-server connect %s prints", client.Title, client.Name))
+	}
+	replaced, err := clientfile.Write(client, files[0], servers)
+	if err != nil {
+		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
+		return exitFailure
+	}
+	fmt.Fprintf(m.Stdout, "%s has %s. Start %s again.\n", files[0], count(len(servers), "entry", "entries"), client.Title)
+	if len(replaced) > 0 {
+		fmt.Fprintf(m.Stdout, "Replaced, as it had another URL: %s\n", strings.Join(replaced, ", "))
+	}
+	written := string(client.Document(servers))
+	if written == "" {
+		written = client.Text(servers)
+	}
+	if about := entry.AboutToken(written); about != "" {
+		fmt.Fprintf(m.Stderr, "sse-server: %s\n", about)
 	}
 	return exitOK
 }
@@ -190,18 +207,13 @@ func (m *Main) connect(c *config.Config) int {
 // entriesOf returns the servers of c as clients are told of them.
 func entriesOf(c *config.Config) (servers []entry.Server, err error) {
 	if c.URL != "" && len(c.Servers) == 0 { // of a gateway that runs
-		return []entry.Server{{Name: nameOf(c), URL: c.Remote().Place()}}, nil
+		return []entry.Server{{Name: nameOf(c), URL: c.Remote().Place(), Program: "sse-server"}}, nil
 	}
 	base, err := c.Base()
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range c.Each() {
-		servers = append(servers, entry.Server{
-			Name: c.Title(s), URL: base + pathOf(c, s), SSE: kindOf(s) == "sse", Token: c.Tokens != nil && len(c.OAuth) == 0,
-		})
-	}
-	return servers, nil
+	return serversOf(c, base), nil
 }
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)

@@ -139,14 +139,14 @@ func TestConnectAClient(t *testing.T) {
 		code     int
 		out, log string
 	}{
-		{[]string{"connect", "cursor", "--", "npx", "-y", "server-docs"}, exitOK, `"docs": {"url": "http://127.0.0.1:8080/mcp"}`, "--write adds it to"},
+		{[]string{"connect", "cursor", "--", "npx", "-y", "server-docs"}, exitOK, `"url": "http://127.0.0.1:8080/mcp"`, "--write adds it to"},
 		{[]string{"connect", "Claude Code", "--name", "mine", "--addr", "0.0.0.0:9", "--insecure"}, exitOK, "claude mcp add --transport http mine http://localhost:9/mcp\n", ""},
 		{[]string{"connect", "vscode", "--url", "https://gw.example.com/docs/mcp"}, exitOK, `"url": "https://gw.example.com/docs/mcp"`, ""},
-		{[]string{"connect", "cursor", "--file", file}, exitOK, file + " has 1 entry. Start cursor again.\n", ""},
-		{[]string{"connect", "inspector", "--write"}, exitConfig, "", "inspector has no file"},
-		{[]string{"connect", "cursor", "--url", "http://gw.example.com/docs/mcp"}, exitOK, `"docs": {"url": "http://gw.example.com/docs/mcp"}`, ""},
-		{[]string{"connect", "cursor", "--url", "http://127.0.0.1:8080/mcp"}, exitOK, `"127-0-0-1-8080": {"url"`, ""},
-		{[]string{"connect", "cursor", "--url", "http://127.0.0.1:8080/docs/sse", "--name", "mine"}, exitOK, `"mine": {"url"`, ""},
+		{[]string{"connect", "cursor", "--file", file}, exitOK, file + " has 1 entry. Start Cursor again.\n", ""},
+		{[]string{"connect", "inspector", "--write"}, exitConfig, "", "no file of Inspector is known"},
+		{[]string{"connect", "cursor", "--url", "http://gw.example.com/docs/mcp"}, exitOK, "\"docs\": {\n      \"url\": \"http://gw.example.com/docs/mcp\"\n", "or open cursor://anysphere.cursor-deeplink/mcp/install?name=docs&config="},
+		{[]string{"connect", "cursor", "--url", "http://127.0.0.1:8080/mcp"}, exitOK, `"127-0-0-1-8080": {`, ""},
+		{[]string{"connect", "cursor", "--url", "http://127.0.0.1:8080/docs/sse", "--name", "mine"}, exitOK, `"mine": {`, ""},
 		{[]string{"connect", "cursor", "--url", "http://ada:pw@127.0.0.1:8080/mcp?k=1", "--header", "X-Key: 1"}, exitOK, `"url": "http://127.0.0.1:8080/mcp"`,
 			"left out, as it may be secret: user and password, the query, headers (X-Key)"},
 		{[]string{"connect"}, exitConfig, "", "connect: name a client: claude-code, "},

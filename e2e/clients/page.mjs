@@ -15,40 +15,39 @@ const { Wire } = await module('wire');
 const { StreamableHTTP, HTTPSSE } = await module('transport');
 const { Session, paced } = await module('session');
 
-// The links that install decode to the configuration, and every text has the URL and, if it is needed, a
-// place for the token. What is JSON is valid.
-const at = 'https://gw.example.com/a b/mcp?x=1&y="\'', name = 'it\'s "a" server';
+// What the gateway gives the page for each client is filled in: the links that install decode to the
+// configuration, and every text has the URL and, if it is needed, a place for the token. What is JSON is valid.
+const html = await (await fetch(url, { headers: { Accept: 'text/html' } })).text();
+const { pastes } = JSON.parse(html.match(/id="about">(.*?)<\/script>/s)[1]);
+assert.ok(pastes.length > 15, `${pastes.length} clients`);
+const at = 'https://gw.example.com/a\'b/mcp?x=1&$y@NAME@', name = 'a server';
 for (const token of [false, true]) {
-  for (const streamable of [false, true]) {
-    const all = new Map(entries({ name, url: at, token, streamable }).map(entry => [entry.client, entry]));
-    const json = client => JSON.parse(all.get(client).text);
-    for (const { client, text } of all.values()) {
-      assert.ok(text.includes(at) || text.includes(JSON.stringify(at)) || text.includes(shell(at)), `${client} has the URL: ${text}`);
-      assert.equal(/TOKEN|input:token/.test(text), token, `${client} has a token: ${text}`);
-    }
-    const header = value => token ? { headers: { Authorization: `Bearer ${value}` } } : {};
-    const cursor = new URL(all.get('Cursor').install);
-    assert.equal(cursor.protocol + cursor.host + cursor.pathname, 'cursor:anysphere.cursor-deeplink/mcp/install');
-    assert.equal(cursor.searchParams.get('name'), name);
-    assert.deepEqual(JSON.parse(Buffer.from(cursor.searchParams.get('config'), 'base64').toString()), { url: at, ...header('${env:TOKEN}') });
-    assert.deepEqual(json('Cursor').mcpServers[name], { url: at, ...header('${env:TOKEN}') });
-    const [scheme, query] = all.get('VS Code').install.split('?');
-    assert.equal(scheme, 'vscode:mcp/install');
-    const { name: called, inputs, ...code } = JSON.parse(decodeURIComponent(query));
-    assert.equal(called, name);
-    assert.deepEqual(code, { type: streamable ? 'http' : 'sse', url: at, ...header('${input:token}') });
-    assert.deepEqual(json('VS Code').servers[name], code);
-    assert.deepEqual(json('VS Code').inputs, inputs);
-    assert.equal(inputs?.[0].id, token ? 'token' : undefined);
-    assert.deepEqual(json('Trae').mcpServers[name], { url: at, ...header('TOKEN') });
-    assert.equal(json('Windsurf').mcpServers[name].serverUrl, at);
-    assert.equal(json('Cline').mcpServers[name].type, streamable ? 'streamableHttp' : undefined);
-    assert.deepEqual(json('Claude Desktop').mcpServers[name].args.slice(0, 3), ['stdio', '--url', at]);
-    assert.match(all.get('Claude Code').text, streamable ? /--transport http / : /--transport sse /);
+  const all = new Map(entries({ name, url: at, token, pastes }).map(entry => [entry.client, entry]));
+  const json = client => JSON.parse(all.get(client).text);
+  for (const { client, text, aboutToken } of all.values()) {
+    assert.ok(text.includes(at) || text.includes(JSON.stringify(at)) || text.includes(shell(at)), `${client} has the URL: ${text}`);
+    assert.equal(/TOKEN|input:token/.test(text), token, `${client} has a token: ${text}`);
+    assert.equal(aboutToken !== undefined, token, `${client} says what to do about the token`);
+    assert.ok(!/@URL@|@NAME@(?!['"])/.test(text), `${client} is filled in: ${text}`);
   }
+  const header = value => token ? { headers: { Authorization: `Bearer ${value}` } } : {};
+  const cursor = new URL(all.get('Cursor').install);
+  assert.equal(cursor.protocol + cursor.host + cursor.pathname, 'cursor:anysphere.cursor-deeplink/mcp/install');
+  assert.equal(cursor.searchParams.get('name'), 'a-server');
+  assert.deepEqual(JSON.parse(Buffer.from(cursor.searchParams.get('config'), 'base64').toString()), { url: at, ...header('${env:TOKEN}') });
+  assert.deepEqual(json('Cursor').mcpServers['a-server'], { url: at, ...header('${env:TOKEN}') });
+  const [scheme, query] = all.get('VS Code').install.split('?');
+  assert.equal(scheme, 'vscode:mcp/install');
+  const { name: called, inputs, ...code } = JSON.parse(decodeURIComponent(query));
+  assert.equal(called, 'a-server');
+  assert.deepEqual(code, { type: 'http', url: at, ...header('${input:token}') });
+  assert.deepEqual(json('VS Code').servers['a-server'], code);
+  assert.deepEqual(json('VS Code').inputs, inputs);
+  assert.equal(inputs?.[0].id, token ? 'token' : undefined);
+  assert.equal(all.get('Claude Code').text.startsWith(`claude mcp add --transport http a-server ${shell(at)}`), true);
 }
 // Where there is an issuer, clients that log in there have no token.
-for (const { client, text } of entries({ name, url: at, token: true, logsIn: true, streamable: true })) {
+for (const { client, text } of entries({ name, url: at, token: true, logsIn: true, pastes })) {
   assert.equal(/TOKEN|input:token/.test(text), !['Claude Code', 'Cursor', 'VS Code', 'Gemini CLI', 'Qwen Code', 'Windsurf', 'opencode'].includes(client), client);
 }
 assert.equal(shell('a\'b; rm -rf $HOME'), '\'a\'\\\'\'b; rm -rf $HOME\'');

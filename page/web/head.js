@@ -85,7 +85,7 @@ export function connectView(target, chosen) {
       el('p', {}, 'Into ', one.where, ': ', copier('Copy', () => one.text, `Copy what ${one.client} needs`),
         one.install && el('a', { class: 'install', href: one.install }, `Install in ${one.client}`)),
       el('pre', { tabindex: 0 }, one.text),
-      target.token && el('p', { class: 'soft' }, /TOKEN|input:token/.test(one.text) ? 'TOKEN stands for a token of the gateway.' : 'It logs in by itself.'));
+      target.token && el('p', { class: 'soft' }, one.aboutToken ?? 'It logs in by itself.'));
   };
   fill();
   return el('section', { 'aria-labelledby': 'connect-title', class: 'card' },

@@ -17,6 +17,7 @@ import { beginLogin, finishLogin } from './login.js';
  * @property {string[]} transports
  * @property {boolean} autoInitialize
  * @property {import('./limits.js').Limit[]} clients
+ * @property {import('./connect.js').Paste[]} pastes
  * @property {import('./login.js').Login} [login]
  */
 
@@ -192,7 +193,7 @@ export class App {
   showConnect() {
     const chosen = /** @type {HTMLSelectElement | null} */ (document.getElementById('client'))?.value;
     show(this.connect, connectView({
-      name: this.name(), url: this.url, token: this.needsToken(), logsIn: this.isOAuth || this.about.login !== undefined, streamable: this.about.transports.includes('streamable'),
+      name: this.name(), url: this.url, token: this.needsToken(), logsIn: this.isOAuth || this.about.login !== undefined, pastes: this.about.pastes,
     }, chosen));
   }
 

@@ -1,4 +1,4 @@
-package entry
+package clientfile
 
 import (
 	"io/fs"

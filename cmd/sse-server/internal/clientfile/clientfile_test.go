@@ -1,4 +1,4 @@
-package entry_test
+package clientfile_test
 
 import (
 	"encoding/json"
@@ -12,46 +12,19 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
 
-	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/entry"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clientfile"
+	"github.com/mcp-sse/mcp-sse/internal/entry"
 )
 
 const url = "http://127.0.0.1:8080/mcp"
-
-// Each client gets the URL, and a token if it needs one, as docs/clients.md shows it.
-func TestText(t *testing.T) {
-	for _, c := range entry.All {
-		for _, s := range []entry.Server{{Name: "docs", URL: url}, {Name: "docs", URL: url, SSE: true, Token: true}} {
-			text := c.Text([]entry.Server{s})
-			if !strings.Contains(text, "docs") && c.Name != "inspector" || !strings.Contains(text, url) || strings.Contains(text, "TOKEN") != s.Token {
-				t.Errorf("%s: got\n%s", c.Name, text)
-			}
-		}
-	}
-	for name, want := range map[string]string{
-		"claude-code": "claude mcp add --transport http docs " + url + "\n",
-		"codex":       "[mcp_servers.docs]\nurl = \"" + url + "\"\n",
-		"cursor":      `{"mcpServers": {"docs": {"url": "` + url + `"}}}`,
-		"zed":         `"context_servers": {"docs": {"url": "` + url + `"}}`,
-		"VS Code":     `"servers": {"docs": {"type": "http", "url": "` + url + `"}}`,
-		"windsurf":    `"serverUrl": "` + url + `"`,
-		"Qwen Code":   `"httpUrl": "` + url + `"`,
-		"Cline":       `"type": "streamableHttp"`,
-		"Copilot":     `"tools": ["*"]`,
-	} {
-		c, known := entry.Named(name)
-		if text := c.Text([]entry.Server{{Name: "docs", URL: url}}); !known || !strings.Contains(text, want) {
-			t.Errorf("%s: got %s, want %s", name, text, want)
-		}
-	}
-}
 
 // What else is in a file stays, comments too.
 func TestWrite(t *testing.T) {
 	servers := []entry.Server{{Name: "docs", URL: url}, {Name: "b", URL: url + "2"}}
 	for _, c := range entry.All {
-		files := c.Files("/home/ada")
+		files := clientfile.Files(c, "/home/ada")
 		file := filepath.Join(t.TempDir(), "new", "file")
-		if _, err := c.Write(file, servers); (err == nil) != (len(files) > 0) {
+		if _, err := clientfile.Write(c, file, servers); (err == nil) != (c.Key != "") {
 			t.Errorf("%s, with the files %q: got %v", c.Name, files, err)
 		}
 		if len(files) == 0 {
@@ -75,7 +48,7 @@ func TestWrite(t *testing.T) {
 	if err := os.Chmod(file, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cursor.Write(file, servers); err != nil {
+	if _, err := clientfile.Write(cursor, file, servers); err != nil {
 		t.Fatal(err)
 	}
 	data := read(t, file)
@@ -91,16 +64,16 @@ func TestWrite(t *testing.T) {
 		t.Errorf("the mode is %v", info.Mode())
 	}
 	write(t, file, "no JSON")
-	if _, err := cursor.Write(file, servers); err == nil || read(t, file) != "no JSON" {
+	if _, err := clientfile.Write(cursor, file, servers); err == nil || read(t, file) != "no JSON" {
 		t.Errorf("what is no JSON: got %v\n%s", err, read(t, file))
 	}
 	codex, _ := entry.Named("codex")
 	file = filepath.Join(t.TempDir(), "config.toml")
 	write(t, file, "model = \"x\"\n[mcp_servers.docs]\nurl = \"y\"\n")
-	if _, err := codex.Write(file, servers); err == nil || !strings.Contains(err.Error(), "it has a server docs already") {
+	if _, err := clientfile.Write(codex, file, servers); err == nil || !strings.Contains(err.Error(), "it has a server docs already") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := codex.Write(file, servers[1:]); err != nil || !strings.HasPrefix(read(t, file), "model = \"x\"\n") || !strings.HasSuffix(read(t, file), "\n\n[mcp_servers.b]\nurl = \""+url+"2\"\n") {
+	if _, err := clientfile.Write(codex, file, servers[1:]); err != nil || !strings.HasPrefix(read(t, file), "model = \"x\"\n") || !strings.HasSuffix(read(t, file), "\n\n[mcp_servers.b]\nurl = \""+url+"2\"\n") {
 		t.Errorf("got %v\n%s", err, read(t, file))
 	}
 }
@@ -116,7 +89,7 @@ func TestFind(t *testing.T) {
 	write(t, home+"/.codex/config.toml", "model = \"x\"\n[mcp_servers.e]\ncommand = \"e\"\nargs = [\"1\"]\n[mcp_servers.e.env]\nB = \"2\"\n")
 	write(t, home+"/.gemini/settings.json", `{"mcpServers": {"f": {"httpUrl": "https://f"}}}`)
 	write(t, home+"/.cursor/mcp.json", `{`)
-	all, err := entry.Find(home)
+	all, err := clientfile.Find(home)
 	var names []string
 	for _, f := range all {
 		names = append(names, f.Name+" "+strings.Join(f.Command, " ")+f.URL)
@@ -141,15 +114,15 @@ func TestFindKeepsSecrets(t *testing.T) {
 	write(t, home+"/.gemini/settings.json", `{"mcpServers": {"g": {"httpUrl": "https://g", "headers": {"K": "$KEY and ${KEY}"}}}}`)
 	write(t, home+"/.codex/config.toml", "[mcp_servers.c]\nurl = \"https://c\"\nbearer_token_env_var = \"C_TOKEN\"\nstartup_timeout_sec = 5\n"+
 		"http_headers = {A = \"1\"}\nenv_http_headers = {B = \"B_KEY\"}\n[mcp_servers.off]\ncommand = \"x\"\nenabled = false\n")
-	all, err := entry.Find(home)
-	got := map[string]entry.Found{}
+	all, err := clientfile.Find(home)
+	got := map[string]clientfile.Found{}
 	for _, f := range all {
 		f.File = ""
 		got[f.Name] = f
 	}
 	inputs := map[string]string{"key": "Key of b", "lost": ""}
 	none := map[string]string{}
-	want := map[string]entry.Found{
+	want := map[string]clientfile.Found{
 		"numbers": {Name: "numbers", Command: []string{"x", "-p", "80"}, Env: map[string]string{"PORT": "80", "ON": "true", "NONE": ""}, Header: none, Inputs: none, Ignored: []string{"alwaysAllow"}},
 		"a":       {Name: "a", Command: []string{folder + "/run", home}, Env: none, EnvFile: folder + "/.env", Dir: folder, Header: none, Inputs: inputs, Ignored: []string{"dev", "the input lost"}},
 		"b":       {Name: "b", Env: none, URL: "https://b", Header: map[string]string{"K": "${input:key}"}, Inputs: inputs},
@@ -207,7 +180,7 @@ func TestWriteRefuses(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "file")
 		write(t, file, test.before)
-		if _, err := test.client.Write(file, servers); err == nil || !strings.Contains(err.Error(), test.want) || read(t, file) != test.before {
+		if _, err := clientfile.Write(test.client, file, servers); err == nil || !strings.Contains(err.Error(), test.want) || read(t, file) != test.before {
 			t.Errorf("%s: got %v, want %q\n%s", name, err, test.want, read(t, file))
 		}
 	}
@@ -223,7 +196,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 	for file, want := range map[string]string{dir: "is no regular file", file: "is read-only", dangling: "is a link to a file that is not there"} {
 		before, _ := os.Lstat(file)
-		_, err := cursor.Write(file, servers)
+		_, err := clientfile.Write(cursor, file, servers)
 		after, _ := os.Lstat(file)
 		if err == nil || !strings.Contains(err.Error(), want) || after == nil || before.Mode() != after.Mode() {
 			t.Errorf("%s: got %v, want %q", file, err, want)
@@ -235,7 +208,7 @@ func TestWriteRefuses(t *testing.T) {
 func TestWriteReplaces(t *testing.T) {
 	servers := []entry.Server{{Name: "docs", URL: url}}
 	for _, c := range entry.All {
-		if c.Name == "codex" || len(c.Files("/home/ada")) == 0 {
+		if c.Name == "codex" || len(clientfile.Files(c, "/home/ada")) == 0 {
 			continue
 		}
 		file := filepath.Join(t.TempDir(), "file")
@@ -244,10 +217,39 @@ func TestWriteReplaces(t *testing.T) {
 			replaced []string
 		}{{"http://127.0.0.1:9/old", nil}, {url, []string{"docs"}}, {url, nil}} {
 			servers[0].URL = test.url
-			replaced, err := c.Write(file, servers)
+			replaced, err := clientfile.Write(c, file, servers)
 			if err != nil || !slices.Equal(replaced, test.replaced) || !strings.Contains(read(t, file), test.url) {
 				t.Errorf("%s: got %q, %v, want %q\n%s", c.Name, replaced, err, test.replaced, read(t, file))
 			}
+		}
+	}
+}
+
+// VS Code asks for the token: the input is added once, and beside others. Another one with its id stays.
+func TestWriteAddsInputs(t *testing.T) {
+	servers := []entry.Server{{Name: "docs", URL: url, Token: true}}
+	code, _ := entry.Named("vs-code")
+	file := filepath.Join(t.TempDir(), "mcp.json")
+	write(t, file, `{"inputs": [{"id": "key", "type": "promptString"}], "servers": {}}`)
+	for range 2 {
+		if _, err := clientfile.Write(code, file, servers); err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			Inputs  []struct{ ID string }
+			Servers map[string]struct{ Headers map[string]string }
+		}
+		if err := json.Unmarshal([]byte(read(t, file)), &got); err != nil || len(got.Inputs) != 2 || got.Inputs[1].ID != "token" || got.Servers["docs"].Headers["Authorization"] != "Bearer ${input:token}" {
+			t.Errorf("got %v\n%s", err, read(t, file))
+		}
+	}
+	for before, want := range map[string]string{
+		`{"inputs": [{"id": "token", "type": "pickString"}]}`: "it has another input token",
+		`{"inputs": {}}`: "its inputs are no list",
+	} {
+		write(t, file, before)
+		if _, err := clientfile.Write(code, file, servers); err == nil || !strings.Contains(err.Error(), want) || read(t, file) != before {
+			t.Errorf("got %v, want %q", err, want)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package entry
+package clientfile
 
 import (
 	"io/fs"

@@ -1,0 +1,288 @@
+// Package clientfile writes entries of package entry into the files of clients, and reads the servers that
+// are there.
+package clientfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/tailscale/hujson"
+
+	"github.com/mcp-sse/mcp-sse/internal/entry"
+)
+
+// systems are those that have a folder below the home directory.
+var systems = map[string]string{"~/Library/": "darwin", "~/AppData/": "windows"}
+
+// Files returns the files that the client reads, those that are there first. home is the home directory.
+func Files(c entry.Client, home string) (files []string) {
+	for _, file := range c.Files {
+		elsewhere := false
+		for folder, system := range systems {
+			elsewhere = elsewhere || strings.HasPrefix(file, folder) && system != runtime.GOOS
+		}
+		if elsewhere {
+			continue
+		}
+		if rest, below := strings.CutPrefix(file, "~/"); below {
+			file = filepath.Join(home, rest)
+		}
+		files = append(files, file)
+	}
+	slices.SortStableFunc(files, func(a, b string) int { return exists(b) - exists(a) })
+	return files
+}
+
+func exists(file string) int {
+	if _, err := os.Stat(file); err != nil {
+		return 0
+	}
+	return 1
+}
+
+// Write adds the entries to a file, which it may make. What else is in the file stays, comments too, and so
+// does an entry with the same name, which is an error, unless it had no more than another URL: those it
+// returns as replaced.
+func Write(c entry.Client, file string, servers []entry.Server) (replaced []string, err error) {
+	if c.Key == "" {
+		return nil, fmt.Errorf("%s has no file: use what is printed", c.Name)
+	}
+	file, info, err := writable(file)
+	if err != nil {
+		return nil, err
+	}
+	var data []byte
+	if info != nil {
+		if data, err = os.ReadFile(file); err != nil {
+			return nil, err
+		}
+	}
+	if c.Entry(servers[0]) == nil {
+		data, err = addTables(c, data, servers)
+	} else {
+		data, replaced, err = add(c, data, servers)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return replaced, replace(file, info, data)
+}
+
+// writable returns the file that is meant, behind links, and what it is; nil if it is not there. It fails
+// for what must not be replaced by a file, or not at all.
+func writable(file string) (string, fs.FileInfo, error) {
+	real, err := filepath.EvalSymlinks(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(file); err == nil {
+			return "", nil, fmt.Errorf("%s is a link to a file that is not there: make that, or remove the link", file)
+		}
+		return file, nil, nil
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	info, err := os.Stat(real)
+	switch {
+	case err != nil:
+		return "", nil, err
+	case !info.Mode().IsRegular():
+		return "", nil, fmt.Errorf("%s is no regular file: name the file of the client", file)
+	case info.Mode().Perm()&0o200 == 0:
+		return "", nil, fmt.Errorf("%s is read-only: let its owner write it first", file)
+	}
+	part, err := os.OpenFile(real, os.O_WRONLY, 0)
+	if err != nil {
+		return "", nil, err
+	}
+	return real, info, part.Close()
+}
+
+// add returns a configuration in JSON with the entries, and the names of those that are replaced.
+func add(c entry.Client, data []byte, servers []entry.Server) (_ []byte, replaced []string, err error) {
+	fresh := len(bytes.TrimSpace(data)) == 0 || string(data) == "{}"
+	if fresh {
+		data = []byte("{}")
+	}
+	all, err := hujson.Parse(data)
+	if err != nil {
+		return nil, nil, fmt.Errorf("it is no JSON: %w", err)
+	}
+	if count(&all, c.Key) > 1 {
+		return nil, nil, fmt.Errorf("it has %s twice: make one of them", c.Key)
+	}
+	if all.Find("/"+c.Key) == nil {
+		if err := all.Patch(patch("/"+c.Key, json.RawMessage("{}"))); err != nil {
+			return nil, nil, fmt.Errorf("it is no JSON object: %w", err)
+		}
+	}
+	for _, s := range servers {
+		one, path := c.Entry(s), "/"+c.Key+"/"+s.Name
+		if count(all.Find("/"+c.Key), s.Name) > 1 {
+			return nil, nil, fmt.Errorf("it has %s twice: make one of them", s.Name)
+		}
+		if old := all.Find(path); old != nil {
+			plain := old.Clone()
+			plain.Standardize()
+			differs, more := compare(plain.Pack(), one)
+			if len(more) > 0 {
+				return nil, nil, fmt.Errorf("it has a server %s with %s: give another --name, or take that entry out first", s.Name, strings.Join(more, ", "))
+			}
+			if differs {
+				replaced = append(replaced, s.Name)
+			}
+		}
+		if err := all.Patch(patch(path, one)); err != nil {
+			return nil, nil, fmt.Errorf("%s is no object: %w", c.Key, err)
+		}
+	}
+	if err := addInputs(&all, c.Inputs(servers)); err != nil {
+		return nil, nil, err
+	}
+	if fresh {
+		all.Format()
+	}
+	return all.Pack(), replaced, nil
+}
+
+// addInputs adds what the file has beside the entries, unless it has that already.
+func addInputs(all *hujson.Value, inputs json.RawMessage) error {
+	old := all.Find("/inputs")
+	switch {
+	case inputs == nil:
+		return nil
+	case old == nil:
+		return all.Patch(patch("/inputs", inputs))
+	}
+	plain := old.Clone()
+	plain.Standardize()
+	var was, is []map[string]any
+	if err := json.Unmarshal(plain.Pack(), &was); err != nil {
+		return errors.New("its inputs are no list of objects")
+	}
+	_ = json.Unmarshal(inputs, &is) // of the table
+	for _, input := range is {
+		i := slices.IndexFunc(was, func(other map[string]any) bool { return other["id"] == input["id"] })
+		switch {
+		case i < 0:
+			data, _ := json.Marshal(input) // it was JSON
+			if err := all.Patch(patch("/inputs/-", data)); err != nil {
+				return err
+			}
+		case !reflect.DeepEqual(was[i], input):
+			return fmt.Errorf("it has another input %v: give that another id first", input["id"])
+		}
+	}
+	return nil
+}
+
+// count returns how many members of an object have a name.
+func count(v *hujson.Value, name string) (n int) {
+	if v == nil {
+		return 0
+	}
+	object, _ := v.Value.(*hujson.Object)
+	if object == nil {
+		return 0
+	}
+	for _, member := range object.Members {
+		if literal, ok := member.Name.Value.(hujson.Literal); ok && literal.String() == name {
+			n++
+		}
+	}
+	return n
+}
+
+// compare reports whether an entry differs from another in its place, and what would be lost of it: what
+// is neither its address nor the same in the other.
+func compare(old, other json.RawMessage) (differs bool, lost []string) {
+	was, is := map[string]any{}, map[string]any{}
+	if json.Unmarshal(old, &was) != nil || json.Unmarshal(other, &is) != nil {
+		return true, []string{"what is no entry"}
+	}
+	for name, value := range was {
+		if reflect.DeepEqual(value, is[name]) {
+			continue
+		}
+		args, _ := value.([]any)
+		ofOurs := name == "args" && len(args) == 3 && args[0] == "stdio" && args[1] == "--url"
+		if !ofOurs && !slices.Contains([]string{"type", "url", "httpUrl", "serverUrl"}, name) {
+			lost = append(lost, name)
+		}
+	}
+	slices.Sort(lost)
+	return !reflect.DeepEqual(was, is), lost
+}
+
+// patch is a JSON Patch (RFC 6902). The names have no characters to escape.
+func patch(path string, value json.RawMessage) []byte {
+	return fmt.Appendf(nil, `[{"op":"add","path":%q,"value":%s}]`, path, value)
+}
+
+// addTables returns a configuration in TOML with the entries at its end.
+func addTables(c entry.Client, data []byte, servers []entry.Server) ([]byte, error) {
+	known, err := tablesIn(data)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range servers {
+		if _, there := known[s.Name]; there {
+			return nil, fmt.Errorf("it has a server %s already: edit it, or give another name", s.Name)
+		}
+	}
+	if len(data) > 0 {
+		data = append(bytes.TrimRight(data, "\n"), "\n\n"...)
+	}
+	data = append(data, c.Text(servers)+"\n"...)
+	known, err = tablesIn(data)
+	for _, s := range servers {
+		if err != nil || known[s.Name]["url"] != s.URL {
+			return nil, errors.New("it has mcp_servers in a form that takes no tables, such as { } in one line: make it [mcp_servers.NAME], or write the entry by hand")
+		}
+	}
+	return data, nil
+}
+
+// tablesIn returns the entries in TOML.
+func tablesIn(data []byte) (map[string]map[string]any, error) {
+	var file struct {
+		Servers map[string]map[string]any `toml:"mcp_servers"`
+	}
+	if err := toml.Unmarshal(data, &file); err != nil {
+		return nil, fmt.Errorf("it is no TOML: %w", err)
+	}
+	return file.Servers, nil
+}
+
+// replace writes a file in one step, with the owner and the mode of the one that is there; nil if none is.
+func replace(file string, old fs.FileInfo, data []byte) error {
+	mode := fs.FileMode(0o600)
+	if old != nil {
+		mode = old.Mode().Perm()
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	part, err := os.CreateTemp(filepath.Dir(file), ".sse-server-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(part.Name()) // it is gone if all goes well
+	_, err = part.Write(data)
+	if old != nil {
+		err = errors.Join(err, keepOwner(part, old))
+	}
+	if err := errors.Join(err, part.Chmod(mode), part.Close()); err != nil {
+		return err
+	}
+	return os.Rename(part.Name(), file)
+}

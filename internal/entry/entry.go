@@ -1,0 +1,232 @@
+// Package entry has the table of what people give to each client so that it uses a server: the entry of its
+// configuration, a command or a program, and a link that installs it. The banner, sse-server connect and the
+// page print from it; docs/clients.md shows the same.
+package entry
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Server is a server at a URL, as a client is told of it.
+type Server struct {
+	// Name has letters, digits, _ and - alone.
+	Name, URL string
+	SSE       bool // it is served over HTTP+SSE alone
+	Token     bool // it wants a bearer token, for which texts have the word TOKEN
+	Issuer    bool // clients that can log in at its issuer get the token themselves
+	// Program is the path of sse-server, for clients that only start programs; empty: people put it in.
+	Program string
+	// Call is what curl asks for: the members of a request after its id; empty: its tools.
+	Call string
+}
+
+func (s Server) kind() string {
+	if s.SSE {
+		return "sse"
+	}
+	return "http"
+}
+
+// headers returns the headers of an entry, with what the client replaces by the token.
+func (s Server) headers(token string) map[string]string {
+	if !s.Token {
+		return nil
+	}
+	return map[string]string{"Authorization": "Bearer " + token}
+}
+
+// flag returns the option of a command with the token.
+func (s Server) flag(name string) string {
+	if !s.Token {
+		return ""
+	}
+	return " " + name + ` "Authorization: Bearer TOKEN"`
+}
+
+// Client is a row of the table.
+type Client struct {
+	// Name is that for sse-server connect, and Title the one for people.
+	Name, Title string
+	// Where says where the text goes.
+	Where string
+	// Files are those of its configuration, of the project or below the home directory, which ~ is.
+	Files []string
+	// Key is the member of the file, which is JSON or TOML, that has the entries. Empty: no file is known.
+	Key string
+	// LogsIn says that it gets a token from an issuer by itself.
+	LogsIn bool
+
+	// entry returns the entry of a server in the file in JSON.
+	entry func(Server) json.RawMessage
+	// inputs is what the file has beside the entries if they need a token: VS Code asks for it.
+	inputs json.RawMessage
+	// text returns what people paste, if that is not the file in JSON.
+	text func([]Server) string
+	// install returns a link that installs a server.
+	install func(Server) Install
+}
+
+// Install is a link that installs a server: Link, and then Config, encoded for a URL.
+type Install struct {
+	Link   string `json:"link"`
+	Config string `json:"config"`
+	// Base64 says that Config is in Base64 before that.
+	Base64 bool `json:"base64,omitempty"`
+}
+
+// String returns the whole link.
+func (i Install) String() string {
+	config := i.Config
+	if i.Base64 {
+		config = base64.StdEncoding.EncodeToString([]byte(config))
+	}
+	return i.Link + strings.ReplaceAll(url.QueryEscape(config), "+", "%20")
+}
+
+// Names are those of the clients.
+func Names() (names []string) {
+	for _, c := range All {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// Named returns a client by a name that people write: Claude Code, vscode.
+func Named(name string) (Client, bool) {
+	plain := func(name string) string {
+		return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(name))
+	}
+	for _, c := range All {
+		if wanted := plain(name); plain(c.Name) == wanted || strings.TrimSuffix(plain(c.Name), "cli") == wanted {
+			return c, true
+		}
+	}
+	return Client{}, false
+}
+
+// needs returns a server without a token if the client gets one by itself.
+func (c Client) needs(s Server) Server {
+	s.Token = s.Token && !(s.Issuer && c.LogsIn)
+	return s
+}
+
+// Entry returns the entry of a server in the client's file in JSON; nil if it has none.
+func (c Client) Entry(s Server) json.RawMessage {
+	if c.entry == nil {
+		return nil
+	}
+	return c.entry(c.needs(s))
+}
+
+// Inputs returns the member inputs that the client's file has for these servers; nil if it has none.
+func (c Client) Inputs(servers []Server) json.RawMessage {
+	if slices.ContainsFunc(servers, func(s Server) bool { return c.needs(s).Token }) {
+		return c.inputs
+	}
+	return nil
+}
+
+// Document returns the client's file in JSON with these servers alone; nil if it has none.
+func (c Client) Document(servers []Server) json.RawMessage {
+	if c.entry == nil {
+		return nil
+	}
+	var entries []any
+	for _, s := range servers {
+		entries = append(entries, s.Name, c.Entry(s))
+	}
+	return object("inputs", c.Inputs(servers), c.Key, object(entries...))
+}
+
+// Text returns what people paste: commands, a program, or the file with these servers alone.
+func (c Client) Text(servers []Server) string {
+	if c.text != nil {
+		var all []Server
+		for _, s := range servers {
+			all = append(all, c.needs(s))
+		}
+		return c.text(all)
+	}
+	var b bytes.Buffer
+	_ = json.Indent(&b, c.Document(servers), "", "  ") // it is JSON
+	return b.String()
+}
+
+// InstallOf returns the link that installs a server; false if the client has none.
+func (c Client) InstallOf(s Server) (Install, bool) {
+	if c.install == nil {
+		return Install{}, false
+	}
+	return c.install(c.needs(s)), true
+}
+
+// AboutToken says what to do about the token in a text of the table; empty if the text has none.
+func AboutToken(text string) string {
+	switch {
+	case strings.Contains(text, "${input:token}"):
+		return "It asks for a token of the gateway."
+	case strings.Contains(text, "Bearer TOKEN"), tokenAsVariable.MatchString(text):
+		return "Put a token of the gateway in the place of TOKEN."
+	case strings.Contains(text, "TOKEN"):
+		return "Set the environment variable TOKEN to a token of the gateway."
+	}
+	return ""
+}
+
+// tokenAsVariable matches the variable that an entry gives a program.
+var tokenAsVariable = regexp.MustCompile(`"TOKEN": ?"TOKEN"`)
+
+// object makes an object of names and values, in this order, without those that are empty.
+func object(pairs ...any) json.RawMessage {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i := 0; i < len(pairs); i += 2 {
+		data := encode(pairs[i+1])
+		if slices.Contains([]string{"null", `""`}, data) {
+			continue
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%s:%s", encode(pairs[i]), data)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// encode returns a value in JSON, with <, > and & as they are.
+func encode(value any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(value) // texts, lists and mappings of them, and JSON
+	return strings.TrimSpace(b.String())
+}
+
+var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// shell quotes a word for a shell of Unix.
+func shell(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// lines returns a text for each server, one below the other.
+func lines(one func(Server) string) func([]Server) string {
+	return func(servers []Server) string {
+		var all []string
+		for _, s := range servers {
+			all = append(all, one(s))
+		}
+		return strings.Join(all, "\n")
+	}
+}
