@@ -58,10 +58,21 @@ func (c *Config) readClientServer(parent string, entry *ast.MappingValueNode) er
 	if !ok {
 		return c.at(entry.Value.GetToken(), "want a mapping with command or url")
 	}
-	key, values := entry.Key.GetToken(), map[string]ast.Node{}
+	key, names, values := entry.Key.GetToken(), []string{}, map[string]ast.Node{}
+	add := func(name string, value ast.Node) {
+		if _, isNull := value.(*ast.NullNode); !isNull {
+			names, values[name] = append(names, name), value
+		}
+	}
 	for _, member := range members {
-		if _, isNull := member.Value.(*ast.NullNode); !isNull {
-			values[member.Key.GetToken().Value] = member.Value
+		name := member.Key.GetToken().Value
+		program, ok := member.Value.(*ast.MappingNode)
+		if name != commandKey || !ok {
+			add(name, member.Value)
+			continue
+		}
+		for _, part := range program.Values { // the older form of Zed: path, args and env
+			add(cmp.Or(map[string]string{"path": commandKey}[part.Key.GetToken().Value], part.Key.GetToken().Value), part.Value)
 		}
 	}
 	switch off := values["disabled"]; {
@@ -71,8 +82,8 @@ func (c *Config) readClientServer(parent string, entry *ast.MappingValueNode) er
 		return c.at(key, "%s.%s: want command or url", parent, key.Value)
 	}
 	s, err := c.addServer(pathName(key.Value), parent, key)
-	for _, member := range members {
-		if name := member.Key.GetToken().Value; err == nil && values[name] != nil {
+	for _, name := range names {
+		if err == nil {
 			err = c.readMember(s, name, values)
 		}
 	}

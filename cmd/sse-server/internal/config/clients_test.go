@@ -76,6 +76,8 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 }`, `docs ["npx" "-y" "pkg"] ; web [] https://a/mcp`, "ignored, as they are the client's own: dev, inputs"},
 		"Zed": {"settings.json", `{"theme": "x", "context_servers": {"docs": {"source": "custom", "command": "npx", "args": ["pkg"], "env": {}}}}`,
 			`docs ["npx" "pkg"] `, "ignored, as they are the client's own: source, theme"},
+		"older Zed": {"settings.json", `{"context_servers": {"docs": {"command": {"path": "npx", "args": ["pkg"], "env": {}}, "settings": {}}}}`,
+			`docs ["npx" "pkg"] `, "ignored, as they are the client's own: settings"},
 		"arguments apart": {"gw.yaml", "command: npx\nargs: [-y, pkg]\n", ` ["npx" "-y" "pkg"] `, ""},
 		"an entry": {"gw.yaml", "servers:\n  a: {command: npx, args: [pkg], cwd: /, type: stdio}\n  b: {type: http, url: https://a/mcp, headers: {A: b}}\n",
 			`a ["npx" "pkg"] ; b [] https://a/mcp`, ""},

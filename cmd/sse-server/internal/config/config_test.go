@@ -205,6 +205,8 @@ func TestBadFiles(t *testing.T) {
 		"\ufeff \n":                     `: the file is empty; want options`,
 		"servers:\n":                    `:1:10: servers: want a mapping of names to options`,
 		"comand: x\n":                   `:1:1: unknown key "comand" (did you mean command?); see sse-server --help`,
+		"mcpservers: {a: {}}\n":         `:1:1: unknown key "mcpservers" (did you mean mcpServers?); see`,
+		"server: {a: {}}\n":             `:1:1: unknown key "server" (did you mean servers?); see`,
 		"servers: {a: {comand: [x]}}\n": `:1:15: unknown key "comand" in servers.a (did you mean command?); see`,
 		`{"mcpServers": {}}`:            `:1:16: mcpServers: want a mapping of names to servers`,
 		`{"mcpServers": {"a": []}}`:     `:1:22: want a mapping with command or url`,

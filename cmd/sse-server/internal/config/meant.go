@@ -53,13 +53,19 @@ func (s *Server) suggestion(key string) string {
 		name, _, _ := strings.Cut(option, " ")
 		return " (did you mean " + name + "?)"
 	}
-	best, least := "", max(1, len(key)/3)+1
+	var names []string
+	if s.Name == "" {
+		names = []string{serversKey, clientsKey, zedKey}
+	}
 	for _, flag := range s.flags {
-		if flag.Tag.Has("only") || flag.Name == "config" {
-			continue
+		if !flag.Tag.Has("only") && flag.Name != "config" {
+			names = append(names, flag.Name)
 		}
-		if d := levenshtein.ComputeDistance(plainName(key), plainName(flag.Name)); d < least {
-			best, least = flag.Name, d
+	}
+	best, least := "", max(1, len(key)/3)+1
+	for _, name := range names {
+		if d := levenshtein.ComputeDistance(plainName(key), plainName(name)); d < least {
+			best, least = name, d
 		}
 	}
 	if best == "" {

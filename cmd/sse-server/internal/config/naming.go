@@ -2,9 +2,12 @@ package config
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/netip"
 	"net/url"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,7 +27,7 @@ func (c *Config) Title(s *Server) string {
 	case s.Kind() == ofURL:
 		return cmp.Or(titleOfURL(s.remote.Address), "remote")
 	}
-	return cmp.Or(pathName(titleOfCommand(s.Command)), "server")
+	return cmp.Or(pathName(titleOfCommand(s.Command, s.Dir)), "server")
 }
 
 // launcher says how a program is told what to start.
@@ -37,6 +40,8 @@ type launcher struct {
 	named []string
 	// installs says that it may install what it starts: two that do so at the same time collide.
 	installs bool
+	// runsFiles says that the name is that of a file.
+	runsFiles bool
 }
 
 // launchers are programs that start others. Of all others the program itself gives the name.
@@ -52,11 +57,11 @@ var launchers = map[string]launcher{
 	"pipx":    {before: []string{"run"}, values: []string{"--spec", "--python"}, installs: true},
 	"docker":  {before: []string{"run"}, values: valuesOfDocker, installs: true},
 	"podman":  {before: []string{"run"}, values: valuesOfDocker, installs: true},
-	"node":    {values: []string{"-r", "--require", "--import", "--env-file"}},
-	"tsx":     {},
+	"node":    {values: []string{"-r", "--require", "--import", "--env-file"}, runsFiles: true},
+	"tsx":     {runsFiles: true},
 	"deno":    {before: []string{"run"}, installs: true},
-	"python":  {named: []string{"-m"}},
-	"python3": {named: []string{"-m"}},
+	"python":  {named: []string{"-m"}, runsFiles: true},
+	"python3": {named: []string{"-m"}, runsFiles: true},
 	"go":      {before: []string{"run"}, installs: true},
 	"java":    {named: []string{"-jar"}, values: []string{"-cp", "-classpath"}},
 	"dotnet":  {before: []string{"run"}, named: []string{"--project"}, installs: true},
@@ -76,8 +81,8 @@ func programOf(command []string) string {
 	return strings.ToLower(withoutEnding(path.Base(strings.ReplaceAll(command[0], `\`, "/"))))
 }
 
-// titleOfCommand returns the name of the package, image or program that a command starts.
-func titleOfCommand(command []string) string {
+// titleOfCommand returns the name of the package, image or program that a command starts in a directory.
+func titleOfCommand(command []string, dir string) string {
 	program := withoutEnding(path.Base(strings.ReplaceAll(command[0], `\`, "/")))
 	how, isLauncher := launchers[strings.ToLower(program)]
 	if !isLauncher {
@@ -95,7 +100,9 @@ func titleOfCommand(command []string) string {
 			args = args[min(1, len(args)-1):]
 		case strings.HasPrefix(arg, "-"), slices.Contains(how.before, arg), program == "env" && has:
 		case program == "env":
-			return titleOfCommand(args)
+			return titleOfCommand(args, dir)
+		case how.runsFiles:
+			return shortName(nameOfFile(arg, dir))
 		default:
 			return shortName(nameIn(arg))
 		}
@@ -109,7 +116,7 @@ var (
 )
 
 // plainFiles are names of files and folders that say nothing of what is in them.
-var plainFiles = []string{"index", "main", "server", "app", "mcp", "cli", "run", "start", "dist", "build", "lib", "src", "bin", "out", "cmd", "__main__", "stdio"}
+var plainFiles = []string{"index", "main", "server", "app", "mcp", "cli", "run", "start", "packages", "dist", "build", "lib", "src", "bin", "out", "cmd", "__main__", "stdio"}
 
 func withoutEnding(name string) string { return ending.ReplaceAllString(name, "") }
 
@@ -127,12 +134,38 @@ func nameIn(text string) string {
 	}
 }
 
+// nameOfFile returns the name of a program that a file is, or of what it is a part of if its own name says
+// nothing: the package of Node.js, or the folder.
+func nameOfFile(file, dir string) string {
+	isPlain := func(name string) bool { return slices.Contains(plainFiles, strings.ToLower(name)) }
+	name := nameIn(path.Base(strings.ReplaceAll(file, `\`, "/")))
+	if !isPlain(name) {
+		return name
+	}
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(dir, file)
+	}
+	full, err := filepath.Abs(file)
+	for folder := filepath.Dir(full); err == nil && folder != filepath.Dir(folder); folder = filepath.Dir(folder) {
+		var node struct{ Name string }
+		if data, err := os.ReadFile(filepath.Join(folder, "package.json")); err == nil {
+			_ = json.Unmarshal(data, &node) // what is none has no name
+		}
+		for _, name := range []string{nameIn(node.Name), filepath.Base(folder)} {
+			if name != "" && !isPlain(name) {
+				return name
+			}
+		}
+	}
+	return name
+}
+
 // affixes are parts of names that each server has.
 var affixes = regexp.MustCompile(`(?i)^(mcp[-_.]server[-_.]|server[-_.]|mcp[-_.])|([-_.]mcp[-_.]server|[-_.]server[-_.]mcp|[-_.]mcp|[-_.]server)$`)
 
 // shortName cuts off what the names of most servers have in common.
 func shortName(name string) string {
-	if short := affixes.ReplaceAllString(name, ""); len(short) > 1 {
+	if short := affixes.ReplaceAllString(name, ""); len(short) > 2 {
 		return short
 	}
 	return name

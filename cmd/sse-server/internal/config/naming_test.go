@@ -1,14 +1,24 @@
 package config
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // People see a server under the name that they know it by.
 func TestTitle(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "petstore")
+	for file, content := range map[string]string{"package.json": `{"name": "plain"}`, "dist/index.js": "", "packages/cats/package.json": `{"name": "@x/cats-mcp"}`, "packages/server/package.json": `{"name": "server"}`} {
+		ssetest.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(folder, file)), 0o700))
+		ssetest.Must(t, os.WriteFile(filepath.Join(folder, file), []byte(content), 0o600))
+	}
+	ssetest.Must(t, os.MkdirAll(filepath.Join(folder, "empty/my-server/src"), 0o700))
+	t.Chdir(folder)
 	for args, want := range map[string]string{
 		"": "demo",
 		"-- npx -y @modelcontextprotocol/server-everything":                           "everything",
@@ -21,9 +31,15 @@ func TestTitle(t *testing.T) {
 		"-- uv --directory /srv/weather run weather.py":                               "weather",
 		"-- docker run -i --rm -e TOKEN -v /a:/b ghcr.io/github/github-mcp-server:v1": "github",
 		"-- node /srv/weather/dist/index.js":                                          "weather",
-		"-- node ./index.js":                                                          "index",
+		"-- node /x/my-server/dist/index.js":                                          "my-server",
+		"-- node ./index.js":                                                          "plain",
+		"-- node dist/index.js":                                                       "plain",
+		"-- node dist/other.js":                                                       "other",
+		"-- tsx packages/cats/src/main.ts":                                            "cats",
+		"-- node packages/server/index.js":                                            "plain",
+		"--dir empty/my-server -- python src/server.py":                               "my-server",
 		"-- python -m mcp_server_time --local":                                        "time",
-		"-- python3 server.py":                                                        "server",
+		"-- python3 server.py":                                                        "plain",
 		"-- env A=b npx -y x":                                                         "x",
 		"-- go run ./cmd/notes":                                                       "notes",
 		"-- java -jar target/petstore.jar":                                            "petstore",
