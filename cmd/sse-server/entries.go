@@ -54,7 +54,11 @@ func (m *Main) initialize(c *config.Config) int {
 	fmt.Fprintf(m.Stdout, "%s has %s: %s\n", file, count(len(made.Names), "server"), strings.Join(made.Names, ", "))
 	m.tellVariables(made.Variables)
 	m.checkMade(file, made)
-	fmt.Fprintf(m.Stdout, "\n    sse-server --config %s\n\n", file)
+	addr := ""
+	if c.Given("addr") { // for which the entries were chosen
+		addr = " --addr " + string(c.Addr)
+	}
+	fmt.Fprintf(m.Stdout, "\n    sse-server%s --config %s\n\n", addr, file)
 	return exitOK
 }
 
@@ -183,7 +187,7 @@ func (m *Main) connect(c *config.Config) int {
 // writeEntries adds the entries to the first of the files of a client, and returns the exit code.
 func (m *Main) writeEntries(client entry.Client, files []string, servers []entry.Server) int {
 	if len(files) == 0 {
-		return m.refuse(fmt.Errorf("connect: no file of %s is known: use what sse-server connect %s prints", client.Title, client.Name))
+		return m.refuse(fmt.Errorf("connect: nothing is written for %s: put what sse-server connect %s prints into %s", client.Title, client.Name, client.Where))
 	}
 	replaced, err := clientfile.Write(client, files[0], servers)
 	if err != nil {

@@ -91,14 +91,20 @@ func TestInitKeepsSecrets(t *testing.T) {
 // init leaves out what leads to the sse-server that it writes the file for, such as what connect has written,
 // and says so. Of a program sse-server stdio it takes the server behind it.
 func TestInitLeavesItselfOut(t *testing.T) {
-	home := t.TempDir()
-	t.Chdir(t.TempDir())
+	home, project := t.TempDir(), t.TempDir()
+	t.Chdir(project)
 	env := map[string]string{"HOME": home}
 	for _, client := range []string{"cursor", "claude-desktop", "codex"} {
 		launchWith(t, env, "connect", client, "--write", "--name", "of-"+client, "--", "npx", "-y", "x").wantExit(exitOK)
 	}
 	p := launchWith(t, env, "init")
 	p.wantExit(exitFailure)
+	launchWith(t, env, "connect", "cursor", "--file", home+"/.cursor/mcp.json", "--name", "of-desk").wantExit(exitOK)
+	t.Chdir(home) // where the file of the project is that of the user
+	if at := launchWith(t, env, "init"); strings.Count(at.out.String(), "of-desk of ") != 1 {
+		t.Errorf("got %s", at.out.String())
+	}
+	t.Chdir(project)
 	if !strings.Contains(p.out.String(), "Left out, as they lead to sse-server itself: of-cursor of .cursor/mcp.json, of-claude-desktop of ") ||
 		!strings.Contains(p.out.String(), "of-codex of ") || !strings.Contains(p.log.String(), "has a server that can be served") {
 		t.Errorf("got %s%s", p.out.String(), p.log.String())
@@ -119,6 +125,11 @@ func TestInitLeavesItselfOut(t *testing.T) {
 	}
 	if !strings.Contains(out, "servers.yaml has 3 servers: docs, far, other\n") {
 		t.Errorf("got %s", out)
+	}
+	p = launchWith(t, env, "init", "elsewhere.yaml", "--addr", "127.0.0.1:9000")
+	p.wantExit(exitOK)
+	if out := p.out.String(); !strings.Contains(out, "other of .mcp.json") || strings.Contains(out, "path of .mcp.json") || !strings.Contains(out, "    sse-server --addr 127.0.0.1:9000 --config elsewhere.yaml\n") {
+		t.Errorf("for another address: got %s", out)
 	}
 	c := mustLoad(t, env, "check", "-c", "servers.yaml")
 	if docs := c.Servers[0]; strings.Join(docs.Command, " ") != "npx -y docs" || strings.Join(docs.Env, " ") != "A=1 B=2" {
@@ -143,7 +154,7 @@ func TestConnectAClient(t *testing.T) {
 		{[]string{"connect", "Claude Code", "--name", "mine", "--addr", "0.0.0.0:9", "--insecure"}, exitOK, "claude mcp add --transport http mine http://localhost:9/mcp\n", ""},
 		{[]string{"connect", "vscode", "--url", "https://gw.example.com/docs/mcp"}, exitOK, `"url": "https://gw.example.com/docs/mcp"`, ""},
 		{[]string{"connect", "cursor", "--file", file}, exitOK, file + " has 1 entry. Start Cursor again.\n", ""},
-		{[]string{"connect", "inspector", "--write"}, exitConfig, "", "no file of Inspector is known"},
+		{[]string{"connect", "inspector", "--write"}, exitConfig, "", "nothing is written for Inspector: put what sse-server connect inspector prints into a terminal"},
 		{[]string{"connect", "cursor", "--url", "http://gw.example.com/docs/mcp"}, exitOK, "\"docs\": {\n      \"url\": \"http://gw.example.com/docs/mcp\"\n", "or open cursor://anysphere.cursor-deeplink/mcp/install?name=docs&config="},
 		{[]string{"connect", "cursor", "--url", "http://127.0.0.1:8080/mcp"}, exitOK, `"127-0-0-1-8080": {`, ""},
 		{[]string{"connect", "cursor", "--url", "http://127.0.0.1:8080/docs/sse", "--name", "mine"}, exitOK, `"mine": {`, ""},

@@ -171,7 +171,7 @@ func (c Client) InstallOf(s Server) (Install, bool) {
 func AboutToken(text string) string {
 	switch {
 	case strings.Contains(text, "${input:token}"):
-		return "It asks for a token of the gateway."
+		return "The client asks for a token of the gateway."
 	case strings.Contains(text, "Bearer TOKEN"), tokenAsVariable.MatchString(text):
 		return "Put a token of the gateway in the place of TOKEN."
 	case strings.Contains(text, "TOKEN"):

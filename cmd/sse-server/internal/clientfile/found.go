@@ -56,6 +56,7 @@ var places = []struct{ file, key string }{
 // file or an entry that cannot be read is an error beside the others.
 func Find(home string) (all []Found, err error) {
 	var wrong []error
+	var seen []string
 	for _, place := range places {
 		file, known := place.file, variables{"userHome": home, "pathSeparator": string(filepath.Separator), "/": string(filepath.Separator)}
 		if rest, below := strings.CutPrefix(file, "~/"); below {
@@ -63,6 +64,11 @@ func Find(home string) (all []Found, err error) {
 		} else if folder, err := os.Getwd(); err == nil {
 			known["workspaceFolder"] = folder
 		}
+		full, _ := filepath.Abs(file)
+		if slices.Contains(seen, full) { // in the home directory, a file of a project is the user's
+			continue
+		}
+		seen = append(seen, full)
 		data, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
