@@ -87,6 +87,7 @@ func TestFind(t *testing.T) {
 	write(t, home+"/.claude.json", `{"numStartups": 3, "mcpServers": {"c": {"type": "stdio", "command": "c", "env": {"A": "1"}}}}`)
 	write(t, home+"/.config/zed/settings.json", "// Zed\n{\"ui_font_size\": 16, \"context_servers\": {\"d\": {\"source\": \"custom\", \"command\": \"d\", \"args\": []}, \"odd\": {\"command\": {}}, \"old\": {\"command\": {\"path\": \"d\", \"args\": [\"--x\"], \"env\": {\"K\": \"1\"}}, \"settings\": {}}},}")
 	write(t, home+"/.codex/config.toml", "model = \"x\"\n[mcp_servers.e]\ncommand = \"e\"\nargs = [\"1\"]\n[mcp_servers.e.env]\nB = \"2\"\n")
+	write(t, "opencode.json", `{"mcp": {"o": {"type": "local", "command": ["npx", "o"], "environment": {"K": "{env:KEY}"}, "enabled": true}}}`)
 	write(t, home+"/.gemini/settings.json", `{"mcpServers": {"f": {"httpUrl": "https://f"}}}`)
 	write(t, home+"/.cursor/mcp.json", `{`)
 	all, err := clientfile.Find(home)
@@ -94,8 +95,11 @@ func TestFind(t *testing.T) {
 	for _, f := range all {
 		names = append(names, f.Name+" "+strings.Join(f.Command, " ")+f.URL)
 	}
-	if want := []string{"a npx -y a", "b https://b", "c c", "d d", "old d --x", "e e 1", "f https://f"}; !slices.Equal(names, want) {
+	if want := []string{"a npx -y a", "o npx o", "b https://b", "c c", "e e 1", "f https://f", "d d", "old d --x"}; !slices.Equal(names, want) {
 		t.Errorf("got %q, want %q", names, want)
+	}
+	if i := slices.IndexFunc(all, func(f clientfile.Found) bool { return f.Name == "o" }); i < 0 || all[i].Env["K"] != "${KEY}" {
+		t.Errorf("of opencode: got %+v", all)
 	}
 	if err == nil || !strings.Contains(err.Error(), ".cursor/mcp.json: it is no JSON") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got the error %v", err)

@@ -16,6 +16,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
+
+	"github.com/mcp-sse/mcp-sse/internal/entry"
 )
 
 // Found is a server of a client's file: a program or an address.
@@ -33,23 +35,30 @@ type Found struct {
 	Ignored []string
 }
 
-// places are the files in which clients have their servers, of a project and of a user, and the member
-// that has them. The first one wins where two have the same name.
-var places = []struct{ file, key string }{
-	{".mcp.json", "mcpServers"},
-	{".cursor/mcp.json", "mcpServers"},
-	{".vscode/mcp.json", "servers"},
+type place struct{ file, key string }
+
+// others are files in which clients have servers beside those of package entry, to which they write.
+var others = []place{
 	{"~/.claude.json", "mcpServers"},
-	{"~/.config/Claude/claude_desktop_config.json", "mcpServers"},
-	{"~/Library/Application Support/Claude/claude_desktop_config.json", "mcpServers"},
-	{"~/AppData/Roaming/Claude/claude_desktop_config.json", "mcpServers"},
-	{"~/.cursor/mcp.json", "mcpServers"},
 	{"~/.config/Code/User/mcp.json", "servers"},
 	{"~/Library/Application Support/Code/User/mcp.json", "servers"},
-	{"~/.config/zed/settings.json", "context_servers"},
-	{"~/.codex/config.toml", "mcp_servers"},
-	{"~/.gemini/settings.json", "mcpServers"},
-	{"~/.codeium/windsurf/mcp_config.json", "mcpServers"},
+	{"~/AppData/Roaming/Code/User/mcp.json", "servers"},
+}
+
+// places are the files in which clients have their servers, first those of a project, and the member that has
+// them. The first one wins where two have the same name.
+func places() (all []place) {
+	ofUser := slices.Clone(others)
+	for _, c := range entry.All {
+		for _, file := range c.Files {
+			if strings.HasPrefix(file, "~/") {
+				ofUser = append(ofUser, place{file, c.Key})
+			} else {
+				all = append(all, place{file, c.Key})
+			}
+		}
+	}
+	return append(all, ofUser...)
 }
 
 // Find returns the servers that the files of clients have, in order, without those that are switched off. A
@@ -57,7 +66,7 @@ var places = []struct{ file, key string }{
 func Find(home string) (all []Found, err error) {
 	var wrong []error
 	var seen []string
-	for _, place := range places {
+	for _, place := range places() {
 		file, known := place.file, variables{"userHome": home, "pathSeparator": string(filepath.Separator), "/": string(filepath.Separator)}
 		if rest, below := strings.CutPrefix(file, "~/"); below {
 			file = filepath.Join(home, rest)
@@ -94,6 +103,9 @@ func Find(home string) (all []Found, err error) {
 // variables are those that clients replace by what they know, by their names.
 type variables map[string]string
 
+// ofOpencode is how opencode refers to a variable of the environment.
+var ofOpencode = regexp.MustCompile(`(^|[^$])\{env:([A-Za-z0-9_]+)\}`)
+
 var dollarName = regexp.MustCompile(`\$([A-Za-z_][A-Za-z0-9_]*)`)
 
 // replace replaces these variables. If dollars is set, $NAME becomes ${NAME}, as Gemini CLI takes both.
@@ -102,6 +114,7 @@ func (f *Found) replace(known variables, dollars bool) {
 		for name, value := range known {
 			text = strings.ReplaceAll(text, "${"+name+"}", value)
 		}
+		text = ofOpencode.ReplaceAllString(text, "$1$${$2}")
 		if dollars {
 			text = dollarName.ReplaceAllString(text, "$${$1}")
 		}
@@ -153,7 +166,9 @@ type written struct {
 	ServerURL string
 	Headers   map[string]word
 	Disabled  bool
-	Enabled   *bool
+	// Environment is what opencode calls Env.
+	Environment map[string]word
+	Enabled     *bool
 }
 
 type program struct {
@@ -163,7 +178,7 @@ type program struct {
 }
 
 // members are those of an entry that are taken, or say no more than others.
-var members = []string{"command", "args", "env", "envFile", "cwd", "url", "httpUrl", "serverUrl", "headers", "disabled", "enabled", "type", "source", "transport"}
+var members = []string{"command", "args", "env", "environment", "envFile", "cwd", "url", "httpUrl", "serverUrl", "headers", "disabled", "enabled", "type", "source", "transport"}
 
 // read returns the servers of a file in the order of their names. What is no entry is left out: files of
 // clients have much else.
@@ -229,9 +244,17 @@ func readEntry(data json.RawMessage) (f Found, isServer bool, err error) {
 		return f, false, err
 	}
 	var command string
-	if json.Unmarshal(of.Command, &command) != nil {
+	var words []word
+	switch {
+	case json.Unmarshal(of.Command, &command) == nil:
+	case json.Unmarshal(of.Command, &words) == nil && len(words) > 0: // that of opencode
+		command, of.Args = string(words[0]), words[1:]
+	default:
 		_ = json.Unmarshal(of.Command, &of.program) // the older form of Zed
 		command = of.Path
+	}
+	if of.Env == nil {
+		of.Env = of.Environment
 	}
 	f = Found{Env: textsOf(of.Env), EnvFile: of.EnvFile, Dir: of.CWD, Header: textsOf(of.Headers), URL: cmp.Or(of.URL, of.HTTPURL, of.ServerURL)}
 	if command != "" {
