@@ -39,8 +39,8 @@ func TestClientHasItsToolsBeforeTheServerHasBooted(t *testing.T) {
 	})
 }
 
-// A server of which something is remembered is kept warm while it is looked at after the start.
-func TestKnownServerIsWarmBeforeItHasBeenMet(t *testing.T) {
+// A server of which something is remembered is kept warm during its start check.
+func TestKnownServerIsWarmBeforeItsStartCheckIsOver(t *testing.T) {
 	t.Parallel()
 	booted := filepath.Join(t.TempDir(), "booted")
 	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
@@ -99,6 +99,48 @@ func TestAgentOnStdioThatGaveUpHasItsToolsNextTime(t *testing.T) {
 			t.Parallel()
 			giveUpAndComeAgain(t, c.sig, c.initialized)
 		})
+	}
+}
+
+// An agent that has been answered and leaves in order leaves nothing behind, also if what its server says
+// cannot be remembered.
+func TestAgentOnStdioThatLeavesInOrderLeavesNoProcess(t *testing.T) {
+	t.Parallel()
+	booted := filepath.Join(t.TempDir(), "booted")
+	never := filepath.Join(t.TempDir(), "never")
+	command := overStdio(t, append([]string{"--shutdown-timeout", "10ms"}, fake(t, "--until", booted, "--list-until", never)...)...)
+	cmd := exec.CommandContext(within(t), command[0], command[1:]...)
+	cmd.Env = ssetest.WithState(t)
+	stdin, err := cmd.StdinPipe()
+	ssetest.Must(t, err)
+	stdout, err := cmd.StdoutPipe()
+	ssetest.Must(t, err)
+	ssetest.Must(t, cmd.Start())
+	_, err = io.WriteString(stdin, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`+"\n")
+	ssetest.Must(t, err)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	var left []process
+	for len(left) < 2 { // the server, and the process that stands by
+		<-tick.C
+		left = descendants(t, cmd.Process.Pid)
+	}
+	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil || !strings.Contains(line, `"protocolVersion"`) {
+		t.Fatalf("the agent got %s, %v, want the answer to its initialize", line, err)
+	}
+	ssetest.Must(t, stdin.Close())
+	ssetest.Must(t, cmd.Wait())
+	for _, p := range left {
+		if !p.endsSoon() {
+			t.Errorf("process %d outlived sse-server", p.pid)
+		}
+	}
+	log, err := os.ReadFile(filepath.Join(ssetest.StateDir(t), "sse-server", "learn.log"))
+	ssetest.Must(t, err)
+	if strings.Contains(string(log), "server started") {
+		t.Errorf("the server was started once more:\n%s", log)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -44,7 +45,7 @@ const (
 	learnerAfter = 100 * time.Millisecond
 	// learnerStays bounds how long it stands by once the client has that answer: what some servers say is not
 	// remembered.
-	learnerStays = time.Minute
+	learnerStays = 10 * time.Second
 )
 
 // introduction watches a client of stdio until it is initialized: it is the reader and the writer of both
@@ -96,6 +97,15 @@ func (i *introduction) findInitialize() {
 	}
 }
 
+func (i *introduction) isAnswered() bool {
+	select {
+	case <-i.answered:
+		return true
+	default:
+		return false
+	}
+}
+
 // Write writes to the client.
 func (i *introduction) Write(p []byte) (int, error) {
 	n, err := i.out.Write(p)
@@ -108,9 +118,12 @@ func (i *introduction) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// errInOrder is why a client is served no more that has ended its input, and has its answers.
+var errInOrder = errors.New("the client has left in order")
+
 // standBy lets a process stand by while the client waits for the answer to its initialize, and until what
-// the server says is remembered. It returns when the process is not needed any more, or ctx ends, which
-// leaves the process to the end of this one.
+// the server says is remembered. It returns when the process is not needed any more, or when ctx ends: that
+// leaves the process to the end of this one, unless the client has that answer and has left in order.
 func (m *Main) standBy(ctx context.Context, client *introduction, gw *gateway.Gateway, dir string, log *slog.Logger) {
 	var params json.RawMessage
 	select {
@@ -129,26 +142,35 @@ func (m *Main) standBy(ctx context.Context, client *introduction, gw *gateway.Ga
 		log.Warn("what the server says could not be learned", "err", err)
 		return
 	}
+	if awaitLearned(ctx, client, gw, params) {
+		_, _ = learner.Write([]byte("\n")) // it ends; if not, it learns what is known
+		_ = learner.Close()
+	}
+}
+
+// awaitLearned waits until no process has to stand by. It reports false if ctx ended before, whose end may be
+// that of this process.
+func awaitLearned(ctx context.Context, client *introduction, gw *gateway.Gateway, params json.RawMessage) bool {
 	select {
 	case <-client.answered:
-	case <-ctx.Done(): // the end of this process ends the pipe
-		return
-	}
-	enough := time.After(learnerStays)
-	look := time.NewTicker(learnerAfter)
-	defer look.Stop()
-	for over := false; !over; {
-		select {
-		case <-look.C:
-			over = gw.RemembersFor(params)
-		case <-enough:
-			over = true
-		case <-ctx.Done():
-			return
+	case <-ctx.Done():
+		if !client.isAnswered() {
+			return false
 		}
 	}
-	_, _ = learner.Write([]byte("\n")) // it ends; if not, it learns what is known
-	_ = learner.Close()
+	enough := time.After(learnerStays)
+	tick := time.NewTicker(learnerAfter)
+	defer tick.Stop()
+	for !gw.RemembersFor(params) {
+		select {
+		case <-tick.C:
+		case <-enough:
+			return true
+		case <-ctx.Done():
+			return errors.Is(context.Cause(ctx), errInOrder)
+		}
+	}
+	return true
 }
 
 // startLearner starts a process that learns what the server says to clients with these params of

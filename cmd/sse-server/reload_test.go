@@ -37,7 +37,7 @@ func startLive(t *testing.T, content string, args ...string) *live {
 	t.Helper()
 	l := &live{dir: t.TempDir(), client: newClient(t, &http.Transport{})}
 	l.write(t, "gw.yaml", content)
-	l.program = start(t, append([]string{"--config", filepath.Join(l.dir, "gw.yaml"), "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0"}, args...)...)
+	l.program = start(t, append([]string{"--config", filepath.Join(l.dir, "gw.yaml"), "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--initialization-timeout", "5m"}, args...)...)
 	return l
 }
 

@@ -23,6 +23,10 @@ const maxStartChecks = 8
 // ahead of clients would fail again and again.
 const quiet = 10 * time.Second
 
+// headStart is how long a server of which nothing is known has not failed when its warm servers start beside
+// the check.
+const headStart = 500 * time.Millisecond
+
 // startCheck starts each server once after the banner, and says what it is.
 type startCheck struct {
 	out  io.Writer
@@ -35,9 +39,10 @@ type startCheck struct {
 }
 
 // checkStarts starts each server once, and says on stdout what it is, or why it does not start and what to do.
-// The warm servers start at the same time, unless the command may have to install a package and nothing is
-// remembered of it: two that install at the same time collide. checkStarts returns when each server has
-// answered or failed, or when ctx ends.
+// The warm servers start at the same time if something is remembered of the server. Else they start once the
+// check has gone on for a while, so that one that fails at once is not started again and again; and after it if
+// the command may have to install a package: two that do so at the same time collide. checkStarts returns when
+// each server has answered or failed, or when ctx ends.
 func (m *Main) checkStarts(ctx context.Context, gateways map[string]*gateway.Gateway, c *config.Config) {
 	all := &startCheck{out: m.live.over(m.Stdout), live: m.live, began: time.Now()}
 	for _, s := range c.Each() {
@@ -52,14 +57,20 @@ func (m *Main) checkStarts(ctx context.Context, gateways map[string]*gateway.Gat
 			all.say(name, "not started: "+why)
 			continue
 		}
-		if gw.Knows() || !s.Installs() {
+		if gw.Knows() {
 			gw.Start()
 		}
 		checks.Go(func() { // ends with ctx, or with the times of the gateway
 			places <- struct{}{}
 			all.begin(name)
 			began := time.Now()
+			early := time.AfterFunc(headStart, func() {
+				if !s.Installs() {
+					gw.Start()
+				}
+			})
 			found, err := gw.CheckStart(ctx)
+			early.Stop()
 			all.end(name)
 			<-places
 			switch {

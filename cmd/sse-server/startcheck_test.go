@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -18,12 +19,15 @@ import (
 
 // After the banner each server is started once, and a line says what it is, or several why it fails and
 // what to do. The program goes on in any case.
-func TestServersAreMet(t *testing.T) {
+func TestStartCheck(t *testing.T) {
 	t.Parallel()
 	file := clitest.WriteFile(t, "gw.yaml", "servers:\n  good: "+childConfig(t, "")+
 		"\n  bad: {command: [sh, -c, 'echo starting >&2; echo \"Error: no API_KEY\" >&2; exit 3'], warm: 0}\n  forwards: {url: 'http://127.0.0.1:1/mcp', forward-header: [X-User]}\n")
 	p := start(t, "-c", file, "--addr", "127.0.0.1:0", "--start-check")
-	p.out.await(t, 1, "good      (devel), MCP 2025-11-25: 2 tools (")
+	good := p.out.await(t, 1, "good      (devel), MCP 2025-11-25: 2 tools (")
+	if runtime.GOOS == "linux" && !strings.Contains(good, " MiB)") {
+		t.Errorf("%q does not have the memory of the server", good)
+	}
 	p.out.await(t, 1, "bad       FAILED after ")
 	p.out.await(t, 1, "            | starting\n")
 	p.out.await(t, 1, "            | Error: no API_KEY\n")
@@ -37,7 +41,7 @@ func TestServersAreMet(t *testing.T) {
 }
 
 // A shared session goes on for the first client.
-func TestSharedSessionIsMet(t *testing.T) {
+func TestStartCheckOfASharedSession(t *testing.T) {
 	t.Parallel()
 	p := start(t, "--addr", "127.0.0.1:0", "--sessions", "shared", "--env", childVariable+"=demo", "--", clitest.Must(os.Executable()))
 	p.out.await(t, 1, ": one session for all (")
@@ -48,7 +52,7 @@ func TestSharedSessionIsMet(t *testing.T) {
 }
 
 // With --warm 0, nothing is started ahead of clients.
-func TestNothingIsMet(t *testing.T) {
+func TestNothingIsCheckedThatIsNotWarm(t *testing.T) {
 	t.Parallel()
 	for _, more := range []string{"--no-start-check", "--addr=127.0.0.1:0"} {
 		p := start(t, "--warm", "0", "--addr", "127.0.0.1:0", more, "--", "sh", "-c", "exit 3")
@@ -63,7 +67,7 @@ func TestNothingIsMet(t *testing.T) {
 }
 
 // A signal ends the start check, and the process that it has started.
-func TestSignalWhileMeeting(t *testing.T) {
+func TestSignalDuringTheStartCheck(t *testing.T) {
 	t.Parallel()
 	p := start(t, "--addr", "127.0.0.1:0", "--close-timeout", "50ms", "--", "sleep", "1000")
 	p.log.await(t, 1, `msg="server started"`)

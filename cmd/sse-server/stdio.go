@@ -48,8 +48,8 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	client := newIntroduction(m.Stdin, m.Stdout)
-	serving, leave := context.WithCancel(ctx)
-	defer leave()
+	serving, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
 	var standing sync.WaitGroup
 	if gw.Remembers() && c.StateDir != "" {
 		standing.Go(func() { m.standBy(serving, client, gw, c.StateDir, log) }) // ends with serving
@@ -57,6 +57,7 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	served := make(chan error, 1)
 	go func() { served <- gw.ServeStdio(ctx, client, client, grace) }()
 	code, parent := exitOK, os.Getppid()
+	var why error
 	for over := false; !over; {
 		over = true
 		select {
@@ -64,6 +65,8 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 			if err != nil {
 				log.Error("client lost", "err", err)
 				code = exitFailure
+			} else {
+				why = errInOrder
 			}
 		case sig := <-m.signals:
 			log.Info("stopping", "signal", sig.String(), "timeout", grace)
@@ -77,7 +80,7 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 			}
 		}
 	}
-	leave()
+	leave(why)
 	standing.Wait()
 	return m.stop(log, grace, func(ctx context.Context) {
 		if err := gw.Shutdown(ctx); err != nil {

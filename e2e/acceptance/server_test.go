@@ -72,8 +72,8 @@ func refuse(s *scripted, r request) {
 	s.reply(r, `"error":{"code":-32600,"message":"this server is closed today"}`)
 }
 
-// introduceAtLength answers with almost as much as a message may have.
-func introduceAtLength(s *scripted, r request) { s.introduce(r, strings.Repeat("x", 16<<20-1<<10)) }
+// introduceAtLength answers with more than the buffers between the gateway and a client hold.
+func introduceAtLength(s *scripted, r request) { s.introduce(r, strings.Repeat("x", 6<<20)) }
 
 // scripted is an MCP server on stdio that follows a script. Its tools are:
 //

@@ -56,6 +56,14 @@ func (p *Pipe) LastWords() string {
 	return ""
 }
 
+// Memory returns what the processes of the pipe hold, in bytes; 0 where that is unknown.
+func (p *Pipe) Memory() int64 {
+	if t, ok := p.pipe.(interface{ Memory() int64 }); ok {
+		return t.Memory()
+	}
+	return 0
+}
+
 // Send sends msg to the server.
 func (p *Pipe) Send(msg []byte) error {
 	if c := p.modern.Load(); c != nil {
