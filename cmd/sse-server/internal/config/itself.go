@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -78,8 +79,8 @@ func (c *Config) isRoute(route string) bool {
 	})
 }
 
-// isHere reports whether a URL has the host and the port of the address that c serves on. All names of this
-// machine count as one: what listens at another of them at the same port is hardly meant.
+// isHere reports whether a URL has the host and the port of the address that c serves on. The addresses of this
+// machine and its host name count as one: what listens at another of them at the same port is hardly meant.
 func (c *Config) isHere(at *url.URL) bool {
 	host, port, err := net.SplitHostPort(string(c.Addr))
 	of := at.Port()
@@ -92,7 +93,8 @@ func (c *Config) isHere(at *url.URL) bool {
 	isLocal := httpcheck.IsLoopback(at.Host) || isUnspecified(at.Hostname())
 	switch {
 	case host == "" || isUnspecified(host):
-		return isLocal || isOfThisMachine(at.Hostname())
+		name, err := os.Hostname()
+		return isLocal || isOfThisMachine(at.Hostname()) || err == nil && isName(at.Hostname(), name)
 	case httpcheck.IsLoopback(host):
 		return isLocal
 	}
@@ -112,6 +114,14 @@ func isOfThisMachine(host string) bool {
 		of, ok := addr.(*net.IPNet)
 		return ok && of.IP.Equal(ip)
 	})
+}
+
+// isName reports whether a host is a machine that calls itself name, with or without its domain. A domain that the
+// name does not have is not guessed: it may be that of another machine.
+func isName(host, name string) bool {
+	first, _, _ := strings.Cut(name, ".")
+	host = strings.TrimSuffix(host, ".")
+	return host != "" && (strings.EqualFold(host, name) || strings.EqualFold(host, first))
 }
 
 // Behind returns the server that an entry leads to: itself, or for the program sse-server stdio the command

@@ -2,6 +2,7 @@ package config
 
 import (
 	"net"
+	"os"
 	"strings"
 	"testing"
 
@@ -39,7 +40,7 @@ func TestGatewayOfItself(t *testing.T) {
 	}
 }
 
-// On all addresses, those of the network interfaces are its own too.
+// On all addresses, those of the network interfaces and the host name are its own too.
 func TestGatewayOfItselfOnAllAddresses(t *testing.T) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil || len(addrs) == 0 {
@@ -51,5 +52,29 @@ func TestGatewayOfItselfOnAllAddresses(t *testing.T) {
 			continue
 		}
 		wantRefusal(t, nil, "is the address of this server itself", "--insecure", "--addr", "0.0.0.0:9", "--url", "http://"+net.JoinHostPort(ip.String(), "9")+"/mcp")
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, addr := range []string{"0.0.0.0:9", ":9"} {
+		wantRefusal(t, nil, "is the address of this server itself", "--insecure", "--addr", addr, "--url", "http://"+strings.ToUpper(name)+":9/mcp")
+		mustLoad(t, nil, "--insecure", "--addr", addr, "--url", "http://"+name+".another.example:9/mcp")
+	}
+}
+
+// A machine has its name with and without its domain.
+func TestNameOfThisMachine(t *testing.T) {
+	for _, c := range []struct {
+		host, name string
+		want       bool
+	}{
+		{"box", "box", true}, {"BOX", "box", true}, {"box.", "box", true}, {"Box.example.com", "box.Example.com", true},
+		{"box", "box.example.com", true}, {"box.example.com", "box", false}, {"example.com", "box.example.com", false},
+		{"bo", "box", false}, {"", "", false}, {"", "box", false},
+	} {
+		if got := isName(c.host, c.name); got != c.want {
+			t.Errorf("%q on the machine %q: got %v, want %v", c.host, c.name, got, c.want)
+		}
 	}
 }
