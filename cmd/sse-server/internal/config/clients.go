@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 )
 
 // clientsKey is the key of the file for servers as clients such as Claude Desktop and
@@ -19,6 +20,10 @@ const (
 	zedKey  = "context_servers"
 	argsKey = "args"
 )
+
+// opencodeKey is the same in the files of opencode and older ones of VS Code, which say things in ways of their
+// own: init reads them.
+const opencodeKey = "mcp"
 
 // typesOfClients are what clients call the kinds of servers.
 var typesOfClients = []string{"stdio", "http", "sse", "streamable-http", "streamableHttp", "streamable_http"}
@@ -39,7 +44,11 @@ func (c *Config) isOfVSCode(node ast.Node) bool {
 }
 
 // clientNames are the options that clients call otherwise.
-var clientNames = map[string]string{"headers": "header", "cwd": "dir"}
+var clientNames = map[string]string{"headers": "header", "cwd": "dir", "httpUrl": "url", "serverUrl": "url"}
+
+// urlsOfClients are what clients call the address of a server: most url, Gemini CLI and Qwen Code httpUrl, Windsurf
+// serverUrl. The first that an entry has counts.
+var urlsOfClients = []string{"url", "httpUrl", "serverUrl"}
 
 // readClientServers adds the entries of a key of a client's file.
 func (c *Config) readClientServers(parent string, node ast.Node) error {
@@ -50,6 +59,22 @@ func (c *Config) readClientServers(parent string, node ast.Node) error {
 		err = c.at(node.GetToken(), "%s: all servers are disabled", parent)
 	}
 	return err
+}
+
+// refuseForeign returns an error about a file that only init reads.
+func (c *Config) refuseForeign(place *token.Token) error {
+	return c.at(place, "this is a client's file of another form: sse-server init reads those of opencode and Codex where these have them, and writes a servers.yaml")
+}
+
+// warnOfType warns of a type of server that contradicts what an entry has.
+func (c *Config) warnOfType(node ast.Node, isCommand bool) {
+	has, of := "url", node.GetToken()
+	if isCommand {
+		has = commandKey
+	}
+	if slices.Contains(typesOfClients, of.Value) && isCommand != (of.Value == "stdio") {
+		c.warn("%v", c.at(of, "type: %s is ignored, as there is a %s", of.Value, has))
+	}
 }
 
 // readClientServer adds one entry of such a key, unless it is disabled.
@@ -75,11 +100,12 @@ func (c *Config) readClientServer(parent string, entry *ast.MappingValueNode) er
 			add(cmp.Or(map[string]string{"path": commandKey}[part.Key.GetToken().Value], part.Key.GetToken().Value), part.Value)
 		}
 	}
-	switch off := values["disabled"]; {
-	case off != nil && off.GetToken().Value == "true":
+	isOfURL := slices.ContainsFunc(urlsOfClients, func(name string) bool { return values[name] != nil })
+	switch is := func(name, want string) bool { return values[name] != nil && values[name].GetToken().Value == want }; {
+	case is("disabled", "true"), is("enabled", "false"):
 		return nil
-	case values[commandKey] == nil && values["url"] == nil:
-		return c.at(key, "%s.%s: want command or url", parent, key.Value)
+	case values[commandKey] == nil && !isOfURL:
+		return c.at(key, "%s.%s: want command or url%s", parent, key.Value, suggestionOf(names, append([]string{commandKey}, urlsOfClients...)))
 	}
 	s, err := c.addServer(pathName(key.Value), parent, key)
 	for _, name := range names {
@@ -97,7 +123,12 @@ func (c *Config) readMember(s *Server, name string, values map[string]ast.Node) 
 		kind = OfCommand
 	}
 	switch {
-	case name == "disabled", name == "type", name == argsKey && kind == OfCommand: // the URL and the command have it
+	case name == "type":
+		c.warnOfType(values[name], kind == OfCommand)
+		return nil
+	case name == "disabled", name == "enabled", name == argsKey && kind == OfCommand: // the command has it
+		return nil
+	case slices.ContainsFunc(urlsOfClients[:max(0, slices.Index(urlsOfClients, name))], func(first string) bool { return values[first] != nil }):
 		return nil
 	case flag == nil, !slices.Contains([]string{"", kind}, flag.Tag.Get("for")):
 		c.ignored = append(c.ignored, name)

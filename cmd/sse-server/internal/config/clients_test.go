@@ -78,7 +78,14 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 			`docs ["npx" "pkg"] `, "ignored, as they are the client's own: source, theme"},
 		"older Zed": {"settings.json", `{"context_servers": {"docs": {"command": {"path": "npx", "args": ["pkg"], "env": {}}, "settings": {}}}}`,
 			`docs ["npx" "pkg"] `, "ignored, as they are the client's own: settings"},
-		"arguments apart": {"gw.yaml", "command: npx\nargs: [-y, pkg]\n", ` ["npx" "-y" "pkg"] `, ""},
+		"arguments apart":          {"gw.yaml", "command: npx\nargs: [-y, pkg]\n", ` ["npx" "-y" "pkg"] `, ""},
+		"switched off":             {"mcp.json", `{"mcpServers": {"off": {"command": "x", "enabled": false}, "on": {"command": "x", "enabled": true}}}`, `on ["x"] `, ""},
+		"Windsurf":                 {"mcp_config.json", `{"mcpServers": {"web": {"serverUrl": "https://a/mcp", "headers": {"A": "b"}}}}`, `web [] https://a/mcp`, ""},
+		"Gemini CLI":               {"settings.json", `{"mcpServers": {"web": {"httpUrl": "https://a/mcp"}}}`, `web [] https://a/mcp`, ""},
+		"two URLs":                 {"settings.json", `{"mcpServers": {"web": {"httpUrl": "https://a/mcp", "url": "https://a/sse"}}}`, `web [] https://a/sse`, ""},
+		"a wrong type":             {"mcp.json", `{"mcpServers": {"docs": {"type": "http", "command": "x"}}}`, `docs ["x"] `, `mcp.json:1:34: type: http is ignored, as there is a command`},
+		"a wrong type of an entry": {"gw.yaml", "servers:\n  a: {type: http, command: [x]}\n", `a ["x"] `, `gw.yaml:2:13: type: http is ignored, as there is a command`},
+		"a wrong type of a URL":    {"gw.yaml", "type: stdio\nurl: https://a/mcp\n", ` [] https://a/mcp`, `gw.yaml:1:7: type: stdio is ignored, as there is a url`},
 		"an entry": {"gw.yaml", "servers:\n  a: {command: npx, args: [pkg], cwd: /, type: stdio}\n  b: {type: http, url: https://a/mcp, headers: {A: b}}\n",
 			`a ["npx" "pkg"] ; b [] https://a/mcp`, ""},
 	} {
@@ -95,5 +102,15 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 				t.Errorf("got the warnings %q, want %q", c.Warnings, test.warning)
 			}
 		})
+	}
+}
+
+// A file that is told apart by sight but not taken leads to init, which reads it.
+func TestFilesThatInitReads(t *testing.T) {
+	for name, content := range map[string]string{
+		"opencode.json": `{"$schema": "https://opencode.ai/config.json", "mcp": {"docs": {"type": "local", "command": ["x"], "enabled": true}}}`,
+		"config.toml":   "model = \"x\"\n\n[mcp_servers.docs]\ncommand = \"x\"\n",
+	} {
+		wantRefusal(t, nil, "sse-server init reads those of opencode and Codex", "-c", clitest.WriteFile(t, name, content))
 	}
 }

@@ -113,6 +113,9 @@ func (c *Config) readFile() error {
 		}
 	}
 	tokens := lexer.Tokenize(string(data))
+	if filepath.Ext(c.Config) == ".toml" && len(tokens) > 0 {
+		return c.refuseForeign(tokens[0])
+	}
 	if place, why := tooMuch(tokens); place != nil {
 		return c.at(place, "%s", why)
 	}
@@ -216,6 +219,10 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.N
 	for _, option := range options {
 		values[option.Key.GetToken().Value] = option.Value
 	}
+	foreign, isMapping := values[opencodeKey].(*ast.MappingNode)
+	if isMapping && s.Name == "" && values[serversKey] == nil && values[clientsKey] == nil && values[zedKey] == nil {
+		return nil, c.refuseForeign(foreign.GetToken())
+	}
 	isOfClient := s.Name == "" && (values[clientsKey] != nil || values[zedKey] != nil || values[serversKey] != nil && c.isOfVSCode(values[serversKey]))
 	for _, option := range options {
 		key, value := option.Key.GetToken().Value, option.Value
@@ -232,6 +239,9 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.N
 			servers[key] = value
 		case key == argsKey && values[commandKey] != nil: // the command has it
 		case key == "type" && slices.Contains(typesOfClients, value.GetToken().Value): // the command or the URL says it
+			if command, url := values[commandKey] != nil, values["url"] != nil; command != url {
+				c.warnOfType(value, command)
+			}
 		case flag != nil && (isNull || s.given[flag.Name] != ""):
 		case flag != nil:
 			err = c.setFrom(s, flag, key, nodes...)

@@ -62,16 +62,23 @@ func (s *Server) suggestion(key string) string {
 			names = append(names, flag.Name)
 		}
 	}
-	best, least := "", max(1, len(key)/3)+1
-	for _, name := range names {
-		if d := levenshtein.ComputeDistance(plainName(key), plainName(name)); d < least {
-			best, least = name, d
+	return suggestionOf([]string{key}, names)
+}
+
+// suggestionOf returns which of names one of keys seems to mean, as suggestion does.
+func suggestionOf(keys, names []string) string {
+	for _, key := range keys {
+		best, least := "", max(1, len(key)/3)+1
+		for _, name := range names {
+			if d := levenshtein.ComputeDistance(plainName(key), plainName(name)); d < least {
+				best, least = name, d
+			}
+		}
+		if best != "" {
+			return " (did you mean " + best + "?)"
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return " (did you mean " + best + "?)"
+	return ""
 }
 
 // refuseArgs explains an error of the parser about args: which flag is meant, where an argument goes, or
