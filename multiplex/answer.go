@@ -234,18 +234,18 @@ func (s *Session) checkAlive() {
 	}
 }
 
-// limitOf says which limit a request has reached.
+// limitOf says which limit a request has reached, which option sets it, and what helps.
 func (s *Session) limitOf(e *entry) string {
 	took := time.Since(e.started)
 	switch {
 	case !e.sent():
 		return fmt.Sprintf("the request waited in the queue for %s for %s", s.opts.Server, took.Round(time.Millisecond))
 	case !e.progressed && !e.mayBlock():
-		return fmt.Sprintf("%s did not answer in %s", s.opts.Server, s.opts.RequestTimeout)
+		return fmt.Sprintf("%s did not answer in %s (request-timeout): raise that if it needs longer", s.opts.Server, s.opts.RequestTimeout)
 	case took < s.opts.MaxRequestTimeout:
-		return fmt.Sprintf("%s has reported no progress for %s", s.opts.Server, s.opts.RequestTimeout)
+		return fmt.Sprintf("%s has reported no progress for %s (request-timeout): raise that if it needs longer", s.opts.Server, s.opts.RequestTimeout)
 	}
-	return fmt.Sprintf("%s did not answer in %s", s.opts.Server, s.opts.MaxRequestTimeout)
+	return fmt.Sprintf("%s did not answer in %s (ten times request-timeout): raise request-timeout if it needs longer", s.opts.Server, s.opts.MaxRequestTimeout)
 }
 
 func (e *entry) failCanceled() {
