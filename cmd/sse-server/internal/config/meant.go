@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
@@ -166,9 +167,33 @@ func refuseValue(err error, name string, flag *kong.Flag) error {
 		return fmt.Errorf("%s: want a value, as in: %s %s", name, name, flag.PlaceHolder)
 	case strings.Contains(text, "value but got"):
 		got := gotten(text)
+		if takes := numbersOf(flag); takes != "" { // what begins with - is none, in whatever form
+			return fmt.Errorf("%s: want %s, but got %s", name, takes, got)
+		}
 		return fmt.Errorf("%s: want %s, but %s looks like a flag: write %s=%s if it is the value", name, flag.PlaceHolder, got, name, strings.Trim(got, `"`))
 	}
 	return fmt.Errorf("%s: %w", name, plainValue(flag, errors.New(strings.TrimPrefix(text, name+": "))))
+}
+
+// numbersOf says which numbers an option takes; empty if it takes something else.
+func numbersOf(flag *kong.Flag) string {
+	least := "more than 0"
+	if flag.Tag.Has("zero") {
+		least = "0 or more"
+	}
+	of := flag.Target.Type()
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	switch of {
+	case reflect.TypeFor[Duration]():
+		return least + ", such as 15s"
+	case reflect.TypeFor[int](), reflect.TypeFor[float64]():
+		return least + ", such as 2"
+	case reflect.TypeFor[Size]():
+		return "bytes from 1KiB to 1GiB, such as 4MiB"
+	}
+	return ""
 }
 
 // gotten returns what an error of kong quotes as the value.
