@@ -81,7 +81,7 @@ func TestBadFlags(t *testing.T) {
 	tokens := clitest.WriteFile(t, "tokens", "alice:0123456789abcdef\n")
 	for want, args := range map[string][]string{
 		"unknown flag --nonsense":                                  {"--nonsense"},
-		"unknown flag --port, did you mean --addr 127.0.0.1:8080?": {"--port", "80"},
+		"unknown flag --port, did you mean --addr 127.0.0.1:8080?": {"--port"},
 		"unexpected argument npx: the command to serve":            {"npx"},
 		`unexpected argument chek, did you mean "check"?`:          {"chek"},
 		"goes after --config, as in: sse-server --config":          {"servers.yaml"},
@@ -142,28 +142,36 @@ func TestBadFlags(t *testing.T) {
 func TestMistakesAreExplained(t *testing.T) {
 	wantRefusal(t, map[string]string{"SSE_SERVER_WARM": "yes"}, `SSE_SERVER_WARM: want a number, 0 or more, such as 2, but got "yes"`, "--", "x")
 	for args, want := range map[string]string{
-		"--warm yes -- x":          `--warm: want a number, 0 or more, such as 2, but got "yes"`,
-		"-v":                       "unknown flag -v, did you mean --log-level debug, or --version?",
-		"--token abc":              "did you mean --auth-tokens-file FILE?",
-		"--timeout 5s":             "did you mean --request-timeout 60s, or --start-timeout for the start of the server?",
-		"--debug":                  "did you mean --log-level debug?",
-		"--shared":                 "did you mean --sessions shared?",
-		"--oauth":                  "unknown flag --oauth: it is a key of the file that --config names, such as oauth: {issuer",
-		"--oauth x":                "unknown flag --oauth: it is a key of the file that --config names",
-		"--audit-log x":            "unknown flag --audit-log: it is a key of the file that --config names",
-		"--command x":              "unknown flag --command: the command to serve goes after --",
-		"--name":                   "--name: want a value, as in: --name NAME",
-		"--heartbeat-interval -5s": `--heartbeat-interval: want 0 or more, such as 15s, but got "-5s"`,
-		"--request-timeout -5s":    `--request-timeout: want more than 0, such as 15s, but got "-5s"`,
-		"--idle-timeout -5s":       `--idle-timeout: want 0 or more, such as 15s, but got "-5s"`,
-		"--max-connections -1":     `--max-connections: want 0 or more, such as 2, but got "-1"`,
-		"--connect-rate -0.5":      `--connect-rate: want 0 or more, such as 2, but got "-0.5"`,
-		"--max-message-bytes -1":   `--max-message-bytes: want bytes from 1KiB to 1GiB, such as 4MiB, but got "-1"`,
-		"--dir -x -- x":            `--dir: want DIR, but "-x" looks like a flag: write --dir=-x if it is the value`,
-		"--heartbeat-interval=-5s": "--heartbeat-interval: want a number with a unit",
-		"check --for":              "--for: want a value, as in: --for CLIENT",
-		"--start":                  "unknown flag --start: it goes after check",
-		"mcp.json":                 "goes after --config, as in: sse-server --config mcp.json",
+		"--warm yes -- x":            `--warm: want a number, 0 or more, such as 2, but got "yes"`,
+		"-v":                         "unknown flag -v, did you mean --log-level debug, or --version?",
+		"--token abc":                "did you mean --auth-tokens-file FILE?",
+		"--timeout 5s":               "did you mean --request-timeout 60s, or --start-timeout for the start of the server?",
+		"--port 8000":                "unknown flag --port, did you mean --addr 127.0.0.1:8000?",
+		"--port=8000 -- x":           "unknown flag --port, did you mean --addr 127.0.0.1:8000?",
+		"-p 8000":                    "unknown flag -p, did you mean --addr 127.0.0.1:8000?",
+		"--host 0.0.0.0 --port 8000": "unknown flag --host, did you mean --addr 0.0.0.0:8000?",
+		"--listen :9000":             "unknown flag --listen, did you mean --addr 127.0.0.1:9000?",
+		"--outputTransport sse":      "unknown flag --outputTransport: both transports are served at one URL; --transports sse serves",
+		"npx -y pkg":                 "the command to serve goes after --, as in: sse-server -- npx -y pkg",
+		"check npx -y pkg --port 1":  "as in: sse-server check -- npx -y pkg --port 1",
+		"--debug":                    "did you mean --log-level debug?",
+		"--shared":                   "did you mean --sessions shared?",
+		"--oauth":                    "unknown flag --oauth: it is a key of the file that --config names, such as oauth: {issuer",
+		"--oauth x":                  "unknown flag --oauth: it is a key of the file that --config names",
+		"--audit-log x":              "unknown flag --audit-log: it is a key of the file that --config names",
+		"--command x":                "unknown flag --command: the command to serve goes after --",
+		"--name":                     "--name: want a value, as in: --name NAME",
+		"--heartbeat-interval -5s":   `--heartbeat-interval: want 0 or more, such as 15s, but got "-5s"`,
+		"--request-timeout -5s":      `--request-timeout: want more than 0, such as 15s, but got "-5s"`,
+		"--idle-timeout -5s":         `--idle-timeout: want 0 or more, such as 15s, but got "-5s"`,
+		"--max-connections -1":       `--max-connections: want 0 or more, such as 2, but got "-1"`,
+		"--connect-rate -0.5":        `--connect-rate: want 0 or more, such as 2, but got "-0.5"`,
+		"--max-message-bytes -1":     `--max-message-bytes: want bytes from 1KiB to 1GiB, such as 4MiB, but got "-1"`,
+		"--dir -x -- x":              `--dir: want DIR, but "-x" looks like a flag: write --dir=-x if it is the value`,
+		"--heartbeat-interval=-5s":   "--heartbeat-interval: want a number with a unit",
+		"check --for":                "--for: want a value, as in: --for CLIENT",
+		"--start":                    "unknown flag --start: it goes after check",
+		"mcp.json":                   "goes after --config, as in: sse-server --config mcp.json",
 		"--sse https://a/sse --outputTransport stdio": "want sse-server stdio --url https://a/sse",
 		"--streamableHttp https://a/mcp":              "want sse-server stdio --url https://a/mcp",
 		"--sse":                                       "both transports are served at one URL",
@@ -173,6 +181,8 @@ func TestMistakesAreExplained(t *testing.T) {
 	} {
 		wantRefusal(t, nil, want, strings.Fields(args)...)
 	}
+	wantRefusal(t, nil, `as in: sse-server -- sh -c 'echo '\''$A'\'''`, "sh", "-c", "echo '$A'")
+	wantRefusal(t, nil, "as in: sse-server -- npx -y x", "npx -y x")
 	for _, args := range [][]string{{"--stdio", "npx -y x", "--port", "8000"}, {"--port=8000", "--stdio=npx -y x"}} {
 		wantRefusal(t, nil, "want sse-server --addr 127.0.0.1:8000 -- npx -y x", args...)
 	}

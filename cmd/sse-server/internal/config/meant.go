@@ -4,7 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
@@ -15,7 +20,7 @@ import (
 // - and _, in lower case.
 var meant = map[string]string{
 	"address": "addr 127.0.0.1:8080", "adress": "addr 127.0.0.1:8080", "port": "addr 127.0.0.1:8080",
-	"host": "addr 127.0.0.1:8080", "listen": "addr 127.0.0.1:8080", "bind": "addr 127.0.0.1:8080",
+	"p": "addr 127.0.0.1:8080", "host": "addr 127.0.0.1:8080", "listen": "addr 127.0.0.1:8080", "bind": "addr 127.0.0.1:8080",
 	"token": "auth-tokens-file FILE", "tokens": "auth-tokens-file FILE", "bearer": "auth-tokens-file FILE",
 	"apikey": "auth-tokens-file FILE", "authtoken": "auth-tokens-file FILE",
 	"timeout": "request-timeout 60s, or --start-timeout for the start of the server",
@@ -28,13 +33,14 @@ var meant = map[string]string{
 
 // elsewhere are such names for which there is no option.
 var elsewhere = map[string]string{
-	"command":        commandPlace,
-	"stdio":          commandPlace,
-	"args":           "the command to serve goes after --, with its arguments, as in: sse-server -- npx -y server",
-	"oauth":          "it is a key of the file that --config names, such as oauth: {issuer: https://login.example.com}",
-	"start":          "it goes after check, as in: sse-server check --start -- npx -y server",
-	"sse":            "both transports are served at one URL; --transports sse serves HTTP+SSE alone, and --url serves a remote server",
-	"streamablehttp": "both transports are served at one URL, and --url serves a remote server",
+	"command":         commandPlace,
+	"stdio":           commandPlace,
+	"args":            "the command to serve goes after --, with its arguments, as in: sse-server -- npx -y server",
+	"oauth":           "it is a key of the file that --config names, such as oauth: {issuer: https://login.example.com}",
+	"start":           "it goes after check, as in: sse-server check --start -- npx -y server",
+	"sse":             "both transports are served at one URL; --transports sse serves HTTP+SSE alone, and --url serves a remote server",
+	"streamablehttp":  "both transports are served at one URL, and --url serves a remote server",
+	"outputtransport": "both transports are served at one URL; --transports sse serves HTTP+SSE alone, and sse-server stdio serves on stdin and stdout",
 }
 
 const commandPlace = "the command to serve goes after --, as in: sse-server -- npx -y server"
@@ -91,7 +97,7 @@ func refuseArgs(err error, args []string, flags []*kong.Flag) error {
 		return refuseFlag(err, flag, args)
 	}
 	if word, unexpected := strings.CutPrefix(text, "unexpected argument "); unexpected && !strings.Contains(word, "did you mean") {
-		return fmt.Errorf("%w: %s", err, placeOf(word))
+		return fmt.Errorf("%w: %s", err, placeOf(word, args))
 	}
 	name, _, _ := strings.Cut(text, ": ")
 	for _, flag := range flags {
@@ -109,6 +115,9 @@ func refuseFlag(err error, flag string, args []string) error {
 	}
 	name := plainName(flag)
 	if option, ok := meant[name]; ok {
+		if strings.HasPrefix(option, "addr ") {
+			option = "addr " + addressIn(args)
+		}
 		return fmt.Errorf("unknown flag %s, did you mean --%s?", flag, option)
 	}
 	if place, ok := elsewhere[name]; ok {
@@ -120,16 +129,7 @@ func refuseFlag(err error, flag string, args []string) error {
 // ofSupergateway returns the command line that means the same as one of supergateway; empty if args are
 // none. Its options have the command or the address of the server as their value.
 func ofSupergateway(args []string) string {
-	values := map[string]string{}
-	for i, arg := range args {
-		name, value, has := strings.Cut(arg, "=")
-		if !has && i+1 < len(args) {
-			value = args[i+1]
-		}
-		if strings.HasPrefix(name, "--") {
-			values[plainName(name)] = value
-		}
-	}
+	values := valuesIn(args)
 	command, url := values["stdio"], cmp.Or(values["sse"], values["streamablehttp"])
 	switch {
 	case command != "" && !strings.HasPrefix(command, "-"):
@@ -144,15 +144,83 @@ func ofSupergateway(args []string) string {
 	return ""
 }
 
+// valuesIn returns what seem to be the values of flags, by their plain names.
+func valuesIn(args []string) map[string]string {
+	values := map[string]string{}
+	for i, arg := range args {
+		name, value, has := strings.Cut(arg, "=")
+		if !has && i+1 < len(args) {
+			value = args[i+1]
+		}
+		if strings.HasPrefix(name, "-") {
+			values[plainName(name)] = value
+		}
+	}
+	return values
+}
+
+// addressIn returns the address that flags of other programs mean, such as --port 8000.
+func addressIn(args []string) string {
+	host, port := "127.0.0.1", "8080"
+	values := valuesIn(args)
+	for _, name := range []string{"address", "adress", "listen", "bind", "host", "port", "p"} {
+		value := values[name]
+		of, at, err := net.SplitHostPort(value)
+		switch {
+		case err == nil && isPort(at):
+			port = at
+			if isHost(of) {
+				host = of
+			}
+		case isPort(value):
+			port = value
+		case isHost(value):
+			host = value
+		}
+	}
+	return net.JoinHostPort(host, port)
+}
+
+func isPort(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil
+}
+
+func isHost(text string) bool {
+	_, err := netip.ParseAddr(text)
+	return err == nil || text == "localhost"
+}
+
 // placeOf says where an argument goes.
-func placeOf(word string) string {
+func placeOf(word string, args []string) string {
 	switch {
 	case strings.HasSuffix(word, ".yaml"), strings.HasSuffix(word, ".yml"), strings.HasSuffix(word, ".json"):
 		return "a file of options goes after --config, as in: sse-server --config " + word
 	case strings.Contains(word, "://"):
 		return "the address of a remote server goes after --url, as in: sse-server --url " + word
 	}
-	return "the command to serve goes after --, as in: sse-server -- " + word
+	program, command := "sse-server -- ", word
+	if i := slices.Index(args, word); i >= 0 && !strings.Contains(word, " ") { // else it is a whole command in quotes
+		command = asTyped(args[i:])
+		if i == 1 && !strings.HasPrefix(args[0], "-") { // check, for example
+			program = "sse-server " + args[0] + " -- "
+		}
+	}
+	return "the command to serve goes after --, as in: " + program + command
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./\\-]+$`)
+
+// asTyped returns words as a shell takes them.
+func asTyped(words []string) string {
+	var all []string
+	for _, word := range words {
+		if !plainWord.MatchString(word) {
+			word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+		all = append(all, word)
+	}
+	return strings.Join(all, " ")
 }
 
 // refuseValue says what a flag takes.
