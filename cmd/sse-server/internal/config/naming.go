@@ -38,9 +38,12 @@ type launcher struct {
 	values []string
 	// named is the option whose value is the name, if it is given; -m of Python is one.
 	named []string
+	// code are options whose value is the program itself: that has no name but the launcher's.
+	code []string
 	// installs says that it may install what it starts: two that do so at the same time collide.
 	installs bool
-	// runsFiles says that the name is that of a file.
+	// runsFiles says that the name is that of a file. If another launcher starts one of these, as npx tsx does,
+	// the file gives the name.
 	runsFiles bool
 }
 
@@ -57,11 +60,12 @@ var launchers = map[string]launcher{
 	"pipx":    {before: []string{"run"}, values: []string{"--spec", "--python"}, installs: true},
 	"docker":  {before: []string{"run"}, values: valuesOfDocker, installs: true},
 	"podman":  {before: []string{"run"}, values: valuesOfDocker, installs: true},
-	"node":    {values: []string{"-r", "--require", "--import", "--env-file"}, runsFiles: true},
-	"tsx":     {runsFiles: true},
+	"node":    {values: []string{"-r", "--require", "--import", "--env-file"}, code: []string{"-e", "--eval", "-p", "--print"}, runsFiles: true},
+	"tsx":     {before: []string{"watch"}, code: []string{"-e", "--eval"}, runsFiles: true},
+	"ts-node": {code: []string{"-e", "--eval"}, runsFiles: true},
 	"deno":    {before: []string{"run"}, installs: true},
-	"python":  {named: []string{"-m"}, runsFiles: true},
-	"python3": {named: []string{"-m"}, runsFiles: true},
+	"python":  {named: []string{"-m"}, code: []string{"-c"}, runsFiles: true},
+	"python3": {named: []string{"-m"}, code: []string{"-c"}, runsFiles: true},
 	"go":      {before: []string{"run"}, installs: true},
 	"java":    {named: []string{"-jar"}, values: []string{"-cp", "-classpath"}},
 	"dotnet":  {before: []string{"run"}, named: []string{"--project"}, installs: true},
@@ -88,10 +92,13 @@ func titleOfCommand(command []string, dir string) string {
 	if !isLauncher {
 		return program
 	}
+	isOfContainer := strings.EqualFold(program, "docker") || strings.EqualFold(program, "podman") // its files are not here
 	for args := command[1:]; len(args) > 0; args = args[1:] {
 		arg := args[0]
 		option, value, has := strings.Cut(arg, "=")
 		switch {
+		case slices.Contains(how.code, option):
+			return program
 		case slices.Contains(how.named, option) && has:
 			return shortName(nameIn(value))
 		case slices.Contains(how.named, arg) && len(args) > 1:
@@ -103,6 +110,8 @@ func titleOfCommand(command []string, dir string) string {
 			return titleOfCommand(args, dir)
 		case how.runsFiles:
 			return shortName(nameOfFile(arg, dir))
+		case !isOfContainer && launchers[nameIn(arg)].runsFiles && len(args) > 1:
+			return titleOfCommand(append([]string{nameIn(arg)}, args[1:]...), dir)
 		default:
 			return shortName(nameIn(arg))
 		}
