@@ -208,7 +208,8 @@ func (d *daemon) replaceGateways(c *config.Config) error {
 
 // newGateway builds the gateway of one server.
 func newGateway(c *config.Config, s *config.Server, shared gateway.Options) (*gateway.Gateway, error) {
-	if err := s.CheckCommand(); err != nil && (s.Name == "" || c.Does == "stdio") {
+	refuses := c.Does == "check" && !c.Check.Start // with --start each server is tried, and the others are, too
+	if err := s.CheckCommand(); err != nil && (s.Name == "" || c.Does == "stdio" || refuses) {
 		return nil, err
 	} else if err != nil { // the other servers can be served
 		shared.Logger.Warn("configuration warning", "warning", err.Error())

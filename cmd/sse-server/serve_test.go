@@ -281,6 +281,7 @@ while read -r line; do
 done`
 
 func TestExitCodes(t *testing.T) {
+	oneWord := clitest.WriteFile(t, "gw.yaml", "servers: {a: {command: npx -y pkg}, b: {}}\n")
 	for _, tc := range []struct {
 		args     []string
 		code     int
@@ -297,6 +298,8 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"completion", "ksh"}, exitConfig, "", `completion: want a shell, one of bash, zsh, fish, but got "ksh"`},
 		{[]string{"--help-all"}, exitOK, "--max-connections", ""},
 		{[]string{"--warm", "7", "check", "--", "true"}, exitOK, "configuration ok\n", ""},
+		{[]string{"check", "--config", oneWord}, exitConfig, "", `command: "npx -y pkg" is one word, and no program has that name: want the words apart, as in: command: ["npx", "-y", "pkg"]`},
+		{[]string{"check", "--start", "--config", oneWord}, exitFailure, "\nb: sse-server-demo ", `msg="configuration warning"`},
 		{[]string{"check", "--start"}, exitOK, "\ndemo: sse-server-demo ", ""},
 		{[]string{"check", "--for", "Trae"}, exitOK, "\n  trae: nothing is lost that is known of\n  trae: unknown: how long it waits for tools, ", ""},
 		{[]string{"check", "--for", "codex-mcp-client"}, exitOK, "\n  codex: not tried: a call that takes longer than 2m0s: it gives up\n  codex: unknown: ", ""},
