@@ -295,6 +295,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"completion", "bash"}, exitOK, "_mcp_sse()", ""},
 		{[]string{"completion", "zsh"}, exitOK, "#compdef sse-server", ""},
 		{[]string{"completion", "fish"}, exitOK, "complete -c sse-server", ""},
+		{[]string{"completion"}, exitConfig, "", "completion: name a shell, one of bash, zsh, fish, as in: sse-server completion bash"},
 		{[]string{"completion", "ksh"}, exitConfig, "", `completion: want a shell, one of bash, zsh, fish, but got "ksh"`},
 		{[]string{"--help-all"}, exitOK, "--max-connections", ""},
 		{[]string{"--warm", "7", "check", "--", "true"}, exitOK, "configuration ok\n", ""},

@@ -248,6 +248,9 @@ func Load(args []string, lookupEnv func(string) (string, bool), running *Config)
 		}
 	}
 	if c.Does == "completion" {
+		if c.Completion.Shell == "" {
+			return nil, errors.New("completion: name a shell, one of bash, zsh, fish, as in: sse-server completion bash")
+		}
 		if !slices.Contains([]string{"bash", "zsh", "fish"}, c.Completion.Shell) {
 			return nil, fmt.Errorf("completion: want a shell, one of bash, zsh, fish, but got %q", c.Completion.Shell)
 		}
