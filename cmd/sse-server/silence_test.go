@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -29,7 +30,10 @@ func TestCheckSaysWhatItWaitsFor(t *testing.T) {
 		Stdout: &p.out, Stderr: &p.log, Notify: func(...os.Signal) <-chan os.Signal { return signals },
 	}
 	go func() { code <- m.Run() }() // ends with the second signal
-	p.log.await(t, 1, "sse-server: sh: starting (0 s), for 1m0s at most; Ctrl-C ends it\n")
+	told := p.log.await(t, 1, "sse-server: sh: starting (")
+	if !regexp.MustCompile(`^sse-server: sh: starting \(\d+ s\), for 1m0s at most; Ctrl-C ends it\n$`).MatchString(told) {
+		t.Errorf("got %q", told)
+	}
 	p.log.await(t, 1, `msg="server started"`)
 	signals <- syscall.SIGINT
 	p.log.await(t, 1, "sse-server: stopping: waits for the end of sh; the same again does not\n")
