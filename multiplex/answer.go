@@ -125,7 +125,7 @@ func (s *Session) receiveInvalid(data []byte, err error) {
 			return e
 		})
 		if e != nil {
-			s.failUnusable(e, "the server's answer is no valid JSON-RPC response: "+err.Error())
+			s.failUnusable(e, "the server's answer is not a valid JSON-RPC response: "+err.Error())
 			return
 		}
 	}

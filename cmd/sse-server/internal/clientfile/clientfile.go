@@ -96,7 +96,7 @@ func writable(file string) (string, fs.FileInfo, error) {
 	case err != nil:
 		return "", nil, err
 	case !info.Mode().IsRegular():
-		return "", nil, fmt.Errorf("%s is no regular file: name the file of the client", file)
+		return "", nil, fmt.Errorf("%s is not a regular file: name the file of the client", file)
 	case info.Mode().Perm()&0o200 == 0:
 		return "", nil, fmt.Errorf("%s is read-only: let its owner write it first", file)
 	}
@@ -115,14 +115,14 @@ func add(c entry.Client, data []byte, servers []entry.Server) (_ []byte, replace
 	}
 	all, err := hujson.Parse(data)
 	if err != nil {
-		return nil, nil, fmt.Errorf("it is no JSON: %w", err)
+		return nil, nil, fmt.Errorf("it is not valid JSON: %w", err)
 	}
 	if count(&all, c.Key) > 1 {
 		return nil, nil, fmt.Errorf("it has %s twice: make one of them", c.Key)
 	}
 	if all.Find("/"+c.Key) == nil {
 		if err := all.Patch(patch("/"+c.Key, json.RawMessage("{}"))); err != nil {
-			return nil, nil, fmt.Errorf("it is no JSON object: %w", err)
+			return nil, nil, fmt.Errorf("it is not a JSON object: %w", err)
 		}
 	}
 	for _, s := range servers {
@@ -142,7 +142,7 @@ func add(c entry.Client, data []byte, servers []entry.Server) (_ []byte, replace
 			}
 		}
 		if err := all.Patch(patch(path, one)); err != nil {
-			return nil, nil, fmt.Errorf("%s is no object: %w", c.Key, err)
+			return nil, nil, fmt.Errorf("%s is not an object: %w", c.Key, err)
 		}
 	}
 	if err := addInputs(&all, c.Inputs(servers)); err != nil {
@@ -258,7 +258,7 @@ func tablesIn(data []byte) (map[string]map[string]any, error) {
 		Servers map[string]map[string]any `toml:"mcp_servers"`
 	}
 	if err := toml.Unmarshal(data, &file); err != nil {
-		return nil, fmt.Errorf("it is no TOML: %w", err)
+		return nil, fmt.Errorf("it is not valid TOML: %w", err)
 	}
 	return file.Servers, nil
 }

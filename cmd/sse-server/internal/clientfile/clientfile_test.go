@@ -101,7 +101,7 @@ func TestFind(t *testing.T) {
 	if i := slices.IndexFunc(all, func(f clientfile.Found) bool { return f.Name == "o" }); i < 0 || all[i].Env["K"] != "${KEY}" {
 		t.Errorf("of opencode: got %+v", all)
 	}
-	if err == nil || !strings.Contains(err.Error(), ".cursor/mcp.json: it is no JSON") || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.Contains(err.Error(), ".cursor/mcp.json: it is not valid JSON") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got the error %v", err)
 	}
 }
@@ -198,7 +198,7 @@ func TestWriteRefuses(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "nothing"), dangling); err != nil {
 		t.Fatal(err)
 	}
-	for file, want := range map[string]string{dir: "is no regular file", file: "is read-only", dangling: "is a link to a file that is not there"} {
+	for file, want := range map[string]string{dir: "is not a regular file", file: "is read-only", dangling: "is a link to a file that is not there"} {
 		before, _ := os.Lstat(file)
 		_, err := clientfile.Write(cursor, file, servers)
 		after, _ := os.Lstat(file)

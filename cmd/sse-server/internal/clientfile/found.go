@@ -188,7 +188,7 @@ func read(data []byte, key string) (all []Found, err error) {
 	}
 	data, err = hujson.Standardize(data)
 	if err != nil {
-		return nil, errors.New("it is no JSON")
+		return nil, errors.New("it is not valid JSON")
 	}
 	var file, entries map[string]json.RawMessage
 	_ = json.Unmarshal(data, &file)
@@ -291,7 +291,7 @@ func readTOML(data []byte) (all []Found, err error) {
 	}
 	if err := errors.Join(toml.Unmarshal(data, &file), toml.Unmarshal(data, &names)); err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
-		return nil, fmt.Errorf("it is no TOML: %s", first)
+		return nil, fmt.Errorf("it is not valid TOML: %s", first)
 	}
 	for _, name := range slices.Sorted(maps.Keys(file.Servers)) {
 		of := file.Servers[name]
