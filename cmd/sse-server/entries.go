@@ -40,7 +40,7 @@ func (m *Main) initialize(c *config.Config) int {
 	}
 	entries, ours := m.found(c)
 	if len(ours) > 0 {
-		fmt.Fprintf(m.Stdout, "Left out, as they lead to sse-server itself: %s\n", strings.Join(ours, ", "))
+		fmt.Fprintf(m.Stdout, "Left out, as they lead to sse-server itself (with another --addr what is at this one is taken): %s\n", visible(strings.Join(ours, ", ")))
 	}
 	if len(entries) == 0 {
 		fmt.Fprintln(m.Stderr, "sse-server: no client of this user or folder has a server that can be served: give a command, as in: sse-server init -- npx -y @modelcontextprotocol/server-everything")
@@ -51,7 +51,7 @@ func (m *Main) initialize(c *config.Config) int {
 		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
 		return exitFailure
 	}
-	fmt.Fprintf(m.Stdout, "%s has %s: %s\n", file, count(len(made.Names), "server"), strings.Join(made.Names, ", "))
+	fmt.Fprintf(m.Stdout, "%s has %s: %s\n", file, count(len(made.Names), "server"), visible(strings.Join(made.Names, ", ")))
 	m.tellVariables(made.Variables)
 	m.checkMade(file, made)
 	addr := ""
@@ -73,7 +73,7 @@ func (m *Main) tellVariables(all []config.Variable) {
 		texts = append(texts, text)
 	}
 	if len(texts) > 0 {
-		fmt.Fprintf(m.Stdout, "Set these variables first: %s\n", strings.Join(texts, ", "))
+		fmt.Fprintf(m.Stdout, "Set these variables first: %s\n", visible(strings.Join(texts, ", ")))
 	}
 }
 
@@ -94,7 +94,7 @@ func (m *Main) checkMade(file string, made config.File) {
 		warnings = append(warnings, c.Warnings...)
 	}
 	for _, warning := range warnings {
-		fmt.Fprintf(m.Stderr, "sse-server: %s\n", warning)
+		fmt.Fprintf(m.Stderr, "sse-server: %s\n", visible(warning))
 	}
 }
 
@@ -107,7 +107,7 @@ func (m *Main) found(c *config.Config) (entries []config.Entry, ours []string) {
 	all, err := clientfile.Find(m.home())
 	if err != nil {
 		for line := range strings.Lines(err.Error()) {
-			fmt.Fprintf(m.Stderr, "sse-server: left out: %s\n", strings.TrimSuffix(line, "\n"))
+			fmt.Fprintf(m.Stderr, "sse-server: left out: %s\n", visible(strings.TrimSuffix(line, "\n")))
 		}
 	}
 	var files []string
@@ -127,7 +127,7 @@ func (m *Main) found(c *config.Config) (entries []config.Entry, ours []string) {
 	}
 	for _, file := range files {
 		slices.Sort(ignored[file])
-		fmt.Fprintf(m.Stderr, "sse-server: %s: ignored, as they are the client's own: %s\n", file, strings.Join(slices.Compact(ignored[file]), ", "))
+		fmt.Fprintf(m.Stderr, "sse-server: %s: ignored, as they are the client's own: %s\n", file, visible(strings.Join(slices.Compact(ignored[file]), ", ")))
 	}
 	return entries, ours
 }

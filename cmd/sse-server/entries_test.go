@@ -105,7 +105,7 @@ func TestInitLeavesItselfOut(t *testing.T) {
 		t.Errorf("got %s", at.out.String())
 	}
 	t.Chdir(project)
-	if !strings.Contains(p.out.String(), "Left out, as they lead to sse-server itself: of-cursor of .cursor/mcp.json, of-claude-desktop of ") ||
+	if !strings.Contains(p.out.String(), "Left out, as they lead to sse-server itself (with another --addr what is at this one is taken): of-cursor of .cursor/mcp.json, of-claude-desktop of ") ||
 		!strings.Contains(p.out.String(), "of-codex of ") || !strings.Contains(p.log.String(), "has a server that can be served") {
 		t.Errorf("got %s%s", p.out.String(), p.log.String())
 	}

@@ -78,7 +78,7 @@ func Find(home string) (all []Found, err error) {
 			continue
 		}
 		seen = append(seen, full)
-		data, err := os.ReadFile(file)
+		data, err := readFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -98,6 +98,23 @@ func Find(home string) (all []Found, err error) {
 		}
 	}
 	return all, errors.Join(wrong...)
+}
+
+// maxFile bounds the file of a client, in bytes.
+const maxFile = 16 << 20
+
+// readFile reads a file of a client. What is no file, such as a pipe, would be waited for.
+func readFile(file string) ([]byte, error) {
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is not a regular file")
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("it has over %d MiB", maxFile>>20)
+	}
+	return os.ReadFile(file)
 }
 
 // variables are those that clients replace by what they know, by their names.

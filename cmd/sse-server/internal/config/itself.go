@@ -38,23 +38,54 @@ func (s *Server) checkItself(c *Config) error {
 			c.warn("%s %s is the address of sse-server itself with these options: it could not serve that", s.Place("url"), place)
 			continue
 		}
-		return s.refuse(option, "%s is the address of this server itself%s: want that of another one", place, who)
+		return s.refuse(option, "%s is the address of this server itself%s: want that of another one, or another address with --addr if another server is there", place, who)
 	}
 	return nil
 }
 
+// urlOptions are the options of these programs that take the address. It may also be an argument alone.
+var urlOptions = []string{"--url", "--connect", "--sse", "--streamableHttp"}
+
+// passesOn reports whether a command starts such a program on this machine, by itself or by a launcher such as
+// npx. What ssh or docker start is elsewhere, and means another localhost.
+func passesOn(command []string) bool {
+	if len(command) == 0 {
+		return false
+	}
+	program := programOf(command)
+	how, isLauncher := launchers[program]
+	switch {
+	case slices.Contains(passOn, program):
+		return true
+	case !isLauncher || program == "docker" || program == "podman":
+		return false
+	}
+	for args := command[1:]; len(args) > 0; args = args[1:] {
+		switch {
+		case slices.Contains(how.values, args[0]):
+			args = args[min(1, len(args)-1):]
+		case !strings.HasPrefix(args[0], "-") && !slices.Contains(how.before, args[0]):
+			return slices.Contains(passOn, nameIn(args[0]))
+		}
+	}
+	return false
+}
+
 // addressesIn returns the addresses to which a command passes requests on.
 func addressesIn(command []string) (all []string) {
-	if !slices.ContainsFunc(command, func(word string) bool { return slices.Contains(passOn, nameIn(word)) }) {
+	if !passesOn(command) {
 		return nil
 	}
+	before := ""
 	for _, word := range command[1:] {
-		if name, value, has := strings.Cut(word, "="); has && strings.HasPrefix(name, "-") {
-			word = value
-		}
-		if strings.Contains(word, "://") {
+		option, value, has := strings.Cut(word, "=")
+		switch {
+		case has && slices.Contains(urlOptions, option):
+			all = append(all, value)
+		case strings.Contains(word, "://") && (slices.Contains(urlOptions, before) || !strings.HasPrefix(word, "-") && !strings.HasPrefix(before, "-")):
 			all = append(all, word)
 		}
+		before = word
 	}
 	return all
 }

@@ -128,7 +128,7 @@ func (f *File) options(name string, e Entry) (options yaml.MapSlice) {
 	add(commandKey, texts(e.Command))
 	for _, word := range e.Command {
 		if reference.MatchString(word) {
-			f.warn("%s: %s in its command is not replaced: write the value there", name, reference.FindString(word))
+			f.warn("%s: %s in its command is not replaced: write the value there", name, shown(reference.FindString(word)))
 		}
 	}
 	if env := f.env(name, e); len(env) > 0 {
@@ -138,7 +138,7 @@ func (f *File) options(name string, e Entry) (options yaml.MapSlice) {
 		key, value := option[0], option[1]
 		switch found := reference.FindString(value); {
 		case found != "":
-			f.warn("%s: its %s is left out, as %s is not known here", name, key, found)
+			f.warn("%s: its %s is left out, as %s is not known here", name, key, shown(found))
 		case value != "":
 			add(key, text(value))
 		}
@@ -158,6 +158,14 @@ func (f *File) header(name string, e Entry) (all yaml.MapSlice) {
 	return all
 }
 
+// shown is a reference without its default, which may be a secret.
+func shown(reference string) string {
+	if name, _, has := strings.Cut(reference, ":-"); has {
+		return name + "}"
+	}
+	return reference
+}
+
 // env returns the variables of an entry but for those that the client makes of others: nothing is replaced in
 // the values of the file, and a process has the variables of sse-server anyway.
 func (f *File) env(name string, e Entry) (all yaml.MapSlice) {
@@ -171,9 +179,9 @@ func (f *File) env(name string, e Entry) (all yaml.MapSlice) {
 		_, about := variableOf(e, found)
 		switch of := strings.TrimPrefix(strings.Trim(found, "${}"), "env:"); {
 		case found != value:
-			about = "for " + name + ", with " + found + " in it there"
+			about = "for " + name + ", with " + shown(found) + " in it there"
 		case about == "" && of != variable:
-			about = "for " + name + ", " + found + " there"
+			about = "for " + name + ", " + shown(found) + " there"
 		}
 		f.processes[variable] = name
 		f.needs(variable, about)
