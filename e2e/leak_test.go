@@ -80,6 +80,9 @@ func TestLeakTest(t *testing.T) {
 			if c.over != "" {
 				c.leaktest = append([]string{"--transport", c.over}, c.leaktest...)
 			}
+			if !all {
+				c.calls = 1024
+			}
 			r := leaktest(t, append(c.leaktest, "--calls", strconv.Itoa(c.calls), g.url)...)
 			if r.Verdict != "clean" || r.Calls < c.calls || r.Answered != r.Calls {
 				t.Errorf("report = %+v, want %d right answers", r, c.calls)
