@@ -49,11 +49,13 @@ func (r *run) unauthorized(status string, response *http.Response) error {
 	if challenge.Scheme == "" {
 		status += "; it has no WWW-Authenticate that can be read, so clients do not learn how to log in"
 	}
-	switch scheme, _, _ := strings.Cut(strings.ToLower(given), " "); {
+	switch scheme, _, hasScheme := strings.Cut(strings.ToLower(given), " "); {
 	case challenge.Params["error"] == insufficientScope && scope != "":
 		return &fault{status, fmt.Sprintf("the token is valid and lacks a scope: get one with %q", scope)}
 	case challenge.Params["error"] == insufficientScope:
 		return &fault{status, "the token is valid and lacks a scope: get one with more"}
+	case given != "" && !hasScheme: // what is given is the secret itself
+		return &fault{status, "the Authorization that was given has no scheme: write Bearer before the token"}
 	case given != "" && challenge.Scheme != "" && scheme != challenge.Scheme:
 		return &fault{status, fmt.Sprintf("the Authorization that was given is %s, and the server asks for %s", scheme, challenge.Scheme)}
 	case given != "":

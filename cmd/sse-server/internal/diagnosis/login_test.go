@@ -54,6 +54,8 @@ func TestTokens(t *testing.T) {
 		"no challenge":         {401, "", "", "failed: HTTP 401; it has no WWW-Authenticate that can be read"},
 		"password missing":     {401, `Basic realm="x"`, "", "-> the token is missing: give user and password"},
 		"another scheme":       {401, `Bearer realm="x"`, "Basic YTpi", "-> the Authorization that was given is basic, and the server asks for bearer"},
+		"no scheme":            {401, `Bearer realm="x"`, "sk-S3CRET", "-> the Authorization that was given has no scheme: write Bearer before the token"},
+		"no scheme, no reason": {401, "", "sk-S3CRET", "-> the Authorization that was given has no scheme"},
 		"several challenges":   {401, `Basic realm="x", Bearer realm="y"`, "Bearer old", "-> the token is not accepted"},
 		"forbidden, no reason": {403, "", "Bearer good", "authentication: failed: HTTP 403 -> use a token or an address that is allowed"},
 	} {
@@ -64,6 +66,9 @@ func TestTokens(t *testing.T) {
 		got, works := look(t, diagnosis.Options{URL: guarded(t, test.status, test.challenge, nil) + "/mcp", Header: header})
 		if works || strings.Contains(got, "initialize") {
 			t.Errorf("%s: it went on:\n%s", name, got)
+		}
+		if strings.Contains(strings.ToLower(got), "s3cret") {
+			t.Errorf("%s: the token is shown:\n%s", name, got)
 		}
 		wantLines(t, name+"\n"+got, test.want)
 	}
