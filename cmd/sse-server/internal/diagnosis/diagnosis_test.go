@@ -153,6 +153,14 @@ func TestFaults(t *testing.T) {
 			_, _ = io.WriteString(w, body)
 		})
 	}
+	mixed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "event: endpoint\ndata: https://%s/post\n\n", r.Host)
+	})
 	secure := httptest.NewTLSServer(newGateway(t, gateway.Options{}))
 	defer secure.Close()
 	broken := newGatewayTo(t, upstream.Command{Path: "/does/not/exist"}, gateway.Options{})
@@ -177,6 +185,7 @@ func TestFaults(t *testing.T) {
 		"bad gateway":      {diagnosis.Options{URL: serve(t, status(502, "<html>")) + "/mcp"}, []string{"failed: HTTP 502 -> the proxy does not reach the server"}},
 		"web page":         {diagnosis.Options{URL: serve(t, status(200, "<html>")) + "/mcp"}, []string{"failed: there is a web page -> check the path"}},
 		"broken server":    {diagnosis.Options{URL: serve(t, broken) + "/mcp"}, []string{"failed: the server answers with an error: ", "/does/not/exist", "-> run sse-server check --start"}},
+		"another scheme":   {diagnosis.Options{URL: serve(t, mixed) + "/sse"}, []string{"HTTP+SSE: endpoint: failed: the event endpoint names https://", ": clients do not post to another scheme -> have the proxy send X-Forwarded-Proto"}},
 		"page not allowed": {diagnosis.Options{URL: plain + "/mcp", Origin: "https://app.example.com"}, []string{"Origin: failed: HTTP 403", "-> allow the page: --allowed-origins https://app.example.com", "HTTP+SSE: a call: ok"}},
 	} {
 		got, works := look(t, test.o)

@@ -91,7 +91,11 @@ func (r *run) endpointOf(ctx context.Context, response *http.Response, stream *e
 		return "", &fault{"the event endpoint has no URL", "see the server"}
 	}
 	to = r.at.ResolveReference(to)
-	if to.Host != r.at.Host {
+	switch { // before anything is sent there, which would have the user's token
+	case to.Scheme != r.at.Scheme && strings.EqualFold(to.Hostname(), r.at.Hostname()):
+		return "", &fault{"the event endpoint names " + to.Scheme + "://" + to.Host + ", and the stream is at " + r.at.Scheme + "://" + r.at.Host + ": clients do not post to another scheme",
+			"have the proxy send X-Forwarded-Proto, and the server use it"}
+	case to.Scheme != r.at.Scheme || addressOf(to) != r.address():
 		return "", &fault{"the event endpoint names another host, " + to.Host + ", where clients do not post", "have the proxy pass Host, and the server use it"}
 	}
 	return to.String(), nil

@@ -51,12 +51,14 @@ func (r *run) lookUp(ctx context.Context) (string, error) {
 }
 
 // address returns host and port.
-func (r *run) address() string {
-	port := r.at.Port()
+func (r *run) address() string { return addressOf(r.at) }
+
+func addressOf(at *url.URL) string {
+	port := at.Port()
 	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[r.at.Scheme]
+		port = map[string]string{"http": "80", "https": "443"}[at.Scheme]
 	}
-	return net.JoinHostPort(r.at.Hostname(), port)
+	return net.JoinHostPort(strings.ToLower(at.Hostname()), port)
 }
 
 func (r *run) connect(ctx context.Context) (string, error) {
