@@ -12,13 +12,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
-
-	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 // Options say what to look at. URL is needed.
@@ -125,6 +122,7 @@ type run struct {
 	transport *http.Transport
 	client    *http.Client
 	report    func(Step)
+	secrets   *strings.Replacer // hides what the user has given
 	results   map[string]Result // of the steps that were tried
 
 	first     first              // the answer to the first request
@@ -157,6 +155,7 @@ func Run(ctx context.Context, o Options, report func(Step)) bool {
 	if at, err := url.Parse(o.URL); err == nil && at.Host != "" {
 		r.at = at
 	}
+	r.secrets = hiding(r.at, r.Header)
 	r.transport = http.DefaultTransport.(*http.Transport).Clone()
 	if r.transport.TLSClientConfig == nil {
 		r.transport.TLSClientConfig = new(tls.Config)
@@ -231,7 +230,7 @@ func (r *run) take(ctx context.Context, s step) Result {
 	default:
 		done.Result, done.Detail, done.Remedy = Failed, plain(err), "see whether the server runs, and its log"
 	}
-	done.Detail, done.Remedy = withoutSecrets(done.Detail), withoutSecrets(done.Remedy)
+	done.Detail, done.Remedy = r.shown(done.Detail), r.shown(done.Remedy)
 	r.report(done)
 	return done.Result
 }
@@ -245,28 +244,4 @@ func (r *run) close() {
 			stream.close()
 		}
 	}
-}
-
-// urls finds URLs in texts.
-var urls = regexp.MustCompile(`https?://[^\s"'<>|]+`)
-
-// publicPath finds the paths of metadata. Their words are long, as keys in paths are, and no secret.
-var publicPath = regexp.MustCompile(`^(.*)(/\.well-known/(?:oauth-protected-resource|oauth-authorization-server|openid-configuration))(/.*)?$`)
-
-// place returns a URL without what may be secret in it.
-func place(at string) string {
-	parts := publicPath.FindStringSubmatch(at)
-	if parts == nil {
-		return upstream.URL{Address: at}.Place()
-	}
-	const host = "http://host"
-	return place(parts[1]) + parts[2] + strings.TrimPrefix(place(host+parts[3]), host)
-}
-
-// withoutSecrets returns a text with the place of each URL in it.
-func withoutSecrets(text string) string {
-	return urls.ReplaceAllStringFunc(text, func(found string) string {
-		at := strings.TrimRight(found, ".,;:)]}")
-		return place(at) + found[len(at):]
-	})
 }

@@ -63,10 +63,10 @@ func (r *run) post(ctx context.Context, address string, body []byte, header map[
 }
 
 // statusOf returns the status of a response, and what a refusal says.
-func statusOf(response *http.Response) string {
+func (r *run) statusOf(response *http.Response) string {
 	status := fmt.Sprintf("HTTP %d", response.StatusCode)
 	if response.StatusCode >= 300 {
-		if text := excerpt(response.Body); text != "" {
+		if text := r.excerpt(response.Body); text != "" {
 			status += ": " + text
 		}
 	}
@@ -75,7 +75,7 @@ func statusOf(response *http.Response) string {
 
 // refused returns the fault of a response whose status any route may have, nil if it has none.
 func (r *run) refused(response *http.Response) error {
-	status := statusOf(response)
+	status := r.statusOf(response)
 	switch code := response.StatusCode; {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden && challengeIn(response).Params["error"] == insufficientScope:
 		return r.unauthorized(status, response)
@@ -106,7 +106,7 @@ func (r *run) refused(response *http.Response) error {
 }
 
 // excerpt returns the beginning of a body on one line.
-func excerpt(body io.Reader) string {
+func (r *run) excerpt(body io.Reader) string {
 	data, _ := io.ReadAll(io.LimitReader(body, 4<<10))
 	text := strings.Join(strings.Fields(string(data)), " ")
 	if strings.HasPrefix(text, "<") {
@@ -115,11 +115,7 @@ func excerpt(body io.Reader) string {
 	if message := member(data, "error", "message"); len(message) > 0 {
 		text = strings.Trim(string(message), `"`)
 	}
-	text = withoutSecrets(text) // before it is cut
-	if len(text) > 300 {
-		text = strings.ToValidUTF8(text[:300], "")
-	}
-	return text
+	return cut(r.withoutSecrets(text), 300)
 }
 
 // readAll reads a body.

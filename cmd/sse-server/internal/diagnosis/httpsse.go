@@ -134,7 +134,7 @@ func (r *run) over(ctx context.Context, body string, id jsonrpc.ID) ([]byte, err
 	}
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusNotFound {
-		return nil, &fault{"HTTP 404 at the URL of the event endpoint: " + excerpt(response.Body),
+		return nil, &fault{"HTTP 404 at the URL of the event endpoint: " + r.excerpt(response.Body),
 			"behind a proxy that strips a prefix, have it send X-Forwarded-Prefix, or set prefix; several servers behind one address need one cluster: --nats"}
 	}
 	if err := r.refused(response); err != nil {

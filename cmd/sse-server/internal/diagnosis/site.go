@@ -107,7 +107,7 @@ func isOfServer(response *http.Response) bool {
 func (r *run) isOriginServed(ctx context.Context) (string, error) {
 	if r.Origin == "" {
 		if r.first.StatusCode == http.StatusForbidden && saysOrigin.Match(r.first.body) {
-			return "", &fault{statusOf(r.first.again()), "let requests pass that have no Origin: programs send none"}
+			return "", &fault{r.statusOf(r.first.again()), "let requests pass that have no Origin: programs send none"}
 		}
 		return "requests without one, as programs send them, are not refused", nil
 	}
@@ -117,7 +117,7 @@ func (r *run) isOriginServed(ctx context.Context) (string, error) {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != r.first.StatusCode && response.StatusCode >= 400 {
-		return "", &fault{statusOf(response), "allow the page: --allowed-origins " + r.Origin}
+		return "", &fault{r.statusOf(response), "allow the page: --allowed-origins " + r.Origin}
 	}
 	return "a POST of a page of " + r.Origin + " is not refused", nil
 }

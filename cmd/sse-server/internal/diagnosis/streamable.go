@@ -54,7 +54,7 @@ func (s *session) read(answer []byte) error {
 	}
 	s.version, s.tools = text(member(answer, "result", "protocolVersion")), len(member(answer, "result", "capabilities", "tools")) > 0
 	if s.version == "" {
-		return &fault{fmt.Sprintf("the answer is no result of initialize: %.200s", answer), "check the path: this is no MCP server"}
+		return &fault{fmt.Sprintf("the answer is no result of initialize: %s", answer), "check the path: this is no MCP server"}
 	}
 	s.what = fmt.Sprintf("%s %s, MCP %s", text(member(answer, "result", "serverInfo", "name")), text(member(answer, "result", "serverInfo", "version")), s.version)
 	return nil
@@ -87,7 +87,7 @@ func (r *run) initialize(ctx context.Context) (string, error) {
 	defer response.Body.Close()
 	switch response.StatusCode {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusBadRequest, http.StatusNotAcceptable, http.StatusUnsupportedMediaType, http.StatusNotImplemented:
-		return "", missing(statusOf(response))
+		return "", missing(r.statusOf(response))
 	}
 	if err := r.refused(response); err != nil {
 		return "", err
@@ -242,7 +242,7 @@ func (r *run) answerIn(response *http.Response, began time.Time, s *session, id 
 		data := readAll(response.Body)
 		answer := answerTo(id, data)
 		if answer == nil {
-			return nil, &fault{fmt.Sprintf("HTTP %d without an answer: %.200s", response.StatusCode, data), "check the path: this is no MCP server"}
+			return nil, &fault{fmt.Sprintf("HTTP %d without an answer: %s", response.StatusCode, data), "check the path: this is no MCP server"}
 		}
 		return answer, nil
 	}

@@ -1,0 +1,92 @@
+package diagnosis
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcp-sse/mcp-sse/upstream"
+)
+
+// maxShown is about how much of a text is shown, in bytes.
+const maxShown = 500
+
+// shown returns what a step may show of a text.
+func (r *run) shown(text string) string { return cut(r.withoutSecrets(text), maxShown) }
+
+// cut returns the beginning of a text. What is secret in it must be hidden before, or a part would stay.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// withoutSecrets returns a text with the place of each URL in it, and without what the user has given:
+// servers repeat what they refuse.
+func (r *run) withoutSecrets(text string) string {
+	return r.secrets.Replace(urls.ReplaceAllStringFunc(text, func(found string) string {
+		at := strings.TrimRight(found, ".,;:)]}")
+		return place(at) + found[len(at):]
+	}))
+}
+
+// hiding replaces the values of headers, without their scheme, too, and those of the query and the password
+// of a URL. Shorter ones than four characters are in many words and no secret.
+func hiding(at *url.URL, header http.Header) *strings.Replacer {
+	var secrets []string
+	for name, values := range header {
+		if name == "Host" {
+			continue
+		}
+		for _, value := range values {
+			_, credentials, _ := strings.Cut(value, " ")
+			secrets = append(secrets, value, credentials)
+			if decoded, err := base64.StdEncoding.DecodeString(credentials); err == nil { // user:password
+				_, password, _ := strings.Cut(string(decoded), ":")
+				secrets = append(secrets, password)
+			}
+		}
+	}
+	if at != nil {
+		for part := range strings.SplitSeq(at.RawQuery, "&") {
+			name, value, hasName := strings.Cut(part, "=")
+			if !hasName {
+				value = name
+			}
+			decoded, _ := url.QueryUnescape(value) // empty if it is none
+			secrets = append(secrets, value, decoded)
+		}
+		if password, _ := at.User.Password(); password != "" {
+			sent := base64.StdEncoding.EncodeToString([]byte(at.User.Username() + ":" + password)) // by net/http
+			secrets = append(secrets, password, url.QueryEscape(password), url.PathEscape(password), sent)
+		}
+	}
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // the first that fits is replaced
+	var pairs []string
+	for _, secret := range secrets {
+		if secret = strings.TrimSpace(secret); len(secret) >= 4 {
+			pairs = append(pairs, secret, "…")
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// urls finds URLs in texts.
+var urls = regexp.MustCompile(`https?://[^\s"'<>|]+`)
+
+// publicPath finds the paths of metadata. Their words are long, as keys in paths are, and no secret.
+var publicPath = regexp.MustCompile(`^(.*)(/\.well-known/(?:oauth-protected-resource|oauth-authorization-server|openid-configuration))(/.*)?$`)
+
+// place returns a URL without what may be secret in it.
+func place(at string) string {
+	parts := publicPath.FindStringSubmatch(at)
+	if parts == nil {
+		return upstream.URL{Address: at}.Place()
+	}
+	const host = "http://host"
+	return place(parts[1]) + parts[2] + strings.TrimPrefix(place(host+parts[3]), host)
+}
