@@ -195,6 +195,11 @@ type fault struct{ what, remedy string }
 
 func (f *fault) Error() string { return f.what }
 
+func isFault(err error) bool {
+	var f *fault
+	return errors.As(err, &f)
+}
+
 // missing says that something is not served, which may be in order.
 type missing string
 

@@ -4,7 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,7 +25,7 @@ type events struct {
 	cancel    context.CancelFunc // of the request
 	goroutine sync.WaitGroup
 
-	all       chan event  // without requests; closed at the end of the stream
+	all       chan event  // endpoints and responses; closed at the end of the stream
 	asked     chan []byte // replies to requests of the server; closed at the end of the stream
 	broken    error       // nil after an end in good order; set before all is closed
 	beats     atomic.Int64
@@ -31,8 +34,7 @@ type events struct {
 	firstAt   time.Time     // set before came is closed
 }
 
-// newEvents reads body until it ends. The reader gives up events that nobody takes at its end. The caller
-// must call close.
+// newEvents reads body until it ends, or has too much: then broken is a *fault. The caller must call close.
 func newEvents(body io.ReadCloser, cancel context.CancelFunc) *events {
 	e := &events{body: body, cancel: cancel, all: make(chan event, 100), asked: make(chan []byte, 100), came: make(chan struct{})}
 	e.goroutine.Go(e.read) // ends with body
@@ -70,7 +72,7 @@ func (e *events) read() {
 	defer close(e.asked)
 	lines := bufio.NewScanner(e.body)
 	lines.Buffer(nil, maxBody)
-	current := event{name: "message"}
+	name, data := "message", []byte(nil)
 	for lines.Scan() {
 		line := lines.Text()
 		field, value, _ := strings.Cut(line, ":")
@@ -81,24 +83,35 @@ func (e *events) read() {
 		}
 		switch {
 		case line == "":
-			if current.data != "" && !e.dispatch(current) {
+			if len(data) > 0 && !e.dispatch(event{name, string(data)}) {
+				e.broken = &fault{"the server sends more than a hundred messages that nobody waits for", "see the log of the server"}
 				return
 			}
-			current = event{name: "message"}
+			name, data = "message", nil
 		case field == "", field == "event" && value == "heartbeat":
 			e.beats.Add(1)
 		case field == "event":
-			current.name = value
-		case field == "data" && current.data != "":
-			current.data += "\n" + value
+			name = value
+		case field == "data" && len(data)+len(value) >= maxBody:
+			e.broken = tooLong
+			return
 		case field == "data":
-			current.data = value
+			if len(data) > 0 {
+				data = append(data, '\n')
+			}
+			data = append(data, value...)
 		}
 	}
-	e.broken = lines.Err()
+	if e.broken = lines.Err(); errors.Is(e.broken, bufio.ErrTooLong) {
+		e.broken = tooLong
+	}
 }
 
-// dispatch gives an event to those who wait. It reports false if nobody has taken a hundred.
+// tooLong is the fault of an event that does not end.
+var tooLong = &fault{fmt.Sprintf("an event is longer than %d MB", maxBody>>20), "see the log of the server"}
+
+// dispatch gives an event to those who wait. Nobody waits for notifications, of which there may be many. It
+// reports false if nobody has taken a hundred others.
 func (e *events) dispatch(one event) bool {
 	if reply := replyTo([]byte(one.data)); reply != nil {
 		select {
@@ -108,6 +121,9 @@ func (e *events) dispatch(one event) bool {
 			return false
 		}
 	}
+	if one.name != "endpoint" && !hasResponse([]byte(one.data)) {
+		return true
+	}
 	select {
 	case e.all <- one:
 		return true
@@ -116,10 +132,13 @@ func (e *events) dispatch(one event) bool {
 	}
 }
 
-// next returns the next event that is no request.
+// next returns the next endpoint or response. At the end of the stream its error is io.EOF, or a *fault.
 func (e *events) next(ctx context.Context) (event, error) {
 	select {
 	case one, ok := <-e.all:
+		if f := (*fault)(nil); !ok && errors.As(e.broken, &f) {
+			return event{}, f
+		}
 		if !ok {
 			return event{}, io.EOF
 		}
@@ -142,14 +161,26 @@ func replyTo(data []byte) []byte {
 	return jsonrpc.NewError(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found"))
 }
 
-// answerTo returns the response with an id among what data holds, which is a message or an array of
-// them; nil if there is none. A request of the server may have the same id.
-func answerTo(id jsonrpc.ID, data []byte) []byte {
-	all := []json.RawMessage{data}
+// messagesIn returns what data holds, which is a message or an array of them.
+func messagesIn(data []byte) []json.RawMessage {
 	if strings.HasPrefix(strings.TrimSpace(string(data)), "[") {
-		all, _ = jsonrpc.Split(data, 100) // what is no array has no answer
+		all, _ := jsonrpc.Split(data, 100) // what is no array has none
+		return all
 	}
-	for _, one := range all {
+	return []json.RawMessage{data}
+}
+
+func hasResponse(data []byte) bool {
+	return slices.ContainsFunc(messagesIn(data), func(one json.RawMessage) bool {
+		m, err := jsonrpc.Parse(one)
+		return err == nil && m.Kind == jsonrpc.Response
+	})
+}
+
+// answerTo returns the response with an id in data; nil if there is none. A request of the server may have
+// the same id.
+func answerTo(id jsonrpc.ID, data []byte) []byte {
+	for _, one := range messagesIn(data) {
 		if m, err := jsonrpc.Parse(one); err == nil && m.Kind == jsonrpc.Response && m.ID == id {
 			return one
 		}

@@ -79,6 +79,10 @@ func (r *run) endpointOf(ctx context.Context, response *http.Response, stream *e
 	}
 	first, err := stream.next(ctx)
 	switch {
+	case isFault(err):
+		return "", err
+	case err != nil && ctx.Err() != nil && stream.hasCome():
+		return "", missing("the stream has no event endpoint")
 	case err != nil && ctx.Err() != nil:
 		return "", &fault{fmt.Sprintf("the stream is open, but no event came in %v", patience), buffers}
 	case err != nil:
@@ -147,6 +151,8 @@ func (r *run) over(ctx context.Context, body string, id jsonrpc.ID) ([]byte, err
 	for {
 		e, err := stream.next(ctx)
 		switch {
+		case isFault(err):
+			return nil, err
 		case err != nil && ctx.Err() != nil:
 			return nil, &fault{fmt.Sprintf("the POST was taken, but no answer came on the stream in %v", r.Patience), buffers}
 		case err != nil:
@@ -183,6 +189,8 @@ func (r *run) silence(ctx context.Context, stream *events) (after time.Duration,
 		_, err = stream.next(wait)
 	}
 	switch {
+	case isFault(err):
+		return 0, false, err
 	case ctx.Err() != nil:
 		return 0, false, ctx.Err()
 	case wait.Err() != nil:

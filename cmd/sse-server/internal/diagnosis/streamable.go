@@ -253,6 +253,8 @@ func (r *run) answerIn(response *http.Response, began time.Time, s *session, id 
 	for {
 		e, err := stream.next(ctx)
 		switch {
+		case isFault(err):
+			return nil, err
 		case err != nil && ctx.Err() != nil && stream.hasCome():
 			return nil, &fault{"the stream has events, but no answer came in time", "see the log of the server"}
 		case err != nil && ctx.Err() != nil:
