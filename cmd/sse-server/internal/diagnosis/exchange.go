@@ -118,10 +118,18 @@ func (r *run) excerpt(body io.Reader) string {
 	return cut(r.withoutSecrets(text), 300)
 }
 
-// readAll reads a body.
-func readAll(body io.Reader) []byte {
-	data, _ := io.ReadAll(io.LimitReader(body, maxBody)) // what is missing is no JSON
-	return data
+// readAll reads a body. Its error is a *fault: clients wait for the end of a body before they read it.
+func readAll(body io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(body, maxBody+1))
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, &fault{fmt.Sprintf("the body of the answer does not end: %d bytes of it came in time", len(data)), "see the log of the server, and whether a proxy holds the rest back"}
+	case err != nil:
+		return nil, &fault{fmt.Sprintf("the body of the answer is cut off after %d bytes: %s", len(data), plain(err)), "see the log of the server, and whether a proxy cuts answers"}
+	case len(data) > maxBody:
+		return nil, &fault{fmt.Sprintf("the body of the answer is longer than %d MB", maxBody>>20), "see the log of the server"}
+	}
+	return data, nil
 }
 
 // member returns a member of an object; nil if there is none.

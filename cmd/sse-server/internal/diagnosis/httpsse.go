@@ -131,8 +131,8 @@ func (r *run) callOverSSE(ctx context.Context) (string, error) {
 }
 
 // over posts a message, and returns the answer that comes on the stream.
-func (r *run) over(ctx context.Context, body string, id jsonrpc.ID) ([]byte, error) {
-	response, err := r.send(ctx, http.MethodPost, r.sse.endpoint, body, nil)
+func (r *run) over(ctx context.Context, message string, id jsonrpc.ID) ([]byte, error) {
+	response, err := r.send(ctx, http.MethodPost, r.sse.endpoint, message, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,11 @@ func (r *run) over(ctx context.Context, body string, id jsonrpc.ID) ([]byte, err
 	if err := r.refused(response); err != nil {
 		return nil, err
 	}
-	if answer := answerTo(id, readAll(response.Body)); answer != nil { // some answer in the POST
+	body, err := readAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	if answer := answerTo(id, body); answer != nil { // some answer in the POST
 		return answer, nil
 	}
 	stream := r.sse.stream

@@ -174,7 +174,9 @@ func (r *run) metadata(ctx context.Context, address string) (data []byte, why st
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Sprintf("HTTP %d", response.StatusCode)
 	}
-	data = readAll(response.Body)
+	if data, err = readAll(response.Body); err != nil {
+		return nil, err.Error()
+	}
 	var object map[string]json.RawMessage
 	if json.Unmarshal(data, &object) != nil {
 		return nil, "no JSON object"

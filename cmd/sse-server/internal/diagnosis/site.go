@@ -53,6 +53,9 @@ func (r *run) speak(ctx context.Context) (string, error) {
 	if response.StatusCode >= http.StatusMultipleChoices { // else it may be a stream, which does not end
 		r.first.body, _ = io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	}
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
 	if mayNeedTLS && response.StatusCode == http.StatusBadRequest && asksForTLS.Match(r.first.body) && r.speaksTLS(ctx) {
 		return "", needsTLS
 	}

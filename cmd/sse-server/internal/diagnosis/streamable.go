@@ -239,7 +239,10 @@ func (r *run) idle(ctx context.Context) (string, error) {
 // sent at began.
 func (r *run) answerIn(response *http.Response, began time.Time, s *session, id jsonrpc.ID) ([]byte, error) {
 	if !strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
-		data := readAll(response.Body)
+		data, err := readAll(response.Body)
+		if err != nil {
+			return nil, err
+		}
 		answer := answerTo(id, data)
 		if answer == nil {
 			return nil, &fault{fmt.Sprintf("HTTP %d without an answer: %s", response.StatusCode, data), "check the path: this is no MCP server"}
