@@ -125,6 +125,7 @@ type run struct {
 	secrets   *strings.Replacer // hides what the user has given
 	results   map[string]Result // of the steps that were tried
 
+	isInside  bool               // the URL is at an address of this machine or network
 	first     first              // the answer to the first request
 	challenge *oauthex.Challenge // of the refusal for want of a token; nil if there was none
 	issuer    string             // of tokens
@@ -162,6 +163,9 @@ func Run(ctx context.Context, o Options, report func(Step)) bool {
 	}
 	r.client = &http.Client{Transport: r.transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer r.transport.CloseIdleConnections()
+	if r.at != nil && r.isProxied() { // else the connection shows it
+		r.isInside = namesInside(r.at)
+	}
 	defer r.close()
 	works := r.walk(ctx, steps)
 	if r.challenge != nil && ctx.Err() == nil {

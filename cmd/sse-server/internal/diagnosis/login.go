@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -159,15 +160,26 @@ func (r *run) firstMetadata(ctx context.Context, addresses []string) (at string,
 }
 
 // metadata reads an object, or says why there is none. Others than the server at the URL may be asked:
-// they get no header of the user.
+// they get no header of the user, and a server elsewhere cannot have addresses inside asked.
 func (r *run) metadata(ctx context.Context, address string) (data []byte, why string) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, "no URL"
 	}
 	request.Header.Set("Accept", "application/json")
-	response, err := (&http.Client{Transport: r.transport}).Do(request)
-	if err != nil {
+	client := &http.Client{Transport: r.transport}
+	if !r.isInside {
+		if namesInside(request.URL) {
+			return nil, errInside.Error()
+		}
+		client = r.outside(request.URL)
+		defer client.CloseIdleConnections()
+	}
+	response, err := client.Do(request)
+	switch {
+	case errors.Is(err, errInside):
+		return nil, errInside.Error()
+	case err != nil:
 		return nil, "no answer"
 	}
 	defer response.Body.Close()

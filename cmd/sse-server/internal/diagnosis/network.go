@@ -22,8 +22,10 @@ func (r *run) noURL(context.Context) (string, error) {
 }
 
 // proxyURL returns the proxy that the environment names for the URL; nil if there is none.
-func (r *run) proxyURL() *url.URL {
-	proxy, _ := http.ProxyFromEnvironment(&http.Request{URL: r.at})
+func (r *run) proxyURL() *url.URL { return proxyOf(r.at) }
+
+func proxyOf(at *url.URL) *url.URL {
+	proxy, _ := http.ProxyFromEnvironment(&http.Request{URL: at})
 	return proxy
 }
 
@@ -67,6 +69,9 @@ func (r *run) connect(ctx context.Context) (string, error) {
 		return "", r.unreachable(ctx, err)
 	}
 	defer conn.Close()
+	if at, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil {
+		r.isInside = isInside(at.Addr())
+	}
 	return "connected to " + conn.RemoteAddr().String(), nil
 }
 
