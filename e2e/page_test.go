@@ -41,7 +41,7 @@ func TestLibraryOfThePage(t *testing.T) {
 // client of each transport against a gateway.
 func TestModulesOfThePage(t *testing.T) {
 	t.Parallel()
-	g := startGateway(t)
+	g := startGateway(t, "--name", "mine")
 	folder, err := filepath.Abs(pageModules)
 	ssetest.Must(t, err)
 	use := exec.CommandContext(t.Context(), node(t), "page.mjs", folder, g.url)

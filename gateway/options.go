@@ -119,6 +119,9 @@ type Options struct {
 	// server of all metrics. It has at most 64 characters of a-z, 0-9, _ and -, and
 	// begins with a letter or a digit. Default none.
 	Name string
+	// Title is what people call the server: on the page for browsers, where Name is empty.
+	// Default none: the page takes the name that the server gives itself.
+	Title string
 
 	// InitializationTimeout bounds how long a client's message waits for the
 	// handshake. Default 5 s.

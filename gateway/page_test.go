@@ -1,7 +1,9 @@
 package gateway_test
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
@@ -128,6 +130,30 @@ func TestFilesOfThePage(t *testing.T) {
 			// Any other value of the parameter is none of ours.
 			if got := kindOf(get(g, path+"?page=2", "Accept", "text/event-stream")); got != "stream" {
 				t.Errorf("another page: got %s, want a stream", got)
+			}
+		})
+	}
+}
+
+// People call a single server by its title, and one of several by its name.
+func TestPageHasTheTitle(t *testing.T) {
+	for _, c := range []struct {
+		opts gateway.Options
+		want string
+	}{
+		{gateway.Options{Title: "My docs"}, "My docs"},
+		{gateway.Options{Name: "docs", Title: "My docs"}, "docs"},
+		{gateway.Options{}, ""},
+	} {
+		inFakeTime(t, &server{}, c.opts, func(t *testing.T, g *gateway.Gateway) {
+			_, block, _ := strings.Cut(get(g, "/mcp", "Accept", chrome).Body.String(), `id="about">`)
+			block, _, _ = strings.Cut(block, "</script>")
+			var about struct{ Name string }
+			must(t, json.Unmarshal([]byte(block), &about))
+			equal(t, "the name on the page", about.Name, c.want)
+			list := get(g, "/", "Accept", chrome).Body.String()
+			if want := ">" + cmp.Or(c.want, "server") + "</a>"; !strings.Contains(list, want) {
+				t.Errorf("%s is not in the list %s", want, list)
 			}
 		})
 	}

@@ -35,7 +35,7 @@ import (
 
 // Options say what the page is of.
 type Options struct {
-	// Name is the name of the server if there are several.
+	// Name is what people call the server; empty: what it calls itself.
 	Name string
 	// Transports are those that the URL speaks, as in gateway.Options.
 	Transports []string

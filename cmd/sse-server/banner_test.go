@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/gateway"
 )
 
 const tokenOfAlice = "0123456789abcdef"
@@ -111,6 +112,20 @@ func TestBannerNamesTheServer(t *testing.T) {
 			if !strings.Contains(text, want) {
 				t.Errorf("%q is missing in\n%s", want, text)
 			}
+		}
+	}
+}
+
+// The page calls a server as the banner does.
+func TestPageNamesTheServer(t *testing.T) {
+	for want, args := range map[string][]string{
+		"everything": {"--", "npx", "-y", "@modelcontextprotocol/server-everything"},
+		"mine":       {"--name", "mine", "--", "npx", "-y", "x"},
+		"demo":       nil,
+	} {
+		c := mustLoad(t, nil, args...)
+		if _, options := served(c, c.Each()[0], gateway.Options{}); options.Title != want {
+			t.Errorf("got %q, want %q", options.Title, want)
 		}
 	}
 }

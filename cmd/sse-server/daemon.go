@@ -224,6 +224,7 @@ func newGateway(c *config.Config, s *config.Server, shared gateway.Options) (*ga
 // served returns what the gateway of one server serves, and its options.
 func served(c *config.Config, s *config.Server, shared gateway.Options) (upstream.Upstream, gateway.Options) {
 	options := c.Gateway(s, shared)
+	options.Title = c.Title(s)
 	if up := s.Upstream(); up != nil {
 		return up, options
 	}

@@ -18,7 +18,8 @@ const { Session, paced } = await module('session');
 // What the gateway gives the page for each client is filled in: the links that install decode to the
 // configuration, and every text has the URL and, if it is needed, a place for the token. What is JSON is valid.
 const html = await (await fetch(url, { headers: { Accept: 'text/html' } })).text();
-const { pastes } = JSON.parse(html.match(/id="about">(.*?)<\/script>/s)[1]);
+const { pastes, name: called } = JSON.parse(html.match(/id="about">(.*?)<\/script>/s)[1]);
+assert.equal(called, 'mine', 'the page has the name of --name');
 assert.ok(pastes.length > 15, `${pastes.length} clients`);
 const at = 'https://gw.example.com/a\'b/mcp?x=1&$y@NAME@', name = 'a server';
 for (const token of [false, true]) {
@@ -38,8 +39,8 @@ for (const token of [false, true]) {
   assert.deepEqual(json('Cursor').mcpServers['a-server'], { url: at, ...header('${env:TOKEN}') });
   const [scheme, query] = all.get('VS Code').install.split('?');
   assert.equal(scheme, 'vscode:mcp/install');
-  const { name: called, inputs, ...code } = JSON.parse(decodeURIComponent(query));
-  assert.equal(called, 'a-server');
+  const { name: installed, inputs, ...code } = JSON.parse(decodeURIComponent(query));
+  assert.equal(installed, 'a-server');
   assert.deepEqual(code, { type: 'http', url: at, ...header('${input:token}') });
   assert.deepEqual(json('VS Code').servers['a-server'], code);
   assert.deepEqual(json('VS Code').inputs, inputs);

@@ -13,7 +13,7 @@ const shortText = 400;
  * @param {Session | undefined} session
  * @param {{ tools: any[] | undefined, prompts: any[] | undefined, resources: any[] | undefined, templates: any[] | undefined }} lists
  * @param {() => void} again
- * @param {{ name: string, isLinked: boolean }} before what is known without a session: the name, if there are several servers, and whether another site has led here
+ * @param {{ name: string, isLinked: boolean }} before what is known without a session: the name that the gateway has for it, and whether another site has led here
  * @returns {HTMLElement}
  */
 export function headline(session, lists, again, { name, isLinked }) {

@@ -117,11 +117,12 @@ export class App {
   }
 
 
-  /** name returns what the server is called in the configurations of clients. */
+  /** name returns what the server is called in the configurations of clients: what it calls itself if the gateway has no name for it. */
   name() {
+    if (this.about.name) return this.about.name;
     const info = this.session?.server?.serverInfo?.name;
     const called = typeof info === 'string' ? info.slice(-200).split('/').pop()?.toLowerCase().replace(/[^a-z0-9_-]+/g, '-').replace(/^[-_]+|[-_]+$/g, '').slice(0, 64) : '';
-    return this.about.name || called || 'server';
+    return called || 'server';
   }
 
   get tokenKey() { return `token ${location.pathname}`; }
@@ -186,7 +187,7 @@ export class App {
 
   showHead() {
     show(this.head, headline(this.session, /** @type {any} */ (this.lists), () => this.open(), { name: this.about.name, isLinked: this.isLinked }));
-    const title = this.session?.server?.serverInfo?.title || this.session?.server?.serverInfo?.name;
+    const title = this.session?.server?.serverInfo?.title || this.session?.server?.serverInfo?.name || this.about.name;
     document.title = title ? `${clip(title, 60)} – MCP server` : 'MCP server';
   }
 
