@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
@@ -46,6 +47,11 @@ func (m *Main) diagnose(c *config.Config) int {
 		fmt.Fprintf(m.Stdout, "A client can use %s.\n", remote.Place())
 	case last.Result == diagnosis.Stopped:
 		fmt.Fprintf(m.Stdout, "Interrupted at %s: what comes after it was not tried.\n", last.Name)
+	default:
+		first := steps[slices.IndexFunc(steps, func(s diagnosis.Step) bool { return s.Result == diagnosis.Failed })]
+		if first != last { // else its remedy is the last line
+			fmt.Fprintf(m.Stdout, "Not all of %s works: begin with the first ✗, %s.\n", remote.Place(), first.Name)
+		}
 	}
 	if works {
 		return exitOK

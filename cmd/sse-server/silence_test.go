@@ -75,6 +75,11 @@ func TestCheckOfARunningGateway(t *testing.T) {
 	if out := p.out.String(); !strings.Contains(out, "✓ HTTP+SSE: a call ") || !strings.HasSuffix(out, "A client can use "+gw.url+".\n") {
 		t.Errorf("got\n%s", out)
 	}
+	p = launch(t, "check", "--url", gw.url, "--origin", "https://app.example.com", "--header", "Authorization: Bearer "+tokenOfAlice)
+	p.wantExit(exitFailure)
+	if out := p.out.String(); !strings.HasSuffix(out, "\nNot all of "+gw.url+" works: begin with the first ✗, Origin.\n") {
+		t.Errorf("got\n%s", out)
+	}
 	p = launch(t, "check", "--url", gw.url, "--json")
 	p.wantExit(exitFailure)
 	var answer struct {

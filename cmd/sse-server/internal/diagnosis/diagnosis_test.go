@@ -17,6 +17,7 @@ import (
 	mcpgosdk "github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
 	"github.com/mcp-sse/mcp-sse/auth"
@@ -110,10 +111,10 @@ func wantLines(t *testing.T, got string, want ...string) {
 func TestServersThatWork(t *testing.T) {
 	t.Parallel()
 	sdk, old := greeter(), greeterOfMCPGo()
-	both := []string{"TCP: ok", "Streamable HTTP: initialize: ok: greeter 1, MCP 2025-11-25", "Streamable HTTP: a call: ok: 1 tools", "Streamable HTTP: GET: ok", "Streamable HTTP: first event: ok: the stream had its first event after", "Streamable HTTP: DELETE: ok",
-		"HTTP+SSE: endpoint: ok: POST to http", "HTTP+SSE: initialize: ok: greeter 1, MCP ", "HTTP+SSE: a call: ok: 1 tools"}
-	streamable := []string{"Streamable HTTP: initialize: ok: greeter 1", "Streamable HTTP: a call: ok: 1 tools", "HTTP+SSE: endpoint: not served"}
-	sse := []string{"Streamable HTTP: initialize: not served", "HTTP+SSE: endpoint: ok", "HTTP+SSE: a call: ok: 1 tools"}
+	both := []string{"TCP: ok", "Streamable HTTP: initialize: ok: greeter 1, MCP 2025-11-25", "Streamable HTTP: a call: ok: 1 tool", "Streamable HTTP: GET: ok", "Streamable HTTP: first event: ok: the stream had its first event after", "Streamable HTTP: DELETE: ok",
+		"HTTP+SSE: endpoint: ok: POST to http", "HTTP+SSE: initialize: ok: greeter 1, MCP ", "HTTP+SSE: a call: ok: 1 tool"}
+	streamable := []string{"Streamable HTTP: initialize: ok: greeter 1", "Streamable HTTP: a call: ok: 1 tool", "HTTP+SSE: endpoint: not served"}
+	sse := []string{"Streamable HTTP: initialize: not served", "HTTP+SSE: endpoint: ok", "HTTP+SSE: a call: ok: 1 tool"}
 	grace := map[string]time.Duration{"go-sdk, JSON": time.Millisecond, "mcp-go, streamable": time.Millisecond} // of those that send no event
 	for name, test := range map[string]struct {
 		h    http.Handler
@@ -167,6 +168,15 @@ func TestFaults(t *testing.T) {
 	ended := httptest.NewServer(http.NotFoundHandler())
 	ended.Close()
 	plain := serve(t, newGateway(t, gateway.Options{}))
+	registry := prometheus.NewRegistry()
+	several, err := gateway.NewServers(newGateway(t, gateway.Options{Name: "a", Prefix: "/a", Registry: registry}), newGateway(t, gateway.Options{Name: "b", Prefix: "/b", Registry: registry}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoting := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no \"bad\" key"}}`)
+	})
 	for name, test := range map[string]struct {
 		o    diagnosis.Options
 		want []string
@@ -180,6 +190,10 @@ func TestFaults(t *testing.T) {
 		"no token":         {diagnosis.Options{URL: serve(t, protected) + "/mcp"}, []string{"authentication: failed: HTTP 401: a token is needed -> give a token: --header 'Authorization: Bearer TOKEN'"}},
 		"wrong token":      {diagnosis.Options{URL: serve(t, protected) + "/mcp", Header: http.Header{"Authorization": {"Bearer wrong"}}}, []string{"HTTP 401", "-> the token is not accepted"}},
 		"wrong path":       {diagnosis.Options{URL: plain + "/api"}, []string{"not served: HTTP 404", "MCP: failed: no transport is served at /api -> use " + plain + "/mcp"}},
+		"no path":          {diagnosis.Options{URL: plain}, []string{"MCP: failed: no transport is served at / -> use " + plain + "/mcp"}},
+		"several servers":  {diagnosis.Options{URL: serve(t, several) + "/mcp"}, []string{"MCP: failed: no transport of MCP is served at", "-> take one of the paths that the server names: /a/mcp, /b/mcp\n"}},
+		"quotes":           {diagnosis.Options{URL: serve(t, quoting) + "/mcp"}, []string{`the server answers with an error: no "bad" key -> run`}},
+		"quotes, refused":  {diagnosis.Options{URL: serve(t, status(503, `{"error":{"message":"no \"bad\"\nkey"}}`)) + "/mcp"}, []string{`failed: HTTP 503: no "bad" key -> `}},
 		"nothing there":    {diagnosis.Options{URL: serve(t, status(404, "")) + "/mcp"}, []string{"initialize: not served: HTTP 404\n", "MCP: failed: no transport of MCP is served at", "check the path"}},
 		"redirect":         {diagnosis.Options{URL: serve(t, status(301, "")) + "/mcp"}, []string{"failed: HTTP 301 leads to https://new.example.com/mcp -> use that URL"}},
 		"bad gateway":      {diagnosis.Options{URL: serve(t, status(502, "<html>")) + "/mcp"}, []string{"failed: HTTP 502 -> the proxy does not reach the server"}},

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -112,8 +113,8 @@ func (r *run) excerpt(body io.Reader) string {
 	if strings.HasPrefix(text, "<") {
 		return ""
 	}
-	if message := member(data, "error", "message"); len(message) > 0 {
-		text = strings.Trim(string(message), `"`)
+	if failure := failureIn(data); failure != "" {
+		text = failure
 	}
 	return cut(r.withoutSecrets(text), 300)
 }
@@ -142,6 +143,12 @@ func member(data []byte, path ...string) json.RawMessage {
 		data = object[name]
 	}
 	return data
+}
+
+// failureIn returns the message of the error in a response, on one line; empty if it has none.
+func failureIn(data []byte) string {
+	message := member(data, "error", "message")
+	return strings.Join(strings.Fields(cmp.Or(text(message), string(message))), " ")
 }
 
 func text(raw json.RawMessage) string {

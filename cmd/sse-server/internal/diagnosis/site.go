@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -146,11 +147,18 @@ func (r *run) noMCP(ctx context.Context) (string, error) {
 		}
 		response.Body.Close()
 		if response.StatusCode == http.StatusOK {
-			return "", &fault{"no transport is served at " + strings.TrimPrefix(place(r.URL), r.at.Scheme+"://"+r.at.Host), "use " + place(other.String())}
+			return "", &fault{"no transport is served at " + cmp.Or(strings.TrimPrefix(place(r.URL), r.at.Scheme+"://"+r.at.Host), "/"), "use " + place(other.String())}
 		}
 	}
-	return "", &fault{"no transport of MCP is served at " + r.at.String(), "check the path, such as /mcp or /sse; behind a proxy, the prefix that it adds or strips"}
+	remedy := "check the path, such as /mcp or /sse; behind a proxy, the prefix that it adds or strips"
+	if paths := servedPaths.FindSubmatch(r.first.body); paths != nil {
+		remedy = "take one of the paths that the server names: " + string(paths[1])
+	}
+	return "", &fault{"no transport of MCP is served at " + r.at.String(), remedy}
 }
+
+// servedPaths finds the paths in what a gateway answers at any other.
+var servedPaths = regexp.MustCompile(`no such route: [^/"]*(/[\w./~-]+(?:, /[\w./~-]+)*)`)
 
 func (r *run) isForPage() bool {
 	return r.Origin != "" && (r.worked(streamableCall) || r.worked(sseCall))

@@ -49,8 +49,8 @@ func (s *session) call(id jsonrpc.ID) string {
 
 // read takes what the answer to initialize says.
 func (s *session) read(answer []byte) error {
-	if failure := member(answer, "error", "message"); len(failure) > 0 {
-		return behind(string(failure))
+	if failure := failureIn(answer); failure != "" {
+		return behind(failure)
 	}
 	s.version, s.tools = text(member(answer, "result", "protocolVersion")), len(member(answer, "result", "capabilities", "tools")) > 0
 	if s.version == "" {
@@ -62,17 +62,20 @@ func (s *session) read(answer []byte) error {
 
 // behind returns the fault of a server behind what has answered.
 func behind(failure string) error {
-	return &fault{"the server answers with an error: " + strings.Trim(failure, `"`), "run sse-server check --start with the options of that gateway, or see the log of the server"}
+	return &fault{"the server answers with an error: " + failure, "run sse-server check --start with the options of that gateway, or see the log of the server"}
 }
 
 // called says what the answer to a call has.
 func called(answer []byte) (string, error) {
-	if failure := member(answer, "error", "message"); len(failure) > 0 {
-		return "", behind(string(failure))
+	if failure := failureIn(answer); failure != "" {
+		return "", behind(failure)
 	}
 	if tools := member(answer, "result", "tools"); len(tools) > 0 {
 		var all []json.RawMessage
 		_ = json.Unmarshal(tools, &all)
+		if len(all) == 1 {
+			return "1 tool", nil
+		}
 		return fmt.Sprintf("%d tools", len(all)), nil
 	}
 	return "answered", nil

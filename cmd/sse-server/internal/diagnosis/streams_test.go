@@ -86,7 +86,7 @@ func TestSilentStreams(t *testing.T) {
 		want []string
 	}{
 		"stays":     {gw, []string{"Streamable HTTP: a silent stream: ok: it stayed open for 1ms, with 0 heartbeats", "HTTP+SSE: a silent stream: ok: it stayed open for 1ms"}},
-		"no stream": {serve(t, stateless), []string{"Streamable HTTP: a silent stream: ok: there is no stream; after 1ms without a request a call is answered: 1 tools"}},
+		"no stream": {serve(t, stateless), []string{"Streamable HTTP: a silent stream: ok: there is no stream; after 1ms without a request a call is answered: 1 tool"}},
 		"forgets":   {serve(t, forgets), []string{"Streamable HTTP: a silent stream: failed: the session of before is not known"}},
 	} {
 		got, works := look(t, diagnosis.Options{URL: test.url + "/mcp", Wait: time.Millisecond})
