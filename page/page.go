@@ -120,11 +120,12 @@ const (
 
 // paste is what people paste into a client that needs no token, and into one that does.
 type paste struct {
-	Title  string  `json:"title"`
-	Where  string  `json:"where"`
-	LogsIn bool    `json:"logsIn,omitempty"`
-	Open   version `json:"open"`
-	Token  version `json:"token"`
+	Title        string  `json:"title"`
+	Where        string  `json:"where"`
+	LogsIn       bool    `json:"logsIn,omitempty"`
+	AboutProgram string  `json:"aboutProgram,omitempty"`
+	Open         version `json:"open"`
+	Token        version `json:"token"`
 }
 
 type version struct {
@@ -139,7 +140,7 @@ func pastes(opts Options) (all []paste) {
 		if c.Name == "curl" && !server.SSE && !opts.AutoInitialize { // its request needs a session
 			continue
 		}
-		one := paste{Title: c.Title, Where: c.Where, LogsIn: c.LogsIn}
+		one := paste{Title: c.Title, Where: c.Where, LogsIn: c.LogsIn, AboutProgram: c.AboutProgram(server)}
 		for _, v := range []*version{&one.Open, &one.Token} {
 			server.Token = v == &one.Token
 			v.Text = c.Text([]entry.Server{server})

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"slices"
 	"strings"
 
@@ -171,7 +172,7 @@ func serversOf(c *config.Config, base string) (servers []entry.Server) {
 	for _, s := range c.Each() {
 		servers = append(servers, entry.Server{
 			Name: c.Title(s), URL: base + pathOf(c, s), SSE: !slices.Contains(s.Transports, gateway.TransportStreamable),
-			Token: c.Tokens != nil || len(c.OAuth) > 0, Issuer: len(c.OAuth) > 0, Program: "sse-server",
+			Token: c.Tokens != nil || len(c.OAuth) > 0, Issuer: len(c.OAuth) > 0, Program: ourselves(os.Executable()),
 		})
 	}
 	return servers

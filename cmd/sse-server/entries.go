@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -211,13 +212,22 @@ func (m *Main) writeEntries(client entry.Client, files []string, servers []entry
 // entriesOf returns the servers of c as clients are told of them.
 func entriesOf(c *config.Config) (servers []entry.Server, err error) {
 	if c.URL != "" && len(c.Servers) == 0 { // of a gateway that runs
-		return []entry.Server{{Name: nameOf(c), URL: c.Remote().Place(), Program: "sse-server"}}, nil
+		return []entry.Server{{Name: nameOf(c), URL: c.Remote().Place(), Program: ourselves(os.Executable())}}, nil
 	}
 	base, err := c.Base()
 	if err != nil {
 		return nil, err
 	}
 	return serversOf(c, base), nil
+}
+
+// ourselves returns how a client starts this program: by its path, because a program with a window has no PATH
+// of a shell. go run removes the file when it ends, so that has the name alone.
+func ourselves(self string, err error) string {
+	if err != nil || strings.Contains(filepath.ToSlash(self), "/go-build") {
+		return "sse-server"
+	}
+	return self
 }
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)

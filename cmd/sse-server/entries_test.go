@@ -140,6 +140,18 @@ func TestInitLeavesItselfOut(t *testing.T) {
 	}
 }
 
+// A program with a window starts sse-server by its path.
+func TestEntriesHaveThePathOfTheProgram(t *testing.T) {
+	for self, want := range map[string]string{"/opt/my tools/sse-server": "/opt/my tools/sse-server", "/tmp/go-build42/b001/exe/sse-server": "sse-server"} {
+		if got := ourselves(self, nil); got != want {
+			t.Errorf("%s: got %s, want %s", self, got, want)
+		}
+	}
+	if got := ourselves("", os.ErrNotExist); got != "sse-server" {
+		t.Errorf("without a path: got %s", got)
+	}
+}
+
 // connect prints the entry of a client, or writes it.
 func TestConnectAClient(t *testing.T) {
 	home := t.TempDir()

@@ -25,7 +25,8 @@ const at = 'https://gw.example.com/a\'b/mcp?x=1&$y@NAME@', name = 'a server';
 for (const token of [false, true]) {
   const all = new Map(entries({ name, url: at, token, pastes }).map(entry => [entry.client, entry]));
   const json = client => JSON.parse(all.get(client).text);
-  for (const { client, text, aboutToken } of all.values()) {
+  for (const { client, text, aboutToken, aboutProgram } of all.values()) {
+    assert.equal(aboutProgram !== undefined, text.includes('/PATH/TO/'), `${client} says that the path has to be put in`);
     assert.ok(text.includes(at) || text.includes(JSON.stringify(at)) || text.includes(shell(at)), `${client} has the URL: ${text}`);
     assert.equal(/TOKEN|input:token/.test(text), token, `${client} has a token: ${text}`);
     assert.equal(aboutToken !== undefined, token, `${client} says what to do about the token`);

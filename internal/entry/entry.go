@@ -63,6 +63,8 @@ type Client struct {
 	// LogsIn says that it gets a token from an issuer by itself.
 	LogsIn bool
 
+	// starts says that its entry starts a program.
+	starts bool
 	// entry returns the entry of a server in the file in JSON.
 	entry func(Server) json.RawMessage
 	// inputs is what the file has beside the entries if they need a token: VS Code asks for it.
@@ -165,6 +167,18 @@ func (c Client) InstallOf(s Server) (Install, bool) {
 		return Install{}, false
 	}
 	return c.install(c.needs(s)), true
+}
+
+// programPlace stands for the path of sse-server where it is not known.
+const programPlace = "/PATH/TO/sse-server"
+
+// AboutProgram says what to do about the path of sse-server in the text of a server; empty if the text has
+// no place for one.
+func (c Client) AboutProgram(s Server) string {
+	if !c.starts || s.Program != "" {
+		return ""
+	}
+	return "Put the path of the program sse-server on the machine of the client in the place of " + programPlace + "."
 }
 
 // AboutToken says what to do about the token in a text of the table; empty if the text has none.

@@ -119,6 +119,22 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// Where the path of sse-server is not known, the entry has a place for it, and people are told of that.
+func TestProgramIsPutIn(t *testing.T) {
+	for _, c := range entry.All {
+		for _, s := range variants() {
+			if about := c.AboutProgram(s); about != "" {
+				t.Errorf("%s: got %q", c.Name, about)
+			}
+			s.Program = ""
+			text, about := c.Text([]entry.Server{s}), c.AboutProgram(s)
+			if strings.Contains(text, "/PATH/TO/sse-server") != strings.Contains(about, "in the place of /PATH/TO/sse-server") || (about == "") != (c.Name != "claude-desktop") {
+				t.Errorf("%s: got %q about %s", c.Name, about, text)
+			}
+		}
+	}
+}
+
 // The links that install decode to the configuration.
 func TestInstallLinks(t *testing.T) {
 	var have []string

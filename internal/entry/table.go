@@ -1,6 +1,7 @@
 package entry
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -18,7 +19,7 @@ var All = []Client{
 	{
 		Name: "claude-desktop", Title: "Claude Desktop", Where: "claude_desktop_config.json, which takes programs only",
 		Files: []string{"~/Library/Application Support/Claude/claude_desktop_config.json", "~/.config/Claude/claude_desktop_config.json", "~/AppData/Roaming/Claude/claude_desktop_config.json"},
-		Key:   "mcpServers", entry: started,
+		Key:   "mcpServers", entry: started, starts: true,
 	},
 	{
 		Name: "cline", Title: "Cline", Where: "Configure MCP servers",
@@ -136,10 +137,7 @@ func typed(token string) func(Server) json.RawMessage {
 
 // started makes an entry that starts sse-server stdio.
 func started(s Server) json.RawMessage {
-	program, args := s.Program, []string{"stdio", "--url", s.URL}
-	if program == "" {
-		program = "/PATH/TO/sse-server"
-	}
+	program, args := cmp.Or(s.Program, programPlace), []string{"stdio", "--url", s.URL}
 	if !s.Token {
 		return object("command", program, "args", args)
 	}

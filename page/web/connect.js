@@ -19,6 +19,7 @@
  * @property {string} title
  * @property {string} where where it goes
  * @property {boolean} [logsIn] whether the client gets a token from an issuer by itself
+ * @property {string} [aboutProgram] what to do about the path of sse-server in it
  * @property {Version} open for a server that wants no token
  * @property {Version} token
  */
@@ -37,6 +38,7 @@
  * @property {string} client
  * @property {string} where
  * @property {string} text
+ * @property {string} [aboutProgram]
  * @property {string} [aboutToken]
  * @property {string} [install] a link
  */
@@ -66,7 +68,7 @@ export function entries({ name, url, token, logsIn, pastes }) {
     const { text, aboutToken, install } = token && !(logsIn && paste.logsIn) ? paste.token : paste.open;
     const config = fill(install?.config ?? '');
     return {
-      client: paste.title, where: paste.where, text: fill(text), aboutToken,
+      client: paste.title, where: paste.where, text: fill(text), aboutProgram: paste.aboutProgram, aboutToken,
       ...install && { install: fill(install.link) + encodeURIComponent(install.base64 ? base64(config) : config) },
     };
   });

@@ -85,6 +85,7 @@ export function connectView(target, chosen) {
       el('p', {}, 'Into ', one.where, ': ', copier('Copy', () => one.text, `Copy what ${one.client} needs`),
         one.install && el('a', { class: 'install', href: one.install }, `Install in ${one.client}`)),
       el('pre', { tabindex: 0 }, one.text),
+      one.aboutProgram && el('p', { class: 'soft' }, one.aboutProgram),
       target.token && el('p', { class: 'soft' }, one.aboutToken ?? 'It logs in by itself.'));
   };
   fill();

@@ -214,13 +214,20 @@ func compare(old, other json.RawMessage) (differs bool, lost []string) {
 			continue
 		}
 		args, _ := value.([]any)
-		ofOurs := name == "args" && len(args) == 3 && args[0] == "stdio" && args[1] == "--url"
+		ofOurs := name == "args" && len(args) == 3 && args[0] == "stdio" && args[1] == "--url" || name == "command" && isMoved(value, is[name])
 		if !ofOurs && !slices.Contains([]string{"type", "url", "httpUrl", "serverUrl"}, name) {
 			lost = append(lost, name)
 		}
 	}
 	slices.Sort(lost)
 	return !reflect.DeepEqual(was, is), lost
+}
+
+// isMoved reports whether two commands are the same program at different paths.
+func isMoved(was, is any) bool {
+	before, hasBefore := was.(string)
+	now, hasNow := is.(string)
+	return hasBefore && hasNow && filepath.Base(before) == filepath.Base(now)
 }
 
 // patch is a JSON Patch (RFC 6902). The names have no characters to escape.

@@ -229,6 +229,21 @@ func TestWriteReplaces(t *testing.T) {
 	}
 }
 
+// An entry of sse-server at another path is replaced, and one of another program stays.
+func TestWriteReplacesThePath(t *testing.T) {
+	desktop, _ := entry.Named("claude-desktop")
+	file := filepath.Join(t.TempDir(), "file")
+	for _, test := range []struct {
+		program string
+		ok      bool
+	}{{"sse-server", true}, {"/opt/sse-server", true}, {"/opt/other", false}} {
+		replaced, err := clientfile.Write(desktop, file, []entry.Server{{Name: "docs", URL: url, Program: test.program}})
+		if (err == nil) != test.ok || test.ok && !strings.Contains(read(t, file), `"`+test.program+`"`) {
+			t.Errorf("%s: got %q, %v\n%s", test.program, replaced, err, read(t, file))
+		}
+	}
+}
+
 // VS Code asks for the token: the input is added once, and beside others. Another one with its id stays.
 func TestWriteAddsInputs(t *testing.T) {
 	servers := []entry.Server{{Name: "docs", URL: url, Token: true}}
