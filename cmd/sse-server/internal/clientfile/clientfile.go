@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -235,21 +236,36 @@ func patch(path string, value json.RawMessage) []byte {
 	return fmt.Appendf(nil, `[{"op":"add","path":%q,"value":%s}]`, path, value)
 }
 
-// addTables returns a configuration in TOML with the entries at its end.
+// addTables returns a configuration in TOML with the entries at its end, but for those that it has.
 func addTables(c entry.Client, data []byte, servers []entry.Server) ([]byte, error) {
 	known, err := tablesIn(data)
 	if err != nil {
 		return nil, err
 	}
+	var missing []entry.Server
 	for _, s := range servers {
-		if _, there := known[s.Name]; there {
-			return nil, fmt.Errorf("it has a server %s already: edit it, or give another name", s.Name)
+		old, there := known[s.Name]
+		if !there {
+			missing = append(missing, s)
+			continue
 		}
+		ours, err := tablesIn([]byte(c.Text([]entry.Server{s})))
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range slices.Sorted(maps.Keys(ours[s.Name])) {
+			if !reflect.DeepEqual(old[name], ours[s.Name][name]) {
+				return nil, fmt.Errorf("it has a server %s already, with another %s: edit it, or give another --name", s.Name, name)
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return data, nil
 	}
 	if len(data) > 0 {
 		data = append(bytes.TrimRight(data, "\n"), "\n\n"...)
 	}
-	data = append(data, c.Text(servers)+"\n"...)
+	data = append(data, c.Text(missing)+"\n"...)
 	known, err = tablesIn(data)
 	for _, s := range servers {
 		if err != nil || known[s.Name]["url"] != s.URL {

@@ -73,6 +73,18 @@ func TestWrite(t *testing.T) {
 	if _, err := clientfile.Write(codex, file, servers); err == nil || !strings.Contains(err.Error(), "it has a server docs already") {
 		t.Errorf("got %v", err)
 	}
+	for range 2 { // the same again is no fault
+		if _, err := clientfile.Write(codex, file, servers[1:]); err != nil {
+			t.Errorf("got %v", err)
+		}
+	}
+	if _, err := clientfile.Write(codex, file, []entry.Server{{Name: "b", URL: url + "2", Token: true}}); err == nil || !strings.Contains(err.Error(), "with another bearer_token_env_var") {
+		t.Errorf("with a token: got %v", err)
+	}
+	if _, err := clientfile.Write(codex, file, []entry.Server{{Name: "b", URL: url + "2"}, {Name: "c", URL: url}}); err != nil || strings.Count(read(t, file), "[mcp_servers.b]") != 1 || !strings.HasSuffix(read(t, file), "\n\n[mcp_servers.c]\nurl = \""+url+"\"\n") {
+		t.Errorf("got %v\n%s", err, read(t, file))
+	}
+	write(t, file, "model = \"x\"\n")
 	if _, err := clientfile.Write(codex, file, servers[1:]); err != nil || !strings.HasPrefix(read(t, file), "model = \"x\"\n") || !strings.HasSuffix(read(t, file), "\n\n[mcp_servers.b]\nurl = \""+url+"2\"\n") {
 		t.Errorf("got %v\n%s", err, read(t, file))
 	}
