@@ -45,6 +45,11 @@ type Options struct {
 	Login *Login
 }
 
+// needsSession reports whether a client has to open a session before its first request.
+func (o Options) needsSession() bool {
+	return !o.AutoInitialize || !slices.Contains(o.Transports, "streamable")
+}
+
 // Login is a public client at an issuer, and what its tokens are for.
 type Login struct {
 	Issuer   string `json:"issuer"`
@@ -62,7 +67,7 @@ type Page struct {
 
 // New returns the page of a server. It fails if the issuer of a login is no URL.
 func New(opts Options) (*Page, error) {
-	about, err := json.Marshal(about{opts.Name, opts.Transports, opts.AutoInitialize, limits(), pastes(opts), opts.Login})
+	about, err := json.Marshal(about{opts.Name, opts.Transports, opts.AutoInitialize, opts.needsSession(), limits(), pastes(opts), opts.Login})
 	if err != nil {
 		return nil, fmt.Errorf("page: %w", err)
 	}
@@ -82,6 +87,7 @@ type about struct {
 	Name           string   `json:"name"`
 	Transports     []string `json:"transports"`
 	AutoInitialize bool     `json:"autoInitialize"`
+	NeedsSession   bool     `json:"needsSession"`
 	Clients        []limit  `json:"clients"`
 	Pastes         []paste  `json:"pastes"`
 	Login          *Login   `json:"login,omitempty"`
@@ -124,6 +130,7 @@ type paste struct {
 	Where        string  `json:"where"`
 	LogsIn       bool    `json:"logsIn,omitempty"`
 	AboutProgram string  `json:"aboutProgram,omitempty"`
+	Lack         string  `json:"lack,omitempty"`
 	Open         version `json:"open"`
 	Token        version `json:"token"`
 }
@@ -135,12 +142,9 @@ type version struct {
 }
 
 func pastes(opts Options) (all []paste) {
-	server := entry.Server{Name: namePlace, URL: urlPlace, SSE: !slices.Contains(opts.Transports, "streamable")}
+	server := entry.Server{Name: namePlace, URL: urlPlace, SSE: !slices.Contains(opts.Transports, "streamable"), NeedsSession: opts.needsSession()}
 	for _, c := range entry.All {
-		if c.Name == "curl" && !server.SSE && !opts.AutoInitialize { // its request needs a session
-			continue
-		}
-		one := paste{Title: c.Title, Where: c.Where, LogsIn: c.LogsIn, AboutProgram: c.AboutProgram(server)}
+		one := paste{Title: c.Title, Where: c.Where, LogsIn: c.LogsIn, AboutProgram: c.AboutProgram(server), Lack: c.Lack(server)}
 		for _, v := range []*version{&one.Open, &one.Token} {
 			server.Token = v == &one.Token
 			v.Text = c.Text([]entry.Server{server})

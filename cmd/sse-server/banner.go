@@ -142,7 +142,7 @@ func tellOfClients(w io.Writer, base string, c *config.Config) {
 		}
 		return client.Title, client.Text(servers)
 	}
-	if !first[0].SSE && c.Each()[0].AutoInitialize { // else a request needs a session
+	if !first[0].NeedsSession {
 		_, curl := text("curl", first)
 		fmt.Fprintf(w, "\n%s\n", curl)
 	}
@@ -170,8 +170,9 @@ func tellOfClients(w io.Writer, base string, c *config.Config) {
 // serversOf returns the servers of c as clients are told of them, below a URL.
 func serversOf(c *config.Config, base string) (servers []entry.Server) {
 	for _, s := range c.Each() {
+		isSSE := !slices.Contains(s.Transports, gateway.TransportStreamable)
 		servers = append(servers, entry.Server{
-			Name: c.Title(s), URL: base + pathOf(c, s), SSE: !slices.Contains(s.Transports, gateway.TransportStreamable),
+			Name: c.Title(s), URL: base + pathOf(c, s), SSE: isSSE, NeedsSession: isSSE || !s.AutoInitialize,
 			Token: c.Tokens != nil || len(c.OAuth) > 0, Issuer: len(c.OAuth) > 0, Program: ourselves(os.Executable()),
 		})
 	}

@@ -171,7 +171,15 @@ func (m *Main) connect(c *config.Config) int {
 	if c.ConnectClient.Write || c.ConnectClient.File != "" {
 		return m.writeEntries(client, files, servers)
 	}
+	for _, s := range servers {
+		if why := client.Lack(s); why != "" {
+			fmt.Fprintf(m.Stderr, "sse-server: %s: %s\n", s.Name, why)
+		}
+	}
 	text := client.Text(servers)
+	if text == "" {
+		return exitFailure
+	}
 	fmt.Fprintln(m.Stdout, text)
 	if about := entry.AboutToken(text); about != "" {
 		fmt.Fprintf(m.Stderr, "sse-server: %s\n", about)

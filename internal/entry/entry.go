@@ -19,8 +19,10 @@ type Server struct {
 	// Name has letters, digits, _ and - alone.
 	Name, URL string
 	SSE       bool // it is served over HTTP+SSE alone
-	Token     bool // it wants a bearer token, for which texts have the word TOKEN
-	Issuer    bool // clients that can log in at its issuer get the token themselves
+	// NeedsSession says that it answers no single request, because a client has to open a session first.
+	NeedsSession bool
+	Token        bool // it wants a bearer token, for which texts have the word TOKEN
+	Issuer       bool // clients that can log in at its issuer get the token themselves
 	// Program is the path of sse-server, for clients that only start programs; empty: people put it in.
 	Program string
 	// Call is what curl asks for: the members of a request after its id; empty: its tools.
@@ -63,6 +65,8 @@ type Client struct {
 	// LogsIn says that it gets a token from an issuer by itself.
 	LogsIn bool
 
+	// single says that over Streamable HTTP it sends one request, without a session.
+	single bool
 	// starts says that its entry starts a program.
 	starts bool
 	// entry returns the entry of a server in the file in JSON.
@@ -147,12 +151,23 @@ func (c Client) Document(servers []Server) json.RawMessage {
 	return object("inputs", c.Inputs(servers), c.Key, object(entries...))
 }
 
-// Text returns what people paste: commands, a program, or the file with these servers alone.
+// Lack says why there is nothing to paste for a server; empty if there is something.
+func (c Client) Lack(s Server) string {
+	if c.single && s.NeedsSession && !s.SSE {
+		return "A request of " + c.Title + " would need a session, because the gateway does not initialize it (auto-initialize is off)."
+	}
+	return ""
+}
+
+// Text returns what people paste: commands, a program, or the file with these servers alone. It is empty if
+// there is nothing to paste for them.
 func (c Client) Text(servers []Server) string {
 	if c.text != nil {
 		var all []Server
 		for _, s := range servers {
-			all = append(all, c.needs(s))
+			if c.Lack(s) == "" {
+				all = append(all, c.needs(s))
+			}
 		}
 		return c.text(all)
 	}

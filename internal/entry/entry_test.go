@@ -135,6 +135,18 @@ func TestProgramIsPutIn(t *testing.T) {
 	}
 }
 
+// A single request needs a server that takes one.
+func TestSingleRequestNeedsNoSession(t *testing.T) {
+	for _, c := range entry.All {
+		for _, s := range variants() {
+			s.NeedsSession = true
+			if lacks := c.Name == "curl" && !s.SSE; (c.Text([]entry.Server{s}) == "") != lacks || (c.Lack(s) != "") != lacks {
+				t.Errorf("%s: got %q, and %q", c.Name, c.Text([]entry.Server{s}), c.Lack(s))
+			}
+		}
+	}
+}
+
 // The links that install decode to the configuration.
 func TestInstallLinks(t *testing.T) {
 	var have []string

@@ -38,7 +38,7 @@ var All = []Client{
 		},
 	},
 	{
-		Name: "curl", Title: "curl", Where: "a terminal",
+		Name: "curl", Title: "curl", Where: "a terminal", single: true,
 		text: lines(func(s Server) string {
 			if s.SSE {
 				return "curl -N " + shell(s.URL) + s.flag("-H") + " -H 'Accept: text/event-stream'"

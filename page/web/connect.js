@@ -20,6 +20,7 @@
  * @property {string} where where it goes
  * @property {boolean} [logsIn] whether the client gets a token from an issuer by itself
  * @property {string} [aboutProgram] what to do about the path of sse-server in it
+ * @property {string} [lack] why there is nothing to paste
  * @property {Version} open for a server that wants no token
  * @property {Version} token
  */
@@ -38,6 +39,7 @@
  * @property {string} client
  * @property {string} where
  * @property {string} text
+ * @property {string} [lack]
  * @property {string} [aboutProgram]
  * @property {string} [aboutToken]
  * @property {string} [install] a link
@@ -68,7 +70,7 @@ export function entries({ name, url, token, logsIn, pastes }) {
     const { text, aboutToken, install } = token && !(logsIn && paste.logsIn) ? paste.token : paste.open;
     const config = fill(install?.config ?? '');
     return {
-      client: paste.title, where: paste.where, text: fill(text), aboutProgram: paste.aboutProgram, aboutToken,
+      client: paste.title, where: paste.where, text: fill(text), lack: paste.lack, aboutProgram: paste.aboutProgram, aboutToken,
       ...install && { install: fill(install.link) + encodeURIComponent(install.base64 ? base64(config) : config) },
     };
   });

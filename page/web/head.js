@@ -81,7 +81,8 @@ export function connectView(target, chosen) {
     ...all.map(one => el('option', { value: one.client, selected: one.client === chosen }, one.client)));
   const fill = () => {
     const one = /** @type {import('./connect.js').Entry} */ (all.find(entry => entry.client === choose.value));
-    show(shown,
+    if (one.lack) show(shown, el('p', {}, one.lack));
+    else show(shown,
       el('p', {}, 'Into ', one.where, ': ', copier('Copy', () => one.text, `Copy what ${one.client} needs`),
         one.install && el('a', { class: 'install', href: one.install }, `Install in ${one.client}`)),
       el('pre', { tabindex: 0 }, one.text),

@@ -16,6 +16,7 @@ import { beginLogin, finishLogin } from './login.js';
  * @property {string} name
  * @property {string[]} transports
  * @property {boolean} autoInitialize
+ * @property {boolean} needsSession whether a client has to open a session before its first request
  * @property {import('./limits.js').Limit[]} clients
  * @property {import('./connect.js').Paste[]} pastes
  * @property {import('./login.js').Login} [login]
@@ -133,7 +134,7 @@ export class App {
   needsToken() { return this.isRefused || this.token() !== ''; }
 
   /** curls reports whether a call works without a session, so with one command. */
-  curls() { return this.about.autoInitialize && this.about.transports.includes('streamable'); }
+  curls() { return !this.about.needsSession; }
 
   /**
    * read shows a resource.
