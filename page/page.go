@@ -148,7 +148,7 @@ func pastes(opts Options) (all []paste) {
 		for _, v := range []*version{&one.Open, &one.Token} {
 			server.Token = v == &one.Token
 			v.Text = c.Text([]entry.Server{server})
-			v.AboutToken = entry.AboutToken(v.Text)
+			v.AboutToken = c.AboutToken([]entry.Server{server})
 			if install, has := c.InstallOf(server); has {
 				v.Install = &install
 			}

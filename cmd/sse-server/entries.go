@@ -181,7 +181,7 @@ func (m *Main) connect(c *config.Config) int {
 		return exitFailure
 	}
 	fmt.Fprintln(m.Stdout, text)
-	if about := entry.AboutToken(text); about != "" {
+	if about := client.AboutToken(servers); about != "" {
 		fmt.Fprintf(m.Stderr, "sse-server: %s\n", about)
 	}
 	if len(files) > 0 {
@@ -207,11 +207,7 @@ func (m *Main) writeEntries(client entry.Client, files []string, servers []entry
 	if len(replaced) > 0 {
 		fmt.Fprintf(m.Stdout, "Replaced, as it had another URL: %s\n", strings.Join(replaced, ", "))
 	}
-	written := string(client.Document(servers))
-	if written == "" {
-		written = client.Text(servers)
-	}
-	if about := entry.AboutToken(written); about != "" {
+	if about := client.AboutTokenInFile(servers); about != "" {
 		fmt.Fprintf(m.Stderr, "sse-server: %s\n", about)
 	}
 	return exitOK

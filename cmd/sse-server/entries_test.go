@@ -173,6 +173,7 @@ func TestConnectAClient(t *testing.T) {
 		{[]string{"connect", "cursor", "--url", "http://ada:pw@127.0.0.1:8080/mcp?k=1", "--header", "X-Key: 1"}, exitOK, `"url": "http://127.0.0.1:8080/mcp"`,
 			"left out, as it may be secret: user and password, the query, headers (X-Key)"},
 		{[]string{"connect", "curl", "--no-auto-initialize"}, exitFailure, "", "demo: A request of curl would need a session"},
+		{[]string{"connect", "cursor", "--name", "x", "--url", "http://h/TOKEN/mcp"}, exitOK, "/TOKEN/mcp", "sse-server: --write adds it"},
 		{[]string{"connect", "curl"}, exitOK, "curl http://127.0.0.1:8080/mcp -H", ""},
 		{[]string{"connect"}, exitConfig, "", "connect: name a client: claude-code, "},
 		{[]string{"connect", "netscape"}, exitConfig, "", `no entry is known of "netscape": want one of claude-code, `},

@@ -44,12 +44,12 @@ func (s Server) headers(token string) map[string]string {
 	return map[string]string{"Authorization": "Bearer " + token}
 }
 
-// flag returns the option of a command with the token.
+// flag returns the option of a command with the token in its place.
 func (s Server) flag(name string) string {
 	if !s.Token {
 		return ""
 	}
-	return " " + name + ` "Authorization: Bearer TOKEN"`
+	return " " + name + ` "Authorization: Bearer ` + inPlace.form + `"`
 }
 
 // Client is a row of the table.
@@ -69,15 +69,33 @@ type Client struct {
 	single bool
 	// starts says that its entry starts a program.
 	starts bool
-	// entry returns the entry of a server in the file in JSON.
-	entry func(Server) json.RawMessage
+	// token is how the token gets into the file, and pasted how it gets into a text that is not the file.
+	token, pasted token
+	// entry returns the entry of a server in the file in JSON, with what stands for the token in its header.
+	entry func(s Server, token string) json.RawMessage
 	// inputs is what the file has beside the entries if they need a token: VS Code asks for it.
 	inputs json.RawMessage
 	// text returns what people paste, if that is not the file in JSON.
 	text func([]Server) string
-	// install returns a link that installs a server.
-	install func(Server) Install
+	// install returns a link that installs a server, with what stands for the token in its header.
+	install func(s Server, token string) Install
 }
+
+// token is a way in which a client gets the token of the gateway.
+type token struct {
+	form  string // stands for the token in a header; empty if there is no header to write
+	about string // says what people do about it
+}
+
+var (
+	inPlace      = token{"TOKEN", "Put a token of the gateway in the place of TOKEN."}
+	askedFor     = token{"${input:token}", "The client asks for a token of the gateway."}
+	inItsEntry   = token{"${TOKEN}", inPlace.about} // which gives the program that it starts a variable
+	fromVariable = token{"", "Set the environment variable TOKEN to a token of the gateway."}
+)
+
+// asVariable is a variable of the environment in the form that a client has for it.
+func asVariable(form string) token { return token{form, fromVariable.about} }
 
 // Install is a link that installs a server: Link, and then Config, encoded for a URL.
 type Install struct {
@@ -128,7 +146,7 @@ func (c Client) Entry(s Server) json.RawMessage {
 	if c.entry == nil {
 		return nil
 	}
-	return c.entry(c.needs(s))
+	return c.entry(c.needs(s), c.token.form)
 }
 
 // Inputs returns the member inputs that the client's file has for these servers; nil if it has none.
@@ -181,7 +199,7 @@ func (c Client) InstallOf(s Server) (Install, bool) {
 	if c.install == nil {
 		return Install{}, false
 	}
-	return c.install(c.needs(s)), true
+	return c.install(c.needs(s), c.token.form), true
 }
 
 // programPlace stands for the path of sse-server where it is not known.
@@ -196,21 +214,23 @@ func (c Client) AboutProgram(s Server) string {
 	return "Put the path of the program sse-server on the machine of the client in the place of " + programPlace + "."
 }
 
-// AboutToken says what to do about the token in a text of the table; empty if the text has none.
-func AboutToken(text string) string {
-	switch {
-	case strings.Contains(text, "${input:token}"):
-		return "The client asks for a token of the gateway."
-	case strings.Contains(text, "Bearer TOKEN"), tokenAsVariable.MatchString(text):
-		return "Put a token of the gateway in the place of TOKEN."
-	case strings.Contains(text, "TOKEN"):
-		return "Set the environment variable TOKEN to a token of the gateway."
+// AboutToken says what to do about the token in the text of these servers; empty if none of them needs one.
+func (c Client) AboutToken(servers []Server) string {
+	if c.text == nil {
+		return c.AboutTokenInFile(servers)
+	}
+	return c.about(servers, c.pasted)
+}
+
+// AboutTokenInFile says the same of the entries in the client's file.
+func (c Client) AboutTokenInFile(servers []Server) string { return c.about(servers, c.token) }
+
+func (c Client) about(servers []Server, t token) string {
+	if slices.ContainsFunc(servers, func(s Server) bool { return c.needs(s).Token && c.Lack(s) == "" }) {
+		return t.about
 	}
 	return ""
 }
-
-// tokenAsVariable matches the variable that an entry gives a program.
-var tokenAsVariable = regexp.MustCompile(`"TOKEN": ?"TOKEN"`)
 
 // object makes an object of names and values, in this order, without those that are empty.
 func object(pairs ...any) json.RawMessage {

@@ -48,10 +48,10 @@ func TestTextsHaveURLAndToken(t *testing.T) {
 			if strings.Contains(text, quoted) != isCommand {
 				t.Errorf("%s: a URL is quoted for a shell in commands alone, but got %s", c.Name, text)
 			}
-			if about := entry.AboutToken(text); (about != "") != s.Token || strings.Contains(text, "TOKEN") && !s.Token {
+			if about := c.AboutToken([]entry.Server{s}); (about != "") != s.Token || strings.Contains(text, "TOKEN") && !s.Token {
 				t.Errorf("%s, with a token %t: got %q about the token, and %s", c.Name, s.Token, about, text)
 			}
-			if s.Issuer = true; (entry.AboutToken(c.Text([]entry.Server{s})) != "") != (s.Token && !c.LogsIn) {
+			if s.Issuer = true; (c.AboutToken([]entry.Server{s}) != "") != (s.Token && !c.LogsIn) {
 				t.Errorf("%s, behind an issuer: got %s", c.Name, c.Text([]entry.Server{s}))
 			}
 			s.Issuer = false
@@ -115,6 +115,32 @@ func TestFormats(t *testing.T) {
 		c, _ := entry.Named("codex")
 		if err := toml.Unmarshal([]byte(c.Text([]entry.Server{s})), &codex); err != nil || codex["mcp_servers"]["docs"]["url"] != awkward || (codex["mcp_servers"]["docs"]["bearer_token_env_var"] == "TOKEN") != s.Token {
 			t.Errorf("codex: got %v (%v)", codex, err)
+		}
+	}
+}
+
+// What is said about the token is what its place in the text wants, whatever the URL has.
+func TestAboutToken(t *testing.T) {
+	const put, set, asks = "Put a token of the gateway in the place of TOKEN.", "Set the environment variable TOKEN to a token of the gateway.", "The client asks for a token of the gateway."
+	for _, c := range entry.All {
+		s := entry.Server{Name: "docs", URL: "http://h/TOKEN/mcp"}
+		if about := c.AboutToken([]entry.Server{s}) + c.AboutTokenInFile([]entry.Server{s}); about != "" {
+			t.Errorf("%s, without a token: got %q", c.Name, about)
+		}
+		s = entry.Server{Name: "docs", URL: "http://h/mcp", Token: true}
+		for text, about := range map[string]string{c.Text([]entry.Server{s}): c.AboutToken([]entry.Server{s}), string(c.Document([]entry.Server{s})): c.AboutTokenInFile([]entry.Server{s})} {
+			want := set
+			switch plain := strings.ReplaceAll(text, " ", ""); {
+			case text == "": // no file in JSON
+				continue
+			case strings.Contains(text, "${input:token}"):
+				want = asks
+			case strings.Contains(text, "Bearer TOKEN"), strings.Contains(plain, `"TOKEN":"TOKEN"`):
+				want = put
+			}
+			if about != want {
+				t.Errorf("%s: got %q about %s", c.Name, about, text)
+			}
 		}
 	}
 }

@@ -11,35 +11,35 @@ import (
 var All = []Client{
 	{
 		Name: "claude-code", Title: "Claude Code", Where: "a terminal", LogsIn: true,
-		Files: []string{".mcp.json"}, Key: "mcpServers", entry: typed("${TOKEN}"),
-		text: lines(func(s Server) string {
+		Files: []string{".mcp.json"}, Key: "mcpServers", token: asVariable("${TOKEN}"), entry: typed,
+		pasted: inPlace, text: lines(func(s Server) string {
 			return "claude mcp add --transport " + s.kind() + " " + s.Name + " " + shell(s.URL) + s.flag("--header")
 		}),
 	},
 	{
 		Name: "claude-desktop", Title: "Claude Desktop", Where: "claude_desktop_config.json, which takes programs only",
 		Files: []string{"~/Library/Application Support/Claude/claude_desktop_config.json", "~/.config/Claude/claude_desktop_config.json", "~/AppData/Roaming/Claude/claude_desktop_config.json"},
-		Key:   "mcpServers", entry: started, starts: true,
+		Key:   "mcpServers", token: inItsEntry, entry: started, starts: true,
 	},
 	{
 		Name: "cline", Title: "Cline", Where: "Configure MCP servers",
-		Files: []string{"~/.cline/data/settings/cline_mcp_settings.json"}, Key: "mcpServers",
-		entry: func(s Server) json.RawMessage {
-			return object("type", either(s, "streamableHttp", "sse"), "url", s.URL, "headers", s.headers("TOKEN"))
+		Files: []string{"~/.cline/data/settings/cline_mcp_settings.json"}, Key: "mcpServers", token: inPlace,
+		entry: func(s Server, token string) json.RawMessage {
+			return object("type", either(s, "streamableHttp", "sse"), "url", s.URL, "headers", s.headers(token))
 		},
 	},
-	{Name: "codex", Title: "Codex", Where: "~/.codex/config.toml", Files: []string{"~/.codex/config.toml"}, Key: "mcp_servers", text: tables},
-	{Name: "continue", Title: "Continue", Where: "~/.continue/config.yaml", text: ofContinue},
+	{Name: "codex", Title: "Codex", Where: "~/.codex/config.toml", Files: []string{"~/.codex/config.toml"}, Key: "mcp_servers", token: fromVariable, pasted: fromVariable, text: tables},
+	{Name: "continue", Title: "Continue", Where: "~/.continue/config.yaml", pasted: inPlace, text: ofContinue},
 	{
 		Name: "copilot-cli", Title: "Copilot CLI", Where: "~/.copilot/mcp-config.json",
-		Files: []string{"~/.copilot/mcp-config.json"}, Key: "mcpServers",
-		entry: func(s Server) json.RawMessage {
-			return object("type", s.kind(), "url", s.URL, "headers", s.headers("${TOKEN}"), "tools", []string{"*"})
+		Files: []string{"~/.copilot/mcp-config.json"}, Key: "mcpServers", token: asVariable("${TOKEN}"),
+		entry: func(s Server, token string) json.RawMessage {
+			return object("type", s.kind(), "url", s.URL, "headers", s.headers(token), "tools", []string{"*"})
 		},
 	},
 	{
 		Name: "curl", Title: "curl", Where: "a terminal", single: true,
-		text: lines(func(s Server) string {
+		pasted: inPlace, text: lines(func(s Server) string {
 			if s.SSE {
 				return "curl -N " + shell(s.URL) + s.flag("-H") + " -H 'Accept: text/event-stream'"
 			}
@@ -52,64 +52,64 @@ var All = []Client{
 	},
 	{
 		Name: "cursor", Title: "Cursor", Where: ".cursor/mcp.json", LogsIn: true,
-		Files: []string{".cursor/mcp.json", "~/.cursor/mcp.json"}, Key: "mcpServers", entry: plain("url", "${env:TOKEN}"),
-		install: func(s Server) Install {
-			return Install{"cursor://anysphere.cursor-deeplink/mcp/install?name=" + s.Name + "&config=", string(plain("url", "${env:TOKEN}")(s)), true}
+		Files: []string{".cursor/mcp.json", "~/.cursor/mcp.json"}, Key: "mcpServers", token: asVariable("${env:TOKEN}"), entry: plain("url"),
+		install: func(s Server, token string) Install {
+			return Install{"cursor://anysphere.cursor-deeplink/mcp/install?name=" + s.Name + "&config=", string(plain("url")(s, token)), true}
 		},
 	},
 	{
 		Name: "gemini-cli", Title: "Gemini CLI", Where: "~/.gemini/settings.json", LogsIn: true,
-		Files: []string{"~/.gemini/settings.json"}, Key: "mcpServers", entry: plain("url", "${TOKEN}"),
+		Files: []string{"~/.gemini/settings.json"}, Key: "mcpServers", token: asVariable("${TOKEN}"), entry: plain("url"),
 	},
 	{
 		Name: "inspector", Title: "Inspector", Where: "a terminal",
-		text: lines(func(s Server) string { // without @latest npm takes, for an older Node.js, a version that lacks --header
+		pasted: inPlace, text: lines(func(s Server) string { // without @latest npm takes, for an older Node.js, a version that lacks --header
 			return "npx -y @modelcontextprotocol/inspector@latest --cli " + shell(s.URL) + " --transport " + s.kind() + " --method tools/list" + s.flag("--header")
 		}),
 	},
 	{
 		Name: "opencode", Title: "opencode", Where: "opencode.json", LogsIn: true,
-		Files: []string{"opencode.json", "~/.config/opencode/opencode.json"}, Key: "mcp",
-		entry: func(s Server) json.RawMessage {
-			return object("type", "remote", "url", s.URL, "headers", s.headers("{env:TOKEN}"))
+		Files: []string{"opencode.json", "~/.config/opencode/opencode.json"}, Key: "mcp", token: asVariable("{env:TOKEN}"),
+		entry: func(s Server, token string) json.RawMessage {
+			return object("type", "remote", "url", s.URL, "headers", s.headers(token))
 		},
 	},
-	{Name: "python-sdk", Title: "Python SDK", Where: "a program, with version 1 of the package mcp", text: lines(ofPython)},
+	{Name: "python-sdk", Title: "Python SDK", Where: "a program, with version 1 of the package mcp", pasted: inPlace, text: lines(ofPython)},
 	{
 		Name: "qwen-code", Title: "Qwen Code", Where: "~/.qwen/settings.json", LogsIn: true,
-		Files: []string{"~/.qwen/settings.json"}, Key: "mcpServers",
-		entry: func(s Server) json.RawMessage { return plain(either(s, "httpUrl", "url"), "${TOKEN}")(s) },
+		Files: []string{"~/.qwen/settings.json"}, Key: "mcpServers", token: asVariable("${TOKEN}"),
+		entry: func(s Server, token string) json.RawMessage { return plain(either(s, "httpUrl", "url"))(s, token) },
 	},
 	{
-		Name: "roo", Title: "Roo", Where: ".roo/mcp.json", Files: []string{".roo/mcp.json"}, Key: "mcpServers",
-		entry: func(s Server) json.RawMessage {
-			return object("type", either(s, "streamable-http", "sse"), "url", s.URL, "headers", s.headers("TOKEN"))
+		Name: "roo", Title: "Roo", Where: ".roo/mcp.json", Files: []string{".roo/mcp.json"}, Key: "mcpServers", token: inPlace,
+		entry: func(s Server, token string) json.RawMessage {
+			return object("type", either(s, "streamable-http", "sse"), "url", s.URL, "headers", s.headers(token))
 		},
 	},
 	{
 		Name: "trae", Title: "Trae", Where: "Settings, MCP, Manual configuration, or .trae/mcp.json",
-		Files: []string{".trae/mcp.json"}, Key: "mcpServers", entry: plain("url", "TOKEN"),
+		Files: []string{".trae/mcp.json"}, Key: "mcpServers", token: inPlace, entry: plain("url"),
 	},
-	{Name: "typescript-sdk", Title: "TypeScript SDK", Where: "a file that ends with .mjs", text: lines(ofTypeScript)},
+	{Name: "typescript-sdk", Title: "TypeScript SDK", Where: "a file that ends with .mjs", pasted: inPlace, text: lines(ofTypeScript)},
 	{
 		Name: "vs-code", Title: "VS Code", Where: ".vscode/mcp.json", LogsIn: true,
-		Files: []string{".vscode/mcp.json"}, Key: "servers", entry: typed("${input:token}"), inputs: askForToken,
-		install: func(s Server) Install {
+		Files: []string{".vscode/mcp.json"}, Key: "servers", token: askedFor, entry: typed, inputs: askForToken,
+		install: func(s Server, token string) Install {
 			inputs := askForToken
 			if !s.Token {
 				inputs = nil
 			}
-			kind := object("name", s.Name, "type", s.kind(), "url", s.URL, "headers", s.headers("${input:token}"), "inputs", inputs)
+			kind := object("name", s.Name, "type", s.kind(), "url", s.URL, "headers", s.headers(token), "inputs", inputs)
 			return Install{Link: "vscode:mcp/install?", Config: string(kind)}
 		},
 	},
 	{
 		Name: "windsurf", Title: "Windsurf", Where: "~/.codeium/windsurf/mcp_config.json", LogsIn: true,
-		Files: []string{"~/.codeium/windsurf/mcp_config.json"}, Key: "mcpServers", entry: plain("serverUrl", "${env:TOKEN}"),
+		Files: []string{"~/.codeium/windsurf/mcp_config.json"}, Key: "mcpServers", token: asVariable("${env:TOKEN}"), entry: plain("serverUrl"),
 	},
 	{
 		Name: "zed", Title: "Zed", Where: "~/.config/zed/settings.json",
-		Files: []string{"~/.config/zed/settings.json"}, Key: "context_servers", entry: plain("url", "TOKEN"),
+		Files: []string{"~/.config/zed/settings.json"}, Key: "context_servers", token: inPlace, entry: plain("url"),
 	},
 }
 
@@ -124,24 +124,24 @@ func either(s Server, streamable, sse string) string {
 }
 
 // plain makes entries of the URL, under this name, and the header with the token.
-func plain(name, token string) func(Server) json.RawMessage {
-	return func(s Server) json.RawMessage { return object(name, s.URL, "headers", s.headers(token)) }
-}
-
-// typed makes entries that say the transport too.
-func typed(token string) func(Server) json.RawMessage {
-	return func(s Server) json.RawMessage {
-		return object("type", s.kind(), "url", s.URL, "headers", s.headers(token))
+func plain(name string) func(Server, string) json.RawMessage {
+	return func(s Server, token string) json.RawMessage {
+		return object(name, s.URL, "headers", s.headers(token))
 	}
 }
 
+// typed makes an entry that says the transport too.
+func typed(s Server, token string) json.RawMessage {
+	return object("type", s.kind(), "url", s.URL, "headers", s.headers(token))
+}
+
 // started makes an entry that starts sse-server stdio.
-func started(s Server) json.RawMessage {
+func started(s Server, token string) json.RawMessage {
 	program, args := cmp.Or(s.Program, programPlace), []string{"stdio", "--url", s.URL}
 	if !s.Token {
 		return object("command", program, "args", args)
 	}
-	return object("command", program, "args", append(args, "--header", "Authorization: Bearer ${TOKEN}"), "env", map[string]string{"TOKEN": "TOKEN"})
+	return object("command", program, "args", append(args, "--header", "Authorization: Bearer "+token), "env", map[string]string{"TOKEN": inPlace.form})
 }
 
 // tables are the entries of Codex in TOML.
