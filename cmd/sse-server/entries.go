@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clientfile"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/entry"
 )
 
@@ -142,7 +143,11 @@ func (m *Main) connect(c *config.Config) int {
 	}
 	client, known := entry.Named(c.ConnectClient.Client)
 	if !known {
-		fmt.Fprintf(m.Stderr, "sse-server: connect: no entry is known of %q: want one of %s\n", c.ConnectClient.Client, strings.Join(entry.Names(), ", "))
+		hint := ":"
+		if meant := clients.Nearest(c.ConnectClient.Client); slices.Contains(entry.Names(), meant) {
+			hint = fmt.Sprintf(", did you mean %q?", meant)
+		}
+		fmt.Fprintf(m.Stderr, "sse-server: connect: no entry is known of %q%s want one of %s\n", c.ConnectClient.Client, hint, strings.Join(entry.Names(), ", "))
 		return exitConfig
 	}
 	servers, err := entriesOf(c)

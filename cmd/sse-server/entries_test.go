@@ -177,6 +177,7 @@ func TestConnectAClient(t *testing.T) {
 		{[]string{"connect", "curl"}, exitOK, "curl http://127.0.0.1:8080/mcp -H", ""},
 		{[]string{"connect"}, exitConfig, "", "connect: name a client: claude-code, "},
 		{[]string{"connect", "netscape"}, exitConfig, "", `no entry is known of "netscape": want one of claude-code, `},
+		{[]string{"connect", "claude"}, exitConfig, "", `no entry is known of "claude", did you mean "claude-code"? want one of `},
 		{[]string{"connect", "cursor", "nope"}, exitConfig, "", `there is no server "nope": want one of demo`},
 		{[]string{"connect", "cursor", "--addr", "127.0.0.1:0"}, exitConfig, "", "port 0 is another one each time"},
 	} {
