@@ -1,11 +1,16 @@
 package main
 
 import (
+	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -149,6 +154,23 @@ func TestEntriesHaveThePathOfTheProgram(t *testing.T) {
 	}
 	if got := ourselves("", os.ErrNotExist); got != "sse-server" {
 		t.Errorf("without a path: got %s", got)
+	}
+}
+
+// The command in the documentation makes the entry below it.
+func TestDocsOfConnectAreTrue(t *testing.T) {
+	docs := clitest.Must(os.ReadFile("../../docs/clients.md"))
+	found := regexp.MustCompile("(?m)^    sse-server (connect .*) --write\n\n```json\n(.*)\n").FindSubmatch(docs)
+	if found == nil {
+		t.Fatal("docs/clients.md has no command")
+	}
+	p := launchWith(t, nil, strings.Fields(string(found[1]))...)
+	p.wantExit(exitOK)
+	var want, got struct{ MCPServers map[string]any }
+	ssetest.Must(t, json.Unmarshal(found[2], &want))
+	ssetest.Must(t, json.Unmarshal([]byte(p.out.String()), &got))
+	if !slices.Equal(slices.Collect(maps.Keys(got.MCPServers)), slices.Collect(maps.Keys(want.MCPServers))) {
+		t.Errorf("got %s, documented as %s", p.out.String(), found[2])
 	}
 }
 
