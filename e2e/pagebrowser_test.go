@@ -41,7 +41,7 @@ servers:
   bookshop: {command: [%[1]q, %[2]q]}
   hostile: {command: [%[1]q, %[2]q, hostile]}
   deep: {command: [%[1]q, %[2]q, deep]}
-  broken: {command: [sh, -c, "echo the database is down >&2; exit 3"]}
+  broken: {command: [sh, -c, "echo connecting >&2; echo the database is down >&2; exit 3"]}
   slow: {command: [sh, -c, "while [ ! -e %[3]s ]; do sleep 0.1; done; exec %[1]s %[2]s"]}
   demo: {}
 `, node(t), server, began), 0o600))

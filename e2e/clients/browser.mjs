@@ -372,7 +372,9 @@ const steps = {
     const page = await open(`${gateway}/broken/mcp`);
     await page.locator('.headline.failed').waitFor();
     await sees(page, /the database is down/);
-    await sees(page, /Correct the command|server stderr/);
+    assert.equal(await page.locator('.headline pre').innerText(), 'connecting\nthe database is down');
+    await sees(page, /Correct the command/);
+    assert.equal(await page.getByText('--start-timeout').count(), 0, 'time does not help a server that has ended');
     await accessible(page, 'a failed server');
     await page.selectOption('#way', 'sse');
     await page.locator('.headline.failed').waitFor();

@@ -44,26 +44,41 @@ function counted(list, one) { return list && count(list.length, one); }
  * @returns {(Node | undefined)[]}
  */
 function condition(session, state, again) {
-  const error = /** @type {any} */ (session.error);
+  const error = /** @type {any} */ (session.error), [what, words] = parts(error?.message ?? '');
   switch (state) {
     case 'connecting': return [el('p', {}, mark('initializing', 'connecting'))];
-    case 'starting': return [el('p', {}, mark('initializing', 'starting'), ' for ', el('span', { id: 'seconds' }), error ? el('span', {}, ': ', named(error.message, 2000)) : '')];
+    case 'starting': return [el('p', {}, mark('initializing', 'starting'), ' for ', el('span', { id: 'seconds' }), error ? el('span', {}, ': ', named(what, 2000)) : ''), words];
     case 'ready': return [el('p', {}, mark('ready', 'ready'), ` after ${took(session.readyAfter)}`)];
     case 'locked': return [el('p', {}, mark('initializing', 'waits for a token'))];
   }
   const why = error?.data ?? error?.error?.data;
-  return [el('p', {}, mark('failed', state === 'failed' ? 'failed' : 'not connected'), ' ', named(error?.message ?? '', 4000)),
-    advice[why?.phase] ? el('p', { class: 'soft' }, advice[why.phase]) : undefined,
+  return [el('p', {}, mark('failed', state === 'failed' ? 'failed' : 'not connected'), ' ', named(what, 4000)), words,
+    advice.has(why?.reason) ? el('p', { class: 'soft' }, advice.get(why.reason)) : undefined,
     el('div', { class: 'row' }, button('Connect again', again)),
     why && el('details', {}, el('summary', {}, 'What the gateway says'), tree(why, 2))];
 }
 
-/** What to do about a failed start, by the phase that the error names: docs/reference/errors.md has more. */
-/** @type {Record<string, string>} */
-const advice = {
-  request_creation: 'Correct the command or the URL of the server in the configuration of the gateway. The line “server exited” in the log of the gateway says more.',
-  request_processing: 'The lines “server stderr” in the log of the gateway say what the server did. --start-timeout gives a slow one more time.',
-};
+/**
+ * parts returns what a message says, and what the server wrote to stderr, in its lines.
+ * @param {unknown} message
+ * @returns {[string, Node | undefined]}
+ */
+function parts(message) {
+  const [what, ...words] = clip(message, 4000).split(/; (?:stderr|its stderr says): /);
+  return [what, words.length > 0 ? el('pre', { tabindex: 0, 'aria-label': 'stderr of the server' }, el('bdi', {}, words.join(' | ').replaceAll(' | ', '\n'))) : undefined];
+}
+
+const seeLog = 'The lines “server stderr” and “server exited” in the log of the gateway say more.';
+
+/** What to do about a failed start, by the reason that the error names: docs/reference/errors.md has more. */
+const advice = new Map([
+  ['timeout', 'The server has not answered in time: --start-timeout gives a slow one more. The lines “server stderr” in the log of the gateway say what it did.'],
+  ['start_failed', `Correct the command or the URL of the server in the configuration of the gateway. ${seeLog}`],
+  ['gave_up', `The server ends soon after each start: correct its command and its configuration. ${seeLog}`],
+  ['unauthorized', 'Give the gateway credentials for the server, such as --header "Authorization: Bearer TOKEN".'],
+  ['rejected', 'The server has refused to start a session. The lines “server stderr” in the log of the gateway say what it did.'],
+  ['bad_answer', 'What the server has answered is no MCP: see whether its command needs an argument, such as stdio.'],
+]);
 
 /** @param {string} kind @param {string} text */
 export function mark(kind, text) { return el('span', { class: `mark ${kind}` }, text); }
