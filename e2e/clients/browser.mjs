@@ -396,7 +396,7 @@ const steps = {
     const page = await open(stranger), requests = [];
     page.on('request', request => requests.push(request.method()));
     await page.getByText('link').click();
-    await sees(page, 'Another site has led here');
+    await sees(page, 'You came from a link on another site.');
     await sees(page, 'bookshop');
     await accessible(page, 'the page before its session');
     await page.selectOption('#client', 'Cursor'); // what to paste needs no session

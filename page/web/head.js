@@ -24,7 +24,7 @@ export function headline(session, lists, again, { name, isLinked }) {
       info.title && info.name && info.title !== info.name && el('small', {}, named(info.name, 100), ' '),
       info.version && el('small', {}, named(info.version, 60))),
     ...session ? condition(session, state, again) : [el('p', {}, mark('', 'not connected'))],
-    !session && isLinked && el('div', {}, el('p', {}, 'Another site has led here. To connect starts a session with the server, and may start its process.'),
+    !session && isLinked && el('div', {}, el('p', {}, 'You came from a link on another site. Connecting starts a session of the server.'),
       el('div', { class: 'row' }, button('Connect', again, { class: 'main' }))),
     session?.server && el('p', { class: 'soft' }, session.transport.title, ', MCP ', named(session.server.protocolVersion, 20), ': ',
       [counted(lists.tools, 'tool'), counted(lists.prompts, 'prompt'), counted(lists.resources, 'resource'), counted(lists.templates, 'template')].filter(Boolean).join(', ')),
@@ -98,7 +98,7 @@ export function connectView(target, chosen) {
     const one = /** @type {import('./connect.js').Entry} */ (all.find(entry => entry.client === choose.value));
     if (one.lack) show(shown, el('p', {}, one.lack));
     else show(shown,
-      el('p', {}, 'Into ', one.where, ': ', copier('Copy', () => one.text, `Copy what ${one.client} needs`),
+      el('p', {}, `${one.where === 'a terminal' ? 'Paste into' : 'Into'} `, one.where, ': ', copier('Copy', () => one.text, `Copy what ${one.client} needs`),
         one.install && el('a', { class: 'install', href: one.install }, `Install in ${one.client}`)),
       el('pre', { tabindex: 0 }, one.text),
       one.aboutProgram && el('p', { class: 'soft' }, one.aboutProgram),

@@ -250,7 +250,7 @@ function isDestructive(tool) { return tool.annotations?.destructiveHint === true
 /** @param {any} tool */
 function hints(tool) {
   const { readOnlyHint, idempotentHint } = tool.annotations ?? {};
-  return [tool.execution?.taskSupport === 'required' && 'as a task alone', readOnlyHint === true && 'reads only', isDestructive(tool) && 'destructive', idempotentHint === true && 'idempotent']
+  return [tool.execution?.taskSupport === 'required' && 'runs only as a task', readOnlyHint === true && 'reads only', isDestructive(tool) && 'destructive', idempotentHint === true && 'idempotent']
     .filter(hint => typeof hint === 'string').map(hint => el('span', { class: hint === 'destructive' ? 'hint bad' : 'hint' }, hint));
 }
 
