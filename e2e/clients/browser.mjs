@@ -593,6 +593,14 @@ const steps = {
     assert.equal(await page.getByLabel('user').inputValue(), 'ann');
     assert.equal(await page.getByLabel('key').inputValue(), '');
     await close(page);
+
+    // The address of the page never has what is secret. A link that has it sets nothing: the question would hide it.
+    const linked = await open(`${gateway}/deep/mcp#${new URLSearchParams({ tool: 'sign_in', arguments: '{"user":"ann","key":"hush","pins":["hush"]}' })}`);
+    await linked.getByLabel('key').waitFor();
+    assert.equal(await linked.getByLabel('user').inputValue(), 'ann');
+    assert.equal(await linked.getByLabel('key').inputValue(), '');
+    assert.equal(await linked.getByLabel('pins 1', { exact: true }).count(), 0);
+    await close(linked);
   },
 
   async 'the keyboard is enough'() {

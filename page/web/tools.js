@@ -96,7 +96,10 @@ export class ToolsView {
     if (tools.length > 0 && fitting.length === 0) show(this.list, el('li', { class: 'soft' }, 'No tool fits.'));
   }
 
-  /** fromAddress chooses the tool that the page's address names, with its arguments, and runs nothing. */
+  /**
+   * fromAddress chooses the tool that the page's address names, with its arguments, and runs nothing. What is
+   * secret is not of an address, and the question before a call would hide it.
+   */
   fromAddress() {
     const address = new URLSearchParams(location.hash.slice(1)), name = address.get('tool');
     if (name === null) return;
@@ -107,7 +110,7 @@ export class ToolsView {
     }
     let args;
     try { args = JSON.parse(address.get('arguments') ?? ''); } catch { /* none, or no JSON */ }
-    this.choose(tool, args, true);
+    this.choose(tool, withoutSecrets(args, tool.inputSchema), true);
   }
 
   /**
