@@ -121,7 +121,8 @@ const steps = {
     assert.equal(await other.locator('.wire').getByText('tools/call').count(), 0);
     await close(other);
 
-    // A call that the address has chosen asks first, unless it only reads, until the user has typed.
+    // A call that the address has chosen asks first, unless it only reads, until one is confirmed. One
+    // argument that is edited leaves the others as the link has them.
     const linked = await open(`${gateway}/bookshop/mcp#${new URLSearchParams({ tool: 'restock', arguments: '{"shelves":1}' })}`);
     await press(linked, 'Call');
     await linked.getByRole('dialog').getByText('"shelves": 1').waitFor();
@@ -130,7 +131,27 @@ const steps = {
     assert.equal(await linked.locator('.result').count(), 0);
     await linked.getByLabel('shelves').fill('2');
     await press(linked, 'Call');
+    await linked.getByRole('dialog').getByText('"shelves": 2').waitFor();
+    await press(linked, 'Run it');
     await answer(linked).getByText('counted 2 shelves').first().waitFor();
+    await linked.getByLabel('shelves').fill('1');
+    await press(linked, 'Call');
+    await answer(linked).getByText('counted 1 shelves').first().waitFor();
+    // Whoever has opened the tab can change its address while it asks: what runs is what was confirmed, and what
+    // the address has now is asked again.
+    const change = shelves => linked.evaluate(args => { location.hash = new URLSearchParams({ tool: 'restock', arguments: args }).toString(); }, JSON.stringify({ shelves }));
+    const has = shelves => linked.waitForFunction(want => document.querySelector('.form input').value === want, String(shelves));
+    await change(4);
+    await has(4);
+    await press(linked, 'Call');
+    await linked.getByRole('dialog').getByText('"shelves": 4').waitFor();
+    await change(5);
+    await has(5);
+    await press(linked, 'Run it');
+    await answer(linked).getByText('counted 4 shelves').first().waitFor();
+    await press(linked, 'Call');
+    await linked.getByRole('dialog').getByText('"shelves": 5').waitFor();
+    await press(linked, 'Do not run it');
     await close(linked);
 
     // As JSON it is the same, and the history brings it back.

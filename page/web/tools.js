@@ -117,7 +117,8 @@ export class ToolsView {
    * choose shows a tool.
    * @param {any} tool
    * @param {any} [args]
-   * @param {boolean} [isOfAddress] whether the page's address has chosen it: whoever made the link has
+   * @param {boolean} [isOfAddress] whether the page's address has chosen it: whoever made the link has. It stays
+   *   so until a call of it is confirmed: an argument that is edited does not make the others the user's.
    * @param {Call} [call] to show with it
    * @param {import('./form.js').Form} [form] of the same schema, to go on with
    */
@@ -147,10 +148,7 @@ export class ToolsView {
         if (this.copied) show(this.copied, address.length > longest && el('p', { class: 'warn' }, 'The arguments are too long for an address: it names the tool alone.'));
         return `${location.origin}${location.pathname}${location.search}#${address.length > longest ? this.address({}) : address}`;
       }, 'Copy its address, which shows this call'));
-    const ask = el('form', { novalidate: true, onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.submit(false); }, oninput: (/** @type {Event} */ event) => {
-      if (event.target !== asJSON) this.isOfAddress = false;
-      this.toAddress();
-    } },
+    const ask = el('form', { novalidate: true, onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.submit(false); }, oninput: () => this.toAddress() },
       place,
       el('div', { class: 'row middle' }, this.run, el('label', { class: 'box' }, asJSON, ' as JSON'), copies));
     show(this.detail,
@@ -221,6 +219,7 @@ export class ToolsView {
       if (isShown()) this.showCall(this.calls.chosen); // what was there before
       return;
     }
+    if (form === this.form) this.isOfAddress = false; // somebody has seen all of it, and wants it
     const call = new Call({ tool: tool.name, arguments: withoutSecrets(args, tool.inputSchema) ?? {}, at: Date.now(), ms: 0, outcome: 'running' });
     this.calls.add(call);
     const running = call.run(session, tool, args, uri => app.read(uri), isChecked ? '' : unchecked);
@@ -274,7 +273,7 @@ function confirmed(tool, args, isOfAddress) {
     const dialog = el('dialog', { 'aria-labelledby': 'confirm-title', onclose: () => { dialog.remove(); resolve(dialog.returnValue === 'run'); } },
       el('h3', { id: 'confirm-title' }, isDestructive(tool) ? 'Run a destructive tool?' : 'Run a call of a link?'),
       isDestructive(tool) && el('p', {}, named(titleOf(tool), 200), ' says that it may destroy something.'),
-      isOfAddress && el('p', {}, 'The address of the page has chosen ', named(titleOf(tool), 200), ' and its arguments. Run it only if you know who made the link.'),
+      isOfAddress && el('p', {}, 'The address of the page has chosen ', named(titleOf(tool), 200), ' and the arguments that you have not changed. Run it only if you know who made the link.'),
       el('p', {}, 'Its arguments:'), el('pre', { tabindex: 0 }, text(JSON.stringify(args, null, 2))),
       el('div', { class: 'row' }, button('Do not run it', () => dialog.close('')), button('Run it', () => dialog.close('run'), { class: 'danger' })));
     document.body.append(dialog);
