@@ -90,6 +90,25 @@ assert.deepEqual(withoutSecrets({ a: 1 }, { patternProperties: { '^p': pin } }),
 assert.deepEqual(withoutSecrets([1, 2, 3], { prefixItems: [{}, pin], items: {} }, '…'), [1, '…', 3]);
 assert.deepEqual(withoutSecrets([1, 2, 3], { items: [{}, pin] }, '…'), [1, '…', 3]);
 assert.deepEqual(withoutSecrets({ a: { a: { pin: 1, b: 2 } } }, { properties: { a: { $ref: '#' }, pin } }), { a: { a: { b: 2 } } });
+for (const schema of [
+  { dependentSchemas: { a: { properties: { pin } } } }, { dependencies: { a: { properties: { pin } }, pin: ['a'] } },
+  { unevaluatedProperties: pin, properties: { a: {} } }, { $id: 'x', $ref: '#/$defs/b', $defs: { b: { properties: { pin } } } },
+]) assert.deepEqual(withoutSecrets({ a: 1, pin: 2 }, schema), { a: 1 }, JSON.stringify(schema));
+for (const schema of [{ contains: pin }, { unevaluatedItems: pin }, { items: [{}], additionalItems: pin }]) {
+  assert.deepEqual(withoutSecrets({ a: 1, list: [1, 2] }, { properties: { list: schema } }, '…'), { a: 1, list: ['…', '…'] }, JSON.stringify(schema));
+}
+// If nobody can say what is secret, all is: a reference is no pointer within the document, or means what depends on the way to it.
+for (const $defs of [{ key: { $anchor: 'key', ...pin } }, { key: { $id: 'key', ...pin } }, { key: { $dynamicAnchor: 'key', ...pin } }]) {
+  for (const key of [{ $ref: '#key' }, { $ref: 'key' }, { $ref: 'https://a.example/key' }, { $ref: '#/$defs/none' }, { $ref: 7 }, { $dynamicRef: '#key' }, { $recursiveRef: '#' }]) {
+    for (const schema of [{ $defs, properties: { key } }, { $defs, items: {}, anyOf: [{ properties: { key } }] }, { $defs, ...key }]) {
+      assert.equal(withoutSecrets({ a: 1, key: 'x' }, schema, '…'), '…', JSON.stringify(schema));
+      assert.equal(withoutSecrets({ a: 1, key: 'x' }, schema), undefined, JSON.stringify(schema));
+    }
+  }
+}
+const inner = { $id: 'https://a.example/inner', $defs: { key: pin }, properties: { key: { $ref: '#/$defs/key' } } };
+assert.equal(withoutSecrets({ inner: { key: 'x' } }, { $defs: { key: {} }, properties: { inner } }, '…'), '…', 'a pointer in a document inside');
+assert.deepEqual(withoutSecrets({ a: 1, b: 2 }, { properties: { a: {}, b: { $ref: '#/properties/a' }, c: { $ref: '#c' } } }), { a: 1, b: 2 }, 'what is not given is of no matter');
 
 // What the wire keeps is bounded.
 const large = new Wire();
