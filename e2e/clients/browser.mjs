@@ -622,6 +622,29 @@ const steps = {
     assert.equal(await linked.getByLabel('key').inputValue(), '');
     assert.equal(await linked.getByLabel('pins 1', { exact: true }).count(), 0);
     await close(linked);
+
+    // A definition that does not call it secret any more does not get what was typed when it was.
+    const changed = await open('about:blank');
+    let isOpen = false;
+    await changed.route(`${gateway}/deep/mcp`, async route => {
+      if (route.request().postDataJSON()?.method !== 'tools/list') return route.continue();
+      const response = await route.fetch(), body = await response.text();
+      return route.fulfill({ response, body: isOpen ? body.replace('"format":"password"', '"title":"Open now"').replace('["user","key"]', '["user"]') : body });
+    });
+    await changed.goto(`${gateway}/deep/mcp`);
+    await ready(changed);
+    await tool(changed, 'sign_in');
+    await changed.getByLabel('user').fill('ann');
+    await changed.getByLabel('key').fill('hush');
+    isOpen = true;
+    await changed.selectOption('#way', 'streamable'); // another session, with other tools
+    await changed.locator('label', { hasText: 'Open now' }).waitFor();
+    assert.equal(await changed.getByLabel('user').inputValue(), 'ann');
+    assert.equal(await changed.getByLabel('Open now').inputValue(), '');
+    await changed.getByLabel('user').fill('bob');
+    await changed.waitForFunction(() => location.hash.includes('bob'));
+    assert.ok(!changed.url().includes('hush'), changed.url());
+    await close(changed);
   },
 
   async 'the keyboard is enough'() {

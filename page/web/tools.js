@@ -51,13 +51,17 @@ export class ToolsView {
 
   /**
    * renew shows another definition of the tool that is chosen, and keeps its arguments and its call. The form
-   * stays as it is, with what is half typed, unless it asks for something else now.
+   * stays as it is, with what is half typed, unless it asks for something else now: then what was typed as a
+   * secret goes, because the other form may not call it one.
    * @param {any} tool
    */
   renew(tool) {
     const focused = /** @type {HTMLElement | null} */ (document.activeElement);
-    const asksTheSame = JSON.stringify(tool.inputSchema) === JSON.stringify(this.chosen.inputSchema);
-    this.choose(tool, this.read(), this.isOfAddress === true, this.calls.chosen, asksTheSame ? this.form : undefined);
+    const before = this.chosen.inputSchema, asksTheSame = JSON.stringify(tool.inputSchema) === JSON.stringify(before);
+    let args = this.read();
+    if (!asksTheSame) args = withoutSecrets(args, before);
+    if (!asksTheSame && this.isOfAddress) args = withoutSecrets(args, tool.inputSchema); // as in fromAddress
+    this.choose(tool, args, this.isOfAddress === true, this.calls.chosen, asksTheSame ? this.form : undefined);
     if (focused?.isConnected) focused.focus();
   }
 
