@@ -553,6 +553,28 @@ const steps = {
     await close(page);
   },
 
+  async 'a hostile server has objects where texts are'() {
+    const page = await open('about:blank');
+    let reply = id => ({ jsonrpc: '2.0', id, error: { code: -32000, message: 'no start', data: { phase: { toString: 1 } } } });
+    const strange = { name: { toString: 1 }, title: 'Strange', inputSchema: { type: 'object', properties: { a: { type: 'string' } } } };
+    let wanted = 'initialize';
+    await page.route(`${gateway}/hostile/mcp`, route => {
+      const { id, method } = route.request().postDataJSON() ?? {};
+      return method === wanted ? route.fulfill({ json: reply(id) }) : route.continue();
+    });
+    await page.goto(`${gateway}/hostile/mcp`);
+    await page.locator('.headline.failed').waitFor();
+    await sees(page, 'no start');
+    wanted = 'tools/list';
+    reply = id => ({ jsonrpc: '2.0', id, result: { tools: [strange] } });
+    await press(page, 'Connect again');
+    await ready(page);
+    await tool(page, 'Strange');
+    await page.getByLabel('a', { exact: true }).fill('typed');
+    await page.waitForFunction(() => location.hash.includes('typed'));
+    await close(page);
+  },
+
   async 'schemas without an end, and patterns that run for ever, stop no tab'() {
     const page = await open(`${gateway}/deep/mcp`);
     await ready(page);

@@ -191,7 +191,7 @@ export class ToolsView {
    * @param {any} args
    */
   address(args = this.read()) {
-    const address = new URLSearchParams({ tool: this.chosen.name }), open = withoutSecrets(args, this.chosen.inputSchema);
+    const address = new URLSearchParams({ tool: plain(this.chosen.name) }), open = withoutSecrets(args, this.chosen.inputSchema);
     if (open && Object.keys(open).length > 0) address.set('arguments', JSON.stringify(open));
     return address.toString();
   }
