@@ -173,7 +173,11 @@ func (m *Main) connect(c *config.Config) int {
 	if c.ConnectClient.File != "" {
 		files = []string{c.ConnectClient.File}
 	}
+	whole := !slices.ContainsFunc(servers, func(s entry.Server) bool { return strings.Contains(s.URL, "/...") })
 	if c.ConnectClient.Write || c.ConnectClient.File != "" {
+		if !whole {
+			return m.refuse(fmt.Errorf("connect: the URL has a part that may be secret, which is not written: put what sse-server connect %s prints into the file, with your URL", client.Name))
+		}
 		return m.writeEntries(client, files, servers)
 	}
 	for _, s := range servers {
@@ -192,7 +196,7 @@ func (m *Main) connect(c *config.Config) int {
 	if len(files) > 0 {
 		fmt.Fprintf(m.Stderr, "sse-server: --write adds it to %s\n", files[0])
 	}
-	if install, has := client.InstallOf(servers[0]); has && len(servers) == 1 {
+	if install, has := client.InstallOf(servers[0]); has && len(servers) == 1 && whole {
 		fmt.Fprintf(m.Stderr, "sse-server: or open %s\n", install)
 	}
 	return exitOK

@@ -194,6 +194,7 @@ func TestConnectAClient(t *testing.T) {
 		{[]string{"connect", "cursor", "--url", "http://127.0.0.1:8080/docs/sse", "--name", "mine"}, exitOK, `"mine": {`, ""},
 		{[]string{"connect", "cursor", "--url", "http://ada:pw@127.0.0.1:8080/mcp?k=1", "--header", "X-Key: 1"}, exitOK, `"url": "http://127.0.0.1:8080/mcp"`,
 			"left out, as it may be secret: user and password, the query, headers (X-Key)"},
+		{[]string{"connect", "cursor", "--write", "--url", "https://mcp.example.com/0123456789abcdef0123456789abcdef0123456789abcdef/mcp"}, exitConfig, "", "the URL has a part that may be secret, which is not written"},
 		{[]string{"connect", "curl", "--no-auto-initialize"}, exitFailure, "", "demo: A request of curl would need a session"},
 		{[]string{"connect", "cursor", "--name", "x", "--url", "http://h/TOKEN/mcp"}, exitOK, "/TOKEN/mcp", "sse-server: --write adds it"},
 		{[]string{"connect", "curl"}, exitOK, "curl http://127.0.0.1:8080/mcp -H", ""},
