@@ -108,16 +108,8 @@ func TestAgentOnStdioThatLeavesInOrderLeavesNoProcess(t *testing.T) {
 	t.Parallel()
 	booted := filepath.Join(t.TempDir(), "booted")
 	never := filepath.Join(t.TempDir(), "never")
-	command := overStdio(t, append([]string{"--shutdown-timeout", "10ms"}, fake(t, "--until", booted, "--list-until", never)...)...)
-	cmd := exec.CommandContext(within(t), command[0], command[1:]...)
-	cmd.Env = ssetest.WithState(t)
-	stdin, err := cmd.StdinPipe()
-	ssetest.Must(t, err)
-	stdout, err := cmd.StdoutPipe()
-	ssetest.Must(t, err)
-	ssetest.Must(t, cmd.Start())
-	_, err = io.WriteString(stdin, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`+"\n")
-	ssetest.Must(t, err)
+	cmd, in, out, log := startInitializing(t, booted, never)
+	go func() { _, _ = io.Copy(io.Discard, log) }() // ends with the process
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	var left []process
@@ -126,42 +118,46 @@ func TestAgentOnStdioThatLeavesInOrderLeavesNoProcess(t *testing.T) {
 		left = descendants(t, cmd.Process.Pid)
 	}
 	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
-	line, err := bufio.NewReader(stdout).ReadString('\n')
+	line, err := out.ReadString('\n')
 	if err != nil || !strings.Contains(line, `"protocolVersion"`) {
 		t.Fatalf("the agent got %s, %v, want the answer to its initialize", line, err)
 	}
-	ssetest.Must(t, stdin.Close())
+	ssetest.Must(t, in.Close())
 	ssetest.Must(t, cmd.Wait())
 	for _, p := range left {
 		if !p.endsSoon() {
 			t.Errorf("process %d outlived sse-server", p.pid)
 		}
 	}
-	log, err := os.ReadFile(filepath.Join(ssetest.StateDir(t), "sse-server", "learn.log"))
+	learned, err := os.ReadFile(filepath.Join(ssetest.StateDir(t), "sse-server", "learn.log"))
 	ssetest.Must(t, err)
-	if strings.Contains(string(log), "server started") {
-		t.Errorf("the server was started once more:\n%s", log)
+	if strings.Contains(string(learned), "server started") {
+		t.Errorf("the server was started once more:\n%s", learned)
 	}
+}
+
+// startInitializing starts sse-server stdio in front of a server that boots and lists its tools when these files
+// exist, and sends initialize.
+func startInitializing(t *testing.T, booted, lists string) (cmd *exec.Cmd, in io.WriteCloser, out, log *bufio.Reader) {
+	t.Helper()
+	command := overStdio(t, append([]string{"--shutdown-timeout", "10ms"}, fake(t, "--until", booted, "--list-until", lists)...)...)
+	cmd = exec.CommandContext(within(t), command[0], command[1:]...)
+	cmd.Env = ssetest.WithState(t)
+	in, err := cmd.StdinPipe()
+	ssetest.Must(t, err)
+	stdout, err := cmd.StdoutPipe()
+	ssetest.Must(t, err)
+	stderr, err := cmd.StderrPipe()
+	ssetest.Must(t, err)
+	ssetest.Must(t, cmd.Start())
+	_, err = io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`+"\n")
+	ssetest.Must(t, err)
+	return cmd, in, bufio.NewReader(stdout), bufio.NewReader(stderr)
 }
 
 func giveUpAndComeAgain(t *testing.T, sig syscall.Signal, initialized bool) {
 	booted, lists := filepath.Join(t.TempDir(), "booted"), filepath.Join(t.TempDir(), "lists")
-	start := func() (cmd *exec.Cmd, in io.Writer, out, log *bufio.Reader) {
-		command := overStdio(t, append([]string{"--shutdown-timeout", "10ms"}, fake(t, "--until", booted, "--list-until", lists)...)...)
-		cmd = exec.CommandContext(within(t), command[0], command[1:]...)
-		cmd.Env = ssetest.WithState(t)
-		stdin, err := cmd.StdinPipe()
-		ssetest.Must(t, err)
-		stdout, err := cmd.StdoutPipe()
-		ssetest.Must(t, err)
-		stderr, err := cmd.StderrPipe()
-		ssetest.Must(t, err)
-		ssetest.Must(t, cmd.Start())
-		_, err = io.WriteString(stdin, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`+"\n")
-		ssetest.Must(t, err)
-		return cmd, stdin, bufio.NewReader(stdout), bufio.NewReader(stderr)
-	}
-	cmd, in, out, log := start()
+	cmd, in, out, log := startInitializing(t, booted, lists)
 	for line := ""; !strings.Contains(line, "mcp POST start"); {
 		next, err := log.ReadString('\n')
 		ssetest.Must(t, err)
@@ -197,7 +193,7 @@ func giveUpAndComeAgain(t *testing.T, sig syscall.Signal, initialized bool) {
 	ssetest.Must(t, os.WriteFile(lists, nil, 0o600))
 	awaitRemembered(t)
 	ssetest.Must(t, os.Remove(booted))
-	cmd, in, out, log = start()
+	cmd, in, out, log = startInitializing(t, booted, lists)
 	go func() { _, _ = io.Copy(io.Discard, log) }() // ends with the process
 	wants := func(text string) {
 		t.Helper()

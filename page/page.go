@@ -117,7 +117,7 @@ func limits() (all []limit) {
 	return all
 }
 
-// What stands for the URL and for the name of the server in what is pasted: the script knows them. Neither
+// The script replaces these by the URL and the name of the server in what people paste. Neither
 // is changed by the quotes of a shell or of JSON.
 const (
 	urlPlace  = "@URL@"

@@ -169,11 +169,12 @@ func tellOfClients(w io.Writer, base string, c *config.Config) {
 
 // serversOf returns the servers of c as clients are told of them, below a URL.
 func serversOf(c *config.Config, base string) (servers []entry.Server) {
+	program := ourselves(os.Executable())
 	for _, s := range c.Each() {
 		isSSE := !slices.Contains(s.Transports, gateway.TransportStreamable)
 		servers = append(servers, entry.Server{
 			Name: c.Title(s), URL: base + pathOf(c, s), SSE: isSSE, NeedsSession: isSSE || !s.AutoInitialize,
-			Token: c.Tokens != nil || len(c.OAuth) > 0, Issuer: len(c.OAuth) > 0, Program: ourselves(os.Executable()),
+			Token: c.Tokens != nil || len(c.OAuth) > 0, Issuer: len(c.OAuth) > 0, Program: program,
 		})
 	}
 	return servers

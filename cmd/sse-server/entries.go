@@ -154,7 +154,8 @@ func (m *Main) connect(c *config.Config) int {
 	if err != nil {
 		return m.refuse(err)
 	}
-	if left := leftOut(c); len(left) > 0 {
+	left := leftOut(c)
+	if len(left) > 0 {
 		fmt.Fprintf(m.Stderr, "sse-server: left out, as it may be secret: %s; add what the client needs\n", strings.Join(left, ", "))
 	}
 	if name := c.ConnectClient.Server; name != "" {
@@ -173,7 +174,7 @@ func (m *Main) connect(c *config.Config) int {
 	if c.ConnectClient.File != "" {
 		files = []string{c.ConnectClient.File}
 	}
-	whole := !slices.ContainsFunc(servers, func(s entry.Server) bool { return strings.Contains(s.URL, "/...") })
+	whole := !slices.Contains(left, longParts)
 	if c.ConnectClient.Write || c.ConnectClient.File != "" {
 		if !whole {
 			return m.refuse(fmt.Errorf("connect: the URL has a part that may be secret, which is not written: put what sse-server connect %s prints into the file, with your URL", client.Name))
@@ -265,6 +266,9 @@ func nameOf(c *config.Config) string {
 	return strings.Trim(notInNames.ReplaceAllString(strings.ToLower(at.Host), "-"), "-")
 }
 
+// longParts says that the URL of an entry lacks a part, so that it does not work as it is.
+const longParts = "long parts of the path"
+
 // leftOut says what the entry for --url lacks of what was given.
 func leftOut(c *config.Config) (all []string) {
 	if c.URL == "" || len(c.Servers) > 0 {
@@ -281,7 +285,7 @@ func leftOut(c *config.Config) (all []string) {
 		all = append(all, "the query")
 	}
 	if strings.Contains(c.Remote().Place(), "/...") {
-		all = append(all, "long parts of the path")
+		all = append(all, longParts)
 	}
 	if names := slices.Sorted(maps.Keys(c.Remote().Header)); len(names) > 0 {
 		all = append(all, "headers ("+strings.Join(names, ", ")+")")

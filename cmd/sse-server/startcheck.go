@@ -60,36 +60,7 @@ func (m *Main) checkStarts(ctx context.Context, gateways map[string]*gateway.Gat
 		if gw.Knows() {
 			gw.Start()
 		}
-		checks.Go(func() { // ends with ctx, or with the times of the gateway
-			places <- struct{}{}
-			all.begin(name)
-			began := time.Now()
-			early := time.AfterFunc(headStart, func() {
-				if !s.Installs() {
-					gw.Start()
-				}
-			})
-			found, err := gw.CheckStart(ctx)
-			early.Stop()
-			all.end(name)
-			<-places
-			switch {
-			case ctx.Err() != nil:
-				return
-			case err == nil && found.NoTools != nil:
-				all.say(name, describe(s, found, time.Since(began)), "What to do: "+remedyFor(s, found.NoTools.Error())+".")
-			case err == nil:
-				all.say(name, describe(s, found, time.Since(began)))
-			default:
-				all.say(name, failed(s, time.Since(began), err)...)
-				select {
-				case <-time.After(quiet):
-				case <-ctx.Done():
-					return
-				}
-			}
-			gw.Start()
-		})
+		checks.Go(func() { all.check(ctx, gw, s, name, places) }) // ends with ctx, or with the times of the gateway
 	}
 	done := make(chan struct{})
 	go func() { // ends with done
@@ -107,6 +78,39 @@ func (m *Main) checkStarts(ctx context.Context, gateways map[string]*gateway.Gat
 	checks.Wait()
 	close(done)
 	all.live.show("")
+}
+
+// check is that of one server, at one of a number of places. Its warm servers have started when it returns,
+// unless ctx has ended.
+func (all *startCheck) check(ctx context.Context, gw *gateway.Gateway, s *config.Server, name string, places chan struct{}) {
+	places <- struct{}{}
+	all.begin(name)
+	began := time.Now()
+	early := time.AfterFunc(headStart, func() {
+		if !s.Installs() {
+			gw.Start()
+		}
+	})
+	found, err := gw.CheckStart(ctx)
+	early.Stop()
+	all.end(name)
+	<-places
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err == nil && found.NoTools != nil:
+		all.say(name, describe(s, found, time.Since(began)), "What to do: "+remedyFor(s, found.NoTools.Error())+".")
+	case err == nil:
+		all.say(name, describe(s, found, time.Since(began)))
+	default:
+		all.say(name, failed(s, time.Since(began), err)...)
+		select {
+		case <-time.After(quiet):
+		case <-ctx.Done():
+			return
+		}
+	}
+	gw.Start()
 }
 
 // unchecked returns why a server is not started for the start check, or nothing.

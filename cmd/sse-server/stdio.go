@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"os/signal"
 	"sync"
@@ -56,30 +57,7 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	}
 	served := make(chan error, 1)
 	go func() { served <- gw.ServeStdio(ctx, client, client, grace) }()
-	code, parent := exitOK, os.Getppid()
-	var why error
-	for over := false; !over; {
-		over = true
-		select {
-		case err := <-served:
-			if err != nil {
-				log.Error("client lost", "err", err)
-				code = exitFailure
-			} else {
-				why = errInOrder
-			}
-		case sig := <-m.signals:
-			log.Info("stopping", "signal", sig.String(), "timeout", grace)
-		case <-time.After(time.Second):
-			// stdin does not tell that the parent has ended while another process has its other end
-			// too. The signal of Linux for this (PR_SET_PDEATHSIG) comes already at the end of the
-			// thread that started the process.
-			over = os.Getppid() != parent
-			if over {
-				log.Info("stopping", "reason", "the parent process has ended", "timeout", grace)
-			}
-		}
-	}
+	code, why := m.awaitEnd(served, grace, log)
 	leave(why)
 	standing.Wait()
 	return m.stop(log, grace, func(ctx context.Context) {
@@ -87,4 +65,30 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 			log.Warn("gateway shutdown failed", "err", err)
 		}
 	}, gw.Abort, code)
+}
+
+// awaitEnd waits until the client has been served, a signal comes, or the parent process ends. It returns the
+// exit code, and errInOrder if the client has left in order.
+func (m *Main) awaitEnd(served <-chan error, grace time.Duration, log *slog.Logger) (code int, why error) {
+	for parent := os.Getppid(); ; {
+		select {
+		case err := <-served:
+			if err != nil {
+				log.Error("client lost", "err", err)
+				return exitFailure, nil
+			}
+			return exitOK, errInOrder
+		case sig := <-m.signals:
+			log.Info("stopping", "signal", sig.String(), "timeout", grace)
+			return exitOK, nil
+		case <-time.After(time.Second):
+			// stdin does not tell that the parent has ended while another process has its other end
+			// too. The signal of Linux for this (PR_SET_PDEATHSIG) comes already at the end of the
+			// thread that started the process.
+			if os.Getppid() != parent {
+				log.Info("stopping", "reason", "the parent process has ended", "timeout", grace)
+				return exitOK, nil
+			}
+		}
+	}
 }

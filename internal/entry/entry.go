@@ -71,19 +71,19 @@ type Client struct {
 	starts bool
 	// token is how the token gets into the file, and pasted how it gets into a text that is not the file.
 	token, pasted token
-	// entry returns the entry of a server in the file in JSON, with what stands for the token in its header.
+	// entry returns the entry of a server in the file, as JSON. token is the form of the token in its header.
 	entry func(s Server, token string) json.RawMessage
 	// inputs is what the file has beside the entries if they need a token: VS Code asks for it.
 	inputs json.RawMessage
 	// text returns what people paste, if that is not the file in JSON.
 	text func([]Server) string
-	// install returns a link that installs a server, with what stands for the token in its header.
+	// install returns a link that installs a server. token is the form of the token in its header.
 	install func(s Server, token string) Install
 }
 
 // token is a way in which a client gets the token of the gateway.
 type token struct {
-	form  string // stands for the token in a header; empty if there is no header to write
+	form  string // what the client replaces by the token in a header; empty if there is no header to write
 	about string // says what people do about it
 }
 
@@ -202,7 +202,7 @@ func (c Client) InstallOf(s Server) (Install, bool) {
 	return c.install(c.needs(s), c.token.form), true
 }
 
-// programPlace stands for the path of sse-server where it is not known.
+// programPlace is what people replace by the path of sse-server, where that is not known.
 const programPlace = "/PATH/TO/sse-server"
 
 // AboutProgram says what to do about the path of sse-server in the text of a server; empty if the text has

@@ -115,7 +115,7 @@ var All = []Client{
 
 var askForToken = json.RawMessage(`[{"type":"promptString","id":"token","description":"Token of the gateway","password":true}]`)
 
-// either returns what stands for Streamable HTTP, or for HTTP+SSE alone.
+// either returns the first word for a server over Streamable HTTP, the second for one over HTTP+SSE alone.
 func either(s Server, streamable, sse string) string {
 	if s.SSE {
 		return sse

@@ -88,7 +88,7 @@ func (r *run) isHostServed(ctx context.Context) (string, error) {
 	if port := r.at.Port(); port != "" {
 		local += ":" + port
 	}
-	response, err := r.send(ctx, http.MethodPost, r.URL, unaddressed, map[string]string{"Accept": anyAnswer["Accept"], "Host": local})
+	response, err := r.send(ctx, http.MethodPost, r.URL, unaddressed, anyAnswerWith("Host", local))
 	if err != nil {
 		return served, nil
 	}
@@ -115,7 +115,7 @@ func (r *run) isOriginServed(ctx context.Context) (string, error) {
 		}
 		return "requests without one, as programs send them, are not refused", nil
 	}
-	response, err := r.send(ctx, http.MethodPost, r.URL, unaddressed, map[string]string{"Accept": anyAnswer["Accept"], "Origin": r.Origin})
+	response, err := r.send(ctx, http.MethodPost, r.URL, unaddressed, anyAnswerWith("Origin", r.Origin))
 	if err != nil {
 		return "", err
 	}
@@ -141,7 +141,7 @@ func (r *run) noMCP(ctx context.Context) (string, error) {
 		if other.Path == r.at.Path {
 			continue
 		}
-		response, err := r.send(ctx, http.MethodPost, other.String(), initialize, map[string]string{"Accept": "application/json, text/event-stream"})
+		response, err := r.send(ctx, http.MethodPost, other.String(), initialize, anyAnswer)
 		if err != nil {
 			break
 		}
@@ -204,7 +204,7 @@ func (r *run) mayRead(response *http.Response) bool {
 
 // postOfPage opens a session as the page would, and ends it.
 func (r *run) postOfPage(ctx context.Context, remedy string) error {
-	response, err := r.send(ctx, http.MethodPost, r.URL, initialize, map[string]string{"Accept": anyAnswer["Accept"], "Origin": r.Origin})
+	response, err := r.send(ctx, http.MethodPost, r.URL, initialize, anyAnswerWith("Origin", r.Origin))
 	if err != nil {
 		return err
 	}

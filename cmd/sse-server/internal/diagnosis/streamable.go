@@ -21,6 +21,11 @@ const (
 // anyAnswer is the Accept header of a POST.
 var anyAnswer = map[string]string{"Accept": "application/json, text/event-stream"}
 
+// anyAnswerWith returns anyAnswer and another header.
+func anyAnswerWith(name, value string) map[string]string {
+	return map[string]string{"Accept": anyAnswer["Accept"], name: value}
+}
+
 // session is what a client knows after initialize.
 type session struct {
 	id, version, what string
