@@ -61,16 +61,12 @@ type Login struct {
 // Page is an http.Handler for the page of one server. It is safe for concurrent use. Its caller checks
 // the requests, and gives it those of browsers and those for which IsFile reports true.
 type Page struct {
-	about  template.JS
+	about  func() template.JS // made for the first browser that comes: most servers have none
 	policy string
 }
 
 // New returns the page of a server. It fails if the issuer of a login is no URL.
 func New(opts Options) (*Page, error) {
-	about, err := json.Marshal(about{opts.Name, opts.Transports, opts.AutoInitialize, opts.needsSession(), limits(), pastes(opts), opts.Login})
-	if err != nil {
-		return nil, fmt.Errorf("page: %w", err)
-	}
 	allowed := policy
 	if opts.Login != nil {
 		issuer, err := url.Parse(opts.Login.Issuer)
@@ -79,7 +75,7 @@ func New(opts Options) (*Page, error) {
 		}
 		allowed = strings.Replace(policy, "connect-src 'self'", "connect-src 'self' "+issuer.Scheme+"://"+issuer.Host, 1)
 	}
-	return &Page{template.JS(about), allowed}, nil // json.Marshal escapes <, > and &
+	return &Page{sync.OnceValue(opts.about), allowed}, nil
 }
 
 // about is what the script learns from the page, beside its URL.
@@ -91,6 +87,12 @@ type about struct {
 	Clients        []limit  `json:"clients"`
 	Pastes         []paste  `json:"pastes"`
 	Login          *Login   `json:"login,omitempty"`
+}
+
+// about returns what the script learns. json.Marshal escapes <, > and &.
+func (o Options) about() template.JS {
+	data, _ := json.Marshal(about{o.Name, o.Transports, o.AutoInitialize, o.needsSession(), limits(), pastes(o), o.Login}) // texts, numbers and truths
+	return template.JS(data)
 }
 
 // limit is what a client does not take of a server's tools.
@@ -184,7 +186,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	render(w, "page.html", struct {
 		About    template.JS
 		IsLinked bool
-	}{p.about, isLinked(r)})
+	}{p.about(), isLinked(r)})
 }
 
 // isLinked reports whether another site has led the browser here. Over plain HTTP to another machine a
