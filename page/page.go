@@ -30,7 +30,6 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/clients"
-	"github.com/mcp-sse/mcp-sse/internal/entry"
 )
 
 // Options say what the page is of.
@@ -138,20 +137,21 @@ type paste struct {
 }
 
 type version struct {
-	Text       string         `json:"text"`
-	AboutToken string         `json:"aboutToken,omitempty"`
-	Install    *entry.Install `json:"install,omitempty"`
+	Text       string           `json:"text"`
+	AboutToken string           `json:"aboutToken,omitempty"`
+	Install    *clients.Install `json:"install,omitempty"`
 }
 
 func pastes(opts Options) (all []paste) {
-	server := entry.Server{Name: namePlace, URL: urlPlace, SSE: !slices.Contains(opts.Transports, "streamable"), NeedsSession: opts.needsSession()}
-	for _, c := range entry.All {
-		one := paste{Title: c.Title, Where: c.Where, LogsIn: c.LogsIn, AboutProgram: c.AboutProgram(server), Lack: c.Lack(server)}
+	server := clients.Server{Name: namePlace, URL: urlPlace, SSE: !slices.Contains(opts.Transports, "streamable"), NeedsSession: opts.needsSession()}
+	for _, c := range clients.WithEntry() {
+		e := c.Entry
+		one := paste{Title: c.Title, Where: e.Where, LogsIn: e.LogsIn, AboutProgram: e.AboutProgram(server), Lack: e.Lack(server)}
 		for _, v := range []*version{&one.Open, &one.Token} {
 			server.Token = v == &one.Token
-			v.Text = c.Text([]entry.Server{server})
-			v.AboutToken = c.AboutToken([]entry.Server{server})
-			if install, has := c.InstallOf(server); has {
+			v.Text = e.Text([]clients.Server{server})
+			v.AboutToken = e.AboutToken([]clients.Server{server})
+			if install, has := e.InstallOf(server); has {
 				v.Install = &install
 			}
 		}

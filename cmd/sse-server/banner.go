@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
-	"github.com/mcp-sse/mcp-sse/internal/entry"
+	"github.com/mcp-sse/mcp-sse/internal/clients"
 )
 
 // announce says where the daemon is: in the log for programs, on stdout for people.
@@ -135,12 +135,12 @@ func tellOfClients(w io.Writer, base string, c *config.Config) {
 	if c.Each()[0].Kind() == config.OfDemo {
 		first[0].Call = `"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}`
 	}
-	text := func(name string, servers []entry.Server) (title, text string) {
-		client, _ := entry.Named(name) // it is in the table
-		if document := client.Document(servers); document != nil && name != "claude-code" {
+	text := func(name string, servers []clients.Server) (title, text string) {
+		client, _ := clients.Named(name) // it is in the table
+		if document := client.Entry.Document(servers); document != nil && name != "claude-code" {
 			return client.Title, string(document)
 		}
-		return client.Title, client.Text(servers)
+		return client.Title, client.Entry.Text(servers)
 	}
 	if !first[0].NeedsSession {
 		_, curl := text("curl", first)
@@ -168,11 +168,11 @@ func tellOfClients(w io.Writer, base string, c *config.Config) {
 }
 
 // serversOf returns the servers of c as clients are told of them, below a URL.
-func serversOf(c *config.Config, base string) (servers []entry.Server) {
+func serversOf(c *config.Config, base string) (servers []clients.Server) {
 	program := ourselves(os.Executable())
 	for _, s := range c.Each() {
 		isSSE := !slices.Contains(s.Transports, gateway.TransportStreamable)
-		servers = append(servers, entry.Server{
+		servers = append(servers, clients.Server{
 			Name: c.Title(s), URL: base + pathOf(c, s), SSE: isSSE, NeedsSession: isSSE || !s.AutoInitialize,
 			Token: c.Tokens != nil || len(c.OAuth) > 0, Issuer: len(c.OAuth) > 0, Program: program,
 		})

@@ -94,7 +94,7 @@ func (t *trial) run(ctx context.Context) int {
 			code = exitFailure
 			fmt.Fprintf(out, "  what to do: %s\n", remedyFor(s, fault.Error()))
 		default:
-			t.m.tellLosses(t.c.Check.For, clients.Server{
+			t.m.tellLosses(t.c.Check.For, clients.Offer{
 				Name: cmp.Or(s.Name, found.Name), Boot: took, Tools: toolsOf(found.Tools),
 				Ahead: gw.Warm() > 0 || s.Remember && s.Kind() == config.OfCommand,
 			})
@@ -141,7 +141,7 @@ func (m *Main) showWaiting(what string, limit time.Duration) (end func()) {
 
 // tellLosses prints what a client, or each one, will lose of a server. For a single client it also
 // prints what check cannot tell.
-func (m *Main) tellLosses(client string, server clients.Server) {
+func (m *Main) tellLosses(client string, server clients.Offer) {
 	for _, c := range clients.All {
 		if client != c.Name && client != config.AllClients {
 			continue

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,7 +17,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clientfile"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
-	"github.com/mcp-sse/mcp-sse/internal/entry"
 )
 
 // home returns the home directory, "" if there is none.
@@ -138,16 +138,13 @@ func (m *Main) found(c *config.Config) (entries []config.Entry, ours []string) {
 // returns the exit code.
 func (m *Main) connect(c *config.Config) int {
 	if c.ConnectClient.Client == "" {
-		fmt.Fprintf(m.Stderr, "sse-server: connect: name a client: %s\n", strings.Join(entry.Names(), ", "))
+		fmt.Fprintf(m.Stderr, "sse-server: connect: name a client: %s\n", strings.Join(clients.Names(clients.WithEntry()), ", "))
 		return exitConfig
 	}
-	client, known := entry.Named(c.ConnectClient.Client)
-	if !known {
-		hint := ":"
-		if meant := clients.Nearest(c.ConnectClient.Client); slices.Contains(entry.Names(), meant) {
-			hint = fmt.Sprintf(", did you mean %q?", meant)
-		}
-		fmt.Fprintf(m.Stderr, "sse-server: connect: no entry is known of %q%s want one of %s\n", c.ConnectClient.Client, hint, strings.Join(entry.Names(), ", "))
+	client, _ := clients.Named(c.ConnectClient.Client)
+	if names := clients.Names(clients.WithEntry()); client.Entry == nil {
+		hint := cmp.Or(config.DidYouMean(c.ConnectClient.Client, names), ":")
+		fmt.Fprintf(m.Stderr, "sse-server: connect: no entry is known of %q%s want one of %s\n", c.ConnectClient.Client, hint, strings.Join(names, ", "))
 		return exitConfig
 	}
 	servers, err := entriesOf(c)
@@ -160,7 +157,7 @@ func (m *Main) connect(c *config.Config) int {
 	}
 	if name := c.ConnectClient.Server; name != "" {
 		all := servers
-		servers = slices.DeleteFunc(slices.Clone(servers), func(s entry.Server) bool { return s.Name != name })
+		servers = slices.DeleteFunc(slices.Clone(servers), func(s clients.Server) bool { return s.Name != name })
 		if len(servers) == 0 {
 			var names []string
 			for _, s := range all {
@@ -170,7 +167,7 @@ func (m *Main) connect(c *config.Config) int {
 			return exitConfig
 		}
 	}
-	files := clientfile.Files(client, m.home())
+	files := clientfile.Files(client.Entry, m.home())
 	if c.ConnectClient.File != "" {
 		files = []string{c.ConnectClient.File}
 	}
@@ -182,31 +179,31 @@ func (m *Main) connect(c *config.Config) int {
 		return m.writeEntries(client, files, servers)
 	}
 	for _, s := range servers {
-		if why := client.Lack(s); why != "" {
+		if why := client.Entry.Lack(s); why != "" {
 			fmt.Fprintf(m.Stderr, "sse-server: %s: %s\n", s.Name, why)
 		}
 	}
-	text := client.Text(servers)
+	text := client.Entry.Text(servers)
 	if text == "" {
 		return exitFailure
 	}
 	fmt.Fprintln(m.Stdout, text)
-	if about := client.AboutToken(servers); about != "" {
+	if about := client.Entry.AboutToken(servers); about != "" {
 		fmt.Fprintf(m.Stderr, "sse-server: %s\n", about)
 	}
 	if len(files) > 0 {
 		fmt.Fprintf(m.Stderr, "sse-server: --write adds it to %s\n", files[0])
 	}
-	if install, has := client.InstallOf(servers[0]); has && len(servers) == 1 && whole {
+	if install, has := client.Entry.InstallOf(servers[0]); has && len(servers) == 1 && whole {
 		fmt.Fprintf(m.Stderr, "sse-server: or open %s\n", install)
 	}
 	return exitOK
 }
 
 // writeEntries adds the entries to the first of the files of a client, and returns the exit code.
-func (m *Main) writeEntries(client entry.Client, files []string, servers []entry.Server) int {
+func (m *Main) writeEntries(client clients.Client, files []string, servers []clients.Server) int {
 	if len(files) == 0 {
-		return m.refuse(fmt.Errorf("connect: nothing is written for %s: put what sse-server connect %s prints into %s", client.Title, client.Name, client.Where))
+		return m.refuse(fmt.Errorf("connect: nothing is written for %s: put what sse-server connect %s prints into %s", client.Title, client.Name, client.Entry.Where))
 	}
 	replaced, err := clientfile.Write(client, files[0], servers)
 	if err != nil {
@@ -217,16 +214,16 @@ func (m *Main) writeEntries(client entry.Client, files []string, servers []entry
 	if len(replaced) > 0 {
 		fmt.Fprintf(m.Stdout, "Replaced, as it had another URL: %s\n", strings.Join(replaced, ", "))
 	}
-	if about := client.AboutTokenInFile(servers); about != "" {
+	if about := client.Entry.AboutTokenInFile(servers); about != "" {
 		fmt.Fprintf(m.Stderr, "sse-server: %s\n", about)
 	}
 	return exitOK
 }
 
 // entriesOf returns the servers of c as clients are told of them.
-func entriesOf(c *config.Config) (servers []entry.Server, err error) {
+func entriesOf(c *config.Config) (servers []clients.Server, err error) {
 	if c.URL != "" && len(c.Servers) == 0 { // of a gateway that runs
-		return []entry.Server{{Name: nameOf(c), URL: c.Remote().Place(), Program: ourselves(os.Executable())}}, nil
+		return []clients.Server{{Name: nameOf(c), URL: c.Remote().Place(), Program: ourselves(os.Executable())}}, nil
 	}
 	base, err := c.Base()
 	if err != nil {

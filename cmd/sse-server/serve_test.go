@@ -304,8 +304,9 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"check", "--start"}, exitOK, "\ndemo: sse-server-demo ", ""},
 		{[]string{"check", "--for", "Trae"}, exitOK, "\n  trae: nothing is lost that is known of\n  trae: unknown: how long it waits for tools, ", ""},
 		{[]string{"check", "--for", "codex-mcp-client"}, exitOK, "\n  codex: not tried: a call that takes longer than 2m0s: it gives up\n  codex: unknown: ", ""},
-		{[]string{"check", "--for", "tray"}, exitConfig, "", `--for: nothing is known of "tray", did you mean "trae"? want all, or one of claude-code, cline, `},
-		{[]string{"check", "--for", "zed"}, exitConfig, "", `--for: nothing is known of "zed"; want all, or one of claude-code, cline, `},
+		{[]string{"check", "--for", "tray"}, exitConfig, "", `--for: nothing is known of "tray", did you mean "trae"? want all, or one of claude-code, claude-desktop, `},
+		{[]string{"check", "--for", "netscape"}, exitConfig, "", `--for: nothing is known of "netscape"; want all, or one of claude-code, claude-desktop, `},
+		{[]string{"check", "--for", "zed"}, exitOK, "\n  zed: nothing is lost that is known of\n  zed: unknown: how long it waits for tools, ", ""},
 		{[]string{"check", "--start", "--url", "http://127.0.0.1:1/mcp"}, exitFailure, "remote: FAILED: initialization failed: the server could not be started: connect: POST", ""},
 		{[]string{"check", "--start", "--", "sh", "-c", "echo no key >&2; exit 3"}, exitFailure, "lost: exit status 3; stderr: no key\n", `msg="server stderr" command=sh`},
 		{[]string{"check", "--start", "--start-timeout", "5s", "--", "sh", "-c", wrongID}, exitOK, "\nsh: s 1, MCP 2025-06-18, 0 tools", "does not name its answers"},
@@ -364,7 +365,7 @@ func TestLosses(t *testing.T) {
 		t.Errorf("with --warm 0: got %q", out)
 	}
 	all := run("--for", "all")
-	for _, name := range clients.Names() {
+	for _, name := range clients.Names(clients.All) {
 		if !strings.Contains(all, "\n  "+name+": ") && !strings.HasPrefix(all, "  "+name+": ") {
 			t.Errorf("--for all: nothing of %s in %q", name, all)
 		}

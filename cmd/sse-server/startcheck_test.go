@@ -174,7 +174,7 @@ func TestControlCharactersAreVisible(t *testing.T) {
 	var out bytes.Buffer
 	m := &Main{Stdout: &out}
 	m.tellStep(diagnosis.Step{Name: evil, Detail: evil, Remedy: evil})
-	m.tellLosses("cursor", clients.Server{Name: evil, Tools: []clients.Tool{{Name: strings.Repeat(evil, 10)}}})
+	m.tellLosses("cursor", clients.Offer{Name: evil, Tools: []clients.Tool{{Name: strings.Repeat(evil, 10)}}})
 	(&startCheck{out: &out, live: new(liveLine)}).say(evil, failed(mustLoad(t, nil, "--", "x").Each()[0], 0, errors.New(evil+"; stderr: "+evil))...)
 	if strings.ContainsAny(out.String(), "\x1b\a") || strings.Count(out.String(), "\\x1b") < 6 {
 		t.Errorf("got %q", out.String())

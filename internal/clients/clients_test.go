@@ -27,31 +27,31 @@ func TestLosses(t *testing.T) {
 		Keywords: []string{"anyOf", "not"}, Schemas: "ignores them",
 	}
 	none := clients.Client{}
-	schema := func(text string) clients.Server {
-		return clients.Server{Tools: []clients.Tool{{Name: "a", InputSchema: json.RawMessage(text)}}}
+	schema := func(text string) clients.Offer {
+		return clients.Offer{Tools: []clients.Tool{{Name: "a", InputSchema: json.RawMessage(text)}}}
 	}
 	const fewer = "; sse-server changes no list of tools: an option of the server or of the client may leave some out"
 	for what, test := range map[string]struct {
 		client clients.Client
-		server clients.Server
+		server clients.Offer
 		want   string
 	}{
-		"at the limits":   {limited, clients.Server{Name: "s", Boot: 2 * time.Second, Tools: []clients.Tool{{"a0", "ä2345678", nil}, {"a1", "12", nil}}}, ""},
-		"no limits known": {none, clients.Server{Name: "server", Boot: time.Hour, Tools: []clients.Tool{{strings.Repeat("a", 300), strings.Repeat("a", 100_000), json.RawMessage(`{"not":{}}`)}}}, ""},
-		"a slow boot": {limited, clients.Server{Name: "s", Boot: 2500 * time.Millisecond},
+		"at the limits":   {limited, clients.Offer{Name: "s", Boot: 2 * time.Second, Tools: []clients.Tool{{"a0", "ä2345678", nil}, {"a1", "12", nil}}}, ""},
+		"no limits known": {none, clients.Offer{Name: "server", Boot: time.Hour, Tools: []clients.Tool{{strings.Repeat("a", 300), strings.Repeat("a", 100_000), json.RawMessage(`{"not":{}}`)}}}, ""},
+		"a slow boot": {limited, clients.Offer{Name: "s", Boot: 2500 * time.Millisecond},
 			"it waits 2s for tools and goes on without, and the server took 2.5s; --warm 1 starts it ahead of its clients, or in the client wait-longer: true"},
-		"a slow boot, and no option of the client is known": {clients.Client{Patience: time.Second}, clients.Server{Name: "s", Boot: 2500 * time.Millisecond},
+		"a slow boot, and no option of the client is known": {clients.Client{Patience: time.Second}, clients.Offer{Name: "s", Boot: 2500 * time.Millisecond},
 			"it waits 1s for tools and goes on without, and the server took 2.5s; --warm 1 starts it ahead of its clients"},
-		"a slow boot ahead of clients": {limited, clients.Server{Name: "s", Boot: 3 * time.Second, Ahead: true},
+		"a slow boot ahead of clients": {limited, clients.Offer{Name: "s", Boot: 3 * time.Second, Ahead: true},
 			"it waits 2s for tools and goes on without, and the server took 3s: only a client that comes while the server boots for the first time has none, because sse-server starts the server ahead or remembers its tools"},
-		"many tools": {limited, clients.Server{Name: "s", Tools: tools(13)[:13:13]},
+		"many tools": {limited, clients.Offer{Name: "s", Tools: tools(13)[:13:13]},
 			"it takes 12 tools over all servers, and this one has 13: it drops the rest" + fewer + "\n" +
 				`it takes names of 8 characters with "mcp_s_" in front, and longer are a10, a11 and a12: it cuts the names; a shorter name of the server in its configuration makes room`},
-		"many descriptions": {limited, clients.Server{Name: "s", Tools: []clients.Tool{{"a", "12", nil}, {"b", "12345678", nil}, {"c", "1", nil}}},
+		"many descriptions": {limited, clients.Offer{Name: "s", Tools: []clients.Tool{{"a", "12", nil}, {"b", "12345678", nil}, {"c", "1", nil}}},
 			"it takes 10 characters of descriptions over all servers, and this one has 11, the longest that of b: it drops the rest" + fewer},
-		"a long description": {clients.Client{Description: 4}, clients.Server{Name: "s", Tools: []clients.Tool{{"a", "1234", nil}, {"b", "12345", nil}}},
+		"a long description": {clients.Client{Description: 4}, clients.Offer{Name: "s", Tools: []clients.Tool{{"a", "1234", nil}, {"b", "12345", nil}}},
 			"it cuts a description at 4 characters, as that of b: let it begin with what matters"},
-		"long names, of which it is not known what the client does": {clients.Client{NameLength: 2}, clients.Server{Name: "s", Tools: tools(11)},
+		"long names, of which it is not known what the client does": {clients.Client{NameLength: 2}, clients.Offer{Name: "s", Tools: tools(11)},
 			`it takes names of 2 characters with "s_" in front, and longer are a0, a1, a2, a3, a4, a5, a6, a7, a8, a9 and 1 more: what it does with them is unknown; a shorter name of the server in its configuration makes room`},
 		"a schema":                      {limited, schema(` {"type":"object","anyOf":[]}`), "it does not take anyOf or not at the top of a schema, as in that of a: it ignores them" + fewer},
 		"a schema with keywords deeper": {limited, schema(`{"type":"object","properties":{"anyOf":{"not":{}}}}`), ""},
@@ -80,8 +80,8 @@ func TestClientsAreRecognised(t *testing.T) {
 		"gemini-cli-mcp-client": "gemini-cli", "qwen-cli-mcp-client-demo": "qwen-code", "@cline/core": "cline",
 		"continue-cli-client": "continue", "Visual Studio Code": "vs-code",
 		clients.Product("claude-code/2.1.332 (sdk-cli)"): "claude-code", clients.Product("Java-http-client/17.0.12"): "java-sdk",
-		"Claude Code": "claude-code", "TRAE": "trae", // as people write them
-		clients.Product("node"): "", clients.Product("Bun/1.3.13"): "", clients.Product("curl/8"): "", clients.Product(""): "", "my-client": "",
+		"Claude Code": "claude-code", "TRAE": "trae", "vscode": "vs-code", "VS_Code": "vs-code", "Copilot": "copilot-cli", "gemini": "gemini-cli", // as people write them
+		clients.Product("node"): "", clients.Product("Bun/1.3.13"): "", clients.Product("curl/8"): "curl", "netscape": "", clients.Product(""): "", "my-client": "",
 	} {
 		if c, known := clients.Named(called); c.Name != want || known != (want != "") {
 			t.Errorf("%q: got %q, want %q", called, c.Name, want)
@@ -89,20 +89,9 @@ func TestClientsAreRecognised(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	for text, want := range map[string]string{
-		"tray": "trae", "claude": "claude-code", "claud-code": "claude-code", "Coedx": "codex", "gemini": "gemini-cli", "vscode": "vs-code",
-		"": "", "xy": "", "zed": "", "windsurf": "",
-	} {
-		if got := clients.Nearest(text); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
-	}
-}
-
 // A limit and what the client does beyond it are known together, and nobody has the name of another.
 func TestTable(t *testing.T) {
-	if names := clients.Names(); !slices.IsSorted(names) {
+	if names := clients.Names(clients.All); !slices.IsSorted(names) {
 		t.Errorf("%q are not sorted", names)
 	}
 	for _, c := range clients.All {

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Server is what matters to clients of a server.
-type Server struct {
+// Offer is what matters to clients of a server.
+type Offer struct {
 	Name string        // as clients put it in front of the names of tools
 	Boot time.Duration // from the start of the server to its list of tools
 	// Ahead says that the gateway starts it ahead of its clients, or remembers its tools: only a client
@@ -32,38 +32,38 @@ const fewer = "; sse-server changes no list of tools: an option of the server or
 
 // Losses says what the client loses of a server and what to do about it, a sentence for each limit that
 // the server is over; none for nothing. It leaves out what only calls would show: see Untried.
-func (c Client) Losses(s Server) (losses []string) {
+func (c Client) Losses(o Offer) (losses []string) {
 	say := func(format string, args ...any) { losses = append(losses, fmt.Sprintf(format, args...)) }
-	if c.Patience > 0 && s.Boot > c.Patience {
-		say("it waits %v for tools and goes on without, and the server took %v%s", c.Patience, s.Boot.Round(time.Millisecond), c.remedy(s))
+	if c.Patience > 0 && o.Boot > c.Patience {
+		say("it waits %v for tools and goes on without, and the server took %v%s", c.Patience, o.Boot.Round(time.Millisecond), c.remedy(o))
 	}
-	if c.Tools > 0 && len(s.Tools) > c.Tools {
-		say("it takes %d tools over all servers, and this one has %d: it %s%s", c.Tools, len(s.Tools), c.Over, fewer)
+	if c.Tools > 0 && len(o.Tools) > c.Tools {
+		say("it takes %d tools over all servers, and this one has %d: it %s%s", c.Tools, len(o.Tools), c.Over, fewer)
 	}
-	if n := s.characters(); c.Descriptions > 0 && n > c.Descriptions {
+	if n := o.characters(); c.Descriptions > 0 && n > c.Descriptions {
 		say("it takes %d characters of descriptions over all servers, and this one has %d, the longest that of %s: it %s%s",
-			c.Descriptions, n, s.longest(), c.Over, fewer)
+			c.Descriptions, n, o.longest(), c.Over, fewer)
 	}
-	if names := s.names(func(t Tool) bool { return c.Description > 0 && length(t.Description) > c.Description }); len(names) > 0 {
+	if names := o.names(func(t Tool) bool { return c.Description > 0 && length(t.Description) > c.Description }); len(names) > 0 {
 		say("it cuts a description at %d characters, as that of %s: let it begin with what matters", c.Description, some(names))
 	}
-	if names := s.names(func(t Tool) bool { return c.NameLength > 0 && length(c.front(s.Name)+t.Name) > c.NameLength }); len(names) > 0 {
+	if names := o.names(func(t Tool) bool { return c.NameLength > 0 && length(c.front(o.Name)+t.Name) > c.NameLength }); len(names) > 0 {
 		does := "what it does with them is unknown"
 		if c.LongNames != "" {
 			does = "it " + c.LongNames
 		}
 		say("it takes names of %d characters with %q in front, and longer are %s: %s; a shorter name of the server in its configuration makes room",
-			c.NameLength, c.front(s.Name), some(names), does)
+			c.NameLength, c.front(o.Name), some(names), does)
 	}
-	if names := s.names(func(t Tool) bool { return t.hasAny(c.Keywords) }); len(names) > 0 {
+	if names := o.names(func(t Tool) bool { return t.hasAny(c.Keywords) }); len(names) > 0 {
 		say("it does not take %s at the top of a schema, as in that of %s: it %s%s", list(c.Keywords, "or"), some(names), c.Schemas, fewer)
 	}
 	return losses
 }
 
 // remedy says what helps against a boot that takes longer than the client waits.
-func (c Client) remedy(s Server) (text string) {
-	if s.Ahead {
+func (c Client) remedy(o Offer) (text string) {
+	if o.Ahead {
 		return ": only a client that comes while the server boots for the first time has none, because sse-server starts the server ahead or remembers its tools"
 	}
 	if text = "; --warm 1 starts it ahead of its clients"; c.Longer != "" {
@@ -128,8 +128,8 @@ func (c Client) front(server string) string {
 }
 
 // names returns the names of the tools that are meant.
-func (s Server) names(means func(Tool) bool) (names []string) {
-	for _, t := range s.Tools {
+func (o Offer) names(means func(Tool) bool) (names []string) {
+	for _, t := range o.Tools {
 		if means(t) {
 			names = append(names, t.Name)
 		}
@@ -138,16 +138,16 @@ func (s Server) names(means func(Tool) bool) (names []string) {
 }
 
 // characters returns how many there are in all descriptions.
-func (s Server) characters() (n int) {
-	for _, t := range s.Tools {
+func (o Offer) characters() (n int) {
+	for _, t := range o.Tools {
 		n += length(t.Description)
 	}
 	return n
 }
 
 // longest returns the name of a tool that has the longest description. There must be one.
-func (s Server) longest() string {
-	return slices.MaxFunc(s.Tools, func(a, b Tool) int { return length(a.Description) - length(b.Description) }).Name
+func (o Offer) longest() string {
+	return slices.MaxFunc(o.Tools, func(a, b Tool) int { return length(a.Description) - length(b.Description) }).Name
 }
 
 // hasAny reports whether one of the keywords is at the top of the tool's input schema.

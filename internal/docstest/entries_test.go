@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-sse/mcp-sse/internal/entry"
+	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -17,11 +17,11 @@ import (
 func TestEntriesOfClientsAreTheTable(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(root, "docs/clients.md"))
 	ssetest.Must(t, err)
-	open := entry.Server{Name: "demo", URL: "URL"}
+	open := clients.Server{Name: "demo", URL: "URL"}
 	server := open
 	server.Token = true
 	compared := 0
-	for _, c := range entry.All {
+	for _, c := range clients.WithEntry() {
 		heading := "\n## " + c.Title + "\n"
 		if c.Name == "trae" {
 			heading = "\n## Entries\n" // the plain one
@@ -38,18 +38,18 @@ func TestEntriesOfClientsAreTheTable(t *testing.T) {
 			switch block.language {
 			case "json":
 				ssetest.Must(t, json.Unmarshal([]byte(text), &got))
-				ssetest.Must(t, json.Unmarshal(c.Document([]entry.Server{server}), &want))
+				ssetest.Must(t, json.Unmarshal(c.Entry.Document([]clients.Server{server}), &want))
 				if !reflect.DeepEqual(got, want) {
-					t.Errorf("%s: docs/clients.md has\n%s\nand the table\n%s", c.Title, text, c.Document([]entry.Server{server}))
+					t.Errorf("%s: docs/clients.md has\n%s\nand the table\n%s", c.Title, text, c.Entry.Document([]clients.Server{server}))
 				}
 			case "sh":
-				if !strings.HasSuffix(text, c.Text([]entry.Server{open})+"\n"+c.Text([]entry.Server{server})) {
-					t.Errorf("%s: docs/clients.md has\n%s\nand the table\n%s", c.Title, text, c.Text([]entry.Server{server}))
+				if !strings.HasSuffix(text, c.Entry.Text([]clients.Server{open})+"\n"+c.Entry.Text([]clients.Server{server})) {
+					t.Errorf("%s: docs/clients.md has\n%s\nand the table\n%s", c.Title, text, c.Entry.Text([]clients.Server{server}))
 				}
 			default:
 				text = strings.TrimPrefix(text, "# Pattern: put your URL and TOKEN in.\n")
-				if text != c.Text([]entry.Server{server}) {
-					t.Errorf("%s: docs/clients.md has\n%s\nand the table\n%s", c.Title, text, c.Text([]entry.Server{server}))
+				if text != c.Entry.Text([]clients.Server{server}) {
+					t.Errorf("%s: docs/clients.md has\n%s\nand the table\n%s", c.Title, text, c.Entry.Text([]clients.Server{server}))
 				}
 			}
 		}
@@ -59,10 +59,10 @@ func TestEntriesOfClientsAreTheTable(t *testing.T) {
 	}
 	reference, err := os.ReadFile(filepath.Join(root, "docs/reference/config.md"))
 	ssetest.Must(t, err)
-	_, clients, _ := strings.Cut(string(reference), "CLIENT is ")
-	clients, _, _ = strings.Cut(clients, "; NAME")
-	clients = strings.NewReplacer("\n", " ", "`", "", " or ", ", ").Replace(clients)
-	if want := strings.Join(entry.Names(), ", "); clients != want {
-		t.Errorf("docs/reference/config.md says that CLIENT is %s, want %s", clients, want)
+	_, named, _ := strings.Cut(string(reference), "CLIENT is ")
+	named, _, _ = strings.Cut(named, "; NAME")
+	named = strings.NewReplacer("\n", " ", "`", "", " or ", ", ").Replace(named)
+	if want := strings.Join(clients.Names(clients.WithEntry()), ", "); named != want {
+		t.Errorf("docs/reference/config.md says that CLIENT is %s, want %s", named, want)
 	}
 }

@@ -1,5 +1,4 @@
-// Package clientfile writes entries of package entry into the files of clients, and reads the servers that
-// are there.
+// Package clientfile writes entries into the files of clients, and reads the servers that are there.
 package clientfile
 
 import (
@@ -19,15 +18,15 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
 
-	"github.com/mcp-sse/mcp-sse/internal/entry"
+	"github.com/mcp-sse/mcp-sse/internal/clients"
 )
 
 // systems are those that have a folder below the home directory.
 var systems = map[string]string{"~/Library/": "darwin", "~/AppData/": "windows"}
 
 // Files returns the files that the client reads, those that are there first. home is the home directory.
-func Files(c entry.Client, home string) (files []string) {
-	for _, file := range c.Files {
+func Files(e *clients.Entry, home string) (files []string) {
+	for _, file := range e.Files {
 		elsewhere := false
 		for folder, system := range systems {
 			elsewhere = elsewhere || strings.HasPrefix(file, folder) && system != runtime.GOOS
@@ -54,8 +53,8 @@ func exists(file string) int {
 // Write adds the entries to a file, which it may make. What else is in the file stays, comments too, and so
 // does an entry with the same name, which is an error, unless it had no more than another URL: those it
 // returns as replaced.
-func Write(c entry.Client, file string, servers []entry.Server) (replaced []string, err error) {
-	if c.Key == "" {
+func Write(c clients.Client, file string, servers []clients.Server) (replaced []string, err error) {
+	if c.Entry == nil || c.Entry.Key == "" {
 		return nil, fmt.Errorf("%s has no file: use what is printed", c.Name)
 	}
 	file, info, err := writable(file)
@@ -68,10 +67,10 @@ func Write(c entry.Client, file string, servers []entry.Server) (replaced []stri
 			return nil, err
 		}
 	}
-	if c.Entry(servers[0]) == nil {
-		data, err = addTables(c, data, servers)
+	if c.Entry.JSON(servers[0]) == nil {
+		data, err = addTables(c.Entry, data, servers)
 	} else {
-		data, replaced, err = add(c, data, servers)
+		data, replaced, err = add(c.Entry, data, servers)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
@@ -109,7 +108,7 @@ func writable(file string) (string, fs.FileInfo, error) {
 }
 
 // add returns a configuration in JSON with the entries, and the names of those that are replaced.
-func add(c entry.Client, data []byte, servers []entry.Server) (_ []byte, replaced []string, err error) {
+func add(e *clients.Entry, data []byte, servers []clients.Server) (_ []byte, replaced []string, err error) {
 	fresh := len(bytes.TrimSpace(data)) == 0 || string(data) == "{}"
 	if fresh {
 		data = []byte("{}")
@@ -118,17 +117,17 @@ func add(c entry.Client, data []byte, servers []entry.Server) (_ []byte, replace
 	if err != nil {
 		return nil, nil, fmt.Errorf("it is not valid JSON: %w", err)
 	}
-	if count(&all, c.Key) > 1 {
-		return nil, nil, fmt.Errorf("it has %s twice: make one of them", c.Key)
+	if count(&all, e.Key) > 1 {
+		return nil, nil, fmt.Errorf("it has %s twice: make one of them", e.Key)
 	}
-	if all.Find("/"+c.Key) == nil {
-		if err := all.Patch(patch("/"+c.Key, json.RawMessage("{}"))); err != nil {
+	if all.Find("/"+e.Key) == nil {
+		if err := all.Patch(patch("/"+e.Key, json.RawMessage("{}"))); err != nil {
 			return nil, nil, fmt.Errorf("it is not a JSON object: %w", err)
 		}
 	}
 	for _, s := range servers {
-		one, path := c.Entry(s), "/"+c.Key+"/"+s.Name
-		if count(all.Find("/"+c.Key), s.Name) > 1 {
+		one, path := e.JSON(s), "/"+e.Key+"/"+s.Name
+		if count(all.Find("/"+e.Key), s.Name) > 1 {
 			return nil, nil, fmt.Errorf("it has %s twice: make one of them", s.Name)
 		}
 		if old := all.Find(path); old != nil {
@@ -143,10 +142,10 @@ func add(c entry.Client, data []byte, servers []entry.Server) (_ []byte, replace
 			}
 		}
 		if err := all.Patch(patch(path, one)); err != nil {
-			return nil, nil, fmt.Errorf("%s is not an object: %w", c.Key, err)
+			return nil, nil, fmt.Errorf("%s is not an object: %w", e.Key, err)
 		}
 	}
-	if err := addInputs(&all, c.Inputs(servers)); err != nil {
+	if err := addInputs(&all, e.Inputs(servers)); err != nil {
 		return nil, nil, err
 	}
 	if fresh {
@@ -237,19 +236,19 @@ func patch(path string, value json.RawMessage) []byte {
 }
 
 // addTables returns a configuration in TOML with the entries at its end, but for those that it has.
-func addTables(c entry.Client, data []byte, servers []entry.Server) ([]byte, error) {
+func addTables(e *clients.Entry, data []byte, servers []clients.Server) ([]byte, error) {
 	known, err := tablesIn(data)
 	if err != nil {
 		return nil, err
 	}
-	var missing []entry.Server
+	var missing []clients.Server
 	for _, s := range servers {
 		old, there := known[s.Name]
 		if !there {
 			missing = append(missing, s)
 			continue
 		}
-		ours, err := tablesIn([]byte(c.Text([]entry.Server{s})))
+		ours, err := tablesIn([]byte(e.Text([]clients.Server{s})))
 		if err != nil {
 			return nil, err
 		}
@@ -265,7 +264,7 @@ func addTables(c entry.Client, data []byte, servers []entry.Server) ([]byte, err
 	if len(data) > 0 {
 		data = append(bytes.TrimRight(data, "\n"), "\n\n"...)
 	}
-	data = append(data, c.Text(missing)+"\n"...)
+	data = append(data, e.Text(missing)+"\n"...)
 	known, err = tablesIn(data)
 	for _, s := range servers {
 		if err != nil || known[s.Name]["url"] != s.URL {

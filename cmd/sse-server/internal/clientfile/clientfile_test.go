@@ -13,18 +13,18 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clientfile"
-	"github.com/mcp-sse/mcp-sse/internal/entry"
+	"github.com/mcp-sse/mcp-sse/internal/clients"
 )
 
 const url = "http://127.0.0.1:8080/mcp"
 
 // What else is in a file stays, comments too.
 func TestWrite(t *testing.T) {
-	servers := []entry.Server{{Name: "docs", URL: url}, {Name: "b", URL: url + "2"}}
-	for _, c := range entry.All {
-		files := clientfile.Files(c, "/home/ada")
+	servers := []clients.Server{{Name: "docs", URL: url}, {Name: "b", URL: url + "2"}}
+	for _, c := range clients.WithEntry() {
+		files := clientfile.Files(c.Entry, "/home/ada")
 		file := filepath.Join(t.TempDir(), "new", "file")
-		if _, err := clientfile.Write(c, file, servers); (err == nil) != (c.Key != "") {
+		if _, err := clientfile.Write(c, file, servers); (err == nil) != (c.Entry.Key != "") {
 			t.Errorf("%s, with the files %q: got %v", c.Name, files, err)
 		}
 		if len(files) == 0 {
@@ -41,7 +41,7 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s: got %v\n%s", c.Name, err, data)
 		}
 	}
-	cursor, _ := entry.Named("cursor")
+	cursor, _ := clients.Named("cursor")
 	file := filepath.Join(t.TempDir(), "mcp.json")
 	before := "{\n  // mine\n  \"mcpServers\": {\"a\": {\"command\": \"x\"}, \"docs\": {\"url\": \"old\"}},\n  \"theme\": 1,\n}\n"
 	write(t, file, before)
@@ -67,7 +67,7 @@ func TestWrite(t *testing.T) {
 	if _, err := clientfile.Write(cursor, file, servers); err == nil || read(t, file) != "no JSON" {
 		t.Errorf("what is no JSON: got %v\n%s", err, read(t, file))
 	}
-	codex, _ := entry.Named("codex")
+	codex, _ := clients.Named("codex")
 	file = filepath.Join(t.TempDir(), "config.toml")
 	write(t, file, "model = \"x\"\n[mcp_servers.docs]\nurl = \"y\"\n")
 	if _, err := clientfile.Write(codex, file, servers); err == nil || !strings.Contains(err.Error(), "it has a server docs already") {
@@ -78,10 +78,10 @@ func TestWrite(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if _, err := clientfile.Write(codex, file, []entry.Server{{Name: "b", URL: url + "2", Token: true}}); err == nil || !strings.Contains(err.Error(), "with another bearer_token_env_var") {
+	if _, err := clientfile.Write(codex, file, []clients.Server{{Name: "b", URL: url + "2", Token: true}}); err == nil || !strings.Contains(err.Error(), "with another bearer_token_env_var") {
 		t.Errorf("with a token: got %v", err)
 	}
-	if _, err := clientfile.Write(codex, file, []entry.Server{{Name: "b", URL: url + "2"}, {Name: "c", URL: url}}); err != nil || strings.Count(read(t, file), "[mcp_servers.b]") != 1 || !strings.HasSuffix(read(t, file), "\n\n[mcp_servers.c]\nurl = \""+url+"\"\n") {
+	if _, err := clientfile.Write(codex, file, []clients.Server{{Name: "b", URL: url + "2"}, {Name: "c", URL: url}}); err != nil || strings.Count(read(t, file), "[mcp_servers.b]") != 1 || !strings.HasSuffix(read(t, file), "\n\n[mcp_servers.c]\nurl = \""+url+"\"\n") {
 		t.Errorf("got %v\n%s", err, read(t, file))
 	}
 	write(t, file, "model = \"x\"\n")
@@ -179,11 +179,11 @@ func read(t *testing.T, file string) string {
 
 // What Write would spoil stays as it is, and the error says why.
 func TestWriteRefuses(t *testing.T) {
-	servers := []entry.Server{{Name: "docs", URL: url}}
-	cursor, _ := entry.Named("cursor")
-	codex, _ := entry.Named("codex")
+	servers := []clients.Server{{Name: "docs", URL: url}}
+	cursor, _ := clients.Named("cursor")
+	codex, _ := clients.Named("codex")
 	for name, test := range map[string]struct {
-		client       entry.Client
+		client       clients.Client
 		before, want string
 	}{
 		"a command":        {cursor, `{"mcpServers": {"docs": {"command": "x", "env": {"KEY": "1"}}}}`, "it has a server docs with command, env: give another --name, or take that entry out first"},
@@ -222,9 +222,9 @@ func TestWriteRefuses(t *testing.T) {
 
 // An entry that had only a URL is replaced, which the caller learns.
 func TestWriteReplaces(t *testing.T) {
-	servers := []entry.Server{{Name: "docs", URL: url}}
-	for _, c := range entry.All {
-		if c.Name == "codex" || len(clientfile.Files(c, "/home/ada")) == 0 {
+	servers := []clients.Server{{Name: "docs", URL: url}}
+	for _, c := range clients.WithEntry() {
+		if c.Name == "codex" || len(clientfile.Files(c.Entry, "/home/ada")) == 0 {
 			continue
 		}
 		file := filepath.Join(t.TempDir(), "file")
@@ -243,13 +243,13 @@ func TestWriteReplaces(t *testing.T) {
 
 // An entry of sse-server at another path is replaced, and one of another program stays.
 func TestWriteReplacesThePath(t *testing.T) {
-	desktop, _ := entry.Named("claude-desktop")
+	desktop, _ := clients.Named("claude-desktop")
 	file := filepath.Join(t.TempDir(), "file")
 	for _, test := range []struct {
 		program string
 		ok      bool
 	}{{"sse-server", true}, {"/opt/sse-server", true}, {"/opt/other", false}} {
-		replaced, err := clientfile.Write(desktop, file, []entry.Server{{Name: "docs", URL: url, Program: test.program}})
+		replaced, err := clientfile.Write(desktop, file, []clients.Server{{Name: "docs", URL: url, Program: test.program}})
 		if (err == nil) != test.ok || test.ok && !strings.Contains(read(t, file), `"`+test.program+`"`) {
 			t.Errorf("%s: got %q, %v\n%s", test.program, replaced, err, read(t, file))
 		}
@@ -258,8 +258,8 @@ func TestWriteReplacesThePath(t *testing.T) {
 
 // VS Code asks for the token: the input is added once, and beside others. Another one with its id stays.
 func TestWriteAddsInputs(t *testing.T) {
-	servers := []entry.Server{{Name: "docs", URL: url, Token: true}}
-	code, _ := entry.Named("vs-code")
+	servers := []clients.Server{{Name: "docs", URL: url, Token: true}}
+	code, _ := clients.Named("vs-code")
 	file := filepath.Join(t.TempDir(), "mcp.json")
 	write(t, file, `{"inputs": [{"id": "key", "type": "promptString"}], "servers": {}}`)
 	for range 2 {

@@ -17,7 +17,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
 
-	"github.com/mcp-sse/mcp-sse/internal/entry"
+	"github.com/mcp-sse/mcp-sse/internal/clients"
 )
 
 // Found is a server of a client's file: a program or an address.
@@ -37,7 +37,7 @@ type Found struct {
 
 type place struct{ file, key string }
 
-// others are files in which clients have servers beside those of package entry, to which they write.
+// others are files in which clients have servers beside those of the table of clients, to which connect writes.
 var others = []place{
 	{"~/.claude.json", "mcpServers"},
 	{"~/.config/Code/User/mcp.json", "servers"},
@@ -49,12 +49,12 @@ var others = []place{
 // them. The first one wins where two have the same name.
 func places() (all []place) {
 	ofUser := slices.Clone(others)
-	for _, c := range entry.All {
-		for _, file := range c.Files {
+	for _, c := range clients.WithEntry() {
+		for _, file := range c.Entry.Files {
 			if strings.HasPrefix(file, "~/") {
-				ofUser = append(ofUser, place{file, c.Key})
+				ofUser = append(ofUser, place{file, c.Entry.Key})
 			} else {
-				all = append(all, place{file, c.Key})
+				all = append(all, place{file, c.Entry.Key})
 			}
 		}
 	}

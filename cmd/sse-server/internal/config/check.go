@@ -99,12 +99,10 @@ func (c *Config) checkFor() error {
 		c.Check.For = client.Name
 		return nil
 	}
-	hint := ";"
-	if meant := clients.Nearest(c.Check.For); meant != "" {
-		hint = fmt.Sprintf(", did you mean %q?", meant)
-	}
+	names := clients.Names(clients.All)
+	hint := cmp.Or(DidYouMean(c.Check.For, names), ";")
 	return fmt.Errorf("--for: nothing is known of %q%s want %s, or one of %s", c.Check.For, hint, AllClients,
-		strings.Join(clients.Names(), ", "))
+		strings.Join(names, ", "))
 }
 
 // checkHTTP checks the options of the addresses, and who may use them.

@@ -75,17 +75,37 @@ func (s *Server) suggestion(key string) string {
 // suggestionOf returns which of names one of keys seems to mean, as suggestion does.
 func suggestionOf(keys, names []string) string {
 	for _, key := range keys {
-		best, least := "", max(1, len(key)/3)+1
-		for _, name := range names {
-			if d := levenshtein.ComputeDistance(plainName(key), plainName(name)); d < least {
-				best, least = name, d
-			}
-		}
-		if best != "" {
-			return " (did you mean " + best + "?)"
+		if name := nearest(key, names); name != "" {
+			return " (did you mean " + name + "?)"
 		}
 	}
 	return ""
+}
+
+// DidYouMean returns a question for the middle of a sentence: which of names somebody seems to mean who has
+// written text; empty if that is like none.
+func DidYouMean(text string, names []string) string {
+	if name := nearest(text, names); name != "" {
+		return fmt.Sprintf(", did you mean %q?", name)
+	}
+	return ""
+}
+
+// nearest returns the name that text seems to mean: one of which it is the beginning, or in which about a third
+// of its letters are wrong at most; empty if it is like none.
+func nearest(text string, names []string) (name string) {
+	text = plainName(text)
+	least := max(1, (len(text)+1)/3) + 1
+	for _, one := range names {
+		far := levenshtein.ComputeDistance(text, plainName(one))
+		if len(text) > 2 && strings.HasPrefix(plainName(one), text) {
+			far = min(far, 1)
+		}
+		if far < least {
+			name, least = one, far
+		}
+	}
+	return name
 }
 
 // refuseArgs explains an error of the parser about args: which flag is meant, where an argument goes, or

@@ -1,7 +1,4 @@
-// Package entry has the table of what people give to each client so that it uses a server: the entry of its
-// configuration, a command or a program, and a link that installs it. The banner, sse-server connect and the
-// page print from it; docs/clients.md shows the same.
-package entry
+package clients
 
 import (
 	"bytes"
@@ -52,10 +49,9 @@ func (s Server) flag(name string) string {
 	return " " + name + ` "Authorization: Bearer ` + inPlace.form + `"`
 }
 
-// Client is a row of the table.
-type Client struct {
-	// Name is that for sse-server connect, and Title the one for people.
-	Name, Title string
+// Entry is what people give to a client so that it uses a server: the entry of its configuration, a command or
+// a program, and a link that installs it. The banner, sse-server connect and the page print from it.
+type Entry struct {
 	// Where says where the text goes.
 	Where string
 	// Files are those of its configuration, of the project or below the home directory, which ~ is.
@@ -65,14 +61,15 @@ type Client struct {
 	// LogsIn says that it gets a token from an issuer by itself.
 	LogsIn bool
 
-	// single says that over Streamable HTTP it sends one request, without a session.
-	single bool
+	// single says why there is nothing to paste for a server that needs a session. It is empty but for a client
+	// that sends one request over Streamable HTTP, without a session.
+	single string
 	// starts says that its entry starts a program.
 	starts bool
 	// token is how the token gets into the file, and pasted how it gets into a text that is not the file.
 	token, pasted token
-	// entry returns the entry of a server in the file, as JSON. token is the form of the token in its header.
-	entry func(s Server, token string) json.RawMessage
+	// member returns the entry of a server in the file, as JSON. token is the form of the token in its header.
+	member func(s Server, token string) json.RawMessage
 	// inputs is what the file has beside the entries if they need a token: VS Code asks for it.
 	inputs json.RawMessage
 	// text returns what people paste, if that is not the file in JSON.
@@ -114,92 +111,71 @@ func (i Install) String() string {
 	return i.Link + strings.ReplaceAll(url.QueryEscape(config), "+", "%20")
 }
 
-// Names are those of the clients.
-func Names() (names []string) {
-	for _, c := range All {
-		names = append(names, c.Name)
-	}
-	return names
-}
-
-// Named returns a client by a name that people write: Claude Code, vscode.
-func Named(name string) (Client, bool) {
-	plain := func(name string) string {
-		return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(name))
-	}
-	for _, c := range All {
-		if wanted := plain(name); plain(c.Name) == wanted || strings.TrimSuffix(plain(c.Name), "cli") == wanted {
-			return c, true
-		}
-	}
-	return Client{}, false
-}
-
 // needs returns a server without a token if the client gets one by itself.
-func (c Client) needs(s Server) Server {
-	s.Token = s.Token && !(s.Issuer && c.LogsIn)
+func (e *Entry) needs(s Server) Server {
+	s.Token = s.Token && !(s.Issuer && e.LogsIn)
 	return s
 }
 
-// Entry returns the entry of a server in the client's file in JSON; nil if it has none.
-func (c Client) Entry(s Server) json.RawMessage {
-	if c.entry == nil {
+// JSON returns the entry of a server in the client's file in JSON; nil if it has none.
+func (e *Entry) JSON(s Server) json.RawMessage {
+	if e.member == nil {
 		return nil
 	}
-	return c.entry(c.needs(s), c.token.form)
+	return e.member(e.needs(s), e.token.form)
 }
 
 // Inputs returns the member inputs that the client's file has for these servers; nil if it has none.
-func (c Client) Inputs(servers []Server) json.RawMessage {
-	if slices.ContainsFunc(servers, func(s Server) bool { return c.needs(s).Token }) {
-		return c.inputs
+func (e *Entry) Inputs(servers []Server) json.RawMessage {
+	if slices.ContainsFunc(servers, func(s Server) bool { return e.needs(s).Token }) {
+		return e.inputs
 	}
 	return nil
 }
 
 // Document returns the client's file in JSON with these servers alone; nil if it has none.
-func (c Client) Document(servers []Server) json.RawMessage {
-	if c.entry == nil {
+func (e *Entry) Document(servers []Server) json.RawMessage {
+	if e.member == nil {
 		return nil
 	}
 	var entries []any
 	for _, s := range servers {
-		entries = append(entries, s.Name, c.Entry(s))
+		entries = append(entries, s.Name, e.JSON(s))
 	}
-	return object("inputs", c.Inputs(servers), c.Key, object(entries...))
+	return object("inputs", e.Inputs(servers), e.Key, object(entries...))
 }
 
 // Lack says why there is nothing to paste for a server; empty if there is something.
-func (c Client) Lack(s Server) string {
-	if c.single && s.NeedsSession && !s.SSE {
-		return "A request of " + c.Title + " would need a session, because the gateway does not initialize it (auto-initialize is off)."
+func (e *Entry) Lack(s Server) string {
+	if s.NeedsSession && !s.SSE {
+		return e.single
 	}
 	return ""
 }
 
 // Text returns what people paste: commands, a program, or the file with these servers alone. It is empty if
 // there is nothing to paste for them.
-func (c Client) Text(servers []Server) string {
-	if c.text != nil {
+func (e *Entry) Text(servers []Server) string {
+	if e.text != nil {
 		var all []Server
 		for _, s := range servers {
-			if c.Lack(s) == "" {
-				all = append(all, c.needs(s))
+			if e.Lack(s) == "" {
+				all = append(all, e.needs(s))
 			}
 		}
-		return c.text(all)
+		return e.text(all)
 	}
 	var b bytes.Buffer
-	_ = json.Indent(&b, c.Document(servers), "", "  ") // it is JSON
+	_ = json.Indent(&b, e.Document(servers), "", "  ") // it is JSON
 	return b.String()
 }
 
 // InstallOf returns the link that installs a server; false if the client has none.
-func (c Client) InstallOf(s Server) (Install, bool) {
-	if c.install == nil {
+func (e *Entry) InstallOf(s Server) (Install, bool) {
+	if e.install == nil {
 		return Install{}, false
 	}
-	return c.install(c.needs(s), c.token.form), true
+	return e.install(e.needs(s), e.token.form), true
 }
 
 // programPlace is what people replace by the path of sse-server, where that is not known.
@@ -207,26 +183,26 @@ const programPlace = "/PATH/TO/sse-server"
 
 // AboutProgram says what to do about the path of sse-server in the text of a server; empty if the text has
 // no place for one.
-func (c Client) AboutProgram(s Server) string {
-	if !c.starts || s.Program != "" {
+func (e *Entry) AboutProgram(s Server) string {
+	if !e.starts || s.Program != "" {
 		return ""
 	}
 	return "Put the path of the program sse-server on the machine of the client in the place of " + programPlace + "."
 }
 
 // AboutToken says what to do about the token in the text of these servers; empty if none of them needs one.
-func (c Client) AboutToken(servers []Server) string {
-	if c.text == nil {
-		return c.AboutTokenInFile(servers)
+func (e *Entry) AboutToken(servers []Server) string {
+	if e.text == nil {
+		return e.AboutTokenInFile(servers)
 	}
-	return c.about(servers, c.pasted)
+	return e.about(servers, e.pasted)
 }
 
 // AboutTokenInFile says the same of the entries in the client's file.
-func (c Client) AboutTokenInFile(servers []Server) string { return c.about(servers, c.token) }
+func (e *Entry) AboutTokenInFile(servers []Server) string { return e.about(servers, e.token) }
 
-func (c Client) about(servers []Server, t token) string {
-	if slices.ContainsFunc(servers, func(s Server) bool { return c.needs(s).Token && c.Lack(s) == "" }) {
+func (e *Entry) about(servers []Server, t token) string {
+	if slices.ContainsFunc(servers, func(s Server) bool { return e.needs(s).Token && e.Lack(s) == "" }) {
 		return t.about
 	}
 	return ""
@@ -253,9 +229,9 @@ func object(pairs ...any) json.RawMessage {
 // encode returns a value in JSON, with <, > and & as they are.
 func encode(value any) string {
 	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(value) // texts, lists and mappings of them, and JSON
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(value) // texts, lists and mappings of them, and JSON
 	return strings.TrimSpace(b.String())
 }
 

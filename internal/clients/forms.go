@@ -1,0 +1,148 @@
+package clients
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+var askForToken = json.RawMessage(`[{"type":"promptString","id":"token","description":"Token of the gateway","password":true}]`)
+
+// either returns the first word for a server over Streamable HTTP, the second for one over HTTP+SSE alone.
+func either(s Server, streamable, sse string) string {
+	if s.SSE {
+		return sse
+	}
+	return streamable
+}
+
+// under makes entries of the URL, under this name, and the header with the token.
+func under(name string) func(Server, string) json.RawMessage {
+	return func(s Server, token string) json.RawMessage {
+		return object(name, s.URL, "headers", s.headers(token))
+	}
+}
+
+// underHTTPURL makes entries of the URL under the name for its transport.
+func underHTTPURL(s Server, token string) json.RawMessage {
+	return under(either(s, "httpUrl", "url"))(s, token)
+}
+
+// typedAs makes entries that say the transport too: sse, or this word for Streamable HTTP.
+func typedAs(streamable string) func(Server, string) json.RawMessage {
+	return func(s Server, token string) json.RawMessage {
+		return object("type", either(s, streamable, "sse"), "url", s.URL, "headers", s.headers(token))
+	}
+}
+
+// withTools makes an entry that allows all tools.
+func withTools(s Server, token string) json.RawMessage {
+	return object("type", s.kind(), "url", s.URL, "headers", s.headers(token), "tools", []string{"*"})
+}
+
+// remote makes an entry that says that it is no program.
+func remote(s Server, token string) json.RawMessage {
+	return object("type", "remote", "url", s.URL, "headers", s.headers(token))
+}
+
+// started makes an entry that starts sse-server stdio.
+func started(s Server, token string) json.RawMessage {
+	program, args := cmp.Or(s.Program, programPlace), []string{"stdio", "--url", s.URL}
+	if !s.Token {
+		return object("command", program, "args", args)
+	}
+	return object("command", program, "args", append(args, "--header", "Authorization: Bearer "+token), "env", map[string]string{"TOKEN": inPlace.form})
+}
+
+func inCursor(s Server, token string) Install {
+	return Install{"cursor://anysphere.cursor-deeplink/mcp/install?name=" + s.Name + "&config=", string(under("url")(s, token)), true}
+}
+
+func inVSCode(s Server, token string) Install {
+	inputs := askForToken
+	if !s.Token {
+		inputs = nil
+	}
+	kind := object("name", s.Name, "type", s.kind(), "url", s.URL, "headers", s.headers(token), "inputs", inputs)
+	return Install{Link: "vscode:mcp/install?", Config: string(kind)}
+}
+
+func ofClaudeCode(s Server) string {
+	return "claude mcp add --transport " + s.kind() + " " + s.Name + " " + shell(s.URL) + s.flag("--header")
+}
+
+func ofCurl(s Server) string {
+	if s.SSE {
+		return "curl -N " + shell(s.URL) + s.flag("-H") + " -H 'Accept: text/event-stream'"
+	}
+	call := cmp.Or(s.Call, `"method":"tools/list"`)
+	return "curl " + shell(s.URL) + s.flag("-H") + " -H 'Content-Type: application/json' -d " + shell(`{"jsonrpc":"2.0","id":1,`+call+`}`)
+}
+
+// ofInspector names @latest because without it npm takes, for an older Node.js, a version that lacks --header.
+func ofInspector(s Server) string {
+	return "npx -y @modelcontextprotocol/inspector@latest --cli " + shell(s.URL) + " --transport " + s.kind() + " --method tools/list" + s.flag("--header")
+}
+
+// tables are the entries of Codex in TOML.
+func tables(servers []Server) string {
+	var all []string
+	for _, s := range servers {
+		text := "[mcp_servers." + s.Name + "]\nurl = " + encode(s.URL)
+		if s.Token {
+			text += "\nbearer_token_env_var = \"TOKEN\""
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, "\n\n")
+}
+
+// ofContinue are the entries of Continue in YAML.
+func ofContinue(servers []Server) string {
+	text := "mcpServers:"
+	for _, s := range servers {
+		text += "\n  - name: " + encode(s.Name) + "\n    type: " + either(s, "streamable-http", "sse") + "\n    url: " + encode(s.URL)
+		if s.Token {
+			text += "\n    requestOptions:\n      headers:\n        Authorization: \"Bearer TOKEN\""
+		}
+	}
+	return text
+}
+
+func ofPython(s Server) string {
+	module, client, streams, headers := "streamable_http", "streamablehttp_client", "read, write, _", ""
+	if s.SSE {
+		module, client, streams = "sse", "sse_client", "read, write"
+	}
+	if s.Token {
+		headers = `, headers={"Authorization": "Bearer TOKEN"}`
+	}
+	return fmt.Sprintf(`import asyncio
+from mcp import ClientSession
+from mcp.client.%s import %s
+
+async def main():
+    async with %[2]s(%s%s) as (%s):
+        async with ClientSession(read, write) as session:
+            await session.initialize()
+            print(await session.list_tools())
+
+asyncio.run(main())`, module, client, encode(s.URL), headers, streams)
+}
+
+func ofTypeScript(s Server) string {
+	module, transport, options := "streamableHttp", "StreamableHTTPClientTransport", ""
+	if s.SSE {
+		module, transport = "sse", "SSEClientTransport"
+	}
+	if s.Token {
+		options = ", {\n  requestInit: { headers: { Authorization: \"Bearer TOKEN\" } }, // of the GET and each POST\n}"
+	}
+	return fmt.Sprintf(`import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { %s } from "@modelcontextprotocol/sdk/client/%s.js";
+
+const client = new Client({ name: "my-client", version: "1" });
+await client.connect(new %[1]s(new URL(%[3]s)%s));
+console.log(await client.listTools());`, transport, module, encode(s.URL), options)
+}
