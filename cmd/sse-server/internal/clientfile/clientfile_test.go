@@ -118,6 +118,51 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// Of the servers that Claude Code has for single projects, those of this folder are found. Those of others are
+// named with their folder.
+func TestFindInProjects(t *testing.T) {
+	home, folder, link := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(folder, link); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(folder)
+	content, err := json.Marshal(map[string]any{
+		"mcpServers": map[string]any{"user": map[string]any{"command": "u"}},
+		"projects": map[string]any{
+			link:          map[string]any{"history": []string{"x"}, "mcpServers": map[string]any{"local": map[string]any{"type": "stdio", "command": "l"}, "odd": map[string]any{"command": 1.5, "args": "x"}}},
+			"/elsewhere":  map[string]any{"mcpServers": map[string]any{"a": map[string]any{"command": "a"}, "b": map[string]any{"url": "http://b"}}},
+			"/no/servers": map[string]any{"mcpServers": map[string]any{}, "allowedTools": []string{}},
+			"/no/object":  1,
+			".":           map[string]any{"mcpServers": map[string]any{"relative": map[string]any{"command": "r"}}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, home+"/.claude.json", string(content))
+	write(t, ".mcp.json", `{"mcpServers": {"shared": {"command": "s"}}}`)
+	all, err := clientfile.Find(home)
+	var names []string
+	for _, f := range all {
+		names = append(names, f.Name+" "+strings.Join(f.Command, " "))
+	}
+	if want := []string{"local l", "shared s", "user u"}; !slices.Equal(names, want) {
+		t.Errorf("got %q, want %q", names, want)
+	}
+	for _, want := range []string{"/.claude.json: odd: ", "/.claude.json: what belongs to another project, for which you run init in /elsewhere: a, b\n"} {
+		if err == nil || !strings.Contains(err.Error()+"\n", want) {
+			t.Errorf("got the error %v, want %q in it", err, want)
+		}
+	}
+	if strings.Contains(err.Error(), "/no/") {
+		t.Errorf("got the error %v", err)
+	}
+	write(t, home+"/.claude.json", "{")
+	if _, err := clientfile.Find(home); err == nil || strings.Count(err.Error(), "it is not valid JSON") != 1 {
+		t.Errorf("got the error %v", err)
+	}
+}
+
 // What entries say about secrets and the environment is kept.
 func TestFindKeepsSecrets(t *testing.T) {
 	home := t.TempDir()

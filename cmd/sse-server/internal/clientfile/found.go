@@ -35,26 +35,29 @@ type Found struct {
 	Ignored []string
 }
 
-type place struct{ file, key string }
+// place is where a client has servers: the member of a file that has them. If of is set, the file has that
+// member for each project, below this one.
+type place struct{ file, key, of string }
 
 // others are files in which clients have servers beside those of the table of clients, to which connect writes.
 var others = []place{
-	{"~/.claude.json", "mcpServers"},
-	{"~/.config/Code/User/mcp.json", "servers"},
-	{"~/Library/Application Support/Code/User/mcp.json", "servers"},
-	{"~/AppData/Roaming/Code/User/mcp.json", "servers"},
+	{file: "~/.claude.json", key: "mcpServers"},
+	{file: "~/.config/Code/User/mcp.json", key: "servers"},
+	{file: "~/Library/Application Support/Code/User/mcp.json", key: "servers"},
+	{file: "~/AppData/Roaming/Code/User/mcp.json", key: "servers"},
 }
 
-// places are the files in which clients have their servers, first those of a project, and the member that has
-// them. The first one wins where two have the same name.
+// places are the places in which clients have their servers, first those of a project. The first one keeps its
+// name where two have the same.
 func places() (all []place) {
+	all = []place{{"~/.claude.json", "mcpServers", "projects"}}
 	ofUser := slices.Clone(others)
 	for _, c := range clients.WithEntry() {
 		for _, file := range c.Entry.Files {
 			if strings.HasPrefix(file, "~/") {
-				ofUser = append(ofUser, place{file, c.Entry.Key})
+				ofUser = append(ofUser, place{file: file, key: c.Entry.Key})
 			} else {
-				all = append(all, place{file, c.Entry.Key})
+				all = append(all, place{file: file, key: c.Entry.Key})
 			}
 		}
 	}
@@ -74,16 +77,21 @@ func Find(home string) (all []Found, err error) {
 			known["workspaceFolder"] = folder
 		}
 		full, _ := filepath.Abs(file)
-		if slices.Contains(seen, full) { // in the home directory, a file of a project is the user's
+		if slices.Contains(seen, full+place.of) { // in the home directory, a file of a project is the user's
 			continue
 		}
-		seen = append(seen, full)
+		seen = append(seen, full+place.of)
 		data, err := readFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		var found []Found
-		if err == nil {
+		switch {
+		case err != nil && place.of != "": // it is said where the file is read for the user
+			continue
+		case err == nil && place.of != "":
+			found, err = readProjects(data, place)
+		case err == nil:
 			found, err = read(data, place.key)
 		}
 		if err != nil {
@@ -238,6 +246,42 @@ func read(data []byte, key string) (all []Found, err error) {
 		}
 	}
 	return all, errors.Join(wrong...)
+}
+
+// readProjects returns the servers of the project that is the current folder. Those of others are errors, which
+// say where they are.
+func readProjects(data []byte, in place) (all []Found, err error) {
+	plain, err := hujson.Standardize(data)
+	if err != nil {
+		return nil, nil // it is said where the file is read for the user
+	}
+	var file, projects map[string]json.RawMessage
+	_ = json.Unmarshal(plain, &file)
+	_ = json.Unmarshal(file[in.of], &projects)
+	var wrong []error
+	for _, path := range slices.Sorted(maps.Keys(projects)) {
+		found, err := read(projects[path], in.key)
+		if isHere(path) {
+			all = append(all, found...)
+			wrong = append(wrong, err)
+			continue
+		}
+		var names []string
+		for _, one := range found {
+			names = append(names, one.Name)
+		}
+		if len(names) > 0 {
+			wrong = append(wrong, fmt.Errorf("what belongs to another project, for which you run init in %s: %s", path, strings.Join(names, ", ")))
+		}
+	}
+	return all, errors.Join(wrong...)
+}
+
+// isHere reports whether a path is that of the current folder.
+func isHere(path string) bool {
+	here, err := os.Stat(".")
+	there, noPath := os.Stat(path)
+	return err == nil && noPath == nil && filepath.IsAbs(path) && os.SameFile(here, there)
 }
 
 // inputsOf returns what VS Code asks for.
