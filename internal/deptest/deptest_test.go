@@ -30,7 +30,9 @@ var layers = [][]string{
 	{"gateway/internal/statuspage", "page"},
 	{"gateway"},
 	{"gosdk", "mcpgo"},
-	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo", "cmd/sse-server/internal/diagnosis", "cmd/sse-server/internal/clientfile", "deploy/completions"},
+	{"cmd/sse-server/internal/tree"},
+	{"cmd/sse-server/internal/clientfile"},
+	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo", "cmd/sse-server/internal/diagnosis", "deploy/completions"},
 	{"cmd/sse-server"},
 }
 
@@ -67,7 +69,7 @@ var reserved = map[string][]string{
 	"github.com/alecthomas/kong":             {"cmd/sse-server/internal/config"},
 	"github.com/fsnotify/fsnotify":           {"cmd/sse-server"},
 	"github.com/coreos/go-systemd/v22":       {"cmd/sse-server"},
-	"github.com/goccy/go-yaml":               {"cmd/sse-server/internal/config"},
+	"github.com/goccy/go-yaml":               {"cmd/sse-server/internal/config", "cmd/sse-server/internal/clientfile", "cmd/sse-server/internal/tree"},
 	"net/http": {
 		"auth", "auth/oauth", "auth/oauthclient", "internal/caller", "metrics", "upstream", "upstream/remote",
 		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/statelessserver",

@@ -94,7 +94,7 @@ func TestWrite(t *testing.T) {
 func TestFind(t *testing.T) {
 	home := t.TempDir()
 	t.Chdir(t.TempDir())
-	write(t, ".mcp.json", `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "a"]}, "off": {"command": "x", "disabled": true}}}`)
+	write(t, ".mcp.json", `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "a"]}, "off": {"command": "x", "disabled": true}, "empty": {"command": "", "args": [], "url": ""}}}`)
 	write(t, ".vscode/mcp.json", `{"inputs": [], "servers": {"b": {"type": "http", "url": "https://b", "headers": {"K": "${input:key}"}}}}`)
 	write(t, home+"/.claude.json", `{"numStartups": 3, "mcpServers": {"c": {"type": "stdio", "command": "c", "env": {"A": "1"}}}}`)
 	write(t, home+"/.config/zed/settings.json", "// Zed\n{\"ui_font_size\": 16, \"context_servers\": {\"d\": {\"source\": \"custom\", \"command\": \"d\", \"args\": []}, \"odd\": {\"command\": {}}, \"old\": {\"command\": {\"path\": \"d\", \"args\": [\"--x\"], \"env\": {\"K\": \"1\"}}, \"settings\": {}}},}")
@@ -163,6 +163,26 @@ func TestFindInProjects(t *testing.T) {
 	}
 }
 
+// A part of a file that cannot be read is told with its reason, and takes little memory.
+func TestFindRefuses(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for content, want := range map[string]string{
+		`{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}`:                                            `.mcp.json: mcpServers: mapping key "a" already defined`,
+		`{"mcpServers": {"a": {"command": "x", "b": ` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}}}`: ".mcp.json: mcpServers: it is nested over 64 levels deep",
+		`{"mcpServers": {"a": {"command": "` + strings.Repeat("x", 1<<20) + `"}}}`:                                  ".mcp.json: mcpServers: it has over 1 MiB",
+		`{"mcpServers": {"a": {"url": ["x"]}}}`:                                                                     ".mcp.json: a: url: a YAML sequence is not supported here",
+	} {
+		write(t, ".mcp.json", content)
+		if all, err := clientfile.Find(t.TempDir()); len(all) > 0 || err == nil || err.Error() != want {
+			t.Errorf("got %d and %v, want %s", len(all), err, want)
+		}
+	}
+	write(t, ".mcp.json", `{"large": "`+strings.Repeat("x", 2<<20)+`", "mcpServers": {"a": {"command": "x"}}}`)
+	if all, err := clientfile.Find(t.TempDir()); len(all) != 1 || err != nil {
+		t.Errorf("of a large file: got %v and %v", all, err)
+	}
+}
+
 // What entries say about secrets and the environment is kept.
 func TestFindKeepsSecrets(t *testing.T) {
 	home := t.TempDir()
@@ -188,7 +208,7 @@ func TestFindKeepsSecrets(t *testing.T) {
 		"a":       {Name: "a", Command: []string{folder + "/run", home}, Env: none, EnvFile: folder + "/.env", Dir: folder, Header: none, Inputs: inputs, Ignored: []string{"dev", "the input lost"}},
 		"b":       {Name: "b", Env: none, URL: "https://b", Header: map[string]string{"K": "${input:key}"}, Inputs: inputs},
 		"g":       {Name: "g", Env: none, URL: "https://g", Header: map[string]string{"K": "${KEY} and ${KEY}"}, Inputs: none},
-		"c":       {Name: "c", URL: "https://c", Header: map[string]string{"A": "1", "B": "${B_KEY}", "Authorization": "Bearer ${C_TOKEN}"}, Ignored: []string{"startup_timeout_sec"}},
+		"c":       {Name: "c", Env: none, URL: "https://c", Header: map[string]string{"A": "1", "B": "${B_KEY}", "Authorization": "Bearer ${C_TOKEN}"}, Inputs: none, Ignored: []string{"startup_timeout_sec"}},
 	}
 	for name := range want {
 		if !reflect.DeepEqual(got[name], want[name]) {

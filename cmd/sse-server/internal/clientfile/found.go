@@ -14,9 +14,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
+	"github.com/goccy/go-yaml/ast"
 	"github.com/tailscale/hujson"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/tree"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 )
 
@@ -108,8 +109,11 @@ func Find(home string) (all []Found, err error) {
 	return all, errors.Join(wrong...)
 }
 
-// maxFile bounds the file of a client, in bytes.
-const maxFile = 16 << 20
+// maxFile bounds the file of a client, and maxEntries the part of it that has its servers, in bytes.
+const (
+	maxFile    = 16 << 20
+	maxEntries = 1 << 20
+)
 
 // readFile reads a file of a client. What is no file, such as a pipe, would be waited for.
 func readFile(file string) ([]byte, error) {
@@ -128,9 +132,6 @@ func readFile(file string) ([]byte, error) {
 // variables are those that clients replace by what they know, by their names.
 type variables map[string]string
 
-// ofOpencode is how opencode refers to a variable of the environment.
-var ofOpencode = regexp.MustCompile(`(^|[^$])\{env:([A-Za-z0-9_]+)\}`)
-
 var dollarName = regexp.MustCompile(`\$([A-Za-z_][A-Za-z0-9_]*)`)
 
 // replace replaces these variables. If dollars is set, $NAME becomes ${NAME}, as Gemini CLI takes both.
@@ -139,7 +140,6 @@ func (f *Found) replace(known variables, dollars bool) {
 		for name, value := range known {
 			text = strings.ReplaceAll(text, "${"+name+"}", value)
 		}
-		text = ofOpencode.ReplaceAllString(text, "$1$${$2}")
 		if dollars {
 			text = dollarName.ReplaceAllString(text, "$${$1}")
 		}
@@ -156,96 +156,151 @@ func (f *Found) replace(known variables, dollars bool) {
 	f.URL, f.EnvFile, f.Dir = in(f.URL), in(f.EnvFile), in(f.Dir)
 }
 
-// word is a text that may be written as a number or a truth, or null.
-type word string
+// silent are members that say no more than others, or nothing to init: a process has the variables of env_vars
+// anyway.
+var silent = []string{"type", "source", "transport", "env_vars"}
 
-func (w *word) UnmarshalJSON(data []byte) error {
-	var text *string
-	switch {
-	case json.Unmarshal(data, &text) == nil && text != nil:
-		*w = word(*text)
-	case len(data) > 0 && strings.ContainsRune("[{", rune(data[0])):
-		return errors.New("want texts in args, env and headers")
-	case string(data) != "null":
-		*w = word(data)
-	}
-	return nil
-}
-
-func textsOf(all map[string]word) map[string]string {
-	texts := map[string]string{}
-	for name, value := range all {
-		texts[name] = string(value)
-	}
-	return texts
-}
-
-// written is an entry as clients write it, and program the command in the older form of Zed.
-type written struct {
-	Command json.RawMessage
-	program
-	EnvFile   string
-	CWD       string
-	URL       string
-	HTTPURL   string
-	ServerURL string
-	Headers   map[string]word
-	Disabled  bool
-	// Environment is what opencode calls Env.
-	Environment map[string]word
-	Enabled     *bool
-}
-
-type program struct {
-	Path string
-	Args []word
-	Env  map[string]word
-}
-
-// members are those of an entry that are taken, or say no more than others.
-var members = []string{"command", "args", "env", "environment", "envFile", "cwd", "url", "httpUrl", "serverUrl", "headers", "disabled", "enabled", "type", "source", "transport"}
-
-// read returns the servers of a file in the order of their names. What is no entry is left out: files of
-// clients have much else.
+// read returns the servers of a file. What is no entry is left out: files of clients have much else.
 func read(data []byte, key string) (all []Found, err error) {
-	if key == "mcp_servers" {
-		return readTOML(data)
+	if key == CodexKey {
+		if data, err = FromTOML(data); err != nil {
+			return nil, err
+		}
 	}
-	data, err = hujson.Standardize(data)
+	file, err := hujson.Parse(data)
 	if err != nil {
 		return nil, errors.New("it is not valid JSON")
 	}
-	var file, entries map[string]json.RawMessage
-	_ = json.Unmarshal(data, &file)
-	_ = json.Unmarshal(file[key], &entries)
-	inputs := inputsOf(file["inputs"])
-	var wrong []error
-	for _, name := range slices.Sorted(maps.Keys(entries)) {
-		var of map[string]json.RawMessage
-		if json.Unmarshal(entries[name], &of) != nil {
-			continue
-		}
-		one, isServer, err := readEntry(entries[name])
-		if err != nil {
-			wrong = append(wrong, fmt.Errorf("%s: %w", name, err))
-		}
-		if !isServer || err != nil {
-			continue
-		}
-		one.Name, one.Inputs = name, inputs
-		for _, member := range slices.Sorted(maps.Keys(of)) {
-			if !slices.Contains(members, member) {
-				one.Ignored = append(one.Ignored, member)
-			}
-		}
-		all = append(all, one)
+	file.Standardize()
+	entries := file.Find("/" + key)
+	if entries == nil {
+		return nil, nil
+	}
+	text := entries.Pack() // the rest of the file may be large
+	if len(text) > maxEntries {
+		return nil, fmt.Errorf("%s: it has over %d MiB", key, maxEntries>>20)
+	}
+	root, err := tree.Parse(text)
+	if err != nil {
+		what, _, _ := strings.Cut(err.Error(), " at [") // a place in this part
+		return nil, fmt.Errorf("%s: %s", key, what)
+	}
+	if all, err = entriesOf(key, root); len(all) == 0 {
+		return nil, err
+	}
+	inputs := inputsOf(file.Find("/inputs"))
+	for i := range all {
+		all[i].Inputs = inputs
 	}
 	for _, id := range slices.Sorted(maps.Keys(inputs)) {
-		if len(all) > 0 && !bytes.Contains(file[key], []byte("${input:"+id+"}")) {
+		if !bytes.Contains(text, []byte("${input:"+id+"}")) {
 			all[0].Ignored = append(all[0].Ignored, "the input "+id)
 		}
 	}
+	return all, err
+}
+
+// entriesOf returns the servers of the entries below key, in the order of their names.
+func entriesOf(key string, root ast.Node) (all []Found, err error) {
+	var wrong []error
+	entries, _ := tree.Members(root)
+	entries = slices.SortedFunc(slices.Values(entries), func(a, b *ast.MappingValueNode) int {
+		return strings.Compare(a.Key.GetToken().Value, b.Key.GetToken().Value)
+	})
+	for _, entry := range entries {
+		if _, ok := entry.Value.(*ast.MappingNode); !ok {
+			continue
+		}
+		written, err := Read(key, entry)
+		if written.IsOff || !written.IsServer {
+			continue
+		}
+		one := Found{Name: written.Name.Value, Env: map[string]string{}, Header: map[string]string{}}
+		for _, member := range written.Members {
+			if err == nil {
+				err = one.take(member)
+			}
+		}
+		if len(one.Command) > 0 && one.Command[0] == "" {
+			one.Command = nil
+		}
+		switch {
+		case err != nil:
+			wrong = append(wrong, fmt.Errorf("%s: %w", one.Name, err))
+		case one.Command != nil || one.URL != "":
+			slices.Sort(one.Ignored)
+			all = append(all, one)
+		}
+	}
 	return all, errors.Join(wrong...)
+}
+
+// take takes what a member of an entry says.
+func (f *Found) take(member Member) (err error) {
+	value := member.Values[0]
+	switch member.Option {
+	case "command":
+		f.Command, err = wordsOf(value)
+		for _, args := range member.Values[1:] {
+			words, wrong := wordsOf(args)
+			f.Command, err = append(f.Command, words...), cmp.Or(err, wrong)
+			if _, isList := args.(*ast.SequenceNode); !isList {
+				err = errNoTexts
+			}
+		}
+	case "url":
+		f.URL, err = tree.Text(value)
+	case "dir":
+		f.Dir, err = tree.Text(value)
+	case "env-file":
+		f.EnvFile, err = tree.Text(value)
+	case "env":
+		err = addPairs(f.Env, value)
+	case "header":
+		err = addPairs(f.Header, value)
+	default:
+		if !slices.Contains(silent, member.Name) {
+			f.Ignored = append(f.Ignored, member.Name)
+		}
+	}
+	if err != nil && !errors.Is(err, errNoTexts) {
+		err = fmt.Errorf("%s: %w", member.Name, err)
+	}
+	return err
+}
+
+var errNoTexts = errors.New("want texts in args, env and headers")
+
+// wordsOf returns the texts of a list, or one.
+func wordsOf(node ast.Node) (words []string, err error) {
+	nodes := []ast.Node{node}
+	if list, ok := node.(*ast.SequenceNode); ok {
+		nodes = list.Values
+	}
+	for _, one := range nodes {
+		word, err := tree.Text(one)
+		if err != nil {
+			return nil, errNoTexts
+		}
+		words = append(words, word)
+	}
+	return words, nil
+}
+
+// addPairs adds the members of a mapping.
+func addPairs(to map[string]string, node ast.Node) error {
+	pairs, ok := tree.Members(node)
+	if !ok {
+		return errNoTexts
+	}
+	for _, pair := range pairs {
+		text, err := tree.Text(pair.Value)
+		if err != nil {
+			return errNoTexts
+		}
+		to[pair.Key.GetToken().Value] = text
+	}
+	return nil
 }
 
 // readProjects returns the servers of the project that is the current folder. Those of others are errors, which
@@ -285,96 +340,15 @@ func isHere(path string) bool {
 }
 
 // inputsOf returns what VS Code asks for.
-func inputsOf(data json.RawMessage) map[string]string {
-	var inputs []struct{ ID, Description string }
-	_ = json.Unmarshal(data, &inputs)
+func inputsOf(value *hujson.Value) map[string]string {
 	all := map[string]string{}
+	if value == nil {
+		return all
+	}
+	var inputs []struct{ ID, Description string }
+	_ = json.Unmarshal(value.Pack(), &inputs)
 	for _, input := range inputs {
 		all[input.ID] = input.Description
 	}
 	return all
-}
-
-// readEntry returns the server of an entry. It reports false if there is none, or it is off.
-func readEntry(data json.RawMessage) (f Found, isServer bool, err error) {
-	var of written
-	if err := json.Unmarshal(data, &of); err != nil {
-		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // its text quotes nothing
-			return f, false, fmt.Errorf("%s is a %s", cmp.Or(wrong.Field, "it"), wrong.Value)
-		}
-		return f, false, err
-	}
-	var command string
-	var words []word
-	switch {
-	case json.Unmarshal(of.Command, &command) == nil:
-	case json.Unmarshal(of.Command, &words) == nil && len(words) > 0: // that of opencode
-		command, of.Args = string(words[0]), words[1:]
-	default:
-		_ = json.Unmarshal(of.Command, &of.program) // the older form of Zed
-		command = of.Path
-	}
-	if of.Env == nil {
-		of.Env = of.Environment
-	}
-	f = Found{Env: textsOf(of.Env), EnvFile: of.EnvFile, Dir: of.CWD, Header: textsOf(of.Headers), URL: cmp.Or(of.URL, of.HTTPURL, of.ServerURL)}
-	if command != "" {
-		f.Command = []string{command}
-		for _, arg := range of.Args {
-			f.Command = append(f.Command, string(arg))
-		}
-	}
-	isOn := !of.Disabled && (of.Enabled == nil || *of.Enabled)
-	return f, isOn && (command != "" || f.URL != ""), nil
-}
-
-// membersOfCodex are members of an entry of Codex, beside others that it shares. What its env_vars name, a
-// process has anyway.
-var membersOfCodex = []string{"bearer_token_env_var", "http_headers", "env_http_headers", "env_vars"}
-
-// readTOML is read of Codex's file.
-func readTOML(data []byte) (all []Found, err error) {
-	var file struct {
-		Servers map[string]struct {
-			Command    string            `toml:"command"`
-			Args       []string          `toml:"args"`
-			Env        map[string]string `toml:"env"`
-			CWD        string            `toml:"cwd"`
-			URL        string            `toml:"url"`
-			Header     map[string]string `toml:"http_headers"`
-			FromEnv    map[string]string `toml:"env_http_headers"`
-			TokenInEnv string            `toml:"bearer_token_env_var"`
-			Enabled    *bool             `toml:"enabled"`
-		} `toml:"mcp_servers"`
-	}
-	var names struct {
-		Servers map[string]map[string]any `toml:"mcp_servers"`
-	}
-	if err := errors.Join(toml.Unmarshal(data, &file), toml.Unmarshal(data, &names)); err != nil {
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		return nil, fmt.Errorf("it is not valid TOML: %s", first)
-	}
-	for _, name := range slices.Sorted(maps.Keys(file.Servers)) {
-		of := file.Servers[name]
-		one := Found{Name: name, Env: of.Env, Dir: of.CWD, URL: of.URL, Header: map[string]string{}}
-		maps.Copy(one.Header, of.Header)
-		for header, variable := range of.FromEnv {
-			one.Header[header] = "${" + variable + "}"
-		}
-		if of.TokenInEnv != "" {
-			one.Header["Authorization"] = "Bearer ${" + of.TokenInEnv + "}"
-		}
-		if of.Command != "" {
-			one.Command = append([]string{of.Command}, of.Args...)
-		}
-		for _, member := range slices.Sorted(maps.Keys(names.Servers[name])) {
-			if !slices.Contains(members, member) && !slices.Contains(membersOfCodex, member) {
-				one.Ignored = append(one.Ignored, member)
-			}
-		}
-		if (of.Enabled == nil || *of.Enabled) && (of.Command != "" || of.URL != "") {
-			all = append(all, one)
-		}
-	}
-	return all, nil
 }

@@ -78,14 +78,22 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 			`docs ["npx" "pkg"] `, "ignored, as they are the client's own: source, theme"},
 		"older Zed": {"settings.json", `{"context_servers": {"docs": {"command": {"path": "npx", "args": ["pkg"], "env": {}}, "settings": {}}}}`,
 			`docs ["npx" "pkg"] `, "ignored, as they are the client's own: settings"},
-		"arguments apart":          {"gw.yaml", "command: npx\nargs: [-y, pkg]\n", ` ["npx" "-y" "pkg"] `, ""},
-		"switched off":             {"mcp.json", `{"mcpServers": {"off": {"command": "x", "enabled": false}, "on": {"command": "x", "enabled": true}}}`, `on ["x"] `, ""},
-		"Windsurf":                 {"mcp_config.json", `{"mcpServers": {"web": {"serverUrl": "https://a/mcp", "headers": {"A": "b"}}}}`, `web [] https://a/mcp`, ""},
-		"Gemini CLI":               {"settings.json", `{"mcpServers": {"web": {"httpUrl": "https://a/mcp"}}}`, `web [] https://a/mcp`, ""},
-		"two URLs":                 {"settings.json", `{"mcpServers": {"web": {"httpUrl": "https://a/mcp", "url": "https://a/sse"}}}`, `web [] https://a/sse`, ""},
-		"a wrong type":             {"mcp.json", `{"mcpServers": {"docs": {"type": "http", "command": "x"}}}`, `docs ["x"] `, `mcp.json:1:34: type: http is ignored, as there is a command`},
-		"a wrong type of an entry": {"gw.yaml", "servers:\n  a: {type: http, command: [x]}\n", `a ["x"] `, `gw.yaml:2:13: type: http is ignored, as there is a command`},
-		"a wrong type of a URL":    {"gw.yaml", "type: stdio\nurl: https://a/mcp\n", ` [] https://a/mcp`, `gw.yaml:1:7: type: stdio is ignored, as there is a url`},
+		"opencode": {"opencode.jsonc", `{"$schema": "https://opencode.ai/config.json", "command": {"test": {"template": "x"}}, // ours
+	"mcp": {"docs": {"type": "local", "command": ["npx", "pkg"], "environment": {"A": "b"}, "enabled": true, "timeout": 5}, "web": {"type": "remote", "url": "https://a/mcp"},
+	"off": {"type": "local", "command": ["x"], "enabled": false}}}`, `docs ["npx" "pkg"] ; web [] https://a/mcp`, "ignored, as they are the client's own: $schema, command, timeout"},
+		"Codex": {"config.toml", "model = \"x\"\n\n[mcp_servers.docs]\ncommand = \"npx\"\nargs = [\"pkg\"]\nstartup_timeout_sec = 5\n[tools]\nweb = true\n",
+			`docs ["npx" "pkg"] `, "ignored, as they are the client's own: model, startup_timeout_sec, tools"},
+		"Gemini CLI with its own mcp":     {"settings.json", `{"mcp": {"allowed": ["web"]}, "mcpServers": {"web": {"httpUrl": "https://a/mcp"}}}`, `web [] https://a/mcp`, "ignored, as they are the client's own: mcp"},
+		"variables in a file of a folder": {"mcp.json", `{"mcpServers": {"docs": {"command": "x", "envFile": "${workspaceFolder}/.env"}}}`, `docs ["x"] `, "ignored, as they are the client's own: envFile"},
+		"variables in a file":             {"mcp.json", `{"mcpServers": {"docs": {"command": "x", "envFile": "/dev/null"}}}`, `docs ["x"] `, ""},
+		"arguments apart":                 {"gw.yaml", "command: npx\nargs: [-y, pkg]\n", ` ["npx" "-y" "pkg"] `, ""},
+		"switched off":                    {"mcp.json", `{"mcpServers": {"off": {"command": "x", "enabled": false}, "on": {"command": "x", "enabled": true}}}`, `on ["x"] `, ""},
+		"Windsurf":                        {"mcp_config.json", `{"mcpServers": {"web": {"serverUrl": "https://a/mcp", "headers": {"A": "b"}}}}`, `web [] https://a/mcp`, ""},
+		"Gemini CLI":                      {"settings.json", `{"mcpServers": {"web": {"httpUrl": "https://a/mcp"}}}`, `web [] https://a/mcp`, ""},
+		"two URLs":                        {"settings.json", `{"mcpServers": {"web": {"httpUrl": "https://a/mcp", "url": "https://a/sse"}}}`, `web [] https://a/sse`, ""},
+		"a wrong type":                    {"mcp.json", `{"mcpServers": {"docs": {"type": "http", "command": "x"}}}`, `docs ["x"] `, `mcp.json:1:34: type: http is ignored, as there is a command`},
+		"a wrong type of an entry":        {"gw.yaml", "servers:\n  a: {type: http, command: [x]}\n", `a ["x"] `, `gw.yaml:2:13: type: http is ignored, as there is a command`},
+		"a wrong type of a URL":           {"gw.yaml", "type: stdio\nurl: https://a/mcp\n", ` [] https://a/mcp`, `gw.yaml:1:7: type: stdio is ignored, as there is a url`},
 		"an entry": {"gw.yaml", "servers:\n  a: {command: npx, args: [pkg], cwd: /, type: stdio}\n  b: {type: http, url: https://a/mcp, headers: {A: b}}\n",
 			`a ["npx" "pkg"] ; b [] https://a/mcp`, ""},
 	} {
@@ -105,12 +113,29 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 	}
 }
 
-// A file that is told apart by sight but not taken leads to init, which reads it.
-func TestFilesThatInitReads(t *testing.T) {
-	for name, content := range map[string]string{
-		"opencode.json": `{"$schema": "https://opencode.ai/config.json", "mcp": {"docs": {"type": "local", "command": ["x"], "enabled": true}}}`,
-		"config.toml":   "model = \"x\"\n\n[mcp_servers.docs]\ncommand = \"x\"\n",
+// What is wrong in Codex's file is told without a place, because the file is read as JSON.
+func TestFilesOfCodexAreChecked(t *testing.T) {
+	for content, want := range map[string]string{
+		"model = \"x\"\n[mcp_servers.docs]\ncommnd = \"x\"\n":               `config.toml: mcp_servers.docs: want command or url (did you mean command?)`,
+		"[mcp_servers.docs]\ncommand = \"x\"\nargs = [{a = 1}]\n":           `config.toml: command: a YAML mapping is not supported here`,
+		"[mcp_servers.docs]\ncommand = \"x\"\nenabled = false\n":            `config.toml: mcp_servers: all servers are disabled`,
+		"[mcp_servers.docs]\ncommand = x\n":                                 `config.toml: it is not valid TOML: `,
+		"[mcp_servers.docs]\nurl = \"u\"\nbearer_token_env_var = \"KEY\"\n": "KEY",
 	} {
-		wantRefusal(t, nil, "sse-server init reads those of opencode and Codex", "-c", clitest.WriteFile(t, name, content))
+		wantRefusal(t, nil, want, "-c", clitest.WriteFile(t, "config.toml", content))
+	}
+	c := mustLoad(t, map[string]string{"KEY": secret, "X": "2"}, "-c", clitest.WriteFile(t, "config.toml",
+		"[mcp_servers.docs]\nurl = \"https://a/mcp\"\nbearer_token_env_var = \"KEY\"\nenv_http_headers = {B = \"X\"}\nhttp_headers = {A = \"1\"}\n"))
+	if header := c.Servers[0].Remote().Header; header.Get("Authorization") != "Bearer "+secret || header.Get("A")+header.Get("B") != "12" {
+		t.Errorf("got %v", header)
+	}
+}
+
+// The variables that opencode refers to are those of the environment.
+func TestFilesOfOpencodeReferToVariables(t *testing.T) {
+	c := mustLoad(t, map[string]string{"KEY": secret}, "-c", clitest.WriteFile(t, "opencode.json",
+		`{"mcp": {"docs": {"type": "remote", "url": "https://a/mcp", "headers": {"Authorization": "Bearer {env:KEY}"}}}}`))
+	if header := c.Servers[0].Remote().Header; header.Get("Authorization") != "Bearer "+secret {
+		t.Errorf("got %v", header)
 	}
 }

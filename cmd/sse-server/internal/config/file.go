@@ -10,89 +10,22 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 	"github.com/tailscale/hujson"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clientfile"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/tree"
 )
 
 // serversKey is the key of the file for several servers.
 const serversKey = "servers"
 
+// entriesKeys are the keys of the file for several servers: ours, which VS Code has too, and those of clients.
+var entriesKeys = []string{serversKey, clientfile.MostKey, clientfile.ZedKey, clientfile.OpencodeKey, clientfile.CodexKey}
+
 // routes are paths that no server may be called.
 var routes = []string{"sse", "healthz", "readyz", "metrics", "connections", "status"}
-
-const (
-	// maxNesting bounds how deep the file may nest. The parser takes memory quadratic in the
-	// depth: 100 KB of brackets are gigabytes. The lexer does not.
-	maxNesting = 64
-	// maxPaths bounds the names of all values, each with the keys that lead to it, in bytes: the
-	// parser keeps them.
-	maxPaths = 128 << 20
-)
-
-// level is a value that others may be in.
-type level struct {
-	column int // of what is in block style; 0: a bracket
-	item   bool
-	size   int // of its key, in bytes
-}
-
-// holds reports whether what comes next may be in the level. In block style that is to the right of
-// it, but the items of a list may be at the column of its key.
-func (l level) holds(next level) bool {
-	return l.column < next.column || l.column == next.column && next.item && !l.item
-}
-
-// tooMuch returns the token at which a file takes too much memory to be parsed, and why; nil if it
-// does not.
-func tooMuch(tokens token.Tokens) (at *token.Token, why string) {
-	var open []level
-	path, paths := 0, 0
-	push := func(l level) {
-		open = append(open, l)
-		path += l.size
-	}
-	pop := func() {
-		path -= open[len(open)-1].size
-		open = open[:len(open)-1]
-	}
-	for _, t := range tokens {
-		inBrackets := len(open) > 0 && open[len(open)-1].column == 0
-		switch t.Type {
-		case token.SequenceStartType, token.MappingStartType:
-			bracket := level{}
-			if t.Prev != nil && t.Prev.Type == token.MappingValueType && t.Prev.Prev != nil {
-				bracket.size = len(t.Prev.Prev.Value)
-			}
-			push(bracket)
-		case token.SequenceEndType, token.MappingEndType:
-			if inBrackets {
-				pop()
-			}
-		case token.MappingValueType, token.CommentType:
-		default:
-			if inBrackets {
-				break
-			}
-			next := level{max(1, t.Position.Column), t.Type == token.SequenceEntryType, len(t.Value)}
-			for len(open) > 0 && !open[len(open)-1].holds(next) {
-				pop()
-			}
-			push(next)
-		}
-		paths += path
-		switch {
-		case len(open) > maxNesting:
-			return t, fmt.Sprintf("it is nested over %d levels deep", maxNesting)
-		case paths > maxPaths:
-			return t, "too much is below keys that are too long"
-		}
-	}
-	return nil, ""
-}
 
 // readFile sets the options of c that the file has and that have not been given yet,
 // and adds the servers of the file.
@@ -107,36 +40,27 @@ func (c *Config) readFile() error {
 		return fmt.Errorf("config: %w", err)
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // editors of Windows write it
-	if ext := filepath.Ext(c.Config); ext == ".json" || ext == ".jsonc" {
+	if c.isJSON() {
 		if plain, err := hujson.Standardize(bytes.Clone(data)); err == nil { // comments and last commas become spaces
 			data = plain
 		}
 	}
-	tokens := lexer.Tokenize(string(data))
-	if filepath.Ext(c.Config) == ".toml" && len(tokens) > 0 {
-		return c.refuseForeign(tokens[0])
-	}
-	if place, why := tooMuch(tokens); place != nil {
-		return c.at(place, "%s", why)
-	}
-	tree, err := parser.Parse(tokens, 0)
-	if syntax, ok := errors.AsType[yaml.Error](err); ok { // its whole text has an excerpt, which may show a secret
-		message, _, _ := strings.Cut(syntax.GetMessage(), `: "`) // as may what it quotes
-		if strings.HasPrefix(message, "'@' is a reserved character") {
-			message += `: write a word that begins with it in quotes, as in [npx, -y, "@scope/server"]`
+	if c.isTOML() {
+		if data, err = clientfile.FromTOML(data); err != nil {
+			return fmt.Errorf("%s: %w", c.Config, err)
 		}
-		return c.at(syntax.GetToken(), "%s", message)
 	}
-	switch {
+	root, err := tree.Parse(data)
+	switch wrong, isPlaced := errors.AsType[*tree.Error](err); {
+	case isPlaced:
+		return c.at(wrong.Place, "%s", wrong.Text)
 	case err != nil:
 		return fmt.Errorf("%s: %w", c.Config, err)
-	case len(tree.Docs) > 1:
-		return fmt.Errorf("%s: want one YAML document", c.Config)
-	case len(tree.Docs) == 0 || isEmpty(tree.Docs[0].Body): // perhaps it is just being written
+	case isEmpty(root): // perhaps it is just being written
 		return fmt.Errorf("%s: the file is empty; want options such as command: [npx, -y, server]", c.Config)
 	}
-	servers, err := c.readOptions(&c.Server, tree.Docs[0].Body)
-	for _, key := range []string{serversKey, clientsKey, zedKey} {
+	servers, err := c.readOptions(&c.Server, root)
+	for _, key := range entriesKeys {
 		node := servers[key]
 		switch {
 		case node == nil || err != nil:
@@ -155,6 +79,9 @@ func (c *Config) readFile() error {
 
 // at returns an error about a place in the file.
 func (c *Config) at(place *token.Token, format string, args ...any) error {
+	if c.isTOML() { // it has been made JSON, which has other places
+		return fmt.Errorf("%s: %s", c.Config, fmt.Sprintf(format, args...))
+	}
 	return fmt.Errorf("%s:%d:%d: %s", c.Config, place.Position.Line, place.Position.Column,
 		fmt.Sprintf(format, args...))
 }
@@ -175,7 +102,7 @@ func (c *Config) readServers(node ast.Node) error {
 
 // readEntries calls read for each entry of a mapping, which must have some.
 func (c *Config) readEntries(node ast.Node, want string, read func(*ast.MappingValueNode) error) error {
-	entries, ok := mappingOf(node)
+	entries, ok := tree.Members(node)
 	if !ok || len(entries) == 0 {
 		return c.at(node.GetToken(), "%s", want)
 	}
@@ -210,7 +137,7 @@ func (c *Config) addServer(name, parent string, key *token.Token) (*Server, erro
 // readOptions sets the options of s that a mapping has, and returns the values of the keys
 // servers and mcpServers.
 func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.Node, err error) {
-	options, ok := mappingOf(node)
+	options, ok := tree.Members(node)
 	if !ok {
 		return nil, c.at(node.GetToken(), "want a mapping of option names to values")
 	}
@@ -219,26 +146,31 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.N
 	for _, option := range options {
 		values[option.Key.GetToken().Value] = option.Value
 	}
-	foreign, isMapping := values[opencodeKey].(*ast.MappingNode)
-	if isMapping && s.Name == "" && values[serversKey] == nil && values[clientsKey] == nil && values[zedKey] == nil {
-		return nil, c.refuseForeign(foreign.GetToken())
+	has := func(key string) bool { return s.Name == "" && values[key] != nil }
+	isOfClient := has(clientfile.MostKey) || has(clientfile.ZedKey) || has(serversKey) && c.isOfVSCode(values[serversKey])
+	foreign := "" // the key of a file that has no options of ours
+	for _, key := range []string{clientfile.OpencodeKey, clientfile.CodexKey} {
+		if _, isMapping := values[key].(*ast.MappingNode); isMapping && s.Name == "" && !isOfClient && !has(serversKey) { // others have an mcp of another kind
+			foreign = key
+		}
 	}
-	isOfClient := s.Name == "" && (values[clientsKey] != nil || values[zedKey] != nil || values[serversKey] != nil && c.isOfVSCode(values[serversKey]))
 	for _, option := range options {
 		key, value := option.Key.GetToken().Value, option.Value
 		flag := s.option(key)
 		if flag == nil {
-			flag = s.option(clientNames[key])
+			flag = s.option(clientfile.Option(key))
 		}
 		nodes := []ast.Node{value}
-		if args := values[argsKey]; key == commandKey && args != nil {
+		if args := values["args"]; key == commandKey && args != nil {
 			nodes = append(nodes, args)
 		}
 		switch _, isNull := value.(*ast.NullNode); {
-		case s.Name == "" && slices.Contains([]string{serversKey, clientsKey, zedKey}, key):
+		case key == foreign, s.Name == "" && slices.Contains([]string{serversKey, clientfile.MostKey, clientfile.ZedKey}, key):
 			servers[key] = value
-		case key == argsKey && values[commandKey] != nil: // the command has it
-		case key == "type" && slices.Contains(typesOfClients, value.GetToken().Value): // the command or the URL says it
+		case foreign != "": // opencode has a command of its own, for example
+			c.ignored = append(c.ignored, key)
+		case key == "args" && values[commandKey] != nil: // the command has it
+		case key == "type" && isType(value): // the command or the URL says it
 			if command, url := values[commandKey] != nil, values["url"] != nil; command != url {
 				c.warnOfType(value, command)
 			}
@@ -253,6 +185,11 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.N
 		}
 	}
 	return servers, nil
+}
+
+func isType(node ast.Node) bool {
+	is, _ := clientfile.IsType(node.GetToken().Value)
+	return is
 }
 
 // option returns the flag of a key of the file; nil if there is none.
@@ -291,21 +228,10 @@ func (c *Config) setFrom(s *Server, flag *kong.Flag, name string, nodes ...ast.N
 	return s.set(flag, texts, c.at(nodes[0].GetToken(), "%s", name).Error())
 }
 
-// mappingOf returns the pairs of a mapping, or of nothing.
-func mappingOf(node ast.Node) ([]*ast.MappingValueNode, bool) {
-	switch node := node.(type) {
-	case *ast.MappingNode:
-		return node.Values, true
-	case nil, *ast.NullNode:
-		return nil, true
-	}
-	return nil, false
-}
-
 // isEmpty reports whether a node has no options, but perhaps comments.
 func isEmpty(node ast.Node) bool {
 	_, isComment := node.(*ast.CommentGroupNode)
-	options, ok := mappingOf(node)
+	options, ok := tree.Members(node)
 	return isComment || ok && len(options) == 0
 }
 
@@ -323,15 +249,11 @@ func textsOf(node ast.Node, flag *kong.Flag) ([]string, error) {
 		}
 	}
 	for i, value := range values {
-		switch n := value.(type) {
-		case *ast.LiteralNode:
-			texts[i] += n.Value.Value
-		case *ast.NullNode:
-		case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
-			texts[i] += value.GetToken().Value
-		default:
-			return nil, fmt.Errorf("a YAML %s is not supported here", strings.ToLower(value.Type().String()))
+		text, err := tree.Text(value)
+		if err != nil {
+			return nil, err
 		}
+		texts[i] += text
 	}
 	return texts, nil
 }

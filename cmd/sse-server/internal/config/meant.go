@@ -14,6 +14,8 @@ import (
 
 	"github.com/agnivade/levenshtein"
 	"github.com/alecthomas/kong"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clientfile"
 )
 
 // meant says what people mean by names that options of other programs have. The key is the name without
@@ -62,7 +64,7 @@ func (s *Server) suggestion(key string) string {
 	}
 	var names []string
 	if s.Name == "" {
-		names = []string{serversKey, clientsKey, zedKey}
+		names = []string{serversKey, clientfile.MostKey, clientfile.ZedKey}
 	}
 	for _, flag := range s.flags {
 		if !flag.Tag.Has("only") && flag.Name != "config" {
