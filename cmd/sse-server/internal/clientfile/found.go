@@ -2,7 +2,6 @@ package clientfile
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -240,13 +239,12 @@ func (f *Found) take(member Member) (err error) {
 	value := member.Values[0]
 	switch member.Option {
 	case "command":
-		f.Command, err = wordsOf(value)
-		for _, args := range member.Values[1:] {
-			words, wrong := wordsOf(args)
-			f.Command, err = append(f.Command, words...), cmp.Or(err, wrong)
-			if _, isList := args.(*ast.SequenceNode); !isList {
-				err = errNoTexts
+		for i, part := range member.Values {
+			words, wrong := tree.Texts(part)
+			if _, isList := part.(*ast.SequenceNode); wrong != nil || i > 0 && !isList {
+				return errNoTexts
 			}
+			f.Command = append(f.Command, words...)
 		}
 	case "url":
 		f.URL, err = tree.Text(value)
@@ -270,22 +268,6 @@ func (f *Found) take(member Member) (err error) {
 }
 
 var errNoTexts = errors.New("want texts in args, env and headers")
-
-// wordsOf returns the texts of a list, or one.
-func wordsOf(node ast.Node) (words []string, err error) {
-	nodes := []ast.Node{node}
-	if list, ok := node.(*ast.SequenceNode); ok {
-		nodes = list.Values
-	}
-	for _, one := range nodes {
-		word, err := tree.Text(one)
-		if err != nil {
-			return nil, errNoTexts
-		}
-		words = append(words, word)
-	}
-	return words, nil
-}
 
 // addPairs adds the members of a mapping.
 func addPairs(to map[string]string, node ast.Node) error {

@@ -237,23 +237,20 @@ func isEmpty(node ast.Node) bool {
 
 // textsOf returns the value of an option as texts: a scalar as it is written, the entries
 // of a list, or the pairs of a mapping.
-func textsOf(node ast.Node, flag *kong.Flag) ([]string, error) {
-	texts, values := []string{""}, []ast.Node{node}
-	if list, ok := node.(*ast.SequenceNode); ok && flag.IsSlice() {
-		texts, values = make([]string, len(list.Values)), list.Values
-	}
+func textsOf(node ast.Node, flag *kong.Flag) (texts []string, err error) {
 	if pairs, ok := node.(*ast.MappingNode); ok && flag.Tag.Has("pairs") {
-		texts, values = nil, nil
 		for _, pair := range pairs.Values {
-			texts, values = append(texts, pair.Key.GetToken().Value+flag.Tag.Get("pairs")), append(values, pair.Value)
+			text, err := tree.Text(pair.Value)
+			if err != nil {
+				return nil, err
+			}
+			texts = append(texts, pair.Key.GetToken().Value+flag.Tag.Get("pairs")+text)
 		}
+		return texts, nil
 	}
-	for i, value := range values {
-		text, err := tree.Text(value)
-		if err != nil {
-			return nil, err
-		}
-		texts[i] += text
+	if flag.IsSlice() {
+		return tree.Texts(node)
 	}
-	return texts, nil
+	text, err := tree.Text(node)
+	return []string{text}, err
 }

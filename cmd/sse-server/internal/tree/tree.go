@@ -144,3 +144,19 @@ func Text(node ast.Node) (string, error) {
 	}
 	return "", fmt.Errorf("a YAML %s is not supported here", strings.ToLower(node.Type().String()))
 }
+
+// Texts returns the texts of a list, or one.
+func Texts(node ast.Node) (texts []string, err error) {
+	nodes := []ast.Node{node}
+	if list, ok := node.(*ast.SequenceNode); ok {
+		nodes = list.Values
+	}
+	for _, one := range nodes {
+		text, err := Text(one)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, text)
+	}
+	return texts, nil
+}
