@@ -67,16 +67,26 @@ func Write(c clients.Client, file string, servers []clients.Server) (replaced []
 			return nil, err
 		}
 	}
+	text, hasMark := bytes.CutPrefix(data, byteOrderMark)
 	if c.Entry.JSON(servers[0]) == nil {
-		data, err = addTables(c.Entry, data, servers)
+		text, err = addTables(c.Entry, text, servers)
 	} else {
-		data, replaced, err = add(c.Entry, data, servers)
+		text, replaced, err = add(c.Entry, text, servers)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return replaced, replace(file, info, data)
+	if hasMark {
+		text = slices.Concat(byteOrderMark, text)
+	}
+	if bytes.Equal(text, data) {
+		return nil, nil
+	}
+	return replaced, replace(file, info, text)
 }
+
+// byteOrderMark is what editors on Windows put before UTF-8.
+var byteOrderMark = []byte("\ufeff")
 
 // writable returns the file that is meant, behind links, and what it is; nil if it is not there. It fails
 // for what must not be replaced by a file, or not at all.
@@ -130,19 +140,26 @@ func add(e *clients.Entry, data []byte, servers []clients.Server) (_ []byte, rep
 		if count(all.Find("/"+e.Key), s.Name) > 1 {
 			return nil, nil, fmt.Errorf("it has %s twice: make one of them", s.Name)
 		}
-		if old := all.Find(path); old != nil {
-			plain := old.Clone()
-			plain.Standardize()
-			differs, more := compare(plain.Pack(), one)
-			if len(more) > 0 {
-				return nil, nil, fmt.Errorf("it has a server %s with %s: give another --name, or take that entry out first", s.Name, strings.Join(more, ", "))
+		old := all.Find(path)
+		if old == nil {
+			if err := all.Patch(patch(path, one)); err != nil {
+				return nil, nil, fmt.Errorf("%s is not an object: %w", e.Key, err)
 			}
-			if differs {
-				replaced = append(replaced, s.Name)
-			}
+			continue
 		}
-		if err := all.Patch(patch(path, one)); err != nil {
-			return nil, nil, fmt.Errorf("%s is not an object: %w", e.Key, err)
+		plain := old.Clone()
+		plain.Standardize()
+		differs, more := compare(plain.Pack(), one)
+		if len(more) > 0 {
+			return nil, nil, fmt.Errorf("it has a server %s with %s: give another --name, or take that entry out first", s.Name, strings.Join(more, ", "))
+		}
+		if differs {
+			is, err := hujson.Parse(one)
+			if err != nil {
+				return nil, nil, err
+			}
+			merge(old, is)
+			replaced = append(replaced, s.Name)
 		}
 	}
 	if err := addInputs(&all, e.Inputs(servers)); err != nil {
@@ -195,7 +212,7 @@ func count(v *hujson.Value, name string) (n int) {
 		return 0
 	}
 	for _, member := range object.Members {
-		if literal, ok := member.Name.Value.(hujson.Literal); ok && literal.String() == name {
+		if nameOf(member) == name {
 			n++
 		}
 	}
@@ -221,6 +238,60 @@ func compare(old, other json.RawMessage) (differs bool, lost []string) {
 	}
 	slices.Sort(lost)
 	return !reflect.DeepEqual(was, is), lost
+}
+
+// merge makes old what is says, and changes no more of it than what differs, so that comments stay.
+func merge(old *hujson.Value, is hujson.Value) {
+	switch is := is.Value.(type) {
+	case *hujson.Object:
+		if was, ok := old.Value.(*hujson.Object); ok {
+			mergeMembers(was, is)
+			return
+		}
+	case *hujson.Array:
+		if was, ok := old.Value.(*hujson.Array); ok && len(was.Elements) == len(is.Elements) {
+			for i := range was.Elements {
+				merge(&was.Elements[i], is.Elements[i])
+			}
+			return
+		}
+	}
+	old.Value = is.Value
+}
+
+// mergeMembers is merge of objects. A member that is missing takes the place of one that is taken out.
+func mergeMembers(was, is *hujson.Object) {
+	missing := slices.DeleteFunc(slices.Clone(is.Members), func(m hujson.ObjectMember) bool { return indexOf(was, nameOf(m)) >= 0 })
+	var kept []hujson.ObjectMember
+	var comments hujson.Extra // of members that are taken out
+	for _, member := range was.Members {
+		i := indexOf(is, nameOf(member))
+		switch {
+		case i >= 0:
+			merge(&member.Value, is.Members[i].Value)
+		case len(missing) > 0:
+			member.Name.Value, member.Value.Value = missing[0].Name.Value, missing[0].Value.Value
+			missing = missing[1:]
+		default:
+			if !member.Name.BeforeExtra.IsStandard() {
+				comments = append(comments, member.Name.BeforeExtra...)
+			}
+			continue
+		}
+		member.Name.BeforeExtra = append(comments, member.Name.BeforeExtra...)
+		kept, comments = append(kept, member), nil
+	}
+	was.Members, was.AfterExtra = append(kept, missing...), append(comments, was.AfterExtra...)
+}
+
+// indexOf returns the place of a member in an object, below 0 if it has none of this name.
+func indexOf(object *hujson.Object, name string) int {
+	return slices.IndexFunc(object.Members, func(m hujson.ObjectMember) bool { return nameOf(m) == name })
+}
+
+func nameOf(member hujson.ObjectMember) string {
+	name, _ := member.Name.Value.(hujson.Literal)
+	return name.String()
 }
 
 // isMoved reports whether two commands are the same program at different paths.

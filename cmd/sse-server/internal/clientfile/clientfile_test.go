@@ -349,3 +349,76 @@ func TestWriteAddsInputs(t *testing.T) {
 		}
 	}
 }
+
+// Of an entry that is replaced, what differs alone is another: comments and the order of its members stay, and an
+// entry that is the same is left as it is written.
+func TestWriteKeepsCommentsInEntries(t *testing.T) {
+	for _, test := range []struct {
+		client, before, after string
+	}{
+		{"cursor", `{"mcpServers": {"docs": {
+  // the desk
+  "url": "http://old", // moved twice
+  /* the end */
+}}}`, `{"mcpServers": {"docs": {
+  // the desk
+  "url": "` + url + `", // moved twice
+  /* the end */
+}}}`},
+		{"cline", `{"mcpServers": {"docs": {
+  "url": "http://old", // moved
+  // a kind
+  "type": /* old */ "sse",
+}}}`, `{"mcpServers": {"docs": {
+  "url": "` + url + `", // moved
+  // a kind
+  "type": /* old */ "streamableHttp",
+}}}`},
+		{"qwen-code", `{"mcpServers": {"docs": {
+  // the desk
+  "url": "http://old", // moved
+}}}`, `{"mcpServers": {"docs": {
+  // the desk
+  "httpUrl": "` + url + `", // moved
+}}}`},
+		{"cursor", `{"mcpServers": {"docs": {
+  // a kind
+  "type": "sse", // old
+  "url": "http://old"
+}}}`, `{"mcpServers": {"docs": {
+  // a kind
+   // old
+  "url": "` + url + `"
+}}}`},
+		{"claude-desktop", `{"mcpServers": {"docs": {"command": "/old/sse-server", "args": ["stdio", "--url", /* desk */ "http://old"]}}}`,
+			`{"mcpServers": {"docs": {"command": "/opt/sse-server", "args": ["stdio", "--url", /* desk */ "` + url + `"]}}}`},
+		{"cursor", "{\"mcpServers\": {\"docs\": {\"url\": \"http:\\/\\/127.0.0.1:8080/mcp\" /* mine */ , }}} // end\n",
+			"{\"mcpServers\": {\"docs\": {\"url\": \"http:\\/\\/127.0.0.1:8080/mcp\" /* mine */ , }}} // end\n"},
+	} {
+		c, _ := clients.Named(test.client)
+		file := filepath.Join(t.TempDir(), "file")
+		write(t, file, test.before)
+		_, err := clientfile.Write(c, file, []clients.Server{{Name: "docs", URL: url, Program: "/opt/sse-server"}})
+		if got := read(t, file); err != nil || got != test.after {
+			t.Errorf("%s: got %v\n%s\nwant\n%s", test.client, err, got, test.after)
+		}
+	}
+}
+
+// A byte order mark, as editors on Windows write it, stays.
+func TestWriteKeepsAByteOrderMark(t *testing.T) {
+	const mark = "\ufeff"
+	for client, before := range map[string]string{"cursor": `{"theme": 1}`, "codex": "model = \"x\"\n"} {
+		c, _ := clients.Named(client)
+		for _, before := range []string{before, ""} {
+			file := filepath.Join(t.TempDir(), "file")
+			write(t, file, mark+before)
+			for range 2 {
+				_, err := clientfile.Write(c, file, []clients.Server{{Name: "docs", URL: url}})
+				if got := read(t, file); err != nil || !strings.HasPrefix(got, mark) || strings.Count(got, mark) != 1 || strings.Count(got, url) != 1 {
+					t.Errorf("%s: got %v\n%q", client, err, got)
+				}
+			}
+		}
+	}
+}
