@@ -205,14 +205,17 @@ func (m *Main) writeEntries(client clients.Client, files []string, servers []cli
 	if len(files) == 0 {
 		return m.refuse(fmt.Errorf("connect: nothing is written for %s: put what sse-server connect %s prints into %s", client.Title, client.Name, client.Entry.Where))
 	}
-	replaced, err := clientfile.Write(client, files[0], servers)
+	written, err := clientfile.Write(client, files[0], servers)
 	if err != nil {
 		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
 		return exitFailure
 	}
 	fmt.Fprintf(m.Stdout, "%s has %s. Start %s again.\n", files[0], count(len(servers), "entry", "entries"), client.Title)
-	if len(replaced) > 0 {
-		fmt.Fprintf(m.Stdout, "Replaced, as it had another URL: %s\n", strings.Join(replaced, ", "))
+	if len(written.Replaced) > 0 {
+		fmt.Fprintf(m.Stdout, "Replaced, as it had another URL: %s\n", strings.Join(written.Replaced, ", "))
+	}
+	if written.Unlinked {
+		fmt.Fprintf(m.Stdout, "%s had more names (hard links). They keep what it had, because they may be those of a backup: link them again if they are not.\n", files[0])
 	}
 	if about := client.Entry.AboutTokenInFile(servers); about != "" {
 		fmt.Fprintf(m.Stderr, "sse-server: %s\n", about)

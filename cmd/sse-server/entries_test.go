@@ -210,6 +210,12 @@ func TestConnectAClient(t *testing.T) {
 			t.Errorf("%q: got %s%s", test.args, p.out.String(), p.log.String())
 		}
 	}
+	ssetest.Must(t, os.Link(file, file+".bak"))
+	p := launchWith(t, env, "connect", "cursor", "--file", file, "--addr", "127.0.0.1:9")
+	p.wantExit(exitOK)
+	if out := p.out.String(); !strings.Contains(out, "Replaced, as it had another URL: demo\n") || !strings.Contains(out, file+" had more names (hard links). They keep what it had") {
+		t.Errorf("got %s", out)
+	}
 	if data, err := os.ReadFile(file); err != nil || !strings.Contains(string(data), `"demo"`) {
 		t.Errorf("the file has %s (%v)", data, err)
 	}

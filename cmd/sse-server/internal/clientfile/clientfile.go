@@ -50,71 +50,89 @@ func exists(file string) int {
 	return 1
 }
 
+// Result says what Write has done.
+type Result struct {
+	// Replaced are the names of entries that had another URL.
+	Replaced []string
+	// Unlinked says that the file had more names, which keep what it had.
+	Unlinked bool
+}
+
 // Write adds the entries to a file, which it may make. What else is in the file stays, comments too, and so
-// does an entry with the same name, which is an error, unless it had no more than another URL: those it
-// returns as replaced.
-func Write(c clients.Client, file string, servers []clients.Server) (replaced []string, err error) {
+// does an entry with the same name, which is an error, unless it had no more than another URL.
+//
+// The file is replaced in one step, so that it is never half written. That takes it from its other names (hard
+// links), which may be those of a backup that must not change.
+func Write(c clients.Client, file string, servers []clients.Server) (w Result, err error) {
 	if c.Entry == nil || c.Entry.Key == "" {
-		return nil, fmt.Errorf("%s has no file: use what is printed", c.Name)
+		return w, fmt.Errorf("%s has no file: use what is printed", c.Name)
 	}
-	file, info, err := writable(file)
+	file, old, err := writable(file)
 	if err != nil {
-		return nil, err
+		return w, err
 	}
 	var data []byte
-	if info != nil {
+	if old.info != nil {
 		if data, err = os.ReadFile(file); err != nil {
-			return nil, err
+			return w, err
 		}
 	}
 	text, hasMark := bytes.CutPrefix(data, byteOrderMark)
 	if c.Entry.JSON(servers[0]) == nil {
 		text, err = addTables(c.Entry, text, servers)
 	} else {
-		text, replaced, err = add(c.Entry, text, servers)
+		text, w.Replaced, err = add(c.Entry, text, servers)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return Result{}, fmt.Errorf("%s: %w", file, err)
 	}
 	if hasMark {
 		text = slices.Concat(byteOrderMark, text)
 	}
 	if bytes.Equal(text, data) {
-		return nil, nil
+		return w, nil
 	}
-	return replaced, replace(file, info, text)
+	w.Unlinked = old.names > 1
+	return w, replace(file, old.info, text)
 }
 
 // byteOrderMark is what editors on Windows put before UTF-8.
 var byteOrderMark = []byte("\ufeff")
 
-// writable returns the file that is meant, behind links, and what it is; nil if it is not there. It fails
-// for what must not be replaced by a file, or not at all.
-func writable(file string) (string, fs.FileInfo, error) {
+// existing is a file that is there; the zero value is none.
+type existing struct {
+	info  fs.FileInfo
+	names uint64 // how many hard links lead to it
+}
+
+// writable returns the file that is meant, behind links, and what is there. It fails for what must not be
+// replaced by a file, or not at all.
+func writable(file string) (string, existing, error) {
 	real, err := filepath.EvalSymlinks(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Lstat(file); err == nil {
-			return "", nil, fmt.Errorf("%s is a link to a file that is not there: make that, or remove the link", file)
+			return "", existing{}, fmt.Errorf("%s is a link to a file that is not there: make that, or remove the link", file)
 		}
-		return file, nil, nil
+		return file, existing{}, nil
 	}
 	if err != nil {
-		return "", nil, err
+		return "", existing{}, err
 	}
 	info, err := os.Stat(real)
 	switch {
 	case err != nil:
-		return "", nil, err
+		return "", existing{}, err
 	case !info.Mode().IsRegular():
-		return "", nil, fmt.Errorf("%s is not a regular file: name the file of the client", file)
+		return "", existing{}, fmt.Errorf("%s is not a regular file: name the file of the client", file)
 	case info.Mode().Perm()&0o200 == 0:
-		return "", nil, fmt.Errorf("%s is read-only: let its owner write it first", file)
+		return "", existing{}, fmt.Errorf("%s is read-only: let its owner write it first", file)
 	}
-	part, err := os.OpenFile(real, os.O_WRONLY, 0)
+	opened, err := os.OpenFile(real, os.O_WRONLY, 0)
 	if err != nil {
-		return "", nil, err
+		return "", existing{}, err
 	}
-	return real, info, part.Close()
+	names, err := namesOf(opened)
+	return real, existing{info, names}, errors.Join(err, opened.Close())
 }
 
 // add returns a configuration in JSON with the entries, and the names of those that are replaced.

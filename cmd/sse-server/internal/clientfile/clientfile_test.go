@@ -298,9 +298,9 @@ func TestWriteReplaces(t *testing.T) {
 			replaced []string
 		}{{"http://127.0.0.1:9/old", nil}, {url, []string{"docs"}}, {url, nil}} {
 			servers[0].URL = test.url
-			replaced, err := clientfile.Write(c, file, servers)
-			if err != nil || !slices.Equal(replaced, test.replaced) || !strings.Contains(read(t, file), test.url) {
-				t.Errorf("%s: got %q, %v, want %q\n%s", c.Name, replaced, err, test.replaced, read(t, file))
+			written, err := clientfile.Write(c, file, servers)
+			if err != nil || !slices.Equal(written.Replaced, test.replaced) || !strings.Contains(read(t, file), test.url) {
+				t.Errorf("%s: got %+v, %v, want %q\n%s", c.Name, written, err, test.replaced, read(t, file))
 			}
 		}
 	}
@@ -314,9 +314,9 @@ func TestWriteReplacesThePath(t *testing.T) {
 		program string
 		ok      bool
 	}{{"sse-server", true}, {"/opt/sse-server", true}, {"/opt/other", false}} {
-		replaced, err := clientfile.Write(desktop, file, []clients.Server{{Name: "docs", URL: url, Program: test.program}})
+		written, err := clientfile.Write(desktop, file, []clients.Server{{Name: "docs", URL: url, Program: test.program}})
 		if (err == nil) != test.ok || test.ok && !strings.Contains(read(t, file), `"`+test.program+`"`) {
-			t.Errorf("%s: got %q, %v\n%s", test.program, replaced, err, read(t, file))
+			t.Errorf("%s: got %+v, %v\n%s", test.program, written, err, read(t, file))
 		}
 	}
 }
@@ -419,6 +419,24 @@ func TestWriteKeepsAByteOrderMark(t *testing.T) {
 					t.Errorf("%s: got %v\n%q", client, err, got)
 				}
 			}
+		}
+	}
+}
+
+// Of a file with more names, the others keep what it had: they may be those of a backup. The caller learns it,
+// unless nothing is written.
+func TestWriteOfAFileWithMoreNames(t *testing.T) {
+	cursor, _ := clients.Named("cursor")
+	dir := t.TempDir()
+	file, backup := filepath.Join(dir, "mcp.json"), filepath.Join(dir, "backup")
+	write(t, file, "{}")
+	if err := os.Link(file, backup); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []bool{true, false} {
+		written, err := clientfile.Write(cursor, file, []clients.Server{{Name: "docs", URL: url}})
+		if err != nil || written.Unlinked != want || read(t, backup) != "{}" || !strings.Contains(read(t, file), url) {
+			t.Errorf("got %+v, %v, want %v\n%s", written, err, want, read(t, backup))
 		}
 	}
 }

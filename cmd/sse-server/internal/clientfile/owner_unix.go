@@ -21,3 +21,15 @@ func keepOwner(file *os.File, old fs.FileInfo) error {
 	}
 	return file.Chown(int(was.Uid), int(was.Gid))
 }
+
+// namesOf returns how many names, which are hard links, a file has.
+func namesOf(file *os.File) (uint64, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if is, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(is.Nlink), nil // its type is another one on each system
+	}
+	return 1, nil
+}
