@@ -177,6 +177,7 @@ func TestDocsOfConnectAreTrue(t *testing.T) {
 // connect prints the entry of a client, or writes it.
 func TestConnectAClient(t *testing.T) {
 	home := t.TempDir()
+	t.Chdir(t.TempDir())
 	env := map[string]string{"HOME": home}
 	file := filepath.Join(home, "mcp.json")
 	for _, test := range []struct {
@@ -188,6 +189,9 @@ func TestConnectAClient(t *testing.T) {
 		{[]string{"connect", "Claude Code", "--name", "mine", "--addr", "0.0.0.0:9", "--insecure"}, exitOK, "claude mcp add --transport http mine http://localhost:9/mcp\n", ""},
 		{[]string{"connect", "vscode", "--url", "https://gw.example.com/docs/mcp"}, exitOK, `"url": "https://gw.example.com/docs/mcp"`, ""},
 		{[]string{"connect", "cursor", "--file", file}, exitOK, file + " has 1 entry. Start Cursor again.\n", ""},
+		{[]string{"connect", "continue", "--write"}, exitOK, filepath.Join(home, ".continue", "config.yaml") + " has 1 entry. Start Continue again.\n", ""},
+		{[]string{"connect", "continue"}, exitOK, "mcpServers:\n  - name: \"demo\"\n", "--write adds it to " + filepath.Join(home, ".continue", "config.yaml")},
+		{[]string{"init"}, exitFailure, "", "no client of this user or folder has a server that can be served"}, // YAML is not read
 		{[]string{"connect", "inspector", "--write"}, exitConfig, "", "nothing is written for Inspector: put what sse-server connect inspector prints into a terminal"},
 		{[]string{"connect", "cursor", "--url", "http://gw.example.com/docs/mcp"}, exitOK, "\"docs\": {\n      \"url\": \"http://gw.example.com/docs/mcp\"\n", "or open cursor://anysphere.cursor-deeplink/mcp/install?name=docs&config="},
 		{[]string{"connect", "cursor", "--url", "http://127.0.0.1:8080/mcp"}, exitOK, `"127-0-0-1-8080": {`, ""},
@@ -209,6 +213,9 @@ func TestConnectAClient(t *testing.T) {
 		if !strings.Contains(p.out.String(), test.out) || !strings.Contains(p.log.String(), test.log) {
 			t.Errorf("%q: got %s%s", test.args, p.out.String(), p.log.String())
 		}
+	}
+	if data, err := os.ReadFile(filepath.Join(home, ".continue", "config.yaml")); err != nil || !strings.Contains(string(data), `url: "http://127.0.0.1:8080/mcp"`) {
+		t.Errorf("Continue's file has %s (%v)", data, err)
 	}
 	ssetest.Must(t, os.Link(file, file+".bak"))
 	p := launchWith(t, env, "connect", "cursor", "--file", file, "--addr", "127.0.0.1:9")

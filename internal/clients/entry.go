@@ -56,7 +56,7 @@ type Entry struct {
 	Where string
 	// Files are those of its configuration, of the project or below the home directory, which ~ is.
 	Files []string
-	// Key is the member of the file, which is JSON or TOML, that has the entries. Empty: no file is known.
+	// Key is the member of the file, which is JSON, TOML or YAML, that has the entries. Empty: no file is known.
 	Key string
 	// LogsIn says that it gets a token from an issuer by itself.
 	LogsIn bool

@@ -50,7 +50,10 @@ var All = []Client{
 	},
 	{
 		Name: "continue", Title: "Continue", Calls: []string{"continue-cli-client"},
-		Entry: &Entry{Where: "~/.continue/config.yaml", pasted: inPlace, text: ofContinue},
+		Entry: &Entry{
+			Where: "~/.continue/config.yaml", Files: []string{"~/.continue/config.yaml"}, Key: "mcpServers", token: inPlace,
+			pasted: inPlace, text: ofContinue,
+		},
 	},
 	{
 		Name: "copilot-cli", Title: "Copilot CLI", Calls: []string{"copilot-cli", "github-copilot-developer"}, Front: "%s-",

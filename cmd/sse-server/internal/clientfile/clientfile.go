@@ -78,9 +78,12 @@ func Write(c clients.Client, file string, servers []clients.Server) (w Result, e
 		}
 	}
 	text, hasMark := bytes.CutPrefix(data, byteOrderMark)
-	if c.Entry.JSON(servers[0]) == nil {
+	switch {
+	case filepath.Ext(c.Entry.Files[0]) == ".yaml":
+		text, w.Replaced, err = addItems(c.Entry, text, servers)
+	case c.Entry.JSON(servers[0]) == nil:
 		text, err = addTables(c.Entry, text, servers)
-	} else {
+	default:
 		text, w.Replaced, err = add(c.Entry, text, servers)
 	}
 	if err != nil {

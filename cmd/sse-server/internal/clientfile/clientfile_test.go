@@ -2,6 +2,7 @@ package clientfile_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/goccy/go-yaml"
 	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
 
@@ -32,10 +34,13 @@ func TestWrite(t *testing.T) {
 		}
 		data, err := os.ReadFile(file)
 		var any map[string]any
-		if c.Name == "codex" {
+		switch c.Name {
+		case "codex":
 			err = toml.Unmarshal(data, &any)
-		} else if err == nil {
-			err = json.Unmarshal(data, &any)
+		case "continue":
+			err = yaml.Unmarshal(data, &any)
+		default:
+			err = errors.Join(err, json.Unmarshal(data, &any))
 		}
 		if err != nil || len(any) != 1 || !strings.Contains(string(data), url+"2") {
 			t.Errorf("%s: got %v\n%s", c.Name, err, data)
@@ -408,7 +413,7 @@ func TestWriteKeepsCommentsInEntries(t *testing.T) {
 // A byte order mark, as editors on Windows write it, stays.
 func TestWriteKeepsAByteOrderMark(t *testing.T) {
 	const mark = "\ufeff"
-	for client, before := range map[string]string{"cursor": `{"theme": 1}`, "codex": "model = \"x\"\n"} {
+	for client, before := range map[string]string{"cursor": `{"theme": 1}`, "codex": "model = \"x\"\n", "continue": "name: x\n"} {
 		c, _ := clients.Named(client)
 		for _, before := range []string{before, ""} {
 			file := filepath.Join(t.TempDir(), "file")

@@ -54,6 +54,9 @@ func places() (all []place) {
 	ofUser := slices.Clone(others)
 	for _, c := range clients.WithEntry() {
 		for _, file := range c.Entry.Files {
+			if filepath.Ext(file) == ".yaml" { // a list, which connect alone knows
+				continue
+			}
 			if strings.HasPrefix(file, "~/") {
 				ofUser = append(ofUser, place{file: file, key: c.Entry.Key})
 			} else {
