@@ -110,8 +110,7 @@ func (c *Config) isRoute(route string) bool {
 	})
 }
 
-// isHere reports whether a URL has the host and the port of the address that c serves on. The addresses of this
-// machine and its host name count as one: what listens at another of them at the same port is hardly meant.
+// isHere reports whether a URL has the port of the address that c serves on, and a host that leads there.
 func (c *Config) isHere(at *url.URL) bool {
 	host, port, err := net.SplitHostPort(string(c.Addr))
 	of := at.Port()
@@ -121,15 +120,28 @@ func (c *Config) isHere(at *url.URL) bool {
 	if err != nil || of != port || port == "0" {
 		return false
 	}
-	isLocal := httpcheck.IsLoopback(at.Host) || isUnspecified(at.Hostname())
-	switch {
-	case host == "" || isUnspecified(host):
+	if host == "" || isUnspecified(host) { // it listens on all addresses of this machine
 		name, err := os.Hostname()
-		return isLocal || isOfThisMachine(at.Hostname()) || err == nil && isName(at.Hostname(), name)
-	case httpcheck.IsLoopback(host):
-		return isLocal
+		return httpcheck.IsLoopback(at.Host) || isUnspecified(at.Hostname()) ||
+			isOfThisMachine(at.Hostname()) || err == nil && isName(at.Hostname(), name)
 	}
-	return strings.EqualFold(at.Hostname(), host)
+	own := addressesOf(host)
+	return strings.EqualFold(at.Hostname(), host) ||
+		slices.ContainsFunc(addressesOf(at.Hostname()), func(addr netip.Addr) bool { return slices.Contains(own, addr) })
+}
+
+// addressesOf returns the addresses to which a host may lead that is one, or is this machine by its name: who
+// connects to localhost, or to no concrete address, tries both, and who listens at localhost gets one of them.
+// Other names are not looked up: what they lead to may change.
+func addressesOf(host string) []netip.Addr {
+	addr, err := netip.ParseAddr(host)
+	switch {
+	case err == nil && !addr.IsUnspecified():
+		return []netip.Addr{addr.Unmap()}
+	case err == nil || strings.EqualFold(host, "localhost"):
+		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+	}
+	return nil
 }
 
 func isUnspecified(host string) bool {

@@ -17,8 +17,10 @@ func TestGatewayOfItself(t *testing.T) {
 	public := clitest.WriteFile(t, "public.yaml", "public-url: https://gw.example.com/x\noauth: {issuer: https://login.example.com}\nurl: https://gw.example.com/x/mcp\n")
 	for _, args := range []string{
 		"--url http://127.0.0.1:8080/mcp", "--url http://localhost:8080/sse", "--addr 127.0.0.1:9 --prefix /a --url http://127.0.0.1:9/a/mcp",
-		"--insecure --addr 0.0.0.0:9 --url http://localhost:9/mcp/", "--url http://[::1]:8080/mcp", "--url http://0.0.0.0:8080/mcp", "--url http://LOCALHOST:8080",
-		"--url http://[::]:8080//mcp", "--addr localhost:9 --url http://[::1]:9/mcp", "--addr 127.0.0.1:80 --url http://localhost/mcp",
+		"--insecure --addr 0.0.0.0:9 --url http://localhost:9/mcp/", "--addr [::1]:9 --url http://[::1]:9/mcp", "--url http://0.0.0.0:8080/mcp", "--url http://LOCALHOST:8080",
+		"--url http://[::]:8080//mcp", "--addr localhost:9 --url http://[::1]:9/mcp", "--addr localhost:9 --url http://127.0.0.1:9/mcp", "--addr [::1]:9 --url http://localhost:9/mcp",
+		"--url http://[::ffff:127.0.0.1]:8080/mcp", "--addr 127.0.0.2:9 --url http://127.0.0.2:9/mcp", "--insecure --addr 192.0.2.1:9 --url http://192.0.2.1:9/mcp",
+		"--insecure --addr [::]:9 --url http://127.0.0.2:9/mcp", "--addr 127.0.0.1:80 --url http://localhost/mcp",
 		"--insecure --addr :9 --url http://[::1]:9/", "--insecure --addr gw.example.com:9 --url http://GW.example.com:9/mcp",
 		"check --offline --url http://127.0.0.1:8080/mcp", "check -c " + file, "-c " + file, "check --start -c " + file, "-c " + several, "-c " + public, "-c " + command,
 		"-- npx -y mcp-remote@latest http://localhost:8080/mcp", "check -- /opt/sse-server stdio --connect http://127.0.0.1:8080/mcp -- x",
@@ -27,6 +29,9 @@ func TestGatewayOfItself(t *testing.T) {
 		wantRefusal(t, nil, "is the address of this server itself", strings.Fields(args)...)
 	}
 	for _, args := range []string{
+		// A concrete address is the only one that is listened on: at another of this machine is another program.
+		"--url http://[::1]:8080/mcp", "--url http://127.0.0.2:8080/mcp", "--addr [::1]:9 --url http://127.0.0.1:9/mcp", "--addr 127.0.0.2:9 --url http://localhost:9/mcp",
+		"--addr localhost:9 --url http://127.0.0.2:9/mcp", "--insecure --addr 192.0.2.1:9 --url http://[::]:9/mcp",
 		"--url http://127.0.0.1:8081/mcp", "--url http://127.0.0.1:8080/other/mcp", "--addr 127.0.0.1:0 --url http://127.0.0.1:80/mcp",
 		"stdio --url http://127.0.0.1:8080/mcp", "--insecure --addr 192.0.2.1:9 --url http://127.0.0.1:9/mcp", "check --url http://127.0.0.1:8080/mcp",
 		"--url https://127.0.0.1/mcp", "-- npx -y mcp-remote https://mcp.example.com/mcp", "-- x --gateway http://127.0.0.1:8080/mcp",
