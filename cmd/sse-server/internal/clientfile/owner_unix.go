@@ -29,7 +29,7 @@ func namesOf(file *os.File) (uint64, error) {
 		return 0, err
 	}
 	if is, ok := info.Sys().(*syscall.Stat_t); ok {
-		return uint64(is.Nlink), nil // its type is another one on each system
+		return uint64(is.Nlink), nil //nolint:unconvert // its type is another one on each system
 	}
 	return 1, nil
 }

@@ -34,20 +34,55 @@ func (r *run) withoutSecrets(text string) string {
 	}))
 }
 
-// hiding replaces the values of headers, without their scheme, too, and those of the query and the password
-// of a URL. Shorter ones than four characters are in many words and no secret.
+// secretName finds names of headers, cookies and parameters that hold secrets.
+var secretName = regexp.MustCompile(`(?i)auth|cookie|token|key|secret|passw|credential|session|signature|^sig$|jwt|^code$`)
+
+// publicNames are headers that hold none, however long they are.
+var publicNames = []string{"Host", "Accept", "Accept-Language", "Accept-Encoding", "Cache-Control", "Content-Type", "User-Agent", "Origin", "Referer", "Mcp-Protocol-Version"}
+
+// switches are values that say how something is done, also in the words of the report.
+var switches = []string{"true", "false", "none", "null"}
+
+// isSecret reports whether the value of a name can be a secret: the name says so, or the value is long, or is no
+// word because a digit is in it. One with fewer than four characters is in many words.
+func isSecret(name, value string) bool {
+	switch {
+	case len(value) < 4 || slices.Contains(switches, strings.ToLower(value)):
+		return false
+	case name == "" || secretName.MatchString(name) || len(value) >= 16:
+		return true
+	}
+	return len(value) >= 8 && strings.ContainsAny(value, "0123456789")
+}
+
+// hiding replaces what can be a secret among the values of headers, without their scheme, too, and of cookies,
+// and among those of the query, and the password of a URL.
 func hiding(at *url.URL, header http.Header) *strings.Replacer {
 	var secrets []string
+	add := func(name string, values ...string) {
+		for _, value := range values {
+			if value = strings.TrimSpace(value); isSecret(name, value) {
+				secrets = append(secrets, value)
+			}
+		}
+	}
 	for name, values := range header {
-		if name == "Host" {
+		if slices.Contains(publicNames, name) {
 			continue
 		}
 		for _, value := range values {
 			_, credentials, _ := strings.Cut(value, " ")
-			secrets = append(secrets, value, credentials)
+			add(name, value, credentials)
 			if decoded, err := base64.StdEncoding.DecodeString(credentials); err == nil { // user:password
 				_, password, _ := strings.Cut(string(decoded), ":")
-				secrets = append(secrets, password)
+				add(name, password)
+			}
+			if name != "Cookie" {
+				continue
+			}
+			for part := range strings.SplitSeq(value, ";") {
+				_, cookie, _ := strings.Cut(part, "=")
+				add(name, cookie)
 			}
 		}
 	}
@@ -55,22 +90,20 @@ func hiding(at *url.URL, header http.Header) *strings.Replacer {
 		for part := range strings.SplitSeq(at.RawQuery, "&") {
 			name, value, hasName := strings.Cut(part, "=")
 			if !hasName {
-				value = name
+				name, value = "", name
 			}
 			decoded, _ := url.QueryUnescape(value) // empty if it is none
-			secrets = append(secrets, value, decoded)
+			add(name, value, decoded)
 		}
 		if password, _ := at.User.Password(); password != "" {
 			sent := base64.StdEncoding.EncodeToString([]byte(at.User.Username() + ":" + password)) // by net/http
-			secrets = append(secrets, password, url.QueryEscape(password), url.PathEscape(password), sent)
+			add("password", password, url.QueryEscape(password), url.PathEscape(password), sent)
 		}
 	}
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // the first that fits is replaced
 	var pairs []string
 	for _, secret := range secrets {
-		if secret = strings.TrimSpace(secret); len(secret) >= 4 {
-			pairs = append(pairs, secret, "…")
-		}
+		pairs = append(pairs, secret, "…")
 	}
 	return strings.NewReplacer(pairs...)
 }

@@ -55,6 +55,68 @@ func TestRepeatedSecretsAreNotShown(t *testing.T) {
 	}
 }
 
+// Of headers and queries, only what can be a secret is hidden: its name says so, or it is long. Plain words are
+// those of the report too.
+func TestPlainWordsAreShown(t *testing.T) {
+	t.Parallel()
+	at := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		for _, name := range []string{"Authorization", "Proxy-Authorization", "Cookie", "Apikey", "X-Api-Key", "X-Session", "X-Customer",
+			"X-Debug", "X-Auth-Mode", "X-Level", "X-Env", "X-Method", "Accept-Language", "User-Agent"} {
+			if values := r.Header[name]; values != nil {
+				fmt.Fprintln(w, values)
+			}
+		}
+		if cookie, err := r.Cookie("sid"); err == nil {
+			fmt.Fprintln(w, cookie.Value)
+		}
+		_, credentials, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		fmt.Fprintln(w, credentials, r.URL.Query(), "the answer is true and none refused")
+	}))
+	for name, test := range map[string]struct {
+		header http.Header
+		query  string
+		want   string
+	}{
+		"a switch":          {http.Header{"X-Debug": {"true"}}, "", "[true]"},
+		"a switch of auth":  {http.Header{"X-Auth-Mode": {"none"}}, "", "[none]"},
+		"a number":          {http.Header{"X-Level": {"1"}}, "", "[1]"},
+		"an environment":    {http.Header{"X-Env": {"production"}}, "", "[production]"},
+		"a word of MCP":     {http.Header{"X-Method": {"initialize"}}, "", "[initialize]"},
+		"a type":            {http.Header{"Accept-Language": {"en-US,en;q=0.5,de;q=0.1"}}, "", "[en-US,en;q=0.5,de;q=0.1]"},
+		"a program":         {http.Header{"User-Agent": {"my-client/1.0 (linux)"}}, "", "[my-client/1.0 (linux)]"},
+		"options of a URL":  {nil, "auto=true&event=mcp-response", "map[auto:[true] event:[mcp-response]]"},
+		"an empty password": {http.Header{"Authorization": {"Basic YWRhOg=="}}, "", "the answer is true"},
+	} {
+		if got, _ := look(t, diagnosis.Options{URL: at + "/mcp?" + test.query, Header: test.header}); !strings.Contains(got, test.want) || !strings.Contains(got, "the answer is true and none") {
+			t.Errorf("%s: %q is hidden:\n%s", name, test.want, got)
+		}
+	}
+	for name, test := range map[string]struct {
+		header http.Header
+		query  string
+		secret string
+	}{
+		"a short token":        {http.Header{"Authorization": {"Bearer s3cr"}}, "", "s3cr"},
+		"a token alone":        {http.Header{"Authorization": {"s3cr-token"}}, "", "s3cr"},
+		"a token of a proxy":   {http.Header{"Proxy-Authorization": {"Basic s3cr"}}, "", "s3cr"},
+		"a key":                {http.Header{"X-Api-Key": {"s3cr"}}, "", "s3cr"},
+		"a key of numbers":     {http.Header{"Apikey": {"12345678"}}, "", "12345678"},
+		"cookies":              {http.Header{"Cookie": {"theme=dark; sid=s3cr"}}, "", "s3cr"},
+		"a session":            {http.Header{"X-Session": {"s3cr"}}, "", "s3cr"},
+		"an unknown name":      {http.Header{"X-Customer": {"s3cr-7f21"}}, "", "s3cr"},
+		"an unknown long name": {http.Header{"X-Customer": {"correct-horse-battery"}}, "", "horse"},
+		"a key of a URL":       {nil, "apikey=s3cr", "s3cr"},
+		"a URL's token":        {nil, "access_token=s3cr&x=1", "s3cr"},
+		"a value of a URL":     {nil, "user=s3cr-7f21", "s3cr"},
+		"a query alone":        {nil, "s3cr", "s3cr"},
+	} {
+		if got, _ := look(t, diagnosis.Options{URL: at + "/mcp?" + test.query, Header: test.header}); strings.Contains(got, test.secret) || !strings.Contains(got, "the answer is true and none") {
+			t.Errorf("%s: %q is shown:\n%s", name, test.secret, got)
+		}
+	}
+}
+
 // What a server says is shown to a bound.
 func TestTextsAreBounded(t *testing.T) {
 	t.Parallel()
