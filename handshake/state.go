@@ -102,78 +102,68 @@ const (
 	ReportCancelled StartAction = "report-cancelled"
 )
 
+// when is a state in which an event happens.
+type when struct {
+	state StartState
+	event StartEvent
+}
+
+// then is where that leads, and what to do.
+type then struct {
+	state  StartState
+	action StartAction
+}
+
+// moves are those of one state each.
+var moves = map[when]then{
+	{Dialing, Dialed}:        {AwaitingOwn, StartDelay},
+	{Dialing, OwnInitialize}: {DueOwn, DoNothing},
+	{Dialing, MoreDeclared}:  {DueOwn, DoNothing},
+	{Dialing, Needed}:        {DueSynthetic, DoNothing},
+
+	{DueSynthetic, Dialed}:        {InitializingSynthetic, SendSynthetic},
+	{DueSynthetic, OwnInitialize}: {DueOwn, DoNothing},
+	{DueSynthetic, MoreDeclared}:  {DueOwn, DoNothing},
+
+	{DueOwn, Dialed}: {InitializingOwn, SendOwn},
+
+	{AwaitingOwn, OwnInitialize}: {InitializingOwn, SendOwn},
+	{AwaitingOwn, MoreDeclared}:  {InitializingOwn, SendOwn},
+	{AwaitingOwn, Needed}:        {InitializingSynthetic, SendSynthetic},
+	{AwaitingOwn, DelayOver}:     {InitializingSynthetic, SendSynthetic},
+
+	{InitializingSynthetic, MoreDeclared}: {Superseded, Cancel},
+
+	// What is under way has been cancelled.
+	{Superseded, Up}:               {Again, DiscardSession},
+	{Superseded, Down}:             {Again, ReportCancelled},
+	{Superseded, ConnectionClosed}: {Abandoned, DoNothing},
+	{Abandoned, Up}:                {Gone, DiscardSession},
+	{Abandoned, Down}:              {Gone, ReportCancelled},
+}
+
+// movesOfAll are those of each state in which a start is under way and has not been cancelled.
+var movesOfAll = map[StartEvent]then{
+	Up:               {Started, UseSession},
+	Down:             {Failed, ReportFailure},
+	ServerReplaced:   {Superseded, Cancel},
+	ConnectionClosed: {Abandoned, Cancel},
+}
+
 // Next returns where an event leads a start, and what to do. It has no effects of its own.
-// An event without a place in the table changes nothing.
+// An event without a place in the tables changes nothing.
 func Next(state StartState, event StartEvent) (StartState, StartAction) {
-	switch state {
-	case Started, Failed, Again, Gone:
-		return state, DoNothing
-	case Superseded: // what is under way has been cancelled
-		switch event {
-		case Up:
-			return Again, DiscardSession
-		case Down:
-			return Again, ReportCancelled
-		case ConnectionClosed:
-			return Abandoned, DoNothing
-		}
-		return state, DoNothing
-	case Abandoned: // as Superseded
-		switch event {
-		case Up:
-			return Gone, DiscardSession
-		case Down:
-			return Gone, ReportCancelled
-		}
+	if move, ok := moves[when{state, event}]; ok {
+		return move.state, move.action
+	}
+	if state.Over() || state == Superseded || state == Abandoned {
 		return state, DoNothing
 	}
-
-	switch event { // the same in all other states
-	case Up:
-		return Started, UseSession
-	case Down:
-		return Failed, ReportFailure
-	case Late:
+	if move, ok := movesOfAll[event]; ok {
+		return move.state, move.action
+	}
+	if event == Late {
 		return state, AnnounceLate
-	case ServerReplaced:
-		return Superseded, Cancel
-	case ConnectionClosed:
-		return Abandoned, Cancel
-	}
-
-	own := event == OwnInitialize || event == MoreDeclared
-	switch state {
-	case Dialing:
-		switch {
-		case event == Dialed:
-			return AwaitingOwn, StartDelay
-		case own:
-			return DueOwn, DoNothing
-		case event == Needed:
-			return DueSynthetic, DoNothing
-		}
-	case DueSynthetic:
-		switch {
-		case event == Dialed:
-			return InitializingSynthetic, SendSynthetic
-		case own:
-			return DueOwn, DoNothing
-		}
-	case DueOwn:
-		if event == Dialed {
-			return InitializingOwn, SendOwn
-		}
-	case AwaitingOwn:
-		switch {
-		case own:
-			return InitializingOwn, SendOwn
-		case event == Needed, event == DelayOver:
-			return InitializingSynthetic, SendSynthetic
-		}
-	case InitializingSynthetic:
-		if event == MoreDeclared {
-			return Superseded, Cancel
-		}
 	}
 	return state, DoNothing
 }
