@@ -186,7 +186,7 @@ var nonces = regexp.MustCompile(`<(\d+)\.\d+>`)
 func (p *page) got(name, data string) (unasked answer) {
 	var a answer
 	if err := json.Unmarshal([]byte(data), &a); err != nil {
-		p.fault(wrong, nil, "an event is no JSON-RPC message: %.200s", data)
+		p.fault(wrong, nil, "an event is not a JSON-RPC message: %.200s", data)
 		return answer{}
 	}
 	if a.Method != "" {

@@ -213,7 +213,7 @@ func Split(data []byte, limit int) (elements []json.RawMessage, err *Error) {
 		}
 	}
 	if !Each(data, collect) {
-		return nil, Errorf(CodeInvalidRequest, "the batch is no array, or nested too deeply")
+		return nil, Errorf(CodeInvalidRequest, "the batch is not an array, or nested too deeply")
 	}
 	if n == 0 || n > limit {
 		return nil, Errorf(CodeInvalidRequest, "the batch has %d messages: it must have 1 to %d", n, limit)

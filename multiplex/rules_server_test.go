@@ -159,7 +159,7 @@ func TestSubscriptionsAreCounted(t *testing.T) {
 			},
 			from(1, subscribe("8", "f:/x")), sent(subscribe("1026", "f:/x")), server(result("1026")), at(1, answer("8")),
 		}},
-		{name: "what is no URI, or one that can be read in two ways, is refused here", opts: shared, steps: []step{
+		{name: "what is not a URI, or one that can be read in two ways, is refused here", opts: shared, steps: []step{
 			forward(subscribe("8", strings.Repeat("u", 8<<10+1)), subscribe("8", `a","uri":"b`), subscribe("8", `a","URI":"b`),
 				`{"jsonrpc":"2.0","id":8,"method":"resources/subscribe"}`),
 			sent(), got("fail 8: , final (-32602)", "fail 8: , final (-32602)", "fail 8: , final (-32602)", "fail 8: , final (-32602)"),

@@ -233,7 +233,7 @@ func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
 		// A program like cat sends the refusal back, too. There it answers the gateway's own
 		// initialize, which would otherwise wait for its timeout.
 		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest,
-			"the program only sends back what it gets: it is no MCP server"))
+			"the program only sends back what it gets: it is not an MCP server"))
 		return
 	}
 	var c *Caller

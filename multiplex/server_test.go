@@ -124,7 +124,7 @@ func TestAnswerOfAnOldSessionDoesNotReachTheNewOne(t *testing.T) {
 // A program that only echoes, like cat, sends initialize back, and then its refusal, which
 // fails the start at once.
 func TestEchoedInitializeFailsAtOnce(t *testing.T) {
-	const refusal = `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"the program only sends back what it gets: it is no MCP server"}}`
+	const refusal = `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"the program only sends back what it gets: it is not an MCP server"}}`
 	runScenarios(t, []scenario{{name: "of our own", steps: []step{
 		own("initialize", time.Minute), sent(`{"jsonrpc":"2.0","id":1,"method":"initialize"}`),
 		server(`{"jsonrpc":"2.0","id":1,"method":"initialize"}`), sent(refusal), server(refusal), got("own initialize: " + refusal),

@@ -64,13 +64,13 @@ type Page struct {
 	policy string
 }
 
-// New returns the page of a server. It fails if the issuer of a login is no URL.
+// New returns the page of a server. It fails if the issuer of a login is not a URL.
 func New(opts Options) (*Page, error) {
 	allowed := policy
 	if opts.Login != nil {
 		issuer, err := url.Parse(opts.Login.Issuer)
 		if err != nil || issuer.Host == "" || strings.ContainsAny(issuer.Host, " ;,'\"") {
-			return nil, fmt.Errorf("page: the issuer %q is no URL", opts.Login.Issuer)
+			return nil, fmt.Errorf("page: the issuer %q is not a URL", opts.Login.Issuer)
 		}
 		allowed = strings.Replace(policy, "connect-src 'self'", "connect-src 'self' "+issuer.Scheme+"://"+issuer.Host, 1)
 	}

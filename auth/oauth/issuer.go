@@ -311,7 +311,7 @@ func (i *issuer) findKeys(ctx context.Context) (string, error) {
 // leave half of the connections to those that are, and wait their turn.
 func (i *issuer) introspect(raw string, known bool) (claims map[string]any, _ error) {
 	if i.introspection.URL == "" {
-		return nil, invalid("the token is no JWT, and no other can be checked here")
+		return nil, invalid("the token is not a JWT, and no other kind can be checked here")
 	}
 	if !known {
 		select {
@@ -357,7 +357,7 @@ func (i *issuer) tokenOf(claims map[string]any) (*token, error) {
 	principal, _ := claims[i.claim].(string)
 	switch {
 	case expires != (claims["exp"] != nil) || begins != (claims["nbf"] != nil):
-		return nil, invalid("the token has a time that is no number")
+		return nil, invalid("the token has a time that is not a number")
 	case until <= now:
 		return nil, &auth.Error{Status: http.StatusUnauthorized, Message: "the token has expired", Expired: true}
 	case begin > now+skewSeconds:

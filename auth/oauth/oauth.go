@@ -46,7 +46,7 @@ type Options struct {
 	// PrincipalClaim is the claim with the principal: a text that the issuer gives to one user
 	// only, and that no user can change. Default "sub".
 	PrincipalClaim string
-	// Introspection checks tokens that are no JWT. Default: they are refused.
+	// Introspection checks tokens that are not JWTs. Default: they are refused.
 	Introspection Introspection
 	// Transport makes the requests to the issuer. Default: that of net/http, with its proxies
 	// and at most 64 connections.

@@ -74,10 +74,10 @@ func TestTokens(t *testing.T) {
 			{"two dots", "..", 401, "not one that"},
 			{"opaque and unknown", "xyz", 401, "has expired, is revoked"},
 			{"alg fetching keys", unsigned(`{"alg":"fetching keys"}`), 401, "not one that"},
-			{"expiry as text", i.sign(claims("exp", "1")), 401, "a time that is no number"},
+			{"expiry as text", i.sign(claims("exp", "1")), 401, "a time that is not a number"},
 			{"expiry in capitals", i.sign(claims("exp", nil, "EXP", now+300)), 401, "the token has no expiry"},
 			{"issuer in capitals", i.sign(claims("iss", nil, "ISS", issuerURL)), 401, "not one that"},
-			{"begin as text", i.sign(claims("nbf", "1")), 401, "a time that is no number"},
+			{"begin as text", i.sign(claims("nbf", "1")), 401, "a time that is not a number"},
 			{"audience in a text", i.sign(claims("aud", []string{"x " + resource})), 401, "its audience must be " + resource},
 			{"100 KB", strings.Repeat("x", 100<<10), 400, "the token is over 16384 bytes"},
 		} {

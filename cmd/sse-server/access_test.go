@@ -64,7 +64,7 @@ func TestOAuth(t *testing.T) {
 	for _, test := range []struct{ server, token, want string }{
 		{"b", token, "its audience must be https://gw.example.com/b/mcp"},
 		{"b", sign("https://gw.example.com/b/sse"), "the token lacks the scope x"},
-		{"a", fmt.Sprintf("%x", sum), "the token is no JWT"},
+		{"a", fmt.Sprintf("%x", sum), "the token is not a JWT"},
 		{"a", "", "send Authorization: Bearer"},
 	} {
 		if _, body := ask(t, l.client, http.MethodPost, l.server(test.server), test.token); !strings.Contains(body, test.want) {

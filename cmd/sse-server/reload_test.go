@@ -150,7 +150,7 @@ func TestReloadWithFaults(t *testing.T) {
 		good + "tls-cert: DIR/none\n":                 gw + `:4:11: tls-cert: `,
 		"max-connections: 1\n":                        gw + `: one server or several cannot change`,
 		good + "auth-tokens-file: DIR/none\n":         gw + `:4:19: auth-tokens-file: open`,
-		good + "allowed-origins: [x]\n":               gw + `:4:18: allowed-origins: "x" is no origin`,
+		good + "allowed-origins: [x]\n":               gw + `:4:18: allowed-origins: "x" is not an origin`,
 		"servers:\n  a: {max-connections: 1}\n  c: {max-connections: 1, max-connections-per-ip: 2}\n": gw + `:3:51: max-connections-per-ip: must be at most`,
 		"servers:\n  a: {}\n  b: {command: [no-such-program]}\n":                                      gw + `:3:16: command: start "no-such-program": there is no such program`,
 		"servers:\n  a: {}\n  Bad: {}\n":                                                              gw + `:3:3: servers.Bad: want at most 64`,

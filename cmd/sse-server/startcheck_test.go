@@ -142,7 +142,7 @@ func TestRemedies(t *testing.T) {
 		"list tools: context deadline exceeded":                                        "--request-timeout",
 		"the server refused access (401 Unauthorized): configure the credentials":      "--header",
 		"tls: failed to verify certificate: x509: unknown authority":                   "certificate",
-		"the program only sends back what it gets: it is no MCP server":                "speaks MCP",
+		"the program only sends back what it gets: it is not an MCP server":            "speaks MCP",
 		"the server did not answer initialize in time":                                 "--start-timeout",
 		"error: unknown option '--x'":                                                  "arguments after --",
 		"something else":                                                               "run the command alone",

@@ -105,7 +105,7 @@ func checkAddr(addr string) error {
 		return fmt.Errorf("address %q: the daemon serves this machine only; use 127.0.0.1, [::1] or localhost", addr)
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return fmt.Errorf("address %q: the port is no number from 0 to 65535", addr)
+		return fmt.Errorf("address %q: the port is not a number from 0 to 65535", addr)
 	}
 	return nil
 }

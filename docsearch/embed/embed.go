@@ -189,7 +189,7 @@ func retryAfter(header string, now time.Time) time.Duration {
 func decode(data []byte, n int) ([][]float32, error) {
 	var r response
 	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, fmt.Errorf("the response is no list of embeddings: %w", err)
+		return nil, fmt.Errorf("the response is not a list of embeddings: %w", err)
 	}
 	if len(r.Data) != n {
 		return nil, fmt.Errorf("the response has %d vectors for %d texts", len(r.Data), n)

@@ -22,7 +22,7 @@ func readNotebook(_ order, data []byte, text *plain.Builder) (title string, err 
 		return "", err
 	}
 	if notebook.Version == 0 {
-		return "", damaged("it is no notebook")
+		return "", damaged("it is not a notebook")
 	}
 	for _, c := range notebook.Cells {
 		text.BlankLine()

@@ -180,7 +180,7 @@ const steps = {
     await page.getByLabel('limit').fill('51');
     await page.getByLabel('more').fill('{');
     await press(page, 'Call');
-    await sees(page, /This is no JSON/);
+    await sees(page, /This is not valid JSON/);
     await page.getByLabel('more').fill('');
     await press(page, 'Call');
     await sees(page, 'Not called: 2 faults in the arguments.');
@@ -471,7 +471,7 @@ const steps = {
     await sees(page, 'The gateway wants a token');
     await page.getByLabel('Token', { exact: true }).fill('wröng');
     await press(page, 'Connect');
-    await sees(page, /This is no token: it has characters/);
+    await sees(page, /This is not a token: it has characters/);
     await page.getByLabel('Token', { exact: true }).fill('wrong');
     await press(page, 'Connect');
     await sees(page, 'The gateway does not take this token');
@@ -509,7 +509,7 @@ const steps = {
     await close(page);
     // A code that this tab has not asked for is none.
     const other = await open(`${issued}?code=x&state=y`, /401/);
-    await sees(other, 'this is no login that this tab has begun');
+    await sees(other, 'this tab has not begun this login');
     await close(other);
   },
 

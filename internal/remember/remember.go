@@ -221,7 +221,7 @@ func (s *Server) readAgain() {
 
 func (s *Server) load() (content file, err error) {
 	if info, err := os.Lstat(s.path()); err == nil && !info.Mode().IsRegular() { // to open a pipe would wait
-		return content, errors.New("it is no regular file")
+		return content, errors.New("it is not a regular file")
 	}
 	f, err := os.Open(s.path())
 	if err != nil {
@@ -233,7 +233,7 @@ func (s *Server) load() (content file, err error) {
 	case err != nil:
 		return content, err
 	case !info.Mode().IsRegular():
-		return content, errors.New("it is no regular file")
+		return content, errors.New("it is not a regular file")
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
 		return content, errors.New("other users of this machine can read or change it: chmod 600")
 	}

@@ -54,7 +54,7 @@ func Read(in LineReader) (Event, error) {
 		raw.Write(line)
 		field, value, ok := bytes.Cut(line, []byte(": "))
 		if !ok || !e.set(field, value) {
-			return e, fmt.Errorf("the line %q is no field", line)
+			return e, fmt.Errorf("the line %q is not a field", line)
 		}
 	}
 }

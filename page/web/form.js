@@ -302,7 +302,7 @@ function number(schema, place, value) {
         if (!Number.isSafeInteger(got) && (whole || /^-?\d+$/.test(input.value))) throw wrong('This page cannot send an integer as large: it would be rounded.', place.path);
         return got;
       }
-      if (input.validity.badInput) throw wrong('This is no number.', place.path);
+      if (input.validity.badInput) throw wrong('This is not a number.', place.path);
       return undefined;
     },
   };
@@ -506,7 +506,7 @@ function json(schema, place, value) {
       try {
         return JSON.parse(input.value);
       } catch (error) {
-        throw wrong(`This is no JSON: ${/** @type {Error} */ (error).message}`, place.path);
+        throw wrong(`This is not valid JSON: ${/** @type {Error} */ (error).message}`, place.path);
       }
     },
   };

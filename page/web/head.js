@@ -77,7 +77,7 @@ const advice = new Map([
   ['gave_up', `The server ends soon after each start: correct its command and its configuration. ${seeLog}`],
   ['unauthorized', 'Give the gateway credentials for the server, such as --header "Authorization: Bearer TOKEN".'],
   ['rejected', 'The server has refused to start a session. The lines “server stderr” in the log of the gateway say what it did.'],
-  ['bad_answer', 'What the server has answered is no MCP: see whether its command needs an argument, such as stdio.'],
+  ['bad_answer', 'What the server has answered is not MCP: see whether its command needs an argument, such as stdio.'],
 ]);
 
 /** @param {string} kind @param {string} text */

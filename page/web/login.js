@@ -79,7 +79,7 @@ export async function finishLogin(login, url) {
   const isOurs = begun !== null && got.get('state') === begun.state;
   if (isOurs) sessionStorage.removeItem(loginKey); // what somebody else sends ends no login
   history.replaceState(null, '', location.pathname + (begun?.hash ?? ''));
-  if (!isOurs) throw new Error('this is no login that this tab has begun');
+  if (!isOurs) throw new Error('this tab has not begun this login');
   if ((got.get('iss') ?? login.issuer) !== login.issuer) throw new Error('the code is of another issuer');
   if (got.has('error')) throw new Error(`the issuer refuses: ${got.get('error_description') ?? got.get('error')}`);
   const { token } = await endpoints(login.issuer);

@@ -264,7 +264,7 @@ export class App {
       event.preventDefault();
       const token = input.value.trim();
       if (!/^[!-~]+$/.test(token)) {
-        show(fault, 'This is no token: it has characters that no header may have, such as spaces, line ends, or letters with accents.');
+        show(fault, 'This is not a token: it has characters that no header may have, such as spaces, line ends, or letters with accents.');
         return;
       }
       sessionStorage.setItem(this.tokenKey, token);

@@ -105,7 +105,7 @@ export function media(data, kind, uri) {
     return el('figure', { class: 'block' }, el('audio', { src: `data:${kind.toLowerCase()};base64,${bytes}`, controls: true }),
       el('figcaption', {}, what, about));
   }
-  if (bytes === undefined) return el('p', { class: 'block' }, 'Data that is no Base64: ', named(what || 'of no type'));
+  if (bytes === undefined) return el('p', { class: 'block' }, 'Data that is not Base64: ', named(what || 'of no type'));
   const written = typeof kind === 'string' && texts.test(kind) ? textOf(bytes) : undefined;
   if (written !== undefined) return textBlock(written);
   return el('p', { class: 'block' }, 'Data that this page does not show: ', named(what || 'of no type'), about, ' ',

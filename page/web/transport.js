@@ -105,7 +105,7 @@ class Transport {
     try {
       message = JSON.parse(text);
     } catch {
-      this.options.wire.note(entry, 'no JSON');
+      this.options.wire.note(entry, 'not valid JSON');
       return;
     }
     for (const one of Array.isArray(message) ? message : [message]) {

@@ -100,7 +100,7 @@ func (u URL) Check() error {
 	at, err := url.Parse(u.Address)
 	switch {
 	case err != nil: // it may quote a password with a slash in it as the port
-		return errors.New("the address of the server is no URL")
+		return errors.New("the address of the server is not a URL")
 	case at.Scheme != "http" && at.Scheme != "https":
 		return errors.New("the address of the server must begin with http:// or https://")
 	case at.Hostname() == "":

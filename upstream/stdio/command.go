@@ -256,7 +256,7 @@ func (c Command) explain(err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		why = "it may not be executed: check its permissions (chmod +x) and those of its folder"
 	case errors.Is(err, syscall.ENOEXEC):
-		why = "it is no program of this machine; a script begins with a line such as #!/bin/sh, or comes after its interpreter, as in: sh " + c.Path
+		why = "it is not a program of this machine; a script begins with a line such as #!/bin/sh, or comes after its interpreter, as in: sh " + c.Path
 	default:
 		return fmt.Errorf("start %q: %w", c.Path, err)
 	}

@@ -46,7 +46,7 @@ func parseRequest(m *jsonrpc.Message, principal string) (*request, *httpcheck.Re
 		level, _ := jsonrpc.Text(meta.LogLevel)
 		q.logLevel = sharing.ParseLevel(level)
 		if q.logLevel == 0 {
-			return nil, invalidParams("%q is no level", mcp.MetaLogLevel)
+			return nil, invalidParams("%q is not a log level", mcp.MetaLogLevel)
 		}
 	}
 	return q, nil

@@ -31,7 +31,7 @@ const (
 	// StrayProgress: progress for a call that its client has not made, or after
 	// its answer.
 	StrayProgress
-	// Malformed: an event that is no JSON-RPC message, or a second endpoint.
+	// Malformed: an event that is not a JSON-RPC message, or a second endpoint.
 	Malformed
 	// Cut: a stream that ended.
 	Cut

@@ -160,7 +160,7 @@ func (r *Reader) step() (*jsonrpc.Message, error) {
 	case m == nil:
 		return nil, nil
 	case failure != nil && m.ID == r.ID:
-		return nil, InvalidResponse("it is no JSON-RPC message: %s", failure.Message)
+		return nil, InvalidResponse("it is not a JSON-RPC message: %s", failure.Message)
 	case m.Kind == jsonrpc.Response && m.ID == r.ID:
 		return m, nil
 	case m.Kind == jsonrpc.Response && m.ID == jsonrpc.Null:
@@ -183,7 +183,7 @@ func (r *Reader) parse(data []byte) (*jsonrpc.Message, *jsonrpc.Error) {
 		if r.doubt == nil { // there may be many
 			r.Endpoint.Log.Warn("server sent an invalid message", "err", err)
 		}
-		r.doubt = InvalidResponse("it is no JSON-RPC message: %s", failure.Message)
+		r.doubt = InvalidResponse("it is not a JSON-RPC message: %s", failure.Message)
 	}
 	return m, failure
 }

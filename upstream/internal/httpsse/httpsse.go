@@ -83,7 +83,7 @@ type NotStreamError struct {
 
 // Error names the place and the status.
 func (e *NotStreamError) Error() string {
-	return "GET " + e.place + ": the answer is no event stream, but " + e.Status
+	return "GET " + e.place + ": the answer is not an event stream but " + e.Status
 }
 
 // openStream opens the stream and reads up to the endpoint event. It skips the events

@@ -169,8 +169,8 @@ func TestSSEDialSaysWhatIsWrong(t *testing.T) {
 		do   func(w http.ResponseWriter, r *http.Request)
 		want string
 	}{
-		"not found": {http.NotFound, "the answer is no event stream, but 404 Not Found"},
-		"JSON":      {func(w http.ResponseWriter, r *http.Request) { upstreamtest.AnswerJSON(w, "{}") }, "the answer is no event stream, but 200 OK"},
+		"not found": {http.NotFound, "the answer is not an event stream but 404 Not Found"},
+		"JSON":      {func(w http.ResponseWriter, r *http.Request) { upstreamtest.AnswerJSON(w, "{}") }, "the answer is not an event stream but 200 OK"},
 		"ended":     {func(w http.ResponseWriter, r *http.Request) { upstreamtest.Stream(w)("event: hello\ndata: x") }, "the stream ended without an endpoint event"},
 		"no access": {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(401) }, "the server refused access (401 Unauthorized): configure the credentials"},
 		"another origin": {func(w http.ResponseWriter, r *http.Request) {

@@ -205,7 +205,7 @@ func addInputs(all *hujson.Value, inputs json.RawMessage) error {
 	plain.Standardize()
 	var was, is []map[string]any
 	if err := json.Unmarshal(plain.Pack(), &was); err != nil {
-		return errors.New("its inputs are no list of objects")
+		return errors.New("its inputs are not a list of objects")
 	}
 	_ = json.Unmarshal(inputs, &is) // of the table
 	for _, input := range is {
@@ -245,7 +245,7 @@ func count(v *hujson.Value, name string) (n int) {
 func compare(old, other json.RawMessage) (differs bool, lost []string) {
 	was, is := map[string]any{}, map[string]any{}
 	if json.Unmarshal(old, &was) != nil || json.Unmarshal(other, &is) != nil {
-		return true, []string{"what is no entry"}
+		return true, []string{"what is not an entry"}
 	}
 	for name, value := range was {
 		if reflect.DeepEqual(value, is[name]) {

@@ -346,7 +346,7 @@ func TestWriteAddsInputs(t *testing.T) {
 	}
 	for before, want := range map[string]string{
 		`{"inputs": [{"id": "token", "type": "pickString"}]}`: "it has another input token",
-		`{"inputs": {}}`: "its inputs are no list",
+		`{"inputs": {}}`: "its inputs are not a list",
 	} {
 		write(t, file, before)
 		if _, err := clientfile.Write(code, file, servers); err == nil || !strings.Contains(err.Error(), want) || read(t, file) != before {

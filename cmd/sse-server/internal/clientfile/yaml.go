@@ -224,7 +224,7 @@ func textOf(value any) string {
 func lostOf(was, is map[string]any) []string {
 	old, err := json.Marshal(was)
 	if err != nil {
-		return []string{"what is no entry"}
+		return []string{"what is not an entry"}
 	}
 	ours, _ := json.Marshal(is) // texts, and mappings of them
 	_, lost := compare(old, ours)

@@ -118,7 +118,7 @@ func TestBadFlags(t *testing.T) {
 		"--addr: other machines may reach :8080":                   {"--addr", ":8080"},
 		"--addr: other machines may reach gw.example":              {"--addr", "gw.example:8080"},
 		"--admin-addr: other machines may reach 0.0.0.0":           {"--admin-addr", "0.0.0.0:9090"},
-		"--url: the address of the server is no URL":               {"--url", "::" + secret},
+		"--url: the address of the server is not a URL":            {"--url", "::" + secret},
 		"--url: the address of the server names no host":           {"--url", "http:///" + secret},
 		"--header: want 'NAME: VALUE'":                             {"--url", "https://a", "--header", secret},
 		"the transport sets Content-Type itself":                   {"--url", "https://a", "--header", "content-type: " + secret},
@@ -398,7 +398,7 @@ func TestErrorsOfTheGatewayNameOptions(t *testing.T) {
 		"--warm: has no effect on a remote server":                          {"--warm", "2", "--url", "https://a/mcp"},
 		"--forward-header: contradicts --sessions: ":                        {"--forward-header", "A", "--sessions", "shared", "--url", "https://a"},
 		"--warm: contradicts --principal-env: ":                             {"--warm", "2", "--principal-env", "P", "--", "x"},
-		`--allowed-origins: "a.example" is no origin: `:                     {"--allowed-origins", "a.example"},
+		`--allowed-origins: "a.example" is not an origin: `:                 {"--allowed-origins", "a.example"},
 		`--prefix: must be a path such as "/tools", without a slash at the`: {"--prefix", "/tools/"},
 	} {
 		c := mustLoad(t, nil, args...)

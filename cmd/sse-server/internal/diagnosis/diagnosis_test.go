@@ -181,7 +181,7 @@ func TestFaults(t *testing.T) {
 		o    diagnosis.Options
 		want []string
 	}{
-		"no URL":           {diagnosis.Options{URL: "nonsense"}, []string{"URL: failed: this is no URL"}},
+		"no URL":           {diagnosis.Options{URL: "nonsense"}, []string{"URL: failed: this is not a URL"}},
 		"no name":          {diagnosis.Options{URL: "http://no-such-host.invalid/mcp"}, []string{"DNS: failed: there is no address of no-such-host.invalid -> check the name"}},
 		"nobody listens":   {diagnosis.Options{URL: ended.URL + "/mcp"}, []string{"TCP: failed", "connection refused -> start the server"}},
 		"plain port":       {diagnosis.Options{URL: strings.Replace(plain, "http", "https", 1) + "/mcp"}, []string{"TLS: failed: the server does not speak TLS there, but plain HTTP -> use http://"}},

@@ -20,7 +20,7 @@ const maxBody = 16 << 20
 func (r *run) send(ctx context.Context, method, address, body string, header map[string]string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
 	if err != nil { // it quotes the address
-		return nil, &fault{"the server names an address that is no URL", "see its log"}
+		return nil, &fault{"the server names an address that is not a URL", "see its log"}
 	}
 	for name, values := range r.Header {
 		request.Header[name] = values
@@ -43,7 +43,7 @@ func (r *run) send(ctx context.Context, method, address, body string, header map
 	case err == nil:
 		return response, nil
 	case strings.Contains(err.Error(), "failed to parse Location header"): // which it quotes
-		return nil, &fault{"the server leads to what is no URL", "check the path of the URL, and the proxy"}
+		return nil, &fault{"the server leads to what is not a URL", "check the path of the URL, and the proxy"}
 	case strings.Contains(err.Error(), "HTTP response to HTTPS"):
 		return nil, noTLS
 	case errors.Is(err, context.DeadlineExceeded):

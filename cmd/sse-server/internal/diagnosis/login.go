@@ -114,7 +114,7 @@ func (r *run) hasIssuer() bool { return r.issuer != "" }
 func (r *run) readIssuer(ctx context.Context) (string, error) {
 	of, err := url.Parse(r.issuer)
 	if err != nil || of.Host == "" {
-		return "", &fault{"the issuer is no URL: " + r.issuer, "have the server name its issuer"}
+		return "", &fault{"the issuer is not a URL: " + r.issuer, "have the server name its issuer"}
 	}
 	path := strings.TrimSuffix(of.EscapedPath(), "/")
 	addresses := []string{wellKnown(of, "oauth-authorization-server", path), wellKnown(of, "openid-configuration", path)}

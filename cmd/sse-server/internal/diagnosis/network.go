@@ -18,7 +18,7 @@ import (
 func (r *run) hasNoURL() bool { return r.at == nil }
 
 func (r *run) noURL(context.Context) (string, error) {
-	return "", &fault{"this is no URL", "write it as http://HOST:PORT/mcp"}
+	return "", &fault{"this is not a URL", "write it as http://HOST:PORT/mcp"}
 }
 
 // proxyURL returns the proxy that the environment names for the URL; nil if there is none.

@@ -59,7 +59,7 @@ func (s *session) read(answer []byte) error {
 	}
 	s.version, s.tools = text(member(answer, "result", "protocolVersion")), len(member(answer, "result", "capabilities", "tools")) > 0
 	if s.version == "" {
-		return &fault{fmt.Sprintf("the answer is no result of initialize: %s", answer), "check the path: this is no MCP server"}
+		return &fault{fmt.Sprintf("the answer is not a result of initialize: %s", answer), "check the path: this is not an MCP server"}
 	}
 	s.what = fmt.Sprintf("%s %s, MCP %s", text(member(answer, "result", "serverInfo", "name")), text(member(answer, "result", "serverInfo", "version")), s.version)
 	return nil
@@ -253,7 +253,7 @@ func (r *run) answerIn(response *http.Response, began time.Time, s *session, id 
 		}
 		answer := answerTo(id, data)
 		if answer == nil {
-			return nil, &fault{fmt.Sprintf("HTTP %d without an answer: %s", response.StatusCode, data), "check the path: this is no MCP server"}
+			return nil, &fault{fmt.Sprintf("HTTP %d without an answer: %s", response.StatusCode, data), "check the path: this is not an MCP server"}
 		}
 		return answer, nil
 	}
