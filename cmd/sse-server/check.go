@@ -80,12 +80,8 @@ func (t *trial) run(ctx context.Context) int {
 		case err != nil:
 			fmt.Fprintf(out, "%s: FAILED: %s\n", visible(name), visible(plainText(err.Error())))
 		default:
-			tools := count(len(found.Tools), "tool")
-			if found.NoTools != nil {
-				tools = noTools(found)
-			}
-			fmt.Fprintf(out, "%s: %s %s, MCP %s, %s, %s\n", visible(name), visible(found.Name), visible(found.Version),
-				visible(found.ProtocolVersion), visible(tools), took.Round(time.Millisecond))
+			server := strings.TrimSpace(found.Name + " " + found.Version)
+			fmt.Fprintf(out, "%s: %s\n", visible(name), visible(describe(server, found, true, took)))
 		}
 		switch {
 		case ctx.Err() != nil:

@@ -309,7 +309,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"check", "--for", "zed"}, exitOK, "\n  zed: nothing is lost that is known of\n  zed: unknown: how long it waits for tools, ", ""},
 		{[]string{"check", "--start", "--url", "http://127.0.0.1:1/mcp"}, exitFailure, "remote: FAILED: initialization failed: the server could not be started: connect: POST", ""},
 		{[]string{"check", "--start", "--", "sh", "-c", "echo no key >&2; exit 3"}, exitFailure, "lost: exit status 3; stderr: no key\n", `msg="server stderr" command=sh`},
-		{[]string{"check", "--start", "--start-timeout", "5s", "--", "sh", "-c", wrongID}, exitOK, "\nsh: s 1, MCP 2025-06-18, 0 tools", "does not name its answers"},
+		{[]string{"check", "--start", "--start-timeout", "5s", "--", "sh", "-c", wrongID}, exitOK, "\nsh: s 1, MCP 2025-06-18: 0 tools (", "does not name its answers"},
 		{[]string{"check", "--start", "--", "sh", "-c", endlessList}, exitFailure, `no list of tools: the server returns the same nextCursor for each page: "again"`, "server started"},
 		{[]string{"check", "--url", "http://127.0.0.1:1/mcp"}, exitFailure, "✗ TCP ", ""},
 		{[]string{"check", "--offline", "--url", "http://127.0.0.1:1/mcp"}, exitOK, "configuration ok\n", ""},
@@ -339,7 +339,7 @@ func TestLosses(t *testing.T) {
 		p := launch(t, append(append([]string{"check"}, args...), "--start-timeout", "10s", "--", "sh", "-c", "sleep 0.4; "+manyTools)...)
 		p.wantExit(exitOK)
 		out, ok := strings.CutPrefix(p.out.String(), "configuration ok\n")
-		if line, rest, _ := strings.Cut(out, "\n"); !ok || !strings.HasPrefix(line, "s: s 1, MCP 2025-06-18, 41 tools, ") && !strings.HasPrefix(line, "sh: s 1, MCP 2025-06-18, 41 tools, ") {
+		if line, rest, _ := strings.Cut(out, "\n"); !ok || !strings.HasPrefix(line, "s: s 1, MCP 2025-06-18: 41 tools (") && !strings.HasPrefix(line, "sh: s 1, MCP 2025-06-18: 41 tools (") {
 			t.Errorf("%q: got %q", args, out)
 		} else {
 			out = rest

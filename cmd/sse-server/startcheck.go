@@ -98,10 +98,12 @@ func (all *startCheck) check(ctx context.Context, gw *gateway.Gateway, s *config
 	switch {
 	case ctx.Err() != nil:
 		return
-	case err == nil && found.NoTools != nil:
-		all.say(name, describe(s, found, time.Since(began)), "What to do: "+remedyFor(s, found.NoTools.Error())+".")
 	case err == nil:
-		all.say(name, describe(s, found, time.Since(began)))
+		lines := []string{describe(cmp.Or(found.Version, found.Name), found, s.Sessions != gateway.SessionsShared, time.Since(began))}
+		if found.NoTools != nil {
+			lines = append(lines, "What to do: "+remedyFor(s, found.NoTools.Error())+".")
+		}
+		all.say(name, lines...)
 	default:
 		all.say(name, failed(s, time.Since(began), err)...)
 		select {
@@ -164,13 +166,14 @@ func (all *startCheck) say(name string, lines ...string) {
 	_, _ = io.WriteString(all.out, b.String())
 }
 
-// describe says what a server is and has.
-func describe(s *config.Server, found handshake.Found, took time.Duration) string {
-	text := fmt.Sprintf("%s, MCP %s: ", cmp.Or(found.Version, found.Name), found.ProtocolVersion)
-	if s.Sessions == gateway.SessionsShared {
+// describe says what a server is and has, by the words for it. It was asked for no lists if its session is that
+// of its clients, too.
+func describe(server string, found handshake.Found, asked bool, took time.Duration) string {
+	text := fmt.Sprintf("%s, MCP %s: ", server, found.ProtocolVersion)
+	switch {
+	case !asked:
 		return fmt.Sprintf("%sone session for all (%.1f s)", text, took.Seconds())
-	}
-	if found.NoTools != nil {
+	case found.NoTools != nil:
 		return fmt.Sprintf("%s%s (%.1f s)", text, noTools(found), took.Seconds())
 	}
 	text += count(len(found.Tools), "tool")

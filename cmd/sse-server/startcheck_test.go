@@ -195,7 +195,7 @@ func TestNoListOfTools(t *testing.T) {
 	}
 	p = launch(t, "check", "--start", "--", "sh", "-c", noList)
 	p.wantExit(exitFailure)
-	if out := p.out.String(); !strings.Contains(out, "sh: s 7, MCP 2025-06-18, no list of tools: the server answered ") || strings.Contains(out, "FAILED") {
+	if out := p.out.String(); !strings.Contains(out, "sh: s 7, MCP 2025-06-18: no list of tools: the server answered ") || strings.Contains(out, "FAILED") {
 		t.Errorf("got %s", out)
 	}
 }
