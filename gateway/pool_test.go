@@ -203,6 +203,39 @@ func TestWarmServersThatEndByThemselvesBackOff(t *testing.T) {
 	})
 }
 
+// A server that fails in its check is not started ahead of clients for a while, nor soon again after that: what it
+// writes would hide the reason.
+func TestServerThatFailsItsCheckIsLeftAlone(t *testing.T) {
+	u := &server{dial: func(ctx context.Context, n int) error {
+		select {
+		case <-time.After(time.Second):
+			return errors.New("no such program")
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}}
+	inFakeTime(t, u, gateway.Options{Warm: 1}, func(t *testing.T, g *gateway.Gateway) {
+		checked := make(chan error)
+		go func() { // ends with the check
+			_, err := g.CheckStart(t.Context())
+			checked <- err
+		}()
+		time.Sleep(500 * time.Millisecond)
+		g.Start()
+		if err := <-checked; err == nil {
+			t.Error("a server that fails passes")
+		}
+		time.Sleep(9 * time.Second)
+		if n := u.starts(); n != 2 {
+			t.Errorf("%d starts after 10 s, want those of the check and of the one beside it", n)
+		}
+		time.Sleep(30 * time.Second)
+		if n := u.starts(); n < 3 || n > 6 {
+			t.Errorf("%d starts after 40 s, want about one in 15 s", n)
+		}
+	})
+}
+
 // A client that waits for a place takes the warm server that has got it.
 func TestClientThatWaitsForAPlaceTakesTheWarmServer(t *testing.T) {
 	u := &server{closing: 4 * time.Second}

@@ -17,15 +17,19 @@ type pool struct {
 	supplier *Supplier
 	warm     chan *Session // unbuffered: from a keeper to take
 
-	mu      sync.Mutex           // guards keepers
+	mu      sync.Mutex           // guards what follows
 	keepers []context.CancelFunc // each ends a keeper
+	until   time.Time            // no server is started ahead before
 }
 
-// resize keeps as many servers as SupplierOptions.Warm says.
+// resize keeps as many servers as SupplierOptions.Warm says; none during a rest.
 func (p *pool) resize() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	warm := p.supplier.opts().Warm
+	if time.Now().Before(p.until) {
+		warm = 0
+	}
 	for len(p.keepers) < warm {
 		life, end := context.WithCancel(p.supplier.life)
 		p.keepers = append(p.keepers, end)
@@ -34,6 +38,19 @@ func (p *pool) resize() {
 	for ; len(p.keepers) > warm; p.keepers = p.keepers[:len(p.keepers)-1] {
 		p.keepers[len(p.keepers)-1]()
 	}
+}
+
+// rest ends the warm servers and those that start, and starts none for d.
+func (p *pool) rest(d time.Duration) {
+	p.mu.Lock()
+	p.until = time.Now().Add(d)
+	p.mu.Unlock()
+	p.resize()
+	p.supplier.Go(func() { // ends after d, or with the supplier
+		if backoff.Wait(p.supplier.life, d) == nil && p.supplier.started.Load() {
+			p.resize()
+		}
+	})
 }
 
 // take returns a warm server, or nil if there is none.
@@ -70,8 +87,20 @@ func (p *pool) keep(life context.Context) {
 		case s.Age() > longIdle:
 			pauses = newBackoff()
 		}
-		_ = backoff.Wait(life, pauses.Next())
+		pause := pauses.Next()
+		if p.isHopeless() {
+			pause = maxPause
+		}
+		_ = backoff.Wait(life, pause)
 	}
+}
+
+// isHopeless reports whether the server has failed its check and has never answered: a moment later it will hardly
+// start.
+func (p *pool) isHopeless() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.until.IsZero() && p.supplier.server.Load() == nil
 }
 
 // longIdle is how long a warm server must have lived for its end to say nothing of the next one.

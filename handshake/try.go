@@ -35,15 +35,20 @@ func (s *Supplier) Try(ctx context.Context) (Found, error) {
 	return session.find(ctx, until)
 }
 
-// CheckStart is Try of a server before its first client comes. A shared session goes on for that client, and
-// is asked for no lists, on which calls might have to wait. Ready and Health know the result.
+// quiet is how long no server is started ahead after a check that has failed: it would fail for the same reason,
+// which its log lines would push out of sight.
+const quiet = 10 * time.Second
+
+// CheckStart is Try of a server before its first client comes. A shared session goes on for that client. Ready
+// and Health know the result.
 func (s *Supplier) CheckStart(ctx context.Context) (found Found, err error) {
 	if s.shared != nil {
+		until := time.Now().Add(s.opts().StartTimeout)
 		session, err := s.shared.get(ctx)
 		if err != nil {
 			return Found{}, err
 		}
-		return Found{Server: session.Result().Server()}, nil
+		return session.find(ctx, until)
 	}
 	found, err = s.Try(ctx)
 	switch {
@@ -51,6 +56,7 @@ func (s *Supplier) CheckStart(ctx context.Context) (found Found, err error) {
 		s.NoteStart()
 	case ctx.Err() == nil:
 		s.NoteFailure(err)
+		s.pool.rest(quiet)
 	}
 	return found, err
 }

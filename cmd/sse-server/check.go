@@ -30,7 +30,7 @@ func (m *Main) tryServers(c *config.Config, log *slog.Logger) int {
 		return code
 	case <-m.signals:
 		if name := t.name.Load(); name != nil {
-			fmt.Fprintf(m.live.over(m.Stderr), "sse-server: stopping: waits for the end of %s; the same again does not\n", *name)
+			fmt.Fprintf(m.live.over(m.Stderr), "sse-server: Stopping: waiting for %s to end. The same signal again stops at once.\n", *name)
 		}
 		stop()
 	}
@@ -81,7 +81,7 @@ func (t *trial) run(ctx context.Context) int {
 			fmt.Fprintf(out, "%s: FAILED: %s\n", visible(name), visible(plainText(err.Error())))
 		default:
 			server := strings.TrimSpace(found.Name + " " + found.Version)
-			fmt.Fprintf(out, "%s: %s\n", visible(name), visible(describe(server, found, true, took)))
+			fmt.Fprintf(out, "%s: %s\n", visible(name), visible(describe(server, found, took)))
 		}
 		switch {
 		case ctx.Err() != nil:

@@ -253,7 +253,7 @@ func (m *Main) learn(c *config.Config, gw *gateway.Gateway, log *slog.Logger) in
 		log.Warn("what the server says could not be learned", "err", err)
 		code = exitFailure
 	}
-	return m.stop(log, time.Duration(c.ShutdownTimeout), func(ctx context.Context) { _ = gw.Shutdown(ctx) }, gw.Abort, code)
+	return m.stop(log, time.Duration(c.ShutdownTimeout), func(ctx context.Context) { _ = gw.Shutdown(ctx) }, gw.Abort, nil, code)
 }
 
 // argsHash names the arguments and the directory of this process, and the params of a client, in the name

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -61,12 +63,15 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 		}()
 	}
 	code := exitOK
+	slow := func() { m.tellStopping("a server has not ended yet", d.grace()) }
 	select {
 	case <-unused:
 		d.log.Info("stopping", "reason", "no client has been connected", "timeout", d.grace())
 	case sig := <-m.signals:
 		d.log.Info("stopping", "signal", sig.String(), "timeout", d.grace())
-		m.tellWaiting(d)
+		if m.tellWaiting(d) {
+			slow = nil
+		}
 	case err := <-failed:
 		d.log.Error("server failed", "err", err)
 		code = exitFailure
@@ -74,16 +79,16 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 	notify(d.log, systemd.SdNotifyStopping)
 	cancel()
 	checking.Wait() // it starts nothing any more
-	return m.stop(d.log, d.grace(), d.stop, d.abort, code)
+	return m.stop(d.log, d.grace(), d.stop, d.abort, slow, code)
 }
 
-// tellWaiting says what the end waits for, if there is something, and that a second signal does not.
-func (m *Main) tellWaiting(d *daemon) {
+// tellWaiting says what the end waits for, if clients are connected, and that a second signal does not.
+func (m *Main) tellWaiting(d *daemon) (told bool) {
 	select {
 	case d.turn <- struct{}{}:
 		defer func() { <-d.turn }()
 	default: // a reload runs
-		return
+		return false
 	}
 	clients, requests := 0, 0
 	for _, gw := range d.gateways {
@@ -93,14 +98,22 @@ func (m *Main) tellWaiting(d *daemon) {
 		}
 	}
 	if clients > 0 {
-		fmt.Fprintf(m.live.over(m.Stdout), "Stopping: %s connected, %s running; waiting for %v at most. The same signal again stops at once.\n",
-			count(clients, "client"), count(requests, "request"), d.grace())
+		m.tellStopping(fmt.Sprintf("%s connected, %s running", count(clients, "client"), count(requests, "request")), d.grace())
 	}
+	return clients > 0
 }
 
+// tellStopping says why the program has not ended yet.
+func (m *Main) tellStopping(why string, grace time.Duration) {
+	fmt.Fprintf(m.live.over(m.Stdout), "Stopping: %s; waiting for %v at most. The same signal again stops at once.\n", why, grace)
+}
+
+// slowStop is after how long a stop says for what it waits.
+const slowStop = time.Second
+
 // stop calls end, which it gives the time grace, and returns code. A second signal calls
-// abort, and stop does not wait any more.
-func (m *Main) stop(log *slog.Logger, grace time.Duration, end func(context.Context), abort func(), code int) int {
+// abort, and stop does not wait any more. slow, if it is not nil, is called if the end takes long.
+func (m *Main) stop(log *slog.Logger, grace time.Duration, end func(context.Context), abort, slow func(), code int) int {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	stopped := make(chan struct{})
@@ -108,6 +121,9 @@ func (m *Main) stop(log *slog.Logger, grace time.Duration, end func(context.Cont
 		defer close(stopped)
 		end(ctx)
 	}()
+	if slow != nil {
+		defer time.AfterFunc(cmp.Or(m.Silence, slowStop), slow).Stop()
+	}
 	select {
 	case <-stopped:
 		log.Info("stopped")
@@ -128,7 +144,7 @@ func (d *daemon) listen() (err error) {
 		}
 		e.conns.Listener, err = listen(context.Background(), e.server.Addr)
 		if err != nil {
-			return fmt.Errorf("%s: %w: choose another address", d.config.Load().Place(e.option), err)
+			return fmt.Errorf("%s: %s", d.config.Load().Place(e.option), whyNoListener(e.server.Addr, err))
 		}
 	}
 	if !d.config.Load().Watch {
@@ -140,6 +156,22 @@ func (d *daemon) listen() (err error) {
 	}
 	d.follow(d.config.Load())
 	return nil
+}
+
+// whyNoListener says why an address cannot be served, and what to do.
+func whyNoListener(addr string, err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Sprintf("another program serves %s: stop it, or choose another port", addr)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Sprintf("this user may not serve %s: ports below 1024 need root or CAP_NET_BIND_SERVICE; choose a higher one, such as 8080", addr)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Sprintf("this machine does not have the address %s: choose one that it has, or 0.0.0.0 for all", addr)
+	}
+	if wrong, ok := errors.AsType[*net.DNSError](err); ok {
+		return fmt.Sprintf("no address is known for %s: choose an address of this machine", wrong.Name)
+	}
+	return fmt.Sprintf("%v: choose another address", err)
 }
 
 // stop ends the daemon in order: the main address accepts no more connections,

@@ -396,7 +396,7 @@ func TestSignalWhileChecking(t *testing.T) {
 	}
 	code := m.Run()
 	server.Close() // waits for the handler
-	if says := "stopping: waits for the end of remote; the same again does not\n"; !strings.Contains(log.String(), says) {
+	if says := "Stopping: waiting for remote to end. The same signal again stops at once.\n"; !strings.Contains(log.String(), says) {
 		t.Errorf("stderr has no %q:\n%s", says, log.String())
 	}
 	if code != exitFailure || len(taken) != 1 || !strings.HasSuffix(out.String(), "remote: stopped\n") {

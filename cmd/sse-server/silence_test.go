@@ -36,7 +36,7 @@ func TestCheckSaysWhatItWaitsFor(t *testing.T) {
 	}
 	p.log.await(t, 1, `msg="server started"`)
 	signals <- syscall.SIGINT
-	p.log.await(t, 1, "sse-server: stopping: waits for the end of sh; the same again does not\n")
+	p.log.await(t, 1, "sse-server: Stopping: waiting for sh to end. The same signal again stops at once.\n")
 	signals <- syscall.SIGINT
 	ssetest.Want(t, "exit code", <-code, exitSignal+int(syscall.SIGINT))
 }
@@ -49,6 +49,20 @@ func TestStoppingSaysWhatItWaitsFor(t *testing.T) {
 	if want := "Stopping: 1 client connected, 0 requests running; waiting for 15s at most. The same signal again stops at once.\n"; !strings.Contains(p.out.String(), want) {
 		t.Errorf("%q is missing in\n%s", want, p.out.String())
 	}
+}
+
+// So it does without a client, if a server takes its time.
+func TestStoppingSaysThatAServerHasNotEnded(t *testing.T) {
+	t.Parallel()
+	p := launchMain(t, &Main{
+		Args:      []string{"--addr", "127.0.0.1:0", "--no-start-check", "--close-timeout", "1h", "--", "sh", "-c", "trap '' TERM; while :; do sleep 1000; done"},
+		LookupEnv: clitest.Environment(nil), Silence: 1,
+	})
+	p.log.await(t, 1, `msg="warm server started"`)
+	p.signals <- syscall.SIGINT
+	p.out.await(t, 1, "Stopping: a server has not ended yet; waiting for 15s at most. The same signal again stops at once.\n")
+	p.signals <- syscall.SIGINT
+	p.wantExit(exitSignal + int(syscall.SIGINT))
 }
 
 // A client that speaks TLS to a plain address, or the other way, is a line in the log.

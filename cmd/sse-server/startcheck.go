@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
@@ -19,10 +20,6 @@ import (
 // maxStartChecks is how many servers start at the same time for their start check.
 const maxStartChecks = 8
 
-// quiet is how long a server that has failed is left alone, so that the reason stays to be read: starts
-// ahead of clients would fail again and again.
-const quiet = 10 * time.Second
-
 // headStart is how long a server of which nothing is known has not failed when its warm servers start beside
 // the check.
 const headStart = 500 * time.Millisecond
@@ -33,9 +30,12 @@ type startCheck struct {
 	live *liveLine
 	wide int // the length of the longest name
 
+	failed atomic.Bool // whether a server has not started
+
 	mu      sync.Mutex // guards what follows, and out
 	waiting []string   // the names of servers that are starting
 	began   time.Time
+	next    time.Duration // after which a pipe gets a line about those that are still starting
 }
 
 // checkStarts starts each server once, and says on stdout what it is, or why it does not start and what to do.
@@ -44,7 +44,7 @@ type startCheck struct {
 // the command may have to install a package: two that do so at the same time collide. checkStarts returns when
 // each server has answered or failed, or when ctx ends.
 func (m *Main) checkStarts(ctx context.Context, gateways map[string]*gateway.Gateway, c *config.Config) {
-	all := &startCheck{out: m.live.over(m.Stdout), live: m.live, began: time.Now()}
+	all := &startCheck{out: m.live.over(m.Stdout), live: m.live, began: time.Now(), next: cmp.Or(m.Silence, silence)}
 	for _, s := range c.Each() {
 		all.wide = max(all.wide, len(c.Title(s)))
 	}
@@ -52,9 +52,9 @@ func (m *Main) checkStarts(ctx context.Context, gateways map[string]*gateway.Gat
 	var checks sync.WaitGroup
 	for _, s := range c.Each() {
 		gw, name := gateways[s.Name], c.Title(s)
-		if why := unchecked(c, s); why != "" {
+		if why := unchecked(s); why != "" {
 			gw.Start()
-			all.say(name, "not started: "+why)
+			all.say(name, "not checked: "+why)
 			continue
 		}
 		if gw.Knows() {
@@ -78,6 +78,9 @@ func (m *Main) checkStarts(ctx context.Context, gateways map[string]*gateway.Gat
 	checks.Wait()
 	close(done)
 	all.live.show("")
+	if all.failed.Load() {
+		fmt.Fprintln(all.out, "sse-server keeps running: each client that connects starts the server again.")
+	}
 }
 
 // check is that of one server, at one of a number of places. Its warm servers have started when it returns,
@@ -97,31 +100,26 @@ func (all *startCheck) check(ctx context.Context, gw *gateway.Gateway, s *config
 	<-places
 	switch {
 	case ctx.Err() != nil:
+		all.say(name, "not checked: stopped")
 		return
 	case err == nil:
-		lines := []string{describe(cmp.Or(found.Version, found.Name), found, s.Sessions != gateway.SessionsShared, time.Since(began))}
+		lines := []string{describe(cmp.Or(found.Version, found.Name), found, time.Since(began))}
 		if found.NoTools != nil {
 			lines = append(lines, "What to do: "+remedyFor(s, found.NoTools.Error())+".")
 		}
 		all.say(name, lines...)
 	default:
+		all.failed.Store(true)
 		all.say(name, failed(s, time.Since(began), err)...)
-		select {
-		case <-time.After(quiet):
-		case <-ctx.Done():
-			return
-		}
 	}
 	gw.Start()
 }
 
 // unchecked returns why a server is not started for the start check, or nothing.
-func unchecked(c *config.Config, s *config.Server) string {
+func unchecked(s *config.Server) string {
 	switch {
-	case s.StartsNothing() && !c.Given("start-check"):
-		return "with --warm 0 clients start it"
 	case !s.AutoInitialize:
-		return "with --no-auto-initialize each client does that"
+		return "with --no-auto-initialize each client initializes it"
 	case s.PrincipalEnv != "" || len(s.ForwardHeader) > 0 || s.ForwardsTokens():
 		return "it gets something of each client"
 	}
@@ -143,15 +141,25 @@ func (all *startCheck) end(name string) {
 	all.refresh()
 }
 
-// refresh updates the live line.
+// refresh updates the live line, or tells a pipe now and then what is still starting.
 func (all *startCheck) refresh() {
 	all.mu.Lock()
-	text := ""
-	if len(all.waiting) > 0 {
-		text = fmt.Sprintf("%s starting (%.0f s)", strings.Join(all.waiting, ", "), time.Since(all.began).Seconds())
+	waiting, took := slices.Clone(all.waiting), time.Since(all.began)
+	isDue := all.live.terminal == nil && took >= all.next
+	if isDue {
+		all.next = 3 * took
 	}
 	all.mu.Unlock()
+	text := ""
+	if len(waiting) > 0 {
+		text = fmt.Sprintf("%s starting (%.0f s)", strings.Join(waiting, ", "), took.Seconds())
+	}
 	all.live.show(text)
+	for _, name := range waiting {
+		if isDue {
+			all.say(name, fmt.Sprintf("still starting (%.0f s)", took.Seconds()))
+		}
+	}
 }
 
 // say prints lines about a server, under its name.
@@ -166,14 +174,10 @@ func (all *startCheck) say(name string, lines ...string) {
 	_, _ = io.WriteString(all.out, b.String())
 }
 
-// describe says what a server is and has, by the words for it. It was asked for no lists if its session is that
-// of its clients, too.
-func describe(server string, found handshake.Found, asked bool, took time.Duration) string {
+// describe says what a server is and has, by the words for it.
+func describe(server string, found handshake.Found, took time.Duration) string {
 	text := fmt.Sprintf("%s, MCP %s: ", server, found.ProtocolVersion)
-	switch {
-	case !asked:
-		return fmt.Sprintf("%sone session for all (%.1f s)", text, took.Seconds())
-	case found.NoTools != nil:
+	if found.NoTools != nil {
 		return fmt.Sprintf("%s%s (%.1f s)", text, noTools(found), took.Seconds())
 	}
 	text += count(len(found.Tools), "tool")
@@ -218,5 +222,5 @@ func failed(s *config.Server, took time.Duration, err error) []string {
 			lines = append(lines, "  | "+line)
 		}
 	}
-	return append(lines, "What to do: "+remedyFor(s, text)+".", "Clients are served all the same: each start tries it again.")
+	return append(lines, "What to do: "+remedyFor(s, text)+".")
 }

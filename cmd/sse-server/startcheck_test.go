@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
@@ -32,7 +33,7 @@ func TestStartCheck(t *testing.T) {
 	p.out.await(t, 1, "            | starting\n")
 	p.out.await(t, 1, "            | Error: no API_KEY\n")
 	p.out.await(t, 1, "          What to do: give it what it asks for with --env NAME=VALUE.\n")
-	p.out.await(t, 1, "forwards  not started: it gets something of each client\n")
+	p.out.await(t, 1, "forwards  not checked: it gets something of each client\n")
 	if strings.ContainsAny(p.out.String(), "\r\x1b") {
 		t.Errorf("a pipe gets a live line: %q", p.out.String())
 	}
@@ -44,26 +45,38 @@ func TestStartCheck(t *testing.T) {
 func TestStartCheckOfASharedSession(t *testing.T) {
 	t.Parallel()
 	p := start(t, "--addr", "127.0.0.1:0", "--sessions", "shared", "--env", childVariable+"=demo", "--", clitest.Must(os.Executable()))
-	p.out.await(t, 1, ": one session for all (")
+	p.out.await(t, 1, ": 2 tools (")
 	connectTo(t, p.url)
 	if n := strings.Count(p.log.String(), `msg="server started"`); n != 1 {
 		t.Errorf("%d servers were started, want the shared one", n)
 	}
 }
 
-// With --warm 0, nothing is started ahead of clients.
-func TestNothingIsCheckedThatIsNotWarm(t *testing.T) {
+// Also a server of which nothing is started ahead is checked, so that one that fails is known before its first client.
+func TestServerThatIsNotWarmIsChecked(t *testing.T) {
 	t.Parallel()
-	for _, more := range []string{"--no-start-check", "--addr=127.0.0.1:0"} {
-		p := start(t, "--warm", "0", "--addr", "127.0.0.1:0", more, "--", "sh", "-c", "exit 3")
-		if more != "--no-start-check" {
-			p.out.await(t, 1, "sh  not started: with --warm 0 clients start it\n")
-		}
-		p.stop()
-		if strings.Contains(p.out.String()+p.log.String(), "FAILED") || strings.Contains(p.log.String(), "server started") {
-			t.Errorf("%s: the server was started:\n%s%s", more, p.out.String(), p.log.String())
-		}
+	p := start(t, "--warm", "0", "--addr", "127.0.0.1:0", "--", "sh", "-c", "exit 3")
+	p.out.await(t, 1, "sh  FAILED after ")
+	p.out.await(t, 1, "What to do: ")
+	p.out.await(t, 1, "sse-server keeps running: each client that connects starts the server again.\n")
+	p = start(t, "--warm", "0", "--addr", "127.0.0.1:0", "--no-start-check", "--", "sh", "-c", "exit 3")
+	p.stop()
+	if strings.Contains(p.out.String()+p.log.String(), "FAILED") || strings.Contains(p.log.String(), "server started") {
+		t.Errorf("the server was started:\n%s%s", p.out.String(), p.log.String())
 	}
+}
+
+// A pipe has no live line: it is told now and then what is still starting.
+func TestPipeIsToldWhatIsStarting(t *testing.T) {
+	t.Parallel()
+	p := launchMain(t, &Main{
+		Args:      []string{"--addr", "127.0.0.1:0", "--close-timeout", "50ms", "--", "sleep", "1000"},
+		LookupEnv: clitest.Environment(nil), Silence: 1,
+	})
+	p.out.await(t, 2, "sleep  still starting (")
+	p.stop()
+	p.out.await(t, 1, "sleep  not checked: stopped\n")
+	p.wantExit(exitOK)
 }
 
 // A signal ends the start check, and the process that it has started.

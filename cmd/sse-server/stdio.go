@@ -64,7 +64,7 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 		if err := gw.Shutdown(ctx); err != nil {
 			log.Warn("gateway shutdown failed", "err", err)
 		}
-	}, gw.Abort, code)
+	}, gw.Abort, nil, code)
 }
 
 // awaitEnd waits until the client has been served, a signal comes, or the parent process ends. It returns the

@@ -50,7 +50,7 @@ type Config struct {
 	ExitUnused      Duration `group:"Server" http:"" fixed:"" placeholder:"DURATION" zero:"" help:"End when no client has been connected for this long. 0 means never."`
 	ShutdownTimeout Duration `group:"Server" placeholder:"DURATION" help:"How long the server waits for requests in flight when it stops. Then it closes their streams."`
 	Called          string   `group:"Server" name:"name" fixed:"" common:"" placeholder:"NAME" help:"Name of the server in the banner, in the log and in what people paste into their clients: up to 64 letters of a-z, digits, _ and -. Without it, it comes from the package, program or address that is served."`
-	StartCheck      bool     `group:"Server" http:"" fixed:"" negatable:"" help:"After the banner, start each server once and say what it is, or why it does not start. Without the option that is so but with --warm 0, with which nothing is started ahead of clients."`
+	StartCheck      bool     `group:"Server" http:"" fixed:"" negatable:"" help:"After the banner, start each server once and say what it is, or why it does not start."`
 	Version         bool     `group:"Server" common:"" only:"" help:"Print the version and exit."`
 	Help            bool     `group:"Server" common:"" only:"" short:"h" help:"Print the help with the flags that most need, after a command with those of its own, and exit."`
 	HelpAll         bool     `group:"Server" common:"" only:"" help:"Print the help with all flags and exit."`

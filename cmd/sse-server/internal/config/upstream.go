@@ -112,9 +112,6 @@ func (c *Config) page() string {
 	return gateway.PageOff
 }
 
-// StartsNothing reports whether the server is to have no process before a client needs one.
-func (s *Server) StartsNothing() bool { return s.Kind() == OfCommand && s.Warm != nil && *s.Warm == 0 }
-
 // ForwardsTokens reports whether the token of each client gets it one for the remote server.
 func (s *Server) ForwardsTokens() bool {
 	own, ok := s.remote.Credentials.(oauthclient.Config)
