@@ -205,7 +205,7 @@ func TestAddressInUse(t *testing.T) {
 	} {
 		p := launch(t, args...)
 		p.wantExit(exitFailure)
-		want := args[len(args)-2] + ": listen tcp " + taken.Addr().String() + ": bind: address already in use: choose another address\n"
+		want := args[len(args)-2] + ": another program serves " + taken.Addr().String() + ": stop it, or choose another port\n"
 		if got := p.log.String(); !strings.Contains(got, want) {
 			t.Errorf("%q: got %q, want %q", args, got, want)
 		}

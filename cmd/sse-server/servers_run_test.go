@@ -73,7 +73,7 @@ func (w withHeader) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestServersAreApart(t *testing.T) {
 	t.Parallel()
 	p := startLive(t, "servers:\n  one: "+childConfig(t, ", max-connections: 1")+"\n  two: "+childConfig(t, ", max-connections: 2, sessions: shared")+
-		"\n  gone: {command: [no-such-program-at-all]}\n", "--log-format", "json")
+		"\n  gone: {command: [no-such-program-at-all]}\n", "--log-format", "json", "--no-start-check")
 	for _, name := range []string{"one", "two", "two"} {
 		connectTo(t, p.server(name))
 	}

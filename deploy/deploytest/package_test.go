@@ -233,7 +233,7 @@ func TestFlagsAreDocumented(t *testing.T) {
 		line := strings.Join(command, " ") + " --"
 		for shell, script := range map[string]string{
 			"bash": `. "$1/mcp-sse.bash"; COMP_WORDS=($2); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _mcp_sse "${COMP_WORDS[0]}" --; printf '%s\n' "${COMPREPLY[@]}"`,
-			"zsh":  `(){ local -a words=(${=2}); local CURRENT=$#words PREFIX=--; compadd() { shift; print -l -- $@ }; . $1/_mcp-sse } $1 $2`,
+			"zsh":  `compdef() {}; . $1/_mcp-sse; (){ local -a words=(${=1}); local CURRENT=$#words PREFIX=--; compadd() { shift; print -l -- $@ }; _mcp_sse } $2`,
 			"fish": `. $argv[1]/mcp-sse.fish; complete -C "$argv[2]" | string replace -r '\t.*' ''`,
 		} {
 			args := []string{"-c", script, shell, filepath.Join(dir, "completions"), line}

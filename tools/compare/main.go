@@ -111,6 +111,6 @@ func (a *arguments) binary(name string) string { return filepath.Join(a.Bin, nam
 
 // gateway is the command line of sse-server on a free port.
 func (a *arguments) gateway(more ...string) []string {
-	return append([]string{a.binary("sse-server"), "--addr", "127.0.0.1:0", "--log-level", "error",
+	return append([]string{a.binary("sse-server"), "--addr", "127.0.0.1:0", "--log-level", "error", "--no-start-check",
 		"--shutdown-timeout", "5s"}, more...)
 }
