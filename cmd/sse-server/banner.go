@@ -180,9 +180,13 @@ func serversOf(c *config.Config, base string) (servers []clients.Server) {
 	return servers
 }
 
-// tellOfPage tells people of the page of a server, where pages are served.
+// tellOfPage tells people of the page of the server, or of the list of several, where pages are served.
 func tellOfPage(w io.Writer, base string, c *config.Config) {
-	if c.ServesPage() {
+	switch {
+	case !c.ServesPage():
+	case len(c.Servers) > 1:
+		fmt.Fprintf(w, "\nOpen %s/ in a browser to try them.\n", base)
+	default:
 		fmt.Fprintf(w, "\nOpen %s in a browser to try it.\n", base+pathOf(c, c.Each()[0]))
 	}
 }

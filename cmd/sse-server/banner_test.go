@@ -85,7 +85,7 @@ func TestBannerOfServers(t *testing.T) {
 		"servers:\n  everything: {command: [npx, -y, x]}\n  a: {url: \"https://a/mcp?k=${KEY}\"}\n  d: {}\n"))
 	for _, want := range []string{
 		"sse-server serves 3 servers at\n\n",
-		"    http://localhost:1/everything/mcp\n    http://localhost:1/a/mcp\n    http://localhost:1/d/mcp\n\n",
+		"    http://localhost:1/everything/mcp\n    http://localhost:1/a/mcp\n    http://localhost:1/d/mcp\n\nOpen http://localhost:1/ in a browser to try them.\n\n",
 		"\nClaude Code   claude mcp add --transport http everything http://localhost:1/everything/mcp\n" +
 			"              claude mcp add --transport http a http://localhost:1/a/mcp\n" +
 			"              claude mcp add --transport http d http://localhost:1/d/mcp\n" +
