@@ -168,6 +168,15 @@ func TestFindInProjects(t *testing.T) {
 	}
 }
 
+// Editors on Windows put a byte order mark before UTF-8.
+func TestFindTakesAByteOrderMark(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, ".mcp.json", "\ufeff"+`{"mcpServers": {"a": {"command": "x"}}}`)
+	if all, err := clientfile.Find(t.TempDir()); len(all) != 1 || err != nil {
+		t.Errorf("got %v and %v, want the server", all, err)
+	}
+}
+
 // A part of a file that cannot be read is told with its reason, and takes little memory.
 func TestFindRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())

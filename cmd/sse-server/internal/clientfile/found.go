@@ -117,7 +117,8 @@ const (
 	maxEntries = 1 << 20
 )
 
-// readFile reads a file of a client. What is no file, such as a pipe, would be waited for.
+// readFile reads a file of a client, without its byte order mark. What is no file, such as a pipe, would be waited
+// for.
 func readFile(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	switch {
@@ -128,7 +129,8 @@ func readFile(file string) ([]byte, error) {
 	case info.Size() > maxFile:
 		return nil, fmt.Errorf("it has over %d MiB", maxFile>>20)
 	}
-	return os.ReadFile(file)
+	data, err := os.ReadFile(file)
+	return bytes.TrimPrefix(data, byteOrderMark), err
 }
 
 // variables are those that clients replace by what they know, by their names.
