@@ -45,16 +45,34 @@ func IsType(text string) (isType, ofPrograms bool) {
 	return ofPrograms || slices.Contains([]string{"http", "sse", "streamable-http", "streamableHttp", "streamable_http", "remote"}, text), ofPrograms
 }
 
-// IsOfVSCode reports whether the value of a key servers, which is also one of ours, is that of VS Code: its entries
-// say their type or the arguments of the command apart.
-func IsOfVSCode(servers ast.Node) bool {
+// OfVSCode returns the part of a file of VS Code that has the key servers, which is also one of ours; nil if the file
+// is none. In its settings that part is below the key mcp, elsewhere it is all of the file: then what it asks its user
+// for shows whose it is, or an entry that says its type or the arguments of the command apart.
+func OfVSCode(root ast.Node) ast.Node {
+	members, _ := tree.Members(root)
+	if settings := tree.Member(members, "mcp"); settings != nil {
+		below, _ := tree.Members(settings)
+		if servers, isMapping := tree.Member(below, "servers").(*ast.MappingNode); isMapping && !hasMember(servers, Needed) { // opencode may have one of that name
+			return settings
+		}
+	}
+	servers, isMapping := tree.Member(members, "servers").(*ast.MappingNode)
+	if !isMapping {
+		return nil
+	}
 	entries, _ := tree.Members(servers)
-	return slices.ContainsFunc(entries, func(entry *ast.MappingValueNode) bool {
-		members, _ := tree.Members(entry.Value)
-		return slices.ContainsFunc(members, func(m *ast.MappingValueNode) bool {
-			return slices.Contains([]string{"type", "args"}, m.Key.GetToken().Value)
-		})
-	})
+	if tree.Member(members, "inputs") != nil || slices.ContainsFunc(entries, func(entry *ast.MappingValueNode) bool {
+		return hasMember(entry.Value, []string{"type", "args"})
+	}) {
+		return root
+	}
+	return nil
+}
+
+// hasMember reports whether a mapping has one of these members.
+func hasMember(node ast.Node, names []string) bool {
+	members, _ := tree.Members(node)
+	return slices.ContainsFunc(names, func(name string) bool { return tree.Member(members, name) != nil })
 }
 
 // Written is an entry as a client's file has it.

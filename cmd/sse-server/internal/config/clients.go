@@ -21,9 +21,6 @@ func (c *Config) isJSON() bool {
 // isTOML reports whether the file is in TOML by its name, as that of Codex.
 func (c *Config) isTOML() bool { return filepath.Ext(c.Config) == ".toml" }
 
-// isOfVSCode reports whether the value of the key servers is that of VS Code's mcp.json.
-func (c *Config) isOfVSCode(node ast.Node) bool { return c.isJSON() && clientfile.IsOfVSCode(node) }
-
 // readClientServers adds the entries of a key of a client's file.
 func (c *Config) readClientServers(parent string, node ast.Node) error {
 	want := parent + `: want a mapping of names to servers, such as {"docs": {"command": "npx", "args": ["-y", "server"]}}`

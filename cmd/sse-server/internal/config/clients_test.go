@@ -74,6 +74,18 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 		"web": {"type": "http", "url": "https://a/mcp"},
 	}
 }`, `docs ["npx" "-y" "pkg"] ; web [] https://a/mcp`, "ignored, as they are the client's own: dev, inputs"},
+		"VS Code with inputs alone": {"mcp.json", `{"inputs": [{"id": "token"}], "servers": {"Docs": {"command": "cat", "env": {}}}}`,
+			`docs ["cat"] `, "ignored, as they are the client's own: inputs"},
+		"VS Code with inputs at the end": {"mcp.json", `{"servers": {"Docs": {"command": "cat"}}, "inputs": []}`,
+			`docs ["cat"] `, "ignored, as they are the client's own: inputs"},
+		"the settings of VS Code": {"settings.json", `{"editor.fontSize": 12, "mcp": {"servers": {"Docs": {"command": "cat"}}}, "files": {}}`,
+			`docs ["cat"] `, "ignored, as they are the client's own: editor.fontSize, files"},
+		"the settings of VS Code with inputs": {"settings.json", `{"mcp": {"inputs": [], "servers": {"docs": {"type": "stdio", "command": "cat"}}}}`,
+			`docs ["cat"] `, "ignored, as they are the client's own: inputs"},
+		"opencode with a server of that name": {"opencode.json", `{"mcp": {"servers": {"type": "local", "command": ["cat"]}}}`, `servers ["cat"] `, ""},
+		"Zed with the keys of its editor": {"settings.json", `{"context_servers": {"a": {"command": "cat"}}, "vim_mode": true, "buffer_font_size": 15}`,
+			`a ["cat"] `, "ignored, as they are the client's own: buffer_font_size, vim_mode"},
+		"options of ours beside those of Zed": {"settings.json", `{"context_servers": {"a": {"command": "cat"}}, "warm": 2}`, `a ["cat"] `, ""},
 		"Zed": {"settings.json", `{"theme": "x", "context_servers": {"docs": {"source": "custom", "command": "npx", "args": ["pkg"], "env": {}}}}`,
 			`docs ["npx" "pkg"] `, "ignored, as they are the client's own: source, theme"},
 		"older Zed": {"settings.json", `{"context_servers": {"docs": {"command": {"path": "npx", "args": ["pkg"], "env": {}}, "settings": {}}}}`,
@@ -110,6 +122,23 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 				t.Errorf("got the warnings %q, want %q", c.Warnings, test.warning)
 			}
 		})
+	}
+}
+
+// VS Code asks its user for inputs. Here they are variables of the environment, as in the files that init writes.
+func TestInputsOfVSCodeAreVariables(t *testing.T) {
+	file := clitest.WriteFile(t, "mcp.json", `{
+	// asked for once
+	"inputs": [{"id": "api-tok", "type": "promptString", "password": true}],
+	"servers": {"web": {"type": "http", "url": "https://a/mcp", "headers": {"Authorization": "Bearer ${input:api-tok}"}}}
+}`)
+	wantRefusal(t, nil, file+`:4:73: headers: Authorization: VS Code asks for the input "api-tok"; set the environment variable API_TOK to it`, "-c", file)
+	c := mustLoad(t, map[string]string{"API_TOK": secret}, "-c", file)
+	if got := c.Servers[0].Remote().Header.Get("Authorization"); got != "Bearer "+secret {
+		t.Errorf("got %q", got)
+	}
+	if c.Servers[0].passes("API_TOK", secret) {
+		t.Error("a child process gets the secret of the remote server")
 	}
 }
 

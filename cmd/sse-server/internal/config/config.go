@@ -140,6 +140,8 @@ type Config struct {
 	files map[string][sha256.Size]byte
 	// ignored has the members of mcpServers in the file that mean nothing here. A warning names them.
 	ignored []string
+	// isOfVSCode says that the file is one of VS Code: its key servers is not ours.
+	isOfVSCode bool
 }
 
 // Server is the configuration of one MCP server: an entry of the key servers, or all

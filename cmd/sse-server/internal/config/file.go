@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -59,12 +58,19 @@ func (c *Config) readFile() error {
 	case isEmpty(root): // perhaps it is just being written
 		return fmt.Errorf("%s: the file is empty; want options such as command: [npx, -y, server]", c.Config)
 	}
+	if part := clientfile.OfVSCode(root); part != nil && c.isJSON() {
+		c.isOfVSCode = true
+		if part != root { // its settings
+			c.ignoreOthers(root, clientfile.OpencodeKey)
+			root = part
+		}
+	}
 	servers, err := c.readOptions(&c.Server, root)
 	for _, key := range entriesKeys {
 		node := servers[key]
 		switch {
 		case node == nil || err != nil:
-		case key == serversKey && !c.isOfVSCode(node):
+		case key == serversKey && !c.isOfVSCode:
 			err = c.readServers(node)
 		default:
 			err = c.readClientServers(key, node)
@@ -147,7 +153,8 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.N
 		values[option.Key.GetToken().Value] = option.Value
 	}
 	has := func(key string) bool { return s.Name == "" && values[key] != nil }
-	isOfClient := has(clientfile.MostKey) || has(clientfile.ZedKey) || has(serversKey) && c.isOfVSCode(values[serversKey])
+	isOfEditor := c.isOfVSCode && s.Name == "" || has(clientfile.ZedKey)
+	isOfClient := isOfEditor || has(clientfile.MostKey)
 	foreign := "" // the key of a file that has no options of ours
 	for _, key := range []string{clientfile.OpencodeKey, clientfile.CodexKey} {
 		if _, isMapping := values[key].(*ast.MappingNode); isMapping && s.Name == "" && !isOfClient && !has(serversKey) { // others have an mcp of another kind
@@ -178,7 +185,7 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.N
 		case flag != nil:
 			err = c.setFrom(s, flag, key, nodes...)
 		default:
-			err = c.refuseKey(s, option.Key.GetToken(), isOfClient)
+			err = c.refuseKey(s, option.Key.GetToken(), isOfClient, isOfEditor)
 		}
 		if err != nil {
 			return nil, err
@@ -202,11 +209,21 @@ func (s *Server) option(key string) *kong.Flag {
 	return nil
 }
 
-// refuseKey returns an error about a key that is no option of s, or ignores the key:
-// a client's own file, which is JSON, has others beside its servers, without - and _.
-func (c *Config) refuseKey(s *Server, key *token.Token, beside bool) error {
+// ignoreOthers ignores the members of a mapping but for one.
+func (c *Config) ignoreOthers(node ast.Node, but string) {
+	members, _ := tree.Members(node)
+	for _, member := range members {
+		if name := member.Key.GetToken().Value; name != but {
+			c.ignored = append(c.ignored, name)
+		}
+	}
+}
+
+// refuseKey returns an error about a key that is no option of s, or ignores the key: a client's own file, which is
+// JSON, has others beside its servers. None has a -, as our options have, and only those of editors have a _.
+func (c *Config) refuseKey(s *Server, key *token.Token, isOfClient, isOfEditor bool) error {
 	switch {
-	case beside && filepath.Ext(c.Config) == ".json" && !strings.ContainsAny(key.Value, "-_"):
+	case isOfClient && c.isJSON() && !strings.Contains(key.Value, "-") && (isOfEditor || !strings.Contains(key.Value, "_")):
 		c.ignored = append(c.ignored, key.Value)
 		return nil
 	case s.Name != "":

@@ -209,13 +209,19 @@ func (f *File) refer(name string, e Entry, of string) string {
 var notInVariable = regexp.MustCompile(`[^A-Za-z0-9_]`)
 
 // variableOf returns the variable of the environment that a reference of a client becomes, and what is known
-// of it: ${NAME}, ${env:NAME}, or ${input:id} of VS Code, which asks its user.
+// of it.
 func variableOf(e Entry, found string) (variable, about string) {
-	name := strings.Trim(found, "${}")
-	if id, isInput := strings.CutPrefix(name, "input:"); isInput {
-		return strings.ToUpper(notInVariable.ReplaceAllString(id, "_")), e.Inputs[id]
+	variable, input := variableIn(strings.Trim(found, "${}"))
+	return variable, e.Inputs[input]
+}
+
+// variableIn returns the variable of the environment that a reference of a client means, without ${}: NAME, env:NAME,
+// or input:id of VS Code, which asks its user for that. Then input is the id.
+func variableIn(reference string) (variable, input string) {
+	if input, isInput := strings.CutPrefix(reference, "input:"); isInput {
+		return strings.ToUpper(notInVariable.ReplaceAllString(input, "_")), input
 	}
-	return strings.TrimPrefix(name, "env:"), ""
+	return strings.TrimPrefix(reference, "env:"), ""
 }
 
 func (f *File) needs(variable, about string) {

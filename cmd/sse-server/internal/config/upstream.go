@@ -290,8 +290,8 @@ func (s *Server) variables() map[string]string {
 	return all
 }
 
-// expand replaces ${NAME}, which Cursor writes as ${env:NAME}, by one of variables or of the environment,
-// and ${file:PATH} by the content of a file. It cuts blanks off the ends: many a secret ends with a newline.
+// expand replaces ${NAME}, which Cursor writes as ${env:NAME} and VS Code as ${input:name}, by one of variables or
+// of the environment, and ${file:PATH} by the content of a file. It cuts blanks off the ends: many a secret ends with a newline.
 func (c *Config) expand(text string, variables map[string]string, lookupEnv func(string) (string, bool)) (string, error) {
 	var wrong error
 	expanded := reference.ReplaceAllStringFunc(text, func(found string) string {
@@ -302,7 +302,7 @@ func (c *Config) expand(text string, variables map[string]string, lookupEnv func
 			c.warnOfOthers(path, info)
 			return strings.TrimSpace(string(data))
 		}
-		name = strings.TrimPrefix(name, "env:")
+		name, asked := variableIn(name)
 		value, _ := lookupEnv(name)
 		if fromFile, ok := variables[name]; ok {
 			value = fromFile
@@ -310,6 +310,8 @@ func (c *Config) expand(text string, variables map[string]string, lookupEnv func
 		*c.secrets = append(*c.secrets, name)
 		if !closed {
 			wrong = errors.New("want a } after ${NAME} or ${file:PATH}")
+		} else if value == "" && asked != "" {
+			wrong = fmt.Errorf("VS Code asks for the input %q; set the environment variable %s to it", asked, name)
 		} else if value == "" {
 			wrong = fmt.Errorf("the environment variable %s is not set", name)
 		}

@@ -132,6 +132,16 @@ func Members(node ast.Node) ([]*ast.MappingValueNode, bool) {
 	return nil, false
 }
 
+// Member returns the value of the member of this name; nil if there is none.
+func Member(members []*ast.MappingValueNode, name string) ast.Node {
+	for _, member := range members {
+		if member.Key.GetToken().Value == name {
+			return member.Value
+		}
+	}
+	return nil
+}
+
 // Text returns a scalar as it is written.
 func Text(node ast.Node) (string, error) {
 	switch n := node.(type) {
