@@ -118,8 +118,8 @@ func TestFind(t *testing.T) {
 	if i := slices.IndexFunc(all, func(f clientfile.Found) bool { return f.Name == "o" }); i < 0 || all[i].Env["K"] != "${KEY}" {
 		t.Errorf("of opencode: got %+v", all)
 	}
-	if err == nil || !strings.Contains(err.Error(), ".cursor/mcp.json: it is not valid JSON") || strings.Contains(err.Error(), "\n") {
-		t.Errorf("got the error %v", err)
+	if want := ".mcp.json: off: it is disabled in the file\n" + home + "/.cursor/mcp.json: it is not valid JSON"; err == nil || err.Error() != want {
+		t.Errorf("got the error %v, want %s", err, want)
 	}
 }
 

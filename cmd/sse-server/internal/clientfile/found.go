@@ -67,8 +67,8 @@ func places() (all []place) {
 	return append(all, ofUser...)
 }
 
-// Find returns the servers that the files of clients have, in order, without those that are switched off. A
-// file or an entry that cannot be read is an error beside the others.
+// Find returns the servers that the files of clients have, in order. A server that is switched off is an error beside
+// the others, as is a file or an entry that cannot be read.
 func Find(home string) (all []Found, err error) {
 	var wrong []error
 	var seen []string
@@ -216,7 +216,11 @@ func entriesOf(key string, root ast.Node) (all []Found, err error) {
 			continue
 		}
 		written, err := Read(key, entry)
-		if written.IsOff || !written.IsServer {
+		if !written.IsServer {
+			continue
+		}
+		if written.IsOff {
+			wrong = append(wrong, fmt.Errorf("%s: it is disabled in the file", written.Name.Value))
 			continue
 		}
 		one := Found{Name: written.Name.Value, Env: map[string]string{}, Header: map[string]string{}}

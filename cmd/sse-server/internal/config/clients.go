@@ -51,6 +51,7 @@ func (c *Config) readClientServer(parent string, entry *ast.MappingValueNode) er
 	}
 	switch {
 	case written.IsOff:
+		c.warn("%v", c.at(written.Name, "%s.%s is left out: it is disabled in the file", parent, written.Name.Value))
 		return nil
 	case !written.IsServer:
 		var names []string

@@ -45,6 +45,7 @@ func TestFilesOfClients(t *testing.T) {
 	}
 	wanted := []string{
 		path + ":4:3: mcpServers.File System: ${…} is replaced only in url and headers",
+		path + ":9:3: mcpServers.off is left out: it is disabled in the file",
 		path + ": ignored, as they are the client's own: alwaysAllow, autoApprove, env, globalShortcut, timeout",
 	}
 	if !reflect.DeepEqual(c.Warnings, wanted) {
@@ -91,15 +92,16 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 		"older Zed": {"settings.json", `{"context_servers": {"docs": {"command": {"path": "npx", "args": ["pkg"], "env": {}}, "settings": {}}}}`,
 			`docs ["npx" "pkg"] `, "ignored, as they are the client's own: settings"},
 		"opencode": {"opencode.jsonc", `{"$schema": "https://opencode.ai/config.json", "command": {"test": {"template": "x"}}, // ours
-	"mcp": {"docs": {"type": "local", "command": ["npx", "pkg"], "environment": {"A": "b"}, "enabled": true, "timeout": 5}, "web": {"type": "remote", "url": "https://a/mcp"},
-	"off": {"type": "local", "command": ["x"], "enabled": false}}}`, `docs ["npx" "pkg"] ; web [] https://a/mcp`, "ignored, as they are the client's own: $schema, command, timeout"},
+	"mcp": {"docs": {"type": "local", "command": ["npx", "pkg"], "environment": {"A": "b"}, "enabled": true, "timeout": 5}, "web": {"type": "remote", "url": "https://a/mcp"}}}`, `docs ["npx" "pkg"] ; web [] https://a/mcp`, "ignored, as they are the client's own: $schema, command, timeout"},
+		"opencode, switched off": {"opencode.json", `{"mcp": {"docs": {"type": "local", "command": ["x"]}, "off": {"type": "local", "command": ["x"], "enabled": false}}}`,
+			`docs ["x"] `, "mcp.off is left out: it is disabled in the file"},
 		"Codex": {"config.toml", "model = \"x\"\n\n[mcp_servers.docs]\ncommand = \"npx\"\nargs = [\"pkg\"]\nstartup_timeout_sec = 5\n[tools]\nweb = true\n",
 			`docs ["npx" "pkg"] `, "ignored, as they are the client's own: model, startup_timeout_sec, tools"},
 		"Gemini CLI with its own mcp":     {"settings.json", `{"mcp": {"allowed": ["web"]}, "mcpServers": {"web": {"httpUrl": "https://a/mcp"}}}`, `web [] https://a/mcp`, "ignored, as they are the client's own: mcp"},
 		"variables in a file of a folder": {"mcp.json", `{"mcpServers": {"docs": {"command": "x", "envFile": "${workspaceFolder}/.env"}}}`, `docs ["x"] `, "ignored, as they are the client's own: envFile"},
 		"variables in a file":             {"mcp.json", `{"mcpServers": {"docs": {"command": "x", "envFile": "/dev/null"}}}`, `docs ["x"] `, ""},
 		"arguments apart":                 {"gw.yaml", "command: npx\nargs: [-y, pkg]\n", ` ["npx" "-y" "pkg"] `, ""},
-		"switched off":                    {"mcp.json", `{"mcpServers": {"off": {"command": "x", "enabled": false}, "on": {"command": "x", "enabled": true}}}`, `on ["x"] `, ""},
+		"switched off":                    {"mcp.json", `{"mcpServers": {"off": {"command": "x", "enabled": false}, "on": {"command": "x", "enabled": true}}}`, `on ["x"] `, "mcp.json:1:17: mcpServers.off is left out: it is disabled in the file"},
 		"Windsurf":                        {"mcp_config.json", `{"mcpServers": {"web": {"serverUrl": "https://a/mcp", "headers": {"A": "b"}}}}`, `web [] https://a/mcp`, ""},
 		"Gemini CLI":                      {"settings.json", `{"mcpServers": {"web": {"httpUrl": "https://a/mcp"}}}`, `web [] https://a/mcp`, ""},
 		"two URLs":                        {"settings.json", `{"mcpServers": {"web": {"httpUrl": "https://a/mcp", "url": "https://a/sse"}}}`, `web [] https://a/sse`, ""},
