@@ -246,7 +246,7 @@ func ourselves(self string, err error) string {
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// nameOf returns the name of the server at --url: that of --name, the path before its route, or its host.
+// nameOf returns the name of the server at --url: that of --name, the path before its route, or one in its host.
 func nameOf(c *config.Config) string {
 	at, err := url.Parse(c.Remote().Address)
 	if c.Called != "" || err != nil {
@@ -263,7 +263,7 @@ func nameOf(c *config.Config) string {
 	if name := c.Title(&c.Server); name != "remote" {
 		return name
 	}
-	return strings.Trim(notInNames.ReplaceAllString(strings.ToLower(at.Host), "-"), "-")
+	return "mcp" // an address of this machine, for example, which is no name
 }
 
 // longParts says that the URL of an entry lacks a part, so that it does not work as it is.

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -98,11 +99,12 @@ func (u URL) Place() string { return exchange.PublicURL(u.Address) }
 // Check reports what is wrong with u, without asking the server.
 func (u URL) Check() error {
 	at, err := url.Parse(u.Address)
+	_, _, noPort := net.SplitHostPort(u.Address)
 	switch {
+	case err == nil && at.Scheme != "http" && at.Scheme != "https", err != nil && noPort == nil: // such as 127.0.0.1:80
+		return errors.New("the address of the server must begin with http:// or https://")
 	case err != nil: // it may quote a password with a slash in it as the port
 		return errors.New("the address of the server is not a URL")
-	case at.Scheme != "http" && at.Scheme != "https":
-		return errors.New("the address of the server must begin with http:// or https://")
 	case at.Hostname() == "":
 		return errors.New("the address of the server names no host")
 	case at.Fragment != "": // most likely the rest of a password with a # in it

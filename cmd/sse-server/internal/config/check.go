@@ -26,6 +26,12 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 			return err
 		}
 	}
+	for _, word := range []string{c.ConnectClient.Client, c.ConnectClient.Server} {
+		if c.Does == "connect" && strings.Contains(word, "://") {
+			client := strings.Replace(c.ConnectClient.Client, word, "cursor", 1) // if that was left out
+			return fmt.Errorf("connect: the address of a server goes after --url, as in: sse-server connect %s --url %s", client, word)
+		}
+	}
 	if c.Does == "check" && !c.Diagnoses() {
 		for _, option := range []string{"origin", "wait", "json"} {
 			if c.given[option] != "" {

@@ -193,6 +193,7 @@ type Server struct {
 	fromFile []string          // NAME=VALUE of the env-file
 	remote   upstream.URL      // what url, header and oauth-client mean
 	secrets  *[]string         // variables of the environment that any remote server uses
+	verb     string            // the word before the options on the command line, with a space after it; empty to serve
 	given    map[string]string // options that were given, with their place
 	flags    []*kong.Flag      // its options, or those of the whole Config
 }
@@ -340,6 +341,9 @@ func (c *Config) readFlags(args []string) error {
 		return refuseArgs(err, args, flags)
 	}
 	c.Command, c.Does = command, ctx.Selected().Name
+	if c.Does != "serve" {
+		c.verb = c.Does + " "
+	}
 	if c.Help || c.HelpAll {
 		c.HelpText, err = helpText(parser, ctx, c.HelpAll)
 		return err

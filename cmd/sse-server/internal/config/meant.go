@@ -30,8 +30,16 @@ var meant = map[string]string{
 	"shared": "sessions shared", "stateless": "sessions shared", "heartbeat": "heartbeat-interval 15s",
 	"cors": "allowed-origins ORIGIN", "origin": "allowed-origins ORIGIN", "corsorigin": "allowed-origins ORIGIN",
 	"cert": "tls-cert FILE", "key": "tls-key FILE", "cwd": "dir DIR", "headers": "header 'NAME: VALUE'",
+	"quiet": "log-level error", "silent": "log-level error",
 	"healthendpoint": "admin-addr HOST:PORT, which has /healthz", "metrics": "admin-addr HOST:PORT, which has /metrics",
 }
+
+// meantWithURL are those that mean another option if --url is there: the token is for that server.
+var meantWithURL = map[string]string{
+	"token": ofRemote, "tokens": ofRemote, "bearer": ofRemote, "apikey": ofRemote, "authtoken": ofRemote, "oauth2bearer": ofRemote,
+}
+
+const ofRemote = "header 'Authorization: Bearer TOKEN'"
 
 // elsewhere are such names for which there is no option.
 var elsewhere = map[string]string{
@@ -39,6 +47,10 @@ var elsewhere = map[string]string{
 	"stdio":           commandPlace,
 	"args":            "the command to serve goes after --, with its arguments, as in: sse-server -- npx -y server",
 	"oauth":           "it is a key of the file that --config names, such as oauth: {issuer: https://login.example.com}",
+	"ssepath":         "HTTP+SSE is at /sse; --prefix puts a path before it",
+	"messagepath":     "each client is told where it posts its messages; --prefix puts a path before it",
+	"daemon":          "sse-server stays in the foreground; docs/operations.md has a unit of systemd, which starts it in the background",
+	"proxy":           "the environment variables HTTP_PROXY, HTTPS_PROXY and NO_PROXY name the proxy to remote servers",
 	"start":           "it goes after check, as in: sse-server check --start -- npx -y server",
 	"sse":             "both transports are served at one URL; --transports sse serves HTTP+SSE alone, and --url serves a remote server",
 	"streamablehttp":  "both transports are served at one URL, and --url serves a remote server",
@@ -110,9 +122,13 @@ func nearest(text string, names []string) (name string) {
 	return name
 }
 
+// ofKong is how the parser quotes what it asks for.
+var ofKong = regexp.MustCompile(`did you mean "([^"]*)"\?`)
+
 // refuseArgs explains an error of the parser about args: which flag is meant, where an argument goes, or
 // which values a flag takes.
 func refuseArgs(err error, args []string, flags []*kong.Flag) error {
+	err = errors.New(ofKong.ReplaceAllString(err.Error(), "did you mean $1?"))
 	text := err.Error()
 	if flag, unknown := strings.CutPrefix(text, "unknown flag "); unknown {
 		flag, _, _ = strings.Cut(flag, ",")
@@ -133,10 +149,14 @@ func refuseArgs(err error, args []string, flags []*kong.Flag) error {
 // refuseFlag says which flag is meant by one that is not known.
 func refuseFlag(err error, flag string, args []string) error {
 	if instead := ofSupergateway(args); instead != "" {
-		return fmt.Errorf("unknown flag %s: want %s", flag, instead)
+		return fmt.Errorf("unknown flag %s: use: %s", flag, instead)
 	}
 	name := plainName(flag)
-	if option, ok := meant[name]; ok {
+	option, ok := meantWithURL[name]
+	if !ok || valuesIn(args)["url"] == "" {
+		option, ok = meant[name]
+	}
+	if ok {
 		if strings.HasPrefix(option, "addr ") {
 			option = "addr " + addressIn(args)
 		}
@@ -147,6 +167,10 @@ func refuseFlag(err error, flag string, args []string) error {
 	}
 	return err
 }
+
+// flagsOfSupergateway are flags that may follow the command of supergateway.
+var flagsOfSupergateway = []string{"port", "baseurl", "outputtransport", "ssepath", "messagepath", "streamablehttppath", "loglevel", "cors",
+	"healthendpoint", "header", "oauth2bearer", "stateful", "sessiontimeout", "protocolversion"}
 
 // ofSupergateway returns the command line that means the same as one of supergateway; empty if args are
 // none. Its options have the command or the address of the server as their value.
@@ -159,11 +183,34 @@ func ofSupergateway(args []string) string {
 		if port := values["port"]; port != "" {
 			addr = "--addr 127.0.0.1:" + port + " "
 		}
-		return "sse-server " + addr + "-- " + command
+		return "sse-server " + addr + "-- " + command + restOfCommand(args)
 	case strings.Contains(url, "://"):
 		return "sse-server stdio --url " + url + ", or without stdio to serve it over HTTP"
 	}
 	return ""
+}
+
+// restOfCommand returns the words after the value of --stdio that belong to the command, after a space: with
+// supergateway all of it is one word, in quotes that people forget.
+func restOfCommand(args []string) string {
+	i := slices.IndexFunc(args, func(arg string) bool { return arg == "--stdio" || strings.HasPrefix(arg, "--stdio=") })
+	if i < 0 {
+		return ""
+	}
+	if args[i] == "--stdio" {
+		i++
+	}
+	rest := args[i+1:]
+	if end := slices.IndexFunc(rest, func(arg string) bool {
+		name, _, _ := strings.Cut(arg, "=")
+		return strings.HasPrefix(name, "--") && slices.Contains(flagsOfSupergateway, plainName(name))
+	}); end >= 0 {
+		rest = rest[:end]
+	}
+	if len(rest) == 0 {
+		return ""
+	}
+	return " " + asTyped(rest)
 }
 
 // valuesIn returns what seem to be the values of flags, by their plain names.
@@ -215,20 +262,22 @@ func isHost(text string) bool {
 
 // placeOf says where an argument goes.
 func placeOf(word string, args []string) string {
+	i := slices.Index(args, word)
+	program := "sse-server "
+	if i > 0 && !strings.HasPrefix(args[0], "-") { // check, for example
+		program += args[0] + " "
+	}
 	switch {
 	case strings.HasSuffix(word, ".yaml"), strings.HasSuffix(word, ".yml"), strings.HasSuffix(word, ".json"):
-		return "a file of options goes after --config, as in: sse-server --config " + word
+		return "a file of options goes after --config, as in: " + program + "--config " + word
 	case strings.Contains(word, "://"):
-		return "the address of a remote server goes after --url, as in: sse-server --url " + word
+		return "the address of a remote server goes after --url, as in: " + program + "--url " + word
 	}
-	program, command := "sse-server -- ", word
-	if i := slices.Index(args, word); i >= 0 && !strings.Contains(word, " ") { // else it is a whole command in quotes
+	command := word
+	if i >= 0 && !strings.Contains(word, " ") { // else it is a whole command in quotes
 		command = asTyped(args[i:])
-		if i == 1 && !strings.HasPrefix(args[0], "-") { // check, for example
-			program = "sse-server " + args[0] + " -- "
-		}
 	}
-	return "the command to serve goes after --, as in: " + program + command
+	return "the command to serve goes after --, as in: " + program + "-- " + command
 }
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./\\-]+$`)

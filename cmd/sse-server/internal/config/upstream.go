@@ -207,17 +207,27 @@ func (s *Server) CheckCommand() error {
 	if s.Kind() != OfCommand {
 		return nil
 	}
-	if err := s.child().Check(); err != nil {
-		if words := strings.Fields(s.Command[0]); len(words) > 1 && len(s.Command) == 1 {
-			apart := "sse-server -- " + strings.Join(words, " ")
-			if s.given[commandKey] != "the command" {
-				apart = `command: ["` + strings.Join(words, `", "`) + `"]`
-			}
-			return s.refuse(commandKey, "%q is one word, and no program has that name: want the words apart, as in: %s", s.Command[0], apart)
-		}
+	err := s.child().Check()
+	if err == nil {
+		return nil
+	}
+	words := strings.Fields(s.Command[0])
+	if len(words) < 2 || len(s.Command) > 1 || !s.mayStart(words[0]) {
 		return s.refuse(commandKey, "%v", err)
 	}
-	return nil
+	instead := `: command: ["` + strings.Join(words, `", "`) + `"]`
+	if s.given[commandKey] == "the command" {
+		instead = ", without quotes: sse-server " + s.verb + "-- " + strings.Join(words, " ")
+	}
+	return s.refuse(commandKey, "%q is one word, and no program has that name: write the words separately%s", s.Command[0], instead)
+}
+
+// mayStart reports whether the first word of a command in one string can be its program, installed or not. A path
+// with a space in it is one word.
+func (s *Server) mayStart(program string) bool {
+	child := s.child()
+	child.Path = program
+	return !strings.ContainsAny(program, `/\`) || child.Check() == nil
 }
 
 // makeRemote makes the remote server of the URL and the headers.
