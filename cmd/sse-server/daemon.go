@@ -87,7 +87,7 @@ type endpoint struct {
 func newDaemon(c *config.Config, load func(*config.Config) (*config.Config, error), log *slog.Logger,
 	level *slog.LevelVar, audit *auditLog, tracing *tracing) (_ *daemon, err error) {
 	if c.NoIDKey != nil {
-		log.Info("no place for the key of ids, set id-key-file: sessions end with this process", "err", c.NoIDKey)
+		log.Info("sessions will not survive a restart: set HOME or --id-key-file", "err", c.NoIDKey)
 	}
 	d := &daemon{
 		log: log, level: level, audit: audit, load: load, turn: make(chan struct{}, 1),

@@ -91,7 +91,7 @@ func (m *Main) checkMade(file string, made config.File) {
 	}, new(config.Config))
 	warnings := made.Warnings
 	if err != nil {
-		warnings = append(warnings, err.Error()+": correct it there")
+		warnings = append(warnings, "correct this before you start it: "+err.Error())
 	} else {
 		warnings = append(warnings, c.Warnings...)
 	}

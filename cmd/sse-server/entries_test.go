@@ -88,7 +88,7 @@ func TestInitKeepsSecrets(t *testing.T) {
 	ssetest.Must(t, os.Remove(".env"))
 	p = launchWith(t, env, "init", "again.yaml")
 	p.wantExit(exitOK)
-	if !strings.Contains(p.log.String(), "env-file: open ") || !strings.Contains(p.log.String(), "correct it there") {
+	if !strings.Contains(p.log.String(), "sse-server: correct this before you start it: again.yaml:") || !strings.Contains(p.log.String(), "env-file: there is no file ") {
 		t.Errorf("got %s", p.log.String())
 	}
 }

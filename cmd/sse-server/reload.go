@@ -47,7 +47,7 @@ func (d *daemon) reload(ctx context.Context, by string) error {
 	}
 	if err != nil {
 		if by != byWatch || err.Error() != d.fault {
-			d.log.Error("configuration refused, the one before stays", "by", by, "err", err)
+			d.log.Error("configuration not reloaded; the previous one stays in effect", "by", by, "err", err)
 		}
 		d.fault = err.Error()
 		d.metrics.Refused()

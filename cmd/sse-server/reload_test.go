@@ -149,7 +149,7 @@ func TestReloadWithFaults(t *testing.T) {
 		good + "id-key-file: DIR/other\n":             gw + `:4:14: id-key-file: cannot change`,
 		good + "tls-cert: DIR/none\n":                 gw + `:4:11: tls-cert: `,
 		"max-connections: 1\n":                        gw + `: one server or several cannot change`,
-		good + "auth-tokens-file: DIR/none\n":         gw + `:4:19: auth-tokens-file: open`,
+		good + "auth-tokens-file: DIR/none\n":         gw + `:4:19: auth-tokens-file: there is no file`,
 		good + "allowed-origins: [x]\n":               gw + `:4:18: allowed-origins: "x" is not an origin`,
 		"servers:\n  a: {max-connections: 1}\n  c: {max-connections: 1, max-connections-per-ip: 2}\n": gw + `:3:51: max-connections-per-ip: must be at most`,
 		"servers:\n  a: {}\n  b: {command: [no-such-program]}\n":                                      gw + `:3:16: command: start "no-such-program": there is no such program`,
@@ -162,7 +162,7 @@ func TestReloadWithFaults(t *testing.T) {
 	}
 	ssetest.Must(t, os.Remove(gw))
 	l.hangup <- syscall.SIGHUP
-	if line := l.log.await(t, faults+1, "configuration refused"); !strings.Contains(line, "by=SIGHUP") || !strings.Contains(line, "no such file") {
+	if line := l.log.await(t, faults+1, "configuration not reloaded"); !strings.Contains(line, "by=SIGHUP") || !strings.Contains(line, "there is no file") {
 		t.Errorf("without the file: got %s", line)
 	}
 	ssetest.Want(t, "mcp_config_last_reload_successful", l.metric(t, "mcp_config_last_reload_successful"), "0")
@@ -374,7 +374,7 @@ func TestWatch(t *testing.T) {
 			l.write(t, "gw.yaml", "auth-tokens-file: DIR/tokens\n")
 		}, reloaded},
 		{func() { l.write(t, "tokens", "bob:0123456789abcdef\n") }, reloaded},
-		{func() { l.write(t, "gw.yaml", "auth-tokens-file: DIR/new/tokens\n") }, "no such file"},
+		{func() { l.write(t, "gw.yaml", "auth-tokens-file: DIR/new/tokens\n") }, "there is no file"},
 		{func() { l.write(t, "new/tokens", "eve:0123456789abcdef\n") }, reloaded},
 	} {
 		step.change()

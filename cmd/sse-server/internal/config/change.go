@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -30,7 +31,15 @@ func (c *Config) read(path string) ([]byte, os.FileInfo, error) {
 	if err == nil {
 		c.files[path] = sha256.Sum256(data)
 	}
-	return data, info, err
+	return data, info, missing(path, err)
+}
+
+// missing returns an error about a file, in plain words if it is not there.
+func missing(path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no file %s", path)
+	}
+	return err
 }
 
 // readFile reads and describes one file. A pipe that nobody writes is empty: no reload waits for it.

@@ -113,20 +113,55 @@ func (c *Config) checkFor() error {
 
 // checkHTTP checks the options of the addresses, and who may use them.
 func (c *Config) checkHTTP(lookupEnv func(string) (string, bool)) error {
-	if c.TLSCert != "" || c.TLSKey != "" {
-		cert, _, noCert := c.read(c.TLSCert)
-		key, _, noKey := c.read(c.TLSKey)
-		pair, err := tls.X509KeyPair(cert, key)
-		c.Certificate = &pair
-		if err := cmp.Or(noCert, noKey, err); err != nil {
-			return c.refuse("tls-cert", "%q with --tls-key %q: %v", c.TLSCert, c.TLSKey, err)
-		}
+	if err := c.readCertificate(); err != nil {
+		return err
 	}
 	if err := c.checkCluster(); err != nil {
 		return err
 	}
 	return errors.Join(c.readIDKey(lookupEnv), c.readTokens(), c.makeAccess(lookupEnv),
 		c.CheckExposure("addr", c.Addr), c.CheckExposure("admin-addr", c.AdminAddr))
+}
+
+// ofTLS are errors of crypto/tls by a part of their text, with the option that each is about and what that file is.
+var ofTLS = []struct{ part, option, is string }{
+	{"but did find a private key", "tls-cert", "holds a private key: want a certificate"},
+	{"in certificate input", "tls-cert", "holds no certificate in PEM"},
+	{"found a certificate", "tls-key", "holds a certificate: want its private key"},
+	{"in key input", "tls-key", "holds no private key in PEM"},
+	{"does not match", "tls-cert", "does not belong to the key of tls-key"},
+}
+
+// readCertificate reads the certificate and its key.
+func (c *Config) readCertificate() error {
+	files := map[string]string{"tls-cert": c.TLSCert, "tls-key": c.TLSKey}
+	switch {
+	case c.TLSCert == "" && c.TLSKey == "":
+		return nil
+	case c.TLSKey == "":
+		return c.refuse("tls-cert", "also needs --tls-key")
+	case c.TLSCert == "":
+		return c.refuse("tls-key", "also needs --tls-cert")
+	}
+	cert, _, err := c.read(c.TLSCert)
+	if err != nil {
+		return c.refuse("tls-cert", "%v", err)
+	}
+	key, _, err := c.read(c.TLSKey)
+	if err != nil {
+		return c.refuse("tls-key", "%v", err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	c.Certificate = &pair
+	if err == nil {
+		return nil
+	}
+	for _, known := range ofTLS {
+		if strings.Contains(err.Error(), known.part) {
+			return c.refuse(known.option, "%s %s", files[known.option], known.is)
+		}
+	}
+	return c.refuse("tls-cert", "%s with the key in %s: %v", c.TLSCert, c.TLSKey, err)
 }
 
 // checkCluster checks the options of a cluster. Its errors do not have the URL, in which there
@@ -152,7 +187,7 @@ func (c *Config) checkCluster() error {
 		return c.refuse("nats", "replicas recognize each other's ids by the same key; want --id-key-file with a copy of one file on all of them")
 	}
 	if _, err := os.Stat(c.NATSCreds); c.NATSCreds != "" && err != nil {
-		return c.refuse("nats-creds", "%v", err)
+		return c.refuse("nats-creds", "%v", missing(c.NATSCreds, err))
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func TestOptionsOfACluster(t *testing.T) {
 		"--cluster-addr: want HOST:PORT":             {"--nats", at, "--id-key-file", key, "--cluster-addr", "host"},
 		"--nats-creds: has no effect without --nats": {"--nats-creds", key},
 		"--nats: replicas recognize each other's":    {"--nats", at},
-		"--nats-creds: stat ":                        {"--nats", at, "--id-key-file", key, "--nats-creds", missing},
+		"--nats-creds: there is no file":             {"--nats", at, "--id-key-file", key, "--nats-creds", missing},
 		"the same on all replicas; make it once":     {"--nats", at, "--id-key-file", missing},
 		`--cluster: "a.b": want at most 48 letters`:  {"--nats", at, "--id-key-file", key, "--cluster", "a.b"},
 		`--replica: "a b": want at most 48 letters`:  {"--nats", at, "--id-key-file", key, "--replica", "a b"},

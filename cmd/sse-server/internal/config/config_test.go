@@ -1,8 +1,14 @@
 package config
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"flag"
 	"fmt"
+	"math/big"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -77,55 +83,75 @@ func TestValuesThatAreTaken(t *testing.T) {
 	}
 }
 
+// makeCertificate returns the files of a certificate and its key.
+func makeCertificate(t *testing.T) (cert, key string) {
+	t.Helper()
+	private := clitest.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	der := clitest.Must(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))
+	bytes := clitest.Must(x509.MarshalPKCS8PrivateKey(private))
+	return clitest.WriteFile(t, "cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))),
+		clitest.WriteFile(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: bytes})))
+}
+
 func TestBadFlags(t *testing.T) {
 	tokens := clitest.WriteFile(t, "tokens", "alice:0123456789abcdef\n")
+	cert, key := makeCertificate(t)
+	_, other := makeCertificate(t)
 	for want, args := range map[string][]string{
-		"unknown flag --nonsense":                                  {"--nonsense"},
-		"unknown flag --port, did you mean --addr 127.0.0.1:8080?": {"--port"},
-		"unexpected argument npx: the command to serve":            {"npx"},
-		`unexpected argument chek, did you mean check?`:            {"chek"},
-		"goes after --config, as in: sse-server --config":          {"servers.yaml"},
-		"goes after --url, as in: sse-server --url https":          {"https://a/mcp"},
-		"the command: nothing comes after --":                      {"--"},
-		"unknown flag --start":                                     {"--start"},
-		`--for: nothing is known of "tray", did you mean `:         {"check", "--for", "tray"},
-		"--warm: want a value, as in: --warm N":                    {"--warm"},
-		"--addr: want HOST:PORT":                                   {"--addr", "8080"},
-		"--admin-addr: want HOST:PORT with a port":                 {"--admin-addr", "a:http"},
-		"--log-level: want one of debug, info":                     {"--log-level", "INFO"},
-		"--transports: want one of sse, streamable, but":           {"--transports", "sse,stdio"},
-		"--start-timeout: want a number with a unit":               {"--start-timeout", "15"},
-		"--request-timeout: 0 is refused":                          {"--request-timeout", "0"},
-		"--shutdown-timeout: want a number with a unit":            {"--shutdown-timeout=-1s"},
-		"--max-connections: want a number up to":                   {"--max-connections=-1"},
-		"--connect-rate: want a number up to":                      {"--connect-rate", "NaN"},
-		"--max-message-bytes: want bytes from":                     {"--max-message-bytes", "1MB"},
-		"--max-message-bytes: want bytes from 1KiB":                {"--max-message-bytes", "7"},
-		"--trusted-proxies: want a network":                        {"--trusted-proxies", "proxy.example"},
-		"--dir: want a directory that exists":                      {"--dir", "/does/not/exist", "--", "x"},
-		"--env: want KEY=VALUE":                                    {"--env", secret, "--", "x"},
-		"--env: A is given twice":                                  {"--env", "A=1", "--env", "A=2", "--", "x"},
-		"the command: want a program":                              {"--", ""},
-		"--config: want a value, as in: --config FILE":             {"--config"},
-		"config: open /does/not/exist":                             {"--config", "/does/not/exist"},
-		`--tls-cert: "c.pem" with --tls-key "": open`:              {"--tls-cert", "c.pem"},
-		"unknown flag --command":                                   {"--command", "x"},
-		"the command: neither an argument nor a variable":          {"--env", "A=\x00", "--", "x"},
-		`--tls-cert: "c.pem" with --tls-key "k.pem": open`:         {"--tls-cert", "c.pem", "--tls-key", "k.pem"},
-		"--env: has no effect without a command":                   {"--env", "A=1"},
-		"--header: has no effect without a url":                    {"--header", "A: b", "--", "x"},
-		"--url: want either a command or a URL":                    {"--url", "https://a", "--", "x"},
-		"--addr: other machines may reach :8080":                   {"--addr", ":8080"},
-		"--addr: other machines may reach gw.example":              {"--addr", "gw.example:8080"},
-		"--admin-addr: other machines may reach 0.0.0.0":           {"--admin-addr", "0.0.0.0:9090"},
-		"--url: the address of the server is not a URL":            {"--url", "::" + secret},
-		"--url: the address of the server names no host":           {"--url", "http:///" + secret},
-		"--header: want 'NAME: VALUE'":                             {"--url", "https://a", "--header", secret},
-		"the transport sets Content-Type itself":                   {"--url", "https://a", "--header", "content-type: " + secret},
-		"the environment variable NOPE is not set":                 {"--url", "https://a", "--header", "A: ${NOPE}"},
-		"want a } after ${NAME}":                                   {"--url", "https://a", "--header", "A: ${" + secret},
-		"open /does/not/exist":                                     {"--url", "https://a", "--header", "A: ${file:/does/not/exist}"},
-		"would get the tokens of --auth-tokens-file":               {"--url", "https://a", "--forward-header", "authorization", "--auth-tokens-file", tokens},
+		"unknown flag --nonsense":                                        {"--nonsense"},
+		"unknown flag --port, did you mean --addr 127.0.0.1:8080?":       {"--port"},
+		"unexpected argument npx: the command to serve":                  {"npx"},
+		`unexpected argument chek, did you mean check?`:                  {"chek"},
+		"goes after --config, as in: sse-server --config":                {"servers.yaml"},
+		"goes after --url, as in: sse-server --url https":                {"https://a/mcp"},
+		"the command: nothing comes after --":                            {"--"},
+		"unknown flag --start":                                           {"--start"},
+		`--for: nothing is known of "tray", did you mean `:               {"check", "--for", "tray"},
+		"--warm: want a value, as in: --warm N":                          {"--warm"},
+		"--addr: want HOST:PORT":                                         {"--addr", "8080"},
+		"--admin-addr: want HOST:PORT with a port":                       {"--admin-addr", "a:http"},
+		"--log-level: want one of debug, info":                           {"--log-level", "INFO"},
+		"--transports: want one of sse, streamable, but":                 {"--transports", "sse,stdio"},
+		"--start-timeout: want a number with a unit":                     {"--start-timeout", "15"},
+		"--request-timeout: 0 is refused":                                {"--request-timeout", "0"},
+		"--shutdown-timeout: want a number with a unit":                  {"--shutdown-timeout=-1s"},
+		"--max-connections: want a number up to":                         {"--max-connections=-1"},
+		"--connect-rate: want a number up to":                            {"--connect-rate", "NaN"},
+		"--max-message-bytes: want bytes from":                           {"--max-message-bytes", "1MB"},
+		"--max-message-bytes: want bytes from 1KiB":                      {"--max-message-bytes", "7"},
+		"--trusted-proxies: want a network":                              {"--trusted-proxies", "proxy.example"},
+		"--dir: want a directory that exists":                            {"--dir", "/does/not/exist", "--", "x"},
+		"--env: want KEY=VALUE":                                          {"--env", secret, "--", "x"},
+		"--env: A is given twice":                                        {"--env", "A=1", "--env", "A=2", "--", "x"},
+		"the command: want a program":                                    {"--", ""},
+		"--config: want a value, as in: --config FILE":                   {"--config"},
+		"--config: there is no file /does/not/exist":                     {"--config", "/does/not/exist"},
+		"--tls-cert: also needs --tls-key":                               {"--tls-cert", "c.pem"},
+		"--tls-key: also needs --tls-cert":                               {"--tls-key", "k.pem"},
+		"unknown flag --command":                                         {"--command", "x"},
+		"the command: neither an argument nor a variable":                {"--env", "A=\x00", "--", "x"},
+		"--tls-cert: there is no file c.pem":                             {"--tls-cert", "c.pem", "--tls-key", "k.pem"},
+		"--tls-key: there is no file k.pem":                              {"--tls-cert", tokens, "--tls-key", "k.pem"},
+		"--tls-cert: " + tokens + " holds no certificate in PEM":         {"--tls-cert", tokens, "--tls-key", tokens},
+		"--tls-key: " + tokens + " holds no private key in PEM":          {"--tls-cert", cert, "--tls-key", tokens},
+		"--tls-cert: " + key + " holds a private key":                    {"--tls-cert", key, "--tls-key", cert},
+		"--tls-key: " + cert + " holds a certificate":                    {"--tls-cert", cert, "--tls-key", cert},
+		"--tls-cert: " + cert + " does not belong to the key of tls-key": {"--tls-cert", cert, "--tls-key", other},
+		"--env: has no effect without a command":                         {"--env", "A=1"},
+		"--header: has no effect without a url":                          {"--header", "A: b", "--", "x"},
+		"--url: want either a command or a URL":                          {"--url", "https://a", "--", "x"},
+		"--addr: other machines may reach :8080":                         {"--addr", ":8080"},
+		"--addr: other machines may reach gw.example":                    {"--addr", "gw.example:8080"},
+		"--admin-addr: other machines may reach 0.0.0.0":                 {"--admin-addr", "0.0.0.0:9090"},
+		"--url: the address of the server is not a URL":                  {"--url", "::" + secret},
+		"--url: the address of the server names no host":                 {"--url", "http:///" + secret},
+		"--header: want 'NAME: VALUE'":                                   {"--url", "https://a", "--header", secret},
+		"the transport sets Content-Type itself":                         {"--url", "https://a", "--header", "content-type: " + secret},
+		"the environment variable NOPE is not set":                       {"--url", "https://a", "--header", "A: ${NOPE}"},
+		"want a } after ${NAME}":                                         {"--url", "https://a", "--header", "A: ${" + secret},
+		"--header: A: there is no file /does/not/exist":                  {"--url", "https://a", "--header", "A: ${file:/does/not/exist}"},
+		"would get the tokens of --auth-tokens-file":                     {"--url", "https://a", "--forward-header", "authorization", "--auth-tokens-file", tokens},
 	} {
 		wantRefusal(t, nil, want, args...)
 	}

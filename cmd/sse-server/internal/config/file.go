@@ -36,7 +36,7 @@ func (c *Config) readFile() error {
 	}
 	data, _, err := c.read(c.Config)
 	if err != nil {
-		return fmt.Errorf("config: %w", err)
+		return c.refuse("config", "%v", err)
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // editors of Windows write it
 	if c.isJSON() {

@@ -48,7 +48,7 @@ func TestTokenFaults(t *testing.T) {
 	} {
 		wantRefusal(t, nil, want, "--auth-tokens-file", clitest.WriteFile(t, "tokens", content))
 	}
-	wantRefusal(t, nil, "--auth-tokens-file: open /does/not/exist", "--auth-tokens-file", "/does/not/exist")
+	wantRefusal(t, nil, "--auth-tokens-file: there is no file /does/not/exist", "--auth-tokens-file", "/does/not/exist")
 }
 
 // Two processes with one key of ids call an unnamed token the same: that is in the ids of its

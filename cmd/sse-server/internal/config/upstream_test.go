@@ -34,7 +34,7 @@ func TestEnvFile(t *testing.T) {
 	if remote := c.Upstream().(upstream.URL); remote.Address != "https://a/x" || remote.Header.Get("K") != "two words" {
 		t.Errorf("got %s %v", remote.Address, remote.Header)
 	}
-	wantRefusal(t, nil, "--env-file: open /does/not/exist", "--env-file", "/does/not/exist", "--", "x")
+	wantRefusal(t, nil, "--env-file: there is no file /does/not/exist", "--env-file", "/does/not/exist", "--", "x")
 	wantRefusal(t, nil, "want NAME=VALUE", "--env-file", clitest.WriteFile(t, "bad", "A "+secret+"\n"), "--", "x")
 }
 
