@@ -415,8 +415,10 @@ func verify(flag *kong.Flag) error {
 	switch {
 	case number == 0 && !flag.Tag.Has("zero"):
 		return errors.New("0 is refused: want more, or leave it out")
-	case v.Type().PkgPath() == "" && !(number >= 0 && number <= maxCount): // not NaN either
-		return fmt.Errorf("want a number up to %d", maxCount)
+	case number < 0:
+		return fmt.Errorf("want %s, but got %q", numbersOf(flag), textOf(v))
+	case v.Type().PkgPath() == "" && !(number <= maxCount): // not NaN either
+		return fmt.Errorf("want a number up to %d, but got %q", maxCount, textOf(v))
 	}
 	return nil
 }

@@ -98,6 +98,13 @@ func (c *Config) readServers(node ast.Node) error {
 	const want = "servers: want a mapping of names to options, such as {docs: {command: [npx, -y, server]}}"
 	return c.readEntries(node, want, func(entry *ast.MappingValueNode) error {
 		key := entry.Key.GetToken()
+		if _, ok := tree.Members(entry.Value); !ok {
+			hint := ""
+			if c.option(key.Value) != nil {
+				hint = fmt.Sprintf("; if %s is an option of the server above, indent it more", key.Value)
+			}
+			return c.at(entry.Value.GetToken(), "servers.%s: want options, such as {command: [npx, -y, server]}%s", key.Value, hint)
+		}
 		s, err := c.addServer(key.Value, serversKey, key)
 		if err == nil {
 			_, err = c.readOptions(s, entry.Value)
@@ -145,7 +152,7 @@ func (c *Config) addServer(name, parent string, key *token.Token) (*Server, erro
 func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.Node, err error) {
 	options, ok := tree.Members(node)
 	if !ok {
-		return nil, c.at(node.GetToken(), "want a mapping of option names to values")
+		return nil, c.at(node.GetToken(), "want lines of NAME: VALUE, with a space after the colon, such as command: [npx, -y, server]")
 	}
 	servers = map[string]ast.Node{}
 	values := map[string]ast.Node{}

@@ -15,7 +15,7 @@ type Duration time.Duration
 // UnmarshalText reads 500ms, 15s, 1h30m, or 0.
 func (d *Duration) UnmarshalText(text []byte) error {
 	value, err := time.ParseDuration(string(text))
-	if err != nil || value < 0 {
+	if err != nil {
 		return fmt.Errorf("want a number with a unit (ms, s, m, h), such as 15s, but got %q", text)
 	}
 	*d = Duration(value)

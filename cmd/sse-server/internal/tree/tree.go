@@ -102,13 +102,13 @@ func Parse(data []byte) (ast.Node, error) {
 	if place, why := tooMuch(tokens); place != nil {
 		return nil, Errorf(place, "%s", why)
 	}
+	if place := pathOfWindows(tokens, string(data)); place != nil {
+		return nil, Errorf(place, "%s", writeTwo)
+	}
 	file, err := parser.Parse(tokens, 0)
 	if syntax, ok := errors.AsType[yaml.Error](err); ok { // its whole text has an excerpt, which may show a secret
 		message, _, _ := strings.Cut(syntax.GetMessage(), `: "`) // as may what it quotes
-		if strings.HasPrefix(message, "'@' is a reserved character") {
-			message += `: write a word that begins with it in quotes, as in [npx, -y, "@scope/server"]`
-		}
-		return nil, Errorf(syntax.GetToken(), "%s", message)
+		return nil, Errorf(syntax.GetToken(), "%s", plain(message, syntax.GetToken()))
 	}
 	switch {
 	case err != nil:
