@@ -231,6 +231,7 @@ func (s *Server) check(c *Config, lookupEnv func(string) (string, bool)) error {
 	if err := s.readEnvFile(c); err != nil {
 		return err
 	}
+	s.warnOfEnv(c)
 	if info, err := os.Stat(s.Dir); s.Kind() == OfCommand && s.Dir != "" && (err != nil || !info.IsDir()) {
 		return s.refuse("dir", "want a directory that exists, but got %q", s.Dir)
 	}
@@ -243,4 +244,18 @@ func (s *Server) check(c *Config, lookupEnv func(string) (string, bool)) error {
 		}
 	}
 	return s.checkItself(c)
+}
+
+// warnOfEnv warns of variables that look as if something were replaced in them. A command has ${NAME} for a shell, too.
+func (s *Server) warnOfEnv(c *Config) {
+	var names []string
+	for _, variable := range s.Env {
+		if name, value, _ := strings.Cut(variable, "="); reference.MatchString(value) {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 && s.Kind() == OfCommand {
+		c.warn("%s: ${…} is replaced only in url and header, so the process gets %s as written; leave out what it has from sse-server",
+			cmp.Or(s.given["env"], c.Place("env")), strings.Join(names, ", "))
+	}
 }

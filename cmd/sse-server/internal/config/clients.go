@@ -87,7 +87,7 @@ func (c *Config) readMember(s *Server, member clientfile.Member, isProgram bool)
 	if err := c.setFrom(s, flag, member.Name, member.Values...); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(slices.Concat(s.Command, s.Env), reference.MatchString) {
+	if slices.ContainsFunc(s.Command, reference.MatchString) {
 		c.warn("%s: ${…} is replaced only in url and headers", s.Place(nameKey))
 	}
 	return nil

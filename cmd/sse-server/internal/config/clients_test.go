@@ -44,9 +44,9 @@ func TestFilesOfClients(t *testing.T) {
 		}
 	}
 	wanted := []string{
-		path + ":4:3: mcpServers.File System: ${…} is replaced only in url and headers",
 		path + ":9:3: mcpServers.off is left out: it is disabled in the file",
 		path + ": ignored, as they are the client's own: alwaysAllow, autoApprove, env, globalShortcut, timeout",
+		path + `:4:75: env: ${…} is replaced only in url and header, so the process gets KEY as written; leave out what it has from sse-server`,
 	}
 	if !reflect.DeepEqual(c.Warnings, wanted) {
 		t.Errorf("got the warnings %q\nwant %q", c.Warnings, wanted)
@@ -100,6 +100,7 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 		"Gemini CLI with its own mcp":     {"settings.json", `{"mcp": {"allowed": ["web"]}, "mcpServers": {"web": {"httpUrl": "https://a/mcp"}}}`, `web [] https://a/mcp`, "ignored, as they are the client's own: mcp"},
 		"variables in a file of a folder": {"mcp.json", `{"mcpServers": {"docs": {"command": "x", "envFile": "${workspaceFolder}/.env"}}}`, `docs ["x"] `, "ignored, as they are the client's own: envFile"},
 		"variables in a file":             {"mcp.json", `{"mcpServers": {"docs": {"command": "x", "envFile": "/dev/null"}}}`, `docs ["x"] `, ""},
+		"variables in arguments":          {"mcp.json", `{"mcpServers": {"docs": {"command": "x", "args": ["${workspaceFolder}"]}}}`, `docs ["x" "${workspaceFolder}"] `, "mcp.json:1:17: mcpServers.docs: ${…} is replaced only in url and headers"},
 		"arguments apart":                 {"gw.yaml", "command: npx\nargs: [-y, pkg]\n", ` ["npx" "-y" "pkg"] `, ""},
 		"switched off":                    {"mcp.json", `{"mcpServers": {"off": {"command": "x", "enabled": false}, "on": {"command": "x", "enabled": true}}}`, `on ["x"] `, "mcp.json:1:17: mcpServers.off is left out: it is disabled in the file"},
 		"Windsurf":                        {"mcp_config.json", `{"mcpServers": {"web": {"serverUrl": "https://a/mcp", "headers": {"A": "b"}}}}`, `web [] https://a/mcp`, ""},
