@@ -210,9 +210,14 @@ func (m *Main) writeEntries(client clients.Client, files []string, servers []cli
 		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
 		return exitFailure
 	}
-	fmt.Fprintf(m.Stdout, "%s has %s. Start %s again.\n", files[0], count(len(servers), "entry", "entries"), client.Title)
+	if len(written.Same) > 0 {
+		fmt.Fprintf(m.Stdout, "Already in %s: %s.\n", files[0], strings.Join(written.Same, ", "))
+	}
 	if len(written.Replaced) > 0 {
-		fmt.Fprintf(m.Stdout, "Replaced, as it had another URL: %s\n", strings.Join(written.Replaced, ", "))
+		fmt.Fprintf(m.Stdout, "Replaced %s in %s, as it had another URL. Restart %s.\n", strings.Join(written.Replaced, ", "), files[0], client.Title)
+	}
+	if len(written.Added) > 0 {
+		fmt.Fprintf(m.Stdout, "Added %s to %s. Restart %s.\n", strings.Join(written.Added, ", "), files[0], client.Title)
 	}
 	if written.Unlinked {
 		fmt.Fprintf(m.Stdout, "%s had more names (hard links). They keep what it had, because they may be those of a backup: link them again if they are not.\n", files[0])

@@ -180,6 +180,8 @@ func TestConnectAClient(t *testing.T) {
 	t.Chdir(t.TempDir())
 	env := map[string]string{"HOME": home}
 	file := filepath.Join(home, "mcp.json")
+	several := clitest.WriteFile(t, "gw.yaml", "servers: {docs: {}, files: {}}\n")
+	more := clitest.WriteFile(t, "gw.yaml", "servers: {docs: {}, files: {}, web: {}}\n")
 	for _, test := range []struct {
 		args     []string
 		code     int
@@ -188,8 +190,11 @@ func TestConnectAClient(t *testing.T) {
 		{[]string{"connect", "cursor", "--", "npx", "-y", "server-docs"}, exitOK, `"url": "http://127.0.0.1:8080/mcp"`, "--write adds it to"},
 		{[]string{"connect", "Claude Code", "--name", "mine", "--addr", "0.0.0.0:9", "--insecure"}, exitOK, "claude mcp add --transport http mine http://localhost:9/mcp\n", ""},
 		{[]string{"connect", "vscode", "--url", "https://gw.example.com/docs/mcp"}, exitOK, `"url": "https://gw.example.com/docs/mcp"`, ""},
-		{[]string{"connect", "cursor", "--file", file}, exitOK, file + " has 1 entry. Start Cursor again.\n", ""},
-		{[]string{"connect", "continue", "--write"}, exitOK, filepath.Join(home, ".continue", "config.yaml") + " has 1 entry. Start Continue again.\n", ""},
+		{[]string{"connect", "cursor", "--file", file}, exitOK, "Added demo to " + file + ". Restart Cursor.\n", ""},
+		{[]string{"connect", "cursor", "--file", file}, exitOK, "Already in " + file + ": demo.\n", ""},
+		{[]string{"connect", "cursor", "--file", file, "-c", several}, exitOK, "Added docs, files to " + file + ". Restart Cursor.\n", ""},
+		{[]string{"connect", "cursor", "--file", file, "-c", more}, exitOK, "Already in " + file + ": docs, files.\nAdded web to " + file + ". Restart Cursor.\n", ""},
+		{[]string{"connect", "continue", "--write"}, exitOK, "Added demo to " + filepath.Join(home, ".continue", "config.yaml") + ". Restart Continue.\n", ""},
 		{[]string{"connect", "continue"}, exitOK, "mcpServers:\n  - name: \"demo\"\n", "--write adds it to " + filepath.Join(home, ".continue", "config.yaml")},
 		{[]string{"init"}, exitFailure, "", "no client of this user or folder has a server that can be served"}, // YAML is not read
 		{[]string{"connect", "inspector", "--write"}, exitConfig, "", "nothing is written for Inspector: put what sse-server connect inspector prints into a terminal"},
@@ -220,7 +225,7 @@ func TestConnectAClient(t *testing.T) {
 	ssetest.Must(t, os.Link(file, file+".bak"))
 	p := launchWith(t, env, "connect", "cursor", "--file", file, "--addr", "127.0.0.1:9")
 	p.wantExit(exitOK)
-	if out := p.out.String(); !strings.Contains(out, "Replaced, as it had another URL: demo\n") || !strings.Contains(out, file+" had more names (hard links). They keep what it had") {
+	if out := p.out.String(); !strings.Contains(out, "Replaced demo in "+file+", as it had another URL. Restart Cursor.\n") || !strings.Contains(out, file+" had more names (hard links). They keep what it had") {
 		t.Errorf("got %s", out)
 	}
 	if data, err := os.ReadFile(file); err != nil || !strings.Contains(string(data), `"demo"`) {

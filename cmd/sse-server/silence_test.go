@@ -141,3 +141,8 @@ func TestLogSaysThatTimeIsUp(t *testing.T) {
 		t.Errorf("got %s", log.String())
 	}
 }
+
+// Without a place for the key of ids, the log says what that means for clients.
+func TestSessionsThatEndWithTheProcessAreTold(t *testing.T) {
+	start(t, "--addr", "127.0.0.1:0").log.await(t, 1, `msg="sessions will not survive a restart: set HOME or --id-key-file"`)
+}

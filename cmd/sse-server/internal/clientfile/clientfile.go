@@ -52,6 +52,8 @@ func exists(file string) int {
 
 // Result says what Write has done.
 type Result struct {
+	// Added are the names of new entries, and Same of those that were there already.
+	Added, Same []string
 	// Replaced are the names of entries that had another URL.
 	Replaced []string
 	// Unlinked says that the file had more names, which keep what it had.
@@ -78,16 +80,19 @@ func Write(c clients.Client, file string, servers []clients.Server) (w Result, e
 		}
 	}
 	text, hasMark := bytes.CutPrefix(data, byteOrderMark)
-	switch {
-	case filepath.Ext(c.Entry.Files[0]) == ".yaml":
-		text, w.Replaced, err = addItems(c.Entry, text, servers)
-	case c.Entry.JSON(servers[0]) == nil:
-		text, err = addTables(c.Entry, text, servers)
-	default:
-		text, w.Replaced, err = add(c.Entry, text, servers)
-	}
-	if err != nil {
+	before := text
+	if text, w.Replaced, err = addTo(before, c.Entry, servers); err != nil {
 		return Result{}, fmt.Errorf("%s: %w", file, err)
+	}
+	for _, s := range servers {
+		alone, _, err := addTo(before, c.Entry, []clients.Server{s})
+		switch {
+		case slices.Contains(w.Replaced, s.Name):
+		case err == nil && bytes.Equal(alone, before):
+			w.Same = append(w.Same, s.Name)
+		default:
+			w.Added = append(w.Added, s.Name)
+		}
 	}
 	if hasMark {
 		text = slices.Concat(byteOrderMark, text)
@@ -97,6 +102,18 @@ func Write(c clients.Client, file string, servers []clients.Server) (w Result, e
 	}
 	w.Unlinked = old.names > 1
 	return w, replace(file, old.info, text)
+}
+
+// addTo returns the text of a file with the entries, and the names of those that are replaced.
+func addTo(text []byte, e *clients.Entry, servers []clients.Server) (_ []byte, replaced []string, err error) {
+	switch {
+	case filepath.Ext(e.Files[0]) == ".yaml":
+		return addItems(e, text, servers)
+	case e.JSON(servers[0]) == nil:
+		text, err = addTables(e, text, servers)
+		return text, nil, err
+	}
+	return add(e, text, servers)
 }
 
 // byteOrderMark is what editors on Windows put before UTF-8.

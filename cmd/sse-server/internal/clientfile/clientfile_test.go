@@ -53,8 +53,13 @@ func TestWrite(t *testing.T) {
 	if err := os.Chmod(file, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := clientfile.Write(cursor, file, servers); err != nil {
+	all := append([]clients.Server{{Name: "c", URL: url}}, servers...)
+	if err := os.WriteFile(file, []byte(strings.Replace(before, `"a":`, `"c": {"url": "`+url+`"}, "a":`, 1)), 0o644); err != nil {
 		t.Fatal(err)
+	}
+	written, err := clientfile.Write(cursor, file, all)
+	if want := (clientfile.Result{Added: []string{"b"}, Same: []string{"c"}, Replaced: []string{"docs"}}); err != nil || !reflect.DeepEqual(written, want) {
+		t.Fatalf("got %+v (%v), want %+v", written, err, want)
 	}
 	data := read(t, file)
 	plain, _ := hujson.Standardize([]byte(data))
@@ -62,7 +67,7 @@ func TestWrite(t *testing.T) {
 		MCPServers map[string]map[string]string
 		Theme      int
 	}
-	if err := json.Unmarshal(plain, &got); err != nil || len(got.MCPServers) != 3 || got.MCPServers["docs"]["url"] != url || got.MCPServers["a"]["command"] != "x" || got.Theme != 1 || !strings.Contains(data, "// mine") {
+	if err := json.Unmarshal(plain, &got); err != nil || len(got.MCPServers) != 4 || got.MCPServers["docs"]["url"] != url || got.MCPServers["a"]["command"] != "x" || got.Theme != 1 || !strings.Contains(data, "// mine") {
 		t.Errorf("got %v\n%s", err, data)
 	}
 	if info, _ := os.Stat(file); info.Mode().Perm() != 0o644 {

@@ -97,7 +97,7 @@ func Read(key string, entry *ast.MappingValueNode) (w Written, err error) {
 	w.Name = entry.Key.GetToken()
 	members, ok := tree.Members(entry.Value)
 	if !ok {
-		return w, tree.Errorf(entry.Value.GetToken(), "want a mapping with command or url")
+		return w, tree.Errorf(entry.Value.GetToken(), `want a mapping with command or url, such as {"command": "npx", "args": ["-y", "server"]}`)
 	}
 	names, values := []string{}, map[string]ast.Node{}
 	add := func(name string, value ast.Node) {

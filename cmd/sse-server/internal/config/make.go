@@ -94,7 +94,7 @@ func FileOf(entries []Entry) (f File) {
 	}
 	for _, variable := range f.referred {
 		if name, needs := f.processes[variable]; needs {
-			f.warn("%s: its process does not get %s, to which a URL or a header refers: write it under env", name, variable)
+			f.warn("%s: the process does not get %s, which is a secret of a URL or a header: add it to env if the process needs it", name, variable)
 		}
 	}
 	file := yaml.MapSlice{{Key: serversKey, Value: servers}}

@@ -99,7 +99,7 @@ func TestFileOfReferences(t *testing.T) {
 	if env := strings.Join(c.Servers[1].Env, " "); env != "PLAIN=1" {
 		t.Errorf("got %q", env)
 	}
-	for i, want := range []string{"web: the header Content-Type is left out: the transport sets", "web: ${D:-…} has become its default", "cmd: ${workspaceRoot} in its command is not replaced", "cmd: its process does not get C, to which"} {
+	for i, want := range []string{"web: the header Content-Type is left out: the transport sets", "web: ${D:-…} has become its default", "cmd: ${workspaceRoot} in its command is not replaced", "cmd: the process does not get C, which is a secret of a URL or a header: add it to env"} {
 		if i >= len(f.Warnings) || !strings.HasPrefix(f.Warnings[i], want) {
 			t.Errorf("got the warnings %q, want %q", f.Warnings, want)
 		}

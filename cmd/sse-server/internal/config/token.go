@@ -54,7 +54,7 @@ func (c *Config) readTokens() error {
 		wrong := ""
 		switch {
 		case principal == "sha256":
-			wrong = "is a hash: want its principal before it, PRINCIPAL:sha256:HEX"
+			wrong = "is a hash without a principal: write PRINCIPAL:sha256:HEX, where HEX is 64 hex digits"
 		case principal == "":
 			wrong = "has an empty principal"
 		case strings.HasPrefix(token, "sha256:") && !bearerToken.MatchString(token):
@@ -85,7 +85,7 @@ func (c *Config) readTokens() error {
 // warnOfOthers warns if other users of this machine can read or change a file of secrets.
 func (c *Config) warnOfOthers(path string, info os.FileInfo) {
 	if isForOthers(info) {
-		c.warn("%s can be read or changed by other users of this machine", path)
+		c.warn("%s can be read or changed by other users of this machine: run chmod 600 %s", path, asTyped([]string{path}))
 	}
 }
 

@@ -43,7 +43,8 @@ func TestTokenFaults(t *testing.T) {
 		"alice:\n":                                  "line 1: the token may hold letters",
 		"alice:a:b\n":                               "line 1: the token may hold letters",
 		"alice:sha256:0123\n":                       "line 1: the token wants 64 hex digits after sha256:",
-		"sha256:" + strings.Repeat("0", 64) + "\n":  "line 1: the token is a hash: want its principal before it",
+		"sha256:" + strings.Repeat("0", 64) + "\n":  "line 1: the token is a hash without a principal: write PRINCIPAL:sha256:HEX, where HEX is 64 hex digits",
+		"sha256:abc\n":                              "line 1: the token is a hash without a principal: write PRINCIPAL:sha256:HEX, where HEX is 64 hex digits",
 		"a:0123456789abcdef\nb:0123456789abcdef\n":  "line 2: the token is there twice",
 	} {
 		wantRefusal(t, nil, want, "--auth-tokens-file", clitest.WriteFile(t, "tokens", content))

@@ -83,7 +83,7 @@ func TestWarnings(t *testing.T) {
 		{[]string{"--url", "http://a/mcp", "--header", "A: " + secret}, "--url http://a/mcp: the headers go over the network in plain text"},
 		{[]string{"--url", "https://a/mcp", "--header", "A: " + secret}, ""},
 		{[]string{"--url", "http://127.0.0.1:1/mcp", "--header", "A: " + secret}, ""},
-		{[]string{"--url", "https://a", "--header", "A: ${file:" + open + "}"}, open + " can be read or changed by other users of this machine"},
+		{[]string{"--url", "https://a", "--header", "A: ${file:" + open + "}"}, open + " can be read or changed by other users of this machine: run chmod 600 " + open},
 		{[]string{"-c", env}, env + ":1:6: env: ${…} is replaced only in url and header, so the process gets A, B as written; leave out what it has from sse-server"},
 		{[]string{"-c", servers}, servers + ":1:6: env: ${…} is replaced only in url and header, so the process gets A as written; leave out what it has from sse-server"},
 		{[]string{"--env", "A=${HOME}", "--", "x"}, "--env: ${…} is replaced only in url and header, so the process gets A as written; leave out what it has from sse-server"},

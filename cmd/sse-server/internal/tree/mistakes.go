@@ -8,7 +8,7 @@ import (
 )
 
 // writeTwo says what to do about the paths of Windows.
-const writeTwo = `in double quotes write \\ for each \, or use single quotes`
+const writeTwo = `in double quotes write \\ for each \, or in YAML use single quotes`
 
 // mistakes say what to write in the place of what the parser does not understand, by a part of its message. Where
 // one message has several reasons, the first line counts whose is holds for the place.

@@ -35,12 +35,12 @@ func TestMistakesAreExplained(t *testing.T) {
 		"a: \"x\n":                          "1:4: its closing quote is missing",
 		"a: 'x\n":                           "1:4: its closing quote is missing",
 		"a: >x\n":                           "1:4: write the text below on lines of its own, indented",
-		`a: ["C:\Users\me\x.exe"]` + "\n":   `1:5: in double quotes write \\ for each \, or use single quotes`,
-		`a: "C:\Users\me\x"` + "\n":         `1:4: in double quotes write \\ for each \, or use single quotes`,
-		`a: "C:\tools\new\x.exe"` + "\n":    `1:4: in double quotes write \\ for each \, or use single quotes`,
-		`a: "C:\dir\x.exe"` + "\n":          `1:8: in double quotes write \\ for each \, or use single quotes`,
-		`a: "\\server\xyz"` + "\n":          `1:4: in double quotes write \\ for each \, or use single quotes`,
-		`{"a": "C:\new\run.cmd", "b": "c"}`: `1:7: in double quotes write \\ for each \, or use single quotes`,
+		`a: ["C:\Users\me\x.exe"]` + "\n":   `1:5: in double quotes write \\ for each \, or in YAML use single quotes`,
+		`a: "C:\Users\me\x"` + "\n":         `1:4: in double quotes write \\ for each \, or in YAML use single quotes`,
+		`a: "C:\tools\new\x.exe"` + "\n":    `1:4: in double quotes write \\ for each \, or in YAML use single quotes`,
+		`a: "C:\dir\x.exe"` + "\n":          `1:8: in double quotes write \\ for each \, or in YAML use single quotes`,
+		`a: "\\server\xyz"` + "\n":          `1:4: in double quotes write \\ for each \, or in YAML use single quotes`,
+		`{"a": "C:\new\run.cmd", "b": "c"}`: `1:7: in double quotes write \\ for each \, or in YAML use single quotes`,
 	} {
 		_, err := tree.Parse([]byte(content))
 		wrong, isPlaced := errors.AsType[*tree.Error](err)
