@@ -57,6 +57,9 @@ func TestFilesOfClients(t *testing.T) {
 	}
 	mustLoad(t, nil, "stdio", "-c", clitest.WriteFile(t, "one.json", `{"mcpServers": {"a": {"command": "x"}}}`))
 	wantRefusal(t, nil, "stdio serves one server", "stdio", "-c", path)
+	for key, want := range map[string]string{"start_timeout": "start-timeout", "start-timout": "start-timeout"} {
+		wantRefusal(t, nil, `unknown key "`+key+`" (did you mean `+want+`?)`, "-c", clitest.WriteFile(t, "mcp.json", `{"servers": {"a": {"type": "stdio", "command": "x"}}, "`+key+`": "3s"}`))
+	}
 	wantRefusal(t, nil, `unknown key "oath"`, "-c", clitest.WriteFile(t, "typo.yaml", "oath: {}\nmcpServers: {docs: {command: x}}\n"))
 }
 

@@ -160,8 +160,8 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.N
 		values[option.Key.GetToken().Value] = option.Value
 	}
 	has := func(key string) bool { return s.Name == "" && values[key] != nil }
-	isOfEditor := c.isOfVSCode && s.Name == "" || has(clientfile.ZedKey)
-	isOfClient := isOfEditor || has(clientfile.MostKey)
+	isOfZed := has(clientfile.ZedKey)
+	isOfClient := isOfZed || has(clientfile.MostKey) || c.isOfVSCode && s.Name == ""
 	foreign := "" // the key of a file that has no options of ours
 	for _, key := range []string{clientfile.OpencodeKey, clientfile.CodexKey} {
 		if _, isMapping := values[key].(*ast.MappingNode); isMapping && s.Name == "" && !isOfClient && !has(serversKey) { // others have an mcp of another kind
@@ -192,7 +192,7 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.N
 		case flag != nil:
 			err = c.setFrom(s, flag, key, nodes...)
 		default:
-			err = c.refuseKey(s, option.Key.GetToken(), isOfClient, isOfEditor)
+			err = c.refuseKey(s, option.Key.GetToken(), isOfClient, isOfZed)
 		}
 		if err != nil {
 			return nil, err
@@ -227,10 +227,10 @@ func (c *Config) ignoreOthers(node ast.Node, but string) {
 }
 
 // refuseKey returns an error about a key that is no option of s, or ignores the key: a client's own file, which is
-// JSON, has others beside its servers. None has a -, as our options have, and only those of editors have a _.
-func (c *Config) refuseKey(s *Server, key *token.Token, isOfClient, isOfEditor bool) error {
+// JSON, has others beside its servers. None has a -, as our options have, and only Zed's have a _.
+func (c *Config) refuseKey(s *Server, key *token.Token, isOfClient, isOfZed bool) error {
 	switch {
-	case isOfClient && c.isJSON() && !strings.Contains(key.Value, "-") && (isOfEditor || !strings.Contains(key.Value, "_")):
+	case isOfClient && c.isJSON() && !strings.Contains(key.Value, "-") && (isOfZed || !strings.Contains(key.Value, "_")):
 		c.ignored = append(c.ignored, key.Value)
 		return nil
 	case s.Name != "":
