@@ -80,7 +80,7 @@ func pathOfWindows(tokens token.Tokens, data string) *token.Token {
 	var line []rune
 	number := 0 // of the line; a file may be one long line
 	for _, t := range tokens {
-		if t.Type != token.DoubleQuoteType || t.Position.Line > len(lines) {
+		if t.Type != token.DoubleQuoteType || t.Position.Line < 1 || t.Position.Line > len(lines) {
 			continue
 		}
 		if t.Position.Line != number {
