@@ -268,7 +268,10 @@ func nameOf(c *config.Config) string {
 	if name := c.Title(&c.Server); name != "remote" {
 		return name
 	}
-	return "mcp" // an address of this machine, for example, which is no name
+	if at.Port() == "" {
+		return "mcp"
+	}
+	return "mcp-" + at.Port() // of an address, which is not a name: two gateways of one machine have two
 }
 
 // longParts says that the URL of an entry lacks a part, so that it does not work as it is.

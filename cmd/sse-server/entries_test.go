@@ -199,7 +199,7 @@ func TestConnectAClient(t *testing.T) {
 		{[]string{"init"}, exitFailure, "", "no client of this user or folder has a server that can be served"}, // YAML is not read
 		{[]string{"connect", "inspector", "--write"}, exitConfig, "", "nothing is written for Inspector: put what sse-server connect inspector prints into a terminal"},
 		{[]string{"connect", "cursor", "--url", "http://gw.example.com/docs/mcp"}, exitOK, "\"docs\": {\n      \"url\": \"http://gw.example.com/docs/mcp\"\n", "or open cursor://anysphere.cursor-deeplink/mcp/install?name=docs&config="},
-		{[]string{"connect", "cursor", "--url", "http://127.0.0.1:8080/mcp"}, exitOK, `"mcp": {`, ""},
+		{[]string{"connect", "cursor", "--url", "http://127.0.0.1:8080/mcp"}, exitOK, `"mcp-8080": {`, ""},
 		{[]string{"connect", "cursor", "--url", "http://127.0.0.1:8080/docs/sse", "--name", "mine"}, exitOK, `"mine": {`, ""},
 		{[]string{"connect", "cursor", "--url", "http://ada:pw@127.0.0.1:8080/mcp?k=1", "--header", "X-Key: 1"}, exitOK, `"url": "http://127.0.0.1:8080/mcp"`,
 			"left out, as it may be secret: user and password, the query, headers (X-Key)"},
