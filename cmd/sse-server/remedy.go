@@ -1,53 +1,150 @@
 package main
 
 import (
+	"net/url"
 	"regexp"
+	"strings"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 )
 
-// refused is a connection that nobody takes: of the program itself, or of sse-server to a remote server.
-var refused = regexp.MustCompile(`connection refused`)
-
-// remedies say what to do about a server that does not start, by what its error and its last words
-// have in them. The first that matches is meant.
-var remedies = []struct {
-	pattern *regexp.Regexp
-	what    string
-}{
-	{regexp.MustCompile(`the server refused access`), "give it credentials, as with --header 'Authorization: Bearer ${TOKEN}'"},
-	{regexp.MustCompile(`E404|404 Not Found|not in this registry|No matching distribution|not found in the package registry`), "check the name of the package, and which registry is configured"},
-	{regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|no such host|Temporary failure in name resolution`), "check the name of the host, and that this machine reaches the network"},
-	{regexp.MustCompile(`Cannot connect to the Docker daemon|docker\.sock|docker daemon`), "start Docker, and let this user use it"},
-	{regexp.MustCompile(`pull access denied|manifest unknown|manifest for .* not found|Unable to find image`), "check the name of the image; a private one needs docker login"},
-	{regexp.MustCompile(`Cannot find module|MODULE_NOT_FOUND|ModuleNotFoundError|ImportError`), "install what the program needs, and build it, in its directory"},
-	{regexp.MustCompile(`can't open file|No such file or directory|ENOENT`), "check the path; it is relative to --dir, or to where sse-server was started"},
-	{regexp.MustCompile(`exec format error`), "begin a script with a line such as #!/bin/sh, or name its interpreter first: -- sh script"},
-	{regexp.MustCompile(`command not found|executable file not found|sh: (line )?\d+: \S+: not found`), "check the spelling of the program, and the PATH of sse-server"},
-	{regexp.MustCompile(`EADDRINUSE|[Aa]ddress already in use`), "give it an option for stdio, if it has one; one that serves HTTP goes after --url"},
-	{regexp.MustCompile(`(?i:api.?key|access.?token|environment variable|credential)|\b[A-Z][A-Z0-9_]*_(KEY|TOKEN)\b|` +
-		`\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b.{0,20} (required|missing|not set|unset|undefined|not defined|must be set)|(?i:\bset|missing|requires?) \b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b`), "give it what it asks for with --env NAME=VALUE"},
-	{refused, "start the server that --url names, or check its address"},
-	{regexp.MustCompile(`certificate|x509`), "check the address, and its certificate"},
-	{regexp.MustCompile(`sends back what it gets|wrote no JSON-RPC|text to stdout`), "want a program that speaks MCP on stdin and stdout; many need an argument such as stdio"},
-	{regexp.MustCompile(`^list \w+: .*(in time|deadline|time is up|time-?out)`), "give its lists more time with --request-timeout and --start-timeout"},
-	{regexp.MustCompile(`in time|deadline`), "give it more time with --start-timeout"},
-	{regexp.MustCompile(`(?i)usage:|unknown (option|flag)|missing required|required argument`), "check the arguments after --"},
+// remedy is what to do about a server that does not start. It is meant if each pattern that it has matches.
+type remedy struct {
+	reason *regexp.Regexp // what sse-server says
+	stderr *regexp.Regexp // what the program has written last
+	either *regexp.Regexp // one of the two
+	kind   string         // of servers; empty: any
+	// what names options as they are written on the command line. $1 is what the first group of the pattern
+	// has matched.
+	what string
 }
 
-// remedyFor returns what to do about a server that has not started.
+var (
+	late    = regexp.MustCompile(`\(start-timeout\)|time is up|deadline exceeded`)
+	refused = regexp.MustCompile(`(?i)connection refused|ECONNREFUSED`)
+)
+
+// remedies are tried in this order: the first that is meant is taken.
+var remedies = []remedy{
+	{reason: regexp.MustCompile(`the server refused access`),
+		what: "give it credentials, as with --header 'Authorization: Bearer $${TOKEN}'"},
+	{stderr: regexp.MustCompile(`E404|npm (?:error|ERR!) 404|not in this registry|No matching distribution|not found in the package registry`),
+		what: "check the name of the package, and which registry is configured"},
+	{either: regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|no such host|no address is known|Temporary failure in name resolution`),
+		what: "check the name of the host, and that this machine reaches the network"},
+	{stderr: regexp.MustCompile(`Cannot connect to the Docker daemon|docker\.sock|docker daemon`),
+		what: "start Docker, and let this user use it"},
+	{stderr: regexp.MustCompile(`pull access denied|manifest unknown|manifest for .* not found|repository does not exist`),
+		what: "check the name of the image; a private one needs docker login"},
+	{reason: late, stderr: regexp.MustCompile(`Unable to find image '(\w[\w./:@-]*)' locally`),
+		what: "the image is still being pulled: run docker pull $1 first, or give it more time with --start-timeout"},
+	{reason: late, stderr: regexp.MustCompile(`Unable to find image|: Pulling (?:from|fs layer)|: (?:Download|Pull) complete|: Verifying Checksum`),
+		what: "the image is still being pulled: run docker pull with the image first, or give it more time with --start-timeout"},
+	// A module with the whole path, which no other one imports, is the file that the command names.
+	{stderr: regexp.MustCompile(`Cannot find module '((?:/|[A-Za-z]:\\)[^']*)'(?: \||$)`),
+		what: "there is no file $1: check the path, and whether the program has been built"},
+	{stderr: regexp.MustCompile(`python[\w.]*(?:\.exe)?: No module named ([\w.]*\w)`),
+		what: "install the Python module $1, or check its name"},
+	{stderr: regexp.MustCompile(`Cannot find (?:module|package)|MODULE_NOT_FOUND|ModuleNotFoundError|ImportError`),
+		what: "install what the program needs, and build it, in its directory"},
+	{stderr: regexp.MustCompile(`can't open file|No such file or directory|ENOENT`),
+		what: "check the path; it is relative to --dir, or to where sse-server was started"},
+	{stderr: regexp.MustCompile(`EACCES|PermissionError|[Pp]ermission denied(?: \||$)`),
+		what: "check the permissions: this user may not use what the message names"},
+	{reason: regexp.MustCompile(`it has no #! line`),
+		what: "begin the script with a line such as #!/bin/sh, or name its interpreter first, as in: sh script"},
+	{reason: regexp.MustCompile(`no such program in PATH`), what: spelling},
+	{stderr: regexp.MustCompile(`command not found|executable file not found|sh: (?:line )?\d+: \S+: not found`), what: spelling},
+	{stderr: regexp.MustCompile(`EADDRINUSE|[Aa]ddress already in use`),
+		what: "give it an option for stdio, if it has one; one that serves HTTP goes after --url"},
+	{either: regexp.MustCompile(`(?i:api.?key|access.?token|environment variable|credential)|\b[A-Z][A-Z0-9_]*_(?:KEY|TOKEN)\b|` +
+		`\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b.{0,20} (?:required|missing|not set|unset|undefined|not defined|must be set)|(?i:\bset|missing|requires?) \b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b`),
+		what: "give it what it asks for with --env NAME=VALUE"},
+	{either: refused, kind: config.OfCommand,
+		what: "start what the program connects to, or check the address that it is given"},
+	{reason: refused,
+		what: "start the server that --url names, or check its address"},
+	{reason: regexp.MustCompile(`not HTTPS|HTTP response to HTTPS client`),
+		what: "use http:// in --url"},
+	{reason: regexp.MustCompile(`HTTP request to an HTTPS server`),
+		what: "use https:// in --url"},
+	{reason: regexp.MustCompile(`MCP is at (/[\w./-]*)`),
+		what: "use the path that it names: $1"},
+	{either: regexp.MustCompile(`certificate|x509`),
+		what: "check the address, and its certificate"},
+	{reason: regexp.MustCompile(`sends back what it gets|wrote no JSON-RPC|text to stdout`),
+		what: "serve a program that speaks MCP on stdin and stdout; many need an argument such as stdio"},
+	{reason: regexp.MustCompile(`^list \w+: .*(?:in time|deadline|time is up|time-?out)`),
+		what: "give its lists more time with --request-timeout and --start-timeout"},
+	{reason: late,
+		what: "give it more time with --start-timeout"},
+	{stderr: regexp.MustCompile(`(?i)usage:|(?:unknown|unrecognized|invalid|no such) (?:\w+ )?(?:option|flag|command|argument)|missing required|required argument`),
+		what: "check the arguments of the command"},
+}
+
+const spelling = "check the spelling of the program, and the PATH of sse-server"
+
+// remedyFor returns what to do about a server that has not started, with that error.
 func remedyFor(s *config.Server, text string) string {
-	for _, remedy := range remedies {
-		if !remedy.pattern.MatchString(text) {
-			continue
+	reason, stderr := apart(text)
+	for _, one := range remedies {
+		if what, meant := one.of(s, reason, stderr); meant {
+			return inPlace(s, what)
 		}
-		if remedy.pattern == refused && s.Kind() == config.OfCommand {
-			return "start what the program connects to, or check the address that it is given"
-		}
-		return remedy.what
 	}
 	if s.Kind() == config.OfCommand {
 		return "run the command alone in a terminal to see more of it"
 	}
 	return "open the address with curl to see more of it"
+}
+
+// of returns what the remedy says for a server, and whether it is meant.
+func (r *remedy) of(s *config.Server, reason, stderr string) (what string, meant bool) {
+	if r.kind != "" && r.kind != s.Kind() {
+		return "", false
+	}
+	what = strings.ReplaceAll(r.what, "$$", "$")
+	for _, in := range []struct {
+		pattern *regexp.Regexp
+		text    string
+	}{{r.reason, reason}, {r.stderr, stderr}, {r.either, reason + "\n" + stderr}} {
+		if in.pattern == nil {
+			continue
+		}
+		found := in.pattern.FindStringSubmatchIndex(in.text)
+		if found == nil {
+			return "", false
+		}
+		if len(found) > 2 {
+			what = string(in.pattern.ExpandString(nil, r.what, in.text, found))
+		}
+	}
+	return what, true
+}
+
+// apart returns why a server has not started, and the lines that it has written last.
+func apart(text string) (reason, stderr string) {
+	for _, before := range []string{"; stderr: ", "; its stderr says: "} {
+		if reason, stderr, found := strings.Cut(text, before); found {
+			return reason, stderr
+		}
+	}
+	return text, ""
+}
+
+// option is one as remedies name it. The first group is its name.
+var option = regexp.MustCompile(`--([a-z-]+)(?: NAME=VALUE)?`)
+
+// inPlace returns a remedy with options as they are written where the server is configured, and with the whole
+// URL of a path at a remote server.
+func inPlace(s *config.Server, what string) string {
+	if s.IsInFile() {
+		what = option.ReplaceAllString(what, "$1:")
+	}
+	if before, path, found := strings.Cut(what, "it names: /"); found {
+		if at, err := url.Parse(s.Remote().Address); err == nil {
+			what = before + "it names: " + (&url.URL{Scheme: at.Scheme, Host: at.Host, Path: "/" + path}).String()
+		}
+	}
+	return what
 }

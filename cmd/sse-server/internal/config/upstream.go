@@ -39,6 +39,13 @@ func (s *Server) Kind() string {
 	return OfDemo
 }
 
+// IsInFile reports whether the file of the configuration says what is served, not the command line or the
+// environment.
+func (s *Server) IsInFile() bool {
+	place := s.given[s.Kind()]
+	return place != "" && place != "the command" && !strings.HasPrefix(place, "--") && place != envName(s.Kind())
+}
+
 // Served names what is served, without what may be secret.
 func (s *Server) Served() string {
 	switch s.Kind() {
