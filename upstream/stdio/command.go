@@ -256,12 +256,21 @@ func (c Command) explain(err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		why = "it may not be executed: check its permissions (chmod +x) and those of its folder"
 	case errors.Is(err, syscall.ENOEXEC):
-		why = "it is not a program of this machine; a script begins with a line such as #!/bin/sh, or comes after its interpreter, as in: sh " + c.Path
+		why = "it has no #! line, or is made for another machine"
 	default:
 		return fmt.Errorf("start %q: %w", c.Path, err)
 	}
-	return fmt.Errorf("start %q: %s: %w", c.Path, why, err)
+	return &startError{fmt.Sprintf("start %q: %s", c.Path, why), err}
 }
+
+// startError is a start that failed. Its text says the same as the cause, in plain words.
+type startError struct {
+	text  string
+	cause error
+}
+
+func (e *startError) Error() string { return e.text }
+func (e *startError) Unwrap() error { return e.cause }
 
 // name returns the command's name for logs, without arguments, which may hold secrets.
 func (c Command) name() string { return filepath.Base(c.Path) }

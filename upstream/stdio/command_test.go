@@ -4,12 +4,16 @@ package stdio_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -275,29 +279,48 @@ func TestCommandThatClosesItsPipes(t *testing.T) {
 	}
 }
 
+// A start that fails says why in plain words, once. The cause can be found in the error.
 func TestCommandThatCannotStart(t *testing.T) {
 	dir := t.TempDir()
-	for name, mode := range map[string]os.FileMode{"program": 0o755, "text": 0o644} {
-		ssetest.Must(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/no/such/interpreter\n"), mode))
+	for name, file := range map[string]struct {
+		text string
+		mode os.FileMode
+	}{"program": {"#!/no/such/interpreter\n", 0o755}, "text": {"#!/bin/sh\n", 0o644}, "script": {"echo\n", 0o755}} {
+		ssetest.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(file.text), file.mode))
 	}
+	const (
+		notInPath  = "there is no such program in PATH: install it or give its path"
+		noFile     = "there is no such file, or the interpreter in its first line is missing: check the path"
+		mayNot     = "it may not be executed: check its permissions (chmod +x) and those of its folder"
+		noHashbang = "it has no #! line, or is made for another machine"
+	)
 	for _, tt := range []struct {
 		name        string
 		c           stdio.Command
-		check, dial string // parts of the errors; "": there is none
+		check, dial string // the errors after the name of the program; "": there is none
+		cause       error
 	}{
-		{"in PATH", stdio.Command{Path: "true"}, "", ""},
-		{"relative to its directory, no interpreter", stdio.Command{Path: "./program", Dir: dir}, "", "interpreter"},
-		{"no such directory", stdio.Command{Path: "true", Dir: dir + "/none"}, "", "working directory"},
-		{"not in PATH", stdio.Command{Path: "no-such-server-xyz"}, "install it", `start "no-such-server-xyz": there is no such program in PATH`},
-		{"no such file", stdio.Command{Path: "./nothing", Dir: dir}, "no such file", "no such file"},
-		{"not executable", stdio.Command{Path: dir + "/text"}, "chmod +x", "chmod +x"},
-		{"a directory", stdio.Command{Path: dir}, "it is a directory: give the path of a program", "permission"},
-		{"nothing", stdio.Command{}, "no program is given", "no program is given"},
+		{"in PATH", stdio.Command{Path: "true"}, "", "", nil},
+		{"relative to its directory, no interpreter", stdio.Command{Path: "./program", Dir: dir}, "", noFile, fs.ErrNotExist},
+		{"no such directory", stdio.Command{Path: "true", Dir: dir + "/none"}, "",
+			fmt.Sprintf("its working directory %q cannot be used: create it or give another", dir+"/none"), fs.ErrNotExist},
+		{"not in PATH", stdio.Command{Path: "no-such-server-xyz"}, notInPath, notInPath, exec.ErrNotFound},
+		{"no such file", stdio.Command{Path: "./nothing", Dir: dir}, noFile, noFile, fs.ErrNotExist},
+		{"not executable", stdio.Command{Path: dir + "/text"}, mayNot, mayNot, fs.ErrPermission},
+		{"without #!", stdio.Command{Path: dir + "/script"}, "", noHashbang, syscall.ENOEXEC},
+		{"a directory", stdio.Command{Path: dir}, "it is a directory: give the path of a program", mayNot, nil},
+		{"nothing", stdio.Command{}, "no program is given", "no program is given", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			check := func(err error, want string) {
-				if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-					t.Errorf("got %v, want %q in it", err, want)
+				if want != "" {
+					want = fmt.Sprintf("start %q: %s", tt.c.Path, want)
+				}
+				if (err == nil) != (want == "") || err != nil && err.Error() != want {
+					t.Errorf("got %v, want %s", err, want)
+				}
+				if err != nil && tt.cause != nil && !errors.Is(err, tt.cause) {
+					t.Errorf("the cause of %v is not %v", err, tt.cause)
 				}
 			}
 			check(tt.c.Check(), tt.check)
