@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/http"
 	"net/netip"
@@ -11,8 +12,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/auth/oauthclient"
@@ -220,6 +223,9 @@ func (s *Server) CheckCommand() error {
 	}
 	words := strings.Fields(s.Command[0])
 	if len(words) < 2 || len(s.Command) > 1 || !s.mayStart(words[0]) {
+		if instead := s.programInstead(err); instead != "" && !errors.Is(err, syscall.EISDIR) {
+			return s.refuse(commandKey, "%s", instead)
+		}
 		return s.refuse(commandKey, "%v", err)
 	}
 	instead := `: command: ["` + strings.Join(words, `", "`) + `"]`
@@ -235,6 +241,50 @@ func (s *Server) mayStart(program string) bool {
 	child := s.child()
 	child.Path = program
 	return !strings.ContainsAny(program, `/\`) || child.Check() == nil
+}
+
+var (
+	assignment  = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)=`)
+	windowsPath = regexp.MustCompile(`^[A-Za-z]:[\\/]`)
+)
+
+// interpreters are the programs that run scripts, by the ending of these.
+var interpreters = map[string]string{".js": "node", ".mjs": "node", ".cjs": "node", ".py": "python3", ".sh": "sh", ".rb": "ruby"}
+
+// programInstead says what to write in place of a first word of the command that is not a program because of err,
+// but that a shell would take, say; empty if that is not known. It shows no values.
+func (s *Server) programInstead(err error) string {
+	word := s.Command[0]
+	flag := func(name, value string) string {
+		if s.IsInFile() {
+			return name + ":"
+		}
+		return "--" + name + " " + value
+	}
+	interpreter := interpreters[filepath.Ext(word)]
+	if errors.Is(err, fs.ErrNotExist) { // there is no such script
+		interpreter = ""
+	}
+	switch {
+	case assignment.MatchString(word):
+		name := assignment.FindStringSubmatch(word)[1]
+		return name + "=… is not a program: set the variable with " + flag("env", name+"=VALUE")
+	case word == "cd":
+		return "cd is a command of shells, not a program: set the directory with " + flag("dir", "DIR")
+	case slices.Contains([]string{"source", ".", "export", "alias", "set", "ulimit", "exec"}, word):
+		return word + " is a command of shells, not a program: write sh -c and the whole command as one word, or a script"
+	case strings.HasPrefix(word, "~"):
+		return "only shells replace ~ by the home directory: write the whole path of the program"
+	case strings.Contains(word, "://"):
+		return "an address is not a program: serve it with " + flag("url", "URL")
+	case windowsPath.MatchString(word) && runtime.GOOS != "windows":
+		return "it is a path of Windows, which this machine does not have: write the path that the program has here"
+	case interpreter != "" && s.IsInFile():
+		return fmt.Sprintf("a script comes after its interpreter, as in: command: [%s, %s]", interpreter, word)
+	case interpreter != "":
+		return fmt.Sprintf("a script comes after its interpreter, as in: sse-server %s-- %s %s", s.verb, interpreter, asTyped([]string{word}))
+	}
+	return ""
 }
 
 // makeRemote makes the remote server of the URL and the headers.

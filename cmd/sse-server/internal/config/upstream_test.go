@@ -2,7 +2,10 @@ package config
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -36,6 +39,34 @@ func TestEnvFile(t *testing.T) {
 	}
 	wantRefusal(t, nil, "--env-file: there is no file /does/not/exist", "--env-file", "/does/not/exist", "--", "x")
 	wantRefusal(t, nil, "want NAME=VALUE", "--env-file", clitest.WriteFile(t, "bad", "A "+secret+"\n"), "--", "x")
+}
+
+// A first word that a shell would take, or that is something else than a program, is told from a program
+// that is missing.
+func TestFirstWordThatIsNotAProgram(t *testing.T) {
+	for word, test := range map[string]struct{ onLine, inFile string }{
+		"API_KEY=" + secret:         {"API_KEY=… is not a program: set the variable with --env API_KEY=VALUE", "API_KEY=… is not a program: set the variable with env:"},
+		"cd":                        {"cd is a command of shells, not a program: set the directory with --dir DIR", "cd is a command of shells, not a program: set the directory with dir:"},
+		"export":                    {"export is a command of shells, not a program: write sh -c and the whole command as one word, or a script", ""},
+		"~/server":                  {"only shells replace ~ by the home directory: write the whole path of the program", ""},
+		"http://u:" + secret + "@a": {"an address is not a program: serve it with --url URL", "an address is not a program: serve it with url:"},
+		`C:\tools\server.exe`:       {"it is a path of Windows, which this machine does not have: write the path that the program has here", ""},
+		"throw.js":                  {"a script comes after its interpreter, as in: sse-server -- node throw.js", "a script comes after its interpreter, as in: command: [node, throw.js]"},
+		clitest.WriteFile(t, "server.py", "pass\n"): {"a script comes after its interpreter, as in: sse-server -- python3 /", "a script comes after its interpreter, as in: command: [python3, /"},
+		"./no/such.py":    {`start "./no/such.py": there is no such file`, ""},
+		"no-such-program": {`start "no-such-program": there is no such program in PATH: install it or give its path`, ""},
+	} {
+		if runtime.GOOS == "windows" && strings.HasPrefix(word, "C:") {
+			continue
+		}
+		file := clitest.WriteFile(t, "gw.yaml", fmt.Sprintf("command: [%q]\n", word))
+		for place, c := range map[string]*Config{"the command: " + test.onLine: mustLoad(t, nil, "--", word),
+			file + ":1:10: command: " + cmp.Or(test.inFile, test.onLine): mustLoad(t, nil, "-c", file)} {
+			if err := c.CheckCommand(); err == nil || !strings.HasPrefix(err.Error(), place) || strings.Contains(err.Error(), secret) {
+				t.Errorf("%s: got %v, want %s", word, err, place)
+			}
+		}
+	}
 }
 
 func TestRemoteServer(t *testing.T) {
