@@ -152,7 +152,7 @@ func TestAdmin(t *testing.T) {
 	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
 		admin := g.Admin()
 		asks(t, admin, "/healthz", 200, `{"status":"ok"}`)
-		asks(t, admin, "/readyz", 503, `{"status":"not ready","reason":"initialization failed: the server could not be started or reached"}`)
+		asks(t, admin, "/readyz", 503, `{"status":"not ready","reason":"the server could not be started or reached"}`)
 		time.Sleep(2 * time.Second)
 		asks(t, admin, "/readyz", 200, `{"status":"ready"}`)
 		asks(t, admin, "HEAD /readyz", 200, "")

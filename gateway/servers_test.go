@@ -193,7 +193,7 @@ func TestReadinessOfServers(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %d %s", target, code, body, wantCode, want)
 		}
 	}
-	const down = `{"status":"not ready","reason":"initialization failed: the server could not be started or reached"}`
+	const down = `{"status":"not ready","reason":"the server could not be started or reached"}`
 	inFakeTimeWithSeveral(t, nil, func(t *testing.T, s *gateway.Servers, all []*gateway.Gateway) {
 		h := s.Admin()
 		began := time.Now()

@@ -45,9 +45,7 @@ type Failure struct {
 }
 
 // Error says why the handshake failed.
-func (f *Failure) Error() string { return "initialization failed: " + f.cause() }
-
-func (f *Failure) cause() string {
+func (f *Failure) Error() string {
 	if f.Err == nil || f.Err == context.DeadlineExceeded { // the details say that the time was up
 		return f.Details
 	}
@@ -91,9 +89,9 @@ type failureData struct {
 
 // RPC returns the failure as a JSON-RPC error.
 func (f *Failure) RPC() *jsonrpc.Error {
-	e := jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s", f.Error())
+	e := jsonrpc.Errorf(jsonrpc.CodeInternalError, "initialization failed: %s", f.Error())
 	e.Data = failureData{
-		Type: "initialization_error", Phase: f.Phase, Reason: f.Reason, Details: f.cause(),
+		Type: "initialization_error", Phase: f.Phase, Reason: f.Reason, Details: f.Error(),
 		Attempt: f.Attempt, RetryAfterMs: f.RetryAfter.Milliseconds(),
 	}
 	return e

@@ -149,7 +149,7 @@ func TestRunGivesUpWhenItsTimeIsUp(t *testing.T) {
 // People read of a time that is up, not of a context.
 func TestFailureSaysThatTimeIsUp(t *testing.T) {
 	f := &handshake.Failure{Details: "the server could not be started", Err: fmt.Errorf("connect: %w", context.DeadlineExceeded)}
-	ssetest.Want(t, "text", f.Error(), "initialization failed: the server could not be started: connect: time is up")
+	ssetest.Want(t, "text", f.Error(), "the server could not be started: connect: time is up")
 }
 
 // What a client that may not know more is told: no command, no address, no words

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/fair"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 // The source of a session, as log lines name it.
@@ -135,7 +136,11 @@ func (s *Supplier) dialInPlace(ctx context.Context, t *turn) (session *Session, 
 		if errors.Is(err, jsonrpc.ErrDenied) {
 			reason = metrics.ReasonDenied
 		}
-		return nil, until, creationFailure(reason, "the server could not be started", err)
+		details := "the server could not be started"
+		if _, remote := s.up.(upstream.URL); remote {
+			details = "could not connect to the server"
+		}
+		return nil, until, creationFailure(reason, details, err)
 	}
 	return s.newSession(conn), until, nil
 }

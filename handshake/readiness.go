@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -84,7 +83,7 @@ func (s *Supplier) NoteLoss(err error, soon bool) {
 
 func (r *readiness) noteLocked(err error, soon bool) {
 	r.health.Failed, r.health.Failure, r.soon = time.Now(),
-		strings.TrimPrefix(err.Error(), "initialization failed: "), soon
+		err.Error(), soon
 }
 
 // Health is what is known of the server without a probe. Times are zero for what has not

@@ -310,7 +310,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"check", "--for", "tray"}, exitConfig, "", `--for: nothing is known of "tray", did you mean "trae"? want all, or one of claude-code, claude-desktop, `},
 		{[]string{"check", "--for", "netscape"}, exitConfig, "", `--for: nothing is known of "netscape"; want all, or one of claude-code, claude-desktop, `},
 		{[]string{"check", "--for", "zed"}, exitOK, "\n  zed: nothing is lost that is known of\n  zed: unknown: how long it waits for tools, ", ""},
-		{[]string{"check", "--start", "--url", "http://127.0.0.1:1/mcp"}, exitFailure, "remote: FAILED: initialization failed: the server could not be started: connect: POST", ""},
+		{[]string{"check", "--start", "--url", "http://127.0.0.1:1/mcp"}, exitFailure, "remote: FAILED: could not connect to the server: nothing listens at 127.0.0.1:1 (connection refused)", ""},
 		{[]string{"check", "--start", "--", "sh", "-c", "echo no key >&2; exit 3"}, exitFailure, "lost: exit status 3; stderr: no key\n", `msg="server stderr" command=sh`},
 		{[]string{"check", "--start", "--start-timeout", "5s", "--", "sh", "-c", wrongID}, exitOK, "\nsh: s 1, MCP 2025-06-18: 0 tools (", "does not name its answers"},
 		{[]string{"check", "--start", "--", "sh", "-c", endlessList}, exitFailure, `no list of tools: the server returns the same nextCursor for each page: "again"`, "server started"},

@@ -281,7 +281,7 @@ func (u URL) connect(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attribu
 		u.site.remember(TransportStateless)
 		return statelessserver.New(x, found), nil
 	case u.Transport == TransportStateless:
-		return nil, fmt.Errorf("connect to %s: the server does not speak MCP %s: set another transport, or none",
+		return nil, fmt.Errorf("%s: the server does not speak MCP %s: set another transport, or none",
 			x.Place(), mcp.VersionStateless)
 	}
 	return newUndecided(x, u.site, true), nil

@@ -146,8 +146,14 @@ type requestError struct {
 	unreached bool
 }
 
-// Error names the place, without what may be secret in the URL.
-func (e *requestError) Error() string { return e.method + " " + e.place + ": " + e.err.Error() }
+// Error names the place, without what may be secret in the URL. Without a connection that is the host alone.
+func (e *requestError) Error() string {
+	if why := noConnection(e.err, true); e.unreached && why != "" {
+		return why
+	}
+	return e.method + " " + e.place + ": " + e.err.Error()
+}
+
 func (e *requestError) Unwrap() error { return e.err }
 
 // Unreached reports whether Do failed because there was no connection to the

@@ -2,12 +2,14 @@ package exchange
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -57,20 +59,35 @@ func TestErrorsOfRequestsHoldNoSecret(t *testing.T) {
 		url       string
 		unreached bool
 		plain     string
+		text      string // of the error; empty: not compared
 	}{
-		"refused":        {t.Context(), secret, true, "refused"},
-		"ended":          {ended, secret, false, "canceled"},
-		"no URL":         {t.Context(), "http://hunter2:hunter2@[/hunter2", false, "missing ']' in host"},
-		"broken reply":   {t.Context(), redirects.URL, false, "it redirects to an invalid URL"},
-		"no certificate": {t.Context(), strings.Replace(redirects.URL, "http:", "https:", 1), true, "HTTP response to HTTPS client"},
+		"refused":        {t.Context(), secret, true, "nothing listens there (connection refused)", "nothing listens at " + gone.Listener.Addr().String() + " (connection refused)"},
+		"ended":          {ended, secret, false, "canceled", ""},
+		"no URL":         {t.Context(), "http://hunter2:hunter2@[/hunter2", false, "missing ']' in host", ""},
+		"broken reply":   {t.Context(), redirects.URL, false, "it redirects to an invalid URL", ""},
+		"no certificate": {t.Context(), strings.Replace(redirects.URL, "http:", "https:", 1), true, "the server answers in plain HTTP, not HTTPS", "the server answers in plain HTTP, not HTTPS"},
 	} {
 		_, err := testEndpoint(tt.url).Do(tt.ctx, "POST", []byte("{}"), nil)
+		if err != nil && tt.text != "" {
+			ssetest.Want(t, name, err.Error(), tt.text)
+		}
 		if err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "user") || Unreached(err) != tt.unreached {
 			t.Errorf("%s: got %v, unreached %t", name, err, Unreached(err))
 		} else if plain := PlainCause(err); !strings.Contains(plain, tt.plain) || strings.Contains(plain, "127.0.0.1") {
 			t.Errorf("%s: the cause is %q", name, plain)
 		}
 	}
+	dial := func(op string, cause error) error {
+		return &requestError{"POST", "http://a/mcp", &net.OpError{Op: op, Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80}, Err: cause}, true}
+	}
+	for want, err := range map[string]error{
+		"no address is known for nohost.invalid":                                                     dial("dial", &net.DNSError{Err: "no such host", Name: "nohost.invalid", IsNotFound: true}),
+		"no route leads to the server at 192.0.2.1:80":                                               dial("dial", syscall.EHOSTUNREACH),
+		"nothing listens at 192.0.2.1:80, the proxy that the environment names (connection refused)": dial("proxyconnect", errors.Unwrap(dial("dial", syscall.ECONNREFUSED))),
+	} {
+		ssetest.Want(t, "no connection", err.Error(), want)
+	}
+	ssetest.WantError(t, "the cause", dial("dial", syscall.ECONNREFUSED), syscall.ECONNREFUSED)
 	ssetest.Want(t, "the cause of an unknown host", PlainCause(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "hunter2"}}), "no such host")
 }
 

@@ -291,7 +291,7 @@ type AccessError struct {
 }
 
 // Error names the place and the reason.
-func (e *AccessError) Error() string { return "connect to " + e.place + ": " + e.Reason.Message }
+func (e *AccessError) Error() string { return e.place + ": " + e.Reason.Message }
 
 // Is reports whether target is [jsonrpc.ErrDenied].
 func (e *AccessError) Is(target error) bool { return target == jsonrpc.ErrDenied }

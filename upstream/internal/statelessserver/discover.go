@@ -36,7 +36,7 @@ func Discover(ctx context.Context, x *exchange.Endpoint) (json.RawMessage, error
 	case err != nil && asked.Err() != nil && ctx.Err() == nil:
 		return nil, nil // an old server may ignore an unknown method
 	case err != nil:
-		return nil, fmt.Errorf("connect: %w", err)
+		return nil, err // it says what was asked
 	}
 	defer resp.Body.Close()
 	if err := x.CheckAccess(resp); err != nil {
@@ -45,9 +45,9 @@ func Discover(ctx context.Context, x *exchange.Endpoint) (json.RawMessage, error
 	m := discovered(x, resp)
 	switch {
 	case m == nil && exchange.IsRedirect(resp):
-		return nil, fmt.Errorf("connect to %s: %s", x.Place(), x.Redirected(resp).Message)
+		return nil, fmt.Errorf("%s: %s", x.Place(), x.Redirected(resp).Message)
 	case m == nil && saysNothing(resp):
-		return nil, fmt.Errorf("connect to %s: %s", x.Place(), exchange.StatusError(resp, nil).Message)
+		return nil, fmt.Errorf("%s: %s", x.Place(), exchange.StatusError(resp, nil).Message)
 	case m != nil && supports(m.Result()):
 		return m.Result(), nil
 	case m != nil && m.Error() != nil:
@@ -96,7 +96,7 @@ func discoverError(x *exchange.Endpoint, raw json.RawMessage) error {
 	if !modern || slices.ContainsFunc(versions(data, "supported"), mcp.HasInitialize) {
 		return nil
 	}
-	return fmt.Errorf("connect to %s: the server refused server/discover: %.200s (code %d)", x.Place(), e.Message,
+	return fmt.Errorf("%s: the server refused server/discover: %.200s (code %d)", x.Place(), e.Message,
 		e.Code)
 }
 
