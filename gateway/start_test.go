@@ -141,7 +141,7 @@ func TestServerWithAnExcuse(t *testing.T) {
 		want := []string{
 			"the server is still starting: it did not answer within 5s",
 			"the server is still starting: it did not answer within 5s" + advice,
-			"the server did not answer initialize in time, which start-timeout bounds to 1m0s" + advice,
+			"the server did not answer within 1m0s (start-timeout)" + advice,
 		}
 		equal(t, "details", got, want)
 		wantText(t, "error", g.Ready(t.Context()), advice)

@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
 // requester is the session that a handshake runs on.
@@ -50,9 +51,9 @@ func Run(ctx context.Context, c requester, params json.RawMessage) (*Result, err
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, newFailure(metrics.ReasonTimeout, "the server did not answer initialize in time", err)
+		return nil, newFailure(metrics.ReasonTimeout, "the server did not answer in time", err)
 	case err != nil:
-		return nil, newFailure(reasonOf(err), "the server did not answer initialize", err)
+		return nil, unanswered(err)
 	case response.Error() != nil:
 		return nil, newRefusal(response)
 	}
@@ -65,6 +66,33 @@ func Run(ctx context.Context, c requester, params json.RawMessage) (*Result, err
 		return nil, newFailure(metrics.ReasonStartFailed, "the server ended during the handshake", err)
 	}
 	return &Result{Raw: raw, Version: version, Lowered: lowered}, nil
+}
+
+// exited is the end of a program.
+type exited interface {
+	error
+	Exited()
+}
+
+// unanswered returns the failure of a Call that ended without a response.
+func unanswered(err error) *Failure {
+	reason, cause := reasonOf(err), ended(err)
+	_, isProgram := errors.AsType[exited](cause)
+	switch {
+	case isProgram:
+		return newFailure(reason, "the program ended before it answered", cause)
+	case cause != err:
+		return newFailure(reason, "the session was lost before the server answered", cause)
+	}
+	return newFailure(reason, "the server did not answer initialize", err)
+}
+
+// ended returns how the server ended if err is a lost session, else err.
+func ended(err error) error {
+	if lost, ok := errors.AsType[*multiplex.LostError](err); ok {
+		return lost.Err
+	}
+	return err
 }
 
 func newFailure(reason, details string, cause error) *Failure {
@@ -85,7 +113,11 @@ func reasonOf(err error) string {
 func newRefusal(response *jsonrpc.Message) *Failure {
 	f := newFailure(metrics.ReasonRejected, "the server refused initialize", nil)
 	var e jsonrpc.Error
-	if err := json.Unmarshal(response.Error(), &e); err == nil {
+	err := json.Unmarshal(response.Error(), &e)
+	switch {
+	case err == nil && e.Code == jsonrpc.CodeInvalidRequest && e.Message == multiplex.Echo: // the server has not refused it
+		f.Reason, f.Details = metrics.ReasonBadAnswer, multiplex.Echo
+	case err == nil:
 		f.Details = fmt.Sprintf("the server refused initialize: %.200s (code %d)", e.Message, e.Code)
 		if denies(response) {
 			f.Reason = metrics.ReasonDenied

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
 // stored is an InitializeResult as no encoder of ours would write it.
@@ -46,6 +47,12 @@ func TestRunTakesAnyVersion(t *testing.T) {
 	}
 }
 
+// exit is the end of a program.
+type exit struct{}
+
+func (exit) Error() string { return "exit status 3" }
+func (exit) Exited()       {}
+
 func TestRunFails(t *testing.T) {
 	gone := errors.New("child exited: 1")
 	result := func(s string) string { return `{"jsonrpc":"2.0","id":1,"result":` + s + `}` }
@@ -63,6 +70,9 @@ func TestRunFails(t *testing.T) {
 			"the server refused initialize: " + strings.Repeat("é", 200) + " (code 1)", nil, false},
 		{"refused without reason", &caller{reply: refusal(`"no"`)}, "the server refused initialize", nil, false},
 		{"session over", &caller{err: gone}, "the server did not answer initialize", gone, false},
+		{"session lost", &caller{err: &multiplex.LostError{Server: "the server", Err: gone}}, "the session was lost before the server answered", gone, false},
+		{"program ended", &caller{err: &multiplex.LostError{Server: "the server", Err: fmt.Errorf("%w; stderr: x", exit{})}}, "the program ended before it answered", exit{}, false},
+		{"sends back what it gets", &caller{reply: refusal(`{"code":-32600,"message":"` + multiplex.Echo + `"}`)}, multiplex.Echo, nil, false},
 		{"canceled", &caller{err: context.Canceled}, "the server did not answer initialize", context.Canceled, false},
 		{"no version", &caller{reply: result(`{"capabilities":{}}`)}, "the server's initialize result has no protocolVersion", nil, false},
 		{"result of null", &caller{reply: result(`null`)}, "the server's initialize result has no protocolVersion", nil, false},
@@ -141,7 +151,7 @@ func TestRunGivesUpWhenItsTimeIsUp(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		r, err := handshake.Run(ctx, &caller{}, nil)
-		checkFailure(t, r, err, "the server did not answer initialize in time", context.DeadlineExceeded)
+		checkFailure(t, r, err, "the server did not answer in time", context.DeadlineExceeded)
 		ssetest.Want(t, "wait", time.Since(began), 3*time.Second)
 	})
 }

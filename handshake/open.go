@@ -246,7 +246,7 @@ func notStarted(err error) *Failure {
 // endedSoon returns the failure of a server that ended, with err, before its session
 // proved itself. It counts as a failed start.
 func endedSoon(err error) *Failure {
-	return creationFailure(metrics.ReasonStartFailed, "the server ended soon after its start", err)
+	return creationFailure(metrics.ReasonStartFailed, "the server ended soon after its start", ended(err))
 }
 
 func creationFailure(reason, details string, err error) *Failure {

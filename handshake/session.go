@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -219,7 +220,7 @@ func (s *Session) initialize(ctx context.Context, until time.Time, params json.R
 	result, err := Run(ctx, s, params)
 	if err != nil {
 		if failure, ok := errors.AsType[*Failure](err); ok && failure.Reason == metrics.ReasonTimeout {
-			failure.Details += ", which start-timeout bounds to " + s.supplier.opts().StartTimeout.String() + s.supplier.Advice() + s.lastWords()
+			failure.Details = fmt.Sprintf("the server did not answer within %v (start-timeout)%s%s", s.supplier.opts().StartTimeout, s.supplier.Advice(), s.lastWords())
 		}
 		s.Close(err)
 		return err

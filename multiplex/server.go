@@ -221,6 +221,10 @@ type serverCall struct {
 	timer   *time.Timer
 }
 
+// Echo is the message of the error with which a session refuses an initialize of its server. A program that only
+// sends back what it gets, as cat does, sends that back too.
+const Echo = "the program only sends back what it gets: it is not an MCP server"
+
 // serverRequest answers a request of the server, or passes it to the client. It refuses
 // requests that the client has not declared to serve; on a shared session, whose
 // initialize declares nothing, all of them.
@@ -232,8 +236,7 @@ func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
 	case mcp.MethodInitialize:
 		// A program like cat sends the refusal back, too. There it answers the gateway's own
 		// initialize, which would otherwise wait for its timeout.
-		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest,
-			"the program only sends back what it gets: it is not an MCP server"))
+		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, Echo))
 		return
 	}
 	var c *Caller

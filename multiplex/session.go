@@ -181,6 +181,20 @@ func (s *Session) Asks() bool {
 // Err returns why the session is over, nil before.
 func (s *Session) Err() error { return s.setErr(nil) }
 
+// LostError is why a session is over whose server is gone.
+type LostError struct {
+	Server string // what errors call it
+	Err    error  // how it ended
+}
+
+// Error names the server and says how it ended.
+func (e *LostError) Error() string {
+	return fmt.Sprintf("the session with %s was lost: %v", e.Server, e.Err)
+}
+
+// Unwrap returns how the server ended.
+func (e *LostError) Unwrap() error { return e.Err }
+
 // setErr records why the session is over, unless it has a reason already, and
 // returns the recorded reason.
 func (s *Session) setErr(reason error) error {
@@ -295,7 +309,7 @@ func (s *Session) end(err error) {
 			s.failUnusable(e, "the server's answer is over the size limit")
 		}
 	}
-	reason := s.setErr(fmt.Errorf("the session with %s was lost: %w", s.opts.Server, err))
+	reason := s.setErr(&LostError{s.opts.Server, err})
 	var open []*entry
 	s.withLock(func(t *table) {
 		untaken := t.untaken(err)

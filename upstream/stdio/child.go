@@ -304,6 +304,17 @@ func (e orderlyExit) Error() string { return string(e) }
 
 func (orderlyExit) Unwrap() error { return io.EOF }
 
+// Exited marks the end of a program.
+func (orderlyExit) Exited() {}
+
+// exit is any other end of a program. It is the text.
+type exit string
+
+func (e exit) Error() string { return string(e) }
+
+// Exited marks the end of a program.
+func (exit) Exited() {}
+
 func (c *child) isClosing() bool { return isClosed(c.closing) }
 
 func isClosed(ch <-chan struct{}) bool {

@@ -153,9 +153,9 @@ func (c *child) verdict() (string, error) {
 	case state.Success():
 		return metrics.ChildOK, errExitZero
 	case signalled(state):
-		return metrics.ChildSignal, errors.New(exitText(state))
+		return metrics.ChildSignal, exit(exitText(state))
 	}
-	return metrics.ChildError, errors.New(exitText(state))
+	return metrics.ChildError, exit(exitText(state))
 }
 
 // explained returns exit, with the hint of stderr if that is likely to be the reason.
