@@ -34,6 +34,10 @@ type stderrLog struct {
 	mu    sync.Mutex // guards what follows
 	last  []string   // the last lines that say something, at most lastLines
 	fault string     // the last line that names an error
+	// tracing says that the lines are those of a traceback of Python, of which frame is the last place; empty
+	// before the first one.
+	tracing bool
+	frame   string
 }
 
 // drain is the goroutine that owns stderr. It ends when all processes have closed their
@@ -76,13 +80,39 @@ func (s *stderrLog) line(line string, cut bool) {
 	s.log.Info("server stderr", "line", line)
 }
 
+// steering are the sequences with which programs colour what they write, or move the cursor: CSI, OSC, and others.
+var steering = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])`)
+
+// place is where Python was, in a traceback.
+var place = regexp.MustCompile(`^File ".*", line \d+`)
+
 func (s *stderrLog) remember(line string) {
-	line = excerpt([]byte(strings.TrimSpace(line)), maxExcerpt)
+	line = steering.ReplaceAllString(line, "")
+	line = line[strings.LastIndexByte(line, '\r')+1:] // a terminal shows no more of it
+	text := excerpt([]byte(strings.TrimSpace(line)), maxExcerpt)
+	isIndented := strings.HasPrefix(line, " ")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case text == "":
+	case isIndented && place.MatchString(text):
+		s.tracing, s.frame = true, text
+	case isIndented && s.tracing: // code, which says less than the error after it
+	default:
+		frame := s.frame
+		s.tracing, s.frame = false, ""
+		if frame != "" {
+			s.keepLocked(frame)
+		}
+		s.keepLocked(text)
+	}
+}
+
+// keepLocked adds a line to the last ones, if it says something.
+func (s *stderrLog) keepLocked(line string) {
 	if slices.ContainsFunc(noise, func(pattern *regexp.Regexp) bool { return pattern.MatchString(line) }) {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.last = append(s.last, line); len(s.last) > lastLines {
 		s.last = slices.Delete(s.last, 0, 1)
 	}
@@ -97,7 +127,7 @@ var noise = []*regexp.Regexp{
 	regexp.MustCompile(`^(at |node:internal/|throw |Node\.js v\d)`),
 	regexp.MustCompile(`^[][{}()^~;, ]*$`),
 	regexp.MustCompile(`^(code|errno|syscall|path|requireStack|spawnargs): `),
-	regexp.MustCompile(`^Traceback \(most recent call last\):$|^File "[^"]*"(, line|$)`),
+	regexp.MustCompile(`^Traceback \(most recent call last\):$|^File "[^"]*"$`),
 	regexp.MustCompile(`^goroutine \d+ \[|^exit status \d+$`),
 	regexp.MustCompile(`^npm (error|ERR!)( \d+| code \w+)?$|^npm (notice|warn|WARN)|_logs[/\\]`),
 	regexp.MustCompile(`A complete log of this run|Note that you can also install from a$|tarball, folder, http url, or git `),
@@ -110,6 +140,9 @@ func (s *stderrLog) hint() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	lines := s.last
+	if s.frame != "" { // the traceback has not come to its end
+		lines = append(slices.Clone(lines[max(0, len(lines)-lastLines+1):]), s.frame)
+	}
 	if s.fault != "" && !slices.Contains(lines, s.fault) {
 		lines = slices.Concat([]string{s.fault}, lines)
 	}

@@ -48,6 +48,16 @@ func TestStderrHint(t *testing.T) {
 		{"node", "node:internal/modules/cjs/loader:1148\n  throw err;\n  ^\n\nError: Cannot find module '/x.js'\n" +
 			"    at node:internal/main:28:49 {\n  code: 'MODULE_NOT_FOUND'\n}\n\nNode.js v20.20.2\n", "Error: Cannot find module '/x.js'"},
 		{"python", "Traceback (most recent call last):\n  File \"x\"\nModuleNotFoundError: No module named 'x'\n", "ModuleNotFoundError: No module named 'x'"},
+		{"python, in the program", "Traceback (most recent call last):\n  File \"trace.py\", line 5, in <module>\n    main()\n  File \"trace.py\", line 3, in main\n" +
+			"    raise KeyError(\"API_KEY\")\nKeyError: 'API_KEY'\n", `File "trace.py", line 3, in main | KeyError: 'API_KEY'`},
+		{"python, one after the other", "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    open(x)\n    ~~~~^^^\nFileNotFoundError: x\n\n" +
+			"During handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    f()\nValueError: y\n",
+			`File "a.py", line 1, in f | FileNotFoundError: x | During handling of the above exception, another exception occurred: | File "a.py", line 3, in <module> | ValueError: y`},
+		{"python, wrong syntax", "  File \"a.py\", line 1\n    def (\n        ^\nSyntaxError: invalid syntax\n", `File "a.py", line 1 | SyntaxError: invalid syntax`},
+		{"python, cut off", "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    open(x)\n", `File "a.py", line 1, in f`},
+		{"what is indented elsewhere", "Usage:\n  run FILE\n", "Usage: | run FILE"},
+		{"colours", "\x1b[31mred \x1b[1;4merror\x1b[0m\n\x1b]0;title\a\x1b]8;;http://a\x1b\\link\x1b]8;;\x1b\\\n\x1b[2K\x1b[1Gdone\x1b(B\n\x1b[0m\n", "red error | link | done"},
+		{"a line that is written over", "10 %\r90 %\rno space left\r\n", "no space left"},
 		{"go", "panic: boom\n\ngoroutine 1 [running]:\nexit status 2\n", "panic: boom"},
 		{"npm", "npm error code E404\nnpm error 404 Not Found - GET https://registry.npmjs.org/@x%2fy - Not found\nnpm error 404\n" +
 			"npm error 404  '@x/y@*' is not in this registry.\nnpm error 404\nnpm error 404 Note that you can also install from a\n" +
