@@ -44,6 +44,7 @@ func TestErrorDetails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := &server{dial: func(context.Context, int) error { return errors.New("exit status 1: " + password) }}
+			tc.opts.Remedy = func(err error) string { return "what to do about " + err.Error() }
 			inFakeTime(t, u, tc.opts, func(t *testing.T, g *gateway.Gateway) {
 				p := connect(t, g, connstate.Client{Dialect: connstate.EventMessage, Local: tc.local})
 				p.post(request("1", "tools/list"), initialize("2", "2025-11-25", emptyDeclared))
@@ -57,6 +58,8 @@ func TestErrorDetails(t *testing.T) {
 						continue
 					}
 					equal(t, fmt.Sprintf("details in %s", e.Data), sees(string(e.Data)), tc.client)
+					remedy, _ := jsonrpc.MemberText(m.Error(), "data", "remedy")
+					equal(t, fmt.Sprintf("remedy in %s", e.Data), remedy == "what to do about the server could not be started: exit status 1: "+password, tc.client)
 				}
 				if len(p.got) < 2 {
 					t.Errorf("%d events, want an announcement and an answer at least", len(p.got))

@@ -220,6 +220,12 @@ func (g *Gateway) connect(n *serving, version string) {
 			return handshake.Times{InitializationTimeout: o.InitializationTimeout,
 				InitializeTimeout: o.InitializeTimeout, AnnounceDelay: o.AnnounceDelay}
 		},
+		Remedy: func(err error) string {
+			if remedy := g.now.Load().opts.Remedy; remedy != nil {
+				return remedy(err)
+			}
+			return ""
+		},
 		Server: server, Params: params, MaxHandshakeAttempts: o.MaxHandshakeAttempts, Detailed: g.detailed,
 		Losses: &handshake.OncePerHour{},
 		Logger: o.Logger, Limited: throttle.NewLines().Logger(o.Logger), Metrics: g.metrics,

@@ -119,6 +119,9 @@ type Options struct {
 	// server of all metrics. It has at most 64 characters of a-z, 0-9, _ and -, and
 	// begins with a letter or a digit. Default none.
 	Name string
+	// Remedy returns what to do about a server that has not started, with that error. Clients that may see the
+	// details get it. nil, or an empty text: they are told nothing.
+	Remedy func(error) string
 	// Title is what people call the server: on the page for browsers, where Name is empty.
 	// Default none: the page takes the name that the server gives itself.
 	Title string

@@ -35,6 +35,8 @@ type Options struct {
 	// request.
 	Params               json.RawMessage
 	MaxHandshakeAttempts int
+	// Remedy returns what to do about a server that has not started; empty if that is not known. nil: it never is.
+	Remedy func(error) string
 	// Times returns the times for what begins now.
 	Times func() Times
 	// Detailed reports whether a client may see the details of errors.

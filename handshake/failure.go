@@ -36,6 +36,8 @@ type Failure struct {
 	// RetryAfter is the time until the next start or, after the last one, until a
 	// request of the client may cause another.
 	RetryAfter time.Duration
+	// Remedy says what to do, for those who may see the Details; empty if that is not known.
+	Remedy string
 	// Err is the cause, or nil.
 	Err error
 	// Refusal is the server's answer if that is an error about the request, else nil.
@@ -72,7 +74,7 @@ var safeDetails = map[string]string{
 // message. It keeps phase and reason.
 func (f *Failure) Safe() *Failure {
 	safe := *f
-	safe.Err, safe.Refusal = nil, nil
+	safe.Err, safe.Refusal, safe.Remedy = nil, nil, ""
 	safe.Details = cmp.Or(safeDetails[f.Reason], "no session with the server could be started")
 	return &safe
 }
@@ -83,6 +85,7 @@ type failureData struct {
 	Phase        Phase  `json:"phase"`
 	Reason       string `json:"reason"`
 	Details      string `json:"details"`
+	Remedy       string `json:"remedy,omitempty"`
 	Attempt      int    `json:"attempt"`
 	RetryAfterMs int64  `json:"retryAfterMs"`
 }
@@ -91,7 +94,7 @@ type failureData struct {
 func (f *Failure) RPC() *jsonrpc.Error {
 	e := jsonrpc.Errorf(jsonrpc.CodeInternalError, "initialization failed: %s", f.Error())
 	e.Data = failureData{
-		Type: "initialization_error", Phase: f.Phase, Reason: f.Reason, Details: f.Error(),
+		Type: "initialization_error", Phase: f.Phase, Reason: f.Reason, Details: f.Error(), Remedy: f.Remedy,
 		Attempt: f.Attempt, RetryAfterMs: f.RetryAfter.Milliseconds(),
 	}
 	return e

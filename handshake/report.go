@@ -200,7 +200,12 @@ func (b *Bridge) withRemainingPause(failure *Failure) *Failure {
 // visibleFailure returns a failure with the details that this client may see.
 func (b *Bridge) visibleFailure(f *Failure) *Failure {
 	if b.opts.Detailed(b.c.Client()) {
-		return f
+		if late := f.Reason == metrics.ReasonTimeout && f.Err == nil; late || b.opts.Remedy == nil {
+			return f
+		}
+		remedied := *f
+		remedied.Remedy = b.opts.Remedy(f)
+		return &remedied
 	}
 	safe := f.Safe()
 	safe.Details = strings.Replace(safe.Details, "the server", b.opts.Server, 1)

@@ -225,6 +225,7 @@ func newGateway(c *config.Config, s *config.Server, shared gateway.Options) (*ga
 func served(c *config.Config, s *config.Server, shared gateway.Options) (upstream.Upstream, gateway.Options) {
 	options := c.Gateway(s, shared)
 	options.Title = c.Title(s)
+	options.Remedy = func(err error) string { return remedyFor(s, err.Error()) }
 	if up := s.Upstream(); up != nil {
 		return up, options
 	}

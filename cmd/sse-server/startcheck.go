@@ -210,12 +210,7 @@ func count(n int, thing string, plural ...string) string {
 // failed says why a server has not started, with what it wrote, and what to do.
 func failed(s *config.Server, took time.Duration, err error) []string {
 	text := plainText(err.Error())
-	reason, words := text, ""
-	for _, before := range []string{"; stderr: ", "; its stderr says: "} {
-		if was, says, ok := strings.Cut(text, before); ok {
-			reason, words = was, says
-		}
-	}
+	reason, words := apart(text)
 	lines := []string{fmt.Sprintf("FAILED after %.1f s: %s", took.Seconds(), reason)}
 	if words != "" {
 		for line := range strings.SplitSeq(words, upstream.LineBreak) {

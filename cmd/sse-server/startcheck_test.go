@@ -111,6 +111,24 @@ func TestLastWordsOfASlowStart(t *testing.T) {
 	}
 }
 
+// A client on this machine is told what to do, as the start check says it, and others are not.
+func TestRemedyReachesClients(t *testing.T) {
+	t.Parallel()
+	for details, want := range map[string]string{"auto": `"remedy":"give it what it asks for with --env NAME=VALUE"`, "safe": `"details":"the server `} {
+		p := start(t, "--no-start-check", "--warm", "0", "--addr", "127.0.0.1:0", "--error-details", details,
+			"--", "sh", "-c", `echo "Error: no API_KEY" >&2; exit 3`)
+		request := clitest.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, p.url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)))
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Accept", "application/json, text/event-stream")
+		response := clitest.Must(newClient(t, &http.Transport{}).Do(request))
+		body := string(clitest.Must(io.ReadAll(response.Body)))
+		response.Body.Close()
+		if !strings.Contains(body, want) || strings.Contains(body, "API_KEY") != (details == "auto") || strings.Contains(body, "remedy") != (details == "auto") {
+			t.Errorf("%s: got %s, want %s", details, body, want)
+		}
+	}
+}
+
 // On a terminal the line is at the bottom, and what others write goes above it.
 func TestLiveLine(t *testing.T) {
 	var screen bytes.Buffer

@@ -394,7 +394,8 @@ const steps = {
     await page.locator('.headline.failed').waitFor();
     await sees(page, /the database is down/);
     assert.equal(await page.locator('.headline pre').innerText(), 'connecting\nthe database is down');
-    await sees(page, /Correct the command/);
+    await sees(page, /What to do: run the command alone/);
+    assert.equal(await page.locator('.headline').getByText('initialization failed').count(), 0, 'that it has failed stands before it');
     assert.equal(await page.getByText('--start-timeout').count(), 0, 'time does not help a server that has ended');
     await accessible(page, 'a failed server');
     await page.selectOption('#way', 'sse');

@@ -53,7 +53,7 @@ function condition(session, state, again) {
   }
   const why = error?.data ?? error?.error?.data;
   return [el('p', {}, mark('failed', state === 'failed' ? 'failed' : 'not connected'), ' ', named(what, 4000)), words,
-    advice.has(why?.reason) ? el('p', { class: 'soft' }, advice.get(why.reason)) : undefined,
+    remedy(why, words !== undefined),
     el('div', { class: 'row' }, button('Connect again', again)),
     why && el('details', {}, el('summary', {}, 'What the gateway says'), tree(why, 2))];
 }
@@ -64,19 +64,31 @@ function condition(session, state, again) {
  * @returns {[string, Node | undefined]}
  */
 function parts(message) {
-  const [what, ...words] = clip(message, 4000).split(/; (?:stderr|its stderr says): /);
+  const [what, ...words] = clip(message, 4000).replace(/^initialization failed: /, '').split(/; (?:stderr|its stderr says): /);
   return [what, words.length > 0 ? el('pre', { tabindex: 0, 'aria-label': 'stderr of the server' }, el('bdi', {}, words.join(' | ').replaceAll(' | ', '\n'))) : undefined];
+}
+
+/**
+ * remedy says what to do, as the gateway says it to who may know, or else by the reason.
+ * @param {any} why the data of the error
+ * @param {boolean} hasWords whether the page shows what the server wrote to stderr
+ * @returns {Node | undefined}
+ */
+function remedy(why, hasWords) {
+  if (typeof why?.remedy === 'string') return el('p', {}, 'What to do: ', named(why.remedy, 1000), '.');
+  if (!advice.has(why?.reason)) return undefined;
+  return el('p', { class: 'soft' }, advice.get(why.reason), hasWords || why.reason === 'unauthorized' ? '' : ` ${seeLog}`);
 }
 
 const seeLog = 'The lines “server stderr” and “server exited” in the log of the gateway say more.';
 
 /** What to do about a failed start, by the reason that the error names: docs/reference/errors.md has more. */
 const advice = new Map([
-  ['timeout', 'The server has not answered in time: --start-timeout gives a slow one more. The lines “server stderr” in the log of the gateway say what it did.'],
-  ['start_failed', `Correct the command or the URL of the server in the configuration of the gateway. ${seeLog}`],
-  ['gave_up', `The server ends soon after each start: correct its command and its configuration. ${seeLog}`],
+  ['timeout', 'The server has not answered in time: --start-timeout gives a slow one more.'],
+  ['start_failed', 'Correct the command or the URL of the server in the configuration of the gateway.'],
+  ['gave_up', 'The server ends soon after each start: correct its command and its configuration.'],
   ['unauthorized', 'Give the gateway credentials for the server, such as --header "Authorization: Bearer TOKEN".'],
-  ['rejected', 'The server has refused to start a session. The lines “server stderr” in the log of the gateway say what it did.'],
+  ['rejected', 'The server has refused to start a session.'],
   ['bad_answer', 'What the server has answered is not MCP: see whether its command needs an argument, such as stdio.'],
 ]);
 
