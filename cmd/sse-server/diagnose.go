@@ -68,7 +68,7 @@ func (m *Main) tellStep(s diagnosis.Step) {
 	if s.Result == diagnosis.Missing {
 		detail = "not served: " + detail
 	}
-	fmt.Fprintf(m.Stdout, "%s %-33s %8.1f ms  %s\n", marks[s.Result], visible(s.Name), s.Milliseconds, visible(detail))
+	fmt.Fprintf(m.Stdout, "%s %-35s %8.1f ms  %s\n", marks[s.Result], visible(s.Name), s.Milliseconds, visible(detail))
 	if s.Remedy != "" {
 		fmt.Fprintf(m.Stdout, "  what to do: %s\n", visible(s.Remedy))
 	}

@@ -94,6 +94,8 @@ var steps = []step{
 	{name: sseInitialize, after: sseEndpoint, try: (*run).initializeOverSSE},
 	{name: sseCall, after: sseInitialize, try: (*run).callOverSSE},
 	{name: "HTTP+SSE: a silent stream", after: sseCall, when: (*run).isToWait, try: (*run).waitOverSSE, waits: true},
+	{name: sseAnnouncement, after: sseEndpoint, try: (*run).await},
+	{name: "HTTP+SSE: a call without initialize", after: sseAnnouncement, try: (*run).callAnnounced},
 
 	{name: "MCP", when: (*run).hasNoTransport, try: (*run).noMCP},
 	{name: "CORS", after: "Origin", when: (*run).isForPage, try: (*run).cors},
@@ -113,6 +115,7 @@ const (
 	sseEndpoint          = "HTTP+SSE: endpoint"
 	sseInitialize        = "HTTP+SSE: initialize"
 	sseCall              = "HTTP+SSE: a call"
+	sseAnnouncement      = "HTTP+SSE: mcp-response"
 )
 
 // run is one diagnosis, and what has been found so far.
@@ -136,11 +139,8 @@ type run struct {
 		opened  time.Time
 		event   string // says how soon an answer came that is a stream; empty if none was
 	}
-	sse struct {
-		stream   *events // from its endpoint on
-		endpoint string
-		session  *session
-	}
+	sse       sseStream // whose session is initialized here
+	announced sseStream // whose session the server initializes
 }
 
 // Run tries each step and reports it. It returns whether a client can work there. When ctx ends, the step
@@ -248,9 +248,9 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 
 // close ends the streams that steps have left open.
 func (r *run) close() {
-	for _, stream := range []*events{r.streamable.stream, r.sse.stream} {
-		if stream != nil {
-			stream.close()
-		}
+	if r.streamable.stream != nil {
+		r.streamable.stream.close()
 	}
+	r.sse.close()
+	r.announced.close()
 }

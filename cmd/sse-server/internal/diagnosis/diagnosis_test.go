@@ -112,7 +112,7 @@ func TestServersThatWork(t *testing.T) {
 	t.Parallel()
 	sdk, old := greeter(), greeterOfMCPGo()
 	both := []string{"TCP: ok", "Streamable HTTP: initialize: ok: greeter 1, MCP 2025-11-25", "Streamable HTTP: a call: ok: 1 tool", "Streamable HTTP: GET: ok", "Streamable HTTP: first event: ok: the stream had its first event after", "Streamable HTTP: DELETE: ok",
-		"HTTP+SSE: endpoint: ok: POST to http", "HTTP+SSE: initialize: ok: greeter 1, MCP ", "HTTP+SSE: a call: ok: 1 tool"}
+		"HTTP+SSE: endpoint: ok: POST to http", "HTTP+SSE: initialize: ok: greeter 1, MCP ", "HTTP+SSE: a call: ok: 1 tool", "HTTP+SSE: mcp-response: ok", "HTTP+SSE: a call without initialize: ok"}
 	streamable := []string{"Streamable HTTP: initialize: ok: greeter 1", "Streamable HTTP: a call: ok: 1 tool", "HTTP+SSE: endpoint: not served"}
 	sse := []string{"Streamable HTTP: initialize: not served", "HTTP+SSE: endpoint: ok", "HTTP+SSE: a call: ok: 1 tool"}
 	grace := map[string]time.Duration{"go-sdk, JSON": time.Millisecond, "mcp-go, streamable": time.Millisecond} // of those that send no event
