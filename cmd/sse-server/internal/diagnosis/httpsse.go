@@ -229,6 +229,9 @@ func (r *run) isToWait() bool { return r.Wait > 0 }
 
 // waitOverSSE leaves the stream silent. Its end is that of the session.
 func (r *run) waitOverSSE(ctx context.Context) (string, error) {
+	if !r.worked(sseCall) {
+		return "", noCall
+	}
 	after, cut, err := r.silence(ctx, r.sse.events)
 	switch {
 	case err != nil:
