@@ -137,6 +137,7 @@ var All = []Client{
 		Entry: &Entry{
 			Where: "Settings, MCP, Manual configuration, or .trae/mcp.json",
 			Files: []string{".trae/mcp.json"}, Key: "mcpServers", token: inPlace, member: under("url"),
+			install: inTrae,
 		},
 	},
 	{
