@@ -63,6 +63,15 @@ func TestTextsHaveURLAndToken(t *testing.T) {
 	}
 }
 
+// Where a text goes ends the sentence "Paste into": a file, a terminal, or what a button of the client opens.
+func TestWhereIsAPlace(t *testing.T) {
+	for _, c := range clients.WithEntry() {
+		if first := c.Entry.Where[0]; first >= 'A' && first <= 'Z' {
+			t.Errorf("%s: Paste into %s", c.Name, c.Entry.Where)
+		}
+	}
+}
+
 // Each client's file is one that the client can read.
 func TestFormats(t *testing.T) {
 	for _, s := range variants() {
