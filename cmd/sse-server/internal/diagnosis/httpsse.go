@@ -12,7 +12,8 @@ import (
 )
 
 // open opens a stream of HTTP+SSE, and waits for its event endpoint. A server that serves Streamable HTTP
-// needs none: then a stream without an event is that of such a server (mcp-go has one).
+// needs none: then a stream without an event is that of such a server (mcp-go has one), unless something was
+// found to hold events back.
 func (r *run) open(ctx context.Context) (string, error) {
 	if !r.worked(streamableCall) {
 		return r.openWithin(ctx, r.Patience)
@@ -20,7 +21,7 @@ func (r *run) open(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Grace)
 	defer cancel()
 	detail, err := r.openWithin(ctx, r.Grace)
-	if err != nil && ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil && r.results[streamableGET] != Failed {
 		err = missing("the stream has no event endpoint")
 	}
 	return detail, err
