@@ -39,7 +39,7 @@ help:
 	@echo 'test      gofmt, go vet, all unit tests, and one client of each SDK with each kind of server (Node.js >= 20)'
 	@echo 'test-all  lint, test, and the whole matrix of clients and servers, attacks and cycles'
 	@echo 'agents    real agents of npm, which it installs into the cache directory of the user, and their table in docs/clients.md'
-	@echo 'check-deploy  deploy/, packages, image and chart, and the page in Chromium, as root on Debian'
+	@echo 'check-deploy  deploy/, packages, image and chart, as root on Debian'
 	@echo 'e2e       the end-to-end tests of make test alone'
 	@echo 'soak      chaos for FOR ($(FOR)) from SEED ($(SEED)); each fuzz target for FUZZTIME ($(FUZZTIME))'
 	@echo 'perf      the benchmarks, and comparisons with other programs and handlers'
@@ -94,7 +94,6 @@ check-deploy:
 	@[ "$$(id -u)" = 0 ] || { echo "run it as root: it boots systemd in namespaces" >&2; exit 1; }
 	@[ -d e2e/clients/node_modules ] || (cd e2e/clients && npm ci)
 	go run $(GOTESTSUM) --format testname -- -race -count=1 -vet=off -timeout 90m -tags deploy ./deploy/deploytest/
-	go run $(GOTESTSUM) --format testname -- -race -count=1 -vet=off -tags all -run '^TestPageInABrowser$$' ./e2e/
 
 # Packages of Debian, for a workflow.
 deploy-needs:

@@ -1,5 +1,3 @@
-//go:build all
-
 package e2e
 
 import (
@@ -19,7 +17,7 @@ func TestCheckOfOtherGateways(t *testing.T) {
 	supergateway, mcpProxy := npm(t, "supergateway/dist/index.js"), npm(t, "mcp-proxy/dist/bin/mcp-proxy.mjs")
 	stdio := built(t, "everything")
 	only := func(works, other string) []string {
-		return []string{"✓ " + works + ": initialize", "✓ " + works + ": a call", "– " + other}
+		return []string{"✓ " + works + ": initialize", "✓ " + works + ": a call", "✓ " + works + ": a silent stream", "– " + other}
 	}
 	const streamable, sse = "Streamable HTTP", "HTTP+SSE"
 	for name, test := range map[string]struct {
@@ -27,11 +25,11 @@ func TestCheckOfOtherGateways(t *testing.T) {
 		command []string // PORT in it is the port
 		want    []string // lines, in any order
 	}{
-		"supergateway, HTTP+SSE":   {"/sse", []string{supergateway, "--stdio", stdio, "--port", "PORT"}, only(sse, streamable+": initialize")},
+		"supergateway, HTTP+SSE":   {"/sse", []string{supergateway, "--stdio", stdio, "--port", "PORT"}, append(only(sse, streamable+": initialize"), "– "+sse+": mcp-response")},
 		"supergateway, streamable": {"/mcp", []string{supergateway, "--stdio", stdio, "--port", "PORT", "--outputTransport", "streamableHttp"}, only(streamable, sse+": endpoint")},
 		"supergateway, stateful":   {"/mcp", []string{supergateway, "--stdio", stdio, "--port", "PORT", "--outputTransport", "streamableHttp", "--stateful"}, only(streamable, sse+": endpoint")},
 		"mcp-proxy, streamable":    {"/mcp", []string{mcpProxy, "--host", "127.0.0.1", "--port", "PORT", "--", stdio}, only(streamable, sse+": endpoint")},
-		"mcp-proxy, HTTP+SSE":      {"/sse", []string{mcpProxy, "--host", "127.0.0.1", "--port", "PORT", "--", stdio}, only(sse, streamable+": initialize")},
+		"mcp-proxy, HTTP+SSE":      {"/sse", []string{mcpProxy, "--host", "127.0.0.1", "--port", "PORT", "--", stdio}, append(only(sse, streamable+": initialize"), "– "+sse+": mcp-response")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,10 +54,7 @@ func TestCheckOfOtherGateways(t *testing.T) {
 // listens there.
 func startAtPort(t *testing.T, command []string) string {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	ssetest.Must(t, err)
-	addr := free.Addr().String()
-	ssetest.Must(t, free.Close())
+	addr := freeAddr(t)
 	_, port, err := net.SplitHostPort(addr)
 	ssetest.Must(t, err)
 	args := make([]string, len(command))
@@ -68,14 +63,27 @@ func startAtPort(t *testing.T, command []string) string {
 	}
 	cmd := exec.Command(node(t), args...)
 	cmd.Dir, cmd.SysProcAttr = clientsDir, endsWithParent()
-	p := run(t, cmd)
-	base := "http://" + addr
-	p.eventually("listens at "+base, func() bool {
+	run(t, cmd).listens(addr)
+	return "http://" + addr
+}
+
+// freeAddr returns an address at which nothing listens.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	ssetest.Must(t, err)
+	defer free.Close()
+	return free.Addr().String()
+}
+
+// listens waits until the process listens at addr.
+func (p *running) listens(addr string) {
+	p.t.Helper()
+	p.eventually("listens at "+addr, func() bool {
 		conn, err := net.Dial("tcp", addr)
 		if err == nil {
 			_ = conn.Close()
 		}
 		return err == nil
 	})
-	return base
 }

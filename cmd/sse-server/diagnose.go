@@ -60,15 +60,18 @@ func (m *Main) diagnose(c *config.Config) int {
 }
 
 // marks are those of the results of a step.
-var marks = map[diagnosis.Result]string{diagnosis.OK: "✓", diagnosis.Failed: "✗", diagnosis.Missing: "–", diagnosis.Stopped: "!"}
+var marks = map[diagnosis.Result]string{diagnosis.OK: "✓", diagnosis.Failed: "✗", diagnosis.Missing: "–", diagnosis.Untried: "–", diagnosis.Stopped: "!"}
 
 // tellStep prints one step.
 func (m *Main) tellStep(s diagnosis.Step) {
-	detail := s.Detail
-	if s.Result == diagnosis.Missing {
-		detail = "not served: " + detail
+	detail, took := s.Detail, ""
+	if s.Result == diagnosis.Missing || s.Result == diagnosis.Untried {
+		detail = string(s.Result) + ": " + detail
 	}
-	fmt.Fprintf(m.Stdout, "%s %-33s %8.1f ms  %s\n", marks[s.Result], visible(s.Name), s.Milliseconds, visible(detail))
+	if s.Milliseconds > 0 {
+		took = fmt.Sprintf("%.1f ms", s.Milliseconds)
+	}
+	fmt.Fprintf(m.Stdout, "%s %-35s %11s  %s\n", marks[s.Result], visible(s.Name), took, visible(detail))
 	if s.Remedy != "" {
 		fmt.Fprintf(m.Stdout, "  what to do: %s\n", visible(s.Remedy))
 	}

@@ -11,6 +11,7 @@ const { faults, settle, TooDeep, choices, unsafeInteger } = await module('schema
 const { withoutSecrets } = await module('secrets');
 const { expand, variables } = await module('resources');
 const { lossesOfTool, lossesOfAll } = await module('limits');
+const { schemes } = await module('dom');
 const { Wire } = await module('wire');
 const { StreamableHTTP, HTTPSSE } = await module('transport');
 const { Session, paced } = await module('session');
@@ -25,7 +26,8 @@ const at = 'https://gw.example.com/a\'b/mcp?x=1&$y@NAME@', name = 'a server';
 for (const token of [false, true]) {
   const all = new Map(entries({ name, url: at, token, pastes }).map(entry => [entry.client, entry]));
   const json = client => JSON.parse(all.get(client).text);
-  for (const { client, text, aboutToken, aboutProgram } of all.values()) {
+  for (const { client, text, aboutToken, aboutProgram, install } of all.values()) {
+    assert.ok(install === undefined || schemes.test(install), `the page has no links such as ${install}`);
     assert.equal(aboutProgram !== undefined, text.includes('/PATH/TO/'), `${client} says that the path has to be put in`);
     assert.ok(text.includes(at) || text.includes(JSON.stringify(at)) || text.includes(shell(at)), `${client} has the URL: ${text}`);
     assert.equal(/TOKEN|input:token/.test(text), token, `${client} has a token: ${text}`);
@@ -38,6 +40,10 @@ for (const token of [false, true]) {
   assert.equal(cursor.searchParams.get('name'), 'a-server');
   assert.deepEqual(JSON.parse(Buffer.from(cursor.searchParams.get('config'), 'base64').toString()), { url: at, ...header('${env:TOKEN}') });
   assert.deepEqual(json('Cursor').mcpServers['a-server'], { url: at, ...header('${env:TOKEN}') });
+  const trae = new URL(all.get('Trae').install);
+  assert.equal(trae.protocol + trae.host + trae.pathname, 'trae:trae.ai-ide/mcp-import');
+  assert.equal(trae.searchParams.get('type') + trae.searchParams.get('name'), 'httpa-server');
+  assert.deepEqual(JSON.parse(Buffer.from(trae.searchParams.get('config'), 'base64').toString()), { url: at, ...header('TOKEN') });
   const [scheme, query] = all.get('VS Code').install.split('?');
   assert.equal(scheme, 'vscode:mcp/install');
   const { name: installed, inputs, ...code } = JSON.parse(decodeURIComponent(query));

@@ -52,7 +52,7 @@ func (s Server) flag(name string) string {
 // Entry is what people give to a client so that it uses a server: the entry of its configuration, a command or
 // a program, and a link that installs it. The banner, sse-server connect and the page print from it.
 type Entry struct {
-	// Where says where the text goes.
+	// Where ends the sentence "Paste into".
 	Where string
 	// Files are those of its configuration, of the project or below the home directory, which ~ is.
 	Files []string

@@ -63,6 +63,15 @@ func TestTextsHaveURLAndToken(t *testing.T) {
 	}
 }
 
+// Where a text goes ends the sentence "Paste into": a file, a terminal, or what a button of the client opens.
+func TestWhereIsAPlace(t *testing.T) {
+	for _, c := range clients.WithEntry() {
+		if first := c.Entry.Where[0]; first >= 'A' && first <= 'Z' {
+			t.Errorf("%s: Paste into %s", c.Name, c.Entry.Where)
+		}
+	}
+}
+
 // Each client's file is one that the client can read.
 func TestFormats(t *testing.T) {
 	for _, s := range variants() {
@@ -191,6 +200,12 @@ func TestInstallLinks(t *testing.T) {
 				if err != nil || noBase64 != nil || values.Get("name") != "docs" || !reflect.DeepEqual(decode(t, string(data)), want) {
 					t.Errorf("%s: got %s, of %s", c.Name, data, install)
 				}
+			case "trae://trae.ai-ide/mcp-import":
+				values, err := url.ParseQuery(query)
+				data, noBase64 := base64.StdEncoding.DecodeString(values.Get("config"))
+				if err != nil || noBase64 != nil || values.Get("name") != "docs" || values.Get("type") != "http" || !reflect.DeepEqual(decode(t, string(data)), want) {
+					t.Errorf("%s: got %s, of %s", c.Name, data, install)
+				}
 			case "vscode:mcp/install":
 				data, err := url.PathUnescape(query)
 				want["name"] = "docs"
@@ -205,7 +220,7 @@ func TestInstallLinks(t *testing.T) {
 			}
 		}
 	}
-	if have = slices.Compact(have); !slices.Equal(have, []string{"cursor", "vs-code"}) {
+	if have = slices.Compact(have); !slices.Equal(have, []string{"cursor", "trae", "vs-code"}) {
 		t.Errorf("%q have links that install", have)
 	}
 }

@@ -59,6 +59,13 @@ func inCursor(s Server, token string) Install {
 	return Install{"cursor://anysphere.cursor-deeplink/mcp/install?name=" + s.Name + "&config=", string(under("url")(s, token)), true}
 }
 
+// inTrae makes a link of the form at https://docs.trae.ai/ide/mcp-server-install-links (in Chinese also at
+// https://www.volcengine.com/docs/86677/2137600): type is stdio or http, which is any server at a URL, and config
+// the entry in Base64, encoded for a URL. A dialog shows the entry before it is added, and there it can be changed.
+func inTrae(s Server, token string) Install {
+	return Install{"trae://trae.ai-ide/mcp-import?type=http&name=" + s.Name + "&config=", string(under("url")(s, token)), true}
+}
+
 func inVSCode(s Server, token string) Install {
 	inputs := askForToken
 	if !s.Token {

@@ -34,7 +34,7 @@ var All = []Client{
 	{
 		Name: "cline", Title: "Cline", Calls: []string{"Cline", "@cline/core"}, Call: time.Minute, NameLength: 64,
 		Entry: &Entry{
-			Where: "Configure MCP servers",
+			Where: "the file that Configure MCP Servers opens",
 			Files: []string{"~/.cline/data/settings/cline_mcp_settings.json"}, Key: "mcpServers", token: inPlace,
 			member: typedAs("streamableHttp"),
 		},
@@ -135,8 +135,9 @@ var All = []Client{
 		Tools: 40, Descriptions: 8000, Over: "drops the rest silently",
 		NameLength: 60, LongNames: dropsTools,
 		Entry: &Entry{
-			Where: "Settings, MCP, Manual configuration, or .trae/mcp.json",
+			Where: "the window that Settings, MCP, Add, Add manually opens, or into .trae/mcp.json",
 			Files: []string{".trae/mcp.json"}, Key: "mcpServers", token: inPlace, member: under("url"),
+			install: inTrae,
 		},
 	},
 	{

@@ -1,7 +1,7 @@
 // How everything gets onto the page. Text from a server becomes text nodes and values of attributes,
 // never markup, and a URL only gets into an attribute if its scheme is one of these.
 
-const schemes = /^(#|https?:\/\/|blob:|data:(image|audio)\/|cursor:\/\/|vscode:|goose:\/\/)/;
+export const schemes = /^(#|https?:\/\/|blob:|data:(image|audio)\/|cursor:\/\/|trae:\/\/|vscode:)/;
 
 /** @typedef {Node | string | number | null | undefined | false} Child */
 

@@ -110,7 +110,7 @@ export function connectView(target, chosen) {
     const one = /** @type {import('./connect.js').Entry} */ (all.find(entry => entry.client === choose.value));
     if (one.lack) show(shown, el('p', {}, one.lack));
     else show(shown,
-      el('p', {}, `${one.where === 'a terminal' ? 'Paste into' : 'Into'} `, one.where, ': ', copier('Copy', () => one.text, `Copy what ${one.client} needs`),
+      el('p', {}, 'Paste into ', one.where, ': ', copier('Copy', () => one.text, `Copy what ${one.client} needs`),
         one.install && el('a', { class: 'install', href: one.install }, `Install in ${one.client}`)),
       el('pre', { tabindex: 0 }, one.text),
       one.aboutProgram && el('p', { class: 'soft' }, one.aboutProgram),

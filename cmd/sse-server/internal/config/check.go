@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -32,12 +33,8 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 			return fmt.Errorf("connect: the address of a server goes after --url, as in: sse-server connect %s --url %s", client, word)
 		}
 	}
-	if c.Does == "check" && !c.Diagnoses() {
-		for _, option := range []string{"origin", "wait", "json"} {
-			if c.given[option] != "" {
-				return c.refuse(option, "has no effect without --url, or with --start or --offline")
-			}
-		}
+	if err := c.checkDiagnosis(); err != nil {
+		return err
 	}
 	if err := c.checkConnect(); err != nil {
 		return err
@@ -89,6 +86,31 @@ func (c *Config) checkStdio() error {
 	for _, flag := range c.flags {
 		if flag.Tag.Has("http") && c.given[flag.Name] == "--"+flag.Name {
 			return c.refuse(flag.Name, "has no effect on stdio, which serves one client without HTTP; leave the word stdio out to serve HTTP")
+		}
+	}
+	return nil
+}
+
+// checkDiagnosis returns an error if check --url cannot do what it is told, or check is told what only that does.
+func (c *Config) checkDiagnosis() error {
+	at, _ := url.Parse(c.Check.Origin)
+	switch {
+	case c.Does != "check":
+		return nil
+	case c.Check.Origin != "" && (at == nil || at.Host == "" || at.Scheme+"://"+at.Host != c.Check.Origin):
+		return c.refuse("origin", "want a scheme and a host, such as https://app.example.com, but got %q", c.Check.Origin)
+	case c.Diagnoses():
+		return nil
+	}
+	for _, option := range []string{"origin", "wait", "json"} {
+		switch {
+		case c.given[option] == "":
+		case c.given["url"] != "--url":
+			return c.refuse(option, "has no effect without --url")
+		case c.Check.Offline:
+			return c.refuse(option, "has no effect with --offline, which asks nothing")
+		default:
+			return c.refuse(option, "has no effect with --start, which opens a session with the server; leave out --start")
 		}
 	}
 	return nil

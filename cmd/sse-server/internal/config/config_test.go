@@ -164,6 +164,36 @@ func TestBadFlags(t *testing.T) {
 	}
 }
 
+// What check --url cannot do is refused, with what to write.
+func TestCheckOfAURL(t *testing.T) {
+	const url = "check --url http://127.0.0.1:1/mcp "
+	for args, want := range map[string]string{
+		url + "--origin foo":                           `--origin: want a scheme and a host, such as https://app.example.com, but got "foo"`,
+		url + "--origin https://app.example.com/page":  `--origin: want a scheme and a host, such as https://app.example.com, but got`,
+		url + "--origin *":                             "--origin: want a scheme and a host",
+		url + "--start --wait 70s":                     "--wait: has no effect with --start, which opens a session with the server; leave out --start",
+		url + "--start --origin https://a":             "--origin: has no effect with --start",
+		url + "--offline --json":                       "--json: has no effect with --offline",
+		"check --wait 70s":                             "--wait: has no effect without --url",
+		"check --url 127.0.0.1:8080/mcp":               "did you mean http://127.0.0.1:8080/mcp?",
+		"check --url localhost:8080/mcp":               "did you mean http://localhost:8080/mcp?",
+		"check --url [::1]:8080/mcp":                   "did you mean http://[::1]:8080/mcp?",
+		"check --url gw:8080/mcp":                      "did you mean http://gw:8080/mcp?",
+		"check --url gw.example.com/mcp?key=" + secret: "did you mean https://gw.example.com/mcp?",
+		"check --url u:" + secret + "@gw.example.com/": "did you mean https://gw.example.com/?",
+	} {
+		wantRefusal(t, nil, want, strings.Fields(args)...)
+	}
+	for _, args := range []string{"foo", "ws://gw.example.com/mcp", "mailto:x", "http:///mcp", "/mcp", ":8080"} {
+		if _, err := Load([]string{"check", "--url", args}, clitest.Environment(nil), new(Config)); err == nil || strings.Contains(err.Error(), "did you mean") {
+			t.Errorf("%s: got %v", args, err)
+		}
+	}
+	for _, origin := range []string{"https://app.example.com", "http://localhost:3000"} {
+		mustLoad(t, nil, "check", "--url", "http://127.0.0.1:1/mcp", "--origin", origin)
+	}
+}
+
 // What people write who know other programs leads to the option that they mean.
 func TestMistakesAreExplained(t *testing.T) {
 	wantRefusal(t, map[string]string{"SSE_SERVER_WARM": "yes"}, `SSE_SERVER_WARM: want a number, 0 or more, such as 2, but got "yes"`, "--", "x")

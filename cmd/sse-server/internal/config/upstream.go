@@ -311,7 +311,7 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 		}
 	}
 	if err := s.remote.Check(); err != nil {
-		return s.refuse("url", "%v", err)
+		return s.refuse("url", "%v%s", err, urlMeant(s.remote.Address))
 	}
 	if at, _ := url.Parse(s.remote.Address); at.Scheme == "http" && !httpcheck.IsLoopback(at.Host) &&
 		(len(s.Header) > 0 || at.User != nil || s.remote.Credentials != nil) {
@@ -322,6 +322,22 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 			"Authorization: the remote server would get the tokens of %s, which are for this one", cmp.Or(c.given["auth-tokens-file"], c.given[oauthKey]))
 	}
 	return nil
+}
+
+// urlMeant asks whether a URL is meant by an address without a scheme; it is empty if none is. What may be secret
+// is left out.
+func urlMeant(address string) string {
+	at, err := url.Parse("http://" + address)
+	switch {
+	case err != nil || strings.Contains(address, "://") || at.Hostname() == "":
+		return ""
+	case at.Port() != "" || httpcheck.IsLoopback(at.Host):
+	case strings.Contains(at.Host, "."):
+		at.Scheme = "https"
+	default:
+		return ""
+	}
+	return ", did you mean " + upstream.URL{Address: at.String()}.Place() + "?"
 }
 
 var reference = regexp.MustCompile(`\$\{[^}]*\}?`)

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
@@ -42,6 +43,7 @@ const (
 	OK      Result = "ok"
 	Failed  Result = "failed"
 	Missing Result = "not served" // which is no fault, unless the other transport is missing too
+	Untried Result = "not tried"  // because of what an earlier step has found
 	Stopped Result = "stopped"    // by the end of the context, and nothing was tried after it
 )
 
@@ -49,8 +51,8 @@ const (
 type Step struct {
 	Name   string `json:"name"`
 	Result Result `json:"result"`
-	// Milliseconds is the time that it took.
-	Milliseconds float64 `json:"milliseconds"`
+	// Milliseconds is the time that it took; 0 if there was nothing to measure.
+	Milliseconds float64 `json:"milliseconds,omitzero"`
 	Detail       string  `json:"detail"`
 	// Remedy is what to do; empty unless the step failed.
 	Remedy string `json:"remedy,omitempty"`
@@ -63,40 +65,44 @@ type step struct {
 	after string
 	// when reports whether there is something to try; nil: there always is.
 	when func(*run) bool
-	// try returns what was found. Its error is a *fault, missing, or one of the network.
+	// try returns what was found. Its error is a *fault, missing, untried, or one of the network.
 	try func(r *run, ctx context.Context) (detail string, err error)
 	// ends says that nothing more can be found out after a fault.
 	ends bool
+	// reads says that it reads what is there, and has a time of its own only if it sends a request.
+	reads bool
 	// waits says that it takes Options.Wait longer.
 	waits bool
 }
 
 // steps are tried in this order. One of the two transports is enough for a client.
 var steps = []step{
-	{name: "URL", when: (*run).hasNoURL, try: (*run).noURL, ends: true},
-	{name: "proxy", when: (*run).isProxied, try: (*run).proxy},
+	{name: "URL", when: (*run).hasNoURL, try: (*run).noURL, reads: true, ends: true},
+	{name: "proxy", when: (*run).isProxied, try: (*run).proxy, reads: true},
 	{name: "DNS", when: (*run).hasName, try: (*run).lookUp, ends: true},
 	{name: "TCP", when: (*run).isDirect, try: (*run).connect, ends: true},
 	{name: "TLS", when: (*run).isSecure, try: (*run).shakeHands, ends: true},
 	{name: "HTTP", try: (*run).speak, ends: true},
-	{name: "Host", when: (*run).isAnswered, try: (*run).isHostServed, ends: true},
-	{name: "Origin", when: (*run).isAnswered, try: (*run).isOriginServed},
-	{name: "authentication", when: (*run).isAnswered, try: (*run).isAuthenticated, ends: true},
+	{name: "Host", when: (*run).isAnswered, try: (*run).isHostServed, reads: true, ends: true},
+	{name: originServed, when: (*run).isAnswered, try: (*run).isOriginServed, reads: true},
+	{name: "authentication", when: (*run).isAnswered, try: (*run).isAuthenticated, reads: true, ends: true},
 
 	{name: streamableInitialize, try: (*run).initialize, ends: true}, // HTTP+SSE would fail likewise
 	{name: streamableCall, after: streamableInitialize, try: (*run).call},
-	{name: "Streamable HTTP: GET", after: streamableInitialize, when: (*run).hasSessionID, try: (*run).get},
-	{name: "Streamable HTTP: first event", after: streamableCall, try: (*run).firstEvent},
-	{name: "Streamable HTTP: a silent stream", after: streamableCall, when: (*run).isToWait, try: (*run).waitOverStreamable, waits: true},
+	{name: streamableGET, after: streamableInitialize, when: (*run).hasSessionID, try: (*run).get},
+	{name: "Streamable HTTP: first event", after: streamableCall, try: (*run).firstEvent, reads: true},
+	{name: "Streamable HTTP: a silent stream", after: streamableInitialize, when: (*run).isToWait, try: (*run).waitOverStreamable, waits: true},
 	{name: "Streamable HTTP: DELETE", after: streamableInitialize, when: (*run).hasSessionID, try: (*run).end},
 
 	{name: sseEndpoint, try: (*run).open},
 	{name: sseInitialize, after: sseEndpoint, try: (*run).initializeOverSSE},
 	{name: sseCall, after: sseInitialize, try: (*run).callOverSSE},
-	{name: "HTTP+SSE: a silent stream", after: sseCall, when: (*run).isToWait, try: (*run).waitOverSSE, waits: true},
+	{name: "HTTP+SSE: a silent stream", after: sseEndpoint, when: (*run).isToWait, try: (*run).waitOverSSE, waits: true},
+	{name: sseAnnouncement, after: sseEndpoint, try: (*run).await},
+	{name: "HTTP+SSE: a call without initialize", after: sseAnnouncement, try: (*run).callAnnounced},
 
 	{name: "MCP", when: (*run).hasNoTransport, try: (*run).noMCP},
-	{name: "CORS", after: "Origin", when: (*run).isForPage, try: (*run).cors},
+	{name: "CORS", when: (*run).isForPage, try: (*run).cors},
 }
 
 // loginSteps follow if some step has failed for want of a token. They are what clients do then, in the
@@ -108,11 +114,14 @@ var loginSteps = []step{
 
 // The names of steps on which others depend.
 const (
+	originServed         = "Origin"
 	streamableInitialize = "Streamable HTTP: initialize"
 	streamableCall       = "Streamable HTTP: a call"
+	streamableGET        = "Streamable HTTP: GET"
 	sseEndpoint          = "HTTP+SSE: endpoint"
 	sseInitialize        = "HTTP+SSE: initialize"
 	sseCall              = "HTTP+SSE: a call"
+	sseAnnouncement      = "HTTP+SSE: mcp-response"
 )
 
 // run is one diagnosis, and what has been found so far.
@@ -124,6 +133,7 @@ type run struct {
 	report    func(Step)
 	secrets   *strings.Replacer // hides what the user has given
 	results   map[string]Result // of the steps that were tried
+	asks      atomic.Bool       // a request was sent in this step
 
 	isInside  bool               // the URL is at an address of this machine or network
 	first     first              // the answer to the first request
@@ -136,11 +146,8 @@ type run struct {
 		opened  time.Time
 		event   string // says how soon an answer came that is a stream; empty if none was
 	}
-	sse struct {
-		stream   *events // from its endpoint on
-		endpoint string
-		session  *session
-	}
+	sse       sseStream // whose session is initialized here
+	announced sseStream // whose session the server initializes
 }
 
 // Run tries each step and reports it. It returns whether a client can work there. When ctx ends, the step
@@ -209,6 +216,11 @@ type missing string
 
 func (m missing) Error() string { return string(m) }
 
+// untried is why something was not tried that would be.
+type untried string
+
+func (u untried) Error() string { return string(u) }
+
 // take tries and reports one step.
 func (r *run) take(ctx context.Context, s step) Result {
 	patience := r.Patience
@@ -220,17 +232,24 @@ func (r *run) take(ctx context.Context, s step) Result {
 	}
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	r.asks.Store(false)
 	began := time.Now()
 	detail, err := s.try(r, bounded)
 	done := Step{Name: s.name, Result: OK, Detail: detail, Milliseconds: milliseconds(time.Since(began))}
 	var f *fault
 	var m missing
+	var u untried
+	if isUntried := errors.As(err, &u); isUntried || s.reads && !r.asks.Load() {
+		done.Milliseconds = 0
+	}
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
 		done.Result, done.Detail = Stopped, "stopped here"
 	case errors.As(err, &m):
 		done.Result, done.Detail = Missing, string(m)
+	case u != "":
+		done.Result, done.Detail = Untried, string(u)
 	case errors.As(err, &f):
 		done.Result, done.Detail, done.Remedy = Failed, f.what, f.remedy
 	case errors.Is(err, context.DeadlineExceeded):
@@ -248,9 +267,9 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 
 // close ends the streams that steps have left open.
 func (r *run) close() {
-	for _, stream := range []*events{r.streamable.stream, r.sse.stream} {
-		if stream != nil {
-			stream.close()
-		}
+	if r.streamable.stream != nil {
+		r.streamable.stream.close()
 	}
+	r.sse.close()
+	r.announced.close()
 }

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,7 +113,7 @@ func TestServersThatWork(t *testing.T) {
 	t.Parallel()
 	sdk, old := greeter(), greeterOfMCPGo()
 	both := []string{"TCP: ok", "Streamable HTTP: initialize: ok: greeter 1, MCP 2025-11-25", "Streamable HTTP: a call: ok: 1 tool", "Streamable HTTP: GET: ok", "Streamable HTTP: first event: ok: the stream had its first event after", "Streamable HTTP: DELETE: ok",
-		"HTTP+SSE: endpoint: ok: POST to http", "HTTP+SSE: initialize: ok: greeter 1, MCP ", "HTTP+SSE: a call: ok: 1 tool"}
+		"HTTP+SSE: endpoint: ok: POST to http", "HTTP+SSE: initialize: ok: greeter 1, MCP ", "HTTP+SSE: a call: ok: 1 tool", "HTTP+SSE: mcp-response: ok", "HTTP+SSE: a call without initialize: ok"}
 	streamable := []string{"Streamable HTTP: initialize: ok: greeter 1", "Streamable HTTP: a call: ok: 1 tool", "HTTP+SSE: endpoint: not served"}
 	sse := []string{"Streamable HTTP: initialize: not served", "HTTP+SSE: endpoint: ok", "HTTP+SSE: a call: ok: 1 tool"}
 	grace := map[string]time.Duration{"go-sdk, JSON": time.Millisecond, "mcp-go, streamable": time.Millisecond} // of those that send no event
@@ -189,7 +190,7 @@ func TestFaults(t *testing.T) {
 		"TLS port":         {diagnosis.Options{URL: strings.Replace(secure.URL, "https", "http", 1) + "/mcp"}, []string{"HTTP: failed: the server speaks TLS there, and no plain HTTP -> use https://"}},
 		"no token":         {diagnosis.Options{URL: serve(t, protected) + "/mcp"}, []string{"authentication: failed: HTTP 401: a token is needed -> give a token: --header 'Authorization: Bearer TOKEN'"}},
 		"wrong token":      {diagnosis.Options{URL: serve(t, protected) + "/mcp", Header: http.Header{"Authorization": {"Bearer wrong"}}}, []string{"HTTP 401", "-> the token is not accepted"}},
-		"wrong path":       {diagnosis.Options{URL: plain + "/api"}, []string{"not served: HTTP 404", "MCP: failed: no transport is served at /api -> use " + plain + "/mcp"}},
+		"wrong path":       {diagnosis.Options{URL: plain + "/api"}, []string{"authentication: not tried: there was only HTTP 404\n", "not served: HTTP 404", "MCP: failed: no transport is served at /api -> use " + plain + "/mcp"}},
 		"no path":          {diagnosis.Options{URL: plain}, []string{"MCP: failed: no transport is served at / -> use " + plain + "/mcp"}},
 		"several servers":  {diagnosis.Options{URL: serve(t, several) + "/mcp"}, []string{"MCP: failed: no transport of MCP is served at", "-> take one of the paths that the server names: /a/mcp, /b/mcp\n"}},
 		"quotes":           {diagnosis.Options{URL: serve(t, quoting) + "/mcp"}, []string{`the server answers with an error: no "bad" key -> run`}},
@@ -197,10 +198,10 @@ func TestFaults(t *testing.T) {
 		"nothing there":    {diagnosis.Options{URL: serve(t, status(404, "")) + "/mcp"}, []string{"initialize: not served: HTTP 404\n", "MCP: failed: no transport of MCP is served at", "check the path"}},
 		"redirect":         {diagnosis.Options{URL: serve(t, status(301, "")) + "/mcp"}, []string{"failed: HTTP 301 leads to https://new.example.com/mcp -> use that URL"}},
 		"bad gateway":      {diagnosis.Options{URL: serve(t, status(502, "<html>")) + "/mcp"}, []string{"failed: HTTP 502 -> the proxy does not reach the server"}},
-		"web page":         {diagnosis.Options{URL: serve(t, status(200, "<html>")) + "/mcp"}, []string{"failed: there is a web page -> check the path"}},
+		"web page":         {diagnosis.Options{URL: serve(t, status(200, "<html>")) + "/mcp"}, []string{"authentication: not tried: there was only a web page\n", "failed: there is a web page -> check the path"}},
 		"broken server":    {diagnosis.Options{URL: serve(t, broken) + "/mcp"}, []string{"failed: the server answers with an error: ", "/does/not/exist", "-> run sse-server check --start"}},
 		"another scheme":   {diagnosis.Options{URL: serve(t, mixed) + "/sse"}, []string{"HTTP+SSE: endpoint: failed: the event endpoint names https://", ": clients do not post to another scheme -> have the proxy send X-Forwarded-Proto"}},
-		"page not allowed": {diagnosis.Options{URL: plain + "/mcp", Origin: "https://app.example.com"}, []string{"Origin: failed: HTTP 403", "-> allow the page: --allowed-origins https://app.example.com", "HTTP+SSE: a call: ok"}},
+		"page not allowed": {diagnosis.Options{URL: plain + "/mcp", Origin: "https://app.example.com"}, []string{"Origin: failed: HTTP 403", "-> allow the page: --allowed-origins https://app.example.com", "HTTP+SSE: a call: ok", "CORS: not tried: the Origin was refused\n"}},
 	} {
 		got, works := look(t, test.o)
 		if works {
@@ -268,17 +269,40 @@ func held(t *testing.T, to string) string {
 func TestProxiesThatHoldEventsBack(t *testing.T) {
 	t.Parallel()
 	gw := serve(t, newGateway(t, gateway.Options{}))
-	got, works := look(t, diagnosis.Options{URL: held(t, gw) + "/mcp", Patience: 3 * time.Second})
+	got, works := look(t, diagnosis.Options{URL: held(t, gw) + "/mcp", Patience: 3 * time.Second, Wait: time.Millisecond})
 	if works {
 		t.Error("a client can work behind a proxy that holds events back")
 	}
-	wantLines(t, got, "Streamable HTTP: a call: ok", "Streamable HTTP: GET: failed: the stream did not open in 3s -> a proxy between holds events back", "proxy_buffering off")
+	wantLines(t, got, "Streamable HTTP: a call: ok", "Streamable HTTP: GET: failed: the stream did not open in 3s -> a proxy between holds events back", "proxy_buffering off",
+		"Streamable HTTP: first event: not tried: the stream did not open\n", "Streamable HTTP: a silent stream: not tried: the stream did not open\n",
+		"HTTP+SSE: endpoint: failed: no event came in ", " -> a proxy between holds events back")
 	sse := greeter()
 	got, works = look(t, diagnosis.Options{URL: held(t, serve(t, mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return sse }, nil))) + "/sse", Patience: 3 * time.Second})
 	if works {
 		t.Error("a client can work behind a proxy that holds events back")
 	}
 	wantLines(t, got, "HTTP+SSE: endpoint: failed: no event came in 3s -> a proxy between holds events back")
+}
+
+// A step that only reads what an earlier one has got has no time of its own.
+func TestTimesAreMeasured(t *testing.T) {
+	t.Parallel()
+	const page = "https://app.example.com"
+	gw := serve(t, newGateway(t, gateway.Options{AllowedOrigins: []string{page}}))
+	for origin, want := range map[string][]string{
+		"":   {"Host", "Origin", "authentication", "Streamable HTTP: first event"},
+		page: {"Host", "authentication", "Streamable HTTP: first event"},
+	} {
+		var without []string
+		diagnosis.Run(t.Context(), diagnosis.Options{URL: gw + "/mcp", Origin: origin, Patience: time.Minute, Grace: time.Minute}, func(s diagnosis.Step) {
+			if s.Milliseconds == 0 {
+				without = append(without, s.Name)
+			}
+		})
+		if !slices.Equal(without, want) {
+			t.Errorf("with the Origin %q: these have no time: %q, want %q", origin, without, want)
+		}
+	}
 }
 
 // No step shows a password, a query or what a server puts into addresses.

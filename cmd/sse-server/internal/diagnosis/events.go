@@ -25,13 +25,13 @@ type events struct {
 	cancel    context.CancelFunc // of the request
 	goroutine sync.WaitGroup
 
-	all       chan event  // endpoints and responses; closed at the end of the stream
-	asked     chan []byte // replies to requests of the server; closed at the end of the stream
-	broken    error       // nil after an end in good order; set before all is closed
-	beats     atomic.Int64
-	announced atomic.Bool   // a gateway has initialized the session
-	came      chan struct{} // closed when the first event or comment has come
-	firstAt   time.Time     // set before came is closed
+	all      chan event  // endpoints and responses; closed at the end of the stream
+	asked    chan []byte // replies to requests of the server; closed at the end of the stream
+	broken   error       // nil after an end in good order; set before all is closed
+	beats    atomic.Int64
+	promised atomic.Bool   // there was the event connection: a gateway initializes the session
+	came     chan struct{} // closed when the first event or comment has come
+	firstAt  time.Time     // set before came is closed
 }
 
 // newEvents reads body until it ends, or has too much: then broken is a *fault. The caller must call close.
@@ -92,6 +92,9 @@ func (e *events) read() {
 			e.beats.Add(1)
 		case field == "event":
 			name = value
+			if name == "connection" {
+				e.promised.Store(true)
+			}
 		case field == "data" && len(data)+len(value) >= maxBody:
 			e.broken = tooLong
 			return

@@ -54,7 +54,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		"answers":           {strings.NewReader(strings.Repeat("data: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n\n", 200)), "more than a hundred messages"},
 		"questions":         {strings.NewReader(strings.Repeat("data: {\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}\n\n", 200)), "more than a hundred messages"},
 	} {
-		r := &run{Options: Options{Wait: time.Hour}}
+		r := &run{Options: Options{Wait: time.Hour}, results: map[string]Result{streamableCall: OK}}
 		r.streamable.stream = untilRead(test.body)
 		_, err := r.waitOverStreamable(context.Background())
 		var f *fault

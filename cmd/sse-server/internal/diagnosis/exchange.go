@@ -34,6 +34,7 @@ func (r *run) send(ctx context.Context, method, address, body string, header map
 	if host := request.Header.Get("Host"); host != "" {
 		request.Host = host
 	}
+	r.asks.Store(true)
 	response, err := r.client.Do(request)
 	var at *url.Error
 	if errors.As(err, &at) {

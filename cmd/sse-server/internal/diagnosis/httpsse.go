@@ -12,7 +12,8 @@ import (
 )
 
 // open opens a stream of HTTP+SSE, and waits for its event endpoint. A server that serves Streamable HTTP
-// needs none: then a stream without an event is that of such a server (mcp-go has one).
+// needs none: then a stream without an event is that of such a server (mcp-go has one), unless something was
+// found to hold events back.
 func (r *run) open(ctx context.Context) (string, error) {
 	if !r.worked(streamableCall) {
 		return r.openWithin(ctx, r.Patience)
@@ -20,29 +21,50 @@ func (r *run) open(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Grace)
 	defer cancel()
 	detail, err := r.openWithin(ctx, r.Grace)
-	if err != nil && ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil && r.results[streamableGET] != Failed {
 		err = missing("the stream has no event endpoint")
 	}
 	return detail, err
 }
 
 func (r *run) openWithin(ctx context.Context, patience time.Duration) (string, error) {
+	if err := r.openSSE(ctx, &r.sse, patience); err != nil {
+		return "", err
+	}
+	return "POST to " + r.sse.endpoint, nil
+}
+
+// sseStream is a stream of HTTP+SSE, whose end is that of its session.
+type sseStream struct {
+	*events           // from its endpoint on
+	endpoint string   // where messages of the client are posted
+	session  *session // from initialize, or the announcement, on
+}
+
+func (s *sseStream) close() {
+	if s.events != nil {
+		s.events.close()
+	}
+}
+
+// openSSE opens a stream, and waits for its endpoint.
+func (r *run) openSSE(ctx context.Context, s *sseStream, patience time.Duration) error {
 	response, cancel, err := r.openStream(ctx, map[string]string{"Accept": "text/event-stream"})
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return "", &fault{fmt.Sprintf("no event came in %v", patience), buffers}
+		return &fault{fmt.Sprintf("no event came in %v", patience), buffers}
 	case err != nil:
-		return "", err
+		return err
 	}
 	stream := newEvents(response.Body, cancel)
-	if r.sse.endpoint, err = r.endpointOf(ctx, response, stream, patience); err != nil {
+	if s.endpoint, err = r.endpointOf(ctx, response, stream, patience); err != nil {
 		stream.close()
-		return "", err
+		return err
 	}
-	r.sse.stream = stream
-	life := response.Request.Context()
-	stream.reply(func(body []byte) { r.post(life, r.sse.endpoint, body, nil) })
-	return "POST to " + r.sse.endpoint, nil
+	s.events = stream
+	life, endpoint := response.Request.Context(), s.endpoint
+	stream.reply(func(body []byte) { r.post(life, endpoint, body, nil) })
+	return nil
 }
 
 // openStream sends a GET whose response outlives ctx, which bounds the time to its head. The caller must
@@ -106,33 +128,70 @@ func (r *run) endpointOf(ctx context.Context, response *http.Response, stream *e
 }
 
 func (r *run) initializeOverSSE(ctx context.Context) (string, error) {
-	answer, err := r.over(ctx, initialize, "1")
+	answer, err := r.over(ctx, &r.sse, initialize, "1")
 	if err != nil {
 		return "", err
 	}
-	s := new(session)
-	if err := s.read(answer); err != nil {
+	return r.sse.begin(answer)
+}
+
+// begin takes the answer to initialize, whoever has sent that.
+func (s *sseStream) begin(answer []byte) (string, error) {
+	begun := new(session)
+	if err := begun.read(answer); err != nil {
 		return "", err
 	}
-	r.sse.session = s
-	if r.sse.stream.announced.Load() {
-		return s.what + "; the gateway has initialized it, too", nil
-	}
-	return s.what, nil
+	s.session = begun
+	return begun.what, nil
 }
 
 func (r *run) callOverSSE(ctx context.Context) (string, error) {
 	r.post(ctx, r.sse.endpoint, []byte(initialized), nil)
-	answer, err := r.over(ctx, r.sse.session.call("2"), "2")
+	return r.callOver(ctx, &r.sse)
+}
+
+func (r *run) callOver(ctx context.Context, s *sseStream) (string, error) {
+	answer, err := r.over(ctx, s, s.session.call("2"), "2")
 	if err != nil {
 		return "", err
 	}
 	return called(answer)
 }
 
+// await opens another stream, sends nothing, and waits for the gateway to announce the session that it has
+// initialized. Others are not asked: some take one client alone.
+func (r *run) await(ctx context.Context) (string, error) {
+	if !r.sse.promised.Load() {
+		return "", missing("the server initializes no session by itself: each client has to")
+	}
+	r.sse.close()
+	if err := r.openSSE(ctx, &r.announced, r.Patience); err != nil {
+		return "", err
+	}
+	for {
+		e, err := r.announced.next(ctx)
+		switch {
+		case isFault(err):
+			return "", err
+		case err != nil && ctx.Err() != nil:
+			return "", &fault{fmt.Sprintf("the gateway announced no session in %v", r.Patience),
+				"see with sse-server check --start and the options of that gateway how long the server takes to start, or see the log of the gateway"}
+		case err != nil:
+			return "", &fault{"the stream ended before the announcement", "see the log of the gateway"}
+		case e.name == "mcp-response":
+			return r.announced.begin([]byte(e.data))
+		}
+	}
+}
+
+// callAnnounced makes a call as a client does that never sends initialize.
+func (r *run) callAnnounced(ctx context.Context) (string, error) {
+	return r.callOver(ctx, &r.announced)
+}
+
 // over posts a message, and returns the answer that comes on the stream.
-func (r *run) over(ctx context.Context, message string, id jsonrpc.ID) ([]byte, error) {
-	response, err := r.send(ctx, http.MethodPost, r.sse.endpoint, message, nil)
+func (r *run) over(ctx context.Context, s *sseStream, message string, id jsonrpc.ID) ([]byte, error) {
+	response, err := r.send(ctx, http.MethodPost, s.endpoint, message, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -151,9 +210,8 @@ func (r *run) over(ctx context.Context, message string, id jsonrpc.ID) ([]byte, 
 	if answer := answerTo(id, body); answer != nil { // some answer in the POST
 		return answer, nil
 	}
-	stream := r.sse.stream
 	for {
-		e, err := stream.next(ctx)
+		e, err := s.next(ctx)
 		switch {
 		case isFault(err):
 			return nil, err
@@ -161,8 +219,6 @@ func (r *run) over(ctx context.Context, message string, id jsonrpc.ID) ([]byte, 
 			return nil, &fault{fmt.Sprintf("the POST was taken, but no answer came on the stream in %v", r.Patience), buffers}
 		case err != nil:
 			return nil, &fault{"the stream has ended", "see the log of the server, and whether a proxy cuts streams"}
-		case e.name == "mcp-response" && answerTo(id, []byte(e.data)) == nil:
-			stream.announced.Store(true)
 		}
 		if answer := answerTo(id, []byte(e.data)); answer != nil {
 			return answer, nil
@@ -174,14 +230,17 @@ func (r *run) isToWait() bool { return r.Wait > 0 }
 
 // waitOverSSE leaves the stream silent. Its end is that of the session.
 func (r *run) waitOverSSE(ctx context.Context) (string, error) {
-	after, cut, err := r.silence(ctx, r.sse.stream)
+	if !r.worked(sseCall) {
+		return "", noCall
+	}
+	after, cut, err := r.silence(ctx, r.sse.events)
 	switch {
 	case err != nil:
 		return "", err
 	case cut:
-		return "", cutOff(after, r.sse.stream)
+		return "", cutOff(after, r.sse.events)
 	}
-	return stayed(r.Wait, r.sse.stream), nil
+	return stayed(r.Wait, r.sse.events), nil
 }
 
 // silence sends nothing for a while, and looks whether the stream stays, or after what time it was cut.

@@ -19,8 +19,13 @@ const insufficientScope = "insufficient_scope"
 
 // isAuthenticated says whether the first request was refused for want of a token. Others may be later.
 func (r *run) isAuthenticated(context.Context) (string, error) {
-	if code := r.first.StatusCode; code == http.StatusUnauthorized || code == http.StatusForbidden {
+	switch code := r.first.StatusCode; {
+	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		return "", r.refused(r.first.again())
+	case code >= http.StatusMultipleChoices && code != http.StatusBadRequest:
+		return "", untried(fmt.Sprintf("there was only HTTP %d", code))
+	case strings.HasPrefix(r.first.Header.Get("Content-Type"), "text/html"):
+		return "", untried("there was only a web page")
 	}
 	if r.Header.Get("Authorization") != "" {
 		return "the Authorization that was given is not refused", nil

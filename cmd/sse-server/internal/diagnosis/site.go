@@ -160,14 +160,17 @@ func (r *run) noMCP(ctx context.Context) (string, error) {
 // servedPaths finds the paths in what a gateway answers at any other.
 var servedPaths = regexp.MustCompile(`no such route: [^/"]*(/[\w./~-]+(?:, /[\w./~-]+)*)`)
 
-func (r *run) isForPage() bool {
-	return r.Origin != "" && (r.worked(streamableCall) || r.worked(sseCall))
-}
+func (r *run) isForPage() bool { return r.Origin != "" }
 
 // cors tries what a browser does for a page of another origin: it asks first, and then lets the page read
 // an answer that says so.
 func (r *run) cors(ctx context.Context) (string, error) {
-	if strings.EqualFold(r.Origin, r.at.Scheme+"://"+r.at.Host) {
+	switch {
+	case r.results[originServed] == Failed:
+		return "", untried("the Origin was refused")
+	case !r.worked(streamableCall) && !r.worked(sseCall):
+		return "", noCall
+	case strings.EqualFold(r.Origin, r.at.Scheme+"://"+r.at.Host):
 		return "a page of the server itself needs none", nil
 	}
 	remedy := "allow the page: --allowed-origins " + r.Origin

@@ -134,7 +134,8 @@ func TestHostAndOrigin(t *testing.T) {
 		"wrong name":          {diagnosis.Options{URL: hostOf(t, gw, "evil.example.com") + "/mcp"}, []string{"Host: failed: HTTP 403: ", "-> allow the name: --allowed-hosts 127.0.0.1;"}},
 		"refused silently":    {diagnosis.Options{URL: local + "/mcp"}, []string{"Host: failed: HTTP 403 for 127.0.0.1", ", and 200 for localhost", "-> allow the name"}},
 		"page that is served": {diagnosis.Options{URL: forPage + "/mcp", Origin: page}, []string{"Origin: ok: a POST of a page of " + page, "CORS: ok"}},
-		"page that is not":    {diagnosis.Options{URL: gw + "/mcp", Origin: page}, []string{"Origin: failed: HTTP 403: the Origin is not allowed", "-> allow the page: --allowed-origins " + page, "HTTP+SSE: a call: ok"}},
+		"page that is not":    {diagnosis.Options{URL: gw + "/mcp", Origin: page}, []string{"Origin: failed: HTTP 403: the Origin is not allowed", "-> allow the page: --allowed-origins " + page, "HTTP+SSE: a call: ok", "CORS: not tried: the Origin was refused\n"}},
+		"page of nothing":     {diagnosis.Options{URL: forPage + "/nothing", Origin: page}, []string{"MCP: failed", "CORS: not tried: no call was answered\n"}},
 		"no page":             {diagnosis.Options{URL: strict + "/mcp"}, []string{"Origin: failed: HTTP 403: an Origin is needed -> let requests pass that have no Origin"}},
 		"preflight alone": {diagnosis.Options{URL: serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.Header.Del("Origin")

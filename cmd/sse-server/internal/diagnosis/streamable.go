@@ -186,9 +186,18 @@ func (r *run) get(ctx context.Context) (string, error) {
 	return "", &fault{fmt.Sprintf("HTTP %d, %s, and no stream", response.StatusCode, kind), "a server without such a stream answers with HTTP 405"}
 }
 
+// notOpen is why no stream is looked at.
+const notOpen = untried("the stream did not open")
+
+// noCall is why nothing is tried that comes after a call.
+const noCall = untried("no call was answered")
+
 // firstEvent says how soon events come through. A server need not send any: it may answer as JSON, and be
 // silent on its stream.
 func (r *run) firstEvent(ctx context.Context) (string, error) {
+	if r.results[streamableGET] == Failed {
+		return "", notOpen
+	}
 	if r.streamable.event != "" {
 		return r.streamable.event, nil
 	}
@@ -211,6 +220,12 @@ func (r *run) firstEvent(ctx context.Context) (string, error) {
 // waitOverStreamable leaves the stream of the session silent, or without one the session alone, which has
 // to answer after that.
 func (r *run) waitOverStreamable(ctx context.Context) (string, error) {
+	switch {
+	case !r.worked(streamableCall):
+		return "", noCall
+	case r.results[streamableGET] == Failed:
+		return "", notOpen
+	}
 	stream := r.streamable.stream
 	if stream == nil {
 		return r.idle(ctx)

@@ -102,6 +102,7 @@ func TestFirstEvent(t *testing.T) {
 	t.Parallel()
 	sdk := greeter()
 	streaming := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return sdk }, nil)
+	stateless := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return sdk }, &mcp.StreamableHTTPOptions{Stateless: true})
 	headAlone := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_ = http.NewResponseController(w).Flush()
@@ -116,7 +117,8 @@ func TestFirstEvent(t *testing.T) {
 		want            []string
 	}{
 		"of an answer": {serve(t, streaming), 0, 0, []string{"Streamable HTTP: first event: ok: an answer that is a stream had its first event after ", " ms\n"}},
-		"collected":    {held(t, serve(t, streaming)), 3 * time.Second, 0, []string{"Streamable HTTP: GET: failed: the stream did not open in 3s", "Streamable HTTP: first event: ok: an answer", "; it came with its length, so the server or a proxy has collected"}},
+		"no stream":    {held(t, serve(t, streaming)), 3 * time.Second, 0, []string{"Streamable HTTP: GET: failed: the stream did not open in 3s", "Streamable HTTP: first event: not tried: the stream did not open\n"}},
+		"collected":    {held(t, serve(t, stateless)), 0, 0, []string{"Streamable HTTP: first event: ok: an answer", "; it came with its length, so the server or a proxy has collected"}},
 		"none":         {serve(t, server.NewStreamableHTTPServer(greeterOfMCPGo())), 0, time.Millisecond, []string{"Streamable HTTP: first event: not served: the server answers as JSON, and has sent nothing on its stream"}},
 		"held back":    {serve(t, headAlone), 3 * time.Second, 0, []string{"initialize: failed: the stream is open, but no event came in time -> a proxy between holds events back"}},
 	} {
