@@ -32,7 +32,7 @@ async function open(url, expected = /^$/) {
   return page;
 }
 const sees = (page, text) => page.getByText(text).filter({ visible: true }).first().waitFor();
-const ready = page => page.locator('.headline.ready').waitFor();
+const ready = page => page.locator('.headline.ready, .headline.resting').waitFor(); // what the server is, is known
 const press = (page, name) => page.getByRole('button', { name, exact: true }).filter({ visible: true }).first().click();
 const tool = (page, name) => page.locator('.list button', { hasText: name }).filter({ visible: true }).first().click();
 const answer = page => page.locator('.answer:visible');

@@ -3,7 +3,7 @@ import { el, show, button, clip, plain, took, say } from './dom.js';
 import { Wire, wireView } from './wire.js';
 import { StreamableHTTP, HTTPSSE, visible } from './transport.js';
 import { Session, newest, needsToken, paced } from './session.js';
-import { headline, connectView } from './head.js';
+import { headline, connectView, conditionOf, conditions } from './head.js';
 import { ToolsView } from './tools.js';
 import { PromptsView } from './prompts.js';
 import { ResourcesView } from './resources.js';
@@ -47,6 +47,8 @@ export class App {
     this.wire = new Wire();
     /** @type {Session | undefined} */
     this.session = undefined;
+    /** @type {Session | undefined} */
+    this.known = undefined; // the session whose server is known
     /** @type {Lists} */
     this.lists = {};
     /** @type {Partial<Record<keyof Lists, unknown>>} */
@@ -178,12 +180,13 @@ export class App {
         if (seconds) seconds.textContent = took(performance.now() - session.began);
       }, 100);
     }
-    if (session.state === 'ready') {
+    if (session.server && !session.isOver && this.known !== session) {
+      this.known = session;
       this.showConnect();
       for (const load of this.loads.values()) load();
     }
     if (needsToken(session.error)) this.askForToken(session.error);
-    say(`The server is ${session.state}`);
+    say(`The server ${conditions[conditionOf(session)].said}`);
   }
 
   showHead() {
@@ -225,7 +228,7 @@ export class App {
    * lacks reports whether the server says that it has none of a kind.
    * @param {string} capability
    */
-  lacks(capability) { return this.session?.state === 'ready' && !this.session.server?.capabilities?.[capability]; }
+  lacks(capability) { return this.session?.server !== undefined && !this.session.server.capabilities?.[capability]; }
 
   update() {
     this.showHead();

@@ -214,7 +214,7 @@ export class ToolsView {
       this.refuse(`${count(faults.length, 'fault')} in the arguments. `, value !== undefined && button('Call it anyway', () => this.submit(true), { class: 'small' }));
       return;
     }
-    if (!session || session.state !== 'ready' && session.state !== 'starting') {
+    if (!session?.takesCalls) {
       this.refuse('there is no session.');
       return;
     }

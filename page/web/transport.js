@@ -38,6 +38,8 @@ class Transport {
     this.ending = new AbortController();
     this.version = ''; // the revision that was agreed on
     this.waiting = 0; // POSTs that have waited long
+    this.onMemory = false; // whether the last response said that what is known of the server is from memory
+    this.onmemory = () => {};
     /** @type {(message: Message) => void} */
     this.onmessage = () => {};
     /** @type {(why: string) => void} */
@@ -60,6 +62,8 @@ class Transport {
     const response = await fetch(url, { signal: this.ending.signal, cache: 'no-store', credentials: 'same-origin', ...init, headers });
     const kind = response.headers.get('Content-Type')?.replace(/;.*/, '') ?? '';
     if (response.ok) {
+      this.onMemory = response.headers.get('X-Connection-State') === 'resting';
+      if (this.onMemory) this.onmemory();
       this.options.wire.add(false, `${response.status} ${kind}`.trim());
       return response;
     }
