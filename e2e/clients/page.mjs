@@ -278,3 +278,10 @@ const { versionOf } = await module('head');
 for (const [version, short] of [['v0.0.0-20261128094108-98093310abcd', '98093310abcd'], ['v1.2.4-0.20261128094108-98093310abcd+dirty', '98093310abcd'], ['3.1.0', '3.1.0'], ['v1.2.3-rc.1', 'v1.2.3-rc.1']]) {
   assert.equal(versionOf(version), short);
 }
+
+// A form keeps a value if nothing of it is lost.
+const { keeps } = await module('form');
+for (const [made, value, isKept] of [
+  [{ a: 1, b: '' }, { a: 1 }, true], [{ a: 1 }, { a: 1, zzz: 1 }, false], [{ a: { b: 1 } }, { a: { b: 1, c: 2 } }, false],
+  [{ a: [1, 2] }, { a: [2, 1] }, false], [{ toString: 1 }, {}, true], [{}, { toString: 1 }, false],
+]) assert.equal(keeps(made, value), isKept, JSON.stringify([made, value]));
