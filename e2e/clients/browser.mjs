@@ -64,7 +64,7 @@ const steps = {
   async 'the head says what the server is'() {
     const page = await open(`${gateway}/bookshop/mcp`);
     await ready(page);
-    await sees(page, /Streamable HTTP, MCP 2025-11-25: 7 tools, 1 prompt, 1 resource, 1 template/);
+    await sees(page, /Streamable HTTP, MCP 2025-11-25: 8 tools, 1 prompt, 1 resource, 1 template/);
     assert.match(await page.title(), /^Bookshop/);
     await sees(page, /Find books, look at their covers/);
     await accessible(page, 'the page');
@@ -192,6 +192,40 @@ const steps = {
     await close(page);
   },
 
+  async 'nothing that is typed is lost between form and JSON'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await tool(page, 'Find books');
+    const box = page.getByLabel('as JSON', { exact: true }), text = page.getByLabel('Arguments');
+    await page.getByLabel('more').fill('{"half": ');
+    await box.click();
+    await sees(page, /It stays a form: more: This is no JSON/);
+    assert.equal(await page.getByLabel('more').inputValue(), '{"half": ');
+    await page.getByLabel('more').fill('');
+    await box.click();
+    for (const [typed, why] of [['{"half": ', /It stays JSON: This is no JSON/], ['{"zzz":1,"words":"sea"}', 'It stays JSON: the form has no fields for all of it.']]) {
+      await text.fill(typed);
+      await box.click();
+      await sees(page, why);
+      assert.ok(await box.isChecked());
+      assert.equal(await text.inputValue(), typed);
+    }
+    await text.fill('{"limit":3}'); // what is required may be missing
+    await box.click();
+    assert.equal(await page.getByLabel('limit').inputValue(), '3');
+    await close(page);
+  },
+
+  async 'an empty text is said to be one'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await tool(page, 'Quote');
+    await sees(page, 'if it is empty, an empty text is sent');
+    await press(page, 'Call');
+    await answer(page).getByText('(empty text)').waitFor();
+    await close(page);
+  },
+
   async 'progress is shown, and a call cancelled'() {
     const page = await open(`${gateway}/bookshop/mcp`);
     await ready(page);
@@ -207,6 +241,7 @@ const steps = {
     assert.ok(await page.locator('progress').evaluate(bar => bar.value > 0 && bar.max === 1000000));
     await press(page, 'Cancel');
     await answer(page).getByText('cancelled after').first().waitFor();
+    assert.equal(await answer(page).locator('.result').innerText(), 'you have cancelled it');
     await press(page, 'Wire');
     await sees(page, /notifications\/cancelled/);
     await close(page);
@@ -382,7 +417,7 @@ const steps = {
     assert.ok(entries.some(e => e.kind === 'event: endpoint') && entries.every(e => e.ms >= 0 && typeof e.size === 'number'));
     await page.selectOption('#way', 'sse-own');
     await ready(page);
-    await press(page, 'Tools (7)');
+    await press(page, 'Tools (8)');
     await tool(page, 'Restock');
     await press(page, 'Call');
     await answer(page).getByText('counted 3 shelves').first().waitFor();
@@ -706,11 +741,19 @@ const steps = {
     await accessible(page, 'dark');
     await page.emulateMedia({ colorScheme: 'light' });
     await page.setViewportSize({ width: 390, height: 844 });
-    for (const [part, name] of [['Tools (7)', 'tools'], ['Prompts (1)', 'prompts'], ['Resources (2)', 'resources'], ['Log', 'log'], ['Wire', 'wire']]) {
+    for (const [part, name] of [['Tools (8)', 'tools'], ['Prompts (1)', 'prompts'], ['Resources (2)', 'resources'], ['Log', 'log'], ['Wire', 'wire']]) {
       await press(page, part);
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 390, `${name} is too wide`);
     }
-    await press(page, 'Tools (7)');
+    await press(page, 'Tools (8)');
+    await page.setViewportSize({ width: 320, height: 320 });
+    await tool(page, 'Order a book');
+    await press(page, 'Call');
+    await sees(page, 'Where shall it go?');
+    const card = await page.locator('.ask').boundingBox();
+    assert.ok(card.height > 320 && card.y >= 0 && card.y < 40, `an elicitation that is taller than the screen begins at ${card.y} of ${card.height}`);
+    await press(page, 'Decline');
+    await page.setViewportSize({ width: 390, height: 844 });
     const other = await open(`${gateway}/hostile/mcp`);
     await other.setViewportSize({ width: 390, height: 844 });
     await ready(other);
@@ -743,7 +786,7 @@ const steps = {
     await page.setViewportSize({ width: 390, height: 1100 });
     await page.selectOption('#way', 'streamable');
     await ready(page);
-    await press(page, 'Tools (7)');
+    await press(page, 'Tools (8)');
     await tool(page, 'Order a book');
     await press(page, 'Call');
     await sees(page, 'Where shall it go?');
