@@ -271,6 +271,35 @@ assert.deepEqual(states.splice(0), ['failed'], 'it may end, and not start again'
 answer = working;
 await known.request('tools/call');
 assert.deepEqual(states.splice(0), ['starting', 'ready']);
+
+// A gateway that was started again goes on with a session, but knows nothing of it: the page initializes again.
+const transport = new StreamableHTTP({ url: 'http://gateway.example/mcp', token: () => '', wire: new Wire(), version: '2025-11-25' });
+const going = new Session(transport, new Wire(), true), sent = [];
+let opens = 'one', newOnes = 0;
+going.onnew = () => newOnes++;
+globalThis.fetch = async (_, init) => {
+  if (init.method !== 'POST') return new Response('', { status: 405 });
+  const { id, method, params } = JSON.parse(init.body);
+  sent.push(`${init.headers.get('Mcp-Session-Id')} ${method}${params?.capabilities ? ` ${Object.keys(params.capabilities)}` : ''}`);
+  if (id === undefined) return new Response(null, { status: 202 });
+  return new Response(JSON.stringify({ jsonrpc: '2.0', id, ...working() }), { headers: { 'Content-Type': 'application/json', ...opens && { 'Mcp-Session-Id': opens } } });
+};
+await going.start();
+assert.deepEqual(sent.splice(0), ['null initialize elicitation', 'one notifications/initialized']);
+opens = '';
+await going.again(transport);
+assert.deepEqual([...sent.splice(0), newOnes], ['one initialize elicitation', 0], 'the gateway knows the session');
+opens = 'one';
+transport.lastOwn = '1-7';
+await going.again(transport);
+assert.deepEqual([...sent.splice(0), newOnes, transport.lastOwn], ['one initialize elicitation', 'one notifications/initialized', 1, '']);
+
+// A gateway that does not answer is no failure of the server, and ends the session: another try may find it.
+globalThis.fetch = async () => { throw new TypeError('Failed to fetch'); };
+await assert.rejects(going.request('tools/call'), { message: 'No answer from http://gateway.example/mcp: is sse-server running?' });
+assert.equal(going.state, 'failed');
+assert.ok(going.isLost && !going.takesCalls);
+assert.ok(!lost.isLost, 'what the gateway refuses is refused again');
 globalThis.fetch = real;
 
 // What the head says: of a pseudo-version of Go the commit.

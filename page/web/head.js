@@ -78,6 +78,7 @@ function condition(session, state, again) {
   return [el('p', {}, shown, ' ', named(what, 4000)), words,
     advice.has(why?.reason) ? el('p', { class: 'soft' }, advice.get(why.reason)) : undefined,
     session.takesCalls ? el('p', { class: 'soft' }, 'The next call starts the server again.') : undefined,
+    session.isLost ? el('p', { class: 'soft' }, 'This page tries again by itself.') : undefined,
     el('div', { class: 'row' }, button('Connect again', again)),
     why && el('details', {}, el('summary', {}, 'What the gateway says'), tree(why, 2))];
 }

@@ -8,6 +8,7 @@ import { ToolsView } from './tools.js';
 import { PromptsView } from './prompts.js';
 import { ResourcesView } from './resources.js';
 import { LogsView } from './logs.js';
+import { prepareChecks } from './check.js';
 import { elicit } from './elicit.js';
 import { beginLogin, finishLogin } from './login.js';
 
@@ -39,6 +40,9 @@ const lists = /** @type {const} */ ([
   ['templates', 'resources', 'resources/templates/list', 'resourceTemplates'],
 ]);
 
+/** After how many milliseconds a session was a good one, and the longest pause before another try. */
+const calm = 30000;
+
 export class App {
   constructor() {
     /** @type {About} */
@@ -56,6 +60,7 @@ export class App {
     /** @type {Map<keyof Lists, () => Promise<void>>} */
     this.loads = new Map();
     this.isOAuth = false; // whether clients can log in by themselves
+    this.tries = 0; // to get a session that was lost again
     this.isRefused = false; // for want of a token
     this.isLinked = isLinked();
     this.asks = el('div', { id: 'asks' });
@@ -150,6 +155,7 @@ export class App {
   /** open opens a session, in place of the one before. */
   async open() {
     this.session?.close();
+    clearTimeout(this.retry);
     this.wire.begin();
     this.lists = {};
     this.faults = {};
@@ -163,6 +169,7 @@ export class App {
     this.session = session;
     this.loads = new Map(lists.map(list => [list[0], paced(() => this.load(session, list))]));
     session.onstate = () => { if (session === this.session) this.changed(session); };
+    session.onnew = () => { this.known = undefined; };
     session.onnotification = (method, params) => { if (session === this.session) this.notified(session, method, params); };
     session.onrequest = (method, params, signal) => method === 'elicitation/create' ? elicit(this.asks, params, signal) : undefined;
     this.changed(session);
@@ -184,6 +191,17 @@ export class App {
       this.known = session;
       this.showConnect();
       for (const load of this.loads.values()) load();
+      this.resources.followAgain();
+      this.logs.setLevel();
+      prepareChecks();
+    }
+    clearTimeout(this.retry);
+    if (session.isLost) {
+      if (performance.now() - session.opened > calm) this.tries = 0;
+      this.retry = setTimeout(async () => {
+        await visible();
+        if (session === this.session) this.open();
+      }, Math.min(1000 * 2 ** this.tries++, calm));
     }
     if (needsToken(session.error)) this.askForToken(session.error);
     say(`The server ${conditions[conditionOf(session)].said}`);

@@ -1,5 +1,5 @@
 // A session: requests and their answers, over either transport.
-import { Refused, HTTPSSE } from './transport.js';
+import { Refused, Unreachable, HTTPSSE } from './transport.js';
 
 /** @typedef {import('./transport.js').Message} Message */
 /** @typedef {import('./transport.js').StreamableHTTP | import('./transport.js').HTTPSSE} AnyTransport */
@@ -8,6 +8,8 @@ export const newest = '2025-11-25';
 
 // What this page can do for a server. It declares neither sampling nor roots.
 const capabilities = { elicitation: { form: {}, url: {} } };
+
+const opening = { protocolVersion: newest, capabilities, clientInfo: { name: 'mcp-sse-page', title: 'Page of the gateway', version: '1' } };
 
 /** RPCError is the error that answers a request. */
 export class RPCError extends Error {
@@ -54,11 +56,13 @@ export class Session {
     this.initializes = initializes;
     this.state = 'connecting';
     this.isOver = false;
+    this.isCut = false; // whether the stream has ended, and nobody here wanted that
+    this.onnew = () => {}; // another session has taken its place at the gateway, and knows nothing of this one
     /** @type {Error | undefined} */
     this.error = undefined;
     /** @type {any} */
     this.server = undefined; // the result of initialize
-    this.began = performance.now();
+    this.opened = this.began = performance.now();
     this.readyAfter = 0;
     this.hasRun = false; // whether the server itself has answered in this session
     /** @type {Map<number, Pending>} */
@@ -72,7 +76,11 @@ export class Session {
     /** @type {(method: string, params: any, signal: AbortSignal) => Promise<any> | undefined} undefined: not served */
     this.onrequest = () => undefined;
     transport.onmessage = message => this.receive(message);
-    transport.onclose = why => this.fail(new Error(why), 'closed');
+    transport.onclose = why => {
+      this.isCut = true;
+      this.fail(new Error(why), 'closed');
+    };
+    if (!(transport instanceof HTTPSSE)) transport.onagain = () => this.again(transport);
     transport.onmemory = () => { if (this.state === 'ready' && !this.hasRun) this.change('resting'); };
     transport.onrefuse = refused => { if (this.state !== 'closed') this.fail(refused); };
   }
@@ -87,6 +95,11 @@ export class Session {
 
   /** takesCalls reports whether there is somebody to call. */
   get takesCalls() { return !this.isOver && (this.server !== undefined || this.state === 'starting'); }
+
+  /** isLost reports whether the session is over, and another try may find a gateway. */
+  get isLost() {
+    return this.isOver && (this.isCut || this.error instanceof Unreachable || this.error instanceof Refused && this.error.status === 404 && this.server !== undefined);
+  }
 
   /**
    * fail ends the session.
@@ -111,8 +124,7 @@ export class Session {
         this.early = this.request('tools/list', {}).catch(() => undefined);
         return;
       }
-      const clientInfo = { name: 'mcp-sse-page', title: 'Page of the gateway', version: '1' };
-      this.server = await this.request('initialize', { protocolVersion: newest, capabilities, clientInfo });
+      this.server = await this.request('initialize', opening);
       const isKnown = this.transport.onMemory;
       this.transport.version = this.server.protocolVersion;
       await this.notify('notifications/initialized');
@@ -121,6 +133,28 @@ export class Session {
     } catch (error) {
       if (this.state !== 'closed') this.fail(/** @type {Error} */ (error));
     }
+  }
+
+  /**
+   * again initializes again, before the session's own stream is opened once more. A gateway that was started
+   * again goes on with a session, but does not know what its client can do. One that was not has the same
+   * answer as before.
+   * @param {import('./transport.js').StreamableHTTP} transport
+   */
+  async again(transport) {
+    transport.isNew = false;
+    const server = await this.request('initialize', opening);
+    if (!transport.isNew) return;
+    this.server = server;
+    const isKnown = transport.onMemory;
+    transport.version = server.protocolVersion;
+    transport.lastOwn = '';
+    await this.notify('notifications/initialized');
+    this.hasRun = false;
+    this.error = undefined;
+    this.state = isKnown ? 'resting' : 'ready';
+    this.onnew();
+    this.onstate();
   }
 
   /** @param {Message} message */

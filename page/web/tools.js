@@ -10,7 +10,7 @@ import { withoutSecrets } from './secrets.js';
 
 /** @typedef {import('./main.js').App} App */
 
-const unchecked = 'The arguments are not checked here, because that takes too long: the server checks them.';
+const unchecked = 'The arguments are not checked here: that takes too long, or the script that does it cannot be loaded. The server checks them.';
 const longest = 8000; // characters of an address
 
 /** ToolsView shows the tools. */
