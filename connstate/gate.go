@@ -105,6 +105,14 @@ func (c *Connection) gateLimitLocked() time.Duration {
 	return c.opts.GateTimeout
 }
 
+// OnMemory reports whether the client knows what is remembered of the server, and no session is there
+// that says it.
+func (c *Connection) OnMemory() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.gate.told && (c.known.State == Resting || c.known.State == Initializing)
+}
+
 // Told notes that the client has been told what is remembered of the server, so that it knows its lists:
 // its messages, also those at the gate, may wait for Options.RestTimeout, and there may be as many as at a
 // session.

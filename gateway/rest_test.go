@@ -122,6 +122,32 @@ func TestAnnouncementFromMemory(t *testing.T) {
 	})
 }
 
+// A response says that what its client knows of the server is from memory, until a session is there.
+func TestResponsesTellOfMemory(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		state := func(target, body string) string {
+			t.Helper()
+			return post(t, g, target, body).Header().Get("X-Connection-State")
+		}
+		learned(t, g, u)
+		opening := initialize("0", "2025-11-25", `{"roots":{}}`)
+		equal(t, "state from memory", state("/mcp", opening), "resting")
+		equal(t, "state of a client that declares something else", state("/mcp", initialize("0", "2025-11-25", `{"sampling":{}}`)), "")
+
+		p := connect(t, g, connstate.Client{Transport: connstate.TransportSSE})
+		path := "/sse/" + p.c.ID() + "/message"
+		state(path, opening)
+		synctest.Wait()
+		p.wantState(connstate.Resting)
+		equal(t, "state of one that rests", state(path, request("1", "tools/list")), "resting")
+		p.post(request("2", "tools/call"))
+		synctest.Wait()
+		p.wantState(connstate.Ready)
+		equal(t, "state of one that is ready", state(path, request("3", "tools/list")), "")
+	})
+}
+
 // What a client that lists the tools and leaves has brought up is remembered.
 func TestClientThatLeavesAtOnceIsRemembered(t *testing.T) {
 	u := &server{capabilities: withLists, handle: func(s *serverSession, m *jsonrpc.Message) bool {

@@ -49,6 +49,7 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 	c.SetParent(m, r.Header)
 	c.Observe(m, r.Header.Get(httpcheck.HeaderVersion))
 	c.Receive(m)
+	httpcheck.SetState(w.Header(), c)
 	w.WriteHeader(http.StatusAccepted)
 	return nil
 }

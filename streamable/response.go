@@ -217,6 +217,7 @@ func (x *response) noteInitialize(events []event) {
 		}
 		version, _ := jsonrpc.MemberText(m.Result(), "protocolVersion")
 		x.s.negotiated(version)
+		httpcheck.SetState(x.w.Header(), x.s.c)
 	}
 }
 

@@ -32,7 +32,7 @@ async function open(url, expected = /^$/) {
   return page;
 }
 const sees = (page, text) => page.getByText(text).filter({ visible: true }).first().waitFor();
-const ready = page => page.locator('.headline.ready').waitFor();
+const ready = page => page.locator('.headline.ready, .headline.resting').waitFor(); // what the server is, is known
 const press = (page, name) => page.getByRole('button', { name, exact: true }).filter({ visible: true }).first().click();
 const tool = (page, name) => page.locator('.list button', { hasText: name }).filter({ visible: true }).first().click();
 const answer = page => page.locator('.answer:visible');
@@ -64,7 +64,7 @@ const steps = {
   async 'the head says what the server is'() {
     const page = await open(`${gateway}/bookshop/mcp`);
     await ready(page);
-    await sees(page, /Streamable HTTP, MCP 2025-11-25: 7 tools, 1 prompt, 1 resource, 1 template/);
+    await sees(page, /Streamable HTTP, MCP 2025-11-25: 8 tools, 1 prompt, 1 resource, 1 template/);
     assert.match(await page.title(), /^Bookshop/);
     await sees(page, /Find books, look at their covers/);
     await accessible(page, 'the page');
@@ -192,6 +192,40 @@ const steps = {
     await close(page);
   },
 
+  async 'nothing that is typed is lost between form and JSON'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await tool(page, 'Find books');
+    const box = page.getByLabel('as JSON', { exact: true }), text = page.getByLabel('Arguments');
+    await page.getByLabel('more').fill('{"half": ');
+    await box.click();
+    await sees(page, /It stays a form: more: This is no JSON/);
+    assert.equal(await page.getByLabel('more').inputValue(), '{"half": ');
+    await page.getByLabel('more').fill('');
+    await box.click();
+    for (const [typed, why] of [['{"half": ', /It stays JSON: This is no JSON/], ['{"zzz":1,"words":"sea"}', 'It stays JSON: the form has no fields for all of it.']]) {
+      await text.fill(typed);
+      await box.click();
+      await sees(page, why);
+      assert.ok(await box.isChecked());
+      assert.equal(await text.inputValue(), typed);
+    }
+    await text.fill('{"limit":3}'); // what is required may be missing
+    await box.click();
+    assert.equal(await page.getByLabel('limit').inputValue(), '3');
+    await close(page);
+  },
+
+  async 'an empty text is said to be one'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await tool(page, 'Quote');
+    await sees(page, 'if it is empty, an empty text is sent');
+    await press(page, 'Call');
+    await answer(page).getByText('(empty text)').waitFor();
+    await close(page);
+  },
+
   async 'progress is shown, and a call cancelled'() {
     const page = await open(`${gateway}/bookshop/mcp`);
     await ready(page);
@@ -207,6 +241,7 @@ const steps = {
     assert.ok(await page.locator('progress').evaluate(bar => bar.value > 0 && bar.max === 1000000));
     await press(page, 'Cancel');
     await answer(page).getByText('cancelled after').first().waitFor();
+    assert.equal(await answer(page).locator('.result').innerText(), 'you have cancelled it');
     await press(page, 'Wire');
     await sees(page, /notifications\/cancelled/);
     await close(page);
@@ -382,7 +417,7 @@ const steps = {
     assert.ok(entries.some(e => e.kind === 'event: endpoint') && entries.every(e => e.ms >= 0 && typeof e.size === 'number'));
     await page.selectOption('#way', 'sse-own');
     await ready(page);
-    await press(page, 'Tools (7)');
+    await press(page, 'Tools (8)');
     await tool(page, 'Restock');
     await press(page, 'Call');
     await answer(page).getByText('counted 3 shelves').first().waitFor();
@@ -707,11 +742,19 @@ const steps = {
     await accessible(page, 'dark');
     await page.emulateMedia({ colorScheme: 'light' });
     await page.setViewportSize({ width: 390, height: 844 });
-    for (const [part, name] of [['Tools (7)', 'tools'], ['Prompts (1)', 'prompts'], ['Resources (2)', 'resources'], ['Log', 'log'], ['Wire', 'wire']]) {
+    for (const [part, name] of [['Tools (8)', 'tools'], ['Prompts (1)', 'prompts'], ['Resources (2)', 'resources'], ['Log', 'log'], ['Wire', 'wire']]) {
       await press(page, part);
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 390, `${name} is too wide`);
     }
-    await press(page, 'Tools (7)');
+    await press(page, 'Tools (8)');
+    await page.setViewportSize({ width: 320, height: 320 });
+    await tool(page, 'Order a book');
+    await press(page, 'Call');
+    await sees(page, 'Where shall it go?');
+    const card = await page.locator('.ask').boundingBox();
+    assert.ok(card.height > 320 && card.y >= 0 && card.y < 40, `an elicitation that is taller than the screen begins at ${card.y} of ${card.height}`);
+    await press(page, 'Decline');
+    await page.setViewportSize({ width: 390, height: 844 });
     const other = await open(`${gateway}/hostile/mcp`);
     await other.setViewportSize({ width: 390, height: 844 });
     await ready(other);
@@ -721,11 +764,18 @@ const steps = {
     await close(page);
   },
 
+  // Beside the screenshots are the words of what can be read and pressed on them: they tell that a picture is old.
   async 'screenshots for the documentation'() {
-    if (!images) return;
+    const file = new URL('../../docs/images/page.txt', import.meta.url);
+    let words = '';
     const shot = async (page, name) => {
+      for (const part of ['Prompts (1)', 'Resources (2)']) await page.getByRole('button', { name: part, exact: true }).waitFor();
       await page.evaluate(() => { document.activeElement?.blur(); scrollTo(0, 0); });
-      await page.screenshot({ path: `${images}/page-${name}.png` });
+      const labels = await page.locator('h1, h2, h3, legend, label, button, a').filter({ visible: true }).evaluateAll(all =>
+        all.filter(one => !one.closest('.wire')).map(one => (one.tagName === 'LABEL' ? one.firstChild : one).textContent.trim()));
+      const still = labels.map(label => label.replace(/\d+(\.\d+)? m?s\b|\d+:\d+:\d+(\s[AP]M)?/g, 'TIME'));
+      words += `${[`page-${name}.png`, ...new Set(still)].filter(Boolean).join('\n  ')}\n`;
+      if (images) await page.screenshot({ path: `${images}/page-${name}.png` });
     };
     const page = await open(`${gateway}/bookshop/mcp`);
     await page.setViewportSize({ width: 1200, height: 960 });
@@ -744,11 +794,13 @@ const steps = {
     await page.setViewportSize({ width: 390, height: 1100 });
     await page.selectOption('#way', 'streamable');
     await ready(page);
-    await press(page, 'Tools (7)');
+    await press(page, 'Tools (8)');
     await tool(page, 'Order a book');
     await press(page, 'Call');
     await sees(page, 'Where shall it go?');
     await shot(page, 'phone');
+    if (images) writeFileSync(file, words);
+    assert.equal(words, readFileSync(file, 'utf8'), 'the pictures in docs/images are old: ONLY=screenshots go test -tags all -run TestPageInABrowser ./e2e -images');
     await close(page);
   },
 };

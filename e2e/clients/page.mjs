@@ -235,3 +235,88 @@ await assert.rejects(expiring.request('tools/list'), { status: 401 });
 assert.equal(expiring.state, 'failed');
 assert.equal(expiring.error.status, 401);
 globalThis.fetch = real;
+
+// What is known of a server from before does not say that it runs. A call starts it, and says how it is.
+/** @type {(method: string, id: number) => any} */
+let answer;
+globalThis.fetch = async (_, init) => {
+  if (init.method !== 'POST') return new Response('', { status: 405 });
+  const { id, method } = JSON.parse(init.body);
+  if (id === undefined) return new Response(null, { status: 202 });
+  const headers = { 'Content-Type': 'application/json', ...method === 'initialize' && { 'X-Connection-State': 'resting' } };
+  return new Response(JSON.stringify({ jsonrpc: '2.0', id, ...await answer(method, id) }), { headers });
+};
+const working = () => ({ result: { protocolVersion: '2025-11-25', capabilities: {} } });
+const failing = () => ({ error: { code: -32603, message: 'initialization failed: the database is down', data: { type: 'initialization_error', reason: 'start_failed' } } });
+const known = new Session(new StreamableHTTP({ url: 'http://gateway.example/mcp', token: () => '', wire: new Wire(), version: '2025-11-25' }), new Wire(), true), states = [];
+known.onstate = () => states.push(known.state);
+answer = working;
+await known.start();
+await known.request('tools/list');
+assert.deepEqual(states.splice(0), ['starting', 'resting'], 'a list does not start the server');
+answer = failing;
+await assert.rejects(known.request('tools/call'), /the database is down/);
+assert.deepEqual(states.splice(0), ['starting', 'failed']);
+assert.match(known.error.message, /the database is down/);
+assert.ok(known.takesCalls, 'the next call starts it again');
+answer = () => ({ error: { code: -32603, message: 'too many wait', data: { reason: 'gate_full' } } });
+await assert.rejects(known.request('tools/call'));
+assert.equal(known.state, 'starting', 'an error of the gateway does not say how the server is');
+answer = () => new Promise(() => {});
+const giving = new AbortController(), given = known.request('tools/call', {}, { signal: giving.signal });
+giving.abort();
+await assert.rejects(given, { name: 'AbortError' });
+assert.equal(known.state, 'resting', 'nobody waits for the start');
+states.length = 0;
+answer = () => ({ error: { code: -32602, message: 'no such tool' } });
+await assert.rejects(known.request('tools/call'));
+assert.deepEqual(states.splice(0), ['starting', 'ready'], 'an error of the server shows that it runs');
+answer = failing;
+await assert.rejects(known.request('tools/call'));
+assert.deepEqual(states.splice(0), ['failed'], 'it may end, and not start again');
+answer = working;
+await known.request('tools/call');
+assert.deepEqual(states.splice(0), ['starting', 'ready']);
+
+// A gateway that was started again goes on with a session, but knows nothing of it: the page initializes again.
+const transport = new StreamableHTTP({ url: 'http://gateway.example/mcp', token: () => '', wire: new Wire(), version: '2025-11-25' });
+const going = new Session(transport, new Wire(), true), sent = [];
+let opens = 'one', newOnes = 0;
+going.onnew = () => newOnes++;
+globalThis.fetch = async (_, init) => {
+  if (init.method !== 'POST') return new Response('', { status: 405 });
+  const { id, method, params } = JSON.parse(init.body);
+  sent.push(`${init.headers.get('Mcp-Session-Id')} ${method}${params?.capabilities ? ` ${Object.keys(params.capabilities)}` : ''}`);
+  if (id === undefined) return new Response(null, { status: 202 });
+  return new Response(JSON.stringify({ jsonrpc: '2.0', id, ...working() }), { headers: { 'Content-Type': 'application/json', ...opens && { 'Mcp-Session-Id': opens } } });
+};
+await going.start();
+assert.deepEqual(sent.splice(0), ['null initialize elicitation', 'one notifications/initialized']);
+opens = '';
+await going.again(transport);
+assert.deepEqual([...sent.splice(0), newOnes], ['one initialize elicitation', 0], 'the gateway knows the session');
+opens = 'one';
+transport.lastOwn = '1-7';
+await going.again(transport);
+assert.deepEqual([...sent.splice(0), newOnes, transport.lastOwn], ['one initialize elicitation', 'one notifications/initialized', 1, '']);
+
+// A gateway that does not answer is no failure of the server, and ends the session: another try may find it.
+globalThis.fetch = async () => { throw new TypeError('Failed to fetch'); };
+await assert.rejects(going.request('tools/call'), { message: 'No answer from http://gateway.example/mcp: is sse-server running?' });
+assert.equal(going.state, 'failed');
+assert.ok(going.isLost && !going.takesCalls);
+assert.ok(!lost.isLost, 'what the gateway refuses is refused again');
+globalThis.fetch = real;
+
+// What the head says: of a pseudo-version of Go the commit.
+const { versionOf } = await module('head');
+for (const [version, short] of [['v0.0.0-20261128094108-98093310abcd', '98093310abcd'], ['v1.2.4-0.20261128094108-98093310abcd+dirty', '98093310abcd'], ['3.1.0', '3.1.0'], ['v1.2.3-rc.1', 'v1.2.3-rc.1']]) {
+  assert.equal(versionOf(version), short);
+}
+
+// A form keeps a value if nothing of it is lost.
+const { keeps } = await module('form');
+for (const [made, value, isKept] of [
+  [{ a: 1, b: '' }, { a: 1 }, true], [{ a: 1 }, { a: 1, zzz: 1 }, false], [{ a: { b: 1 } }, { a: { b: 1, c: 2 } }, false],
+  [{ a: [1, 2] }, { a: [2, 1] }, false], [{ toString: 1 }, {}, true], [{}, { toString: 1 }, false],
+]) assert.equal(keeps(made, value), isKept, JSON.stringify([made, value]));

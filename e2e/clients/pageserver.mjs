@@ -36,6 +36,7 @@ const shop = {
     { name: 'restock', title: 'Restock', description: 'Counts the shelves, with progress, until it is cancelled.', inputSchema: { type: 'object', properties: { shelves: { type: 'integer', default: 3 } } } },
     { name: 'order', title: 'Order a book', description: 'Asks for the address.', inputSchema: { type: 'object', properties: {} } },
     { name: 'remove_book', title: 'Remove a book', description: 'Removes a book for good.', annotations: { destructiveHint: true }, inputSchema: { type: 'object', required: ['title'], properties: { title: { type: 'string' } } } },
+    { name: 'quote', title: 'Quote', description: 'Returns a text.', annotations: { readOnlyHint: true }, inputSchema: { type: 'object', required: ['text'], properties: { text: { type: 'string' } } } },
     { name: 'fail', description: 'Reports an error.', inputSchema: { type: 'object' } },
     { name: 'lie', description: 'Returns what its output schema does not allow.', inputSchema: { type: 'object' }, outputSchema: { type: 'object', required: ['n'], properties: { n: { type: 'integer' } } } },
   ],
@@ -147,6 +148,7 @@ async function call({ name, arguments: args, _meta }, id) {
       notify('notifications/message', { level: 'warning', logger: 'orders', data: `the answer: ${answer.result?.action}` });
       return text(JSON.stringify(answer.result ?? answer.error));
     }
+    case 'quote': return text(args.text);
     case 'remove_book': return text(`removed ${args.title}`);
     case 'log_in_first': throw { code: -32042, message: 'not logged in', data: { elicitations: [
       { mode: 'url', elicitationId: '1', url: 'https://books.example/login', message: 'Log in to the shop.' }, { url: link }, null] } };

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -128,7 +129,7 @@ func (f *Checker) setCORS(w http.ResponseWriter, r *http.Request, methods string
 		return
 	}
 	header.Set("Access-Control-Allow-Origin", origin)
-	header.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, X-Connection-ID, WWW-Authenticate, Retry-After")
+	header.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, X-Connection-ID, X-Connection-State, WWW-Authenticate, Retry-After")
 	if r.Method == http.MethodOptions {
 		header.Set("Access-Control-Allow-Methods", methods)
 		header.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
@@ -181,4 +182,11 @@ func (f *Checker) ClientAddr(r *http.Request) netip.Addr {
 func (f *Checker) trusted(addr netip.Addr) bool {
 	addr = addr.WithZone("") // a prefix contains no address with a zone
 	return slices.ContainsFunc(f.opts.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(addr) })
+}
+
+// SetState tells a client that what it knows of the server is from memory: no session says it.
+func SetState(header http.Header, c connstate.ForTransport) {
+	if c.OnMemory() {
+		header.Set("X-Connection-State", "resting")
+	}
 }

@@ -52,6 +52,12 @@ function inWorker(value, schema) {
   });
 }
 
+/** prepareChecks loads the script of the worker while the gateway is there. */
+export function prepareChecks() {
+  const worker = checker ??= newWorker();
+  worker.onerror = () => { if (checker === worker) checker = undefined; };
+}
+
 /** @type {{ createScriptURL(url: string): any } | undefined} */
 let policy; // the one that the Content-Security-Policy of the page allows
 

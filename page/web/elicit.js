@@ -41,7 +41,7 @@ export function elicit(place, params, signal) {
     signal.addEventListener('abort', () => done({ action: 'cancel' }));
     place.append(card);
     say(`The server asks: ${clip(params.message, 200)}`);
-    card.focus();
-    card.scrollIntoView({ block: 'nearest' });
+    card.focus({ preventScroll: true });
+    card.scrollIntoView({ block: 'start' }); // one that is taller than the screen shows who asks what
   });
 }

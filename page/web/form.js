@@ -58,7 +58,7 @@ export class Form {
    * @param {any} value
    */
   expresses(value) {
-    try { return canonical(this.read()) === canonical(value); } catch { return false; }
+    try { return keeps(this.read(), value); } catch { return false; }
   }
 
   /** read returns the value. It throws a SyntaxError if a field of JSON has none. */
@@ -117,6 +117,18 @@ function bounds() { return { room: { fields: mostFields }, steps: { left: mostSt
  */
 function canonical(value) {
   return JSON.stringify(value, (_, member) => isObject(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => a < b ? -1 : 1)) : member);
+}
+
+/**
+ * keeps reports whether all of a value is in what was made of it. What a form asks for may be there, empty,
+ * too.
+ * @param {any} made
+ * @param {any} value
+ * @returns {boolean}
+ */
+export function keeps(made, value) {
+  if (!isObject(made) || !isObject(value)) return canonical(made) === canonical(value);
+  return Object.entries(value).every(([name, member]) => Object.hasOwn(made, name) && keeps(made[name], member));
 }
 
 /** @param {Schema} schema */
@@ -361,6 +373,7 @@ function string(schema, place, value) {
     },
   });
   const bounds = [
+    place.required && schema.minLength === undefined && 'if it is empty, an empty text is sent',
     typeof schema.minLength === 'number' && schema.minLength > 0 && `at least ${schema.minLength} characters`,
     typeof schema.maxLength === 'number' && `at most ${schema.maxLength} characters`,
     typeof schema.pattern === 'string' && `of the form ${clip(schema.pattern, 100)}`,

@@ -8,6 +8,24 @@ import { needsToken } from './session.js';
 
 const shortText = 400;
 
+/** What each condition of a server is called, how it looks, and what a screen reader says of the server. */
+export const conditions = {
+  connecting: { mark: 'connecting', kind: 'initializing', said: 'is being asked' },
+  starting: { mark: 'starting', kind: 'initializing', said: 'is starting' },
+  resting: { mark: 'known from before', kind: '', said: 'is known from before' },
+  ready: { mark: 'ready', kind: 'ready', said: 'is ready' },
+  locked: { mark: 'waits for a token', kind: 'initializing', said: 'waits for a token' },
+  failed: { mark: 'failed', kind: 'failed', said: 'has failed' },
+  closed: { mark: 'not connected', kind: 'failed', said: 'is not connected' },
+};
+
+/**
+ * conditionOf returns how the server of a session is.
+ * @param {Session} session
+ * @returns {keyof typeof conditions}
+ */
+export function conditionOf(session) { return needsToken(session.error) ? 'locked' : /** @type {keyof typeof conditions} */ (session.state); }
+
 /**
  * headline says how the session is, in words.
  * @param {Session | undefined} session
@@ -17,12 +35,10 @@ const shortText = 400;
  * @returns {HTMLElement}
  */
 export function headline(session, lists, again, { name, isLinked }) {
-  const state = needsToken(session?.error) ? 'locked' : session?.state ?? 'closed', info = session?.server?.serverInfo ?? {};
-  const title = info.title || info.name;
+  const state = session ? conditionOf(session) : 'closed', info = session?.server?.serverInfo ?? {};
   return el('section', { class: `headline ${state === 'starting' || state === 'connecting' ? 'initializing' : state}`, 'aria-labelledby': 'headline' },
-    el('h1', { id: 'headline' }, named(title || name || 'MCP server', 100), ' ',
-      info.title && info.name && info.title !== info.name && el('small', {}, named(info.name, 100), ' '),
-      info.version && el('small', {}, named(info.version, 60))),
+    el('h1', { id: 'headline' }, named(info.title || info.name || name || 'MCP server', 100), ' ',
+      info.version && el('small', {}, named(versionOf(info.version), 60))),
     ...session ? condition(session, state, again) : [el('p', {}, mark('', 'not connected'))],
     !session && isLinked && el('div', {}, el('p', {}, 'You came from a link on another site. Connecting starts a session of the server.'),
       el('div', { class: 'row' }, button('Connect', again, { class: 'main' }))),
@@ -32,6 +48,12 @@ export function headline(session, lists, again, { name, isLinked }) {
 }
 
 /**
+ * versionOf shortens a version of Go that nobody has given a name to its commit.
+ * @param {unknown} version
+ */
+export function versionOf(version) { return plain(version).replace(/^v\d+\.\d+\.\d+-(?:.*\.)?\d{14}-([0-9a-f]{12})(\+dirty)?$/, '$1'); }
+
+/**
  * @param {any[] | undefined} list
  * @param {string} one
  */
@@ -39,21 +61,24 @@ function counted(list, one) { return list && count(list.length, one); }
 
 /**
  * @param {Session} session
- * @param {string} state
+ * @param {keyof typeof conditions} state
  * @param {() => void} again
  * @returns {(Node | undefined)[]}
  */
 function condition(session, state, again) {
   const error = /** @type {any} */ (session.error), [what, words] = parts(error?.message ?? '');
+  const shown = mark(conditions[state].kind, conditions[state].mark);
   switch (state) {
-    case 'connecting': return [el('p', {}, mark('initializing', 'connecting'))];
-    case 'starting': return [el('p', {}, mark('initializing', 'starting'), ' for ', el('span', { id: 'seconds' }), error ? el('span', {}, ': ', named(what, 2000)) : ''), words];
-    case 'ready': return [el('p', {}, mark('ready', 'ready'), ` after ${took(session.readyAfter)}`)];
-    case 'locked': return [el('p', {}, mark('initializing', 'waits for a token'))];
+    case 'connecting': case 'locked': return [el('p', {}, shown)];
+    case 'starting': return [el('p', {}, shown, ' for ', el('span', { id: 'seconds' }), error ? el('span', {}, ': ', named(what, 2000)) : ''), words];
+    case 'resting': return [el('p', {}, shown, ': the server starts with the first call.')];
+    case 'ready': return [el('p', {}, shown, ` after ${took(session.readyAfter)}`)];
   }
   const why = error?.data ?? error?.error?.data;
-  return [el('p', {}, mark('failed', state === 'failed' ? 'failed' : 'not connected'), ' ', named(what, 4000)), words,
+  return [el('p', {}, shown, ' ', named(what, 4000)), words,
     remedy(why, words !== undefined),
+    session.takesCalls ? el('p', { class: 'soft' }, 'The next call starts the server again.') : undefined,
+    session.isLost ? el('p', { class: 'soft' }, 'This page tries again by itself.') : undefined,
     el('div', { class: 'row' }, button('Connect again', again)),
     why && el('details', {}, el('summary', {}, 'What the gateway says'), tree(why, 2))];
 }

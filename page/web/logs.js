@@ -16,7 +16,8 @@ export class LogsView {
     /** @type {Line[]} */
     this.lines = [];
     this.filter = el('input', { type: 'search', oninput: () => this.fill() });
-    this.lowest = el('select', { onchange: () => this.setLevel() }, ...levels.map(level => el('option', { value: level, selected: level === 'info' }, level)));
+    this.lowest = el('select', { onchange: () => this.setLevel() }, el('option', { value: '' }, 'what the server sends'),
+      ...levels.map(level => el('option', { value: level }, level)));
     this.told = el('p', { class: 'soft', 'aria-live': 'polite' });
     this.list = el('ol', { class: 'log' });
     this.element = el('section', { 'aria-labelledby': 'log-title' }, el('h2', { id: 'log-title' }, 'Log messages of the server'),
@@ -24,12 +25,17 @@ export class LogsView {
     this.fill();
   }
 
-  update() { show(this.told, this.app.session?.server?.capabilities?.logging ? '' : 'The server does not say that it logs.'); }
+  update() {
+    const { session } = this.app;
+    if (session?.server && !session.server.capabilities?.logging) show(this.told, 'The server does not say that it logs.');
+  }
 
-  /** setLevel asks the server for messages from a level on. */
+  /** setLevel asks the server of this session for messages from a level on, if one is chosen. */
   async setLevel() {
     this.fill();
-    if (!this.app.session?.server?.capabilities?.logging) return;
+    show(this.told);
+    this.update();
+    if (!this.lowest.value || !this.app.session?.server?.capabilities?.logging) return;
     try {
       await this.app.session.request('logging/setLevel', { level: this.lowest.value });
       show(this.told, `The server sends messages from ${this.lowest.value} on.`);

@@ -3,11 +3,12 @@ import { el, show, button, clip, plain, took, say } from './dom.js';
 import { Wire, wireView } from './wire.js';
 import { StreamableHTTP, HTTPSSE, visible } from './transport.js';
 import { Session, newest, needsToken, paced } from './session.js';
-import { headline, connectView } from './head.js';
+import { headline, connectView, conditionOf, conditions } from './head.js';
 import { ToolsView } from './tools.js';
 import { PromptsView } from './prompts.js';
 import { ResourcesView } from './resources.js';
 import { LogsView } from './logs.js';
+import { prepareChecks } from './check.js';
 import { elicit } from './elicit.js';
 import { beginLogin, finishLogin } from './login.js';
 
@@ -39,6 +40,9 @@ const lists = /** @type {const} */ ([
   ['templates', 'resources', 'resources/templates/list', 'resourceTemplates'],
 ]);
 
+/** After how many milliseconds a session was a good one, and the longest pause before another try. */
+const calm = 30000;
+
 export class App {
   constructor() {
     /** @type {About} */
@@ -47,6 +51,8 @@ export class App {
     this.wire = new Wire();
     /** @type {Session | undefined} */
     this.session = undefined;
+    /** @type {Session | undefined} */
+    this.known = undefined; // the session whose server is known
     /** @type {Lists} */
     this.lists = {};
     /** @type {Partial<Record<keyof Lists, unknown>>} */
@@ -54,6 +60,7 @@ export class App {
     /** @type {Map<keyof Lists, () => Promise<void>>} */
     this.loads = new Map();
     this.isOAuth = false; // whether clients can log in by themselves
+    this.tries = 0; // to get a session that was lost again
     this.isRefused = false; // for want of a token
     this.isLinked = isLinked();
     this.asks = el('div', { id: 'asks' });
@@ -148,6 +155,7 @@ export class App {
   /** open opens a session, in place of the one before. */
   async open() {
     this.session?.close();
+    clearTimeout(this.retry);
     this.wire.begin();
     this.lists = {};
     this.faults = {};
@@ -161,6 +169,7 @@ export class App {
     this.session = session;
     this.loads = new Map(lists.map(list => [list[0], paced(() => this.load(session, list))]));
     session.onstate = () => { if (session === this.session) this.changed(session); };
+    session.onnew = () => { this.known = undefined; };
     session.onnotification = (method, params) => { if (session === this.session) this.notified(session, method, params); };
     session.onrequest = (method, params, signal) => method === 'elicitation/create' ? elicit(this.asks, params, signal) : undefined;
     this.changed(session);
@@ -178,12 +187,24 @@ export class App {
         if (seconds) seconds.textContent = took(performance.now() - session.began);
       }, 100);
     }
-    if (session.state === 'ready') {
+    if (session.server && !session.isOver && this.known !== session) {
+      this.known = session;
       this.showConnect();
       for (const load of this.loads.values()) load();
+      this.resources.followAgain();
+      this.logs.setLevel();
+      prepareChecks();
+    }
+    clearTimeout(this.retry);
+    if (session.isLost) {
+      if (performance.now() - session.opened > calm) this.tries = 0;
+      this.retry = setTimeout(async () => {
+        await visible();
+        if (session === this.session) this.open();
+      }, Math.min(1000 * 2 ** this.tries++, calm));
     }
     if (needsToken(session.error)) this.askForToken(session.error);
-    say(`The server is ${session.state}`);
+    say(`The server ${conditions[conditionOf(session)].said}`);
   }
 
   showHead() {
@@ -225,7 +246,7 @@ export class App {
    * lacks reports whether the server says that it has none of a kind.
    * @param {string} capability
    */
-  lacks(capability) { return this.session?.state === 'ready' && !this.session.server?.capabilities?.[capability]; }
+  lacks(capability) { return this.session?.server !== undefined && !this.session.server.capabilities?.[capability]; }
 
   update() {
     this.showHead();

@@ -73,8 +73,9 @@ export class ResourcesView {
   choose(uri, about = {}) {
     this.mark(about.uriTemplate ? plain(about.uriTemplate) : uri);
     this.uri = uri;
-    const follows = this.app.session?.server?.capabilities?.resources?.subscribe && el('label', { class: 'box' },
-      el('input', { type: 'checkbox', checked: this.followed.has(uri), onchange: (/** @type {Event} */ event) => this.follow(uri, /** @type {HTMLInputElement} */ (event.target)) }), ' follow its changes');
+    const box = el('input', { type: 'checkbox', checked: this.followed.has(uri), onchange: () => this.follow(uri, box) });
+    this.box = box;
+    const follows = this.app.session?.server?.capabilities?.resources?.subscribe && el('label', { class: 'box' }, box, ' follow its changes');
     show(this.detail, el('h3', {}, named(about.title || about.name || uri, 200)), el('p', {}, el('code', {}, clip(uri, 500)), ' ', el('small', {}, clip(about.mimeType, 100))),
       about.description && prose(about.description),
       el('div', { class: 'row' }, el('button', { type: 'button', class: 'main', onclick: () => this.read() }, 'Read'), follows), this.answer);
@@ -112,6 +113,20 @@ export class ResourcesView {
     } catch (error) {
       box.checked = !box.checked;
       show(this.answer, failure(error));
+    }
+  }
+
+  /** followAgain subscribes in another session to what was followed before. */
+  async followAgain() {
+    const { session } = this.app;
+    for (const uri of [...this.followed]) {
+      try {
+        await session?.request('resources/subscribe', { uri });
+      } catch {
+        if (session !== this.app.session) return; // the next one tries
+        this.followed.delete(uri);
+        if (uri === this.uri && this.box) this.box.checked = false;
+      }
     }
   }
 

@@ -2,6 +2,7 @@
 import { el, show, link, named, clip, plain, size, button, save } from './dom.js';
 import { tree, text, parsed } from './json.js';
 import { checked } from './check.js';
+import { RPCError } from './session.js';
 
 // What a browser shows without running anything in it. SVG is not among them.
 const images = /^image\/(png|jpeg|gif|webp|avif|bmp)$/i, sounds = /^audio\/(mpeg|mp3|wav|x-wav|wave|ogg|webm|mp4|aac|flac)$/i;
@@ -72,6 +73,7 @@ export function contentBlock(block, read) {
 
 /** @param {string} all */
 function textBlock(all) {
+  if (all === '') return el('p', { class: 'block soft' }, '(empty text)');
   const value = parsed(all);
   if (!value) return el('pre', { class: 'block', dir: 'auto', tabindex: 0 }, text(all));
   const plain = el('details', {}, el('summary', {}, 'As text'), el('pre', {}, text(all)));
@@ -147,7 +149,7 @@ const urlFirst = -32042; // URLElicitationRequiredError of MCP
  */
 export function failure(error) {
   return el('div', { class: 'result failed' },
-    el('p', { class: 'bad' }, named(error?.message ?? error, 2000), error?.code !== undefined && el('small', {}, ' ', clip(error.code, 20))),
+    el('p', { class: 'bad' }, named(error?.message ?? error, 2000), error instanceof RPCError && error.code !== undefined && el('small', {}, ' ', clip(error.code, 20))),
     error?.code === urlFirst && Array.isArray(error.data?.elicitations) && error.data.elicitations.filter((/** @type {any} */ one) => typeof one?.url === 'string').slice(0, 10).map((/** @type {any} */ one) =>
       el('p', {}, 'It wants you to open ', link(one.url), ' first, if you know this address, and to call again. ', named(one.message, 1000))),
     error?.data !== undefined && tree(error.data, 2));

@@ -1,5 +1,5 @@
 // A session: requests and their answers, over either transport.
-import { Refused, HTTPSSE } from './transport.js';
+import { Refused, Unreachable, HTTPSSE } from './transport.js';
 
 /** @typedef {import('./transport.js').Message} Message */
 /** @typedef {import('./transport.js').StreamableHTTP | import('./transport.js').HTTPSSE} AnyTransport */
@@ -8,6 +8,8 @@ export const newest = '2025-11-25';
 
 // What this page can do for a server. It declares neither sampling nor roots.
 const capabilities = { elicitation: { form: {}, url: {} } };
+
+const opening = { protocolVersion: newest, capabilities, clientInfo: { name: 'mcp-sse-page', title: 'Page of the gateway', version: '1' } };
 
 /** RPCError is the error that answers a request. */
 export class RPCError extends Error {
@@ -19,8 +21,12 @@ export class RPCError extends Error {
   }
 }
 
+// What the gateway may answer without the server, from memory or by itself.
+const fromMemory = new Set(['initialize', 'ping', 'tools/list', 'prompts/list', 'resources/list', 'resources/templates/list']);
+
 /**
  * @typedef {object} Pending
+ * @property {string} method
  * @property {(result: any) => void} resolve
  * @property {(error: Error) => void} reject
  * @property {(progress: any) => void} onprogress
@@ -30,7 +36,13 @@ export class RPCError extends Error {
 /** @typedef {{ onprogress?: (progress: any) => void, signal?: AbortSignal }} RequestOptions */
 
 /**
- * Session is one session with the server. Its state is connecting, starting, ready, failed or closed.
+ * Session is one session with the server. Its state is
+ *
+ *   connecting, starting   until it is known what the server is
+ *   resting                that is known from before: the first call starts the server
+ *   ready                  the server has answered
+ *   failed                 it does not start; the next call starts it again, unless the session is over
+ *   closed
  */
 export class Session {
   /**
@@ -43,12 +55,16 @@ export class Session {
     this.wire = wire;
     this.initializes = initializes;
     this.state = 'connecting';
+    this.isOver = false;
+    this.isCut = false; // whether the stream has ended, and nobody here wanted that
+    this.onnew = () => {}; // another session has taken its place at the gateway, and knows nothing of this one
     /** @type {Error | undefined} */
     this.error = undefined;
     /** @type {any} */
     this.server = undefined; // the result of initialize
-    this.began = performance.now();
+    this.opened = this.began = performance.now();
     this.readyAfter = 0;
+    this.hasRun = false; // whether the server itself has answered in this session
     /** @type {Map<number, Pending>} */
     this.pending = new Map();
     this.last = 0;
@@ -60,7 +76,12 @@ export class Session {
     /** @type {(method: string, params: any, signal: AbortSignal) => Promise<any> | undefined} undefined: not served */
     this.onrequest = () => undefined;
     transport.onmessage = message => this.receive(message);
-    transport.onclose = why => this.fail(new Error(why), 'closed');
+    transport.onclose = why => {
+      this.isCut = true;
+      this.fail(new Error(why), 'closed');
+    };
+    if (!(transport instanceof HTTPSSE)) transport.onagain = () => this.again(transport);
+    transport.onmemory = () => { if (this.state === 'ready' && !this.hasRun) this.change('resting'); };
     transport.onrefuse = refused => { if (this.state !== 'closed') this.fail(refused); };
   }
 
@@ -72,11 +93,21 @@ export class Session {
     this.onstate();
   }
 
+  /** takesCalls reports whether there is somebody to call. */
+  get takesCalls() { return !this.isOver && (this.server !== undefined || this.state === 'starting'); }
+
+  /** isLost reports whether the session is over, and another try may find a gateway. */
+  get isLost() {
+    return this.isOver && (this.isCut || this.error instanceof Unreachable || this.error instanceof Refused && this.error.status === 404 && this.server !== undefined);
+  }
+
   /**
+   * fail ends the session.
    * @param {Error} error
    * @param {string} [state]
    */
   fail(error, state = 'failed') {
+    this.isOver = true;
     this.error = error;
     for (const one of this.serving.values()) one.abort();
     for (const one of this.pending.values()) one.reject(error);
@@ -93,15 +124,37 @@ export class Session {
         this.early = this.request('tools/list', {}).catch(() => undefined);
         return;
       }
-      const clientInfo = { name: 'mcp-sse-page', title: 'Page of the gateway', version: '1' };
-      this.server = await this.request('initialize', { protocolVersion: newest, capabilities, clientInfo });
+      this.server = await this.request('initialize', opening);
+      const isKnown = this.transport.onMemory;
       this.transport.version = this.server.protocolVersion;
       await this.notify('notifications/initialized');
       this.transport.listen();
-      this.change('ready');
+      this.change(isKnown || this.transport.onMemory ? 'resting' : 'ready');
     } catch (error) {
       if (this.state !== 'closed') this.fail(/** @type {Error} */ (error));
     }
+  }
+
+  /**
+   * again initializes again, before the session's own stream is opened once more. A gateway that was started
+   * again goes on with a session, but does not know what its client can do. One that was not has the same
+   * answer as before.
+   * @param {import('./transport.js').StreamableHTTP} transport
+   */
+  async again(transport) {
+    transport.isNew = false;
+    const server = await this.request('initialize', opening);
+    if (!transport.isNew) return;
+    this.server = server;
+    const isKnown = transport.onMemory;
+    transport.version = server.protocolVersion;
+    transport.lastOwn = '';
+    await this.notify('notifications/initialized');
+    this.hasRun = false;
+    this.error = undefined;
+    this.state = isKnown ? 'resting' : 'ready';
+    this.onnew();
+    this.onstate();
   }
 
   /** @param {Message} message */
@@ -123,8 +176,39 @@ export class Session {
     }
     this.pending.delete(message.id);
     if (entry && one.entry) this.wire.note(entry, `after ${Math.round(entry.ms - one.entry.ms)} ms`);
-    if (message.error) one.reject(new RPCError(message.error));
+    const error = message.error && new RPCError(message.error);
+    this.learn(one, error);
+    if (error) one.reject(error);
     else one.resolve(message.result);
+  }
+
+  /**
+   * learn takes from an answer how the server is: a call may have started it.
+   * @param {Pending} one
+   * @param {RPCError | undefined} error
+   */
+  learn(one, error) {
+    if (!this.server || this.isOver) return;
+    if (error?.data?.type === 'initialization_error') {
+      this.error = error;
+      this.change('failed');
+    } else if (!fromMemory.has(one.method) && typeof error?.data?.reason !== 'string') { // an error with a reason is one of the gateway
+      this.hasRun = true;
+      this.error = undefined;
+      this.change('ready');
+    }
+  }
+
+  /**
+   * starts notes that a request starts the server.
+   * @param {string} method
+   */
+  starts(method) {
+    if (!this.server || this.isOver || fromMemory.has(method) || this.state !== 'resting' && this.state !== 'failed') return;
+    this.began = performance.now();
+    this.readyAfter = 0;
+    this.error = undefined;
+    this.change('starting');
   }
 
   /**
@@ -196,8 +280,9 @@ export class Session {
     if (onprogress) params = { ...params, _meta: { ...params._meta, progressToken: id } };
     return new Promise((resolve, reject) => {
       /** @type {Pending} */
-      const one = { resolve, reject, onprogress: onprogress ?? (() => {}), entry: undefined };
+      const one = { method, resolve, reject, onprogress: onprogress ?? (() => {}), entry: undefined };
       this.pending.set(id, one);
+      this.starts(method);
       const sent = this.transport.send({ jsonrpc: '2.0', id, method, params });
       one.entry = this.wire.entries.at(-1);
       sent.then(() => {
@@ -209,6 +294,8 @@ export class Session {
       signal?.addEventListener('abort', () => {
         if (!this.pending.delete(id)) return;
         reject(new DOMException('you have cancelled it', 'AbortError'));
+        const isAwaited = [...this.pending.values()].some(other => !fromMemory.has(other.method));
+        if (this.server && !this.isOver && this.state === 'starting' && !isAwaited) this.change('resting'); // nobody will say whether it has started
         this.notify('notifications/cancelled', { requestId: id, reason: 'the user has cancelled it' }).catch(() => {});
       });
     });

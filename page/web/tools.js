@@ -10,7 +10,7 @@ import { withoutSecrets } from './secrets.js';
 
 /** @typedef {import('./main.js').App} App */
 
-const unchecked = 'The arguments are not checked here, because that takes too long: the server checks them.';
+const unchecked = 'The arguments are not checked here: that takes too long, or the script that does it cannot be loaded. The server checks them.';
 const longest = 8000; // characters of an address
 
 /** ToolsView shows the tools. */
@@ -137,9 +137,10 @@ export class ToolsView {
     const place = el('div', {}, this.form.element);
     const isJSON = form ? this.asJSON?.checked === true : tooMuch;
     const asJSON = el('input', { type: 'checkbox', checked: isJSON, onchange: () => {
-      const value = this.read();
-      this.form = asJSON.checked ? jsonForm(tool.inputSchema, value) : formOf(tool.inputSchema, value);
-      show(place, this.form.element);
+      const why = this.change(asJSON.checked);
+      if (why) asJSON.checked = !asJSON.checked;
+      if (this.copied) show(this.copied, why && el('p', { class: 'warn' }, asJSON.checked ? 'It stays JSON: ' : 'It stays a form: ', why));
+      if (this.form) show(place, this.form.element);
     } });
     this.asJSON = asJSON;
     this.run = el('button', { type: 'submit', class: 'main' }, 'Call');
@@ -163,6 +164,27 @@ export class ToolsView {
       el('details', {}, el('summary', {}, 'Definition'), tree(tool, 3)));
     this.showCall(call);
     this.toAddress();
+  }
+
+  /**
+   * change puts the arguments into the other kind of form. It returns why it does not: nothing that is typed
+   * is lost.
+   * @param {boolean} toJSON
+   */
+  change(toJSON) {
+    const { form, chosen: { inputSchema } } = this;
+    if (!form) return '';
+    let value;
+    try {
+      value = form.read();
+    } catch (error) {
+      const { path, message } = /** @type {Error & { path?: string }} */ (error);
+      return `${path ? `${clip(path.slice(1), 100)}: ` : ''}${clip(message, 300)}`;
+    }
+    const other = toJSON ? jsonForm(inputSchema, value) : formOf(inputSchema, value);
+    if (!toJSON && !other.expresses(value)) return 'the form has no fields for all of it.';
+    this.form = other;
+    return '';
   }
 
   /** read returns the arguments as they are, without those that are no JSON yet. */
@@ -214,7 +236,7 @@ export class ToolsView {
       this.refuse(`${count(faults.length, 'fault')} in the arguments. `, value !== undefined && button('Call it anyway', () => this.submit(true), { class: 'small' }));
       return;
     }
-    if (!session || session.state !== 'ready' && session.state !== 'starting') {
+    if (!session?.takesCalls) {
       this.refuse('there is no session.');
       return;
     }

@@ -30,6 +30,12 @@ export class Refused extends Error {
   }
 }
 
+/** Unreachable is a gateway that does not answer. */
+export class Unreachable extends Error {
+  /** @param {string} url */
+  constructor(url) { super(`No answer from ${url}: is sse-server running?`); }
+}
+
 /** Transport has what both have in common. */
 class Transport {
   /** @param {Options} options */
@@ -38,11 +44,13 @@ class Transport {
     this.ending = new AbortController();
     this.version = ''; // the revision that was agreed on
     this.waiting = 0; // POSTs that have waited long
+    this.onMemory = false; // whether the last response said that what is known of the server is from memory
+    this.onmemory = () => {};
     /** @type {(message: Message) => void} */
     this.onmessage = () => {};
     /** @type {(why: string) => void} */
     this.onclose = () => {};
-    /** @type {(refused: Refused) => void} */
+    /** @type {(why: Refused | Unreachable) => void} */
     this.onrefuse = () => {}; // the session has ended, or wants a token
   }
 
@@ -57,9 +65,20 @@ class Transport {
   async fetch(url, init) {
     const headers = new Headers(init.headers), token = this.options.token();
     if (token) headers.set('Authorization', `Bearer ${token}`);
-    const response = await fetch(url, { signal: this.ending.signal, cache: 'no-store', credentials: 'same-origin', ...init, headers });
+    const signal = init.signal ?? this.ending.signal;
+    let response;
+    try {
+      response = await fetch(url, { cache: 'no-store', credentials: 'same-origin', ...init, signal, headers });
+    } catch (error) {
+      if (signal.aborted) throw error;
+      const lost = new Unreachable(this.options.url);
+      this.onrefuse(lost);
+      throw lost;
+    }
     const kind = response.headers.get('Content-Type')?.replace(/;.*/, '') ?? '';
     if (response.ok) {
+      this.onMemory = response.headers.get('X-Connection-State') === 'resting';
+      if (this.onMemory) this.onmemory();
       this.options.wire.add(false, `${response.status} ${kind}`.trim());
       return response;
     }
@@ -153,6 +172,9 @@ export class StreamableHTTP extends Transport {
     super(options);
     this.title = 'Streamable HTTP';
     this.session = '';
+    this.isNew = false; // whether a response has opened the session since somebody looked
+    /** @type {() => Promise<void>} */
+    this.onagain = async () => {}; // called before the session's own stream is opened once more
     this.lastOwn = ''; // the id of the last event on the session's own stream
   }
 
@@ -179,7 +201,11 @@ export class StreamableHTTP extends Transport {
     const body = JSON.stringify(message);
     this.options.wire.add(true, 'POST', body);
     const response = await this.post(this.options.url, body, this.headers({ 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }));
-    this.session ||= response.headers.get('Mcp-Session-Id') ?? '';
+    const opened = response.headers.get('Mcp-Session-Id');
+    if (opened) {
+      this.session = opened;
+      this.isNew = true;
+    }
     if (response.status === 202 || !response.body) return;
     if (!response.headers.get('Content-Type')?.startsWith('text/event-stream')) {
       const text = await response.text();
@@ -205,7 +231,7 @@ export class StreamableHTTP extends Transport {
         }
         return;
       } catch (error) {
-        if (signal.aborted || !last || left === 0) throw error;
+        if (signal !== this.ending.signal || signal.aborted || !last || left === 0) throw error; // listen takes up the session's own
       }
       await new Promise(resolve => setTimeout(resolve, pause));
       this.options.wire.add(true, 'GET', '', `the stream was cut: again from event ${last}`);
@@ -219,16 +245,18 @@ export class StreamableHTTP extends Transport {
    * a share of the browser's connections.
    */
   async listen() {
-    for (let failed = 0; !this.closed && failed < resumes;) {
+    for (let failed = 0, isFirst = true; !this.closed && failed < resumes; isFirst = false) {
       await visible(this.ending.signal);
       const hiding = new AbortController(), hide = () => { if (document.hidden) hiding.abort(); };
       const signal = AbortSignal.any([this.ending.signal, hiding.signal]);
       globalThis.document?.addEventListener('visibilitychange', hide);
       try {
+        if (!isFirst) await this.onagain();
         this.options.wire.add(true, 'GET', '', 'the session\'s own stream');
         const since = this.lastOwn ? { 'Last-Event-ID': this.lastOwn } : undefined;
-        await this.follow(await this.fetch(this.options.url, { headers: this.headers({ Accept: 'text/event-stream', ...since }), signal }), signal);
+        const response = await this.fetch(this.options.url, { headers: this.headers({ Accept: 'text/event-stream', ...since }), signal });
         failed = 0;
+        await this.follow(response, signal);
       } catch (error) {
         if (this.closed) return;
         if (hiding.signal.aborted) {
@@ -273,7 +301,7 @@ export class HTTPSSE extends Transport {
   open() {
     return new Promise((resolve, reject) => {
       const ended = (/** @type {Error} */ error) => {
-        if (this.endpoint) this.end(error.message);
+        if (this.endpoint) this.end(error instanceof TypeError ? 'the stream was cut' : error.message);
         else reject(error);
       };
       this.read(() => resolve(undefined)).then(() => ended(new Error('the stream has ended')), ended);
