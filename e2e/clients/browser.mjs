@@ -276,6 +276,8 @@ const steps = {
     await calls.filter({ hasText: 'cover' }).click(); // the result is still there
     await answer(page).locator('img').waitFor();
     await tool(page, 'Restock');
+    assert.equal(await page.getByLabel('shelves').inputValue(), '1000000', 'what was typed is there again');
+    await page.getByLabel('shelves').fill('3');
     await press(page, 'Call');
     await sees(page, /^shelf \d+$/);
     await tool(page, 'Show a cover');
@@ -377,6 +379,7 @@ const steps = {
     const page = await open(`${gateway}/bookshop/mcp`);
     await ready(page);
     await press(page, 'Prompts (1)');
+    await sees(page, 'Choose a prompt to see its arguments, and to get it.');
     await tool(page, 'Review a book');
     await page.getByLabel('title').fill('pop');
     await page.locator('datalist option[value="Sea of Poppies"]').waitFor({ state: 'attached' });
@@ -385,10 +388,22 @@ const steps = {
     await sees(page, 'Review Sea of Poppies, please.');
     await accessible(page, 'a prompt');
     await press(page, 'Resources (2)');
+    await sees(page, 'Choose a resource to read it, or a template to say which one.');
     await tool(page, 'Opening hours');
     await sees(page, 'open from nine');
     await page.getByLabel('follow its changes').check();
     await sees(page, 'open from ten');
+    await press(page, 'Log');
+    assert.equal(await page.getByLabel('From').inputValue(), '', 'nothing was asked for');
+    await page.getByLabel('From').selectOption('debug');
+    await sees(page, 'The server sends messages from debug on.');
+    await page.selectOption('#way', 'sse-own'); // another session is asked for the same
+    await ready(page);
+    await press(page, 'Wire');
+    await sees(page, /^resources\/subscribe \d+ shop:\/\/hours$/);
+    await sees(page, /^logging\/setLevel \d+$/);
+    await press(page, 'Resources (2)');
+    assert.ok(await page.getByLabel('follow its changes').isChecked());
     await tool(page, 'A book');
     await page.getByLabel('id').fill('a b/1');
     await page.getByLabel('part', { exact: true }).fill('2');
@@ -405,6 +420,7 @@ const steps = {
     await sees(page, 'initialize 1');
     await page.selectOption('#way', 'sse');
     await ready(page);
+    await sees(page, /Here the server cannot ask/);
     for (const text of ['event: endpoint', 'event: connection', 'event: mcp-response', 'the gateway has initialized the server itself', /waited at the gate for \d+ ms/]) await sees(page, text);
     await page.getByLabel('Filter').filter({ visible: true }).fill('mcp-response');
     assert.equal(await page.locator('.wire').getByText('event: endpoint').count(), 0);
@@ -444,6 +460,44 @@ const steps = {
     writeFileSync(slowWaitsFor, '');
     await ready(slow);
     await close(slow);
+  },
+
+  async 'a gateway that does not answer is said to be one, and tried again'() {
+    const page = await open(`${gateway}/bookshop/mcp`, /net::ERR_FAILED/);
+    await ready(page);
+    await tool(page, 'Show a cover');
+    await page.route('**/mcp', route => route.abort());
+    await press(page, 'Call');
+    await page.locator('.headline.failed').getByText(`No answer from ${gateway}/bookshop/mcp: is sse-server running?`).waitFor();
+    await sees(page, 'This page tries again by itself.');
+    await page.unroute('**/mcp');
+    await ready(page);
+    await press(page, 'Call');
+    await answer(page).locator('img').waitFor();
+    await close(page);
+  },
+
+  async 'many resources, and a tool that runs only as a task, say what is not there'() {
+    const page = await open('about:blank'), all = {
+      'resources/list': { resources: Array.from({ length: 703 }, (_, i) => ({ uri: `shop://${i}`, name: `shelf ${i}` })) },
+      'tools/list': { tools: [{ name: 'later', inputSchema: { type: 'object' }, execution: { taskSupport: 'required' } }] },
+    };
+    await page.route(`${gateway}/bookshop/mcp`, route => {
+      const { id, method } = route.request().postDataJSON() ?? {};
+      return all[method] ? route.fulfill({ json: { jsonrpc: '2.0', id, result: all[method] } }) : route.continue();
+    });
+    await page.goto(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await tool(page, 'later');
+    await sees(page, /This tool runs only as a task/);
+    assert.ok(await page.getByRole('button', { name: 'Call', exact: true }).isDisabled());
+    await press(page, 'Resources (704)');
+    await sees(page, 'These are 500 of 703: find the others by their names.');
+    await page.locator('.part', { hasText: 'Templates' }).waitFor();
+    await page.getByLabel('Find').filter({ visible: true }).fill('shelf 702');
+    assert.equal(await page.locator('.list button:visible').count(), 1);
+    await accessible(page, 'many resources');
+    await close(page);
   },
 
   async 'no session begins before somebody wants it'() {
@@ -502,6 +556,7 @@ const steps = {
   async 'a gateway with tokens is asked for one'() {
     const page = await open(`${locked}/mcp`, /401/);
     await sees(page, 'The gateway wants a token');
+    assert.equal(await page.locator('#news').innerText(), 'The server waits for a token');
     await accessible(page, 'the question for a token');
     await page.selectOption('#way', 'sse');
     await sees(page, 'The gateway wants a token');
@@ -526,6 +581,9 @@ const steps = {
     assert.ok(!readFileSync(await (await download).path(), 'utf8').includes(token), 'the wire has the token');
     await page.reload();
     await ready(page); // the tab keeps it
+    await press(page, 'Forget the token');
+    await sees(page, 'The gateway wants a token');
+    assert.equal(await page.getByRole('button', { name: 'Forget the token' }).filter({ visible: true }).count(), 0);
     await close(page);
     const other = await open(`${locked}/mcp`, /401/);
     await sees(other, 'The gateway wants a token'); // and no other tab has it

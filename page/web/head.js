@@ -135,9 +135,9 @@ export function connectView(target, chosen) {
     const one = /** @type {import('./connect.js').Entry} */ (all.find(entry => entry.client === choose.value));
     if (one.lack) show(shown, el('p', {}, one.lack));
     else show(shown,
-      el('p', {}, 'Paste into ', one.where, ': ', copier('Copy', () => one.text, `Copy what ${one.client} needs`),
+      el('p', {}, 'Paste into ', one.where, ':',
         one.install && el('a', { class: 'install', href: one.install }, `Install in ${one.client}`)),
-      el('pre', { tabindex: 0 }, one.text),
+      el('div', { class: 'paste' }, el('pre', { tabindex: 0 }, one.text), copier('Copy', () => one.text, `Copy what ${one.client} needs`)),
       one.aboutProgram && el('p', { class: 'soft' }, one.aboutProgram),
       target.token && el('p', { class: 'soft' }, one.aboutToken ?? 'It logs in by itself.'));
   };
@@ -145,5 +145,5 @@ export function connectView(target, chosen) {
   return el('section', { 'aria-labelledby': 'connect-title', class: 'card' },
     el('h2', { id: 'connect-title' }, 'Connect a client'),
     el('div', { class: 'row' }, el('label', {}, 'Client', choose),
-      el('p', { class: 'url' }, 'URL ', el('code', {}, clip(target.url, 500)), ' ', copier('Copy', () => target.url, 'Copy the URL'))), shown);
+      el('p', { class: 'url' }, 'URL ', el('code', {}, clip(target.url, 500)), ' ', copier('Copy the URL', () => target.url))), shown);
 }

@@ -64,6 +64,8 @@ export class App {
     this.isRefused = false; // for want of a token
     this.isLinked = isLinked();
     this.asks = el('div', { id: 'asks' });
+    this.forget = button('Forget the token', () => this.forgetToken(), { class: 'small' });
+    this.aboutWay = el('p', { class: 'soft wide' });
     this.slow = el('div', { role: 'status' });
     this.head = el('div');
     this.connect = el('div');
@@ -102,7 +104,8 @@ export class App {
     const served = Object.entries(ways).filter(([name, way]) => this.about.transports.includes(way.needs) && (name !== 'sse' || this.about.autoInitialize));
     this.way = el('select', { id: 'way', onchange: () => this.open() }, ...served.map(([name, way]) => el('option', { value: name }, way.title)));
     show(document.getElementById('top') ?? document.body,
-      el('p', {}, 'MCP gateway'), el('label', { class: 'way' }, 'Transport ', this.way));
+      el('p', {}, 'MCP gateway'), this.forget, el('label', { class: 'way' }, 'Transport ', this.way), this.aboutWay);
+    this.forget.hidden = true;
     const panels = [
       { name: 'tools', title: 'Tools', element: this.tools.element }, { name: 'prompts', title: 'Prompts', element: this.prompts.element },
       { name: 'resources', title: 'Resources', element: this.resources.element }, { name: 'log', title: 'Log', element: this.logs.element },
@@ -137,6 +140,12 @@ export class App {
 
   token() { return sessionStorage.getItem(this.tokenKey) ?? ''; }
 
+  /** forgetToken begins anew: the gateway asks for another one. */
+  forgetToken() {
+    sessionStorage.removeItem(this.tokenKey);
+    this.open();
+  }
+
   /** needsToken reports whether clients need a token. */
   needsToken() { return this.isRefused || this.token() !== ''; }
 
@@ -162,6 +171,8 @@ export class App {
     show(this.asks);
     show(this.slow);
     const way = this.way?.value ?? 'streamable';
+    this.forget.hidden = this.token() === '';
+    show(this.aboutWay, way === 'sse' && 'Here the server cannot ask: the gateway initializes, and declares nothing. A tool that asks fails.');
     const options = { url: this.url, token: () => this.token(), wire: this.wire, version: newest,
       onwait: (/** @type {boolean} */ waits) => show(this.slow, waits && el('p', { class: 'warn' }, 'A request waits for its response: the browser may have no connection left for this gateway: close other tabs of it.')) };
     const transport = way === 'streamable' ? new StreamableHTTP(options) : new HTTPSSE(options);
@@ -297,7 +308,7 @@ export class App {
     logIn, fault,
     el('p', { class: 'soft' }, 'The token stays in this tab, and ends with it.'),
     el('label', {}, login ? 'Or paste a token' : 'Token', input), el('div', { class: 'row' }, el('button', { type: 'submit', class: login ? '' : 'main' }, 'Connect'),
-      this.token() && button('Forget the token', () => { sessionStorage.removeItem(this.tokenKey); this.open(); }))));
+      this.token() && button('Forget the token', () => this.forgetToken()))));
     (logIn ?? input).focus();
   }
 }

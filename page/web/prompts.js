@@ -65,6 +65,7 @@ export class PromptsView {
     const fault = this.app.faults.prompts;
     show(this.list, fault ? el('li', {}, failure(fault)) : undefined, ...rowsOf(prompts, prompt => el('li', {}, el('button', { type: 'button', 'aria-current': prompt.name === this.chosen ? 'true' : undefined, onclick: () => { this.choose(prompt); this.detail.focus(); } },
       el('b', {}, named(prompt.title || prompt.name, 100)), prompt.description && el('small', { class: 'about' }, clip(prompt.description, 120))))));
+    if (!this.chosen) show(this.detail, prompts.length > 0 && el('p', { class: 'soft' }, 'Choose a prompt to see its arguments, and to get it.'));
     const isKnown = this.app.lists.prompts || this.app.lacks('prompts');
     if (prompts.length === 0 && !fault) show(this.list, el('li', { class: 'soft' }, isKnown ? 'The server has no prompts.' : 'Not known without a session.'));
   }

@@ -36,6 +36,8 @@ export function expand(template, values) {
   });
 }
 
+const mostListed = 500;
+
 /** ResourcesView shows the resources. */
 export class ResourcesView {
   /** @param {App} app */
@@ -59,9 +61,17 @@ export class ResourcesView {
     const row = (/** @type {any} */ one, /** @type {string} */ uri, /** @type {() => void} */ chosen) => el('li', {}, el('button', { type: 'button', 'aria-current': uri === this.shown ? 'true' : undefined, onclick: () => { chosen(); this.detail.focus(); } },
       el('b', {}, named(one.title || one.name || uri, 100)), el('small', { class: 'about' }, named(uri, 200)), one.description && el('small', { class: 'about' }, clip(one.description, 120))));
     const found = [this.app.faults.resources, this.app.faults.templates].filter(Boolean);
+    const part = (/** @type {string} */ title, /** @type {any[]} */ all, /** @type {(one: any) => HTMLLIElement} */ rowOf) => {
+      const fitting = all.filter(fits);
+      if (fitting.length === 0) return [];
+      return [el('li', { class: 'part' }, title), ...rowsOf(fitting.slice(0, mostListed), rowOf),
+        ...fitting.length > mostListed ? [el('li', { class: 'soft' }, `These are ${mostListed} of ${fitting.length}: find the others by their names.`)] : []];
+    };
     show(this.list, ...found.map(fault => el('li', {}, failure(fault))),
-      ...rowsOf(resources.filter(fits).slice(0, 500), one => row(one, plain(one.uri), () => this.choose(plain(one.uri), one))),
-      ...rowsOf(templates.filter(fits).slice(0, 500), one => row(one, plain(one.uriTemplate), () => this.chooseTemplate(one))));
+      ...part('Resources', resources, one => row(one, plain(one.uri), () => this.choose(plain(one.uri), one))),
+      ...part('Templates', templates, one => row(one, plain(one.uriTemplate), () => this.chooseTemplate(one))));
+    if (resources.length + templates.length > 0 && this.list.childElementCount === 0) show(this.list, el('li', { class: 'soft' }, 'No resource fits.'));
+    if (!this.shown) show(this.detail, resources.length + templates.length > 0 && el('p', { class: 'soft' }, 'Choose a resource to read it, or a template to say which one.'));
     if (resources.length + templates.length + found.length === 0) show(this.list, el('li', { class: 'soft' }, this.app.lists.resources || this.app.lacks('resources') ? 'The server has no resources.' : 'Not known without a session.'));
   }
 

@@ -20,12 +20,16 @@ export class ToolsView {
     this.app = app;
     /** @type {any} */
     this.chosen = undefined;
+    /** @type {Map<string, { tool: any, form: import('./form.js').Form, isJSON: boolean, isOfAddress: boolean }>} */
+    this.left = new Map(); // the forms of tools that were chosen before
     this.search = el('input', { type: 'search', placeholder: 'name, title, description', oninput: () => this.fill() });
     this.list = el('ul', { class: 'list' });
     this.told = el('div');
     this.detail = el('div', { class: 'detail', tabindex: -1 });
     /** @type {HTMLInputElement | undefined} */
     this.asJSON = undefined;
+    /** @type {import('./form.js').Form | undefined} */
+    this.form = undefined;
     this.calls = new Calls(call => this.chooseCall(call));
     this.shown = el('div', { class: 'answer' }); // the call that is shown, or why there is none
     this.element = el('section', { 'aria-labelledby': 'tools-title' },
@@ -87,14 +91,14 @@ export class ToolsView {
   showCall(call) {
     this.calls.show(call);
     show(this.shown, call?.element);
-    if (this.run) this.run.disabled = call?.isRunning === true;
+    if (this.run) this.run.disabled = call?.isRunning === true || this.chosen !== undefined && isTask(this.chosen);
   }
 
   fill() {
     const wanted = this.search.value.toLowerCase(), tools = this.app.lists.tools ?? [];
     const fitting = tools.filter(tool => `${plain(tool.name)} ${titleOf(tool)} ${plain(tool.description)}`.toLowerCase().includes(wanted));
     show(this.list, ...rowsOf(fitting, tool => el('li', {},
-      el('button', { type: 'button', 'aria-current': tool.name === this.chosen?.name ? 'true' : undefined, onclick: () => { this.choose(tool); this.detail.focus(); } },
+      el('button', { type: 'button', 'aria-current': tool.name === this.chosen?.name ? 'true' : undefined, onclick: () => { this.chooseAgain(tool); this.detail.focus(); } },
         el('b', {}, named(titleOf(tool), 100)), titleOf(tool) !== tool.name && el('small', {}, ' ', named(tool.name, 100)),
         ...hints(tool), tool.description && el('small', { class: 'about' }, clip(tool.description, 120))))));
     if (tools.length > 0 && fitting.length === 0) show(this.list, el('li', { class: 'soft' }, 'No tool fits.'));
@@ -125,17 +129,19 @@ export class ToolsView {
    *   so until a call of it is confirmed: an argument that is edited does not make the others the user's.
    * @param {Call} [call] to show with it
    * @param {import('./form.js').Form} [form] of the same schema, to go on with
+   * @param {boolean} [wasJSON] whether that form is one of JSON
    */
-  choose(tool, args, isOfAddress = false, call = undefined, form = undefined) {
+  choose(tool, args, isOfAddress = false, call = undefined, form = undefined, wasJSON = this.asJSON?.checked === true) {
+    if (this.chosen && this.form) this.left.set(this.chosen.name, { tool: this.chosen, form: this.form, isJSON: this.asJSON?.checked === true, isOfAddress: this.isOfAddress === true });
     this.chosen = tool;
     this.isOfAddress = isOfAddress;
     this.fill();
-    /** @type {import('./form.js').Form} */
-    this.form = form ?? formOf(tool.inputSchema, args);
-    const tooMuch = !form && args !== undefined && !this.form.expresses(args); // for a form
-    if (tooMuch) this.form = jsonForm(tool.inputSchema, args);
-    const place = el('div', {}, this.form.element);
-    const isJSON = form ? this.asJSON?.checked === true : tooMuch;
+    let shown = form ?? formOf(tool.inputSchema, args);
+    const tooMuch = !form && args !== undefined && !shown.expresses(args); // for a form
+    if (tooMuch) shown = jsonForm(tool.inputSchema, args);
+    this.form = shown;
+    const place = el('div', {}, shown.element);
+    const isJSON = form ? wasJSON : tooMuch;
     const asJSON = el('input', { type: 'checkbox', checked: isJSON, onchange: () => {
       const why = this.change(asJSON.checked);
       if (why) asJSON.checked = !asJSON.checked;
@@ -159,6 +165,7 @@ export class ToolsView {
     show(this.detail,
       el('h3', {}, named(titleOf(tool), 200), ' ', titleOf(tool) !== tool.name && el('code', {}, clip(tool.name, 200)), ...hints(tool)),
       tool.description && prose(tool.description),
+      isTask(tool) && el('p', { class: 'warn' }, 'This tool runs only as a task, and this page starts none: use a client that does.'),
       losses(lossesOfTool(tool, this.app.name(), this.app.about.clients)),
       ask, this.copied, this.shown,
       el('details', {}, el('summary', {}, 'Definition'), tree(tool, 3)));
@@ -185,6 +192,17 @@ export class ToolsView {
     if (!toJSON && !other.expresses(value)) return 'the form has no fields for all of it.';
     this.form = other;
     return '';
+  }
+
+  /**
+   * chooseAgain shows a tool with the form that it had when another one was chosen.
+   * @param {any} tool
+   */
+  chooseAgain(tool) {
+    const left = this.left.get(tool.name);
+    const isSame = left && JSON.stringify(left.tool.inputSchema) === JSON.stringify(tool.inputSchema);
+    if (isSame) this.choose(tool, undefined, left.isOfAddress, undefined, left.form, left.isJSON);
+    else this.choose(tool);
   }
 
   /** read returns the arguments as they are, without those that are no JSON yet. */
@@ -273,12 +291,15 @@ export class ToolsView {
 function titleOf(tool) { return plain(tool.title || tool.annotations?.title || tool.name); }
 
 /** @param {any} tool */
+function isTask(tool) { return tool.execution?.taskSupport === 'required'; }
+
+/** @param {any} tool */
 function isDestructive(tool) { return tool.annotations?.destructiveHint === true && tool.annotations?.readOnlyHint !== true; }
 
 /** @param {any} tool */
 function hints(tool) {
   const { readOnlyHint, idempotentHint } = tool.annotations ?? {};
-  return [tool.execution?.taskSupport === 'required' && 'runs only as a task', readOnlyHint === true && 'reads only', isDestructive(tool) && 'destructive', idempotentHint === true && 'idempotent']
+  return [isTask(tool) && 'runs only as a task', readOnlyHint === true && 'reads only', isDestructive(tool) && 'destructive', idempotentHint === true && 'idempotent']
     .filter(hint => typeof hint === 'string').map(hint => el('span', { class: hint === 'destructive' ? 'hint bad' : 'hint' }, hint));
 }
 
