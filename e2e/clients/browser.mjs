@@ -199,11 +199,11 @@ const steps = {
     const box = page.getByLabel('as JSON', { exact: true }), text = page.getByLabel('Arguments');
     await page.getByLabel('more').fill('{"half": ');
     await box.click();
-    await sees(page, /It stays a form: more: This is no JSON/);
+    await sees(page, /It stays a form: more: This is not valid JSON/);
     assert.equal(await page.getByLabel('more').inputValue(), '{"half": ');
     await page.getByLabel('more').fill('');
     await box.click();
-    for (const [typed, why] of [['{"half": ', /It stays JSON: This is no JSON/], ['{"zzz":1,"words":"sea"}', 'It stays JSON: the form has no fields for all of it.']]) {
+    for (const [typed, why] of [['{"half": ', /It stays JSON: This is not valid JSON/], ['{"zzz":1,"words":"sea"}', 'It stays JSON: the form has no fields for all of it.']]) {
       await text.fill(typed);
       await box.click();
       await sees(page, why);
