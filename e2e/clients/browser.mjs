@@ -356,6 +356,7 @@ const steps = {
     await tool(page, 'Order a book');
     await press(page, 'Call');
     await sees(page, 'Where shall it go?');
+    await page.locator('.headline.ready').waitFor(); // who asks is there
     await accessible(page, 'an elicitation');
     await page.getByLabel('Street').fill('x');
     await press(page, 'Answer');

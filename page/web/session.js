@@ -161,7 +161,10 @@ export class Session {
   receive(message) {
     if (typeof message.method === 'string') {
       if (message.id === undefined) this.notified(message);
-      else this.asked(message);
+      else {
+        this.runs(); // who asks is there
+        this.asked(message);
+      }
       return;
     }
     if (typeof message.id === 'string' && message.id.startsWith('auto-initialize-')) {
@@ -193,10 +196,16 @@ export class Session {
       this.error = error;
       this.change('failed');
     } else if (!fromMemory.has(one.method) && typeof error?.data?.reason !== 'string') { // an error with a reason is one of the gateway
-      this.hasRun = true;
-      this.error = undefined;
-      this.change('ready');
+      this.runs();
     }
+  }
+
+  /** runs notes that the server itself has said something. */
+  runs() {
+    if (!this.server || this.isOver) return;
+    this.hasRun = true;
+    this.error = undefined;
+    this.change('ready');
   }
 
   /**
