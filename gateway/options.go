@@ -120,7 +120,8 @@ type Options struct {
 	// begins with a letter or a digit. Default none.
 	Name string
 	// Remedy returns what to do about a server that has not started, with that error. Clients that may see the
-	// details get it. nil, or an empty text: they are told nothing.
+	// details get it. It must be safe for concurrent use: each failed request may call it. nil, or an empty text:
+	// they are told nothing.
 	Remedy func(error) string
 	// Title is what people call the server: on the page for browsers, where Name is empty.
 	// Default none: the page takes the name that the server gives itself.

@@ -20,6 +20,7 @@ type pool struct {
 	mu      sync.Mutex           // guards what follows
 	keepers []context.CancelFunc // each ends a keeper
 	until   time.Time            // no server is started ahead before
+	failed  bool                 // a check of the server has failed
 }
 
 // resize keeps as many servers as SupplierOptions.Warm says; none during a rest.
@@ -43,7 +44,7 @@ func (p *pool) resize() {
 // rest ends the warm servers and those that start, and starts none for d.
 func (p *pool) rest(d time.Duration) {
 	p.mu.Lock()
-	p.until = time.Now().Add(d)
+	p.until, p.failed = time.Now().Add(d), true
 	p.mu.Unlock()
 	p.resize()
 	p.supplier.Go(func() { // ends after d, or with the supplier
@@ -100,7 +101,7 @@ func (p *pool) keep(life context.Context) {
 func (p *pool) isHopeless() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !p.until.IsZero() && p.supplier.server.Load() == nil
+	return p.failed && p.supplier.server.Load() == nil
 }
 
 // longIdle is how long a warm server must have lived for its end to say nothing of the next one.

@@ -41,7 +41,8 @@ type Main struct {
 	Notify func(catch ...os.Signal) <-chan os.Signal
 	// Sockets are those that systemd passes. They replace addresses.
 	Sockets []*os.File
-	// Silence is how long check may say nothing to a pipe; 0 means 3 s.
+	// Silence is how long a check or a stop may go on before a line says so; 0 means 3 s to a pipe, and 1 s at a
+	// stop.
 	Silence time.Duration
 	// Ready, if not nil, is called with the URL of the (first) server, and the address of
 	// the admin server or "", once both accept connections.

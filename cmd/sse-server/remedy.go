@@ -54,6 +54,8 @@ var remedies = []remedy{
 	{reason: regexp.MustCompile(`it has no #! line`),
 		what: "begin the script with a line such as #!/bin/sh, or name its interpreter first, as in: sh script"},
 	{reason: regexp.MustCompile(`no such program in PATH`), what: spelling},
+	// The reason says what to do by itself.
+	{reason: regexp.MustCompile(`start "[^"]*": [^:]*: ((?:check|create|give|let) .*)$`), what: "$1"},
 	{stderr: regexp.MustCompile(`command not found|executable file not found|sh: (?:line )?\d+: \S+: not found`), what: spelling},
 	{stderr: regexp.MustCompile(`EADDRINUSE|[Aa]ddress already in use`),
 		what: "give it an option for stdio, if it has one; one that serves HTTP goes after --url"},
@@ -89,7 +91,7 @@ func remedyFor(s *config.Server, text string) string {
 	reason, stderr := apart(text)
 	for _, one := range remedies {
 		if what, meant := one.of(s, reason, stderr); meant {
-			return inPlace(s, what)
+			return what
 		}
 	}
 	if s.Kind() == config.OfCommand {
@@ -103,7 +105,11 @@ func (r *remedy) of(s *config.Server, reason, stderr string) (what string, meant
 	if r.kind != "" && r.kind != s.Kind() {
 		return "", false
 	}
-	what = strings.ReplaceAll(r.what, "$$", "$")
+	template := r.what
+	if s.IsInFile() { // options are keys there
+		template = option.ReplaceAllString(template, "$1:")
+	}
+	what = strings.ReplaceAll(template, "$$", "$")
 	for _, in := range []struct {
 		pattern *regexp.Regexp
 		text    string
@@ -116,10 +122,10 @@ func (r *remedy) of(s *config.Server, reason, stderr string) (what string, meant
 			return "", false
 		}
 		if len(found) > 2 {
-			what = string(in.pattern.ExpandString(nil, r.what, in.text, found))
+			what = string(in.pattern.ExpandString(nil, template, in.text, found))
 		}
 	}
-	return what, true
+	return atServer(s, what), true
 }
 
 // apart returns why a server has not started, and the lines that it has written last.
@@ -135,12 +141,8 @@ func apart(text string) (reason, stderr string) {
 // option is one as remedies name it. The first group is its name.
 var option = regexp.MustCompile(`--([a-z-]+)(?: NAME=VALUE)?`)
 
-// inPlace returns a remedy with options as they are written where the server is configured, and with the whole
-// URL of a path at a remote server.
-func inPlace(s *config.Server, what string) string {
-	if s.IsInFile() {
-		what = option.ReplaceAllString(what, "$1:")
-	}
+// atServer returns a remedy with the whole URL of a path at a remote server.
+func atServer(s *config.Server, what string) string {
 	if before, path, found := strings.Cut(what, "it names: /"); found {
 		if at, err := url.Parse(s.Remote().Address); err == nil {
 			what = before + "it names: " + (&url.URL{Scheme: at.Scheme, Host: at.Host, Path: "/" + path}).String()

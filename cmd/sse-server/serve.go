@@ -63,14 +63,14 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 		}()
 	}
 	code := exitOK
-	slow := func() { m.tellStopping("a server has not ended yet", d.grace()) }
+	var slow func()
 	select {
 	case <-unused:
 		d.log.Info("stopping", "reason", "no client has been connected", "timeout", d.grace())
 	case sig := <-m.signals:
 		d.log.Info("stopping", "signal", sig.String(), "timeout", d.grace())
-		if m.tellWaiting(d) {
-			slow = nil
+		if !m.tellWaiting(d) {
+			slow = func() { m.tellStopping("it has not ended yet", d.grace()) }
 		}
 	case err := <-failed:
 		d.log.Error("server failed", "err", err)
@@ -121,17 +121,22 @@ func (m *Main) stop(log *slog.Logger, grace time.Duration, end func(context.Cont
 		defer close(stopped)
 		end(ctx)
 	}()
-	if slow != nil {
-		defer time.AfterFunc(cmp.Or(m.Silence, slowStop), slow).Stop()
-	}
-	select {
-	case <-stopped:
-		log.Info("stopped")
-		return code
-	case sig := <-m.signals:
-		log.Warn("stopping at once", "signal", sig.String())
-		abort()
-		return exitSignal + int(sig.(syscall.Signal))
+	isSlow := time.NewTimer(cmp.Or(m.Silence, slowStop))
+	defer isSlow.Stop()
+	for {
+		select {
+		case <-stopped:
+			log.Info("stopped")
+			return code
+		case <-isSlow.C:
+			if slow != nil {
+				slow()
+			}
+		case sig := <-m.signals:
+			log.Warn("stopping at once", "signal", sig.String())
+			abort()
+			return exitSignal + int(sig.(syscall.Signal))
+		}
 	}
 }
 

@@ -60,7 +60,7 @@ func TestStoppingSaysThatAServerHasNotEnded(t *testing.T) {
 	})
 	p.log.await(t, 1, `msg="warm server started"`)
 	p.signals <- syscall.SIGINT
-	p.out.await(t, 1, "Stopping: a server has not ended yet; waiting for 15s at most. The same signal again stops at once.\n")
+	p.out.await(t, 1, "Stopping: it has not ended yet; waiting for 15s at most. The same signal again stops at once.\n")
 	p.signals <- syscall.SIGINT
 	p.wantExit(exitSignal + int(syscall.SIGINT))
 }

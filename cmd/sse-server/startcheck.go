@@ -78,7 +78,7 @@ func (m *Main) checkStarts(ctx context.Context, gateways map[string]*gateway.Gat
 	checks.Wait()
 	close(done)
 	all.live.show("")
-	if all.failed.Load() {
+	if all.failed.Load() && ctx.Err() == nil {
 		fmt.Fprintln(all.out, "sse-server keeps running: each client that connects starts the server again.")
 	}
 }
@@ -144,28 +144,28 @@ func (all *startCheck) end(name string) {
 // refresh updates the live line, or tells a pipe now and then what is still starting.
 func (all *startCheck) refresh() {
 	all.mu.Lock()
-	waiting, took := slices.Clone(all.waiting), time.Since(all.began)
-	isDue := all.live.terminal == nil && took >= all.next
-	if isDue {
+	text, took := "", time.Since(all.began)
+	if len(all.waiting) > 0 {
+		text = fmt.Sprintf("%s starting (%.0f s)", strings.Join(all.waiting, ", "), took.Seconds())
+	}
+	if all.live.terminal == nil && took >= all.next {
 		all.next = 3 * took
-	}
-	all.mu.Unlock()
-	text := ""
-	if len(waiting) > 0 {
-		text = fmt.Sprintf("%s starting (%.0f s)", strings.Join(waiting, ", "), took.Seconds())
-	}
-	all.live.show(text)
-	for _, name := range waiting {
-		if isDue {
-			all.say(name, fmt.Sprintf("still starting (%.0f s)", took.Seconds()))
+		for _, name := range all.waiting {
+			all.sayLocked(name, fmt.Sprintf("still starting (%.0f s)", took.Seconds()))
 		}
 	}
+	all.mu.Unlock()
+	all.live.show(text)
 }
 
 // say prints lines about a server, under its name.
 func (all *startCheck) say(name string, lines ...string) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
+	all.sayLocked(name, lines...)
+}
+
+func (all *startCheck) sayLocked(name string, lines ...string) {
 	var b strings.Builder
 	for _, line := range lines {
 		fmt.Fprintf(&b, "%-*s  %s\n", all.wide, visible(name), visible(line))

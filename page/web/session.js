@@ -107,12 +107,14 @@ export class Session {
    * @param {string} [state]
    */
   fail(error, state = 'failed') {
+    const isNews = !this.isOver; // also where a call has failed before
     this.isOver = true;
     this.error = error;
     for (const one of this.serving.values()) one.abort();
     for (const one of this.pending.values()) one.reject(error);
     this.pending.clear();
-    this.change(state);
+    if (isNews && this.state === state) this.onstate();
+    else this.change(state);
   }
 
   /** start opens the session. It fails as the state says. */
@@ -144,7 +146,7 @@ export class Session {
   async again(transport) {
     transport.isNew = false;
     const server = await this.request('initialize', opening);
-    if (!transport.isNew) return;
+    if (!transport.isNew || this.isOver) return;
     this.server = server;
     const isKnown = transport.onMemory;
     transport.version = server.protocolVersion;

@@ -264,7 +264,7 @@ export class StreamableHTTP extends Transport {
           continue;
         }
         if (error instanceof Refused && error.status === 405) return; // the server has no such stream
-        if (error instanceof Refused && error.status === 401) return;
+        if (error instanceof Unreachable || error instanceof Refused && error.status === 401) return; // the session is over
         if (error instanceof Refused && error.status === 404) {
           this.onrefuse(error);
           return;

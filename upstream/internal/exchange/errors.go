@@ -119,7 +119,7 @@ func PlainCause(err error) string {
 func noConnection(err error, addressed bool) string {
 	address, proxy := "there", ""
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "proxyconnect" {
-		proxy, err = ", the proxy that the environment names", op.Err
+		proxy, err = ", the proxy", op.Err
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Addr != nil && addressed {
 		address = "at " + op.Addr.String()

@@ -35,7 +35,7 @@ func (r *run) withoutSecrets(text string) string {
 }
 
 // secretName finds names of headers, cookies and parameters that hold secrets.
-var secretName = regexp.MustCompile(`(?i)auth|cookie|token|key|secret|passw|credential|session|signature|^sig$|jwt|^code$`)
+var secretName = regexp.MustCompile(`(?i)auth|cookie|token|key|secret|pass|pwd|\bpin\b|cred|private|session|signature|^sig$|jwt|^code$`)
 
 // publicNames are headers that hold none, however long they are.
 var publicNames = []string{"Host", "Accept", "Accept-Language", "Accept-Encoding", "Cache-Control", "Content-Type", "User-Agent", "Origin", "Referer", "Mcp-Protocol-Version"}

@@ -110,6 +110,9 @@ func TestPlainWordsAreShown(t *testing.T) {
 		"a URL's token":        {nil, "access_token=s3cr&x=1", "s3cr"},
 		"a value of a URL":     {nil, "user=s3cr-7f21", "s3cr"},
 		"a query alone":        {nil, "s3cr", "s3cr"},
+		"pwd":                  {nil, "pwd=hunter", "hunter"},
+		"a passphrase":         {nil, "passphrase=hunter", "hunter"},
+		"a PIN":                {nil, "pin=s3cr", "s3cr"},
 	} {
 		if got, _ := look(t, diagnosis.Options{URL: at + "/mcp?" + test.query, Header: test.header}); strings.Contains(got, test.secret) || !strings.Contains(got, "the answer is true and none") {
 			t.Errorf("%s: %q is shown:\n%s", name, test.secret, got)
