@@ -83,7 +83,7 @@ func TestErrorsOfRequestsHoldNoSecret(t *testing.T) {
 	for want, err := range map[string]error{
 		"no address is known for nohost.invalid":                                                     dial("dial", &net.DNSError{Err: "no such host", Name: "nohost.invalid", IsNotFound: true}),
 		"no route leads to the server at 192.0.2.1:80":                                               dial("dial", syscall.EHOSTUNREACH),
-		"nothing listens at 192.0.2.1:80, the proxy that the environment names (connection refused)": dial("proxyconnect", errors.Unwrap(dial("dial", syscall.ECONNREFUSED))),
+		"nothing listens at 192.0.2.1:80, the proxy (connection refused)": dial("proxyconnect", errors.Unwrap(dial("dial", syscall.ECONNREFUSED))),
 	} {
 		ssetest.Want(t, "no connection", err.Error(), want)
 	}
