@@ -81,8 +81,8 @@ func TestErrorsOfRequestsHoldNoSecret(t *testing.T) {
 		return &requestError{"POST", "http://a/mcp", &net.OpError{Op: op, Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80}, Err: cause}, true}
 	}
 	for want, err := range map[string]error{
-		"no address is known for nohost.invalid":                                                     dial("dial", &net.DNSError{Err: "no such host", Name: "nohost.invalid", IsNotFound: true}),
-		"no route leads to the server at 192.0.2.1:80":                                               dial("dial", syscall.EHOSTUNREACH),
+		"no address is known for nohost.invalid":                          dial("dial", &net.DNSError{Err: "no such host", Name: "nohost.invalid", IsNotFound: true}),
+		"no route leads to the server at 192.0.2.1:80":                    dial("dial", syscall.EHOSTUNREACH),
 		"nothing listens at 192.0.2.1:80, the proxy (connection refused)": dial("proxyconnect", errors.Unwrap(dial("dial", syscall.ECONNREFUSED))),
 	} {
 		ssetest.Want(t, "no connection", err.Error(), want)
