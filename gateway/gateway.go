@@ -308,8 +308,8 @@ func (g *Gateway) RemembersFor(params json.RawMessage) bool {
 	return memory != nil && memory.Answers(remember.DeclaredBy(params, "")) != nil
 }
 
-// CheckStart is Try before the first client comes: a shared session goes on, and
-// Ready and the status page know the result.
+// CheckStart is Try before the first client comes: a shared session goes on, and Ready and the status page know
+// the result.
 func (g *Gateway) CheckStart(ctx context.Context) (handshake.Found, error) {
 	return g.now.Load().supplier.CheckStart(ctx)
 }

@@ -82,8 +82,7 @@ func (s *Supplier) NoteLoss(err error, soon bool) {
 }
 
 func (r *readiness) noteLocked(err error, soon bool) {
-	r.health.Failed, r.health.Failure, r.soon = time.Now(),
-		err.Error(), soon
+	r.health.Failed, r.health.Failure, r.soon = time.Now(), err.Error(), soon
 }
 
 // Health is what is known of the server without a probe. Times are zero for what has not

@@ -178,7 +178,7 @@ func (b *Bridge) lateFailure(attempt int) *Failure {
 // long it says what is known now.
 func (b *Bridge) overdue() *Failure {
 	failure := b.failure.Load()
-	if late := failure.Reason == metrics.ReasonTimeout && failure.Err == nil; late {
+	if failure.isLate() {
 		return b.lateFailure(failure.Attempt)
 	}
 	return failure
@@ -200,7 +200,7 @@ func (b *Bridge) withRemainingPause(failure *Failure) *Failure {
 // visibleFailure returns a failure with the details that this client may see.
 func (b *Bridge) visibleFailure(f *Failure) *Failure {
 	if b.opts.Detailed(b.c.Client()) {
-		if late := f.Reason == metrics.ReasonTimeout && f.Err == nil; late || b.opts.Remedy == nil {
+		if f.isLate() || b.opts.Remedy == nil {
 			return f
 		}
 		remedied := *f

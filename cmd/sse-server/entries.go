@@ -178,6 +178,12 @@ func (m *Main) connect(c *config.Config) int {
 		}
 		return m.writeEntries(client, files, servers)
 	}
+	return m.printEntries(client, files, servers, whole)
+}
+
+// printEntries prints the entries, and how they get into the first of the files of a client, and returns the exit
+// code. whole says that nothing of their URLs is left out.
+func (m *Main) printEntries(client clients.Client, files []string, servers []clients.Server, whole bool) int {
 	for _, s := range servers {
 		if why := client.Entry.Lack(s); why != "" {
 			fmt.Fprintf(m.Stderr, "sse-server: %s: %s\n", s.Name, why)
