@@ -45,6 +45,7 @@ func behaviours() map[string]func() int {
 		"flood":        flood,
 		"never-read":   block,
 		"exit-7":       func() int { fmt.Fprintln(os.Stderr, "cannot find module"); return 7 },
+		"hello-exit-7": func() int { fmt.Println(helloLine); fmt.Fprintln(os.Stderr, "out of memory"); return 7 },
 		"exit-0":       func() int { fmt.Fprintln(os.Stderr, "usage: server [flags]"); return 0 },
 		"kill-self":    func() int { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); return block() },
 		"close-stdout": func() int { fmt.Println(helloLine); os.Stdout.Close(); _, _ = io.Copy(io.Discard, os.Stdin); return 0 },

@@ -49,8 +49,8 @@ type child struct {
 	drained chan struct{}
 	ended   chan struct{} // closed by supervise when the process is reaped
 	exit    error         // why the session ended; this and the next two are set before ended is closed
-	hint    string        // the line of stderr that explains most
-	young   bool          // the process died soon after its start
+	words   string        // what stderr said last
+	parting string        // those of the words that came shortly before the end
 	notes   stderrLog
 
 	heard  atomic.Bool            // it has sent a message
@@ -212,7 +212,7 @@ func (c *child) noteManner(manner string) {
 }
 
 // LastWords returns the last lines of the child's stderr that say something, with LineBreak between them.
-func (c *child) LastWords() string { return c.notes.hint() }
+func (c *child) LastWords() string { return c.notes.hint(time.Time{}) }
 
 // excuse says what a child that runs and has sent no message does wrong, "" if nothing is
 // known.
@@ -287,12 +287,15 @@ func (c *child) exitReason() error {
 		if c.text != "" {
 			what += ", but text: " + c.text
 		}
-		if c.hint != "" {
-			what += "; stderr: " + c.hint
+		if c.words != "" {
+			what += "; stderr: " + c.words
 		}
 		return orderlyExit(what)
 	}
-	return c.explained(silent || c.young && !orderly)
+	if silent {
+		return c.explained(c.words)
+	}
+	return c.explained(c.parting)
 }
 
 // orderlyExit is the io.EOF of a program that has exited with status 0. It is the text.

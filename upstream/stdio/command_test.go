@@ -182,6 +182,17 @@ func TestCommandEnds(t *testing.T) {
 	}
 }
 
+// Also of a child that has served, the error says what it wrote to stderr as it died.
+func TestCommandDiesWithItsReason(t *testing.T) {
+	conn := upstreamtest.Dial(t, command(t, "hello-exit-7"))
+	if _, err := conn.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Recv(); err == nil || err.Error() != "exit status 7; stderr: out of memory" {
+		t.Errorf("got %v", err)
+	}
+}
+
 // lines is a log that a test reads line by line.
 type lines chan string
 

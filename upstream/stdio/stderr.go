@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -32,12 +33,18 @@ type stderrLog struct {
 	log *slog.Logger // limited
 
 	mu    sync.Mutex // guards what follows
-	last  []string   // the last lines that say something, at most lastLines
-	fault string     // the last line that names an error
+	last  []note     // the last lines that say something, at most lastLines
+	fault note       // the last line that names an error
 	// tracing says that the lines are those of a traceback of Python, of which frame is the last place; empty
 	// before the first one.
 	tracing bool
-	frame   string
+	frame   note
+}
+
+// note is a line of stderr, and when it came.
+type note struct {
+	text string
+	at   time.Time
 }
 
 // drain is the goroutine that owns stderr. It ends when all processes have closed their
@@ -96,27 +103,27 @@ func (s *stderrLog) remember(line string) {
 	switch {
 	case text == "":
 	case isIndented && place.MatchString(text):
-		s.tracing, s.frame = true, text
+		s.tracing, s.frame = true, note{text, time.Now()}
 	case isIndented && s.tracing: // code, which says less than the error after it
 	default:
 		frame := s.frame
-		s.tracing, s.frame = false, ""
-		if frame != "" {
+		s.tracing, s.frame = false, note{}
+		if frame.text != "" {
 			s.keepLocked(frame)
 		}
-		s.keepLocked(text)
+		s.keepLocked(note{text, time.Now()})
 	}
 }
 
 // keepLocked adds a line to the last ones, if it says something.
-func (s *stderrLog) keepLocked(line string) {
-	if slices.ContainsFunc(noise, func(pattern *regexp.Regexp) bool { return pattern.MatchString(line) }) {
+func (s *stderrLog) keepLocked(line note) {
+	if slices.ContainsFunc(noise, func(pattern *regexp.Regexp) bool { return pattern.MatchString(line.text) }) {
 		return
 	}
 	if s.last = append(s.last, line); len(s.last) > lastLines {
 		s.last = slices.Delete(s.last, 0, 1)
 	}
-	if namesFault(line) {
+	if namesFault(line.text) {
 		s.fault = line
 	}
 }
@@ -134,17 +141,23 @@ var noise = []*regexp.Regexp{
 	regexp.MustCompile(`^(Run|See) 'docker (run )?--help'`),
 }
 
-// hint returns the last lines that are likely to say why the child died, and the last one that names an
-// error if it came before these.
-func (s *stderrLog) hint() string {
+// hint returns those of the last lines that came at since or later, and the last one that names an error if
+// it came before these: they are likely to say why the child died.
+func (s *stderrLog) hint(since time.Time) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	lines := s.last
-	if s.frame != "" { // the traceback has not come to its end
-		lines = append(slices.Clone(lines[max(0, len(lines)-lastLines+1):]), s.frame)
+	notes := s.last
+	if s.frame.text != "" { // the traceback has not come to its end
+		notes = append(slices.Clone(notes[max(0, len(notes)-lastLines+1):]), s.frame)
 	}
-	if s.fault != "" && !slices.Contains(lines, s.fault) {
-		lines = slices.Concat([]string{s.fault}, lines)
+	if s.fault.text != "" && !slices.Contains(notes, s.fault) {
+		notes = slices.Concat([]note{s.fault}, notes)
+	}
+	var lines []string
+	for _, note := range notes {
+		if !note.at.Before(since) {
+			lines = append(lines, note.text)
+		}
 	}
 	return excerpt([]byte(strings.Join(lines, LineBreak)), maxWords)
 }

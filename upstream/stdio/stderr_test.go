@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
+	"time"
 	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
@@ -73,8 +75,23 @@ func TestStderrHint(t *testing.T) {
 	for _, test := range tests {
 		s := newStderrLog(io.Discard)
 		s.read(strings.NewReader(test.text))
-		if got := s.hint(); got != test.want || !utf8.ValidString(got) {
+		if got := s.hint(time.Time{}); got != test.want || !utf8.ValidString(got) {
 			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
 		}
 	}
+}
+
+// What a child wrote long before it died does not say why.
+func TestStderrHintIsOfTheLastMoments(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStderrLog(io.Discard)
+		s.read(strings.NewReader("error: one page is missing\n"))
+		time.Sleep(time.Minute)
+		s.read(strings.NewReader("Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nKeyError: 'x'\n"))
+		time.Sleep(partingTime)
+		ssetest.Want(t, "the last moments", s.hint(time.Now().Add(-partingTime)), `File "a.py", line 1, in f | KeyError: 'x'`)
+		ssetest.Want(t, "all", s.hint(time.Time{}), `error: one page is missing | File "a.py", line 1, in f | KeyError: 'x'`)
+		time.Sleep(time.Second)
+		ssetest.Want(t, "later", s.hint(time.Now().Add(-partingTime)), "")
+	})
 }

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// youngTime is the age up to which stderr explains a child's death.
-	youngTime = 5 * time.Second
+	// partingTime is how long before a child's death the lines of its stderr may have come that explain it.
+	partingTime = 5 * time.Second
 	// killTimeout is how long a process may take to die of SIGKILL. It is no option: only
 	// the kernel delays a kill, when memory or disks are slow.
 	killTimeout = 5 * time.Second
@@ -115,16 +115,17 @@ var errExited = errors.New("the server has exited")
 func (c *child) settle() {
 	_ = c.stdin.pipe.Close()
 	_ = c.stderr.SetReadDeadline(time.Now().Add(drainTimeout))
-	hint := ""
+	died := time.Now()
 	select {
 	case <-c.drained:
-		hint = c.notes.hint()
+		c.words, c.parting = c.notes.hint(time.Time{}), c.notes.hint(died.Add(-partingTime))
 	case <-time.After(2 * drainTimeout): // pipes have no deadlines on this system
 	}
 	var reason string
-	c.young = time.Since(c.born) < youngTime
-	c.hint = hint
 	reason, c.exit = c.verdict()
+	if errors.Is(c.exit, io.EOF) { // an orderly end needs no reason
+		c.parting = ""
+	}
 	c.cmd.Metrics.ChildExited(reason)
 	level := slog.LevelInfo
 	if reason == metrics.ChildError || reason == metrics.ChildSignal {
@@ -132,7 +133,7 @@ func (c *child) settle() {
 	}
 	c.log.Log(context.Background(), level, "server exited", "reason", reason, "status", exitText(c.proc.ProcessState),
 		"duration", time.Since(c.born))
-	c.stdin.abort(c.explained(c.young && !errors.Is(c.exit, io.EOF)))
+	c.stdin.abort(c.explained(c.parting))
 	close(c.ended)
 	if !c.isClosing() {
 		_ = c.stdout.SetReadDeadline(time.Now().Add(drainTimeout))
@@ -158,12 +159,12 @@ func (c *child) verdict() (string, error) {
 	return metrics.ChildError, exit(exitText(state))
 }
 
-// explained returns exit, with the hint of stderr if that is likely to be the reason.
-func (c *child) explained(likely bool) error {
-	if c.hint == "" || !likely || errors.Is(c.exit, jsonrpc.ErrClosed) {
+// explained returns exit, with the words of stderr that are likely to be the reason.
+func (c *child) explained(words string) error {
+	if words == "" || errors.Is(c.exit, jsonrpc.ErrClosed) {
 		return c.exit
 	}
-	return fmt.Errorf("%w; stderr: %s", c.exit, c.hint)
+	return fmt.Errorf("%w; stderr: %s", c.exit, words)
 }
 
 // Close ends the process; see [Command.Dial]. It is safe for concurrent use.
