@@ -15,7 +15,7 @@ const module = "github.com/mcp-sse/mcp-sse"
 // layers are the packages from the lowest to the highest. A package may import
 // those of lower layers, not its neighbours.
 var layers = [][]string{
-	{"jsonrpc", "metrics", "auth", "auth/oauthclient", "internal/caller", "internal/clients", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid"},
+	{"jsonrpc", "metrics", "auth", "auth/oauthclient", "internal/caller", "internal/clients", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid", "internal/unreached"},
 	{"internal/mcp", "internal/budget"},
 	{"internal/stateless", "internal/buffer", "internal/remember"},
 	{"connstate", "multiplex/sharing"},
@@ -71,7 +71,7 @@ var reserved = map[string][]string{
 	"github.com/coreos/go-systemd/v22":       {"cmd/sse-server"},
 	"github.com/goccy/go-yaml":               {"cmd/sse-server/internal/config", "cmd/sse-server/internal/clientfile", "cmd/sse-server/internal/tree"},
 	"net/http": {
-		"auth", "auth/oauth", "auth/oauthclient", "internal/caller", "metrics", "upstream", "upstream/remote",
+		"auth", "auth/oauth", "auth/oauthclient", "internal/caller", "internal/unreached", "metrics", "upstream", "upstream/remote",
 		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/statelessserver",
 		"upstream/internal/httpsse", "upstream/internal/inprocess",
 		"internal/httpcheck", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "cluster", "gateway", "gateway/internal/statuspage", "page", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config", "cmd/sse-server/internal/diagnosis",

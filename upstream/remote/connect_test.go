@@ -232,7 +232,7 @@ func TestDialOfAnUnreachableServerSaysSo(t *testing.T) {
 	s := upstreamtest.Serve(t, legacyServer)
 	s.Server.Close()
 	_, err := remote.URL{Address: s.URL + "/mcp"}.Dial(t.Context())
-	ssetest.WantText(t, "Dial", err, "nothing listens at "+strings.TrimPrefix(s.URL, "http://")+" (connection refused)")
+	ssetest.WantText(t, "Dial", err, strings.TrimPrefix(s.URL, "http://")+": nothing listens there (connection refused)")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := (remote.URL{Address: s.URL + "/mcp"}).Dial(ended); err == nil {

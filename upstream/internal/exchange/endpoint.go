@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/mcp-sse/mcp-sse/internal/unreached"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -148,7 +149,7 @@ type requestError struct {
 
 // Error names the place, without what may be secret in the URL. Without a connection that is the host alone.
 func (e *requestError) Error() string {
-	if why := noConnection(e.err, true); e.unreached && why != "" {
+	if why := unreached.At(addressOf(e.place), e.err); e.unreached && why != "" {
 		return why
 	}
 	return e.method + " " + e.place + ": " + e.err.Error()
@@ -244,6 +245,15 @@ func SameServer(a, b *url.URL) bool {
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// addressOf returns the host of a URL, as it is written there, and the port.
+func addressOf(address string) string {
+	at, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return net.JoinHostPort(at.Hostname(), port(at))
 }
 
 func port(u *url.URL) string {

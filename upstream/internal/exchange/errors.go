@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"syscall"
 
+	"github.com/mcp-sse/mcp-sse/internal/unreached"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -102,7 +102,7 @@ func PlainCause(err error) string {
 	if of, ok := errors.AsType[*requestError](err); ok {
 		err = of.err
 	}
-	if why := noConnection(err, false); why != "" {
+	if why := unreached.Why(err); why != "" {
 		return why
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
@@ -112,30 +112,6 @@ func PlainCause(err error) string {
 		return dns.Err
 	}
 	return err.Error()
-}
-
-// noConnection says in plain words, with the address or without, why there is no connection to a server; empty
-// for an error that has to speak for itself.
-func noConnection(err error, addressed bool) string {
-	address, proxy := "there", ""
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "proxyconnect" {
-		proxy, err = ", the proxy", op.Err
-	}
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Addr != nil && addressed {
-		address = "at " + op.Addr.String()
-	}
-	dns, isDNS := errors.AsType[*net.DNSError](err)
-	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "nothing listens " + address + proxy + " (connection refused)"
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return "no route leads to the server " + address + proxy
-	case isDNS && dns.IsNotFound && addressed:
-		return "no address is known for " + dns.Name + proxy
-	case errors.Is(err, http.ErrSchemeMismatch):
-		return "the server answers in plain HTTP, not HTTPS"
-	}
-	return ""
 }
 
 // ErrorCode returns the code of an error response; 0 if m is nil or has none.

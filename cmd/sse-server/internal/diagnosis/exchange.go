@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/mcp-sse/mcp-sse/internal/unreached"
 )
 
 // maxBody is how much of a body is read, in bytes.
@@ -54,7 +56,7 @@ func (r *run) send(ctx context.Context, method, address, body string, header map
 	case strings.Contains(err.Error(), "malformed HTTP response"):
 		return nil, &fault{"what listens there does not answer HTTP", "check the port"}
 	}
-	return nil, &fault{plain(err), "see whether the server runs, and its log"}
+	return nil, &fault{cmp.Or(unreached.Why(err), plain(err)), "see whether the server runs, and its log"}
 }
 
 // post sends a message that gets no answer. That it does not arrive, the next step shows.

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/unreached"
 )
 
 func (r *run) hasNoURL() bool { return r.at == nil }
@@ -47,7 +50,8 @@ func (r *run) lookUp(ctx context.Context) (string, error) {
 	host := r.at.Hostname()
 	addrs, err := net.DefaultResolver.LookupHost(ctx, host)
 	if err != nil {
-		return "", &fault{fmt.Sprintf("there is no address of %s", host), "check the name of the host, and the DNS of this machine"}
+		what := cmp.Or(unreached.At(host, err), "the address of "+host+" cannot be looked up: "+plain(err))
+		return "", &fault{what, "check the name of the host, and the DNS of this machine"}
 	}
 	return host + " is " + strings.Join(addrs, ", "), nil
 }
@@ -76,13 +80,14 @@ func (r *run) connect(ctx context.Context) (string, error) {
 }
 
 func (r *run) unreachable(ctx context.Context, err error) error {
+	what := cmp.Or(unreached.At(r.address(), err), "no way to "+r.address()+": "+plain(err))
 	switch {
 	case ctx.Err() != nil:
-		return &fault{fmt.Sprintf("%s did not answer in %v", r.address(), r.Patience), "check the address; see whether a firewall is between"}
+		what = fmt.Sprintf("%s did not answer in %v", r.address(), r.Patience)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return &fault{"nothing listens at " + r.address() + ": connection refused", "start the server, or check the port; in a container it has to listen on 0.0.0.0"}
+		return &fault{what, "start the server, or check the port; in a container it has to listen on 0.0.0.0"}
 	}
-	return &fault{"no way to " + r.address() + ": " + plain(err), "check the address; see whether a firewall is between"}
+	return &fault{what, "check the address; see whether a firewall is between"}
 }
 
 func (r *run) shakeHands(ctx context.Context) (string, error) {
