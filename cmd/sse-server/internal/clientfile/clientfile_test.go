@@ -173,6 +173,101 @@ func TestFindInProjects(t *testing.T) {
 	}
 }
 
+// For a folder in a git repository Claude Code has called the project by the folder and by the root of the repository.
+// A project of a folder above that is another one, and so is any above a folder that is in no repository.
+func TestFindInARepository(t *testing.T) {
+	home, root := t.TempDir(), t.TempDir()
+	repository := filepath.Join(root, "repository")
+	inside, alone := filepath.Join(repository, "a", "b"), filepath.Join(root, "alone", "b")
+	write(t, filepath.Join(repository, ".git"), "gitdir: elsewhere") // as in a worktree
+	for _, folder := range []string{inside, alone} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	project := func(name string) map[string]any {
+		return map[string]any{"mcpServers": map[string]any{name: map[string]any{"command": "x"}}}
+	}
+	for _, test := range []struct {
+		in       string
+		projects map[string]any
+		want     string // what is found
+		other    string // what is not
+	}{
+		{inside, map[string]any{repository: project("of-root"), inside: map[string]any{"mcpServers": map[string]any{}}}, "of-root", ""},
+		{inside, map[string]any{repository: project("of-root"), inside: project("of-folder")}, "of-folder", repository + ": of-root"},
+		{inside, map[string]any{root: project("above")}, "", root + ": above"},
+		{alone, map[string]any{filepath.Dir(alone): project("above"), alone: project("of-folder")}, "of-folder", filepath.Dir(alone) + ": above"},
+	} {
+		t.Chdir(test.in)
+		content, err := json.Marshal(map[string]any{"projects": test.projects})
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, home+"/.claude.json", string(content))
+		all, err := clientfile.Find(home)
+		if got := names(all); got != test.want {
+			t.Errorf("in %s: got %q, want %q", test.in, got, test.want)
+		}
+		if test.other == "" && err != nil || test.other != "" && (err == nil || !strings.HasSuffix(err.Error(), "for which you run init in "+test.other)) {
+			t.Errorf("in %s: got the error %v, want one about %q", test.in, err, test.other)
+		}
+	}
+}
+
+func names(all []clientfile.Found) string {
+	var names []string
+	for _, f := range all {
+		names = append(names, f.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+// A server that its client has switched off elsewhere than in its entry is named with the place, and left out.
+func TestFindLeavesOutWhatIsSwitchedOff(t *testing.T) {
+	home, folder := t.TempDir(), t.TempDir()
+	t.Chdir(folder)
+	folder, _ = os.Getwd()
+	servers := func(names ...string) string {
+		var all []string
+		for _, name := range names {
+			all = append(all, `"`+name+`": {"command": "x"}`)
+		}
+		return `"mcpServers": {` + strings.Join(all, ", ") + `}`
+	}
+	write(t, home+"/.claude.json", `{`+servers("user", "user-off", "answered-no")+`, "projects": {
+		"`+folder+`": {`+servers("local", "local-off")+`, "disabledMcpServers": ["user-off", "local-off", "shared-off", "plugin:x:y"], "disabledMcpjsonServers": ["answered-no"], "enabledMcpjsonServers": ["shared"]},
+		"/elsewhere": {"disabledMcpServers": ["user", "local", "shared"]},
+		"/odd": 1}}`)
+	write(t, ".mcp.json", `{`+servers("shared", "not-asked", "shared-off", "answered-no", "in-settings", "in-local", "in-users")+`}`)
+	write(t, ".claude/settings.json", `{"disabledMcpjsonServers": ["in-settings", "user"]}`)
+	write(t, ".claude/settings.local.json", `{"disabledMcpjsonServers": ["in-local"], "enabledMcpjsonServers": ["in-local"]}`)
+	write(t, home+"/.claude/settings.json", `{"disabledMcpjsonServers": ["in-users"]}`)
+	write(t, ".cursor/mcp.json", `{`+servers("shared-off-in-claude", "cursor")+`}`)
+	write(t, home+"/.gemini/settings.json", `{"mcp": {"excluded": ["Excluded "], "allowed": ["Gemini", "excluded", "commanded"]}, `+servers("gemini", "excluded", "Commanded", "not-allowed")+`}`)
+	write(t, home+"/.gemini/mcp-server-enablement.json", `{"commanded": {"enabled": false}, "gemini": {"enabled": true}}`)
+	all, err := clientfile.Find(home)
+	if got, want := names(all), "local not-asked shared cursor shared-off-in-claude answered-no user gemini"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	ofProject := home + "/.claude.json (disabledMcpServers)"
+	want := []string{
+		home + "/.claude.json: local-off: it is disabled in " + ofProject,
+		".mcp.json: answered-no: it is disabled in " + home + "/.claude.json (disabledMcpjsonServers)",
+		".mcp.json: in-local: it is disabled in " + folder + "/.claude/settings.local.json (disabledMcpjsonServers)",
+		".mcp.json: in-settings: it is disabled in " + folder + "/.claude/settings.json (disabledMcpjsonServers)",
+		".mcp.json: in-users: it is disabled in " + home + "/.claude/settings.json (disabledMcpjsonServers)",
+		".mcp.json: shared-off: it is disabled in " + ofProject,
+		home + "/.claude.json: user-off: it is disabled in " + ofProject,
+		home + "/.gemini/settings.json: Commanded: it is disabled in " + home + "/.gemini/mcp-server-enablement.json",
+		home + "/.gemini/settings.json: excluded: it is disabled in the file (mcp.excluded)",
+		home + "/.gemini/settings.json: not-allowed: it is not among those that the file allows (mcp.allowed)",
+	}
+	if err == nil || err.Error() != strings.Join(want, "\n") {
+		t.Errorf("got the error\n%v\nwant\n%s", err, strings.Join(want, "\n"))
+	}
+}
+
 // Editors on Windows put a byte order mark before UTF-8.
 func TestFindTakesAByteOrderMark(t *testing.T) {
 	t.Chdir(t.TempDir())

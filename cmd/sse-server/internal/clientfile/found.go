@@ -72,6 +72,8 @@ func places() (all []place) {
 func Find(home string) (all []Found, err error) {
 	var wrong []error
 	var seen []string
+	here := theseFolders()
+	offInClaudeCode, offOfMCPJSON := ofClaudeCode(home, here)
 	for _, place := range places() {
 		file, known := place.file, variables{"userHome": home, "pathSeparator": string(filepath.Separator), "/": string(filepath.Separator)}
 		if rest, below := strings.CutPrefix(file, "~/"); below {
@@ -93,18 +95,28 @@ func Find(home string) (all []Found, err error) {
 		case err != nil && place.of != "": // it is said where the file is read for the user
 			continue
 		case err == nil && place.of != "":
-			found, err = readProjects(data, place)
+			found, err = readProjects(data, place, here)
 		case err == nil:
 			found, err = read(data, place.key)
 		}
-		if err != nil {
+		off, isGemini := switches{}, filepath.Base(filepath.Dir(file)) == ".gemini"
+		switch {
+		case place.file == "~/.claude.json":
+			off = offInClaudeCode
+		case place.file == ".mcp.json":
+			off = offOfMCPJSON
+		case isGemini:
+			off = ofGemini(file, found)
+		}
+		found, leftOut := off.leaveOut(found)
+		if err = errors.Join(err, leftOut); err != nil {
 			for line := range strings.Lines(err.Error()) {
 				wrong = append(wrong, fmt.Errorf("%s: %s", file, strings.TrimSuffix(line, "\n")))
 			}
 		}
 		for _, one := range found {
 			one.File = file
-			one.replace(known, filepath.Base(filepath.Dir(file)) == ".gemini")
+			one.replace(known, isGemini)
 			all = append(all, one)
 		}
 	}
@@ -294,26 +306,30 @@ func addPairs(to map[string]string, node ast.Node) error {
 	return nil
 }
 
-// readProjects returns the servers of the project that is the current folder. Those of others are errors, which
-// say where they are.
-func readProjects(data []byte, in place) (all []Found, err error) {
+// readProjects returns the servers of the project here: of the nearest of the folders for which the file has some.
+// Those of others are errors, which say where they are.
+func readProjects(data []byte, in place, here folders) (all []Found, err error) {
 	plain, err := hujson.Standardize(data)
 	if err != nil {
 		return nil, nil // it is said where the file is read for the user
 	}
-	var file, projects map[string]json.RawMessage
-	_ = json.Unmarshal(plain, &file)
-	_ = json.Unmarshal(file[in.of], &projects)
+	projects := projectsIn(plain, in.of)
+	found, failed, nearest := map[string][]Found{}, map[string]error{}, len(here)
+	for path, project := range projects {
+		found[path], failed[path] = read(project, in.key)
+		if at := here.index(path); at >= 0 && (len(found[path]) > 0 || failed[path] != nil) {
+			nearest = min(nearest, at)
+		}
+	}
 	var wrong []error
 	for _, path := range slices.Sorted(maps.Keys(projects)) {
-		found, err := read(projects[path], in.key)
-		if isHere(path) {
-			all = append(all, found...)
-			wrong = append(wrong, err)
+		if nearest < len(here) && here.index(path) == nearest {
+			all = append(all, found[path]...)
+			wrong = append(wrong, failed[path])
 			continue
 		}
 		var names []string
-		for _, one := range found {
+		for _, one := range found[path] {
 			names = append(names, one.Name)
 		}
 		if len(names) > 0 {
@@ -321,13 +337,6 @@ func readProjects(data []byte, in place) (all []Found, err error) {
 		}
 	}
 	return all, errors.Join(wrong...)
-}
-
-// isHere reports whether a path is that of the current folder.
-func isHere(path string) bool {
-	here, err := os.Stat(".")
-	there, noPath := os.Stat(path)
-	return err == nil && noPath == nil && filepath.IsAbs(path) && os.SameFile(here, there)
 }
 
 // inputsOf returns what VS Code asks for.
