@@ -28,6 +28,7 @@ type undecided struct {
 	work   sync.WaitGroup
 	early  *buffer.Queue // messages sent before the decision
 	done   chan struct{} // closed when conn is set
+	posted chan struct{} // closed when the first message has its response, or gets none
 
 	mu   sync.Mutex         // guards conn
 	conn jsonrpc.Attributed // the session after the decision; nil before
@@ -39,7 +40,7 @@ var (
 )
 
 func newUndecided(x *exchange.Endpoint, s *site, asked bool) *undecided {
-	u := &undecided{x: x, site: s, asked: asked, early: buffer.NewQueue(buffer.SendLimit), done: make(chan struct{})}
+	u := &undecided{x: x, site: s, asked: asked, early: buffer.NewQueue(buffer.SendLimit), done: make(chan struct{}), posted: make(chan struct{})}
 	u.ctx, u.cancel = context.WithCancel(x.Values)
 	u.work.Go(u.decide) // ends with the first response, and with the session
 	return u
@@ -67,6 +68,8 @@ func (u *undecided) Send(msg []byte) error {
 // decide posts the first message, and tries other transports if the server does not
 // take it.
 func (u *undecided) decide() {
+	posted := sync.OnceFunc(func() { close(u.posted) })
+	defer posted()
 	first, err := u.early.Recv()
 	if err != nil {
 		return
@@ -78,6 +81,7 @@ func (u *undecided) decide() {
 	}
 	ctx, cancel := context.WithCancel(u.ctx)
 	resp, err := u.x.Do(ctx, http.MethodPost, first, nil)
+	posted()
 	var failure *jsonrpc.Error
 	switch {
 	case err != nil:
@@ -200,13 +204,22 @@ func (u *undecided) RecvFor() ([]byte, jsonrpc.ID, error) {
 	}
 }
 
-// Close ends the session. It takes at most 2 s.
+// Close ends the session. It waits for the answer to initialize, as that session does. It takes at most 2 s.
 func (u *undecided) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), exchange.CloseTimeout)
+	defer cancel()
 	u.early.Abort(jsonrpc.ErrClosed)
+	select {
+	case <-u.posted:
+	case <-ctx.Done():
+	}
 	u.cancel()
 	u.work.Wait()
-	if u.conn == nil { // nothing was sent, and nobody sets it any more
+	switch c := u.conn.(type) {
+	case nil: // nothing was sent, and nobody sets it any more
 		return nil
+	case *streamable.Conn:
+		return c.CloseWithin(ctx)
 	}
 	return u.conn.Close()
 }

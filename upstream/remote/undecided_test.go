@@ -158,15 +158,15 @@ func TestMessagesBeforeTheDecisionWaitForIt(t *testing.T) {
 
 func TestCloseBeforeTheDecision(t *testing.T) {
 	for name, first := range map[string]string{"nothing sent": "", "initialize under way": upstreamtest.Initialize} {
-		t.Run(name, func(t *testing.T) {
-			s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		upstreamtest.TestInBubble(t, name, func(t *testing.T) {
+			s := upstreamtest.ServeHere(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 				if m != nil && m.Method == "initialize" {
 					<-r.Context().Done()
 					return
 				}
 				legacyServer(w, r, m)
 			})
-			k := upstreamtest.DialTalk(t, remote.URL{Address: s.URL})
+			k := upstreamtest.DialTalk(t, remote.HTTPHandler(s))
 			if first != "" {
 				k.Send(first)
 				s.Wait(t, 1, upstreamtest.Posted("initialize"))
@@ -179,5 +179,40 @@ func TestCloseBeforeTheDecision(t *testing.T) {
 				t.Error("Send works")
 			}
 		})
+	}
+}
+
+// A session that is closed while the server works on its initialize is ended there: the answer, for which Close waits,
+// has its id. It waits for 2 s at most, whatever else is to be done.
+func TestCloseDuringInitializeEndsTheSession(t *testing.T) {
+	for _, transport := range []string{"", remote.TransportStreamable} {
+		for boot, want := range map[time.Duration]int{time.Second: 1, time.Minute: 0} {
+			upstreamtest.TestInBubble(t, fmt.Sprintf("%q %v", transport, boot), func(t *testing.T) {
+				s := upstreamtest.ServeHere(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+					if m != nil && m.Method == "initialize" {
+						select {
+						case <-time.After(boot):
+						case <-r.Context().Done():
+							return
+						}
+					}
+					upstreamtest.Session(nil)(w, r, m)
+				})
+				up := upstreamtest.Streamable(s)
+				up.Transport = transport
+				k := upstreamtest.DialTalk(t, up)
+				k.Send(upstreamtest.Initialize)
+				synctest.Wait()
+				began := time.Now()
+				ssetest.Want(t, "Close", k.Conn.Close(), nil)
+				if took := time.Since(began); took > 2*time.Second {
+					t.Errorf("Close took %v", took)
+				}
+				ended := s.Find(upstreamtest.Method("DELETE"))
+				if len(ended) != want || want == 1 && ended[0].Header.Get("Mcp-Session-Id") != "s-1" {
+					t.Errorf("got the DELETEs %+v, want %d", ended, want)
+				}
+			})
+		}
 	}
 }

@@ -143,7 +143,7 @@ func (u URL) Check() error {
 // A session keeps the cookies that the server sets, and no other has them, unless the
 // Client has a Jar.
 //
-// Close tells a server with sessions that this one is over. It takes at most 2 s.
+// Close tells a server with sessions that this one is over, once it has answered initialize. It takes at most 2 s.
 func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if err := u.Check(); err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ type call struct {
 	*exchange.Call
 	reader exchange.Reader
 	wait   <-chan struct{} // post after it is closed; nil: at once
+	opens  chan struct{}   // closed when the response has come, or none comes; nil: it is no initialize
 }
 
 // begin enters a request as in flight, and runs a goroutine for it. That ends with the
@@ -33,7 +34,10 @@ func (c *Conn) begin(m *jsonrpc.Message, run func(*call)) error {
 	k.reader = exchange.Reader{Endpoint: c.x, ID: m.ID, Other: func(m *jsonrpc.Message) error {
 		return c.Queue.Push(m.Raw(), k.ID)
 	}}
-	if m.Method != mcp.MethodInitialize {
+	if m.Method == mcp.MethodInitialize {
+		k.opens = make(chan struct{})
+		c.opening = k.opens
+	} else {
 		k.wait = c.accepted
 	}
 	c.work.Go(func() {
@@ -76,6 +80,12 @@ func (c *Conn) ask(k *call) {
 // While the response lingers after the answer, its messages are passed on.
 func (c *Conn) take(k *call, resp *http.Response, err error) {
 	k.Msg = nil
+	if k.opens != nil {
+		if err == nil && resp.StatusCode < 300 {
+			c.opened(resp)
+		}
+		close(k.opens)
+	}
 	switch {
 	case exchange.Unreached(err):
 		c.unreachable(k.ID, err)
@@ -83,9 +93,6 @@ func (c *Conn) take(k *call, resp *http.Response, err error) {
 	case err != nil:
 		c.unanswered(k, exchange.LostResponse(err))
 		return
-	}
-	if k.Method == mcp.MethodInitialize && resp.StatusCode < 300 {
-		c.opened(resp)
 	}
 	err = c.receive(k, resp)
 	if k.reader.Resumable() {

@@ -39,6 +39,9 @@ type Conn struct {
 	mu      sync.Mutex // guards all below
 	session string     // the id that the server has given; empty: none
 	version string     // the negotiated protocol version; empty before
+	// opening is closed when the response to the last initialize has come, which has the id of the session, or
+	// none comes; nil before that is sent.
+	opening chan struct{}
 	// accepted is closed when the server has taken notifications/initialized; nil
 	// before that is sent. Requests that are sent later wait for it.
 	accepted chan struct{}
@@ -109,21 +112,34 @@ func (c *Conn) unreachable(id jsonrpc.ID, err error) {
 }
 
 // Close posts what was sent before, tells the server that the session is over, and
-// ends all requests. It takes at most 2 s.
+// ends all requests. It waits for the answer to initialize, without which the server would keep the session. It
+// takes at most 2 s.
 func (c *Conn) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), exchange.CloseTimeout)
+	defer cancel()
+	return c.CloseWithin(ctx)
+}
+
+// CloseWithin is Close with another time than 2 s.
+func (c *Conn) CloseWithin(ctx context.Context) error {
 	c.close.Do(func() {
 		c.mu.Lock()
 		over := c.err != nil
 		if !over {
 			c.err = jsonrpc.ErrClosed
 		}
+		opening := c.opening
 		c.mu.Unlock()
 		c.Queue.Abort(jsonrpc.ErrClosed)
 		c.out.Queue.End(jsonrpc.ErrClosed)
-		ctx, cancel := context.WithTimeout(context.Background(), exchange.CloseTimeout)
-		defer cancel()
 		if !over {
 			c.out.Drained(ctx)
+		}
+		if !over && opening != nil {
+			select {
+			case <-opening:
+			case <-ctx.Done():
+			}
 		}
 		c.delete(ctx)
 		c.cancel()
