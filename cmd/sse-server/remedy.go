@@ -55,10 +55,12 @@ var remedies = []remedy{
 		what: "begin the script with a line such as #!/bin/sh, or name its interpreter first, as in: sh script"},
 	{reason: regexp.MustCompile(`no such program in PATH`), what: spelling},
 	// The reason says what to do by itself.
-	{reason: regexp.MustCompile(`start "[^"]*": [^:]*: ((?:check|create|give|let) .*)$`), what: "$1"},
+	{reason: regexp.MustCompile(`start "[^"]*": [^:]*: ((?:check|create|give|let|save) .*)$`), what: "$1"},
 	{stderr: regexp.MustCompile(`command not found|executable file not found|sh: (?:line )?\d+: \S+: not found`), what: spelling},
 	{stderr: regexp.MustCompile(`EADDRINUSE|[Aa]ddress already in use`),
 		what: "give it an option for stdio, if it has one; one that serves HTTP goes after --url"},
+	{stderr: regexp.MustCompile(`(?i)not (?:logged|signed)[ -]in|please (?:log|sign)[ -]?in|\brun [\w ./'-]{0,60}\b(?:log[ -]?in|auth)\b`),
+		what: "log in as it says, as the user that sse-server runs as"},
 	{either: regexp.MustCompile(`(?i:api.?key|access.?token|environment variable|credential)|\b[A-Z][A-Z0-9_]*_(?:KEY|TOKEN)\b|` +
 		`\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b.{0,20} (?:required|missing|not set|unset|undefined|not defined|must be set)|(?i:\bset|missing|requires?) \b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b`),
 		what: "give it what it asks for with --env NAME=VALUE"},

@@ -2,6 +2,7 @@
 package unreached
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -25,6 +26,7 @@ func At(place string, err error) string {
 func reason(place string, err error) string {
 	at, to, name := "there", "there", "this name"
 	op, isOp := errors.AsType[*net.OpError](err)
+	_, isNoTLS := errors.AsType[tls.RecordHeaderError](err)
 	dns, isDNS := errors.AsType[*net.DNSError](err)
 	if isOp && op.Op == "proxyconnect" {
 		at, to, name = "at the proxy", "to the proxy", "the proxy"
@@ -52,6 +54,8 @@ func reason(place string, err error) string {
 		return "nothing answers " + at + inBrackets(address)
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return "the server answers in plain HTTP, not HTTPS"
+	case isNoTLS:
+		return "the server speaks no TLS there, so it is not HTTPS"
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package unreached_test
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -38,6 +39,7 @@ func TestWhyThereIsNoConnection(t *testing.T) {
 		{proxy(dial("10.0.0.9:3128", connect(syscall.ECONNREFUSED))), place, "nothing listens at the proxy (connection refused by 10.0.0.9:3128)", "nothing listens at the proxy (connection refused)"},
 		{proxy(dial("10.0.0.9:3128", connect(syscall.EHOSTUNREACH))), place, "no route leads to the proxy (10.0.0.9:3128)", "no route leads to the proxy"},
 		{proxy(lookUp(&net.DNSError{Err: "no such host", Name: "proxy.example", IsNotFound: true})), place, "no address is known for the proxy, proxy.example", "no address is known for the proxy"},
+		{fmt.Errorf("wrapped: %w", tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}), place, "the server speaks no TLS there, so it is not HTTPS", "the server speaks no TLS there, so it is not HTTPS"},
 		{http.ErrSchemeMismatch, place, "the server answers in plain HTTP, not HTTPS", "the server answers in plain HTTP, not HTTPS"},
 	} {
 		ssetest.Want(t, "for an operator", unreached.At(test.place, test.err), test.place+": "+test.whyAt)

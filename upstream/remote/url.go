@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"strings"
 
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/internal/caller"
@@ -101,10 +102,10 @@ func (u URL) Check() error {
 	at, err := url.Parse(u.Address)
 	_, _, noPort := net.SplitHostPort(u.Address)
 	switch {
-	case err == nil && at.Scheme != "http" && at.Scheme != "https", err != nil && noPort == nil: // such as 127.0.0.1:80
+	case err == nil && at.Scheme != "http" && at.Scheme != "https", err != nil && noPort == nil && !strings.Contains(u.Address, "://"): // such as 127.0.0.1:80
 		return errors.New("the address of the server must begin with http:// or https://")
 	case err != nil: // it may quote a password with a slash in it as the port
-		return errors.New("the address of the server is not a URL")
+		return errors.New("the address of the server is not a URL: write it as http://HOST:PORT/mcp")
 	case at.Hostname() == "":
 		return errors.New("the address of the server names no host")
 	case at.Fragment != "": // most likely the rest of a password with a # in it

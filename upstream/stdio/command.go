@@ -37,9 +37,11 @@
 package stdio
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"log/slog"
@@ -249,6 +251,8 @@ func (c Command) explain(err error) error {
 		why = "there is no such program in PATH: install it or give its path"
 	case errors.Is(err, exec.ErrDot):
 		why = "it was found in the current directory only: give it as a path, with ./ in front"
+	case errors.Is(err, fs.ErrNotExist) && c.isOfWindows():
+		why = "its first line ends as lines of Windows do, so its interpreter is not found: save it with the line ends of Unix (LF)"
 	case errors.Is(err, fs.ErrNotExist):
 		why = "there is no such file, or the interpreter in its first line is missing: check the path"
 	case errors.Is(err, syscall.EISDIR):
@@ -261,6 +265,23 @@ func (c Command) explain(err error) error {
 		return fmt.Errorf("start %q: %w", c.Path, err)
 	}
 	return &startError{fmt.Sprintf("start %q: %s", c.Path, why), err}
+}
+
+// isOfWindows reports whether the program is a script whose first line ends with CR LF.
+func (c Command) isOfWindows() bool {
+	path := c.Path
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(c.Dir, path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	start := make([]byte, 256)
+	n, _ := io.ReadFull(file, start) // a short file is none of its errors
+	line, _, _ := bytes.Cut(start[:n], []byte("\n"))
+	return bytes.HasPrefix(line, []byte("#!")) && bytes.HasSuffix(line, []byte("\r"))
 }
 
 // startError is a start that failed. Its text says the same as the cause, in plain words.

@@ -296,7 +296,7 @@ func TestCommandThatCannotStart(t *testing.T) {
 	for name, file := range map[string]struct {
 		text string
 		mode os.FileMode
-	}{"program": {"#!/no/such/interpreter\n", 0o755}, "text": {"#!/bin/sh\n", 0o644}, "script": {"echo\n", 0o755}} {
+	}{"program": {"#!/no/such/interpreter\n", 0o755}, "text": {"#!/bin/sh\n", 0o644}, "script": {"echo\n", 0o755}, "crlf": {"#!/bin/sh\r\nexec cat\r\n", 0o755}} {
 		ssetest.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(file.text), file.mode))
 	}
 	const (
@@ -313,6 +313,8 @@ func TestCommandThatCannotStart(t *testing.T) {
 	}{
 		{"in PATH", stdio.Command{Path: "true"}, "", "", nil},
 		{"relative to its directory, no interpreter", stdio.Command{Path: "./program", Dir: dir}, "", noFile, fs.ErrNotExist},
+		{"with the line ends of Windows", stdio.Command{Path: "./crlf", Dir: dir}, "",
+			"its first line ends as lines of Windows do, so its interpreter is not found: save it with the line ends of Unix (LF)", fs.ErrNotExist},
 		{"no such directory", stdio.Command{Path: "true", Dir: dir + "/none"}, "",
 			fmt.Sprintf("its working directory %q cannot be used: create it or give another", dir+"/none"), fs.ErrNotExist},
 		{"not in PATH", stdio.Command{Path: "no-such-server-xyz"}, notInPath, notInPath, exec.ErrNotFound},

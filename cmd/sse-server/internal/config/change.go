@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"crypto/tls"
@@ -31,13 +32,19 @@ func (c *Config) read(path string) ([]byte, os.FileInfo, error) {
 	if err == nil {
 		c.files[path] = sha256.Sum256(data)
 	}
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) { // as the > of PowerShell writes
+		err = fmt.Errorf("%s is in UTF-16: save it in UTF-8", path)
+	}
 	return data, info, missing(path, err)
 }
 
-// missing returns an error about a file, in plain words if it is not there.
+// missing returns an error about a file, in plain words if it is not there, or a folder.
 func missing(path string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("there is no file %s", path)
+	case errors.Is(err, syscall.EISDIR):
+		return fmt.Errorf("%s is a folder: name a file", path)
 	}
 	return err
 }

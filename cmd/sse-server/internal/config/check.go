@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"slices"
@@ -140,6 +141,9 @@ func (c *Config) checkHTTP(lookupEnv func(string) (string, bool)) error {
 	}
 	if err := c.checkCluster(); err != nil {
 		return err
+	}
+	if _, port, _ := net.SplitHostPort(string(c.Addr)); c.Addr == c.AdminAddr && port != "0" {
+		return c.refuse("admin-addr", "want another port than --addr, which has %s", port)
 	}
 	return errors.Join(c.readIDKey(lookupEnv), c.readTokens(), c.makeAccess(lookupEnv),
 		c.CheckExposure("addr", c.Addr), c.CheckExposure("admin-addr", c.AdminAddr))

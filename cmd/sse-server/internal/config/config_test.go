@@ -98,6 +98,7 @@ func TestBadFlags(t *testing.T) {
 	tokens := clitest.WriteFile(t, "tokens", "alice:0123456789abcdef\n")
 	cert, key := makeCertificate(t)
 	_, other := makeCertificate(t)
+	folder, wide := t.TempDir(), clitest.WriteFile(t, "utf16.yaml", "\xff\xfea\x00")
 	for want, args := range map[string][]string{
 		"unknown flag --nonsense":                                        {"--nonsense"},
 		"unknown flag --port, did you mean --addr 127.0.0.1:8080?":       {"--port"},
@@ -127,9 +128,13 @@ func TestBadFlags(t *testing.T) {
 		"the command: want a program":                                    {"--", ""},
 		"--config: want a value, as in: --config FILE":                   {"--config"},
 		"--config: there is no file /does/not/exist":                     {"--config", "/does/not/exist"},
+		"--config: " + folder + " is a folder: name a file":              {"--config", folder},
+		"--env-file: " + folder + " is a folder: name a file":            {"--env-file", folder, "--", "x"},
+		"--config: " + wide + " is in UTF-16: save it in UTF-8":          {"--config", wide},
 		"--tls-cert: also needs --tls-key":                               {"--tls-cert", "c.pem"},
 		"--tls-key: also needs --tls-cert":                               {"--tls-key", "k.pem"},
-		"unknown flag --command":                                         {"--command", "x"},
+		"unknown flag --command: the command to serve goes after --":     {"--command", "x"},
+		"unknown flag --cmd: the command to serve goes after --":         {"--cmd", "x"},
 		"the command: neither an argument nor a variable":                {"--env", "A=\x00", "--", "x"},
 		"--tls-cert: there is no file c.pem":                             {"--tls-cert", "c.pem", "--tls-key", "k.pem"},
 		"--tls-key: there is no file k.pem":                              {"--tls-cert", tokens, "--tls-key", "k.pem"},
@@ -144,7 +149,9 @@ func TestBadFlags(t *testing.T) {
 		"--addr: other machines may reach :8080":                         {"--addr", ":8080"},
 		"--addr: other machines may reach gw.example":                    {"--addr", "gw.example:8080"},
 		"--admin-addr: other machines may reach 0.0.0.0":                 {"--admin-addr", "0.0.0.0:9090"},
+		"--admin-addr: want another port than --addr, which has 8081":    {"--addr", "127.0.0.1:8081", "--admin-addr", "127.0.0.1:8081", "--", "x"},
 		"--url: the address of the server is not a URL":                  {"--url", "::" + secret},
+		"is not a URL: write it as http://HOST:PORT/mcp":                 {"--url", "http://a " + secret + "/mcp"},
 		"--url: the address of the server names no host":                 {"--url", "http:///" + secret},
 		"--header: want 'NAME: VALUE'":                                   {"--url", "https://a", "--header", secret},
 		"the transport sets Content-Type itself":                         {"--url", "https://a", "--header", "content-type: " + secret},

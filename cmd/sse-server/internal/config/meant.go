@@ -44,6 +44,8 @@ const ofRemote = "header 'Authorization: Bearer TOKEN'"
 // elsewhere are such names for which there is no option.
 var elsewhere = map[string]string{
 	"command":         commandPlace,
+	"cmd":             commandPlace,
+	"exec":            commandPlace,
 	"stdio":           commandPlace,
 	"args":            "the command to serve goes after --, with its arguments, as in: sse-server -- npx -y server",
 	"oauth":           "it is a key of the file that --config names, such as oauth: {issuer: https://login.example.com}",
