@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -56,7 +57,17 @@ func (r *run) send(ctx context.Context, method, address, body string, header map
 	case strings.Contains(err.Error(), "malformed HTTP response"):
 		return nil, &fault{"what listens there does not answer HTTP", "check the port"}
 	}
-	return nil, &fault{cmp.Or(unreached.Why(err), plain(err)), "see whether the server runs, and its log"}
+	return nil, unanswered(err)
+}
+
+// unanswered returns the fault of a request that got no answer.
+func unanswered(err error) *fault {
+	remedy := "see whether the server runs, and its log"
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "proxyconnect" {
+		remedy = "check the proxy that HTTP_PROXY or HTTPS_PROXY names; NO_PROXY has the names that need none"
+	}
+	return &fault{cmp.Or(unreached.Why(err), plain(err)), remedy}
 }
 
 // post sends a message that gets no answer. That it does not arrive, the next step shows.
