@@ -326,6 +326,7 @@ for (const [value, schema, text] of [
   [[], { minItems: 1 }, 'It has 0 entries, and needs at least 1.'], [[1, 2], { maxItems: 1 }, 'It has 2 entries, and may have at most 1.'],
   ['a', { minLength: 2 }, 'It has 1 characters, and needs at least 2.'], ['abc', { maxLength: 2 }, 'It has 3 characters, and may have at most 2.'],
   ['a', { format: 'email' }, 'It is not of the format email.'], ['a', { pattern: 'b' }, 'It is not of the form that the server wants.'],
-  [0, { minimum: 1 }, 'It is 0, which is too small: the limit is 1.'], [51, { exclusiveMaximum: 51 }, 'It is 51, which is too large: the limit is 51.'],
+  [0, { minimum: 1 }, 'It is 0, and has to be at least 1.'], [2, { maximum: 1 }, 'It is 2, and may be at most 1.'],
+  [3, { exclusiveMinimum: 3 }, 'It is 3, and has to be above 3.'], [51, { exclusiveMaximum: 51 }, 'It is 51, and has to be below 51.'],
   ['a', { type: 'integer' }, 'It is of the type string, and has to be integer.'], [[1, 1], { uniqueItems: true }, 'It has the same entry twice.'],
 ]) assert.deepEqual(faults(value, schema).map(fault => fault.text), [text]);

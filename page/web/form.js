@@ -9,25 +9,44 @@ import { checked } from './check.js';
  * Field is a part of the form.
  * @typedef {object} Field
  * @property {HTMLElement} element
- * @property {() => any} read returns the value, undefined for none; it throws a SyntaxError for no JSON
+ * @property {() => any} read returns the value, undefined for none; it throws a Wrong for what is none
+ * @property {Control} [control] where people put it in; the members of the form itself have none in common
+ * @property {(token: string) => Field | undefined} [inside] returns the field of a member, by its name or place
  */
 
 /**
  * @typedef {object} Place where a field is
  * @property {Schema} root
- * @property {string} path as a JSON pointer
  * @property {string} name
  * @property {boolean} required
  * @property {boolean} [isItem] of a list: what is there need not say that it is required
  * @property {boolean} filled whether a value was given: then nothing else is filled in
  * @property {number} depth
- * @property {Map<string, Control>} controls those of the form by their paths
  * @property {{ fields: number }} room how many fields more the form may have
  * @property {import('./schema.js').Steps} steps how much more may be done for it
  * @property {boolean} [isOpen] whether it was folded, and somebody has opened it
  */
 
-/** @typedef {{ input: HTMLElement, fault: HTMLElement }} Control */
+/**
+ * Control has a name, takes a value, and shows what is wrong with it.
+ * @typedef {object} Control
+ * @property {HTMLElement} element all of it
+ * @property {HTMLElement} input
+ * @property {HTMLElement} fault
+ * @property {HTMLElement} name of the member; empty for the arguments as a whole
+ */
+
+/** Wrong says that what is in a control is no value. */
+export class Wrong extends Error {
+  /**
+   * @param {string} text
+   * @param {Control} control
+   */
+  constructor(text, control) {
+    super(text);
+    this.control = control;
+  }
+}
 
 const deepest = 5, mostFields = 500, mostRows = 100;
 const tooDeep = 'This schema is too deep for a form: write JSON.';
@@ -43,9 +62,9 @@ export class Form {
    */
   constructor(schema, value) {
     this.schema = isObject(schema) ? schema : {};
-    /** @type {Map<string, Control>} */
-    this.controls = new Map();
-    const place = { root: this.schema, path: '', name: '', required: true, filled: value !== undefined, depth: 0, controls: this.controls, ...bounds() };
+    /** @type {Control[]} */
+    this.marked = [];
+    const place = { root: this.schema, name: '', required: true, filled: value !== undefined, depth: 0, ...bounds() };
     const settled = settle(this.schema, this.schema, place.steps);
     this.rest = el('div', { class: 'fault', role: 'alert' });
     this.field = (isObject(settled.properties) || settled.type === 'object' && !hasMore(settled)) && hasRoom(settled, place)
@@ -61,7 +80,7 @@ export class Form {
     try { return keeps(this.read(), value); } catch { return false; }
   }
 
-  /** read returns the value. It throws a SyntaxError if a field of JSON has none. */
+  /** read returns the value. It throws a Wrong if a field has none. */
   read() { return this.field.read() ?? {}; }
 
   /**
@@ -69,41 +88,54 @@ export class Form {
    * @returns {Promise<{ value: any, faults: import('./schema.js').Fault[], isChecked: boolean }>}
    */
   async check() {
-    for (const { input, fault } of this.controls.values()) {
+    for (const { input, fault } of this.marked) {
       show(fault);
       input.removeAttribute('aria-invalid');
     }
+    this.marked = [];
     show(this.rest);
     let value, found;
     try {
       value = this.read();
       found = await checked(value, this.schema);
+      for (const { path, text } of found ?? []) this.mark(this.nearest(path), text, path);
     } catch (error) {
-      const wrong = /** @type {Error & { path?: string }} */ (error);
-      found = [{ path: wrong.path ?? '', text: wrong.message }];
+      const { message, control } = /** @type {Wrong} */ (error);
+      found = [{ path: '', text: message }];
+      this.mark(control, message);
     }
-    /** @type {HTMLElement | undefined} */
-    let first;
-    for (const { path, text } of found ?? []) {
-      const control = this.nearest(path);
-      if (!control) {
-        this.rest.append(el('p', {}, path && `${clip(path, 200)}: `, clip(text, 300)));
-        continue;
-      }
-      control.fault.append(el('p', {}, clip(text, 300)));
-      control.input.setAttribute('aria-invalid', 'true');
-      first ??= control.input;
-    }
-    first?.focus();
+    this.marked[0]?.input.focus();
     return { value, faults: found ?? [], isChecked: found !== undefined };
   }
 
-  /** @param {string} path */
-  nearest(path) {
-    for (let at = path; ; at = at.slice(0, at.lastIndexOf('/'))) {
-      const control = this.controls.get(at);
-      if (control || at === '' || !at.includes('/')) return control;
+  /**
+   * mark shows what is wrong at a control, or without one at the end of the form.
+   * @param {Control | undefined} control
+   * @param {string} text
+   * @param {string} [path]
+   */
+  mark(control, text, path) {
+    if (!control) {
+      this.rest.append(el('p', {}, path && `${clip(path, 200)}: `, clip(text, 300)));
+      return;
     }
+    control.fault.append(el('p', {}, clip(text, 300)));
+    control.input.setAttribute('aria-invalid', 'true');
+    this.marked.push(control);
+  }
+
+  /**
+   * nearest returns the control of a value, or of the innermost one around it that has a field.
+   * @param {string} path as a JSON pointer
+   */
+  nearest(path) {
+    let { field } = this;
+    for (const token of path.split('/').slice(1)) {
+      const member = field.inside?.(token.replaceAll('~1', '/').replaceAll('~0', '~'));
+      if (!member) break;
+      field = member;
+    }
+    return field.control;
   }
 }
 
@@ -159,17 +191,7 @@ function fieldOf(of, place, value) {
   const schema = settle(of, place.root, place.steps);
   if (value === undefined && !place.filled) value = first(schema, place.required);
   const field = fitting(schema, place, value);
-  if (value === undefined || isExpressed(field, schema, value)) return field;
-  forget(place);
-  return json(schema, place, value);
-}
-
-/**
- * forget drops the controls inside a field that is made anew.
- * @param {Place} place
- */
-function forget(place) {
-  for (const path of place.controls.keys()) if (path.startsWith(`${place.path}/`)) place.controls.delete(path);
+  return value === undefined || isExpressed(field, schema, value) ? field : json(schema, place, value);
 }
 
 /**
@@ -183,7 +205,6 @@ function later(of, place, value) {
   try {
     return fieldOf(of, { ...place, ...bounds() }, value);
   } catch {
-    forget(place);
     return json({ description: tooDeep }, place, value);
   }
 }
@@ -239,11 +260,27 @@ function first(schema, required) {
 }
 
 /**
- * labelled puts a control under its name, with its description and a place for what is wrong.
+ * naming returns the name of a control: the title of its schema, and after it the name of the member.
+ * @param {Schema} schema
+ * @param {Place} place
+ */
+function naming(schema, place) {
+  const name = el(schema.title ? 'small' : 'bdi', {}, clip(place.name, 200));
+  return {
+    name, parts: [
+      schema.title && [el('bdi', {}, clip(schema.title, 200)), ' '], (place.name || !schema.title) && name,
+      place.required && !place.isItem && el('span', { class: 'required' }, ' required'),
+    ].flat(),
+  };
+}
+
+/**
+ * labelled puts an input under its name, with its description and a place for what is wrong.
  * @param {HTMLElement} input
  * @param {Schema} schema
  * @param {Place} place
  * @param {string} [hint]
+ * @returns {Control}
  */
 function labelled(input, schema, place, hint = '') {
   const id = `field-${++lastID}`;
@@ -251,14 +288,23 @@ function labelled(input, schema, place, hint = '') {
   const about = [schema.description && clip(schema.description, 1000), hint].filter(Boolean);
   const fault = el('div', { class: 'fault', id: `${id}-fault`, 'aria-live': 'polite' });
   input.setAttribute('aria-describedby', `${about.length > 0 ? `${id}-about ` : ''}${id}-fault`);
-  place.controls.set(place.path, { input, fault });
-  return el('div', { class: 'field' },
-    el('label', { for: id }, el('bdi', {}, clip(schema.title || place.name, 200)),
-      schema.title && place.name && el('small', {}, ' ', clip(place.name, 100)),
-      place.required && !place.isItem && el('span', { class: 'required' }, ' required')),
-    input,
+  const { parts, name } = naming(schema, place);
+  const element = el('div', { class: 'field' },
+    el('label', { for: id }, ...parts), input,
     about.length > 0 && el('small', { id: `${id}-about`, class: 'about' }, about.join(' · ')),
     fault);
+  return { element, input, fault, name };
+}
+
+/**
+ * withControl returns the field of a control.
+ * @param {Control} control
+ * @param {() => any} read
+ * @param {(token: string) => Field | undefined} [inside]
+ * @returns {Field}
+ */
+function withControl(control, read, inside) {
+  return { element: control.element, control, read, inside };
 }
 
 /**
@@ -274,7 +320,7 @@ function select(schema, place, listed, value) {
   const input = el('select', {},
     (!place.required || chosen < 0) && el('option', { value: '' }, place.required ? 'choose' : 'not set'),
     ...listed.map((one, i) => el('option', { value: String(i), selected: i === chosen }, clip(one.title, 200))));
-  return { element: labelled(input, schema, place), read: () => input.value === '' ? undefined : listed[Number(input.value)].value };
+  return withControl(labelled(input, schema, place), () => input.value === '' ? undefined : listed[Number(input.value)].value);
 }
 
 /**
@@ -288,7 +334,7 @@ function boolean(schema, place, value) {
     return select(schema, place, [{ value: true, title: 'true' }, { value: false, title: 'false' }], value);
   }
   const input = el('input', { type: 'checkbox', checked: value === true });
-  return { element: labelled(input, schema, place), read: () => input.checked };
+  return withControl(labelled(input, schema, place), () => input.checked);
 }
 
 /**
@@ -306,18 +352,17 @@ function number(schema, place, value) {
   const bounds = [
     [schema.minimum, 'from'], [schema.exclusiveMinimum, 'above'], [schema.maximum, 'to'], [schema.exclusiveMaximum, 'below'],
   ].filter(([bound]) => typeof bound === 'number').map(([bound, word]) => `${word} ${bound}`).join(' ');
-  return {
-    element: labelled(input, schema, place, bounds),
-    read: () => {
-      if (input.value !== '') {
-        const got = Number(input.value);
-        if (!Number.isSafeInteger(got) && (whole || /^-?\d+$/.test(input.value))) throw wrong('This page cannot send an integer as large: it would be rounded.', place.path);
-        return got;
-      }
-      if (input.validity.badInput) throw wrong('This is not a number.', place.path);
-      return undefined;
-    },
-  };
+  const control = labelled(input, schema, place, bounds);
+  return withControl(control, () => {
+    if (input.validity.badInput) throw new Wrong('This is not a number.', control);
+    if (input.value === '') return undefined;
+    const got = Number(input.value);
+    if (!Number.isFinite(got)) throw new Wrong('This number is too large for this page.', control);
+    if (Number.isInteger(got) && !Number.isSafeInteger(got) && (whole || /^-?\d+$/.test(input.value))) {
+      throw new Wrong('This page cannot send an integer as large: it would be rounded.', control);
+    }
+    return got;
+  });
 }
 
 /** @param {unknown} bound */
@@ -328,12 +373,6 @@ function example(schema) {
   const one = Array.isArray(schema.examples) ? schema.examples[0] : undefined;
   return one === undefined ? undefined : `such as ${clip(one, 60)}`;
 }
-
-/**
- * @param {string} text
- * @param {string} path
- */
-function wrong(text, path) { return Object.assign(new SyntaxError(text), { path }); }
 
 /** The inputs of formats: the type, and how a value gets into it and out of it. */
 /** @type {Record<string, { type: string, into?: (text: string) => string, out?: (text: string) => string }>} */
@@ -362,7 +401,7 @@ function string(schema, place, value) {
   const read = (/** @type {string} */ got) => got === '' && !(place.required && schema.minLength === undefined && !format) ? undefined : got;
   if (format) {
     const input = el('input', { type: format.type, autocomplete: 'off', step: format.type === 'date' ? undefined : 1, value: (format.into ?? (one => one))(text), placeholder: example(schema) });
-    return { element: labelled(input, schema, place), read: () => read((format.out ?? (one => one))(input.value)) };
+    return withControl(labelled(input, schema, place), () => read((format.out ?? (one => one))(input.value)));
   }
   const input = el('textarea', {
     rows: Math.min(12, text.split('\n').length), value: text, placeholder: example(schema), spellcheck: 'false', autocapitalize: 'off',
@@ -378,7 +417,7 @@ function string(schema, place, value) {
     typeof schema.maxLength === 'number' && `at most ${schema.maxLength} characters`,
     typeof schema.pattern === 'string' && `of the form ${clip(schema.pattern, 100)}`,
   ].filter(Boolean).join(', ');
-  return { element: labelled(input, schema, place, bounds), read: () => read(input.value) };
+  return withControl(labelled(input, schema, place, bounds), () => read(input.value));
 }
 
 /**
@@ -391,40 +430,36 @@ function string(schema, place, value) {
 function members(schema, place, value) {
   const given = isObject(value) ? value : {};
   const required = new Set(Array.isArray(schema.required) ? schema.required : []);
-  const fields = Object.entries(schema.properties ?? {}).map(([name, of]) => ({
-    name, field: fieldOf(of, {
-      ...place, isItem: false, isOpen: false, name, required: required.has(name), depth: place.depth + 1,
-      path: `${place.path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
-    }, Object.hasOwn(given, name) ? given[name] : undefined),
-  }));
+  const fields = new Map(Object.entries(schema.properties ?? {}).map(([name, of]) => [name, fieldOf(of, {
+    ...place, isItem: false, isOpen: false, name, required: required.has(name), depth: place.depth + 1,
+  }, Object.hasOwn(given, name) ? given[name] : undefined)]));
   const read = () => {
     /** @type {Record<string, any>} */
     const all = {};
-    for (const { name, field } of fields) {
+    for (const [name, field] of fields) {
       const got = field.read();
       if (got !== undefined) Object.defineProperty(all, name, { value: got, enumerable: true, configurable: true, writable: true });
     }
     return Object.keys(all).length === 0 && !place.required ? undefined : all;
   };
-  const inside = fields.map(({ field }) => field.element);
-  if (place.path === '') {
-    return { element: el('div', {}, ...inside, fields.length === 0 && el('p', { class: 'soft' }, 'It takes no arguments.')), read };
-  }
-  return { element: group(schema, place, inside), read };
+  const inside = (/** @type {string} */ name) => fields.get(name);
+  const elements = [...fields.values()].map(({ element }) => element);
+  if (place.depth > 0) return withControl(group(schema, place, elements), read, inside);
+  return { element: el('div', {}, ...elements, fields.size === 0 && el('p', { class: 'soft' }, 'It takes no arguments.')), read, inside };
 }
 
 /**
  * @param {Schema} schema
  * @param {Place} place
- * @param {HTMLElement[]} inside
+ * @param {HTMLElement[]} elements
+ * @returns {Control}
  */
-function group(schema, place, inside) {
+function group(schema, place, elements) {
   const fault = el('div', { class: 'fault', 'aria-live': 'polite' });
-  const element = el('fieldset', { tabindex: -1 },
-    el('legend', {}, el('bdi', {}, clip(schema.title || place.name, 200)), place.required && !place.isItem && el('span', { class: 'required' }, ' required')),
-    schema.description && el('small', { class: 'about' }, clip(schema.description, 1000)), ...inside, fault);
-  place.controls.set(place.path, { input: element, fault });
-  return element;
+  const { parts, name } = naming(schema, place);
+  const element = el('fieldset', { tabindex: -1 }, el('legend', {}, ...parts),
+    schema.description && el('small', { class: 'about' }, clip(schema.description, 1000)), ...elements, fault);
+  return { element, input: element, fault, name };
 }
 
 /**
@@ -437,12 +472,13 @@ function group(schema, place, inside) {
 function folded(schema, place) {
   /** @type {Field | undefined} */
   let field;
-  const element = el('div', {}, group(schema, place, [button('Fill in', () => {
+  const control = group(schema, place, [button('Fill in', () => {
     field = later(schema, { ...place, isOpen: true }, undefined);
     show(element, field.element);
     /** @type {HTMLElement | null} */ (element.querySelector('input, select, textarea, button'))?.focus();
-  }, { class: 'small', 'aria-label': `Fill in ${clip(place.name, 60)}` })]));
-  return { element, read: () => field?.read() };
+  }, { class: 'small', 'aria-label': `Fill in ${clip(place.name, 60)}` })]);
+  const element = el('div', {}, control.element);
+  return { element, get control() { return field?.control ?? control; }, read: () => field?.read(), inside: token => field?.inside?.(token) };
 }
 
 /**
@@ -456,27 +492,32 @@ function rows(schema, place, value) {
   const given = Array.isArray(value) ? value : [];
   const listed = choices(settle(schema.items, place.root, place.steps));
   if (listed && schema.uniqueItems !== false && listed.length <= 30) return boxes(schema, place, listed, given);
-  /** @type {{ field: Field, element: HTMLElement }[]} */
+  /** @type {{ field: Field, element: HTMLElement, remove: HTMLElement }[]} */
   let all = [];
-  let made = 0;
   const list = el('div', { class: 'rows' });
+  const number = () => all.forEach(({ field, remove }, i) => {
+    if (field.control) show(field.control.name, clip(`${place.name} ${i + 1}`, 200));
+    remove.setAttribute('aria-label', `Remove ${clip(place.name, 60)} ${i + 1}`);
+  });
   const add = (/** @type {any} */ one, filled = place.filled, make = fieldOf) => {
-    const n = made++;
-    const field = make(schema.items, { ...place, filled, isOpen: false, name: `${place.name} ${n + 1}`, required: true, isItem: true, depth: place.depth + 1, path: `${place.path}/${n}` }, one);
-    const row = { field, element: el('div', { class: 'item' }, field.element,
-      button('Remove', () => { all = all.filter(other => other !== row); row.element.remove(); }, { class: 'small', 'aria-label': `Remove ${clip(place.name, 60)} ${n + 1}` })) };
+    const field = make(schema.items, { ...place, filled, isOpen: false, required: true, isItem: true, depth: place.depth + 1 }, one);
+    const remove = button('Remove', () => {
+      all = all.filter(other => other !== row);
+      row.element.remove();
+      number();
+    }, { class: 'small' });
+    const row = { field, remove, element: el('div', { class: 'item' }, field.element, remove) };
     all.push(row);
     list.append(row.element);
+    number();
   };
   for (const one of given.slice(0, mostRows)) add(one); // more of them are JSON
-  const element = group(schema, place, [list, button('Add', () => {
+  const control = group(schema, place, [list, button('Add', () => {
     add(undefined, false, later);
     /** @type {HTMLElement | null} */ (list.lastElementChild?.querySelector('input, select, textarea') ?? null)?.focus();
   }, { class: 'small', 'aria-label': `Add to ${clip(place.name, 60)}` })]);
-  return {
-    element,
-    read: () => all.length === 0 && !place.required && value === undefined ? undefined : all.map(({ field }) => field.read() ?? null),
-  };
+  const read = () => all.length === 0 && !place.required && value === undefined ? undefined : all.map(({ field }) => field.read() ?? null);
+  return withControl(control, read, token => all[Number(token)]?.field);
 }
 
 /**
@@ -489,14 +530,11 @@ function rows(schema, place, value) {
 function boxes(schema, place, listed, given) {
   const chosen = new Set(given.map(one => JSON.stringify(one)));
   const inputs = listed.map(one => el('input', { type: 'checkbox', checked: chosen.has(JSON.stringify(one.value)) }));
-  const element = group(schema, place, listed.map((one, i) => el('label', { class: 'box' }, inputs[i], ' ', clip(one.title, 200))));
-  return {
-    element,
-    read: () => {
-      const ticked = listed.filter((_, i) => inputs[i].checked).map(one => one.value);
-      return ticked.length === 0 && !place.required ? undefined : ticked;
-    },
-  };
+  const control = group(schema, place, listed.map((one, i) => el('label', { class: 'box' }, inputs[i], ' ', clip(one.title, 200))));
+  return withControl(control, () => {
+    const ticked = listed.filter((_, i) => inputs[i].checked).map(one => one.value);
+    return ticked.length === 0 && !place.required ? undefined : ticked;
+  });
 }
 
 /**
@@ -509,20 +547,17 @@ function boxes(schema, place, listed, given) {
 function json(schema, place, value) {
   const text = value === undefined ? '' : JSON.stringify(value, null, 2);
   const input = el('textarea', { class: 'json', rows: Math.min(16, Math.max(2, text.split('\n').length)), value: text, spellcheck: 'false', autocapitalize: 'off' });
-  const what = place.path === '' ? { ...schema, title: 'Arguments', description: '' } : schema;
-  return {
-    element: labelled(input, what, place, 'JSON'),
-    read: () => {
-      if (input.value.trim() === '') return undefined;
-      const rounded = unsafeInteger(input.value);
-      if (rounded !== undefined) throw wrong(`This page cannot send the integer ${clip(rounded, 60)}: it would be rounded.`, place.path);
-      try {
-        return JSON.parse(input.value);
-      } catch (error) {
-        throw wrong(`This is not valid JSON: ${/** @type {Error} */ (error).message}`, place.path);
-      }
-    },
-  };
+  const control = labelled(input, place.depth === 0 ? { ...schema, title: 'Arguments', description: '' } : schema, place, 'JSON');
+  return withControl(control, () => {
+    if (input.value.trim() === '') return undefined;
+    const rounded = unsafeInteger(input.value);
+    if (rounded !== undefined) throw new Wrong(`This page cannot send the integer ${clip(rounded, 60)}: it would be rounded.`, control);
+    try {
+      return JSON.parse(input.value);
+    } catch (error) {
+      throw new Wrong(`This is not valid JSON: ${/** @type {Error} */ (error).message}`, control);
+    }
+  });
 }
 
 /**
@@ -543,8 +578,7 @@ export function formOf(schema, value) {
 export function jsonForm(schema, value, why = '') {
   const form = new Form({}, undefined);
   form.schema = isObject(schema) ? schema : {};
-  form.controls.clear();
-  form.field = json({}, { root: {}, path: '', name: '', required: true, filled: true, depth: 0, controls: form.controls, ...bounds() }, value ?? {});
+  form.field = json({}, { root: {}, name: '', required: true, filled: true, depth: 0, ...bounds() }, value ?? {});
   show(form.element, why && el('p', { class: 'warn' }, why), form.field.element, form.rest);
   return form;
 }

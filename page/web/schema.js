@@ -169,14 +169,14 @@ export function faults(value, schema) {
       path += `/${missing[1].replaceAll('~', '~0').replaceAll('/', '~1')}`;
       text = 'It is required.';
     }
-    text = inWords(text);
+    text = inWords(text, keyword);
     found.set(path + keyword, { path, text });
   }
   return [...found.values()];
 }
 
-/** What the validator says, and the same for people. */
-/** @type {[RegExp, string][]} */
+/** What the validator says, the same for people, and the only keyword that it is for. */
+/** @type {[RegExp, string, string?][]} */
 const words = [
   [/^Array has too few items \((\d+) < (\d+)\)\.$/, 'It has $1 entries, and needs at least $2.'],
   [/^Array has too many items \((\d+) > (\d+)\)\.$/, 'It has $1 entries, and may have at most $2.'],
@@ -184,17 +184,22 @@ const words = [
   [/^String is too long \((\d+) > (\d+)\)\.$/, 'It has $1 characters, and may have at most $2.'],
   [/^String does not match format "(.*)"\.$/s, 'It is not of the format $1.'],
   [/^String does not match pattern\.?$/, 'It is not of the form that the server wants.'],
-  [/^(\S+) is less than (?:or equal to )?(\S+)\.$/, 'It is $1, which is too small: the limit is $2.'],
-  [/^(\S+) is greater than (?:or equal to )?(\S+)\.$/, 'It is $1, which is too large: the limit is $2.'],
+  [/^(\S+) is less than (\S+)\.$/, 'It is $1, and has to be above $2.', 'exclusiveMinimum'],
+  [/^(\S+) is greater than or equal to (\S+)\.$/, 'It is $1, and has to be below $2.', 'exclusiveMaximum'],
+  [/^(\S+) is less than (\S+)\.$/, 'It is $1, and has to be at least $2.'],
+  [/^(\S+) is greater than (\S+)\.$/, 'It is $1, and may be at most $2.'],
   [/^Instance type "(.*)" is invalid\. Expected "(.*)"\.$/, 'It is of the type $1, and has to be $2.'],
   [/^Duplicate items at indexes (\d+) and (\d+)\.$/, 'It has the same entry twice.'],
   [/^Property "(.*)" does not match additional properties schema\.$/s, 'The member $1 is not known.'],
   [/^Instance/, 'It'], [/^Items did/, 'It did'],
 ];
 
-/** @param {string} text of the validator */
-function inWords(text) {
-  const found = words.find(([pattern]) => pattern.test(text));
+/**
+ * @param {string} text of the validator
+ * @param {string} keyword
+ */
+function inWords(text, keyword) {
+  const found = words.find(([pattern, , only]) => (only ?? keyword) === keyword && pattern.test(text));
   return found ? text.replace(found[0], found[1]) : text;
 }
 

@@ -185,8 +185,8 @@ export class ToolsView {
     try {
       value = form.read();
     } catch (error) {
-      const { path, message } = /** @type {Error & { path?: string }} */ (error);
-      return `${path ? `${clip(path.slice(1), 100)}: ` : ''}${clip(message, 300)}`;
+      const { control: { name: { textContent: name } }, message } = /** @type {import('./form.js').Wrong} */ (error);
+      return `${name ? `${clip(name, 100)}: ` : ''}${clip(message, 300)}`;
     }
     const other = toJSON ? jsonForm(inputSchema, value) : formOf(inputSchema, value);
     if (!toJSON && !other.expresses(value)) return 'the form has no fields for all of it.';
