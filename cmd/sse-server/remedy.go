@@ -86,6 +86,8 @@ var remedies = []remedy{
 		what: "serve a program that speaks MCP on stdin and stdout; many need an argument such as stdio"},
 	{reason: regexp.MustCompile(`^list \w+: .*(?:in time|deadline|time is up|time-?out)`),
 		what: "give its lists more time with --request-timeout and --start-timeout"},
+	{reason: regexp.MustCompile(`no endpoint event`),
+		what: "check the path; a proxy in front of the server must not hold back its event stream: sse-server check --url tries each step"},
 	{reason: late,
 		what: "give it more time with --start-timeout"},
 	{stderr: regexp.MustCompile(`(?i)usage:|(?:unknown|unrecognized|invalid|no such) (?:\w+ )?(?:option|flag|command|argument)|missing required|required argument`),

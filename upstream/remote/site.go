@@ -1,15 +1,18 @@
 package remote
 
 import (
+	"context"
 	"log/slog"
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/httpsse"
 )
 
 const (
@@ -32,6 +35,8 @@ const (
 type site struct {
 	own   *http.Client // for sessions without a client of the user's
 	lines *throttle.Lines
+	// waiting counts the sessions that wait for the endpoint of HTTP+SSE.
+	waiting atomic.Int32
 
 	mu       sync.Mutex // guards all below
 	sessions int        // sessions that use own
@@ -42,6 +47,13 @@ type site struct {
 
 func newSite() *site {
 	return &site{own: &http.Client{Transport: newTransport(), CheckRedirect: redirect(nil)}, lines: throttle.NewLines()}
+}
+
+// dialSSE opens a session over HTTP+SSE.
+func (s *site) dialSSE(ctx context.Context, x *exchange.Endpoint) (*httpsse.Conn, error) {
+	s.waiting.Add(1)
+	defer s.waiting.Add(-1)
+	return httpsse.Dial(ctx, x)
 }
 
 // authorizer returns what authorizes the requests of a session.

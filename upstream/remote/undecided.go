@@ -135,7 +135,7 @@ func (u *undecided) another(id jsonrpc.ID, resp *http.Response) (jsonrpc.Attribu
 			return statelessserver.New(u.x, found), nil
 		}
 	}
-	c, err := httpsse.Dial(u.ctx, u.x)
+	c, err := u.site.dialSSE(u.ctx, u.x)
 	if err == nil {
 		u.site.remember(TransportSSE)
 		return c, nil

@@ -216,3 +216,29 @@ func TestCloseDuringInitializeEndsTheSession(t *testing.T) {
 		}
 	}
 }
+
+// Who waits for a server that opens its stream and says nothing on it is told so.
+func TestExcuseOfAStreamWithoutItsEndpoint(t *testing.T) {
+	upstreamtest.TestInBubble(t, "", func(t *testing.T) {
+		var logs ssetest.Output
+		s := upstreamtest.ServeHere(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if r.Method != http.MethodGet {
+				w.WriteHeader(http.StatusNotFound)
+				return
+			}
+			upstreamtest.Stream(w)(": hello")
+			<-r.Context().Done()
+		})
+		up := upstreamtest.Streamable(s)
+		up.Transport = ""
+		up = up.Observed(ssetest.Logger(&logs), nil).(remote.URL)
+		k := upstreamtest.DialTalk(t, up)
+		ssetest.Want(t, "the excuse before", up.Excuse(), "")
+		k.Send(upstreamtest.Initialize)
+		synctest.Wait()
+		ssetest.WantText(t, "the excuse", up.Excuse(), "no endpoint event of HTTP+SSE has come by GET")
+		ssetest.Want(t, "Close", k.Conn.Close(), nil)
+		ssetest.Want(t, "the excuse after", up.Excuse(), "")
+		ssetest.WantText(t, "the log", logs.String(), "no endpoint event came before the session was closed")
+	})
+}

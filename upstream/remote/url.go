@@ -26,7 +26,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
-	"github.com/mcp-sse/mcp-sse/upstream/internal/httpsse"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/inprocess"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/statelessserver"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/streamable"
@@ -91,6 +90,15 @@ func (u URL) Observed(l *slog.Logger, m *metrics.Metrics) jsonrpc.Dialer {
 		u.site = newSite()
 	}
 	return u
+}
+
+// Excuse says what keeps a server from answering, as far as a session of u or a copy can see it. It quotes
+// nothing. The text continues a sentence. It is empty if nothing is known, or unless Observed made u.
+func (u URL) Excuse() string {
+	if u.site == nil || u.site.waiting.Load() == 0 {
+		return ""
+	}
+	return "; it takes no POST at this URL, and no endpoint event of HTTP+SSE has come by GET"
 }
 
 // Place returns the address without what may be secret in it: user and password, the
@@ -266,7 +274,7 @@ func (u URL) connect(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attribu
 	case kind == TransportStreamable:
 		return newUndecided(x, u.site, false), nil
 	case kind == TransportSSE:
-		c, err := httpsse.Dial(ctx, x)
+		c, err := u.site.dialSSE(ctx, x)
 		if err == nil {
 			return c, nil
 		}

@@ -55,7 +55,10 @@ func Dial(ctx context.Context, x *exchange.Endpoint) (*Conn, error) {
 	}
 	if err != nil {
 		c.cancel()
-		if ctx.Err() != nil {
+		switch {
+		case errors.Is(ctx.Err(), context.Canceled):
+			err = fmt.Errorf("GET %s: no endpoint event came before the session was closed", x.Place())
+		case ctx.Err() != nil:
 			err = fmt.Errorf("GET %s: no endpoint event came: %w", x.Place(), ctx.Err())
 		}
 		return nil, err
