@@ -272,7 +272,13 @@ func (c *child) reason(err error) error {
 	case <-c.ended:
 		return c.exitReason()
 	case <-time.After(exitGrace):
-		if errors.Is(err, io.EOF) {
+		c.mu.Lock()
+		cause := c.cause
+		c.mu.Unlock()
+		switch {
+		case cause != nil: // the gateway has killed it, and the system is slow
+			return cause
+		case errors.Is(err, io.EOF):
 			return errors.New("server closed its stdout and went on running")
 		}
 		return fmt.Errorf("read stdout of server: %w", err)
