@@ -197,7 +197,8 @@ func TestWhoGetsThePage(t *testing.T) {
 func TestHeadersOfThePage(t *testing.T) {
 	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 		for _, path := range []string{"/mcp", "/sse", "/", "/mcp?page=script.js", "/?page=style.css"} {
-			header := get(g, path, "Accept", chrome).Header()
+			equal(t, path+": openers, where a browser trusts nobody", get(g, path, "Accept", chrome).Header().Get("Cross-Origin-Opener-Policy"), "")
+			header := get(g, path, "Accept", chrome, "Sec-Fetch-Mode", "navigate").Header()
 			policy := header.Get("Content-Security-Policy")
 			for _, want := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'", "require-trusted-types-for 'script'"} {
 				if !strings.Contains(policy, want) {

@@ -178,7 +178,7 @@ func IsFile(r *http.Request) bool {
 
 // ServeHTTP serves the page, or a file of it.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	setHeader(w.Header(), p.policy)
+	setHeader(w.Header(), r, p.policy)
 	if IsFile(r) {
 		serveFile(w, r, r.URL.Query().Get(fileParam))
 		return
@@ -211,7 +211,7 @@ type Link struct {
 // ServeList serves the list of servers at the root, with a link to the page of each. Its caller checks
 // the request.
 func ServeList(w http.ResponseWriter, r *http.Request, servers []Link) {
-	setHeader(w.Header(), policy)
+	setHeader(w.Header(), r, policy)
 	if IsFile(r) {
 		serveFile(w, r, styleCSS)
 		return
@@ -226,9 +226,13 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 	"img-src data: blob:; media-src data: blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types worker"
 
-func setHeader(header http.Header, policy string) {
+func setHeader(header http.Header, r *http.Request, policy string) {
 	header.Set("Content-Security-Policy", policy)
-	header.Set("Cross-Origin-Opener-Policy", "same-origin") // who opens it gets no hand on its window
+	// Who opens it gets no hand on its window. Over plain HTTP to another machine a browser ignores that, with an
+	// error in its console, and sends none of these headers (Fetch Metadata, section 2).
+	if r.Header.Get("Sec-Fetch-Mode") != "" {
+		header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	}
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cache-Control", "no-cache") // a browser asks whether it has changed
