@@ -89,11 +89,17 @@ func (m *Main) checkMade(file string, made config.File) {
 		}
 		return value, set
 	}, new(config.Config))
-	warnings := made.Warnings
-	if err != nil {
-		warnings = append(warnings, "correct this before you start it: "+err.Error())
-	} else {
+	warnings, wrong := made.Warnings, []error{err}
+	if err == nil {
 		warnings = append(warnings, c.Warnings...)
+		for _, s := range c.Each() {
+			wrong = append(wrong, s.CheckCommand())
+		}
+	}
+	for _, err := range wrong {
+		if err != nil {
+			warnings = append(warnings, "correct this before you start it: "+err.Error())
+		}
 	}
 	for _, warning := range warnings {
 		fmt.Fprintf(m.Stderr, "sse-server: %s\n", visible(warning))

@@ -93,6 +93,25 @@ func TestInitKeepsSecrets(t *testing.T) {
 	}
 }
 
+// init names each program that is not there, as check does.
+func TestInitNamesProgramsThatAreMissing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ssetest.Must(t, os.WriteFile(".mcp.json", []byte(`{"mcpServers": {"a": {"command": "no-such-server-xyz"}, "b": {"command": "true"}, "c": {"command": "C:\\x\\srv.exe"}}}`), 0o600))
+	p := launchWith(t, map[string]string{"HOME": t.TempDir()}, "init")
+	p.wantExit(exitOK)
+	for _, want := range []string{
+		`sse-server: correct this before you start it: servers.yaml:5:7: command: start "no-such-server-xyz": there is no such program in PATH`,
+		`sse-server: correct this before you start it: servers.yaml:13:7: command: it is a path of Windows`,
+	} {
+		if !strings.Contains(p.log.String(), want) {
+			t.Errorf("got %s, want %s", p.log.String(), want)
+		}
+	}
+	if strings.Count(p.log.String(), "correct this") != 2 {
+		t.Errorf("got %s", p.log.String())
+	}
+}
+
 // init leaves out what leads to the sse-server that it writes the file for, such as what connect has written,
 // and says so. Of a program sse-server stdio it takes the server behind it.
 func TestInitLeavesItselfOut(t *testing.T) {
