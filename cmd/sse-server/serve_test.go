@@ -300,6 +300,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"--help-all"}, exitOK, "--max-connections", ""},
 		{[]string{"--warm", "7", "check", "--", "true"}, exitOK, "configuration ok\n", ""},
 		{[]string{"check", "--config", oneWord}, exitConfig, "", `command: "npx -y pkg" is one word, and no program has that name: write the words separately: command: ["npx", "-y", "pkg"]`},
+		{[]string{"check", "--config", clitest.WriteFile(t, "quotes.yaml", "command: sh -c \"a b\"\n")}, exitConfig, "", `is one word, and no program has that name: write the words separately, each in quotes: command: ["sh", "…"]`},
 		{[]string{"check", "--", "npx -y pkg"}, exitConfig, "", `"npx -y pkg" is one word, and no program has that name: write the words separately, without quotes: sse-server check -- npx -y pkg`},
 		{[]string{"--", "./no such file.py"}, exitConfig, "", `the command: start "./no such file.py": there is no such file, or the interpreter`},
 		{[]string{"--", "/bin/sh no.sh"}, exitConfig, "", "without quotes: sse-server -- /bin/sh no.sh"},

@@ -179,7 +179,11 @@ var silent = []string{"type", "source", "transport", "env_vars"}
 // read returns the servers of a file. What is no entry is left out: files of clients have much else.
 func read(data []byte, key string) (all []Found, err error) {
 	if key == CodexKey {
-		if data, err = FromTOML(data); err != nil {
+		data, err = FromTOML(data)
+		switch {
+		case errors.Is(err, ErrNoServers):
+			return nil, nil
+		case err != nil:
 			return nil, err
 		}
 	}

@@ -104,6 +104,8 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 		"variables in a file of a folder": {"mcp.json", `{"mcpServers": {"docs": {"command": "x", "envFile": "${workspaceFolder}/.env"}}}`, `docs ["x"] `, "ignored, as they are the client's own: envFile"},
 		"variables in a file":             {"mcp.json", `{"mcpServers": {"docs": {"command": "x", "envFile": "/dev/null"}}}`, `docs ["x"] `, ""},
 		"variables in arguments":          {"mcp.json", `{"mcpServers": {"docs": {"command": "x", "args": ["${workspaceFolder}"]}}}`, `docs ["x" "${workspaceFolder}"] `, "mcp.json:1:17: mcpServers.docs: ${…} is replaced only in url and headers"},
+		"no arguments":                    {"gw.yaml", "command: npx\nargs:\n", ` ["npx"] `, ""},
+		"one argument":                    {"gw.yaml", "command: npx\nargs: pkg\n", ` ["npx" "pkg"] `, ""},
 		"arguments apart":                 {"gw.yaml", "command: npx\nargs: [-y, pkg]\n", ` ["npx" "-y" "pkg"] `, ""},
 		"switched off":                    {"mcp.json", `{"mcpServers": {"off": {"command": "x", "enabled": false}, "on": {"command": "x", "enabled": true}}}`, `on ["x"] `, "mcp.json:1:17: mcpServers.off is left out: it is disabled in the file"},
 		"Windsurf":                        {"mcp_config.json", `{"mcpServers": {"web": {"serverUrl": "https://a/mcp", "headers": {"A": "b"}}}}`, `web [] https://a/mcp`, ""},
@@ -154,6 +156,7 @@ func TestFilesOfCodexAreChecked(t *testing.T) {
 		"model = \"x\"\n[mcp_servers.docs]\ncommnd = \"x\"\n":               `config.toml: mcp_servers.docs: want command or url (did you mean command?)`,
 		"[mcp_servers.docs]\ncommand = \"x\"\nargs = [{a = 1}]\n":           `config.toml: command: a YAML mapping is not supported here`,
 		"[mcp_servers.docs]\ncommand = \"x\"\nenabled = false\n":            `config.toml: mcp_servers: all servers are disabled`,
+		"[servers.docs]\ncommand = \"x\"\n":                                 `config.toml: it has no table [mcp_servers.NAME], as the file of Codex has; a file of options is written in YAML or JSON`,
 		"[mcp_servers.docs]\ncommand = x\n":                                 `config.toml: it is not valid TOML: `,
 		"[mcp_servers.docs]\nurl = \"u\"\nbearer_token_env_var = \"KEY\"\n": "KEY",
 	} {

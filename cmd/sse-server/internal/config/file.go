@@ -242,7 +242,13 @@ func (c *Config) refuseKey(s *Server, key *token.Token, isOfClient, isOfZed bool
 // setFrom gives an option of s, which the file calls name, the values of nodes.
 func (c *Config) setFrom(s *Server, flag *kong.Flag, name string, nodes ...ast.Node) error {
 	var texts []string
-	for _, node := range nodes {
+	for i, node := range nodes {
+		if _, isNull := node.(*ast.NullNode); i > 0 && isNull { // the arguments of a command
+			continue
+		}
+		if text, isText := node.(*ast.StringNode); i > 0 && isText && strings.Contains(text.Value, " ") {
+			return c.at(node.GetToken(), "args: want a list, such as [-y, server]")
+		}
 		more, err := textsOf(node, flag)
 		if err != nil {
 			return c.at(node.GetToken(), "%s: %v", name, err)

@@ -30,6 +30,7 @@ var meant = map[string]string{
 	"shared": "sessions shared", "stateless": "sessions shared", "heartbeat": "heartbeat-interval 15s",
 	"cors": "allowed-origins ORIGIN", "origin": "allowed-origins ORIGIN", "corsorigin": "allowed-origins ORIGIN",
 	"cert": "tls-cert FILE", "key": "tls-key FILE", "cwd": "dir DIR", "headers": "header 'NAME: VALUE'",
+	"e":     "env NAME=VALUE",
 	"quiet": "log-level error", "silent": "log-level error",
 	"healthendpoint": "admin-addr HOST:PORT, which has /healthz", "metrics": "admin-addr HOST:PORT, which has /metrics",
 }
@@ -269,7 +270,14 @@ func placeOf(word string, args []string) string {
 	if i > 0 && !strings.HasPrefix(args[0], "-") { // check, for example
 		program += args[0] + " "
 	}
+	before := func(n int) string { return args[max(0, i-n)] } // with i > 0
 	switch {
+	case strings.HasPrefix(word, "—"), strings.HasPrefix(word, "–"):
+		return "an editor has replaced its dashes: write --" + strings.TrimLeft(word, "—–-")
+	case i > 1 && before(2) == "--env" && assignment.MatchString(word):
+		return "each variable has its own --env, as in: --env A=1 --env B=2" // the values may be secrets
+	case i > 1 && before(2) == "--header" && strings.HasSuffix(before(1), ":"):
+		return "write a header in quotes, as in: --header 'NAME: VALUE'"
 	case strings.HasSuffix(word, ".yaml"), strings.HasSuffix(word, ".yml"), strings.HasSuffix(word, ".json"):
 		return "a file of options goes after --config, as in: " + program + "--config " + word
 	case strings.Contains(word, "://"):

@@ -229,6 +229,9 @@ func (s *Server) CheckCommand() error {
 		return s.refuse(commandKey, "%v", err)
 	}
 	instead := `: command: ["` + strings.Join(words, `", "`) + `"]`
+	if strings.ContainsAny(s.Command[0], `"'`) { // what a shell would take as one word
+		instead = `, each in quotes: command: ["` + words[0] + `", "…"]`
+	}
 	if s.given[commandKey] == "the command" {
 		instead = ", without quotes: sse-server " + s.verb + "-- " + strings.Join(words, " ")
 	}
