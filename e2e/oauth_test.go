@@ -32,8 +32,9 @@ func startIssuer(t *testing.T) string {
 
 // startProtected starts a gateway whose clients need tokens of the issuer, with the demo server
 // at /jwt, at /opaque, whose tokens only introspection can check, and at /admin, which needs
-// another scope. It returns the URL before these.
-func startProtected(t *testing.T, issuer string) (*gateway, string) {
+// another scope. The page in the browser is the client pageClient of the issuer, "" for none. It returns the
+// URL before these.
+func startProtected(t *testing.T, issuer, pageClient string) (*gateway, string) {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0") // the resources have the port in their names
 	ssetest.Must(t, err)
@@ -43,7 +44,7 @@ func startProtected(t *testing.T, issuer string) (*gateway, string) {
 		"public-url": "http://" + addr,
 		"oauth": map[string]any{
 			"issuer": issuer, "introspection-url": issuer + "/token/introspection", "client-id": "gateway", "client-secret": "secret",
-			"page-client-id": "page",
+			"page-client-id": pageClient,
 		},
 		"scopes":  []string{"mcp"},
 		"servers": map[string]any{"jwt": map[string]any{}, "opaque": map[string]any{}, "admin": map[string]any{"scopes": []string{"admin"}}},
@@ -60,7 +61,7 @@ func startProtected(t *testing.T, issuer string) (*gateway, string) {
 func TestOAuthFlow(t *testing.T) {
 	t.Parallel()
 	issuer := startIssuer(t)
-	g, base := startProtected(t, issuer)
+	g, base := startProtected(t, issuer, "")
 	for _, at := range []string{"/jwt/mcp", "/opaque/mcp", "/jwt/sse"} {
 		for _, sdk := range []string{"sdk1", "client2", "client2-auto"} {
 			for _, over := range []transport{overSSE, streamable} {
@@ -83,7 +84,7 @@ func TestOAuthFlow(t *testing.T) {
 // A token for one server is none for another, nor does it have its scope.
 func TestOAuthTokensAreForOneServer(t *testing.T) {
 	t.Parallel()
-	_, base := startProtected(t, startIssuer(t))
+	_, base := startProtected(t, startIssuer(t), "")
 	issued, err := login(t, base+"/jwt/mcp").Token()
 	ssetest.Must(t, err)
 	token := issued.AccessToken

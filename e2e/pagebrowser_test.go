@@ -3,14 +3,23 @@
 package e2e
 
 import (
+	"bufio"
+	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	mcpgateway "github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/gosdk"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -41,17 +50,72 @@ servers:
   bookshop: {command: [%[1]q, %[2]q]}
   hostile: {command: [%[1]q, %[2]q, hostile]}
   deep: {command: [%[1]q, %[2]q, deep]}
+  workshop: {command: [%[1]q, %[2]q, workshop], heartbeat-interval: 1s}
   broken: {command: [sh, -c, "echo connecting >&2; echo the database is down >&2; exit 3"]}
   slow: {command: [sh, -c, "while [ ! -e %[3]s ]; do sleep 0.1; done; exec %[1]s %[2]s"]}
   demo: {}
 `, node(t), server, began), 0o600))
 	open := startGateway(t, "--addr", addr, "--config", config)
 	locked := startGateway(t, "--auth-tokens-file", tokens)
-	_, protected := startProtected(t, startIssuer(t))
-	use := exec.CommandContext(t.Context(), node(t), "browser.mjs", browser, strings.TrimSuffix(open.url, "/bookshop/mcp"), open.admin,
-		strings.TrimSuffix(locked.url, "/mcp"), token, began, protected+"/jwt/mcp", shots)
+	issuer := startIssuer(t)
+	_, issued := startProtected(t, issuer, "page")
+	_, noClient := startProtected(t, issuer, "")
+	breaks := filepath.Join(dir, "breaks")
+	till := []string{"--name", "till", "--", "sh", "-c", `[ ! -e "$0" ] || { echo the drawer is stuck >&2; exit 3; }; exec "$@"`, breaks, node(t), server}
+	restarted := startGateway(t, till...)
+	about, _ := json.Marshal(map[string]string{
+		"executablePath": browser, "gateway": strings.TrimSuffix(open.url, "/bookshop/mcp"), "admin": open.admin, "slowWaitsFor": began,
+		"locked": strings.TrimSuffix(locked.url, "/mcp"), "token": token, "issued": issued + "/jwt/mcp", "noClient": noClient + "/jwt/mcp",
+		"restarted": restarted.url, "breaks": breaks, "mounted": mountPages(t), "images": shots,
+	})
+	use := exec.CommandContext(t.Context(), node(t), "browser.mjs", string(about))
 	use.Dir = clientsDir
-	if out, err := use.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+	faults := &output{}
+	use.Stderr = faults
+	in, err := use.StdinPipe()
+	ssetest.Must(t, err)
+	out, err := use.StdoutPipe()
+	ssetest.Must(t, err)
+	ssetest.Must(t, use.Start())
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if lines.Text() != "restart" {
+			t.Log(lines.Text())
+			continue
+		}
+		restarted.kill()
+		at := strings.TrimSuffix(strings.TrimPrefix(restarted.url, "http://"), "/mcp")
+		restarted = startGateway(t, append([]string{"--addr", at}, till...)...)
+		fmt.Fprintln(in, "restart")
 	}
+	if err := use.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, faults)
+	}
+}
+
+// mountPages serves a tool at several places of a program of its own, and returns the URL of that.
+func mountPages(t *testing.T) string {
+	t.Helper()
+	routes := http.NewServeMux()
+	server := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
+	type greeting struct {
+		Name string `json:"name"`
+	}
+	mcp.AddTool(server, &mcp.Tool{Name: "greet"}, func(_ context.Context, _ *mcp.CallToolRequest, in greeting) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Hello, " + in.Name}}}, nil, nil
+	})
+	mount := func(opts mcpgateway.Options) http.Handler {
+		gw, err := mcpgateway.New(gosdk.Server(server), opts)
+		ssetest.Must(t, err)
+		t.Cleanup(func() { _ = gw.Shutdown(context.WithoutCancel(t.Context())) })
+		return gw
+	}
+	alone := mount(mcpgateway.Options{SinglePath: true})
+	routes.Handle("/alone/tool", alone)
+	routes.Handle("/alone/tool/", alone)
+	routes.Handle("/ai/", http.StripPrefix("/ai", mount(mcpgateway.Options{})))
+	routes.Handle("/own/", mount(mcpgateway.Options{Prefix: "/own/prefix"}))
+	routes.Handle("/", mount(mcpgateway.Options{}))
+	s := httptest.NewServer(routes)
+	t.Cleanup(s.Close)
+	return s.URL
 }

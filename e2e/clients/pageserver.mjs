@@ -1,6 +1,7 @@
 // An MCP server on stdin and stdout that has something of each kind for the page in the browser. With the
 // argument hostile, all that it says is markup, links that run code, and schemas that lie. With deep, its
-// schemas have no end, or take for ever.
+// schemas have no end, or take for ever. With workshop, its tools are over the limits of clients, ask for each
+// kind of value, log, and end the server.
 import { createInterface } from 'node:readline';
 import { crc32, deflateSync } from 'node:zlib';
 
@@ -8,7 +9,7 @@ const evil = '<img src=x onerror=hacked()><script>hacked()</script><b>bold</b>"\
 const link = 'javascript:hacked()';
 const dot = png(96, 144, (x, y) => y % 24 < 12 - x / 12 ? [18, 87, 150] : [120 + x, 190, 220 - y / 2]).toString('base64');
 const silence = 'UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQIAAAAAAA==';
-const isHostile = process.argv.includes('hostile');
+const isHostile = process.argv.at(-1) === 'hostile';
 
 const shop = {
   serverInfo: { name: 'bookshop', title: 'Bookshop', version: '3.1.0' },
@@ -79,7 +80,20 @@ const deep = {
     endless('choices', { type: 'object', properties: { one: { enum: Array.from({ length: 100000 }, (_, i) => i) } } }),
   ],
 };
-const self = isHostile ? hostile : process.argv.includes('deep') ? deep : shop;
+const workshop = {
+  ...shop, serverInfo: { name: 'workshop', version: '1' }, prompts: [], resources: [], templates: [],
+  tools: [
+    { name: 'look', annotations: { readOnlyHint: true, idempotentHint: true, destructiveHint: true }, inputSchema: { type: 'object' } },
+    { name: 'burn', annotations: { destructiveHint: true, idempotentHint: true }, inputSchema: { type: 'object' } },
+    { name: `saw_${'a'.repeat(60)}`, description: `Saws. ${'It saws on. '.repeat(700)}`, inputSchema: { type: 'object', anyOf: [{ required: ['left'] }, { required: ['right'] }] } },
+    { name: 'measure', description: 'Asks for a value of each kind.', inputSchema: { type: 'object' } },
+    { name: 'report', description: 'Logs.', inputSchema: { type: 'object' } },
+    { name: 'break', description: 'Ends the server.', annotations: { readOnlyHint: false }, inputSchema: { type: 'object' } },
+    ...Array.from({ length: 35 }, (_, i) => ({ name: `nail_${i}`, inputSchema: { type: 'object' } })),
+  ],
+};
+const all = { hostile, deep, workshop };
+const self = all[process.argv.at(-1)] ?? shop;
 
 // png returns an image of the colours that at gives.
 function png(width, height, at) {
@@ -156,6 +170,21 @@ async function call({ name, arguments: args, _meta }, id) {
       { type: 'resource', resource: { uri: 'shop://books/the sea?.zip', mimeType, blob: Buffer.from(data, coding).toString('base64') } })) };
     case 'pattern': return { content: [], structuredContent: args };
     case 'tree': case 'multiplied': case 'sign_in': return text(JSON.stringify(args));
+    case 'look': return text('all is there');
+    case 'measure': return text(JSON.stringify((await ask('elicitation/create', { message: 'What shall be made?', requestedSchema: {
+      type: 'object', required: ['day', 'size', 'gift', 'copies'], properties: {
+        day: { type: 'string', format: 'date' }, moment: { type: 'string', format: 'date-time' }, mail: { type: 'string', format: 'email' },
+        size: { type: 'string', enum: ['S', 'L'], enumNames: ['small', 'large'] },
+        colour: { type: 'string', oneOf: [{ const: '#f00', title: 'Red' }, { const: '#00f', title: 'Blue' }] },
+        extras: { type: 'array', items: { type: 'string', enum: ['ribbon', 'card'] }, maxItems: 1 },
+        gift: { type: 'boolean' }, wrapped: { type: 'boolean' }, copies: { type: 'integer', minimum: 1, maximum: 5 }, price: { type: 'number', minimum: 0.5, default: 1.5 },
+      } } })).result));
+    case 'report':
+      for (const [level, logger, data] of [['info', 'saw', 'the blade is new'], ['error', 'saw', 'the blade is dull'], ['error', 'glue', { state: 'dry' }]]) notify('notifications/message', { level, logger, data });
+      return text('reported');
+    case 'break':
+      process.stderr.write('the bench has collapsed\n');
+      process.exit(3);
     case 'fail': return { isError: true, ...text('the shelf is empty') };
     case 'lie': return { content: [], structuredContent: { n: 'many' } };
   }

@@ -1,0 +1,79 @@
+// What the page says of the server, and what clients paste.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { accessible, answer, close, copied, gateway, mounted, open, press, ready, sees, slowWaitsFor, tool } from './tab.mjs';
+
+export const steps = {
+  async 'the list of the servers leads to each'() {
+    const page = await open(`${gateway}/`);
+    await accessible(page, 'the list');
+    await page.getByRole('link', { name: 'bookshop' }).click();
+    await ready(page);
+    await sees(page, 'Bookshop');
+    await close(page);
+  },
+
+  async 'the head says what the server is'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await sees(page, /Streamable HTTP, MCP 2025-11-25: 8 tools, 1 prompt, 1 resource, 1 template/);
+    assert.match(await page.title(), /^Bookshop/);
+    await sees(page, /Find books, look at their covers/);
+    await accessible(page, 'the page');
+    await close(page);
+  },
+
+  async 'the lines for clients have the URL, and are copied'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await press(page, 'Copy what Claude Code needs');
+    assert.equal(await copied(page), `claude mcp add --transport http bookshop ${gateway}/bookshop/mcp`);
+    for (const client of await page.locator('#client option').allTextContents()) {
+      await page.selectOption('#client', client);
+      assert.ok((await page.locator('.connect pre').innerText()).includes(`${gateway}/bookshop/mcp`), client);
+    }
+    await page.selectOption('#client', 'Cursor');
+    const cursor = new URL(await page.getByRole('link', { name: 'Install in Cursor' }).getAttribute('href'));
+    assert.deepEqual(JSON.parse(atob(cursor.searchParams.get('config'))), { url: `${gateway}/bookshop/mcp` });
+    await close(page);
+  },
+
+  async 'a server that fails says why, and one that starts how long'() {
+    const page = await open(`${gateway}/broken/mcp`);
+    await page.locator('.headline.failed').waitFor();
+    await sees(page, /the database is down/);
+    assert.equal(await page.locator('.headline pre').innerText(), 'connecting\nthe database is down');
+    await sees(page, /What to do: run the command alone/);
+    assert.equal(await page.locator('.headline').getByText('initialization failed').count(), 0, 'that it has failed stands before it');
+    assert.equal(await page.getByText('--start-timeout').count(), 0, 'time does not help a server that has ended');
+    await accessible(page, 'a failed server');
+    await page.selectOption('#way', 'sse');
+    await page.locator('.headline.failed').waitFor();
+    await press(page, 'Connect again');
+    await page.locator('.headline.failed').waitFor();
+    await close(page);
+    const slow = await open(`${gateway}/slow/mcp`);
+    await sees(slow, /starting/);
+    await slow.waitForFunction(() => /\d+ ms|\d s/.test(document.getElementById('seconds')?.textContent ?? ''));
+    writeFileSync(slowWaitsFor, '');
+    await ready(slow);
+    await close(slow);
+  },
+
+  async 'the page works wherever its server is mounted'() {
+    for (const path of ['/mcp', '/sse', '/mcp/', '/alone/tool', '/ai/mcp', '/ai/sse', '/own/prefix/mcp', '/own/prefix/sse']) {
+      const page = await open(`${mounted}${path}`);
+      for (const way of ['streamable', 'sse', 'sse-own']) {
+        await page.selectOption('#way', way);
+        await ready(page);
+        await press(page, 'Tools (1)');
+        await tool(page, 'greet');
+        await page.getByRole('textbox', { name: /^name/ }).fill(`${way} at ${path}`);
+        await press(page, 'Call');
+        await answer(page).locator('.result').getByText(`Hello, ${way} at ${path}`, { exact: true }).first().waitFor();
+      }
+      assert.equal(await page.locator('.url code').innerText(), `${mounted}${path}`);
+      await close(page);
+    }
+  },
+};

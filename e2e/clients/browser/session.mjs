@@ -1,0 +1,255 @@
+// Sessions: how they begin, what passes, how they end, and tokens.
+import assert from 'node:assert/strict';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { admin, answer, accessible, breaks, close, context, gateway, issued, locked, noClient, open, press, ready, restarted, sees, tell, token, tool } from './tab.mjs';
+
+export const steps = {
+  async 'the wire shows each transport'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await press(page, 'Wire');
+    await sees(page, 'initialize 1');
+    await page.selectOption('#way', 'sse');
+    await ready(page);
+    await sees(page, /Here the server cannot ask/);
+    for (const text of ['event: endpoint', 'event: connection', 'event: mcp-response', 'the gateway has initialized the server itself', /waited at the gate for \d+ ms/]) await sees(page, text);
+    await page.getByLabel('Filter').filter({ visible: true }).fill('mcp-response');
+    assert.equal(await page.locator('.wire').getByText('event: endpoint').count(), 0);
+    await page.locator('.wire summary').first().click();
+    await page.locator('.wire .message').getByText('"bookshop"').first().waitFor();
+    await accessible(page, 'the wire');
+    const download = page.waitForEvent('download');
+    await press(page, 'Download');
+    const entries = JSON.parse(readFileSync(await (await download).path(), 'utf8'));
+    assert.ok(entries.some(e => e.kind === 'event: endpoint') && entries.every(e => e.ms >= 0 && typeof e.size === 'number'));
+    await page.selectOption('#way', 'sse-own');
+    await ready(page);
+    await press(page, 'Tools (8)');
+    await tool(page, 'Restock');
+    await press(page, 'Call');
+    await answer(page).getByText('counted 3 shelves').first().waitFor();
+    await close(page);
+  },
+
+  async 'a gateway that does not answer is said to be one, and tried again'() {
+    const page = await open(`${gateway}/bookshop/mcp`, /net::ERR_FAILED/);
+    await ready(page);
+    await tool(page, 'Show a cover');
+    await page.route('**/mcp', route => route.abort());
+    await press(page, 'Call');
+    await page.locator('.headline.failed').getByText(`No answer from ${gateway}/bookshop/mcp: is sse-server running?`).waitFor();
+    await sees(page, 'This page tries again by itself.');
+    await page.unroute('**/mcp');
+    await ready(page);
+    await press(page, 'Call');
+    await answer(page).locator('img').waitFor();
+    await close(page);
+  },
+
+  async 'no session begins before somebody wants it'() {
+    const elsewhere = createServer((_, response) => response.setHeader('Content-Type', 'text/html').end(`<a href="${gateway}/bookshop/mcp#tool=cover">link</a><a href="${gateway}/">list</a>`)).listen(0, '127.0.0.1');
+    await new Promise(resolve => elsewhere.once('listening', resolve));
+    const stranger = `http://localhost:${elsewhere.address().port}/`; // another site than 127.0.0.1
+    const page = await open(stranger), requests = [];
+    page.on('request', request => requests.push(request.method()));
+    await page.getByText('link').click();
+    await sees(page, 'You came from a link on another site.');
+    await sees(page, 'bookshop');
+    await accessible(page, 'the page before its session');
+    await page.selectOption('#client', 'Cursor'); // what to paste needs no session
+    assert.ok(requests.every(method => method === 'GET'), requests.join());
+    await press(page, 'Connect');
+    await ready(page);
+    await page.getByRole('heading', { name: 'Show a cover' }).waitFor();
+    await page.reload(); // by the one who has connected
+    await ready(page);
+    await page.goto(stranger);
+    await page.getByText('list').click(); // from the list, people go on by themselves
+    await page.getByRole('link', { name: 'bookshop' }).click();
+    await ready(page);
+    await close(page);
+    elsewhere.close();
+
+    // A tab in the background waits until it is looked at.
+    const hidden = await context.newPage();
+    await hidden.addInitScript(() => { for (const name of ['hidden', 'prerendering']) Object.defineProperty(document, name, { value: true, configurable: true }); });
+    const sent = [];
+    hidden.on('request', request => sent.push(request.method()));
+    await hidden.goto(`${gateway}/bookshop/mcp`);
+    const change = name => hidden.evaluate(name => {
+      delete document[name];
+      document.dispatchEvent(new Event(name === 'hidden' ? 'visibilitychange' : 'prerenderingchange'));
+    }, name);
+    await sees(hidden, 'not connected');
+    await change('hidden');
+    assert.equal(await hidden.evaluate(() => document.hidden), false);
+    assert.ok(sent.every(method => method === 'GET'), sent.join());
+    await change('prerendering');
+    await ready(hidden);
+    await hidden.close();
+  },
+
+  async 'a session ends with its tab'() {
+    const connections = async () => [...(await (await fetch(`${admin}/metrics`)).text()).matchAll(/^mcp_sse_connections\{[^}]*bookshop[^}]*\} (\d+)/gm)].reduce((sum, found) => sum + Number(found[1]), 0);
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    const before = await connections();
+    assert.ok(before > 0, `${before} connections`);
+    await page.close({ runBeforeUnload: true });
+    while (await connections() >= before) await new Promise(resolve => setTimeout(resolve, 100));
+  },
+
+  async 'a gateway with tokens is asked for one'() {
+    const page = await open(`${locked}/mcp`, /401/);
+    await sees(page, 'The gateway wants a token');
+    assert.equal(await page.locator('#news').innerText(), 'The server waits for a token');
+    await accessible(page, 'the question for a token');
+    await page.selectOption('#way', 'sse');
+    await sees(page, 'The gateway wants a token');
+    await page.getByLabel('Token', { exact: true }).fill('wröng');
+    await press(page, 'Connect');
+    await sees(page, /This is not a token: it has characters/);
+    await page.getByLabel('Token', { exact: true }).fill('wrong');
+    await press(page, 'Connect');
+    await sees(page, 'The gateway does not take this token');
+    await page.getByLabel('Token', { exact: true }).fill(token);
+    await page.keyboard.press('Enter');
+    await ready(page);
+    assert.ok(!(await page.content()).includes(token), 'the page shows the token');
+    assert.ok((await page.locator('.connect pre').innerText()).includes('Authorization: Bearer TOKEN'));
+    await tool(page, 'echo');
+    await page.getByRole('textbox', { name: /^message/ }).fill('hi');
+    await page.keyboard.press('Enter');
+    await answer(page).getByText('hi').first().waitFor();
+    await press(page, 'Wire');
+    const download = page.waitForEvent('download');
+    await press(page, 'Download');
+    assert.ok(!readFileSync(await (await download).path(), 'utf8').includes(token), 'the wire has the token');
+    await page.reload();
+    await ready(page); // the tab keeps it
+    await press(page, 'Forget the token');
+    await sees(page, 'The gateway wants a token');
+    assert.equal(await page.getByRole('button', { name: 'Forget the token' }).filter({ visible: true }).count(), 0);
+    await close(page);
+    const other = await open(`${locked}/mcp`, /401/);
+    await sees(other, 'The gateway wants a token'); // and no other tab has it
+    await close(other);
+  },
+
+  async 'the page logs in at an issuer'() {
+    const page = await open(issued, /401/);
+    await sees(page, 'The gateway wants a token');
+    await page.evaluate(() => { location.hash = '#tool=echo&arguments=%7B%22message%22%3A%22kept%22%7D'; });
+    await press(page, 'Log in');
+    await ready(page); // the issuer has redirected
+    assert.equal(new URL(page.url()).search, '', 'the code is out of the address');
+    await page.waitForFunction(() => document.querySelector('textarea')?.value === 'kept'); // the call that the address had
+    await press(page, 'Call');
+    await answer(page).getByText('kept').first().waitFor();
+    await close(page);
+    // A code that this tab has not asked for is none.
+    const other = await open(`${issued}?code=x&state=y`, /401/);
+    await sees(other, 'this tab has not begun this login');
+    await close(other);
+  },
+
+  async 'the wire shows what is asked for, and folds'() {
+    const page = await open(`${gateway}/workshop/mcp`);
+    await page.selectOption('#way', 'sse-own');
+    await ready(page);
+    await tool(page, 'look');
+    await press(page, 'Call');
+    await answer(page).getByText('all is there').first().waitFor();
+    await press(page, 'Wire');
+    const entries = page.locator('.wire > li'), show = page.getByRole('combobox', { name: 'Show' }), isHeartbeat = kind => /heartbeat|comment/.test(kind);
+    const kinds = () => entries.locator('.in, .out').evaluateAll(all => all.map(one => `${one.firstChild.textContent}${one.lastChild.textContent}`));
+    const others = async () => (await kinds()).filter(kind => !isHeartbeat(kind)); // a heartbeat may come at any time
+    await entries.filter({ hasText: /heartbeat|comment/ }).first().waitFor();
+    const everything = await others();
+    for (const kind of ['→ GET', '← event: endpoint', '→ POST', '← 202', '← event: message']) assert.ok(everything.includes(kind), everything.join());
+    const wanted = { messages: kind => !/GET|← \d/.test(kind), sent: kind => kind.startsWith('→'), received: kind => kind.startsWith('←') };
+    for (const [name, passes] of Object.entries(wanted)) {
+      await show.selectOption(name);
+      assert.deepEqual(await others(), everything.filter(passes), name);
+    }
+    await show.selectOption('without heartbeats');
+    assert.deepEqual(await kinds(), everything);
+    await show.selectOption('sent');
+    await page.getByLabel('Filter').filter({ visible: true }).fill('"LOOK"'); // and both
+    assert.deepEqual(await kinds(), ['→ POST']);
+    const head = entries.locator('summary').first(), message = page.locator('.wire .message');
+    assert.equal(await message.count(), 0, 'a message is folded first');
+    await head.click();
+    await message.locator('.tree').getByText('"look"').waitFor();
+    await message.locator('summary', { hasText: 'As text' }).click();
+    await message.locator('pre').getByText(/"method":"tools\/call"/).waitFor();
+    await message.locator('.tree summary', { hasText: 'name' }).last().click(); // the members of the message fold by themselves
+    await message.locator('.tree').getByText('"look"').waitFor({ state: 'hidden' });
+    await head.click();
+    await message.waitFor({ state: 'hidden' });
+    await close(page);
+  },
+
+  async 'without a client for the page, the login says what is missing'() {
+    const page = await open(noClient, /401/);
+    await sees(page, 'The gateway wants a token');
+    await sees(page, 'This page cannot log in there, because oauth in the configuration of the gateway has no page-client-id: paste an access token for this URL.');
+    assert.equal(await page.getByRole('button', { name: 'Log in' }).count(), 0);
+    await accessible(page, 'a login without a client');
+    await page.getByLabel('Token', { exact: true }).fill('made-up');
+    await press(page, 'Connect');
+    await sees(page, 'The gateway does not take this token');
+    await sees(page, /has no page-client-id/);
+    await close(page);
+  },
+
+  async 'a gateway that is killed and started again goes on with the page'() {
+    const cut = /net::ERR_(CONNECTION|INCOMPLETE_CHUNKED|EMPTY_RESPONSE)/;
+    for (const way of ['streamable', 'sse', 'sse-own']) {
+      const page = await open(restarted, cut);
+      await page.selectOption('#way', way);
+      await ready(page);
+      await tool(page, 'Quote');
+      await page.getByRole('textbox', { name: /^text/ }).fill('before');
+      await press(page, 'Call');
+      await answer(page).getByText('before').first().waitFor();
+      await page.getByRole('textbox', { name: /^text/ }).fill('after');
+      const stream = page.waitForResponse(response => response.request().method() === 'GET' && response.headers()['content-type'] === 'text/event-stream');
+      await tell('restart');
+      await stream; // the page has come back by itself
+      await ready(page);
+      assert.equal(await page.getByRole('textbox', { name: /^text/ }).inputValue(), 'after', 'what was typed stays');
+      await press(page, 'Call');
+      await answer(page).locator('.result').getByText('after').first().waitFor();
+      assert.equal(await page.locator('.past button').count(), 2, 'so do the calls');
+      await close(page);
+    }
+  },
+
+  async 'a server that is known from before and does not start any more is said to have failed'() {
+    for (const way of ['streamable', 'sse', 'sse-own']) {
+      writeFileSync(breaks, '');
+      await tell('restart');
+      const page = await open(restarted);
+      await page.selectOption('#way', way);
+      await page.locator('.headline').getByText(/Bookshop/).waitFor(); // from memory, of the gateway before
+      await tool(page, 'Quote');
+      await page.getByRole('textbox', { name: /^text/ }).fill('again');
+      await press(page, 'Call');
+      await answer(page).locator('.result.failed').getByText(/the drawer is stuck/).first().waitFor();
+      const head = page.locator('.headline.failed');
+      await head.locator('pre').getByText('the drawer is stuck').waitFor();
+      await head.getByText('The next call starts the server again.').waitFor();
+      await accessible(page, 'a server that was known');
+      rmSync(breaks);
+      do { // after failures the gateway pauses before each start, and refuses calls meanwhile
+        await press(page, 'Call');
+        await answer(page).getByText(/(ok|failed) after/).waitFor();
+      } while (await answer(page).locator('.result.failed').count() > 0);
+      await answer(page).locator('.result').getByText('again').first().waitFor();
+      await page.locator('.headline.ready').waitFor();
+      await close(page);
+    }
+  },
+};
