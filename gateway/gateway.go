@@ -45,7 +45,8 @@ type Gateway struct {
 	now      atomic.Pointer[serving] // for all that begins
 	detach   func()                  // from the Cluster
 
-	listed atomic.Bool // a Servers serves it
+	listed      atomic.Bool // a Servers serves it
+	isOneOfMany atomic.Bool // and others beside it
 
 	mu       sync.Mutex // held by Reconfigure; guards what follows
 	ending   bool       // Drain has been called
@@ -138,7 +139,7 @@ func (g *Gateway) prepare(up upstream.Upstream, opts Options) (*serving, error) 
 		n.opts.PassRequest = &PassRequest{}
 	}
 	n.memory = g.remembered(n)
-	pages, err := n.opts.newPage()
+	pages, err := n.opts.newPage(g.isOneOfMany.Load)
 	n.page = pages
 	return n, err
 }

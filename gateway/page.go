@@ -20,12 +20,13 @@ func (n *serving) showsPage(r *http.Request) bool {
 	return n.opts.Authenticate != nil || n.checks.IsLocal(r)
 }
 
-// newPage returns the page for browsers; nil if nobody may have it.
-func (s *settings) newPage() (*page.Page, error) {
+// newPage returns the page for browsers; nil if nobody may have it. isListed is for page.Options.
+func (s *settings) newPage(isListed func() bool) (*page.Page, error) {
 	if s.Page == PageOff {
 		return nil, nil
 	}
-	opts := page.Options{Name: cmp.Or(s.Name, s.Title), Transports: s.Transports, AutoInitialize: !s.NoAutoInitialize}
+	opts := page.Options{Name: cmp.Or(s.Name, s.Title), Transports: s.Transports, AutoInitialize: !s.NoAutoInitialize,
+		Prefix: s.Prefix, IsListed: isListed}
 	if login := s.PageLogin; login != nil {
 		opts.Login = &page.Login{Issuer: login.Issuer, ClientID: login.ClientID, Resource: login.Resource,
 			Scope: strings.Join(login.Scopes, " ")}

@@ -234,7 +234,7 @@ func TestRootListsTheServers(t *testing.T) {
 			o.Page = gateway.PageOff
 		}
 	}
-	inFakeTimeWithSeveral(t, change, func(t *testing.T, s *gateway.Servers, _ []*gateway.Gateway) {
+	inFakeTimeWithSeveral(t, change, func(t *testing.T, s *gateway.Servers, all []*gateway.Gateway) {
 		w := get(s, "/", "Accept", chrome)
 		equal(t, "the root", kindOf(w), "list")
 		if body := w.Body.String(); !strings.Contains(body, `<a href="mcp/a/mcp">a</a>`) || strings.Contains(body, "mcp/b/mcp") {
@@ -242,6 +242,17 @@ func TestRootListsTheServers(t *testing.T) {
 		}
 		equal(t, "its style", get(s, "/?page=style.css", "Accept", "*/*").Header().Get("Content-Type"), "text/css; charset=utf-8")
 		equal(t, "a server", kindOf(get(s, "/mcp/a/mcp", "Accept", chrome)), "page")
+		const back = ` data-listed="/mcp/a"`
+		for _, path := range []string{"/mcp/a/mcp", "/mcp/a/sse"} {
+			if body := get(s, path, "Accept", chrome).Body.String(); !strings.Contains(body, back) {
+				t.Errorf("%s does not know of the list", path)
+			}
+		}
+		must(t, s.Replace(all[0]))
+		if body := get(s, "/mcp/a/mcp", "Accept", chrome).Body.String(); strings.Contains(body, "data-listed") {
+			t.Errorf("the page of a single server leads to a list")
+		}
+		must(t, s.Replace(all...))
 		equal(t, "a server without a page", kindOf(get(s, "/mcp/b/mcp", "Accept", chrome)), "sentence")
 		for _, accept := range []string{"*/*", "", "application/json", "text/event-stream"} {
 			equal(t, "the root, Accept "+accept, get(s, "/", "Accept", accept).Code, 404)

@@ -93,6 +93,7 @@ func (s *Servers) serve(gateways []*Gateway, shared *budget.Account) {
 	for _, g := range gateways {
 		g.budget.Join(shared)
 		g.listed.Store(true)
+		g.isOneOfMany.Store(len(gateways) > 1)
 	}
 	s.now.Store(s.elsewhere(slices.Clone(gateways)))
 }

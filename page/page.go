@@ -42,6 +42,10 @@ type Options struct {
 	AutoInitialize bool
 	// Login is how the page gets tokens; nil: it asks for one.
 	Login *Login
+	// Prefix is the path below which the page is. While IsListed reports true, the root lists this server among
+	// others, and the page links to it; nil: never.
+	Prefix   string
+	IsListed func() bool
 }
 
 // needsSession reports whether a client has to open a session before its first request.
@@ -60,6 +64,7 @@ type Login struct {
 // Page is an http.Handler for the page of one server. It is safe for concurrent use. Its caller checks
 // the requests, and gives it those of browsers and those for which IsFile reports true.
 type Page struct {
+	opts   Options
 	about  func() template.JS // made for the first browser that comes: most servers have none
 	policy string
 }
@@ -74,7 +79,7 @@ func New(opts Options) (*Page, error) {
 		}
 		allowed = strings.Replace(policy, "connect-src 'self'", "connect-src 'self' "+issuer.Scheme+"://"+issuer.Host, 1)
 	}
-	return &Page{sync.OnceValue(opts.about), allowed}, nil
+	return &Page{opts, sync.OnceValue(opts.about), allowed}, nil
 }
 
 // about is what the script learns from the page, beside its URL.
@@ -183,10 +188,15 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		serveFile(w, r, r.URL.Query().Get(fileParam))
 		return
 	}
+	listed := ""
+	if p.opts.IsListed != nil && p.opts.IsListed() {
+		listed = p.opts.Prefix
+	}
 	render(w, "page.html", struct {
 		About    template.JS
 		IsLinked bool
-	}{p.about(), isLinked(r)})
+		Listed   string
+	}{p.about(), isLinked(r), listed})
 }
 
 // isLinked reports whether another site has led the browser here. Over plain HTTP to another machine a

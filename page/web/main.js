@@ -104,7 +104,7 @@ export class App {
     const served = Object.entries(ways).filter(([name, way]) => this.about.transports.includes(way.needs) && (name !== 'sse' || this.about.autoInitialize));
     this.way = el('select', { id: 'way', onchange: () => this.open() }, ...served.map(([name, way]) => el('option', { value: name }, way.title)));
     show(document.getElementById('top') ?? document.body,
-      el('p', {}, 'MCP gateway'), this.forget, el('label', { class: 'way' }, 'Transport ', this.way), this.aboutWay);
+      el('p', {}, 'MCP gateway', listURL() && el('a', { href: listURL() }, 'All servers')), this.forget, el('label', { class: 'way' }, 'Transport ', this.way), this.aboutWay);
     this.forget.hidden = true;
     const panels = [
       { name: 'tools', title: 'Tools', element: this.tools.element }, { name: 'prompts', title: 'Prompts', element: this.prompts.element },
@@ -317,6 +317,12 @@ export class App {
 function isLinked() {
   const [how] = /** @type {PerformanceNavigationTiming[]} */ (performance.getEntriesByType('navigation'));
   return how?.type !== 'reload' && document.getElementById('about')?.dataset.linked !== undefined;
+}
+
+/** listURL returns where the gateway lists its servers, if it has several; undefined where a proxy has renamed the path. */
+function listURL() {
+  const prefix = document.getElementById('about')?.dataset.listed, path = location.pathname.replace(/\/(mcp|sse)\/?$/, '');
+  return prefix && path.endsWith(prefix) ? `${location.origin}${path.slice(0, -prefix.length)}/` : undefined;
 }
 
 if (typeof document !== 'undefined') new App();

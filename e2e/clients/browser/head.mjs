@@ -10,6 +10,13 @@ export const steps = {
     await page.getByRole('link', { name: 'bookshop' }).click();
     await ready(page);
     await sees(page, 'Bookshop');
+    await page.getByRole('link', { name: 'All servers' }).click(); // and back
+    await page.getByRole('link', { name: 'hostile' }).waitFor();
+    assert.equal(page.url(), `${gateway}/`);
+    await page.goto(`${gateway}/demo/sse/`);
+    await page.getByRole('link', { name: 'All servers' }).click();
+    await page.getByRole('link', { name: 'demo' }).click();
+    await ready(page);
     await close(page);
   },
 
@@ -73,6 +80,7 @@ export const steps = {
         await answer(page).locator('.result').getByText(`Hello, ${way} at ${path}`, { exact: true }).first().waitFor();
       }
       assert.equal(await page.locator('.url code').innerText(), `${mounted}${path}`);
+      assert.equal(await page.getByRole('link', { name: 'All servers' }).count(), 0, 'there is one server');
       await close(page);
     }
   },
