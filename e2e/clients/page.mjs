@@ -300,11 +300,18 @@ transport.lastOwn = '1-7';
 await going.again(transport);
 assert.deepEqual([...sent.splice(0), newOnes, transport.lastOwn], ['one initialize elicitation', 'one notifications/initialized', 1, '']);
 
-// A gateway that does not answer is no failure of the server, and ends the session: another try may find it.
+// A request that does not reach the gateway fails alone. That the session is gone ends it, and another try may
+// find a gateway.
 globalThis.fetch = async () => { throw new TypeError('Failed to fetch'); };
 await assert.rejects(going.request('tools/call'), { message: 'No answer from http://gateway.example/mcp: is sse-server running?' });
-assert.equal(going.state, 'failed');
+assert.ok(going.takesCalls && !going.isLost);
+globalThis.fetch = async () => new Response('{}', { status: 404 });
+await assert.rejects(going.request('tools/call'), { status: 404 });
 assert.ok(going.isLost && !going.takesCalls);
+globalThis.fetch = async () => { throw new TypeError('Failed to fetch'); };
+const early = new Session(new StreamableHTTP({ url: 'http://gateway.example/mcp', token: () => '', wire: new Wire(), version: '2025-11-25' }), new Wire(), true);
+await early.start();
+assert.ok(early.isLost, 'there was no gateway to begin with');
 assert.ok(!lost.isLost, 'what the gateway refuses is refused again');
 globalThis.fetch = real;
 

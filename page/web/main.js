@@ -1,7 +1,7 @@
 // The page: one session at a time, and what is shown of it.
 import { el, show, button, clip, plain, took, say } from './dom.js';
 import { Wire, wireView } from './wire.js';
-import { StreamableHTTP, HTTPSSE, visible } from './transport.js';
+import { StreamableHTTP, HTTPSSE, Unreachable, visible } from './transport.js';
 import { Session, newest, needsToken, paced } from './session.js';
 import { headline, connectView, conditionOf, conditions } from './head.js';
 import { ToolsView } from './tools.js';
@@ -251,6 +251,7 @@ export class App {
     this.faults[name] = fault;
     if (all) this.lists[name] = all;
     this.update();
+    if (fault instanceof Unreachable && !session.isOver) this.loads.get(name)?.(); // once more, after a pause
   }
 
   /**

@@ -222,6 +222,12 @@ export class Session {
     this.change('starting');
   }
 
+  /** gaveUp notes that a request has no answer. If no other one waits, nothing will say whether the server has started. */
+  gaveUp() {
+    const isAwaited = [...this.pending.values()].some(other => !fromMemory.has(other.method));
+    if (this.server && !this.isOver && this.state === 'starting' && !isAwaited) this.change('resting');
+  }
+
   /**
    * announced takes the answer to the initialize of the gateway. An error is not the last word: the
    * server may be slow, or be started again.
@@ -268,7 +274,9 @@ export class Session {
     }
     if (this.serving.get(id) === ending) this.serving.delete(id);
     if (ending.signal.aborted) return; // nobody waits for it
-    await this.transport.send({ jsonrpc: '2.0', id, ...answer }).catch(() => {});
+    await this.transport.send({ jsonrpc: '2.0', id, ...answer }).catch(error => {
+      if (error instanceof Unreachable) this.fail(error); // the server would wait for it
+    });
   }
 
   /**
@@ -300,13 +308,14 @@ export class Session {
         const isUnanswered = !(this.transport instanceof HTTPSSE) && this.pending.delete(id);
         if (isUnanswered) reject(new Error('the response ended without the answer'));
       }, error => {
-        if (this.pending.delete(id)) reject(error);
+        if (!this.pending.delete(id)) return;
+        reject(error);
+        this.gaveUp();
       });
       signal?.addEventListener('abort', () => {
         if (!this.pending.delete(id)) return;
         reject(new DOMException('you have cancelled it', 'AbortError'));
-        const isAwaited = [...this.pending.values()].some(other => !fromMemory.has(other.method));
-        if (this.server && !this.isOver && this.state === 'starting' && !isAwaited) this.change('resting'); // nobody will say whether it has started
+        this.gaveUp();
         this.notify('notifications/cancelled', { requestId: id, reason: 'the user has cancelled it' }).catch(() => {});
       });
     });

@@ -71,9 +71,7 @@ class Transport {
       response = await fetch(url, { cache: 'no-store', credentials: 'same-origin', ...init, signal, headers });
     } catch (error) {
       if (signal.aborted) throw error;
-      const lost = new Unreachable(this.options.url);
-      this.onrefuse(lost);
-      throw lost;
+      throw new Unreachable(this.options.url);
     }
     const kind = response.headers.get('Content-Type')?.replace(/;.*/, '') ?? '';
     if (response.ok) {
@@ -87,7 +85,7 @@ class Transport {
     let error;
     try { error = JSON.parse(body).error; } catch { /* it has none */ }
     const refused = new Refused(response.status, response.headers.get('WWW-Authenticate') ?? '', error);
-    if (refused.status === 401) this.onrefuse(refused);
+    if (refused.status === 401 || refused.status === 404 && this.version) this.onrefuse(refused);
     throw refused;
   }
 
@@ -245,6 +243,7 @@ export class StreamableHTTP extends Transport {
    * a share of the browser's connections.
    */
   async listen() {
+    let fault;
     for (let failed = 0, isFirst = true; !this.closed && failed < resumes; isFirst = false) {
       await visible(this.ending.signal);
       const hiding = new AbortController(), hide = () => { if (document.hidden) hiding.abort(); };
@@ -264,18 +263,17 @@ export class StreamableHTTP extends Transport {
           continue;
         }
         if (error instanceof Refused && error.status === 405) return; // the server has no such stream
-        if (error instanceof Unreachable || error instanceof Refused && error.status === 401) return; // the session is over
-        if (error instanceof Refused && error.status === 404) {
-          this.onrefuse(error);
-          return;
-        }
+        if (error instanceof Refused && (error.status === 401 || error.status === 404)) return; // the session is over
+        fault = error;
         failed++;
       } finally {
         globalThis.document?.removeEventListener('visibilitychange', hide);
       }
       await new Promise(resolve => setTimeout(resolve, pause));
     }
-    if (!this.closed) this.onclose('the stream of the session has ended');
+    if (this.closed) return;
+    if (fault instanceof Unreachable) this.onrefuse(fault);
+    else this.onclose('the stream of the session has ended');
   }
 
   close() {

@@ -36,11 +36,44 @@ export const steps = {
     const page = await open(`${gateway}/bookshop/mcp`, /net::ERR_FAILED/);
     await ready(page);
     await tool(page, 'Show a cover');
-    await page.route('**/mcp', route => route.abort());
+    for (const way of ['streamable', 'sse-own']) {
+      await page.selectOption('#way', way);
+      await ready(page);
+      await page.route(/mcp/, route => route.request().method() === 'POST' ? route.abort() : route.continue());
+      await press(page, 'Call'); // it fails alone: the session goes on
+      await answer(page).locator('.result.failed').getByText(`No answer from ${gateway}/bookshop/mcp: is sse-server running?`).waitFor();
+      await page.locator('.headline.ready, .headline.resting').waitFor();
+      await page.unroute(/mcp/);
+      await press(page, 'Call');
+      await answer(page).locator('img').waitFor();
+      await press(page, 'Wire');
+      await sees(page, /^tools\/call \d+ cover$/);
+      assert.equal(await page.locator('.wire .what').getByText(/^initialize \d+$/).count(), 1, 'it is the same session');
+      await press(page, 'Tools (8)');
+    }
+    // A list that has not come is asked for again.
+    await page.route(/mcp/, route => route.request().postDataJSON()?.method === 'tools/list' ? route.abort() : route.continue());
+    await page.selectOption('#way', 'streamable');
+    await page.locator('.result.failed').filter({ visible: true }).getByText(/No answer from/).first().waitFor();
+    await page.unroute(/mcp/);
+    await page.getByRole('button', { name: 'Tools (8)', exact: true }).waitFor();
+    // An answer to the server that is lost would leave it waiting: that ends the session.
+    await tool(page, 'Order a book');
     await press(page, 'Call');
+    await sees(page, 'Where shall it go?');
+    await page.route(/mcp$/, route => route.request().method() === 'POST' ? route.abort() : route.continue());
+    await press(page, 'Decline');
+    await page.locator('.headline.failed').getByText(/No answer from/).waitFor();
+    await page.unroute(/mcp$/);
+    await ready(page);
+    await tool(page, 'Show a cover');
+    // Without a session there is nobody to call: the page connects again until there is a gateway.
+    await page.route(/mcp$/, route => route.request().method() === 'POST' ? route.abort() : route.continue());
+    await page.selectOption('#way', 'sse-own');
+    await page.selectOption('#way', 'streamable');
     await page.locator('.headline.failed').getByText(`No answer from ${gateway}/bookshop/mcp: is sse-server running?`).waitFor();
     await sees(page, 'This page tries again by itself.');
-    await page.unroute('**/mcp');
+    await page.unroute(/mcp$/);
     await ready(page);
     await press(page, 'Call');
     await answer(page).locator('img').waitFor();
