@@ -88,6 +88,10 @@ const workshop = {
     { name: `saw_${'a'.repeat(60)}`, description: `Saws. ${'It saws on. '.repeat(700)}`, inputSchema: { type: 'object', anyOf: [{ required: ['left'] }, { required: ['right'] }] } },
     { name: 'measure', description: 'Asks for a value of each kind.', inputSchema: { type: 'object' } },
     { name: 'report', description: 'Logs.', inputSchema: { type: 'object' } },
+    { name: 'cut', annotations: { readOnlyHint: true }, inputSchema: { type: 'object', required: ['boards'], properties: {
+      boards: { type: 'array', items: { type: 'object', required: ['wood'], properties: { wood: { type: 'string', minLength: 2 }, screws: { type: 'integer', exclusiveMinimum: 3, maximum: 9 } } } },
+      begin: { type: 'string', format: 'time' },
+    } } },
     { name: 'break', description: 'Ends the server.', annotations: { readOnlyHint: false }, inputSchema: { type: 'object' } },
     ...Array.from({ length: 35 }, (_, i) => ({ name: `nail_${i}`, inputSchema: { type: 'object' } })),
   ],
@@ -170,7 +174,7 @@ async function call({ name, arguments: args, _meta }, id) {
       { type: 'resource', resource: { uri: 'shop://books/the sea?.zip', mimeType, blob: Buffer.from(data, coding).toString('base64') } })) };
     case 'pattern': return { content: [], structuredContent: args };
     case 'tree': case 'multiplied': case 'sign_in': return text(JSON.stringify(args));
-    case 'look': return text('all is there');
+    case 'look': case 'cut': return text('all is there');
     case 'measure': return text(JSON.stringify((await ask('elicitation/create', { message: 'What shall be made?', requestedSchema: {
       type: 'object', required: ['day', 'size', 'gift', 'copies'], properties: {
         day: { type: 'string', format: 'date' }, moment: { type: 'string', format: 'date-time' }, mail: { type: 'string', format: 'email' },

@@ -110,6 +110,42 @@ export const steps = {
     await close(page);
   },
 
+  async 'a row that is removed takes nothing but itself along'() {
+    const page = await open(`${gateway}/workshop/mcp`);
+    await ready(page);
+    await tool(page, 'cut');
+    const row = name => page.getByRole('group', { name, exact: true }), faults = page.locator('.form .fault p');
+    assert.equal(await page.getByText('required', { exact: true }).filter({ visible: true }).count(), 1, 'boards alone');
+    for (const wood of ['oak', 'x', 'ash']) {
+      await press(page, 'Add to boards');
+      await page.getByLabel('wood').last().fill(wood);
+    }
+    await row('boards 2').getByText('above 3 to 9').waitFor();
+    await row('boards 2').getByLabel('screws').fill('3');
+    await row('boards 3').getByLabel('screws').fill('4.5');
+    await press(page, 'Remove boards 1');
+    assert.equal(await row('boards 3').count(), 0, 'the others move up');
+    assert.equal(await row('boards 2').getByLabel('wood').inputValue(), 'ash');
+    await press(page, 'Call');
+    await sees(page, 'Not called: 3 faults in the arguments.');
+    await row('boards 1').getByText('It has 1 characters, and needs at least 2.').waitFor();
+    await row('boards 1').getByText('It is 3, and has to be above 3.').waitFor();
+    await row('boards 2').getByText('It is of the type number, and has to be integer.').waitFor();
+    await row('boards 1').getByLabel('wood').fill('elm');
+    await row('boards 1').getByLabel('screws').fill('9007199254740993');
+    await press(page, 'Call');
+    await row('boards 1').getByText('This page cannot send an integer as large: it would be rounded.').waitFor();
+    assert.equal(await faults.count(), 1, 'the faults from before are gone');
+    await row('boards 1').getByLabel('screws').fill('4');
+    await row('boards 2').getByLabel('screws').fill('');
+    await page.getByLabel('begin').fill('09:30');
+    await press(page, 'Call');
+    await answer(page).getByText('ok after').first().waitFor();
+    await press(page, 'Copy the call as JSON-RPC');
+    assert.deepEqual(JSON.parse(await copied(page)).params.arguments, { boards: [{ wood: 'elm', screws: 4 }, { wood: 'ash' }], begin: '09:30:00Z' });
+    await close(page);
+  },
+
   async 'nothing that is typed is lost between form and JSON'() {
     const page = await open(`${gateway}/bookshop/mcp`);
     await ready(page);
