@@ -63,6 +63,54 @@ func TestTextsHaveURLAndToken(t *testing.T) {
 	}
 }
 
+// The program for the Python SDK uses what versions 1.24 to 1.29 and 2.x of it have: streamablehttp_client and
+// its headers are gone in 2.x, where it yields two streams, and headers belong to the HTTP client.
+func TestPythonIsThatOfBothVersions(t *testing.T) {
+	python := textOf(t, "python-sdk")
+	const url = "http://gw/mcp"
+	for _, test := range []struct {
+		server     clients.Server
+		has, lacks []string
+	}{
+		{clients.Server{Name: "s", URL: url}, []string{
+			"from mcp.client.streamable_http import streamable_http_client\n",
+			`streamable_http_client("http://gw/mcp") as streams:`, "ClientSession(*streams[:2])",
+		}, []string{"httpx", "headers="}},
+		{clients.Server{Name: "s", URL: url, Token: true}, []string{
+			"import httpx2 as httpx", "    import httpx  # ",
+			`headers = {"Authorization": "Bearer TOKEN"}`, "httpx.AsyncClient(headers=headers, timeout=httpx.Timeout(30, read=300)",
+			`streamable_http_client("http://gw/mcp", http_client=http) as streams:`, "ClientSession(*streams[:2])",
+		}, nil},
+		{clients.Server{Name: "s", URL: url, SSE: true}, []string{
+			"from mcp.client.sse import sse_client\n", `sse_client("http://gw/mcp") as streams:`, "ClientSession(*streams[:2])",
+		}, []string{"httpx", "headers="}},
+		{clients.Server{Name: "s", URL: url, SSE: true, Token: true}, []string{
+			`sse_client("http://gw/mcp", headers={"Authorization": "Bearer TOKEN"}) as streams:`,
+		}, []string{"httpx"}},
+	} {
+		got := python(test.server)
+		for _, part := range test.has {
+			if !strings.Contains(got, part) {
+				t.Errorf("%+v: no %q in\n%s", test.server, part, got)
+			}
+		}
+		for _, part := range append(test.lacks, "streamablehttp_client") {
+			if strings.Contains(got, part) {
+				t.Errorf("%+v: %q is in\n%s", test.server, part, got)
+			}
+		}
+	}
+}
+
+// textOf returns what people paste into a client for a server.
+func textOf(t *testing.T, client string) func(clients.Server) string {
+	c, known := clients.Named(client)
+	if !known || c.Entry == nil {
+		t.Fatalf("%s has no entry", client)
+	}
+	return func(s clients.Server) string { return c.Entry.Text([]clients.Server{s}) }
+}
+
 // Where a text goes ends the sentence "Paste into": a file, a terminal, or what a button of the client opens.
 func TestWhereIsAPlace(t *testing.T) {
 	for _, c := range clients.WithEntry() {
@@ -222,5 +270,21 @@ func TestInstallLinks(t *testing.T) {
 	}
 	if have = slices.Compact(have); !slices.Equal(have, []string{"cursor", "trae", "vs-code"}) {
 		t.Errorf("%q have links that install", have)
+	}
+}
+
+// Each client that people are promised is offered, under this title.
+func TestPromisedClientsAreOffered(t *testing.T) {
+	var offered []string
+	for _, c := range clients.WithEntry() {
+		offered = append(offered, c.Title)
+	}
+	for _, title := range []string{
+		"Claude Code", "Claude Desktop", "Cursor", "VS Code", "Trae", "Codex", "Gemini CLI", "Windsurf", "Cline",
+		"Inspector", "curl", "Python SDK", "TypeScript SDK",
+	} {
+		if !slices.Contains(offered, title) {
+			t.Errorf("%s is not among %q", title, offered)
+		}
 	}
 }

@@ -117,25 +117,38 @@ func ofContinue(servers []Server) string {
 	return text
 }
 
+// ofPython is a program for versions 1.24 to 1.29 and 2.x of the package mcp. They differ in the package of the
+// HTTP client, which needs times that leave streams open, and in what they yield after the two streams.
 func ofPython(s Server) string {
-	module, client, streams, headers := "streamable_http", "streamablehttp_client", "read, write, _", ""
-	if s.SSE {
-		module, client, streams = "sse", "sse_client", "read, write"
-	}
-	if s.Token {
-		headers = `, headers={"Authorization": "Bearer TOKEN"}`
+	module, client, options, imports, indent, opened := "streamable_http", "streamable_http_client", "", "", "", ""
+	switch {
+	case s.SSE && s.Token:
+		module, client, options = "sse", "sse_client", `, headers={"Authorization": "Bearer TOKEN"}`
+	case s.SSE:
+		module, client = "sse", "sse_client"
+	case s.Token:
+		options, indent = ", http_client=http", "    "
+		imports = `
+try:
+    import httpx2 as httpx  # comes with version 2 of mcp
+except ImportError:
+    import httpx  # comes with version 1
+`
+		opened = `
+    headers = {"Authorization": "Bearer TOKEN"}
+    async with httpx.AsyncClient(headers=headers, timeout=httpx.Timeout(30, read=300)) as http:`
 	}
 	return fmt.Sprintf(`import asyncio
 from mcp import ClientSession
 from mcp.client.%s import %s
+%s
+async def main():%s
+%[5]s    async with %[2]s(%[6]s%[7]s) as streams:
+%[5]s        async with ClientSession(*streams[:2]) as session:
+%[5]s            await session.initialize()
+%[5]s            print(await session.list_tools())
 
-async def main():
-    async with %[2]s(%s%s) as (%s):
-        async with ClientSession(read, write) as session:
-            await session.initialize()
-            print(await session.list_tools())
-
-asyncio.run(main())`, module, client, encode(s.URL), headers, streams)
+asyncio.run(main())`, module, client, imports, opened, indent, encode(s.URL), options)
 }
 
 func ofTypeScript(s Server) string {
