@@ -244,7 +244,7 @@ func (g *Gateway) supply(n *serving) handshake.SupplierOptions {
 	}
 	return handshake.SupplierOptions{
 		Memory: n.memory, ProcessIdle: idle, RememberFor: age,
-		Name: o.Name, Params: g.bridges.Params, Boots: boots || o.Boots,
+		Name: o.known(), Params: g.bridges.Params, Boots: boots || o.Boots,
 		Shared: o.Sessions == SessionsShared, Warm: o.Warm, MaxSessions: o.MaxSessions,
 		Forwards:     len(o.ForwardHeaders) > 0 || o.PassRequest != nil,
 		StartTimeout: o.StartTimeout, InitializationTimeout: o.InitializationTimeout,

@@ -123,8 +123,9 @@ type Options struct {
 	// details get it. It must be safe for concurrent use: each failed request may call it. nil, or an empty text:
 	// they are told nothing.
 	Remedy func(error) string
-	// Title is what people call the server: on the page for browsers, where Name is empty.
-	// Default none: the page takes the name that the server gives itself.
+	// Title is what people call the server where Name is empty: on the page for browsers, in front of the names
+	// of its tools as far as clients limit those, and in logs, which keep it when Reconfigure changes it.
+	// Default none: page and limits take the name that the server gives itself, and logs none.
 	Title string
 
 	// InitializationTimeout bounds how long a client's message waits for the

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"net/http"
 	"strings"
 
@@ -25,7 +24,7 @@ func (s *settings) newPage(isListed func() bool) (*page.Page, error) {
 	if s.Page == PageOff {
 		return nil, nil
 	}
-	opts := page.Options{Name: cmp.Or(s.Name, s.Title), Transports: s.Transports, AutoInitialize: !s.NoAutoInitialize,
+	opts := page.Options{Name: s.known(), Transports: s.Transports, AutoInitialize: !s.NoAutoInitialize,
 		Prefix: s.Prefix, IsListed: isListed}
 	if login := s.PageLogin; login != nil {
 		opts.Login = &page.Login{Issuer: login.Issuer, ClientID: login.ClientID, Resource: login.Resource,
@@ -43,7 +42,7 @@ func (n *serving) listed(w http.ResponseWriter, r *http.Request, all []*Gateway)
 	var links []page.Link
 	for _, g := range all {
 		if now := g.now.Load(); now.page != nil && (now.sse != nil || now.mcp != nil) {
-			links = append(links, page.Link{Name: cmp.Or(g.name, now.opts.Title), Path: g.prefix + Path})
+			links = append(links, page.Link{Name: now.opts.known(), Path: g.prefix + Path})
 		}
 	}
 	if len(links) == 0 {

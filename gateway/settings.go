@@ -84,8 +84,8 @@ func newSettings(o Options, up upstream.Upstream) settings {
 	if o.Transports == nil {
 		o.Transports = []string{TransportSSE, TransportStreamable}
 	}
-	if o.Name != "" {
-		o.Logger = o.Logger.With("server", o.Name)
+	if known := o.known(); known != "" {
+		o.Logger = o.Logger.With("server", known)
 	}
 
 	if o.Warm == 0 && o.wantsWarm(up) {
@@ -130,6 +130,9 @@ func (o *Options) wantsWarm(up upstream.Upstream) bool {
 	servesStdio := slices.Contains(o.Transports, TransportStdio) // there is one client, which takes its server at once
 	return ok && o.Sessions == SessionsPerConnection && ofAnyClient && !servesStdio
 }
+
+// known returns what people call the server; empty: only the server knows.
+func (o *Options) known() string { return cmp.Or(o.Name, o.Title) }
 
 func (s *settings) limits() connstate.Limits {
 	return connstate.Limits{

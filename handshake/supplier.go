@@ -22,7 +22,7 @@ import (
 // SupplierOptions configure a Supplier. The fields have no defaults. Those that Reconfigure can change
 // say so.
 type SupplierOptions struct {
-	// Name is that of gateway.Options.
+	// Name is what clients call the server; empty: what it calls itself.
 	Name string
 	// Params are the params of the synthetic initialize. nil: the supplier runs no
 	// handshake.

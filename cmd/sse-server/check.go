@@ -91,7 +91,7 @@ func (t *trial) run(ctx context.Context) int {
 			fmt.Fprintf(out, "  what to do: %s\n", remedyFor(s, fault.Error()))
 		default:
 			t.m.tellLosses(t.c.Check.For, clients.Offer{
-				Name: cmp.Or(s.Name, found.Name), Boot: took, Tools: toolsOf(found.Tools),
+				Name: name, Boot: took, Tools: toolsOf(found.Tools),
 				Ahead: gw.Warm() > 0 || s.Remember && s.Kind() == config.OfCommand,
 			})
 		}

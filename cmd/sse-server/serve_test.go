@@ -312,7 +312,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"check", "--for", "netscape"}, exitConfig, "", `--for: nothing is known of "netscape"; want all, or one of claude-code, claude-desktop, `},
 		{[]string{"check", "--for", "zed"}, exitOK, "\n  zed: nothing is lost that is known of\n  zed: unknown: how long it waits for tools, ", ""},
 		{[]string{"check", "--start", "--url", "http://127.0.0.1:1/mcp"}, exitFailure, "remote: FAILED: could not connect to the server: 127.0.0.1:1: nothing listens there (connection refused)", ""},
-		{[]string{"check", "--start", "--", "sh", "-c", "echo no key >&2; exit 3"}, exitFailure, "sh: FAILED: the program ended before it answered: exit status 3; stderr: no key\n", `msg="server stderr" command=sh`},
+		{[]string{"check", "--start", "--", "sh", "-c", "echo no key >&2; exit 3"}, exitFailure, "sh: FAILED: the program ended before it answered: exit status 3; stderr: no key\n", `msg="server stderr" server=sh command=sh`},
 		{[]string{"check", "--start", "--", "cat"}, exitFailure, "cat: FAILED: the program only sends back what it gets: it is not an MCP server\n  what to do: serve a program that speaks MCP", "server started"},
 		{[]string{"check", "--start", "--start-timeout", "5s", "--", "sh", "-c", wrongID}, exitOK, "\nsh: s 1, MCP 2025-06-18: 0 tools (", "does not name its answers"},
 		{[]string{"check", "--start", "--", "sh", "-c", endlessList}, exitFailure, `no list of tools: the server returns the same nextCursor for each page: "again"`, "server started"},
