@@ -121,6 +121,10 @@ func (m *Main) atOnce(c *config.Config) (code int, done bool) {
 		build := buildinfo.Read()
 		fmt.Fprintf(m.Stdout, "sse-server %s\nrevision %s\n%s %s/%s\n",
 			build.Version, build.Revision, build.GoVersion, runtime.GOOS, runtime.GOARCH)
+	case c.Completion.Values != "":
+		for _, value := range config.Values(c.Completion.Values) {
+			fmt.Fprintln(m.Stdout, value)
+		}
 	case c.Does == "completion":
 		fmt.Fprint(m.Stdout, completions.Scripts[c.Completion.Shell])
 	case c.Does == "init":

@@ -230,22 +230,32 @@ func TestFlagsAreDocumented(t *testing.T) {
 		if slices.Sort(flags); len(flags) < 2 {
 			t.Fatalf("%v: flags %v in the help", command, flags)
 		}
-		line := strings.Join(command, " ") + " --"
-		for shell, script := range map[string]string{
-			"bash": `. "$1/mcp-sse.bash"; COMP_WORDS=($2); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _mcp_sse "${COMP_WORDS[0]}" --; printf '%s\n' "${COMPREPLY[@]}"`,
-			"zsh":  `compdef() {}; . $1/_mcp-sse; (){ local -a words=(${=1}); local CURRENT=$#words PREFIX=--; compadd() { shift; print -l -- $@ }; _mcp_sse } $2`,
-			"fish": `. $argv[1]/mcp-sse.fish; complete -C "$argv[2]" | string replace -r '\t.*' ''`,
-		} {
-			args := []string{"-c", script, shell, filepath.Join(dir, "completions"), line}
-			if shell == "fish" {
-				args = slices.Delete(args, 2, 3) // its $argv has no name of the script
-			}
-			cmd := exec.Command(installed(t, shell), args...)
-			cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
-			printed, err := cmd.CombinedOutput()
-			if got := slices.Sorted(slices.Values(strings.Fields(string(printed)))); err != nil || !slices.Equal(got, flags) {
-				t.Errorf("%s completes %q to %v, want %v (%v)", shell, line, got, flags, err)
-			}
+		wantCompletion(t, dir, strings.Join(command, " ")+" --", flags)
+	}
+	wantCompletion(t, dir, "sse-server --log-level w", []string{"warn"})
+	wantCompletion(t, dir, "sse-server connect cur", []string{"curl", "cursor"})
+	wantCompletion(t, dir, "sse-server check --for clau", []string{"claude-code", "claude-desktop"})
+	wantCompletion(t, dir, "sse-server completion z", []string{"zsh"})
+}
+
+// wantCompletion checks to what each shell completes a line, with the programs and the completions in dir.
+func wantCompletion(t *testing.T, dir, line string, want []string) {
+	t.Helper()
+	for shell, script := range map[string]string{
+		"bash": `. "$1/mcp-sse.bash"; COMP_WORDS=($2); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _mcp_sse "${COMP_WORDS[0]}" "${COMP_WORDS[-1]}"; printf '%s\n' "${COMPREPLY[@]}"`,
+		"zsh":  `compdef() {}; . $1/_mcp-sse; (){ local -a words=(${=1}); local CURRENT=$#words PREFIX=$words[-1]; compadd() { shift; print -l -- ${(M)@:#$PREFIX*} }; _mcp_sse } $2`,
+		"fish": `. $argv[1]/mcp-sse.fish; complete -C "$argv[2]" | string replace -r '\t.*' ''; true`,
+	} {
+		args := []string{"-c", script, shell, filepath.Join(dir, "completions"), line}
+		if shell == "fish" {
+			args = slices.Delete(args, 2, 3) // its $argv has no name of the script
+		}
+		cmd := exec.Command(installed(t, shell), args...)
+		cmd.Dir = t.TempDir() // fish offers files too
+		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+		printed, err := cmd.CombinedOutput()
+		if got := slices.Sorted(slices.Values(strings.Fields(string(printed)))); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s completes %q to %v, want %v (%v)", shell, line, got, want, err)
 		}
 	}
 }

@@ -97,7 +97,8 @@ type Config struct {
 		File   string `placeholder:"FILE" help:"Add it to this file."`
 	} `cmd:"" name:"connect" help:"Print what a client such as cursor needs to use this sse-server, with the options that it serves with, or the one at --url. With --write, add it to the client's file."`
 	Completion struct {
-		Shell string `arg:"" optional:"" help:"bash, zsh or fish."`
+		Shell  string `arg:"" optional:"" help:"bash, zsh or fish."`
+		Values string `hidden:"" help:"For completions themselves: print what can follow this flag or command, a line each."`
 	} `cmd:"" help:"Print the completion for a shell: bash, zsh or fish."`
 	Check struct {
 		Start   bool     `help:"Also open a session with each server, and print what it is, or why there is none."`
@@ -250,11 +251,14 @@ func Load(args []string, lookupEnv func(string) (string, bool), running *Config)
 			return nil, err
 		}
 	}
+	if c.given["values"] != "" {
+		return c, nil
+	}
 	if c.Does == "completion" {
 		if c.Completion.Shell == "" {
 			return nil, errors.New("completion: name a shell, one of bash, zsh, fish, as in: sse-server completion bash")
 		}
-		if !slices.Contains([]string{"bash", "zsh", "fish"}, c.Completion.Shell) {
+		if !slices.Contains(shells, c.Completion.Shell) {
 			return nil, fmt.Errorf("completion: want a shell, one of bash, zsh, fish, but got %q", c.Completion.Shell)
 		}
 		return c, nil
@@ -316,7 +320,7 @@ func textOf(v reflect.Value) string {
 }
 
 // internalFlags are those with which sse-server starts itself.
-var internalFlags = map[string]bool{"learn": true, "shared-identity": true}
+var internalFlags = map[string]bool{"learn": true, "shared-identity": true, "values": true}
 
 // readFlags sets the options and the command that the arguments give.
 func (c *Config) readFlags(args []string) error {
