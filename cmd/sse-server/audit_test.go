@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -151,6 +152,26 @@ func TestAuditLog(t *testing.T) {
 func TestAuditLogOnStdout(t *testing.T) {
 	l := startLive(t, "audit-log: '-'\nurl: "+askServer(t).URL+"\n")
 	callTools(t, &mcp.StreamableClientTransport{Endpoint: l.url, HTTPClient: newClient(t, &http.Transport{})}, "echo")
+	l.stop()
+	if got := auditLines(t, l.out.String()); !slices.Equal(got, []string{"  echo ok"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// The page for browsers is an ordinary client: its calls are in the audit log as those of any other.
+func TestAuditLogHasCallsOfThePage(t *testing.T) {
+	page := regexp.MustCompile(`clientInfo: \{ name: '([\w-]+)'`).FindStringSubmatch(readFile(t, "../../page/web/session.js"))
+	if page == nil {
+		t.Fatal("the page has no clientInfo")
+	}
+	l := startLive(t, "audit-log: '-'\nurl: "+askServer(t).URL+"\n")
+	browser := &http.Client{Transport: withHeader{newClient(t, &http.Transport{}).Transport, "Origin", l.base()}}
+	s, err := mcp.NewClient(&mcp.Implementation{Name: page[1], Version: "1"}, nil).Connect(t.Context(),
+		&mcp.StreamableClientTransport{Endpoint: l.url, HTTPClient: browser}, nil)
+	ssetest.Must(t, err)
+	_, err = s.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"message": secret}})
+	ssetest.Must(t, err)
+	_ = s.Close()
 	l.stop()
 	if got := auditLines(t, l.out.String()); !slices.Equal(got, []string{"  echo ok"}) {
 		t.Errorf("got %q", got)

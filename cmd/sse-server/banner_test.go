@@ -3,13 +3,17 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"net"
+	"net/http"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 const tokenOfAlice = "0123456789abcdef"
@@ -136,5 +140,50 @@ func TestBannerForOtherMachines(t *testing.T) {
 	banner(&out, "http://localhost:1", "http://192.0.2.7:1", mustLoad(t, nil, "--insecure", "--addr", "0.0.0.0:1"))
 	if !strings.Contains(out.String(), "\nand, for other machines, at\n\n    http://192.0.2.7:1/mcp\n") {
 		t.Errorf("got\n%s", &out)
+	}
+}
+
+// The banner sends nobody to a page that is not served.
+func TestBannerWithoutThePage(t *testing.T) {
+	several := clitest.WriteFile(t, "gw.yaml", "servers: {a: {}, b: {}}\n")
+	for _, args := range [][]string{nil, {"-c", several}} {
+		if text := bannerAt(t, "http://localhost:1", args...); !strings.Contains(text, "\nOpen http://localhost:1/") {
+			t.Errorf("%q: got\n%s", args, text)
+		}
+		if text := bannerAt(t, "http://localhost:1", append(args, "--no-page")...); strings.Contains(text, "Open ") || strings.Contains(text, "browser") {
+			t.Errorf("%q with --no-page: got\n%s", args, text)
+		}
+	}
+}
+
+// On all addresses, the address for other machines is one of this machine, not that of its loopback, and it is
+// served.
+func TestAddressForOtherMachines(t *testing.T) {
+	t.Parallel()
+	var own []string // of this machine, as others see it
+	addrs, err := net.InterfaceAddrs()
+	ssetest.Must(t, err)
+	for _, addr := range addrs {
+		if one, ok := addr.(*net.IPNet); ok && one.IP.IsGlobalUnicast() {
+			own = append(own, one.IP.String())
+		}
+	}
+	p := start(t, "--addr", "0.0.0.0:0", "--insecure", "--no-start-check")
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(p.base(), "http://"))
+	ssetest.Must(t, err)
+	_, after, told := strings.Cut(p.out.String(), "\nand, for other machines, at\n\n    ")
+	if told != (len(own) > 0) {
+		t.Fatalf("this machine has the addresses %q, and the banner is\n%s", own, p.out.String())
+	}
+	if told {
+		at, _, _ := strings.Cut(after, "\n")
+		host, atPort, err := net.SplitHostPort(strings.TrimSuffix(strings.TrimPrefix(at, "http://"), "/mcp"))
+		if err != nil || atPort != port || !slices.Contains(own, host) {
+			t.Errorf("got %q (%v), want the port %s of one of %q", at, err, port, own)
+		}
+		wantStatus(t, newClient(t, &http.Transport{}), strings.TrimSuffix(at, "/mcp")+"/healthz", "", http.StatusOK)
+	}
+	if p := start(t, "--addr", "127.0.0.1:0", "--no-start-check"); strings.Contains(p.out.String(), "for other machines") {
+		t.Errorf("an address of this machine alone is told to others:\n%s", p.out.String())
 	}
 }

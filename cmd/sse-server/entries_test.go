@@ -251,3 +251,21 @@ func TestConnectAClient(t *testing.T) {
 		t.Errorf("the file has %s (%v)", data, err)
 	}
 }
+
+// A name after the client chooses one of several servers.
+func TestConnectChoosesAServer(t *testing.T) {
+	t.Chdir(t.TempDir())
+	several := clitest.WriteFile(t, "gw.yaml", "servers: {docs: {}, files: {}}\n")
+	for name, other := range map[string]string{"docs": "files", "files": "docs"} {
+		p := launchWith(t, map[string]string{"HOME": t.TempDir()}, "connect", "cursor", name, "-c", several)
+		p.wantExit(exitOK)
+		if out := p.out.String(); !strings.Contains(out, `"url": "http://127.0.0.1:8080/`+name+`/mcp"`) || strings.Contains(out, other) {
+			t.Errorf("connect cursor %s: got %s", name, out)
+		}
+	}
+	p := launchWith(t, map[string]string{"HOME": t.TempDir()}, "connect", "cursor", "web", "-c", several)
+	p.wantExit(exitConfig)
+	if !strings.Contains(p.log.String(), `there is no server "web": want one of docs, files`) {
+		t.Errorf("got %s", p.log.String())
+	}
+}

@@ -2,19 +2,27 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/diagnosis"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // After the banner each server is started once, and a line says what it is, or several why it fails and
@@ -279,4 +287,47 @@ func TestNoListOfTools(t *testing.T) {
 	if out := p.out.String(); !strings.Contains(out, "sh: s 7, MCP 2025-06-18: no list of tools: the server answered ") || strings.Contains(out, "FAILED") {
 		t.Errorf("got %s", out)
 	}
+}
+
+// The line of a server has its tools, prompts and resources, as far as it has any.
+func TestStartCheckCountsWhatAServerHas(t *testing.T) {
+	t.Parallel()
+	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "3.1"}, nil)
+	type none struct{}
+	mcp.AddTool(server, &mcp.Tool{Name: "buy"}, func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, any, error) {
+		return nil, nil, nil
+	})
+	for _, name := range []string{"a", "b", "c"} {
+		server.AddPrompt(&mcp.Prompt{Name: name}, nil)
+	}
+	for _, uri := range []string{"file:///a", "file:///b"} {
+		server.AddResource(&mcp.Resource{Name: uri, URI: uri}, nil)
+	}
+	s := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	t.Cleanup(s.Close)
+	p := start(t, "--addr", "127.0.0.1:0", "--name", "shop", "--url", s.URL)
+	p.out.await(t, 1, ": 1 tool, 3 prompts, 2 resources (")
+}
+
+// Servers are started for their check at the same time: each of these waits until the other has started.
+func TestServersAreCheckedInParallel(t *testing.T) {
+	t.Parallel()
+	both := filepath.Join(t.TempDir(), "both")
+	ssetest.Must(t, syscall.Mkfifo(both, 0o600))
+	waits := func(at string) string { // an end of the pipe opens when the other one does
+		return fmt.Sprintf("{command: [sh, -c, ': %s %s; exec \"$0\"', %q], warm: 0, env: {%s: demo}}", at, both, clitest.Must(os.Executable()), childVariable)
+	}
+	file := clitest.WriteFile(t, "gw.yaml", "servers:\n  one: "+waits("<")+"\n  two: "+waits(">")+"\n")
+	p := start(t, "-c", file, "--addr", "127.0.0.1:0")
+	p.out.await(t, 2, ": 2 tools (")
+}
+
+// A program that sends back what it gets is no MCP server, and the log says so when a client comes.
+func TestLogOfAProgramThatSendsBack(t *testing.T) {
+	t.Parallel()
+	p := start(t, "--no-start-check", "--warm", "0", "--addr", "127.0.0.1:0", "--", "cat")
+	if _, err := tryConnect(t, p.url, ""); err == nil {
+		t.Errorf("a client has a session with cat")
+	}
+	p.log.await(t, 1, "sends back")
 }

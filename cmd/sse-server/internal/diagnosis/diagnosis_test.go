@@ -347,3 +347,24 @@ func TestStepsShowNoSecrets(t *testing.T) {
 		}
 	}
 }
+
+// What works of the network is told too: the addresses of a name, and TLS with a certificate of an authority that this
+// machine knows.
+func TestNetworkThatWorks(t *testing.T) {
+	secure := httptest.NewTLSServer(newGateway(t, gateway.Options{}))
+	defer secure.Close()
+	system := http.DefaultTransport.(*http.Transport)
+	system.TLSClientConfig = secure.Client().Transport.(*http.Transport).TLSClientConfig
+	defer func() { system.TLSClientConfig = nil }()
+	plain := serve(t, newGateway(t, gateway.Options{}))
+	for url, want := range map[string][]string{
+		strings.Replace(plain, "127.0.0.1", "localhost", 1): {"DNS: ok: localhost is ", "127.0.0.1", "TCP: ok: connected to "},
+		secure.URL: {"TCP: ok: connected to ", "TLS: ok: TLS 1.3, the certificate is valid until 20"},
+	} {
+		got, works := look(t, diagnosis.Options{URL: url + "/mcp"})
+		if !works {
+			t.Errorf("%s: a client could not work there", url)
+		}
+		wantLines(t, url+"\n"+got, want...)
+	}
+}
