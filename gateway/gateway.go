@@ -46,7 +46,7 @@ type Gateway struct {
 	detach   func()                  // from the Cluster
 
 	listed      atomic.Bool // a Servers serves it
-	isOneOfMany atomic.Bool // and others beside it
+	leadsToList atomic.Bool // and others beside it, and its page leads to the list of all
 
 	mu       sync.Mutex // held by Reconfigure; guards what follows
 	ending   bool       // Drain has been called
@@ -139,7 +139,7 @@ func (g *Gateway) prepare(up upstream.Upstream, opts Options) (*serving, error) 
 		n.opts.PassRequest = &PassRequest{}
 	}
 	n.memory = g.remembered(n)
-	pages, err := n.opts.newPage(g.isOneOfMany.Load)
+	pages, err := n.opts.newPage(g.leadsToList.Load)
 	n.page = pages
 	return n, err
 }

@@ -242,22 +242,33 @@ func TestRootListsTheServers(t *testing.T) {
 		}
 		equal(t, "its style", get(s, "/?page=style.css", "Accept", "*/*").Header().Get("Content-Type"), "text/css; charset=utf-8")
 		equal(t, "a server", kindOf(get(s, "/mcp/a/mcp", "Accept", chrome)), "page")
-		const back = ` data-listed="/mcp/a"`
-		for _, path := range []string{"/mcp/a/mcp", "/mcp/a/sse"} {
-			if body := get(s, path, "Accept", chrome).Body.String(); !strings.Contains(body, back) {
-				t.Errorf("%s does not know of the list", path)
-			}
-		}
-		must(t, s.Replace(all[0]))
-		if body := get(s, "/mcp/a/mcp", "Accept", chrome).Body.String(); strings.Contains(body, "data-listed") {
-			t.Errorf("the page of a single server leads to a list")
-		}
-		must(t, s.Replace(all...))
 		equal(t, "a server without a page", kindOf(get(s, "/mcp/b/mcp", "Accept", chrome)), "sentence")
 		for _, accept := range []string{"*/*", "", "application/json", "text/event-stream"} {
 			equal(t, "the root, Accept "+accept, get(s, "/", "Accept", accept).Code, 404)
 		}
 		equal(t, "another path", get(s, "/elsewhere", "Accept", chrome).Code, 404)
+	}, &server{}, &server{})
+}
+
+// The page of one of several servers leads to their list at the root. With a prefix before the names, the root may be
+// somebody else's.
+func TestPageLeadsToTheList(t *testing.T) {
+	leads := func(s *gateway.Servers, path string) bool {
+		return strings.Contains(get(s, path, "Accept", chrome).Body.String(), ` data-listed="/a"`)
+	}
+	short := func(name string, o *gateway.Options) { o.Prefix = "/" + name }
+	inFakeTimeWithSeveral(t, short, func(t *testing.T, s *gateway.Servers, all []*gateway.Gateway) {
+		for _, path := range []string{"/a/mcp", "/a/sse"} {
+			equal(t, path+" leads to the list", leads(s, path), true)
+		}
+		must(t, s.Replace(all[0]))
+		equal(t, "a single server leads to the list", leads(s, "/a/mcp"), false)
+		must(t, s.Replace(all...))
+	}, &server{}, &server{})
+	inFakeTimeWithSeveral(t, nil, func(t *testing.T, s *gateway.Servers, _ []*gateway.Gateway) {
+		if body := get(s, "/mcp/a/mcp", "Accept", chrome).Body.String(); strings.Contains(body, "data-listed") {
+			t.Errorf("with a longer prefix the page leads to the root: %s", body)
+		}
 	}, &server{}, &server{})
 }
 

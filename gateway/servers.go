@@ -93,7 +93,8 @@ func (s *Servers) serve(gateways []*Gateway, shared *budget.Account) {
 	for _, g := range gateways {
 		g.budget.Join(shared)
 		g.listed.Store(true)
-		g.isOneOfMany.Store(len(gateways) > 1)
+		// With a longer prefix the root may be somebody else's: a proxy passes the rest of it to another program.
+		g.leadsToList.Store(len(gateways) > 1 && strings.LastIndexByte(g.prefix, '/') == 0)
 	}
 	s.now.Store(s.elsewhere(slices.Clone(gateways)))
 }

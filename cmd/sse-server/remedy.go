@@ -28,7 +28,7 @@ var (
 var remedies = []remedy{
 	{reason: regexp.MustCompile(`the server refused access`),
 		what: "give it credentials, as with --header 'Authorization: Bearer $${TOKEN}'"},
-	{reason: regexp.MustCompile(`listens at the proxy|to the proxy|answers at the proxy|known for the proxy`),
+	{reason: regexp.MustCompile(`listens at the proxy|to the proxy|answers at the proxy|(?:known for|of) the proxy|the proxy speaks no TLS`),
 		what: "check the proxy that HTTP_PROXY or HTTPS_PROXY names; NO_PROXY has the names that need none"},
 	{stderr: regexp.MustCompile(`E404|npm (?:error|ERR!) 404|not in this registry|No matching distribution|not found in the package registry`),
 		what: "check the name of the package, and which registry is configured"},
@@ -87,7 +87,7 @@ var remedies = []remedy{
 	{reason: regexp.MustCompile(`^list \w+: .*(?:in time|deadline|time is up|time-?out)`),
 		what: "give its lists more time with --request-timeout and --start-timeout"},
 	{reason: regexp.MustCompile(`no endpoint event`),
-		what: "check the path; a proxy in front of the server must not hold back its event stream: sse-server check --url tries each step"},
+		what: "check the path; a proxy in front of the server must not hold back its event stream"},
 	{reason: late,
 		what: "give it more time with --start-timeout"},
 	{stderr: regexp.MustCompile(`(?i)usage:|(?:unknown|unrecognized|invalid|no such) (?:\w+ )?(?:option|flag|command|argument)|missing required|required argument`),

@@ -231,7 +231,7 @@ func TestRemedies(t *testing.T) {
 		{command, "list tools: time is up", "--request-timeout and --start-timeout"},
 		{inFile, "list tools: time is up", "request-timeout: and start-timeout:"},
 		{command, "the server did not answer within 5s (start-timeout)", "more time with --start-timeout"},
-		{command, "the server did not answer within 5s (start-timeout); it takes no POST at this URL, and no endpoint event of HTTP+SSE has come by GET", "must not hold back its event stream"},
+		{command, "the server did not answer within 5s (start-timeout); it was asked for HTTP+SSE, and no endpoint event has come by GET", "a proxy in front of the server must not hold back its event stream"},
 		{inFile, "the server did not answer within 5s (start-timeout)", "more time with start-timeout:"},
 		{command, ended + "ValueError: error in timezone data", "run the command alone"},
 		{command, ended + "deadline of the license has passed", "run the command alone"},

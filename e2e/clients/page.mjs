@@ -330,8 +330,8 @@ for (const [made, value, isKept] of [
 
 // What the validator says is in words for people.
 for (const [value, schema, text] of [
-  [[], { minItems: 1 }, 'It has 0 entries, and needs at least 1.'], [[1, 2], { maxItems: 1 }, 'It has 2 entries, and may have at most 1.'],
-  ['a', { minLength: 2 }, 'It has 1 characters, and needs at least 2.'], ['abc', { maxLength: 2 }, 'It has 3 characters, and may have at most 2.'],
+  [[], { minItems: 1 }, 'Its length is 0, and has to be at least 1.'], [[1, 2], { maxItems: 1 }, 'Its length is 2, and may be at most 1.'],
+  ['a', { minLength: 2 }, 'Its length is 1, and has to be at least 2.'], ['abc', { maxLength: 2 }, 'Its length is 3, and may be at most 2.'],
   ['a', { format: 'email' }, 'It is not of the format email.'], ['a', { pattern: 'b' }, 'It is not of the form that the server wants.'],
   [0, { minimum: 1 }, 'It is 0, and has to be at least 1.'], [2, { maximum: 1 }, 'It is 2, and may be at most 1.'],
   [3, { exclusiveMinimum: 3 }, 'It is 3, and has to be above 3.'], [51, { exclusiveMaximum: 51 }, 'It is 51, and has to be below 51.'],

@@ -109,7 +109,7 @@ var All = []Client{
 	{Name: "pi", Title: "pi", Patience: 250 * time.Millisecond},
 	{
 		Name: "python-sdk", Title: "Python SDK",
-		Entry: &Entry{Where: "a program, with version 1.24 or later of the package mcp, 2.x too", pasted: inPlace, text: lines(ofPython)},
+		Entry: &Entry{Where: "a program, with version 1.24 or later of the package mcp", pasted: inPlace, text: lines(ofPython)},
 	},
 	{
 		Name: "qwen-code", Title: "Qwen Code", Calls: []string{"qwen-cli-mcp-client-demo"},

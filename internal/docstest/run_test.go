@@ -26,7 +26,7 @@ func (b block) isPattern() bool {
 
 // fakes stand for the programs that shell blocks name: sse-server checks its
 // configuration, make that it has the targets, go makes a module and does not fetch
-// what it needs, git takes the address of the module and no other, and all others check at most their arguments.
+// what it needs, and all others check at most their arguments.
 var fakes = map[string]string{
 	"sse-server": `case "$1" in help|version|check) exec "$SSE_SERVER" "$@";; *) exec "$SSE_SERVER" check --offline "$@";; esac`,
 	"go": `case "$*" in
@@ -35,7 +35,6 @@ var fakes = map[string]string{
 		"mod tidy"|"run .") test -f go.mod;;
 		*) echo "go $*: not expected" >&2; exit 1;;
 		esac`,
-	"git":  `test "$*" = "clone https://$(sed -n 's/^module //p' go.mod)" && ln -s . mcp-sse`,
 	"make": `exec "$MAKE_PROGRAM" -n "$@"`,
 	"npx":  `test $# -gt 0`,
 	// The end-to-end tests of docsearch run what its README shows.

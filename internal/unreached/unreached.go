@@ -24,12 +24,12 @@ func At(place string, err error) string {
 
 // reason names no address if place is empty, and none that is the place.
 func reason(place string, err error) string {
-	at, to, name := "there", "there", "this name"
+	at, to, name, noTLS := "there", "there", "this name", "the server speaks no TLS there, so it is not HTTPS"
 	op, isOp := errors.AsType[*net.OpError](err)
 	_, isNoTLS := errors.AsType[tls.RecordHeaderError](err)
 	dns, isDNS := errors.AsType[*net.DNSError](err)
 	if isOp && op.Op == "proxyconnect" {
-		at, to, name = "at the proxy", "to the proxy", "the proxy"
+		at, to, name, noTLS = "at the proxy", "to the proxy", "the proxy", "the proxy speaks no TLS, so its address begins with http://"
 		if isDNS && place != "" {
 			name += ", " + dns.Name
 		}
@@ -48,6 +48,8 @@ func reason(place string, err error) string {
 		return "no route leads " + to + inBrackets(address)
 	case isDNS && dns.IsNotFound:
 		return "no address is known for " + name
+	case isDNS && place == "": // the error may name the server that was asked
+		return "the address of " + name + " cannot be looked up"
 	case isDNS:
 		return "the address of " + name + " cannot be looked up: " + dns.Err
 	case isOp && op.Op == "dial" && op.Timeout():
@@ -55,7 +57,7 @@ func reason(place string, err error) string {
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return "the server answers in plain HTTP, not HTTPS"
 	case isNoTLS:
-		return "the server speaks no TLS there, so it is not HTTPS"
+		return noTLS
 	}
 	return ""
 }

@@ -35,11 +35,12 @@ func TestWhyThereIsNoConnection(t *testing.T) {
 		{dial(address, connect(syscall.ENETUNREACH)), address, "no route leads there", "no route leads there"},
 		{dial(address, os.ErrDeadlineExceeded), place, "nothing answers there (10.0.0.3:443)", "nothing answers there"},
 		{lookUp(&net.DNSError{Err: "no such host", Name: "mcp.example.com", IsNotFound: true}), place, "no address is known for this name", "no address is known for this name"},
-		{lookUp(&net.DNSError{Err: "server misbehaving", Name: "mcp.example.com"}), place, "the address of this name cannot be looked up: server misbehaving", "the address of this name cannot be looked up: server misbehaving"},
+		{lookUp(&net.DNSError{Err: "server misbehaving", Name: "mcp.example.com"}), place, "the address of this name cannot be looked up: server misbehaving", "the address of this name cannot be looked up"},
 		{proxy(dial("10.0.0.9:3128", connect(syscall.ECONNREFUSED))), place, "nothing listens at the proxy (connection refused by 10.0.0.9:3128)", "nothing listens at the proxy (connection refused)"},
 		{proxy(dial("10.0.0.9:3128", connect(syscall.EHOSTUNREACH))), place, "no route leads to the proxy (10.0.0.9:3128)", "no route leads to the proxy"},
 		{proxy(lookUp(&net.DNSError{Err: "no such host", Name: "proxy.example", IsNotFound: true})), place, "no address is known for the proxy, proxy.example", "no address is known for the proxy"},
 		{fmt.Errorf("wrapped: %w", tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}), place, "the server speaks no TLS there, so it is not HTTPS", "the server speaks no TLS there, so it is not HTTPS"},
+		{proxy(tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}), place, "the proxy speaks no TLS, so its address begins with http://", "the proxy speaks no TLS, so its address begins with http://"},
 		{http.ErrSchemeMismatch, place, "the server answers in plain HTTP, not HTTPS", "the server answers in plain HTTP, not HTTPS"},
 	} {
 		ssetest.Want(t, "for an operator", unreached.At(test.place, test.err), test.place+": "+test.whyAt)

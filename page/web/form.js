@@ -359,7 +359,7 @@ function number(schema, place, value) {
     const got = Number(input.value);
     if (!Number.isFinite(got)) throw new Wrong('This number is too large for this page.', control);
     if (Number.isInteger(got) && !Number.isSafeInteger(got) && (whole || /^-?\d+$/.test(input.value))) {
-      throw new Wrong('This page cannot send an integer as large: it would be rounded.', control);
+      throw new Wrong('This page cannot send an integer this large: it would be rounded.', control);
     }
     return got;
   });
@@ -401,7 +401,14 @@ function string(schema, place, value) {
   const read = (/** @type {string} */ got) => got === '' && !(place.required && schema.minLength === undefined && !format) ? undefined : got;
   if (format) {
     const input = el('input', { type: format.type, autocomplete: 'off', step: format.type === 'date' ? undefined : 1, value: (format.into ?? (one => one))(text), placeholder: example(schema) });
-    return withControl(labelled(input, schema, place), () => read((format.out ?? (one => one))(input.value)));
+    const control = labelled(input, schema, place);
+    return withControl(control, () => {
+      try {
+        return read((format.out ?? (one => one))(input.value));
+      } catch { // a year of five digits
+        throw new Wrong('This is not a time that can be sent.', control);
+      }
+    });
   }
   const input = el('textarea', {
     rows: Math.min(12, text.split('\n').length), value: text, placeholder: example(schema), spellcheck: 'false', autocapitalize: 'off',

@@ -42,6 +42,8 @@ const lists = /** @type {const} */ ([
 
 /** After how many milliseconds a session was a good one, and the longest pause before another try. */
 const calm = 30000;
+// How often lists are asked for again in a session for which the gateway was not reached.
+const mostListTries = 20;
 
 export class App {
   constructor() {
@@ -61,6 +63,7 @@ export class App {
     this.loads = new Map();
     this.isOAuth = false; // whether clients can log in by themselves
     this.tries = 0; // to get a session that was lost again
+    this.listTries = 0; // to get the lists of a session for which the gateway was not reached
     this.isRefused = false; // for want of a token
     this.isLinked = isLinked();
     this.asks = el('div', { id: 'asks' });
@@ -200,6 +203,7 @@ export class App {
     }
     if (session.server && !session.isOver && this.known !== session) {
       this.known = session;
+      this.listTries = 0;
       this.showConnect();
       for (const load of this.loads.values()) load();
       this.resources.followAgain();
@@ -251,7 +255,7 @@ export class App {
     this.faults[name] = fault;
     if (all) this.lists[name] = all;
     this.update();
-    if (fault instanceof Unreachable && !session.isOver) this.loads.get(name)?.(); // once more, after a pause
+    if (fault instanceof Unreachable && !session.isOver && this.listTries++ < mostListTries) this.loads.get(name)?.(); // after a pause
   }
 
   /**

@@ -98,7 +98,7 @@ export class Session {
 
   /** isLost reports whether the session is over, and another try may find a gateway. */
   get isLost() {
-    return this.isOver && (this.isCut || this.error instanceof Unreachable || this.error instanceof Refused && this.error.status === 404 && this.server !== undefined);
+    return this.isOver && (this.isCut || this.error instanceof Unreachable || this.error instanceof Refused && this.error.status === 404 && this.transport.isOpen());
   }
 
   /**
@@ -151,7 +151,12 @@ export class Session {
     const isKnown = transport.onMemory;
     transport.version = server.protocolVersion;
     transport.lastOwn = '';
-    await this.notify('notifications/initialized');
+    try {
+      await this.notify('notifications/initialized');
+    } catch (error) { // nobody would send it later
+      this.fail(/** @type {Error} */ (error));
+      return;
+    }
     this.hasRun = false;
     this.error = undefined;
     this.state = isKnown ? 'resting' : 'ready';
@@ -235,7 +240,7 @@ export class Session {
    */
   announced(message) {
     const entry = this.wire.entries.at(-1);
-    if (this.server) return;
+    if (this.server || this.isOver) return;
     if (message.error) {
       this.error = new RPCError(message.error);
       this.change(/still starting/.test(this.error.message) ? 'starting' : 'failed');

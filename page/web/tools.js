@@ -185,7 +185,7 @@ export class ToolsView {
     try {
       value = form.read();
     } catch (error) {
-      const { control: { name: { textContent: name } }, message } = /** @type {import('./form.js').Wrong} */ (error);
+      const { control, message } = /** @type {import('./form.js').Wrong} */ (error), name = control.name.textContent;
       return `${name ? `${clip(name, 100)}: ` : ''}${clip(message, 300)}`;
     }
     const other = toJSON ? jsonForm(inputSchema, value) : formOf(inputSchema, value);

@@ -56,6 +56,9 @@ class Transport {
 
   get closed() { return this.ending.signal.aborted; }
 
+  /** isOpen reports whether there is a session, which the gateway may not know any more. */
+  isOpen() { return this.version !== ''; }
+
   /**
    * fetch makes a request and returns its response, which is a success.
    * @param {string} url
@@ -85,7 +88,7 @@ class Transport {
     let error;
     try { error = JSON.parse(body).error; } catch { /* it has none */ }
     const refused = new Refused(response.status, response.headers.get('WWW-Authenticate') ?? '', error);
-    if (refused.status === 401 || refused.status === 404 && this.version) this.onrefuse(refused);
+    if (refused.status === 401 || refused.status === 404 && this.isOpen()) this.onrefuse(refused);
     throw refused;
   }
 
@@ -305,6 +308,8 @@ export class HTTPSSE extends Transport {
       this.read(() => resolve(undefined)).then(() => ended(new Error('the stream has ended')), ended);
     });
   }
+
+  isOpen() { return this.endpoint !== ''; }
 
   /** @param {string} why */
   end(why) {

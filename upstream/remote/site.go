@@ -22,6 +22,8 @@ const (
 	// lost, because it must not be sent twice.
 	idleTimeout  = 4 * time.Second
 	maxRedirects = 5
+	// longDial is when a session that waits for the endpoint of HTTP+SSE is what keeps its server from answering.
+	longDial = time.Second
 	// pingInterval is how long an HTTP/2 connection may be silent before a ping. For
 	// HTTP/1.1 TCP's keep-alive does the same.
 	pingInterval = 30 * time.Second
@@ -35,7 +37,7 @@ const (
 type site struct {
 	own   *http.Client // for sessions without a client of the user's
 	lines *throttle.Lines
-	// waiting counts the sessions that wait for the endpoint of HTTP+SSE.
+	// waiting counts the sessions that have waited long for the endpoint of HTTP+SSE.
 	waiting atomic.Int32
 
 	mu       sync.Mutex // guards all below
@@ -51,8 +53,12 @@ func newSite() *site {
 
 // dialSSE opens a session over HTTP+SSE.
 func (s *site) dialSSE(ctx context.Context, x *exchange.Endpoint) (*httpsse.Conn, error) {
-	s.waiting.Add(1)
-	defer s.waiting.Add(-1)
+	late := time.AfterFunc(longDial, func() { s.waiting.Add(1) })
+	defer func() {
+		if !late.Stop() {
+			s.waiting.Add(-1)
+		}
+	}()
 	return httpsse.Dial(ctx, x)
 }
 

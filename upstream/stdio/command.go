@@ -168,9 +168,9 @@ func (c Command) Check() error {
 // process cannot be started; the error then names the program and says what to do.
 //
 // After the process has exited, Recv returns an error such as "exit status 1" or "killed by
-// signal: killed"; "exit status 0" wraps io.EOF. If the process died in its first five
-// seconds, or sent no message, the error ends with what it last wrote to stderr. If it
-// sent no message and exited with status 0, the error says so too. A
+// signal: killed"; "exit status 0" wraps io.EOF. Unless the status is 0, the error ends with
+// what the process wrote to stderr in its last five seconds. If it sent no message, the error ends with what it
+// last wrote there at any time; if its status is 0 then, the error says so too. A
 // process that closes its stdin or stdout ends the session too. Processes left in its
 // process group are killed.
 //
@@ -270,7 +270,9 @@ func (c Command) explain(err error) error {
 // isOfWindows reports whether the program is a script whose first line ends with CR LF.
 func (c Command) isOfWindows() bool {
 	path := c.Path
-	if !filepath.IsAbs(path) {
+	if found, err := exec.LookPath(path); err == nil && !strings.ContainsRune(path, filepath.Separator) {
+		path = found
+	} else if !filepath.IsAbs(path) {
 		path = filepath.Join(c.Dir, path)
 	}
 	file, err := os.Open(path)

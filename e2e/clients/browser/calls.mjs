@@ -128,13 +128,13 @@ export const steps = {
     assert.equal(await row('boards 2').getByLabel('wood').inputValue(), 'ash');
     await press(page, 'Call');
     await sees(page, 'Not called: 3 faults in the arguments.');
-    await row('boards 1').getByText('It has 1 characters, and needs at least 2.').waitFor();
+    await row('boards 1').getByText('Its length is 1, and has to be at least 2.').waitFor();
     await row('boards 1').getByText('It is 3, and has to be above 3.').waitFor();
     await row('boards 2').getByText('It is of the type number, and has to be integer.').waitFor();
     await row('boards 1').getByLabel('wood').fill('elm');
     await row('boards 1').getByLabel('screws').fill('9007199254740993');
     await press(page, 'Call');
-    await row('boards 1').getByText('This page cannot send an integer as large: it would be rounded.').waitFor();
+    await row('boards 1').getByText('This page cannot send an integer this large: it would be rounded.').waitFor();
     assert.equal(await faults.count(), 1, 'the faults from before are gone');
     await row('boards 1').getByLabel('screws').fill('4');
     await row('boards 2').getByLabel('screws').fill('');

@@ -42,6 +42,14 @@ export const steps = {
     await page.selectOption('#client', 'Cursor');
     const cursor = new URL(await page.getByRole('link', { name: 'Install in Cursor' }).getAttribute('href'));
     assert.deepEqual(JSON.parse(atob(cursor.searchParams.get('config'))), { url: `${gateway}/bookshop/mcp` });
+
+    // Over plain HTTP from another machine a browser gives the page no clipboard.
+    const read = await page.evaluateHandle(() => navigator.clipboard);
+    await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }));
+    await page.selectOption('#client', 'Codex');
+    await press(page, 'Copy what Codex needs');
+    await page.getByRole('button', { name: 'Copy what Codex needs' }).getByText('Copied', { exact: true }).waitFor();
+    assert.equal(await read.evaluate(clipboard => clipboard.readText()), await page.locator('.connect pre').innerText());
     await close(page);
   },
 
@@ -81,6 +89,19 @@ export const steps = {
       }
       assert.equal(await page.locator('.url code').innerText(), `${mounted}${path}`);
       assert.equal(await page.getByRole('link', { name: 'All servers' }).count(), 0, 'there is one server');
+      await close(page);
+    }
+  },
+
+  async 'the switch offers the transports that are served'() {
+    for (const [path, ways] of [['/old/mcp', ['sse', 'sse-own']], ['/new/mcp', ['streamable']], ['/passive/mcp', ['streamable', 'sse-own']]]) {
+      const page = await open(`${mounted}${path}`);
+      await ready(page);
+      assert.deepEqual(await page.locator('#way option').evaluateAll(all => all.map(one => one.value)).then(all => all.sort()), [...ways].sort(), path);
+      await tool(page, 'greet');
+      await page.getByRole('textbox', { name: /^name/ }).fill(path);
+      await press(page, 'Call');
+      await answer(page).locator('.result').getByText(`Hello, ${path}`, { exact: true }).first().waitFor();
       await close(page);
     }
   },

@@ -106,6 +106,9 @@ export const steps = {
     await card.getByText('What shall be made?').waitFor();
     const field = name => card.getByLabel(name, { exact: false }).first();
     await field('day').fill('2026-02-28');
+    await field('moment').evaluate(input => { input.value = '12345-01-01T10:00'; });
+    await press(page, 'Answer');
+    await card.getByText('This is not a time that can be sent.').waitFor();
     await field('moment').fill('2026-02-28T10:30:15');
     await field('mail').fill('ann@books.example');
     await field('size').selectOption('large');
@@ -119,7 +122,7 @@ export const steps = {
     await field('price').fill('0.25');
     await accessible(page, 'an elicitation of each kind');
     await press(page, 'Answer');
-    for (const fault of ['It has 2 entries, and may have at most 1.', 'It is 9, and may be at most 5.', 'It is 0.25, and has to be at least 0.5.']) await card.getByText(fault).waitFor();
+    for (const fault of ['Its length is 2, and may be at most 1.', 'It is 9, and may be at most 5.', 'It is 0.25, and has to be at least 0.5.']) await card.getByText(fault).waitFor();
     await card.getByLabel('card').uncheck();
     await field('copies').fill('3');
     await field('price').fill('2.5');

@@ -22,7 +22,10 @@ export const steps = {
     const download = page.waitForEvent('download');
     await press(page, 'Download');
     const entries = JSON.parse(readFileSync(await (await download).path(), 'utf8'));
-    assert.ok(entries.some(e => e.kind === 'event: endpoint') && entries.every(e => e.ms >= 0 && typeof e.size === 'number'));
+    assert.ok(entries.every(e => e.ms >= 0 && typeof e.size === 'number'));
+    assert.deepEqual(entries.map(e => e.ms), entries.map(e => e.ms).sort((a, b) => a - b), 'in order');
+    const steps = ['GET', 'event: endpoint', 'event: connection', 'event: mcp-response'];
+    assert.deepEqual(entries.filter(e => steps.includes(e.kind)).map(e => [e.kind, e.out]), steps.map((kind, i) => [kind, i === 0]));
     await page.selectOption('#way', 'sse-own');
     await ready(page);
     await press(page, 'Tools (8)');
@@ -125,12 +128,18 @@ export const steps = {
 
   async 'a session ends with its tab'() {
     const connections = async () => [...(await (await fetch(`${admin}/metrics`)).text()).matchAll(/^mcp_sse_connections\{[^}]*bookshop[^}]*\} (\d+)/gm)].reduce((sum, found) => sum + Number(found[1]), 0);
-    const page = await open(`${gateway}/bookshop/mcp`);
-    await ready(page);
-    const before = await connections();
-    assert.ok(before > 0, `${before} connections`);
-    await page.close({ runBeforeUnload: true });
-    while (await connections() >= before) await new Promise(resolve => setTimeout(resolve, 100));
+    for (const way of ['streamable', 'sse', 'sse-own']) {
+      const page = await open(`${gateway}/bookshop/mcp`);
+      await page.selectOption('#way', way);
+      await ready(page);
+      await tool(page, 'Show a cover');
+      await press(page, 'Call');
+      await answer(page).getByText('ok after').first().waitFor();
+      const before = await connections();
+      assert.ok(before > 0, `${before} connections over ${way}`);
+      await page.close({ runBeforeUnload: true });
+      while (await connections() >= before) await new Promise(resolve => setTimeout(resolve, 100));
+    }
   },
 
   async 'a gateway with tokens is asked for one'() {

@@ -57,7 +57,7 @@ func Dial(ctx context.Context, x *exchange.Endpoint) (*Conn, error) {
 		c.cancel()
 		switch {
 		case errors.Is(ctx.Err(), context.Canceled):
-			err = fmt.Errorf("GET %s: no endpoint event came before the session was closed", x.Place())
+			err = &closedError{x.Place()}
 		case ctx.Err() != nil:
 			err = fmt.Errorf("GET %s: no endpoint event came: %w", x.Place(), ctx.Err())
 		}
@@ -77,6 +77,14 @@ func Dial(ctx context.Context, x *exchange.Endpoint) (*Conn, error) {
 	c.work.Go(func() { c.out.Run(c.ctx) }) // ends with the queue of out
 	return c, nil
 }
+
+// closedError says that the session was closed while it waited for the endpoint. It is context.Canceled.
+type closedError struct{ place string }
+
+func (e *closedError) Error() string {
+	return "GET " + e.place + ": no endpoint event came before the session was closed"
+}
+func (e *closedError) Unwrap() error { return context.Canceled }
 
 // NotStreamError says that the answer to the GET is no event stream.
 type NotStreamError struct {

@@ -1,6 +1,7 @@
 package httpsse_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -162,6 +163,22 @@ func TestSSECloseEndsTheStream(t *testing.T) {
 	ssetest.Want(t, "messages posted before Close", len(s.Find(upstreamtest.Posted("initialized"))), 1)
 	ssetest.WantError(t, "Recv", k.Next().Err, jsonrpc.ErrClosed)
 	s.Server.Close() // waits for the stream
+}
+
+// A session that is closed while it waits for its endpoint was cancelled: that is no fault of the server.
+func TestSSEDialIsCancelled(t *testing.T) {
+	upstreamtest.TestInBubble(t, "", func(t *testing.T) {
+		up := upstreamtest.Streamable(upstreamtest.ServeHere(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			upstreamtest.Stream(w)(": hello")
+			<-r.Context().Done()
+		}))
+		up.Transport = remote.TransportSSE
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		_, err := up.Dial(ctx)
+		ssetest.WantError(t, "Dial", err, context.Canceled)
+		ssetest.WantText(t, "Dial", err.Error(), "no endpoint event came before the session was closed")
+	})
 }
 
 func TestSSEDialSaysWhatIsWrong(t *testing.T) {

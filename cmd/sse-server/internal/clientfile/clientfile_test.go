@@ -198,6 +198,7 @@ func TestFindInARepository(t *testing.T) {
 		{inside, map[string]any{repository: project("of-root"), inside: project("of-folder")}, "of-folder", repository + ": of-root"},
 		{inside, map[string]any{root: project("above")}, "", root + ": above"},
 		{alone, map[string]any{filepath.Dir(alone): project("above"), alone: project("of-folder")}, "of-folder", filepath.Dir(alone) + ": above"},
+		{alone, map[string]any{filepath.Dir(alone): project("above"), alone: map[string]any{"mcpServers": map[string]any{}}}, "", filepath.Dir(alone) + ": above"},
 	} {
 		t.Chdir(test.in)
 		content, err := json.Marshal(map[string]any{"projects": test.projects})
@@ -265,6 +266,11 @@ func TestFindLeavesOutWhatIsSwitchedOff(t *testing.T) {
 	}
 	if err == nil || err.Error() != strings.Join(want, "\n") {
 		t.Errorf("got the error\n%v\nwant\n%s", err, strings.Join(want, "\n"))
+	}
+	// An empty list of Gemini CLI allows all.
+	write(t, home+"/.gemini/settings.json", `{"mcp": {"allowed": []}, `+servers("gemini", "not-allowed")+`}`)
+	if all, _ := clientfile.Find(home); !strings.HasSuffix(names(all), " gemini not-allowed") {
+		t.Errorf("with an empty list got %q", names(all))
 	}
 }
 

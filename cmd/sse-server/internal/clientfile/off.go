@@ -83,7 +83,7 @@ func ofGemini(file string, found []Found) switches {
 		switch on := enablement[sameForGemini(one.Name)].Enabled; {
 		case slices.ContainsFunc(settings.MCP.Excluded, isNamed):
 			all[one.Name] = "it is disabled in the file (mcp.excluded)"
-		case settings.MCP.Allowed != nil && !slices.ContainsFunc(settings.MCP.Allowed, isNamed):
+		case len(settings.MCP.Allowed) > 0 && !slices.ContainsFunc(settings.MCP.Allowed, isNamed):
 			all[one.Name] = "it is not among those that the file allows (mcp.allowed)"
 		case on != nil && !*on:
 			all[one.Name] = "it is disabled in " + commanded

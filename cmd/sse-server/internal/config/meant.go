@@ -275,7 +275,7 @@ func placeOf(word string, args []string) string {
 	case strings.HasPrefix(word, "—"), strings.HasPrefix(word, "–"):
 		return "an editor has replaced its dashes: write --" + strings.TrimLeft(word, "—–-")
 	case i > 1 && before(2) == "--env" && assignment.MatchString(word):
-		return "each variable has its own --env, as in: --env A=1 --env B=2" // the values may be secrets
+		return "each variable has its own --env, as in: --env A=1 --env B=2"
 	case i > 1 && before(2) == "--header" && strings.HasSuffix(before(1), ":"):
 		return "write a header in quotes, as in: --header 'NAME: VALUE'"
 	case strings.HasSuffix(word, ".yaml"), strings.HasSuffix(word, ".yml"), strings.HasSuffix(word, ".json"):

@@ -13,8 +13,8 @@ import (
 var shells = []string{"bash", "zsh", "fish"}
 
 // Values returns what can follow a word of the command line, for completions of shells: the values of a flag, or
-// those of the first argument of a command. It returns none where anything can follow, and nothing where no
-// value does.
+// those of the first argument of a command. It returns nil where nothing is known of what
+// follows.
 func Values(word string) []string {
 	switch word {
 	case "--for":
