@@ -16,8 +16,7 @@ for (const [name, step] of Object.entries({ ...head, ...calls, ...server, ...ses
     await step();
     assert.deepEqual(wrong, []);
   } catch (error) {
-    error.message = `${name}: ${error.message}`;
-    throw error;
+    throw new Error(`${name}: ${error.message}`, { cause: error });
   }
 }
 await end();
