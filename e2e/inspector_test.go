@@ -6,10 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // inspector is the CLI of the MCP Inspector: one process, one connection and
@@ -115,3 +119,21 @@ func (i *inspector) prompt(ctx context.Context, name string, args map[string]str
 
 func (i *inspector) saw() traffic { return traffic{Streams: i.runs} }
 func (i *inspector) close()       {}
+
+// The line that people paste runs with the Inspector. The npx of this test takes the one that is installed here.
+func TestInspectorLineThatPeoplePaste(t *testing.T) {
+	t.Parallel()
+	g, dir := startGateway(t), t.TempDir()
+	line, err := exec.CommandContext(t.Context(), built(t, "sse-server"), "connect", "inspector", "--url", g.url).Output()
+	if err != nil || !strings.Contains(string(line), g.url) {
+		t.Fatalf("got %s (%v)", line, err)
+	}
+	npx := fmt.Sprintf("#!/bin/sh\n[ \"$1 $2\" = '-y @modelcontextprotocol/inspector@latest' ] || exit 9\nshift 2\nexec '%s' '%s' \"$@\"\n",
+		node(t), npm(t, ".bin/mcp-inspector"))
+	ssetest.Must(t, os.WriteFile(filepath.Join(dir, "npx"), []byte(npx), 0o700))
+	paste := exec.CommandContext(t.Context(), "sh", "-c", string(line))
+	paste.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+	if out, err := paste.CombinedOutput(); err != nil || !strings.Contains(string(out), `"echo"`) {
+		t.Errorf("%sgot %s (%v)", line, out, err)
+	}
+}

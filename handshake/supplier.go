@@ -121,10 +121,13 @@ type observable interface {
 	Observed(*slog.Logger, *metrics.Metrics) upstream.Upstream
 }
 
-// excused is an upstream that knows what its server does wrong.
+// excused is an upstream that knows why its server does not answer.
 type excused interface{ Excuse() string }
 
-var _ excused = upstream.Command{}
+var (
+	_ excused = upstream.Command{}
+	_ excused = upstream.URL{}
+)
 
 // Advice returns what errors about a server that does not answer add: what to change, or
 // nothing. It quotes nothing, because the text may be about another client.

@@ -1,6 +1,7 @@
 // Uses the modules of the page without a browser. Arguments: the directory of the modules, and the URL of
 // the demo server behind a gateway. Fails with what is wrong.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { pathToFileURL } from 'node:url';
 
 const [folder, url] = process.argv.slice(2);
@@ -60,6 +61,10 @@ for (const { client, text } of entries({ name, url: at, token: true, logsIn: tru
 }
 assert.equal(shell('a\'b; rm -rf $HOME'), '\'a\'\\\'\'b; rm -rf $HOME\'');
 assert.equal(asCurl('http://h/mcp', { a: 'it\'s' }, true), 'curl http://h/mcp -H \'Content-Type: application/json\' -H "Authorization: Bearer $TOKEN" -d \'{"a":"it\'\\\'\'s"}\'');
+// What is copied runs in a shell, whatever the arguments are.
+const said = 'it\'s "$HOME" `pwd` \\ ü';
+const ran = execFileSync('sh', ['-c', asCurl(url, { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'echo', arguments: { message: said } } }, false)], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+assert.equal(JSON.parse(ran.match(/\{.*\}/s)[0]).result.content[0].text, said);
 
 // A stream of events is the same wherever it is cut.
 const stream = '\u{feff}: hi\r\nid: 1\r\nevent: endpoint\r\ndata: /p\r\n\r\nretry: 1000\nid\ndata\n\ndata: a\rdata:  ü\r\rdata: lost';

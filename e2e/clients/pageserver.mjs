@@ -174,7 +174,8 @@ async function call({ name, arguments: args, _meta }, id) {
       { type: 'resource', resource: { uri: 'shop://books/the sea?.zip', mimeType, blob: Buffer.from(data, coding).toString('base64') } })) };
     case 'pattern': return { content: [], structuredContent: args };
     case 'tree': case 'multiplied': case 'sign_in': return text(JSON.stringify(args));
-    case 'look': case 'cut': return text('all is there');
+    case 'look': return text('all is there');
+    case 'cut': return { content: [{ type: 'resource_link', uri: 'shop://boards', name: 'boards' }] };
     case 'measure': return text(JSON.stringify((await ask('elicitation/create', { message: 'What shall be made?', requestedSchema: {
       type: 'object', required: ['day', 'size', 'gift', 'copies'], properties: {
         day: { type: 'string', format: 'date' }, moment: { type: 'string', format: 'date-time' }, mail: { type: 'string', format: 'email' },

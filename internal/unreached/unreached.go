@@ -13,7 +13,7 @@ import (
 // has to speak for itself.
 func Why(err error) string { return reason("", err) }
 
-// At is Why for operators: it begins with the place, which is host and port as they have configured them, and
+// At is Why for operators: it begins with the place, which is the host as they have configured it, mostly with the port, and
 // has the address to which that led.
 func At(place string, err error) string {
 	if why := reason(place, err); why != "" {

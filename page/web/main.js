@@ -42,7 +42,7 @@ const lists = /** @type {const} */ ([
 
 /** After how many milliseconds a session was a good one, and the longest pause before another try. */
 const calm = 30000;
-// How often lists are asked for again in a session for which the gateway was not reached.
+// How many times a session asks again for its lists, after requests that did not reach the gateway.
 const mostListTries = 20;
 
 export class App {

@@ -175,7 +175,7 @@ export function faults(value, schema) {
   return [...found.values()];
 }
 
-/** What the validator says, the same for people, and the only keyword that it is for. */
+/** What the validator says, the same for people, and the keyword, where the text fits two. */
 /** @type {[RegExp, string, string?][]} */
 const words = [
   [/^Array has too few items \((\d+) < (\d+)\)\.$/, 'Its length is $1, and has to be at least $2.'],
@@ -185,7 +185,7 @@ const words = [
   [/^String does not match format "(.*)"\.$/s, 'It is not of the format $1.'],
   [/^String does not match pattern\.?$/, 'It is not of the form that the server wants.'],
   [/^(\S+) is less than (\S+)\.$/, 'It is $1, and has to be above $2.', 'exclusiveMinimum'],
-  [/^(\S+) is greater than or equal to (\S+)\.$/, 'It is $1, and has to be below $2.', 'exclusiveMaximum'],
+  [/^(\S+) is greater than or equal to (\S+)\.$/, 'It is $1, and has to be below $2.'],
   [/^(\S+) is less than (\S+)\.$/, 'It is $1, and has to be at least $2.'],
   [/^(\S+) is greater than (\S+)\.$/, 'It is $1, and may be at most $2.'],
   [/^Instance type "(.*)" is invalid\. Expected "(.*)"\.$/, 'It is of the type $1, and has to be $2.'],

@@ -98,7 +98,7 @@ export class Session {
 
   /** isLost reports whether the session is over, and another try may find a gateway. */
   get isLost() {
-    return this.isOver && (this.isCut || this.error instanceof Unreachable || this.error instanceof Refused && this.error.status === 404 && this.transport.isOpen());
+    return this.isOver && (this.isCut || this.error instanceof Unreachable || this.error instanceof Refused && this.error.status === 404 && this.transport.hasSession());
   }
 
   /**
@@ -153,7 +153,7 @@ export class Session {
     transport.lastOwn = '';
     try {
       await this.notify('notifications/initialized');
-    } catch (error) { // nobody would send it later
+    } catch (error) { // the next try would find the session known, and not send it
       this.fail(/** @type {Error} */ (error));
       return;
     }
@@ -309,18 +309,17 @@ export class Session {
       this.starts(method);
       const sent = this.transport.send({ jsonrpc: '2.0', id, method, params });
       one.entry = this.wire.entries.at(-1);
-      sent.then(() => {
-        const isUnanswered = !(this.transport instanceof HTTPSSE) && this.pending.delete(id);
-        if (isUnanswered) reject(new Error('the response ended without the answer'));
-      }, error => {
-        if (!this.pending.delete(id)) return;
+      const drop = (/** @type {Error} */ error) => {
+        if (!this.pending.delete(id)) return false;
         reject(error);
         this.gaveUp();
-      });
+        return true;
+      };
+      sent.then(() => {
+        if (!(this.transport instanceof HTTPSSE)) drop(new Error('the response ended without the answer'));
+      }, drop);
       signal?.addEventListener('abort', () => {
-        if (!this.pending.delete(id)) return;
-        reject(new DOMException('you have cancelled it', 'AbortError'));
-        this.gaveUp();
+        if (!drop(new DOMException('you have cancelled it', 'AbortError'))) return;
         this.notify('notifications/cancelled', { requestId: id, reason: 'the user has cancelled it' }).catch(() => {});
       });
     });

@@ -56,8 +56,8 @@ class Transport {
 
   get closed() { return this.ending.signal.aborted; }
 
-  /** isOpen reports whether there is a session, which the gateway may not know any more. */
-  isOpen() { return this.version !== ''; }
+  /** hasSession reports whether it has opened a session, which the gateway may not know any more. */
+  hasSession() { return this.version !== ''; }
 
   /**
    * fetch makes a request and returns its response, which is a success.
@@ -88,7 +88,7 @@ class Transport {
     let error;
     try { error = JSON.parse(body).error; } catch { /* it has none */ }
     const refused = new Refused(response.status, response.headers.get('WWW-Authenticate') ?? '', error);
-    if (refused.status === 401 || refused.status === 404 && this.isOpen()) this.onrefuse(refused);
+    if (refused.status === 401 || refused.status === 404 && this.hasSession()) this.onrefuse(refused);
     throw refused;
   }
 
@@ -309,7 +309,7 @@ export class HTTPSSE extends Transport {
     });
   }
 
-  isOpen() { return this.endpoint !== ''; }
+  hasSession() { return this.endpoint !== ''; }
 
   /** @param {string} why */
   end(why) {

@@ -95,7 +95,7 @@ func (u URL) Observed(l *slog.Logger, m *metrics.Metrics) jsonrpc.Dialer {
 // Excuse says what keeps a server from answering, as far as a session of u or a copy can see it. It quotes
 // nothing. The text continues a sentence. It is empty if nothing is known, or unless Observed made u.
 func (u URL) Excuse() string {
-	if u.site == nil || u.site.waiting.Load() <= 0 {
+	if u.site == nil || u.site.waiting.Load() <= 0 { // for a moment -1: a dial may end before it is counted
 		return ""
 	}
 	return "; it was asked for HTTP+SSE, and no endpoint event has come by GET"

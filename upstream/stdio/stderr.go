@@ -35,10 +35,7 @@ type stderrLog struct {
 	mu    sync.Mutex // guards what follows
 	last  []note     // the last lines that say something, at most lastLines
 	fault note       // the last line that names an error
-	// tracing says that the lines are those of a traceback of Python, of which frame is the last place; empty
-	// before the first one.
-	tracing bool
-	frame   note
+	frame note       // the last place in a traceback of Python; empty outside of one
 }
 
 // note is a line of stderr, and when it came.
@@ -103,11 +100,11 @@ func (s *stderrLog) remember(line string) {
 	switch {
 	case text == "":
 	case isIndented && place.MatchString(text):
-		s.tracing, s.frame = true, note{text, time.Now()}
-	case isIndented && s.tracing: // code, which says less than the error after it
+		s.frame = note{text, time.Now()}
+	case isIndented && s.frame.text != "": // code, which says less than the error after it
 	default:
 		frame := s.frame
-		s.tracing, s.frame = false, note{}
+		s.frame = note{}
 		if frame.text != "" {
 			s.keepLocked(frame)
 		}

@@ -143,6 +143,8 @@ export const steps = {
     await answer(page).getByText('ok after').first().waitFor();
     await press(page, 'Copy the call as JSON-RPC');
     assert.deepEqual(JSON.parse(await copied(page)).params.arguments, { boards: [{ wood: 'elm', screws: 4 }, { wood: 'ash' }], begin: '09:30:00Z' });
+    await press(page, 'Read it'); // the link in the result
+    await sees(page, 'the book shop://boards');
     await close(page);
   },
 
@@ -177,6 +179,23 @@ export const steps = {
     await sees(page, 'if it is empty, an empty text is sent');
     await press(page, 'Call');
     await answer(page).getByText('(empty text)').waitFor();
+    await close(page);
+  },
+
+  async 'what is long is shortened, and says so'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await tool(page, 'Quote');
+    await page.getByLabel('text').fill(JSON.stringify(Array.from({ length: 3000 }, (_, i) => `line ${i}`)));
+    await press(page, 'Copy its address, which shows this call');
+    await sees(page, 'The arguments are too long for an address: it names the tool alone.');
+    assert.equal(await copied(page), `${gateway}/bookshop/mcp#tool=quote`);
+    await press(page, 'Call');
+    const result = answer(page).locator('.result'), last = result.getByText('"line 2999"', { exact: true });
+    await result.locator('summary', { hasText: '[3000]' }).first().click();
+    await result.getByText('"line 0"', { exact: true }).first().waitFor();
+    assert.equal(await last.count(), 0);
+    while (await last.count() === 0) await result.getByRole('button', { name: /^\d+ more$/ }).first().click();
     await close(page);
   },
 

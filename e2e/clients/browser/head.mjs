@@ -75,6 +75,21 @@ export const steps = {
     await close(slow);
   },
 
+  async 'what to do about a failed start is said by its reason'() {
+    for (const [reason, words] of [
+      ['timeout', /--start-timeout gives a slow one more/], ['start_failed', /Correct the command or the URL/], ['gave_up', /ends soon after each start/],
+      ['unauthorized', /Give the gateway credentials/], ['rejected', /has refused to start a session/], ['bad_answer', /is not MCP: see whether its command/],
+    ]) {
+      const page = await open('about:blank');
+      await page.route(`${gateway}/bookshop/mcp`, route => route.request().method() !== 'POST' ? route.continue()
+        : route.fulfill({ json: { jsonrpc: '2.0', id: route.request().postDataJSON().id, error: { code: -32603, message: 'initialization failed', data: { type: 'initialization_error', reason } } } }));
+      await page.goto(`${gateway}/bookshop/mcp`);
+      await page.locator('.headline.failed').waitFor();
+      await sees(page, words);
+      await close(page);
+    }
+  },
+
   async 'the page works wherever its server is mounted'() {
     for (const path of ['/mcp', '/sse', '/mcp/', '/alone/tool', '/ai/mcp', '/ai/sse', '/own/prefix/mcp', '/own/prefix/sse']) {
       const page = await open(`${mounted}${path}`);

@@ -124,8 +124,8 @@ func (e *Endpoint) send(ctx context.Context, method string, body []byte, extra h
 	resp, err := e.Client.Do(req)
 	if err != nil {
 		e.Metrics.RemoteResponse(0)
-		unreached := !reached.Load() && ctx.Err() == nil
-		return nil, &requestError{method, e.Place(), withoutURL(err), unreached}
+		isUnreached := !reached.Load() && ctx.Err() == nil
+		return nil, &requestError{method, e.Place(), withoutURL(err), isUnreached}
 	}
 	e.Metrics.RemoteResponse(resp.StatusCode)
 	return resp, nil
@@ -147,7 +147,7 @@ type requestError struct {
 	unreached bool
 }
 
-// Error names the place, without what may be secret in the URL. Without a connection that is the host alone.
+// Error names the place, without what may be secret in the URL. Without a connection that is host and port.
 func (e *requestError) Error() string {
 	if why := unreached.At(addressOf(e.place), e.err); e.unreached && why != "" {
 		return why

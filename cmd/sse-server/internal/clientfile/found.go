@@ -181,7 +181,7 @@ func read(data []byte, key string) (all []Found, err error) {
 	if key == CodexKey {
 		data, err = FromTOML(data)
 		switch {
-		case errors.Is(err, ErrNoServers):
+		case errors.Is(err, errNoServers):
 			return nil, nil
 		case err != nil:
 			return nil, err

@@ -123,7 +123,8 @@ type folder struct {
 type folders []folder
 
 // theseFolders returns the current folder, and those above it up to the root of its git repository: Claude Code
-// has called a project by the one and by the other. A folder above that is another project.
+// has called a project by the one and by the other, and who has run it in a folder between has a project of that.
+// A folder above the root is another project.
 func theseFolders() (all folders) {
 	path, err := os.Getwd()
 	for err == nil {

@@ -138,10 +138,10 @@ func Read(key string, entry *ast.MappingValueNode) (w Written, err error) {
 	return w, nil
 }
 
-// ErrNoServers says that a file of TOML has no servers of Codex.
-var ErrNoServers = errors.New("it has no table [mcp_servers.NAME], as the file of Codex has; a file of options is written in YAML or JSON")
+// errNoServers says that a file of TOML has no servers of Codex.
+var errNoServers = errors.New("it has no table [mcp_servers.NAME], as the file of Codex has; a file of options is written in YAML or JSON")
 
-// FromTOML returns Codex's file in JSON, with headers as others write them. Its error is ErrNoServers if it has none.
+// FromTOML returns Codex's file in JSON, with headers as others write them. It fails with errNoServers if it has none.
 func FromTOML(data []byte) ([]byte, error) {
 	var file map[string]any
 	tables, err := tablesIn(data)
@@ -153,7 +153,7 @@ func FromTOML(data []byte) ([]byte, error) {
 		return nil, errors.New(first)
 	}
 	if len(tables) == 0 {
-		return nil, ErrNoServers
+		return nil, errNoServers
 	}
 	for _, members := range tables {
 		headers := map[string]any{}
