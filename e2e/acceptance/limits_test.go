@@ -134,7 +134,8 @@ var gauges = []string{
 func TestAClosedConnectionLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "initialize now")
-	g := startGateway(t, "initializes late", "--warm", "0", "--env", fileVariable+"="+file) // a warm server is of no connection
+	// A server that is kept warm, or learns for the next client because one has left after a second, is of no connection.
+	g := startGateway(t, "initializes late", "--warm", "0", "--no-remember", "--env", fileVariable+"="+file)
 	waits := g.open("")
 	waits.call("1", "echo", `{"text":"waits"}`)
 	g.awaitMetric(1, "mcp_sse_gate_depth")
