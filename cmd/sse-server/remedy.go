@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/diagnosis"
 )
 
 // remedy is what to do about a server that does not start. It is meant if each pattern that it has matches.
@@ -29,7 +30,7 @@ var remedies = []remedy{
 	{reason: regexp.MustCompile(`the server refused access`),
 		what: "give it credentials, as with --header 'Authorization: Bearer $${TOKEN}'"},
 	{reason: regexp.MustCompile(`listens at the proxy|to the proxy|answers at the proxy|(?:known for|of) the proxy|the proxy speaks no TLS`),
-		what: "check the proxy that HTTP_PROXY or HTTPS_PROXY names; NO_PROXY has the names that need none"},
+		what: diagnosis.CheckProxy},
 	{stderr: regexp.MustCompile(`E404|npm (?:error|ERR!) 404|not in this registry|No matching distribution|not found in the package registry`),
 		what: "check the name of the package, and which registry is configured"},
 	{either: regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|no such host|no address is known|Temporary failure in name resolution`),

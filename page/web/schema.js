@@ -178,10 +178,8 @@ export function faults(value, schema) {
 /** What the validator says, the same for people, and the keyword, where the text fits two. */
 /** @type {[RegExp, string, string?][]} */
 const words = [
-  [/^Array has too few items \((\d+) < (\d+)\)\.$/, 'Its length is $1, and has to be at least $2.'],
-  [/^Array has too many items \((\d+) > (\d+)\)\.$/, 'Its length is $1, and may be at most $2.'],
-  [/^String is too short \((\d+) < (\d+)\)\.$/, 'Its length is $1, and has to be at least $2.'],
-  [/^String is too long \((\d+) > (\d+)\)\.$/, 'Its length is $1, and may be at most $2.'],
+  [/^(?:Array has too few items|String is too short) \((\d+) < (\d+)\)\.$/, 'Its length is $1, and has to be at least $2.'],
+  [/^(?:Array has too many items|String is too long) \((\d+) > (\d+)\)\.$/, 'Its length is $1, and may be at most $2.'],
   [/^String does not match format "(.*)"\.$/s, 'It is not of the format $1.'],
   [/^String does not match pattern\.?$/, 'It is not of the form that the server wants.'],
   [/^(\S+) is less than (\S+)\.$/, 'It is $1, and has to be above $2.', 'exclusiveMinimum'],

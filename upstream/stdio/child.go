@@ -272,10 +272,7 @@ func (c *child) reason(err error) error {
 	case <-c.ended:
 		return c.exitReason()
 	case <-time.After(exitGrace):
-		c.mu.Lock()
-		cause := c.cause
-		c.mu.Unlock()
-		switch {
+		switch cause := c.endedFor(); {
 		case cause != nil: // the gateway has killed it, and the system is slow
 			return cause
 		case errors.Is(err, io.EOF):

@@ -251,7 +251,7 @@ func (c Command) explain(err error) error {
 		why = "there is no such program in PATH: install it or give its path"
 	case errors.Is(err, exec.ErrDot):
 		why = "it was found in the current directory only: give it as a path, with ./ in front"
-	case errors.Is(err, fs.ErrNotExist) && c.isOfWindows():
+	case errors.Is(err, fs.ErrNotExist) && c.isOfWindows(err):
 		why = "its first line ends as lines of Windows do, so its interpreter is not found: save it with the line ends of Unix (LF)"
 	case errors.Is(err, fs.ErrNotExist):
 		why = "there is no such file, or the interpreter in its first line is missing: check the path"
@@ -267,12 +267,14 @@ func (c Command) explain(err error) error {
 	return &startError{fmt.Sprintf("start %q: %s", c.Path, why), err}
 }
 
-// isOfWindows reports whether the program is a script whose first line ends with CR LF.
-func (c Command) isOfWindows() bool {
-	path := c.Path
-	if found, err := exec.LookPath(path); err == nil && !strings.ContainsRune(path, filepath.Separator) {
-		path = found
-	} else if !filepath.IsAbs(path) {
+// isOfWindows reports whether what could not be run is a script whose first line ends with CR LF.
+func (c Command) isOfWindows(err error) bool {
+	failed, ok := errors.AsType[*fs.PathError](err)
+	if !ok {
+		return false
+	}
+	path := failed.Path // where it was found
+	if !filepath.IsAbs(path) {
 		path = filepath.Join(c.Dir, path)
 	}
 	file, err := os.Open(path)

@@ -140,12 +140,16 @@ func (c *child) settle() {
 	}
 }
 
+// endedFor returns why the gateway ended the process, other than by Close; nil if it did not.
+func (c *child) endedFor() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cause
+}
+
 // verdict returns the reason for the metrics and the error for Recv.
 func (c *child) verdict() (string, error) {
-	c.mu.Lock()
-	cause := c.cause
-	c.mu.Unlock()
-	state := c.proc.ProcessState
+	cause, state := c.endedFor(), c.proc.ProcessState
 	switch {
 	case c.isClosing():
 		return metrics.ChildClosed, jsonrpc.ErrClosed

@@ -106,7 +106,7 @@ func Find(home string) (all []Found, err error) {
 		case place.file == ".mcp.json":
 			off = offOfMCPJSON
 		case isGemini:
-			off = ofGemini(file, found)
+			off = ofGemini(file, data, found)
 		}
 		found, leftOut := off.leaveOut(found)
 		if err = errors.Join(err, leftOut); err != nil {
@@ -313,21 +313,19 @@ func addPairs(to map[string]string, node ast.Node) error {
 // readProjects returns the servers of the project here: of the nearest of the folders for which the file has some.
 // Those of others are errors, which say where they are.
 func readProjects(data []byte, in place, here folders) (all []Found, err error) {
-	plain, err := hujson.Standardize(data)
-	if err != nil {
-		return nil, nil // it is said where the file is read for the user
-	}
-	projects := projectsIn(plain, in.of)
-	found, failed, nearest := map[string][]Found{}, map[string]error{}, len(here)
+	projects := projectsIn(withoutComments(data), in.of) // what is no JSON is said where the file is read for the user
+	found, failed, at := map[string][]Found{}, map[string]error{}, map[string]int{}
+	nearest := len(here)
 	for path, project := range projects {
 		found[path], failed[path] = read(project, in.key)
-		if at := here.index(path); at >= 0 && (len(found[path]) > 0 || failed[path] != nil) {
-			nearest = min(nearest, at)
+		at[path] = here.index(path)
+		if at[path] >= 0 && (len(found[path]) > 0 || failed[path] != nil) {
+			nearest = min(nearest, at[path])
 		}
 	}
 	var wrong []error
 	for _, path := range slices.Sorted(maps.Keys(projects)) {
-		if nearest < len(here) && here.index(path) == nearest {
+		if at[path] == nearest { // never, if none has servers: no folder has the place len(here)
 			all = append(all, found[path]...)
 			wrong = append(wrong, failed[path])
 			continue

@@ -46,7 +46,7 @@ func ofClaudeCode(home string, here folders) (everywhere, ofMCPJSON switches) {
 	everywhere, ofMCPJSON = switches{}, switches{}
 	file := filepath.Join(home, ".claude.json")
 	for path, project := range projectsIn(plainJSON(file), "projects") {
-		if !here.has(path) {
+		if here.index(path) < 0 {
 			continue
 		}
 		var lists struct{ DisabledMcpServers, DisabledMcpjsonServers []string }
@@ -67,14 +67,14 @@ func ofClaudeCode(home string, here folders) (everywhere, ofMCPJSON switches) {
 	return everywhere, ofMCPJSON
 }
 
-// ofGemini returns what is switched off in Gemini CLI among the servers that were found in its file: by its command
-// mcp disable, and by the lists of the file.
-func ofGemini(file string, found []Found) switches {
+// ofGemini returns what is switched off in Gemini CLI among the servers that were found in its file, which has data:
+// by its command mcp disable, and by the lists of the file.
+func ofGemini(file string, data []byte, found []Found) switches {
 	all := switches{}
 	var settings struct {
 		MCP struct{ Allowed, Excluded []string }
 	}
-	_ = json.Unmarshal(plainJSON(file), &settings)
+	_ = json.Unmarshal(withoutComments(data), &settings)
 	commanded := filepath.Join(filepath.Dir(file), "mcp-server-enablement.json")
 	var enablement map[string]struct{ Enabled *bool }
 	_ = json.Unmarshal(plainJSON(commanded), &enablement)
@@ -101,7 +101,15 @@ func plainJSON(file string) []byte {
 	if err != nil {
 		return nil
 	}
-	plain, _ := hujson.Standardize(data) // nil for what is no JSON
+	return withoutComments(data)
+}
+
+// withoutComments returns the JSON of a file that may have comments; nil for what is none.
+func withoutComments(data []byte) []byte {
+	plain, err := hujson.Standardize(data)
+	if err != nil {
+		return nil
+	}
 	return plain
 }
 
@@ -144,9 +152,6 @@ func theseFolders() (all folders) {
 	}
 	return all[:min(1, len(all))] // it is in no repository
 }
-
-// has reports whether a path is that of one of the folders.
-func (f folders) has(path string) bool { return f.index(path) >= 0 }
 
 // index returns which of the folders a path is that of; -1 if it is none.
 func (f folders) index(path string) int {

@@ -60,12 +60,15 @@ func (r *run) send(ctx context.Context, method, address, body string, header map
 	return nil, unanswered(err)
 }
 
+// CheckProxy is what to do about a proxy that is not reached.
+const CheckProxy = "check the proxy that HTTP_PROXY or HTTPS_PROXY names; NO_PROXY has the names that need none"
+
 // unanswered returns the fault of a request that got no answer.
 func unanswered(err error) *fault {
 	remedy := "see whether the server runs, and its log"
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "proxyconnect" {
-		remedy = "check the proxy that HTTP_PROXY or HTTPS_PROXY names; NO_PROXY has the names that need none"
+		remedy = CheckProxy
 	}
 	return &fault{cmp.Or(unreached.Why(err), plain(err)), remedy}
 }
