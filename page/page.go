@@ -238,8 +238,9 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 
 func setHeader(header http.Header, r *http.Request, policy string) {
 	header.Set("Content-Security-Policy", policy)
-	// Who opens it gets no hand on its window. Over plain HTTP to another machine a browser ignores that, with an
-	// error in its console, and sends no Sec-Fetch headers (Fetch Metadata, section 2); some old browsers never do.
+	// A page that opens this one cannot reach its window. Over plain HTTP to another machine a browser ignores the
+	// header and logs an error. There it sends no Sec-Fetch headers (Fetch Metadata, section 2); some old browsers
+	// never send them.
 	if r.TLS != nil || r.Header.Get("Sec-Fetch-Mode") != "" {
 		header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	}

@@ -217,7 +217,7 @@ func TestCloseDuringInitializeEndsTheSession(t *testing.T) {
 	}
 }
 
-// Who waits for a server that opens its stream and says nothing on it is told so.
+// If a server opens its stream and sends nothing, the excuse says so.
 func TestExcuseOfAStreamWithoutItsEndpoint(t *testing.T) {
 	upstreamtest.TestInBubble(t, "", func(t *testing.T) {
 		var logs ssetest.Output
