@@ -245,7 +245,7 @@ func (g *Gateway) supply(n *serving) handshake.SupplierOptions {
 	return handshake.SupplierOptions{
 		Memory: n.memory, ProcessIdle: idle, RememberFor: age,
 		Name: o.known(), Params: g.bridges.Params, Boots: boots || o.Boots,
-		Shared: o.Sessions == SessionsShared, Warm: o.Warm, MaxSessions: o.MaxSessions,
+		Shared: o.Sessions == SessionsShared, Warm: o.Warm, WarmFollowsUse: o.WarmFollowsUse && n.memory != nil, MaxSessions: o.MaxSessions,
 		Forwards:     len(o.ForwardHeaders) > 0 || o.PassRequest != nil,
 		StartTimeout: o.StartTimeout, InitializationTimeout: o.InitializationTimeout,
 		Session: multiplex.Options{
@@ -309,17 +309,15 @@ func (g *Gateway) RemembersFor(params json.RawMessage) bool {
 	return memory != nil && memory.Answers(remember.DeclaredBy(params, "")) != nil
 }
 
-// CheckStart is Try before the first client comes: a shared session goes on, and Ready and the status page know
-// the result.
+// CheckStart is Try before the first client comes: a shared session goes on, Ready and the status page know
+// the result, and what the server says is remembered.
 func (g *Gateway) CheckStart(ctx context.Context) (handshake.Found, error) {
 	return g.now.Load().supplier.CheckStart(ctx)
 }
 
-// Knows reports whether anything is remembered of the server.
-func (g *Gateway) Knows() bool {
-	memory := g.now.Load().memory
-	return memory != nil && memory.HasAny()
-}
+// Remembered returns what is remembered of the server, as Try returns it. It reports false if nothing is, or it
+// is older than Remember.For.
+func (g *Gateway) Remembered() (handshake.Found, bool) { return g.now.Load().supplier.Remembered() }
 
 // ServeStdio serves one client that writes to in and reads from out, such as stdin and
 // stdout of this process, until it has closed in and has its answers, for which it waits
@@ -345,8 +343,12 @@ func (g *Gateway) Accept(c *connstate.Connection) connstate.Handler {
 // Connections returns how many connections are open.
 func (g *Gateway) Connections() int { return g.registry.Len() }
 
-// Warm returns how many servers are kept started ahead of connections, once Start has been called.
-func (g *Gateway) Warm() int { return g.now.Load().opts.Warm }
+// Warm returns how many servers are kept started ahead of connections, once Start has been called. always
+// says that they are when nobody uses the server, too.
+func (g *Gateway) Warm() (n int, always bool) {
+	o := g.supply(g.now.Load())
+	return o.Warm, !o.WarmFollowsUse
+}
 
 // Snapshot returns a snapshot of each open connection, in no order.
 func (g *Gateway) Snapshot() []connstate.Snapshot {

@@ -83,7 +83,8 @@ type Options struct {
 	// They are not initialized: each connection runs its own handshake. A server that is
 	// taken is replaced at once. Default 1 in front of an upstream.Command with
 	// SessionsPerConnection, unless the child gets something of its client (PrincipalEnv,
-	// PassRequest or ForwardHeaders) or serves TransportStdio; else none. With SessionsShared,
+	// PassRequest or ForwardHeaders) or serves TransportStdio; else none. With Remember that one runs only
+	// while nothing is remembered of the server, and for ProcessIdle after its last use. With SessionsShared,
 	// 1 or more starts the shared session ahead. A remote server needs no start: for it, Warm needs SessionsShared.
 	Warm int
 	// Remember answers clients from memory while their server starts, and ends servers that are not
@@ -221,7 +222,8 @@ type Remember struct {
 	For time.Duration
 	// ProcessIdle ends a session that has had no message for this long, and no request, question,
 	// subscription or task open, and whose lists have not changed. The next message starts another one,
-	// which gets the client's log level. Not with SessionsShared. Default 10 min; negative: never.
+	// which gets the client's log level. A shared session ends when no client has been there for this
+	// long, unless Warm wants it ahead of clients. Default 10 min; negative: never.
 	ProcessIdle time.Duration
 }
 

@@ -72,6 +72,79 @@ func TestOneServerIsWarmByDefault(t *testing.T) {
 	}
 }
 
+// By default a warm server runs only while nothing is remembered of the server, and for ProcessIdle after its
+// last use. What was started because nothing was known waits that long for its client.
+func TestWarmServerFollowsUse(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil)}
+	opts := remembering()
+	opts.Warm, opts.WarmFollowsUse = 1, true
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		warm := func(want float64) {
+			t.Helper()
+			synctest.Wait()
+			equal(t, "warm servers", metric(t, g, "mcp_sse_pool_idle"), want)
+		}
+		g.Start()
+		time.Sleep(time.Hour) // it is not known, so it stands by for as long
+		warm(1)
+		first := connect(t, g, plain)
+		first.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/list"))
+		first.want("0 *", `1 {"of":"tools/list"}`)
+		first.c.Close(connstate.ClosedClient)
+		warm(1)
+		time.Sleep(11 * time.Minute)
+		warm(0)
+		equal(t, "processes of a known server", u.open(), 0)
+
+		p := returns(t, g)
+		warm(0) // a client that only looks is no use
+		p.served("1", 3, "tools/call")
+		warm(1)
+		time.Sleep(9 * time.Minute)
+		p.served("2", 3, "tools/call")
+		time.Sleep(9 * time.Minute)
+		warm(1)
+		time.Sleep(2 * time.Minute)
+		warm(0)
+		time.Sleep(3 * time.Minute)
+		equal(t, "processes", u.open(), 0)
+	})
+}
+
+// A server that is known needs no process to be ready, until a start of it fails.
+func TestKnownServerIsReadyWithoutAProcess(t *testing.T) {
+	broken := false
+	u := &server{capabilities: withLists, handle: lists(nil), dial: func(context.Context, int) error {
+		if broken {
+			return errors.New("no such program")
+		}
+		return nil
+	}}
+	opts := remembering()
+	opts.Warm, opts.WarmFollowsUse, opts.Remember.Dir = 1, true, t.TempDir()
+	inFakeTime(t, &server{capabilities: withLists, handle: lists(nil)}, opts, func(t *testing.T, g *gateway.Gateway) {
+		_, err := g.CheckStart(t.Context())
+		equal(t, "error of the check", err, nil)
+	})
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		time.Sleep(time.Hour) // what was said before was said before
+		found, ok := g.Remembered()
+		equal(t, "what the check has found is remembered", ok, true)
+		equal(t, "version", found.Version, "1.0")
+		g.Start()
+		time.Sleep(time.Hour)
+		equal(t, "readiness", g.Ready(t.Context()), nil)
+		equal(t, "starts", u.starts(), 0)
+
+		broken = true
+		connect(t, g, plain).post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/call"))
+		time.Sleep(time.Minute)
+		if g.Ready(t.Context()) == nil {
+			t.Error("a server that does not start is ready")
+		}
+	})
+}
+
 // A server that boots for 3 s has its tools at once for each client that comes while a warm
 // one is there, also for the next: one that is taken is replaced.
 func TestToolsOfASlowServerAreThereAtOnce(t *testing.T) {

@@ -309,17 +309,30 @@ func TestCallBeforeInitializeWaitsForTheStart(t *testing.T) {
 	})
 }
 
-// A session of which nothing is kept is not ended because it is idle: another one would follow at once.
-func TestSessionThatIsNotRememberedDoesNotEnd(t *testing.T) {
+// The session of a client that only calls, of whose kind nothing is remembered, ends too. The client rests on
+// what that session has said; what that leaves open waits for the next one.
+func TestIdleSessionOfAnUnknownKindEnds(t *testing.T) {
 	big := `{"tools":"` + strings.Repeat("x", 5<<20) + `"}`
-	u := &server{capabilities: withLists, handle: lists(map[string]string{"tools/list": big})}
-	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/call"))
-		time.Sleep(3 * time.Hour)
-		equal(t, "starts", u.starts(), 1)
-		p.take()
-	})
+	for name, of := range map[string]map[string]string{"lists": nil, "a list too large to keep": {"tools/list": big}} {
+		t.Run(name, func(t *testing.T) {
+			u := &server{capabilities: withLists, handle: lists(of)}
+			inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+				p := connect(t, g, plain)
+				p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/call"))
+				p.want("0 *", "1 *")
+				time.Sleep(13 * time.Minute)
+				equal(t, "sessions", u.open(), 0)
+				p.wantState(connstate.Resting)
+				p.post(request("2", "prompts/list"), request("3", "tools/call"))
+				p.want(`2 {"of":"prompts/list"}`, answered("3", 2, "tools/call"))
+				if of != nil {
+					p.take() // the list is new to it
+					p.post(request("4", "tools/list"))
+					p.want("4 *")
+				}
+			})
+		})
+	}
 }
 
 // An error for a list that the server has had says nothing of the list.

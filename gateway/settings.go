@@ -59,6 +59,7 @@ type settings struct {
 	MaxSessions          int // sessions with the server; below 1: unlimited
 	ConnectBurst         int
 	Boots                bool // the server is a process, also if up is no upstream.Command
+	WarmFollowsUse       bool // Warm is the default: with a memory it follows use
 
 	// Of connections; 0: as package connstate has it.
 	GateQueue, MaxPending, OutboxBytes int
@@ -88,7 +89,8 @@ func newSettings(o Options, up upstream.Upstream) settings {
 		o.Logger = o.Logger.With("server", known)
 	}
 
-	if o.Warm == 0 && o.wantsWarm(up) {
+	followsUse := o.Warm == 0 && o.wantsWarm(up)
+	if followsUse {
 		o.Warm = 1
 	}
 	o.Warm = max(0, o.Warm)
@@ -101,6 +103,7 @@ func newSettings(o Options, up upstream.Upstream) settings {
 
 	s := settings{
 		Options:           o,
+		WarmFollowsUse:    followsUse,
 		MaxRequestTimeout: 10 * o.RequestTimeout,
 		InitializeTimeout: min(50*time.Second, 3*o.StartTimeout), // SDKs give up after 60 s, and then show no reason
 		StreamTimeout:     max(0, o.IdleTimeout),

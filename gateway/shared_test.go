@@ -45,6 +45,30 @@ func TestAllConnectionsShareASession(t *testing.T) {
 	})
 }
 
+// A shared session ends when no client has been there for ProcessIdle, and the next one starts another; unless
+// the session is wanted ahead of clients.
+func TestSharedSessionWithoutClientsEnds(t *testing.T) {
+	for warm, want := range map[int]int{0: 0, 1: 1} {
+		u := &server{capabilities: withLists, handle: lists(nil)}
+		opts := remembering()
+		opts.Sessions, opts.Warm = gateway.SessionsShared, warm
+		inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+			p := connect(t, g, plain)
+			p.served("1", 1, "tools/call")
+			time.Sleep(time.Hour)
+			equal(t, "sessions with a client", u.open(), 1)
+			p.c.Close(connstate.ClosedClient)
+			time.Sleep(9 * time.Minute)
+			equal(t, "sessions after 9 min", u.open(), 1)
+			time.Sleep(6 * time.Minute)
+			equal(t, "sessions after 15 min", u.open(), want)
+			connect(t, g, plain).served("1", 2-want, "tools/call")
+			equal(t, "losses", metric(t, g, "mcp_sse_session_restarts_total"), 0)
+			equal(t, "readiness", g.Ready(t.Context()), nil)
+		})
+	}
+}
+
 // The stored result answers a client's initialize, whatever it declares: the session declares
 // nothing.
 func TestSharedSessionAnswersInitializeFromTheStoredResult(t *testing.T) {

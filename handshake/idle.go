@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/remember"
 )
 
 // errIdle is the reason of a session that has ended because its client has not used it for long.
@@ -35,17 +37,20 @@ func (r *run) awaitIdle() <-chan time.Time {
 	return nil
 }
 
-// endIdle ends a session that its client has not used for ProcessIdle, if another one would be the same to
-// it: that of which nothing is remembered stays, because the next would have to be started at once.
+// endIdle ends a session that its client has not used for ProcessIdle. The client rests on what the session
+// has said, if nothing is remembered.
 func (r *run) endIdle(a *attachment) {
 	// A message that comes from here on is needed by the next session, if it does not reach this one.
 	r.needed.Store(false)
 	if r.c.InFlight() > 0 || a.session.Asks() {
 		a.usage.note()
 	}
-	idle := r.remembered(r.params()) != nil && !a.usage.stateful.Load() && !r.state.hasSubscriptions() &&
-		a.usage.idleFor() >= r.supplier.opts().ProcessIdle
-	if idle {
-		a.retire(errIdle)
+	result := a.session.Result()
+	if result == nil || a.usage.stateful.Load() || r.state.hasSubscriptions() || a.usage.idleFor() < r.supplier.opts().ProcessIdle {
+		return
 	}
+	if r.told.Load() == nil { // its lists could not be read
+		r.told.Store(&remember.Answers{Initialize: string(result.Raw), Stateless: a.session.Stateless(), Learned: time.Now()})
+	}
+	a.retire(errIdle)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
@@ -13,23 +14,60 @@ import (
 // handshake, so a warm server fits any client, and one that hangs is found by that
 // handshake, like any other. One goroutine for each server keeps it, and starts the next
 // one when that is taken or ends.
+//
+// With SupplierOptions.WarmFollowsUse nothing runs for nobody: the pool is empty while the server is
+// known and was not used for ProcessIdle.
 type pool struct {
 	supplier *Supplier
 	warm     chan *Session // unbuffered: from a keeper to take
 
-	mu      sync.Mutex           // guards what follows
-	keepers []context.CancelFunc // each ends a keeper
-	until   time.Time            // no server is started ahead before
-	failed  bool                 // a check of the server has failed
+	lastUse atomic.Int64 // when the server was last used, in Unix nanoseconds; 0: never
+	empty   atomic.Bool  // use fills the pool
+
+	mu       sync.Mutex           // guards what follows
+	keepers  []context.CancelFunc // each ends a keeper
+	until    time.Time            // no server is started ahead before
+	failed   bool                 // a check of the server has failed
+	watching bool                 // emptyUnused runs
 }
 
-// resize keeps as many servers as SupplierOptions.Warm says; none during a rest.
+// noteUse notes that a client has used the server, which may fill the pool.
+func (p *pool) noteUse() {
+	p.lastUse.Store(time.Now().UnixNano())
+	if p.empty.Load() {
+		p.supplier.Go(p.resize)
+	}
+}
+
+// isWanted reports whether warm servers are wanted now. A server that is unknown counts as used: what is
+// started for that reason stays for the next client.
+func (p *pool) isWanted() bool {
+	opts := p.supplier.opts()
+	if !opts.WarmFollowsUse {
+		return true
+	}
+	if !p.supplier.IsKnown() {
+		p.lastUse.Store(time.Now().UnixNano())
+	}
+	used := p.lastUse.Load()
+	return used > 0 && (opts.ProcessIdle == 0 || time.Since(time.Unix(0, used)) < opts.ProcessIdle)
+}
+
+// resize keeps as many servers as SupplierOptions.Warm says; none during a rest, or while none are wanted.
 func (p *pool) resize() {
+	p.empty.Store(true)    // from here on use makes its own call
+	wanted := p.isWanted() // it may read a file
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	warm := p.supplier.opts().Warm
-	if time.Now().Before(p.until) {
+	opts := p.supplier.opts()
+	warm := opts.Warm
+	if !wanted || time.Now().Before(p.until) {
 		warm = 0
+	}
+	p.empty.Store(opts.Warm > 0 && !wanted)
+	if wanted && opts.WarmFollowsUse && opts.ProcessIdle > 0 && !p.watching {
+		p.watching = true
+		p.supplier.Go(p.emptyUnused)
 	}
 	for len(p.keepers) < warm {
 		life, end := context.WithCancel(p.supplier.life)
@@ -39,6 +77,21 @@ func (p *pool) resize() {
 	for ; len(p.keepers) > warm; p.keepers = p.keepers[:len(p.keepers)-1] {
 		p.keepers[len(p.keepers)-1]()
 	}
+}
+
+// emptyUnused empties the pool once nobody has used the server for ProcessIdle. It ends then, or with the
+// supplier.
+func (p *pool) emptyUnused() {
+	for wanted := true; wanted; wanted = p.isWanted() {
+		used := time.Unix(0, p.lastUse.Load())
+		if backoff.Wait(p.supplier.life, time.Until(used.Add(p.supplier.opts().ProcessIdle))) != nil {
+			return
+		}
+	}
+	p.mu.Lock()
+	p.watching = false
+	p.mu.Unlock()
+	p.resize()
 }
 
 // rest ends the warm servers and those that start, and starts none for d.

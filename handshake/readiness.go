@@ -29,7 +29,7 @@ type readiness struct {
 	probed  time.Time  // when the last probe ended
 	verdict error      // why the last probe failed; nil: no start has decided, or the last one worked
 	probe   *attempt   // a start that only tests whether a session can be started; nil: none runs
-	health  Health     // but for Draining, Failing and Initialized
+	health  Health     // but for Draining, Failing, Initialized and Known
 	soon    bool       // the last failure is the loss of a session soon after its start
 }
 
@@ -96,14 +96,17 @@ type Health struct {
 	Failed      time.Time // the last failed start or lost session
 	Failure     string    // and why
 	Initialized *Server   // what the server last said of itself; nil without a handshake
+	Known       bool      // what the server says is remembered
 }
 
 // Health returns what is known of the server.
 func (s *Supplier) Health() Health {
+	known := s.IsKnown()
 	r := &s.readiness
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := r.health
+	h.Known = known
 	h.Draining, h.Initialized = r.life.Err() != nil, s.server.Load()
 	h.Failing = r.doubted || r.verdict != nil || r.soon && time.Since(h.Failed) < time.Minute
 	return h
@@ -113,7 +116,7 @@ func (s *Supplier) Health() Health {
 func (s *Supplier) Drain() { s.drain() }
 
 // Ready returns nil if a session can be started: the last start worked, or a probe
-// does, now or in the last two seconds. Concurrent callers share one probe, which the
+// does, now or in the last two seconds; or what the server says is remembered, and no start has failed since. Concurrent callers share one probe, which the
 // start timeout bounds. ctx and the initialization timeout bound the wait for it: if the
 // probe takes longer, what was known before counts.
 func (s *Supplier) Ready(ctx context.Context) error {
@@ -140,13 +143,14 @@ func (s *Supplier) Ready(ctx context.Context) error {
 // probe returns the running probe, which it may begin, or nil and what is known without
 // one.
 func (s *Supplier) probe() (*attempt, error) {
+	known := s.IsKnown()
 	r := &s.readiness
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.life.Err() != nil:
 		return nil, errDraining
-	case r.worksLocked() && !r.doubted:
+	case (known || r.worksLocked()) && r.verdict == nil && !r.doubted: // a known server may sleep until a start fails
 		return nil, nil
 	case time.Since(r.probed) < probeEvery:
 		return nil, r.verdict

@@ -60,13 +60,21 @@ func (s *Supplier) Learn(ctx context.Context, params json.RawMessage) error {
 		return err
 	}
 	defer session.Close(errNotNeeded)
-	if session.look == nil { // nothing is remembered, perhaps since a reload
+	session.awaitLook(ctx)
+	return nil
+}
+
+// awaitLook looks at a session without a client, which could get the answers, and returns what it says; nil if
+// that cannot be read, or is not to be remembered, perhaps since a reload.
+func (s *Session) awaitLook(ctx context.Context) *remember.Answers {
+	if s.look == nil {
 		return nil
 	}
-	session.startLook() // it has no client that could get the answers
+	s.startLook()
 	select {
-	case <-session.look.done:
+	case <-s.look.done:
+		return s.look.answers
 	case <-ctx.Done():
+		return nil
 	}
-	return nil
 }

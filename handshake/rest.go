@@ -111,6 +111,9 @@ func (r *run) restUntilNeeded() bool {
 		r.startAnew()
 	}
 	answers := r.recall()
+	if answers == nil && r.follows == afterRest && before != nil {
+		answers = before // what its last session said
+	}
 	if answers == nil || r.needed.Load() && r.follows != first {
 		return true
 	}

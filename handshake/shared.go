@@ -101,16 +101,29 @@ func (s *shared) start(again bool) (*Session, error) {
 	return session, err
 }
 
-// watch waits for the end of the session, retires it when its server is replaced, or ends it
-// with the supplier.
+// watch waits for the end of the session, retires it when its server is replaced or no client has been there for
+// ProcessIdle, or ends it with the supplier.
 func (s *shared) watch(session *Session) {
-	select {
-	case <-s.supplier.closed.Done():
-		session.Close(errNotNeeded)
-		return
-	case <-s.supplier.replaced:
-		session.Retire(ErrReplaced, nil)
-	case <-session.Over():
+	for used := time.Now(); !session.isOver(); {
+		var look <-chan time.Time
+		idle := s.supplier.opts().ProcessIdle
+		if idle > 0 && s.supplier.opts().Warm == 0 { // else it is wanted also without a client
+			look = time.After(idle / checksInIdle)
+		}
+		select {
+		case <-s.supplier.closed.Done():
+			session.Close(errNotNeeded)
+			return
+		case <-s.supplier.replaced:
+			session.Retire(ErrReplaced, nil)
+		case <-session.Over():
+		case <-look:
+			if session.Callers() > 0 {
+				used = time.Now()
+			} else if time.Since(used) >= idle {
+				session.Retire(errIdle, nil)
+			}
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,8 +138,13 @@ func (s *shared) checkLocked() {
 		return
 	}
 	s.session = nil
-	if errors.Is(session.Why(), ErrReplaced) {
+	switch {
+	case errors.Is(session.Why(), ErrReplaced):
 		s.supplier.log.Info("shared session replaced", "connections", session.Callers(), "duration", session.Age())
+		return
+	case errors.Is(session.Why(), errIdle):
+		s.supplier.log.Info("shared session ended: no client is there", "duration", session.Age())
+		s.again = false // the next one follows no loss
 		return
 	}
 	s.supplier.limited.Warn("shared session lost", "connections", session.Callers(), "duration", session.Age(), "err",

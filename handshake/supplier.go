@@ -32,6 +32,9 @@ type SupplierOptions struct {
 	// Warm is the number of servers that the pool keeps started. With Shared, any
 	// number above 0 makes Start start the session. It can change.
 	Warm int
+	// WarmFollowsUse keeps those servers started only while nothing is remembered of the server, and
+	// for ProcessIdle after it was used last. It can change.
+	WarmFollowsUse bool
 	// Forwards says that sessions get something of their clients' requests. A probe may
 	// lack the credentials, and the server may have other tools for each client.
 	Forwards bool
@@ -269,6 +272,19 @@ func (s *Supplier) Abort() {
 			a.Abort()
 		}
 	}
+}
+
+// noteUse notes that a client has used the server.
+func (s *Supplier) noteUse() {
+	if s.pool != nil {
+		s.pool.noteUse()
+	}
+}
+
+// IsKnown reports whether anything is remembered of the server.
+func (s *Supplier) IsKnown() bool {
+	memory := s.opts().Memory
+	return memory != nil && memory.HasAny()
 }
 
 // learnsAlone reports whether a session without a client can show what the server says to each.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -40,7 +41,7 @@ func (s *Supplier) Try(ctx context.Context) (Found, error) {
 const quiet = 10 * time.Second
 
 // CheckStart is Try of a server before its first client comes. A shared session goes on for that client. Ready
-// and Health know the result.
+// and Health know the result, and what the server says is remembered.
 func (s *Supplier) CheckStart(ctx context.Context) (found Found, err error) {
 	if s.shared != nil {
 		until := time.Now().Add(s.opts().StartTimeout)
@@ -50,7 +51,7 @@ func (s *Supplier) CheckStart(ctx context.Context) (found Found, err error) {
 		}
 		return session.find(ctx, until)
 	}
-	found, err = s.Try(ctx)
+	found, err = s.tryAndLearn(ctx)
 	switch {
 	case err == nil:
 		s.NoteStart()
@@ -59,6 +60,53 @@ func (s *Supplier) CheckStart(ctx context.Context) (found Found, err error) {
 		s.pool.rest(quiet)
 	}
 	return found, err
+}
+
+// tryAndLearn is Try, and remembers what the server says.
+func (s *Supplier) tryAndLearn(ctx context.Context) (Found, error) {
+	if !s.learnsAlone() {
+		return s.Try(ctx)
+	}
+	until := time.Now().Add(s.opts().StartTimeout)
+	session, err := s.startOwn(ctx)
+	if err != nil {
+		return Found{}, err
+	}
+	defer session.Close(errNotNeeded)
+	answers := session.awaitLook(ctx)
+	if answers == nil {
+		return session.find(ctx, until)
+	}
+	found, whole := foundIn(answers)
+	if !whole { // the list is too long to be remembered, or cannot be read: find says why
+		return session.find(ctx, until)
+	}
+	found.Memory = session.memory()
+	return found, nil
+}
+
+// Remembered returns what is remembered of the server, as Try returns it. It reports false if nothing is, or
+// it is older than SupplierOptions.RememberFor.
+func (s *Supplier) Remembered() (Found, bool) {
+	memory := s.opts().Memory
+	if memory == nil {
+		return Found{}, false
+	}
+	last := memory.Last()
+	if last == nil || time.Since(last.Learned) >= s.opts().RememberFor {
+		return Found{}, false
+	}
+	return foundIn(last)
+}
+
+// foundIn returns what answers say of a server. It reports false if they lack a list of tools that it has.
+func foundIn(answers *remember.Answers) (found Found, whole bool) {
+	found.Server = resultOf(answers).Server()
+	found.Tools, whole = answers.Items(mcp.MethodListTools, "tools")
+	prompts, _ := answers.Items(mcp.MethodListPrompts, "prompts")
+	resources, _ := answers.Items(mcp.MethodListResources, "resources")
+	found.Prompts, found.Resources = len(prompts), len(resources)
+	return found, whole || answers.Lacks(mcp.MethodListTools)
 }
 
 // find returns what the server of a session says of itself, and lists until a time. A list of tools that
@@ -78,10 +126,16 @@ func (s *Session) find(ctx context.Context, until time.Time) (found Found, _ err
 	prompts, _ := s.list(ctx, "prompts", mcp.MethodListPrompts)
 	resources, _ := s.list(ctx, "resources", mcp.MethodListResources)
 	found.Prompts, found.Resources = len(prompts), len(resources)
-	if process, ok := s.conn.(interface{ Memory() int64 }); ok {
-		found.Memory = process.Memory()
-	}
+	found.Memory = s.memory()
 	return found, nil
+}
+
+// memory returns what the processes of the server hold, in bytes; 0 where that is unknown.
+func (s *Session) memory() int64 {
+	if process, ok := s.conn.(interface{ Memory() int64 }); ok {
+		return process.Memory()
+	}
+	return 0
 }
 
 // list reads all pages of a list, if the server has it.

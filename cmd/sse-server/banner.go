@@ -56,7 +56,9 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 func (d *daemon) tellProcesses(w io.Writer) {
 	warm := 0
 	for _, gw := range d.gateways {
-		warm += gw.Warm()
+		if n, always := gw.Warm(); always {
+			warm += n
+		}
 	}
 	if warm > 0 {
 		fmt.Fprintf(w, "Processes     %d started ahead (--warm), and one for each client that calls\n\n", warm)

@@ -81,7 +81,7 @@ func (t *trial) run(ctx context.Context) int {
 			fmt.Fprintf(out, "%s: FAILED: %s\n", visible(name), visible(plainText(err.Error())))
 		default:
 			server := strings.TrimSpace(found.Name + " " + found.Version)
-			fmt.Fprintf(out, "%s: %s\n", visible(name), visible(describe(server, found, took)))
+			fmt.Fprintf(out, "%s: %s\n", visible(name), visible(describe(server, found, startedIn(took, found))))
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -90,9 +90,10 @@ func (t *trial) run(ctx context.Context) int {
 			code = exitFailure
 			fmt.Fprintf(out, "  what to do: %s\n", remedyFor(s, fault.Error()))
 		default:
+			warm, _ := gw.Warm()
 			t.m.tellLosses(t.c.Check.For, clients.Offer{
 				Name: name, Boot: took, Tools: toolsOf(found.Tools),
-				Ahead: gw.Warm() > 0 || s.Remember && s.Kind() == config.OfCommand,
+				Ahead: warm > 0 || s.Remember && s.Kind() == config.OfCommand,
 			})
 		}
 		_ = gw.Shutdown(context.Background()) // ends the session

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -16,9 +17,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
-
-// maxStartChecks is how many servers start at the same time for their start check.
-const maxStartChecks = 8
 
 // headStart is how long a server of which nothing is known has not failed when its warm servers start beside
 // the check.
@@ -38,17 +36,17 @@ type startCheck struct {
 	next    time.Duration // after which a pipe gets a line about those that are still starting
 }
 
-// checkStarts starts each server once, and says on stdout what it is, or why it does not start and what to do.
-// The warm servers start at the same time if something is remembered of the server. Else they start once the
-// check has gone on for a while, so that one that fails at once is not started again and again; and after it if
-// the command may have to install a package: two that do so at the same time collide. checkStarts returns when
-// each server has answered or failed, or when ctx ends.
+// checkStarts says on stdout what each server is: from memory if it is remembered, else by starting it once; or
+// why it does not start, and what to do. As many start at a time as there are processors. Warm servers of one
+// that is checked start once the check has gone on for a while, so that one that fails at once is not started
+// again and again; and after it if the command may have to install a package: two that do so at the same time
+// collide. checkStarts returns when each server has answered or failed, or when ctx ends.
 func (m *Main) checkStarts(ctx context.Context, gateways map[string]*gateway.Gateway, c *config.Config) {
 	all := &startCheck{out: m.live.over(m.Stdout), live: m.live, began: time.Now(), next: cmp.Or(m.Silence, silence)}
 	for _, s := range c.Each() {
 		all.wide = max(all.wide, len(c.Title(s)))
 	}
-	places := make(chan struct{}, maxStartChecks)
+	places := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var checks sync.WaitGroup
 	for _, s := range c.Each() {
 		gw, name := gateways[s.Name], c.Title(s)
@@ -57,8 +55,10 @@ func (m *Main) checkStarts(ctx context.Context, gateways map[string]*gateway.Gat
 			all.say(name, "not checked: "+why)
 			continue
 		}
-		if gw.Knows() {
+		if found, ok := gw.Remembered(); ok {
 			gw.Start()
+			all.say(name, describe(titleOf(found), found, fromMemory))
+			continue
 		}
 		checks.Go(func() { all.check(ctx, gw, s, name, places) }) // ends with ctx, or with the times of the gateway
 	}
@@ -103,7 +103,7 @@ func (all *startCheck) check(ctx context.Context, gw *gateway.Gateway, s *config
 		all.say(name, "not checked: stopped")
 		return
 	case err == nil:
-		lines := []string{describe(cmp.Or(found.Version, found.Name), found, time.Since(began))}
+		lines := []string{describe(titleOf(found), found, startedIn(time.Since(began), found))}
 		if found.NoTools != nil {
 			lines = append(lines, "What to do: "+remedyFor(s, found.NoTools.Error())+".")
 		}
@@ -174,11 +174,25 @@ func (all *startCheck) sayLocked(name string, lines ...string) {
 	_, _ = io.WriteString(all.out, b.String())
 }
 
-// describe says what a server is and has, by the words for it.
-func describe(server string, found handshake.Found, took time.Duration) string {
+// titleOf returns what a line calls a server that has a name in front of it.
+func titleOf(found handshake.Found) string { return cmp.Or(found.Version, found.Name) }
+
+// fromMemory is the end of a line about a server that was not started.
+const fromMemory = "from memory, starts with the first call"
+
+// startedIn is the end of a line about a server that was started.
+func startedIn(d time.Duration, found handshake.Found) string {
+	if found.NoTools != nil || found.Memory <= 0 {
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.1f s, %d MiB", d.Seconds(), (found.Memory+1<<19)>>20)
+}
+
+// describe says what a server is and has, by the words for it, and how that is known.
+func describe(server string, found handshake.Found, how string) string {
 	text := fmt.Sprintf("%s, MCP %s: ", server, found.ProtocolVersion)
 	if found.NoTools != nil {
-		return fmt.Sprintf("%s%s (%.1f s)", text, noTools(found), took.Seconds())
+		return fmt.Sprintf("%s%s (%s)", text, noTools(found), how)
 	}
 	text += count(len(found.Tools), "tool")
 	if found.Prompts > 0 {
@@ -187,11 +201,7 @@ func describe(server string, found handshake.Found, took time.Duration) string {
 	if found.Resources > 0 {
 		text += ", " + count(found.Resources, "resource")
 	}
-	memory := ""
-	if found.Memory > 0 {
-		memory = fmt.Sprintf(", %d MiB", (found.Memory+1<<19)>>20)
-	}
-	return fmt.Sprintf("%s (%.1f s%s)", text, took.Seconds(), memory)
+	return fmt.Sprintf("%s (%s)", text, how)
 }
 
 // noTools says why there is no list of tools.

@@ -48,6 +48,24 @@ func TestStartCheck(t *testing.T) {
 	p.wantExit(exitOK)
 }
 
+// The line about a server that is remembered comes from memory, and nothing is started.
+func TestStartCheckOfAKnownServer(t *testing.T) {
+	t.Parallel()
+	args := []string{"--addr", "127.0.0.1:0", "--start-check", "--env", childVariable + "=demo", "--", clitest.Must(os.Executable())}
+	env := map[string]string{"XDG_STATE_HOME": t.TempDir()}
+	p := startWith(t, env, args...)
+	p.out.await(t, 1, ": 2 tools (")
+	p.stop()
+	p.wantExit(exitOK)
+	p = startWith(t, env, args...)
+	p.out.await(t, 1, ": 2 tools (from memory, starts with the first call)\n")
+	p.stop()
+	p.wantExit(exitOK)
+	if log := p.log.String(); strings.Contains(log, `msg="server started"`) {
+		t.Errorf("a known server was started:\n%s", log)
+	}
+}
+
 // A shared session goes on for the first client.
 func TestStartCheckOfASharedSession(t *testing.T) {
 	t.Parallel()

@@ -34,12 +34,37 @@ func TestTheGatewayInitializesTheServerWithNoWordOfTheClient(t *testing.T) {
 // may take longer than clients wait.
 func TestAServerIsReadyBeforeItsClient(t *testing.T) {
 	t.Parallel()
-	g := startGateway(t, "names answers")
+	g := startGateway(t, "names answers", "--warm", "1")
 	for n := range 3 {
 		g.awaitMetric(1, "mcp_sse_pool_idle")
 		g.open("").announced()
 		g.awaitMetric(float64(n+1), "mcp_sse_pool_takes_total", `result="hit"`)
 	}
+}
+
+// By default a server is ready before its first client while nothing is known of it.
+func TestAnUnknownServerIsReadyBeforeItsFirstClient(t *testing.T) {
+	t.Parallel()
+	g := startGateway(t, "names answers")
+	g.awaitMetric(1, "mcp_sse_pool_idle")
+	g.open("").announced()
+	g.awaitMetric(1, "mcp_sse_pool_takes_total", `result="hit"`)
+}
+
+// Nothing runs for nobody: a gateway whose server is known is ready, and starts no process before a client
+// calls.
+func TestAKnownServerHasNoProcessBeforeACall(t *testing.T) {
+	t.Parallel()
+	first := startGateway(t, "names answers", "--start-check")
+	await(t, "what the server said is kept", func() bool { return ssetest.Remembered(t) })
+	first.stop()
+	g := startGateway(t, "names answers", "--start-check")
+	status, _ := g.do(http.MethodGet, g.admin+"/readyz")
+	ssetest.Want(t, "status of /readyz", status, http.StatusOK)
+	g.open("?event=message").announced()
+	ssetest.Want(t, "processes", g.metric("mcp_sse_children"), 0)
+	g.stop()
+	ssetest.Want(t, "processes that were started", len(g.logged("server started")), 0)
 }
 
 // remembered starts a gateway whose server waits for a file before it answers initialize, lets a client

@@ -101,6 +101,20 @@ func (a *Answers) Same(other *Answers) bool {
 		!slices.ContainsFunc(Kinds(), differs)
 }
 
+// Items returns what is in the pages of a list, in their order: the elements of a member of each page, such
+// as "tools". It reports false if the list is not there.
+func (a *Answers) Items(method, member string) (items []json.RawMessage, ok bool) {
+	pages := a.Pages[method]
+	for page, seen := "", 0; pages != nil && seen < len(pages); seen++ {
+		result := json.RawMessage(pages[page])
+		list, _ := jsonrpc.Member(result, member)
+		jsonrpc.Each(list, func(one json.RawMessage) { items = append(items, one) })
+		cursor, _ := jsonrpc.Member(result, "nextCursor")
+		page = pageOf(cursor)
+	}
+	return items, pages != nil
+}
+
 // size returns about how many bytes the answers take.
 func (a *Answers) size() int {
 	size := len(a.Initialize)

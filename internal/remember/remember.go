@@ -125,6 +125,19 @@ func (s *Server) AnswersAt(version, principal string) (last *Answers) {
 	return last
 }
 
+// Last returns what the server said last to any client, nil if nothing is known of it.
+func (s *Server) Last() (last *Answers) {
+	s.readAgain()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.answers {
+		if last == nil || a.Learned.After(last.Learned) {
+			last = a
+		}
+	}
+	return last
+}
+
 // HasAny reports whether anything is known of the server.
 func (s *Server) HasAny() bool {
 	s.readAgain()

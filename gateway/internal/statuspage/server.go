@@ -9,7 +9,10 @@ import (
 )
 
 // conditions are those of servers, those that need attention first.
-var conditions = []string{"failing", "unstable", "starting", "draining", "healthy", "standing by", "not started"}
+var conditions = []string{"failing", "unstable", "starting", "draining", "healthy", asleep, "standing by", "not started"}
+
+// asleep is the condition of a server that answers from memory until somebody calls it.
+const asleep = "asleep, from memory"
 
 // recently is how long a failure makes a server unstable.
 const recently = 5 * time.Minute
@@ -39,6 +42,8 @@ func newServer(of *Server, now time.Time) *server {
 		s.Condition = "failing"
 	case now.Sub(s.Failed) < recently:
 		s.Condition = "unstable"
+	case s.Known && s.Sessions == 0:
+		s.Condition = asleep
 	case !s.Started.IsZero():
 		s.Condition = "healthy"
 	case s.Sessions > s.Idle:
