@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,6 +97,32 @@ func build(t *testing.T, what string) string {
 		t.Fatalf("go build %s: %v\n%s", what, err, out)
 	}
 	return program
+}
+
+// README has two commands: one that serves, and one that passes the tests, which is what CI runs.
+func TestREADMEHasTheCommandOfCI(t *testing.T) {
+	var commands []string
+	for _, p := range pages(t) {
+		if p.path != "README.md" {
+			continue
+		}
+		for _, b := range p.blocks {
+			if shells[b.language] && !b.isPattern() && len(b.text) == 1 {
+				command, _, _ := strings.Cut(b.text[0], "#")
+				commands = append(commands, strings.TrimSpace(command))
+			}
+		}
+	}
+	if want := []string{"go run ./cmd/sse-server", "make test"}; !slices.Equal(commands, want) {
+		t.Fatalf("README has the commands %q, want %q", commands, want)
+	}
+	script, err := os.ReadFile(filepath.Join(root, ".ci", "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !regexp.MustCompile(`(?m)^` + commands[1] + `( |$)`).Match(script) {
+		t.Errorf(".ci/run does not run %q", commands[1])
+	}
 }
 
 // fileName is the first line of a block of YAML that says which file it is.
