@@ -45,6 +45,18 @@ func TestAllConnectionsShareASession(t *testing.T) {
 	})
 }
 
+// What the start check of a shared session sees is remembered.
+func TestCheckOfASharedSessionIsRemembered(t *testing.T) {
+	opts := remembering()
+	opts.Sessions = gateway.SessionsShared
+	inFakeTime(t, &server{capabilities: withLists, handle: lists(nil)}, opts, func(t *testing.T, g *gateway.Gateway) {
+		_, err := g.CheckStart(t.Context())
+		equal(t, "error of the check", err, nil)
+		_, known := g.Remembered()
+		equal(t, "the server is remembered", known, true)
+	})
+}
+
 // A shared session ends when no client has been there for ProcessIdle, and the next one starts another; unless
 // the session is wanted ahead of clients.
 func TestSharedSessionWithoutClientsEnds(t *testing.T) {
@@ -60,8 +72,8 @@ func TestSharedSessionWithoutClientsEnds(t *testing.T) {
 			p.c.Close(connstate.ClosedClient)
 			time.Sleep(9 * time.Minute)
 			equal(t, "sessions after 9 min", u.open(), 1)
-			time.Sleep(6 * time.Minute)
-			equal(t, "sessions after 15 min", u.open(), want)
+			time.Sleep(7 * time.Minute)
+			equal(t, "sessions after 16 min", u.open(), want)
 			connect(t, g, plain).served("1", 2-want, "tools/call")
 			equal(t, "losses", metric(t, g, "mcp_sse_session_restarts_total"), 0)
 			equal(t, "readiness", g.Ready(t.Context()), nil)

@@ -104,7 +104,7 @@ func (s *shared) start(again bool) (*Session, error) {
 // watch waits for the end of the session, retires it when its server is replaced or no client has been there for
 // ProcessIdle, or ends it with the supplier.
 func (s *shared) watch(session *Session) {
-	for used := time.Now(); !session.isOver(); {
+	for unused := (time.Time{}); !session.isOver(); {
 		var look <-chan time.Time
 		idle := s.supplier.opts().ProcessIdle
 		if idle > 0 && s.supplier.opts().Warm == 0 { // else it is wanted also without a client
@@ -118,9 +118,12 @@ func (s *shared) watch(session *Session) {
 			session.Retire(ErrReplaced, nil)
 		case <-session.Over():
 		case <-look:
-			if session.Callers() > 0 {
-				used = time.Now()
-			} else if time.Since(used) >= idle {
+			switch {
+			case session.Callers() > 0:
+				unused = time.Time{}
+			case unused.IsZero():
+				unused = time.Now()
+			case time.Since(unused) >= idle:
 				session.Retire(errIdle, nil)
 			}
 		}

@@ -49,7 +49,7 @@ func (s *Supplier) CheckStart(ctx context.Context) (found Found, err error) {
 		if err != nil {
 			return Found{}, err
 		}
-		return session.find(ctx, until)
+		return session.findAndLearn(ctx, until)
 	}
 	found, err = s.tryAndLearn(ctx)
 	switch {
@@ -64,24 +64,27 @@ func (s *Supplier) CheckStart(ctx context.Context) (found Found, err error) {
 
 // tryAndLearn is Try, and remembers what the server says.
 func (s *Supplier) tryAndLearn(ctx context.Context) (Found, error) {
-	if !s.learnsAlone() {
-		return s.Try(ctx)
-	}
 	until := time.Now().Add(s.opts().StartTimeout)
 	session, err := s.startOwn(ctx)
 	if err != nil {
 		return Found{}, err
 	}
 	defer session.Close(errNotNeeded)
-	answers := session.awaitLook(ctx)
+	return session.findAndLearn(ctx, until)
+}
+
+// findAndLearn is find, and remembers what the server says, unless clients have used the
+// session before.
+func (s *Session) findAndLearn(ctx context.Context, until time.Time) (Found, error) {
+	answers := s.awaitLook(ctx)
 	if answers == nil {
-		return session.find(ctx, until)
+		return s.find(ctx, until)
 	}
 	found, whole := foundIn(answers)
 	if !whole { // the list is too long to be remembered, or cannot be read: find says why
-		return session.find(ctx, until)
+		return s.find(ctx, until)
 	}
-	found.Memory = session.memory()
+	found.Memory = s.memory()
 	return found, nil
 }
 
