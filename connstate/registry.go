@@ -114,9 +114,12 @@ func (r *Registry) OpenAs(client Client, id string, evict func() bool) (*Connect
 	if err != nil && err.Reason == metrics.RejectedMaxConnections && evict != nil && evict() {
 		taken, err = r.add(c, false)
 	}
-	if taken {
+	switch {
+	case taken:
+		EndSpan(c.span, "taken", ErrTaken.Error())
 		return nil, ErrTaken
-	} else if err != nil {
+	case err != nil:
+		EndSpan(c.span, err.Reason, err.Error())
 		opts.Metrics.ConnectionRejected(err.Reason)
 		return nil, err
 	}

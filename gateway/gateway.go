@@ -48,10 +48,8 @@ type Gateway struct {
 	listed      atomic.Bool // a Servers serves it
 	leadsToList atomic.Bool // and others beside it, and its page leads to the list of all
 
-	mu       sync.Mutex // held by Reconfigure; guards what follows
-	ending   bool       // Drain has been called
-	store    *remember.Store
-	storeDir string // of store
+	mu     sync.Mutex // held by Reconfigure; guards what follows
+	ending bool       // Drain has been called
 }
 
 // serving is what Reconfigure replaces: the settings, and what is made of them. It is
@@ -64,6 +62,7 @@ type serving struct {
 	mcp      *streamable.Handler // nil: not served
 	page     *page.Page          // nil: nobody may have it
 	supplier *handshake.Supplier
+	store    *remember.Store  // of the directory of Options.Remember; nil: nothing is remembered
 	memory   *remember.Server // what the server said before; nil: nothing is remembered
 }
 
@@ -157,10 +156,12 @@ func (g *Gateway) remembered(n *serving) *remember.Server {
 	if n.opts.Remember == nil || n.opts.NoAutoInitialize || oneAtATime || !ok {
 		return nil
 	}
-	if dir := n.opts.Remember.Dir; g.store == nil || g.storeDir != dir {
-		g.store, g.storeDir = remember.Open(dir, n.opts.Logger), dir
+	if was := g.now.Load(); was != nil && was.store != nil && was.opts.Remember.Dir == n.opts.Remember.Dir {
+		n.store = was.store
+	} else {
+		n.store = remember.Open(n.opts.Remember.Dir, n.opts.Logger)
 	}
-	return g.store.Server(up.Identity())
+	return n.store.Server(up.Identity())
 }
 
 // mount makes the transports of a gateway.

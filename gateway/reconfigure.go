@@ -102,15 +102,15 @@ func (was *serving) fixed(n *serving, sameLogger bool) error {
 		{"Prefix", a.Prefix == b.Prefix},
 		{"Transports", slices.Equal(a.Transports, b.Transports)},
 		{"IDKey", bytes.Equal(a.IDKey, b.IDKey)},
-		{"Cluster", a.Cluster == b.Cluster},
+		{"Cluster", isSame(a.Cluster, b.Cluster)},
 		{"NoAutoInitialize", a.NoAutoInitialize == b.NoAutoInitialize},
 		{"Sessions", a.Sessions == b.Sessions},
 		{"SinglePath", a.SinglePath == b.SinglePath},
 		{"PassRequest", (a.PassRequest == nil) == (b.PassRequest == nil)},
 		{"Logger", sameLogger},
 		{"Audit", a.Audit == b.Audit},
-		{"TracerProvider", a.TracerProvider == b.TracerProvider},
-		{"Registry", a.Registry == b.Registry},
+		{"TracerProvider", isSame(a.TracerProvider, b.TracerProvider)},
+		{"Registry", isSame(a.Registry, b.Registry)},
 	} {
 		if !option.same {
 			errs = append(errs, &OptionError{Option: option.name, Problem: ErrFixed.Error(), Err: ErrFixed})
@@ -120,6 +120,14 @@ func (was *serving) fixed(n *serving, sameLogger bool) error {
 		return nil
 	}
 	return fmt.Errorf("gateway: %w", errors.Join(errs...))
+}
+
+// isSame reports whether two values of an interface are the same, also if their type cannot be compared with ==.
+func isSame(a, b any) bool {
+	if !reflect.ValueOf(a).Comparable() || !reflect.ValueOf(b).Comparable() {
+		return reflect.DeepEqual(a, b)
+	}
+	return a == b
 }
 
 // sameServer reports whether two upstreams are known to reach the same server in the same way.

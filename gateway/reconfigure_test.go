@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
@@ -38,6 +40,39 @@ func works(s *serverSession, m *jsonrpc.Message) bool {
 		time.AfterFunc(3*time.Second, func() { s.answer(m) })
 	}
 	return m.Method == "work"
+}
+
+// A Reconfigure that is refused forgets nothing of what the server said.
+func TestReconfigureThatFailsForgetsNothing(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		opts := remembering().Options
+		opts.Name, opts.Remember = "b", &gateway.Remember{Dir: t.TempDir()}
+		if err := g.Reconfigure(nil, opts); !errors.Is(err, gateway.ErrFixed) {
+			t.Fatalf("got %v, want ErrFixed", err)
+		}
+		must(t, g.Reconfigure(nil, remembering().Options))
+		returns(t, g)
+	})
+}
+
+// listed is a TracerProvider and a Registry that == cannot compare.
+type listed struct {
+	trace.TracerProvider
+	more []int
+}
+
+// Options whose types cannot be compared with == are compared all the same.
+func TestReconfigureWithOptionsThatCannotBeCompared(t *testing.T) {
+	opts := gateway.Options{TracerProvider: listed{noop.NewTracerProvider(), []int{1}}}
+	inFakeTime(t, &server{}, opts, func(t *testing.T, g *gateway.Gateway) {
+		must(t, g.Reconfigure(nil, opts))
+		opts.TracerProvider = listed{noop.NewTracerProvider(), []int{2}}
+		if err := g.Reconfigure(nil, opts); !errors.Is(err, gateway.ErrFixed) {
+			t.Errorf("got %v, want ErrFixed", err)
+		}
+	})
 }
 
 func TestReconfigureThatFailsChangesNothing(t *testing.T) {

@@ -123,6 +123,25 @@ func TestTraceOfRequest(t *testing.T) {
 	})
 }
 
+// The span of a connection that is refused ends, and says why.
+func TestSpanOfARefusedConnectionEnds(t *testing.T) {
+	rec, provider := newTraces()
+	inFakeTime(t, &server{}, gateway.Options{TracerProvider: provider, MaxConnections: 1}, func(t *testing.T, g *gateway.Gateway) {
+		connectReady(t, g)
+		if _, err := g.Registry().Open(plain); err == nil {
+			t.Fatal("a connection over the limit is open")
+		}
+		for _, s := range rec.Started() {
+			if s.Name() == "connection opened" && s.EndTime().IsZero() {
+				t.Error("a span has not ended")
+			}
+		}
+		if !slices.ContainsFunc(rec.Ended(), func(s sdktrace.ReadOnlySpan) bool { return s.Status().Code == codes.Error }) {
+			t.Error("no span tells of the refusal")
+		}
+	})
+}
+
 // spansNamed returns the ended spans with a name, of one kind.
 func (rec traces) spansNamed(kind trace.SpanKind, name string) (found []sdktrace.ReadOnlySpan) {
 	for _, s := range rec.Ended() {

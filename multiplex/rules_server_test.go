@@ -174,5 +174,8 @@ func TestUpdatesReachTheSubscribers(t *testing.T) {
 	runScenarios(t, []scenario{{name: "of what contains it", opts: shared, clients: 2, steps: []step{
 		from(0, subscribe("8", "f:/a")), from(1, subscribe("8", "g:/")), server(result("1"), result("2")), discard,
 		server(updated), at(0, delivery(updated)), at(1), leaves(0), leaves(1), discard,
+	}}, {name: "not of what nobody subscribes to, which may be another principal's", opts: shared, clients: 2, steps: []step{
+		from(0, subscribe("8", "g:/a")), from(1, subscribe("8", "g:/b")), server(result("1"), result("2")), discard,
+		server(updated), at(0), at(1), leaves(0), leaves(1), discard,
 	}}})
 }

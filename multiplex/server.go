@@ -102,7 +102,12 @@ func (s *Session) sharedRecipientsLocked(m *jsonrpc.Message, related jsonrpc.ID,
 		if len(uri) > maxURI { // nobody can subscribe to it
 			return nil, "its URI is too long"
 		}
-		return shared.subscriptions.Updated(uri), ""
+		if subscribers := shared.subscriptions.Updated(uri); len(subscribers) > 0 {
+			return subscribers, ""
+		}
+		// It may be part of anything that somebody subscribes to, and its URI may hold data of one client.
+		return slices.DeleteFunc(slices.Clone(s.audienceLocked(m, related)),
+			func(c *Caller) bool { return !shared.subscriptions.Subscribes(c) }), "nobody subscribes to this resource"
 	case mcp.MethodElicitationComplete:
 		return nil, "a shared session has no elicitations"
 	case mcp.MethodLogMessage:

@@ -171,11 +171,6 @@ func (x *response) flush() bool {
 	return true
 }
 
-// chunk is the length from which an answer is written with a deadline, in bytes: a
-// shorter one fits into the buffers on the way. On HTTP/2 there are none that a client
-// cannot close.
-const chunk = 16 << 10
-
 // writeJSON writes the answers as JSON: the one, or an array.
 func (x *response) writeJSON(events []event) {
 	body := events[0].data
@@ -192,12 +187,7 @@ func (x *response) writeJSON(events []event) {
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	x.w.WriteHeader(http.StatusOK)
 	x.written = true
-	// Soon after the request, within the server's own deadline.
-	if len(body) < chunk && !x.st.json && x.r.ProtoMajor < 2 {
-		_, _ = x.w.Write(body) // a client that is gone needs no answer
-	} else {
-		_ = httpcheck.WriteAll(x.w, x.r, body, x.h.opts.WriteTimeout)
-	}
+	_ = httpcheck.WriteAll(x.w, x.r, body, x.h.opts.WriteTimeout) // a client that is gone needs no answer
 	x.s.c.SawWrite()
 }
 

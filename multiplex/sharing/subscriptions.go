@@ -86,7 +86,7 @@ func (s *Subscriptions[C]) Leave(c C) (uris []string) {
 // Updated returns the clients to tell that a resource has changed. The URI "might be
 // a sub-resource of the one that the client actually subscribed to" (MCP 2025-11-25,
 // schema), so these are the subscribers of the resource and of those that contain
-// it. If there are none, it returns all subscribers.
+// it.
 func (s *Subscriptions[C]) Updated(uri string) []C {
 	found := make(map[C]bool) // a client may subscribe to several of them
 	add := func(length int) {
@@ -104,10 +104,8 @@ func (s *Subscriptions[C]) Updated(uri string) []C {
 			add(i + 1)
 		}
 	}
-	if len(found) == 0 {
-		for c := range s.uris {
-			found[c] = true
-		}
-	}
 	return slices.Collect(maps.Keys(found))
 }
+
+// Subscribes reports whether a client subscribes to any resource.
+func (s *Subscriptions[C]) Subscribes(c C) bool { return len(s.uris[c]) > 0 }

@@ -48,7 +48,8 @@ func TestMetadataInsideAreForServersInside(t *testing.T) {
 func TestAddressesInside(t *testing.T) {
 	for addr, want := range map[string]bool{
 		"127.0.0.1": true, "::1": true, "10.1.2.3": true, "192.168.0.1": true, "169.254.169.254": true, "fe80::1": true, "fd00::1": true,
-		"0.0.0.0": true, "::ffff:127.0.0.1": true, "192.0.2.1": false, "2001:db8::1": false,
+		"0.0.0.0": true, "::ffff:127.0.0.1": true, "100.64.0.1": true, "100.127.255.255": true, "100.128.0.1": false, "100.63.255.255": false,
+		"::ffff:100.100.100.200": true, "192.0.0.192": true, "198.19.0.1": true, "0.1.2.3": true, "64:ff9b::a00:1": true, "2002:a00:1::1": true, "192.0.2.1": false, "2001:db8::1": false,
 	} {
 		if got := isInside(netip.MustParseAddr(addr)); got != want {
 			t.Errorf("%s: got %v", addr, got)
