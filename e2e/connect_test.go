@@ -3,6 +3,7 @@ package e2e
 import (
 	"net"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -61,12 +62,13 @@ func TestAgentsShareOneServer(t *testing.T) {
 		other.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}}` + "\n")
 		out, err := other.Output()
 		ssetest.Must(t, err)
-		ssetest.WantText(t, "the answer to the other agent", string(out), "started with another command")
+		ssetest.WantText(t, "the answer to the other agent", string(out), "the sse-server of this name differs in the option --env TOKEN")
 	}
 
 	ssetest.Must(t, syscall.Kill(daemons()[0], syscall.SIGKILL))
+	socket := filepath.Join(ssetest.StateDir(t), "sse-server", "run", "daemon-"+port+".sock")
 	for refused := false; !refused; { // a request to a server that is just dying may be lost
-		conn, err := net.Dial("tcp", address)
+		conn, err := net.Dial("unix", socket)
 		if refused = err != nil; !refused {
 			ssetest.Must(t, conn.Close())
 		}

@@ -36,6 +36,9 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 		where = append(where, "cluster", c.ClusterName, "replica", d.common.Cluster.Replicas()[0].Name)
 	}
 	d.log.With("addr", main.conns.Addr().String(), "version", buildinfo.Read().Version).Info("serving", where...)
+	if main.option == sharedOption { // nobody reads it
+		return
+	}
 	var text bytes.Buffer // in one piece: the log is on the same terminal
 	banner(&text, base, main.elsewhere(), c)
 	d.tellProcesses(&text)

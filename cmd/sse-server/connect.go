@@ -3,19 +3,17 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -26,19 +24,22 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// sharedDaemon is the server behind sse-server stdio --connect: an sse-server that other programs
-// connect to as well. Each session first makes sure that it is there, so it may have ended meanwhile.
+// sharedDaemon is the server behind sse-server stdio --connect: an sse-server that other programs of this user
+// share. Each session first makes sure that it is there, so it may have ended meanwhile.
 //
-//	is there an answer at the URL? ── yes ──▶ connect
+//	does the socket of this name answer? ── yes ──▶ is it the same? ── yes ──▶ connect
+//	     │ no                                            └ no ──▶ an error says what differs
+//	take the lock to start one ── ask again ── yes ──▶ …
 //	     │ no
-//	take the lock of this address ── ask again ── yes ──▶ connect
-//	     │ no
-//	start sse-server, in a process group of its own ── wait for its answer ──▶ connect
+//	start sse-server, in a process group of its own ── wait for its answer ──▶ …
 type sharedDaemon struct {
-	at     *url.URL
+	at     *url.URL // its name
 	server string   // the identity of the server behind it
+	parts  map[string]string
 	args   []string // of the program
-	dir    string   // of the lock and the log
+	socket string
+	client *http.Client // of the socket
+	dir    string       // of the log
 	log    *slog.Logger
 }
 
@@ -46,7 +47,10 @@ type sharedDaemon struct {
 // answers the client also before the daemon is there.
 func connectedGateway(c *config.Config, s *config.Server, shared gateway.Options) (*gateway.Gateway, error) {
 	up, options := served(c, s, shared)
-	daemon := &sharedDaemon{at: c.Connect, args: c.DaemonArgs, dir: c.StateDir, log: shared.Logger}
+	daemon, err := newSharedDaemon(c, shared.Logger)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Place("connect"), err)
+	}
 	if command, ok := up.(upstream.Command); ok {
 		daemon.server = command.Identity()
 	}
@@ -55,110 +59,88 @@ func connectedGateway(c *config.Config, s *config.Server, shared gateway.Options
 	return gateway.New(daemon, options)
 }
 
-const (
-	// daemonStart bounds the start of the program. Its servers start later.
-	daemonStart = 20 * time.Second
-	// daemonPoll is the time between two questions whether it is there.
-	daemonPoll = 10 * time.Millisecond
-)
+func newSharedDaemon(c *config.Config, log *slog.Logger) (*sharedDaemon, error) {
+	// By the port alone: localhost and 127.0.0.1 are one name.
+	socket, err := socketOf(c, c.Connect.Port())
+	if err != nil {
+		return nil, err
+	}
+	return &sharedDaemon{at: c.Connect, parts: partsOf(c), args: c.DaemonArgs, socket: socket, dir: c.StateDir, log: log,
+		client: &http.Client{Transport: &http.Transport{
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, "unix", socket)
+			},
+			IdleConnTimeout: idleSocket, MaxIdleConnsPerHost: 64,
+		}},
+	}, nil
+}
+
+// idleSocket is how long an idle connection to the socket is kept. The other side keeps it for longer.
+const idleSocket = idleTimeout / 4
 
 // Dial starts the daemon if it is not there, and opens a session with it.
 func (s *sharedDaemon) Dial(ctx context.Context) (jsonrpc.Conn, error) {
-	err := s.ensure(ctx)
+	who, err := s.ensure(ctx)
 	if err == nil {
-		err = s.checkIdentity()
+		err = who.differenceFrom(s.parts)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", s.at, err)
 	}
 	// With a handshake: each window has a session of its own, and sees what the server itself says.
-	return upstream.URL{Address: s.at.String(), Transport: upstream.TransportStreamable}.Dial(ctx)
+	return upstream.URL{Address: s.at.String(), Transport: upstream.TransportStreamable, Client: s.client,
+		Header: http.Header{instanceHeader: {who.Instance}}}.Dial(ctx)
 }
 
-// ensure returns once the daemon answers.
-func (s *sharedDaemon) ensure(ctx context.Context) error {
-	if there, err := s.answers(ctx); there || err != nil {
-		return err
+// ensure returns once the daemon says who it is.
+func (s *sharedDaemon) ensure(ctx context.Context) (*greeting, error) {
+	if who, err := s.ask(ctx); who != nil || err != nil {
+		return who, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, daemonStart)
 	defer cancel()
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return err
-	}
-	name := s.file("")
-	lock := flock.New(name+".lock", flock.SetPermissions(0o600))
+	lock := flock.New(s.socket+".start", flock.SetPermissions(0o600))
 	if locked, err := lock.TryLockContext(ctx, daemonPoll); !locked {
-		return fmt.Errorf("another program is starting it: %w", err)
+		return nil, fmt.Errorf("another program is starting it: %w", err)
 	}
 	defer lock.Close()
-	if there, err := s.answers(ctx); there || err != nil {
-		return err
+	if who, err := s.ask(ctx); who != nil || err != nil {
+		return who, err
 	}
-	return s.start(ctx, name+".log")
+	return s.start(ctx)
 }
 
-// file returns the path of a file about this address. It may have several names, and has one port.
-func (s *sharedDaemon) file(ending string) string { return sharedFile(s.dir, s.at.Port(), ending) }
-
-func sharedFile(dir, port, ending string) string { return filepath.Join(dir, "daemon-"+port+ending) }
-
-// noteShared keeps the identity and the pid of a shared sse-server that listens at the port now, where those who connect
-// find it, until the returned function is called. Any other sse-server removes what an earlier one has left.
-func noteShared(dir, port, identity string) (forget func()) {
-	file := sharedFile(dir, port, ".identity")
-	forget = func() { _ = os.Remove(file) }
-	if dir == "" || identity == "" || os.WriteFile(file, fmt.Appendf(nil, "%s %d", identity, os.Getpid()), 0o600) != nil {
-		forget()
-	}
-	return forget
-}
-
-// identity is what the file about the address says of the server that was started there.
-func (s *sharedDaemon) identity() string {
-	sum := sha256.Sum256([]byte(s.server + "\x00" + strings.Join(s.args, "\x00")))
-	return hex.EncodeToString(sum[:])
-}
-
-// checkIdentity returns an error if another program has started the sse-server at the address with
-// another command, environment or directory: its client would get the secrets of that one. About an
-// sse-server that a person has started there is no such file, and everyone may use it.
-func (s *sharedDaemon) checkIdentity() error {
-	data, err := os.ReadFile(s.file(".identity"))
-	started, pid, _ := strings.Cut(string(data), " ")
-	if err != nil || started == s.identity() {
-		return nil
-	}
-	stop := "stop it"
-	if pid != "" {
-		stop += " (kill " + pid + ")"
-	}
-	return fmt.Errorf("the sse-server there was started with another command, options, environment or directory, or the program has changed since: %s, or give --connect another port", stop)
-}
-
-// answers reports whether an sse-server is at the address. It fails if another HTTP server is.
-func (s *sharedDaemon) answers(ctx context.Context) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+// ask returns who listens at the socket; nil if nobody does.
+func (s *sharedDaemon) ask(ctx context.Context) (*greeting, error) {
+	ctx, cancel := context.WithTimeout(ctx, greetingTime)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.at.Host+"/healthz", nil)
-	if err != nil {
-		return false, err
+	if err := checkPrivate(filepath.Dir(s.socket)); err != nil {
+		return nil, err
 	}
-	response, err := http.DefaultClient.Do(r)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.at.Host+greetingPath, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := s.client.Do(r)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return false, errors.New("the program there does not answer")
-	case err != nil:
-		return false, nil
+		return nil, errors.New("the sse-server of this name does not answer")
+	case err != nil: // also if it ends just now: the locks keep two from being there
+		return nil, nil
 	}
 	defer response.Body.Close()
-	body, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10))
-	var health struct{ Status string }
-	isOK := response.StatusCode == http.StatusOK && json.Unmarshal(body, &health) == nil && health.Status == "ok"
-	if !isOK && !bytes.Contains(body, []byte(isOnAdmin)) { // an sse-server has it there or here
-		return false, fmt.Errorf("another program answers there (%s): use another port", response.Status)
+	var who greeting
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxGreeting)).Decode(&who); err != nil || who.Instance == "" {
+		return nil, fmt.Errorf("the sse-server of this name gives no sensible answer (%s): stop it, or give --connect another port", response.Status)
 	}
-	return true, nil
+	return &who, nil
 }
+
+const (
+	// greetingTime bounds the wait for who listens, and maxGreeting the bytes of the answer.
+	greetingTime = 5 * time.Second
+	maxGreeting  = 8 << 20
+)
 
 // maxDaemonLog bounds the log of a shared sse-server, in bytes.
 const maxDaemonLog = 8 << 20
@@ -176,36 +158,41 @@ func boundLog(to io.Writer, log *slog.Logger) {
 }
 
 // start starts the daemon, which outlives this process, and waits until it answers.
-func (s *sharedDaemon) start(ctx context.Context, logFile string) error {
+func (s *sharedDaemon) start(ctx context.Context) (*greeting, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return err
+		return nil, err
 	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return nil, err
+	}
+	logFile := filepath.Join(s.dir, "daemon-"+s.at.Port()+".log")
 	output, err := os.OpenFile(logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer output.Close()
-	cmd := exec.Command(self, append([]string{"--shared-identity=" + s.identity()}, s.args...)...)
+	cmd := exec.Command(self, append([]string{"--shared=" + s.socket}, s.args...)...)
+	cmd.Env = inheritable(os.Environ())
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = output, output, detached()
 	if err := cmd.Start(); err != nil {
-		return err
+		return nil, err
 	}
-	s.log.Info("shared sse-server started", "url", s.at.String(), "pid", cmd.Process.Pid, "log", logFile)
+	s.log.Info("shared sse-server started", "name", s.at.String(), "socket", s.socket, "pid", cmd.Process.Pid, "log", logFile)
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }() // ends with the daemon, or with this process
 	poll := time.NewTicker(daemonPoll)
 	defer poll.Stop()
 	for {
-		if there, err := s.answers(ctx); there || err != nil {
-			return err
+		if who, err := s.ask(ctx); who != nil || err != nil {
+			return who, err
 		}
 		select {
 		case <-poll.C:
 		case err := <-ended:
-			return fmt.Errorf("sse-server ended at once: %w: %s", errors.Join(err), lastLine(logFile))
+			return nil, fmt.Errorf("sse-server ended at once: %w: %s", errors.Join(err), lastLine(logFile))
 		case <-ctx.Done():
-			return fmt.Errorf("sse-server did not answer in %v: see %s", daemonStart, logFile)
+			return nil, fmt.Errorf("sse-server did not answer in %v: see %s", daemonStart, logFile)
 		}
 	}
 }
@@ -234,5 +221,5 @@ func awaitUnused(ctx context.Context, limit time.Duration, connections func() in
 	}
 }
 
-// Identity is that of the server behind the daemon, at this address.
+// Identity is that of the server behind the daemon, of this name.
 func (s *sharedDaemon) Identity() string { return s.at.String() + " " + s.server }

@@ -2,12 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -32,39 +27,6 @@ func TestLogOfASharedServerIsBounded(t *testing.T) {
 			t.Errorf("of %d bytes %d are left", tt.size, info.Size())
 		}
 	}
-}
-
-// What answers at the address must be an sse-server.
-func TestAnotherProgramAtTheSharedAddress(t *testing.T) {
-	for name, answer := range map[string]string{"no JSON": "hello", "another JSON": "{}"} {
-		t.Run(name, func(t *testing.T) {
-			other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }))
-			defer other.Close()
-			at, err := url.Parse(other.URL + "/mcp")
-			ssetest.Must(t, err)
-			_, err = (&sharedDaemon{at: at, dir: t.TempDir(), log: slog.New(slog.DiscardHandler)}).Dial(t.Context())
-			ssetest.WantText(t, "the error", fmt.Sprint(err), "another program answers there")
-		})
-	}
-}
-
-// A program that may not share the sse-server at the address is told its process id. Earlier versions have stored none.
-func TestAnotherServerAtTheSharedAddress(t *testing.T) {
-	gw := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"status":"ok"}`) }))
-	defer gw.Close()
-	at, err := url.Parse(gw.URL + "/mcp")
-	ssetest.Must(t, err)
-	dir := t.TempDir()
-	shared := &sharedDaemon{at: at, dir: dir, log: slog.New(slog.DiscardHandler)}
-	forget := noteShared(dir, at.Port(), "another")
-	_, err = shared.Dial(t.Context())
-	ssetest.WantText(t, "the error", fmt.Sprint(err), fmt.Sprintf("stop it (kill %d), or give --connect another port", os.Getpid()))
-	ssetest.Must(t, os.WriteFile(shared.file(".identity"), []byte("another"), 0o600))
-	ssetest.WantText(t, "the error", fmt.Sprint(shared.checkIdentity()), "stop it, or give --connect another port")
-	noteShared(dir, at.Port(), shared.identity())
-	ssetest.Must(t, shared.checkIdentity())
-	forget()
-	ssetest.Must(t, shared.checkIdentity())
 }
 
 // A server ends when nobody has been connected for a while, and not before.

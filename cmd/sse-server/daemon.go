@@ -76,11 +76,14 @@ type service interface {
 
 // endpoint is one address that is served.
 type endpoint struct {
-	option string // the name of the address
+	option string // the name of the address, or sharedOption
 	tls    bool
 	server *http.Server
 	conns  *conns
 }
+
+// sharedOption is the option of an endpoint that is a socket for this user alone.
+const sharedOption = "shared"
 
 // newDaemon builds the gateway. It listens on nothing yet. load loads the configuration
 // again.
@@ -112,7 +115,11 @@ func newDaemon(c *config.Config, load func(*config.Config) (*config.Config, erro
 		return nil, err
 	}
 	routes, operators := d.routes(c.AdminAddr == "")
-	d.endpoints = append(d.endpoints, d.newEndpoint("addr", c.Addr, c, routes))
+	if c.Shared != "" {
+		d.endpoints = append(d.endpoints, d.newEndpoint(sharedOption, config.Addr(c.Shared), c, d.forWindows(routes)))
+	} else {
+		d.endpoints = append(d.endpoints, d.newEndpoint("addr", c.Addr, c, routes))
+	}
 	if c.AdminAddr != "" {
 		d.endpoints = append(d.endpoints, d.newEndpoint("admin-addr", c.AdminAddr, c, operators))
 	}
@@ -407,6 +414,9 @@ func (e *endpoint) serve() error {
 // url returns the address with a host that a client on this machine can use.
 func (e *endpoint) url() string {
 	scheme, at := "http://", e.conns.Addr().String()
+	if e.option == sharedOption {
+		return "unix:" + at + ":"
+	}
 	if e.tls {
 		scheme = "https://"
 	}

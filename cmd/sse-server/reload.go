@@ -67,8 +67,8 @@ func (d *daemon) apply(next *config.Config) error {
 	}
 	next.KeepResources(d.config.Load())
 	for _, e := range d.endpoints { // sockets of systemd too
-		if next.Insecure {
-			break
+		if next.Insecure || e.option == sharedOption {
+			continue
 		}
 		if err := next.CheckExposure(e.option, config.Addr(e.conns.Addr().String())); err != nil {
 			return err

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -28,9 +27,6 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 	if err := d.listen(); err != nil {
 		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
 		return exitFailure
-	}
-	if at, isTCP := d.endpoints[0].conns.Addr().(*net.TCPAddr); isTCP {
-		defer noteShared(c.StateDir, strconv.Itoa(at.Port), c.SharedIdentity)()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -54,7 +50,7 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 	if limit := time.Duration(c.ExitUnused); limit > 0 {
 		go func() { // ends with ctx
 			awaitUnused(ctx, limit, func() int {
-				if c.SharedIdentity != "" {
+				if c.Shared != "" {
 					boundLog(m.Stderr, d.log)
 				}
 				return d.connections()
@@ -145,6 +141,13 @@ func (m *Main) stop(log *slog.Logger, grace time.Duration, end func(context.Cont
 func (d *daemon) listen() (err error) {
 	for _, e := range d.endpoints {
 		if e.conns.Listener != nil {
+			continue
+		}
+		if e.option == sharedOption {
+			e.conns.Listener, err = listenShared(context.Background(), e.server.Addr)
+			if err != nil {
+				return err
+			}
 			continue
 		}
 		e.conns.Listener, err = listen(context.Background(), e.server.Addr)

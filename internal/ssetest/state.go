@@ -27,7 +27,7 @@ var (
 // WithState returns the environment of a gateway of a test. It starts servers for clients alone: hundreds of
 // looks at servers that no test asks for would keep the machine busy.
 func WithState(t *testing.T) []string {
-	return append(os.Environ(), "XDG_STATE_HOME="+StateDir(t), "SSE_SERVER_START_CHECK=false")
+	return append(os.Environ(), "XDG_STATE_HOME="+StateDir(t), "XDG_RUNTIME_DIR=", "SSE_SERVER_START_CHECK=false")
 }
 
 // Remembered reports whether a gateway of a test has kept what its server said.

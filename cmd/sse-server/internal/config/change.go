@@ -69,6 +69,9 @@ func readFile(path string) ([]byte, os.FileInfo, error) {
 // include those that could not be read.
 func (c *Config) Files() []string { return slices.Collect(maps.Keys(c.files)) }
 
+// Digests returns the hashes of what was read, by the files.
+func (c *Config) Digests() map[string][sha256.Size]byte { return maps.Clone(c.files) }
+
 // IsRead reports whether c was read from the same as other, so is the same.
 func (c *Config) IsRead(other *Config) bool { return maps.Equal(c.files, other.files) }
 

@@ -23,6 +23,7 @@ const AllClients = "all"
 // name are wrong. It reads the tokens and the key of ids, and makes the remote servers.
 func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 	c.StateDir = stateDir(lookupEnv)
+	c.RuntimeDir, _ = lookupEnv("XDG_RUNTIME_DIR")
 	if c.Check.For != "" {
 		if err := c.checkFor(); err != nil {
 			return err

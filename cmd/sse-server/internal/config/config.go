@@ -70,8 +70,9 @@ type Config struct {
 	ClusterAddr Addr   `group:"Cluster" http:"" fixed:"" name:"cluster-addr" placeholder:"HOST:PORT" help:"Address at which the other replicas send requests for clients of this one, over TLS with certificates made from the key of ids. Without a host, as :7946, it listens on all addresses, and the others are told the one from which it reaches NATS. Without the option it is that address, which is loopback if NATS is, and a free port."`
 	Replica     string `group:"Cluster" http:"" fixed:"" placeholder:"NAME" help:"Name of this replica, which no other one has: up to 48 letters, digits, _ and -. Without it, the host name."`
 
-	// SharedIdentity is for sse-server itself: the identity of the server behind stdio --connect.
-	SharedIdentity string `hidden:""`
+	// Shared is for sse-server itself: the socket of those who share it by stdio --connect. It serves there
+	// in place of Addr.
+	Shared string `hidden:""`
 
 	// Keys of the file:
 	PublicURL string   `hidden:""`
@@ -84,7 +85,7 @@ type Config struct {
 
 	Serve struct{} `cmd:"" default:"1" help:"Serve over HTTP. This is what sse-server does without a command of its own."`
 	Stdio struct {
-		Connect string `placeholder:"URL" help:"Share one sse-server with other programs: connect to the one at this URL of this machine, such as http://127.0.0.1:8080/mcp. If there is none, start it with the other options and the command; it ends when nobody has been connected for 10m."`
+		Connect string `placeholder:"URL" help:"Share one sse-server with other programs of this user. The URL, such as http://127.0.0.1:8080/mcp, is its name: they meet at a socket that no other user can open, and no port. If it does not run, start it with the other options and the command; it ends when nobody has been connected for 10m."`
 		Learn   bool   `hidden:"" help:"For sse-server itself: serve nobody, and remember what the server says to a client with the params of initialize on stdin."`
 	} `cmd:"" help:"Serve one agent on stdin and stdout, for clients that only start programs. With --connect, through an sse-server that others use too."`
 	Init struct {
@@ -121,8 +122,10 @@ type Config struct {
 	NoIDKey error  `kong:"-"`
 	// StateDir is the directory for what outlives the process. It is empty if there is none.
 	StateDir string `kong:"-"`
-	// Connect is where stdio --connect connects to, nil without it, and DaemonArgs are the arguments of
-	// the sse-server that it starts there.
+	// RuntimeDir is the directory for what lasts as long as the user is logged in. It is empty if there is none.
+	RuntimeDir string `kong:"-"`
+	// Connect is the name of the sse-server that stdio --connect shares, nil without it, and DaemonArgs are the
+	// arguments with which that is started: there the options that it was given.
 	Connect    *url.URL `kong:"-"`
 	DaemonArgs []string `kong:"-"`
 	// Warnings are for the log, once it is there.
@@ -320,7 +323,7 @@ func textOf(v reflect.Value) string {
 }
 
 // internalFlags are those with which sse-server starts itself.
-var internalFlags = map[string]bool{"learn": true, "shared-identity": true, "values": true}
+var internalFlags = map[string]bool{"learn": true, "shared": true, "values": true}
 
 // readFlags sets the options and the command that the arguments give.
 func (c *Config) readFlags(args []string) error {

@@ -1,8 +1,8 @@
 package config
 
 import (
-	"net"
 	"net/url"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,11 +27,11 @@ func (c *Config) checkConnect() error {
 		prefix, isMCP = strings.CutSuffix(at.Path, "/mcp")
 	}
 	if err != nil || at.Scheme != "http" || at.Port() == "" || !isMCP || at.RawQuery != "" || at.User != nil || !httpcheck.IsLoopback(at.Host) {
-		return c.refuse("connect", "%q: want the URL of an sse-server on this machine, such as http://127.0.0.1:8080/mcp; for any other server use --url", c.Stdio.Connect)
+		return c.refuse("connect", "%q: want a URL of this machine as the name, such as http://127.0.0.1:8080/mcp; for a server that runs use --url", c.Stdio.Connect)
 	}
 	for _, option := range []string{"addr", "prefix", "auth-tokens-file", oauthKey, "tls-cert", "nats"} {
 		if c.given[option] != "" {
-			return c.refuse("connect", "not with %s: the server that is started is at the URL, for this machine alone", c.given[option])
+			return c.refuse("connect", "not with %s: the sse-server that is started has no port; leave it out, or start one with a port yourself and use stdio --url", c.given[option])
 		}
 	}
 	if c.StateDir == "" {
@@ -42,7 +42,7 @@ func (c *Config) checkConnect() error {
 		return c.refuse("connect", "%q: no server of %s is at this path", c.Stdio.Connect, c.Config)
 	}
 	c.Connect = at
-	c.DaemonArgs = append(c.DaemonArgs, "--addr="+net.JoinHostPort(at.Hostname(), at.Port()), "--exit-unused="+unusedDaemon, "--no-start-check") // its first client is coming
+	c.DaemonArgs = append(c.DaemonArgs, "--exit-unused="+unusedDaemon, "--no-start-check") // its first client is coming
 	if prefix != "" && len(c.Servers) == 0 {
 		c.DaemonArgs = append(c.DaemonArgs, "--prefix="+prefix)
 	}
@@ -69,4 +69,16 @@ func argsOf(flag *kong.Flag) []string {
 		return args
 	}
 	return []string{name + "=" + textOf(flag.Target)}
+}
+
+// DependsOnDir reports whether what is served depends on the directory in which sse-server was started.
+func (c *Config) DependsOnDir() bool {
+	paths := append(c.Files(), c.IDKeyFile, c.AuditLog)
+	for _, s := range c.Each() {
+		if s.Kind() == OfCommand && s.Dir == "" {
+			return true
+		}
+		paths = append(paths, s.Dir)
+	}
+	return slices.ContainsFunc(paths, func(path string) bool { return path != "" && path != Stdout && !filepath.IsAbs(path) })
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 )
 
-// The server that stdio --connect starts gets the options as they were given, and the address of the URL.
+// The server that stdio --connect starts gets the options as they were given, and no address.
 func TestArgumentsOfTheSharedServer(t *testing.T) {
 	env := map[string]string{"HOME": "/home/ada"}
 	for given, want := range map[string]string{
-		"stdio --connect http://127.0.0.1:8080/mcp -- npx -y pkg":                                "--addr=127.0.0.1:8080 --exit-unused=10m --no-start-check -- npx -y pkg",
-		"stdio --connect=http://localhost:8080/a/mcp --warm 2 --no-remember --no-page -- x":      "--warm=2 --no-remember --no-page --addr=localhost:8080 --exit-unused=10m --no-start-check --prefix=/a -- x",
-		"--log-level debug stdio --connect http://[::1]:80/mcp --env A=1 --env B=2,3 -- x stdio": "--log-level=debug --env=A=1 --env=B=2,3 --addr=[::1]:80 --exit-unused=10m --no-start-check -- x stdio",
+		"stdio --connect http://127.0.0.1:8080/mcp -- npx -y pkg":                                "--exit-unused=10m --no-start-check -- npx -y pkg",
+		"stdio --connect=http://localhost:8080/a/mcp --warm 2 --no-remember --no-page -- x":      "--warm=2 --no-remember --no-page --exit-unused=10m --no-start-check --prefix=/a -- x",
+		"--log-level debug stdio --connect http://[::1]:80/mcp --env A=1 --env B=2,3 -- x stdio": "--log-level=debug --env=A=1 --env=B=2,3 --exit-unused=10m --no-start-check -- x stdio",
 	} {
 		c := mustLoad(t, env, strings.Fields(given)...)
 		if got := strings.Join(c.DaemonArgs, " "); got != want {
@@ -39,10 +39,10 @@ func TestStartMeansServe(t *testing.T) {
 func TestConnectIsChecked(t *testing.T) {
 	env := map[string]string{"HOME": "/home/ada"}
 	for args, want := range map[string]string{
-		"stdio --connect http://192.0.2.1:80/mcp -- x":                           "want the URL of an sse-server on this machine",
-		"stdio --connect https://127.0.0.1:80/mcp -- x":                          "want the URL",
-		"stdio --connect http://127.0.0.1/mcp -- x":                              "want the URL",
-		"stdio --connect http://127.0.0.1:80/sse -- x":                           "want the URL",
+		"stdio --connect http://192.0.2.1:80/mcp -- x":                           "want a URL of this machine as the name",
+		"stdio --connect https://127.0.0.1:80/mcp -- x":                          "want a URL",
+		"stdio --connect http://127.0.0.1/mcp -- x":                              "want a URL",
+		"stdio --connect http://127.0.0.1:80/sse -- x":                           "want a URL",
 		"stdio --connect http://127.0.0.1:80/mcp --addr 127.0.0.1:81 -- x":       "not with --addr",
 		"stdio --connect http://127.0.0.1:80/mcp --auth-tokens-file tokens -- x": "not with --auth-tokens-file",
 	} {

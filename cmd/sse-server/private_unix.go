@@ -1,0 +1,49 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// unmapped is the owner of files of users that this user namespace does not have, as a sandbox sees those of
+// root. (overflowuid of Linux.)
+const unmapped = 65534
+
+// checkPrivate returns an error unless a directory is this user's alone, and nobody else can put another one
+// in its place.
+func checkPrivate(dir string) error {
+	at, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(at)
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a directory", dir)
+	case ownerOf(info) != os.Geteuid():
+		return fmt.Errorf("%s belongs to another user (%d)", dir, ownerOf(info))
+	case info.Mode().Perm()&0o077 != 0:
+		return fmt.Errorf("other users can open %s: chmod 700 it", dir)
+	}
+	for above := filepath.Dir(at); ; above = filepath.Dir(above) {
+		info, err := os.Stat(above)
+		switch {
+		case err != nil:
+			return err
+		case ownerOf(info) != os.Geteuid() && ownerOf(info) != 0 && ownerOf(info) != unmapped:
+			return fmt.Errorf("%s belongs to another user (%d), who can replace %s", above, ownerOf(info), dir)
+		case info.Mode().Perm()&0o002 != 0 && info.Mode()&os.ModeSticky == 0:
+			return fmt.Errorf("all users can write to %s, and replace %s", above, dir)
+		case above == filepath.Dir(above):
+			return nil
+		}
+	}
+}
+
+func ownerOf(info os.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }

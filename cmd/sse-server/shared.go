@@ -1,0 +1,174 @@
+package main
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/internal/environ"
+)
+
+const (
+	// greetingPath is where a shared sse-server says who it is.
+	greetingPath = "/-/shared"
+	// instanceHeader names the sse-server that a request is for: the next one at the socket may be another.
+	instanceHeader = "Sse-Server-Instance"
+)
+
+// greeting is what a shared sse-server says of itself.
+type greeting struct {
+	PID      int               `json:"pid"`
+	Instance string            `json:"instance"`
+	Parts    map[string]string `json:"parts"`
+}
+
+// partsOf returns all that decides what an sse-server serves, and for whom: a hash of each part, by what people call it.
+// Programs that share one agree in each.
+func partsOf(c *config.Config) map[string]string {
+	texts := map[string][]string{}
+	options := c.DaemonArgs
+	if i := slices.Index(options, "--"); i >= 0 {
+		options = options[:i]
+	}
+	for _, option := range options {
+		name, value, _ := strings.Cut(option, "=")
+		part := "the option " + name
+		if separator := map[string]string{"--env": "=", "--header": ":"}[name]; separator != "" {
+			of, _, _ := strings.Cut(value, separator)
+			part += " " + of
+		}
+		texts[part] = append(texts[part], value)
+	}
+	texts["the command"] = c.Command
+	for file, sum := range c.Digests() {
+		texts["the file "+file] = []string{hex.EncodeToString(sum[:])}
+	}
+	if c.DependsOnDir() {
+		dir, _ := os.Getwd()
+		texts["the directory"] = []string{dir}
+	}
+	for _, s := range c.Each() {
+		if s.Kind() == config.OfCommand {
+			texts["the program that PATH has for "+s.Command[0]] = programsOf(s.Command[0])
+		}
+	}
+	for _, variable := range os.Environ() {
+		if name, value, _ := strings.Cut(variable, "="); !environ.IsAmbient(name) {
+			texts["the variable "+name] = []string{value} // of two with one name the last counts
+		}
+	}
+	parts := map[string]string{}
+	for part, text := range texts {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%q", text))
+		parts[part] = hex.EncodeToString(sum[:])
+	}
+	return parts
+}
+
+// programsOf returns the files that PATH has for a name: the program, and if that is a script which begins with
+// #!/usr/bin/env, its interpreter.
+func programsOf(name string) (files []string) {
+	if filepath.Base(name) != name {
+		return nil // it is in the command
+	}
+	for name != "" {
+		file, err := exec.LookPath(name)
+		if err != nil || len(files) == 2 {
+			break
+		}
+		files = append(files, file)
+		name = interpreterOf(file)
+	}
+	return files
+}
+
+// interpreterOf returns the name after #!/usr/bin/env with which a file begins; empty if it does not.
+func interpreterOf(path string) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	start := make([]byte, 128)
+	n, _ := file.Read(start)
+	line, _, _ := strings.Cut(string(start[:n]), "\n")
+	words := strings.Fields(line)
+	if len(words) == 0 || words[0] != "#!/usr/bin/env" {
+		return ""
+	}
+	for _, word := range words[1:] {
+		if !strings.HasPrefix(word, "-") {
+			return word
+		}
+	}
+	return ""
+}
+
+// inheritable returns the environment of a shared sse-server: that of this process without what says where this one
+// was started.
+func inheritable(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return name != "PATH" && environ.IsAmbient(name)
+	})
+}
+
+// maxNamed bounds how many differences an error names.
+const maxNamed = 5
+
+// differenceFrom returns an error that names what is different in the parts of a program that wants to share
+// the sse-server, nil if nothing is.
+func (g *greeting) differenceFrom(parts map[string]string) error {
+	var names []string
+	for part := range maps.Keys(g.Parts) {
+		if parts[part] != g.Parts[part] {
+			names = append(names, part)
+		}
+	}
+	for part := range maps.Keys(parts) {
+		if _, known := g.Parts[part]; !known {
+			names = append(names, part)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	more := ""
+	if len(names) > maxNamed {
+		more = fmt.Sprintf(" and %d more", len(names)-maxNamed)
+		names = names[:maxNamed]
+	}
+	help := ""
+	if slices.Contains(names, "the directory") {
+		help = "; with --dir DIR, and files by their whole paths, it is one for all directories"
+	}
+	return fmt.Errorf("the sse-server of this name differs in %s%s: stop it (kill %d), or give --connect another port%s",
+		strings.Join(names, ", "), more, g.PID, help)
+}
+
+// forWindows serves those who share this sse-server: it says who it is, and takes requests that are for it.
+func (d *daemon) forWindows(next http.Handler) http.Handler {
+	instance := rand.Text()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == greetingPath:
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(greeting{os.Getpid(), instance, partsOf(d.config.Load())}) // an error means that the client is gone
+		case r.Header.Get(instanceHeader) != instance:
+			http.Error(w, "this is another sse-server", http.StatusNotFound) // as of a session that has ended
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}

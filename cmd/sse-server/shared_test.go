@@ -1,0 +1,245 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// stateOf is the environment of a program whose state is in a directory of this test, with a short name.
+func stateOf(t *testing.T) map[string]string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "state")
+	ssetest.Must(t, err)
+	t.Cleanup(func() { ssetest.Must(t, os.RemoveAll(dir)) })
+	return map[string]string{"XDG_STATE_HOME": dir}
+}
+
+// windowOf is a program that shares the sse-server with the name 8080.
+func windowOf(t *testing.T, env map[string]string, args ...string) *sharedDaemon {
+	t.Helper()
+	args = append([]string{"stdio", "--connect", "http://127.0.0.1:8080/mcp"}, args...)
+	s, err := newSharedDaemon(mustLoad(t, env, args...), slog.New(slog.DiscardHandler))
+	ssetest.Must(t, err)
+	t.Cleanup(s.client.CloseIdleConnections)
+	return s
+}
+
+// Where windows meet their sse-server nobody else can come in, or be taken for it.
+func TestSocketIsInADirectoryOfThisUserAlone(t *testing.T) {
+	env := stateOf(t)
+	s := windowOf(t, env, "--", "x")
+	run := filepath.Join(env["XDG_STATE_HOME"], "sse-server", "run")
+	ssetest.Want(t, "the socket", s.socket, filepath.Join(run, "daemon-8080.sock"))
+	info, err := os.Stat(run)
+	ssetest.Must(t, err)
+	ssetest.Want(t, "mode of the directory", info.Mode().Perm(), os.FileMode(0o700))
+	l, err := listenShared(t.Context(), s.socket)
+	ssetest.Must(t, err)
+	info, err = os.Stat(s.socket)
+	ssetest.Must(t, err)
+	ssetest.Want(t, "mode of the socket", info.Mode().Perm(), os.FileMode(0o600))
+	ssetest.Must(t, l.Close())
+
+	ssetest.Must(t, os.Chmod(run, 0o710))
+	_, err = newSharedDaemon(mustLoad(t, env, "stdio", "--connect", "http://127.0.0.1:8080/mcp", "--", "x"), slog.New(slog.DiscardHandler))
+	ssetest.WantText(t, "the error", fmt.Sprint(err), "other users can open "+run+": chmod 700 it")
+	_, err = s.Dial(t.Context()) // also if it was opened since
+	ssetest.WantText(t, "the error", fmt.Sprint(err), "other users can open "+run)
+	_, err = listenShared(t.Context(), s.socket)
+	ssetest.WantText(t, "the error", fmt.Sprint(err), "other users can open "+run)
+}
+
+// The directory of the user's login is used if it is one, else that of the state.
+func TestRuntimeDirectoryHasTheSocket(t *testing.T) {
+	env := stateOf(t)
+	runtime := stateOf(t)["XDG_STATE_HOME"]
+	env["XDG_RUNTIME_DIR"] = runtime
+	ssetest.Want(t, "the socket", windowOf(t, env, "--", "x").socket, filepath.Join(runtime, "sse-server", "daemon-8080.sock"))
+	ssetest.Must(t, os.Chmod(runtime, 0o755))
+	ssetest.Want(t, "the socket", windowOf(t, env, "--", "x").socket, filepath.Join(env["XDG_STATE_HOME"], "sse-server", "run", "daemon-8080.sock"))
+}
+
+func TestPathOfASocketIsBounded(t *testing.T) {
+	env := stateOf(t)
+	env["XDG_STATE_HOME"] = filepath.Join(env["XDG_STATE_HOME"], strings.Repeat("long", 30))
+	_, err := newSharedDaemon(mustLoad(t, env, "stdio", "--connect", "http://127.0.0.1:8080/mcp", "--", "x"), slog.New(slog.DiscardHandler))
+	ssetest.WantText(t, "the error", fmt.Sprint(err), "is too long for a socket: set XDG_RUNTIME_DIR")
+}
+
+// One that has been killed leaves a socket, which the next one replaces. One that stops does not touch that of the next.
+func TestSocketBelongsToWhoeverHoldsItsLock(t *testing.T) {
+	s := windowOf(t, stateOf(t), "--", "x")
+	killed, err := net.ListenUnix("unix", &net.UnixAddr{Name: s.socket, Net: "unix"})
+	ssetest.Must(t, err)
+	killed.SetUnlinkOnClose(false)
+	ssetest.Must(t, killed.Close())
+	who, err := s.ask(t.Context())
+	if who != nil || err != nil {
+		t.Errorf("at a stale socket: %v, %v", who, err)
+	}
+	first, err := listenShared(t.Context(), s.socket)
+	ssetest.Must(t, err)
+	ssetest.Must(t, first.Close())
+	second, err := listenShared(t.Context(), s.socket)
+	ssetest.Must(t, err)
+	_ = first.Close()
+	conn, err := net.Dial("unix", s.socket)
+	ssetest.Must(t, err)
+	ssetest.Must(t, conn.Close())
+	ssetest.Must(t, second.Close())
+	if _, err := os.Lstat(s.socket); err == nil {
+		t.Error("it left its socket")
+	}
+}
+
+// serveAs serves who at the socket of s.
+func serveAs(t *testing.T, s *sharedDaemon, who http.Handler) {
+	t.Helper()
+	l, err := listenShared(t.Context(), s.socket)
+	ssetest.Must(t, err)
+	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: who}}
+	server.Start()
+	t.Cleanup(server.Close)
+}
+
+// Each thing that decides what is served must be the same, and an error names what is not, without values.
+func TestAnotherServerOfTheSameName(t *testing.T) {
+	env, dir := stateOf(t), t.TempDir()
+	file := filepath.Join(dir, "env")
+	ssetest.Must(t, os.WriteFile(file, []byte("A=1\n"), 0o600))
+	t.Chdir(dir)
+	t.Setenv("SSH_HOST", "secret-dev")
+	t.Setenv("TERM_PROGRAM", "one")
+	same := []string{"--env-file", file, "--env", "K=secret-1", "--", "sh", "a"}
+	first := windowOf(t, env, same...)
+	serveAs(t, first, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(greeting{PID: 4711, Instance: "one", Parts: first.parts})
+	}))
+	for name, tt := range map[string]struct {
+		change func(t *testing.T)
+		args   []string
+		want   string
+	}{
+		"nothing":        {nil, same, ""},
+		"the terminal":   {func(t *testing.T) { t.Setenv("TERM_PROGRAM", "two"); t.Setenv("TMUX", "x") }, same, ""},
+		"an argument":    {nil, append(same[:len(same)-1:len(same)-1], "b"), "the command"},
+		"an option":      {nil, append([]string{"--warm", "2"}, same...), "the option --warm"},
+		"an env":         {nil, []string{"--env-file", file, "--env", "K=secret-2", "--", "sh", "a"}, "the option --env K"},
+		"a variable":     {func(t *testing.T) { t.Setenv("SSH_HOST", "secret-prod") }, same, "the variable SSH_HOST"},
+		"a variable new": {func(t *testing.T) { t.Setenv("SSH_PASSWORD", "secret-x") }, same, "the variable SSH_PASSWORD"},
+		"a variable bad": {func(t *testing.T) { t.Setenv("SSH_HOST", "secret-\xff") }, same, "the variable SSH_HOST"},
+		"the directory":  {func(t *testing.T) { t.Chdir(t.TempDir()) }, same, "the directory: stop it (kill 4711), or give --connect another port; with --dir DIR"},
+		"the file": {func(t *testing.T) {
+			ssetest.Must(t, os.WriteFile(file, []byte("A=2\n"), 0o600))
+			t.Cleanup(func() { ssetest.Must(t, os.WriteFile(file, []byte("A=1\n"), 0o600)) })
+		}, same, "the file " + file},
+		"the program": {func(t *testing.T) {
+			other := t.TempDir()
+			ssetest.Must(t, os.WriteFile(filepath.Join(other, "sh"), []byte("#!/bin/true\n"), 0o700))
+			t.Setenv("PATH", other+string(os.PathListSeparator)+os.Getenv("PATH"))
+		}, same, "the program that PATH has for sh"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tt.change != nil {
+				tt.change(t)
+			}
+			other := windowOf(t, env, tt.args...)
+			who, err := other.ask(t.Context())
+			ssetest.Must(t, err)
+			err = who.differenceFrom(other.parts)
+			if tt.want == "" {
+				ssetest.Must(t, err)
+				return
+			}
+			ssetest.WantText(t, "the error", fmt.Sprint(err), "the sse-server of this name differs in "+tt.want)
+			if strings.Contains(fmt.Sprint(err), "secret") {
+				t.Errorf("it has a value: %v", err)
+			}
+			_, err = other.Dial(t.Context())
+			ssetest.WantText(t, "the error of Dial", fmt.Sprint(err), tt.want)
+		})
+	}
+}
+
+// With --dir, and no other relative path, it is the same from each directory.
+func TestOneServerForAllDirectories(t *testing.T) {
+	dir, env := t.TempDir(), stateOf(t)
+	parts := func(args ...string) map[string]string { return windowOf(t, env, append(args, "--", "sh")...).parts }
+	t.Chdir(t.TempDir())
+	whole, relative := parts("--dir", dir), parts("--dir", ".")
+	t.Chdir(t.TempDir())
+	if !maps.Equal(whole, parts("--dir", dir)) {
+		t.Error("with --dir the directory counts")
+	}
+	if maps.Equal(relative, parts("--dir", ".")) {
+		t.Error("a relative --dir is not that of the other directory")
+	}
+}
+
+// A script of an interpreter that PATH finds is another program with another interpreter.
+func TestInterpreterIsAPartOfTheProgram(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "npx")
+	ssetest.Must(t, os.WriteFile(script, []byte("#!/usr/bin/env -S node --flag\n"), 0o700))
+	node := filepath.Join(dir, "node")
+	ssetest.Must(t, os.WriteFile(node, []byte("#!/bin/sh\n"), 0o700))
+	t.Setenv("PATH", dir)
+	if got := programsOf("npx"); !slices.Equal(got, []string{script, node}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// What says where a window is does not reach the servers of others.
+func TestSharedServerInheritsNoTerminal(t *testing.T) {
+	got := inheritable([]string{"PATH=/bin", "TERM=xterm", "SSH_TTY=/dev/pts/1", "SSH_HOST=prod", "HOME=/home/ada"})
+	if want := []string{"PATH=/bin", "SSH_HOST=prod", "HOME=/home/ada"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A request for one sse-server is not served by the next one at the same socket.
+func TestRequestReachesTheServerThatItIsFor(t *testing.T) {
+	d := &daemon{}
+	d.config.Store(mustLoad(t, stateOf(t), "--", "x"))
+	served := 0
+	h := d.forWindows(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
+	ask := func(path, instance string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodPost, path, nil)
+		r.Header.Set(instanceHeader, instance)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w
+	}
+	var who greeting
+	ssetest.Must(t, json.NewDecoder(ask(greetingPath, "").Body).Decode(&who))
+	for _, other := range []string{"", "another"} {
+		ssetest.Want(t, "status for another", ask("/mcp", other).Code, http.StatusNotFound)
+	}
+	ssetest.Want(t, "served", served, 0)
+	ssetest.Want(t, "status", ask("/mcp", who.Instance).Code, http.StatusOK)
+	ssetest.Want(t, "served", served, 1)
+}
+
+// What is at the socket must say who it is.
+func TestAnotherProgramAtTheSocket(t *testing.T) {
+	for name, answer := range map[string]string{"no JSON": "hello", "another JSON": "{}"} {
+		t.Run(name, func(t *testing.T) {
+			s := windowOf(t, stateOf(t), "--", "x")
+			serveAs(t, s, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(answer)) }))
+			_, err := s.Dial(t.Context())
+			ssetest.WantText(t, "the error", fmt.Sprint(err), "gives no sensible answer")
+		})
+	}
+}

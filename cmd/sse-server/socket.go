@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+)
+
+// Windows and the sse-server that they share meet at a Unix socket in a directory of this user alone:
+//
+//	daemon-8080.sock   the socket
+//	daemon-8080.lock   whoever holds it listens there, and nobody else makes or removes the socket
+//	daemon-8080.start  whoever holds it starts the one who listens
+//
+// The system releases a lock when its process ends, however that is. The files of locks stay.
+
+// maxSocketPath bounds the path of a socket, in bytes: 103 on macOS, 107 on Linux and Windows.
+const maxSocketPath = 103
+
+// socketOf returns the path of the socket of a shared sse-server with this name, a number, and makes its
+// directory.
+func socketOf(c *config.Config, name string) (string, error) {
+	dir := filepath.Join(c.StateDir, "run")
+	if c.RuntimeDir != "" && checkPrivate(c.RuntimeDir) == nil {
+		dir = filepath.Join(c.RuntimeDir, "sse-server")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	if err := checkPrivate(dir); err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "daemon-"+name+".sock")
+	if len(path) > maxSocketPath {
+		return "", fmt.Errorf("%s is too long for a socket: set XDG_RUNTIME_DIR or XDG_STATE_HOME to a directory with a shorter name", path)
+	}
+	return path, nil
+}
+
+// sharedListener listens at the socket of a shared sse-server, and holds its lock.
+type sharedListener struct {
+	*net.UnixListener
+	path  string
+	lock  *flock.Flock
+	close func() error // once
+}
+
+// listenShared takes the socket at a path, also if one is there whose sse-server has ended.
+func listenShared(ctx context.Context, path string) (net.Listener, error) {
+	if err := checkPrivate(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, daemonStart)
+	defer cancel()
+	lock := flock.New(path+".lock", flock.SetPermissions(0o600))
+	if locked, err := lock.TryLockContext(ctx, daemonPoll); !locked {
+		return nil, fmt.Errorf("another sse-server serves %s: %w", path, err)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, errors.Join(err, lock.Close())
+	}
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	listener.SetUnlinkOnClose(false)
+	l := &sharedListener{UnixListener: listener, path: path, lock: lock}
+	l.close = sync.OnceValue(func() error {
+		err := errors.Join(l.UnixListener.Close(), os.Remove(l.path)) // with the lock: it is no other's socket
+		return errors.Join(err, l.lock.Close())
+	})
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// Close ends Accept, removes the socket, and then releases the lock.
+func (l *sharedListener) Close() error { return l.close() }
+
+// Accept waits for a connection.
+func (l *sharedListener) Accept() (net.Conn, error) {
+	conn, err := l.UnixListener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return fromSocket{conn}, nil
+}
+
+// fromSocket is a connection to a socket. It comes from this machine, as one to a loopback address does.
+type fromSocket struct{ net.Conn }
+
+var loopback = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}
+
+func (fromSocket) LocalAddr() net.Addr  { return loopback }
+func (fromSocket) RemoteAddr() net.Addr { return loopback }
+
+const (
+	// daemonStart bounds the start of the program. Its servers start later.
+	daemonStart = 20 * time.Second
+	// daemonPoll is the time between two questions whether it is there.
+	daemonPoll = 10 * time.Millisecond
+)
