@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -199,17 +200,26 @@ func (s *Server) child() upstream.Command {
 	return child
 }
 
-// passes reports whether the child process gets a variable of sse-server. It does
-// not get the secrets of remote servers and collectors, unless it is allowed to by name.
+// passes reports whether the child process gets a variable of sse-server. It does not get the options
+// of sse-server, which are not for another one that it may start, nor the secrets of remote servers and collectors,
+// unless it is allowed to by name.
 func (s *Server) passes(name, value string) bool {
 	if len(s.EnvAllow) > 0 {
 		return slices.Contains(s.EnvAllow, name)
 	}
 	isSecretOfOTLP := strings.HasPrefix(name, "OTEL_EXPORTER_OTLP_") &&
 		(strings.HasSuffix(name, "HEADERS") || strings.HasSuffix(name, "ENDPOINT") && strings.Contains(value, "@"))
-	return !isSecretOfOTLP && !slices.Contains(*s.secrets, name) && name != envName("header") &&
-		name != envName("url") && name != envName("nats")
+	return !isSecretOfOTLP && !slices.Contains(*s.secrets, name) && !ownVariables()[name]
 }
+
+// ownVariables are those of the environment that set an option.
+var ownVariables = sync.OnceValue(func() map[string]bool {
+	all, c := map[string]bool{}, newConfig()
+	for _, flag := range newParser(c, &c.Server).Model.Flags {
+		all[envName(flag.Name)] = true
+	}
+	return all
+})
 
 // CheckCommand returns an error if there is no such program as the command names:
 // that is better reported at the start than to the first client.

@@ -146,3 +146,28 @@ func TestChildrenDoNotGetTheSecretsOfRemoteServers(t *testing.T) {
 		t.Errorf("the child with a list gets %q", got)
 	}
 }
+
+// The options of sse-server are not for one that a server starts, unless they are named. What Kubernetes sets for a
+// service of this name is none of them.
+func TestChildrenDoNotGetTheOptionsOfSSEServer(t *testing.T) {
+	env := map[string]string{"SSE_SERVER_LOG_LEVEL": "debug", "SSE_SERVER_ADDR": "127.0.0.1:1", "SSE_SERVER_SERVICE_HOST": "10.0.0.1"}
+	for name, value := range env {
+		t.Setenv(name, value)
+	}
+	for given, want := range map[string]string{
+		"-- x":                                 "SSE_SERVER_SERVICE_HOST=10.0.0.1",
+		"--env-allow SSE_SERVER_ADDR -- x":     "SSE_SERVER_ADDR=127.0.0.1:1",
+		"--env SSE_SERVER_LOG_LEVEL=info -- x": "SSE_SERVER_LOG_LEVEL=info SSE_SERVER_SERVICE_HOST=10.0.0.1",
+	} {
+		var got []string
+		for _, variable := range mustLoad(t, env, strings.Fields(given)...).child().Env {
+			if strings.HasPrefix(variable, "SSE_SERVER_") {
+				got = append(got, variable)
+			}
+		}
+		slices.Sort(got)
+		if got := strings.Join(got, " "); got != want {
+			t.Errorf("%s: got %q, want %q", given, got, want)
+		}
+	}
+}
