@@ -172,6 +172,10 @@ func (s *sharedDaemon) start(ctx context.Context) (*greeting, error) {
 		return nil, err
 	}
 	defer output.Close()
+	before, err := output.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
 	cmd := exec.Command(self, append([]string{"--shared=" + s.socket}, s.args...)...)
 	cmd.Env = inheritable(os.Environ())
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = output, output, detached()
@@ -190,18 +194,24 @@ func (s *sharedDaemon) start(ctx context.Context) (*greeting, error) {
 		select {
 		case <-poll.C:
 		case err := <-ended:
-			return nil, fmt.Errorf("sse-server ended at once: %w: %s", errors.Join(err), lastLine(logFile))
+			return nil, fmt.Errorf("sse-server ended at once: %w: %s", errors.Join(err), whyEnded(logFile, before))
 		case <-ctx.Done():
 			return nil, fmt.Errorf("sse-server did not answer in %v: see %s", daemonStart, logFile)
 		}
 	}
 }
 
-// lastLine returns the last line of a file.
-func lastLine(file string) string {
-	data, _ := os.ReadFile(file) // bounded by maxDaemonLog
-	lines := bytes.Split(bytes.TrimSpace(data), []byte("\n"))
-	return string(lines[len(lines)-1])
+// whyEnded returns the last line with which sse-server itself has ended, in what its log has after an offset. Others
+// are not told: they may be those of a server, or of an earlier sse-server with other secrets.
+func whyEnded(logFile string, offset int64) string {
+	data, _ := os.ReadFile(logFile) // bounded by maxDaemonLog
+	why := "see " + logFile
+	for line := range bytes.Lines(data[min(offset, int64(len(data))):]) {
+		if own, is := bytes.CutPrefix(line, []byte("sse-server: ")); is {
+			why = string(bytes.TrimSpace(own))
+		}
+	}
+	return why
 }
 
 // awaitUnused waits until nobody has been connected for a while. connections returns how many clients

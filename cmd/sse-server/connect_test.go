@@ -2,13 +2,17 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -50,4 +54,43 @@ func TestAwaitUnused(t *testing.T) {
 			t.Errorf("it ended %v after its context", took)
 		}
 	})
+}
+
+// Why a shared server has ended is what it says itself, now: its log also has what servers have written, and what was
+// there before.
+func TestWhyASharedServerEndedIsItsOwnLine(t *testing.T) {
+	t.Setenv(childVariable, asProgram)
+	env := stateOf(t)
+	s := windowOf(t, env, "--", "x")
+	log := filepath.Join(s.dir, "daemon-8080.log")
+	ssetest.Must(t, os.MkdirAll(s.dir, 0o700))
+	ssetest.Must(t, os.WriteFile(log, []byte("sse-server: of an earlier one\nPASSWORD=secret\n"), 0o600))
+	s.args = []string{"--no-such-flag"}
+	_, err := s.Dial(t.Context())
+	ssetest.WantText(t, "the error", fmt.Sprint(err), "sse-server ended at once: exit status 2: unknown flag --no-such-flag")
+	ssetest.Must(t, os.WriteFile(log, []byte("sse-server: of an earlier one\n"), 0o600))
+	if got := whyEnded(log, 30); got != "see "+log {
+		t.Errorf("got %q", got)
+	}
+}
+
+// The lock of a learner has one file, which stays: one that was removed while somebody had it open is held by two.
+func TestLearnersLockStays(t *testing.T) {
+	dir := stateOf(t)["XDG_STATE_HOME"]
+	ssetest.Must(t, os.MkdirAll(filepath.Join(dir, "sse-server"), 0o700))
+	t.Chdir(t.TempDir()) // where a relative path would be
+	for _, env := range []map[string]string{{"XDG_STATE_HOME": dir}, {"XDG_STATE_HOME": dir}, nil} {
+		m := &Main{
+			Args: []string{"stdio", "--learn", "--", "true"}, Stdin: strings.NewReader("{}\n"), Stdout: io.Discard, Stderr: io.Discard,
+			LookupEnv: clitest.Environment(env), Notify: func(...os.Signal) <-chan os.Signal { return nil },
+		}
+		m.Run()
+	}
+	locks, err := filepath.Glob(filepath.Join(dir, "sse-server", "learn-*.lock"))
+	ssetest.Must(t, err)
+	here, err := filepath.Glob("*")
+	ssetest.Must(t, err)
+	if len(locks) != 1 || len(here) > 0 {
+		t.Errorf("got the locks %q, and here %q", locks, here)
+	}
 }

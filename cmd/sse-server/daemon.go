@@ -159,7 +159,7 @@ func (d *daemon) setConfig(c *config.Config) {
 
 // replaceGateways applies c: it reconfigures the gateways that it can, and makes those that
 // are new or must be replaced. It checks all before it changes anything.
-func (d *daemon) replaceGateways(c *config.Config) error {
+func (d *daemon) replaceGateways(c *config.Config) (err error) {
 	trial := d.common
 	trial.Registry, trial.Cluster = nil, nil
 	threads := 10_000 // of Go itself, and those that the children hold while they run: Go ends a program with more
@@ -176,8 +176,15 @@ func (d *daemon) replaceGateways(c *config.Config) error {
 		}
 	}
 	debug.SetMaxThreads(threads)
-	var all []*gateway.Gateway
+	var all, made []*gateway.Gateway
 	named := map[string]*gateway.Gateway{}
+	defer func() {
+		for _, gw := range made {
+			if err != nil { // it serves nobody, and nobody else would end it
+				_ = gw.Shutdown(context.Background())
+			}
+		}
+	}()
 	for _, s := range c.Each() {
 		up, options := served(c, s, d.common)
 		gw, err := d.gateways[s.Name], error(nil)
@@ -185,14 +192,15 @@ func (d *daemon) replaceGateways(c *config.Config) error {
 			err = gw.Reconfigure(up, options)
 		}
 		if gw == nil || s.Name != "" && errors.Is(err, gateway.ErrFixed) {
-			gw, err = gateway.New(up, options)
+			if gw, err = gateway.New(up, options); err == nil {
+				made = append(made, gw)
+			}
 		}
 		if err != nil {
 			return c.Explain(s, err)
 		}
 		all, named[s.Name] = append(all, gw), gw
 	}
-	var err error
 	switch servers, isServing := d.gw.(*gateway.Servers); {
 	case isServing:
 		err = servers.Replace(all...)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -380,6 +381,31 @@ func TestWatch(t *testing.T) {
 		step.change()
 		if line := l.log.await(t, i+1, "by=watch"); !strings.Contains(line, step.want) {
 			t.Errorf("step %d: got %s, want %s", i, line, step.want)
+		}
+	}
+}
+
+// Where gateways cannot take the place of those before, nothing is left of those that were made for it.
+func TestFailedReplacementLeavesNoGateway(t *testing.T) {
+	load := func(servers string) *config.Config {
+		return mustLoad(t, nil, "--addr", "127.0.0.1:0", "--config", clitest.WriteFile(t, "gw.yaml", "servers:\n"+servers))
+	}
+	log := slog.New(slog.DiscardHandler)
+	d := &daemon{log: log, turn: make(chan struct{}, 1), common: gateway.Options{Logger: log, Registry: metrics.NewRegistry()}}
+	ssetest.Must(t, d.replaceGateways(load("  a: {}\n")))
+	ssetest.Must(t, d.gw.Shutdown(t.Context()))
+	if err := d.replaceGateways(load("  b: {}\n")); err == nil {
+		t.Fatal("servers that have ended take another gateway")
+	}
+	families, err := d.common.Registry.Gather()
+	ssetest.Must(t, err)
+	for _, family := range families {
+		for _, series := range family.GetMetric() {
+			for _, label := range series.GetLabel() {
+				if label.GetName() == "server" && label.GetValue() == "b" {
+					t.Errorf("%s has a series of the gateway", family.GetName())
+				}
+			}
 		}
 	}
 }
