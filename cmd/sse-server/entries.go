@@ -153,6 +153,13 @@ func (m *Main) connect(c *config.Config) int {
 		fmt.Fprintf(m.Stderr, "sse-server: connect: no entry is known of %q%s want one of %s\n", c.ConnectClient.Client, hint, strings.Join(names, ", "))
 		return exitConfig
 	}
+	files := clientfile.Files(client.Entry, m.home())
+	if c.ConnectClient.File != "" {
+		files = []string{c.ConnectClient.File}
+	}
+	if c.ConnectClient.Undo {
+		return m.undoEntries(c, client, files)
+	}
 	servers, err := entriesOf(c)
 	if err != nil {
 		return m.refuse(err)
@@ -173,16 +180,12 @@ func (m *Main) connect(c *config.Config) int {
 			return exitConfig
 		}
 	}
-	files := clientfile.Files(client.Entry, m.home())
-	if c.ConnectClient.File != "" {
-		files = []string{c.ConnectClient.File}
-	}
 	whole := !slices.Contains(left, longParts)
 	if c.ConnectClient.Write || c.ConnectClient.File != "" {
 		if !whole {
 			return m.refuse(fmt.Errorf("connect: the URL has a part that may be secret, which is not written: put what sse-server connect %s prints into the file, with your URL", client.Name))
 		}
-		return m.writeEntries(client, files, servers)
+		return m.writeEntries(c, client, files, servers)
 	}
 	return m.printEntries(client, files, servers, whole)
 }
@@ -212,12 +215,45 @@ func (m *Main) printEntries(client clients.Client, files []string, servers []cli
 	return exitOK
 }
 
-// writeEntries adds the entries to the first of the files of a client, and returns the exit code.
-func (m *Main) writeEntries(client clients.Client, files []string, servers []clients.Server) int {
-	if len(files) == 0 {
-		return m.refuse(fmt.Errorf("connect: nothing is written for %s: put what sse-server connect %s prints into %s", client.Title, client.Name, client.Entry.Where))
+// editor returns what changes the first of the files of a client, which it checks.
+func (m *Main) editor(c *config.Config, client clients.Client, files []string) (*clientfile.Editor, error) {
+	switch {
+	case len(files) == 0:
+		return nil, fmt.Errorf("connect: nothing is written for %s: put what sse-server connect %s prints into %s", client.Title, client.Name, client.Entry.Where)
+	case c.StateDir == "":
+		return nil, errors.New("connect: neither STATE_DIRECTORY nor HOME is set: there is no place for what the file has now")
 	}
-	written, err := clientfile.Write(client, files[0], servers)
+	return clientfile.NewEditor(filepath.Join(c.StateDir, "edited")), nil
+}
+
+// undoEntries restores the entries that were written into the first of the files of a client, and returns the exit code.
+func (m *Main) undoEntries(c *config.Config, client clients.Client, files []string) int {
+	editor, err := m.editor(c, client, files)
+	if err != nil {
+		return m.refuse(err)
+	}
+	undone, err := editor.Undo(client, files[0], c.ConnectClient.Server)
+	if err != nil {
+		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
+		return exitFailure
+	}
+	if len(undone.Restored) > 0 {
+		fmt.Fprintf(m.Stdout, "Restored %s in %s. Restart %s.\n", strings.Join(undone.Restored, ", "), files[0], client.Title)
+	}
+	if len(undone.Changed) > 0 {
+		fmt.Fprintf(m.Stderr, "sse-server: left as it is, because somebody has changed it since: %s\n", strings.Join(undone.Changed, ", "))
+		return exitFailure
+	}
+	return exitOK
+}
+
+// writeEntries adds the entries to the first of the files of a client, and returns the exit code.
+func (m *Main) writeEntries(c *config.Config, client clients.Client, files []string, servers []clients.Server) int {
+	editor, err := m.editor(c, client, files)
+	if err != nil {
+		return m.refuse(err)
+	}
+	written, err := editor.Write(client, files[0], servers, c.ConnectClient.Replace)
 	if err != nil {
 		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
 		return exitFailure
@@ -227,6 +263,9 @@ func (m *Main) writeEntries(client clients.Client, files []string, servers []cli
 	}
 	if len(written.Replaced) > 0 {
 		fmt.Fprintf(m.Stdout, "Replaced %s in %s, as it had another URL. Restart %s.\n", strings.Join(written.Replaced, ", "), files[0], client.Title)
+	}
+	if len(written.Taken) > 0 {
+		fmt.Fprintf(m.Stdout, "Took over %s in %s. Restart %s. sse-server connect %s --undo restores what was there.\n", strings.Join(written.Taken, ", "), files[0], client.Title, client.Name)
 	}
 	if len(written.Added) > 0 {
 		fmt.Fprintf(m.Stdout, "Added %s to %s. Restart %s.\n", strings.Join(written.Added, ", "), files[0], client.Title)

@@ -269,3 +269,39 @@ func TestConnectChoosesAServer(t *testing.T) {
 		t.Errorf("got %s", p.log.String())
 	}
 }
+
+// The way that everyone walks: what a client has is served, and the client gets it from there. It goes back, too.
+func TestInitThenConnectThenUndo(t *testing.T) {
+	home := t.TempDir()
+	t.Chdir(t.TempDir())
+	env := map[string]string{"HOME": home}
+	const before = `{"mcpServers": {"everything": {"command": "npx", "args": ["-y", "everything"], "env": {"A": "1"}}}}`
+	ssetest.Must(t, os.MkdirAll(".cursor", 0o700))
+	ssetest.Must(t, os.WriteFile(".cursor/mcp.json", []byte(before), 0o600))
+	for _, step := range []struct {
+		args     []string
+		code     int
+		out, log string
+	}{
+		{[]string{"init"}, exitOK, "servers.yaml has 1 server: everything", ""},
+		{[]string{"connect", "cursor", "--write", "-c", "servers.yaml"}, exitFailure, "", "it has a server everything with args, command, env: --replace takes it over, or give another --name"},
+		{[]string{"connect", "cursor", "--replace", "-c", "servers.yaml"}, exitConfig, "", "--replace: has no effect without --write"},
+		{[]string{"connect", "cursor", "--undo", "--write", "-c", "servers.yaml"}, exitConfig, "", "--undo: not with --write"},
+		{[]string{"connect", "cursor", "--write", "--replace", "-c", "servers.yaml"}, exitOK, "Took over everything in .cursor/mcp.json. Restart Cursor. sse-server connect cursor --undo restores", ""},
+		{[]string{"connect", "cursor", "nope", "--undo"}, exitFailure, "", "sse-server has changed nothing in it that could be restored"},
+		{[]string{"connect", "cursor", "--undo"}, exitOK, "Restored everything in .cursor/mcp.json. Restart Cursor.", ""},
+		{[]string{"connect", "cursor", "--undo"}, exitFailure, "", "changed nothing in it"},
+	} {
+		p := launchWith(t, env, step.args...)
+		p.wantExit(step.code)
+		if !strings.Contains(p.out.String(), step.out) || !strings.Contains(p.log.String(), step.log) {
+			t.Errorf("%q: got %s%s", step.args, p.out.String(), p.log.String())
+		}
+	}
+	data, err := os.ReadFile(".cursor/mcp.json")
+	ssetest.Must(t, err)
+	ssetest.Want(t, "the file", string(data), before)
+	p := launchWith(t, nil, "connect", "cursor", "--file", "mcp.json")
+	p.wantExit(exitConfig)
+	ssetest.WantText(t, "without a state directory", p.log.String(), "there is no place for what the file has now")
+}

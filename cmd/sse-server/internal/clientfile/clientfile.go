@@ -54,66 +54,64 @@ func exists(file string) int {
 type Result struct {
 	// Added are the names of new entries, and Same of those that were there already.
 	Added, Same []string
-	// Replaced are the names of entries that had another URL.
-	Replaced []string
+	// Replaced are the names of entries that had another URL, and Taken of those that had more.
+	Replaced, Taken []string
 	// Unlinked says that the file had more names, which keep what it had.
 	Unlinked bool
 }
 
 // Write adds the entries to a file, which it may make. What else is in the file stays, comments too, and so
-// does an entry with the same name, which is an error, unless it had no more than another URL.
+// does an entry with the same name, which is an error, unless it had no more than another URL, or takes is set.
 //
 // The file is replaced in one step, so that it is never half written. That takes it from its other names (hard
 // links), which may be those of a backup that must not change.
-func Write(c clients.Client, file string, servers []clients.Server) (w Result, err error) {
+func (e *Editor) Write(c clients.Client, file string, servers []clients.Server, takes bool) (w Result, err error) {
 	if c.Entry == nil || c.Entry.Key == "" {
 		return w, fmt.Errorf("%s has no file: use what is printed", c.Name)
 	}
-	file, old, err := writable(file)
+	unlock, err := e.lock()
 	if err != nil {
 		return w, err
 	}
-	var data []byte
-	if old.info != nil {
-		if data, err = os.ReadFile(file); err != nil {
-			return w, err
-		}
-	}
-	text, hasMark := bytes.CutPrefix(data, byteOrderMark)
-	before := text
-	if text, w.Replaced, err = addTo(before, c.Entry, servers); err != nil {
-		return Result{}, fmt.Errorf("%s: %w", file, err)
-	}
+	defer unlock()
+	var names []string
 	for _, s := range servers {
-		alone, _, err := addTo(before, c.Entry, []clients.Server{s})
-		switch {
-		case slices.Contains(w.Replaced, s.Name):
-		case err == nil && bytes.Equal(alone, before):
-			w.Same = append(w.Same, s.Name)
-		default:
-			w.Added = append(w.Added, s.Name)
+		names = append(names, s.Name)
+	}
+	unlinked, err := e.edit(file, func(before []byte) (after []byte, err error) {
+		after, did, err := addTo(bytes.Clone(before), c.Entry, servers, takes)
+		w = Result{Replaced: did.replaced, Taken: did.taken}
+		for _, s := range servers {
+			alone, _, err := addTo(bytes.Clone(before), c.Entry, []clients.Server{s}, takes)
+			switch {
+			case slices.Contains(did.replaced, s.Name), slices.Contains(did.taken, s.Name):
+			case err == nil && bytes.Equal(alone, before):
+				w.Same = append(w.Same, s.Name)
+			default:
+				w.Added = append(w.Added, s.Name)
+			}
 		}
+		return after, err
+	}, func(before, after []byte) error { return e.note(file, formOf(c.Entry), before, after, names) })
+	if err != nil {
+		return Result{}, err
 	}
-	if hasMark {
-		text = slices.Concat(byteOrderMark, text)
-	}
-	if bytes.Equal(text, data) {
-		return w, nil
-	}
-	w.Unlinked = old.names > 1
-	return w, replace(file, old.info, text)
+	w.Unlinked = unlinked
+	return w, nil
 }
 
-// addTo returns the text of a file with the entries, and the names of those that are replaced.
-func addTo(text []byte, e *clients.Entry, servers []clients.Server) (_ []byte, replaced []string, err error) {
+// did has the names of entries that were there: of those that had another URL, and of those that had more.
+type did struct{ replaced, taken []string }
+
+// addTo returns the text of a file with the entries. takes says that they may take the place of any.
+func addTo(text []byte, e *clients.Entry, servers []clients.Server, takes bool) (_ []byte, d did, err error) {
 	switch {
 	case filepath.Ext(e.Files[0]) == ".yaml":
-		return addItems(e, text, servers)
+		return addItems(e, text, servers, takes)
 	case e.JSON(servers[0]) == nil:
-		text, err = addTables(e, text, servers)
-		return text, nil, err
+		return addTables(e, text, servers, takes)
 	}
-	return add(e, text, servers)
+	return add(e, text, servers, takes)
 }
 
 // byteOrderMark is what editors on Windows put before UTF-8.
@@ -155,59 +153,67 @@ func writable(file string) (string, existing, error) {
 	return real, existing{info, names}, errors.Join(err, opened.Close())
 }
 
-// add returns a configuration in JSON with the entries, and the names of those that are replaced.
-func add(e *clients.Entry, data []byte, servers []clients.Server) (_ []byte, replaced []string, err error) {
+// add returns a configuration in JSON with the entries.
+func add(e *clients.Entry, data []byte, servers []clients.Server, takes bool) (_ []byte, d did, err error) {
 	fresh := len(bytes.TrimSpace(data)) == 0 || string(data) == "{}"
 	if fresh {
 		data = []byte("{}")
 	}
 	all, err := hujson.Parse(data)
 	if err != nil {
-		return nil, nil, fmt.Errorf("it is not valid JSON: %w", err)
+		return nil, d, fmt.Errorf("it is not valid JSON: %w", err)
 	}
 	if count(&all, e.Key) > 1 {
-		return nil, nil, fmt.Errorf("it has %s twice: make one of them", e.Key)
+		return nil, d, fmt.Errorf("it has %s twice: make one of them", e.Key)
 	}
 	if all.Find("/"+e.Key) == nil {
 		if err := all.Patch(patch("/"+e.Key, json.RawMessage("{}"))); err != nil {
-			return nil, nil, fmt.Errorf("it is not a JSON object: %w", err)
+			return nil, d, fmt.Errorf("it is not a JSON object: %w", err)
 		}
 	}
 	for _, s := range servers {
 		one, path := e.JSON(s), "/"+e.Key+"/"+s.Name
 		if count(all.Find("/"+e.Key), s.Name) > 1 {
-			return nil, nil, fmt.Errorf("it has %s twice: make one of them", s.Name)
+			return nil, d, fmt.Errorf("it has %s twice: make one of them", s.Name)
 		}
 		old := all.Find(path)
 		if old == nil {
 			if err := all.Patch(patch(path, one)); err != nil {
-				return nil, nil, fmt.Errorf("%s is not an object: %w", e.Key, err)
+				return nil, d, fmt.Errorf("%s is not an object: %w", e.Key, err)
 			}
 			continue
 		}
 		plain := old.Clone()
 		plain.Standardize()
 		differs, more := compare(plain.Pack(), one)
-		if len(more) > 0 {
-			return nil, nil, fmt.Errorf("it has a server %s with %s: give another --name, or take that entry out first", s.Name, strings.Join(more, ", "))
+		if !differs {
+			continue
 		}
-		if differs {
-			is, err := hujson.Parse(one)
-			if err != nil {
-				return nil, nil, err
-			}
+		is, err := hujson.Parse(one)
+		switch {
+		case err != nil:
+			return nil, d, err
+		case len(more) > 0 && !takes:
+			return nil, d, fmt.Errorf("it has a server %s with %s: "+takeOver, s.Name, strings.Join(more, ", "))
+		case len(more) > 0:
+			old.Value = is.Value
+			d.taken = append(d.taken, s.Name)
+		default:
 			merge(old, is)
-			replaced = append(replaced, s.Name)
+			d.replaced = append(d.replaced, s.Name)
 		}
 	}
 	if err := addInputs(&all, e.Inputs(servers)); err != nil {
-		return nil, nil, err
+		return nil, d, err
 	}
 	if fresh {
 		all.Format()
 	}
-	return all.Pack(), replaced, nil
+	return all.Pack(), d, nil
 }
+
+// takeOver is what to do about an entry that would be lost.
+const takeOver = "--replace takes it over, or give another --name"
 
 // addInputs adds what the file has beside the entries, unless it has that already.
 func addInputs(all *hujson.Value, inputs json.RawMessage) error {
@@ -345,10 +351,10 @@ func patch(path string, value json.RawMessage) []byte {
 }
 
 // addTables returns a configuration in TOML with the entries at its end, but for those that it has.
-func addTables(e *clients.Entry, data []byte, servers []clients.Server) ([]byte, error) {
+func addTables(e *clients.Entry, data []byte, servers []clients.Server, takes bool) (_ []byte, d did, err error) {
 	known, err := tablesIn(data)
 	if err != nil {
-		return nil, err
+		return nil, d, err
 	}
 	var missing []clients.Server
 	for _, s := range servers {
@@ -357,30 +363,43 @@ func addTables(e *clients.Entry, data []byte, servers []clients.Server) ([]byte,
 			missing = append(missing, s)
 			continue
 		}
-		ours, err := tablesIn([]byte(e.Text([]clients.Server{s})))
+		text := e.Text([]clients.Server{s})
+		ours, err := tablesIn([]byte(text))
 		if err != nil {
-			return nil, err
+			return nil, d, err
 		}
+		differs := ""
 		for _, name := range slices.Sorted(maps.Keys(ours[s.Name])) {
 			if !reflect.DeepEqual(old[name], ours[s.Name][name]) {
-				return nil, fmt.Errorf("it has a server %s already, with another %s: edit it, or give another --name", s.Name, name)
+				differs = name
+				break
 			}
+		}
+		switch {
+		case differs == "":
+		case !takes:
+			return nil, d, fmt.Errorf("it has a server %s already, with another %s: "+takeOver, s.Name, differs)
+		default:
+			if data, err = (inTOML{}).put(data, s.Name, &text); err != nil {
+				return nil, d, err
+			}
+			d.taken = append(d.taken, s.Name)
 		}
 	}
 	if len(missing) == 0 {
-		return data, nil
+		return data, d, nil
 	}
 	if len(data) > 0 {
-		data = append(bytes.TrimRight(data, "\n"), "\n\n"...)
+		data = append(bytes.TrimRight(bytes.Clone(data), "\r\n"), "\n\n"...)
 	}
 	data = append(data, e.Text(missing)+"\n"...)
 	known, err = tablesIn(data)
 	for _, s := range servers {
 		if err != nil || known[s.Name]["url"] != s.URL {
-			return nil, errors.New("it has mcp_servers in a form that takes no tables, such as { } in one line: make it [mcp_servers.NAME], or write the entry by hand")
+			return nil, d, errors.New("it has mcp_servers in a form that takes no tables, such as { } in one line: make it [mcp_servers.NAME], or write the entry by hand")
 		}
 	}
-	return data, nil
+	return data, d, nil
 }
 
 // tablesIn returns the entries in TOML.
@@ -392,28 +411,4 @@ func tablesIn(data []byte) (map[string]map[string]any, error) {
 		return nil, fmt.Errorf("it is not valid TOML: %w", err)
 	}
 	return file.Servers, nil
-}
-
-// replace writes a file in one step, with the owner and the mode of the one that is there; nil if none is.
-func replace(file string, old fs.FileInfo, data []byte) error {
-	mode := fs.FileMode(0o600)
-	if old != nil {
-		mode = old.Mode().Perm()
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
-	part, err := os.CreateTemp(filepath.Dir(file), ".sse-server-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(part.Name()) // it is gone if all goes well
-	_, err = part.Write(data)
-	if old != nil {
-		err = errors.Join(err, keepOwner(part, old))
-	}
-	if err := errors.Join(err, part.Chmod(mode), part.Close()); err != nil {
-		return err
-	}
-	return os.Rename(part.Name(), file)
 }

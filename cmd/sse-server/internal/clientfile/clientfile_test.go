@@ -26,7 +26,7 @@ func TestWrite(t *testing.T) {
 	for _, c := range clients.WithEntry() {
 		files := clientfile.Files(c.Entry, "/home/ada")
 		file := filepath.Join(t.TempDir(), "new", "file")
-		if _, err := clientfile.Write(c, file, servers); (err == nil) != (c.Entry.Key != "") {
+		if _, err := clientfile.NewEditor(t.TempDir()).Write(c, file, servers, false); (err == nil) != (c.Entry.Key != "") {
 			t.Errorf("%s, with the files %q: got %v", c.Name, files, err)
 		}
 		if len(files) == 0 {
@@ -57,7 +57,7 @@ func TestWrite(t *testing.T) {
 	if err := os.WriteFile(file, []byte(strings.Replace(before, `"a":`, `"c": {"url": "`+url+`"}, "a":`, 1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	written, err := clientfile.Write(cursor, file, all)
+	written, err := clientfile.NewEditor(t.TempDir()).Write(cursor, file, all, false)
 	if want := (clientfile.Result{Added: []string{"b"}, Same: []string{"c"}, Replaced: []string{"docs"}}); err != nil || !reflect.DeepEqual(written, want) {
 		t.Fatalf("got %+v (%v), want %+v", written, err, want)
 	}
@@ -74,28 +74,28 @@ func TestWrite(t *testing.T) {
 		t.Errorf("the mode is %v", info.Mode())
 	}
 	write(t, file, "no JSON")
-	if _, err := clientfile.Write(cursor, file, servers); err == nil || read(t, file) != "no JSON" {
+	if _, err := clientfile.NewEditor(t.TempDir()).Write(cursor, file, servers, false); err == nil || read(t, file) != "no JSON" {
 		t.Errorf("what is no JSON: got %v\n%s", err, read(t, file))
 	}
 	codex, _ := clients.Named("codex")
 	file = filepath.Join(t.TempDir(), "config.toml")
 	write(t, file, "model = \"x\"\n[mcp_servers.docs]\nurl = \"y\"\n")
-	if _, err := clientfile.Write(codex, file, servers); err == nil || !strings.Contains(err.Error(), "it has a server docs already") {
+	if _, err := clientfile.NewEditor(t.TempDir()).Write(codex, file, servers, false); err == nil || !strings.Contains(err.Error(), "it has a server docs already") {
 		t.Errorf("got %v", err)
 	}
 	for range 2 { // the same again is no fault
-		if _, err := clientfile.Write(codex, file, servers[1:]); err != nil {
+		if _, err := clientfile.NewEditor(t.TempDir()).Write(codex, file, servers[1:], false); err != nil {
 			t.Errorf("got %v", err)
 		}
 	}
-	if _, err := clientfile.Write(codex, file, []clients.Server{{Name: "b", URL: url + "2", Token: true}}); err == nil || !strings.Contains(err.Error(), "with another bearer_token_env_var") {
+	if _, err := clientfile.NewEditor(t.TempDir()).Write(codex, file, []clients.Server{{Name: "b", URL: url + "2", Token: true}}, false); err == nil || !strings.Contains(err.Error(), "with another bearer_token_env_var") {
 		t.Errorf("with a token: got %v", err)
 	}
-	if _, err := clientfile.Write(codex, file, []clients.Server{{Name: "b", URL: url + "2"}, {Name: "c", URL: url}}); err != nil || strings.Count(read(t, file), "[mcp_servers.b]") != 1 || !strings.HasSuffix(read(t, file), "\n\n[mcp_servers.c]\nurl = \""+url+"\"\n") {
+	if _, err := clientfile.NewEditor(t.TempDir()).Write(codex, file, []clients.Server{{Name: "b", URL: url + "2"}, {Name: "c", URL: url}}, false); err != nil || strings.Count(read(t, file), "[mcp_servers.b]") != 1 || !strings.HasSuffix(read(t, file), "\n\n[mcp_servers.c]\nurl = \""+url+"\"\n") {
 		t.Errorf("got %v\n%s", err, read(t, file))
 	}
 	write(t, file, "model = \"x\"\n")
-	if _, err := clientfile.Write(codex, file, servers[1:]); err != nil || !strings.HasPrefix(read(t, file), "model = \"x\"\n") || !strings.HasSuffix(read(t, file), "\n\n[mcp_servers.b]\nurl = \""+url+"2\"\n") {
+	if _, err := clientfile.NewEditor(t.TempDir()).Write(codex, file, servers[1:], false); err != nil || !strings.HasPrefix(read(t, file), "model = \"x\"\n") || !strings.HasSuffix(read(t, file), "\n\n[mcp_servers.b]\nurl = \""+url+"2\"\n") {
 		t.Errorf("got %v\n%s", err, read(t, file))
 	}
 }
@@ -371,7 +371,7 @@ func TestWriteRefuses(t *testing.T) {
 		client       clients.Client
 		before, want string
 	}{
-		"a command":        {cursor, `{"mcpServers": {"docs": {"command": "x", "env": {"KEY": "1"}}}}`, "it has a server docs with command, env: give another --name, or take that entry out first"},
+		"a command":        {cursor, `{"mcpServers": {"docs": {"command": "x", "env": {"KEY": "1"}}}}`, "it has a server docs with command, env: --replace takes it over, or give another --name"},
 		"headers":          {cursor, `{"mcpServers": {"docs": {"url": "x", "headers": {"Authorization": "Bearer mine"}}}}`, "with headers"},
 		"no object":        {cursor, `{"mcpServers": {"docs": 1}}`, "docs"},
 		"twice":            {cursor, `{"mcpServers": {}, "mcpServers": {"a": {"url": "x"}}}`, "it has mcpServers twice"},
@@ -381,7 +381,7 @@ func TestWriteRefuses(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "file")
 		write(t, file, test.before)
-		if _, err := clientfile.Write(test.client, file, servers); err == nil || !strings.Contains(err.Error(), test.want) || read(t, file) != test.before {
+		if _, err := clientfile.NewEditor(t.TempDir()).Write(test.client, file, servers, false); err == nil || !strings.Contains(err.Error(), test.want) || read(t, file) != test.before {
 			t.Errorf("%s: got %v, want %q\n%s", name, err, test.want, read(t, file))
 		}
 	}
@@ -397,7 +397,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 	for file, want := range map[string]string{dir: "is not a regular file", file: "is read-only", dangling: "is a link to a file that is not there"} {
 		before, _ := os.Lstat(file)
-		_, err := clientfile.Write(cursor, file, servers)
+		_, err := clientfile.NewEditor(t.TempDir()).Write(cursor, file, servers, false)
 		after, _ := os.Lstat(file)
 		if err == nil || !strings.Contains(err.Error(), want) || after == nil || before.Mode() != after.Mode() {
 			t.Errorf("%s: got %v, want %q", file, err, want)
@@ -418,7 +418,7 @@ func TestWriteReplaces(t *testing.T) {
 			replaced []string
 		}{{"http://127.0.0.1:9/old", nil}, {url, []string{"docs"}}, {url, nil}} {
 			servers[0].URL = test.url
-			written, err := clientfile.Write(c, file, servers)
+			written, err := clientfile.NewEditor(t.TempDir()).Write(c, file, servers, false)
 			if err != nil || !slices.Equal(written.Replaced, test.replaced) || !strings.Contains(read(t, file), test.url) {
 				t.Errorf("%s: got %+v, %v, want %q\n%s", c.Name, written, err, test.replaced, read(t, file))
 			}
@@ -434,7 +434,7 @@ func TestWriteReplacesThePath(t *testing.T) {
 		program string
 		ok      bool
 	}{{"sse-server", true}, {"/opt/sse-server", true}, {"/opt/other", false}} {
-		written, err := clientfile.Write(desktop, file, []clients.Server{{Name: "docs", URL: url, Program: test.program}})
+		written, err := clientfile.NewEditor(t.TempDir()).Write(desktop, file, []clients.Server{{Name: "docs", URL: url, Program: test.program}}, false)
 		if (err == nil) != test.ok || test.ok && !strings.Contains(read(t, file), `"`+test.program+`"`) {
 			t.Errorf("%s: got %+v, %v\n%s", test.program, written, err, read(t, file))
 		}
@@ -448,7 +448,7 @@ func TestWriteAddsInputs(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mcp.json")
 	write(t, file, `{"inputs": [{"id": "key", "type": "promptString"}], "servers": {}}`)
 	for range 2 {
-		if _, err := clientfile.Write(code, file, servers); err != nil {
+		if _, err := clientfile.NewEditor(t.TempDir()).Write(code, file, servers, false); err != nil {
 			t.Fatal(err)
 		}
 		var got struct {
@@ -464,7 +464,7 @@ func TestWriteAddsInputs(t *testing.T) {
 		`{"inputs": {}}`: "its inputs are not a list",
 	} {
 		write(t, file, before)
-		if _, err := clientfile.Write(code, file, servers); err == nil || !strings.Contains(err.Error(), want) || read(t, file) != before {
+		if _, err := clientfile.NewEditor(t.TempDir()).Write(code, file, servers, false); err == nil || !strings.Contains(err.Error(), want) || read(t, file) != before {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
@@ -518,7 +518,7 @@ func TestWriteKeepsCommentsInEntries(t *testing.T) {
 		c, _ := clients.Named(test.client)
 		file := filepath.Join(t.TempDir(), "file")
 		write(t, file, test.before)
-		_, err := clientfile.Write(c, file, []clients.Server{{Name: "docs", URL: url, Program: "/opt/sse-server"}})
+		_, err := clientfile.NewEditor(t.TempDir()).Write(c, file, []clients.Server{{Name: "docs", URL: url, Program: "/opt/sse-server"}}, false)
 		if got := read(t, file); err != nil || got != test.after {
 			t.Errorf("%s: got %v\n%s\nwant\n%s", test.client, err, got, test.after)
 		}
@@ -534,7 +534,7 @@ func TestWriteKeepsAByteOrderMark(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "file")
 			write(t, file, mark+before)
 			for range 2 {
-				_, err := clientfile.Write(c, file, []clients.Server{{Name: "docs", URL: url}})
+				_, err := clientfile.NewEditor(t.TempDir()).Write(c, file, []clients.Server{{Name: "docs", URL: url}}, false)
 				if got := read(t, file); err != nil || !strings.HasPrefix(got, mark) || strings.Count(got, mark) != 1 || strings.Count(got, url) != 1 {
 					t.Errorf("%s: got %v\n%q", client, err, got)
 				}
@@ -554,7 +554,7 @@ func TestWriteOfAFileWithMoreNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []bool{true, false} {
-		written, err := clientfile.Write(cursor, file, []clients.Server{{Name: "docs", URL: url}})
+		written, err := clientfile.NewEditor(t.TempDir()).Write(cursor, file, []clients.Server{{Name: "docs", URL: url}}, false)
 		if err != nil || written.Unlinked != want || read(t, backup) != "{}" || !strings.Contains(read(t, file), url) {
 			t.Errorf("got %+v, %v, want %v\n%s", written, err, want, read(t, backup))
 		}

@@ -18,37 +18,32 @@ import (
 
 var errForm = errors.New("it has its entries in a form that takes no other, such as [ ] in one line: make it a list of lines with -, or write the entry by hand")
 
-// addItems returns a configuration in YAML with the entries, and the names of those that are replaced.
-func addItems(e *clients.Entry, data []byte, servers []clients.Server) (_ []byte, replaced []string, err error) {
+// addItems returns a configuration in YAML with the entries.
+func addItems(e *clients.Entry, data []byte, servers []clients.Server, takes bool) (_ []byte, d did, err error) {
 	text := string(data)
 	for _, s := range servers {
-		after, isReplaced, err := addItem(e, text, s)
-		if err != nil {
-			return nil, nil, err
+		if text, err = addItem(e, text, s, takes, &d); err != nil {
+			return nil, d, err
 		}
-		if isReplaced {
-			replaced = append(replaced, s.Name)
-		}
-		text = after
 	}
-	return []byte(text), replaced, nil
+	return []byte(text), d, nil
 }
 
 // addItem adds one entry. It changes the text at the places that the parser tells: a tree that is printed has
 // lost empty lines. What the result means is compared with what is wanted, whatever form the text has.
-func addItem(e *clients.Entry, text string, s clients.Server) (_ string, replaced bool, err error) {
+func addItem(e *clients.Entry, text string, s clients.Server, takes bool, d *did) (string, error) {
 	before, err := readList(text, e.Key)
 	if err != nil {
-		return "", false, err
+		return "", err
 	}
 	ours, err := readList(e.Text([]clients.Server{s}), e.Key)
 	if err != nil {
-		return "", false, err
+		return "", err
 	}
 	item, wanted := ours.items[0].(map[string]any), slices.Clone(before.items)
 	i, err := before.find(s.Name)
 	if err != nil {
-		return "", false, err
+		return "", err
 	}
 	after := ""
 	if i < 0 {
@@ -57,22 +52,28 @@ func addItem(e *clients.Entry, text string, s clients.Server) (_ string, replace
 	} else {
 		was := before.items[i].(map[string]any)
 		if more := lostOf(was, item); len(more) > 0 {
-			return "", false, fmt.Errorf("it has a server %s with %s: give another --name, or take that entry out first", s.Name, strings.Join(more, ", "))
+			if !takes {
+				return "", fmt.Errorf("it has a server %s with %s: "+takeOver, s.Name, strings.Join(more, ", "))
+			}
+			d.taken = append(d.taken, s.Name)
+			one := before.item(e.Text([]clients.Server{s}))
+			changed, err := inYAML{e.Key}.put([]byte(text), s.Name, &one)
+			return string(changed), err
 		}
 		is := maps.Clone(was)
 		maps.Copy(is, item)
 		if wanted[i] = is; reflect.DeepEqual(was, is) {
-			return text, false, nil
+			return text, nil
 		}
 		after = before.change(i, item)
-		replaced = true
+		d.replaced = append(d.replaced, s.Name)
 	}
 	before.all[e.Key] = wanted
 	result, err := readList(after, e.Key)
 	if err != nil || !reflect.DeepEqual(result.all, before.all) {
-		return "", false, errForm
+		return "", errForm
 	}
-	return after, replaced, nil
+	return after, nil
 }
 
 // list is a file in YAML with the list of its entries.

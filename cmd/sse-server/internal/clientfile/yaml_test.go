@@ -46,14 +46,14 @@ func TestWriteOfContinue(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "file")
 		write(t, file, test.before)
 		for i := range 2 {
-			written, err := clientfile.Write(c, file, []clients.Server{{Name: "docs", URL: url, Token: test.token}})
+			written, err := clientfile.NewEditor(t.TempDir()).Write(c, file, []clients.Server{{Name: "docs", URL: url, Token: test.token}}, false)
 			if got := read(t, file); err != nil || got != test.after || (len(written.Replaced) > 0) != (test.replaced && i == 0) {
 				t.Errorf("%s: got %+v, %v\n%s\nwant\n%s", name, written, err, got, test.after)
 			}
 		}
 	}
 	for before, want := range map[string]string{
-		"mcpServers:\n  - name: docs\n    url: x\n    requestOptions: {timeout: 5}\n": "it has a server docs with requestOptions: give another --name",
+		"mcpServers:\n  - name: docs\n    url: x\n    requestOptions: {timeout: 5}\n": "it has a server docs with requestOptions: --replace takes it over",
 		"mcpServers:\n  - name: docs\n    command: x\n":                               "it has a server docs with command",
 		"mcpServers:\n  - name: docs\n  - name: docs\n":                               "it has docs twice",
 		"mcpServers: [{name: a}]\n":                                                   "in a form that takes no other",
@@ -68,7 +68,7 @@ func TestWriteOfContinue(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "file")
 		write(t, file, before)
-		_, err := clientfile.Write(c, file, []clients.Server{{Name: "docs", URL: url}})
+		_, err := clientfile.NewEditor(t.TempDir()).Write(c, file, []clients.Server{{Name: "docs", URL: url}}, false)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hidden") || read(t, file) != before {
 			t.Errorf("%q: got %v, want %q\n%s", before, err, want, read(t, file))
 		}
@@ -84,7 +84,7 @@ func FuzzWriteOfContinue(f *testing.F) {
 	file := filepath.Join(f.TempDir(), "file")
 	f.Fuzz(func(t *testing.T, text string) {
 		write(t, file, text)
-		_, err := clientfile.Write(c, file, []clients.Server{{Name: "docs", URL: url}})
+		_, err := clientfile.NewEditor(t.TempDir()).Write(c, file, []clients.Server{{Name: "docs", URL: url}}, false)
 		if got := read(t, file); err != nil && got != text || err == nil && !strings.Contains(got, url) {
 			t.Errorf("%q: got %v\n%q", text, err, got)
 		}

@@ -35,6 +35,11 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 			return fmt.Errorf("connect: the address of a server goes after --url, as in: sse-server connect %s --url %s", client, word)
 		}
 	}
+	if c.Does == "connect" {
+		if err := c.checkWriting(); err != nil {
+			return err
+		}
+	}
 	if err := c.checkDiagnosis(); err != nil {
 		return err
 	}
@@ -78,6 +83,17 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 		return c.refuse("watch", "stdio keeps its configuration")
 	case c.Watch && len(c.files) == 0:
 		return c.refuse("watch", "there is no file to watch; want --config")
+	}
+	return nil
+}
+
+// checkWriting returns an error if connect is told what to do with a file, and no file is to be written.
+func (c *Config) checkWriting() error {
+	switch writes := c.ConnectClient.Write || c.ConnectClient.File != ""; {
+	case c.ConnectClient.Replace && !writes:
+		return c.refuse("replace", "has no effect without --write")
+	case c.ConnectClient.Undo && (c.ConnectClient.Replace || c.ConnectClient.Write):
+		return c.refuse("undo", "not with --write or --replace, which it takes back")
 	}
 	return nil
 }

@@ -96,6 +96,9 @@ type Config struct {
 		Server string `arg:"" optional:"" help:"Name of one of several servers. Without it, all."`
 		Write  bool   `help:"Add the entry to the file of the client: that of the project, or of the user. An entry with its name is replaced if it has only a URL."`
 		File   string `placeholder:"FILE" help:"Add it to this file."`
+		// Replace and Undo need a file.
+		Replace bool `help:"With --write, also take over an entry with its name that has more than a URL, such as the command that sse-server serves now."`
+		Undo    bool `help:"Restore the entries that --write has changed. One that somebody has changed since stays."`
 	} `cmd:"" name:"connect" help:"Print what a client such as cursor needs to use this sse-server, with the options that it serves with, or the one at --url. With --write, add it to the client's file."`
 	Completion struct {
 		Shell  string `arg:"" optional:"" help:"bash, zsh or fish."`

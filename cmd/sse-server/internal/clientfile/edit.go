@@ -1,0 +1,297 @@
+package clientfile
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/mcp-sse/mcp-sse/internal/clients"
+)
+
+// Editor changes the files of clients. One program at a time does, and what was there stays in a directory of this
+// user:
+//
+//	lock        held by whoever changes a file
+//	ID.copy     the file as it was before the last change; ID is a hash of its path
+//	ID.json     the entries that were changed, as they were and as they are since
+type Editor struct {
+	dir string
+	// looks is called before the file is looked at again; nil but in tests.
+	looks func()
+}
+
+// NewEditor returns the Editor that keeps its files in a directory, which it makes.
+func NewEditor(dir string) *Editor { return &Editor{dir: dir} }
+
+const (
+	lockTime = 10 * time.Second
+	lockPoll = 10 * time.Millisecond
+	// maxLooks bounds how often a change is made anew because somebody else has changed the file meanwhile.
+	maxLooks = 20
+)
+
+var errBusy = errors.New("another program changes it all the time: close the client, and try again")
+
+// record has what was done to a file.
+type record struct {
+	File    string             `json:"file"`
+	Entries map[string]changed `json:"entries"`
+}
+
+// changed is an entry that was changed: the texts of it. Before is nil if there was none.
+type changed struct {
+	Before *string `json:"before"`
+	After  string  `json:"after"`
+}
+
+// lock waits until no other program changes files of clients.
+func (e *Editor) lock() (unlock func(), err error) {
+	if err := os.MkdirAll(e.dir, 0o700); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockTime)
+	defer cancel()
+	lock := flock.New(filepath.Join(e.dir, "lock"), flock.SetPermissions(0o600))
+	if locked, err := lock.TryLockContext(ctx, lockPoll); !locked {
+		return nil, fmt.Errorf("another sse-server changes files of clients: %w", err)
+	}
+	return func() { _ = lock.Close() }, nil
+}
+
+// edit replaces what is in a file by what change makes of it. If somebody else changes the file meanwhile, change gets
+// that. keep is told before the file is replaced. The caller has the lock.
+func (e *Editor) edit(file string, change func(text []byte) ([]byte, error), keep func(before, after []byte) error) (unlinked bool, err error) {
+	for range maxLooks {
+		real, old, data, err := look(file)
+		if err != nil {
+			return false, err
+		}
+		text, hasMark := bytes.CutPrefix(data, byteOrderMark)
+		after, err := change(text)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", real, err)
+		}
+		after = withLineEnds(text, after)
+		if bytes.Equal(after, text) {
+			return false, nil
+		}
+		if err := keep(text, after); err != nil {
+			return false, err
+		}
+		if hasMark {
+			after = slices.Concat(byteOrderMark, after)
+		}
+		if old.info != nil {
+			if err := writeFile(e.path(file, ".copy"), data, nil, nil); err != nil {
+				return false, err
+			}
+		}
+		err = writeFile(real, after, old.info, func() error {
+			if e.looks != nil {
+				e.looks()
+			}
+			_, now, again, err := look(file)
+			if err == nil && ((now.info == nil) != (old.info == nil) || !bytes.Equal(again, data)) {
+				err = errChanged
+			}
+			return err
+		})
+		if !errors.Is(err, errChanged) {
+			return old.names > 1, err
+		}
+	}
+	return false, fmt.Errorf("%s: %w", file, errBusy)
+}
+
+var errChanged = errors.New("it has changed meanwhile")
+
+// look returns what is in a file that may be missing.
+func look(file string) (real string, old existing, data []byte, err error) {
+	real, old, err = writable(file)
+	if err == nil && old.info != nil {
+		data, err = os.ReadFile(real)
+	}
+	return real, old, data, err
+}
+
+// withLineEnds returns a text with the line ends that the one before it has.
+func withLineEnds(before, after []byte) []byte {
+	if !bytes.Contains(before, []byte("\r\n")) || bytes.Count(before, []byte("\n")) != bytes.Count(before, []byte("\r\n")) {
+		return after
+	}
+	return bytes.ReplaceAll(bytes.ReplaceAll(after, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
+}
+
+// path returns the path of what is kept of a file.
+func (e *Editor) path(file, ending string) string {
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		file = real
+	}
+	whole, err := filepath.Abs(file)
+	if err != nil {
+		whole = file
+	}
+	sum := sha256.Sum256([]byte(whole))
+	return filepath.Join(e.dir, hex.EncodeToString(sum[:8])+ending)
+}
+
+// read returns what was done to a file.
+func (e *Editor) read(file string) (r record, err error) {
+	r = record{File: file, Entries: map[string]changed{}}
+	data, err := os.ReadFile(e.path(file, ".json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &r)
+	}
+	return r, err
+}
+
+func (e *Editor) write(file string, r record) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return writeFile(e.path(file, ".json"), data, nil, nil)
+}
+
+// note remembers the entries that are other ones in after. What was there before the first change stays known, unless
+// somebody else has changed the entry since.
+func (e *Editor) note(file string, of form, before, after []byte, names []string) error {
+	r, err := e.read(file)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		was, there, err := of.entry(before, name)
+		if err != nil {
+			return err
+		}
+		is, _, err := of.entry(after, name)
+		if err != nil {
+			return err
+		}
+		if there && was == is {
+			continue
+		}
+		one := changed{After: is}
+		if earlier, known := r.Entries[name]; known && there && of.same(was, earlier.After) {
+			one.Before = earlier.Before
+		} else if there {
+			one.Before = &was
+		}
+		r.Entries[name] = one
+	}
+	return e.write(file, r)
+}
+
+// Undone says what Undo has done.
+type Undone struct {
+	// Restored are the names of entries that are as they were before, or gone, and Changed of those that somebody has changed
+	// since, which stay.
+	Restored, Changed []string
+}
+
+// Undo restores the entries that Write has changed in a file: that with a name, or all if that is empty. An entry that
+// somebody has changed since stays as it is.
+func (e *Editor) Undo(c clients.Client, file, name string) (u Undone, err error) {
+	unlock, err := e.lock()
+	if err != nil {
+		return u, err
+	}
+	defer unlock()
+	r, err := e.read(file)
+	if err != nil {
+		return u, err
+	}
+	var names []string
+	for of := range r.Entries {
+		if name == "" || of == name {
+			names = append(names, of)
+		}
+	}
+	if len(names) == 0 {
+		return u, fmt.Errorf("%s: sse-server has changed nothing in it that could be restored", file)
+	}
+	slices.Sort(names)
+	of := formOf(c.Entry)
+	_, err = e.edit(file, func(text []byte) ([]byte, error) {
+		u = Undone{}
+		for _, name := range names {
+			is, there, err := of.entry(text, name)
+			if err != nil {
+				return nil, err
+			}
+			one := r.Entries[name]
+			switch isBefore := !there && one.Before == nil || there && one.Before != nil && of.same(is, *one.Before); {
+			case isBefore:
+			case !there || !of.same(is, one.After):
+				u.Changed = append(u.Changed, name)
+				continue
+			default:
+				if text, err = of.put(text, name, one.Before); err != nil {
+					return nil, err
+				}
+			}
+			u.Restored = append(u.Restored, name)
+		}
+		return text, nil
+	}, func([]byte, []byte) error { return nil })
+	if err != nil {
+		return Undone{}, err
+	}
+	for _, name := range u.Restored {
+		delete(r.Entries, name)
+	}
+	return u, e.write(file, r)
+}
+
+// writeFile writes a file in one step, with the owner and the mode of the one that is there; nil if none is. isDue is
+// asked just before; nil: it is.
+func writeFile(file string, data []byte, old fs.FileInfo, isDue func() error) error {
+	mode := fs.FileMode(0o600)
+	if old != nil {
+		mode = old.Mode().Perm()
+	}
+	dir := filepath.Dir(file)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	part, err := os.CreateTemp(dir, ".sse-server-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(part.Name()) // it is gone if all goes well
+	_, err = part.Write(data)
+	if old != nil {
+		err = errors.Join(err, keepOwner(part, old))
+	}
+	if err := errors.Join(err, part.Chmod(mode), part.Sync(), part.Close()); err != nil {
+		return err
+	}
+	if isDue != nil {
+		if err := isDue(); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(part.Name(), file); err != nil {
+		return err
+	}
+	if folder, err := os.Open(dir); err == nil { // so that the name outlives a power cut, where the system can do that
+		_ = folder.Sync()
+		_ = folder.Close()
+	}
+	return nil
+}
