@@ -2,6 +2,8 @@ package main
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -48,13 +50,22 @@ func (m *Main) initialize(c *config.Config) int {
 		fmt.Fprintln(m.Stderr, "sse-server: no client of this user or folder has a server that can be served: give a command, as in: sse-server init -- npx -y @modelcontextprotocol/server-everything")
 		return exitFailure
 	}
-	made := config.FileOf(entries)
-	if err := os.WriteFile(file, made.Data, 0o600); err != nil { // entries may hold secrets
+	how := config.Making{Expand: c.Expand, LookupEnv: m.LookupEnv}
+	if c.StateDir != "" {
+		how.EnvFile = func(server string) string { return envFileFor(c.StateDir, file, server) }
+	} else {
+		fmt.Fprintln(m.Stderr, "sse-server: neither STATE_DIRECTORY nor HOME is set: secrets of the servers are in the file itself")
+	}
+	made := config.FileOf(entries, how)
+	if err := writeMade(file, made); err != nil {
 		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
 		return exitFailure
 	}
 	fmt.Fprintf(m.Stdout, "%s has %s: %s\n", file, count(len(made.Names), "server"), visible(strings.Join(made.Names, ", ")))
 	m.tellVariables(made.Variables)
+	for _, path := range slices.Sorted(maps.Keys(made.EnvFiles)) {
+		fmt.Fprintf(m.Stdout, "Values that may be secret are in %s\n", path)
+	}
 	m.checkMade(file, made)
 	addr := ""
 	if c.Given("addr") { // for which the entries were chosen
@@ -62,6 +73,51 @@ func (m *Main) initialize(c *config.Config) int {
 	}
 	fmt.Fprintf(m.Stdout, "\n    sse-server%s --config %s\n\n", addr, file)
 	return exitOK
+}
+
+// envFileFor returns the path of the env-file of a server in a file that is to be made.
+func envFileFor(stateDir, file, server string) string {
+	whole, err := filepath.Abs(file)
+	if err != nil {
+		whole = file
+	}
+	sum := sha256.Sum256([]byte(whole))
+	return filepath.Join(stateDir, "env", hex.EncodeToString(sum[:8])+"-"+server+".env")
+}
+
+// writeMade writes a file that has been made, which must not be there, and the env-files that it names, which are of an
+// earlier one of this name if they are there.
+func writeMade(file string, made config.File) (err error) {
+	to, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // another init may run
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(file)
+		}
+	}()
+	_, err = to.Write(made.Data)
+	if err = errors.Join(err, to.Close()); err != nil {
+		return err
+	}
+	for path, data := range made.EnvFiles {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		env, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = env.Write(data)
+		if err := errors.Join(err, env.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tellVariables says which variables a file refers to.
@@ -125,7 +181,11 @@ func (m *Main) found(c *config.Config) (entries []config.Entry, ours []string) {
 			files = append(files, f.File)
 		}
 		ignored[f.File] = append(ignored[f.File], f.Ignored...)
-		e := config.Entry{Name: f.Name, From: f.File, Command: f.Command, Env: f.Env, EnvFile: f.EnvFile, Dir: f.Dir, URL: f.URL, Header: f.Header, Inputs: f.Inputs}
+		e := config.Entry{Name: f.Name, From: f.File, Command: f.Command, Env: f.Env, Dir: f.Dir, URL: f.URL, Header: f.Header, Inputs: f.Inputs,
+			OfProject: !clientfile.IsOfUser(f.File, m.home())}
+		if f.EnvFile != "" {
+			e.EnvFile = []string{f.EnvFile}
+		}
 		behind, isAnother := c.Behind(e)
 		if !isAnother {
 			ours = append(ours, f.Name+" of "+f.File)

@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 // init writes a file that is taken, of what clients have or of a command.
@@ -37,7 +39,7 @@ func TestInit(t *testing.T) {
 	}
 	c := mustLoad(t, env, "check", "-c", "servers.yaml")
 	first := c.Servers[0]
-	if strings.Join(first.Command, " ") != "npx -y @x/server-files /data: a" || first.Env[0] != "A=yes" || first.Dir != "/" || c.Servers[4].Remote().Header.Get("Authorization") != "Bearer "+secret {
+	if strings.Join(first.Command, " ") != "npx -y @x/server-files /data: a" || !slices.Contains(first.Upstream().(upstream.Command).Env, "A=yes") || first.Dir != "/" || c.Servers[4].Remote().Header.Get("Authorization") != "Bearer "+secret {
 		t.Errorf("got %q %q %q %v", first.Command, first.Env, first.Dir, c.Servers[4].Remote())
 	}
 	data, _ := os.ReadFile("servers.yaml")
@@ -74,22 +76,70 @@ func TestInitKeepsSecrets(t *testing.T) {
 	}
 	p := launchWith(t, env, "init")
 	p.wantExit(exitOK)
-	if !strings.Contains(p.out.String(), "servers.yaml has 3 servers: a, b, c\nSet these variables first: KEY (Key of the API), C_TOKEN, B_KEY\n") ||
+	if !strings.Contains(p.out.String(), "servers.yaml has 3 servers: a, b, c\nSet these variables first: API_KEY (Key of the API), C_TOKEN, B_KEY\n") ||
 		!strings.Contains(p.log.String(), "config.toml: ignored, as they are the client's own: tool_timeout_sec\n") {
 		t.Errorf("got %s%s", p.out.String(), p.log.String())
 	}
-	c := mustLoad(t, map[string]string{"C_TOKEN": secret, "B_KEY": "2"}, "check", "-c", "servers.yaml")
+	c := mustLoad(t, map[string]string{"C_TOKEN": secret, "B_KEY": "2", "API_KEY": "k"}, "check", "-c", "servers.yaml")
 	if header := c.Servers[2].Remote().Header; header.Get("Authorization") != "Bearer "+secret || header.Get("A") != "1" || header.Get("B") != "2" {
 		t.Errorf("got %v", header)
 	}
-	if a := c.Servers[0]; strings.Join(a.Command, "|") != "x|#|a: b" || strings.Join(a.Env, "|") != "T=a\nb" || !strings.HasSuffix(a.EnvFile, "/.env") || c.Servers[1].Env[0] != "KEY=other" {
-		t.Errorf("got %q %q %s %q", a.Command, a.Env, a.EnvFile, c.Servers[1].Env)
+	if a := c.Servers[0]; strings.Join(a.Command, "|") != "x|#|a: b" || !slices.Contains(envOf(a), "T=a\nb") || !slices.Contains(envOf(a), "FROM_FILE=1") || !slices.Contains(envOf(a), "KEY=k") || len(a.EnvFile) != 2 || !slices.Contains(envOf(c.Servers[1]), "KEY=other") {
+		t.Errorf("got %q %q %s", a.Command, a.Env, a.EnvFile)
 	}
 	ssetest.Must(t, os.Remove(".env"))
 	p = launchWith(t, env, "init", "again.yaml")
 	p.wantExit(exitOK)
 	if !strings.Contains(p.log.String(), "sse-server: correct this before you start it: again.yaml:") || !strings.Contains(p.log.String(), "env-file: there is no file ") {
 		t.Errorf("got %s", p.log.String())
+	}
+}
+
+// envOf returns the environment of the process of a server.
+func envOf(s *config.Server) []string { return s.Upstream().(upstream.Command).Env }
+
+// Nothing that may be secret is in the file that init writes into a folder, and the file where it is is for this user alone.
+func TestInitPutsSecretsIntoTheStateDirectory(t *testing.T) {
+	home := t.TempDir()
+	t.Chdir(t.TempDir())
+	ssetest.Must(t, os.WriteFile(".mcp.json", []byte(`{"mcpServers": {
+		"gh": {"command": "true", "args": ["--token", "`+secret+`"], "env": {"GITHUB_TOKEN": "`+secret+`", "MODE": "${MODE:-fast}"}},
+		"web": {"url": "https://web.example/mcp", "headers": {"Authorization": "Bearer `+secret+`", "X": "${AWS_SECRET}", "Y": "${file:/etc/hostname}"}}}}`), 0o600))
+	env := map[string]string{"HOME": home, "AWS_SECRET": "of the user"}
+	p := launchWith(t, env, "init")
+	p.wantExit(exitOK)
+	data, err := os.ReadFile("servers.yaml")
+	ssetest.Must(t, err)
+	if strings.Contains(string(data), secret) || !strings.Contains(string(data), "${MODE:-fast}") {
+		t.Errorf("got\n%s", data)
+	}
+	ssetest.WantText(t, "what it says", p.log.String(), "web: the variable AWS_SECRET is set here, and would be sent to web.example because .mcp.json says so")
+	files, err := filepath.Glob(filepath.Join(home, ".local", "state", "sse-server", "env", "*.env"))
+	ssetest.Must(t, err)
+	ssetest.Want(t, "env-files", len(files), 2)
+	for _, file := range files {
+		info, err := os.Stat(file)
+		ssetest.Must(t, err)
+		ssetest.Want(t, "the mode of an env-file", info.Mode().Perm(), os.FileMode(0o600))
+	}
+	c := mustLoad(t, env, "check", "-c", "servers.yaml")
+	if all := envOf(c.Servers[0]); !slices.Contains(all, "GITHUB_TOKEN="+secret) || !slices.Contains(all, "MODE=fast") || c.Servers[0].Upstream().(upstream.Command).Args[1] != secret {
+		t.Errorf("got %q", c.Servers[0].Upstream())
+	}
+	if header := c.Servers[1].Remote().Header; header.Get("Authorization") != "Bearer "+secret || header.Get("X") != "${AWS_SECRET}" || header.Get("Y") != "${file:/etc/hostname}" {
+		t.Errorf("got %v", header)
+	}
+	// What somebody else makes meanwhile is not replaced.
+	_, err = os.Stat("servers.yaml")
+	ssetest.Must(t, err)
+	err = writeMade("servers.yaml", config.File{Data: []byte("x")})
+	if again, _ := os.ReadFile("servers.yaml"); err == nil || string(again) != string(data) {
+		t.Errorf("got %v\n%s", err, again)
+	}
+	// With the name, it is sent.
+	launchWith(t, env, "init", "named.yaml", "--expand", "AWS_SECRET").wantExit(exitOK)
+	if header := mustLoad(t, env, "check", "-c", "named.yaml").Servers[1].Remote().Header; header.Get("X") != "of the user" {
+		t.Errorf("with --expand: got %v", header)
 	}
 }
 
@@ -156,8 +206,8 @@ func TestInitLeavesItselfOut(t *testing.T) {
 		t.Errorf("for another address: got %s", out)
 	}
 	c := mustLoad(t, env, "check", "-c", "servers.yaml")
-	if docs := c.Servers[0]; strings.Join(docs.Command, " ") != "npx -y docs" || strings.Join(docs.Env, " ") != "A=1 B=2" {
-		t.Errorf("got %q %q", docs.Command, docs.Env)
+	if docs := c.Servers[0]; strings.Join(docs.Command, " ") != "npx -y docs" || !slices.Contains(envOf(docs), "A=1") || !slices.Contains(envOf(docs), "B=2") {
+		t.Errorf("got %q %q", docs.Command, envOf(docs))
 	}
 	if far := c.Servers[1].Remote(); far.Address != "https://far.example.com/mcp" || far.Header.Get("Authorization") != "Bearer "+secret {
 		t.Errorf("got %v", far)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/internal/environ"
+	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 const (
@@ -58,8 +59,8 @@ func partsOf(c *config.Config) map[string]string {
 		texts["the directory"] = []string{dir}
 	}
 	for _, s := range c.Each() {
-		if s.Kind() == config.OfCommand {
-			texts["the program that PATH has for "+s.Command[0]] = programsOf(s.Command[0])
+		if command, ok := s.Upstream().(upstream.Command); ok {
+			texts["the program that PATH has for "+s.Command[0]] = programsOf(command.Path)
 		}
 	}
 	for _, variable := range os.Environ() {

@@ -354,3 +354,12 @@ func inputsOf(value *hujson.Value) map[string]string {
 	}
 	return all
 }
+
+// IsOfUser reports whether a file is one in which a client has servers for its user, not for a project.
+func IsOfUser(file, home string) bool {
+	whole, err := filepath.Abs(file)
+	return err == nil && home != "" && slices.ContainsFunc(places(), func(p place) bool {
+		rest, below := strings.CutPrefix(p.file, "~/")
+		return below && filepath.Join(home, filepath.FromSlash(rest)) == whole
+	})
+}

@@ -274,7 +274,9 @@ func (s *Server) check(c *Config, lookupEnv func(string) (string, bool)) error {
 	if err := s.readEnvFile(c); err != nil {
 		return err
 	}
-	s.warnOfEnv(c)
+	if err := s.makeProcess(c, lookupEnv); err != nil {
+		return err
+	}
 	if info, err := os.Stat(s.Dir); s.Kind() == OfCommand && s.Dir != "" && (err != nil || !info.IsDir()) {
 		return s.refuse("dir", "want a directory that exists, but got %q", s.Dir)
 	}
@@ -289,7 +291,48 @@ func (s *Server) check(c *Config, lookupEnv func(string) (string, bool)) error {
 	return s.checkItself(c)
 }
 
-// warnOfEnv warns of variables that look as if something were replaced in them. A command has ${NAME} for a shell, too.
+// isWritten reports whether an option is in a file, where references are replaced: on a command line the shell does
+// that, and after -- all is text.
+func (s *Server) isWritten(c *Config, option string) (place string, is bool) {
+	place = cmp.Or(s.given[option], c.given[option])
+	return place, place != "" && place != "the command" && !strings.HasPrefix(place, "--") && place != envName(option)
+}
+
+// makeProcess replaces the references of the file in command and env.
+func (s *Server) makeProcess(c *Config, lookupEnv func(string) (string, bool)) error {
+	s.process = process{command: s.Command, env: s.Env}
+	if s.Kind() != OfCommand {
+		return nil
+	}
+	in := expansion{variables: s.variables(), lookupEnv: lookupEnv, ofProcess: true, noFiles: s.owner != ours}
+	if place, is := s.isWritten(c, commandKey); is {
+		s.process.command = nil
+		for _, word := range s.Command {
+			expanded, err := c.expand(word, in)
+			if err != nil {
+				return fmt.Errorf("%s: %w", place, err)
+			}
+			s.process.command = append(s.process.command, expanded)
+		}
+	}
+	place, is := s.isWritten(c, "env")
+	if !is {
+		s.warnOfEnv(c)
+		return nil
+	}
+	s.process.env = nil
+	for _, variable := range s.Env {
+		name, value, _ := strings.Cut(variable, "=")
+		expanded, err := c.expand(value, in)
+		if err != nil {
+			return fmt.Errorf("%s: %s: %w", place, name, err)
+		}
+		s.process.env = append(s.process.env, name+"="+expanded)
+	}
+	return nil
+}
+
+// warnOfEnv warns of variables that look as if something were replaced in them.
 func (s *Server) warnOfEnv(c *Config) {
 	var names []string
 	for _, variable := range s.Env {
@@ -297,8 +340,8 @@ func (s *Server) warnOfEnv(c *Config) {
 			names = append(names, name)
 		}
 	}
-	if len(names) > 0 && s.Kind() == OfCommand {
-		c.warn("%s: ${…} is replaced only in url and header, so the process gets %s as written; leave out what it has from sse-server",
+	if len(names) > 0 {
+		c.warn("%s: ${…} is replaced only in a file, and in url and header, so the process gets %s as written; leave out what it has from sse-server",
 			cmp.Or(s.given["env"], c.Place("env")), strings.Join(names, ", "))
 	}
 }

@@ -61,6 +61,12 @@ func (c *Config) readClientServer(parent string, entry *ast.MappingValueNode) er
 		return c.at(written.Name, "%s.%s: want command or url%s", parent, written.Name.Value, suggestionOf(names, clientfile.Needed))
 	}
 	s, err := c.addServer(pathName(written.Name.Value), parent, written.Name)
+	if err == nil && (c.isJSON() || c.isTOML()) { // in YAML it is a key of ours
+		s.owner = ofProject
+		if clientfile.IsOfUser(c.Config, c.home) {
+			s.owner = ofClient
+		}
+	}
 	for _, member := range written.Members {
 		if err == nil {
 			err = c.readMember(s, member, written.IsProgram)
@@ -84,13 +90,7 @@ func (c *Config) readMember(s *Server, member clientfile.Member, isProgram bool)
 		c.ignored = append(c.ignored, member.Name)
 		return nil
 	}
-	if err := c.setFrom(s, flag, member.Name, member.Values...); err != nil {
-		return err
-	}
-	if slices.ContainsFunc(s.Command, reference.MatchString) {
-		c.warn("%s: ${…} is replaced only in url and headers", s.Place(nameKey))
-	}
-	return nil
+	return c.setFrom(s, flag, member.Name, member.Values...)
 }
 
 // notInPath matches what the name of a server in a path cannot have.

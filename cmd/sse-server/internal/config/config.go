@@ -42,6 +42,7 @@ type Config struct {
 	Prefix          string   `group:"Server" http:"" fixed:"" placeholder:"PATH" help:"Path before every route: with /tools, MCP is at /tools/mcp."`
 	TLSCert         string   `group:"Server" http:"" common:"" placeholder:"FILE" help:"PEM file with the TLS certificate chain. Without it, the server speaks plain HTTP."`
 	TLSKey          string   `group:"Server" http:"" common:"" placeholder:"FILE" help:"PEM file with the key of --tls-cert."`
+	Expand          []string `group:"Remote server" only:"" placeholder:"NAME" help:"Variables of the environment that url and headers in the file of a client may send although the file belongs to a project, which others may have written."`
 	Config          string   `group:"Server" common:"" short:"c" placeholder:"FILE" help:"YAML file of options. Its keys are the names in this list without the dashes, command, servers, mcpServers, audit-log, oauth-client, public-url, oauth and scopes."`
 	Watch           bool     `group:"Server" common:"" fixed:"" help:"Reload the configuration when one of its files changes: that of --config, tokens, certificates, secrets."`
 	LogLevel        string   `group:"Server" common:"" placeholder:"LEVEL" oneof:"debug,info,warn,error" help:"Lowest level to log to stderr: debug, info, warn or error."`
@@ -147,6 +148,8 @@ type Config struct {
 	files map[string][sha256.Size]byte
 	// ignored has the members of mcpServers in the file that mean nothing here. A warning names them.
 	ignored []string
+	// home is the home directory of the user, empty if there is none.
+	home string
 	// isOfVSCode says that the file is one of VS Code: its key servers is not ours.
 	isOfVSCode bool
 }
@@ -165,7 +168,7 @@ type Server struct {
 	protection     oauth.Options                       // of resource
 
 	Env          []string `group:"Child process" common:"" sep:"none" pairs:"=" placeholder:"KEY=VALUE" for:"command" help:"Environment variable of the child process, added to those of sse-server. Repeat the flag for more; the variable has one on each line."`
-	EnvFile      string   `group:"Child process" common:"" placeholder:"FILE" help:"File of environment variables, a line each: NAME=VALUE, with # for comments. Nothing is expanded in the values, which may be quoted. The child process gets them; those of --env win. $${NAME} in --url and --header finds them, too."`
+	EnvFile      []string `group:"Child process" common:"" sep:"none" placeholder:"FILE" help:"File of environment variables, a line each: NAME=VALUE, with # for comments. Nothing is expanded in the values, which may be quoted. The child process gets them; those of --env win. $${NAME} in --url and --header finds them, too. Repeat the flag for more; of two with one name the last counts."`
 	EnvAllow     []string `group:"Child process" placeholder:"NAME" for:"command" help:"Environment variables of sse-server that the child process gets, beside those of --env. Without it, the child process gets all but those of sse-server's options, and those with secrets of remote servers, oauth, NATS and collectors of traces."`
 	PrincipalEnv string   `group:"Child process" placeholder:"NAME" for:"command" help:"Environment variable in which the child process gets the principal of its client. Not with --warm or --sessions shared."`
 	Dir          string   `group:"Child process" common:"" placeholder:"DIR" for:"command" help:"Working directory of the child process. Without it, that of sse-server."`
@@ -198,12 +201,26 @@ type Server struct {
 	MaxInFlight         int     `group:"Limits" placeholder:"N" zero:"" help:"Number of requests of one session that the server works on at the same time. More wait in order; 1 serializes them. 0 means unlimited."`
 
 	fromFile []string          // NAME=VALUE of the env-file
+	process  process           // what command and env mean
+	owner    owner             // whose file says what is served
 	remote   upstream.URL      // what url, header and oauth-client mean
 	secrets  *[]string         // variables of the environment that any remote server uses
 	verb     string            // the word before the options on the command line, with a space after it; empty to serve
 	given    map[string]string // options that were given, with their place
 	flags    []*kong.Flag      // its options, or those of the whole Config
 }
+
+// process is what the child process gets, with the references of a file replaced.
+type process struct{ command, env []string }
+
+// owner says whose file an entry is from.
+type owner int
+
+const (
+	ours      owner = iota // it is a file of sse-server, or there is none
+	ofClient               // of a client, for its user
+	ofProject              // of a client, for a project: others may have written it
+)
 
 // What has a place beside the flags: the command, and the name of one of several servers.
 const (
@@ -270,7 +287,12 @@ func Load(args []string, lookupEnv func(string) (string, bool), running *Config)
 		return c, nil
 	}
 	if c.Does == "init" {
+		c.StateDir = stateDir(lookupEnv)
 		return c, c.Server.check(c, lookupEnv)
+	}
+	c.home, _ = lookupEnv("HOME")
+	if c.home == "" {
+		c.home, _ = lookupEnv("USERPROFILE")
 	}
 	if err := c.readFile(); err != nil {
 		return nil, err

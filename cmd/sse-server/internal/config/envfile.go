@@ -2,7 +2,9 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -78,4 +80,14 @@ func endOfQuote(text string, quote byte) int {
 		}
 	}
 	return -1
+}
+
+// formatEnvFile returns an env-file with these variables.
+func formatEnvFile(variables map[string]string) []byte {
+	quote := strings.NewReplacer("\\", `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "$", `\$`)
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		b.WriteString(name + `="` + quote.Replace(variables[name]) + "\"\n")
+	}
+	return []byte(b.String())
 }

@@ -26,7 +26,7 @@ func (s *Server) checkItself(c *Config) error {
 	case c.Does != "serve" && c.Does != "check" || c.Diagnoses():
 		return nil
 	case s.Kind() == OfCommand:
-		option, who, addresses = commandKey, ", to which it passes everything on", addressesIn(s.Command)
+		option, who, addresses = commandKey, ", to which it passes everything on", addressesIn(s.process.command)
 	}
 	for _, address := range addresses {
 		at, err := url.Parse(address)
@@ -200,8 +200,8 @@ func (c *Config) entry(e Entry) Entry {
 			return found
 		})
 	}
-	of := Entry{Name: e.Name, From: e.From, EnvFile: e.EnvFile, Command: c.Command, URL: put(c.URL), Dir: e.Dir, Inputs: e.Inputs}
-	if c.EnvFile != "" {
+	of := Entry{Name: e.Name, From: e.From, EnvFile: e.EnvFile, Command: c.Command, URL: put(c.URL), Dir: e.Dir, Inputs: e.Inputs, OfProject: e.OfProject}
+	if len(c.EnvFile) > 0 {
 		of.EnvFile = c.EnvFile
 	}
 	if c.Dir != "" {

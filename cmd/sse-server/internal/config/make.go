@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 // Entry is a server of a file that is to be made.
@@ -20,11 +21,22 @@ type Entry struct {
 	From    string // its source, for a comment
 	Command []string
 	Env     map[string]string
-	EnvFile string
+	EnvFile []string
 	Dir     string
 	URL     string
 	Header  map[string]string
 	Inputs  map[string]string // what VS Code asks its user for: the descriptions by their ids
+	// OfProject says that its source belongs to a project: others may have written it.
+	OfProject bool
+}
+
+// Making says how a file is made.
+type Making struct {
+	// EnvFile returns the path for the values of a server that may be secret; nil: they are in the file itself.
+	EnvFile func(server string) string
+	// Expand are the variables that an entry of a project may send, and LookupEnv says which are set.
+	Expand    []string
+	LookupEnv func(string) (string, bool)
 }
 
 // text is a text in YAML. What is not plain is quoted as in JSON, which is YAML too: the library leaves some
@@ -59,11 +71,13 @@ type File struct {
 	// Variables are those of the environment that it refers to, with what is known of each, which may be
 	// empty.
 	Variables []Variable
+	// EnvFiles are the files that it names, by their paths.
+	EnvFiles map[string][]byte
 	// Warnings say what it lacks of the entries.
 	Warnings []string
 
-	referred  []string          // the variables of URLs and headers
-	processes map[string]string // the servers that need a variable in their process
+	how    Making
+	values map[string]string // of the env-file of the server that is made
 }
 
 // Variable is one of the environment.
@@ -71,8 +85,8 @@ type Variable struct{ Name, About string }
 
 // FileOf returns a file with these servers. Of two that are the same it takes one, and of two others with one
 // name the second gets a number.
-func FileOf(entries []Entry) (f File) {
-	f.processes = map[string]string{}
+func FileOf(entries []Entry, how Making) (f File) {
+	f.how, f.EnvFiles = how, map[string][]byte{}
 	servers, comments := yaml.MapSlice{}, yaml.CommentMap{}
 	known := map[string]string{} // what is served, by its name
 	for _, e := range entries {
@@ -90,11 +104,6 @@ func FileOf(entries []Entry) (f File) {
 		servers = append(servers, yaml.MapItem{Key: name, Value: f.options(name, e)})
 		if e.From != "" {
 			comments["$.servers."+name] = []*yaml.Comment{yaml.HeadComment(" from " + e.From)}
-		}
-	}
-	for _, variable := range f.referred {
-		if name, needs := f.processes[variable]; needs {
-			f.warn("%s: the process does not get %s, which is a secret of a URL or a header: add it to env if the process needs it", name, variable)
 		}
 	}
 	file := yaml.MapSlice{{Key: serversKey, Value: servers}}
@@ -118,32 +127,106 @@ func free(like string, isFree func(string) bool) string {
 // options returns the options that an entry means.
 func (f *File) options(name string, e Entry) (options yaml.MapSlice) {
 	add := func(key string, value any) { options = append(options, yaml.MapItem{Key: key, Value: value}) }
+	f.values = map[string]string{}
 	if len(e.Command) == 0 {
-		add("url", text(f.refer(name, e, e.URL)))
+		add("url", text(f.url(name, e)))
 		if header := f.header(name, e); len(header) > 0 {
 			add("header", header)
 		}
+		if files := f.envFiles(name, nil); len(files) > 0 {
+			add("env-file", files)
+		}
 		return options
 	}
-	add(commandKey, texts(e.Command))
-	for _, word := range e.Command {
-		if reference.MatchString(word) {
-			f.warn("%s: %s in its command is not replaced: write the value there", name, shown(reference.FindString(word)))
-		}
-	}
+	add(commandKey, texts(f.command(name, e)))
 	if env := f.env(name, e); len(env) > 0 {
 		add("env", env)
 	}
-	for _, option := range [][2]string{{"env-file", e.EnvFile}, {"dir", e.Dir}} {
-		key, value := option[0], option[1]
-		switch found := reference.FindString(value); {
-		case found != "":
-			f.warn("%s: its %s is left out, as %s is not known here", name, key, shown(found))
-		case value != "":
-			add(key, text(value))
+	var files []string
+	for _, file := range e.EnvFile {
+		if found := reference.FindString(file); found != "" {
+			f.warn("%s: its env-file is left out, as %s is not known here", name, shown(found))
+			continue
 		}
+		files = append(files, file)
+	}
+	if files := f.envFiles(name, files); len(files) == 1 {
+		add("env-file", files[0])
+	} else if len(files) > 1 {
+		add("env-file", files)
+	}
+	if found := reference.FindString(e.Dir); found != "" {
+		f.warn("%s: its dir is left out, as %s is not known here", name, shown(found))
+	} else if e.Dir != "" {
+		add("dir", text(e.Dir))
 	}
 	return options
+}
+
+// keep puts a value that may be secret into the env-file of the server, and returns the reference to it; the value
+// itself where there is no such file.
+func (f *File) keep(value string, name ...string) string {
+	if f.how.EnvFile == nil || value == "" || strings.Contains(value, "\x00") {
+		return value
+	}
+	variable := free(variableOfWords(name), func(name string) bool { was, there := f.values[name]; return !there || was == value })
+	f.values[variable] = value
+	return "${" + variable + "}"
+}
+
+func variableOfWords(words []string) string {
+	all := strings.ToUpper(notInVariable.ReplaceAllString(strings.Join(words, "_"), "_"))
+	return "V_"[:2*len(startsWithDigit.FindString(all))] + all
+}
+
+var startsWithDigit = regexp.MustCompile(`^[0-9]`)
+
+// envFiles returns the env-files of a server: those that it has, and that of its values.
+func (f *File) envFiles(name string, files []string) (all []text) {
+	if len(f.values) > 0 {
+		path := f.how.EnvFile(name)
+		f.EnvFiles[path] = formatEnvFile(f.values)
+		files = append(files, path)
+	}
+	return texts(files)
+}
+
+// url returns the URL of an entry. What its place does not have may be secret.
+func (f *File) url(name string, e Entry) string {
+	if !reference.MatchString(e.URL) && (upstream.URL{Address: e.URL}).Place() != e.URL {
+		return f.keep(e.URL, name, "url")
+	}
+	return f.refer(name, e, e.URL, hostOf(e.URL))
+}
+
+var (
+	secretFlag = regexp.MustCompile(`(?i)^(--?[a-z0-9_.-]*(?:token|key|secret|passw|auth|credential)[a-z0-9_.-]*)(=.+)?$`)
+	secretURL  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s]*:[^/?#\s]*@`)
+)
+
+// command returns the command of an entry. What follows a flag with such a name, or has a password in a URL, may be secret.
+func (f *File) command(name string, e Entry) (all []string) {
+	before := ""
+	for _, word := range e.Command {
+		flag := secretFlag.FindStringSubmatch(word)
+		switch {
+		case reference.MatchString(word):
+			all = append(all, f.refer(name, e, word, ""))
+		case flag != nil && flag[2] != "":
+			all = append(all, flag[1]+"="+f.keep(flag[2][1:], name, strings.TrimLeft(flag[1], "-")))
+		case before != "" && !strings.HasPrefix(word, "-"):
+			all = append(all, f.keep(word, name, before))
+		case secretURL.MatchString(word):
+			all = append(all, f.keep(word, name, "url"))
+		default:
+			all = append(all, word)
+		}
+		before = ""
+		if flag != nil && flag[2] == "" {
+			before = strings.TrimLeft(flag[1], "-")
+		}
+	}
+	return all
 }
 
 // header returns the headers of an entry that the file can have.
@@ -153,7 +236,13 @@ func (f *File) header(name string, e Entry) (all yaml.MapSlice) {
 			f.warn("%s: the header %s is left out: %v", name, header, err)
 			continue
 		}
-		all = append(all, yaml.MapItem{Key: header, Value: text(f.refer(name, e, e.Header[header]))})
+		value := e.Header[header]
+		if reference.MatchString(value) {
+			value = f.refer(name, e, value, hostOf(e.URL))
+		} else {
+			value = f.keep(strings.TrimSpace(value), name, header)
+		}
+		all = append(all, yaml.MapItem{Key: header, Value: text(value)})
 	}
 	return all
 }
@@ -166,54 +255,60 @@ func shown(reference string) string {
 	return reference
 }
 
-// env returns the variables of an entry but for those that the client makes of others: nothing is replaced in
-// the values of the file, and a process has the variables of sse-server anyway.
+// env returns the variables of an entry that are not in its env-file: those with references, in which nothing is
+// replaced there.
 func (f *File) env(name string, e Entry) (all yaml.MapSlice) {
 	for _, variable := range slices.Sorted(maps.Keys(e.Env)) {
 		value := e.Env[variable]
-		found := reference.FindString(value)
-		if found == "" {
-			all = append(all, yaml.MapItem{Key: variable, Value: text(value)})
+		isText := e.From == "" || !reference.MatchString(value)
+		if isText && f.how.EnvFile != nil && envFileName.MatchString(variable) && !strings.Contains(value, "\x00") {
+			f.values[variable] = value
 			continue
 		}
-		_, about := variableOf(e, found)
-		switch of := strings.TrimPrefix(strings.Trim(found, "${}"), "env:"); {
-		case found != value:
-			about = "for " + name + ", with " + shown(found) + " in it there"
-		case about == "" && of != variable:
-			about = "for " + name + ", " + shown(found) + " there"
-		}
-		f.processes[variable] = name
-		f.needs(variable, about)
+		all = append(all, yaml.MapItem{Key: variable, Value: text(f.refer(name, e, value, ""))})
 	}
 	return all
 }
 
-// refer returns a text with the references of clients as the file has them.
-func (f *File) refer(name string, e Entry, of string) string {
+// refer returns a text with the references of clients as the file has them. sentTo is the host that gets the text;
+// empty: a process does.
+func (f *File) refer(name string, e Entry, of, sentTo string) string {
 	return reference.ReplaceAllStringFunc(of, func(found string) string {
-		if strings.HasPrefix(found, "${file:") {
+		inner, closed := strings.CutSuffix(found[2:], "}")
+		written, fallback, hasDefault := strings.Cut(inner, ":-")
+		variable, input := variableIn(written)
+		switch isName := closed && variableName.MatchString(variable); {
+		case e.From == "" && sentTo != "": // an option of init means the same in the file
 			return found
+		case e.From == "" && (isName || strings.HasPrefix(inner, "file:")), strings.HasPrefix(inner, "file:"):
+			return "$" + found // text: on a command line, and for clients
+		case !isName:
+			if closed {
+				f.warn("%s: %s is not known here: write the value there", name, shown(found))
+			}
+			return found
+		case sentTo != "" && e.OfProject && f.isSet(variable) && !slices.Contains(f.how.Expand, variable):
+			f.warn("%s: the variable %s is set here, and would be sent to %s because %s says so, which others may have written: it is left as text; init --expand %s allows it", name, variable, sentTo, e.From, variable)
+			return "$" + found
 		}
-		if variable, value, has := strings.Cut(strings.Trim(found, "${}"), ":-"); has {
-			f.warn("%s: %s has become its default: the file knows none", name, "${"+variable+":-…}")
-			return value
+		if hasDefault {
+			return "${" + variable + ":-" + fallback + "}"
 		}
-		variable, about := variableOf(e, found)
+		about := e.Inputs[input]
 		f.needs(variable, about)
-		f.referred = append(f.referred, variable)
 		return "${" + variable + "}"
 	})
 }
 
-var notInVariable = regexp.MustCompile(`[^A-Za-z0-9_]`)
-
-// variableOf returns the variable of the environment that a reference of a client becomes, and what is known
-// of it.
-func variableOf(e Entry, found string) (variable, about string) {
-	variable, input := variableIn(strings.Trim(found, "${}"))
-	return variable, e.Inputs[input]
+func (f *File) isSet(variable string) bool {
+	if f.how.LookupEnv == nil {
+		return false
+	}
+	value, _ := f.how.LookupEnv(variable)
+	return value != ""
 }
+
+var notInVariable = regexp.MustCompile(`[^A-Za-z0-9_]`)
 
 // variableIn returns the variable of the environment that a reference of a client means, without ${}: NAME, env:NAME,
 // or input:id of VS Code, which asks its user for that. Then input is the id.

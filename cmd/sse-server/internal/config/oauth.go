@@ -145,7 +145,7 @@ func (c *Config) readPairs(s *Server, option string, pairs []string, lookupEnv f
 			return s.refuse(option, "unknown key %q, want one of %s", name,
 				strings.Join(slices.Sorted(maps.Keys(keys)), ", "))
 		}
-		*value, err = c.expand(text, nil, lookupEnv)
+		*value, err = c.expand(text, expansion{lookupEnv: lookupEnv})
 		if err != nil {
 			return s.refuse(option, "%s: %v", name, err)
 		}

@@ -188,7 +188,11 @@ func (s *Server) Upstream() upstream.Upstream {
 }
 
 func (s *Server) child() upstream.Command {
-	child := upstream.Command{Path: s.Command[0], Args: s.Command[1:], Dir: s.Dir, PrincipalEnv: s.PrincipalEnv,
+	command, env := s.Command, s.Env
+	if len(s.process.command) > 0 {
+		command, env = s.process.command, s.process.env
+	}
+	child := upstream.Command{Path: command[0], Args: command[1:], Dir: s.Dir, PrincipalEnv: s.PrincipalEnv,
 		CloseTimeout: time.Duration(s.CloseTimeout)}
 	child.Env = []string{} // not nil, which means all
 	for _, variable := range os.Environ() {
@@ -196,7 +200,7 @@ func (s *Server) child() upstream.Command {
 			child.Env = append(child.Env, variable)
 		}
 	}
-	child.Env = append(append(child.Env, s.fromFile...), s.Env...) // of two with one name the last counts
+	child.Env = append(append(child.Env, s.fromFile...), env...) // of two with one name the last counts
 	return child
 }
 
@@ -303,13 +307,17 @@ func (s *Server) programInstead(err error) string {
 // makeRemote makes the remote server of the URL and the headers.
 func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (err error) {
 	s.remote = upstream.URL{Header: http.Header{}, Name: s.Name}
-	s.remote.Address, err = c.expand(s.URL, s.variables(), lookupEnv)
+	in := expansion{variables: s.variables(), lookupEnv: lookupEnv, noFiles: s.owner != ours}
+	if s.owner == ofProject {
+		in.sentTo = hostOf(s.URL)
+	}
+	s.remote.Address, err = c.expand(s.URL, in)
 	if err != nil {
 		return s.refuse("url", "%v", err)
 	}
 	for _, header := range s.Header {
 		name, value, _ := strings.Cut(header, ":")
-		value, err = c.expand(value, s.variables(), lookupEnv)
+		value, err = c.expand(value, in)
 		if err == nil {
 			err = gateway.CheckHeaderName(name)
 		}
@@ -355,23 +363,24 @@ func urlMeant(address string) string {
 
 var reference = regexp.MustCompile(`\$\{[^}]*\}?`)
 
-// readEnvFile reads the variables of the env-file. No error shows a value.
+// readEnvFile reads the variables of the env-files. No error shows a value.
 func (s *Server) readEnvFile(c *Config) error {
+	all := map[string]string{}
+	for _, file := range s.EnvFile {
+		data, info, err := c.read(file)
+		if err != nil {
+			return s.refuse("env-file", "%v", err)
+		}
+		c.warnOfOthers(file, info)
+		variables, err := parseEnvFile(string(data))
+		if err != nil {
+			return s.refuse("env-file", "%s: %v", file, err)
+		}
+		maps.Copy(all, variables)
+	}
 	s.fromFile = nil
-	if s.EnvFile == "" {
-		return nil
-	}
-	data, info, err := c.read(s.EnvFile)
-	if err != nil {
-		return s.refuse("env-file", "%v", err)
-	}
-	c.warnOfOthers(s.EnvFile, info)
-	variables, err := parseEnvFile(string(data))
-	if err != nil {
-		return s.refuse("env-file", "%s: %v", s.EnvFile, err)
-	}
-	for _, name := range slices.Sorted(maps.Keys(variables)) {
-		s.fromFile = append(s.fromFile, name+"="+variables[name])
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		s.fromFile = append(s.fromFile, name+"="+all[name])
 	}
 	return nil
 }
@@ -386,32 +395,79 @@ func (s *Server) variables() map[string]string {
 	return all
 }
 
-// expand replaces ${NAME}, which Cursor writes as ${env:NAME} and VS Code as ${input:name}, by one of variables or
-// of the environment, and ${file:PATH} by the content of a file. It cuts blanks off the ends: many a secret ends with a newline.
-func (c *Config) expand(text string, variables map[string]string, lookupEnv func(string) (string, bool)) (string, error) {
+// expansion says what the references in a text may refer to.
+type expansion struct {
+	variables map[string]string // of the env-file: they win
+	lookupEnv func(string) (string, bool)
+	// ofProcess says that the text is for a process, which has the environment anyway, and perhaps another use for ${…}: what
+	// is no reference stays.
+	ofProcess bool
+	noFiles   bool   // ${file:PATH} stays text, as clients do not know it
+	sentTo    string // where a file that others may have written sends the text; empty: the file is of this user
+}
+
+var (
+	referenceOrText = regexp.MustCompile(`\$?\$\{[^}]*\}?`)
+	variableName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// expand replaces ${NAME} and ${NAME:-default}, which Cursor writes as ${env:NAME} and VS Code as ${input:name}, by a
+// variable, and ${file:PATH} by the content of a file. $${ is the text ${. It cuts blanks off the ends: many a secret ends with a
+// newline.
+func (c *Config) expand(text string, in expansion) (string, error) {
 	var wrong error
-	expanded := reference.ReplaceAllStringFunc(text, func(found string) string {
-		name, closed := strings.CutSuffix(found[2:], "}")
-		if path, ok := strings.CutPrefix(name, "file:"); ok && closed {
+	expanded := referenceOrText.ReplaceAllStringFunc(text, func(found string) string {
+		if strings.HasPrefix(found, "$$") {
+			return found[1:]
+		}
+		inner, closed := strings.CutSuffix(found[2:], "}")
+		if path, isFile := strings.CutPrefix(inner, "file:"); isFile && closed {
+			if in.noFiles {
+				return found
+			}
 			data, info, err := c.read(path)
 			wrong = cmp.Or(err, wrong)
 			c.warnOfOthers(path, info)
 			return strings.TrimSpace(string(data))
 		}
-		name, asked := variableIn(name)
-		value, _ := lookupEnv(name)
-		if fromFile, ok := variables[name]; ok {
-			value = fromFile
+		inner, fallback, hasDefault := strings.Cut(inner, ":-")
+		name, asked := variableIn(inner)
+		if in.ofProcess && (!closed || !variableName.MatchString(name)) {
+			return found
 		}
-		*c.secrets = append(*c.secrets, name)
-		if !closed {
+		value, isSet := in.lookupEnv(name)
+		if fromFile, ok := in.variables[name]; ok {
+			value, isSet = fromFile, true
+		} else if value != "" && in.sentTo != "" && !slices.Contains(c.Expand, name) {
+			wrong = fmt.Errorf("the variable %s is set here, and would be sent to %s because a file of a project says so, which others may have written: --expand %s allows it", name, in.sentTo, name)
+		}
+		if !in.ofProcess {
+			*c.secrets = append(*c.secrets, name)
+		}
+		switch {
+		case !closed:
 			wrong = errors.New("want a } after ${NAME} or ${file:PATH}")
-		} else if value == "" && asked != "" {
+		case value == "" && hasDefault:
+			return fallback
+		case in.ofProcess && isSet, value != "":
+		case asked != "":
 			wrong = fmt.Errorf("VS Code asks for the input %q; set the environment variable %s to it", asked, name)
-		} else if value == "" {
+		default:
 			wrong = fmt.Errorf("the environment variable %s is not set", name)
 		}
 		return value
 	})
+	if in.ofProcess {
+		return expanded, wrong
+	}
 	return strings.TrimSpace(expanded), wrong
+}
+
+// hostOf returns the host of a URL, for messages.
+func hostOf(address string) string {
+	at, err := url.Parse(address)
+	if err != nil || at.Host == "" {
+		return "its server"
+	}
+	return at.Host
 }

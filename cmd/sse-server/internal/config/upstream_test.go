@@ -103,8 +103,6 @@ func TestRemoteServer(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	open := clitest.WriteFile(t, "token", secret)
 	ssetest.Must(t, os.Chmod(open, 0o646))
-	env := clitest.WriteFile(t, "gw.yaml", "env: {A: \"${HOME}\", B: \"x ${env:"+"K}\", C: c}\ncommand: [x]\n")
-	servers := clitest.WriteFile(t, "gw.yaml", "env: {A: \"${HOME}\"}\nservers: {a: {command: [x]}, b: {command: [y]}}\n")
 	short := clitest.WriteFile(t, "tokens", "short\n")
 	for _, tc := range []struct {
 		args []string
@@ -115,9 +113,7 @@ func TestWarnings(t *testing.T) {
 		{[]string{"--url", "https://a/mcp", "--header", "A: " + secret}, ""},
 		{[]string{"--url", "http://127.0.0.1:1/mcp", "--header", "A: " + secret}, ""},
 		{[]string{"--url", "https://a", "--header", "A: ${file:" + open + "}"}, open + " can be read or changed by other users of this machine: run chmod 600 " + open},
-		{[]string{"-c", env}, env + ":1:6: env: ${…} is replaced only in url and header, so the process gets A, B as written; leave out what it has from sse-server"},
-		{[]string{"-c", servers}, servers + ":1:6: env: ${…} is replaced only in url and header, so the process gets A as written; leave out what it has from sse-server"},
-		{[]string{"--env", "A=${HOME}", "--", "x"}, "--env: ${…} is replaced only in url and header, so the process gets A as written; leave out what it has from sse-server"},
+		{[]string{"--env", "A=${HOME}", "--", "x"}, "--env: ${…} is replaced only in a file, and in url and header, so the process gets A as written; leave out what it has from sse-server"},
 		{[]string{"--env", "A=$HOME", "--", "sh", "-c", "echo ${A}"}, ""},
 		{[]string{"--auth-tokens-file", short}, short + ", line 1: a token of under 16 characters can be guessed"},
 		{[]string{"--insecure", "--addr", ":1"}, "--addr :1 without authentication: everyone who reaches it can run the tools of the server"},
