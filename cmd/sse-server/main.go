@@ -10,6 +10,9 @@ import (
 )
 
 func main() {
+	if code, did := runBelow(); did {
+		os.Exit(code)
+	}
 	os.Exit((&Main{
 		Args:      os.Args[1:],
 		Stdin:     os.Stdin,
