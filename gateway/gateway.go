@@ -320,6 +320,13 @@ func (g *Gateway) CheckStart(ctx context.Context) (handshake.Found, error) {
 // is older than Remember.For.
 func (g *Gateway) Remembered() (handshake.Found, bool) { return g.now.Load().supplier.Remembered() }
 
+// Saying returns what a process of the server has written while it has not answered yet, and what may keep it from
+// that; either may be empty.
+func (g *Gateway) Saying() (words, advice string) {
+	supplier := g.now.Load().supplier
+	return supplier.Saying(), supplier.Advice()
+}
+
 // ServeStdio serves one client that writes to in and reads from out, such as stdin and
 // stdout of this process, until it has closed in and has its answers, for which it waits
 // at most for grace. See stdio.Serve. The caller must call Shutdown after it, which also

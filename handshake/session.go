@@ -72,6 +72,7 @@ func (s *Supplier) newSession(conn jsonrpc.Conn) *Session {
 		s.goroutines.Done()
 	}
 	session.Session = multiplex.New(conn, opts)
+	s.newest.Store(session)
 	return session
 }
 

@@ -84,6 +84,8 @@ type Supplier struct {
 	// started says that Start has been called.
 	started atomic.Bool
 
+	// newest is the session that was started last.
+	newest atomic.Pointer[Session]
 	// server is what the server last said of itself.
 	server atomic.Pointer[Server]
 	// lowered is the newest protocol version that the server does not refuse; nil if it has refused
@@ -137,6 +139,22 @@ var (
 func (s *Supplier) Advice() string {
 	if up, ok := s.up.(excused); ok {
 		return up.Excuse()
+	}
+	return ""
+}
+
+// Saying returns what the process that was started last has written while it has not answered yet, to stderr or else as
+// text to stdout; empty if that is nothing, or the server is no process.
+func (s *Supplier) Saying() string {
+	session := s.newest.Load()
+	if session == nil {
+		return ""
+	}
+	if c, ok := session.conn.(talkative); ok && c.LastWords() != "" {
+		return c.LastWords()
+	}
+	if c, ok := session.conn.(interface{ Printed() string }); ok {
+		return c.Printed()
 	}
 	return ""
 }

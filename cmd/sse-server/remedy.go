@@ -21,8 +21,12 @@ type remedy struct {
 }
 
 var (
-	late    = regexp.MustCompile(`\(start-timeout\)|time is up|deadline exceeded`)
-	refused = regexp.MustCompile(`(?i)connection refused|ECONNREFUSED`)
+	// servesHTTP matches what programs write that serve HTTP: its group is the port.
+	servesHTTP = regexp.MustCompile(`(?i)\b(?:listening|running|serving|started|available|ready)\b[^|]{0,40}\b(?:on|at)\b[^|]{0,20}?(?:\bport[ :]+|://[^\s/|]+:|(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\*|::|\s):)(\d{2,5})\b`)
+	// takesCommands matches what shells write of a message.
+	takesCommands = regexp.MustCompile(`\{"?jsonrpc"?:`)
+	isLate        = regexp.MustCompile(`\(start-timeout\)|time is up|deadline exceeded`)
+	refused       = regexp.MustCompile(`(?i)connection refused|ECONNREFUSED`)
 )
 
 // remedies are tried in this order: the first that is meant is taken.
@@ -31,6 +35,9 @@ var remedies = []remedy{
 		what: "give it credentials, as with --header 'Authorization: Bearer $${TOKEN}'"},
 	{reason: regexp.MustCompile(`listens at the proxy|to the proxy|answers at the proxy|(?:known for|of) the proxy|the proxy speaks no TLS`),
 		what: diagnosis.CheckProxy},
+	{stderr: takesCommands, what: "name an MCP server: this is a shell, which takes its messages for commands"},
+	{stderr: servesHTTP, kind: config.OfCommand,
+		what: "serve it with --url http://127.0.0.1:$1/mcp, as it seems to serve HTTP itself, or give it an option for stdio, if it has one"},
 	{stderr: regexp.MustCompile(`E404|npm (?:error|ERR!) 404|not in this registry|No matching distribution|not found in the package registry`),
 		what: "check the name of the package, and which registry is configured"},
 	{either: regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|no such host|no address is known|Temporary failure in name resolution`),
@@ -39,9 +46,9 @@ var remedies = []remedy{
 		what: "start Docker, and let this user use it"},
 	{stderr: regexp.MustCompile(`pull access denied|manifest unknown|manifest for .* not found|repository does not exist`),
 		what: "check the name of the image; a private one needs docker login"},
-	{reason: late, stderr: regexp.MustCompile(`Unable to find image '(\w[\w./:@-]*)' locally`),
+	{reason: isLate, stderr: regexp.MustCompile(`Unable to find image '(\w[\w./:@-]*)' locally`),
 		what: "the image is still being pulled: run docker pull $1 first, or give it more time with --start-timeout"},
-	{reason: late, stderr: regexp.MustCompile(`Unable to find image|: Pulling (?:from|fs layer)|: (?:Download|Pull) complete|: Verifying Checksum`),
+	{reason: isLate, stderr: regexp.MustCompile(`Unable to find image|: Pulling (?:from|fs layer)|: (?:Download|Pull) complete|: Verifying Checksum`),
 		what: "the image is still being pulled: run docker pull with the image first, or give it more time with --start-timeout"},
 	// A module with the whole path, which no other one imports, is the file that the command names.
 	{stderr: regexp.MustCompile(`Cannot find module '((?:/|[A-Za-z]:\\)[^']*)'(?: \||$)`),
@@ -89,7 +96,7 @@ var remedies = []remedy{
 		what: "give its lists more time with --request-timeout and --start-timeout"},
 	{reason: regexp.MustCompile(`no endpoint event`),
 		what: "check the path; a proxy in front of the server must not hold back its event stream"},
-	{reason: late,
+	{reason: isLate,
 		what: "give it more time with --start-timeout"},
 	{stderr: regexp.MustCompile(`(?i)usage:|(?:unknown|unrecognized|invalid|no such) (?:\w+ )?(?:option|flag|command|argument)|missing required|required argument`),
 		what: "check the arguments of the command"},
@@ -100,15 +107,24 @@ const spelling = "check the spelling of the program, and the PATH of sse-server"
 // remedyFor returns what to do about a server that has not started, with that error.
 func remedyFor(s *config.Server, text string) string {
 	reason, stderr := apart(text)
-	for _, one := range remedies {
-		if what, meant := one.of(s, reason, stderr); meant {
-			return what
-		}
+	if what := remedyKnown(s, reason, stderr); what != "" {
+		return what
 	}
 	if s.Kind() == config.OfCommand {
 		return "run the command alone in a terminal to see more of it"
 	}
 	return "open the address with curl to see more of it"
+}
+
+// remedyKnown returns what to do about a reason, and what the program has written last; empty if nothing is known of
+// them.
+func remedyKnown(s *config.Server, reason, stderr string) string {
+	for _, one := range remedies {
+		if what, meant := one.of(s, reason, stderr); meant {
+			return what
+		}
+	}
+	return ""
 }
 
 // of returns what the remedy says for a server, and whether it is meant.

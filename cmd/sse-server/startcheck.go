@@ -30,10 +30,20 @@ type startCheck struct {
 
 	failed atomic.Bool // whether a server has not started
 
-	mu      sync.Mutex // guards what follows, and out
-	waiting []string   // the names of servers that are starting
+	mu      sync.Mutex    // guards what follows, and out
+	waiting []*starting   // those that are starting
+	after   time.Duration // when a start is so late that it is said what is known of it
 	began   time.Time
 	next    time.Duration // after which a pipe gets a line about those that are still starting
+}
+
+// starting is a server that is starting.
+type starting struct {
+	name   string
+	server *config.Server
+	gw     *gateway.Gateway
+	began  time.Time
+	told   bool // what is known of it
 }
 
 // checkStarts says on stdout what each server is: from memory if it is remembered, else by starting it once; or
@@ -42,7 +52,7 @@ type startCheck struct {
 // again and again; and after it if the command may have to install a package: two that do so at the same time
 // collide. checkStarts returns when each server has answered or failed, or when ctx ends.
 func (m *Main) checkStarts(ctx context.Context, gateways map[string]*gateway.Gateway, c *config.Config) {
-	all := &startCheck{out: m.live.over(m.Stdout), live: m.live, began: time.Now(), next: cmp.Or(m.Silence, silence)}
+	all := &startCheck{out: m.live.over(m.Stdout), live: m.live, began: time.Now(), next: cmp.Or(m.Silence, silence), after: cmp.Or(m.Silence, silence)}
 	for _, s := range c.Each() {
 		all.wide = max(all.wide, len(c.Title(s)))
 	}
@@ -87,8 +97,9 @@ func (m *Main) checkStarts(ctx context.Context, gateways map[string]*gateway.Gat
 // unless ctx has ended.
 func (all *startCheck) check(ctx context.Context, gw *gateway.Gateway, s *config.Server, name string, places chan struct{}) {
 	places <- struct{}{}
-	all.begin(name)
 	began := time.Now()
+	one := &starting{name: name, server: s, gw: gw, began: began}
+	all.begin(one)
 	early := time.AfterFunc(headStart, func() {
 		if !s.Installs() {
 			gw.Start()
@@ -96,7 +107,7 @@ func (all *startCheck) check(ctx context.Context, gw *gateway.Gateway, s *config
 	})
 	found, err := gw.CheckStart(ctx)
 	early.Stop()
-	all.end(name)
+	all.end(one)
 	<-places
 	switch {
 	case ctx.Err() != nil:
@@ -127,31 +138,46 @@ func unchecked(s *config.Server) string {
 }
 
 // begin shows that a server is starting, and end that it is not any more.
-func (all *startCheck) begin(name string) {
+func (all *startCheck) begin(one *starting) {
 	all.mu.Lock()
-	all.waiting = append(all.waiting, name)
+	all.waiting = append(all.waiting, one)
 	all.mu.Unlock()
 	all.refresh()
 }
 
-func (all *startCheck) end(name string) {
+func (all *startCheck) end(one *starting) {
 	all.mu.Lock()
-	all.waiting = slices.DeleteFunc(all.waiting, func(other string) bool { return other == name })
+	all.waiting = slices.DeleteFunc(all.waiting, func(other *starting) bool { return other == one })
 	all.mu.Unlock()
 	all.refresh()
 }
 
-// refresh updates the live line, or tells a pipe now and then what is still starting.
+// refresh updates the live line, or tells a pipe now and then what is still starting. It tells once what is known of
+// each that is late.
 func (all *startCheck) refresh() {
 	all.mu.Lock()
 	text, took := "", time.Since(all.began)
-	if len(all.waiting) > 0 {
-		text = fmt.Sprintf("%s starting (%.0f s)", strings.Join(all.waiting, ", "), took.Seconds())
+	var names []string
+	for _, one := range all.waiting {
+		names = append(names, one.name)
 	}
-	if all.live.terminal == nil && took >= all.next {
+	if len(names) > 0 {
+		text = fmt.Sprintf("%s starting (%.0f s)", strings.Join(names, ", "), took.Seconds())
+	}
+	isDue := all.live.terminal == nil && took >= all.next
+	if isDue {
 		all.next = 3 * took
-		for _, name := range all.waiting {
-			all.sayLocked(name, fmt.Sprintf("still starting (%.0f s)", took.Seconds()))
+	}
+	for _, one := range all.waiting {
+		var lines []string
+		if !one.told && time.Since(one.began) >= all.after {
+			words, advice := one.gw.Saying()
+			lines = late(one.server, words, advice)
+			one.told = len(lines) > 0
+		}
+		if isDue || len(lines) > 0 {
+			still := fmt.Sprintf("still starting (%.0f s)", took.Seconds())
+			all.sayLocked(one.name, append([]string{still}, lines...)...)
 		}
 	}
 	all.mu.Unlock()
@@ -215,6 +241,24 @@ func count(n int, thing string, plural ...string) string {
 		return "1 " + thing
 	}
 	return fmt.Sprintf("%d %s", n, append(plural, thing+"s")[0])
+}
+
+// late says what is known of a server that has not answered yet; nothing if that is nothing.
+func late(s *config.Server, words, advice string) (lines []string) {
+	what := remedyKnown(s, advice, words)
+	switch {
+	case s.Kind() != config.OfCommand, words == "" && advice == "", what == "" && s.Installs(): // it may take its time
+		return nil
+	case what == "":
+		what = "wait, if it boots for long; else name a program that speaks MCP on stdin and stdout: many need an argument such as stdio"
+	}
+	lines = []string{"it has not answered initialize" + plainText(advice)}
+	if words != "" {
+		for line := range strings.SplitSeq(plainText(words), upstream.LineBreak) {
+			lines = append(lines, "  | "+line)
+		}
+	}
+	return append(lines, "What to do: "+what+".")
 }
 
 // failed says why a server has not started, with what it wrote, and what to do.

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -104,6 +105,45 @@ func TestPipeIsToldWhatIsStarting(t *testing.T) {
 	p.wantExit(exitOK)
 }
 
+// A start that is only wrong is told within seconds, with what the program has written and what to do.
+func TestWrongStartIsToldWhileItGoesOn(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string][]string{
+		"exec sleep 1000": {"it has not answered initialize; it has not read what was sent to its stdin", "What to do: wait, if it boots for long; else name a program that speaks MCP"},
+		"echo 'MCP server listening on port 3001' >&2; exec sleep 1000":       {"| MCP server listening on port 3001\n", "What to do: serve it with --url http://127.0.0.1:3001/mcp, as it seems to serve HTTP itself"},
+		"echo 'Server running on http://localhost:8931/sse'; exec sleep 1000": {"| Server running on http://localhost:8931/sse\n", "What to do: serve it with --url http://127.0.0.1:8931/mcp"},
+		"exec sh": {"What to do: name an MCP server: this is a shell, which takes its messages for commands.\n"},
+	} {
+		p := launchMain(t, &Main{
+			Args:      []string{"--addr", "127.0.0.1:0", "--close-timeout", "50ms", "--", "sh", "-c", script},
+			LookupEnv: clitest.Environment(nil), Silence: 200 * time.Millisecond,
+		})
+		p.out.await(t, 1, "What to do: ")
+		for _, text := range want {
+			p.out.await(t, 1, text)
+		}
+		p.stop()
+		p.wantExit(exitOK)
+	}
+}
+
+// What programs write that serve HTTP has the port; what others write has not.
+func TestProgramsThatServeHTTPAreRecognized(t *testing.T) {
+	for line, port := range map[string]string{
+		"Server listening on port 3001": "3001", "listening on :8080": "8080", "MCP Streamable HTTP Server listening on port 3000": "3000",
+		"INFO:     Uvicorn running on http://127.0.0.1:8000 (Press CTRL+C to quit)": "8000", "Server started on 0.0.0.0:9000": "9000",
+		"MCP Server running on stdio": "", "connected to db:5432": "", "Secure MCP Filesystem Server running on stdio | Client 1.2.3": "", "started at 12:30:45": "",
+	} {
+		got := ""
+		if found := servesHTTP.FindStringSubmatch(line); found != nil {
+			got = found[1]
+		}
+		if got != port {
+			t.Errorf("%s: got %q, want %q", line, got, port)
+		}
+	}
+}
+
 // A signal ends the start check, and the process that it has started.
 func TestSignalDuringTheStartCheck(t *testing.T) {
 	t.Parallel()
@@ -189,6 +229,9 @@ func TestRemedies(t *testing.T) {
 		says, want string
 	}{
 		{command, ended + "npm error 404  '@x/y@*' is not in this registry.", "name of the package"},
+		{command, late + "bash: line 1: {jsonrpc:2.0,id:0,method:initialize: command not found", "this is a shell"},
+		{command, late + "Listening on port 3001", "serve it with --url http://127.0.0.1:3001/mcp"},
+		{inFile, late + "Listening on port 3001", "serve it with url: http://127.0.0.1:3001/mcp"},
 		{command, ended + "× No solution found: Because no-such was not found in the package registry", "name of the package"},
 		{command, ended + "httpx.HTTPStatusError: Client error '404 Not Found' for url 'https://api.example.com'", "run the command alone"},
 		{command, `start "./x": there is no such file, or the interpreter in its first line is missing: check the path`, "check the path"},

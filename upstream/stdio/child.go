@@ -53,9 +53,11 @@ type child struct {
 	parting string        // those of the words that came shortly before the end
 	notes   stderrLog
 
-	heard  atomic.Bool            // it has sent a message
-	inLine atomic.Bool            // the last that it wrote to stdout ends no line
-	manner atomic.Pointer[string] // what it does wrong on stdout, of which it has written no message; nil: nothing
+	heard  atomic.Bool // it has sent a message
+	inLine atomic.Bool // the last that it wrote to stdout ends no line
+	// printed is the last text on stdout before any message.
+	printed atomic.Pointer[string]
+	manner  atomic.Pointer[string] // what it does wrong on stdout, of which it has written no message; nil: nothing
 
 	mu     sync.Mutex // guards the two below
 	reaped bool       // the process id may belong to another process now
@@ -185,6 +187,9 @@ func (c *child) accept(line []byte, cut bool) [][]byte {
 func (c *child) reportText(text []byte) {
 	short := excerpt(bytes.ToValidUTF8(text, []byte("\uFFFD")), maxText)
 	c.text = cmp.Or(c.text, short)
+	if c.messages == 0 {
+		c.printed.Store(&short)
+	}
 	if bytes.HasPrefix(text, []byte("Content-Length:")) {
 		c.noteManner(writesFrames)
 	} else {
@@ -213,6 +218,14 @@ func (c *child) noteManner(manner string) {
 
 // LastWords returns the last lines of the child's stderr that say something, with LineBreak between them.
 func (c *child) LastWords() string { return c.notes.hint(time.Time{}) }
+
+// Printed returns the last text that the child has written to stdout before any message.
+func (c *child) Printed() string {
+	if text := c.printed.Load(); text != nil {
+		return *text
+	}
+	return ""
+}
 
 // excuse says what a child that runs and has sent no message does wrong, "" if nothing is
 // known.

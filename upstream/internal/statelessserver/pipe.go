@@ -48,6 +48,14 @@ func NewPipe(pipe jsonrpc.Conn, log *slog.Logger) *Pipe {
 // Stateless reports whether the server speaks MCP 2026-07-28 alone.
 func (p *Pipe) Stateless() bool { return p.modern.Load() != nil }
 
+// Printed returns what the pipe has of text on stdout, if it has some.
+func (p *Pipe) Printed() string {
+	if t, ok := p.pipe.(interface{ Printed() string }); ok {
+		return t.Printed()
+	}
+	return ""
+}
+
 // LastWords returns those of the pipe, if it has some.
 func (p *Pipe) LastWords() string {
 	if t, ok := p.pipe.(interface{ LastWords() string }); ok {
