@@ -166,6 +166,9 @@ func (s *sharedDaemon) start(ctx context.Context) (*greeting, error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
 	}
+	if err := checkOwned(s.dir); err != nil { // its log could be a link to any file of this user
+		return nil, err
+	}
 	logFile := filepath.Join(s.dir, "daemon-"+s.at.Port()+".log")
 	output, err := os.OpenFile(logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

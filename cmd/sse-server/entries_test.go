@@ -192,12 +192,12 @@ func TestInitLeavesItselfOut(t *testing.T) {
 	p = launchWith(t, env, "init")
 	p.wantExit(exitOK)
 	out := p.out.String()
-	for _, name := range []string{"path", "any", "shared", "bare", "file", "remote"} {
+	for _, name := range []string{"path", "any", "bare", "file", "remote"} {
 		if !strings.Contains(out, name+" of .mcp.json") {
 			t.Errorf("%s is not named in %s", name, out)
 		}
 	}
-	if !strings.Contains(out, "servers.yaml has 3 servers: docs, far, other\n") {
+	if !strings.Contains(out, "servers.yaml has 4 servers: docs, far, other, shared\n") {
 		t.Errorf("got %s", out)
 	}
 	p = launchWith(t, env, "init", "elsewhere.yaml", "--addr", "127.0.0.1:9000")

@@ -16,6 +16,18 @@ const unmapped = 65534
 // checkPrivate returns an error unless a directory is this user's alone, and nobody else can put another one
 // in its place.
 func checkPrivate(dir string) error {
+	if err := checkOwned(dir); err != nil {
+		return err
+	}
+	info, err := os.Stat(dir)
+	if err == nil && info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("other users can open %s: chmod 700 it", dir)
+	}
+	return err
+}
+
+// checkOwned returns an error unless a directory belongs to this user, and nobody else can put another one in its place.
+func checkOwned(dir string) error {
 	at, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return err
@@ -28,8 +40,6 @@ func checkPrivate(dir string) error {
 		return fmt.Errorf("%s is not a directory", dir)
 	case ownerOf(info) != os.Geteuid():
 		return fmt.Errorf("%s belongs to another user (%d)", dir, ownerOf(info))
-	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("other users can open %s: chmod 700 it", dir)
 	}
 	for above := filepath.Dir(at); ; above = filepath.Dir(above) {
 		info, err := os.Stat(above)

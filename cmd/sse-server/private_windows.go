@@ -8,3 +8,6 @@ func checkPrivate(dir string) error {
 	_, err := os.Stat(dir)
 	return err
 }
+
+// checkOwned is checkPrivate.
+func checkOwned(dir string) error { return checkPrivate(dir) }

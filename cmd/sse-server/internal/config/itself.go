@@ -43,8 +43,8 @@ func (s *Server) checkItself(c *Config) error {
 	return nil
 }
 
-// urlOptions are the options of these programs that take the address. It may also be an argument alone.
-var urlOptions = []string{"--url", "--connect", "--sse", "--streamableHttp"}
+// urlOptions are the options of these programs that take the address; that of --connect is only a name. It may also be an argument alone.
+var urlOptions = []string{"--url", "--sse", "--streamableHttp"}
 
 // passesOn reports whether a command starts such a program on this machine, by itself or by a launcher such as
 // npx. What ssh or docker start is elsewhere, and means another localhost.
@@ -174,7 +174,7 @@ func (c *Config) Behind(e Entry) (Entry, bool) {
 	if len(e.Command) > 0 && programOf(e.Command) == "sse-server" {
 		of := newConfig()
 		err := of.readFlags(e.Command[1:])
-		if err != nil || of.Does != "stdio" || of.Config != "" || of.Stdio.Connect != "" || of.Kind() == OfDemo {
+		if err != nil || of.Does != "stdio" || of.Config != "" || of.Kind() == OfDemo {
 			return e, false
 		}
 		e = of.entry(e)

@@ -23,7 +23,7 @@ func TestGatewayOfItself(t *testing.T) {
 		"--insecure --addr [::]:9 --url http://127.0.0.2:9/mcp", "--addr 127.0.0.1:80 --url http://localhost/mcp",
 		"--insecure --addr :9 --url http://[::1]:9/", "--insecure --addr gw.example.com:9 --url http://GW.example.com:9/mcp",
 		"check --offline --url http://127.0.0.1:8080/mcp", "check -c " + file, "-c " + file, "check --start -c " + file, "-c " + several, "-c " + public, "-c " + command,
-		"-- npx -y mcp-remote@latest http://localhost:8080/mcp", "check -- /opt/sse-server stdio --connect http://127.0.0.1:8080/mcp -- x",
+		"-- npx -y mcp-remote@latest http://localhost:8080/mcp", "check -- /opt/sse-server stdio --url http://127.0.0.1:8080/mcp",
 		"-- uvx mcp-proxy http://localhost:8080/sse", "-- npx -y supergateway --sse http://localhost:8080/sse", "-- mcp-remote http://localhost:8080/mcp --allow-http",
 	} {
 		wantRefusal(t, nil, "is the address of this server itself", strings.Fields(args)...)
@@ -35,6 +35,7 @@ func TestGatewayOfItself(t *testing.T) {
 		"--url http://127.0.0.1:8081/mcp", "--url http://127.0.0.1:8080/other/mcp", "--addr 127.0.0.1:0 --url http://127.0.0.1:80/mcp",
 		"stdio --url http://127.0.0.1:8080/mcp", "--insecure --addr 192.0.2.1:9 --url http://127.0.0.1:9/mcp", "check --url http://127.0.0.1:8080/mcp",
 		"--url https://127.0.0.1/mcp", "-- npx -y mcp-remote https://mcp.example.com/mcp", "-- x --gateway http://127.0.0.1:8080/mcp",
+		"check -- /opt/sse-server stdio --connect http://127.0.0.1:8080/mcp -- x", // a name, at which nobody listens
 		"-- ssh devbox mcp-proxy http://localhost:8080/sse", "-- ssh devbox sse-server stdio --url http://127.0.0.1:8080/mcp",
 		"-- docker exec -i box mcp-proxy http://localhost:8080/sse", "-- kubectl exec -i pod -- mcp-proxy http://localhost:8080/mcp",
 		"-- npx -y supergateway --stdio x --cors http://localhost:8080", "-- npx -y mcp-remote https://example.com/mcp --resource http://localhost:8080/",
