@@ -97,6 +97,7 @@ func (m *Main) Run() int {
 	if err != nil {
 		return m.refuse(err)
 	}
+	d.args = m.Args
 	if c.Does == "check" {
 		fmt.Fprintln(m.Stdout, "configuration ok")
 		if c.Check.Start {

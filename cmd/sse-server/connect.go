@@ -65,7 +65,7 @@ func newSharedDaemon(c *config.Config, log *slog.Logger) (*sharedDaemon, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &sharedDaemon{at: c.Connect, parts: partsOf(c), args: c.DaemonArgs, socket: socket, dir: c.StateDir, log: log,
+	return &sharedDaemon{at: c.Connect, parts: partsOf(c, c.DaemonArgs), args: c.DaemonArgs, socket: socket, dir: c.StateDir, log: log,
 		client: &http.Client{Transport: &http.Transport{
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 				return new(net.Dialer).DialContext(ctx, "unix", socket)

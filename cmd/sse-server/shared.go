@@ -33,16 +33,19 @@ type greeting struct {
 	Parts    map[string]string `json:"parts"`
 }
 
-// partsOf returns all that decides what an sse-server serves, and for whom: a hash of each part, by what people call it.
-// Programs that share one agree in each.
-func partsOf(c *config.Config) map[string]string {
+// partsOf returns all that decides what an sse-server with these arguments serves, and for whom: a hash of each part, by
+// what people call it. Programs that share one agree in each.
+func partsOf(c *config.Config, args []string) map[string]string {
 	texts := map[string][]string{}
-	options := c.DaemonArgs
+	options := args
 	if i := slices.Index(options, "--"); i >= 0 {
 		options = options[:i]
 	}
 	for _, option := range options {
 		name, value, _ := strings.Cut(option, "=")
+		if name == "--"+sharedOption { // where, not what
+			continue
+		}
 		part := "the option " + name
 		if separator := map[string]string{"--env": "=", "--header": ":"}[name]; separator != "" {
 			of, _, _ := strings.Cut(value, separator)
@@ -165,7 +168,7 @@ func (d *daemon) forWindows(next http.Handler) http.Handler {
 		switch {
 		case r.URL.Path == greetingPath:
 			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(greeting{os.Getpid(), instance, partsOf(d.config.Load())}) // an error means that the client is gone
+			_ = json.NewEncoder(w).Encode(greeting{os.Getpid(), instance, partsOf(d.config.Load(), d.args)}) // an error means that the client is gone
 		case r.Header.Get(instanceHeader) != instance:
 			http.Error(w, "this is another sse-server", http.StatusNotFound) // as of a session that has ended
 		default:

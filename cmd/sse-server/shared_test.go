@@ -173,6 +173,23 @@ func TestAnotherServerOfTheSameName(t *testing.T) {
 	}
 }
 
+// What a shared server says of itself is what those who have started it want, however its options are written.
+func TestStartedServerIsTheOneThatIsWanted(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "env")
+	ssetest.Must(t, os.WriteFile(file, []byte("A=1\n"), 0o600))
+	env := stateOf(t)
+	for _, args := range []string{
+		"-- sh", "--exit-unused 5m --warm 2 --warm 3 -- sh", "--env A=1 --env B=2,3 --env-file " + file + " -- sh -c x", "--log-level=debug --no-remember --admin-addr 127.0.0.1:0 -- sh",
+		"--url http://127.0.0.1:1/mcp --header A:1 --header B:2 --transports sse,streamable",
+	} {
+		window := windowOf(t, env, strings.Fields(args)...)
+		own := append([]string{"--shared=" + window.socket}, window.args...)
+		if err := (&greeting{Parts: partsOf(mustLoad(t, env, own...), own)}).differenceFrom(window.parts); err != nil {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+}
+
 // With --dir, and no other relative path, it is the same from each directory.
 func TestOneServerForAllDirectories(t *testing.T) {
 	dir, env := t.TempDir(), stateOf(t)

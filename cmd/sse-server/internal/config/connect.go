@@ -42,7 +42,12 @@ func (c *Config) checkConnect() error {
 		return c.refuse("connect", "%q: no server of %s is at this path", c.Stdio.Connect, c.Config)
 	}
 	c.Connect = at
-	c.DaemonArgs = append(c.DaemonArgs, "--exit-unused="+unusedDaemon, "--no-start-check") // its first client is coming
+	if c.given["exit-unused"] == "" {
+		c.DaemonArgs = append(c.DaemonArgs, "--exit-unused="+unusedDaemon)
+	}
+	if c.given["start-check"] == "" {
+		c.DaemonArgs = append(c.DaemonArgs, "--no-start-check") // its first client is coming
+	}
 	if prefix != "" && len(c.Servers) == 0 {
 		c.DaemonArgs = append(c.DaemonArgs, "--prefix="+prefix)
 	}
