@@ -17,9 +17,9 @@ import (
 
 // Windows and the sse-server that they share meet at a Unix socket in a directory of this user alone:
 //
-//	daemon-8080.sock   the socket
-//	daemon-8080.lock   whoever holds it listens there, and nobody else makes or removes the socket
-//	daemon-8080.start  whoever holds it starts the one who listens
+//	daemon-8080.sock        the socket
+//	daemon-8080.sock.lock   whoever holds it listens there, and nobody else makes or removes the socket
+//	daemon-8080.sock.start  whoever holds it starts the one who listens
 //
 // The system releases a lock when its process ends, however that is. The files of locks stay.
 
