@@ -50,7 +50,7 @@ type daemon struct {
 	endpoints []*endpoint // the main one, and that of the admin routes if it is another
 	config    atomic.Pointer[config.Config]
 	guard     atomic.Pointer[httpcheck.Checker] // checks who uses the routes for operators
-	args      []string // of the program
+	args      []string                          // of the program
 	load      func(running *config.Config) (*config.Config, error)
 
 	leave   func()            // the cluster; nothing without one

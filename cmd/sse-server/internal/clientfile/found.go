@@ -363,3 +363,8 @@ func IsOfUser(file, home string) bool {
 		return below && filepath.Join(home, filepath.FromSlash(rest)) == whole
 	})
 }
+
+// HasNameOfClient reports whether a file is called as one of a client, such as mcp.json.
+func HasNameOfClient(file string) bool {
+	return slices.ContainsFunc(places(), func(p place) bool { return filepath.Base(filepath.FromSlash(p.file)) == filepath.Base(file) })
+}

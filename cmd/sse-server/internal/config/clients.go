@@ -62,10 +62,7 @@ func (c *Config) readClientServer(parent string, entry *ast.MappingValueNode) er
 	}
 	s, err := c.addServer(pathName(written.Name.Value), parent, written.Name)
 	if err == nil && (c.isJSON() || c.isTOML()) { // in YAML it is a key of ours
-		s.owner = ofProject
-		if clientfile.IsOfUser(c.Config, c.home) {
-			s.owner = ofClient
-		}
+		s.owner = c.ownerOfFile()
 	}
 	for _, member := range written.Members {
 		if err == nil {
@@ -73,6 +70,14 @@ func (c *Config) readClientServer(parent string, entry *ast.MappingValueNode) er
 		}
 	}
 	return err
+}
+
+// ownerOfFile returns whose the file of a client is.
+func (c *Config) ownerOfFile() owner {
+	if clientfile.IsOfUser(c.Config, c.home) {
+		return ofClient
+	}
+	return ofProject
 }
 
 // readMember sets the option of s that a member of a client's entry means.

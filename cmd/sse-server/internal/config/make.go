@@ -28,6 +28,8 @@ type Entry struct {
 	Inputs  map[string]string // what VS Code asks its user for: the descriptions by their ids
 	// OfProject says that its source belongs to a project: others may have written it.
 	OfProject bool
+	// ReadsFiles says that ${file:PATH} in its URL and headers is a reference, because sse-server has replaced it so far.
+	ReadsFiles bool
 }
 
 // Making says how a file is made.
@@ -278,6 +280,8 @@ func (f *File) refer(name string, e Entry, of, sentTo string) string {
 		written, fallback, hasDefault := strings.Cut(inner, ":-")
 		variable, input := variableIn(written)
 		switch isName := closed && variableName.MatchString(variable); {
+		case e.ReadsFiles && sentTo != "" && strings.HasPrefix(inner, "file:"):
+			return found
 		case e.From == "" && sentTo != "": // an option of init means the same in the file
 			return found
 		case e.From == "" && (isName || strings.HasPrefix(inner, "file:")), strings.HasPrefix(inner, "file:"):

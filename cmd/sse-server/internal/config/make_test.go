@@ -171,6 +171,16 @@ func TestFileOfAProjectSendsNoSetVariable(t *testing.T) {
 	if len(f.Warnings) != 2 || !strings.Contains(f.Warnings[0], "the variable AWS_SECRET is set here, and would be sent to evil.example because .mcp.json says so") {
 		t.Errorf("got %q", f.Warnings)
 	}
+	// What a program sse-server in an entry has read is read on, if the entry is of this user.
+	c := mustLoad(t, nil)
+	started := Entry{Name: "web", From: "x", Command: []string{"sse-server", "stdio", "--url", "https://a/mcp", "--header", "A: ${file:/f}"}}
+	for _, of := range []bool{false, true} {
+		started.OfProject = of
+		behind, _ := c.Behind(started)
+		if data := string(FileOf([]Entry{behind}, how).Data); strings.Contains(data, `"$${file:/f}"`) != of || !strings.Contains(data, `${file:/f}"`) {
+			t.Errorf("of a project: %v: got\n%s", of, data)
+		}
+	}
 	how.Expand = []string{"AWS_SECRET"}
 	if f := FileOf([]Entry{entry}, how); strings.Contains(string(f.Data), "$$") || len(f.Warnings) > 0 {
 		t.Errorf("with the name: got %q\n%s", f.Warnings, f.Data)

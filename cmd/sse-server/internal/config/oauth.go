@@ -115,6 +115,8 @@ func (s *Server) makeCredentials(c *Config, lookupEnv func(string) (string, bool
 	exchanges := o.Grant == oauthclient.TokenExchange
 	switch {
 	case err != nil:
+	case s.owner != ours && o.RefreshTokenFile != "":
+		err = fmt.Errorf("refresh-token-file: the file of a client cannot have a file of this machine sent to %s: write the server into a file of your own", hostOf(o.TokenURL))
 	case slices.ContainsFunc(s.ForwardHeader, isAuthorization):
 		err = fmt.Errorf("contradicts %s of Authorization, the header with the token", s.Place("forward-header"))
 	case exchanges && c.AuthTokensFile != "":
@@ -145,7 +147,7 @@ func (c *Config) readPairs(s *Server, option string, pairs []string, lookupEnv f
 			return s.refuse(option, "unknown key %q, want one of %s", name,
 				strings.Join(slices.Sorted(maps.Keys(keys)), ", "))
 		}
-		*value, err = c.expand(text, expansion{lookupEnv: lookupEnv})
+		*value, err = c.expand(text, s.expansion(lookupEnv))
 		if err != nil {
 			return s.refuse(option, "%s: %v", name, err)
 		}

@@ -307,10 +307,8 @@ func (s *Server) programInstead(err error) string {
 // makeRemote makes the remote server of the URL and the headers.
 func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (err error) {
 	s.remote = upstream.URL{Header: http.Header{}, Name: s.Name}
-	in := expansion{variables: s.variables(), lookupEnv: lookupEnv, noFiles: s.owner != ours}
-	if s.owner == ofProject {
-		in.sentTo = hostOf(s.URL)
-	}
+	in := s.expansion(lookupEnv)
+	in.variables = s.variables()
 	s.remote.Address, err = c.expand(s.URL, in)
 	if err != nil {
 		return s.refuse("url", "%v", err)
@@ -438,7 +436,8 @@ func (c *Config) expand(text string, in expansion) (string, error) {
 		value, isSet := in.lookupEnv(name)
 		if fromFile, ok := in.variables[name]; ok {
 			value, isSet = fromFile, true
-		} else if value != "" && in.sentTo != "" && !slices.Contains(c.Expand, name) {
+		}
+		if value != "" && in.sentTo != "" && !slices.Contains(c.Expand, name) {
 			wrong = fmt.Errorf("the variable %s is set here, and would be sent to %s because a file of a project says so, which others may have written: --expand %s allows it", name, in.sentTo, name)
 		}
 		if !in.ofProcess {
@@ -461,6 +460,15 @@ func (c *Config) expand(text string, in expansion) (string, error) {
 		return expanded, wrong
 	}
 	return strings.TrimSpace(expanded), wrong
+}
+
+// expansion returns what the file of s may refer to in what it has sent.
+func (s *Server) expansion(lookupEnv func(string) (string, bool)) expansion {
+	in := expansion{lookupEnv: lookupEnv, noFiles: s.owner != ours}
+	if s.owner == ofProject {
+		in.sentTo = hostOf(s.URL)
+	}
+	return in
 }
 
 // hostOf returns the host of a URL, for messages.
