@@ -3,26 +3,33 @@ package jsonrpc
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"slices"
 )
 
 // AnsweredID returns the id in a broken JSON-RPC response: data that Parse refuses, because
 // it is no JSON (NaN, a raw control character, a trailing comma, single quotes, a line cut
 // short) or no response (both a result and an error). It reports false if data has no id that
 // can be read, if it has several, if it has a method, because then the id is the sender's own, or
-// if it is like a line of a log that has an id: a response has a member "jsonrpc", or its result
-// is an object. whole says that the id ends before data does: one that data ends with may be the
+// if it is like a line of a log that has an id: a response begins with a member of its envelope,
+// and has a member "jsonrpc", or its result is an object and it has no other members. whole says that the id ends before data does: one that data ends with may be the
 // beginning of a longer one.
 //
 // Strings may stand in double or single quotes. Only members of the outermost object count, and
 // nothing after its end.
 func AnsweredID(data []byte) (id ID, whole, ok bool) {
 	s := brokenScan{data: data}
-	isResponse := false
-	for {
+	named, isObject, others := false, false, false
+	for first := true; ; first = false {
 		name, value, more := s.member()
 		if !more {
 			break
 		}
+		isEnvelope := slices.Contains(responseMembers, string(name))
+		if first && (!isEnvelope || !beginsWithMember(data)) {
+			return "", false, false
+		}
+		others = others || !isEnvelope
 		switch string(name) {
 		case "id":
 			next := idOf(value)
@@ -33,15 +40,48 @@ func AnsweredID(data []byte) (id ID, whole, ok bool) {
 		case "method":
 			return "", false, false
 		case "jsonrpc":
-			isResponse = true
+			named = true
 		case "result":
-			isResponse = isResponse || s.at < len(data) && data[s.at] == '{'
+			isObject = isObject || s.at < len(data) && data[s.at] == '{'
 		}
 	}
-	if id == "" || !isResponse {
+	if isResponse := named || isObject && !others; id == "" || !isResponse {
 		return "", false, false
 	}
 	return id, whole, true
+}
+
+// responseMembers are the members of a response.
+var responseMembers = []string{"jsonrpc", "id", "result", "error"}
+
+// beginsWithMember reports whether data begins as an object whose first member has a name in quotes.
+func beginsWithMember(data []byte) bool {
+	at := skipSpace(data, 0)
+	if at >= len(data) || data[at] != '{' {
+		return false
+	}
+	at = skipSpace(data, at+1)
+	return at < len(data) && (data[at] == '"' || data[at] == '\'')
+}
+
+// IsBareResponse reports whether an object has the members of a response and no others. Without a
+// "jsonrpc", an object that has others is more likely a line of a log.
+func IsBareResponse(object json.RawMessage) bool {
+	others := false
+	end, err := skipObject(object, skipSpace(object, 0), 0, func(name, _ span) error {
+		others = others || !slices.Contains(responseMembers, string(unquote(object, name)))
+		return nil
+	})
+	return err == nil && end > 0 && !others
+}
+
+// IsCutBy reports whether data, which is no JSON, is the beginning of JSON that goes over into
+// other JSON at an offset: nothing that begins there as an object can stand there.
+func IsCutBy(data []byte, offset int) bool {
+	_, err := skipValue(data, skipSpace(data, 0), 0)
+	fault, ok := errors.AsType[*syntaxError](err)
+	// In a string, the first quote of the other object ends it, and the next letter is the fault.
+	return ok && (fault.at == offset || fault.at == offset+len(`{"`))
 }
 
 // NamesVersion reports whether data, which need not be JSON, has something like a member

@@ -108,6 +108,47 @@ func (m matching) verdict(r response) verdict {
 	return toOldest
 }
 
+// takes reports whether a message may be the server's own, by the form in which it came. Servers print what
+// others wrote, such as the words of another client:
+//
+//	form        | own session                               | shared session
+//	------------|-------------------------------------------|-----------------------------
+//	Plain       | everything                                | everything
+//	InList      | a response to a request that is out; with | with 2025-03-26, which has
+//	            | 2025-03-26 everything                     | batches, everything
+//	AfterPrompt | a response to a request that is out       | nothing
+//	Broken      | a response to a request that is out       | nothing
+//	AfterWords  | nothing                                   | nothing
+//	all         | the response to initialize: no text of another client has reached the server before
+//
+// m and err are what Parse returned.
+func (s *Session) takes(a arrival, m *jsonrpc.Message, err error) bool {
+	if a.form == jsonrpc.Plain {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := &s.table
+	var id jsonrpc.ID
+	switch {
+	case a.form == jsonrpc.InList && t.batches:
+		return true
+	case err != nil:
+		id, _, _ = jsonrpc.AnsweredID(a.data)
+	case m.Kind == jsonrpc.Response:
+		id = m.ID
+	}
+	n, _ := requestNumber(id)
+	e := t.byID[n]
+	if t.namingOf(n, e) != namesRequest {
+		return false
+	}
+	return e.method == mcp.MethodInitialize || !s.opts.Shared && a.form != jsonrpc.AfterWords
+}
+
+// batchVersion is the one version of MCP that has batches.
+const batchVersion = "2025-03-26"
+
 // matched is what a session does with a response.
 type matched struct {
 	verdict verdict
@@ -159,6 +200,10 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 		return f
 	}
 	t.remove(f.e)
+	if f.e.method == mcp.MethodInitialize {
+		version, _ := jsonrpc.MemberText(m.Result(), "protocolVersion")
+		t.batches = version == batchVersion
+	}
 	if r.content != anEmptyResult || f.verdict == toNamed { // an empty one may be that of a notification just as well
 		t.answeredUpTo(f.e)
 	}

@@ -47,15 +47,21 @@ type scenario struct {
 	clients int // 0: one
 	// attributed: the Conn knows which request a message came with.
 	attributed bool
-	steps      []step
+	// formed: the Conn knows in which form a message came.
+	formed bool
+	steps  []step
 }
 
 func (s scenario) world(t *testing.T) *world {
-	if !s.attributed {
+	w := &world{TB: t, conn: newFakeConn(), metrics: prometheus.NewRegistry()}
+	switch {
+	case s.attributed:
+		w.open(attributedConn{w.conn}, s.opts)
+	case s.formed:
+		w.open(formedConn{w.conn}, s.opts)
+	default:
 		return newWorld(t, s.opts, max(1, s.clients))
 	}
-	w := &world{TB: t, conn: newFakeConn(), metrics: prometheus.NewRegistry()}
-	w.open(attributedConn{w.conn}, s.opts)
 	for i := range max(1, s.clients) {
 		w.attach(fmt.Sprintf("user-%d", i))
 	}

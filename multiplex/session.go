@@ -89,14 +89,23 @@ func New(conn jsonrpc.Conn, opts Options) *Session {
 	switch c := conn.(type) {
 	case jsonrpc.Local:
 		s.local = c
-		c.Push(func(data []byte, err error) { s.receive(data, "", err) })
+		c.Push(func(data []byte, err error) { s.receive(arrival{data: data}, err) })
+	case jsonrpc.Formed:
+		_, s.table.tells = conn.(jsonrpc.Attributed)
+		go s.read(func() (a arrival, err error) { // ends with the Conn, at the latest on Close
+			a.data, a.related, a.form, err = c.RecvForm()
+			return a, err
+		})
 	case jsonrpc.Attributed:
 		s.table.tells = true
-		go s.read(c.RecvFor) // ends with the Conn, at the latest on Close
+		go s.read(func() (a arrival, err error) { // as above
+			a.data, a.related, err = c.RecvFor()
+			return a, err
+		})
 	default:
-		go s.read(func() ([]byte, jsonrpc.ID, error) { // as above
-			data, err := conn.Recv()
-			return data, "", err
+		go s.read(func() (a arrival, err error) { // as above
+			a.data, err = conn.Recv()
+			return a, err
 		})
 	}
 	return s
@@ -265,24 +274,36 @@ func (s *Session) Notify(method string, params json.RawMessage) error {
 	return s.conn.Send(jsonrpc.NewNotification(method, params))
 }
 
+// arrival is a message that the Conn received.
+type arrival struct {
+	data    []byte
+	related jsonrpc.ID // the request that it came with, empty if unknown
+	form    jsonrpc.Form
+}
+
 // read is the reader loop.
-func (s *Session) read(recv func() ([]byte, jsonrpc.ID, error)) {
+func (s *Session) read(recv func() (arrival, error)) {
 	for s.receive(recv()) {
 	}
 }
 
-// receive handles what the Conn received, a message or an error, and reports whether to go
-// on. related is the request that the message came with, empty if unknown.
-func (s *Session) receive(data []byte, related jsonrpc.ID, err error) bool {
+// receive handles what the Conn received, a message or an error, and reports whether to go on.
+func (s *Session) receive(a arrival, err error) bool {
 	if err != nil {
 		s.end(err)
 		return false
 	}
+	data, related := a.data, a.related
 	m, err := jsonrpc.Parse(data)
 	if err != nil {
 		if mended := jsonrpc.Mend(data); mended != nil {
 			m, err = jsonrpc.Parse(mended)
 		}
+	}
+	if !s.takes(a, m, err) {
+		s.opts.Metrics.Dropped(metrics.DroppedInvalidMessage)
+		s.opts.Limited.Warn("server sent a message beside other text: it is not taken, because others may have written it")
+		return true
 	}
 	if err == nil && m.Kind == jsonrpc.Response {
 		s.receiveResponse(m, related)

@@ -139,6 +139,8 @@ type table struct {
 	// tells says that the Conn may tell of a request that the server has not taken it: see
 	// jsonrpc.NotTakenError. So all requests of clients are kept.
 	tells bool
+	// batches: the version that the server has answered to initialize has batches.
+	batches bool
 	matching
 	sends     int64 // counts the requests that were sent
 	noticedAt int64 // sends when the last notification was sent

@@ -32,7 +32,8 @@ type fakeConn struct {
 
 type incoming struct {
 	data    []byte
-	related jsonrpc.ID // the request that it came with, for an attributedConn
+	related jsonrpc.ID   // the request that it came with, for an attributedConn
+	form    jsonrpc.Form // for a formedConn
 	err     error
 }
 
@@ -47,6 +48,20 @@ func (c attributedConn) RecvFor() ([]byte, jsonrpc.ID, error) {
 		return m.data, m.related, m.err
 	case <-c.done:
 		return nil, "", jsonrpc.ErrClosed
+	}
+}
+
+// formedConn is a fakeConn that tells in which form its messages came.
+type formedConn struct{ *fakeConn }
+
+var _ jsonrpc.Formed = formedConn{}
+
+func (c formedConn) RecvForm() ([]byte, jsonrpc.ID, jsonrpc.Form, error) {
+	select {
+	case m := <-c.in:
+		return m.data, "", m.form, m.err
+	case <-c.done:
+		return nil, "", jsonrpc.Plain, jsonrpc.ErrClosed
 	}
 }
 

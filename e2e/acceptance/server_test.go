@@ -44,6 +44,7 @@ var scripts = map[string]script{
 	"never initializes":    {name: named, initialize: func(*scripted, request) {}},
 	"refuses":              {name: named, initialize: refuse},
 	"introduces at length": {name: named, initialize: introduceAtLength},
+	"loads":                {name: named, initialize: load},
 }
 
 func named(_, id string) string { return `"id":` + id + `,` }
@@ -75,6 +76,14 @@ func refuse(s *scripted, r request) {
 // introduceAtLength answers with more than the buffers between the gateway and a client hold.
 func introduceAtLength(s *scripted, r request) { s.introduce(r, strings.Repeat("x", 6<<20)) }
 
+// load answers after words in the same line.
+func load(s *scripted, r request) {
+	s.mu.Lock()
+	fmt.Fprint(s.out, "loading 100%\rready> ")
+	s.mu.Unlock()
+	s.introduce(r, "")
+}
+
 // scripted is an MCP server on stdio that follows a script. Its tools are:
 //
 //	echo {text}             answers the text
@@ -83,6 +92,7 @@ func introduceAtLength(s *scripted, r request) { s.introduce(r, strings.Repeat("
 //	wait {text, file}       answers when the file is there
 //	hang                    never answers
 //	die                     ends the process
+//	print {text}            writes the text to stdout, as it is, and a new line; then it answers
 //	most                    answers how many requests the server had at a time, at most, since
 //	                        the last call of most
 type scripted struct {
@@ -173,6 +183,11 @@ func (s *scripted) call(r request) {
 		s.most = 0
 		s.mu.Unlock()
 		s.answerText(r, fmt.Sprint(most))
+	case "print":
+		s.mu.Lock()
+		fmt.Fprintln(s.out, r.Params.Arguments.Text)
+		s.mu.Unlock()
+		s.answerText(r, "printed")
 	case "die":
 		os.Exit(1)
 	}

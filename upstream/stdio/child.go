@@ -33,6 +33,8 @@ const (
 	maxPipeBytes = 1 << 20
 )
 
+var _ jsonrpc.Formed = (*child)(nil)
+
 // child is one session with a child process.
 type child struct {
 	cmd  Command
@@ -70,7 +72,7 @@ type child struct {
 	readMu   sync.Mutex    // held while reading stdout; guards all below
 	lines    *bufio.Reader // of stdout
 	messages int           // received
-	pending  [][]byte      // messages of the last line that Recv has not returned
+	pending  []message     // those of the last line that RecvForm has not returned
 	parts    bool          // the last line began JSON over several lines, or was a part of it
 	text     string        // the beginning of the first line that was no JSON
 	late     int           // bytes read after the exit
@@ -118,16 +120,25 @@ func (c *child) unwritable(err error) {
 	_ = c.kill() // logs its error
 }
 
-// Recv returns the next line on the child's stdout that looks like JSON. See
+// Recv returns the next message on the child's stdout that is jsonrpc.Plain. See
 // [Command.Dial] for its errors.
 func (c *child) Recv() ([]byte, error) {
+	for {
+		if msg, _, form, err := c.RecvForm(); err != nil || form == jsonrpc.Plain {
+			return msg, err
+		}
+	}
+}
+
+// RecvForm returns the next message on the child's stdout, and its form. The request is unknown.
+func (c *child) RecvForm() ([]byte, jsonrpc.ID, jsonrpc.Form, error) {
 	c.readMu.Lock()
 	defer c.readMu.Unlock()
 	for c.final == nil && !c.isClosing() {
 		if len(c.pending) > 0 {
-			msg := c.pending[0]
+			next := c.pending[0]
 			c.pending = c.pending[1:]
-			return msg, nil
+			return next.data, "", next.form, nil
 		}
 		var line []byte
 		if c.readErr == nil { // it stays, and the last line may come with it
@@ -142,20 +153,20 @@ func (c *child) Recv() ([]byte, error) {
 		}
 	}
 	if c.isClosing() {
-		return nil, jsonrpc.ErrClosed
+		return nil, "", jsonrpc.Plain, jsonrpc.ErrClosed
 	}
-	return nil, c.final
+	return nil, "", jsonrpc.Plain, c.final
 }
 
 // accept returns the messages in a line. cut says that stdout ended before the line did.
-func (c *child) accept(line []byte, cut bool) [][]byte {
+func (c *child) accept(line []byte, cut bool) []message {
 	found := read(line, c.parts)
 	if len(found.text) > 0 {
 		c.reportText(found.text)
 	}
 	if cut {
 		all := len(found.messages)
-		whole := slices.DeleteFunc(found.messages, func(m []byte) bool { return !json.Valid(m) })
+		whole := slices.DeleteFunc(found.messages, func(m message) bool { return !json.Valid(m.data) })
 		if len(whole) < all || found.part {
 			c.log.Warn("server ended in the middle of a message", "bytes", len(line))
 			c.cmd.Metrics.Dropped(metrics.DroppedInvalidMessage)
@@ -169,11 +180,13 @@ func (c *child) accept(line []byte, cut bool) [][]byte {
 	}
 	c.parts = found.part
 	if len(found.messages) > 0 {
-		c.messages += len(found.messages)
-		c.heard.Store(true)
-		c.manner.Store(nil)
+		if found.messages[0].form != jsonrpc.AfterWords { // else it may be a text
+			c.messages += len(found.messages)
+			c.heard.Store(true)
+			c.manner.Store(nil)
+		}
 		for i, m := range found.messages {
-			found.messages[i] = valid(m)
+			found.messages[i].data = valid(m.data)
 		}
 		return found.messages
 	}

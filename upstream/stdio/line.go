@@ -14,30 +14,35 @@ import (
 
 // content is what a line of stdout has for the session.
 type content struct {
-	messages [][]byte // in their order
-	text     []byte   // what is no message: all, or what stood before the first one; nil: none
+	messages []message // in their order
+	text     []byte    // what is no message: all, or what stands before the first one; nil: none
 	// part: the line is, or begins, JSON over several lines, which may be secret.
 	part bool
 }
 
-// byteOrderMark is that of UTF-8. Programs of Windows begin a file with it.
-const byteOrderMark = "\uFEFF"
-
-// maxPlaces bounds the brackets in a line that nothing closes: for each, the line is read to its end.
-const maxPlaces = 8
-
-// maxOthers bounds the values in a line that are no message. What stands after them is not read.
-const maxOthers = 1000
+// message is a message on stdout.
+type message struct {
+	data []byte
+	form jsonrpc.Form
+}
 
 // read says what a line is. parts says that the line before was, or began, JSON over
 // several lines. The first row that fits counts:
 //
-//	the line has                                          | and is
-//	------------------------------------------------------|----------------------------------------
-//	messages, one after the other or in arrays            | these messages, and the text before them
-//	{…} with a member "jsonrpc", but is broken            | a broken message
-//	{… that does not end                                  | a part of JSON over several lines
-//	anything else                                         | text
+//	before the first message            | after it                             | the line is
+//	------------------------------------|--------------------------------------|--------------------------
+//	noise                               | messages, and noise                  | messages: jsonrpc.Plain
+//	[                                   | messages, commas and noise, then ]   | messages: jsonrpc.InList
+//	noise, a title, then a bare prompt  | messages, and noise                  | messages: jsonrpc.AfterPrompt
+//	words without quotes or brackets    | noise                                | a message: jsonrpc.AfterWords
+//	noise                               | it names its version, but is broken  | a broken message
+//	noise                               | { that does not end                  | a part of JSON over several lines
+//	anything else                       |                                      | text
+//
+// Noise is what no line of a log begins with. Servers print what others wrote, such as the title of a
+// web page or the words of another client, and do it carefully: behind a word, in quotes, in a list,
+// escaped. So a message is never looked for inside of text, and what may be text is told to the session,
+// which knows what it expects.
 //
 // A whole message is an object with a member "jsonrpc", whether valid or not, or one that lacks
 // nothing else. A broken one is no JSON, but the id of a request can be read from it. After text it
@@ -45,80 +50,154 @@ const maxOthers = 1000
 // sends prints it in the notation of its language, or shortened, and then sends it whole. What is
 // inside another object, such as a line of a log or a broken message, is none.
 func read(line []byte, parts bool) content {
-	line = bytes.Trim(bytes.TrimPrefix(line, []byte(byteOrderMark)), " \t\r\n\x00")
+	line = bytes.Trim(line, " \t\r\n\x00")
 	if len(line) == 0 {
 		return content{}
 	}
-	c := messagesOf(line)
-	opens, ends := line[0] == '{', line[len(line)-1] == '}'
+	at, form := beginning(line)
+	messages, size := messagesAt(line[at:], form)
+	rest := line[at:]
+	opens, ends := rest[0] == '{' && form == jsonrpc.Plain, rest[len(rest)-1] == '}'
 	switch {
-	case len(c.messages) > 0:
-		c.part = opens && !ends && len(c.text) == 0 && !json.Valid(c.messages[0])
-		return c
-	case opens && ends && !json.Valid(line) && jsonrpc.NamesVersion(line):
-		return content{messages: [][]byte{line}}
+	case len(messages) > 0 && size == len(rest):
+		last := messages[len(messages)-1].data
+		return content{messages: messages, text: bytes.Trim(line[:at:at], byteOrderMark+" \t\x00"),
+			part: opens && !json.Valid(last) && !closes(last)}
+	case len(messages) > 0 && form == jsonrpc.Plain: // what the messages say may be secret
+		return content{text: rest[size:]}
+	case opens && ends && closes(rest) && !json.Valid(rest) && jsonrpc.NamesVersion(rest):
+		return content{messages: []message{{rest, brokenForm(rest, true)}}}
 	case opens && !ends, parts:
 		return content{part: true}
 	}
 	return content{text: line}
 }
 
-// messagesOf finds the messages in a line, which may have text between them, such as the escape
-// sequence of a terminal or a prompt.
-func messagesOf(line []byte) (c content) {
-	text := textAt(line)
-	for at, places, others := 0, 0, 0; places < maxPlaces && others < maxOthers; {
-		next := bytes.IndexAny(line[at:], "{[")
-		if next < 0 {
-			break
-		}
-		at += next
-		found, size := messagesAt(line[at:], at > text && len(c.messages) == 0)
-		if size == 0 { // look inside
-			size = 1
-			places++
-		}
-		if len(found) == 0 {
-			others++
-		} else if len(c.messages) == 0 {
-			c.text = line[:at]
-		}
-		c.messages = append(c.messages, found...)
-		at += size
+// byteOrderMark is that of UTF-8. Programs of Windows begin a file with it.
+const byteOrderMark = "\uFEFF"
+
+// What may stand around messages. The title of a terminal is an escape sequence too, but has a text.
+const (
+	aNoise = `(?:[\x00-\x1a\x1c-\x20\x7f]|\x{FEFF}|\x1b\[[0-?]*[ -/]*[@-Z\\^-~]|\x1b[ -/]+[0-Z]|\x1b[=>78cDEHMNOZ\\]|\x1b)`
+	aTitle = `(?:\x1b\][^\a\x1b]*(?:\a|\x1b\\))`
+)
+
+var (
+	notText      = regexp.MustCompile(`^` + aNoise + `*`)
+	notTextAtEnd = regexp.MustCompile(`^(?:` + aTitle + `|` + aNoise + `)*$`)
+	prompt       = regexp.MustCompile(`^(?:` + aTitle + `|` + aNoise + `)*(?:(?:>>>|[>$#])[ \t])?` + aNoise + `*`)
+)
+
+// quotesAndBrackets are what careful programs put around a text that others wrote.
+const quotesAndBrackets = "\"'`´‘’‚‛“”„‟‹›«»「」『』(){}[]<"
+
+// beginning returns the offset of the first thing in a line that may be a message, and the form that
+// messages there have. The offset is less than the length of the line, which has no white space at its
+// ends.
+func beginning(line []byte) (at int, form jsonrpc.Form) {
+	at = min(len(notText.Find(line)), len(line)-1)
+	switch line[at] {
+	case '{':
+		return at, jsonrpc.Plain
+	case '[':
+		return at, jsonrpc.InList
 	}
-	return c
+	if after := len(prompt.Find(line)); after > at && after < len(line) && line[after] == '{' {
+		return after, jsonrpc.AfterPrompt
+	}
+	if first := bytes.IndexAny(line, quotesAndBrackets); first > 0 && line[first] == '{' {
+		return first, jsonrpc.AfterWords
+	}
+	return at, jsonrpc.Plain
 }
 
-// messagesAt returns the messages that a text begins with, and the size of what they are, or of what
-// is none: {…} or […]. The size is 0 if a message may be inside: what nothing closes may be text such
-// as a smiley, and an array that is no JSON may be a batch with a broken message. afterText says that
-// the line has text before.
-func messagesAt(text []byte, afterText bool) (found [][]byte, size int) {
-	if value := jsonrpc.FirstValue(text); value != nil {
-		return messagesIn(value), len(value)
+// messagesAt returns the messages that a text begins with, which have nothing but noise between them,
+// and commas in a list. size is that of the text if it has nothing else, or of the messages and the
+// noise.
+func messagesAt(text []byte, form jsonrpc.Form) (found []message, size int) {
+	at := 0
+	if form == jsonrpc.InList {
+		at++
 	}
-	value, closed := jsonrpc.Outermost(text)
-	if !closed {
-		value = beforeTheLast(value)
+	for {
+		at += len(notText.Find(text[at:]))
+		some, n := messageAt(text[at:], form)
+		if n == 0 {
+			return found, at
+		}
+		found = append(found, some...)
+		at += n
+		if form != jsonrpc.InList && notTextAtEnd.Match(text[at:]) {
+			return found, len(text)
+		}
+		at += len(notText.Find(text[at:]))
+		switch {
+		case form == jsonrpc.InList && at < len(text) && text[at] == ',':
+			at++
+			continue
+		case form == jsonrpc.InList && at < len(text) && text[at] == ']':
+			if at++; notTextAtEnd.Match(text[at:]) {
+				at = len(text)
+			}
+			return found, at
+		case form == jsonrpc.InList:
+			return nil, at
+		case form == jsonrpc.AfterWords:
+			return nil, at
+		}
 	}
-	switch {
-	case text[0] == '{' && isBroken(value) && (!afterText || closed && isWrittenAsJSON(value)):
-		return [][]byte{value}, len(value)
-	case !closed, text[0] == '[' && bytes.IndexByte(value, '{') >= 0:
+}
+
+// messageAt returns the message that a text begins with and its size, 0 if there is none. A message that
+// is cut by another one, with which the text ends, counts as one with that: a server that writes without a
+// lock may begin a message, and write another one and the end of the line before it goes on.
+func messageAt(text []byte, form jsonrpc.Form) (found []message, size int) {
+	if len(text) == 0 || text[0] != '{' {
 		return nil, 0
 	}
-	return nil, len(value)
+	if value := jsonrpc.FirstValue(text); value != nil {
+		if !isMessage(value) {
+			return nil, 0
+		}
+		return []message{{value, form}}, len(value)
+	}
+	value, closed := jsonrpc.Outermost(text)
+	if form != jsonrpc.Plain {
+		if !closed || !isBroken(value) || !isWrittenAsJSON(value) {
+			return nil, 0
+		}
+		return []message{{value, form}}, len(value)
+	}
+	if !closed {
+		if last := whole(text); last > 0 {
+			if value = text[:last:last]; isBroken(value) {
+				found = append(found, message{value, jsonrpc.Broken})
+			}
+			return append(found, message{text[last:], form}), len(text)
+		}
+	}
+	if !isBroken(value) {
+		return nil, 0
+	}
+	return []message{{value, brokenForm(value, closed)}}, len(value)
 }
 
-// beforeTheLast returns what stands before the whole message with which a text ends, else all of the
-// text: a server that writes without a lock may begin a message, and write another one and the end of
-// the line before it goes on.
-func beforeTheLast(text []byte) []byte {
+// whole returns the offset of the whole message with which a text ends that begins as another one, 0 if
+// there is none. That other one is JSON up to there and has no place for an object there, so that the last
+// message is not inside it.
+func whole(text []byte) int {
 	last := bytes.LastIndex(text, []byte(messageBegins))
-	if last <= 0 || len(jsonrpc.FirstValue(text[last:])) != len(text)-last {
-		return text
+	if last <= 0 || !bytes.HasPrefix(text, []byte(messageBegins[:2])) || len(jsonrpc.FirstValue(text[last:])) != len(text)-last ||
+		!jsonrpc.IsCutBy(text, last) {
+		return 0
 	}
-	return text[:last:last]
+	return last
+}
+
+// closes reports whether an object, which need not be JSON, ends with its text.
+func closes(text []byte) bool {
+	value, closed := jsonrpc.Outermost(text)
+	return closed && len(value) == len(text)
 }
 
 // isBroken reports whether an object that is no JSON is a message with an id.
@@ -129,33 +208,16 @@ func isBroken(object []byte) bool {
 
 // isWrittenAsJSON reports whether a broken object begins as one of JSON, and names the version of JSON-RPC.
 func isWrittenAsJSON(object []byte) bool {
-	members := bytes.TrimLeft(object[1:], " \t")
-	return len(members) > 0 && members[0] == '"' && jsonrpc.NamesVersion(object)
+	return brokenForm(object, true) == jsonrpc.Plain && jsonrpc.NamesVersion(object)
 }
 
-// notText matches what a terminal does not show as text, and the bracket of a batch.
-var notText = regexp.MustCompile(`^(?:[\x00-\x1a\x1c-\x20\[]|\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\a]*\a|\x1b)*`)
-
-// textAt returns the offset of the first text that a line has, its length if there is none.
-func textAt(line []byte) int { return len(notText.Find(line)) }
-
-// messagesIn returns the message that a value is, or those of an array of messages.
-func messagesIn(value json.RawMessage) (all [][]byte) {
-	if value[0] == '{' {
-		if isMessage(value) {
-			all = append(all, value)
-		}
-		return all
+// brokenForm returns the form of a broken message that stands alone. closed says that it ends.
+func brokenForm(object []byte, closed bool) jsonrpc.Form {
+	members := bytes.TrimLeft(object[1:], " \t")
+	if closed && len(members) > 0 && members[0] == '"' {
+		return jsonrpc.Plain
 	}
-	isBatch := true
-	jsonrpc.Each(value, func(one json.RawMessage) {
-		isBatch = isBatch && isMessage(one)
-		all = append(all, one)
-	})
-	if !isBatch {
-		return nil
-	}
-	return all
+	return jsonrpc.Broken
 }
 
 // messageBegins is how most messages begin.
@@ -166,7 +228,7 @@ func isMessage(value json.RawMessage) bool {
 		return true
 	}
 	_, isRPC := jsonrpc.Member(value, "jsonrpc")
-	return isRPC || jsonrpc.Mend(value) != nil
+	return isRPC || jsonrpc.Mend(value) != nil && jsonrpc.IsBareResponse(value)
 }
 
 // valid returns line with U+FFFD in the place of what is not UTF-8.

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // What a line of stdout is: the next report of a server's manners is one more case.
@@ -19,6 +21,7 @@ func TestLinesOfStdout(t *testing.T) {
 	for name, c := range map[string]struct {
 		line, message, text string
 		part                bool
+		form                jsonrpc.Form // of the first message
 	}{
 		"a message":                   {line: answer, message: answer},
 		"one with blanks":             {line: " " + answer + "\r", message: answer},
@@ -27,40 +30,50 @@ func TestLinesOfStdout(t *testing.T) {
 		"no version":                  {line: without, message: without},
 		"no version, an error":        {line: `{"id":1,"error":{"code":-1,"message":"m"}}`, message: `{"id":1,"error":{"code":-1,"message":"m"}}`},
 		"not JSON: NaN":               {line: `{"jsonrpc":"2.0","id":1,"result":NaN}`, message: `{"jsonrpc":"2.0","id":1,"result":NaN}`},
-		"not JSON: single quotes":     {line: `{'jsonrpc': '2.0', 'id': 1}`, message: `{'jsonrpc': '2.0', 'id': 1}`},
-		"cut short":                   {line: `{"jsonrpc":"2.0","id":1,"result":{"a":"b`, message: `{"jsonrpc":"2.0","id":1,"result":{"a":"b`, part: true},
+		"not JSON: single quotes":     {line: `{'jsonrpc': '2.0', 'id': 1}`, message: `{'jsonrpc': '2.0', 'id': 1}`, form: jsonrpc.Broken},
+		"cut short":                   {line: `{"jsonrpc":"2.0","id":1,"result":{"a":"b`, message: `{"jsonrpc":"2.0","id":1,"result":{"a":"b`, part: true, form: jsonrpc.Broken},
 		"after an escape sequence":    {line: "\x1b[0m" + answer, message: answer, text: "\x1b[0m"},
-		"after a title":               {line: "\x1b]0;title\a" + answer, message: answer, text: "\x1b]0;title\a"},
-		"after a prompt":              {line: "ready> " + answer, message: answer, text: "ready> "},
-		"after what is like one":      {line: `{"a":1} {"b" ` + without, message: without, text: `{"a":1} {"b" `},
+		"after a title":               {line: "\x1b]0;title\a" + answer, message: answer, text: "\x1b]0;title\a", form: jsonrpc.AfterPrompt},
+		"after a title and a prompt":  {line: "\x1b]0;title\x1b\\\x1b[1m$ \x1b[0m" + answer, message: answer, text: "\x1b]0;title\x1b\\\x1b[1m$ \x1b[0m", form: jsonrpc.AfterPrompt},
+		"before a title":              {line: answer + "\x1b]0;title\a", message: answer},
+		"after a prompt":              {line: "> " + answer, message: answer, text: ">", form: jsonrpc.AfterPrompt},
+		"after one of Python":         {line: ">>> " + answer, message: answer, text: ">>>", form: jsonrpc.AfterPrompt},
+		"after one of a root shell":   {line: "\x1b[?2004h# " + answer, message: answer, text: "\x1b[?2004h#", form: jsonrpc.AfterPrompt},
+		"after a prompt with a word":  {line: "ready> " + answer, message: answer, text: "ready>", form: jsonrpc.AfterWords},
+		"after progress":              {line: "loading 100%\r" + answer, message: answer, text: "loading 100%\r", form: jsonrpc.AfterWords},
+		"after a backspace":           {line: "\b\x1b[2K\r" + answer, message: answer, text: "\b\x1b[2K\r"},
+		"after what is like one":      {line: `{"a":1} {"b" ` + without, text: `{"a":1} {"b" ` + without},
 		"before an escape sequence":   {line: answer + "\x1b[0m", message: answer},
-		"in a prompt without version": {line: "> " + without, message: without, text: "> "},
-		"a batch":                     {line: "[" + answer + "]", message: answer},
-		"a batch of two":              {line: "[" + answer + "," + without + "]", message: answer + "\n" + without},
+		"in a prompt without version": {line: "> " + without, message: without, text: ">", form: jsonrpc.AfterPrompt},
+		"a batch":                     {line: "[" + answer + "]", message: answer, text: "", form: jsonrpc.InList},
+		"a batch of two":              {line: "[" + answer + "," + without + "]", message: answer + "\n" + without, form: jsonrpc.InList},
 		"two on one line":             {line: answer + without, message: answer + "\n" + without},
-		"two with text between":       {line: "> " + answer + " and " + without, message: answer + "\n" + without, text: "> "},
+		"two with what is no text":    {line: answer + " \x1b[0m\x00\uFEFF" + without, message: answer + "\n" + without},
+		"two with text between":       {line: answer + " and " + without, text: "and " + without},
 		"a whole and a broken one":    {line: answer + broken, message: answer + "\n" + broken},
-		"after a line of a log":       {line: `{"level":30,"msg":"hi"}` + answer, message: answer, text: `{"level":30,"msg":"hi"}`},
-		"after braces":                {line: "{ready} " + answer, message: answer, text: "{ready} "},
-		"broken after a prompt":       {line: "ready> " + broken, message: broken, text: "ready> "},
-		"cut after an escape":         {line: "\x1b[0m" + `{"jsonrpc":"2.0","id":2,"result":{"v":`, message: `{"jsonrpc":"2.0","id":2,"result":{"v":`, text: "\x1b[0m"},
+		"after a line of a log":       {line: `{"level":30,"msg":"hi"}` + answer, text: `{"level":30,"msg":"hi"}` + answer},
+		"after braces":                {line: "{ready} " + answer, text: "{ready} " + answer},
+		"broken after a prompt":       {line: "> " + broken, message: broken, text: ">", form: jsonrpc.AfterPrompt},
+		"cut after an escape":         {line: "\x1b[0m" + `{"jsonrpc":"2.0","id":2,"result":{"v":`, message: `{"jsonrpc":"2.0","id":2,"result":{"v":`, text: "\x1b[0m", part: true, form: jsonrpc.Broken},
 		"broken without version":      {line: `{"id":2,"result":{"v":NaN}}`, message: `{"id":2,"result":{"v":NaN}}`},
-		"only the brace is missing":   {line: `{"result":{},"jsonrpc":"2.0","id":2`, message: `{"result":{},"jsonrpc":"2.0","id":2`, part: true},
+		"only the brace is missing":   {line: `{"result":{},"jsonrpc":"2.0","id":2`, message: `{"result":{},"jsonrpc":"2.0","id":2`, part: true, form: jsonrpc.Broken},
 		"broken, with the id twice":   {line: `{"jsonrpc":"2.0","id":2,"result":{"v":NaN},"id":2}`, message: `{"jsonrpc":"2.0","id":2,"result":{"v":NaN},"id":2}`},
 
 		"broken, with an answer inside": {line: `{"jsonrpc":"2.0","id":2,"result":{"v":NaN,"a":[` + without + `]}}`, message: `{"jsonrpc":"2.0","id":2,"result":{"v":NaN,"a":[` + without + `]}}`},
-		"cut, with an answer inside":    {line: `{"jsonrpc":"2.0","id":2,"result":{"a":[` + without + `],"b":"x`, message: `{"jsonrpc":"2.0","id":2,"result":{"a":[` + without + `],"b":"x`, part: true},
+		"cut, with an answer inside":    {line: `{"jsonrpc":"2.0","id":2,"result":{"a":[` + without + `],"b":"x`, message: `{"jsonrpc":"2.0","id":2,"result":{"a":[` + without + `],"b":"x`, part: true, form: jsonrpc.Broken},
 		"a broken and a whole one":      {line: broken + answer, message: broken + "\n" + answer},
 		"two broken ones":               {line: broken + broken, message: broken + "\n" + broken},
-		"broken after a log with an id": {line: `{"level":30,"id":9,"msg":"hi"}` + broken, message: broken, text: `{"level":30,"id":9,"msg":"hi"}`},
-		"broken after an apostrophe":    {line: "{it's} " + broken, message: broken, text: "{it's} "},
-		"a batch with a broken one":     {line: "[" + broken + "," + answer + "]", message: broken + "\n" + answer, text: "["},
-		"cut by another's whole one":    {line: `{"jsonrpc":"2.0","id":2,"result":{"v":"x` + answer, message: `{"jsonrpc":"2.0","id":2,"result":{"v":"x` + "\n" + answer},
-		"cut in its id by a whole one":  {line: `{"jsonrpc":"2.0","id":2` + answer, message: `{"jsonrpc":"2.0","id":2` + "\n" + answer},
-		"cut before its id by a whole":  {line: `{"jsonrpc":"2` + answer, message: answer, text: `{"jsonrpc":"2`},
-		"no id, after a log with one":   {line: `{"id":2,"msg":"log"} {"jsonrpc":"2.0","x":NaN}`, message: `{"id":2,"msg":"log"} {"jsonrpc":"2.0","x":NaN}`},
-		"after many progress bars":      {line: strings.Repeat("[#  ] [1/3]\r", 20) + answer, message: answer, text: strings.Repeat("[#  ] [1/3]\r", 20)},
-		"after many braces":             {line: strings.Repeat("{x} ", 20) + answer, message: answer, text: strings.Repeat("{x} ", 20)},
+		"broken after a log with an id": {line: `{"level":30,"id":9,"msg":"hi"}` + broken, text: `{"level":30,"id":9,"msg":"hi"}` + broken},
+		"broken after an apostrophe":    {line: "{it's} " + broken, text: "{it's} " + broken},
+		"a batch with a broken one":     {line: "[" + broken + "," + answer + "]", message: broken + "\n" + answer, form: jsonrpc.InList},
+		"cut by another's whole one":    {line: `{"jsonrpc":"2.0","id":2,"result":{"v":"x` + answer, message: `{"jsonrpc":"2.0","id":2,"result":{"v":"x` + "\n" + answer, form: jsonrpc.Broken},
+		"cut in its id by a whole one":  {line: `{"jsonrpc":"2.0","id":2` + answer, message: `{"jsonrpc":"2.0","id":2` + "\n" + answer, form: jsonrpc.Broken},
+		"cut before its id by a whole":  {line: `{"jsonrpc":"2` + answer, message: answer},
+		"no id, after a log with one":   {line: `{"id":2,"msg":"log"} {"jsonrpc":"2.0","x":NaN}`, text: `{"id":2,"msg":"log"} {"jsonrpc":"2.0","x":NaN}`},
+		"broken, without an id":         {line: `{"jsonrpc":"2.0","x":NaN}`, message: `{"jsonrpc":"2.0","x":NaN}`},
+		"its secrets are not logged":    {line: answer + "done", text: "done"},
+		"after many progress bars":      {line: strings.Repeat("[#  ] [1/3]\r", 20) + answer, text: strings.Repeat("[#  ] [1/3]\r", 20) + answer},
+		"after many braces":             {line: strings.Repeat("{x} ", 20) + answer, text: strings.Repeat("{x} ", 20) + answer},
 
 		"its repr, of Python": {line: "Sending response: {'jsonrpc': '2.0', 'id': 3, 'result': {'ok': True}}", text: "Sending response: {'jsonrpc': '2.0', 'id': 3, 'result': {'ok': True}}"},
 		"a log's own result":  {line: `2026 INFO done {"id": 3, "result": {"ok": true}, "took": NaN}`, text: `2026 INFO done {"id": 3, "result": {"ok": true}, "took": NaN}`},
@@ -85,9 +98,10 @@ func TestLinesOfStdout(t *testing.T) {
 		"nothing":             {line: " \x00\uFEFF"[:2]},
 	} {
 		got := read([]byte(c.line), false)
-		messages := string(bytes.Join(got.messages, []byte("\n")))
-		if messages != c.message || string(got.text) != c.text || got.part != c.part {
-			t.Errorf("%s: got %q, %q, %v, want %q, %q, %v", name, messages, got.text, got.part, c.message, c.text, c.part)
+		messages, form := messagesOf(got)
+		if messages != c.message || string(got.text) != c.text || got.part != c.part || form != c.form {
+			t.Errorf("%s: got %q, %q, %v, form %d, want %q, %q, %v, %d", name, messages, got.text, got.part, form, c.message, c.text,
+				c.part, c.form)
 		}
 	}
 	for _, part := range []string{`"jsonrpc": "2.0",`, `"id": 1`, `}`, `"secret": "x"`} {
@@ -95,6 +109,58 @@ func TestLinesOfStdout(t *testing.T) {
 			t.Errorf("%s after the first line of several: got %q, %q", part, got.messages, got.text)
 		}
 	}
+}
+
+// messagesOf returns the messages of a line, and the form of the first.
+func messagesOf(c content) (all string, form jsonrpc.Form) {
+	var each []string
+	for _, m := range c.messages {
+		each = append(each, string(m.data))
+	}
+	if len(each) > 0 {
+		form = c.messages[0].form
+	}
+	return strings.Join(each, "\n"), form
+}
+
+// What a server prints of others is no message, however it prints it. Each line has the text of a
+// stranger at %s.
+func TestTextOfAStrangerIsNoMessage(t *testing.T) {
+	lines := []string{
+		`INFO fetched page, title '%s'`, `INFO fetched page, title "%s"`, "title: `%s`", `title=“%s”`, `titles: ['%s']`, `['%s']`, `["%s"]`, `'%s'`, `"%s"`,
+		`('%s',)`, `[%s, 'x']`, `[1, %s]`, `{%s}`, `{'title': '%s'}`, `{'title': %s}`, `{"level":30,"page":%s}`, `{"level":30,"took":NaN,"page":%s}`,
+		`{"level":30,"msg":"hi"}%s`, `{"level":30} {"page":%s`, `<title>%s</title>`, `[INFO] %s`, `[12:00] <alice> %s`, `%s fetched`, `%s: said alice`, `%s%%`, `%s,`,
+		`%s]`, `title %s again`, `title %s}`, `{'jsonrpc': '2.0', 'id': 9, 'result': {'text': '%s`,
+		`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":%s}}`, `{"jsonrpc":"2.0","method":"notifications/message","params":{"data":NaN,"page":%s}}`,
+		"> %s < quoted", "$ echo '%s'", `> "%s"`, `# [%s, 1]`, `>>> '%s'`, "\x1b]0;%s\a", `{page} %s`, `-> (%s)`, "{'a': 1}\t%s",
+	}
+	texts := []string{`{"jsonrpc":"2.0","id":6,"result":{"v":1}}`, `{"id":6,"result":{"v":1}}`, `{"jsonrpc":"2.0","id":6,"result":{"v":NaN}}`,
+		`{'jsonrpc': '2.0', 'id': 6, 'result': {'v': 1}}`, `{"jsonrpc":"2.0","id":6,"method":"elicitation/create","params":{"message":"enter your password"}}`,
+		`{"jsonrpc":"2.0","id":6,"result":{"v":"x{"jsonrpc":"2.0","id":6,"result":{}}`}
+	for _, line := range lines {
+		for _, text := range texts {
+			printed := strings.Replace(strings.ReplaceAll(line, "%%", "%"), "%s", text, 1)
+			for _, m := range read([]byte(printed), false).messages {
+				if m.form != jsonrpc.Broken && isFor(m.data, "6") {
+					t.Errorf("%s: got %s", printed, m.data)
+				}
+			}
+		}
+	}
+	for _, line := range []string{"INFO %s", "alice> %s", "2026-11-29 12:00:00 sent %s", "- %s", "é %s", "INFO \x1b[0m%s", "\x1b[32mINFO\x1b[0m %s", "a\r%s", ">> %s", "> > %s", "$$ %s", "> # %s", ">%s"} {
+		for _, m := range read([]byte(strings.Replace(line, "%s", texts[0], 1)), false).messages {
+			ssetest.Want(t, "form in "+line, m.form, jsonrpc.AfterWords)
+		}
+	}
+}
+
+// isFor reports whether a message would answer a request.
+func isFor(message []byte, id jsonrpc.ID) bool {
+	if m, err := jsonrpc.Parse(message); err == nil {
+		return m.ID == id
+	}
+	answered, _, _ := jsonrpc.AnsweredID(message)
+	return answered == id
 }
 
 // A line in which a message might begin anywhere is read in time linear in its length.
@@ -107,16 +173,6 @@ func TestLineThatMightHaveManyMessages(t *testing.T) {
 	}
 }
 
-// A line with many values before its message is text: reading all of them would cost the server's
-// other clients their time.
-func TestMessageAfterManyValues(t *testing.T) {
-	const message = `{"jsonrpc":"2.0","id":1,"result":{}}`
-	for values, want := range map[int]int{maxOthers - 1: 1, maxOthers: 0} {
-		line := []byte("x " + strings.Repeat("{} ", values) + message)
-		ssetest.Want(t, "messages", len(read(line, false).messages), want)
-	}
-}
-
 // The messages of a line stand in it, in their order and apart, after its text. A line that is one
 // object has nothing inside it that is one.
 func FuzzRead(f *testing.F) {
@@ -125,16 +181,24 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line []byte, parts bool) {
 		got, rest := read(line, parts), line
-		for _, part := range append([][]byte{got.text}, got.messages...) {
-			_, after, found := bytes.Cut(rest, part)
+		for _, part := range append([]message{{data: got.text}}, got.messages...) {
+			_, after, found := bytes.Cut(rest, part.data)
 			if !found {
-				t.Fatalf("%q has no %q after what came before", line, part)
+				t.Fatalf("%q has no %q after what came before", line, part.data)
 			}
 			rest = after
 		}
+		if begin := bytes.Trim(line, " \t\r\n\x00"); len(begin) > 0 && unicode.IsLetter(rune(begin[0])) {
+			for _, m := range got.messages { // which a session takes as the answer to initialize alone
+				ssetest.Want(t, "form after a letter", m.form, jsonrpc.AfterWords)
+			}
+		}
+		if len(got.messages) > 1 {
+			ssetest.Want(t, "one message after words", got.messages[0].form != jsonrpc.AfterWords, true)
+		}
 		if object := bytes.Trim(line, " \t\r\n\x00"); json.Valid(object) && object[0] == '{' {
 			for _, m := range got.messages {
-				ssetest.Want(t, "a message of a line that is one object", string(m), string(object))
+				ssetest.Want(t, "a message of a line that is one object", string(m.data), string(object))
 			}
 		}
 	})

@@ -37,6 +37,7 @@ type Pipe struct {
 
 var (
 	_ jsonrpc.Attributed = (*Pipe)(nil)
+	_ jsonrpc.Formed     = (*Pipe)(nil)
 	_ jsonrpc.Stateless  = (*Pipe)(nil)
 )
 
@@ -93,15 +94,34 @@ func (p *Pipe) Recv() ([]byte, error) {
 	return msg, err
 }
 
-// RecvFor returns the next message, and the request that it came with if that is known.
+// RecvFor is RecvForm for messages that are plain.
 func (p *Pipe) RecvFor() ([]byte, jsonrpc.ID, error) {
-	if p.queue.Load() == nil {
-		msg, err := p.pipe.Recv()
-		if err != nil || p.settled.Load() || !p.refused(msg) {
-			return msg, "", err
+	for {
+		if msg, request, form, err := p.RecvForm(); err != nil || form == jsonrpc.Plain {
+			return msg, request, err
 		}
 	}
-	return p.queue.Load().RecvFor()
+}
+
+// RecvForm returns the next message, the request that it came with if that is known, and its form.
+func (p *Pipe) RecvForm() ([]byte, jsonrpc.ID, jsonrpc.Form, error) {
+	if p.queue.Load() == nil {
+		msg, form, err := p.recvForm()
+		if err != nil || p.settled.Load() || !p.refused(msg) {
+			return msg, "", form, err
+		}
+	}
+	msg, request, err := p.queue.Load().RecvFor()
+	return msg, request, jsonrpc.Plain, err
+}
+
+func (p *Pipe) recvForm() ([]byte, jsonrpc.Form, error) {
+	if formed, ok := p.pipe.(jsonrpc.Formed); ok {
+		msg, _, form, err := formed.RecvForm()
+		return msg, form, err
+	}
+	msg, err := p.pipe.Recv()
+	return msg, jsonrpc.Plain, err
 }
 
 // refused reports whether msg refuses initialize, and begins to find out why.
