@@ -185,6 +185,7 @@ func TestReadyWhereClientsHaveTheCredentials(t *testing.T) {
 					t.Errorf("%+v: ready: %v", test, err)
 				}
 				p := connect(t, g, plain)
+				time.Sleep(time.Second) // the gateway initializes
 				p.wantState(connstate.Failed)
 				p.c.Close("left")
 				time.Sleep(2 * time.Second) // viewers share a look

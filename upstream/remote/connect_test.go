@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -199,13 +200,10 @@ func TestErrorsOfModernServersAreUnderstood(t *testing.T) {
 	}
 }
 
-// 401, 403 and 5xx tell nothing of what a server speaks.
+// Nothing else is tried where the server refuses access or leads elsewhere.
 func TestDialFailsWhereNothingCanBeFoundOut(t *testing.T) {
 	for code, want := range map[int]string{
 		401: "the server refused access (401 Unauthorized): configure the credentials that it wants, for example as an Authorization header",
-		429: "the server takes no more requests now (429 Too Many Requests)",
-		500: "the server failed (500 Internal Server Error)",
-		503: "the server takes no more requests now (503 Service Unavailable)",
 		307: "the server redirects to https://evil.example/mcp (307 Temporary Redirect): configure that address",
 	} {
 		broken := true
@@ -225,6 +223,70 @@ func TestDialFailsWhereNothingCanBeFoundOut(t *testing.T) {
 		}
 		broken = false
 		greet(t, up) // nothing wrong has been remembered
+	}
+}
+
+// failures are how servers of older revisions answer a method that they do not know.
+var failures = map[string]upstreamtest.Handler{
+	"500, HTML": func(w http.ResponseWriter, _ *http.Request, _ *jsonrpc.Message) {
+		http.Error(w, "<html>oops</html>", 500)
+	},
+	"500, other JSON": func(w http.ResponseWriter, _ *http.Request, _ *jsonrpc.Message) {
+		http.Error(w, `{"error":"boom"}`, 500)
+	},
+	"502":       func(w http.ResponseWriter, _ *http.Request, _ *jsonrpc.Message) { w.WriteHeader(502) },
+	"503":       func(w http.ResponseWriter, _ *http.Request, _ *jsonrpc.Message) { w.WriteHeader(503) },
+	"429":       func(w http.ResponseWriter, _ *http.Request, _ *jsonrpc.Message) { w.WriteHeader(429) },
+	"403":       func(w http.ResponseWriter, _ *http.Request, _ *jsonrpc.Message) { w.WriteHeader(403) },
+	"200, text": func(w http.ResponseWriter, _ *http.Request, _ *jsonrpc.Message) { fmt.Fprint(w, "hello") },
+	"closed":    func(http.ResponseWriter, *http.Request, *jsonrpc.Message) { panic(http.ErrAbortHandler) },
+	"closed in the body": func(w http.ResponseWriter, _ *http.Request, _ *jsonrpc.Message) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", "100")
+		fmt.Fprint(w, "{")
+		panic(http.ErrAbortHandler)
+	},
+}
+
+// A failed question tells nothing: initialize follows, and the next session asks again.
+func TestOlderServersAnswerTheQuestionInAnyWay(t *testing.T) {
+	for name, fail := range failures {
+		t.Run(name, func(t *testing.T) {
+			s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+				if m != nil && m.Method == "server/discover" {
+					fail(w, r, m)
+					return
+				}
+				legacyServer(w, r, m)
+			})
+			greet(t, remote.URL{Address: s.URL + "/mcp"}.Observed(nil, nil))
+		})
+		if name == "200, text" || name == "closed in the body" { // it has answered the question
+			continue
+		}
+		t.Run(name+", for a while", func(t *testing.T) {
+			var works atomic.Bool
+			s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+				if !works.Load() {
+					fail(w, r, m)
+					return
+				}
+				modernServer(w, r, m)
+			})
+			up := remote.URL{Address: s.URL + "/mcp"}.Observed(nil, nil)
+			conn, err := up.Dial(t.Context())
+			ssetest.Must(t, err)
+			upstreamtest.Send(t, conn, upstreamtest.Initialize)
+			if msg, err := conn.Recv(); err == nil && !strings.Contains(string(msg), `"error"`) {
+				t.Errorf("initialize got %s", msg) // the failure of initialize itself is told
+			}
+			_ = conn.Close()
+			works.Store(true)
+			conn, err = up.Dial(t.Context())
+			ssetest.Must(t, err)
+			ssetest.Want(t, "the server is known to be stateless", conn.(jsonrpc.Stateless).Stateless(), true)
+			_ = conn.Close()
+		})
 	}
 }
 

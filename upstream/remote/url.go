@@ -140,10 +140,10 @@ func (u URL) Check() error {
 }
 
 // Dial opens a session. Without a Transport it finds out what the server speaks,
-// newest first: it asks server/discover, then tries the first message, which must be
-// initialize, then a GET for the endpoint of HTTP+SSE. It remembers the result. Dial
-// fails when the server cannot be reached, refuses access, or does not speak MCP. If
-// only initialize can show that, initialize gets the error, or Recv returns it.
+// newest first: it asks server/discover, which older servers answer in any way or not within 2 s, then
+// tries the first message, which must be initialize, then a GET for the endpoint of HTTP+SSE. It
+// remembers the result, but no failure. Dial fails when the server cannot be reached, refuses access, or
+// does not speak MCP. If only initialize can show that, initialize gets the error, or Recv returns it.
 //
 // The session ends, and Recv says why, when the server has forgotten it (404, or in its own
 // words), cannot be reached, or answers 5xx to a request and to a ping after it. Any other
@@ -282,8 +282,14 @@ func (u URL) connect(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attribu
 			return nil, err
 		}
 	}
-	found, err := statelessserver.Discover(ctx, x)
+	ask := statelessserver.Probe
+	if kind == TransportStateless {
+		ask = statelessserver.Discover
+	}
+	found, err := ask(ctx, x)
 	switch {
+	case err != nil && kind != TransportStateless && errors.Is(err, statelessserver.ErrNoEvidence):
+		return newUndecided(x, u.site, false), nil // initialize shows whether the server works
 	case err != nil:
 		return nil, err
 	case found != nil:

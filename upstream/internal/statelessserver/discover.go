@@ -3,6 +3,7 @@ package statelessserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -19,15 +20,39 @@ const (
 	// discoverTimeout is how long a server may take to say what it speaks. A server
 	// that knows the method answers at once.
 	discoverTimeout = 10 * time.Second
-	discoverID      = jsonrpc.ID("1")
+	// probeTimeout is that for a server of which nothing is known: a client waits, and an old
+	// server may ignore an unknown method.
+	probeTimeout = 2 * time.Second
+	discoverID   = jsonrpc.ID("1")
 )
+
+// ErrNoEvidence is an error of [Probe] that tells nothing of what the server speaks: servers of older
+// revisions answer a method that they do not know in any way.
+var ErrNoEvidence = errors.New("it is not known what the server speaks")
+
+// noEvidence is an ErrNoEvidence. It is the text of what happened.
+type noEvidence struct{ error }
+
+func (noEvidence) Is(target error) bool { return target == ErrNoEvidence }
+
+func (e noEvidence) Unwrap() error { return e.error }
+
+// Probe is [Discover] for a server of which nothing is known: it waits 2 s, and if the server was
+// reached and answered with a failure that may be for the method alone, its error is [ErrNoEvidence].
+func Probe(ctx context.Context, x *exchange.Endpoint) (json.RawMessage, error) {
+	return discover(ctx, x, probeTimeout)
+}
 
 // Discover asks the server whether it speaks MCP 2026-07-28, and returns its result of
 // server/discover if so. It returns nil without an error for a server that needs a
 // handshake, or is none, also after 10 s of silence. It fails when the server cannot
 // be reached, fails, refuses access, or speaks a later version only.
 func Discover(ctx context.Context, x *exchange.Endpoint) (json.RawMessage, error) {
-	asked, cancel := context.WithTimeout(ctx, discoverTimeout)
+	return discover(ctx, x, discoverTimeout)
+}
+
+func discover(ctx context.Context, x *exchange.Endpoint, timeout time.Duration) (json.RawMessage, error) {
+	asked, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	resp, err := x.Do(asked, http.MethodPost, discoverRequest(), http.Header{
 		stateless.HeaderVersion: {mcp.VersionStateless}, stateless.HeaderMethod: {mcp.MethodDiscover},
@@ -35,11 +60,16 @@ func Discover(ctx context.Context, x *exchange.Endpoint) (json.RawMessage, error
 	switch {
 	case err != nil && asked.Err() != nil && ctx.Err() == nil:
 		return nil, nil // an old server may ignore an unknown method
+	case err != nil && ctx.Err() == nil && !exchange.Unreached(err):
+		return nil, noEvidence{err}
 	case err != nil:
 		return nil, err // it says what was asked
 	}
 	defer resp.Body.Close()
 	if err := x.CheckAccess(resp); err != nil {
+		if resp.StatusCode == http.StatusForbidden {
+			return nil, noEvidence{err}
+		}
 		return nil, err
 	}
 	m := discovered(x, resp)
@@ -47,7 +77,7 @@ func Discover(ctx context.Context, x *exchange.Endpoint) (json.RawMessage, error
 	case m == nil && exchange.IsRedirect(resp):
 		return nil, fmt.Errorf("%s: %s", x.Place(), x.Redirected(resp).Message)
 	case m == nil && saysNothing(resp):
-		return nil, fmt.Errorf("%s: %s", x.Place(), exchange.StatusError(resp, nil).Message)
+		return nil, noEvidence{fmt.Errorf("%s: %s", x.Place(), exchange.StatusError(resp, nil).Message)}
 	case m != nil && supports(m.Result()):
 		return m.Result(), nil
 	case m != nil && m.Error() != nil:
