@@ -27,9 +27,11 @@ type Event struct {
 	progress *Request // whose progress the message reports; nil: it reports none
 }
 
-// IsLate reports whether the event reports progress of a request that is answered. Whoever
-// puts events in order must drop it then. The answer comes after IsLate has become true.
-func (e Event) IsLate() bool { return e.progress != nil && e.progress.answered.Load() }
+// IsLate reports whether the event reports progress of a request that is answered, or of which the client
+// hears no more. Whoever puts events in order must drop it then. The answer comes after IsLate has become true.
+func (e Event) IsLate() bool {
+	return e.progress != nil && (e.progress.answered.Load() || e.progress.silent.Load())
+}
 
 // errLate reports an event that is late.
 var errLate = errors.New("progress of an answered request")

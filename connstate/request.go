@@ -40,6 +40,7 @@ type Request struct {
 	committed, passed bool
 
 	answered atomic.Bool // set before the answer is sent
+	silent   atomic.Bool // the client hears no more of it: see Silence
 	c        *Connection
 	auditLog *slog.Logger           // nil: the request is not audited
 	cost     int                    // taken from the budget
@@ -151,8 +152,8 @@ func (c *Connection) InFlight() int {
 	return len(c.requests)
 }
 
-// Answer sends the response to the request. errorType names the outcome for the log and
-// the metrics, empty for success. Answer reports false, and does nothing, if the request
+// Answer sends the response to the request, unless its client is to hear no more of it. errorType names
+// the outcome for the log and the metrics, empty for success. Answer reports false, and does nothing, if the request
 // is answered already or its connection closed.
 func (r *Request) Answer(response []byte, errorType string) bool {
 	return r.answer(response, errorType, "", r.Backpressure)
@@ -181,17 +182,32 @@ func (r *Request) answer(response []byte, errorType, message string, mayWait boo
 	dialect := c.known.Dialect
 	c.mu.Unlock()
 	c.requestsDone.Add(1)
+	silent := r.silent.Load()
+	if silent {
+		response, errorType = nil, metrics.ErrorCanceled
+	}
 	if errorType != "" {
 		c.requestsFailed.Add(1)
 	}
 	r.report(errorType, message, len(response))
-	// A connection that is slow or gone has been closed.
-	_ = c.send(Event{Data: response, Related: r.ID, Answer: true}, dialect, mayWait)
+	if !silent {
+		// A connection that is slow or gone has been closed.
+		_ = c.send(Event{Data: response, Related: r.ID, Answer: true}, dialect, mayWait)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.answering--
 	c.signalQuietLocked()
 	return true
+}
+
+// Silence keeps the answer to a request and its progress from a client that has cancelled it, and has
+// forgotten its id: some close the connection at an unknown one. Over Streamable HTTP, where the POST
+// has to end, it does nothing.
+func (r *Request) Silence() {
+	if r.c.client.Transport != TransportStreamable {
+		r.silent.Store(true)
+	}
 }
 
 // SendProgress sends a notification of the request's progress, as Send does if it may wait,

@@ -91,6 +91,7 @@ func openChaosClient(l *ledger, target string, m manner, rng *rand.Rand) (*chaos
 		c.link = &chaosStreamable{chaosClient: c}
 	}
 	c.page = l.open(m.names...)
+	c.page.forgets = m.over == overSSE // over Streamable HTTP the POST has to end
 	if err := c.link.open(target, m); err != nil {
 		c.cancel()
 		return nil, fmt.Errorf("open stream: %w", err)

@@ -45,6 +45,8 @@ type page struct {
 	ledger *ledger
 	number int
 	names  []string // under which each answer must come, once under each
+	// forgets: what the client cancels needs no answer. It is set before the first request.
+	forgets bool
 
 	mu      sync.Mutex
 	entries map[string]*entry // by id; guarded by mu
@@ -121,13 +123,18 @@ func (p *page) cancel(id string) {
 	p.entries[id].note(p.ledger.now(), "cancelled")
 }
 
+// lacks reports whether a request is to be answered and is not.
+func (p *page) lacks(e *entry) bool {
+	return !e.accepted.IsZero() && len(e.answers) < len(p.names) && !(p.forgets && e.cancelled)
+}
+
 // waiting returns the ids of the requests that are to be answered.
 func (p *page) waiting() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var all []string
 	for id, e := range p.entries {
-		if !e.accepted.IsZero() && len(e.answers) < len(p.names) {
+		if p.lacks(e) {
 			all = append(all, id)
 		}
 	}
@@ -265,7 +272,7 @@ func (p *page) end(alive bool, cut error) {
 		p.fault(cutOff, nil, "the gateway cut the stream: %v", cut)
 	}
 	for _, id := range slices.Sorted(maps.Keys(p.entries)) {
-		if e := p.entries[id]; alive && !e.accepted.IsZero() && len(e.answers) < len(p.names) {
+		if e := p.entries[id]; alive && p.lacks(e) {
 			p.fault(unanswered, e, "request %s has %d answers, want one under each of %q", id, len(e.answers), p.names)
 		}
 	}

@@ -92,18 +92,47 @@ func TestServerRequestsRightAfterTheHandshake(t *testing.T) {
 	})
 }
 
-func TestCancelled(t *testing.T) {
+// After its cancellation the client hears nothing more of a request: no answer, neither the server's nor
+// the gateway's, and no progress. It has forgotten the id, and some close the connection at an unknown one.
+func TestNothingIsHeardOfACancelledRequest(t *testing.T) {
 	cancel := func(id string) string {
 		return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`
 	}
-	u := &server{dial: slow(time.Second)}
-	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
-		p.post(request("1", "tools/list"), request("2", "hang"), cancel("1"), cancel("3"), initialize("0", "2025-11-25", emptyDeclared), cancel("0"))
-		p.want("1 cancelled retryable=true")
-		time.Sleep(time.Second)
-		p.want("0 " + serverResult)
-		p.deliver(cancel("2"))
-		u.session(t, 1).wantMethods(t, "initialize", "notifications/initialized", "hang", "notifications/cancelled")
+	withToken := `{"jsonrpc":"2.0","id":2,"method":"hang","params":{"_meta":{"progressToken":"t"}}}`
+	for _, sessions := range []string{gateway.SessionsPerConnection, gateway.SessionsShared} {
+		for _, transport := range []connstate.Transport{connstate.TransportSSE, connstate.TransportStdio} {
+			u := &server{dial: slow(time.Second)}
+			inFakeTime(t, u, gateway.Options{Sessions: sessions}, func(t *testing.T, g *gateway.Gateway) {
+				client := plain
+				client.Transport = transport
+				p := connect(t, g, client)
+				p.post(request("1", "tools/list"), withToken, request("4", "hang"), cancel("1"), cancel("3"), initialize("0", "2025-11-25", emptyDeclared), cancel("0"))
+				time.Sleep(time.Second)
+				p.want("0 " + serverResult) // initialize must not be cancelled
+				p.deliver(cancel("2"), cancel("4"))
+				s := u.session(t, 1)
+				equal(t, "cancellations", s.count("notifications/cancelled"), 2)
+				s.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":2,"progress":1}}`)
+				s.say(`{"jsonrpc":"2.0","id":2,"result":{}}`)
+				time.Sleep(3 * time.Second)
+				p.want()
+				equal(t, "requests in flight", p.c.InFlight(), 0)
+				p.deliver(request("2", "tools/list")) // the id is free
+				p.want(answered("2", 1, "tools/list"))
+			})
+		}
+	}
+}
+
+// Over Streamable HTTP the POST of a cancelled request has to end: with an error.
+func TestThePOSTOfACancelledRequestEnds(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		client := plain
+		client.Transport = connstate.TransportStreamable
+		p := connect(t, g, client)
+		p.wantState(connstate.Ready)
+		p.deliver(request("2", "hang"), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
 		time.Sleep(2 * time.Second)
 		p.want("2 cancelled retryable=*")
 	})

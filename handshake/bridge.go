@@ -228,6 +228,9 @@ func (b *Bridge) notification(m *jsonrpc.Message) {
 // session.
 func (b *Bridge) cancel(m *jsonrpc.Message) {
 	r := b.requestNamed(jsonrpc.ID(m.RequestID.Value))
+	if r != nil && r.Method != mcp.MethodInitialize && m.Certain() && !m.RequestID.Ambiguous {
+		r.Silence()
+	}
 	a := b.at(func(c *multiplex.Caller) bool { return c.Has(r) })
 	switch {
 	case r != nil && b.c.Withdraw(r):

@@ -1,6 +1,9 @@
 package acceptance
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -57,4 +60,26 @@ func TestALostConnectionRejectsAllPendingRequestsAtOnce(t *testing.T) {
 func TestAnOptionSerializesRequests(t *testing.T) {
 	t.Parallel()
 	oneAtATime(t, "names answers", "--max-in-flight", "1")
+}
+
+// A client cancels a request, which the server answers all the same, and one that the gateway would have
+// to answer: it hears of neither.
+func TestAClientHearsNothingOfWhatItHasCancelled(t *testing.T) {
+	t.Parallel()
+	for _, sessions := range []string{"per-connection", "shared"} {
+		g := startGateway(t, "names answers", "--sessions", sessions)
+		s := g.open("")
+		file := filepath.Join(t.TempDir(), "answers")
+		s.call("7", "wait", fmt.Sprintf(`{"text":"late","file":%q}`, file))
+		s.call("8", "hang", `{}`)
+		for _, id := range []string{"7", "8"} {
+			ssetest.Must(t, s.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id+`}}`))
+		}
+		ssetest.Must(t, os.WriteFile(file, nil, 0o600))
+		g.awaitLine(7, "mcp POST failed")
+		g.awaitLine(8, "mcp POST failed")
+		s.call("9", "echo", `{"text":"after them"}`)
+		s.wantText("9", "after them")
+		ssetest.Want(t, "answers to what was cancelled", len(s.answers("7"))+len(s.answers("8")), 0)
+	}
 }
