@@ -152,14 +152,18 @@ func (u *undecided) another(id jsonrpc.ID, resp *http.Response) (jsonrpc.Attribu
 	if m != nil && resp.StatusCode != http.StatusMethodNotAllowed { // else it says no more than the status
 		return nil, nil
 	}
+	if refusal := u.x.Refusal(resp); refusal != nil {
+		u.x.Log.Warn("server refused a request", "err", refusal.Message)
+		return nil, refusal
+	}
 	u.x.Log.Warn("no mcp server found", "url", u.x.Place(), "err", err)
-	return nil, noServer(resp, err)
+	return nil, noServer(u.x, resp, err)
 }
 
 // noServer returns the error for an address where no transport finds a server. It is
-// for a client, so it does not name the address. It has the status, and the first line of what
-// the server said: an older server may have refused the version in initialize.
-func noServer(post *http.Response, get error) *jsonrpc.Error {
+// for a client, so it does not name the address. It has the status, and what the server said: an older
+// server may have refused the version in initialize.
+func noServer(x *exchange.Endpoint, post *http.Response, get error) *jsonrpc.Error {
 	data := exchange.ErrorData{Reason: exchange.ReasonRefused, Status: post.StatusCode}
 	// The Python SDK's, for a Host that is not in its allowed_hosts.
 	if post.StatusCode == http.StatusMisdirectedRequest {
@@ -169,10 +173,10 @@ func noServer(post *http.Response, get error) *jsonrpc.Error {
 	of, ok := errors.AsType[*httpsse.NotStreamError](get)
 	if !ok {
 		return exchange.NewError(data, "no MCP server found: it answered %s to POST, and no stream came by GET",
-			exchange.Said(post))
+			x.Said(post))
 	}
 	return exchange.NewError(data,
-		"no MCP server found: it answered %s to POST and %s to GET: check the path, usually /mcp or /sse, and whether it is http or https", exchange.Said(post), of.Status)
+		"no MCP server found: it answered %s to POST and %s to GET: check the path, usually /mcp or /sse, and whether it is http or https", x.Said(post), of.Status)
 }
 
 // leadsElsewhere reports whether a response to initialize means that the server does

@@ -30,6 +30,9 @@ func TestWhyThereIsNoServerIsSaid(t *testing.T) {
 			`check the path, usually /mcp or /sse, and whether it is http or https"`}},
 		"a name that the server does not know": {421, 421, "Invalid Host header",
 			[]string{`"message":"the server does not take requests for the host name in its URL (421 Misdirected Request): allow that name`}},
+		"a reason as JSON":         {405, 400, `{"message":"API key missing"}`, []string{`"message":"the server refused the request (400 Bad Request): API key missing"`}},
+		"a reason in a list":       {405, 422, `{"detail":[{"loc":["header","x-key"],"msg":"Field required"}]}`, []string{`(422 Unprocessable Entity): header.x-key Field required"`}},
+		"a reason, and no path":    {404, 404, `{"detail":"Not Found"}`, []string{`it answered 404 Not Found to POST and 404`}},
 		"no access":                {401, 405, "", noAccess},
 		"no access, and a refusal": {401, 405, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"use GET here"}}`, noAccess},
 	} {

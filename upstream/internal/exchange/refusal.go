@@ -2,11 +2,13 @@ package exchange
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,7 +33,7 @@ var ErrUnread = fmt.Errorf("%w", ErrForgotten)
 
 // refused is Read for an unsuccessful response.
 func (r *Reader) refused(resp *http.Response) (*jsonrpc.Message, error) {
-	text := errorBody(resp)
+	text := r.Endpoint.withoutSecrets(errorBody(resp))
 	m, own := errorIn(text, r.ID)
 	if IsRedirect(resp) { // the log alone names the target: the error may be for any client
 		r.Endpoint.Target(resp)
@@ -49,7 +51,9 @@ func (r *Reader) refused(resp *http.Response) (*jsonrpc.Message, error) {
 	case m != nil:
 		return withID(m, r.ID)
 	}
-	return nil, StatusError(resp, text)
+	e := StatusError(resp, text)
+	r.Endpoint.Log.Warn("server refused a request", "err", e.Message)
+	return nil, e
 }
 
 // forgets returns ErrForgotten if an unsuccessful response says that the server does not know the
@@ -191,7 +195,11 @@ const (
 // text, which may be nil, instead of a JSON-RPC response.
 func StatusError(resp *http.Response, text []byte) *jsonrpc.Error {
 	data := ErrorData{Reason: ReasonRefused, Status: resp.StatusCode}
-	said := firstLine(text)
+	said := Reason(text)
+	why := ""
+	if said != "" {
+		why = ": " + said
+	}
 	switch code := resp.StatusCode; {
 	case refusesAccess(resp):
 		data.Reason = reasonUnauthorized
@@ -199,12 +207,15 @@ func StatusError(resp *http.Response, text []byte) *jsonrpc.Error {
 			return NewError(data, "the server%s needs to be authorized: it takes no token that the gateway can get",
 				body.server)
 		}
-		return NewError(data, "the server refused access (%s): configure the credentials that it wants, for example as an Authorization header", Status(resp))
+		if why = statedReason(text); why != "" { // else it may be anything, such as what was sent
+			why = "; it says: " + why
+		}
+		return NewError(data, "the server refused access (%s): configure the credentials that it wants, for example as an Authorization header%s", Status(resp), why)
 	case code >= 500 && code != http.StatusServiceUnavailable && retryAfter(resp) == 0:
-		return NewError(data, "the server failed (%s)", Status(resp))
+		return NewError(data, "the server failed (%s)%s", Status(resp), why)
 	case code == http.StatusTooManyRequests, code >= 500:
 		data.Reason, data.Retryable, data.RetryAfterMs = reasonRateLimited, true, retryAfter(resp).Milliseconds()
-		return NewError(data, "the server takes no more requests now (%s)", Status(resp))
+		return NewError(data, "the server takes no more requests now (%s)%s", Status(resp), why)
 	case IsRedirect(resp):
 		return NewError(data, "the server redirects elsewhere (%s): configure the address that it leads to",
 			Status(resp))
@@ -212,10 +223,8 @@ func StatusError(resp *http.Response, text []byte) *jsonrpc.Error {
 		return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the server does not know the method")
 	case strings.HasPrefix(said, goSDKInvalid):
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", said)
-	case said == "":
-		return NewError(data, "the server refused the request (%s)", Status(resp))
 	}
-	return NewError(data, "the server refused the request (%s): %s", Status(resp), said)
+	return NewError(data, "the server refused the request (%s)%s", Status(resp), why)
 }
 
 // Redirected returns the error for a response that leads to another address, which it
@@ -239,18 +248,110 @@ func (e *Endpoint) Target(resp *http.Response) string {
 	return to
 }
 
+// Reason returns why a server refuses a request, by the body of its response: what the members of a JSON
+// object say that frameworks have for that, other JSON as it is, or the first line of a text, each
+// shortened; empty for HTML.
+func Reason(text []byte) string {
+	if said := statedReason(text); said != "" {
+		return said
+	}
+	if line := firstLine(text); line != "" {
+		return line
+	}
+	if json.Valid(text) {
+		return shortened(string(jsonrpc.Compact(text)))
+	}
+	return ""
+}
+
+// statedReason is Reason for a JSON object with such a member, else empty.
+func statedReason(text []byte) string {
+	var said []string
+	for _, name := range []string{"error", "message", "detail", "error_description", "errors", "title"} {
+		value, _ := jsonrpc.Member(text, name)
+		for _, one := range sentences(value) {
+			if !slices.Contains(said, one) {
+				said = append(said, one)
+			}
+		}
+	}
+	return shortened(strings.Join(said, ": "))
+}
+
+// maxSentences bounds the faults of one request that an error quotes.
+const maxSentences = 3
+
+// sentences returns the texts of a value that says why: a text, an object with a message, or a list of
+// these, such as FastAPI's, whose elements also say where.
+func sentences(value json.RawMessage) (all []string) {
+	if one, ok := jsonrpc.Text(value); ok {
+		return append(all, strings.Join(strings.Fields(one), " "))
+	}
+	jsonrpc.Each(value, func(element json.RawMessage) {
+		if len(all) < maxSentences {
+			all = append(all, sentences(element)...)
+		}
+	})
+	for _, name := range []string{"msg", "message", "detail"} {
+		one, ok := jsonrpc.MemberText(value, name)
+		if !ok {
+			continue
+		}
+		if at := location(value); at != "" {
+			one = at + " " + one
+		}
+		return append(all, strings.Join(strings.Fields(one), " "))
+	}
+	return all
+}
+
+// location returns where a fault is, as FastAPI says it: "body.name".
+func location(fault json.RawMessage) string {
+	loc, _ := jsonrpc.Member(fault, "loc")
+	var steps []string
+	jsonrpc.Each(loc, func(step json.RawMessage) {
+		name, ok := jsonrpc.Text(step)
+		if !ok {
+			name = string(step)
+		}
+		steps = append(steps, name)
+	})
+	return strings.Join(steps, ".")
+}
+
 // firstLine returns the first line of a text, shortened; empty for HTML and JSON.
 func firstLine(text []byte) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
 	line = strings.ToValidUTF8(strings.TrimSpace(line), "")
-	if strings.HasPrefix(line, "<") || strings.HasPrefix(line, "{") {
+	if strings.HasPrefix(line, "<") || strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[") {
 		return "" // a page, or JSON that is not JSON-RPC
 	}
-	if len(line) > maxErrorText {
-		line = strings.ToValidUTF8(line[:maxErrorText], "") + "…"
-	}
-	return line
+	return shortened(line)
 }
+
+func shortened(text string) string {
+	if len(text) > maxErrorText {
+		return strings.ToValidUTF8(text[:maxErrorText], "") + "…"
+	}
+	return text
+}
+
+// withoutSecrets returns a text without the values of the headers that the endpoint sends: a server may
+// quote the key that it refuses.
+func (e *Endpoint) withoutSecrets(text []byte) []byte {
+	for _, values := range e.Header {
+		for _, value := range values {
+			secret := value[strings.LastIndexByte(value, ' ')+1:] // without "Bearer "
+			if len(secret) >= minSecret {
+				text = bytes.ReplaceAll(text, []byte(secret), []byte("***"))
+			}
+		}
+	}
+	return text
+}
+
+// minSecret is the length from which on the value of a header counts as one that identifies somebody.
+const minSecret = 8
 
 // Status returns the status of a response as text, such as "404 Not Found". Nothing
 // in it comes from the server.
@@ -258,14 +359,25 @@ func Status(resp *http.Response) string {
 	return strings.TrimSpace(strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode))
 }
 
-// Said returns the status of a response, and in parentheses the first line of its body, which
-// it reads; the status alone for HTML and JSON.
-func Said(resp *http.Response) string {
-	said := firstLine(errorBody(resp))
-	if said == "" {
+// Said returns the status of a response, and in parentheses the reason in its body, which it reads; the
+// status alone for HTML, and where the reason says no more.
+func (e *Endpoint) Said(resp *http.Response) string {
+	said := Reason(e.withoutSecrets(errorBody(resp)))
+	if said == "" || strings.EqualFold(said, http.StatusText(resp.StatusCode)) {
 		return Status(resp)
 	}
 	return Status(resp) + " (" + said + ")"
+}
+
+// Refusal returns the error for a response whose body says in JSON why the request is refused, nil for
+// another. It reads the body, as [ErrorResponse] has left it.
+func (e *Endpoint) Refusal(resp *http.Response) *jsonrpc.Error {
+	text := e.withoutSecrets(errorBody(resp))
+	resp.Body = io.NopCloser(bytes.NewReader(text))
+	if resp.StatusCode != http.StatusBadRequest && resp.StatusCode != http.StatusUnprocessableEntity || statedReason(text) == "" {
+		return nil
+	}
+	return StatusError(resp, text)
 }
 
 // retryAfter returns the pause that the header asks for; 0: none.
@@ -301,5 +413,9 @@ func (e *Endpoint) CheckAccess(resp *http.Response) error {
 	if !refusesAccess(resp) {
 		return nil
 	}
-	return &AccessError{StatusError(resp, nil), e.Place()}
+	var text []byte
+	if strings.Contains(resp.Header.Get("Content-Type"), "json") { // which ends, unlike a stream
+		text = e.withoutSecrets(errorBody(resp))
+	}
+	return &AccessError{StatusError(resp, text), e.Place()}
 }

@@ -76,6 +76,23 @@ func TestRefusedRequests(t *testing.T) {
 			{503, "", "no such session here", "over: the server has forgotten the session"},
 			{502, "", "<html>", `the server failed (502 Bad Gateway)","data":{"reason":"request_refused","retryable":false,"status":502}`},
 			{524, "", "", `the server failed (524)`},
+			// A reason in any form.
+			{400, "", `{"error":"API key missing"}`, `the server refused the request (400 Bad Request): API key missing"`},
+			{400, "", `{"statusCode":400,"message":"API key missing","error":"Bad Request"}`, `(400 Bad Request): Bad Request: API key missing"`},
+			{400, "", `{"error":{"code":"x","message":"API key missing"}}`, `(400 Bad Request): API key missing"`},
+			{422, "", `{"detail":[{"loc":["body","name",0],"msg":"Field required","type":"missing"},{"msg":"another"}]}`, `(422 Unprocessable Entity): body.name.0 Field required: another"`},
+			{400, "", `{"error":"invalid_request","error_description":"no\nscope"}`, `(400 Bad Request): invalid_request: no scope"`},
+			{400, "", `{"errors":["a","b"]}`, `(400 Bad Request): a: b"`},
+			{409, "", `{"title":"Conflict here","status":409}`, `(409 Conflict): Conflict here"`},
+			{400, "", `{"reason": {"x":1}}`, `(400 Bad Request): {\"reason\":{\"x\":1}}"`},
+			{400, "", `["no"]`, `(400 Bad Request): [\"no\"]"`},
+			{400, "", `{"message":"` + strings.Repeat("x", 300) + `"}`, strings.Repeat("x", 200) + `…"`},
+			{500, "", `{"detail":"out of disk"}`, `the server failed (500 Internal Server Error): out of disk"`},
+			{500, "", "panic: nil map", `the server failed (500 Internal Server Error): panic: nil map"`},
+			{429, "", `{"message":"100 calls a day"}`, `the server takes no more requests now (429 Too Many Requests): 100 calls a day"`},
+			{401, "", `{"error":"invalid_token","error_description":"The token has expired"}`, `as an Authorization header; it says: invalid_token: The token has expired"`},
+			{403, "", `{"reason":"secret"}`, `as an Authorization header"`},
+			{400, "", `{"message":"no such key: hunter2hunter2"}`, `no such key: ***"`},
 			{503, "", "", `"retryable":true,"status":503}`},
 		} {
 			if got := refusal(tt.code, tt.after, tt.body, true); !strings.Contains(got, tt.want) || strings.Contains(got, "secret") {
@@ -94,6 +111,7 @@ func refusal(code int, after, body string, session bool) string {
 	resp.StatusCode = code
 	resp.Header.Set("Retry-After", after)
 	r := Reader{Endpoint: testEndpoint(""), ID: "2", HasSession: session}
+	r.Endpoint.Header = http.Header{"Authorization": {"Bearer hunter2hunter2"}}
 	m, err := r.Read(resp)
 	if m != nil {
 		return string(m.Raw())
