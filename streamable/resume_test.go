@@ -75,11 +75,15 @@ func TestMessagesThatNameNoRequest(t *testing.T) {
 		first := f.post(request("1", "never"), streamFirst...)
 		_ = c.Send("", []byte(note(1)))
 		first.wantEvent("2-1", note(1))
-		_ = c.Send("", []byte(changed)) // belongs to no request in any case
+		_ = c.Send("", []byte(changed)) // belongs to no request, but nobody reads anything else
+		first.wantEvent("2-2", changed)
 		second := f.post(request("2", "never"), streamFirst...)
 		_ = c.Send("", []byte(note(2)))
-		first.wantEvent("2-2", note(2))
+		first.wantEvent("2-3", note(2))
+		_ = c.Send("", []byte(changed))
+		first.wantEvent("2-4", changed)
 		standing := f.do(http.MethodGet, "", in(id)...)
+		_ = c.Send("", []byte(changed))
 		standing.wantEvent("0-1", changed)
 		_ = c.Send("", []byte(note(3)))
 		standing.wantEvent("0-2", note(3))
@@ -88,10 +92,12 @@ func TestMessagesThatNameNoRequest(t *testing.T) {
 		answer(c, "2", []byte(result("2")), "")
 		second.wantEvent("3-2", result("2"))
 		second.wantEnd()
+		_ = c.Send("", []byte(changed)) // with one POST, too
+		standing.wantEvent("0-3", changed)
 		first.close() // and its client does not come back: the GET is what it reads
 		synctest.Wait()
 		_ = c.Send("", []byte(note(5)))
-		standing.wantEvent("0-3", note(5))
+		standing.wantEvent("0-4", note(5))
 		standing.close()
 	})
 }

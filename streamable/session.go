@@ -104,8 +104,8 @@ func (s *session) deliver(e connstate.Event) {
 
 // streamOfLocked returns the stream for an event; nil if nobody can get it. A message that
 // does not say which request it came with goes to the only POST that waits, as a server on
-// stdio never says it; with several, to the session's own stream; if no client reads that,
-// to the oldest POST.
+// stdio never says it; with several, or if it never belongs to a request, to the session's own
+// stream; if no client reads that, to the oldest POST.
 func (s *session) streamOfLocked(e connstate.Event) *stream {
 	st := s.calls[e.Related]
 	if e.Answer || st != nil && st.reachable() {
@@ -113,8 +113,8 @@ func (s *session) streamOfLocked(e connstate.Event) *stream {
 	}
 	standing := s.standingLocked()
 	oldest, several := s.waitingLocked()
-	if oldest == nil || isUnsolicited(e.Data) || len(standing.responses) > 0 &&
-		(several || len(oldest.responses) == 0) {
+	if oldest == nil || len(standing.responses) > 0 &&
+		(several || len(oldest.responses) == 0 || isUnsolicited(e.Data)) {
 		return standing
 	}
 	return oldest
