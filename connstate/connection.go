@@ -178,6 +178,8 @@ type Connection struct {
 	known        Snapshot
 	gate         gate
 	announcement announcement
+	// arriving are the requests that a transport has and Begin has not, by their ids.
+	arriving map[jsonrpc.ID]*jsonrpc.Message
 	// requests are the unanswered requests, by their ids. At the end they become unanswered, so that
 	// Committed can still tell of them.
 	requests, unanswered map[jsonrpc.ID]*Request

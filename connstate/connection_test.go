@@ -29,6 +29,8 @@ func TestRequestsAreBoundedAndCounted(t *testing.T) {
 		time.Sleep(time.Second)
 		second := w.ask(`"1"`, "tools/call") // another id
 		ssetest.WantError(t, "the same id", begin(w, "1", "x"), connstate.ErrDuplicate)
+		_, ok := connstate.ForTransport{Connection: w.c.Connection}.Arrive(request(t, "1", "x"))
+		ssetest.Want(t, "the same id arrives", ok, false)
 		ssetest.WantError(t, "over the bound", begin(w, "3", "x"), connstate.ErrTooManyPending)
 		if n := w.series("mcp_sse_requests_in_flight"); n != 2 || w.c.InFlight() != 2 {
 			t.Errorf("got %v and %d in flight, want 2", n, w.c.InFlight())

@@ -79,6 +79,27 @@ func (c ForHandler) Begin(m *jsonrpc.Message) (*Request, error) {
 	return r, nil
 }
 
+// Arrive notes that a request comes, until Begin has it, and reports whether no other has its id that
+// comes too, or is unanswered. The caller must call left when the handler has returned.
+func (c ForTransport) Arrive(m *jsonrpc.Message) (left func(), ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.requests[m.ID] != nil || c.arriving[m.ID] != nil {
+		return nil, false
+	}
+	if c.arriving == nil {
+		c.arriving = make(map[jsonrpc.ID]*jsonrpc.Message)
+	}
+	c.arriving[m.ID] = m
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.arriving[m.ID] == m {
+			delete(c.arriving, m.ID)
+		}
+	}, true
+}
+
 func (c *Connection) addRequest(r *Request) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,6 +117,9 @@ func (c *Connection) addRequest(r *Request) error {
 		c.requests = make(map[jsonrpc.ID]*Request)
 	}
 	c.requests[r.ID] = r
+	if c.arriving[r.ID] == r.Message {
+		delete(c.arriving, r.ID)
+	}
 	return nil
 }
 

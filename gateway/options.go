@@ -179,6 +179,9 @@ type Options struct {
 	// loopback names; "*" allows any. Without it, an address that is not loopback allows
 	// any; with it, IP addresses too.
 	AllowedHosts []string
+	// PublicHost is the host of the address that users type, without port: its value of the Host
+	// header is allowed too. It excludes no other.
+	PublicHost string
 	// Authenticate returns the principal that makes a request, or an error: a 401, or the
 	// Status of an auth.Error. A connection belongs to the principal that opened it. The
 	// function must be safe for concurrent use. See auth.BearerTokens and package oauth.

@@ -69,13 +69,15 @@ func TestBrowsersGetThePage(t *testing.T) {
 		{firefox, "page", "page"},
 		{safari, "page", "page"},
 		{edge, "page", "page"},
-		{"*/*", "Method Not Allowed", "stream"},                                  // curl, Codex, fetch without more
-		{"", "Method Not Allowed", "stream"},                                     // curl -H Accept:
-		{"text/event-stream", "stream", "stream"},                                // EventSource, the SDKs of TypeScript, Python, Java and C#, mcp-go
-		{"application/json, text/event-stream", "stream", "stream"},              // go-sdk, the SDK of Rust
-		{"text/event-stream, application/json", "stream", "stream"},              // the SDK of Kotlin
-		{"text/event-stream, */*;q=0.1", "stream", "stream"},                     // Dify
-		{"text/event-stream, text/html", "stream", "stream"},                     // whoever can read a stream wants one
+		{"*/*", "Method Not Allowed", "stream"},                     // curl, Codex, fetch without more
+		{"", "Method Not Allowed", "stream"},                        // curl -H Accept:
+		{"text/event-stream", "stream", "stream"},                   // EventSource, the SDKs of TypeScript, Python, Java and C#, mcp-go
+		{"application/json, text/event-stream", "stream", "stream"}, // go-sdk, the SDK of Rust
+		{"text/event-stream, application/json", "stream", "stream"}, // the SDK of Kotlin
+		{"text/event-stream, */*;q=0.1", "stream", "stream"},        // Dify
+		{"text/event-stream, text/html", "stream", "stream"},        // whoever can read a stream wants one
+		{"text/event-stream;q=0.1, text/html", "page", "page"},      // and who says so wants the page
+		{"text/event-stream;q=0.9, text/html;q=0.5", "stream", "stream"},
 		{"application/json", "Method Not Allowed", "Method Not Allowed"},         // uptime checks
 		{"application/json, */*", "Method Not Allowed", "stream"},                // axios
 		{"image/avif,image/webp,*/*;q=0.8", "Method Not Allowed", "stream"},      // an image of a page

@@ -55,6 +55,8 @@ func single(values []string) (value string, ok bool) {
 //
 //	Accept                                | at /mcp       | at /sse, a single path, or for HTTP+SSE alone
 //	--------------------------------------|---------------|----------------------------------------------
+//	names text/html with a greater        |               |
+//	quality than text/event-stream        | the page      | the page
 //	names text/event-stream               | a stream      | a stream
 //	names text/html, as browsers do       | the page      | the page
 //	is missing, or */*, as curl and Codex | 405           | a stream
@@ -77,7 +79,7 @@ func (n *serving) probed(w http.ResponseWriter, r *http.Request) bool {
 	}
 	streamsAlone := n.opts.SinglePath || n.mcp == nil || strings.HasSuffix(r.URL.Path, alias)
 	switch {
-	case accept.Names("text/event-stream"):
+	case accept.Names("text/event-stream") && !accept.Prefers("text/html", "text/event-stream"):
 		return false
 	case accept.Names("text/html"):
 		n.servePage(w, r)

@@ -189,7 +189,7 @@ func (s *settings) checks(m *metrics.Metrics) httpcheck.Options {
 	opts := httpcheck.Options{
 		HeartbeatInterval: s.HeartbeatInterval, ConnectionTimeout: s.StreamTimeout,
 		MaxMessageBytes: s.MaxMessageBytes,
-		TrustedProxies:  s.TrustedProxies, AllowedOrigins: s.AllowedOrigins, AllowedHosts: s.AllowedHosts,
+		TrustedProxies:  s.TrustedProxies, AllowedOrigins: s.AllowedOrigins, AllowedHosts: s.AllowedHosts, PublicHost: s.PublicHost,
 		Reauthenticate: s.Reauthenticate,
 		Authenticate:   s.Authenticate, Cluster: s.Cluster, Server: s.Name, ForwardHeaders: s.ForwardHeaders,
 		Logger: s.Logger, Metrics: m,

@@ -64,6 +64,27 @@ func beginsWithMember(data []byte) bool {
 	return at < len(data) && (data[at] == '"' || data[at] == '\'')
 }
 
+// RequestIDInFront returns the id of a request of which data is the beginning, if id and method stand there;
+// empty otherwise.
+func RequestIDInFront(data []byte) (id ID) {
+	s := brokenScan{data: data}
+	isRequest := false
+	for id == "" || !isRequest {
+		name, value, more := s.member()
+		switch {
+		case !more || s.at+len(value) >= len(data):
+			return ""
+		case string(name) == "id":
+			id = idOf(value)
+		case string(name) == "method":
+			isRequest = len(value) > 0
+		case matchesFold(name) && bytes.EqualFold(name, []byte("id")):
+			return "" // parsers disagree on which is the id
+		}
+	}
+	return id
+}
+
 // IsBareResponse reports whether an object has the members of a response and no others. Without a
 // "jsonrpc", an object that has others is more likely a line of a log.
 func IsBareResponse(object json.RawMessage) bool {

@@ -24,6 +24,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type backend struct {
 	accepted chan whole
 	closed   chan connstate.Reason // reasons
+	// receive, if it is not nil, gets the messages. It is set before the first connection.
+	receive func(c *connstate.Connection, m *jsonrpc.Message)
 }
 
 func (b *backend) Accept(c *connstate.Connection) connstate.Handler {
@@ -37,7 +39,9 @@ type peer struct {
 }
 
 func (p *peer) Receive(m *jsonrpc.Message) {
-	if m.Kind == jsonrpc.Request {
+	if p.b.receive != nil {
+		p.b.receive(p.c, m)
+	} else if m.Kind == jsonrpc.Request {
 		p.c.RespondNow("", jsonrpc.NewResult(m.ID, []byte(cmp.Or(string(m.Params()), "{}"))))
 	}
 }

@@ -41,10 +41,13 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 			"the connection is closed: open a new one with GET "+h.streamPath(r))
 	default:
 	}
-	// On the stream the client would take an error for the answer to the first.
-	if m.Kind == jsonrpc.Request && c.Request(m.ID) != nil {
-		return httpcheck.Refused(http.StatusBadRequest, metrics.PostInvalidRequest,
-			"a request with this id is in flight: use another one")
+	if m.Kind == jsonrpc.Request {
+		left, ok := c.Arrive(m)
+		if !ok { // on the stream the client would take an error for the answer to the first
+			return httpcheck.Refused(http.StatusBadRequest, metrics.PostInvalidRequest,
+				"a request with this id is in flight: use another one")
+		}
+		defer left()
 	}
 	c.SetParent(m, r.Header)
 	c.Observe(m, r.Header.Get(httpcheck.HeaderVersion))

@@ -32,7 +32,6 @@ import (
 const (
 	readTimeout    = 10 * time.Second
 	writeTimeout   = 10 * time.Second
-	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 32 << 10
 	maxFields      = 128 // header fields of a request to MCP: browsers and proxies send some 30
 	// maxStreams bounds the requests at a time on one HTTP/2 connection.
@@ -375,7 +374,7 @@ func (d *daemon) newEndpoint(option string, addr config.Addr, c *config.Config, 
 			Protocols:      protocols,
 			ReadTimeout:    readTimeout,
 			WriteTimeout:   readTimeout + writeTimeout, // it begins before the body is read
-			IdleTimeout:    idleTimeout,
+			IdleTimeout:    time.Duration(c.HTTPIdleTimeout),
 			MaxHeaderBytes: maxHeaderBytes,
 			HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: writeTimeout},
 			ErrorLog:       serverErrors(d.log),

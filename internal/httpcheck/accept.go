@@ -79,6 +79,13 @@ func (a Accept) Names(media string) bool {
 	return false
 }
 
+// Prefers reports whether the header names two media types, and the first with the greater quality.
+func (a Accept) Prefers(media, other string) bool {
+	quality, _ := a.Quality(media)
+	otherQuality, _ := a.Quality(other)
+	return a.Names(media) && quality > otherQuality
+}
+
 // TakesEvents reports whether a stream of events is accepted.
 func (a Accept) TakesEvents() bool {
 	quality, _ := a.Quality(mediaEvents)

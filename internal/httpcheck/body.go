@@ -51,8 +51,7 @@ func (f *Checker) ReadBody(w http.ResponseWriter, r *http.Request, hold func(n, 
 		case err == nil:
 			return b, nil
 		case errors.Is(err, errTooLarge):
-			why = Refused(http.StatusRequestEntityTooLarge, metrics.PostTooLarge, "the message is over %d bytes",
-				f.opts.MaxMessageBytes)
+			return b, f.tooLarge(&b, r)
 		case errors.Is(err, connstate.ErrBusy):
 			why = RefusedBusy(err)
 		default:
@@ -61,6 +60,36 @@ func (f *Checker) ReadBody(w http.ResponseWriter, r *http.Request, hold func(n, 
 	}
 	why.Unread = true
 	return b, why
+}
+
+const (
+	// maxFront is where the id of a request is looked for in a body over the limit, in bytes.
+	maxFront = 4 << 10
+	// maxDiscarded bounds what is read of such a body and thrown away, in bytes, within ReadTimeout. A
+	// client that sends all before it reads would lose the answer, because its TCP connection is reset.
+	maxDiscarded = 64 << 20
+)
+
+// tooLarge refuses a body over the limit, and reads the rest of it. The refusal has the id of the request
+// if that stands in front.
+func (f *Checker) tooLarge(b *Body, r *http.Request) *Refusal {
+	why := Refused(http.StatusRequestEntityTooLarge, metrics.PostTooLarge,
+		"the message is over %d bytes: send less, or raise max-message-bytes", f.opts.MaxMessageBytes)
+	if r.ContentLength > maxDiscarded {
+		why.Unread = true
+		return why
+	}
+	front := b.Bytes
+	b.Bytes = nil
+	if len(front) == 0 { // refused for its length alone
+		front = make([]byte, min(maxFront, f.opts.MaxMessageBytes+1))
+		n, _ := io.ReadFull(r.Body, front) // the discarding below notices its end
+		front = front[:n]
+	}
+	why.ID = jsonrpc.RequestIDInFront(front[:min(len(front), maxFront)])
+	_, err := io.CopyN(io.Discard, r.Body, maxDiscarded)
+	why.Unread = err != io.EOF
+	return why
 }
 
 // checkMedia refuses a body that is not plain JSON.

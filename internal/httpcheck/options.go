@@ -31,11 +31,12 @@ type Options struct {
 	// MaxMessageBytes bounds a POST body. Default 4 MiB.
 	MaxMessageBytes int64
 
-	// TrustedProxies, AllowedOrigins, AllowedHosts, Authenticate and Reauthenticate are as in
+	// TrustedProxies, AllowedOrigins, AllowedHosts, PublicHost, Authenticate and Reauthenticate are as in
 	// gateway.Options.
 	TrustedProxies []netip.Prefix
 	AllowedOrigins []string
 	AllowedHosts   []string
+	PublicHost     string
 	Authenticate   func(*http.Request) (principal string, err error)
 	Reauthenticate bool
 	// PassRequest gives a Connection's Client and each message the values of the context

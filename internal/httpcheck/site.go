@@ -70,9 +70,11 @@ func (f *Checker) originAllowed(origin string, r *http.Request) bool {
 		r.Header.Get("Sec-Fetch-Site") == "same-origin" || f.opts.Authenticate != nil)
 }
 
-// isKnownHost reports whether a Host header is this machine's loopback name, or an allowed one.
+// isKnownHost reports whether a Host header is this machine's loopback name, the public one, or an allowed one.
 func (f *Checker) isKnownHost(host string) bool {
-	return IsLoopback(host) || contains(f.opts.AllowedHosts, hostname(host))
+	name := hostname(host)
+	return IsLoopback(host) || f.opts.PublicHost != "" && strings.EqualFold(name, f.opts.PublicHost) ||
+		contains(f.opts.AllowedHosts, name)
 }
 
 // isAddress reports whether a Host header is an IP address, which no name resolves to.

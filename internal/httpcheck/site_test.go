@@ -149,6 +149,9 @@ func TestPagesOfForeignNames(t *testing.T) {
 		{"[fd00::1]:8080", httpcheck.Options{}, 200},
 		{"gateway.example:8080", httpcheck.Options{AllowedHosts: []string{"gateway.example"}}, 200},
 		{"evil.example:8080", httpcheck.Options{AllowedHosts: []string{"gateway.example"}}, 403},
+		{"Public.example:8080", httpcheck.Options{PublicHost: "public.example"}, 200},
+		{"evil.example:8080", httpcheck.Options{PublicHost: "public.example"}, 403},
+		{"public.example", httpcheck.Options{AllowedHosts: []string{"gateway.example"}, PublicHost: "public.example"}, 200},
 		{"gateway.example:8080", httpcheck.Options{Authenticate: signedIn}, 200},
 	} {
 		w := ask(newTransport(t, test.opts), "10.0.0.1:8080", http.MethodPost, "/t", "", "Host", test.host, "Origin", "http://"+test.host)

@@ -50,6 +50,7 @@ type Config struct {
 	AuditLog        string   `hidden:"" fixed:""` // a key of the file
 	ExitUnused      Duration `group:"Server" http:"" fixed:"" placeholder:"DURATION" zero:"" help:"End when no client has been connected for this long. 0 means never."`
 	ShutdownTimeout Duration `group:"Server" placeholder:"DURATION" help:"How long the server waits for requests in flight when it stops. Then it closes their streams."`
+	HTTPIdleTimeout Duration `group:"Server" http:"" name:"http-idle-timeout" fixed:"" placeholder:"DURATION" help:"Close a TCP connection that has had no request for this long. It should be longer than a proxy or load balancer in front keeps its connections, which else may send a request while this end closes."`
 	Called          string   `group:"Server" name:"name" fixed:"" common:"" placeholder:"NAME" help:"Name of the server in the banner, in the log and in what people paste into their clients: up to 64 letters of a-z, digits, _ and -. Without it, it comes from the package, program or address that is served."`
 	StartCheck      bool     `group:"Server" http:"" fixed:"" negatable:"" help:"After the banner, start each server once and say what it is, or why it does not start."`
 	Version         bool     `group:"Server" common:"" only:"" help:"Print the version and exit."`
@@ -245,6 +246,7 @@ func newConfig() *Config {
 	c.MaxConnections, c.ConnectRate, c.MaxMessageBytes = d.MaxConnections, d.ConnectRate, Size(d.MaxMessageBytes)
 	c.Transports = []string{gateway.TransportSSE, gateway.TransportStreamable}
 	c.Addr, c.LogLevel, c.LogFormat, c.ClusterName = "127.0.0.1:8080", "info", "text", "mcp"
+	c.HTTPIdleTimeout = Duration(15 * time.Minute)
 	c.ShutdownTimeout, c.CloseTimeout = Duration(15*time.Second), Duration(2*time.Second)
 	c.given, c.secrets, c.files = map[string]string{}, new([]string), map[string][sha256.Size]byte{}
 	return c

@@ -509,6 +509,14 @@ func TestErrorsOfTheGatewayNameOptions(t *testing.T) {
 	}
 }
 
+// A proxy keeps idle connections for as long as ten minutes: ours last longer, so that no request meets their end.
+func TestIdleConnectionsOutliveThoseOfProxies(t *testing.T) {
+	if c := mustLoad(t, nil); time.Duration(c.HTTPIdleTimeout) <= 10*time.Minute {
+		t.Errorf("http-idle-timeout is %v", time.Duration(c.HTTPIdleTimeout))
+	}
+	ssetest.Want(t, "http-idle-timeout", time.Duration(mustLoad(t, nil, "--http-idle-timeout", "20m").HTTPIdleTimeout), 20*time.Minute)
+}
+
 // Each field of the gateway's options that an error may name has an option, or cannot be given.
 func TestFieldsOfTheGatewayHaveOptions(t *testing.T) {
 	all := mustLoad(t, nil).byName()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 const protectedFile = `public-url: https://gw.example.com/
@@ -90,4 +91,13 @@ func TestOAuthFaults(t *testing.T) {
 	} {
 		wantRefusal(t, nil, want, "-c", clitest.WriteFile(t, "gw.yaml", content))
 	}
+}
+
+// The name that users type is allowed as the Host, and excludes no other.
+func TestThePublicHostIsAllowed(t *testing.T) {
+	path := clitest.WriteFile(t, "gw.yaml", "public-url: https://gw.example.com:8443/x\noauth: {issuer: https://login.example.com}\ncommand: [server]\n")
+	c := mustLoad(t, nil, "-c", path)
+	o := c.Gateway(c.Each()[0], gateway.Options{})
+	ssetest.Want(t, "PublicHost", o.PublicHost, "gw.example.com")
+	ssetest.Want(t, "AllowedHosts", len(o.AllowedHosts), 0)
 }

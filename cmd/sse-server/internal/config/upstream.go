@@ -105,6 +105,9 @@ func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
 	o.ConnectRate, o.MaxMessageBytes, o.MaxInFlight = off(s.ConnectRate), int64(s.MaxMessageBytes), s.MaxInFlight
 
 	o.AllowedOrigins, o.AllowedHosts = c.AllowedOrigins, c.AllowedHosts
+	if public, err := url.Parse(c.PublicURL); err == nil { // otherwise oauth refuses it
+		o.PublicHost = public.Hostname()
+	}
 	for _, n := range c.TrustedProxies {
 		o.TrustedProxies = append(o.TrustedProxies, netip.Prefix(n))
 	}
@@ -148,7 +151,7 @@ var optionOf = map[string]string{
 	"HeartbeatInterval": "heartbeat-interval", "IdleTimeout": "idle-timeout", "RequestTimeout": "request-timeout",
 	"MaxConnections": "max-connections", "MaxConnectionsPerIP": "max-connections-per-ip", "ConnectRate": "connect-rate",
 	"MaxMessageBytes": "max-message-bytes", "MaxInFlight": "max-in-flight", "TrustedProxies": "trusted-proxies",
-	"AllowedOrigins": "allowed-origins", "AllowedHosts": "allowed-hosts", "Audit": "audit-log",
+	"AllowedOrigins": "allowed-origins", "AllowedHosts": "allowed-hosts", "PublicHost": "public-url", "Audit": "audit-log",
 }
 
 // Explain returns an error of package gateway about s with the options as they were given, in
