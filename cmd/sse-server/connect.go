@@ -76,7 +76,7 @@ func newSharedDaemon(c *config.Config, log *slog.Logger) (*sharedDaemon, error) 
 }
 
 // idleSocket is how long an idle connection to the socket is kept. The other side keeps it for longer.
-const idleSocket = idleTimeout / 4
+const idleSocket = 30 * time.Second
 
 // Dial starts the daemon if it is not there, and opens a session with it.
 func (s *sharedDaemon) Dial(ctx context.Context) (jsonrpc.Conn, error) {
