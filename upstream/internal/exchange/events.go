@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -30,10 +31,15 @@ type Event struct {
 	retry time.Duration
 }
 
+// responseNames are what servers call an event with a response, which should be "message". An event of
+// any other name may have what others wrote, such as a page that the server has read.
+var responseNames = []string{"result", "response", "answer", "reply", "error", "mcp-response", "mcp-result"}
+
 // IsMessage reports whether the event carries a JSON-RPC message. Servers name such
-// events "message" or not at all; some name one with a response otherwise, such as "result".
+// events "message" or not at all; some name one with a response otherwise.
 func (e Event) IsMessage() bool {
-	return len(e.Data) > 0 && (e.Name == "" || e.Name == "message" || isResponse(e.Data))
+	return len(e.Data) > 0 && (e.Name == "" || e.Name == "message" ||
+		slices.Contains(responseNames, e.Name) && isResponse(e.Data))
 }
 
 func isResponse(data []byte) bool {

@@ -142,3 +142,13 @@ func FuzzEvents(f *testing.F) {
 		}
 	})
 }
+
+// An event with a name of its own may have what others wrote, such as a page: it answers nothing.
+func TestEventsOfOtherNamesAnswerNothing(t *testing.T) {
+	const answer = `{"jsonrpc":"2.0","id":2,"result":{}}`
+	for name, want := range map[string]bool{"": true, "message": true, "result": true, "mcp-response": true, "error": true, "page": false, "log": false, "search-result": false,
+		"alice": false, "Message": false, "ping": false} {
+		ssetest.Want(t, "event "+name+" is a message", Event{Name: name, Data: []byte(answer)}.IsMessage(), want)
+	}
+	ssetest.Want(t, "a request named result is a message", Event{Name: "result", Data: []byte(`{"jsonrpc":"2.0","id":2,"method":"elicitation/create"}`)}.IsMessage(), false)
+}

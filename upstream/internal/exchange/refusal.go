@@ -31,6 +31,33 @@ var ErrForgotten = errors.New("the server has forgotten the session")
 // so the request may be repeated whatever it does.
 var ErrUnread = fmt.Errorf("%w", ErrForgotten)
 
+// SaysForgottenError is ErrForgotten by words that may be those of a tool, or of the client whose call it
+// repeats: so a ping, in which nobody has words, has to show it.
+type SaysForgottenError struct {
+	// Answer is that to the request, if the session goes on.
+	Answer func() []byte
+}
+
+// Error is that of ErrForgotten.
+func (*SaysForgottenError) Error() string { return ErrForgotten.Error() }
+
+// Unwrap returns ErrForgotten.
+func (*SaysForgottenError) Unwrap() error { return ErrForgotten }
+
+// answerOf returns what makes the answer to a request of an unsuccessful response.
+func answerOf(m *jsonrpc.Message, own bool, id jsonrpc.ID, resp *http.Response, text []byte) func() []byte {
+	return func() []byte {
+		if own {
+			return m.Raw()
+		}
+		e := StatusError(resp, text)
+		data := DataOf(e)
+		data.Retryable, data.RetryAfterMs = false, 0 // a tool may have run
+		e.Data = data
+		return jsonrpc.NewError(id, e)
+	}
+}
+
 // refused is Read for an unsuccessful response.
 func (r *Reader) refused(resp *http.Response) (*jsonrpc.Message, error) {
 	text := r.Endpoint.withoutSecrets(errorBody(resp))
@@ -39,8 +66,11 @@ func (r *Reader) refused(resp *http.Response) (*jsonrpc.Message, error) {
 		r.Endpoint.Target(resp)
 	}
 	if r.HasSession {
-		if err := forgets(resp.StatusCode, m, own, text); err != nil {
+		switch err := forgets(resp.StatusCode, m, own, text); {
+		case errors.Is(err, ErrUnread):
 			return nil, err
+		case err != nil:
+			return nil, &SaysForgottenError{answerOf(m, own, r.ID, resp, text)}
 		}
 	}
 	switch code := resp.StatusCode; {

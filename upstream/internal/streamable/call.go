@@ -155,9 +155,14 @@ func (c *Conn) unanswered(k *call, err error) {
 		return
 	}
 	e, ok := errors.AsType[*jsonrpc.Error](err)
+	said, says := errors.AsType[*exchange.SaysForgottenError](err)
 	switch {
 	case errors.Is(err, exchange.ErrUnread):
 		c.End(&jsonrpc.NotTakenError{ID: k.ID, Err: err}, true)
+	case says && k.Method != mcp.MethodInitialize:
+		if c.lives(k) {
+			_ = c.answer(k, said.Answer()) // as below
+		}
 	case errors.Is(err, exchange.ErrForgotten):
 		c.End(err, true)
 	case !ok:

@@ -236,14 +236,14 @@ func (c *Conn) probe(ctx context.Context, ping *jsonrpc.Message) {
 	case err != nil && ctx.Err() == nil:
 		c.End(fmt.Errorf("the server does not answer a ping: %s", exchange.PlainCause(err)), false)
 	case err != nil: // it is alive, and slow
-	case resp.StatusCode >= 500 && resp.Header.Get("Retry-After") == "":
-		exchange.Discard(resp)
-		c.End(fmt.Errorf("the server answered %s, also to a ping", exchange.Status(resp)), false)
 	case resp.StatusCode < 300:
 		exchange.Discard(resp)
 	default:
 		defer resp.Body.Close()
 		c.endIfOver(resp)
+		if resp.StatusCode >= 500 && resp.Header.Get("Retry-After") == "" { // unless it has ended already
+			c.End(fmt.Errorf("the server answered %s, also to a ping", exchange.Status(resp)), false)
+		}
 	}
 }
 
