@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -188,7 +189,7 @@ func FuzzRead(f *testing.F) {
 			}
 			rest = after
 		}
-		if begin := bytes.Trim(line, " \t\r\n\x00"); len(begin) > 0 && unicode.IsLetter(rune(begin[0])) {
+		if begin := bytes.Trim(line, " \t\r\n\x00"); startsWithLetter(begin) {
 			for _, m := range got.messages { // which a session takes as the answer to initialize alone
 				ssetest.Want(t, "form after a letter", m.form, jsonrpc.AfterWords)
 			}
@@ -202,6 +203,11 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+func startsWithLetter(text []byte) bool {
+	first, _ := utf8.DecodeRune(text)
+	return unicode.IsLetter(first)
 }
 
 // BenchmarkRead reads lines that are one message.
