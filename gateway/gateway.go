@@ -145,7 +145,7 @@ func (g *Gateway) prepare(up upstream.Upstream, opts Options) (*serving, error) 
 
 // identified is an upstream whose server says the same of itself as long as its identity stays the
 // same.
-type identified interface{ Identity() string }
+type identified interface{ Identity() remember.Identity }
 
 var _ identified = upstream.Command{}
 
@@ -247,8 +247,9 @@ func (g *Gateway) supply(n *serving) handshake.SupplierOptions {
 		Memory: n.memory, ProcessIdle: idle, RememberFor: age,
 		Name: o.known(), Params: g.bridges.Params, Boots: boots || o.Boots,
 		Shared: o.Sessions == SessionsShared, Warm: o.Warm, WarmFollowsUse: o.WarmFollowsUse && n.memory != nil, MaxSessions: o.MaxSessions,
-		Forwards:     len(o.ForwardHeaders) > 0 || o.PassRequest != nil,
-		StartTimeout: o.StartTimeout, InitializationTimeout: o.InitializationTimeout,
+		Authenticates: o.Authenticate != nil,
+		Forwards:      len(o.ForwardHeaders) > 0 || o.PassRequest != nil,
+		StartTimeout:  o.StartTimeout, InitializationTimeout: o.InitializationTimeout,
 		Session: multiplex.Options{
 			Server: g.bridges.Server, RequestTimeout: o.RequestTimeout, MaxRequestTimeout: o.MaxRequestTimeout,
 			MaxInFlight: max(0, o.MaxInFlight), Logger: o.Logger, Metrics: g.metrics,
@@ -297,7 +298,7 @@ func (g *Gateway) Learn(ctx context.Context, params json.RawMessage) error {
 	if !g.Remembers() || g.RemembersFor(params) {
 		return nil
 	}
-	return g.now.Load().supplier.Learn(ctx, params)
+	return g.now.Load().supplier.Learn(ctx, params, remember.Principal(""))
 }
 
 // Remembers reports whether what the server says is remembered.
@@ -307,7 +308,8 @@ func (g *Gateway) Remembers() bool { return g.now.Load().memory != nil }
 // params.
 func (g *Gateway) RemembersFor(params json.RawMessage) bool {
 	memory := g.now.Load().memory
-	return memory != nil && memory.Answers(remember.DeclaredBy(params, "")) != nil
+	client, plain := remember.ClientOf(params, remember.Principal(""))
+	return memory != nil && plain && memory.Answers(client) != nil
 }
 
 // CheckStart is Try before the first client comes: a shared session goes on, Ready and the status page know

@@ -133,7 +133,8 @@ func TestResponsesTellOfMemory(t *testing.T) {
 		learned(t, g, u)
 		opening := initialize("0", "2025-11-25", `{"roots":{}}`)
 		equal(t, "state from memory", state("/mcp", opening), "resting")
-		equal(t, "state of a client that declares something else", state("/mcp", initialize("0", "2025-11-25", `{"sampling":{}}`)), "")
+		equal(t, "state from the nearest memory", state("/mcp", initialize("0", "2025-11-25", `{"sampling":{}}`)), "resting")
+		equal(t, "state of a client of another version", state("/mcp", initialize("0", "2025-06-18", `{"sampling":{}}`)), "")
 
 		p := connect(t, g, connstate.Client{Transport: connstate.TransportSSE})
 		path := "/sse/" + p.c.ID() + "/message"
@@ -300,7 +301,7 @@ func TestCallBeforeInitializeWaitsForTheStart(t *testing.T) {
 		time.Sleep(150 * time.Millisecond) // the start has begun
 		p.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":"p"}}}`, request("2", "tools/list"))
 		p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
-		p.want("0 "+resultWith(withLists), `2 {"of":"tools/list"}`)
+		p.want(`2 {"of":"tools/list"}`, "0 "+resultWith(withLists))
 		time.Sleep(7 * time.Second)
 		p.want("notifications/progress", "notifications/progress")
 		time.Sleep(3 * time.Second)

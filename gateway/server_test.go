@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -316,4 +317,6 @@ func (s *serverSession) wantSent(t testing.TB, want ...string) {
 }
 
 // Identity is that of all servers of a test: what one of them says is remembered of the next.
-func (u *server) Identity() string { return cmp.Or(u.identity, "the server of the test") }
+func (u *server) Identity() remember.Identity {
+	return remember.Identity{Server: cmp.Or(u.identity, "the server of the test")}
+}

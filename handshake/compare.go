@@ -59,10 +59,18 @@ func (r *run) compare(a *attachment) {
 func (r *run) tellDifferences(a *attachment, now *remember.Answers) {
 	told := r.told.Load()
 	switch {
+	case now == nil && told != nil && told.Partial: // it was told of others, and its own lists cannot be read
+		r.told.Store(a.session.unread())
+		return
 	case now == nil:
 		return
 	case told == nil:
 		r.told.Store(now)
+		return
+	case told.Partial:
+		r.told.Store(now)
+		r.logDifferences(told, now)
+		r.tellChanged(told, now)
 		return
 	}
 	if told.Initialize != now.Initialize {
@@ -71,12 +79,16 @@ func (r *run) tellDifferences(a *attachment, now *remember.Answers) {
 	tell := *now
 	tell.Initialize = told.Initialize // the client knows nothing else
 	r.told.Store(&tell)
+	r.logDifferences(told, now)
+	r.tellChanged(told, now)
+}
+
+func (r *run) logDifferences(told, now *remember.Answers) {
 	for _, kind := range remember.Kinds() {
-		if !told.SameLists(now, kind) {
+		if told.Has(kind) && !told.SameLists(now, kind) {
 			r.log().Info("a list differs from what is remembered", "list", kind)
 		}
 	}
-	r.tellChanged(told, now)
 }
 
 // noteMissing notes what the client was told of and the server no longer has.

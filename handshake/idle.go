@@ -4,8 +4,6 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
-
-	"github.com/mcp-sse/mcp-sse/internal/remember"
 )
 
 // errIdle is the reason of a session that has ended because its client has not used it for long.
@@ -50,7 +48,7 @@ func (r *run) endIdle(a *attachment) {
 		return
 	}
 	if r.told.Load() == nil { // its lists could not be read
-		r.told.Store(&remember.Answers{Initialize: string(result.Raw), Stateless: a.session.Stateless(), Learned: time.Now()})
+		r.told.Store(a.session.unread())
 	}
 	a.retire(errIdle)
 }

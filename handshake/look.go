@@ -57,17 +57,20 @@ func (s *Session) runLook() {
 // other client is told of it. If something else has been remembered for long, or nothing because the server
 // asks each client something at once, a session without a client shows what the server says to all.
 func (s *Session) learn(answers *remember.Answers) {
+	if !s.teaches {
+		return
+	}
 	if !s.heard.Load() {
-		s.look.memory.Learn(s.declared, answers)
+		s.look.memory.Learn(s.client, answers)
 		return
 	}
 	if !s.supplier.learnsAlone() {
 		return
 	}
-	known := s.look.memory.Answers(s.declared)
+	known := s.look.memory.Answers(s.client)
 	differs := known == nil && !s.called.Load() || known != nil && !known.Same(answers) && time.Since(known.Learned) > time.Hour
-	if differs && s.supplier.learned.first(s.declared, time.Now()) {
-		s.supplier.learnInBackground(s.Params())
+	if differs && s.supplier.background.mayBegin() && s.supplier.learned.first(s.client.String(), time.Now()) {
+		s.supplier.learnInBackground(s.Params(), s.who)
 	}
 }
 
@@ -109,7 +112,7 @@ func (l *look) isOver() bool { return isClosed(l.done) }
 func (s *Session) read() (*remember.Answers, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.supplier.opts().Session.RequestTimeout)
 	defer cancel()
-	result, known := s.Result(), s.look.memory.Answers(s.declared)
+	result, known := s.Result(), s.look.memory.Answers(s.client)
 	answers := &remember.Answers{
 		Initialize: string(result.Raw), Stateless: s.Stateless(),
 		Pages: make(map[string]map[string]string), Learned: time.Now(),
@@ -143,6 +146,11 @@ func (s *Session) read() (*remember.Answers, error) {
 		}
 	}
 	return answers, nil
+}
+
+// unread returns what a session says whose lists could not be read.
+func (s *Session) unread() *remember.Answers {
+	return &remember.Answers{Initialize: string(s.Result().Raw), Stateless: s.Stateless(), Learned: time.Now()}
 }
 
 // errNoList reports that a server answers a request for a list with an error, and errUnknown that it does

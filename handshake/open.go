@@ -1,6 +1,7 @@
 package handshake
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
 	"github.com/mcp-sse/mcp-sse/internal/fair"
+	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream"
@@ -25,8 +27,8 @@ type openOptions struct {
 	// Party is on whose behalf the session starts. While starts wait, each party gets
 	// its turn after the others.
 	Party string
-	// Principal is the client's if the server sees it, else empty.
-	Principal string
+	// Who it is, for what is remembered; empty: the gateway itself.
+	Who string
 	// AnyServer allows a server from the pool: the server gets nothing of the client's
 	// request.
 	AnyServer bool
@@ -74,7 +76,7 @@ func (s *Supplier) start(ctx context.Context, c openOptions) (session *Session, 
 			}
 		}
 	}
-	session.since, session.principal = time.Now(), c.Principal
+	session.since, session.who = time.Now(), cmp.Or(c.Who, remember.Own)
 	spawned := from == FromStart && s.opts().Boots
 	if c.Attach != nil {
 		c.Attach(session, spawned)

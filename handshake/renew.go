@@ -3,6 +3,8 @@ package handshake
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"sync"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
@@ -13,54 +15,130 @@ import (
 // ready, gets from memory.
 func (r *run) learnForNext() {
 	if r.supplier.learnsAlone() && r.remembered(r.params()) == nil {
-		r.supplier.learnInBackground(r.params())
+		r.supplier.learnInBackground(r.params(), r.who())
 	}
 }
 
 // renewIfOld has the server say everything again if that is long ago.
 func (r *run) renewIfOld(answers *remember.Answers) {
-	if time.Since(answers.Learned) < r.supplier.opts().RememberFor {
-		return
-	}
-	if !r.supplier.learnsAlone() {
+	switch {
+	case time.Since(answers.Learned) < r.supplier.opts().RememberFor:
+	case r.supplier.learnsAlone():
+		r.supplier.learnInBackground(r.params(), r.who())
+	case r.supplier.background.mayBegin():
 		r.needed.Store(true) // by the client's own session
-		return
 	}
-	r.supplier.learnInBackground(r.params())
 }
 
-// renewPause is the time after a failed renewal before the next one.
-const renewPause = time.Minute
+// closed is a closed channel.
+var closed = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// learnInBackground starts a session in the background to learn what the server says to clients with these params,
-// unless one does so already. The returned channel is closed once that is known, or cannot be known now.
-func (s *Supplier) learnInBackground(params json.RawMessage) <-chan struct{} {
-	declared, done := remember.DeclaredBy(params, ""), make(chan struct{})
-	if running, runs := s.learning.LoadOrStore(declared, done); runs {
-		return running.(chan struct{})
+// background is at most one start of a server at a time that is for no client, but shows what the server says.
+// What else is to be learned meanwhile is not: the next client tells that it is wanted. After one that failed, or
+// did not show it, there is a pause, as between the starts of a client.
+type background struct {
+	mu      sync.Mutex      // guards what follows
+	running <-chan struct{} // nil: there is none
+	of      remember.Client // for whom it runs
+	pauses  *backoff.Backoff
+	next    time.Time // none begins before
+}
+
+// mayBegin reports whether nothing is in the way of a start.
+func (b *background) mayBegin() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mayBeginLocked()
+}
+
+func (b *background) mayBeginLocked() bool { return b.running == nil && !time.Now().Before(b.next) }
+
+// begin notes that a start begins. It returns the channel of the one that runs for an equal client, or a closed one
+// if none may begin.
+func (b *background) begin(of remember.Client, done <-chan struct{}) (mine bool, other <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.running != nil && b.of.Equal(of):
+		return false, b.running
+	case !b.mayBeginLocked():
+		return false, closed
+	}
+	b.running, b.of = done, of
+	return true, done
+}
+
+// end notes that the start has ended, with an error if nothing could be learned.
+func (b *background) end(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.running = nil
+	b.noteLocked(err)
+}
+
+// note notes whether a session has shown what the server says.
+func (b *background) note(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.noteLocked(err)
+}
+
+// The means of the first and of the longest pause after a start that did not show what the server says.
+const (
+	firstRenewPause = time.Minute
+	maxRenewPause   = 15 * time.Minute
+)
+
+func (b *background) noteLocked(err error) {
+	if b.pauses == nil || err == nil {
+		b.pauses = backoff.New(firstRenewPause, maxRenewPause)
+	}
+	if b.next = (time.Time{}); err != nil {
+		b.next = time.Now().Add(b.pauses.Next())
+	}
+}
+
+// learnInBackground starts a session in the background to learn what the server says to a client with these
+// params; who it is, [remember.Principal] says. The returned channel is closed once that is known, or cannot be
+// known now.
+func (s *Supplier) learnInBackground(params json.RawMessage, who string) <-chan struct{} {
+	client, plain := remember.ClientOf(params, who)
+	if !plain {
+		return closed
+	}
+	done := make(chan struct{})
+	mine, running := s.background.begin(client, done)
+	if !mine {
+		return running
 	}
 	s.Go(func() { // ends with the start, the look, and the supplier
-		defer s.learning.Delete(declared)
-		err := s.Learn(s.life, params)
+		err := s.Learn(s.life, params, who)
+		s.background.end(err)
 		close(done)
-		if err != nil {
-			s.NoteFailure(err)
+		if err != nil && s.life.Err() == nil {
+			if !errors.Is(err, errNothingLearned) {
+				s.NoteFailure(err)
+			}
 			s.limited.Warn("the server could not be started to learn what it says", "err", err)
-			_ = backoff.Wait(s.life, renewPause)
 		}
 	})
 	return done
 }
 
-// Learn starts a session without a client, and remembers what the server says to clients that initialize
-// with these params. It fails if the session does not start.
-func (s *Supplier) Learn(ctx context.Context, params json.RawMessage) error {
-	session, _, err := s.start(ctx, openOptions{AnyServer: true, Params: given(params)})
+// errNothingLearned reports that a session did not show what the server says.
+var errNothingLearned = errors.New("its lists cannot be read, or are too long to be remembered")
+
+// Learn starts a session without a client, and remembers what the server says to one that initializes with these
+// params. It fails if the session does not start, or does not show that.
+func (s *Supplier) Learn(ctx context.Context, params json.RawMessage, who string) error {
+	session, _, err := s.start(ctx, openOptions{Who: who, AnyServer: true, Params: given(params)})
 	if err != nil {
 		return err
 	}
 	defer session.Close(errNotNeeded)
-	session.awaitLook(ctx)
+	if session.awaitLook(ctx) == nil {
+		return errNothingLearned
+	}
 	return nil
 }
 

@@ -21,22 +21,38 @@ import (
 //	     │ no message for process-idle
 //	   ready
 
-// principal returns the client's principal if the server sees it.
-func (b *Bridge) principal() string {
+// who is the client, for what is remembered.
+func (b *Bridge) who() string { return remember.Principal(b.c.Client().Principal) }
+
+// asks returns the client that sent these params of initialize. It reports false if they have something that
+// others have not sent: then the client is told of nothing.
+func (b *Bridge) asks(params json.RawMessage) (client remember.Client, plain bool) {
+	client, plain = remember.ClientOf(params, b.who())
 	if b.opts.Supplier().opts().Forwards {
-		return b.c.Client().Principal
+		client = client.Alone()
 	}
-	return ""
+	return client, plain
 }
 
 // remembered returns what the server said to clients that sent these params of initialize, nil if that
 // is unknown.
 func (b *Bridge) remembered(params json.RawMessage) *remember.Answers {
 	memory := b.opts.Supplier().opts().Memory
-	if memory == nil || params == nil {
+	client, plain := b.asks(params)
+	if memory == nil || params == nil || !plain {
 		return nil
 	}
-	return memory.Answers(remember.DeclaredBy(params, b.principal()))
+	return memory.Answers(client)
+}
+
+// nearest returns what the server said that is nearest to what it says to such clients, nil if there is nothing.
+func (b *Bridge) nearest(params json.RawMessage) *remember.Answers {
+	memory := b.opts.Supplier().opts().Memory
+	client, plain := b.asks(params)
+	if memory == nil || params == nil || !plain || b.shares() {
+		return nil
+	}
+	return memory.Nearest(client)
 }
 
 // fromMemory returns what answers a request for a list while there is no session; nil if only a session
@@ -111,8 +127,15 @@ func (r *run) restUntilNeeded() bool {
 		r.startAnew()
 	}
 	answers := r.recall()
-	if answers == nil && r.follows == afterRest && before != nil {
+	if answers == nil && r.follows == afterRest && before != nil && !before.Partial {
 		answers = before // what its last session said
+	}
+	if answers == nil && (r.follows == first || r.follows == afterInitialize) {
+		isFirst := r.follows == first
+		if nearest := r.tellNearest(); nearest != nil && isFirst {
+			r.announce(resultOf(nearest).Response(r.autoID()))
+		}
+		return true
 	}
 	if answers == nil || r.needed.Load() && r.follows != first {
 		return true
@@ -136,13 +159,26 @@ func (r *run) restUntilNeeded() bool {
 	return r.awaitNeed() && r.c.Move(connstate.Initializing) == nil
 }
 
+// tellNearest tells the client what is nearest to what it will get, and returns that; nil if nothing is. Its
+// session has to start at once, and is compared with it.
+func (r *run) tellNearest() *remember.Answers {
+	answers := r.nearest(r.params())
+	if answers != nil {
+		r.tell(answers)
+		r.follows = afterRest
+	}
+	return answers
+}
+
 // tellChanged tells a client which lists are others now than it was told; before is nil if that is unknown.
 func (r *run) tellChanged(before, now *remember.Answers) {
 	promised := now
 	if before != nil {
 		promised = before
 	}
-	r.notifyListsChanged(resultOf(promised), func(kind string) bool { return before == nil || !before.SameLists(now, kind) })
+	r.notifyListsChanged(resultOf(promised), func(kind string) bool {
+		return before == nil || before.Has(kind) && !before.SameLists(now, kind)
+	})
 }
 
 // params returns the params with which the next session is initialized.
@@ -191,7 +227,8 @@ func (r *run) toldBefore(memory *remember.Server) *remember.Answers {
 	if version == "" {
 		return nil
 	}
-	return memory.AnswersAt(version, r.principal())
+	client, _ := r.asks(nil)
+	return memory.AnswersAt(version, client)
 }
 
 // awaitNeed waits until a resting connection needs a session. It answers the client's own initialize
@@ -246,7 +283,7 @@ func (r *run) restAtNext() bool {
 // known. It reports false if the connection needs a session first, or is closed, or if there is yet another
 // server.
 func (r *run) awaitLearned() bool {
-	learned := r.supplier.learnInBackground(r.params())
+	learned := r.supplier.learnInBackground(r.params(), r.who())
 	for {
 		select {
 		case <-learned:
@@ -271,6 +308,7 @@ func (r *run) answerInitializes() bool {
 	if answers == nil {
 		r.told.Store(nil)
 		r.follows = afterInitialize
+		r.tellNearest()
 		return false
 	}
 	r.renewIfOld(answers)
@@ -283,6 +321,7 @@ func (r *run) answerInitializes() bool {
 func (r *run) answerDuringStart() {
 	answers := r.remembered(r.params())
 	if answers == nil {
+		r.tellNearest()
 		return
 	}
 	r.follows = afterRest

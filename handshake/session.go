@@ -43,8 +43,10 @@ type Session struct {
 	// Set before Open returns:
 	since           time.Time     // when it was last started, taken or initialized
 	waitedForParams time.Duration // how long the initialize waited for its params while the server was ready
-	principal       string        // of its client, if the server sees it
-	declared        string        // the key of what it answers, for remember.Server
+	who             string        // for whom it was started, as remember has it
+	// client is whom the server answers, and teaches says that others may be told of that.
+	client  remember.Client
+	teaches bool
 
 	look   *look       // nil where nothing is remembered
 	heard  atomic.Bool // see hears
@@ -213,7 +215,10 @@ func (s *Session) initialize(ctx context.Context, until time.Time, params json.R
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	s.params.Store(&params)
-	s.declared = remember.DeclaredBy(params, s.principal)
+	s.client, s.teaches = remember.ClientOf(params, s.who)
+	if s.supplier.opts().Forwards {
+		s.client = s.client.Alone()
+	}
 	asked, _ := jsonrpc.MemberText(params, "protocolVersion")
 	if lowered := s.supplier.lowered.Load(); lowered != nil && asked > *lowered {
 		params = WithVersion(params, *lowered)

@@ -256,7 +256,7 @@ func (b *Bridge) open(ctx context.Context, from *Supplier, to *start) opened {
 	var a *attachment
 	passesOn := len(b.c.Client().Header) > 0 || b.c.Client().Context != nil // so no server that was started before
 	session, source, err := from.Open(ctx, openOptions{
-		Party: b.party(), Principal: b.principal(), AnyServer: !passesOn,
+		Party: b.party(), Who: b.who(), AnyServer: !passesOn,
 		Attach: func(s *Session, spawned bool) {
 			a = b.attach(s)
 			b.booting.Store(s)

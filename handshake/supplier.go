@@ -51,6 +51,8 @@ type SupplierOptions struct {
 	RememberFor time.Duration
 	// Boots says that servers are processes, which keep the machine busy while they boot.
 	Boots bool
+	// Authenticates says that clients have principals.
+	Authenticates bool
 	// Session configures each session. Its Logger and Metrics, which the supplier
 	// uses too, must not be nil. The supplier sets Shared, Tools, Limited, OnTools, OnClose and
 	// OnDone. The times and bounds can change.
@@ -94,9 +96,8 @@ type Supplier struct {
 	// manyTools guards the warning about tools that clients drop, and oddVersion is the unknown
 	// protocol version of the last warning about that.
 	manyTools sync.Once
-	// learning has a channel for all that the server is being asked again, by what clients declare: see
-	// learnInBackground.
-	learning   sync.Map
+	// background is the start for nobody that shows what the server says.
+	background background
 	oddVersion atomic.Pointer[string]
 	// learned notes for what clients declare a session without a client was started although another one
 	// had just been looked at: see learn.

@@ -88,14 +88,18 @@ func (s *Session) findAndLearn(ctx context.Context, until time.Time) (Found, err
 	return found, nil
 }
 
-// Remembered returns what is remembered of the server, as Try returns it. It reports false if nothing is, or
-// it is older than SupplierOptions.RememberFor.
+// Remembered returns what is remembered of the server for any client, as Try returns it. It reports false if
+// nothing is, or it is older than SupplierOptions.RememberFor.
 func (s *Supplier) Remembered() (Found, bool) {
 	memory := s.opts().Memory
 	if memory == nil {
 		return Found{}, false
 	}
-	last := memory.Last()
+	who := []string{remember.Own}
+	if !s.opts().Authenticates {
+		who = append(who, remember.Principal(""))
+	}
+	last := memory.Last(who...)
 	if last == nil || time.Since(last.Learned) >= s.opts().RememberFor {
 		return Found{}, false
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -33,8 +34,8 @@ import (
 //	     │ no
 //	start sse-server, in a process group of its own ── wait for its answer ──▶ …
 type sharedDaemon struct {
-	at     *url.URL // its name
-	server string   // the identity of the server behind it
+	at     *url.URL          // its name
+	server remember.Identity // of the server behind it
 	parts  map[string]string
 	args   []string // of the program
 	socket string
@@ -235,4 +236,6 @@ func awaitUnused(ctx context.Context, limit time.Duration, connections func() in
 }
 
 // Identity is that of the server behind the daemon, of this name.
-func (s *sharedDaemon) Identity() string { return s.at.String() + " " + s.server }
+func (s *sharedDaemon) Identity() remember.Identity {
+	return remember.Identity{Server: s.at.String() + " " + s.server.Server, Place: s.server.Place, Portable: s.server.Portable}
+}

@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// Answers is what a server said to clients that declare the same. It must not be changed once
+// Answers is what a server said to a client. It must not be changed once
 // others know it. What the server sent is text here, because JSON in JSON would lose its spaces.
 type Answers struct {
 	// Initialize is the result of initialize, as the server sent it.
@@ -26,6 +26,9 @@ type Answers struct {
 	Missing []string `json:"missing,omitempty"`
 	// Learned is when the server said it.
 	Learned time.Time `json:"learned"`
+	// Partial says that it is what the server said to others: only its result of initialize and its tools, and
+	// nothing of what it lacks. See Server.Nearest.
+	Partial bool `json:"-"`
 }
 
 // lists are the methods whose answers are kept, by the member of the initialize result's
@@ -67,6 +70,9 @@ func (a *Answers) Answer(m *jsonrpc.Message) (result json.RawMessage, ok bool) {
 // Lacks reports whether a method is that of a list which the server does not have: it does not declare
 // the kind, or does not know the method.
 func (a *Answers) Lacks(method string) bool {
+	if a.Partial {
+		return false
+	}
 	for kind, methods := range lists {
 		if slices.Contains(methods, method) {
 			_, declared := jsonrpc.Member(json.RawMessage(a.Initialize), "capabilities", kind)
@@ -83,6 +89,9 @@ func pageOf(cursor json.RawMessage) string {
 	}
 	return ""
 }
+
+// Has reports whether the answers say what lists of a kind the server has, or that it has none.
+func (a *Answers) Has(kind string) bool { return !a.Partial || kind == "tools" }
 
 // SameLists reports whether both have the same lists of a kind, byte for byte.
 func (a *Answers) SameLists(other *Answers, kind string) bool {
@@ -170,22 +179,4 @@ func Read(ask func(params json.RawMessage) (result json.RawMessage, err error)) 
 		}
 		params = json.RawMessage(`{"cursor":` + page + `}`)
 	}
-}
-
-// DeclaredBy returns the key of what a server answers to clients with these params of initialize: the
-// same for the same protocol version and capabilities. principal is the client's if the server sees
-// it, else empty.
-func DeclaredBy(params json.RawMessage, principal string) string {
-	version, _ := jsonrpc.MemberText(params, "protocolVersion")
-	raw, _ := jsonrpc.Member(params, "capabilities")
-	var capabilities any
-	_ = json.Unmarshal(raw, &capabilities)                          // without capabilities it declares none
-	key, _ := json.Marshal([]any{version, capabilities, principal}) // it has been JSON
-	return string(key)
-}
-
-// isDeclared reports whether a key of DeclaredBy is of a client of this version and principal.
-func isDeclared(key, version, principal string) bool {
-	var parts []any
-	return json.Unmarshal([]byte(key), &parts) == nil && len(parts) == 3 && parts[0] == version && parts[2] == principal
 }

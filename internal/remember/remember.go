@@ -2,17 +2,20 @@
 // can have both before its server has started.
 //
 //	Store ── remember.go  one for a program: a directory of files, or memory alone
-//	  └─ Server           one for each server: what it said, by what clients declare
-//	       └─ Answers ── answers.go   the result of initialize, and the pages of the lists
+//	  └─ Server           a server in one place: what it said, by the Client that asked
+//	       ├─ record      a file: what the same server said in all places
+//	       │    └─ Answers ── answers.go   the result of initialize, and the pages of the lists
+//	       └─ Nearest ── nearest.go   what it said to another kind of client, or in another place
 //
-// A file has what one server said, and is named by its identity: all that decides what it says. So a
-// server with another command, program or environment has another file, and the old one is dropped
-// when there are many. Programs share the directory: what another one has learned is read when it is
-// needed, and kept when the file is written.
+// A file has what one server said, and is named by what the server is: see [Identity]. So a server with
+// another command, program or variable has another file, and the old one is dropped when there are many.
+// Programs share the directory: what another one has learned is read when it is needed, and kept when the
+// file is written. A disk that hangs is in nobody's way: see job.
 package remember
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,7 +25,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -36,203 +38,300 @@ import (
 
 const (
 	// layout is the version of the files. Files of another one are ignored, and written anew.
-	layout = 1
-	// maxAnswers bounds what is kept of one server for clients that declare different things, and
-	// maxBytes all of it together.
-	maxAnswers = 32
+	layout = 2
+	// MaxAge is the age of answers from which nobody is told of them.
+	MaxAge = 30 * 24 * time.Hour
+	// maxAnswers bounds what is kept of one server for clients that declare different things, in all places,
+	// and maxBytes all of it together.
+	maxAnswers = 64
 	maxBytes   = 8 << 20
 	// maxFiles bounds the files in the directory.
 	maxFiles = 256
 	// rewriteAfter is the age of what a file says after which it is written again although nothing has
 	// changed: so the time in it is never older than this when the server has answered lately.
 	rewriteAfter = time.Hour
+	// readWait bounds how long anybody waits for the disk before it goes on with what is known, and writeWait how
+	// long one who has learned something waits until it is written: longer than for another program's lock.
+	readWait  = 250 * time.Millisecond
+	writeWait = lockWait + time.Second
 )
+
+// Identity is what a server is, and where it runs. Both texts stay the same as long as the server should say
+// the same of itself, as far as that can be known.
+type Identity struct {
+	// Server has all that makes it this server and no other one: its command, its program, and the variables
+	// that were given to it.
+	Server string
+	// Place is where it runs: its directory, and what is around it.
+	Place string
+	// Portable reports whether it should say the same in another place: nothing of this one takes part in
+	// what it is. It may read the disk. nil: it never does.
+	Portable func() bool
+}
+
+// String has all of it.
+func (i Identity) String() string { return i.Server + "\n" + i.Place }
 
 // Store keeps what servers said. It is safe for concurrent use.
 type Store struct {
 	dir string // empty: nothing is written
 	log *slog.Logger
 
-	mu      sync.Mutex // guards servers
-	servers map[string]*Server
+	mu      sync.Mutex // guards records
+	records map[string]*record
 }
 
 // Open returns the Store whose files are in a directory, which it makes when it first writes. With an
 // empty name it only keeps things in memory. Files that it cannot read or use are as if they were not
 // there, and a line in the log says so.
 func Open(dir string, log *slog.Logger) *Store {
-	return &Store{dir: dir, log: log, servers: make(map[string]*Server)}
+	return &Store{dir: dir, log: log, records: make(map[string]*record)}
 }
 
-// Server returns what is known of the server with an identity: a text that is the same as long as
-// the server says the same, as far as that can be known.
-func (s *Store) Server(identity string) *Server {
-	sum := sha256.Sum256([]byte(identity))
-	name := hex.EncodeToString(sum[:16])
+// Server returns what is known of a server.
+func (s *Store) Server(identity Identity) *Server {
+	name := hashOf(identity.Server)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	server := s.servers[name]
-	if server == nil {
-		if len(s.servers) >= maxFiles { // those in use go on, and share the files
-			clear(s.servers)
+	r := s.records[name]
+	if r == nil {
+		if len(s.records) >= maxFiles { // those in use go on, and share the files
+			clear(s.records)
 		}
-		server = &Server{store: s, name: name}
-		s.servers[name] = server
+		r = &record{store: s, name: name}
+		r.reads.does, r.writes.does = r.readAgain, r.write
+		s.records[name] = r
 	}
-	return server
+	return &Server{record: r, place: hashOf(identity.Place), portable: newPortable(identity.Portable)}
 }
 
-// Server is what is known of one server. It is safe for concurrent use.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Server is what is known of one server in one place. It is safe for concurrent use.
 type Server struct {
+	*record
+	place    string
+	portable *portable
+}
+
+// record is what is known of one server in all places.
+type record struct {
 	store *Store
 	name  string // of the file, without its ending
+
+	reads, writes job
 
 	disk sync.Mutex  // held while the file is read or written, and guards seen; taken before mu
 	seen fs.FileInfo // the file as it was last read or written; nil: there was none
 
 	mu      sync.Mutex // guards what follows; never held while the disk is waited for
-	answers map[string]*Answers
+	answers map[key]entry
 	bytes   int
 	written time.Time // when the file was last written
 }
 
+// key is who was told something, and where.
+type key struct {
+	place  string
+	client clientKey
+}
+
+// entry is what a server said to such a client. It is not changed.
+type entry struct {
+	// portable says that it may be told in another place, and general to another kind of client.
+	portable, general bool
+	*Answers
+}
+
 // file is what a file has.
 type file struct {
-	Layout  int                 `json:"layout"`
-	Server  string              `json:"server"`
-	Answers map[string]*Answers `json:"answers"`
+	Layout  int     `json:"layout"`
+	Server  string  `json:"server"`
+	Answers []saved `json:"answers"`
 }
 
-// Answers returns what the server said to clients that declare the same, nil if that is unknown. It looks
-// whether the file has changed: another program may have learned more, or somebody has deleted it.
-func (s *Server) Answers(declared string) *Answers {
-	s.readAgain()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.answers[declared]
+// saved is an entry with its key.
+type saved struct {
+	Place        string   `json:"place"`
+	Version      string   `json:"version"`
+	Capabilities string   `json:"capabilities"`
+	Who          string   `json:"who"`
+	Portable     bool     `json:"portable,omitempty"`
+	General      bool     `json:"general,omitempty"`
+	Said         *Answers `json:"said"`
 }
 
-// AnswersAt returns what the server said last to any client that asked for a protocol version, nil if that
-// is unknown. principal is that of [DeclaredBy].
-func (s *Server) AnswersAt(version, principal string) (last *Answers) {
+func (s saved) key() key { return key{s.Place, clientKey{s.Version, s.Capabilities, s.Who}} }
+
+// refresh looks whether the file has changed: another program may have learned more, or somebody has deleted
+// it. If the disk does not say so soon, what is known counts.
+func (r *record) refresh() {
+	if r.store.dir != "" {
+		r.reads.do(readWait)
+	}
+}
+
+// Answers returns what the server said here to a client that declares the same, nil if that is unknown.
+func (s *Server) Answers(c Client) *Answers {
+	s.refresh()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for declared, a := range s.answers {
-		if isDeclared(declared, version, principal) && (last == nil || a.Learned.After(last.Learned)) {
-			last = a
+	for _, who := range c.listensTo() {
+		if e, ok := s.answers[key{s.place, clientKey{c.version, c.capabilities, who}}]; ok && e.isFresh() {
+			return e.Answers
 		}
 	}
-	return last
+	return nil
 }
 
-// Last returns what the server said last to any client, nil if nothing is known of it.
-func (s *Server) Last() (last *Answers) {
-	s.readAgain()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, a := range s.answers {
-		if last == nil || a.Learned.After(last.Learned) {
-			last = a
-		}
+// AnswersAt returns what the server said here last to any client that asked for a protocol version, nil if that
+// is unknown.
+func (s *Server) AnswersAt(version string, c Client) *Answers {
+	return s.last(func(k key, _ entry) bool {
+		return k.place == s.place && k.client.version == version && slices.Contains(c.listensTo(), k.client.who)
+	})
+}
+
+// Last returns what the server said last to one of those, in a place from which it may be told here; nil if
+// nothing is known.
+func (s *Server) Last(who ...string) *Answers {
+	here := func(k key, _ entry) bool { return k.place == s.place && slices.Contains(who, k.client.who) }
+	if last := s.last(here); last != nil {
+		return last
 	}
-	return last
+	elsewhere := func(k key, e entry) bool { return e.portable && slices.Contains(who, k.client.who) }
+	if last := s.last(elsewhere); last != nil && s.portable.now() {
+		return last
+	}
+	return nil
 }
 
-// HasAny reports whether anything is known of the server.
+// HasAny reports whether anything is known of the server that may be told here.
 func (s *Server) HasAny() bool {
-	s.readAgain()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.answers) > 0
+	here := s.last(func(k key, _ entry) bool { return k.place == s.place })
+	return here != nil || s.last(func(_ key, e entry) bool { return e.portable }) != nil && s.portable.now()
 }
 
-// Learn keeps what the server has said to clients that declare the same, in the place of what it said
-// before, and writes the file if that has changed. It waits for the disk.
-func (s *Server) Learn(declared string, a *Answers) {
-	if a.size() <= maxBytes/2 && a.valid() && s.keep(declared, a) {
-		s.write()
+// last returns the newest of the answers that are meant.
+func (s *Server) last(meant func(key, entry) bool) (last *Answers) {
+	s.refresh()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, e := range s.answers {
+		if e.isFresh() && (last == nil || e.Learned.After(last.Learned)) && meant(k, e) {
+			last = e.Answers
+		}
+	}
+	return last
+}
+
+func (e entry) isFresh() bool { return time.Since(e.Learned) < MaxAge }
+
+// Learn keeps what the server has said to a client, in the place of what it said before, and writes the file if
+// that has changed. It waits for the disk, but not for long.
+func (s *Server) Learn(c Client, a *Answers) {
+	if a.size() > maxBytes/2 || !a.valid() {
+		return
+	}
+	e := entry{portable: s.portable.now(), general: isGeneral(c, a), Answers: a}
+	if s.keep(key{s.place, c.key()}, e) && s.store.dir != "" {
+		s.writes.do(writeWait)
 	}
 }
 
 // keep keeps answers in memory, and reports whether the file has to be written.
-func (s *Server) keep(declared string, a *Answers) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := s.answers[declared]
-	s.putLocked(declared, a)
-	return before == nil || !before.Same(a) || time.Since(s.written) > rewriteAfter
+func (r *record) keep(k key, e entry) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before, had := r.answers[k]
+	r.putLocked(k, e)
+	changed := !had || !before.Same(e.Answers) || before.portable != e.portable || before.general != e.general
+	return changed || time.Since(r.written) > rewriteAfter
 }
 
 // merge keeps what a file has and is not known here, or is newer.
-func (s *Server) merge(all map[string]*Answers) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for declared, a := range all {
-		if before := s.answers[declared]; before == nil || a.Learned.After(before.Learned) {
-			s.putLocked(declared, a)
+func (r *record) merge(all []saved) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, one := range all {
+		if before, had := r.answers[one.key()]; !had || one.Said.Learned.After(before.Learned) {
+			r.putLocked(one.key(), entry{one.Portable, one.General, one.Said})
 		}
 	}
 }
 
-// putLocked keeps answers within the bounds.
-func (s *Server) putLocked(declared string, a *Answers) {
-	before := s.answers[declared]
-	if s.answers == nil {
-		s.answers = make(map[string]*Answers)
+// putLocked keeps answers within the bounds. Who has told most, in one place, gives way first: so clients that
+// vary what they declare push out what was said to themselves.
+func (r *record) putLocked(k key, e entry) {
+	if r.answers == nil {
+		r.answers = make(map[key]entry)
 	}
-	if before != nil {
-		s.bytes -= before.size()
+	if before, had := r.answers[k]; had {
+		r.bytes -= before.size()
 	}
-	s.answers[declared] = a
-	s.bytes += a.size()
-	for len(s.answers) > maxAnswers || s.bytes > maxBytes {
-		oldest := slices.MinFunc(slices.Collect(maps.Keys(s.answers)), func(a, b string) int {
-			return s.answers[a].Learned.Compare(s.answers[b].Learned)
-		})
-		s.bytes -= s.answers[oldest].size()
-		delete(s.answers, oldest)
+	r.answers[k] = e
+	r.bytes += e.size()
+	for len(r.answers) > maxAnswers || r.bytes > maxBytes {
+		type group struct{ place, who string }
+		sizes := make(map[group]int)
+		for k := range r.answers {
+			sizes[group{k.place, k.client.who}]++
+		}
+		var out key
+		first := true
+		for k, e := range r.answers {
+			more := cmp.Compare(sizes[group{k.place, k.client.who}], sizes[group{out.place, out.client.who}])
+			if first || more > 0 || more == 0 && e.Learned.Before(r.answers[out].Learned) {
+				out, first = k, false
+			}
+		}
+		r.bytes -= r.answers[out].size()
+		delete(r.answers, out)
 	}
 }
 
-func (s *Server) path() string { return filepath.Join(s.store.dir, s.name+".json") }
+func (r *record) path() string { return filepath.Join(r.store.dir, r.name+".json") }
 
 // forget forgets what the file had.
-func (s *Server) forget() {
-	s.seen = nil
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.answers, s.bytes, s.written = nil, 0, time.Time{}
+func (r *record) forget() {
+	r.seen = nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answers, r.bytes, r.written = nil, 0, time.Time{}
 }
 
 // readAgain reads the file if it has changed since it was last read or written.
-func (s *Server) readAgain() {
-	if s.store.dir == "" {
+func (r *record) readAgain() {
+	r.disk.Lock()
+	defer r.disk.Unlock()
+	now, err := os.Lstat(r.path())
+	if errors.Is(err, fs.ErrNotExist) && r.seen != nil { // somebody wants it to be forgotten
+		r.forget()
+	}
+	if err != nil || r.seen != nil && os.SameFile(now, r.seen) && now.ModTime().Equal(r.seen.ModTime()) && now.Size() == r.seen.Size() {
 		return
 	}
-	s.disk.Lock()
-	defer s.disk.Unlock()
-	now, err := os.Lstat(s.path())
-	if errors.Is(err, fs.ErrNotExist) && s.seen != nil { // somebody wants it to be forgotten
-		s.forget()
-	}
-	if err != nil || s.seen != nil && os.SameFile(now, s.seen) && now.ModTime().Equal(s.seen.ModTime()) {
-		return
-	}
-	s.seen = now // another program replaces the file, so what is read is this one or a newer one
-	content, err := s.load()
+	r.seen = now // another program replaces the file, so what is read is this one or a newer one
+	content, err := r.load()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		s.store.log.Warn("what a server said before cannot be used", "file", s.path(), "err", err)
+		r.store.log.Warn("what a server said before cannot be used", "file", r.path(), "err", err)
 	default:
-		s.merge(content.Answers)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.written = now.ModTime()
+		r.merge(content.Answers)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.written = now.ModTime()
 	}
 }
 
-func (s *Server) load() (content file, err error) {
+func (s *record) load() (content file, err error) {
+	if err := checkFolder(s.store.dir); err != nil {
+		return content, err
+	}
 	if info, err := os.Lstat(s.path()); err == nil && !info.Mode().IsRegular() { // to open a pipe would wait
 		return content, errors.New("it is not a regular file")
 	}
@@ -249,6 +348,8 @@ func (s *Server) load() (content file, err error) {
 		return content, errors.New("it is not a regular file")
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
 		return content, errors.New("other users of this machine can read or change it: chmod 600")
+	case !isOwn(info):
+		return content, errors.New("it belongs to another user: delete it, or chown it to the user of this program")
 	}
 	data, err := io.ReadAll(io.LimitReader(f, 4*maxBytes))
 	if err != nil {
@@ -263,27 +364,29 @@ func (s *Server) load() (content file, err error) {
 	case content.Server != s.name:
 		return content, errors.New("it is of another server")
 	}
-	for declared, a := range content.Answers {
-		if a == nil || !a.valid() {
-			return content, fmt.Errorf("it has no result of initialize for %.80q", declared)
+	for _, one := range content.Answers {
+		if one.Said == nil || !one.Said.valid() {
+			return content, fmt.Errorf("it has no result of initialize for %.80q", one.Capabilities)
 		}
-		if a.Learned.After(time.Now()) { // the clock was wrong: it is as old as can be
-			a.Learned = time.Time{}
+		if one.Said.Learned.After(time.Now()) { // the clock was wrong, or is: it is used, and asked again
+			one.Said.Learned = time.Now().Add(-MaxAge / 2)
 		}
 	}
 	return content, nil
 }
 
 // write writes what is known now to the file, whole or not at all, and drops the oldest of too many.
-func (s *Server) write() {
-	if s.store.dir == "" {
-		return
-	}
+func (s *record) write() {
 	err := os.MkdirAll(s.store.dir, 0o700)
 	if err == nil {
-		unlock := s.store.lock()
-		err = s.rewrite()
-		unlock()
+		err = checkFolder(s.store.dir)
+	}
+	if err == nil {
+		var unlock func()
+		if unlock, err = s.store.lock(); err == nil {
+			err = s.rewrite()
+			unlock()
+		}
 	}
 	if err != nil {
 		s.store.log.Warn("what a server said cannot be kept", "file", s.path(), "err", err)
@@ -293,35 +396,48 @@ func (s *Server) write() {
 // lockWait bounds the wait for another program that writes a file, which takes milliseconds.
 const lockWait = 5 * time.Second
 
-// lock keeps other programs from writing files, until the returned function is called. Where that is not
-// possible, or another program holds the lock for long, it goes without: what that learns may be lost.
-func (s *Store) lock() (unlock func()) {
+// lock keeps other programs from writing files, until the returned function is called. Where the file system has
+// no locks, it goes without: what another program learns meanwhile may be lost. It fails if another program holds
+// the lock for long.
+func (s *Store) lock() (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
 	defer cancel()
 	lock := flock.New(filepath.Join(s.dir, ".lock"), flock.SetPermissions(0o600))
-	_, _ = lock.TryLockContext(ctx, time.Millisecond)
-	return func() { _ = lock.Close() }
+	if _, err := lock.TryLockContext(ctx, time.Millisecond); ctx.Err() != nil {
+		_ = lock.Close()
+		return nil, fmt.Errorf("another program holds %s: %w", lock.Path(), err)
+	}
+	return func() { _ = lock.Close() }, nil
 }
 
 // rewrite writes the file with what it has that is not known here.
-func (s *Server) rewrite() error {
+func (s *record) rewrite() error {
 	s.disk.Lock()
 	defer s.disk.Unlock()
 	if content, err := s.load(); err == nil { // else it is replaced
 		s.merge(content.Answers)
 	}
 	s.mu.Lock()
-	content := file{layout, s.name, maps.Clone(s.answers)}
+	content := file{Layout: layout, Server: s.name}
+	for k, e := range s.answers {
+		content.Answers = append(content.Answers, saved{k.place, k.client.version, k.client.capabilities, k.client.who, e.portable, e.general, e.Answers})
+	}
 	s.written = time.Now()
 	s.mu.Unlock()
 	var data bytes.Buffer
 	to := json.NewEncoder(&data)
 	to.SetEscapeHTML(false)
+	slices.SortFunc(content.Answers, func(a, b saved) int { return a.Said.Learned.Compare(b.Said.Learned) })
 	err := to.Encode(content)
 	if err == nil {
 		err = s.store.replace(s.path(), data.Bytes())
 	}
 	s.seen, _ = os.Lstat(s.path()) // nil if it could not be written
+	if err != nil {
+		s.mu.Lock()
+		s.written = time.Time{} // the next answers try again
+		s.mu.Unlock()
+	}
 	return err
 }
 
@@ -342,7 +458,7 @@ func (s *Store) replace(path string, data []byte) error {
 	return err
 }
 
-// dropOldest makes room for one file beside the others.
+// dropOldest makes room for one file beside the others, and drops those that nobody is told of any more.
 func (s *Store) dropOldest(path string) {
 	if _, err := os.Stat(path); err == nil {
 		return // it is among them
@@ -355,7 +471,7 @@ func (s *Store) dropOldest(path string) {
 		}
 	}
 	slices.SortFunc(files, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
-	for len(files) >= maxFiles {
+	for len(files) >= maxFiles || len(files) > 0 && time.Since(files[0].ModTime()) > MaxAge {
 		_ = os.Remove(filepath.Join(s.dir, files[0].Name()))
 		files = files[1:]
 	}

@@ -26,12 +26,22 @@ func said(tools string) *remember.Answers {
 	}
 }
 
+// kind is a client that declares a capability of this name.
+func kind(name string) remember.Client {
+	return client(`{"protocolVersion":"2025-11-25","capabilities":{"`+name+`":{}}}`, "")
+}
+
+func client(params, principal string) remember.Client {
+	c, _ := remember.ClientOf(json.RawMessage(params), remember.Principal(principal))
+	return c
+}
+
 // What a server said survives the program, byte for byte, in a file that nobody else can read.
 func TestFileIsReadAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "remembered")
 	log, lines := logger()
 	const tools = `{"tools": [ {"name":"a <b> & c"} ]}`
-	remember.Open(dir, log).Server("a server").Learn("declared", said(tools))
+	remember.Open(dir, log).Server(remember.Identity{Server: "a server"}).Learn(kind("declared"), said(tools))
 
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	ssetest.Must(t, err)
@@ -40,16 +50,16 @@ func TestFileIsReadAgain(t *testing.T) {
 	ssetest.Must(t, err)
 	ssetest.Want(t, "mode", info.Mode().Perm(), os.FileMode(0o600))
 
-	again := remember.Open(dir, log).Server("a server").Answers("declared")
+	again := remember.Open(dir, log).Server(remember.Identity{Server: "a server"}).Answers(kind("declared"))
 	if again == nil {
 		t.Fatalf("nothing is known; the log says %s", lines)
 	}
 	ssetest.Want(t, "initialize", again.Initialize, initialize)
 	ssetest.Want(t, "tools", again.Pages["tools/list"][""], tools)
-	if remember.Open(dir, log).Server("another server").Answers("declared") != nil {
+	if remember.Open(dir, log).Server(remember.Identity{Server: "another server"}).Answers(kind("declared")) != nil {
 		t.Error("another server has the same answers")
 	}
-	if remember.Open(dir, log).Server("a server").Answers("other") != nil {
+	if remember.Open(dir, log).Server(remember.Identity{Server: "a server"}).Answers(kind("other")) != nil {
 		t.Error("clients that declare something else have the same answers")
 	}
 }
@@ -59,13 +69,13 @@ func TestFileIsReadAgain(t *testing.T) {
 func TestProgramsShareTheFiles(t *testing.T) {
 	dir := t.TempDir()
 	log, lines := logger()
-	one, other := remember.Open(dir, log).Server("s"), remember.Open(dir, log).Server("s")
-	one.Learn("a", said(`{"by":"one"}`))
-	other.Learn("b", said(`{"by":"other"}`))
-	third := remember.Open(dir, log).Server("s")
+	one, other := remember.Open(dir, log).Server(remember.Identity{Server: "s"}), remember.Open(dir, log).Server(remember.Identity{Server: "s"})
+	one.Learn(kind("a"), said(`{"by":"one"}`))
+	other.Learn(kind("b"), said(`{"by":"other"}`))
+	third := remember.Open(dir, log).Server(remember.Identity{Server: "s"})
 	for name, server := range map[string]*remember.Server{"one": one, "other": other, "a third": third} {
 		for declared, want := range map[string]string{"a": `{"by":"one"}`, "b": `{"by":"other"}`} {
-			got := server.Answers(declared)
+			got := server.Answers(kind(declared))
 			if got == nil || got.Pages["tools/list"][""] != want {
 				t.Errorf("%s has %v for %s, want %s; the log says %s", name, got, declared, want, lines)
 			}
@@ -77,15 +87,15 @@ func TestProgramsShareTheFiles(t *testing.T) {
 func TestDeletedFileIsForgotten(t *testing.T) {
 	dir := t.TempDir()
 	log, _ := logger()
-	server := remember.Open(dir, log).Server("s")
-	server.Learn("a", said("{}"))
+	server := remember.Open(dir, log).Server(remember.Identity{Server: "s"})
+	server.Learn(kind("a"), said("{}"))
 	files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 	ssetest.Must(t, os.Remove(files[0]))
-	if server.Answers("a") != nil || server.HasAny() {
+	if server.Answers(kind("a")) != nil || server.HasAny() {
 		t.Error("it is still remembered")
 	}
-	server.Learn("a", said("{}"))
-	if files, _ := filepath.Glob(filepath.Join(dir, "*.json")); len(files) != 1 || server.Answers("a") == nil {
+	server.Learn(kind("a"), said("{}"))
+	if files, _ := filepath.Glob(filepath.Join(dir, "*.json")); len(files) != 1 || server.Answers(kind("a")) == nil {
 		t.Error("it is not kept again")
 	}
 }
@@ -96,7 +106,7 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	for why, spoil := range map[string]func(path string, data []byte) error{
 		"damaged": func(path string, data []byte) error { return os.WriteFile(path, data[:len(data)/2], 0o600) },
 		"layout 9": func(path string, data []byte) error {
-			return os.WriteFile(path, bytes.Replace(data, []byte(`"layout":1`), []byte(`"layout":9`), 1), 0o600)
+			return os.WriteFile(path, bytes.Replace(data, []byte(`"layout":2`), []byte(`"layout":9`), 1), 0o600)
 		},
 		"another server": func(path string, data []byte) error {
 			return os.WriteFile(path, bytes.Replace(data, []byte(`"server":"`), []byte(`"server":"x`), 1), 0o600)
@@ -109,21 +119,21 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 		t.Run(why, func(t *testing.T) {
 			dir := t.TempDir()
 			log, lines := logger()
-			remember.Open(dir, log).Server("s").Learn("d", said("{}"))
+			remember.Open(dir, log).Server(remember.Identity{Server: "s"}).Learn(kind("d"), said("{}"))
 			files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 			data, err := os.ReadFile(files[0])
 			ssetest.Must(t, err)
 			ssetest.Must(t, spoil(files[0], data))
 
-			server := remember.Open(dir, log).Server("s")
-			if server.Answers("d") != nil {
+			server := remember.Open(dir, log).Server(remember.Identity{Server: "s"})
+			if server.Answers(kind("d")) != nil {
 				t.Error("the file was used")
 			}
 			if !strings.Contains(lines.String(), why) {
 				t.Errorf("the log says %q, want %q in it", lines, why)
 			}
-			server.Learn("d", said("{}"))
-			if remember.Open(dir, log).Server("s").Answers("d") == nil {
+			server.Learn(kind("d"), said("{}"))
+			if remember.Open(dir, log).Server(remember.Identity{Server: "s"}).Answers(kind("d")) == nil {
 				t.Error("the file was not replaced")
 			}
 		})
@@ -135,27 +145,27 @@ func TestDirectoryThatCannotBeWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	ssetest.Must(t, os.WriteFile(file, nil, 0o600))
 	log, lines := logger()
-	server := remember.Open(file, log).Server("s")
-	server.Learn("d", said("{}"))
-	if server.Answers("d") == nil || !strings.Contains(lines.String(), "cannot be kept") {
-		t.Errorf("answers %v, log %s", server.Answers("d"), lines)
+	server := remember.Open(file, log).Server(remember.Identity{Server: "s"})
+	server.Learn(kind("d"), said("{}"))
+	if server.Answers(kind("d")) == nil || !strings.Contains(lines.String(), "cannot be kept") {
+		t.Errorf("answers %v, log %s", server.Answers(kind("d")), lines)
 	}
 }
 
 // What is kept of one server is bounded: what was learned first goes first.
 func TestAnswersAreBounded(t *testing.T) {
-	server := remember.Open("", slog.New(slog.DiscardHandler)).Server("s")
+	server := remember.Open("", slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s"})
 	now := time.Now()
-	for i := range 40 {
+	for i := range 72 {
 		a := said("{}")
 		a.Learned = now.Add(time.Duration(i) * time.Second)
-		server.Learn(fmt.Sprint(i), a)
+		server.Learn(kind(fmt.Sprint(i)), a)
 	}
-	for i, want := range map[int]bool{0: false, 7: false, 8: true, 39: true} {
-		ssetest.Want(t, fmt.Sprint("answers ", i, " are kept"), server.Answers(fmt.Sprint(i)) != nil, want)
+	for i, want := range map[int]bool{0: false, 7: false, 8: true, 71: true} {
+		ssetest.Want(t, fmt.Sprint("answers ", i, " are kept"), server.Answers(kind(fmt.Sprint(i))) != nil, want)
 	}
-	server.Learn("big", said(strings.Repeat(" ", 5<<20)))
-	if server.Answers("big") != nil {
+	server.Learn(kind("big"), said(strings.Repeat(" ", 5<<20)))
+	if server.Answers(kind("big")) != nil {
 		t.Error("answers of 5 MiB are kept")
 	}
 }
@@ -164,7 +174,7 @@ func TestFilesAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	store := remember.Open(dir, slog.New(slog.DiscardHandler))
 	for i := range 260 {
-		store.Server(fmt.Sprint(i)).Learn("d", said("{}"))
+		store.Server(remember.Identity{Server: fmt.Sprint(i)}).Learn(kind("d"), said("{}"))
 	}
 	files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 	ssetest.Want(t, "files", len(files), 256)
@@ -224,20 +234,46 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Equal capabilities in another order are equal. A version, or a capability, or a principal that the
-// server sees, makes another key.
-func TestDeclaredBy(t *testing.T) {
-	of := func(params, principal string) string { return remember.DeclaredBy(json.RawMessage(params), principal) }
+// Equal capabilities in another order are equal, whoever the client says it is. Another version, capability or
+// principal makes another client.
+func TestClientsThatAreToldTheSame(t *testing.T) {
 	const params = `{"protocolVersion":"2025-11-25","capabilities":{"a":{"x":1,"y":2},"b":{}},"clientInfo":{"name":"n"}}`
-	ssetest.Want(t, "another order", of(`{"capabilities":{"b":{}, "a":{"y":2,"x":1}},"protocolVersion":"2025-11-25"}`, ""), of(params, ""))
-	for _, other := range []string{
-		of(params, "ada"),
-		of(`{"protocolVersion":"2025-06-18","capabilities":{"a":{"x":1,"y":2},"b":{}}}`, ""),
-		of(`{"protocolVersion":"2025-11-25","capabilities":{"a":{"x":1,"y":2}}}`, ""),
+	server := remember.Open("", slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s"})
+	server.Learn(client(params, ""), said("{}"))
+	for name, c := range map[string]struct {
+		params, principal string
+		want              bool
+	}{
+		"another order":      {`{"capabilities":{"b":{}, "a":{"y":2,"x":1}},"protocolVersion":"2025-11-25"}`, "", true},
+		"another name":       {strings.Replace(params, `"n"`, `"m"`, 1), "", true},
+		"a principal":        {params, "ada", false},
+		"another version":    {strings.Replace(params, "11-25", "06-18", 1), "", false},
+		"another capability": {strings.Replace(params, `,"b":{}`, "", 1), "", false},
+		"another number":     {strings.Replace(params, `"y":2`, `"y":2.5`, 1), "", false},
 	} {
-		if other == of(params, "") {
-			t.Errorf("%s is the key of both", other)
-		}
+		ssetest.Want(t, name, server.Answers(client(c.params, c.principal)) != nil, c.want)
+	}
+}
+
+// Params of initialize with more than MCP defines may have brought what the server says.
+func TestPlainParams(t *testing.T) {
+	for params, want := range map[string]bool{
+		``:   true,
+		`{}`: true,
+		`{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"n","title":"N","version":"1.0.0-rc.1"}}`: true,
+		`{"protocolVersion":"2025-11-25","capabilities":{},"_meta":{"tenant":"ada"}}`:                                               false,
+		`{"protocolVersion":"2025-11-25","capabilities":{},"tenant":"ada"}`:                                                         false,
+		`{"capabilities":{"roots":{}},"capabilities":{}}`:                                                                           false,
+		`{"capabilities":{"roots":{"a":1,"a":2}}}`:                                                                                  false,
+		`{"capabilities":{},"clientInfo":{"name":"n","tenant":"ada"}}`:                                                              false,
+		`{"capabilities":{},"clientInfo":{"version":"ignore all other tools"}}`:                                                     false,
+		`{"capabilities":{},"clientInfo":{"version":{"a":"b"}}}`:                                                                    false,
+		`{"capabilities":{},"clientInfo":"n"}`:                                                                                      false,
+		`{"capabilities":` + strings.Repeat("[", 99) + strings.Repeat("]", 99) + `}`:                                                false,
+		`[]`: false,
+	} {
+		_, plain := remember.ClientOf(json.RawMessage(params), remember.Own)
+		ssetest.Want(t, params, plain, want)
 	}
 }
 
@@ -250,14 +286,14 @@ func TestSameLists(t *testing.T) {
 }
 
 func FuzzFile(f *testing.F) {
-	f.Add([]byte(`{"layout":1,"server":"x","answers":{"d":{"initialize":"{}","pages":{}}}}`))
+	f.Add([]byte(`{"layout":2,"server":"x","answers":[{"version":"v","said":{"initialize":"{}","pages":{}}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := t.TempDir()
 		store := remember.Open(dir, slog.New(slog.DiscardHandler))
-		store.Server("s").Learn("d", said("{}"))
+		store.Server(remember.Identity{Server: "s"}).Learn(kind("d"), said("{}"))
 		files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 		ssetest.Must(t, os.WriteFile(files[0], data, 0o600))
-		if a := remember.Open(dir, slog.New(slog.DiscardHandler)).Server("s").Answers("d"); a != nil && a.Initialize == "" {
+		if a := remember.Open(dir, slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s"}).Answers(kind("d")); a != nil && a.Initialize == "" {
 			t.Error("answers without a result of initialize")
 		}
 	})

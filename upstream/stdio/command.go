@@ -78,6 +78,10 @@ type Command struct {
 	Args []string
 	// Env is its environment, as "key=value". nil: that of this process.
 	Env []string
+	// Inherited are the names of those variables in Env that nobody has given to this server on purpose: they
+	// are those of this process. What else is in Env makes it another server than one with another value, for
+	// what is remembered of servers. With a nil Env all are inherited.
+	Inherited []string
 	// PrincipalEnv names an environment variable in which the child finds the principal
 	// of its client (caller.Caller). The variable is empty if the client has none. Default: no
 	// variable.

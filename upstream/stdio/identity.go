@@ -7,27 +7,25 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/environ"
+	"github.com/mcp-sse/mcp-sse/internal/remember"
 )
 
-// passing are the variables that differ between two logins, two windows of an editor or two starts of a
-// service, and say nothing about what a server is, as patterns of path.Match. Secrets are not among them: two
-// clients with other secrets have other servers. PATH is, because agents put directories of their own into
-// it: the program that it finds is in the identity by itself.
-var passing = []string{
-	"_", "PATH", "PWD", "OLDPWD", "SHLVL", "COLUMNS", "LINES", "TERM", "TERM_*", "COLORTERM", "WINDOWID", "TMUX*", "STY", "PS1",
-	"SSH_*", "GPG_TTY", "SECURITYSESSIONID", "XDG_SESSION_*", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY",
-	"INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID", "MANAGERPID*", "NOTIFY_SOCKET", "LISTEN_*", "MEMORY_PRESSURE_*",
-	"HOSTNAME", "KUBERNETES_*", "TMPDIR", "TMP", "TEMP", "INIT_CWD",
-	// What agents and editors tell what they start of themselves:
-	"*_PID", "*_SESSION_ID", "*_SESSION_IDS", "*_THREAD_ID", "*_TRACE_ID", "*_RUN_ID", "*_SOCK", "*_SOCKET", "*_IPC_HOOK", "*_IPC_HOOK_*",
-	"*_IPC_HANDLE", "*_WINDOW_ID", "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_CHILD_NOTES_DIR",
-	"CLAUDE_CODE_MESSAGING_TOKEN", "VSCODE_NLS_CONFIG",
-}
+// choosing are the variables that choose code or an account, also where nobody has given them to the server on
+// purpose: how their names begin, and what is in them. Names are compared in upper case.
+var (
+	choosingPrefixes = []string{"NODE_", "NPM_CONFIG_", "PYTHON", "UV_", "PIP_", "LD_", "DYLD_", "AWS_", "KUBE"}
+	choosingParts    = []string{"TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PROFILE", "HOST"}
+)
+
+// ofMachine are names of this machine, which is another one for each start of a container. They choose nothing
+// unless somebody has given them on purpose.
+var ofMachine = []string{"HOSTNAME", "HOST", "HOSTTYPE"}
 
 // scripts are the endings of files that are programs for an interpreter. Other files in the arguments
 // may be data, which changes all the time.
@@ -40,31 +38,40 @@ type file struct {
 	Size int64
 }
 
-// Identity returns a text that stays the same as long as the server should say the same of itself: it
-// has the program, the arguments, the directory, the times and sizes of the program and of scripts that
-// the arguments name, and of the environment only a hash. It reads the file system.
-func (c Command) Identity() string {
-	program := c.Path
-	if filepath.Base(program) != program {
-		program = c.inDir(program)
-	} else if found, err := exec.LookPath(program); err == nil {
-		program = found
-	}
-	dir, _ := filepath.Abs(c.Dir)
-	files := []file{stat(program)}
+// Identity returns what stays the same as long as the server should say the same of itself. The server is the
+// program, the arguments, the times and sizes of the program and of scripts that the arguments name, and the
+// variables that it was given or that choose code or an account. The place is the directory, and the other
+// variables that it inherits. Of values of variables there are only hashes. It reads the file system.
+func (c Command) Identity() remember.Identity {
+	files := []file{stat(c.program())}
 	for _, arg := range c.Args {
-		if slices.Contains(scripts, filepath.Ext(arg)) {
+		if isScript(arg) {
 			files = append(files, stat(c.inDir(arg)))
 		}
 	}
-	identity, _ := json.Marshal(struct { // texts, times and numbers can all be JSON
+	given, around := c.variables()
+	server, _ := json.Marshal(struct { // texts, times and numbers can all be JSON
 		Args  []string
-		Dir   string
 		Env   string
 		Files []file
-	}{append([]string{c.Path}, c.Args...), dir, hashOf(c.Env), files})
-	return string(identity)
+	}{append([]string{c.Path}, c.Args...), hashOf(given), files})
+	dir, _ := filepath.Abs(c.Dir)
+	place, _ := json.Marshal(struct{ Dir, Env string }{dir, hashOf(around)})
+	return remember.Identity{Server: string(server), Place: string(place), Portable: c.isPortable}
 }
+
+// program returns the path of the program.
+func (c Command) program() string {
+	if filepath.Base(c.Path) != c.Path {
+		return c.inDir(c.Path)
+	}
+	if found, err := exec.LookPath(c.Path); err == nil {
+		return found
+	}
+	return c.Path
+}
+
+func isScript(arg string) bool { return slices.Contains(scripts, filepath.Ext(arg)) }
 
 // inDir returns the path of a file that the process would find under a name.
 func (c Command) inDir(name string) string {
@@ -83,19 +90,41 @@ func stat(path string) file {
 	return file{path, info.ModTime(), info.Size()}
 }
 
-// hashOf returns the hash of an environment without what is passing; nil is that of this process.
-func hashOf(env []string) string {
+// variables returns those that make the server, and those of its place. Of two with one name the last counts.
+func (c Command) variables() (given, around []string) {
+	env, inherits := c.Env, func(name string) bool { return slices.Contains(c.Inherited, name) }
 	if env == nil {
-		env = os.Environ()
+		env, inherits = os.Environ(), func(string) bool { return true }
 	}
-	lasting := slices.DeleteFunc(slices.Clone(env), func(variable string) bool {
+	all := make(map[string]string, len(env))
+	for _, variable := range env {
 		name, _, _ := strings.Cut(variable, "=")
-		return slices.ContainsFunc(passing, func(pattern string) bool {
-			is, _ := path.Match(pattern, name)
-			return is
-		})
-	})
-	slices.Sort(lasting)
-	sum := sha256.Sum256([]byte(strings.Join(lasting, "\x00")))
+		all[name] = variable
+	}
+	for name, variable := range all {
+		switch {
+		case !inherits(name):
+			given = append(given, variable)
+		case environ.IsAmbient(name) || slices.Contains(ofMachine, name):
+		case chooses(name):
+			given = append(given, variable)
+		default:
+			around = append(around, variable)
+		}
+	}
+	return given, around
+}
+
+// chooses reports whether a variable chooses code or an account.
+func chooses(name string) bool {
+	name = strings.ToUpper(name)
+	return slices.ContainsFunc(choosingPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) ||
+		slices.ContainsFunc(choosingParts, func(part string) bool { return strings.Contains(name, part) })
+}
+
+// hashOf returns the hash of variables.
+func hashOf(variables []string) string {
+	slices.Sort(variables)
+	sum := sha256.Sum256([]byte(strings.Join(variables, "\x00")))
 	return hex.EncodeToString(sum[:])
 }

@@ -16,7 +16,7 @@ func TestIdentity(t *testing.T) {
 	script := filepath.Join(dir, "server.js")
 	ssetest.Must(t, os.WriteFile(script, []byte("one"), 0o600))
 	base := Command{Path: "sh", Args: []string{"server.js", "--fast"}, Dir: dir, Env: []string{"TOKEN=s3cret", "A=1"}}
-	identity := base.Identity()
+	identity := base.Identity().String()
 	if strings.Contains(identity, "s3cret") {
 		t.Errorf("%s has the value of a variable", identity)
 	}
@@ -24,30 +24,165 @@ func TestIdentity(t *testing.T) {
 	ssetest.Must(t, os.WriteFile(filepath.Join(dir, "data.db"), []byte("one"), 0o600))
 	data := base
 	data.Args = append(data.Args, "data.db")
-	before := data.Identity()
+	before := data.Identity().Server
 	ssetest.Must(t, os.WriteFile(filepath.Join(dir, "data.db"), []byte("three"), 0o600))
-	ssetest.Want(t, "with other data", data.Identity(), before)
-
-	same := base
-	same.Env = []string{"A=1", "TERM=xterm", "SSH_CLIENT=192.0.2.1", "VSCODE_IPC_HOOK_CLI=/tmp/a", "CODEX_THREAD_ID=1", "PATH=/tmp/x:/bin", "TOKEN=s3cret"}
-	ssetest.Want(t, "with another terminal", same.Identity(), identity)
+	ssetest.Want(t, "with other data", data.Identity().Server, before)
 
 	for what, change := range map[string]func(c *Command){
 		"another program":        func(c *Command) { c.Path = "ls" },
 		"another argument":       func(c *Command) { c.Args = []string{"server.js"} },
-		"another directory":      func(c *Command) { c.Dir = os.TempDir() },
 		"another variable":       func(c *Command) { c.Env = []string{"TOKEN=other", "A=1"} },
 		"a secret of an agent's": func(c *Command) { c.Env = append(c.Env[:2:2], "COPILOT_MCP_TOKEN=alice") },
-		"a key of an agent's":    func(c *Command) { c.Env = append(c.Env[:2:2], "CLAUDE_API_KEY=alice") },
-		"a token of npm":         func(c *Command) { c.Env = append(c.Env[:2:2], "npm_config__authToken=alice") },
 		"no environment":         func(c *Command) { c.Env = nil },
 		"another file":           func(*Command) { ssetest.Must(t, os.WriteFile(script, []byte("three"), 0o600)) },
 	} {
 		other := base
 		change(&other)
-		if other.Identity() == identity {
+		if other.Identity().Server == base.Identity().Server && other.Identity().Server == identity {
+			t.Errorf("%s: the server is the same", what)
+		}
+		if other.Identity().String() == identity {
 			t.Errorf("%s: the identity is the same", what)
 		}
 		ssetest.Must(t, os.WriteFile(script, []byte("one"), 0o600))
 	}
+}
+
+// What a variable makes another one of, by who has set it: somebody on purpose, or the surroundings.
+func TestVariablesInTheIdentity(t *testing.T) {
+	const server, place, nothing = "another server", "another place", "the same"
+	for _, c := range []struct{ variable, given, inherited string }{
+		{"SSH_HOST", server, server},
+		{"SSH_PASSWORD", server, server},
+		{"KUBERNETES_CONTEXT", server, server},
+		{"MYSQL_SOCKET", server, place},
+		{"INSTAGRAM_SESSION_ID", server, place},
+		{"TARGET_PID", server, place},
+		{"TMPDIR", server, place},
+		{"LANG", server, place},
+		{"MY_TOKEN", server, server},
+		{"NODE_OPTIONS", server, server},
+		{"npm_config_registry", server, server},
+		{"PYTHONPATH", server, server},
+		{"UV_INDEX_URL", server, server},
+		{"LD_PRELOAD", server, server},
+		{"AWS_PROFILE", server, server},
+		{"DOCKER_HOST", server, server},
+		{"HOSTNAME", server, nothing},
+		{"TERM", server, nothing},
+		{"SSH_CONNECTION", server, nothing},
+		{"CLAUDE_CODE_SESSION_ID", server, nothing},
+		{"PATH", server, nothing},
+	} {
+		of := func(value string, inherited ...string) Command {
+			return Command{Path: "/bin/true", Env: []string{"A=1", c.variable + "=" + value}, Inherited: inherited}
+		}
+		differs := func(a, b Command) string {
+			x, y := a.Identity(), b.Identity()
+			switch {
+			case x.Server != y.Server:
+				return server
+			case x.Place != y.Place:
+				return place
+			}
+			return nothing
+		}
+		ssetest.Want(t, c.variable+" given", differs(of("a"), of("b")), c.given)
+		ssetest.Want(t, c.variable+" inherited", differs(of("a", c.variable), of("b", c.variable)), c.inherited)
+	}
+	home := Command{Path: "/bin/true", Dir: "/", Env: []string{}}
+	other := home
+	other.Dir = t.TempDir()
+	if home.Identity().Server != other.Identity().Server || home.Identity().Place == other.Identity().Place {
+		t.Error("another directory is not another place alone")
+	}
+}
+
+// A command is portable if its directory takes no part in what it is. What is in doubt is not.
+func TestPortableCommands(t *testing.T) {
+	bin, home := t.TempDir(), t.TempDir()
+	script := filepath.Join(bin, "server.js")
+	write := func(path, text string) {
+		t.Helper()
+		ssetest.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		ssetest.Must(t, os.WriteFile(path, []byte(text), 0o700))
+	}
+	write(script, "")
+	for _, program := range []string{"node", "npx", "uvx", "python3", "sh", "make", "docker", "server", "uv", "npm"} {
+		write(filepath.Join(bin, program), "")
+	}
+	t.Setenv("PATH", bin)
+	for command, want := range map[string]bool{
+		"node " + script:                                      true,
+		"node " + script + " --port=1 --name x":               true,
+		"node " + script + " https://example.com/a/b":         true,
+		bin + "/server stdio":                                 true,
+		"npx -y @scope/server@1.2.3 --flag":                   true,
+		"npx -y server-x":                                     true,
+		"uvx server-x==1.0":                                   true,
+		"docker run -i --rm ghcr.io/github/server:1 -v /a:/b": true,
+		"node server.js":                                      false,
+		"node ./server.js":                                    false,
+		"node -r hook " + script:                              false,
+		"node " + bin + "/none.js":                            false,
+		"node " + script + " data/x":                          false,
+		"node " + script + " --dir=../x":                      false,
+		"node " + script + " .":                               false,
+		"node " + script + " ~/x":                             false,
+		"python3 -m server":                                   false,
+		"sh -c server":                                        false,
+		"make serve":                                          false,
+		"npm start":                                           false,
+		"uv run server":                                       false,
+		"docker compose up":                                   false,
+		"./server":                                            false,
+		"none":                                                false,
+	} {
+		args := strings.Fields(command)
+		c := Command{Path: args[0], Args: args[1:], Dir: t.TempDir(), Env: []string{"HOME=" + home}}
+		ssetest.Want(t, command, c.Identity().Portable(), want)
+	}
+
+	for file, want := range map[string]bool{
+		"README.md":                          true,
+		".npmrc":                             false,
+		"uv.toml":                            false,
+		".env":                               false,
+		"node_modules/other/x":               true,
+		"node_modules/server-x/package.json": false,
+		"node_modules/.bin/server-x":         false,
+		"server-x/package.json":              false,
+		"server-x/__init__.py":               false,
+		"server-x.py":                        false,
+	} {
+		for _, inside := range []string{"", "a/b"} {
+			dir := t.TempDir()
+			write(filepath.Join(dir, file), "")
+			at := filepath.Join(dir, inside)
+			ssetest.Must(t, os.MkdirAll(at, 0o700))
+			c := Command{Path: "npx", Args: []string{"-y", "server-x@1"}, Dir: at, Env: []string{"HOME=" + home}}
+			ssetest.Want(t, file+" above "+inside, c.Identity().Portable(), want)
+		}
+	}
+	dir := t.TempDir()
+	data := Command{Path: "npx", Args: []string{"-y", "server-x", "data"}, Dir: dir, Env: []string{"HOME=" + home}}
+	ssetest.Want(t, "an argument that names nothing", data.Identity().Portable(), true)
+	write(filepath.Join(dir, "data"), "")
+	ssetest.Want(t, "an argument that names a file", data.Identity().Portable(), false)
+	for text, want := range map[string]bool{
+		`{"name":"app"}`:                             true,
+		`{"name":"server-x"}`:                        false,
+		`{"name":"app","bin":{"server-x":"./x.js"}}`: false,
+		`{`: false,
+	} {
+		dir := t.TempDir()
+		write(filepath.Join(dir, "package.json"), text)
+		c := Command{Path: "npx", Args: []string{"-y", "server-x"}, Dir: dir, Env: []string{"HOME=" + home}}
+		ssetest.Want(t, text, c.Identity().Portable(), want)
+	}
+	write(filepath.Join(home, ".npmrc"), "") // the user's own counts everywhere
+	c := Command{Path: "npx", Args: []string{"-y", "server-x"}, Dir: home, Env: []string{"HOME=" + home}}
+	ssetest.Want(t, "in the home directory", c.Identity().Portable(), true)
+	c.Env = []string{"HOME=/nowhere"}
+	ssetest.Want(t, "in that of somebody else", c.Identity().Portable(), false)
 }

@@ -277,6 +277,7 @@ func (s *Server) check(c *Config, lookupEnv func(string) (string, bool)) error {
 	if err := s.makeProcess(c, lookupEnv); err != nil {
 		return err
 	}
+	s.ofEditor = c.Does == "stdio" || c.Shared != ""
 	if info, err := os.Stat(s.Dir); s.Kind() == OfCommand && s.Dir != "" && (err != nil || !info.IsDir()) {
 		return s.refuse("dir", "want a directory that exists, but got %q", s.Dir)
 	}

@@ -204,6 +204,7 @@ type Server struct {
 	fromFile []string          // NAME=VALUE of the env-file
 	process  process           // what command and env mean
 	owner    owner             // whose file says what is served
+	ofEditor bool              // the environment may have what an editor gives to the server
 	remote   upstream.URL      // what url, header and oauth-client mean
 	secrets  *[]string         // variables of the environment that any remote server uses
 	verb     string            // the word before the options on the command line, with a space after it; empty to serve

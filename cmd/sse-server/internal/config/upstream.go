@@ -21,6 +21,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/auth/oauthclient"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/environ"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -198,9 +199,15 @@ func (s *Server) child() upstream.Command {
 	child := upstream.Command{Path: command[0], Args: command[1:], Dir: s.Dir, PrincipalEnv: s.PrincipalEnv,
 		CloseTimeout: time.Duration(s.CloseTimeout)}
 	child.Env = []string{} // not nil, which means all
+	given := pairsOf(slices.Concat(s.fromFile, env), "=")
 	for _, variable := range os.Environ() {
-		if name, value, _ := strings.Cut(variable, "="); s.passes(name, value) {
-			child.Env = append(child.Env, variable)
+		name, value, _ := strings.Cut(variable, "=")
+		if !s.passes(name, value) {
+			continue
+		}
+		child.Env = append(child.Env, variable)
+		if _, isGiven := given[name]; !isGiven && (!s.ofEditor || environ.IsAmbient(name)) {
+			child.Inherited = append(child.Inherited, name)
 		}
 	}
 	child.Env = append(append(child.Env, s.fromFile...), env...) // of two with one name the last counts

@@ -167,3 +167,24 @@ func TestChildrenDoNotGetTheOptionsOfSSEServer(t *testing.T) {
 		}
 	}
 }
+
+// Which variables of a command count as given to it: those of the options, and for stdio all that an editor may
+// have set. What terminals and editors say of themselves is inherited, unless it is given by an option.
+func TestVariablesThatAreGiven(t *testing.T) {
+	t.Setenv("SSH_HOST", "prod")
+	t.Setenv("LANG", "C")
+	t.Setenv("TERM", "xterm")
+	t.Setenv("TERM_PROGRAM", "vscode")
+	for command, want := range map[string]map[string]bool{
+		"serve": {"SSH_HOST": true, "LANG": true, "TERM": true, "TERM_PROGRAM": false, "TENANT": false},
+		"stdio": {"SSH_HOST": false, "LANG": false, "TERM": true, "TERM_PROGRAM": false, "TENANT": false},
+	} {
+		c := mustLoad(t, nil, command, "--env", "TERM_PROGRAM=x", "--env", "TENANT=a", "--", "server")
+		child := c.Each()[0].Upstream().(upstream.Command)
+		for name, inherited := range want {
+			if got := slices.Contains(child.Inherited, name); got != inherited {
+				t.Errorf("%s: %s is inherited: got %v, want %v", command, name, got, inherited)
+			}
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package remember
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Own is who asks in a start of the gateway's own, which has nothing of any client.
+const Own = "gateway"
+
+// Principal is who asks in a start for a client: its principal as a hash, or anybody without authentication.
+func Principal(principal string) string {
+	if principal == "" {
+		return "anybody"
+	}
+	return hashOf("principal " + principal)
+}
+
+// Client is who asks a server, as far as the answers may depend on it.
+type Client struct {
+	version      string // the protocol version that it asks for
+	capabilities string // what it declares, as JSON in one form
+	who          string // Own, or a Principal
+	alone        bool   // nothing that was said to another one is for it
+	words        []string
+}
+
+// clientKey is what clients have in common that are told the same.
+type clientKey struct{ version, capabilities, who string }
+
+func (c Client) key() clientKey { return clientKey{c.version, c.capabilities, c.who} }
+
+// Equal reports whether both are told the same.
+func (c Client) Equal(other Client) bool { return c.key() == other.key() }
+
+// String names what clients have in common that are told the same.
+func (c Client) String() string { return c.version + " " + c.capabilities + " " + c.who }
+
+// listensTo are those whose answers the client may be told: its own, and those of a start that had nothing of
+// any client.
+func (c Client) listensTo() []string {
+	if c.alone || c.who == Own {
+		return []string{c.who}
+	}
+	return []string{c.who, Own}
+}
+
+// Alone returns the client of a server that sees its principal: no other one is told the same.
+func (c Client) Alone() Client {
+	c.alone = true
+	return c
+}
+
+// The members of the params of initialize, and of clientInfo there, beside which the server gets nothing that
+// could be for one client alone.
+var (
+	plainParams = []string{"protocolVersion", "capabilities", "clientInfo"}
+	plainInfo   = []string{"name", "title", "version", "description", "websiteUrl", "icons"}
+)
+
+// ClientOf returns the client that initializes with these params. It reports false if they have more than MCP
+// defines: what the server says then may be for that client alone, so nothing is learned of it, and it is told
+// of nothing.
+func ClientOf(params json.RawMessage, who string) (c Client, plain bool) {
+	in := json.NewDecoder(bytes.NewReader(params))
+	in.UseNumber()
+	var top map[string]any
+	plain = (in.Decode(&top) == nil || len(params) == 0) && hasMembersOnce(params, 0) && isSubset(top, plainParams)
+	c.who = who
+	c.version, _ = top["protocolVersion"].(string)
+	text, _ := json.Marshal(top["capabilities"]) // it has been JSON
+	c.capabilities = string(text)
+	info, isObject := top["clientInfo"].(map[string]any)
+	plain = plain && (isObject || top["clientInfo"] == nil) && isSubset(info, plainInfo) && isShort(info["version"])
+	for name, value := range info {
+		if name != "version" { // "1.0.0" is that of many
+			c.words = append(c.words, texts(value)...)
+		}
+	}
+	for _, word := range texts(top["capabilities"]) {
+		if len(word) >= maxWord { // shorter ones are names of MCP
+			c.words = append(c.words, word)
+		}
+	}
+	return c, plain
+}
+
+// maxDepth bounds how deep params are that are looked through.
+const maxDepth = 32
+
+// hasMembersOnce reports whether no object in a JSON value has a member twice: of two the server may read either.
+func hasMembersOnce(value json.RawMessage, depth int) bool {
+	value = bytes.TrimSpace(value)
+	if len(value) == 0 || value[0] != '{' && value[0] != '[' {
+		return true
+	}
+	in := json.NewDecoder(bytes.NewReader(value))
+	_, _ = in.Token() // it has been JSON, here and below
+	names := make(map[string]bool)
+	for in.More() {
+		if value[0] == '{' {
+			token, _ := in.Token()
+			name, _ := token.(string)
+			if names[name] {
+				return false
+			}
+			names[name] = true
+		}
+		var member json.RawMessage
+		if in.Decode(&member) != nil || depth == maxDepth || !hasMembersOnce(member, depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+func isSubset(all map[string]any, of []string) bool {
+	for name := range all {
+		if !slices.Contains(of, name) {
+			return false
+		}
+	}
+	return true
+}
+
+// isShort reports whether a value is none, or a short text without blanks, which says nothing to a model.
+func isShort(value any) bool {
+	text, ok := value.(string)
+	return value == nil || ok && len(text) <= 32 && !strings.ContainsAny(text, " \t\r\n")
+}
+
+// texts returns all texts in a JSON value, also the names of members.
+func texts(value any) (all []string) {
+	switch v := value.(type) {
+	case string:
+		all = append(all, v)
+	case []any:
+		for _, one := range v {
+			all = append(all, texts(one)...)
+		}
+	case map[string]any:
+		for name, one := range v {
+			all = append(append(all, name), texts(one)...)
+		}
+	}
+	return all
+}
