@@ -133,7 +133,6 @@ func TestResponsesTellOfMemory(t *testing.T) {
 		learned(t, g, u)
 		opening := initialize("0", "2025-11-25", `{"roots":{}}`)
 		equal(t, "state from memory", state("/mcp", opening), "resting")
-		equal(t, "state from the nearest memory", state("/mcp", initialize("0", "2025-11-25", `{"sampling":{}}`)), "resting")
 		equal(t, "state of a client of another version", state("/mcp", initialize("0", "2025-06-18", `{"sampling":{}}`)), "")
 
 		p := connect(t, g, connstate.Client{Transport: connstate.TransportSSE})

@@ -37,6 +37,9 @@ type server struct {
 
 	// identity is what Identity returns; "" is the same for all.
 	identity string
+	// place is where the server runs, and portable says that this takes no part in what it is.
+	place    string
+	portable func() bool
 	// closing is the duration of the end of a session.
 	closing time.Duration
 
@@ -318,5 +321,5 @@ func (s *serverSession) wantSent(t testing.TB, want ...string) {
 
 // Identity is that of all servers of a test: what one of them says is remembered of the next.
 func (u *server) Identity() remember.Identity {
-	return remember.Identity{Server: cmp.Or(u.identity, "the server of the test")}
+	return remember.Identity{Server: cmp.Or(u.identity, "the server of the test"), Place: u.place, Portable: u.portable}
 }

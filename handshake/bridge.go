@@ -238,6 +238,7 @@ func (b *Bridge) cancel(m *jsonrpc.Message) {
 	case a == nil:
 		b.opts.Metrics.Dropped(metrics.DroppedNotReady)
 	default:
+		a.session.hears(m) // it may say why
 		a.caller.Cancel(r, m)
 	}
 }

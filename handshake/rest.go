@@ -101,13 +101,13 @@ func (r *run) answerGate() {
 // tell makes what is remembered what the client is told while there is no session: it answers the client's
 // own initialize, and the requests at the gate that wait for no more.
 func (r *run) tell(answers *remember.Answers) {
-	r.told.Store(answers)
-	r.c.Told()
 	result := resultOf(answers)
 	r.c.SawServer(connstate.Server(result.Server()))
-	for _, w := range r.takeWaiting() {
+	for _, w := range r.takeWaiting() { // before lists, which told answers
 		w.Answer(result.Answer(w.ID, w.version), "")
 	}
+	r.told.Store(answers)
+	r.c.Told()
 	r.answerGate()
 }
 
@@ -198,21 +198,22 @@ func (r *run) recall() *remember.Answers {
 		return nil
 	}
 	over := time.After(r.opts.Times().AnnounceDelay)
-	for {
+	for isOver := false; ; {
+		needed := r.needed.Load() // before a look at what came before that
+		if came, _ := r.takeInitializes(); came && r.own == nil { // its params cannot be used
+			return nil
+		}
 		answers := r.remembered(r.params())
 		switch {
 		case answers != nil || r.own != nil || !memory.HasAny():
 			return answers
-		case r.needed.Load():
+		case needed || isOver:
 			return r.toldBefore(memory)
 		}
 		select {
 		case <-r.wake:
-			if came, _ := r.takeInitializes(); came && r.own == nil { // its params cannot be used
-				return nil
-			}
 		case <-over:
-			return r.toldBefore(memory)
+			isOver = true
 		case <-r.ctx.Done():
 			return nil
 		}

@@ -49,8 +49,10 @@ type Session struct {
 	teaches bool
 
 	look   *look       // nil where nothing is remembered
+	used   atomic.Bool // a message of a client has gone to the server
 	heard  atomic.Bool // see hears
 	called atomic.Bool // as heard, and not only answers to its questions
+	given  cursors     // that the server gave its clients
 
 	ended sync.Once     // guards what follows
 	over  chan struct{} // closed when the session takes no more messages
@@ -65,7 +67,7 @@ func (s *Supplier) newSession(conn jsonrpc.Conn) *Session {
 	opts.OnTools = session.noteTools
 	if memory := s.opts().Memory; memory != nil {
 		session.look = &look{memory: memory, done: make(chan struct{})}
-		opts.OnNamed = session.startLook
+		opts.OnNamed, opts.OnList = session.startLook, session.notePage
 	}
 	opts.OnClose = func(why error) { session.end(why) }
 	s.goroutines.Add(1) // Wait waits for the session too

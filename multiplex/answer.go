@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
@@ -67,6 +68,9 @@ func (s *Session) resolve(f matched, m *jsonrpc.Message) {
 		s.served.Store(true)
 		if f.by == metrics.MatchedID && s.opts.OnNamed != nil {
 			s.onNamed.Do(s.opts.OnNamed)
+		}
+		if s.opts.OnList != nil && strings.HasSuffix(f.e.method, "/list") && m.Result() != nil {
+			s.opts.OnList(m.Result())
 		}
 		if s.opts.Logger.Enabled(context.Background(), slog.LevelDebug) { // else the attributes are not built
 			s.opts.Logger.Debug("mcp transport send resolve", "connectionId", f.e.caller.name, "requestId",

@@ -44,6 +44,8 @@ type Options struct {
 	// OnNamed is called once, in the goroutine that reads, when the server has answered a request of a
 	// client under the id of the request; nil: nothing is. It must not wait.
 	OnNamed func()
+	// OnList is called, as OnNamed, with each page of a list that the server gives a client; nil: nothing is.
+	OnList func(result json.RawMessage)
 	// OnClose is called once with the reason when the session is over, before its
 	// requests are answered. So when a client repeats a request on that answer, the
 	// owner knows that the session is over.

@@ -1,0 +1,275 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// parrots makes a server put all that it has heard from its client into its lists: "evil" if that was in it.
+func parrots(s *serverSession, m *jsonrpc.Message) bool {
+	heard := "good"
+	for _, text := range s.texts() {
+		if strings.Contains(text, "evil") {
+			heard = "evil"
+		}
+	}
+	return lists(map[string]string{"tools/list": `{"tools":["` + heard + `"],"nextCursor":""}`, "prompts/list": `{"prompts":["` + heard + `"]}`})(s, m)
+}
+
+// What a server says after a message with anything in it that its client has chosen is told to nobody else.
+func TestMessageOfAClientTeachesNobodyElse(t *testing.T) {
+	const open = `{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"peer","version":"0"}`
+	say := func(method, params string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
+	}
+	for name, c := range map[string]struct{ params, message string }{
+		"a resource":              {open, say("resources/read", `{"uri":"evil:x"}`)},
+		"a prompt":                {open, say("prompts/get", `{"name":"evil"}`)},
+		"a completion":            {open, say("completion/complete", `{"ref":"evil"}`)},
+		"a log level":             {open, say("logging/setLevel", `{"level":"evil"}`)},
+		"a subscription":          {open, say("resources/subscribe", `{"uri":"evil:x"}`)},
+		"a list with a filter":    {open, say("tools/list", `{"filter":"evil"}`)},
+		"a list with _meta":       {open, say("tools/list", `{"_meta":{"tenant":"evil"}}`)},
+		"a cursor of its own":     {open, say("prompts/list", `{"cursor":"evil"}`)},
+		"a member":                {open, `{"jsonrpc":"2.0","id":1,"method":"tools/list","evil":1}`},
+		"two params":              {open, say("tools/list", `{"_meta":{"progressToken":"evil","progressToken":1}}`)},
+		"a notification":          {open, `{"jsonrpc":"2.0","method":"notifications/evil"}`},
+		"_meta of initialize":     {open + `,"_meta":{"tenant":"evil"}`, say("ping", "{}")},
+		"a member of initialize":  {open + `,"tenant":"evil"`, say("ping", "{}")},
+		"a member of client info": {strings.Replace(open, `"version"`, `"tenant":"evil","version"`, 1), say("ping", "{}")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := &server{capabilities: withLists, handle: parrots}
+			inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+				p := connect(t, g, plain)
+				p.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":`+c.params+`}}`, initialized, c.message, request("2", "tools/list"))
+				time.Sleep(time.Second)
+				if got := p.take(); !slices.ContainsFunc(got, func(line string) bool { return strings.Contains(line, "evil") }) {
+					t.Fatalf("the server has not heard it: its client got %q", got)
+				}
+				p.c.Close(connstate.ClosedClient)
+				time.Sleep(10 * time.Second)
+				for _, capabilities := range []string{`{"roots":{}}`, `{}`} {
+					next := connect(t, g, plain)
+					next.post(initialize("0", "2025-11-25", capabilities), request("1", "tools/list"), request("2", "prompts/list"))
+					time.Sleep(time.Second)
+					if got := fmt.Sprint(next.take()); strings.Contains(got, "evil") || !strings.Contains(got, "good") {
+						t.Errorf("the next client got %s", got)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Lists that a client reads to their end, with the cursors that it was given, and with progress, are remembered.
+func TestClientThatReadsItsListsTeaches(t *testing.T) {
+	u := &server{capabilities: withLists, handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		page := `{"tools":[1],"nextCursor":"2"}`
+		if m.Param("cursor").Value != nil {
+			page = `{"tools":[2]}`
+		}
+		return lists(map[string]string{"tools/list": page})(s, m)
+	}}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"progressToken":7}}}`)
+		synctest.Wait()
+		p.post(`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"cursor":"2"}}`)
+		time.Sleep(time.Second)
+		p.take()
+		returns(t, g)
+	})
+}
+
+// A client that has only initialized, and leaves, has brought up what the next one is told.
+func TestClientThatOnlyInitializesTeaches(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
+		p.want("0 *")
+		p.c.Close(connstate.ClosedClient)
+		time.Sleep(time.Second)
+		equal(t, "sessions", u.open(), 0)
+		returns(t, g)
+		equal(t, "starts", u.starts(), 1)
+	})
+}
+
+// A client of another kind, or in another place, has initialize and its tools from the nearest memory at once. Its
+// server starts at once too; everything else waits for it, and what differs is told.
+func TestNearestMemory(t *testing.T) {
+	tools := `{"tools":["old"]}`
+	u := &server{capabilities: withLists, dial: laterIn(8 * time.Second), handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		return lists(map[string]string{"tools/list": tools})(s, m)
+	}}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		tools = `{"tools":["new"]}`
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"sampling":{}}`), initialized, request("1", "tools/list"), request("2", "prompts/list"))
+		p.want("0 "+resultWith(withLists), `1 {"tools":["old"]}`)
+		equal(t, "starts", u.starts(), 2)
+		time.Sleep(10 * time.Second)
+		p.want("notifications/tools/list_changed", `2 {"of":"prompts/list"}`)
+		p.post(request("3", "tools/list"))
+		p.want(`3 {"tools":["new"]}`)
+		wantText(t, "the initialize of the server", string(u.session(t, 2).message(t, "initialize").Params()), `"sampling"`)
+
+		next := connect(t, g, plain) // the session has said what such clients get
+		next.post(initialize("0", "2025-11-25", `{"sampling":{}}`), request("1", "tools/list"))
+		next.want("0 *", `1 {"tools":["new"]}`)
+		next.wantState(connstate.Resting)
+	})
+}
+
+// What the nearest memory is not told of, each by itself.
+func TestLimitsOfTheNearestMemory(t *testing.T) {
+	yes, no := func() bool { return true }, func() bool { return false }
+	type place struct {
+		identity, place, capabilities string
+		portable                      func() bool
+	}
+	type limit struct {
+		first, second place            // what they serve; each is the server of the gateway in its turn
+		client        connstate.Client // the second one; the first is ada, if this one has a principal
+		version       string           // of the second client
+		said          string           // by the server of its result of initialize, beside what it has to
+		own           bool             // the gateway has started the server by itself before
+		want          bool
+	}
+	const other = `{"tools":{}}`
+	for name, c := range map[string]limit{
+		"another kind of client":                              {want: true},
+		"another version":                                     {version: "2025-06-18"},
+		"another server":                                      {second: place{identity: "other"}},
+		"another place":                                       {second: place{place: "b"}},
+		"another place, both portable":                        {first: place{portable: yes}, second: place{place: "b", portable: yes}, want: true},
+		"a clone that taught":                                 {first: place{portable: no}, second: place{place: "b", portable: yes}},
+		"a clone that asks":                                   {first: place{portable: yes}, second: place{place: "b", portable: no}},
+		"a server that tells of no changes":                   {first: place{capabilities: other}},
+		"a server that names its client":                      {said: `,"instructions":"hello, PEER"`},
+		"another principal":                                   {client: connstate.Client{Principal: "eve"}},
+		"the same principal":                                  {client: connstate.Client{Principal: "ada"}, want: true},
+		"another principal, and the gateway itself has asked": {client: connstate.Client{Principal: "eve"}, own: true, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			capabilities := withLists
+			if c.first.capabilities != "" {
+				capabilities = c.first.capabilities
+			}
+			serve := func(in *place) *server {
+				return &server{identity: in.identity, place: in.place, portable: in.portable, capabilities: capabilities,
+					handle: func(s *serverSession, m *jsonrpc.Message) bool {
+						if m.Method == "initialize" && c.said != "" {
+							result := strings.TrimSuffix(resultWith(withLists), "}") + c.said + "}"
+							s.say(string(jsonrpc.NewResult(m.ID, []byte(result))))
+							return true
+						}
+						return lists(nil)(s, m)
+					}}
+			}
+			u := serve(&c.first)
+			opts := remembering()
+			inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+				first, second := plain, plain
+				if second.Principal = c.client.Principal; second.Principal != "" {
+					first.Principal = "ada"
+				}
+				if c.own {
+					_, err := g.CheckStart(t.Context())
+					must(t, err)
+				}
+				p := connect(t, g, first)
+				p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/list"))
+				time.Sleep(time.Second)
+				p.take()
+				p.c.Close(connstate.ClosedClient)
+				time.Sleep(10 * time.Second)
+
+				next := serve(&c.second)
+				next.dial = slow(8 * time.Second)
+				reconfigure(t, g, next, opts.Options)
+				q := connect(t, g, second)
+				version := c.version
+				if version == "" {
+					version = "2025-11-25"
+				}
+				q.post(initialize("0", version, `{"sampling":{}}`), request("1", "tools/list"))
+				time.Sleep(time.Second)
+				equal(t, "answers within a second", len(q.take()), map[bool]int{true: 2, false: 0}[c.want])
+				time.Sleep(10 * time.Second)
+				equal(t, "starts for it", next.starts(), 1)
+				equal(t, "answers later", len(q.take()), map[bool]int{true: 0, false: 2}[c.want])
+			})
+		})
+	}
+}
+
+// Clients of many kinds that leave before their server is ready leave one start for nobody, not one each.
+func TestStartsForNobodyAreBounded(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil), dial: slow(10 * time.Second)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		for i := range 28 {
+			p := connect(t, g, plain)
+			p.post(initialize("0", "2025-11-25", fmt.Sprintf(`{"experimental":{"kind":%d}}`, i)))
+			time.Sleep(1100 * time.Millisecond)
+			p.c.Close(connstate.ClosedClient)
+			synctest.Wait()
+			if starts := u.open() + 1; starts > 4 {
+				t.Fatalf("%d sessions after %d clients", starts, i+1)
+			}
+		}
+		time.Sleep(time.Minute)
+		equal(t, "sessions", u.open(), 0)
+		if starts := u.starts(); starts > 28+4 {
+			t.Errorf("%d starts for 28 clients", starts)
+		}
+	})
+}
+
+// A memory that cannot be renewed starts a process now and then, not for each client.
+func TestRenewalThatFailsPauses(t *testing.T) {
+	for name, u := range map[string]*server{
+		"the server does not start": {dial: func(_ context.Context, n int) error {
+			if n > 1 {
+				return errors.New("no")
+			}
+			return nil
+		}, handle: lists(nil)},
+		"its lists cannot be read": {handle: func(s *serverSession, m *jsonrpc.Message) bool {
+			if s.n > 1 && m.Method == "tools/list" {
+				fails(-32000)(s, m)
+				return true
+			}
+			return lists(nil)(s, m)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u.capabilities = withLists
+			inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+				learned(t, g, u)
+				time.Sleep(25 * time.Hour)
+				for range 60 {
+					p := returns(t, g)
+					p.c.Close(connstate.ClosedClient)
+					time.Sleep(time.Minute)
+				}
+				if starts := u.starts() - 1; starts > 20 {
+					t.Errorf("%d starts for 60 clients in an hour", starts)
+				}
+			})
+		})
+	}
+}
