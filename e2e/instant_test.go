@@ -91,6 +91,7 @@ func TestAgentOnStdioThatGaveUpHasItsToolsNextTime(t *testing.T) {
 		sig         syscall.Signal
 		initialized bool
 	}{
+		"it ends its input":                          {},
 		"it ends sse-server":                         {sig: syscall.SIGTERM},
 		"it kills sse-server":                        {sig: syscall.SIGKILL},
 		"it kills sse-server once it is initialized": {sig: syscall.SIGKILL, initialized: true},
@@ -102,13 +103,37 @@ func TestAgentOnStdioThatGaveUpHasItsToolsNextTime(t *testing.T) {
 	}
 }
 
+// An agent that has ended its input before the server has booted, and still waits for its answer, has had the server
+// say what it has: nothing is started once more.
+func TestAgentOnStdioThatLeavesBeforeTheBootTeaches(t *testing.T) {
+	t.Parallel()
+	booted := filepath.Join(t.TempDir(), "booted")
+	cmd, in, out, log := startInitializing(t, booted, booted, "15s")
+	go func() { _, _ = io.Copy(io.Discard, log) }() // ends with the process
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for len(descendants(t, cmd.Process.Pid)) < 2 { // the server, and the process that stands by
+		<-tick.C
+	}
+	ssetest.Must(t, in.Close())
+	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
+	_, _ = io.Copy(io.Discard, out)
+	ssetest.Must(t, cmd.Wait())
+	awaitRemembered(t)
+	learned, err := os.ReadFile(filepath.Join(ssetest.StateDir(t), "sse-server", "learn.log"))
+	ssetest.Must(t, err)
+	if strings.Contains(string(learned), "server started") {
+		t.Errorf("the server was started once more:\n%s", learned)
+	}
+}
+
 // An agent that has been answered and leaves in order leaves nothing behind, also if what its server says
 // cannot be remembered.
 func TestAgentOnStdioThatLeavesInOrderLeavesNoProcess(t *testing.T) {
 	t.Parallel()
 	booted := filepath.Join(t.TempDir(), "booted")
 	never := filepath.Join(t.TempDir(), "never")
-	cmd, in, out, log := startInitializing(t, booted, never)
+	cmd, in, out, log := startInitializing(t, booted, never, "10ms")
 	go func() { _, _ = io.Copy(io.Discard, log) }() // ends with the process
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -138,9 +163,9 @@ func TestAgentOnStdioThatLeavesInOrderLeavesNoProcess(t *testing.T) {
 
 // startInitializing starts sse-server stdio in front of a server that boots and lists its tools when these files
 // exist, and sends initialize.
-func startInitializing(t *testing.T, booted, lists string) (cmd *exec.Cmd, in io.WriteCloser, out, log *bufio.Reader) {
+func startInitializing(t *testing.T, booted, lists, grace string) (cmd *exec.Cmd, in io.WriteCloser, out, log *bufio.Reader) {
 	t.Helper()
-	command := overStdio(t, append([]string{"--shutdown-timeout", "10ms"}, fake(t, "--until", booted, "--list-until", lists)...)...)
+	command := overStdio(t, append([]string{"--shutdown-timeout", grace}, fake(t, "--until", booted, "--list-until", lists)...)...)
 	cmd = exec.CommandContext(within(t), command[0], command[1:]...)
 	cmd.Env = ssetest.WithState(t)
 	in, err := cmd.StdinPipe()
@@ -157,13 +182,13 @@ func startInitializing(t *testing.T, booted, lists string) (cmd *exec.Cmd, in io
 
 func giveUpAndComeAgain(t *testing.T, sig syscall.Signal, initialized bool) {
 	booted, lists := filepath.Join(t.TempDir(), "booted"), filepath.Join(t.TempDir(), "lists")
-	cmd, in, out, log := startInitializing(t, booted, lists)
+	cmd, in, out, log := startInitializing(t, booted, lists, "10ms")
 	for line := ""; !strings.Contains(line, "mcp POST start"); {
 		next, err := log.ReadString('\n')
 		ssetest.Must(t, err)
 		line = next
 	}
-	if sig == syscall.SIGKILL { // the server, and the process that stands by
+	if sig != syscall.SIGTERM { // the server, and the process that stands by
 		tick := time.NewTicker(10 * time.Millisecond)
 		defer tick.Stop()
 		for len(descendants(t, cmd.Process.Pid)) < 2 {
@@ -183,9 +208,13 @@ func giveUpAndComeAgain(t *testing.T, sig syscall.Signal, initialized bool) {
 			ssetest.Must(t, err)
 		}
 	}
-	ssetest.Must(t, cmd.Process.Signal(sig))
+	if sig == 0 {
+		ssetest.Must(t, in.Close())
+	} else {
+		ssetest.Must(t, cmd.Process.Signal(sig))
+	}
 	_, _ = io.Copy(io.Discard, log)
-	if err := cmd.Wait(); sig == syscall.SIGTERM {
+	if err := cmd.Wait(); sig != syscall.SIGKILL {
 		ssetest.Must(t, err)
 	}
 
@@ -193,7 +222,7 @@ func giveUpAndComeAgain(t *testing.T, sig syscall.Signal, initialized bool) {
 	ssetest.Must(t, os.WriteFile(lists, nil, 0o600))
 	awaitRemembered(t)
 	ssetest.Must(t, os.Remove(booted))
-	cmd, in, out, log = startInitializing(t, booted, lists)
+	cmd, in, out, log = startInitializing(t, booted, lists, "10ms")
 	go func() { _, _ = io.Copy(io.Discard, log) }() // ends with the process
 	wants := func(text string) {
 		t.Helper()

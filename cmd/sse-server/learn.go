@@ -43,6 +43,9 @@ const (
 	// learnerAfter is how long a client waits before a process stands by: memory answers sooner, and so do
 	// servers that boot fast.
 	learnerAfter = 100 * time.Millisecond
+	// lastLook bounds how long the session of a client that has left in order is waited for: clients that see no end
+	// of the program send it a signal after 2 s.
+	lastLook = 1500 * time.Millisecond
 	// learnerStays bounds how long it stands by once the client has that answer: what some servers say is not
 	// remembered.
 	learnerStays = 10 * time.Second
@@ -54,13 +57,14 @@ type introduction struct {
 	in       io.Reader
 	out      io.Writer
 	asked    chan json.RawMessage // gets the params of the client's initialize
-	answered chan struct{}        // closed when the client has the result
+	answered chan struct{}        // closed when the client has the result, before it leaves
 
 	mu   sync.Mutex // guards what follows
 	line []byte     // the beginning of the client's next line
 	read int        // bytes of the client so far
 	// waits says that the client has asked, and over that it has its result, or will not ask.
 	waits, over bool
+	left        bool // it has ended its input: an answer that comes later may find nobody
 }
 
 func newIntroduction(in io.Reader, out io.Writer) *introduction {
@@ -72,6 +76,9 @@ func (i *introduction) Read(p []byte) (int, error) {
 	n, err := i.in.Read(p)
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if err != nil {
+		i.left = true
+	}
 	if !i.waits && !i.over {
 		i.read += n
 		i.line = append(i.line, p[:n]...)
@@ -97,6 +104,7 @@ func (i *introduction) findInitialize() {
 	}
 }
 
+// isAnswered reports whether answered is closed.
 func (i *introduction) isAnswered() bool {
 	select {
 	case <-i.answered:
@@ -111,7 +119,7 @@ func (i *introduction) Write(p []byte) (int, error) {
 	n, err := i.out.Write(p)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.waits && !i.over && err == nil && bytes.Contains(p, []byte(`"protocolVersion"`)) {
+	if i.waits && !i.over && !i.left && err == nil && bytes.Contains(p, []byte(`"protocolVersion"`)) {
 		i.over = true
 		close(i.answered)
 	}
@@ -149,25 +157,28 @@ func (m *Main) standBy(ctx context.Context, client *introduction, gw *gateway.Ga
 }
 
 // awaitLearned waits until no process has to stand by. It reports false if ctx ended before, whose end may be
-// that of this process.
+// that of this process. Once the client has left in order, its session still says what it has.
 func awaitLearned(ctx context.Context, client *introduction, gw *gateway.Gateway, params json.RawMessage) bool {
 	select {
 	case <-client.answered:
 	case <-ctx.Done():
-		if !client.isAnswered() {
-			return false
-		}
 	}
-	enough := time.After(learnerStays)
-	tick := time.NewTicker(learnerAfter)
+	var last <-chan time.Time
+	left, enough := ctx.Done(), time.After(learnerStays)
+	tick := time.NewTicker(learnerAfter / 10)
 	defer tick.Stop()
 	for !gw.RemembersFor(params) {
 		select {
 		case <-tick.C:
 		case <-enough:
 			return true
-		case <-ctx.Done():
-			return errors.Is(context.Cause(ctx), errInOrder)
+		case <-left:
+			if !errors.Is(context.Cause(ctx), errInOrder) {
+				return false
+			}
+			left, last = nil, time.After(lastLook)
+		case <-last:
+			return client.isAnswered()
 		}
 	}
 	return true
