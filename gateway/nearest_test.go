@@ -118,8 +118,10 @@ func TestNearestMemory(t *testing.T) {
 		learned(t, g, u)
 		tools = `{"tools":["new"]}`
 		p := connect(t, g, plain)
-		p.post(initialize("0", "2025-11-25", `{"sampling":{}}`), initialized, request("1", "tools/list"), request("2", "prompts/list"))
-		p.want("0 "+resultWith(withLists), `1 {"tools":["old"]}`)
+		p.post(initialize("0", "2025-11-25", `{"sampling":{}}`), initialized)
+		p.want("0 " + resultWith(withLists))
+		p.post(request("1", "tools/list"), request("2", "prompts/list"))
+		p.want(`1 {"tools":["old"]}`)
 		equal(t, "starts", u.starts(), 2)
 		time.Sleep(10 * time.Second)
 		p.want("notifications/tools/list_changed", `2 {"of":"prompts/list"}`)
@@ -272,4 +274,33 @@ func TestRenewalThatFailsPauses(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The start check asks, for nobody, what the server says to clients of each version: so the first client of any kind
+// has its tools before its server has started.
+func TestStartCheckFillsTheMemoryForEachKindOfClient(t *testing.T) {
+	u := &server{capabilities: withLists, dial: laterIn(8 * time.Second), handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method != "initialize" {
+			return lists(nil)(s, m)
+		}
+		version, _ := m.Param("protocolVersion").Text()
+		s.say(string(jsonrpc.NewResult(m.ID, []byte(strings.Replace(resultWith(withLists), "2025-11-25", min(version, "2025-11-25"), 1)))))
+		return true
+	}}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		_, err := g.CheckStart(t.Context())
+		must(t, err)
+		time.Sleep(time.Second)
+		equal(t, "sessions", u.open(), 0)
+		equal(t, "starts", u.starts(), 1)
+		for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"} {
+			p := connect(t, g, plain)
+			p.post(initialize("0", version, `{"roots":{}}`))
+			if got := p.take(); len(got) != 1 || !strings.Contains(got[0], min(version, "2025-11-25")) {
+				t.Errorf("%s: got %q", version, got)
+			}
+			p.post(request("1", "tools/list"))
+			p.want(`1 {"of":"tools/list"}`)
+		}
+	})
 }

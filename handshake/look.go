@@ -38,7 +38,7 @@ func (s *Session) runLook() {
 	s.look.began.Store(true)
 	s.supplier.Go(func() { // ends with the session, and after a request timeout
 		defer close(s.look.done)
-		answers, err := s.read()
+		answers, err := s.read(s.Result(), s.client)
 		if err != nil {
 			if !s.isOver() {
 				s.supplier.limited.Warn("the server's lists could not be read, and are not remembered", "err", err)
@@ -183,11 +183,11 @@ func (s *Session) CloseAfterLook(why error) {
 
 func (l *look) isOver() bool { return isClosed(l.done) }
 
-// read reads all lists that the server has.
-func (s *Session) read() (*remember.Answers, error) {
+// read reads all lists that the server has by its result of initialize, for a client.
+func (s *Session) read(result *Result, client remember.Client) (*remember.Answers, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.supplier.opts().Session.RequestTimeout)
 	defer cancel()
-	result, known := s.Result(), s.look.memory.Answers(s.client)
+	known := s.look.memory.Answers(client)
 	answers := &remember.Answers{
 		Initialize: string(result.Raw), Stateless: s.Stateless(),
 		Pages: make(map[string]map[string]string), Learned: time.Now(),

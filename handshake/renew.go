@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // learnForNext has the server say what the next client like this one, which has left before the server was
@@ -140,6 +142,38 @@ func (s *Supplier) Learn(ctx context.Context, params json.RawMessage, who string
 		return errNothingLearned
 	}
 	return nil
+}
+
+// versionsTime bounds learnVersions.
+const versionsTime = 5 * time.Second
+
+// learnVersions asks a server of a session that nobody uses, and that is about to end, what it says to clients of
+// other protocol versions: most answer another initialize. One that does not has told nothing of them.
+func (s *Session) learnVersions(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, versionsTime)
+	defer cancel()
+	asked, _ := jsonrpc.MemberText(s.Params(), "protocolVersion")
+	for _, version := range append(mcp.VersionsWithInitialize(), mcp.VersionStateless) {
+		if version == asked {
+			continue
+		}
+		params := WithVersion(s.Params(), version)
+		client, _ := remember.ClientOf(params, s.who)
+		response, err := s.Call(ctx, mcp.MethodInitialize, params)
+		if err != nil || response.Result() == nil || s.Notify(mcp.MethodInitialized, nil) != nil {
+			return
+		}
+		raw := response.Result()
+		answered, ok := jsonrpc.MemberText(raw, "protocolVersion")
+		if !ok || answered == s.Result().Version && version < answered { // it keeps to the first one, perhaps because of that
+			return
+		}
+		answers, err := s.read(&Result{Raw: raw, Version: answered}, client)
+		if err != nil || !s.NamesAnswers() || ctx.Err() != nil {
+			return
+		}
+		s.look.memory.Learn(client, answers)
+	}
 }
 
 // awaitLook looks at a session without a client, which could get the answers, and returns what it says; nil if

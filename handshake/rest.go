@@ -199,7 +199,7 @@ func (r *run) recall() *remember.Answers {
 	}
 	over := time.After(r.opts.Times().AnnounceDelay)
 	for isOver := false; ; {
-		needed := r.needed.Load() // before a look at what came before that
+		needed := r.needed.Load()                                 // before a look at what came before that
 		if came, _ := r.takeInitializes(); came && r.own == nil { // its params cannot be used
 			return nil
 		}

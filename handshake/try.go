@@ -69,8 +69,16 @@ func (s *Supplier) tryAndLearn(ctx context.Context) (Found, error) {
 	if err != nil {
 		return Found{}, err
 	}
-	defer session.Close(errNotNeeded)
-	return session.findAndLearn(ctx, until)
+	found, err := session.findAndLearn(ctx, until)
+	if err != nil || session.look == nil || !session.look.isOver() || session.look.answers == nil {
+		session.Close(errNotNeeded)
+		return found, err
+	}
+	s.Go(func() { // ends after versionsTime, or with the supplier
+		defer session.Close(errNotNeeded)
+		session.learnVersions(s.life)
+	})
+	return found, nil
 }
 
 // findAndLearn is find, and remembers what the server says, unless clients have used the
