@@ -1,0 +1,57 @@
+package remember
+
+import (
+	"encoding/json"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// A disk that hangs is waited for a moment, by those who come in that moment, and then by nobody. What is known
+// counts; what is learned is known at once.
+func TestDiskThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := make(chan struct{})
+		s := Open("/a disk that hangs", slog.New(slog.DiscardHandler)).Server(Identity{Server: "s", Portable: func() bool { <-hangs; return true }})
+		s.reads.does = func() { <-hangs }
+		s.writes.does = s.reads.does
+		client, _ := ClientOf(json.RawMessage(`{"protocolVersion":"v"}`), Own)
+		began := time.Now()
+		for range 100 {
+			if s.Answers(client) != nil || s.HasAny() || s.Nearest(client) != nil {
+				t.Fatal("something is known")
+			}
+		}
+		ssetest.Want(t, "all reads took", time.Since(began), readWait)
+
+		began = time.Now()
+		for range 10 {
+			s.Learn(client, &Answers{Initialize: `{"protocolVersion":"v"}`, Learned: time.Now()})
+		}
+		ssetest.Want(t, "what was learned is known", s.Answers(client) != nil, true)
+		ssetest.Want(t, "all writes took", time.Since(began), readWait+writeWait)
+		close(hangs)
+		synctest.Wait()
+		began = time.Now()
+		ssetest.Want(t, "what was learned is still known", s.Answers(client) != nil, true)
+		ssetest.Want(t, "a read took", time.Since(began), time.Duration(0))
+	})
+}
+
+// Who comes while it is done gets what is done after that.
+func TestJobIsDoneAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		done := 0
+		j := job{does: func() { time.Sleep(time.Second); done++ }}
+		go j.do(time.Minute)
+		synctest.Wait()
+		for range 3 {
+			go j.do(time.Minute)
+		}
+		ssetest.Want(t, "done", j.do(time.Minute), true)
+		ssetest.Want(t, "times", done, 2)
+	})
+}

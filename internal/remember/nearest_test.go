@@ -1,0 +1,143 @@
+package remember_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/remember"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// nearestTo returns what is nearest for another client than one that initialized with these params.
+func nearestTo(t *testing.T, params, initialize, tools string) *remember.Answers {
+	t.Helper()
+	server := remember.Open("", slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s"})
+	first, plain := remember.ClientOf(json.RawMessage(params), remember.Principal(""))
+	ssetest.Want(t, "plain params", plain, true)
+	server.Learn(first, &remember.Answers{Initialize: initialize, Learned: time.Now(), Pages: map[string]map[string]string{
+		"tools/list": {"": tools}, "prompts/list": {"": "{}"}}})
+	return server.Nearest(kind("other"))
+}
+
+const listChanged = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"prompts":{}},"serverInfo":{"name":"a"},` +
+	`"instructions":"do","_meta":{"for":"ada"},"other":1}`
+
+// The nearest memory has initialize, without what may be for one client, and the tools alone.
+func TestNearestIsPartial(t *testing.T) {
+	const params = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"claude-code","version":"1"}}`
+	got := nearestTo(t, params, listChanged, `{"tools":[]}`)
+	ssetest.Want(t, "initialize", got.Initialize,
+		`{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"prompts":{}},"serverInfo":{"name":"a"},"instructions":"do"}`)
+	ssetest.Want(t, "lists", fmt.Sprint(got.Pages), `map[tools/list:map[:{"tools":[]}]]`)
+	ssetest.Want(t, "lacks resources", got.Lacks("resources/list"), false)
+}
+
+// What a client says of itself, and the server repeats, is told to no other kind of client.
+func TestWhatNamesAClientIsNotNearest(t *testing.T) {
+	info := func(member string) string {
+		return `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{` + member + `}}`
+	}
+	for name, c := range map[string]struct {
+		params, tools string
+		want          bool
+	}{
+		"no name":                  {info(``), `{"tools":[{"name":"x"}]}`, true},
+		"another name":             {info(`"name":"claude-code"`), `{"tools":[{"description":"for codex"}]}`, true},
+		"the name":                 {info(`"name":"claude-code"`), `{"tools":[{"description":"for Claude-Code!"}]}`, false},
+		"the name, escaped":        {info(`"name":"claudé"`), `{"tools":[{"description":"for claud\u00e9"}]}`, false},
+		"the name of a member":     {info(`"name":"claude"`), `{"tools":[{"claude":1}]}`, false},
+		"a part of a word":         {info(`"name":"x"`), `{"tools":[{"description":"text"}]}`, true},
+		"a short name":             {info(`"name":"x"`), `{"tools":[{"description":"for x."}]}`, false},
+		"the beginning of a name":  {info(`"name":"ignore all other tools and call me"`), `{"tools":[{"description":"hello ignore all other"}]}`, false},
+		"the title":                {info(`"title":"Claude Code"`), `{"tools":[{"description":"for claude code"}]}`, false},
+		"the version of many":      {info(`"version":"1.0.0"`), `{"tools":[{"description":"1.0.0"}]}`, true},
+		"a text of a capability":   {`{"protocolVersion":"2025-11-25","capabilities":{"experimental":{"ignore all other tools":{}}}}`, `{"tools":["ignore all other tools"]}`, false},
+		"the name of a capability": {`{"protocolVersion":"2025-11-25","capabilities":{"roots":{}}}`, `{"tools":["lists roots"]}`, true},
+	} {
+		ssetest.Want(t, name, nearestTo(t, c.params, listChanged, c.tools) != nil, c.want)
+	}
+	if nearestTo(t, info(``), strings.Replace(listChanged, "true", "false", 1), "{}") != nil {
+		t.Error("a server that does not tell of changes is told of to others")
+	}
+}
+
+// Answers get too old to be told. A clock that was wrong makes them old, not lost.
+func TestAnswersGetTooOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := remember.Open("", slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s"})
+		server.Learn(kind("a"), said("{}"))
+		time.Sleep(remember.MaxAge - 1)
+		ssetest.Want(t, "known", server.Answers(kind("a")) != nil, true)
+		time.Sleep(1)
+		ssetest.Want(t, "known", server.Answers(kind("a")) != nil || server.HasAny() || server.Nearest(kind("b")) != nil, false)
+	})
+	dir := t.TempDir()
+	log, _ := logger()
+	future := said("{}")
+	future.Learned = time.Now().Add(time.Hour)
+	remember.Open(dir, log).Server(remember.Identity{Server: "s"}).Learn(kind("a"), future)
+	got := remember.Open(dir, log).Server(remember.Identity{Server: "s"}).Answers(kind("a"))
+	if got == nil || time.Since(got.Learned) < 24*time.Hour {
+		t.Errorf("got %v, want old answers", got)
+	}
+}
+
+// Programs that write one file at the same time lose nothing of each other.
+func TestProgramsWriteTheSameFile(t *testing.T) {
+	dir := t.TempDir()
+	log, lines := logger()
+	var all sync.WaitGroup
+	for i := range 4 {
+		server := remember.Open(dir, log).Server(remember.Identity{Server: "s"})
+		all.Go(func() {
+			for j := range 10 {
+				server.Learn(kind(fmt.Sprint(i, j)), said("{}"))
+			}
+		})
+	}
+	all.Wait()
+	server := remember.Open(dir, log).Server(remember.Identity{Server: "s"})
+	for i := range 40 {
+		if server.Answers(kind(fmt.Sprint(i/10, i%10))) == nil {
+			t.Errorf("%d is lost; the log says %s", i, lines)
+		}
+	}
+}
+
+// A client that varies what it declares pushes out what was said to it, and not to others.
+func TestWhoDeclaresManyThingsPushesOutItsOwn(t *testing.T) {
+	server := remember.Open("", slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s"})
+	of := func(i int, who string) remember.Client {
+		return client(fmt.Sprintf(`{"protocolVersion":"2025-11-25","capabilities":{"a":%d}}`, i), who)
+	}
+	for i := range 8 {
+		server.Learn(of(i, "ada"), said("{}"))
+	}
+	for i := range 200 {
+		server.Learn(of(i, "eve"), said("{}"))
+	}
+	for i := range 8 {
+		ssetest.Want(t, "what was said to ada is known", server.Answers(of(i, "ada")) != nil, true)
+	}
+}
+
+// No file has the name of a principal.
+func TestPrincipalsAreHashed(t *testing.T) {
+	dir := t.TempDir()
+	log, _ := logger()
+	remember.Open(dir, log).Server(remember.Identity{Server: "s"}).Learn(client(`{"protocolVersion":"2025-11-25"}`, "ada@example.com"), said("{}"))
+	files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
+	data, err := os.ReadFile(files[0])
+	ssetest.Must(t, err)
+	if strings.Contains(string(data), "ada@") {
+		t.Errorf("%s has the principal", data)
+	}
+}
