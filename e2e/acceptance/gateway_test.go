@@ -88,6 +88,7 @@ type logLine struct {
 	MatchedBy string `json:"matchedBy"`
 	Phase     string `json:"phase"`
 	URL       string `json:"url"`
+	Addr      string `json:"addr"`
 	Admin     string `json:"admin"`
 }
 

@@ -24,6 +24,8 @@ type script struct {
 	name func(method, id string) string
 	// initialize answers initialize, or does not; nil: at once, with a result.
 	initialize func(s *scripted, r request)
+	// tools returns the result of tools/list; nil: it has none.
+	tools func(s *scripted) string
 }
 
 var scripts = map[string]script{
@@ -45,6 +47,7 @@ var scripts = map[string]script{
 	"refuses":              {name: named, initialize: refuse},
 	"introduces at length": {name: named, initialize: introduceAtLength},
 	"loads":                {name: named, initialize: load},
+	"tells all":            {name: named, initialize: initializeLate, tools: tellAll},
 }
 
 func named(_, id string) string { return `"id":` + id + `,` }
@@ -67,6 +70,15 @@ func initializeLate(s *scripted, r request) {
 		awaitFile(os.Getenv(fileVariable))
 		s.introduce(r, "")
 	}()
+}
+
+// tellAll makes a tool of each thing that may choose what a server says: a variable, a file in its directory, and
+// what a client has asked it to read.
+func tellAll(s *scripted) string {
+	inFolder, _ := os.ReadFile("tool") // most folders have none
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return fmt.Sprintf(`{"tools":[{"name":"host-%s"},{"name":"folder-%s"},{"name":"read-%s"}]}`, os.Getenv("SSH_HOST"), inFolder, s.read)
 }
 
 func refuse(s *scripted, r request) {
@@ -101,8 +113,9 @@ type scripted struct {
 	mu      sync.Mutex
 	out     io.Writer // guarded by mu, as all that follows
 	meeting []request
-	pending int // requests that are not answered
-	most    int // of them, since the last call of most
+	pending int    // requests that are not answered
+	most    int    // of them, since the last call of most
+	read    string // the resource that was read last
 }
 
 // request is one of the gateway's.
@@ -112,6 +125,7 @@ type request struct {
 	Params struct {
 		Name            string `json:"name"`
 		ProtocolVersion string `json:"protocolVersion"`
+		URI             string `json:"uri"`
 		Arguments       struct {
 			Text  string `json:"text"`
 			Of    int    `json:"of"`
@@ -155,15 +169,20 @@ func (s *scripted) serve(r request) {
 		s.introduce(r, "")
 	case r.Method == "tools/call":
 		s.call(r)
+	case r.Method == "tools/list" && s.tools != nil:
+		s.reply(r, `"result":`+s.tools(s))
 	default:
+		s.mu.Lock()
+		s.read = cmp.Or(r.Params.URI, s.read)
+		s.mu.Unlock()
 		s.reply(r, `"result":{}`)
 	}
 }
 
 // introduce answers initialize.
 func (s *scripted) introduce(r request, instructions string) {
-	s.reply(r, fmt.Sprintf(`"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"scripted","version":"1"},"instructions":"%s"}`,
-		r.Params.ProtocolVersion, instructions))
+	s.reply(r, fmt.Sprintf(`"result":{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":%t}},"serverInfo":{"name":"scripted","version":"1"},"instructions":"%s"}`,
+		r.Params.ProtocolVersion, s.tools != nil, instructions))
 }
 
 func (s *scripted) call(r request) {

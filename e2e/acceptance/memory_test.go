@@ -1,0 +1,145 @@
+package acceptance
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// boots returns the name of a file without which the script "tells all" does not answer initialize, and what makes
+// and removes it.
+func boots(t *testing.T) (file string, start, stop func()) {
+	file = filepath.Join(t.TempDir(), "initialize now")
+	start = func() { ssetest.Must(t, os.WriteFile(file, nil, 0o600)) }
+	return file, start, func() { ssetest.Must(t, os.Remove(file)) }
+}
+
+// tools returns what the server lists for a new client, which it may ask to read something before.
+func (g *gateway) tools(read string) string {
+	s := g.open("?event=message")
+	if read != "" {
+		s.post("0", "resources/read", `{"uri":"`+read+`"}`)
+		s.answer("0")
+	}
+	s.post("1", "tools/list", "{}")
+	s.answer("1")
+	answer := s.answers("1")[0].Data
+	s.leave()
+	return answer
+}
+
+// tellsIn starts a gateway whose server runs in a folder, and waits for a file before it answers initialize.
+func tellsIn(t *testing.T, dir, file string) *gateway {
+	return startGateway(t, "tells all", "--warm", "0", "--dir", dir, "--env", fileVariable+"="+file)
+}
+
+func wants(t *testing.T, answer, has, not string) {
+	t.Helper()
+	if !strings.Contains(answer, has) || strings.Contains(answer, not) {
+		t.Errorf("the client was told %s, want %s and not %s", answer, has, not)
+	}
+}
+
+// folder makes a folder with a file of which the server tells.
+func folder(t *testing.T, tool string) string {
+	dir := t.TempDir()
+	ssetest.Must(t, os.WriteFile(filepath.Join(dir, "tool"), []byte(tool), 0o600))
+	return dir
+}
+
+// Two servers of one file that differ in a variable are two servers: what one says is told to no client of the other
+// one, whatever the name of the variable.
+func TestServersWithOtherVariablesAreOthers(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	ssetest.Must(t, err)
+	file, start, stop := boots(t)
+	start()
+	config := filepath.Join(t.TempDir(), "servers.yaml")
+	text := "servers:\n"
+	for _, host := range []string{"prod", "dev"} {
+		text += fmt.Sprintf("  %s:\n    command: [%q]\n    env: {%s: tells all, %s: %q, SSH_HOST: %s}\n", host, self, scriptVariable, fileVariable, file, host)
+	}
+	ssetest.Must(t, os.WriteFile(config, []byte(text), 0o600))
+	g := serve(t, "--config", config, "--warm", "0")
+	base := "http://" + g.logged("serving")[0].Addr
+	of := func(host string) *gateway {
+		return &gateway{t: t, url: base + "/" + host}
+	}
+	wants(t, of("prod").tools(""), "host-prod", "host-dev")
+	await(t, "what the server said is kept", func() bool { return ssetest.Remembered(t) })
+	stop()
+	s := of("dev").open("?event=message")
+	s.post("1", "tools/list", "{}")
+	wants(t, of("prod").tools(""), "host-prod", "host-dev") // from memory: the other one would be, too
+	ssetest.Want(t, "answers from the memory of the other server", len(s.answers("1")), 0)
+	start()
+	s.answer("1")
+	wants(t, s.answers("1")[0].Data, "host-dev", "host-prod")
+}
+
+// What a server says after a client has asked it for something is told to no other client.
+func TestWhatAServerSaysAfterAMessageOfAClientIsForThatOne(t *testing.T) {
+	t.Parallel()
+	file, start, _ := boots(t)
+	start()
+	g := tellsIn(t, t.TempDir(), file)
+	wants(t, g.tools("evil"), "read-evil", "nothing")
+	await(t, "its process has ended", func() bool { return g.metric("mcp_sse_children") == 0 })
+	for range 3 {
+		wants(t, g.tools(""), "read-", "evil")
+	}
+}
+
+// A known server has its tools in a new folder before it is up, and so has another kind of client.
+func TestAKnownServerHasItsToolsInANewFolder(t *testing.T) {
+	t.Parallel()
+	file, start, stop := boots(t)
+	start()
+	g := tellsIn(t, t.TempDir(), file)
+	g.tools("")
+	await(t, "what the server said is kept", func() bool { return ssetest.Remembered(t) })
+	g.stop()
+	stop()
+	g = tellsIn(t, t.TempDir(), file)
+	wants(t, g.tools(""), "read-", "evil")
+	s := g.open("?event=message")
+	s.post("0", "initialize", `{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"other","version":"1"}}`)
+	s.answer("0")
+	s.post("1", "tools/list", "{}")
+	s.answer("1")
+	s.call("2", "echo", `{"text":"after the start"}`)
+	start()
+	s.wantText("2", "after the start")
+}
+
+// A folder that may choose which program runs, as one that somebody has cloned, teaches no other folder.
+func TestAClonedFolderTeachesNoOtherOne(t *testing.T) {
+	t.Parallel()
+	for name, choosers := range map[string]string{"npm": ".npmrc", "uv": "uv.toml"} {
+		t.Run(name, func(t *testing.T) {
+			file, start, stop := boots(t)
+			start()
+			clone := folder(t, "evil")
+			ssetest.Must(t, os.WriteFile(filepath.Join(clone, choosers), nil, 0o600))
+			g := tellsIn(t, clone, file)
+			wants(t, g.tools(""), "folder-evil", "folder-good")
+			await(t, "what the server said is kept", func() bool { return ssetest.Remembered(t) })
+			g.stop()
+			stop()
+			g = tellsIn(t, folder(t, "good"), file)
+			s := g.open("?event=message")
+			s.post("1", "tools/list", "{}")
+			status, _ := g.do(http.MethodGet, g.admin+"/healthz")
+			ssetest.Want(t, "status", status, http.StatusOK)
+			start()
+			s.answer("1")
+			wants(t, s.answers("1")[0].Data, "folder-good", "folder-evil")
+		})
+	}
+}
