@@ -136,6 +136,27 @@ func TestNearestMemory(t *testing.T) {
 	})
 }
 
+// A client that was told the tools of others is told to read its own, if the gateway could not.
+func TestNearestMemoryOfAServerWhoseListsCannotBeRead(t *testing.T) {
+	u := &server{capabilities: withLists, handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if s.n == 2 && m.Method == "tools/list" && s.count("tools/list") == 1 {
+			return true // it never answers the look
+		}
+		return lists(map[string]string{"tools/list": fmt.Sprintf(`{"tools":[%d]}`, s.n)})(s, m)
+	}}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"sampling":{}}`), initialized)
+		p.want("0 *")
+		p.post(request("1", "tools/list"))
+		time.Sleep(2 * time.Minute)
+		p.want(`1 {"tools":[1]}`, "notifications/tools/list_changed")
+		p.post(request("2", "tools/list"))
+		p.want(`2 {"tools":[2]}`)
+	})
+}
+
 // What the nearest memory is not told of, each by itself.
 func TestLimitsOfTheNearestMemory(t *testing.T) {
 	yes, no := func() bool { return true }, func() bool { return false }

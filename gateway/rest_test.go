@@ -290,6 +290,24 @@ func TestReturningSessionIsAnsweredFromMemory(t *testing.T) {
 	})
 }
 
+// So does a session whose client had asked for another version than the server answered.
+func TestReturningSessionOfAnotherVersion(t *testing.T) {
+	u := &server{capabilities: `{"tools":{}}`, handle: lists(nil), dial: laterIn(8 * time.Second)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		first := connect(t, g, plain)
+		first.post(initialize("0", "2026-07-28", `{"sampling":{}}`), request("1", "tools/list"))
+		time.Sleep(time.Second)
+		first.take()
+		first.c.Close(connstate.ClosedClient)
+		time.Sleep(time.Second)
+		returning := plain
+		returning.Version = "2025-11-25"
+		p := connect(t, g, returning)
+		p.post(request("1", "tools/list"))
+		p.want(`1 {"of":"tools/list"}`)
+	})
+}
+
 // A call that came before the client's own initialize waits for the start too, once that is answered from
 // memory.
 func TestCallBeforeInitializeWaitsForTheStart(t *testing.T) {

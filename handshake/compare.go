@@ -61,6 +61,7 @@ func (r *run) tellDifferences(a *attachment, now *remember.Answers) {
 	switch {
 	case now == nil && told != nil && told.Partial: // it was told of others, and its own lists cannot be read
 		r.told.Store(a.session.unread())
+		r.notifyListsChanged(resultOf(told), told.Has)
 		return
 	case now == nil:
 		return

@@ -32,8 +32,7 @@ var result = []string{"protocolVersion", "capabilities", "serverInfo", "instruct
 // Nearest returns what the server said that is nearest to what it will say to a client, nil if there is nothing.
 func (s *Server) Nearest(c Client) *Answers {
 	meant := func(k key, e entry) bool {
-		answered, _ := jsonrpc.MemberText(json.RawMessage(e.Initialize), "protocolVersion")
-		return e.general && (k.client.version == c.version || answered == c.version) && slices.Contains(c.listensTo(), k.client.who)
+		return e.general && e.isAt(k, c.version) && slices.Contains(c.listensTo(), k.client.who)
 	}
 	nearest := s.last(func(k key, e entry) bool { return k.place == s.place && meant(k, e) })
 	if nearest == nil {

@@ -34,6 +34,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 const (
@@ -187,12 +189,17 @@ func (s *Server) Answers(c Client) *Answers {
 	return nil
 }
 
-// AnswersAt returns what the server said here last to any client that asked for a protocol version, nil if that
-// is unknown.
+// AnswersAt returns what the server said here last to any client of a protocol version, nil if that is unknown.
 func (s *Server) AnswersAt(version string, c Client) *Answers {
-	return s.last(func(k key, _ entry) bool {
-		return k.place == s.place && k.client.version == version && slices.Contains(c.listensTo(), k.client.who)
+	return s.last(func(k key, e entry) bool {
+		return k.place == s.place && e.isAt(k, version) && slices.Contains(c.listensTo(), k.client.who)
 	})
+}
+
+// isAt reports whether a protocol version is the one that was asked for, or the one that was answered.
+func (e entry) isAt(k key, version string) bool {
+	answered, _ := jsonrpc.MemberText(json.RawMessage(e.Initialize), "protocolVersion")
+	return k.client.version == version || answered == version
 }
 
 // Last returns what the server said last to one of those, in a place from which it may be told here; nil if
