@@ -283,13 +283,15 @@ func TestSessionAfterARestartHasItsToolsBeforeTheServerHasBooted(t *testing.T) {
 		text, err := io.ReadAll(response.Body)
 		ssetest.Must(t, err)
 		if id := response.Header.Get("Mcp-Session-Id"); id != "" {
-			session = http.Header{"Mcp-Session-Id": {id}, "Mcp-Protocol-Version": {"2025-11-25"}}
+			_, after, _ := strings.Cut(string(text), `"protocolVersion":"`)
+			version, _, _ := strings.Cut(after, `"`)
+			session = http.Header{"Mcp-Session-Id": {id}, "Mcp-Protocol-Version": {version}}
 		}
 		return string(text)
 	}
 	const list = `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`
 	g := startGateway(t, args...)
-	post(g, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2026-07-28","capabilities":{"roots":{}},"clientInfo":{"name":"x","version":"1"}}}`)
+	post(g, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"x","version":"1"}}}`)
 	post(g, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	before := post(g, list)
 	awaitRemembered(t)
