@@ -3,14 +3,20 @@
 package agents
 
 import (
+	"cmp"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // long is how long a long call takes: make agents has it take longer than any default of an SDK.
@@ -48,6 +54,7 @@ type setup struct {
 	flags  []string  // of the gateway
 	waits  bool      // mostly, so that many may at a time
 	after  *played   // nil, or a run whose command, state and home this one has
+	folder string    // in which the agent starts sse-server; empty: its own
 	limit  time.Duration
 	// before, if not nil, runs when the gateway is up, before the agent is started.
 	before func(p *played)
@@ -79,7 +86,11 @@ func play(t *testing.T, a agent, s setup) *played {
 	}
 	at := target{over: s.over}
 	if s.over == stdio {
-		at.command = append([]string{"/usr/bin/env", "XDG_STATE_HOME=" + p.state, sseServer(t), "stdio", "--"}, p.command...)
+		at.command = []string{"/usr/bin/env"}
+		if s.folder != "" {
+			at.command = append(at.command, "--chdir="+s.folder)
+		}
+		at.command = append(append(at.command, "XDG_STATE_HOME="+p.state, sseServer(t), "stdio", "--"), p.command...)
 	} else {
 		tokens := filepath.Join(t.TempDir(), "tokens")
 		write(t, tokens, "anna:"+token+"\n")
@@ -244,14 +255,61 @@ func TestSecondStartOverStdio(t *testing.T) {
 		for _, boot := range []string{"2.5s", "8s", "20s"} {
 			first := play(t, a, setup{over: stdio, server: []string{"--boot", boot}, steps: calls(hello)})
 			first.measure("stdio "+boot, first.echoed(0))
-			await(time.Minute, func() bool {
-				files, _ := filepath.Glob(filepath.Join(first.state, "sse-server", "remembered", "*.json"))
-				return len(files) > 0
-			})
+			await(time.Minute, first.isRemembered)
 			p := play(t, a, setup{over: stdio, after: first, steps: calls(hello)})
 			p.point("stdio again "+boot, p.echoed(0), "")
 		}
 	})
+}
+
+// isRemembered reports whether what the server said is kept.
+func (p *played) isRemembered() bool {
+	files, _ := filepath.Glob(filepath.Join(p.state, "sse-server", "remembered", "*.json"))
+	return len(files) > 0
+}
+
+// A project in a new folder has the tools of a server that is known from another one.
+func TestNewFolder(t *testing.T) {
+	forEachAgent(t, func(t *testing.T, a agent) {
+		first := play(t, a, setup{over: stdio, server: []string{"--boot", "8s"}, steps: calls(hello)})
+		await(time.Minute, first.isRemembered)
+		p := play(t, a, setup{over: stdio, after: first, folder: t.TempDir(), steps: calls(hello)})
+		p.point("new folder", p.echoed(0), "")
+	})
+}
+
+// Another agent has just taken the process that was ready, and the next one boots 8 s.
+func TestSecondClient(t *testing.T) {
+	forEachAgent(t, func(t *testing.T, a agent) {
+		p := play(t, a, setup{server: []string{"--boot", "8s"}, steps: calls(hello), before: func(p *played) {
+			await(patience, func() bool { return strings.Contains(p.journal(), " ready\n") && p.isRemembered() })
+			p.takeServer()
+		}})
+		p.point("second client", p.echoed(0), "")
+	})
+}
+
+// takeServer is another agent that calls a tool.
+func (p *played) takeServer() {
+	p.t.Helper()
+	session := ""
+	for _, message := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{}},"clientInfo":{"name":"another","version":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"first"}}}`,
+	} {
+		r, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.g.url("/mcp"), strings.NewReader(message))
+		ssetest.Must(p.t, err)
+		r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Authorization": {"Bearer " + token}}
+		if session != "" {
+			r.Header.Set("Mcp-Session-Id", session)
+		}
+		response, err := http.DefaultClient.Do(r)
+		ssetest.Must(p.t, err)
+		_, err = io.Copy(io.Discard, response.Body)
+		ssetest.Must(p.t, errors.Join(err, response.Body.Close()))
+		session = cmp.Or(response.Header.Get("Mcp-Session-Id"), session)
+	}
 }
 
 func TestGatewayRestarts(t *testing.T) {

@@ -40,6 +40,7 @@ var columns = [][]string{
 	{
 		"again 2.5s", "again 8s", "again 20s", "cold 2.5s", "cold 8s", "cold 20s",
 		"stdio 2.5s", "stdio 8s", "stdio 20s", "stdio again 2.5s", "stdio again 8s", "stdio again 20s",
+		"second client", "new folder",
 	},
 	{"restart /mcp", "restart /sse", "server dies", "long call", "with progress", "new tool", "elicitation"},
 	{"80 tools", "64 characters", "$ref, anyOf", "1 MiB", "image", "isError", "structured"},
