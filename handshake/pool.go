@@ -39,8 +39,8 @@ func (p *pool) noteUse() {
 	}
 }
 
-// isWanted reports whether warm servers are wanted now. A server that is unknown counts as used: what is
-// started for that reason stays for the next client.
+// isWanted reports whether warm servers are wanted now. It also notes a use while the server is unknown, so that
+// the warm server stays for the next client.
 func (p *pool) isWanted() bool {
 	opts := p.supplier.opts()
 	if !opts.WarmFollowsUse {
@@ -55,7 +55,7 @@ func (p *pool) isWanted() bool {
 
 // resize keeps as many servers as SupplierOptions.Warm says; none during a rest, or while none are wanted.
 func (p *pool) resize() {
-	p.empty.Store(true)    // from here on use makes its own call
+	p.empty.Store(true)    // a use that comes after isWanted has looked calls resize again
 	wanted := p.isWanted() // it may read a file
 	p.mu.Lock()
 	defer p.mu.Unlock()

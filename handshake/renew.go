@@ -75,23 +75,6 @@ func (b *background) end(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.running = nil
-	b.noteLocked(err)
-}
-
-// note notes whether a session has shown what the server says.
-func (b *background) note(err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.noteLocked(err)
-}
-
-// The means of the first and of the longest pause after a start that did not show what the server says.
-const (
-	firstRenewPause = time.Minute
-	maxRenewPause   = 15 * time.Minute
-)
-
-func (b *background) noteLocked(err error) {
 	if b.pauses == nil || err == nil {
 		b.pauses = backoff.New(firstRenewPause, maxRenewPause)
 	}
@@ -99,6 +82,12 @@ func (b *background) noteLocked(err error) {
 		b.next = time.Now().Add(b.pauses.Next())
 	}
 }
+
+// The means of the first and of the longest pause after a start that did not show what the server says.
+const (
+	firstRenewPause = time.Minute
+	maxRenewPause   = 15 * time.Minute
+)
 
 // learnInBackground starts a session in the background to learn what the server says to a client with these
 // params; who it is, [remember.Principal] says. The returned channel is closed once that is known, or cannot be

@@ -44,14 +44,15 @@ type Session struct {
 	since           time.Time     // when it was last started, taken or initialized
 	waitedForParams time.Duration // how long the initialize waited for its params while the server was ready
 	who             string        // for whom it was started, as remember has it
-	// client is whom the server answers, and teaches says that others may be told of that.
+	// client is who asked, as memory has it; teaches says that what it is told may be remembered.
 	client  remember.Client
 	teaches bool
 
-	look   *look       // nil where nothing is remembered
-	used   atomic.Bool // a message of a client has gone to the server
-	heard  atomic.Bool // see hears
-	called atomic.Bool // as heard, and not only answers to its questions
+	look *look // nil where nothing is remembered
+	// What the server has got of clients; each includes the one before. See hears.
+	used   atomic.Bool // any message
+	heard  atomic.Bool // one that holds something of the client's own: what follows may be for it alone
+	called atomic.Bool // one that may have changed something
 	given  cursors     // that the server gave its clients
 
 	ended sync.Once     // guards what follows

@@ -54,8 +54,8 @@ type SupplierOptions struct {
 	// Authenticates says that clients have principals.
 	Authenticates bool
 	// Session configures each session. Its Logger and Metrics, which the supplier
-	// uses too, must not be nil. The supplier sets Shared, Tools, Limited, OnTools, OnClose and
-	// OnDone. The times and bounds can change.
+	// uses too, must not be nil. The supplier sets Shared, Tools, Limited, and all
+	// functions On…. The times and bounds can change.
 	Session multiplex.Options
 }
 

@@ -9,11 +9,11 @@ import (
 
 // AnsweredID returns the id in a broken JSON-RPC response: data that Parse refuses, because
 // it is no JSON (NaN, a raw control character, a trailing comma, single quotes, a line cut
-// short) or no response (both a result and an error). It reports false if data has no id that
-// can be read, if it has several, if it has a method, because then the id is the sender's own, or
-// if it is like a line of a log that has an id: a response begins with a member of its envelope,
-// and has a member "jsonrpc", or its result is an object and it has no other members. whole says that the id ends before data does: one that data ends with may be the
-// beginning of a longer one.
+// short) or no response (both a result and an error). It reports false if data has no readable id or
+// several; if it has a method, because then the id is the sender's own; or if it looks like a line of a
+// log. A response begins with a member of its envelope, and either has a member "jsonrpc", or has an
+// object as result and no other members. whole reports whether the id ends before data does: if not, it
+// may be the beginning of a longer id.
 //
 // Strings may stand in double or single quotes. Only members of the outermost object count, and
 // nothing after its end.

@@ -10,7 +10,7 @@ import (
 )
 
 func main() {
-	if code, did := runBelow(); did {
+	if code, did := runAsChild(); did {
 		os.Exit(code)
 	}
 	os.Exit((&Main{

@@ -10,13 +10,13 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// runBelow runs the program as a child if this is the first process of a container, and returns its exit code. To that
-// process go all whose parents have ended, such as the browser of a server that was killed: somebody has to wait for them,
-// or the container runs out of processes. This process does nothing else: wait4(-1) would take the end of a child from
+// runAsChild runs the program as a child if this is the first process of a container, and returns its exit code. Such a
+// process inherits every process whose parent has ended, such as the browser of a server that was killed, and must wait
+// for it, or the container runs out of process ids. This process does nothing else: wait4(-1) would take the end of a child from
 // os/exec.
 //
-// It reports false if this is no such process. Nor is it one to which systemd has given sockets: they are for this pid.
-func runBelow() (code int, did bool) {
+// It reports false for any other process, and if systemd passes sockets, because those name this pid.
+func runAsChild() (code int, did bool) {
 	if os.Getpid() != 1 || os.Getenv("LISTEN_PID") != "" {
 		return 0, false
 	}
@@ -32,7 +32,7 @@ func runBelow() (code int, did bool) {
 	}
 	child, err := syscall.ForkExec(self, os.Args, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: attr})
 	if err != nil { // it is better than nothing
-		fmt.Fprintf(os.Stderr, "sse-server: processes that lose their parent stay: %v\n", err)
+		fmt.Fprintf(os.Stderr, "sse-server: orphaned processes are not reaped (%v): start the container with --init\n", err)
 		signal.Reset()
 		return 0, false
 	}

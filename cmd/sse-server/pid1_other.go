@@ -2,5 +2,5 @@
 
 package main
 
-// runBelow does nothing: other systems have no containers in which this is the first process.
-func runBelow() (code int, did bool) { return 0, false }
+// runAsChild does nothing: other systems have no containers in which this is the first process.
+func runAsChild() (code int, did bool) { return 0, false }

@@ -79,7 +79,8 @@ func (a Accept) Names(media string) bool {
 	return false
 }
 
-// Prefers reports whether the header names two media types, and the first with the greater quality.
+// Prefers reports whether the header names a media type, and gives it a greater quality than another one, which
+// need not be named.
 func (a Accept) Prefers(media, other string) bool {
 	quality, _ := a.Quality(media)
 	otherQuality, _ := a.Quality(other)

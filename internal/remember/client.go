@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Own is who asks in a start of the gateway's own, which has nothing of any client.
+// Own stands for the gateway, when it starts a server for no client.
 const Own = "gateway"
 
-// Principal is who asks in a start for a client: its principal as a hash, or anybody without authentication.
+// Principal stands for a client: the hash of its principal, or "anybody" without authentication.
 func Principal(principal string) string {
 	if principal == "" {
 		return "anybody"
@@ -23,7 +23,7 @@ type Client struct {
 	version      string // the protocol version that it asks for
 	capabilities string // what it declares, as JSON in one form
 	who          string // Own, or a Principal
-	alone        bool   // nothing that was said to another one is for it
+	alone        bool   // it is told only what was said to itself
 	words        []string
 }
 
@@ -35,11 +35,10 @@ func (c Client) key() clientKey { return clientKey{c.version, c.capabilities, c.
 // Equal reports whether both are told the same.
 func (c Client) Equal(other Client) bool { return c.key() == other.key() }
 
-// String names what clients have in common that are told the same.
+// String returns the key of the client: equal for clients that are told the same.
 func (c Client) String() string { return c.version + " " + c.capabilities + " " + c.who }
 
-// listensTo are those whose answers the client may be told: its own, and those of a start that had nothing of
-// any client.
+// listensTo returns whose answers the client may get: its own, and those of starts for no client.
 func (c Client) listensTo() []string {
 	if c.alone || c.who == Own {
 		return []string{c.who}
@@ -61,8 +60,8 @@ var (
 )
 
 // ClientOf returns the client that initializes with these params. It reports false if they have more than MCP
-// defines: what the server says then may be for that client alone, so nothing is learned of it, and it is told
-// of nothing.
+// defines: what the server says then may be for that client alone, so nothing is remembered from it,
+// and it gets nothing from memory.
 func ClientOf(params json.RawMessage, who string) (c Client, plain bool) {
 	in := json.NewDecoder(bytes.NewReader(params))
 	in.UseNumber()

@@ -26,38 +26,31 @@ import (
 //	the server declares tools.listChanged            | else the client would never learn what differs
 //	nothing names the client that asked              | it is for that client alone
 
-// result are the members of a result of initialize that are told to others.
-var result = []string{"protocolVersion", "capabilities", "serverInfo", "instructions"}
+// toldMembers are the members of the result of initialize that others may be told.
+var toldMembers = []string{"protocolVersion", "capabilities", "serverInfo", "instructions"}
 
 // Nearest returns what the server said that is nearest to what it will say to a client, nil if there is nothing.
 func (s *Server) Nearest(c Client) *Answers {
 	meant := func(k key, e entry) bool {
 		return e.general && e.isAt(k, c.version) && slices.Contains(c.listensTo(), k.client.who)
 	}
-	nearest := s.last(func(k key, e entry) bool { return k.place == s.place && meant(k, e) })
-	if nearest == nil {
-		nearest = s.last(func(k key, e entry) bool { return e.portable && meant(k, e) })
-		if nearest == nil || !s.portable.now() {
-			return nil
-		}
+	if nearest := s.toldHere(meant); nearest != nil {
+		return nearest.partial()
 	}
-	return nearest.partial()
+	return nil
 }
 
 // partial returns what is told of the answers to others.
 func (a *Answers) partial() *Answers {
-	const first = mcp.MethodListTools
-	var b strings.Builder
-	for _, name := range result {
+	var members []string
+	for _, name := range toldMembers {
 		if value, ok := jsonrpc.Member(json.RawMessage(a.Initialize), name); ok {
-			b.WriteString(map[bool]string{true: "{", false: ","}[b.Len() == 0])
-			b.WriteString(`"` + name + `":` + string(value))
+			members = append(members, `"`+name+`":`+string(value))
 		}
 	}
-	b.WriteString("}")
 	return &Answers{
-		Initialize: b.String(), Stateless: a.Stateless, Learned: a.Learned, Partial: true,
-		Pages: map[string]map[string]string{first: a.Pages[first]},
+		Initialize: "{" + strings.Join(members, ",") + "}", Stateless: a.Stateless, Learned: a.Learned, Partial: true,
+		Pages: map[string]map[string]string{mcp.MethodListTools: a.Pages[mcp.MethodListTools]},
 	}
 }
 

@@ -205,21 +205,25 @@ func (e entry) isAt(k key, version string) bool {
 // Last returns what the server said last to one of those, in a place from which it may be told here; nil if
 // nothing is known.
 func (s *Server) Last(who ...string) *Answers {
-	here := func(k key, _ entry) bool { return k.place == s.place && slices.Contains(who, k.client.who) }
-	if last := s.last(here); last != nil {
-		return last
-	}
-	elsewhere := func(k key, e entry) bool { return e.portable && slices.Contains(who, k.client.who) }
-	if last := s.last(elsewhere); last != nil && s.portable.now() {
-		return last
-	}
-	return nil
+	return s.toldHere(func(k key, _ entry) bool { return slices.Contains(who, k.client.who) })
 }
 
 // HasAny reports whether anything is known of the server that may be told here.
 func (s *Server) HasAny() bool {
-	here := s.last(func(k key, _ entry) bool { return k.place == s.place })
-	return here != nil || s.last(func(_ key, e entry) bool { return e.portable }) != nil && s.portable.now()
+	return s.toldHere(func(key, entry) bool { return true }) != nil
+}
+
+// toldHere returns the newest of the answers that are meant: of this place, else of another one if both are
+// portable.
+func (s *Server) toldHere(meant func(key, entry) bool) *Answers {
+	if here := s.last(func(k key, e entry) bool { return k.place == s.place && meant(k, e) }); here != nil {
+		return here
+	}
+	elsewhere := s.last(func(k key, e entry) bool { return e.portable && meant(k, e) })
+	if elsewhere == nil || !s.portable.now() {
+		return nil
+	}
+	return elsewhere
 }
 
 // last returns the newest of the answers that are meant.
