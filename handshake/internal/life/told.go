@@ -1,0 +1,190 @@
+package life
+
+// Told is what the client knows of the server, by whomever it was told.
+type Told string
+
+// What a client can have been told.
+const (
+	// ToldNothing: it has had no session and no answer.
+	ToldNothing Told = "nothing"
+	// ToldResult: it has what the server said to initialize, and no lists that count. It has just
+	// initialized, or nobody has looked at the lists of its session.
+	ToldResult Told = "result"
+	// ToldNearest: what the server said to another kind of client, or elsewhere.
+	ToldNearest Told = "nearest"
+	// ToldLists: lists that hold. They are remembered for its kind, or its own session has said them.
+	ToldLists Told = "lists"
+	// ToldOutdated: it may have lists that do not hold, and is told so as soon as there is a session.
+	// Until then nobody gets them.
+	ToldOutdated Told = "outdated"
+)
+
+var tolds = []Told{ToldNothing, ToldResult, ToldNearest, ToldLists, ToldOutdated}
+
+// Declared says whose params of initialize the next session gets.
+type Declared string
+
+// What the next session can get.
+const (
+	// DeclaredNothing: the gateway's own params.
+	DeclaredNothing Declared = "nothing"
+	// DeclaredOwn: those of the client.
+	DeclaredOwn Declared = "own"
+	// DeclaredRefused: the gateway's own, because the server has refused those of the client.
+	DeclaredRefused Declared = "refused"
+)
+
+var declareds = []Declared{DeclaredNothing, DeclaredOwn, DeclaredRefused}
+
+// beginsAnew reports whether an event is an initialize of the client for a session to come: there is none
+// that answers it.
+func beginsAnew(phase Phase, event Event) bool {
+	switch event {
+	case OwnInitialize:
+		return !phase.serves() && !phase.ends()
+	case MoreDeclared:
+		return phase != Opening && phase != Awake && !phase.ends()
+	}
+	return false
+}
+
+// toldAfter returns what an event makes of what the client was told.
+func toldAfter(state State, event Event) Told {
+	told := state.Told
+	switch event {
+	case OwnInitialize, MoreDeclared:
+		if told != ToldNothing && beginsAnew(state.Phase, event) {
+			return ToldResult
+		}
+	case Known, KnownNeeded, KnownOld, Idle: // at Idle the session has said its lists, or that it has none
+		return ToldLists
+	case KnownNearly:
+		if told != ToldLists {
+			return ToldNearest
+		}
+	case Renewed:
+		if state.Phase == Asleep {
+			return ToldLists
+		}
+	case Up:
+		if told == ToldNothing || told == ToldOutdated {
+			return ToldResult
+		}
+	case Looked:
+		if told != ToldOutdated { // the server has said so after the look began
+			return ToldLists
+		}
+	case NotLooked:
+		if told == ToldNearest {
+			return ToldResult
+		}
+	case Unlookable:
+		if told == ToldNearest || told == ToldLists {
+			return ToldResult
+		}
+	case ListsChanged:
+		return ToldOutdated
+	case Lost, LostSoon, LostLast:
+		if told == ToldResult {
+			return ToldOutdated
+		}
+	case Replaced:
+		if told == ToldNearest || told == ToldLists || told == ToldResult && state.Phase.serves() {
+			return ToldOutdated
+		}
+	}
+	return told
+}
+
+// declaredAfter returns whose params the next session gets after an event.
+func declaredAfter(state State, event Event) Declared {
+	switch {
+	case beginsAnew(state.Phase, event):
+		return DeclaredOwn
+	case event == OwnRefused:
+		return DeclaredRefused
+	}
+	return state.Declared
+}
+
+// isDue reports whether an action of a move has something to do, after what the client was told.
+func isDue(action Action, told Told, event Event) bool {
+	switch action {
+	case AnnounceResult:
+		return told == ToldNothing
+	case TellIfDifferent, TellCompared:
+		return told != ToldNothing && told != ToldResult
+	case TellAllChanged:
+		switch event {
+		case Up:
+			return told == ToldOutdated
+		case NotLooked:
+			return told == ToldNearest
+		case Unlookable:
+			return told == ToldNearest || told == ToldLists
+		}
+	}
+	return true
+}
+
+// AnswersLists reports whether a request for a list is answered from what the client was told.
+func (s State) AnswersLists() bool {
+	if s.Phase.ends() || s.Phase == Opening || s.Phase == Fresh || s.Phase == Awake {
+		return false
+	}
+	return s.Told == ToldNearest || s.Told == ToldLists
+}
+
+// Verdict is what becomes of a message that nothing has answered.
+type Verdict string
+
+// The verdicts on a message.
+const (
+	// Pass: it goes to the session.
+	Pass Verdict = "pass"
+	// Use: Needed happens, and it goes to the session.
+	Use Verdict = "use"
+	// Wait: it waits at the gate, and Needed happens.
+	Wait Verdict = "wait"
+	// Refuse: a request gets the failure, or why the connection ends. A notification is dropped.
+	Refuse Verdict = "refuse"
+)
+
+// Takes returns what becomes of a request or a notification. retry says that the time has come from which
+// a request causes a start in GivenUp.
+func (p Phase) Takes(isRequest, retry bool) Verdict {
+	switch p {
+	case Recalling, Asleep, Waking, Preparing, Opening, Pausing:
+		return Wait
+	case Fresh:
+		return Use
+	case Awake:
+		return Pass
+	case GivenUp:
+		if isRequest && retry {
+			return Wait
+		}
+	case Finishing:
+		if !isRequest {
+			return Pass
+		}
+	}
+	return Refuse
+}
+
+// Shown returns the state of the connection that people see, by its name in package connstate.
+func (p Phase) Shown() string {
+	switch p {
+	case Recalling, Waking, Preparing:
+		return "initializing"
+	case Asleep:
+		return "resting"
+	case Opening, Fresh, Awake:
+		return "ready"
+	case Pausing, Refusing, GivenUp:
+		return "failed"
+	case Closed:
+		return "closed"
+	}
+	return "draining"
+}
