@@ -47,7 +47,7 @@ func TestPageInABrowser(t *testing.T) {
 	ssetest.Must(t, os.WriteFile(tokens, []byte(token+"\n"), 0o600))
 	ssetest.Must(t, os.WriteFile(config, fmt.Appendf(nil, `
 servers:
-  bookshop: {command: [%[1]q, %[2]q]}
+  bookshop: {command: [%[1]q, %[2]q], remember: false} # so that its first messages wait at the gate
   hostile: {command: [%[1]q, %[2]q, hostile]}
   deep: {command: [%[1]q, %[2]q, deep]}
   workshop: {command: [%[1]q, %[2]q, workshop], heartbeat-interval: 1s}

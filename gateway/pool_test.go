@@ -111,6 +111,22 @@ func TestWarmServerFollowsUse(t *testing.T) {
 	})
 }
 
+// The warm server that starts after the check of a new server, as that of a package runner, waits for its client.
+func TestWarmServerAfterACheckWaitsForItsClient(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil)}
+	opts := remembering()
+	opts.Warm, opts.WarmFollowsUse = 1, true
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		_, err := g.CheckStart(t.Context())
+		equal(t, "error of the check", err, nil)
+		g.Start()
+		time.Sleep(9 * time.Minute)
+		equal(t, "warm servers", metric(t, g, "mcp_sse_pool_idle"), 1)
+		time.Sleep(2 * time.Minute)
+		equal(t, "warm servers after process-idle", metric(t, g, "mcp_sse_pool_idle"), 0)
+	})
+}
+
 // A server that is known needs no process to be ready, until a start of it fails.
 func TestKnownServerIsReadyWithoutAProcess(t *testing.T) {
 	broken := false

@@ -134,7 +134,7 @@ func (s *Supplier) Learn(ctx context.Context, params json.RawMessage, who string
 }
 
 // versionsTime bounds learnVersions.
-const versionsTime = 5 * time.Second
+const versionsTime = time.Second
 
 // learnVersions asks a server of a session that nobody uses, and that is about to end, what it says to clients of
 // other protocol versions: most answer another initialize. One that does not has told nothing of them.

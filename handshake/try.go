@@ -51,6 +51,9 @@ func (s *Supplier) CheckStart(ctx context.Context) (found Found, err error) {
 		}
 		return session.findAndLearn(ctx, until)
 	}
+	if !s.IsKnown() { // a warm server that starts after the check waits for its client
+		s.noteUse()
+	}
 	found, err = s.tryAndLearn(ctx)
 	switch {
 	case err == nil:
@@ -69,16 +72,12 @@ func (s *Supplier) tryAndLearn(ctx context.Context) (Found, error) {
 	if err != nil {
 		return Found{}, err
 	}
+	defer session.Close(errNotNeeded)
 	found, err := session.findAndLearn(ctx, until)
-	if err != nil || session.look == nil || !session.look.isOver() || session.look.answers == nil {
-		session.Close(errNotNeeded)
-		return found, err
+	if err == nil && session.look != nil && session.look.isOver() && session.look.answers != nil {
+		session.learnVersions(ctx)
 	}
-	s.Go(func() { // ends after versionsTime, or with the supplier
-		defer session.Close(errNotNeeded)
-		session.learnVersions(s.life)
-	})
-	return found, nil
+	return found, err
 }
 
 // findAndLearn is find, and remembers what the server says, unless clients have used the

@@ -12,6 +12,12 @@ package environ
 // directories of their own into it, with another name each time: compare the program that it finds.
 func IsAmbient(name string) bool { return ambient[name] }
 
+// IsPlace reports whether a variable names the folder in which an editor or agent works: it belongs to where a
+// program runs, as its directory does, and not to what the program is. Names are exact.
+func IsPlace(name string) bool { return places[name] }
+
+var places = setOf("CLAUDE_PROJECT_DIR", "WORKSPACE_FOLDER_PATHS", "INIT_CWD", "npm_config_local_prefix")
+
 var ambient = setOf(
 	// The shell.
 	"_", "PATH", "PWD", "OLDPWD", "SHLVL", "COLUMNS", "LINES", "PS1", "HISTCONTROL", "HISTSIZE", "LS_COLORS",

@@ -3,6 +3,7 @@ package remember
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -25,6 +26,7 @@ type Client struct {
 	who          string // Own, or a Principal
 	alone        bool   // it is told only what was said to itself
 	words        []string
+	experiments  bool // it declares something that MCP does not define, which may be any text
 }
 
 // clientKey is what clients have in common that are told the same.
@@ -72,12 +74,15 @@ func ClientOf(params json.RawMessage, who string) (c Client, plain bool) {
 	text, _ := json.Marshal(top["capabilities"]) // it has been JSON
 	c.capabilities = string(text)
 	info, isObject := top["clientInfo"].(map[string]any)
+	plain = plain && (c.version == "" || isVersion.MatchString(c.version)) && len(texts(top)) <= maxWords
 	plain = plain && (isObject || top["clientInfo"] == nil) && isSubset(info, plainInfo) && isShort(info["version"])
 	for name, value := range info {
 		if name != "version" { // "1.0.0" is that of many
 			c.words = append(c.words, texts(value)...)
 		}
 	}
+	declared, _ := top["capabilities"].(map[string]any)
+	_, c.experiments = declared["experimental"]
 	for _, word := range texts(top["capabilities"]) {
 		if len(word) >= maxWord { // shorter ones are names of MCP
 			c.words = append(c.words, word)
@@ -85,6 +90,12 @@ func ClientOf(params json.RawMessage, who string) (c Client, plain bool) {
 	}
 	return c, plain
 }
+
+// isVersion matches a revision of MCP: anything else is a text of the client.
+var isVersion = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
+
+// maxWords bounds the texts of a client that are looked for in what the server says.
+const maxWords = 256
 
 // maxDepth bounds how deep params are that are looked through.
 const maxDepth = 32

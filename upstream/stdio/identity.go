@@ -25,7 +25,7 @@ var (
 
 // ofMachine are names of this machine, which is another one for each start of a container. They choose nothing
 // unless somebody has given them on purpose.
-var ofMachine = []string{"HOSTNAME", "HOST", "HOSTTYPE"}
+var ofMachine = []string{"HOSTNAME", "HOSTTYPE"}
 
 // scripts are the endings of files that are programs for an interpreter. Other files in the arguments
 // may be data, which changes all the time.
@@ -106,6 +106,8 @@ func (c Command) variables() (given, around []string) {
 		case !inherits(name):
 			given = append(given, variable)
 		case environ.IsAmbient(name) || slices.Contains(ofMachine, name):
+		case environ.IsPlace(name):
+			around = append(around, variable)
 		case chooses(name):
 			given = append(given, variable)
 		default:

@@ -69,6 +69,8 @@ func TestVariablesInTheIdentity(t *testing.T) {
 		{"AWS_PROFILE", server, server},
 		{"DOCKER_HOST", server, server},
 		{"HOSTNAME", server, nothing},
+		{"HOST", server, server},
+		{"CLAUDE_PROJECT_DIR", server, place},
 		{"TERM", server, nothing},
 		{"SSH_CONNECTION", server, nothing},
 		{"CLAUDE_CODE_SESSION_ID", server, nothing},
@@ -137,10 +139,43 @@ func TestPortableCommands(t *testing.T) {
 		"docker compose up":                                   false,
 		"./server":                                            false,
 		"none":                                                false,
+		"node " + script + " --config .srv.json":              false,
+		"node " + script + " --config=.srv.json":              false,
+		"node " + script + " --set config=.srv.json":          false,
+		"node " + script + " -c.srv.json":                     false,
+		"node " + script + " a,.srv.json":                     false,
+		"docker run --env-file .srv.json ghcr.io/a/server":    false,
 	} {
 		args := strings.Fields(command)
 		c := Command{Path: args[0], Args: args[1:], Dir: t.TempDir(), Env: []string{"HOME=" + home}}
+		write(filepath.Join(c.Dir, ".srv.json"), "")
 		ssetest.Want(t, command, c.Identity().Portable(), want)
+	}
+
+	// A folder has the parents of the one to which it leads, too.
+	clone := t.TempDir()
+	write(filepath.Join(clone, ".npmrc"), "")
+	ssetest.Must(t, os.Mkdir(filepath.Join(clone, "sub"), 0o700))
+	link := filepath.Join(t.TempDir(), "link")
+	ssetest.Must(t, os.Symlink(filepath.Join(clone, "sub"), link))
+	ssetest.Want(t, "a link into a clone", Command{Path: "npx", Args: []string{"-y", "server-x"}, Dir: link}.Identity().Portable(), false)
+	// Nor may PATH have programs of the folder or of a project around it, or an editor name one that chooses.
+	for variable, want := range map[string]bool{
+		"PATH=" + clone + "/sub/tools:" + bin: false, "PATH=" + clone + "/node_modules/.bin:" + bin: false, "PATH=.:" + bin: false,
+		"PATH=" + home + "/node_modules/.bin:" + bin: true, "PATH=" + bin: true, "CLAUDE_PROJECT_DIR=" + clone: false, "CLAUDE_PROJECT_DIR=" + home: true,
+	} {
+		work := filepath.Join(clone, "sub")
+		ssetest.Must(t, os.Remove(filepath.Join(clone, ".npmrc")))
+		if strings.HasPrefix(variable, "CLAUDE") {
+			work = t.TempDir()
+		}
+		write(filepath.Join(clone, ".env"), "")
+		if strings.HasPrefix(variable, "PATH") {
+			ssetest.Must(t, os.Remove(filepath.Join(clone, ".env")))
+		}
+		c := Command{Path: bin + "/server", Dir: work, Env: []string{"HOME=" + home, variable}}
+		ssetest.Want(t, variable, c.Identity().Portable(), want)
+		write(filepath.Join(clone, ".npmrc"), "")
 	}
 
 	for file, want := range map[string]bool{

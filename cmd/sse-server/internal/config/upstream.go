@@ -206,7 +206,7 @@ func (s *Server) child() upstream.Command {
 			continue
 		}
 		child.Env = append(child.Env, variable)
-		if _, isGiven := given[name]; !isGiven && (!s.ofEditor || environ.IsAmbient(name)) {
+		if _, isGiven := given[name]; !isGiven && (!s.ofEditor || environ.IsAmbient(name) || environ.IsPlace(name)) {
 			child.Inherited = append(child.Inherited, name)
 		}
 	}
