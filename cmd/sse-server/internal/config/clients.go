@@ -61,9 +61,6 @@ func (c *Config) readClientServer(parent string, entry *ast.MappingValueNode) er
 		return c.at(written.Name, "%s.%s: want command or url%s", parent, written.Name.Value, suggestionOf(names, clientfile.Needed))
 	}
 	s, err := c.addServer(pathName(written.Name.Value), parent, written.Name)
-	if err == nil && (c.isJSON() || c.isTOML()) { // in YAML it is a key of ours
-		s.owner = c.ownerOfFile()
-	}
 	for _, member := range written.Members {
 		if err == nil {
 			err = c.readMember(s, member, written.IsProgram)
@@ -72,9 +69,19 @@ func (c *Config) readClientServer(parent string, entry *ast.MappingValueNode) er
 	return err
 }
 
-// ownerOfFile returns whose the file of a client is.
-func (c *Config) ownerOfFile() owner {
-	if clientfile.IsOfUser(c.Config, c.home) {
+// ownerOf returns whose the file is: a client's if it has the name of one or a key of theirs, whatever the ending and
+// the form of its servers.
+func (c *Config) ownerOf(root ast.Node) owner {
+	members, _ := tree.Members(root)
+	isOfClient := c.isOfVSCode || clientfile.HasNameOfClient(c.Config) ||
+		slices.ContainsFunc(members, func(member *ast.MappingValueNode) bool {
+			key := member.Key.GetToken().Value
+			return key != serversKey && slices.Contains(entriesKeys, key)
+		})
+	switch {
+	case !isOfClient:
+		return ours
+	case clientfile.IsOfUser(c.Config, c.home):
 		return ofClient
 	}
 	return ofProject

@@ -65,6 +65,7 @@ func (c *Config) readFile() error {
 			root = part
 		}
 	}
+	c.owner = c.ownerOf(root) // its servers have it from there
 	servers, err := c.readOptions(&c.Server, root)
 	for _, key := range entriesKeys {
 		node := servers[key]
@@ -106,9 +107,6 @@ func (c *Config) readServers(node ast.Node) error {
 			return c.at(entry.Value.GetToken(), "servers.%s: want options, such as {command: [npx, -y, server]}%s", key.Value, hint)
 		}
 		s, err := c.addServer(key.Value, serversKey, key)
-		if err == nil && c.isJSON() && clientfile.HasNameOfClient(c.Config) { // VS Code has that key, too
-			s.owner = c.ownerOfFile()
-		}
 		if err == nil {
 			_, err = c.readOptions(s, entry.Value)
 		}
