@@ -2,8 +2,7 @@ package main
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -52,7 +51,7 @@ func (m *Main) initialize(c *config.Config) int {
 	}
 	how := config.Making{Expand: c.Expand, LookupEnv: m.LookupEnv}
 	if c.StateDir != "" {
-		how.EnvFile = func(server string) string { return envFileFor(c.StateDir, file, server) }
+		how.EnvFile = func(server string) string { return envFileFor(c.StateDir, server) }
 	} else {
 		fmt.Fprintln(m.Stderr, "sse-server: neither STATE_DIRECTORY nor HOME is set: secrets of the servers are in the file itself")
 	}
@@ -75,45 +74,40 @@ func (m *Main) initialize(c *config.Config) int {
 	return exitOK
 }
 
-// envFileFor returns the path of the env-file of a server in a file that is to be made.
-func envFileFor(stateDir, file, server string) string {
-	whole, err := filepath.Abs(file)
-	if err != nil {
-		whole = file
-	}
-	sum := sha256.Sum256([]byte(whole))
-	return filepath.Join(stateDir, "env", hex.EncodeToString(sum[:8])+"-"+server+".env")
+// envFileFor returns the path of the env-file of a server in a file that is to be made. No other file has it, also if
+// the file is renamed, and init makes another one of its name.
+func envFileFor(stateDir, server string) string {
+	return filepath.Join(stateDir, "env", server+"-"+strings.ToLower(rand.Text())+".env")
 }
 
-// writeMade writes a file that has been made, which must not be there, and the env-files that it names, which are of an
-// earlier one of this name if they are there.
+// writeMade writes a file that has been made, and the env-files that it names: none of them may be there. If that fails, it
+// leaves none.
 func writeMade(file string, made config.File) (err error) {
-	to, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // another init may run
-	if err != nil {
-		return err
-	}
+	var written []string
 	defer func() {
-		if err != nil {
-			_ = os.Remove(file)
+		for _, path := range written {
+			if err != nil {
+				_ = os.Remove(path)
+			}
 		}
 	}()
-	_, err = to.Write(made.Data)
-	if err = errors.Join(err, to.Close()); err != nil {
+	write := func(path string, data []byte) error {
+		to, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // another init may run
+		if err != nil {
+			return err
+		}
+		written = append(written, path)
+		_, err = to.Write(data)
+		return errors.Join(err, to.Close())
+	}
+	if err := write(file, made.Data); err != nil {
 		return err
 	}
 	for path, data := range made.EnvFiles {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err
 		}
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		env, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err != nil {
-			return err
-		}
-		_, err = env.Write(data)
-		if err := errors.Join(err, env.Close()); err != nil {
+		if err := write(path, data); err != nil {
 			return err
 		}
 	}

@@ -143,6 +143,22 @@ func TestInitPutsSecretsIntoTheStateDirectory(t *testing.T) {
 	}
 }
 
+// A file that init has written keeps its values wherever it is moved, also when init writes another one of that name.
+func TestInitLeavesTheValuesOfAnEarlierFile(t *testing.T) {
+	home := t.TempDir()
+	t.Chdir(t.TempDir())
+	for _, value := range []string{"first", "second"} {
+		p := launchWith(t, map[string]string{"HOME": home}, "init", "--env", "TOKEN="+value, "--", "true")
+		p.wantExit(exitOK)
+		ssetest.Must(t, os.Rename("servers.yaml", value+".yaml"))
+	}
+	for _, value := range []string{"first", "second"} {
+		if c := mustLoad(t, nil, "check", "--config", value+".yaml"); !slices.Contains(envOf(c.Servers[0]), "TOKEN="+value) {
+			t.Errorf("%s.yaml has another value", value)
+		}
+	}
+}
+
 // init names each program that is not there, as check does.
 func TestInitNamesProgramsThatAreMissing(t *testing.T) {
 	t.Chdir(t.TempDir())
