@@ -2,6 +2,7 @@ package connstate
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -41,6 +42,7 @@ type Request struct {
 
 	answered atomic.Bool // set before the answer is sent
 	silent   atomic.Bool // the client hears no more of it: see Silence
+	key      jsonrpc.ID  // in c.requests: ID, unless the client has cancelled it; guarded by c.mu
 	c        *Connection
 	auditLog *slog.Logger           // nil: the request is not audited
 	cost     int                    // taken from the budget
@@ -116,7 +118,8 @@ func (c *Connection) addRequest(r *Request) error {
 	if c.requests == nil {
 		c.requests = make(map[jsonrpc.ID]*Request)
 	}
-	c.requests[r.ID] = r
+	r.key = r.ID
+	c.requests[r.key] = r
 	if c.arriving[r.ID] == r.Message {
 		delete(c.arriving, r.ID)
 	}
@@ -128,7 +131,7 @@ func (c *Connection) addRequest(r *Request) error {
 func (r *Request) OnAnswer(f func(errorType string)) {
 	r.c.mu.Lock()
 	defer r.c.mu.Unlock()
-	if r.c.requests[r.ID] == r {
+	if r.c.requests[r.key] == r {
 		r.onAnswer = f
 	}
 }
@@ -139,7 +142,7 @@ func (r *Request) OnAnswer(f func(errorType string)) {
 func (r *Request) Commit() bool {
 	r.c.mu.Lock()
 	defer r.c.mu.Unlock()
-	r.committed = r.c.requests[r.ID] == r
+	r.committed = r.c.requests[r.key] == r
 	return r.committed
 }
 
@@ -194,12 +197,12 @@ func (r *Request) Fail(e *jsonrpc.Error, errorType string) bool {
 func (r *Request) answer(response []byte, errorType, message string, mayWait bool) bool {
 	c := r.c
 	c.mu.Lock()
-	if c.requests[r.ID] != r {
+	if c.requests[r.key] != r {
 		c.mu.Unlock()
 		return false
 	}
 	c.lastDone.Store(time.Now().UnixNano()) // before the delete: Idle must see one of them
-	delete(c.requests, r.ID)
+	delete(c.requests, r.key)
 	r.answered.Store(true)
 	c.opts.Budget.Give(r.cost)
 	c.answering++
@@ -226,12 +229,22 @@ func (r *Request) answer(response []byte, errorType, message string, mayWait boo
 }
 
 // Silence keeps the answer to a request and its progress from a client that has cancelled it, and has
-// forgotten its id: some close the connection at an unknown one. Over Streamable HTTP, where the POST
-// has to end, it does nothing.
+// forgotten its id: some close the connection at an unknown one. The id is free for another request. Over
+// Streamable HTTP, where the POST has to end, it does nothing.
 func (r *Request) Silence() {
-	if r.c.client.Transport != TransportStreamable {
-		r.silent.Store(true)
+	c := r.c
+	if c.client.Transport == TransportStreamable {
+		return
 	}
+	r.silent.Store(true)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.key != r.ID || c.requests[r.key] != r {
+		return
+	}
+	delete(c.requests, r.key)
+	r.key = jsonrpc.ID(fmt.Sprintf("cancelled %p", r)) // no id of a client
+	c.requests[r.key] = r
 }
 
 // SendProgress sends a notification of the request's progress, as Send does if it may wait,

@@ -110,6 +110,8 @@ func TestNothingIsHeardOfACancelledRequest(t *testing.T) {
 				time.Sleep(time.Second)
 				p.want("0 " + serverResult) // initialize must not be cancelled
 				p.deliver(cancel("2"), cancel("4"))
+				p.deliver(request("4", "tools/list")) // the id is free at once
+				p.want(answered("4", 1, "tools/list"))
 				s := u.session(t, 1)
 				equal(t, "cancellations", s.count("notifications/cancelled"), 2)
 				s.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":2,"progress":1}}`)

@@ -85,6 +85,22 @@ func RequestIDInFront(data []byte) (id ID) {
 	return id
 }
 
+// Envelope reports whether an object begins with a member of a JSON-RPC message, and whether it has only such, and
+// "_meta".
+func Envelope(object json.RawMessage) (begins, whole bool) {
+	first, others := true, false
+	end, err := skipObject(object, skipSpace(object, 0), 0, func(name, _ span) error {
+		member := string(unquote(object, name))
+		isOther := !slices.Contains(responseMembers, member) && !slices.Contains(requestMembers, member)
+		begins, first, others = begins || first && !isOther, false, others || isOther
+		return nil
+	})
+	return begins, begins && !others && err == nil && end > 0
+}
+
+// requestMembers are the members of a request beside those of a response.
+var requestMembers = []string{"method", "params", "_meta"}
+
 // IsBareResponse reports whether an object has the members of a response and no others. Without a
 // "jsonrpc", an object that has others is more likely a line of a log.
 func IsBareResponse(object json.RawMessage) bool {

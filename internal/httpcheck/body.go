@@ -75,7 +75,8 @@ const (
 func (f *Checker) tooLarge(b *Body, r *http.Request) *Refusal {
 	why := Refused(http.StatusRequestEntityTooLarge, metrics.PostTooLarge,
 		"the message is over %d bytes: send less, or raise max-message-bytes", f.opts.MaxMessageBytes)
-	if r.ContentLength > maxDiscarded {
+	expects := r.Header.Get("Expect") != "" // it waits for leave to send the body
+	if r.ContentLength > maxDiscarded || expects {
 		why.Unread = true
 		return why
 	}

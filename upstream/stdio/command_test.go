@@ -51,8 +51,8 @@ func recvAll(t testing.TB, conn jsonrpc.Conn) (msgs []string, final error) {
 
 func TestCommandRoundTrip(t *testing.T) {
 	conn := upstreamtest.Dial(t, command(t, "echo"))
-	long := `{"jsonrpc":"2.0","long":"` + strings.Repeat("x", 1<<20) + `"}`
-	for _, msg := range []string{upstreamtest.Ping, long, `{"jsonrpc":"2.0","n":9007199254740993,"u":"ü"}`} {
+	long := `{"jsonrpc":"2.0","method":"x","params":{"long":"` + strings.Repeat("x", 1<<20) + `"}}`
+	for _, msg := range []string{upstreamtest.Ping, long, `{"jsonrpc":"2.0","method":"x","params":{"n":9007199254740993,"u":"ü"}}`} {
 		upstreamtest.Send(t, conn, msg)
 		ssetest.Want(t, "echo", upstreamtest.Recv(t, conn), msg)
 	}

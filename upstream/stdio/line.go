@@ -36,6 +36,7 @@ type message struct {
 //	noise, a title, then a bare prompt  | messages, and noise                  | messages: jsonrpc.AfterPrompt
 //	words without quotes or brackets    | noise                                | a message: jsonrpc.AfterWords
 //	noise                               | it names its version, but is broken  | a broken message
+//	noise                               | a message with members of its own    | a message: jsonrpc.Broken
 //	noise                               | { that does not end                  | a part of JSON over several lines
 //	anything else                       |                                      | text
 //
@@ -122,7 +123,9 @@ func messagesAt(text []byte, form jsonrpc.Form) (found []message, size int) {
 	for {
 		at += len(notText.Find(text[at:]))
 		some, n := messageAt(text[at:], form)
-		if n == 0 {
+		if n == 0 && form == jsonrpc.InList { // without its end it may be one of a log
+			return nil, at
+		} else if n == 0 {
 			return found, at
 		}
 		found = append(found, some...)
@@ -156,7 +159,8 @@ func messageAt(text []byte, form jsonrpc.Form) (found []message, size int) {
 		return nil, 0
 	}
 	if value := jsonrpc.FirstValue(text); value != nil {
-		if !isMessage(value) {
+		form, ok := formOf(value, form)
+		if !ok {
 			return nil, 0
 		}
 		return []message{{value, form}}, len(value)
@@ -223,12 +227,18 @@ func brokenForm(object []byte, closed bool) jsonrpc.Form {
 // messageBegins is how most messages begin.
 const messageBegins = `{"jsonrpc"`
 
-func isMessage(value json.RawMessage) bool {
-	if bytes.HasPrefix(value, []byte(messageBegins)) { // most: no need to read it again
-		return true
+// formOf returns the form of a JSON object that stands in a form, and reports whether it is a message. One that begins
+// with a member of its own is a line of a log, such as pino and zap write. One that has others behind may be one, too: a
+// server that merges what it got into its log writes so.
+func formOf(value json.RawMessage, in jsonrpc.Form) (form jsonrpc.Form, ok bool) {
+	begins, whole := jsonrpc.Envelope(value)
+	if _, isRPC := jsonrpc.Member(value, "jsonrpc"); isRPC && begins {
+		if !whole && in == jsonrpc.Plain {
+			in = jsonrpc.Broken
+		}
+		return in, true
 	}
-	_, isRPC := jsonrpc.Member(value, "jsonrpc")
-	return isRPC || jsonrpc.Mend(value) != nil && jsonrpc.IsBareResponse(value)
+	return in, jsonrpc.Mend(value) != nil && jsonrpc.IsBareResponse(value)
 }
 
 // valid returns line with U+FFFD in the place of what is not UTF-8.
