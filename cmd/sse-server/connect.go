@@ -69,11 +69,23 @@ func newSharedDaemon(c *config.Config, log *slog.Logger) (*sharedDaemon, error) 
 	return &sharedDaemon{at: c.Connect, parts: partsOf(c, c.DaemonArgs), args: c.DaemonArgs, socket: socket, dir: c.StateDir, log: log,
 		client: &http.Client{Transport: &http.Transport{
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-				return new(net.Dialer).DialContext(ctx, "unix", socket)
+				return dialShared(ctx, socket)
 			},
 			IdleConnTimeout: idleSocket, MaxIdleConnsPerHost: 64,
 		}},
 	}, nil
+}
+
+// dialShared connects to a socket of this user.
+func dialShared(ctx context.Context, socket string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPeer(conn.(*net.UnixConn)); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
 }
 
 // idleSocket is how long an idle connection to the socket is kept. The other side keeps it for longer.
@@ -124,6 +136,8 @@ func (s *sharedDaemon) ask(ctx context.Context) (*greeting, error) {
 	}
 	response, err := s.client.Do(r)
 	switch {
+	case errors.Is(err, errOtherUser):
+		return nil, fmt.Errorf("%s: %w", s.socket, errOtherUser)
 	case err != nil && ctx.Err() != nil:
 		return nil, errors.New("the sse-server of this name does not answer")
 	case err != nil: // also if it ends just now: the locks keep two from being there

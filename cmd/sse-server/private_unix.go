@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -13,8 +14,29 @@ import (
 // root. (overflowuid of Linux.)
 const unmapped = 65534
 
-// checkPrivate returns an error unless a directory is this user's alone, and nobody else can put another one
-// in its place.
+// isUnmapped reports whether no user has an id, by /proc/self/uid_map of Linux. Elsewhere each id is that of a user.
+func isUnmapped(uid int, uidMap string) bool {
+	for line := range strings.Lines(uidMap) {
+		var first, outside, count int
+		if n, _ := fmt.Sscan(line, &first, &outside, &count); n == 3 && uid >= first && uid-first < count {
+			return false
+		}
+	}
+	return uidMap != ""
+}
+
+// isTrusted reports whether this user trusts another one with the directories above its own.
+func isTrusted(uid int) bool {
+	if uid == os.Geteuid() || uid == 0 {
+		return true
+	}
+	uidMap, _ := os.ReadFile("/proc/self/uid_map")
+	return uid == unmapped && isUnmapped(uid, string(uidMap))
+}
+
+// checkPrivate returns an error unless a directory is this user's alone, and no other user can put another one
+// in its place, but for the group of one above it: a home directory may be its group's. Who is at a socket in it
+// is for checkPeer.
 func checkPrivate(dir string) error {
 	if err := checkOwned(dir); err != nil {
 		return err
@@ -26,7 +48,8 @@ func checkPrivate(dir string) error {
 	return err
 }
 
-// checkOwned returns an error unless a directory belongs to this user, and nobody else can put another one in its place.
+// checkOwned returns an error unless a directory belongs to this user, and no other user can put another one in its place,
+// but for the group of one above it.
 func checkOwned(dir string) error {
 	at, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -46,7 +69,7 @@ func checkOwned(dir string) error {
 		switch {
 		case err != nil:
 			return err
-		case ownerOf(info) != os.Geteuid() && ownerOf(info) != 0 && ownerOf(info) != unmapped:
+		case !isTrusted(ownerOf(info)):
 			return fmt.Errorf("%s belongs to another user (%d), who can replace %s", above, ownerOf(info), dir)
 		case info.Mode().Perm()&0o002 != 0 && info.Mode()&os.ModeSticky == 0:
 			return fmt.Errorf("all users can write to %s, and replace %s", above, dir)

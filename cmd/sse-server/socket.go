@@ -87,13 +87,21 @@ func listenShared(ctx context.Context, path string) (net.Listener, error) {
 // Close ends Accept, removes the socket, and then releases the lock.
 func (l *sharedListener) Close() error { return l.close() }
 
-// Accept waits for a connection.
+// errOtherUser reports that another user is at the other end of a socket.
+var errOtherUser = errors.New("another user is at the socket")
+
+// Accept waits for a connection of this user. It closes those of others.
 func (l *sharedListener) Accept() (net.Conn, error) {
-	conn, err := l.UnixListener.Accept()
-	if err != nil {
-		return nil, err
+	for {
+		conn, err := l.AcceptUnix()
+		if err != nil {
+			return nil, err
+		}
+		if checkPeer(conn) == nil {
+			return fromSocket{conn}, nil
+		}
+		_ = conn.Close()
 	}
-	return fromSocket{conn}, nil
 }
 
 // fromSocket is a connection to a socket. It comes from this machine, as one to a loopback address does.
