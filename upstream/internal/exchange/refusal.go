@@ -45,33 +45,46 @@ func (*SaysForgottenError) Error() string { return ErrForgotten.Error() }
 func (*SaysForgottenError) Unwrap() error { return ErrForgotten }
 
 // answerOf returns what makes the answer to a request of an unsuccessful response.
-func answerOf(m *jsonrpc.Message, own bool, id jsonrpc.ID, resp *http.Response, text []byte) func() []byte {
+func (r *Reader) answerOf(m *jsonrpc.Message, own bool, resp *http.Response, text []byte) func() []byte {
 	return func() []byte {
 		if own {
 			return m.Raw()
 		}
-		e := StatusError(resp, text)
+		e := r.statusError(resp, text)
 		data := DataOf(e)
 		data.Retryable, data.RetryAfterMs = false, 0 // a tool may have run
 		e.Data = data
-		return jsonrpc.NewError(id, e)
+		return jsonrpc.NewError(r.ID, e)
 	}
+}
+
+// statusError is StatusError for the request of the reader, and logs it.
+func (r *Reader) statusError(resp *http.Response, text []byte) *jsonrpc.Error {
+	e := r.Endpoint.StatusError(resp, text)
+	r.Endpoint.Log.Warn("server refused a request", "err", e.Message)
+	return e
 }
 
 // refused is Read for an unsuccessful response.
 func (r *Reader) refused(resp *http.Response) (*jsonrpc.Message, error) {
-	text := r.Endpoint.withoutSecrets(errorBody(resp))
+	text := errorBody(resp)
 	m, own := errorIn(text, r.ID)
 	if IsRedirect(resp) { // the log alone names the target: the error may be for any client
 		r.Endpoint.Target(resp)
 	}
+	var forgotten error
 	if r.HasSession {
-		switch err := forgets(resp.StatusCode, m, own, text); {
-		case errors.Is(err, ErrUnread):
-			return nil, err
-		case err != nil:
-			return nil, &SaysForgottenError{answerOf(m, own, r.ID, resp, text)}
-		}
+		forgotten = forgets(resp.StatusCode, m, own, text)
+	}
+	if m != nil { // what forgets looks for must not be taken for a secret
+		m = r.Endpoint.secrets(resp).removedFrom(m)
+		own = own && m != nil
+	}
+	switch {
+	case errors.Is(forgotten, ErrUnread):
+		return nil, forgotten
+	case forgotten != nil:
+		return nil, &SaysForgottenError{r.answerOf(m, own, resp, text)}
 	}
 	switch code := resp.StatusCode; {
 	case refusesAccess(resp):
@@ -81,9 +94,7 @@ func (r *Reader) refused(resp *http.Response) (*jsonrpc.Message, error) {
 	case m != nil:
 		return withID(m, r.ID)
 	}
-	e := StatusError(resp, text)
-	r.Endpoint.Log.Warn("server refused a request", "err", e.Message)
-	return nil, e
+	return nil, r.statusError(resp, text)
 }
 
 // forgets returns ErrForgotten if an unsuccessful response says that the server does not know the
@@ -223,9 +234,10 @@ const (
 
 // StatusError returns the error for a request that got an unsuccessful status and a
 // text, which may be nil, instead of a JSON-RPC response.
-func StatusError(resp *http.Response, text []byte) *jsonrpc.Error {
+func (e *Endpoint) StatusError(resp *http.Response, text []byte) *jsonrpc.Error {
 	data := ErrorData{Reason: ReasonRefused, Status: resp.StatusCode}
-	said := Reason(text)
+	hidden := e.secrets(resp)
+	said := hidden.reason(text)
 	why := ""
 	if said != "" {
 		why = ": " + said
@@ -237,7 +249,7 @@ func StatusError(resp *http.Response, text []byte) *jsonrpc.Error {
 			return NewError(data, "the server%s needs to be authorized: it takes no token that the gateway can get",
 				body.server)
 		}
-		if why = statedReason(text); why != "" { // else it may be anything, such as what was sent
+		if why = hidden.shown(statedReason(text)); why != "" { // else it may be anything, such as what was sent
 			why = "; it says: " + why
 		}
 		return NewError(data, "the server refused access (%s): configure the credentials that it wants, for example as an Authorization header%s", Status(resp), why)
@@ -278,23 +290,23 @@ func (e *Endpoint) Target(resp *http.Response) string {
 	return to
 }
 
-// Reason returns why a server refuses a request, by the body of its response: what the members of a JSON
+// reason returns why a server refuses a request, by the body of its response: what the members of a JSON
 // object say that frameworks have for that, other JSON as it is, or the first line of a text, each
-// shortened; empty for HTML.
-func Reason(text []byte) string {
+// without secrets and shortened; empty for HTML.
+func (s secrets) reason(text []byte) string {
 	if said := statedReason(text); said != "" {
-		return said
+		return s.shown(said)
 	}
 	if line := firstLine(text); line != "" {
-		return line
+		return s.shown(line)
 	}
 	if json.Valid(text) {
-		return shortened(string(jsonrpc.Compact(text)))
+		return s.shown(string(s.removedFromJSON(jsonrpc.Compact(text))))
 	}
 	return ""
 }
 
-// statedReason is Reason for a JSON object with such a member, else empty.
+// statedReason returns what such members of a JSON object say, else empty.
 func statedReason(text []byte) string {
 	var said []string
 	for _, name := range []string{"error", "message", "detail", "error_description", "errors", "title"} {
@@ -305,7 +317,7 @@ func statedReason(text []byte) string {
 			}
 		}
 	}
-	return shortened(strings.Join(said, ": "))
+	return strings.Join(said, ": ")
 }
 
 // maxSentences bounds the faults of one request that an error quotes.
@@ -349,39 +361,15 @@ func location(fault json.RawMessage) string {
 	return strings.Join(steps, ".")
 }
 
-// firstLine returns the first line of a text, shortened; empty for HTML and JSON.
+// firstLine returns the first line of a text; empty for HTML and JSON.
 func firstLine(text []byte) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
 	line = strings.ToValidUTF8(strings.TrimSpace(line), "")
 	if strings.HasPrefix(line, "<") || strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[") {
 		return "" // a page, or JSON that is not JSON-RPC
 	}
-	return shortened(line)
+	return line
 }
-
-func shortened(text string) string {
-	if len(text) > maxErrorText {
-		return strings.ToValidUTF8(text[:maxErrorText], "") + "…"
-	}
-	return text
-}
-
-// withoutSecrets returns a text without the values of the headers that the endpoint sends: a server may
-// quote the key that it refuses.
-func (e *Endpoint) withoutSecrets(text []byte) []byte {
-	for _, values := range e.Header {
-		for _, value := range values {
-			secret := value[strings.LastIndexByte(value, ' ')+1:] // without "Bearer "
-			if len(secret) >= minSecret {
-				text = bytes.ReplaceAll(text, []byte(secret), []byte("***"))
-			}
-		}
-	}
-	return text
-}
-
-// minSecret is the length from which on the value of a header counts as one that identifies somebody.
-const minSecret = 8
 
 // Status returns the status of a response as text, such as "404 Not Found". Nothing
 // in it comes from the server.
@@ -392,7 +380,7 @@ func Status(resp *http.Response) string {
 // Said returns the status of a response, and in parentheses the reason in its body, which it reads; the
 // status alone for HTML, and where the reason says no more.
 func (e *Endpoint) Said(resp *http.Response) string {
-	said := Reason(e.withoutSecrets(errorBody(resp)))
+	said := e.secrets(resp).reason(errorBody(resp))
 	if said == "" || strings.EqualFold(said, http.StatusText(resp.StatusCode)) {
 		return Status(resp)
 	}
@@ -402,12 +390,12 @@ func (e *Endpoint) Said(resp *http.Response) string {
 // Refusal returns the error for a response whose body says in JSON why the request is refused, nil for
 // another. It reads the body, as [ErrorResponse] has left it.
 func (e *Endpoint) Refusal(resp *http.Response) *jsonrpc.Error {
-	text := e.withoutSecrets(errorBody(resp))
+	text := errorBody(resp)
 	resp.Body = io.NopCloser(bytes.NewReader(text))
 	if resp.StatusCode != http.StatusBadRequest && resp.StatusCode != http.StatusUnprocessableEntity || statedReason(text) == "" {
 		return nil
 	}
-	return StatusError(resp, text)
+	return e.StatusError(resp, text)
 }
 
 // retryAfter returns the pause that the header asks for; 0: none.
@@ -445,7 +433,7 @@ func (e *Endpoint) CheckAccess(resp *http.Response) error {
 	}
 	var text []byte
 	if strings.Contains(resp.Header.Get("Content-Type"), "json") { // which ends, unlike a stream
-		text = e.withoutSecrets(errorBody(resp))
+		text = errorBody(resp)
 	}
-	return &AccessError{StatusError(resp, text), e.Place()}
+	return &AccessError{e.StatusError(resp, text), e.Place()}
 }

@@ -1,7 +1,11 @@
 package exchange
 
 import (
+	"bytes"
+	"encoding/base64"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -102,6 +106,62 @@ func TestRefusedRequests(t *testing.T) {
 		ssetest.WantText(t, "without a session", refusal(404, "", "", false), `"the server refused the request (404 Not Found)"`)
 		ssetest.WantText(t, "without a session", refusal(401, "", `{"error":"no session"}`, false), "the server refused access (401 Unauthorized)")
 	})
+}
+
+// No refusal tells what the gateway has sent, however the server quotes it, nor has control characters.
+func TestRefusalQuotesNoSecret(t *testing.T) {
+	for name, body := range map[string]string{
+		"text": `no %s`, "message": `{"message":"no %s"}`, "list": `{"errors":["no %s"]}`, "other JSON": `{"why":"no %s"}`,
+		"JSON-RPC":      `{"jsonrpc":"2.0","id":2,"error":{"code":1,"message":"no","data":{"%s":["no %[1]s"]}}}`,
+		"no id":         `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"no %s"}}`,
+		"at the bound":  `{"message":"` + strings.Repeat("x", 196) + `%s"}`,
+		"with controls": `{"message":"\u001b[2Jno` + "\u202e" + `%s"}`,
+	} {
+		for _, secret := range []string{"hunter2hunter2", "pw-4", "alice", "k/ey", "k%%2Fey", "custom value", "crumb", "oauth-token", "a-long-part-of-the-path", "abcd=="} {
+			secret = strings.ReplaceAll(secret, "%%", "%")
+			escaped := ""
+			for _, r := range secret {
+				escaped += fmt.Sprintf("\\u%04x", r)
+			}
+			for _, quoted := range []string{secret, escaped} {
+				resp := response("application/json", fmt.Sprintf(body, quoted))
+				resp.StatusCode = 400
+				resp.Request = &http.Request{Header: http.Header{"Authorization": {"Bearer oauth-token"}}}
+				var log bytes.Buffer
+				r := Reader{Endpoint: testEndpoint("https://x:pw-4@h/a-long-part-of-the-path/mcp?key=k%2Fey&n=2"), ID: "2"}
+				r.Endpoint.Log = slog.New(slog.NewJSONHandler(&log, nil))
+				r.Endpoint.Header = http.Header{"X-Api-Key": {"hunter2hunter2"}, "X-Other": {"custom value"}, "Cookie": {"a=crumb; b=abcd=="},
+					"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte("alice:pw-4"))}}
+				m, err := r.Read(resp)
+				var e *jsonrpc.Error
+				got := log.String()
+				if m != nil {
+					got += string(m.Raw())
+				} else if errors.As(err, &e) {
+					got += e.Message
+				}
+				if name == "text" && quoted == escaped && secret != escaped {
+					continue // text has no escapes
+				}
+				if got == "" || strings.Contains(got, secret) || strings.Contains(got, escaped) || name == "at the bound" && strings.Contains(got, "x"+secret[:2]) {
+					t.Errorf("%s, %q: got %s", name, quoted, got)
+				}
+				if name == "with controls" && strings.ContainsAny(e.Message, "\x1b\u202e") {
+					t.Errorf("%q has control characters", e.Message)
+				}
+			}
+		}
+	}
+}
+
+// A plain word, the name of a scheme, and what a transport sends are no secrets.
+func TestRefusalKeepsPlainWords(t *testing.T) {
+	const said = "Bearer, not application/json: 2 no"
+	resp := response("text/plain", said)
+	resp.StatusCode = 400
+	resp.Request = &http.Request{Header: http.Header{"Authorization": {"Bearer oauth-token"}, "Content-Type": {"application/json"}, "X-N": {"2"}}}
+	_, err := (&Reader{Endpoint: testEndpoint("http://h/mcp?v=no"), ID: "2"}).Read(resp)
+	ssetest.WantText(t, "the error", err.Error(), said)
 }
 
 // refusal returns the answer to a request that got an unsuccessful response, or why the

@@ -77,7 +77,7 @@ func discover(ctx context.Context, x *exchange.Endpoint, timeout time.Duration) 
 	case m == nil && exchange.IsRedirect(resp):
 		return nil, fmt.Errorf("%s: %s", x.Place(), x.Redirected(resp).Message)
 	case m == nil && saysNothing(resp):
-		return nil, noEvidence{fmt.Errorf("%s: %s", x.Place(), exchange.StatusError(resp, nil).Message)}
+		return nil, noEvidence{fmt.Errorf("%s: %s", x.Place(), x.StatusError(resp, nil).Message)}
 	case m != nil && supports(m.Result()):
 		return m.Result(), nil
 	case m != nil && m.Error() != nil:
