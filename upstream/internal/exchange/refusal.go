@@ -58,10 +58,14 @@ func (r *Reader) answerOf(m *jsonrpc.Message, own bool, resp *http.Response, tex
 	}
 }
 
-// statusError is StatusError for the request of the reader, and logs it.
+// statusError is StatusError for the request of the reader, and logs it. The error of a call goes to any client, so it
+// does not say why access is refused or the server has failed: the log does.
 func (r *Reader) statusError(resp *http.Response, text []byte) *jsonrpc.Error {
 	e := r.Endpoint.StatusError(resp, text)
 	r.Endpoint.Log.Warn("server refused a request", "err", e.Message)
+	if !r.Opens && (refusesAccess(resp) || resp.StatusCode >= 500) {
+		return r.Endpoint.StatusError(resp, nil)
+	}
 	return e
 }
 

@@ -164,13 +164,34 @@ func TestRefusalKeepsPlainWords(t *testing.T) {
 	ssetest.WantText(t, "the error", err.Error(), said)
 }
 
+// The error of a call goes to any client: why access is refused or the server fails is for the log. That
+// of an initialize has the reason, because the handshake knows who may see it.
+func TestErrorOfACallKeepsTheReasonForTheLog(t *testing.T) {
+	for _, body := range []string{`{"message":"inner words"}`, `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"inner words"}}`} {
+		for _, code := range []int{401, 403, 500, 502, 503} {
+			for _, opens := range []bool{false, true} {
+				resp := response("application/json", body)
+				resp.StatusCode = code
+				var log bytes.Buffer
+				r := Reader{Endpoint: testEndpoint(""), ID: "2", Opens: opens}
+				r.Endpoint.Log = slog.New(slog.NewTextHandler(&log, nil))
+				_, err := r.Read(resp)
+				if err == nil || strings.Contains(err.Error(), "inner words") != opens {
+					t.Errorf("%d, initialize %t: got %v", code, opens, err)
+				}
+				ssetest.WantText(t, "the log", log.String(), "inner words")
+			}
+		}
+	}
+}
+
 // refusal returns the answer to a request that got an unsuccessful response, or why the
 // session is over.
 func refusal(code int, after, body string, session bool) string {
 	resp := response("text/plain", body)
 	resp.StatusCode = code
 	resp.Header.Set("Retry-After", after)
-	r := Reader{Endpoint: testEndpoint(""), ID: "2", HasSession: session}
+	r := Reader{Endpoint: testEndpoint(""), ID: "2", HasSession: session, Opens: true}
 	r.Endpoint.Header = http.Header{"Authorization": {"Bearer hunter2hunter2"}}
 	m, err := r.Read(resp)
 	if m != nil {
