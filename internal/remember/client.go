@@ -26,7 +26,6 @@ type Client struct {
 	who          string // Own, or a Principal
 	alone        bool   // it is told only what was said to itself
 	words        []string
-	experiments  bool // it declares something that MCP does not define, which may be any text
 }
 
 // clientKey is what clients have in common that are told the same.
@@ -82,7 +81,7 @@ func ClientOf(params json.RawMessage, who string) (c Client, plain bool) {
 		}
 	}
 	declared, _ := top["capabilities"].(map[string]any)
-	_, c.experiments = declared["experimental"]
+	c.words = append(c.words, texts(declared["experimental"])...) // MCP defines none of them
 	for _, word := range texts(top["capabilities"]) {
 		if len(word) >= maxWord { // shorter ones are names of MCP
 			c.words = append(c.words, word)

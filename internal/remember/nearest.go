@@ -60,7 +60,7 @@ const maxWord = 16
 
 // isGeneral reports whether what a server said to a client may be told to other kinds of clients.
 func isGeneral(c Client, a *Answers) bool {
-	if c.experiments || !mcp.Declares(json.RawMessage(a.Initialize), "capabilities", "tools", "listChanged") || a.Pages[mcp.MethodListTools] == nil {
+	if !mcp.Declares(json.RawMessage(a.Initialize), "capabilities", "tools", "listChanged") || a.Pages[mcp.MethodListTools] == nil {
 		return false
 	}
 	said := []string{a.Initialize}
