@@ -27,8 +27,9 @@ type Event struct {
 	progress *Request // whose progress the message reports; nil: it reports none
 }
 
-// IsLate reports whether the event reports progress of a request that is answered, or of which the client
-// hears no more. Whoever puts events in order must drop it then. The answer comes after IsLate has become true.
+// IsLate reports whether the event reports progress of a request that is answered, or that the client has
+// cancelled. A transport must drop such an event when it puts events in order. IsLate becomes true before the
+// answer comes.
 func (e Event) IsLate() bool {
 	return e.progress != nil && (e.progress.answered.Load() || e.progress.silent.Load())
 }

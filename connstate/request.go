@@ -179,9 +179,9 @@ func (c *Connection) InFlight() int {
 	return len(c.requests)
 }
 
-// Answer sends the response to the request, unless its client is to hear no more of it. errorType names
-// the outcome for the log and the metrics, empty for success. Answer reports false, and does nothing, if the request
-// is answered already or its connection closed.
+// Answer sends the response to the request, unless the client has cancelled it: see Silence. errorType names
+// the outcome for the log and the metrics, empty for success. Answer reports false, and does nothing, if the
+// request is answered already or its connection closed.
 func (r *Request) Answer(response []byte, errorType string) bool {
 	return r.answer(response, errorType, "", r.Backpressure)
 }

@@ -73,7 +73,7 @@ func TestOneServerIsWarmByDefault(t *testing.T) {
 }
 
 // By default a warm server runs only while nothing is remembered of the server, and for ProcessIdle after its
-// last use. What was started because nothing was known waits that long for its client.
+// last use. A process that was started because nothing was known waits that long for its client.
 func TestWarmServerFollowsUse(t *testing.T) {
 	u := &server{capabilities: withLists, handle: lists(nil)}
 	opts := remembering()

@@ -241,8 +241,7 @@ func (b *Bridge) send(r *connstate.Request) bool {
 	m := r.Message
 	b.used.Store(true)
 	b.state.note(m)
-	a.usage.note()
-	a.session.supplier.noteUse()
+	a.session.supplier.noteUse(a.usage.note())
 	a.session.hears(m)
 	if m.Kind == jsonrpc.Request && a.lacks(m.Method) {
 		r.Fail(jsonrpc.ReasonError(b.opts.Server+" no longer has what it had: connect again", "server_changed", false), metrics.ErrorServerChanged)

@@ -68,17 +68,14 @@ func (r *run) tellDifferences(a *attachment, now *remember.Answers) {
 	case told == nil:
 		r.told.Store(now)
 		return
-	case told.Partial:
-		r.told.Store(now)
-		r.logDifferences(told, now)
-		r.tellChanged(told, now)
-		return
-	}
-	if told.Initialize != now.Initialize {
-		r.limited().Warn("the server answers initialize otherwise than remembered", a.session.ServerAttrs()...)
 	}
 	tell := *now
-	tell.Initialize = told.Initialize // the client knows nothing else
+	if !told.Partial { // after the nearest memory a difference is expected
+		if told.Initialize != now.Initialize {
+			r.limited().Warn("the server answers initialize otherwise than remembered", a.session.ServerAttrs()...)
+		}
+		tell.Initialize = told.Initialize // the client knows nothing else
+	}
 	r.told.Store(&tell)
 	r.logDifferences(told, now)
 	r.tellChanged(told, now)

@@ -18,7 +18,12 @@ type usage struct {
 	stateful atomic.Bool
 }
 
-func (u *usage) note() { u.last.Store(time.Now().UnixNano()) }
+// note notes a message that passes now, and returns when that is, in Unix nanoseconds.
+func (u *usage) note() (at int64) {
+	at = time.Now().UnixNano()
+	u.last.Store(at)
+	return at
+}
 
 // idleFor returns the time since the last message. The start of the session counts as one.
 func (u *usage) idleFor() time.Duration { return time.Since(time.Unix(0, u.last.Load())) }

@@ -27,7 +27,7 @@ type openOptions struct {
 	// Party is on whose behalf the session starts. While starts wait, each party gets
 	// its turn after the others.
 	Party string
-	// Who it is, for what is remembered; empty: the gateway itself.
+	// Who names the client to the memory of answers: see [remember.Principal]. Empty: the gateway itself.
 	Who string
 	// AnyServer allows a server from the pool: the server gets nothing of the client's
 	// request.

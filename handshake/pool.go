@@ -31,9 +31,9 @@ type pool struct {
 	watching bool                 // emptyUnused runs
 }
 
-// noteUse notes that a client has used the server, which may fill the pool.
-func (p *pool) noteUse() {
-	p.lastUse.Store(time.Now().UnixNano())
+// noteUse notes that the server is used, at a time in Unix nanoseconds, which may fill the pool.
+func (p *pool) noteUse(at int64) {
+	p.lastUse.Store(at)
 	if p.empty.Load() {
 		p.supplier.Go(p.resize)
 	}

@@ -116,9 +116,10 @@ func (s *Supplier) Health() Health {
 func (s *Supplier) Drain() { s.drain() }
 
 // Ready returns nil if a session can be started: the last start worked, or a probe
-// does, now or in the last two seconds; or what the server says is remembered, and no start has failed since. Concurrent callers share one probe, which the
-// start timeout bounds. ctx and the initialization timeout bound the wait for it: if the
-// probe takes longer, what was known before counts.
+// does, now or in the last two seconds; or what the server says is remembered, and no
+// start has failed since. Concurrent callers share one probe, which the start timeout
+// bounds. ctx and the initialization timeout bound the wait for it: if the probe takes
+// longer, what was known before counts.
 func (s *Supplier) Ready(ctx context.Context) error {
 	p, err := s.probe()
 	if p == nil {

@@ -41,7 +41,7 @@ var closed = func() <-chan struct{} { c := make(chan struct{}); close(c); return
 type background struct {
 	mu      sync.Mutex      // guards what follows
 	running <-chan struct{} // nil: there is none
-	of      remember.Client // for whom it runs
+	of      remember.Client // the client whose answers the running start shows
 	pauses  *backoff.Backoff
 	next    time.Time // none begins before
 }

@@ -293,10 +293,10 @@ func (s *Supplier) Abort() {
 	}
 }
 
-// noteUse notes that a client has used the server.
-func (s *Supplier) noteUse() {
+// noteUse notes that the server is used, at a time in Unix nanoseconds.
+func (s *Supplier) noteUse(at int64) {
 	if s.pool != nil {
-		s.pool.noteUse()
+		s.pool.noteUse(at)
 	}
 }
 

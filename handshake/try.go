@@ -52,7 +52,7 @@ func (s *Supplier) CheckStart(ctx context.Context) (found Found, err error) {
 		return session.findAndLearn(ctx, until)
 	}
 	if !s.IsKnown() { // a warm server that starts after the check waits for its client
-		s.noteUse()
+		s.noteUse(time.Now().UnixNano())
 	}
 	found, err = s.tryAndLearn(ctx)
 	switch {

@@ -85,17 +85,19 @@ func RequestIDInFront(data []byte) (id ID) {
 	return id
 }
 
-// Envelope reports whether an object begins with a member of a JSON-RPC message, and whether it has only such, and
-// "_meta".
+// Envelope reports whether an object names its version and begins with a member of a JSON-RPC message, and whether
+// it has only such, and "_meta".
 func Envelope(object json.RawMessage) (begins, whole bool) {
-	first, others := true, false
+	first, named, others := true, false, false
 	end, err := skipObject(object, skipSpace(object, 0), 0, func(name, _ span) error {
 		member := string(unquote(object, name))
+		named = named || member == "jsonrpc"
 		isOther := !slices.Contains(responseMembers, member) && !slices.Contains(requestMembers, member)
 		begins, first, others = begins || first && !isOther, false, others || isOther
 		return nil
 	})
-	return begins, begins && !others && err == nil && end > 0
+	begins = begins && named && err == nil && end > 0
+	return begins, begins && !others
 }
 
 // requestMembers are the members of a request beside those of a response.

@@ -21,14 +21,7 @@ import (
 )
 
 // home returns the home directory, "" if there is none.
-func (m *Main) home() string {
-	for _, name := range []string{"HOME", "USERPROFILE"} {
-		if dir, _ := m.LookupEnv(name); dir != "" {
-			return dir
-		}
-	}
-	return ""
-}
+func (m *Main) home() string { return config.HomeOf(m.LookupEnv) }
 
 // initialize writes a file of servers, of what the files of clients have or what the arguments say, and
 // returns the exit code.

@@ -35,8 +35,8 @@ func isTrusted(uid int) bool {
 }
 
 // checkPrivate returns an error unless a directory is this user's alone, and no other user can put another one
-// in its place, but for the group of one above it: a home directory may be its group's. Who is at a socket in it
-// is for checkPeer.
+// in its place. The group of a directory above it may: a home directory can belong to its group. checkPeer checks
+// the process at a socket in it.
 func checkPrivate(dir string) error {
 	if err := checkOwned(dir); err != nil {
 		return err

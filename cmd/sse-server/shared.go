@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -134,12 +133,12 @@ const maxNamed = 5
 // the sse-server, nil if nothing is.
 func (g *greeting) differenceFrom(parts map[string]string) error {
 	var names []string
-	for part := range maps.Keys(g.Parts) {
+	for part := range g.Parts {
 		if parts[part] != g.Parts[part] {
 			names = append(names, part)
 		}
 	}
-	for part := range maps.Keys(parts) {
+	for part := range parts {
 		if _, known := g.Parts[part]; !known {
 			names = append(names, part)
 		}

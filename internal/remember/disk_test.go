@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-// A disk that hangs is waited for a moment, by those who come in that moment, and then by nobody. What is known
-// counts; what is learned is known at once.
+// Callers wait for a disk that hangs for a moment, and later ones do not wait. Memory answers with what it has; what it
+// learns counts at once.
 func TestDiskThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := make(chan struct{})

@@ -100,7 +100,7 @@ func TestVariablesInTheIdentity(t *testing.T) {
 	}
 }
 
-// A command is portable if its directory takes no part in what it is. What is in doubt is not.
+// A command is portable if its directory does not choose which program it is. A command in doubt is not portable.
 func TestPortableCommands(t *testing.T) {
 	bin, home := t.TempDir(), t.TempDir()
 	script := filepath.Join(bin, "server.js")

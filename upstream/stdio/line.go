@@ -232,7 +232,7 @@ const messageBegins = `{"jsonrpc"`
 // server that merges what it got into its log writes so.
 func formOf(value json.RawMessage, in jsonrpc.Form) (form jsonrpc.Form, ok bool) {
 	begins, whole := jsonrpc.Envelope(value)
-	if _, isRPC := jsonrpc.Member(value, "jsonrpc"); isRPC && begins {
+	if begins {
 		if !whole && in == jsonrpc.Plain {
 			in = jsonrpc.Broken
 		}

@@ -167,8 +167,8 @@ func (e *Editor) write(file string, r record) error {
 	return writeFile(e.path(file, ".json"), data, nil, nil)
 }
 
-// note remembers the entries that are other ones in after. What was there before the first change stays known, unless
-// somebody else has changed the entry since.
+// note remembers the entries that differ in after. It keeps the entry of before the first change, unless somebody else
+// has changed it since.
 func (e *Editor) note(file string, of form, before, after []byte, names []string) error {
 	r, err := e.read(file)
 	if err != nil {

@@ -253,6 +253,16 @@ func newConfig() *Config {
 	return c
 }
 
+// HomeOf returns the home directory that an environment names; empty if it names none.
+func HomeOf(lookupEnv func(string) (string, bool)) string {
+	for _, name := range []string{"HOME", "USERPROFILE"} {
+		if dir, _ := lookupEnv(name); dir != "" {
+			return dir
+		}
+	}
+	return ""
+}
+
 // Load reads the configuration: a flag wins over a variable, and a variable over the
 // file. A reload keeps the key of ids of the running one, which is empty at the start.
 func Load(args []string, lookupEnv func(string) (string, bool), running *Config) (*Config, error) {
@@ -293,10 +303,7 @@ func Load(args []string, lookupEnv func(string) (string, bool), running *Config)
 		c.StateDir = stateDir(lookupEnv)
 		return c, c.Server.check(c, lookupEnv)
 	}
-	c.home, _ = lookupEnv("HOME")
-	if c.home == "" {
-		c.home, _ = lookupEnv("USERPROFILE")
-	}
+	c.home = HomeOf(lookupEnv)
 	if err := c.readFile(); err != nil {
 		return nil, err
 	}
