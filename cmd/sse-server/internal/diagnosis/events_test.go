@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // untilRead reads a stream to its end before anything is taken.
@@ -60,6 +64,28 @@ func TestStreamsAreBounded(t *testing.T) {
 		var f *fault
 		if !errors.As(err, &f) || !strings.Contains(f.what, test.want) || f.remedy == "" {
 			t.Errorf("%s: got %v, want %q", name, err, test.want)
+		}
+	}
+}
+
+// over is the context of a request whose time is over, which those that hang on it have not seen yet.
+type over struct{ context.Context }
+
+func (over) Err() error            { return context.DeadlineExceeded }
+func (over) Done() <-chan struct{} { return make(chan struct{}) }
+
+// A body that the time of its request has ended is no end of the stream, in whatever order the two are seen.
+func TestTimeThatIsOverEndsNoStream(t *testing.T) {
+	for _, ended := range []error{context.DeadlineExceeded, io.ErrUnexpectedEOF} {
+		response := &http.Response{
+			Header:  http.Header{"Content-Type": {"text/event-stream"}},
+			Body:    io.NopCloser(iotest.ErrReader(ended)),
+			Request: new(http.Request).WithContext(over{t.Context()}),
+		}
+		_, err := new(run).answerIn(response, time.Now(), new(session), jsonrpc.ID("1"))
+		var f *fault
+		if !errors.As(err, &f) || f.remedy != buffers {
+			t.Errorf("%v: got %v", ended, err)
 		}
 	}
 }

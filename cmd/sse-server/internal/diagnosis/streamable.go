@@ -272,7 +272,8 @@ func (r *run) answerIn(response *http.Response, began time.Time, s *session, id 
 		}
 		return answer, nil
 	}
-	ctx, cancel := context.WithCancel(response.Request.Context())
+	request := response.Request.Context() // whose end the body may see before ctx does
+	ctx, cancel := context.WithCancel(request)
 	stream := newEvents(response.Body, cancel)
 	defer stream.close()
 	stream.reply(func(body []byte) { r.post(ctx, r.URL, body, s.header()) })
@@ -281,9 +282,9 @@ func (r *run) answerIn(response *http.Response, began time.Time, s *session, id 
 		switch {
 		case isFault(err):
 			return nil, err
-		case err != nil && ctx.Err() != nil && stream.hasCome():
+		case err != nil && request.Err() != nil && stream.hasCome():
 			return nil, &fault{"the stream has events, but no answer came in time", "see the log of the server"}
-		case err != nil && ctx.Err() != nil:
+		case err != nil && request.Err() != nil:
 			return nil, &fault{"the stream is open, but no event came in time", buffers}
 		case err != nil:
 			return nil, &fault{"the stream ended without an answer", "see the log of the server"}
