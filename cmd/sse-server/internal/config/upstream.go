@@ -226,11 +226,14 @@ func (s *Server) passes(name, value string) bool {
 	return !isSecretOfOTLP && !slices.Contains(*s.secrets, name) && !ownVariables()[name]
 }
 
-// ownVariables are those of the environment that set an option.
+// ownVariables are those of the environment that set an option of sse-server or of one of its commands.
 var ownVariables = sync.OnceValue(func() map[string]bool {
 	all, c := map[string]bool{}, newConfig()
-	for _, flag := range newParser(c, &c.Server).Model.Flags {
-		all[envName(flag.Name)] = true
+	model := newParser(c, &c.Server).Model
+	for _, node := range append(model.Children, model.Node) {
+		for _, flag := range node.Flags {
+			all[envName(flag.Name)] = true
+		}
 	}
 	return all
 })

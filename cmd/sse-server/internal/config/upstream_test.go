@@ -146,7 +146,8 @@ func TestChildrenDoNotGetTheSecretsOfRemoteServers(t *testing.T) {
 // The options of sse-server are not for one that a server starts, unless they are named. What Kubernetes sets for a
 // service of this name is none of them.
 func TestChildrenDoNotGetTheOptionsOfSSEServer(t *testing.T) {
-	env := map[string]string{"SSE_SERVER_LOG_LEVEL": "debug", "SSE_SERVER_ADDR": "127.0.0.1:1", "SSE_SERVER_SERVICE_HOST": "10.0.0.1"}
+	env := map[string]string{"SSE_SERVER_LOG_LEVEL": "debug", "SSE_SERVER_ADDR": "127.0.0.1:1",
+		"SSE_SERVER_CONNECT": "http://127.0.0.1:1/mcp", "SSE_SERVER_ORIGIN": "https://a.example", "SSE_SERVER_SERVICE_HOST": "10.0.0.1"}
 	for name, value := range env {
 		t.Setenv(name, value)
 	}
