@@ -42,7 +42,7 @@ func (m *Main) initialize(c *config.Config) int {
 		fmt.Fprintln(m.Stderr, "sse-server: no client of this user or folder has a server that can be served: give a command, as in: sse-server init -- npx -y @modelcontextprotocol/server-everything")
 		return exitFailure
 	}
-	how := config.Making{Expand: c.Expand, LookupEnv: m.LookupEnv}
+	how := config.Making{Expand: c.Expand}
 	if c.StateDir != "" {
 		how.EnvFile = func(server string) string { return envFileFor(c.StateDir, server) }
 	} else {

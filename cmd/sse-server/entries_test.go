@@ -113,7 +113,7 @@ func TestInitPutsSecretsIntoTheStateDirectory(t *testing.T) {
 	if strings.Contains(string(data), secret) || !strings.Contains(string(data), "${MODE:-fast}") {
 		t.Errorf("got\n%s", data)
 	}
-	ssetest.WantText(t, "what it says", p.log.String(), "web: the variable AWS_SECRET is set here, and would be sent to web.example because .mcp.json says so")
+	ssetest.WantText(t, "what it says", p.log.String(), "web: the variable AWS_SECRET would be sent to web.example because .mcp.json says so")
 	files, err := filepath.Glob(filepath.Join(home, ".local", "state", "sse-server", "env", "*.env"))
 	ssetest.Must(t, err)
 	ssetest.Want(t, "env-files", len(files), 2)

@@ -36,9 +36,8 @@ type Entry struct {
 type Making struct {
 	// EnvFile returns the path for the values of a server that may be secret; nil: they are in the file itself.
 	EnvFile func(server string) string
-	// Expand are the variables that an entry of a project may send, and LookupEnv says which are set.
-	Expand    []string
-	LookupEnv func(string) (string, bool)
+	// Expand are the variables that an entry of a project may send.
+	Expand []string
 }
 
 // text is a text in YAML. What is not plain is quoted as in JSON, which is YAML too: the library leaves some
@@ -78,8 +77,9 @@ type File struct {
 	// Warnings say what it lacks of the entries.
 	Warnings []string
 
-	how    Making
-	values map[string]string // of the env-file of the server that is made
+	how      Making
+	values   map[string]string // of the env-file of the server that is made
+	reserved map[string]bool   // names that no value of that env-file gets: the server has them, or refers to them
 }
 
 // Variable is one of the environment.
@@ -129,7 +129,7 @@ func free(like string, isFree func(string) bool) string {
 // options returns the options that an entry means.
 func (f *File) options(name string, e Entry) (options yaml.MapSlice) {
 	add := func(key string, value any) { options = append(options, yaml.MapItem{Key: key, Value: value}) }
-	f.values = map[string]string{}
+	f.values, f.reserved = map[string]string{}, namesIn(e)
 	if len(e.Command) == 0 {
 		add("url", text(f.url(name, e)))
 		if header := f.header(name, e); len(header) > 0 {
@@ -165,15 +165,43 @@ func (f *File) options(name string, e Entry) (options yaml.MapSlice) {
 	return options
 }
 
-// keep puts a value that may be secret into the env-file of the server, and returns the reference to it; the value
+// keep puts a text that may be secret into the env-file of the server, and returns the reference to it; the text
 // itself where there is no such file.
-func (f *File) keep(value string, name ...string) string {
-	if f.how.EnvFile == nil || value == "" || strings.Contains(value, "\x00") {
-		return value
+func (f *File) keep(text string, words ...string) string {
+	if f.how.EnvFile == nil || text == "" || strings.Contains(text, "\x00") {
+		return escape(text)
 	}
-	variable := free(variableOfWords(name), func(name string) bool { was, there := f.values[name]; return !there || was == value })
-	f.values[variable] = value
+	variable := variableOfWords(words)
+	for i := 2; ; i++ {
+		if was, there := f.values[variable]; !f.reserved[variable] && (!there || was == text) {
+			break
+		}
+		variable = fmt.Sprintf("%s_%d", variableOfWords(words), i)
+	}
+	f.values[variable] = text
 	return "${" + variable + "}"
+}
+
+// escape returns a text in which nothing is replaced.
+func escape(text string) string { return closedReference.ReplaceAllString(text, "$$$0") }
+
+var closedReference = regexp.MustCompile(`\$\{[^}]*\}`)
+
+// namesIn returns the variables that an entry has or refers to.
+func namesIn(e Entry) map[string]bool {
+	names := map[string]bool{}
+	all := append(append([]string{e.URL}, e.Command...), slices.Concat(slices.Collect(maps.Values(e.Env)), slices.Collect(maps.Values(e.Header)))...)
+	for _, text := range all {
+		for _, found := range reference.FindAllString(text, -1) {
+			written, _, _ := strings.Cut(strings.TrimSuffix(found[2:], "}"), ":-")
+			variable, _ := variableIn(written)
+			names[variable] = true
+		}
+	}
+	for variable := range e.Env {
+		names[variable] = true
+	}
+	return names
 }
 
 func variableOfWords(words []string) string {
@@ -193,43 +221,74 @@ func (f *File) envFiles(name string, files []string) (all []text) {
 	return texts(files)
 }
 
-// url returns the URL of an entry. What its place does not have may be secret.
-func (f *File) url(name string, e Entry) string {
-	if !reference.MatchString(e.URL) && (upstream.URL{Address: e.URL}).Place() != e.URL {
-		return f.keep(e.URL, name, "url")
-	}
-	return f.refer(name, e, e.URL, hostOf(e.URL))
-}
+// What may be secret. All of an argument, a URL, a header or a variable that may be secret is kept in the env-file,
+// but for its references: to keep more than is secret does no harm.
+const secretNames = `(?:token|key|secret|pass|pwd|auth|credential|cookie|session|signature|bearer|basic|jwt|dsn|header|connection|webhook)`
 
 var (
-	secretFlag = regexp.MustCompile(`(?i)^(--?[a-z0-9_.-]*(?:token|key|secret|passw|auth|credential)[a-z0-9_.-]*)(=.+)?$`)
-	secretURL  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s]*:[^/?#\s]*@`)
+	// secretFlag matches a flag that comes before a secret, and secretWord a word that has one in it.
+	secretFlag = regexp.MustCompile(`^(?i:--?[a-z0-9_.-]*` + secretNames + `[a-z0-9_.-]*|-p|-u|--user)$|^-H$`)
+	secretWord = regexp.MustCompile(strings.Join([]string{
+		`^(?:-[A-Za-z]|--?[A-Za-z0-9_.-]+=)?[A-Za-z_][A-Za-z0-9_.]*=.`,                  // NAME=VALUE, -eNAME=VALUE, --env=NAME=VALUE
+		`(?i:` + secretNames + `[a-z0-9_.-]*["']?\s*[=:\s]\s*\S)`,                       // --token=, "apiKey": "…", Authorization: …
+		`://[^/?#\s:]*[^/?#\s:]@|://[^/?#\s]*:[^\s]+@`,                                  // https://TOKEN@host, postgres://ada:password@host
+		`(?i:\b(?:sk|pk|rk|ghp|gho|ghs|ghu|xox[a-z]|glpat|github_pat|npm|hf|figd)[-_])`, // what issuers begin their tokens with
+		`\bAKIA[A-Z0-9]|\bAIza|\beyJ[A-Za-z0-9_-]+\.`,
+	}, "|"))
+	urlInWord = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"']+`)
+	// noValues are the parameters of a query whose values are not in the text.
+	noValues = regexp.MustCompile(`[?&][A-Za-z0-9_.-]+=(&|$)`)
+	// leadIn matches what comes before a reference and is no secret, such as --header=Authorization: Bearer.
+	leadIn = regexp.MustCompile(`^(?:--?[A-Za-z_-]+=)?(?:[A-Za-z_-]+\s*[:=]\s*)?(?i:(?:bearer|basic|token)\s*)?$`)
 )
 
-// command returns the command of an entry. What follows a flag with such a name, or has a password in a URL, may be secret.
+// mayBeSecret reports whether a word of a command, without its references, may be secret.
+func mayBeSecret(word string) bool {
+	word = withoutEmpty(word)
+	return secretWord.MatchString(word) || slices.ContainsFunc(urlInWord.FindAllString(word, -1), isSecretURL)
+}
+
+// isSecretURL reports whether a URL, without its references, has what its place does not have.
+func isSecretURL(address string) bool {
+	address = withoutEmpty(address)
+	place := upstream.URL{Address: address}.Place()
+	return place != address && place+"/" != address
+}
+
+// withoutEmpty returns a text without the parameters of a query that have no value.
+func withoutEmpty(text string) string {
+	for noValues.MatchString(text) {
+		text = strings.TrimRight(strings.ReplaceAll(noValues.ReplaceAllString(text, "?$1"), "?&", "?"), "?")
+	}
+	return text
+}
+
+// url returns the URL of an entry.
+func (f *File) url(name string, e Entry) string {
+	return f.write(f.parts(name, e, e.URL, hostOf(e.URL)), isSecretURL, name, "url")
+}
+
+// command returns the command of an entry.
 func (f *File) command(name string, e Entry) (all []string) {
-	before := ""
+	flag := "" // the word before, if a secret may follow it
 	for _, word := range e.Command {
-		flag := secretFlag.FindStringSubmatch(word)
-		switch {
-		case reference.MatchString(word):
-			all = append(all, f.refer(name, e, word, ""))
-		case flag != nil && flag[2] != "":
-			all = append(all, flag[1]+"="+f.keep(flag[2][1:], name, strings.TrimLeft(flag[1], "-")))
-		case before != "" && !strings.HasPrefix(word, "-"):
-			all = append(all, f.keep(word, name, before))
-		case secretURL.MatchString(word):
-			all = append(all, f.keep(word, name, "url"))
-		default:
-			all = append(all, word)
+		isSecret, about := mayBeSecret, "arg"
+		if option, _, _ := strings.Cut(word, "="); secretFlag.MatchString(option) {
+			about = option
 		}
-		before = ""
-		if flag != nil && flag[2] == "" {
-			before = strings.TrimLeft(flag[1], "-")
+		if flag != "" {
+			isSecret, about = always, flag
+		}
+		all = append(all, f.write(f.parts(name, e, word, ""), isSecret, name, strings.TrimLeft(about, "-")))
+		flag = ""
+		if secretFlag.MatchString(word) {
+			flag = word
 		}
 	}
 	return all
 }
+
+func always(string) bool { return true }
 
 // header returns the headers of an entry that the file can have.
 func (f *File) header(name string, e Entry) (all yaml.MapSlice) {
@@ -238,12 +297,7 @@ func (f *File) header(name string, e Entry) (all yaml.MapSlice) {
 			f.warn("%s: the header %s is left out: %v", name, header, err)
 			continue
 		}
-		value := e.Header[header]
-		if reference.MatchString(value) {
-			value = f.refer(name, e, value, hostOf(e.URL))
-		} else {
-			value = f.keep(strings.TrimSpace(value), name, header)
-		}
+		value := f.write(f.parts(name, e, strings.TrimSpace(e.Header[header]), hostOf(e.URL)), always, name, header)
 		all = append(all, yaml.MapItem{Key: header, Value: text(value)})
 	}
 	return all
@@ -257,59 +311,106 @@ func shown(reference string) string {
 	return reference
 }
 
-// env returns the variables of an entry that are not in its env-file: those with references, in which nothing is
-// replaced there.
+// env returns the variables of an entry that its env-file cannot have: nothing is replaced there, and what it has
+// would win over a variable that is referred to.
 func (f *File) env(name string, e Entry) (all yaml.MapSlice) {
+	refersTo := namesIn(Entry{URL: e.URL, Command: e.Command, Header: e.Header})
+	for _, value := range e.Env {
+		maps.Copy(refersTo, namesIn(Entry{URL: value}))
+	}
 	for _, variable := range slices.Sorted(maps.Keys(e.Env)) {
 		value := e.Env[variable]
 		isText := e.From == "" || !reference.MatchString(value)
-		if isText && f.how.EnvFile != nil && envFileName.MatchString(variable) && !strings.Contains(value, "\x00") {
+		if isText && f.how.EnvFile != nil && envFileName.MatchString(variable) && !refersTo[variable] && !strings.Contains(value, "\x00") {
 			f.values[variable] = value
 			continue
 		}
-		all = append(all, yaml.MapItem{Key: variable, Value: text(f.refer(name, e, value, ""))})
+		all = append(all, yaml.MapItem{Key: variable, Value: text(f.write(f.parts(name, e, value, ""), always, name, variable))})
 	}
 	return all
 }
 
-// refer returns a text with the references of clients as the file has them. sentTo is the host that gets the text;
-// empty: a process does.
-func (f *File) refer(name string, e Entry, of, sentTo string) string {
-	return reference.ReplaceAllStringFunc(of, func(found string) string {
-		inner, closed := strings.CutSuffix(found[2:], "}")
-		written, fallback, hasDefault := strings.Cut(inner, ":-")
-		variable, input := variableIn(written)
-		switch isName := closed && variableName.MatchString(variable); {
-		case e.ReadsFiles && sentTo != "" && strings.HasPrefix(inner, "file:"):
-			return found
-		case e.From == "" && sentTo != "": // an option of init means the same in the file
-			return found
-		case e.From == "" && (isName || strings.HasPrefix(inner, "file:")), strings.HasPrefix(inner, "file:"):
-			return "$" + found // text: on a command line, and for clients
-		case !isName:
-			if closed {
-				f.warn("%s: %s is not known here: write the value there", name, shown(found))
-			}
-			return found
-		case sentTo != "" && e.OfProject && f.isSet(variable) && !slices.Contains(f.how.Expand, variable):
-			f.warn("%s: the variable %s is set here, and would be sent to %s because %s says so, which others may have written: it is left as text; init --expand %s allows it", name, variable, sentTo, e.From, variable)
-			return "$" + found
-		}
-		if hasDefault {
-			return "${" + variable + ":-" + fallback + "}"
-		}
-		about := e.Inputs[input]
-		f.needs(variable, about)
-		return "${" + variable + "}"
-	})
+// part is a part of a text: text for whoever gets it, or a reference as the file has it, live or escaped.
+type part struct {
+	text        string
+	isReference bool
 }
 
-func (f *File) isSet(variable string) bool {
-	if f.how.LookupEnv == nil {
-		return false
+// write returns a text of these parts as the file has it: the text is kept in the env-file if it may be secret.
+func (f *File) write(parts []part, isSecret func(string) bool, words ...string) string {
+	var all strings.Builder
+	for _, p := range parts {
+		if !p.isReference {
+			all.WriteString(p.text)
+		}
 	}
-	value, _ := f.how.LookupEnv(variable)
-	return value != ""
+	isKept := isSecret(all.String())
+	all.Reset()
+	for i, p := range parts {
+		switch {
+		case p.isReference:
+			all.WriteString(p.text)
+		case isKept && !leadIn.MatchString(p.text), i < len(parts)-1 && strings.HasSuffix(p.text, "$"): // which would escape the reference
+			all.WriteString(f.keep(p.text, words...))
+		default:
+			all.WriteString(escape(p.text))
+		}
+	}
+	return all.String()
+}
+
+// parts returns the parts of a text of an entry. sentTo is the host that gets the text; empty: a process does.
+func (f *File) parts(name string, e Entry, of, sentTo string) (all []part) {
+	at := 0
+	for _, found := range referenceOrText.FindAllStringIndex(of, -1) {
+		p := f.partOf(name, e, of[found[0]:found[1]], sentTo)
+		all = append(all, part{text: of[at:found[0]]}, p)
+		at = found[1]
+	}
+	all = append(all, part{text: of[at:]})
+	joined := all[:0]
+	for _, p := range all {
+		last := len(joined) - 1
+		switch {
+		case p.text == "":
+		case last >= 0 && !p.isReference && !joined[last].isReference:
+			joined[last].text += p.text
+		default:
+			joined = append(joined, p)
+		}
+	}
+	return joined
+}
+
+// partOf returns what a reference of a client, or an escaped one, means.
+func (f *File) partOf(name string, e Entry, found, sentTo string) part {
+	if e.From == "" { // an option of init means the same in the file, and on a command line all is text
+		return part{found, sentTo != ""}
+	}
+	if strings.HasPrefix(found, "$$") {
+		return part{found, true}
+	}
+	inner, closed := strings.CutSuffix(found[2:], "}")
+	written, fallback, hasDefault := strings.Cut(inner, ":-")
+	variable, input := variableIn(written)
+	switch isName := closed && variableName.MatchString(variable); {
+	case strings.HasPrefix(inner, "file:") && e.ReadsFiles && sentTo != "":
+		return part{found, true}
+	case strings.HasPrefix(inner, "file:"): // text for clients
+		return part{"$" + found, true}
+	case !isName:
+		if closed {
+			f.warn("%s: %s is not known here: write the value there", name, shown(found))
+		}
+		return part{found, closed}
+	case sentTo != "" && e.OfProject && !slices.Contains(f.how.Expand, variable):
+		f.warn("%s: the variable %s would be sent to %s because %s says so, which others may have written: it is left as text; init --expand %s allows it", name, variable, sentTo, e.From, variable)
+		return part{"$" + found, true}
+	case hasDefault:
+		return part{"${" + variable + ":-" + fallback + "}", true}
+	}
+	f.needs(variable, e.Inputs[input])
+	return part{"${" + variable + "}", true}
 }
 
 var notInVariable = regexp.MustCompile(`[^A-Za-z0-9_]`)
