@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,7 +111,10 @@ func TestPortableCommands(t *testing.T) {
 		ssetest.Must(t, os.WriteFile(path, []byte(text), 0o700))
 	}
 	write(script, "")
-	for _, program := range []string{"node", "npx", "uvx", "python3", "sh", "make", "docker", "server", "uv", "npm"} {
+	cli := filepath.Join(bin, "lib", "npm", "bin", "npm-cli.js")
+	write(cli, "")
+	write(filepath.Join(bin, "other", "tool"), "")
+	for _, program := range []string{"node", "npx", "uvx", "python3", "sh", "make", "docker", "server", "uv", "npm", "nice", "doppler", "env", "timeout", "task2", "bash", "pipx"} {
 		write(filepath.Join(bin, program), "")
 	}
 	t.Setenv("PATH", bin)
@@ -137,19 +141,59 @@ func TestPortableCommands(t *testing.T) {
 		"npm start":                                           false,
 		"uv run server":                                       false,
 		"docker compose up":                                   false,
-		"./server":                                            false,
-		"none":                                                false,
-		"node " + script + " --config .srv.json":              false,
-		"node " + script + " --config=.srv.json":              false,
-		"node " + script + " --set config=.srv.json":          false,
-		"node " + script + " -c.srv.json":                     false,
-		"node " + script + " a,.srv.json":                     false,
-		"docker run --env-file .srv.json ghcr.io/a/server":    false,
+		"docker --context x run ghcr.io/a/server":             false,
+		"uvx --from server-x[cli]==1.0 --with y server":       true,
+		"pipx run --spec server-x==1 server-x":                true,
+		"pipx install server-x":                               false,
+		bin + "/server --port 8080 --boot 8s --url=https://a/b /data": true,
+		bin + "/server serve":                              false,
+		bin + "/server --verbose=true":                     true,
+		"nice bash -c x":                                   false,
+		"nice -n 5 server":                                 false,
+		"doppler run -- npx -y server-x":                   false,
+		"doppler run --command=npx":                        false,
+		"env A=b npx -y server-x":                          false,
+		"timeout 5 npx -y server-x":                        false,
+		"nice " + bin + "/other/tool":                      false,
+		"task2 serve":                                      false,
+		"uv tool run server-x":                             false,
+		"npx -c server-x":                                  false,
+		"npx --call=server-x":                              false,
+		"npx -w a server-x":                                false,
+		"npx -y bash -c x":                                 false,
+		"npx -y dotenv-cli npx other":                      false,
+		"npx -y proxy --stdio=npx":                         false,
+		"npx":                                              false,
+		"uvx --directory /a server-x":                      false,
+		"uvx --with-editable x server-x":                   false,
+		"uvx proxy " + bin + "/other/tool":                 false,
+		"uvx proxy server":                                 false,
+		"node " + script + " npx other":                    false,
+		"node " + cli + " start":                           false,
+		"./server":                                         false,
+		"none":                                             false,
+		"node " + script + " --config .srv.json":           false,
+		"node " + script + " --config=.srv.json":           false,
+		"node " + script + " --set config=.srv.json":       false,
+		"node " + script + " -c.srv.json":                  false,
+		"node " + script + " a,.srv.json":                  false,
+		"docker run --env-file .srv.json ghcr.io/a/server": false,
 	} {
 		args := strings.Fields(command)
 		c := Command{Path: args[0], Args: args[1:], Dir: t.TempDir(), Env: []string{"HOME=" + home}}
 		write(filepath.Join(c.Dir, ".srv.json"), "")
 		ssetest.Want(t, command, c.Identity().Portable(), want)
+	}
+
+	// A text for a shell is several words, and a link to a program is that program.
+	for _, c := range []Command{
+		{Path: "npx", Args: []string{"-y", "proxy", "--stdio", "'npx' other"}}, {Path: bin + "/server", Args: []string{"--run=a; bash x"}}, {Path: bin + "/tool"},
+	} {
+		c.Dir, c.Env = t.TempDir(), []string{"HOME=" + home}
+		if c.Path == bin+"/tool" {
+			ssetest.Must(t, os.Symlink(bin+"/sh", c.Path))
+		}
+		ssetest.Want(t, fmt.Sprint(c.Path, c.Args), c.Identity().Portable(), false)
 	}
 
 	// A folder has the parents of the one to which it leads, too.

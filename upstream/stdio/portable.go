@@ -5,18 +5,30 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/mcp-sse/mcp-sse/internal/environ"
 )
 
 // A command is portable if the directory in which it runs takes no part in which program that is: then the
 // server should say the same in another one. A cloned folder must not be able to choose what servers say in
-// others, so whatever is in doubt is not portable.
+// others, so whatever is in doubt is not portable. What the program is, and what it may be asked to run:
+//
+//	program                     | is portable with
+//	----------------------------|------------------------------------------------------------------------
+//	a shell, a project's runner | nothing
+//	an interpreter              | an absolute script first, which is no such program
+//	a runner of packages        | options that are known, and then a package, which is no such program
+//	any other                   | options, what begins with a digit, absolute paths, URLs, stdio and mcp: another
+//	                            | word may be a task of the project
+//
+// With each of them, no argument may name a program, as it may be run: nice bash, doppler run -- npx.
 
 var (
 	// local are programs that run what the directory says, or a text that may.
@@ -24,11 +36,22 @@ var (
 		"sh", "bash", "zsh", "dash", "fish", "ksh", "cmd", "powershell", "pwsh", "env", "xargs", "sudo", "nohup", "time", "timeout",
 		"make", "just", "task", "npm", "pnpm", "yarn", "bun", "deno", "tsx", "ts-node", "cargo", "go", "uv", "poetry", "pipenv", "pdm",
 		"hatch", "rye", "pixi", "conda", "mamba", "bundle", "rake", "dotnet", "gradle", "mvn", "docker-compose", "direnv", "mise",
-		"asdf", "nix", "nix-shell", "devbox", "devenv",
+		"asdf", "nix", "nix-shell", "devbox", "devenv", "busybox", "nice", "doppler", "dotenv", "dotenv-cli", "cross-env", "corepack",
 	}
 	// interpreters run the script that is their first argument. With any other one they may look for it in the
 	// directory.
 	interpreters = regexp.MustCompile(`^(node|nodejs|python[0-9.]*|pypy[0-9.]*|ruby|perl|php)$`)
+	// runners run the package that is their first argument after the options.
+	runners = map[string]runner{
+		"npx":    {flags: []string{"-y", "--yes", "-q", "--quiet"}, values: []string{"-p", "--package"}},
+		"bunx":   {flags: []string{"-y", "--bun"}, values: []string{"-p", "--package"}},
+		"uvx":    {flags: []string{"-q", "--quiet", "--isolated", "--no-cache", "--refresh"}, values: []string{"--from", "--with", "-p", "--python"}},
+		"pipx":   {command: "run", flags: []string{"-q", "--quiet", "--no-cache"}, values: []string{"--spec", "--python"}},
+		"docker": {command: "run", anyOption: true},
+		"podman": {command: "run", anyOption: true},
+	}
+	// plainWords are words that any server may have as arguments.
+	plainWords = regexp.MustCompile(`^(-.*|[0-9][0-9A-Za-z.:]*|stdio|mcp|true|false)$`)
 	// choosers are files in a directory, or in one above it, that choose code: registries, versions, variables.
 	choosers = []string{
 		".npmrc", ".yarnrc", ".yarnrc.yml", ".pnp.cjs", ".pnpmfile.cjs", "uv.toml", "bunfig.toml", "deno.json", "deno.jsonc",
@@ -42,20 +65,133 @@ var (
 	bare = regexp.MustCompile(`^((?:@[A-Za-z0-9._~-]+/)?[A-Za-z0-9][A-Za-z0-9._~-]*)(?:\[[^\]]*\])?(?:@.*|[=<>!~]=.*)?$`)
 )
 
+// runner is how a runner of packages is used.
+type runner struct {
+	command       string   // its first argument, if it has others that do something else
+	flags, values []string // options without and with a value that choose no other code than they say
+	anyOption     bool     // what it runs is in a container, where there is no directory
+}
+
+// argsOf returns the arguments after the package; ok is false if it is not known what the runner runs.
+func (r runner) argsOf(args []string) (rest []string, ok bool) {
+	if r.command != "" {
+		if len(args) == 0 || args[0] != r.command {
+			return nil, false
+		}
+		args = args[1:]
+	}
+	for ; len(args) > 0; args = args[1:] {
+		option, _, hasValue := strings.Cut(args[0], "=")
+		switch {
+		case r.anyOption:
+			return args, true
+		case !strings.HasPrefix(option, "-"):
+			return args[1:], !isRunner(args[0])
+		case slices.Contains(r.flags, args[0]), hasValue && slices.Contains(r.values, option):
+		case slices.Contains(r.values, option) && len(args) > 1:
+			args = args[1:]
+		default:
+			return nil, false
+		}
+	}
+	return nil, false
+}
+
+// isRunner reports whether a word names a program that may run another one, or a package of such a program.
+func isRunner(word string) bool {
+	name := nameOf(word)
+	_, is := runners[name]
+	return is || slices.Contains(local, name) || interpreters.MatchString(name)
+}
+
+// nameOf returns the name of a program.
+func nameOf(path string) string {
+	name := strings.ToLower(filepath.Base(path))
+	for _, ending := range []string{".exe", ".cmd", ".bat", ".ps1"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	return name
+}
+
+// namesProgram reports whether a part of an argument names a program.
+func (c Command) namesProgram(arg string) bool {
+	if scheme.MatchString(arg) && strings.Contains(arg, "//") { // a URL
+		return false
+	}
+	words := strings.FieldsFunc(arg, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("=,;&|<>()`'\"", r) })
+	return slices.ContainsFunc(words, func(word string) bool {
+		switch {
+		case word == "true" || word == "false":
+			return false
+		case isRunner(word):
+			return true
+		case filepath.IsAbs(word):
+			return isProgram(word)
+		}
+		return filepath.Base(word) == word && c.isInPath(word)
+	})
+}
+
+// isInPath reports whether a program of this name is found, by this process or by its child.
+func (c Command) isInPath(name string) bool {
+	if _, err := exec.LookPath(name); err == nil {
+		return true
+	}
+	return slices.ContainsFunc(c.environment(), func(variable string) bool {
+		value, isPath := strings.CutPrefix(variable, "PATH=")
+		return isPath && slices.ContainsFunc(filepath.SplitList(value), func(folder string) bool { return isProgram(filepath.Join(folder, name)) })
+	})
+}
+
+// isProgram reports whether a file can be run.
+func isProgram(path string) bool {
+	_, err := exec.LookPath(path)
+	return filepath.IsAbs(path) && err == nil
+}
+
+// runsItself reports whether the program is what it seems to be, and nothing in its arguments says what to run in its place.
+func (c Command) runsItself(program string) bool {
+	name, rest := nameOf(program), c.Args
+	how, isPackages := runners[name]
+	switch {
+	case slices.Contains(local, name):
+		return false
+	case isPackages:
+		var ok bool
+		if rest, ok = how.argsOf(c.Args); !ok {
+			return false
+		}
+	case interpreters.MatchString(name):
+		if len(c.Args) == 0 || !filepath.IsAbs(c.Args[0]) || !isFile(c.Args[0]) {
+			return false
+		}
+		if slices.ContainsFunc(strings.Split(filepath.ToSlash(c.Args[0]), "/"), isRunner) { // .../npm/bin/npm-cli.js
+			return false
+		}
+		rest = c.Args[1:]
+	default:
+		target, err := filepath.EvalSymlinks(program)
+		isOdd := func(arg string) bool {
+			return !plainWords.MatchString(arg) && !filepath.IsAbs(arg) && !scheme.MatchString(arg)
+		}
+		if err != nil || isRunner(target) || slices.ContainsFunc(c.Args, isOdd) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(rest, c.namesProgram)
+}
+
 // isPortable reports whether the command is portable now. It reads the file system.
 func (c Command) isPortable() bool {
 	dir, err := filepath.Abs(c.Dir)
 	folders, known := c.folders(dir)
 	program := c.program()
-	name := strings.TrimSuffix(strings.ToLower(filepath.Base(program)), ".exe")
 	switch {
 	case err != nil || !known || !filepath.IsAbs(program) || !isFile(program) || c.findsIn(folders):
 		return false
 	case filepath.Base(c.Path) != c.Path && !filepath.IsAbs(c.Path):
 		return false
-	case slices.Contains(local, name) || name == "docker" && slices.Contains(c.Args, "compose"):
-		return false
-	case interpreters.MatchString(name) && (len(c.Args) == 0 || !filepath.IsAbs(c.Args[0]) || !isFile(c.Args[0])):
+	case !c.runsItself(program):
 		return false
 	}
 	var packages []string
