@@ -83,7 +83,7 @@ func ClientOf(params json.RawMessage, who string) (c Client, plain bool) {
 	declared, _ := top["capabilities"].(map[string]any)
 	c.words = append(c.words, texts(declared["experimental"])...) // MCP defines none of them
 	for _, word := range texts(top["capabilities"]) {
-		if len(word) >= maxWord { // shorter ones are names of MCP
+		if len(word) >= minText { // shorter ones are names of MCP
 			c.words = append(c.words, word)
 		}
 	}
@@ -95,6 +95,9 @@ var isVersion = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
 
 // maxWords bounds the texts of a client that are looked for in what the server says.
 const maxWords = 256
+
+// minText is the length from which a text in the capabilities is one of the client's own, in bytes.
+const minText = 16
 
 // maxDepth bounds how deep params are that are looked through.
 const maxDepth = 32

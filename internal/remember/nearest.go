@@ -54,10 +54,6 @@ func (a *Answers) partial() *Answers {
 	}
 }
 
-// maxWord is how much of a text of a client has to stand in an answer for that to name it, in bytes: some servers
-// cut it off.
-const maxWord = 16
-
 // isGeneral reports whether what a server said to a client may be told to other kinds of clients.
 func isGeneral(c Client, a *Answers) bool {
 	if !mcp.Declares(json.RawMessage(a.Initialize), "capabilities", "tools", "listChanged") || a.Pages[mcp.MethodListTools] == nil {
@@ -67,44 +63,78 @@ func isGeneral(c Client, a *Answers) bool {
 	for _, page := range a.Pages[mcp.MethodListTools] {
 		said = append(said, page)
 	}
+	names := namesOf(c.words)
 	for _, raw := range said {
 		var value any
 		_ = json.Unmarshal([]byte(raw), &value) // it is valid
-		for _, text := range texts(value) {
-			if slices.ContainsFunc(c.words, func(word string) bool { return names(text, word) }) {
-				return false
-			}
+		if slices.ContainsFunc(texts(value), names.areIn) {
+			return false
 		}
 	}
 	return true
 }
 
-// names reports whether a text has a word in it, or its beginning if it is long.
-func names(text, word string) bool {
-	text, word = strings.ToLower(text), strings.ToLower(strings.TrimSpace(word))
-	if word == "" {
-		return false
+// maxName is how much of a text of a client has to stand in an answer for that to name it, in bytes: some servers
+// cut it off.
+const maxName = 12
+
+// names are texts of a client, to be found in what a server says in another form: Claude Code is claude-code. They
+// have only letters, in lower case, and what is like a letter.
+type names struct {
+	whole      map[string]bool // up to maxName bytes: found as whole words
+	beginnings map[string]bool // of longer ones, maxName bytes: found anywhere
+}
+
+func namesOf(words []string) names {
+	n := names{map[string]bool{}, map[string]bool{}}
+	for _, word := range words {
+		if letters, _ := lettersOf(word); len(letters) > maxName {
+			n.beginnings[string(letters[:maxName])] = true
+		} else if len(letters) > 0 {
+			n.whole[string(letters)] = true
+		}
 	}
-	long := len(word) > maxWord
-	if long {
-		word = strings.ToValidUTF8(word[:maxWord], "")
-	}
-	for at := strings.Index(text, word); at >= 0; {
-		before, _ := utf8.DecodeLastRuneInString(text[:at])
-		after, _ := utf8.DecodeRuneInString(text[at+len(word):])
-		if long || !isLetter(before) && !isLetter(after) {
+	return n
+}
+
+// areIn reports whether a text has one of the names in it. How long that takes does not depend on how many there are.
+func (n names) areIn(text string) bool {
+	letters, isEdge := lettersOf(text)
+	for at := range letters {
+		for end := at + 1; isEdge[at] && end <= min(at+maxName, len(letters)); end++ {
+			if isEdge[end] && n.whole[string(letters[at:end])] {
+				return true
+			}
+		}
+		if at+maxName <= len(letters) && n.beginnings[string(letters[at:at+maxName])] {
 			return true
 		}
-		next := strings.Index(text[at+1:], word)
-		if next < 0 {
-			break
-		}
-		at += 1 + next
 	}
 	return false
 }
 
-func isLetter(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+// lettersOf returns the letters of a text, in lower case, and before which of them a word begins or ends.
+func lettersOf(text string) (letters []byte, isEdge []bool) {
+	letters, isEdge = make([]byte, 0, len(text)), make([]bool, 1, len(text)+1)
+	isEdge[0] = true
+	for _, r := range text {
+		switch {
+		case isLetter(r):
+			before := len(letters)
+			letters = utf8.AppendRune(letters, unicode.ToLower(r))
+			isEdge = append(isEdge, make([]bool, len(letters)-before)...)
+		case unicode.IsGraphic(r) || unicode.IsControl(r): // not what is invisible within a word
+			isEdge[len(letters)] = true
+		}
+	}
+	isEdge[len(letters)] = true
+	return letters, isEdge
+}
+
+// isLetter reports whether a character is a letter or digit, or is as telling, as emoji are.
+func isLetter(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || r > unicode.MaxASCII && unicode.IsGraphic(r) && !unicode.IsPunct(r) && !unicode.IsSpace(r)
+}
 
 // portable asks whether a server is portable now. It reads the disk, which may hang.
 type portable struct {

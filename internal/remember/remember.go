@@ -141,6 +141,11 @@ type key struct {
 	client clientKey
 }
 
+// sizeOf returns about how many bytes answers take with their key, which has what a client declared.
+func sizeOf(k key, a *Answers) int {
+	return len(k.place) + len(k.client.version) + len(k.client.capabilities) + len(k.client.who) + a.size()
+}
+
 // entry is what a server said to such a client. It is not changed.
 type entry struct {
 	// portable says that it may be told in another place, and general to another kind of client.
@@ -244,11 +249,12 @@ func (e entry) isFresh() bool { return time.Since(e.Learned) < MaxAge }
 // Learn keeps what the server has said to a client, in the place of what it said before, and writes the file if
 // that has changed. It waits for the disk, but not for long.
 func (s *Server) Learn(c Client, a *Answers) {
-	if a.size() > maxBytes/2 || !a.valid() {
+	k := key{s.place, c.key()}
+	if sizeOf(k, a) > maxBytes/2 || !a.valid() {
 		return
 	}
 	e := entry{portable: s.portable.now(), general: isGeneral(c, a), Answers: a}
-	if s.keep(key{s.place, c.key()}, e) && s.store.dir != "" {
+	if s.keep(k, e) && s.store.dir != "" {
 		s.writes.do(writeWait)
 	}
 }
@@ -281,10 +287,10 @@ func (r *record) putLocked(k key, e entry) {
 		r.answers = make(map[key]entry)
 	}
 	if before, had := r.answers[k]; had {
-		r.bytes -= before.size()
+		r.bytes -= sizeOf(k, before.Answers)
 	}
 	r.answers[k] = e
-	r.bytes += e.size()
+	r.bytes += sizeOf(k, e.Answers)
 	for len(r.answers) > maxAnswers || r.bytes > maxBytes {
 		type group struct{ place, who string }
 		sizes := make(map[group]int)
@@ -299,7 +305,7 @@ func (r *record) putLocked(k key, e entry) {
 				out, first = k, false
 			}
 		}
-		r.bytes -= r.answers[out].size()
+		r.bytes -= sizeOf(out, r.answers[out].Answers)
 		delete(r.answers, out)
 	}
 }
@@ -454,7 +460,8 @@ func (s *record) rewrite() error {
 
 func (s *Store) replace(path string, data []byte) error {
 	s.dropOldest(path)
-	f, err := os.CreateTemp(s.dir, ".new-") // 0600
+	s.dropLeftovers()
+	f, err := os.CreateTemp(s.dir, beforeRename+"*") // 0600
 	if err != nil {
 		return err
 	}
@@ -467,6 +474,19 @@ func (s *Store) replace(path string, data []byte) error {
 		_ = os.Remove(f.Name())
 	}
 	return err
+}
+
+// beforeRename begins the name of a file while it is written.
+const beforeRename = ".new-"
+
+// dropLeftovers removes what programs that were killed while they wrote have left. To write takes much less than an hour.
+func (s *Store) dropLeftovers() {
+	entries, _ := os.ReadDir(s.dir)
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && strings.HasPrefix(entry.Name(), beforeRename) && time.Since(info.ModTime()) > time.Hour {
+			_ = os.Remove(filepath.Join(s.dir, entry.Name()))
+		}
+	}
 }
 
 // dropOldest makes room for one file beside the others, and drops those that nobody is told of any more.

@@ -170,6 +170,46 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
+// What a program that was killed while it wrote has left is removed, once nobody can be writing it any more.
+func TestLeftoversOfWritesAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	log, _ := logger()
+	server := remember.Open(dir, log).Server(remember.Identity{Server: "s"})
+	server.Learn(kind("a"), said("{}")) // so the file is there
+	for name, age := range map[string]time.Duration{".new-old": 2 * time.Hour, ".new-fresh": time.Minute, "other": 2 * time.Hour} {
+		path := filepath.Join(dir, name)
+		ssetest.Must(t, os.WriteFile(path, nil, 0o600))
+		ssetest.Must(t, os.Chtimes(path, time.Time{}, time.Now().Add(-age)))
+	}
+	server.Learn(kind("b"), said("{}"))
+	for name, want := range map[string]bool{".new-old": false, ".new-fresh": true, "other": true} {
+		_, err := os.Stat(filepath.Join(dir, name))
+		ssetest.Want(t, name+" is there", err == nil, want)
+	}
+}
+
+// What clients declare takes memory, too, and counts.
+func TestWhatClientsDeclareCountsInTheBound(t *testing.T) {
+	server := remember.Open("", slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s"})
+	of := func(i int) remember.Client {
+		return client(fmt.Sprintf(`{"protocolVersion":"2025-11-25","capabilities":{"a":%q}}`, strings.Repeat(fmt.Sprint(i), 1<<20)), "ada")
+	}
+	known := 0
+	for i := range 10 {
+		server.Learn(of(i), said("{}"))
+	}
+	for i := range 10 {
+		if server.Answers(of(i)) != nil {
+			known++
+		}
+	}
+	if known > 7 {
+		t.Errorf("%d clients with 1 MiB each are known, want less than 8 MiB in all", known)
+	}
+	server.Learn(client(`{"protocolVersion":"2025-11-25","capabilities":{"a":"`+strings.Repeat("b", 9<<20)+`"}}`, "eve"), said("{}"))
+	ssetest.Want(t, "the last of them is known", server.Answers(of(9)) != nil, true)
+}
+
 func TestFilesAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	store := remember.Open(dir, slog.New(slog.DiscardHandler))
