@@ -143,3 +143,27 @@ func TestAClonedFolderTeachesNoOtherOne(t *testing.T) {
 		})
 	}
 }
+
+// A runner may run what its folder says, so what comes of it in one folder, as one that somebody has cloned, is told in
+// no other one.
+func TestARunnerInAClonedFolderTeachesNoOtherOne(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	ssetest.Must(t, err)
+	file, start, stop := boots(t)
+	start()
+	runsIn := func(dir string) *gateway {
+		return serve(t, "--warm", "0", "--dir", dir, "--env", scriptVariable+"=tells all", "--env", fileVariable+"="+file, "--", "nice", self)
+	}
+	g := runsIn(folder(t, "evil"))
+	wants(t, g.tools(""), "folder-evil", "folder-good")
+	await(t, "what the server said is kept", func() bool { return ssetest.Remembered(t) })
+	g.stop()
+	stop()
+	s := runsIn(folder(t, "good")).open("?event=message")
+	s.post("1", "tools/list", "{}")
+	ssetest.Want(t, "answers before the start", len(s.answers("1")), 0)
+	start()
+	s.answer("1")
+	wants(t, s.answers("1")[0].Data, "folder-good", "folder-evil")
+}
