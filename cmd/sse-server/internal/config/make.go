@@ -227,7 +227,7 @@ const secretNames = `(?:token|key|secret|pass|pwd|auth|credential|cookie|session
 
 var (
 	// secretFlag matches a flag that comes before a secret, and secretWord a word that has one in it.
-	secretFlag = regexp.MustCompile(`^(?i:--?[a-z0-9_.-]*` + secretNames + `[a-z0-9_.-]*|-p|-u|--user)$|^-H$`)
+	secretFlag = regexp.MustCompile(`^(?i:--?[a-z0-9_.-]*` + secretNames + `[a-z0-9_.-]*|--?(?:[a-z0-9_.-]+[_.-])?pat|-p|-u|--user)$|^-H$`)
 	secretWord = regexp.MustCompile(strings.Join([]string{
 		`^(?:-[A-Za-z]|--?[A-Za-z0-9_.-]+=)?[A-Za-z_][A-Za-z0-9_.]*=.`,                  // NAME=VALUE, -eNAME=VALUE, --env=NAME=VALUE
 		`(?i:` + secretNames + `[a-z0-9_.-]*["']?\s*[=:\s]\s*\S)`,                       // --token=, "apiKey": "…", Authorization: …

@@ -214,6 +214,7 @@ func TestSecretsOfAllFormsAreInTheEnvFile(t *testing.T) {
 		"flag=/":             {"srv", "--password=/" + s},
 		"part of a path":     {"npx", "mcp-remote", "https://a.example/s/" + s + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4/mcp"},
 		"flag and dash":      {"srv", "--token", "-" + s},
+		"access token":       {"srv", "--github-pat", s},
 		"password":           {"srv", "-p", s},
 		"--header":           {"npx", "mcp-remote", "https://a/mcp", "--header", "Authorization: Bearer " + s},
 		"--header=":          {"npx", "mcp-remote", "https://a/mcp", "--header=Authorization: Bearer " + s},
