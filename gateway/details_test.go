@@ -2,8 +2,10 @@ package gateway_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +17,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 const password = "swordfish"
@@ -94,6 +97,51 @@ func TestErrorDetailsOfALostSession(t *testing.T) {
 				t.Errorf("got %s, want the category, and details %v", data, local)
 			}
 		})
+	}
+}
+
+// They apply to what a remote server says of a call, whatever its status, and to what it says of initialize.
+func TestErrorDetailsOfACallAtARemoteServer(t *testing.T) {
+	for _, refused := range []string{"initialize", "tools/call"} {
+		for _, status := range []int{400, 401, 403, 422, 429, 500, 503} {
+			for _, local := range []bool{true, false} {
+				synctest.Test(t, func(t *testing.T) {
+					g, err := gateway.New(upstream.HTTPHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						body, _ := io.ReadAll(r.Body)
+						m, err := jsonrpc.Parse(body)
+						w.Header().Set("Content-Type", "application/json")
+						switch {
+						case err != nil:
+							w.WriteHeader(http.StatusMethodNotAllowed)
+						case m.Method == refused:
+							w.WriteHeader(status)
+							fmt.Fprintf(w, `{"detail":%q}`, password)
+						case m.Kind == jsonrpc.Request && m.Method == "initialize":
+							_, _ = w.Write(jsonrpc.NewResult(m.ID, json.RawMessage(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"n","version":"1"}}`)))
+						default:
+							w.WriteHeader(http.StatusAccepted)
+						}
+					})), gateway.Options{})
+					must(t, err)
+					p := connect(t, g, connstate.Client{Dialect: connstate.EventMessage, Quiet: true, Local: local})
+					p.post(request("1", "tools/call"))
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					p.mu.Lock()
+					defer p.mu.Unlock()
+					if len(p.got) != 1 || sees(string(p.got[0].Data)) != local {
+						t.Errorf("%s with %d: got %+v, want one answer, with details: %v", refused, status, p.got, local)
+					}
+					for _, e := range p.got {
+						if _, ok := jsonrpc.MemberText(e.Data, "error", "data", "details", "key"); ok {
+							t.Errorf("%s with %d: the key of the details leaves the process", refused, status)
+						}
+					}
+					p.c.Close("test over")
+					equal(t, "error", <-shutdown(g, time.Minute), nil)
+				})
+			}
+		}
 	}
 }
 

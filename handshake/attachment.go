@@ -198,6 +198,9 @@ func (a *attachment) deliverEarly() {
 	a.inUse.Store(true)
 }
 
+// SeesDetails reports whether the client may see the details of errors.
+func (a *attachment) SeesDetails() bool { return a.bridge.opts.Detailed(a.bridge.c.Client()) }
+
 // Serves reports whether the client declared, in the session's initialize, the
 // capability that a server request needs (MCP 2025-11-25, client features). Requests
 // of other methods need none.

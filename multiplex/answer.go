@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/details"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -33,6 +34,11 @@ func (s *Session) takeOut(find func(t *table) *entry) *entry {
 // receiveResponse passes a response to the request that it answers. related is the id of
 // the request that it came with, empty if unknown.
 func (s *Session) receiveResponse(m *jsonrpc.Message, related jsonrpc.ID) {
+	detailed := m
+	if plain, full, ok := details.Split(m.Raw()); ok {
+		m, _ = jsonrpc.Parse(plain) // both are errors of this gateway
+		detailed, _ = jsonrpc.Parse(full)
+	}
 	f := s.match(m, related)
 	s.opts.Metrics.ResponseMatched(f.by)
 	if f.learned {
@@ -42,6 +48,9 @@ func (s *Session) receiveResponse(m *jsonrpc.Message, related jsonrpc.ID) {
 	}
 	switch f.verdict {
 	case toNamed, toOldest, toOnly:
+		if f.e.caller == nil || f.e.caller.client.SeesDetails() {
+			m = detailed
+		}
 		s.resolve(f, m)
 	case failAll:
 		for _, e := range f.failed {

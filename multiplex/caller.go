@@ -27,6 +27,8 @@ type Client interface {
 	// Progress is Deliver for progress of a client's request, which must not reach the client
 	// after the answer.
 	Progress(r *connstate.Request, message []byte)
+	// SeesDetails reports whether the client may see what errors say of the server: see package details.
+	SeesDetails() bool
 	// Serves reports whether the client has declared that it answers such requests.
 	Serves(request *jsonrpc.Message) bool
 }

@@ -86,6 +86,8 @@ func (a *caller) discard(r *connstate.Request) {
 	r.Answer(nil, "")
 }
 
+func (a *caller) SeesDetails() bool { return true }
+
 func (a *caller) Lost(r *connstate.Request, e *jsonrpc.Error) {
 	m := r.Message
 	if m == nil {

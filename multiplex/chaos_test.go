@@ -83,6 +83,8 @@ func (c *actor) Lost(m *jsonrpc.Message, _ *jsonrpc.Error) {
 	}
 }
 
+func (c *actor) SeesDetails() bool { return true }
+
 func (c *actor) Serves(*jsonrpc.Message) bool { return true }
 
 // Deliver checks that what holds a secret is the client's own, or its principal's,

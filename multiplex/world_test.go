@@ -164,6 +164,8 @@ func (c *fakeClient) Lost(m *jsonrpc.Message, e *jsonrpc.Error) {
 	c.note("lost %s", m.Raw())
 }
 
+func (c *fakeClient) SeesDetails() bool { return true }
+
 func (c *fakeClient) Serves(m *jsonrpc.Message) bool { return slices.Contains(c.serves, m.Method) }
 
 func (c *fakeClient) take() []string {

@@ -16,7 +16,7 @@ const module = "github.com/mcp-sse/mcp-sse"
 // those of lower layers, not its neighbours.
 var layers = [][]string{
 	{"jsonrpc", "metrics", "auth", "auth/oauthclient", "internal/caller", "internal/clients", "internal/environ", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid", "internal/unreached", "handshake/internal/life"},
-	{"internal/mcp", "internal/budget"},
+	{"internal/mcp", "internal/budget", "internal/details"},
 	{"internal/stateless", "internal/buffer", "internal/remember"},
 	{"connstate", "multiplex/sharing"},
 	{"upstream/internal/exchange", "upstream/internal/inprocess"},

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 
+	"github.com/mcp-sse/mcp-sse/internal/details"
 	"github.com/mcp-sse/mcp-sse/internal/unreached"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -32,6 +33,8 @@ type ErrorData struct {
 	RetryAfterMs int64 `json:"retryAfterMs,omitempty"`
 	// RequiredCapabilities are those that the client would have to declare; nil: unknown.
 	RequiredCapabilities json.RawMessage `json:"requiredCapabilities,omitempty"`
+	// Details are what the server says of it, for those who may know; nil: nothing.
+	Details *details.Words `json:"details,omitempty"`
 }
 
 // NewError returns an error with code -32603 and data.

@@ -27,9 +27,6 @@ type Reader struct {
 	// HasSession says that the server has given the session an id. 404 then means
 	// that the server has forgotten it.
 	HasSession bool
-	// Opens says that the request opens the session: the handshake decides which client may see
-	// the reason of its error.
-	Opens bool
 	// Other takes every message that is not the answer, also one that is invalid but
 	// has an id, and may wait. Its error ends the reading. nil: they are dropped.
 	Other func(*jsonrpc.Message) error

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/details"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -58,15 +59,18 @@ func (r *Reader) answerOf(m *jsonrpc.Message, own bool, resp *http.Response, tex
 	}
 }
 
-// statusError is StatusError for the request of the reader, and logs it. The error of a call goes to any client, so it
-// does not say why access is refused or the server has failed: the log does.
+// statusError is StatusError for the request of the reader, and logs it. What the server says is in its details:
+// the error goes to clients that may not see that.
 func (r *Reader) statusError(resp *http.Response, text []byte) *jsonrpc.Error {
-	e := r.Endpoint.StatusError(resp, text)
-	r.Endpoint.Log.Warn("server refused a request", "err", e.Message)
-	if !r.Opens && (refusesAccess(resp) || resp.StatusCode >= 500) {
-		return r.Endpoint.StatusError(resp, nil)
+	full, plain := r.Endpoint.StatusError(resp, text), r.Endpoint.StatusError(resp, nil)
+	r.Endpoint.Log.Warn("server refused a request", "err", full.Message)
+	data := DataOf(plain)
+	if full.Code != plain.Code || full.Message == plain.Message || data.Reason == "" {
+		return full
 	}
-	return e
+	data.Details = details.New(full.Message)
+	plain.Data = data
+	return plain
 }
 
 // refused is Read for an unsuccessful response.

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/details"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -161,25 +163,37 @@ func TestRefusalKeepsPlainWords(t *testing.T) {
 	resp.StatusCode = 400
 	resp.Request = &http.Request{Header: http.Header{"Authorization": {"Bearer oauth-token"}, "Content-Type": {"application/json"}, "X-N": {"2"}}}
 	_, err := (&Reader{Endpoint: testEndpoint("http://h/mcp?v=no"), ID: "2"}).Read(resp)
-	ssetest.WantText(t, "the error", err.Error(), said)
+	e, _ := errors.AsType[*jsonrpc.Error](err)
+	_, full, _ := details.Split(jsonrpc.NewError("2", e))
+	ssetest.WantText(t, "the error", string(full), said)
 }
 
-// The error of a call goes to any client: why access is refused or the server fails is for the log. That
-// of an initialize has the reason, because the handshake knows who may see it.
-func TestErrorOfACallKeepsTheReasonForTheLog(t *testing.T) {
-	for _, body := range []string{`{"message":"inner words"}`, `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"inner words"}}`} {
-		for _, code := range []int{401, 403, 500, 502, 503} {
-			for _, opens := range []bool{false, true} {
-				resp := response("application/json", body)
-				resp.StatusCode = code
-				var log bytes.Buffer
-				r := Reader{Endpoint: testEndpoint(""), ID: "2", Opens: opens}
-				r.Endpoint.Log = slog.New(slog.NewTextHandler(&log, nil))
-				_, err := r.Read(resp)
-				if err == nil || strings.Contains(err.Error(), "inner words") != opens {
-					t.Errorf("%d, initialize %t: got %v", code, opens, err)
-				}
+// What a server says is in the details of an error: who may not see them gets the status alone.
+func TestReasonIsInTheDetailsOfAnError(t *testing.T) {
+	for _, body := range []string{`{"message":"inner words"}`, `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"inner words"}}`, "inner words"} {
+		for _, code := range []int{400, 401, 403, 404, 409, 422, 429, 500, 502, 503} {
+			resp := response("application/json", body)
+			resp.StatusCode = code
+			var log bytes.Buffer
+			r := Reader{Endpoint: testEndpoint(""), ID: "2"}
+			r.Endpoint.Log = slog.New(slog.NewTextHandler(&log, nil))
+			m, err := r.Read(resp)
+			if m != nil { // its own JSON-RPC error
+				continue
+			}
+			e, _ := errors.AsType[*jsonrpc.Error](err)
+			if e == nil {
+				t.Errorf("%d: got %v", code, err)
+				continue
+			}
+			plain, full, ok := details.Split(jsonrpc.NewError("2", e))
+			if code != 401 && code != 403 || strings.HasPrefix(body, "{") { // else it may be anything
+				ssetest.Want(t, "has details", ok, true)
+				ssetest.WantText(t, "with details", string(full), "inner words", strconv.Itoa(code))
 				ssetest.WantText(t, "the log", log.String(), "inner words")
+			}
+			if strings.Contains(string(plain), "inner words") || strings.Contains(string(plain)+string(full), "details") {
+				t.Errorf("%d: plain %s, full %s", code, plain, full)
 			}
 		}
 	}
@@ -191,14 +205,18 @@ func refusal(code int, after, body string, session bool) string {
 	resp := response("text/plain", body)
 	resp.StatusCode = code
 	resp.Header.Set("Retry-After", after)
-	r := Reader{Endpoint: testEndpoint(""), ID: "2", HasSession: session, Opens: true}
+	r := Reader{Endpoint: testEndpoint(""), ID: "2", HasSession: session}
 	r.Endpoint.Header = http.Header{"Authorization": {"Bearer hunter2hunter2"}}
 	m, err := r.Read(resp)
 	if m != nil {
 		return string(m.Raw())
 	}
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
-		return string(jsonrpc.NewError("2", e))
+		answer := jsonrpc.NewError("2", e)
+		if _, full, ok := details.Split(answer); ok {
+			answer = full
+		}
+		return string(answer)
 	}
 	return "over: " + err.Error()
 }

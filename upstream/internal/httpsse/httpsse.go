@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
-	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 )
@@ -242,7 +241,7 @@ func notTaken(m *jsonrpc.Message, err error) error {
 // refusal returns the answer for an unsuccessful response. 5xx does not end the
 // session: the stream tells whether the server has it.
 func (c *Conn) refusal(m *jsonrpc.Message, resp *http.Response) []byte {
-	r := exchange.Reader{Endpoint: c.x, ID: m.ID, Opens: m.Method == mcp.MethodInitialize}
+	r := exchange.Reader{Endpoint: c.x, ID: m.ID}
 	response, err := r.Read(resp)
 	if err == nil {
 		return response.Raw()

@@ -102,7 +102,7 @@ func discovered(x *exchange.Endpoint, resp *http.Response) *jsonrpc.Message {
 		m, _ := exchange.ErrorResponse(resp, discoverID)
 		return m
 	}
-	r := exchange.Reader{Endpoint: x, ID: discoverID, Opens: true}
+	r := exchange.Reader{Endpoint: x, ID: discoverID}
 	m, _ := r.Read(resp)
 	return m
 }

@@ -31,7 +31,7 @@ func (c *Conn) begin(m *jsonrpc.Message, run func(*call)) error {
 		return err
 	}
 	k := &call{Call: of}
-	k.reader = exchange.Reader{Endpoint: c.x, ID: m.ID, Opens: m.Method == mcp.MethodInitialize, Other: func(m *jsonrpc.Message) error {
+	k.reader = exchange.Reader{Endpoint: c.x, ID: m.ID, Other: func(m *jsonrpc.Message) error {
 		return c.Queue.Push(m.Raw(), k.ID)
 	}}
 	if m.Method == mcp.MethodInitialize {
