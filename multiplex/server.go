@@ -246,10 +246,11 @@ func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
 	}
 	var c *Caller
 	var asked jsonrpc.ID
+	var cancelled bool
 	s.withLock(func(t *table) {
 		if !s.opts.Shared && len(s.callers) == 1 {
 			c = s.callers[0]
-			asked = t.askedBy(c, related)
+			asked, cancelled = t.askedBy(c, related), t.isCancelled(related)
 		}
 	})
 	if c == nil || !c.client.Serves(m) {
@@ -257,7 +258,31 @@ func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
 		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the client does not serve %.64s", m.Method))
 		return
 	}
+	if cancelled && (m.Method == mcp.MethodElicit || m.Method == mcp.MethodSample) {
+		s.drop(metrics.DroppedUnknownRequest, "question for a request that its client has cancelled", m)
+		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the client has cancelled the request"))
+		return
+	}
 	s.callClient(c, asked, m)
+}
+
+// isCancelled reports whether a question of the server is for a request that its client has cancelled: the one that
+// has the id related on the wire, or, if that is unknown, all that are out.
+func (t *table) isCancelled(related jsonrpc.ID) bool {
+	if related != "" {
+		e := t.related(related)
+		return e != nil && e.canceled
+	}
+	some := false
+	for _, e := range t.byID {
+		if e.caller != nil && e.sent() {
+			if !e.canceled {
+				return false
+			}
+			some = true
+		}
+	}
+	return some
 }
 
 // callClient passes a request of the server, which came with the request related of the

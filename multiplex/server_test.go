@@ -79,6 +79,22 @@ func TestCallWaitsForTheAnswerOfItsClient(t *testing.T) {
 	}
 }
 
+// A person is not asked for what the client has cancelled. A question that may be for another request passes.
+func TestQuestionForACancelledRequestIsRefused(t *testing.T) {
+	const cancelA, question = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}}`, `{"jsonrpc":"2.0","id":7,"method":"elicitation/create"}`
+	synctestWorld(t, scenario{}, func(w *world) {
+		w.clients[0].serves = []string{"elicitation/create"}
+		play(w, []step{
+			forward(callA, cancelA), sent(call("1"), `{"jsonrpc":"2.0","method":"notifications/cancelled"*`),
+			server(question), sent(`{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"the client has cancelled the request"}}`),
+			got(), dropped(metrics.DroppedUnknownRequest, 1),
+			forward(callB), sent(call("2")), server(question), sent(),
+		})
+		delivered(w, "elicitation/create")
+		play(w, []step{server(result("1")), server(result("2")), got(answer(`"a"`), answer(`"b"`))})
+	})
+}
+
 func TestServerRequestsAreBounded(t *testing.T) {
 	const bound = 256
 	synctestWorld(t, scenario{}, func(w *world) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"reflect"
 	"slices"
@@ -35,13 +36,17 @@ func (c *Config) makeAccess(lookupEnv func(string) (string, bool)) error {
 	c.Metadata = make(map[string]http.Handler)
 	for _, s := range append([]*Server{&c.Server}, c.Servers...) {
 		s.Authenticate = c.Operators
-		for _, option := range []string{oauthKey, "public-url", "scopes"} {
+		for _, option := range []string{oauthKey, "scopes"} {
 			if o.Issuer == "" && s.given[option] != "" {
 				return s.refuse(option, "has no effect without an issuer in oauth")
 			}
 		}
 	}
 	if o.Issuer == "" {
+		public, err := url.Parse(c.PublicURL)
+		if c.PublicURL != "" && (err != nil || public.Host == "" || public.Scheme != "http" && public.Scheme != "https" || public.RawQuery != "" || public.User != nil) {
+			return c.refuse("public-url", "want the address that users type, such as https://gw.example.com")
+		}
 		return nil
 	}
 	if c.PublicURL == "" {

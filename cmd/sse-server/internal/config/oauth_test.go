@@ -79,7 +79,8 @@ func TestOAuthFaults(t *testing.T) {
 	for content, want := range map[string]string{
 		"oauth: {issuer: https://login.example.com}\n":                                    "gw.yaml:1:8: oauth: want public-url too",
 		"oauth: {scope: a}\n":                                                             "gw.yaml:1:8: oauth: unknown key \"scope\"",
-		"public-url: https://gw.example.com\n":                                            "gw.yaml:1:13: public-url: has no effect without an issuer",
+		"public-url: gw.example.com\n":                                                    "gw.yaml:1:13: public-url: want the address that users type",
+		"public-url: https://gw.example.com?a=b\n":                                        "gw.yaml:1:13: public-url: want the address that users type",
 		"oauth: {isuer: https://login.example.com}\n":                                     `gw.yaml:1:8: oauth: unknown key "isuer", want one of client-id,`,
 		"oauth: https://login.example.com\n":                                              `want a mapping`,
 		good + "servers: {a: {oauth: {issuer: x}}}\n":                                     `unknown key "oauth" in servers.a`,
