@@ -274,6 +274,7 @@ func TestCommandThatNeverReads(t *testing.T) {
 }
 
 func TestCommandThatClosesItsPipes(t *testing.T) {
+	defer stdio.SetExitGrace(50 * time.Millisecond)() // these do not exit
 	for behaviour, want := range map[string]string{
 		"close-stdout": "server closed its stdout and went on running",
 		"close-stdin":  "server closed its stdin: broken pipe",
