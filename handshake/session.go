@@ -77,7 +77,6 @@ func (s *Supplier) newSession(conn jsonrpc.Conn) *Session {
 		s.goroutines.Done()
 	}
 	session.Session = multiplex.New(conn, opts)
-	s.newest.Store(session)
 	return session
 }
 
@@ -217,6 +216,7 @@ func (s *Session) lastWords() string {
 func (s *Session) initialize(ctx context.Context, until time.Time, params json.RawMessage) error {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
+	s.supplier.asked.Store(s)
 	s.params.Store(&params)
 	s.client, s.teaches = remember.ClientOf(params, s.who)
 	if s.supplier.opts().Forwards {

@@ -86,8 +86,8 @@ type Supplier struct {
 	// started says that Start has been called.
 	started atomic.Bool
 
-	// newest is the session that was started last.
-	newest atomic.Pointer[Session]
+	// asked is the session whose handshake began last.
+	asked atomic.Pointer[Session]
 	// server is what the server last said of itself.
 	server atomic.Pointer[Server]
 	// lowered is the newest protocol version that the server does not refuse; nil if it has refused
@@ -144,10 +144,10 @@ func (s *Supplier) Advice() string {
 	return ""
 }
 
-// Saying returns what the process that was started last has written while it has not answered yet, to stderr or else as
-// text to stdout; empty if that is nothing, or the server is no process.
+// Saying returns what the process that was asked last to initialize has written while it has not answered yet, to stderr
+// or else as text to stdout; empty if that is nothing, or the server is no process.
 func (s *Supplier) Saying() string {
-	session := s.newest.Load()
+	session := s.asked.Load()
 	if session == nil {
 		return ""
 	}

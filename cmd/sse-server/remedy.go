@@ -15,6 +15,8 @@ type remedy struct {
 	stderr *regexp.Regexp // what the program has written last
 	either *regexp.Regexp // one of the two
 	kind   string         // of servers; empty: any
+	// command matches the command and its arguments.
+	command *regexp.Regexp
 	// what names options as they are written on the command line. $1 is what the first group of the pattern
 	// has matched.
 	what string
@@ -24,9 +26,12 @@ var (
 	// servesHTTP matches what programs write that serve HTTP: its group is the port.
 	servesHTTP = regexp.MustCompile(`(?i)\b(?:listening|running|serving|started|available|ready)\b[^|]{0,40}\b(?:on|at)\b[^|]{0,20}?(?:\bport[ :]+|://[^\s/|]+:|(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\*|::|\s):)(\d{2,5})\b`)
 	// takesCommands matches what shells write of a message.
-	takesCommands = regexp.MustCompile(`\{"?jsonrpc"?:`)
-	isLate        = regexp.MustCompile(`\(start-timeout\)|time is up|deadline exceeded`)
-	refused       = regexp.MustCompile(`(?i)connection refused|ECONNREFUSED`)
+	takesCommands = regexp.MustCompile(`\b(?:ba|da|z|k|a|fi)?sh: [^|]{0,40}\{?"?jsonrpc"?:`)
+	// interpreter matches a command that is one alone: it takes its input for a program.
+	interpreter = regexp.MustCompile(`^(?:.*[/\\])?(?:(?:ba|da|z|k|a|fi)?sh|pwsh|powershell|cmd|python[\d.]*|node|ruby|perl|php|lua)(?:\.exe)?(?: -[il])*$`)
+	notAnswered = regexp.MustCompile(`^it has not answered initialize|\(start-timeout\)`)
+	isLate      = regexp.MustCompile(`\(start-timeout\)|time is up|deadline exceeded`)
+	refused     = regexp.MustCompile(`(?i)connection refused|ECONNREFUSED`)
 )
 
 // remedies are tried in this order: the first that is meant is taken.
@@ -36,6 +41,8 @@ var remedies = []remedy{
 	{reason: regexp.MustCompile(`listens at the proxy|to the proxy|answers at the proxy|(?:known for|of) the proxy|the proxy speaks no TLS`),
 		what: diagnosis.CheckProxy},
 	{stderr: takesCommands, what: "name an MCP server: this is a shell, which takes its messages for commands"},
+	{reason: notAnswered, command: interpreter,
+		what: "name an MCP server after it, such as a script: the command is a shell or interpreter alone, which takes its messages for a program"},
 	{stderr: servesHTTP, kind: config.OfCommand,
 		what: "serve it with --url http://127.0.0.1:$1/mcp, as it seems to serve HTTP itself, or give it an option for stdio, if it has one"},
 	{stderr: regexp.MustCompile(`E404|npm (?:error|ERR!) 404|not in this registry|No matching distribution|not found in the package registry`),
@@ -140,7 +147,7 @@ func (r *remedy) of(s *config.Server, reason, stderr string) (what string, meant
 	for _, in := range []struct {
 		pattern *regexp.Regexp
 		text    string
-	}{{r.reason, reason}, {r.stderr, stderr}, {r.either, reason + "\n" + stderr}} {
+	}{{r.reason, reason}, {r.stderr, stderr}, {r.either, reason + "\n" + stderr}, {r.command, strings.Join(s.Command, " ")}} {
 		if in.pattern == nil {
 			continue
 		}

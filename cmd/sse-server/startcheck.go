@@ -245,14 +245,17 @@ func count(n int, thing string, plural ...string) string {
 
 // late says what is known of a server that has not answered yet; nothing if that is nothing.
 func late(s *config.Server, words, advice string) (lines []string) {
-	what := remedyKnown(s, advice, words)
+	reason := "it has not answered initialize" + advice
+	what := remedyKnown(s, reason, words)
 	switch {
-	case s.Kind() != config.OfCommand, words == "" && advice == "", what == "" && s.Installs(): // it may take its time
+	case s.Kind() != config.OfCommand:
+		return nil
+	case what == "" && (words == "" && advice == "" || s.Installs()): // it may take its time
 		return nil
 	case what == "":
 		what = "wait, if it boots for long; else name a program that speaks MCP on stdin and stdout: many need an argument such as stdio"
 	}
-	lines = []string{"it has not answered initialize" + plainText(advice)}
+	lines = []string{plainText(reason)}
 	if words != "" {
 		for line := range strings.SplitSeq(plainText(words), upstream.LineBreak) {
 			lines = append(lines, "  | "+line)

@@ -108,23 +108,46 @@ func TestPipeIsToldWhatIsStarting(t *testing.T) {
 // A start that is only wrong is told within seconds, with what the program has written and what to do.
 func TestWrongStartIsToldWhileItGoesOn(t *testing.T) {
 	t.Parallel()
-	for script, want := range map[string][]string{
+	const shell = "What to do: name an MCP server: this is a shell, which takes its messages for commands.\n"
+	for command, want := range map[string][]string{
+		"bash":            {"bash: line 1: ", shell},
+		"sh":              {": not found\n", shell},
+		"python3 -i":      {"What to do: name an MCP server after it, such as a script: the command is a shell or interpreter alone"},
 		"exec sleep 1000": {"it has not answered initialize; it has not read what was sent to its stdin", "What to do: wait, if it boots for long; else name a program that speaks MCP"},
 		"echo 'MCP server listening on port 3001' >&2; exec sleep 1000":       {"| MCP server listening on port 3001\n", "What to do: serve it with --url http://127.0.0.1:3001/mcp, as it seems to serve HTTP itself"},
 		"echo 'Server running on http://localhost:8931/sse'; exec sleep 1000": {"| Server running on http://localhost:8931/sse\n", "What to do: serve it with --url http://127.0.0.1:8931/mcp"},
-		"exec sh": {"What to do: name an MCP server: this is a shell, which takes its messages for commands.\n"},
+		"exec sh": {shell},
 	} {
+		args := strings.Fields(command)
+		if strings.Contains(command, "exec ") {
+			args = []string{"sh", "-c", command}
+		}
 		p := launchMain(t, &Main{
-			Args:      []string{"--addr", "127.0.0.1:0", "--close-timeout", "50ms", "--", "sh", "-c", script},
+			Args:      append([]string{"--addr", "127.0.0.1:0", "--close-timeout", "50ms", "--"}, args...),
 			LookupEnv: clitest.Environment(nil), Silence: 200 * time.Millisecond,
 		})
-		p.out.await(t, 1, "What to do: ")
 		for _, text := range want {
 			p.out.await(t, 1, text)
 		}
 		p.stop()
 		p.wantExit(exitOK)
 	}
+}
+
+// What is told is what the process says that was asked to initialize, not the warm one that started after it.
+func TestWrongStartIsToldOfTheProcessThatWasAsked(t *testing.T) {
+	t.Parallel()
+	goOn := filepath.Join(t.TempDir(), "go-on")
+	ssetest.Must(t, syscall.Mkfifo(goOn, 0o600))
+	p := launchMain(t, &Main{
+		Args:      []string{"--addr", "127.0.0.1:0", "--close-timeout", "50ms", "--", "sh", "-c", `read x; : <"$0"; echo listening on port 3001 >&2; exec sleep 1000`, goOn},
+		LookupEnv: clitest.Environment(nil), Silence: 1,
+	})
+	p.log.await(t, 1, "warm server started")
+	ssetest.Must(t, os.WriteFile(goOn, nil, 0)) // returns when the one that was asked has opened it
+	p.out.await(t, 1, "    | listening on port 3001\n")
+	p.stop()
+	p.wantExit(exitOK)
 }
 
 // What programs write that serve HTTP has the port; what others write has not.
@@ -230,6 +253,11 @@ func TestRemedies(t *testing.T) {
 	}{
 		{command, ended + "npm error 404  '@x/y@*' is not in this registry.", "name of the package"},
 		{command, late + "bash: line 1: {jsonrpc:2.0,id:0,method:initialize: command not found", "this is a shell"},
+		{command, late + "zsh: command not found: jsonrpc:2.0", "this is a shell"},
+		{command, late + `DEBUG received {"jsonrpc":"2.0","id":1}`, "more time with --start-timeout"},
+		{[]string{"--", "/usr/bin/python3.12", "-i"}, "the server did not answer within 5s (start-timeout)", "a shell or interpreter alone"},
+		{[]string{"--", "python3", "server.py"}, "the server did not answer within 5s (start-timeout)", "more time with --start-timeout"},
+		{[]string{"--", "fish"}, `the server could not be started: start "fish": there is no such program in PATH`, "spelling of the program"},
 		{command, late + "Listening on port 3001", "serve it with --url http://127.0.0.1:3001/mcp"},
 		{inFile, late + "Listening on port 3001", "serve it with url: http://127.0.0.1:3001/mcp"},
 		{command, ended + "× No solution found: Because no-such was not found in the package registry", "name of the package"},
