@@ -519,6 +519,21 @@ func TestProcessIdleCanBeOff(t *testing.T) {
 	})
 }
 
+// Over Streamable HTTP, too, a client hears every 3 s that its call waits for a start.
+func TestPOSTHasTheProgressOfTheStart(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil), dial: laterIn(20 * time.Second)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		id := post(t, g, "/mcp", initialize("0", "2025-11-25", `{"roots":{}}`)).Header().Get("Mcp-Session-Id")
+		began := time.Now()
+		said := post(t, g, "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":"p"}}}`,
+			"Mcp-Session-Id", id).Body.String()
+		equal(t, "time", time.Since(began), 20*time.Second)
+		equal(t, "reports", strings.Count(said, `"progressToken":"p"`), 6)
+		equal(t, "answers", strings.Count(said, `"result":`), 1)
+	})
+}
+
 // A call waits for a slow start as for a slow answer, and its client hears of it.
 func TestCallWaitsForTheStart(t *testing.T) {
 	u := &server{capabilities: withLists, handle: lists(nil), dial: laterIn(20 * time.Second)}
