@@ -27,15 +27,11 @@ func TestAgentsShareOneServer(t *testing.T) {
 	ssetest.Must(t, free.Close())
 
 	agents := make([]*agent, 3)
-	var wg sync.WaitGroup
-	for i := range agents {
-		wg.Go(func() {
-			agents[i] = startAgent(t, append([]string{"--connect", "http://" + address + "/shared/mcp"}, fake(t)...)...)
-		})
-	}
-	wg.Wait()
 	daemons := func() (pids []int) {
 		for _, a := range agents {
+			if a == nil { // it has not started
+				continue
+			}
 			for _, found := range daemonPID.FindAllStringSubmatch(a.log.String(), -1) {
 				pid, _ := strconv.Atoi(found[1])
 				pids = append(pids, pid)
@@ -43,11 +39,18 @@ func TestAgentsShareOneServer(t *testing.T) {
 		}
 		return pids
 	}
-	t.Cleanup(func() {
+	t.Cleanup(func() { // after the agents have ended: one starts the next daemon as soon as its own is killed
 		for _, pid := range daemons() {
 			_ = syscall.Kill(-pid, syscall.SIGKILL)
 		}
 	})
+	var wg sync.WaitGroup
+	for i := range agents {
+		wg.Go(func() {
+			agents[i] = startAgent(t, append([]string{"--connect", "http://" + address + "/shared/mcp"}, fake(t)...)...)
+		})
+	}
+	wg.Wait()
 	for _, a := range agents {
 		ssetest.Want(t, "echo", a.call(t, "echo", map[string]any{"message": "hi"}), "hi")
 	}
@@ -66,9 +69,11 @@ func TestAgentsShareOneServer(t *testing.T) {
 	}
 
 	ssetest.Must(t, syscall.Kill(daemons()[0], syscall.SIGKILL))
-	socket := filepath.Join(ssetest.StateDir(t), "sse-server", "run", "daemon-"+port+".sock")
+	sockets, err := filepath.Glob(filepath.Join(ssetest.StateDir(t), "sse-server", "run", "daemon-"+port+"-*.sock"))
+	ssetest.Must(t, err)
+	ssetest.Want(t, "sockets", len(sockets), 1)
 	for refused := false; !refused; { // a request to a server that is just dying may be lost
-		conn, err := net.Dial("unix", socket)
+		conn, err := net.Dial("unix", sockets[0])
 		if refused = err != nil; !refused {
 			ssetest.Must(t, conn.Close())
 		}

@@ -62,7 +62,8 @@ func connectedGateway(c *config.Config, s *config.Server, shared gateway.Options
 
 func newSharedDaemon(c *config.Config, log *slog.Logger) (*sharedDaemon, error) {
 	// By the port alone: localhost and 127.0.0.1 are one name.
-	socket, err := socketOf(c, c.Connect.Port())
+	host, _ := os.Hostname() // all machines without one are one
+	socket, err := socketOf(c, c.Connect.Port(), host)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"io"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -38,8 +37,7 @@ func asAnotherUser(t *testing.T, f func()) {
 
 // A window does not speak with an sse-server of another user, whoever can put one into the place of the socket.
 func TestWindowLeavesTheSocketOfAnotherUser(t *testing.T) {
-	s, err := newSharedDaemon(mustLoad(t, map[string]string{"HOME": t.TempDir()}, "stdio", "--connect", "http://127.0.0.1:8080/mcp", "--", "x"), slog.New(slog.DiscardHandler))
-	ssetest.Must(t, err)
+	s := windowOf(t, stateOf(t), "--", "x")
 	asAnotherUser(t, func() {
 		l, err := net.Listen("unix", s.socket)
 		if err != nil {

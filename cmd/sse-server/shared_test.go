@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -41,7 +42,7 @@ func TestSocketIsInADirectoryOfThisUserAlone(t *testing.T) {
 	env := stateOf(t)
 	s := windowOf(t, env, "--", "x")
 	run := filepath.Join(env["XDG_STATE_HOME"], "sse-server", "run")
-	ssetest.Want(t, "the socket", s.socket, filepath.Join(run, "daemon-8080.sock"))
+	ssetest.WantText(t, "the socket", s.socket, filepath.Join(run, "daemon-8080-"))
 	info, err := os.Stat(run)
 	ssetest.Must(t, err)
 	ssetest.Want(t, "mode of the directory", info.Mode().Perm(), os.FileMode(0o700))
@@ -68,7 +69,18 @@ func TestRuntimeDirectoryHasTheSocket(t *testing.T) {
 	env["XDG_RUNTIME_DIR"] = runtime
 	ssetest.Want(t, "the socket", windowOf(t, env, "--", "x").socket, filepath.Join(runtime, "sse-server", "daemon-8080.sock"))
 	ssetest.Must(t, os.Chmod(runtime, 0o755))
-	ssetest.Want(t, "the socket", windowOf(t, env, "--", "x").socket, filepath.Join(env["XDG_STATE_HOME"], "sse-server", "run", "daemon-8080.sock"))
+	ssetest.WantText(t, "the socket", windowOf(t, env, "--", "x").socket, filepath.Join(env["XDG_STATE_HOME"], "sse-server", "run", "daemon-8080-"))
+}
+
+// Machines that share a home directory have a socket each, and locks of their own: a lock can reach from one to the other.
+func TestMachinesWithOneHomeDirectoryDoNotMeet(t *testing.T) {
+	c := mustLoad(t, stateOf(t), "stdio", "--connect", "http://127.0.0.1:8080/mcp", "--", "x")
+	socket := func(host string) string { return clitest.Must(socketOf(c, "8080", host)) }
+	one := socket("one")
+	ssetest.Want(t, "the socket of the same host", socket("one"), one)
+	if two := socket("two." + strings.Repeat("example.", 30)); two == one || len(two) != len(one) {
+		t.Errorf("two machines: %s and %s", one, two)
+	}
 }
 
 func TestPathOfASocketIsBounded(t *testing.T) {

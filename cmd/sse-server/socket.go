@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -22,16 +24,22 @@ import (
 //	daemon-8080.sock.start  whoever holds it starts the one who listens
 //
 // The system releases a lock when its process ends, however that is. The files of locks stay.
+//
+// The directory of the state can be in a home directory that several machines share: there names have the host too, as
+// in daemon-8080-1f3a5b7c.sock.
 
 // maxSocketPath bounds the path of a socket, in bytes: 103 on macOS, 107 on Linux and Windows.
 const maxSocketPath = 103
 
-// socketOf returns the path of the socket of a shared sse-server with this name, a number, and makes its
+// socketOf returns the path of the socket of a shared sse-server with this name, a number, on this host, and makes its
 // directory.
-func socketOf(c *config.Config, name string) (string, error) {
+func socketOf(c *config.Config, name, host string) (string, error) {
 	dir := filepath.Join(c.StateDir, "run")
 	if c.RuntimeDir != "" && checkPrivate(c.RuntimeDir) == nil {
 		dir = filepath.Join(c.RuntimeDir, "sse-server")
+	} else {
+		sum := sha256.Sum256([]byte(host)) // a name can be too long for a path
+		name += "-" + hex.EncodeToString(sum[:4])
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err

@@ -50,10 +50,10 @@ func openWindow(t *testing.T, port string, env ...string) *window {
 		_ = cmd.Wait()
 	})
 	t.Cleanup(func() {
+		w.close() // first: it starts the next one as soon as its daemon is killed
 		for _, pid := range w.daemons() {
 			_ = syscall.Kill(-pid, syscall.SIGKILL)
 		}
-		w.close()
 		if t.Failed() {
 			t.Logf("log of the window:\n%s", w.log.Tail())
 		}
@@ -89,7 +89,11 @@ func (w *window) daemons() (pids []int) {
 
 // socketOfWindows returns the path of the socket at which they meet.
 func socketOfWindows(t *testing.T, port string) string {
-	return filepath.Join(ssetest.StateDir(t), "sse-server", "run", "daemon-"+port+".sock")
+	t.Helper()
+	sockets, err := filepath.Glob(filepath.Join(ssetest.StateDir(t), "sse-server", "run", "daemon-"+port+"-*.sock"))
+	ssetest.Must(t, err)
+	ssetest.Want(t, "sockets", len(sockets), 1)
+	return sockets[0]
 }
 
 // portOf holds a port as a stranger's program does, and counts who connects to it.
