@@ -36,6 +36,7 @@ var (
 
 // remedies are tried in this order: the first that is meant is taken.
 var remedies = []remedy{
+	{reason: regexp.MustCompile(`the sse-server of this name differs in .*?: (stop it .*)$`), what: "$1"},
 	{reason: regexp.MustCompile(`the server refused access`),
 		what: "give it credentials, as with --header 'Authorization: Bearer $${TOKEN}'"},
 	{reason: regexp.MustCompile(`listens at the proxy|to the proxy|answers at the proxy|(?:known for|of) the proxy|the proxy speaks no TLS`),

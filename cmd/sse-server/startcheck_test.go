@@ -251,6 +251,8 @@ func TestRemedies(t *testing.T) {
 		args       []string
 		says, want string
 	}{
+		{command, "could not connect to the server: connect to http://127.0.0.1:8080/mcp: the sse-server of this name differs in the variable MY_TOKEN: stop it (kill 7), or give --connect another port", "stop it (kill 7), or give --connect another port"},
+		{command, "connect to http://127.0.0.1:8080/mcp: the sse-server of this name differs in the directory: stop it (kill 7), or give --connect another port; with --dir DIR, and files by their whole paths, it is one for all directories", "another port; with --dir DIR, and files"},
 		{command, ended + "npm error 404  '@x/y@*' is not in this registry.", "name of the package"},
 		{command, late + "bash: line 1: {jsonrpc:2.0,id:0,method:initialize: command not found", "this is a shell"},
 		{command, late + "zsh: command not found: jsonrpc:2.0", "this is a shell"},
