@@ -121,8 +121,15 @@ func (s *sharedDaemon) ensure(ctx context.Context) (*greeting, error) {
 	if who, err := s.ask(ctx); who != nil || err != nil {
 		return who, err
 	}
-	return s.start(ctx)
+	who, err := s.start(ctx)
+	if errors.Is(err, errKilled) { // as by a script that ends all that are there: once more
+		who, err = s.start(ctx)
+	}
+	return who, err
 }
+
+// errKilled reports that a signal has ended a shared sse-server before it answered.
+var errKilled = errors.New("sse-server was killed at its start")
 
 // ask returns who listens at the socket; nil if nobody does.
 func (s *sharedDaemon) ask(ctx context.Context) (*greeting, error) {
@@ -213,6 +220,9 @@ func (s *sharedDaemon) start(ctx context.Context) (*greeting, error) {
 		select {
 		case <-poll.C:
 		case err := <-ended:
+			if exit, ok := errors.AsType[*exec.ExitError](err); ok && !exit.Exited() {
+				return nil, fmt.Errorf("%w (%w): %s", errKilled, err, whyEnded(logFile, before))
+			}
 			return nil, fmt.Errorf("sse-server ended at once: %w: %s", errors.Join(err), whyEnded(logFile, before))
 		case <-ctx.Done():
 			return nil, fmt.Errorf("sse-server did not answer in %v: see %s", daemonStart, logFile)

@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,6 +73,26 @@ func TestWhyASharedServerEndedIsItsOwnLine(t *testing.T) {
 	ssetest.Must(t, os.WriteFile(log, []byte("sse-server: of an earlier one\n"), 0o600))
 	if got := whyEnded(log, 30); got != "see "+log {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A shared server that is killed at its start, before it listens, is started once more: a window has it, or the reason.
+func TestSharedServerThatIsKilledAtItsStartIsStartedAgain(t *testing.T) {
+	killed := filepath.Join(t.TempDir(), "killed")
+	t.Setenv(childVariable, asProgram+":"+killed)
+	env := stateOf(t)
+	t.Setenv("XDG_STATE_HOME", env["XDG_STATE_HOME"])
+	s := windowOf(t, env, "--no-start-check", "--warm", "0", "--", "sh")
+	ssetest.Must(t, os.WriteFile(killed, nil, 0o600))
+	who, err := s.ensure(t.Context())
+	ssetest.Must(t, err)
+	again, err := s.ensure(t.Context())
+	ssetest.Must(t, err)
+	ssetest.Want(t, "the one that is asked next", again.PID, who.PID)
+	ssetest.Must(t, who.differenceFrom(s.parts))
+	ssetest.Must(t, syscall.Kill(-who.PID, syscall.SIGKILL))
+	for syscall.Kill(who.PID, 0) == nil { // start waits for its end
+		runtime.Gosched()
 	}
 }
 

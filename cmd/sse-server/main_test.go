@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
@@ -18,13 +19,19 @@ const childVariable = "SSE_SERVER_TEST_CHILD"
 
 const secret = "s3cret-0123456789"
 
-// asProgram is the value of childVariable that makes this test's own program sse-server.
+// asProgram is the value of childVariable that makes this test's own program sse-server. With a file after a colon it
+// removes that file first, and is killed if it was there.
 const asProgram = "sse-server"
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(childVariable) {
+	mode, file, _ := strings.Cut(os.Getenv(childVariable), ":")
+	switch mode {
 	case "":
 	case asProgram:
+		if os.Remove(file) == nil {
+			_ = clitest.Must(os.FindProcess(os.Getpid())).Kill()
+			select {}
+		}
 		main()
 	default:
 		if err := demo.Serve(context.Background(), os.Stdin, os.Stdout); err != nil {

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gofrs/flock"
+
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
@@ -113,6 +115,39 @@ func TestSocketBelongsToWhoeverHoldsItsLock(t *testing.T) {
 	ssetest.Must(t, second.Close())
 	if _, err := os.Lstat(s.socket); err == nil {
 		t.Error("it left its socket")
+	}
+}
+
+// What one leaves that was killed, at any moment of its start or end, keeps nobody from the socket.
+func TestFilesOfAKilledOneBlockNobody(t *testing.T) {
+	for name, left := range map[string][]string{
+		"before it starts one":   {".start"},
+		"before it listens":      {".start", ".lock"},
+		"while it listens":       {".start", ".lock", ""},
+		"before it had its mode": {".lock", ""},
+		"after it has listened":  {".lock"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := windowOf(t, stateOf(t), "--", "x")
+			for _, file := range left {
+				ssetest.Must(t, os.WriteFile(s.socket+file, nil, 0o644))
+			}
+			who, err := s.ask(t.Context())
+			if who != nil || err != nil {
+				t.Errorf("got %v, %v", who, err)
+			}
+			start := flock.New(s.socket + ".start")
+			if free, err := start.TryLock(); !free {
+				t.Errorf("nobody can start one: %v", err)
+			}
+			ssetest.Must(t, start.Close())
+			l, err := listenShared(t.Context(), s.socket)
+			ssetest.Must(t, err)
+			info, err := os.Stat(s.socket)
+			ssetest.Must(t, err)
+			ssetest.Want(t, "mode of the socket", info.Mode(), os.ModeSocket|0o600)
+			ssetest.Must(t, l.Close())
+		})
 	}
 }
 

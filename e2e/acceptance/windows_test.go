@@ -27,6 +27,7 @@ type window struct {
 	log   ssetest.Output
 	calls int
 	close func() // ends it, once
+	send  func(os.Signal)
 }
 
 // openWindow starts a window that shares the sse-server with the name of a port. env is added to its environment.
@@ -45,6 +46,7 @@ func openWindow(t *testing.T, port string, env ...string) *window {
 	ssetest.Must(t, err)
 	w.out = bufio.NewReader(out)
 	ssetest.Must(t, cmd.Start())
+	w.send = func(signal os.Signal) { ssetest.Must(t, cmd.Process.Signal(signal)) }
 	w.close = sync.OnceFunc(func() {
 		_ = w.in.Close()
 		_ = cmd.Wait()
@@ -206,6 +208,47 @@ func TestADaemonThatWasKilledLeavesNothingThatLetsAnyoneIn(t *testing.T) {
 	ssetest.WantText(t, "the answer of its own daemon", other.echo("hi"), `"text":"hi"`)
 	ssetest.Want(t, "daemons of the other", len(other.daemons()), 1)
 	ssetest.WantText(t, "the answer to one as the first was", openWindow(t, port, "SSH_HOST=prod").echo("hi"), "differs in the variable SSH_HOST")
+}
+
+func TestADaemonThatIsKilledAtItsStartOrItsEndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for name, kill := range map[string]func(t *testing.T, port string, first *window){
+		"start": func(t *testing.T, _ string, first *window) {
+			await(t, "the daemon starts", func() bool { return len(first.daemons()) == 1 })
+			first.send(syscall.SIGKILL) // else it starts the next one
+		},
+		"end": func(t *testing.T, port string, first *window) {
+			// A call keeps it from ending, and a window that stands still starts no other one.
+			_, err := fmt.Fprintf(first.in, `{"jsonrpc":"2.0","id":"long","method":"tools/call","params":{"name":"wait","arguments":{"text":"late","file":%q}}}`+"\n",
+				filepath.Join(t.TempDir(), "never"))
+			ssetest.Must(t, err)
+			ssetest.WantText(t, "the answer, after the call has begun", first.echo("hi"), `"text":"hi"`)
+			first.send(syscall.SIGSTOP)
+			socket := socketOfWindows(t, port)
+			ssetest.Must(t, syscall.Kill(first.daemons()[0], syscall.SIGTERM))
+			await(t, "it listens no more", func() bool {
+				conn, err := net.Dial("unix", socket)
+				if err == nil {
+					_ = conn.Close()
+				}
+				return err != nil
+			})
+			ssetest.Must(t, syscall.Kill(first.daemons()[0], 0)) // it waits for the call
+			t.Cleanup(func() { first.send(syscall.SIGKILL) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			port, _ := portOf(t)
+			first := openWindow(t, port, "SSH_HOST=prod")
+			kill(t, port, first)
+			ssetest.Must(t, syscall.Kill(first.daemons()[0], syscall.SIGKILL))
+			other := openWindow(t, port, "SSH_HOST=dev")
+			ssetest.WantText(t, "the answer of its own daemon", other.echo("hi"), `"text":"hi"`)
+			ssetest.Want(t, "daemons of the other", len(other.daemons()), 1)
+			ssetest.WantText(t, "the answer to one as the first was", openWindow(t, port, "SSH_HOST=prod").echo("hi"), "differs in the variable SSH_HOST")
+		})
+	}
 }
 
 func TestADaemonThatStopsLeavesTheNextOneAlone(t *testing.T) {
