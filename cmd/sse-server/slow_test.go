@@ -47,6 +47,20 @@ func startImpatient(t *testing.T, read time.Duration) *program {
 	return &program{t: t, url: "http://" + d.endpoints[0].conns.Addr().String() + "/mcp"}
 }
 
+// Each address keeps an idle TCP connection as long as http-idle-timeout says.
+func TestIdleConnectionsHaveTheirTimeout(t *testing.T) {
+	for _, limit := range []time.Duration{20 * time.Minute, 3 * time.Second} {
+		d, err := newDaemon(mustLoad(t, nil, "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--http-idle-timeout", limit.String()),
+			nil, slog.New(slog.DiscardHandler), nil, &auditLog{}, &tracing{})
+		ssetest.Must(t, err)
+		ssetest.Must(t, d.gw.Shutdown(t.Context()))
+		ssetest.Want(t, "addresses", len(d.endpoints), 2)
+		for _, e := range d.endpoints {
+			ssetest.Want(t, "the timeout of "+e.option, e.server.IdleTimeout, limit)
+		}
+	}
+}
+
 // Each request has the read timeout from its first byte, on every route.
 func TestHalfRequestsEnd(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package remote_test
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -71,6 +72,49 @@ func TestRefusalOfTheInitializeIsPassedOn(t *testing.T) {
 		got, _ := k.Recv()
 		if body != "" && got != body || body == "" && !strings.Contains(got, "configure the credentials") {
 			t.Errorf("%d: got %s", code, got)
+		}
+	}
+}
+
+// Where the question fails, and initialize too, what is told is why initialize fails, and the log has it once.
+func TestWhyInitializeFailsIsToldAndNotWhyTheQuestionDid(t *testing.T) {
+	for _, asked := range []int{400, 403, 500, 502} {
+		for _, code := range []int{400, 403, 422, 500, 502, 503} {
+			for _, get := range []int{405, 500} {
+				t.Run(fmt.Sprintf("%d, %d, GET %d", asked, code, get), func(t *testing.T) {
+					s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+						status, why := get, "words of GET"
+						switch {
+						case m != nil && m.Method == "server/discover":
+							status, why = asked, "words of the question"
+						case m != nil:
+							status, why = code, "API key missing"
+						}
+						w.Header().Set("Content-Type", "application/json")
+						w.WriteHeader(status)
+						fmt.Fprintf(w, `{"message":%q}`, why)
+					})
+					var log ssetest.Output
+					conn, err := remote.URL{Address: s.URL + "/mcp"}.Observed(slog.New(slog.NewTextHandler(&log, nil)), nil).Dial(t.Context())
+					ssetest.Must(t, err)
+					upstreamtest.Send(t, conn, upstreamtest.Initialize)
+					got, err := conn.Recv()
+					ssetest.Must(t, err)
+					ssetest.WantText(t, "the answer", string(got), "API key missing")
+					if strings.Contains(string(got), "words of") {
+						t.Errorf("got %s", got)
+					}
+					ssetest.Must(t, conn.Close())
+					lines := 0
+					for line := range strings.Lines(log.String()) {
+						if strings.Contains(line, "server refused a request") {
+							lines++
+							ssetest.WantText(t, "the line", line, "API key missing")
+						}
+					}
+					ssetest.Want(t, "lines of the log", lines, 1)
+				})
+			}
 		}
 	}
 }
