@@ -14,16 +14,20 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/diagnosis"
+	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // After the banner each server is started once, and a line says what it is, or several why it fails and
@@ -411,6 +415,52 @@ func TestServersAreCheckedInParallel(t *testing.T) {
 	file := clitest.WriteFile(t, "gw.yaml", "servers:\n  one: "+waits("<")+"\n  two: "+waits(">")+"\n")
 	p := start(t, "-c", file, "--addr", "127.0.0.1:0")
 	p.out.await(t, 2, ": 2 tools (")
+}
+
+// failing is a server whose start takes a second and fails. It counts the starts that go on at a time.
+type failing struct {
+	mu        sync.Mutex
+	now, most int
+}
+
+func (f *failing) Dial(context.Context) (jsonrpc.Conn, error) {
+	f.count(1)
+	defer f.count(-1)
+	time.Sleep(time.Second)
+	return nil, errors.New("it fails")
+}
+
+func (f *failing) count(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now += n
+	f.most = max(f.most, f.now)
+}
+
+// As many servers are checked at a time as there are processors.
+func TestAsManyServersAreCheckedAsThereAreProcessors(t *testing.T) {
+	cores := runtime.GOMAXPROCS(0)
+	file := "servers:\n"
+	for n := range 3 * cores {
+		file += fmt.Sprintf("  s%d: {command: [sh]}\n", n)
+	}
+	c := mustLoad(t, nil, "-c", clitest.WriteFile(t, "gw.yaml", file))
+	synctest.Test(t, func(t *testing.T) {
+		f := new(failing)
+		gateways := map[string]*gateway.Gateway{}
+		for _, s := range c.Each() {
+			gw, err := gateway.New(f, gateway.Options{})
+			ssetest.Must(t, err)
+			defer func() { ssetest.Must(t, gw.Shutdown(t.Context())) }()
+			gateways[s.Name] = gw
+		}
+		var out bytes.Buffer
+		began := time.Now()
+		(&Main{Stdout: &out, live: new(liveLine)}).checkStarts(t.Context(), gateways, c)
+		ssetest.Want(t, "servers that have failed", strings.Count(out.String(), "FAILED after 1.0 s: "), 3*cores)
+		ssetest.Want(t, "checks at a time", f.most, cores)
+		ssetest.Want(t, "time", time.Since(began), 3*time.Second)
+	})
 }
 
 // A program that sends back what it gets is no MCP server, and the log says so when a client comes.
