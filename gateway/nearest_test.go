@@ -262,6 +262,40 @@ func TestStartsForNobodyAreBounded(t *testing.T) {
 	})
 }
 
+// A crowd that leaves before the server is ready leaves nothing that waits or takes a place: the next client has its server as
+// soon as that can start.
+func TestCrowdThatLeavesTakesNoPlace(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil), dial: slow(10 * time.Second)}
+	opts := remembering()
+	opts.MaxConnections = 30
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		for round := range 25 {
+			var crowd []*peer
+			for i := range 28 {
+				p := connect(t, g, plain)
+				p.post(initialize("0", "2025-11-25", fmt.Sprintf(`{"experimental":{"kind":%d}}`, 28*round+i)))
+				crowd = append(crowd, p)
+			}
+			time.Sleep(time.Second)
+			for _, p := range crowd {
+				p.c.Close(connstate.ClosedClient)
+			}
+			synctest.Wait()
+			if sessions := metric(t, g, "mcp_sse_sessions"); sessions > 4 {
+				t.Fatalf("%v sessions after %d rounds", sessions, round+1)
+			}
+		}
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
+		time.Sleep(10*time.Second + 100*time.Millisecond)
+		p.want("0 " + resultWith(withLists))
+		p.c.Close(connstate.ClosedClient)
+		time.Sleep(time.Minute)
+		equal(t, "sessions", u.open(), 0)
+		equal(t, "places", metric(t, g, "mcp_sse_sessions"), 0)
+	})
+}
+
 // A memory that cannot be renewed starts a process now and then, not for each client.
 func TestRenewalThatFailsPauses(t *testing.T) {
 	for name, u := range map[string]*server{
