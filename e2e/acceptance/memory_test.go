@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -34,8 +35,8 @@ func (g *gateway) tools(read string) string {
 }
 
 // tellsIn starts a gateway whose server runs in a folder, and waits for a file before it answers initialize.
-func tellsIn(t *testing.T, dir, file string) *gateway {
-	return startGateway(t, "tells all", "--warm", "0", "--dir", dir, "--env", fileVariable+"="+file)
+func tellsIn(t *testing.T, dir, file string, flags ...string) *gateway {
+	return startGateway(t, "tells all", append([]string{"--warm", "0", "--dir", dir, "--env", fileVariable + "=" + file}, flags...)...)
 }
 
 func wants(t *testing.T, answer, has, not string) {
@@ -166,4 +167,83 @@ func TestARunnerInAClonedFolderTeachesNoOtherOne(t *testing.T) {
 	start()
 	s.answer("1")
 	wants(t, s.answers("1")[0].Data, "folder-good", "folder-evil")
+}
+
+// What a server says to an initialize with _meta, or with what MCP does not know, is told to no client without it.
+func TestWhatAServerSaysToUnknownMembersOfInitializeIsForThatClient(t *testing.T) {
+	t.Parallel()
+	for name, member := range map[string]string{"_meta": `"_meta":{"unknown":"evil"}`, "an unknown one": `"unknown":"evil"`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file, start, _ := boots(t)
+			start()
+			g := tellsIn(t, t.TempDir(), file)
+			told := func(more string) string { // over Streamable HTTP, where the first message is the client's own initialize
+				const session = "Mcp-Session-Id"
+				client := newHTTP(t)
+				send := func(method, message, id string) (header http.Header, body string) {
+					resp, err := client.Do(ssetest.Request(t.Context(), method, g.url+"/mcp", message, session, id))
+					ssetest.Must(t, err)
+					defer resp.Body.Close()
+					text, err := io.ReadAll(resp.Body)
+					ssetest.Must(t, err)
+					return resp.Header, string(text)
+				}
+				header, _ := send(http.MethodPost, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{}},"clientInfo":{"name":"x","version":"1"}`+more+`}}`, "")
+				id := header.Get(session)
+				_, tools := send(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, id)
+				send(http.MethodDelete, "", id)
+				return tools
+			}
+			wants(t, told(","+member), "unknown-evil", "nothing")
+			await(t, "its process has ended", func() bool { return g.metric("mcp_sse_children") == 0 })
+			for range 3 {
+				wants(t, told(""), "unknown-", "evil")
+				wants(t, g.tools(""), "unknown-", "evil")
+			}
+		})
+	}
+}
+
+// With authentication, what a server says at the start of one principal is told to another only if a start of the
+// gateway's own has said the same.
+func TestWhatAServerSaysToOnePrincipalIsNotToldToAnother(t *testing.T) {
+	t.Parallel()
+	file, start, stop := boots(t)
+	start()
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	ssetest.Must(t, os.WriteFile(tokens, []byte("ada:token-of-ada-123456\nbob:token-of-bob-123456\neve:token-of-eve-123456\n"), 0o600))
+	dir := folder(t, "of-ada")
+	run := func(flags ...string) *gateway {
+		return tellsIn(t, dir, file, append(flags, "--auth-tokens-file", tokens)...)
+	}
+	of := func(g *gateway, name string) *stream {
+		s := g.open("?event=message", "Authorization", "Bearer token-of-"+name+"-123456")
+		s.post("1", "tools/list", "{}")
+		return s
+	}
+	told := func(s *stream) string {
+		s.answer("1")
+		return s.answers("1")[0].Data
+	}
+
+	g := run("--no-start-check")
+	wants(t, told(of(g, "ada")), "folder-of-ada", "nothing")
+	await(t, "what the server said is kept", func() bool { return ssetest.Remembered(t) })
+	g.stop()
+	stop()
+	ssetest.Must(t, os.WriteFile(filepath.Join(dir, "tool"), []byte("of-all"), 0o600))
+	g = run("--no-start-check")
+	bob := of(g, "bob")
+	wants(t, told(of(g, "ada")), "folder-of-ada", "of-all") // from memory
+	ssetest.Want(t, "answers to bob before the server is up", len(bob.answers("1")), 0)
+	start()
+	wants(t, told(bob), "folder-of-all", "of-ada")
+	g.stop()
+
+	g = run("--start-check") // what it learns is for all
+	await(t, "the server of the check has ended", func() bool { return len(g.logged("server exited")) > 0 })
+	g.stop()
+	stop()
+	wants(t, told(of(run("--no-start-check"), "eve")), "folder-of-all", "of-ada") // from memory: the server is not up
 }

@@ -72,13 +72,13 @@ func initializeLate(s *scripted, r request) {
 	}()
 }
 
-// tellAll makes a tool of each thing that may choose what a server says: a variable, a file in its directory, and
-// what a client has asked it to read.
+// tellAll makes a tool of each thing that may choose what a server says: a variable, a file in its directory, what a
+// client has asked it to read, and what no client of MCP has to say in initialize.
 func tellAll(s *scripted) string {
 	inFolder, _ := os.ReadFile("tool") // most folders have none
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Sprintf(`{"tools":[{"name":"host-%s"},{"name":"folder-%s"},{"name":"read-%s"}]}`, os.Getenv("SSH_HOST"), inFolder, s.read)
+	return fmt.Sprintf(`{"tools":[{"name":"host-%s"},{"name":"folder-%s"},{"name":"read-%s"},{"name":"unknown-%s"}]}`, os.Getenv("SSH_HOST"), inFolder, s.read, s.unknown)
 }
 
 func refuse(s *scripted, r request) {
@@ -116,6 +116,7 @@ type scripted struct {
 	pending int    // requests that are not answered
 	most    int    // of them, since the last call of most
 	read    string // the resource that was read last
+	unknown string // what initialize had beside what MCP knows
 }
 
 // request is one of the gateway's.
@@ -126,7 +127,11 @@ type request struct {
 		Name            string `json:"name"`
 		ProtocolVersion string `json:"protocolVersion"`
 		URI             string `json:"uri"`
-		Arguments       struct {
+		Unknown         string `json:"unknown"`
+		Meta            struct {
+			Unknown string `json:"unknown"`
+		} `json:"_meta"`
+		Arguments struct {
 			Text  string `json:"text"`
 			Of    int    `json:"of"`
 			Place int    `json:"place"`
@@ -164,6 +169,9 @@ func (s *scripted) serve(r request) {
 	s.mu.Unlock()
 	switch {
 	case r.Method == "initialize" && s.initialize != nil:
+		s.mu.Lock()
+		s.unknown = r.Params.Unknown + r.Params.Meta.Unknown
+		s.mu.Unlock()
 		s.initialize(s, r)
 	case r.Method == "initialize":
 		s.introduce(r, "")
