@@ -113,6 +113,9 @@ type Handler interface {
 	// Refused gets a request or notification that the gate refuses after a wait. reason
 	// is ErrGateTimeout, ErrDraining or what [ForHandler.Fail] was given.
 	Refused(r *Request, reason error)
+	// Drained is called once the connection takes no more requests, before anybody looks whether it is
+	// quiet: a request that comes after it must be refused. It must not wait.
+	Drained()
 	// Closed is called once, when the connection is over.
 	Closed()
 }
@@ -238,9 +241,12 @@ func newConnection(id string, client Client, opts *Options) *Connection {
 func (c ForTransport) Bind(h Handler) {
 	c.mu.Lock()
 	c.handler = h
-	closed := c.known.State == Closed
+	state := c.known.State
 	c.mu.Unlock()
-	if closed {
+	switch state {
+	case Draining:
+		h.Drained()
+	case Closed:
 		h.Closed()
 	}
 }

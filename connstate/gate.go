@@ -266,15 +266,18 @@ func (c *Connection) Drain() (<-chan struct{}, error) {
 		return nil, err
 	}
 	waited := c.drainGateLocked(metrics.GateClosed)
-	quiet, drained := c.awaitQuietLocked(), c.drained
+	drained, handler := c.drained, c.handler
 	c.mu.Unlock()
+	if handler != nil {
+		handler.Drained()
+	}
 	for _, r := range waited {
 		c.handler.Refused(r, ErrDraining)
 	}
 	if drained != nil {
 		drained()
 	}
-	return quiet, nil
+	return c.Quiet(), nil
 }
 
 // Fail moves the connection to Failed. With a refusal, nothing waits: Fail returns the

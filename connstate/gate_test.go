@@ -80,6 +80,24 @@ func TestDrainTellsTheTransport(t *testing.T) {
 	}
 }
 
+// A request that has passed just before the handler learns of the drain is in flight, and is waited for: the
+// handler learns of it before anybody looks.
+func TestNoRequestPassesOnceADrainIsQuiet(t *testing.T) {
+	w := newWorld(t, connstate.Options{}, connstate.Client{})
+	w.release()
+	var passing *connstate.Request
+	w.handler.drained = func() { passing = w.ask("1", "a") }
+	quiet, err := w.c.Drain()
+	must(t, err)
+	select {
+	case <-quiet:
+		t.Fatal("quiet with a request in flight")
+	default:
+	}
+	finish(passing, "")
+	<-quiet
+}
+
 func TestGateIsBounded(t *testing.T) {
 	const bound = 3
 	w := newWorld(t, connstate.Options{GateQueue: bound}, connstate.Client{})

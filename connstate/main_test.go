@@ -137,6 +137,7 @@ type handler struct {
 	received []string
 	refused  []string // message, then why
 	closed   int
+	drained  func() // nil: nothing happens then
 }
 
 func (h *handler) Receive(m *jsonrpc.Message) {
@@ -150,6 +151,12 @@ func (h *handler) Refused(r *connstate.Request, reason error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.refused = append(h.refused, label(m)+": "+reason.Error())
+}
+
+func (h *handler) Drained() {
+	if h.drained != nil {
+		h.drained()
+	}
 }
 
 func (h *handler) Closed() {

@@ -392,5 +392,8 @@ func (b *Bridge) reviveLocked() {
 	b.wakeRun()
 }
 
+// Drained does nothing.
+func (b *Bridge) Drained() {}
+
 // Closed ends run, which leaves the session.
 func (b *Bridge) Closed() { b.end() }

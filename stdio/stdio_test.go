@@ -52,6 +52,7 @@ func (b *backend) Receive(m *jsonrpc.Message) {
 	answer()
 }
 func (b *backend) Refused(*connstate.Request, error) {}
+func (b *backend) Drained()                          {}
 func (b *backend) Closed()                           {}
 
 func newRegistry() *connstate.Registry {

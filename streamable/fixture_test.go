@@ -112,6 +112,7 @@ func answer(c connstate.ForHandler, id jsonrpc.ID, response []byte, errorType st
 }
 
 func (s *server) Refused(*connstate.Request, error) {}
+func (s *server) Drained()                          {}
 func (s *server) Closed()                           {}
 
 // fixture is a Handler on a server without sockets, and all that a test looks at.

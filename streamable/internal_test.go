@@ -45,6 +45,7 @@ type nobody struct{}
 func (nobody) Accept(*connstate.Connection) connstate.Handler { return nobody{} }
 func (nobody) Receive(*jsonrpc.Message)                       {}
 func (nobody) Refused(*connstate.Request, error)              {}
+func (nobody) Drained()                                       {}
 func (nobody) Closed()                                        {}
 
 // A GET that has found its session just before that ended finds no stream.

@@ -109,6 +109,7 @@ func (c *conn) Receive(m *jsonrpc.Message) {
 }
 
 func (c *conn) Refused(*connstate.Request, error) {}
+func (c *conn) Drained()                          {}
 func (c *conn) Closed()                           {}
 
 func (c *conn) answer(m *jsonrpc.Message, result string) {
