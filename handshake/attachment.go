@@ -9,10 +9,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/handshake/internal/life"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/internal/subnet"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -35,9 +36,12 @@ type attachment struct {
 	// missing are the kinds of lists that the client was told of, and that the server no longer has. It
 	// is set before the session is in use.
 	missing []string
-	// lost is why the attachment is no longer the current one. lose sets it before that is so. It is
-	// nil if the client's own initialize has superseded it.
-	lost error
+	// own says that the session was initialized with the client's own params. It is set before the session is used.
+	own bool
+	// lost is why the session is over, and changed are the kinds of lists that have changed before the life had
+	// the session. Both are guarded by the lock of the life.
+	lost    error
+	changed []string
 
 	// asks is closed when the server has asked something before the session is in use.
 	asks    chan struct{}
@@ -69,53 +73,17 @@ func (b *Bridge) attach(s *Session) *attachment {
 func (a *attachment) close(why error) {
 	if a.bridge.shares() {
 		a.caller.Detach()
+		a.session.ignore(a)
 		return
 	}
 	a.session.Close(why)
 }
 
-// lose makes a no longer the current attachment, because its session is over or not wanted: it
-// closes the gate, and run gets the next one. The session answers or repeats its requests
-// after it.
-func (b *Bridge) lose(a *attachment, why error) {
-	if b.current.Load() == a {
-		b.dismiss(why)
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.current.Load() != a {
-		return
-	}
-	a.lost = why
-	if errors.Is(why, ErrReplaced) {
-		b.retired = append(b.retired, a)
-		b.opts.Supplier().Go(func() { b.forget(a) }) // ends with the session
-	}
-	// Close the gate first: a message that finds no session must find the gate closed
-	// when it returns.
-	_ = b.c.Move(connstate.Initializing) // unless it is, drains or is closed
-	b.current.Store(nil)
-}
+// sessionOver tells the life that the session is over. What it does not answer comes back later.
+func (a *attachment) sessionOver() { a.bridge.life.sessionOver(a, a.session.Why()) }
 
-// forget waits for the end of a retired session, and drops it.
-func (b *Bridge) forget(a *attachment) {
-	<-a.session.Done()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.retired = slices.DeleteFunc(b.retired, func(other *attachment) bool { return other == a })
-}
-
-// at returns the attachment to the retired session that is meant; without one the current one.
-func (b *Bridge) at(meant func(*multiplex.Caller) bool) *attachment {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, c := range b.retired {
-		if meant(c.caller) {
-			return c
-		}
-	}
-	return b.current.Load()
-}
+// sessionDone tells the life that the session has ended.
+func (a *attachment) sessionDone() { a.bridge.life.sessionDone(a) }
 
 // Lost repeats a request of a lost session, or answers it with e. The session's reader
 // may call it before the session is over: when it has an answer in hand, and the server
@@ -135,10 +103,10 @@ func (a *attachment) Deliver(method string, related jsonrpc.ID, message []byte) 
 		return
 	}
 	a.usage.note()
-	if _, isList := mcp.ChangedList(method); isList {
-		a.usage.stateful.Store(true)
+	if kind, isList := mcp.ChangedList(method); isList {
+		a.bridge.life.listsChanged(a, kind)
 	}
-	a.deliver(message, func() { a.bridge.pass(related, message) })
+	a.deliver(message, func() { a.bridge.deliver(related, message) })
 	if !a.inUse.Load() && a.session.Asks() {
 		a.asksOne.Do(func() { close(a.asks) })
 	}
@@ -156,9 +124,9 @@ func (a *attachment) deliver(message []byte, pass func()) {
 	}
 }
 
-// pass sends a message to the client. On a shared session it does not wait for a slow
+// deliver sends a message to the client. On a shared session it does not wait for a slow
 // client. On the client's own session it does, which slows the server down.
-func (b *Bridge) pass(related jsonrpc.ID, message []byte) {
+func (b *Bridge) deliver(related jsonrpc.ID, message []byte) {
 	if b.shares() {
 		b.c.SendNow(related, message)
 		return
@@ -235,15 +203,11 @@ func (b *Bridge) forwarded() context.Context {
 	return ctx
 }
 
-// send sends a message to the server. It reports whether a session took it.
-func (b *Bridge) send(r *connstate.Request) bool {
-	a := b.current.Load()
-	if a == nil {
-		return false
-	}
+// send sends a message to the server. It reports whether the session took it.
+func (a *attachment) send(r *connstate.Request) bool {
+	b := a.bridge
 	m := r.Message
-	b.used.Store(true)
-	b.state.note(m)
+	b.clientState.note(m)
 	a.session.supplier.noteUse(a.usage.note())
 	a.session.hears(m)
 	if m.Kind == jsonrpc.Request && a.lacks(m.Method) {
@@ -259,13 +223,12 @@ func (b *Bridge) send(r *connstate.Request) bool {
 	}
 	if b.opts.Params == nil && m.Method == mcp.MethodInitialize && len(m.Params()) <= maxParams {
 		params := json.RawMessage(bytes.Clone(m.Params()))
-		b.initializing.Store(true)
 		r.OnAnswer(func(errorType string) {
 			if errorType == "" {
-				b.clientParams.Store(&params)
+				b.life.initialized(params)
+			} else {
+				b.life.initialized(nil)
 			}
-			b.initializing.Store(false)
-			b.wakeRun()
 		})
 	}
 	r.Backpressure = !b.shares() // a slow client slows down its own server, but not a shared one
@@ -285,48 +248,49 @@ func (b *Bridge) send(r *connstate.Request) bool {
 // retire handles the loss of a session that takes no messages, for the reason why unless
 // it is over already.
 func (a *attachment) retire(why error) {
+	a.finish(why)
+	a.sessionOver()
+}
+
+// finish lets the session finish its answers, and ends it for the reason why.
+func (a *attachment) finish(why error) {
 	var gone <-chan struct{} // the other clients of a shared session wait for their answers
 	if !a.bridge.shares() {
 		gone = a.bridge.c.Done()
 	}
 	a.session.Retire(why, gone)
-	a.bridge.lose(a, a.session.Why())
-}
-
-// dismissTimeout bounds how long the stream of a dismissed client may take to write what
-// it still has to.
-const dismissTimeout = 10 * time.Second
-
-// dismiss ends the connection if err says that the server wants no more of this client:
-// it answers the requests that wait, and closes the stream when all are answered.
-func (b *Bridge) dismiss(err error) {
-	if b.shares() || !errors.Is(err, jsonrpc.ErrDismissed) {
-		return
-	}
-	b.dismissed.Store(true)
-	quiet, err := b.c.Drain()
-	if err != nil {
-		return // it drains or is closed already
-	}
-	b.opts.Supplier().Go(func() { // ends with the connection
-		select {
-		case <-quiet:
-			b.c.CloseGracefully(connstate.ClosedServer, dismissTimeout)
-		case <-b.c.Done():
-		}
-	})
 }
 
 // repeat puts a request of a lost session back into the gate, where it waits for the
 // next session, unless it was repeated before. If it may not be repeated, repeat answers
 // it with e.
 func (b *Bridge) repeat(r *connstate.Request, e *jsonrpc.Error) {
-	if r.Message == nil || r.Repeated || b.dismissed.Load() {
+	if r.Message == nil || r.Repeated || b.life.phase() == life.Dismissed {
 		r.Fail(b.visibleLoss(e), metrics.ErrorSessionLost)
 		return
 	}
 	r.Repeated = true
 	r.FromServer(metrics.ErrorSessionLost)
 	b.opts.Metrics.RequestRepeated()
-	b.gateOrSend(r)
+	b.pass(r)
+}
+
+// noteMissing notes what the client was told of and the server no longer has.
+func (a *attachment) noteMissing(told life.Told, answers *remember.Answers) {
+	if answers == nil || told != life.ToldNearest && told != life.ToldLists {
+		return
+	}
+	promised := resultOf(answers)
+	for _, kind := range remember.Kinds() {
+		if promised.Advertises(kind) && !a.session.Result().Advertises(kind) {
+			a.missing = append(a.missing, kind)
+		}
+	}
+}
+
+// lacks reports whether a session lacks what a request needs, although the client was told that the
+// server has it.
+func (a *attachment) lacks(method string) bool {
+	kind, _, _ := strings.Cut(method, "/")
+	return slices.Contains(a.missing, kind)
 }

@@ -5,17 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/handshake/internal/life"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
-	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
-	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
 // maxParams bounds the initialize params of a client that a bridge keeps for later
@@ -58,57 +55,16 @@ type Times struct {
 }
 
 // Bridge passes messages between a connection and its session, and answers the
-// requests that the gateway answers itself. Its goroutine, run, gets it the session. It
+// requests that the gateway answers itself. Its life gets it the sessions. It
 // is safe for concurrent use.
 type Bridge struct {
 	opts *Options
 	c    connstate.ForHandler
-	end  context.CancelFunc // of run
+	ctx  context.Context // ends with the connection, by end
+	end  context.CancelFunc
 
-	// current is the connection on the session that gets the client's messages; nil while there
-	// is none. It is set under mu.
-	current atomic.Pointer[attachment]
-	// failure is what a request learns that has waited too long for a session. The goroutine of
-	// run sets it.
-	failure atomic.Pointer[Failure]
-	// booting is the session that is being started, for what it says on stderr, or nil.
-	booting atomic.Pointer[Session]
-	// wake makes run look at what others have changed: waiting initialize requests, current and
-	// needed.
-	wake chan struct{}
-
-	mu sync.Mutex // guards the fields up to the blank line
-	// initializes are the waiting initialize requests of the client. Those who handle messages
-	// add them, and run takes them.
-	initializes []*connstate.Request
-	// retired are the connection on sessions that are replaced and wait for their last answers:
-	// cancellations, and answers to questions of their servers, still go there.
-	retired []*attachment
-	// retryAt is the time before which requests get the failure, on a connection that has given
-	// up; zero on any other.
-	retryAt time.Time
-	// ended says that run has ended: there will be no other session.
-	ended bool
-
-	// told is what the client is told of the server while there is no session; nil if that is unknown.
-	told atomic.Pointer[remember.Answers]
-
-	// needed says that a message of the client needs the server. Before that, a start waits a
-	// moment for the client's own initialize.
-	needed atomic.Bool
-	// used says that a message of the client has gone to the session, or its own initialize to a
-	// server. An unused session is replaced when the client's initialize declares more. After a
-	// loss the next session is unused, unless it is initialized with the client's own params.
-	used atomic.Bool
-	// dismissed says that the server wants no more of this client: its connection ends.
-	dismissed atomic.Bool
-	// clientParams are the params of the client's own initialize once it has worked, where the
-	// gateway sends none. Later sessions get them.
-	clientParams atomic.Pointer[json.RawMessage]
-	// initializing says that this initialize is at the server. Until its answer has come, a
-	// session that is replaced stays.
-	initializing atomic.Bool
-	state        clientState
+	life        sessionLife
+	clientState clientState
 }
 
 var _ httpcheck.Stateless = (*Bridge)(nil)
@@ -119,11 +75,10 @@ var errLost = errors.New("the session with the server was lost")
 // NewBridge returns the bridge of a new connection, and begins to get it a session. The
 // caller must not change opts afterwards.
 func NewBridge(c *connstate.Connection, opts *Options) *Bridge {
-	b := &Bridge{opts: opts, c: connstate.ForHandler{Connection: c}, wake: make(chan struct{}, 1)}
-	b.failure.Store(b.lateFailure(1))
-	ctx, cancel := context.WithCancel(context.Background())
-	b.end = cancel
-	opts.Supplier().Go(func() { b.run(ctx) }) // ends with the connection
+	b := &Bridge{opts: opts, c: connstate.ForHandler{Connection: c}}
+	b.ctx, b.end = context.WithCancel(context.Background())
+	b.life.Bridge = b
+	b.life.begin()
 	return b
 }
 
@@ -138,13 +93,7 @@ func (b *Bridge) limited() *slog.Logger { return b.opts.Limited.With("connection
 
 // Stateless reports whether the server of the current session, or the remembered one, is one of MCP
 // 2026-07-28.
-func (b *Bridge) Stateless() bool {
-	if a := b.current.Load(); a != nil {
-		return a.session.Stateless()
-	}
-	told := b.told.Load()
-	return told != nil && told.Stateless
-}
+func (b *Bridge) Stateless() bool { return b.life.isStateless() }
 
 // Receive handles a message of the client. It runs inside the POST and does not
 // block.
@@ -153,7 +102,7 @@ func (b *Bridge) Receive(m *jsonrpc.Message) {
 	case jsonrpc.Request:
 		b.request(m)
 	case jsonrpc.Response: // only the session that sent the request can use it
-		if a := b.at(func(c *multiplex.Caller) bool { return c.Awaits(m.ID) }); a != nil {
+		if a := b.life.at(func(a *attachment) bool { return a.caller.Awaits(m.ID) }); a != nil {
 			a.session.hears(m)
 			a.caller.Forward(m)
 			return
@@ -190,22 +139,9 @@ func (b *Bridge) request(m *jsonrpc.Message) {
 		r.Fail(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound,
 			"server/discover is not available on this transport: use initialize"), "-32601")
 	case m.Method == mcp.MethodInitialize && b.opts.Params != nil:
-		b.initialize(r)
+		b.life.initialize(r)
 	default:
-		if answer := b.fromMemory(r); answer != nil {
-			answer()
-			return
-		}
-		b.needServer()
-		b.gateOrSend(r)
-	}
-}
-
-// needServer ends a start's wait for the client's own initialize.
-func (b *Bridge) needServer() {
-	if !b.needed.Load() {
-		b.needed.Store(true)
-		b.wakeRun()
+		b.pass(r)
 	}
 }
 
@@ -216,11 +152,8 @@ func (b *Bridge) notification(m *jsonrpc.Message) {
 	case m.Method == mcp.MethodCancelled:
 		b.cancel(m)
 	default:
-		if b.c.State() == connstate.Resting && m.Method == mcp.MethodRootsChanged {
-			return // the session to come asks for the roots anyway
-		}
 		b.c.AuditNotification(m)
-		b.gateOrSend(&connstate.Request{Message: m})
+		b.pass(&connstate.Request{Message: m})
 	}
 }
 
@@ -231,7 +164,7 @@ func (b *Bridge) cancel(m *jsonrpc.Message) {
 	if r != nil && r.Method != mcp.MethodInitialize && m.Certain() && !m.RequestID.Ambiguous {
 		r.Silence()
 	}
-	a := b.at(func(c *multiplex.Caller) bool { return c.Has(r) })
+	a := b.life.at(func(a *attachment) bool { return a.caller.Has(r) })
 	switch {
 	case r != nil && b.c.Withdraw(r):
 		r.Fail(jsonrpc.ReasonError("the request was cancelled by the client", "cancelled", true), metrics.ErrorCanceled)
@@ -261,24 +194,32 @@ func (b *Bridge) requestNamed(id jsonrpc.ID) (found *connstate.Request) {
 	return found
 }
 
-// gateOrSend puts a message into the gate, or sends it if the gate is open. A request
-// on a connection that has given up may start another attempt. A message that finds no
-// session goes back into the gate, where it waits for the next.
-func (b *Bridge) gateOrSend(r *connstate.Request) {
-	pass, err := b.c.Admit(r)
-	if _, failed := errors.AsType[*Failure](err); failed && r.Message.Kind == jsonrpc.Request && b.revive() {
-		pass, err = b.c.Admit(r)
-	}
-	if pass && !b.send(r) {
-		pass, err = b.c.Admit(r)
-		if pass && !b.send(r) {
-			err = errLost
+// pass sends a message to the session that takes messages at once. Otherwise it does what the life says: answer
+// it, send it, let it wait at the gate, or refuse it. A message that a session has not taken comes back once.
+func (b *Bridge) pass(r *connstate.Request) {
+	isBack := false
+	if a := b.life.serving.Load(); a != nil {
+		if a.send(r) {
+			return
 		}
+		isBack = true
 	}
-	if err != nil {
-		b.Refused(r, err)
-	} else if !pass && b.told.Load() != nil { // it waits, perhaps since the connection rests
-		b.needServer()
+	for {
+		answer, to, err := b.life.take(r)
+		switch {
+		case err != nil:
+			b.Refused(r, err)
+			return
+		case answer != nil:
+			answer()
+			return
+		case to == nil || to.send(r):
+			return
+		case isBack:
+			b.Refused(r, errLost)
+			return
+		}
+		isBack = true
 	}
 }
 
@@ -298,15 +239,15 @@ func (b *Bridge) Refused(r *connstate.Request, err error) {
 func (b *Bridge) refusal(err error) (e *jsonrpc.Error, errorType string) {
 	failure, failed := errors.AsType[*Failure](err)
 	if errors.Is(err, connstate.ErrGateTimeout) {
-		failure, failed = b.overdue(), true
+		failure, failed = b.life.overdue(), true
 	}
 	reason, errorType, text := "closed", metrics.ErrorClosed, err.Error()
 	switch {
 	case failed:
-		return b.visibleFailure(b.withRemainingPause(failure)).RPC(), metrics.ErrorInitialization
+		return b.visibleFailure(b.life.withRemainingPause(failure)).RPC(), metrics.ErrorInitialization
 	case errors.Is(err, connstate.ErrTooManyPending):
 		reason = "too_many_requests"
-	case errors.Is(err, connstate.ErrDraining) && b.dismissed.Load():
+	case errors.Is(err, connstate.ErrDraining) && b.life.phase() == life.Dismissed:
 		text = "the server has ended the session"
 	case errors.Is(err, connstate.ErrDraining):
 		reason, errorType = "draining", metrics.ErrorDraining
@@ -320,80 +261,11 @@ func (b *Bridge) refusal(err error) (e *jsonrpc.Error, errorType string) {
 	return jsonrpc.ReasonError(text, reason, true), errorType
 }
 
-// initialize handles a client's own initialize request. If no initialize has gone to
-// the server yet, this one does. Otherwise the stored result of the session answers
-// it, unless the client declares more than the session's handshake did and has not
-// used the session: then it gets a new session.
-func (b *Bridge) initialize(r *connstate.Request) {
-	m := r.Message
-	b.mu.Lock()
-	a := b.current.Load()
-	draining := b.ended || b.c.State() == connstate.Draining
-	switch {
-	case a != nil && (draining || b.used.Load() || !b.exceeds(m, a.session.Params())):
-		b.mu.Unlock()
-		r.Answer(a.session.Result().Answer(r.ID, RequestedVersion(m.Params())), "")
-		return
-	case draining:
-		b.mu.Unlock()
-		b.Refused(r, connstate.ErrDraining)
-		return
-	case a != nil:
-		_ = b.c.Move(connstate.Initializing) // from ready, or it is
-		b.current.Store(nil)
-	case !b.retryAt.IsZero():
-		b.reviveLocked()
-	}
-	b.initializes = append(b.initializes, r)
-	b.mu.Unlock()
-	b.wakeRun()
+// Drained has what comes refused: the connection takes no more requests.
+func (b *Bridge) Drained() { b.life.happened(nil, life.Drain) }
+
+// Closed ends the sessions, and all that waits for one.
+func (b *Bridge) Closed() {
+	b.end()
+	b.life.happened(nil, life.Close)
 }
-
-// exceeds reports whether a client declares more than the params of a handshake. Shared
-// sessions use the params of no client.
-func (b *Bridge) exceeds(m *jsonrpc.Message, params json.RawMessage) bool {
-	return !b.shares() && len(m.Params()) <= maxParams && Exceeds(m.Params(), params)
-}
-
-// wakeRun makes run look at what others have changed.
-func (b *Bridge) wakeRun() {
-	select {
-	case b.wake <- struct{}{}:
-	default: // a wake-up is pending
-	}
-}
-
-// gaveUp reports whether the connection has given up.
-func (b *Bridge) gaveUp() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return !b.retryAt.IsZero()
-}
-
-// revive starts another attempt on a connection that has given up, if the time for a
-// retry has come. It reports whether a request may wait for a session.
-func (b *Bridge) revive() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch {
-	case b.retryAt.IsZero(): // in a pause, the failure is the answer
-		return !b.ended && b.c.State() != connstate.Failed
-	case time.Now().Before(b.retryAt):
-		return false
-	}
-	b.reviveLocked()
-	return true
-}
-
-// reviveLocked makes the gate hold messages again, and run make another attempt.
-func (b *Bridge) reviveLocked() {
-	b.retryAt = time.Time{}
-	_ = b.c.Move(connstate.Initializing) // if it drains, run ends
-	b.wakeRun()
-}
-
-// Drained does nothing.
-func (b *Bridge) Drained() {}
-
-// Closed ends run, which leaves the session.
-func (b *Bridge) Closed() { b.end() }

@@ -5,12 +5,16 @@
 // What a connection needs:
 //
 //	Bridge ── bridge.go      the client's messages: answered here, or sent to the session
-//	       ├─ loop.go        one goroutine: gets the session, serves it, gets the next
+//	       ├─ life.go        its sessions, one after the other: events in, moves out
+//	       │    ├─ internal/life   the table: what follows from each event
+//	       │    ├─ actions.go      what a move does
+//	       │    ├─ recall.go       what memory has for this client
+//	       │    ├─ told.go         what the client is told without a session, and when that was otherwise
+//	       │    ├─ initializes.go  the client's own initialize
+//	       │    ├─ prepare.go      brings a session into use
+//	       │    └─ idle.go         a session that its client does not use ends
 //	       ├─ start.go       one start: events in, actions out
 //	       │    └─ state.go  the table of a start: what follows from each event
-//	       ├─ rest.go        no session: what is remembered of the server answers
-//	       ├─ compare.go     a session has other lists than its client was told of
-//	       ├─ idle.go        a session that its client does not use ends
 //	       ├─ attachment.go  the connection as its session sees it
 //	       ├─ restore.go     what a new session must get again
 //	       └─ report.go      log lines and errors

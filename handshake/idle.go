@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/handshake/internal/life"
 )
 
 // errIdle is the reason of a session that has ended because its client has not used it for long.
@@ -13,8 +15,7 @@ var errIdle = errors.New("the session was idle")
 // idle.
 type usage struct {
 	last atomic.Int64 // when the last message passed, in Unix nanoseconds
-	// stateful says that the server has something of this session that no other one would have: a task,
-	// or lists that it has changed.
+	// stateful says that the server has something of this session that no other one would have: a task.
 	stateful atomic.Bool
 }
 
@@ -31,29 +32,29 @@ func (u *usage) idleFor() time.Duration { return time.Since(time.Unix(0, u.last.
 // checksInIdle is how often a session is looked at in the time after which it is idle.
 const checksInIdle = 4
 
-// awaitIdle returns a channel on which it is time to look whether the session is idle; nil if it never
-// ends for that.
-func (r *run) awaitIdle() <-chan time.Time {
-	if limit := r.supplier.opts().ProcessIdle; limit > 0 && !r.shares() {
-		return time.After(limit / checksInIdle)
+// watchIdle begins to look whether the session is idle, with mu held.
+func (l *sessionLife) watchIdle(a *attachment) {
+	if opts := l.supplier.opts(); l.idle == nil && opts.ProcessIdle > 0 && opts.Memory != nil && !l.shares() {
+		l.idle = time.AfterFunc(opts.ProcessIdle/checksInIdle, func() { l.checkIdle(a) })
 	}
-	return nil
 }
 
-// endIdle ends a session that its client has not used for ProcessIdle. The client rests on what the session
-// has said, if nothing is remembered.
-func (r *run) endIdle(a *attachment) {
-	// A message that comes from here on is needed by the next session, if it does not reach this one.
-	r.needed.Store(false)
-	if r.c.InFlight() > 0 || a.session.Asks() {
-		a.usage.note()
-	}
-	result := a.session.Result()
-	if result == nil || a.usage.stateful.Load() || r.state.hasSubscriptions() || a.usage.idleFor() < r.supplier.opts().ProcessIdle {
+// checkIdle ends a session that its client has not used for ProcessIdle, and that has nothing of it.
+func (l *sessionLife) checkIdle(a *attachment) {
+	asks := a.session.Asks()
+	l.mu.Lock()
+	defer l.unlock()
+	if l.session != a || l.idle == nil {
 		return
 	}
-	if r.told.Load() == nil { // its lists could not be read
-		r.told.Store(a.session.unread())
+	limit := l.supplier.opts().ProcessIdle
+	if l.c.InFlight() > 0 || asks {
+		a.usage.note()
 	}
-	a.retire(errIdle)
+	if a.usage.idleFor() < limit || a.usage.stateful.Load() || l.state.Told == life.ToldOutdated ||
+		a.session.Result() == nil || l.clientState.hasSubscriptions() {
+		l.idle.Reset(limit / checksInIdle)
+		return
+	}
+	l.move(life.Idle)
 }

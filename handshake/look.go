@@ -28,6 +28,34 @@ type look struct {
 	began   atomic.Bool
 	done    chan struct{}     // closed at the end of the look
 	answers *remember.Answers // set before done is closed; nil: the lists could not be read
+
+	mu        sync.Mutex // guards what follows
+	ended     bool
+	observers []func() // called before done is closed: who waits for that finds what they did
+}
+
+// observe has f called at the end of the look, perhaps at once.
+func (l *look) observe(f func()) {
+	l.mu.Lock()
+	ended := l.ended
+	if !ended {
+		l.observers = append(l.observers, f)
+	}
+	l.mu.Unlock()
+	if ended {
+		f()
+	}
+}
+
+func (l *look) end() {
+	l.mu.Lock()
+	all := l.observers
+	l.ended, l.observers = true, nil
+	l.mu.Unlock()
+	for _, f := range all {
+		f()
+	}
+	close(l.done)
 }
 
 // startLook reads the lists of an initialized session in the background, once, and remembers them for
@@ -37,7 +65,7 @@ func (s *Session) startLook() { s.look.begin.Do(s.runLook) }
 func (s *Session) runLook() {
 	s.look.began.Store(true)
 	s.supplier.Go(func() { // ends with the session, and after a request timeout
-		defer close(s.look.done)
+		defer s.look.end()
 		answers, err := s.read(s.Result(), s.client)
 		if err != nil {
 			if !s.isOver() {
@@ -62,7 +90,7 @@ func (s *Session) learn(answers *remember.Answers) {
 		return
 	}
 	if !s.heard.Load() {
-		s.look.memory.Learn(s.client, answers)
+		s.remember(s.client, answers)
 		return
 	}
 	if !s.supplier.learnsAlone() {
@@ -72,6 +100,13 @@ func (s *Session) learn(answers *remember.Answers) {
 	differs := known == nil && !s.called.Load() || known != nil && !known.Same(answers) && time.Since(known.Learned) > time.Hour
 	if differs && s.supplier.background.mayBegin() && s.supplier.learned.first(s.client.String(), time.Now()) {
 		s.supplier.learnInBackground(s.Params(), s.who)
+	}
+}
+
+// remember keeps what the server says to such a client, and tells those who have something else, or wait.
+func (s *Session) remember(client remember.Client, answers *remember.Answers) {
+	if s.look.memory.Learn(client, answers) {
+		s.supplier.tellLives(func(l *sessionLife) { l.memoryHasNews(s.supplier) })
 	}
 }
 

@@ -13,25 +13,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// learnForNext has the server say what the next client like this one, which has left before the server was
-// ready, gets from memory.
-func (r *run) learnForNext() {
-	if r.supplier.learnsAlone() && r.remembered(r.params()) == nil {
-		r.supplier.learnInBackground(r.params(), r.who())
-	}
-}
-
-// renewIfOld has the server say everything again if that is long ago.
-func (r *run) renewIfOld(answers *remember.Answers) {
-	switch {
-	case time.Since(answers.Learned) < r.supplier.opts().RememberFor:
-	case r.supplier.learnsAlone():
-		r.supplier.learnInBackground(r.params(), r.who())
-	case r.supplier.background.mayBegin():
-		r.needed.Store(true) // by the client's own session
-	}
-}
-
 // closed is a closed channel.
 var closed = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
@@ -93,6 +74,12 @@ const (
 // params; who it is, [remember.Principal] says. The returned channel is closed once that is known, or cannot be
 // known now.
 func (s *Supplier) learnInBackground(params json.RawMessage, who string) <-chan struct{} {
+	return s.learnUnlessSince(time.Now().Add(time.Hour), params, who)
+}
+
+// learnUnlessSince is learnInBackground, but starts nothing if it has been learned at a time or later: the start that
+// has done so may end between a look at the memory and this call.
+func (s *Supplier) learnUnlessSince(at time.Time, params json.RawMessage, who string) <-chan struct{} {
 	client, plain := remember.ClientOf(params, who)
 	if !plain {
 		return closed
@@ -103,7 +90,14 @@ func (s *Supplier) learnInBackground(params json.RawMessage, who string) <-chan 
 		return running
 	}
 	s.Go(func() { // ends with the start, the look, and the supplier
-		err := s.Learn(s.life, params, who)
+		var err error
+		var known *remember.Answers
+		if memory := s.opts().Memory; memory != nil { // a reload may have switched it off
+			known = memory.Answers(client)
+		}
+		if known == nil || known.Learned.Before(at) {
+			err = s.Learn(s.life, params, who)
+		}
 		s.background.end(err)
 		close(done)
 		if err != nil && s.life.Err() == nil {
@@ -161,7 +155,7 @@ func (s *Session) learnVersions(ctx context.Context) {
 		if err != nil || !s.NamesAnswers() || ctx.Err() != nil {
 			return
 		}
-		s.look.memory.Learn(client, answers)
+		s.remember(client, answers)
 	}
 }
 

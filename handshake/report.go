@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/handshake/internal/life"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -40,10 +41,10 @@ func (s *start) endSpan(errorType string) {
 	connstate.EndSpan(s.span, errorType, "")
 }
 
-// announceFailure announces a failure to a client that has had no session.
-func (r *run) announceFailure(f *Failure) {
-	if r.follows == first && r.opts.Params != nil {
-		r.announce(r.visibleFailure(f).Response(r.autoID()))
+// announceFailure announces a failure to a client that has been told nothing of its server.
+func (b *Bridge) announceFailure(f *Failure) {
+	if b.opts.Params != nil {
+		b.announce(b.visibleFailure(f).Response(b.autoID()))
 	}
 }
 
@@ -53,27 +54,37 @@ const leastWait = time.Second
 
 // noteLostToStart reports a client that has left, after it had waited, before its server was ready.
 // ready is when that was, after the client's coming; 0 if it never was.
-func (r *run) noteLostToStart(waited, ready time.Duration) {
-	if waited < leastWait || r.opts.Params == nil {
+func (s *start) noteLostToStart(waited, ready time.Duration) {
+	if waited < leastWait || s.opts.Params == nil {
 		return
 	}
-	r.opts.Metrics.ClientLostToStart()
-	r.learnForNext()
-	client := r.c.Snapshot().Program()
-	if !r.opts.Losses.first(client, time.Now()) {
+	s.opts.Metrics.ClientLostToStart()
+	s.learnForNext()
+	client := s.c.Snapshot().Program()
+	if !s.opts.Losses.first(client, time.Now()) {
 		return
 	}
 	attrs := []any{"client", client, "waited", waited.Round(time.Millisecond)}
 	if ready > 0 {
 		attrs = append(attrs, "ready", ready.Round(time.Millisecond))
 	}
-	switch opts := r.supplier.opts(); {
-	case r.supplier.learnsAlone():
+	switch opts := s.supplier.opts(); {
+	case s.supplier.learnsAlone():
 		attrs = append(attrs, "remedy", "none is needed: the next such client is answered from memory")
 	case opts.Boots && opts.Warm == 0:
 		attrs = append(attrs, "remedy", "keep one warm: warm 1")
 	}
-	r.log().Warn("client left before its server was ready", attrs...)
+	s.log().Warn("client left before its server was ready", attrs...)
+}
+
+// learnForNext has the server say what the next client like this one, which has left before the server was
+// ready, gets from memory.
+func (s *start) learnForNext() {
+	memory, params := s.supplier.opts().Memory, s.life.nextParams()
+	client, plain := remember.ClientOf(params, s.who())
+	if s.supplier.learnsAlone() && plain && memory.Answers(client) == nil {
+		s.supplier.learnInBackground(params, s.who())
+	}
 }
 
 // OncePerHour notes what has happened in the last hour, for what must not happen again sooner. The zero value
@@ -102,54 +113,46 @@ func (o *OncePerHour) first(what string, now time.Time) bool {
 	return true
 }
 
-// notifyListsChanged tells the client of the lists that have changed, as far as it was promised to be told.
-func (b *Bridge) notifyListsChanged(promised *Result, changed func(kind string) bool) {
-	for _, kind := range remember.Kinds() {
-		if changed(kind) && promised.Advertises(kind, "listChanged") {
-			b.pass("", jsonrpc.NewNotification("notifications/"+kind+"/list_changed", nil))
-		}
-	}
-}
-
 // reportFailure reports a failed attempt to metrics, log, supplier and connection. The
 // supplier itself reports the start of a shared session, once. refusesClient says that the
 // server has refused the params of this client, which says nothing about the server.
-func (r *run) reportFailure(failure *Failure, took time.Duration, refusesClient bool) {
-	r.countFailure(failure, took)
-	if r.shares() {
+func (b *Bridge) reportFailure(supplier *Supplier, attempt int, failure *Failure, took time.Duration, refusesClient bool) {
+	b.countFailure(failure, took)
+	if b.shares() {
 		return
 	}
-	attrs := r.failureAttrs(failure, took)
+	attrs := b.failureAttrs(attempt, failure, took)
 	if refusesClient {
-		r.log().Debug("session start failed", attrs...)
+		b.log().Debug("session start failed", attrs...)
 		return
 	}
-	r.supplier.NoteFailure(failure)
-	r.limited().Warn("session start failed", attrs...)
+	supplier.NoteFailure(failure)
+	b.limited().Warn("session start failed", attrs...)
 }
 
 // failureAttrs returns what the log says of a failed attempt.
-func (r *run) failureAttrs(failure *Failure, took time.Duration) []any {
+func (b *Bridge) failureAttrs(attempt int, failure *Failure, took time.Duration) []any {
 	return []any{
-		"attempt", r.attempts, "phase", string(failure.Phase), "reason", failure.Reason, "duration", took,
-		"gaveUp", r.attempts >= r.opts.MaxHandshakeAttempts, "err", failure,
+		"attempt", attempt, "phase", string(failure.Phase), "reason", failure.Reason, "duration", took,
+		"gaveUp", attempt >= b.opts.MaxHandshakeAttempts, "err", failure,
 	}
 }
 
-// reportSession reports an attempt that worked.
-func (r *run) reportSession(a *attachment, from string, took time.Duration) {
-	attrs := []any{"from", from, "attempt", r.attempts, "duration", took}
+// reportSession reports a start that worked.
+func (s *start) reportSession(took time.Duration) {
+	a, from := s.result.attachment, s.result.from
+	attrs := []any{"from", from, "attempt", s.attempt, "duration", took}
 	if result := a.session.Result(); result != nil {
-		r.c.SawServer(connstate.Server(result.Server()))
+		s.c.SawServer(connstate.Server(result.Server()))
 		attrs = append(attrs, a.session.ServerAttrs()...)
 	}
 	if from == FromShared {
-		r.log().Info("session taken", attrs...)
+		s.log().Info("session taken", attrs...)
 		return
 	}
-	r.opts.Metrics.HandshakeDone(metrics.HandshakeOK, "", "", took)
-	r.supplier.NoteStart()
-	r.log().Info("session started", attrs...)
+	s.opts.Metrics.HandshakeDone(metrics.HandshakeOK, "", "", took)
+	s.supplier.NoteStart()
+	s.log().Info("session started", attrs...)
 }
 
 // countFailure counts a failed initialization of this client. The supplier counts the
@@ -161,11 +164,13 @@ func (b *Bridge) countFailure(failure *Failure, took time.Duration) {
 	}
 }
 
-// lateFailure returns the failure of an attempt that takes long.
-func (b *Bridge) lateFailure(attempt int) *Failure {
+// lateFailure returns the failure of an attempt that takes long, the start s if that is not nil.
+func (b *Bridge) lateFailure(attempt int, s *start) *Failure {
 	words := ""
-	if s := b.booting.Load(); s != nil {
-		words = s.lastWords()
+	if s != nil {
+		if booting := s.booting.Load(); booting != nil {
+			words = booting.lastWords()
+		}
 	}
 	return &Failure{
 		Phase: PhaseProcessing, Reason: metrics.ReasonTimeout,
@@ -174,27 +179,59 @@ func (b *Bridge) lateFailure(attempt int) *Failure {
 	}
 }
 
-// overdue returns what a request learns that has waited too long. Of an attempt that takes
-// long it says what is known now.
-func (b *Bridge) overdue() *Failure {
-	failure := b.failure.Load()
-	if failure.isLate() {
-		return b.lateFailure(failure.Attempt)
+// startIsLate announces to a client that has been told nothing that its start takes long. The start goes on:
+// late is not failed.
+func (l *sessionLife) startIsLate(s *start) {
+	l.log().Info("session start takes long", "waited", l.opts.Times().InitializationTimeout)
+	l.mu.Lock()
+	defer l.unlock()
+	if l.start != s {
+		return
 	}
-	return failure
+	l.failure = nil
+	if l.state.Told == life.ToldNothing {
+		l.later(func() { l.announceFailure(l.lateFailure(s.attempt, s)) })
+	}
+}
+
+// overdue returns what a request learns that has waited too long: the last failure, or that the start goes on.
+func (l *sessionLife) overdue() *Failure {
+	l.mu.Lock()
+	failure, attempt, s := l.failure, l.failures.attempts, l.start
+	l.mu.Unlock()
+	switch {
+	case failure != nil:
+		return failure
+	case s == nil:
+		attempt++
+	}
+	return l.lateFailure(attempt, s)
 }
 
 // withRemainingPause returns failure. On a connection that has given up, it returns a
 // copy with the time left until the next attempt is allowed.
-func (b *Bridge) withRemainingPause(failure *Failure) *Failure {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.retryAt.IsZero() {
+func (l *sessionLife) withRemainingPause(failure *Failure) *Failure {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state.Phase != life.GivenUp {
 		return failure
 	}
 	reported := *failure
-	reported.RetryAfter = max(0, time.Until(b.retryAt))
+	reported.RetryAfter = max(0, time.Until(l.retry))
 	return &reported
+}
+
+// nextParams is params without mu held, and ownParams returns those of the client.
+func (l *sessionLife) nextParams() json.RawMessage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.params()
+}
+
+func (l *sessionLife) ownParams() json.RawMessage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.own
 }
 
 // visibleFailure returns a failure with the details that this client may see.
@@ -230,8 +267,8 @@ const startingEvery = 3 * time.Second
 
 // reportStarting tells the clients of requests that wait for a start that it goes on, as far as they
 // ask for progress. n is the number of the report.
-func (r *run) reportStarting(n int) {
-	for _, waits := range r.c.Waiting() {
+func (b *Bridge) reportStarting(n int) {
+	for _, waits := range b.c.Waiting() {
 		token := waits.Message.Token.Value
 		if waits.ID == "" || token == nil || len(token) > jsonrpc.MaxIDBytes {
 			continue

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -58,6 +60,45 @@ type Session struct {
 	ended sync.Once     // guards what follows
 	over  chan struct{} // closed when the session takes no more messages
 	why   error         // set before over is closed
+
+	usersMu sync.Mutex // guards users
+	users   map[user]bool
+}
+
+// user is told of the end of a session: once it takes no more messages, perhaps more than once, and when it has
+// ended. Neither may wait.
+type user interface {
+	sessionOver()
+	sessionDone()
+}
+
+// observe has a user told from now on, perhaps at once.
+func (s *Session) observe(u user) {
+	s.usersMu.Lock()
+	if s.users == nil {
+		s.users = make(map[user]bool)
+	}
+	s.users[u] = true
+	s.usersMu.Unlock()
+	if s.isOver() {
+		u.sessionOver()
+	}
+}
+
+// ignore has a user no longer told.
+func (s *Session) ignore(u user) {
+	s.usersMu.Lock()
+	defer s.usersMu.Unlock()
+	delete(s.users, u)
+}
+
+func (s *Session) tellUsers(what func(user)) {
+	s.usersMu.Lock()
+	all := slices.Collect(maps.Keys(s.users))
+	s.usersMu.Unlock()
+	for _, u := range all {
+		what(u)
+	}
 }
 
 // newSession returns a session over conn. It has its place until its server has ended; a
@@ -73,6 +114,7 @@ func (s *Supplier) newSession(conn jsonrpc.Conn) *Session {
 	opts.OnClose = func(why error) { session.end(why) }
 	s.goroutines.Add(1) // Wait waits for the session too
 	opts.OnDone = func() {
+		session.tellUsers(user.sessionDone)
 		s.leavePlace()
 		s.goroutines.Done()
 	}
@@ -106,6 +148,9 @@ func (s *Session) end(why error) (first bool) {
 		s.why, first = why, true
 		close(s.over)
 	})
+	if first {
+		s.tellUsers(user.sessionOver)
+	}
 	return first
 }
 
@@ -134,10 +179,6 @@ func (s *Session) Why() error {
 // Close ends the session in the background, which may take a while. why becomes the
 // reason. It is idempotent.
 func (s *Session) Close(why error) { s.supplier.Go(func() { s.Session.Close(why) }) }
-
-// Replaced returns a channel that is closed when another server takes the place of that of
-// the session, whose user should then retire it.
-func (s *Session) Replaced() <-chan struct{} { return s.supplier.replaced }
 
 // Retire ends a session that is to take no more messages, for the reason why. It first lets
 // answers on their way arrive, in the background: it waits until there are none, gone

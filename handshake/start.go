@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/handshake/internal/life"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -19,20 +21,33 @@ import (
 const spawnFactor = 3
 
 // start drives one start of a session. What comes next is decided by [Next]
-// alone: start turns what happens into its events, and performs its actions. The goroutine
-// of run uses it.
+// alone: start turns what happens into its events, and performs its actions. Its goroutine
+// reports to the life what has come of it.
 type start struct {
-	*run
-	state StartState
-	began time.Time
-	span  trace.Span
+	*Bridge
+	supplier *Supplier
+	attempt  int // its number, from 1
+	state    StartState
+	began    time.Time
+	span     trace.Span
 
-	// What happens arrives here. A channel is nil when nothing more can come from it.
+	// events are those that the life tells, guarded by its lock; wake says that there are some.
+	events []StartEvent
+	wake   chan struct{}
+	// followsLoss says that a session was lost before it.
+	followsLoss bool
+	// first says that the client had been told nothing when it closed the connection. It is set before that is told.
+	first bool
+	// tells says that the client knows its lists: it is told how the start goes on, as far as its requests ask
+	// for that.
+	tells atomic.Bool
+	// booting is the session that is being started, for what it says on stderr; nil if there is none.
+	booting atomic.Pointer[Session]
+
+	// What else happens arrives here. A channel is nil when nothing more can come from it.
 	dialed   chan bool     // the server can take initialize; true: its process was just spawned
 	handled  chan struct{} // closed when dialed has been acted on: params has what is known by then
 	done     chan opened
-	replaced <-chan struct{}
-	closed   <-chan struct{}
 	delay    <-chan time.Time
 	late     <-chan time.Time
 	starting <-chan time.Time // it is time to tell those who wait that the start goes on
@@ -40,6 +55,7 @@ type start struct {
 
 	// What the actions need.
 	spawned bool                 // the server is a process that has just been spawned
+	sentOwn bool                 // the client's own initialize went to the server
 	cancel  context.CancelFunc   // ends what is under way
 	params  chan json.RawMessage // gives the params of initialize to open, once
 
@@ -61,56 +77,84 @@ type opened struct {
 	err        error
 }
 
-// newStart begins a start.
-func (r *run) newStart() *start {
-	if kept := r.clientParams.Load(); kept != nil { // the client initialized an earlier session itself
-		r.own = *kept
-	}
-	if r.supplier != r.opts.Supplier() {
-		r.startAnew()
-	}
-	r.attempts++
-	r.c.SawAttempt()
+// newStart returns a start, with mu held. needed says that a message of the client needs the server.
+func (l *sessionLife) newStart(needed bool) *start {
 	s := &start{
-		run: r, state: Dialing, began: time.Now(),
-		dialed: make(chan bool, 1), handled: make(chan struct{}),
+		Bridge: l.Bridge, supplier: l.supplier, attempt: l.failures.attempts, state: Dialing, began: time.Now(),
+		followsLoss: l.lost, wake: make(chan struct{}, 1), dialed: make(chan bool, 1), handled: make(chan struct{}),
 		done: make(chan opened, 1), params: make(chan json.RawMessage, 1),
-		replaced: r.supplier.Replaced(), closed: r.ctx.Done(),
-		late: time.After(r.opts.Times().InitializationTimeout),
 	}
-	s.reportProgress()
-	s.span = r.c.StartSpan(mcp.MethodInitialize, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
-		attribute.String("mcp.method.name", mcp.MethodInitialize),
-		attribute.Int("mcp_sse.attempt", r.attempts), attribute.Bool("mcp_sse.session.lost", r.follows == afterLoss)))
+	s.tells.Store(l.state.AnswersLists())
+	hasOwn := l.own != nil && l.state.Declared != life.DeclaredRefused
 	switch {
-	case r.shares():
+	case l.shares():
 		s.state = Joining
-	case r.own != nil:
+	case hasOwn:
 		s.state = DueOwn
-	case r.opts.Params == nil:
+	case l.opts.Params == nil:
 		s.state = Joining
 		s.params <- nil
-	case r.needed.Load():
+	case needed || len(l.initializes) > 0 || len(l.c.Waiting()) > 0:
 		s.state = DueSynthetic
 	}
-	var ctx context.Context
-	ctx, s.cancel = context.WithCancel(r.forwarded())
-	supplier := r.supplier
-	supplier.Go(func() { s.done <- r.open(ctx, supplier, s) }) // ends with the start, or ctx
 	return s
 }
 
-// drive takes the start to its end. In the state Started the session is the current one.
+// begin begins the start.
+func (s *start) begin() {
+	s.c.SawAttempt()
+	s.late = time.After(s.opts.Times().InitializationTimeout)
+	s.span = s.c.StartSpan(mcp.MethodInitialize, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+		attribute.String("mcp.method.name", mcp.MethodInitialize),
+		attribute.Int("mcp_sse.attempt", s.attempt), attribute.Bool("mcp_sse.session.lost", s.followsLoss)))
+	var ctx context.Context
+	ctx, s.cancel = context.WithCancel(s.forwarded())
+	s.supplier.Go(func() { s.done <- s.open(ctx) }) // ends with the start, or ctx
+	s.supplier.Go(s.drive)                          // ends soon after its connection, or with open
+}
+
+// tell tells the start of an event, with the lock of the life held.
+func (s *start) tell(event StartEvent) {
+	s.events = append(s.events, event)
+	s.poke()
+}
+
+// tellsProgress has the start tell the client how it goes on.
+func (s *start) tellsProgress() {
+	s.tells.Store(true)
+	s.poke()
+}
+
+func (s *start) poke() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it will look
+	}
+}
+
+// told removes and returns the next event that the life has told.
+func (s *start) told() (event StartEvent, ok bool) {
+	s.life.mu.Lock()
+	defer s.life.mu.Unlock()
+	if len(s.events) == 0 {
+		return "", false
+	}
+	event = s.events[0]
+	s.events = s.events[1:]
+	return event, true
+}
+
+// drive takes the start to its end, and tells the life.
 func (s *start) drive() {
 	defer s.cancel()
 	for !s.state.Over() {
 		event := s.await()
 		next, action := Next(s.state, event)
-		if action == UseSession && !s.setCurrent(s.result.attachment) {
-			s.done <- s.result // an initialize of the client came first
+		if action == UseSession && !s.use() {
+			s.done <- s.result // what the life has told comes first
 			continue
 		}
-		if next == Abandoned && s.state != Abandoned && s.follows == first && s.c.Reason() == connstate.ClosedClient {
+		if next == Abandoned && s.state != Abandoned && s.first && s.c.Reason() == connstate.ClosedClient {
 			s.leftAfter = time.Since(s.c.Opened())
 		}
 		s.endedIn, s.state = s.state, next
@@ -119,30 +163,74 @@ func (s *start) drive() {
 			close(s.handled)
 		}
 	}
+	switch s.state {
+	case Failed:
+		s.life.startFailed(s)
+	case Again:
+		s.life.happened(s, life.Again)
+	}
+}
+
+// use gives the session to the life, unless that has told something else before. It reports whether it has.
+func (s *start) use() bool {
+	l := &s.life
+	l.mu.Lock()
+	defer l.unlock()
+	if len(s.events) > 0 {
+		return false
+	}
+	first := l.state.Told == life.ToldNothing
+	s.result.attachment.own = s.sentOwn
+	l.later(func() {
+		s.reportSession(time.Since(s.began) - s.result.waited)
+		s.endSpan("")
+		if s.followsLoss && !s.shares() { // the supplier counts the loss of a shared session, once
+			s.opts.Metrics.SessionRestarted()
+		}
+		if waited := s.c.LeftAfter(); waited > 0 && first {
+			s.noteLostToStart(waited, time.Since(s.c.Opened()))
+		}
+	})
+	if l.start == s {
+		l.move(life.Up)
+	}
+	return true
+}
+
+// startFailed makes the move that follows from a start that has failed.
+func (l *sessionLife) startFailed(s *start) {
+	worked := s.supplier.Worked()
+	l.mu.Lock()
+	defer l.unlock()
+	if l.start != s {
+		return
+	}
+	hopeless := l.failures.cause == string(s.failure.Phase)+s.failure.Reason && l.failures.attempts > 1 && !worked &&
+		(s.endedIn != InitializingSynthetic || l.own == nil) // else the next start differs from this one
+	if s.endedIn == InitializingOwn && s.failure.Refusal != nil && l.opts.Params != nil {
+		l.move(life.OwnRefused)
+	}
+	switch {
+	case l.failures.attempts >= l.opts.MaxHandshakeAttempts:
+		l.move(life.FailedLast)
+	case hopeless:
+		l.move(life.FailedHopeless)
+	default:
+		l.move(life.Failed)
+	}
 }
 
 // await returns what happens next.
 func (s *start) await() StartEvent {
 	for {
-		came, more := s.takeInitializes()
-		if came {
-			s.answerDuringStart()
-			s.reportProgress()
+		if event, ok := s.told(); ok {
+			return event
 		}
-		s.answerGate()
-		switch {
-		case more:
-			return MoreDeclared
-		case came && s.own != nil:
-			return OwnInitialize
-		case came: // its params cannot be used, but it needs an answer
-			s.needed.Store(true)
-		}
-		if s.needed.Load() && (s.state == Dialing || s.state == AwaitingOwn) {
-			return Needed
+		if s.starting == nil && s.tells.Load() {
+			s.starting = time.Tick(startingEvery)
 		}
 		select {
-		case <-s.wake: // an initialize waits, or needed has changed
+		case <-s.wake: // the life has told something
 		case s.spawned = <-s.dialed:
 			return Dialed
 		case <-s.delay:
@@ -154,26 +242,12 @@ func (s *start) await() StartEvent {
 		case <-s.late:
 			s.late = nil
 			return Late
-		case <-s.replaced:
-			s.replaced = nil
-			return ServerReplaced
-		case <-s.closed:
-			s.closed = nil
-			return ConnectionClosed
 		case s.result = <-s.done:
 			if s.result.err != nil {
 				return Down
 			}
 			return Up
 		}
-	}
-}
-
-// reportProgress begins to tell a client that knows its lists how the start goes on, as far as its requests
-// ask for that.
-func (s *start) reportProgress() {
-	if s.starting == nil && s.told.Load() != nil {
-		s.starting = time.Tick(startingEvery)
 	}
 }
 
@@ -197,27 +271,24 @@ func (s *start) do(action StartAction) {
 	case SendSynthetic:
 		s.params <- s.synthetic()
 	case SendOwn:
-		s.used.Store(true)
-		s.params <- s.own
+		s.sentOwn = true
+		s.params <- s.life.ownParams()
 	case AnnounceLate:
 		s.wasLate = true
-		s.reportLate()
+		s.life.startIsLate(s)
 	case Cancel:
 		s.cancel()
-	case UseSession:
-		s.reportSession(s.result.attachment, s.result.from, took)
-		s.endSpan("")
+	case UseSession: // use has given it to the life
 	case DiscardSession:
-		s.reportSession(s.result.attachment, s.result.from, took)
+		s.reportSession(took)
 		if s.leftAfter > 0 {
 			s.noteLostToStart(s.leftAfter, time.Since(s.c.Opened()))
 		}
-		s.lose(s.result.attachment, errSuperseded)
 		s.result.attachment.close(errSuperseded)
 		s.endSpan("")
 	case ReportFailure:
 		s.failure, _ = errors.AsType[*Failure](s.result.err)
-		s.reportFailure(s.failure, took, s.refusesClient())
+		s.reportFailure(s.supplier, s.attempt, s.failure, took, s.refusesClient())
 		s.endSpan(s.failure.Reason)
 	case ReportCancelled:
 		s.reportCancelled(took)
@@ -240,10 +311,10 @@ func (s *start) refusesClient() bool {
 func (s *start) reportCancelled(took time.Duration) {
 	switch {
 	case s.wasLate:
-		failure := s.lateFailure(s.attempts)
+		failure := s.lateFailure(s.attempt, s)
 		s.countFailure(failure, took)
 		if !s.shares() {
-			s.limited().Warn("session start failed", s.failureAttrs(failure, took)...)
+			s.limited().Warn("session start failed", s.failureAttrs(s.attempt, failure, took)...)
 		}
 	case s.result.from != FromShared:
 		s.opts.Metrics.HandshakeDone(metrics.HandshakeCanceled, "", "", took)
@@ -252,32 +323,32 @@ func (s *start) reportCancelled(took time.Duration) {
 
 // open attaches the connection to an initialized session. It reports to the start when the
 // server can take initialize, and waits for its params then.
-func (b *Bridge) open(ctx context.Context, from *Supplier, to *start) opened {
+func (s *start) open(ctx context.Context) opened {
 	var a *attachment
-	passesOn := len(b.c.Client().Header) > 0 || b.c.Client().Context != nil // so no server that was started before
-	session, source, err := from.Open(ctx, openOptions{
-		Party: b.party(), Who: b.who(), AnyServer: !passesOn,
-		Attach: func(s *Session, spawned bool) {
-			a = b.attach(s)
-			b.booting.Store(s)
-			to.dialed <- spawned
+	passesOn := len(s.c.Client().Header) > 0 || s.c.Client().Context != nil // so no server that was started before
+	session, source, err := s.supplier.Open(ctx, openOptions{
+		Party: s.party(), Who: s.who(), AnyServer: !passesOn,
+		Attach: func(session *Session, spawned bool) {
+			a = s.attach(session)
+			s.booting.Store(session)
+			s.dialed <- spawned
 			select {
-			case <-to.handled:
+			case <-s.handled:
 			case <-ctx.Done():
 			}
 		},
-		Params: to.params,
+		Params: s.params,
 	})
-	b.booting.Store(nil)
+	s.booting.Store(nil)
 	var waited time.Duration
-	if session != nil && !b.shares() {
+	if session != nil && !s.shares() {
 		waited = session.waitedForParams
 	}
 	switch {
 	case err != nil:
 		return opened{nil, source, waited, err}
 	case a == nil: // a shared session
-		a = b.attach(session)
+		a = s.attach(session)
 	}
 	return opened{a, source, waited, nil}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -107,6 +108,29 @@ type Supplier struct {
 	life     context.Context
 	end      context.CancelFunc
 	replaced chan struct{}
+
+	livesMu sync.Mutex // guards lives
+	lives   map[*sessionLife]bool
+}
+
+// join has a life told of Retire, perhaps at once.
+func (s *Supplier) join(l *sessionLife) {
+	s.livesMu.Lock()
+	if s.lives == nil {
+		s.lives = make(map[*sessionLife]bool)
+	}
+	s.lives[l] = true
+	s.livesMu.Unlock()
+	if isClosed(s.replaced) {
+		l.serverReplaced(s)
+	}
+}
+
+// leave has a life no longer told.
+func (s *Supplier) leave(l *sessionLife) {
+	s.livesMu.Lock()
+	defer s.livesMu.Unlock()
+	delete(s.lives, l)
 }
 
 // succession is what a supplier and its successors share.
@@ -225,12 +249,22 @@ func (s *Supplier) Successor(up upstream.Upstream, opts SupplierOptions) *Suppli
 }
 
 // Retire makes the supplier, which has a successor, start nothing any more. It ends the warm
-// servers, retires the shared session, and tells the users of other sessions by
-// Session.Replaced.
+// servers, retires the shared session, and tells those who have joined.
 func (s *Supplier) Retire() {
 	s.readiness.drain()
 	close(s.replaced)
 	s.end()
+	s.tellLives(func(l *sessionLife) { l.serverReplaced(s) })
+}
+
+// tellLives calls f for each life that has joined.
+func (s *Supplier) tellLives(f func(*sessionLife)) {
+	s.livesMu.Lock()
+	all := slices.Collect(maps.Keys(s.lives))
+	s.livesMu.Unlock()
+	for _, l := range all {
+		f(l)
+	}
 }
 
 // Replaced returns a channel that is closed by Retire.

@@ -248,25 +248,28 @@ func (e entry) isFresh() bool { return time.Since(e.Learned) < MaxAge }
 
 // Learn keeps what the server has said to a client, in the place of what it said before, and writes the file if
 // that has changed. It waits for the disk, but not for long.
-func (s *Server) Learn(c Client, a *Answers) {
+// It reports whether it was new.
+func (s *Server) Learn(c Client, a *Answers) (isNew bool) {
 	k := key{s.place, c.key()}
 	if sizeOf(k, a) > maxBytes/2 || !a.valid() {
-		return
+		return false
 	}
 	e := entry{portable: s.portable.now(), general: isGeneral(c, a), Answers: a}
-	if s.keep(k, e) && s.store.dir != "" {
+	isNew, isOld := s.keep(k, e)
+	if (isNew || isOld) && s.store.dir != "" {
 		s.writes.do(writeWait)
 	}
+	return isNew
 }
 
-// keep keeps answers in memory, and reports whether the file has to be written.
-func (r *record) keep(k key, e entry) bool {
+// keep keeps answers in memory, and reports whether they are new, and whether the file is old.
+func (r *record) keep(k key, e entry) (isNew, isOld bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before, had := r.answers[k]
 	r.putLocked(k, e)
-	changed := !had || !before.Same(e.Answers) || before.portable != e.portable || before.general != e.general
-	return changed || time.Since(r.written) > rewriteAfter
+	isNew = !had || !before.Same(e.Answers) || before.portable != e.portable || before.general != e.general
+	return isNew, time.Since(r.written) > rewriteAfter
 }
 
 // merge keeps what a file has and is not known here, or is newer.

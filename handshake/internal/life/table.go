@@ -268,6 +268,7 @@ var moves = map[Phase]map[Event]move{
 		Needed:        stay(StartNeeded),
 		OwnInitialize: stay(StartOwn, RecallNow),
 		MoreDeclared:  stay(StartMore, RecallNow),
+		Renewed:       stay(RecallNow),
 		Unknown:       stay(),
 		Known:         stay(TellMemory),
 		KnownNeeded:   stay(TellMemory),

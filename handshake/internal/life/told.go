@@ -36,9 +36,9 @@ const (
 
 var declareds = []Declared{DeclaredNothing, DeclaredOwn, DeclaredRefused}
 
-// beginsAnew reports whether an event is an initialize of the client for a session to come: there is none
+// BeginsAnew reports whether an event is an initialize of the client for a session to come: there is none
 // that answers it.
-func beginsAnew(phase Phase, event Event) bool {
+func BeginsAnew(phase Phase, event Event) bool {
 	switch event {
 	case OwnInitialize:
 		return !phase.serves() && !phase.ends()
@@ -53,7 +53,7 @@ func toldAfter(state State, event Event) Told {
 	told := state.Told
 	switch event {
 	case OwnInitialize, MoreDeclared:
-		if told != ToldNothing && beginsAnew(state.Phase, event) {
+		if told != ToldNothing && BeginsAnew(state.Phase, event) {
 			return ToldResult
 		}
 	case Known, KnownNeeded, KnownOld, Idle: // at Idle the session has said its lists, or that it has none
@@ -99,7 +99,7 @@ func toldAfter(state State, event Event) Told {
 // declaredAfter returns whose params the next session gets after an event.
 func declaredAfter(state State, event Event) Declared {
 	switch {
-	case beginsAnew(state.Phase, event):
+	case BeginsAnew(state.Phase, event):
 		return DeclaredOwn
 	case event == OwnRefused:
 		return DeclaredRefused
@@ -110,6 +110,8 @@ func declaredAfter(state State, event Event) Declared {
 // isDue reports whether an action of a move has something to do, after what the client was told.
 func isDue(action Action, told Told, event Event) bool {
 	switch action {
+	case RecallNow:
+		return event != Renewed || told == ToldNothing || told == ToldResult
 	case AnnounceResult:
 		return told == ToldNothing
 	case TellIfDifferent, TellCompared:

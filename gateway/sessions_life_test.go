@@ -1,0 +1,166 @@
+package gateway_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// These tests hold what the life of a session (docs/design/life.md) is for: who needs a server has one, and
+// nobody else.
+
+// A session that is lost while its client needs nothing is not replaced, wherever its client is in its time:
+// the connection sleeps until the next message.
+func TestLostSessionOfAKnownServerSleeps(t *testing.T) {
+	for _, after := range []time.Duration{20 * time.Second, 2 * time.Minute, 4 * time.Minute} {
+		u := &server{capabilities: withLists, handle: lists(nil)}
+		inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+			learned(t, g, u)
+			p := returns(t, g)
+			p.post(request("1", "tools/call"))
+			p.want(answered("1", 2, "tools/call"))
+			time.Sleep(after)
+			u.session(t, 2).die()
+			time.Sleep(time.Minute)
+			p.wantState(connstate.Resting)
+			equal(t, "starts", u.starts(), 2)
+			p.want() // the lists that it was told of hold
+			p.post(request("2", "tools/list"), request("3", "tools/call"))
+			p.want(`2 {"of":"tools/list"}`, answered("3", 3, "tools/call"))
+		})
+	}
+}
+
+// A subscription needs a session.
+func TestLossWithASubscriptionStartsAgain(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		p := returns(t, g)
+		p.post(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"a://1"}}`)
+		p.want("1 *")
+		time.Sleep(time.Minute)
+		u.session(t, 2).die()
+		time.Sleep(time.Minute)
+		p.wantState(connstate.Ready)
+		equal(t, "subscriptions of the next session", u.session(t, 3).count("resources/subscribe"), 1)
+	})
+}
+
+// Lists of which the server has said that they have changed are not answered from memory once its session is lost:
+// the next one answers, or what another client has learned later.
+func TestListsThatChangedBeforeALossAreNotAnswered(t *testing.T) {
+	u := &server{capabilities: withLists}
+	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+		return lists(map[string]string{"tools/list": fmt.Sprintf(`{"tools":"%d"}`, min(s.n, 3))})(s, m)
+	}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		p := returns(t, g)
+		p.post(request("1", "tools/call"))
+		time.Sleep(time.Minute)
+		p.take()
+		u.session(t, 2).say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		p.want("notifications/tools/list_changed")
+		time.Sleep(time.Minute)
+		u.session(t, 2).die()
+		synctest.Wait()
+		p.post(request("2", "tools/list"))
+		time.Sleep(time.Minute)
+		got := strings.Join(p.take(), "\n")
+		if !strings.Contains(got, `2 {"tools":"3"}`) {
+			t.Errorf("the client got %s", got)
+		}
+	})
+}
+
+// What one client's session says later than memory, others that sleep are told of.
+func TestRenewedListsReachThoseWhoSleep(t *testing.T) {
+	u := &server{capabilities: withLists}
+	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+		return lists(map[string]string{"tools/list": fmt.Sprintf(`{"tools":"%d"}`, s.n)})(s, m)
+	}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		sleeps, wakes := returns(t, g), returns(t, g)
+		time.Sleep(time.Minute)
+		wakes.post(request("1", "tools/call"))
+		time.Sleep(time.Second)
+		sleeps.wantState(connstate.Resting)
+		sleeps.want("notifications/tools/list_changed")
+		sleeps.post(request("1", "tools/list"))
+		sleeps.want(`1 {"tools":"2"}`)
+		equal(t, "starts", u.starts(), 2)
+	})
+}
+
+// A client that waits for a start has its tools as soon as memory has: another start was faster.
+func TestWaitingClientIsToldWhatMemoryLearns(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil), dial: laterIn(20 * time.Second)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		first := connect(t, g, plain)
+		synctest.Wait() // its start is the first
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/list"))
+		synctest.Wait() // that of p has begun
+		first.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/list"))
+		time.Sleep(time.Second)
+		first.want("0 "+resultWith(withLists), `1 {"of":"tools/list"}`)
+		p.want("0 "+resultWith(withLists), `1 {"of":"tools/list"}`)
+		p.wantState(connstate.Initializing)
+	})
+}
+
+// An initialize that waits for a start is refused at once when the connection drains.
+func TestWaitingInitializeIsRefusedAtADrain(t *testing.T) {
+	u := &server{dial: slow(time.Minute)}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
+		time.Sleep(time.Second)
+		_, err := p.c.Drain()
+		must(t, err)
+		synctest.Wait()
+		p.want("0 draining retryable=true")
+	})
+}
+
+// Without a session that somebody needs, a connection has no goroutine: not while it sleeps, nor while its session
+// is idle.
+func TestNothingRunsForAnIdleConnection(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		time.Sleep(time.Minute)
+		before := goroutinesOf("mcp-sse/handshake.")
+		asleep := returns(t, g)
+		awake := returns(t, g)
+		awake.post(request("1", "tools/call"))
+		awake.want(answered("1", 2, "tools/call"))
+		time.Sleep(time.Minute)
+		if now := goroutinesOf("mcp-sse/handshake."); len(now) > len(before) {
+			t.Errorf("%d goroutines more:\n%s", len(now)-len(before), strings.Join(now, "\n\n"))
+		}
+		asleep.wantState(connstate.Resting)
+		awake.wantState(connstate.Ready)
+	})
+}
+
+// goroutinesOf returns those that run, or were begun by, a function whose name has a text in it.
+func goroutinesOf(name string) (all []string) {
+	buf := make([]byte, 4<<20)
+	buf = buf[:runtime.Stack(buf, true)]
+	for one := range strings.SplitSeq(string(buf), "\n\n") {
+		if strings.Contains(one, name) && !strings.Contains(one, "goroutinesOf(") {
+			all = append(all, one)
+		}
+	}
+	return all
+}

@@ -1,0 +1,85 @@
+package handshake
+
+import (
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/handshake/internal/life"
+)
+
+// lookFirst is how long the messages of a client that has rested wait for the look at its session.
+const lookFirst = time.Second
+
+// prepare brings a session into use, in the background.
+func (l *sessionLife) prepare(s step) {
+	a, look := l.session, l.session.session.look
+	known := s.before.Told == life.ToldNearest || s.before.Told == life.ToldLists
+	first := s.before.Told == life.ToldNothing
+	l.later(func() {
+		a.session.observe(a)
+		if look == nil {
+			l.happened(a, life.Unlookable)
+		} else {
+			look.observe(func() { l.looked(a, look) })
+		}
+		a.session.supplier.Go(func() { // ends with the session; each step is bounded
+			if known && look != nil && !l.shares() {
+				l.lookBefore(a)
+			}
+			a.deliverEarly()
+			if !first {
+				l.clientState.restore(l.ctx, a, l.limited())
+			}
+			l.prepared(a)
+		})
+	})
+}
+
+func (l *sessionLife) looked(a *attachment, look *look) {
+	if look.answers != nil {
+		l.happened(a, life.Looked)
+	} else {
+		l.happened(a, life.NotLooked)
+	}
+}
+
+// lookBefore looks at a session before its client's messages can change what it says.
+func (l *sessionLife) lookBefore(a *attachment) {
+	a.session.startLook()
+	select {
+	case <-a.session.look.done:
+	case <-a.asks: // it may want its answer first
+	case <-time.After(lookFirst):
+	case <-a.session.Over():
+	case <-l.ctx.Done():
+	}
+}
+
+// prepared has the session used.
+func (l *sessionLife) prepared(a *attachment) {
+	l.mu.Lock()
+	defer l.unlock()
+	switch {
+	case l.session != a:
+	case len(l.c.Waiting()) > 0:
+		l.move(life.PreparedWaits)
+	case l.shares() || l.opts.Params == nil || a.own || l.state.Declared == life.DeclaredRefused:
+		l.move(life.PreparedUsed)
+	default:
+		l.move(life.PreparedUnused)
+	}
+}
+
+// release sends what waits at the gate, in order, until nothing does or the session is another one.
+func (l *sessionLife) release(a *attachment) {
+	l.mu.Lock()
+	open := l.open
+	if l.session != a {
+		open = nil
+	}
+	l.mu.Unlock()
+	if open != nil {
+		open(func(r *connstate.Request) bool { return a.send(r) })
+	}
+	l.happened(a, life.Emptied)
+}

@@ -1,0 +1,115 @@
+package handshake
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/handshake/internal/life"
+	"github.com/mcp-sse/mcp-sse/internal/remember"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// What a client is told of its server while there is no session, and what it is told when that turns out to be
+// otherwise.
+
+// resultOf returns the result of initialize that is remembered.
+func resultOf(answers *remember.Answers) *Result {
+	raw := json.RawMessage(answers.Initialize)
+	version, _ := jsonrpc.MemberText(raw, "protocolVersion")
+	return &Result{Raw: raw, Version: version}
+}
+
+// fromMemory returns what answers a request for a list from what the client was told, nil if that does not.
+func (l *sessionLife) fromMemory(r *connstate.Request) (answer func()) {
+	told := l.answers
+	if told == nil || r.ID == "" || !l.state.AnswersLists() {
+		return nil
+	}
+	if told.Lacks(r.Method) { // as the server would say, perhaps after a long start
+		return func() {
+			r.Fail(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the server has no %s", r.Method), "-32601")
+		}
+	}
+	result, ok := told.Answer(r.Message)
+	if !ok {
+		return nil
+	}
+	return func() {
+		l.opts.Metrics.AnsweredFromMemory()
+		r.Answer(jsonrpc.NewResult(r.ID, result), "")
+	}
+}
+
+// tellMemory answers with what is remembered what waits, and lets what needs the server wait longer.
+func (l *sessionLife) tellMemory(s step) {
+	answers, supplier, params := l.answers, l.supplier, l.params()
+	l.changed = nil
+	result := resultOf(answers)
+	l.c.Told()
+	l.answerInitializes(result)
+	l.later(func() { l.c.SawServer(connstate.Server(result.Server())) })
+	for _, r := range l.c.Waiting() { // nobody lets them through meanwhile
+		if answer := l.fromMemory(r); answer != nil && l.c.Release(r) {
+			l.later(answer)
+		}
+	}
+	if s.before.Told == life.ToldNothing {
+		l.later(func() { l.announce(result.Response(l.autoID())) })
+	}
+	if l.start != nil {
+		l.start.tellsProgress()
+	}
+	if s.event != life.KnownNearly && l.isOld(answers) && supplier.learnsAlone() {
+		l.later(func() { supplier.learnInBackground(params, l.who()) })
+	}
+}
+
+// tellIfDifferent tells a client which lists are others now than it was told.
+func (l *sessionLife) tellIfDifferent(s step) {
+	before, now := s.answers, l.answers
+	promised := before
+	if before == nil {
+		promised = now
+	}
+	l.later(func() {
+		l.notifyListsChanged(resultOf(promised), func(kind string) bool {
+			return before == nil || slices.Contains(s.changed, kind) || before.Has(kind) && !before.SameLists(now, kind)
+		})
+	})
+}
+
+// tellCompared tells the client which lists of its session differ from what it was told.
+func (l *sessionLife) tellCompared(s step) {
+	before, now, a := s.answers, l.session.session.look.answers, l.session
+	if before == nil {
+		return
+	}
+	l.later(func() {
+		if !before.Partial && before.Initialize != now.Initialize { // after the nearest memory a difference is expected
+			l.limited().Warn("the server answers initialize otherwise than remembered", a.session.ServerAttrs()...)
+		}
+		differs := func(kind string) bool {
+			return !slices.Contains(s.changed, kind) && before.Has(kind) && !before.SameLists(now, kind)
+		}
+		for _, kind := range remember.Kinds() {
+			if differs(kind) {
+				l.log().Info("a list differs from what is remembered", "list", kind)
+			}
+		}
+		l.notifyListsChanged(resultOf(before), differs)
+	})
+}
+
+// tellAllChanged tells the client that lists may have changed: those of its new session, or, if they cannot be
+// read, those that it was told of.
+func (l *sessionLife) tellAllChanged(s step) {
+	switch before, result := s.answers, l.session.session.Result(); {
+	case s.event == life.Up && result != nil:
+		l.later(func() { l.notifyListsChanged(result, func(string) bool { return true }) })
+	case s.event == life.NotLooked && before != nil:
+		l.later(func() { l.notifyListsChanged(resultOf(before), before.Has) })
+	case s.event == life.Unlookable && before != nil:
+		l.later(func() { l.notifyListsChanged(resultOf(before), func(string) bool { return true }) })
+	}
+}
