@@ -47,7 +47,12 @@ func (l *sessionLife) checkIdle(a *attachment) {
 	if l.session != a || l.idle == nil {
 		return
 	}
-	limit := l.supplier.opts().ProcessIdle
+	opts := l.supplier.opts()
+	limit := opts.ProcessIdle
+	if limit <= 0 || opts.Memory == nil { // since a reload: nobody would answer for the server
+		l.idle = nil
+		return
+	}
 	if l.c.InFlight() > 0 || asks {
 		a.usage.note()
 	}

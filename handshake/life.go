@@ -213,7 +213,7 @@ func (l *sessionLife) note(s step) {
 		if s.before.Told == life.ToldResult {
 			l.forgetAnswers()
 		}
-	case life.Close:
+	case life.Close: // once
 		l.later(func() {
 			l.supplier.leave(l)
 			l.supplier.goroutines.Done()

@@ -81,5 +81,12 @@ func (l *sessionLife) release(a *attachment) {
 	if open != nil {
 		open(func(r *connstate.Request) bool { return a.send(r) })
 	}
-	l.happened(a, life.Emptied)
+	l.mu.Lock()
+	defer l.unlock()
+	switch {
+	case l.session == a:
+		l.move(life.Emptied)
+	case len(l.c.Waiting()) > 0 && l.state.Phase.Takes(true, false) == life.Wait:
+		l.move(life.Needed) // one came back that the session had not taken, perhaps after memory was asked
+	}
 }

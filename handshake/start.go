@@ -202,7 +202,11 @@ func (l *sessionLife) startFailed(s *start) {
 	worked := s.supplier.Worked()
 	l.mu.Lock()
 	defer l.unlock()
-	if l.start != s {
+	switch {
+	case l.start != s:
+		return
+	case isClosed(l.supplier.Replaced()): // since the start has ended
+		l.move(life.Again)
 		return
 	}
 	hopeless := l.failures.cause == string(s.failure.Phase)+s.failure.Reason && l.failures.attempts > 1 && !worked &&
