@@ -77,7 +77,9 @@ func ClientOf(params json.RawMessage, who string) (c Client, plain bool) {
 	plain = plain && (isObject || top["clientInfo"] == nil) && isSubset(info, plainInfo) && isShort(info["version"])
 	for name, value := range info {
 		if name != "version" { // "1.0.0" is that of many
-			c.words = append(c.words, texts(value)...)
+			for _, text := range texts(value) {
+				c.words = append(append(c.words, text), shortOf(text)...)
+			}
 		}
 	}
 	declared, _ := top["capabilities"].(map[string]any)
@@ -88,6 +90,18 @@ func ClientOf(params json.RawMessage, who string) (c Client, plain bool) {
 		}
 	}
 	return c, plain
+}
+
+// shortOf returns what servers make of a name with several words: its first one, and what stands before a bracket.
+func shortOf(name string) (all []string) {
+	first, _, isLong := strings.Cut(strings.TrimSpace(name), " ")
+	if isLong && len(first) >= 4 {
+		all = append(all, first)
+	}
+	if before, _, ok := strings.Cut(name, " ("); ok && len(before) >= 4 && before != first {
+		all = append(all, before)
+	}
+	return all
 }
 
 // isVersion matches a revision of MCP: anything else is a text of the client.

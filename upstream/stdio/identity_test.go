@@ -114,13 +114,17 @@ func TestPortableCommands(t *testing.T) {
 	cli := filepath.Join(bin, "lib", "npm", "bin", "npm-cli.js")
 	write(cli, "")
 	write(filepath.Join(bin, "other", "tool"), "")
-	for _, program := range []string{"node", "npx", "uvx", "python3", "sh", "make", "docker", "server", "uv", "npm", "nice", "doppler", "env", "timeout", "task2", "bash", "pipx"} {
+	for _, program := range []string{"node", "npx", "uvx", "python3", "sh", "make", "docker", "server", "uv", "npm", "nice", "doppler", "env", "timeout", "task2", "bash", "pipx", "gulp"} {
 		write(filepath.Join(bin, program), "")
 	}
 	t.Setenv("PATH", bin)
 	for command, want := range map[string]bool{
 		"node " + script:                                      true,
-		"node " + script + " --port=1 --name x":               true,
+		"node " + script + " --port=1 --stdio":                true,
+		"node " + script + " --name x":                        false,
+		"node " + script + " serve":                           false,
+		bin + "/server mcp":                                   false,
+		bin + "/gulp --silent":                                false,
 		"node " + script + " https://example.com/a/b":         true,
 		bin + "/server stdio":                                 true,
 		"npx -y @scope/server@1.2.3 --flag":                   true,
@@ -227,7 +231,9 @@ func TestPortableCommands(t *testing.T) {
 		".npmrc":                             false,
 		"uv.toml":                            false,
 		".env":                               false,
-		"node_modules/other/x":               true,
+		"node_modules/other/x":               false,
+		"__pypackages__/3.11/lib/bin/x":      false,
+		".mise.local.toml":                   false,
 		"node_modules/server-x/package.json": false,
 		"node_modules/.bin/server-x":         false,
 		"server-x/package.json":              false,
@@ -248,6 +254,15 @@ func TestPortableCommands(t *testing.T) {
 	ssetest.Want(t, "an argument that names nothing", data.Identity().Portable(), true)
 	write(filepath.Join(dir, "data"), "")
 	ssetest.Want(t, "an argument that names a file", data.Identity().Portable(), false)
+	// A variable that names something in the folder chooses, too: an empty element of a list is the folder itself.
+	for variable, want := range map[string]bool{
+		"PYTHONPATH=:/opt/lib": false, "PYTHONPATH=src": false, "PYTHONPATH=.": false, "NODE_PATH=lib": false, "NODE_OPTIONS=--require ./hook.js": false,
+		"NODE_OPTIONS=--require=data": false, "LD_LIBRARY_PATH=/opt/lib:": false, "PERL5LIB=lib": false, "BUNDLE_GEMFILE=data": false,
+		"PYTHONPATH=/opt/lib": true, "NODE_OPTIONS=--max-old-space-size=4096": true, "LANG=C.UTF-8": true, "API_URL=https://a/./b": true, "LD_LIBRARY_PATH=": true,
+	} {
+		c := Command{Path: "npx", Args: []string{"-y", "server-x"}, Dir: dir, Env: []string{"HOME=" + home, variable}}
+		ssetest.Want(t, variable, c.Identity().Portable(), want)
+	}
 	for text, want := range map[string]bool{
 		`{"name":"app"}`:                             true,
 		`{"name":"server-x"}`:                        false,

@@ -23,10 +23,10 @@ import (
 //	program                     | is portable with
 //	----------------------------|------------------------------------------------------------------------
 //	a shell, a project's runner | nothing
-//	an interpreter              | an absolute script first, which is no such program
+//	an interpreter              | an absolute script first, which is no such program, and then as any other
 //	a runner of packages        | options that are known, and then a package, which is no such program
-//	any other                   | options, what begins with a digit, absolute paths, URLs, stdio and mcp: another
-//	                            | word may be a task of the project
+//	any other                   | options, what begins with a digit, absolute paths, URLs and stdio: another word may be
+//	                            | a task of the project
 //
 // With each of them, no argument may name a program, as it may be run: nice bash, doppler run -- npx.
 
@@ -37,6 +37,8 @@ var (
 		"make", "just", "task", "npm", "pnpm", "yarn", "bun", "deno", "tsx", "ts-node", "cargo", "go", "uv", "poetry", "pipenv", "pdm",
 		"hatch", "rye", "pixi", "conda", "mamba", "bundle", "rake", "dotnet", "gradle", "mvn", "docker-compose", "direnv", "mise",
 		"asdf", "nix", "nix-shell", "devbox", "devenv", "busybox", "nice", "doppler", "dotenv", "dotenv-cli", "cross-env", "corepack",
+		"composer", "gulp", "grunt", "invoke", "inv", "nox", "tox", "poe", "mage", "rails", "scons", "ant", "sbt", "lein", "bazel", "bazelisk",
+		"nx", "turbo", "volta", "rbenv", "pyenv", "nodenv", "fnm", "nvm", "jake", "lerna", "rush", "moon", "tilt", "earthly", "mix", "stack", "cabal",
 	}
 	// interpreters run the script that is their first argument. With any other one they may look for it in the
 	// directory.
@@ -51,12 +53,12 @@ var (
 		"podman": {command: "run", anyOption: true},
 	}
 	// plainWords are words that any server may have as arguments.
-	plainWords = regexp.MustCompile(`^(-.*|[0-9][0-9A-Za-z.:]*|stdio|mcp|true|false)$`)
+	plainWords = regexp.MustCompile(`^(-.*|[0-9][0-9A-Za-z.:]*|stdio|true|false)$`)
 	// choosers are files in a directory, or in one above it, that choose code: registries, versions, variables.
 	choosers = []string{
 		".npmrc", ".yarnrc", ".yarnrc.yml", ".pnp.cjs", ".pnpmfile.cjs", "uv.toml", "bunfig.toml", "deno.json", "deno.jsonc",
 		".env", ".tool-versions", "mise.toml", ".mise.toml", ".Rprofile", ".Renviron", "tsconfig.json", ".node-version", ".nvmrc",
-		".python-version", "doppler.yaml",
+		".python-version", "doppler.yaml", ".mise.local.toml", "mise.local.toml", ".mise", ".config/mise.toml", ".ruby-version", "__pypackages__",
 	}
 	// registry matches the first part of the name of an image, and scheme the beginning of a URL.
 	registry = regexp.MustCompile(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(\.[A-Za-z]{2,}|:[0-9]+)$`)
@@ -168,18 +170,46 @@ func (c Command) runsItself(program string) bool {
 		if slices.ContainsFunc(strings.Split(filepath.ToSlash(c.Args[0]), "/"), isRunner) { // .../npm/bin/npm-cli.js
 			return false
 		}
-		rest = c.Args[1:]
+		if rest = c.Args[1:]; slices.ContainsFunc(rest, isOdd) {
+			return false
+		}
 	default:
 		target, err := filepath.EvalSymlinks(program)
-		isOdd := func(arg string) bool {
-			return !plainWords.MatchString(arg) && !filepath.IsAbs(arg) && !scheme.MatchString(arg)
-		}
 		if err != nil || isRunner(target) || slices.ContainsFunc(c.Args, isOdd) {
 			return false
 		}
 	}
 	return !slices.ContainsFunc(rest, c.namesProgram)
 }
+
+// isOdd reports whether an argument may be a word of the project in which the program runs.
+func isOdd(arg string) bool {
+	return !plainWords.MatchString(arg) && !filepath.IsAbs(arg) && !scheme.MatchString(arg)
+}
+
+// hasRelativeVariable reports whether a variable names something in a directory, as PYTHONPATH does with "src", with "."
+// and with an empty element.
+func (c Command) hasRelativeVariable(dir string) bool {
+	for _, variable := range c.environment() {
+		name, value, _ := strings.Cut(variable, "=")
+		if environ.IsAmbient(name) || environ.IsPlace(name) || value == "" {
+			continue
+		}
+		isList := listVariable.MatchString(strings.ToUpper(name))
+		for _, element := range filepath.SplitList(value) {
+			if isList && !filepath.IsAbs(element) {
+				return true
+			}
+		}
+		if isNamed(dir, value) || strings.Contains(value, "./") && !scheme.MatchString(value) {
+			return true
+		}
+	}
+	return false
+}
+
+// listVariable matches the names of variables that are lists of folders.
+var listVariable = regexp.MustCompile(`(PATH|LIB|DIRS?)$`)
 
 // isPortable reports whether the command is portable now. It reads the file system.
 func (c Command) isPortable() bool {
@@ -191,7 +221,7 @@ func (c Command) isPortable() bool {
 		return false
 	case filepath.Base(c.Path) != c.Path && !filepath.IsAbs(c.Path):
 		return false
-	case !c.runsItself(program):
+	case !c.runsItself(program) || c.hasRelativeVariable(dir):
 		return false
 	}
 	var packages []string
@@ -321,6 +351,9 @@ func (c Command) choosesIn(dir string, packages []string) bool {
 			return true
 		}
 	}
+	if dir != c.home() && exists(filepath.Join(dir, "node_modules")) { // npx finds a package there by the name in its package.json
+		return true
+	}
 	own := struct {
 		Name string
 		Bin  any
@@ -332,7 +365,6 @@ func (c Command) choosesIn(dir string, packages []string) bool {
 	for _, name := range packages {
 		_, runs := bins[name]
 		if isPackageIn(filepath.Join(dir, name)) || exists(filepath.Join(dir, name+".py")) ||
-			exists(filepath.Join(dir, "node_modules", name)) || exists(filepath.Join(dir, "node_modules", ".bin", name)) ||
 			isPackage && (odd || own.Name == name || runs) {
 			return true
 		}
