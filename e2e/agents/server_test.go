@@ -19,7 +19,7 @@ import (
 )
 
 // serverArg as the first argument makes the test binary the MCP server behind the gateway.
-const serverArg = "mcp-server-of-agents"
+const serverArg = "--play-server"
 
 // mark returns the description of a tool, by which it is known whatever an agent calls it.
 func mark(tool string) string { return "Known to its server as [" + tool + "]." }
