@@ -256,8 +256,8 @@ func TestPortableCommands(t *testing.T) {
 	ssetest.Want(t, "an argument that names a file", data.Identity().Portable(), false)
 	// A variable that names something in the folder chooses, too: an empty element of a list is the folder itself.
 	for variable, want := range map[string]bool{
-		"PYTHONPATH=:/opt/lib": false, "PYTHONPATH=src": false, "PYTHONPATH=.": false, "NODE_PATH=lib": false, "NODE_OPTIONS=--require ./hook.js": false,
-		"NODE_OPTIONS=--require=data": false, "LD_LIBRARY_PATH=/opt/lib:": false, "PERL5LIB=lib": false, "BUNDLE_GEMFILE=data": false,
+		"PYTHONPATH=:/opt/lib": false, "PYTHONPATH=data": false, "PYTHONPATH=src": true, "NoDefaultCurrentDirectoryInExePath=1": true, "PYTHONPATH=.": false, "NODE_PATH=data:/x": false, "NODE_OPTIONS=--require ./hook.js": false,
+		"NODE_OPTIONS=--require=data": false, "LD_LIBRARY_PATH=/opt/lib:": false, "PERL5LIB=./": false, "BUNDLE_GEMFILE=data": false,
 		"PYTHONPATH=/opt/lib": true, "NODE_OPTIONS=--max-old-space-size=4096": true, "LANG=C.UTF-8": true, "API_URL=https://a/./b": true, "LD_LIBRARY_PATH=": true,
 	} {
 		c := Command{Path: "npx", Args: []string{"-y", "server-x"}, Dir: dir, Env: []string{"HOME=" + home, variable}}

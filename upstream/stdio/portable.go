@@ -187,8 +187,8 @@ func isOdd(arg string) bool {
 	return !plainWords.MatchString(arg) && !filepath.IsAbs(arg) && !scheme.MatchString(arg)
 }
 
-// hasRelativeVariable reports whether a variable names something in a directory, as PYTHONPATH does with "src", with "."
-// and with an empty element.
+// hasRelativeVariable reports whether a variable names something in a directory, as PYTHONPATH does with "." and
+// with an empty element, and with "src" where that is there.
 func (c Command) hasRelativeVariable(dir string) bool {
 	for _, variable := range c.environment() {
 		name, value, _ := strings.Cut(variable, "=")
@@ -197,7 +197,7 @@ func (c Command) hasRelativeVariable(dir string) bool {
 		}
 		isList := listVariable.MatchString(strings.ToUpper(name))
 		for _, element := range filepath.SplitList(value) {
-			if isList && !filepath.IsAbs(element) {
+			if isList && (element == "" || filepath.Clean(element) == ".") { // another relative one counts if it is there
 				return true
 			}
 		}
