@@ -257,8 +257,8 @@ func (l *sessionLife) show(phase life.Phase) {
 	case connstate.Ready.String():
 		if open, err := l.c.Open(); err == nil {
 			l.open = open
-			if phase != life.Opening { // nothing waits
-				open(nil)
+			if phase != life.Opening { // nothing waits, or what comes back in this moment, for which release looks
+				open(func(*connstate.Request) bool { return false })
 			}
 		}
 	case connstate.Failed.String():

@@ -83,10 +83,19 @@ func (l *sessionLife) release(a *attachment) {
 	}
 	l.mu.Lock()
 	defer l.unlock()
-	switch {
-	case l.session == a:
+	if l.session == a {
 		l.move(life.Emptied)
-	case len(l.c.Waiting()) > 0 && l.state.Phase.Takes(true, false) == life.Wait:
-		l.move(life.Needed) // one came back that the session had not taken, perhaps after memory was asked
+		return
+	}
+	// One may have come back that the session had not taken, after all that looks for what waits.
+	for _, r := range l.c.Waiting() {
+		switch l.state.Phase.Takes(true, false) {
+		case life.Wait:
+			l.move(life.Needed)
+		case life.Use, life.Pass:
+			if l.c.Release(r) {
+				l.later(func() { l.pass(r) })
+			}
+		}
 	}
 }
