@@ -105,6 +105,7 @@ e2e:
 # All waits of the chaos are bounded, so it needs no timeout.
 soak: fuzz
 	go test ./e2e -race -count=1 -timeout 0 -tags all -v -run '^TestChaos$$' -chaos.for $(FOR) -chaos.seed $(SEED)
+	WALKS=4000 go test -count=1 -timeout 60m -run TestWalkThroughTheLivesOfSessions ./gateway
 
 perf: bench bench-compare
 

@@ -254,7 +254,7 @@ var moves = map[Phase]map[Event]move{
 		Known:         to(Asleep, TellIfDifferent, TellMemory),
 		KnownNeeded:   to(Waking, TellIfDifferent, TellMemory, BeginStart),
 		KnownOld:      to(Waking, TellIfDifferent, TellMemory, BeginStart),
-		KnownNearly:   to(Waking, TellMemory, BeginStart),
+		KnownNearly:   to(Waking, TellIfDifferent, TellMemory, BeginStart),
 		Replaced:      stay(StopWaiting, TakeServer, Recall),
 	},
 	Asleep: {
