@@ -86,6 +86,13 @@ func (c ForHandler) Admit(r *Request) (bool, error) {
 	return false, nil
 }
 
+// Passed notes that a message has been through the gate, or past it: if it comes back, there is room for it.
+func (c ForHandler) Passed(r *Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r.passed = true
+}
+
 // enqueueLocked puts a message into the queue, for which the budget has been asked.
 func (c *Connection) enqueueLocked(at int, r *Request, since time.Time) {
 	late := time.AfterFunc(c.gateLimitLocked()-time.Since(since), func() {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
@@ -150,6 +151,97 @@ func TestNothingRunsForAnIdleConnection(t *testing.T) {
 		}
 		asleep.wantState(connstate.Resting)
 		awake.wantState(connstate.Ready)
+	})
+}
+
+// The gate has room for all requests that a lost session gives back.
+func TestAllRequestsOfALostSessionReturn(t *testing.T) {
+	u := &server{handle: inSession(1, on("resources/read", func(*serverSession, *jsonrpc.Message) {}))}
+	inFakeTime(t, u, gateway.Options{MaxInFlight: 1000}, func(t *testing.T, g *gateway.Gateway) {
+		p := connectReady(t, g)
+		time.Sleep(time.Minute)
+		for i := range 200 {
+			p.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"resources/read","params":{"uri":"a://1"}}`, i+1))
+		}
+		synctest.Wait()
+		u.session(t, 1).die()
+		time.Sleep(time.Minute)
+		bad := 0
+		got := p.take()
+		for _, e := range got {
+			if strings.Contains(e, "gate_full") {
+				bad++
+			}
+		}
+		if bad > 0 || len(got) != 200 {
+			t.Errorf("%d of %d answers are gate_full", bad, len(got))
+		}
+	})
+}
+
+// Without the gateway's handshake, a start that hangs is given up when another server is configured, although
+// the client's initialize waits at the gate.
+func TestReplacedDuringAStartWithoutAutoInitialize(t *testing.T) {
+	old, next := &server{dial: slow(time.Hour)}, &server{}
+	opts := gateway.Options{NoAutoInitialize: true}
+	inFakeTime(t, old, opts, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.deliver(initialize("0", "2025-11-25", `{}`))
+		reconfigure(t, g, next, opts)
+		time.Sleep(time.Second)
+		p.want("0 *")
+		p.wantState(connstate.Ready)
+		equal(t, "starts of the next server", next.starts(), 1)
+	})
+}
+
+// The server before is not started again, in a pause, once another one is configured.
+func TestReplacedInAPauseWithoutAutoInitialize(t *testing.T) {
+	old, next := &server{dial: failing(100)}, &server{}
+	opts := gateway.Options{NoAutoInitialize: true}
+	inFakeTime(t, old, opts, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.deliver(initialize("0", "2025-11-25", `{}`))
+		starts := old.starts()
+		p.wantState(connstate.Failed)
+		reconfigure(t, g, next, opts)
+		time.Sleep(time.Minute)
+		p.take()
+		equal(t, "starts of the server before", old.starts(), starts)
+	})
+}
+
+// Nothing is kept of a client that has left a shared session.
+func TestNothingIsKeptOfAClientThatLeftASharedSession(t *testing.T) {
+	opts := remembering()
+	opts.Sessions = gateway.SessionsShared
+	inFakeTime(t, &server{capabilities: withLists, handle: lists(nil)}, opts, func(t *testing.T, g *gateway.Gateway) {
+		stays := connect(t, g, plain)
+		time.Sleep(time.Minute)
+		stays.wantState(connstate.Ready)
+		var kept []weak.Pointer[connstate.Connection]
+		for range 20 {
+			p := connect(t, g, plain)
+			time.Sleep(time.Second)
+			p.wantState(connstate.Ready)
+			kept = append(kept, weak.Make(p.c.Connection))
+			p.c.Close(connstate.ClosedClient)
+			synctest.Wait()
+			p = nil
+		}
+		time.Sleep(time.Hour)
+		for range 5 {
+			runtime.GC()
+		}
+		n := 0
+		for _, k := range kept {
+			if k.Value() != nil {
+				n++
+			}
+		}
+		if n > 2 {
+			t.Errorf("%d of 20 connections are kept", n)
+		}
 	})
 }
 

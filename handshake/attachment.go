@@ -74,6 +74,9 @@ func (a *attachment) close(why error) {
 	if a.bridge.shares() {
 		a.caller.Detach()
 		a.session.ignore(a)
+		if a.session.look != nil {
+			a.session.look.ignore(a)
+		}
 		return
 	}
 	a.session.Close(why)
@@ -270,6 +273,7 @@ func (b *Bridge) repeat(r *connstate.Request, e *jsonrpc.Error) {
 		return
 	}
 	r.Repeated = true
+	b.c.Passed(r)
 	r.FromServer(metrics.ErrorSessionLost)
 	b.opts.Metrics.RequestRepeated()
 	b.pass(r)

@@ -203,6 +203,7 @@ func (b *Bridge) pass(r *connstate.Request) {
 			return
 		}
 		isBack = true
+		b.c.Passed(r)
 	}
 	for {
 		answer, to, err := b.life.take(r)
@@ -220,6 +221,7 @@ func (b *Bridge) pass(r *connstate.Request) {
 			return
 		}
 		isBack = true
+		b.c.Passed(r)
 	}
 }
 

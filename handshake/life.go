@@ -426,8 +426,12 @@ func (l *sessionLife) serverReplaced(by *Supplier) {
 
 // initializeIsOut reports whether an initialize of the client is at the server as it is.
 func (l *sessionLife) initializeIsOut() bool {
-	return l.opts.Params == nil && slices.ContainsFunc(l.c.Unanswered(), func(r *connstate.Request) bool {
-		return r.Method == mcp.MethodInitialize
+	if l.opts.Params != nil || l.session == nil {
+		return false
+	}
+	waiting := l.c.Waiting()
+	return slices.ContainsFunc(l.c.Unanswered(), func(r *connstate.Request) bool {
+		return r.Method == mcp.MethodInitialize && !slices.Contains(waiting, r)
 	})
 }
 

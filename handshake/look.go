@@ -31,20 +31,30 @@ type look struct {
 
 	mu        sync.Mutex // guards what follows
 	ended     bool
-	observers []func() // called before done is closed: who waits for that finds what they did
+	observers map[*attachment]func() // called before done is closed: who waits for that finds what they did
 }
 
-// observe has f called at the end of the look, perhaps at once.
-func (l *look) observe(f func()) {
+// observe has f called for an attachment at the end of the look, perhaps at once.
+func (l *look) observe(a *attachment, f func()) {
 	l.mu.Lock()
 	ended := l.ended
 	if !ended {
-		l.observers = append(l.observers, f)
+		if l.observers == nil {
+			l.observers = make(map[*attachment]func())
+		}
+		l.observers[a] = f
 	}
 	l.mu.Unlock()
 	if ended {
 		f()
 	}
+}
+
+// ignore has nothing called for an attachment.
+func (l *look) ignore(a *attachment) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.observers, a)
 }
 
 func (l *look) end() {

@@ -20,7 +20,7 @@ func (l *sessionLife) prepare(s step) {
 		if look == nil {
 			l.happened(a, life.Unlookable)
 		} else {
-			look.observe(func() { l.looked(a, look) })
+			look.observe(a, func() { l.looked(a, look) })
 		}
 		a.session.supplier.Go(func() { // ends with the session; each step is bounded
 			if known && look != nil && !l.shares() {
