@@ -212,7 +212,7 @@ func (l *sessionLife) retireSession(s step) {
 	})
 }
 
-// closeSessions ends all sessions, with the connection.
+// closeSessions ends all sessions, with the connection, and the life.
 func (l *sessionLife) closeSessions() {
 	current, retiring := l.session, l.retiring
 	l.session, l.retiring = nil, nil
@@ -227,6 +227,8 @@ func (l *sessionLife) closeSessions() {
 		for _, a := range retiring {
 			a.close(errGone)
 		}
+		l.supplier.leave(l)
+		l.supplier.goroutines.Done()
 	})
 }
 

@@ -204,6 +204,8 @@ func (l *sessionLife) note(s step) {
 		}
 	case life.Unlookable:
 		l.forgetAnswers()
+	case life.Known, life.Replaced:
+		l.lost = false
 	case life.Idle:
 		if s.before.Told != life.ToldLists || l.answers == nil {
 			l.answers = l.session.session.unread()
@@ -213,11 +215,6 @@ func (l *sessionLife) note(s step) {
 		if s.before.Told == life.ToldResult {
 			l.forgetAnswers()
 		}
-	case life.Close: // once
-		l.later(func() {
-			l.supplier.leave(l)
-			l.supplier.goroutines.Done()
-		})
 	}
 }
 
@@ -329,7 +326,8 @@ func (l *sessionLife) take(r *connstate.Request) (answer func(), to *attachment,
 		return func() {}, nil, nil // the session to come asks for the roots anyway
 	}
 	if answer := l.fromMemory(r); answer != nil {
-		return answer, nil, nil
+		l.later(answer) // after that to an initialize which may be there
+		return func() {}, nil, nil
 	}
 	switch l.state.Phase.Takes(isRequest, !time.Now().Before(l.retry)) {
 	case life.Pass:
@@ -454,7 +452,11 @@ func (l *sessionLife) listsChanged(a *attachment, kinds ...string) {
 	l.mu.Lock()
 	defer l.unlock()
 	if l.session != a {
-		a.changed = append(a.changed, kinds...)
+		for _, kind := range kinds {
+			if !slices.Contains(a.changed, kind) {
+				a.changed = append(a.changed, kind)
+			}
+		}
 		return
 	}
 	l.changed, l.since = append(l.changed, kinds...), time.Now()

@@ -149,7 +149,7 @@ func (l *sessionLife) renewed(q *question) {
 func (l *sessionLife) decide(q *question) (life.Event, *remember.Answers) {
 	told, declared := l.state.Told, l.state.Declared
 	known := l.usable(q.exact)
-	if told == life.ToldLists && l.answers != nil && !l.answers.Partial && (known == nil || l.answers.Learned.After(known.Learned)) {
+	if told == life.ToldLists && l.answers != nil && !l.answers.Partial && (known == nil || len(l.answers.Pages) > 0 && l.answers.Learned.After(known.Learned)) {
 		known = l.answers
 	}
 	waits := len(l.c.Waiting()) > 0 || len(l.initializes) > 0

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -214,7 +215,11 @@ func (l *sessionLife) startFailed(s *start) {
 	if s.endedIn == InitializingOwn && s.failure.Refusal != nil && l.opts.Params != nil {
 		l.move(life.OwnRefused)
 	}
+	begins := slices.ContainsFunc(s.events, func(e StartEvent) bool { return e == OwnInitialize || e == MoreDeclared })
 	switch {
+	case begins: // the client has begun anew since the start has ended
+		l.move(life.Failed)
+		l.move(life.OwnInitialize)
 	case l.failures.attempts >= l.opts.MaxHandshakeAttempts:
 		l.move(life.FailedLast)
 	case hopeless:

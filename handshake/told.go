@@ -37,6 +37,7 @@ func (l *sessionLife) fromMemory(r *connstate.Request) (answer func()) {
 	}
 	return func() {
 		l.opts.Metrics.AnsweredFromMemory()
+		r.Backpressure = false // a session may have had it: nobody waits for the client here
 		r.Answer(jsonrpc.NewResult(r.ID, result), "")
 	}
 }
