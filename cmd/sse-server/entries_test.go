@@ -39,8 +39,8 @@ func TestInit(t *testing.T) {
 	}
 	c := mustLoad(t, env, "check", "-c", "servers.yaml")
 	first := c.Servers[0]
-	if strings.Join(first.Command, " ") != "npx -y @x/server-files /data: a" || !slices.Contains(first.Upstream().(upstream.Command).Env, "A=yes") || first.Dir != "/" || c.Servers[4].Remote().Header.Get("Authorization") != "Bearer "+secret {
-		t.Errorf("got %q %q %q %v", first.Command, first.Env, first.Dir, c.Servers[4].Remote())
+	if strings.Join(argsOf(first), " ") != "-y @x/server-files /data: a" || !slices.Contains(first.Upstream().(upstream.Command).Env, "A=yes") || first.Dir != "/" || c.Servers[4].Remote().Header.Get("Authorization") != "Bearer "+secret {
+		t.Errorf("got %q %q %q %v", argsOf(first), first.Env, first.Dir, c.Servers[4].Remote())
 	}
 	data, _ := os.ReadFile("servers.yaml")
 	if !strings.Contains(string(data), "# from "+home+"/.cursor/mcp.json\n") {
@@ -84,8 +84,8 @@ func TestInitKeepsSecrets(t *testing.T) {
 	if header := c.Servers[2].Remote().Header; header.Get("Authorization") != "Bearer "+secret || header.Get("A") != "1" || header.Get("B") != "2" {
 		t.Errorf("got %v", header)
 	}
-	if a := c.Servers[0]; strings.Join(a.Command, "|") != "x|#|a: b" || !slices.Contains(envOf(a), "T=a\nb") || !slices.Contains(envOf(a), "FROM_FILE=1") || !slices.Contains(envOf(a), "KEY=k") || len(a.EnvFile) != 2 || !slices.Contains(envOf(c.Servers[1]), "KEY=other") {
-		t.Errorf("got %q %q %s", a.Command, a.Env, a.EnvFile)
+	if a := c.Servers[0]; strings.Join(argsOf(a), "|") != "#|a: b" || !slices.Contains(envOf(a), "T=a\nb") || !slices.Contains(envOf(a), "FROM_FILE=1") || !slices.Contains(envOf(a), "KEY=k") || len(a.EnvFile) != 2 || !slices.Contains(envOf(c.Servers[1]), "KEY=other") {
+		t.Errorf("got %q %q %s", argsOf(a), a.Env, a.EnvFile)
 	}
 	ssetest.Must(t, os.Remove(".env"))
 	p = launchWith(t, env, "init", "again.yaml")
@@ -94,6 +94,9 @@ func TestInitKeepsSecrets(t *testing.T) {
 		t.Errorf("got %s", p.log.String())
 	}
 }
+
+// argsOf returns the arguments of the process of a server.
+func argsOf(s *config.Server) []string { return s.Upstream().(upstream.Command).Args }
 
 // envOf returns the environment of the process of a server.
 func envOf(s *config.Server) []string { return s.Upstream().(upstream.Command).Env }
@@ -123,7 +126,7 @@ func TestInitPutsSecretsIntoTheStateDirectory(t *testing.T) {
 		ssetest.Want(t, "the mode of an env-file", info.Mode().Perm(), os.FileMode(0o600))
 	}
 	c := mustLoad(t, env, "check", "-c", "servers.yaml")
-	if all := envOf(c.Servers[0]); !slices.Contains(all, "GITHUB_TOKEN="+secret) || !slices.Contains(all, "MODE=fast") || c.Servers[0].Upstream().(upstream.Command).Args[1] != secret {
+	if all := envOf(c.Servers[0]); !slices.Contains(all, "GITHUB_TOKEN="+secret) || !slices.Contains(all, "MODE=fast") || argsOf(c.Servers[0])[1] != secret {
 		t.Errorf("got %q", c.Servers[0].Upstream())
 	}
 	if header := c.Servers[1].Remote().Header; header.Get("Authorization") != "Bearer "+secret || header.Get("X") != "${AWS_SECRET}" || header.Get("Y") != "${file:/etc/hostname}" {

@@ -12,7 +12,6 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
-	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 // Entry is a server of a file that is to be made.
@@ -221,74 +220,33 @@ func (f *File) envFiles(name string, files []string) (all []text) {
 	return texts(files)
 }
 
-// What may be secret. All of an argument, a URL, a header or a variable that may be secret is kept in the env-file,
-// but for its references: to keep more than is secret does no harm.
-const secretNames = `(?:token|key|secret|pass|pwd|auth|credential|cookie|session|signature|bearer|basic|jwt|dsn|header|connection|webhook)`
-
-var (
-	// secretFlag matches a flag that comes before a secret, and secretWord a word that has one in it.
-	secretFlag = regexp.MustCompile(`^(?i:--?[a-z0-9_.-]*` + secretNames + `[a-z0-9_.-]*|--?(?:[a-z0-9_.-]+[_.-])?pat|-p|-u|--user)$|^-H$`)
-	secretWord = regexp.MustCompile(strings.Join([]string{
-		`^(?:-[A-Za-z]|--?[A-Za-z0-9_.-]+=)?[A-Za-z_][A-Za-z0-9_.]*=.`,                  // NAME=VALUE, -eNAME=VALUE, --env=NAME=VALUE
-		`(?i:` + secretNames + `[a-z0-9_.-]*["']?\s*[=:\s]\s*\S)`,                       // --token=, "apiKey": "…", Authorization: …
-		`://[^/?#\s:]*[^/?#\s:]@|://[^/?#\s]*:[^\s]+@`,                                  // https://TOKEN@host, postgres://ada:password@host
-		`(?i:\b(?:sk|pk|rk|ghp|gho|ghs|ghu|xox[a-z]|glpat|github_pat|npm|hf|figd)[-_])`, // what issuers begin their tokens with
-		`\bAKIA[A-Z0-9]|\bAIza|\beyJ[A-Za-z0-9_-]+\.`,
-	}, "|"))
-	urlInWord = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"']+`)
-	// noValues are the parameters of a query whose values are not in the text.
-	noValues = regexp.MustCompile(`[?&][A-Za-z0-9_.-]+=(&|$)`)
-	// leadIn matches what comes before a reference and is no secret, such as --header=Authorization: Bearer.
-	leadIn = regexp.MustCompile(`^(?:--?[A-Za-z_-]+=)?(?:[A-Za-z_-]+\s*[:=]\s*)?(?i:(?:bearer|basic|token)\s*)?$`)
-)
-
-// mayBeSecret reports whether a word of a command, without its references, may be secret.
-func mayBeSecret(word string) bool {
-	word = withoutEmpty(word)
-	return secretWord.MatchString(word) || slices.ContainsFunc(urlInWord.FindAllString(word, -1), isSecretURL)
-}
-
-// isSecretURL reports whether a URL, without its references, has what its place does not have.
-func isSecretURL(address string) bool {
-	address = withoutEmpty(address)
-	place := upstream.URL{Address: address}.Place()
-	return place != address && place+"/" != address
-}
-
-// withoutEmpty returns a text without the parameters of a query that have no value.
-func withoutEmpty(text string) string {
-	for noValues.MatchString(text) {
-		text = strings.TrimRight(strings.ReplaceAll(noValues.ReplaceAllString(text, "?$1"), "?&", "?"), "?")
-	}
-	return text
-}
+// leadIn matches what comes before a reference and is no secret, such as --header=Authorization: Bearer.
+var leadIn = regexp.MustCompile(`^(?:--?[A-Za-z_-]+=)?(?:[A-Za-z_-]+\s*[:=]\s*)?(?i:(?:bearer|basic|token)\s*)?$`)
 
 // url returns the URL of an entry.
 func (f *File) url(name string, e Entry) string {
-	return f.write(f.parts(name, e, e.URL, hostOf(e.URL)), isSecretURL, name, "url")
+	return f.write(f.parts(name, e, e.URL, hostOf(e.URL)), isHarmless, name, "url")
 }
 
 // command returns the command of an entry.
 func (f *File) command(name string, e Entry) (all []string) {
-	flag := "" // the word before, if a secret may follow it
-	for _, word := range e.Command {
-		isSecret, about := mayBeSecret, "arg"
-		if option, _, _ := strings.Cut(word, "="); secretFlag.MatchString(option) {
+	for i, arg := range e.Command {
+		harmless, about := isHarmless, "arg"
+		if i == 0 || shellPrograms.MatchString(e.Command[0]) {
+			harmless = isHarmlessText
+		}
+		if option, _, _ := strings.Cut(arg, "="); secretFollows.MatchString(option) {
 			about = option
 		}
-		if flag != "" {
-			isSecret, about = always, flag
+		if i > 0 && secretFollows.MatchString(e.Command[i-1]) {
+			harmless, about = never, e.Command[i-1]
 		}
-		all = append(all, f.write(f.parts(name, e, word, ""), isSecret, name, strings.TrimLeft(about, "-")))
-		flag = ""
-		if secretFlag.MatchString(word) {
-			flag = word
-		}
+		all = append(all, f.write(f.parts(name, e, arg, ""), harmless, name, strings.Trim(about, "-/:=")))
 	}
 	return all
 }
 
-func always(string) bool { return true }
+func never(string) bool { return false }
 
 // header returns the headers of an entry that the file can have.
 func (f *File) header(name string, e Entry) (all yaml.MapSlice) {
@@ -297,7 +255,7 @@ func (f *File) header(name string, e Entry) (all yaml.MapSlice) {
 			f.warn("%s: the header %s is left out: %v", name, header, err)
 			continue
 		}
-		value := f.write(f.parts(name, e, strings.TrimSpace(e.Header[header]), hostOf(e.URL)), always, name, header)
+		value := f.write(f.parts(name, e, strings.TrimSpace(e.Header[header]), hostOf(e.URL)), never, name, header)
 		all = append(all, yaml.MapItem{Key: header, Value: text(value)})
 	}
 	return all
@@ -325,7 +283,7 @@ func (f *File) env(name string, e Entry) (all yaml.MapSlice) {
 			f.values[variable] = value
 			continue
 		}
-		all = append(all, yaml.MapItem{Key: variable, Value: text(f.write(f.parts(name, e, value, ""), always, name, variable))})
+		all = append(all, yaml.MapItem{Key: variable, Value: text(f.write(f.parts(name, e, value, ""), never, name, variable))})
 	}
 	return all
 }
@@ -336,21 +294,21 @@ type part struct {
 	isReference bool
 }
 
-// write returns a text of these parts as the file has it: the text is kept in the env-file if it may be secret.
-func (f *File) write(parts []part, isSecret func(string) bool, words ...string) string {
+// write returns a text of these parts as the file has it: the text is kept in the env-file if it is not known to be harmless.
+func (f *File) write(parts []part, harmless func(string) bool, words ...string) string {
 	var all strings.Builder
 	for _, p := range parts {
 		if !p.isReference {
 			all.WriteString(p.text)
 		}
 	}
-	isKept := isSecret(all.String())
+	isKept := !harmless(all.String())
 	all.Reset()
 	for i, p := range parts {
 		switch {
 		case p.isReference:
 			all.WriteString(p.text)
-		case isKept && !leadIn.MatchString(p.text), i < len(parts)-1 && strings.HasSuffix(p.text, "$"): // which would escape the reference
+		case isKept && (i > 0 || len(parts) == 1 || !leadIn.MatchString(p.text)), i < len(parts)-1 && strings.HasSuffix(p.text, "$"): // which would escape the reference
 			all.WriteString(f.keep(p.text, words...))
 		default:
 			all.WriteString(escape(p.text))

@@ -202,47 +202,71 @@ func TestFileNeedsOnlyWhatIsReferredTo(t *testing.T) {
 
 // A secret is in the env-file, in whatever form a client's file has it, and the server gets what the client gives it.
 func TestSecretsOfAllFormsAreInTheEnvFile(t *testing.T) {
-	const s = "s3cr3t"               // in each of these
+	const s = "s3cr3t" // in each of these; or a word, which is no secret elsewhere:
+	const w = "swordfish"
 	commands := map[string][]string{ // as the client runs them with R=r
-		"docker -e":          {"docker", "run", "-i", "--rm", "-e", "NAME=" + s, "image:latest"},
-		"docker --env":       {"docker", "run", "--env", "NAME=" + s, "image"},
-		"docker --env=":      {"docker", "run", "--env=NAME=" + s, "image"},
-		"docker -eNAME=":     {"docker", "run", "-eNAME=" + s, "image"},
-		"env":                {"env", "NAME=" + s, "srv"},
-		"flag":               {"srv", "--api-key", s, "--verbose"},
-		"flag=":              {"srv", "--token=" + s},
-		"flag=/":             {"srv", "--password=/" + s},
-		"part of a path":     {"npx", "mcp-remote", "https://a.example/s/" + s + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4/mcp"},
-		"flag and dash":      {"srv", "--token", "-" + s},
-		"access token":       {"srv", "--github-pat", s},
-		"password":           {"srv", "-p", s},
-		"--header":           {"npx", "mcp-remote", "https://a/mcp", "--header", "Authorization: Bearer " + s},
-		"--header=":          {"npx", "mcp-remote", "https://a/mcp", "--header=Authorization: Bearer " + s},
-		"--header of NAME":   {"npx", "mcp-remote", "https://a/mcp", "--header", "X-Any:" + s},
-		"-H":                 {"npx", "x", "-H", "X-Any: " + s},
-		"header alone":       {"npx", "x", "Authorization:Bearer" + s},
-		"DSN":                {"srv", "postgres://u:" + s + "@h/db"},
-		"DSN with a slash":   {"srv", "postgres://u:" + s + "/x@h/db"},
-		"--dsn=":             {"srv", "--dsn=postgres://u:" + s + "@h"},
-		"--uri=":             {"srv", "--uri=mongodb+srv://u:" + s + "@h/?x=y"},
-		"in a word":          {"srv", "jdbc:postgres://u:" + s + "@h"},
-		"user alone":         {"srv", "https://" + s + "@h/x"},
-		"key=value":          {"srv", "Server=h;User Id=u;Password=" + s + ";"},
-		"query":              {"npx", "mcp-remote", "https://a/mcp?api_key=" + s},
-		"any query":          {"npx", "mcp-remote", "https://a/mcp?x=" + s},
-		"query, --url=":      {"srv", "--url=https://a/mcp?k=" + s},
-		"JSON":               {"srv", "--config", `{"apiKey": "` + s + `", "url": "https://a"}`},
-		"shell":              {"sh", "-c", "API_TOKEN=" + s + " npx -y srv --verbose"},
-		"shell, flag":        {"sh", "-c", "npx -y srv --api-key " + s},
-		"shell, header":      {"sh", "-c", "curl -H 'X-Auth: " + s + "' https://a"},
-		"form of an issuer":  {"srv", "sk-" + s},
-		"reference and flag": {"srv", "--token", s + "-${R}"},
-		"reference and DSN":  {"srv", "--dsn=postgres://u:" + s + "@${R}/db"},
-		"two references":     {"srv", "https://${R}/mcp?key=" + s + "&r=${R:-d}"},
-		"reference, header":  {"npx", "x", "--header", "Authorization: Bearer ${R}" + s},
+		"docker -e":             {"docker", "run", "-i", "--rm", "-e", "NAME=" + s, "image:latest"},
+		"docker --env":          {"docker", "run", "--env", "NAME=" + s, "image"},
+		"docker --env=":         {"docker", "run", "--env=NAME=" + s, "image"},
+		"docker -eNAME=":        {"docker", "run", "-eNAME=" + s, "image"},
+		"env":                   {"env", "NAME=" + s, "srv"},
+		"flag":                  {"srv", "--api-key", s, "--verbose"},
+		"flag=":                 {"srv", "--token=" + s},
+		"flag=/":                {"srv", "--password=/" + s},
+		"part of a path":        {"npx", "mcp-remote", "https://a.example/s/" + s + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4/mcp"},
+		"flag and dash":         {"srv", "--token", "-" + s},
+		"access token":          {"srv", "--github-pat", s},
+		"password":              {"srv", "-p", s},
+		"--header":              {"npx", "mcp-remote", "https://a/mcp", "--header", "Authorization: Bearer " + s},
+		"--header=":             {"npx", "mcp-remote", "https://a/mcp", "--header=Authorization: Bearer " + s},
+		"--header of NAME":      {"npx", "mcp-remote", "https://a/mcp", "--header", "X-Any:" + s},
+		"-H":                    {"npx", "x", "-H", "X-Any: " + s},
+		"header alone":          {"npx", "x", "Authorization:Bearer" + s},
+		"DSN":                   {"srv", "postgres://u:" + s + "@h/db"},
+		"DSN with a slash":      {"srv", "postgres://u:" + s + "/x@h/db"},
+		"--dsn=":                {"srv", "--dsn=postgres://u:" + s + "@h"},
+		"--uri=":                {"srv", "--uri=mongodb+srv://u:" + s + "@h/?x=y"},
+		"in a word":             {"srv", "jdbc:postgres://u:" + s + "@h"},
+		"user alone":            {"srv", "https://" + s + "@h/x"},
+		"key=value":             {"srv", "Server=h;User Id=u;Password=" + s + ";"},
+		"query":                 {"npx", "mcp-remote", "https://a/mcp?api_key=" + s},
+		"any query":             {"npx", "mcp-remote", "https://a/mcp?x=" + s},
+		"query, --url=":         {"srv", "--url=https://a/mcp?k=" + s},
+		"JSON":                  {"srv", "--config", `{"apiKey": "` + s + `", "url": "https://a"}`},
+		"shell":                 {"sh", "-c", "API_TOKEN=" + s + " npx -y srv --verbose"},
+		"shell, flag":           {"sh", "-c", "npx -y srv --api-key " + s},
+		"shell, header":         {"sh", "-c", "curl -H 'X-Auth: " + s + "' https://a"},
+		"form of an issuer":     {"srv", "sk-" + s},
+		"issuers":               {"srv", "ntn_" + s, "lin_api_" + s, "sntrys_" + s, "dop_v1_" + s, "pplx-" + s, "gsk_" + s, "tvly-" + s, "fc-" + s, "sbp_" + s, "apify_api_" + s, s},
+		"random words":          {"srv", s, s + "-ab", "a." + s, "@" + s + "/x", "./" + s, s + "@1.0", "x@" + s, "h:" + s, "--" + s, "--x=" + s, "x[" + s + "]", "x==" + s},
+		"bash, export":          {"bash", "-c", "export GH_PAT=" + w + "; exec npx -y srv"},
+		"cmd, set":              {"cmd", "/c", "set GH_PAT=" + w + "&& npx -y srv"},
+		"ssh":                   {"ssh", "h", "srv --pat " + w},
+		"shell, -p":             {"/bin/sh", "-c", "exec x -p " + w},
+		"shell, quotes":         {"sh", "-c", "exec x '" + w + "'"},
+		"program and arguments": {"srv --pat " + w},
+		"no shell":              {"srv", "my " + w},
+		"glued -p":              {"srv", "-p" + w},
+		"glued -H":              {"srv", "-HX-Foo: " + w},
+		"glued -D":              {"java", "-Dx=" + w, "-jar", "x.jar"},
+		"short options":         {"srv", "-k", w, "-t", w, "-p", w, "-u", w, "-H", w},
+		"names of options":      {"srv", "--pw", w, "--pin", w, "--otp", w, "--account-sid", w, "--database-url", w, "--ghpat", w, "--githubPat", w, "--pinCode", w, "--user", w, "/password", w},
+		"names and =":           {"srv", "--pw=" + w, "--pin=" + w, "--account-sid=" + w, "--database-url=" + w, "--ghpat=" + w, "-p=" + w},
+		"JSON, any name":        {"srv", "--config", `{"pat":"` + w + `"}`, "--config", `{"k":{"pat":"` + w + `"}}`, `--config={"pat":"` + w + `"}`},
+		"--env, any name":       {"srv", "--env", "GH-PAT=" + w, "gh.pat:" + w, "X_API: " + w, "gh.pat:" + w + "/x"},
+		"--auth, two":           {"srv", "--auth", "basic", w, "--auth", "Bearer", w},
+		"--header, two":         {"srv", "--header", "X-Foo:", w},
+		"padding":               {"srv", "--token", w + "=", "--header", w + ":"},
+		"DSN, no scheme":        {"srv", "u:" + w + "@h:5432/db"},
+		"query, no scheme":      {"srv", "h.example/mcp?k=" + w, "https://h.example/mcp?" + w, "https://h.example/mcp#" + w},
+		"user of an address":    {"srv", "https://" + w + "@10.0.0.1/x", "u:" + w + "@10.0.0.1"},
+		"reference and flag":    {"srv", "--token", s + "-${R}"},
+		"reference and DSN":     {"srv", "--dsn=postgres://u:" + s + "@${R}/db"},
+		"two references":        {"srv", "https://${R}/mcp?key=" + s + "&r=${R:-d}"},
+		"reference, header":     {"npx", "x", "--header", "Authorization: Bearer ${R}" + s},
 	}
-	env := map[string]string{"PLAIN": s, "MIXED": "postgres://u:" + s + "@${R}/db", "PART": "${R}" + s, "R2": "a$${R} ${R}"}
-	headers := map[string]string{"Authorization": "Bearer " + s, "X-A": "Bearer ${R}" + s, "X-B": s}
+	env := map[string]string{"PLAIN": s, "MIXED": "postgres://u:" + s + "@${R}/db", "PART": "${R}" + s, "a b": w + "=", "R2": "a$${R} ${R}"}
+	headers := map[string]string{"Authorization": "Bearer " + s, "X-A": "Bearer ${R}" + s, "X-B": s, "X-C": w + "=", "X-D": "${R} " + w + ":"}
 	want := func(text string) string {
 		return strings.NewReplacer("$${R}", "${R}", "${R:-d}", "r", "${R}", "r").Replace(text)
 	}
@@ -250,7 +274,7 @@ func TestSecretsOfAllFormsAreInTheEnvFile(t *testing.T) {
 	load := func(t *testing.T, e Entry) *Server {
 		e.Name, e.From = "a", "x"
 		f := FileOf([]Entry{e}, Making{EnvFile: func(string) string { return filepath.Join(dir, "a.env") }})
-		if strings.Contains(string(f.Data), s) {
+		if strings.Contains(string(f.Data), s) || strings.Contains(string(f.Data), w) {
 			t.Errorf("the file has the secret:\n%s", f.Data)
 		}
 		for path, data := range f.EnvFiles {
@@ -274,7 +298,7 @@ func TestSecretsOfAllFormsAreInTheEnvFile(t *testing.T) {
 			}
 		})
 	}
-	for _, url := range []string{"https://u:" + s + "@a/mcp", "https://a/mcp?api_key=" + s, "https://a/${R}/mcp?x=${R}&key=" + s} {
+	for _, url := range []string{"https://u:" + s + "@a/mcp", "https://a/mcp?api_key=" + s, "https://" + w + "@10.0.0.1/mcp", "https://a/mcp?" + w, "https://a/s/" + s + "/mcp", "https://a/${R}/mcp?x=${R}&key=" + s} {
 		remote := load(t, Entry{URL: url, Header: headers}).Remote()
 		if remote.Address != want(url) {
 			t.Errorf("the URL %q became %q", url, remote.Address)
@@ -287,9 +311,35 @@ func TestSecretsOfAllFormsAreInTheEnvFile(t *testing.T) {
 	}
 }
 
+// Keys that issuers make are no words, whatever their length and alphabet.
+func TestKeyOfAnIssuerIsNoWord(t *testing.T) {
+	for _, key := range []string{"a1b2c3d4e5f6a7b8", "a1b2c3d4e5f6a7b8c9d0", "1234567890123456", "0b5e8a7c-93d1-4f0e-8f57-0c1d2e3f4a5b", "AKIAIOSFODNN7EXAMPLE",
+		"wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY", "xkqzvbnmwrtp", "eyJhbGciOiJIUzI1NiJ9.e30.x", "sk-ant-api03-Zm9vYmFyYmF6cXV4", "AbCdEfGhIjKl", "abcdefghijklmnopqrstuvwxyzabcdef"} {
+		for _, form := range []string{"%s", "ntn_%s", "https://mcp.example.com/s/%s/mcp", "/srv/%s", "--%s", "--x=%s", "pkg@%s", "@%s/pkg", "h:%s", "https://%s.example/mcp", "https://a/%s?k="} {
+			if arg := fmt.Sprintf(form, key); isHarmless(arg) {
+				t.Errorf("%q is harmless", arg)
+			}
+		}
+	}
+}
+
 // What people read in a file stays there: programs, packages, names and references.
 func TestWordsThatAreNoSecretStayInTheFile(t *testing.T) {
 	for _, command := range [][]string{
+		{"npx", "-y", "@modelcontextprotocol/server-filesystem", "/home/me/docs"},
+		{"uvx", "mcp-server-git", "--repository", "/srv/x"},
+		{"docker", "run", "-i", "--rm", "-e", "GITHUB_TOKEN", "ghcr.io/github/github-mcp-server", "stdio"},
+		{"docker", "run", "-it", "--rm", "-v", "/home/me/docs:/docs:ro", "mcp/filesystem:latest", "/docs"},
+		{"node", "/srv/app/build/index.js", "--port", "3000", "--host=0.0.0.0:8080", "--flag=true"},
+		{"python3", "-m", "mcp_server_time", "--local-timezone", "Europe/Vienna"},
+		{"npx", "mcp-remote", "https://mcp.linear.app/mcp"},
+		{"npx", "mcp-remote", "http://127.0.0.1:8080/mcp/", "--allow-http"},
+		{"bunx", "--bun", "@scope/pkg@latest"},
+		{"uv", "--directory", `C:\Users\me\MyDocs`, "run", "--with", "mcp[cli]==1.2", "server.py"},
+		{"/home/ada/.nvm/versions/node/v22.11.0/bin/node", "../x/dist/neo4j-k8s.js", "~/x", "--", "-1", "1.5", "repos,issues"},
+		{"sh", "-c", "exec npx -y @scope/pkg --port 3000 --token ${TOKEN}"},
+		{`C:\Program Files\nodejs\npx.cmd`, "-y", "@scope/pkg"},
+		{"cmd", "/c", "npx", "-y", "@scope/pkg"},
 		{"npx", "-y", "@modelcontextprotocol/server-everything@1.0", "--verbose", "/home/ada/keys"},
 		{"docker", "run", "-i", "--rm", "-e", "GITHUB_TOKEN", "ghcr.io/github/github-mcp-server:1.0"},
 		{"uvx", "--from", "git+https://github.com/a/b", "b", "--port=8080", "--log-level", "debug"},
