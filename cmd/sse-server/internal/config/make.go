@@ -235,13 +235,14 @@ func (f *File) command(name string, e Entry) (all []string) {
 		if i == 0 || shellPrograms.MatchString(e.Command[0]) {
 			harmless = isHarmlessText
 		}
-		if option, _, _ := strings.Cut(arg, "="); secretFollows.MatchString(option) {
+		option, _, _ := strings.Cut(arg, "=")
+		if i > 0 && secretFollows.MatchString(e.Command[i-1]) {
+			harmless, option = never, e.Command[i-1]
+		}
+		if option != "" && option[0] == '-' && isHarmless(option) && secretFollows.MatchString(option) { // else it may have the secret
 			about = option
 		}
-		if i > 0 && secretFollows.MatchString(e.Command[i-1]) {
-			harmless, about = never, e.Command[i-1]
-		}
-		all = append(all, f.write(f.parts(name, e, arg, ""), harmless, name, strings.Trim(about, "-/:=")))
+		all = append(all, f.write(f.parts(name, e, arg, ""), harmless, name, strings.TrimLeft(about, "-")))
 	}
 	return all
 }

@@ -238,7 +238,7 @@ func TestSecretsOfAllFormsAreInTheEnvFile(t *testing.T) {
 		"shell, header":         {"sh", "-c", "curl -H 'X-Auth: " + s + "' https://a"},
 		"form of an issuer":     {"srv", "sk-" + s},
 		"issuers":               {"srv", "ntn_" + s, "lin_api_" + s, "sntrys_" + s, "dop_v1_" + s, "pplx-" + s, "gsk_" + s, "tvly-" + s, "fc-" + s, "sbp_" + s, "apify_api_" + s, s},
-		"random words":          {"srv", s, s + "-ab", "a." + s, "@" + s + "/x", "./" + s, s + "@1.0", "x@" + s, "h:" + s, "--" + s, "--x=" + s, "x[" + s + "]", "x==" + s},
+		"random words":          {"srv", s, s + "-ab", "a." + s, "@" + s + "/x", "./" + s, s + "@1.0", "x@" + s, "h:" + s, "--" + s, "--x=" + s, "--token-" + s, "x", "--token-" + s + "=x", "x[" + s + "]", "x==" + s},
 		"bash, export":          {"bash", "-c", "export GH_PAT=" + w + "; exec npx -y srv"},
 		"cmd, set":              {"cmd", "/c", "set GH_PAT=" + w + "&& npx -y srv"},
 		"ssh":                   {"ssh", "h", "srv --pat " + w},
@@ -256,7 +256,7 @@ func TestSecretsOfAllFormsAreInTheEnvFile(t *testing.T) {
 		"--env, any name":       {"srv", "--env", "GH-PAT=" + w, "gh.pat:" + w, "X_API: " + w, "gh.pat:" + w + "/x"},
 		"--auth, two":           {"srv", "--auth", "basic", w, "--auth", "Bearer", w},
 		"--header, two":         {"srv", "--header", "X-Foo:", w},
-		"padding":               {"srv", "--token", w + "=", "--header", w + ":"},
+		"padding":               {"srv", "--token", w + "=", "--header", w + ":", "x"},
 		"DSN, no scheme":        {"srv", "u:" + w + "@h:5432/db"},
 		"query, no scheme":      {"srv", "h.example/mcp?k=" + w, "https://h.example/mcp?" + w, "https://h.example/mcp#" + w},
 		"user of an address":    {"srv", "https://" + w + "@10.0.0.1/x", "u:" + w + "@10.0.0.1"},
@@ -274,7 +274,7 @@ func TestSecretsOfAllFormsAreInTheEnvFile(t *testing.T) {
 	load := func(t *testing.T, e Entry) *Server {
 		e.Name, e.From = "a", "x"
 		f := FileOf([]Entry{e}, Making{EnvFile: func(string) string { return filepath.Join(dir, "a.env") }})
-		if strings.Contains(string(f.Data), s) || strings.Contains(string(f.Data), w) {
+		if data := strings.ToLower(string(f.Data)); strings.Contains(data, s) || strings.Contains(data, w) { // also as the name of a variable
 			t.Errorf("the file has the secret:\n%s", f.Data)
 		}
 		for path, data := range f.EnvFiles {
