@@ -125,7 +125,7 @@ func TestWarnings(t *testing.T) {
 
 // A token of one server is none of another server's business.
 func TestChildrenDoNotGetTheSecretsOfRemoteServers(t *testing.T) {
-	for name, value := range map[string]string{"T_TOKEN": "secret", "T_PLAIN": "plain", "OTEL_EXPORTER_OTLP_ENDPOINT": "https://otel.example", "SSE_SERVER_HEADER": "X-Key: secret", "OTEL_EXPORTER_OTLP_HEADERS": "api-key=secret", "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "api-key=secret", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "https://user:secret@otel.example"} {
+	for name, value := range map[string]string{"T_TOKEN": "swordfish", "T_PLAIN": "plain", "OTEL_EXPORTER_OTLP_ENDPOINT": "https://otel.example", "SSE_SERVER_HEADER": "X-Key: swordfish", "OTEL_EXPORTER_OTLP_HEADERS": "api-key=swordfish", "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "api-key=swordfish", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "https://user:swordfish@otel.example"} {
 		t.Setenv(name, value)
 	}
 	path := clitest.WriteFile(t, "gw.yaml", `servers:
@@ -133,12 +133,12 @@ func TestChildrenDoNotGetTheSecretsOfRemoteServers(t *testing.T) {
   listed: {command: [echo], env-allow: [PATH, T_TOKEN], env: {OWN: "1"}}
   remote: {url: "https://example.com/mcp", header: {Authorization: "Bearer ${T_TOKEN}"}}
 `)
-	c := mustLoad(t, map[string]string{"T_TOKEN": "secret"}, "--config", path)
+	c := mustLoad(t, map[string]string{"T_TOKEN": "swordfish"}, "--config", path)
 	env := func(i int) []string { return c.Servers[i].Upstream().(upstream.Command).Env }
-	if got := env(0); slices.ContainsFunc(got, func(v string) bool { return strings.Contains(v, "secret") }) || !slices.Contains(got, "T_PLAIN=plain") || !slices.Contains(got, "OTEL_EXPORTER_OTLP_ENDPOINT=https://otel.example") {
+	if got := env(0); slices.ContainsFunc(got, func(v string) bool { return strings.Contains(v, "swordfish") }) || !slices.Contains(got, "T_PLAIN=plain") || !slices.Contains(got, "OTEL_EXPORTER_OTLP_ENDPOINT=https://otel.example") {
 		t.Errorf("the child gets %q", got)
 	}
-	if got := env(1); len(got) != 3 || !slices.Contains(got, "T_TOKEN=secret") || !slices.Contains(got, "OWN=1") {
+	if got := env(1); len(got) != 3 || !slices.Contains(got, "T_TOKEN=swordfish") || !slices.Contains(got, "OWN=1") {
 		t.Errorf("the child with a list gets %q", got)
 	}
 }
