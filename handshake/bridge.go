@@ -206,13 +206,10 @@ func (b *Bridge) pass(r *connstate.Request) {
 		b.c.Passed(r)
 	}
 	for {
-		answer, to, err := b.life.take(r)
+		to, err := b.life.take(r)
 		switch {
 		case err != nil:
 			b.Refused(r, err)
-			return
-		case answer != nil:
-			answer()
 			return
 		case to == nil || to.send(r):
 			return

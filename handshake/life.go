@@ -315,42 +315,40 @@ func (l *sessionLife) after(d time.Duration, event life.Event) {
 	})
 }
 
-// take decides about a message that no session has taken at once. It returns what answers it, or the session
-// that is to get it, or why it is refused, or nothing if it waits at the gate.
-func (l *sessionLife) take(r *connstate.Request) (answer func(), to *attachment, err error) {
+// take decides about a message that no session has taken at once. It returns the session that is to get it, or why it
+// is refused, or neither if memory answers it, or it waits at the gate.
+func (l *sessionLife) take(r *connstate.Request) (to *attachment, err error) {
 	l.mu.Lock()
 	defer l.unlock()
 	m := r.Message
 	isRequest := m.Kind == jsonrpc.Request
 	if l.state.Phase == life.Asleep && m.Method == mcp.MethodRootsChanged {
-		return func() {}, nil, nil // the session to come asks for the roots anyway
+		return nil, nil // the session to come asks for the roots anyway
 	}
 	if answer := l.fromMemory(r); answer != nil {
 		l.later(answer) // after that to an initialize which may be there
-		return func() {}, nil, nil
+		return nil, nil
 	}
 	switch l.state.Phase.Takes(isRequest, !time.Now().Before(l.retry)) {
 	case life.Pass:
-		return nil, l.session, nil
+		return l.session, nil
 	case life.Use:
 		l.move(life.Needed)
-		return nil, l.session, nil
+		return l.session, nil
 	case life.Wait:
 		// Before the client has been told anything, its own initialize may follow a notification.
 		if isRequest || l.state.Told != life.ToldNothing {
 			l.move(life.Needed)
 		}
 	}
-	pass, err := l.c.Admit(r)
+	passes, err := l.c.Admit(r)
 	switch {
-	case err != nil:
-		return nil, nil, err
-	case pass && l.session == nil: // a notification, of a connection that drains
-		return nil, nil, connstate.ErrDraining
-	case pass:
-		return nil, l.session, nil
+	case err != nil || !passes:
+		return nil, err
+	case l.session == nil: // a notification, of a connection that drains
+		return nil, connstate.ErrDraining
 	}
-	return nil, nil, nil
+	return l.session, nil
 }
 
 // at returns the attachment to the retiring session that is meant; without one the current one.
