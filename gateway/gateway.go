@@ -64,6 +64,8 @@ type serving struct {
 	supplier *handshake.Supplier
 	store    *remember.Store  // of the directory of Options.Remember; nil: nothing is remembered
 	memory   *remember.Server // what the server said before; nil: nothing is remembered
+	// anyFolder learns what the server says in any folder; nil: that is not known
+	anyFolder *handshake.AnyFolder
 }
 
 // New returns a Gateway in front of the server that up reaches. It starts nothing:
@@ -138,6 +140,7 @@ func (g *Gateway) prepare(up upstream.Upstream, opts Options) (*serving, error) 
 		n.opts.PassRequest = &PassRequest{}
 	}
 	n.memory = g.remembered(n)
+	n.anyFolder = n.inAnyFolder()
 	pages, err := n.opts.newPage(g.leadsToList.Load)
 	n.page = pages
 	return n, err
@@ -147,7 +150,15 @@ func (g *Gateway) prepare(up upstream.Upstream, opts Options) (*serving, error) 
 // same.
 type identified interface{ Identity() remember.Identity }
 
-var _ identified = upstream.Command{}
+// movable is an upstream whose server can start in another folder.
+type movable interface {
+	InEmptyFolder(dir string) upstream.Upstream
+}
+
+var (
+	_ identified = upstream.Command{}
+	_ movable    = upstream.Command{}
+)
 
 // remembered returns what is remembered of the server; nil for one of which nothing is.
 func (g *Gateway) remembered(n *serving) *remember.Server {
@@ -162,6 +173,19 @@ func (g *Gateway) remembered(n *serving) *remember.Server {
 		n.store = remember.Open(n.opts.Remember.Dir, n.opts.Logger)
 	}
 	return n.store.Server(up.Identity())
+}
+
+// inAnyFolder returns what learns what the server says in any folder; nil if nothing can be learned.
+func (n *serving) inAnyFolder() *handshake.AnyFolder {
+	up, ok := n.up.(movable)
+	if !ok || n.memory == nil {
+		return nil
+	}
+	memory := n.memory.InAnyFolder()
+	if memory == nil {
+		return nil
+	}
+	return &handshake.AnyFolder{Memory: memory, In: up.InEmptyFolder, ByItself: n.opts.Remember.AnyFolder}
 }
 
 // mount makes the transports of a gateway.
@@ -244,7 +268,7 @@ func (g *Gateway) supply(n *serving) handshake.SupplierOptions {
 		idle, age = max(0, o.Remember.ProcessIdle), o.Remember.For
 	}
 	return handshake.SupplierOptions{
-		Memory: n.memory, ProcessIdle: idle, RememberFor: age,
+		Memory: n.memory, ProcessIdle: idle, RememberFor: age, AnyFolder: n.anyFolder,
 		Name: o.known(), Params: g.bridges.Params, Boots: boots || o.Boots,
 		Shared: o.Sessions == SessionsShared, Warm: o.Warm, WarmFollowsUse: o.WarmFollowsUse && n.memory != nil, MaxSessions: o.MaxSessions,
 		Authenticates: o.Authenticate != nil,
@@ -300,6 +324,10 @@ func (g *Gateway) Learn(ctx context.Context, params json.RawMessage) error {
 	}
 	return g.now.Load().supplier.Learn(ctx, params, remember.Principal(""))
 }
+
+// LearnInAnyFolder starts the server once in an empty folder, and remembers what it says there for clients in
+// folders in which nothing is known of it. It does nothing if that is known. It returns when the server has ended.
+func (g *Gateway) LearnInAnyFolder(ctx context.Context) { g.now.Load().supplier.LearnInAnyFolder(ctx) }
 
 // Remembers reports whether what the server says is remembered.
 func (g *Gateway) Remembers() bool { return g.now.Load().memory != nil }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -159,10 +160,8 @@ func TestNearestMemoryOfAServerWhoseListsCannotBeRead(t *testing.T) {
 
 // What the nearest memory is not told of, each by itself.
 func TestLimitsOfTheNearestMemory(t *testing.T) {
-	yes, no := func() bool { return true }, func() bool { return false }
 	type place struct {
-		identity, place, capabilities string
-		portable                      func() bool
+		identity, place, anyFolder, capabilities string
 	}
 	type limit struct {
 		first, second place            // what they serve; each is the server of the gateway in its turn
@@ -170,6 +169,7 @@ func TestLimitsOfTheNearestMemory(t *testing.T) {
 		version       string           // of the second client
 		said          string           // by the server of its result of initialize, beside what it has to
 		own           bool             // the gateway has started the server by itself before
+		empty         bool             // and in an empty folder
 		want          bool
 	}
 	const other = `{"tools":{}}`
@@ -178,9 +178,10 @@ func TestLimitsOfTheNearestMemory(t *testing.T) {
 		"another version":                                     {version: "2025-06-18"},
 		"another server":                                      {second: place{identity: "other"}},
 		"another place":                                       {second: place{place: "b"}},
-		"another place, both portable":                        {first: place{portable: yes}, second: place{place: "b", portable: yes}, want: true},
-		"a clone that taught":                                 {first: place{portable: no}, second: place{place: "b", portable: yes}},
-		"a clone that asks":                                   {first: place{portable: yes}, second: place{place: "b", portable: no}},
+		"another place, and an empty folder":                  {first: place{anyFolder: "c"}, second: place{place: "b", anyFolder: "c"}, empty: true, want: true},
+		"another place, and nothing of an empty folder":       {first: place{anyFolder: "c"}, second: place{place: "b", anyFolder: "c"}},
+		"another user":                                        {first: place{anyFolder: "c"}, second: place{place: "b", anyFolder: "d"}, empty: true},
+		"a folder that chooses the server":                    {first: place{anyFolder: "c"}, second: place{place: "b"}, empty: true},
 		"a server that tells of no changes":                   {first: place{capabilities: other}},
 		"a server that names its client":                      {said: `,"instructions":"hello, PEER"`},
 		"another principal":                                   {client: connstate.Client{Principal: "eve"}},
@@ -193,7 +194,7 @@ func TestLimitsOfTheNearestMemory(t *testing.T) {
 				capabilities = c.first.capabilities
 			}
 			serve := func(in *place) *server {
-				return &server{identity: in.identity, place: in.place, portable: in.portable, capabilities: capabilities,
+				return &server{identity: in.identity, place: in.place, anyFolder: in.anyFolder, capabilities: capabilities,
 					handle: func(s *serverSession, m *jsonrpc.Message) bool {
 						if m.Method == "initialize" && c.said != "" {
 							result := strings.TrimSuffix(resultWith(withLists), "}") + c.said + "}"
@@ -205,6 +206,7 @@ func TestLimitsOfTheNearestMemory(t *testing.T) {
 			}
 			u := serve(&c.first)
 			opts := remembering()
+			opts.Remember.Dir = t.TempDir()
 			inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
 				first, second := plain, plain
 				if second.Principal = c.client.Principal; second.Principal != "" {
@@ -220,6 +222,9 @@ func TestLimitsOfTheNearestMemory(t *testing.T) {
 				p.take()
 				p.c.Close(connstate.ClosedClient)
 				time.Sleep(10 * time.Second)
+				if c.empty {
+					g.LearnInAnyFolder(t.Context())
+				}
 
 				next := serve(&c.second)
 				next.dial = slow(8 * time.Second)
@@ -357,5 +362,67 @@ func TestStartCheckFillsTheMemoryForEachKindOfClient(t *testing.T) {
 			p.post(request("1", "tools/list"))
 			p.want(`1 {"of":"tools/list"}`)
 		}
+	})
+}
+
+// What a server says in an empty folder is learned once, after what it says to clients, and in a session that ends.
+func TestAServerIsAskedInAnEmptyFolder(t *testing.T) {
+	u := &server{place: "a", anyFolder: "any", capabilities: withLists, handle: lists(nil)}
+	opts := remembering()
+	opts.Remember.Dir, opts.Remember.AnyFolder = t.TempDir(), true
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/list"))
+		time.Sleep(time.Second)
+		equal(t, "starts at first", u.starts(), 1)
+		time.Sleep(10 * time.Second)
+		equal(t, "starts later", u.starts(), 2)
+		equal(t, "sessions", u.open(), 1)
+		folder := u.lastFolder()
+		wantText(t, "the folder", folder, opts.Remember.Dir)
+		if _, err := os.Stat(folder); err == nil {
+			t.Error("it is still there")
+		}
+		q := connect(t, g, plain)
+		q.post(initialize("0", "2025-11-25", `{"sampling":{}}`), request("1", "prompts/list"))
+		time.Sleep(time.Minute)
+		equal(t, "starts for another kind of client", u.starts(), 3)
+	})
+}
+
+// A gateway that may end at any time starts nothing in an empty folder by itself, and one whose server does not start there goes on.
+func TestAServerThatDoesNotStartInAnEmptyFolder(t *testing.T) {
+	for byItself, starts := range map[bool]int{true: 2, false: 1} {
+		t.Run(fmt.Sprint(byItself), func(t *testing.T) {
+			u := &server{place: "a", anyFolder: "any", capabilities: withLists, handle: lists(nil), dial: func(_ context.Context, n int) error {
+				if n == 2 {
+					return errors.New("there is nothing here")
+				}
+				return nil
+			}}
+			opts := remembering()
+			opts.Remember.Dir, opts.Remember.AnyFolder = t.TempDir(), byItself
+			inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+				p := connect(t, g, plain)
+				p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/list"))
+				time.Sleep(time.Minute)
+				equal(t, "starts", u.starts(), starts)
+				must(t, g.Ready(t.Context()))
+			})
+		})
+	}
+}
+
+// A connection that ends in the moment in which its own initialize is awaited counts, too.
+func TestAConnectionThatEndsBeforeItsStartCounts(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		p := connect(t, g, plain)
+		time.Sleep(time.Millisecond)
+		p.c.Close(connstate.ClosedClient)
+		synctest.Wait()
+		equal(t, "handshakes that were canceled", metric(t, g, `mcp_sse_handshakes_total{phase="",reason="",result="canceled"}`), 1)
+		equal(t, "starts", u.starts(), 1)
 	})
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 // server is a test server: an upstream.Upstream whose sessions answer by a function
@@ -37,9 +38,8 @@ type server struct {
 
 	// identity is what Identity returns; "" is the same for all.
 	identity string
-	// place is where the server runs, and portable says that this takes no part in what it is.
-	place    string
-	portable func() bool
+	// place is where the server runs, and anyFolder where it runs in an empty folder.
+	place, anyFolder string
 	// closing is the duration of the end of a session.
 	closing time.Duration
 
@@ -51,6 +51,7 @@ type server struct {
 	mu       sync.Mutex
 	dials    int
 	sessions []*serverSession
+	folder   string
 }
 
 // on is the handle of a server that takes one method in its own way.
@@ -321,5 +322,20 @@ func (s *serverSession) wantSent(t testing.TB, want ...string) {
 
 // Identity is that of all servers of a test: what one of them says is remembered of the next.
 func (u *server) Identity() remember.Identity {
-	return remember.Identity{Server: cmp.Or(u.identity, "the server of the test"), Place: u.place, Portable: u.portable}
+	return remember.Identity{Server: cmp.Or(u.identity, "the server of the test"), Place: u.place, AnyFolder: u.anyFolder}
+}
+
+// InEmptyFolder is the same server.
+func (u *server) InEmptyFolder(dir string) upstream.Upstream {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.folder = dir
+	return u
+}
+
+// lastFolder returns the last folder of InEmptyFolder.
+func (u *server) lastFolder() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.folder
 }

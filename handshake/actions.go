@@ -99,6 +99,7 @@ func (l *sessionLife) do(action life.Action, s step) {
 		l.session = nil
 		l.later(func() { a.close(errSuperseded) })
 	case life.CloseSession:
+		l.countUnbegun(s)
 		l.closeSessions()
 	case life.RefuseDraining:
 		l.refuseInitializes(connstate.ErrDraining)
@@ -210,6 +211,14 @@ func (l *sessionLife) retireSession(s step) {
 			l.sessionDone(a)
 		}
 	})
+}
+
+// countUnbegun counts a connection that ends before it is known whether memory has something for it: each
+// connection counts once.
+func (l *sessionLife) countUnbegun(s step) {
+	if s.before.Phase == life.Recalling && s.before.Told == life.ToldNothing && l.failures.attempts == 0 {
+		l.later(func() { l.opts.Metrics.HandshakeDone(metrics.HandshakeCanceled, "", "", time.Since(l.c.Opened())) })
+	}
 }
 
 // closeSessions ends all sessions, with the connection, and the life.

@@ -117,6 +117,7 @@ func (s *Session) learn(answers *remember.Answers) {
 func (s *Session) remember(client remember.Client, answers *remember.Answers) {
 	if s.look.memory.Learn(client, answers) {
 		s.supplier.tellLives(func(l *sessionLife) { l.memoryHasNews(s.supplier) })
+		s.supplier.learnInAnyFolderSoon()
 	}
 }
 

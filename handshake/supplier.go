@@ -50,6 +50,8 @@ type SupplierOptions struct {
 	ProcessIdle time.Duration
 	// RememberFor is the age of what is remembered from which the server is asked again in the background.
 	RememberFor time.Duration
+	// AnyFolder learns what may be told in any folder; nil: nothing. It can change.
+	AnyFolder *AnyFolder
 	// Boots says that servers are processes, which keep the machine busy while they boot.
 	Boots bool
 	// Authenticates says that clients have principals.
@@ -99,7 +101,9 @@ type Supplier struct {
 	manyTools sync.Once
 	// background is the start for nobody that shows what the server says.
 	background background
-	oddVersion atomic.Pointer[string]
+	// anyFolderSoon says that LearnInAnyFolder is about to run, or runs.
+	anyFolderSoon atomic.Bool
+	oddVersion    atomic.Pointer[string]
 	// learned notes for what clients declare a session without a client was started although another one
 	// had just been looked at: see learn.
 	learned OncePerHour

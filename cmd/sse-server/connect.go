@@ -262,5 +262,5 @@ func awaitUnused(ctx context.Context, limit time.Duration, connections func() in
 
 // Identity is that of the server behind the daemon, of this name.
 func (s *sharedDaemon) Identity() remember.Identity {
-	return remember.Identity{Server: s.at.String() + " " + s.server.Server, Place: s.server.Place, Portable: s.server.Portable}
+	return remember.Identity{Server: s.at.String() + " " + s.server.Server, Place: s.server.Place}
 }

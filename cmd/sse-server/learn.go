@@ -27,8 +27,9 @@ import (
 
 // An agent that gives up before its server has booted ends sse-server stdio, and the server with it, often
 // by SIGKILL: so the next start would be as cold. While a client waits for the answer to its initialize, and
-// until that and the lists are remembered, a second process stands by, in a session of its own. It does
-// nothing unless the first one ends before; then it has the server say what it has, remembers it, and ends.
+// until that and the lists are remembered, a second process stands by, in a session of its own. If the first one
+// ends before, it has the server say what it has, and remembers it. Then it does the same in an empty folder, if
+// that is not known, for clients in other folders, and ends.
 //
 //	agent ── initialize ──▶ sse-server stdio ──▶ server, which boots
 //	                              │ params, and the end of the pipe
@@ -151,7 +152,7 @@ func (m *Main) standBy(ctx context.Context, client *introduction, gw *gateway.Ga
 		return
 	}
 	if awaitLearned(ctx, client, gw, params) {
-		_, _ = learner.Write([]byte("\n")) // it ends; if not, it learns what is known
+		_, _ = learner.Write([]byte("\n")) // what it says here is known
 		_ = learner.Close()
 	}
 }
@@ -226,7 +227,7 @@ func (m *Main) startLearner(params json.RawMessage, dir string) (io.WriteCloser,
 }
 
 // learn waits for the end of stdin, and then has the server say what it says to a client with the params
-// there, if that is not remembered. It does nothing if more comes.
+// there, if that is not remembered and nothing more comes. Then it has the server say what may be told in any folder.
 func (m *Main) learn(c *config.Config, gw *gateway.Gateway, log *slog.Logger) int {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -249,15 +250,23 @@ func (m *Main) learn(c *config.Config, gw *gateway.Gateway, log *slog.Logger) in
 			params, more, _ = bytes.Cut(all, []byte("\n"))
 		case <-ctx.Done():
 		}
-		if len(params) == 0 || len(more) > 0 || c.StateDir == "" {
+		if len(params) == 0 || c.StateDir == "" {
 			return nil
 		}
 		lock := flock.New(filepath.Join(c.StateDir, "learn-"+m.argsHash(params)+".lock"), flock.SetPermissions(0o600))
 		if locked, err := lock.TryLock(); !locked { // another one does it
 			return err
 		}
-		defer lock.Close()           // the file stays: whoever has opened it may hold it next
-		return gw.Learn(ctx, params) // its timeouts bound it
+		defer lock.Close() // the file stays: whoever has opened it may hold it next
+		if len(more) == 0 {
+			if err := gw.Learn(ctx, params); err != nil { // its timeouts bound it
+				return err
+			}
+		}
+		if gw.RemembersFor(params) {
+			gw.LearnInAnyFolder(ctx)
+		}
+		return nil
 	}()
 	code := exitOK
 	if err != nil {

@@ -104,7 +104,7 @@ func TestAKnownServerHasItsToolsInANewFolder(t *testing.T) {
 	start()
 	g := tellsIn(t, t.TempDir(), file)
 	g.tools("")
-	await(t, "what the server said is kept", func() bool { return ssetest.Remembered(t) })
+	await(t, "what the server says in an empty folder is kept", func() bool { return ssetest.RememberedInAnyFolder(t) })
 	g.stop()
 	stop()
 	g = tellsIn(t, t.TempDir(), file)
@@ -119,28 +119,37 @@ func TestAKnownServerHasItsToolsInANewFolder(t *testing.T) {
 	s.wantText("2", "after the start")
 }
 
+// wantNothingOfTheClone has a server learned in a folder in which it says something evil, as somebody has cloned it, and
+// then serves it in a good one: what it says first is of neither, and then of the good one. runsIn starts a gateway
+// in a folder; start lets the server answer initialize, and stop lets it wait.
+func wantNothingOfTheClone(t *testing.T, clone string, runsIn func(dir string) *gateway, start, stop func()) {
+	start()
+	g := runsIn(clone)
+	wants(t, g.tools(""), "folder-evil", "folder-good")
+	await(t, "what the server says in an empty folder is kept", func() bool { return ssetest.RememberedInAnyFolder(t) })
+	g.stop()
+	stop()
+	s := runsIn(folder(t, "good")).open("?event=message")
+	s.post("1", "tools/list", "{}")
+	s.answer("1")
+	wants(t, s.answers("1")[0].Data, `"folder-"`, "folder-evil")
+	start()
+	s.await("the list has changed", func(e ssetest.Event) bool { return strings.Contains(e.Data, "notifications/tools/list_changed") })
+	s.post("2", "tools/list", "{}")
+	s.answer("2")
+	wants(t, s.answers("2")[0].Data, "folder-good", "folder-evil")
+}
+
 // A folder that may choose which program runs, as one that somebody has cloned, teaches no other folder.
 func TestAClonedFolderTeachesNoOtherOne(t *testing.T) {
 	t.Parallel()
 	for name, choosers := range map[string]string{"npm": ".npmrc", "uv": "uv.toml"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			file, start, stop := boots(t)
-			start()
 			clone := folder(t, "evil")
 			ssetest.Must(t, os.WriteFile(filepath.Join(clone, choosers), nil, 0o600))
-			g := tellsIn(t, clone, file)
-			wants(t, g.tools(""), "folder-evil", "folder-good")
-			await(t, "what the server said is kept", func() bool { return ssetest.Remembered(t) })
-			g.stop()
-			stop()
-			g = tellsIn(t, folder(t, "good"), file)
-			s := g.open("?event=message")
-			s.post("1", "tools/list", "{}")
-			status, _ := g.do(http.MethodGet, g.admin+"/healthz")
-			ssetest.Want(t, "status", status, http.StatusOK)
-			start()
-			s.answer("1")
-			wants(t, s.answers("1")[0].Data, "folder-good", "folder-evil")
+			wantNothingOfTheClone(t, clone, func(dir string) *gateway { return tellsIn(t, dir, file) }, start, stop)
 		})
 	}
 }
@@ -152,21 +161,9 @@ func TestARunnerInAClonedFolderTeachesNoOtherOne(t *testing.T) {
 	self, err := os.Executable()
 	ssetest.Must(t, err)
 	file, start, stop := boots(t)
-	start()
-	runsIn := func(dir string) *gateway {
+	wantNothingOfTheClone(t, folder(t, "evil"), func(dir string) *gateway {
 		return serve(t, "--warm", "0", "--dir", dir, "--env", scriptVariable+"=tells all", "--env", fileVariable+"="+file, "--", "nice", self)
-	}
-	g := runsIn(folder(t, "evil"))
-	wants(t, g.tools(""), "folder-evil", "folder-good")
-	await(t, "what the server said is kept", func() bool { return ssetest.Remembered(t) })
-	g.stop()
-	stop()
-	s := runsIn(folder(t, "good")).open("?event=message")
-	s.post("1", "tools/list", "{}")
-	ssetest.Want(t, "answers before the start", len(s.answers("1")), 0)
-	start()
-	s.answer("1")
-	wants(t, s.answers("1")[0].Data, "folder-good", "folder-evil")
+	}, start, stop)
 }
 
 // What a server says to an initialize with _meta, or with what MCP does not know, is told to no client without it.

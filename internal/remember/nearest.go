@@ -17,14 +17,14 @@ import (
 // server said to another kind of client, or in another place. It answers initialize and tools/list, so that the
 // client has tools, while its server starts, and what differs becomes list_changed. Its limits:
 //
-//	limit                                            | because
-//	-------------------------------------------------|------------------------------------------------------
-//	the same Identity.Server                         | anything else is another server
-//	the same protocol version, asked for or answered | results have other members in each
-//	who asked is the client itself, or the gateway   | nobody chooses what others are told
-//	another place only if both are portable          | a cloned folder must not teach others
-//	the server declares tools.listChanged            | else the client would never learn what differs
-//	nothing names the client that asked              | it is for that client alone
+//	limit                                             | because
+//	--------------------------------------------------|---------------------------------------------------
+//	the same Identity.Server                          | anything else is another server
+//	the same protocol version, asked for or answered  | results have other members in each
+//	who asked is the client itself, or the gateway    | nobody chooses what others are told
+//	of another place: what it says in an empty folder | a cloned folder must not teach others
+//	the server declares tools.listChanged             | else the client would never learn what differs
+//	nothing names the client that asked               | it is for that client alone
 
 // toldMembers are the members of the result of initialize that others may be told.
 var toldMembers = []string{"protocolVersion", "capabilities", "serverInfo", "instructions"}
@@ -134,36 +134,6 @@ func lettersOf(text string) (letters []byte, isEdge []bool) {
 // isLetter reports whether a character is a letter or digit, or is as telling, as emoji are.
 func isLetter(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || r > unicode.MaxASCII && unicode.IsGraphic(r) && !unicode.IsPunct(r) && !unicode.IsSpace(r)
-}
-
-// portable asks whether a server is portable now. It reads the disk, which may hang.
-type portable struct {
-	asks job
-
-	mu sync.Mutex // guards what follows
-	is bool
-}
-
-func newPortable(ask func() bool) *portable {
-	p := &portable{}
-	if ask != nil {
-		p.asks.does = func() {
-			is := ask()
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.is = is
-		}
-	}
-	return p
-}
-
-func (p *portable) now() bool {
-	if p.asks.does == nil || !p.asks.do(readWait) {
-		return false
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.is
 }
 
 // job does the same thing again and again, one at a time, in the background: it may hang for as long as a disk

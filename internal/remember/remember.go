@@ -40,7 +40,7 @@ import (
 
 const (
 	// layout is the version of the files. Files of another one are ignored, and written anew.
-	layout = 2
+	layout = 3
 	// MaxAge is the age of answers from which nobody is told of them.
 	MaxAge = 30 * 24 * time.Hour
 	// maxAnswers bounds what is kept of one server for clients that declare different things, in all places,
@@ -66,9 +66,9 @@ type Identity struct {
 	Server string
 	// Place is where it runs: its directory, and what is around it.
 	Place string
-	// Portable reports whether it should say the same in another place: nothing of this one takes part in
-	// what it is. It may read the disk. nil: it never does.
-	Portable func() bool
+	// AnyFolder is the place in which it runs in an empty folder, as any other place may start it: what it says
+	// there may be told here. Empty: nowhere.
+	AnyFolder string
 }
 
 // String has all of it.
@@ -104,8 +104,15 @@ func (s *Store) Server(identity Identity) *Server {
 		r.reads.does, r.writes.does = r.readAgain, r.write
 		s.records[name] = r
 	}
-	return &Server{record: r, place: hashOf(identity.Place), portable: newPortable(identity.Portable)}
+	of := &Server{record: r, place: hashOf(identity.Place)}
+	if identity.AnyFolder != "" {
+		of.anyFolder = anyFolder + hashOf(identity.AnyFolder)
+	}
+	return of
 }
+
+// anyFolder begins the names of the places of servers in an empty folder.
+const anyFolder = "any-folder-"
 
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
@@ -115,8 +122,17 @@ func hashOf(text string) string {
 // Server is what is known of one server in one place. It is safe for concurrent use.
 type Server struct {
 	*record
-	place    string
-	portable *portable
+	place     string
+	anyFolder string // the place of the same server in an empty folder; empty: none
+}
+
+// InAnyFolder returns what the server says in an empty folder; nil if that may not be told here, or where nothing
+// is kept in files: no other place would know of it.
+func (s *Server) InAnyFolder() *Server {
+	if s.anyFolder == "" || s.store.dir == "" {
+		return nil
+	}
+	return &Server{record: s.record, place: s.anyFolder}
 }
 
 // record is what is known of one server in all places.
@@ -148,8 +164,7 @@ func sizeOf(k key, a *Answers) int {
 
 // entry is what a server said to such a client. It is not changed.
 type entry struct {
-	// portable says that it may be told in another place, and general to another kind of client.
-	portable, general bool
+	general bool // it may be told to another kind of client
 	*Answers
 }
 
@@ -166,7 +181,6 @@ type saved struct {
 	Version      string   `json:"version"`
 	Capabilities string   `json:"capabilities"`
 	Who          string   `json:"who"`
-	Portable     bool     `json:"portable,omitempty"`
 	General      bool     `json:"general,omitempty"`
 	Said         *Answers `json:"said"`
 }
@@ -218,17 +232,12 @@ func (s *Server) HasAny() bool {
 	return s.toldHere(func(key, entry) bool { return true }) != nil
 }
 
-// toldHere returns the newest of the answers that are meant: of this place, else of another one if both are
-// portable.
+// toldHere returns the newest of the answers that are meant: of this place, else of an empty folder.
 func (s *Server) toldHere(meant func(key, entry) bool) *Answers {
 	if here := s.last(func(k key, e entry) bool { return k.place == s.place && meant(k, e) }); here != nil {
 		return here
 	}
-	elsewhere := s.last(func(k key, e entry) bool { return e.portable && meant(k, e) })
-	if elsewhere == nil || !s.portable.now() {
-		return nil
-	}
-	return elsewhere
+	return s.last(func(k key, e entry) bool { return s.anyFolder != "" && k.place == s.anyFolder && meant(k, e) })
 }
 
 // last returns the newest of the answers that are meant.
@@ -254,7 +263,7 @@ func (s *Server) Learn(c Client, a *Answers) (isNew bool) {
 	if sizeOf(k, a) > maxBytes/2 || !a.valid() {
 		return false
 	}
-	e := entry{portable: s.portable.now(), general: isGeneral(c, a), Answers: a}
+	e := entry{general: isGeneral(c, a), Answers: a}
 	isNew, isOld := s.keep(k, e)
 	if (isNew || isOld) && s.store.dir != "" {
 		s.writes.do(writeWait)
@@ -268,7 +277,7 @@ func (r *record) keep(k key, e entry) (isNew, isOld bool) {
 	defer r.mu.Unlock()
 	before, had := r.answers[k]
 	r.putLocked(k, e)
-	isNew = !had || !before.Same(e.Answers) || before.portable != e.portable || before.general != e.general
+	isNew = !had || !before.Same(e.Answers) || before.general != e.general
 	return isNew, time.Since(r.written) > rewriteAfter
 }
 
@@ -278,7 +287,7 @@ func (r *record) merge(all []saved) {
 	defer r.mu.Unlock()
 	for _, one := range all {
 		if before, had := r.answers[one.key()]; !had || one.Said.Learned.After(before.Learned) {
-			r.putLocked(one.key(), entry{one.Portable, one.General, one.Said})
+			r.putLocked(one.key(), entry{one.General, one.Said})
 		}
 	}
 }
@@ -440,7 +449,7 @@ func (s *record) rewrite() error {
 	s.mu.Lock()
 	content := file{Layout: layout, Server: s.name}
 	for k, e := range s.answers {
-		content.Answers = append(content.Answers, saved{k.place, k.client.version, k.client.capabilities, k.client.who, e.portable, e.general, e.Answers})
+		content.Answers = append(content.Answers, saved{k.place, k.client.version, k.client.capabilities, k.client.who, e.general, e.Answers})
 	}
 	s.written = time.Now()
 	s.mu.Unlock()
@@ -481,16 +490,6 @@ func (s *Store) replace(path string, data []byte) error {
 
 // beforeRename begins the name of a file while it is written.
 const beforeRename = ".new-"
-
-// dropLeftovers removes what programs that were killed while they wrote have left. To write takes much less than an hour.
-func (s *Store) dropLeftovers() {
-	entries, _ := os.ReadDir(s.dir)
-	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil && strings.HasPrefix(entry.Name(), beforeRename) && time.Since(info.ModTime()) > time.Hour {
-			_ = os.Remove(filepath.Join(s.dir, entry.Name()))
-		}
-	}
-}
 
 // dropOldest makes room for one file beside the others, and drops those that nobody is told of any more.
 func (s *Store) dropOldest(path string) {

@@ -106,7 +106,7 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	for why, spoil := range map[string]func(path string, data []byte) error{
 		"damaged": func(path string, data []byte) error { return os.WriteFile(path, data[:len(data)/2], 0o600) },
 		"layout 9": func(path string, data []byte) error {
-			return os.WriteFile(path, bytes.Replace(data, []byte(`"layout":2`), []byte(`"layout":9`), 1), 0o600)
+			return os.WriteFile(path, bytes.Replace(data, []byte(`"layout":3`), []byte(`"layout":9`), 1), 0o600)
 		},
 		"another server": func(path string, data []byte) error {
 			return os.WriteFile(path, bytes.Replace(data, []byte(`"server":"`), []byte(`"server":"x`), 1), 0o600)
@@ -181,11 +181,25 @@ func TestLeftoversOfWritesAreRemoved(t *testing.T) {
 		ssetest.Must(t, os.WriteFile(path, nil, 0o600))
 		ssetest.Must(t, os.Chtimes(path, time.Time{}, time.Now().Add(-age)))
 	}
+	dropped, _, err := server.EmptyFolder()
+	ssetest.Must(t, err)
+	ssetest.Must(t, os.WriteFile(filepath.Join(dropped, "file"), nil, 0o600))
+	ssetest.Must(t, os.Chtimes(dropped, time.Time{}, time.Now().Add(-2*time.Hour)))
+	fresh, remove, err := server.EmptyFolder()
+	ssetest.Must(t, err)
 	server.Learn(kind("b"), said("{}"))
+	ssetest.Want(t, "the folder of a program that lives", isThere(fresh), true)
+	remove()
+	ssetest.Want(t, "it, at its end", isThere(fresh), false)
+	ssetest.Want(t, "that of one that was killed", isThere(dropped), false)
 	for name, want := range map[string]bool{".new-old": false, ".new-fresh": true, "other": true} {
-		_, err := os.Stat(filepath.Join(dir, name))
-		ssetest.Want(t, name+" is there", err == nil, want)
+		ssetest.Want(t, name+" is there", isThere(filepath.Join(dir, name)), want)
 	}
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // What clients declare takes memory, too, and counts.
@@ -327,7 +341,7 @@ func TestSameLists(t *testing.T) {
 }
 
 func FuzzFile(f *testing.F) {
-	f.Add([]byte(`{"layout":2,"server":"x","answers":[{"version":"v","said":{"initialize":"{}","pages":{}}}]}`))
+	f.Add([]byte(`{"layout":3,"server":"x","answers":[{"version":"v","said":{"initialize":"{}","pages":{}}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := t.TempDir()
 		store := remember.Open(dir, slog.New(slog.DiscardHandler))

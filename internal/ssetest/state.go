@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -34,4 +35,20 @@ func WithState(t *testing.T) []string {
 func Remembered(t *testing.T) bool {
 	files, _ := filepath.Glob(filepath.Join(StateDir(t), "sse-server", "remembered", "*.json"))
 	return len(files) > 0
+}
+
+// RememberedInAnyFolder reports whether a gateway of a test has kept what its server says in an empty folder.
+func RememberedInAnyFolder(t *testing.T) bool {
+	return HasAnyFolder(filepath.Join(StateDir(t), "sse-server", "remembered"))
+}
+
+// HasAnyFolder reports whether the files of a memory have what a server says in an empty folder.
+func HasAnyFolder(dir string) bool {
+	files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
+	for _, file := range files {
+		if data, err := os.ReadFile(file); err == nil && strings.Contains(string(data), `"any-folder-`) {
+			return true
+		}
+	}
+	return false
 }

@@ -43,6 +43,13 @@ type file struct {
 // variables that it was given or that choose code or an account. The place is the directory, and the other
 // variables that it inherits. Of values of variables there are only hashes. It reads the file system.
 func (c Command) Identity() remember.Identity {
+	identity := c.identity()
+	identity.AnyFolder = c.placeOfNone()
+	return identity
+}
+
+// identity is Identity for this place alone.
+func (c Command) identity() remember.Identity {
 	files := []file{stat(c.program())}
 	for _, arg := range c.Args {
 		if isScript(arg) {
@@ -57,7 +64,7 @@ func (c Command) Identity() remember.Identity {
 	}{append([]string{c.Path}, c.Args...), hashOf(given), files})
 	dir, _ := filepath.Abs(c.Dir)
 	place, _ := json.Marshal(struct{ Dir, Env string }{dir, hashOf(around)})
-	return remember.Identity{Server: string(server), Place: string(place), Portable: c.isPortable}
+	return remember.Identity{Server: string(server), Place: string(place)}
 }
 
 // program returns the path of the program.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,182 +102,73 @@ func TestVariablesInTheIdentity(t *testing.T) {
 	}
 }
 
-// A command is portable if its directory does not choose which program it is. A command in doubt is not portable.
-func TestPortableCommands(t *testing.T) {
-	bin, home := t.TempDir(), t.TempDir()
-	script := filepath.Join(bin, "server.js")
-	write := func(path, text string) {
-		t.Helper()
-		ssetest.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		ssetest.Must(t, os.WriteFile(path, []byte(text), 0o700))
-	}
-	write(script, "")
-	cli := filepath.Join(bin, "lib", "npm", "bin", "npm-cli.js")
-	write(cli, "")
-	write(filepath.Join(bin, "other", "tool"), "")
-	for _, program := range []string{"node", "npx", "uvx", "python3", "sh", "make", "docker", "server", "uv", "npm", "nice", "doppler", "env", "timeout", "task2", "bash", "pipx", "gulp"} {
-		write(filepath.Join(bin, program), "")
+// What is told in any folder is of the same server for the same user: neither the folder nor what is around a session
+// takes part, and a command that a folder chooses has no such place.
+func TestAnyFolder(t *testing.T) {
+	bin, dir := t.TempDir(), t.TempDir()
+	for _, file := range []string{"node", "server", "server.js"} {
+		ssetest.Must(t, os.WriteFile(filepath.Join(bin, file), nil, 0o700))
+		ssetest.Must(t, os.WriteFile(filepath.Join(dir, file), nil, 0o700))
 	}
 	t.Setenv("PATH", bin)
-	for command, want := range map[string]bool{
-		"node " + script:                                      true,
-		"node " + script + " --port=1 --stdio":                true,
-		"node " + script + " --name x":                        false,
-		"node " + script + " serve":                           false,
-		bin + "/server mcp":                                   false,
-		bin + "/gulp --silent":                                false,
-		"node " + script + " https://example.com/a/b":         true,
-		bin + "/server stdio":                                 true,
-		"npx -y @scope/server@1.2.3 --flag":                   true,
-		"npx -y server-x":                                     true,
-		"uvx server-x==1.0":                                   true,
-		"docker run -i --rm ghcr.io/github/server:1 -v /a:/b": true,
-		"node server.js":                                      false,
-		"node ./server.js":                                    false,
-		"node -r hook " + script:                              false,
-		"node " + bin + "/none.js":                            false,
-		"node " + script + " data/x":                          false,
-		"node " + script + " --dir=../x":                      false,
-		"node " + script + " .":                               false,
-		"node " + script + " ~/x":                             false,
-		"python3 -m server":                                   false,
-		"sh -c server":                                        false,
-		"make serve":                                          false,
-		"npm start":                                           false,
-		"uv run server":                                       false,
-		"docker compose up":                                   false,
-		"docker --context x run ghcr.io/a/server":             false,
-		"uvx --from server-x[cli]==1.0 --with y server":       true,
-		"pipx run --spec server-x==1 server-x":                true,
-		"pipx install server-x":                               false,
-		bin + "/server --port 8080 --boot 8s --url=https://a/b /data": true,
-		bin + "/server serve":                              false,
-		bin + "/server --verbose=true":                     true,
-		"nice bash -c x":                                   false,
-		"nice -n 5 server":                                 false,
-		"doppler run -- npx -y server-x":                   false,
-		"doppler run --command=npx":                        false,
-		"env A=b npx -y server-x":                          false,
-		"timeout 5 npx -y server-x":                        false,
-		"nice " + bin + "/other/tool":                      false,
-		"task2 serve":                                      false,
-		"uv tool run server-x":                             false,
-		"npx -c server-x":                                  false,
-		"npx --call=server-x":                              false,
-		"npx -w a server-x":                                false,
-		"npx -y bash -c x":                                 false,
-		"npx -y dotenv-cli npx other":                      false,
-		"npx -y proxy --stdio=npx":                         false,
-		"npx":                                              false,
-		"uvx --directory /a server-x":                      false,
-		"uvx --with-editable x server-x":                   false,
-		"uvx proxy " + bin + "/other/tool":                 false,
-		"uvx proxy server":                                 false,
-		"node " + script + " npx other":                    false,
-		"node " + cli + " start":                           false,
-		"./server":                                         false,
-		"none":                                             false,
-		"node " + script + " --config .srv.json":           false,
-		"node " + script + " --config=.srv.json":           false,
-		"node " + script + " --set config=.srv.json":       false,
-		"node " + script + " -c.srv.json":                  false,
-		"node " + script + " a,.srv.json":                  false,
-		"docker run --env-file .srv.json ghcr.io/a/server": false,
-	} {
-		args := strings.Fields(command)
-		c := Command{Path: args[0], Args: args[1:], Dir: t.TempDir(), Env: []string{"HOME=" + home}}
-		write(filepath.Join(c.Dir, ".srv.json"), "")
-		ssetest.Want(t, command, c.Identity().Portable(), want)
+	base := func() Command {
+		return Command{Path: "node", Args: []string{filepath.Join(bin, "server.js"), "serve"}, Dir: t.TempDir(),
+			Env: []string{"HOME=/home/me", "PATH=/usr/bin"}, Inherited: []string{"HOME", "PATH", "VARIABLE", "PWD", "LANG", "CLAUDE_PROJECT_DIR", "NODE_OPTIONS"}}
 	}
+	want := base().Identity()
+	for name, c := range map[string]struct {
+		change func(*Command)
+		same   bool
+	}{
+		"another folder":                {func(*Command) {}, true},
+		"a variable of a folder":        {func(c *Command) { c.Env = append(c.Env, "VARIABLE=x") }, true},
+		"a variable of an editor":       {func(c *Command) { c.Env = append(c.Env, "CLAUDE_PROJECT_DIR=/x") }, true},
+		"a variable of a terminal":      {func(c *Command) { c.Env = append(c.Env, "PWD=/x") }, true},
+		"a folder of one session":       {func(c *Command) { c.Env = append(c.Env, "PATH="+os.TempDir()+"/x:/home/me/.agent/tmp/y:/usr/bin") }, true},
+		"a relative folder of programs": {func(c *Command) { c.Env = append(c.Env, "PATH=.:node_modules/.bin::/usr/bin") }, true},
+		"programs of a folder":          {func(c *Command) { c.Env = append(c.Env, "PATH=/clone/node_modules/.bin:/usr/bin") }, false},
+		"another home":                  {func(c *Command) { c.Env = append(c.Env, "HOME=/clone") }, false},
+		"another language":              {func(c *Command) { c.Env = append(c.Env, "LANG=C") }, false},
+		"a variable that chooses code":  {func(c *Command) { c.Env = append(c.Env, "NODE_OPTIONS=--require /clone/x.js") }, false},
+		"a variable given on purpose":   {func(c *Command) { c.Env = append(c.Env, "GIVEN=1") }, false},
+		"other arguments":               {func(c *Command) { c.Args[1] = "other" }, false},
+	} {
+		changed := base()
+		c.change(&changed)
+		got := changed.Identity()
+		ssetest.Want(t, name, got.AnyFolder != "" && got.Server == want.Server && got.AnyFolder == want.AnyFolder, c.same)
+	}
+	for name, c := range map[string]Command{
+		"a relative program":        {Path: "./server", Dir: dir},
+		"a relative script":         {Path: "node", Args: []string{"server.js"}, Dir: dir},
+		"the principal of a client": {Path: "node", Dir: dir, PrincipalEnv: "USER_NAME"},
+	} {
+		ssetest.Want(t, name, c.Identity().AnyFolder, "")
+	}
+}
 
-	// A text for a shell is several words, and a link to a program is that program.
-	for _, c := range []Command{
-		{Path: "npx", Args: []string{"-y", "proxy", "--stdio", "'npx' other"}}, {Path: bin + "/server", Args: []string{"--run=a; bash x"}}, {Path: bin + "/tool"},
-	} {
-		c.Dir, c.Env = t.TempDir(), []string{"HOME=" + home}
-		if c.Path == bin+"/tool" {
-			ssetest.Must(t, os.Symlink(bin+"/sh", c.Path))
-		}
-		ssetest.Want(t, fmt.Sprint(c.Path, c.Args), c.Identity().Portable(), false)
-	}
-
-	// A folder has the parents of the one to which it leads, too.
-	clone := t.TempDir()
-	write(filepath.Join(clone, ".npmrc"), "")
-	ssetest.Must(t, os.Mkdir(filepath.Join(clone, "sub"), 0o700))
-	link := filepath.Join(t.TempDir(), "link")
-	ssetest.Must(t, os.Symlink(filepath.Join(clone, "sub"), link))
-	ssetest.Want(t, "a link into a clone", Command{Path: "npx", Args: []string{"-y", "server-x"}, Dir: link}.Identity().Portable(), false)
-	// Nor may PATH have programs of the folder or of a project around it, or an editor name one that chooses.
-	for variable, want := range map[string]bool{
-		"PATH=" + clone + "/sub/tools:" + bin: false, "PATH=" + clone + "/node_modules/.bin:" + bin: false, "PATH=.:" + bin: false,
-		"PATH=" + home + "/node_modules/.bin:" + bin: true, "PATH=" + bin: true, "CLAUDE_PROJECT_DIR=" + clone: false, "CLAUDE_PROJECT_DIR=" + home: true,
-	} {
-		work := filepath.Join(clone, "sub")
-		ssetest.Must(t, os.Remove(filepath.Join(clone, ".npmrc")))
-		if strings.HasPrefix(variable, "CLAUDE") {
-			work = t.TempDir()
-		}
-		write(filepath.Join(clone, ".env"), "")
-		if strings.HasPrefix(variable, "PATH") {
-			ssetest.Must(t, os.Remove(filepath.Join(clone, ".env")))
-		}
-		c := Command{Path: bin + "/server", Dir: work, Env: []string{"HOME=" + home, variable}}
-		ssetest.Want(t, variable, c.Identity().Portable(), want)
-		write(filepath.Join(clone, ".npmrc"), "")
-	}
-
-	for file, want := range map[string]bool{
-		"README.md":                          true,
-		".npmrc":                             false,
-		"uv.toml":                            false,
-		".env":                               false,
-		"node_modules/other/x":               false,
-		"__pypackages__/3.11/lib/bin/x":      false,
-		".mise.local.toml":                   false,
-		"node_modules/server-x/package.json": false,
-		"node_modules/.bin/server-x":         false,
-		"server-x/package.json":              false,
-		"server-x/__init__.py":               false,
-		"server-x.py":                        false,
-	} {
-		for _, inside := range []string{"", "a/b"} {
-			dir := t.TempDir()
-			write(filepath.Join(dir, file), "")
-			at := filepath.Join(dir, inside)
-			ssetest.Must(t, os.MkdirAll(at, 0o700))
-			c := Command{Path: "npx", Args: []string{"-y", "server-x@1"}, Dir: at, Env: []string{"HOME=" + home}}
-			ssetest.Want(t, file+" above "+inside, c.Identity().Portable(), want)
-		}
-	}
+// In an empty folder a command has the variables that make it this server, and those of its user.
+func TestInEmptyFolder(t *testing.T) {
 	dir := t.TempDir()
-	data := Command{Path: "npx", Args: []string{"-y", "server-x", "data"}, Dir: dir, Env: []string{"HOME=" + home}}
-	ssetest.Want(t, "an argument that names nothing", data.Identity().Portable(), true)
-	write(filepath.Join(dir, "data"), "")
-	ssetest.Want(t, "an argument that names a file", data.Identity().Portable(), false)
-	// A variable that names something in the folder chooses, too: an empty element of a list is the folder itself.
-	for variable, want := range map[string]bool{
-		"PYTHONPATH=:/opt/lib": false, "PYTHONPATH=data": false, "PYTHONPATH=src": true, "NoDefaultCurrentDirectoryInExePath=1": true, "PYTHONPATH=.": false, "NODE_PATH=data:/x": false, "NODE_OPTIONS=--require ./hook.js": false,
-		"NODE_OPTIONS=--require=data": false, "LD_LIBRARY_PATH=/opt/lib:": false, "PERL5LIB=./": false, "BUNDLE_GEMFILE=data": false,
-		"PYTHONPATH=/opt/lib": true, "NODE_OPTIONS=--max-old-space-size=4096": true, "LANG=C.UTF-8": true, "API_URL=https://a/./b": true, "LD_LIBRARY_PATH=": true,
-	} {
-		c := Command{Path: "npx", Args: []string{"-y", "server-x"}, Dir: dir, Env: []string{"HOME=" + home, variable}}
-		ssetest.Want(t, variable, c.Identity().Portable(), want)
+	env := []string{"HOME=/home/me", "PATH=.:/usr/bin", "LC_ALL=C", "GIVEN=1", "INIT_CWD=/clone", "VARIABLE=/clone", "PWD=/clone", "NODE_PATH=/lib", "HOME=/home/you"}
+	inherited := []string{"HOME", "PATH", "LC_ALL", "INIT_CWD", "VARIABLE", "PWD", "NODE_PATH"}
+	wantIn := func(c Command, want ...string) {
+		t.Helper()
+		alone := c.InEmptyFolder(dir).(Command)
+		slices.Sort(alone.Env)
+		ssetest.Want(t, "variables", fmt.Sprint(alone.Env), fmt.Sprint(want))
+		ssetest.Want(t, "folder", alone.Dir, dir)
+		ssetest.Want(t, "server", alone.Identity().Server, c.Identity().Server)
 	}
-	for text, want := range map[string]bool{
-		`{"name":"app"}`:                             true,
-		`{"name":"server-x"}`:                        false,
-		`{"name":"app","bin":{"server-x":"./x.js"}}`: false,
-		`{`: false,
-	} {
-		dir := t.TempDir()
-		write(filepath.Join(dir, "package.json"), text)
-		c := Command{Path: "npx", Args: []string{"-y", "server-x"}, Dir: dir, Env: []string{"HOME=" + home}}
-		ssetest.Want(t, text, c.Identity().Portable(), want)
-	}
-	write(filepath.Join(home, ".npmrc"), "") // the user's own counts everywhere
-	c := Command{Path: "npx", Args: []string{"-y", "server-x"}, Dir: home, Env: []string{"HOME=" + home}}
-	ssetest.Want(t, "in the home directory", c.Identity().Portable(), true)
-	c.Env = []string{"HOME=/nowhere"}
-	ssetest.Want(t, "in that of somebody else", c.Identity().Portable(), false)
+	c := Command{Path: "/bin/true", Dir: "/", Env: env, Inherited: inherited}
+	wantIn(c, "GIVEN=1", "HOME=/home/you", "LC_ALL=C", "NODE_PATH=/lib", "PATH=/usr/bin")
+	c.Inherited = nil // a PATH that was given stays as it is
+	c.Env = env[1:4]
+	wantIn(c, "GIVEN=1", "LC_ALL=C", "PATH=.:/usr/bin")
+	t.Setenv("PATH", "/usr/bin")
+	t.Setenv("VARIABLE", "x")
+	c.Env = nil
+	alone := c.InEmptyFolder(dir).(Command)
+	ssetest.Want(t, "server", alone.Identity().Server, c.Identity().Server)
+	ssetest.Want(t, "has what is around", slices.Contains(alone.Env, "VARIABLE=x"), false)
 }

@@ -83,7 +83,8 @@ func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
 		o.Warm = off(*s.Warm)
 	}
 	if s.Remember && s.Kind() == OfCommand {
-		o.Remember = &gateway.Remember{For: time.Duration(s.RememberFor)}
+		// Over stdio the program may end at any time: there its learner does it.
+		o.Remember = &gateway.Remember{For: time.Duration(s.RememberFor), AnyFolder: !slices.Contains(s.Transports, gateway.TransportStdio)}
 		if c.StateDir != "" {
 			o.Remember.Dir = filepath.Join(c.StateDir, "remembered")
 		}

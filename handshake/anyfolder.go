@@ -1,0 +1,86 @@
+package handshake
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/remember"
+	"github.com/mcp-sse/mcp-sse/upstream"
+)
+
+// AnyFolder has a server say, in an empty folder, what it says in any one: so a new project of a user has its
+// tools while they boot, and no project has a say in what another one is told.
+type AnyFolder struct {
+	// Memory keeps what the server says there.
+	Memory *remember.Server
+	// In returns the server as it starts in a folder.
+	In func(dir string) upstream.Upstream
+	// ByItself says that each Supplier starts it once something new is remembered; else LearnInAnyFolder alone
+	// does.
+	ByItself bool
+}
+
+// anyFolderAfter is how long after something new was remembered the server starts in an empty folder: who has
+// just come has the machine first.
+const anyFolderAfter = 5 * time.Second
+
+// anyFolderTurn is held by the server that runs in an empty folder, one at a time in this program: no client waits for
+// it, and a file of ten servers should not keep the machine busy.
+var anyFolderTurn = make(chan struct{}, 1)
+
+// learnInAnyFolderSoon is LearnInAnyFolder after a while, in the background, and once at a time.
+func (s *Supplier) learnInAnyFolderSoon() {
+	folder := s.opts().AnyFolder
+	if folder == nil || !folder.ByItself || !s.anyFolderSoon.CompareAndSwap(false, true) {
+		return
+	}
+	s.Go(func() { // ends with the start, and with the supplier
+		defer s.anyFolderSoon.Store(false)
+		select {
+		case <-time.After(anyFolderAfter):
+			s.LearnInAnyFolder(s.life)
+		case <-s.serving.Done():
+		case <-s.life.Done():
+		}
+	})
+}
+
+// LearnInAnyFolder starts the server in an empty folder and remembers what it says there, unless that is known, and not
+// older than SupplierOptions.RememberFor. It returns when the server has ended. One that does not start there
+// is no failure: a client in a new folder waits for its own.
+func (s *Supplier) LearnInAnyFolder(ctx context.Context) {
+	opts := *s.opts()
+	folder := opts.AnyFolder
+	if folder == nil || opts.Forwards || opts.Params == nil {
+		return
+	}
+	if last := folder.Memory.Last(remember.Own); last != nil && time.Since(last.Learned) < opts.RememberFor {
+		return
+	}
+	if err := s.learnIn(ctx, folder, opts); err != nil && ctx.Err() == nil {
+		s.log.Debug("the server does not start in an empty folder: in a new folder the first client waits for it", "err", err)
+	}
+}
+
+func (s *Supplier) learnIn(ctx context.Context, folder *AnyFolder, opts SupplierOptions) error {
+	select {
+	case anyFolderTurn <- struct{}{}:
+		defer func() { <-anyFolderTurn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	dir, remove, err := folder.Memory.EmptyFolder()
+	if err != nil {
+		return fmt.Errorf("make an empty folder: %w", err)
+	}
+	defer remove()
+	opts.Memory, opts.AnyFolder = folder.Memory, nil
+	opts.Shared, opts.Warm, opts.MaxSessions, opts.ProcessIdle = false, 0, 1, 0
+	opts.Session.Logger = opts.Session.Logger.With("folder", "an empty one")
+	alone := NewSupplier(folder.In(dir), opts)
+	defer alone.Wait()
+	defer alone.Close()
+	_, err = alone.tryAndLearn(ctx)
+	return err
+}
