@@ -33,13 +33,12 @@ func TestMessagesOverTheBudgetAreRefused(t *testing.T) {
 		ask := func(id int) (*connstate.Request, error) {
 			r, err := w.c.Begin(parse(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s`, id, params)))
 			if err == nil {
-				_, err = w.c.Admit(r)
+				err = w.c.Wait(r, false)
 			}
 			return r, err
 		}
 		notify := func() error {
-			_, err := w.c.Admit(&connstate.Request{Message: parse(t, `{"jsonrpc":"2.0",`+params)})
-			return err
+			return w.c.Wait(&connstate.Request{Message: parse(t, `{"jsonrpc":"2.0",`+params)}, false)
 		}
 		first, err := ask(1)
 		must(t, err)

@@ -48,8 +48,8 @@ type Options struct {
 	GateQueue int
 	// GateTimeout bounds how long a message waits at the gate. Default 5 s.
 	GateTimeout time.Duration
-	// RestTimeout takes the place of GateTimeout where [ForHandler.Told] is called: the client has
-	// its lists, and takes the wait for a slow answer. Default 60 s.
+	// RestTimeout takes the place of GateTimeout for a client that has its lists, and takes the wait for a slow
+	// answer. Default 60 s.
 	RestTimeout time.Duration
 	// OutboxBytes bounds the events that wait to be written; a larger event passes
 	// alone. Default 1 MiB.
@@ -111,13 +111,15 @@ type Handler interface {
 	// Receive gets each message of the client.
 	Receive(m *jsonrpc.Message)
 	// Refused gets a request or notification that the gate refuses after a wait. reason
-	// is ErrGateTimeout, ErrDraining or what [ForHandler.Fail] was given.
+	// is ErrGateTimeout or ErrDraining.
 	Refused(r *Request, reason error)
 	// Drained is called once the connection takes no more requests, before anybody looks whether it is
 	// quiet: a request that comes after it must be refused. It must not wait.
 	Drained()
 	// Closed is called once, when the connection is over.
 	Closed()
+	// OnMemory reports whether memory answers the client, and no session is there.
+	OnMemory() bool
 }
 
 // Client says who opened a connection, and how.
@@ -309,17 +311,8 @@ func (c *Connection) moveLocked(to State) error {
 	if c.known.Ready.IsZero() && to != Closed {
 		c.known.Reached = to
 	}
-	switch to {
-	case Ready:
-		c.gate.opening++
+	if to == Ready || to == Resting {
 		c.sawReadyLocked(now)
-	case Resting:
-		c.gate.passing = false
-		c.sawReadyLocked(now)
-	case Initializing:
-		c.gate.passing, c.gate.refusal = false, nil
-	case Failed, Closed:
-		c.gate.passing = false
 	}
 	c.opts.Metrics.StateChanged(from.String(), to.String())
 	c.opts.Logger.Debug("connection state", "connectionId", c.ShortID(), "from", from.String(), "to", to.String())
@@ -339,6 +332,9 @@ func (c ForTransport) Renew(credentials string) { c.renewed.Store(&credentials) 
 
 // Credentials returns those of the newest request. They must not be logged.
 func (c *Connection) Credentials() string { return *cmp.Or(c.renewed.Load(), &c.client.Credentials) }
+
+// OnMemory is that of the handler.
+func (c ForTransport) OnMemory() bool { return c.handler.OnMemory() }
 
 // Receive passes a client's message to the handler.
 func (c ForTransport) Receive(m *jsonrpc.Message) { c.handler.Receive(m) }

@@ -119,7 +119,7 @@ func TestSnapshot(t *testing.T) {
 		w.c.SawServer(connstate.Server{Name: "played", Version: "1.0", ProtocolVersion: "2025-11-25"})
 		w.c.Observe(parse(t, list), "")
 		w.ask("1", "tools/list")
-		w.admit(parse(t, list), "wait")
+		w.wait(parse(t, list), "waits")
 		time.Sleep(time.Second)
 		must(t, w.c.Send("", []byte("xy")))
 		w.stream.write(1)

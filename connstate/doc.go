@@ -2,8 +2,8 @@
 // table, the gate, the outbox, the unanswered requests, and the registry that
 // finds, limits and drains connections.
 //
-//	        POST ──▶ Observe ─▶ Handler.Receive ─▶ Begin ─▶ Admit ──▶ gate ──▶ Open
-//	client                                                      (FIFO, bounded, timed)
+//	        POST ──▶ Observe ─▶ Handler.Receive ─▶ Begin ─▶ Wait ──▶ gate ──▶ Next
+//	client                                                     (FIFO, bounded, timed)
 //	        GET  ◀── Attach ◀── outbox ◀── Request.Answer, Send, Announce
 //	                 (bounded in bytes)
 //

@@ -9,28 +9,20 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// gate holds the messages that wait for the session. Guarded by Connection.mu.
+// gate is the queue of the messages that wait for a session. Guarded by Connection.mu. What may pass, and
+// what is refused, the Handler knows.
 type gate struct {
-	queue []waiting
+	queue []Waiting
 	bytes int // of the queued messages, without what the budget adds to each
-	// passing says that messages pass at once. It is true only while Ready, after the
-	// last queued message has been handed over.
-	passing bool
-	// refusal is the error for new messages; nil: they are queued.
-	refusal error
-	// told is what Told has noted.
-	told bool
-	// opening counts the moves to Ready. By it a release notices that another move to
-	// Ready has come since.
-	opening int
 }
 
 // gateBytes bounds the queued messages of one gate, in bytes; a larger message waits
 // alone.
 const gateBytes = 8 << 20
 
-type waiting struct {
-	r     *Request
+// Waiting is a message that waits at the gate, or has just left it.
+type Waiting struct {
+	*Request
 	since time.Time
 	late  *time.Timer // refuses it
 }
@@ -44,46 +36,36 @@ func cost(m *jsonrpc.Message) int {
 	return len(m.Raw()) + budget.ItemCost
 }
 
-// Admit decides what to do with a client's message. If it reports true, the caller
-// must hand the message to the server now. If it reports false without an error, the
-// message waits at the gate until [ForHandler.Open], [ForHandler.Withdraw], [ForHandler.Release] or its
-// timeout. Otherwise the message is refused, with ErrGateFull, ErrDraining,
-// ErrBusy, ErrClosed or what [ForHandler.Fail] was given.
+// Wait puts a message at the end of the gate, where it waits until [ForHandler.Next], [ForHandler.Withdraw],
+// [ForHandler.Release] or its timeout: Options.GateTimeout, or Options.RestTimeout if the client hasLists. It
+// fails with ErrGateFull, ErrBusy, ErrDraining or ErrClosed.
 //
-// The gate has room for all unanswered requests that have been through it, within its
-// bound in bytes.
-func (c ForHandler) Admit(r *Request) (bool, error) {
+// There is room for Options.GateQueue messages; for a client that hasLists, and for what has been through the gate,
+// for Options.MaxPending more.
+func (c ForHandler) Wait(r *Request, hasLists bool) error {
 	size, room := cost(r.Message), c.opts.GateQueue
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r.passed || c.gate.told { // the client knows its tools, and calls as many as it likes
+	if r.passed || hasLists { // it knows its tools, and calls as many as it likes
 		room += c.opts.MaxPending
 	}
 	switch {
 	case c.known.State == Closed:
-		return false, ErrClosed
-	case c.known.State == Draining && r.Message.Kind == jsonrpc.Request:
-		return false, ErrDraining
-	case c.gate.passing:
-		r.passed = true
-		return true, nil
-	case c.gate.refusal != nil:
-		c.opts.Metrics.GateRefused(metrics.GateFailed)
-		return false, c.gate.refusal
-	case c.known.State == Draining:
-		return false, ErrDraining
+		return ErrClosed
+	case c.known.State == Draining: // nobody looks for it any more
+		return ErrDraining
 	case len(c.gate.queue) >= room || c.gate.bytes > 0 && c.gate.bytes+len(r.Message.Raw()) > gateBytes:
 		c.opts.Metrics.GateRefused(metrics.GateFull)
-		return false, ErrGateFull
+		return ErrGateFull
 	case r.passed:
 		c.opts.Budget.Force(size)
 	case !c.opts.Budget.Take(size, metrics.HeldGate):
 		c.opts.Metrics.GateRefused(metrics.GateBudget)
-		return false, ErrBusy
+		return ErrBusy
 	}
-	c.enqueueLocked(len(c.gate.queue), r, time.Now())
+	c.enqueueLocked(len(c.gate.queue), r, time.Now(), c.gateLimit(hasLists))
 	c.opts.Metrics.GateQueued()
-	return false, nil
+	return nil
 }
 
 // Passed notes that a message has been through the gate, or past it: if it comes back, there is room for it.
@@ -93,61 +75,47 @@ func (c ForHandler) Passed(r *Request) {
 	r.passed = true
 }
 
-// enqueueLocked puts a message into the queue, for which the budget has been asked.
-func (c *Connection) enqueueLocked(at int, r *Request, since time.Time) {
-	late := time.AfterFunc(c.gateLimitLocked()-time.Since(since), func() {
+// enqueueLocked puts a message into the queue, for which the budget has been asked. It may wait for limit since a time.
+func (c *Connection) enqueueLocked(at int, r *Request, since time.Time, limit time.Duration) {
+	late := time.AfterFunc(limit-time.Since(since), func() {
 		if c.withdraw(r, metrics.GateTimeout) {
 			c.handler.Refused(r, ErrGateTimeout)
 		}
 	})
-	c.gate.queue = slices.Insert(c.gate.queue, at, waiting{r, since, late})
+	c.gate.queue = slices.Insert(c.gate.queue, at, Waiting{r, since, late})
 	c.gate.bytes += len(r.Message.Raw())
 }
 
-// gateLimitLocked returns how long a message may wait at the gate.
-func (c *Connection) gateLimitLocked() time.Duration {
-	if c.gate.told {
+// gateLimit returns how long a message may wait at the gate.
+func (c *Connection) gateLimit(hasLists bool) time.Duration {
+	if hasLists {
 		return c.opts.RestTimeout
 	}
 	return c.opts.GateTimeout
 }
 
-// OnMemory reports whether the client knows what is remembered of the server, and no session is there
-// that says it.
-func (c *Connection) OnMemory() bool {
+// Prolong has all that wait at the gate wait as long as the messages of a client that has lists: it has just got them.
+func (c ForHandler) Prolong() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.gate.told && (c.known.State == Resting || c.known.State == Initializing)
-}
-
-// Told notes that the client has been told what is remembered of the server, so that it knows its lists:
-// its messages, also those at the gate, may wait for Options.RestTimeout, and there may be as many as at a
-// session.
-func (c ForHandler) Told() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.gate.told {
-		return
-	}
-	c.gate.told = true
 	for _, w := range c.gate.queue {
-		w.late.Reset(c.gateLimitLocked() - time.Since(w.since))
+		w.late.Reset(c.gateLimit(true) - time.Since(w.since))
 	}
 }
 
 // dequeueLocked removes and returns a message, and gives back what it took.
-func (c *Connection) dequeueLocked(at int) waiting {
+func (c *Connection) dequeueLocked(at int) Waiting {
 	queue := c.gate.queue
 	w := queue[at]
 	copy(queue[1:], queue[:at])
-	queue[0] = waiting{}
+	queue[0] = Waiting{}
 	c.gate.queue = queue[1:]
 	if len(c.gate.queue) == 0 {
 		c.gate.queue = nil
 	}
 	w.late.Stop()
-	c.gate.bytes -= len(w.r.Message.Raw())
-	c.opts.Budget.Give(cost(w.r.Message))
+	c.gate.bytes -= len(w.Message.Raw())
+	c.opts.Budget.Give(cost(w.Message))
 	return w
 }
 
@@ -157,7 +125,7 @@ func (c ForHandler) Waiting() []*Request {
 	defer c.mu.Unlock()
 	var all []*Request
 	for _, w := range c.gate.queue {
-		all = append(all, w.r)
+		all = append(all, w.Request)
 	}
 	return all
 }
@@ -189,78 +157,52 @@ func (c ForHandler) Release(r *Request) bool {
 func (c *Connection) remove(r *Request) (waited time.Duration, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := slices.IndexFunc(c.gate.queue, func(w waiting) bool { return w.r == r })
+	at := slices.IndexFunc(c.gate.queue, func(w Waiting) bool { return w.Request == r })
 	if at < 0 {
 		return 0, false
 	}
 	return time.Since(c.dequeueLocked(at).since), true
 }
 
-// Open moves the connection to Ready. The returned function hands the waiting
-// messages to forward in the order in which they came; messages that come meanwhile
-// wait behind them. It stops when the connection leaves Ready, or when forward
-// reports false: then that message goes back to the front. Open fails if
-// the connection cannot become ready.
-func (c ForHandler) Open() (release func(forward func(*Request) bool), err error) {
+// Next removes and returns the oldest message at the gate; nil if none waits. The caller must hand it to a
+// session and call [ForHandler.Sent], or [ForHandler.PutBack]. Its wait goes on until then.
+func (c ForHandler) Next() *Waiting {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.moveLocked(Ready); err != nil {
-		return nil, err
-	}
-	opening := c.gate.opening
-	return func(forward func(*Request) bool) {
-		for {
-			w, ok := c.nextWaiting(opening)
-			if !ok {
-				return
-			}
-			waited := int64(time.Since(w.since))
-			w.r.waited.Add(waited)
-			if !forward(w.r) {
-				w.r.waited.Add(-waited)
-				c.putBack(w)
-				return
-			}
-			c.opts.Metrics.GateReleased(time.Since(w.since))
-			w.r.NoteWait("gate", w.since)
-		}
-	}, nil
-}
-
-// nextWaiting removes and returns the oldest message for a release. If there is
-// none, it opens the gate.
-func (c *Connection) nextWaiting(opening int) (waiting, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.known.State != Ready || c.gate.opening != opening {
-		return waiting{}, false
-	}
 	if len(c.gate.queue) == 0 {
-		c.gate.passing = true
-		return waiting{}, false
+		return nil
 	}
 	w := c.dequeueLocked(0)
-	w.r.passed = true
-	return w, true
+	w.passed = true
+	w.waited.Add(int64(time.Since(w.since)))
+	return &w
 }
 
-// putBack returns a message to the front of the queue, without a new timeout, or
-// refuses it if nothing may wait any more.
-func (c *Connection) putBack(w waiting) {
+// Sent notes that a session has taken a message of [ForHandler.Next].
+func (c ForHandler) Sent(w *Waiting) {
+	c.opts.Metrics.GateReleased(time.Since(w.since))
+	w.NoteWait("gate", w.since)
+}
+
+// PutBack returns a message of [ForHandler.Next] that no session has taken to the front of the gate, without a new
+// timeout. It fails as Wait does.
+func (c ForHandler) PutBack(w *Waiting, hasLists bool) (err error) {
+	waited := time.Since(w.since)
+	w.waited.Add(-int64(waited))
 	c.mu.Lock()
-	reason := c.gate.refusal
-	switch {
-	case c.known.State == Draining || c.known.State == Closed:
-		reason = ErrDraining
-	case reason == nil:
-		c.opts.Budget.Force(cost(w.r.Message))
-		c.enqueueLocked(0, w.r, w.since)
+	defer c.mu.Unlock()
+	switch c.known.State {
+	case Draining:
+		err = ErrDraining
+	case Closed:
+		err = ErrClosed
+	default:
+		c.opts.Budget.Force(cost(w.Message))
+		c.enqueueLocked(0, w.Request, w.since, c.gateLimit(hasLists))
+		return nil
 	}
-	c.mu.Unlock()
-	if reason != nil {
-		c.opts.Metrics.GateRejected(metrics.GateClosed, time.Since(w.since))
-		c.handler.Refused(w.r, reason)
-	}
+	c.opts.Metrics.GateRejected(metrics.GateClosed, waited)
+	return err
 }
 
 // Drain moves the connection to Draining and refuses the messages at the gate. The
@@ -287,21 +229,12 @@ func (c *Connection) Drain() (<-chan struct{}, error) {
 	return c.Quiet(), nil
 }
 
-// Fail moves the connection to Failed. With a refusal, nothing waits: Fail returns the
-// waiting messages, which the caller must answer, and the gate refuses new ones until the
-// connection is initializing again, whether or not another start is due. Without, old and
-// new messages wait for the start that is due.
-func (c ForHandler) Fail(refusal error) ([]*Request, error) {
+// TakeRefused empties the gate and returns its messages, which the caller must answer: the start for which they wait
+// has failed.
+func (c ForHandler) TakeRefused() []*Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.moveLocked(Failed); err != nil {
-		return nil, err
-	}
-	c.gate.refusal = refusal
-	if refusal == nil {
-		return nil, nil
-	}
-	return c.drainGateLocked(metrics.GateFailed), nil
+	return c.drainGateLocked(metrics.GateFailed)
 }
 
 // drainGateLocked empties the gate, counts its messages under reason and returns
@@ -311,7 +244,7 @@ func (c *Connection) drainGateLocked(reason string) []*Request {
 	for len(c.gate.queue) > 0 {
 		w := c.dequeueLocked(0)
 		c.opts.Metrics.GateRejected(reason, time.Since(w.since))
-		out = append(out, w.r)
+		out = append(out, w.Request)
 	}
 	return out
 }

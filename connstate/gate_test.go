@@ -2,7 +2,6 @@ package connstate_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -29,11 +28,11 @@ func (w *world) checkGate(waiting int, refused map[string]float64) {
 func TestGateTimesEachMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, connstate.Options{}, connstate.Client{}) // 5 s by default
-		w.admit(request(t, "1", "a"), "wait")
+		w.wait(request(t, "1", "a"), "waits")
 		time.Sleep(2 * time.Second)
-		w.admit(request(t, "2", "b"), "wait")
+		w.wait(request(t, "2", "b"), "waits")
 		time.Sleep(time.Nanosecond)
-		w.admit(notification(t, "c"), "wait")
+		w.wait(notification(t, "c"), "waits")
 		time.Sleep(3*time.Second - 2*time.Nanosecond)
 		synctest.Wait()
 		w.checkGate(3, nil)
@@ -46,25 +45,13 @@ func TestGateTimesEachMessage(t *testing.T) {
 		late := ": " + connstate.ErrGateTimeout.Error()
 		equal(t, "refused", w.handler.refusals(), []string{"a#1" + late, "b#2" + late, "c#" + late})
 		// Late is not failed: the gate goes on as before.
-		w.admit(request(t, "3", "d"), "wait")
+		w.wait(request(t, "3", "d"), "waits")
 		time.Sleep(4 * time.Second)
 		equal(t, "released", w.release(), []string{"d#3"})
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		w.checkGate(0, map[string]float64{metrics.GateTimeout: 3})
 	})
-}
-
-// What is in flight may need the client's answers, so those still pass.
-func TestDrainOfAReadyConnectionPassesAllButRequests(t *testing.T) {
-	w := newWorld(t, connstate.Options{}, connstate.Client{})
-	w.release()
-	quiet, err := w.c.Drain()
-	must(t, err)
-	<-quiet
-	w.admit(request(t, "1", "a"), connstate.ErrDraining.Error())
-	w.admit(response(t, "1"), "pass")
-	w.admit(notification(t, "notifications/progress"), "pass")
 }
 
 // A transport may have to end something of its own when the connection drains.
@@ -101,16 +88,16 @@ func TestNoRequestPassesOnceADrainIsQuiet(t *testing.T) {
 func TestGateIsBounded(t *testing.T) {
 	const bound = 3
 	w := newWorld(t, connstate.Options{GateQueue: bound}, connstate.Client{})
-	first := w.admit(request(t, "0", "a"), "wait")
+	first := w.wait(request(t, "0", "a"), "waits")
 	for i := 1; i < bound; i++ {
-		w.admit(request(t, fmt.Sprint(i), "a"), "wait")
+		w.wait(request(t, fmt.Sprint(i), "a"), "waits")
 	}
-	w.admit(request(t, "-1", "a"), connstate.ErrGateFull.Error())
+	w.wait(request(t, "-1", "a"), connstate.ErrGateFull.Error())
 	w.checkGate(bound, map[string]float64{metrics.GateFull: 1})
 	if !w.c.Withdraw(first) {
 		t.Error("not withdrawn")
 	}
-	w.admit(request(t, "-2", "a"), "wait")
+	w.wait(request(t, "-2", "a"), "waits")
 	if got := w.release(); len(got) != bound || got[bound-1] != "a#-2" {
 		t.Errorf("got %q", got)
 	}
@@ -122,54 +109,63 @@ func TestGateIsBoundedInBytes(t *testing.T) {
 	large := func(size int, want string) *connstate.Request {
 		t.Helper()
 		params := append(append([]byte(`{"x":"`), bytes.Repeat([]byte("x"), size)...), `"}`...)
-		return w.admit(parse(t, string(jsonrpc.NewRequest("1", "m", params))), want)
+		return w.wait(parse(t, string(jsonrpc.NewRequest("1", "m", params))), want)
 	}
 	full := connstate.ErrGateFull.Error()
-	alone := large(9<<20, "wait")
+	alone := large(9<<20, "waits")
 	large(1, full)
 	w.c.Withdraw(alone)
-	large(5<<20, "wait")
-	large(2<<20, "wait")
+	large(5<<20, "waits")
+	large(2<<20, "waits")
 	large(2<<20, full)
-	large(100, "wait")
+	large(100, "waits")
 }
 
-// While another start is due, a failed one ends nobody's wait. The last one gives back
-// what waited, for its caller to answer, and refuses what comes until the next start.
-func TestFail(t *testing.T) {
+// A start that has failed for good gives back what waited for it, for its caller to answer.
+func TestWhatWaitedForAFailedStartIsGivenBack(t *testing.T) {
 	w := newWorld(t, connstate.Options{}, connstate.Client{})
-	w.admit(request(t, "1", "a"), "wait")
-	if waited, err := w.c.Fail(nil); err != nil || waited != nil {
-		t.Errorf("got %v, %v, want nothing given back", waited, err)
-	}
-	w.admit(notification(t, "b"), "wait")
-	must(t, w.c.Move(connstate.Initializing))
-	refusal := errors.New("no more starts")
-	waited, err := w.c.Fail(refusal)
-	must(t, err)
+	w.wait(request(t, "1", "a"), "waits")
+	w.wait(notification(t, "b"), "waits")
+	waited := w.c.TakeRefused()
 	if len(waited) != 2 || label(waited[0].Message) != "a#1" || label(waited[1].Message) != "b#" {
 		t.Errorf("got %v", waited)
 	}
 	if got := w.handler.refusals(); got != nil {
-		t.Errorf("got %q refused: Fail's caller answers", got)
+		t.Errorf("got %q refused: the caller answers", got)
 	}
-	w.admit(request(t, "2", "c"), refusal.Error())
-	w.checkGate(0, map[string]float64{metrics.GateFailed: 3})
-	must(t, w.c.Move(connstate.Initializing))
-	w.admit(request(t, "3", "d"), "wait")
+	w.checkGate(0, map[string]float64{metrics.GateFailed: 2})
+	w.wait(request(t, "3", "d"), "waits")
 	equal(t, "released", w.release(), []string{"d#3"})
+}
+
+// A client that has lists waits for an answer, not for its tools: it may wait longer, also with what waits already, and
+// for more.
+func TestAClientThatHasListsWaitsLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, connstate.Options{GateQueue: 1, MaxPending: 1}, connstate.Client{}) // 5 and 60 s by default
+		w.wait(request(t, "1", "a"), "waits")
+		must(t, w.c.Wait(&connstate.Request{ID: "2", Message: request(t, "2", "b")}, true))
+		ssetest.WantError(t, "a third one", w.c.Wait(&connstate.Request{ID: "3", Message: request(t, "3", "c")}, true), connstate.ErrGateFull)
+		w.c.Prolong()
+		time.Sleep(60*time.Second - time.Nanosecond)
+		synctest.Wait()
+		w.checkGate(2, map[string]float64{metrics.GateFull: 1})
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		w.checkGate(0, map[string]float64{metrics.GateFull: 1, metrics.GateTimeout: 2})
+	})
 }
 
 func TestDrainRefusesAndWaits(t *testing.T) {
 	w := newWorld(t, connstate.Options{}, connstate.Client{})
 	first, second := w.ask("1", "a"), w.ask("2", "b")
-	w.admit(request(t, "1", "a"), "wait")
+	w.wait(request(t, "1", "a"), "waits")
 	quiet, err := w.c.Drain()
 	must(t, err)
 	equal(t, "refused", w.handler.refusals(), []string{"a#1: " + connstate.ErrDraining.Error()})
 	w.checkGate(0, map[string]float64{metrics.GateClosed: 1})
-	w.admit(request(t, "3", "c"), connstate.ErrDraining.Error())
-	w.admit(notification(t, "d"), connstate.ErrDraining.Error()) // there is no session
+	w.wait(request(t, "3", "c"), connstate.ErrDraining.Error())
+	w.wait(notification(t, "d"), connstate.ErrDraining.Error()) // there is no session
 	finish(first, metrics.ErrorDraining)
 	select {
 	case <-quiet:

@@ -153,6 +153,8 @@ func (h *handler) Refused(r *connstate.Request, reason error) {
 	h.refused = append(h.refused, label(m)+": "+reason.Error())
 }
 
+func (h *handler) OnMemory() bool { return false }
+
 func (h *handler) Drained() {
 	if h.drained != nil {
 		h.drained()
@@ -203,22 +205,15 @@ func response(t testing.TB, id string) *jsonrpc.Message {
 	return parse(t, string(jsonrpc.NewResult(jsonrpc.ID(id), []byte("{}"))))
 }
 
-// admit brings a message to the gate and fails the test unless it goes as
-// wanted: "pass", "wait", or the error.
-func (w *world) admit(m *jsonrpc.Message, want string) *connstate.Request {
+// wait brings a message to the gate and fails the test unless it goes as wanted: "waits", or the error.
+func (w *world) wait(m *jsonrpc.Message, want string) *connstate.Request {
 	w.t.Helper()
 	r := &connstate.Request{ID: m.ID, Message: m}
-	pass, err := w.c.Admit(r)
-	got := "wait"
-	if pass {
-		got = "pass"
-	}
-	if err != nil {
+	got := "waits"
+	if err := w.c.Wait(r, false); err != nil {
 		got = err.Error()
 	}
-	if got != want || pass && err != nil {
-		w.t.Errorf("Admit(%s): got %s, want %s", label(m), got, want)
-	}
+	equal(w.t, "Wait("+label(m)+")", got, want)
 	return r
 }
 
@@ -235,18 +230,14 @@ func finish(r *connstate.Request, errorType string) bool {
 	return r.Answer(jsonrpc.NewResult(r.ID, []byte("{}")), errorType)
 }
 
-// releaseTo opens the gate and lets forward have what comes through it.
-func (w *world) releaseTo(forward func(m *jsonrpc.Message)) {
-	w.t.Helper()
-	release, err := w.c.Open()
-	must(w.t, err)
-	release(func(r *connstate.Request) bool { forward(r.Message); return true })
-}
-
-// release opens the gate and returns what came through it, in order.
+// release makes the connection ready, and returns what waits at the gate, in order, as a session takes it.
 func (w *world) release() (out []string) {
 	w.t.Helper()
-	w.releaseTo(func(m *jsonrpc.Message) { out = append(out, label(m)) })
+	_ = w.c.Move(connstate.Ready)
+	for next := w.c.Next(); next != nil; next = w.c.Next() {
+		out = append(out, label(next.Message))
+		w.c.Sent(next)
+	}
 	return out
 }
 

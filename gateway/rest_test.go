@@ -124,7 +124,13 @@ func TestAnnouncementFromMemory(t *testing.T) {
 
 // A response says that what its client knows of the server is from memory, until a session is there.
 func TestResponsesTellOfMemory(t *testing.T) {
-	u := &server{capabilities: withLists, handle: lists(nil)}
+	fails := false
+	u := &server{capabilities: withLists, handle: lists(nil), dial: func(context.Context, int) error {
+		if fails {
+			return errNoServer
+		}
+		return nil
+	}}
 	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
 		state := func(target, body string) string {
 			t.Helper()
@@ -145,6 +151,14 @@ func TestResponsesTellOfMemory(t *testing.T) {
 		synctest.Wait()
 		p.wantState(connstate.Ready)
 		equal(t, "state of one that is ready", state(path, request("3", "tools/list")), "")
+
+		fails = true
+		u.session(t, u.starts()).die()
+		synctest.Wait()
+		p.post(request("4", "tools/call"))
+		synctest.Wait()
+		p.wantState(connstate.Failed)
+		equal(t, "state after a failed start, when memory answers", state(path, request("5", "tools/list")), "resting")
 	})
 }
 

@@ -160,8 +160,9 @@ func (w *walk) answer(c *walkClient, m *jsonrpc.Message) {
 	switch {
 	case !asked || c.answered[id]:
 		w.fault("%s got an answer too many: %s", c.name, m.Raw())
-	case method == "initialize": // it begins anew, also after a failure
-		c.has = ""
+	case method == "initialize": // it begins anew, also after a failure: what it has asked for before does not count
+		n, _ := strconv.Atoi(id)
+		c.has, c.since = "", max(c.since, n)
 	case m.Result() == nil:
 	case method == "tools/call":
 		if words, _ := jsonrpc.MemberText(m.Result(), "words"); words != c.name+" "+id {

@@ -74,8 +74,7 @@ func (l *sessionLife) do(action life.Action, s step) {
 	case life.SetRetry:
 		l.retry = time.Now().Add(l.pause)
 	case life.RefuseWaiting:
-		l.fail(l.failure)
-		l.refuseInitializes(l.failure)
+		l.refuseWaiting()
 	case life.TakeServer:
 		l.takeServer()
 

@@ -260,6 +260,9 @@ func (b *Bridge) refusal(err error) (e *jsonrpc.Error, errorType string) {
 	return jsonrpc.ReasonError(text, reason, true), errorType
 }
 
+// OnMemory reports whether memory answers the client, and no session is there.
+func (b *Bridge) OnMemory() bool { return b.life.onMemory() }
+
 // Drained has what comes refused: the connection takes no more requests.
 func (b *Bridge) Drained() { b.life.happened(nil, life.Drain) }
 

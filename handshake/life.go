@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // sessionLife gets a connection its sessions, one after the other, and lets it rest in between. What may happen
@@ -45,9 +46,6 @@ type sessionLife struct {
 	// retiring are on sessions that finish their answers: cancellations, and answers to questions of their
 	// servers, still go there.
 	retiring []*attachment
-	// open releases what waits at the gate. It is set in Opening.
-	open func(forward func(*connstate.Request) bool)
-
 	// answers are what the client was told, as far as that is kept; nil: nothing is. Memory that is not newer than
 	// since is none for this client, and it has been told that the kinds of lists in changed have changed.
 	answers *remember.Answers
@@ -252,32 +250,22 @@ func (l *sessionLife) show(phase life.Phase) {
 	case connstate.Resting.String():
 		_ = l.c.Move(connstate.Resting)
 	case connstate.Ready.String():
-		if open, err := l.c.Open(); err == nil {
-			l.open = open
-			if phase != life.Opening { // nothing waits, or what comes back in this moment, for which release looks
-				open(func(*connstate.Request) bool { return false })
-			}
-		}
+		_ = l.c.Move(connstate.Ready)
 	case connstate.Failed.String():
-		if phase == life.Pausing { // else RefuseWaiting has said so
-			l.fail(nil)
-		}
+		_ = l.c.Move(connstate.Initializing) // if it was ready
+		_ = l.c.Move(connstate.Failed)
 	}
 }
 
-// fail shows the connection as failed. With a refusal, what waits and comes gets that.
-func (l *sessionLife) fail(refusal *Failure) {
-	_ = l.c.Move(connstate.Initializing) // if it was ready
-	if refusal == nil {
-		_, _ = l.c.Fail(nil)
-		return
-	}
-	refused, _ := l.c.Fail(refusal)
+// refuseWaiting gives what waits the failure.
+func (l *sessionLife) refuseWaiting() {
+	refused, failure := l.c.TakeRefused(), l.failure
 	l.later(func() {
 		for _, r := range refused {
-			l.Refused(r, refusal)
+			l.Refused(r, failure)
 		}
 	})
+	l.refuseInitializes(failure)
 }
 
 // later has f done outside of mu, after what was put there before.
@@ -340,15 +328,21 @@ func (l *sessionLife) take(r *connstate.Request) (to *attachment, err error) {
 		if isRequest || l.state.Told != life.ToldNothing {
 			l.move(life.Needed)
 		}
+		return nil, l.c.Wait(r, l.state.Told.HasLists())
 	}
-	passes, err := l.c.Admit(r)
-	switch {
-	case err != nil || !passes:
-		return nil, err
-	case l.session == nil: // a notification, of a connection that drains
-		return nil, connstate.ErrDraining
+	return nil, l.whyRefused()
+}
+
+// whyRefused returns what a message learns that the phase refuses.
+func (l *sessionLife) whyRefused() error {
+	switch l.state.Phase {
+	case life.Closed:
+		return connstate.ErrClosed
+	case life.Finishing, life.Drained, life.Dismissed:
+		return connstate.ErrDraining
 	}
-	return l.session, nil
+	l.opts.Metrics.GateRefused(metrics.GateFailed)
+	return l.failure
 }
 
 // at returns the attachment to the retiring session that is meant; without one the current one.
@@ -369,6 +363,13 @@ func (l *sessionLife) phase() life.Phase {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.state.Phase
+}
+
+// onMemory reports whether memory answers the client, and no session is there.
+func (l *sessionLife) onMemory() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state.AnswersLists()
 }
 
 // isStateless reports whether the server of the session, or the remembered one, is one of MCP 2026-07-28.

@@ -72,30 +72,48 @@ func (l *sessionLife) prepared(a *attachment) {
 
 // release sends what waits at the gate, in order, until nothing does or the session is another one.
 func (l *sessionLife) release(a *attachment) {
-	l.mu.Lock()
-	open := l.open
-	if l.session != a {
-		open = nil
-	}
-	l.mu.Unlock()
-	if open != nil {
-		open(func(r *connstate.Request) bool { return a.send(r) })
-	}
-	l.mu.Lock()
-	defer l.unlock()
-	if l.session == a {
-		l.move(life.Emptied)
+	for {
+		w := l.nextWaiting(a)
+		if w == nil {
+			return
+		}
+		if a.send(w.Request) {
+			l.c.Sent(w)
+			continue
+		}
+		l.notTaken(w)
 		return
 	}
-	// One may have come back that the session had not taken, after all that looks for what waits.
-	for _, r := range l.c.Waiting() {
-		switch l.state.Phase.Takes(true, false) {
-		case life.Wait:
-			l.move(life.Needed)
-		case life.Use, life.Pass:
-			if l.c.Release(r) {
-				l.later(func() { l.pass(r) })
-			}
-		}
+}
+
+// nextWaiting returns the next message that waits for a session; nil if that is not the current one any more, or
+// nothing waits: then later messages pass.
+func (l *sessionLife) nextWaiting(a *attachment) *connstate.Waiting {
+	l.mu.Lock()
+	defer l.unlock()
+	if l.session != a {
+		return nil
 	}
+	w := l.c.Next()
+	if w == nil {
+		l.move(life.Emptied)
+	}
+	return w
+}
+
+// notTaken has a message that a session has not taken wait for the next one. There may be one already.
+func (l *sessionLife) notTaken(w *connstate.Waiting) {
+	l.mu.Lock()
+	defer l.unlock()
+	verdict := l.state.Phase.Takes(w.ID != "", false)
+	if verdict == life.Wait {
+		if err := l.c.PutBack(w, l.state.Told.HasLists()); err != nil {
+			l.later(func() { l.Refused(w.Request, err) })
+			return
+		}
+		l.move(life.Needed)
+		return
+	}
+	l.c.Sent(w)
+	l.later(func() { l.pass(w.Request) })
 }

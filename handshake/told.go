@@ -47,7 +47,7 @@ func (l *sessionLife) tellMemory(s step) {
 	answers, supplier, params := l.answers, l.supplier, l.params()
 	l.changed = nil
 	result := resultOf(answers)
-	l.c.Told()
+	l.c.Prolong()
 	l.answerInitializes(result)
 	l.later(func() { l.c.SawServer(connstate.Server(result.Server())) })
 	for _, r := range l.c.Waiting() { // nobody lets them through meanwhile

@@ -49,6 +49,7 @@ func (p *peer) Receive(m *jsonrpc.Message) {
 func (p *peer) Refused(*connstate.Request, error) {}
 func (p *peer) Drained()                          {}
 func (p *peer) Closed()                           { p.b.closed <- p.c.Reason() }
+func (p *peer) OnMemory() bool                    { return false }
 
 // fixture is a Handler with all that a test looks at.
 type fixture struct {

@@ -54,6 +54,7 @@ func (b *backend) Receive(m *jsonrpc.Message) {
 func (b *backend) Refused(*connstate.Request, error) {}
 func (b *backend) Drained()                          {}
 func (b *backend) Closed()                           {}
+func (b *backend) OnMemory() bool                    { return false }
 
 func newRegistry() *connstate.Registry {
 	return connstate.NewRegistry(connstate.Limits{}, connstate.Options{})

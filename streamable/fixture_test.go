@@ -114,6 +114,7 @@ func answer(c connstate.ForHandler, id jsonrpc.ID, response []byte, errorType st
 func (s *server) Refused(*connstate.Request, error) {}
 func (s *server) Drained()                          {}
 func (s *server) Closed()                           {}
+func (s *server) OnMemory() bool                    { return false }
 
 // fixture is a Handler on a server without sockets, and all that a test looks at.
 type fixture struct {

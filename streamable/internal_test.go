@@ -47,6 +47,7 @@ func (nobody) Receive(*jsonrpc.Message)                       {}
 func (nobody) Refused(*connstate.Request, error)              {}
 func (nobody) Drained()                                       {}
 func (nobody) Closed()                                        {}
+func (nobody) OnMemory() bool                                 { return false }
 
 // A GET that has found its session just before that ended finds no stream.
 func TestGETOfASessionThatEnds(t *testing.T) {

@@ -111,6 +111,7 @@ func (c *conn) Receive(m *jsonrpc.Message) {
 func (c *conn) Refused(*connstate.Request, error) {}
 func (c *conn) Drained()                          {}
 func (c *conn) Closed()                           {}
+func (c *conn) OnMemory() bool                    { return false }
 
 func (c *conn) answer(m *jsonrpc.Message, result string) {
 	c.RespondNow(m.ID, jsonrpc.NewResult(m.ID, json.RawMessage(result)))
