@@ -122,10 +122,58 @@ func TestAgentOnStdioThatLeavesBeforeTheBootTeaches(t *testing.T) {
 	_, _ = io.Copy(io.Discard, out)
 	ssetest.Must(t, cmd.Wait())
 	awaitRemembered(t)
+	for _, line := range learnerStarted(t) {
+		if !strings.Contains(line, "an empty one") {
+			t.Errorf("the server was started once more: %s", line)
+		}
+	}
+}
+
+// learnerStarted returns the lines of the process that stands by about the servers that it has started.
+func learnerStarted(t *testing.T) (lines []string) {
+	t.Helper()
 	learned, err := os.ReadFile(filepath.Join(ssetest.StateDir(t), "sse-server", "learn.log"))
 	ssetest.Must(t, err)
-	if strings.Contains(string(learned), "server started") {
-		t.Errorf("the server was started once more:\n%s", learned)
+	for line := range strings.Lines(string(learned)) {
+		if strings.Contains(line, "server started") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// A server starts in an empty folder once its agent has left: some servers end the process that ran before.
+func TestAgentOnStdioMeetsNoSecondProcessOfItsServer(t *testing.T) {
+	t.Parallel()
+	booted := filepath.Join(t.TempDir(), "booted")
+	cmd, in, out, log := startInitializing(t, booted, booted, "15s")
+	go func() { _, _ = io.Copy(io.Discard, log) }() // ends with the process
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for len(descendants(t, cmd.Process.Pid)) < 2 { // the server, and the process that stands by
+		<-tick.C
+	}
+	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
+	_, err := io.WriteString(in, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`+"\n")
+	ssetest.Must(t, err)
+	for range 2 {
+		_, err := out.ReadString('\n')
+		ssetest.Must(t, err)
+	}
+	awaitRemembered(t)
+	leaves := time.Now()
+	ssetest.Must(t, in.Close())
+	ssetest.Must(t, cmd.Wait())
+	for !ssetest.RememberedInAnyFolder(t) {
+		<-tick.C
+	}
+	lines := learnerStarted(t)
+	ssetest.Want(t, "starts", len(lines), 1)
+	text, _, _ := strings.Cut(strings.TrimPrefix(lines[0], "time="), " ")
+	at, err := time.Parse(time.RFC3339, text)
+	ssetest.Must(t, err)
+	if at.Before(leaves.Truncate(time.Millisecond)) {
+		t.Errorf("the server was started in an empty folder %v before its agent left", leaves.Sub(at))
 	}
 }
 

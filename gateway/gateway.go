@@ -329,6 +329,9 @@ func (g *Gateway) Learn(ctx context.Context, params json.RawMessage) error {
 // folders in which nothing is known of it. It does nothing if that is known. It returns when the server has ended.
 func (g *Gateway) LearnInAnyFolder(ctx context.Context) { g.now.Load().supplier.LearnInAnyFolder(ctx) }
 
+// WantsAnyFolder reports whether LearnInAnyFolder has something to learn.
+func (g *Gateway) WantsAnyFolder() bool { return g.now.Load().supplier.WantsAnyFolder() }
+
 // Remembers reports whether what the server says is remembered.
 func (g *Gateway) Remembers() bool { return g.now.Load().memory != nil }
 

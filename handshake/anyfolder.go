@@ -47,20 +47,27 @@ func (s *Supplier) learnInAnyFolderSoon() {
 }
 
 // LearnInAnyFolder starts the server in an empty folder and remembers what it says there, unless that is known, and not
-// older than SupplierOptions.RememberFor. It returns when the server has ended. One that does not start there
-// is no failure: a client in a new folder waits for its own.
+// older than SupplierOptions.RememberFor, or was tried within an hour. It returns when the server has ended. One
+// that does not start there is no failure: a client in a new folder waits for its own.
 func (s *Supplier) LearnInAnyFolder(ctx context.Context) {
+	if !s.WantsAnyFolder() || !s.anyFolderTries.first("", time.Now()) {
+		return
+	}
 	opts := *s.opts()
-	folder := opts.AnyFolder
-	if folder == nil || opts.Forwards || opts.Params == nil {
-		return
-	}
-	if last := folder.Memory.Last(remember.Own); last != nil && time.Since(last.Learned) < opts.RememberFor {
-		return
-	}
-	if err := s.learnIn(ctx, folder, opts); err != nil && ctx.Err() == nil {
+	if err := s.learnIn(ctx, opts.AnyFolder, opts); err != nil && ctx.Err() == nil {
 		s.log.Debug("the server does not start in an empty folder: in a new folder the first client waits for it", "err", err)
 	}
+}
+
+// WantsAnyFolder reports whether LearnInAnyFolder has something to learn. A server of which all clients share one
+// session may have no second process.
+func (s *Supplier) WantsAnyFolder() bool {
+	opts := s.opts()
+	if opts.AnyFolder == nil || opts.Forwards || opts.Shared || opts.Params == nil {
+		return false
+	}
+	last := opts.AnyFolder.Memory.Last(remember.Own)
+	return last == nil || time.Since(last.Learned) >= opts.RememberFor
 }
 
 func (s *Supplier) learnIn(ctx context.Context, folder *AnyFolder, opts SupplierOptions) error {

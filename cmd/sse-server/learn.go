@@ -28,8 +28,8 @@ import (
 // An agent that gives up before its server has booted ends sse-server stdio, and the server with it, often
 // by SIGKILL: so the next start would be as cold. While a client waits for the answer to its initialize, and
 // until that and the lists are remembered, a second process stands by, in a session of its own. If the first one
-// ends before, it has the server say what it has, and remembers it. Then it does the same in an empty folder, if
-// that is not known, for clients in other folders, and ends.
+// ends before, it has the server say what it has, and remembers it. Once the client has left, it does the same in an
+// empty folder, if that is not known, for clients in other folders, and ends.
 //
 //	agent ── initialize ──▶ sse-server stdio ──▶ server, which boots
 //	                              │ params, and the end of the pipe
@@ -117,10 +117,13 @@ func (i *introduction) isAnswered() bool {
 
 // Write writes to the client.
 func (i *introduction) Write(p []byte) (int, error) {
+	i.mu.Lock()
+	left := i.left // before: it may have its answer, and leave, before Write returns
+	i.mu.Unlock()
 	n, err := i.out.Write(p)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.waits && !i.over && !i.left && err == nil && bytes.Contains(p, []byte(`"protocolVersion"`)) {
+	if i.waits && !i.over && !left && err == nil && bytes.Contains(p, []byte(`"protocolVersion"`)) {
 		i.over = true
 		close(i.answered)
 	}
@@ -153,6 +156,9 @@ func (m *Main) standBy(ctx context.Context, client *introduction, gw *gateway.Ga
 	}
 	if awaitLearned(ctx, client, gw, params) {
 		_, _ = learner.Write([]byte("\n")) // what it says here is known
+		if gw.WantsAnyFolder() {           // not beside the client's own: some servers end the process before
+			<-ctx.Done()
+		}
 		_ = learner.Close()
 	}
 }
