@@ -7,8 +7,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake/internal/life"
@@ -21,13 +19,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream/remote"
 )
 
-// maxEarlyBytes bounds the messages that a server sends before its session is in use.
-const maxEarlyBytes = 64 << 10
-
-// attachment is the connection as one session sees it. A server may send messages as soon
-// as it is initialized (roots/list is the usual one). Before the session is in use the
-// client's answer could not reach it, and the client may still wait for the answer to
-// its initialize. So the attachment keeps those messages until deliverEarly.
+// attachment is the connection as one session sees it.
 type attachment struct {
 	bridge  *Bridge
 	session *Session
@@ -43,25 +35,14 @@ type attachment struct {
 	lost    error
 	changed []string
 
-	// asks is closed when the server has asked something before the session is in use.
-	asks    chan struct{}
-	asksOne sync.Once
-
-	// inUse says that the client has what came early: later messages pass at once.
-	inUse atomic.Bool
-
-	// mu serializes what comes before inUse, and guards what follows.
-	mu sync.Mutex
-	// early deliver the messages that came before inUse, in order, which have so many bytes.
-	early []func()
-	bytes int
+	early *early // what came before the session was in use
 }
 
 var _ multiplex.Client = (*attachment)(nil)
 
 // attach attaches the connection to a session.
 func (b *Bridge) attach(s *Session) *attachment {
-	a := &attachment{bridge: b, session: s, asks: make(chan struct{})}
+	a := &attachment{bridge: b, session: s, early: newEarly()}
 	a.usage.note()
 	a.caller = s.Attach(a, b.c.ShortID(), b.c.Client().Principal)
 	return a
@@ -110,8 +91,8 @@ func (a *attachment) Deliver(method string, related jsonrpc.ID, message []byte) 
 		a.bridge.life.listsChanged(a, kind)
 	}
 	a.deliver(message, func() { a.bridge.deliver(related, message) })
-	if !a.inUse.Load() && a.session.Asks() {
-		a.asksOne.Do(func() { close(a.asks) })
+	if a.session.Asks() {
+		a.early.noteQuestion()
 	}
 }
 
@@ -122,8 +103,8 @@ func (a *attachment) Progress(r *connstate.Request, message []byte) {
 
 // deliver passes a message to the client, or keeps it until the session is in use.
 func (a *attachment) deliver(message []byte, pass func()) {
-	if a.inUse.Load() || !a.keepEarly(message, pass) {
-		pass()
+	if !a.early.pass(len(message), pass) {
+		a.bridge.opts.Metrics.Dropped(metrics.DroppedNotReady) // a request among them is answered by its timeout
 	}
 }
 
@@ -135,38 +116,6 @@ func (b *Bridge) deliver(related jsonrpc.ID, message []byte) {
 		return
 	}
 	_ = b.c.Send(related, message) // on an error the connection is closed already
-}
-
-// keepEarly keeps a message until the session is in use, or drops it over
-// maxEarlyBytes. It reports false if the session is in use, after the messages before
-// have been delivered.
-func (a *attachment) keepEarly(message []byte, pass func()) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch {
-	case a.inUse.Load():
-		return false
-	case a.bytes+len(message) > maxEarlyBytes:
-		a.bridge.opts.Metrics.Dropped(metrics.DroppedNotReady) // a request among them is answered by its timeout
-	default:
-		a.early = append(a.early, pass)
-		a.bytes += len(message)
-	}
-	return true
-}
-
-// deliverEarly puts the session in use: it delivers the messages kept so far, and
-// later ones pass at once. While a slow client reads them, mu holds up only the reader of
-// its own session, which would wait for that client anyway; pass does not wait on a shared
-// one, and Detach and Closed do not need mu.
-func (a *attachment) deliverEarly() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, deliver := range a.early {
-		deliver()
-	}
-	a.early = nil
-	a.inUse.Store(true)
 }
 
 // SeesDetails reports whether the client may see the details of errors.

@@ -16,6 +16,7 @@
 //	       ├─ start.go       one start: events in, actions out
 //	       │    └─ state.go  the table of a start: what follows from each event
 //	       ├─ attachment.go  the connection as its session sees it
+//	       ├─ early.go       what a server sends before its session is in use
 //	       ├─ restore.go     what a new session must get again
 //	       └─ report.go      log lines and errors
 //
@@ -27,7 +28,9 @@
 //	         ├─ shared.go     the session that all connections share
 //	         ├─ session.go    a session, its proof and its end
 //	         ├─ look.go       what a session says of itself, to remember
+//	         ├─ contact.go    what the server has got of clients, after which that is for them alone
 //	         ├─ renew.go      a session without a client, for what is remembered
+//	         ├─ anyfolder.go  a session in an empty folder, for what is told in any
 //	         ├─ readiness.go  whether sessions can be started
 //	         └─ try.go        a look at the server for operators
 //

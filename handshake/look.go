@@ -5,15 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
 // look is what a session says of itself: the result of its initialize, and its lists. It begins
@@ -99,7 +96,7 @@ func (s *Session) learn(answers *remember.Answers) {
 	if !s.teaches {
 		return
 	}
-	if !s.heard.Load() {
+	if s.contact.now() < heardClient {
 		s.remember(s.client, answers)
 		return
 	}
@@ -107,7 +104,7 @@ func (s *Session) learn(answers *remember.Answers) {
 		return
 	}
 	known := s.look.memory.Answers(s.client)
-	differs := known == nil && !s.called.Load() || known != nil && !known.Same(answers) && time.Since(known.Learned) > time.Hour
+	differs := known == nil && s.contact.now() < mayHaveChanged || known != nil && !known.Same(answers) && time.Since(known.Learned) > time.Hour
 	if differs && s.supplier.background.mayBegin() && s.supplier.learned.first(s.client.String(), time.Now()) {
 		s.supplier.learnInBackground(s.Params(), s.who)
 	}
@@ -121,88 +118,6 @@ func (s *Session) remember(client remember.Client, answers *remember.Answers) {
 	}
 }
 
-// hears notes that the server gets a message of a client. After one with anything of its own in it, the server may
-// say something else to it than to others, or say the client's text to all.
-func (s *Session) hears(m *jsonrpc.Message) {
-	s.used.Store(true)
-	if s.look == nil || s.look.isOver() || s.called.Load() || s.isEmpty(m) {
-		return
-	}
-	s.heard.Store(true)
-	if m.Kind != jsonrpc.Response && !multiplex.ReadOnly(m.Method) && m.Method != mcp.MethodSetLevel {
-		s.called.Store(true)
-	}
-}
-
-// hearsState is hears for the state of a client that a session gets after another one.
-func (s *Session) hearsState() {
-	s.used.Store(true)
-	s.heard.Store(true)
-}
-
-// isEmpty reports whether a message of a client has nothing in it that the client has chosen: it is one of the
-// handshake, or asks for a list with no more than a cursor that the server has given. (A progress token is another
-// one at the server.)
-func (s *Session) isEmpty(m *jsonrpc.Message) bool {
-	var message, params, meta map[string]json.RawMessage
-	isList := slices.ContainsFunc(remember.Kinds(), func(kind string) bool { return slices.Contains(remember.Methods(kind), m.Method) })
-	switch {
-	case m.Kind == jsonrpc.Response || !isList && m.Method != mcp.MethodPing && m.Method != mcp.MethodInitialized:
-		return false
-	case json.Unmarshal(m.Raw(), &message) != nil || !hasOnly(message, "jsonrpc", "id", "method", "params"):
-		return false
-	case m.Params() == nil:
-		return true
-	case json.Unmarshal(m.Params(), &params) != nil || !hasOnly(params, "cursor", "_meta"):
-		return false
-	case params["_meta"] != nil && (json.Unmarshal(params["_meta"], &meta) != nil || !hasOnly(meta, "progressToken")):
-		return false
-	case m.Param("cursor").Ambiguous || m.Param("_meta").Ambiguous || m.Param("_meta", "progressToken").Ambiguous:
-		return false
-	}
-	return params["cursor"] == nil || isList && s.given.has(params["cursor"])
-}
-
-func hasOnly(all map[string]json.RawMessage, names ...string) bool {
-	for name := range all {
-		if !slices.Contains(names, name) {
-			return false
-		}
-	}
-	return true
-}
-
-// cursors are those that the server has given to clients before the look at its session was over.
-type cursors struct {
-	mu  sync.Mutex // guards all
-	all map[string]bool
-}
-
-// maxCursors bounds how many are kept: lists that are longer are not remembered.
-const maxCursors = 400
-
-// notePage notes the cursor of a page that the server gives to a client.
-func (s *Session) notePage(result json.RawMessage) {
-	cursor, ok := jsonrpc.Member(result, "nextCursor")
-	if !ok || s.look.isOver() {
-		return
-	}
-	s.given.mu.Lock()
-	defer s.given.mu.Unlock()
-	if s.given.all == nil {
-		s.given.all = make(map[string]bool)
-	}
-	if len(s.given.all) < maxCursors {
-		s.given.all[string(jsonrpc.Compact(cursor))] = true
-	}
-}
-
-func (c *cursors) has(cursor json.RawMessage) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.all[string(jsonrpc.Compact(cursor))]
-}
-
 // lookEnds bounds how long a session whose client has left goes on for a look that has begun: many
 // clients list the tools and leave.
 const lookEnds = 5 * time.Second
@@ -210,7 +125,7 @@ const lookEnds = 5 * time.Second
 // CloseAfterLook is Close once a look is over that has begun, or that can begin now: the client has only
 // initialized, so nobody else gets an answer of the session.
 func (s *Session) CloseAfterLook(why error) {
-	if s.look != nil && !s.look.began.Load() && !s.used.Load() && s.Result() != nil && !s.isOver() {
+	if s.look != nil && !s.look.began.Load() && s.contact.now() == noContact && s.Result() != nil && !s.isOver() {
 		s.startLook()
 	}
 	if s.look == nil || !s.look.began.Load() || s.look.isOver() {

@@ -26,7 +26,7 @@ func (l *sessionLife) prepare(s step) {
 			if known && look != nil && !l.shares() {
 				l.lookBefore(a)
 			}
-			a.deliverEarly()
+			a.early.deliver()
 			if !first {
 				l.clientState.restore(l.ctx, a, l.limited())
 			}
@@ -48,7 +48,7 @@ func (l *sessionLife) lookBefore(a *attachment) {
 	a.session.startLook()
 	select {
 	case <-a.session.look.done:
-	case <-a.asks: // it may want its answer first
+	case <-a.early.asks: // it may want its answer first
 	case <-time.After(lookFirst):
 	case <-a.session.Over():
 	case <-l.ctx.Done():

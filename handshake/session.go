@@ -50,12 +50,9 @@ type Session struct {
 	client  remember.Client
 	teaches bool
 
-	look *look // nil where nothing is remembered
-	// What the server has got of clients; each includes the one before. See hears.
-	used   atomic.Bool // any message
-	heard  atomic.Bool // one that holds something of the client's own: what follows may be for it alone
-	called atomic.Bool // one that may have changed something
-	given  cursors     // that the server gave its clients
+	look    *look // nil where nothing is remembered
+	contact contacts
+	given   cursors // that the server gave its clients
 
 	ended sync.Once     // guards what follows
 	over  chan struct{} // closed when the session takes no more messages

@@ -1,0 +1,113 @@
+package handshake
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/remember"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/multiplex"
+)
+
+// contact is what the server of a session has got of clients so far. It only grows. Once a message has had anything of
+// a client's own in it, the server may say something else to that one than to others, or say the client's text to all.
+type contact int32
+
+const (
+	noContact      contact = iota
+	hasMessages            // with nothing of a client's own in them
+	heardClient            // something of a client's own: what follows may be for it alone
+	mayHaveChanged         // a message that may have changed something
+)
+
+// contacts is a contact that several goroutines see.
+type contacts struct{ atomic.Int32 }
+
+func (c *contacts) now() contact { return contact(c.Load()) }
+
+// reach raises the contact.
+func (c *contacts) reach(to contact) {
+	for now := c.Load(); now < int32(to) && !c.CompareAndSwap(now, int32(to)); now = c.Load() {
+	}
+}
+
+// hears notes that the server gets a message of a client.
+func (s *Session) hears(m *jsonrpc.Message) {
+	switch {
+	case s.look == nil || s.look.isOver() || s.contact.now() == mayHaveChanged || s.isEmpty(m):
+		s.contact.reach(hasMessages)
+	case m.Kind == jsonrpc.Response || multiplex.ReadOnly(m.Method) || m.Method == mcp.MethodSetLevel:
+		s.contact.reach(heardClient)
+	default:
+		s.contact.reach(mayHaveChanged)
+	}
+}
+
+// hearsState is hears for the state of a client that a session gets after another one.
+func (s *Session) hearsState() { s.contact.reach(heardClient) }
+
+// isEmpty reports whether a message of a client has nothing in it that the client has chosen: it is one of the
+// handshake, or asks for a list with no more than a cursor that the server has given. (A progress token is another
+// one at the server.)
+func (s *Session) isEmpty(m *jsonrpc.Message) bool {
+	var message, params, meta map[string]json.RawMessage
+	isList := slices.ContainsFunc(remember.Kinds(), func(kind string) bool { return slices.Contains(remember.Methods(kind), m.Method) })
+	switch {
+	case m.Kind == jsonrpc.Response || !isList && m.Method != mcp.MethodPing && m.Method != mcp.MethodInitialized:
+		return false
+	case json.Unmarshal(m.Raw(), &message) != nil || !hasOnly(message, "jsonrpc", "id", "method", "params"):
+		return false
+	case m.Params() == nil:
+		return true
+	case json.Unmarshal(m.Params(), &params) != nil || !hasOnly(params, "cursor", "_meta"):
+		return false
+	case params["_meta"] != nil && (json.Unmarshal(params["_meta"], &meta) != nil || !hasOnly(meta, "progressToken")):
+		return false
+	case m.Param("cursor").Ambiguous || m.Param("_meta").Ambiguous || m.Param("_meta", "progressToken").Ambiguous:
+		return false
+	}
+	return params["cursor"] == nil || isList && s.given.has(params["cursor"])
+}
+
+func hasOnly(all map[string]json.RawMessage, names ...string) bool {
+	for name := range all {
+		if !slices.Contains(names, name) {
+			return false
+		}
+	}
+	return true
+}
+
+// cursors are those that the server has given to clients before the look at its session was over.
+type cursors struct {
+	mu  sync.Mutex // guards all
+	all map[string]bool
+}
+
+// maxCursors bounds how many are kept: lists that are longer are not remembered.
+const maxCursors = 400
+
+// notePage notes the cursor of a page that the server gives to a client.
+func (s *Session) notePage(result json.RawMessage) {
+	cursor, ok := jsonrpc.Member(result, "nextCursor")
+	if !ok || s.look.isOver() {
+		return
+	}
+	s.given.mu.Lock()
+	defer s.given.mu.Unlock()
+	if s.given.all == nil {
+		s.given.all = make(map[string]bool)
+	}
+	if len(s.given.all) < maxCursors {
+		s.given.all[string(jsonrpc.Compact(cursor))] = true
+	}
+}
+
+func (c *cursors) has(cursor json.RawMessage) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.all[string(jsonrpc.Compact(cursor))]
+}

@@ -1,0 +1,73 @@
+package handshake
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// maxEarlyBytes bounds the messages that a server sends before its session is in use.
+const maxEarlyBytes = 64 << 10
+
+// early keeps the messages of a server until its session is in use. A server may send messages as soon as it is
+// initialized (roots/list is the usual one). Before the session is in use the client's answer could not reach
+// it, and the client may still wait for the answer to its initialize. Make it with newEarly.
+type early struct {
+	inUse atomic.Bool   // the client has what came early: later messages pass at once
+	asks  chan struct{} // closed when the server has asked something before
+	once  sync.Once     // closes asks
+
+	mu sync.Mutex // serializes what comes before inUse, and guards what follows
+	// kept deliver the messages that came before inUse, in order, which have so many bytes.
+	kept  []func()
+	bytes int
+}
+
+func newEarly() *early { return &early{asks: make(chan struct{})} }
+
+// pass delivers a message of so many bytes, or keeps it until the session is in use. It reports false if it is
+// dropped: there are over maxEarlyBytes.
+func (e *early) pass(size int, deliver func()) bool {
+	if !e.inUse.Load() {
+		if kept, isDropped := e.keep(size, deliver); kept || isDropped {
+			return kept
+		}
+	}
+	deliver()
+	return true
+}
+
+// keep keeps a message, or says that it is dropped. It does neither if the session is in use, after the messages
+// before have been delivered.
+func (e *early) keep(size int, deliver func()) (kept, isDropped bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.inUse.Load():
+		return false, false
+	case e.bytes+size > maxEarlyBytes:
+		return false, true
+	}
+	e.kept = append(e.kept, deliver)
+	e.bytes += size
+	return true, false
+}
+
+// noteQuestion notes that the server has asked something.
+func (e *early) noteQuestion() {
+	if !e.inUse.Load() {
+		e.once.Do(func() { close(e.asks) })
+	}
+}
+
+// deliver puts the session in use: it delivers the messages kept so far, and later ones pass at once. While a slow
+// client reads them, mu holds up only the reader of its own session, which would wait for that client anyway;
+// nothing that is kept waits on a shared one, and the end of the session does not need mu.
+func (e *early) deliver() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, deliver := range e.kept {
+		deliver()
+	}
+	e.kept = nil
+	e.inUse.Store(true)
+}
