@@ -1,15 +1,11 @@
 package handshake
 
 import (
-	"errors"
 	"sync/atomic"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/handshake/internal/life"
 )
-
-// errIdle is the reason of a session that has ended because its client has not used it for long.
-var errIdle = errors.New("the session was idle")
 
 // usage is how a client uses a session, as far as it decides whether the session may end when it is
 // idle.
@@ -28,9 +24,6 @@ func (u *usage) note() (at int64) {
 
 // idleFor returns the time since the last message. The start of the session counts as one.
 func (u *usage) idleFor() time.Duration { return time.Since(time.Unix(0, u.last.Load())) }
-
-// checksInIdle is how often a session is looked at in the time after which it is idle.
-const checksInIdle = 4
 
 // watchIdle begins to look whether the session is idle, with mu held.
 func (l *sessionLife) watchIdle(a *attachment) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
@@ -187,4 +188,11 @@ func (r *Result) serverText(member string) string {
 // "tools", "listChanged", by the rule of [mcp.Declares].
 func (r *Result) Advertises(names ...string) bool {
 	return mcp.Declares(r.Raw, append([]string{"capabilities"}, names...)...)
+}
+
+// resultOf returns the result of initialize that is remembered.
+func resultOf(answers *remember.Answers) *Result {
+	raw := json.RawMessage(answers.Initialize)
+	version, _ := jsonrpc.MemberText(raw, "protocolVersion")
+	return &Result{Raw: raw, Version: version}
 }

@@ -28,18 +28,18 @@ type look struct {
 
 	mu        sync.Mutex // guards what follows
 	ended     bool
-	observers map[*attachment]func() // called before done is closed: who waits for that finds what they did
+	observers map[user]func() // called before done is closed: who waits for that finds what they did
 }
 
-// observe has f called for an attachment at the end of the look, perhaps at once.
-func (l *look) observe(a *attachment, f func()) {
+// observe has f called for a user of the session at the end of the look, perhaps at once.
+func (l *look) observe(u user, f func()) {
 	l.mu.Lock()
 	ended := l.ended
 	if !ended {
 		if l.observers == nil {
-			l.observers = make(map[*attachment]func())
+			l.observers = make(map[user]func())
 		}
-		l.observers[a] = f
+		l.observers[u] = f
 	}
 	l.mu.Unlock()
 	if ended {
@@ -47,11 +47,11 @@ func (l *look) observe(a *attachment, f func()) {
 	}
 }
 
-// ignore has nothing called for an attachment.
-func (l *look) ignore(a *attachment) {
+// ignore has nothing called for a user.
+func (l *look) ignore(u user) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.observers, a)
+	delete(l.observers, u)
 }
 
 func (l *look) end() {
@@ -113,7 +113,7 @@ func (s *Session) learn(answers *remember.Answers) {
 // remember keeps what the server says to such a client, and tells those who have something else, or wait.
 func (s *Session) remember(client remember.Client, answers *remember.Answers) {
 	if s.look.memory.Learn(client, answers) {
-		s.supplier.tellLives(func(l *sessionLife) { l.memoryHasNews(s.supplier) })
+		s.supplier.tell(func(l follower) { l.memoryHasNews(s.supplier) })
 		s.supplier.learnInAnyFolderSoon()
 	}
 }

@@ -30,7 +30,12 @@ var (
 	ErrTakesNoMore = errors.New("the server takes no more messages")
 	// errNotNeeded is the close reason of a session that nobody needs.
 	errNotNeeded = errors.New("the session is not needed")
+	// errIdle is the reason of a session that has ended because its clients have not used it for long.
+	errIdle = errors.New("the session was idle")
 )
+
+// checksInIdle is how often a session is looked at in the time after which it is idle.
+const checksInIdle = 4
 
 // Session is a session with the server. The methods that it adds to multiplex.Session
 // are safe for concurrent use.

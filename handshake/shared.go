@@ -39,14 +39,14 @@ func (s *shared) get(ctx context.Context) (*Session, error) {
 		defer s.mu.Unlock()
 		return s.session, nil
 	}
-	start := s.starting
-	if start == nil {
-		start = s.startLocked()
+	running := s.starting
+	if running == nil {
+		running = s.startLocked()
 	}
 	s.mu.Unlock()
 	select {
-	case <-start.done:
-		return start.session, start.err
+	case <-running.done:
+		return running.session, running.err
 	case <-ctx.Done():
 		return nil, creationFailure(startReason(ctx.Err()), "the caller stopped waiting for the start", ctx.Err())
 	}
@@ -54,24 +54,24 @@ func (s *shared) get(ctx context.Context) (*Session, error) {
 
 // startLocked begins a start, which ends with the supplier at the latest.
 func (s *shared) startLocked() *attempt {
-	start := &attempt{done: make(chan struct{})}
-	s.starting = start
+	running := &attempt{done: make(chan struct{})}
+	s.starting = running
 	wait, again := time.Until(s.notYet), s.again
 	s.supplier.Go(func() {
-		defer close(start.done)
+		defer close(running.done)
 		_ = backoff.Wait(s.supplier.life, wait)
-		start.session, start.err = s.start(again)
+		running.session, running.err = s.start(again)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.starting = nil
-		if start.err != nil {
+		if running.err != nil {
 			s.notYet = time.Now().Add(s.pauses.Next())
 			return
 		}
-		s.session, s.again = start.session, true
-		s.supplier.Go(func() { s.watch(start.session) }) // ends with the session
+		s.session, s.again = running.session, true
+		s.supplier.Go(func() { s.watch(running.session) }) // ends with the session
 	})
-	return start
+	return running
 }
 
 // start starts the session and reports the result to log and metrics, once for all

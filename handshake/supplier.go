@@ -114,28 +114,34 @@ type Supplier struct {
 	end      context.CancelFunc
 	replaced chan struct{}
 
-	livesMu sync.Mutex // guards lives
-	lives   map[*sessionLife]bool
+	followersMu sync.Mutex // guards followers
+	followers   map[follower]bool
 }
 
-// join has a life told of Retire, perhaps at once.
-func (s *Supplier) join(l *sessionLife) {
-	s.livesMu.Lock()
-	if s.lives == nil {
-		s.lives = make(map[*sessionLife]bool)
+// follower goes on with another server, or with what is remembered, when it is told so. It may not wait then.
+type follower interface {
+	serverReplaced(by *Supplier)
+	memoryHasNews(of *Supplier)
+}
+
+// join has a follower told of Retire, perhaps at once, and of what memory learns.
+func (s *Supplier) join(l follower) {
+	s.followersMu.Lock()
+	if s.followers == nil {
+		s.followers = make(map[follower]bool)
 	}
-	s.lives[l] = true
-	s.livesMu.Unlock()
+	s.followers[l] = true
+	s.followersMu.Unlock()
 	if isClosed(s.replaced) {
 		l.serverReplaced(s)
 	}
 }
 
-// leave has a life no longer told.
-func (s *Supplier) leave(l *sessionLife) {
-	s.livesMu.Lock()
-	defer s.livesMu.Unlock()
-	delete(s.lives, l)
+// leave has a follower no longer told.
+func (s *Supplier) leave(l follower) {
+	s.followersMu.Lock()
+	defer s.followersMu.Unlock()
+	delete(s.followers, l)
 }
 
 // succession is what a supplier and its successors share.
@@ -259,14 +265,14 @@ func (s *Supplier) Retire() {
 	s.readiness.drain()
 	close(s.replaced)
 	s.end()
-	s.tellLives(func(l *sessionLife) { l.serverReplaced(s) })
+	s.tell(func(l follower) { l.serverReplaced(s) })
 }
 
-// tellLives calls f for each life that has joined.
-func (s *Supplier) tellLives(f func(*sessionLife)) {
-	s.livesMu.Lock()
-	all := slices.Collect(maps.Keys(s.lives))
-	s.livesMu.Unlock()
+// tell calls f for each follower that has joined.
+func (s *Supplier) tell(f func(follower)) {
+	s.followersMu.Lock()
+	all := slices.Collect(maps.Keys(s.followers))
+	s.followersMu.Unlock()
 	for _, l := range all {
 		f(l)
 	}

@@ -1,7 +1,6 @@
 package handshake
 
 import (
-	"encoding/json"
 	"slices"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -12,13 +11,6 @@ import (
 
 // What a client is told of its server while there is no session, and what it is told when that turns out to be
 // otherwise.
-
-// resultOf returns the result of initialize that is remembered.
-func resultOf(answers *remember.Answers) *Result {
-	raw := json.RawMessage(answers.Initialize)
-	version, _ := jsonrpc.MemberText(raw, "protocolVersion")
-	return &Result{Raw: raw, Version: version}
-}
 
 // fromMemory returns what answers a request for a list from what the client was told, nil if that does not.
 func (l *sessionLife) fromMemory(r *connstate.Request) (answer func()) {
