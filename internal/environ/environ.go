@@ -9,12 +9,12 @@ package environ
 // Names are exact. A pattern such as SSH_* also takes SSH_HOST, with which somebody gives a server a
 // machine. No name is here with which a server finds an account, a secret or its data: so SSH_AUTH_SOCK
 // (whose keys), DISPLAY (whose screen), HOME, LANG and TMPDIR are not. PATH is, because agents put
-// directories of their own into it, with another name each time: compare the program that it finds.
-func IsAmbient(name string) bool { return ambient[name] }
+// directories of their own into it, with another name each time: compare LastingPath or PathKey.
+func IsAmbient(name string) bool { return ambient[Fold(name)] }
 
 // IsPlace reports whether a variable names the folder in which an editor or agent works: it belongs to where a
 // program runs, as its directory does, and not to what the program is. Names are exact.
-func IsPlace(name string) bool { return places[name] }
+func IsPlace(name string) bool { return places[Fold(name)] }
 
 var places = setOf("CLAUDE_PROJECT_DIR", "WORKSPACE_FOLDER_PATHS", "INIT_CWD", "npm_config_local_prefix")
 
@@ -56,7 +56,7 @@ var ambient = setOf(
 func setOf(names ...string) map[string]bool {
 	set := make(map[string]bool, len(names))
 	for _, name := range names {
-		set[name] = true
+		set[Fold(name)] = true
 	}
 	return set
 }

@@ -1,10 +1,13 @@
-package environ_test
+package environ
 
 import (
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
-	"github.com/mcp-sse/mcp-sse/internal/environ"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // What a terminal or an editor says of itself is ambient. What may choose a machine, an account, a secret or data is
@@ -18,9 +21,36 @@ func TestOnlyExactNamesAreAmbient(t *testing.T) {
 		"": false,
 	} {
 		for name := range strings.SplitSeq(names, " ") {
-			if got := environ.IsAmbient(name); got != want {
+			if got := IsAmbient(name); got != want {
 				t.Errorf("%q: got %v, want %v", name, got, want)
 			}
 		}
 	}
+}
+
+// Windows does not tell apart names that differ in case; other systems do.
+func TestNamesOfOneVariable(t *testing.T) {
+	ssetest.Want(t, "of Windows", foldOn("windows", "Path"), foldOn("windows", "PATH"))
+	if foldOn("linux", "Path") == foldOn("linux", "PATH") {
+		t.Error("elsewhere two variables are one")
+	}
+	ssetest.Want(t, "Path is ambient", IsAmbient("Path"), runtime.GOOS == "windows")
+}
+
+func TestSplit(t *testing.T) {
+	for variable, want := range map[string][2]string{"A=1": {"A", "1"}, "A==": {"A", "="}, "A": {"A=", ""}, "A=": {"A", ""}} {
+		name, value := Split(variable)
+		ssetest.Want(t, variable, [2]string{name, value}, want)
+	}
+}
+
+// What a PATH has for one session does not last, and neither does what is relative.
+func TestLastingPath(t *testing.T) {
+	list := func(elements ...string) string { return strings.Join(elements, string(filepath.ListSeparator)) }
+	bin, err := filepath.Abs("/usr/bin")
+	ssetest.Must(t, err)
+	home, err := filepath.Abs("/home/me/.agent/tmp/y")
+	ssetest.Must(t, err)
+	got := LastingPath(list(filepath.Join(os.TempDir(), "x"), ".", "", "node_modules/.bin", home, bin))
+	ssetest.Want(t, "PATH", got, bin)
 }

@@ -57,6 +57,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/internal/caller"
+	"github.com/mcp-sse/mcp-sse/internal/environ"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/statelessserver"
@@ -86,7 +87,7 @@ type Command struct {
 	// of its client (caller.Caller). The variable is empty if the client has none. Default: no
 	// variable.
 	PrincipalEnv string
-	// Dir is its working directory. Empty: that of this process.
+	// Dir is its working directory, and an inherited PWD is that too. Empty: that of this process.
 	Dir string
 	// MaxLineBytes is the longest message that the child may send. A longer one ends the
 	// session with jsonrpc.ErrTooLong. Default 16 MiB.
@@ -213,10 +214,6 @@ func (c Command) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 
 // environ returns the environment with PrincipalEnv.
 func (c Command) environ(ctx context.Context) ([]string, error) {
-	env := c.Env
-	if env == nil {
-		env = os.Environ()
-	}
 	principal := ""
 	if p, ok := caller.FromContext(ctx); ok {
 		principal = p.Principal
@@ -224,7 +221,28 @@ func (c Command) environ(ctx context.Context) ([]string, error) {
 	if strings.ContainsRune(principal, 0) {
 		return nil, errors.New("the principal has a NUL byte, which no environment variable can have")
 	}
-	return append(slices.Clip(env), c.PrincipalEnv+"="+principal), nil
+	return append(slices.Clip(c.environment()), c.PrincipalEnv+"="+principal), nil
+}
+
+// ofProcess returns the variables of the process: those of c, but what its caller has inherited of the folder
+// in which that runs is for the folder of the process.
+func (c Command) ofProcess() []string {
+	own := false // it has inherited a PWD
+	env := slices.DeleteFunc(slices.Clone(c.environment()), func(variable string) bool {
+		name, _ := environ.Split(variable)
+		switch {
+		case !c.inherits(name):
+			return false
+		case name == "PWD":
+			own = true
+			return true
+		}
+		return c.Dir != "" && (name == "OLDPWD" || name == "VSCODE_CWD")
+	})
+	if dir, err := filepath.Abs(c.Dir); own && err == nil {
+		env = append(env, "PWD="+dir)
+	}
+	return env
 }
 
 func (c Command) withDefaults() Command {

@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/environ"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
@@ -23,24 +22,17 @@ var (
 	choosingParts    = []string{"TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PROFILE", "HOST"}
 )
 
-// ofMachine are names of this machine, which is another one for each start of a container. They choose nothing
-// unless somebody has given them on purpose.
+// ofMachine are names of this machine, which is another one for each start of a container. Unless somebody has given
+// them on purpose they belong to the place, and are not set in an empty folder.
 var ofMachine = []string{"HOSTNAME", "HOSTTYPE"}
 
 // scripts are the endings of files that are programs for an interpreter. Other files in the arguments
 // may be data, which changes all the time.
 var scripts = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".pyz", ".rb", ".pl", ".php", ".sh", ".jar", ".wasm", ".dll"}
 
-// file is what the identity has of a file: another version of a program has another time or size.
-type file struct {
-	Path string
-	Time time.Time
-	Size int64
-}
-
 // Identity returns what stays the same as long as the server should say the same of itself. The server is the
 // program, the arguments, the times and sizes of the program and of scripts that the arguments name, and the
-// variables that it was given or that choose code or an account. The place is the directory, and the other
+// variables that it was given or that choose code or an account. The place is the directory, PATH, and the other
 // variables that it inherits. Of values of variables there are only hashes. It reads the file system.
 func (c Command) Identity() remember.Identity {
 	identity := c.identity()
@@ -50,21 +42,26 @@ func (c Command) Identity() remember.Identity {
 
 // identity is Identity for this place alone.
 func (c Command) identity() remember.Identity {
-	files := []file{stat(c.program())}
+	files := []string{stat(c.program())}
 	for _, arg := range c.Args {
 		if isScript(arg) {
 			files = append(files, stat(c.inDir(arg)))
 		}
 	}
-	given, around := c.variables()
-	server, _ := json.Marshal(struct { // texts, times and numbers can all be JSON
-		Args  []string
-		Env   string
-		Files []file
-	}{append([]string{c.Path}, c.Args...), hashOf(given), files})
-	dir, _ := filepath.Abs(c.Dir)
-	place, _ := json.Marshal(struct{ Dir, Env string }{dir, hashOf(around)})
-	return remember.Identity{Server: string(server), Place: string(place)}
+	all := c.variables()
+	// %q keeps bytes that are no UTF-8, as names of files may have them. JSON does not.
+	return remember.Identity{
+		Server: fmt.Sprintf("%q %s %q", append([]string{c.Path}, c.Args...), hashOf(all.given), files),
+		Place:  fmt.Sprintf("%s %s", folder(c.Dir), hashOf(append(all.around, all.here...), environ.PathKey(all.path))),
+	}
+}
+
+// folder returns what tells a folder from others: its path, where that leads, and, where the system says so, which
+// folder is there now.
+func folder(dir string) string {
+	path, _ := filepath.Abs(dir)
+	leadsTo, _ := filepath.EvalSymlinks(path)
+	return fmt.Sprintf("%q %q %s", path, leadsTo, idOf(path))
 }
 
 // program returns the path of the program.
@@ -88,40 +85,60 @@ func (c Command) inDir(name string) string {
 	return filepath.Join(cmp.Or(c.Dir, "."), name)
 }
 
-// stat returns what the identity has of a regular file; for any other name, the name alone.
-func stat(path string) file {
+// stat returns what the identity has of a regular file: another version of a program has another time or size. For
+// any other name it is the name alone.
+func stat(path string) string {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
-		return file{Path: path}
+		return path
 	}
-	return file{path, info.ModTime(), info.Size()}
+	return fmt.Sprintf("%s\x00%d %d", path, info.ModTime().UnixNano(), info.Size())
 }
 
-// variables returns those that make the server, and those of its place. Of two with one name the last counts.
-func (c Command) variables() (given, around []string) {
-	env, inherits := c.Env, func(name string) bool { return slices.Contains(c.Inherited, name) }
-	if env == nil {
-		env, inherits = os.Environ(), func(string) bool { return true }
-	}
-	all := make(map[string]string, len(env))
-	for _, variable := range env {
-		name, _, _ := strings.Cut(variable, "=")
+// variables are those of a command, by what they belong to.
+type variables struct {
+	given  []string // the server
+	around []string // the place: of the user, as far as that can be known
+	here   []string // the place: of its folder or this machine
+	path   string   // the inherited PATH, and the place
+}
+
+// variables returns those of c. Of two with one name the last counts.
+func (c Command) variables() (of variables) {
+	all := make(map[string]string)
+	for _, variable := range c.environment() {
+		name, _ := environ.Split(variable)
 		all[name] = variable
 	}
 	for name, variable := range all {
 		switch {
-		case !inherits(name):
-			given = append(given, variable)
-		case environ.IsAmbient(name) || slices.Contains(ofMachine, name):
-		case environ.IsPlace(name):
-			around = append(around, variable)
+		case !c.inherits(name):
+			of.given = append(of.given, variable)
+		case name == "PATH":
+			_, of.path = environ.Split(variable)
+		case environ.IsAmbient(name):
+		case environ.IsPlace(name) || slices.Contains(ofMachine, name):
+			of.here = append(of.here, variable)
 		case chooses(name):
-			given = append(given, variable)
+			of.given = append(of.given, variable)
 		default:
-			around = append(around, variable)
+			of.around = append(of.around, variable)
 		}
 	}
-	return given, around
+	return of
+}
+
+// environment returns the variables that c has been given, or inherits.
+func (c Command) environment() []string {
+	if c.Env == nil {
+		return os.Environ()
+	}
+	return c.Env
+}
+
+// inherits reports whether nobody has given a variable to c on purpose.
+func (c Command) inherits(name string) bool {
+	return c.Env == nil || slices.ContainsFunc(c.Inherited, func(one string) bool { return environ.Fold(one) == name })
 }
 
 // chooses reports whether a variable chooses code or an account.
@@ -131,9 +148,9 @@ func chooses(name string) bool {
 		slices.ContainsFunc(choosingParts, func(part string) bool { return strings.Contains(name, part) })
 }
 
-// hashOf returns the hash of variables.
-func hashOf(variables []string) string {
+// hashOf returns the hash of variables, and of other texts about them.
+func hashOf(variables []string, more ...string) string {
 	slices.Sort(variables)
-	sum := sha256.Sum256([]byte(strings.Join(variables, "\x00")))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", variables, more))
 	return hex.EncodeToString(sum[:])
 }

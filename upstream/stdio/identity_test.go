@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
@@ -70,13 +72,19 @@ func TestVariablesInTheIdentity(t *testing.T) {
 		{"LD_PRELOAD", server, server},
 		{"AWS_PROFILE", server, server},
 		{"DOCKER_HOST", server, server},
-		{"HOSTNAME", server, nothing},
+		{"HOSTNAME", server, place},
 		{"HOST", server, server},
 		{"CLAUDE_PROJECT_DIR", server, place},
 		{"TERM", server, nothing},
 		{"SSH_CONNECTION", server, nothing},
 		{"CLAUDE_CODE_SESSION_ID", server, nothing},
-		{"PATH", server, nothing},
+		{"PWD", server, nothing},
+		{"PATH", server, place},
+		{"API_KEY", server, server},
+		{"OPENAI_SECRET", server, server},
+		{"GCLOUD_CREDENTIALS", server, server},
+		{"PGPASSWD", server, server},
+		{"SOME_PROFILE", server, server},
 	} {
 		of := func(value string, inherited ...string) Command {
 			return Command{Path: "/bin/true", Env: []string{"A=1", c.variable + "=" + value}, Inherited: inherited}
@@ -113,7 +121,7 @@ func TestAnyFolder(t *testing.T) {
 	t.Setenv("PATH", bin)
 	base := func() Command {
 		return Command{Path: "node", Args: []string{filepath.Join(bin, "server.js"), "serve"}, Dir: t.TempDir(),
-			Env: []string{"HOME=/home/me", "PATH=/usr/bin"}, Inherited: []string{"HOME", "PATH", "VARIABLE", "PWD", "LANG", "CLAUDE_PROJECT_DIR", "NODE_OPTIONS"}}
+			Env: []string{"HOME=/home/me", "PATH=/usr/bin"}, Inherited: []string{"HOME", "PATH", "VARIABLE", "PWD", "LANG", "HOSTNAME", "CLAUDE_PROJECT_DIR", "NODE_OPTIONS"}}
 	}
 	want := base().Identity()
 	for name, c := range map[string]struct {
@@ -121,13 +129,14 @@ func TestAnyFolder(t *testing.T) {
 		same   bool
 	}{
 		"another folder":                {func(*Command) {}, true},
-		"a variable of a folder":        {func(c *Command) { c.Env = append(c.Env, "VARIABLE=x") }, true},
+		"another inherited variable":    {func(c *Command) { c.Env = append(c.Env, "VARIABLE=x") }, false},
 		"a variable of an editor":       {func(c *Command) { c.Env = append(c.Env, "CLAUDE_PROJECT_DIR=/x") }, true},
 		"a variable of a terminal":      {func(c *Command) { c.Env = append(c.Env, "PWD=/x") }, true},
 		"a folder of one session":       {func(c *Command) { c.Env = append(c.Env, "PATH="+os.TempDir()+"/x:/home/me/.agent/tmp/y:/usr/bin") }, true},
 		"a relative folder of programs": {func(c *Command) { c.Env = append(c.Env, "PATH=.:node_modules/.bin::/usr/bin") }, true},
 		"programs of a folder":          {func(c *Command) { c.Env = append(c.Env, "PATH=/clone/node_modules/.bin:/usr/bin") }, false},
 		"another home":                  {func(c *Command) { c.Env = append(c.Env, "HOME=/clone") }, false},
+		"a name of the machine":         {func(c *Command) { c.Env = append(c.Env, "HOSTNAME=x") }, true},
 		"another language":              {func(c *Command) { c.Env = append(c.Env, "LANG=C") }, false},
 		"a variable that chooses code":  {func(c *Command) { c.Env = append(c.Env, "NODE_OPTIONS=--require /clone/x.js") }, false},
 		"a variable given on purpose":   {func(c *Command) { c.Env = append(c.Env, "GIVEN=1") }, false},
@@ -147,11 +156,12 @@ func TestAnyFolder(t *testing.T) {
 	}
 }
 
-// In an empty folder a command has the variables that make it this server, and those of its user.
+// In an empty folder a command has all its variables, but for those of a folder, of a terminal and of this machine: it
+// runs on the account that its user has named.
 func TestInEmptyFolder(t *testing.T) {
 	dir := t.TempDir()
-	env := []string{"HOME=/home/me", "PATH=.:/usr/bin", "LC_ALL=C", "GIVEN=1", "INIT_CWD=/clone", "VARIABLE=/clone", "PWD=/clone", "NODE_PATH=/lib", "HOME=/home/you"}
-	inherited := []string{"HOME", "PATH", "LC_ALL", "INIT_CWD", "VARIABLE", "PWD", "NODE_PATH"}
+	env := []string{"HOME=/home/me", "PATH=.:/usr/bin", "LC_ALL=C", "GIVEN=1", "INIT_CWD=/clone", "DATABASE_URL=prod", "PWD=/clone", "NODE_PATH=/lib", "HOSTNAME=a", "HOME=/home/you"}
+	inherited := []string{"HOME", "PATH", "LC_ALL", "INIT_CWD", "DATABASE_URL", "PWD", "NODE_PATH", "HOSTNAME"}
 	wantIn := func(c Command, want ...string) {
 		t.Helper()
 		alone := c.InEmptyFolder(dir).(Command)
@@ -161,14 +171,133 @@ func TestInEmptyFolder(t *testing.T) {
 		ssetest.Want(t, "server", alone.Identity().Server, c.Identity().Server)
 	}
 	c := Command{Path: "/bin/true", Dir: "/", Env: env, Inherited: inherited}
-	wantIn(c, "GIVEN=1", "HOME=/home/you", "LC_ALL=C", "NODE_PATH=/lib", "PATH=/usr/bin")
+	wantIn(c, "DATABASE_URL=prod", "GIVEN=1", "HOME=/home/you", "LC_ALL=C", "NODE_PATH=/lib", "PATH=/usr/bin")
 	c.Inherited = nil // a PATH that was given stays as it is
 	c.Env = env[1:4]
 	wantIn(c, "GIVEN=1", "LC_ALL=C", "PATH=.:/usr/bin")
+	c.Env = []string{"GIVEN=1"}
+	wantIn(c, "GIVEN=1")
 	t.Setenv("PATH", "/usr/bin")
-	t.Setenv("VARIABLE", "x")
+	t.Setenv("INIT_CWD", "/clone")
 	c.Env = nil
 	alone := c.InEmptyFolder(dir).(Command)
 	ssetest.Want(t, "server", alone.Identity().Server, c.Identity().Server)
-	ssetest.Want(t, "has what is around", slices.Contains(alone.Env, "VARIABLE=x"), false)
+	ssetest.Want(t, "has what is of a folder", slices.Contains(alone.Env, "INIT_CWD=/clone"), false)
+}
+
+// A folder that has a say in PATH, as with direnv, is another place. What agents put there for one session is not, unless
+// other programs are in it.
+func TestPathIsOfThePlace(t *testing.T) {
+	one, two, other := t.TempDir(), t.TempDir(), t.TempDir()
+	for _, file := range []string{filepath.Join(one, "apply_patch"), filepath.Join(two, "apply_patch"), filepath.Join(other, "node")} {
+		ssetest.Must(t, os.WriteFile(file, nil, 0o700))
+	}
+	at := func(path string) string {
+		return Command{Path: "/bin/true", Dir: "/", Env: []string{"PATH=" + path}, Inherited: []string{"PATH"}}.Identity().Place
+	}
+	list := func(elements ...string) string { return strings.Join(elements, string(filepath.ListSeparator)) }
+	want := at(list(one, "/usr/bin"))
+	ssetest.Want(t, "in another session", at(list(two, "/usr/bin")), want)
+	for name, path := range map[string]string{
+		"programs of a folder":                list("/clone/bin", one, "/usr/bin"),
+		"programs of a folder of one session": list(other, "/usr/bin"),
+		"without those of the session":        "/usr/bin",
+	} {
+		if at(path) == want {
+			t.Errorf("%s: the place is the same", name)
+		}
+	}
+}
+
+// A folder is what is at its path, not the path.
+func TestPlaceIsTheFolderAndNotItsPath(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a folder is its path there")
+	}
+	parent := t.TempDir()
+	path := func(name string) string { return filepath.Join(parent, name) }
+	for _, name := range []string{"a", "b"} {
+		ssetest.Must(t, os.Mkdir(path(name), 0o700))
+	}
+	at := func(name string) string { return Command{Path: "/bin/true", Dir: path(name)}.Identity().Place }
+	ssetest.Must(t, os.Symlink(path("a"), path("link")))
+	before := at("link")
+	ssetest.Want(t, "place", at("link"), before)
+	ssetest.Must(t, os.Remove(path("link")))
+	ssetest.Must(t, os.Symlink(path("b"), path("link")))
+	if at("link") == before {
+		t.Error("a link that leads elsewhere is the same place")
+	}
+	before = at("a")
+	ssetest.Must(t, os.Rename(path("a"), path("old")))
+	ssetest.Must(t, os.Mkdir(path("a"), 0o700))
+	if at("a") == before {
+		t.Error("a new folder at the same path is the same place")
+	}
+}
+
+// Bytes that are no UTF-8 tell servers and folders apart.
+func TestIdentityKeepsAllBytes(t *testing.T) {
+	for name, of := range map[string]func(text string) Command{
+		"a program":   func(text string) Command { return Command{Path: "/" + text} },
+		"an argument": func(text string) Command { return Command{Path: "/bin/true", Args: []string{text}} },
+		"a directory": func(text string) Command { return Command{Path: "/bin/true", Dir: "/no/" + text} },
+		"a variable":  func(text string) Command { return Command{Path: "/bin/true", Env: []string{"A=" + text}} },
+	} {
+		seen := map[string]bool{}
+		for _, text := range []string{"\xff", "\xfe", "\ufffd", `\xff`} {
+			seen[of(text).Identity().String()] = true
+		}
+		ssetest.Want(t, name+": identities", len(seen), 4)
+	}
+	if (Command{Path: "a", Args: []string{"b", "c"}}.Identity().Server == Command{Path: "a", Args: []string{`b" "c`}}.Identity().Server) {
+		t.Error("two arguments are one")
+	}
+}
+
+// A text without = is no variable, and hides none.
+func TestMalformedVariableHidesNone(t *testing.T) {
+	of := func(value string) string {
+		return Command{Path: "/bin/true", Env: []string{"TENANT=" + value, "TENANT"}}.Identity().Server
+	}
+	if of("a") == of("b") {
+		t.Error("the server is the same with another variable")
+	}
+}
+
+// Another program at the same path is another server.
+func TestTimeAndSizeOfTheProgramAreInTheIdentity(t *testing.T) {
+	program, then := filepath.Join(t.TempDir(), "program"), time.Unix(1e9, 0)
+	write := func(text string, at time.Time) string {
+		ssetest.Must(t, os.WriteFile(program, []byte(text), 0o700))
+		ssetest.Must(t, os.Chtimes(program, at, at))
+		return Command{Path: program}.Identity().Server
+	}
+	one := write("one", then)
+	ssetest.Want(t, "server", write("two", then), one)
+	for name, other := range map[string]string{"another size": write("three", then), "another time": write("one", then.Add(time.Nanosecond))} {
+		if other == one {
+			t.Errorf("%s: the server is the same", name)
+		}
+	}
+}
+
+// A process knows the folder in which it runs by PWD, and nothing of the one in which its caller runs.
+func TestProcessKnowsItsOwnFolder(t *testing.T) {
+	dir := t.TempDir()
+	c := Command{Path: "/bin/true", Env: []string{"PWD=/clone", "OLDPWD=/clone", "VSCODE_CWD=/clone", "A=1"}, Inherited: []string{"PWD", "OLDPWD", "VSCODE_CWD"}}
+	here, err := os.Getwd()
+	ssetest.Must(t, err)
+	want := func(c Command, variables ...string) {
+		t.Helper()
+		got := c.ofProcess()
+		slices.Sort(got)
+		ssetest.Want(t, "variables", fmt.Sprintf("%q", got), fmt.Sprintf("%q", variables))
+	}
+	want(c, "A=1", "OLDPWD=/clone", "PWD="+here, "VSCODE_CWD=/clone")
+	c.Dir = dir
+	want(c, "A=1", "PWD="+dir)
+	c.Inherited = nil // somebody has given them
+	want(c, "A=1", "OLDPWD=/clone", "PWD=/clone", "VSCODE_CWD=/clone")
+	want(Command{Path: "/bin/true", Env: []string{"A=1"}}, "A=1")
 }

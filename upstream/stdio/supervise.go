@@ -74,7 +74,7 @@ func (c *child) start() (err error) {
 	c.stdout, c.stderr = outR, errR
 	c.stdin.open(inW)
 	c.proc = exec.Command(c.cmd.Path, c.cmd.Args...)
-	c.proc.Env, c.proc.Dir = c.cmd.Env, c.cmd.Dir
+	c.proc.Env, c.proc.Dir = c.cmd.ofProcess(), c.cmd.Dir
 	c.proc.Stdin, c.proc.Stdout, c.proc.Stderr = inR, outW, errW
 	c.proc.SysProcAttr = processAttr()
 	return c.proc.Start()
