@@ -36,6 +36,7 @@ import (
 type sharedDaemon struct {
 	at     *url.URL          // its name
 	server remember.Identity // of the server behind it
+	config *config.Config
 	parts  map[string]string
 	args   []string // of the program
 	socket string
@@ -67,7 +68,7 @@ func newSharedDaemon(c *config.Config, log *slog.Logger) (*sharedDaemon, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &sharedDaemon{at: c.Connect, parts: partsOf(c, c.DaemonArgs), args: c.DaemonArgs, socket: socket, dir: c.StateDir, log: log,
+	return &sharedDaemon{at: c.Connect, config: c, parts: partsOf(c, c.DaemonArgs), args: c.DaemonArgs, socket: socket, dir: c.StateDir, log: log,
 		client: &http.Client{Transport: &http.Transport{
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 				return dialShared(ctx, socket)
@@ -203,7 +204,7 @@ func (s *sharedDaemon) start(ctx context.Context) (*greeting, error) {
 		return nil, err
 	}
 	cmd := exec.Command(self, append([]string{"--shared=" + s.socket}, s.args...)...)
-	cmd.Env = inheritable(os.Environ())
+	cmd.Env = inheritable(s.config, os.Environ())
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = output, output, detached()
 	if err := cmd.Start(); err != nil {
 		return nil, err

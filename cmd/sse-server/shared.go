@@ -57,19 +57,21 @@ func partsOf(c *config.Config, args []string) map[string]string {
 		texts["the file "+file] = []string{hex.EncodeToString(sum[:])}
 	}
 	if c.DependsOnDir() {
-		dir, _ := os.Getwd()
+		dir, _ := os.Getwd() // by PWD, which this program may have and the next one not
+		dir, _ = filepath.EvalSymlinks(dir)
 		texts["the directory"] = []string{dir}
 	}
 	for _, s := range c.Each() {
 		if command, ok := s.Upstream().(upstream.Command); ok {
-			texts["the program that PATH has for "+s.Command[0]] = programsOf(command.Path)
+			texts[programPart+s.Command[0]] = programsOf(command.Path)
 		}
 	}
 	for _, variable := range os.Environ() {
-		if name, value, _ := strings.Cut(variable, "="); !environ.IsAmbient(name) {
+		if name, value := environ.Split(variable); !isOfWindow(c, name) {
 			texts["the variable "+name] = []string{value} // of two with one name the last counts
 		}
 	}
+	texts["the variable PATH"] = []string{environ.LastingPath(os.Getenv("PATH"))}
 	parts := map[string]string{}
 	for part, text := range texts {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%q", text))
@@ -77,6 +79,9 @@ func partsOf(c *config.Config, args []string) map[string]string {
 	}
 	return parts
 }
+
+// programPart begins what people call the program of a command without a path.
+const programPart = "the program that PATH has for "
 
 // programsOf returns the files that PATH has for a name: the program, and if that is a script which begins with
 // #!/usr/bin/env, its interpreter.
@@ -117,13 +122,25 @@ func interpreterOf(path string) string {
 	return ""
 }
 
+// isOfWindow reports whether a variable says where a window is, and nothing of the server: also in which folder, unless
+// what is served depends on that.
+func isOfWindow(c *config.Config, name string) bool {
+	return environ.IsAmbient(name) || environ.IsPlace(name) && !c.DependsOnDir() && !c.Names(name)
+}
+
 // inheritable returns the environment of a shared sse-server: that of this process without what says where this one
-// was started.
-func inheritable(env []string) []string {
-	return slices.DeleteFunc(slices.Clone(env), func(variable string) bool {
-		name, _, _ := strings.Cut(variable, "=")
-		return name != "PATH" && environ.IsAmbient(name)
-	})
+// was started, and with the PATH that all have who share it.
+func inheritable(c *config.Config, env []string) []string {
+	var inherited []string
+	for _, variable := range env {
+		switch name, value := environ.Split(variable); {
+		case name == "PATH":
+			inherited = append(inherited, "PATH="+environ.LastingPath(value))
+		case !isOfWindow(c, name):
+			inherited = append(inherited, variable)
+		}
+	}
+	return inherited
 }
 
 // maxNamed bounds how many differences an error names.
@@ -155,6 +172,9 @@ func (g *greeting) differenceFrom(parts map[string]string) error {
 	help := ""
 	if slices.Contains(names, "the directory") {
 		help = "; with --dir DIR, and files by their whole paths, it is one for all directories"
+	}
+	if slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, programPart) }) {
+		help += "; with the whole path of the program, PATH does not choose it"
 	}
 	return fmt.Errorf("the sse-server of this name differs in %s%s: stop it (kill %d), or give --connect another port%s",
 		strings.Join(names, ", "), more, g.PID, help)

@@ -252,6 +252,70 @@ func TestOneServerForAllDirectories(t *testing.T) {
 	}
 }
 
+// A folder that a link leads to is the same for a window, which knows the link by PWD, and for the server, which does not.
+func TestFolderBehindALinkIsOne(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(t.TempDir(), link); err != nil {
+		t.Skip(err)
+	}
+	t.Chdir(link)
+	t.Setenv("PWD", link)
+	s := windowOf(t, stateOf(t), "--", "sh")
+	t.Setenv("PWD", "")
+	ssetest.Must(t, (&greeting{Parts: partsOf(s.config, s.args)}).differenceFrom(s.parts))
+}
+
+// With --dir the folder of a window is nothing to the server, whatever an editor says of it, unless the configuration
+// names that.
+func TestFolderOfAWindowIsNothingToOneServerForAllDirectories(t *testing.T) {
+	dir, env := t.TempDir(), stateOf(t)
+	file := filepath.Join(t.TempDir(), "gw.yaml")
+	ssetest.Must(t, os.WriteFile(file, []byte("command: [sh]\nenv: {PROJECT: \"${CLAUDE_PROJECT_DIR}\"}\ndir: "+dir+"\n"), 0o600))
+	for name, tt := range map[string]struct {
+		args []string
+		same bool
+	}{
+		"with --dir":       {[]string{"--dir", dir, "--", "sh"}, true},
+		"without":          {[]string{"--", "sh"}, false},
+		"in the file":      {[]string{"--config", file}, false},
+		"in the env-allow": {[]string{"--dir", dir, "--env-allow", "PATH,CLAUDE_PROJECT_DIR", "--", "sh"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			of := func(project string) *sharedDaemon {
+				env["CLAUDE_PROJECT_DIR"] = project
+				t.Setenv("CLAUDE_PROJECT_DIR", project)
+				return windowOf(t, env, tt.args...)
+			}
+			one := of("/one")
+			two := of("/two")
+			ssetest.Want(t, "one server for two folders", maps.Equal(one.parts, two.parts), tt.same)
+			inherits := slices.Contains(inheritable(two.config, os.Environ()), "CLAUDE_PROJECT_DIR=/two")
+			ssetest.Want(t, "it is inherited", inherits, !tt.same)
+		})
+	}
+}
+
+// PATH chooses code, so it is a part, and what a window has there for one session is not inherited.
+func TestPathIsAPart(t *testing.T) {
+	env := stateOf(t)
+	args := []string{"--dir", t.TempDir(), "--", "/bin/sh"}
+	parts := func(path string) map[string]string {
+		t.Setenv("PATH", path)
+		return windowOf(t, env, args...).parts
+	}
+	list := string(os.PathListSeparator)
+	one := parts("/usr/bin")
+	if maps.Equal(one, parts("/clone/bin"+list+"/usr/bin")) {
+		t.Error("programs of a folder are no part")
+	}
+	if !maps.Equal(one, parts(t.TempDir()+list+"node_modules/.bin"+list+"/usr/bin")) {
+		t.Error("programs of one session are a part")
+	}
+	s := windowOf(t, env, args...)
+	got := inheritable(s.config, []string{"PATH=" + t.TempDir() + list + "/usr/bin"})
+	ssetest.Want(t, "PATH", fmt.Sprint(got), "[PATH=/usr/bin]")
+}
+
 // A script of an interpreter that PATH finds is another program with another interpreter.
 func TestInterpreterIsAPartOfTheProgram(t *testing.T) {
 	dir := t.TempDir()
@@ -267,7 +331,7 @@ func TestInterpreterIsAPartOfTheProgram(t *testing.T) {
 
 // What says where a window is does not reach the servers of others.
 func TestSharedServerInheritsNoTerminal(t *testing.T) {
-	got := inheritable([]string{"PATH=/bin", "TERM=xterm", "SSH_TTY=/dev/pts/1", "SSH_HOST=prod", "HOME=/home/ada"})
+	got := inheritable(mustLoad(t, stateOf(t), "--", "x"), []string{"PATH=/bin", "TERM=xterm", "SSH_TTY=/dev/pts/1", "SSH_HOST=prod", "HOME=/home/ada"})
 	if want := []string{"PATH=/bin", "SSH_HOST=prod", "HOME=/home/ada"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

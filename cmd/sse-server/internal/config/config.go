@@ -147,6 +147,8 @@ type Config struct {
 
 	// files has the hashes of the files that were read, by their paths: a reload compares them.
 	files map[string][sha256.Size]byte
+	// references are the variables to which what it has read refers.
+	references []string
 	// ignored has the members of mcpServers in the file that mean nothing here. A warning names them.
 	ignored []string
 	// home is the home directory of the user, empty if there is none.

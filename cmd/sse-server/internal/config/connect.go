@@ -87,3 +87,9 @@ func (c *Config) DependsOnDir() bool {
 	}
 	return slices.ContainsFunc(paths, func(path string) bool { return path != "" && path != Stdout && !filepath.IsAbs(path) })
 }
+
+// Names reports whether the configuration names a variable of the environment: a reference of a file, or env-allow.
+func (c *Config) Names(variable string) bool {
+	return slices.Contains(c.references, variable) ||
+		slices.ContainsFunc(c.Each(), func(s *Server) bool { return slices.Contains(s.EnvAllow, variable) })
+}

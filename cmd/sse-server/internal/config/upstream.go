@@ -447,6 +447,7 @@ func (c *Config) expand(text string, in expansion) (string, error) {
 		if in.ofProcess && (!closed || !variableName.MatchString(name)) {
 			return found
 		}
+		c.references = append(c.references, name)
 		value, isSet := in.lookupEnv(name)
 		if fromFile, ok := in.variables[name]; ok {
 			value, isSet = fromFile, true

@@ -189,3 +189,17 @@ func TestVariablesThatAreGiven(t *testing.T) {
 		}
 	}
 }
+
+// A variable of the env-file counts as given, also if sse-server has inherited it too, with the same value or another.
+func TestVariableOfTheEnvFileIsGiven(t *testing.T) {
+	t.Setenv("SAME", "1")
+	t.Setenv("TENANT", "of the environment")
+	t.Setenv("OTHER", "1")
+	file := clitest.WriteFile(t, ".env", "SAME=1\nTENANT=of the file\n")
+	child := mustLoad(t, nil, "--env-file", file, "--", "server").Each()[0].Upstream().(upstream.Command)
+	for name, inherited := range map[string]bool{"SAME": false, "TENANT": false, "OTHER": true} {
+		if got := slices.Contains(child.Inherited, name); got != inherited {
+			t.Errorf("%s is inherited: got %v, want %v", name, got, inherited)
+		}
+	}
+}
