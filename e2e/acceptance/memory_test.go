@@ -166,6 +166,27 @@ func TestARunnerInAClonedFolderTeachesNoOtherOne(t *testing.T) {
 	}, start, stop)
 }
 
+// A folder that has its programs in PATH, as with direnv, teaches a server in another folder nothing. A process in an empty
+// folder has the account that its user has named.
+func TestPathOfAFolderTeachesNoOtherOne(t *testing.T) {
+	file, start, stop := boots(t)
+	start()
+	dir, path := t.TempDir(), os.Getenv("PATH")
+	t.Setenv("DATABASE_URL", "mine")
+	t.Setenv("PATH", folder(t, "evil")+string(filepath.ListSeparator)+path)
+	g := tellsIn(t, dir, file)
+	wants(t, g.tools(""), "path-evil", "account-\"")
+	await(t, "what the server says in an empty folder is kept", func() bool { return ssetest.RememberedInAnyFolder(t) })
+	g.stop()
+	stop()
+	t.Setenv("PATH", path)
+	g = tellsIn(t, dir, file)
+	told := g.tools("")
+	wants(t, told, `"path-"`, "path-evil")
+	wants(t, told, `"account-mine"`, `"account-"`)
+	start()
+}
+
 // What a server says to an initialize with _meta, or with what MCP does not know, is told to no client without it.
 func TestWhatAServerSaysToUnknownMembersOfInitializeIsForThatClient(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,13 +73,21 @@ func initializeLate(s *scripted, r request) {
 	}()
 }
 
-// tellAll makes a tool of each thing that may choose what a server says: a variable, a file in its directory, what a
-// client has asked it to read, and what no client of MCP has to say in initialize.
+// tellAll makes a tool of each thing that may choose what a server says: a variable, a file in its directory, one in a
+// directory of PATH, the account that DATABASE_URL names, what a client has asked it to read, and what no client of MCP
+// has to say in initialize.
 func tellAll(s *scripted) string {
 	inFolder, _ := os.ReadFile("tool") // most folders have none
+	inPath := ""
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if found, err := os.ReadFile(filepath.Join(dir, "tool")); err == nil {
+			inPath = string(found)
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Sprintf(`{"tools":[{"name":"host-%s"},{"name":"folder-%s"},{"name":"read-%s"},{"name":"unknown-%s"}]}`, os.Getenv("SSH_HOST"), inFolder, s.read, s.unknown)
+	return fmt.Sprintf(`{"tools":[{"name":"host-%s"},{"name":"folder-%s"},{"name":"read-%s"},{"name":"unknown-%s"},{"name":"path-%s"},{"name":"account-%s"}]}`,
+		os.Getenv("SSH_HOST"), inFolder, s.read, s.unknown, inPath, os.Getenv("DATABASE_URL"))
 }
 
 func refuse(s *scripted, r request) {
