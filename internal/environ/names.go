@@ -21,7 +21,7 @@ func foldOn(system, name string) string {
 func Split(variable string) (name, value string) {
 	name, value, is := strings.Cut(variable, "=")
 	if !is {
-		return variable + "=", ""
+		return Fold(variable) + "=", ""
 	}
 	return Fold(name), value
 }

@@ -200,14 +200,18 @@ func (s *Server) child() upstream.Command {
 	child := upstream.Command{Path: command[0], Args: command[1:], Dir: s.Dir, PrincipalEnv: s.PrincipalEnv,
 		CloseTimeout: time.Duration(s.CloseTimeout)}
 	child.Env = []string{} // not nil, which means all
-	given := pairsOf(slices.Concat(s.fromFile, env), "=")
+	given := map[string]bool{}
+	for _, variable := range slices.Concat(s.fromFile, env) {
+		name, _ := environ.Split(variable)
+		given[name] = true
+	}
 	for _, variable := range os.Environ() {
 		name, value, _ := strings.Cut(variable, "=")
 		if !s.passes(name, value) {
 			continue
 		}
 		child.Env = append(child.Env, variable)
-		if _, isGiven := given[name]; !isGiven && (!s.ofEditor || environ.IsAmbient(name) || environ.IsPlace(name)) {
+		if !given[environ.Fold(name)] && (!s.ofEditor || environ.IsAmbient(name) || environ.IsPlace(name)) {
 			child.Inherited = append(child.Inherited, name)
 		}
 	}
