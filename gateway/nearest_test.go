@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -206,7 +207,7 @@ func TestLimitsOfTheNearestMemory(t *testing.T) {
 			}
 			u := serve(&c.first)
 			opts := remembering()
-			opts.Remember.Dir = t.TempDir()
+			opts.Remember.Dir = ssetest.PrivateDir(t)
 			inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
 				first, second := plain, plain
 				if second.Principal = c.client.Principal; second.Principal != "" {
@@ -369,7 +370,7 @@ func TestStartCheckFillsTheMemoryForEachKindOfClient(t *testing.T) {
 func TestAServerIsAskedInAnEmptyFolder(t *testing.T) {
 	u := &server{place: "a", anyFolder: "any", capabilities: withLists, handle: lists(nil)}
 	opts := remembering()
-	opts.Remember.Dir, opts.Remember.AnyFolder = t.TempDir(), true
+	opts.Remember.Dir, opts.Remember.AnyFolder = ssetest.PrivateDir(t), true
 	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
 		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/list"))
@@ -401,7 +402,7 @@ func TestAServerThatDoesNotStartInAnEmptyFolder(t *testing.T) {
 				return nil
 			}}
 			opts := remembering()
-			opts.Remember.Dir, opts.Remember.AnyFolder = t.TempDir(), byItself
+			opts.Remember.Dir, opts.Remember.AnyFolder = ssetest.PrivateDir(t), byItself
 			inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
 				p := connect(t, g, plain)
 				p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/list"))

@@ -25,10 +25,6 @@ type AnyFolder struct {
 // just come has the machine first.
 const anyFolderAfter = 5 * time.Second
 
-// anyFolderTurn is held by the server that runs in an empty folder, one at a time in this program: no client waits for
-// it, and a file of ten servers should not keep the machine busy.
-var anyFolderTurn = make(chan struct{}, 1)
-
 // learnInAnyFolderSoon is LearnInAnyFolder after a while, in the background, and once at a time.
 func (s *Supplier) learnInAnyFolderSoon() {
 	folder := s.opts().AnyFolder
@@ -71,13 +67,7 @@ func (s *Supplier) WantsAnyFolder() bool {
 }
 
 func (s *Supplier) learnIn(ctx context.Context, folder *AnyFolder, opts SupplierOptions) error {
-	select {
-	case anyFolderTurn <- struct{}{}:
-		defer func() { <-anyFolderTurn }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	dir, remove, err := folder.Memory.EmptyFolder()
+	dir, remove, err := folder.Memory.EmptyFolder(ctx) // when no other server is in one
 	if err != nil {
 		return fmt.Errorf("make an empty folder: %w", err)
 	}

@@ -2,29 +2,50 @@ package handshake
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// Servers start in empty folders one at a time.
+// noServer does not start.
+type noServer struct{}
+
+func (noServer) Dial(context.Context) (jsonrpc.Conn, error) { return nil, errors.New("there is none") }
+
+// Servers start in empty folders one at a time, whichever programs they belong to.
 func TestOneServerAtATimeIsInAnEmptyFolder(t *testing.T) {
-	anyFolderTurn <- struct{}{} // another one is
-	defer func() { <-anyFolderTurn }()
-	log := slog.New(slog.DiscardHandler)
-	ctx, cancel := context.WithCancel(t.Context())
-	asked := false
-	memory := remember.Open(t.TempDir(), log).Server(remember.Identity{Server: "s", AnyFolder: "any"}).InAnyFolder()
-	s := NewSupplier(nil, SupplierOptions{Params: Synthetic(ClientInfo{}), Session: multiplex.Options{Logger: log}, AnyFolder: &AnyFolder{
-		Memory: memory, In: func(string) upstream.Upstream { asked = true; return nil },
-	}})
-	cancel()
-	s.LearnInAnyFolder(ctx)
-	s.Close()
-	s.Wait()
-	ssetest.Want(t, "it was started", asked, false)
+	state := ssetest.PrivateDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		log := slog.New(slog.DiscardHandler)
+		memory := func() *remember.Server {
+			return remember.Open(state, log).Server(remember.Identity{Server: "s", AnyFolder: "any"}).InAnyFolder()
+		}
+		_, remove, err := memory().EmptyFolder(t.Context()) // another program has a server in one
+		ssetest.Must(t, err)
+		starts := 0
+		s := NewSupplier(nil, SupplierOptions{Params: Synthetic(ClientInfo{}), Session: multiplex.Options{Logger: log}, AnyFolder: &AnyFolder{
+			Memory: memory(), In: func(string) upstream.Upstream {
+				starts++
+				return noServer{}
+			},
+		}})
+		waiting, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		s.LearnInAnyFolder(waiting)
+		ssetest.Want(t, "starts while another one is there", starts, 0)
+		remove()
+		time.Sleep(2 * time.Hour) // it is not tried again at once
+		s.LearnInAnyFolder(t.Context())
+		ssetest.Want(t, "starts then", starts, 1)
+		s.Close()
+		s.Wait()
+	})
 }

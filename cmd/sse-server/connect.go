@@ -20,6 +20,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/private"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
@@ -136,7 +137,7 @@ var errKilled = errors.New("sse-server was killed at its start")
 func (s *sharedDaemon) ask(ctx context.Context) (*greeting, error) {
 	ctx, cancel := context.WithTimeout(ctx, greetingTime)
 	defer cancel()
-	if err := checkPrivate(filepath.Dir(s.socket)); err != nil {
+	if err := private.CheckClosed(filepath.Dir(s.socket)); err != nil {
 		return nil, err
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.at.Host+greetingPath, nil)
@@ -187,14 +188,8 @@ func (s *sharedDaemon) start(ctx context.Context) (*greeting, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return nil, err
-	}
-	if err := checkOwned(s.dir); err != nil { // its log could be a link to any file of this user
-		return nil, err
-	}
 	logFile := filepath.Join(s.dir, "daemon-"+s.at.Port()+".log")
-	output, err := os.OpenFile(logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	output, err := private.OpenFile(logFile, os.O_APPEND)
 	if err != nil {
 		return nil, err
 	}

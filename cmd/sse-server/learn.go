@@ -22,6 +22,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/private"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -205,10 +206,7 @@ func (m *Main) startLearner(params json.RawMessage, dir string) (io.WriteCloser,
 	}
 	cmd := exec.Command(self, slices.Insert(slices.Clone(m.Args), at, "--learn")...)
 	cmd.SysProcAttr = detached()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	file, err := os.OpenFile(filepath.Join(dir, "learn.log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	file, err := private.OpenFile(filepath.Join(dir, "learn.log"), os.O_TRUNC)
 	if err != nil {
 		return nil, err
 	}

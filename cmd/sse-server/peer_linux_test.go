@@ -84,17 +84,3 @@ func TestSharedListenerClosesOtherUsers(t *testing.T) {
 		t.Errorf("the connection of another user: got %v", err)
 	}
 }
-
-// Files of nobody are those of another user, unless this namespace has no such user: then they may be root's.
-func TestUserOfNoNamespace(t *testing.T) {
-	for mapped, want := range map[string]bool{
-		"         0          0 4294967295\n":               false,
-		"         0       1000          1\n":               true,
-		"         0       1000          1\n1 100000 65536": false,
-		"": false,
-	} {
-		if got := isUnmapped(unmapped, mapped); got != want {
-			t.Errorf("%q: got %v", mapped, got)
-		}
-	}
-}

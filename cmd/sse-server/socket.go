@@ -15,6 +15,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/internal/private"
 )
 
 // Windows and the sse-server that they share meet at a Unix socket in a directory of this user alone:
@@ -35,7 +36,7 @@ const maxSocketPath = 103
 // directory.
 func socketOf(c *config.Config, name, host string) (string, error) {
 	dir := filepath.Join(c.StateDir, "run")
-	if c.RuntimeDir != "" && checkPrivate(c.RuntimeDir) == nil {
+	if c.RuntimeDir != "" && private.CheckClosed(c.RuntimeDir) == nil {
 		dir = filepath.Join(c.RuntimeDir, "sse-server")
 	} else {
 		sum := sha256.Sum256([]byte(host)) // a name can be too long for a path
@@ -44,7 +45,7 @@ func socketOf(c *config.Config, name, host string) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	if err := checkPrivate(dir); err != nil {
+	if err := private.CheckClosed(dir); err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, "daemon-"+name+".sock")
@@ -64,7 +65,7 @@ type sharedListener struct {
 
 // listenShared takes the socket at a path, also if one is there whose sse-server has ended.
 func listenShared(ctx context.Context, path string) (net.Listener, error) {
-	if err := checkPrivate(filepath.Dir(path)); err != nil {
+	if err := private.CheckClosed(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, daemonStart)

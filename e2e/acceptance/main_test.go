@@ -26,12 +26,15 @@ func TestMain(m *testing.M) {
 	must(flag.Set("test.parallel", "8")) // most tests wait for a process
 	dir, err := os.MkdirTemp("", "acceptance-")
 	must(err)
-	must(os.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state")))
+	state, err := ssetest.MakePrivateDir()
+	must(err)
+	must(os.Setenv("XDG_STATE_HOME", state))
 	must(os.Setenv("GORACE", "atexit_sleep_ms=0")) // a process ends at once
 	must(build(dir))
 	sseServer, docsearch = filepath.Join(dir, "sse-server"), filepath.Join(dir, "docsearch")
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		_ = os.RemoveAll(dir) // it is in the temporary directory
+		_ = os.RemoveAll(state)
 		os.Exit(code)
 	}))
 }

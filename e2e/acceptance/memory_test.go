@@ -187,6 +187,36 @@ func TestPathOfAFolderTeachesNoOtherOne(t *testing.T) {
 	start()
 }
 
+// Another user, who can make a file in a folder above that of the memory, chooses nothing of what a server says in a new folder.
+func TestAStrangerAboveTheMemoryTeachesNoFolder(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	ssetest.Must(t, err)
+	file, start, stop := boots(t)
+	start()
+	shared := ssetest.StateDir(t) // as /tmp is
+	bin := filepath.Join(shared, "node_modules", ".bin")
+	ssetest.Must(t, os.MkdirAll(bin, 0o755))
+	ssetest.Must(t, os.Chmod(shared, 0o777|os.ModeSticky))
+	ssetest.Must(t, os.WriteFile(filepath.Join(bin, "server"), fmt.Appendf(nil, "#!/bin/sh\ncd '%s' && exec '%s'\n", folder(t, "evil"), self), 0o755))
+	const runner = `d=$PWD; while [ "$d" != "" ]; do [ -x "$d/node_modules/.bin/server" ] && exec "$d/node_modules/.bin/server"; d=${d%/*}; done; exec "$0"`
+	runsIn := func(dir string) *gateway {
+		return serve(t, "--warm", "0", "--dir", dir, "--env", scriptVariable+"=tells all", "--env", fileVariable+"="+file, "--", "sh", "-c", runner, self)
+	}
+	g := runsIn(folder(t, "good"))
+	wants(t, g.tools(""), "folder-good", "folder-evil")
+	await(t, "the server has been in an empty folder, or will not be", func() bool {
+		return len(g.logged("the server does not start in an empty folder: in a new folder the first client waits for it")) > 0 || ssetest.RememberedInAnyFolder(t)
+	})
+	g.stop()
+	stop()
+	s := runsIn(folder(t, "other")).open("?event=message")
+	s.post("1", "tools/list", "{}")
+	start()
+	s.answer("1")
+	wants(t, s.answers("1")[0].Data, "folder-other", "folder-evil")
+}
+
 // What a server says to an initialize with _meta, or with what MCP does not know, is told to no client without it.
 func TestWhatAServerSaysToUnknownMembersOfInitializeIsForThatClient(t *testing.T) {
 	t.Parallel()

@@ -73,7 +73,7 @@ func play(t *testing.T, a agent, s setup) *played {
 		turns <- struct{}{}
 		defer func() { <-turns }()
 	}
-	p := &played{t: t, a: a, state: t.TempDir(), home: t.TempDir()}
+	p := &played{t: t, a: a, state: ssetest.PrivateDir(t), home: t.TempDir()}
 	p.command, p.file = serverCommand(t, s.server...)
 	if s.after != nil {
 		p.command, p.file, p.state, p.home = s.after.command, s.after.file, s.after.state, s.after.home

@@ -3,10 +3,12 @@
 package remember_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
@@ -36,4 +38,48 @@ func TestFilesOfOtherUsers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A memory is not used where another user can put one in its place, or where its folder is a link to another one.
+func TestMemoryThatIsNotInAFolderOfItsOwn(t *testing.T) {
+	for why, place := range map[string]func(base string) string{
+		"can write to": func(base string) string { return made(t, 0o777, base, "shared") },
+		"can write to ": func(base string) string {
+			ssetest.Must(t, os.Symlink(filepath.Join(made(t, 0o777, base, "shared")), filepath.Join(base, "link")))
+			return filepath.Join(base, "link")
+		},
+		"is a link": func(base string) string {
+			ssetest.Must(t, os.Symlink(made(t, 0o700, base, "victim"), filepath.Join(base, "remembered")))
+			return base
+		},
+	} {
+		t.Run(why, func(t *testing.T) {
+			dir := filepath.Join(place(t.TempDir()), "remembered")
+			log, lines := logger()
+			remember.Open(dir, log).Server(remember.Identity{Server: "s"}).Learn(kind("a"), said("{}"))
+			if files, _ := filepath.Glob(filepath.Join(dir, "*.json")); len(files) > 0 {
+				t.Errorf("it was written: %q", files)
+			}
+			ssetest.WantText(t, "the log", lines.String(), why)
+			_, _, err := remember.Open(dir, log).Server(remember.Identity{Server: "s"}).EmptyFolder(t.Context())
+			ssetest.WantText(t, "the error of an empty folder", fmt.Sprint(err), why)
+		})
+	}
+}
+
+// Only files of a memory give way to others.
+func TestOtherFilesAreNotDropped(t *testing.T) {
+	dir := t.TempDir()
+	others := []string{"settings.json", strings.Repeat("a", 31) + ".json", strings.Repeat("A", 32) + ".json", strings.Repeat("a", 33) + ".json"}
+	dropped := strings.Repeat("a1", 16) + ".json"
+	for _, name := range append(others, dropped) {
+		ssetest.Must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+		ssetest.Must(t, os.Chtimes(filepath.Join(dir, name), time.Time{}, time.Now().Add(-2*remember.MaxAge)))
+	}
+	log, _ := logger()
+	remember.Open(dir, log).Server(remember.Identity{Server: "s"}).Learn(kind("a"), said("{}"))
+	for _, name := range others {
+		ssetest.Want(t, name, isThere(filepath.Join(dir, name)), true)
+	}
+	ssetest.Want(t, dropped, isThere(filepath.Join(dir, dropped)), false)
 }

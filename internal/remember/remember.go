@@ -27,14 +27,15 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
 
+	"github.com/mcp-sse/mcp-sse/internal/private"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -141,6 +142,7 @@ type record struct {
 	name  string // of the file, without its ending
 
 	reads, writes job
+	whyNotKept    string // why it was not written last; of writes alone
 
 	disk sync.Mutex  // held while the file is read or written, and guards seen; taken before mu
 	seen fs.FileInfo // the file as it was last read or written; nil: there was none
@@ -358,7 +360,7 @@ func (r *record) readAgain() {
 }
 
 func (s *record) load() (content file, err error) {
-	if err := checkFolder(s.store.dir); err != nil {
+	if err := s.store.checkDir(); err != nil {
 		return content, err
 	}
 	if info, err := os.Lstat(s.path()); err == nil && !info.Mode().IsRegular() { // to open a pipe would wait
@@ -377,7 +379,7 @@ func (s *record) load() (content file, err error) {
 		return content, errors.New("it is not a regular file")
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
 		return content, errors.New("other users of this machine can read or change it: chmod 600")
-	case !isOwn(info):
+	case !private.IsOwn(info):
 		return content, errors.New("it belongs to another user: delete it, or chown it to the user of this program")
 	}
 	data, err := io.ReadAll(io.LimitReader(f, 4*maxBytes))
@@ -406,10 +408,7 @@ func (s *record) load() (content file, err error) {
 
 // write writes what is known now to the file, whole or not at all, and drops the oldest of too many.
 func (s *record) write() {
-	err := os.MkdirAll(s.store.dir, 0o700)
-	if err == nil {
-		err = checkFolder(s.store.dir)
-	}
+	_, err := s.store.makeDir()
 	if err == nil {
 		var unlock func()
 		if unlock, err = s.store.lock(); err == nil {
@@ -417,9 +416,19 @@ func (s *record) write() {
 			unlock()
 		}
 	}
+	s.warnOnce(err)
+}
+
+// warnOnce logs why the file cannot be written, once as long as that stays so.
+func (s *record) warnOnce(err error) {
+	why := ""
 	if err != nil {
+		why = err.Error()
+	}
+	if why != "" && why != s.whyNotKept {
 		s.store.log.Warn("what a server said cannot be kept", "file", s.path(), "err", err)
 	}
+	s.whyNotKept = why
 }
 
 // lockWait bounds the wait for another program that writes a file, which takes milliseconds.
@@ -491,6 +500,9 @@ func (s *Store) replace(path string, data []byte) error {
 // beforeRename begins the name of a file while it is written.
 const beforeRename = ".new-"
 
+// isFile matches the names of the files. What else is in their folder is somebody else's.
+var isFile = regexp.MustCompile(`^[0-9a-f]{32}\.json$`)
+
 // dropOldest makes room for one file beside the others, and drops those that nobody is told of any more.
 func (s *Store) dropOldest(path string) {
 	if _, err := os.Stat(path); err == nil {
@@ -499,7 +511,7 @@ func (s *Store) dropOldest(path string) {
 	entries, _ := os.ReadDir(s.dir)
 	var files []fs.FileInfo
 	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil && strings.HasSuffix(entry.Name(), ".json") {
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() && isFile.MatchString(entry.Name()) {
 			files = append(files, info)
 		}
 	}

@@ -150,6 +150,8 @@ func TestDirectoryThatCannotBeWritten(t *testing.T) {
 	if server.Answers(kind("d")) == nil || !strings.Contains(lines.String(), "cannot be kept") {
 		t.Errorf("answers %v, log %s", server.Answers(kind("d")), lines)
 	}
+	server.Learn(kind("e"), said("{}"))
+	ssetest.Want(t, "lines while it stays so", strings.Count(lines.String(), "cannot be kept"), 1)
 }
 
 // What is kept of one server is bounded: what was learned first goes first.
@@ -172,7 +174,7 @@ func TestAnswersAreBounded(t *testing.T) {
 
 // What a program that was killed while it wrote has left is removed, once nobody can be writing it any more.
 func TestLeftoversOfWritesAreRemoved(t *testing.T) {
-	dir := t.TempDir()
+	dir := ssetest.PrivateDir(t)
 	log, _ := logger()
 	server := remember.Open(dir, log).Server(remember.Identity{Server: "s"})
 	server.Learn(kind("a"), said("{}")) // so the file is there
@@ -181,11 +183,10 @@ func TestLeftoversOfWritesAreRemoved(t *testing.T) {
 		ssetest.Must(t, os.WriteFile(path, nil, 0o600))
 		ssetest.Must(t, os.Chtimes(path, time.Time{}, time.Now().Add(-age)))
 	}
-	dropped, _, err := server.EmptyFolder()
-	ssetest.Must(t, err)
+	dropped := made(t, 0o700, dir, ".empty-1")
 	ssetest.Must(t, os.WriteFile(filepath.Join(dropped, "file"), nil, 0o600))
 	ssetest.Must(t, os.Chtimes(dropped, time.Time{}, time.Now().Add(-2*time.Hour)))
-	fresh, remove, err := server.EmptyFolder()
+	fresh, remove, err := server.EmptyFolder(t.Context())
 	ssetest.Must(t, err)
 	server.Learn(kind("b"), said("{}"))
 	ssetest.Want(t, "the folder of a program that lives", isThere(fresh), true)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mcp-sse/mcp-sse/internal/private"
 	"github.com/mcp-sse/mcp-sse/internal/signedid"
 )
 
@@ -78,6 +79,8 @@ func readKeyFile(path string) ([]byte, error) {
 		return nil, err
 	case isForOthers(info):
 		return nil, fmt.Errorf("%w: %s can be read or changed by other users of this machine, who could sign ids: chmod 600", errBadKey, path)
+	case info.Mode().IsRegular() && !private.IsTrusted(info):
+		return nil, fmt.Errorf("%w: %s belongs to another user, who could sign ids: chown it to the user of this program", errBadKey, path)
 	case len(key) < signedid.MinKey || len(key) > maxIDKey:
 		return nil, fmt.Errorf("%w: %s must hold %d to %d random characters, such as the output of: openssl rand -base64 32", errBadKey, path, signedid.MinKey, maxIDKey)
 	}

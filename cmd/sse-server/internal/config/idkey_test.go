@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,6 +86,15 @@ func TestIDKeyFaults(t *testing.T) {
 		}
 		wantRefusal(t, nil, path+" can be read or changed by other users of this machine", "--id-key-file", path)
 		wantRefusal(t, map[string]string{"STATE_DIRECTORY": filepath.Dir(path)}, path+" can be read or changed", "check")
+	}
+	if os.Geteuid() == 0 { // only root gives files to others
+		path := clitest.WriteFile(t, "id-key", strings.Repeat("x", 32))
+		for _, mode := range []os.FileMode{0o600, 0o640} {
+			if err := errors.Join(os.Chmod(path, mode), os.Chown(path, 4711, -1)); err != nil {
+				t.Fatal(err)
+			}
+			wantRefusal(t, nil, path+" belongs to another user, who could sign ids: chown it to the user of this program", "--id-key-file", path)
+		}
 	}
 	file := clitest.WriteFile(t, "file", "")
 	wantRefusal(t, nil, "--id-key-file: ", "--id-key-file", file+"/id-key")
