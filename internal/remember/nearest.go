@@ -2,6 +2,7 @@ package remember
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +26,7 @@ import (
 //	of another place: what it says in an empty folder | a cloned folder must not teach others
 //	the server declares tools.listChanged             | else the client would never learn what differs
 //	nothing names the client that asked               | it is for that client alone
+//	nothing names the empty folder                    | it is nowhere else, and soon gone
 
 // toldMembers are the members of the result of initialize that others may be told.
 var toldMembers = []string{"protocolVersion", "capabilities", "serverInfo", "instructions"}
@@ -54,7 +56,10 @@ func (a *Answers) partial() *Answers {
 	}
 }
 
-// isGeneral reports whether what a server said to a client may be told to other kinds of clients.
+// namesEmptyFolder matches a text with the name of a folder of EmptyFolder, whatever stands in the place of its point.
+var namesEmptyFolder = regexp.MustCompile(`empty-[0-9]{4,}`)
+
+// isGeneral reports whether what a server said to a client may be told to other kinds of clients, and in other places.
 func isGeneral(c Client, a *Answers) bool {
 	if !mcp.Declares(json.RawMessage(a.Initialize), "capabilities", "tools", "listChanged") || a.Pages[mcp.MethodListTools] == nil {
 		return false
@@ -67,8 +72,10 @@ func isGeneral(c Client, a *Answers) bool {
 	for _, raw := range said {
 		var value any
 		_ = json.Unmarshal([]byte(raw), &value) // it is valid
-		if slices.ContainsFunc(texts(value), names.areIn) {
-			return false
+		for _, text := range texts(value) {
+			if names.areIn(text) || namesEmptyFolder.MatchString(text) {
+				return false
+			}
 		}
 	}
 	return true

@@ -80,6 +80,33 @@ func TestWhatNamesAClientIsNotNearest(t *testing.T) {
 	}
 }
 
+// What names the empty folder is told in no other one.
+func TestWhatNamesTheEmptyFolderIsNotNearest(t *testing.T) {
+	for name, c := range map[string]struct {
+		in   string // of the answers
+		want bool
+	}{
+		"another folder":     {`/home/ada/project`, true},
+		"the folder":         {`/home/ada/.local/state/sse-server/remembered/.empty-1234567/x`, false},
+		"the folder, coded":  {`/remembered/\u002eempty-1234567`, false},
+		"a URL of it":        {`file:///remembered/.empty-1234567`, false},
+		"a name made of it":  {`-remembered--empty-1234567`, false},
+		"another name":       {`.empty-state`, true},
+		"with other slashes": {`C:\\remembered\\.empty-1234567\\`, false},
+	} {
+		for where, a := range map[string]*remember.Answers{
+			"instructions": {Initialize: strings.Replace(listChanged, `"do"`, `"`+c.in+`"`, 1), Pages: map[string]map[string]string{"tools/list": {"": `{"tools":[]}`}}},
+			"tools":        {Initialize: listChanged, Pages: map[string]map[string]string{"tools/list": {"": `{"tools":[{"description":"` + c.in + `"}]}`}}},
+		} {
+			a.Learned = time.Now()
+			server := remember.Open(t.TempDir(), slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s", Place: "here", AnyFolder: "any"})
+			server.InAnyFolder().Learn(client(`{"protocolVersion":"2025-11-25"}`, ""), a)
+			ssetest.Want(t, name+", "+where, server.Nearest(kind("a")) != nil, c.want)
+			ssetest.Want(t, "it is kept", server.InAnyFolder().HasAny(), true)
+		}
+	}
+}
+
 // Answers get too old to be told. A clock that was wrong makes them old, not lost.
 func TestAnswersGetTooOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -30,6 +30,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -158,6 +159,9 @@ type key struct {
 	place  string
 	client clientKey
 }
+
+// isInEmptyFolder reports whether the server ran in an empty folder.
+func (k key) isInEmptyFolder() bool { return strings.HasPrefix(k.place, anyFolder) }
 
 // sizeOf returns about how many bytes answers take with their key, which has what a client declared.
 func sizeOf(k key, a *Answers) int {
@@ -294,8 +298,9 @@ func (r *record) merge(all []saved) {
 	}
 }
 
-// putLocked keeps answers within the bounds. Who has told most, in one place, gives way first: so clients that
-// vary what they declare push out what was said to themselves.
+// putLocked keeps answers within the bounds. Those of empty folders go last, but have no more than half: all
+// folders need them, and one that is gone is not asked for again soon. Among the others, as among these, who has told most,
+// in one place, gives way first: so clients that vary what they declare push out what was said to themselves.
 func (r *record) putLocked(k key, e entry) {
 	if r.answers == nil {
 		r.answers = make(map[key]entry)
@@ -306,22 +311,35 @@ func (r *record) putLocked(k key, e entry) {
 	r.answers[k] = e
 	r.bytes += sizeOf(k, e.Answers)
 	for len(r.answers) > maxAnswers || r.bytes > maxBytes {
-		type group struct{ place, who string }
-		sizes := make(map[group]int)
-		for k := range r.answers {
-			sizes[group{k.place, k.client.who}]++
-		}
-		var out key
-		first := true
-		for k, e := range r.answers {
-			more := cmp.Compare(sizes[group{k.place, k.client.who}], sizes[group{out.place, out.client.who}])
-			if first || more > 0 || more == 0 && e.Learned.Before(r.answers[out].Learned) {
-				out, first = k, false
-			}
-		}
-		r.bytes -= sizeOf(out, r.answers[out].Answers)
-		delete(r.answers, out)
+		r.dropOneLocked()
 	}
+}
+
+func (r *record) dropOneLocked() {
+	type group struct{ place, who string }
+	sizes := make(map[group]int)
+	inEmpty, bytesInEmpty := 0, 0
+	for k, e := range r.answers {
+		sizes[group{k.place, k.client.who}]++
+		if k.isInEmptyFolder() {
+			inEmpty++
+			bytesInEmpty += sizeOf(k, e.Answers)
+		}
+	}
+	fromEmpty := inEmpty > maxAnswers/2 || bytesInEmpty > maxBytes/2
+	var out key
+	first := true
+	for k, e := range r.answers {
+		if k.isInEmptyFolder() != fromEmpty {
+			continue
+		}
+		more := cmp.Compare(sizes[group{k.place, k.client.who}], sizes[group{out.place, out.client.who}])
+		if first || more > 0 || more == 0 && e.Learned.Before(r.answers[out].Learned) {
+			out, first = k, false
+		}
+	}
+	r.bytes -= sizeOf(out, r.answers[out].Answers)
+	delete(r.answers, out)
 }
 
 func (r *record) path() string { return filepath.Join(r.store.dir, r.name+".json") }

@@ -172,6 +172,36 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
+// Many folders in which a server was used do not push out what it says in an empty one, and many empty folders, as of users
+// with another PATH each, not what it says in a folder.
+func TestAnswersOfAnEmptyFolderStay(t *testing.T) {
+	store := remember.Open(t.TempDir(), slog.New(slog.DiscardHandler))
+	of := func(place, any string) *remember.Server {
+		return store.Server(remember.Identity{Server: "s", Place: place, AnyFolder: any})
+	}
+	now := time.Now().Add(-time.Hour)
+	learn := func(s *remember.Server, kinds int) {
+		for i := range kinds {
+			a := said("{}")
+			now = now.Add(time.Second)
+			a.Learned = now
+			s.Learn(kind(fmt.Sprint(i)), a)
+		}
+	}
+	learn(of("", "any").InAnyFolder(), 5)
+	for i := range 70 {
+		learn(of(fmt.Sprint(i), "any"), 1)
+	}
+	for i := range 5 {
+		ssetest.Want(t, fmt.Sprint("in an empty folder ", i), of("", "any").InAnyFolder().Answers(kind(fmt.Sprint(i))) != nil, true)
+	}
+	for i := range 70 {
+		learn(of("", fmt.Sprint("any", i)).InAnyFolder(), 1)
+	}
+	ssetest.Want(t, "in the last folder", of("69", "").HasAny(), true)
+	ssetest.Want(t, "in the last empty one", of("", "any69").InAnyFolder().HasAny(), true)
+}
+
 // What a program that was killed while it wrote has left is removed, once nobody can be writing it any more.
 func TestLeftoversOfWritesAreRemoved(t *testing.T) {
 	dir := ssetest.PrivateDir(t)
