@@ -72,6 +72,9 @@ func (s *Supplier) learnIn(ctx context.Context, folder *AnyFolder, opts Supplier
 		return fmt.Errorf("make an empty folder: %w", err)
 	}
 	defer remove()
+	if !s.WantsAnyFolder() { // another program has learned it meanwhile
+		return nil
+	}
 	opts.Memory, opts.AnyFolder = folder.Memory, nil
 	opts.Shared, opts.Warm, opts.MaxSessions, opts.ProcessIdle = false, 0, 1, 0
 	opts.Session.Logger = opts.Session.Logger.With("folder", "an empty one")

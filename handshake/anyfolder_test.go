@@ -49,3 +49,33 @@ func TestOneServerAtATimeIsInAnEmptyFolder(t *testing.T) {
 		s.Wait()
 	})
 }
+
+// What another program has learned meanwhile is not learned again.
+func TestWhatAnotherProgramLearnsInAnEmptyFolderIsKnown(t *testing.T) {
+	state := ssetest.PrivateDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		log := slog.New(slog.DiscardHandler)
+		memory := func() *remember.Server {
+			return remember.Open(state, log).Server(remember.Identity{Server: "s", AnyFolder: "any"}).InAnyFolder()
+		}
+		_, remove, err := memory().EmptyFolder(t.Context())
+		ssetest.Must(t, err)
+		starts := 0
+		s := NewSupplier(nil, SupplierOptions{Params: Synthetic(ClientInfo{}), RememberFor: time.Hour, Session: multiplex.Options{Logger: log}, AnyFolder: &AnyFolder{
+			Memory: memory(), In: func(string) upstream.Upstream { starts++; return noServer{} },
+		}})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			s.LearnInAnyFolder(t.Context())
+		}()
+		synctest.Wait() // it waits for its turn
+		own, _ := remember.ClientOf(nil, remember.Own)
+		memory().Learn(own, &remember.Answers{Initialize: `{"protocolVersion":"2025-11-25"}`, Learned: time.Now().Add(-time.Second)})
+		remove()
+		<-done
+		ssetest.Want(t, "starts", starts, 0)
+		s.Close()
+		s.Wait()
+	})
+}
