@@ -1,5 +1,6 @@
 // Package private says whether a folder is this user's alone, so that no other user chooses what is in it.
 //
+//	CheckFolder    it is the user's, or root's, and no other user can write to it
 //	CheckOwned     it is the user's, and no other user can write to it, or put another one in its place
 //	CheckClosed    no other user can open it either
 //	CheckSecluded  no other user, and no project, has a file in a folder above it
@@ -15,6 +16,25 @@ import (
 	"os"
 	"path/filepath"
 )
+
+// CheckFolder returns an error unless a folder belongs to this user or to root, is no link, and is not open to all. It
+// says nothing of the folders above it: those of a volume of a container are often open to all, and nobody else is there.
+func CheckFolder(dir string) error {
+	info, err := os.Lstat(dir)
+	switch {
+	case err != nil:
+		return err
+	case info.Mode().Type() == fs.ModeSymlink:
+		return fmt.Errorf("%s is a link: put a folder there", dir)
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a directory", dir)
+	case !IsTrusted(info):
+		return fmt.Errorf("%s belongs to another user: chown it to the user of this program", dir)
+	case isOpenTo(info, writingOthers):
+		return fmt.Errorf("all users of this machine can write to %s: chmod 700 it", dir)
+	}
+	return nil
+}
 
 // CheckClosed returns an error unless a folder is owned, as with CheckOwned, and no other user can open it.
 func CheckClosed(dir string) error {
@@ -87,14 +107,18 @@ func isHome(info fs.FileInfo) bool {
 	return err == nil && os.SameFile(at, info)
 }
 
-// OpenFile opens a file to write to, and makes it, with mode 0600, and its folder. The folder must be owned, as with
-// CheckOwned, and the file be no link: that would empty, or write to, any file of this user.
+// OpenFile opens a file to write to, and makes it, with mode 0600, and its folder. The folder must be as with
+// CheckFolder, or a link to one, and the file be no link: that would empty, or write to, any file of this user.
 func OpenFile(path string, flag int) (*os.File, error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := CheckOwned(dir); err != nil {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err == nil {
+		err = CheckFolder(dir)
+	}
+	if err != nil {
 		return nil, err
 	}
 	switch info, err := os.Lstat(path); {

@@ -56,7 +56,7 @@ func (s *Store) makeDir() (string, error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return "", err
 	}
-	if err := s.checkDir(); err != nil {
+	if err := private.CheckFolder(s.dir); err != nil {
 		return "", err
 	}
 	dir, err := filepath.Abs(s.dir)
@@ -64,19 +64,6 @@ func (s *Store) makeDir() (string, error) {
 		return "", err
 	}
 	return filepath.EvalSymlinks(dir)
-}
-
-// checkDir returns an error if there is something in the place of the folder of the files that another user may write to, or
-// that is the folder of something else.
-func (s *Store) checkDir() error {
-	info, err := os.Lstat(s.dir)
-	switch {
-	case err != nil:
-		return err
-	case info.Mode().Type() == fs.ModeSymlink:
-		return fmt.Errorf("%s is a link: put a folder there", s.dir)
-	}
-	return private.CheckOwned(s.dir)
 }
 
 // removeAll removes a folder, also with folders in it that nobody may write to, as package managers make them.

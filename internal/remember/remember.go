@@ -378,7 +378,7 @@ func (r *record) readAgain() {
 }
 
 func (s *record) load() (content file, err error) {
-	if err := s.store.checkDir(); err != nil {
+	if err := private.CheckFolder(s.store.dir); err != nil {
 		return content, err
 	}
 	if info, err := os.Lstat(s.path()); err == nil && !info.Mode().IsRegular() { // to open a pipe would wait
