@@ -178,6 +178,32 @@ func TestServerThatDoesNotAnswerTheQuestionGetsAnInitialize(t *testing.T) {
 	})
 }
 
+// Silence shows nothing: a stateless server may have been slow, and the next session asks again.
+func TestServerThatWasSilentIsAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var boots atomic.Bool
+		boots.Store(true)
+		up := inProcess(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if boots.Load() && m != nil && m.Method == "server/discover" {
+				<-r.Context().Done()
+				time.Sleep(time.Millisecond) // what it answers now is too late
+			}
+			if boots.Load() {
+				legacyServer(w, r, m)
+				return
+			}
+			modernServer(w, r, m)
+		})
+		greet(t, up)
+		time.Sleep(time.Second) // the handler ends
+		boots.Store(false)
+		conn, err := up.Dial(t.Context())
+		ssetest.Must(t, err)
+		ssetest.Want(t, "the server is known to be stateless", conn.(jsonrpc.Stateless).Stateless(), true)
+		ssetest.Must(t, conn.Close())
+	})
+}
+
 func TestMessagesBeforeTheDecisionWaitForIt(t *testing.T) {
 	for name, do := range map[string]upstreamtest.Handler{"streamable": legacyServer, "SSE": sseOnly(404)} {
 		t.Run(name, func(t *testing.T) {

@@ -37,8 +37,12 @@ func (noEvidence) Is(target error) bool { return target == ErrNoEvidence }
 
 func (e noEvidence) Unwrap() error { return e.error }
 
-// Probe is [Discover] for a server of which nothing is known: it waits 2 s, and if the server was
-// reached and answered with a failure that may be for the method alone, its error is [ErrNoEvidence].
+// errSilent is that of a server that did not answer in time: an old server may ignore an unknown method, any
+// server may be slow.
+var errSilent = noEvidence{errors.New("no answer to " + mcp.MethodDiscover)}
+
+// Probe is [Discover] for a server of which nothing is known: it waits 2 s, and if the server did not answer in
+// that time, or with a failure that may be for the method alone, its error is [ErrNoEvidence].
 func Probe(ctx context.Context, x *exchange.Endpoint) (json.RawMessage, error) {
 	return discover(ctx, x, probeTimeout)
 }
@@ -48,7 +52,11 @@ func Probe(ctx context.Context, x *exchange.Endpoint) (json.RawMessage, error) {
 // handshake, or is none, also after 10 s of silence. It fails when the server cannot
 // be reached, fails, refuses access, or speaks a later version only.
 func Discover(ctx context.Context, x *exchange.Endpoint) (json.RawMessage, error) {
-	return discover(ctx, x, discoverTimeout)
+	found, err := discover(ctx, x, discoverTimeout)
+	if errors.Is(err, errSilent) {
+		return nil, nil
+	}
+	return found, err
 }
 
 func discover(ctx context.Context, x *exchange.Endpoint, timeout time.Duration) (json.RawMessage, error) {
@@ -59,7 +67,7 @@ func discover(ctx context.Context, x *exchange.Endpoint, timeout time.Duration) 
 	})
 	switch {
 	case err != nil && asked.Err() != nil && ctx.Err() == nil:
-		return nil, nil // an old server may ignore an unknown method
+		return nil, errSilent
 	case err != nil && ctx.Err() == nil && !exchange.Unreached(err):
 		return nil, noEvidence{err}
 	case err != nil:
