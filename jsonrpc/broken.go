@@ -10,26 +10,24 @@ import (
 // AnsweredID returns the id in a broken JSON-RPC response: data that Parse refuses, because
 // it is no JSON (NaN, a raw control character, a trailing comma, single quotes, a line cut
 // short) or no response (both a result and an error). It reports false if data has no readable id or
-// several; if it has a method, because then the id is the sender's own; or if it looks like a line of a
-// log. A response begins with a member of its envelope, and either has a member "jsonrpc", or has an
-// object as result and no other members. whole reports whether the id ends before data does: if not, it
+// several; if it has a method, because then the id is the sender's own; or if it may be a line of a
+// log. A response has no members but those of its envelope, and either has a member "jsonrpc", or has an
+// object as result. whole reports whether the id ends before data does: if not, it
 // may be the beginning of a longer id.
 //
 // Strings may stand in double or single quotes. Only members of the outermost object count, and
 // nothing after its end.
 func AnsweredID(data []byte) (id ID, whole, ok bool) {
 	s := brokenScan{data: data}
-	named, isObject, others := false, false, false
+	named, isObject := false, false
 	for first := true; ; first = false {
 		name, value, more := s.member()
 		if !more {
 			break
 		}
-		isEnvelope := slices.Contains(responseMembers, string(name))
-		if first && (!isEnvelope || !beginsWithMember(data)) {
+		if !slices.Contains(responseMembers, string(name)) || first && !beginsWithMember(data) {
 			return "", false, false
 		}
-		others = others || !isEnvelope
 		switch string(name) {
 		case "id":
 			next := idOf(value)
@@ -37,15 +35,13 @@ func AnsweredID(data []byte) (id ID, whole, ok bool) {
 				return "", false, false
 			}
 			id, whole = next, s.at+len(value) < len(data)
-		case "method":
-			return "", false, false
 		case "jsonrpc":
 			named = true
 		case "result":
 			isObject = isObject || s.at < len(data) && data[s.at] == '{'
 		}
 	}
-	if isResponse := named || isObject && !others; id == "" || !isResponse {
+	if isResponse := named || isObject; id == "" || !isResponse {
 		return "", false, false
 	}
 	return id, whole, true
@@ -85,19 +81,17 @@ func RequestIDInFront(data []byte) (id ID) {
 	return id
 }
 
-// Envelope reports whether an object names its version and begins with a member of a JSON-RPC message, and whether
-// it has only such, and "_meta".
-func Envelope(object json.RawMessage) (begins, whole bool) {
-	first, named, others := true, false, false
+// IsMessage reports whether an object names its version and has only members of a JSON-RPC message, and "_meta".
+// One that has others may be a line of a log.
+func IsMessage(object json.RawMessage) bool {
+	named, others := false, false
 	end, err := skipObject(object, skipSpace(object, 0), 0, func(name, _ span) error {
 		member := string(unquote(object, name))
 		named = named || member == "jsonrpc"
-		isOther := !slices.Contains(responseMembers, member) && !slices.Contains(requestMembers, member)
-		begins, first, others = begins || first && !isOther, false, others || isOther
+		others = others || !slices.Contains(responseMembers, member) && !slices.Contains(requestMembers, member)
 		return nil
 	})
-	begins = begins && named && err == nil && end > 0
-	return begins, begins && !others
+	return named && !others && err == nil && end > 0
 }
 
 // requestMembers are the members of a request beside those of a response.

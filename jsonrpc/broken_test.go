@@ -18,7 +18,7 @@ func TestAnsweredID(t *testing.T) {
 		`{"jsonrpc":"2.0","id":7,"result":{"x":"cut`:                            "7",
 		`{"jsonrpc":"2.0","id":7,"res`:                                          "7",
 		`{"result":{"id":1,"deep":{"id":2},"x":NaN},"jsonrpc":"2.0","id":7}`:    "7",
-		`{"result":[{"id":1}],"id":"a\"b","jsonrpc":"2.0","x":undefined}`:       `"a\"b"`,
+		`{"result":[{"id":1},undefined],"id":"a\"b","jsonrpc":"2.0"}`:           `"a\"b"`,
 		`{"jsonrpc":"2.0","id":7.0,"result":NaN}`:                               "7.0",
 		`{"jsonrpc":"2.0","id":7,"result":{},"error":{"code":1,"message":"m"}}`: "7",
 
@@ -35,6 +35,7 @@ func TestAnsweredID(t *testing.T) {
 		`{"jsonrpc":"2.0","result":{"id":7,"x":NaN}}`:           "",
 		`{"jsonrpc":"2.0","id":7,"method":"ping","params":NaN}`: "", // the server's own
 		`{"level":30,"id":7,"msg":"done","x":NaN}`:              "", // a line of a log
+		`{"jsonrpc":"2.0","id":7,"result":{},"took":NaN}`:       "",
 		`{"level":30,"id":7,"result":"done","error":"boom"}`:    "",
 		`{"level":30,"req":{"jsonrpc":"2.0","id":7},"id":8}`:    "",
 		`{"id":7,"msg":"x"} {"jsonrpc":"2.0","x":NaN}`:          "", // two objects

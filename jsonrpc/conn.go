@@ -88,7 +88,7 @@ const (
 	Plain       Form = iota // nothing is before it that a person could have written
 	AfterPrompt             // after a prompt without a word, or after the title of a terminal
 	InList                  // in an array: servers of 2025-03-26 write batches, others print lists
-	Broken                  // with members of its own, in single quotes, as Python prints an object, or cut: lines of a log look so
+	Broken                  // in single quotes, as Python prints an object, or cut
 	AfterWords              // after words without quotes or brackets
 )
 

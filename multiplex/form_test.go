@@ -38,16 +38,18 @@ func TestMessagesBesideTextAreTakenIfTheyAreExpected(t *testing.T) {
 		}
 	}
 	var scenarios []scenario
-	for name, form := range map[string]jsonrpc.Form{"after a prompt": jsonrpc.AfterPrompt, "in a list": jsonrpc.InList, "broken": jsonrpc.Broken} {
+	for name, form := range map[string]jsonrpc.Form{"after a prompt": jsonrpc.AfterPrompt, "broken": jsonrpc.Broken} {
 		scenarios = append(scenarios, scenario{name: name, formed: true, steps: []step{begin(form), printed(form, result("2"), broken, result("2")),
 			got(answer(`"a"`), unusable("b")), dropped(metrics.DroppedInvalidMessage, len(strangers)+1)}},
 			scenario{name: name + ", in a shared session", formed: true, opts: shared, clients: 2, steps: []step{begin(form), printed(form, result("2"), broken), got(), at(1),
 				printed(jsonrpc.Plain, result("2"), broken), got(answer(`"a"`), unusable("b")), at(1)}})
 	}
-	for name, opts := range map[string]multiplex.Options{"after words": {}, "after words, in a shared session": shared} {
-		scenarios = append(scenarios, scenario{name: name, formed: true, opts: opts, steps: []step{begin(jsonrpc.AfterWords),
-			printed(jsonrpc.AfterWords, result("2"), broken, initialized), got(), printed(jsonrpc.Plain, result("2"), result("3")), got(answer(`"a"`), answer(`"b"`))}})
-		scenarios = append(scenarios, scenario{name: "a batch of a version that has them: " + name, formed: true, opts: opts, steps: []step{initialize(jsonrpc.InList, "2025-03-26"),
+	for name, opts := range map[string]multiplex.Options{"in an own session": {}, "in a shared session": shared} {
+		for before, form := range map[string]jsonrpc.Form{"after words, ": jsonrpc.AfterWords, "in a list, ": jsonrpc.InList} {
+			scenarios = append(scenarios, scenario{name: before + name, formed: true, opts: opts, steps: []step{begin(form),
+				printed(form, result("2"), broken, initialized), got(), printed(jsonrpc.Plain, result("2"), result("3")), got(answer(`"a"`), answer(`"b"`))}})
+		}
+		scenarios = append(scenarios, scenario{name: "a batch of a version that has them, " + name, formed: true, opts: opts, steps: []step{initialize(jsonrpc.InList, "2025-03-26"),
 			forward(callA), sent(call("2")), printed(jsonrpc.InList, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, result("2")), gotInAnyOrder(answer(`"a"`),
 				`deliver {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)}})
 	}

@@ -112,10 +112,9 @@ func (m matching) verdict(r response) verdict {
 // others wrote, such as the words of another client:
 //
 //	form        | own session                               | shared session
-//	------------|-------------------------------------------|-----------------------------
+//	------------|-------------------------------------------|-------------------------
 //	Plain       | everything                                | everything
-//	InList      | a response to a request that is out; with | with 2025-03-26, which has
-//	            | 2025-03-26 everything                     | batches, everything
+//	InList      | everything with 2025-03-26, which has batches; else nothing
 //	AfterPrompt | a response to a request that is out       | nothing
 //	Broken      | a response to a request that is out       | nothing
 //	AfterWords  | nothing                                   | nothing
@@ -143,7 +142,8 @@ func (s *Session) takes(a arrival, m *jsonrpc.Message, err error) bool {
 	if t.namingOf(n, e) != namesRequest {
 		return false
 	}
-	return e.method == mcp.MethodInitialize || !s.opts.Shared && a.form != jsonrpc.AfterWords
+	mayBeOwn := a.form == jsonrpc.AfterPrompt || a.form == jsonrpc.Broken
+	return e.method == mcp.MethodInitialize || !s.opts.Shared && mayBeOwn
 }
 
 // batchVersion is the one version of MCP that has batches.

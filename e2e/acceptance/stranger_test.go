@@ -13,11 +13,11 @@ import (
 var printedLines = []string{
 	`INFO fetched page, title '%s'`, `INFO fetched page, title "%s"`, `INFO %s`, `['%s']`, `["%s"]`, `('%s',)`, `[1, %s]`, `'%s'`, `{'title': %s}`,
 	`{"level":30,"page":%s}`, `{"level":30,"took":NaN,"page":%s}`, `{"level":30,"msg":"hi"} %s`, `alice> %s`, `[12:00] <alice> %s`, `%s: said alice`,
-	"\x1b[32mINFO\x1b[0m %s", "\x1b]0;%s\a", "loading %s", `> '%s'`,
+	"\x1b[32mINFO\x1b[0m %s", "\x1b]0;%s\a", "loading %s", `> '%s'`, "[%s]", `[%s, %s]`,
 }
 
 // doubtfulLines may be a server's own, or what others wrote.
-var doubtfulLines = []string{"> %s", ">>> %s", "$ %s", "# %s", "[%s]", "\x1b]0;title\a%s"}
+var doubtfulLines = []string{"> %s", ">>> %s", "$ %s", "# %s", "\x1b]0;title\a%s"}
 
 // strangers returns what others may have written, with the id of a request: an answer, a broken one, and
 // a question to the person.
@@ -31,14 +31,14 @@ func strangers(id int) []string {
 }
 
 // printAll has a client's server print every text of a stranger, for every id that may be in flight, on each
-// of the lines.
+// of the lines, and with a member of a log behind.
 func printAll(s *stream, lines []string) {
 	s.t.Helper()
 	var all []string
 	for _, line := range lines {
 		for id := 1; id <= 6; id++ {
 			for _, text := range strangers(id) {
-				all = append(all, strings.Replace(line, "%s", text, 1))
+				all = append(all, strings.ReplaceAll(line, "%s", text), strings.TrimSuffix(text, "}")+`,"event":"merged into a log"}`)
 			}
 		}
 	}

@@ -36,7 +36,6 @@ type message struct {
 //	noise, a title, then a bare prompt  | messages, and noise                  | messages: jsonrpc.AfterPrompt
 //	words without quotes or brackets    | noise                                | a message: jsonrpc.AfterWords
 //	noise                               | it names its version, but is broken  | a broken message
-//	noise                               | a message with members of its own    | a message: jsonrpc.Broken
 //	noise                               | { that does not end                  | a part of JSON over several lines
 //	anything else                       |                                      | text
 //
@@ -46,10 +45,11 @@ type message struct {
 // which knows what it expects.
 //
 // A whole message is an object with a member "jsonrpc", whether valid or not, or one that lacks
-// nothing else. A broken one is no JSON, but the id of a request can be read from it. After text it
-// is one only if it is written as JSON is, names its version and ends: a server that logs what it
-// sends prints it in the notation of its language, or shortened, and then sends it whole. What is
-// inside another object, such as a line of a log or a broken message, is none.
+// nothing else. One with members of its own is a line of a log, and text. A broken one is no JSON, but
+// the id of a request can be read from it. After text it is one only if it is written as JSON is, names
+// its version and ends: a server that logs what it sends prints it in the notation of its language, or
+// shortened, and then sends it whole. What is inside another object, such as a line of a log or a broken
+// message, is none.
 func read(line []byte, parts bool) content {
 	line = bytes.Trim(line, " \t\r\n\x00")
 	if len(line) == 0 {
@@ -159,8 +159,7 @@ func messageAt(text []byte, form jsonrpc.Form) (found []message, size int) {
 		return nil, 0
 	}
 	if value := jsonrpc.FirstValue(text); value != nil {
-		form, ok := formOf(value, form)
-		if !ok {
+		if !isMessage(value) {
 			return nil, 0
 		}
 		return []message{{value, form}}, len(value)
@@ -227,18 +226,10 @@ func brokenForm(object []byte, closed bool) jsonrpc.Form {
 // messageBegins is how most messages begin.
 const messageBegins = `{"jsonrpc"`
 
-// formOf returns the form of a JSON object that stands in a form, and reports whether it is a message. One that begins
-// with a member of its own is a line of a log, such as pino and zap write. One that has others behind may be one, too: a
-// server that merges what it got into its log writes so.
-func formOf(value json.RawMessage, in jsonrpc.Form) (form jsonrpc.Form, ok bool) {
-	begins, whole := jsonrpc.Envelope(value)
-	if begins {
-		if !whole && in == jsonrpc.Plain {
-			in = jsonrpc.Broken
-		}
-		return in, true
-	}
-	return in, jsonrpc.Mend(value) != nil && jsonrpc.IsBareResponse(value)
+// isMessage reports whether a JSON object is a message. One that has members of its own is a line of a log, such as pino
+// and zap write, wherever those of a message stand in it: a server that merges what it got into its log writes so.
+func isMessage(object json.RawMessage) bool {
+	return jsonrpc.IsMessage(object) || jsonrpc.Mend(object) != nil && jsonrpc.IsBareResponse(object)
 }
 
 // valid returns line with U+FFFD in the place of what is not UTF-8.
