@@ -228,6 +228,19 @@ func TestHeadersOfThePage(t *testing.T) {
 	})
 }
 
+// The host of the address that users type is allowed, and no other one for that.
+func TestPublicHostIsAllowed(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Options{PublicHost: "gw.example.com"}, func(t *testing.T, g *gateway.Gateway) {
+		for host, want := range map[string]int{"gw.example.com": 200, "other.example.com": 403} {
+			r := fromHere(ssetest.Request(t.Context(), http.MethodGet, "/mcp", "", "Accept", chrome))
+			r.Host = host
+			w := httptest.NewRecorder()
+			g.ServeHTTP(w, r)
+			equal(t, host, w.Code, want)
+		}
+	})
+}
+
 // The root lists the servers that can be opened, with relative links, because there may be a prefix
 // before it. A client that is no browser gets what it got.
 func TestRootListsTheServers(t *testing.T) {

@@ -56,6 +56,29 @@ func TestStatusPageShowsHealth(t *testing.T) {
 	}, &server{}, broken)
 }
 
+// A known server has no process until somebody calls it, and the status page says so.
+func TestStatusPageShowsThatAKnownServerSleeps(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		said := func(when string, want bool) {
+			t.Helper()
+			time.Sleep(2 * time.Second) // viewers share a look
+			_, body := ask(g.Admin(), "/status")
+			equal(t, when+": it is asleep", strings.Contains(body, "asleep, from memory"), want)
+		}
+		said("at first", false)
+		learned(t, g, u)
+		time.Sleep(time.Hour) // the warm process has ended
+		p := returns(t, g)
+		said("with a client that looks", true)
+		p.post(request("1", "tools/call"))
+		p.want(answered("1", 2, "tools/call"))
+		said("with one that calls", false)
+		time.Sleep(time.Hour)
+		said("after process-idle", true)
+	})
+}
+
 // A server that ends soon after each start is failing all the time, although its starts work.
 func TestStatusPageShowsACrashLoop(t *testing.T) {
 	for _, mode := range []string{gateway.SessionsPerConnection, gateway.SessionsShared} {

@@ -71,6 +71,22 @@ func TestStartCheckOfAKnownServer(t *testing.T) {
 	}
 }
 
+// A server whose memory is older than remember-for is started, and the line says what it is now.
+func TestStartCheckOfAnOldMemory(t *testing.T) {
+	t.Parallel()
+	args := []string{"--addr", "127.0.0.1:0", "--start-check", "--remember-for", "1ns", "--env", childVariable + "=demo", "--", clitest.Must(os.Executable())}
+	env := map[string]string{"XDG_STATE_HOME": t.TempDir()}
+	for range 2 {
+		p := startWith(t, env, args...)
+		p.out.await(t, 1, ": 2 tools (")
+		p.stop()
+		p.wantExit(exitOK)
+		if text := p.out.String(); strings.Contains(text, fromMemory) || !strings.Contains(p.log.String(), `msg="server started"`) {
+			t.Errorf("it was not started:\n%s%s", text, p.log.String())
+		}
+	}
+}
+
 // A shared session goes on for the first client.
 func TestStartCheckOfASharedSession(t *testing.T) {
 	t.Parallel()
@@ -136,6 +152,36 @@ func TestWrongStartIsToldWhileItGoesOn(t *testing.T) {
 		p.stop()
 		p.wantExit(exitOK)
 	}
+}
+
+// silent is a server whose start goes on until it is given up.
+type silent struct{}
+
+func (silent) Dial(ctx context.Context) (jsonrpc.Conn, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// By default that takes five seconds at most.
+func TestWrongStartIsToldWithinFiveSeconds(t *testing.T) {
+	c := mustLoad(t, nil, "--", "bash")
+	synctest.Test(t, func(t *testing.T) {
+		gw, err := gateway.New(silent{}, gateway.Options{})
+		ssetest.Must(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer func() { ssetest.Must(t, gw.Shutdown(context.WithoutCancel(ctx))) }()
+		var out output
+		ended := make(chan struct{})
+		go func() { // ends with ctx
+			defer close(ended)
+			(&Main{Stdout: &out, live: new(liveLine)}).checkStarts(ctx, map[string]*gateway.Gateway{"": gw}, c)
+		}()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		ssetest.WantText(t, "after 5 s", out.String(), "What to do: name an MCP server")
+		cancel()
+		<-ended
+	})
 }
 
 // What is told is what the process says that was asked to initialize, not the warm one that started after it.
