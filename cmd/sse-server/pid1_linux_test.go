@@ -80,6 +80,28 @@ func TestFirstProcessReapsOrphans(t *testing.T) {
 	ssetest.WantText(t, "its log", log.String(), "signal=terminated")
 }
 
+// The program gets each signal of the first process: one ends it as in a terminal, one reloads the configuration.
+func TestFirstProcessForwardsSignals(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "gw.yaml")
+	ssetest.Must(t, os.WriteFile(file, []byte("servers:\n  one: {command: [cat]}\n"), 0o600))
+	cmd := asFirstProcess("--addr", "127.0.0.1:0", "--no-start-check", "--no-remember", "-c", file)
+	var log output
+	cmd.Stderr = &log
+	ssetest.Must(t, cmd.Start())
+	late := time.AfterFunc(ssetest.Patience, func() { _ = cmd.Process.Kill() }) // it would not end
+	defer late.Stop()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	log.await(t, 1, "msg=serving")
+	ssetest.Must(t, cmd.Process.Signal(syscall.SIGHUP))
+	log.await(t, 1, "by=SIGHUP")
+	ssetest.Must(t, cmd.Process.Signal(syscall.SIGINT))
+	if err := <-ended; err != nil {
+		t.Errorf("after SIGINT: %v\n%s", err, log.String())
+	}
+	ssetest.WantText(t, "its log", log.String(), "signal=interrupt")
+}
+
 // The status of the program is that of the first process, also if the program is killed.
 func TestFirstProcessPassesTheStatus(t *testing.T) {
 	err := asFirstProcess("--no-such-flag").Run()
