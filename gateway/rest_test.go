@@ -1,8 +1,11 @@
 package gateway_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +15,8 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -483,6 +488,81 @@ func TestIdleProcessEnds(t *testing.T) {
 		p.want(answered("7", 2, "tools/call"))
 		equal(t, "log level", u.session(t, 2).count("logging/setLevel"), 1)
 	})
+}
+
+// So does that of a client that only calls, and never initializes, on each transport. Over Streamable HTTP that is a
+// session for one call, which ends with it.
+func TestIdleProcessOfAClientThatOnlyCallsEnds(t *testing.T) {
+	type calls = func(id string) (answer string)
+	for name, c := range map[string]struct {
+		open   func(t *testing.T, g *gateway.Gateway) (call calls, end func())
+		before int // sessions shortly before process-idle
+	}{
+		"/sse": {callsOnSSE, 1},
+		"/mcp": {func(t *testing.T, g *gateway.Gateway) (calls, func()) {
+			return func(id string) string { return post(t, g, "/mcp", request(id, "tools/call")).Body.String() }, func() {}
+		}, 0},
+		"stdio": {callsOnStdio, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := &server{capabilities: withLists, handle: lists(nil)}
+			opts := remembering()
+			opts.IdleTimeout = time.Hour // that of the connection
+			inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+				call, end := c.open(t, g)
+				defer end()
+				wantText(t, "the first call", call("1"), `"id":1`, `"result"`)
+				time.Sleep(9 * time.Minute)
+				equal(t, "sessions before process-idle", u.open(), c.before)
+				time.Sleep(4 * time.Minute)
+				equal(t, "sessions after it", u.open(), 0)
+				wantText(t, "the next call", call("2"), `"id":2`, `"result"`)
+			})
+		})
+	}
+}
+
+// callsOnSSE opens a stream, and returns a function that calls on it, and one that ends it.
+func callsOnSSE(t *testing.T, g *gateway.Gateway) (call func(id string) (answer string), end func()) {
+	srv := pipetest.Serve(g, nil, nil)
+	client, err := ssetest.Dial(srv.Client, "http://localhost/sse", nil)
+	must(t, err)
+	events := make(chan ssetest.Event, 1000)
+	go func() { // ends with the stream
+		for e, err := client.Next(); err == nil; e, err = client.Next() {
+			events <- e
+		}
+	}()
+	return func(id string) string {
+			must(t, client.Send(request(id, "tools/call")))
+			for {
+				if e := <-events; strings.Contains(e.Data, `"id":`+id) {
+					return e.Data
+				}
+			}
+		}, func() {
+			client.Close()
+			srv.Stop()
+		}
+}
+
+// callsOnStdio is callsOnSSE for a client on stdin and stdout.
+func callsOnStdio(t *testing.T, g *gateway.Gateway) (call func(id string) (answer string), end func()) {
+	in, client := io.Pipe()
+	out, answers := io.Pipe()
+	done := make(chan error, 1)
+	go func() { done <- g.ServeStdio(t.Context(), in, answers, time.Second) }() // ends with its input
+	lines := bufio.NewReader(out)
+	return func(id string) string {
+			_, err := fmt.Fprintln(client, request(id, "tools/call"))
+			must(t, err)
+			answer, err := lines.ReadString('\n')
+			must(t, err)
+			return answer
+		}, func() {
+			_ = client.Close()
+			must(t, <-done)
+		}
 }
 
 // What is open, or belongs to this one session, keeps its process.
