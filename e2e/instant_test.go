@@ -3,8 +3,6 @@ package e2e
 import (
 	"bufio"
 	"io"
-	"maps"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -309,49 +307,5 @@ func awaitRemembered(t *testing.T) {
 		case <-deadline:
 			t.Fatal("what the server said was not kept")
 		}
-	}
-}
-
-// A session of Streamable HTTP that goes on after a restart has its tools before the server has booted.
-func TestSessionAfterARestartHasItsToolsBeforeTheServerHasBooted(t *testing.T) {
-	t.Parallel()
-	booted := filepath.Join(t.TempDir(), "booted")
-	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
-	args := fake(t, "--until", booted)
-	var session http.Header
-	post := func(g *gateway, body string) string {
-		t.Helper()
-		r, err := http.NewRequestWithContext(within(t), http.MethodPost, g.url, strings.NewReader(body))
-		ssetest.Must(t, err)
-		r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
-		maps.Copy(r.Header, session)
-		response, err := http.DefaultClient.Do(r)
-		ssetest.Must(t, err)
-		defer response.Body.Close()
-		text, err := io.ReadAll(response.Body)
-		ssetest.Must(t, err)
-		if id := response.Header.Get("Mcp-Session-Id"); id != "" {
-			_, after, _ := strings.Cut(string(text), `"protocolVersion":"`)
-			version, _, _ := strings.Cut(after, `"`)
-			session = http.Header{"Mcp-Session-Id": {id}, "Mcp-Protocol-Version": {version}}
-		}
-		return string(text)
-	}
-	const list = `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`
-	g := startGateway(t, args...)
-	post(g, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"x","version":"1"}}}`)
-	post(g, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	before := post(g, list)
-	awaitRemembered(t)
-	g.stop()
-
-	ssetest.Must(t, os.Remove(booted))
-	g = startGateway(t, args...)
-	if after := post(g, list); !strings.Contains(after, `"echo"`) {
-		t.Errorf("tools/list after the restart: got %s, want %s", after, before)
-	}
-	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
-	if called := post(g, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}}`); !strings.Contains(called, "hi") {
-		t.Errorf("the call: got %s", called)
 	}
 }

@@ -29,6 +29,12 @@ type library struct {
 // inFakeTime runs a test with a gateway in front of a server.
 func inFakeTime(t *testing.T, options gw.Options, server upstream.Handle, test func(l *library)) {
 	t.Helper()
+	inFakeTimeWith(t, options, server, test)
+}
+
+// inFakeTimeWith is inFakeTime with any upstream.
+func inFakeTimeWith(t *testing.T, options gw.Options, server upstream.Upstream, test func(l *library)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		l := &library{t: t}
 		options.Logger = slog.New(slog.NewJSONHandler(&l.log, &slog.HandlerOptions{Level: slog.LevelDebug}))

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,4 +83,56 @@ func TestAClientHearsNothingOfWhatItHasCancelled(t *testing.T) {
 		s.wantText("9", "after them")
 		ssetest.Want(t, "answers to what was cancelled", len(s.answers("7"))+len(s.answers("8")), 0)
 	}
+}
+
+// Nor does it have progress of it, which the server reports all the same.
+func TestAClientHasNoProgressOfWhatItHasCancelled(t *testing.T) {
+	t.Parallel()
+	const cancel = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`
+	call := func(file string) string {
+		return fmt.Sprintf(`{"name":"wait","arguments":{"file":%q},"_meta":{"progressToken":"p"}}`, file)
+	}
+	reports := func(text string, progress int) bool {
+		return strings.Contains(text, "notifications/progress") && strings.Contains(text, fmt.Sprintf(`"progress":%d`, progress))
+	}
+	// goOn lets the server report and answer.
+	goOn := func(t *testing.T, file string) {
+		ssetest.Must(t, os.WriteFile(file, nil, 0o600))
+		await(t, "the server has answered", func() bool { _, err := os.Stat(file + "-answered"); return err == nil })
+	}
+	for _, sessions := range []string{"per-connection", "shared"} {
+		t.Run("/sse, "+sessions, func(t *testing.T) {
+			t.Parallel()
+			s := startGateway(t, "names answers", "--sessions", sessions).open("")
+			file := filepath.Join(t.TempDir(), "go on")
+			s.post("7", "tools/call", call(file))
+			s.await("progress", func(e ssetest.Event) bool { return reports(e.Data, 1) })
+			ssetest.Must(t, s.Send(cancel))
+			s.post("9", "ping", "{}") // the gateway has read what came before it
+			s.answer("9")
+			goOn(t, file)
+			s.call("8", "echo", `{"text":"after it"}`)
+			s.wantText("8", "after it")
+			late := s.all(func(e ssetest.Event) bool { return reports(e.Data, 2) || isAnswer(e.Data, "7") })
+			ssetest.Want(t, "events of what was cancelled", len(late), 0)
+		})
+	}
+	t.Run("stdio", func(t *testing.T) {
+		t.Parallel()
+		a := startAgent(t, "names answers")
+		file := filepath.Join(t.TempDir(), "go on")
+		a.post("7", "tools/call", call(file))
+		a.until("progress", func(line string) bool { return reports(line, 1) })
+		a.send(cancel)
+		a.post("9", "ping", "{}") // the gateway has read what came before it
+		a.answer("9")
+		goOn(t, file)
+		a.post("8", "tools/call", `{"name":"echo","arguments":{"text":"after it"}}`)
+		for _, line := range a.until("the answer to the next request", func(line string) bool { return isAnswer(line, "8") }) {
+			if reports(line, 2) || isAnswer(line, "7") {
+				t.Errorf("it has %s", line)
+			}
+		}
+		a.leave()
+	})
 }

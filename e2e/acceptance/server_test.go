@@ -110,7 +110,8 @@ func load(s *scripted, r request) {
 //	echo {text}             answers the text
 //	meet {text, of, place}  waits until so many calls of it are there; then they are answered
 //	                        in the order of their places, or in which they came
-//	wait {text, file}       answers when the file is there
+//	wait {text, file}       answers when the file is there, and makes another one with "-answered" at its name;
+//	                        with a progress token it reports 1 at once, and 2 before it answers
 //	hang                    never answers
 //	die                     ends the process
 //	print {text}            writes the text to stdout, as it is, and a new line; then it answers
@@ -138,7 +139,8 @@ type request struct {
 		URI             string `json:"uri"`
 		Unknown         string `json:"unknown"`
 		Meta            struct {
-			Unknown string `json:"unknown"`
+			Unknown       string          `json:"unknown"`
+			ProgressToken json.RawMessage `json:"progressToken"`
 		} `json:"_meta"`
 		Arguments struct {
 			Text  string `json:"text"`
@@ -209,9 +211,12 @@ func (s *scripted) call(r request) {
 	case "meet":
 		s.meet(r)
 	case "wait":
+		s.report(r, 1)
 		go func() { // ends when the file is there, or with the process
 			awaitFile(r.Params.Arguments.File)
+			s.report(r, 2)
 			s.answerText(r, r.Params.Arguments.Text)
+			_ = os.WriteFile(r.Params.Arguments.File+"-answered", nil, 0o600) // who waits for it says so
 		}()
 	case "most":
 		s.mu.Lock()
@@ -254,6 +259,15 @@ func awaitFile(name string) {
 func (s *scripted) answerText(r request, text string) {
 	quoted, _ := json.Marshal(text) // a string has a JSON form
 	s.reply(r, `"result":{"content":[{"type":"text","text":`+string(quoted)+`}]}`)
+}
+
+// report reports progress of a request that has a token.
+func (s *scripted) report(r request, progress int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Params.Meta.ProgressToken != nil {
+		fmt.Fprintf(s.out, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`+"\n", r.Params.Meta.ProgressToken, progress)
+	}
 }
 
 // reply answers a request with the member result or error.
