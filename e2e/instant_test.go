@@ -213,7 +213,7 @@ func TestAgentOnStdioThatLeavesInOrderLeavesNoProcess(t *testing.T) {
 // exist, and sends initialize.
 func startInitializing(t *testing.T, booted, lists, grace string) (cmd *exec.Cmd, in io.WriteCloser, out, log *bufio.Reader) {
 	t.Helper()
-	command := overStdio(t, append([]string{"--shutdown-timeout", grace}, fake(t, "--until", booted, "--list-until", lists)...)...)
+	command := overStdio(t, append([]string{"--shutdown-timeout", grace, "--learn-after", "1ms"}, fake(t, "--until", booted, "--list-until", lists)...)...)
 	cmd = exec.CommandContext(within(t), command[0], command[1:]...)
 	cmd.Env = ssetest.WithState(t)
 	in, err := cmd.StdinPipe()

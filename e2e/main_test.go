@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // patience bounds every wait for something that should come at once. It is long
@@ -42,7 +44,7 @@ func TestMain(m *testing.M) {
 // of the gateways are in one, which is removed. Node.js keeps what it has compiled, a third of the time of
 // a client that lists tools and ends. The race detector ends a process without waiting a second.
 func setVariables() {
-	state, err := os.MkdirTemp("", "sse-server-state-")
+	state, err := ssetest.MakePrivateDir()
 	compiled, bad := filepath.Abs(filepath.Join(clientsDir, "node_modules", ".compiled"))
 	if err = errors.Join(err, bad, os.Setenv("XDG_STATE_HOME", state), os.Setenv("NODE_COMPILE_CACHE", compiled), os.Setenv("GORACE", "atexit_sleep_ms=0")); err != nil {
 		panic(err)

@@ -332,6 +332,15 @@ func (g *Gateway) LearnInAnyFolder(ctx context.Context) { g.now.Load().supplier.
 // WantsAnyFolder reports whether LearnInAnyFolder has something to learn.
 func (g *Gateway) WantsAnyFolder() bool { return g.now.Load().supplier.WantsAnyFolder() }
 
+// UseServer says to other programs that a client may use the server, until release is called or this program ends:
+// none starts it in an empty folder meanwhile.
+func (g *Gateway) UseServer() (release func()) {
+	if folder := g.now.Load().anyFolder; folder != nil {
+		return folder.Memory.Use()
+	}
+	return func() {}
+}
+
 // Remembers reports whether what the server says is remembered.
 func (g *Gateway) Remembers() bool { return g.now.Load().memory != nil }
 

@@ -381,3 +381,25 @@ func TestCloseBesideInitialize(t *testing.T) {
 		}
 	})
 }
+
+// A message that waits after a loss learns after the initialization timeout that the server still starts, if its client has
+// no lists from memory.
+func TestMessageAfterALossWaitsForTheInitializationTimeout(t *testing.T) {
+	u := &server{handle: lists(nil), dial: func(ctx context.Context, n int) error {
+		if n > 1 {
+			<-ctx.Done()
+		}
+		return ctx.Err()
+	}}
+	inFakeTime(t, u, gateway.Settings{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{}`), request("1", "tools/list"))
+		time.Sleep(time.Second)
+		p.take()
+		u.session(t, 1).die()
+		synctest.Wait()
+		p.post(request("2", "tools/call"))
+		time.Sleep(5*time.Second + time.Millisecond)
+		p.want("2 initialization_error request_processing attempt 1")
+	})
+}

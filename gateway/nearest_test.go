@@ -377,8 +377,11 @@ func TestAServerIsAskedInAnEmptyFolder(t *testing.T) {
 		time.Sleep(time.Second)
 		equal(t, "starts at first", u.starts(), 1)
 		time.Sleep(10 * time.Second)
+		equal(t, "starts while a client has a session", u.starts(), 1)
+		p.c.Close(connstate.ClosedClient)
+		time.Sleep(time.Minute)
 		equal(t, "starts later", u.starts(), 2)
-		equal(t, "sessions", u.open(), 1)
+		equal(t, "sessions", u.open(), 0)
 		folder := u.lastFolder()
 		wantText(t, "the folder", folder, opts.Remember.Dir)
 		if _, err := os.Stat(folder); err == nil {
@@ -406,8 +409,15 @@ func TestAServerThatDoesNotStartInAnEmptyFolder(t *testing.T) {
 			inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
 				p := connect(t, g, plain)
 				p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/list"))
-				time.Sleep(time.Minute)
+				time.Sleep(time.Second)
+				p.c.Close(connstate.ClosedClient)
+				time.Sleep(time.Hour)
 				equal(t, "starts", u.starts(), starts)
+				equal(t, "sessions", u.open(), 0)
+				g.LearnInAnyFolder(t.Context()) // it has just been tried
+				if byItself {
+					equal(t, "starts after another try", u.starts(), starts)
+				}
 				must(t, g.Ready(t.Context()))
 			})
 		})

@@ -2,9 +2,11 @@ package handshake
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/backoff"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -21,11 +23,14 @@ type AnyFolder struct {
 	ByItself bool
 }
 
-// anyFolderAfter is how long after something new was remembered the server starts in an empty folder: who has
-// just come has the machine first.
-const anyFolderAfter = 5 * time.Second
+// The server starts in an empty folder anyFolderAfter something new was remembered, and else anyFolderAgain later,
+// once nobody has a session: some servers end the process that ran before, or need what it has.
+const (
+	anyFolderAfter = 5 * time.Second
+	anyFolderAgain = time.Minute
+)
 
-// learnInAnyFolderSoon is LearnInAnyFolder after a while, in the background, and once at a time.
+// learnInAnyFolderSoon is LearnInAnyFolder once nobody has a session, in the background, and once at a time.
 func (s *Supplier) learnInAnyFolderSoon() {
 	folder := s.opts().AnyFolder
 	if folder == nil || !folder.ByItself || !s.anyFolderSoon.CompareAndSwap(false, true) {
@@ -33,24 +38,27 @@ func (s *Supplier) learnInAnyFolderSoon() {
 	}
 	s.Go(func() { // ends with the start, and with the supplier
 		defer s.anyFolderSoon.Store(false)
-		select {
-		case <-time.After(anyFolderAfter):
-			s.LearnInAnyFolder(s.life)
-		case <-s.serving.Done():
-		case <-s.life.Done():
+		wait := anyFolderAfter
+		for backoff.Wait(s.readiness.life, wait) == nil && s.life.Err() == nil {
+			if s.places.Free() {
+				s.LearnInAnyFolder(s.life)
+				return
+			}
+			wait = anyFolderAgain
 		}
 	})
 }
 
 // LearnInAnyFolder starts the server in an empty folder and remembers what it says there, unless that is known, and not
-// older than SupplierOptions.RememberFor, or was tried within an hour. It returns when the server has ended. One
+// older than SupplierOptions.RememberFor, or was tried since then. It returns when the server has ended. One
 // that does not start there is no failure: a client in a new folder waits for its own.
 func (s *Supplier) LearnInAnyFolder(ctx context.Context) {
-	if !s.WantsAnyFolder() || !s.anyFolderTries.first("", time.Now()) {
+	if !s.WantsAnyFolder() {
 		return
 	}
 	opts := *s.opts()
-	if err := s.learnIn(ctx, opts.AnyFolder, opts); err != nil && ctx.Err() == nil {
+	if err := s.learnIn(ctx, opts.AnyFolder, opts); err != nil && ctx.Err() == nil && !errors.Is(err, remember.ErrInUse) {
+		opts.AnyFolder.Memory.NoteTried()
 		s.log.Debug("the server does not start in an empty folder: in a new folder the first client waits for it", "err", err)
 	}
 }
@@ -62,8 +70,12 @@ func (s *Supplier) WantsAnyFolder() bool {
 	if opts.AnyFolder == nil || opts.Forwards || opts.Shared || opts.Params == nil {
 		return false
 	}
-	last := opts.AnyFolder.Memory.Last(remember.Own)
-	return last == nil || time.Since(last.Learned) >= opts.RememberFor
+	memory := opts.AnyFolder.Memory
+	if !memory.IsKnown() { // somebody may have deleted what was known
+		return false
+	}
+	last := memory.Last(remember.Own)
+	return (last == nil || time.Since(last.Learned) >= opts.RememberFor) && time.Since(memory.Tried()) >= opts.RememberFor
 }
 
 func (s *Supplier) learnIn(ctx context.Context, folder *AnyFolder, opts SupplierOptions) error {

@@ -20,10 +20,18 @@ type noServer struct{}
 
 func (noServer) Dial(context.Context) (jsonrpc.Conn, error) { return nil, errors.New("there is none") }
 
+// knows has a memory know what the server says in a place: only then anything is learned in an empty folder.
+func knows(state string) {
+	client, _ := remember.ClientOf(nil, remember.Principal(""))
+	remember.Open(state, slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s", Place: "p"}).
+		Learn(client, &remember.Answers{Initialize: `{"protocolVersion":"2025-11-25"}`, Learned: time.Now()})
+}
+
 // Servers start in empty folders one at a time, whichever programs they belong to.
 func TestOneServerAtATimeIsInAnEmptyFolder(t *testing.T) {
 	state := ssetest.PrivateDir(t)
 	synctest.Test(t, func(t *testing.T) {
+		knows(state)
 		log := slog.New(slog.DiscardHandler)
 		memory := func() *remember.Server {
 			return remember.Open(state, log).Server(remember.Identity{Server: "s", AnyFolder: "any"}).InAnyFolder()
@@ -31,7 +39,7 @@ func TestOneServerAtATimeIsInAnEmptyFolder(t *testing.T) {
 		_, remove, err := memory().EmptyFolder(t.Context()) // another program has a server in one
 		ssetest.Must(t, err)
 		starts := 0
-		s := NewSupplier(nil, SupplierOptions{Params: Synthetic(ClientInfo{}), Session: multiplex.Options{Logger: log}, AnyFolder: &AnyFolder{
+		s := NewSupplier(nil, SupplierOptions{Params: Synthetic(ClientInfo{}), RememberFor: time.Hour, Session: multiplex.Options{Logger: log}, AnyFolder: &AnyFolder{
 			Memory: memory(), In: func(string) upstream.Upstream {
 				starts++
 				return noServer{}
@@ -54,6 +62,7 @@ func TestOneServerAtATimeIsInAnEmptyFolder(t *testing.T) {
 func TestWhatAnotherProgramLearnsInAnEmptyFolderIsKnown(t *testing.T) {
 	state := ssetest.PrivateDir(t)
 	synctest.Test(t, func(t *testing.T) {
+		knows(state)
 		log := slog.New(slog.DiscardHandler)
 		memory := func() *remember.Server {
 			return remember.Open(state, log).Server(remember.Identity{Server: "s", AnyFolder: "any"}).InAnyFolder()

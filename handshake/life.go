@@ -328,9 +328,16 @@ func (l *sessionLife) take(r *connstate.Request) (to *attachment, err error) {
 		if isRequest || l.state.Told != life.ToldNothing {
 			l.move(life.Needed)
 		}
-		return nil, l.c.Wait(r, l.state.Told.HasLists())
+		return nil, l.c.Wait(r, l.hasLists())
 	}
 	return nil, l.whyRefused()
+}
+
+// hasLists reports whether the client has lists, perhaps of before: then it calls tools, and takes the wait for a
+// slow answer.
+func (l *sessionLife) hasLists() bool {
+	told := l.state.Told
+	return told == life.ToldNearest || told == life.ToldLists || told == life.ToldOutdated && l.answers != nil
 }
 
 // whyRefused returns what a message learns that the phase refuses.

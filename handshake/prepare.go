@@ -107,7 +107,7 @@ func (l *sessionLife) notTaken(w *connstate.Waiting) {
 	defer l.unlock()
 	verdict := l.state.Phase.Takes(w.ID != "", false)
 	if verdict == life.Wait {
-		if err := l.c.PutBack(w, l.state.Told.HasLists()); err != nil {
+		if err := l.c.PutBack(w, l.hasLists()); err != nil {
 			l.later(func() { l.Refused(w.Request, err) })
 			return
 		}

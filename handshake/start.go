@@ -85,7 +85,7 @@ func (l *sessionLife) newStart(needed bool) *start {
 		followsLoss: l.lost, wake: make(chan struct{}, 1), dialed: make(chan bool, 1), handled: make(chan struct{}),
 		done: make(chan opened, 1), params: make(chan json.RawMessage, 1),
 	}
-	s.tells.Store(l.state.AnswersLists())
+	s.tells.Store(l.hasLists())
 	hasOwn := l.own != nil && l.state.Declared != life.DeclaredRefused
 	switch {
 	case l.shares():

@@ -102,9 +102,8 @@ type Supplier struct {
 	// background is the start for nobody that shows what the server says.
 	background background
 	// anyFolderSoon says that LearnInAnyFolder is about to run, or runs.
-	anyFolderSoon  atomic.Bool
-	anyFolderTries OncePerHour
-	oddVersion     atomic.Pointer[string]
+	anyFolderSoon atomic.Bool
+	oddVersion    atomic.Pointer[string]
 	// learned notes for what clients declare a session without a client was started although another one
 	// had just been looked at: see learn.
 	learned OncePerHour

@@ -21,6 +21,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/backoff"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/private"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -29,8 +30,11 @@ import (
 // An agent that gives up before its server has booted ends sse-server stdio, and the server with it, often
 // by SIGKILL: so the next start would be as cold. While a client waits for the answer to its initialize, and
 // until that and the lists are remembered, a second process stands by, in a session of its own. If the first one
-// ends before, it has the server say what it has, and remembers it. Once the client has left, it does the same in an
-// empty folder, if that is not known, for clients in other folders, and ends.
+// ends before, it has the server say what it has, and remembers it.
+//
+// Another one begins when the client has left, if it is not known what the server says in an empty folder. It waits for
+// a while, in which a client may come again, and learns that if none uses the server then: some servers end the
+// process that ran before, or need a port or a file that it has.
 //
 //	agent ── initialize ──▶ sse-server stdio ──▶ server, which boots
 //	                              │ params, and the end of the pipe
@@ -66,7 +70,8 @@ type introduction struct {
 	read int        // bytes of the client so far
 	// waits says that the client has asked, and over that it has its result, or will not ask.
 	waits, over bool
-	left        bool // it has ended its input: an answer that comes later may find nobody
+	left        bool            // it has ended its input: an answer that comes later may find nobody
+	params      json.RawMessage // of its initialize
 }
 
 func newIntroduction(in io.Reader, out io.Writer) *introduction {
@@ -97,7 +102,8 @@ func (i *introduction) findInitialize() {
 		}
 		if m, err := jsonrpc.Parse(line); err == nil && m.Method == mcp.MethodInitialize && len(m.Params()) <= maxIntroduction {
 			i.waits, rest = true, nil
-			i.asked <- bytes.Clone(m.Params())
+			i.params = bytes.Clone(m.Params())
+			i.asked <- i.params
 		}
 		i.line = rest
 	}
@@ -156,12 +162,26 @@ func (m *Main) standBy(ctx context.Context, client *introduction, gw *gateway.Ga
 		return
 	}
 	if awaitLearned(ctx, client, gw, params) {
-		_, _ = learner.Write([]byte("\n")) // what it says here is known
-		if gw.WantsAnyFolder() {           // not beside the client's own: some servers end the process before
-			<-ctx.Done()
-		}
+		_, _ = learner.Write([]byte("\n")) // it ends; if not, it learns what is known
 		_ = learner.Close()
 	}
+}
+
+// learnElsewhere starts a process that learns what the server says in an empty folder, if the client that has left
+// has let it be known what it says here.
+func (m *Main) learnElsewhere(client *introduction, gw *gateway.Gateway, dir string, log *slog.Logger) {
+	client.mu.Lock()
+	params := client.params
+	client.mu.Unlock()
+	if params == nil || dir == "" || !gw.RemembersFor(params) || !gw.WantsAnyFolder() {
+		return
+	}
+	learner, err := m.startLearner(params, dir)
+	if err != nil {
+		log.Warn("what the server says could not be learned", "err", err)
+		return
+	}
+	_ = learner.Close()
 }
 
 // awaitLearned waits until no process has to stand by. It reports false if ctx ended before, whose end may be
@@ -231,7 +251,7 @@ func (m *Main) startLearner(params json.RawMessage, dir string) (io.WriteCloser,
 }
 
 // learn waits for the end of stdin, and then has the server say what it says to a client with the params
-// there, if that is not remembered and nothing more comes. Then it has the server say what may be told in any folder.
+// there, if that is not remembered, and then what may be told in any folder. It does nothing if more comes.
 func (m *Main) learn(c *config.Config, gw *gateway.Gateway, log *slog.Logger) int {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -254,20 +274,13 @@ func (m *Main) learn(c *config.Config, gw *gateway.Gateway, log *slog.Logger) in
 			params, more, _ = bytes.Cut(all, []byte("\n"))
 		case <-ctx.Done():
 		}
-		if len(params) == 0 || c.StateDir == "" {
+		if len(params) == 0 || len(more) > 0 || c.StateDir == "" {
 			return nil
 		}
-		lock := flock.New(filepath.Join(c.StateDir, "learn-"+m.argsHash(params)+".lock"), flock.SetPermissions(0o600))
-		if locked, err := lock.TryLock(); !locked { // another one does it
+		if err := m.learnHere(ctx, c, gw, params); err != nil || !gw.WantsAnyFolder() {
 			return err
 		}
-		defer lock.Close() // the file stays: whoever has opened it may hold it next
-		if len(more) == 0 {
-			if err := gw.Learn(ctx, params); err != nil { // its timeouts bound it
-				return err
-			}
-		}
-		if gw.RemembersFor(params) {
+		if backoff.Wait(ctx, time.Duration(c.Stdio.LearnAfter)) == nil {
 			gw.LearnInAnyFolder(ctx)
 		}
 		return nil
@@ -278,6 +291,16 @@ func (m *Main) learn(c *config.Config, gw *gateway.Gateway, log *slog.Logger) in
 		code = exitFailure
 	}
 	return m.stop(log, time.Duration(c.ShutdownTimeout), func(ctx context.Context) { _ = gw.Shutdown(ctx) }, gw.Abort, nil, code)
+}
+
+// learnHere has the server say what it says to a client with these params, unless another process does it.
+func (m *Main) learnHere(ctx context.Context, c *config.Config, gw *gateway.Gateway, params json.RawMessage) error {
+	lock := flock.New(filepath.Join(c.StateDir, "learn-"+m.argsHash(params)+".lock"), flock.SetPermissions(0o600))
+	if locked, err := lock.TryLock(); !locked {
+		return err
+	}
+	defer lock.Close()           // the file stays: whoever has opened it may hold it next
+	return gw.Learn(ctx, params) // its timeouts bound it
 }
 
 // argsHash names the arguments and the directory of this process, and the params of a client, in the name

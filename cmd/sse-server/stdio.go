@@ -55,11 +55,14 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	if gw.Remembers() && c.StateDir != "" {
 		standing.Go(func() { m.standBy(serving, client, gw, c.StateDir, log) }) // ends with serving
 	}
+	release := gw.UseServer()
 	served := make(chan error, 1)
 	go func() { served <- gw.ServeStdio(ctx, client, client, grace) }()
 	code, why := m.awaitEnd(served, grace, log)
 	leave(why)
 	standing.Wait()
+	release()
+	m.learnElsewhere(client, gw, c.StateDir, log)
 	return m.stop(log, grace, func(ctx context.Context) {
 		if err := gw.Shutdown(ctx); err != nil {
 			log.Warn("gateway shutdown failed", "err", err)

@@ -272,7 +272,7 @@ func (p *played) isRemembered() bool {
 func TestNewFolder(t *testing.T) {
 	forEachAgent(t, func(t *testing.T, a agent) {
 		first := play(t, a, setup{over: stdio, server: []string{"--boot", "8s"}, steps: calls(hello)})
-		await(time.Minute, func() bool { return ssetest.HasAnyFolder(filepath.Join(first.state, "sse-server", "remembered")) })
+		await(3*time.Minute, func() bool { return ssetest.HasAnyFolder(filepath.Join(first.state, "sse-server", "remembered")) })
 		p := play(t, a, setup{over: stdio, after: first, folder: t.TempDir(), steps: calls(hello)})
 		p.point("new folder", p.echoed(0), "")
 	})

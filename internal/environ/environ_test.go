@@ -54,3 +54,23 @@ func TestLastingPath(t *testing.T) {
 	got := LastingPath(list(filepath.Join(os.TempDir(), "x"), ".", "", "node_modules/.bin", home, bin))
 	ssetest.Want(t, "PATH", got, bin)
 }
+
+// A temporary folder of PATH is another one if a program in it is: if a link leads elsewhere, or a script has something
+// else, as those of two virtual environments have.
+func TestPathKeyOfATemporaryFolder(t *testing.T) {
+	folder := func(script, target string) string {
+		dir := t.TempDir()
+		ssetest.Must(t, os.WriteFile(filepath.Join(dir, "pip"), []byte(script), 0o700))
+		ssetest.Must(t, os.Symlink(target, filepath.Join(dir, "python3")))
+		return dir
+	}
+	want := PathKey(folder("#!a", "/usr/bin/python3"))
+	ssetest.Want(t, "the same files in another folder", PathKey(folder("#!a", "/usr/bin/python3")), want)
+	for name, other := range map[string]string{
+		"another script": folder("#!b", "/usr/bin/python3"), "another link": folder("#!a", "/x"), "no folder": "/tmp/none/of/it",
+	} {
+		if PathKey(other) == want {
+			t.Errorf("%s: the same key", name)
+		}
+	}
+}

@@ -1,7 +1,10 @@
 package environ
 
 import (
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,21 +20,40 @@ func LastingPath(path string) string {
 }
 
 // PathKey returns what stays the same of a PATH as long as it should find the same programs: its elements, but of
-// a temporary one the names of the files in it. So a session of an agent is like the one before, and a
+// a temporary one the files in it, with what they lead to or have. So a session of an agent is like the one before, and a
 // temporary folder with another program is not. It reads the file system.
 func PathKey(path string) string {
 	var key []string
 	for _, element := range filepath.SplitList(path) {
-		if !isTemporary(element) {
+		files, err := os.ReadDir(element) // sorted
+		if !isTemporary(element) || err != nil && !errors.Is(err, fs.ErrNotExist) {
 			key = append(key, element)
 			continue
 		}
-		files, _ := os.ReadDir(element) // sorted; what cannot be read finds no program
 		for _, file := range files {
-			key = append(key, "/tmp/"+file.Name())
+			key = append(key, "/tmp/"+file.Name(), contentOf(filepath.Join(element, file.Name())))
 		}
 	}
 	return fmt.Sprintf("%q", key)
+}
+
+// maxScript bounds the files that contentOf reads: scripts with the paths of their folder in them, and no programs.
+const maxScript = 64 << 10
+
+// contentOf returns where a link leads, or a hash of a script; of a larger file its size.
+func contentOf(path string) string {
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return ""
+	case info.Mode().Type() == fs.ModeSymlink:
+		target, _ := os.Readlink(path)
+		return target
+	case !info.Mode().IsRegular() || info.Size() > maxScript:
+		return fmt.Sprint(info.Size())
+	}
+	data, _ := os.ReadFile(path)
+	return fmt.Sprintf("%x", sha256.Sum256(data))
 }
 
 // isTemporary reports whether an element of PATH is below the folder of temporary files, or one that is called so.

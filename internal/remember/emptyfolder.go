@@ -2,6 +2,7 @@ package remember
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -20,10 +21,51 @@ const (
 	// emptyFolderLock is the file that is locked while one is there, and emptyFolderPoll the time between two tries.
 	emptyFolderLock = ".empty.lock"
 	emptyFolderPoll = 100 * time.Millisecond
+	// inUse begins the names of the files that programs lock, together, while a client may use their server.
+	inUse = ".in-use-"
+	// tried begins the names of the files that say when a server has not started in an empty folder.
+	tried = ".tried-"
 )
 
+// ErrInUse reports that a client may use the server: some servers end the process that ran before, or need what it has.
+var ErrInUse = errors.New("a client uses the server")
+
+// Use says that a client may use the server, until release is called or the program ends. It does not wait.
+func (s *Server) Use() (release func()) {
+	lock := s.useLock(s.store.dir)
+	if under, err := s.store.makeDir(); s.store.dir != "" && err == nil {
+		lock = s.useLock(under)
+		_, _ = lock.TryRLock() // it fails where there are no locks, or while one runs in an empty folder
+	}
+	return func() { _ = lock.Close() }
+}
+
+// useLock returns the lock of the servers whose names begin in the same way: two that share one wait for each other.
+func (s *Server) useLock(dir string) *flock.Flock {
+	return flock.New(filepath.Join(dir, inUse+s.name[:2]), flock.SetPermissions(0o600))
+}
+
+// NoteTried notes that the server has not started in an empty folder now.
+func (s *Server) NoteTried() {
+	if under, err := s.store.checkedDir(); err == nil {
+		path := filepath.Join(under, tried+hashOf(s.name+s.place))
+		_ = os.WriteFile(path, nil, 0o600)
+		now := time.Now()
+		_ = os.Chtimes(path, now, now)
+	}
+}
+
+// Tried returns when NoteTried was called last for this server, zero if never.
+func (s *Server) Tried() time.Time {
+	info, err := os.Lstat(filepath.Join(s.store.dir, tried+hashOf(s.name+s.place)))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
 // EmptyFolder makes a folder that is empty, for a server that starts there, below the one of the files. It fails if another
-// user or a project can have files in a folder above it. One at a time is there, in all programs that share the files: EmptyFolder
+// user or a project can have files in a folder above it, and with ErrInUse while a client may use the server. One at a time is there, in all programs that share the files: EmptyFolder
 // waits for the others as long as ctx, because no client waits for it, and ten servers at once would keep the machine busy.
 // Where the file system has no locks, it does not wait. remove removes the folder with all that the server has left there;
 // one of a program that was killed is removed later.
@@ -40,22 +82,32 @@ func (s *Server) EmptyFolder(ctx context.Context) (dir string, remove func(), er
 		_ = lock.Close()
 		return "", nil, fmt.Errorf("wait for the server in another empty folder: %w", err)
 	}
+	use := s.useLock(under)
+	if locked, err := use.TryLock(); err == nil && !locked {
+		_ = lock.Close()
+		return "", nil, ErrInUse
+	}
 	dir, err = os.MkdirTemp(under, emptyFolder+"*") // 0700
 	if err != nil {
-		_ = lock.Close()
+		_, _ = use.Close(), lock.Close()
 		return "", nil, err
 	}
 	return dir, func() {
 		removeAll(dir)
-		_ = lock.Close()
+		_, _ = use.Close(), lock.Close()
 	}, nil
 }
 
-// makeDir makes the folder of the files if there is none, checks it, and returns where it is, without links.
+// makeDir makes the folder of the files if there is none, and is checkedDir.
 func (s *Store) makeDir() (string, error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return "", err
 	}
+	return s.checkedDir()
+}
+
+// checkedDir checks the folder of the files, and returns where it is, without links.
+func (s *Store) checkedDir() (string, error) {
 	if err := private.CheckFolder(s.dir); err != nil {
 		return "", err
 	}
@@ -81,12 +133,17 @@ func removeAll(dir string) {
 }
 
 // dropLeftovers removes what programs have left that were killed while they wrote a file, or while a server ran
-// in an empty folder. Both take much less than an hour.
+// in an empty folder. Both take much less than an hour. It also removes what NoteTried noted long ago.
 func (s *Store) dropLeftovers() {
 	entries, _ := os.ReadDir(s.dir)
 	for _, entry := range entries {
-		isLeft := strings.HasPrefix(entry.Name(), beforeRename) || strings.HasPrefix(entry.Name(), emptyFolder)
-		if info, err := entry.Info(); err == nil && isLeft && time.Since(info.ModTime()) > time.Hour {
+		name, limit := entry.Name(), time.Hour
+		if strings.HasPrefix(name, tried) {
+			limit = MaxAge
+		} else if !strings.HasPrefix(name, beforeRename) && !strings.HasPrefix(name, emptyFolder) {
+			continue
+		}
+		if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > limit {
 			removeAll(filepath.Join(s.dir, entry.Name()))
 		}
 	}

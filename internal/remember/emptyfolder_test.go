@@ -118,3 +118,33 @@ func TestReadOnlyFoldersAreRemoved(t *testing.T) {
 	server.Learn(kind("a"), said("{}"))
 	ssetest.Want(t, "that of one that was killed is there", isThere(killed), false)
 }
+
+// No server runs in an empty folder while a client may use one of its kind, in whatever program.
+func TestNoEmptyFolderBesideAClient(t *testing.T) {
+	dir := ssetest.PrivateDir(t)
+	of := func() *remember.Server {
+		return remember.Open(dir, slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s", AnyFolder: "any"}).InAnyFolder()
+	}
+	first, second := of().Use(), of().Use() // two windows
+	for _, release := range []func(){first, second} {
+		_, _, err := of().EmptyFolder(t.Context())
+		ssetest.WantError(t, "EmptyFolder", err, remember.ErrInUse)
+		release()
+	}
+	_, remove, err := of().EmptyFolder(t.Context())
+	ssetest.Must(t, err)
+	of().Use()() // who comes meanwhile does not wait
+	remove()
+}
+
+// What has not started in an empty folder is not tried again for a while, by any program.
+func TestTriesAreKept(t *testing.T) {
+	dir := ssetest.PrivateDir(t)
+	of := func(place string) *remember.Server {
+		return remember.Open(dir, slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s", AnyFolder: place}).InAnyFolder()
+	}
+	ssetest.Want(t, "tried", of("a").Tried().IsZero(), true)
+	of("a").NoteTried()
+	ssetest.Want(t, "tried later", time.Since(of("a").Tried()) < time.Hour, true)
+	ssetest.Want(t, "tried elsewhere", of("b").Tried().IsZero(), true)
+}

@@ -238,6 +238,9 @@ func (s *Server) HasAny() bool {
 	return s.toldHere(func(key, entry) bool { return true }) != nil
 }
 
+// IsKnown reports whether anything is remembered of the server in any place.
+func (s *Server) IsKnown() bool { return s.last(func(key, entry) bool { return true }) != nil }
+
 // toldHere returns the newest of the answers that are meant: of this place, else of an empty folder.
 func (s *Server) toldHere(meant func(key, entry) bool) *Answers {
 	if here := s.last(func(k key, e entry) bool { return k.place == s.place && meant(k, e) }); here != nil {

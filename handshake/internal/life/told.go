@@ -19,9 +19,6 @@ const (
 	ToldOutdated Told = "outdated"
 )
 
-// HasLists reports whether the client has lists, which may not hold any more.
-func (t Told) HasLists() bool { return t == ToldNearest || t == ToldLists || t == ToldOutdated }
-
 var tolds = []Told{ToldNothing, ToldResult, ToldNearest, ToldLists, ToldOutdated}
 
 // Declared says whose params of initialize the next session gets.
