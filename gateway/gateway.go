@@ -327,7 +327,17 @@ func (g *Gateway) Learn(ctx context.Context, params json.RawMessage) error {
 
 // LearnInAnyFolder starts the server once in an empty folder, and remembers what it says there for clients in
 // folders in which nothing is known of it. It does nothing if that is known. It returns when the server has ended.
+// It does nothing either if another program is about to do it, or clients use the server.
 func (g *Gateway) LearnInAnyFolder(ctx context.Context) { g.now.Load().supplier.LearnInAnyFolder(ctx) }
+
+// ReserveAnyFolder reports whether no other program is about to call LearnInAnyFolder for the server, and keeps that so until
+// release is called.
+func (g *Gateway) ReserveAnyFolder() (release func(), ok bool) {
+	if folder := g.now.Load().anyFolder; folder != nil {
+		return folder.Memory.Reserve()
+	}
+	return nil, false
+}
 
 // WantsAnyFolder reports whether LearnInAnyFolder has something to learn.
 func (g *Gateway) WantsAnyFolder() bool { return g.now.Load().supplier.WantsAnyFolder() }

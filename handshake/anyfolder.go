@@ -40,8 +40,7 @@ func (s *Supplier) learnInAnyFolderSoon() {
 		defer s.anyFolderSoon.Store(false)
 		wait := anyFolderAfter
 		for backoff.Wait(s.readiness.life, wait) == nil && s.life.Err() == nil {
-			if s.places.Free() {
-				s.LearnInAnyFolder(s.life)
+			if s.places.Free() && !s.LearnInAnyFolder(s.life) {
 				return
 			}
 			wait = anyFolderAgain
@@ -51,15 +50,41 @@ func (s *Supplier) learnInAnyFolderSoon() {
 
 // LearnInAnyFolder starts the server in an empty folder and remembers what it says there, unless that is known, and not
 // older than SupplierOptions.RememberFor, or was tried since then. It returns when the server has ended. One
-// that does not start there is no failure: a client in a new folder waits for its own.
-func (s *Supplier) LearnInAnyFolder(ctx context.Context) {
+// that does not start there is no failure: a client in a new folder waits for its own. It reports whether a client used the server, so that nothing
+// was started.
+func (s *Supplier) LearnInAnyFolder(ctx context.Context) (isUsed bool) {
 	if !s.WantsAnyFolder() {
-		return
+		return false
 	}
 	opts := *s.opts()
-	if err := s.learnIn(ctx, opts.AnyFolder, opts); err != nil && ctx.Err() == nil && !errors.Is(err, remember.ErrInUse) {
+	err := s.learnIn(ctx, opts.AnyFolder, opts)
+	isUsed = errors.Is(err, remember.ErrInUse)
+	if err != nil && !isUsed && ctx.Err() == nil {
 		opts.AnyFolder.Memory.NoteTried()
 		s.log.Debug("the server does not start in an empty folder: in a new folder the first client waits for it", "err", err)
+	}
+	return isUsed
+}
+
+// useServer says to other programs that the server has a session, until giveServer: none starts it in an empty folder
+// meanwhile. Neither waits.
+func (s *Supplier) useServer() {
+	folder := s.opts().AnyFolder
+	s.usesMu.Lock()
+	defer s.usesMu.Unlock()
+	s.uses++
+	if s.uses == 1 && folder != nil {
+		s.released = folder.Memory.Use()
+	}
+}
+
+func (s *Supplier) giveServer() {
+	s.usesMu.Lock()
+	defer s.usesMu.Unlock()
+	s.uses--
+	if s.uses == 0 && s.released != nil {
+		go s.released() // ends soon
+		s.released = nil
 	}
 }
 
@@ -84,8 +109,11 @@ func (s *Supplier) learnIn(ctx context.Context, folder *AnyFolder, opts Supplier
 		return fmt.Errorf("make an empty folder: %w", err)
 	}
 	defer remove()
-	if !s.WantsAnyFolder() { // another program has learned it meanwhile
+	switch {
+	case !s.WantsAnyFolder(): // another program has learned it meanwhile
 		return nil
+	case folder.ByItself && !s.places.Free(): // a client has come meanwhile
+		return remember.ErrInUse
 	}
 	opts.Memory, opts.AnyFolder = folder.Memory, nil
 	opts.Shared, opts.Warm, opts.MaxSessions, opts.ProcessIdle = false, 0, 1, 0

@@ -121,6 +121,7 @@ func (s *Supplier) dial(ctx context.Context, t *turn) (session *Session, until t
 // dialInPlace is dial with the place taken, which it leaves if it fails.
 func (s *Supplier) dialInPlace(ctx context.Context, t *turn) (session *Session, until time.Time, err error) {
 	s.metrics.Sessions(1)
+	s.useServer()
 	defer func() {
 		if err != nil {
 			s.leavePlace()

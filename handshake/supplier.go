@@ -103,6 +103,9 @@ type Supplier struct {
 	background background
 	// anyFolderSoon says that LearnInAnyFolder is about to run, or runs.
 	anyFolderSoon atomic.Bool
+	usesMu        sync.Mutex // guards what follows
+	uses          int        // sessions with the server, from before its start until it has ended
+	released      func()     // says to other programs that there are none; nil: that is so
 	oddVersion    atomic.Pointer[string]
 	// learned notes for what clients declare a session without a client was started although another one
 	// had just been looked at: see learn.
@@ -322,6 +325,7 @@ func (s *Supplier) Wait() { s.goroutines.Wait() }
 
 // leavePlace gives up the place of a session that was not started, or has ended.
 func (s *Supplier) leavePlace() {
+	s.giveServer()
 	s.places.Give()
 	s.metrics.Sessions(-1)
 }

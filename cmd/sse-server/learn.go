@@ -280,6 +280,11 @@ func (m *Main) learn(c *config.Config, gw *gateway.Gateway, log *slog.Logger) in
 		if err := m.learnHere(ctx, c, gw, params); err != nil || !gw.WantsAnyFolder() {
 			return err
 		}
+		release, ok := gw.ReserveAnyFolder()
+		if !ok {
+			return nil
+		}
+		defer release()
 		if backoff.Wait(ctx, time.Duration(c.Stdio.LearnAfter)) == nil {
 			gw.LearnInAnyFolder(ctx)
 		}

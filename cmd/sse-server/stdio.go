@@ -61,12 +61,12 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	code, why := m.awaitEnd(served, grace, log)
 	leave(why)
 	standing.Wait()
-	release()
-	m.learnElsewhere(client, gw, c.StateDir, log)
 	return m.stop(log, grace, func(ctx context.Context) {
 		if err := gw.Shutdown(ctx); err != nil {
 			log.Warn("gateway shutdown failed", "err", err)
 		}
+		release()
+		m.learnElsewhere(client, gw, c.StateDir, log)
 	}, gw.Abort, nil, code)
 }
 

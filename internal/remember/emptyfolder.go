@@ -23,6 +23,8 @@ const (
 	emptyFolderPoll = 100 * time.Millisecond
 	// inUse begins the names of the files that programs lock, together, while a client may use their server.
 	inUse = ".in-use-"
+	// reserved begins the names of the files that one program locks that waits to run a server in an empty folder.
+	reserved = ".reserved-"
 	// tried begins the names of the files that say when a server has not started in an empty folder.
 	tried = ".tried-"
 )
@@ -30,19 +32,45 @@ const (
 // ErrInUse reports that a client may use the server: some servers end the process that ran before, or need what it has.
 var ErrInUse = errors.New("a client uses the server")
 
-// Use says that a client may use the server, until release is called or the program ends. It does not wait.
+// Use says that a client may use the server, until release is called or the program ends. It does not wait for the
+// disk, nor for a server that runs in an empty folder: it says so once that has ended.
 func (s *Server) Use() (release func()) {
-	lock := s.useLock(s.store.dir)
-	if under, err := s.store.makeDir(); s.store.dir != "" && err == nil {
-		lock = s.useLock(under)
-		_, _ = lock.TryRLock() // it fails where there are no locks, or while one runs in an empty folder
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { // ends with ctx, or with the disk
+		defer close(done)
+		under, err := s.store.makeDir()
+		if err != nil {
+			return
+		}
+		lock := s.lockOf(inUse, under)
+		_, _ = lock.TryRLockContext(ctx, emptyFolderPoll)
+		<-ctx.Done()
+		_ = lock.Close()
+	}()
+	return func() {
+		cancel()
+		select {
+		case <-done:
+		case <-time.After(readWait):
+		}
 	}
-	return func() { _ = lock.Close() }
 }
 
-// useLock returns the lock of the servers whose names begin in the same way: two that share one wait for each other.
-func (s *Server) useLock(dir string) *flock.Flock {
-	return flock.New(filepath.Join(dir, inUse+s.name[:2]), flock.SetPermissions(0o600))
+// Reserve reports whether this program alone is about to have the server run in an empty folder, until release is called.
+func (s *Server) Reserve() (release func(), ok bool) {
+	under, err := s.store.checkedDir()
+	if err != nil {
+		return nil, false
+	}
+	lock := s.lockOf(reserved, under)
+	locked, err := lock.TryLock()
+	return func() { _ = lock.Close() }, locked || err != nil // where there are no locks, several may be
+}
+
+// lockOf returns a lock of the servers of one command. Some share one, which lets them wait for each other.
+func (s *Server) lockOf(kind, dir string) *flock.Flock {
+	return flock.New(filepath.Join(dir, kind+s.command[:2]), flock.SetPermissions(0o600))
 }
 
 // NoteTried notes that the server has not started in an empty folder now.
@@ -82,7 +110,7 @@ func (s *Server) EmptyFolder(ctx context.Context) (dir string, remove func(), er
 		_ = lock.Close()
 		return "", nil, fmt.Errorf("wait for the server in another empty folder: %w", err)
 	}
-	use := s.useLock(under)
+	use := s.lockOf(inUse, under)
 	if locked, err := use.TryLock(); err == nil && !locked {
 		_ = lock.Close()
 		return "", nil, ErrInUse

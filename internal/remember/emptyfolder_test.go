@@ -1,13 +1,17 @@
 package remember_test
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gofrs/flock"
 
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
@@ -125,8 +129,9 @@ func TestNoEmptyFolderBesideAClient(t *testing.T) {
 	of := func() *remember.Server {
 		return remember.Open(dir, slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s", AnyFolder: "any"}).InAnyFolder()
 	}
-	first, second := of().Use(), of().Use() // two windows
-	for _, release := range []func(){first, second} {
+	for range 2 { // windows
+		release := of().Use()
+		awaitInUse(t, dir)
 		_, _, err := of().EmptyFolder(t.Context())
 		ssetest.WantError(t, "EmptyFolder", err, remember.ErrInUse)
 		release()
@@ -135,6 +140,40 @@ func TestNoEmptyFolderBesideAClient(t *testing.T) {
 	ssetest.Must(t, err)
 	of().Use()() // who comes meanwhile does not wait
 	remove()
+}
+
+// awaitInUse waits until a program has said that a client may use the server.
+func awaitInUse(t *testing.T, dir string) {
+	t.Helper()
+	for {
+		files, err := filepath.Glob(filepath.Join(dir, ".in-use-*"))
+		ssetest.Must(t, err)
+		if len(files) > 0 {
+			lock := flock.New(files[0])
+			locked, err := lock.TryLock()
+			ssetest.Must(t, errors.Join(err, lock.Close()))
+			if !locked {
+				return
+			}
+		}
+		runtime.Gosched()
+	}
+}
+
+// One program at a time waits to run a server of one command in an empty folder.
+func TestOneProgramWaitsForAnEmptyFolder(t *testing.T) {
+	dir := ssetest.PrivateDir(t)
+	of := func(server, command string) *remember.Server {
+		return remember.Open(dir, slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: server, Command: command, AnyFolder: "any"}).InAnyFolder()
+	}
+	release, ok := of("a", "c").Reserve()
+	ssetest.Want(t, "the first", ok, true)
+	_, ok = of("b", "c").Reserve() // with another variable
+	ssetest.Want(t, "a second one", ok, false)
+	release()
+	release, ok = of("b", "c").Reserve()
+	ssetest.Want(t, "a later one", ok, true)
+	release()
 }
 
 // What has not started in an empty folder is not tried again for a while, by any program.

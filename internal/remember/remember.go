@@ -71,6 +71,9 @@ type Identity struct {
 	// AnyFolder is the place in which it runs in an empty folder, as any other place may start it: what it says
 	// there may be told here. Empty: nowhere.
 	AnyFolder string
+	// Command is what of the server is the same whatever variables it has: two of one command may need the same port or
+	// file. Empty: Server is.
+	Command string
 }
 
 // String has all of it.
@@ -106,7 +109,7 @@ func (s *Store) Server(identity Identity) *Server {
 		r.reads.does, r.writes.does = r.readAgain, r.write
 		s.records[name] = r
 	}
-	of := &Server{record: r, place: hashOf(identity.Place)}
+	of := &Server{record: r, place: hashOf(identity.Place), command: hashOf(cmp.Or(identity.Command, identity.Server))}
 	if identity.AnyFolder != "" {
 		of.anyFolder = anyFolder + hashOf(identity.AnyFolder)
 	}
@@ -126,6 +129,7 @@ type Server struct {
 	*record
 	place     string
 	anyFolder string // the place of the same server in an empty folder; empty: none
+	command   string // names the locks of those that must not run beside it
 }
 
 // InAnyFolder returns what the server says in an empty folder; nil if that may not be told here, or where nothing
@@ -134,7 +138,7 @@ func (s *Server) InAnyFolder() *Server {
 	if s.anyFolder == "" || s.store.dir == "" {
 		return nil
 	}
-	return &Server{record: s.record, place: s.anyFolder}
+	return &Server{record: s.record, place: s.anyFolder, command: s.command}
 }
 
 // record is what is known of one server in all places.

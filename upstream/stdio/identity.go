@@ -50,9 +50,11 @@ func (c Command) identity() remember.Identity {
 	}
 	all := c.variables()
 	// %q keeps bytes that are no UTF-8, as names of files may have them. JSON does not.
+	command := append([]string{c.Path}, c.Args...)
 	return remember.Identity{
-		Server: fmt.Sprintf("%q %s %q", append([]string{c.Path}, c.Args...), hashOf(all.given), files),
-		Place:  fmt.Sprintf("%s %s", folder(c.Dir), hashOf(append(all.around, all.here...), environ.PathKey(all.path))),
+		Command: fmt.Sprintf("%q", command),
+		Server:  fmt.Sprintf("%q %s %q", command, hashOf(all.given), files),
+		Place:   fmt.Sprintf("%s %s", folder(c.Dir), hashOf(append(all.around, all.here...), environ.PathKey(all.path))),
 	}
 }
 

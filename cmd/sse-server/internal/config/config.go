@@ -90,7 +90,7 @@ type Config struct {
 		Connect string `placeholder:"URL" help:"Share one sse-server with other programs of this user. The URL, such as http://127.0.0.1:8080/mcp, is its name: they meet at a socket that no other user can open, and no port. If it does not run, start it with the other options and the command; it ends when nobody has been connected for 10m."`
 		Learn   bool   `hidden:"" help:"For sse-server itself: serve nobody, and remember what the server says to a client with the params of initialize on stdin."`
 		// LearnAfter is how long after its client has left a server starts in an empty folder.
-		LearnAfter Duration `hidden:"" help:"For tests of sse-server itself."`
+		LearnAfter Duration `hidden:"" default:"1m" help:"For tests of sse-server itself."`
 	} `cmd:"" help:"Serve one agent on stdin and stdout, for clients that only start programs. With --connect, through an sse-server that others use too."`
 	Init struct {
 		File string `arg:"" optional:"" help:"File to write. Without it, servers.yaml."`
@@ -251,7 +251,7 @@ func newConfig() *Config {
 	c.MaxConnections, c.ConnectRate, c.MaxMessageBytes = d.MaxConnections, d.ConnectRate, Size(d.MaxMessageBytes)
 	c.Transports = []string{gateway.TransportSSE, gateway.TransportStreamable}
 	c.Addr, c.LogLevel, c.LogFormat, c.ClusterName = "127.0.0.1:8080", "info", "text", "mcp"
-	c.HTTPIdleTimeout, c.Stdio.LearnAfter = Duration(15*time.Minute), Duration(time.Minute)
+	c.HTTPIdleTimeout = Duration(15 * time.Minute)
 	c.ShutdownTimeout, c.CloseTimeout = Duration(15*time.Second), Duration(2*time.Second)
 	c.given, c.secrets, c.files = map[string]string{}, new([]string), map[string][sha256.Size]byte{}
 	return c

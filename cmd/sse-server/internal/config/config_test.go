@@ -729,3 +729,10 @@ func TestSecretsStayHiddenAfterAReload(t *testing.T) {
 		t.Error("the child of b gets the secret of a")
 	}
 }
+
+// After its client has left, a server has a minute of peace: it is an option of a command, whose defaults kong does not take
+// from the value.
+func TestAServerIsLeftAloneForAMinute(t *testing.T) {
+	c := mustLoad(t, nil, "stdio", "--", "true")
+	ssetest.Want(t, "LearnAfter", time.Duration(c.Stdio.LearnAfter), time.Minute)
+}
