@@ -14,7 +14,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
+	"slices"
+	"strconv"
 )
 
 // CheckFolder returns an error unless a folder belongs to this user or to root, is no link, and is not open to all. It
@@ -98,13 +101,20 @@ func projectIn(dir string) string {
 	return ""
 }
 
+// isHome reports whether a folder is the home directory: that of the environment, or the one that the system has for
+// this user, as a program may have been given another one.
 func isHome(info fs.FileInfo) bool {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return false
+	var homes []string
+	if home, err := os.UserHomeDir(); err == nil {
+		homes = append(homes, home)
 	}
-	at, err := os.Stat(home)
-	return err == nil && os.SameFile(at, info)
+	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
+		homes = append(homes, u.HomeDir)
+	}
+	return slices.ContainsFunc(homes, func(home string) bool {
+		at, err := os.Stat(home)
+		return err == nil && os.SameFile(at, info)
+	})
 }
 
 // OpenFile opens a file to write to, and makes it, with mode 0600, and its folder. The folder must be as with

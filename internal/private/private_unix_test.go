@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -129,4 +131,14 @@ func TestUserOfNoNamespace(t *testing.T) {
 			t.Errorf("%q: got %v", mapped, got)
 		}
 	}
+}
+
+// The home directory that the system has for this user is no project, also if a program was given another one.
+func TestHomeOfThisUserIsNoProject(t *testing.T) {
+	u, err := user.LookupId(strconv.Itoa(os.Getuid()))
+	ssetest.Must(t, err)
+	info, err := os.Stat(u.HomeDir)
+	ssetest.Must(t, err)
+	t.Setenv("HOME", t.TempDir())
+	ssetest.Want(t, "it is the home directory", isHome(info), true)
 }
