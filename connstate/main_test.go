@@ -199,12 +199,6 @@ func notification(t testing.TB, method string) *jsonrpc.Message {
 	return parse(t, string(jsonrpc.NewNotification(method, nil)))
 }
 
-// response is a client's answer to a request of the server.
-func response(t testing.TB, id string) *jsonrpc.Message {
-	t.Helper()
-	return parse(t, string(jsonrpc.NewResult(jsonrpc.ID(id), []byte("{}"))))
-}
-
 // wait brings a message to the gate and fails the test unless it goes as wanted: "waits", or the error.
 func (w *world) wait(m *jsonrpc.Message, want string) *connstate.Request {
 	w.t.Helper()
