@@ -25,10 +25,13 @@ func LastingPath(path string) string {
 func PathKey(path string) string {
 	var key []string
 	for _, element := range filepath.SplitList(path) {
-		files, err := os.ReadDir(element) // sorted
-		if !isTemporary(element) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if !isTemporary(element) {
 			key = append(key, element)
 			continue
+		}
+		files, err := os.ReadDir(element) // sorted
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			key = append(key, element)
 		}
 		for _, file := range files {
 			key = append(key, "/tmp/"+file.Name(), contentOf(filepath.Join(element, file.Name())))

@@ -29,10 +29,17 @@ func CheckFolder(dir string) error {
 		return err
 	case info.Mode().Type() == fs.ModeSymlink:
 		return fmt.Errorf("%s is a link: put a folder there", dir)
+	}
+	return check(dir, info, IsTrusted)
+}
+
+// check returns an error unless a file is a folder of one of those users, and not open to all.
+func check(dir string, info fs.FileInfo, isOfThem func(fs.FileInfo) bool) error {
+	switch {
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a directory", dir)
-	case !IsTrusted(info):
-		return fmt.Errorf("%s belongs to another user: chown it to the user of this program", dir)
+	case !isOfThem(info):
+		return fmt.Errorf("%s belongs to another user%s: chown it to the user of this program", dir, ownerText(info))
 	case isOpenTo(info, writingOthers):
 		return fmt.Errorf("all users of this machine can write to %s: chmod 700 it", dir)
 	}

@@ -3,7 +3,6 @@
 package private
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 )
@@ -18,6 +17,8 @@ const (
 
 func isOpenTo(fs.FileInfo, fs.FileMode) bool { return false }
 
+func ownerText(fs.FileInfo) string { return "" }
+
 // IsOwn reports whether a file belongs to this user.
 func IsOwn(fs.FileInfo) bool { return true }
 
@@ -27,8 +28,8 @@ func IsTrusted(fs.FileInfo) bool { return true }
 // CheckOwned returns an error unless there is a folder.
 func CheckOwned(dir string) error {
 	info, err := os.Stat(dir)
-	if err == nil && !info.IsDir() {
-		return fmt.Errorf("%s is not a directory", dir)
+	if err != nil {
+		return err
 	}
-	return err
+	return check(dir, info, IsOwn)
 }

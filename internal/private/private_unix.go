@@ -22,6 +22,9 @@ func isOpenTo(info fs.FileInfo, whom fs.FileMode) bool { return info.Mode().Perm
 
 func ownerOf(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 
+// ownerText returns the number of the owner, as errors have it after a name.
+func ownerText(info fs.FileInfo) string { return fmt.Sprintf(" (%d)", ownerOf(info)) }
+
 // IsOwn reports whether a file belongs to this user.
 func IsOwn(info fs.FileInfo) bool { return ownerOf(info) == os.Geteuid() }
 
@@ -90,17 +93,10 @@ func CheckOwned(dir string) error {
 		rest = slices.Concat(elements(target), rest)
 	}
 	info, err := os.Lstat(at)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case !info.IsDir():
-		return fmt.Errorf("%s is not a directory", dir)
-	case !IsOwn(info):
-		return fmt.Errorf("%s belongs to another user (%d): chown it to the user of this program", dir, ownerOf(info))
-	case isOpenTo(info, writingOthers):
-		return fmt.Errorf("all users of this machine can write to %s: chmod 700 it", dir)
 	}
-	return nil
+	return check(dir, info, IsOwn)
 }
 
 // elements returns the names in a path.

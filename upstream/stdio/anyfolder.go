@@ -44,11 +44,14 @@ func (c Command) alone(dir string) Command {
 // elsewhere is a folder that does not exist.
 var elsewhere = filepath.Join(string(filepath.Separator), "an empty folder")
 
-// placeOfNone returns the place in which the command runs with InEmptyFolder; empty if it would be another server
-// there, as with a relative path of a program, or if it serves each of its clients something else.
-func (c Command) placeOfNone() string {
+// placeOfNone returns the place in which the command runs with InEmptyFolder; empty if it would be another server than
+// this one there, as with a relative path of a program, or if it serves each of its clients something else.
+func (c Command) placeOfNone(server string) string {
+	if c.PrincipalEnv != "" {
+		return ""
+	}
 	there := c.alone(elsewhere).identity()
-	if c.PrincipalEnv != "" || there.Server != c.identity().Server {
+	if there.Server != server {
 		return ""
 	}
 	return there.Place

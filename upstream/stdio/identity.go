@@ -36,7 +36,7 @@ var scripts = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".pyz", ".rb
 // variables that it inherits. Of values of variables there are only hashes. It reads the file system.
 func (c Command) Identity() remember.Identity {
 	identity := c.identity()
-	identity.AnyFolder = c.placeOfNone()
+	identity.AnyFolder = c.placeOfNone(identity.Server)
 	return identity
 }
 
