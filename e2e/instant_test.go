@@ -110,11 +110,7 @@ func TestAgentOnStdioThatLeavesBeforeTheBootTeaches(t *testing.T) {
 	booted := filepath.Join(t.TempDir(), "booted")
 	cmd, in, out, log := startInitializing(t, booted, booted, "15s")
 	go func() { _, _ = io.Copy(io.Discard, log) }() // ends with the process
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for len(descendants(t, cmd.Process.Pid)) < 2 { // the server, and the process that stands by
-		<-tick.C
-	}
+	awaitStandBy(t, cmd)
 	ssetest.Must(t, in.Close())
 	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
 	_, _ = io.Copy(io.Discard, out)
@@ -125,6 +121,18 @@ func TestAgentOnStdioThatLeavesBeforeTheBootTeaches(t *testing.T) {
 			t.Errorf("the server was started once more: %s", line)
 		}
 	}
+}
+
+// awaitStandBy waits until sse-server has started its server, and the process that stands by, and returns both.
+func awaitStandBy(t *testing.T, cmd *exec.Cmd) (both []process) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for len(both) < 2 {
+		<-tick.C
+		both = descendants(t, cmd.Process.Pid)
+	}
+	return both
 }
 
 // learnerStarted returns the lines of the process that stands by about the servers that it has started.
@@ -146,11 +154,7 @@ func TestAgentOnStdioMeetsNoSecondProcessOfItsServer(t *testing.T) {
 	booted := filepath.Join(t.TempDir(), "booted")
 	cmd, in, out, log := startInitializing(t, booted, booted, "15s")
 	go func() { _, _ = io.Copy(io.Discard, log) }() // ends with the process
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for len(descendants(t, cmd.Process.Pid)) < 2 { // the server, and the process that stands by
-		<-tick.C
-	}
+	awaitStandBy(t, cmd)
 	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
 	_, err := io.WriteString(in, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`+"\n")
 	ssetest.Must(t, err)
@@ -162,6 +166,8 @@ func TestAgentOnStdioMeetsNoSecondProcessOfItsServer(t *testing.T) {
 	leaves := time.Now()
 	ssetest.Must(t, in.Close())
 	ssetest.Must(t, cmd.Wait())
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
 	for !ssetest.RememberedInAnyFolder(t) {
 		<-tick.C
 	}
@@ -183,13 +189,7 @@ func TestAgentOnStdioThatLeavesInOrderLeavesNoProcess(t *testing.T) {
 	never := filepath.Join(t.TempDir(), "never")
 	cmd, in, out, log := startInitializing(t, booted, never, "10ms")
 	go func() { _, _ = io.Copy(io.Discard, log) }() // ends with the process
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	var left []process
-	for len(left) < 2 { // the server, and the process that stands by
-		<-tick.C
-		left = descendants(t, cmd.Process.Pid)
-	}
+	left := awaitStandBy(t, cmd)
 	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
 	line, err := out.ReadString('\n')
 	if err != nil || !strings.Contains(line, `"protocolVersion"`) {
@@ -202,10 +202,8 @@ func TestAgentOnStdioThatLeavesInOrderLeavesNoProcess(t *testing.T) {
 			t.Errorf("process %d outlived sse-server", p.pid)
 		}
 	}
-	learned, err := os.ReadFile(filepath.Join(ssetest.StateDir(t), "sse-server", "learn.log"))
-	ssetest.Must(t, err)
-	if strings.Contains(string(learned), "server started") {
-		t.Errorf("the server was started once more:\n%s", learned)
+	if lines := learnerStarted(t); len(lines) > 0 {
+		t.Errorf("the server was started once more:\n%s", lines)
 	}
 }
 
@@ -236,12 +234,8 @@ func giveUpAndComeAgain(t *testing.T, sig syscall.Signal, initialized bool) {
 		ssetest.Must(t, err)
 		line = next
 	}
-	if sig != syscall.SIGTERM { // the server, and the process that stands by
-		tick := time.NewTicker(10 * time.Millisecond)
-		defer tick.Stop()
-		for len(descendants(t, cmd.Process.Pid)) < 2 {
-			<-tick.C
-		}
+	if sig != syscall.SIGTERM {
+		awaitStandBy(t, cmd)
 	}
 	if initialized {
 		ssetest.Must(t, os.WriteFile(booted, nil, 0o600))

@@ -28,12 +28,11 @@ func (h *atLine) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// An initialize that comes at the moment when a start has failed begins the next one, as one that comes in the pause
-// does.
-func TestInitializeAtTheEndOfAFailedStart(t *testing.T) {
+// initializesAtTheEndOfAStart has a client initialize at the moment when its first start has failed.
+func initializesAtTheEndOfAStart(t *testing.T, with gateway.Settings, want string) {
 	h := &atLine{message: "session start failed"}
-	u := &server{dial: failing(1)}
-	inFakeTime(t, u, gateway.Options{Logger: slog.New(h)}, func(t *testing.T, g *gateway.Gateway) {
+	with.Logger = slog.New(h)
+	inFakeTime(t, &server{dial: failing(1)}, with, func(t *testing.T, g *gateway.Gateway) {
 		var p *peer
 		ready := make(chan struct{})
 		h.do = func() {
@@ -44,25 +43,17 @@ func TestInitializeAtTheEndOfAFailedStart(t *testing.T) {
 		close(ready)
 		synctest.Wait()
 		time.Sleep(time.Millisecond)
-		p.want("0 *")
+		p.want(want)
 	})
+}
+
+// An initialize that comes at the moment when a start has failed begins the next one, as one that comes in the pause
+// does.
+func TestInitializeAtTheEndOfAFailedStart(t *testing.T) {
+	initializesAtTheEndOfAStart(t, gateway.Settings{}, "0 *")
 }
 
 // With one attempt in a row, such an initialize is not answered with the failure of a start that it did not cause.
 func TestInitializeAtTheEndOfTheLastStart(t *testing.T) {
-	h := &atLine{message: "session start failed"}
-	u := &server{dial: failing(1)}
-	inFakeTime(t, u, gateway.Settings{Options: gateway.Options{Logger: slog.New(h)}, MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
-		var p *peer
-		ready := make(chan struct{})
-		h.do = func() {
-			<-ready
-			p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
-		}
-		p = connect(t, g, plain)
-		close(ready)
-		synctest.Wait()
-		time.Sleep(time.Millisecond)
-		p.want(`0 {"protocolVersion"*`)
-	})
+	initializesAtTheEndOfAStart(t, gateway.Settings{MaxHandshakeAttempts: 1}, `0 {"protocolVersion"*`)
 }

@@ -27,24 +27,28 @@ func knows(state string) {
 		Learn(client, &remember.Answers{Initialize: `{"protocolVersion":"2025-11-25"}`, Learned: time.Now()})
 }
 
+// inEmptyFolder returns the memory of a program of what the server says in an empty folder.
+func inEmptyFolder(state string) *remember.Server {
+	return remember.Open(state, slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s", AnyFolder: "any"}).InAnyFolder()
+}
+
+// asked returns a supplier whose server does not start, and counts its starts in an empty folder.
+func asked(state string, starts *int) *Supplier {
+	return NewSupplier(nil, SupplierOptions{
+		Params: Synthetic(ClientInfo{}), RememberFor: time.Hour, Session: multiplex.Options{Logger: slog.New(slog.DiscardHandler)},
+		AnyFolder: &AnyFolder{Memory: inEmptyFolder(state), In: func(string) upstream.Upstream { *starts++; return noServer{} }},
+	})
+}
+
 // Servers start in empty folders one at a time, whichever programs they belong to.
 func TestOneServerAtATimeIsInAnEmptyFolder(t *testing.T) {
 	state := ssetest.PrivateDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		knows(state)
-		log := slog.New(slog.DiscardHandler)
-		memory := func() *remember.Server {
-			return remember.Open(state, log).Server(remember.Identity{Server: "s", AnyFolder: "any"}).InAnyFolder()
-		}
-		_, remove, err := memory().EmptyFolder(t.Context()) // another program has a server in one
+		_, remove, err := inEmptyFolder(state).EmptyFolder(t.Context()) // another program has a server in one
 		ssetest.Must(t, err)
 		starts := 0
-		s := NewSupplier(nil, SupplierOptions{Params: Synthetic(ClientInfo{}), RememberFor: time.Hour, Session: multiplex.Options{Logger: log}, AnyFolder: &AnyFolder{
-			Memory: memory(), In: func(string) upstream.Upstream {
-				starts++
-				return noServer{}
-			},
-		}})
+		s := asked(state, &starts)
 		waiting, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		s.LearnInAnyFolder(waiting)
@@ -63,16 +67,10 @@ func TestWhatAnotherProgramLearnsInAnEmptyFolderIsKnown(t *testing.T) {
 	state := ssetest.PrivateDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		knows(state)
-		log := slog.New(slog.DiscardHandler)
-		memory := func() *remember.Server {
-			return remember.Open(state, log).Server(remember.Identity{Server: "s", AnyFolder: "any"}).InAnyFolder()
-		}
-		_, remove, err := memory().EmptyFolder(t.Context())
+		_, remove, err := inEmptyFolder(state).EmptyFolder(t.Context())
 		ssetest.Must(t, err)
 		starts := 0
-		s := NewSupplier(nil, SupplierOptions{Params: Synthetic(ClientInfo{}), RememberFor: time.Hour, Session: multiplex.Options{Logger: log}, AnyFolder: &AnyFolder{
-			Memory: memory(), In: func(string) upstream.Upstream { starts++; return noServer{} },
-		}})
+		s := asked(state, &starts)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -80,7 +78,7 @@ func TestWhatAnotherProgramLearnsInAnEmptyFolderIsKnown(t *testing.T) {
 		}()
 		synctest.Wait() // it waits for its turn
 		own, _ := remember.ClientOf(nil, remember.Own)
-		memory().Learn(own, &remember.Answers{Initialize: `{"protocolVersion":"2025-11-25"}`, Learned: time.Now().Add(-time.Second)})
+		inEmptyFolder(state).Learn(own, &remember.Answers{Initialize: `{"protocolVersion":"2025-11-25"}`, Learned: time.Now().Add(-time.Second)})
 		remove()
 		<-done
 		ssetest.Want(t, "starts", starts, 0)

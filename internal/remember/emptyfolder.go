@@ -92,11 +92,13 @@ func (s *Server) Tried() time.Time {
 	return info.ModTime()
 }
 
-// EmptyFolder makes a folder that is empty, for a server that starts there, below the one of the files. It fails if another
-// user or a project can have files in a folder above it, and with ErrInUse while a client may use the server. One at a time is there, in all programs that share the files: EmptyFolder
-// waits for the others as long as ctx, because no client waits for it, and ten servers at once would keep the machine busy.
-// Where the file system has no locks, it does not wait. remove removes the folder with all that the server has left there;
-// one of a program that was killed is removed later.
+// EmptyFolder makes an empty folder below that of the files, for a server to start in. It fails if another user or a
+// project can have files in a folder above it, and with ErrInUse while a client may use the server.
+//
+// One server at a time is in such a folder, in all programs that share the files, because ten servers at once would keep
+// the machine busy. EmptyFolder waits for the others as long as ctx lasts, but not where the file system has no locks.
+// remove removes the folder with all that the server has left there. The folder of a program that was killed is
+// removed later.
 func (s *Server) EmptyFolder(ctx context.Context) (dir string, remove func(), err error) {
 	under, err := s.store.makeDir()
 	if err == nil {

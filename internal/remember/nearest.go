@@ -56,7 +56,7 @@ func (a *Answers) partial() *Answers {
 	}
 }
 
-// namesEmptyFolder matches a text with the name of a folder of EmptyFolder, whatever stands in the place of its point.
+// namesEmptyFolder matches the name of a folder of EmptyFolder in a text. Servers may write another character for its point.
 var namesEmptyFolder = regexp.MustCompile(`empty-[0-9]{4,}`)
 
 // isGeneral reports whether what a server said to a client may be told to other kinds of clients, and in other places.

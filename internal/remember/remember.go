@@ -305,9 +305,9 @@ func (r *record) merge(all []saved) {
 	}
 }
 
-// putLocked keeps answers within the bounds. Those of empty folders go last, but have no more than half: all
-// folders need them, and one that is gone is not asked for again soon. Among the others, as among these, who has told most,
-// in one place, gives way first: so clients that vary what they declare push out what was said to themselves.
+// putLocked keeps answers within the bounds. Answers of empty folders go last, but take no more than half: all
+// folders need them, and the server is not asked again soon. Within each of the two kinds, the client and place with
+// the most answers give way first: so clients that vary what they declare push out their own answers.
 func (r *record) putLocked(k key, e entry) {
 	if r.answers == nil {
 		r.answers = make(map[key]entry)

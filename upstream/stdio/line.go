@@ -48,8 +48,8 @@ type message struct {
 // nothing else. One with members of its own is a line of a log, and text. A broken one is no JSON, but
 // the id of a request can be read from it. After text it is one only if it is written as JSON is, names
 // its version and ends: a server that logs what it sends prints it in the notation of its language, or
-// shortened, and then sends it whole. What is inside another object, such as a line of a log or a broken
-// message, is none.
+// shortened, and then sends it whole. An object inside another one, such as a line of a log or a broken
+// message, is no message.
 func read(line []byte, parts bool) content {
 	line = bytes.Trim(line, " \t\r\n\x00")
 	if len(line) == 0 {
@@ -226,8 +226,8 @@ func brokenForm(object []byte, closed bool) jsonrpc.Form {
 // messageBegins is how most messages begin.
 const messageBegins = `{"jsonrpc"`
 
-// isMessage reports whether a JSON object is a message. One that has members of its own is a line of a log, such as pino
-// and zap write, wherever those of a message stand in it: a server that merges what it got into its log writes so.
+// isMessage reports whether a JSON object is a message. An object with members of its own is a line of a log, as pino and
+// zap write them, even if it has the members of a message too: some servers merge what they got into their log.
 func isMessage(object json.RawMessage) bool {
 	return jsonrpc.IsMessage(object) || jsonrpc.Mend(object) != nil && jsonrpc.IsBareResponse(object)
 }
