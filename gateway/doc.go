@@ -10,9 +10,9 @@
 //
 // A message passes these hops:
 //
-//	sse, streamable or stdio ─▶ connstate.Connection ─▶ handshake.Bridge ─▶ multiplex.Session ─▶ upstream
+//	sse, streamable or stdio ─▶ connstate.Connection ─▶ bridge.Bridge ─▶ multiplex.Session ─▶ upstream
 //
 // A [Gateway] wires the hops and ends them; [Servers] serves several gateways.
-// Package handshake connects a connection to its session, and supplies the sessions.
+// Package internal/bridge connects a connection to its sessions, which package handshake supplies.
 // docs/reference/states.md has the states, docs/reference/errors.md the errors.
 package gateway

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/bridge"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
@@ -41,7 +42,7 @@ type Gateway struct {
 	promReg  *prometheus.Registry
 	budget   *budget.Account
 	registry *connstate.Registry
-	bridges  handshake.Options       // shared by all bridges
+	bridges  bridge.Options          // shared by all bridges
 	now      atomic.Pointer[serving] // for all that begins
 	detach   func()                  // from the Cluster
 
@@ -239,11 +240,11 @@ func (g *Gateway) connect(n *serving, version string) {
 	if o.Name != "" { // one of several
 		server = fmt.Sprintf("the server %q", o.Name)
 	}
-	g.bridges = handshake.Options{
+	g.bridges = bridge.Options{
 		Supplier: func() *handshake.Supplier { return g.now.Load().supplier },
-		Times: func() handshake.Times {
+		Times: func() bridge.Times {
 			o := &g.now.Load().opts
-			return handshake.Times{InitializationTimeout: o.InitializationTimeout,
+			return bridge.Times{InitializationTimeout: o.InitializationTimeout,
 				InitializeTimeout: o.InitializeTimeout, AnnounceDelay: o.AnnounceDelay}
 		},
 		Remedy: func(err error) string {
@@ -392,7 +393,7 @@ func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, g
 // Accept makes the bridge of a new connection, which starts its session. It
 // implements httpcheck.Backend.
 func (g *Gateway) Accept(c *connstate.Connection) connstate.Handler {
-	b := handshake.NewBridge(c, &g.bridges)
+	b := bridge.New(c, &g.bridges)
 	g.Start()
 	if g.now.Load().opts.Reauthenticate && c.Client().Transport != connstate.TransportStdio {
 		return leased{b, g.keepConnection(c)}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/auth"
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/bridge"
 )
 
 // leaseInterval is the longest time between two checks of a token. What a check remembers is
@@ -97,7 +97,7 @@ func (g *Gateway) keepConnection(c *connstate.Connection) *lease {
 
 // leased is a Handler of a connection that lives as long as its token is good.
 type leased struct {
-	*handshake.Bridge
+	*bridge.Bridge
 	lease *lease
 }
 

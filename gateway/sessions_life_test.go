@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -140,13 +141,13 @@ func TestNothingRunsForAnIdleConnection(t *testing.T) {
 	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
 		learned(t, g, u)
 		time.Sleep(time.Minute)
-		before := goroutinesOf("mcp-sse/handshake.")
+		before := goroutinesOf("mcp-sse/handshake.", "mcp-sse/internal/bridge.")
 		asleep := returns(t, g)
 		awake := returns(t, g)
 		awake.post(request("1", "tools/call"))
 		awake.want(answered("1", 2, "tools/call"))
 		time.Sleep(time.Minute)
-		if now := goroutinesOf("mcp-sse/handshake."); len(now) > len(before) {
+		if now := goroutinesOf("mcp-sse/handshake.", "mcp-sse/internal/bridge."); len(now) > len(before) {
 			t.Errorf("%d goroutines more:\n%s", len(now)-len(before), strings.Join(now, "\n\n"))
 		}
 		asleep.wantState(connstate.Resting)
@@ -245,12 +246,13 @@ func TestNothingIsKeptOfAClientThatLeftASharedSession(t *testing.T) {
 	})
 }
 
-// goroutinesOf returns those that run, or were begun by, a function whose name has a text in it.
-func goroutinesOf(name string) (all []string) {
+// goroutinesOf returns those that run, or were begun by, a function whose name has one of some texts in it.
+func goroutinesOf(names ...string) (all []string) {
 	buf := make([]byte, 4<<20)
 	buf = buf[:runtime.Stack(buf, true)]
 	for one := range strings.SplitSeq(string(buf), "\n\n") {
-		if strings.Contains(one, name) && !strings.Contains(one, "goroutinesOf(") {
+		isMeant := slices.ContainsFunc(names, func(name string) bool { return strings.Contains(one, name) })
+		if isMeant && !strings.Contains(one, "goroutinesOf(") {
 			all = append(all, one)
 		}
 	}

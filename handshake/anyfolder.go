@@ -32,7 +32,7 @@ const (
 
 // learnInAnyFolderSoon is LearnInAnyFolder once nobody has a session, in the background, and once at a time.
 func (s *Supplier) learnInAnyFolderSoon() {
-	folder := s.opts().AnyFolder
+	folder := s.Options().AnyFolder
 	if folder == nil || !folder.ByItself || !s.anyFolderSoon.CompareAndSwap(false, true) {
 		return
 	}
@@ -56,7 +56,7 @@ func (s *Supplier) LearnInAnyFolder(ctx context.Context) (isUsed bool) {
 	if !s.WantsAnyFolder() {
 		return false
 	}
-	opts := *s.opts()
+	opts := *s.Options()
 	err := s.learnIn(ctx, opts.AnyFolder, opts)
 	isUsed = errors.Is(err, remember.ErrInUse)
 	if err != nil && !isUsed && ctx.Err() == nil {
@@ -69,7 +69,7 @@ func (s *Supplier) LearnInAnyFolder(ctx context.Context) (isUsed bool) {
 // useServer says to other programs that the server has a session, until giveServer: none starts it in an empty folder
 // meanwhile. Neither waits.
 func (s *Supplier) useServer() {
-	folder := s.opts().AnyFolder
+	folder := s.Options().AnyFolder
 	s.usesMu.Lock()
 	defer s.usesMu.Unlock()
 	s.uses++
@@ -91,7 +91,7 @@ func (s *Supplier) giveServer() {
 // WantsAnyFolder reports whether LearnInAnyFolder has something to learn. A server of which all clients share one
 // session may have no second process.
 func (s *Supplier) WantsAnyFolder() bool {
-	opts := s.opts()
+	opts := s.Options()
 	if opts.AnyFolder == nil || opts.Forwards || opts.Shared || opts.Params == nil {
 		return false
 	}

@@ -34,8 +34,8 @@ func (c *contacts) reach(to contact) {
 	}
 }
 
-// hears notes that the server gets a message of a client.
-func (s *Session) hears(m *jsonrpc.Message) {
+// Hears notes that the server gets a message of a client.
+func (s *Session) Hears(m *jsonrpc.Message) {
 	switch {
 	case s.look == nil || s.look.isOver() || s.contact.now() == mayHaveChanged || s.isEmpty(m):
 		s.contact.reach(hasMessages)
@@ -46,8 +46,8 @@ func (s *Session) hears(m *jsonrpc.Message) {
 	}
 }
 
-// hearsState is hears for the state of a client that a session gets after another one.
-func (s *Session) hearsState() { s.contact.reach(heardClient) }
+// HearsState is Hears for the state of a client that a session gets after another one.
+func (s *Session) HearsState() { s.contact.reach(heardClient) }
 
 // isEmpty reports whether a message of a client has nothing in it that the client has chosen: it is one of the
 // handshake, or asks for a list with no more than a cursor that the server has given. (A progress token is another

@@ -69,8 +69,8 @@ var safeDetails = map[string]string{
 	metrics.ReasonGaveUp:      "the server ends soon after each start",
 }
 
-// isLate reports whether the start goes on: its client has waited too long, and the server has not failed.
-func (f *Failure) isLate() bool { return f.Reason == metrics.ReasonTimeout && f.Err == nil }
+// IsLate reports whether the start goes on: its client has waited too long, and the server has not failed.
+func (f *Failure) IsLate() bool { return f.Reason == metrics.ReasonTimeout && f.Err == nil }
 
 // Safe returns the failure without what is for the operator alone: the command, its
 // stderr and exit status, the address of a remote server, and the server's error

@@ -190,8 +190,8 @@ func (r *Result) Advertises(names ...string) bool {
 	return mcp.Declares(r.Raw, append([]string{"capabilities"}, names...)...)
 }
 
-// resultOf returns the result of initialize that is remembered.
-func resultOf(answers *remember.Answers) *Result {
+// ResultOf returns the result of initialize that is remembered.
+func ResultOf(answers *remember.Answers) *Result {
 	raw := json.RawMessage(answers.Initialize)
 	version, _ := jsonrpc.MemberText(raw, "protocolVersion")
 	return &Result{Raw: raw, Version: version}

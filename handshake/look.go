@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,54 +27,46 @@ type look struct {
 	began   atomic.Bool
 	done    chan struct{}     // closed at the end of the look
 	answers *remember.Answers // set before done is closed; nil: the lists could not be read
-
-	mu        sync.Mutex // guards what follows
-	ended     bool
-	observers map[user]func() // called before done is closed: who waits for that finds what they did
 }
 
-// observe has f called for a user of the session at the end of the look, perhaps at once.
-func (l *look) observe(u user, f func()) {
-	l.mu.Lock()
-	ended := l.ended
-	if !ended {
-		if l.observers == nil {
-			l.observers = make(map[user]func())
-		}
-		l.observers[u] = f
+// CanLook reports whether there is or will be a look at the session, which shows what its server says: something is
+// remembered of the server.
+func (s *Session) CanLook() bool { return s.look != nil }
+
+// StartLook reads the lists of an initialized session in the background, once, and remembers them for
+// clients that declare the same. The channel is closed at the end. The caller must know that CanLook is true.
+func (s *Session) StartLook() (done <-chan struct{}) {
+	s.look.begin.Do(s.runLook)
+	return s.look.done
+}
+
+// Looked returns what the look has shown, which the caller must not change. It returns nil while that is not over, or
+// if the lists could not be read.
+func (s *Session) Looked() *remember.Answers {
+	s.usersMu.Lock()
+	defer s.usersMu.Unlock()
+	if !s.looked {
+		return nil
 	}
-	l.mu.Unlock()
-	if ended {
-		f()
+	return s.look.answers
+}
+
+// endLook tells the users before it closes done: who waits for that finds what they did.
+func (s *Session) endLook() {
+	s.usersMu.Lock()
+	s.looked = true // those who observe from now on are told by Observe
+	all := slices.Collect(maps.Keys(s.users))
+	s.usersMu.Unlock()
+	for _, u := range all {
+		u.SessionLooked()
 	}
+	close(s.look.done)
 }
-
-// ignore has nothing called for a user.
-func (l *look) ignore(u user) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.observers, u)
-}
-
-func (l *look) end() {
-	l.mu.Lock()
-	all := l.observers
-	l.ended, l.observers = true, nil
-	l.mu.Unlock()
-	for _, f := range all {
-		f()
-	}
-	close(l.done)
-}
-
-// startLook reads the lists of an initialized session in the background, once, and remembers them for
-// clients that declare the same.
-func (s *Session) startLook() { s.look.begin.Do(s.runLook) }
 
 func (s *Session) runLook() {
 	s.look.began.Store(true)
 	s.supplier.Go(func() { // ends with the session, and after a request timeout
-		defer s.look.end()
+		defer s.endLook()
 		answers, err := s.read(s.Result(), s.client)
 		if err != nil {
 			if !s.isOver() {
@@ -100,20 +94,20 @@ func (s *Session) learn(answers *remember.Answers) {
 		s.remember(s.client, answers)
 		return
 	}
-	if !s.supplier.learnsAlone() {
+	if !s.supplier.LearnsAlone() {
 		return
 	}
 	known := s.look.memory.Answers(s.client)
 	differs := known == nil && s.contact.now() < mayHaveChanged || known != nil && !known.Same(answers) && time.Since(known.Learned) > time.Hour
-	if differs && s.supplier.background.mayBegin() && s.supplier.learned.first(s.client.String(), time.Now()) {
-		s.supplier.learnInBackground(s.Params(), s.who)
+	if differs && s.supplier.background.mayBegin() && s.supplier.learned.First(s.client.String(), time.Now()) {
+		s.supplier.LearnInBackground(s.Params(), s.who)
 	}
 }
 
 // remember keeps what the server says to such a client, and tells those who have something else, or wait.
 func (s *Session) remember(client remember.Client, answers *remember.Answers) {
 	if s.look.memory.Learn(client, answers) {
-		s.supplier.tell(func(l follower) { l.memoryHasNews(s.supplier) })
+		s.supplier.tell(func(f Follower) { f.MemoryHasNews(s.supplier) })
 		s.supplier.learnInAnyFolderSoon()
 	}
 }
@@ -126,7 +120,7 @@ const lookEnds = 5 * time.Second
 // initialized, so nobody else gets an answer of the session.
 func (s *Session) CloseAfterLook(why error) {
 	if s.look != nil && !s.look.began.Load() && s.contact.now() == noContact && s.Result() != nil && !s.isOver() {
-		s.startLook()
+		s.StartLook()
 	}
 	if s.look == nil || !s.look.began.Load() || s.look.isOver() {
 		s.Close(why)
@@ -146,7 +140,7 @@ func (l *look) isOver() bool { return isClosed(l.done) }
 
 // read reads all lists that the server has by its result of initialize, for a client.
 func (s *Session) read(result *Result, client remember.Client) (*remember.Answers, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.supplier.opts().Session.RequestTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), s.supplier.Options().Session.RequestTimeout)
 	defer cancel()
 	known := s.look.memory.Answers(client)
 	answers := &remember.Answers{
@@ -176,7 +170,7 @@ func (s *Session) read(result *Result, client remember.Client) (*remember.Answer
 				return nil, err
 			}
 			answers.Pages[method] = pages
-			if kind == "tools" && !s.supplier.opts().Forwards {
+			if kind == "tools" && !s.supplier.Options().Forwards {
 				s.noteTools(s.supplier.tools.Learn(inOrder))
 			}
 		}
@@ -184,8 +178,8 @@ func (s *Session) read(result *Result, client remember.Client) (*remember.Answer
 	return answers, nil
 }
 
-// unread returns what a session says whose lists could not be read.
-func (s *Session) unread() *remember.Answers {
+// WithoutLists returns what an initialized session says whose lists could not be read.
+func (s *Session) WithoutLists() *remember.Answers {
 	return &remember.Answers{Initialize: string(s.Result().Raw), Stateless: s.Stateless(), Learned: time.Now()}
 }
 

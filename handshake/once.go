@@ -16,9 +16,9 @@ type OncePerHour struct {
 // maxNoted bounds what is noted, because clients name it.
 const maxNoted = 256
 
-// first reports whether something has not happened in the last hour, and notes that it does now. It reports
+// First reports whether something has not happened in the last hour, and notes that it does now. It reports
 // false for everything while there is too much to note.
-func (o *OncePerHour) first(what string, now time.Time) bool {
+func (o *OncePerHour) First(what string, now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	maps.DeleteFunc(o.noted, func(_ string, at time.Time) bool { return now.Sub(at) >= time.Hour })

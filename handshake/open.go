@@ -22,8 +22,8 @@ const (
 	FromShared = "shared" // it is a shared session
 )
 
-// openOptions are what Open knows of the connection that needs a session.
-type openOptions struct {
+// OpenOptions are what Open knows of the connection that needs a session.
+type OpenOptions struct {
 	// Party is on whose behalf the session starts. While starts wait, each party gets
 	// its turn after the others.
 	Party string
@@ -44,7 +44,7 @@ type openOptions struct {
 // client must Close. from names its source, for the log. The start timeout bounds all from
 // the start of the server, or from its taking out of the pool, to the end of the handshake.
 // The wait for a turn comes before it. The error is a *Failure.
-func (s *Supplier) Open(ctx context.Context, c openOptions) (session *Session, from string, err error) {
+func (s *Supplier) Open(ctx context.Context, c OpenOptions) (session *Session, from string, err error) {
 	if s.shared != nil {
 		session, err = s.shared.get(ctx)
 		return session, FromShared, err
@@ -53,11 +53,11 @@ func (s *Supplier) Open(ctx context.Context, c openOptions) (session *Session, f
 }
 
 // start is Open for a session of the client's own.
-func (s *Supplier) start(ctx context.Context, c openOptions) (session *Session, from string, err error) {
+func (s *Supplier) start(ctx context.Context, c OpenOptions) (session *Session, from string, err error) {
 	t := turn{s: s, party: c.Party}
 	defer t.end()
-	until, from := time.Now().Add(s.opts().StartTimeout), FromPool
-	if c.AnyServer && s.pool != nil && s.opts().Warm > 0 {
+	until, from := time.Now().Add(s.Options().StartTimeout), FromPool
+	if c.AnyServer && s.pool != nil && s.Options().Warm > 0 {
 		session = s.pool.take()
 	}
 	if session == nil {
@@ -68,7 +68,7 @@ func (s *Supplier) start(ctx context.Context, c openOptions) (session *Session, 
 			return nil, from, notStarted(err)
 		case session != nil:
 			from = FromPool
-			until = time.Now().Add(s.opts().StartTimeout)
+			until = time.Now().Add(s.Options().StartTimeout)
 		default:
 			session, until, err = s.dialInPlace(ctx, &t)
 			if err != nil {
@@ -77,7 +77,7 @@ func (s *Supplier) start(ctx context.Context, c openOptions) (session *Session, 
 		}
 	}
 	session.since, session.who = time.Now(), cmp.Or(c.Who, remember.Own)
-	spawned := from == FromStart && s.opts().Boots
+	spawned := from == FromStart && s.Options().Boots
 	if c.Attach != nil {
 		c.Attach(session, spawned)
 	}
@@ -105,7 +105,7 @@ func given(params json.RawMessage) <-chan json.RawMessage {
 
 // startOwn starts a session of the supplier's own, with the synthetic initialize.
 func (s *Supplier) startOwn(ctx context.Context) (*Session, error) {
-	session, _, err := s.start(ctx, openOptions{Params: given(s.opts().Params)})
+	session, _, err := s.start(ctx, OpenOptions{Params: given(s.Options().Params)})
 	return session, err
 }
 
@@ -130,7 +130,7 @@ func (s *Supplier) dialInPlace(ctx context.Context, t *turn) (session *Session, 
 	if err := t.begin(ctx); err != nil {
 		return nil, until, notStarted(err)
 	}
-	until = time.Now().Add(s.opts().StartTimeout)
+	until = time.Now().Add(s.Options().StartTimeout)
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	conn, err := s.up.Dial(ctx)
@@ -161,7 +161,7 @@ func (s *Supplier) wait(ctx context.Context, places *fair.Places, party string) 
 
 // awaitPlace waits for a place for a client's session. The place may be that of a warm server,
 // which it returns then: a client must not wait beside a server that waits for one.
-func (s *Supplier) awaitPlace(ctx context.Context, c openOptions, party string) (*Session, error) {
+func (s *Supplier) awaitPlace(ctx context.Context, c OpenOptions, party string) (*Session, error) {
 	if s.places.TryTake() {
 		return nil, nil
 	}
@@ -223,7 +223,7 @@ func (t *turn) params(ctx context.Context, from <-chan json.RawMessage) (
 		return params, 0, nil
 	default:
 	}
-	again := t.has && !t.s.opts().Boots
+	again := t.has && !t.s.Options().Boots
 	if again {
 		t.end()
 	}
@@ -246,9 +246,9 @@ func notStarted(err error) *Failure {
 	return creationFailure(startReason(err), "the server was not started", err)
 }
 
-// endedSoon returns the failure of a server that ended, with err, before its session
+// EndedSoon returns the failure of a server that ended, with err, before its session
 // proved itself. It counts as a failed start.
-func endedSoon(err error) *Failure {
+func EndedSoon(err error) *Failure {
 	return creationFailure(metrics.ReasonStartFailed, "the server ended soon after its start", ended(err))
 }
 
@@ -270,5 +270,5 @@ const (
 	maxPause   = 15 * time.Second
 )
 
-// newBackoff returns the pauses between failed starts.
-func newBackoff() *backoff.Backoff { return backoff.New(firstPause, maxPause) }
+// NewPauses returns the pauses between failed starts.
+func NewPauses() *backoff.Backoff { return backoff.New(firstPause, maxPause) }

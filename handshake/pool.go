@@ -42,7 +42,7 @@ func (p *pool) noteUse(at int64) {
 // isWanted reports whether warm servers are wanted now. It also notes a use while the server is unknown, so that
 // the warm server stays for the next client.
 func (p *pool) isWanted() bool {
-	opts := p.supplier.opts()
+	opts := p.supplier.Options()
 	if !opts.WarmFollowsUse {
 		return true
 	}
@@ -59,7 +59,7 @@ func (p *pool) resize() {
 	wanted := p.isWanted() // it may read a file
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	opts := p.supplier.opts()
+	opts := p.supplier.Options()
 	warm := opts.Warm
 	if !wanted || time.Now().Before(p.until) {
 		warm = 0
@@ -84,7 +84,7 @@ func (p *pool) resize() {
 func (p *pool) emptyUnused() {
 	for wanted := true; wanted; wanted = p.isWanted() {
 		used := time.Unix(0, p.lastUse.Load())
-		if backoff.Wait(p.supplier.life, time.Until(used.Add(p.supplier.opts().ProcessIdle))) != nil {
+		if backoff.Wait(p.supplier.life, time.Until(used.Add(p.supplier.Options().ProcessIdle))) != nil {
 			return
 		}
 	}
@@ -127,19 +127,19 @@ func (p *pool) take() *Session {
 // keep keeps one warm server, until life ends. It pauses after a start that failed, and after
 // a server that ended before anybody took it: some end when they have been idle for a while.
 func (p *pool) keep(life context.Context) {
-	pauses := newBackoff()
+	pauses := NewPauses()
 	for life.Err() == nil {
 		s, err := p.start(life)
 		if err == nil && p.offer(life, s) {
-			pauses = newBackoff()
+			pauses = NewPauses()
 			continue
 		}
 		switch {
 		case err != nil:
 		case !s.Proven():
-			p.noteFailure(endedSoon(s.Why()), s.Age())
+			p.noteFailure(EndedSoon(s.Why()), s.Age())
 		case s.Age() > longIdle:
-			pauses = newBackoff()
+			pauses = NewPauses()
 		}
 		pause := pauses.Next()
 		if p.isHopeless() {

@@ -70,7 +70,7 @@ func (s *Supplier) NoteFailure(err error) {
 // refuses the credentials of one client or of a probe, while those of others may be right.
 func (s *Supplier) refusesClient(err error) bool {
 	failure, _ := errors.AsType[*Failure](err)
-	return s.opts().Forwards && failure != nil && failure.Reason == metrics.ReasonDenied
+	return s.Options().Forwards && failure != nil && failure.Reason == metrics.ReasonDenied
 }
 
 // NoteLoss records that a session was lost, and why. soon says that it had not proved itself.
@@ -128,7 +128,7 @@ func (s *Supplier) Ready(ctx context.Context) error {
 	select {
 	case <-p.done:
 		return p.err
-	case <-time.After(s.opts().InitializationTimeout):
+	case <-time.After(s.Options().InitializationTimeout):
 		r := &s.readiness
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -165,7 +165,7 @@ func (s *Supplier) probe() (*attempt, error) {
 }
 
 func (s *Supplier) runProbe(p *attempt) {
-	ctx, cancel := context.WithTimeout(s.readiness.life, s.opts().StartTimeout)
+	ctx, cancel := context.WithTimeout(s.readiness.life, s.Options().StartTimeout)
 	defer cancel()
 	p.err = s.tryStart(ctx)
 	r := &s.readiness

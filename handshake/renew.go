@@ -70,16 +70,16 @@ const (
 	maxRenewPause   = 15 * time.Minute
 )
 
-// learnInBackground starts a session in the background to learn what the server says to a client with these
+// LearnInBackground starts a session in the background to learn what the server says to a client with these
 // params; who it is, [remember.Principal] says. The returned channel is closed once that is known, or cannot be
 // known now.
-func (s *Supplier) learnInBackground(params json.RawMessage, who string) <-chan struct{} {
-	return s.learnUnlessSince(time.Now().Add(time.Hour), params, who)
+func (s *Supplier) LearnInBackground(params json.RawMessage, who string) <-chan struct{} {
+	return s.LearnUnlessSince(time.Now().Add(time.Hour), params, who)
 }
 
-// learnUnlessSince is learnInBackground, but starts nothing if it has been learned at a time or later: the start that
+// LearnUnlessSince is LearnInBackground, but starts nothing if it has been learned at a time or later: the start that
 // has done so may end between a look at the memory and this call.
-func (s *Supplier) learnUnlessSince(at time.Time, params json.RawMessage, who string) <-chan struct{} {
+func (s *Supplier) LearnUnlessSince(at time.Time, params json.RawMessage, who string) <-chan struct{} {
 	client, plain := remember.ClientOf(params, who)
 	if !plain {
 		return closed
@@ -92,7 +92,7 @@ func (s *Supplier) learnUnlessSince(at time.Time, params json.RawMessage, who st
 	s.Go(func() { // ends with the start, the look, and the supplier
 		var err error
 		var known *remember.Answers
-		if memory := s.opts().Memory; memory != nil { // a reload may have switched it off
+		if memory := s.Options().Memory; memory != nil { // a reload may have switched it off
 			known = memory.Answers(client)
 		}
 		if known == nil || known.Learned.Before(at) {
@@ -116,7 +116,7 @@ var errNothingLearned = errors.New("its lists cannot be read, or are too long to
 // Learn starts a session without a client, and remembers what the server says to one that initializes with these
 // params. It fails if the session does not start, or does not show that.
 func (s *Supplier) Learn(ctx context.Context, params json.RawMessage, who string) error {
-	session, _, err := s.start(ctx, openOptions{Who: who, AnyServer: true, Params: given(params)})
+	session, _, err := s.start(ctx, OpenOptions{Who: who, AnyServer: true, Params: given(params)})
 	if err != nil {
 		return err
 	}
@@ -165,9 +165,8 @@ func (s *Session) awaitLook(ctx context.Context) *remember.Answers {
 	if s.look == nil {
 		return nil
 	}
-	s.startLook()
 	select {
-	case <-s.look.done:
+	case <-s.StartLook():
 		return s.look.answers
 	case <-ctx.Done():
 		return nil

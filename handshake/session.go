@@ -30,12 +30,9 @@ var (
 	ErrTakesNoMore = errors.New("the server takes no more messages")
 	// errNotNeeded is the close reason of a session that nobody needs.
 	errNotNeeded = errors.New("the session is not needed")
-	// errIdle is the reason of a session that has ended because its clients have not used it for long.
-	errIdle = errors.New("the session was idle")
+	// ErrIdle is the reason of a session that has ended because its clients have not used it for long.
+	ErrIdle = errors.New("the session was idle")
 )
-
-// checksInIdle is how often a session is looked at in the time after which it is idle.
-const checksInIdle = 4
 
 // Session is a session with the server. The methods that it adds to multiplex.Session
 // are safe for concurrent use.
@@ -48,9 +45,9 @@ type Session struct {
 	result atomic.Pointer[Result]          // nil without a handshake
 
 	// Set before Open returns:
-	since           time.Time     // when it was last started, taken or initialized
-	waitedForParams time.Duration // how long the initialize waited for its params while the server was ready
-	who             string        // for whom it was started, as remember has it
+	since           time.Time // when it was last started, taken or initialized
+	waitedForParams time.Duration
+	who             string // for whom it was started, as remember has it
 	// client is who asked, as memory has it; teaches says that what it is told may be remembered.
 	client  remember.Client
 	teaches bool
@@ -63,38 +60,46 @@ type Session struct {
 	over  chan struct{} // closed when the session takes no more messages
 	why   error         // set before over is closed
 
-	usersMu sync.Mutex // guards users
-	users   map[user]bool
+	usersMu sync.Mutex // guards what follows
+	users   map[User]bool
+	looked  bool // the look is over
 }
 
-// user is told of the end of a session: once it takes no more messages, perhaps more than once, and when it has
-// ended. Neither may wait.
-type user interface {
-	sessionOver()
-	sessionDone()
+// User is told what becomes of a session. It may not wait then.
+type User interface {
+	// SessionLooked says, once, that the look at the session is over: see [Session.Looked].
+	SessionLooked()
+	// SessionOver says, perhaps more than once, that the session takes no more messages: see [Session.Why].
+	SessionOver()
+	// SessionDone says that the session has ended, and what was sent to it is answered or lost.
+	SessionDone()
 }
 
-// observe has a user told from now on, perhaps at once.
-func (s *Session) observe(u user) {
+// Observe has a user told from now on, perhaps at once.
+func (s *Session) Observe(u User) {
 	s.usersMu.Lock()
 	if s.users == nil {
-		s.users = make(map[user]bool)
+		s.users = make(map[User]bool)
 	}
 	s.users[u] = true
+	looked := s.looked
 	s.usersMu.Unlock()
 	if s.isOver() {
-		u.sessionOver()
+		u.SessionOver()
+	}
+	if looked {
+		u.SessionLooked()
 	}
 }
 
-// ignore has a user no longer told.
-func (s *Session) ignore(u user) {
+// Ignore has a user no longer told.
+func (s *Session) Ignore(u User) {
 	s.usersMu.Lock()
 	defer s.usersMu.Unlock()
 	delete(s.users, u)
 }
 
-func (s *Session) tellUsers(what func(user)) {
+func (s *Session) tellUsers(what func(User)) {
 	s.usersMu.Lock()
 	all := slices.Collect(maps.Keys(s.users))
 	s.usersMu.Unlock()
@@ -107,16 +112,16 @@ func (s *Session) tellUsers(what func(user)) {
 // process is reaped by then, unless nothing can kill it.
 func (s *Supplier) newSession(conn jsonrpc.Conn) *Session {
 	session := &Session{supplier: s, conn: conn, since: time.Now(), over: make(chan struct{})}
-	opts := s.opts().Session
+	opts := s.Options().Session
 	opts.OnTools = session.noteTools
-	if memory := s.opts().Memory; memory != nil {
+	if memory := s.Options().Memory; memory != nil {
 		session.look = &look{memory: memory, done: make(chan struct{})}
-		opts.OnNamed, opts.OnList = session.startLook, session.notePage
+		opts.OnNamed, opts.OnList = func() { session.StartLook() }, session.notePage
 	}
 	opts.OnClose = func(why error) { session.end(why) }
 	s.goroutines.Add(1) // Wait waits for the session too
 	opts.OnDone = func() {
-		session.tellUsers(user.sessionDone)
+		session.tellUsers(User.SessionDone)
 		s.leavePlace()
 		s.goroutines.Done()
 	}
@@ -131,7 +136,7 @@ func (s *Session) noteTools(list *multiplex.ToolList) {
 		return
 	}
 	s.supplier.metrics.Tools(list.Tools, list.DescriptionCharacters, list.LongestName)
-	name := s.supplier.opts().Name
+	name := s.supplier.Options().Name
 	if result := s.Result(); name == "" && result != nil {
 		name = result.Server().Name
 	}
@@ -151,7 +156,7 @@ func (s *Session) end(why error) (first bool) {
 		close(s.over)
 	})
 	if first {
-		s.tellUsers(user.sessionOver)
+		s.tellUsers(User.SessionOver)
 	}
 	return first
 }
@@ -191,7 +196,7 @@ func (s *Session) Retire(why error, gone <-chan struct{}) {
 		return
 	}
 	s.supplier.Go(func() {
-		limit := time.After(s.supplier.opts().Session.RequestTimeout)
+		limit := time.After(s.supplier.Options().Session.RequestTimeout)
 		for !s.Session.CloseIdle(why) {
 			select {
 			case <-s.Idle():
@@ -206,6 +211,12 @@ func (s *Session) Retire(why error, gone <-chan struct{}) {
 		}
 	})
 }
+
+// NoteUse notes that a client uses the session, at a time in Unix nanoseconds.
+func (s *Session) NoteUse(at int64) { s.supplier.noteUse(at) }
+
+// WaitedForParams returns how long the initialize has waited for its params while the server was ready for it.
+func (s *Session) WaitedForParams() time.Duration { return s.waitedForParams }
 
 // Proven reports whether the session has proved itself: it has answered a client, or
 // lived for provenAfter. Otherwise its loss counts as a failed start.
@@ -243,9 +254,9 @@ func (s *Session) ServerAttrs() []any {
 // talkative is a Conn whose server writes to stderr.
 type talkative interface{ LastWords() string }
 
-// lastWords returns the last lines of the server's stderr that say something, as the end of a
+// LastWords returns the last lines of the server's stderr that say something, as the end of a
 // sentence; "" if there are none.
-func (s *Session) lastWords() string {
+func (s *Session) LastWords() string {
 	if c, ok := s.conn.(talkative); ok {
 		if words := c.LastWords(); words != "" {
 			return "; its stderr says: " + words
@@ -261,10 +272,7 @@ func (s *Session) initialize(ctx context.Context, until time.Time, params json.R
 	defer cancel()
 	s.supplier.asked.Store(s)
 	s.params.Store(&params)
-	s.client, s.teaches = remember.ClientOf(params, s.who)
-	if s.supplier.opts().Forwards {
-		s.client = s.client.Alone()
-	}
+	s.client, s.teaches = s.supplier.clientOf(params, s.who)
 	asked, _ := jsonrpc.MemberText(params, "protocolVersion")
 	if lowered := s.supplier.lowered.Load(); lowered != nil && asked > *lowered {
 		params = WithVersion(params, *lowered)
@@ -272,7 +280,7 @@ func (s *Session) initialize(ctx context.Context, until time.Time, params json.R
 	result, err := Run(ctx, s, params)
 	if err != nil {
 		if failure, ok := errors.AsType[*Failure](err); ok && failure.Reason == metrics.ReasonTimeout {
-			failure.Details = fmt.Sprintf("the server did not answer within %v (start-timeout)%s%s", s.supplier.opts().StartTimeout, s.supplier.Advice(), s.lastWords())
+			failure.Details = fmt.Sprintf("the server did not answer within %v (start-timeout)%s%s", s.supplier.Options().StartTimeout, s.supplier.Advice(), s.LastWords())
 		}
 		s.Close(err)
 		return err

@@ -106,9 +106,9 @@ func (s *shared) start(again bool) (*Session, error) {
 func (s *shared) watch(session *Session) {
 	for unused := (time.Time{}); !session.isOver(); {
 		var look <-chan time.Time
-		idle := s.supplier.opts().ProcessIdle
-		if idle > 0 && s.supplier.opts().Warm == 0 { // else it is wanted also without a client
-			look = time.After(idle / checksInIdle)
+		opts := s.supplier.Options()
+		if opts.ProcessIdle > 0 && opts.Warm == 0 { // else it is wanted also without a client
+			look = time.After(opts.IdleCheck())
 		}
 		select {
 		case <-s.supplier.closed.Done():
@@ -123,8 +123,8 @@ func (s *shared) watch(session *Session) {
 				unused = time.Time{}
 			case unused.IsZero():
 				unused = time.Now()
-			case time.Since(unused) >= idle:
-				session.Retire(errIdle, nil)
+			case time.Since(unused) >= opts.ProcessIdle:
+				session.Retire(ErrIdle, nil)
 			}
 		}
 	}
@@ -145,7 +145,7 @@ func (s *shared) checkLocked() {
 	case errors.Is(session.Why(), ErrReplaced):
 		s.supplier.log.Info("shared session replaced", "connections", session.Callers(), "duration", session.Age())
 		return
-	case errors.Is(session.Why(), errIdle):
+	case errors.Is(session.Why(), ErrIdle):
 		s.supplier.log.Info("shared session ended: no client is there", "duration", session.Age())
 		s.again = false // the next one follows no loss
 		return
@@ -154,10 +154,10 @@ func (s *shared) checkLocked() {
 		session.Why())
 	s.supplier.NoteLoss(session.Why(), !session.Proven())
 	if session.Proven() {
-		s.pauses = newBackoff()
+		s.pauses = NewPauses()
 		return
 	}
 	s.notYet = time.Now().Add(s.pauses.Next())
-	failure := endedSoon(session.Why())
+	failure := EndedSoon(session.Why())
 	s.supplier.metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, session.Age())
 }

@@ -62,6 +62,9 @@ type SupplierOptions struct {
 	Session multiplex.Options
 }
 
+// IdleCheck returns the time between two looks whether a session is idle.
+func (o *SupplierOptions) IdleCheck() time.Duration { return o.ProcessIdle / 4 }
+
 // maxStarts bounds the sessions that start at the same time.
 const maxStarts = 16
 
@@ -117,38 +120,43 @@ type Supplier struct {
 	replaced chan struct{}
 
 	followersMu sync.Mutex // guards followers
-	followers   map[follower]bool
+	followers   map[Follower]bool
 }
 
-// follower goes on with another server, or with what is remembered, when it is told so. It may not wait then.
-type follower interface {
-	serverReplaced(by *Supplier)
-	memoryHasNews(of *Supplier)
+// Follower goes on with another server, or with what is remembered, when it is told so. It may not wait then.
+type Follower interface {
+	// ServerReplaced says that Retire was called: of has a successor.
+	ServerReplaced(of *Supplier)
+	// MemoryHasNews says that something else or more is remembered of the server now.
+	MemoryHasNews(of *Supplier)
 }
 
-// join has a follower told of Retire, perhaps at once, and of what memory learns.
-func (s *Supplier) join(l follower) {
+// Join has a follower told of Retire, perhaps at once, and of what memory learns. Wait waits until the follower has
+// left; one that goes on with a successor joins that first.
+func (s *Supplier) Join(f Follower) {
+	s.goroutines.Add(1)
 	s.followersMu.Lock()
 	if s.followers == nil {
-		s.followers = make(map[follower]bool)
+		s.followers = make(map[Follower]bool)
 	}
-	s.followers[l] = true
+	s.followers[f] = true
 	s.followersMu.Unlock()
-	if isClosed(s.replaced) {
-		l.serverReplaced(s)
+	if s.IsReplaced() {
+		f.ServerReplaced(s)
 	}
 }
 
-// leave has a follower no longer told.
-func (s *Supplier) leave(l follower) {
+// Leave has a follower that has joined no longer told.
+func (s *Supplier) Leave(f Follower) {
 	s.followersMu.Lock()
-	defer s.followersMu.Unlock()
-	delete(s.followers, l)
+	delete(s.followers, f)
+	s.followersMu.Unlock()
+	s.goroutines.Done()
 }
 
 // succession is what a supplier and its successors share.
 type succession struct {
-	// goroutines are those that Go has started. Wait waits for them.
+	// goroutines are what Wait waits for.
 	goroutines sync.WaitGroup
 	// serving ends with Drain, closed with Close.
 	serving, closed context.Context
@@ -220,7 +228,7 @@ func (all *succession) newSupplier(up upstream.Upstream, opts SupplierOptions) *
 		s.up = o.Observed(s.limited, s.metrics)
 	}
 	if opts.Shared {
-		s.shared = &shared{supplier: s, pauses: newBackoff()}
+		s.shared = &shared{supplier: s, pauses: NewPauses()}
 	} else {
 		s.pool = &pool{supplier: s, warm: make(chan *Session)}
 	}
@@ -231,7 +239,8 @@ func (all *succession) newSupplier(up upstream.Upstream, opts SupplierOptions) *
 	return s
 }
 
-func (s *Supplier) opts() *SupplierOptions { return s.options.Load() }
+// Options returns the options of now, which the caller must not change.
+func (s *Supplier) Options() *SupplierOptions { return s.options.Load() }
 
 func (s *Supplier) setOptions(opts SupplierOptions) {
 	opts.Session.Shared, opts.Session.Limited = opts.Shared, s.limited
@@ -267,11 +276,11 @@ func (s *Supplier) Retire() {
 	s.readiness.drain()
 	close(s.replaced)
 	s.end()
-	s.tell(func(l follower) { l.serverReplaced(s) })
+	s.tell(func(f Follower) { f.ServerReplaced(s) })
 }
 
 // tell calls f for each follower that has joined.
-func (s *Supplier) tell(f func(follower)) {
+func (s *Supplier) tell(f func(Follower)) {
 	s.followersMu.Lock()
 	all := slices.Collect(maps.Keys(s.followers))
 	s.followersMu.Unlock()
@@ -280,8 +289,8 @@ func (s *Supplier) tell(f func(follower)) {
 	}
 }
 
-// Replaced returns a channel that is closed by Retire.
-func (s *Supplier) Replaced() <-chan struct{} { return s.replaced }
+// IsReplaced reports whether Retire was called.
+func (s *Supplier) IsReplaced() bool { return isClosed(s.replaced) }
 
 // Start starts the warm servers or the shared session that SupplierOptions.Warm configures. It
 // does not wait for them, and is idempotent.
@@ -295,7 +304,7 @@ func (s *Supplier) keepWarm() {
 	switch {
 	case s.pool != nil:
 		s.pool.resize()
-	case s.opts().Warm > 0:
+	case s.Options().Warm > 0:
 		s.Go(func() { _, _ = s.shared.get(s.life) }) // ends with the start
 	}
 }
@@ -320,7 +329,7 @@ func (s *Supplier) Closed() context.Context { return s.closed }
 // connections own go on.
 func (s *Supplier) Close() { s.close() }
 
-// Wait waits until all sessions and all goroutines of Go have ended.
+// Wait waits until all sessions and all goroutines of Go have ended, and all followers have left.
 func (s *Supplier) Wait() { s.goroutines.Wait() }
 
 // leavePlace gives up the place of a session that was not started, or has ended.
@@ -346,18 +355,6 @@ func (s *Supplier) noteUse(at int64) {
 	if s.pool != nil {
 		s.pool.noteUse(at)
 	}
-}
-
-// IsKnown reports whether anything is remembered of the server.
-func (s *Supplier) IsKnown() bool {
-	memory := s.opts().Memory
-	return memory != nil && memory.HasAny()
-}
-
-// learnsAlone reports whether a session without a client can show what the server says to each.
-func (s *Supplier) learnsAlone() bool {
-	opts := s.opts()
-	return opts.Memory != nil && !opts.Forwards && !s.Shares()
 }
 
 // Memory returns how many bytes of memory the server's processes hold, as far as the system tells.

@@ -27,7 +27,7 @@ type Found struct {
 // Try starts a session and ends it. It returns what the server says of itself and lists. The supplier
 // must run handshakes.
 func (s *Supplier) Try(ctx context.Context) (Found, error) {
-	until := time.Now().Add(s.opts().StartTimeout) // bounds the lists, too
+	until := time.Now().Add(s.Options().StartTimeout) // bounds the lists, too
 	session, err := s.startOwn(ctx)
 	if err != nil {
 		return Found{}, err
@@ -44,7 +44,7 @@ const quiet = 10 * time.Second
 // and Health know the result, and what the server says is remembered.
 func (s *Supplier) CheckStart(ctx context.Context) (found Found, err error) {
 	if s.shared != nil {
-		until := time.Now().Add(s.opts().StartTimeout)
+		until := time.Now().Add(s.Options().StartTimeout)
 		session, err := s.shared.get(ctx)
 		if err != nil {
 			return Found{}, err
@@ -67,14 +67,14 @@ func (s *Supplier) CheckStart(ctx context.Context) (found Found, err error) {
 
 // tryAndLearn is Try, and remembers what the server says.
 func (s *Supplier) tryAndLearn(ctx context.Context) (Found, error) {
-	until := time.Now().Add(s.opts().StartTimeout)
+	until := time.Now().Add(s.Options().StartTimeout)
 	session, err := s.startOwn(ctx)
 	if err != nil {
 		return Found{}, err
 	}
 	defer session.Close(errNotNeeded)
 	found, err := session.findAndLearn(ctx, until)
-	if err == nil && session.look != nil && session.look.isOver() && session.look.answers != nil {
+	if err == nil && session.Looked() != nil {
 		session.learnVersions(ctx)
 	}
 	return found, err
@@ -98,16 +98,16 @@ func (s *Session) findAndLearn(ctx context.Context, until time.Time) (Found, err
 // Remembered returns what is remembered of the server for any client, as Try returns it. It reports false if
 // nothing is, or it is older than SupplierOptions.RememberFor.
 func (s *Supplier) Remembered() (Found, bool) {
-	memory := s.opts().Memory
+	memory := s.Options().Memory
 	if memory == nil {
 		return Found{}, false
 	}
 	who := []string{remember.Own}
-	if !s.opts().Authenticates {
+	if !s.Options().Authenticates {
 		who = append(who, remember.Principal(""))
 	}
 	last := memory.Last(who...)
-	if last == nil || time.Since(last.Learned) >= s.opts().RememberFor {
+	if last == nil || time.Since(last.Learned) >= s.Options().RememberFor {
 		return Found{}, false
 	}
 	return foundIn(last)
@@ -115,7 +115,7 @@ func (s *Supplier) Remembered() (Found, bool) {
 
 // foundIn returns what answers say of a server. It reports false if they lack a list of tools that it has.
 func foundIn(answers *remember.Answers) (found Found, whole bool) {
-	found.Server = resultOf(answers).Server()
+	found.Server = ResultOf(answers).Server()
 	found.Tools, whole = answers.Items(mcp.MethodListTools, "tools")
 	prompts, _ := answers.Items(mcp.MethodListPrompts, "prompts")
 	resources, _ := answers.Items(mcp.MethodListResources, "resources")
@@ -131,7 +131,7 @@ func (s *Session) find(ctx context.Context, until time.Time) (found Found, _ err
 	whole := ctx
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	ctx, cancel = context.WithTimeout(ctx, s.supplier.opts().Session.RequestTimeout)
+	ctx, cancel = context.WithTimeout(ctx, s.supplier.Options().Session.RequestTimeout)
 	defer cancel()
 	found.Tools, found.NoTools = s.list(ctx, "tools", mcp.MethodListTools)
 	if whole.Err() != nil {

@@ -15,7 +15,7 @@ const module = "github.com/mcp-sse/mcp-sse"
 // layers are the packages from the lowest to the highest. A package may import
 // those of lower layers, not its neighbours.
 var layers = [][]string{
-	{"jsonrpc", "metrics", "auth", "auth/oauthclient", "internal/caller", "internal/clients", "internal/environ", "internal/private", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid", "internal/unreached", "handshake/internal/life"},
+	{"jsonrpc", "metrics", "auth", "auth/oauthclient", "internal/caller", "internal/clients", "internal/environ", "internal/private", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid", "internal/unreached", "internal/bridge/internal/life"},
 	{"internal/mcp", "internal/budget", "internal/details"},
 	{"internal/stateless", "internal/buffer", "internal/remember"},
 	{"connstate", "multiplex/sharing"},
@@ -23,10 +23,10 @@ var layers = [][]string{
 	{"upstream/internal/streamable", "upstream/internal/statelessserver", "upstream/internal/httpsse"},
 	{"upstream/remote", "upstream/stdio"},
 	{"multiplex", "upstream"},
-	{"internal/httpcheck"},
+	{"internal/httpcheck", "handshake"},
 	{"internal/eventstream", "auth/oauth"},
 	{"streamable/internal/statelessclient"},
-	{"sse", "streamable", "stdio", "cluster", "handshake"},
+	{"sse", "streamable", "stdio", "cluster", "internal/bridge"},
 	{"gateway/internal/statuspage", "page"},
 	{"gateway"},
 	{"gosdk", "mcpgo"},
@@ -54,13 +54,13 @@ var outside = map[string][]string{
 
 // reserved are imports that only some packages may have, tests aside.
 var reserved = map[string][]string{
-	module + "/connstate":                    {"multiplex", "internal/httpcheck", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "stdio", "cluster", "gateway", "handshake", "gateway/internal/statuspage"},
+	module + "/connstate":                    {"multiplex", "internal/httpcheck", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "stdio", "cluster", "gateway", "internal/bridge", "gateway/internal/statuspage"},
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"github.com/nats-io/nats.go":             {"cluster"},
 	"github.com/hashicorp/golang-lru/v2":     {"cluster", "connstate", "internal/signedid", "auth/oauth"},
 	"os/exec":                                {"upstream/stdio", "cmd/sse-server"},
 	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},
-	"go.opentelemetry.io/otel":               {"connstate", "gateway", "handshake", "cmd/sse-server"},
+	"go.opentelemetry.io/otel":               {"connstate", "gateway", "internal/bridge", "cmd/sse-server"},
 	"go.opentelemetry.io/otel/sdk":           {"cmd/sse-server"},
 	"go.opentelemetry.io/otel/exporters":     {"cmd/sse-server"},
 	"github.com/prometheus/client_golang":    {"metrics", "cluster", "gateway"},

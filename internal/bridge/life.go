@@ -1,4 +1,4 @@
-package handshake
+package bridge
 
 import (
 	"encoding/json"
@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/handshake/internal/life"
+	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
+	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -34,7 +35,7 @@ type sessionLife struct {
 	state life.State
 
 	// What the life has now. Of others events are dropped.
-	supplier *Supplier
+	supplier *handshake.Supplier
 	start    *start
 	session  *attachment
 	question *question
@@ -57,7 +58,7 @@ type sessionLife struct {
 	initializes []*waitingInitialize
 	failures    failures
 	// failure is what a message learns that waits in vain; nil: that the start goes on.
-	failure *Failure
+	failure *handshake.Failure
 	lost    bool          // the last session was lost
 	pause   time.Duration // before the next start
 	retry   time.Time     // in GivenUp: from then on a request causes a start
@@ -79,14 +80,13 @@ type failures struct {
 	pauses   *backoff.Backoff
 }
 
-// begin begins the life. Its end is Closed.
+// begin begins the life. Its end is Closed, for which Wait of the supplier waits.
 func (l *sessionLife) begin() {
 	l.mu.Lock()
 	defer l.unlock()
 	l.state = life.State{Phase: life.Recalling, Told: life.ToldNothing, Declared: life.DeclaredNothing}
-	l.failures.pauses = newBackoff()
+	l.failures.pauses = handshake.NewPauses()
 	l.takeServer()
-	l.supplier.goroutines.Add(1) // Wait waits for the life, too
 	l.ask(false)
 }
 
@@ -114,7 +114,7 @@ func (l *sessionLife) has(source any) bool {
 		return l.timer == s
 	case *learning:
 		return l.learning == s
-	case *Supplier:
+	case *handshake.Supplier:
 		return l.supplier == s
 	}
 	return true
@@ -188,7 +188,7 @@ func (l *sessionLife) note(s step) {
 			l.later(func() { l.listsChanged(a, kinds...) })
 		}
 	case life.Looked:
-		now := *l.session.session.look.answers
+		now := *l.session.session.Looked()
 		if l.state.Told == life.ToldOutdated {
 			break
 		}
@@ -206,7 +206,7 @@ func (l *sessionLife) note(s step) {
 		l.lost = false
 	case life.Idle:
 		if s.before.Told != life.ToldLists || l.answers == nil {
-			l.answers = l.session.session.unread()
+			l.answers = l.session.session.WithoutLists()
 		}
 	case life.Lost, life.LostSoon, life.LostLast:
 		l.lost = true
@@ -400,7 +400,7 @@ func (l *sessionLife) sessionOver(a *attachment, why error) {
 	switch {
 	case !l.shares() && errors.Is(why, jsonrpc.ErrDismissed):
 		l.move(life.Dismiss)
-	case errors.Is(why, ErrReplaced):
+	case errors.Is(why, handshake.ErrReplaced):
 		l.move(life.Replaced)
 	case l.shares() || a.session.Proven():
 		l.move(life.Lost)
@@ -418,12 +418,12 @@ func (l *sessionLife) sessionDone(a *attachment) {
 	l.retiring = slices.DeleteFunc(l.retiring, func(other *attachment) bool { return other == a })
 }
 
-// serverReplaced has the life go on with another server. An initialize of the client that is at the server is let
+// ServerReplaced has the life go on with another server than that of a supplier. An initialize of the client that is at the server is let
 // finish: the next session needs its params, once they have worked.
-func (l *sessionLife) serverReplaced(by *Supplier) {
+func (l *sessionLife) ServerReplaced(of *handshake.Supplier) {
 	l.mu.Lock()
 	defer l.unlock()
-	if l.supplier == by && !l.initializeIsOut() {
+	if l.supplier == of && !l.initializeIsOut() {
 		l.move(life.Replaced)
 	}
 }
@@ -448,8 +448,8 @@ func (l *sessionLife) initialized(params json.RawMessage) {
 	}
 	supplier := l.supplier
 	l.mu.Unlock()
-	if isClosed(supplier.Replaced()) {
-		l.serverReplaced(supplier)
+	if supplier.IsReplaced() {
+		l.ServerReplaced(supplier)
 	}
 }
 

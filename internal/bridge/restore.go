@@ -1,4 +1,4 @@
-package handshake
+package bridge
 
 import (
 	"bytes"
@@ -90,7 +90,7 @@ func (m *clientState) restore(ctx context.Context, a *attachment, log *slog.Logg
 	all := maps.Clone(m.params)
 	m.mu.Unlock()
 	for sets, params := range all {
-		a.session.hearsState()
+		a.session.HearsState()
 		response, err := a.caller.Call(ctx, sets.method, params)
 		if err != nil || response.Error() != nil {
 			log.Warn("state not restored on the new session", "method", sets.method, "err", err)

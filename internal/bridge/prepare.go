@@ -1,10 +1,10 @@
-package handshake
+package bridge
 
 import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/handshake/internal/life"
+	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
 )
 
 // lookFirst is how long the messages of a client that has rested wait for the look at its session.
@@ -12,18 +12,16 @@ const lookFirst = time.Second
 
 // prepare brings a session into use, in the background.
 func (l *sessionLife) prepare(s step) {
-	a, look := l.session, l.session.session.look
+	a, supplier := l.session, l.supplier
 	known := s.before.Told == life.ToldNearest || s.before.Told == life.ToldLists
 	first := s.before.Told == life.ToldNothing
 	l.later(func() {
-		a.session.observe(a)
-		if look == nil {
+		a.session.Observe(a)
+		if !a.session.CanLook() {
 			l.happened(a, life.Unlookable)
-		} else {
-			look.observe(a, func() { l.looked(a, look) })
 		}
-		a.session.supplier.Go(func() { // ends with the session; each step is bounded
-			if known && look != nil && !l.shares() {
+		supplier.Go(func() { // ends with the session; each step is bounded
+			if known && a.session.CanLook() && !l.shares() {
 				l.lookBefore(a)
 			}
 			a.early.deliver()
@@ -35,8 +33,8 @@ func (l *sessionLife) prepare(s step) {
 	})
 }
 
-func (l *sessionLife) looked(a *attachment, look *look) {
-	if look.answers != nil {
+func (l *sessionLife) looked(a *attachment) {
+	if a.session.Looked() != nil {
 		l.happened(a, life.Looked)
 	} else {
 		l.happened(a, life.NotLooked)
@@ -45,9 +43,8 @@ func (l *sessionLife) looked(a *attachment, look *look) {
 
 // lookBefore looks at a session before its client's messages can change what it says.
 func (l *sessionLife) lookBefore(a *attachment) {
-	a.session.startLook()
 	select {
-	case <-a.session.look.done:
+	case <-a.session.StartLook():
 	case <-a.early.asks: // it may want its answer first
 	case <-time.After(lookFirst):
 	case <-a.session.Over():

@@ -1,4 +1,4 @@
-package handshake
+package bridge
 
 import (
 	"encoding/json"
@@ -9,7 +9,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/handshake/internal/life"
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -25,11 +26,11 @@ func (b *Bridge) autoID() jsonrpc.ID {
 // announce delay.
 func (b *Bridge) announce(response []byte) {
 	b.c.Announce(response, func(err error) {
-		b.countFailure(&Failure{
-			Phase: PhaseSending, Reason: metrics.ReasonSendFailed,
+		b.countFailure(&handshake.Failure{
+			Phase: handshake.PhaseSending, Reason: metrics.ReasonSendFailed,
 			Details: "the announcement could not be delivered", Err: err,
 		}, time.Since(b.c.Opened()))
-		b.limited().Warn("announcement not sent", "phase", string(PhaseSending), "err", err)
+		b.limited().Warn("announcement not sent", "phase", string(handshake.PhaseSending), "err", err)
 	})
 }
 
@@ -40,7 +41,7 @@ func (s *start) endSpan(errorType string) {
 }
 
 // announceFailure announces a failure to a client that has been told nothing of its server.
-func (b *Bridge) announceFailure(f *Failure) {
+func (b *Bridge) announceFailure(f *handshake.Failure) {
 	if b.opts.Params != nil {
 		b.announce(b.visibleFailure(f).Response(b.autoID()))
 	}
@@ -59,15 +60,15 @@ func (s *start) noteLostToStart(waited, ready time.Duration) {
 	s.opts.Metrics.ClientLostToStart()
 	s.learnForNext()
 	client := s.c.Snapshot().Program()
-	if !s.opts.Losses.first(client, time.Now()) {
+	if !s.opts.Losses.First(client, time.Now()) {
 		return
 	}
 	attrs := []any{"client", client, "waited", waited.Round(time.Millisecond)}
 	if ready > 0 {
 		attrs = append(attrs, "ready", ready.Round(time.Millisecond))
 	}
-	switch opts := s.supplier.opts(); {
-	case s.supplier.learnsAlone():
+	switch opts := s.supplier.Options(); {
+	case s.supplier.LearnsAlone():
 		attrs = append(attrs, "remedy", "none is needed: the next such client is answered from memory")
 	case opts.Boots && opts.Warm == 0:
 		attrs = append(attrs, "remedy", "keep one warm: warm 1")
@@ -78,17 +79,17 @@ func (s *start) noteLostToStart(waited, ready time.Duration) {
 // learnForNext has the server say what the next client like this one, which has left before the server was
 // ready, gets from memory.
 func (s *start) learnForNext() {
-	memory, params := s.supplier.opts().Memory, s.life.nextParams()
+	memory, params := s.supplier.Options().Memory, s.life.nextParams()
 	client, plain := remember.ClientOf(params, s.who())
-	if s.supplier.learnsAlone() && plain && memory.Answers(client) == nil {
-		s.supplier.learnInBackground(params, s.who())
+	if s.supplier.LearnsAlone() && plain && memory.Answers(client) == nil {
+		s.supplier.LearnInBackground(params, s.who())
 	}
 }
 
 // reportFailure reports a failed attempt to metrics, log, supplier and connection. The
 // supplier itself reports the start of a shared session, once. refusesClient says that the
 // server has refused the params of this client, which says nothing about the server.
-func (b *Bridge) reportFailure(supplier *Supplier, attempt int, failure *Failure, took time.Duration, refusesClient bool) {
+func (b *Bridge) reportFailure(supplier *handshake.Supplier, attempt int, failure *handshake.Failure, took time.Duration, refusesClient bool) {
 	b.countFailure(failure, took)
 	if b.shares() {
 		return
@@ -103,7 +104,7 @@ func (b *Bridge) reportFailure(supplier *Supplier, attempt int, failure *Failure
 }
 
 // failureAttrs returns what the log says of a failed attempt.
-func (b *Bridge) failureAttrs(attempt int, failure *Failure, took time.Duration) []any {
+func (b *Bridge) failureAttrs(attempt int, failure *handshake.Failure, took time.Duration) []any {
 	return []any{
 		"attempt", attempt, "phase", string(failure.Phase), "reason", failure.Reason, "duration", took,
 		"gaveUp", attempt >= b.opts.MaxHandshakeAttempts, "err", failure,
@@ -118,7 +119,7 @@ func (s *start) reportSession(took time.Duration) {
 		s.c.SawServer(connstate.Server(result.Server()))
 		attrs = append(attrs, a.session.ServerAttrs()...)
 	}
-	if from == FromShared {
+	if from == handshake.FromShared {
 		s.log().Info("session taken", attrs...)
 		return
 	}
@@ -129,23 +130,23 @@ func (s *start) reportSession(took time.Duration) {
 
 // countFailure counts a failed initialization of this client. The supplier counts the
 // start of a shared session, once.
-func (b *Bridge) countFailure(failure *Failure, took time.Duration) {
+func (b *Bridge) countFailure(failure *handshake.Failure, took time.Duration) {
 	b.c.SawFailure(string(failure.Phase), failure.Reason)
-	if !b.shares() || failure.Phase == PhaseSending {
+	if !b.shares() || failure.Phase == handshake.PhaseSending {
 		b.opts.Metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, took)
 	}
 }
 
 // lateFailure returns the failure of an attempt that takes long, the start s if that is not nil.
-func (b *Bridge) lateFailure(attempt int, s *start) *Failure {
+func (b *Bridge) lateFailure(attempt int, s *start) *handshake.Failure {
 	words := ""
 	if s != nil {
 		if booting := s.booting.Load(); booting != nil {
-			words = booting.lastWords()
+			words = booting.LastWords()
 		}
 	}
-	return &Failure{
-		Phase: PhaseProcessing, Reason: metrics.ReasonTimeout,
+	return &handshake.Failure{
+		Phase: handshake.PhaseProcessing, Reason: metrics.ReasonTimeout,
 		Details: b.opts.Server + " is still starting: it did not answer within " + b.opts.Times().InitializationTimeout.String() + b.opts.Supplier().Advice() + words,
 		Attempt: attempt, RetryAfter: time.Second,
 	}
@@ -167,7 +168,7 @@ func (l *sessionLife) startIsLate(s *start) {
 }
 
 // overdue returns what a request learns that has waited too long: the last failure, or that the start goes on.
-func (l *sessionLife) overdue() *Failure {
+func (l *sessionLife) overdue() *handshake.Failure {
 	l.mu.Lock()
 	failure, attempt, s := l.failure, l.failures.attempts, l.start
 	l.mu.Unlock()
@@ -182,7 +183,7 @@ func (l *sessionLife) overdue() *Failure {
 
 // withRemainingPause returns failure. On a connection that has given up, it returns a
 // copy with the time left until the next attempt is allowed.
-func (l *sessionLife) withRemainingPause(failure *Failure) *Failure {
+func (l *sessionLife) withRemainingPause(failure *handshake.Failure) *handshake.Failure {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state.Phase != life.GivenUp {
@@ -207,9 +208,9 @@ func (l *sessionLife) ownParams() json.RawMessage {
 }
 
 // visibleFailure returns a failure with the details that this client may see.
-func (b *Bridge) visibleFailure(f *Failure) *Failure {
+func (b *Bridge) visibleFailure(f *handshake.Failure) *handshake.Failure {
 	if b.opts.Detailed(b.c.Client()) {
-		if f.isLate() || b.opts.Remedy == nil {
+		if f.IsLate() || b.opts.Remedy == nil {
 			return f
 		}
 		remedied := *f

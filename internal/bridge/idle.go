@@ -1,10 +1,10 @@
-package handshake
+package bridge
 
 import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/handshake/internal/life"
+	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
 )
 
 // usage is how a client uses a session, as far as it decides whether the session may end when it is
@@ -27,8 +27,8 @@ func (u *usage) idleFor() time.Duration { return time.Since(time.Unix(0, u.last.
 
 // watchIdle begins to look whether the session is idle, with mu held.
 func (l *sessionLife) watchIdle(a *attachment) {
-	if opts := l.supplier.opts(); l.idle == nil && opts.ProcessIdle > 0 && opts.Memory != nil && !l.shares() {
-		l.idle = time.AfterFunc(opts.ProcessIdle/checksInIdle, func() { l.checkIdle(a) })
+	if opts := l.supplier.Options(); l.idle == nil && opts.ProcessIdle > 0 && opts.Memory != nil && !l.shares() {
+		l.idle = time.AfterFunc(opts.IdleCheck(), func() { l.checkIdle(a) })
 	}
 }
 
@@ -40,7 +40,7 @@ func (l *sessionLife) checkIdle(a *attachment) {
 	if l.session != a || l.idle == nil {
 		return
 	}
-	opts := l.supplier.opts()
+	opts := l.supplier.Options()
 	limit := opts.ProcessIdle
 	if limit <= 0 || opts.Memory == nil { // since a reload: nobody would answer for the server
 		l.idle = nil
@@ -51,7 +51,7 @@ func (l *sessionLife) checkIdle(a *attachment) {
 	}
 	if a.usage.idleFor() < limit || a.usage.stateful.Load() || l.state.Told == life.ToldOutdated ||
 		a.session.Result() == nil || l.clientState.hasSubscriptions() {
-		l.idle.Reset(limit / checksInIdle)
+		l.idle.Reset(opts.IdleCheck())
 		return
 	}
 	l.move(life.Idle)

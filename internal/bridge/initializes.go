@@ -1,4 +1,4 @@
-package handshake
+package bridge
 
 import (
 	"bytes"
@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/handshake/internal/life"
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -25,7 +26,7 @@ func (l *sessionLife) initialize(r *connstate.Request) {
 	r.Message = nil // its version is all that its answer needs
 	l.mu.Lock()
 	defer l.unlock()
-	w := &waitingInitialize{Request: r, version: RequestedVersion(m.Params())}
+	w := &waitingInitialize{Request: r, version: handshake.RequestedVersion(m.Params())}
 	l.initializes = append(l.initializes, w)
 	event := life.OwnInitialize
 	if l.declaresMore(m) {
@@ -50,7 +51,7 @@ func (l *sessionLife) declaresMore(m *jsonrpc.Message) bool {
 	if l.session != nil {
 		has = l.session.session.Params()
 	}
-	return Exceeds(m.Params(), has)
+	return handshake.Exceeds(m.Params(), has)
 }
 
 func (l *sessionLife) initializeIsLate(w *waitingInitialize) {
@@ -73,7 +74,7 @@ func (l *sessionLife) takeInitializes() []*waitingInitialize {
 }
 
 // answerInitializes answers the initialize requests that wait from what the server said.
-func (l *sessionLife) answerInitializes(result *Result) {
+func (l *sessionLife) answerInitializes(result *handshake.Result) {
 	if result == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package handshake
+package bridge
 
 import (
 	"bytes"
@@ -9,7 +9,8 @@ import (
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/handshake/internal/life"
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/internal/subnet"
@@ -22,7 +23,7 @@ import (
 // attachment is the connection as one session sees it.
 type attachment struct {
 	bridge  *Bridge
-	session *Session
+	session *handshake.Session
 	caller  *multiplex.Caller
 	usage   usage
 	// missing are the kinds of lists that the client was told of, and that the server no longer has. It
@@ -38,10 +39,13 @@ type attachment struct {
 	early *early // what came before the session was in use
 }
 
-var _ multiplex.Client = (*attachment)(nil)
+var (
+	_ multiplex.Client = (*attachment)(nil)
+	_ handshake.User   = (*attachment)(nil)
+)
 
 // attach attaches the connection to a session.
-func (b *Bridge) attach(s *Session) *attachment {
+func (b *Bridge) attach(s *handshake.Session) *attachment {
 	a := &attachment{bridge: b, session: s, early: newEarly()}
 	a.usage.note()
 	a.caller = s.Attach(a, b.c.ShortID(), b.c.Client().Principal)
@@ -54,26 +58,26 @@ func (b *Bridge) attach(s *Session) *attachment {
 func (a *attachment) close(why error) {
 	if a.bridge.shares() {
 		a.caller.Detach()
-		a.session.ignore(a)
-		if a.session.look != nil {
-			a.session.look.ignore(a)
-		}
+		a.session.Ignore(a)
 		return
 	}
 	a.session.Close(why)
 }
 
-// sessionOver tells the life that the session is over. What it does not answer comes back later.
-func (a *attachment) sessionOver() { a.bridge.life.sessionOver(a, a.session.Why()) }
+// SessionOver tells the life that the session is over. What it does not answer comes back later.
+func (a *attachment) SessionOver() { a.bridge.life.sessionOver(a, a.session.Why()) }
 
-// sessionDone tells the life that the session has ended.
-func (a *attachment) sessionDone() { a.bridge.life.sessionDone(a) }
+// SessionLooked tells the life that the look at the session is over.
+func (a *attachment) SessionLooked() { a.bridge.life.looked(a) }
+
+// SessionDone tells the life that the session has ended.
+func (a *attachment) SessionDone() { a.bridge.life.sessionDone(a) }
 
 // Lost repeats a request of a lost session, or answers it with e. The session's reader
 // may call it before the session is over: when it has an answer in hand, and the server
 // does not take the request that waited for that.
 func (a *attachment) Lost(r *connstate.Request, e *jsonrpc.Error) {
-	a.retire(ErrTakesNoMore)
+	a.retire(handshake.ErrTakesNoMore)
 	a.bridge.repeat(r, e)
 }
 
@@ -160,8 +164,8 @@ func (a *attachment) send(r *connstate.Request) bool {
 	b := a.bridge
 	m := r.Message
 	b.clientState.note(m)
-	a.session.supplier.noteUse(a.usage.note())
-	a.session.hears(m)
+	a.session.NoteUse(a.usage.note())
+	a.session.Hears(m)
 	if m.Kind == jsonrpc.Request && a.lacks(m.Method) {
 		r.Fail(jsonrpc.ReasonError(b.opts.Server+" no longer has what it had: connect again", "server_changed", false), metrics.ErrorServerChanged)
 		return true
@@ -191,7 +195,7 @@ func (a *attachment) send(r *connstate.Request) bool {
 	case errors.Is(err, multiplex.ErrLeft): // the connection is closed, or has another session
 		return false
 	case !errors.Is(err, jsonrpc.ErrDismissed):
-		err = ErrTakesNoMore
+		err = handshake.ErrTakesNoMore
 	}
 	a.retire(err)
 	return false
@@ -201,7 +205,7 @@ func (a *attachment) send(r *connstate.Request) bool {
 // it is over already.
 func (a *attachment) retire(why error) {
 	a.finish(why)
-	a.sessionOver()
+	a.SessionOver()
 }
 
 // finish lets the session finish its answers, and ends it for the reason why.
@@ -233,7 +237,7 @@ func (a *attachment) noteMissing(told life.Told, answers *remember.Answers) {
 	if answers == nil || told != life.ToldNearest && told != life.ToldLists {
 		return
 	}
-	promised := resultOf(answers)
+	promised := handshake.ResultOf(answers)
 	for _, kind := range remember.Kinds() {
 		if promised.Advertises(kind) && !a.session.Result().Advertises(kind) {
 			a.missing = append(a.missing, kind)

@@ -1,4 +1,4 @@
-package handshake
+package bridge
 
 import (
 	"bytes"
@@ -7,24 +7,20 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/handshake/internal/life"
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // question is a question to memory: what is there for a client like this one? It may read a file.
 type question struct {
-	supplier *Supplier
+	supplier *handshake.Supplier
 	memory   *remember.Server // nil: nothing is remembered
 	params   json.RawMessage  // of the initialize that the client has sent, or would get
 	now      bool             // the client gets no moment for its own initialize; guarded by sessionLife.mu
 
-	// The answer.
-	exact    *remember.Answers // for a client that declares the same
-	earlier  *remember.Answers // for a client that goes on with a session of before, by its version
-	nearest  *remember.Answers
-	hasAny   bool
-	mayRenew bool // a start in the background may begin
+	answer handshake.Recalled
 }
 
 // who is the client, for what is remembered.
@@ -50,7 +46,7 @@ func (l *sessionLife) params() json.RawMessage {
 
 // ask asks memory, with mu held. A question that is under way and equal is joined.
 func (l *sessionLife) ask(now bool) {
-	q := &question{supplier: l.supplier, memory: l.supplier.opts().Memory, params: l.params(), now: now}
+	q := &question{supplier: l.supplier, memory: l.supplier.Options().Memory, params: l.params(), now: now}
 	if old := l.question; old != nil && old.supplier == q.supplier && old.memory == q.memory && bytes.Equal(old.params, q.params) {
 		old.now = old.now || now
 		return
@@ -70,29 +66,7 @@ func (l *sessionLife) ask(now bool) {
 
 // recall answers the question.
 func (q *question) recall(b *Bridge) {
-	client, plain := remember.ClientOf(q.params, b.who())
-	if q.supplier.opts().Forwards {
-		client = client.Alone()
-	}
-	q.mayRenew = q.supplier.background.mayBegin()
-	if !plain { // it has something that others have not sent: it is told of nothing
-		q.hasAny = q.memory.HasAny()
-		return
-	}
-	if q.exact = q.memory.Answers(client); q.exact != nil {
-		return
-	}
-	q.hasAny = q.memory.HasAny()
-	if version := b.c.Client().Version; version != "" {
-		who, _ := remember.ClientOf(nil, b.who())
-		if q.supplier.opts().Forwards {
-			who = who.Alone()
-		}
-		q.earlier = q.memory.AnswersAt(version, who)
-	}
-	if !q.supplier.Shares() {
-		q.nearest = q.memory.Nearest(client)
-	}
+	q.answer = q.supplier.Recall(q.memory, q.params, b.who(), b.c.Client().Version)
 }
 
 // answered makes the move that follows from the answer to a question.
@@ -111,8 +85,8 @@ func (l *sessionLife) answered(q *question) {
 	l.moveFrom(event, before)
 }
 
-// memoryHasNews has the life look whether what memory has learned is for its client.
-func (l *sessionLife) memoryHasNews(of *Supplier) {
+// MemoryHasNews has the life look whether what memory has learned is for its client.
+func (l *sessionLife) MemoryHasNews(of *handshake.Supplier) {
 	l.mu.Lock()
 	defer l.unlock()
 	switch {
@@ -120,7 +94,7 @@ func (l *sessionLife) memoryHasNews(of *Supplier) {
 	case l.state.Phase == life.Waking:
 		l.move(life.Renewed)
 	case l.state.Phase == life.Asleep:
-		q := &question{supplier: l.supplier, memory: l.supplier.opts().Memory, params: l.params()}
+		q := &question{supplier: l.supplier, memory: l.supplier.Options().Memory, params: l.params()}
 		if q.memory != nil {
 			l.later(func() {
 				q.supplier.Go(func() { // as in ask
@@ -136,7 +110,7 @@ func (l *sessionLife) memoryHasNews(of *Supplier) {
 func (l *sessionLife) renewed(q *question) {
 	l.mu.Lock()
 	defer l.unlock()
-	before, now := l.answers, l.usable(q.exact)
+	before, now := l.answers, l.usable(q.answer.Exact)
 	if l.state.Phase != life.Asleep || l.supplier != q.supplier || !bytes.Equal(l.params(), q.params) ||
 		now == nil || !now.Learned.After(before.Learned) {
 		return
@@ -148,27 +122,27 @@ func (l *sessionLife) renewed(q *question) {
 // decide returns the event that the answer to a question is, and what the client is told.
 func (l *sessionLife) decide(q *question) (life.Event, *remember.Answers) {
 	told, declared := l.state.Told, l.state.Declared
-	known := l.usable(q.exact)
+	known := l.usable(q.answer.Exact)
 	if told == life.ToldLists && l.answers != nil && !l.answers.Partial && (known == nil || len(l.answers.Pages) > 0 && l.answers.Learned.After(known.Learned)) {
 		known = l.answers
 	}
 	waits := len(l.c.Waiting()) > 0 || len(l.initializes) > 0
-	if known == nil && q.hasAny && !q.now && told == life.ToldNothing && declared == life.DeclaredNothing && !waits {
+	if known == nil && q.answer.HasAny && !q.now && told == life.ToldNothing && declared == life.DeclaredNothing && !waits {
 		return life.Unsure, nil
 	}
 	if known == nil && l.own == nil {
-		known = l.usable(q.earlier)
+		known = l.usable(q.answer.Earlier)
 	}
 	switch {
 	case known != nil && l.isWanted(known):
 		return life.KnownNeeded, known
-	case known != nil && l.isOld(known) && (told == life.ToldNothing || told == life.ToldResult) && !q.supplier.learnsAlone() && q.mayRenew:
+	case known != nil && l.isOld(known) && (told == life.ToldNothing || told == life.ToldResult) && !q.supplier.LearnsAlone() && q.answer.MayLearn:
 		return life.KnownOld, known
 	case known != nil:
 		return life.Known, known
-	case l.usable(q.nearest) != nil && (told == life.ToldNothing || told == life.ToldResult || told == life.ToldNearest):
-		return life.KnownNearly, q.nearest
-	case l.state.Phase == life.Recalling && !q.now && told == life.ToldOutdated && !l.isWanted(nil) && q.supplier.learnsAlone():
+	case l.usable(q.answer.Nearest) != nil && (told == life.ToldNothing || told == life.ToldResult || told == life.ToldNearest):
+		return life.KnownNearly, q.answer.Nearest
+	case l.state.Phase == life.Recalling && !q.now && told == life.ToldOutdated && !l.isWanted(nil) && q.supplier.LearnsAlone():
 		return life.Learnable, nil
 	}
 	return life.Unknown, nil
@@ -183,7 +157,7 @@ func (l *sessionLife) usable(answers *remember.Answers) *remember.Answers {
 }
 
 func (l *sessionLife) isOld(answers *remember.Answers) bool {
-	return time.Since(answers.Learned) >= l.supplier.opts().RememberFor
+	return time.Since(answers.Learned) >= l.supplier.Options().RememberFor
 }
 
 // isWanted reports whether something needs the server that these answers, which may be nil, do not answer: a

@@ -1,9 +1,9 @@
-package handshake_test
+package bridge_test
 
 import (
 	"testing"
 
-	. "github.com/mcp-sse/mcp-sse/handshake"
+	. "github.com/mcp-sse/mcp-sse/internal/bridge"
 )
 
 // The moves of a start. Every event that a state does not name changes nothing, but for

@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-const page = "../../../docs/design/life.md"
+const page = "../../../../docs/design/life.md"
 
 // section returns the lines of the page between a heading and the next one.
 func section(t *testing.T, heading string) []string {

@@ -1,4 +1,4 @@
-package handshake_test
+package bridge_test
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	. "github.com/mcp-sse/mcp-sse/handshake"
+	. "github.com/mcp-sse/mcp-sse/internal/bridge"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -31,7 +31,7 @@ var drawn = regexp.MustCompile(`^    (\S+) --> ([^\s:]+)(?:: .+)?$`)
 // drawnArrows returns the arrows of the diagram of a start in docs/reference/states.md.
 func drawnArrows(t *testing.T) (arrows []arrow) {
 	t.Helper()
-	text, err := os.ReadFile("../docs/reference/states.md")
+	text, err := os.ReadFile("../../docs/reference/states.md")
 	ssetest.Must(t, err)
 	_, diagram, _ := strings.Cut(string(text), "```mermaid\nstateDiagram-v2\n")
 	diagram, _, _ = strings.Cut(diagram, "```")

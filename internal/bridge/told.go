@@ -1,10 +1,11 @@
-package handshake
+package bridge
 
 import (
 	"slices"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/handshake/internal/life"
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -38,7 +39,7 @@ func (l *sessionLife) fromMemory(r *connstate.Request) (answer func()) {
 func (l *sessionLife) tellMemory(s step) {
 	answers, supplier, params := l.answers, l.supplier, l.params()
 	l.changed = nil
-	result := resultOf(answers)
+	result := handshake.ResultOf(answers)
 	l.c.Prolong()
 	l.answerInitializes(result)
 	l.later(func() { l.c.SawServer(connstate.Server(result.Server())) })
@@ -53,8 +54,8 @@ func (l *sessionLife) tellMemory(s step) {
 	if l.start != nil {
 		l.start.tellsProgress()
 	}
-	if s.event != life.KnownNearly && l.isOld(answers) && supplier.learnsAlone() {
-		l.later(func() { supplier.learnInBackground(params, l.who()) })
+	if s.event != life.KnownNearly && l.isOld(answers) && supplier.LearnsAlone() {
+		l.later(func() { supplier.LearnInBackground(params, l.who()) })
 	}
 }
 
@@ -66,7 +67,7 @@ func (l *sessionLife) tellIfDifferent(s step) {
 		promised = now
 	}
 	l.later(func() {
-		l.notifyListsChanged(resultOf(promised), func(kind string) bool {
+		l.notifyListsChanged(handshake.ResultOf(promised), func(kind string) bool {
 			return before == nil || slices.Contains(s.changed, kind) || before.Has(kind) && !before.SameLists(now, kind)
 		})
 	})
@@ -74,7 +75,7 @@ func (l *sessionLife) tellIfDifferent(s step) {
 
 // tellCompared tells the client which lists of its session differ from what it was told.
 func (l *sessionLife) tellCompared(s step) {
-	before, now, a := s.answers, l.session.session.look.answers, l.session
+	before, now, a := s.answers, l.session.session.Looked(), l.session
 	if before == nil {
 		return
 	}
@@ -90,7 +91,7 @@ func (l *sessionLife) tellCompared(s step) {
 				l.log().Info("a list differs from what is remembered", "list", kind)
 			}
 		}
-		l.notifyListsChanged(resultOf(before), differs)
+		l.notifyListsChanged(handshake.ResultOf(before), differs)
 	})
 }
 
@@ -101,8 +102,8 @@ func (l *sessionLife) tellAllChanged(s step) {
 	case s.event == life.Up && result != nil:
 		l.later(func() { l.notifyListsChanged(result, func(string) bool { return true }) })
 	case s.event == life.NotLooked && before != nil:
-		l.later(func() { l.notifyListsChanged(resultOf(before), before.Has) })
+		l.later(func() { l.notifyListsChanged(handshake.ResultOf(before), before.Has) })
 	case s.event == life.Unlookable && before != nil:
-		l.later(func() { l.notifyListsChanged(resultOf(before), func(string) bool { return true }) })
+		l.later(func() { l.notifyListsChanged(handshake.ResultOf(before), func(string) bool { return true }) })
 	}
 }

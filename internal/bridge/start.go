@@ -1,4 +1,4 @@
-package handshake
+package bridge
 
 import (
 	"context"
@@ -12,7 +12,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/handshake/internal/life"
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -26,7 +27,7 @@ const spawnFactor = 3
 // reports to the life what has come of it.
 type start struct {
 	*Bridge
-	supplier *Supplier
+	supplier *handshake.Supplier
 	attempt  int // its number, from 1
 	state    StartState
 	began    time.Time
@@ -43,7 +44,7 @@ type start struct {
 	// for that.
 	tells atomic.Bool
 	// booting is the session that is being started, for what it says on stderr; nil if there is none.
-	booting atomic.Pointer[Session]
+	booting atomic.Pointer[handshake.Session]
 
 	// What else happens arrives here. A channel is nil when nothing more can come from it.
 	dialed   chan bool     // the server can take initialize; true: its process was just spawned
@@ -62,9 +63,9 @@ type start struct {
 
 	// What has come of it.
 	result  opened
-	failure *Failure   // set in the state Failed
-	endedIn StartState // the state before the end
-	wasLate bool       // the initialization timeout was over
+	failure *handshake.Failure // set in the state Failed
+	endedIn StartState         // the state before the end
+	wasLate bool               // the initialization timeout was over
 	// leftAfter is how long the client of a first start had waited when it closed the connection; 0
 	// while it has not.
 	leftAfter time.Duration
@@ -206,7 +207,7 @@ func (l *sessionLife) startFailed(s *start) {
 	switch {
 	case l.start != s:
 		return
-	case isClosed(l.supplier.Replaced()): // since the start has ended
+	case l.supplier.IsReplaced(): // since the start has ended
 		l.move(life.Again)
 		return
 	}
@@ -296,7 +297,7 @@ func (s *start) do(action StartAction) {
 		s.result.attachment.close(errSuperseded)
 		s.endSpan("")
 	case ReportFailure:
-		s.failure, _ = errors.AsType[*Failure](s.result.err)
+		s.failure, _ = errors.AsType[*handshake.Failure](s.result.err)
 		s.reportFailure(s.supplier, s.attempt, s.failure, took, s.refusesClient())
 		s.endSpan(s.failure.Reason)
 	case ReportCancelled:
@@ -325,7 +326,7 @@ func (s *start) reportCancelled(took time.Duration) {
 		if !s.shares() {
 			s.limited().Warn("session start failed", s.failureAttrs(s.attempt, failure, took)...)
 		}
-	case s.result.from != FromShared:
+	case s.result.from != handshake.FromShared:
 		s.opts.Metrics.HandshakeDone(metrics.HandshakeCanceled, "", "", took)
 	}
 }
@@ -335,9 +336,9 @@ func (s *start) reportCancelled(took time.Duration) {
 func (s *start) open(ctx context.Context) opened {
 	var a *attachment
 	passesOn := len(s.c.Client().Header) > 0 || s.c.Client().Context != nil // so no server that was started before
-	session, source, err := s.supplier.Open(ctx, openOptions{
+	session, source, err := s.supplier.Open(ctx, handshake.OpenOptions{
 		Party: s.party(), Who: s.who(), AnyServer: !passesOn,
-		Attach: func(session *Session, spawned bool) {
+		Attach: func(session *handshake.Session, spawned bool) {
 			a = s.attach(session)
 			s.booting.Store(session)
 			s.dialed <- spawned
@@ -351,7 +352,7 @@ func (s *start) open(ctx context.Context) opened {
 	s.booting.Store(nil)
 	var waited time.Duration
 	if session != nil && !s.shares() {
-		waited = session.waitedForParams
+		waited = session.WaitedForParams()
 	}
 	switch {
 	case err != nil:

@@ -1,11 +1,12 @@
-package handshake
+package bridge
 
 import (
 	"errors"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/handshake/internal/life"
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -87,8 +88,8 @@ func (l *sessionLife) do(action life.Action, s step) {
 	case life.Prepare:
 		l.prepare(s)
 	case life.Release:
-		a := l.session
-		l.later(func() { a.session.supplier.Go(func() { l.release(a) }) }) // ends with what waits, or the session
+		a, supplier := l.session, l.supplier
+		l.later(func() { supplier.Go(func() { l.release(a) }) }) // ends with what waits, or the session
 	case life.NoteLoss:
 		l.noteLoss(s)
 	case life.RetireSession:
@@ -116,10 +117,10 @@ func (l *sessionLife) takeServer() {
 	l.supplier, l.since = now, time.Time{}
 	l.forgetFailures()
 	l.later(func() {
+		now.Join(l)
 		if before != nil {
-			before.leave(l)
+			before.Leave(l)
 		}
-		now.join(l)
 	})
 }
 
@@ -128,7 +129,7 @@ func (l *sessionLife) learn() {
 	done, supplier, params, asked := &learning{}, l.supplier, l.params(), l.asked
 	l.learning = done
 	l.later(func() {
-		over := supplier.learnUnlessSince(asked, params, l.who())
+		over := supplier.LearnUnlessSince(asked, params, l.who())
 		supplier.Go(func() { // ends with that start
 			<-over
 			l.happened(done, life.Learned)
@@ -137,14 +138,14 @@ func (l *sessionLife) learn() {
 }
 
 func (l *sessionLife) forgetFailures() {
-	l.failures = failures{pauses: newBackoff()}
+	l.failures = failures{pauses: handshake.NewPauses()}
 	l.failure = nil
 }
 
 // noteFailure keeps a failure, for which a start or the loss of a session has been counted, and sets the pause
 // before the next start.
 func (l *sessionLife) noteFailure(s step) {
-	var failure *Failure
+	var failure *handshake.Failure
 	switch s.event {
 	case life.LostSoon:
 		l.pause, l.failure = l.failures.pauses.Next(), nil
@@ -164,8 +165,8 @@ func (l *sessionLife) noteFailure(s step) {
 }
 
 // crashed is the failure of a server that ends soon after each start.
-func crashed(why error) *Failure {
-	return &Failure{Phase: PhaseCreation, Reason: metrics.ReasonGaveUp, Details: "the server ends soon after each start", Err: why}
+func crashed(why error) *handshake.Failure {
+	return &handshake.Failure{Phase: handshake.PhaseCreation, Reason: metrics.ReasonGaveUp, Details: "the server ends soon after each start", Err: why}
 }
 
 // noteLoss reports the loss of the client's own session. The supplier reports that of a shared one, once.
@@ -180,7 +181,7 @@ func (l *sessionLife) noteLoss(s step) {
 		l.limited().Warn("session lost", "duration", age, "err", a.lost)
 		supplier.NoteLoss(a.lost, soon)
 		if soon {
-			l.countFailure(endedSoon(a.lost), age)
+			l.countFailure(handshake.EndedSoon(a.lost), age)
 		}
 		if s.event == life.LostLast {
 			l.reportFailure(supplier, attempt, crashed(a.lost), 0, false)
@@ -198,16 +199,18 @@ func (l *sessionLife) retireSession(s step) {
 	l.later(func() {
 		switch s.event {
 		case life.Idle:
-			a.finish(errIdle)
+			a.finish(handshake.ErrIdle)
 			l.limited().Info("session ended: its client has not used it", "duration", a.session.Age())
 		case life.Replaced:
-			a.finish(ErrReplaced)
+			a.finish(handshake.ErrReplaced)
 			if !l.shares() { // the supplier logs it
 				l.limited().Info("session replaced", "duration", a.session.Age(), "inFlight", l.c.InFlight())
 			}
 		}
-		if isClosed(a.session.Done()) { // before it was noted
+		select {
+		case <-a.session.Done(): // before it was noted
 			l.sessionDone(a)
+		default:
 		}
 	})
 }
@@ -235,8 +238,7 @@ func (l *sessionLife) closeSessions() {
 		for _, a := range retiring {
 			a.close(errGone)
 		}
-		l.supplier.leave(l)
-		l.supplier.goroutines.Done()
+		l.supplier.Leave(l)
 	})
 }
 
@@ -261,7 +263,7 @@ func (l *sessionLife) endConnection() {
 
 // notifyListsChanged tells the client of the lists that have changed, as far as it was promised to be told. It
 // does not wait.
-func (b *Bridge) notifyListsChanged(promised *Result, changed func(kind string) bool) {
+func (b *Bridge) notifyListsChanged(promised *handshake.Result, changed func(kind string) bool) {
 	for _, kind := range remember.Kinds() {
 		if changed(kind) && promised.Advertises(kind, "listChanged") {
 			b.c.SendNow("", jsonrpc.NewNotification("notifications/"+kind+"/list_changed", nil))

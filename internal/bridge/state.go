@@ -1,4 +1,4 @@
-package handshake
+package bridge
 
 // StartState is how far one start of a session has come, as the connection that waits for
 // it sees it. [Next] has all moves, and docs/reference/states.md the same as a diagram.

@@ -1,4 +1,4 @@
-package handshake
+package bridge
 
 import (
 	"context"
@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/handshake/internal/life"
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -24,7 +25,7 @@ const maxParams = 64 << 10
 type Options struct {
 	// Supplier returns who supplies the sessions from now on: the successor of the one
 	// before, or that.
-	Supplier func() *Supplier
+	Supplier func() *handshake.Supplier
 	// Server is what errors call the server.
 	Server string
 	// Params are the params of the synthetic initialize. nil: clients initialize
@@ -39,7 +40,7 @@ type Options struct {
 	// Detailed reports whether a client may see the details of errors.
 	Detailed func(connstate.Client) bool
 	// Losses remembers the clients that were lost to a start; it must not be nil.
-	Losses *OncePerHour
+	Losses *handshake.OncePerHour
 	// Logger, Limited and Metrics must not be nil. Limited is Logger for warnings that
 	// a client, or a server that keeps dying, can cause at will.
 	Logger  *slog.Logger
@@ -72,9 +73,9 @@ var _ httpcheck.Stateless = (*Bridge)(nil)
 // errLost reports that a message found no session twice.
 var errLost = errors.New("the session with the server was lost")
 
-// NewBridge returns the bridge of a new connection, and begins to get it a session. The
+// New returns the bridge of a new connection, and begins to get it a session. The
 // caller must not change opts afterwards.
-func NewBridge(c *connstate.Connection, opts *Options) *Bridge {
+func New(c *connstate.Connection, opts *Options) *Bridge {
 	b := &Bridge{opts: opts, c: connstate.ForHandler{Connection: c}}
 	b.ctx, b.end = context.WithCancel(context.Background())
 	b.life.Bridge = b
@@ -103,7 +104,7 @@ func (b *Bridge) Receive(m *jsonrpc.Message) {
 		b.request(m)
 	case jsonrpc.Response: // only the session that sent the request can use it
 		if a := b.life.at(func(a *attachment) bool { return a.caller.Awaits(m.ID) }); a != nil {
-			a.session.hears(m)
+			a.session.Hears(m)
 			a.caller.Forward(m)
 			return
 		}
@@ -171,7 +172,7 @@ func (b *Bridge) cancel(m *jsonrpc.Message) {
 	case a == nil:
 		b.opts.Metrics.Dropped(metrics.DroppedNotReady)
 	default:
-		a.session.hears(m) // it may say why
+		a.session.Hears(m) // it may say why
 		a.caller.Cancel(r, m)
 	}
 }
@@ -236,7 +237,7 @@ func (b *Bridge) Refused(r *connstate.Request, err error) {
 // refusal returns the error for a request that does not pass because of err, and its
 // error type.
 func (b *Bridge) refusal(err error) (e *jsonrpc.Error, errorType string) {
-	failure, failed := errors.AsType[*Failure](err)
+	failure, failed := errors.AsType[*handshake.Failure](err)
 	if errors.Is(err, connstate.ErrGateTimeout) {
 		failure, failed = b.life.overdue(), true
 	}
