@@ -1,112 +1,15 @@
 package bridge
 
 import (
-	"errors"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
-	"github.com/mcp-sse/mcp-sse/internal/remember"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-var (
-	// errGone is the close reason of sessions that end with their connection.
-	errGone = errors.New("the client's connection was closed")
-	// errSuperseded is the close reason of a session that the client's own initialize
-	// replaces.
-	errSuperseded = errors.New("the client has opened a session with capabilities of its own")
-)
-
-// do does an action of the table, with mu held. What it puts into todo follows in that order.
-func (l *sessionLife) do(action life.Action, s step) {
-	switch action {
-	case life.Recall:
-		l.ask(false)
-	case life.RecallNow:
-		l.ask(true)
-	case life.StartMoment:
-		l.after(l.opts.Times().AnnounceDelay, life.MomentOver)
-	case life.Learn:
-		l.learn()
-	case life.StopWaiting:
-		l.stopTimer()
-		l.question, l.learning = nil, nil
-	case life.TellMemory:
-		l.tellMemory(s)
-	case life.TellIfDifferent:
-		l.tellIfDifferent(s)
-	case life.TellCompared:
-		l.tellCompared(s)
-	case life.TellAllChanged:
-		l.tellAllChanged(s)
-
-	case life.BeginStart:
-		l.failures.attempts++
-		l.start = l.newStart(s.event == life.Needed)
-		l.later(l.start.begin)
-	case life.StartNeeded:
-		l.start.tell(Needed)
-	case life.StartOwn:
-		if l.own == nil { // its params cannot be used, but it needs an answer
-			l.start.tell(Needed)
-		} else {
-			l.start.tell(OwnInitialize)
-		}
-	case life.StartMore:
-		l.start.tell(MoreDeclared)
-	case life.StartReplaced:
-		l.start.tell(ServerReplaced)
-	case life.AbandonStart:
-		if l.start != nil {
-			l.start.first = s.before.Told == life.ToldNothing
-			l.start.tell(ConnectionClosed)
-		}
-	case life.AnswerRefusal:
-		l.answerRefusal(l.start.failure.Refusal)
-	case life.NoteFailure:
-		l.noteFailure(s)
-	case life.ForgetFailures:
-		l.forgetFailures()
-	case life.StartPause:
-		l.after(l.pause, life.PauseOver)
-	case life.SetRetry:
-		l.retry = time.Now().Add(l.pause)
-	case life.RefuseWaiting:
-		l.refuseWaiting()
-	case life.TakeServer:
-		l.takeServer()
-
-	case life.AnnounceResult:
-		if result := l.session.session.Result(); result != nil {
-			l.later(func() { l.announce(result.Response(l.autoID())) })
-		}
-	case life.AnswerInitializes:
-		l.answerInitializes(l.session.session.Result())
-	case life.Prepare:
-		l.prepare(s)
-	case life.Release:
-		a, supplier := l.session, l.supplier
-		l.later(func() { supplier.Go(func() { l.release(a) }) }) // ends with what waits, or the session
-	case life.NoteLoss:
-		l.noteLoss(s)
-	case life.RetireSession:
-		l.retireSession(s)
-	case life.SupersedeSession:
-		a := l.session
-		l.session = nil
-		l.later(func() { a.close(errSuperseded) })
-	case life.CloseSession:
-		l.countUnbegun(s)
-		l.closeSessions()
-	case life.RefuseDraining:
-		l.refuseInitializes(connstate.ErrDraining)
-	case life.EndConnection:
-		l.later(l.endConnection)
-	}
-}
+// What a move does, with mu held. What it puts into todo follows in that order.
 
 // takeServer takes the supplier of now, and is told if another one takes its place.
 func (l *sessionLife) takeServer() {
@@ -124,22 +27,23 @@ func (l *sessionLife) takeServer() {
 	})
 }
 
-// learn has the server say in the background what it says to such a client.
-func (l *sessionLife) learn() {
-	done, supplier, params, asked := &learning{}, l.supplier, l.params(), l.asked
-	l.learning = done
-	l.later(func() {
-		over := supplier.LearnUnlessSince(asked, params, l.who())
-		supplier.Go(func() { // ends with that start
-			<-over
-			l.happened(done, life.Learned)
-		})
-	})
-}
-
-func (l *sessionLife) forgetFailures() {
-	l.failures = failures{pauses: handshake.NewPauses()}
-	l.failure = nil
+// nextStart returns a start of the next session. needed says that a message of the client needs the server.
+func (l *sessionLife) nextStart(needed bool) *start {
+	first := Dialing
+	switch {
+	case l.shares():
+		first = Joining
+	case l.own != nil && l.state.Declared != life.DeclaredRefused:
+		first = DueOwn
+	case l.opts.Params == nil:
+		first = Joining
+	case needed || len(l.initializes) > 0 || len(l.c.Waiting()) > 0:
+		first = DueSynthetic
+	}
+	s := newStart(l.client, l, l.supplier, l.failures.attempts, first)
+	s.followsLoss = l.lost
+	s.tells.Store(l.hasLists())
+	return s
 }
 
 // noteFailure keeps a failure, for which a start or the loss of a session has been counted, and sets the pause
@@ -259,14 +163,4 @@ func (l *sessionLife) endConnection() {
 		case <-l.c.Done():
 		}
 	})
-}
-
-// notifyListsChanged tells the client of the lists that have changed, as far as it was promised to be told. It
-// does not wait.
-func (b *Bridge) notifyListsChanged(promised *handshake.Result, changed func(kind string) bool) {
-	for _, kind := range remember.Kinds() {
-		if changed(kind) && promised.Advertises(kind, "listChanged") {
-			b.c.SendNow("", jsonrpc.NewNotification("notifications/"+kind+"/list_changed", nil))
-		}
-	}
 }

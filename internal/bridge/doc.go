@@ -1,19 +1,26 @@
 // Package bridge passes messages between a connection and its session, and gets the connection its sessions, one after
 // the other: the next when one is lost, none while what is remembered is enough. Package handshake supplies them.
 //
-//	Bridge ── bridge.go      the client's messages: answered here, or sent to the session
-//	       ├─ life.go        its sessions, one after the other: events in, moves out
-//	       │    ├─ internal/life   the table: what follows from each event
-//	       │    ├─ actions.go      what a move does
-//	       │    ├─ recall.go       what memory has for this client
-//	       │    ├─ told.go         what the client is told without a session, and when that was otherwise
-//	       │    ├─ initializes.go  the client's own initialize
-//	       │    ├─ prepare.go      brings a session into use
-//	       │    └─ idle.go         a session that its client does not use ends
-//	       ├─ start.go       one start: events in, actions out
-//	       │    └─ state.go  the table of a start: what follows from each event
-//	       ├─ attachment.go  the connection as its session sees it
-//	       ├─ early.go       what a server sends before its session is in use
-//	       ├─ restore.go     what a new session must get again
-//	       └─ report.go      log lines and errors
+// In reading order, which docs/design/life.md has without branches:
+//
+//	bridge.go        the client's messages: answered here, or given to the life
+//	events.go        what happens to the sessions, and which event it is
+//	messages.go      what becomes of a message
+//	life.go          the moves: what follows from an event is the table in internal/life
+//	 ├─ actions.go      what a move does with the server, its sessions and failures
+//	 ├─ told.go         what the client is told without a session, and when that was otherwise
+//	 ├─ idle.go         when a session is idle
+//	 ├─ recall.go       which event the answer of memory is
+//	 ├─ initializes.go  the client's own initialize
+//	 └─ refusal.go      why a message is refused
+//	sessions.go      what there is now, under one lock
+//	 ├─ question.go     what memory has for this client
+//	 ├─ start.go        one start: events in, actions out, by the table in state.go
+//	 ├─ prepare.go      brings a session into use
+//	 └─ attachment.go   the connection as its session sees it; early.go keeps what comes before it is in use
+//	client.go        the client, as all of these see it, and the options
+//	 ├─ report.go       what it may see of failures; log lines and metrics
+//	 └─ restore.go      what a new session must get again
+//
+// What happens below is told to what is above by the interfaces holder, starter and gatekeeper.
 package bridge

@@ -1,65 +1,12 @@
 package bridge
 
 import (
-	"bytes"
-	"slices"
-	"time"
-
-	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
-	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// waitingInitialize is an initialize request of the client that waits for memory or a session.
-type waitingInitialize struct {
-	*connstate.Request
-	version string      // that it requests
-	late    *time.Timer // answers it with an error
-}
-
-// initialize handles a client's own initialize request. A session that is there answers it, unless the client
-// declares more than it was told, and has not used it: then the client gets another one.
-func (l *sessionLife) initialize(r *connstate.Request) {
-	m := r.Message
-	r.Message = nil // its version is all that its answer needs
-	l.mu.Lock()
-	defer l.unlock()
-	w := &waitingInitialize{Request: r, version: handshake.RequestedVersion(m.Params())}
-	l.initializes = append(l.initializes, w)
-	event := life.OwnInitialize
-	if l.declaresMore(m) {
-		event = life.MoreDeclared
-	}
-	if params := m.Params(); life.BeginsAnew(l.state.Phase, event) && !l.shares() && len(params) > 0 && len(params) <= maxParams {
-		l.own = bytes.Clone(params)
-	}
-	l.move(event)
-	if slices.Contains(l.initializes, w) {
-		w.late = time.AfterFunc(l.opts.Times().InitializeTimeout, func() { l.initializeIsLate(w) })
-	}
-}
-
-// declaresMore reports whether a client declares more than its session, or the start of one, was told. Shared
-// sessions use the params of no client.
-func (l *sessionLife) declaresMore(m *jsonrpc.Message) bool {
-	if l.shares() || len(m.Params()) > maxParams || l.state.Declared == life.DeclaredRefused {
-		return false
-	}
-	has := l.synthetic()
-	if l.session != nil {
-		has = l.session.session.Params()
-	}
-	return handshake.Exceeds(m.Params(), has)
-}
-
-func (l *sessionLife) initializeIsLate(w *waitingInitialize) {
-	l.mu.Lock()
-	l.initializes = slices.DeleteFunc(l.initializes, func(other *waitingInitialize) bool { return other == w })
-	l.mu.Unlock()
-	l.Refused(w.Request, l.overdue())
-}
+// What the client's own initialize requests that wait are answered with.
 
 // takeInitializes removes and returns the initialize requests that wait.
 func (l *sessionLife) takeInitializes() []*waitingInitialize {
@@ -73,7 +20,7 @@ func (l *sessionLife) takeInitializes() []*waitingInitialize {
 	return all
 }
 
-// answerInitializes answers the initialize requests that wait from what the server said.
+// answerInitializes answers them from what the server said.
 func (l *sessionLife) answerInitializes(result *handshake.Result) {
 	if result == nil {
 		return
@@ -93,6 +40,17 @@ func (l *sessionLife) answerRefusal(refusal *jsonrpc.Message) {
 
 func (l *sessionLife) refuseInitializes(why error) {
 	for _, w := range l.takeInitializes() {
-		l.later(func() { l.Refused(w.Request, why) })
+		l.later(func() { l.refuse(w.Request, why) })
 	}
+}
+
+// refuseWaiting gives what waits the failure.
+func (l *sessionLife) refuseWaiting() {
+	refused, failure := l.c.TakeRefused(), l.failure
+	l.later(func() {
+		for _, r := range refused {
+			l.refuse(r, failure)
+		}
+	})
+	l.refuseInitializes(failure)
 }

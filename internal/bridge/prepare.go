@@ -4,113 +4,56 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
 )
+
+// gatekeeper opens the gate for a session that is prepared, and has the messages that wait there.
+type gatekeeper interface {
+	// prepared says that the session can be used.
+	prepared(a *attachment)
+	// nextWaiting returns the next message that waits for the session; nil if there is none, or it is for another one.
+	nextWaiting(a *attachment) *connstate.Waiting
+	// notTaken gives a message back that the session has not taken.
+	notTaken(w *connstate.Waiting)
+}
 
 // lookFirst is how long the messages of a client that has rested wait for the look at its session.
 const lookFirst = time.Second
 
-// prepare brings a session into use, in the background.
-func (l *sessionLife) prepare(s step) {
-	a, supplier := l.session, l.supplier
-	known := s.before.Told == life.ToldNearest || s.before.Told == life.ToldLists
-	first := s.before.Told == life.ToldNothing
-	l.later(func() {
-		a.session.Observe(a)
-		if !a.session.CanLook() {
-			l.happened(a, life.Unlookable)
-		}
-		supplier.Go(func() { // ends with the session; each step is bounded
-			if known && a.session.CanLook() && !l.shares() {
-				l.lookBefore(a)
-			}
-			a.early.deliver()
-			if !first {
-				l.clientState.restore(l.ctx, a, l.limited())
-			}
-			l.prepared(a)
-		})
-	})
-}
-
-func (l *sessionLife) looked(a *attachment) {
-	if a.session.Looked() != nil {
-		l.happened(a, life.Looked)
-	} else {
-		l.happened(a, life.NotLooked)
+// prepare brings a session into use. It ends with the session; each step is bounded. looks has the session looked at
+// before, and restores has it get the state of the client.
+func (a *attachment) prepare(gate gatekeeper, looks, restores bool) {
+	if looks {
+		a.lookBefore()
 	}
+	a.early.deliver()
+	if restores {
+		a.settings.restore(a.ctx, a.set, a.limited())
+	}
+	gate.prepared(a)
 }
 
 // lookBefore looks at a session before its client's messages can change what it says.
-func (l *sessionLife) lookBefore(a *attachment) {
+func (a *attachment) lookBefore() {
 	select {
 	case <-a.session.StartLook():
 	case <-a.early.asks: // it may want its answer first
 	case <-time.After(lookFirst):
 	case <-a.session.Over():
-	case <-l.ctx.Done():
-	}
-}
-
-// prepared has the session used.
-func (l *sessionLife) prepared(a *attachment) {
-	l.mu.Lock()
-	defer l.unlock()
-	switch {
-	case l.session != a:
-	case len(l.c.Waiting()) > 0:
-		l.move(life.PreparedWaits)
-	case l.shares() || l.opts.Params == nil || a.own || l.state.Declared == life.DeclaredRefused:
-		l.move(life.PreparedUsed)
-	default:
-		l.move(life.PreparedUnused)
+	case <-a.ctx.Done():
 	}
 }
 
 // release sends what waits at the gate, in order, until nothing does or the session is another one.
-func (l *sessionLife) release(a *attachment) {
+func (a *attachment) release(gate gatekeeper) {
 	for {
-		w := l.nextWaiting(a)
+		w := gate.nextWaiting(a)
 		if w == nil {
 			return
 		}
-		if a.send(w.Request) {
-			l.c.Sent(w)
-			continue
-		}
-		l.notTaken(w)
-		return
-	}
-}
-
-// nextWaiting returns the next message that waits for a session; nil if that is not the current one any more, or
-// nothing waits: then later messages pass.
-func (l *sessionLife) nextWaiting(a *attachment) *connstate.Waiting {
-	l.mu.Lock()
-	defer l.unlock()
-	if l.session != a {
-		return nil
-	}
-	w := l.c.Next()
-	if w == nil {
-		l.move(life.Emptied)
-	}
-	return w
-}
-
-// notTaken has a message that a session has not taken wait for the next one. There may be one already.
-func (l *sessionLife) notTaken(w *connstate.Waiting) {
-	l.mu.Lock()
-	defer l.unlock()
-	verdict := l.state.Phase.Takes(w.ID != "", false)
-	if verdict == life.Wait {
-		if err := l.c.PutBack(w, l.hasLists()); err != nil {
-			l.later(func() { l.Refused(w.Request, err) })
+		if !a.send(w.Request) {
+			gate.notTaken(w)
 			return
 		}
-		l.move(life.Needed)
-		return
+		a.c.Sent(w)
 	}
-	l.c.Sent(w)
-	l.later(func() { l.pass(w.Request) })
 }

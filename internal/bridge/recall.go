@@ -1,123 +1,12 @@
 package bridge
 
 import (
-	"bytes"
-	"encoding/json"
-	"strconv"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
-
-// question is a question to memory: what is there for a client like this one? It may read a file.
-type question struct {
-	supplier *handshake.Supplier
-	memory   *remember.Server // nil: nothing is remembered
-	params   json.RawMessage  // of the initialize that the client has sent, or would get
-	now      bool             // the client gets no moment for its own initialize; guarded by sessionLife.mu
-
-	answer handshake.Recalled
-}
-
-// who is the client, for what is remembered.
-func (b *Bridge) who() string { return remember.Principal(b.c.Client().Principal) }
-
-// synthetic returns the params of the synthetic initialize: with the version of a client
-// that has negotiated one earlier.
-func (b *Bridge) synthetic() json.RawMessage {
-	params, version := b.opts.Params, b.c.Client().Version
-	if params == nil || version == "" {
-		return params
-	}
-	return jsonrpc.SetMember(params, json.RawMessage(strconv.Quote(version)), "protocolVersion")
-}
-
-// params returns the params with which the next session is initialized, with mu held.
-func (l *sessionLife) params() json.RawMessage {
-	if l.own != nil && l.state.Declared != life.DeclaredRefused {
-		return l.own
-	}
-	return l.synthetic()
-}
-
-// ask asks memory, with mu held. A question that is under way and equal is joined.
-func (l *sessionLife) ask(now bool) {
-	q := &question{supplier: l.supplier, memory: l.supplier.Options().Memory, params: l.params(), now: now}
-	if old := l.question; old != nil && old.supplier == q.supplier && old.memory == q.memory && bytes.Equal(old.params, q.params) {
-		old.now = old.now || now
-		return
-	}
-	l.question, l.asked = q, time.Now()
-	if q.memory == nil || q.params == nil {
-		l.later(func() { l.answered(q) })
-		return
-	}
-	l.later(func() {
-		q.supplier.Go(func() { // ends once memory has answered, which is bounded
-			q.recall(l.Bridge)
-			l.answered(q)
-		})
-	})
-}
-
-// recall answers the question.
-func (q *question) recall(b *Bridge) {
-	q.answer = q.supplier.Recall(q.memory, q.params, b.who(), b.c.Client().Version)
-}
-
-// answered makes the move that follows from the answer to a question.
-func (l *sessionLife) answered(q *question) {
-	l.mu.Lock()
-	defer l.unlock()
-	if l.question != q {
-		return
-	}
-	l.question = nil
-	event, answers := l.decide(q)
-	before := l.answers
-	if answers != nil {
-		l.answers = answers
-	}
-	l.moveFrom(event, before)
-}
-
-// MemoryHasNews has the life look whether what memory has learned is for its client.
-func (l *sessionLife) MemoryHasNews(of *handshake.Supplier) {
-	l.mu.Lock()
-	defer l.unlock()
-	switch {
-	case l.supplier != of:
-	case l.state.Phase == life.Waking:
-		l.move(life.Renewed)
-	case l.state.Phase == life.Asleep:
-		q := &question{supplier: l.supplier, memory: l.supplier.Options().Memory, params: l.params()}
-		if q.memory != nil {
-			l.later(func() {
-				q.supplier.Go(func() { // as in ask
-					q.recall(l.Bridge)
-					l.renewed(q)
-				})
-			})
-		}
-	}
-}
-
-// renewed makes the move of a life that sleeps if memory has something later for its client.
-func (l *sessionLife) renewed(q *question) {
-	l.mu.Lock()
-	defer l.unlock()
-	before, now := l.answers, l.usable(q.answer.Exact)
-	if l.state.Phase != life.Asleep || l.supplier != q.supplier || !bytes.Equal(l.params(), q.params) ||
-		now == nil || !now.Learned.After(before.Learned) {
-		return
-	}
-	l.answers = now
-	l.moveFrom(life.Renewed, before)
-}
 
 // decide returns the event that the answer to a question is, and what the client is told.
 func (l *sessionLife) decide(q *question) (life.Event, *remember.Answers) {
@@ -168,7 +57,7 @@ func (l *sessionLife) isWanted(answers *remember.Answers) bool {
 			return true
 		}
 	}
-	return l.clientState.hasSubscriptions()
+	return l.settings.hasSubscriptions()
 }
 
 func canAnswer(answers *remember.Answers, r *connstate.Request) bool {

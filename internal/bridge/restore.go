@@ -81,17 +81,16 @@ func (m *clientState) hasSubscriptions() bool {
 	return false
 }
 
-// restore sets the client's log level and subscriptions on a new session. It logs
+// restore sets the client's log level and subscriptions on a new session, to which set sends a request. It logs
 // calls that fail; the client does not notice the loss, so it gets no error.
-func (m *clientState) restore(ctx context.Context, a *attachment, log *slog.Logger) {
+func (m *clientState) restore(ctx context.Context, set func(context.Context, string, json.RawMessage) (*jsonrpc.Message, error), log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, restoreTimeout)
 	defer cancel()
 	m.mu.Lock()
 	all := maps.Clone(m.params)
 	m.mu.Unlock()
 	for sets, params := range all {
-		a.session.HearsState()
-		response, err := a.caller.Call(ctx, sets.method, params)
+		response, err := set(ctx, sets.method, params)
 		if err != nil || response.Error() != nil {
 			log.Warn("state not restored on the new session", "method", sets.method, "err", err)
 		}

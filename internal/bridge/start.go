@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -24,18 +26,19 @@ const spawnFactor = 3
 
 // start drives one start of a session. What comes next is decided by [Next]
 // alone: start turns what happens into its events, and performs its actions. Its goroutine
-// reports to the life what has come of it.
+// tells the starter what has come of it.
 type start struct {
-	*Bridge
+	*client
+	starter  starter
 	supplier *handshake.Supplier
 	attempt  int // its number, from 1
 	state    StartState
 	began    time.Time
 	span     trace.Span
 
-	// events are those that the life tells, guarded by its lock; wake says that there are some.
-	events []StartEvent
-	wake   chan struct{}
+	mu     sync.Mutex    // guards events
+	events []StartEvent  // that the starter tells
+	wake   chan struct{} // says that there are some
 	// followsLoss says that a session was lost before it.
 	followsLoss bool
 	// first says that the client had been told nothing when it closed the connection. It is set before that is told.
@@ -79,25 +82,29 @@ type opened struct {
 	err        error
 }
 
-// newStart returns a start, with mu held. needed says that a message of the client needs the server.
-func (l *sessionLife) newStart(needed bool) *start {
+// starter begins starts, one after the other, and is told what comes of them. It does not wait then.
+type starter interface {
+	holder // of the session
+	// nextParams returns the params with which the client's session is initialized.
+	nextParams() json.RawMessage
+	// startIsLate says that the initialization timeout is over. The start goes on.
+	startIsLate(s *start)
+	// started takes the session, unless the starter has told the start something that it has not seen. It reports
+	// whether it has.
+	started(s *start) bool
+	// startFailed says that there is no session, and s.failure why.
+	startFailed(s *start)
+}
+
+// newStart returns a start for a client, with its first state.
+func newStart(c *client, of starter, supplier *handshake.Supplier, attempt int, first StartState) *start {
 	s := &start{
-		Bridge: l.Bridge, supplier: l.supplier, attempt: l.failures.attempts, state: Dialing, began: time.Now(),
-		followsLoss: l.lost, wake: make(chan struct{}, 1), dialed: make(chan bool, 1), handled: make(chan struct{}),
+		client: c, starter: of, supplier: supplier, attempt: attempt, state: first, began: time.Now(),
+		wake: make(chan struct{}, 1), dialed: make(chan bool, 1), handled: make(chan struct{}),
 		done: make(chan opened, 1), params: make(chan json.RawMessage, 1),
 	}
-	s.tells.Store(l.hasLists())
-	hasOwn := l.own != nil && l.state.Declared != life.DeclaredRefused
-	switch {
-	case l.shares():
-		s.state = Joining
-	case hasOwn:
-		s.state = DueOwn
-	case l.opts.Params == nil:
-		s.state = Joining
+	if first == Joining {
 		s.params <- nil
-	case needed || len(l.initializes) > 0 || len(l.c.Waiting()) > 0:
-		s.state = DueSynthetic
 	}
 	return s
 }
@@ -115,9 +122,11 @@ func (s *start) begin() {
 	s.supplier.Go(s.drive)                          // ends soon after its connection, or with open
 }
 
-// tell tells the start of an event, with the lock of the life held.
+// tell tells the start of an event.
 func (s *start) tell(event StartEvent) {
+	s.mu.Lock()
 	s.events = append(s.events, event)
+	s.mu.Unlock()
 	s.poke()
 }
 
@@ -134,10 +143,10 @@ func (s *start) poke() {
 	}
 }
 
-// told removes and returns the next event that the life has told.
+// told removes and returns the next event that the start has been told.
 func (s *start) told() (event StartEvent, ok bool) {
-	s.life.mu.Lock()
-	defer s.life.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if len(s.events) == 0 {
 		return "", false
 	}
@@ -146,14 +155,21 @@ func (s *start) told() (event StartEvent, ok bool) {
 	return event, true
 }
 
-// drive takes the start to its end, and tells the life.
+// unseen returns the events that the start has been told and has not seen.
+func (s *start) unseen() []StartEvent {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.events)
+}
+
+// drive takes the start to its end, and tells the starter.
 func (s *start) drive() {
 	defer s.cancel()
 	for !s.state.Over() {
 		event := s.await()
 		next, action := Next(s.state, event)
-		if action == UseSession && !s.use() {
-			s.done <- s.result // what the life has told comes first
+		if action == UseSession && !s.starter.started(s) {
+			s.done <- s.result // what it was told comes first
 			continue
 		}
 		if next == Abandoned && s.state != Abandoned && s.first && s.c.Reason() == connstate.ClosedClient {
@@ -167,66 +183,9 @@ func (s *start) drive() {
 	}
 	switch s.state {
 	case Failed:
-		s.life.startFailed(s)
+		s.starter.startFailed(s)
 	case Again:
-		s.life.happened(s, life.Again)
-	}
-}
-
-// use gives the session to the life, unless that has told something else before. It reports whether it has.
-func (s *start) use() bool {
-	l := &s.life
-	l.mu.Lock()
-	defer l.unlock()
-	if len(s.events) > 0 {
-		return false
-	}
-	first := l.state.Told == life.ToldNothing
-	s.result.attachment.own = s.sentOwn
-	l.later(func() {
-		s.reportSession(time.Since(s.began) - s.result.waited)
-		s.endSpan("")
-		if s.followsLoss && !s.shares() { // the supplier counts the loss of a shared session, once
-			s.opts.Metrics.SessionRestarted()
-		}
-		if waited := s.c.LeftAfter(); waited > 0 && first {
-			s.noteLostToStart(waited, time.Since(s.c.Opened()))
-		}
-	})
-	if l.start == s {
-		l.move(life.Up)
-	}
-	return true
-}
-
-// startFailed makes the move that follows from a start that has failed.
-func (l *sessionLife) startFailed(s *start) {
-	worked := s.supplier.Worked()
-	l.mu.Lock()
-	defer l.unlock()
-	switch {
-	case l.start != s:
-		return
-	case l.supplier.IsReplaced(): // since the start has ended
-		l.move(life.Again)
-		return
-	}
-	hopeless := l.failures.cause == string(s.failure.Phase)+s.failure.Reason && l.failures.attempts > 1 && !worked &&
-		(s.endedIn != InitializingSynthetic || l.own == nil) // else the next start differs from this one
-	if s.endedIn == InitializingOwn && s.failure.Refusal != nil && l.opts.Params != nil {
-		l.move(life.OwnRefused)
-	}
-	begins := slices.ContainsFunc(s.events, func(e StartEvent) bool { return e == OwnInitialize || e == MoreDeclared })
-	switch {
-	case begins: // the client has begun anew since the start has ended
-		l.move(life.Failed)
-		l.move(life.OwnInitialize)
-	case l.failures.attempts >= l.opts.MaxHandshakeAttempts:
-		l.move(life.FailedLast)
-	case hopeless:
-		l.move(life.FailedHopeless)
-	default:
-		l.move(life.Failed)
+		s.starter.happened(s, life.Again)
 	}
 }
 
@@ -240,7 +199,7 @@ func (s *start) await() StartEvent {
 			s.starting = time.Tick(startingEvery)
 		}
 		select {
-		case <-s.wake: // the life has told something
+		case <-s.wake: // it was told something
 		case s.spawned = <-s.dialed:
 			return Dialed
 		case <-s.delay:
@@ -282,13 +241,13 @@ func (s *start) do(action StartAction) {
 		s.params <- s.synthetic()
 	case SendOwn:
 		s.sentOwn = true
-		s.params <- s.life.ownParams()
+		s.params <- s.starter.nextParams()
 	case AnnounceLate:
 		s.wasLate = true
-		s.life.startIsLate(s)
+		s.starter.startIsLate(s)
 	case Cancel:
 		s.cancel()
-	case UseSession: // use has given it to the life
+	case UseSession: // started has taken it
 	case DiscardSession:
 		s.reportSession(took)
 		if s.leftAfter > 0 {
@@ -321,7 +280,7 @@ func (s *start) refusesClient() bool {
 func (s *start) reportCancelled(took time.Duration) {
 	switch {
 	case s.wasLate:
-		failure := s.lateFailure(s.attempt, s)
+		failure := s.lateFailure(s.attempt, s.lastWords())
 		s.countFailure(failure, took)
 		if !s.shares() {
 			s.limited().Warn("session start failed", s.failureAttrs(s.attempt, failure, took)...)
@@ -329,6 +288,88 @@ func (s *start) reportCancelled(took time.Duration) {
 	case s.result.from != handshake.FromShared:
 		s.opts.Metrics.HandshakeDone(metrics.HandshakeCanceled, "", "", took)
 	}
+}
+
+// endSpan ends the span of a start, which failed with errorType unless that is empty.
+func (s *start) endSpan(errorType string) {
+	s.span.SetAttributes(attribute.String("mcp_sse.session.source", s.result.from))
+	connstate.EndSpan(s.span, errorType, "")
+}
+
+// reportUsed reports that the client uses the session. isFirst says that it had been told nothing before.
+func (s *start) reportUsed(isFirst bool) {
+	s.reportSession(time.Since(s.began) - s.result.waited)
+	s.endSpan("")
+	if s.followsLoss && !s.shares() { // the supplier counts the loss of a shared session, once
+		s.opts.Metrics.SessionRestarted()
+	}
+	if waited := s.c.LeftAfter(); waited > 0 && isFirst {
+		s.noteLostToStart(waited, time.Since(s.c.Opened()))
+	}
+}
+
+// reportSession reports a start that worked.
+func (s *start) reportSession(took time.Duration) {
+	a, from := s.result.attachment, s.result.from
+	attrs := []any{"from", from, "attempt", s.attempt, "duration", took}
+	if result := a.session.Result(); result != nil {
+		s.c.SawServer(connstate.Server(result.Server()))
+		attrs = append(attrs, a.session.ServerAttrs()...)
+	}
+	if from == handshake.FromShared {
+		s.log().Info("session taken", attrs...)
+		return
+	}
+	s.opts.Metrics.HandshakeDone(metrics.HandshakeOK, "", "", took)
+	s.supplier.NoteStart()
+	s.log().Info("session started", attrs...)
+}
+
+// leastWait is how long a client must have waited to count as lost to the start: one that leaves
+// sooner has only looked.
+const leastWait = time.Second
+
+// noteLostToStart reports a client that has left, after it had waited, before its server was ready.
+// ready is when that was, after the client's coming; 0 if it never was.
+func (s *start) noteLostToStart(waited, ready time.Duration) {
+	if waited < leastWait || s.opts.Params == nil {
+		return
+	}
+	s.opts.Metrics.ClientLostToStart()
+	s.learnForNext()
+	client := s.c.Snapshot().Program()
+	if !s.opts.Losses.First(client, time.Now()) {
+		return
+	}
+	attrs := []any{"client", client, "waited", waited.Round(time.Millisecond)}
+	if ready > 0 {
+		attrs = append(attrs, "ready", ready.Round(time.Millisecond))
+	}
+	switch opts := s.supplier.Options(); {
+	case s.supplier.LearnsAlone():
+		attrs = append(attrs, "remedy", "none is needed: the next such client is answered from memory")
+	case opts.Boots && opts.Warm == 0:
+		attrs = append(attrs, "remedy", "keep one warm: warm 1")
+	}
+	s.log().Warn("client left before its server was ready", attrs...)
+}
+
+// learnForNext has the server say what the next client like this one, which has left before the server was
+// ready, gets from memory.
+func (s *start) learnForNext() {
+	memory, params := s.supplier.Options().Memory, s.starter.nextParams()
+	client, plain := remember.ClientOf(params, s.who())
+	if s.supplier.LearnsAlone() && plain && memory.Answers(client) == nil {
+		s.supplier.LearnInBackground(params, s.who())
+	}
+}
+
+// lastWords returns what the server that is being started has said on stderr, as the end of a sentence.
+func (s *start) lastWords() string {
+	if booting := s.booting.Load(); booting != nil {
+		return booting.LastWords()
+	}
+	return ""
 }
 
 // open attaches the connection to an initialized session. It reports to the start when the
@@ -339,7 +380,7 @@ func (s *start) open(ctx context.Context) opened {
 	session, source, err := s.supplier.Open(ctx, handshake.OpenOptions{
 		Party: s.party(), Who: s.who(), AnyServer: !passesOn,
 		Attach: func(session *handshake.Session, spawned bool) {
-			a = s.attach(session)
+			a = s.attach(session, s.starter)
 			s.booting.Store(session)
 			s.dialed <- spawned
 			select {
@@ -358,7 +399,7 @@ func (s *start) open(ctx context.Context) opened {
 	case err != nil:
 		return opened{nil, source, waited, err}
 	case a == nil: // a shared session
-		a = s.attach(session)
+		a = s.attach(session, s.starter)
 	}
 	return opened{a, source, waited, nil}
 }

@@ -1,0 +1,133 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/remember"
+	"github.com/mcp-sse/mcp-sse/internal/subnet"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/upstream/remote"
+)
+
+// maxParams bounds the initialize params of a client that a bridge keeps for later
+// sessions, in bytes. A client with larger params gets the stored result.
+const maxParams = 64 << 10
+
+// Options configure the bridges of a gateway, which share one Options. The fields
+// have no defaults.
+type Options struct {
+	// Supplier returns who supplies the sessions from now on: the successor of the one
+	// before, or that.
+	Supplier func() *handshake.Supplier
+	// Server is what errors call the server.
+	Server string
+	// Params are the params of the synthetic initialize. nil: clients initialize
+	// their sessions themselves, and the gateway forwards initialize like any other
+	// request.
+	Params               json.RawMessage
+	MaxHandshakeAttempts int
+	// Remedy returns what to do about a server that has not started; empty if that is not known. nil: it never is.
+	Remedy func(error) string
+	// Times returns the times for what begins now.
+	Times func() Times
+	// Detailed reports whether a client may see the details of errors.
+	Detailed func(connstate.Client) bool
+	// Losses remembers the clients that were lost to a start; it must not be nil.
+	Losses *handshake.OncePerHour
+	// Logger, Limited and Metrics must not be nil. Limited is Logger for warnings that
+	// a client, or a server that keeps dying, can cause at will.
+	Logger  *slog.Logger
+	Limited *slog.Logger
+	Metrics *metrics.Metrics
+}
+
+// Times are the settings of a gateway with these names.
+type Times struct {
+	InitializationTimeout time.Duration // after it a start is late
+	InitializeTimeout     time.Duration
+	AnnounceDelay         time.Duration // how long initialize waits for the client's own
+}
+
+// client is the client of a bridge, as all parts of the bridge see it: the connection, and how it is to be served.
+type client struct {
+	opts     *Options
+	c        connstate.ForHandler
+	ctx      context.Context // ends with the connection
+	settings clientState
+}
+
+// shares reports whether connections share sessions.
+func (c *client) shares() bool { return c.opts.Supplier().Shares() }
+
+// log returns a logger with the connection's id. An idle connection keeps none.
+func (c *client) log() *slog.Logger { return c.opts.Logger.With("connectionId", c.c.ShortID()) }
+
+// limited is log with Options.Limited.
+func (c *client) limited() *slog.Logger { return c.opts.Limited.With("connectionId", c.c.ShortID()) }
+
+// party returns on whose behalf the connection starts sessions: that of its principal,
+// or of its address without authentication.
+func (c *client) party() string {
+	who := c.c.Client()
+	if who.Principal != "" {
+		return "principal " + who.Principal
+	}
+	return "address " + subnet.Of(who.Addr).String()
+}
+
+// who is the client, for what is remembered.
+func (c *client) who() string { return remember.Principal(c.c.Client().Principal) }
+
+// forwarded returns a context with what the client's request has for the server.
+func (c *client) forwarded() context.Context {
+	ctx := c.c.Client().Context
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	if header := c.c.Client().Header; len(header) > 0 {
+		return remote.WithNewest(remote.WithHeader(ctx, header), c.c.Credentials)
+	}
+	return ctx
+}
+
+// synthetic returns the params of the synthetic initialize: with the version of a client
+// that has negotiated one earlier.
+func (c *client) synthetic() json.RawMessage {
+	params, version := c.opts.Params, c.c.Client().Version
+	if params == nil || version == "" {
+		return params
+	}
+	return jsonrpc.SetMember(params, json.RawMessage(strconv.Quote(version)), "protocolVersion")
+}
+
+// autoID returns the id of the synthetic initialize, as the client sees it.
+func (c *client) autoID() jsonrpc.ID {
+	return jsonrpc.ID(strconv.Quote("auto-initialize-" + c.c.ID()))
+}
+
+// deliver sends a message of the server to the client. On a shared session it does not wait for a slow
+// client. On the client's own session it does, which slows the server down.
+func (c *client) deliver(related jsonrpc.ID, message []byte) {
+	if c.shares() {
+		c.c.SendNow(related, message)
+		return
+	}
+	_ = c.c.Send(related, message) // on an error the connection is closed already
+}
+
+// notifyListsChanged tells the client of the lists that have changed, as far as it was promised to be told. It
+// does not wait.
+func (c *client) notifyListsChanged(promised *handshake.Result, changed func(kind string) bool) {
+	for _, kind := range remember.Kinds() {
+		if changed(kind) && promised.Advertises(kind, "listChanged") {
+			c.c.SendNow("", jsonrpc.NewNotification("notifications/"+kind+"/list_changed", nil))
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package bridge
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// What happens to the sessions of a client, and which event of the table it is. Messages are in messages.go.
+
+var (
+	_ holder             = (*sessionLife)(nil)
+	_ gatekeeper         = (*sessionLife)(nil)
+	_ starter            = (*sessionLife)(nil)
+	_ handshake.Follower = (*sessionLife)(nil)
+)
+
+// initialize handles a client's own initialize request. A session that is there answers it, unless the client
+// declares more than it was told, and has not used it: then the client gets another one.
+func (l *sessionLife) initialize(r *connstate.Request) {
+	m := r.Message
+	r.Message = nil // its version is all that its answer needs
+	l.mu.Lock()
+	defer l.unlock()
+	w := &waitingInitialize{Request: r, version: handshake.RequestedVersion(m.Params())}
+	l.initializes = append(l.initializes, w)
+	event := life.OwnInitialize
+	if l.declaresMore(m) {
+		event = life.MoreDeclared
+	}
+	if params := m.Params(); life.BeginsAnew(l.state.Phase, event) && !l.shares() && len(params) > 0 && len(params) <= maxParams {
+		l.own = bytes.Clone(params)
+	}
+	l.move(event)
+	if slices.Contains(l.initializes, w) {
+		w.late = time.AfterFunc(l.opts.Times().InitializeTimeout, func() { l.initializeIsLate(w) })
+	}
+}
+
+// declaresMore reports whether a client declares more than its session, or the start of one, was told. Shared
+// sessions use the params of no client.
+func (l *sessionLife) declaresMore(m *jsonrpc.Message) bool {
+	if l.shares() || len(m.Params()) > maxParams || l.state.Declared == life.DeclaredRefused {
+		return false
+	}
+	has := l.synthetic()
+	if l.session != nil {
+		has = l.session.session.Params()
+	}
+	return handshake.Exceeds(m.Params(), has)
+}
+
+func (l *sessionLife) initializeIsLate(w *waitingInitialize) {
+	l.mu.Lock()
+	l.initializes = slices.DeleteFunc(l.initializes, func(other *waitingInitialize) bool { return other == w })
+	l.mu.Unlock()
+	l.refuse(w.Request, l.overdue())
+}
+
+// started makes the move that follows from a start that has a session. A start is told something with mu held alone,
+// so nothing comes in between.
+func (l *sessionLife) started(s *start) bool {
+	l.mu.Lock()
+	defer l.unlock()
+	if len(s.unseen()) > 0 {
+		return false
+	}
+	first := l.state.Told == life.ToldNothing
+	s.result.attachment.own = s.sentOwn
+	l.later(func() { s.reportUsed(first) })
+	if l.start == s {
+		l.move(life.Up)
+	}
+	return true
+}
+
+// startFailed makes the move that follows from a start that has failed.
+func (l *sessionLife) startFailed(s *start) {
+	worked := s.supplier.Worked()
+	l.mu.Lock()
+	defer l.unlock()
+	switch {
+	case l.start != s:
+		return
+	case l.supplier.IsReplaced(): // since the start has ended
+		l.move(life.Again)
+		return
+	}
+	hopeless := l.failures.cause == string(s.failure.Phase)+s.failure.Reason && l.failures.attempts > 1 && !worked &&
+		(s.endedIn != InitializingSynthetic || l.own == nil) // else the next start differs from this one
+	if s.endedIn == InitializingOwn && s.failure.Refusal != nil && l.opts.Params != nil {
+		l.move(life.OwnRefused)
+	}
+	begins := slices.ContainsFunc(s.unseen(), func(e StartEvent) bool { return e == OwnInitialize || e == MoreDeclared })
+	switch {
+	case begins: // the client has begun anew since the start has ended
+		l.move(life.Failed)
+		l.move(life.OwnInitialize)
+	case l.failures.attempts >= l.opts.MaxHandshakeAttempts:
+		l.move(life.FailedLast)
+	case hopeless:
+		l.move(life.FailedHopeless)
+	default:
+		l.move(life.Failed)
+	}
+}
+
+// startIsLate announces to a client that has been told nothing that its start takes long. The start goes on:
+// late is not failed.
+func (l *sessionLife) startIsLate(s *start) {
+	l.log().Info("session start takes long", "waited", l.opts.Times().InitializationTimeout)
+	l.mu.Lock()
+	defer l.unlock()
+	if l.start != s {
+		return
+	}
+	l.failure = nil
+	if l.state.Told == life.ToldNothing {
+		l.later(func() { l.announceFailure(l.lateFailure(s.attempt, s.lastWords())) })
+	}
+}
+
+// prepared has the session used.
+func (l *sessionLife) prepared(a *attachment) {
+	l.mu.Lock()
+	defer l.unlock()
+	switch {
+	case l.session != a:
+	case len(l.c.Waiting()) > 0:
+		l.move(life.PreparedWaits)
+	case l.shares() || l.opts.Params == nil || a.own || l.state.Declared == life.DeclaredRefused:
+		l.move(life.PreparedUsed)
+	default:
+		l.move(life.PreparedUnused)
+	}
+}
+
+// sessionOver has the life go on without a session that is over.
+func (l *sessionLife) sessionOver(a *attachment, why error) {
+	l.mu.Lock()
+	defer l.unlock()
+	if l.session != a {
+		return
+	}
+	a.lost = why
+	switch {
+	case !l.shares() && errors.Is(why, jsonrpc.ErrDismissed):
+		l.move(life.Dismiss)
+	case errors.Is(why, handshake.ErrReplaced):
+		l.move(life.Replaced)
+	case l.shares() || a.session.Proven():
+		l.move(life.Lost)
+	case l.failures.attempts >= l.opts.MaxHandshakeAttempts:
+		l.move(life.LostLast)
+	default:
+		l.move(life.LostSoon)
+	}
+}
+
+// ServerReplaced has the life go on with another server than that of a supplier. An initialize of the client that is
+// at the server is let finish: the next session needs its params, once they have worked.
+func (l *sessionLife) ServerReplaced(of *handshake.Supplier) {
+	l.mu.Lock()
+	defer l.unlock()
+	if l.supplier == of && !l.initializeIsOut() {
+		l.move(life.Replaced)
+	}
+}
+
+// initializeIsOut reports whether an initialize of the client is at the server as it is.
+func (l *sessionLife) initializeIsOut() bool {
+	if l.opts.Params != nil || l.session == nil {
+		return false
+	}
+	waiting := l.c.Waiting()
+	return slices.ContainsFunc(l.c.Unanswered(), func(r *connstate.Request) bool {
+		return r.Method == mcp.MethodInitialize && !slices.Contains(waiting, r)
+	})
+}
+
+// initialized notes that the server has answered the client's own initialize, which has ended a wait of
+// ServerReplaced.
+func (l *sessionLife) initialized(params json.RawMessage) {
+	l.mu.Lock()
+	if params != nil {
+		l.own = params
+	}
+	supplier := l.supplier
+	l.mu.Unlock()
+	if supplier.IsReplaced() {
+		l.ServerReplaced(supplier)
+	}
+}
+
+// MemoryHasNews has the life look whether what memory has learned is for its client.
+func (l *sessionLife) MemoryHasNews(of *handshake.Supplier) {
+	l.mu.Lock()
+	defer l.unlock()
+	switch {
+	case l.supplier != of:
+	case l.state.Phase == life.Waking:
+		l.move(life.Renewed)
+	case l.state.Phase == life.Asleep:
+		q := &question{supplier: l.supplier, memory: l.supplier.Options().Memory, params: l.params()}
+		if q.memory != nil {
+			l.later(func() { q.ask(l.client, l.renewed) })
+		}
+	}
+}
+
+// renewed makes the move of a life that sleeps if memory has something later for its client.
+func (l *sessionLife) renewed(q *question) {
+	l.mu.Lock()
+	defer l.unlock()
+	before, now := l.answers, l.usable(q.answer.Exact)
+	if l.state.Phase != life.Asleep || l.supplier != q.supplier || !bytes.Equal(l.params(), q.params) ||
+		now == nil || !now.Learned.After(before.Learned) {
+		return
+	}
+	l.answers = now
+	l.moveFrom(life.Renewed, before)
+}

@@ -1,0 +1,212 @@
+package bridge
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/backoff"
+	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
+	"github.com/mcp-sse/mcp-sse/internal/remember"
+)
+
+// sessionLife gets a client its sessions, one after the other, and lets it rest in between. This file has what there
+// is of them now. What may happen and what follows from it is the table in package life: events.go and messages.go
+// turn what happens into the events of that table, life.go makes the moves, and actions.go does what they ask for.
+//
+// An event makes its move at once, under mu. What a move has to do outside of mu is put into todo, which one
+// goroutine at a time does in order. Nothing in it waits for a client, a server, memory or a clock: what would has
+// a goroutine of its own.
+type sessionLife struct {
+	*client
+
+	// serving gets messages at once; nil in all phases but Awake. It is set under mu.
+	serving atomic.Pointer[attachment]
+
+	mu    sync.Mutex // guards what follows; taken before the lock of the connection
+	state life.State
+
+	// What the life has now. Of others events are dropped.
+	supplier *handshake.Supplier
+	start    *start
+	session  *attachment
+	question *question
+	asked    time.Time // when the last one was asked
+	timer    *timer    // of the moment or the pause
+	learning *learning // in the background
+	idle     *time.Timer
+
+	// retiring are on sessions that finish their answers: cancellations, and answers to questions of their
+	// servers, still go there.
+	retiring []*attachment
+	// answers are what the client was told, as far as that is kept; nil: nothing is. Memory that is not newer than
+	// since is none for this client, and it has been told that the kinds of lists in changed have changed.
+	answers *remember.Answers
+	since   time.Time
+	changed []string
+
+	// own are the params of the client's own initialize, or nil. Without auto-initialize they have worked.
+	own         json.RawMessage
+	initializes []*waitingInitialize
+	failures    failures
+	// failure is what a message learns that waits in vain; nil: that the start goes on.
+	failure *handshake.Failure
+	lost    bool          // the last session was lost
+	pause   time.Duration // before the next start
+	retry   time.Time     // in GivenUp: from then on a request causes a start
+
+	todo       []func()
+	performing bool // somebody does what is in todo
+}
+
+// timer is one run of a timer.
+type timer struct{ *time.Timer }
+
+// learning is a start in the background that the life waits for.
+type learning struct{ _ int }
+
+// waitingInitialize is an initialize request of the client that waits for memory or a session.
+type waitingInitialize struct {
+	*connstate.Request
+	version string      // that it requests
+	late    *time.Timer // answers it with an error
+}
+
+// failures are the starts of a connection that have failed in a row.
+type failures struct {
+	attempts int    // since a session proved itself, with the start that is under way
+	cause    string // the phase and the reason of the last failure
+	pauses   *backoff.Backoff
+}
+
+// step is what the actions of a move need to know of it.
+type step struct {
+	event   life.Event
+	before  life.State
+	answers *remember.Answers // those before
+	changed []string
+	session *attachment // the one before, or nil
+}
+
+// later has f done outside of mu, after what was put there before.
+func (l *sessionLife) later(f func()) { l.todo = append(l.todo, f) }
+
+// unlock does what is to be done outside of mu, unless another goroutine is doing so, and unlocks mu.
+func (l *sessionLife) unlock() {
+	defer l.mu.Unlock()
+	if l.performing {
+		return
+	}
+	l.performing = true
+	for len(l.todo) > 0 {
+		next := l.todo[0]
+		l.todo = l.todo[1:]
+		l.mu.Unlock()
+		next()
+		l.mu.Lock()
+	}
+	l.todo, l.performing = nil, false
+}
+
+// has reports whether a source of events is one that the life has now.
+func (l *sessionLife) has(source any) bool {
+	switch s := source.(type) {
+	case *start:
+		return l.start == s
+	case *attachment:
+		return l.session == s
+	case *question:
+		return l.question == s
+	case *timer:
+		return l.timer == s
+	case *learning:
+		return l.learning == s
+	case *handshake.Supplier:
+		return l.supplier == s
+	}
+	return true
+}
+
+func (l *sessionLife) stopTimer() {
+	if l.timer != nil {
+		l.timer.Stop()
+		l.timer = nil
+	}
+}
+
+// params returns the params with which the next session is initialized, with mu held.
+func (l *sessionLife) params() json.RawMessage {
+	if l.own != nil && l.state.Declared != life.DeclaredRefused {
+		return l.own
+	}
+	return l.synthetic()
+}
+
+// nextParams is params without mu held.
+func (l *sessionLife) nextParams() json.RawMessage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.params()
+}
+
+// hasLists reports whether the client has lists, perhaps of before: then it calls tools, and takes the wait for a
+// slow answer.
+func (l *sessionLife) hasLists() bool {
+	told := l.state.Told
+	return told == life.ToldNearest || told == life.ToldLists || told == life.ToldOutdated && l.answers != nil
+}
+
+func (l *sessionLife) forgetAnswers() { l.answers, l.changed = nil, nil }
+
+func (l *sessionLife) forgetFailures() {
+	l.failures = failures{pauses: handshake.NewPauses()}
+	l.failure = nil
+}
+
+// sessionDone drops a session that has ended.
+func (l *sessionLife) sessionDone(a *attachment) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.retiring = slices.DeleteFunc(l.retiring, func(other *attachment) bool { return other == a })
+}
+
+// at returns the attachment to the retiring session that is meant; without one the current one.
+func (l *sessionLife) at(meant func(*attachment) bool) *attachment {
+	l.mu.Lock()
+	retiring, current := slices.Clone(l.retiring), l.session
+	l.mu.Unlock()
+	for _, a := range retiring {
+		if meant(a) {
+			return a
+		}
+	}
+	return current
+}
+
+// phase returns the phase of now.
+func (l *sessionLife) phase() life.Phase {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state.Phase
+}
+
+// onMemory reports whether memory answers the client, and no session is there.
+func (l *sessionLife) onMemory() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state.AnswersLists()
+}
+
+// isStateless reports whether the server of the session, or the remembered one, is one of MCP 2026-07-28.
+func (l *sessionLife) isStateless() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.session != nil {
+		return l.session.session.Stateless()
+	}
+	return l.answers != nil && l.answers.Stateless
+}
