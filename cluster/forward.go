@@ -25,6 +25,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -236,9 +237,7 @@ func (c *call) send(replica string, open bool) error {
 		return errOver
 	}
 	defer land()
-	control := http.NewResponseController(c.w)
-	timeout := cmp.Or(c.f.WriteTimeout, 10*time.Second)
-	to := &sink{w: c.w, deadline: httpcheck.NewDeadline(control, timeout, c.r)}
+	to := &sink{w: c.w, deadline: httpanswer.NewDeadline(c.w, c.r, c.f.WriteTimeout)}
 	var failed error
 	var from *source
 	proxy := httputil.ReverseProxy{
@@ -275,7 +274,7 @@ func (c *call) send(replica string, open bool) error {
 	switch {
 	case failed == nil:
 		c.landed(from, to, cause)
-		_ = control.SetWriteDeadline(time.Time{}) // the TCP connection may serve other requests
+		to.deadline.Expire()
 		return nil
 	case c.r.Context().Err() != nil:
 		return context.Canceled
@@ -334,7 +333,7 @@ func (c *call) landed(from *source, to *sink, cause error) {
 // may take to read, and keeps for landed that a write has failed: ReverseProxy would panic.
 type sink struct {
 	w        http.ResponseWriter
-	deadline *httpcheck.Deadline
+	deadline *httpanswer.Deadline
 
 	mu     sync.Mutex  // is held while something is written; guards what follows
 	head   *time.Timer // flushes the head if no byte of the body follows; nil: there is none yet, or it is over
@@ -435,7 +434,6 @@ func (c *call) failed(err error) (answered bool) {
 		id = m.ID
 	}
 	body := append(jsonrpc.NewError(id, jsonrpc.ReasonError(text, reason, again)), '\n')
-	// A client that is gone needs no answer.
-	_ = httpcheck.WriteJSON(c.w, c.r, http.StatusServiceUnavailable, body, 10*time.Second)
+	httpanswer.WriteJSON(c.w, c.r, http.StatusServiceUnavailable, body)
 	return true
 }

@@ -1,15 +1,14 @@
 package gateway
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/gorilla/mux"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -38,19 +37,19 @@ func (s *Servers) Admin() http.Handler { return operatorRoutes(false, s.list) }
 func operatorRoutes(alone bool, all func() []*Gateway) http.Handler {
 	routes := mux.NewRouter()
 	looks := routes.Methods(http.MethodGet, http.MethodHead).Subrouter()
-	looks.Path("/healthz").HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusOK, status{Status: "ok"})
+	looks.Path("/healthz").HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		httpanswer.WriteValue(w, r, http.StatusOK, status{Status: "ok"})
 	})
 	looks.Path("/readyz").HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		serveReady(w, r, alone, all())
 	})
 	looks.Path("/metrics").Handler(metrics.Handler(all()[0].promReg))
-	looks.Path("/connections").HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	looks.Path("/connections").HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body := map[string]any{"connections": snapshotsOf(all())}
 		if replicas := replicasOf(all()); replicas != nil {
 			body["replicas"] = replicas
 		}
-		writeJSON(w, http.StatusOK, body)
+		httpanswer.WriteValue(w, r, http.StatusOK, body)
 	})
 	looks.PathPrefix("/status").Handler(statusPage(all))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -58,23 +57,9 @@ func operatorRoutes(alone bool, all func() []*Gateway) http.Handler {
 	})
 }
 
-// allowProbe adds the time that a probe may take to the write timeout of the
-// http.Server, which counts from the request.
-func allowProbe(w http.ResponseWriter, r *http.Request, gateways []*Gateway) {
-	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
-	if !ok || server.WriteTimeout <= 0 {
-		return
-	}
-	var longest time.Duration
-	for _, g := range gateways {
-		longest = max(longest, g.now.Load().opts.InitializationTimeout)
-	}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(longest + server.WriteTimeout))
-}
-
 // serveReady serves the state of the server that the query names, of the only one, or of all.
 func serveReady(w http.ResponseWriter, r *http.Request, alone bool, all []*Gateway) {
-	allowProbe(w, r, all)
+	out := httpanswer.New(w, r, httpanswer.FormJSON, 0) // before the probe, which may take long
 	query := r.URL.Query()
 	if name, named := query.Get("server"), query.Has("server"); named || alone {
 		err := errUnknownServer
@@ -83,7 +68,7 @@ func serveReady(w http.ResponseWriter, r *http.Request, alone bool, all []*Gatew
 				err = g.readiness(r, g.Ready(r.Context()))
 			}
 		}
-		writeStatus(w, err)
+		out.Value(codeOf(err), statusOf(err))
 		return
 	}
 	body, code := status{Status: notReady, Servers: map[string]status{}}, http.StatusServiceUnavailable
@@ -93,7 +78,7 @@ func serveReady(w http.ResponseWriter, r *http.Request, alone bool, all []*Gatew
 			body.Status, code = isReady, http.StatusOK
 		}
 	}
-	writeJSON(w, code, body)
+	out.Value(code, body)
 }
 
 // readiness returns err, the result of Ready, without the details that the sender of
@@ -131,20 +116,12 @@ func statusOf(err error) status {
 	return status{Status: isReady}
 }
 
-func writeStatus(w http.ResponseWriter, err error) {
-	code := http.StatusOK
+func codeOf(err error) int {
 	switch {
+	case err == nil:
+		return http.StatusOK
 	case errors.Is(err, errUnknownServer):
-		code = http.StatusNotFound
-	case err != nil:
-		code = http.StatusServiceUnavailable
+		return http.StatusNotFound
 	}
-	writeJSON(w, code, statusOf(err))
-}
-
-func writeJSON(w http.ResponseWriter, code int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(v) // an error means that the client is gone
+	return http.StatusServiceUnavailable
 }

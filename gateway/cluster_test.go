@@ -391,7 +391,7 @@ type held struct {
 }
 
 func (w held) Unwrap() http.ResponseWriter {
-	if strings.Contains(string(debug.Stack()), "httpcheck.CanFlush") {
+	if strings.Contains(string(debug.Stack()), "httpanswer.CanFlush") {
 		w.then()
 	}
 	return w.ResponseWriter

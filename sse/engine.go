@@ -14,8 +14,7 @@ import (
 	r3 "github.com/r3labs/sse/v2"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/internal/eventstream"
-	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 )
 
 // engineBuffer is the largest number of events of one stream that the library
@@ -73,8 +72,8 @@ func (e *engine) serve(w http.ResponseWriter, r *http.Request, c connstate.ForTr
 func (e *engine) newStream(w http.ResponseWriter, r *http.Request, c connstate.ForTransport,
 	endpoint string) (s *stream, inner *http.Request, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s = &stream{engine: e, c: c, w: w, control: http.NewResponseController(w), endpoint: endpoint, lastID: 1}
-	s.deadline = httpcheck.NewDeadline(s.control, e.writeTimeout, r)
+	s = &stream{engine: e, c: c, w: w, endpoint: endpoint, lastID: 1}
+	s.deadline = httpanswer.NewDeadline(w, r, e.writeTimeout)
 	end := func() {
 		s.deadline.Expire() // a stream that ends must not wait for a stalled client; before ServeHTTP can return
 		cancel()
@@ -93,10 +92,9 @@ func (e *engine) newStream(w http.ResponseWriter, r *http.Request, c connstate.F
 // stream is the ResponseWriter that the library writes one connection's events to.
 // All methods but take run on the goroutine of the GET.
 type stream struct {
-	engine  *engine
-	c       connstate.ForTransport
-	w       http.ResponseWriter
-	control *http.ResponseController
+	engine *engine
+	c      connstate.ForTransport
+	w      http.ResponseWriter
 
 	endpoint string
 	buf      *[]byte // written by the library, not yet by us; nil: nothing
@@ -111,7 +109,7 @@ type stream struct {
 	free   atomic.Int64 // events whose place may be used again
 	lastID int64        // guarded by the outbox, which calls take
 
-	deadline *httpcheck.Deadline
+	deadline *httpanswer.Deadline
 }
 
 // take gives one event to the library if there is room. The outbox calls it,
@@ -128,7 +126,7 @@ func (s *stream) take(ev connstate.Event) bool {
 		s.lastID++
 		out.ID = strconv.AppendInt(nil, s.lastID, 10)
 		out.Event = []byte(ev.Name)
-		out.Data = eventstream.Line(ev.Data) // the library would write line breaks and comments as they are
+		out.Data = httpanswer.Line(ev.Data) // the library would write line breaks and comments as they are
 		if ev.Retry > 0 {
 			out.Retry = strconv.AppendInt(nil, int64(ev.Retry), 10)
 		}
@@ -144,9 +142,7 @@ func (s *stream) Header() http.Header { return s.w.Header() }
 // WriteHeader sets the head of the stream; it is sent with the first Flush.
 func (s *stream) WriteHeader(status int) {
 	header := s.w.Header()
-	header.Set("Content-Type", "text/event-stream")
-	header.Set("Cache-Control", "no-cache, no-transform")
-	header.Set("X-Accel-Buffering", "no")
+	httpanswer.SetStreamHeader(header)
 	header.Set("X-Connection-ID", s.c.ID())
 	header.Del("Connection") // HTTP/2 forbids it, HTTP/1.1 does not need it
 	s.w.WriteHeader(status)

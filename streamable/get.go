@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/internal/eventstream"
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -36,7 +36,7 @@ func (h *Handler) serveGet(q *request) *httpcheck.Refusal {
 	}
 	defer s.leave()
 	s.saw(q.version)
-	x := h.newResponse(q, s)
+	x := h.newResponse(q, httpanswer.FormEvents, s)
 	refusal = s.resume(x, last)
 	switch {
 	case refusal != nil:
@@ -143,16 +143,15 @@ func (h *Handler) tellLost(q *request, last eventID) {
 	}
 	e := jsonrpc.ReasonError("the answer is lost: the gateway was started again, or the client came back too late",
 		"events_lost", repeats)
-	events := eventstream.NewWriter(q.w, q.r, h.opts.WriteTimeout)
-	events.Begin()
+	out := h.answer(q, httpanswer.FormEvents)
 	for _, id := range ids {
 		last.number++
 		last.waits = "" // the client must not come back for it
-		events.Message(last.String(), jsonrpc.NewError(id, e))
+		out.Message(last.String(), jsonrpc.NewError(id, e))
 		h.opts.Metrics.Dropped(metrics.DroppedClientGone)
 	}
-	_ = events.Flush() // a client that is gone needs no answer
-	events.Expire()
+	_ = out.Flush() // a client that is gone needs no answer
+	out.End()
 }
 
 func (h *Handler) serveDelete(q *request) *httpcheck.Refusal {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/streamable/internal/statelessclient"
@@ -108,6 +109,11 @@ type request struct {
 	id, version string                // the headers of the session and of the protocol version
 	body        []byte                // of a POST
 	c           *connstate.Connection // the principal's with that id; nil: none is open
+}
+
+// answer returns the writer of the answer to a request.
+func (h *Handler) answer(q *request, form httpanswer.Form) *httpanswer.Writer {
+	return httpanswer.New(q.w, q.r, form, h.opts.WriteTimeout)
 }
 
 // connection returns the connection that a request names, nil if the principal has none

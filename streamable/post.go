@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/internal/eventstream"
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -19,7 +19,7 @@ import (
 // post is a POST that has been read.
 type post struct {
 	*request
-	form     httpcheck.Form // of the answer
+	form     httpanswer.Form // of the answer
 	messages []*jsonrpc.Message
 	batch    bool
 
@@ -143,24 +143,11 @@ func (h *Handler) serveAlone(p *post) (done bool, refusal *httpcheck.Refusal) {
 	case h.opts.RequireInitialize:
 		return false, noSession(m.ID, "initialize first, and send the Mcp-Session-Id of the response")
 	case len(p.messages) == 1 && m.Method == mcp.MethodPing:
-		h.writeAlone(p, jsonrpc.NewResult(m.ID, []byte("{}")))
+		// A client that is gone needs no answer.
+		_ = h.answer(p.request, p.form).Answer(http.StatusOK, jsonrpc.NewResult(m.ID, []byte("{}")))
 		return true, nil
 	}
 	return false, nil
-}
-
-// writeAlone writes an answer that belongs to no session.
-func (h *Handler) writeAlone(p *post, answer []byte) {
-	if p.form != httpcheck.FormEvents || !httpcheck.CanFlush(p.w) {
-		// A client that is gone needs no answer.
-		_ = httpcheck.WriteJSON(p.w, p.r, http.StatusOK, answer, h.opts.WriteTimeout)
-		return
-	}
-	events := eventstream.NewWriter(p.w, p.r, h.opts.WriteTimeout)
-	events.Begin()
-	events.Message("", answer)
-	_ = events.Flush() // as above
-	events.Expire()
 }
 
 // noSession is the refusal of a message that needs a session, the request id if it is one.
@@ -244,9 +231,9 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *httpcheck.Refusal {
 		p.w.WriteHeader(http.StatusAccepted)
 		return nil
 	}
-	x := h.newResponse(p.request, s)
+	x := h.newResponse(p.request, p.form, s)
 	var err error
-	x.st, err = s.begin(p, p.form == httpcheck.FormJSON || !httpcheck.CanFlush(p.w), x)
+	x.st, err = s.begin(p, x)
 	if err != nil {
 		return unknownSession()
 	}
@@ -256,7 +243,7 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *httpcheck.Refusal {
 			x.opens = p.ids[0]
 		}
 	}
-	if p.form == httpcheck.FormEvents {
+	if p.form == httpanswer.FormEvents {
 		x.becomeStream()
 	}
 	h.receive(s, p)

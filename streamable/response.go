@@ -4,36 +4,32 @@ import (
 	"bytes"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/internal/eventstream"
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // response writes a stream as the response to one HTTP request. One goroutine runs it.
 type response struct {
-	h  *Handler
-	w  http.ResponseWriter
-	r  *http.Request
-	s  *session
-	st *stream
+	h   *Handler
+	out *httpanswer.Writer
+	r   *http.Request
+	s   *session
+	st  *stream
 
 	// opens is the initialize request that has opened the session; empty if none has.
 	opens    jsonrpc.ID
 	answered bool // it has its answer
 	failed   bool // it failed
 
-	written bool // as JSON
-
-	wake   chan struct{}       // has an element when there is something to do
-	cut    bool                // another response goes on; guarded by session.mu
-	events *eventstream.Writer // nil until the response is a stream; set under session.mu
+	wake chan struct{} // has an element when there is something to do
+	cut  bool          // another response goes on; guarded by session.mu
 }
 
-func (h *Handler) newResponse(q *request, s *session) *response {
-	return &response{h: h, w: q.w, r: q.r, s: s, wake: make(chan struct{}, 1)}
+func (h *Handler) newResponse(q *request, form httpanswer.Form, s *session) *response {
+	return &response{h: h, out: h.answer(q, form), r: q.r, s: s, wake: make(chan struct{}, 1)}
 }
 
 func (x *response) signal() {
@@ -48,7 +44,7 @@ func (x *response) signal() {
 func (x *response) run() {
 	x.write()
 	// An empty 200 would be a false answer, which a client that has half-closed would read.
-	if x.events == nil && !x.written {
+	if !x.out.Written() {
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -58,11 +54,11 @@ func (x *response) write() {
 	timer := time.NewTimer(x.wait())
 	defer timer.Stop()
 	for {
-		streams := x.events != nil
+		streams := x.out.Streams()
 		if over := x.do(x.st.next(x)); over {
 			return
 		}
-		if !streams && x.events != nil {
+		if !streams && x.out.Streams() {
 			timer.Reset(x.wait())
 		}
 		select {
@@ -83,7 +79,7 @@ func (x *response) write() {
 
 // wait returns how long the response may stay as it is: undecided, or without a heartbeat.
 func (x *response) wait() time.Duration {
-	if x.st.number == 0 || x.events != nil {
+	if x.st.number == 0 || x.out.Streams() {
 		return x.h.opts.HeartbeatInterval
 	}
 	return x.h.streamAfter
@@ -118,14 +114,14 @@ func (x *response) do(n step) bool {
 // waited makes the response a stream if it is not, or keeps it alive. It reports false if
 // the response is over.
 func (x *response) waited() bool {
-	if x.events == nil {
+	if !x.out.Streams() {
 		x.becomeStream()
 		return true
 	}
-	x.events.Comment("heartbeat")
-	if !x.flush() {
+	if x.out.Heartbeat() != nil {
 		return false
 	}
+	x.s.c.SawWrite()
 	x.s.c.SawHeartbeat()
 	return true
 }
@@ -140,35 +136,34 @@ func (x *response) becomeStream() {
 // writeEvents writes events, and the head before the first ones. It reports false if the
 // response is over.
 func (x *response) writeEvents(events []event) bool {
-	if x.events == nil {
-		x.s.mu.Lock()
-		x.events = eventstream.NewWriter(x.w, x.r, x.h.opts.WriteTimeout)
-		primer := x.st.primer
-		x.st.primer = eventID{}
-		x.s.mu.Unlock()
-		x.events.Begin()
-		if x.r.Method == http.MethodGet { // every released Java SDK ends the response to a POST at a retry
-			x.events.Retry(x.h.opts.ReconnectDelay)
-		}
-		if primer.number > 0 {
-			x.events.Message(primer.String(), nil)
-		}
+	if !x.out.Streams() {
+		x.beginStream()
 	} else if len(events) == 0 {
 		return true
 	}
 	for _, e := range events {
-		x.events.Message(e.String(), e.data)
+		x.out.Message(e.String(), e.data)
 	}
-	return x.flush()
-}
-
-// flush writes what was added. It reports false if the response is over.
-func (x *response) flush() bool {
-	if x.events.Flush() != nil {
+	if x.out.Flush() != nil {
 		return false
 	}
 	x.s.c.SawWrite()
 	return true
+}
+
+// beginStream adds what comes before the first event.
+func (x *response) beginStream() {
+	x.s.mu.Lock()
+	primer := x.st.primer
+	x.st.primer = eventID{}
+	x.s.mu.Unlock()
+	x.out.Begin()
+	if x.r.Method == http.MethodGet { // every released Java SDK ends the response to a POST at a retry
+		x.out.Retry(x.h.opts.ReconnectDelay)
+	}
+	if primer.number > 0 {
+		x.out.Message(primer.String(), nil)
+	}
 }
 
 // writeJSON writes the answers as JSON: the one, or an array.
@@ -181,13 +176,7 @@ func (x *response) writeJSON(events []event) {
 		}
 		body = slices.Concat([]byte("["), bytes.Join(all, []byte(",")), []byte("]"))
 	}
-	header := x.w.Header()
-	header.Set("Content-Type", "application/json")
-	header.Set("Cache-Control", "no-store")
-	header.Set("Content-Length", strconv.Itoa(len(body)))
-	x.w.WriteHeader(http.StatusOK)
-	x.written = true
-	_ = httpcheck.WriteAll(x.w, x.r, body, x.h.opts.WriteTimeout) // a client that is gone needs no answer
+	_ = x.out.JSON(http.StatusOK, body) // a client that is gone needs no answer
 	x.s.c.SawWrite()
 }
 
@@ -202,12 +191,12 @@ func (x *response) noteInitialize(events []event) {
 		x.answered = true
 		if m.Error() != nil {
 			x.failed = true
-			x.w.Header().Del(headerSession)
+			x.out.Header().Del(headerSession)
 			return
 		}
 		version, _ := jsonrpc.MemberText(m.Result(), "protocolVersion")
 		x.s.negotiated(version)
-		httpcheck.SetState(x.w.Header(), x.s.c)
+		httpcheck.SetState(x.out.Header(), x.s.c)
 	}
 }
 
@@ -216,7 +205,5 @@ func (x *response) detach() {
 	x.s.mu.Lock()
 	x.st.detach(x)
 	x.s.mu.Unlock()
-	if x.events != nil {
-		x.events.Expire() // gives net/http the time of one write to end the body in order
-	}
+	x.out.End()
 }

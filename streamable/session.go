@@ -169,10 +169,10 @@ func (s *session) tidyLocked() {
 	}
 }
 
-// begin returns the stream of a POST with requests, which out writes, as JSON alone if it
-// cannot be a stream. A request whose id is in flight gets another one. It fails with
+// begin returns the stream of a POST with requests, which x writes. A request whose id is in flight gets another one. It fails with
 // connstate.ErrClosed if the session is over.
-func (s *session) begin(p *post, json bool, out *response) (*stream, error) {
+func (s *session) begin(p *post, x *response) (*stream, error) {
+	json := !x.out.CanStream()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
@@ -181,7 +181,7 @@ func (s *session) begin(p *post, json bool, out *response) (*stream, error) {
 	s.last++
 	st := &stream{session: s, number: s.last, open: len(p.ids), batch: p.batch, json: json,
 		asked: slices.Clone(p.ids), repeats: s.h.repeats(p)}
-	st.attach(out)
+	st.attach(x)
 	for i, m := range p.messages {
 		if m.Kind != jsonrpc.Request {
 			continue

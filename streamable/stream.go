@@ -152,9 +152,7 @@ func (st *stream) cutResponse() {
 	last := len(st.responses) - 1
 	r := st.responses[last]
 	r.cut = true
-	if r.events != nil {
-		r.events.Expire()
-	}
+	r.out.End()
 	r.signal()
 	st.responses = st.responses[:last]
 }

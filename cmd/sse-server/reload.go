@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 )
 
 // reloadPath is the route that reloads the configuration.
@@ -113,6 +113,7 @@ func (d *daemon) retire(gw *gateway.Gateway) {
 
 // serveReload reloads the configuration, and answers with the faults if there are any.
 func (d *daemon) serveReload(w http.ResponseWriter, r *http.Request) {
+	out := httpanswer.New(w, r, httpanswer.FormJSON, 0) // before the reload, which may take long
 	code, answer := http.StatusOK, map[string]any{"status": "reloaded"}
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -121,8 +122,5 @@ func (d *daemon) serveReload(w http.ResponseWriter, r *http.Request) {
 		code, answer = http.StatusUnprocessableEntity,
 			map[string]any{"status": "refused", "faults": strings.Split(err.Error(), "\n")}
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(answer) // an error means that the client is gone
+	out.Value(code, answer)
 }

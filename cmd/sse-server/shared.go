@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/internal/environ"
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -186,8 +186,7 @@ func (d *daemon) forWindows(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == greetingPath:
-			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(greeting{os.Getpid(), instance, partsOf(d.config.Load(), d.args)}) // an error means that the client is gone
+			httpanswer.WriteValue(w, r, http.StatusOK, greeting{os.Getpid(), instance, partsOf(d.config.Load(), d.args)})
 		case r.Header.Get(instanceHeader) != instance:
 			http.Error(w, "this is another sse-server", http.StatusNotFound) // as of a session that has ended
 		default:

@@ -23,8 +23,9 @@ var layers = [][]string{
 	{"upstream/internal/streamable", "upstream/internal/statelessserver", "upstream/internal/httpsse"},
 	{"upstream/remote", "upstream/stdio"},
 	{"multiplex", "upstream"},
-	{"internal/httpcheck", "handshake"},
-	{"internal/eventstream", "auth/oauth"},
+	{"internal/httpanswer", "handshake"},
+	{"internal/httpcheck"},
+	{"auth/oauth"},
 	{"streamable/internal/statelessclient"},
 	{"sse", "streamable", "stdio", "cluster", "internal/bridge"},
 	{"gateway/internal/statuspage", "page"},
@@ -54,7 +55,7 @@ var outside = map[string][]string{
 
 // reserved are imports that only some packages may have, tests aside.
 var reserved = map[string][]string{
-	module + "/connstate":                    {"multiplex", "internal/httpcheck", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "stdio", "cluster", "gateway", "internal/bridge", "gateway/internal/statuspage"},
+	module + "/connstate":                    {"multiplex", "internal/httpanswer", "internal/httpcheck", "sse", "streamable", "streamable/internal/statelessclient", "stdio", "cluster", "gateway", "internal/bridge", "gateway/internal/statuspage"},
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"github.com/nats-io/nats.go":             {"cluster"},
 	"github.com/hashicorp/golang-lru/v2":     {"cluster", "connstate", "internal/signedid", "auth/oauth"},
@@ -74,7 +75,7 @@ var reserved = map[string][]string{
 		"auth", "auth/oauth", "auth/oauthclient", "internal/caller", "internal/unreached", "metrics", "upstream", "upstream/remote",
 		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/statelessserver",
 		"upstream/internal/httpsse", "upstream/internal/inprocess",
-		"internal/httpcheck", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "cluster", "gateway", "gateway/internal/statuspage", "page", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config", "cmd/sse-server/internal/diagnosis",
+		"internal/httpanswer", "internal/httpcheck", "sse", "streamable", "streamable/internal/statelessclient", "cluster", "gateway", "gateway/internal/statuspage", "page", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config", "cmd/sse-server/internal/diagnosis",
 	},
 	"golang.org/x/oauth2":                            {"auth/oauthclient"},
 	"github.com/coreos/go-oidc/v3":                   {"auth/oauth"},

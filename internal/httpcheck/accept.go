@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -93,18 +94,6 @@ func (a Accept) TakesEvents() bool {
 	return quality > 0
 }
 
-// Form is how the answer to a POST may come.
-type Form uint8
-
-const (
-	// FormAny: as JSON or, if it takes long, as a stream of events.
-	FormAny Form = iota
-	// FormJSON: as JSON alone.
-	FormJSON
-	// FormEvents: as a stream of events, which the client prefers, or takes alone.
-	FormEvents
-)
-
 // AnswerForm returns the form of the answer to a POST: MCP wants clients to take both JSON and
 // streams, but many list one.
 //
@@ -115,21 +104,21 @@ const (
 //	application/json alone    | FormJSON
 //	text/event-stream alone   | FormEvents
 //	neither                   | 406
-func AnswerForm(r *http.Request) (Form, *Refusal) {
+func AnswerForm(r *http.Request) (httpanswer.Form, *Refusal) {
 	accept := AcceptOf(r)
 	if accept == nil {
-		return FormAny, nil
+		return httpanswer.FormAny, nil
 	}
 	answer, answerPlace := accept.Quality(mediaJSON)
 	events, eventsPlace := accept.Quality(mediaEvents)
 	switch {
 	case answer == 0 && events == 0:
-		return FormAny, Refused(http.StatusNotAcceptable, metrics.PostNotAcceptable,
+		return httpanswer.FormAny, Refused(http.StatusNotAcceptable, metrics.PostNotAcceptable,
 			"the Accept header must list application/json, text/event-stream, or both")
 	case events == 0:
-		return FormJSON, nil
+		return httpanswer.FormJSON, nil
 	case events > answer || events == answer && eventsPlace < answerPlace:
-		return FormEvents, nil
+		return httpanswer.FormEvents, nil
 	}
-	return FormAny, nil
+	return httpanswer.FormAny, nil
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
@@ -11,27 +12,27 @@ import (
 func TestAccept(t *testing.T) {
 	for _, test := range []struct {
 		header string // "-" for none
-		form   httpcheck.Form
+		form   httpanswer.Form
 		status int // of the refusal of a POST; 0: none
 		events bool
 	}{
-		{"-", httpcheck.FormAny, 0, true},
-		{" ", httpcheck.FormAny, 0, true},
-		{"*/*", httpcheck.FormAny, 0, true},
-		{"application/json, text/event-stream", httpcheck.FormAny, 0, true},
-		{"text/event-stream, application/json", httpcheck.FormEvents, 0, true},
-		{"Text/Event-Stream, APPLICATION/JSON", httpcheck.FormEvents, 0, true},
-		{"text/event-stream;q=0.9, application/json;q=0.9", httpcheck.FormEvents, 0, true},
-		{"text/*;q=0.9, application/json;q=0.9", httpcheck.FormEvents, 0, true},
-		{"application/json", httpcheck.FormJSON, 0, false},
-		{"application/*", httpcheck.FormJSON, 0, false},
-		{"text/event-stream", httpcheck.FormEvents, 0, true},
-		{"text/*;q=0.5", httpcheck.FormEvents, 0, true},
-		{"text/event-stream;q=0", httpcheck.FormAny, http.StatusNotAcceptable, false},
-		{"text/html, text/event-stream;q=0", httpcheck.FormAny, http.StatusNotAcceptable, false},
-		{"*/*, text/event-stream;q=0", httpcheck.FormJSON, 0, false},
-		{"image/png", httpcheck.FormAny, http.StatusNotAcceptable, false},
-		{";;, /", httpcheck.FormAny, http.StatusNotAcceptable, false},
+		{"-", httpanswer.FormAny, 0, true},
+		{" ", httpanswer.FormAny, 0, true},
+		{"*/*", httpanswer.FormAny, 0, true},
+		{"application/json, text/event-stream", httpanswer.FormAny, 0, true},
+		{"text/event-stream, application/json", httpanswer.FormEvents, 0, true},
+		{"Text/Event-Stream, APPLICATION/JSON", httpanswer.FormEvents, 0, true},
+		{"text/event-stream;q=0.9, application/json;q=0.9", httpanswer.FormEvents, 0, true},
+		{"text/*;q=0.9, application/json;q=0.9", httpanswer.FormEvents, 0, true},
+		{"application/json", httpanswer.FormJSON, 0, false},
+		{"application/*", httpanswer.FormJSON, 0, false},
+		{"text/event-stream", httpanswer.FormEvents, 0, true},
+		{"text/*;q=0.5", httpanswer.FormEvents, 0, true},
+		{"text/event-stream;q=0", httpanswer.FormAny, http.StatusNotAcceptable, false},
+		{"text/html, text/event-stream;q=0", httpanswer.FormAny, http.StatusNotAcceptable, false},
+		{"*/*, text/event-stream;q=0", httpanswer.FormJSON, 0, false},
+		{"image/png", httpanswer.FormAny, http.StatusNotAcceptable, false},
+		{";;, /", httpanswer.FormAny, http.StatusNotAcceptable, false},
 	} {
 		var header []string
 		if test.header != "-" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/caller"
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -206,26 +207,12 @@ func (f *Checker) CheckStream(w http.ResponseWriter, r *http.Request) *Refusal {
 	switch {
 	case HasBody(r):
 		return Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "%v", ErrBody)
-	case !CanFlush(w):
+	case !httpanswer.CanFlush(w):
 		f.limited.Error("stream impossible: a middleware hides http.Flusher and has no Unwrap method")
 		return Refused(http.StatusInternalServerError, metrics.RejectedBadRequest,
 			"streaming is not possible here: a middleware hides http.Flusher; give its ResponseWriter an Unwrap method")
 	}
 	return nil
-}
-
-// CanFlush reports whether a ResponseWriter, or one that it wraps, can flush.
-func CanFlush(w http.ResponseWriter) bool {
-	for {
-		switch t := w.(type) {
-		case interface{ FlushError() error }, http.Flusher:
-			return true
-		case interface{ Unwrap() http.ResponseWriter }:
-			w = t.Unwrap()
-		default:
-			return false
-		}
-	}
 }
 
 func (f *Checker) logOpened(c *connstate.Connection) {

@@ -1,6 +1,6 @@
 // Package httpcheck is the way in that the HTTP transports share: it checks Host, Origin,
 // method and authentication, finds the address of the client, reads bodies within their
-// limits, bounds writes in time, and refuses with an answer that says what to do.
+// limits, and refuses with an answer that says what to do.
 //
 // It knows no session, and of the routes only their names.
 package httpcheck

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -65,7 +66,7 @@ type Options struct {
 // WithDefaults returns the options with their defaults.
 func (o Options) WithDefaults() Options {
 	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, 15*time.Second)
-	o.WriteTimeout = cmp.Or(o.WriteTimeout, 10*time.Second)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, httpanswer.DefaultTimeout)
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, 10*time.Second)
 	o.ReconnectDelay = cmp.Or(o.ReconnectDelay, time.Second)
 	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, 4<<20)

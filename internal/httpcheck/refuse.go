@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/internal/signedid"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -148,12 +149,8 @@ func (f *Checker) RefuseMessage(w http.ResponseWriter, r *http.Request, why *Ref
 		w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
 	}
 	body := append(jsonrpc.NewError(why.ID, why.Err), '\n')
-	_ = WriteJSON(w, r, why.Status, body, refusalTime) // a client that is gone needs no answer
+	httpanswer.WriteJSON(w, r, why.Status, body)
 }
-
-// refusalTime is how long a client may take to read a refusal. The request may have waited for
-// longer than the write timeout of the http.Server.
-const refusalTime = 10 * time.Second
 
 // drainTime is how long a client may go on sending a body that nobody reads. A TCP
 // connection that is closed at once is reset, and the client may lose the answer.

@@ -5,14 +5,13 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/internal/eventstream"
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 )
 
 const (
-	maxWatchers  = 64               // browsers that follow the page
-	updateEvery  = 2 * time.Second  // least time between two updates
-	watchTime    = 30 * time.Minute // after which a browser must ask again
-	writeTimeout = 10 * time.Second // how long a browser may stall
+	maxWatchers = 64               // browsers that follow the page
+	updateEvery = 2 * time.Second  // least time between two updates
+	watchTime   = 30 * time.Minute // after which a browser must ask again
 )
 
 // events tells a browser when the page has changed, until it goes, stalls, or the servers
@@ -23,16 +22,15 @@ func (p *page) events(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "too many browsers follow this page: reload it by hand", http.StatusServiceUnavailable)
 		return
 	}
-	stream := eventstream.NewWriter(w, r, writeTimeout)
-	// The TCP connection may serve other requests.
-	defer func() { _ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) }()
+	stream := httpanswer.New(w, r, httpanswer.FormEvents, 0)
+	defer stream.End()
 	stream.Begin()
 	stream.Retry(updateEvery)
 	stream.Comment("this stream says when the page has changed")
 	seen := r.URL.Query().Get("seen")
 	tick, over := time.NewTicker(updateEvery), time.After(watchTime)
 	defer tick.Stop()
-	for stream.Buffered() == 0 || stream.Flush() == nil {
+	for stream.Flush() == nil {
 		select {
 		case <-tick.C:
 		case <-over:

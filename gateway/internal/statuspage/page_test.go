@@ -19,6 +19,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -405,7 +406,7 @@ func TestWatchersAreBounded(t *testing.T) {
 		began := time.Now()
 		_, stalled := watch(t, h, &stream{header: http.Header{}, stalled: true})
 		<-stalled
-		ssetest.Want(t, "one that stalls was served for", time.Since(began), writeTimeout)
+		ssetest.Want(t, "one that stalls was served for", time.Since(began), httpanswer.DefaultTimeout)
 		for range maxWatchers - 1 {
 			stop, _ := watch(t, h, newStream())
 			defer stop()

@@ -60,7 +60,7 @@ func (h *Handler) call(a *reply, q *request) *httpcheck.Refusal {
 	k := h.resume(q, state, answers)
 	if k == nil {
 		if state != "" && h.forward(a, q, state) {
-			return nil
+			return answered
 		}
 		k, why = h.send(a, q)
 		if why != nil {
@@ -136,7 +136,7 @@ func (h *Handler) follow(a *reply, q *request, k *call) bool {
 		settle := settleTime - time.Since(k.lastAsk)
 		k.pc.mu.Unlock()
 		for _, n := range notes {
-			a.event(n)
+			a.Message("", n)
 		}
 		var settled <-chan time.Time
 		switch {

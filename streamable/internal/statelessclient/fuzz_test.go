@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -32,7 +33,7 @@ func FuzzPOST(f *testing.F) {
 		r.Header["Mcp-Method"], r.Header["Mcp-Name"] = []string{method}, []string{name}
 		r.Header["Mcp-Param-"+http.CanonicalHeaderKey(param)] = []string{value}
 		got := newResponse()
-		w.ServePOST(got, r, "", m, httpcheck.FormAny)
+		w.ServePOST(got, r, "", m, httpanswer.FormAny)
 		if m.Kind == jsonrpc.Notification {
 			want(t, "status", got.Code, http.StatusAccepted)
 			return

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
@@ -77,19 +78,20 @@ func (h *Handler) ServerReplaced() { h.pool.retire() }
 // ServePOST serves the message in a POST that has been admitted and read. principal is
 // who was authenticated, and form that of the answer. It returns when the response is over.
 func (h *Handler) ServePOST(w http.ResponseWriter, r *http.Request, principal string, m *jsonrpc.Message,
-	form httpcheck.Form) {
-	a := &reply{w: w, r: r, id: m.ID, opts: &h.opts, form: form}
+	form httpanswer.Form) {
+	a := &reply{Writer: httpanswer.New(w, r, form, h.opts.WriteTimeout), w: w, r: r, id: m.ID, opts: &h.opts}
 	if every := h.opts.HeartbeatInterval; every > 0 {
 		t := time.NewTicker(every)
 		defer t.Stop()
 		a.beats = t.C
 	}
 	switch why := h.serve(a, principal, m); {
+	case why == answered:
 	case why == nil, why == gone:
-		if !a.written { // the client is gone, or has half-closed and would read an empty 200
+		if !a.Written() { // the client is gone, or has half-closed and would read an empty 200
 			panic(http.ErrAbortHandler)
 		}
-	case a.stream != nil, why.Status == http.StatusOK:
+	case a.Streams(), why.Status == http.StatusOK:
 		a.fail(why.Status, why.Err)
 	default:
 		answer := *why // a connection has it for all its requests
@@ -98,16 +100,18 @@ func (h *Handler) ServePOST(w http.ResponseWriter, r *http.Request, principal st
 	}
 }
 
-// gone is why a request is not served whose client is gone. It gets no answer.
-var gone = &httpcheck.Refusal{}
+// Why a request is not served that gets no answer of the reply.
+var (
+	answered = &httpcheck.Refusal{} // it has its answer
+	gone     = &httpcheck.Refusal{} // its client is gone
+)
 
 // serve serves a message, or says why it is refused.
 func (h *Handler) serve(a *reply, principal string, m *jsonrpc.Message) *httpcheck.Refusal {
 	switch m.Kind {
 	case jsonrpc.Notification: // over HTTP, no notification of this version has a meaning
 		a.w.WriteHeader(http.StatusAccepted)
-		a.written = true
-		return nil
+		return answered
 	case jsonrpc.Request:
 	default:
 		return httpcheck.Refused(http.StatusBadRequest, metrics.PostInvalidRequest,
@@ -127,9 +131,6 @@ func (h *Handler) serve(a *reply, principal string, m *jsonrpc.Message) *httpche
 	if why != nil {
 		return why
 	}
-	// The write timeout of the http.Server counts from the request, which may wait for
-	// longer. Each write of the response has a deadline of its own.
-	_ = http.NewResponseController(a.w).SetWriteDeadline(time.Time{})
 	switch m.Method {
 	case mcp.MethodInitialize, mcp.MethodPing, mcp.MethodSetLevel, mcp.MethodSubscribe, mcp.MethodUnsubscribe:
 		return methodNotFound(m.Method)

@@ -98,7 +98,7 @@ func (h *Handler) askClient(a *reply, k *call) {
 		return
 	}
 	a.result(stateless.Signed(stateless.InputRequired(requests, state), k.pc.info()))
-	if a.err != nil && h.suspended.take(state, k.principal, k.method) != nil { // the client has not got the state
+	if a.Err() != nil && h.suspended.take(state, k.principal, k.method) != nil { // the client has not got the state
 		k.cancel("the client has closed the response")
 	}
 }
@@ -131,9 +131,8 @@ func (h *Handler) resume(q *request, state string, answers map[string]json.RawMe
 // forward sends a request that continues a call to the replica that holds the call. It
 // reports false if this process has to answer.
 func (h *Handler) forward(a *reply, q *request, state string) bool {
-	a.written = h.checks.IsForeign(a.r, h.registry, state, q.principal) &&
+	return h.checks.IsForeign(a.r, h.registry, state, q.principal) &&
 		h.checks.Forward(a.w, a.r, httpcheck.Forward{ID: state, Principal: q.principal, Body: q.Raw()})
-	return a.written
 }
 
 // settle removes the requests of the server that a client has answered, and returns the

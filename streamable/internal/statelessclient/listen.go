@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
@@ -22,11 +23,11 @@ func (h *Handler) listen(a *reply, q *request) *httpcheck.Refusal {
 	}
 	slices.Sort(wanted.URIs)
 	wanted.URIs = slices.Compact(wanted.URIs)
-	if a.form == httpcheck.FormJSON {
+	if a.Form() == httpanswer.FormJSON {
 		return httpcheck.Refused(http.StatusNotAcceptable, metrics.PostNotAcceptable,
 			"the Accept header must list text/event-stream: changes come on a stream")
 	}
-	if !httpcheck.CanFlush(a.w) {
+	if !a.CanStream() {
 		return refused(http.StatusInternalServerError,
 			jsonrpc.ReasonError("streaming is not possible here", "no_stream", false))
 	}

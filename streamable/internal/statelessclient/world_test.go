@@ -19,6 +19,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -367,7 +368,7 @@ func pause(d time.Duration) {
 
 var want = ssetest.Want
 
-func formOf(r *http.Request) httpcheck.Form {
+func formOf(r *http.Request) httpanswer.Form {
 	form, _ := httpcheck.AnswerForm(r)
 	return form
 }

@@ -1,10 +1,10 @@
-package httpcheck
+package httpanswer
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"os"
-	"strconv"
 	"sync"
 	"time"
 
@@ -27,10 +27,20 @@ type Deadline struct {
 	over    bool
 }
 
+// DefaultTimeout is how long a client may take to read 64 KiB where no option says it.
+const DefaultTimeout = 10 * time.Second
+
 // NewDeadline returns the deadline of the response to r, each of whose writes may take
-// timeout.
-func NewDeadline(control *http.ResponseController, timeout time.Duration, r *http.Request) *Deadline {
-	return &Deadline{control: control, timeout: timeout, strict: r.ProtoMajor >= 2}
+// timeout; 0: DefaultTimeout.
+func NewDeadline(w http.ResponseWriter, r *http.Request, timeout time.Duration) *Deadline {
+	d := new(Deadline)
+	d.init(w, r, timeout)
+	return d
+}
+
+func (d *Deadline) init(w http.ResponseWriter, r *http.Request, timeout time.Duration) {
+	d.control, d.timeout = http.NewResponseController(w), cmp.Or(timeout, DefaultTimeout)
+	d.strict = r.ProtoMajor >= 2
 }
 
 // begin bounds the write that follows. It reports false when the stream is over and
@@ -118,23 +128,4 @@ func (d *Deadline) Expire() {
 		until = time.Unix(1, 0) // past: the write returns at once
 	}
 	_ = d.control.SetWriteDeadline(until)
-}
-
-// WriteAll writes a body, allowing timeout for each 64 KiB.
-func WriteAll(w http.ResponseWriter, r *http.Request, body []byte, timeout time.Duration) error {
-	control := http.NewResponseController(w)
-	_, err := NewDeadline(control, timeout, r).Write(w, body, nil)
-	_ = control.SetWriteDeadline(time.Time{}) // the TCP connection may serve other requests
-	return err
-}
-
-// WriteJSON answers a request with JSON, as WriteAll writes it.
-func WriteJSON(w http.ResponseWriter, r *http.Request, status int, body []byte, timeout time.Duration) error {
-	header := w.Header()
-	header.Set("Content-Type", "application/json")
-	header.Set("Cache-Control", "no-store")
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	return WriteAll(w, r, body, timeout)
 }
