@@ -153,8 +153,9 @@ func (h *Handler) open(q *request, ctx context.Context, alone bool) (*session, *
 	if refusal != nil {
 		return nil, refusal
 	}
-	s := &session{h: h, c: c, release: h.Adopt(h.registry, c.ID()), serving: 1, alone: alone,
+	s := &session{h: h, c: c, release: h.Adopt(h.registry, c.ID()), alone: alone,
 		calls: make(map[jsonrpc.ID]*stream), streams: make(map[int64]*stream)}
+	s.use.Enter()
 	if q.id != "" {
 		s.known, s.earlier = true, time.Now().UnixMicro()
 		s.last = s.earlier
@@ -163,8 +164,8 @@ func (h *Handler) open(q *request, ctx context.Context, alone bool) (*session, *
 	c.OnClose(s.end)
 	c.SawFirstByte()
 	c.Bind(h.backend.Accept(c.Connection))
-	_, left, _ := s.idle()
-	s.stopExpiry = httpcheck.Repeat(left, s.expire)
+	allowed, _ := s.allowed()
+	s.stopExpiry = httpcheck.Repeat(allowed, s.expire)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.sessions[c.Connection] = s
@@ -177,23 +178,17 @@ func (h *Handler) enter(c *connstate.Connection) *session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.sessions[c]
-	if s == nil || !s.enter() {
+	if s == nil || !s.use.Enter() {
 		return nil
 	}
-	h.idle.remove(s)
 	return s
 }
 
 // remove forgets a session that is over, and that no request uses.
 func (h *Handler) remove(s *session) {
 	h.mu.Lock()
-	_, ok := h.sessions[s.c.Connection]
 	delete(h.sessions, s.c.Connection)
-	h.idle.remove(s)
 	h.mu.Unlock()
-	if !ok {
-		return
-	}
 	s.stopExpiry()
 	s.release()
 	h.store.forget(s) // not before: a response may still read from it

@@ -2,13 +2,13 @@ package streamable
 
 import (
 	"cmp"
-	"container/list"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/idle"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -25,10 +25,8 @@ type session struct {
 	release    func()
 	stopExpiry func()
 
-	// place is where the session stands in among, a list of idle sessions; both are nil while a
-	// request uses it. Guarded by Handler.mu.
-	place *list.Element
-	among *list.List
+	// use counts the HTTP requests of the session. It is over when the session is. Guarded by Handler.mu.
+	use idle.Use
 
 	// kept are the events that a client may come back for, the oldest first. Guarded by store.mu.
 	kept      []*storedEvent
@@ -47,10 +45,6 @@ type session struct {
 	ended   int
 	// version is the protocol version that was negotiated; empty if it is unknown.
 	version string
-	// serving counts the HTTP requests of the session, and left is when it became 0, in Unix
-	// nanoseconds.
-	serving int
-	left    int64
 	// known says that the client has used the session since it was opened, and alone that a request
 	// without initialize has opened it. Both decide how long it may be idle.
 	known, alone bool
@@ -195,29 +189,14 @@ func (s *session) begin(p *post, x *response) (*stream, error) {
 	return st, nil
 }
 
-// enter counts an HTTP request of the session; the caller must call leave. It reports
-// false if the session is over.
-func (s *session) enter() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.over {
-		s.serving++
-	}
-	return !s.over
-}
-
-// leave removes the connection when it is over, with the last request.
+// leave takes a request from the session, which Handler.enter has counted. With the last one it
+// removes the connection if that is over.
 func (s *session) leave() {
-	s.mu.Lock()
-	s.serving--
-	s.left = time.Now().UnixNano()
-	last, idle := s.over && s.serving == 0, s.serving == 0
-	s.mu.Unlock()
-	switch {
-	case last:
+	s.h.mu.Lock()
+	last := s.h.idle.leave(s)
+	s.h.mu.Unlock()
+	if last {
 		s.h.remove(s)
-	case idle:
-		s.h.noteIdle(s)
 	}
 }
 
@@ -234,9 +213,11 @@ func (s *session) end() {
 	for _, st := range s.streams {
 		st.end()
 	}
-	last := s.serving == 0
 	s.mu.Unlock()
-	if last {
+	s.h.mu.Lock()
+	unused := s.use.End()
+	s.h.mu.Unlock()
+	if unused {
 		s.h.remove(s)
 	}
 }
@@ -251,31 +232,36 @@ const (
 
 // expire closes a session that is idle, and returns when to look again.
 func (s *session) expire() time.Duration {
-	_, left, _ := s.idle()
+	s.h.mu.Lock()
+	_, left := s.idleLocked()
+	s.h.mu.Unlock()
 	if left <= 0 {
 		s.c.Close(connstate.ClosedIdle)
 	}
 	return left
 }
 
-// idle returns how long the client has not used the session, how long it may go on so, and
-// whether the client has used the session since it was opened.
-func (s *session) idle() (idle, left time.Duration, known bool) {
-	idle = s.c.Idle()
+// idleLocked returns how long the client has not used the session, and how long it may go on so.
+// The caller holds Handler.mu.
+func (s *session) idleLocked() (idle, left time.Duration) {
+	idle = min(s.c.Idle(), s.use.Idle())
+	allowed, _ := s.allowed()
+	return idle, allowed - idle
+}
+
+// allowed returns how long the session may be idle, and whether the client has used it since it
+// was opened.
+func (s *session) allowed() (timeout time.Duration, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	left = s.h.opts.SessionTimeout
+	timeout = s.h.opts.SessionTimeout
 	switch {
 	case !s.known && s.alone:
-		left = min(left, aloneTimeout)
+		timeout = min(timeout, aloneTimeout)
 	case !s.known:
-		left = min(left, unusedTimeout)
+		timeout = min(timeout, unusedTimeout)
 	}
-	idle = min(idle, time.Since(time.Unix(0, s.left)))
-	if s.serving > 0 {
-		idle = 0
-	}
-	return idle, left - idle, s.known
+	return timeout, s.known
 }
 
 // saw notes that the client has used the session's id, and the version that it names.

@@ -15,7 +15,7 @@ const module = "github.com/mcp-sse/mcp-sse"
 // layers are the packages from the lowest to the highest. A package may import
 // those of lower layers, not its neighbours.
 var layers = [][]string{
-	{"jsonrpc", "metrics", "auth", "auth/oauthclient", "internal/caller", "internal/clients", "internal/environ", "internal/private", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid", "internal/unreached", "internal/bridge/internal/life"},
+	{"jsonrpc", "metrics", "auth", "internal/idle", "auth/oauthclient", "internal/caller", "internal/clients", "internal/environ", "internal/private", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid", "internal/unreached", "internal/bridge/internal/life"},
 	{"internal/mcp", "internal/budget", "internal/details"},
 	{"internal/stateless", "internal/buffer", "internal/remember"},
 	{"connstate", "multiplex/sharing"},

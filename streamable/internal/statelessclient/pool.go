@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/idle"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/internal/subnet"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -40,6 +41,7 @@ type pool struct {
 
 	mu     sync.Mutex // guards what follows, and the pool's fields of each pooledConn
 	groups map[string]*group
+	unused idle.List[*pooledConn]
 	freed  chan struct{} // closed when a connection has room for a call
 }
 
@@ -84,28 +86,20 @@ func (p *pool) tryTake(key string, exclusive bool) (pc *pooledConn, fresh bool, 
 		pc, fresh = newPooledConn(key, g), true
 		g.conns = append(g.conns, pc)
 	}
-	pc.users++
+	pc.use.Enter()
 	pc.busy = pc.busy || exclusive
-	if pc.idle != nil {
-		pc.idle.Stop()
-	}
 	return pc, fresh, nil
 }
 
 func (p *pool) release(pc *pooledConn, exclusive bool) {
 	p.mu.Lock()
-	pc.users--
 	if exclusive {
 		pc.busy = false
 		p.signalLocked()
 	}
-	over := pc.users == 0 && pc.retired
-	if pc.users == 0 && slices.Contains(pc.group.conns, pc) {
-		pc.since = time.Now()
-		pc.idle = time.AfterFunc(pc.h.opts.IdleTimeout, func() { p.expire(pc) })
-	}
+	last := p.unused.Leave(pc, &pc.use)
 	p.mu.Unlock()
-	if over && pc.c.Connection != nil {
+	if last && pc.c.Connection != nil {
 		pc.c.Close(connstate.ClosedClient)
 	}
 }
@@ -117,9 +111,7 @@ func (p *pool) retire() {
 	p.mu.Lock()
 	for _, g := range p.groups {
 		for _, pc := range slices.Clone(g.conns) {
-			p.removeLocked(pc)
-			pc.retired = true
-			if pc.users == 0 {
+			if p.removeLocked(pc) {
 				unused = append(unused, pc)
 			}
 		}
@@ -136,32 +128,30 @@ func (p *pool) signalLocked() {
 	p.freed = make(chan struct{})
 }
 
-func (p *pool) expire(pc *pooledConn) {
-	p.mu.Lock()
-	expired := pc.users == 0 && time.Since(pc.since) >= pc.h.opts.IdleTimeout && p.removeLocked(pc)
-	p.mu.Unlock()
-	if expired {
+// expire closes a connection that is idle, and returns when to look again.
+func (pc *pooledConn) expire() time.Duration {
+	pc.h.pool.mu.Lock()
+	left := pc.h.opts.IdleTimeout - pc.use.Idle()
+	if left <= 0 {
+		pc.h.pool.removeLocked(pc)
+	}
+	pc.h.pool.mu.Unlock()
+	if left <= 0 {
 		pc.c.Close(connstate.ClosedIdle)
 	}
+	return left
 }
 
 // evict closes the connection that has been unused for longest, to make room for another
 // one in the registry. It reports whether there is one.
 func (p *pool) evict() bool {
 	p.mu.Lock()
-	var oldest *pooledConn
-	for _, g := range p.groups {
-		for _, pc := range g.conns {
-			if pc.users == 0 && (oldest == nil || pc.since.Before(oldest.since)) {
-				oldest = pc
-			}
-		}
-	}
-	if oldest != nil {
+	oldest, found := p.unused.Longest(func(*pooledConn) bool { return true })
+	if found {
 		p.removeLocked(oldest)
 	}
 	p.mu.Unlock()
-	return oldest != nil && oldest.c.Close(connstate.ClosedIdle)
+	return found && oldest.c.Close(connstate.ClosedIdle)
 }
 
 func (p *pool) remove(pc *pooledConn) {
@@ -170,21 +160,17 @@ func (p *pool) remove(pc *pooledConn) {
 	p.removeLocked(pc)
 }
 
-// removeLocked reports whether the connection was in the pool.
-func (p *pool) removeLocked(pc *pooledConn) bool {
-	i := slices.Index(pc.group.conns, pc)
-	if i < 0 {
-		return false
+// removeLocked takes a connection out of the pool, if it is there: no other request gets it. It
+// reports whether none uses it.
+func (p *pool) removeLocked(pc *pooledConn) (unused bool) {
+	if i := slices.Index(pc.group.conns, pc); i >= 0 {
+		pc.group.conns = slices.Delete(pc.group.conns, i, i+1)
+		if len(pc.group.conns) == 0 {
+			delete(p.groups, pc.key)
+		}
+		p.signalLocked()
 	}
-	if pc.idle != nil {
-		pc.idle.Stop()
-	}
-	pc.group.conns = slices.Delete(pc.group.conns, i, i+1)
-	if len(pc.group.conns) == 0 {
-		delete(p.groups, pc.key)
-	}
-	p.signalLocked()
-	return true
+	return pc.use.End()
 }
 
 // connect returns an initialized connection for a request, which the caller must release,
@@ -198,7 +184,8 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*pooledConn, *h
 	fresh := q.passed != nil && !h.opts.SamePeer || q.principal == "" && client.Proxied
 	if fresh {
 		pc = newPooledConn("", &group{})
-		pc.users, pc.retired = 1, true // it is not in the pool
+		pc.use.Enter()
+		pc.use.End() // it is not in the pool
 	} else {
 		var err error
 		pc, fresh, err = h.pool.take(a.r.Context(), keyOf(client, q), exclusive)

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/idle"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -24,18 +24,16 @@ type pooledConn struct {
 	group *group
 
 	// Guarded by pool.mu:
-	users   int         // requests that use the connection
-	busy    bool        // an exclusive call is among them
-	retired bool        // it ends when users becomes 0, and no other request gets it
-	since   time.Time   // when users became 0
-	idle    *time.Timer // since then; nil: it was always used
+	use  idle.Use // by requests; over: the connection is not in the pool, and ends with the last one
+	busy bool     // an exclusive call is among them
 
 	// open and initialize set these before they close ready.
-	ready   chan struct{}          // closed when the handshake is over
-	c       connstate.ForTransport // empty: it could not be opened
-	refusal *httpcheck.Refusal     // why it cannot be used
-	result  json.RawMessage        // of initialize
-	caps    json.RawMessage        // that the client has declared
+	ready      chan struct{}          // closed when the handshake is over
+	c          connstate.ForTransport // empty: it could not be opened
+	stopExpiry func()                 // the timer of expire
+	refusal    *httpcheck.Refusal     // why it cannot be used
+	result     json.RawMessage        // of initialize
+	caps       json.RawMessage        // that the client has declared
 	// stateless says that the server takes requests of this version as they are.
 	stateless bool
 
@@ -75,6 +73,7 @@ func (pc *pooledConn) open(h *Handler, client connstate.Client, q *request) {
 		return
 	}
 	pc.c = c
+	pc.stopExpiry = httpcheck.Repeat(h.opts.IdleTimeout, pc.expire)
 	c.DeliverTo(pc.deliver)
 	c.OnClose(pc.closed)
 	if h.opts.Cluster == nil { // else the other replicas send the input here
@@ -281,6 +280,7 @@ func parseAnswer(response []byte) *jsonrpc.Message {
 
 // closed ends what is on a connection that has been closed.
 func (pc *pooledConn) closed() {
+	pc.stopExpiry()
 	pc.h.pool.remove(pc)
 	pc.mu.Lock()
 	pc.over = true
