@@ -12,7 +12,6 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,6 +21,8 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
+
+	"github.com/mcp-sse/mcp-sse/internal/atomicfile"
 )
 
 // The values of Config.Grant.
@@ -244,28 +245,11 @@ func (s *source) request() (*oauth2.Token, error) {
 		return token, nil
 	}
 	kept.unsaved = ""
-	if err := save(s.file, token.RefreshToken); err != nil {
+	if err := atomicfile.Write(s.file, []byte(token.RefreshToken+"\n")); err != nil {
 		kept.unsaved = token.RefreshToken
 		s.log.Error("refresh token not saved: the next start has none", "err", err)
 	}
 	return token, nil
-}
-
-// save replaces a file by one with text, which only its owner can read.
-func save(path, text string) error {
-	file, err := os.CreateTemp(filepath.Dir(path), ".refresh-token-*")
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteString(text + "\n")
-	err = cmp.Or(err, file.Sync(), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(file.Name())
-	}
-	return err
 }
 
 // withoutSecrets returns what an error of the endpoint says without its body, which may

@@ -4,6 +4,9 @@
 package deptest
 
 import (
+	"bytes"
+	"io/fs"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -15,6 +18,7 @@ const module = "github.com/mcp-sse/mcp-sse"
 // layers are the packages from the lowest to the highest. A package may import
 // those of lower layers, not its neighbours.
 var layers = [][]string{
+	{"internal/atomicfile"},
 	{"jsonrpc", "metrics", "auth", "internal/idle", "auth/oauthclient", "internal/caller", "internal/clients", "internal/environ", "internal/private", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid", "internal/unreached", "internal/bridge/internal/life"},
 	{"internal/mcp", "internal/budget", "internal/details"},
 	{"internal/stateless", "internal/buffer", "internal/remember"},
@@ -160,5 +164,29 @@ func TestToolsImportNothingInternal(t *testing.T) {
 				t.Errorf("%s imports %s", p, short)
 			}
 		}
+	}
+}
+
+// A file is replaced by internal/atomicfile alone, so that each way to do it syncs, and has tests.
+func TestFilesAreReplacedInOnePackage(t *testing.T) {
+	var replacing []string
+	root := os.DirFS("../..")
+	err := fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains([]string{"docsearch", "tools", "e2e", "node_modules"}, path): // other modules, and tests
+			return fs.SkipDir
+		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		text, err := fs.ReadFile(root, path)
+		if bytes.Contains(text, []byte("os.Rename(")) {
+			replacing = append(replacing, path)
+		}
+		return err
+	})
+	if want := []string{"internal/atomicfile/atomicfile.go", "internal/atomicfile/existing.go"}; err != nil || !slices.Equal(replacing, want) {
+		t.Errorf("these call os.Rename: %q (%v), want %q", replacing, err, want)
 	}
 }

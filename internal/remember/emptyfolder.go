@@ -12,6 +12,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/mcp-sse/mcp-sse/internal/atomicfile"
 	"github.com/mcp-sse/mcp-sse/internal/private"
 )
 
@@ -170,7 +171,7 @@ func (s *Store) dropLeftovers() {
 		name, limit := entry.Name(), time.Hour
 		if strings.HasPrefix(name, tried) {
 			limit = MaxAge
-		} else if !strings.HasPrefix(name, beforeRename) && !strings.HasPrefix(name, emptyFolder) {
+		} else if !strings.HasPrefix(name, atomicfile.Unfinished) && !strings.HasPrefix(name, emptyFolder) {
 			continue
 		}
 		if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > limit {

@@ -36,6 +36,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/mcp-sse/mcp-sse/internal/atomicfile"
 	"github.com/mcp-sse/mcp-sse/internal/private"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -493,7 +494,9 @@ func (s *record) rewrite() error {
 	slices.SortFunc(content.Answers, func(a, b saved) int { return a.Said.Learned.Compare(b.Said.Learned) })
 	err := to.Encode(content)
 	if err == nil {
-		err = s.store.replace(s.path(), data.Bytes())
+		s.store.dropOldest(s.path())
+		s.store.dropLeftovers()
+		err = atomicfile.Write(s.path(), data.Bytes())
 	}
 	s.seen, _ = os.Lstat(s.path()) // nil if it could not be written
 	if err != nil {
@@ -503,27 +506,6 @@ func (s *record) rewrite() error {
 	}
 	return err
 }
-
-func (s *Store) replace(path string, data []byte) error {
-	s.dropOldest(path)
-	s.dropLeftovers()
-	f, err := os.CreateTemp(s.dir, beforeRename+"*") // 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
-}
-
-// beforeRename begins the name of a file while it is written.
-const beforeRename = ".new-"
 
 // isFile matches the names of the files. What else is in their folder is somebody else's.
 var isFile = regexp.MustCompile(`^[0-9a-f]{32}\.json$`)

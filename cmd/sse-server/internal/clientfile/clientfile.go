@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -112,45 +111,6 @@ func addTo(text []byte, e *clients.Entry, servers []clients.Server, takes bool) 
 		return addTables(e, text, servers, takes)
 	}
 	return add(e, text, servers, takes)
-}
-
-// byteOrderMark is what editors on Windows put before UTF-8.
-var byteOrderMark = []byte("\ufeff")
-
-// existing is a file that is there; the zero value is none.
-type existing struct {
-	info  fs.FileInfo
-	names uint64 // how many hard links lead to it
-}
-
-// writable returns the file that is meant, behind links, and what is there. It fails for what must not be
-// replaced by a file, or not at all.
-func writable(file string) (string, existing, error) {
-	real, err := filepath.EvalSymlinks(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Lstat(file); err == nil {
-			return "", existing{}, fmt.Errorf("%s is a link to a file that is not there: make that, or remove the link", file)
-		}
-		return file, existing{}, nil
-	}
-	if err != nil {
-		return "", existing{}, err
-	}
-	info, err := os.Stat(real)
-	switch {
-	case err != nil:
-		return "", existing{}, err
-	case !info.Mode().IsRegular():
-		return "", existing{}, fmt.Errorf("%s is not a regular file: name the file of the client", file)
-	case info.Mode().Perm()&0o200 == 0:
-		return "", existing{}, fmt.Errorf("%s is read-only: let its owner write it first", file)
-	}
-	opened, err := os.OpenFile(real, os.O_WRONLY, 0)
-	if err != nil {
-		return "", existing{}, err
-	}
-	names, err := namesOf(opened)
-	return real, existing{info, names}, errors.Join(err, opened.Close())
 }
 
 // add returns a configuration in JSON with the entries.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/mcp-sse/mcp-sse/internal/atomicfile"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 )
 
@@ -73,64 +74,37 @@ func (e *Editor) lock() (unlock func(), err error) {
 // that. keep is told before the file is replaced. The caller has the lock.
 func (e *Editor) edit(file string, change func(text []byte) ([]byte, error), keep func(before, after []byte) error) (unlinked bool, err error) {
 	for range maxLooks {
-		real, old, data, err := look(file)
+		was, err := atomicfile.Read(file)
 		if err != nil {
 			return false, err
 		}
-		text, hasMark := bytes.CutPrefix(data, byteOrderMark)
-		after, err := change(text)
+		after, err := change(was.Text())
 		if err != nil {
-			return false, fmt.Errorf("%s: %w", real, err)
+			return false, fmt.Errorf("%s: %w", was.Path, err)
 		}
-		after = withLineEnds(text, after)
-		if bytes.Equal(after, text) {
+		after = was.WithItsLineEnds(after)
+		if bytes.Equal(after, was.Text()) {
 			return false, nil
 		}
-		if err := keep(text, after); err != nil {
+		if err := keep(was.Text(), after); err != nil {
 			return false, err
 		}
-		if hasMark {
-			after = slices.Concat(byteOrderMark, after)
+		if was.IsThere() {
+			err = atomicfile.Write(e.path(file, ".copy"), was.Data)
+		} else {
+			err = os.MkdirAll(filepath.Dir(file), 0o755)
 		}
-		if old.info != nil {
-			if err := writeFile(e.path(file, ".copy"), data, nil, nil); err != nil {
-				return false, err
-			}
+		if err != nil {
+			return false, err
 		}
-		err = writeFile(real, after, old.info, func() error {
-			if e.looks != nil {
-				e.looks()
-			}
-			_, now, again, err := look(file)
-			if err == nil && ((now.info == nil) != (old.info == nil) || !bytes.Equal(again, data)) {
-				err = errChanged
-			}
-			return err
-		})
-		if !errors.Is(err, errChanged) {
-			return old.names > 1, err
+		if e.looks != nil {
+			e.looks()
+		}
+		if err = was.Replace(after); !errors.Is(err, atomicfile.ErrChanged) {
+			return was.Names > 1, err
 		}
 	}
 	return false, fmt.Errorf("%s: %w", file, errBusy)
-}
-
-var errChanged = errors.New("it has changed meanwhile")
-
-// look returns what is in a file that may be missing.
-func look(file string) (real string, old existing, data []byte, err error) {
-	real, old, err = writable(file)
-	if err == nil && old.info != nil {
-		data, err = os.ReadFile(real)
-	}
-	return real, old, data, err
-}
-
-// withLineEnds returns a text with the line ends that the one before it has.
-func withLineEnds(before, after []byte) []byte {
-	if !bytes.Contains(before, []byte("\r\n")) || bytes.Count(before, []byte("\n")) != bytes.Count(before, []byte("\r\n")) {
-		return after
-	}
-	return bytes.ReplaceAll(bytes.ReplaceAll(after, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
 }
 
 // path returns the path of what is kept of a file.
@@ -164,7 +138,7 @@ func (e *Editor) write(file string, r record) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(e.path(file, ".json"), data, nil, nil)
+	return atomicfile.Write(e.path(file, ".json"), data)
 }
 
 // note remembers the entries that differ in after. It keeps the entry of before the first change, unless somebody else
@@ -256,42 +230,4 @@ func (e *Editor) Undo(c clients.Client, file, name string) (u Undone, err error)
 		delete(r.Entries, name)
 	}
 	return u, e.write(file, r)
-}
-
-// writeFile writes a file in one step, with the owner and the mode of the one that is there; nil if none is. isDue is
-// asked just before; nil: it is.
-func writeFile(file string, data []byte, old fs.FileInfo, isDue func() error) error {
-	mode := fs.FileMode(0o600)
-	if old != nil {
-		mode = old.Mode().Perm()
-	}
-	dir := filepath.Dir(file)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	part, err := os.CreateTemp(dir, ".sse-server-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(part.Name()) // it is gone if all goes well
-	_, err = part.Write(data)
-	if old != nil {
-		err = errors.Join(err, keepOwner(part, old))
-	}
-	if err := errors.Join(err, part.Chmod(mode), part.Sync(), part.Close()); err != nil {
-		return err
-	}
-	if isDue != nil {
-		if err := isDue(); err != nil {
-			return err
-		}
-	}
-	if err := os.Rename(part.Name(), file); err != nil {
-		return err
-	}
-	if folder, err := os.Open(dir); err == nil { // so that the name outlives a power cut, where the system can do that
-		_ = folder.Sync()
-		_ = folder.Close()
-	}
-	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/internal/atomicfile"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
@@ -112,7 +113,7 @@ func TestWriteKeepsTheKindOfFile(t *testing.T) {
 			ssetest.Must(t, err)
 			ssetest.Want(t, "its mode", info.Mode().Perm(), os.FileMode(0o600))
 		}
-		left, err := filepath.Glob(filepath.Join(dir, ".sse-server-*"))
+		left, err := filepath.Glob(filepath.Join(dir, atomicfile.Unfinished+"*"))
 		ssetest.Must(t, err)
 		ssetest.Want(t, "what is left", len(left), 0)
 	}

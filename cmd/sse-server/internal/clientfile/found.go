@@ -17,6 +17,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/tree"
+	"github.com/mcp-sse/mcp-sse/internal/atomicfile"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 )
 
@@ -142,7 +143,7 @@ func readFile(file string) ([]byte, error) {
 		return nil, fmt.Errorf("it has over %d MiB", maxFile>>20)
 	}
 	data, err := os.ReadFile(file)
-	return bytes.TrimPrefix(data, byteOrderMark), err
+	return bytes.TrimPrefix(data, atomicfile.ByteOrderMark), err
 }
 
 // variables are those that clients replace by what they know, by their names.

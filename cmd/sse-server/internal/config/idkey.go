@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mcp-sse/mcp-sse/internal/atomicfile"
 	"github.com/mcp-sse/mcp-sse/internal/private"
 	"github.com/mcp-sse/mcp-sse/internal/signedid"
 )
@@ -90,19 +91,8 @@ func readKeyFile(path string) ([]byte, error) {
 // makeKeyFile makes the file of a new key, whole or not at all. It fails if another process has
 // made one meanwhile.
 func makeKeyFile(path string) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(dir, ".id-key-") // 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name())
-	_, err = file.WriteString(rand.Text() + rand.Text() + "\n")
-	err = errors.Join(err, file.Close())
-	if err == nil {
-		err = os.Link(file.Name(), path)
-	}
-	return err
+	return atomicfile.Create(path, []byte(rand.Text()+rand.Text()+"\n"))
 }

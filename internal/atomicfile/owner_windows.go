@@ -1,4 +1,4 @@
-package clientfile
+package atomicfile
 
 import (
 	"io/fs"

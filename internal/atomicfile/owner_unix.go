@@ -1,6 +1,6 @@
 //go:build unix
 
-package clientfile
+package atomicfile
 
 import (
 	"io/fs"
