@@ -1,7 +1,7 @@
 // Package clients has what is known of the programs that connect: how they call themselves, how long
-// they wait, what they drop or cut, and what people paste into them. docs/clients.md says the same to
-// people, with where each fact comes from. table.go has the facts and forms.go the texts that entries
-// have, losses.go and entry.go what follows from them for a server.
+// they wait, what they drop or cut, which files they have, and what people paste into them.
+// docs/clients.md says the same to people, with where each fact comes from. table.go has the facts and
+// forms.go the texts that entries have, losses.go and entry.go what follows from them for a server.
 package clients
 
 import "time"

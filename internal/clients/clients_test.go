@@ -3,6 +3,7 @@ package clients_test
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +112,28 @@ func TestTable(t *testing.T) {
 			if !whole {
 				t.Errorf("%s: %s are not whole", c.Name, what)
 			}
+		}
+	}
+}
+
+// Each file has a key, and the format that its name says. Only what is an object in JSON has entries in JSON.
+func TestFilesHaveTheirFormat(t *testing.T) {
+	formats := map[string]clients.Format{".json": clients.JSON, ".toml": clients.TOML, ".yaml": clients.YAML}
+	for _, c := range clients.WithEntry() {
+		e := c.Entry
+		for _, file := range append(e.Files, e.Others...) {
+			if format, known := formats[filepath.Ext(file)]; e.Key == "" || !known || format != e.Format {
+				t.Errorf("%s: %s has the format %d and the key %q", c.Name, file, e.Format, e.Key)
+			}
+		}
+		if hasJSON := e.JSON(clients.Server{Name: "a", URL: "b"}) != nil; hasJSON != (e.Key != "" && e.Format == clients.JSON) {
+			t.Errorf("%s: an entry in JSON is there: %t", c.Name, hasJSON)
+		}
+		for _, file := range e.Others {
+			ssetest.Want(t, c.Name+": "+file+" is the user's", strings.HasPrefix(file, "~/"), true)
+		}
+		if e.Projects != "" && len(e.Others) == 0 {
+			t.Errorf("%s: no file has its projects", c.Name)
 		}
 	}
 }

@@ -54,10 +54,15 @@ func (s Server) flag(name string) string {
 type Entry struct {
 	// Where ends the sentence "Paste into".
 	Where string
-	// Files are those of its configuration, of the project or below the home directory, which ~ is.
+	// Files are those of its configuration, of the project or below the home directory, which ~ is. Connect writes to them.
 	Files []string
-	// Key is the member of the file, which is JSON, TOML or YAML, that has the entries. Empty: no file is known.
-	Key string
+	// Others are files of the user in which it has entries too, and Projects is the member of them that has entries of
+	// single projects, by their folders; empty: they have none.
+	Others   []string
+	Projects string
+	// Key is the member of these files that has the entries, and Format how it has them. Empty: no file is known.
+	Key    string
+	Format Format
 	// LogsIn says that it gets a token from an issuer by itself.
 	LogsIn bool
 
@@ -77,6 +82,25 @@ type Entry struct {
 	// install returns a link that installs a server. token is the form of the token in its header.
 	install func(s Server, token string) Install
 }
+
+// The members of files that have the entries of clients: of most, of VS Code, Zed, opencode and Codex.
+const (
+	MostKey     = "mcpServers"
+	VSCodeKey   = "servers"
+	ZedKey      = "context_servers"
+	OpencodeKey = "mcp"
+	CodexKey    = "mcp_servers"
+)
+
+// Format is how a file has its entries.
+type Format int
+
+// The formats of files.
+const (
+	JSON Format = iota // an object below the key, perhaps with comments
+	TOML               // tables below the key
+	YAML               // a list below the key, whose items have a name
+)
 
 // token is a way in which a client gets the token of the gateway.
 type token struct {

@@ -19,7 +19,8 @@ var All = []Client{
 		Result:   25_000, ResultUnit: "tokens", LongResults: "puts it into a file; _meta of the tool can allow more: anthropic/maxResultSizeChars",
 		Entry: &Entry{
 			Where: "a terminal", LogsIn: true,
-			Files: []string{".mcp.json"}, Key: "mcpServers", token: asVariable("${TOKEN}"), member: typedAs("http"),
+			Files: []string{".mcp.json"}, Others: []string{"~/.claude.json"}, Projects: "projects",
+			Key: MostKey, token: asVariable("${TOKEN}"), member: typedAs("http"),
 			pasted: inPlace, text: lines(ofClaudeCode),
 		},
 	},
@@ -28,14 +29,14 @@ var All = []Client{
 		Entry: &Entry{
 			Where: "claude_desktop_config.json, which takes programs only",
 			Files: []string{"~/Library/Application Support/Claude/claude_desktop_config.json", "~/.config/Claude/claude_desktop_config.json", "~/AppData/Roaming/Claude/claude_desktop_config.json"},
-			Key:   "mcpServers", token: inItsEntry, member: started, starts: true,
+			Key:   MostKey, token: inItsEntry, member: started, starts: true,
 		},
 	},
 	{
 		Name: "cline", Title: "Cline", Calls: []string{"Cline", "@cline/core"}, Call: time.Minute, NameLength: 64,
 		Entry: &Entry{
 			Where: "the file that Configure MCP Servers opens",
-			Files: []string{"~/.cline/data/settings/cline_mcp_settings.json"}, Key: "mcpServers", token: inPlace,
+			Files: []string{"~/.cline/data/settings/cline_mcp_settings.json"}, Key: MostKey, token: inPlace,
 			member: typedAs("streamableHttp"),
 		},
 	},
@@ -46,12 +47,12 @@ var All = []Client{
 		NameLength: 64, Front: "mcp__%s__", LongNames: cutsNames,
 		Keywords: []string{"anyOf", "oneOf", "allOf", "enum", "not"},
 		Schemas:  "loses what stands beside them, or fails at every request",
-		Entry:    &Entry{Where: "~/.codex/config.toml", Files: []string{"~/.codex/config.toml"}, Key: "mcp_servers", token: fromVariable, pasted: fromVariable, text: tables},
+		Entry:    &Entry{Where: "~/.codex/config.toml", Files: []string{"~/.codex/config.toml"}, Key: CodexKey, Format: TOML, token: fromVariable, pasted: fromVariable, text: tables},
 	},
 	{
 		Name: "continue", Title: "Continue", Calls: []string{"continue-cli-client"},
 		Entry: &Entry{
-			Where: "~/.continue/config.yaml", Files: []string{"~/.continue/config.yaml"}, Key: "mcpServers", token: inPlace,
+			Where: "~/.continue/config.yaml", Files: []string{"~/.continue/config.yaml"}, Key: MostKey, Format: YAML, token: inPlace,
 			pasted: inPlace, text: ofContinue,
 		},
 	},
@@ -59,7 +60,7 @@ var All = []Client{
 		Name: "copilot-cli", Title: "Copilot CLI", Calls: []string{"copilot-cli", "github-copilot-developer"}, Front: "%s-",
 		Entry: &Entry{
 			Where: "~/.copilot/mcp-config.json",
-			Files: []string{"~/.copilot/mcp-config.json"}, Key: "mcpServers", token: asVariable("${TOKEN}"),
+			Files: []string{"~/.copilot/mcp-config.json"}, Key: MostKey, token: asVariable("${TOKEN}"),
 			member: withTools,
 		},
 	},
@@ -74,7 +75,7 @@ var All = []Client{
 		Name: "cursor", Title: "Cursor", Calls: []string{"cursor-vscode"}, NameLength: 60, LongNames: dropsTools,
 		Entry: &Entry{
 			Where: ".cursor/mcp.json", LogsIn: true,
-			Files: []string{".cursor/mcp.json", "~/.cursor/mcp.json"}, Key: "mcpServers", token: asVariable("${env:TOKEN}"), member: under("url"),
+			Files: []string{".cursor/mcp.json", "~/.cursor/mcp.json"}, Key: MostKey, token: asVariable("${env:TOKEN}"), member: under("url"),
 			install: inCursor,
 		},
 	},
@@ -85,7 +86,7 @@ var All = []Client{
 		Result: 40_000, ResultUnit: "characters", LongResults: "puts it into a file",
 		Entry: &Entry{
 			Where: "~/.gemini/settings.json", LogsIn: true,
-			Files: []string{"~/.gemini/settings.json"}, Key: "mcpServers", token: asVariable("${TOKEN}"), member: under("url"),
+			Files: []string{"~/.gemini/settings.json"}, Key: MostKey, token: asVariable("${TOKEN}"), member: under("url"),
 		},
 	},
 	{
@@ -102,7 +103,7 @@ var All = []Client{
 		Name: "opencode", Title: "opencode", Calls: []string{"opencode"}, Patience: 30 * time.Second,
 		Entry: &Entry{
 			Where: "opencode.json", LogsIn: true,
-			Files: []string{"opencode.json", "~/.config/opencode/opencode.json"}, Key: "mcp", token: asVariable("{env:TOKEN}"),
+			Files: []string{"opencode.json", "~/.config/opencode/opencode.json"}, Key: OpencodeKey, token: asVariable("{env:TOKEN}"),
 			member: remote,
 		},
 	},
@@ -118,7 +119,7 @@ var All = []Client{
 		Result: 25_000, ResultUnit: "characters", LongResults: "puts it into a file",
 		Entry: &Entry{
 			Where: "~/.qwen/settings.json", LogsIn: true,
-			Files: []string{"~/.qwen/settings.json"}, Key: "mcpServers", token: asVariable("${TOKEN}"),
+			Files: []string{"~/.qwen/settings.json"}, Key: MostKey, token: asVariable("${TOKEN}"),
 			member: underHTTPURL,
 		},
 	},
@@ -126,7 +127,7 @@ var All = []Client{
 		Name: "roo", Title: "Roo", Calls: []string{"Roo Code", "Roo-Code"}, Call: time.Minute,
 		NameLength: 64, Front: "mcp--%s--", LongNames: cutsNames,
 		Entry: &Entry{
-			Where: ".roo/mcp.json", Files: []string{".roo/mcp.json"}, Key: "mcpServers", token: inPlace,
+			Where: ".roo/mcp.json", Files: []string{".roo/mcp.json"}, Key: MostKey, token: inPlace,
 			member: typedAs("streamable-http"),
 		},
 	},
@@ -136,7 +137,7 @@ var All = []Client{
 		NameLength: 60, LongNames: dropsTools,
 		Entry: &Entry{
 			Where: "the window that Settings, MCP, Add, Add manually opens, or into .trae/mcp.json",
-			Files: []string{".trae/mcp.json"}, Key: "mcpServers", token: inPlace, member: under("url"),
+			Files: []string{".trae/mcp.json"}, Key: MostKey, token: inPlace, member: under("url"),
 			install: inTrae,
 		},
 	},
@@ -149,7 +150,9 @@ var All = []Client{
 		Tools: 128, Over: "takes no more for a request",
 		Entry: &Entry{
 			Where: ".vscode/mcp.json", LogsIn: true,
-			Files: []string{".vscode/mcp.json"}, Key: "servers", token: askedFor, member: typedAs("http"), inputs: askForToken,
+			Files:  []string{".vscode/mcp.json"},
+			Others: []string{"~/.config/Code/User/mcp.json", "~/Library/Application Support/Code/User/mcp.json", "~/AppData/Roaming/Code/User/mcp.json"},
+			Key:    VSCodeKey, token: askedFor, member: typedAs("http"), inputs: askForToken,
 			install: inVSCode,
 		},
 	},
@@ -157,14 +160,14 @@ var All = []Client{
 		Name: "windsurf", Title: "Windsurf",
 		Entry: &Entry{
 			Where: "~/.codeium/windsurf/mcp_config.json", LogsIn: true,
-			Files: []string{"~/.codeium/windsurf/mcp_config.json"}, Key: "mcpServers", token: asVariable("${env:TOKEN}"), member: under("serverUrl"),
+			Files: []string{"~/.codeium/windsurf/mcp_config.json"}, Key: MostKey, token: asVariable("${env:TOKEN}"), member: under("serverUrl"),
 		},
 	},
 	{
 		Name: "zed", Title: "Zed",
 		Entry: &Entry{
 			Where: "~/.config/zed/settings.json",
-			Files: []string{"~/.config/zed/settings.json"}, Key: "context_servers", token: inPlace, member: under("url"),
+			Files: []string{"~/.config/zed/settings.json"}, Key: ZedKey, token: inPlace, member: under("url"),
 		},
 	},
 }

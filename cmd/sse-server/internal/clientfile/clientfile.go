@@ -33,14 +33,19 @@ func Files(e *clients.Entry, home string) (files []string) {
 		if elsewhere {
 			continue
 		}
-		if rest, below := strings.CutPrefix(file, "~/"); below {
-			file = filepath.Join(home, rest)
+		if isInHome(file) {
+			file = below(home, file)
 		}
 		files = append(files, file)
 	}
 	slices.SortStableFunc(files, func(a, b string) int { return exists(b) - exists(a) })
 	return files
 }
+
+// isInHome reports whether a file of the table is one of the user, not of a project, and below returns its path then.
+func isInHome(file string) bool { return strings.HasPrefix(file, "~/") }
+
+func below(home, file string) string { return filepath.Join(home, strings.TrimPrefix(file, "~/")) }
 
 func exists(file string) int {
 	if _, err := os.Stat(file); err != nil {
@@ -77,11 +82,12 @@ func (e *Editor) Write(c clients.Client, file string, servers []clients.Server, 
 	for _, s := range servers {
 		names = append(names, s.Name)
 	}
+	of := formOf(c.Entry)
 	unlinked, err := e.edit(file, func(before []byte) (after []byte, err error) {
-		after, did, err := addTo(bytes.Clone(before), c.Entry, servers, takes)
+		after, did, err := of.add(bytes.Clone(before), servers, takes)
 		w = Result{Replaced: did.replaced, Taken: did.taken}
 		for _, s := range servers {
-			alone, _, err := addTo(bytes.Clone(before), c.Entry, []clients.Server{s}, takes)
+			alone, _, err := of.add(bytes.Clone(before), []clients.Server{s}, takes)
 			switch {
 			case slices.Contains(did.replaced, s.Name), slices.Contains(did.taken, s.Name):
 			case err == nil && bytes.Equal(alone, before):
@@ -91,7 +97,7 @@ func (e *Editor) Write(c clients.Client, file string, servers []clients.Server, 
 			}
 		}
 		return after, err
-	}, func(before, after []byte) error { return e.note(file, formOf(c.Entry), before, after, names) })
+	}, func(before, after []byte) error { return e.note(file, of, before, after, names) })
 	if err != nil {
 		return Result{}, err
 	}
@@ -102,19 +108,8 @@ func (e *Editor) Write(c clients.Client, file string, servers []clients.Server, 
 // did has the names of entries that were there: of those that had another URL, and of those that had more.
 type did struct{ replaced, taken []string }
 
-// addTo returns the text of a file with the entries. takes says that they may take the place of any.
-func addTo(text []byte, e *clients.Entry, servers []clients.Server, takes bool) (_ []byte, d did, err error) {
-	switch {
-	case filepath.Ext(e.Files[0]) == ".yaml":
-		return addItems(e, text, servers, takes)
-	case e.JSON(servers[0]) == nil:
-		return addTables(e, text, servers, takes)
-	}
-	return add(e, text, servers, takes)
-}
-
 // add returns a configuration in JSON with the entries.
-func add(e *clients.Entry, data []byte, servers []clients.Server, takes bool) (_ []byte, d did, err error) {
+func (e inJSON) add(data []byte, servers []clients.Server, takes bool) (_ []byte, d did, err error) {
 	fresh := len(bytes.TrimSpace(data)) == 0 || string(data) == "{}"
 	if fresh {
 		data = []byte("{}")
@@ -236,7 +231,7 @@ func compare(old, other json.RawMessage) (differs bool, lost []string) {
 		}
 		args, _ := value.([]any)
 		ofOurs := name == "args" && len(args) == 3 && args[0] == "stdio" && args[1] == "--url" || name == "command" && isMoved(value, is[name])
-		if !ofOurs && !slices.Contains([]string{"type", "url", "httpUrl", "serverUrl"}, name) {
+		if !ofOurs && name != "type" && !slices.Contains(addresses, name) {
 			lost = append(lost, name)
 		}
 	}
@@ -310,8 +305,8 @@ func patch(path string, value json.RawMessage) []byte {
 	return fmt.Appendf(nil, `[{"op":"add","path":%q,"value":%s}]`, path, value)
 }
 
-// addTables returns a configuration in TOML with the entries at its end, but for those that it has.
-func addTables(e *clients.Entry, data []byte, servers []clients.Server, takes bool) (_ []byte, d did, err error) {
+// add returns a configuration in TOML with the entries at its end, but for those that it has.
+func (e inTOML) add(data []byte, servers []clients.Server, takes bool) (_ []byte, d did, err error) {
 	known, err := tablesIn(data)
 	if err != nil {
 		return nil, d, err
@@ -340,7 +335,7 @@ func addTables(e *clients.Entry, data []byte, servers []clients.Server, takes bo
 		case !takes:
 			return nil, d, fmt.Errorf("it has a server %s already, with another %s: "+takeOver, s.Name, differs)
 		default:
-			if data, err = (inTOML{}).put(data, s.Name, &text); err != nil {
+			if data, err = e.put(data, s.Name, &text); err != nil {
 				return nil, d, err
 			}
 			d.taken = append(d.taken, s.Name)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,6 +18,8 @@ import (
 
 // form is how a file has its entries.
 type form interface {
+	// add returns the file with entries of servers. takes says that they may take the place of any.
+	add(text []byte, servers []clients.Server, takes bool) ([]byte, did, error)
 	// entry returns the text of an entry, and whether there is one.
 	entry(text []byte, name string) (entry string, there bool, err error)
 	// put returns the file with another text of an entry, nil for none. All else stays.
@@ -28,17 +29,17 @@ type form interface {
 }
 
 func formOf(e *clients.Entry) form {
-	switch {
-	case len(e.Files) > 0 && filepath.Ext(e.Files[0]) == ".yaml":
-		return inYAML{e.Key}
-	case e.JSON(clients.Server{}) == nil:
-		return inTOML{}
+	switch e.Format {
+	case clients.YAML:
+		return inYAML{e}
+	case clients.TOML:
+		return inTOML{e}
 	}
-	return inJSON{e.Key}
+	return inJSON{e}
 }
 
 // inJSON has the entries in an object below a key.
-type inJSON struct{ key string }
+type inJSON struct{ *clients.Entry }
 
 func (j inJSON) entry(text []byte, name string) (string, bool, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
@@ -48,7 +49,7 @@ func (j inJSON) entry(text []byte, name string) (string, bool, error) {
 	if err != nil {
 		return "", false, fmt.Errorf("it is not valid JSON: %w", err)
 	}
-	found := all.Find("/" + j.key + "/" + name)
+	found := all.Find("/" + j.Key + "/" + name)
 	if found == nil {
 		return "", false, nil
 	}
@@ -62,7 +63,7 @@ func (j inJSON) put(text []byte, name string, entry *string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is not valid JSON: %w", err)
 	}
-	path := "/" + j.key + "/" + name
+	path := "/" + j.Key + "/" + name
 	if entry == nil {
 		err = all.Patch(fmt.Appendf(nil, `[{"op":"remove","path":%q}]`, path))
 		return all.Pack(), err
@@ -91,7 +92,7 @@ func (inJSON) same(a, b string) bool {
 }
 
 // inTOML has the entries in tables, as Codex does.
-type inTOML struct{}
+type inTOML struct{ *clients.Entry }
 
 // find returns the lines of a file, and which of them an entry has.
 func (inTOML) find(text []byte, name string) (lines []string, from, to int, err error) {
@@ -168,10 +169,10 @@ func sameButFor(before, after []byte, name string) bool {
 		return false
 	}
 	for _, all := range []map[string]any{was, is} {
-		servers, _ := all[CodexKey].(map[string]any)
+		servers, _ := all[clients.CodexKey].(map[string]any)
 		delete(servers, name)
 		if len(servers) == 0 {
-			delete(all, CodexKey)
+			delete(all, clients.CodexKey)
 		}
 	}
 	return reflect.DeepEqual(was, is)
@@ -183,11 +184,11 @@ func (inTOML) same(a, b string) bool {
 }
 
 // inYAML has the entries in a list below a key, as Continue does.
-type inYAML struct{ key string }
+type inYAML struct{ *clients.Entry }
 
 // find returns a file, which of its entries has a name, below 0 if none, and the lines of that.
 func (y inYAML) find(text []byte, name string) (l list, i, from, to int, err error) {
-	l, err = readList(string(text), y.key)
+	l, err = readList(string(text), y.Key)
 	if err != nil {
 		return l, 0, 0, 0, err
 	}
@@ -242,17 +243,17 @@ func (y inYAML) put(text []byte, name string, entry *string) ([]byte, error) {
 		wanted = slices.Delete(wanted, i, i+1)
 	default:
 		added = []string{*entry}
-		one, err := readList(y.key+":\n"+*entry, y.key)
+		one, err := readList(y.Key+":\n"+*entry, y.Key)
 		if err != nil || len(one.items) != 1 {
 			return nil, errForm
 		}
 		wanted[i] = one.items[0]
 	}
 	after := strings.Join(slices.Replace(slices.Clone(l.lines), from, to, added...), "")
-	result, err := readList(after, y.key)
+	result, err := readList(after, y.Key)
 	others := func(all map[string]any) map[string]any {
 		all = maps.Clone(all)
-		delete(all, y.key)
+		delete(all, y.Key)
 		return all
 	}
 	if err != nil || !reflect.DeepEqual(others(result.all), others(l.all)) || len(result.items) != len(wanted) || len(wanted) > 0 && !reflect.DeepEqual(result.items, wanted) {
@@ -262,8 +263,8 @@ func (y inYAML) put(text []byte, name string, entry *string) ([]byte, error) {
 }
 
 func (y inYAML) same(a, b string) bool {
-	was, err := readList(y.key+":\n"+a, y.key)
-	is, wrong := readList(y.key+":\n"+b, y.key)
+	was, err := readList(y.Key+":\n"+a, y.Key)
+	is, wrong := readList(y.Key+":\n"+b, y.Key)
 	return a == b || err == nil && wrong == nil && reflect.DeepEqual(was.items, is.items)
 }
 

@@ -36,36 +36,38 @@ type Found struct {
 	Ignored []string
 }
 
-// place is where a client has servers: the member of a file that has them. If of is set, the file has that
-// member for each project, below this one.
-type place struct{ file, key, of string }
-
-// others are files in which clients have servers beside those of the table of clients, to which connect writes.
-var others = []place{
-	{file: "~/.claude.json", key: "mcpServers"},
-	{file: "~/.config/Code/User/mcp.json", key: "servers"},
-	{file: "~/Library/Application Support/Code/User/mcp.json", key: "servers"},
-	{file: "~/AppData/Roaming/Code/User/mcp.json", key: "servers"},
+// place is a file in which a client has servers.
+type place struct {
+	clients.Client
+	file string
+	// projects is the member of the file that has the entries of single projects; empty: those of the whole file are meant.
+	projects string
 }
 
 // places are the places in which clients have their servers, first those of a project. The first one keeps its
 // name where two have the same.
 func places() (all []place) {
-	all = []place{{"~/.claude.json", "mcpServers", "projects"}}
-	ofUser := slices.Clone(others)
+	var ofProject, ofUser []place
+	for _, c := range clients.WithEntry() {
+		for _, file := range c.Entry.Others {
+			if c.Entry.Projects != "" {
+				all = append(all, place{c, file, c.Entry.Projects})
+			}
+			ofUser = append(ofUser, place{c, file, ""})
+		}
+	}
 	for _, c := range clients.WithEntry() {
 		for _, file := range c.Entry.Files {
-			if filepath.Ext(file) == ".yaml" { // a list, which connect alone knows
-				continue
-			}
-			if strings.HasPrefix(file, "~/") {
-				ofUser = append(ofUser, place{file: file, key: c.Entry.Key})
-			} else {
-				all = append(all, place{file: file, key: c.Entry.Key})
+			switch {
+			case c.Entry.Format == clients.YAML: // a list, which connect alone knows
+			case isInHome(file):
+				ofUser = append(ofUser, place{c, file, ""})
+			default:
+				ofProject = append(ofProject, place{c, file, ""})
 			}
 		}
 	}
-	return append(all, ofUser...)
+	return slices.Concat(all, ofProject, ofUser)
 }
 
 // Find returns the servers that the files of clients have, in order. A server that is switched off is an error beside
@@ -77,34 +79,34 @@ func Find(home string) (all []Found, err error) {
 	offInClaudeCode, offOfMCPJSON := ofClaudeCode(home, here)
 	for _, place := range places() {
 		file, known := place.file, variables{"userHome": home, "pathSeparator": string(filepath.Separator), "/": string(filepath.Separator)}
-		if rest, below := strings.CutPrefix(file, "~/"); below {
-			file = filepath.Join(home, rest)
+		if isInHome(file) {
+			file = below(home, file)
 		} else if folder, err := os.Getwd(); err == nil {
 			known["workspaceFolder"] = folder
 		}
 		full, _ := filepath.Abs(file)
-		if slices.Contains(seen, full+place.of) { // in the home directory, a file of a project is the user's
+		if slices.Contains(seen, full+place.projects) { // in the home directory, a file of a project is the user's
 			continue
 		}
-		seen = append(seen, full+place.of)
+		seen = append(seen, full+place.projects)
 		data, err := readFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		var found []Found
 		switch {
-		case err != nil && place.of != "": // it is said where the file is read for the user
+		case err != nil && place.projects != "": // it is said where the file is read for the user
 			continue
-		case err == nil && place.of != "":
+		case err == nil && place.projects != "":
 			found, err = readProjects(data, place, here)
 		case err == nil:
-			found, err = read(data, place.key)
+			found, err = read(data, place.Entry)
 		}
-		off, isGemini := switches{}, filepath.Base(filepath.Dir(file)) == ".gemini"
+		off, isGemini := switches{}, place.Name == "gemini-cli"
 		switch {
-		case place.file == "~/.claude.json":
+		case place.Name == "claude-code" && isInHome(place.file):
 			off = offInClaudeCode
-		case place.file == ".mcp.json":
+		case place.Name == "claude-code":
 			off = offOfMCPJSON
 		case isGemini:
 			off = ofGemini(file, data, found)
@@ -178,8 +180,9 @@ func (f *Found) replace(known variables, dollars bool) {
 var silent = []string{"type", "source", "transport", "env_vars"}
 
 // read returns the servers of a file. What is no entry is left out: files of clients have much else.
-func read(data []byte, key string) (all []Found, err error) {
-	if key == CodexKey {
+func read(data []byte, e *clients.Entry) (all []Found, err error) {
+	key := e.Key
+	if e.Format == clients.TOML {
 		data, err = FromTOML(data)
 		switch {
 		case errors.Is(err, errNoServers):
@@ -314,11 +317,11 @@ func addPairs(to map[string]string, node ast.Node) error {
 // readProjects returns the servers of the project here: of the nearest of the folders for which the file has some.
 // Those of others are errors, which say where they are.
 func readProjects(data []byte, in place, here folders) (all []Found, err error) {
-	projects := projectsIn(withoutComments(data), in.of) // what is no JSON is said where the file is read for the user
+	projects := projectsIn(withoutComments(data), in.projects) // what is no JSON is said where the file is read for the user
 	found, failed, at := map[string][]Found{}, map[string]error{}, map[string]int{}
 	nearest := len(here)
 	for path, project := range projects {
-		found[path], failed[path] = read(project, in.key)
+		found[path], failed[path] = read(project, in.Entry)
 		at[path] = here.index(path)
 		if at[path] >= 0 && (len(found[path]) > 0 || failed[path] != nil) {
 			nearest = min(nearest, at[path])
@@ -360,8 +363,7 @@ func inputsOf(value *hujson.Value) map[string]string {
 func IsOfUser(file, home string) bool {
 	whole, err := filepath.Abs(file)
 	return err == nil && home != "" && slices.ContainsFunc(places(), func(p place) bool {
-		rest, below := strings.CutPrefix(p.file, "~/")
-		return below && filepath.Join(home, filepath.FromSlash(rest)) == whole
+		return isInHome(p.file) && below(home, p.file) == whole
 	})
 }
 

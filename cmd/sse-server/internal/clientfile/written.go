@@ -15,14 +15,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/tree"
-)
-
-// The members of files that have the entries of clients: of most, of Zed, of opencode and of Codex.
-const (
-	MostKey     = "mcpServers"
-	ZedKey      = "context_servers"
-	OpencodeKey = "mcp"
-	CodexKey    = "mcp_servers"
+	"github.com/mcp-sse/mcp-sse/internal/clients"
 )
 
 // Needed are members of which an entry has at least one: its program, or what clients call its address. The first
@@ -52,11 +45,11 @@ func OfVSCode(root ast.Node) ast.Node {
 	members, _ := tree.Members(root)
 	if settings := tree.Member(members, "mcp"); settings != nil {
 		below, _ := tree.Members(settings)
-		if servers, isMapping := tree.Member(below, "servers").(*ast.MappingNode); isMapping && !hasMember(servers, Needed) { // opencode may have one of that name
+		if servers, isMapping := tree.Member(below, clients.VSCodeKey).(*ast.MappingNode); isMapping && !hasMember(servers, Needed) { // opencode may have one of that name
 			return settings
 		}
 	}
-	servers, isMapping := tree.Member(members, "servers").(*ast.MappingNode)
+	servers, isMapping := tree.Member(members, clients.VSCodeKey).(*ast.MappingNode)
 	if !isMapping {
 		return nil
 	}
@@ -132,7 +125,7 @@ func Read(key string, entry *ast.MappingValueNode) (w Written, err error) {
 			w.Members = append(w.Members, one)
 		}
 	}
-	if key == OpencodeKey {
+	if key == clients.OpencodeKey {
 		ast.Walk(asOthers{}, entry.Value)
 	}
 	return w, nil
@@ -175,7 +168,7 @@ func FromTOML(data []byte) ([]byte, error) {
 			members["headers"] = headers
 		}
 	}
-	file[CodexKey] = tables
+	file[clients.CodexKey] = tables
 	return json.Marshal(file)
 }
 

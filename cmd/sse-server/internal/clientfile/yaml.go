@@ -18,11 +18,11 @@ import (
 
 var errForm = errors.New("it has its entries in a form that takes no other, such as [ ] in one line: make it a list of lines with -, or write the entry by hand")
 
-// addItems returns a configuration in YAML with the entries.
-func addItems(e *clients.Entry, data []byte, servers []clients.Server, takes bool) (_ []byte, d did, err error) {
+// add returns a configuration in YAML with the entries.
+func (e inYAML) add(data []byte, servers []clients.Server, takes bool) (_ []byte, d did, err error) {
 	text := string(data)
 	for _, s := range servers {
-		if text, err = addItem(e, text, s, takes, &d); err != nil {
+		if text, err = e.addItem(text, s, takes, &d); err != nil {
 			return nil, d, err
 		}
 	}
@@ -31,7 +31,7 @@ func addItems(e *clients.Entry, data []byte, servers []clients.Server, takes boo
 
 // addItem adds one entry. It changes the text at the places that the parser tells: a tree that is printed has
 // lost empty lines. What the result means is compared with what is wanted, whatever form the text has.
-func addItem(e *clients.Entry, text string, s clients.Server, takes bool, d *did) (string, error) {
+func (e inYAML) addItem(text string, s clients.Server, takes bool, d *did) (string, error) {
 	before, err := readList(text, e.Key)
 	if err != nil {
 		return "", err
@@ -57,7 +57,7 @@ func addItem(e *clients.Entry, text string, s clients.Server, takes bool, d *did
 			}
 			d.taken = append(d.taken, s.Name)
 			one := before.item(e.Text([]clients.Server{s}))
-			changed, err := inYAML{e.Key}.put([]byte(text), s.Name, &one)
+			changed, err := e.put([]byte(text), s.Name, &one)
 			return string(changed), err
 		}
 		is := maps.Clone(was)

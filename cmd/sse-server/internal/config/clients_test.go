@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clientfile"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -172,6 +174,26 @@ func TestFilesOfCodexAreChecked(t *testing.T) {
 		"[mcp_servers.docs]\nurl = \"https://a/mcp\"\nbearer_token_env_var = \"KEY\"\nenv_http_headers = {B = \"X\"}\nhttp_headers = {A = \"1\"}\n"), "--expand", "KEY,X")
 	if header := c.Servers[0].Remote().Header; header.Get("Authorization") != "Bearer "+secret || header.Get("A")+header.Get("B") != "12" {
 		t.Errorf("got %v", header)
+	}
+}
+
+// What the table says of a client's file is what is read there: by --config, and by init, but for a list in YAML.
+func TestEachFileOfTheTableIsRead(t *testing.T) {
+	for _, of := range clients.WithEntry() {
+		home, folder := t.TempDir(), t.TempDir()
+		t.Chdir(folder)
+		files := clientfile.Files(of.Entry, home)
+		if len(files) == 0 || of.Entry.Format == clients.YAML {
+			continue
+		}
+		_, err := clientfile.NewEditor(t.TempDir()).Write(of, files[0], []clients.Server{{Name: "docs", URL: "https://a/mcp", Program: "npx"}}, false)
+		ssetest.Must(t, err)
+		found, err := clientfile.Find(home)
+		ssetest.Must(t, err)
+		s := mustLoad(t, nil, "-c", files[0]).Servers[0]
+		if len(found) != 1 || found[0].Name != "docs" || s.Name != "docs" || found[0].URL != s.URL || !slices.Equal(found[0].Command, s.Command) || s.URL == "" && s.Command == nil {
+			t.Errorf("%s: init finds %+v, and --config %s %q", of.Name, found, s.URL, s.Command)
+		}
 	}
 }
 

@@ -15,13 +15,14 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clientfile"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/tree"
+	"github.com/mcp-sse/mcp-sse/internal/clients"
 )
 
 // serversKey is the key of the file for several servers.
 const serversKey = "servers"
 
 // entriesKeys are the keys of the file for several servers: ours, which VS Code has too, and those of clients.
-var entriesKeys = []string{serversKey, clientfile.MostKey, clientfile.ZedKey, clientfile.OpencodeKey, clientfile.CodexKey}
+var entriesKeys = []string{serversKey, clients.MostKey, clients.ZedKey, clients.OpencodeKey, clients.CodexKey}
 
 // routes are paths that no server may be called.
 var routes = []string{"sse", "healthz", "readyz", "metrics", "connections", "status"}
@@ -61,7 +62,7 @@ func (c *Config) readFile() error {
 	if part := clientfile.OfVSCode(root); part != nil && c.isJSON() {
 		c.isOfVSCode = true
 		if part != root { // its settings
-			c.ignoreOthers(root, clientfile.OpencodeKey)
+			c.ignoreOthers(root, clients.OpencodeKey)
 			root = part
 		}
 	}
@@ -161,10 +162,10 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.N
 		values[option.Key.GetToken().Value] = option.Value
 	}
 	has := func(key string) bool { return s.Name == "" && values[key] != nil }
-	isOfZed := has(clientfile.ZedKey)
-	isOfClient := isOfZed || has(clientfile.MostKey) || c.isOfVSCode && s.Name == ""
+	isOfZed := has(clients.ZedKey)
+	isOfClient := isOfZed || has(clients.MostKey) || c.isOfVSCode && s.Name == ""
 	foreign := "" // the key of a file that has no options of ours
-	for _, key := range []string{clientfile.OpencodeKey, clientfile.CodexKey} {
+	for _, key := range []string{clients.OpencodeKey, clients.CodexKey} {
 		if _, isMapping := values[key].(*ast.MappingNode); isMapping && s.Name == "" && !isOfClient && !has(serversKey) { // others have an mcp of another kind
 			foreign = key
 		}
@@ -180,7 +181,7 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.N
 			nodes = append(nodes, args)
 		}
 		switch _, isNull := value.(*ast.NullNode); {
-		case key == foreign, s.Name == "" && slices.Contains([]string{serversKey, clientfile.MostKey, clientfile.ZedKey}, key):
+		case key == foreign, s.Name == "" && slices.Contains([]string{serversKey, clients.MostKey, clients.ZedKey}, key):
 			servers[key] = value
 		case foreign != "": // opencode has a command of its own, for example
 			c.ignored = append(c.ignored, key)

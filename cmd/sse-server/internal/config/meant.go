@@ -15,7 +15,7 @@ import (
 	"github.com/agnivade/levenshtein"
 	"github.com/alecthomas/kong"
 
-	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clientfile"
+	"github.com/mcp-sse/mcp-sse/internal/clients"
 )
 
 // meant says what people mean by names that options of other programs have. The key is the name without
@@ -79,7 +79,7 @@ func (s *Server) suggestion(key string) string {
 	}
 	var names []string
 	if s.Name == "" {
-		names = []string{serversKey, clientfile.MostKey, clientfile.ZedKey}
+		names = []string{serversKey, clients.MostKey, clients.ZedKey}
 	}
 	for _, flag := range s.flags {
 		if !flag.Tag.Has("only") && flag.Name != "config" {
