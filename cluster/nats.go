@@ -148,7 +148,8 @@ func (n *Node) tick() {
 			living++
 		case connected && !m.Joining && (now || watched[m.id] && !m.checked): // one that joins has been refused
 			m.checked = true
-			n.running.Go(func() { n.check(*m, now) })
+			silent := *m // heartbeats change m
+			n.running.Go(func() { n.check(silent, now) })
 		}
 	}
 	n.mu.Unlock()
