@@ -74,8 +74,8 @@ func initializeLate(s *scripted, r request) {
 }
 
 // tellAll makes a tool of each thing that may choose what a server says: a variable, a file in its directory, one in a
-// directory of PATH, the account that DATABASE_URL names, what a client has asked it to read, and what no client of MCP
-// has to say in initialize.
+// directory of PATH, the account that DATABASE_URL names, what a client has asked it to read, what no client of MCP
+// has to say in initialize, and what an evil one calls itself.
 func tellAll(s *scripted) string {
 	inFolder, _ := os.ReadFile("tool") // most folders have none
 	inPath := ""
@@ -86,8 +86,8 @@ func tellAll(s *scripted) string {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Sprintf(`{"tools":[{"name":"host-%s"},{"name":"folder-%s"},{"name":"read-%s"},{"name":"unknown-%s"},{"name":"path-%s"},{"name":"account-%s"}]}`,
-		os.Getenv("SSH_HOST"), inFolder, s.read, s.unknown, inPath, os.Getenv("DATABASE_URL"))
+	return fmt.Sprintf(`{"tools":[{"name":"host-%s"},{"name":"folder-%s"},{"name":"read-%s"},{"name":"unknown-%s"},{"name":"path-%s"},{"name":"account-%s"},{"name":"to-%s"}]}`,
+		os.Getenv("SSH_HOST"), inFolder, s.read, s.unknown, inPath, os.Getenv("DATABASE_URL"), s.evil)
 }
 
 func refuse(s *scripted, r request) {
@@ -127,6 +127,7 @@ type scripted struct {
 	most    int    // of them, since the last call of most
 	read    string // the resource that was read last
 	unknown string // what initialize had beside what MCP knows
+	evil    string // the name of the client, if it is evil
 }
 
 // request is one of the gateway's.
@@ -138,7 +139,10 @@ type request struct {
 		ProtocolVersion string `json:"protocolVersion"`
 		URI             string `json:"uri"`
 		Unknown         string `json:"unknown"`
-		Meta            struct {
+		ClientInfo      struct {
+			Name string `json:"name"`
+		} `json:"clientInfo"`
+		Meta struct {
 			Unknown       string          `json:"unknown"`
 			ProgressToken json.RawMessage `json:"progressToken"`
 		} `json:"_meta"`
@@ -182,6 +186,9 @@ func (s *scripted) serve(r request) {
 	case r.Method == "initialize" && s.initialize != nil:
 		s.mu.Lock()
 		s.unknown = r.Params.Unknown + r.Params.Meta.Unknown
+		if s.evil = ""; strings.Contains(r.Params.ClientInfo.Name, "evil") {
+			s.evil = r.Params.ClientInfo.Name
+		}
 		s.mu.Unlock()
 		s.initialize(s, r)
 	case r.Method == "initialize":

@@ -26,6 +26,7 @@ type Client struct {
 	who          string // Own, or a Principal
 	alone        bool   // it is told only what was said to itself
 	words        []string
+	info         string // a hash of what it calls itself, without a plain version
 }
 
 // clientKey is what clients have in common that are told the same.
@@ -33,10 +34,10 @@ type clientKey struct{ version, capabilities, who string }
 
 func (c Client) key() clientKey { return clientKey{c.version, c.capabilities, c.who} }
 
-// Equal reports whether both are told the same.
+// Equal reports whether both are told the same, but for what names one of them.
 func (c Client) Equal(other Client) bool { return c.key() == other.key() }
 
-// String returns the key of the client: equal for clients that are told the same.
+// String returns the key of the client: equal for clients that are told the same, but for what names one of them.
 func (c Client) String() string { return c.version + " " + c.capabilities + " " + c.who }
 
 // listensTo returns whose answers the client may get: its own, and those of starts for no client.
@@ -75,13 +76,16 @@ func ClientOf(params json.RawMessage, who string) (c Client, plain bool) {
 	info, isObject := top["clientInfo"].(map[string]any)
 	plain = plain && (c.version == "" || isVersion.MatchString(c.version)) && len(texts(top)) <= maxWords
 	plain = plain && (isObject || top["clientInfo"] == nil) && isSubset(info, plainInfo) && isShort(info["version"])
-	for name, value := range info {
-		if name != "version" { // "1.0.0" is that of many
-			for _, text := range texts(value) {
-				c.words = append(append(c.words, text), shortOf(text)...)
-			}
+	if version, _ := info["version"].(string); isPlainVersion.MatchString(version) {
+		delete(info, "version") // "1.0.0" is that of many
+	}
+	for _, value := range info {
+		for _, text := range texts(value) {
+			c.words = append(append(c.words, text), shortOf(text)...)
 		}
 	}
+	self, _ := json.Marshal(info)
+	c.info = hashOf(string(self))
 	declared, _ := top["capabilities"].(map[string]any)
 	c.words = append(c.words, texts(declared["experimental"])...) // MCP defines none of them
 	for _, word := range texts(top["capabilities"]) {
@@ -106,6 +110,9 @@ func shortOf(name string) (all []string) {
 
 // isVersion matches a revision of MCP: anything else is a text of the client.
 var isVersion = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
+
+// isPlainVersion matches a version that says nothing to a model. Any other one is a text of the client.
+var isPlainVersion = regexp.MustCompile(`^v?[0-9]+(\.[0-9]+)*$`)
 
 // maxWords bounds the texts of a client that are looked for in what the server says.
 const maxWords = 256
@@ -151,7 +158,7 @@ func isSubset(all map[string]any, of []string) bool {
 	return true
 }
 
-// isShort reports whether a value is none, or a short text without blanks, which says nothing to a model.
+// isShort reports whether a value is none, or a short text without blanks, as the version of a program is.
 func isShort(value any) bool {
 	text, ok := value.(string)
 	return value == nil || ok && len(text) <= 32 && !strings.ContainsAny(text, " \t\r\n")

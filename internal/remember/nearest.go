@@ -2,6 +2,7 @@ package remember
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -59,26 +60,24 @@ func (a *Answers) partial() *Answers {
 // namesEmptyFolder matches the name of a folder of EmptyFolder in a text. Servers may write another character for its point.
 var namesEmptyFolder = regexp.MustCompile(`empty-[0-9]{4,}`)
 
-// isGeneral reports whether what a server said to a client may be told to other kinds of clients, and in other places.
-func isGeneral(c Client, a *Answers) bool {
-	if !mcp.Declares(json.RawMessage(a.Initialize), "capabilities", "tools", "listChanged") || a.Pages[mcp.MethodListTools] == nil {
-		return false
+// isGeneral reports whether what a server said to a client with these names may be told to other kinds of clients, and in
+// other places.
+func isGeneral(names names, a *Answers) bool {
+	return mcp.Declares(json.RawMessage(a.Initialize), "capabilities", "tools", "listChanged") && a.Pages[mcp.MethodListTools] != nil &&
+		!a.partial().hasText(func(text string) bool { return names.areIn(text) || namesEmptyFolder.MatchString(text) })
+}
+
+// hasText reports whether a text in the answers is one that is meant.
+func (a *Answers) hasText(meant func(string) bool) bool {
+	all := []string{a.Initialize}
+	for _, pages := range a.Pages {
+		all = slices.AppendSeq(all, maps.Values(pages))
 	}
-	said := []string{a.Initialize}
-	for _, page := range a.Pages[mcp.MethodListTools] {
-		said = append(said, page)
-	}
-	names := namesOf(c.words)
-	for _, raw := range said {
+	return slices.ContainsFunc(all, func(raw string) bool {
 		var value any
 		_ = json.Unmarshal([]byte(raw), &value) // it is valid
-		for _, text := range texts(value) {
-			if names.areIn(text) || namesEmptyFolder.MatchString(text) {
-				return false
-			}
-		}
-	}
-	return true
+		return slices.ContainsFunc(texts(value), meant)
+	})
 }
 
 // maxName is how much of a text of a client has to stand in an answer for that to name it, in bytes: some servers

@@ -43,7 +43,7 @@ import (
 
 const (
 	// layout is the version of the files. Files of another one are ignored, and written anew.
-	layout = 3
+	layout = 4
 	// MaxAge is the age of answers from which nobody is told of them.
 	MaxAge = 30 * 24 * time.Hour
 	// maxAnswers bounds what is kept of one server for clients that declare different things, in all places,
@@ -163,6 +163,9 @@ type record struct {
 type key struct {
 	place  string
 	client clientKey
+	// named is Client.info of the client that the server names in what it said: only one that calls itself the same is
+	// told of that. Empty: it names none.
+	named string
 }
 
 // isInEmptyFolder reports whether the server ran in an empty folder.
@@ -170,12 +173,12 @@ func (k key) isInEmptyFolder() bool { return strings.HasPrefix(k.place, anyFolde
 
 // sizeOf returns about how many bytes answers take with their key, which has what a client declared.
 func sizeOf(k key, a *Answers) int {
-	return len(k.place) + len(k.client.version) + len(k.client.capabilities) + len(k.client.who) + a.size()
+	return len(k.place) + len(k.client.version) + len(k.client.capabilities) + len(k.client.who) + len(k.named) + a.size()
 }
 
 // entry is what a server said to such a client. It is not changed.
 type entry struct {
-	general bool // it may be told to another kind of client
+	general bool // its partial may be told to another kind of client
 	*Answers
 }
 
@@ -192,11 +195,12 @@ type saved struct {
 	Version      string   `json:"version"`
 	Capabilities string   `json:"capabilities"`
 	Who          string   `json:"who"`
+	Named        string   `json:"named,omitempty"`
 	General      bool     `json:"general,omitempty"`
 	Said         *Answers `json:"said"`
 }
 
-func (s saved) key() key { return key{s.Place, clientKey{s.Version, s.Capabilities, s.Who}} }
+func (s saved) key() key { return key{s.Place, clientKey{s.Version, s.Capabilities, s.Who}, s.Named} }
 
 // refresh looks whether the file has changed: another program may have learned more, or somebody has deleted
 // it. If the disk does not say so soon, what is known counts.
@@ -206,23 +210,35 @@ func (r *record) refresh() {
 	}
 }
 
-// Answers returns what the server said here to a client that declares the same, nil if that is unknown.
+// Answers returns what the server said here last to a client that declares the same, nil if that is unknown. What names
+// a client is told to one that calls itself the same.
 func (s *Server) Answers(c Client) *Answers {
 	s.refresh()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, who := range c.listensTo() {
-		if e, ok := s.answers[key{s.place, clientKey{c.version, c.capabilities, who}}]; ok && e.isFresh() {
-			return e.Answers
+		of := clientKey{c.version, c.capabilities, who}
+		toAll, toIt := s.answers[key{s.place, of, ""}], s.answers[key{s.place, of, c.info}]
+		if toIt.isLaterThan(toAll) {
+			toAll = toIt
+		}
+		if toAll.Answers != nil && toAll.isFresh() {
+			return toAll.Answers
 		}
 	}
 	return nil
 }
 
-// AnswersAt returns what the server said here last to any client of a protocol version, nil if that is unknown.
+// isLaterThan reports whether an entry was learned after another one; either may be none.
+func (e entry) isLaterThan(other entry) bool {
+	return e.Answers != nil && (other.Answers == nil || e.Learned.After(other.Learned))
+}
+
+// AnswersAt returns what the server said here last to any client of a protocol version, without naming it, nil if that is
+// unknown.
 func (s *Server) AnswersAt(version string, c Client) *Answers {
 	return s.last(func(k key, e entry) bool {
-		return k.place == s.place && e.isAt(k, version) && slices.Contains(c.listensTo(), k.client.who)
+		return k.place == s.place && k.named == "" && e.isAt(k, version) && slices.Contains(c.listensTo(), k.client.who)
 	})
 }
 
@@ -273,11 +289,15 @@ func (e entry) isFresh() bool { return time.Since(e.Learned) < MaxAge }
 // that has changed. It waits for the disk, but not for long.
 // It reports whether it was new.
 func (s *Server) Learn(c Client, a *Answers) (isNew bool) {
-	k := key{s.place, c.key()}
+	k := key{s.place, c.key(), ""}
 	if sizeOf(k, a) > maxBytes/2 || !a.valid() {
 		return false
 	}
-	e := entry{general: isGeneral(c, a), Answers: a}
+	names := namesOf(c.words)
+	if a.hasText(names.areIn) {
+		k.named = c.info
+	}
+	e := entry{general: isGeneral(names, a), Answers: a}
 	isNew, isOld := s.keep(k, e)
 	if (isNew || isOld) && s.store.dir != "" {
 		s.writes.do(writeWait)
@@ -484,7 +504,7 @@ func (s *record) rewrite() error {
 	s.mu.Lock()
 	content := file{Layout: layout, Server: s.name}
 	for k, e := range s.answers {
-		content.Answers = append(content.Answers, saved{k.place, k.client.version, k.client.capabilities, k.client.who, e.general, e.Answers})
+		content.Answers = append(content.Answers, saved{k.place, k.client.version, k.client.capabilities, k.client.who, k.named, e.general, e.Answers})
 	}
 	s.written = time.Now()
 	s.mu.Unlock()

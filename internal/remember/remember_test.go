@@ -106,7 +106,7 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	for why, spoil := range map[string]func(path string, data []byte) error{
 		"damaged": func(path string, data []byte) error { return os.WriteFile(path, data[:len(data)/2], 0o600) },
 		"layout 9": func(path string, data []byte) error {
-			return os.WriteFile(path, bytes.Replace(data, []byte(`"layout":3`), []byte(`"layout":9`), 1), 0o600)
+			return os.WriteFile(path, bytes.Replace(data, []byte(`"layout":4`), []byte(`"layout":9`), 1), 0o600)
 		},
 		"another server": func(path string, data []byte) error {
 			return os.WriteFile(path, bytes.Replace(data, []byte(`"server":"`), []byte(`"server":"x`), 1), 0o600)
@@ -319,7 +319,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Equal capabilities in another order are equal, whoever the client says it is. Another version, capability or
+// Equal capabilities in another order are equal, whoever the client says it is, if the server does not say that. Another version, capability or
 // principal makes another client.
 func TestClientsThatAreToldTheSame(t *testing.T) {
 	const params = `{"protocolVersion":"2025-11-25","capabilities":{"a":{"x":1,"y":2},"b":{}},"clientInfo":{"name":"n"}}`
@@ -372,7 +372,7 @@ func TestSameLists(t *testing.T) {
 }
 
 func FuzzFile(f *testing.F) {
-	f.Add([]byte(`{"layout":3,"server":"x","answers":[{"version":"v","said":{"initialize":"{}","pages":{}}}]}`))
+	f.Add([]byte(`{"layout":4,"server":"x","answers":[{"version":"v","said":{"initialize":"{}","pages":{}}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := t.TempDir()
 		store := remember.Open(dir, slog.New(slog.DiscardHandler))
