@@ -68,6 +68,8 @@ func (s *Session) receiveResponse(m *jsonrpc.Message, related jsonrpc.ID) {
 	case dropUnclear:
 		s.drop(metrics.DroppedUnknownResponse, "response may be about any of several messages", m)
 		s.opts.Limited.Warn("server could not read a message: it does not say which")
+	case dropForeign:
+		s.drop(metrics.DroppedUnknownResponse, "response is not named as the server names its others", m)
 	}
 }
 
@@ -127,10 +129,9 @@ func errorType(m *jsonrpc.Message) string {
 // that it answers, that request fails. Anything else may be a line of a log on stdout.
 func (s *Session) receiveInvalid(data []byte, err error) {
 	if id, whole, ok := jsonrpc.AnsweredID(data); ok {
-		n, _ := requestNumber(id)
 		e := s.takeOut(func(t *table) *entry {
-			e := t.byID[n]
-			if t.namingOf(n, e) != namesRequest || !whole && t.begins(n) {
+			e, names := t.find(id)
+			if names != namesRequest || !whole && t.begins(e.id) {
 				return nil
 			}
 			t.named = true

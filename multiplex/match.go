@@ -24,6 +24,7 @@ const (
 	comesWithOver               // none, but it came in the HTTP response to one that is over
 	namesOver                   // one that is over
 	namesNothing                // none: there is no id, it is null, or the server got no request that has it
+	namesByText                 // none: the id is a text, and the server names its answers by numbers
 )
 
 // content is what a response says.
@@ -49,6 +50,9 @@ type matching struct {
 	// named: the server has named an answer of this session. unnamed: it has given one
 	// without naming it, and gets one request at a time since.
 	named, unnamed bool
+	// byNumber: it has named one by a number. namesCalls: one to another request than initialize, which
+	// some servers name alone.
+	byNumber, namesCalls bool
 	// gaveUp: a request that the server has was given up, or it has answered one of several
 	// and nobody knows which. With unnamed, the session is over: a late answer could be taken
 	// for that to another request.
@@ -78,6 +82,7 @@ const (
 	dropNotice                 // it answers a notification
 	dropNothing                // it answers nothing
 	dropUnclear                // it may be about any of several messages
+	dropForeign                // it may be what others wrote: the server names its answers in another way
 )
 
 // verdict decides, in the first row that fits, what becomes of a response.
@@ -88,6 +93,8 @@ func (m matching) verdict(r response) verdict {
 	switch {
 	case r.names == namesRequest || r.names == comesWith:
 		return toNamed
+	case r.names == namesByText:
+		return dropForeign
 	case r.names == namesOver && m.named, r.names == comesWithOver:
 		return dropLate
 	case m.notices > 0 && (isError || isEmpty && !m.wantsEmpty):
@@ -100,6 +107,8 @@ func (m matching) verdict(r response) verdict {
 		return toOnly
 	case r.content == anUnreadError:
 		return dropUnclear
+	case m.shared && m.namesCalls:
+		return dropForeign
 	case m.gaveUp:
 		return endSession
 	case m.shared && m.out > 1 && !m.unnamed:
@@ -137,9 +146,8 @@ func (s *Session) takes(a arrival, m *jsonrpc.Message, err error) bool {
 	case m.Kind == jsonrpc.Response:
 		id = m.ID
 	}
-	n, _ := requestNumber(id)
-	e := t.byID[n]
-	if t.namingOf(n, e) != namesRequest {
+	e, names := t.find(id)
+	if names != namesRequest {
 		return false
 	}
 	mayBeOwn := a.form == jsonrpc.AfterPrompt || a.form == jsonrpc.Broken
@@ -161,18 +169,19 @@ type matched struct {
 // match decides what becomes of a response, and changes the table accordingly. related is
 // the id of the request that it came with, empty if unknown.
 func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
-	id, quoted := requestNumber(m.ID)
-	e := t.byID[id]
-	r := response{names: t.namingOf(id, e), content: contentOf(m)}
-	if id == firstID && e == nil && answersInitialize(m) {
+	e, names := t.find(m.ID)
+	r := response{names: names, content: contentOf(m)}
+	if n, _ := requestNumber(m.ID); n == firstID && e == nil && answersInitialize(m) {
 		r.names = namesOver
 	}
 	by := metrics.MatchedFIFO
 	if r.names == namesRequest {
 		t.named = true
-		by = metrics.MatchedID
-		if quoted {
-			by = metrics.MatchedString
+		by = metrics.MatchedString
+		if _, isText := requestNumber(m.ID); !isText {
+			by = metrics.MatchedID
+			t.byNumber = true
+			t.namesCalls = t.namesCalls || e.method != mcp.MethodInitialize
 		}
 	} else if with := t.related(related); with != nil && with.sent() && !(r.names == namesOver && t.named) {
 		e, r.names = with, comesWith
@@ -213,18 +222,24 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 // firstID is the id of the first request of a session, which is initialize.
 const firstID = 1
 
-// namingOf says what the number of an id names, if e is the request in the table that has it.
+// find returns the request in the table that has an id, nil if there is none, and says what the id names.
 //
-// The id of the first request names nothing once that is over, unless the response is one to
+// Parameters of a URL and fields of a form are texts: a server that names its answers by numbers, and prints them, names
+// nothing by a text. The id of the first request names nothing once that is over, unless the response is one to
 // initialize: some servers answer every request under the id 1.
-func (t *table) namingOf(id int64, e *entry) naming {
+func (t *table) find(id jsonrpc.ID) (e *entry, names naming) {
+	n, isText := requestNumber(id)
+	if isText && t.byNumber {
+		return nil, namesByText
+	}
+	e = t.byID[n]
 	switch {
 	case e != nil && e.sent():
-		return namesRequest
-	case e == nil && id > firstID && id <= t.lastID:
-		return namesOver
+		return e, namesRequest
+	case e == nil && n > firstID && n <= t.lastID:
+		return nil, namesOver
 	}
-	return namesNothing
+	return e, namesNothing
 }
 
 // isOver reports whether an id on the wire is that of a request that is over.
@@ -236,13 +251,13 @@ func (t *table) isOver(id jsonrpc.ID) bool {
 // requestNumber returns the number that the id of a response stands for, 0 if it stands
 // for none: it may be the number itself, the same with a fraction of zeros, or its decimal
 // in a string.
-func requestNumber(id jsonrpc.ID) (n int64, quoted bool) {
+func requestNumber(id jsonrpc.ID) (n int64, isText bool) {
 	if n, ok := jsonrpc.Integer([]byte(id)); ok {
 		return n, false
 	}
 	if text, ok := jsonrpc.Text([]byte(id)); ok {
-		n, ok = jsonrpc.Integer([]byte(text))
-		return n, ok
+		n, _ := jsonrpc.Integer([]byte(text))
+		return n, true
 	}
 	if whole, fraction, ok := strings.Cut(string(id), "."); ok && strings.Trim(fraction, "0") == "" {
 		n, _ = jsonrpc.Integer([]byte(whole))

@@ -242,6 +242,37 @@ func TestIDsInAnotherForm(t *testing.T) {
 	})
 }
 
+// Servers print what others wrote: an object of texts alone in a line is no answer of a server that names its answers by
+// numbers, to no request of any client. In a shared session nothing is that does not name its request as the others do.
+func TestTextsAreNoAnswersOfAServerThatNamesByNumbers(t *testing.T) {
+	text := func(id string) string { return `{"jsonrpc":"2.0","id":"` + id + `","result":{"from":"eve"}}` }
+	introduced := func(w *world) {
+		play(w, []step{own("initialize", time.Minute), sent(sentPrefix + "1*"), server(initialized), got("own initialize: *")})
+	}
+	all := []string{text("2"), text("3"), text("1"), text("9"), text("x"), `{"id":"2","result":{"from":"eve"}}`, `{"jsonrpc":"2.0","id":"2","result":{"x":NaN}}`}
+	unnamed := []string{`{"jsonrpc":"2.0","result":{"from":"eve"}}`, nullResult, nullError, valued("9"), valued("1")}
+	runScenarios(t, []scenario{
+		{name: "in a session of one's own", steps: []step{
+			introduced, forward(callA, callB), sent(call("2"), call("3")), server(all...), got(), goesOn, server(result("3"), result("2")), got(answer(`"b"`), answer(`"a"`)), serialized(0),
+		}},
+		{name: "in a shared session", opts: shared, clients: 2, steps: []step{
+			introduced, from(0, callA), from(1, callB), sent(call("2"), call("3")), server(all...), at(0), at(1), goesOn,
+			server(result("3")), at(1, answer(`"b"`)), server(append(all, unnamed...)...), at(0), at(1), goesOn, server(result("2")), at(0, answer(`"a"`)), serialized(0),
+		}},
+		{name: "nor after a request was given up", opts: multiplex.Options{Shared: true, RequestTimeout: 10 * time.Second}, clients: 2, steps: []step{
+			introduced, from(0, callA), sent(call("2")), server(result("2")), discard, from(0, callA), after(10 * time.Second), discard,
+			from(1, callB), discard, server(append(all, unnamed...)...), at(0), at(1), goesOn,
+			server(result("4")), at(1, answer(`"b"`)),
+		}},
+	})
+}
+
+// goesOn expects that the session is not over.
+func goesOn(w *world) {
+	w.Helper()
+	ssetest.Want(w, "the session's end", w.session.Err(), nil)
+}
+
 // An id that matches nothing is as good as none. One that the session has given out is a
 // late or a second answer, if the server names its answers.
 func TestUnknownIDs(t *testing.T) {

@@ -11,6 +11,7 @@ func TestVerdict(t *testing.T) {
 	noticed := func(m *matching) { m.notices = 1 }
 	gaveUp := func(m *matching) { m.gaveUp = true }
 	named := func(m *matching) { m.named = true }
+	namesCalls := func(m *matching) { m.named, m.byNumber, m.namesCalls = true, true, true }
 	spare := func(m *matching) { m.spare, m.unnamed = true, true } // all that are out are nobody's
 	for _, row := range []struct {
 		response     response
@@ -24,6 +25,8 @@ func TestVerdict(t *testing.T) {
 		{response{comesWith, anUnreadError}, with(several, noticed), toNamed, toNamed},
 		{response{comesWithOver, aResult}, one, dropLate, dropLate},
 		{response{comesWithOver, anUnreadError}, with(several, noticed), dropLate, dropLate},
+		{response{namesByText, aResult}, several, dropForeign, dropForeign},
+		{response{namesByText, anUnreadError}, with(one, noticed), dropForeign, dropForeign},
 		{response{namesOver, aResult}, with(one, named), dropLate, dropLate},
 		{response{namesOver, aResult}, one, toOldest, toOldest},
 		{response{namesOver, aResult}, several, toOldest, failAll},
@@ -50,6 +53,10 @@ func TestVerdict(t *testing.T) {
 		{response{namesNothing, aResult}, several, toOldest, failAll},
 		{response{namesNothing, anError}, with(several, named), toOldest, failAll},
 		{response{namesNothing, aResult}, matching{out: 3, unnamed: true}, toOldest, toOldest},
+		{response{namesNothing, aResult}, with(one, namesCalls), toOldest, dropForeign},
+		{response{namesNothing, anError}, with(several, namesCalls), toOldest, dropForeign},
+		{response{namesNothing, aResult}, matching{out: 3, unnamed: true, namesCalls: true}, toOldest, dropForeign},
+		{response{namesNothing, anUnreadError}, with(one, namesCalls), toOnly, toOnly},
 		{response{namesNothing, aResult}, with(one, gaveUp), endSession, endSession},
 		{response{namesNothing, anUnreadError}, with(several, spare), toOldest, toOldest},
 		{response{namesNothing, aResult}, with(several, spare), toOldest, toOldest},
