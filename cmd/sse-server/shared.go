@@ -123,9 +123,9 @@ func interpreterOf(path string) string {
 }
 
 // isOfWindow reports whether a variable says where a window is, and nothing of the server: also in which folder, unless
-// what is served depends on that.
+// what is served depends on that. What the configuration names is of the server.
 func isOfWindow(c *config.Config, name string) bool {
-	return environ.IsAmbient(name) || environ.IsPlace(name) && !c.DependsOnDir() && !c.Names(name)
+	return !c.Names(name) && (environ.IsAmbient(name) || environ.IsPlace(name) && !c.DependsOnDir())
 }
 
 // inheritable returns the environment of a shared sse-server: that of this process without what says where this one

@@ -295,6 +295,42 @@ func TestFolderOfAWindowIsNothingToOneServerForAllDirectories(t *testing.T) {
 	}
 }
 
+// A file that refers to a variable of a terminal means something else in each window: windows that differ in it do not
+// share, and the sse-server that is started has it. PATH is as it is for all.
+func TestVariableThatAFileNamesIsAPart(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"in env":       "command: [cat]\nenv: {A: \"${PWD:-none}\", B: \"${TMUX:-none}\", C: \"${PATH}\"}\n",
+		"in command":   "command: [cat, \"${PWD}\", \"${TMUX:-none}\"]\n",
+		"in a URL":     "url: \"https://example.com/${PWD}/${TMUX}\"\n",
+		"in env-allow": "command: [cat]\nenv-allow: [PWD, TMUX]\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "servers.yaml")
+			ssetest.Must(t, os.WriteFile(file, []byte(content+"dir: "+dir+"\n"), 0o600))
+			if strings.HasPrefix(content, "url") {
+				ssetest.Must(t, os.WriteFile(file, []byte(content), 0o600))
+			}
+			env := stateOf(t)
+			window := func(pwd, tmux, path string) *sharedDaemon {
+				for name, value := range map[string]string{"PWD": pwd, "TMUX": tmux, "PATH": path} {
+					env[name] = value
+					t.Setenv(name, value)
+				}
+				return windowOf(t, env, "--config", file)
+			}
+			one := window("one", "1", "/usr/bin")
+			for _, variable := range []string{"PWD=one", "TMUX=1", "PATH=/usr/bin"} {
+				ssetest.Want(t, "the shared one has "+variable, slices.Contains(inheritable(one.config, os.Environ()), variable), true)
+			}
+			ssetest.Want(t, "in another folder it is the same", maps.Equal(window("two", "1", "/usr/bin").parts, one.parts), false)
+			ssetest.Want(t, "in another terminal it is the same", maps.Equal(window("one", "2", "/usr/bin").parts, one.parts), false)
+			agents := t.TempDir() + string(os.PathListSeparator) + "/usr/bin"
+			ssetest.Want(t, "with the PATH of a session it is the same", maps.Equal(window("one", "1", agents).parts, one.parts), true)
+		})
+	}
+}
+
 // PATH chooses code, so it is a part, and what a window has there for one session is not inherited.
 func TestPathIsAPart(t *testing.T) {
 	env := stateOf(t)
