@@ -239,21 +239,25 @@ func whyEnded(logFile string, offset int64) string {
 	return why
 }
 
-// awaitUnused waits until nobody has been connected for a while. connections returns how many clients
-// are.
-func awaitUnused(ctx context.Context, limit time.Duration, connections func() int) {
+// awaitUnused waits until nobody has been connected for a while, or nobody can connect any more, and returns which.
+// connections returns how many clients are.
+func awaitUnused(ctx context.Context, limit time.Duration, isReachable func() bool, connections func() int) (why string) {
 	tick := time.NewTicker(min(limit, time.Minute) / 4)
 	defer tick.Stop()
 	for last := time.Now(); time.Since(last) < limit; {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return
+			return ""
 		}
 		if connections() > 0 {
 			last = time.Now()
 		}
+		if !isReachable() {
+			return "its socket has been deleted or replaced"
+		}
 	}
+	return "no client has been connected"
 }
 
 // Identity is that of the server behind the daemon, of this name.

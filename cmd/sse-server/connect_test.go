@@ -35,11 +35,11 @@ func TestLogOfASharedServerIsBounded(t *testing.T) {
 	}
 }
 
-// A server ends when nobody has been connected for a while, and not before.
+// A server ends when nobody has been connected for a while, or can be, and not before.
 func TestAwaitUnused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		awaitUnused(t.Context(), 10*time.Minute, func() int {
+		began, always := time.Now(), func() bool { return true }
+		why := awaitUnused(t.Context(), 10*time.Minute, always, func() int {
 			if time.Since(began) < time.Hour {
 				return 1
 			}
@@ -48,13 +48,17 @@ func TestAwaitUnused(t *testing.T) {
 		if took := time.Since(began); took < time.Hour+9*time.Minute || took > time.Hour+11*time.Minute {
 			t.Errorf("it ended after %v, want about an hour and ten minutes", took)
 		}
+		ssetest.Want(t, "why", why, "no client has been connected")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		began = time.Now()
-		awaitUnused(ctx, time.Hour, func() int { return 0 })
+		awaitUnused(ctx, time.Hour, always, func() int { return 0 })
 		if took := time.Since(began); took > 2*time.Minute {
 			t.Errorf("it ended %v after its context", took)
 		}
+		began = time.Now()
+		why = awaitUnused(t.Context(), time.Hour, func() bool { return time.Since(began) < time.Minute }, func() int { return 1 })
+		ssetest.Want(t, "why", why, "its socket has been deleted or replaced")
 	})
 }
 

@@ -46,23 +46,22 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 		checking.Go(func() { m.checkStarts(ctx, gateways, c) }) // ends with ctx
 	}
 
-	unused := make(chan struct{})
+	unused := make(chan string, 1)
 	if limit := time.Duration(c.ExitUnused); limit > 0 {
 		go func() { // ends with ctx
-			awaitUnused(ctx, limit, func() int {
+			unused <- awaitUnused(ctx, limit, d.isReachable, func() int {
 				if c.Shared != "" {
 					boundLog(m.Stderr, d.log)
 				}
 				return d.connections()
 			})
-			close(unused)
 		}()
 	}
 	code := exitOK
 	var slow func()
 	select {
-	case <-unused:
-		d.log.Info("stopping", "reason", "no client has been connected", "timeout", d.grace())
+	case why := <-unused:
+		d.log.Info("stopping", "reason", why, "timeout", d.grace())
 	case sig := <-m.signals:
 		d.log.Info("stopping", "signal", sig.String(), "timeout", d.grace())
 		if !m.tellWaiting(d) {
@@ -164,6 +163,12 @@ func (d *daemon) listen() (err error) {
 	}
 	d.follow(d.config.Load())
 	return nil
+}
+
+// isReachable reports whether clients can connect to the main address.
+func (d *daemon) isReachable() bool {
+	shared, is := d.endpoints[0].conns.Listener.(*sharedListener)
+	return !is || shared.isReachable()
 }
 
 // whyNoListener says why an address cannot be served, and what to do.

@@ -118,6 +118,28 @@ func TestSocketBelongsToWhoeverHoldsItsLock(t *testing.T) {
 	}
 }
 
+// One that stops leaves the socket of the next one, also where somebody has deleted the files of its lock meanwhile, and
+// knows that it cannot be reached.
+func TestSocketOfTheNextOneStaysWhereTheLockWasDeleted(t *testing.T) {
+	s := windowOf(t, stateOf(t), "--", "x")
+	first, err := listenShared(t.Context(), s.socket)
+	ssetest.Must(t, err)
+	ssetest.Want(t, "it can be reached", first.(*sharedListener).isReachable(), true)
+	ssetest.Must(t, os.Remove(s.socket+".lock"))
+	ssetest.Must(t, os.Remove(s.socket))
+	ssetest.Want(t, "it can be reached without its socket", first.(*sharedListener).isReachable(), false)
+	second, err := listenShared(t.Context(), s.socket)
+	ssetest.Must(t, err)
+	ssetest.Want(t, "it can be reached behind that of another", first.(*sharedListener).isReachable(), false)
+	_ = first.Close()
+	conn, err := net.Dial("unix", s.socket)
+	if err != nil {
+		t.Fatalf("the first one has removed the socket of the second: %v", err)
+	}
+	ssetest.Must(t, conn.Close())
+	ssetest.Must(t, second.Close())
+}
+
 // What one leaves that was killed, at any moment of its start or end, keeps nobody from the socket.
 func TestFilesOfAKilledOneBlockNobody(t *testing.T) {
 	for name, left := range map[string][]string{

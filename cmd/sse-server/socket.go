@@ -24,7 +24,8 @@ import (
 //	daemon-8080.sock.lock   whoever holds it listens there, and nobody else makes or removes the socket
 //	daemon-8080.sock.start  whoever holds it starts the one who listens
 //
-// The system releases a lock when its process ends, however that is. The files of locks stay.
+// The system releases a lock when its process ends, however that is. The files of locks stay. Somebody may
+// delete them: see isReachable.
 //
 // The directory of the state can be in a home directory that several machines share: there names have the host too, as
 // in daemon-8080-1f3a5b7c.sock.
@@ -58,9 +59,10 @@ func socketOf(c *config.Config, name, host string) (string, error) {
 // sharedListener listens at the socket of a shared sse-server, and holds its lock.
 type sharedListener struct {
 	*net.UnixListener
-	path  string
-	lock  *flock.Flock
-	close func() error // once
+	path   string
+	socket os.FileInfo // what is at path, as long as that is its own
+	lock   *flock.Flock
+	close  func() error // once
 }
 
 // listenShared takes the socket at a path, also if one is there whose sse-server has ended.
@@ -84,16 +86,32 @@ func listenShared(ctx context.Context, path string) (net.Listener, error) {
 	listener.SetUnlinkOnClose(false)
 	l := &sharedListener{UnixListener: listener, path: path, lock: lock}
 	l.close = sync.OnceValue(func() error {
-		err := errors.Join(l.UnixListener.Close(), os.Remove(l.path)) // with the lock: it is no other's socket
+		isOwn := l.isReachable() // before its end: another one may be the same file after it
+		err := l.UnixListener.Close()
+		if isOwn {
+			err = errors.Join(err, os.Remove(l.path))
+		}
 		return errors.Join(err, l.lock.Close())
 	})
-	if err := os.Chmod(path, 0o600); err != nil {
+	l.socket, err = os.Lstat(path)
+	if err == nil {
+		_ = os.SameFile(l.socket, l.socket) // on Windows this finds out which file it is
+		err = os.Chmod(path, 0o600)
+	}
+	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
 }
 
-// Close ends Accept, removes the socket, and then releases the lock.
+// isReachable reports whether the socket at the path is its own. Who deletes the files of the directory lets the next one
+// take the lock, and listen there.
+func (l *sharedListener) isReachable() bool {
+	now, err := os.Lstat(l.path)
+	return err == nil && l.socket != nil && os.SameFile(now, l.socket)
+}
+
+// Close ends Accept, removes the socket if it is its own, and then releases the lock.
 func (l *sharedListener) Close() error { return l.close() }
 
 // errOtherUser reports that another user is at the other end of a socket.
