@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +24,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/private"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 // An agent that gives up before its server has booted ends sse-server stdio, and the server with it, often
@@ -252,7 +252,7 @@ func (m *Main) startLearner(params json.RawMessage, dir string) (io.WriteCloser,
 
 // learn waits for the end of stdin, and then has the server say what it says to a client with the params
 // there, if that is not remembered, and then what may be told in any folder. It does nothing if more comes.
-func (m *Main) learn(c *config.Config, gw *gateway.Gateway, log *slog.Logger) int {
+func (m *Main) learn(c *config.Config, s *config.Server, gw *gateway.Gateway, log *slog.Logger) int {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	go func() { // ends with ctx
@@ -277,7 +277,8 @@ func (m *Main) learn(c *config.Config, gw *gateway.Gateway, log *slog.Logger) in
 		if len(params) == 0 || len(more) > 0 || c.StateDir == "" {
 			return nil
 		}
-		if err := m.learnHere(ctx, c, gw, params); err != nil || !gw.WantsAnyFolder() {
+		one := flock.New(filepath.Join(c.StateDir, "learn-"+commandHash(c, s)+".lock"), flock.SetPermissions(0o600))
+		if err := alone(one, func() error { return gw.Learn(ctx, params) }); err != nil || !gw.WantsAnyFolder() {
 			return err
 		}
 		release, ok := gw.ReserveAnyFolder()
@@ -286,7 +287,7 @@ func (m *Main) learn(c *config.Config, gw *gateway.Gateway, log *slog.Logger) in
 		}
 		defer release()
 		if backoff.Wait(ctx, time.Duration(c.Stdio.LearnAfter)) == nil {
-			gw.LearnInAnyFolder(ctx)
+			return alone(one, func() error { gw.LearnInAnyFolder(ctx); return nil })
 		}
 		return nil
 	}()
@@ -298,20 +299,23 @@ func (m *Main) learn(c *config.Config, gw *gateway.Gateway, log *slog.Logger) in
 	return m.stop(log, time.Duration(c.ShutdownTimeout), func(ctx context.Context) { _ = gw.Shutdown(ctx) }, gw.Abort, nil, code)
 }
 
-// learnHere has the server say what it says to a client with these params, unless another process does it.
-func (m *Main) learnHere(ctx context.Context, c *config.Config, gw *gateway.Gateway, params json.RawMessage) error {
-	lock := flock.New(filepath.Join(c.StateDir, "learn-"+m.argsHash(params)+".lock"), flock.SetPermissions(0o600))
-	if locked, err := lock.TryLock(); !locked {
+// alone has a server started, whose timeouts bound that, unless another process does it: what else is to be learned of the
+// server meanwhile is not.
+func alone(one *flock.Flock, start func() error) error {
+	if locked, err := one.TryLock(); !locked {
 		return err
 	}
-	defer lock.Close()           // the file stays: whoever has opened it may hold it next
-	return gw.Learn(ctx, params) // its timeouts bound it
+	defer one.Close() // the file stays: whoever has opened it may hold it next
+	return start()
 }
 
-// argsHash names the arguments and the directory of this process, and the params of a client, in the name
-// of a file, of which there are 256: two that share one only learn one after the other.
-func (m *Main) argsHash(params json.RawMessage) string {
-	dir, _ := os.Getwd()
-	sum := sha256.Sum256([]byte(strings.Join(append([]string{dir, string(params)}, m.Args...), "\x00")))
-	return hex.EncodeToString(sum[:1])
+// commandHash names the command of a server, whatever its folder and its variables, in the name of a file, of which there are
+// 65,536: of two that share one, one may not be learned.
+func commandHash(c *config.Config, s *config.Server) string {
+	name := c.Title(s)
+	if command, ok := s.Upstream().(upstream.Command); ok {
+		name = command.Identity().Command
+	}
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:2])
 }

@@ -6,8 +6,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -33,6 +37,55 @@ func TestAClientThatLeavesWithItsAnswerIsAnswered(t *testing.T) {
 	_, err = client.Write([]byte(`{"result":{"protocolVersion":"x"}}`))
 	ssetest.Must(t, err)
 	ssetest.Want(t, "answered", client.isAnswered(), true)
+}
+
+// Of the processes that are left by clients in many folders, of many kinds, one starts the server.
+func TestLearnersOfOneServerStartItOnce(t *testing.T) {
+	env := stateOf(t)
+	ssetest.Must(t, os.MkdirAll(filepath.Join(env["XDG_STATE_HOME"], "sse-server"), 0o700))
+	starts := filepath.Join(t.TempDir(), "starts")
+	var signals [20]chan os.Signal
+	for n := range signals {
+		signals[n] = make(chan os.Signal, 1)
+	}
+	learn := func(n int) {
+		m := &Main{
+			Args:  []string{"stdio", "--learn", "--start-timeout", "1h", "--dir", t.TempDir(), "--env", fmt.Sprint("N=", n), "--", "sh", "-c", "echo >>" + starts + "; cat >/dev/null"},
+			Stdin: strings.NewReader(fmt.Sprintf(`{"protocolVersion":"2025-11-25","capabilities":{"experimental":{"kind-%d":{}}}}`+"\n", n)), Stdout: io.Discard, Stderr: io.Discard,
+			LookupEnv: clitest.Environment(env), Notify: func(...os.Signal) <-chan os.Signal { return signals[n] },
+		}
+		m.Run()
+	}
+	count := func() int {
+		lines, _ := os.ReadFile(starts) // none: there is no start yet
+		return len(lines)
+	}
+	var all, others sync.WaitGroup
+	all.Go(func() { learn(0) }) // ends with its signal
+	for count() == 0 {
+		runtime.Gosched()
+	}
+	for n := range signals[1:] {
+		others.Go(func() { learn(n + 1) })
+	}
+	done := make(chan struct{})
+	go func() {
+		others.Wait()
+		close(done)
+	}()
+	for isOver := false; !isOver && count() == 1; runtime.Gosched() {
+		select {
+		case <-done:
+			isOver = true
+		default:
+		}
+	}
+	ssetest.Want(t, "starts", count(), 1)
+	for _, signal := range signals {
+		signal <- os.Interrupt
+	}
+	all.Wait()
+	<-done
 }
 
 // The logs of the processes that sse-server stdio leaves behind are no way to another file of the user.

@@ -41,7 +41,7 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 		return m.refuse(err)
 	}
 	if c.Stdio.Learn {
-		return m.learn(c, gw, log)
+		return m.learn(c, s, gw, log)
 	}
 	grace := time.Duration(c.ShutdownTimeout)
 	surviveReaders()
