@@ -60,3 +60,24 @@ func TestClientsLostToTheStart(t *testing.T) {
 		wantText(t, "log", log.String(), "client left before its server was ready", "client=codex waited=2s ready=2.7")
 	})
 }
+
+// The log says that the next such client is answered from memory only if that is so: one start at a time learns.
+func TestRemedyIsTrue(t *testing.T) {
+	var log bytes.Buffer
+	u := &server{dial: slow(time.Minute)}
+	opts := gateway.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Remember: &gateway.Remember{}}
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		for i, kind := range []string{"first", "second"} {
+			log.Reset()
+			agent := plain
+			agent.UserAgent = kind + "/1.0"
+			p := connect(t, g, agent)
+			p.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"experimental":{"` + kind + `":{}}}}}`)
+			time.Sleep(2 * time.Second)
+			p.c.Close(connstate.ClosedClient)
+			synctest.Wait()
+			wantText(t, "log", log.String(), "client left before its server was ready", "client="+kind)
+			equal(t, kind+": it is answered from memory", strings.Contains(log.String(), "the next such client is answered from memory"), i == 0)
+		}
+	})
+}

@@ -336,7 +336,7 @@ func (s *start) noteLostToStart(waited, ready time.Duration) {
 		return
 	}
 	s.opts.Metrics.ClientLostToStart()
-	s.learnForNext()
+	learns := s.learnForNext()
 	client := s.c.Snapshot().Program()
 	if !s.opts.Losses.First(client, time.Now()) {
 		return
@@ -346,7 +346,7 @@ func (s *start) noteLostToStart(waited, ready time.Duration) {
 		attrs = append(attrs, "ready", ready.Round(time.Millisecond))
 	}
 	switch opts := s.supplier.Options(); {
-	case s.supplier.LearnsAlone():
+	case learns:
 		attrs = append(attrs, "remedy", "none is needed: the next such client is answered from memory")
 	case opts.Boots && opts.Warm == 0:
 		attrs = append(attrs, "remedy", "keep one warm: warm 1")
@@ -355,12 +355,21 @@ func (s *start) noteLostToStart(waited, ready time.Duration) {
 }
 
 // learnForNext has the server say what the next client like this one, which has left before the server was
-// ready, gets from memory.
-func (s *start) learnForNext() {
+// ready, gets from memory. It reports whether that is so: it is known, or being learned.
+func (s *start) learnForNext() (learns bool) {
 	memory, params := s.supplier.Options().Memory, s.starter.nextParams()
 	client, plain := remember.ClientOf(params, s.who())
-	if s.supplier.LearnsAlone() && plain && memory.Answers(client) == nil {
-		s.supplier.LearnInBackground(params, s.who())
+	if !s.supplier.LearnsAlone() || !plain {
+		return false
+	}
+	if memory.Answers(client) != nil {
+		return true
+	}
+	select {
+	case <-s.supplier.LearnInBackground(params, s.who()): // at once: none may begin now
+		return false
+	default:
+		return true
 	}
 }
 
