@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/pages"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/multiplex"
@@ -92,8 +93,8 @@ const maxCursors = 400
 
 // notePage notes the cursor of a page that the server gives to a client.
 func (s *Session) notePage(result json.RawMessage) {
-	cursor, ok := jsonrpc.Member(result, "nextCursor")
-	if !ok || s.look.isOver() {
+	cursor := pages.Next(result)
+	if cursor == nil || s.look.isOver() {
 		return
 	}
 	s.given.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/pages"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -154,29 +155,24 @@ func (s *Session) memory() int64 {
 
 // list reads all pages of a list, if the server has it.
 func (s *Session) list(ctx context.Context, kind, method string) (all []json.RawMessage, err error) {
-	more, pages, last := s.Result().Advertises(kind), 0, ""
-	for params := json.RawMessage(nil); more; {
-		pages++
-		if pages > maxPages {
-			return all, fmt.Errorf("list %s: there are over %d pages", kind, maxPages)
-		}
+	if !s.Result().Advertises(kind) {
+		return nil, nil
+	}
+	for page, err := range pages.Read(maxPages, func(params json.RawMessage) (json.RawMessage, error) {
 		response, err := s.Call(ctx, method, params)
 		if err == nil && response.Error() != nil {
 			err = fmt.Errorf("the server answered %s", response.Error())
 		}
 		if err != nil {
+			return nil, err
+		}
+		return response.Result(), nil
+	}) {
+		if err != nil {
 			return all, fmt.Errorf("list %s: %w", kind, err)
 		}
-		list, _ := jsonrpc.Member(response.Result(), kind)
+		list, _ := jsonrpc.Member(page.Result, kind)
 		jsonrpc.Each(list, func(one json.RawMessage) { all = append(all, one) })
-		cursor, _ := jsonrpc.Member(response.Result(), "nextCursor")
-		next, _ := jsonrpc.Text(cursor)
-		more = next != ""
-		if more && next == last {
-			return all, fmt.Errorf("list %s: the server returns the same nextCursor for each page: %.40q", kind, next)
-		}
-		last = next
-		params = json.RawMessage(`{"cursor":` + string(cursor) + `}`)
 	}
 	return all, nil
 }

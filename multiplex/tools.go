@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/pages"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -80,8 +81,7 @@ func (t *Tools) learn(first bool, result json.RawMessage) *ToolList {
 			t.bytes += len(name)
 		}
 	})
-	if cursor, more := jsonrpc.Member(result, "nextCursor"); more && string(cursor) != "null" &&
-		string(cursor) != `""` {
+	if pages.Next(result) != nil {
 		return nil
 	}
 	size := t.pages

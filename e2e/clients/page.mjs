@@ -216,6 +216,14 @@ await lost.start();
 assert.equal(lost.state, 'failed');
 assert.match(lost.error.message, /no such route/);
 
+// A list ends with an empty cursor, and with one that comes again.
+for (const [cursors, want] of [[[undefined], 1], [['a', ''], 2], [['a'], 2], [['a', 'b', 'a'], 3]]) {
+  let asked = 0;
+  const request = async () => ({ tools: [{}], nextCursor: cursors[Math.min(asked++, cursors.length - 1)] });
+  const listing = Object.assign(Object.create(Session.prototype), { request });
+  assert.equal((await listing.all('tools/list', 'tools')).length, want, `pages with the cursors ${cursors}`);
+}
+
 // A 401 of any request is the failure of the session, and a server without a stream of its own is well.
 const real = globalThis.fetch;
 const answers = { initialize: 1, 'notifications/initialized': 202, 'tools/list': 401 }, versions = [], gets = [];

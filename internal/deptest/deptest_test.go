@@ -20,7 +20,7 @@ const module = "github.com/mcp-sse/mcp-sse"
 var layers = [][]string{
 	{"internal/atomicfile"},
 	{"jsonrpc", "metrics", "auth", "internal/idle", "auth/oauthclient", "internal/caller", "internal/clients", "internal/environ", "internal/private", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid", "internal/unreached", "internal/bridge/internal/life"},
-	{"internal/mcp", "internal/budget", "internal/details"},
+	{"internal/mcp", "internal/pages", "internal/budget", "internal/details"},
 	{"internal/stateless", "internal/buffer", "internal/remember"},
 	{"connstate", "multiplex/sharing"},
 	{"upstream/internal/exchange", "upstream/internal/inprocess"},

@@ -2,12 +2,14 @@ package remember
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"time"
 	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/pages"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -113,15 +115,14 @@ func (a *Answers) Same(other *Answers) bool {
 // Items returns what is in the pages of a list, in their order: the elements of a member of each page, such
 // as "tools". It reports false if the list is not there.
 func (a *Answers) Items(method, member string) (items []json.RawMessage, ok bool) {
-	pages := a.Pages[method]
-	for page, seen := "", 0; pages != nil && seen < len(pages); seen++ {
-		result := json.RawMessage(pages[page])
+	results := a.Pages[method]
+	for page, seen := "", 0; seen < len(results); seen++ {
+		result := json.RawMessage(results[page])
 		list, _ := jsonrpc.Member(result, member)
 		jsonrpc.Each(list, func(one json.RawMessage) { items = append(items, one) })
-		cursor, _ := jsonrpc.Member(result, "nextCursor")
-		page = pageOf(cursor)
+		page = string(pages.Next(result))
 	}
-	return items, pages != nil
+	return items, results != nil
 }
 
 // size returns about how many bytes the answers take.
@@ -159,24 +160,19 @@ const (
 // Read reads all pages of a list, and returns nil if the list is too long or does not end. ask sends
 // a request for a page to the server, and returns the result.
 func Read(ask func(params json.RawMessage) (result json.RawMessage, err error)) (map[string]string, error) {
-	pages := make(map[string]string)
+	results := make(map[string]string)
 	size := 0
-	var params json.RawMessage
-	for page := ""; ; {
-		result, err := ask(params)
+	for page, err := range pages.Read(maxPages, ask) {
+		if _, endless := errors.AsType[pages.Endless](err); endless {
+			return nil, nil
+		}
 		if err != nil {
 			return nil, err
 		}
-		size += len(result)
-		pages[page] = string(result)
-		cursor, _ := jsonrpc.Member(result, "nextCursor")
-		if next, _ := jsonrpc.Text(cursor); next == "" {
-			return pages, nil
-		}
-		page = pageOf(cursor)
-		if _, again := pages[page]; again || len(pages) >= maxPages || size > maxListBytes {
+		results[page.Cursor] = string(page.Result)
+		if size += len(page.Result); size > maxListBytes && !page.Last {
 			return nil, nil
 		}
-		params = json.RawMessage(`{"cursor":` + page + `}`)
 	}
+	return results, nil
 }

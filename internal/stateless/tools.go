@@ -2,11 +2,13 @@ package stateless
 
 import (
 	"encoding/json"
+	"errors"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/mcp-sse/mcp-sse/internal/pages"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -18,6 +20,8 @@ const (
 	// listPause is how long List does not list the tools again after it failed.
 	listPause = time.Minute
 )
+
+var errNoList = errors.New("the server gives no list of tools")
 
 // Tools knows which arguments of a server's tools are mirrored in headers. The zero value
 // knows none. It is safe for concurrent use.
@@ -64,8 +68,7 @@ func (t *Tools) Learn(params, result json.RawMessage) (valid json.RawMessage, br
 		return err == nil
 	})
 	_, later := jsonrpc.Member(params, "cursor")
-	_, more := jsonrpc.Member(result, "nextCursor")
-	t.complete = t.complete || !later && !more
+	t.complete = t.complete || !later && pages.Next(result) == nil
 	if len(broken) == 0 {
 		return result, nil
 	}
@@ -94,25 +97,22 @@ func (t *Tools) List(ask func(params json.RawMessage) (*jsonrpc.Message, error))
 
 // listPages reports whether all pages have come.
 func (t *Tools) listPages(ask func(params json.RawMessage) (*jsonrpc.Message, error)) bool {
-	var params json.RawMessage
-	last := ""
-	for range maxToolPages {
+	for page, err := range pages.Read(maxToolPages, func(params json.RawMessage) (json.RawMessage, error) {
 		m, err := ask(params)
-		if err != nil || m.Result() == nil {
+		if err != nil {
+			return nil, err
+		}
+		if m.Result() == nil {
+			return nil, errNoList
+		}
+		return m.Result(), nil
+	}) {
+		if err != nil {
 			return false
 		}
-		t.Learn(params, m.Result())
-		cursor, more := jsonrpc.Member(m.Result(), "nextCursor")
-		if !more || cursor[0] != '"' || string(cursor) == `""` {
-			return true
-		}
-		if string(cursor) == last { // the list does not advance
-			return false
-		}
-		last = string(cursor)
-		params = jsonrpc.SetMember(json.RawMessage("{}"), cursor, "cursor")
+		t.Learn(page.Params(), page.Result)
 	}
-	return false
+	return true
 }
 
 // Forget drops what is known: the list has changed.

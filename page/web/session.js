@@ -326,20 +326,21 @@ export class Session {
   }
 
   /**
-   * all returns the members of a list, page by page.
+   * all returns the members of a list, page by page, until there is no cursor, or one comes again.
    * @param {string} method
    * @param {string} member
    * @returns {Promise<any[]>}
    */
   async all(method, member) {
     /** @type {any[]} */
-    const found = [];
+    const found = [], seen = new Set();
     let cursor;
     for (let pages = 0; pages < mostPages; pages++) {
       const result = await this.request(method, cursor === undefined ? {} : { cursor });
       if (Array.isArray(result?.[member])) found.push(...result[member].filter((/** @type {unknown} */ one) => one && typeof one === 'object'));
-      if (typeof result?.nextCursor !== 'string' || result.nextCursor === cursor) break;
-      cursor = result.nextCursor;
+      cursor = result?.nextCursor;
+      if (typeof cursor !== 'string' || cursor === '' || seen.has(cursor)) break;
+      seen.add(cursor);
     }
     return found;
   }
