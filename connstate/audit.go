@@ -26,7 +26,7 @@ func (c *Connection) auditOf(m *jsonrpc.Message) *slog.Logger {
 	if place.Ambiguous { // CheckClear refuses it, where it is asked
 		name = "(ambiguous)"
 	}
-	return c.opts.Audit.With("principal", c.client.Principal, "tool", clip(name, maxAudited), "requestBytes",
+	return c.opts.Audit.With("principal", c.client.Principal, "tool", validText(name, maxAudited), "requestBytes",
 		len(m.Raw()))
 }
 
@@ -59,5 +59,7 @@ func (c ForHandler) AuditNotification(m *jsonrpc.Message) {
 	(&Request{auditLog: c.auditOf(m)}).audit("notification", 0, 0)
 }
 
-// clip cuts a peer's text to most bytes, and makes it valid UTF-8.
-func clip(s string, most int) string { return strings.ToValidUTF8(s[:min(most, len(s))], "\uFFFD") }
+// validText cuts a peer's text to most bytes, and makes it valid UTF-8.
+func validText(s string, most int) string {
+	return strings.ToValidUTF8(s[:min(most, len(s))], "\uFFFD")
+}

@@ -111,7 +111,7 @@ func (r *Request) startTrace(m *jsonrpc.Message) {
 }
 
 // spanText is short for traces, whose text must be valid UTF-8.
-func spanText(s string) string { return clip(s, maxShort) }
+func spanText(s string) string { return validText(s, maxShort) }
 
 // NoteWait records that the request has waited since then, until now, for what. It does
 // nothing for a nil *Request.

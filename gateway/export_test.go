@@ -20,7 +20,7 @@ type Settings = settings
 func SettingsOf(opts Options) Settings { return newSettings(opts, nil) }
 
 // WarmOf returns how many servers are kept warm.
-func WarmOf(up upstream.Upstream, opts Options) int { return newSettings(opts, plain(up)).Warm }
+func WarmOf(up upstream.Upstream, opts Options) int { return newSettings(opts, valueOf(up)).Warm }
 
 // NewWith is New with those settings that are not zero in place of its own.
 func NewWith(up upstream.Upstream, with Settings) (*Gateway, error) {

@@ -129,7 +129,7 @@ func (g *Gateway) has(id string) bool {
 
 // prepare returns the settings that follow from opts in front of the server that up reaches.
 func (g *Gateway) prepare(up upstream.Upstream, opts Options) (*serving, error) {
-	up = plain(up)
+	up = valueOf(up)
 	n := &serving{opts: newSettings(opts, up), up: up}
 	if g.adjust != nil {
 		g.adjust(&n.opts)
@@ -212,9 +212,9 @@ func (g *Gateway) streamable(n *serving) streamable.Options {
 	return opts
 }
 
-// plain returns what a pointer to a kind of upstream points to: what depends on the kind
+// valueOf returns what a pointer to a kind of upstream points to: what depends on the kind
 // looks for the value.
-func plain(up upstream.Upstream) upstream.Upstream {
+func valueOf(up upstream.Upstream) upstream.Upstream {
 	switch p := up.(type) {
 	case *upstream.Command:
 		if p != nil {

@@ -36,7 +36,7 @@ func FuzzServerMessages(f *testing.F) {
 			}
 		}
 		member := func(msg sdk.Message, members ...string) []byte {
-			got, err := encode(msg)
+			got, err := encodeMessage(msg)
 			ssetest.Must(t, err)
 			part, _ := jsonrpc.Member(got, members...)
 			return part

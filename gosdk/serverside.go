@@ -56,7 +56,7 @@ func (c *serverSide) Write(_ context.Context, msg sdk.Message) error {
 	if err != nil {
 		return err
 	}
-	data, err := encode(msg)
+	data, err := encodeMessage(msg)
 	response, ok := msg.(*sdk.Response)
 	switch {
 	case err == nil:
@@ -95,8 +95,8 @@ func (s *session) receiver() (receive func([]byte, error), err error) {
 	return s.receive, nil
 }
 
-// encode returns a message of the server. go-sdk has encoded its params or result already.
-func encode(msg sdk.Message) ([]byte, error) {
+// encodeMessage returns a message of the server. go-sdk has encoded its params or result already.
+func encodeMessage(msg sdk.Message) ([]byte, error) {
 	switch m := msg.(type) {
 	case *sdk.Response:
 		number, ok := m.ID.Raw().(int64)

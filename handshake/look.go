@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/closed"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -136,7 +137,7 @@ func (s *Session) CloseAfterLook(why error) {
 	})
 }
 
-func (l *look) isOver() bool { return isClosed(l.done) }
+func (l *look) isOver() bool { return closed.Is(l.done) }
 
 // read reads all lists that the server has by its result of initialize, for a client.
 func (s *Session) read(result *Result, client remember.Client) (*remember.Answers, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// closed is a closed channel.
-var closed = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
+// alreadyClosed is a closed channel.
+var alreadyClosed = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 // background is at most one start of a server at a time that is for no client, but shows what the server says.
 // What else is to be learned meanwhile is not: the next client tells that it is wanted. After one that failed, or
@@ -45,7 +45,7 @@ func (b *background) begin(of remember.Client, done <-chan struct{}) (mine bool,
 	case b.running != nil && b.of.Equal(of):
 		return false, b.running
 	case !b.mayBeginLocked():
-		return false, closed
+		return false, alreadyClosed
 	}
 	b.running, b.of = done, of
 	return true, done
@@ -82,7 +82,7 @@ func (s *Supplier) LearnInBackground(params json.RawMessage, who string) <-chan 
 func (s *Supplier) LearnUnlessSince(at time.Time, params json.RawMessage, who string) <-chan struct{} {
 	client, plain := remember.ClientOf(params, who)
 	if !plain {
-		return closed
+		return alreadyClosed
 	}
 	done := make(chan struct{})
 	mine, running := s.background.begin(client, done)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/clients"
+	"github.com/mcp-sse/mcp-sse/internal/closed"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -166,16 +167,7 @@ func (s *Session) end(why error) (first bool) {
 func (s *Session) Over() <-chan struct{} { return s.over }
 
 // isOver reports whether Over is closed.
-func (s *Session) isOver() bool { return isClosed(s.over) }
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
+func (s *Session) isOver() bool { return closed.Is(s.over) }
 
 // Why returns why the session is over. The caller must know that it is.
 func (s *Session) Why() error {

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/closed"
 	"github.com/mcp-sse/mcp-sse/internal/fair"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
@@ -290,7 +291,7 @@ func (s *Supplier) tell(f func(Follower)) {
 }
 
 // IsReplaced reports whether Retire was called.
-func (s *Supplier) IsReplaced() bool { return isClosed(s.replaced) }
+func (s *Supplier) IsReplaced() bool { return closed.Is(s.replaced) }
 
 // Start starts the warm servers or the shared session that SupplierOptions.Warm configures. It
 // does not wait for them, and is idempotent.

@@ -1,9 +1,10 @@
 package jsonrpc
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/mcp-sse/mcp-sse/internal/plainjson"
 )
 
 // Error codes of JSON-RPC 2.0, section 5.1.
@@ -71,23 +72,11 @@ func NewResult(id ID, result json.RawMessage) []byte { return newResponse(id, "r
 
 // NewError returns the bytes of an error response. An empty id becomes null.
 func NewError(id ID, e *Error) []byte {
-	raw := encode(e)
-	if raw == nil { // Data has no JSON form; the response must go out anyway
-		raw = encode(&Error{Code: e.Code, Message: e.Message})
+	raw, err := plainjson.Encode(e)
+	if err != nil { // Data has no JSON form; the response must go out anyway
+		raw, _ = plainjson.Encode(&Error{Code: e.Code, Message: e.Message})
 	}
 	return newResponse(id, "error", raw)
-}
-
-// encode returns v as JSON on one line, or nil if v has no JSON form. It does not
-// escape < and >: no web page reads the result.
-func encode(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(v) != nil {
-		return nil
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 func newResponse(id ID, member string, value json.RawMessage) []byte {

@@ -56,7 +56,7 @@ func (s *session) ask(ctx context.Context, method mcp.MCPMethod, params, result 
 	var body json.RawMessage
 	if params != nil {
 		var err error
-		body, err = encode(params)
+		body, err = jsonOf(params)
 		if err != nil {
 			return err
 		}

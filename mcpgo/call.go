@@ -36,7 +36,7 @@ func (s *session) logPanic(p any) {
 func responseTo(id jsonrpc.ID, response mcp.JSONRPCMessage) []byte {
 	switch r := response.(type) {
 	case mcp.JSONRPCResponse:
-		result, err := encode(r.Result)
+		result, err := jsonOf(r.Result)
 		if err != nil {
 			return fault(id, "response has no JSON form: %v", err)
 		}
@@ -48,9 +48,9 @@ func responseTo(id jsonrpc.ID, response mcp.JSONRPCMessage) []byte {
 	return fault(id, "server returned no response, but %T", response)
 }
 
-// encode returns v as JSON on one line. The parts of v that make their JSON themselves may
+// jsonOf returns v as JSON on one line. The parts of v that make their JSON themselves may
 // not be valid UTF-8.
-func encode(v any) (json.RawMessage, error) {
+func jsonOf(v any) (json.RawMessage, error) {
 	b, err := json.Marshal(v)
 	return bytes.ToValidUTF8(b, []byte("\ufffd")), err
 }

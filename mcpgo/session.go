@@ -192,7 +192,7 @@ func (s *session) forward(notifications <-chan mcp.JSONRPCNotification, receive 
 }
 
 func (s *session) pass(n mcp.JSONRPCNotification, receive func([]byte, error)) {
-	msg, err := encode(n)
+	msg, err := jsonOf(n)
 	if err != nil {
 		s.log.Warn("notification has no JSON form", "method", n.Method, "err", err)
 		return

@@ -65,11 +65,11 @@ func Serve(ctx context.Context, backend Backend, registry *connstate.Registry, i
 	}()
 	written := make(chan error, 1)
 	go func() { written <- w.run() }() // ends with the connection, or a Write that fails
-	return await(ctx, c, ended, written, o)
+	return awaitEnd(ctx, c, ended, written, o)
 }
 
-// await waits for the first reason to end, and ends the connection.
-func await(ctx context.Context, c connstate.ForTransport, ended, written <-chan error, o Options) error {
+// awaitEnd waits for the first reason to end, and ends the connection.
+func awaitEnd(ctx context.Context, c connstate.ForTransport, ended, written <-chan error, o Options) error {
 	select {
 	case err := <-ended:
 		return errors.Join(err, finish(ctx, c, err == nil, written, o.Grace))

@@ -160,7 +160,7 @@ func (c *handleConn) run(k *call) {
 		delete(c.running, k.id)
 		c.bytes -= len(k.msg)
 	}()
-	response, err = encode(c.fn(k.ctx, k.msg))
+	response, err = responseLine(c.fn(k.ctx, k.msg))
 	if err != nil && k.ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", err, k.ctx.Err())
 	}
@@ -179,8 +179,8 @@ func (c *handleConn) deliver(response []byte) {
 	}
 }
 
-// encode returns the bytes of a response on one line.
-func encode(v any) ([]byte, error) {
+// responseLine returns the bytes of a response on one line.
+func responseLine(v any) ([]byte, error) {
 	var raw []byte
 	switch v := v.(type) {
 	case nil:

@@ -366,13 +366,13 @@ func (i *issuer) tokenOf(claims map[string]any) (*token, error) {
 		strings.ContainsFunc(principal, func(c rune) bool { return c < ' ' || c == 0x7f }):
 		return nil, invalid("the token has no usable claim " + i.claim)
 	}
-	scopes := strings.Fields(strings.Join(append(texts(claims["scope"]), texts(claims["scp"])...), " "))
-	return &token{principal: principal, audience: texts(claims["aud"]), scopes: scopes,
+	scopes := strings.Fields(strings.Join(append(claimTexts(claims["scope"]), claimTexts(claims["scp"])...), " "))
+	return &token{principal: principal, audience: claimTexts(claims["aud"]), scopes: scopes,
 		until: time.Unix(int64(until), 0)}, nil
 }
 
-// texts returns the texts of a claim: one, or an array of them.
-func texts(claim any) (all []string) {
+// claimTexts returns the texts of a claim: one, or an array of them.
+func claimTexts(claim any) (all []string) {
 	array, _ := claim.([]any)
 	for _, one := range append(array, claim) {
 		if text, ok := one.(string); ok {

@@ -107,7 +107,7 @@ func isSafe(u *url.URL) bool {
 // token: 401 if it is missing or not valid, 403 if it lacks a scope, 400 if the request has
 // several or one in the query, and 503 if the issuer cannot be asked.
 func (s *Resource) Authenticate(r *http.Request) (principal string, err error) {
-	raw, err := bearer(r)
+	raw, err := bearerToken(r)
 	if err == nil {
 		principal, err = s.check(raw)
 	}
@@ -188,8 +188,8 @@ func unavailable(cause error) error {
 // maxToken bounds a token, in bytes.
 const maxToken = 16 << 10
 
-// bearer returns the token in the Authorization header of a request.
-func bearer(r *http.Request) (string, error) {
+// bearerToken returns the token in the Authorization header of a request.
+func bearerToken(r *http.Request) (string, error) {
 	headers, wrong := r.Header["Authorization"], ""
 	scheme, token, _ := strings.Cut(strings.Join(headers, ""), " ")
 	token = strings.TrimSpace(token)

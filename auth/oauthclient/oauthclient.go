@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"strings"
@@ -23,6 +22,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/mcp-sse/mcp-sse/internal/atomicfile"
+	"github.com/mcp-sse/mcp-sse/internal/hosts"
 )
 
 // The values of Config.Grant.
@@ -64,7 +64,7 @@ type Config struct {
 func (c Config) Check() error {
 	at, err := url.Parse(c.TokenURL)
 	switch {
-	case err != nil || at.Host == "" || at.Scheme != "https" && !(at.Scheme == "http" && isLoopback(at.Hostname())):
+	case err != nil || at.Host == "" || at.Scheme != "https" && !(at.Scheme == "http" && hosts.IsLoopback(at.Hostname())):
 		return errors.New("token-url: want the URL of the token endpoint, with https:// unless it is on a loopback address")
 	case c.ClientID == "":
 		return errors.New("client-id: want the name of the gateway at the token endpoint")
@@ -75,11 +75,6 @@ func (c Config) Check() error {
 			RefreshToken)
 	}
 	return nil
-}
-
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
 }
 
 // Authorizer returns a function for one client, or for all if client is nil. See
@@ -183,13 +178,13 @@ func (s *source) authorize(ctx context.Context, refused string) (string, error) 
 
 // current returns the header, "" if another is due.
 func (s *source) current(refused string) string {
-	if token := s.token.Load(); token.Valid() && bearer(token) != refused {
-		return bearer(token)
+	if token := s.token.Load(); token.Valid() && bearerHeader(token) != refused {
+		return bearerHeader(token)
 	}
 	return ""
 }
 
-func bearer(token *oauth2.Token) string { return "Bearer " + token.AccessToken }
+func bearerHeader(token *oauth2.Token) string { return "Bearer " + token.AccessToken }
 
 // ask asks the endpoint for a token, unless another request has got one, or there were too many.
 func (s *source) ask(refused string) (string, error) {
@@ -214,7 +209,7 @@ func (s *source) ask(refused string) (string, error) {
 		token.Expiry = time.Time{}
 	}
 	s.token.Store(token)
-	return bearer(token), nil
+	return bearerHeader(token), nil
 }
 
 // request asks the endpoint for a token, and keeps the refresh token that comes with it.

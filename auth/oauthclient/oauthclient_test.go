@@ -253,7 +253,7 @@ func TestRefreshTokensAreSaved(t *testing.T) {
 			t.Helper()
 			refused := ""
 			if token := s.token.Load(); token != nil {
-				refused = bearer(token)
+				refused = bearerHeader(token)
 			}
 			want(t, s, refused, header)
 			data, _ := os.ReadFile(file)

@@ -81,7 +81,7 @@ func (t *trial) run(ctx context.Context) int {
 			fmt.Fprintf(out, "%s: FAILED: %s\n", visible(name), visible(plainText(err.Error())))
 		default:
 			server := strings.TrimSpace(found.Name + " " + found.Version)
-			fmt.Fprintf(out, "%s: %s\n", visible(name), visible(describe(server, found, startedIn(took, found))))
+			fmt.Fprintf(out, "%s: %s\n", visible(name), visible(summary(server, found, startedIn(took, found))))
 		}
 		switch {
 		case ctx.Err() != nil:

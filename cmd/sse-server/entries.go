@@ -53,7 +53,7 @@ func (m *Main) initialize(c *config.Config) int {
 		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
 		return exitFailure
 	}
-	fmt.Fprintf(m.Stdout, "%s has %s: %s\n", file, count(len(made.Names), "server"), visible(strings.Join(made.Names, ", ")))
+	fmt.Fprintf(m.Stdout, "%s has %s: %s\n", file, counted(len(made.Names), "server"), visible(strings.Join(made.Names, ", ")))
 	m.tellVariables(made.Variables)
 	for _, path := range slices.Sorted(maps.Keys(made.EnvFiles)) {
 		fmt.Fprintf(m.Stdout, "Values that may be secret are in %s\n", path)
@@ -207,7 +207,7 @@ func (m *Main) connect(c *config.Config) int {
 	if c.ConnectClient.Undo {
 		return m.undoEntries(c, client, files)
 	}
-	servers, err := entriesOf(c)
+	servers, err := clientServers(c)
 	if err != nil {
 		return m.refuse(err)
 	}
@@ -326,10 +326,10 @@ func (m *Main) writeEntries(c *config.Config, client clients.Client, files []str
 	return exitOK
 }
 
-// entriesOf returns the servers of c as clients are told of them.
-func entriesOf(c *config.Config) (servers []clients.Server, err error) {
+// clientServers returns the servers of c as clients are told of them.
+func clientServers(c *config.Config) (servers []clients.Server, err error) {
 	if c.URL != "" && len(c.Servers) == 0 { // of a gateway that runs
-		return []clients.Server{{Name: nameOf(c), URL: c.Remote().Place(), Program: ourselves(os.Executable())}}, nil
+		return []clients.Server{{Name: remoteName(c), URL: c.Remote().Place(), Program: ourselves(os.Executable())}}, nil
 	}
 	base, err := c.Base()
 	if err != nil {
@@ -349,8 +349,8 @@ func ourselves(self string, err error) string {
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// nameOf returns the name of the server at --url: that of --name, the path before its route, or one in its host.
-func nameOf(c *config.Config) string {
+// remoteName returns the name of the server at --url: that of --name, the path before its route, or one in its host.
+func remoteName(c *config.Config) string {
 	at, err := url.Parse(c.Remote().Address)
 	if c.Called != "" || err != nil {
 		return c.Title(&c.Server)

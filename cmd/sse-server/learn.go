@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
+	"github.com/mcp-sse/mcp-sse/internal/closed"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/private"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -113,14 +114,7 @@ func (i *introduction) findInitialize() {
 }
 
 // isAnswered reports whether answered is closed.
-func (i *introduction) isAnswered() bool {
-	select {
-	case <-i.answered:
-		return true
-	default:
-		return false
-	}
-}
+func (i *introduction) isAnswered() bool { return closed.Is(i.answered) }
 
 // Write writes to the client.
 func (i *introduction) Write(p []byte) (int, error) {

@@ -18,7 +18,7 @@ import (
 
 // newLogger makes the log; format has been checked.
 func newLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
-	options := &slog.HandlerOptions{Level: level, ReplaceAttr: plain}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: plainAttr}
 	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, options))
 	}
@@ -48,9 +48,9 @@ func visible(text string) string {
 	return b.String()
 }
 
-// plain writes times in UTC, whatever the zone of the machine, durations with their
+// plainAttr writes times in UTC, whatever the zone of the machine, durations with their
 // unit in JSON too, without nanoseconds, and errors in plain words.
-func plain(_ []string, attr slog.Attr) slog.Attr {
+func plainAttr(_ []string, attr slog.Attr) slog.Attr {
 	switch attr.Value.Kind() {
 	case slog.KindTime:
 		attr.Value = slog.TimeValue(attr.Value.Time().UTC())

@@ -93,7 +93,7 @@ func (m *Main) tellWaiting(d *daemon) (told bool) {
 		}
 	}
 	if clients > 0 {
-		m.tellStopping(fmt.Sprintf("%s connected, %s running", count(clients, "client"), count(requests, "request")), d.grace())
+		m.tellStopping(fmt.Sprintf("%s connected, %s running", counted(clients, "client"), counted(requests, "request")), d.grace())
 	}
 	return clients > 0
 }

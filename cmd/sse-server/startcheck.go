@@ -67,7 +67,7 @@ func (m *Main) checkStarts(ctx context.Context, gateways map[string]*gateway.Gat
 		}
 		if found, ok := gw.Remembered(); ok {
 			gw.Start()
-			all.say(name, describe(titleOf(found), found, fromMemory))
+			all.say(name, summary(titleOf(found), found, fromMemory))
 			continue
 		}
 		checks.Go(func() { all.check(ctx, gw, s, name, places) }) // ends with ctx, or with the times of the gateway
@@ -114,7 +114,7 @@ func (all *startCheck) check(ctx context.Context, gw *gateway.Gateway, s *config
 		all.say(name, "not checked: stopped")
 		return
 	case err == nil:
-		lines := []string{describe(titleOf(found), found, startedIn(time.Since(began), found))}
+		lines := []string{summary(titleOf(found), found, startedIn(time.Since(began), found))}
 		if found.NoTools != nil {
 			lines = append(lines, "What to do: "+remedyFor(s, found.NoTools.Error())+".")
 		}
@@ -214,18 +214,18 @@ func startedIn(d time.Duration, found handshake.Found) string {
 	return fmt.Sprintf("%.1f s, %d MiB", d.Seconds(), (found.Memory+1<<19)>>20)
 }
 
-// describe says what a server is and has, by the words for it, and how that is known.
-func describe(server string, found handshake.Found, how string) string {
+// summary says what a server is and has, by the words for it, and how that is known.
+func summary(server string, found handshake.Found, how string) string {
 	text := fmt.Sprintf("%s, MCP %s: ", server, found.ProtocolVersion)
 	if found.NoTools != nil {
 		return fmt.Sprintf("%s%s (%s)", text, noTools(found), how)
 	}
-	text += count(len(found.Tools), "tool")
+	text += counted(len(found.Tools), "tool")
 	if found.Prompts > 0 {
-		text += ", " + count(found.Prompts, "prompt")
+		text += ", " + counted(found.Prompts, "prompt")
 	}
 	if found.Resources > 0 {
-		text += ", " + count(found.Resources, "resource")
+		text += ", " + counted(found.Resources, "resource")
 	}
 	return fmt.Sprintf("%s (%s)", text, how)
 }
@@ -235,8 +235,8 @@ func noTools(found handshake.Found) string {
 	return "no list of tools: " + strings.TrimPrefix(plainText(found.NoTools.Error()), "list tools: ")
 }
 
-// count returns a number of things, which are named in the plural too unless that just has an s.
-func count(n int, thing string, plural ...string) string {
+// counted returns a number of things, which are named in the plural too unless that just has an s.
+func counted(n int, thing string, plural ...string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mcp-sse/mcp-sse/internal/plainjson"
 )
 
 // Server is a server at a URL, as a client is told of it.
@@ -237,26 +239,22 @@ func object(pairs ...any) json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for i := 0; i < len(pairs); i += 2 {
-		data := encode(pairs[i+1])
+		data := jsonText(pairs[i+1])
 		if slices.Contains([]string{"null", `""`}, data) {
 			continue
 		}
 		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, "%s:%s", encode(pairs[i]), data)
+		fmt.Fprintf(&b, "%s:%s", jsonText(pairs[i]), data)
 	}
 	b.WriteByte('}')
 	return b.Bytes()
 }
 
-// encode returns a value in JSON, with <, > and & as they are.
-func encode(value any) string {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(value) // texts, lists and mappings of them, and JSON
-	return strings.TrimSpace(b.String())
+func jsonText(value any) string {
+	data, _ := plainjson.Encode(value) // texts, lists and mappings of them, and JSON
+	return string(data)
 }
 
 var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)

@@ -96,7 +96,7 @@ func ofInspector(s Server) string {
 func tables(servers []Server) string {
 	var all []string
 	for _, s := range servers {
-		text := "[mcp_servers." + s.Name + "]\nurl = " + encode(s.URL)
+		text := "[mcp_servers." + s.Name + "]\nurl = " + jsonText(s.URL)
 		if s.Token {
 			text += "\nbearer_token_env_var = \"TOKEN\""
 		}
@@ -109,7 +109,7 @@ func tables(servers []Server) string {
 func ofContinue(servers []Server) string {
 	text := "mcpServers:"
 	for _, s := range servers {
-		text += "\n  - name: " + encode(s.Name) + "\n    type: " + either(s, "streamable-http", "sse") + "\n    url: " + encode(s.URL)
+		text += "\n  - name: " + jsonText(s.Name) + "\n    type: " + either(s, "streamable-http", "sse") + "\n    url: " + jsonText(s.URL)
 		if s.Token {
 			text += "\n    requestOptions:\n      headers:\n        Authorization: \"Bearer TOKEN\""
 		}
@@ -148,7 +148,7 @@ async def main():%s
 %[5]s            await session.initialize()
 %[5]s            print(await session.list_tools())
 
-asyncio.run(main())`, module, client, imports, opened, indent, encode(s.URL), options)
+asyncio.run(main())`, module, client, imports, opened, indent, jsonText(s.URL), options)
 }
 
 func ofTypeScript(s Server) string {
@@ -164,5 +164,5 @@ import { %s } from "@modelcontextprotocol/sdk/client/%s.js";
 
 const client = new Client({ name: "my-client", version: "1" });
 await client.connect(new %[1]s(new URL(%[3]s)%s));
-console.log(await client.listTools());`, transport, module, encode(s.URL), options)
+console.log(await client.listTools());`, transport, module, jsonText(s.URL), options)
 }

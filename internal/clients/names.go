@@ -7,7 +7,7 @@ var byName = func() map[string]Client {
 	all := map[string]Client{}
 	for _, c := range All {
 		for _, name := range append([]string{c.Name, strings.TrimSuffix(c.Name, "-cli"), c.Title}, c.Calls...) {
-			all[plain(name)] = c
+			all[folded(name)] = c
 		}
 	}
 	return all
@@ -15,12 +15,12 @@ var byName = func() map[string]Client {
 
 var separators = strings.NewReplacer("-", "", "_", "", " ", "")
 
-func plain(name string) string { return separators.Replace(strings.ToLower(name)) }
+func folded(name string) string { return separators.Replace(strings.ToLower(name)) }
 
 // Named returns the client that text means: its Name, also without -cli, its Title, or one of the names by
 // which it calls itself, whatever their case, -, _ and blanks.
 func Named(text string) (Client, bool) {
-	c, known := byName[plain(text)]
+	c, known := byName[folded(text)]
 	return c, known
 }
 

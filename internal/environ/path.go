@@ -34,17 +34,17 @@ func PathKey(path string) string {
 			key = append(key, element)
 		}
 		for _, file := range files {
-			key = append(key, "/tmp/"+file.Name(), contentOf(filepath.Join(element, file.Name())))
+			key = append(key, "/tmp/"+file.Name(), fileContent(filepath.Join(element, file.Name())))
 		}
 	}
 	return fmt.Sprintf("%q", key)
 }
 
-// maxScript bounds the files that contentOf reads: scripts with the paths of their folder in them, and no programs.
+// maxScript bounds the files that fileContent reads: scripts with the paths of their folder in them, and no programs.
 const maxScript = 64 << 10
 
-// contentOf returns where a link leads, or a hash of a script; of a larger file its size.
-func contentOf(path string) string {
+// fileContent returns where a link leads, or a hash of a script; of a larger file its size.
+func fileContent(path string) string {
 	info, err := os.Lstat(path)
 	switch {
 	case err != nil:

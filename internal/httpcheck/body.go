@@ -96,7 +96,7 @@ func (f *Checker) tooLarge(b *Body, r *http.Request) *Refusal {
 // checkMedia refuses a body that is not plain JSON.
 func checkMedia(r *http.Request) *Refusal {
 	switch {
-	case !isJSON(r.Header.Get("Content-Type")):
+	case !isJSONType(r.Header.Get("Content-Type")):
 		return Refused(http.StatusUnsupportedMediaType, metrics.PostMediaType,
 			"the Content-Type must be application/json")
 	case !slices.Contains([]string{"", "identity"}, strings.ToLower(r.Header.Get("Content-Encoding"))):
@@ -106,7 +106,7 @@ func checkMedia(r *http.Request) *Refusal {
 	return nil
 }
 
-func isJSON(contentType string) bool {
+func isJSONType(contentType string) bool {
 	if contentType == "application/json" {
 		return true
 	}

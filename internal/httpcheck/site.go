@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/hosts"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -151,13 +152,8 @@ func hostname(host string) string {
 	return strings.Trim(host, "[]")
 }
 
-// IsLoopback reports whether a host, with or without a port, is this machine. A
-// name other than localhost is not: what it resolves to may change.
-func IsLoopback(host string) bool {
-	name := hostname(host)
-	addr, err := netip.ParseAddr(name)
-	return strings.EqualFold(name, "localhost") || err == nil && addr.Unmap().IsLoopback()
-}
+// IsLoopback is hosts.IsLoopback of a host with or without a port.
+func IsLoopback(host string) bool { return hosts.IsLoopback(hostname(host)) }
 
 // ClientAddr is the address of the client: the peer's, or what trusted proxies
 // say. X-Forwarded-For is read from its end, as far as the hops are trusted. Another replica

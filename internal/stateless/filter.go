@@ -72,8 +72,8 @@ func URIParams(uri string) json.RawMessage {
 
 // Mark returns a notification that names its subscription.
 func Mark(method string, params, subscription json.RawMessage) []byte {
-	params = object(params)
-	meta := jsonrpc.SetMember(object(params, "_meta"), subscription, mcp.MetaSubscription)
+	params = objectMember(params)
+	meta := jsonrpc.SetMember(objectMember(params, "_meta"), subscription, mcp.MetaSubscription)
 	return jsonrpc.NewNotification(method, jsonrpc.SetMember(params, meta, "_meta"))
 }
 

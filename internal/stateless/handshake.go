@@ -26,20 +26,20 @@ func MetaOf(params json.RawMessage) (m Meta) {
 	if v, ok := jsonrpc.Member(params, "clientInfo"); ok && v[0] == '{' {
 		m.ClientInfo = v
 	}
-	m.Capabilities = jsonrpc.RemoveMember(object(params, "capabilities"), "tasks")
+	m.Capabilities = jsonrpc.RemoveMember(objectMember(params, "capabilities"), "tasks")
 	return m
 }
 
 // DiscoverResult makes a result of server/discover from one of initialize.
 func DiscoverResult(initialized json.RawMessage, versions []string) json.RawMessage {
 	supported, _ := json.Marshal(versions) // strings always have a JSON form
-	return describe(jsonrpc.SetMember(json.RawMessage("{}"), supported, "supportedVersions"), initialized)
+	return withDescription(jsonrpc.SetMember(json.RawMessage("{}"), supported, "supportedVersions"), initialized)
 }
 
-// describe adds to a result the server's capabilities and instructions, which the other
+// withDescription adds to a result the server's capabilities and instructions, which the other
 // result has.
-func describe(result, other json.RawMessage) json.RawMessage {
-	result = jsonrpc.SetMember(result, jsonrpc.RemoveMember(object(other, "capabilities"), "tasks"), "capabilities")
+func withDescription(result, other json.RawMessage) json.RawMessage {
+	result = jsonrpc.SetMember(result, jsonrpc.RemoveMember(objectMember(other, "capabilities"), "tasks"), "capabilities")
 	if text, ok := jsonrpc.Member(other, "instructions"); ok && text[0] == '"' {
 		result = jsonrpc.SetMember(result, text, "instructions")
 	}
@@ -57,7 +57,7 @@ func InitializeResult(discovered, params json.RawMessage, name string) json.RawM
 	if !ok || info[0] != '{' {
 		info = json.RawMessage(`{"name":` + string(jsonrpc.Quote(name)) + `,"version":"unknown"}`)
 	}
-	result := describe(json.RawMessage(`{"protocolVersion":"`+version+`"}`), discovered)
+	result := withDescription(json.RawMessage(`{"protocolVersion":"`+version+`"}`), discovered)
 	return jsonrpc.SetMember(result, info, "serverInfo")
 }
 

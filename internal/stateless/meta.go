@@ -61,7 +61,7 @@ func (m Meta) Into(params json.RawMessage) (json.RawMessage, bool) {
 	if capabilities == nil {
 		capabilities = json.RawMessage("{}")
 	}
-	meta := object(params, "_meta")
+	meta := objectMember(params, "_meta")
 	meta = jsonrpc.SetMember(meta, json.RawMessage(`"`+mcp.VersionStateless+`"`), mcp.MetaVersion)
 	meta = jsonrpc.SetMember(meta, capabilities, mcp.MetaCapabilities)
 	if m.ClientInfo != nil {
@@ -97,8 +97,8 @@ func CutMeta(params json.RawMessage, names ...string) json.RawMessage {
 // IsEmpty reports whether JSON is an object without members.
 func IsEmpty(raw json.RawMessage) bool { return string(jsonrpc.Compact(raw)) == "{}" }
 
-// object returns a member that is an object; {} if there is none.
-func object(obj json.RawMessage, names ...string) json.RawMessage {
+// objectMember returns a member that is an object; {} if there is none.
+func objectMember(obj json.RawMessage, names ...string) json.RawMessage {
 	if value, ok := jsonrpc.Member(obj, names...); ok && value[0] == '{' {
 		return value
 	}

@@ -25,7 +25,7 @@ func Signed(result, info json.RawMessage) json.RawMessage {
 	if info == nil {
 		return result
 	}
-	return jsonrpc.SetMember(result, setDefault(object(result, "_meta"), mcp.MetaServerInfo, info), "_meta")
+	return jsonrpc.SetMember(result, setDefault(objectMember(result, "_meta"), mcp.MetaServerInfo, info), "_meta")
 }
 
 // setDefault adds a member that is missing.

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/closed"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -265,7 +266,7 @@ func (c stdout) Read(p []byte) (int, error) {
 		switch {
 		case c.isClosing():
 			return 0, jsonrpc.ErrClosed
-		case n > 0 && !isClosed(c.ended):
+		case n > 0 && !closed.Is(c.ended):
 			c.inLine.Store(p[n-1] != '\n')
 			return n, nil
 		case n > 0:
@@ -347,13 +348,4 @@ func (e exit) Error() string { return string(e) }
 // Exited marks the end of a program.
 func (exit) Exited() {}
 
-func (c *child) isClosing() bool { return isClosed(c.closing) }
-
-func isClosed(ch <-chan struct{}) bool {
-	select {
-	case <-ch:
-		return true
-	default:
-		return false
-	}
-}
+func (c *child) isClosing() bool { return closed.Is(c.closing) }

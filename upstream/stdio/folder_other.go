@@ -2,5 +2,5 @@
 
 package stdio
 
-// idOf returns nothing: a folder is its path here.
-func idOf(string) string { return "" }
+// folderID returns nothing: a folder is its path here.
+func folderID(string) string { return "" }

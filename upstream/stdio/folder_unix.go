@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// idOf returns which folder is at a path: its device, and its number there.
-func idOf(path string) string {
+// folderID returns which folder is at a path: its device, and its number there.
+func folderID(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
 		return ""

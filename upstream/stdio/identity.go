@@ -53,8 +53,8 @@ func (c Command) identity() remember.Identity {
 	command := append([]string{c.Path}, c.Args...)
 	return remember.Identity{
 		Command: fmt.Sprintf("%q", command),
-		Server:  fmt.Sprintf("%q %s %q", command, hashOf(all.given), files),
-		Place:   fmt.Sprintf("%s %s", folder(c.Dir), hashOf(append(all.around, all.here...), environ.PathKey(all.path))),
+		Server:  fmt.Sprintf("%q %s %q", command, variablesHash(all.given), files),
+		Place:   fmt.Sprintf("%s %s", folder(c.Dir), variablesHash(append(all.around, all.here...), environ.PathKey(all.path))),
 	}
 }
 
@@ -63,7 +63,7 @@ func (c Command) identity() remember.Identity {
 func folder(dir string) string {
 	path, _ := filepath.Abs(dir)
 	leadsTo, _ := filepath.EvalSymlinks(path)
-	return fmt.Sprintf("%q %q %s", path, leadsTo, idOf(path))
+	return fmt.Sprintf("%q %q %s", path, leadsTo, folderID(path))
 }
 
 // program returns the path of the program.
@@ -150,8 +150,8 @@ func chooses(name string) bool {
 		slices.ContainsFunc(choosingParts, func(part string) bool { return strings.Contains(name, part) })
 }
 
-// hashOf returns the hash of variables, and of other texts about them.
-func hashOf(variables []string, more ...string) string {
+// variablesHash returns the hash of variables, and of other texts about them.
+func variablesHash(variables []string, more ...string) string {
 	slices.Sort(variables)
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", variables, more))
 	return hex.EncodeToString(sum[:])

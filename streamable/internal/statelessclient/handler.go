@@ -157,13 +157,13 @@ func checkVersion(q *request) *httpcheck.Refusal {
 	e.Data = struct {
 		Supported []string `json:"supported"`
 		Requested string   `json:"requested"`
-	}{versions(), httpcheck.Clip(q.meta.Version)}
+	}{servedVersions(), httpcheck.Clip(q.meta.Version)}
 	return refused(http.StatusBadRequest, e)
 }
 
-// versions are those that the endpoint serves: of those with sessions, the ones since Streamable
+// servedVersions are those that the endpoint serves: of those with sessions, the ones since Streamable
 // HTTP.
-func versions() []string {
+func servedVersions() []string {
 	return append([]string{mcp.VersionStateless}, mcp.VersionsWithInitialize()[1:]...)
 }
 
@@ -174,6 +174,6 @@ func (h *Handler) discover(a *reply, q *request) *httpcheck.Refusal {
 		return why
 	}
 	defer h.pool.release(pc, false)
-	a.result(stateless.Complete(q.Method, stateless.DiscoverResult(pc.result, versions()), pc.info()))
+	a.result(stateless.Complete(q.Method, stateless.DiscoverResult(pc.result, servedVersions()), pc.info()))
 	return nil
 }

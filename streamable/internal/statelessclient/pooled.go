@@ -58,9 +58,9 @@ func newPooledConn(key string, g *group) *pooledConn {
 }
 
 // errEnded is the error of a request that the server has not got.
-var errEnded = ended(true)
+var errEnded = sessionEnded(true)
 
-func ended(retryable bool) *jsonrpc.Error {
+func sessionEnded(retryable bool) *jsonrpc.Error {
 	return jsonrpc.ReasonError("the session with the server has ended", "session_lost", retryable)
 }
 
@@ -293,7 +293,7 @@ func (pc *pooledConn) closed() {
 	}
 	pc.mu.Unlock()
 	for _, id := range open {
-		pc.answered(id, jsonrpc.NewError(id, ended(!pc.c.Committed(id))))
+		pc.answered(id, jsonrpc.NewError(id, sessionEnded(!pc.c.Committed(id))))
 	}
 	pc.h.registry.Remove(pc.c.Connection)
 	pc.h.checks.LogClosed(pc.c.Connection)

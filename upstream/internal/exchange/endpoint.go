@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -18,6 +17,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/mcp-sse/mcp-sse/internal/hosts"
 	"github.com/mcp-sse/mcp-sse/internal/unreached"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -231,20 +231,15 @@ func (e *Endpoint) Place() string { return PublicURL(e.URL) }
 
 // SameOrigin reports whether two URLs have the same scheme, host and port.
 func SameOrigin(a, b *url.URL) bool {
-	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && hosts.Port(a) == hosts.Port(b)
 }
 
 // SameServer is SameOrigin, but the names of this machine are one host: a server that listens
 // at one calls itself by another. A redirect must not use it: a program that listens at another
 // name's address would get the credentials.
 func SameServer(a, b *url.URL) bool {
-	return SameOrigin(a, b) || a.Scheme == b.Scheme && isLoopback(a.Hostname()) && isLoopback(b.Hostname()) &&
-		port(a) == port(b)
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+	return SameOrigin(a, b) || a.Scheme == b.Scheme && hosts.IsLoopback(a.Hostname()) && hosts.IsLoopback(b.Hostname()) &&
+		hosts.Port(a) == hosts.Port(b)
 }
 
 // addressOf returns the host of a URL, as it is written there, and the port.
@@ -253,15 +248,5 @@ func addressOf(address string) string {
 	if err != nil {
 		return address
 	}
-	return net.JoinHostPort(at.Hostname(), port(at))
-}
-
-func port(u *url.URL) string {
-	switch {
-	case u.Port() != "":
-		return u.Port()
-	case u.Scheme == "https":
-		return "443"
-	}
-	return "80"
+	return hosts.Address(at)
 }

@@ -196,9 +196,9 @@ func namesSession(code int, m *jsonrpc.Message, text []byte) string {
 	var said []string
 	switch {
 	case m == nil:
-		said = append(texts(text, spokenMembers), firstLine(text))
+		said = append(memberTexts(text, spokenMembers), firstLine(text))
 	case ofTransport(code, m):
-		said = texts(m.Error(), [][]string{{"message"}})
+		said = memberTexts(m.Error(), [][]string{{"message"}})
 	}
 	for _, one := range said {
 		words := strings.ToLower(one[:min(maxErrorText, len(one))])
@@ -222,8 +222,8 @@ func ofTransport(code int, m *jsonrpc.Message) bool {
 // spokenMembers are the members in which frameworks say in a JSON object why they refuse a request.
 var spokenMembers = [][]string{{"error"}, {"message"}, {"detail"}, {"error_description"}, {"error", "message"}}
 
-// texts returns those of the members of an object that are texts.
-func texts(object []byte, members [][]string) (all []string) {
+// memberTexts returns those of the members of an object that are texts.
+func memberTexts(object []byte, members [][]string) (all []string) {
 	for _, names := range members {
 		if text, ok := jsonrpc.MemberText(object, names...); ok {
 			all = append(all, text)

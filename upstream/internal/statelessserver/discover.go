@@ -131,7 +131,7 @@ func discoverError(x *exchange.Endpoint, raw json.RawMessage) error {
 	modern := slices.Contains([]int{mcp.CodeHeaderMismatch, mcp.CodeMissingCapability, mcp.CodeUnsupportedVersion},
 		e.Code)
 	data, _ := jsonrpc.Member(raw, "data")
-	if !modern || slices.ContainsFunc(versions(data, "supported"), mcp.HasInitialize) {
+	if !modern || slices.ContainsFunc(stringList(data, "supported"), mcp.HasInitialize) {
 		return nil
 	}
 	return fmt.Errorf("%s: the server refused server/discover: %.200s (code %d)", x.Place(), e.Message,
@@ -140,11 +140,11 @@ func discoverError(x *exchange.Endpoint, raw json.RawMessage) error {
 
 // supports reports whether a result of server/discover names this version.
 func supports(result json.RawMessage) bool {
-	return slices.Contains(versions(result, "supportedVersions"), mcp.VersionStateless)
+	return slices.Contains(stringList(result, "supportedVersions"), mcp.VersionStateless)
 }
 
-// versions returns a member that is a list of strings.
-func versions(obj json.RawMessage, member string) []string {
+// stringList returns a member that is a list of strings.
+func stringList(obj json.RawMessage, member string) []string {
 	raw, _ := jsonrpc.Member(obj, member)
 	var all []string
 	_ = json.Unmarshal(raw, &all)

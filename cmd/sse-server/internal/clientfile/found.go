@@ -76,7 +76,7 @@ func Find(home string) (all []Found, err error) {
 	var wrong []error
 	var seen []string
 	here := theseFolders()
-	offInClaudeCode, offOfMCPJSON := ofClaudeCode(home, here)
+	offInClaudeCode, offOfMCPJSON := offInClaudeCode(home, here)
 	for _, place := range places() {
 		file, known := place.file, variables{"userHome": home, "pathSeparator": string(filepath.Separator), "/": string(filepath.Separator)}
 		if isInHome(file) {

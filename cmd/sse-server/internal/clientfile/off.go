@@ -39,10 +39,10 @@ func (s switches) add(names []string, why string) {
 	}
 }
 
-// ofClaudeCode returns what is switched off in Claude Code: by its command /mcp for a project, which is about the
+// offInClaudeCode returns what is switched off in Claude Code: by its command /mcp for a project, which is about the
 // servers of every file, and by the answer "no" to whether those of .mcp.json may run. A server of .mcp.json about
 // which nobody was asked yet is not off: without a terminal Claude Code starts it.
-func ofClaudeCode(home string, here folders) (everywhere, ofMCPJSON switches) {
+func offInClaudeCode(home string, here folders) (everywhere, ofMCPJSON switches) {
 	everywhere, ofMCPJSON = switches{}, switches{}
 	file := filepath.Join(home, ".claude.json")
 	for path, project := range projectsIn(plainJSON(file), "projects") {

@@ -204,19 +204,19 @@ func (l list) change(i int, members map[string]any) string {
 		if !isThere {
 			return ""
 		}
-		l.lines[old.Position.Line-1] = start + strings.TrimSpace(textOf(members[key.Value])) + rest
+		l.lines[old.Position.Line-1] = start + strings.TrimSpace(yamlOf(members[key.Value])) + rest
 	}
 	var added []string
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
-		for line := range strings.Lines(textOf(map[string]any{name: missing[name]})) {
+		for line := range strings.Lines(yamlOf(map[string]any{name: missing[name]})) {
 			added = append(added, strings.Repeat(" ", column)+strings.TrimSuffix(line, "\n")+l.eol)
 		}
 	}
 	return strings.Join(slices.Insert(l.lines, below, added...), "")
 }
 
-// textOf returns a value of an entry in YAML.
-func textOf(value any) string {
+// yamlOf returns a value of an entry in YAML.
+func yamlOf(value any) string {
 	text, _ := yaml.Marshal(value) // texts, and mappings of them
 	return string(text)
 }

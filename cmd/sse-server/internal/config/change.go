@@ -90,7 +90,7 @@ func (c *Config) CheckChange(next *Config) error {
 	}
 	place := func(option string) string { return cmp.Or(next.given[option], c.Place(option)) }
 	for i, flag := range c.flags {
-		refuse(flag.Tag.Has("fixed") && textOf(flag.Target) != textOf(next.flags[i].Target), place(flag.Name), "")
+		refuse(flag.Tag.Has("fixed") && flagText(flag.Target) != flagText(next.flags[i].Target), place(flag.Name), "")
 	}
 	refuse((c.Certificate == nil) != (next.Certificate == nil), place("tls-cert"), "HTTP or HTTPS ")
 	refuse((len(c.Servers) == 0) != (len(next.Servers) == 0), c.Config, "one server or several ")
@@ -118,7 +118,7 @@ func (c *Config) Hash() float64 {
 			case flag.Name == "url":
 				values = []string{s.remote.Place()}
 			case !isList:
-				values = []string{textOf(flag.Target)}
+				values = []string{flagText(flag.Target)}
 			}
 			for _, value := range values {
 				if separator := flag.Tag.Get("pairs"); separator != "" {
@@ -162,7 +162,7 @@ func (c *Config) Changes(next *Config) (names []string) {
 // changedOptions names the options that are different, with prefix before each.
 func changedOptions(prefix string, was, is *Server) (names []string) {
 	for i, flag := range was.flags {
-		if !flag.Tag.Has("only") && flag.Name != "config" && textOf(flag.Target) != textOf(is.flags[i].Target) {
+		if !flag.Tag.Has("only") && flag.Name != "config" && flagText(flag.Target) != flagText(is.flags[i].Target) {
 			names = append(names, prefix+flag.Name)
 		}
 	}

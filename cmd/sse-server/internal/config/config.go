@@ -320,18 +320,18 @@ var usage string
 // newParser returns the parser of the flags for options, whose values are the defaults. It
 // sets s.flags, where s is a part of options or the same.
 func newParser(options any, s *Server) *kong.Kong {
-	parser := kong.Must(options, kong.Name("sse-server"), kong.Description(usage), kong.NoDefaultHelp(), kong.ValueFormatter(describe),
+	parser := kong.Must(options, kong.Name("sse-server"), kong.Description(usage), kong.NoDefaultHelp(), kong.ValueFormatter(helpOf),
 		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, NoAppDescFormat: true, WrapUpperBound: 100, Compact: true, FlagsLast: true}))
 	for _, flag := range parser.Model.Flags {
-		flag.Default = textOf(flag.Target)
+		flag.Default = flagText(flag.Target)
 		flag.HasDefault = flag.Default != ""
 	}
 	s.flags = parser.Model.Flags
 	return parser
 }
 
-// describe returns the help of an option, with its default.
-func describe(value *kong.Value) string {
+// helpOf returns the help of an option, with its default.
+func helpOf(value *kong.Value) string {
 	text := value.Help
 	if value.HasDefault && !value.IsBool() {
 		text += " [default " + value.Default + "]"
@@ -344,8 +344,8 @@ func envName(name string) string {
 	return "SSE_SERVER_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
-// textOf returns the value of an option as a flag takes it, "" if there is none.
-func textOf(v reflect.Value) string {
+// flagText returns the value of an option as a flag takes it, "" if there is none.
+func flagText(v reflect.Value) string {
 	v = reflect.Indirect(v)
 	if !v.IsValid() || v.Kind() == reflect.Slice && v.Len() == 0 {
 		return ""
@@ -448,7 +448,7 @@ func verify(flag *kong.Flag) error {
 		return verifyPairs(flag)
 	case flag.Tag.Has("oneof"):
 		allowed := strings.Split(flag.Tag.Get("oneof"), ",")
-		for value := range strings.SplitSeq(textOf(v), ",") {
+		for value := range strings.SplitSeq(flagText(v), ",") {
 			if !slices.Contains(allowed, value) {
 				return fmt.Errorf("want one of %s, but got %q", strings.Join(allowed, ", "), value)
 			}
@@ -462,9 +462,9 @@ func verify(flag *kong.Flag) error {
 	case number == 0 && !flag.Tag.Has("zero"):
 		return errors.New("0 is refused: want more, or leave it out")
 	case number < 0:
-		return fmt.Errorf("want %s, but got %q", numbersOf(flag), textOf(v))
+		return fmt.Errorf("want %s, but got %q", numbersOf(flag), flagText(v))
 	case v.Type().PkgPath() == "" && !(number <= maxCount): // not NaN either
-		return fmt.Errorf("want a number up to %d, but got %q", maxCount, textOf(v))
+		return fmt.Errorf("want a number up to %d, but got %q", maxCount, flagText(v))
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func TestValuesThatAreTaken(t *testing.T) {
 		{"transports", "sse", "sse"},
 	} {
 		c := mustLoad(t, nil, "--"+tc.flag+"="+tc.given)
-		ssetest.Want(t, "--"+tc.flag+"="+tc.given, textOf(c.byName()[tc.flag].Target), tc.want)
+		ssetest.Want(t, "--"+tc.flag+"="+tc.given, flagText(c.byName()[tc.flag].Target), tc.want)
 	}
 }
 
@@ -382,7 +382,7 @@ func TestPrecedence(t *testing.T) {
 		{map[string]string{"SSE_SERVER_PORT": "tcp://10.0.0.1:80"}, nil, "addr", "127.0.0.1:8080", ""},
 	} {
 		c := mustLoad(t, tc.env, tc.args...)
-		if got := textOf(c.byName()[tc.flag].Target); got != tc.want || c.given[tc.flag] != tc.from {
+		if got := flagText(c.byName()[tc.flag].Target); got != tc.want || c.given[tc.flag] != tc.from {
 			t.Errorf("%v %q: --%s is %s from %q, want %s from %q", tc.env, tc.args, tc.flag, got, c.given[tc.flag], tc.want, tc.from)
 		}
 	}

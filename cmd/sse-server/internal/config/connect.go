@@ -73,7 +73,7 @@ func argsOf(flag *kong.Flag) []string {
 		}
 		return args
 	}
-	return []string{name + "=" + textOf(flag.Target)}
+	return []string{name + "=" + flagText(flag.Target)}
 }
 
 // DependsOnDir reports whether what is served depends on the directory in which sse-server was started.

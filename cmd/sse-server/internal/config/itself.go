@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/hosts"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -113,11 +114,7 @@ func (c *Config) isRoute(route string) bool {
 // isHere reports whether a URL has the port of the address that c serves on, and a host that leads there.
 func (c *Config) isHere(at *url.URL) bool {
 	host, port, err := net.SplitHostPort(string(c.Addr))
-	of := at.Port()
-	if of == "" {
-		of = map[string]string{"http": "80", "https": "443"}[at.Scheme]
-	}
-	if err != nil || of != port || port == "0" {
+	if err != nil || hosts.Port(at) != port || port == "0" {
 		return false
 	}
 	if host == "" || isUnspecified(host) { // it listens on all addresses of this machine

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -12,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/plainjson"
 )
 
 // Entry is a server of a file that is to be made.
@@ -49,14 +48,10 @@ func (t text) MarshalYAML() ([]byte, error) {
 	if plainText.MatchString(string(t)) {
 		return yaml.Marshal(string(t)) // which quotes yes
 	}
-	var b bytes.Buffer
-	quote := json.NewEncoder(&b)
-	quote.SetEscapeHTML(false)
-	err := quote.Encode(string(t))
-	return b.Bytes(), err
+	return plainjson.Encode(string(t))
 }
 
-func texts(of []string) (all []text) {
+func asTexts(of []string) (all []text) {
 	for _, one := range of {
 		all = append(all, text(one))
 	}
@@ -139,7 +134,7 @@ func (f *File) options(name string, e Entry) (options yaml.MapSlice) {
 		}
 		return options
 	}
-	add(commandKey, texts(f.command(name, e)))
+	add(commandKey, asTexts(f.command(name, e)))
 	if env := f.env(name, e); len(env) > 0 {
 		add("env", env)
 	}
@@ -217,7 +212,7 @@ func (f *File) envFiles(name string, files []string) (all []text) {
 		f.EnvFiles[path] = formatEnvFile(f.values)
 		files = append(files, path)
 	}
-	return texts(files)
+	return asTexts(files)
 }
 
 // leadIn matches what comes before a reference and is no secret, such as --header=Authorization: Bearer.

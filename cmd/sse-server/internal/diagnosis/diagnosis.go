@@ -256,7 +256,7 @@ func (r *run) take(ctx context.Context, s step) Result {
 		done.Result, done.Detail = Failed, fmt.Sprintf("there was no answer in %v", r.Patience)
 		done.Remedy = "see whether the server runs, and whether something between holds its answers back"
 	default:
-		done.Result, done.Detail, done.Remedy = Failed, plain(err), "see whether the server runs, and its log"
+		done.Result, done.Detail, done.Remedy = Failed, causeOf(err), "see whether the server runs, and its log"
 	}
 	done.Detail, done.Remedy = r.shown(done.Detail), r.shown(done.Remedy)
 	r.report(done)

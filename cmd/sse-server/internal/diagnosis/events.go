@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/closed"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -51,14 +52,7 @@ func (e *events) reply(post func(body []byte)) {
 }
 
 // hasCome reports whether an event or a comment has come.
-func (e *events) hasCome() bool {
-	select {
-	case <-e.came:
-		return true
-	default:
-		return false
-	}
-}
+func (e *events) hasCome() bool { return closed.Is(e.came) }
 
 // close ends the stream.
 func (e *events) close() {

@@ -52,7 +52,7 @@ func (r *run) send(ctx context.Context, method, address, body string, header map
 		return nil, noTLS
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, err
-	case isClosed(err):
+	case closedByPeer(err):
 		return nil, &fault{"the connection is closed without an answer", "check the port, and see the log of what listens there: it may speak no HTTP, or refuse the Host or the path"}
 	case strings.Contains(err.Error(), "malformed HTTP response"):
 		return nil, &fault{"what listens there does not answer HTTP", "check the port"}
@@ -70,7 +70,7 @@ func unanswered(err error) *fault {
 	if errors.As(err, &op) && op.Op == "proxyconnect" {
 		remedy = CheckProxy
 	}
-	return &fault{cmp.Or(unreached.Why(err), plain(err)), remedy}
+	return &fault{cmp.Or(unreached.Why(err), causeOf(err)), remedy}
 }
 
 // post sends a message that gets no answer. That it does not arrive, the next step shows.
@@ -143,7 +143,7 @@ func readAll(body io.Reader) ([]byte, error) {
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, &fault{fmt.Sprintf("the body of the answer does not end: %d bytes of it came in time", len(data)), "see the log of the server, and whether a proxy holds the rest back"}
 	case err != nil:
-		return nil, &fault{fmt.Sprintf("the body of the answer is cut off after %d bytes: %s", len(data), plain(err)), "see the log of the server, and whether a proxy cuts answers"}
+		return nil, &fault{fmt.Sprintf("the body of the answer is cut off after %d bytes: %s", len(data), causeOf(err)), "see the log of the server, and whether a proxy cuts answers"}
 	case len(data) > maxBody:
 		return nil, &fault{fmt.Sprintf("the body of the answer is longer than %d MB", maxBody>>20), "see the log of the server"}
 	}

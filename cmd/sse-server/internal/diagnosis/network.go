@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/hosts"
 	"github.com/mcp-sse/mcp-sse/internal/unreached"
 )
 
@@ -50,7 +51,7 @@ func (r *run) lookUp(ctx context.Context) (string, error) {
 	host := r.at.Hostname()
 	addrs, err := net.DefaultResolver.LookupHost(ctx, host)
 	if err != nil {
-		what := cmp.Or(unreached.At(host, err), "the address of "+host+" cannot be looked up: "+plain(err))
+		what := cmp.Or(unreached.At(host, err), "the address of "+host+" cannot be looked up: "+causeOf(err))
 		return "", &fault{what, "check the name of the host, and the DNS of this machine"}
 	}
 	return host + " is " + strings.Join(addrs, ", "), nil
@@ -59,13 +60,7 @@ func (r *run) lookUp(ctx context.Context) (string, error) {
 // address returns host and port.
 func (r *run) address() string { return addressOf(r.at) }
 
-func addressOf(at *url.URL) string {
-	port := at.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[at.Scheme]
-	}
-	return net.JoinHostPort(strings.ToLower(at.Hostname()), port)
-}
+func addressOf(at *url.URL) string { return strings.ToLower(hosts.Address(at)) }
 
 func (r *run) connect(ctx context.Context) (string, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", r.address())
@@ -80,7 +75,7 @@ func (r *run) connect(ctx context.Context) (string, error) {
 }
 
 func (r *run) unreachable(ctx context.Context, err error) error {
-	what := cmp.Or(unreached.At(r.address(), err), "no way to "+r.address()+": "+plain(err))
+	what := cmp.Or(unreached.At(r.address(), err), "no way to "+r.address()+": "+causeOf(err))
 	switch {
 	case ctx.Err() != nil:
 		what = fmt.Sprintf("%s did not answer in %v", r.address(), r.Patience)
@@ -119,16 +114,16 @@ func wrongTLS(err error) error {
 	switch {
 	case strings.Contains(err.Error(), "unknown authority"):
 		return &fault{"the certificate is of an authority that this machine does not know", "have the client trust it: NODE_EXTRA_CA_CERTS for Node.js, SSL_CERT_FILE for others"}
-	case isClosed(err):
+	case closedByPeer(err):
 		return &fault{"the connection is closed during the TLS handshake", "check the port, and see the log of what listens there"}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &fault{"the server does not answer in the TLS handshake", "check the port, and see the log of what listens there"}
 	}
-	return &fault{plain(err), "check the certificate: its names, its chain and its time"}
+	return &fault{causeOf(err), "check the certificate: its names, its chain and its time"}
 }
 
-// isClosed reports whether the other end has closed a connection without a word.
-func isClosed(err error) bool {
+// closedByPeer reports whether the other end has closed a connection without a word.
+func closedByPeer(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
 		strings.Contains(err.Error(), "server closed idle connection") // of net/http, which does not export it
 }
@@ -163,8 +158,8 @@ func (r *run) speaksTLS(ctx context.Context) bool {
 	return true
 }
 
-// plain returns the text of the innermost error, without words of libraries.
-func plain(err error) string {
+// causeOf returns the text of the innermost error, without words of libraries.
+func causeOf(err error) string {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
 	}

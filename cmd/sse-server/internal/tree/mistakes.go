@@ -44,8 +44,8 @@ const (
 	references = `write a value with ${…} in it in quotes, as in "${NAME}"`
 )
 
-// plain returns a message of the parser about a place in plain words, if it is known.
-func plain(message string, place *token.Token) string {
+// plainMessage returns a message of the parser about a place in plain words, if it is known.
+func plainMessage(message string, place *token.Token) string {
 	for _, mistake := range mistakes {
 		if strings.Contains(message, mistake.part) && (mistake.is == nil || mistake.is(place)) {
 			return mistake.text

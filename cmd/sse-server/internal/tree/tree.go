@@ -108,7 +108,7 @@ func Parse(data []byte) (ast.Node, error) {
 	file, err := parser.Parse(tokens, 0)
 	if syntax, ok := errors.AsType[yaml.Error](err); ok { // its whole text has an excerpt, which may show a secret
 		message, _, _ := strings.Cut(syntax.GetMessage(), `: "`) // as may what it quotes
-		return nil, Errorf(syntax.GetToken(), "%s", plain(message, syntax.GetToken()))
+		return nil, Errorf(syntax.GetToken(), "%s", plainMessage(message, syntax.GetToken()))
 	}
 	switch {
 	case err != nil:
