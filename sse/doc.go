@@ -18,5 +18,5 @@
 // process.
 //
 // The stream engine is r3labs/sse/v2, used in the one way that neither leaks nor
-// hangs; engine.go says how, and docs/design/stream-engine.md why.
+// hangs; the table in engine.go says how.
 package sse

@@ -24,20 +24,37 @@ const engineBuffer = 16
 // gatherBytes bounds what one write gathers, in bytes.
 const gatherBytes = 32 << 10
 
-// engine drives one stream for each connection through r3labs/sse/v2, in the
-// only way that neither leaks nor hangs (docs/design/stream-engine.md):
+// engine drives one stream for each connection through r3labs/sse/v2 v2.10.0, in the only way that neither
+// leaks nor hangs. What the library does, what this file does about it, and the test that fails without that:
 //
-//   - a stream has one subscriber, the GET that made it; its name is ours, and
-//     the client's query and Last-Event-ID never reach the library;
-//   - a stream ends by cancelling its request's context. RemoveStream comes
-//     after ServeHTTP has returned, by the same goroutine, and Server.Close is
-//     never called;
-//   - events are published after the first Flush, when the subscriber is known;
-//   - events in flight are counted, so TryPublish always has room; the wait for
-//     a slow client happens in the connection's outbox, bounded;
-//   - the library writes to a ResponseWriter of ours, which gathers events,
-//     sets write deadlines, and notices errors, which the library does not;
-//   - no event is empty, only heartbeats lack an id, none has a line break in its data.
+//   - RemoveStream leaves the goroutine of a subscriber waiting for ever: a stream ends by cancelling the context
+//     of its request; RemoveStream comes after ServeHTTP has returned, and Server.Close never. TestEveryEndLeavesNothing
+//   - ServeHTTP hangs if RemoveStream comes while it begins: the goroutine that serves a stream creates and
+//     removes it. TestEveryEndLeavesNothing
+//   - Publish waits without a bound, and TryPublish drops what does not fit, for healthy clients too: at most
+//     engineBuffer events are in the library, and the rest wait in the connection's outbox. TestNothingIsLostUnderLoad
+//   - a write to a stalled client has no deadline: each has one of ours, and the end of the stream moves it into
+//     the past. TestStalledClientIsClosedByTheWriteDeadline
+//   - errors of writes are ignored: our ResponseWriter closes the connection at the first, and writes nothing
+//     more. TestFirstWriteErrorEndsTheStream
+//   - a stream has 1024 places, 10.8 KiB: engineBuffer places, 1.2 KiB. TestLibraryHoldsLittle
+//   - AutoReplay keeps every event for ever, and AutoStream makes and removes streams on its own: both are
+//     off. TestLibraryHoldsLittle
+//   - an event takes four writes and a flush: our ResponseWriter gathers what follows at once, up to engineBuffer
+//     events or gatherBytes. TestEventsShareAWrite
+//   - an event without data ends ServeHTTP and locks up the stream: it becomes a comment. TestNothingEmptyReachesTheLibrary
+//   - an event without an id gets an empty one, which makes a reader forget where it was: all but comments have
+//     one. TestNothingIsLostUnderLoad
+//   - data that begins with a colon becomes a comment, and its line breaks are written: httpanswer.Line. TestDataCannotBecomeFields
+//   - events before the subscriber are dropped: the ResponseWriter writes endpoint into the first Flush, and only
+//     then takes events. TestStreamBytes
+//   - events that wait at the end are dropped: a graceful close waits until they are written. TestGracefulCloseDeliversEverything
+//   - ?stream= of a client chooses the stream, and its Last-Event-ID may be refused: the library gets a request of
+//     ours, without headers. TestClientCannotSteerTheLibrary
+//   - the head has Connection, which HTTP/2 forbids, and lets proxies change the stream: WriteHeader
+//     sets ours. TestStreamHeaders
+//
+// Each row ends with its test, which TestEachTrapHasATest checks.
 type engine struct {
 	server       *r3.Server
 	writeTimeout time.Duration

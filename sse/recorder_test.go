@@ -84,6 +84,13 @@ func (r *recorder) text() string {
 	return strings.Join(r.writes, "")
 }
 
+// count is the number of writes.
+func (r *recorder) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.writes)
+}
+
 var errGone = errors.New("connection reset by peer")
 
 // get is one GET /sse under way over a recorder.
