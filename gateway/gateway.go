@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,6 +66,7 @@ type serving struct {
 	supplier *handshake.Supplier
 	store    *remember.Store  // of the directory of Options.Remember; nil: nothing is remembered
 	memory   *remember.Server // what the server said before; nil: nothing is remembered
+	locks    *remember.Locks  // of the command; nil: there is none, or no directory for them
 	// anyFolder learns what the server says in any folder; nil: that is not known
 	anyFolder *handshake.AnyFolder
 }
@@ -141,6 +143,7 @@ func (g *Gateway) prepare(up upstream.Upstream, opts Options) (*serving, error) 
 		n.opts.PassRequest = &PassRequest{}
 	}
 	n.memory = g.remembered(n)
+	n.locks = n.locksOf()
 	n.anyFolder = n.inAnyFolder()
 	pages, err := n.opts.newPage(g.leadsToList.Load)
 	n.page = pages
@@ -176,10 +179,20 @@ func (g *Gateway) remembered(n *serving) *remember.Server {
 	return n.store.Server(up.Identity())
 }
 
+// locksOf returns the locks of the command; nil if there is none, or no directory for them.
+func (n *serving) locksOf() *remember.Locks {
+	up, ok := n.up.(identified)
+	if !ok || n.opts.LockDir == "" {
+		return nil
+	}
+	identity := up.Identity()
+	return remember.NewLocks(n.opts.LockDir, cmp.Or(identity.Command, identity.Server))
+}
+
 // inAnyFolder returns what learns what the server says in any folder; nil if nothing can be learned.
 func (n *serving) inAnyFolder() *handshake.AnyFolder {
 	up, ok := n.up.(movable)
-	if !ok || n.memory == nil {
+	if !ok || n.memory == nil || n.locks == nil {
 		return nil
 	}
 	memory := n.memory.InAnyFolder()
@@ -269,7 +282,7 @@ func (g *Gateway) supply(n *serving) handshake.SupplierOptions {
 		idle, age = max(0, o.Remember.ProcessIdle), o.Remember.For
 	}
 	return handshake.SupplierOptions{
-		Memory: n.memory, ProcessIdle: idle, RememberFor: age, AnyFolder: n.anyFolder,
+		Memory: n.memory, ProcessIdle: idle, RememberFor: age, Locks: n.locks, AnyFolder: n.anyFolder,
 		Name: o.known(), Params: g.bridges.Params, Boots: boots || o.Boots,
 		Shared: o.Sessions == SessionsShared, Warm: o.Warm, WarmFollowsUse: o.WarmFollowsUse && n.memory != nil, MaxSessions: o.MaxSessions,
 		Authenticates: o.Authenticate != nil,
@@ -334,8 +347,8 @@ func (g *Gateway) LearnInAnyFolder(ctx context.Context) { g.now.Load().supplier.
 // ReserveAnyFolder reports whether no other program is about to call LearnInAnyFolder for the server, and keeps that so until
 // release is called.
 func (g *Gateway) ReserveAnyFolder() (release func(), ok bool) {
-	if folder := g.now.Load().anyFolder; folder != nil {
-		return folder.Memory.Reserve()
+	if n := g.now.Load(); n.anyFolder != nil {
+		return n.locks.Reserve()
 	}
 	return nil, false
 }
@@ -345,12 +358,7 @@ func (g *Gateway) WantsAnyFolder() bool { return g.now.Load().supplier.WantsAnyF
 
 // UseServer says to other programs that a client may use the server, until release is called or this program ends:
 // none starts it in an empty folder meanwhile.
-func (g *Gateway) UseServer() (release func()) {
-	if folder := g.now.Load().anyFolder; folder != nil {
-		return folder.Memory.Use()
-	}
-	return func() {}
-}
+func (g *Gateway) UseServer() (release func()) { return g.now.Load().locks.Use() }
 
 // Remembers reports whether what the server says is remembered.
 func (g *Gateway) Remembers() bool { return g.now.Load().memory != nil }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -436,4 +437,48 @@ func TestAConnectionThatEndsBeforeItsStartCounts(t *testing.T) {
 		equal(t, "handshakes that were canceled", metric(t, g, `mcp_sse_handshakes_total{phase="",reason="",result="canceled"}`), 1)
 		equal(t, "starts", u.starts(), 1)
 	})
+}
+
+// A server does not start in an empty folder beside a session of another gateway of its command, whatever that remembers.
+func TestNoEmptyFolderBesideASessionOfAnotherGateway(t *testing.T) {
+	for name, change := range map[string]func(*gateway.Settings, *server){
+		"it remembers":                    func(*gateway.Settings, *server) {},
+		"it remembers nothing":            func(s *gateway.Settings, _ *server) { s.Remember = nil },
+		"it has one request at a time":    func(s *gateway.Settings, _ *server) { s.MaxInFlight = 1 },
+		"it sends no initialize":          func(s *gateway.Settings, _ *server) { s.NoAutoInitialize = true },
+		"its server runs nowhere else":    func(_ *gateway.Settings, u *server) { u.anyFolder = "" },
+		"its clients share a session":     func(s *gateway.Settings, _ *server) { s.Sessions = gateway.SessionsShared },
+		"its server has another variable": func(_ *gateway.Settings, u *server) { u.identity = "another variable" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			of := func() *server {
+				return &server{command: "c", place: "a", anyFolder: "any", capabilities: withLists, handle: lists(nil)}
+			}
+			u := of()
+			opts := remembering()
+			opts.Remember.Dir = ssetest.PrivateDir(t)
+			opts.LockDir = filepath.Join(opts.Remember.Dir, "locks")
+			inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+				learned(t, g, u)
+				other, up := settings(remembering()), of()
+				other.Remember.Dir, other.LockDir = opts.Remember.Dir, opts.LockDir
+				change(&other, up)
+				beside, err := gateway.NewWith(up, other)
+				must(t, err)
+				defer func() { equal(t, "error", <-shutdown(beside, time.Minute), nil) }()
+				p := connect(t, beside, plain)
+				p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/call"))
+				time.Sleep(10 * time.Second)
+				equal(t, "sessions of the other one", up.open(), 1)
+				g.LearnInAnyFolder(t.Context())
+				equal(t, "starts in an empty folder", u.starts()-1, 0)
+				p.c.Close(connstate.ClosedClient)
+				time.Sleep(time.Hour)
+				if up.open() == 0 {
+					g.LearnInAnyFolder(t.Context())
+					equal(t, "starts once it has left", u.starts()-1, 1)
+				}
+			})
+		})
+	}
 }

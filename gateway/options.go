@@ -91,6 +91,10 @@ type Options struct {
 	// used. It has no effect in front of anything but an upstream.Command, or with
 	// NoAutoInitialize or MaxInFlight. Default nil: nothing is remembered.
 	Remember *Remember
+	// LockDir is a directory of locks with which gateways tell each other that a command has a session, so that none
+	// starts it in an empty folder meanwhile (Remember.AnyFolder). Give all gateways of a user the same one, also those that
+	// remember nothing. Default: that of Remember; none without one.
+	LockDir string
 	// ErrorDetails controls what errors tell clients about the server.
 	// ErrorDetailsFull includes its exit status, the end of its stderr, its command
 	// or address, and its reason for a refusal; ErrorDetailsSafe gives only the

@@ -36,8 +36,8 @@ type server struct {
 	// capabilities are declared in the initialize result. "" is {}.
 	capabilities string
 
-	// identity is what Identity returns; "" is the same for all.
-	identity string
+	// identity and command are those of Identity; "" is the same for all.
+	identity, command string
 	// place is where the server runs, and anyFolder where it runs in an empty folder.
 	place, anyFolder string
 	// closing is the duration of the end of a session.
@@ -322,7 +322,7 @@ func (s *serverSession) wantSent(t testing.TB, want ...string) {
 
 // Identity is that of all servers of a test: what one of them says is remembered of the next.
 func (u *server) Identity() remember.Identity {
-	return remember.Identity{Server: cmp.Or(u.identity, "the server of the test"), Place: u.place, AnyFolder: u.anyFolder}
+	return remember.Identity{Server: cmp.Or(u.identity, "the server of the test"), Place: u.place, AnyFolder: u.anyFolder, Command: u.command}
 }
 
 // InEmptyFolder is the same server.

@@ -66,28 +66,6 @@ func (s *Supplier) LearnInAnyFolder(ctx context.Context) (isUsed bool) {
 	return isUsed
 }
 
-// useServer says to other programs that the server has a session, until giveServer: none starts it in an empty folder
-// meanwhile. Neither waits.
-func (s *Supplier) useServer() {
-	folder := s.Options().AnyFolder
-	s.usesMu.Lock()
-	defer s.usesMu.Unlock()
-	s.uses++
-	if s.uses == 1 && folder != nil {
-		s.released = folder.Memory.Use()
-	}
-}
-
-func (s *Supplier) giveServer() {
-	s.usesMu.Lock()
-	defer s.usesMu.Unlock()
-	s.uses--
-	if s.uses == 0 && s.released != nil {
-		go s.released() // ends soon
-		s.released = nil
-	}
-}
-
 // WantsAnyFolder reports whether LearnInAnyFolder has something to learn. A server of which all clients share one
 // session may have no second process.
 func (s *Supplier) WantsAnyFolder() bool {
@@ -104,18 +82,15 @@ func (s *Supplier) WantsAnyFolder() bool {
 }
 
 func (s *Supplier) learnIn(ctx context.Context, folder *AnyFolder, opts SupplierOptions) error {
-	dir, remove, err := folder.Memory.EmptyFolder(ctx) // when no other server is in one
+	dir, remove, err := folder.Memory.EmptyFolder(ctx, opts.Locks) // when no other server is in one
 	if err != nil {
 		return fmt.Errorf("make an empty folder: %w", err)
 	}
 	defer remove()
-	switch {
-	case !s.WantsAnyFolder(): // another program has learned it meanwhile
+	if !s.WantsAnyFolder() { // another program has learned it meanwhile
 		return nil
-	case folder.ByItself && !s.places.Free(): // a client has come meanwhile
-		return remember.ErrInUse
 	}
-	opts.Memory, opts.AnyFolder = folder.Memory, nil
+	opts.Memory, opts.AnyFolder, opts.Locks = folder.Memory, nil, nil
 	opts.Shared, opts.Warm, opts.MaxSessions, opts.ProcessIdle = false, 0, 1, 0
 	opts.Session.Logger = opts.Session.Logger.With("folder", "an empty one")
 	alone := NewSupplier(folder.In(dir), opts)

@@ -32,10 +32,13 @@ func inEmptyFolder(state string) *remember.Server {
 	return remember.Open(state, slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s", AnyFolder: "any"}).InAnyFolder()
 }
 
+// locksIn returns the locks of a program.
+func locksIn(state string) *remember.Locks { return remember.NewLocks(state, "c") }
+
 // asked returns a supplier whose server does not start, and counts its starts in an empty folder.
 func asked(state string, starts *int) *Supplier {
 	return NewSupplier(nil, SupplierOptions{
-		Params: Synthetic(ClientInfo{}), RememberFor: time.Hour, Session: multiplex.Options{Logger: slog.New(slog.DiscardHandler)},
+		Params: Synthetic(ClientInfo{}), RememberFor: time.Hour, Locks: locksIn(state), Session: multiplex.Options{Logger: slog.New(slog.DiscardHandler)},
 		AnyFolder: &AnyFolder{Memory: inEmptyFolder(state), In: func(string) upstream.Upstream { *starts++; return noServer{} }},
 	})
 }
@@ -45,7 +48,7 @@ func TestOneServerAtATimeIsInAnEmptyFolder(t *testing.T) {
 	state := ssetest.PrivateDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		knows(state)
-		_, remove, err := inEmptyFolder(state).EmptyFolder(t.Context()) // another program has a server in one
+		_, remove, err := inEmptyFolder(state).EmptyFolder(t.Context(), locksIn(state)) // another program has a server in one
 		ssetest.Must(t, err)
 		starts := 0
 		s := asked(state, &starts)
@@ -67,7 +70,7 @@ func TestWhatAnotherProgramLearnsInAnEmptyFolderIsKnown(t *testing.T) {
 	state := ssetest.PrivateDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		knows(state)
-		_, remove, err := inEmptyFolder(state).EmptyFolder(t.Context())
+		_, remove, err := inEmptyFolder(state).EmptyFolder(t.Context(), locksIn(state))
 		ssetest.Must(t, err)
 		starts := 0
 		s := asked(state, &starts)

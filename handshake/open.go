@@ -121,9 +121,10 @@ func (s *Supplier) dial(ctx context.Context, t *turn) (session *Session, until t
 // dialInPlace is dial with the place taken, which it leaves if it fails.
 func (s *Supplier) dialInPlace(ctx context.Context, t *turn) (session *Session, until time.Time, err error) {
 	s.metrics.Sessions(1)
-	s.useServer()
+	release := s.Options().Locks.Use()
 	defer func() {
 		if err != nil {
+			release()
 			s.leavePlace()
 		}
 	}()
@@ -145,7 +146,7 @@ func (s *Supplier) dialInPlace(ctx context.Context, t *turn) (session *Session, 
 		}
 		return nil, until, creationFailure(reason, details, err)
 	}
-	return s.newSession(conn), until, nil
+	return s.newSession(conn, release), until, nil
 }
 
 // wait takes one of places for a party, and counts the start as waiting meanwhile. It

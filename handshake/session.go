@@ -110,8 +110,8 @@ func (s *Session) tellUsers(what func(User)) {
 }
 
 // newSession returns a session over conn. It has its place until its server has ended; a
-// process is reaped by then, unless nothing can kill it.
-func (s *Supplier) newSession(conn jsonrpc.Conn) *Session {
+// process is reaped by then, unless nothing can kill it. ended is called then.
+func (s *Supplier) newSession(conn jsonrpc.Conn, ended func()) *Session {
 	session := &Session{supplier: s, conn: conn, since: time.Now(), over: make(chan struct{})}
 	opts := s.Options().Session
 	opts.OnTools = session.noteTools
@@ -123,6 +123,7 @@ func (s *Supplier) newSession(conn jsonrpc.Conn) *Session {
 	s.goroutines.Add(1) // Wait waits for the session too
 	opts.OnDone = func() {
 		session.tellUsers(User.SessionDone)
+		ended()
 		s.leavePlace()
 		s.goroutines.Done()
 	}

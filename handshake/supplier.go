@@ -51,7 +51,10 @@ type SupplierOptions struct {
 	ProcessIdle time.Duration
 	// RememberFor is the age of what is remembered from which the server is asked again in the background.
 	RememberFor time.Duration
-	// AnyFolder learns what may be told in any folder; nil: nothing. It can change.
+	// Locks are those of the server's command: each session says to other programs that it is there. nil: none does. It can
+	// change.
+	Locks *remember.Locks
+	// AnyFolder learns what may be told in any folder, and needs Locks; nil: nothing. It can change.
 	AnyFolder *AnyFolder
 	// Boots says that servers are processes, which keep the machine busy while they boot.
 	Boots bool
@@ -107,9 +110,6 @@ type Supplier struct {
 	background background
 	// anyFolderSoon says that LearnInAnyFolder is about to run, or runs.
 	anyFolderSoon atomic.Bool
-	usesMu        sync.Mutex // guards what follows
-	uses          int        // sessions with the server, from before its start until it has ended
-	released      func()     // says to other programs that there are none; nil: that is so
 	oddVersion    atomic.Pointer[string]
 	// learned notes for what clients declare a session without a client was started although another one
 	// had just been looked at: see learn.
@@ -335,7 +335,6 @@ func (s *Supplier) Wait() { s.goroutines.Wait() }
 
 // leavePlace gives up the place of a session that was not started, or has ended.
 func (s *Supplier) leavePlace() {
-	s.giveServer()
 	s.places.Give()
 	s.metrics.Sessions(-1)
 }

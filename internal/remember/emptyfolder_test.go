@@ -1,17 +1,13 @@
 package remember_test
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/gofrs/flock"
 
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
@@ -20,6 +16,11 @@ import (
 // inEmptyFolder returns what a server with files in a directory says in an empty folder.
 func inEmptyFolder(dir string) *remember.Server {
 	return remember.Open(dir, slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s", AnyFolder: "any"}).InAnyFolder()
+}
+
+// locksOf returns the locks of a program for a command, with files in a directory.
+func locksOf(dir, command string) *remember.Locks {
+	return remember.NewLocks(filepath.Join(dir, "locks"), command)
 }
 
 // made makes a directory and returns its path.
@@ -51,7 +52,7 @@ func TestEmptyFolderIsBelowFoldersOfTheUserAlone(t *testing.T) {
 		"open itself":             "can write to " + at("open itself"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, remove, err := inEmptyFolder(at(name)).EmptyFolder(t.Context())
+			dir, remove, err := inEmptyFolder(at(name)).EmptyFolder(t.Context(), locksOf(base, "c"))
 			if want != "" {
 				ssetest.WantText(t, "the error", fmt.Sprint(err), want)
 				return
@@ -70,7 +71,7 @@ func TestEmptyFolderIsWhereLinksLead(t *testing.T) {
 	base := ssetest.PrivateDir(t)
 	made(t, 0o700, base, "real", "remembered")
 	ssetest.Must(t, os.Symlink(filepath.Join(base, "real"), filepath.Join(base, "link")))
-	dir, remove, err := inEmptyFolder(filepath.Join(base, "link", "remembered")).EmptyFolder(t.Context())
+	dir, remove, err := inEmptyFolder(filepath.Join(base, "link", "remembered")).EmptyFolder(t.Context(), locksOf(base, "c"))
 	ssetest.Must(t, err)
 	remove()
 	ssetest.Want(t, "it is below", filepath.Dir(dir), filepath.Join(base, "real", "remembered"))
@@ -80,11 +81,11 @@ func TestEmptyFolderIsWhereLinksLead(t *testing.T) {
 func TestOneEmptyFolderAtATime(t *testing.T) {
 	state := ssetest.PrivateDir(t)
 	synctest.Test(t, func(t *testing.T) {
-		_, remove, err := inEmptyFolder(state).EmptyFolder(t.Context())
+		_, remove, err := inEmptyFolder(state).EmptyFolder(t.Context(), locksOf(state, "c"))
 		ssetest.Must(t, err)
 		got := make(chan error)
 		go func() {
-			_, remove, err := inEmptyFolder(state).EmptyFolder(t.Context())
+			_, remove, err := inEmptyFolder(state).EmptyFolder(t.Context(), locksOf(state, "c"))
 			if err == nil {
 				remove()
 			}
@@ -110,7 +111,7 @@ func TestReadOnlyFoldersAreRemoved(t *testing.T) {
 		made(t, 0o500, dir, "module", "deep")
 		made(t, 0o000, dir, "module")
 	}
-	dir, remove, err := server.EmptyFolder(t.Context())
+	dir, remove, err := server.EmptyFolder(t.Context(), locksOf(state, "c"))
 	ssetest.Must(t, err)
 	left(dir)
 	remove()
@@ -121,59 +122,6 @@ func TestReadOnlyFoldersAreRemoved(t *testing.T) {
 	ssetest.Must(t, os.Chtimes(killed, time.Time{}, time.Now().Add(-2*time.Hour)))
 	server.Learn(kind("a"), said("{}"))
 	ssetest.Want(t, "that of one that was killed is there", isThere(killed), false)
-}
-
-// No server runs in an empty folder while a client may use one of its kind, in whatever program.
-func TestNoEmptyFolderBesideAClient(t *testing.T) {
-	dir := ssetest.PrivateDir(t)
-	of := func() *remember.Server {
-		return remember.Open(dir, slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s", AnyFolder: "any"}).InAnyFolder()
-	}
-	for range 2 { // windows
-		release := of().Use()
-		awaitInUse(t, dir)
-		_, _, err := of().EmptyFolder(t.Context())
-		ssetest.WantError(t, "EmptyFolder", err, remember.ErrInUse)
-		release()
-	}
-	_, remove, err := of().EmptyFolder(t.Context())
-	ssetest.Must(t, err)
-	of().Use()() // who comes meanwhile does not wait
-	remove()
-}
-
-// awaitInUse waits until a program has said that a client may use the server.
-func awaitInUse(t *testing.T, dir string) {
-	t.Helper()
-	for {
-		files, err := filepath.Glob(filepath.Join(dir, ".in-use-*"))
-		ssetest.Must(t, err)
-		if len(files) > 0 {
-			lock := flock.New(files[0])
-			locked, err := lock.TryLock()
-			ssetest.Must(t, errors.Join(err, lock.Close()))
-			if !locked {
-				return
-			}
-		}
-		runtime.Gosched()
-	}
-}
-
-// One program at a time waits to run a server of one command in an empty folder.
-func TestOneProgramWaitsForAnEmptyFolder(t *testing.T) {
-	dir := ssetest.PrivateDir(t)
-	of := func(server, command string) *remember.Server {
-		return remember.Open(dir, slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: server, Command: command, AnyFolder: "any"}).InAnyFolder()
-	}
-	release, ok := of("a", "c").Reserve()
-	ssetest.Want(t, "the first", ok, true)
-	_, ok = of("b", "c").Reserve() // with another variable
-	ssetest.Want(t, "a second one", ok, false)
-	release()
-	release, ok = of("b", "c").Reserve()
-	ssetest.Want(t, "a later one", ok, true)
-	release()
 }
 
 // What has not started in an empty folder is not tried again for a while, by any program.

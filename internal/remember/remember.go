@@ -110,7 +110,7 @@ func (s *Store) Server(identity Identity) *Server {
 		r.reads.does, r.writes.does = r.readAgain, r.write
 		s.records[name] = r
 	}
-	of := &Server{record: r, place: hashOf(identity.Place), command: hashOf(cmp.Or(identity.Command, identity.Server))}
+	of := &Server{record: r, place: hashOf(identity.Place)}
 	if identity.AnyFolder != "" {
 		of.anyFolder = anyFolder + hashOf(identity.AnyFolder)
 	}
@@ -130,7 +130,6 @@ type Server struct {
 	*record
 	place     string
 	anyFolder string // the place of the same server in an empty folder; empty: none
-	command   string // names the locks of those that must not run beside it
 }
 
 // InAnyFolder returns what the server says in an empty folder; nil if that may not be told here, or where nothing
@@ -139,7 +138,7 @@ func (s *Server) InAnyFolder() *Server {
 	if s.anyFolder == "" || s.store.dir == "" {
 		return nil
 	}
-	return &Server{record: s.record, place: s.anyFolder, command: s.command}
+	return &Server{record: s.record, place: s.anyFolder}
 }
 
 // record is what is known of one server in all places.
@@ -454,7 +453,7 @@ func (s *record) load() (content file, err error) {
 
 // write writes what is known now to the file, whole or not at all, and drops the oldest of too many.
 func (s *record) write() {
-	_, err := s.store.makeDir()
+	_, err := ownDir(s.store.dir)
 	if err == nil {
 		var unlock func()
 		if unlock, err = s.store.lock(); err == nil {

@@ -82,6 +82,9 @@ func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
 	if s.Warm != nil {
 		o.Warm = off(*s.Warm)
 	}
+	if s.Kind() == OfCommand && c.StateDir != "" {
+		o.LockDir = filepath.Join(c.StateDir, "locks")
+	}
 	if s.Remember && s.Kind() == OfCommand {
 		// Over stdio the program may end at any time: there its learner does it.
 		o.Remember = &gateway.Remember{For: time.Duration(s.RememberFor), AnyFolder: !slices.Contains(s.Transports, gateway.TransportStdio)}

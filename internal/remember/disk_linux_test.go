@@ -1,0 +1,44 @@
+package remember_test
+
+import (
+	"fmt"
+	"os"
+	"runtime/pprof"
+	"syscall"
+	"testing"
+)
+
+// hangingDisk returns a directory of a disk that answers nothing until the end of the test. It needs root.
+func hangingDisk(t *testing.T) string {
+	t.Helper()
+	dev, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	dir, err := os.MkdirTemp("", "hangs-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // who has waited may still write
+	if err := syscall.Mount("hangs", dir, "fuse.hangs", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", dev.Fd())); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() {
+		_ = dev.Close() // who waits gets an error
+		_ = syscall.Unmount(dir, syscall.MNT_DETACH)
+	})
+	return dir
+}
+
+// Sessions with a disk that hangs do not each leave something behind that waits for it: each would be a thread, of which Go
+// allows 10,000.
+func TestSessionsOnADiskThatHangsLeaveOneGoroutine(t *testing.T) {
+	locks := locksOf(hangingDisk(t), "c")
+	before := pprof.Lookup("goroutine").Count()
+	for range 20 { // sessions, one after the other
+		locks.Use()()
+	}
+	if left := pprof.Lookup("goroutine").Count() - before; left > 1 {
+		t.Errorf("%d goroutines are left of 20 sessions that have ended", left)
+	}
+}

@@ -1,0 +1,175 @@
+package remember
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/mcp-sse/mcp-sse/internal/private"
+)
+
+// Locks are those with which the programs of a user tell each other who runs a command, so that none starts it in an empty
+// folder beside a client: some servers end the process that ran before, or need a port or a file that it has. Where there
+// are no locks, nothing starts in an empty folder.
+//
+//	file         | is locked
+//	-------------|----------------------------------------------------------------------------------
+//	in-use-…     | together, by each program in which the command has a session
+//	             | alone, for a moment, by one that looks whether there is such a program
+//	reserved-…   | alone, by the program that waits to start the command in an empty folder
+//	empty-folder | alone, by the program of which a server is in an empty folder, whatever its command
+//
+// Make it with NewLocks. It is safe for concurrent use. A nil one locks nothing.
+type Locks struct {
+	dir, command string
+	follows      job          // locks in-use-…, and unlocks it
+	held         *flock.Flock // in-use-…; of follows alone; nil: it is not locked
+
+	mu   sync.Mutex // guards uses
+	uses int
+}
+
+const (
+	inUse       = "in-use-"
+	reserved    = "reserved-"
+	emptyFolder = "empty-folder"
+	// lookPoll is the time between two tries to lock a file that is locked for a moment, and turnPoll between two to lock one
+	// that is locked for long.
+	lookPoll = 10 * time.Millisecond
+	turnPoll = 100 * time.Millisecond
+)
+
+// ErrInUse reports that a client may use the server.
+var ErrInUse = errors.New("a client uses the server")
+
+// NewLocks returns the locks of a command, of which the files are in a directory, which is made when it is needed; nil without
+// one.
+func NewLocks(dir, command string) *Locks {
+	if dir == "" {
+		return nil
+	}
+	l := &Locks{dir: dir, command: hashOf(command)[:4]} // some commands share one, which lets them wait for each other
+	l.follows.does = l.follow
+	return l
+}
+
+// Use says that the command has a session, until release is called or the program ends. Neither waits: a disk that hangs
+// keeps one goroutine, however many sessions there are.
+func (l *Locks) Use() (release func()) {
+	if l == nil {
+		return func() {}
+	}
+	l.use(1)
+	return sync.OnceFunc(func() { l.use(-1) })
+}
+
+func (l *Locks) use(more int) {
+	l.mu.Lock()
+	before := l.uses
+	l.uses += more
+	isFirstOrLast := before == 0 || l.uses == 0
+	l.mu.Unlock()
+	if isFirstOrLast {
+		l.follows.do(0)
+	}
+}
+
+func (l *Locks) hasUse() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.uses > 0
+}
+
+// follow locks in-use-… while the command has a session.
+func (l *Locks) follow() {
+	for l.hasUse() != (l.held != nil) {
+		if l.held != nil {
+			_ = l.held.Close()
+			l.held = nil
+			continue
+		}
+		lock, err := l.open(inUse + l.command)
+		if err != nil {
+			return
+		}
+		locked, err := lock.TryRLock()
+		switch {
+		case locked:
+			l.held = lock
+		case err != nil:
+			_ = lock.Close()
+			return
+		default: // somebody looks
+			_ = lock.Close()
+			time.Sleep(lookPoll)
+		}
+	}
+}
+
+// IsUsed reports whether the command has a session, in whatever program.
+func (l *Locks) IsUsed() (bool, error) {
+	release, locked, err := l.tryAlone(inUse + l.command)
+	if locked {
+		release()
+	}
+	return !locked, err
+}
+
+// Reserve reports whether this program alone is about to have the command run in an empty folder, until release is called.
+func (l *Locks) Reserve() (release func(), ok bool) {
+	release, ok, _ = l.tryAlone(reserved + l.command)
+	return release, ok
+}
+
+// turn waits until no server is in an empty folder, and then has none start there until release is called.
+func (l *Locks) turn(ctx context.Context) (release func(), err error) {
+	for {
+		release, locked, err := l.tryAlone(emptyFolder)
+		if locked || err != nil {
+			return release, err
+		}
+		select {
+		case <-time.After(turnPoll):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for the server in another empty folder: %w", ctx.Err())
+		}
+	}
+}
+
+func (l *Locks) tryAlone(name string) (release func(), locked bool, err error) {
+	lock, err := l.open(name)
+	if err != nil {
+		return nil, false, err
+	}
+	locked, err = lock.TryLock()
+	if !locked {
+		_ = lock.Close()
+	}
+	return func() { _ = lock.Close() }, locked, err
+}
+
+func (l *Locks) open(name string) (*flock.Flock, error) {
+	dir, err := ownDir(l.dir)
+	return flock.New(filepath.Join(dir, name), flock.SetPermissions(0o600)), err
+}
+
+// ownDir makes a folder if there is none, checks it, and returns where it is, without links.
+func ownDir(dir string) (string, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	if err := private.CheckFolder(dir); err != nil {
+		return "", err
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(dir)
+}

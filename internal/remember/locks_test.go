@@ -1,0 +1,134 @@
+package remember_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/remember"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// awaitUse waits until other programs see that the command has a session, or has none.
+func awaitUse(t *testing.T, locks *remember.Locks, want bool) {
+	t.Helper()
+	for {
+		isUsed, err := locks.IsUsed()
+		ssetest.Must(t, err)
+		if isUsed == want {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// No server runs in an empty folder while a client may use one of its command, in whatever program, and whatever that remembers.
+func TestNoEmptyFolderBesideAClient(t *testing.T) {
+	dir := ssetest.PrivateDir(t)
+	for range 2 { // windows
+		release := locksOf(dir, "c").Use()
+		awaitUse(t, locksOf(dir, "c"), true)
+		_, _, err := inEmptyFolder(dir).EmptyFolder(t.Context(), locksOf(dir, "c"))
+		ssetest.WantError(t, "EmptyFolder", err, remember.ErrInUse)
+		_, remove, err := inEmptyFolder(dir).EmptyFolder(t.Context(), locksOf(dir, "another command"))
+		ssetest.Must(t, err)
+		remove()
+		release()
+		awaitUse(t, locksOf(dir, "c"), false)
+	}
+	_, remove, err := inEmptyFolder(dir).EmptyFolder(t.Context(), locksOf(dir, "c"))
+	ssetest.Must(t, err)
+	locksOf(dir, "c").Use()() // who comes meanwhile does not wait
+	remove()
+}
+
+// A client that has come while another server was in an empty folder has its server for itself once that one has ended: the
+// next one that waits does not start beside it.
+func TestWhoWaitsForAnEmptyFolderSeesTheClientThatHasCome(t *testing.T) {
+	dir := ssetest.PrivateDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		_, remove, err := inEmptyFolder(dir).EmptyFolder(t.Context(), locksOf(dir, "c"))
+		ssetest.Must(t, err)
+		got := make(chan error)
+		go func() {
+			_, remove, err := inEmptyFolder(dir).EmptyFolder(t.Context(), locksOf(dir, "c"))
+			if err == nil {
+				defer remove()
+			}
+			got <- err
+		}()
+		time.Sleep(50 * time.Millisecond)
+		release := locksOf(dir, "c").Use()
+		time.Sleep(time.Minute + 20*time.Millisecond)
+		remove()
+		ssetest.WantError(t, "EmptyFolder", <-got, remember.ErrInUse)
+		release()
+	})
+}
+
+// A session is seen from its begin to its end also while others begin and end in its program.
+func TestTheLastSessionUsesTheCommand(t *testing.T) {
+	dir := ssetest.PrivateDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		locks := locksOf(dir, "c")
+		seen := func(want bool) {
+			t.Helper()
+			synctest.Wait()
+			isUsed, err := locksOf(dir, "c").IsUsed()
+			ssetest.Must(t, err)
+			ssetest.Want(t, "used", isUsed, want)
+		}
+		first := locks.Use()
+		second := locks.Use()
+		first()
+		first() // once more
+		seen(true)
+		second()
+		seen(false)
+		third := locks.Use()
+		seen(true)
+		third()
+		seen(false)
+	})
+}
+
+// Where there are no locks nobody knows who uses a server: none starts in an empty folder.
+func TestNoEmptyFolderWithoutLocks(t *testing.T) {
+	dir := ssetest.PrivateDir(t)
+	ssetest.Must(t, os.WriteFile(filepath.Join(dir, "locks"), nil, 0o600)) // no directory
+	_, _, err := inEmptyFolder(dir).EmptyFolder(t.Context(), locksOf(dir, "c"))
+	if err == nil {
+		t.Error("there is an empty folder")
+	}
+}
+
+// One program at a time waits to run a server of one command in an empty folder.
+func TestOneProgramWaitsForAnEmptyFolder(t *testing.T) {
+	dir := ssetest.PrivateDir(t)
+	release, ok := locksOf(dir, "c").Reserve()
+	ssetest.Want(t, "the first", ok, true)
+	_, ok = locksOf(dir, "c").Reserve() // with another variable
+	ssetest.Want(t, "a second one", ok, false)
+	release()
+	release, ok = locksOf(dir, "c").Reserve()
+	ssetest.Want(t, "a later one", ok, true)
+	release()
+}
+
+// Who waits for an empty folder does not wait longer than its context lasts.
+func TestWaitForAnEmptyFolderEnds(t *testing.T) {
+	dir := ssetest.PrivateDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		_, remove, err := inEmptyFolder(dir).EmptyFolder(t.Context(), locksOf(dir, "c"))
+		ssetest.Must(t, err)
+		defer remove()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, _, err = inEmptyFolder(dir).EmptyFolder(ctx, locksOf(dir, "c"))
+		ssetest.WantError(t, "EmptyFolder", err, context.DeadlineExceeded)
+	})
+}
