@@ -482,3 +482,24 @@ func TestNoEmptyFolderBesideASessionOfAnotherGateway(t *testing.T) {
 		})
 	}
 }
+
+// A server that starts in an empty folder, but shows nothing there that can be remembered, is left alone as one that does not start.
+func TestAServerThatShowsNothingInAnEmptyFolderIsLeftAlone(t *testing.T) {
+	u := &server{place: "a", anyFolder: "any", capabilities: withLists, handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "tools/list" && s.n > 1 {
+			s.die() // there is no project here
+			return true
+		}
+		return lists(nil)(s, m)
+	}}
+	opts := remembering()
+	opts.Remember.Dir = ssetest.PrivateDir(t)
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		time.Sleep(10 * time.Second)
+		for range 5 { // as after each client of sse-server stdio
+			g.LearnInAnyFolder(t.Context())
+		}
+		equal(t, "starts in an empty folder", u.starts()-1, 1)
+	})
+}

@@ -59,8 +59,7 @@ func (s *Supplier) LearnInAnyFolder(ctx context.Context) (isUsed bool) {
 	opts := *s.Options()
 	err := s.learnIn(ctx, opts.AnyFolder, opts)
 	isUsed = errors.Is(err, remember.ErrInUse)
-	if err != nil && !isUsed && ctx.Err() == nil {
-		opts.AnyFolder.Memory.NoteTried()
+	if err != nil && !isUsed && !errors.Is(err, remember.ErrNotWanted) && ctx.Err() == nil {
 		s.log.Debug("the server does not start in an empty folder: in a new folder the first client waits for it", "err", err)
 	}
 	return isUsed
@@ -73,23 +72,15 @@ func (s *Supplier) WantsAnyFolder() bool {
 	if opts.AnyFolder == nil || opts.Forwards || opts.Shared || opts.Params == nil {
 		return false
 	}
-	memory := opts.AnyFolder.Memory
-	if !memory.IsKnown() { // somebody may have deleted what was known
-		return false
-	}
-	last := memory.Last(remember.Own)
-	return (last == nil || time.Since(last.Learned) >= opts.RememberFor) && time.Since(memory.Tried()) >= opts.RememberFor
+	return opts.AnyFolder.Memory.WantsEmptyFolder(opts.RememberFor)
 }
 
 func (s *Supplier) learnIn(ctx context.Context, folder *AnyFolder, opts SupplierOptions) error {
-	dir, remove, err := folder.Memory.EmptyFolder(ctx, opts.Locks) // when no other server is in one
+	dir, remove, err := folder.Memory.EmptyFolder(ctx, opts.Locks, opts.RememberFor) // when no other server is in one
 	if err != nil {
 		return fmt.Errorf("make an empty folder: %w", err)
 	}
 	defer remove()
-	if !s.WantsAnyFolder() { // another program has learned it meanwhile
-		return nil
-	}
 	opts.Memory, opts.AnyFolder, opts.Locks = folder.Memory, nil, nil
 	opts.Shared, opts.Warm, opts.MaxSessions, opts.ProcessIdle = false, 0, 1, 0
 	opts.Session.Logger = opts.Session.Logger.With("folder", "an empty one")

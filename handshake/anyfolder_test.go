@@ -32,6 +32,14 @@ func inEmptyFolder(state string) *remember.Server {
 	return remember.Open(state, slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s", AnyFolder: "any"}).InAnyFolder()
 }
 
+// ofAnother returns the memory of a program of what another server says in an empty folder, which is known.
+func ofAnother(state string) *remember.Server {
+	of := remember.Open(state, slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "another", AnyFolder: "any"}).InAnyFolder()
+	client, _ := remember.ClientOf(nil, remember.Principal(""))
+	of.Learn(client, &remember.Answers{Initialize: `{"protocolVersion":"2025-11-25"}`, Learned: time.Now()})
+	return of
+}
+
 // locksIn returns the locks of a program.
 func locksIn(state string) *remember.Locks { return remember.NewLocks(state, "c") }
 
@@ -48,7 +56,7 @@ func TestOneServerAtATimeIsInAnEmptyFolder(t *testing.T) {
 	state := ssetest.PrivateDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		knows(state)
-		_, remove, err := inEmptyFolder(state).EmptyFolder(t.Context(), locksIn(state)) // another program has a server in one
+		_, remove, err := ofAnother(state).EmptyFolder(t.Context(), locksIn(state), time.Hour) // another program has a server in one
 		ssetest.Must(t, err)
 		starts := 0
 		s := asked(state, &starts)
@@ -70,7 +78,7 @@ func TestWhatAnotherProgramLearnsInAnEmptyFolderIsKnown(t *testing.T) {
 	state := ssetest.PrivateDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		knows(state)
-		_, remove, err := inEmptyFolder(state).EmptyFolder(t.Context(), locksIn(state))
+		_, remove, err := ofAnother(state).EmptyFolder(t.Context(), locksIn(state), time.Hour)
 		ssetest.Must(t, err)
 		starts := 0
 		s := asked(state, &starts)

@@ -3,9 +3,11 @@ package remember_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime/pprof"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // hangingDisk returns a directory of a disk that answers nothing until the end of the test. It needs root.
@@ -40,5 +42,21 @@ func TestSessionsOnADiskThatHangsLeaveOneGoroutine(t *testing.T) {
 	}
 	if left := pprof.Lookup("goroutine").Count() - before; left > 1 {
 		t.Errorf("%d goroutines are left of 20 sessions that have ended", left)
+	}
+}
+
+// Whether a server is to be asked in an empty folder is not known while the disk hangs: the end of sse-server stdio does not wait
+// for that.
+func TestWhatIsWantedOnADiskThatHangs(t *testing.T) {
+	server := inEmptyFolder(filepath.Join(hangingDisk(t), "remembered"))
+	done := make(chan bool)
+	go func() { done <- server.WantsEmptyFolder(0) }() // ends with the disk
+	select {
+	case wants := <-done:
+		if wants {
+			t.Error("it is wanted")
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("it waits for the disk")
 	}
 }

@@ -2,6 +2,7 @@ package remember
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,40 +13,93 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/private"
 )
 
+// folderName begins the names of the folders that EmptyFolder makes.
+const folderName = ".empty-"
+
+// tryAgain is how long a server is left alone that has shown nothing in an empty folder, and maxTries bounds how many places one
+// server is tried from within that time.
 const (
-	// folderName begins the names of the folders that EmptyFolder makes.
-	folderName = ".empty-"
-	// tried begins the names of the files that say when a server has not started in an empty folder.
-	tried = ".tried-"
+	tryAgain = 24 * time.Hour
+	maxTries = 8
 )
 
-// NoteTried notes that the server has not started in an empty folder now.
-func (s *Server) NoteTried() {
-	if under, err := ownDir(s.store.dir); err == nil {
-		path := filepath.Join(under, tried+hashOf(s.name+s.place))
-		_ = os.WriteFile(path, nil, 0o600)
-		now := time.Now()
-		_ = os.Chtimes(path, now, now)
+// WantsEmptyFolder reports whether a server that is known is not known in an empty folder, or since longer ago than an age, and
+// if a try has shown nothing, that is longer ago than tryAgain. It waits for the disk, but not for long.
+func (s *Server) WantsEmptyFolder(age time.Duration) bool {
+	if !s.IsKnown() { // somebody may have deleted what was known
+		return false
+	}
+	last := s.Last(Own)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	tried := s.lastTryLocked(s.place)
+	if last != nil && !tried.After(last.Learned) {
+		return time.Since(last.Learned) >= age
+	}
+	return time.Since(tried) >= tryAgain
+}
+
+// lastTryLocked returns when the server was last tried in an empty folder, as a place has it. With many places it is when it
+// was first tried of the last times.
+func (r *record) lastTryLocked(place string) (at time.Time) {
+	if at, ok := r.tries[place]; ok || len(r.tries) < maxTries {
+		return at
+	}
+	return r.tries[r.oldestTryLocked()]
+}
+
+func (r *record) oldestTryLocked() (oldest string) {
+	for place, at := range r.tries {
+		if oldest == "" || at.Before(r.tries[oldest]) {
+			oldest = place
+		}
+	}
+	return oldest
+}
+
+func (r *record) noteTryLocked(place string, at time.Time) {
+	if r.tries == nil {
+		r.tries = make(map[string]time.Time)
+	}
+	if at.After(r.tries[place]) {
+		r.tries[place] = at
+	}
+	for len(r.tries) > maxTries {
+		delete(r.tries, r.oldestTryLocked())
 	}
 }
 
-// Tried returns when NoteTried was called last for this server, zero if never.
-func (s *Server) Tried() time.Time {
-	info, err := os.Lstat(filepath.Join(s.store.dir, tried+hashOf(s.name+s.place)))
-	if err != nil {
-		return time.Time{}
+// noteTry notes that the server is about to start in an empty folder, whatever comes of it. It fails if no other program would
+// know that.
+func (s *Server) noteTry() error {
+	s.mu.Lock()
+	s.noteTryLocked(s.place, time.Now())
+	s.mu.Unlock()
+	if !s.writes.do(writeWait) {
+		return errors.New("the disk takes too long")
 	}
-	return info.ModTime()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.whyNotKept != "" {
+		return errors.New(s.whyNotKept)
+	}
+	return nil
 }
 
 // EmptyFolder makes an empty folder below that of the files, for a server to start in. It fails if another user or a
-// project can have files in a folder above it, where there are no locks, and with ErrInUse while a client may use the command.
+// project can have files in a folder above it, where there are no locks, with ErrInUse while a client may use the command, and with
+// ErrNotWanted unless WantsEmptyFolder.
 //
 // One server at a time is in such a folder, in all programs that share the locks, because ten servers at once would keep
 // the machine busy. EmptyFolder waits for the others as long as ctx lasts. Whether there is a client it looks after that, so
 // one that has come meanwhile counts. remove removes the folder with all that the server has left there. The folder of a program
 // that was killed is removed later.
-func (s *Server) EmptyFolder(ctx context.Context, locks *Locks) (dir string, remove func(), err error) {
+func (s *Server) EmptyFolder(ctx context.Context, locks *Locks, age time.Duration) (dir string, remove func(), err error) {
+	defer func() {
+		if err != nil && !errors.Is(err, ErrInUse) && !errors.Is(err, ErrNotWanted) && ctx.Err() == nil {
+			_ = s.noteTry() // it would fail for the next one, too
+		}
+	}()
 	under, err := ownDir(s.store.dir)
 	if err == nil {
 		err = private.CheckSecluded(under)
@@ -58,8 +112,15 @@ func (s *Server) EmptyFolder(ctx context.Context, locks *Locks) (dir string, rem
 		return "", nil, err
 	}
 	isUsed, err := locks.IsUsed()
-	if err == nil && isUsed {
+	switch {
+	case err != nil:
+	case isUsed:
 		err = ErrInUse
+	case !s.WantsEmptyFolder(age): // another program has learned it meanwhile
+		err = ErrNotWanted
+	}
+	if err == nil {
+		err = s.noteTry()
 	}
 	if err == nil {
 		dir, err = os.MkdirTemp(under, folderName+"*") // 0700
@@ -89,17 +150,14 @@ func removeAll(dir string) {
 }
 
 // dropLeftovers removes what programs have left that were killed while they wrote a file, or while a server ran
-// in an empty folder. Both take much less than an hour. It also removes what NoteTried noted long ago.
+// in an empty folder. Both take much less than an hour.
 func (s *Store) dropLeftovers() {
 	entries, _ := os.ReadDir(s.dir)
 	for _, entry := range entries {
-		name, limit := entry.Name(), time.Hour
-		if strings.HasPrefix(name, tried) {
-			limit = MaxAge
-		} else if !strings.HasPrefix(name, atomicfile.Unfinished) && !strings.HasPrefix(name, folderName) {
+		if name := entry.Name(); !strings.HasPrefix(name, atomicfile.Unfinished) && !strings.HasPrefix(name, folderName) {
 			continue
 		}
-		if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > limit {
+		if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > time.Hour {
 			removeAll(filepath.Join(s.dir, entry.Name()))
 		}
 	}

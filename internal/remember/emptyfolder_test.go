@@ -1,13 +1,18 @@
 package remember_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gofrs/flock"
 
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
@@ -22,6 +27,17 @@ func inEmptyFolder(dir string) *remember.Server {
 func locksOf(dir, command string) *remember.Locks {
 	return remember.NewLocks(filepath.Join(dir, "locks"), command)
 }
+
+// emptyFolder makes an empty folder in a directory for a server of a command that is known, and not tried; locks says where
+// the locks are.
+func emptyFolder(ctx context.Context, dir, locks, command string) (string, func(), error) {
+	server := remember.Open(dir, slog.New(slog.DiscardHandler)).
+		Server(remember.Identity{Server: fmt.Sprint("s", servers.Add(1)), AnyFolder: "any"}).InAnyFolder()
+	server.Learn(kind("a"), said("{}"))
+	return server.EmptyFolder(ctx, locksOf(locks, command), time.Hour)
+}
+
+var servers atomic.Int64 // of emptyFolder
 
 // made makes a directory and returns its path.
 func made(t *testing.T, mode os.FileMode, elements ...string) string {
@@ -52,7 +68,7 @@ func TestEmptyFolderIsBelowFoldersOfTheUserAlone(t *testing.T) {
 		"open itself":             "can write to " + at("open itself"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, remove, err := inEmptyFolder(at(name)).EmptyFolder(t.Context(), locksOf(base, "c"))
+			dir, remove, err := emptyFolder(t.Context(), at(name), base, "c")
 			if want != "" {
 				ssetest.WantText(t, "the error", fmt.Sprint(err), want)
 				return
@@ -71,7 +87,7 @@ func TestEmptyFolderIsWhereLinksLead(t *testing.T) {
 	base := ssetest.PrivateDir(t)
 	made(t, 0o700, base, "real", "remembered")
 	ssetest.Must(t, os.Symlink(filepath.Join(base, "real"), filepath.Join(base, "link")))
-	dir, remove, err := inEmptyFolder(filepath.Join(base, "link", "remembered")).EmptyFolder(t.Context(), locksOf(base, "c"))
+	dir, remove, err := emptyFolder(t.Context(), filepath.Join(base, "link", "remembered"), base, "c")
 	ssetest.Must(t, err)
 	remove()
 	ssetest.Want(t, "it is below", filepath.Dir(dir), filepath.Join(base, "real", "remembered"))
@@ -81,11 +97,11 @@ func TestEmptyFolderIsWhereLinksLead(t *testing.T) {
 func TestOneEmptyFolderAtATime(t *testing.T) {
 	state := ssetest.PrivateDir(t)
 	synctest.Test(t, func(t *testing.T) {
-		_, remove, err := inEmptyFolder(state).EmptyFolder(t.Context(), locksOf(state, "c"))
+		_, remove, err := emptyFolder(t.Context(), state, state, "c")
 		ssetest.Must(t, err)
 		got := make(chan error)
 		go func() {
-			_, remove, err := inEmptyFolder(state).EmptyFolder(t.Context(), locksOf(state, "c"))
+			_, remove, err := emptyFolder(t.Context(), state, state, "c")
 			if err == nil {
 				remove()
 			}
@@ -104,14 +120,13 @@ func TestOneEmptyFolderAtATime(t *testing.T) {
 // Folders that a server has left without the right to write to them are removed, too.
 func TestReadOnlyFoldersAreRemoved(t *testing.T) {
 	state := ssetest.PrivateDir(t)
-	server := inEmptyFolder(state)
 	left := func(dir string) {
 		made(t, 0o700, dir, "module", "deep")
 		ssetest.Must(t, os.WriteFile(filepath.Join(dir, "module", "deep", "file"), nil, 0o400))
 		made(t, 0o500, dir, "module", "deep")
 		made(t, 0o000, dir, "module")
 	}
-	dir, remove, err := server.EmptyFolder(t.Context(), locksOf(state, "c"))
+	dir, remove, err := emptyFolder(t.Context(), state, state, "c")
 	ssetest.Must(t, err)
 	left(dir)
 	remove()
@@ -120,18 +135,103 @@ func TestReadOnlyFoldersAreRemoved(t *testing.T) {
 	killed := made(t, 0o700, state, ".empty-1")
 	left(killed)
 	ssetest.Must(t, os.Chtimes(killed, time.Time{}, time.Now().Add(-2*time.Hour)))
-	server.Learn(kind("a"), said("{}"))
+	inEmptyFolder(state).Learn(kind("a"), said("{}"))
 	ssetest.Want(t, "that of one that was killed is there", isThere(killed), false)
 }
 
-// What has not started in an empty folder is not tried again for a while, by any program.
+// A server that has been started in an empty folder is left alone for a while by all programs, whatever came of that.
 func TestTriesAreKept(t *testing.T) {
 	dir := ssetest.PrivateDir(t)
-	of := func(place string) *remember.Server {
-		return remember.Open(dir, slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s", AnyFolder: place}).InAnyFolder()
+	at := func(place string) *remember.Server { // in a program of its own
+		return remember.Open(dir, slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s", Place: "p", AnyFolder: place}).InAnyFolder()
 	}
-	ssetest.Want(t, "tried", of("a").Tried().IsZero(), true)
-	of("a").NoteTried()
-	ssetest.Want(t, "tried later", time.Since(of("a").Tried()) < time.Hour, true)
-	ssetest.Want(t, "tried elsewhere", of("b").Tried().IsZero(), true)
+	try := func(place string) {
+		t.Helper()
+		_, remove, err := at(place).EmptyFolder(t.Context(), locksOf(dir, "c"), time.Hour)
+		ssetest.Must(t, err)
+		remove()
+	}
+	wants := func(place string, want bool) {
+		t.Helper()
+		ssetest.Want(t, place+" is wanted", at(place).WantsEmptyFolder(time.Hour), want)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		wants("a", false) // nothing is known of it
+		at("a").Learn(kind("another kind"), said("{}"))
+		wants("a", true)
+		try("a")
+		wants("a", false)
+		_, _, err := at("a").EmptyFolder(t.Context(), locksOf(dir, "c"), time.Hour)
+		ssetest.WantError(t, "EmptyFolder", err, remember.ErrNotWanted)
+		wants("b", true)
+		time.Sleep(23 * time.Hour)
+		wants("a", false)
+		time.Sleep(2 * time.Hour)
+		wants("a", true)
+		try("a")
+		time.Sleep(time.Second)
+		own, _ := remember.ClientOf(json.RawMessage(`{"protocolVersion":"2025-11-25"}`), remember.Own)
+		at("a").Learn(own, said("{}"))
+		wants("a", false)
+		time.Sleep(2 * time.Hour)
+		wants("a", true)
+	})
+}
+
+// A server that has other variables at each start is not tried at each.
+func TestTriesFromManyPlacesAreBounded(t *testing.T) {
+	dir := ssetest.PrivateDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		inEmptyFolder(dir).Learn(kind("a"), said("{}"))
+		tries := 0
+		for i := range 48 { // half hours
+			server := remember.Open(dir, slog.New(slog.DiscardHandler)).
+				Server(remember.Identity{Server: "s", Place: "p", AnyFolder: fmt.Sprint(i)}).InAnyFolder()
+			if _, remove, err := server.EmptyFolder(t.Context(), locksOf(dir, "c"), time.Hour); err == nil {
+				tries++
+				remove()
+			}
+			time.Sleep(30 * time.Minute)
+		}
+		ssetest.Want(t, "tries in a day", tries, 8)
+	})
+}
+
+// A time in the future, from a clock that was wrong, does not stop a server from being tried for ever.
+func TestATryInTheFutureDoesNotCount(t *testing.T) {
+	dir := ssetest.PrivateDir(t)
+	inEmptyFolder(dir).Learn(kind("a"), said("{}"))
+	_, remove, err := inEmptyFolder(dir).EmptyFolder(t.Context(), locksOf(dir, "c"), time.Hour)
+	ssetest.Must(t, err)
+	remove()
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	ssetest.Must(t, err)
+	data, err := os.ReadFile(files[0])
+	ssetest.Must(t, err)
+	var content map[string]any
+	ssetest.Must(t, json.Unmarshal(data, &content))
+	for place := range content["tries"].(map[string]any) {
+		content["tries"].(map[string]any)[place] = time.Now().Add(10 * 365 * 24 * time.Hour)
+	}
+	data, err = json.Marshal(content)
+	ssetest.Must(t, err)
+	ssetest.Must(t, os.WriteFile(files[0], data, 0o600))
+	ssetest.Want(t, "it is wanted", inEmptyFolder(dir).WantsEmptyFolder(time.Hour), true)
+}
+
+// Where no other program would know of the start, there is none.
+func TestNoEmptyFolderThatNobodyKnowsOf(t *testing.T) {
+	dir := ssetest.PrivateDir(t)
+	inEmptyFolder(dir).Learn(kind("a"), said("{}"))
+	server := inEmptyFolder(dir)
+	ssetest.Want(t, "it is wanted", server.WantsEmptyFolder(time.Hour), true)
+	synctest.Test(t, func(t *testing.T) {
+		lock := flock.New(filepath.Join(dir, ".lock")) // a program that hangs while it writes
+		locked, err := lock.TryLock()
+		ssetest.Must(t, err)
+		ssetest.Want(t, "locked", locked, true)
+		_, _, err = server.EmptyFolder(t.Context(), locksOf(dir, "c"), time.Hour)
+		ssetest.WantText(t, "the error", fmt.Sprint(err), "another program holds")
+		ssetest.Must(t, lock.Close())
+	})
 }

@@ -45,8 +45,12 @@ const (
 	turnPoll = 100 * time.Millisecond
 )
 
-// ErrInUse reports that a client may use the server.
-var ErrInUse = errors.New("a client uses the server")
+var (
+	// ErrInUse reports that a client may use the server.
+	ErrInUse = errors.New("a client uses the server")
+	// ErrNotWanted reports that it is known what the server says in an empty folder, or that it was tried.
+	ErrNotWanted = errors.New("it has been tried")
+)
 
 // NewLocks returns the locks of a command, of which the files are in a directory, which is made when it is needed; nil without
 // one.

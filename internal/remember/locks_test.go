@@ -32,15 +32,15 @@ func TestNoEmptyFolderBesideAClient(t *testing.T) {
 	for range 2 { // windows
 		release := locksOf(dir, "c").Use()
 		awaitUse(t, locksOf(dir, "c"), true)
-		_, _, err := inEmptyFolder(dir).EmptyFolder(t.Context(), locksOf(dir, "c"))
+		_, _, err := emptyFolder(t.Context(), dir, dir, "c")
 		ssetest.WantError(t, "EmptyFolder", err, remember.ErrInUse)
-		_, remove, err := inEmptyFolder(dir).EmptyFolder(t.Context(), locksOf(dir, "another command"))
+		_, remove, err := emptyFolder(t.Context(), dir, dir, "another command")
 		ssetest.Must(t, err)
 		remove()
 		release()
 		awaitUse(t, locksOf(dir, "c"), false)
 	}
-	_, remove, err := inEmptyFolder(dir).EmptyFolder(t.Context(), locksOf(dir, "c"))
+	_, remove, err := emptyFolder(t.Context(), dir, dir, "c")
 	ssetest.Must(t, err)
 	locksOf(dir, "c").Use()() // who comes meanwhile does not wait
 	remove()
@@ -51,11 +51,11 @@ func TestNoEmptyFolderBesideAClient(t *testing.T) {
 func TestWhoWaitsForAnEmptyFolderSeesTheClientThatHasCome(t *testing.T) {
 	dir := ssetest.PrivateDir(t)
 	synctest.Test(t, func(t *testing.T) {
-		_, remove, err := inEmptyFolder(dir).EmptyFolder(t.Context(), locksOf(dir, "c"))
+		_, remove, err := emptyFolder(t.Context(), dir, dir, "c")
 		ssetest.Must(t, err)
 		got := make(chan error)
 		go func() {
-			_, remove, err := inEmptyFolder(dir).EmptyFolder(t.Context(), locksOf(dir, "c"))
+			_, remove, err := emptyFolder(t.Context(), dir, dir, "c")
 			if err == nil {
 				defer remove()
 			}
@@ -100,7 +100,7 @@ func TestTheLastSessionUsesTheCommand(t *testing.T) {
 func TestNoEmptyFolderWithoutLocks(t *testing.T) {
 	dir := ssetest.PrivateDir(t)
 	ssetest.Must(t, os.WriteFile(filepath.Join(dir, "locks"), nil, 0o600)) // no directory
-	_, _, err := inEmptyFolder(dir).EmptyFolder(t.Context(), locksOf(dir, "c"))
+	_, _, err := emptyFolder(t.Context(), dir, dir, "c")
 	if err == nil {
 		t.Error("there is an empty folder")
 	}
@@ -123,12 +123,12 @@ func TestOneProgramWaitsForAnEmptyFolder(t *testing.T) {
 func TestWaitForAnEmptyFolderEnds(t *testing.T) {
 	dir := ssetest.PrivateDir(t)
 	synctest.Test(t, func(t *testing.T) {
-		_, remove, err := inEmptyFolder(dir).EmptyFolder(t.Context(), locksOf(dir, "c"))
+		_, remove, err := emptyFolder(t.Context(), dir, dir, "c")
 		ssetest.Must(t, err)
 		defer remove()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_, _, err = inEmptyFolder(dir).EmptyFolder(ctx, locksOf(dir, "c"))
+		_, _, err = emptyFolder(ctx, dir, dir, "c")
 		ssetest.WantError(t, "EmptyFolder", err, context.DeadlineExceeded)
 	})
 }

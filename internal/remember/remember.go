@@ -25,6 +25,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -147,7 +148,6 @@ type record struct {
 	name  string // of the file, without its ending
 
 	reads, writes job
-	whyNotKept    string // why it was not written last; of writes alone
 
 	disk sync.Mutex  // held while the file is read or written, and guards seen; taken before mu
 	seen fs.FileInfo // the file as it was last read or written; nil: there was none
@@ -155,7 +155,10 @@ type record struct {
 	mu      sync.Mutex // guards what follows; never held while the disk is waited for
 	answers map[key]entry
 	bytes   int
-	written time.Time // when the file was last written
+	written time.Time            // when the file was last written
+	tries   map[string]time.Time // when the server was last started in an empty folder, by the place
+	// whyNotKept is why the file was not written last; empty: it was.
+	whyNotKept string
 }
 
 // key is who was told something, and where.
@@ -186,6 +189,8 @@ type file struct {
 	Layout  int     `json:"layout"`
 	Server  string  `json:"server"`
 	Answers []saved `json:"answers"`
+	// Tries says when the server was last started in an empty folder, by the place.
+	Tries map[string]time.Time `json:"tries,omitempty"`
 }
 
 // saved is an entry with its key.
@@ -311,14 +316,17 @@ func (r *record) keep(k key, e entry) (isNew, isOld bool) {
 	before, had := r.answers[k]
 	r.putLocked(k, e)
 	isNew = !had || !before.Same(e.Answers) || before.general != e.general
-	return isNew, time.Since(r.written) > rewriteAfter
+	return isNew, time.Since(r.written) > rewriteAfter || had && e.Learned.Sub(before.Learned) > rewriteAfter
 }
 
 // merge keeps what a file has and is not known here, or is newer.
-func (r *record) merge(all []saved) {
+func (r *record) merge(content file) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, one := range all {
+	for place, at := range content.Tries {
+		r.noteTryLocked(place, at)
+	}
+	for _, one := range content.Answers {
 		if before, had := r.answers[one.key()]; !had || one.Said.Learned.After(before.Learned) {
 			r.putLocked(one.key(), entry{one.General, one.Said})
 		}
@@ -376,7 +384,7 @@ func (r *record) forget() {
 	r.seen = nil
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.answers, r.bytes, r.written = nil, 0, time.Time{}
+	r.answers, r.bytes, r.written, r.tries = nil, 0, time.Time{}, nil
 }
 
 // readAgain reads the file if it has changed since it was last read or written.
@@ -397,7 +405,7 @@ func (r *record) readAgain() {
 	case err != nil:
 		r.store.log.Warn("what a server said before cannot be used", "file", r.path(), "err", err)
 	default:
-		r.merge(content.Answers)
+		r.merge(content)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.written = now.ModTime()
@@ -448,6 +456,7 @@ func (s *record) load() (content file, err error) {
 			one.Said.Learned = time.Now().Add(-MaxAge / 2)
 		}
 	}
+	maps.DeleteFunc(content.Tries, func(_ string, at time.Time) bool { return at.After(time.Now()) || time.Since(at) > MaxAge })
 	return content, nil
 }
 
@@ -470,10 +479,13 @@ func (s *record) warnOnce(err error) {
 	if err != nil {
 		why = err.Error()
 	}
-	if why != "" && why != s.whyNotKept {
+	s.mu.Lock()
+	before := s.whyNotKept
+	s.whyNotKept = why
+	s.mu.Unlock()
+	if why != "" && why != before {
 		s.store.log.Warn("what a server said cannot be kept", "file", s.path(), "err", err)
 	}
-	s.whyNotKept = why
 }
 
 // lockWait bounds the wait for another program that writes a file, which takes milliseconds.
@@ -498,10 +510,10 @@ func (s *record) rewrite() error {
 	s.disk.Lock()
 	defer s.disk.Unlock()
 	if content, err := s.load(); err == nil { // else it is replaced
-		s.merge(content.Answers)
+		s.merge(content)
 	}
 	s.mu.Lock()
-	content := file{Layout: layout, Server: s.name}
+	content := file{Layout: layout, Server: s.name, Tries: maps.Clone(s.tries)}
 	for k, e := range s.answers {
 		content.Answers = append(content.Answers, saved{k.place, k.client.version, k.client.capabilities, k.client.who, k.named, e.general, e.Answers})
 	}

@@ -216,7 +216,7 @@ func TestLeftoversOfWritesAreRemoved(t *testing.T) {
 	dropped := made(t, 0o700, dir, ".empty-1")
 	ssetest.Must(t, os.WriteFile(filepath.Join(dropped, "file"), nil, 0o600))
 	ssetest.Must(t, os.Chtimes(dropped, time.Time{}, time.Now().Add(-2*time.Hour)))
-	fresh, remove, err := server.EmptyFolder(t.Context(), locksOf(t.TempDir(), "c"))
+	fresh, remove, err := emptyFolder(t.Context(), dir, t.TempDir(), "c")
 	ssetest.Must(t, err)
 	server.Learn(kind("b"), said("{}"))
 	ssetest.Want(t, "the folder of a program that lives", isThere(fresh), true)
