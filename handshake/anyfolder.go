@@ -81,7 +81,7 @@ func (s *Supplier) learnIn(ctx context.Context, folder *AnyFolder, opts Supplier
 		return fmt.Errorf("make an empty folder: %w", err)
 	}
 	defer remove()
-	opts.Memory, opts.AnyFolder, opts.Locks = folder.Memory, nil, nil
+	opts.Memory, opts.AnyFolder, opts.Locks = folder.Memory.InFolder(dir), nil, nil
 	opts.Shared, opts.Warm, opts.MaxSessions, opts.ProcessIdle = false, 0, 1, 0
 	opts.Session.Logger = opts.Session.Logger.With("folder", "an empty one")
 	alone := NewSupplier(folder.In(dir), opts)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,8 +14,26 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/private"
 )
 
-// folderName begins the names of the folders that EmptyFolder makes.
-const folderName = ".empty-"
+// folderName begins the names of the folders that EmptyFolder makes: no text has its letters by chance, so a server that lists
+// where it ran before names one, too.
+const folderName = ".empty-qzx-"
+
+// newWord returns a word that no text has by chance. It has letters alone, which servers keep when they make a name of it.
+func newWord() string {
+	const letters = "bcdfghjklmnpqrstvwxz"
+	word := make([]byte, 16)
+	for i := range word {
+		word[i] = letters[rand.N(len(letters))]
+	}
+	return string(word)
+}
+
+// InFolder returns what the server says in this folder of EmptyFolder. What names the folder is told in no other one.
+func (s *Server) InFolder(dir string) *Server {
+	there := *s
+	there.folder = filepath.Base(dir)
+	return &there
+}
 
 // tryAgain is how long a server is left alone that has shown nothing in an empty folder, and maxTries bounds how many places one
 // server is tried from within that time.
@@ -123,7 +142,8 @@ func (s *Server) EmptyFolder(ctx context.Context, locks *Locks, age time.Duratio
 		err = s.noteTry()
 	}
 	if err == nil {
-		dir, err = os.MkdirTemp(under, folderName+"*") // 0700
+		dir = filepath.Join(under, folderName+newWord())
+		err = os.Mkdir(dir, 0o700)
 	}
 	if err != nil {
 		release()

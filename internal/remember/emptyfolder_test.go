@@ -132,7 +132,7 @@ func TestReadOnlyFoldersAreRemoved(t *testing.T) {
 	remove()
 	ssetest.Want(t, "it is there", isThere(dir), false)
 
-	killed := made(t, 0o700, state, ".empty-1")
+	killed := made(t, 0o700, state, ".empty-qzx-1")
 	left(killed)
 	ssetest.Must(t, os.Chtimes(killed, time.Time{}, time.Now().Add(-2*time.Hour)))
 	inEmptyFolder(state).Learn(kind("a"), said("{}"))

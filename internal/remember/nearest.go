@@ -1,9 +1,9 @@
 package remember
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -55,14 +55,11 @@ func (a *Answers) partial() *Answers {
 	}
 }
 
-// namesEmptyFolder matches the name of a folder of EmptyFolder in a text. Servers may write another character for its point.
-var namesEmptyFolder = regexp.MustCompile(`empty-[0-9]{4,}`)
-
 // isGeneral reports whether what a server said to a client with these names may be told to other kinds of clients, and in
-// other places.
-func isGeneral(names names, a *Answers) bool {
+// other places. folder is the name of the empty folder in which it runs; empty: it runs in none.
+func isGeneral(names names, folder string, a *Answers) bool {
 	return mcp.Declares(json.RawMessage(a.Initialize), "capabilities", "tools", "listChanged") && a.Pages[mcp.MethodListTools] != nil &&
-		!a.partial().hasText(func(text string) bool { return names.areIn(text) || namesEmptyFolder.MatchString(text) })
+		!a.partial().hasText(func(text string) bool { return names.areIn(text) || namesFolder(text, folder) })
 }
 
 // hasText reports whether a text in the answers is one that is meant.
@@ -76,6 +73,22 @@ func (a *Answers) hasText(meant func(string) bool) bool {
 		_ = json.Unmarshal([]byte(raw), &value) // it is valid
 		return slices.ContainsFunc(texts(value), meant)
 	})
+}
+
+// folderPart is how many letters in a row of the name of an empty folder name it: servers write its point and dash as something
+// else, or leave them out, and cut names off.
+const folderPart = 8
+
+// namesFolder reports whether a text has a part of the name of an empty folder in it.
+func namesFolder(text, folder string) bool {
+	name, _ := lettersOf(folder)
+	letters, _ := lettersOf(text)
+	for at := 0; at+folderPart <= len(name); at++ {
+		if bytes.Contains(letters, name[at:at+folderPart]) {
+			return true
+		}
+	}
+	return false
 }
 
 // maxName is how much of a text of a client has to stand in an answer for that to name it, in bytes: some servers

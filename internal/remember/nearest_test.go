@@ -120,19 +120,34 @@ func TestWhatNamesAClientIsToldToItAlone(t *testing.T) {
 	ssetest.Want(t, "told to one that goes on", server.AnswersAt("2025-11-25", goesOn), later)
 }
 
-// What names the empty folder is told in no other one.
+// What names the empty folder, or is made of its name as servers do, is told in no other one.
 func TestWhatNamesTheEmptyFolderIsNotNearest(t *testing.T) {
-	for name, c := range map[string]struct {
+	dir := ssetest.PrivateDir(t)
+	folder, remove, err := emptyFolder(t.Context(), dir, dir, "c")
+	ssetest.Must(t, err)
+	remove()
+	name := strings.TrimPrefix(filepath.Base(folder), ".") // empty-qzx-…
+	words := strings.Split(name, "-")
+	word := words[2]
+	for what, c := range map[string]struct {
 		in   string // of the answers
 		want bool
 	}{
 		"another folder":     {`/home/ada/project`, true},
-		"the folder":         {`/home/ada/.local/state/sse-server/remembered/.empty-1234567/x`, false},
-		"the folder, coded":  {`/remembered/\u002eempty-1234567`, false},
-		"a URL of it":        {`file:///remembered/.empty-1234567`, false},
-		"a name made of it":  {`-remembered--empty-1234567`, false},
 		"another name":       {`.empty-state`, true},
-		"with other slashes": {`C:\\remembered\\.empty-1234567\\`, false},
+		"words like it":      {`Returns an empty list. Quiz x.`, true},
+		"the folder":         {folder + `/x`, false},
+		"the folder, coded":  {`/remembered/\u002e` + name, false},
+		"a URL of it":        {`file:///remembered/.` + name, false},
+		"a name made of it":  {`-remembered--` + name, false},
+		"another name of it": {`_` + strings.Join(words, "_") + `_search`, false},
+		"a title":            {"Empty Qzx " + strings.ToUpper(word[:1]) + word[1:], false},
+		"in capitals":        {strings.ToUpper(name), false},
+		"without its dash":   {strings.Join(words, ""), false},
+		"its end":            {word[len(word)-8:], false},
+		"its beginning":      {name[:12], false},
+		"the one before":     {`.empty-qzx-bcdfghjklmnpqrst`, false},
+		"with other slashes": {`C:\\remembered\\.` + name + `\\`, false},
 	} {
 		for where, a := range map[string]*remember.Answers{
 			"instructions": {Initialize: strings.Replace(listChanged, `"do"`, `"`+c.in+`"`, 1), Pages: map[string]map[string]string{"tools/list": {"": `{"tools":[]}`}}},
@@ -140,8 +155,8 @@ func TestWhatNamesTheEmptyFolderIsNotNearest(t *testing.T) {
 		} {
 			a.Learned = time.Now()
 			server := remember.Open(t.TempDir(), slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s", Place: "here", AnyFolder: "any"})
-			server.InAnyFolder().Learn(client(`{"protocolVersion":"2025-11-25"}`, ""), a)
-			ssetest.Want(t, name+", "+where, server.Nearest(kind("a")) != nil, c.want)
+			server.InAnyFolder().InFolder(folder).Learn(client(`{"protocolVersion":"2025-11-25"}`, ""), a)
+			ssetest.Want(t, what+", "+where, server.Nearest(kind("a")) != nil, c.want)
 			ssetest.Want(t, "it is kept", server.InAnyFolder().HasAny(), true)
 		}
 	}

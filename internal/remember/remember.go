@@ -131,6 +131,7 @@ type Server struct {
 	*record
 	place     string
 	anyFolder string // the place of the same server in an empty folder; empty: none
+	folder    string // the name of the empty folder in which it runs now; empty: it runs in none
 }
 
 // InAnyFolder returns what the server says in an empty folder; nil if that may not be told here, or where nothing
@@ -301,7 +302,7 @@ func (s *Server) Learn(c Client, a *Answers) (isNew bool) {
 	if a.hasText(names.areIn) {
 		k.named = c.info
 	}
-	e := entry{general: isGeneral(names, a), Answers: a}
+	e := entry{general: isGeneral(names, s.folder, a), Answers: a}
 	isNew, isOld := s.keep(k, e)
 	if (isNew || isOld) && s.store.dir != "" {
 		s.writes.do(writeWait)

@@ -213,7 +213,7 @@ func TestLeftoversOfWritesAreRemoved(t *testing.T) {
 		ssetest.Must(t, os.WriteFile(path, nil, 0o600))
 		ssetest.Must(t, os.Chtimes(path, time.Time{}, time.Now().Add(-age)))
 	}
-	dropped := made(t, 0o700, dir, ".empty-1")
+	dropped := made(t, 0o700, dir, ".empty-qzx-1")
 	ssetest.Must(t, os.WriteFile(filepath.Join(dropped, "file"), nil, 0o600))
 	ssetest.Must(t, os.Chtimes(dropped, time.Time{}, time.Now().Add(-2*time.Hour)))
 	fresh, remove, err := emptyFolder(t.Context(), dir, t.TempDir(), "c")
