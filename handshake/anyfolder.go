@@ -75,18 +75,22 @@ func (s *Supplier) WantsAnyFolder() bool {
 	return opts.AnyFolder.Memory.WantsEmptyFolder(opts.RememberFor)
 }
 
-func (s *Supplier) learnIn(ctx context.Context, folder *AnyFolder, opts SupplierOptions) error {
-	dir, remove, err := folder.Memory.EmptyFolder(ctx, opts.Locks, opts.RememberFor) // when no other server is in one
+func (s *Supplier) learnIn(ctx context.Context, of *AnyFolder, opts SupplierOptions) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.life, cancel)()
+	folder, err := of.Memory.EmptyFolder(ctx, opts.Locks, opts.RememberFor) // when no other server is in one
 	if err != nil {
 		return fmt.Errorf("make an empty folder: %w", err)
 	}
-	defer remove()
-	opts.Memory, opts.AnyFolder, opts.Locks = folder.Memory.InFolder(dir), nil, nil
+	defer folder.Remove(ctx)
+	opts.Memory, opts.AnyFolder, opts.Locks = of.Memory.InFolder(folder.Dir), nil, nil
 	opts.Shared, opts.Warm, opts.MaxSessions, opts.ProcessIdle = false, 0, 1, 0
 	opts.Session.Logger = opts.Session.Logger.With("folder", "an empty one")
-	alone := NewSupplier(folder.In(dir), opts)
-	defer alone.Wait()
-	defer alone.Close()
+	alone := s.succession.newSupplier(of.In(folder.Dir), opts) // Wait and Abort are for both
+	defer alone.end()
 	_, err = alone.tryAndLearn(ctx)
+	_ = alone.places.Take(context.Background(), "") // once its only session has ended
+	alone.places.Give()
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,7 +57,7 @@ func TestOneServerAtATimeIsInAnEmptyFolder(t *testing.T) {
 	state := ssetest.PrivateDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		knows(state)
-		_, remove, err := ofAnother(state).EmptyFolder(t.Context(), locksIn(state), time.Hour) // another program has a server in one
+		folder, err := ofAnother(state).EmptyFolder(t.Context(), locksIn(state), time.Hour) // another program has a server in one
 		ssetest.Must(t, err)
 		starts := 0
 		s := asked(state, &starts)
@@ -64,7 +65,7 @@ func TestOneServerAtATimeIsInAnEmptyFolder(t *testing.T) {
 		defer cancel()
 		s.LearnInAnyFolder(waiting)
 		ssetest.Want(t, "starts while another one is there", starts, 0)
-		remove()
+		folder.Remove(t.Context())
 		time.Sleep(2 * time.Hour) // it is not tried again at once
 		s.LearnInAnyFolder(t.Context())
 		ssetest.Want(t, "starts then", starts, 1)
@@ -78,7 +79,7 @@ func TestWhatAnotherProgramLearnsInAnEmptyFolderIsKnown(t *testing.T) {
 	state := ssetest.PrivateDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		knows(state)
-		_, remove, err := ofAnother(state).EmptyFolder(t.Context(), locksIn(state), time.Hour)
+		folder, err := ofAnother(state).EmptyFolder(t.Context(), locksIn(state), time.Hour)
 		ssetest.Must(t, err)
 		starts := 0
 		s := asked(state, &starts)
@@ -90,9 +91,39 @@ func TestWhatAnotherProgramLearnsInAnEmptyFolderIsKnown(t *testing.T) {
 		synctest.Wait() // it waits for its turn
 		own, _ := remember.ClientOf(nil, remember.Own)
 		inEmptyFolder(state).Learn(own, &remember.Answers{Initialize: `{"protocolVersion":"2025-11-25"}`, Learned: time.Now().Add(-time.Second)})
-		remove()
+		folder.Remove(t.Context())
 		<-done
 		ssetest.Want(t, "starts", starts, 0)
+		s.Close()
+		s.Wait()
+	})
+}
+
+// abortable starts for ever, and notes Abort.
+type abortable struct{ aborted *atomic.Bool }
+
+func (a abortable) Dial(ctx context.Context) (jsonrpc.Conn, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+func (a abortable) Abort() { a.aborted.Store(true) }
+
+// A program that exits without waiting kills what runs in the empty folder, too.
+func TestAbortReachesTheServerInTheEmptyFolder(t *testing.T) {
+	state := ssetest.PrivateDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		knows(state)
+		var there atomic.Bool
+		s := NewSupplier(abortable{new(atomic.Bool)}, SupplierOptions{
+			Params: Synthetic(ClientInfo{}), RememberFor: time.Hour, Locks: locksIn(state), StartTimeout: time.Minute,
+			Session:   multiplex.Options{Logger: slog.New(slog.DiscardHandler)},
+			AnyFolder: &AnyFolder{Memory: inEmptyFolder(state), In: func(string) upstream.Upstream { return abortable{&there} }},
+		})
+		go s.LearnInAnyFolder(t.Context())
+		time.Sleep(time.Second)
+		s.Abort()
+		ssetest.Want(t, "the server in the empty folder was aborted", there.Load(), true)
+		time.Sleep(5 * time.Minute)
 		s.Close()
 		s.Wait()
 	})

@@ -1,6 +1,7 @@
 package remember_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // hangingDisk returns a directory of a disk that answers nothing until the end of the test. It needs root.
@@ -58,5 +61,31 @@ func TestWhatIsWantedOnADiskThatHangs(t *testing.T) {
 		}
 	case <-time.After(5 * time.Second):
 		t.Error("it waits for the disk")
+	}
+}
+
+// Who waits for an empty folder on a disk that hangs waits no longer than its context lasts: so the end of a gateway does.
+func TestEmptyFolderOnADiskThatHangs(t *testing.T) {
+	dir := hangingDisk(t)
+	for name, do := range map[string]func(ctx context.Context) error{
+		"the files": func(ctx context.Context) error {
+			_, err := inEmptyFolder(dir).EmptyFolder(ctx, locksOf(ssetest.PrivateDir(t), "c"), time.Hour)
+			return err
+		},
+		"the locks": func(ctx context.Context) error {
+			_, _, err := emptyFolder(ctx, ssetest.PrivateDir(t), dir, "c")
+			return err
+		},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		done := make(chan error)
+		go func() { done <- do(ctx) }() // ends with the disk
+		select {
+		case err := <-done:
+			ssetest.WantError(t, name, err, context.DeadlineExceeded)
+		case <-time.After(5 * time.Second):
+			t.Errorf("%s: it waits for the disk", name)
+		}
 	}
 }

@@ -105,15 +105,44 @@ func (s *Server) noteTry() error {
 	return nil
 }
 
+// EmptyFolder is one for a server to start in, as Server.EmptyFolder makes it.
+type EmptyFolder struct {
+	Dir     string
+	release func()
+}
+
 // EmptyFolder makes an empty folder below that of the files, for a server to start in. It fails if another user or a
 // project can have files in a folder above it, where there are no locks, with ErrInUse while a client may use the command, and with
 // ErrNotWanted unless WantsEmptyFolder.
 //
 // One server at a time is in such a folder, in all programs that share the locks, because ten servers at once would keep
-// the machine busy. EmptyFolder waits for the others as long as ctx lasts. Whether there is a client it looks after that, so
-// one that has come meanwhile counts. remove removes the folder with all that the server has left there. The folder of a program
-// that was killed is removed later.
-func (s *Server) EmptyFolder(ctx context.Context, locks *Locks, age time.Duration) (dir string, remove func(), err error) {
+// the machine busy. EmptyFolder waits for the others, and for the disk, as long as ctx lasts. Whether there is a client it looks
+// after that, so one that has come meanwhile counts. The folder of a program that was killed is removed later.
+func (s *Server) EmptyFolder(ctx context.Context, locks *Locks, age time.Duration) (*EmptyFolder, error) {
+	type result struct {
+		folder *EmptyFolder
+		err    error
+	}
+	made := make(chan result)
+	go func() { // ends with ctx, or with the disk
+		folder, err := s.makeEmptyFolder(ctx, locks, age)
+		select {
+		case made <- result{folder, err}:
+		case <-ctx.Done():
+			if err == nil {
+				folder.remove()
+			}
+		}
+	}()
+	select {
+	case r := <-made:
+		return r.folder, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (s *Server) makeEmptyFolder(ctx context.Context, locks *Locks, age time.Duration) (_ *EmptyFolder, err error) {
 	defer func() {
 		if err != nil && !errors.Is(err, ErrInUse) && !errors.Is(err, ErrNotWanted) && ctx.Err() == nil {
 			_ = s.noteTry() // it would fail for the next one, too
@@ -124,11 +153,11 @@ func (s *Server) EmptyFolder(ctx context.Context, locks *Locks, age time.Duratio
 		err = private.CheckSecluded(under)
 	}
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	release, err := locks.turn(ctx)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	isUsed, err := locks.IsUsed()
 	switch {
@@ -137,22 +166,45 @@ func (s *Server) EmptyFolder(ctx context.Context, locks *Locks, age time.Duratio
 		err = ErrInUse
 	case !s.WantsEmptyFolder(age): // another program has learned it meanwhile
 		err = ErrNotWanted
+	default:
+		err = ctx.Err()
 	}
 	if err == nil {
 		err = s.noteTry()
 	}
+	dir := filepath.Join(under, folderName+newWord())
 	if err == nil {
-		dir = filepath.Join(under, folderName+newWord())
 		err = os.Mkdir(dir, 0o700)
 	}
 	if err != nil {
 		release()
-		return "", nil, err
+		return nil, err
 	}
-	return dir, func() {
-		removeAll(dir)
-		release()
-	}, nil
+	return &EmptyFolder{Dir: dir, release: release}, nil
+}
+
+// Remove removes the folder with all that the server has left there. Once ctx has ended it does not wait for the disk for long:
+// what is left then is removed later.
+func (f *EmptyFolder) Remove(ctx context.Context) {
+	removed := make(chan struct{})
+	go func() { // ends with the disk
+		defer close(removed)
+		f.remove()
+	}()
+	select {
+	case <-removed:
+		return
+	case <-ctx.Done():
+	}
+	select {
+	case <-removed:
+	case <-time.After(readWait):
+	}
+}
+
+func (f *EmptyFolder) remove() {
+	removeAll(f.Dir)
+	f.release()
 }
 
 // removeAll removes a folder, also with folders in it that nobody may write to, as package managers make them.

@@ -34,7 +34,11 @@ func emptyFolder(ctx context.Context, dir, locks, command string) (string, func(
 	server := remember.Open(dir, slog.New(slog.DiscardHandler)).
 		Server(remember.Identity{Server: fmt.Sprint("s", servers.Add(1)), AnyFolder: "any"}).InAnyFolder()
 	server.Learn(kind("a"), said("{}"))
-	return server.EmptyFolder(ctx, locksOf(locks, command), time.Hour)
+	folder, err := server.EmptyFolder(ctx, locksOf(locks, command), time.Hour)
+	if err != nil {
+		return "", nil, err
+	}
+	return folder.Dir, func() { folder.Remove(context.Background()) }, nil
 }
 
 var servers atomic.Int64 // of emptyFolder
@@ -145,11 +149,11 @@ func TestTriesAreKept(t *testing.T) {
 	at := func(place string) *remember.Server { // in a program of its own
 		return remember.Open(dir, slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s", Place: "p", AnyFolder: place}).InAnyFolder()
 	}
-	try := func(place string) {
+	try := func(t *testing.T, place string) {
 		t.Helper()
-		_, remove, err := at(place).EmptyFolder(t.Context(), locksOf(dir, "c"), time.Hour)
+		folder, err := at(place).EmptyFolder(t.Context(), locksOf(dir, "c"), time.Hour)
 		ssetest.Must(t, err)
-		remove()
+		folder.Remove(t.Context())
 	}
 	wants := func(place string, want bool) {
 		t.Helper()
@@ -159,16 +163,16 @@ func TestTriesAreKept(t *testing.T) {
 		wants("a", false) // nothing is known of it
 		at("a").Learn(kind("another kind"), said("{}"))
 		wants("a", true)
-		try("a")
+		try(t, "a")
 		wants("a", false)
-		_, _, err := at("a").EmptyFolder(t.Context(), locksOf(dir, "c"), time.Hour)
+		_, err := at("a").EmptyFolder(t.Context(), locksOf(dir, "c"), time.Hour)
 		ssetest.WantError(t, "EmptyFolder", err, remember.ErrNotWanted)
 		wants("b", true)
 		time.Sleep(23 * time.Hour)
 		wants("a", false)
 		time.Sleep(2 * time.Hour)
 		wants("a", true)
-		try("a")
+		try(t, "a")
 		time.Sleep(time.Second)
 		own, _ := remember.ClientOf(json.RawMessage(`{"protocolVersion":"2025-11-25"}`), remember.Own)
 		at("a").Learn(own, said("{}"))
@@ -187,9 +191,9 @@ func TestTriesFromManyPlacesAreBounded(t *testing.T) {
 		for i := range 48 { // half hours
 			server := remember.Open(dir, slog.New(slog.DiscardHandler)).
 				Server(remember.Identity{Server: "s", Place: "p", AnyFolder: fmt.Sprint(i)}).InAnyFolder()
-			if _, remove, err := server.EmptyFolder(t.Context(), locksOf(dir, "c"), time.Hour); err == nil {
+			if folder, err := server.EmptyFolder(t.Context(), locksOf(dir, "c"), time.Hour); err == nil {
 				tries++
-				remove()
+				folder.Remove(t.Context())
 			}
 			time.Sleep(30 * time.Minute)
 		}
@@ -201,9 +205,9 @@ func TestTriesFromManyPlacesAreBounded(t *testing.T) {
 func TestATryInTheFutureDoesNotCount(t *testing.T) {
 	dir := ssetest.PrivateDir(t)
 	inEmptyFolder(dir).Learn(kind("a"), said("{}"))
-	_, remove, err := inEmptyFolder(dir).EmptyFolder(t.Context(), locksOf(dir, "c"), time.Hour)
+	folder, err := inEmptyFolder(dir).EmptyFolder(t.Context(), locksOf(dir, "c"), time.Hour)
 	ssetest.Must(t, err)
-	remove()
+	folder.Remove(t.Context())
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	ssetest.Must(t, err)
 	data, err := os.ReadFile(files[0])
@@ -230,7 +234,7 @@ func TestNoEmptyFolderThatNobodyKnowsOf(t *testing.T) {
 		locked, err := lock.TryLock()
 		ssetest.Must(t, err)
 		ssetest.Want(t, "locked", locked, true)
-		_, _, err = server.EmptyFolder(t.Context(), locksOf(dir, "c"), time.Hour)
+		_, err = server.EmptyFolder(t.Context(), locksOf(dir, "c"), time.Hour)
 		ssetest.WantText(t, "the error", fmt.Sprint(err), "another program holds")
 		ssetest.Must(t, lock.Close())
 	})

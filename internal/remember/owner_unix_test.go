@@ -65,7 +65,7 @@ func TestMemoryThatIsNotInAFolderOfItsOwn(t *testing.T) {
 			} else {
 				ssetest.Want(t, "files", len(files), 1)
 			}
-			_, _, err := remember.Open(dir, log).Server(remember.Identity{Server: "s"}).EmptyFolder(t.Context(), locksOf(t.TempDir(), "c"), 0)
+			_, err := remember.Open(dir, log).Server(remember.Identity{Server: "s"}).EmptyFolder(t.Context(), locksOf(t.TempDir(), "c"), 0)
 			ssetest.WantText(t, "the error of an empty folder", fmt.Sprint(err), why)
 		})
 	}
