@@ -503,3 +503,52 @@ func TestAServerThatShowsNothingInAnEmptyFolderIsLeftAlone(t *testing.T) {
 		equal(t, "starts in an empty folder", u.starts()-1, 1)
 	})
 }
+
+// A server that says the same for ever is asked again in an empty folder once what is known of that is old.
+func TestAServerIsAskedAgainInAnEmptyFolder(t *testing.T) {
+	u := &server{place: "a", anyFolder: "any", capabilities: withLists, handle: lists(nil)}
+	opts := remembering()
+	opts.Remember.Dir, opts.Remember.AnyFolder, opts.Remember.For = ssetest.PrivateDir(t), true, 24*time.Hour
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		time.Sleep(time.Minute)
+		first := u.lastFolder()
+		equal(t, "it was asked", first != "", true)
+		for range 40 { // days
+			p := connect(t, g, plain)
+			p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/list"), request("2", "tools/call"))
+			time.Sleep(time.Second)
+			p.c.Close(connstate.ClosedClient)
+			time.Sleep(24*time.Hour - time.Second)
+		}
+		equal(t, "it was asked again within 40 days", u.lastFolder() != first, true)
+	})
+}
+
+// A gateway asks a server in an empty folder that another one has learned, which ended before it could: after its first session.
+func TestAServerThatIsKnownFromBeforeIsAskedInAnEmptyFolder(t *testing.T) {
+	of := func() *server {
+		return &server{place: "a", anyFolder: "any", capabilities: withLists, handle: lists(nil)}
+	}
+	u, next := of(), of()
+	opts := remembering()
+	opts.Remember.Dir = ssetest.PrivateDir(t)
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		with := settings(remembering())
+		with.Remember.Dir, with.Remember.AnyFolder = opts.Remember.Dir, true
+		later, err := gateway.NewWith(next, with)
+		must(t, err)
+		defer func() { equal(t, "error", <-shutdown(later, time.Minute), nil) }()
+		p := connect(t, later, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/list"))
+		time.Sleep(time.Hour)
+		equal(t, "starts for a client that is answered from memory", next.starts(), 0)
+		p.post(request("2", "tools/call"))
+		time.Sleep(time.Second)
+		p.c.Close(connstate.ClosedClient)
+		time.Sleep(time.Minute)
+		equal(t, "starts for a call, and in an empty folder", next.starts(), 2)
+		equal(t, "it was asked", next.lastFolder() != "", true)
+	})
+}

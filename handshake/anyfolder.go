@@ -18,19 +18,19 @@ type AnyFolder struct {
 	Memory *remember.Server
 	// In returns the server as it starts in a folder.
 	In func(dir string) upstream.Upstream
-	// ByItself says that each Supplier starts it once something new is remembered; else LearnInAnyFolder alone
-	// does.
+	// ByItself says that each Supplier starts it once nobody uses the server; else LearnInAnyFolder alone does.
 	ByItself bool
 }
 
-// The server starts in an empty folder anyFolderAfter something new was remembered, and else anyFolderAgain later,
-// once nobody has a session: some servers end the process that ran before, or need what it has.
+// The server starts in an empty folder anyFolderAfter a session has ended, and else anyFolderAgain later, once nobody has one: some
+// servers end the process that ran before, or need what it has.
 const (
 	anyFolderAfter = 5 * time.Second
 	anyFolderAgain = time.Minute
 )
 
-// learnInAnyFolderSoon is LearnInAnyFolder once nobody has a session, in the background, and once at a time.
+// learnInAnyFolderSoon is LearnInAnyFolder once nobody has a session, in the background, and once at a time. Each session that
+// ends calls it: what the server says may be new, or known since long ago, or have been learned by a gateway that ended.
 func (s *Supplier) learnInAnyFolderSoon() {
 	folder := s.Options().AnyFolder
 	if folder == nil || !folder.ByItself || !s.anyFolderSoon.CompareAndSwap(false, true) {

@@ -109,7 +109,6 @@ func (s *Session) learn(answers *remember.Answers) {
 func (s *Session) remember(client remember.Client, answers *remember.Answers) {
 	if s.look.memory.Learn(client, answers) {
 		s.supplier.tell(func(f Follower) { f.MemoryHasNews(s.supplier) })
-		s.supplier.learnInAnyFolderSoon()
 	}
 }
 

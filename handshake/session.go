@@ -125,6 +125,7 @@ func (s *Supplier) newSession(conn jsonrpc.Conn, ended func()) *Session {
 		session.tellUsers(User.SessionDone)
 		ended()
 		s.leavePlace()
+		s.learnInAnyFolderSoon()
 		s.goroutines.Done()
 	}
 	session.Session = multiplex.New(conn, opts)
