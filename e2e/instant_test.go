@@ -181,6 +181,31 @@ func TestAgentOnStdioMeetsNoSecondProcessOfItsServer(t *testing.T) {
 	}
 }
 
+// An agent that is killed with its programs leaves a process that learns what its server says in an empty folder.
+func TestAgentOnStdioThatIsKilledTeachesNewFolders(t *testing.T) {
+	t.Parallel()
+	booted := filepath.Join(t.TempDir(), "booted")
+	cmd, in, out, log := startInitializing(t, booted, booted, "15s")
+	go func() { _, _ = io.Copy(io.Discard, log) }() // ends with the process
+	awaitStandBy(t, cmd)
+	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
+	_, err := io.WriteString(in, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`+"\n")
+	ssetest.Must(t, err)
+	for range 2 {
+		_, err := out.ReadString('\n')
+		ssetest.Must(t, err)
+	}
+	awaitRemembered(t)
+	ssetest.Must(t, cmd.Process.Kill())
+	_ = cmd.Wait() // killed
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !ssetest.RememberedInAnyFolder(t) {
+		<-tick.C
+	}
+	ssetest.Want(t, "starts", len(learnerStarted(t)), 1)
+}
+
 // An agent that has been answered and leaves in order leaves nothing behind, also if what its server says
 // cannot be remembered.
 func TestAgentOnStdioThatLeavesInOrderLeavesNoProcess(t *testing.T) {

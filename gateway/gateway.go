@@ -340,9 +340,17 @@ func (g *Gateway) Learn(ctx context.Context, params json.RawMessage) error {
 }
 
 // LearnInAnyFolder starts the server once in an empty folder, and remembers what it says there for clients in
-// folders in which nothing is known of it. It does nothing if that is known. It returns when the server has ended.
-// It does nothing either if another program is about to do it, or clients use the server.
-func (g *Gateway) LearnInAnyFolder(ctx context.Context) { g.now.Load().supplier.LearnInAnyFolder(ctx) }
+// folders in which nothing is known of it. It does nothing if that is known, or was tried. It returns when the server has ended.
+// isUsed reports that it did nothing because a client uses the server.
+func (g *Gateway) LearnInAnyFolder(ctx context.Context) (isUsed bool) {
+	return g.now.Load().supplier.LearnInAnyFolder(ctx)
+}
+
+// AwaitUnused waits until nobody on this machine has used the server for a time, as far as programs with the same
+// Options.LockDir say.
+func (g *Gateway) AwaitUnused(ctx context.Context, quiet time.Duration) error {
+	return g.now.Load().locks.AwaitUnused(ctx, quiet)
+}
 
 // ReserveAnyFolder reports whether no other program is about to call LearnInAnyFolder for the server, and keeps that so until
 // release is called.

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -20,7 +22,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
-	"github.com/mcp-sse/mcp-sse/internal/backoff"
 	"github.com/mcp-sse/mcp-sse/internal/closed"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/private"
@@ -33,9 +34,9 @@ import (
 // until that and the lists are remembered, a second process stands by, in a session of its own. If the first one
 // ends before, it has the server say what it has, and remembers it.
 //
-// Another one begins when the client has left, if it is not known what the server says in an empty folder. It waits for
-// a while, in which a client may come again, and learns that if none uses the server then: some servers end the
-// process that ran before, or need a port or a file that it has.
+// If it is not known what the server says in an empty folder, the process stays until the client has left, however it ends. It
+// learns that once nobody has used the server for a while: some servers end the process that ran before, or need a port or a file
+// that it has. One of those of a command does.
 //
 //	agent ── initialize ──▶ sse-server stdio ──▶ server, which boots
 //	                              │ params, and the end of the pipe
@@ -53,6 +54,9 @@ const (
 	// lastLook bounds how long the session of a client that has left in order is waited for: clients that see no end
 	// of the program send it a signal after 2 s.
 	lastLook = 1500 * time.Millisecond
+	// learnerLives bounds how long it waits until nobody uses the server, once its client has left: a later client tells if it is
+	// still not known what the server says in an empty folder.
+	learnerLives = 24 * time.Hour
 	// learnerStays bounds how long it stands by once the client has that answer: what some servers say is not
 	// remembered.
 	learnerStays = 10 * time.Second
@@ -134,48 +138,51 @@ func (i *introduction) Write(p []byte) (int, error) {
 // errInOrder is why a client is served no more that has ended its input, and has its answers.
 var errInOrder = errors.New("the client has left in order")
 
-// standBy lets a process stand by while the client waits for the answer to its initialize, and until what
-// the server says is remembered. It returns when the process is not needed any more, or when ctx ends: that
-// leaves the process to the end of this one, unless the client has that answer and has left in order.
-func (m *Main) standBy(ctx context.Context, client *introduction, gw *gateway.Gateway, dir string, log *slog.Logger) {
+// standBy lets a process stand by while the client waits for the answer to its initialize, until what the server says is
+// remembered, and beyond that while it is not known what the server says in an empty folder. It returns what keeps the process
+// waiting: the end of this one closes it. nil: none waits.
+func (m *Main) standBy(ctx context.Context, client *introduction, gw *gateway.Gateway, dir string, log *slog.Logger) io.Closer {
 	var params json.RawMessage
 	select {
 	case params = <-client.asked:
 	case <-ctx.Done():
-		return
+		return nil
 	}
+	start := func() io.WriteCloser {
+		learner, err := m.startLearner(params, dir)
+		if err != nil {
+			log.Warn("what the server says could not be learned", "err", err)
+			return nil
+		}
+		return learner
+	}
+	var learner io.WriteCloser
 	select {
-	case <-client.answered:
-		return
+	case <-client.answered: // soon: it will be remembered as soon
 	case <-time.After(learnerAfter):
+		learner = start()
 	case <-ctx.Done():
+		learner = start()
 	}
-	learner, err := m.startLearner(params, dir)
-	if err != nil {
-		log.Warn("what the server says could not be learned", "err", err)
-		return
+	isOver := awaitLearned(ctx, client, gw, params)
+	wants := gw.RemembersFor(params) && gw.WantsAnyFolder()
+	switch {
+	case learner == nil && !wants:
+		return nil
+	case learner == nil:
+		if learner = start(); learner == nil {
+			return nil
+		}
+	case !isOver:
+		return learner
 	}
-	if awaitLearned(ctx, client, gw, params) {
-		_, _ = learner.Write([]byte("\n")) // it ends; if not, it learns what is known
+	if !wants {
+		_, _ = learner.Write([]byte("\n"))
 		_ = learner.Close()
+		return nil
 	}
-}
-
-// learnElsewhere starts a process that learns what the server says in an empty folder, if the client that has left
-// has let it be known what it says here.
-func (m *Main) learnElsewhere(client *introduction, gw *gateway.Gateway, dir string, log *slog.Logger) {
-	client.mu.Lock()
-	params := client.params
-	client.mu.Unlock()
-	if params == nil || dir == "" || !gw.RemembersFor(params) || !gw.WantsAnyFolder() {
-		return
-	}
-	learner, err := m.startLearner(params, dir)
-	if err != nil {
-		log.Warn("what the server says could not be learned", "err", err)
-		return
-	}
-	_ = learner.Close()
+	_, _ = learner.Write([]byte(knownHere + "\n"))
+	return learner
 }
 
 // awaitLearned waits until no process has to stand by. It reports false if ctx ended before, whose end may be
@@ -206,10 +213,43 @@ func awaitLearned(ctx context.Context, client *introduction, gw *gateway.Gateway
 	return true
 }
 
-// startLearner starts a process that learns what the server says to clients with these params of
-// initialize once the returned pipe is closed, unless something is written into it before. Its log is
-// learn.log in a directory.
+// learnerStart bounds how long anybody waits for the start of a process: the disk may hang.
+const learnerStart = time.Second
+
+// startLearner is runLearner, but does not wait for long.
 func (m *Main) startLearner(params json.RawMessage, dir string) (io.WriteCloser, error) {
+	type result struct {
+		learner io.WriteCloser
+		err     error
+	}
+	started, late := make(chan result), make(chan struct{})
+	go func() { // ends with the disk
+		learner, err := m.runLearner(params, dir)
+		select {
+		case started <- result{learner, err}:
+		case <-late:
+			if err == nil {
+				_ = learner.Close() // this process may have ended by now, so it learns what is not known
+			}
+		}
+	}()
+	select {
+	case r := <-started:
+		return r.learner, r.err
+	case <-time.After(learnerStart):
+		close(late)
+		return nil, fmt.Errorf("no process could be started within %v: the disk of %s does not answer", learnerStart, dir)
+	}
+}
+
+// knownHere tells the process that stands by that its client has its answers from memory next time, so that it is only needed for
+// the empty folder. An empty line tells it that it is not needed for that either.
+const knownHere = "known here"
+
+// runLearner starts a process that learns what the server says to clients with these params of initialize once the returned
+// pipe is closed, and then what the server says in an empty folder. Lines that are written into it before say what is known. Its
+// log is learn.log in a directory.
+func (m *Main) runLearner(params json.RawMessage, dir string) (io.WriteCloser, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -244,8 +284,8 @@ func (m *Main) startLearner(params json.RawMessage, dir string) (io.WriteCloser,
 	return w, nil
 }
 
-// learn waits for the end of stdin, and then has the server say what it says to a client with the params
-// there, if that is not remembered, and then what may be told in any folder. It does nothing if more comes.
+// learn waits for the end of stdin, and then has the server say what it says to a client with the params in the first line
+// there, if that is not remembered, and then what may be told in any folder. It ends when an empty line comes.
 func (m *Main) learn(c *config.Config, s *config.Server, gw *gateway.Gateway, log *slog.Logger) int {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -256,41 +296,50 @@ func (m *Main) learn(c *config.Config, s *config.Server, gw *gateway.Gateway, lo
 		case <-ctx.Done():
 		}
 	}()
-	input := make(chan []byte, 1)
-	go func() { // ends with stdin
-		all, _ := io.ReadAll(m.Stdin) // what is missing shows below
-		input <- all
-	}()
-	err := func() error {
-		var params, more []byte
-		select {
-		case all := <-input:
-			params, more, _ = bytes.Cut(all, []byte("\n"))
-		case <-ctx.Done():
-		}
-		if len(params) == 0 || len(more) > 0 || c.StateDir == "" {
-			return nil
-		}
-		one := flock.New(filepath.Join(c.StateDir, "learn-"+commandHash(c, s)+".lock"), flock.SetPermissions(0o600))
-		if err := alone(one, func() error { return gw.Learn(ctx, params) }); err != nil || !gw.WantsAnyFolder() {
-			return err
-		}
-		release, ok := gw.ReserveAnyFolder()
-		if !ok {
-			return nil
-		}
-		defer release()
-		if backoff.Wait(ctx, time.Duration(c.Stdio.LearnAfter)) == nil {
-			return alone(one, func() error { gw.LearnInAnyFolder(ctx); return nil })
-		}
-		return nil
-	}()
+	learned := make(chan error, 1)
+	go func() { learned <- m.learnAll(ctx, c, s, gw) }() // ends with stdin and the disk, and with ctx
 	code := exitOK
-	if err != nil {
-		log.Warn("what the server says could not be learned", "err", err)
-		code = exitFailure
+	select {
+	case err := <-learned:
+		if err != nil {
+			log.Warn("what the server says could not be learned", "err", err)
+			code = exitFailure
+		}
+	case <-ctx.Done():
 	}
 	return m.stop(log, time.Duration(c.ShutdownTimeout), func(ctx context.Context) { _ = gw.Shutdown(ctx) }, gw.Abort, nil, code)
+}
+
+func (m *Main) learnAll(ctx context.Context, c *config.Config, s *config.Server, gw *gateway.Gateway) error {
+	input := bufio.NewReader(m.Stdin)
+	params, err := input.ReadBytes('\n')
+	if err != nil || c.StateDir == "" { // no process waits for its client
+		return nil
+	}
+	line, err := input.ReadString('\n')
+	isKnown := err == nil // else the client has left before its server has said all
+	if line == "\n" {
+		return nil
+	}
+	release, ok := gw.ReserveAnyFolder()
+	if ok {
+		defer release()
+	}
+	if isKnown && !ok { // another process stands by for the empty folder
+		return nil
+	}
+	_, _ = io.Copy(io.Discard, input) // until the client has left
+	one := flock.New(filepath.Join(c.StateDir, "learn-"+commandHash(c, s)+".lock"), flock.SetPermissions(0o600))
+	err = alone(one, func() error { return gw.Learn(ctx, bytes.TrimSpace(params)) })
+	if err != nil || !ok || !gw.WantsAnyFolder() {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, learnerLives)
+	defer cancel()
+	for isUsed := true; isUsed && err == nil && gw.AwaitUnused(ctx, time.Duration(c.Stdio.LearnAfter)) == nil; {
+		err = alone(one, func() error { isUsed = gw.LearnInAnyFolder(ctx); return nil })
+	}
+	return err
 }
 
 // alone has a server started, whose timeouts bound that, unless another process does it: what else is to be learned of the

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -52,8 +54,9 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	serving, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
 	var standing sync.WaitGroup
+	var learner io.Closer // which waits for the end of this process; nil: none does
 	if gw.Remembers() && c.StateDir != "" {
-		standing.Go(func() { m.standBy(serving, client, gw, c.StateDir, log) }) // ends with serving
+		standing.Go(func() { learner = m.standBy(serving, client, gw, c.StateDir, log) }) // ends with serving
 	}
 	release := gw.UseServer()
 	served := make(chan error, 1)
@@ -61,12 +64,12 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	code, why := m.awaitEnd(served, grace, log)
 	leave(why)
 	standing.Wait()
+	defer runtime.KeepAlive(&learner)
 	return m.stop(log, grace, func(ctx context.Context) {
 		if err := gw.Shutdown(ctx); err != nil {
 			log.Warn("gateway shutdown failed", "err", err)
 		}
 		release()
-		m.learnElsewhere(client, gw, c.StateDir, log)
 	}, gw.Abort, nil, code)
 }
 

@@ -2,43 +2,18 @@ package remember_test
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"path/filepath"
 	"runtime/pprof"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-// hangingDisk returns a directory of a disk that answers nothing until the end of the test. It needs root.
-func hangingDisk(t *testing.T) string {
-	t.Helper()
-	dev, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
-	if err != nil {
-		t.Skip(err)
-	}
-	dir, err := os.MkdirTemp("", "hangs-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // who has waited may still write
-	if err := syscall.Mount("hangs", dir, "fuse.hangs", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", dev.Fd())); err != nil {
-		t.Skip(err)
-	}
-	t.Cleanup(func() {
-		_ = dev.Close() // who waits gets an error
-		_ = syscall.Unmount(dir, syscall.MNT_DETACH)
-	})
-	return dir
-}
-
 // Sessions with a disk that hangs do not each leave something behind that waits for it: each would be a thread, of which Go
 // allows 10,000.
 func TestSessionsOnADiskThatHangsLeaveOneGoroutine(t *testing.T) {
-	locks := locksOf(hangingDisk(t), "c")
+	locks := locksOf(ssetest.HangingDisk(t), "c")
 	before := pprof.Lookup("goroutine").Count()
 	for range 20 { // sessions, one after the other
 		locks.Use()()
@@ -51,7 +26,7 @@ func TestSessionsOnADiskThatHangsLeaveOneGoroutine(t *testing.T) {
 // Whether a server is to be asked in an empty folder is not known while the disk hangs: the end of sse-server stdio does not wait
 // for that.
 func TestWhatIsWantedOnADiskThatHangs(t *testing.T) {
-	server := inEmptyFolder(filepath.Join(hangingDisk(t), "remembered"))
+	server := inEmptyFolder(filepath.Join(ssetest.HangingDisk(t), "remembered"))
 	done := make(chan bool)
 	go func() { done <- server.WantsEmptyFolder(0) }() // ends with the disk
 	select {
@@ -66,7 +41,7 @@ func TestWhatIsWantedOnADiskThatHangs(t *testing.T) {
 
 // Who waits for an empty folder on a disk that hangs waits no longer than its context lasts: so the end of a gateway does.
 func TestEmptyFolderOnADiskThatHangs(t *testing.T) {
-	dir := hangingDisk(t)
+	dir := ssetest.HangingDisk(t)
 	for name, do := range map[string]func(ctx context.Context) error{
 		"the files": func(ctx context.Context) error {
 			_, err := inEmptyFolder(dir).EmptyFolder(ctx, locksOf(ssetest.PrivateDir(t), "c"), time.Hour)

@@ -125,6 +125,26 @@ func (l *Locks) IsUsed() (bool, error) {
 	return !locked, err
 }
 
+// AwaitUnused waits until the command has had no session for a time. It looks now and then.
+func (l *Locks) AwaitUnused(ctx context.Context, quiet time.Duration) error {
+	for since := time.Now(); ; {
+		isUsed, err := l.IsUsed()
+		switch {
+		case err != nil:
+			return err
+		case isUsed:
+			since = time.Now()
+		case time.Since(since) >= quiet:
+			return nil
+		}
+		select {
+		case <-time.After(max(quiet/12, lookPoll)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // Reserve reports whether this program alone is about to have the command run in an empty folder, until release is called.
 func (l *Locks) Reserve() (release func(), ok bool) {
 	release, ok, _ = l.tryAlone(reserved + l.command)

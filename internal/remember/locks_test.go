@@ -132,3 +132,25 @@ func TestWaitForAnEmptyFolderEnds(t *testing.T) {
 		ssetest.WantError(t, "EmptyFolder", err, context.DeadlineExceeded)
 	})
 }
+
+// The time without a session begins with the end of the last one.
+func TestAwaitUnused(t *testing.T) {
+	dir := ssetest.PrivateDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		began, end := time.Now(), make(chan time.Time)
+		go func() {
+			_ = locksOf(dir, "c").AwaitUnused(t.Context(), time.Minute)
+			end <- time.Now()
+		}()
+		time.Sleep(50 * time.Second)
+		release := locksOf(dir, "c").Use()
+		time.Sleep(time.Hour)
+		release()
+		if waited := (<-end).Sub(began); waited < time.Hour+105*time.Second || waited > time.Hour+2*time.Minute {
+			t.Errorf("it waited %v, want a minute after the last session", waited)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		ssetest.WantError(t, "AwaitUnused", locksOf(dir, "c").AwaitUnused(ctx, time.Minute), context.DeadlineExceeded)
+	})
+}
