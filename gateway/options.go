@@ -232,8 +232,8 @@ type Remember struct {
 	// which gets the client's log level. A shared session ends when no client has been there for this
 	// long, unless Warm wants it ahead of clients. Default 10 min; negative: never.
 	ProcessIdle time.Duration
-	// AnyFolder lets the gateway start the server once more in the background, in an empty folder, when it
-	// has learned something new and nobody has a session: what the server says there is told to the first client in any other
+	// AnyFolder lets the gateway start the server once more in the background, in an empty folder, when what it says there is
+	// not known, or older than For, and nobody has a session: what the server says there is told to the first client in any other
 	// folder in which nothing is known of it. It needs Dir. It is for gateways that run for long.
 	AnyFolder bool
 }

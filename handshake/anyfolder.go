@@ -49,7 +49,7 @@ func (s *Supplier) learnInAnyFolderSoon() {
 }
 
 // LearnInAnyFolder starts the server in an empty folder and remembers what it says there, unless that is known, and not
-// older than SupplierOptions.RememberFor, or was tried since then. It returns when the server has ended. A server
+// older than SupplierOptions.RememberFor, or has been tried in vain lately. It returns when the server has ended. A server
 // that does not start there is no failure: a client in a new folder waits for its own. isUsed reports that a client
 // used the server, so that LearnInAnyFolder started nothing.
 func (s *Supplier) LearnInAnyFolder(ctx context.Context) (isUsed bool) {
