@@ -46,7 +46,7 @@ func RememberedInAnyFolder(t *testing.T) bool {
 func HasAnyFolder(dir string) bool {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 	for _, file := range files {
-		if data, err := os.ReadFile(file); err == nil && strings.Contains(string(data), `"any-folder-`) {
+		if data, err := os.ReadFile(file); err == nil && strings.Contains(string(data), `"place":"any-folder-`) {
 			return true
 		}
 	}
