@@ -310,6 +310,7 @@ func (m *Main) learn(c *config.Config, s *config.Server, gw *gateway.Gateway, lo
 	return m.stop(log, time.Duration(c.ShutdownTimeout), func(ctx context.Context) { _ = gw.Shutdown(ctx) }, gw.Abort, nil, code)
 }
 
+// learnAll does what learn says, until ctx ends.
 func (m *Main) learnAll(ctx context.Context, c *config.Config, s *config.Server, gw *gateway.Gateway) error {
 	input := bufio.NewReader(m.Stdin)
 	params, err := input.ReadBytes('\n')
