@@ -55,7 +55,7 @@ func (l *sessionLife) noteFailure(s step) {
 		l.pause, l.failure = l.failures.pauses.Next(), nil
 		return
 	case life.LostLast:
-		failure = crashed(s.session.lost)
+		failure = crashed(s.session.session.Why())
 	default:
 		failure = l.start.failure
 		l.failures.cause = string(failure.Phase) + failure.Reason
@@ -79,16 +79,17 @@ func (l *sessionLife) noteLoss(s step) {
 		return
 	}
 	a, attempt, supplier := s.session, l.failures.attempts, l.supplier
+	why := a.session.Why()
 	soon := s.event != life.Lost
 	l.later(func() {
 		age := a.session.Age()
-		l.limited().Warn("session lost", "duration", age, "err", a.lost)
-		supplier.NoteLoss(a.lost, soon)
+		l.limited().Warn("session lost", "duration", age, "err", why)
+		supplier.NoteLoss(why, soon)
 		if soon {
-			l.countFailure(handshake.EndedSoon(a.lost), age)
+			l.countFailure(handshake.EndedSoon(why), age)
 		}
 		if s.event == life.LostLast {
-			l.reportFailure(supplier, attempt, crashed(a.lost), 0, false)
+			l.reportFailure(supplier, attempt, crashed(why), 0, false)
 		}
 	})
 }

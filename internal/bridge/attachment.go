@@ -40,9 +40,7 @@ type attachment struct {
 	missing []string
 	// own says that the session was initialized with the client's own params. It is set before the session is used.
 	own bool
-	// lost is why the session is over, and changed are the kinds of lists that have changed before the holder had
-	// the session. Both are guarded by its lock.
-	lost    error
+	// changed are the kinds of lists that have changed before the holder had the session. Its lock guards them.
 	changed []string
 
 	early *early // what came before the session was in use
@@ -52,8 +50,8 @@ type attachment struct {
 type holder interface {
 	// happened has an event follow. source is what it comes from: an attachment, or the start of its session.
 	happened(source any, event life.Event)
-	// sessionOver says that the session takes no more messages, and why. What it does not answer comes back later.
-	sessionOver(a *attachment, why error)
+	// sessionOver says that the session takes no more messages. What it does not answer comes back later.
+	sessionOver(a *attachment)
 	// sessionDone says that the session has ended.
 	sessionDone(a *attachment)
 	// listsChanged says that lists of the server have changed.
@@ -109,7 +107,7 @@ func (a *attachment) close(why error) {
 }
 
 // SessionOver tells the holder that the session is over.
-func (a *attachment) SessionOver() { a.holder.sessionOver(a, a.session.Why()) }
+func (a *attachment) SessionOver() { a.holder.sessionOver(a) }
 
 // SessionLooked tells the holder that the look at the session is over.
 func (a *attachment) SessionLooked() {

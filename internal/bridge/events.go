@@ -144,13 +144,13 @@ func (l *sessionLife) prepared(a *attachment) {
 }
 
 // sessionOver has the life go on without a session that is over.
-func (l *sessionLife) sessionOver(a *attachment, why error) {
+func (l *sessionLife) sessionOver(a *attachment) {
 	l.mu.Lock()
 	defer l.unlock()
 	if l.session != a {
 		return
 	}
-	a.lost = why
+	why := a.session.Why()
 	switch {
 	case !l.shares() && errors.Is(why, jsonrpc.ErrDismissed):
 		l.move(life.Dismiss)
