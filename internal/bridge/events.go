@@ -74,7 +74,7 @@ func (l *sessionLife) started(s *start) bool {
 		return false
 	}
 	first := l.state.Told == life.ToldNothing
-	s.result.attachment.own = s.sentOwn
+	s.result.attachment.own = s.state == InitializingOwn
 	l.later(func() { s.reportUsed(first) })
 	if l.start == s {
 		l.move(life.Up)

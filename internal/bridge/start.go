@@ -60,7 +60,6 @@ type start struct {
 
 	// What the actions need.
 	spawned bool                 // the server is a process that has just been spawned
-	sentOwn bool                 // the client's own initialize went to the server
 	cancel  context.CancelFunc   // ends what is under way
 	params  chan json.RawMessage // gives the params of initialize to open, once
 
@@ -240,7 +239,6 @@ func (s *start) do(action StartAction) {
 	case SendSynthetic:
 		s.params <- s.synthetic()
 	case SendOwn:
-		s.sentOwn = true
 		s.params <- s.starter.nextParams()
 	case AnnounceLate:
 		s.wasLate = true
