@@ -33,7 +33,7 @@ func (l *sessionLife) nextStart(needed bool) *start {
 	switch {
 	case l.shares():
 		first = Joining
-	case l.own != nil && l.state.Declared != life.DeclaredRefused:
+	case l.own != nil:
 		first = DueOwn
 	case l.opts.Params == nil:
 		first = Joining

@@ -49,7 +49,8 @@ type sessionLife struct {
 	since   time.Time
 	changed []string
 
-	// own are the params of the client's own initialize, or nil. Without auto-initialize they have worked.
+	// own are the params of the client's own initialize, or nil, also if the server has refused them. Without
+	// auto-initialize they have worked.
 	own         json.RawMessage
 	initializes []*waitingInitialize
 	failures    failures
@@ -140,7 +141,7 @@ func (l *sessionLife) stopTimer() {
 
 // params returns the params with which the next session is initialized, with mu held.
 func (l *sessionLife) params() json.RawMessage {
-	if l.own != nil && l.state.Declared != life.DeclaredRefused {
+	if l.own != nil {
 		return l.own
 	}
 	return l.synthetic()
