@@ -210,7 +210,7 @@ func (l *sessionLife) enterPhase(before life.Phase) {
 		l.idle = nil
 	}
 	if now.Shown() != before.Shown() {
-		l.show(now)
+		l.show(now.Shown())
 	}
 	l.serving.Store(nil)
 	switch now {
@@ -224,18 +224,14 @@ func (l *sessionLife) enterPhase(before life.Phase) {
 
 // show moves the connection to the state that people see. It fails where the connection drains, or is closed:
 // that event follows.
-func (l *sessionLife) show(phase life.Phase) {
-	switch phase.Shown() {
-	case connstate.Initializing.String():
-		_ = l.c.Move(connstate.Initializing)
-	case connstate.Resting.String():
-		_ = l.c.Move(connstate.Resting)
-	case connstate.Ready.String():
-		_ = l.c.Move(connstate.Ready)
-	case connstate.Failed.String():
+func (l *sessionLife) show(state connstate.State) {
+	switch state {
+	case connstate.Draining, connstate.Closed: // the connection moves there itself
+		return
+	case connstate.Failed:
 		_ = l.c.Move(connstate.Initializing) // if it was ready
-		_ = l.c.Move(connstate.Failed)
 	}
+	_ = l.c.Move(state)
 }
 
 // after begins a timer, at the end of which an event happens. It takes the place of the one before.

@@ -19,14 +19,14 @@ const module = "github.com/mcp-sse/mcp-sse"
 // those of lower layers, not its neighbours.
 var layers = [][]string{
 	{"internal/atomicfile", "internal/closed", "internal/hosts", "internal/plainjson"},
-	{"jsonrpc", "metrics", "auth", "internal/idle", "auth/oauthclient", "internal/caller", "internal/clients", "internal/environ", "internal/private", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid", "internal/unreached", "internal/bridge/internal/life"},
+	{"jsonrpc", "metrics", "auth", "internal/idle", "auth/oauthclient", "internal/caller", "internal/clients", "internal/environ", "internal/private", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid", "internal/unreached"},
 	{"internal/mcp", "internal/pages", "internal/budget", "internal/details"},
 	{"internal/stateless", "internal/buffer", "internal/remember"},
 	{"connstate", "multiplex/sharing"},
 	{"upstream/internal/exchange", "upstream/internal/inprocess"},
 	{"upstream/internal/streamable", "upstream/internal/statelessserver", "upstream/internal/httpsse"},
 	{"upstream/remote", "upstream/stdio"},
-	{"multiplex", "upstream"},
+	{"multiplex", "upstream", "internal/bridge/internal/life"},
 	{"internal/httpanswer", "handshake"},
 	{"internal/httpcheck"},
 	{"auth/oauth"},
@@ -59,7 +59,7 @@ var outside = map[string][]string{
 
 // reserved are imports that only some packages may have, tests aside.
 var reserved = map[string][]string{
-	module + "/connstate":                    {"multiplex", "internal/httpanswer", "internal/httpcheck", "sse", "streamable", "streamable/internal/statelessclient", "stdio", "cluster", "gateway", "internal/bridge", "gateway/internal/statuspage"},
+	module + "/connstate":                    {"multiplex", "internal/httpanswer", "internal/httpcheck", "sse", "streamable", "streamable/internal/statelessclient", "stdio", "cluster", "gateway", "internal/bridge", "internal/bridge/internal/life", "gateway/internal/statuspage"},
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"github.com/nats-io/nats.go":             {"cluster"},
 	"github.com/hashicorp/golang-lru/v2":     {"cluster", "connstate", "internal/signedid", "auth/oauth"},

@@ -1,5 +1,7 @@
 package life
 
+import "github.com/mcp-sse/mcp-sse/connstate"
+
 // Told is what the client knows of the server, by whomever it was told.
 type Told string
 
@@ -174,19 +176,19 @@ func (p Phase) Takes(isRequest, retry bool) Verdict {
 	return Refuse
 }
 
-// Shown returns the state of the connection that people see, by its name in package connstate.
-func (p Phase) Shown() string {
+// Shown returns the state of the connection that people see.
+func (p Phase) Shown() connstate.State {
 	switch p {
 	case Recalling, Waking, Preparing:
-		return "initializing"
+		return connstate.Initializing
 	case Asleep:
-		return "resting"
+		return connstate.Resting
 	case Opening, Fresh, Awake:
-		return "ready"
+		return connstate.Ready
 	case Pausing, Refusing, GivenUp:
-		return "failed"
+		return connstate.Failed
 	case Closed:
-		return "closed"
+		return connstate.Closed
 	}
-	return "draining"
+	return connstate.Draining
 }

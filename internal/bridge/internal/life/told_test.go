@@ -107,7 +107,7 @@ func TestShownIsAStateOfAConnection(t *testing.T) {
 	for state, all := range shown {
 		for _, phase := range all {
 			count++
-			if phase.Shown() != state.String() {
+			if phase.Shown() != state {
 				t.Errorf("%s: got %s, want %s", phase, phase.Shown(), state)
 			}
 		}
