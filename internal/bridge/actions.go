@@ -42,7 +42,7 @@ func (l *sessionLife) nextStart(needed bool) *start {
 	}
 	s := newStart(l.client, l, l.supplier, l.failures.attempts, first)
 	s.followsLoss = l.lost
-	s.tells.Store(l.hasLists())
+	s.reportsProgress.Store(l.hasLists())
 	return s
 }
 

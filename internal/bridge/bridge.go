@@ -45,7 +45,7 @@ func (b *Bridge) Receive(m *jsonrpc.Message) {
 	case jsonrpc.Request:
 		b.request(m)
 	case jsonrpc.Response: // only the session that sent the request can use it
-		if a := b.life.at(func(a *attachment) bool { return a.caller.Awaits(m.ID) }); a != nil {
+		if a := b.life.sessionFor(func(a *attachment) bool { return a.caller.Awaits(m.ID) }); a != nil {
 			a.session.Hears(m)
 			a.caller.Forward(m)
 			return
@@ -107,7 +107,7 @@ func (b *Bridge) cancel(m *jsonrpc.Message) {
 	if r != nil && r.Method != mcp.MethodInitialize && m.Certain() && !m.RequestID.Ambiguous {
 		r.Silence()
 	}
-	a := b.life.at(func(a *attachment) bool { return a.caller.Has(r) })
+	a := b.life.sessionFor(func(a *attachment) bool { return a.caller.Has(r) })
 	switch {
 	case r != nil && b.c.Withdraw(r):
 		r.Fail(jsonrpc.ReasonError("the request was cancelled by the client", "cancelled", true), metrics.ErrorCanceled)

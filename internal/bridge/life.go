@@ -212,10 +212,10 @@ func (l *sessionLife) enterPhase(before life.Phase) {
 	if now.Shown() != before.Shown() {
 		l.show(now.Shown())
 	}
-	l.serving.Store(nil)
+	l.direct.Store(nil)
 	switch now {
 	case life.Awake:
-		l.serving.Store(l.session)
+		l.direct.Store(l.session)
 		l.watchIdle(l.session)
 	case life.Fresh:
 		l.watchIdle(l.session)

@@ -14,7 +14,7 @@ import (
 // it, send it, let it wait at the gate, or refuse it. A message that a session has not taken comes back once.
 func (l *sessionLife) pass(r *connstate.Request) {
 	isBack := false
-	if a := l.serving.Load(); a != nil {
+	if a := l.direct.Load(); a != nil {
 		if a.send(r) {
 			return
 		}

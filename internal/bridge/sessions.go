@@ -24,8 +24,8 @@ import (
 type sessionLife struct {
 	*client
 
-	// serving gets messages at once; nil in all phases but Awake. It is set under mu.
-	serving atomic.Pointer[attachment]
+	// direct gets messages at once; nil in all phases but Awake. It is set under mu.
+	direct atomic.Pointer[attachment]
 
 	mu    sync.Mutex // guards what follows; taken before the lock of the connection
 	state life.State
@@ -43,11 +43,12 @@ type sessionLife struct {
 	// retiring are on sessions that finish their answers: cancellations, and answers to questions of their
 	// servers, still go there.
 	retiring []*attachment
-	// answers are what the client was told, as far as that is kept; nil: nothing is. Memory that is not newer than
-	// since is none for this client, and it has been told that the kinds of lists in changed have changed.
+	// answers are what the client was told, as far as that is kept; nil: nothing is.
 	answers *remember.Answers
-	since   time.Time
+	// changed are the kinds of lists of which the session has told the client that they have changed, and since is when
+	// it did so last. What memory has learned before since is not told to the client.
 	changed []string
+	since   time.Time
 
 	// own are the params of the client's own initialize, or nil, also if the server has refused them. Without
 	// auto-initialize they have worked.
@@ -175,13 +176,13 @@ func (l *sessionLife) sessionDone(a *attachment) {
 	l.retiring = slices.DeleteFunc(l.retiring, func(other *attachment) bool { return other == a })
 }
 
-// at returns the attachment to the retiring session that is meant; without one the current one.
-func (l *sessionLife) at(meant func(*attachment) bool) *attachment {
+// sessionFor returns the attachment to the retiring session that owns something; if none does, the current one, or nil.
+func (l *sessionLife) sessionFor(owns func(*attachment) bool) *attachment {
 	l.mu.Lock()
 	retiring, current := slices.Clone(l.retiring), l.session
 	l.mu.Unlock()
 	for _, a := range retiring {
-		if meant(a) {
+		if owns(a) {
 			return a
 		}
 	}

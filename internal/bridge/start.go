@@ -43,9 +43,9 @@ type start struct {
 	followsLoss bool
 	// first says that the client had been told nothing when it closed the connection. It is set before that is told.
 	first bool
-	// tells says that the client knows its lists: it is told how the start goes on, as far as its requests ask
-	// for that.
-	tells atomic.Bool
+	// reportsProgress says that the client knows its lists: it is told how the start goes on, as far as its requests
+	// ask for that.
+	reportsProgress atomic.Bool
 	// booting is the session that is being started, for what it says on stderr; nil if there is none.
 	booting atomic.Pointer[handshake.Session]
 
@@ -129,9 +129,9 @@ func (s *start) tell(event StartEvent) {
 	s.poke()
 }
 
-// tellsProgress has the start tell the client how it goes on.
-func (s *start) tellsProgress() {
-	s.tells.Store(true)
+// reportProgress has the start tell the client how it goes on.
+func (s *start) reportProgress() {
+	s.reportsProgress.Store(true)
 	s.poke()
 }
 
@@ -142,8 +142,8 @@ func (s *start) poke() {
 	}
 }
 
-// told removes and returns the next event that the start has been told.
-func (s *start) told() (event StartEvent, ok bool) {
+// nextEvent removes and returns the next event that the start has been told.
+func (s *start) nextEvent() (event StartEvent, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.events) == 0 {
@@ -191,10 +191,10 @@ func (s *start) drive() {
 // await returns what happens next.
 func (s *start) await() StartEvent {
 	for {
-		if event, ok := s.told(); ok {
+		if event, ok := s.nextEvent(); ok {
 			return event
 		}
-		if s.starting == nil && s.tells.Load() {
+		if s.starting == nil && s.reportsProgress.Load() {
 			s.starting = time.Tick(startingEvery)
 		}
 		select {

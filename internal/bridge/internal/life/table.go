@@ -54,8 +54,8 @@ var phases = []Phase{
 	Pausing, Refusing, GivenUp, Finishing, Drained, Dismissed, Closed,
 }
 
-// serves reports whether there is a session that gets messages, now or soon.
-func (p Phase) serves() bool {
+// hasSession reports whether there is a session that gets messages, now or soon. That of Finishing gets no requests.
+func (p Phase) hasSession() bool {
 	return p == Preparing || p == Opening || p == Fresh || p == Awake
 }
 
@@ -359,8 +359,8 @@ var moves = map[Phase]map[Event]move{
 	},
 }
 
-// movesThatServe are those of all phases with a session that gets messages.
-var movesThatServe = map[Event]move{
+// movesWithSession are those of all phases with a session that gets messages.
+var movesWithSession = map[Event]move{
 	Looked:       stay(TellCompared),
 	NotLooked:    stay(TellAllChanged),
 	Unlookable:   stay(TellAllChanged),
@@ -391,7 +391,7 @@ func find(phase Phase, event Event) (move, bool) {
 	if m, ok := moves[phase][event]; ok {
 		return m, true
 	}
-	if m, ok := movesThatServe[event]; ok && phase.serves() {
+	if m, ok := movesWithSession[event]; ok && phase.hasSession() {
 		return m, true
 	}
 	if m, ok := movesAtTheEnd[event]; ok && phase.ends() {

@@ -43,7 +43,7 @@ var declareds = []Declared{DeclaredNothing, DeclaredOwn, DeclaredRefused}
 func BeginsAnew(phase Phase, event Event) bool {
 	switch event {
 	case OwnInitialize:
-		return !phase.serves() && !phase.ends()
+		return !phase.hasSession() && !phase.ends()
 	case MoreDeclared:
 		return phase != Opening && phase != Awake && !phase.ends()
 	}
@@ -91,7 +91,7 @@ func toldAfter(state State, event Event) Told {
 			return ToldOutdated
 		}
 	case Replaced:
-		if told == ToldNearest || told == ToldLists || told == ToldResult && state.Phase.serves() {
+		if told == ToldNearest || told == ToldLists || told == ToldResult && state.Phase.hasSession() {
 			return ToldOutdated
 		}
 	}
