@@ -106,7 +106,9 @@ func (l *sessionLife) do(action life.Action, s step) {
 		l.start.tell(ServerReplaced)
 	case life.AbandonStart:
 		if l.start != nil {
-			l.start.first = s.before.Told == life.ToldNothing
+			if s.before.Told == life.ToldNothing && l.c.Reason() == connstate.ClosedClient {
+				l.start.leftAfter = time.Since(l.c.Opened())
+			}
 			l.start.tell(ConnectionClosed)
 		}
 	case life.AnswerRefusal:

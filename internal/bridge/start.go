@@ -41,8 +41,9 @@ type start struct {
 	wake   chan struct{} // says that there are some
 	// followsLoss says that a session was lost before it.
 	followsLoss bool
-	// first says that the client had been told nothing when it closed the connection. It is set before that is told.
-	first bool
+	// leftAfter is how long a client that had been told nothing had waited when it closed the connection, else 0. It
+	// is set before the start is told ConnectionClosed, and read after that.
+	leftAfter time.Duration
 	// reportsProgress says that the client knows its lists: it is told how the start goes on, as far as its requests
 	// ask for that.
 	reportsProgress atomic.Bool
@@ -68,9 +69,6 @@ type start struct {
 	failure *handshake.Failure // set in the state Failed
 	endedIn StartState         // the state before the end
 	wasLate bool               // the initialization timeout was over
-	// leftAfter is how long the client of a first start had waited when it closed the connection; 0
-	// while it has not.
-	leftAfter time.Duration
 }
 
 // opened is the result of open.
@@ -171,9 +169,6 @@ func (s *start) drive() {
 			s.done <- s.result // what it was told comes first
 			continue
 		}
-		if next == Abandoned && s.state != Abandoned && s.first && s.c.Reason() == connstate.ClosedClient {
-			s.leftAfter = time.Since(s.c.Opened())
-		}
 		s.endedIn, s.state = s.state, next
 		s.do(action)
 		if event == Dialed {
@@ -248,7 +243,7 @@ func (s *start) do(action StartAction) {
 	case UseSession: // started has taken it
 	case DiscardSession:
 		s.reportSession(took)
-		if s.leftAfter > 0 {
+		if s.endedIn == Abandoned {
 			s.noteLostToStart(s.leftAfter, time.Since(s.c.Opened()))
 		}
 		s.result.attachment.close(errSuperseded)
@@ -259,7 +254,7 @@ func (s *start) do(action StartAction) {
 		s.endSpan(s.failure.Reason)
 	case ReportCancelled:
 		s.reportCancelled(took)
-		if s.leftAfter > 0 {
+		if s.endedIn == Abandoned {
 			s.noteLostToStart(s.leftAfter, 0)
 		}
 		s.endSpan(metrics.HandshakeCanceled)
