@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mcp-sse/mcp-sse/internal/closed"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/pages"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
@@ -38,7 +39,7 @@ func (c *contacts) reach(to contact) {
 // Hears notes that the server gets a message of a client.
 func (s *Session) Hears(m *jsonrpc.Message) {
 	switch {
-	case s.look == nil || s.look.isOver() || s.contact.now() == mayHaveChanged || s.isEmpty(m):
+	case !s.CanLook() || closed.Is(s.look.done) || s.contact.now() == mayHaveChanged || s.isEmpty(m):
 		s.contact.reach(hasMessages)
 	case m.Kind == jsonrpc.Response || multiplex.ReadOnly(m.Method) || m.Method == mcp.MethodSetLevel:
 		s.contact.reach(heardClient)
@@ -94,7 +95,7 @@ const maxCursors = 400
 // notePage notes the cursor of a page that the server gives to a client.
 func (s *Session) notePage(result json.RawMessage) {
 	cursor := pages.Next(result)
-	if cursor == nil || s.look.isOver() {
+	if cursor == nil || closed.Is(s.look.done) {
 		return
 	}
 	s.given.mu.Lock()

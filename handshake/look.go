@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/internal/closed"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -23,41 +20,74 @@ import (
 //   - else once the server has answered a client under the id of the request: an answer that names
 //     nothing could not be told from one to the look. So what such servers say is not remembered.
 type look struct {
-	memory  *remember.Server
-	begin   sync.Once
-	began   atomic.Bool
-	done    chan struct{}     // closed at the end of the look
-	answers *remember.Answers // set before done is closed; nil: the lists could not be read
+	memory *remember.Server // nil: there is none
+	done   chan struct{}    // closed at the end of the look, after the users were told
+
+	// The lock of the session guards these.
+	state   lookState
+	answers *remember.Answers // in lookRead
+}
+
+// lookState is how far a look has come.
+type lookState uint8
+
+const (
+	lookNone    lookState = iota // there will be none: nothing is remembered of the server
+	lookDue                      // it has not begun
+	lookRunning                  // the lists are being read
+	lookRead                     // it is over, and has shown what the session says
+	lookUnread                   // it is over: the lists could not be read, or the server does not name its answers
+)
+
+// isOver reports whether the look has ended.
+func (s lookState) isOver() bool { return s == lookRead || s == lookUnread }
+
+// lookAt prepares the look at a session that nobody has yet.
+func (s *Session) lookAt(memory *remember.Server) {
+	s.look.memory, s.look.done, s.look.state = memory, make(chan struct{}), lookDue
+}
+
+// lookState returns how far the look has come.
+func (s *Session) lookState() lookState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.look.state
 }
 
 // CanLook reports whether there is or will be a look at the session, which shows what its server says: something is
 // remembered of the server.
-func (s *Session) CanLook() bool { return s.look != nil }
+func (s *Session) CanLook() bool { return s.look.memory != nil }
 
 // StartLook reads the lists of an initialized session in the background, once, and remembers them for
 // clients that declare the same. The channel is closed at the end. The caller must know that CanLook is true.
 func (s *Session) StartLook() (done <-chan struct{}) {
-	s.look.begin.Do(s.runLook)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.look.state == lookDue {
+		s.look.state = lookRunning
+		s.supplier.Go(s.runLook) // ends with the session, and after a request timeout
+	}
 	return s.look.done
 }
 
 // Looked returns what the look has shown, which the caller must not change. It returns nil while that is not over, or
 // if the lists could not be read.
 func (s *Session) Looked() *remember.Answers {
-	s.usersMu.Lock()
-	defer s.usersMu.Unlock()
-	if !s.looked {
-		return nil
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.look.answers
 }
 
-// endLook tells the users before it closes done: who waits for that finds what they did.
-func (s *Session) endLook() {
-	s.usersMu.Lock()
-	s.looked = true // those who observe from now on are told by Observe
+// endLook ends a look, which has shown answers; nil: nothing. It tells the users before it closes done: who waits for
+// that finds what they did.
+func (s *Session) endLook(answers *remember.Answers) {
+	s.mu.Lock()
+	s.look.state, s.look.answers = lookRead, answers // those who observe from now on are told by Observe
+	if answers == nil {
+		s.look.state = lookUnread
+	}
 	all := slices.Collect(maps.Keys(s.users))
-	s.usersMu.Unlock()
+	s.mu.Unlock()
 	for _, u := range all {
 		u.SessionLooked()
 	}
@@ -65,22 +95,19 @@ func (s *Session) endLook() {
 }
 
 func (s *Session) runLook() {
-	s.look.began.Store(true)
-	s.supplier.Go(func() { // ends with the session, and after a request timeout
-		defer s.endLook()
-		answers, err := s.read(s.Result(), s.client)
-		if err != nil {
-			if !s.isOver() {
-				s.supplier.limited.Warn("the server's lists could not be read, and are not remembered", "err", err)
-			}
-			return
+	answers, err := s.read(s.Result(), s.client)
+	switch {
+	case err != nil:
+		if !s.isOver() {
+			s.supplier.limited.Warn("the server's lists could not be read, and are not remembered", "err", err)
 		}
-		if !s.NamesAnswers() {
-			return
-		}
-		s.look.answers = answers
+		answers = nil
+	case !s.NamesAnswers():
+		answers = nil
+	default:
 		s.learn(answers)
-	})
+	}
+	s.endLook(answers)
 }
 
 // learn remembers what the server says to any client. What it says after it has heard from one may be
@@ -119,10 +146,10 @@ const lookEnds = 5 * time.Second
 // CloseAfterLook is Close once a look is over that has begun, or that can begin now: the client has only
 // initialized, so nobody else gets an answer of the session.
 func (s *Session) CloseAfterLook(why error) {
-	if s.look != nil && !s.look.began.Load() && s.contact.now() == noContact && s.Result() != nil && !s.isOver() {
+	if s.lookState() == lookDue && s.contact.now() == noContact && s.Result() != nil && !s.isOver() {
 		s.StartLook()
 	}
-	if s.look == nil || !s.look.began.Load() || s.look.isOver() {
+	if s.lookState() != lookRunning {
 		s.Close(why)
 		return
 	}
@@ -135,8 +162,6 @@ func (s *Session) CloseAfterLook(why error) {
 		s.Session.Close(why)
 	})
 }
-
-func (l *look) isOver() bool { return closed.Is(l.done) }
 
 // read reads all lists that the server has by its result of initialize, for a client.
 func (s *Session) read(result *Result, client remember.Client) (*remember.Answers, error) {

@@ -162,12 +162,12 @@ func (s *Session) learnVersions(ctx context.Context) {
 // awaitLook looks at a session without a client, which could get the answers, and returns what it says; nil if
 // that cannot be read, or is not to be remembered, perhaps since a reload.
 func (s *Session) awaitLook(ctx context.Context) *remember.Answers {
-	if s.look == nil {
+	if !s.CanLook() {
 		return nil
 	}
 	select {
 	case <-s.StartLook():
-		return s.look.answers
+		return s.Looked()
 	case <-ctx.Done():
 		return nil
 	}

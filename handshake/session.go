@@ -53,7 +53,7 @@ type Session struct {
 	client  remember.Client
 	teaches bool
 
-	look    *look // nil where nothing is remembered
+	look    look
 	contact contacts
 	given   cursors // that the server gave its clients
 
@@ -61,9 +61,8 @@ type Session struct {
 	over  chan struct{} // closed when the session takes no more messages
 	why   error         // set before over is closed
 
-	usersMu sync.Mutex // guards what follows
-	users   map[User]bool
-	looked  bool // the look is over
+	mu    sync.Mutex // guards users, and how far look has come
+	users map[User]bool
 }
 
 // User is told what becomes of a session. It may not wait then.
@@ -78,13 +77,13 @@ type User interface {
 
 // Observe has a user told from now on, perhaps at once.
 func (s *Session) Observe(u User) {
-	s.usersMu.Lock()
+	s.mu.Lock()
 	if s.users == nil {
 		s.users = make(map[User]bool)
 	}
 	s.users[u] = true
-	looked := s.looked
-	s.usersMu.Unlock()
+	looked := s.look.state.isOver()
+	s.mu.Unlock()
 	if s.isOver() {
 		u.SessionOver()
 	}
@@ -95,15 +94,15 @@ func (s *Session) Observe(u User) {
 
 // Ignore has a user no longer told.
 func (s *Session) Ignore(u User) {
-	s.usersMu.Lock()
-	defer s.usersMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	delete(s.users, u)
 }
 
 func (s *Session) tellUsers(what func(User)) {
-	s.usersMu.Lock()
+	s.mu.Lock()
 	all := slices.Collect(maps.Keys(s.users))
-	s.usersMu.Unlock()
+	s.mu.Unlock()
 	for _, u := range all {
 		what(u)
 	}
@@ -116,7 +115,7 @@ func (s *Supplier) newSession(conn jsonrpc.Conn, ended func()) *Session {
 	opts := s.Options().Session
 	opts.OnTools = session.noteTools
 	if memory := s.Options().Memory; memory != nil {
-		session.look = &look{memory: memory, done: make(chan struct{})}
+		session.lookAt(memory)
 		opts.OnNamed, opts.OnList = func() { session.StartLook() }, session.notePage
 	}
 	opts.OnClose = func(why error) { session.end(why) }
