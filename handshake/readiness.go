@@ -24,25 +24,41 @@ type readiness struct {
 	life  context.Context // ends with drain
 	drain context.CancelFunc
 
-	mu      sync.Mutex // guards what follows
-	doubted bool       // a start has failed since the last one that decided
-	probed  time.Time  // when the last probe ended
-	verdict error      // why the last probe failed; nil: no start has decided, or the last one worked
-	probe   *attempt   // a start that only tests whether a session can be started; nil: none runs
-	health  Health     // but for Draining, Failing, Initialized and Known
-	soon    bool       // the last failure is the loss of a session soon after its start
+	mu       sync.Mutex // guards what follows
+	starts   startVerdict
+	failure  error     // in startsFail, of the last probe
+	probe    *attempt  // a start that only tests whether a session can be started; nil: none runs
+	probed   time.Time // when the last probe ended
+	health   Health    // but for Draining, Failing, Initialized and Known
+	lostSoon bool      // the last failure is the loss of a session soon after its start
 }
+
+// startVerdict is what is known of whether a session can be started. A start that works and a probe decide that. A
+// start that fails for a client does not: the client may be the reason.
+type startVerdict uint8
+
+const (
+	startsUndecided startVerdict = iota // nothing has decided
+	startsWork                          // the last start worked
+	startsDoubted                       // one has failed since: the next call of Ready makes a probe
+	startsFail                          // the last probe failed, and none has worked since
+)
 
 // NoteStart records a start that worked.
 func (s *Supplier) NoteStart() {
 	r := &s.readiness
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.doubted, r.verdict, r.health.Started = false, nil, time.Now()
+	r.noteWorksLocked()
 }
 
-// worksLocked reports whether the last start that decided worked.
-func (r *readiness) worksLocked() bool { return r.verdict == nil && !r.health.Started.IsZero() }
+// noteWorksLocked notes that a start works now.
+func (r *readiness) noteWorksLocked() {
+	r.starts, r.failure, r.health.Started = startsWork, nil, time.Now()
+}
+
+// workedLocked reports whether the last start that decided worked.
+func (r *readiness) workedLocked() bool { return r.starts != startsFail && !r.health.Started.IsZero() }
 
 // Worked reports whether a start has ever worked.
 func (s *Supplier) Worked() bool {
@@ -63,7 +79,9 @@ func (s *Supplier) NoteFailure(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.noteLocked(err, false)
-	r.doubted = true
+	if r.starts != startsFail {
+		r.starts = startsDoubted
+	}
 }
 
 // refusesClient reports whether a start failed because the server, which has been reached,
@@ -82,7 +100,7 @@ func (s *Supplier) NoteLoss(err error, soon bool) {
 }
 
 func (r *readiness) noteLocked(err error, soon bool) {
-	r.health.Failed, r.health.Failure, r.soon = time.Now(), err.Error(), soon
+	r.health.Failed, r.health.Failure, r.lostSoon = time.Now(), err.Error(), soon
 }
 
 // Health is what is known of the server without a probe. Times are zero for what has not
@@ -108,7 +126,7 @@ func (s *Supplier) Health() Health {
 	h := r.health
 	h.Known = known
 	h.Draining, h.Initialized = r.life.Err() != nil, s.server.Load()
-	h.Failing = r.doubted || r.verdict != nil || r.soon && time.Since(h.Failed) < time.Minute
+	h.Failing = r.starts == startsDoubted || r.starts == startsFail || r.lostSoon && time.Since(h.Failed) < time.Minute
 	return h
 }
 
@@ -132,7 +150,7 @@ func (s *Supplier) Ready(ctx context.Context) error {
 		r := &s.readiness
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if r.worksLocked() && r.life.Err() == nil {
+		if r.workedLocked() && r.life.Err() == nil {
 			return nil
 		}
 		return fmt.Errorf("%w%s", ErrStarting, s.Advice())
@@ -151,10 +169,10 @@ func (s *Supplier) probe() (*attempt, error) {
 	switch {
 	case r.life.Err() != nil:
 		return nil, errDraining
-	case (known || r.worksLocked()) && r.verdict == nil && !r.doubted: // a known server may sleep until a start fails
+	case r.starts == startsWork, r.starts == startsUndecided && known: // a known server may sleep until a start fails
 		return nil, nil
 	case time.Since(r.probed) < probeEvery:
-		return nil, r.verdict
+		return nil, r.failure
 	}
 	if r.probe == nil {
 		p := &attempt{done: make(chan struct{})}
@@ -171,17 +189,17 @@ func (s *Supplier) runProbe(p *attempt) {
 	r := &s.readiness
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.probed, r.probe = time.Now(), nil
 	switch {
 	case r.life.Err() != nil:
 		p.err = errDraining
+		r.starts, r.failure = startsFail, p.err
 	case p.err != nil:
 		s.log.Warn("readiness probe failed", "err", p.err)
-	}
-	r.doubted, r.verdict, r.probed, r.probe = false, p.err, time.Now(), nil
-	if p.err == nil {
-		r.health.Started = r.probed
-	} else if r.life.Err() == nil {
+		r.starts, r.failure = startsFail, p.err
 		r.noteLocked(p.err, false)
+	default:
+		r.noteWorksLocked()
 	}
 	close(p.done)
 }
