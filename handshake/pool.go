@@ -26,8 +26,7 @@ type pool struct {
 
 	mu       sync.Mutex           // guards what follows
 	keepers  []context.CancelFunc // each ends a keeper
-	until    time.Time            // no server is started ahead before
-	failed   bool                 // a check of the server has failed
+	until    time.Time            // no server is started ahead before; zero: no check of the server has failed
 	watching bool                 // emptyUnused runs
 }
 
@@ -94,10 +93,10 @@ func (p *pool) emptyUnused() {
 	p.resize()
 }
 
-// rest ends the warm servers and those that start, and starts none for d.
+// rest ends the warm servers and those that start, after a check of the server that has failed, and starts none for d.
 func (p *pool) rest(d time.Duration) {
 	p.mu.Lock()
-	p.until, p.failed = time.Now().Add(d), true
+	p.until = time.Now().Add(d)
 	p.mu.Unlock()
 	p.resize()
 	p.supplier.Go(func() { // ends after d, or with the supplier
@@ -154,7 +153,7 @@ func (p *pool) keep(life context.Context) {
 func (p *pool) isHopeless() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.failed && p.supplier.server.Load() == nil
+	return !p.until.IsZero() && p.supplier.server.Load() == nil
 }
 
 // longIdle is how long a warm server must have lived for its end to say nothing of the next one.
