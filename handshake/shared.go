@@ -15,12 +15,13 @@ import (
 type shared struct {
 	supplier *Supplier
 
-	mu       sync.Mutex       // guards what follows
-	session  *Session         // nil: there is none
-	again    bool             // there has been one before
-	starting *attempt         // the running start, or nil
-	pauses   *backoff.Backoff // between starts that fail; reset when a session proves itself
-	notYet   time.Time        // no start before this time
+	mu sync.Mutex // guards what follows
+	// There is a session, or one is starting, or neither: then the next get starts one.
+	session     *Session
+	starting    *attempt
+	notYet      time.Time        // a start waits until then
+	pauses      *backoff.Backoff // between starts that fail; reset when a session proves itself
+	followsLoss bool             // the next start does: there has been a session, which did not end for want of clients
 }
 
 // attempt is a start for whose end several may wait.
@@ -56,11 +57,11 @@ func (s *shared) get(ctx context.Context) (*Session, error) {
 func (s *shared) startLocked() *attempt {
 	running := &attempt{done: make(chan struct{})}
 	s.starting = running
-	wait, again := time.Until(s.notYet), s.again
+	wait, followsLoss := time.Until(s.notYet), s.followsLoss
 	s.supplier.Go(func() {
 		defer close(running.done)
 		_ = backoff.Wait(s.supplier.life, wait)
-		running.session, running.err = s.start(again)
+		running.session, running.err = s.start(followsLoss)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.starting = nil
@@ -68,15 +69,15 @@ func (s *shared) startLocked() *attempt {
 			s.notYet = time.Now().Add(s.pauses.Next())
 			return
 		}
-		s.session, s.again = running.session, true
+		s.session, s.followsLoss = running.session, true
 		s.supplier.Go(func() { s.watch(running.session) }) // ends with the session
 	})
 	return running
 }
 
 // start starts the session and reports the result to log and metrics, once for all
-// waiting connections. again says that there has been a session before.
-func (s *shared) start(again bool) (*Session, error) {
+// waiting connections. followsLoss says that a session was lost before.
+func (s *shared) start(followsLoss bool) (*Session, error) {
 	supplier, m := s.supplier, s.supplier.metrics
 	began := time.Now()
 	session, err := supplier.startOwn(supplier.life)
@@ -85,7 +86,7 @@ func (s *shared) start(again bool) (*Session, error) {
 	switch {
 	case err == nil:
 		m.HandshakeDone(metrics.HandshakeOK, "", "", took)
-		if again {
+		if followsLoss {
 			m.SessionRestarted()
 		}
 		supplier.NoteStart()
@@ -147,7 +148,7 @@ func (s *shared) checkLocked() {
 		return
 	case errors.Is(session.Why(), ErrIdle):
 		s.supplier.log.Info("shared session ended: no client is there", "duration", session.Age())
-		s.again = false // the next one follows no loss
+		s.followsLoss = false
 		return
 	}
 	s.supplier.limited.Warn("shared session lost", "connections", session.Callers(), "duration", session.Age(), "err",
