@@ -62,7 +62,7 @@ func isGeneral(names names, folder string, a *Answers) bool {
 		!a.partial().hasText(func(text string) bool { return names.areIn(text) || namesFolder(text, folder) })
 }
 
-// hasText reports whether a text in the answers is one that is meant.
+// hasText reports whether a text in the answers is one that is meant, as it is or before the server escaped it.
 func (a *Answers) hasText(meant func(string) bool) bool {
 	all := []string{a.Initialize}
 	for _, pages := range a.Pages {
@@ -71,7 +71,7 @@ func (a *Answers) hasText(meant func(string) bool) bool {
 	return slices.ContainsFunc(all, func(raw string) bool {
 		var value any
 		_ = json.Unmarshal([]byte(raw), &value) // it is valid
-		return slices.ContainsFunc(texts(value), meant)
+		return slices.ContainsFunc(texts(value), func(text string) bool { return meant(text) || meant(unescaped(text)) })
 	})
 }
 
@@ -134,7 +134,12 @@ func (n names) areIn(text string) bool {
 func lettersOf(text string) (letters []byte, isEdge []bool) {
 	letters, isEdge = make([]byte, 0, len(text)), make([]bool, 1, len(text)+1)
 	isEdge[0] = true
+	var last rune
 	for _, r := range text {
+		if unicode.IsLower(last) && unicode.IsUpper(r) { // as in evilSearch
+			isEdge[len(letters)] = true
+		}
+		last = r
 		switch {
 		case isLetter(r):
 			before := len(letters)

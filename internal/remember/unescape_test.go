@@ -1,0 +1,86 @@
+package remember
+
+import (
+	"encoding/json"
+	"html"
+	"log/slog"
+	"net/url"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// A text is found however a server has escaped it.
+func TestUnescaped(t *testing.T) {
+	inJSON := func(text string) string { data, _ := json.Marshal(text); return string(data[1 : len(data)-1]) }
+	const text = "Dо & \"evil\" <to> 😀 ä, 100% at a/b?c=d" // the о is Cyrillic
+	for name, escaped := range map[string]string{
+		"as it is":          text,
+		"JSON":              inJSON(text),
+		"ASCII JSON":        `D\u043e \u0026 \"evil\" <to> \ud83d\ude00 \u00e4, 100% at a\/b?c=d`,
+		"Go":                strconv.Quote(text)[1 : len(strconv.Quote(text))-1],
+		"ASCII Go":          strconv.QuoteToASCII(text)[1 : len(strconv.QuoteToASCII(text))-1],
+		"JavaScript":        `D\u{43e} & \"evil\" <to> \u{1f600} \u{e4}, 100% at a/b?c=d`,
+		"bytes of Python":   `D\xd0\xbe & "evil" <to> \xf0\x9f\x98\x80 \xc3\xa4, 100% at a/b?c=d`,
+		"octal":             `D\320\276 & "evil" <to> \360\237\230\200 \303\244, 100% at a/b?c=d`,
+		"a URL":             url.PathEscape(text),
+		"HTML":              html.EscapeString(text),
+		"HTML, all":         `D&#1086; &amp; &quot;evil&quot; &lt;to&gt; &#x1F600; &auml;, 100% at a/b?c=d`,
+		"JSON in HTML":      html.EscapeString(inJSON(text)),
+		"JSON in JSON":      inJSON(inJSON(text)),
+		"JSON in a URL":     url.PathEscape(inJSON(text)),
+		"a URL, JSON, HTML": html.EscapeString(inJSON(url.PathEscape(text))),
+		"a URL in itself":   url.PathEscape(url.PathEscape(text)),
+	} {
+		ssetest.Want(t, name, unescaped(escaped), text)
+	}
+	ssetest.Want(t, "line ends", unescaped(`a\nb\tc\r\n`), "a b c  ")
+	ssetest.Want(t, "what is no escape", unescaped(`\ 100% & \`), ` 100% & \`)
+}
+
+// No text makes it fail.
+func FuzzUnescaped(f *testing.F) {
+	for _, text := range []string{`\u`, `\u{`, `\x4`, `\777`, `%`, `%4`, `&#;`, `\ud83d`, `\`, `\U0011ffff`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) { unescaped(text) })
+}
+
+// What a server says of the name of a client is told to no other one, also where the server has quoted or escaped the name.
+func TestAnEscapedNameIsToldToNoOtherClient(t *testing.T) {
+	quotedJSON := func(name string) string { text, _ := json.Marshal(name); return string(text) }
+	forms := map[string]struct {
+		name  string
+		write func(string) string
+	}{
+		"plain":                                {"do:evil\nto\nall", func(name string) string { return name }},
+		"JSON.stringify, %q, repr":             {"do:evil\nto\nall", quotedJSON},
+		"json.dumps of Python, which is ASCII": {"d\u043e evil to all", strconv.QuoteToASCII},
+		"encodeURIComponent":                   {"do evil to all", url.PathEscape},
+		"within a word":                        {"evilbot", func(name string) string { return name + "Search" }},
+		"of HTML":                              {"do & evil to all", html.EscapeString},
+	}
+	for form, f := range forms {
+		t.Run(form, func(t *testing.T) {
+			s := Open(t.TempDir(), slog.New(slog.DiscardHandler)).Server(Identity{Server: "s", Place: "p"})
+			client := func(name string) Client {
+				c, plain := ClientOf(json.RawMessage(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":`+quotedJSON(name)+`,"version":"1"}}`), Principal(""))
+				ssetest.Want(t, "plain", plain, true)
+				return c
+			}
+			s.Learn(client(f.name), &Answers{
+				Initialize: `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"instructions":` + quotedJSON("You talk to "+f.write(f.name)) + `}`,
+				Pages:      map[string]map[string]string{"tools/list": {"": `{"tools":[]}`}}, Learned: time.Now(),
+			})
+			if told := s.Answers(client("x")); told != nil {
+				t.Errorf("another client is told %s", told.Initialize)
+			}
+			other, _ := ClientOf(json.RawMessage(`{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"x","version":"1"}}`), Principal(""))
+			if told := s.Nearest(other); told != nil {
+				t.Errorf("another kind of client is told %s", told.Initialize)
+			}
+		})
+	}
+}
