@@ -186,7 +186,7 @@ func (n *serving) locksOf() *remember.Locks {
 		return nil
 	}
 	identity := up.Identity()
-	return remember.NewLocks(n.opts.LockDir, cmp.Or(identity.Command, identity.Server))
+	return remember.NewLocks(n.opts.LockDir, cmp.Or(identity.Command, identity.Server), n.opts.Logger)
 }
 
 // inAnyFolder returns what learns what the server says in any folder; nil if nothing can be learned.

@@ -552,3 +552,12 @@ func TestAServerThatIsKnownFromBeforeIsAskedInAnEmptyFolder(t *testing.T) {
 		equal(t, "it was asked", next.lastFolder() != "", true)
 	})
 }
+
+// Without locks nobody knows whether the server is used.
+func TestAwaitUnusedWithoutLocks(t *testing.T) {
+	g, err := gateway.New(&server{}, gateway.Options{})
+	must(t, err)
+	if err := g.AwaitUnused(t.Context(), time.Millisecond); err == nil {
+		t.Error("no error")
+	}
+}

@@ -42,7 +42,9 @@ func ofAnother(state string) *remember.Server {
 }
 
 // locksIn returns the locks of a program.
-func locksIn(state string) *remember.Locks { return remember.NewLocks(state, "c") }
+func locksIn(state string) *remember.Locks {
+	return remember.NewLocks(state, "c", slog.New(slog.DiscardHandler))
+}
 
 // asked returns a supplier whose server does not start, and counts its starts in an empty folder.
 func asked(state string, starts *int) *Supplier {

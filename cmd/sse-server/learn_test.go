@@ -114,3 +114,35 @@ func TestLogsAreNotWrittenThroughLinks(t *testing.T) {
 	_, err := new(Main).startLearner(json.RawMessage(`{}`), s.dir)
 	ssetest.WantText(t, "learn.log in a folder of all", fmt.Sprint(err), "can write to "+s.dir)
 }
+
+// A command starts in an empty folder a bounded number of times in 24 h, also if each of its clients of sse-server stdio has a
+// variable of its own, as agents number their runs.
+func TestAVariableThatIsNewForEachClientStartsNothingForEach(t *testing.T) {
+	env := stateOf(t)
+	env["XDG_STATE_HOME"] = ssetest.PrivateDir(t)
+	starts := filepath.Join(t.TempDir(), "starts")
+	script := filepath.Join(t.TempDir(), "server.sh")
+	ssetest.Must(t, os.WriteFile(script, []byte(`case "$PWD" in *empty-qzx*) echo >>`+starts+`;; esac
+while read -r line; do
+	id=${line#*\"id\":}; id=${id%%,*}
+	case "$line" in
+	*'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"}}}';;
+	*'"tools/list"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"tools":[]}}';;
+	esac
+done`), 0o700))
+	const clients = 12
+	for n := range clients {
+		t.Setenv("RUN_ID", fmt.Sprint(n)) // it is the editor's, and reaches the server
+		m := &Main{
+			Args:  []string{"stdio", "--learn", "--learn-after", "1ms", "--dir", t.TempDir(), "--", "sh", script},
+			Stdin: strings.NewReader(`{"protocolVersion":"2025-11-25","capabilities":{}}` + "\n"), Stdout: io.Discard, Stderr: io.Discard,
+			LookupEnv: clitest.Environment(env), Notify: func(...os.Signal) <-chan os.Signal { return nil },
+		}
+		m.Run()
+	}
+	lines, _ := os.ReadFile(starts)
+	t.Logf("%d clients, %d starts in an empty folder", clients, len(lines))
+	if len(lines) == 0 || len(lines) > 8 {
+		t.Errorf("got %d starts, want 1 to 8 (states.md)", len(lines))
+	}
+}

@@ -170,6 +170,9 @@ func (s *Server) makeEmptyFolder(ctx context.Context, locks *Locks, age time.Dur
 		err = ctx.Err()
 	}
 	if err == nil {
+		err = locks.noteTry()
+	}
+	if err == nil {
 		err = s.noteTry()
 	}
 	dir := filepath.Join(under, folderName+newWord())

@@ -25,7 +25,7 @@ func inEmptyFolder(dir string) *remember.Server {
 
 // locksOf returns the locks of a program for a command, with files in a directory.
 func locksOf(dir, command string) *remember.Locks {
-	return remember.NewLocks(filepath.Join(dir, "locks"), command)
+	return remember.NewLocks(filepath.Join(dir, "locks"), command, slog.New(slog.DiscardHandler))
 }
 
 // emptyFolder makes an empty folder in a directory for a server of a command that is known, and not tried; locks says where

@@ -2,15 +2,19 @@ package remember
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
 
+	"github.com/mcp-sse/mcp-sse/internal/atomicfile"
 	"github.com/mcp-sse/mcp-sse/internal/private"
 )
 
@@ -25,14 +29,22 @@ import (
 //	reserved-…   | alone, by the program that waits to start the command in an empty folder
 //	empty-folder | alone, by the program of which a server is in an empty folder, whatever its command
 //
+// The file tries-… says when the command was started there.
+//
 // Make it with NewLocks. It is safe for concurrent use. A nil one locks nothing.
 type Locks struct {
 	dir, command string
-	follows      job          // locks in-use-…, and unlocks it
-	held         *flock.Flock // in-use-…; of follows alone; nil: it is not locked
+	log          *slog.Logger
+	follows      job // locks in-use-…, and unlocks it
+	// held is in-use-…, or nil if it is not locked; failed says that it could not be, and again is the next try then. All are
+	// of follows alone.
+	held   *flock.Flock
+	failed bool
+	again  *time.Timer
 
-	mu   sync.Mutex // guards uses
-	uses int
+	mu     sync.Mutex // guards what follows
+	uses   int
+	isSeen bool // held is not nil
 }
 
 const (
@@ -43,6 +55,8 @@ const (
 	// that is locked for long.
 	lookPoll = 10 * time.Millisecond
 	turnPoll = 100 * time.Millisecond
+	// lockAgain is the time after which a program that could not lock in-use-… tries it again.
+	lockAgain = time.Minute
 )
 
 var (
@@ -53,12 +67,12 @@ var (
 )
 
 // NewLocks returns the locks of a command, of which the files are in a directory, which is made when it is needed; nil without
-// one.
-func NewLocks(dir, command string) *Locks {
+// one. The log says when they cannot be used.
+func NewLocks(dir, command string, log *slog.Logger) *Locks {
 	if dir == "" {
 		return nil
 	}
-	l := &Locks{dir: dir, command: hashOf(command)[:4]} // some commands share one, which lets them wait for each other
+	l := &Locks{dir: dir, log: log, command: hashOf(command)[:4]} // some commands share one, which lets them wait for each other
 	l.follows.does = l.follow
 	return l
 }
@@ -75,45 +89,63 @@ func (l *Locks) Use() (release func()) {
 
 func (l *Locks) use(more int) {
 	l.mu.Lock()
-	before := l.uses
 	l.uses += more
-	isFirstOrLast := before == 0 || l.uses == 0
+	isRight := l.isSeen == (l.uses > 0)
 	l.mu.Unlock()
-	if isFirstOrLast {
+	if !isRight {
 		l.follows.do(0)
 	}
 }
 
-func (l *Locks) hasUse() bool {
+// isRight reports whether in-use-… is locked if the command has a session, and else is not.
+func (l *Locks) isRight() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.uses > 0
+	l.isSeen = l.held != nil
+	return l.isSeen == (l.uses > 0)
 }
 
-// follow locks in-use-… while the command has a session.
+// follow locks in-use-… while the command has a session. If it cannot, it tries again at the next session, and after a while.
 func (l *Locks) follow() {
-	for l.hasUse() != (l.held != nil) {
+	for !l.isRight() {
 		if l.held != nil {
 			_ = l.held.Close()
 			l.held = nil
 			continue
 		}
-		lock, err := l.open(inUse + l.command)
-		if err != nil {
-			return
-		}
-		locked, err := lock.TryRLock()
+		locked, err := l.lockInUse()
 		switch {
 		case locked:
-			l.held = lock
+			l.failed = false
 		case err != nil:
-			_ = lock.Close()
+			if !l.failed {
+				l.log.Warn("other programs do not see that the server is used: they may start it in an empty folder meanwhile",
+					"dir", l.dir, "err", err)
+			}
+			l.failed = true
+			if l.again == nil {
+				l.again = time.AfterFunc(lockAgain, func() { l.follows.do(0) })
+			} else {
+				l.again.Reset(lockAgain)
+			}
 			return
 		default: // somebody looks
-			_ = lock.Close()
 			time.Sleep(lookPoll)
 		}
 	}
+}
+
+func (l *Locks) lockInUse() (locked bool, err error) {
+	lock, err := l.open(inUse + l.command)
+	if err != nil {
+		return false, err
+	}
+	if locked, err = lock.TryRLock(); !locked {
+		_ = lock.Close()
+		return false, err
+	}
+	l.held = lock
+	return true, nil
 }
 
 // IsUsed reports whether the command has a session, in whatever program.
@@ -125,8 +157,11 @@ func (l *Locks) IsUsed() (bool, error) {
 	return !locked, err
 }
 
-// AwaitUnused waits until the command has had no session for a time. It looks now and then.
+// AwaitUnused waits until the command has had no session for a time. It looks now and then. It fails if there are no locks.
 func (l *Locks) AwaitUnused(ctx context.Context, quiet time.Duration) error {
+	if l == nil {
+		return errors.New("there are no locks that say whether the server is used")
+	}
 	for since := time.Now(); ; {
 		isUsed, err := l.IsUsed()
 		switch {
@@ -164,6 +199,29 @@ func (l *Locks) turn(ctx context.Context) (release func(), err error) {
 			return nil, fmt.Errorf("wait for the server in another empty folder: %w", ctx.Err())
 		}
 	}
+}
+
+// noteTry notes that the command starts in an empty folder now. It fails with ErrNotWanted if it has done so maxTries times
+// within tryAgain, in whatever place and with whatever variables. Who has the turn calls it.
+func (l *Locks) noteTry() error {
+	dir, err := ownDir(l.dir)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, "tries-"+l.command)
+	var tries []time.Time
+	if data, err := os.ReadFile(path); err == nil {
+		_ = json.Unmarshal(data, &tries) // a damaged one counts as none
+	}
+	tries = slices.DeleteFunc(tries, func(at time.Time) bool { return time.Since(at) >= tryAgain || time.Until(at) > 0 })
+	if len(tries) >= maxTries {
+		return ErrNotWanted
+	}
+	data, err := json.Marshal(append(tries, time.Now()))
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(path, data)
 }
 
 func (l *Locks) tryAlone(name string) (release func(), locked bool, err error) {

@@ -2,6 +2,7 @@ package remember_test
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -152,5 +153,51 @@ func TestAwaitUnused(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		ssetest.WantError(t, "AwaitUnused", locksOf(dir, "c").AwaitUnused(ctx, time.Minute), context.DeadlineExceeded)
+	})
+}
+
+// A program whose lock fails for a moment when its first session begins still says later that the command is used.
+func TestAUseThatCouldNotBeLockedAtFirstIsSeenLater(t *testing.T) {
+	state := ssetest.PrivateDir(t)
+	dir := filepath.Join(state, "locks")
+	ssetest.Must(t, os.WriteFile(dir, nil, 0o600)) // as with a full disk, or a folder that is open to all
+	synctest.Test(t, func(t *testing.T) {
+		log := slog.New(slog.DiscardHandler)
+		first, other := remember.NewLocks(dir, "c", log), remember.NewLocks(dir, "c", log)
+		release := first.Use()
+		synctest.Wait()
+		ssetest.Must(t, os.Remove(dir)) // it is repaired
+		second := first.Use()           // a second session of the same program
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		isUsed, err := other.IsUsed()
+		ssetest.Must(t, err)
+		ssetest.Want(t, "another program sees two sessions", isUsed, true)
+		second()
+		release()
+		synctest.Wait()
+	})
+}
+
+// A program whose lock fails tries it again by itself.
+func TestALockThatFailedIsTriedAgain(t *testing.T) {
+	dir := filepath.Join(ssetest.PrivateDir(t), "locks")
+	ssetest.Must(t, os.WriteFile(dir, nil, 0o600))
+	synctest.Test(t, func(t *testing.T) {
+		log := slog.New(slog.DiscardHandler)
+		locks, other := remember.NewLocks(dir, "c", log), remember.NewLocks(dir, "c", log)
+		release := locks.Use()
+		synctest.Wait()
+		ssetest.Must(t, os.Remove(dir))
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		isUsed, err := other.IsUsed()
+		ssetest.Must(t, err)
+		ssetest.Want(t, "another program sees the session", isUsed, true)
+		release()
+		synctest.Wait()
+		isUsed, err = other.IsUsed()
+		ssetest.Must(t, err)
+		ssetest.Want(t, "another program sees it after its end", isUsed, false)
 	})
 }
