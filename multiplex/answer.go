@@ -134,7 +134,8 @@ func (s *Session) receiveInvalid(data []byte, err error) {
 			if names != namesRequest || !whole && t.begins(e.id) {
 				return nil
 			}
-			t.named = true
+			_, isText := requestNumber(id)
+			t.noteManner(isText, false)
 			t.answeredUpTo(e)
 			return e
 		})

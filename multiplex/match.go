@@ -24,7 +24,17 @@ const (
 	comesWithOver               // none, but it came in the HTTP response to one that is over
 	namesOver                   // one that is over
 	namesNothing                // none: there is no id, it is null, or the server got no request that has it
-	namesByText                 // none: the id is a text, and the server names its answers by numbers
+	namesOtherwise              // none: the id is a text where the server names its answers by numbers, or a number where by texts
+)
+
+// manner is how a server names its answers: the first one that it has named says so.
+type manner uint8
+
+const (
+	unknownManner   manner = iota // it has named none
+	byText                        // by a number in a text
+	byNumber                      // by a number, so far that to initialize alone, as some servers do
+	byNumberInCalls               // by a number, also those to other requests
 )
 
 // content is what a response says.
@@ -47,18 +57,15 @@ type response struct {
 // table looks at it.
 type matching struct {
 	shared bool // the session has several clients
-	// named: the server has named an answer of this session. unnamed: it has given one
-	// without naming it, and gets one request at a time since.
-	named, unnamed bool
-	// byNumber: it has named one by a number. namesCalls: one to another request than initialize, which
-	// some servers name alone.
-	byNumber, namesCalls bool
+	manner manner
+	// unnamed: the server has given an answer without naming it, and gets one request at a time since.
+	unnamed bool
 	// gaveUp: a request that the server has was given up, or it has answered one of several
 	// and nobody knows which. With unnamed, the session is over: a late answer could be taken
 	// for that to another request.
 	gaveUp bool
-	// spare: the server has answered one of the requests that are out, which are all
-	// nobody's, and it is not known which.
+	// spare: the server has answered one of the requests that are out, which are all abandoned. Nobody can
+	// tell which, so it owes one answer less.
 	spare bool
 	// notices counts the notifications that the server may still answer: those that it got
 	// after the last request that it has answered.
@@ -93,9 +100,9 @@ func (m matching) verdict(r response) verdict {
 	switch {
 	case r.names == namesRequest || r.names == comesWith:
 		return toNamed
-	case r.names == namesByText:
+	case r.names == namesOtherwise:
 		return dropForeign
-	case r.names == namesOver && m.named, r.names == comesWithOver:
+	case r.names == namesOver && m.manner != unknownManner, r.names == comesWithOver:
 		return dropLate
 	case m.notices > 0 && (isError || isEmpty && !m.wantsEmpty):
 		return dropNotice
@@ -103,12 +110,12 @@ func (m matching) verdict(r response) verdict {
 		return dropNothing
 	case m.spare:
 		return toOldest
+	case m.shared && m.manner == byNumberInCalls:
+		return dropForeign
 	case r.content == anUnreadError && m.out == 1 && !(m.shared && m.gaveUp):
 		return toOnly
 	case r.content == anUnreadError:
 		return dropUnclear
-	case m.shared && m.namesCalls:
-		return dropForeign
 	case m.gaveUp:
 		return endSession
 	case m.shared && m.out > 1 && !m.unnamed:
@@ -176,14 +183,13 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 	}
 	by := metrics.MatchedFIFO
 	if r.names == namesRequest {
-		t.named = true
-		by = metrics.MatchedString
-		if _, isText := requestNumber(m.ID); !isText {
-			by = metrics.MatchedID
-			t.byNumber = true
-			t.namesCalls = t.namesCalls || e.method != mcp.MethodInitialize
+		by = metrics.MatchedID
+		_, isText := requestNumber(m.ID)
+		if isText {
+			by = metrics.MatchedString
 		}
-	} else if with := t.related(related); with != nil && with.sent() && !(r.names == namesOver && t.named) {
+		t.noteManner(isText, e.method != mcp.MethodInitialize)
+	} else if with := t.related(related); with != nil && with.sent() && !(r.names == namesOver && t.manner != unknownManner) {
 		e, r.names = with, comesWith
 	} else if t.isOver(related) {
 		r.names = comesWithOver
@@ -219,21 +225,32 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 	return f
 }
 
+// noteManner notes how the server has named an answer. One that has given others without a name may have printed this one.
+func (t *table) noteManner(isText, isCall bool) {
+	switch {
+	case isText && t.manner == unknownManner:
+		t.manner = byText
+	case !isText && isCall && !t.unnamed:
+		t.manner = byNumberInCalls
+	case !isText && t.manner == unknownManner:
+		t.manner = byNumber
+	}
+}
+
 // firstID is the id of the first request of a session, which is initialize.
 const firstID = 1
 
 // find returns the request in the table that has an id, nil if there is none, and says what the id names.
 //
 // Parameters of a URL and fields of a form are texts: a server that names its answers by numbers, and prints them, names
-// nothing by a text. The id of the first request names nothing once that is over, unless the response is one to
+// nothing by a text. Nor does one that names them by texts name anything by a number. The id of the first request names nothing once that is over, unless the response is one to
 // initialize: some servers answer every request under the id 1.
 func (t *table) find(id jsonrpc.ID) (e *entry, names naming) {
 	n, isText := requestNumber(id)
-	if isText && t.byNumber {
-		return nil, namesByText
-	}
 	e = t.byID[n]
 	switch {
+	case isText && t.manner >= byNumber, !isText && n > 0 && t.manner == byText:
+		return nil, namesOtherwise
 	case e != nil && e.sent():
 		return e, namesRequest
 	case e == nil && n > firstID && n <= t.lastID:

@@ -10,8 +10,8 @@ func TestVerdict(t *testing.T) {
 	onShared := func(m *matching) { m.shared = true }
 	noticed := func(m *matching) { m.notices = 1 }
 	gaveUp := func(m *matching) { m.gaveUp = true }
-	named := func(m *matching) { m.named = true }
-	namesCalls := func(m *matching) { m.named, m.byNumber, m.namesCalls = true, true, true }
+	named := func(m *matching) { m.manner = byNumber }
+	namesCalls := func(m *matching) { m.manner = byNumberInCalls }
 	spare := func(m *matching) { m.spare, m.unnamed = true, true } // all that are out are nobody's
 	for _, row := range []struct {
 		response     response
@@ -25,8 +25,8 @@ func TestVerdict(t *testing.T) {
 		{response{comesWith, anUnreadError}, with(several, noticed), toNamed, toNamed},
 		{response{comesWithOver, aResult}, one, dropLate, dropLate},
 		{response{comesWithOver, anUnreadError}, with(several, noticed), dropLate, dropLate},
-		{response{namesByText, aResult}, several, dropForeign, dropForeign},
-		{response{namesByText, anUnreadError}, with(one, noticed), dropForeign, dropForeign},
+		{response{namesOtherwise, aResult}, several, dropForeign, dropForeign},
+		{response{namesOtherwise, anUnreadError}, with(one, noticed), dropForeign, dropForeign},
 		{response{namesOver, aResult}, with(one, named), dropLate, dropLate},
 		{response{namesOver, aResult}, one, toOldest, toOldest},
 		{response{namesOver, aResult}, several, toOldest, failAll},
@@ -55,8 +55,8 @@ func TestVerdict(t *testing.T) {
 		{response{namesNothing, aResult}, matching{out: 3, unnamed: true}, toOldest, toOldest},
 		{response{namesNothing, aResult}, with(one, namesCalls), toOldest, dropForeign},
 		{response{namesNothing, anError}, with(several, namesCalls), toOldest, dropForeign},
-		{response{namesNothing, aResult}, matching{out: 3, unnamed: true, namesCalls: true}, toOldest, dropForeign},
-		{response{namesNothing, anUnreadError}, with(one, namesCalls), toOnly, toOnly},
+		{response{namesNothing, aResult}, matching{out: 3, unnamed: true, manner: byNumberInCalls}, toOldest, dropForeign},
+		{response{namesNothing, anUnreadError}, with(one, namesCalls), toOnly, dropForeign},
 		{response{namesNothing, aResult}, with(one, gaveUp), endSession, endSession},
 		{response{namesNothing, anUnreadError}, with(several, spare), toOldest, toOldest},
 		{response{namesNothing, aResult}, with(several, spare), toOldest, toOldest},
@@ -74,10 +74,10 @@ func TestVerdict(t *testing.T) {
 // several clients that may wait for it, and none gets what may be that to a request that was
 // given up.
 func TestVerdictNeverGuessesBetweenClients(t *testing.T) {
-	for bits := range 1 << 4 {
+	for bits := range 1 << 5 {
 		for out := range 4 {
 			for notices := range 2 {
-				m := matching{shared: true, named: bits&1 > 0, unnamed: bits&2 > 0, gaveUp: bits&4 > 0, wantsEmpty: bits&8 > 0, out: out, notices: notices}
+				m := matching{shared: true, manner: manner(bits&1 + bits>>4*2), unnamed: bits&2 > 0, gaveUp: bits&4 > 0, wantsEmpty: bits&8 > 0, out: out, notices: notices}
 				for i := range 8 {
 					c := content(i % 4)
 					got := m.verdict(response{[]naming{namesNothing, namesOver}[i/4], c})
