@@ -19,12 +19,12 @@ import (
 type naming uint8
 
 const (
-	namesRequest  naming = iota // one that the server has and has not answered
-	comesWith                   // none, but it came in the HTTP response to one that the server has not answered
-	comesWithOver               // none, but it came in the HTTP response to one that is over
-	namesOver                   // one that is over
-	namesNothing                // none: there is no id, it is null, or the server got no request that has it
-	namesOtherwise              // none: the id is a text where the server names its answers by numbers, or a number where by texts
+	namesRequest   naming = iota // one that the server has and has not answered
+	comesWith                    // none, but it came in the HTTP response to one that the server has not answered
+	comesWithOver                // none, but it came in the HTTP response to one that is over
+	namesOver                    // one that is over
+	namesNothing                 // none: there is no id, it is null, or the server got no request that has it
+	namesOtherwise               // none: the id is a text where the server names its answers by numbers, or a number where by texts
 )
 
 // manner is how a server names its answers: the first one that it has named says so.
