@@ -54,7 +54,8 @@ func TestLongestUnusedIsFirst(t *testing.T) {
 func TestOverIsForTheLastUser(t *testing.T) {
 	var l idle.List[*thing]
 	a := &thing{name: "a"}
-	ssetest.Want(t, "users of a new one", a.use.Enter() && a.use.Enter(), true)
+	ssetest.Want(t, "the first user of a new one", a.use.Enter(), true)
+	ssetest.Want(t, "the second", a.use.Enter(), true)
 	ssetest.Want(t, "unused at the end", a.use.End(), false)
 	ssetest.Want(t, "another user", a.use.Enter(), false)
 	ssetest.Want(t, "the first that leaves is the last", l.Leave(a, &a.use), false)
