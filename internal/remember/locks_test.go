@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -167,8 +168,7 @@ func TestAUseThatCouldNotBeLockedAtFirstIsSeenLater(t *testing.T) {
 		release := first.Use()
 		synctest.Wait()
 		ssetest.Must(t, os.Remove(dir)) // it is repaired
-		second := first.Use()           // a second session of the same program
-		time.Sleep(time.Hour)
+		second := first.Use()           // a second session of the same program, before the minute is over
 		synctest.Wait()
 		isUsed, err := other.IsUsed()
 		ssetest.Must(t, err)
@@ -179,15 +179,18 @@ func TestAUseThatCouldNotBeLockedAtFirstIsSeenLater(t *testing.T) {
 	})
 }
 
-// A program whose lock fails tries it again by itself.
+// A program whose lock fails tries it again by itself, and says so once as long as it fails.
 func TestALockThatFailedIsTriedAgain(t *testing.T) {
 	dir := filepath.Join(ssetest.PrivateDir(t), "locks")
 	ssetest.Must(t, os.WriteFile(dir, nil, 0o600))
 	synctest.Test(t, func(t *testing.T) {
-		log := slog.New(slog.DiscardHandler)
+		var lines strings.Builder
+		log := slog.New(slog.NewTextHandler(&lines, nil))
 		locks, other := remember.NewLocks(dir, "c", log), remember.NewLocks(dir, "c", log)
 		release := locks.Use()
+		time.Sleep(time.Hour)
 		synctest.Wait()
+		ssetest.Want(t, "lines in the log", strings.Count(lines.String(), "other programs do not see that the server is used"), 1)
 		ssetest.Must(t, os.Remove(dir))
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
