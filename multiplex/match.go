@@ -32,6 +32,7 @@ type manner uint8
 
 const (
 	unknownManner   manner = iota // it has named none
+	noManner                      // it has given one without a name before: what it names may be printed
 	byText                        // by a number in a text
 	byNumber                      // by a number, so far that to initialize alone, as some servers do
 	byNumberInCalls               // by a number, also those to other requests
@@ -228,9 +229,12 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 // noteManner notes how the server has named an answer. One that has given others without a name may have printed this one.
 func (t *table) noteManner(isText, isCall bool) {
 	switch {
+	case t.unnamed && t.manner == unknownManner:
+		t.manner = noManner
+	case t.unnamed:
 	case isText && t.manner == unknownManner:
 		t.manner = byText
-	case !isText && isCall && !t.unnamed:
+	case !isText && isCall:
 		t.manner = byNumberInCalls
 	case !isText && t.manner == unknownManner:
 		t.manner = byNumber
@@ -243,8 +247,8 @@ const firstID = 1
 // find returns the request in the table that has an id, nil if there is none, and says what the id names.
 //
 // Parameters of a URL and fields of a form are texts: a server that names its answers by numbers, and prints them, names
-// nothing by a text. Nor does one that names them by texts name anything by a number. The id of the first request names nothing once that is over, unless the response is one to
-// initialize: some servers answer every request under the id 1.
+// nothing by a text. Nor does one that names them by texts name anything by a number. The id of the first request names
+// nothing once that is over, unless the response is one to initialize: some servers answer every request under the id 1.
 func (t *table) find(id jsonrpc.ID) (e *entry, names naming) {
 	n, isText := requestNumber(id)
 	e = t.byID[n]

@@ -43,3 +43,24 @@ func TestAnUnreadErrorOfAStrangerAnswersNoCallOfAnother(t *testing.T) {
 		}},
 	})
 }
+
+// So is one whose ids match nothing: what it prints says nothing of how it names its answers.
+func TestAServerWithIDsOfItsOwnIsServedAfterAPrintedID(t *testing.T) {
+	for _, row := range []struct{ name, own, printed, matchedBy string }{
+		{"texts, a number", valued(`"answer"`), result("2"), "id"},
+		{"numbers, a text", valued("1000"), result(`"2"`), "string"},
+	} {
+		runScenarios(t, []scenario{
+			{name: row.name, steps: []step{
+				forward(callA), sent(call("1")), server(row.own), got(answered(`"a"`)),
+				forward(callB), sent(call("2")), server(row.printed, row.own), got(answer(`"b"`)), matched(row.matchedBy, 1),
+				forward(callC), sent(call("3")), server(row.own), got(answered(`"c"`)),
+			}},
+			{name: row.name + ", shared", opts: shared, clients: 2, steps: []step{
+				from(0, callA), sent(call("1")), server(row.own), at(0, answered(`"a"`)),
+				from(1, callB), sent(call("2")), server(row.printed, row.own), at(1, answer(`"b"`)), matched(row.matchedBy, 1),
+				from(0, callC), sent(call("3")), server(row.own), at(0, answered(`"c"`)),
+			}},
+		})
+	}
+}

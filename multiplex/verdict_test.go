@@ -74,10 +74,12 @@ func TestVerdict(t *testing.T) {
 // several clients that may wait for it, and none gets what may be that to a request that was
 // given up.
 func TestVerdictNeverGuessesBetweenClients(t *testing.T) {
-	for bits := range 1 << 5 {
+	manners := int(byNumberInCalls) + 1
+	for state := range manners << 3 {
+		bits := state / manners
 		for out := range 4 {
 			for notices := range 2 {
-				m := matching{shared: true, manner: manner(bits&1 + bits>>4*2), unnamed: bits&2 > 0, gaveUp: bits&4 > 0, wantsEmpty: bits&8 > 0, out: out, notices: notices}
+				m := matching{shared: true, manner: manner(state % manners), unnamed: bits&1 > 0, gaveUp: bits&2 > 0, wantsEmpty: bits&4 > 0, out: out, notices: notices}
 				for i := range 8 {
 					c := content(i % 4)
 					got := m.verdict(response{[]naming{namesNothing, namesOver}[i/4], c})
