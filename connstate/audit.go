@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -48,7 +49,7 @@ func CheckClear(m *jsonrpc.Message) *jsonrpc.Error {
 func (r *Request) audit(errorType string, took time.Duration, answerBytes int) {
 	if r.auditLog != nil {
 		r.auditLog.LogAttrs(context.Background(), slog.LevelInfo, "tool call",
-			slog.String("outcome", cmp.Or(short(errorType), "ok")),
+			slog.String("outcome", cmp.Or(clip.Short(errorType), "ok")),
 			slog.Float64("seconds", took.Round(time.Microsecond).Seconds()), slog.Int("answerBytes", answerBytes))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -308,7 +309,7 @@ func (r *Request) report(errorType, message string, answerBytes int) {
 		attrs = append(attrs, "waited", waited)
 	}
 	if errorType != "" {
-		attrs = append(attrs, "reason", short(errorType))
+		attrs = append(attrs, "reason", clip.Short(errorType))
 	}
 	if message != "" {
 		attrs = append(attrs, "err", message[:min(512, len(message))])
@@ -345,15 +346,9 @@ func (r *Request) logAttrs() []any {
 	if span := r.spanContext(); span.IsValid() {
 		attrs = append(attrs, "traceId", span.TraceID().String())
 	}
-	return append(attrs, "requestId", short(string(r.ID)), "method", short(r.Method))
+	return append(attrs, "requestId", clip.Short(string(r.ID)), "method", clip.Short(r.Method))
 }
 
 func (c *Connection) debugEnabled() bool {
 	return c.opts.Logger.Enabled(context.Background(), slog.LevelDebug)
 }
-
-// maxShort bounds a peer's text in the log, in spans and in snapshots, in bytes.
-const maxShort = 64
-
-// short cuts a peer's text for the log.
-func short(s string) string { return s[:min(maxShort, len(s))] }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/clients"
+	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -60,7 +61,7 @@ type ClientInfo struct {
 func (c *Connection) sawClient(m *jsonrpc.Message) {
 	text := func(member string) string {
 		s, _ := m.Param("clientInfo", member).Text()
-		return strings.Clone(strings.ToValidUTF8(short(s), "")) // s may be long
+		return strings.Clone(strings.ToValidUTF8(clip.Short(s), "")) // s may be long
 	}
 	info := &ClientInfo{text("name"), text("version")}
 	c.mu.Lock()
@@ -123,7 +124,7 @@ func (s Snapshot) Program() string {
 	if c, known := clients.Named(calls); known {
 		return c.Name
 	}
-	return cmp.Or(short(strings.ToValidUTF8(calls, "")), "unknown")
+	return cmp.Or(clip.Short(strings.ToValidUTF8(calls, "")), "unknown")
 }
 
 // Snapshot returns the connection's current state.

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -110,8 +111,8 @@ func (r *Request) startTrace(m *jsonrpc.Message) {
 	r.trace = t
 }
 
-// spanText is short for traces, whose text must be valid UTF-8.
-func spanText(s string) string { return validText(s, maxShort) }
+// spanText is clip.Short for traces, whose text must be valid UTF-8.
+func spanText(s string) string { return validText(s, clip.ShortBytes) }
 
 // NoteWait records that the request has waited since then, until now, for what. It does
 // nothing for a nil *Request.

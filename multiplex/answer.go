@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/details"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -44,7 +45,7 @@ func (s *Session) receiveResponse(m *jsonrpc.Message, related jsonrpc.ID) {
 	if f.learned {
 		s.opts.Metrics.ServerSerialized()
 		s.opts.Limited.Warn("server does not name its answers: it gets one request at a time", "id",
-			shortText(string(m.ID)))
+			clip.Short(string(m.ID)))
 	}
 	switch f.verdict {
 	case toNamed, toOldest, toOnly:
@@ -85,7 +86,7 @@ func (s *Session) resolve(f matched, m *jsonrpc.Message) {
 		}
 		if s.opts.Logger.Enabled(context.Background(), slog.LevelDebug) { // else the attributes are not built
 			s.opts.Logger.Debug("mcp transport send resolve", "connectionId", f.e.caller.name, "requestId",
-				shortText(string(r.ID)), "matchedBy", f.by)
+				clip.Short(string(r.ID)), "matchedBy", f.by)
 		}
 	}
 	f.e.answer(s.learn(f.e, m), errorType(m))
@@ -150,7 +151,7 @@ func (s *Session) receiveInvalid(data []byte, err error) {
 
 // failUnusable answers a request whose response cannot be passed on.
 func (s *Session) failUnusable(e *entry, message string) {
-	s.opts.Limited.Warn("server sent an unusable answer", "method", shortText(e.method), "why", message)
+	s.opts.Limited.Warn("server sent an unusable answer", "method", clip.Short(e.method), "why", message)
 	e.fail(jsonrpc.ReasonError(message, "invalid_response", false), metrics.ErrorInvalid)
 }
 

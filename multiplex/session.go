@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -361,8 +362,5 @@ func (s *Session) end(err error) {
 // drop counts a message that is thrown away, and logs why.
 func (s *Session) drop(reason, why string, m *jsonrpc.Message) {
 	s.opts.Metrics.Dropped(reason)
-	s.opts.Limited.Debug("message dropped", "why", why, "kind", m.Kind.String(), "method", shortText(m.Method))
+	s.opts.Limited.Debug("message dropped", "why", why, "kind", m.Kind.String(), "method", clip.Short(m.Method))
 }
-
-// shortText cuts a peer's text for the log to 64 bytes.
-func shortText(s string) string { return s[:min(64, len(s))] }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
+	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -60,7 +61,7 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c connstate.ForT
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	_ = r.Body.Close() // HTTP/2 would keep what comes of a body that has no announced length
 	if version := r.Header.Get(httpcheck.HeaderVersion); version != "" {
-		c.SawVersion(httpcheck.Clip(version))
+		c.SawVersion(clip.Long(version))
 	}
 	if !c.Client().Quiet {
 		data := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/connection","params":{"connectionId":%q,"state":%q,"heartbeatSeconds":%g}}`,

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/idle"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -275,7 +275,7 @@ func (s *session) saw(version string) {
 	if version != "" && s.version != "" && version != s.version && !s.toldVersion {
 		s.toldVersion = true
 		s.h.opts.Logger.Info("client sends another version than its session has: it does not matter", "connectionId",
-			s.c.ShortID(), "version", httpcheck.Clip(version), "session", s.version)
+			s.c.ShortID(), "version", clip.Long(version), "session", s.version)
 	}
 }
 

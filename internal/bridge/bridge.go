@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
+	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -64,7 +65,7 @@ func (b *Bridge) request(m *jsonrpc.Message) {
 	// The client would take an error under this id for the answer to the other request: it gets one
 	// without an id.
 	case errors.Is(err, connstate.ErrDuplicate):
-		b.limited().Warn("request dropped: one with its id is in flight", "method", m.Method[:min(64, len(m.Method))])
+		b.limited().Warn("request dropped: one with its id is in flight", "method", clip.Short(m.Method))
 		e := jsonrpc.ReasonError("a request with its id is in flight: use another id", "duplicate_id", true)
 		b.c.RespondNow(jsonrpc.Null, jsonrpc.NewError(jsonrpc.Null, e))
 		return

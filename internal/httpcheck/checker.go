@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/caller"
+	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
@@ -158,7 +159,7 @@ func (f *Checker) Client(r *http.Request, principal string, transport connstate.
 	return connstate.Client{
 		Transport: transport, Addr: addr, Local: f.IsLocal(r), Proxied: proxied, Principal: principal,
 		Credentials: f.Credentials(r),
-		Version:     strings.Clone(version), UserAgent: strings.Clone(Clip(r.UserAgent())), Header: header,
+		Version:     strings.Clone(version), UserAgent: strings.Clone(clip.Long(r.UserAgent())), Header: header,
 	}
 }
 
@@ -219,10 +220,10 @@ func (f *Checker) logOpened(c *connstate.Connection) {
 	client := c.Client()
 	attrs := []any{
 		"connectionId", c.ShortID(), "transport", client.Transport,
-		"remote", client.Addr.String(), "userAgent", Clip(client.UserAgent),
+		"remote", client.Addr.String(), "userAgent", clip.Long(client.UserAgent),
 	}
 	if client.Principal != "" {
-		attrs = append(attrs, "principal", Clip(client.Principal))
+		attrs = append(attrs, "principal", clip.Long(client.Principal))
 	}
 	f.opts.Logger.Info("connection opened", attrs...)
 }
@@ -243,6 +244,3 @@ func (f *Checker) LogClosed(c *connstate.Connection) {
 	}
 	f.opts.Logger.Info("connection closed", attrs...)
 }
-
-// Clip bounds what a client can put into a log line.
-func Clip(s string) string { return s[:min(128, len(s))] }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
@@ -157,7 +158,7 @@ func checkVersion(q *request) *httpcheck.Refusal {
 	e.Data = struct {
 		Supported []string `json:"supported"`
 		Requested string   `json:"requested"`
-	}{servedVersions(), httpcheck.Clip(q.meta.Version)}
+	}{servedVersions(), clip.Long(q.meta.Version)}
 	return refused(http.StatusBadRequest, e)
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/hosts"
 	"github.com/mcp-sse/mcp-sse/internal/unreached"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -188,7 +189,7 @@ func (e *Endpoint) Deliver(push func(*jsonrpc.Message) error, from *EventReader)
 // because of err.
 func (e *Endpoint) Undelivered(m *jsonrpc.Message, err error) {
 	e.Metrics.Dropped(metrics.DroppedUndelivered)
-	e.Log.Debug("message not posted", "method", m.Method[:min(64, len(m.Method))], "err", err)
+	e.Log.Debug("message not posted", "method", clip.Short(m.Method), "err", err)
 }
 
 // Discard reads the rest of a short response, so that net/http can use its

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
+	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -105,7 +106,7 @@ func (c *Conn) complete(k *exchange.Call, m *jsonrpc.Message, direct bool) {
 		var broken map[string]error
 		result, broken = c.tools.Learn(k.Msg.Params(), result)
 		for name, err := range broken {
-			c.x.Log.Warn("tool left out: its x-mcp-header is invalid", "tool", name[:min(64, len(name))], "err", err)
+			c.x.Log.Warn("tool left out: its x-mcp-header is invalid", "tool", clip.Short(name), "err", err)
 		}
 	}
 	if !direct {
