@@ -148,9 +148,10 @@ func learnerStarted(t *testing.T) (lines []string) {
 	return lines
 }
 
-// A server starts in an empty folder once its agent has left: some servers end the process that ran before.
-func TestAgentOnStdioMeetsNoSecondProcessOfItsServer(t *testing.T) {
-	t.Parallel()
+// startRemembered starts sse-server for an agent that has been answered, beside a process that stands by, and waits until what
+// the server says is remembered.
+func startRemembered(t *testing.T) (cmd *exec.Cmd, in io.WriteCloser) {
+	t.Helper()
 	booted := filepath.Join(t.TempDir(), "booted")
 	cmd, in, out, log := startInitializing(t, booted, booted, "15s")
 	go func() { _, _ = io.Copy(io.Discard, log) }() // ends with the process
@@ -163,14 +164,27 @@ func TestAgentOnStdioMeetsNoSecondProcessOfItsServer(t *testing.T) {
 		ssetest.Must(t, err)
 	}
 	awaitRemembered(t)
-	leaves := time.Now()
-	ssetest.Must(t, in.Close())
-	ssetest.Must(t, cmd.Wait())
+	return cmd, in
+}
+
+// awaitAnyFolder waits until it is remembered what a server says in an empty folder.
+func awaitAnyFolder(t *testing.T) {
+	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !ssetest.RememberedInAnyFolder(t) {
 		<-tick.C
 	}
+}
+
+// A server starts in an empty folder once its agent has left: some servers end the process that ran before.
+func TestAgentOnStdioMeetsNoSecondProcessOfItsServer(t *testing.T) {
+	t.Parallel()
+	cmd, in := startRemembered(t)
+	leaves := time.Now()
+	ssetest.Must(t, in.Close())
+	ssetest.Must(t, cmd.Wait())
+	awaitAnyFolder(t)
 	lines := learnerStarted(t)
 	ssetest.Want(t, "starts", len(lines), 1)
 	text, _, _ := strings.Cut(strings.TrimPrefix(lines[0], "time="), " ")
@@ -184,25 +198,10 @@ func TestAgentOnStdioMeetsNoSecondProcessOfItsServer(t *testing.T) {
 // An agent that is killed with its programs leaves a process that learns what its server says in an empty folder.
 func TestAgentOnStdioThatIsKilledTeachesNewFolders(t *testing.T) {
 	t.Parallel()
-	booted := filepath.Join(t.TempDir(), "booted")
-	cmd, in, out, log := startInitializing(t, booted, booted, "15s")
-	go func() { _, _ = io.Copy(io.Discard, log) }() // ends with the process
-	awaitStandBy(t, cmd)
-	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
-	_, err := io.WriteString(in, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`+"\n")
-	ssetest.Must(t, err)
-	for range 2 {
-		_, err := out.ReadString('\n')
-		ssetest.Must(t, err)
-	}
-	awaitRemembered(t)
+	cmd, _ := startRemembered(t)
 	ssetest.Must(t, cmd.Process.Kill())
 	_ = cmd.Wait() // killed
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !ssetest.RememberedInAnyFolder(t) {
-		<-tick.C
-	}
+	awaitAnyFolder(t)
 	ssetest.Want(t, "starts", len(learnerStarted(t)), 1)
 }
 

@@ -142,8 +142,9 @@ func (g *Gateway) prepare(up upstream.Upstream, opts Options) (*serving, error) 
 	if command, ok := n.up.(upstream.Command); ok && command.PrincipalEnv != "" {
 		n.opts.PassRequest = &PassRequest{}
 	}
-	n.memory = g.remembered(n)
-	n.locks = n.locksOf()
+	if up, ok := n.up.(identified); ok && (n.remembers() || n.opts.LockDir != "") {
+		g.identify(n, up.Identity())
+	}
 	n.anyFolder = n.inAnyFolder()
 	pages, err := n.opts.newPage(g.leadsToList.Load)
 	n.page = pages
@@ -164,29 +165,26 @@ var (
 	_ movable    = upstream.Command{}
 )
 
-// remembered returns what is remembered of the server; nil for one of which nothing is.
-func (g *Gateway) remembered(n *serving) *remember.Server {
-	up, ok := n.up.(identified)
+// remembers reports whether anything may be remembered of the server.
+func (n *serving) remembers() bool {
 	oneAtATime := n.opts.MaxInFlight > 0 // to ask for the lists beside a client's calls would break that
-	if n.opts.Remember == nil || n.opts.NoAutoInitialize || oneAtATime || !ok {
-		return nil
+	return n.opts.Remember != nil && !n.opts.NoAutoInitialize && !oneAtATime
+}
+
+// identify sets the memory and the locks of a server with that identity, which reads files to be known.
+func (g *Gateway) identify(n *serving, identity remember.Identity) {
+	if n.opts.LockDir != "" {
+		n.locks = remember.NewLocks(n.opts.LockDir, cmp.Or(identity.Command, identity.Server), n.opts.Logger)
+	}
+	if !n.remembers() {
+		return
 	}
 	if was := g.now.Load(); was != nil && was.store != nil && was.opts.Remember.Dir == n.opts.Remember.Dir {
 		n.store = was.store
 	} else {
 		n.store = remember.Open(n.opts.Remember.Dir, n.opts.Logger)
 	}
-	return n.store.Server(up.Identity())
-}
-
-// locksOf returns the locks of the command; nil if there is none, or no directory for them.
-func (n *serving) locksOf() *remember.Locks {
-	up, ok := n.up.(identified)
-	if !ok || n.opts.LockDir == "" {
-		return nil
-	}
-	identity := up.Identity()
-	return remember.NewLocks(n.opts.LockDir, cmp.Or(identity.Command, identity.Server), n.opts.Logger)
+	n.memory = n.store.Server(identity)
 }
 
 // inAnyFolder returns what learns what the server says in any folder; nil if nothing can be learned.

@@ -6,10 +6,11 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
+	"github.com/mcp-sse/mcp-sse/internal/closed"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// What a move does, with mu held. What it puts into todo follows in that order.
+// The actions of a move. The driver calls them with mu held; what they put into todo follows in that order.
 
 // takeServer takes the supplier of now, and is told if another one takes its place.
 func (l *sessionLife) takeServer() {
@@ -112,10 +113,8 @@ func (l *sessionLife) retireSession(s step) {
 				l.limited().Info("session replaced", "duration", a.session.Age(), "inFlight", l.c.InFlight())
 			}
 		}
-		select {
-		case <-a.session.Done(): // before it was noted
+		if closed.Is(a.session.Done()) { // before it was noted
 			l.sessionDone(a)
-		default:
 		}
 	})
 }
