@@ -18,8 +18,8 @@ func (s *Supplier) LearnsAlone() bool {
 	return opts.Memory != nil && !opts.Forwards && !s.Shares()
 }
 
-// clientOf returns for whom memory has what the server says to a client that initializes with params; who it is,
-// [remember.Principal] says. plain is that of [remember.ClientOf].
+// clientOf returns the client, as memory tells clients apart, that initializes with params. who is its
+// [remember.Principal]. plain is that of [remember.ClientOf].
 func (s *Supplier) clientOf(params json.RawMessage, who string) (client remember.Client, plain bool) {
 	client, plain = remember.ClientOf(params, who)
 	if s.Options().Forwards {

@@ -48,7 +48,7 @@ type Session struct {
 	// Set before Open returns:
 	since           time.Time // when it was last started, taken or initialized
 	waitedForParams time.Duration
-	who             string // for whom it was started, as remember has it
+	who             string // the client that it was started for: a remember.Principal, or remember.Own
 	// client is who asked, as memory has it; teaches says that what it is told may be remembered.
 	client  remember.Client
 	teaches bool

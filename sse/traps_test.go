@@ -82,7 +82,7 @@ func TestLibraryHoldsLittle(t *testing.T) {
 	})
 }
 
-// A lone event leaves at once. Those that follow while it is written leave together.
+// A lone event leaves at once. Events that come while it is written leave together.
 func TestEventsShareAWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, config{})

@@ -104,8 +104,8 @@ func listenShared(ctx context.Context, path string) (net.Listener, error) {
 	return l, nil
 }
 
-// isReachable reports whether the socket at the path is its own. Who deletes the files of the directory lets the next one
-// take the lock, and listen there.
+// isReachable reports whether windows that connect to the path reach this listener. If somebody deletes the files of the
+// directory, another daemon takes the lock, and listens at the path.
 func (l *sharedListener) isReachable() bool {
 	now, err := os.Lstat(l.path)
 	return err == nil && l.socket != nil && os.SameFile(now, l.socket)

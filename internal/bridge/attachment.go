@@ -50,7 +50,7 @@ type attachment struct {
 type holder interface {
 	// happened has an event follow. source is what it comes from: an attachment, or the start of its session.
 	happened(source any, event life.Event)
-	// sessionOver says that the session takes no more messages. What it does not answer comes back later.
+	// sessionOver says that the session takes no more messages. The requests that it does not answer come back later.
 	sessionOver(a *attachment)
 	// sessionDone says that the session has ended.
 	sessionDone(a *attachment)

@@ -65,7 +65,7 @@ func (l *sessionLife) leavePhase() {
 	}
 }
 
-// do does an action of the table, with mu held. What it puts into todo follows in that order.
+// do performs an action of the table, with mu held. The steps that it puts into todo follow in that order.
 func (l *sessionLife) do(action life.Action, s step) {
 	switch action {
 	case life.Recall:

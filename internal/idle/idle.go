@@ -8,7 +8,7 @@ import (
 )
 
 // Use says how a thing is used. It is a part of the thing; the zero value is that of one that
-// nobody has used yet. Who guards the Lists guards it.
+// nobody has used yet. The lock of the Lists guards it.
 type Use struct {
 	users int
 	left  time.Time // when the last user left

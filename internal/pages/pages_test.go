@@ -63,7 +63,7 @@ func TestErrorEndsAList(t *testing.T) {
 	ssetest.Want(t, "asked", asked, 1)
 }
 
-// Who has enough asks for no more pages.
+// A reader that stops asks for no more pages.
 func TestPagesAreAskedForOneByOne(t *testing.T) {
 	asked := 0
 	for range pages.Read(3, func(json.RawMessage) (json.RawMessage, error) {

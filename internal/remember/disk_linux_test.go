@@ -39,7 +39,7 @@ func TestWhatIsWantedOnADiskThatHangs(t *testing.T) {
 	}
 }
 
-// Who waits for an empty folder on a disk that hangs waits no longer than its context lasts: so the end of a gateway does.
+// EmptyFolder waits for a disk that hangs no longer than its context lasts, so the end of a gateway does not wait for the disk.
 func TestEmptyFolderOnADiskThatHangs(t *testing.T) {
 	dir := ssetest.HangingDisk(t)
 	for name, do := range map[string]func(ctx context.Context) error{

@@ -202,7 +202,7 @@ func (l *Locks) turn(ctx context.Context) (release func(), err error) {
 }
 
 // noteTry notes that the command starts in an empty folder now. It fails with ErrNotWanted if it has done so maxTries times
-// within tryAgain, in whatever place and with whatever variables. Who has the turn calls it.
+// within tryAgain, in whatever place and with whatever variables. The caller must have the turn.
 func (l *Locks) noteTry() error {
 	dir, err := ownDir(l.dir)
 	if err != nil {

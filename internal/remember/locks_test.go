@@ -121,7 +121,7 @@ func TestOneProgramWaitsForAnEmptyFolder(t *testing.T) {
 	release()
 }
 
-// Who waits for an empty folder does not wait longer than its context lasts.
+// EmptyFolder waits no longer than its context lasts.
 func TestWaitForAnEmptyFolderEnds(t *testing.T) {
 	dir := ssetest.PrivateDir(t)
 	synctest.Test(t, func(t *testing.T) {

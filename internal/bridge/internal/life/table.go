@@ -54,7 +54,7 @@ var phases = []Phase{
 	Pausing, Refusing, GivenUp, Finishing, Drained, Dismissed, Closed,
 }
 
-// hasSession reports whether there is a session that gets messages, now or soon. That of Finishing gets no requests.
+// hasSession reports whether there is a session that gets messages, now or soon. In Finishing the session gets no requests.
 func (p Phase) hasSession() bool {
 	return p == Preparing || p == Opening || p == Fresh || p == Awake
 }
