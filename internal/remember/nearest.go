@@ -62,7 +62,8 @@ func isGeneral(names names, folder string, a *Answers) bool {
 		!a.partial().hasText(func(text string) bool { return names.areIn(text) || namesFolder(text, folder) })
 }
 
-// hasText reports whether a text in the answers is one that is meant, as it is or before the server escaped it.
+// hasText reports whether a text in the answers is one that is meant, as it is or before the server escaped it, or may be one,
+// because it is escaped too often.
 func (a *Answers) hasText(meant func(string) bool) bool {
 	all := []string{a.Initialize}
 	for _, pages := range a.Pages {
@@ -71,7 +72,10 @@ func (a *Answers) hasText(meant func(string) bool) bool {
 	return slices.ContainsFunc(all, func(raw string) bool {
 		var value any
 		_ = json.Unmarshal([]byte(raw), &value) // it is valid
-		return slices.ContainsFunc(texts(value), func(text string) bool { return meant(text) || meant(unescaped(text)) })
+		return slices.ContainsFunc(texts(value), func(text string) bool {
+			plain, whole := unescaped(text)
+			return !whole || meant(text) || meant(plain)
+		})
 	})
 }
 
@@ -100,15 +104,20 @@ const maxName = 12
 type names struct {
 	whole      map[string]bool // up to maxName bytes: found as whole words
 	beginnings map[string]bool // of longer ones, maxName bytes: found anywhere
+	anything   bool            // one is escaped too often to be known: it may be in any text
 }
 
 func namesOf(words []string) names {
-	n := names{map[string]bool{}, map[string]bool{}}
+	n := names{whole: map[string]bool{}, beginnings: map[string]bool{}}
 	for _, word := range words {
-		if letters, _ := lettersOf(word); len(letters) > maxName {
-			n.beginnings[string(letters[:maxName])] = true
-		} else if len(letters) > 0 {
-			n.whole[string(letters)] = true
+		plain, whole := unescaped(word) // both sides are compared in this form, too: a name may have an escape in it
+		n.anything = n.anything || !whole
+		for _, form := range []string{word, plain} {
+			if letters, _ := lettersOf(form); len(letters) > maxName {
+				n.beginnings[string(letters[:maxName])] = true
+			} else if len(letters) > 0 {
+				n.whole[string(letters)] = true
+			}
 		}
 	}
 	return n
@@ -116,6 +125,9 @@ func namesOf(words []string) names {
 
 // areIn reports whether a text has one of the names in it. How long that takes does not depend on how many there are.
 func (n names) areIn(text string) bool {
+	if n.anything {
+		return true
+	}
 	letters, isEdge := lettersOf(text)
 	for at := range letters {
 		for end := at + 1; isEdge[at] && end <= min(at+maxName, len(letters)); end++ {

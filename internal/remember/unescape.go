@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // maxEscapes bounds how often a text has been escaped: JSON in a URL in HTML is 3 times.
@@ -20,19 +21,41 @@ var (
 )
 
 // unescaped returns a text as it was before somebody escaped it for JSON, a programming language, a URL or HTML, or for one
-// in another.
-func unescaped(text string) string {
+// in another. whole is false if it may have been escaped more than maxEscapes times: then plain is still escaped.
+func unescaped(text string) (plain string, whole bool) {
+	isPlain := func() bool { return !strings.ContainsAny(text, `&%\`) }
 	for range maxEscapes {
-		if !strings.ContainsAny(text, `&%\`) {
+		if isPlain() {
 			break
 		}
-		text = inURL.ReplaceAllStringFunc(html.UnescapeString(text), func(escaped string) string {
-			bytes, _ := hex.DecodeString(strings.ReplaceAll(escaped, "%", "")) // the pattern says that it is hexadecimal
-			return string(bytes)
+		once := inURL.ReplaceAllStringFunc(html.UnescapeString(text), func(escaped string) string {
+			return ofHex(strings.ReplaceAll(escaped, "%", ""))
 		})
-		text = inText.ReplaceAllStringFunc(text, unescapedText)
+		once = inText.ReplaceAllStringFunc(once, unescapedText)
+		if once == text {
+			return text, true
+		}
+		text = once
 	}
-	return text
+	return text, isPlain()
+}
+
+// ofHex returns the text of bytes in hexadecimal.
+func ofHex(digits string) string {
+	bytes, _ := hex.DecodeString(digits) // the patterns say that it is hexadecimal
+	return ofBytes(bytes)
+}
+
+// ofBytes returns the text of bytes in UTF-8, or else in Latin-1, in which Python and JavaScript write \xe9.
+func ofBytes(bytes []byte) string {
+	if utf8.Valid(bytes) {
+		return string(bytes)
+	}
+	runes := make([]rune, len(bytes))
+	for i, b := range bytes {
+		runes[i] = rune(b)
+	}
+	return string(runes)
 }
 
 // unescapedText returns what a match of inText stands for.
@@ -53,14 +76,13 @@ func unescapedText(escaped string) string {
 	case kind == 'U' && rest != "":
 		return string(rune(number(rest, 16)))
 	case kind == 'x' && rest != "":
-		bytes, _ := hex.DecodeString(strings.ReplaceAll(escaped, `\x`, ""))
-		return string(bytes)
+		return ofHex(strings.ReplaceAll(escaped, `\x`, ""))
 	case len(escaped) >= 4:
 		var bytes []byte
 		for _, digits := range strings.Split(escaped[1:], `\`) {
 			bytes = append(bytes, byte(number(digits, 8)))
 		}
-		return string(bytes)
+		return ofBytes(bytes)
 	case strings.ContainsRune("abefnrtv0", rune(kind)):
 		return " "
 	default:

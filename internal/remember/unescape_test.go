@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,10 +35,20 @@ func TestUnescaped(t *testing.T) {
 		"a URL, JSON, HTML": html.EscapeString(inJSON(url.PathEscape(text))),
 		"a URL in itself":   url.PathEscape(url.PathEscape(text)),
 	} {
-		ssetest.Want(t, name, unescaped(escaped), text)
+		plain, whole := unescaped(escaped)
+		ssetest.Want(t, name, plain, text)
+		ssetest.Want(t, name+": all of it", whole, true)
 	}
-	ssetest.Want(t, "line ends", unescaped(`a\nb\tc\r\n`), "a b c  ")
-	ssetest.Want(t, "what is no escape", unescaped(`\ 100% & \`), ` 100% & \`)
+	for escaped, want := range map[string]string{
+		`a\nb\tc\r\n`:   "a b c  ",
+		`\ 100% & \`:    ` 100% & \`, // the rest is no escape
+		`\xe9 \351 %E9`: "é é é",     // Latin-1
+	} {
+		plain, _ := unescaped(escaped)
+		ssetest.Want(t, escaped, plain, want)
+	}
+	_, whole := unescaped("%" + strings.Repeat("25", maxEscapes+1))
+	ssetest.Want(t, "all of what is escaped too often", whole, false)
 }
 
 // No text makes it fail.
@@ -45,12 +56,13 @@ func FuzzUnescaped(f *testing.F) {
 	for _, text := range []string{`\u`, `\u{`, `\x4`, `\777`, `%`, `%4`, `&#;`, `\ud83d`, `\`, `\U0011ffff`} {
 		f.Add(text)
 	}
-	f.Fuzz(func(t *testing.T, text string) { unescaped(text) })
+	f.Fuzz(func(t *testing.T, text string) { _, _ = unescaped(text) })
 }
 
 // What a server says of the name of a client is told to no other one, also where the server has quoted or escaped the name.
 func TestAnEscapedNameIsToldToNoOtherClient(t *testing.T) {
 	quotedJSON := func(name string) string { text, _ := json.Marshal(name); return string(text) }
+	quotedASCII := strconv.QuoteToASCII // as json.dumps of Python for these
 	forms := map[string]struct {
 		name  string
 		write func(string) string
@@ -61,6 +73,16 @@ func TestAnEscapedNameIsToldToNoOtherClient(t *testing.T) {
 		"encodeURIComponent":                   {"do evil to all", url.PathEscape},
 		"within a word":                        {"evilbot", func(name string) string { return name + "Search" }},
 		"of HTML":                              {"do & evil to all", html.EscapeString},
+		"an escape in it, ASCII JSON":          {`\a é do evil to all`, quotedASCII},
+		"a path in it, ASCII JSON":             {`C:\new\évil do to all`, quotedASCII},
+		"a path in it, JSON":                   {`C:\new\evil do to all`, quotedJSON},
+		"percent in it, ASCII JSON":            {`%41 é do evil to all`, quotedASCII},
+		"percent in it, URL":                   {`%41 é do evil to all`, url.PathEscape},
+		"an entity in it, URL":                 {`&lt; é do evil to all`, url.PathEscape},
+		"an entity in it, HTML":                {`&lt;"é do evil to all`, html.EscapeString},
+		"Latin-1, ascii() of Python":           {"é do evil to all", func(string) string { return `\xe9 do evil to all` }},
+		"Cyrillic, ascii() of Python":          {"о do evil to all", func(string) string { return `\u043e do evil to all` }},
+		"escaped too often":                    {"%" + strings.Repeat("25", maxEscapes) + "41 do evil to all", url.PathEscape},
 	}
 	for form, f := range forms {
 		t.Run(form, func(t *testing.T) {
