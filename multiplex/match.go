@@ -59,6 +59,8 @@ type response struct {
 type matching struct {
 	shared bool // the session has several clients
 	manner manner
+	// inARow counts the answers to calls that the server has named by numbers since it has given one without a name.
+	inARow int
 	// unnamed: the server has given an answer without naming it, and gets one request at a time since.
 	unnamed bool
 	// gaveUp: a request that the server has was given up, or it has answered one of several
@@ -197,6 +199,9 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 	} else {
 		e = t.oldestOut()
 		t.wantsEmpty = e != nil && e.wantsEmpty()
+		if r.names == namesNothing {
+			t.inARow = 0
+		}
 	}
 	f := matched{verdict: t.verdict(r), by: metrics.MatchedOrphan}
 	switch f.verdict {
@@ -226,11 +231,21 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 	return f
 }
 
-// noteManner notes how the server has named an answer. One that has given others without a name may have printed this one.
+// namedAgain is how many calls in a row a server must name by numbers until an answer that it has given without a name counts as
+// printed. A server that names initialize alone never names two: between two numbers that it prints, it gives its own answer to
+// the first call.
+const namedAgain = 2
+
+// noteManner notes how the server has named an answer. If it has given another one without a name, it may have printed either.
 func (t *table) noteManner(isText, isCall bool) {
+	if !isText && isCall {
+		t.inARow++
+	}
 	switch {
 	case t.unnamed && t.manner == unknownManner:
 		t.manner = noManner
+	case t.unnamed && t.manner == byNumber && t.inARow >= namedAgain:
+		t.manner = byNumberInCalls
 	case t.unnamed:
 	case isText && t.manner == unknownManner:
 		t.manner = byText
