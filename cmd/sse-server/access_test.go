@@ -55,7 +55,7 @@ func TestOAuth(t *testing.T) {
 	ssetest.Must(t, err)
 	sum := sha256.Sum256([]byte(static))
 	l.write(t, "tokens", fmt.Sprintf("ops:sha256:%x\n", sum))
-	l.write(t, "gw.yaml", withIssuer+"auth-tokens-file: DIR/tokens\nservers: {a: {}, b: {scopes: [x]}}\n")
+	l.write(t, "gw.yaml", withIssuer+"auth-tokens-file: {DIR}/tokens\nservers: {a: {}, b: {scopes: [x]}}\n")
 	l.wantReload(t)
 	_ = nobody.Wait()
 	l.log.await(t, 1, "reason=revoked")
@@ -88,16 +88,16 @@ func TestOAuth(t *testing.T) {
 			t.Fatalf("reload: got %d %s", code, body)
 		}
 	}
-	reload(withIssuer + "auth-tokens-file: DIR/tokens\nmax-connections: 7\nservers: {a: {}, b: {}}\n")
+	reload(withIssuer + "auth-tokens-file: {DIR}/tokens\nmax-connections: 7\nservers: {a: {}, b: {}}\n")
 	echo(t, alice)
 	echo(t, ops)
 	other, signOther := startIssuer(t)
-	reload(strings.ReplaceAll(base, "ISSUER", other) + "auth-tokens-file: DIR/tokens\nservers: {a: {}, b: {}}\n")
+	reload(strings.ReplaceAll(base, "ISSUER", other) + "auth-tokens-file: {DIR}/tokens\nservers: {a: {}, b: {}}\n")
 	l.log.await(t, 2, "reason=revoked") // the alice of another issuer is somebody else
 	_, err = tryConnect(t, l.server("a"), signOther("https://gw.example.com/a/mcp"))
 	ssetest.Must(t, err)
 	echo(t, ops)
-	reload("auth-tokens-file: DIR/tokens\nservers: {a: {}, b: {}}\n")
+	reload("auth-tokens-file: {DIR}/tokens\nservers: {a: {}, b: {}}\n")
 	l.log.await(t, 3, "reason=revoked")
 	echo(t, ops)
 	if log := l.log.String(); !strings.Contains(log, "principal=oauth:alice") || strings.Contains(log, "eyJ") {

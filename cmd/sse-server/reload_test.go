@@ -42,11 +42,11 @@ func startLive(t *testing.T, content string, args ...string) *live {
 	return l
 }
 
-// write replaces a file as careful editors do. DIR in its content is its folder.
+// write replaces a file as careful editors do. {DIR} in its content stands for its folder: base64 has no braces.
 func (l *live) write(t *testing.T, name, content string) {
 	t.Helper()
 	path := filepath.Join(l.dir, name)
-	err := os.WriteFile(path+"~", []byte(strings.ReplaceAll(content, "DIR", l.dir)), 0o600)
+	err := os.WriteFile(path+"~", []byte(strings.ReplaceAll(content, "{DIR}", l.dir)), 0o600)
 	if err == nil {
 		err = os.Rename(path+"~", path)
 	}
@@ -147,10 +147,10 @@ func TestReloadWithFaults(t *testing.T) {
 		"servers:\n  a: {}\n  b: {sess":               gw + `:3:`,
 		"":                                            gw + `: the file is empty`,
 		good + "log-format: json\nprefix: /p\n":       gw + ":5:9: prefix: cannot change while sse-server runs: restart it\n" + gw + ":4:13: log-format: cannot",
-		good + "id-key-file: DIR/other\n":             gw + `:4:14: id-key-file: cannot change`,
-		good + "tls-cert: DIR/none\n":                 gw + `:4:11: tls-cert: `,
+		good + "id-key-file: {DIR}/other\n":           gw + `:4:14: id-key-file: cannot change`,
+		good + "tls-cert: {DIR}/none\n":               gw + `:4:11: tls-cert: `,
 		"max-connections: 1\n":                        gw + `: one server or several cannot change`,
-		good + "auth-tokens-file: DIR/none\n":         gw + `:4:19: auth-tokens-file: there is no file`,
+		good + "auth-tokens-file: {DIR}/none\n":       gw + `:4:19: auth-tokens-file: there is no file`,
 		good + "allowed-origins: [x]\n":               gw + `:4:18: allowed-origins: "x" is not an origin`,
 		"servers:\n  a: {max-connections: 1}\n  c: {max-connections: 1, max-connections-per-ip: 2}\n": gw + `:3:51: max-connections-per-ip: must be at most`,
 		"servers:\n  a: {}\n  b: {command: [no-such-program]}\n":                                      gw + `:3:16: command: start "no-such-program": there is no such program`,
@@ -236,7 +236,7 @@ func TestReloadOfTokens(t *testing.T) {
 	}
 	nobody := open("")
 	l.write(t, "tokens", "alice:"+tokens["alice"]+"\nbob:"+tokens["bob"]+"\n")
-	l.write(t, "gw.yaml", "servers: {a: {}}\nauth-tokens-file: DIR/tokens\n")
+	l.write(t, "gw.yaml", "servers: {a: {}}\nauth-tokens-file: {DIR}/tokens\n")
 	l.wantReload(t)
 	_ = nobody.Wait()
 	l.log.await(t, 1, "reason=revoked")
@@ -372,10 +372,10 @@ func TestWatch(t *testing.T) {
 		{func() { l.write(t, "gw.yaml", "warm: 3\n") }, reloaded},
 		{func() {
 			l.write(t, "tokens", "alice:0123456789abcdef\n")
-			l.write(t, "gw.yaml", "auth-tokens-file: DIR/tokens\n")
+			l.write(t, "gw.yaml", "auth-tokens-file: {DIR}/tokens\n")
 		}, reloaded},
 		{func() { l.write(t, "tokens", "bob:0123456789abcdef\n") }, reloaded},
-		{func() { l.write(t, "gw.yaml", "auth-tokens-file: DIR/new/tokens\n") }, "there is no file"},
+		{func() { l.write(t, "gw.yaml", "auth-tokens-file: {DIR}/new/tokens\n") }, "there is no file"},
 		{func() { l.write(t, "new/tokens", "eve:0123456789abcdef\n") }, reloaded},
 	} {
 		step.change()
