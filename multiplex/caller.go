@@ -49,8 +49,13 @@ func (s *Session) Attach(client Client, name, principal string) *Caller {
 	c := &Caller{session: s, client: client, name: name, principal: principal}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mixed = s.mixed || s.inhabited && s.principal != principal
-	s.principal, s.inhabited = principal, true
+	switch {
+	case s.principals == noPrincipal:
+		s.principals = onePrincipal
+	case s.principal != principal:
+		s.principals = severalPrincipals
+	}
+	s.principal = principal
 	s.callers = append(s.callers, c)
 	return c
 }

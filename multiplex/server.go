@@ -136,7 +136,7 @@ func (s *Session) audienceLocked(m *jsonrpc.Message, related jsonrpc.ID) []*Call
 			return callers
 		}
 	}
-	if s.mixed || s.principal == "" {
+	if s.principals != onePrincipal || s.principal == "" {
 		return nil
 	}
 	return s.callers

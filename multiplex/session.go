@@ -77,12 +77,20 @@ type Session struct {
 	calls serverCalls
 
 	// callers is copied when a client leaves, so that readers of the slice need no
-	// lock. inhabited says that there has been a caller; principal is that of all
-	// callers so far, unless mixed.
-	callers          []*Caller
-	principal        string
-	inhabited, mixed bool
+	// lock. principals says whose clients there have been so far; principal is that of the last.
+	callers    []*Caller
+	principals principals
+	principal  string
 }
+
+// principals is how many principals the clients of a session have had.
+type principals uint8
+
+const (
+	noPrincipal principals = iota // there has been no client
+	onePrincipal
+	severalPrincipals
+)
 
 // New starts a session over conn, which it then owns.
 func New(conn jsonrpc.Conn, opts Options) *Session {
