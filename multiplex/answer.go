@@ -89,7 +89,8 @@ func (s *Session) resolve(f matched, m *jsonrpc.Message) {
 				clip.Short(string(r.ID)), "matchedBy", f.by)
 		}
 	}
-	f.e.answer(s.learn(f.e, m), errorType(m))
+	s.learn(f.e, m)
+	f.e.answer(s.forAsker(f.e, m), errorType(m))
 }
 
 // match is the locked step of receiveResponse. It sends what may go when the request that

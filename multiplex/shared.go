@@ -102,18 +102,29 @@ func (t *table) forget(c *Caller) {
 	}
 }
 
-// learn records what a response says that matters later, and returns its bytes for
-// the client.
-func (s *Session) learn(e *entry, m *jsonrpc.Message) []byte {
+// forAsker returns a response as the one that asked gets it: under the id of its own request, and with only its own
+// tasks.
+func (s *Session) forAsker(e *entry, m *jsonrpc.Message) []byte {
+	if s.listsTasks(e) && m.Result() != nil {
+		return s.filterTasks(e, m)
+	}
+	return m.WithID(e.answerID())
+}
+
+// listsTasks reports whether the answer to a request has tasks of several clients.
+func (s *Session) listsTasks(e *entry) bool {
+	return s.opts.Shared && e.caller != nil && e.method == mcp.MethodListTasks
+}
+
+// learn records what a response says that matters later.
+func (s *Session) learn(e *entry, m *jsonrpc.Message) {
 	result := m.Result()
 	switch {
-	case e.caller == nil || result == nil:
+	case e.caller == nil || result == nil || s.listsTasks(e):
 	case e.method == mcp.MethodListTools:
 		if list := s.opts.Tools.learn(!e.more, result); list != nil && s.opts.OnTools != nil {
 			s.opts.OnTools(list)
 		}
-	case e.method == mcp.MethodListTasks && s.opts.Shared:
-		return s.filterTasks(e, m)
 	case e.task != "":
 		status := "completed" // the server answers tasks/result when the task is over
 		if e.method != mcp.MethodTaskResult {
@@ -123,7 +134,6 @@ func (s *Session) learn(e *entry, m *jsonrpc.Message) []byte {
 	default:
 		s.learnTask(e, result)
 	}
-	return m.WithID(e.answerID())
 }
 
 // learnTask records the task that the server made of a request, as its response
