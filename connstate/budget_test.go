@@ -33,12 +33,12 @@ func TestMessagesOverTheBudgetAreRefused(t *testing.T) {
 		ask := func(id int) (*connstate.Request, error) {
 			r, err := w.c.Begin(parse(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s`, id, params)))
 			if err == nil {
-				err = w.c.Wait(r, false)
+				err = w.c.Enqueue(r, false)
 			}
 			return r, err
 		}
 		notify := func() error {
-			return w.c.Wait(&connstate.Request{Message: parse(t, `{"jsonrpc":"2.0",`+params)}, false)
+			return w.c.Enqueue(&connstate.Request{Message: parse(t, `{"jsonrpc":"2.0",`+params)}, false)
 		}
 		first, err := ask(1)
 		must(t, err)

@@ -12,7 +12,7 @@ import (
 // gate is the queue of the messages that wait for a session. Guarded by Connection.mu. What may pass, and
 // what is refused, the Handler knows.
 type gate struct {
-	queue []Waiting
+	queue []Queued
 	bytes int // of the queued messages, without what the budget adds to each
 }
 
@@ -20,11 +20,11 @@ type gate struct {
 // alone.
 const gateBytes = 8 << 20
 
-// Waiting is a message that waits at the gate, or has just left it.
-type Waiting struct {
+// Queued is a message that waits at the gate, or has just left it.
+type Queued struct {
 	*Request
-	since time.Time
-	late  *time.Timer // refuses it
+	since   time.Time
+	timeout *time.Timer // refuses it
 }
 
 // cost returns what a message at the gate takes from the budget. Begin has taken the
@@ -36,13 +36,13 @@ func cost(m *jsonrpc.Message) int {
 	return len(m.Raw()) + budget.ItemCost
 }
 
-// Wait puts a message at the end of the gate, where it waits until [ForHandler.Next], [ForHandler.Withdraw],
+// Enqueue puts a message at the end of the gate, where it waits until [ForHandler.Next], [ForHandler.Withdraw],
 // [ForHandler.Release] or its timeout: Options.GateTimeout, or Options.RestTimeout if the client hasLists. It
 // fails with ErrGateFull, ErrBusy, ErrDraining or ErrClosed.
 //
 // There is room for Options.GateQueue messages; for a client that hasLists, and for what has been through the gate,
 // for Options.MaxPending more.
-func (c ForHandler) Wait(r *Request, hasLists bool) error {
+func (c ForHandler) Enqueue(r *Request, hasLists bool) error {
 	size, room := cost(r.Message), c.opts.GateQueue
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,12 +77,12 @@ func (c ForHandler) Passed(r *Request) {
 
 // enqueueLocked puts a message into the queue, for which the budget has been asked. It may wait for limit since a time.
 func (c *Connection) enqueueLocked(at int, r *Request, since time.Time, limit time.Duration) {
-	late := time.AfterFunc(limit-time.Since(since), func() {
+	timeout := time.AfterFunc(limit-time.Since(since), func() {
 		if c.withdraw(r, metrics.GateTimeout) {
 			c.handler.Refused(r, ErrGateTimeout)
 		}
 	})
-	c.gate.queue = slices.Insert(c.gate.queue, at, Waiting{r, since, late})
+	c.gate.queue = slices.Insert(c.gate.queue, at, Queued{r, since, timeout})
 	c.gate.bytes += len(r.Message.Raw())
 }
 
@@ -99,28 +99,28 @@ func (c ForHandler) Prolong() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, w := range c.gate.queue {
-		w.late.Reset(c.gateLimit(true) - time.Since(w.since))
+		w.timeout.Reset(c.gateLimit(true) - time.Since(w.since))
 	}
 }
 
 // dequeueLocked removes and returns a message, and gives back what it took.
-func (c *Connection) dequeueLocked(at int) Waiting {
+func (c *Connection) dequeueLocked(at int) Queued {
 	queue := c.gate.queue
 	w := queue[at]
 	copy(queue[1:], queue[:at])
-	queue[0] = Waiting{}
+	queue[0] = Queued{}
 	c.gate.queue = queue[1:]
 	if len(c.gate.queue) == 0 {
 		c.gate.queue = nil
 	}
-	w.late.Stop()
+	w.timeout.Stop()
 	c.gate.bytes -= len(w.Message.Raw())
 	c.opts.Budget.Give(cost(w.Message))
 	return w
 }
 
-// Waiting returns the messages that wait at the gate, in their order.
-func (c ForHandler) Waiting() []*Request {
+// Queued returns the messages that wait at the gate, in their order.
+func (c ForHandler) Queued() []*Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []*Request
@@ -157,7 +157,7 @@ func (c ForHandler) Release(r *Request) bool {
 func (c *Connection) remove(r *Request) (waited time.Duration, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := slices.IndexFunc(c.gate.queue, func(w Waiting) bool { return w.Request == r })
+	at := slices.IndexFunc(c.gate.queue, func(w Queued) bool { return w.Request == r })
 	if at < 0 {
 		return 0, false
 	}
@@ -166,7 +166,7 @@ func (c *Connection) remove(r *Request) (waited time.Duration, ok bool) {
 
 // Next removes and returns the oldest message at the gate; nil if none waits. The caller must hand it to a
 // session and call [ForHandler.Sent], or [ForHandler.PutBack]. Its wait goes on until then.
-func (c ForHandler) Next() *Waiting {
+func (c ForHandler) Next() *Queued {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.gate.queue) == 0 {
@@ -174,21 +174,21 @@ func (c ForHandler) Next() *Waiting {
 	}
 	w := c.dequeueLocked(0)
 	w.passed = true
-	w.waited.Add(int64(time.Since(w.since)))
+	w.gateWait.Add(int64(time.Since(w.since)))
 	return &w
 }
 
 // Sent notes that a session has taken a message of [ForHandler.Next].
-func (c ForHandler) Sent(w *Waiting) {
+func (c ForHandler) Sent(w *Queued) {
 	c.opts.Metrics.GateReleased(time.Since(w.since))
 	w.NoteWait("gate", w.since)
 }
 
 // PutBack returns a message of [ForHandler.Next] that no session has taken to the front of the gate, without a new
-// timeout. It fails as Wait does.
-func (c ForHandler) PutBack(w *Waiting, hasLists bool) (err error) {
+// timeout. It fails as Enqueue does.
+func (c ForHandler) PutBack(w *Queued, hasLists bool) (err error) {
 	waited := time.Since(w.since)
-	w.waited.Add(-int64(waited))
+	w.gateWait.Add(-int64(waited))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch c.known.State {
@@ -214,13 +214,13 @@ func (c *Connection) Drain() (<-chan struct{}, error) {
 		c.mu.Unlock()
 		return nil, err
 	}
-	waited := c.drainGateLocked(metrics.GateClosed)
+	refused := c.drainGateLocked(metrics.GateClosed)
 	drained, handler := c.drained, c.handler
 	c.mu.Unlock()
 	if handler != nil {
 		handler.Drained()
 	}
-	for _, r := range waited {
+	for _, r := range refused {
 		c.handler.Refused(r, ErrDraining)
 	}
 	if drained != nil {

@@ -144,8 +144,9 @@ func TestAClientThatHasListsWaitsLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, connstate.Options{GateQueue: 1, MaxPending: 1}, connstate.Client{}) // 5 and 60 s by default
 		w.wait(request(t, "1", "a"), "waits")
-		must(t, w.c.Wait(&connstate.Request{ID: "2", Message: request(t, "2", "b")}, true))
-		ssetest.WantError(t, "a third one", w.c.Wait(&connstate.Request{ID: "3", Message: request(t, "3", "c")}, true), connstate.ErrGateFull)
+		must(t, w.c.Enqueue(&connstate.Request{ID: "2", Message: request(t, "2", "b")}, true))
+		third := w.c.Enqueue(&connstate.Request{ID: "3", Message: request(t, "3", "c")}, true)
+		ssetest.WantError(t, "a third one", third, connstate.ErrGateFull)
 		w.c.Prolong()
 		time.Sleep(60*time.Second - time.Nanosecond)
 		synctest.Wait()

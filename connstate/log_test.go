@@ -47,7 +47,7 @@ func TestRequestIsLoggedFromItsPOST(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lines := logged(t, slog.LevelDebug, connstate.Options{GateTimeout: time.Minute}, func(w *world) {
 			r := w.ask("7", "tools/call")
-			must(t, w.c.Wait(r, false))
+			must(t, w.c.Enqueue(r, false))
 			time.Sleep(3 * time.Second)
 			w.release()
 			time.Sleep(time.Second)

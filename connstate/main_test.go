@@ -204,7 +204,7 @@ func (w *world) wait(m *jsonrpc.Message, want string) *connstate.Request {
 	w.t.Helper()
 	r := &connstate.Request{ID: m.ID, Message: m}
 	got := "waits"
-	if err := w.c.Wait(r, false); err != nil {
+	if err := w.c.Enqueue(r, false); err != nil {
 		got = err.Error()
 	}
 	equal(w.t, "Wait("+label(m)+")", got, want)

@@ -20,7 +20,7 @@ func TestWhatIsNotTakenGoesBackToTheFront(t *testing.T) {
 	w.wait(request(t, "2", "a"), "waits")
 	must(t, w.c.PutBack(w.c.Next(), false))
 	w.checkGate(2, nil)
-	must(t, w.c.Wait(lost, false)) // beyond the bound for new messages
+	must(t, w.c.Enqueue(lost, false)) // beyond the bound for new messages
 	equal(t, "released", w.release(), []string{"a#1", "a#2", "a#3"})
 }
 

@@ -35,7 +35,7 @@ type Request struct {
 	Repeated     bool
 	Backpressure bool
 
-	waited atomic.Int64 // how long the request has waited at gates, in nanoseconds
+	gateWait atomic.Int64 // how long the request has waited at gates, in nanoseconds
 
 	// committed says that a server may have the request, and that repeating it may change
 	// something there; passed, that it has been through the gate. Guarded by c.mu.
@@ -305,7 +305,7 @@ func (r *Request) report(errorType, message string, answerBytes int) {
 		return
 	}
 	attrs := []any{"duration", took}
-	if waited := time.Duration(r.waited.Load()).Round(time.Millisecond); waited > 0 {
+	if waited := time.Duration(r.gateWait.Load()).Round(time.Millisecond); waited > 0 {
 		attrs = append(attrs, "waited", waited)
 	}
 	if errorType != "" {

@@ -38,7 +38,7 @@ func (l *sessionLife) nextStart(needed bool) *start {
 		first = DueOwn
 	case l.opts.Params == nil:
 		first = Joining
-	case needed || len(l.initializes) > 0 || len(l.c.Waiting()) > 0:
+	case needed || len(l.initializes) > 0 || len(l.c.Queued()) > 0:
 		first = DueSynthetic
 	}
 	s := newStart(l.client, l, l.supplier, l.failures.attempts, first)

@@ -134,7 +134,7 @@ func (l *sessionLife) prepared(a *attachment) {
 	defer l.unlock()
 	switch {
 	case l.session != a:
-	case len(l.c.Waiting()) > 0:
+	case len(l.c.Queued()) > 0:
 		l.move(life.PreparedWaits)
 	case l.shares() || l.opts.Params == nil || a.own || l.state.Declared == life.DeclaredRefused:
 		l.move(life.PreparedUsed)
@@ -180,7 +180,7 @@ func (l *sessionLife) initializeIsOut() bool {
 	if l.opts.Params != nil || l.session == nil {
 		return false
 	}
-	waiting := l.c.Waiting()
+	waiting := l.c.Queued()
 	return slices.ContainsFunc(l.c.Unanswered(), func(r *connstate.Request) bool {
 		return r.Method == mcp.MethodInitialize && !slices.Contains(waiting, r)
 	})

@@ -63,14 +63,14 @@ func (l *sessionLife) take(r *connstate.Request) (to *attachment, err error) {
 		if isRequest || l.state.Told != life.ToldNothing {
 			l.move(life.Needed)
 		}
-		return nil, l.c.Wait(r, l.hasLists())
+		return nil, l.c.Enqueue(r, l.hasLists())
 	}
 	return nil, l.whyRefused()
 }
 
 // nextWaiting returns the next message that waits for a session; nil if that is not the current one any more, or
 // nothing waits: then later messages pass.
-func (l *sessionLife) nextWaiting(a *attachment) *connstate.Waiting {
+func (l *sessionLife) nextWaiting(a *attachment) *connstate.Queued {
 	l.mu.Lock()
 	defer l.unlock()
 	if l.session != a {
@@ -84,7 +84,7 @@ func (l *sessionLife) nextWaiting(a *attachment) *connstate.Waiting {
 }
 
 // notTaken has a message that a session has not taken wait for the next one. There may be one already.
-func (l *sessionLife) notTaken(w *connstate.Waiting) {
+func (l *sessionLife) notTaken(w *connstate.Queued) {
 	l.mu.Lock()
 	defer l.unlock()
 	verdict := l.state.Phase.Takes(w.ID != "", false)

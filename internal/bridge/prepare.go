@@ -11,9 +11,9 @@ type gatekeeper interface {
 	// prepared says that the session can be used.
 	prepared(a *attachment)
 	// nextWaiting returns the next message that waits for the session; nil if there is none, or it is for another one.
-	nextWaiting(a *attachment) *connstate.Waiting
+	nextWaiting(a *attachment) *connstate.Queued
 	// notTaken gives a message back that the session has not taken.
-	notTaken(w *connstate.Waiting)
+	notTaken(w *connstate.Queued)
 }
 
 // lookFirst is how long the messages of a client that has rested wait for the look at its session.

@@ -15,7 +15,7 @@ func (l *sessionLife) decide(q *question) (life.Event, *remember.Answers) {
 	if told == life.ToldLists && l.answers != nil && !l.answers.Partial && (known == nil || len(l.answers.Pages) > 0 && l.answers.Learned.After(known.Learned)) {
 		known = l.answers
 	}
-	waits := len(l.c.Waiting()) > 0 || len(l.initializes) > 0
+	waits := len(l.c.Queued()) > 0 || len(l.initializes) > 0
 	if known == nil && q.answer.HasAny && !q.now && told == life.ToldNothing && declared == life.DeclaredNothing && !waits {
 		return life.Unsure, nil
 	}
@@ -52,7 +52,7 @@ func (l *sessionLife) isOld(answers *remember.Answers) bool {
 // isWanted reports whether something needs the server that these answers, which may be nil, do not answer: a
 // message that waits at the gate, or a subscription.
 func (l *sessionLife) isWanted(answers *remember.Answers) bool {
-	for _, r := range l.c.Waiting() {
+	for _, r := range l.c.Queued() {
 		if r.ID == "" || answers == nil || !canAnswer(answers, r) {
 			return true
 		}

@@ -115,7 +115,7 @@ const startingEvery = 3 * time.Second
 // reportStarting tells the clients of requests that wait for a start that it goes on, as far as they
 // ask for progress. n is the number of the report.
 func (c *client) reportStarting(n int) {
-	for _, waits := range c.c.Waiting() {
+	for _, waits := range c.c.Queued() {
 		token := waits.Message.Token.Value
 		if waits.ID == "" || token == nil || len(token) > jsonrpc.MaxIDBytes {
 			continue

@@ -43,7 +43,7 @@ func (l *sessionLife) tellMemory(s step) {
 	l.c.Prolong()
 	l.answerInitializes(result)
 	l.later(func() { l.c.SawServer(connstate.Server(result.Server())) })
-	for _, r := range l.c.Waiting() { // nobody lets them through meanwhile
+	for _, r := range l.c.Queued() { // nobody lets them through meanwhile
 		if answer := l.fromMemory(r); answer != nil && l.c.Release(r) {
 			l.later(answer)
 		}
