@@ -207,7 +207,7 @@ func (w *world) wait(m *jsonrpc.Message, want string) *connstate.Request {
 	if err := w.c.Enqueue(r, false); err != nil {
 		got = err.Error()
 	}
-	equal(w.t, "Wait("+label(m)+")", got, want)
+	equal(w.t, "Enqueue("+label(m)+")", got, want)
 	return r
 }
 

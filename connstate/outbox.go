@@ -31,7 +31,7 @@ type Event struct {
 // cancelled. A transport must drop such an event when it puts events in order. IsLate becomes true before the
 // answer comes.
 func (e Event) IsLate() bool {
-	return e.progress != nil && (e.progress.answered.Load() || e.progress.silent.Load())
+	return e.progress != nil && e.progress.hearing.Load() != awaited
 }
 
 // errLate reports an event that is late.

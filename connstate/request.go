@@ -41,15 +41,23 @@ type Request struct {
 	// something there; passed, that it has been through the gate. Guarded by c.mu.
 	committed, passed bool
 
-	answered atomic.Bool // set before the answer is sent
-	silent   atomic.Bool // the client hears no more of it: see Silence
-	key      jsonrpc.ID  // in c.requests: ID, unless the client has cancelled it; guarded by c.mu
+	hearing  atomic.Uint32 // holds a hearing; written under c.mu, so that it agrees with c.requests
+	key      jsonrpc.ID    // in c.requests: ID, unless the hearing is silenced; guarded by c.mu
 	c        *Connection
 	auditLog *slog.Logger           // nil: the request is not audited
 	cost     int                    // taken from the budget
 	onAnswer func(errorType string) // written under c.mu while the request is unanswered
 	trace    *traced                // nil without Options.Tracer
 }
+
+// hearing is what a client still hears of its request.
+type hearing = uint32
+
+const (
+	awaited  hearing = iota // progress, and then the answer
+	silenced                // nothing, though the server may still answer: see Silence
+	answered                // nothing, or the answer that is on its way
+)
 
 // MaxContextBytes is what a context may hold of an HTTP request, in bytes.
 const MaxContextBytes = 8 << 10
@@ -204,21 +212,20 @@ func (r *Request) answer(response []byte, errorType, message string, mayWait boo
 	}
 	c.lastDone.Store(time.Now().UnixNano()) // before the delete: Idle must see one of them
 	delete(c.requests, r.key)
-	r.answered.Store(true)
+	isSilenced := r.hearing.Swap(answered) == silenced // before the answer is sent: see IsLate
 	c.opts.Budget.Give(r.cost)
 	c.answering++
 	dialect := c.known.Dialect
 	c.mu.Unlock()
 	c.requestsDone.Add(1)
-	silent := r.silent.Load()
-	if silent {
+	if isSilenced {
 		response, errorType = nil, metrics.ErrorCanceled
 	}
 	if errorType != "" {
 		c.requestsFailed.Add(1)
 	}
 	r.report(errorType, message, len(response))
-	if !silent {
+	if !isSilenced {
 		// A connection that is slow or gone has been closed.
 		_ = c.send(Event{Data: response, Related: r.ID, Answer: true}, dialect, mayWait)
 	}
@@ -237,10 +244,9 @@ func (r *Request) Silence() {
 	if c.client.Transport == TransportStreamable {
 		return
 	}
-	r.silent.Store(true)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r.key != r.ID || c.requests[r.key] != r {
+	if c.requests[r.key] != r || !r.hearing.CompareAndSwap(awaited, silenced) {
 		return
 	}
 	delete(c.requests, r.key)
