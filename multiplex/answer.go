@@ -136,8 +136,7 @@ func (s *Session) receiveInvalid(data []byte, err error) {
 			if names != namesRequest || !whole && t.begins(e.id) {
 				return nil
 			}
-			_, isText := requestNumber(id)
-			t.noteManner(isText, false)
+			t.manner = t.manner.after(nameFormOf(id, false), t.unnamed)
 			t.answeredUpTo(e)
 			return e
 		})

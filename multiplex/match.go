@@ -31,11 +31,22 @@ const (
 type manner uint8
 
 const (
-	unknownManner   manner = iota // it has named none
-	noManner                      // it has given one without a name before: what it names may be printed
-	byText                        // by a number in a text
-	byNumber                      // by a number, so far that to initialize alone, as some servers do
-	byNumberInCalls               // by a number, also those to other requests
+	unknownManner     manner = iota // it has named none
+	noManner                        // it has given one without a name before: what it names may be printed
+	byText                          // by a number in a text
+	byNumber                        // by a number, so far that to initialize alone, as some servers do
+	byNumberInOneCall               // byNumber, and one call since it has given an answer without a name
+	byNumberInCalls                 // by a number, also those to other requests
+)
+
+// nameForm is how a response names the request that it answers.
+type nameForm uint8
+
+const (
+	noName     nameForm = iota // not at all
+	textName                   // by a number in a text
+	numberName                 // by a number: initialize, or any request if the response is not valid
+	callNumber                 // by a number: another request than initialize
 )
 
 // content is what a response says.
@@ -59,16 +70,14 @@ type response struct {
 type matching struct {
 	shared bool // the session has several clients
 	manner manner
-	// inARow counts the answers to calls that the server has named by numbers since it has given one without a name.
-	inARow int
 	// unnamed: the server has given an answer without naming it, and gets one request at a time since.
 	unnamed bool
 	// gaveUp: a request that the server has was given up, or it has answered one of several
 	// and nobody knows which. With unnamed, the session is over: a late answer could be taken
 	// for that to another request.
 	gaveUp bool
-	// spare: the server has answered one of the requests that are out, which are all abandoned. Nobody can
-	// tell which, so it owes one answer less.
+	// spare: the server has answered one of the abandoned requests. The gateway cannot tell which, so it
+	// expects one answer fewer. All that are out are abandoned then.
 	spare bool
 	// notices counts the notifications that the server may still answer: those that it got
 	// after the last request that it has answered.
@@ -187,11 +196,11 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 	by := metrics.MatchedFIFO
 	if r.names == namesRequest {
 		by = metrics.MatchedID
-		_, isText := requestNumber(m.ID)
-		if isText {
+		name := nameFormOf(m.ID, e.method != mcp.MethodInitialize)
+		if name == textName {
 			by = metrics.MatchedString
 		}
-		t.noteManner(isText, e.method != mcp.MethodInitialize)
+		t.manner = t.manner.after(name, t.unnamed)
 	} else if with := t.related(related); with != nil && with.sent() && !(r.names == namesOver && t.manner != unknownManner) {
 		e, r.names = with, comesWith
 	} else if t.isOver(related) {
@@ -200,7 +209,7 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 		e = t.oldestOut()
 		t.wantsEmpty = e != nil && e.wantsEmpty()
 		if r.names == namesNothing {
-			t.inARow = 0
+			t.manner = t.manner.after(noName, t.unnamed)
 		}
 	}
 	f := matched{verdict: t.verdict(r), by: metrics.MatchedOrphan}
@@ -231,29 +240,42 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 	return f
 }
 
-// namedAgain is how many calls in a row a server must name by numbers until an answer that it has given without a name counts as
-// printed. A server that names initialize alone never names two: between two numbers that it prints, it gives its own answer to
-// the first call.
-const namedAgain = 2
-
-// noteManner notes how the server has named an answer. If it has given another one without a name, it may have printed either.
-func (t *table) noteManner(isText, isCall bool) {
-	if !isText && isCall {
-		t.inARow++
+// after returns the manner of a server once a response has come. unnamed says that the server has given an answer
+// without a name before: it may have printed that answer, or the one that comes now.
+//
+// Two calls in a row that a server names by numbers show that it has printed the answer without a name. A server that
+// names initialize alone never names two: between two numbers that it prints, it gives its own answer to the first
+// call.
+func (m manner) after(name nameForm, unnamed bool) manner {
+	switch m {
+	case unknownManner:
+		switch {
+		case name == noName:
+		case unnamed:
+			return noManner
+		case name == textName:
+			return byText
+		case name == numberName:
+			return byNumber
+		case name == callNumber:
+			return byNumberInCalls
+		}
+	case byNumber:
+		switch {
+		case name == callNumber && unnamed:
+			return byNumberInOneCall
+		case name == callNumber:
+			return byNumberInCalls
+		}
+	case byNumberInOneCall:
+		switch name {
+		case callNumber:
+			return byNumberInCalls
+		case noName:
+			return byNumber
+		}
 	}
-	switch {
-	case t.unnamed && t.manner == unknownManner:
-		t.manner = noManner
-	case t.unnamed && t.manner == byNumber && t.inARow >= namedAgain:
-		t.manner = byNumberInCalls
-	case t.unnamed:
-	case isText && t.manner == unknownManner:
-		t.manner = byText
-	case !isText && isCall:
-		t.manner = byNumberInCalls
-	case !isText && t.manner == unknownManner:
-		t.manner = byNumber
-	}
+	return m
 }
 
 // firstID is the id of the first request of a session, which is initialize.
@@ -299,6 +321,19 @@ func requestNumber(id jsonrpc.ID) (n int64, isText bool) {
 		n, _ = jsonrpc.Integer([]byte(whole))
 	}
 	return n, false
+}
+
+// nameFormOf returns how a response names its request by its id. isCall says that the response is valid, and the
+// request is not initialize.
+func nameFormOf(id jsonrpc.ID, isCall bool) nameForm {
+	_, isText := requestNumber(id)
+	switch {
+	case isText:
+		return textName
+	case isCall:
+		return callNumber
+	}
+	return numberName
 }
 
 // answersInitialize reports whether a response is the result of initialize.
