@@ -16,6 +16,15 @@ type gate struct {
 	bytes int // of the queued messages, without what the budget adds to each
 }
 
+// passage says how far a message has come.
+type passage uint8
+
+const (
+	fresh    passage = iota // the message has not left the gate, and has not gone past it
+	passed                  // the message has left the gate for a session, or has gone past it
+	repeated                // the message has passed, and goes to another session because its own was lost
+)
+
 // gateBytes bounds the queued messages of one gate, in bytes; a larger message waits
 // alone.
 const gateBytes = 8 << 20
@@ -46,7 +55,7 @@ func (c ForHandler) Enqueue(r *Request, hasLists bool) error {
 	size, room := cost(r.Message), c.opts.GateQueue
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r.passed || hasLists { // it knows its tools, and calls as many as it likes
+	if r.passage != fresh || hasLists { // it knows its tools, and calls as many as it likes
 		room += c.opts.MaxPending
 	}
 	switch {
@@ -57,7 +66,7 @@ func (c ForHandler) Enqueue(r *Request, hasLists bool) error {
 	case len(c.gate.queue) >= room || c.gate.bytes > 0 && c.gate.bytes+len(r.Message.Raw()) > gateBytes:
 		c.opts.Metrics.GateRefused(metrics.GateFull)
 		return ErrGateFull
-	case r.passed:
+	case r.passage != fresh:
 		c.opts.Budget.Force(size)
 	case !c.opts.Budget.Take(size, metrics.HeldGate):
 		c.opts.Metrics.GateRefused(metrics.GateBudget)
@@ -72,7 +81,19 @@ func (c ForHandler) Enqueue(r *Request, hasLists bool) error {
 func (c ForHandler) Passed(r *Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r.passed = true
+	r.passage = max(r.passage, passed)
+}
+
+// Repeat notes that a request goes to another session, because its own was lost. Repeat reports false if the request
+// has done so before.
+func (c ForHandler) Repeat(r *Request) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.passage == repeated {
+		return false
+	}
+	r.passage = repeated
+	return true
 }
 
 // enqueueLocked puts a message into the queue, for which the budget has been asked. It may wait for limit since a time.
@@ -173,7 +194,7 @@ func (c ForHandler) Next() *Queued {
 		return nil
 	}
 	w := c.dequeueLocked(0)
-	w.passed = true
+	w.passage = max(w.passage, passed)
 	w.gateWait.Add(int64(time.Since(w.since)))
 	return &w
 }

@@ -205,3 +205,15 @@ func TestQuietComesAfterTheLastAnswer(t *testing.T) {
 		}
 	})
 }
+
+// A request is repeated once, also after it has passed the gate again.
+func TestARequestIsRepeatedOnce(t *testing.T) {
+	w := newWorld(t, connstate.Options{}, connstate.Client{})
+	r := w.wait(request(t, "1", "a"), "waits")
+	w.release()
+	equal(t, "repeated", w.c.Repeat(r), true)
+	w.c.Passed(r)
+	must(t, w.c.Enqueue(r, false))
+	w.release()
+	equal(t, "repeated again", w.c.Repeat(r), false)
+}

@@ -28,18 +28,17 @@ type Request struct {
 	Started time.Time
 
 	// These belong to the one that handles the request: the client's handler, the gate
-	// or the session. Message is the request while it may still be sent to a server;
-	// Repeated says that it was sent before, on a session that was lost. Backpressure
-	// makes Answer wait for room in the outbox, for a bounded time.
+	// or the session. Message is the request while it may still be sent to a server.
+	// Backpressure makes Answer wait for room in the outbox, for a bounded time.
 	Message      *jsonrpc.Message
-	Repeated     bool
 	Backpressure bool
 
 	gateWait atomic.Int64 // how long the request has waited at gates, in nanoseconds
 
 	// committed says that a server may have the request, and that repeating it may change
-	// something there; passed, that it has been through the gate. Guarded by c.mu.
-	committed, passed bool
+	// something there. Guarded by c.mu, as passage is.
+	committed bool
+	passage   passage
 
 	hearing  atomic.Uint32 // holds a hearing; written under c.mu, so that it agrees with c.requests
 	key      jsonrpc.ID    // in c.requests: ID, unless the hearing is silenced; guarded by c.mu

@@ -104,12 +104,10 @@ func (l *sessionLife) notTaken(w *connstate.Queued) {
 // next session, unless it was repeated before. If it may not be repeated, repeat answers
 // it with e.
 func (l *sessionLife) repeat(r *connstate.Request, e *jsonrpc.Error) {
-	if r.Message == nil || r.Repeated || l.phase() == life.Dismissed {
+	if r.Message == nil || l.phase() == life.Dismissed || !l.c.Repeat(r) {
 		r.Fail(l.visibleLoss(e), metrics.ErrorSessionLost)
 		return
 	}
-	r.Repeated = true
-	l.c.Passed(r)
 	r.FromServer(metrics.ErrorSessionLost)
 	l.opts.Metrics.RequestRepeated()
 	l.pass(r)
