@@ -35,8 +35,6 @@ type Recalled struct {
 	Earlier *remember.Answers // for one that goes on with a session of before, by its protocol version
 	Nearest *remember.Answers // what the server said to another kind of client, or in another place
 	HasAny  bool              // memory has something, perhaps for others
-	// MayLearn says that a start in the background may begin.
-	MayLearn bool
 }
 
 // Recall asks memory, which is Options().Memory of some time, for a client that initializes with params; who it is,
@@ -44,7 +42,6 @@ type Recalled struct {
 // may read a file.
 func (s *Supplier) Recall(memory *remember.Server, params json.RawMessage, who, version string) (r Recalled) {
 	client, plain := s.clientOf(params, who)
-	r.MayLearn = s.background.mayBegin()
 	if !plain { // it has something that others have not sent: it is told of nothing
 		r.HasAny = memory.HasAny()
 		return r

@@ -25,7 +25,7 @@ func (l *sessionLife) decide(q *question) (life.Event, *remember.Answers) {
 	switch {
 	case known != nil && l.isWanted(known):
 		return life.KnownNeeded, known
-	case known != nil && l.isOld(known) && (told == life.ToldNothing || told == life.ToldResult) && !q.supplier.LearnsAlone() && q.answer.MayLearn:
+	case known != nil && l.isOld(known) && (told == life.ToldNothing || told == life.ToldResult) && !q.supplier.LearnsAlone():
 		return life.KnownOld, known
 	case known != nil:
 		return life.Known, known
