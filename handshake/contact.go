@@ -25,36 +25,41 @@ const (
 	mayHaveChanged         // a message that may have changed something
 )
 
-// contacts is a contact that several goroutines see.
-type contacts struct{ atomic.Int32 }
+// contacts is the contact of a session, which several goroutines see.
+type contacts struct {
+	looked <-chan struct{} // closed once the look at the session is over; nil: there will be none
+	level  atomic.Int32    // a contact
+	given  cursors         // that the server gave its clients
+}
 
-func (c *contacts) now() contact { return contact(c.Load()) }
+// reached returns the contact of now.
+func (c *contacts) reached() contact { return contact(c.level.Load()) }
 
 // reach raises the contact.
 func (c *contacts) reach(to contact) {
-	for now := c.Load(); now < int32(to) && !c.CompareAndSwap(now, int32(to)); now = c.Load() {
+	for now := c.level.Load(); now < int32(to) && !c.level.CompareAndSwap(now, int32(to)); now = c.level.Load() {
 	}
 }
 
 // Hears notes that the server gets a message of a client.
-func (s *Session) Hears(m *jsonrpc.Message) {
+func (c *contacts) Hears(m *jsonrpc.Message) {
 	switch {
-	case !s.CanLook() || closed.Is(s.look.done) || s.contact.now() == mayHaveChanged || s.isEmpty(m):
-		s.contact.reach(hasMessages)
+	case c.looked == nil || closed.Is(c.looked) || c.reached() == mayHaveChanged || c.isEmpty(m):
+		c.reach(hasMessages)
 	case m.Kind == jsonrpc.Response || multiplex.ReadOnly(m.Method) || m.Method == mcp.MethodSetLevel:
-		s.contact.reach(heardClient)
+		c.reach(heardClient)
 	default:
-		s.contact.reach(mayHaveChanged)
+		c.reach(mayHaveChanged)
 	}
 }
 
 // HearsState is Hears for the state of a client that a session gets after another one.
-func (s *Session) HearsState() { s.contact.reach(heardClient) }
+func (c *contacts) HearsState() { c.reach(heardClient) }
 
 // isEmpty reports whether a message of a client has nothing in it that the client has chosen: it is one of the
 // handshake, or asks for a list with no more than a cursor that the server has given. (A progress token is another
 // one at the server.)
-func (s *Session) isEmpty(m *jsonrpc.Message) bool {
+func (c *contacts) isEmpty(m *jsonrpc.Message) bool {
 	var message, params, meta map[string]json.RawMessage
 	isList := slices.ContainsFunc(remember.Kinds(), func(kind string) bool { return slices.Contains(remember.Methods(kind), m.Method) })
 	switch {
@@ -71,7 +76,7 @@ func (s *Session) isEmpty(m *jsonrpc.Message) bool {
 	case m.Param("cursor").Ambiguous || m.Param("_meta").Ambiguous || m.Param("_meta", "progressToken").Ambiguous:
 		return false
 	}
-	return params["cursor"] == nil || isList && s.given.has(params["cursor"])
+	return params["cursor"] == nil || isList && c.given.has(params["cursor"])
 }
 
 func hasOnly(all map[string]json.RawMessage, names ...string) bool {
@@ -93,18 +98,20 @@ type cursors struct {
 const maxCursors = 400
 
 // notePage notes the cursor of a page that the server gives to a client.
-func (s *Session) notePage(result json.RawMessage) {
-	cursor := pages.Next(result)
-	if cursor == nil || closed.Is(s.look.done) {
-		return
+func (c *contacts) notePage(result json.RawMessage) {
+	if cursor := pages.Next(result); cursor != nil && !closed.Is(c.looked) {
+		c.given.add(cursor)
 	}
-	s.given.mu.Lock()
-	defer s.given.mu.Unlock()
-	if s.given.all == nil {
-		s.given.all = make(map[string]bool)
+}
+
+func (c *cursors) add(cursor json.RawMessage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all == nil {
+		c.all = make(map[string]bool)
 	}
-	if len(s.given.all) < maxCursors {
-		s.given.all[string(jsonrpc.Compact(cursor))] = true
+	if len(c.all) < maxCursors {
+		c.all[string(jsonrpc.Compact(cursor))] = true
 	}
 }
 

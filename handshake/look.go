@@ -45,6 +45,7 @@ func (s lookState) isOver() bool { return s == lookRead || s == lookUnread }
 // lookAt prepares the look at a session that nobody has yet.
 func (s *Session) lookAt(memory *remember.Server) {
 	s.look.memory, s.look.done, s.look.state = memory, make(chan struct{}), lookDue
+	s.looked = s.look.done
 }
 
 // lookState returns how far the look has come.
@@ -118,7 +119,7 @@ func (s *Session) learn(answers *remember.Answers) {
 	if !s.teaches {
 		return
 	}
-	if s.contact.now() < heardClient {
+	if s.reached() < heardClient {
 		s.remember(s.client, answers)
 		return
 	}
@@ -126,7 +127,7 @@ func (s *Session) learn(answers *remember.Answers) {
 		return
 	}
 	known := s.look.memory.Answers(s.client)
-	differs := known == nil && s.contact.now() < mayHaveChanged || known != nil && !known.Same(answers) && time.Since(known.Learned) > time.Hour
+	differs := known == nil && s.reached() < mayHaveChanged || known != nil && !known.Same(answers) && time.Since(known.Learned) > time.Hour
 	if differs && s.supplier.background.mayBegin() && s.supplier.learned.First(s.client.String(), time.Now()) {
 		s.supplier.LearnInBackground(s.Params(), s.who)
 	}
@@ -146,7 +147,7 @@ const lookEnds = 5 * time.Second
 // CloseAfterLook is Close once a look is over that has begun, or that can begin now: the client has only
 // initialized, so nobody else gets an answer of the session.
 func (s *Session) CloseAfterLook(why error) {
-	if s.lookState() == lookDue && s.contact.now() == noContact && s.Result() != nil && !s.isOver() {
+	if s.lookState() == lookDue && s.reached() == noContact && s.Result() != nil && !s.isOver() {
 		s.StartLook()
 	}
 	if s.lookState() != lookRunning {

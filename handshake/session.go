@@ -53,9 +53,8 @@ type Session struct {
 	client  remember.Client
 	teaches bool
 
-	look    look
-	contact contacts
-	given   cursors // that the server gave its clients
+	look look
+	contacts
 
 	ended sync.Once     // guards what follows
 	over  chan struct{} // closed when the session takes no more messages
