@@ -5,27 +5,18 @@
 // client needs beyond one session, the next one or none, is in package internal/bridge, which is told as a [Follower] of
 // the supplier and as a [User] of the session.
 //
-// Where sessions come from:
+// docs/design/life.md has the files in their reading order: each uses only those below it.
 //
 //	Supplier ── supplier.go   one for each server that is configured
-//	         ├─ open.go       takes a server, asks for the params of initialize, runs the handshake
-//	         ├─ pool.go       servers started ahead, not initialized
-//	         ├─ shared.go     the session that all connections share
-//	         ├─ session.go    a session, its proof and its end
-//	         ├─ memory.go     what is remembered, and for whom
-//	         ├─ look.go       what a session says of itself, to remember
-//	         ├─ contact.go    what the server has got of clients, after which that is for them alone
-//	         ├─ renew.go      a session without a client, for what is remembered
-//	         ├─ anyfolder.go  a session in an empty folder, for what is told in any
-//	         ├─ readiness.go  whether sessions can be started
-//	         └─ try.go        a look at the server for operators
-//
-// What goes over the wire:
-//
-//	initialize.go  runs the handshake on a session, and answers a client's own from the result
-//	params.go      the params of the synthetic initialize, and older revisions to try
-//	failure.go     how a start failed, and what of that a client may see
-//	once.go        what happens once an hour, for the log
+//	 ├─ readiness.go          whether sessions can be started
+//	 ├─ renewal               a session without a client, for what is remembered
+//	 ├─ emptyFolder           a session in an empty folder, for what is told in any
+//	 ├─ shared                the session that all connections share
+//	 ├─ pool                  servers started ahead, and sessions of clients' own
+//	 └─ source                the server as its sessions see it
+//	Session ── session.go     has a source, which tells the Supplier what concerns others
+//	 ├─ look.go               what it says of itself, to remember
+//	 └─ contacts              what its server has got of clients, after which that is for them alone
 //
 // A session is initialized once: two SDKs refuse or end a session at a second initialize. So
 // [Result.Answer] answers a client's later initialize from the stored result, under the client's id

@@ -174,6 +174,11 @@ const maxServerText = 64
 // Server is what a server says of itself, shortened; empty where it says nothing.
 type Server struct{ Name, Version, ProtocolVersion string }
 
+// attrs returns the log attributes with a server's name and versions.
+func (s Server) attrs() []any {
+	return []any{"serverName", s.Name, "serverVersion", s.Version, "protocolVersion", s.ProtocolVersion}
+}
+
 // Server returns what the server says of itself.
 func (r *Result) Server() Server {
 	return Server{r.serverText("name"), r.serverText("version"), r.Version[:min(maxServerText, len(r.Version))]}

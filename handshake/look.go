@@ -9,38 +9,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
-
-// look is what a session says of itself: the result of its initialize, and its lists. It begins
-//
-//   - before the first message of a client that has rested passes: then the server has named its answers
-//     in an earlier session;
-//   - else once the server has answered a client under the id of the request: an answer that names
-//     nothing could not be told from one to the look. So what such servers say is not remembered.
-type look struct {
-	memory *remember.Server // nil: there is none
-	done   chan struct{}    // closed at the end of the look, after the users were told
-
-	// The lock of the session guards these.
-	state   lookState
-	answers *remember.Answers // in lookRead
-}
-
-// lookState is how far a look has come.
-type lookState uint8
-
-const (
-	lookNone    lookState = iota // there will be none: nothing is remembered of the server
-	lookDue                      // it has not begun
-	lookRunning                  // the lists are being read
-	lookRead                     // it is over, and has shown what the session says
-	lookUnread                   // it is over: the lists could not be read, or the server does not name its answers
-)
-
-// isOver reports whether the look has ended.
-func (s lookState) isOver() bool { return s == lookRead || s == lookUnread }
 
 // lookAt prepares the look at a session that nobody has yet.
 func (s *Session) lookAt(memory *remember.Server) {
@@ -66,7 +38,7 @@ func (s *Session) StartLook() (done <-chan struct{}) {
 	defer s.mu.Unlock()
 	if s.look.state == lookDue {
 		s.look.state = lookRunning
-		s.supplier.Go(s.runLook) // ends with the session, and after a request timeout
+		s.source.Go(s.runLook) // ends with the session, and after a request timeout
 	}
 	return s.look.done
 }
@@ -100,7 +72,7 @@ func (s *Session) runLook() {
 	switch {
 	case err != nil:
 		if !s.isOver() {
-			s.supplier.limited.Warn("the server's lists could not be read, and are not remembered", "err", err)
+			s.source.limited.Warn("the server's lists could not be read, and are not remembered", "err", err)
 		}
 		answers = nil
 	case !s.NamesAnswers():
@@ -123,20 +95,20 @@ func (s *Session) learn(answers *remember.Answers) {
 		s.remember(s.client, answers)
 		return
 	}
-	if !s.supplier.LearnsAlone() {
+	if !s.source.LearnsAlone() {
 		return
 	}
 	known := s.look.memory.Answers(s.client)
 	differs := known == nil && s.reached() < mayHaveChanged || known != nil && !known.Same(answers) && time.Since(known.Learned) > time.Hour
-	if differs && s.supplier.background.mayBegin() && s.supplier.learned.First(s.client.String(), time.Now()) {
-		s.supplier.LearnInBackground(s.Params(), s.who)
+	if differs {
+		s.source.tell(func(o observer) { o.memoryDiffers(s.client, s.Params(), s.who) })
 	}
 }
 
 // remember keeps what the server says to such a client, and tells those who have something else, or wait.
 func (s *Session) remember(client remember.Client, answers *remember.Answers) {
 	if s.look.memory.Learn(client, answers) {
-		s.supplier.tell(func(f Follower) { f.MemoryHasNews(s.supplier) })
+		s.source.tell(observer.memoryHasNews)
 	}
 }
 
@@ -154,19 +126,33 @@ func (s *Session) CloseAfterLook(why error) {
 		s.Close(why)
 		return
 	}
-	s.supplier.Go(func() { // ends with the look, the supplier, or lookEnds
+	s.source.Go(func() { // ends with the look, the supplier, or lookEnds
 		select {
 		case <-s.look.done:
-		case <-s.supplier.closed.Done():
+		case <-s.source.closed.Done():
 		case <-time.After(lookEnds):
 		}
 		s.Session.Close(why)
 	})
 }
 
+// awaitLook looks at a session without a client, which could get the answers, and returns what it says; nil if
+// that cannot be read, or is not to be remembered, perhaps since a reload.
+func (s *Session) awaitLook(ctx context.Context) *remember.Answers {
+	if !s.CanLook() {
+		return nil
+	}
+	select {
+	case <-s.StartLook():
+		return s.Looked()
+	case <-ctx.Done():
+		return nil
+	}
+}
+
 // read reads all lists that the server has by its result of initialize, for a client.
 func (s *Session) read(result *Result, client remember.Client) (*remember.Answers, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.supplier.Options().Session.RequestTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), s.source.Options().Session.RequestTimeout)
 	defer cancel()
 	known := s.look.memory.Answers(client)
 	answers := &remember.Answers{
@@ -196,8 +182,8 @@ func (s *Session) read(result *Result, client remember.Client) (*remember.Answer
 				return nil, err
 			}
 			answers.Pages[method] = pages
-			if kind == "tools" && !s.supplier.Options().Forwards {
-				s.noteTools(s.supplier.tools.Learn(inOrder))
+			if kind == "tools" && !s.source.Options().Forwards {
+				s.noteTools(s.source.tools.Learn(inOrder))
 			}
 		}
 	}
@@ -229,4 +215,36 @@ func (s *Session) ask(ctx context.Context, method string, params json.RawMessage
 		return nil, errNoList
 	}
 	return response.Result(), nil
+}
+
+// versionsTime bounds learnVersions.
+const versionsTime = time.Second
+
+// learnVersions asks a server of a session that nobody uses, and that is about to end, what it says to clients of
+// other protocol versions: most answer another initialize. One that does not has told nothing of them.
+func (s *Session) learnVersions(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, versionsTime)
+	defer cancel()
+	asked, _ := jsonrpc.MemberText(s.Params(), "protocolVersion")
+	for _, version := range append(mcp.VersionsWithInitialize(), mcp.VersionStateless) {
+		if version == asked {
+			continue
+		}
+		params := WithVersion(s.Params(), version)
+		client, _ := remember.ClientOf(params, s.who)
+		response, err := s.Call(ctx, mcp.MethodInitialize, params)
+		if err != nil || response.Result() == nil || s.Notify(mcp.MethodInitialized, nil) != nil {
+			return
+		}
+		raw := response.Result()
+		answered, ok := jsonrpc.MemberText(raw, "protocolVersion")
+		if !ok || answered == s.Result().Version && version < answered { // it keeps to the first one, perhaps because of that
+			return
+		}
+		answers, err := s.read(&Result{Raw: raw, Version: answered}, client)
+		if err != nil || !s.NamesAnswers() || ctx.Err() != nil {
+			return
+		}
+		s.remember(client, answers)
+	}
 }

@@ -7,20 +7,20 @@ import (
 )
 
 // IsKnown reports whether anything is remembered of the server.
-func (s *Supplier) IsKnown() bool {
+func (s *source) IsKnown() bool {
 	memory := s.Options().Memory
 	return memory != nil && memory.HasAny()
 }
 
 // LearnsAlone reports whether a session without a client can show what the server says to each.
-func (s *Supplier) LearnsAlone() bool {
+func (s *source) LearnsAlone() bool {
 	opts := s.Options()
 	return opts.Memory != nil && !opts.Forwards && !s.Shares()
 }
 
 // clientOf returns the client, as memory tells clients apart, that initializes with params. who is its
 // [remember.Principal]. plain is that of [remember.ClientOf].
-func (s *Supplier) clientOf(params json.RawMessage, who string) (client remember.Client, plain bool) {
+func (s *source) clientOf(params json.RawMessage, who string) (client remember.Client, plain bool) {
 	client, plain = remember.ClientOf(params, who)
 	if s.Options().Forwards {
 		client = client.Alone()
@@ -40,7 +40,7 @@ type Recalled struct {
 // Recall asks memory, which is Options().Memory of some time, for a client that initializes with params; who it is,
 // [remember.Principal] says. version is the protocol version that the client has negotiated before, or empty. Recall
 // may read a file.
-func (s *Supplier) Recall(memory *remember.Server, params json.RawMessage, who, version string) (r Recalled) {
+func (s *source) Recall(memory *remember.Server, params json.RawMessage, who, version string) (r Recalled) {
 	client, plain := s.clientOf(params, who)
 	if !plain { // it has something that others have not sent: it is told of nothing
 		r.HasAny = memory.HasAny()

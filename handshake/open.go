@@ -4,18 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/internal/backoff"
-	"github.com/mcp-sse/mcp-sse/internal/fair"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
-	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// The source of a session, as log lines name it.
+// Where a session comes from, as log lines name it.
 const (
 	FromStart  = "start"  // its server was started for the connection
 	FromPool   = "pool"   // its server was in the pool
@@ -40,29 +34,19 @@ type OpenOptions struct {
 	Params <-chan json.RawMessage
 }
 
-// Open returns a session for a client: the shared one, or one of its own, which the
-// client must Close. from names its source, for the log. The start timeout bounds all from
-// the start of the server, or from its taking out of the pool, to the end of the handshake.
-// The wait for a turn comes before it. The error is a *Failure.
-func (s *Supplier) Open(ctx context.Context, c OpenOptions) (session *Session, from string, err error) {
-	if s.shared != nil {
-		session, err = s.shared.get(ctx)
-		return session, FromShared, err
-	}
-	return s.start(ctx, c)
-}
-
-// start is Open for a session of the client's own.
-func (s *Supplier) start(ctx context.Context, c OpenOptions) (session *Session, from string, err error) {
+// open is Supplier.Open for a session of the client's own.
+func (p *pool) open(ctx context.Context, c OpenOptions) (session *Session, from string, err error) {
+	s := p.source
+	c.AnyServer = c.AnyServer && !s.Shares() // else the pool is empty
 	t := turn{s: s, party: c.Party}
 	defer t.end()
 	until, from := time.Now().Add(s.Options().StartTimeout), FromPool
-	if c.AnyServer && s.pool != nil && s.Options().Warm > 0 {
-		session = s.pool.take()
+	if c.AnyServer && s.Options().Warm > 0 {
+		session = p.take()
 	}
 	if session == nil {
 		from = FromStart
-		session, err = s.awaitPlace(ctx, c, t.party)
+		session, err = p.awaitPlace(ctx, c, t.party)
 		switch {
 		case err != nil:
 			return nil, from, notStarted(err)
@@ -96,77 +80,14 @@ func (s *Supplier) start(ctx context.Context, c OpenOptions) (session *Session, 
 	return session, from, session.initialize(ctx, until.Add(waited), params)
 }
 
-// given returns Params that may go out at once.
-func given(params json.RawMessage) <-chan json.RawMessage {
-	ready := make(chan json.RawMessage, 1)
-	ready <- params
-	return ready
-}
-
-// startOwn starts a session of the supplier's own, with the synthetic initialize.
-func (s *Supplier) startOwn(ctx context.Context) (*Session, error) {
-	session, _, err := s.start(ctx, OpenOptions{Params: given(s.Options().Params)})
-	return session, err
-}
-
-// dial starts a server, once there may be another session and t has its turn. It returns
-// when the start timeout is over, which begins with the start of the server.
-func (s *Supplier) dial(ctx context.Context, t *turn) (session *Session, until time.Time, err error) {
-	if err := s.wait(ctx, s.places, t.party); err != nil {
-		return nil, until, notStarted(err)
-	}
-	return s.dialInPlace(ctx, t)
-}
-
-// dialInPlace is dial with the place taken, which it leaves if it fails.
-func (s *Supplier) dialInPlace(ctx context.Context, t *turn) (session *Session, until time.Time, err error) {
-	s.metrics.Sessions(1)
-	release := s.Options().Locks.Use()
-	defer func() {
-		if err != nil {
-			release()
-			s.leavePlace()
-		}
-	}()
-	if err := t.begin(ctx); err != nil {
-		return nil, until, notStarted(err)
-	}
-	until = time.Now().Add(s.Options().StartTimeout)
-	ctx, cancel := context.WithDeadline(ctx, until)
-	defer cancel()
-	conn, err := s.up.Dial(ctx)
-	if err != nil {
-		reason := startReason(ctx.Err())
-		if errors.Is(err, jsonrpc.ErrDenied) {
-			reason = metrics.ReasonDenied
-		}
-		details := "the server could not be started"
-		if _, remote := s.up.(upstream.URL); remote {
-			details = "could not connect to the server"
-		}
-		return nil, until, creationFailure(reason, details, err)
-	}
-	return s.newSession(conn, release), until, nil
-}
-
-// wait takes one of places for a party, and counts the start as waiting meanwhile. It
-// fails with ctx.
-func (s *Supplier) wait(ctx context.Context, places *fair.Places, party string) error {
-	if places.TryTake() {
-		return nil
-	}
-	s.metrics.StartsWaiting(1)
-	defer s.metrics.StartsWaiting(-1)
-	return places.Take(ctx, party)
-}
-
 // awaitPlace waits for a place for a client's session. The place may be that of a warm server,
 // which it returns then: a client must not wait beside a server that waits for one.
-func (s *Supplier) awaitPlace(ctx context.Context, c OpenOptions, party string) (*Session, error) {
+func (p *pool) awaitPlace(ctx context.Context, c OpenOptions, party string) (*Session, error) {
+	s := p.source
 	if s.places.TryTake() {
 		return nil, nil
 	}
-	if !c.AnyServer || s.pool == nil {
+	if !c.AnyServer {
 		return nil, s.wait(ctx, s.places, party)
 	}
 	waiting, stop := context.WithCancel(ctx)
@@ -175,7 +96,7 @@ func (s *Supplier) awaitPlace(ctx context.Context, c OpenOptions, party string) 
 	s.Go(func() { // ends with waiting
 		defer close(watched)
 		select {
-		case warm = <-s.pool.warm:
+		case warm = <-p.warm:
 			stop()
 		case <-waiting.Done():
 		}
@@ -190,27 +111,6 @@ func (s *Supplier) awaitPlace(ctx context.Context, c OpenOptions, party string) 
 		s.places.Give() // both have come
 	}
 	return warm, nil
-}
-
-// turn is the permission of one start to run: maxStarts of them run at a time. One
-// goroutine uses it.
-type turn struct {
-	s     *Supplier
-	party string
-	has   bool
-}
-
-func (t *turn) begin(ctx context.Context) error {
-	err := t.s.wait(ctx, t.s.turns, t.party)
-	t.has = err == nil
-	return err
-}
-
-func (t *turn) end() {
-	if t.has {
-		t.has = false
-		t.s.turns.Give()
-	}
 }
 
 // params waits for the params of initialize. Meanwhile other starts have the turn. A
@@ -240,36 +140,3 @@ func (t *turn) params(ctx context.Context, from <-chan json.RawMessage) (
 	}
 	return params, waited, err
 }
-
-// notStarted returns the failure of a start that err ended before it reached the
-// server.
-func notStarted(err error) *Failure {
-	return creationFailure(startReason(err), "the server was not started", err)
-}
-
-// EndedSoon returns the failure of a server that ended, with err, before its session
-// proved itself. It counts as a failed start.
-func EndedSoon(err error) *Failure {
-	return creationFailure(metrics.ReasonStartFailed, "the server ended soon after its start", ended(err))
-}
-
-func creationFailure(reason, details string, err error) *Failure {
-	return &Failure{Phase: PhaseCreation, Reason: reason, Details: details, Err: err}
-}
-
-// startReason returns the metrics reason of a start that err ended.
-func startReason(err error) string {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return metrics.ReasonTimeout
-	}
-	return metrics.ReasonStartFailed
-}
-
-// The means of the first and of the longest pause between failed starts.
-const (
-	firstPause = 500 * time.Millisecond
-	maxPause   = 15 * time.Second
-)
-
-// NewPauses returns the pauses between failed starts.
-func NewPauses() *backoff.Backoff { return backoff.New(firstPause, maxPause) }

@@ -16,10 +16,10 @@ import (
 // one when that is taken or ends.
 //
 // With SupplierOptions.WarmFollowsUse nothing runs for nobody: the pool is empty while the server is
-// known and was not used for ProcessIdle.
+// known and was not used for ProcessIdle. It is always empty where connections share a session.
 type pool struct {
-	supplier *Supplier
-	warm     chan *Session // unbuffered: from a keeper to take
+	source *source
+	warm   chan *Session // unbuffered: from a keeper to take
 
 	lastUse atomic.Int64 // when the server was last used, in Unix nanoseconds; 0: never
 	empty   atomic.Bool  // use fills the pool
@@ -34,18 +34,18 @@ type pool struct {
 func (p *pool) noteUse(at int64) {
 	p.lastUse.Store(at)
 	if p.empty.Load() {
-		p.supplier.Go(p.resize)
+		p.source.Go(p.resize)
 	}
 }
 
 // isWanted reports whether warm servers are wanted now. It also notes a use while the server is unknown, so that
 // the warm server stays for the next client.
 func (p *pool) isWanted() bool {
-	opts := p.supplier.Options()
+	opts := p.source.Options()
 	if !opts.WarmFollowsUse {
 		return true
 	}
-	if !p.supplier.IsKnown() {
+	if !p.source.IsKnown() {
 		p.lastUse.Store(time.Now().UnixNano())
 	}
 	used := p.lastUse.Load()
@@ -58,7 +58,7 @@ func (p *pool) resize() {
 	wanted := p.isWanted() // it may read a file
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	opts := p.supplier.Options()
+	opts := p.source.Options()
 	warm := opts.Warm
 	if !wanted || time.Now().Before(p.until) {
 		warm = 0
@@ -66,12 +66,12 @@ func (p *pool) resize() {
 	p.empty.Store(opts.Warm > 0 && !wanted)
 	if wanted && opts.WarmFollowsUse && opts.ProcessIdle > 0 && !p.watching {
 		p.watching = true
-		p.supplier.Go(p.emptyUnused)
+		p.source.Go(p.emptyUnused)
 	}
 	for len(p.keepers) < warm {
-		life, end := context.WithCancel(p.supplier.life)
+		life, end := context.WithCancel(p.source.life)
 		p.keepers = append(p.keepers, end)
-		p.supplier.Go(func() { p.keep(life) }) // ends with the supplier
+		p.source.Go(func() { p.keep(life) }) // ends with the supplier
 	}
 	for ; len(p.keepers) > warm; p.keepers = p.keepers[:len(p.keepers)-1] {
 		p.keepers[len(p.keepers)-1]()
@@ -83,7 +83,7 @@ func (p *pool) resize() {
 func (p *pool) emptyUnused() {
 	for wanted := true; wanted; wanted = p.isWanted() {
 		used := time.Unix(0, p.lastUse.Load())
-		if backoff.Wait(p.supplier.life, time.Until(used.Add(p.supplier.Options().ProcessIdle))) != nil {
+		if backoff.Wait(p.source.life, time.Until(used.Add(p.source.Options().ProcessIdle))) != nil {
 			return
 		}
 	}
@@ -99,8 +99,8 @@ func (p *pool) rest(d time.Duration) {
 	p.until = time.Now().Add(d)
 	p.mu.Unlock()
 	p.resize()
-	p.supplier.Go(func() { // ends after d, or with the supplier
-		if backoff.Wait(p.supplier.life, d) == nil && p.supplier.started.Load() {
+	p.source.Go(func() { // ends after d, or with the supplier
+		if backoff.Wait(p.source.life, d) == nil && p.source.started.Load() {
 			p.resize()
 		}
 	})
@@ -114,10 +114,10 @@ func (p *pool) take() *Session {
 			if s.isOver() { // in this moment
 				continue
 			}
-			p.supplier.metrics.PoolTake(true)
+			p.source.metrics.PoolTake(true)
 			return s
 		default:
-			p.supplier.metrics.PoolTake(false)
+			p.source.metrics.PoolTake(false)
 			return nil
 		}
 	}
@@ -153,7 +153,7 @@ func (p *pool) keep(life context.Context) {
 func (p *pool) isHopeless() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !p.until.IsZero() && p.supplier.server.Load() == nil
+	return !p.until.IsZero() && p.source.server.Load() == nil
 }
 
 // longIdle is how long a warm server must have lived for its end to say nothing of the next one.
@@ -162,7 +162,7 @@ const longIdle = 4 * maxPause
 // offer offers a server to take. It reports false if the server has ended before anybody
 // took it.
 func (p *pool) offer(life context.Context, s *Session) (done bool) {
-	m := p.supplier.metrics
+	m := p.source.metrics
 	m.PoolIdle(1)
 	defer m.PoolIdle(-1)
 	select {
@@ -177,13 +177,13 @@ func (p *pool) offer(life context.Context, s *Session) (done bool) {
 
 // start starts a server for the pool, and reports the result.
 func (p *pool) start(life context.Context) (*Session, error) {
-	t := turn{s: p.supplier}
+	t := turn{s: p.source}
 	defer t.end()
 	began := time.Now()
-	s, _, err := p.supplier.dial(life, &t)
+	s, _, err := p.source.dial(life, &t)
 	switch {
 	case err == nil:
-		p.supplier.log.Info("warm server started", "duration", time.Since(began))
+		p.source.log.Info("warm server started", "duration", time.Since(began))
 	case !abandoned(err):
 		p.noteFailure(err, time.Since(began))
 	}
@@ -192,8 +192,8 @@ func (p *pool) start(life context.Context) (*Session, error) {
 
 // noteFailure reports a server that did not start, or ended before anybody took it.
 func (p *pool) noteFailure(err error, took time.Duration) {
-	p.supplier.NoteFailure(err)
-	p.supplier.limited.Warn("warm server start failed", "duration", took, "err", err)
+	p.source.NoteFailure(err)
+	p.source.limited.Warn("warm server start failed", "duration", took, "err", err)
 }
 
 // abandoned reports whether a start ended because its caller cancelled it.

@@ -39,8 +39,8 @@ var (
 // are safe for concurrent use.
 type Session struct {
 	*multiplex.Session
-	supplier *Supplier
-	conn     jsonrpc.Conn
+	source *source
+	conn   jsonrpc.Conn
 
 	params atomic.Pointer[json.RawMessage] // of its initialize; nil: the gateway has sent none
 	result atomic.Pointer[Result]          // nil without a handshake
@@ -107,43 +107,49 @@ func (s *Session) tellUsers(what func(User)) {
 	}
 }
 
-// newSession returns a session over conn. It has its place until its server has ended; a
-// process is reaped by then, unless nothing can kill it. ended is called then.
-func (s *Supplier) newSession(conn jsonrpc.Conn, ended func()) *Session {
-	session := &Session{supplier: s, conn: conn, since: time.Now(), over: make(chan struct{})}
-	opts := s.Options().Session
-	opts.OnTools = session.noteTools
-	if memory := s.Options().Memory; memory != nil {
-		session.lookAt(memory)
-		opts.OnNamed, opts.OnList = func() { session.StartLook() }, session.notePage
-	}
-	opts.OnClose = func(why error) { session.end(why) }
-	s.goroutines.Add(1) // Wait waits for the session too
-	opts.OnDone = func() {
-		session.tellUsers(User.SessionDone)
-		ended()
-		s.leavePlace()
-		s.learnInAnyFolderSoon()
-		s.goroutines.Done()
-	}
-	session.Session = multiplex.New(conn, opts)
-	return session
+// look is what a session says of itself: the result of its initialize, and its lists. It begins
+//
+//   - before the first message of a client that has rested passes: then the server has named its answers
+//     in an earlier session;
+//   - else once the server has answered a client under the id of the request: an answer that names
+//     nothing could not be told from one to the look. So what such servers say is not remembered.
+type look struct {
+	memory *remember.Server // nil: there is none
+	done   chan struct{}    // closed at the end of the look, after the users were told
+
+	// The lock of the session guards these.
+	state   lookState
+	answers *remember.Answers // in lookRead
 }
+
+// lookState is how far a look has come.
+type lookState uint8
+
+const (
+	lookNone    lookState = iota // there will be none: nothing is remembered of the server
+	lookDue                      // it has not begun
+	lookRunning                  // the lists are being read
+	lookRead                     // it is over, and has shown what the session says
+	lookUnread                   // it is over: the lists could not be read, or the server does not name its answers
+)
+
+// isOver reports whether the look has ended.
+func (s lookState) isOver() bool { return s == lookRead || s == lookUnread }
 
 // noteTools reports the size of the server's list of tools, and warns, once for all sessions,
 // if clients may drop some of them.
 func (s *Session) noteTools(list *multiplex.ToolList) {
-	if s.supplier.life.Err() != nil { // it is the list of a server that has been replaced
+	if s.source.life.Err() != nil { // it is the list of a server that has been replaced
 		return
 	}
-	s.supplier.metrics.Tools(list.Tools, list.DescriptionCharacters, list.LongestName)
-	name := s.supplier.Options().Name
+	s.source.metrics.Tools(list.Tools, list.DescriptionCharacters, list.LongestName)
+	name := s.source.Options().Name
 	if result := s.Result(); name == "" && result != nil {
 		name = result.Server().Name
 	}
 	if drops := clients.Drops(name, list.Tools, list.DescriptionCharacters, list.LongestName); len(drops) > 0 {
-		s.supplier.manyTools.Do(func() {
-			s.supplier.log.Warn("some clients will drop tools of the server", "tools", list.Tools,
+		s.source.manyTools.Do(func() {
+			s.source.log.Warn("some clients will drop tools of the server", "tools", list.Tools,
 				"descriptionCharacters", list.DescriptionCharacters, "longestName", list.LongestName,
 				"limits", strings.Join(drops, "; "))
 		})
@@ -177,7 +183,7 @@ func (s *Session) Why() error {
 
 // Close ends the session in the background, which may take a while. why becomes the
 // reason. It is idempotent.
-func (s *Session) Close(why error) { s.supplier.Go(func() { s.Session.Close(why) }) }
+func (s *Session) Close(why error) { s.source.Go(func() { s.Session.Close(why) }) }
 
 // Retire ends a session that is to take no more messages, for the reason why. It first lets
 // answers on their way arrive, in the background: it waits until there are none, gone
@@ -187,15 +193,15 @@ func (s *Session) Retire(why error, gone <-chan struct{}) {
 	if !s.end(why) {
 		return
 	}
-	s.supplier.Go(func() {
-		limit := time.After(s.supplier.Options().Session.RequestTimeout)
+	s.source.Go(func() {
+		limit := time.After(s.source.Options().Session.RequestTimeout)
 		for !s.Session.CloseIdle(why) {
 			select {
 			case <-s.Idle():
 				continue
 			case <-s.Done():
 			case <-gone:
-			case <-s.supplier.closed.Done():
+			case <-s.source.closed.Done():
 			case <-limit:
 			}
 			s.Session.Close(why)
@@ -205,7 +211,9 @@ func (s *Session) Retire(why error, gone <-chan struct{}) {
 }
 
 // NoteUse notes that a client uses the session, at a time in Unix nanoseconds.
-func (s *Session) NoteUse(at int64) { s.supplier.noteUse(at) }
+func (s *Session) NoteUse(at int64) {
+	s.source.tell(func(o observer) { o.serverUsed(at) })
+}
 
 // WaitedForParams returns how long the initialize has waited for its params while the server was ready for it.
 func (s *Session) WaitedForParams() time.Duration { return s.waitedForParams }
@@ -238,13 +246,7 @@ func (s *Session) Stateless() bool {
 
 // ServerAttrs returns the log attributes with the server's name and versions from the
 // handshake.
-func (s *Session) ServerAttrs() []any {
-	server := s.Result().Server()
-	return []any{"serverName", server.Name, "serverVersion", server.Version, "protocolVersion", server.ProtocolVersion}
-}
-
-// talkative is a Conn whose server writes to stderr.
-type talkative interface{ LastWords() string }
+func (s *Session) ServerAttrs() []any { return s.Result().Server().attrs() }
 
 // LastWords returns the last lines of the server's stderr that say something, as the end of a
 // sentence; "" if there are none.
@@ -262,28 +264,28 @@ func (s *Session) LastWords() string {
 func (s *Session) initialize(ctx context.Context, until time.Time, params json.RawMessage) error {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	s.supplier.asked.Store(s)
+	s.source.asked.Store(&s.conn)
 	s.params.Store(&params)
-	s.client, s.teaches = s.supplier.clientOf(params, s.who)
+	s.client, s.teaches = s.source.clientOf(params, s.who)
 	asked, _ := jsonrpc.MemberText(params, "protocolVersion")
-	if lowered := s.supplier.lowered.Load(); lowered != nil && asked > *lowered {
+	if lowered := s.source.lowered.Load(); lowered != nil && asked > *lowered {
 		params = WithVersion(params, *lowered)
 	}
 	result, err := Run(ctx, s, params)
 	if err != nil {
 		if failure, ok := errors.AsType[*Failure](err); ok && failure.Reason == metrics.ReasonTimeout {
-			failure.Details = fmt.Sprintf("the server did not answer within %v (start-timeout)%s%s", s.supplier.Options().StartTimeout, s.supplier.Advice(), s.LastWords())
+			failure.Details = fmt.Sprintf("the server did not answer within %v (start-timeout)%s%s", s.source.Options().StartTimeout, s.source.Advice(), s.LastWords())
 		}
 		s.Close(err)
 		return err
 	}
 	s.result.Store(result)
 	if result.Lowered != "" {
-		s.supplier.lowered.Store(&result.Lowered)
+		s.source.lowered.Store(&result.Lowered)
 	}
 	server := result.Server()
-	s.supplier.server.Store(&server)
+	s.source.server.Store(&server)
 	s.since = time.Now()
-	s.supplier.warnOfVersion(s)
+	s.source.warnOfVersion(server)
 	return nil
 }

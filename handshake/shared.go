@@ -13,7 +13,7 @@ import (
 // shared holds the session that all connections share. It starts when the first of them
 // needs it, and again after its loss; connections that wait share one start.
 type shared struct {
-	supplier *Supplier
+	source *source
 
 	mu sync.Mutex // guards what follows
 	// There is a session, or one is starting, or neither: then the next get starts one.
@@ -27,7 +27,7 @@ type shared struct {
 // attempt is a start for whose end several may wait.
 type attempt struct {
 	done    chan struct{} // closed at its end
-	session *Session      // set, like err, before done is closed; nil for a probe
+	session *Session      // set, like err, before done is closed; nil if it failed
 	err     error
 }
 
@@ -58,9 +58,9 @@ func (s *shared) startLocked() *attempt {
 	running := &attempt{done: make(chan struct{})}
 	s.starting = running
 	wait, followsLoss := time.Until(s.notYet), s.followsLoss
-	s.supplier.Go(func() {
+	s.source.Go(func() {
 		defer close(running.done)
-		_ = backoff.Wait(s.supplier.life, wait)
+		_ = backoff.Wait(s.source.life, wait)
 		running.session, running.err = s.start(followsLoss)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *shared) startLocked() *attempt {
 			return
 		}
 		s.session, s.followsLoss = running.session, true
-		s.supplier.Go(func() { s.watch(running.session) }) // ends with the session
+		s.source.Go(func() { s.watch(running.session) }) // ends with the session
 	})
 	return running
 }
@@ -78,9 +78,9 @@ func (s *shared) startLocked() *attempt {
 // start starts the session and reports the result to log and metrics, once for all
 // waiting connections. followsLoss says that a session was lost before.
 func (s *shared) start(followsLoss bool) (*Session, error) {
-	supplier, m := s.supplier, s.supplier.metrics
+	source, m := s.source, s.source.metrics
 	began := time.Now()
-	session, err := supplier.startOwn(supplier.life)
+	session, err := source.startOwn(source.life)
 	took := time.Since(began)
 	failure, failed := errors.AsType[*Failure](err)
 	switch {
@@ -89,14 +89,14 @@ func (s *shared) start(followsLoss bool) (*Session, error) {
 		if followsLoss {
 			m.SessionRestarted()
 		}
-		supplier.NoteStart()
-		supplier.log.Info("shared session started", append(session.ServerAttrs(), "duration", took)...)
+		source.NoteStart()
+		source.log.Info("shared session started", append(session.ServerAttrs(), "duration", took)...)
 	case abandoned(err) || !failed:
 		m.HandshakeDone(metrics.HandshakeCanceled, "", "", took)
 	default:
 		m.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, took)
-		supplier.NoteFailure(err)
-		supplier.limited.Warn("shared session start failed", "phase", string(failure.Phase), "reason", failure.Reason,
+		source.NoteFailure(err)
+		source.limited.Warn("shared session start failed", "phase", string(failure.Phase), "reason", failure.Reason,
 			"duration", took, "err", err)
 	}
 	return session, err
@@ -107,15 +107,15 @@ func (s *shared) start(followsLoss bool) (*Session, error) {
 func (s *shared) watch(session *Session) {
 	for unused := (time.Time{}); !session.isOver(); {
 		var look <-chan time.Time
-		opts := s.supplier.Options()
+		opts := s.source.Options()
 		if opts.ProcessIdle > 0 && opts.Warm == 0 { // else it is wanted also without a client
 			look = time.After(opts.IdleCheck())
 		}
 		select {
-		case <-s.supplier.closed.Done():
+		case <-s.source.closed.Done():
 			session.Close(errNotNeeded)
 			return
-		case <-s.supplier.replaced:
+		case <-s.source.replaced:
 			session.Retire(ErrReplaced, nil)
 		case <-session.Over():
 		case <-look:
@@ -144,21 +144,21 @@ func (s *shared) checkLocked() {
 	s.session = nil
 	switch {
 	case errors.Is(session.Why(), ErrReplaced):
-		s.supplier.log.Info("shared session replaced", "connections", session.Callers(), "duration", session.Age())
+		s.source.log.Info("shared session replaced", "connections", session.Callers(), "duration", session.Age())
 		return
 	case errors.Is(session.Why(), ErrIdle):
-		s.supplier.log.Info("shared session ended: no client is there", "duration", session.Age())
+		s.source.log.Info("shared session ended: no client is there", "duration", session.Age())
 		s.followsLoss = false
 		return
 	}
-	s.supplier.limited.Warn("shared session lost", "connections", session.Callers(), "duration", session.Age(), "err",
+	s.source.limited.Warn("shared session lost", "connections", session.Callers(), "duration", session.Age(), "err",
 		session.Why())
-	s.supplier.NoteLoss(session.Why(), !session.Proven())
+	s.source.NoteLoss(session.Why(), !session.Proven())
 	if session.Proven() {
 		s.pauses = NewPauses()
 		return
 	}
 	s.notYet = time.Now().Add(s.pauses.Next())
 	failure := EndedSoon(session.Why())
-	s.supplier.metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, session.Age())
+	s.source.metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, session.Age())
 }

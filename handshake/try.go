@@ -27,7 +27,7 @@ type Found struct {
 
 // Try starts a session and ends it. It returns what the server says of itself and lists. The supplier
 // must run handshakes.
-func (s *Supplier) Try(ctx context.Context) (Found, error) {
+func (s *source) Try(ctx context.Context) (Found, error) {
 	until := time.Now().Add(s.Options().StartTimeout) // bounds the lists, too
 	session, err := s.startOwn(ctx)
 	if err != nil {
@@ -37,37 +37,8 @@ func (s *Supplier) Try(ctx context.Context) (Found, error) {
 	return session.find(ctx, until)
 }
 
-// quiet is how long no server is started ahead after a check that has failed: it would fail for the same reason,
-// which its log lines would push out of sight.
-const quiet = 10 * time.Second
-
-// CheckStart is Try of a server before its first client comes. A shared session goes on for that client. Ready
-// and Health know the result, and what the server says is remembered.
-func (s *Supplier) CheckStart(ctx context.Context) (found Found, err error) {
-	if s.shared != nil {
-		until := time.Now().Add(s.Options().StartTimeout)
-		session, err := s.shared.get(ctx)
-		if err != nil {
-			return Found{}, err
-		}
-		return session.findAndLearn(ctx, until)
-	}
-	if !s.IsKnown() { // a warm server that starts after the check waits for its client
-		s.noteUse(time.Now().UnixNano())
-	}
-	found, err = s.tryAndLearn(ctx)
-	switch {
-	case err == nil:
-		s.NoteStart()
-	case ctx.Err() == nil:
-		s.NoteFailure(err)
-		s.pool.rest(quiet)
-	}
-	return found, err
-}
-
 // tryAndLearn is Try, and remembers what the server says.
-func (s *Supplier) tryAndLearn(ctx context.Context) (Found, error) {
+func (s *source) tryAndLearn(ctx context.Context) (Found, error) {
 	until := time.Now().Add(s.Options().StartTimeout)
 	session, err := s.startOwn(ctx)
 	if err != nil {
@@ -98,7 +69,7 @@ func (s *Session) findAndLearn(ctx context.Context, until time.Time) (Found, err
 
 // Remembered returns what is remembered of the server for any client, as Try returns it. It reports false if
 // nothing is, or it is older than SupplierOptions.RememberFor.
-func (s *Supplier) Remembered() (Found, bool) {
+func (s *source) Remembered() (Found, bool) {
 	memory := s.Options().Memory
 	if memory == nil {
 		return Found{}, false
@@ -132,7 +103,7 @@ func (s *Session) find(ctx context.Context, until time.Time) (found Found, _ err
 	whole := ctx
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	ctx, cancel = context.WithTimeout(ctx, s.supplier.Options().Session.RequestTimeout)
+	ctx, cancel = context.WithTimeout(ctx, s.source.Options().Session.RequestTimeout)
 	defer cancel()
 	found.Tools, found.NoTools = s.list(ctx, "tools", mcp.MethodListTools)
 	if whole.Err() != nil {
