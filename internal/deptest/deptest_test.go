@@ -1,6 +1,6 @@
-// Package deptest holds the rules about which package may import which. They
-// are a test because the order in which a message travels only stays visible
-// while imports follow it.
+// Package deptest holds the rules about which package may import which, and
+// which file of a package may use which. They are a test because the order in
+// which a message travels only stays visible while imports follow it.
 package deptest
 
 import (
