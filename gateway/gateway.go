@@ -245,7 +245,7 @@ func (g *Gateway) connect(n *serving, version string) {
 	o := &n.opts
 	var params json.RawMessage // of the synthetic initialize; nil: there is none
 	if !o.NoAutoInitialize {
-		params = handshake.Synthetic(handshake.ClientInfo{Name: "mcp-sse", Version: version})
+		params = handshake.Synthetic(handshake.ClientInfo{Name: remember.OwnName, Version: version})
 	}
 	server := "the server"
 	if o.Name != "" { // one of several

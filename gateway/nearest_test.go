@@ -118,7 +118,7 @@ func TestNearestMemory(t *testing.T) {
 		return lists(map[string]string{"tools/list": tools})(s, m)
 	}}
 	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
-		learned(t, g, u)
+		learnedFromSilence(t, g, u)
 		tools = `{"tools":["new"]}`
 		p := connect(t, g, plain)
 		p.post(initialize("0", "2025-11-25", `{"sampling":{}}`), initialized)
@@ -139,6 +139,26 @@ func TestNearestMemory(t *testing.T) {
 	})
 }
 
+// A nearest memory that has become old is renewed for the next client of another kind.
+func TestNearestMemoryIsRenewed(t *testing.T) {
+	tools := `{"tools":["old"]}`
+	u := &server{capabilities: withLists, dial: laterIn(8 * time.Second), handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		return lists(map[string]string{"tools/list": tools})(s, m)
+	}}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learnedFromSilence(t, g, u)
+		tools = `{"tools":["new"]}`
+		time.Sleep(25 * time.Hour)
+		for i, want := range []string{"old", "new"} {
+			p := connect(t, g, plain)
+			p.post(initialize("0", "2025-11-25", fmt.Sprintf(`{"experimental":{"kind":%d}}`, i)), request("1", "tools/list"))
+			p.want("0 *", `1 {"tools":["`+want+`"]}`)
+			time.Sleep(20 * time.Second)
+			p.c.Close(connstate.ClosedClient)
+		}
+	})
+}
+
 // A client that was told the tools of others is told to read its own, if the gateway could not.
 func TestNearestMemoryOfAServerWhoseListsCannotBeRead(t *testing.T) {
 	u := &server{capabilities: withLists, handle: func(s *serverSession, m *jsonrpc.Message) bool {
@@ -148,7 +168,7 @@ func TestNearestMemoryOfAServerWhoseListsCannotBeRead(t *testing.T) {
 		return lists(map[string]string{"tools/list": fmt.Sprintf(`{"tools":[%d]}`, s.n)})(s, m)
 	}}
 	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
-		learned(t, g, u)
+		learnedFromSilence(t, g, u)
 		p := connect(t, g, plain)
 		p.post(initialize("0", "2025-11-25", `{"sampling":{}}`), initialized)
 		p.want("0 *")
@@ -169,7 +189,7 @@ func TestLimitsOfTheNearestMemory(t *testing.T) {
 		first, second place            // what they serve; each is the server of the gateway in its turn
 		client        connstate.Client // the second one; the first is ada, if this one has a principal
 		version       string           // of the second client
-		said          string           // by the server of its result of initialize, beside what it has to
+		initializes   bool             // the first client: the server has heard its params, not the gateway's own
 		own           bool             // the gateway has started the server by itself before
 		empty         bool             // and in an empty folder
 		want          bool
@@ -185,7 +205,8 @@ func TestLimitsOfTheNearestMemory(t *testing.T) {
 		"another user":                                        {first: place{anyFolder: "c"}, second: place{place: "b", anyFolder: "d"}, empty: true},
 		"a folder that chooses the server":                    {first: place{anyFolder: "c"}, second: place{place: "b"}, empty: true},
 		"a server that tells of no changes":                   {first: place{capabilities: other}},
-		"a server that names its client":                      {said: `,"instructions":"hello, PEER"`},
+		"another client with params of its own":               {initializes: true},
+		"the same principal with params of its own":           {client: connstate.Client{Principal: "ada"}, initializes: true},
 		"another principal":                                   {client: connstate.Client{Principal: "eve"}},
 		"the same principal":                                  {client: connstate.Client{Principal: "ada"}, want: true},
 		"another principal, and the gateway itself has asked": {client: connstate.Client{Principal: "eve"}, own: true, want: true},
@@ -196,15 +217,7 @@ func TestLimitsOfTheNearestMemory(t *testing.T) {
 				capabilities = c.first.capabilities
 			}
 			serve := func(in *place) *server {
-				return &server{identity: in.identity, place: in.place, anyFolder: in.anyFolder, capabilities: capabilities,
-					handle: func(s *serverSession, m *jsonrpc.Message) bool {
-						if m.Method == "initialize" && c.said != "" {
-							result := strings.TrimSuffix(resultWith(withLists), "}") + c.said + "}"
-							s.say(string(jsonrpc.NewResult(m.ID, []byte(result))))
-							return true
-						}
-						return lists(nil)(s, m)
-					}}
+				return &server{identity: in.identity, place: in.place, anyFolder: in.anyFolder, capabilities: capabilities, handle: lists(nil)}
 			}
 			u := serve(&c.first)
 			opts := remembering()
@@ -219,7 +232,10 @@ func TestLimitsOfTheNearestMemory(t *testing.T) {
 					must(t, err)
 				}
 				p := connect(t, g, first)
-				p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/list"))
+				if c.initializes {
+					p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
+				}
+				p.post(request("1", "tools/list"))
 				time.Sleep(time.Second)
 				p.take()
 				p.c.Close(connstate.ClosedClient)

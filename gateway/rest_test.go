@@ -64,8 +64,20 @@ func laterIn(d time.Duration) func(context.Context, int) error {
 // learned opens a connection that initializes itself, so that the server is known, and closes it.
 func learned(t *testing.T, g *gateway.Gateway, u *server) {
 	t.Helper()
+	learnedFrom(t, g, u, initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/list"))
+}
+
+// learnedFromSilence has memory learn what the server says to the gateway's own initialize, in the session of a client that
+// never initializes.
+func learnedFromSilence(t *testing.T, g *gateway.Gateway, u *server) {
+	t.Helper()
+	learnedFrom(t, g, u, request("1", "tools/list"))
+}
+
+func learnedFrom(t *testing.T, g *gateway.Gateway, u *server, messages ...string) {
+	t.Helper()
 	p := connect(t, g, plain)
-	p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/list"))
+	p.post(messages...)
 	time.Sleep(time.Second)
 	p.take()
 	p.c.Close(connstate.ClosedClient)
@@ -279,11 +291,11 @@ func TestLateInitializeIsAnsweredFromMemory(t *testing.T) {
 }
 
 // A session that goes on after a restart of the gateway does not initialize again: its client has its lists
-// from memory, those that another client of its version was told, and its call waits for the start.
+// from memory, those that the gateway itself was told in its version, and its call waits for the start.
 func TestReturningSessionIsAnsweredFromMemory(t *testing.T) {
 	u := &server{capabilities: withLists, handle: lists(nil), dial: laterIn(8 * time.Second)}
 	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
-		learned(t, g, u)
+		learnedFromSilence(t, g, u)
 		returning := plain
 		returning.Version = "2025-11-25"
 		p := connect(t, g, returning)
@@ -309,18 +321,19 @@ func TestReturningSessionIsAnsweredFromMemory(t *testing.T) {
 	})
 }
 
-// So does a session whose client had asked for another version than the server answered.
+// So does a session of a version that the server has answered, although the gateway had asked for another one.
 func TestReturningSessionOfAnotherVersion(t *testing.T) {
-	u := &server{capabilities: `{"tools":{}}`, handle: lists(nil), dial: laterIn(8 * time.Second)}
+	u := &server{dial: laterIn(8 * time.Second), handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "initialize" {
+			s.say(string(jsonrpc.NewResult(m.ID, []byte(strings.Replace(resultWith(withLists), "2025-11-25", "2025-06-18", 1)))))
+			return true
+		}
+		return lists(nil)(s, m)
+	}}
 	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
-		first := connect(t, g, plain)
-		first.post(initialize("0", "2026-07-28", `{"sampling":{}}`), request("1", "tools/list"))
-		time.Sleep(time.Second)
-		first.take()
-		first.c.Close(connstate.ClosedClient)
-		time.Sleep(time.Second)
+		learnedFromSilence(t, g, u)
 		returning := plain
-		returning.Version = "2025-11-25"
+		returning.Version = "2025-06-18"
 		p := connect(t, g, returning)
 		p.post(request("1", "tools/list"))
 		p.want(`1 {"of":"tools/list"}`)
@@ -332,7 +345,7 @@ func TestReturningSessionOfAnotherVersion(t *testing.T) {
 func TestCallBeforeInitializeWaitsForTheStart(t *testing.T) {
 	u := &server{capabilities: withLists, handle: lists(nil), dial: laterIn(8 * time.Second)}
 	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
-		learned(t, g, u)
+		learnedFromSilence(t, g, u)
 		p := connect(t, g, plain)
 		time.Sleep(150 * time.Millisecond) // the start has begun
 		p.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":"p"}}}`, request("2", "tools/list"))

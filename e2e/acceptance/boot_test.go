@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -85,7 +86,7 @@ func TestASessionThatGoesOnAfterARestartHasItsToolsBeforeItsServerIsUp(t *testin
 		return string(text)
 	}
 	const list = `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`
-	post(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":%s}`, introduces))
+	post(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":%s}`, strings.Replace(introduces, `"x"`, `"claude-code"`, 1)))
 	ssetest.WantText(t, "the tools before the restart", post(list), "host-")
 	await(t, "what the server said is kept", func() bool { return ssetest.Remembered(t) })
 	g.stop()

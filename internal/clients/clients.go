@@ -15,8 +15,8 @@ type Client struct {
 	// Entry is what people paste into it; nil where that is not known.
 	Entry *Entry
 	// Calls are the names by which it is recognised: that in its clientInfo, or the product in its
-	// User-Agent.
-	Calls []string
+	// User-Agent. Says are the other texts in its clientInfo, beside Title.
+	Calls, Says []string
 
 	// Patience is how long it waits for a server's tools before it goes on without them, and Longer what
 	// in its own configuration makes it wait longer.

@@ -1,6 +1,9 @@
 package clients
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // byName has the clients by each name that means them, without what people write in different ways.
 var byName = func() map[string]Client {
@@ -22,6 +25,16 @@ func folded(name string) string { return separators.Replace(strings.ToLower(name
 func Named(text string) (Client, bool) {
 	c, known := byName[folded(text)]
 	return c, known
+}
+
+// Texts returns all texts that the client of a name in clientInfo says of itself there, but its version; nil if it is not known.
+func Texts(name string) []string {
+	for _, c := range All {
+		if slices.Contains(c.Calls, name) {
+			return append(append([]string{c.Title}, c.Calls...), c.Says...)
+		}
+	}
+	return nil
 }
 
 // Product returns the first product of a User-Agent, without its version.

@@ -12,6 +12,7 @@ const (
 var All = []Client{
 	{
 		Name: "claude-code", Title: "Claude Code", Calls: []string{"claude-code"},
+		Says:     []string{"Anthropic's agentic coding tool", "https://claude.com/claude-code"},
 		Patience: 2 * time.Second, Longer: `"alwaysLoad":true in its entry, with which it waits for 5s`,
 		Description: 2048, Front: "mcp__%s__",
 		Keywords: []string{"anyOf", "oneOf", "allOf"},

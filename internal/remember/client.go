@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"regexp"
 	"slices"
-	"strings"
+	"sync"
+
+	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
+	"github.com/mcp-sse/mcp-sse/internal/clients"
 )
 
 // Own stands for the gateway, when it starts a server for no client.
@@ -25,20 +28,23 @@ type Client struct {
 	capabilities string // what it declares, as JSON in one form
 	who          string // Own, or a Principal
 	alone        bool   // it is told only what was said to itself
-	words        []string
-	info         string // a hash of what it calls itself, without a plain version
+	// info is a hash of what it calls itself, without a plain version; empty: nothing, or the same as the gateway where that
+	// initializes a server in its own name.
+	info string
+	// saysNothing: no text in its params is one that somebody could have chosen.
+	saysNothing bool
 }
 
 // clientKey is what clients have in common that are told the same.
-type clientKey struct{ version, capabilities, who string }
+type clientKey struct{ version, capabilities, who, info string }
 
-func (c Client) key() clientKey { return clientKey{c.version, c.capabilities, c.who} }
+func (c Client) key() clientKey { return clientKey{c.version, c.capabilities, c.who, c.info} }
 
-// Equal reports whether both are told the same, but for what names one of them.
+// Equal reports whether both are told the same.
 func (c Client) Equal(other Client) bool { return c.key() == other.key() }
 
-// String returns the key of the client: equal for clients that are told the same, but for what names one of them.
-func (c Client) String() string { return c.version + " " + c.capabilities + " " + c.who }
+// String returns the key of the client: equal for clients that are told the same.
+func (c Client) String() string { return c.version + " " + c.capabilities + " " + c.who + " " + c.info }
 
 // listensTo returns whose answers the client may get: its own, and those of starts for no client.
 func (c Client) listensTo() []string {
@@ -74,51 +80,70 @@ func ClientOf(params json.RawMessage, who string) (c Client, plain bool) {
 	text, _ := json.Marshal(top["capabilities"]) // it has been JSON
 	c.capabilities = string(text)
 	info, isObject := top["clientInfo"].(map[string]any)
-	plain = plain && (c.version == "" || isVersion.MatchString(c.version)) && len(texts(top)) <= maxWords
-	plain = plain && (isObject || top["clientInfo"] == nil) && isSubset(info, plainInfo) && isShort(info["version"])
-	if version, _ := info["version"].(string); isPlainVersion.MatchString(version) {
-		delete(info, "version") // "1.0.0" is that of many
+	plain = plain && (c.version == "" || isVersion.MatchString(c.version)) && (isObject || top["clientInfo"] == nil) && isSubset(info, plainInfo)
+	c.saysNothing = plain && isWellKnown(info) && isOfMCP(top["capabilities"])
+	if len(info) == 0 || isOwn(info) {
+		return c, plain
 	}
-	for _, value := range info {
-		for _, text := range texts(value) {
-			c.words = append(append(c.words, text), shortOf(text)...)
-		}
+	if version, _ := info["version"].(string); isPlainVersion.MatchString(version) {
+		delete(info, "version") // an update is the same client
 	}
 	self, _ := json.Marshal(info)
 	c.info = hashOf(string(self))
-	declared, _ := top["capabilities"].(map[string]any)
-	c.words = append(c.words, texts(declared["experimental"])...) // MCP defines none of them
-	for _, word := range texts(top["capabilities"]) {
-		if len(word) >= minText { // shorter ones are names of MCP
-			c.words = append(c.words, word)
-		}
-	}
 	return c, plain
 }
 
-// shortOf returns what servers make of a name with several words: its first one, and what stands before a bracket.
-func shortOf(name string) (all []string) {
-	first, _, isLong := strings.Cut(strings.TrimSpace(name), " ")
-	if isLong && len(first) >= 4 {
-		all = append(all, first)
+// OwnName is what the gateway calls itself where it initializes a server in its own name.
+const OwnName = "mcp-sse"
+
+var ownVersion = sync.OnceValue(func() string { return buildinfo.Read().Version })
+
+// isOwn reports whether a client calls itself as the gateway does.
+func isOwn(info map[string]any) bool {
+	return len(info) == 2 && info["name"] == OwnName && info["version"] == ownVersion()
+}
+
+// isWellKnown reports whether a client calls itself as the gateway does, as one of package clients, or nothing.
+func isWellKnown(info map[string]any) bool {
+	if isOwn(info) {
+		return true
 	}
-	if before, _, ok := strings.Cut(name, " ("); ok && len(before) >= 4 && before != first {
-		all = append(all, before)
+	name, _ := info["name"].(string)
+	texts := clients.Texts(name)
+	for member, value := range info {
+		text, isText := value.(string)
+		if !isText || !slices.Contains(texts, text) && (member != "version" || !isPlainVersion.MatchString(text)) {
+			return false
+		}
 	}
-	return all
+	return true
+}
+
+// wordsOfMCP are the names of the capabilities of clients, and of their members.
+var wordsOfMCP = []string{"roots", "listChanged", "sampling", "context", "tools", "elicitation", "form", "url", "tasks", "list",
+	"cancel", "requests", "create", "createMessage"}
+
+// isOfMCP reports whether capabilities have only names that MCP has, and no other texts.
+func isOfMCP(capabilities any) bool {
+	switch value := capabilities.(type) {
+	case nil, bool:
+		return true
+	case map[string]any:
+		for name, member := range value {
+			if !slices.Contains(wordsOfMCP, name) || !isOfMCP(member) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
 }
 
 // isVersion matches a revision of MCP: anything else is a text of the client.
 var isVersion = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
 
-// isPlainVersion matches a version that says nothing to a model. Any other one is a text of the client.
+// isPlainVersion matches a version that says nothing to a model. Any other one is a text of the client's own.
 var isPlainVersion = regexp.MustCompile(`^v?[0-9]+(\.[0-9]+)*$`)
-
-// maxWords bounds the texts of a client that are looked for in what the server says.
-const maxWords = 256
-
-// minText is the length from which a text in the capabilities is one of the client's own, in bytes.
-const minText = 16
 
 // maxDepth bounds how deep params are that are looked through.
 const maxDepth = 32
@@ -156,27 +181,4 @@ func isSubset(all map[string]any, of []string) bool {
 		}
 	}
 	return true
-}
-
-// isShort reports whether a value is none, or a short text without blanks, as the version of a program is.
-func isShort(value any) bool {
-	text, ok := value.(string)
-	return value == nil || ok && len(text) <= 32 && !strings.ContainsAny(text, " \t\r\n")
-}
-
-// texts returns all texts in a JSON value, also the names of members.
-func texts(value any) (all []string) {
-	switch v := value.(type) {
-	case string:
-		all = append(all, v)
-	case []any:
-		for _, one := range v {
-			all = append(all, texts(one)...)
-		}
-	case map[string]any:
-		for name, one := range v {
-			all = append(append(all, name), texts(one)...)
-		}
-	}
-	return all
 }

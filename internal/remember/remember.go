@@ -44,7 +44,7 @@ import (
 
 const (
 	// layout is the version of the files. Files of another one are ignored, and written anew.
-	layout = 4
+	layout = 5
 	// MaxAge is the age of answers from which nobody is told of them.
 	MaxAge = 30 * 24 * time.Hour
 	// maxAnswers bounds what is kept of one server for clients that declare different things, in all places,
@@ -166,9 +166,6 @@ type record struct {
 type key struct {
 	place  string
 	client clientKey
-	// named is Client.info of the client that the server names in what it said: only one that calls itself the same is
-	// told of that. Empty: it names none.
-	named string
 }
 
 // isInEmptyFolder reports whether the server ran in an empty folder.
@@ -176,12 +173,13 @@ func (k key) isInEmptyFolder() bool { return strings.HasPrefix(k.place, anyFolde
 
 // sizeOf returns about how many bytes answers take with their key, which has what a client declared.
 func sizeOf(k key, a *Answers) int {
-	return len(k.place) + len(k.client.version) + len(k.client.capabilities) + len(k.client.who) + len(k.named) + a.size()
+	return len(k.place) + len(k.client.version) + len(k.client.capabilities) + len(k.client.who) + len(k.client.info) + a.size()
 }
 
 // entry is what a server said to such a client. It is not changed.
 type entry struct {
-	general bool // its partial may be told to another kind of client
+	open    bool // the params of the client had no text that somebody could have chosen
+	general bool // its partial may be told to another kind of client: it is open, too
 	*Answers
 }
 
@@ -200,12 +198,13 @@ type saved struct {
 	Version      string   `json:"version"`
 	Capabilities string   `json:"capabilities"`
 	Who          string   `json:"who"`
-	Named        string   `json:"named,omitempty"`
+	Info         string   `json:"info,omitempty"`
+	Open         bool     `json:"open,omitempty"`
 	General      bool     `json:"general,omitempty"`
 	Said         *Answers `json:"said"`
 }
 
-func (s saved) key() key { return key{s.Place, clientKey{s.Version, s.Capabilities, s.Who}, s.Named} }
+func (s saved) key() key { return key{s.Place, clientKey{s.Version, s.Capabilities, s.Who, s.Info}} }
 
 // refresh looks whether the file has changed: another program may have learned more, or somebody has deleted
 // it. If the disk does not say so soon, what is known counts.
@@ -215,20 +214,19 @@ func (r *record) refresh() {
 	}
 }
 
-// Answers returns what the server said here last to a client that declares the same, nil if that is unknown. What names
-// a client is told to one that calls itself the same.
+// Answers returns what the server said here last to a client that declares the same, and calls itself the same or as the
+// gateway does; nil if that is unknown. So no client is told what a server says to the texts of another one.
 func (s *Server) Answers(c Client) *Answers {
 	s.refresh()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, who := range c.listensTo() {
-		of := clientKey{c.version, c.capabilities, who}
-		toAll, toIt := s.answers[key{s.place, of, ""}], s.answers[key{s.place, of, c.info}]
-		if toIt.isLaterThan(toAll) {
-			toAll = toIt
+		toIt := s.answers[key{s.place, clientKey{c.version, c.capabilities, who, c.info}}]
+		if toGateway := s.answers[key{s.place, clientKey{c.version, c.capabilities, who, ""}}]; toGateway.isLaterThan(toIt) {
+			toIt = toGateway
 		}
-		if toAll.Answers != nil && toAll.isFresh() {
-			return toAll.Answers
+		if toIt.Answers != nil && toIt.isFresh() {
+			return toIt.Answers
 		}
 	}
 	return nil
@@ -239,11 +237,11 @@ func (e entry) isLaterThan(other entry) bool {
 	return e.Answers != nil && (other.Answers == nil || e.Learned.After(other.Learned))
 }
 
-// AnswersAt returns what the server said here last to any client of a protocol version, without naming it, nil if that is
-// unknown.
+// AnswersAt returns what the server said here last, with a protocol version, to params that have no text of a client's own; nil
+// if that is unknown.
 func (s *Server) AnswersAt(version string, c Client) *Answers {
 	return s.last(func(k key, e entry) bool {
-		return k.place == s.place && k.named == "" && e.isAt(k, version) && slices.Contains(c.listensTo(), k.client.who)
+		return k.place == s.place && e.open && e.isAt(k, version) && slices.Contains(c.listensTo(), k.client.who)
 	})
 }
 
@@ -253,10 +251,10 @@ func (e entry) isAt(k key, version string) bool {
 	return k.client.version == version || answered == version
 }
 
-// Last returns what the server said last to one of those, in a place from which it may be told here; nil if
-// nothing is known.
+// Last returns what the server said last to one of those, to params that have no text of a client's own, in a place from which it
+// may be told here; nil if nothing is known.
 func (s *Server) Last(who ...string) *Answers {
-	return s.toldHere(func(k key, _ entry) bool { return slices.Contains(who, k.client.who) })
+	return s.toldHere(func(k key, e entry) bool { return e.open && slices.Contains(who, k.client.who) })
 }
 
 // HasAny reports whether anything is known of the server that may be told here.
@@ -294,15 +292,11 @@ func (e entry) isFresh() bool { return time.Since(e.Learned) < MaxAge }
 // that has changed. It waits for the disk, but not for long.
 // It reports whether it was new.
 func (s *Server) Learn(c Client, a *Answers) (isNew bool) {
-	k := key{s.place, c.key(), ""}
+	k := key{s.place, c.key()}
 	if sizeOf(k, a) > maxBytes/2 || !a.valid() {
 		return false
 	}
-	names := namesOf(c.words)
-	if a.hasText(names.areIn) {
-		k.named = c.info
-	}
-	e := entry{general: isGeneral(names, s.folder, a), Answers: a}
+	e := entry{open: c.saysNothing, general: c.saysNothing && isGeneral(s.folder, a), Answers: a}
 	isNew, isOld := s.keep(k, e)
 	if (isNew || isOld) && s.store.dir != "" {
 		s.writes.do(writeWait)
@@ -316,7 +310,7 @@ func (r *record) keep(k key, e entry) (isNew, isOld bool) {
 	defer r.mu.Unlock()
 	before, had := r.answers[k]
 	r.putLocked(k, e)
-	isNew = !had || !before.Same(e.Answers) || before.general != e.general
+	isNew = !had || !before.Same(e.Answers) || before.open != e.open || before.general != e.general
 	return isNew, time.Since(r.written) > rewriteAfter || had && e.Learned.Sub(before.Learned) > rewriteAfter
 }
 
@@ -329,7 +323,7 @@ func (r *record) merge(content file) {
 	}
 	for _, one := range content.Answers {
 		if before, had := r.answers[one.key()]; !had || one.Said.Learned.After(before.Learned) {
-			r.putLocked(one.key(), entry{one.General, one.Said})
+			r.putLocked(one.key(), entry{one.Open, one.General, one.Said})
 		}
 	}
 }
@@ -516,7 +510,7 @@ func (s *record) rewrite() error {
 	s.mu.Lock()
 	content := file{Layout: layout, Server: s.name, Tries: maps.Clone(s.tries)}
 	for k, e := range s.answers {
-		content.Answers = append(content.Answers, saved{k.place, k.client.version, k.client.capabilities, k.client.who, k.named, e.general, e.Answers})
+		content.Answers = append(content.Answers, saved{k.place, k.client.version, k.client.capabilities, k.client.who, k.client.info, e.open, e.general, e.Answers})
 	}
 	s.written = time.Now()
 	s.mu.Unlock()
