@@ -5,29 +5,26 @@ import "testing"
 // TestMannerAfterAResponse is the table of how a server names its answers: how it has named them so far, how it names
 // one now, and whether it has given one without a name before.
 func TestMannerAfterAResponse(t *testing.T) {
-	forms := [...]nameForm{noName, textName, numberName, callNumber} // the columns
+	forms := [...]nameForm{textName, numberName, callNumber} // the columns
 	for i, row := range []struct {
 		manner               manner
 		allNamed, hasUnnamed [len(forms)]manner // what follows
 	}{
 		{unknownManner,
-			[...]manner{unknownManner, byText, byNumber, byNumberInCalls},
-			[...]manner{unknownManner, noManner, noManner, noManner}},
+			[...]manner{byText, byNumber, byNumberInCalls},
+			[...]manner{noManner, noManner, noManner}},
 		{noManner, // such a server has given an answer without a name
-			[...]manner{noManner, noManner, noManner, noManner},
-			[...]manner{noManner, noManner, noManner, noManner}},
+			[...]manner{noManner, noManner, noManner},
+			[...]manner{noManner, noManner, noManner}},
 		{byText, // find takes no number from such a server
-			[...]manner{byText, byText, byText, byText},
-			[...]manner{byText, byText, byText, byText}},
-		{byNumber, // find takes no text from such a server, nor from those of the next rows
-			[...]manner{byNumber, byNumber, byNumber, byNumberInCalls},
-			[...]manner{byNumber, byNumber, byNumber, byNumberInOneCall}},
-		{byNumberInOneCall, // such a server has given an answer without a name
-			[...]manner{byNumber, byNumberInOneCall, byNumberInOneCall, byNumberInCalls},
-			[...]manner{byNumber, byNumberInOneCall, byNumberInOneCall, byNumberInCalls}},
+			[...]manner{byText, byText, byText},
+			[...]manner{byText, byText, byText}},
+		{byNumber, // find takes no text from such a server, nor from that of the next row
+			[...]manner{byNumber, byNumber, byNumberInCalls},
+			[...]manner{byNumber, byNumber, byNumber}},
 		{byNumberInCalls,
-			[...]manner{byNumberInCalls, byNumberInCalls, byNumberInCalls, byNumberInCalls},
-			[...]manner{byNumberInCalls, byNumberInCalls, byNumberInCalls, byNumberInCalls}},
+			[...]manner{byNumberInCalls, byNumberInCalls, byNumberInCalls},
+			[...]manner{byNumberInCalls, byNumberInCalls, byNumberInCalls}},
 	} {
 		if int(row.manner) != i {
 			t.Errorf("row %d is that of manner %d", i, row.manner)

@@ -31,20 +31,18 @@ const (
 type manner uint8
 
 const (
-	unknownManner     manner = iota // it has named none
-	noManner                        // it has given one without a name before: what it names may be printed
-	byText                          // by a number in a text
-	byNumber                        // by a number, so far that to initialize alone, as some servers do
-	byNumberInOneCall               // byNumber, and one call since it has given an answer without a name
-	byNumberInCalls                 // by a number, also those to other requests
+	unknownManner   manner = iota // it has named none
+	noManner                      // it has given one without a name before: what it names may be printed
+	byText                        // by a number in a text
+	byNumber                      // by a number, so far that to initialize alone, as some servers do
+	byNumberInCalls               // by a number, also those to other requests
 )
 
 // nameForm is how a response names the request that it answers.
 type nameForm uint8
 
 const (
-	noName     nameForm = iota // not at all
-	textName                   // by a number in a text
+	textName   nameForm = iota // by a number in a text
 	numberName                 // by a number: initialize, or any request if the response is not valid
 	callNumber                 // by a number: another request than initialize
 )
@@ -208,9 +206,6 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 	} else {
 		e = t.oldestOut()
 		t.wantsEmpty = e != nil && e.wantsEmpty()
-		if r.names == namesNothing {
-			t.manner = t.manner.after(noName, t.unnamed)
-		}
 	}
 	f := matched{verdict: t.verdict(r), by: metrics.MatchedOrphan}
 	switch f.verdict {
@@ -240,40 +235,18 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 	return f
 }
 
-// after returns the manner of a server once a response has come. unnamed says that the server has given an answer
-// without a name before: it may have printed that answer, or the one that comes now.
-//
-// Two calls in a row that a server names by numbers show that it has printed the answer without a name. A server that
-// names initialize alone never names two: between two numbers that it prints, it gives its own answer to the first
-// call.
+// after returns the manner of a server once it has named an answer. unnamed says that it has given one without a name before: it may
+// have printed that answer, or the one that comes now.
 func (m manner) after(name nameForm, unnamed bool) manner {
-	switch m {
-	case unknownManner:
-		switch {
-		case name == noName:
-		case unnamed:
-			return noManner
-		case name == textName:
-			return byText
-		case name == numberName:
-			return byNumber
-		case name == callNumber:
-			return byNumberInCalls
-		}
-	case byNumber:
-		switch {
-		case name == callNumber && unnamed:
-			return byNumberInOneCall
-		case name == callNumber:
-			return byNumberInCalls
-		}
-	case byNumberInOneCall:
-		switch name {
-		case callNumber:
-			return byNumberInCalls
-		case noName:
-			return byNumber
-		}
+	switch {
+	case m == unknownManner && unnamed:
+		return noManner
+	case m == unknownManner && name == textName:
+		return byText
+	case m == unknownManner && name == numberName:
+		return byNumber
+	case m == unknownManner, m == byNumber && name == callNumber && !unnamed:
+		return byNumberInCalls
 	}
 	return m
 }

@@ -68,26 +68,6 @@ func TestAServerWithIDsOfItsOwnIsServedAfterAPrintedID(t *testing.T) {
 	}
 }
 
-// A server that names its calls by numbers, and has printed an object without an id before that was known, names them again: what
-// it prints later answers no call of another client.
-func TestAServerThatNamesItsCallsIsKnownAfterAPrintedAnswer(t *testing.T) {
-	const printed = `{"jsonrpc":"2.0","result":{"from":"eve"}}`
-	introduced := func(w *world) {
-		play(w, []step{own("initialize", time.Minute), sent(sentPrefix + "1*"), server(initialized), got("own initialize: *")})
-	}
-	runScenarios(t, []scenario{
-		{name: "shared", opts: shared, clients: 2, steps: []step{
-			introduced,
-			from(1, callB), sent(call("2")), server(printed, result("2")), discard,
-			from(0, callA), sent(call("3")), server(result("3")), at(0, answer(`"a"`)),
-			from(0, callC), sent(call("4")), server(result("4")), at(0, answer(`"c"`)),
-			from(1, callB), from(0, callA), sent(call("5")),
-			server(printed, printed), at(0), // during the call of client 1
-			server(result("5")), at(1, answer(`"b"`)), sent(call("6")), server(result("6")), at(0, answer(`"a"`)),
-		}},
-	})
-}
-
 // A server that names its answer to initialize alone does not come to name its calls by what it prints, one number for each.
 func TestAServerThatNamesInitializeAloneIsServedAfterPrintedNumbers(t *testing.T) {
 	introduced := func(w *world) {
