@@ -49,6 +49,7 @@ func TestMessageOfAClientTeachesNobodyElse(t *testing.T) {
 		"a notification":          {open, `{"jsonrpc":"2.0","method":"notifications/evil"}`},
 		"_meta of initialize":     {open + `,"_meta":{"tenant":"evil"}`, say("ping", "{}")},
 		"a member of initialize":  {open + `,"tenant":"evil"`, say("ping", "{}")},
+		"an object as version":    {strings.Replace(strings.Replace(open, `"2025-11-25"`, `{"evil":"evil"}`, 1), "peer", "claude-code", 1), say("ping", "{}")},
 		"a member of client info": {strings.Replace(open, `"version"`, `"tenant":"evil","version"`, 1), say("ping", "{}")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,26 +137,6 @@ func TestNearestMemory(t *testing.T) {
 		next.post(initialize("0", "2025-11-25", `{"sampling":{}}`), request("1", "tools/list"))
 		next.want("0 *", `1 {"tools":["new"]}`)
 		next.wantState(connstate.Resting)
-	})
-}
-
-// A nearest memory that has become old is renewed for the next client of another kind.
-func TestNearestMemoryIsRenewed(t *testing.T) {
-	tools := `{"tools":["old"]}`
-	u := &server{capabilities: withLists, dial: laterIn(8 * time.Second), handle: func(s *serverSession, m *jsonrpc.Message) bool {
-		return lists(map[string]string{"tools/list": tools})(s, m)
-	}}
-	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
-		learnedFromSilence(t, g, u)
-		tools = `{"tools":["new"]}`
-		time.Sleep(25 * time.Hour)
-		for i, want := range []string{"old", "new"} {
-			p := connect(t, g, plain)
-			p.post(initialize("0", "2025-11-25", fmt.Sprintf(`{"experimental":{"kind":%d}}`, i)), request("1", "tools/list"))
-			p.want("0 *", `1 {"tools":["`+want+`"]}`)
-			time.Sleep(20 * time.Second)
-			p.c.Close(connstate.ClosedClient)
-		}
 	})
 }
 

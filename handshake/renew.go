@@ -87,14 +87,6 @@ func (r *renewal) LearnInBackground(params json.RawMessage, who string) <-chan s
 	return r.LearnUnlessSince(time.Now().Add(time.Hour), params, who)
 }
 
-// LearnForAll starts a session in the background to learn what the server says to the gateway's own params, which may be told
-// to each client. It does nothing if the supplier runs no handshake.
-func (r *renewal) LearnForAll() {
-	if params := r.pool.source.Options().Params; params != nil {
-		r.LearnInBackground(params, remember.Own)
-	}
-}
-
 // LearnUnlessSince is LearnInBackground, but starts nothing if it has been learned at a time or later: the start that
 // has done so may end between a look at the memory and this call.
 func (r *renewal) LearnUnlessSince(at time.Time, params json.RawMessage, who string) <-chan struct{} {

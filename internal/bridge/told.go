@@ -54,11 +54,7 @@ func (l *sessionLife) tellMemory(s step) {
 	if l.start != nil {
 		l.start.reportProgress()
 	}
-	switch {
-	case !l.isOld(answers) || !supplier.LearnsAlone():
-	case s.event == life.KnownNearly: // its own session renews what is told to this client, and not what is told to others
-		l.later(supplier.LearnForAll)
-	default:
+	if s.event != life.KnownNearly && l.isOld(answers) && supplier.LearnsAlone() {
 		l.later(func() { supplier.LearnInBackground(params, l.who()) })
 	}
 }

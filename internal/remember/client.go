@@ -76,11 +76,12 @@ func ClientOf(params json.RawMessage, who string) (c Client, plain bool) {
 	var top map[string]any
 	plain = (in.Decode(&top) == nil || len(params) == 0) && hasMembersOnce(params, 0) && isSubset(top, plainParams)
 	c.who = who
-	c.version, _ = top["protocolVersion"].(string)
+	version, hasVersion := top["protocolVersion"]
+	c.version, _ = version.(string)
 	text, _ := json.Marshal(top["capabilities"]) // it has been JSON
 	c.capabilities = string(text)
 	info, isObject := top["clientInfo"].(map[string]any)
-	plain = plain && (c.version == "" || isVersion.MatchString(c.version)) && (isObject || top["clientInfo"] == nil) && isSubset(info, plainInfo)
+	plain = plain && (!hasVersion || isVersion.MatchString(c.version)) && (isObject || top["clientInfo"] == nil) && isSubset(info, plainInfo)
 	c.saysNothing = plain && isWellKnown(info) && isOfMCP(top["capabilities"])
 	if len(info) == 0 || isOwn(info) {
 		return c, plain
@@ -143,7 +144,7 @@ func isOfMCP(capabilities any) bool {
 var isVersion = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
 
 // isPlainVersion matches a version that says nothing to a model. Any other one is a text of the client's own.
-var isPlainVersion = regexp.MustCompile(`^v?[0-9]+(\.[0-9]+)*$`)
+var isPlainVersion = regexp.MustCompile(`^v?[0-9]{1,9}(\.[0-9]{1,9}){0,3}$`)
 
 // maxDepth bounds how deep params are that are looked through.
 const maxDepth = 32

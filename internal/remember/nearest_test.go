@@ -110,6 +110,9 @@ func TestWhatAServerSaysToAClientIsToldToClientsOfItsName(t *testing.T) {
 	server.Learn(client(own(), ""), later)
 	declaresNothing := client(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x"}}`, "")
 	ssetest.Want(t, "told of what the gateway has heard, which declares the same", server.Answers(declaresNothing), later)
+	mine := said(`{"tools":[2]}`)
+	server.Learn(declaresNothing, mine)
+	ssetest.Want(t, "told what it has heard itself, although the gateway has heard something later", server.Answers(declaresNothing), mine)
 	ssetest.Want(t, "told to one that goes on", server.AnswersAt("2025-11-25", goesOn), later)
 }
 

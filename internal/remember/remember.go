@@ -214,27 +214,21 @@ func (r *record) refresh() {
 	}
 }
 
-// Answers returns what the server said here last to a client that declares the same, and calls itself the same or as the
+// Answers returns what the server said here last to a client that declares the same and calls itself the same, or else as the
 // gateway does; nil if that is unknown. So no client is told what a server says to the texts of another one.
 func (s *Server) Answers(c Client) *Answers {
 	s.refresh()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, who := range c.listensTo() {
-		toIt := s.answers[key{s.place, clientKey{c.version, c.capabilities, who, c.info}}]
-		if toGateway := s.answers[key{s.place, clientKey{c.version, c.capabilities, who, ""}}]; toGateway.isLaterThan(toIt) {
-			toIt = toGateway
-		}
-		if toIt.Answers != nil && toIt.isFresh() {
-			return toIt.Answers
+		for _, info := range []string{c.info, ""} {
+			e := s.answers[key{s.place, clientKey{c.version, c.capabilities, who, info}}]
+			if e.Answers != nil && e.isFresh() {
+				return e.Answers
+			}
 		}
 	}
 	return nil
-}
-
-// isLaterThan reports whether an entry was learned after another one; either may be none.
-func (e entry) isLaterThan(other entry) bool {
-	return e.Answers != nil && (other.Answers == nil || e.Learned.After(other.Learned))
 }
 
 // AnswersAt returns what the server said here last, with a protocol version, to params that have no text of a client's own; nil
