@@ -10,7 +10,7 @@ import (
 )
 
 // pageModules is where the modules of the page in the browser are.
-const pageModules = "../page/web"
+const pageModules = "../internal/page/web"
 
 // The types in the comments of the page's modules hold.
 func TestTypesOfThePage(t *testing.T) {
@@ -33,7 +33,7 @@ func TestLibraryOfThePage(t *testing.T) {
 	got, err := os.ReadFile(filepath.Join(pageModules, "jsonschema.js"))
 	ssetest.Must(t, err)
 	if string(got) != string(want) {
-		t.Error("page/web/jsonschema.js is not what e2e/clients/jsonschema.mjs prints: write it again")
+		t.Error("internal/page/web/jsonschema.js is not what e2e/clients/jsonschema.mjs prints: write it again")
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
-	"github.com/mcp-sse/mcp-sse/page"
+	"github.com/mcp-sse/mcp-sse/internal/page"
 )
 
 // showsPage reports whether the sender of a request may have the page for browsers.

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/page"
+	"github.com/mcp-sse/mcp-sse/internal/streamable"
 	"github.com/mcp-sse/mcp-sse/metrics"
-	"github.com/mcp-sse/mcp-sse/page"
-	"github.com/mcp-sse/mcp-sse/streamable"
 )
 
 // tidy returns a request in which headers that proxies have doubled, with equal values, are

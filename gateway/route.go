@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/mcp-sse/mcp-sse/internal/streamable"
 	"github.com/mcp-sse/mcp-sse/sse"
-	"github.com/mcp-sse/mcp-sse/streamable"
 )
 
 // Path is where a gateway serves its clients, below Options.Prefix. At alias it does the

@@ -15,9 +15,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/signedid"
+	"github.com/mcp-sse/mcp-sse/internal/streamable"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
-	"github.com/mcp-sse/mcp-sse/streamable"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 

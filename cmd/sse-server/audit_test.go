@@ -160,7 +160,7 @@ func TestAuditLogOnStdout(t *testing.T) {
 
 // The page for browsers is an ordinary client: its calls are in the audit log as those of any other.
 func TestAuditLogHasCallsOfThePage(t *testing.T) {
-	page := regexp.MustCompile(`clientInfo: \{ name: '([\w-]+)'`).FindStringSubmatch(readFile(t, "../../page/web/session.js"))
+	page := regexp.MustCompile(`clientInfo: \{ name: '([\w-]+)'`).FindStringSubmatch(readFile(t, "../../internal/page/web/session.js"))
 	if page == nil {
 		t.Fatal("the page has no clientInfo")
 	}

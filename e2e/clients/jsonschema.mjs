@@ -1,5 +1,5 @@
-// Prints page/web/jsonschema.js: the modules of @cfworker/json-schema as one, for the page, which has no
-// build step. Into the file: node jsonschema.mjs > ../../page/web/jsonschema.js
+// Prints internal/page/web/jsonschema.js: the modules of @cfworker/json-schema as one, for the page, which has no
+// build step. Into the file: node jsonschema.mjs > ../../internal/page/web/jsonschema.js
 import { readFileSync } from 'node:fs';
 
 const folder = new URL('node_modules/@cfworker/json-schema/', import.meta.url);

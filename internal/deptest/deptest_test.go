@@ -22,17 +22,17 @@ var layers = [][]string{
 	{"jsonrpc", "metrics", "auth", "internal/idle", "auth/oauthclient", "internal/caller", "internal/clients", "internal/environ", "internal/private", "internal/clip", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid", "internal/unreached"},
 	{"internal/mcp", "internal/pages", "internal/budget", "internal/details"},
 	{"internal/stateless", "internal/buffer", "internal/remember"},
-	{"connstate", "multiplex/sharing"},
+	{"connstate", "internal/multiplex/sharing"},
 	{"upstream/internal/exchange", "upstream/internal/inprocess"},
 	{"upstream/internal/streamable", "upstream/internal/statelessserver", "upstream/internal/httpsse"},
 	{"upstream/remote", "upstream/stdio"},
-	{"multiplex", "upstream", "internal/bridge/internal/life"},
+	{"internal/multiplex", "upstream", "internal/bridge/internal/life"},
 	{"internal/httpanswer", "handshake"},
 	{"internal/httpcheck"},
 	{"auth/oauth"},
-	{"streamable/internal/statelessclient"},
-	{"sse", "streamable", "stdio", "cluster", "internal/bridge"},
-	{"gateway/internal/statuspage", "page"},
+	{"internal/streamable/internal/statelessclient"},
+	{"sse", "internal/streamable", "internal/stdio", "cluster", "internal/bridge"},
+	{"gateway/internal/statuspage", "internal/page"},
 	{"gateway"},
 	{"gosdk", "mcpgo"},
 	{"cmd/sse-server/internal/tree"},
@@ -42,7 +42,7 @@ var layers = [][]string{
 }
 
 // apart are folders whose packages may not import those of one another.
-var apart = []string{"multiplex", "upstream"}
+var apart = []string{"internal/multiplex", "upstream"}
 
 // outside are packages for tests, with what they may import of the module. No layer
 // imports them. The programs that prove and measure are in a module of their own, tools.
@@ -59,7 +59,7 @@ var outside = map[string][]string{
 
 // reserved are imports that only some packages may have, tests aside.
 var reserved = map[string][]string{
-	module + "/connstate":                    {"multiplex", "internal/httpanswer", "internal/httpcheck", "sse", "streamable", "streamable/internal/statelessclient", "stdio", "cluster", "gateway", "internal/bridge", "internal/bridge/internal/life", "gateway/internal/statuspage"},
+	module + "/connstate":                    {"internal/multiplex", "internal/httpanswer", "internal/httpcheck", "sse", "internal/streamable", "internal/streamable/internal/statelessclient", "internal/stdio", "cluster", "gateway", "internal/bridge", "internal/bridge/internal/life", "gateway/internal/statuspage"},
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"github.com/nats-io/nats.go":             {"cluster"},
 	"github.com/hashicorp/golang-lru/v2":     {"cluster", "connstate", "internal/signedid", "auth/oauth"},
@@ -79,7 +79,7 @@ var reserved = map[string][]string{
 		"auth", "auth/oauth", "auth/oauthclient", "internal/caller", "internal/unreached", "metrics", "upstream", "upstream/remote",
 		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/statelessserver",
 		"upstream/internal/httpsse", "upstream/internal/inprocess",
-		"internal/httpanswer", "internal/httpcheck", "sse", "streamable", "streamable/internal/statelessclient", "cluster", "gateway", "gateway/internal/statuspage", "page", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config", "cmd/sse-server/internal/diagnosis",
+		"internal/httpanswer", "internal/httpcheck", "sse", "internal/streamable", "internal/streamable/internal/statelessclient", "cluster", "gateway", "gateway/internal/statuspage", "internal/page", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config", "cmd/sse-server/internal/diagnosis",
 	},
 	"golang.org/x/oauth2":                            {"auth/oauthclient"},
 	"github.com/coreos/go-oidc/v3":                   {"auth/oauth"},

@@ -2,7 +2,7 @@
 // sessions, and how it maps to the sessions of MCP 2025-11-25 and earlier. Two packages
 // translate with it, one in each direction:
 //
-//	stateless client ─▶ streamable/internal/statelessclient ─▶ a server with sessions
+//	stateless client ─▶ internal/streamable/internal/statelessclient ─▶ a server with sessions
 //	client with sessions ─▶ upstream/internal/statelessserver ─▶ a stateless server
 //
 //	2026-07-28                            2025-11-25
