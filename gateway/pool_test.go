@@ -111,6 +111,25 @@ func TestWarmServerFollowsUse(t *testing.T) {
 	})
 }
 
+// A reload with process-idle off leaves the warm server, and nothing that looks for its last use again and again.
+func TestWarmServerStaysWithoutProcessIdle(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil)}
+	opts := remembering()
+	opts.Warm, opts.WarmFollowsUse = 1, true
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		_, err := g.CheckStart(t.Context())
+		equal(t, "error of the check", err, nil)
+		g.Start()
+		time.Sleep(time.Minute)
+		never := *opts.Remember
+		never.ProcessIdle = -1
+		opts.Remember = &never
+		reconfigure(t, g, u, opts.Options)
+		time.Sleep(time.Hour)
+		equal(t, "warm servers", metric(t, g, "mcp_sse_pool_idle"), 1)
+	})
+}
+
 // The warm server that starts after the check of a new server, as that of a package runner, waits for its client.
 func TestWarmServerAfterACheckWaitsForItsClient(t *testing.T) {
 	u := &server{capabilities: withLists, handle: lists(nil)}

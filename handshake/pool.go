@@ -78,12 +78,16 @@ func (p *pool) resize() {
 	}
 }
 
-// emptyUnused empties the pool once nobody has used the server for ProcessIdle. It ends then, or with the
-// supplier.
+// emptyUnused empties the pool once nobody has used the server for ProcessIdle. It ends then, with the supplier, or where the pool
+// does not follow use any more, as after a reload.
 func (p *pool) emptyUnused() {
-	for wanted := true; wanted; wanted = p.isWanted() {
-		used := time.Unix(0, p.lastUse.Load())
-		if backoff.Wait(p.source.life, time.Until(used.Add(p.source.Options().ProcessIdle))) != nil {
+	for {
+		opts := p.source.Options()
+		if !opts.WarmFollowsUse || opts.ProcessIdle == 0 || !p.isWanted() {
+			break
+		}
+		unused := time.Unix(0, p.lastUse.Load()).Add(opts.ProcessIdle)
+		if backoff.Wait(p.source.life, time.Until(unused)) != nil {
 			return
 		}
 	}
