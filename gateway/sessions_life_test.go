@@ -258,3 +258,43 @@ func goroutinesOf(names ...string) (all []string) {
 	}
 	return all
 }
+
+// Of what memory has and what the client's own session has said, the later one answers.
+func TestOlderMemoryDoesNotAnswer(t *testing.T) {
+	tools := `{"tools":["old"]}`
+	u := &server{capabilities: withLists, handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		return lists(map[string]string{"tools/list": tools})(s, m)
+	}}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		tools = `{"tools":["new"]}`
+		p := returns(t, g)
+		p.post(request("1", "tools/call")) // what its session says from now on is for this client alone
+		time.Sleep(time.Second)
+		p.take()
+		time.Sleep(30 * time.Minute)
+		p.wantState(connstate.Resting)
+		p.post(request("2", "tools/list"))
+		p.want(`2 {"tools":["new"]}`)
+		equal(t, "starts", u.starts(), 2)
+	})
+}
+
+// Where the server sees who its clients are, a memory that has become old costs one start, not one at each rest.
+func TestForwardedOldMemoryCostsOneStart(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil)}
+	opts := remembering()
+	opts.ForwardHeaders = []string{"X-Tenant"}
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		time.Sleep(25 * time.Hour)
+		for range 3 {
+			p := connect(t, g, plain)
+			p.post(initialize("0", "2025-11-25", `{"roots":{}}`), initialized)
+			time.Sleep(time.Hour)
+			p.wantState(connstate.Resting)
+			p.c.Close(connstate.ClosedClient)
+		}
+		equal(t, "starts", u.starts(), 2)
+	})
+}
