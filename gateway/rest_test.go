@@ -790,6 +790,42 @@ func TestServerIsReplacedDuringARest(t *testing.T) {
 	})
 }
 
+// Where clients of several names rest, the other server is started for each name, one after the other, and for nobody longer.
+func TestServerIsReplacedDuringARestOfManyClients(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(nil)}
+	other := &server{identity: "other", capabilities: withLists, handle: lists(map[string]string{"tools/list": `{"tools":"other"}`}),
+		dial: slow(8 * time.Second)}
+	opts := remembering()
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		var all []*peer
+		for _, name := range []string{"a", "b", "claude-code", "codex-mcp-client"} {
+			hello := strings.Replace(initialize("0", "2025-11-25", `{"roots":{}}`), `"peer"`, `"`+name+`"`, 1)
+			for range 2 { // the first one teaches
+				p := connect(t, g, plain)
+				p.post(hello, request("1", "tools/list"))
+				time.Sleep(time.Second)
+				p.take()
+				all = append(all, p)
+			}
+			all[len(all)-2].c.Close(connstate.ClosedClient)
+			all = append(all[:len(all)-2], all[len(all)-1])
+		}
+		time.Sleep(time.Hour)
+		reconfigure(t, g, other, opts.Options)
+		for range 60 {
+			time.Sleep(time.Second)
+			if n := other.open(); n > 1 {
+				t.Fatalf("%d processes of the other server", n)
+			}
+		}
+		for _, p := range all {
+			p.wantState(connstate.Resting)
+			p.want("notifications/tools/list_changed")
+		}
+		equal(t, "starts of the other server", other.starts(), len(all))
+	})
+}
+
 // A client that needs the other server does not wait until that has said what it has, nor does one whose
 // other server cannot say so.
 func TestServerThatIsNotKnownTakesTheOneOfARest(t *testing.T) {

@@ -113,9 +113,10 @@ type walkClient struct {
 	asked     map[string]string // by id: the method
 	cancelled map[string]bool
 	answered  map[string]bool
-	read      int    // how many events the oracle has seen
-	since     int    // requests up to this one were asked before the last list_changed
-	has       string // the version of its list; empty: it has none that counts
+	read      int            // how many events the oracle has seen
+	since     int            // requests up to this one were asked before the last list_changed
+	has       string         // the version of its list; empty: it has none that counts
+	newest    map[string]int // by server: the newest version that it was told
 	subscribed,
 	drained bool
 }
@@ -163,6 +164,7 @@ func (w *walk) answer(c *walkClient, m *jsonrpc.Message) {
 	case method == "initialize": // it begins anew, also after a failure: what it has asked for before does not count
 		n, _ := strconv.Atoi(id)
 		c.has, c.since = "", max(c.since, n)
+		clear(c.newest) // it may be another kind of client now
 	case m.Result() == nil:
 	case method == "tools/call":
 		if words, _ := jsonrpc.MemberText(m.Result(), "words"); words != c.name+" "+id {
@@ -178,6 +180,13 @@ func (w *walk) answer(c *walkClient, m *jsonrpc.Message) {
 			w.fault("%s had %s, was told of no change, and got %s", c.name, c.has, version)
 		}
 		c.has = version
+		var of string
+		var number int
+		_, _ = fmt.Sscan(version, &of, &number) // it has this form
+		if number < c.newest[of] {
+			w.fault("%s was told version %d of %s, and later %d", c.name, c.newest[of], of, number)
+		}
+		c.newest[of] = number
 	}
 	c.answered[id] = true
 }
@@ -185,7 +194,8 @@ func (w *walk) answer(c *walkClient, m *jsonrpc.Message) {
 // step takes one random step.
 func (w *walk) step() {
 	if len(w.clients) == 0 || len(w.clients) < 5 && w.rng.IntN(12) == 0 {
-		c := &walkClient{peer: connect(w.t, w.g, plain), name: fmt.Sprint("client ", w.rng.IntN(1<<30)), asked: map[string]string{}, cancelled: map[string]bool{}, answered: map[string]bool{}}
+		c := &walkClient{peer: connect(w.t, w.g, plain), name: fmt.Sprint("client ", w.rng.IntN(1<<30)), asked: map[string]string{}, cancelled: map[string]bool{}, answered: map[string]bool{},
+			newest: map[string]int{}}
 		w.clients = append(w.clients, c)
 		return
 	}
@@ -199,8 +209,9 @@ func (w *walk) step() {
 		c.leave()
 		w.clients = append(w.clients[:i], w.clients[i+1:]...)
 	case 1, 2:
-		c.ask("initialize", fmt.Sprintf(`{"protocolVersion":"2025-11-25","capabilities":%s,"clientInfo":{"name":"walker","version":"1"}}`,
-			[]string{`{}`, `{"roots":{}}`, `{"sampling":{}}`}[w.rng.IntN(3)]))
+		c.ask("initialize", fmt.Sprintf(`{"protocolVersion":"2025-11-25","capabilities":%s,"clientInfo":{"name":"%s","version":"1"}}`,
+			[]string{`{}`, `{"roots":{}}`, `{"sampling":{}}`}[w.rng.IntN(3)],
+			[]string{"walker", "runner", "claude-code", "codex-mcp-client"}[w.rng.IntN(4)]))
 	case 3, 4, 5, 6, 7:
 		c.ask("tools/call", fmt.Sprintf(`{"words":"%s %d"}`, c.name, len(c.asked)+1))
 	case 8, 9, 10, 11, 12:
@@ -260,6 +271,7 @@ func (w *walk) reconfigure() {
 	synctest.Wait()
 	for _, c := range w.clients {
 		w.look(c)
+		clear(c.newest)
 	}
 }
 

@@ -15,7 +15,8 @@ import (
 var alreadyClosed = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 // renewal is at most one start of a server at a time that is for no client, but shows what the server says.
-// What else is to be learned meanwhile is not: the next client tells that it is wanted. After one that failed, or
+// What else is to be learned meanwhile waits for its turn if clients rest that have been told of another server; else it is not
+// learned: the next client tells that it is wanted. After one that failed, or
 // did not show it, there is a pause, as between the starts of a client.
 type renewal struct {
 	pool *pool
@@ -38,19 +39,30 @@ func (r *renewal) mayBegin() bool {
 
 func (r *renewal) mayBeginLocked() bool { return r.running == nil && !time.Now().Before(r.next) }
 
-// begin notes that a start begins. It returns the channel of the one that runs for an equal client, or a closed one
-// if none may begin.
-func (r *renewal) begin(of remember.Client, done <-chan struct{}) (mine bool, other <-chan struct{}) {
+// beginning is what came of the wish that a start begins.
+type beginning uint8
+
+const (
+	begins       beginning = iota // it begins
+	runsForEqual                  // one runs that shows what is wanted
+	runsForOther                  // one runs for another client
+	mayNotBegin                   // there is a pause, or the client is told of nothing
+)
+
+// begin notes that a start begins that closes done, unless one runs already, whose channel it returns then.
+func (r *renewal) begin(of remember.Client, done <-chan struct{}) (beginning, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.running != nil && r.of.Equal(of):
-		return false, r.running
+		return runsForEqual, r.running
+	case r.running != nil:
+		return runsForOther, r.running
 	case !r.mayBeginLocked():
-		return false, alreadyClosed
+		return mayNotBegin, alreadyClosed
 	}
 	r.running, r.of = done, of
-	return true, done
+	return begins, done
 }
 
 // end notes that the start has ended, with an error if nothing could be learned.
@@ -84,20 +96,38 @@ func (r *renewal) renewDiffering(of remember.Client, params json.RawMessage, who
 // params; who it is, [remember.Principal] says. The returned channel is closed once that is known, or cannot be
 // known now.
 func (r *renewal) LearnInBackground(params json.RawMessage, who string) <-chan struct{} {
-	return r.LearnUnlessSince(time.Now().Add(time.Hour), params, who)
-}
-
-// LearnUnlessSince is LearnInBackground, but starts nothing if it has been learned at a time or later: the start that
-// has done so may end between a look at the memory and this call.
-func (r *renewal) LearnUnlessSince(at time.Time, params json.RawMessage, who string) <-chan struct{} {
-	client, plain := remember.ClientOf(params, who)
-	if !plain {
+	how, over := r.learnUnlessSince(time.Now().Add(time.Hour), params, who)
+	if how == runsForOther {
 		return alreadyClosed
 	}
+	return over
+}
+
+// LearnInTurn has the server say to clients with these params what it says, unless that was learned at a time or later, and
+// waits until it is known, or cannot be known now. Starts for other clients end before: one runs at a time. It does nothing once
+// isWanted reports false.
+func (r *renewal) LearnInTurn(at time.Time, params json.RawMessage, who string, isWanted func() bool) {
+	for isWanted() {
+		how, over := r.learnUnlessSince(at, params, who)
+		<-over
+		if how != runsForOther {
+			return
+		}
+	}
+}
+
+// learnUnlessSince begins a start, unless one runs or may not begin. The start ends at once if what it would show was learned at
+// a time or later: one that has done so may have ended since somebody looked at the memory. The channel is closed when the
+// start that runs has ended.
+func (r *renewal) learnUnlessSince(at time.Time, params json.RawMessage, who string) (beginning, <-chan struct{}) {
+	client, plain := remember.ClientOf(params, who)
+	if !plain {
+		return mayNotBegin, alreadyClosed
+	}
 	s, done := r.pool.source, make(chan struct{})
-	mine, running := r.begin(client, done)
-	if !mine {
-		return running
+	how, running := r.begin(client, done)
+	if how != begins {
+		return how, running
 	}
 	s.Go(func() { // ends with the start, the look, and the supplier
 		var err error
@@ -117,7 +147,7 @@ func (r *renewal) LearnUnlessSince(at time.Time, params json.RawMessage, who str
 			s.limited.Warn("the server could not be started to learn what it says", "err", err)
 		}
 	})
-	return done
+	return begins, done
 }
 
 // errNothingLearned reports that a session did not show what the server says.

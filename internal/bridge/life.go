@@ -276,12 +276,18 @@ func (l *sessionLife) learn() {
 	done, supplier, params, asked := &learning{}, l.supplier, l.params(), l.asked
 	l.learning = done
 	l.later(func() {
-		over := supplier.LearnUnlessSince(asked, params, l.who())
-		supplier.Go(func() { // ends with that start
-			<-over
+		supplier.Go(func() { // ends with that start, and those before it
+			supplier.LearnInTurn(asked, params, l.who(), func() bool { return l.isLearning(done) })
 			l.happened(done, life.Learned)
 		})
 	})
+}
+
+// isLearning reports whether the life still waits for a start in the background.
+func (l *sessionLife) isLearning(of *learning) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.learning == of
 }
 
 // prepare brings the session into use, in the background.
