@@ -28,6 +28,9 @@ func TestClientHasItsToolsBeforeTheServerHasBooted(t *testing.T) {
 		awaitRemembered(t)
 		c.close()
 		g.stop()
+		g = startGateway(t, append([]string{"--start-check"}, args...)...) // a client that initializes late is a silent one until then
+		awaitMemory(t, func() bool { return ssetest.RememberedFor(t, "gateway") })
+		g.stop()
 
 		ssetest.Must(t, os.Remove(booted))
 		g = startGateway(t, args...)
@@ -317,9 +320,15 @@ func wantTools(t *testing.T, c client) {
 // awaitRemembered waits until what the server of the test has said is kept.
 func awaitRemembered(t *testing.T) {
 	t.Helper()
+	awaitMemory(t, func() bool { return ssetest.Remembered(t) })
+}
+
+// awaitMemory waits until the gateway has kept what is meant.
+func awaitMemory(t *testing.T, isKept func() bool) {
+	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.After(patience); !ssetest.Remembered(t); {
+	for deadline := time.After(patience); !isKept(); {
 		select {
 		case <-tick.C:
 		case <-deadline:

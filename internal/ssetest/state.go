@@ -42,11 +42,19 @@ func RememberedInAnyFolder(t *testing.T) bool {
 	return HasAnyFolder(filepath.Join(StateDir(t), "sse-server", "remembered"))
 }
 
+// RememberedFor reports whether a gateway of a test has kept what its server said to "gateway", which is the gateway itself, or to
+// "anybody", who is a client without a principal.
+func RememberedFor(t *testing.T, who string) bool {
+	return has(filepath.Join(StateDir(t), "sse-server", "remembered"), `"who":"`+who+`"`)
+}
+
 // HasAnyFolder reports whether the files of a memory have what a server says in an empty folder.
-func HasAnyFolder(dir string) bool {
+func HasAnyFolder(dir string) bool { return has(dir, `"place":"any-folder-`) }
+
+func has(dir, text string) bool {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 	for _, file := range files {
-		if data, err := os.ReadFile(file); err == nil && strings.Contains(string(data), `"place":"any-folder-`) {
+		if data, err := os.ReadFile(file); err == nil && strings.Contains(string(data), text) {
 			return true
 		}
 	}
