@@ -173,11 +173,7 @@ func startRemembered(t *testing.T) (cmd *exec.Cmd, in io.WriteCloser) {
 // awaitAnyFolder waits until it is remembered what a server says in an empty folder.
 func awaitAnyFolder(t *testing.T) {
 	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !ssetest.RememberedInAnyFolder(t) {
-		<-tick.C
-	}
+	awaitMemory(t, func() bool { return ssetest.RememberedInAnyFolder(t) })
 }
 
 // A server starts in an empty folder once its agent has left: some servers end the process that ran before.

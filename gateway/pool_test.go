@@ -111,8 +111,8 @@ func TestWarmServerFollowsUse(t *testing.T) {
 	})
 }
 
-// A reload with process-idle off leaves the warm server, and nothing that looks for its last use again and again.
-func TestWarmServerStaysWithoutProcessIdle(t *testing.T) {
+// afterACheck runs a test of a gateway whose warm server follows use, and that has just checked its server and started.
+func afterACheck(t *testing.T, run func(t *testing.T, g *gateway.Gateway, u *server, opts gateway.Settings)) {
 	u := &server{capabilities: withLists, handle: lists(nil)}
 	opts := remembering()
 	opts.Warm, opts.WarmFollowsUse = 1, true
@@ -120,6 +120,13 @@ func TestWarmServerStaysWithoutProcessIdle(t *testing.T) {
 		_, err := g.CheckStart(t.Context())
 		equal(t, "error of the check", err, nil)
 		g.Start()
+		run(t, g, u, opts)
+	})
+}
+
+// A reload with process-idle off leaves the warm server, and nothing that looks for its last use again and again.
+func TestWarmServerStaysWithoutProcessIdle(t *testing.T) {
+	afterACheck(t, func(t *testing.T, g *gateway.Gateway, u *server, opts gateway.Settings) {
 		time.Sleep(time.Minute)
 		never := *opts.Remember
 		never.ProcessIdle = -1
@@ -132,13 +139,7 @@ func TestWarmServerStaysWithoutProcessIdle(t *testing.T) {
 
 // The warm server that starts after the check of a new server, as that of a package runner, waits for its client.
 func TestWarmServerAfterACheckWaitsForItsClient(t *testing.T) {
-	u := &server{capabilities: withLists, handle: lists(nil)}
-	opts := remembering()
-	opts.Warm, opts.WarmFollowsUse = 1, true
-	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
-		_, err := g.CheckStart(t.Context())
-		equal(t, "error of the check", err, nil)
-		g.Start()
+	afterACheck(t, func(t *testing.T, g *gateway.Gateway, _ *server, _ gateway.Settings) {
 		time.Sleep(9 * time.Minute)
 		equal(t, "warm servers", metric(t, g, "mcp_sse_pool_idle"), 1)
 		time.Sleep(2 * time.Minute)

@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// SupplierOptions configure a Supplier. The fields have no defaults. Those that Reconfigure can change
-// say so.
+// SupplierOptions configure a Supplier. The fields have no defaults. A field that Reconfigure can change
+// says so.
 type SupplierOptions struct {
 	// Name is what clients call the server; empty: what it calls itself.
 	Name string

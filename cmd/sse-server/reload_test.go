@@ -42,7 +42,7 @@ func startLive(t *testing.T, content string, args ...string) *live {
 	return l
 }
 
-// write replaces a file as careful editors do. {DIR} in its content stands for its folder: base64 has no braces.
+// write puts a file in the place of another one, as editors do. In the content, {DIR} stands for the folder: a key cannot have braces.
 func (l *live) write(t *testing.T, name, content string) {
 	t.Helper()
 	path := filepath.Join(l.dir, name)
