@@ -17,7 +17,7 @@ func (l *sessionLife) begin() {
 	l.state = life.State{Phase: life.Recalling, Told: life.ToldNothing, Declared: life.DeclaredNothing}
 	l.failures.pauses = handshake.NewPauses()
 	l.takeServer()
-	l.ask(false)
+	l.ask(life.Recall)
 }
 
 // happened makes the move of an event. source is what it comes from: a start, a session, a question, a timer,
@@ -68,10 +68,8 @@ func (l *sessionLife) leavePhase() {
 // do performs an action of the table, with mu held. The steps that it puts into todo follow in that order.
 func (l *sessionLife) do(action life.Action, s step) {
 	switch action {
-	case life.Recall:
-		l.ask(false)
-	case life.RecallNow:
-		l.ask(true)
+	case life.Recall, life.RecallNow:
+		l.ask(action)
 	case life.StartMoment:
 		l.after(l.opts.Times().AnnounceDelay, life.MomentOver)
 	case life.Learn:
@@ -244,11 +242,11 @@ func (l *sessionLife) after(d time.Duration, event life.Event) {
 	t.Timer = time.AfterFunc(d, func() { l.happened(t, event) })
 }
 
-// ask asks memory, with mu held. A question that is under way and equal is joined.
-func (l *sessionLife) ask(now bool) {
-	q := &question{supplier: l.supplier, memory: l.supplier.Options().Memory, params: l.params(), now: now}
+// ask asks memory for an action, Recall or RecallNow, with mu held. A question that is under way and equal is joined.
+func (l *sessionLife) ask(as life.Action) {
+	l.asks = as
+	q := &question{supplier: l.supplier, memory: l.supplier.Options().Memory, params: l.params()}
 	if old := l.question; old != nil && old.equals(q) {
-		old.now = old.now || now
 		return
 	}
 	l.question, l.asked = q, time.Now()

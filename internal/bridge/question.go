@@ -13,7 +13,6 @@ type question struct {
 	supplier *handshake.Supplier
 	memory   *remember.Server // nil: nothing is remembered
 	params   json.RawMessage  // of the initialize that the client has sent, or would get
-	now      bool             // the client gets no moment for its own initialize; guarded by the lock of the life
 
 	answer handshake.Recalled
 }

@@ -16,7 +16,7 @@ func (l *sessionLife) decide(q *question) (life.Event, *remember.Answers) {
 		known = l.answers
 	}
 	waits := len(l.c.Queued()) > 0 || len(l.initializes) > 0
-	if known == nil && q.answer.HasAny && !q.now && told == life.ToldNothing && declared == life.DeclaredNothing && !waits {
+	if known == nil && q.answer.HasAny && l.asks == life.Recall && told == life.ToldNothing && declared == life.DeclaredNothing && !waits {
 		return life.Unsure, nil
 	}
 	if known == nil && l.own == nil {
@@ -31,7 +31,7 @@ func (l *sessionLife) decide(q *question) (life.Event, *remember.Answers) {
 		return life.Known, known
 	case l.usable(q.answer.Nearest) != nil && (told == life.ToldNothing || told == life.ToldResult || told == life.ToldNearest):
 		return life.KnownNearly, q.answer.Nearest
-	case l.state.Phase == life.Recalling && !q.now && told == life.ToldOutdated && !l.isWanted(nil) && q.supplier.LearnsAlone():
+	case l.state.Phase == life.Recalling && l.asks == life.Recall && told == life.ToldOutdated && !l.isWanted(nil) && q.supplier.LearnsAlone():
 		return life.Learnable, nil
 	}
 	return life.Unknown, nil
