@@ -43,7 +43,9 @@ func (l *sessionLife) nextStart(needed bool) *start {
 	}
 	s := newStart(l.client, l, l.supplier, l.failures.attempts, first)
 	s.followsLoss = l.lost
-	s.reportsProgress.Store(l.hasLists())
+	if l.hasLists() {
+		s.tell(ListsTold)
+	}
 	return s
 }
 

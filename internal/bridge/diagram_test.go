@@ -20,7 +20,8 @@ var (
 		Started, Failed, Again, Gone,
 	}
 	startEvents = []StartEvent{
-		Dialed, OwnInitialize, MoreDeclared, Needed, DelayOver, Late, ServerReplaced, ConnectionClosed, Up, Down,
+		Dialed, OwnInitialize, MoreDeclared, Needed, DelayOver, Late, ListsTold,
+		ServerReplaced, ConnectionClosed, Up, Down,
 	}
 	// firstStates are those in which a start can begin.
 	firstStates = []StartState{Dialing, DueOwn, DueSynthetic, Joining}

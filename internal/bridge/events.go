@@ -95,8 +95,8 @@ func (l *sessionLife) startFailed(s *start) {
 		return
 	}
 	hopeless := l.failures.cause == string(s.failure.Phase)+s.failure.Reason && l.failures.attempts > 1 && !worked &&
-		(s.endedIn != InitializingSynthetic || l.own == nil) // else the next start differs from this one
-	if s.endedIn == InitializingOwn && s.failure.Refusal != nil && l.opts.Params != nil {
+		(s.failedIn != InitializingSynthetic || l.own == nil) // else the next start differs from this one
+	if s.refusesClient() {
 		l.move(life.OwnRefused)
 	}
 	begins := slices.ContainsFunc(s.unseen(), func(e StartEvent) bool { return e == OwnInitialize || e == MoreDeclared })

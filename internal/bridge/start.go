@@ -44,18 +44,15 @@ type start struct {
 	// leftAfter is how long a client that had been told nothing had waited when it closed the connection, else 0. It
 	// is set before the start is told ConnectionClosed, and read after that.
 	leftAfter time.Duration
-	// reportsProgress says that the client knows its lists: it is told how the start goes on, as far as its requests
-	// ask for that.
-	reportsProgress atomic.Bool
 	// booting is the session that is being started, for what it says on stderr; nil if there is none.
 	booting atomic.Pointer[handshake.Session]
 
-	// What else happens arrives here. A channel is nil when nothing more can come from it.
+	// What else happens arrives here. A channel is nil when nothing comes from it, yet or any more.
 	dialed   chan bool     // the server can take initialize; true: its process was just spawned
 	handled  chan struct{} // closed when dialed has been acted on: params has what is known by then
 	done     chan opened
 	delay    <-chan time.Time
-	late     <-chan time.Time
+	late     <-chan time.Time // the initialization timeout; nil once the start is late
 	starting <-chan time.Time // it is time to tell those who wait that the start goes on
 	reports  int              // how often they have been told
 
@@ -65,10 +62,9 @@ type start struct {
 	params  chan json.RawMessage // gives the params of initialize to open, once
 
 	// What has come of it.
-	result  opened
-	failure *handshake.Failure // set in the state Failed
-	endedIn StartState         // the state before the end
-	wasLate bool               // the initialization timeout was over
+	result   opened
+	failure  *handshake.Failure // set in the state Failed
+	failedIn StartState         // the state before that
 }
 
 // opened is the result of open.
@@ -124,16 +120,6 @@ func (s *start) tell(event StartEvent) {
 	s.mu.Lock()
 	s.events = append(s.events, event)
 	s.mu.Unlock()
-	s.poke()
-}
-
-// reportProgress has the start tell the client how it goes on.
-func (s *start) reportProgress() {
-	s.reportsProgress.Store(true)
-	s.poke()
-}
-
-func (s *start) poke() {
 	select {
 	case s.wake <- struct{}{}:
 	default: // it will look
@@ -169,8 +155,9 @@ func (s *start) drive() {
 			s.done <- s.result // what it was told comes first
 			continue
 		}
-		s.endedIn, s.state = s.state, next
-		s.do(action)
+		before := s.state
+		s.state = next
+		s.do(action, before)
 		if event == Dialed {
 			close(s.handled)
 		}
@@ -189,9 +176,6 @@ func (s *start) await() StartEvent {
 		if event, ok := s.nextEvent(); ok {
 			return event
 		}
-		if s.starting == nil && s.reportsProgress.Load() {
-			s.starting = time.Tick(startingEvery)
-		}
 		select {
 		case <-s.wake: // it was told something
 		case s.spawned = <-s.dialed:
@@ -203,7 +187,6 @@ func (s *start) await() StartEvent {
 			s.reports++
 			s.reportStarting(s.reports)
 		case <-s.late:
-			s.late = nil
 			return Late
 		case s.result = <-s.done:
 			if s.result.err != nil {
@@ -225,8 +208,8 @@ func (s *start) afterDelay() <-chan time.Time {
 	return time.After(delay - time.Since(s.c.Opened()))
 }
 
-// do performs an action.
-func (s *start) do(action StartAction) {
+// do performs an action of a move. before is the state before it.
+func (s *start) do(action StartAction, before StartState) {
 	took := time.Since(s.began) - s.result.waited
 	switch action {
 	case StartDelay:
@@ -236,25 +219,30 @@ func (s *start) do(action StartAction) {
 	case SendOwn:
 		s.params <- s.starter.nextParams()
 	case AnnounceLate:
-		s.wasLate = true
+		s.late = nil
 		s.starter.startIsLate(s)
+	case StartReports:
+		if s.starting == nil {
+			s.starting = time.Tick(startingEvery)
+		}
 	case Cancel:
 		s.cancel()
 	case UseSession: // started has taken it
 	case DiscardSession:
 		s.reportSession(took)
-		if s.endedIn == Abandoned {
+		if s.state == Gone {
 			s.noteLostToStart(s.leftAfter, time.Since(s.c.Opened()))
 		}
 		s.result.attachment.close(errSuperseded)
 		s.endSpan("")
 	case ReportFailure:
 		s.failure, _ = errors.AsType[*handshake.Failure](s.result.err)
+		s.failedIn = before
 		s.reportFailure(s.supplier, s.attempt, s.failure, took, s.refusesClient())
 		s.endSpan(s.failure.Reason)
 	case ReportCancelled:
 		s.reportCancelled(took)
-		if s.endedIn == Abandoned {
+		if s.state == Gone {
 			s.noteLostToStart(s.leftAfter, 0)
 		}
 		s.endSpan(metrics.HandshakeCanceled)
@@ -265,14 +253,17 @@ func (s *start) do(action StartAction) {
 // initialize, which then says nothing about the server. Without auto-initialize these are
 // params that it has accepted before.
 func (s *start) refusesClient() bool {
-	return s.endedIn == InitializingOwn && s.failure.Refusal != nil && s.opts.Params != nil
+	return s.failedIn == InitializingOwn && s.failure.Refusal != nil && s.opts.Params != nil
 }
+
+// isLate reports whether the initialization timeout was over while the start was under way, not yet being ended.
+func (s *start) isLate() bool { return s.late == nil }
 
 // reportCancelled counts a start that was ended. One that took too long for the client is a
 // failure.
 func (s *start) reportCancelled(took time.Duration) {
 	switch {
-	case s.wasLate:
+	case s.isLate():
 		failure := s.lateFailure(s.attempt, s.lastWords())
 		s.countFailure(failure, took)
 		if !s.shares() {

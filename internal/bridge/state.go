@@ -64,6 +64,8 @@ const (
 	DelayOver StartEvent = "delay-over"
 	// Late: the initialization timeout is over.
 	Late StartEvent = "late"
+	// ListsTold: the client knows lists of the server, and waits for the answers to its requests.
+	ListsTold StartEvent = "lists-told"
 	// ServerReplaced: the configuration has another server now.
 	ServerReplaced StartEvent = "server-replaced"
 	// ConnectionClosed: nobody needs the session any more.
@@ -90,6 +92,8 @@ const (
 	SendOwn StartAction = "send-own"
 	// AnnounceLate: tell the client that the server is still starting.
 	AnnounceLate StartAction = "announce-late"
+	// StartReports: begin to tell those who wait, every few seconds, that the start goes on. It is begun once.
+	StartReports StartAction = "start-reports"
 	// Cancel: end what is under way. Up or Down will follow.
 	Cancel StartAction = "cancel"
 	// UseSession: give the session to the connection.
@@ -138,6 +142,7 @@ var moves = map[when]then{
 	{Superseded, Up}:               {Again, DiscardSession},
 	{Superseded, Down}:             {Again, ReportCancelled},
 	{Superseded, ConnectionClosed}: {Abandoned, DoNothing},
+	{Superseded, ListsTold}:        {Superseded, StartReports}, // they wait for the next start as well
 	{Abandoned, Up}:                {Gone, DiscardSession},
 	{Abandoned, Down}:              {Gone, ReportCancelled},
 }
@@ -162,8 +167,11 @@ func Next(state StartState, event StartEvent) (StartState, StartAction) {
 	if move, ok := movesOfAll[event]; ok {
 		return move.state, move.action
 	}
-	if event == Late {
+	switch event {
+	case Late:
 		return state, AnnounceLate
+	case ListsTold:
+		return state, StartReports
 	}
 	return state, DoNothing
 }

@@ -36,9 +36,11 @@ func TestNext(t *testing.T) {
 		{Superseded, Late, Superseded, DoNothing},
 		{Superseded, ServerReplaced, Superseded, DoNothing},
 		{Superseded, ConnectionClosed, Abandoned, DoNothing},
+		{Superseded, ListsTold, Superseded, StartReports},
 		{Abandoned, Up, Gone, DiscardSession},
 		{Abandoned, Down, Gone, ReportCancelled},
 		{Abandoned, ServerReplaced, Abandoned, DoNothing},
+		{Abandoned, ListsTold, Abandoned, DoNothing},
 	} {
 		to, action := Next(move.from, move.event)
 		if to != move.to || action != move.action {
@@ -54,7 +56,8 @@ func TestAnyStartEnds(t *testing.T) {
 			to     StartState
 			action StartAction
 		}{
-			Up: {Started, UseSession}, Down: {Failed, ReportFailure}, Late: {from, AnnounceLate},
+			Up: {Started, UseSession}, Down: {Failed, ReportFailure},
+			Late: {from, AnnounceLate}, ListsTold: {from, StartReports},
 			ServerReplaced: {Superseded, Cancel}, ConnectionClosed: {Abandoned, Cancel},
 		} {
 			if to, action := Next(from, event); to != want.to || action != want.action {
@@ -64,7 +67,8 @@ func TestAnyStartEnds(t *testing.T) {
 	}
 	for _, end := range []StartState{Started, Failed, Again, Gone} {
 		for _, event := range []StartEvent{
-			Dialed, OwnInitialize, MoreDeclared, Needed, DelayOver, Late, ServerReplaced, ConnectionClosed, Up, Down,
+			Dialed, OwnInitialize, MoreDeclared, Needed, DelayOver, Late, ListsTold,
+			ServerReplaced, ConnectionClosed, Up, Down,
 		} {
 			if to, action := Next(end, event); to != end || action != DoNothing {
 				t.Errorf("%v, %v: got %v, %v, want nothing", end, event, to, action)

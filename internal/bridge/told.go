@@ -52,7 +52,7 @@ func (l *sessionLife) tellMemory(s step) {
 		l.later(func() { l.announce(result.Response(l.autoID())) })
 	}
 	if l.start != nil {
-		l.start.reportProgress()
+		l.start.tell(ListsTold)
 	}
 	if s.event != life.KnownNearly && l.isOld(answers) && supplier.LearnsAlone() {
 		l.later(func() { supplier.LearnInBackground(params, l.who()) })
