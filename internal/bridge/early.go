@@ -8,26 +8,38 @@ import (
 // maxEarlyBytes bounds the messages that a server sends before its session is in use.
 const maxEarlyBytes = 64 << 10
 
+// use is how far a session has come into use.
+type use int32
+
+// A session begins in keeping, and ends in inUse.
+const (
+	keeping use = iota // messages are kept
+	asked              // messages are kept, and the server has asked something
+	inUse              // messages pass at once; the client has those that were kept
+)
+
 // early keeps the messages of a server until its session is in use. A server may send messages as soon as it is
 // initialized (roots/list is the usual one). Before the session is in use the client's answer could not reach
 // it, and the client may still wait for the answer to its initialize. Make it with newEarly.
 type early struct {
-	inUse atomic.Bool   // the client has what came early: later messages pass at once
-	asks  chan struct{} // closed when the server has asked something before
-	once  sync.Once     // closes asks
+	use  atomic.Int32  // a use, which is set with mu held
+	asks chan struct{} // closed in asked
 
 	mu sync.Mutex // serializes what comes before inUse, and guards what follows
-	// kept deliver the messages that came before inUse, in order, which have so many bytes.
+	// kept deliver the messages that are kept, in order, which have so many bytes.
 	kept  []func()
 	bytes int
 }
 
 func newEarly() *early { return &early{asks: make(chan struct{})} }
 
+// is reports whether the session has come so far into use, and no further.
+func (e *early) is(u use) bool { return use(e.use.Load()) == u }
+
 // pass delivers a message of so many bytes, or keeps it until the session is in use. It reports false if it is
 // dropped: there are over maxEarlyBytes.
 func (e *early) pass(size int, deliver func()) bool {
-	if !e.inUse.Load() {
+	if !e.is(inUse) {
 		if kept, isDropped := e.keep(size, deliver); kept || isDropped {
 			return kept
 		}
@@ -42,7 +54,7 @@ func (e *early) keep(size int, deliver func()) (kept, isDropped bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
-	case e.inUse.Load():
+	case e.is(inUse):
 		return false, false
 	case e.bytes+size > maxEarlyBytes:
 		return false, true
@@ -54,8 +66,14 @@ func (e *early) keep(size int, deliver func()) (kept, isDropped bool) {
 
 // noteQuestion notes that the server has asked something.
 func (e *early) noteQuestion() {
-	if !e.inUse.Load() {
-		e.once.Do(func() { close(e.asks) })
+	if !e.is(keeping) {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.is(keeping) {
+		e.use.Store(int32(asked))
+		close(e.asks)
 	}
 }
 
@@ -69,5 +87,5 @@ func (e *early) deliver() {
 		deliver()
 	}
 	e.kept = nil
-	e.inUse.Store(true)
+	e.use.Store(int32(inUse))
 }
