@@ -136,7 +136,7 @@ func (s *Session) receiveInvalid(data []byte, err error) {
 			if names != namesRequest || !whole && t.begins(e.id) {
 				return nil
 			}
-			t.manner = t.manner.after(nameFormOf(id, false), t.unnamed)
+			t.manner = t.manner.after(nameFormOf(id, false), t.certainty.isSerial())
 			t.answeredUpTo(e)
 			return e
 		})
@@ -174,9 +174,9 @@ var errAmbiguous = errors.New("the server does not name its answers, and may sti
 // closeAmbiguous ends the session if a late answer to a request that was given up could be
 // taken for another's. The requests that wait go to the next session.
 func (s *Session) closeAmbiguous() {
-	ambiguous := false
-	s.withLock(func(t *table) { ambiguous = t.ambiguous() })
-	if ambiguous {
+	isAmbiguous := false
+	s.withLock(func(t *table) { isAmbiguous = t.certainty == ambiguous })
+	if isAmbiguous {
 		s.Close(errAmbiguous)
 	}
 }
@@ -222,7 +222,7 @@ func (s *Session) removeExpired(e *entry) (expired, silent bool) {
 	}
 	t.abandon(e)
 	silent = e.sent() && !e.canceled && t.lastMessage.Before(e.sentAt) &&
-		len(s.calls.open) == 0 && t.blocked == 0 && !t.pinged && !t.unnamed
+		len(s.calls.open) == 0 && t.blocked == 0 && !t.pinged && !t.certainty.isSerial()
 	t.pinged = t.pinged || silent
 	return true, silent
 }

@@ -65,9 +65,9 @@ func (s *Session) Attach(client Client, name, principal string) *Caller {
 // name its answers is let finish: the next request waits for that. Detach is idempotent.
 func (c *Caller) Detach() {
 	s := c.session
-	left, unnamed := s.detach(c)
+	left, isSerial := s.detach(c)
 	for _, e := range left {
-		if e.sent() && !unnamed {
+		if e.sent() && !isSerial {
 			s.sendCancelled(e, "the client has left")
 		}
 		if e.reply != nil {
@@ -79,12 +79,12 @@ func (c *Caller) Detach() {
 
 // detach is the locked step of Detach. It returns the client's requests, and whether the
 // server does not name its answers.
-func (s *Session) detach(c *Caller) (left []*entry, unnamed bool) {
+func (s *Session) detach(c *Caller) (left []*entry, isSerial bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := &s.table
 	if c.left {
-		return nil, t.unnamed
+		return nil, t.certainty.isSerial()
 	}
 	c.left = true
 	s.callers = slices.DeleteFunc(slices.Clone(s.callers), func(other *Caller) bool { return other == c })
@@ -94,8 +94,9 @@ func (s *Session) detach(c *Caller) (left []*entry, unnamed bool) {
 			own[id] = e
 		}
 	}
+	isSerial = t.certainty.isSerial()
 	for _, e := range oldestFirst(own) {
-		if t.unnamed && e.sent() {
+		if isSerial && e.sent() {
 			t.release(e)
 		} else {
 			t.abandon(e)
@@ -103,7 +104,7 @@ func (s *Session) detach(c *Caller) (left []*entry, unnamed bool) {
 		left = append(left, e)
 	}
 	t.forget(c)
-	return left, t.unnamed
+	return left, isSerial
 }
 
 // ErrLeft is ErrOver for one client: it was detached. It says nothing about the

@@ -47,6 +47,58 @@ const (
 	callNumber                 // by a number: another request than initialize
 )
 
+// certainty is how certain it is which request an answer without a name is for.
+type certainty uint8
+
+const (
+	// certain: each answer so far was named, and no request that the server has was given up.
+	certain certainty = iota
+	// someGivenUp: a request that the server has was given up, or it has answered one of several and nobody
+	// knows which. Its answer may come late.
+	someGivenUp
+	// oneAtATime: the server has given an answer without naming it, and gets one request at a time since.
+	oneAtATime
+	// oneSpare: as oneAtATime. All requests that are out are abandoned, and the server has answered one of
+	// them. The gateway cannot tell which, so it expects one answer fewer.
+	oneSpare
+	// ambiguous: as someGivenUp and as oneAtATime. A late answer could be taken for that to another request,
+	// so the session ends.
+	ambiguous
+)
+
+// isSerial reports whether the server has given an answer without naming it, and gets one request at a time
+// since.
+func (c certainty) isSerial() bool { return c >= oneAtATime }
+
+// hasGivenUp reports whether the server may still answer a request that was given up.
+func (c certainty) hasGivenUp() bool { return c == someGivenUp || c == ambiguous }
+
+// doubt is what changes how certain it is which request an answer is for.
+type doubt uint8
+
+const (
+	answerUnnamed  doubt  = iota // the server has given an answer without naming it
+	answerOfOne                  // the same, to one of several requests, all of which are abandoned for that
+	requestGivenUp               // a request that the server has was given up
+	spareGone                    // the server has answered as many of the abandoned requests as there were
+	doubts         = iota        // how many there are
+)
+
+// afterDoubts says how certain it is after a doubt. In someGivenUp there is no answerOfOne: the session ends at
+// that answer. Nor is there one once the server gets one request at a time. spareGone ends oneSpare alone.
+var afterDoubts = [...][doubts]certainty{
+	certain: {answerUnnamed: oneAtATime, answerOfOne: oneSpare, requestGivenUp: someGivenUp, spareGone: certain},
+	someGivenUp: {
+		answerUnnamed: ambiguous, answerOfOne: ambiguous, requestGivenUp: someGivenUp, spareGone: someGivenUp,
+	},
+	oneAtATime: {answerUnnamed: oneAtATime, answerOfOne: oneAtATime, requestGivenUp: ambiguous, spareGone: oneAtATime},
+	oneSpare:   {answerUnnamed: oneSpare, answerOfOne: oneSpare, requestGivenUp: ambiguous, spareGone: oneAtATime},
+	ambiguous:  {answerUnnamed: ambiguous, answerOfOne: ambiguous, requestGivenUp: ambiguous, spareGone: ambiguous},
+}
+
+// noteDoubt notes what has happened.
+func (m *matching) noteDoubt(d doubt) { m.certainty = afterDoubts[m.certainty][d] }
+
 // content is what a response says.
 type content uint8
 
@@ -66,17 +118,9 @@ type response struct {
 // matching is what a session knows of its server when a response comes, as far as the
 // table looks at it.
 type matching struct {
-	shared bool // the session has several clients
-	manner manner
-	// unnamed: the server has given an answer without naming it, and gets one request at a time since.
-	unnamed bool
-	// gaveUp: a request that the server has was given up, or it has answered one of several
-	// and nobody knows which. With unnamed, the session is over: a late answer could be taken
-	// for that to another request.
-	gaveUp bool
-	// spare: the server has answered one of the abandoned requests. The gateway cannot tell which, so it
-	// expects one answer fewer. All that are out are abandoned then.
-	spare bool
+	shared    bool // the session has several clients
+	manner    manner
+	certainty certainty
 	// notices counts the notifications that the server may still answer: those that it got
 	// after the last request that it has answered.
 	notices int
@@ -118,17 +162,17 @@ func (m matching) verdict(r response) verdict {
 		return dropNotice
 	case m.out == 0:
 		return dropNothing
-	case m.spare:
+	case m.certainty == oneSpare:
 		return toOldest
 	case m.shared && m.manner == byNumberInCalls:
 		return dropForeign
-	case r.content == anUnreadError && m.out == 1 && !(m.shared && m.gaveUp):
+	case r.content == anUnreadError && m.out == 1 && !(m.shared && m.certainty.hasGivenUp()):
 		return toOnly
 	case r.content == anUnreadError:
 		return dropUnclear
-	case m.gaveUp:
+	case m.certainty.hasGivenUp():
 		return endSession
-	case m.shared && m.out > 1 && !m.unnamed:
+	case m.shared && m.out > 1 && m.certainty == certain:
 		return failAll
 	}
 	return toOldest
@@ -198,7 +242,7 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 		if name == textName {
 			by = metrics.MatchedString
 		}
-		t.manner = t.manner.after(name, t.unnamed)
+		t.manner = t.manner.after(name, t.certainty.isSerial())
 	} else if with := t.related(related); with != nil && with.sent() && !(r.names == namesOver && t.manner != unknownManner) {
 		e, r.names = with, comesWith
 	} else if t.isOver(related) {
@@ -208,19 +252,24 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 		t.wantsEmpty = e != nil && e.wantsEmpty()
 	}
 	f := matched{verdict: t.verdict(r), by: metrics.MatchedOrphan}
+	wasSerial := t.certainty.isSerial()
 	switch f.verdict {
-	case toNamed, toOldest, toOnly:
+	case toNamed, toOnly:
 		f.e, f.by = e, by
+	case toOldest:
+		f.e, f.by = e, by
+		t.noteDoubt(answerUnnamed)
 	case failAll:
 		f.failed = t.releaseAll()
+		t.noteDoubt(answerOfOne)
+	case endSession:
+		t.noteDoubt(answerUnnamed)
 	case dropNotice:
 		t.notices--
 	case dropUnclear:
-		t.gaveUp = true
+		t.noteDoubt(requestGivenUp) // one of them was answered, and will wait for its timeout
 	}
-	if v := f.verdict; v == toOldest || v == failAll || v == endSession {
-		f.learned, t.unnamed = !t.unnamed, true
-	}
+	f.learned = !wasSerial && t.certainty.isSerial()
 	if f.e == nil {
 		return f
 	}
@@ -354,10 +403,6 @@ func (t *table) answeredUpTo(e *entry) {
 	}
 }
 
-// ambiguous reports whether the session must end, because a late answer to a request that
-// was given up could be taken for that to another request.
-func (t *table) ambiguous() bool { return t.unnamed && t.gaveUp }
-
 // oldestOut returns the oldest request that the server has and has not answered, nil if
 // there is none.
 func (t *table) oldestOut() (oldest *entry) {
@@ -403,15 +448,14 @@ func (t *table) releaseAll() (released []*entry) {
 			released = append(released, e)
 		}
 	}
-	t.spare = true
 	return released
 }
 
 // removeSpare removes the last of the requests that releaseAll has released: the server has
 // answered as many as there were.
 func (t *table) removeSpare() {
-	if e := t.onlyOut(); t.spare && e != nil {
-		t.spare = false
+	if e := t.onlyOut(); t.certainty == oneSpare && e != nil {
+		t.noteDoubt(spareGone)
 		t.remove(e)
 	}
 }

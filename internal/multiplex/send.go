@@ -79,7 +79,7 @@ func (s *Session) admit(e *entry) (d decision, m *jsonrpc.Message, yielded []*en
 		return wait, nil, nil, ErrLeft
 	case s.err != nil:
 		return wait, nil, nil, fmt.Errorf("%w: %w", ErrOver, s.err)
-	case e.caller == nil && !t.unnamed: // a Call of the session: its context bounds it
+	case e.caller == nil && !t.certainty.isSerial(): // a Call of the session: its context bounds it
 		t.add(e, 0)
 		return forward, t.markSent(e), nil, nil
 	case e.mayBlock():

@@ -188,7 +188,7 @@ func (s *Session) Idle() <-chan struct{} {
 func (s *Session) NamesAnswers() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.table.manner != unknownManner && !s.table.unnamed
+	return s.table.manner != unknownManner && !s.table.certainty.isSerial()
 }
 
 // Asks reports whether a client still has a request of the server to answer.

@@ -268,7 +268,7 @@ func (t *table) abandon(e *entry) bool {
 		return false
 	}
 	if e.sent() {
-		t.gaveUp = true
+		t.noteDoubt(requestGivenUp)
 		t.takeBack(e)
 	}
 	return true
@@ -296,7 +296,7 @@ func (t *table) removeAll() []*entry {
 // digits of an id: one that is cut may be either. The table has the requests that are out. Which ones
 // were given up it does not keep, so after one was, any id that was given out counts.
 func (t *table) begins(id int64) bool {
-	if t.gaveUp && id <= t.lastID/10 {
+	if t.certainty.hasGivenUp() && id <= t.lastID/10 {
 		return true
 	}
 	digits := strconv.FormatInt(id, 10)
@@ -414,7 +414,7 @@ func (e *entry) party() (principal, client string) {
 func (t *table) mayGo(e *entry) bool {
 	most := t.opts.MaxInFlight
 	hasRoom := most <= 0 || t.counted < most
-	if t.unnamed {
+	if t.certainty.isSerial() {
 		hasRoom = t.out == 0
 	}
 	return hasRoom && (e.key == "" || t.queue.busy[e.key] == nil)

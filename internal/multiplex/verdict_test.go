@@ -9,10 +9,10 @@ func TestVerdict(t *testing.T) {
 	with := func(m matching, change func(m *matching)) matching { change(&m); return m }
 	onShared := func(m *matching) { m.shared = true }
 	noticed := func(m *matching) { m.notices = 1 }
-	gaveUp := func(m *matching) { m.gaveUp = true }
+	gaveUp := func(m *matching) { m.certainty = someGivenUp }
 	named := func(m *matching) { m.manner = byNumber }
 	namesCalls := func(m *matching) { m.manner = byNumberInCalls }
-	spare := func(m *matching) { m.spare, m.unnamed = true, true } // all that are out are nobody's
+	spare := func(m *matching) { m.certainty = oneSpare } // all that are out are nobody's
 	for _, row := range []struct {
 		response     response
 		own          matching // a session of one client
@@ -52,10 +52,10 @@ func TestVerdict(t *testing.T) {
 		{response{namesNothing, aResult}, with(one, named), toOldest, toOldest},
 		{response{namesNothing, aResult}, several, toOldest, failAll},
 		{response{namesNothing, anError}, with(several, named), toOldest, failAll},
-		{response{namesNothing, aResult}, matching{out: 3, unnamed: true}, toOldest, toOldest},
+		{response{namesNothing, aResult}, matching{out: 3, certainty: oneAtATime}, toOldest, toOldest},
 		{response{namesNothing, aResult}, with(one, namesCalls), toOldest, dropForeign},
 		{response{namesNothing, anError}, with(several, namesCalls), toOldest, dropForeign},
-		{response{namesNothing, aResult}, matching{out: 3, unnamed: true, manner: byNumberInCalls}, toOldest, dropForeign},
+		{response{namesNothing, aResult}, matching{out: 3, certainty: oneAtATime, manner: byNumberInCalls}, toOldest, dropForeign},
 		{response{namesNothing, anUnreadError}, with(one, namesCalls), toOnly, dropForeign},
 		{response{namesNothing, aResult}, with(one, gaveUp), endSession, endSession},
 		{response{namesNothing, anUnreadError}, with(several, spare), toOldest, toOldest},
@@ -75,16 +75,17 @@ func TestVerdict(t *testing.T) {
 // given up.
 func TestVerdictNeverGuessesBetweenClients(t *testing.T) {
 	manners := int(byNumberInCalls) + 1
+	certainties := []certainty{certain, someGivenUp, oneAtATime, ambiguous} // in oneSpare no client waits for what is out
 	for state := range manners << 3 {
 		bits := state / manners
 		for out := range 4 {
 			for notices := range 2 {
-				m := matching{shared: true, manner: manner(state % manners), unnamed: bits&1 > 0, gaveUp: bits&2 > 0, wantsEmpty: bits&4 > 0, out: out, notices: notices}
+				m := matching{shared: true, manner: manner(state % manners), certainty: certainties[bits&3], wantsEmpty: bits&4 > 0, out: out, notices: notices}
 				for i := range 8 {
 					c := content(i % 4)
 					got := m.verdict(response{[]naming{namesNothing, namesOver}[i/4], c})
 					reaches := got == toOldest || got == toOnly
-					if reaches && (out == 0 || m.gaveUp || out > 1 && !m.unnamed) {
+					if reaches && (out == 0 || m.certainty.hasGivenUp() || out > 1 && !m.certainty.isSerial()) {
 						t.Errorf("%+v: content %d reaches a client: %d", m, c, got)
 					}
 				}
