@@ -188,7 +188,7 @@ func (s *Session) expire(e *entry) {
 		return
 	}
 	switch {
-	case e.canceled:
+	case e.isCanceled():
 		e.failCanceled()
 	default:
 		if e.sent() {
@@ -212,18 +212,21 @@ func (s *Session) removeExpired(e *entry) (expired, silent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := &s.table
+	isAwaited := e.stage == atServer || e.stage == progressing
 	switch {
 	case t.byID[e.id] != e, time.Now().Before(e.due):
 		return false, false
-	case e.sent() && !e.canceled && e.caller != nil && len(s.calls.open) > 0 && t.extend(e):
+	case isAwaited && e.caller != nil && len(s.calls.open) > 0 && t.extend(e):
 		// The client has to answer the server first: a call that needs a form must not
 		// fail because a person fills it in slowly.
 		return false, false
 	}
 	t.abandon(e)
-	silent = e.sent() && !e.canceled && t.lastMessage.Before(e.sentAt) &&
-		len(s.calls.open) == 0 && t.blocked == 0 && !t.pinged && !t.certainty.isSerial()
-	t.pinged = t.pinged || silent
+	silent = isAwaited && t.lastMessage.Before(e.sentAt) &&
+		len(s.calls.open) == 0 && t.blocked == 0 && t.pingedAt.IsZero() && !t.certainty.isSerial()
+	if silent {
+		t.pingedAt = time.Now()
+	}
 	return true, silent
 }
 
@@ -232,7 +235,7 @@ func (s *Session) removeExpired(e *entry) (expired, silent bool) {
 // ping after the others that it has.
 func (s *Session) checkAlive() {
 	s.mu.Lock()
-	wait, began := pingTimeout, time.Now()
+	wait := pingTimeout
 	if s.table.out > 0 {
 		wait = max(wait, s.opts.RequestTimeout)
 	}
@@ -241,8 +244,8 @@ func (s *Session) checkAlive() {
 	defer cancel()
 	_, err := s.Call(ctx, mcp.MethodPing, nil)
 	s.mu.Lock()
-	s.table.pinged = false
-	hangs := err != nil && s.err == nil && s.table.lastMessage.Before(began)
+	hangs := err != nil && s.err == nil && s.table.lastMessage.Before(s.table.pingedAt)
+	s.table.pingedAt = time.Time{}
 	s.mu.Unlock()
 	if hangs {
 		s.opts.Limited.Warn("server hangs")
@@ -256,7 +259,7 @@ func (s *Session) limitOf(e *entry) string {
 	switch {
 	case !e.sent():
 		return fmt.Sprintf("the request waited in the queue for %s for %s", s.opts.Server, took.Round(time.Millisecond))
-	case !e.progressed && !e.mayBlock():
+	case e.stage != progressing && !e.mayBlock():
 		return fmt.Sprintf("%s did not answer in %s (request-timeout): raise that if it needs longer", s.opts.Server, s.opts.RequestTimeout)
 	case took < s.opts.MaxRequestTimeout:
 		return fmt.Sprintf("%s has reported no progress for %s (request-timeout): raise that if it needs longer", s.opts.Server, s.opts.RequestTimeout)

@@ -186,10 +186,10 @@ func (c *Caller) cancel(r *connstate.Request) (e *entry, sent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e = c.findLocked(r)
-	if e == nil || e.canceled || e.method == mcp.MethodInitialize { // initialize must not be cancelled
+	if e == nil || e.isCanceled() || e.method == mcp.MethodInitialize { // initialize must not be cancelled
 		return nil, false
 	}
-	e.canceled = true
+	e.move(cancels)
 	if e.sent() {
 		e.setDue(time.Now().Add(cancelGrace))
 		return e, true

@@ -16,9 +16,9 @@ func TestLimitNamesItsOption(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		for want, e := range map[string]*entry{
 			"the request waited in the queue for the server for 3s":                                                  {started: began},
-			"the server did not answer in 3s (request-timeout): raise that if it needs longer":                       {started: began, sentAt: began},
-			"the server has reported no progress for 3s (request-timeout): raise that if it needs longer":            {started: began, sentAt: began, progressed: true},
-			"the server did not answer in 30s (ten times request-timeout): raise request-timeout if it needs longer": {started: began.Add(-27 * time.Second), sentAt: began, method: mcp.MethodTaskResult},
+			"the server did not answer in 3s (request-timeout): raise that if it needs longer":                       {started: began, stage: atServer},
+			"the server has reported no progress for 3s (request-timeout): raise that if it needs longer":            {started: began, stage: progressing},
+			"the server did not answer in 30s (ten times request-timeout): raise request-timeout if it needs longer": {started: began.Add(-27 * time.Second), stage: atServer, method: mcp.MethodTaskResult},
 		} {
 			if got := s.limitOf(e); got != want {
 				t.Errorf("got %q, want %q", got, want)

@@ -429,7 +429,7 @@ func (t *table) release(e *entry) {
 		return
 	}
 	nobodys := &entry{id: e.id, order: e.order, method: e.method, counted: e.counted, key: e.key, uri: e.uri,
-		started: e.started, sentAt: e.sentAt}
+		stage: atServer, started: e.started, sentAt: e.sentAt}
 	t.byID[e.id] = nobodys
 	t.countSent(nobodys)
 	timeout := t.opts.RequestTimeout

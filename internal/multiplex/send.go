@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
@@ -148,7 +147,8 @@ func (s *Session) send(e *entry, m *jsonrpc.Message) (err error) {
 	if !removed {
 		return nil
 	}
-	e.sentAt, e.message = time.Time{}, m
+	e.move(bounces)
+	e.message = m
 	if errors.Is(err, jsonrpc.ErrBusy) {
 		return err
 	}

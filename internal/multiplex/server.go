@@ -196,8 +196,8 @@ func (t *table) noteProgress(wire int64) (*Caller, json.RawMessage) {
 		return nil, nil
 	case !e.sent() || e.token == nil:
 		return nil, nil
-	case !e.canceled && !e.mayBlock():
-		e.progressed = true
+	case !e.isCanceled() && !e.mayBlock():
+		e.move(progresses)
 		t.extend(e)
 	}
 	return e.caller, e.token
@@ -271,12 +271,12 @@ func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
 func (t *table) isCancelled(related jsonrpc.ID) bool {
 	if related != "" {
 		e := t.related(related)
-		return e != nil && e.canceled
+		return e != nil && e.isCanceled()
 	}
 	some := false
 	for _, e := range t.byID {
 		if e.caller != nil && e.sent() {
-			if !e.canceled {
+			if !e.isCanceled() {
 				return false
 			}
 			some = true

@@ -347,7 +347,7 @@ func (s *Session) end(err error) {
 		untaken := t.untaken(err)
 		open = t.removeAll()
 		if untaken != nil {
-			untaken.sentAt = time.Time{} // as if it waited
+			untaken.move(bounces)
 		}
 		for _, call := range s.calls.open {
 			call.timer.Stop()

@@ -32,8 +32,7 @@ type entry struct {
 	// while it waits.
 	id, order int64
 	method    string
-	// started is when it was added to the table, sentAt when it was sent (zero while it waits), and
-	// due when its time is up.
+	// started is when it was added to the table, sentAt when it was sent, and due when its time is up.
 	started, sentAt, due time.Time
 	// timer calls Session.expire at due. It is nil for a Call of the session, which a context bounds.
 	timer *time.Timer
@@ -58,20 +57,62 @@ type entry struct {
 	// gets.
 	level, serverLevel sharing.Level
 
-	// canceled says that the client has cancelled it: it is answered with that, at last after
-	// cancelGrace.
-	canceled bool
+	// stage is how far it has come.
+	stage stage
 	// counted says that it counts towards MaxInFlight.
 	counted bool
 	// safe says that repeating it changes nothing at the server.
 	safe bool
 	// more says that it asks for a later page of a list.
 	more bool
-	// progressed says that the server has reported progress of it.
-	progressed bool
 }
 
-func (e *entry) sent() bool { return !e.sentAt.IsZero() }
+// stage is how far a request has come.
+type stage uint8
+
+const (
+	// unsent: it waits, or the server has not taken it.
+	unsent stage = iota
+	// atServer: the server has it.
+	atServer
+	// progressing: as atServer, and the server has reported progress of it.
+	progressing
+	// canceled: as atServer, and its client has cancelled it. It is answered with that, at last after
+	// cancelGrace.
+	canceled
+	// withdrawn: as unsent, and its client has cancelled it.
+	withdrawn
+)
+
+// step is what brings a request to another stage.
+type step uint8
+
+const (
+	goesOut    step   = iota // it goes to the server
+	progresses               // the server reports progress of it
+	cancels                  // its client cancels it
+	bounces                  // the server has not taken it
+	steps      = iota        // how many there are
+)
+
+// afterSteps says at which stage a request is after a step. A step that leaves the stage as it is does not happen
+// there, but for another report of progress.
+var afterSteps = [...][steps]stage{
+	unsent:      {goesOut: atServer, progresses: unsent, cancels: withdrawn, bounces: unsent},
+	atServer:    {goesOut: atServer, progresses: progressing, cancels: canceled, bounces: unsent},
+	progressing: {goesOut: progressing, progresses: progressing, cancels: canceled, bounces: unsent},
+	canceled:    {goesOut: canceled, progresses: canceled, cancels: canceled, bounces: withdrawn},
+	withdrawn:   {goesOut: withdrawn, progresses: withdrawn, cancels: withdrawn, bounces: withdrawn},
+}
+
+// move brings the request to the stage after a step.
+func (e *entry) move(s step) { e.stage = afterSteps[e.stage][s] }
+
+// sent reports whether the server has got the request, and has taken it.
+func (e *entry) sent() bool { return e.stage != unsent && e.stage != withdrawn }
+
+// isCanceled reports whether its client has cancelled the request.
+func (e *entry) isCanceled() bool { return e.stage == canceled || e.stage == withdrawn }
 
 // mayBlock reports whether the server may take long to answer without being slow: it
 // answers tasks/result when the task is over.
@@ -119,7 +160,7 @@ func (e *entry) lose(reason error) {
 		e.reply <- outcome{err: reason}
 	case e.request != nil:
 		repeatable := !e.sent() || e.safe
-		if repeatable && !e.canceled {
+		if repeatable && !e.isCanceled() {
 			e.request.Message = e.message
 		}
 		e.caller.client.Lost(e.request, jsonrpc.ReasonError(reason.Error(), "session_lost", repeatable))
@@ -152,7 +193,7 @@ type table struct {
 	idle chan struct{} // is closed when the table becomes empty; nil: nobody waits for that
 
 	lastMessage time.Time // when the server last sent a message
-	pinged      bool      // a silent server has a ping to answer
+	pingedAt    time.Time // since when a silent server has a ping to answer; zero: it has none
 }
 
 // add puts a request into the table and gives it an id and, unless timeout is 0, a
@@ -196,6 +237,7 @@ func (t *table) extend(e *entry) bool {
 func (t *table) markSent(e *entry) *jsonrpc.Message {
 	m := e.message
 	t.sends++
+	e.move(goesOut)
 	e.sentAt, e.order = time.Now(), t.sends
 	t.countSent(e)
 	size := len(m.Raw())
