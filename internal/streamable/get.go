@@ -97,7 +97,7 @@ func noEvent() *httpcheck.Refusal {
 func (s *session) resume(x *response, last *eventID) *httpcheck.Refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over {
+	if s.state == sessionOver {
 		return unknownSession()
 	}
 	st := s.standingLocked()
@@ -111,7 +111,7 @@ func (s *session) resume(x *response, last *eventID) *httpcheck.Refusal {
 			// an event of the session before: nothing of it is left
 		case known == nil || last.number > known.count:
 			return noEvent()
-		case known.number > 0 && known.ended && last.number == known.count:
+		case known.number > 0 && known.state == eventsEnded && last.number == known.count:
 			return nil
 		default:
 			st, read = known, last.number

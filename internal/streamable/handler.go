@@ -144,20 +144,20 @@ func route(r *http.Request) httpcheck.Route {
 	return route
 }
 
-// open makes a session for a request, under the id of an earlier one if it names one. alone
-// says that the client has not asked for one.
-func (h *Handler) open(q *request, ctx context.Context, alone bool) (*session, *httpcheck.Refusal) {
+// open makes a session for a request, in the state that says how it was opened: sessionUsed under the id of an earlier
+// one, which the request names.
+func (h *Handler) open(q *request, ctx context.Context, opened sessionState) (*session, *httpcheck.Refusal) {
 	client := h.Client(q.r, q.principal, connstate.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, ctx
 	c, refusal := h.Open(h.registry, client, q.id, h.evict)
 	if refusal != nil {
 		return nil, refusal
 	}
-	s := &session{h: h, c: c, release: h.Adopt(h.registry, c.ID()), alone: alone,
+	s := &session{h: h, c: c, release: h.Adopt(h.registry, c.ID()), state: opened,
 		calls: make(map[jsonrpc.ID]*stream), streams: make(map[int64]*stream)}
 	s.use.Enter()
 	if q.id != "" {
-		s.known, s.earlier = true, time.Now().UnixMicro()
+		s.earlier = time.Now().UnixMicro()
 		s.last = s.earlier
 	}
 	c.DeliverTo(s.deliver)

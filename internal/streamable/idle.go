@@ -12,24 +12,24 @@ const evictAfter = 10 * time.Second
 
 // idleSessions are the sessions that no HTTP request uses. Guarded by Handler.mu.
 type idleSessions struct {
-	unknown, known idle.List[*session] // those whose client has never used their id again, and the others
+	unused, used idle.List[*session] // those whose client has never used their id again, and the others
 }
 
 // leave takes a request from a session. It reports whether it was the last one of a session that
 // is over.
 func (l *idleSessions) leave(s *session) (last bool) {
-	_, known := s.allowed()
-	if known {
-		return l.known.Leave(s, &s.use)
+	_, used := s.allowed()
+	if used {
+		return l.used.Leave(s, &s.use)
 	}
-	return l.unknown.Leave(s, &s.use)
+	return l.unused.Leave(s, &s.use)
 }
 
 // longest returns the session that has been idle longest, for evictAfter at least, one that
 // its client has never used again before others; nil if none is found. One that no request uses may
 // be busy: its client has left a request that runs, or its answer came late.
 func (l *idleSessions) longest() *session {
-	for _, among := range []*idle.List[*session]{&l.unknown, &l.known} {
+	for _, among := range []*idle.List[*session]{&l.unused, &l.used} {
 		s, found := among.Longest(func(s *session) bool { idle, _ := s.idleLocked(); return idle >= evictAfter })
 		if found {
 			return s

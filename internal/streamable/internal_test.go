@@ -54,7 +54,7 @@ func TestGETOfASessionThatEnds(t *testing.T) {
 	registry := connstate.NewRegistry(connstate.Limits{}, connstate.Options{})
 	h := New(nobody{}, registry, Options{})
 	q := &request{w: httptest.NewRecorder(), r: httptest.NewRequest("POST", "/mcp", strings.NewReader(""))}
-	s, _ := h.open(q, nil, false)
+	s, _ := h.open(q, nil, openedByInitialize)
 	s.leave()
 	found := h.enter(s.c.Connection)
 	s.c.Close(connstate.ClosedIdle)

@@ -161,7 +161,11 @@ func noSession(id jsonrpc.ID, message string) *httpcheck.Refusal {
 // call leave. Without both, another replica has answered the POST.
 func (h *Handler) sessionOf(p *post, ctx context.Context) (s *session, opened bool, refusal *httpcheck.Refusal) {
 	if p.id == "" {
-		s, refusal = h.open(p.request, ctx, !p.initialize)
+		opener := openedByInitialize
+		if !p.initialize {
+			opener = openedAlone
+		}
+		s, refusal = h.open(p.request, ctx, opener)
 		return s, true, refusal
 	}
 	if p.first != nil && p.c != nil && h.forward(p.request) { // before enter: it may take long, or panic
@@ -173,7 +177,7 @@ func (h *Handler) sessionOf(p *post, ctx context.Context) (s *session, opened bo
 	}
 	if p.initialize && !h.isOurs(p.request) { // under the id of a session that is no more, or of another server
 		p.id = ""
-		s, refusal = h.open(p.request, ctx, false)
+		s, refusal = h.open(p.request, ctx, openedByInitialize)
 		return s, true, refusal
 	}
 	return h.reopen(p.request, ctx)
@@ -199,7 +203,7 @@ func (h *Handler) reopen(q *request, ctx context.Context) (s *session, opened bo
 	defer h.reopening.Unlock()
 	c := h.connection(q)
 	if c == nil {
-		s, refusal = h.open(q, ctx, false)
+		s, refusal = h.open(q, ctx, sessionUsed)
 		return s, true, refusal
 	}
 	s = h.enter(c)
@@ -240,7 +244,7 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *httpcheck.Refusal {
 	if opened {
 		p.w.Header().Set(headerSession, s.c.ID())
 		if p.initialize {
-			x.opens = p.ids[0]
+			x.opening, x.opens = opensWaiting, p.ids[0]
 		}
 	}
 	if p.form == httpanswer.FormEvents {
@@ -248,7 +252,7 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *httpcheck.Refusal {
 	}
 	h.receive(s, p)
 	x.run()
-	if x.failed {
+	if x.opening == opensRefused {
 		s.c.Close(connstate.ClosedServer)
 	}
 	return nil

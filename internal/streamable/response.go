@@ -19,14 +19,22 @@ type response struct {
 	s   *session
 	st  *stream
 
-	// opens is the initialize request that has opened the session; empty if none has.
-	opens    jsonrpc.ID
-	answered bool // it has its answer
-	failed   bool // it failed
+	// opening is what has become of the initialize request that has opened the session, and opens is its id.
+	opening opening
+	opens   jsonrpc.ID
 
 	wake chan struct{} // has an element when there is something to do
-	cut  bool          // another response goes on; guarded by session.mu
 }
+
+// opening is what has become of the initialize request in a POST that has opened the session.
+type opening uint8
+
+const (
+	opensNothing   opening = iota // the POST has none: the session was there, or another request has opened it
+	opensWaiting                  // it has no answer yet
+	opensConfirmed                // the server has answered it
+	opensRefused                  // the answer is an error: there is no session
+)
 
 func (h *Handler) newResponse(q *request, form httpanswer.Form, s *session) *response {
 	return &response{h: h, out: h.answer(q, form), r: q.r, s: s, wake: make(chan struct{}, 1)}
@@ -39,7 +47,7 @@ func (x *response) signal() {
 	}
 }
 
-// run writes the response until it is complete, is cut, or the client is gone. Then it
+// run writes the response until it is complete, another one goes on, or the client is gone. Then it
 // leaves the stream, to which the response must be attached.
 func (x *response) run() {
 	x.write()
@@ -69,7 +77,7 @@ func (x *response) write() {
 			}
 			timer.Reset(x.h.opts.HeartbeatInterval)
 		case <-x.r.Context().Done():
-			if x.opens != "" && !x.answered {
+			if x.opening == opensWaiting {
 				x.s.c.SawLeave()
 			}
 			return
@@ -88,27 +96,28 @@ func (x *response) wait() time.Duration {
 // do makes a step, and reports whether the response is over.
 func (x *response) do(n step) bool {
 	defer x.s.c.CountQueued(-n.bytes)
-	if x.opens != "" {
+	if x.opening == opensWaiting {
 		x.noteInitialize(n.events)
 	}
-	switch {
-	case n.cut:
+	switch n.kind {
+	case stepWait:
+		return false
+	case stepLeave:
 		return true
-	case n.json:
+	case stepJSON:
 		x.writeJSON(n.events)
 		return true
-	case !n.begun:
-		return false
 	}
 	if !x.writeEvents(n.events) {
 		return true
 	}
-	if n.ended {
-		x.s.mu.Lock()
-		x.st.written = time.Now()
-		x.s.mu.Unlock()
+	if n.kind == stepEvents {
+		return false
 	}
-	return n.ended
+	x.s.mu.Lock()
+	x.st.written = time.Now()
+	x.s.mu.Unlock()
+	return true
 }
 
 // waited makes the response a stream if it is not, or keeps it alive. It reports false if
@@ -188,15 +197,16 @@ func (x *response) noteInitialize(events []event) {
 		if err != nil || m.Kind != jsonrpc.Response || m.ID != x.opens {
 			continue
 		}
-		x.answered = true
 		if m.Error() != nil {
-			x.failed = true
+			x.opening = opensRefused
 			x.out.Header().Del(headerSession)
 			return
 		}
+		x.opening = opensConfirmed
 		version, _ := jsonrpc.MemberText(m.Result(), "protocolVersion")
 		x.s.negotiated(version)
 		httpcheck.SetState(x.out.Header(), x.s.c)
+		return
 	}
 }
 

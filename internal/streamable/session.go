@@ -45,17 +45,33 @@ type session struct {
 	ended   int
 	// version is the protocol version that was negotiated; empty if it is unknown.
 	version string
-	// known says that the client has used the session since it was opened, and alone that a request
-	// without initialize has opened it. Both decide how long it may be idle.
-	known, alone bool
+	state   sessionState
 	// toldVersion says that the log has that the client's header names another version.
 	toldVersion bool
 	// earlier is the last number, of streams and of events in the session's own stream, that a
 	// session before it with the same id may have used.
 	earlier int64
-	// over says that the connection is closed.
-	over bool
 }
+
+// sessionState is how a session was opened until its client uses it, and whether it is over. It decides how long the
+// session may be idle.
+//
+//	state               since                                          may be idle for    saw          end
+//	openedByInitialize  initialize has opened it                       unusedTimeout      sessionUsed  sessionOver
+//	openedAlone         a request without initialize has opened it     aloneTimeout       sessionUsed  sessionOver
+//	sessionUsed         the client has used its id, or comes back to   SessionTimeout                  sessionOver
+//	                    a session of before
+//	sessionOver         the connection is closed
+//
+// Where a cell is empty, the state stays. No session may be idle for longer than Options.SessionTimeout.
+type sessionState uint8
+
+const (
+	openedByInitialize sessionState = iota
+	openedAlone
+	sessionUsed
+	sessionOver
+)
 
 const (
 	// maxStanding bounds the GETs that are open for a session's own stream.
@@ -72,7 +88,7 @@ const (
 func (s *session) deliver(e connstate.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over {
+	if s.state == sessionOver {
 		return
 	}
 	if e.IsLate() {
@@ -90,7 +106,7 @@ func (s *session) deliver(e connstate.Event) {
 	}
 	delete(s.calls, e.Related)
 	e.Data, e.Related = s.doubles.restore(e.Data, e.Related)
-	if !st.begun && len(st.responses) == 0 {
+	if !st.state.isEvents() && len(st.responses) == 0 {
 		s.h.opts.Metrics.Dropped(metrics.DroppedClientGone)
 	}
 	st.put(e.Data, e.Related)
@@ -140,10 +156,18 @@ func isUnsolicited(message []byte) bool {
 func (s *session) standingLocked() *stream {
 	st := s.streams[0]
 	if st == nil {
-		st = &stream{session: s, begun: true, count: s.earlier, read: s.earlier}
+		st = &stream{session: s, state: eventsOpen, count: s.earlier, read: s.earlier}
 		s.streams[0] = st
 	}
 	return st
+}
+
+// noteEndLocked notes that a stream of events has ended. Now and then it tidies.
+func (s *session) noteEndLocked() {
+	s.ended++
+	if s.ended >= max(tidyEvery, len(s.streams)/4) && s.state != sessionOver {
+		s.tidyLocked()
+	}
 }
 
 // tidyLocked drops the streams that are over and were written to their end a while ago,
@@ -163,17 +187,20 @@ func (s *session) tidyLocked() {
 	}
 }
 
-// begin returns the stream of a POST with requests, which x writes. A request whose id is in flight gets another one. It fails with
-// connstate.ErrClosed if the session is over.
+// begin returns the stream of a POST with requests, which x writes. A request whose id is in flight gets another one.
+// It fails with connstate.ErrClosed if the session is over.
 func (s *session) begin(p *post, x *response) (*stream, error) {
-	json := !x.out.CanStream()
+	state := undecided
+	if !x.out.CanStream() {
+		state = jsonAlone
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over {
+	if s.state == sessionOver {
 		return nil, connstate.ErrClosed
 	}
 	s.last++
-	st := &stream{session: s, number: s.last, open: len(p.ids), batch: p.batch, json: json,
+	st := &stream{session: s, number: s.last, state: state, open: len(p.ids), batch: p.batch,
 		asked: slices.Clone(p.ids), repeats: s.h.repeats(p)}
 	st.attach(x)
 	for i, m := range p.messages {
@@ -204,7 +231,7 @@ func (s *session) leave() {
 // error.
 func (s *session) end() {
 	s.mu.Lock()
-	s.over = true
+	s.state = sessionOver
 	for id, st := range s.calls {
 		delete(s.calls, id)
 		lost := jsonrpc.NewError(id, jsonrpc.ReasonError("the session was closed", "closed", !s.c.Committed(id)))
@@ -251,24 +278,26 @@ func (s *session) idleLocked() (idle, left time.Duration) {
 
 // allowed returns how long the session may be idle, and whether the client has used it since it
 // was opened.
-func (s *session) allowed() (timeout time.Duration, known bool) {
+func (s *session) allowed() (timeout time.Duration, used bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	timeout = s.h.opts.SessionTimeout
-	switch {
-	case !s.known && s.alone:
-		timeout = min(timeout, aloneTimeout)
-	case !s.known:
-		timeout = min(timeout, unusedTimeout)
+	switch s.state {
+	case openedByInitialize:
+		return min(timeout, unusedTimeout), false
+	case openedAlone:
+		return min(timeout, aloneTimeout), false
 	}
-	return timeout, s.known
+	return timeout, true
 }
 
 // saw notes that the client has used the session's id, and the version that it names.
 func (s *session) saw(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.known = true
+	if s.state != sessionOver {
+		s.state = sessionUsed
+	}
 	if s.version == "" && mcp.HasInitialize(version) {
 		s.version = version
 	}

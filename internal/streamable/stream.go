@@ -17,12 +17,12 @@ import (
 type stream struct {
 	session *session
 	number  int64
+	// state is moved by begin and end alone.
+	state streamState
 	// open counts the requests of the POST without an answer.
 	open int
 	// batch says that the POST was an array: its answers are one too.
 	batch bool
-	// json says that the response cannot be a stream of events.
-	json bool
 
 	// asked are the requests of the POST without an answer among the events, and repeats says that
 	// all of them may be run twice. waits is what follows from both for the id of the next event.
@@ -30,9 +30,6 @@ type stream struct {
 	repeats bool
 	waits   waits
 
-	// begun says that it is a stream of events, and ended that nothing follows what is queued and
-	// stored.
-	begun, ended bool
 	// primer is the id of its first event, which has no data. It is zero if there is none, or nobody
 	// gets it.
 	primer eventID
@@ -54,9 +51,38 @@ type stream struct {
 	responses []*response
 }
 
+// streamState says whether a stream is JSON or events, and whether more follows. The stream of a POST begins as
+// undecided or jsonAlone, a session's own as eventsOpen.
+//
+//	state        the response is                              begin       end
+//	undecided    not decided: JSON or events                  eventsOpen  jsonEnded
+//	jsonAlone    JSON, once all answers are there                         jsonEnded
+//	jsonEnded    JSON: the answers that are queued
+//	eventsOpen   events, and more may follow                              eventsEnded
+//	eventsEnded  events: those that are queued or stored
+//
+// Where a cell is empty, the state stays.
+type streamState uint8
+
+const (
+	undecided streamState = iota
+	jsonAlone             // the client or the ResponseWriter takes no stream of events
+	jsonEnded
+	eventsOpen
+	eventsEnded
+)
+
+// isEvents reports whether the stream is one of events, which the client can resume.
+func (s streamState) isEvents() bool { return s == eventsOpen || s == eventsEnded }
+
+// hasEnded reports whether nothing follows what is queued and stored.
+func (s streamState) hasEnded() bool { return s == jsonEnded || s == eventsEnded }
+
 // reachable reports whether the client can read what comes beside the answers: it does,
 // or it can resume the stream.
-func (st *stream) reachable() bool { return !st.json && len(st.responses) > 0 || st.begun }
+func (st *stream) reachable() bool {
+	return st.state.isEvents() || st.state == undecided && len(st.responses) > 0
+}
 
 // put adds a message. id is the request that it answers, empty if it is no answer.
 func (st *stream) put(data []byte, id jsonrpc.ID) {
@@ -64,7 +90,7 @@ func (st *stream) put(data []byte, id jsonrpc.ID) {
 		st.open--
 	}
 	switch {
-	case st.begun:
+	case st.state.isEvents():
 		st.add(data, id)
 	case len(st.responses) == 0 && st.number > 0: // the client has gone, and knows no event of the stream
 	default:
@@ -81,10 +107,10 @@ func (st *stream) put(data []byte, id jsonrpc.ID) {
 
 // begin makes the stream one of events, unless it cannot be one.
 func (st *stream) begin() {
-	if st.begun || st.ended || st.json {
+	if st.state != undecided {
 		return
 	}
-	st.begun = true
+	st.state = eventsOpen
 	st.session.streams[st.number] = st
 	st.waits = newWaits(st.asked, st.repeats)
 	queued := st.queue
@@ -151,19 +177,19 @@ func (st *stream) release() {
 func (st *stream) cutResponse() {
 	last := len(st.responses) - 1
 	r := st.responses[last]
-	r.cut = true
 	r.out.End()
 	r.signal()
 	st.responses = st.responses[:last]
 }
 
+// end notes that nothing follows what is queued and stored.
 func (st *stream) end() {
-	st.ended = true
-	if s := st.session; st.begun {
-		s.ended++
-		if s.ended >= max(tidyEvery, len(s.streams)/4) && !s.over {
-			s.tidyLocked()
-		}
+	switch st.state {
+	case undecided, jsonAlone:
+		st.state = jsonEnded
+	case eventsOpen:
+		st.state = eventsEnded
+		st.session.noteEndLocked()
 	}
 	for _, r := range st.responses {
 		r.signal()
@@ -171,7 +197,9 @@ func (st *stream) end() {
 }
 
 // isOver reports whether nothing follows on the stream of a POST, and nobody reads it.
-func (st *stream) isOver() bool { return st.number > 0 && st.ended && len(st.responses) == 0 }
+func (st *stream) isOver() bool {
+	return st.number > 0 && st.state.hasEnded() && len(st.responses) == 0
+}
 
 // signal wakes the response that gets the events.
 func (st *stream) signal() {
@@ -198,35 +226,57 @@ func (st *stream) detach(r *response) {
 
 // step is what a response is to do next.
 type step struct {
+	kind   stepKind
 	events []event // to write
-	json   bool    // the events are answers, and all of the response
-	begun  bool    // the response is a stream of events
-	ended  bool    // with these events, the response is over
-	cut    bool    // the response is over at once
 	bytes  int     // of the events, to give back once they are written
 }
 
-func (st *stream) next(r *response) (n step) {
+type stepKind uint8
+
+const (
+	stepWait       stepKind = iota // nothing: its stream is undecided
+	stepLeave                      // end at once: another response goes on
+	stepJSON                       // write the events, which are all answers, as JSON, and end
+	stepEvents                     // write the events, if there are any, as a part of the stream
+	stepLastEvents                 // write the events, and end
+)
+
+// next returns what a response that has been attached is to do.
+func (st *stream) next(r *response) step {
 	st.session.mu.Lock()
 	defer st.session.mu.Unlock()
+	place := slices.Index(st.responses, r)
 	switch {
-	case r.cut:
-		return step{cut: true}
-	case !st.begun && !st.ended:
-		return step{}
-	case len(st.responses) == 0 || st.responses[len(st.responses)-1] != r:
-		return step{begun: true, ended: st.ended}
+	case place < 0:
+		return step{kind: stepLeave}
+	case st.state == undecided, st.state == jsonAlone:
+		return step{kind: stepWait}
 	}
-	n = step{events: st.queue, bytes: st.bytes, json: !st.begun, begun: st.begun, ended: st.ended}
-	st.queue, st.bytes = nil, 0
-	if st.behind {
-		n.events, n.bytes = st.refill()
-		n.ended = st.ended && !st.behind
+	n := step{kind: stepEvents}
+	newest := place == len(st.responses)-1
+	if newest {
+		n.events, n.bytes = st.take()
 	}
-	if len(n.events) > 0 {
-		st.read = n.events[len(n.events)-1].number
+	switch {
+	case st.state == jsonEnded:
+		n.kind = stepJSON
+	case st.state == eventsEnded && !(newest && st.behind):
+		n.kind = stepLastEvents
 	}
 	return n
+}
+
+// take returns the next events for the newest response, and their bytes.
+func (st *stream) take() (events []event, size int) {
+	events, size = st.queue, st.bytes
+	st.queue, st.bytes = nil, 0
+	if st.behind {
+		events, size = st.refill()
+	}
+	if len(events) > 0 {
+		st.read = events[len(events)-1].number
+	}
+	return events, size
 }
 
 // refill returns the next events from the store, and their bytes, as many as may be
