@@ -32,13 +32,32 @@ type call struct {
 	expiry *time.Timer // while the call waits for input; guarded by suspended.mu
 
 	// Guarded by pooledConn.mu:
-	notes     [][]byte // notifications that wait for the client
-	queued    int      // bytes that wait, an answer included
-	answer    *jsonrpc.Message
-	cancelled bool
-	open      []*ask // requests of the server that are not answered
-	asked     int    // requests of the server, ever
-	lastAsk   time.Time
+	state   callState        // moved by endLocked alone
+	answer  *jsonrpc.Message // once the state is callAnswered
+	notes   [][]byte         // notifications that wait for the client
+	queued  int              // bytes that wait, an answer included
+	open    []*ask           // requests of the server that are not answered
+	asked   int              // requests of the server, ever
+	lastAsk time.Time
+}
+
+// callState is whether somebody still waits for the answer to a call. It ends once: an answer that comes after
+// callCancelled changes nothing.
+type callState uint8
+
+const (
+	callOpen      callState = iota // it has no answer, and its client waits, or may come back with input
+	callCancelled                  // nobody waits for its answer, which may still come
+	callAnswered                   // its answer is there
+)
+
+// endLocked moves a call that is open to how it has ended. It reports false if it has ended before.
+func (k *call) endLocked(how callState) bool {
+	if k.state != callOpen {
+		return false
+	}
+	k.state = how
+	return true
 }
 
 func newCall(method string) *call { return &call{method: method, changed: make(chan struct{}, 1)} }
@@ -131,7 +150,7 @@ func (h *Handler) follow(a *reply, q *request, k *call) bool {
 		k.pc.mu.Lock()
 		var notes [][]byte
 		notes, writing = k.takeLocked()
-		answer := k.answer
+		state, answer := k.state, k.answer
 		asked := slices.ContainsFunc(k.open, func(a *ask) bool { return !a.shown })
 		settle := settleTime - time.Since(k.lastAsk)
 		k.pc.mu.Unlock()
@@ -140,7 +159,7 @@ func (h *Handler) follow(a *reply, q *request, k *call) bool {
 		}
 		var settled <-chan time.Time
 		switch {
-		case answer != nil:
+		case state == callAnswered:
 			k.reply(a, q, answer)
 			return true
 		case asked && settle <= 0:
@@ -158,14 +177,13 @@ func (h *Handler) follow(a *reply, q *request, k *call) bool {
 // cancel cancels a request at the server. Its answer may still come.
 func (k *call) cancel(reason string) {
 	k.pc.mu.Lock()
-	again := k.cancelled || k.answer != nil
-	k.cancelled = true
+	now := k.endLocked(callCancelled)
 	asks := k.open
 	k.open = nil
 	_, size := k.takeLocked()
 	k.pc.mu.Unlock()
 	k.pc.c.CountQueued(-size)
-	if again {
+	if !now {
 		return
 	}
 	for _, a := range asks {

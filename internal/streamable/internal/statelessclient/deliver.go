@@ -68,7 +68,7 @@ func (pc *pooledConn) callLocked(related jsonrpc.ID) *call {
 // noteLocked passes a notification to the client of a call, unless too many wait for it.
 func (pc *pooledConn) noteLocked(k *call, m *jsonrpc.Message) {
 	switch {
-	case k == nil || k.own || k.cancelled || k.answer != nil:
+	case k == nil || k.own || k.state != callOpen:
 		pc.h.opts.Metrics.Dropped(metrics.DroppedUnattributed)
 	default:
 		k.addLocked(m.Raw())
@@ -86,7 +86,7 @@ func (pc *pooledConn) asked(related jsonrpc.ID, m *jsonrpc.Message) {
 			k = other
 		}
 	}
-	if k != nil && k.asks && !k.cancelled && len(k.open) < stateless.MaxInputs && declared {
+	if k != nil && k.asks && k.state == callOpen && len(k.open) < stateless.MaxInputs && declared {
 		k.asked++
 		name, _, _ := strings.Cut(m.Method, "/")
 		k.open = append(k.open, &ask{id: m.ID, key: name + "-" + strconv.Itoa(k.asked),

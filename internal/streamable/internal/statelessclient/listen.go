@@ -51,8 +51,10 @@ func (h *Handler) listen(a *reply, q *request) *httpcheck.Refusal {
 // endListen ends the stream of a subscriptions/listen. The caller holds pooledConn.mu.
 func (k *call) endListen() {
 	meta := jsonrpc.SetMember(json.RawMessage("{}"), json.RawMessage(k.id), mcp.MetaSubscription)
-	k.answer = parseAnswer(jsonrpc.NewResult(k.id, jsonrpc.SetMember(json.RawMessage("{}"), meta, "_meta")))
-	k.signal()
+	if k.endLocked(callAnswered) {
+		k.answer = parseAnswer(jsonrpc.NewResult(k.id, jsonrpc.SetMember(json.RawMessage("{}"), meta, "_meta")))
+		k.signal()
+	}
 }
 
 // subscribe enters a listener, and acknowledges what it gets of what it wants: what the
@@ -80,7 +82,7 @@ func (pc *pooledConn) subscribe(ctx context.Context, k *call, wanted stateless.F
 	defer pc.mu.Unlock()
 	pc.listeners[k] = got
 	k.addLocked(stateless.Mark(mcp.MethodAcknowledged, got.Params(), json.RawMessage(k.id)))
-	if pc.over {
+	if pc.isOver() { // closed would not find it
 		k.endListen()
 	}
 	return asked

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/closed"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/idle"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
@@ -43,7 +44,6 @@ type pooledConn struct {
 	level sharing.Level // the lowest that a call has asked for; 0: none has; turn guards it
 
 	mu        sync.Mutex // guards what follows, and the calls and listeners
-	over      bool
 	lastID    int64
 	calls     map[jsonrpc.ID]*call       // not answered, by their ids on the connection
 	listeners map[*call]stateless.Filter // of subscriptions/listen, with what they listen for
@@ -157,12 +157,16 @@ func (pc *pooledConn) post(message []byte, ctx context.Context, header http.Head
 	return true
 }
 
+// isOver reports whether the connection is closed. It is so before closed runs: what is entered under mu before then,
+// closed ends.
+func (pc *pooledConn) isOver() bool { return closed.Is(pc.c.Done()) }
+
 // begin enters a request, which send then sends. It reports false once the connection is
 // over.
 func (pc *pooledConn) begin(k *call) bool {
 	pc.mu.Lock()
 	defer pc.mu.Unlock()
-	if pc.over {
+	if pc.isOver() {
 		return false
 	}
 	pc.lastID++
@@ -252,9 +256,11 @@ func (pc *pooledConn) answered(id jsonrpc.ID, response []byte) {
 		return
 	}
 	delete(pc.calls, id)
-	k.answer = m
-	if !k.cancelled && !k.own {
-		k.queueLocked(len(response))
+	if k.endLocked(callAnswered) {
+		k.answer = m
+		if !k.own {
+			k.queueLocked(len(response))
+		}
 	}
 	asks := k.open
 	k.open = nil
@@ -283,7 +289,6 @@ func (pc *pooledConn) closed() {
 	pc.stopExpiry()
 	pc.h.pool.remove(pc)
 	pc.mu.Lock()
-	pc.over = true
 	var open []jsonrpc.ID
 	for id := range pc.calls {
 		open = append(open, id)
