@@ -21,19 +21,36 @@ type pool struct {
 	source *source
 	warm   chan *Session // unbuffered: from a keeper to take
 
-	lastUse atomic.Int64 // when the server was last used, in Unix nanoseconds; 0: never
-	empty   atomic.Bool  // use fills the pool
+	lastUse atomic.Int64  // when the server was last used, in Unix nanoseconds; 0: never
+	state   atomic.Uint32 // a poolState; decideLocked alone moves it
 
-	mu       sync.Mutex           // guards what follows
-	keepers  []context.CancelFunc // each ends a keeper
-	until    time.Time            // no server is started ahead before; zero: no check of the server has failed
-	watching bool                 // emptyUnused runs
+	mu         sync.Mutex           // guards what follows
+	keepers    []context.CancelFunc // each ends a keeper
+	restsUntil time.Time            // no server is started ahead before; zero: no check of the server has failed
+	stopLook   context.CancelFunc   // ends the wait of lookAgainLocked; nil: none has begun
 }
+
+// poolState is what the pool keeps, and what may change that by itself. Beside that, resize decides anew when the
+// supplier starts, its options change, or a check fails.
+//
+//	state        keeps                                                  until
+//	poolOff      none: SupplierOptions.Warm is 0, or Start was not called
+//	poolFull     as many servers as SupplierOptions.Warm says           the server is known and unused for ProcessIdle
+//	poolUnused   none: nobody needs one, see isWanted                   the server is used
+//	poolResting  none: a check of the server has failed                 restsUntil
+type poolState uint32
+
+const (
+	poolOff poolState = iota
+	poolFull
+	poolUnused
+	poolResting
+)
 
 // noteUse notes that the server is used, at a time in Unix nanoseconds, which may fill the pool.
 func (p *pool) noteUse(at int64) {
 	p.lastUse.Store(at)
-	if p.empty.Load() {
+	if poolState(p.state.Load()) == poolUnused {
 		p.source.Go(p.resize)
 	}
 }
@@ -52,62 +69,80 @@ func (p *pool) isWanted() bool {
 	return used > 0 && (opts.ProcessIdle == 0 || time.Since(time.Unix(0, used)) < opts.ProcessIdle)
 }
 
-// resize keeps as many servers as SupplierOptions.Warm says; none during a rest, or while none are wanted.
+// resize decides what the pool keeps, keeps that, and looks again when that may change by itself.
 func (p *pool) resize() {
-	p.empty.Store(true)    // a use that comes after isWanted has looked calls resize again
-	wanted := p.isWanted() // it may read a file
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	opts := p.source.Options()
-	warm := opts.Warm
-	if !wanted || time.Now().Before(p.until) {
-		warm = 0
+	state := p.decideLocked()
+	if state == poolUnused { // a use resizes from now on, but one may have come since decideLocked has looked
+		state = p.decideLocked()
 	}
-	p.empty.Store(opts.Warm > 0 && !wanted)
-	if wanted && opts.WarmFollowsUse && opts.ProcessIdle > 0 && !p.watching {
-		p.watching = true
-		p.source.Go(p.emptyUnused)
+	p.keepLocked(state)
+	p.lookAgainLocked(state)
+}
+
+// decideLocked moves the pool to the state of now. It may read a file.
+func (p *pool) decideLocked() poolState {
+	state, wanted := poolFull, p.isWanted()
+	switch {
+	case p.source.Options().Warm == 0, !p.source.started.Load():
+		state = poolOff
+	case !wanted:
+		state = poolUnused
+	case time.Now().Before(p.restsUntil):
+		state = poolResting
 	}
-	for len(p.keepers) < warm {
+	p.state.Store(uint32(state))
+	return state
+}
+
+// keepLocked begins and ends keepers until there are as many as a state needs.
+func (p *pool) keepLocked(state poolState) {
+	servers := 0
+	if state == poolFull {
+		servers = p.source.Options().Warm
+	}
+	for len(p.keepers) < servers {
 		life, end := context.WithCancel(p.source.life)
 		p.keepers = append(p.keepers, end)
 		p.source.Go(func() { p.keep(life) }) // ends with the supplier
 	}
-	for ; len(p.keepers) > warm; p.keepers = p.keepers[:len(p.keepers)-1] {
+	for ; len(p.keepers) > servers; p.keepers = p.keepers[:len(p.keepers)-1] {
 		p.keepers[len(p.keepers)-1]()
 	}
 }
 
-// emptyUnused empties the pool once nobody has used the server for ProcessIdle. It ends then, with the supplier, or where the pool
-// does not follow use any more, as after a reload.
-func (p *pool) emptyUnused() {
-	for {
-		opts := p.source.Options()
-		if !opts.WarmFollowsUse || opts.ProcessIdle == 0 || !p.isWanted() {
-			break
-		}
-		unused := time.Unix(0, p.lastUse.Load()).Add(opts.ProcessIdle)
-		if backoff.Wait(p.source.life, time.Until(unused)) != nil {
-			return
-		}
+// lookAgainLocked has resize decide again when a state may be over by itself, and no longer when that of before was.
+func (p *pool) lookAgainLocked(state poolState) {
+	if p.stopLook != nil {
+		p.stopLook()
+		p.stopLook = nil
 	}
-	p.mu.Lock()
-	p.watching = false
-	p.mu.Unlock()
-	p.resize()
+	var at time.Time
+	opts := p.source.Options()
+	switch {
+	case state == poolResting:
+		at = p.restsUntil
+	case state == poolFull && opts.WarmFollowsUse && opts.ProcessIdle > 0:
+		at = time.Unix(0, p.lastUse.Load()).Add(opts.ProcessIdle)
+	default:
+		return
+	}
+	wait, stop := context.WithCancel(p.source.life)
+	p.stopLook = stop
+	p.source.Go(func() { // ends at that time, with the next decision, or with the supplier
+		if backoff.Wait(wait, time.Until(at)) == nil {
+			p.resize()
+		}
+	})
 }
 
 // rest ends the warm servers and those that start, after a check of the server that has failed, and starts none for d.
 func (p *pool) rest(d time.Duration) {
 	p.mu.Lock()
-	p.until = time.Now().Add(d)
+	p.restsUntil = time.Now().Add(d)
 	p.mu.Unlock()
 	p.resize()
-	p.source.Go(func() { // ends after d, or with the supplier
-		if backoff.Wait(p.source.life, d) == nil && p.source.started.Load() {
-			p.resize()
-		}
-	})
 }
 
 // take returns a warm server, or nil if there is none.
@@ -157,7 +192,7 @@ func (p *pool) keep(life context.Context) {
 func (p *pool) isHopeless() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !p.until.IsZero() && p.source.server.Load() == nil
+	return !p.restsUntil.IsZero() && p.source.server.Load() == nil
 }
 
 // longIdle is how long a warm server must have lived for its end to say nothing of the next one.
