@@ -1,6 +1,7 @@
 package life
 
 import (
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -9,10 +10,13 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-const page = "../../../../docs/design/life.md"
+const (
+	page   = "../../../../docs/design/life.md"
+	states = "../../../../docs/reference/states.md" // it has the diagram
+)
 
-// section returns the lines of the page between a heading and the next one.
-func section(t *testing.T, heading string) []string {
+// section returns the lines of a page between a heading and the next one.
+func section(t *testing.T, page, heading string) []string {
 	t.Helper()
 	text, err := os.ReadFile(page)
 	ssetest.Must(t, err)
@@ -28,10 +32,10 @@ func section(t *testing.T, heading string) []string {
 	return lines
 }
 
-// rows returns the cells of the table in a section of the page, without its head.
-func rows(t *testing.T, heading string, columns int) (all [][]string) {
+// rows returns the cells of the table in a section of a page, without its head.
+func rows(t *testing.T, page, heading string, columns int) (all [][]string) {
 	t.Helper()
-	for _, line := range section(t, heading) {
+	for _, line := range section(t, page, heading) {
 		if !strings.HasPrefix(line, "|") {
 			continue
 		}
@@ -91,7 +95,7 @@ func TestEveryPairHasAVerdict(t *testing.T) {
 		seen[p] = true
 		return p
 	}
-	for _, cells := range rows(t, "### Rows", 4) {
+	for _, cells := range rows(t, page, "### Rows", 4) {
 		for _, phase := range phasesOf(t, cells[0]) {
 			for _, event := range words(cells[1]) {
 				p := once(phase, event)
@@ -111,7 +115,7 @@ func TestEveryPairHasAVerdict(t *testing.T) {
 			}
 		}
 	}
-	for _, cells := range rows(t, "### What cannot happen", 3) {
+	for _, cells := range rows(t, page, "### What cannot happen", 3) {
 		for _, phase := range phasesOf(t, cells[1]) {
 			for _, event := range words(cells[0]) {
 				if p := once(phase, event); p.isInTable() {
@@ -144,21 +148,37 @@ func TestNextRefusesWhatCannotHappen(t *testing.T) {
 }
 
 func TestDiagramIsTheTable(t *testing.T) {
-	text, err := os.ReadFile(page)
-	ssetest.Must(t, err)
-	_, diagram, _ := strings.Cut(string(text), "```mermaid\n")
+	text := strings.Join(section(t, states, "## The life of a session"), "\n")
+	_, diagram, _ := strings.Cut(text, "```mermaid\n")
 	diagram, rest, _ := strings.Cut(diagram, "```\n")
 	if strings.Contains(rest, "```mermaid") {
-		t.Errorf("%s has a second diagram, which no test compares", page)
+		t.Errorf("%s has a second diagram, which no test compares", states)
 	}
 	if want := Diagram(); diagram != want {
-		t.Errorf("%s has\n%s\nwant\n%s", page, diagram, want)
+		t.Errorf("%s has\n%s\nwant\n%s", states, diagram, want)
+	}
+}
+
+// The page beside the diagram says as which state each phase is shown.
+func TestPhasesAreShownAsThePageSays(t *testing.T) {
+	seen := make(map[Phase]string)
+	for _, cells := range rows(t, states, "## The life of a session", 2) {
+		for _, word := range words(strings.ReplaceAll(cells[1], "`", "")) {
+			seen[Phase(word)] = cells[0]
+		}
+	}
+	want := make(map[Phase]string)
+	for _, phase := range phases {
+		want[phase] = phase.Shown().String()
+	}
+	if !maps.Equal(seen, want) {
+		t.Errorf("%s shows %v, want %v", states, seen, want)
 	}
 }
 
 // The page says what an event makes of what the client was told.
 func TestToldIsAsThePageSays(t *testing.T) {
-	changes := rows(t, "### What the client was told, after an event", 3)
+	changes := rows(t, page, "### What the client was told, after an event", 3)
 	for _, cells := range changes {
 		for _, event := range words(cells[0]) {
 			for _, phase := range phasesOf(t, cells[1]) {
