@@ -67,6 +67,31 @@ func TestGETOfASessionThatEnds(t *testing.T) {
 	}
 }
 
+// A stream moves as its table says.
+func TestStatesOfAStream(t *testing.T) {
+	h := New(nobody{}, connstate.NewRegistry(connstate.Limits{}, connstate.Options{}), Options{})
+	q := &request{w: httptest.NewRecorder(), r: httptest.NewRequest("POST", "/mcp", strings.NewReader(""))}
+	s, _ := h.open(q, nil, openedByInitialize)
+	defer s.leave()
+	for _, tc := range []struct{ from, begin, end streamState }{
+		{undecided, eventsOpen, jsonEnded},
+		{jsonAlone, jsonAlone, jsonEnded},
+		{jsonEnded, jsonEnded, jsonEnded},
+		{eventsOpen, eventsOpen, eventsEnded},
+		{eventsEnded, eventsEnded, eventsEnded},
+	} {
+		begun := &stream{session: s, number: 1, state: tc.from}
+		begun.begin()
+		ended := &stream{session: s, number: 2, state: tc.from}
+		ended.end()
+		if begun.state != tc.begin || ended.state != tc.end {
+			t.Errorf("%d: begin leads to %d, want %d; end leads to %d, want %d",
+				tc.from, begun.state, tc.begin, ended.state, tc.end)
+		}
+	}
+	s.c.Close(connstate.ClosedIdle)
+}
+
 // Which POSTs are of clients without sessions (MCP 2026-07-28, versioning).
 func TestSpeaksModern(t *testing.T) {
 	const (
