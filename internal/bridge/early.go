@@ -22,7 +22,7 @@ const (
 // initialized (roots/list is the usual one). Before the session is in use the client's answer could not reach
 // it, and the client may still wait for the answer to its initialize. Make it with newEarly.
 type early struct {
-	use  atomic.Int32  // a use, which is set with mu held
+	use  atomic.Int32  // a use: noteQuestion moves it to asked, deliver to inUse
 	asks chan struct{} // closed in asked
 
 	mu sync.Mutex // serializes what comes before inUse, and guards what follows
@@ -66,13 +66,7 @@ func (e *early) keep(size int, deliver func()) (kept, isDropped bool) {
 
 // noteQuestion notes that the server has asked something.
 func (e *early) noteQuestion() {
-	if !e.is(keeping) {
-		return
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.is(keeping) {
-		e.use.Store(int32(asked))
+	if e.use.CompareAndSwap(int32(keeping), int32(asked)) {
 		close(e.asks)
 	}
 }

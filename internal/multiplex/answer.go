@@ -212,11 +212,11 @@ func (s *Session) removeExpired(e *entry) (expired, silent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := &s.table
-	isAwaited := e.stage == atServer || e.stage == progressing
-	switch {
-	case t.byID[e.id] != e, time.Now().Before(e.due):
+	if t.byID[e.id] != e || time.Now().Before(e.due) { // it is answered already, or has more time
 		return false, false
-	case isAwaited && e.caller != nil && len(s.calls.open) > 0 && t.extend(e):
+	}
+	isAwaited := e.stage == atServer || e.stage == progressing
+	if isAwaited && e.caller != nil && len(s.calls.open) > 0 && t.extend(e) {
 		// The client has to answer the server first: a call that needs a form must not
 		// fail because a person fills it in slowly.
 		return false, false

@@ -51,7 +51,8 @@ const (
 type certainty uint8
 
 const (
-	// certain: each answer so far was named, and no request that the server has was given up.
+	// certain: each answer so far was named, or said that the server could not read the only request that it had,
+	// and no request that the server has was given up.
 	certain certainty = iota
 	// someGivenUp: a request that the server has was given up, or it has answered one of several and nobody
 	// knows which. Its answer may come late.
@@ -61,8 +62,9 @@ const (
 	// oneSpare: as oneAtATime. All requests that are out are abandoned, and the server has answered one of
 	// them. The gateway cannot tell which, so it expects one answer fewer.
 	oneSpare
-	// ambiguous: as someGivenUp and as oneAtATime. A late answer could be taken for that to another request,
-	// so the session ends.
+	// ambiguous: as someGivenUp and as oneAtATime. A late answer could be taken for that to another request.
+	// The session ends at once, or, if an error without an id has made it so, with the next request that is
+	// given up or the next answer without a name.
 	ambiguous
 )
 
