@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -34,7 +35,7 @@ func TestAbortAfterReconfigure(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		g.Abort()
+		forprogram.Abort(g)
 		for i, want := range []int64{1, 0, 1, 1} { // of the third nobody has looked since
 			equal(t, fmt.Sprint("aborted, server ", i), aborted[i].Load(), want)
 		}

@@ -154,7 +154,7 @@ func TestAnnouncementThatCannotBeSentIsCounted(t *testing.T) {
 		c := wholeOf(opened)
 		defer c.Close("left")
 		must(t, c.Push(connstate.Event{Name: "connection", Data: []byte("{}")}))
-		c.Bind(g.Accept(opened))
+		c.Bind(gateway.Accept(g, opened))
 		c.StartAnnounceDelay() // the stream is there, and nobody reads it
 		time.Sleep(time.Second)
 		if _, why := handshakes(t, g); why["response_sending send_failed"] != 1 {

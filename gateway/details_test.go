@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -47,7 +48,7 @@ func TestErrorDetails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := &server{dial: func(context.Context, int) error { return errors.New("exit status 1: " + password) }}
-			tc.opts.Remedy = func(err error) string { return "what to do about " + err.Error() }
+			forprogram.OptionsOf(&tc.opts).Remedy = func(err error) string { return "what to do about " + err.Error() }
 			inFakeTime(t, u, tc.opts, func(t *testing.T, g *gateway.Gateway) {
 				p := connect(t, g, connstate.Client{Dialect: connstate.EventMessage, Local: tc.local})
 				p.post(request("1", "tools/list"), initialize("2", "2025-11-25", emptyDeclared))

@@ -13,6 +13,9 @@ import (
 // a socket.
 func (g *Gateway) Registry() *connstate.Registry { return g.registry }
 
+// Accept makes the bridge of a connection, as a transport does.
+func Accept(g *Gateway, c *connstate.Connection) connstate.Handler { return backend{g}.Accept(c) }
+
 // Settings are the options of a Gateway, and what follows from them.
 type Settings = settings
 

@@ -142,7 +142,7 @@ func (g *Gateway) prepare(up upstream.Upstream, opts Options) (*serving, error) 
 	if command, ok := n.up.(upstream.Command); ok && command.PrincipalEnv != "" {
 		n.opts.PassRequest = &PassRequest{}
 	}
-	if up, ok := n.up.(identified); ok && (n.remembers() || n.opts.LockDir != "") {
+	if up, ok := n.up.(identified); ok && (n.remembers() || n.opts.program.LockDir != "") {
 		g.identify(n, up.Identity())
 	}
 	n.anyFolder = n.inAnyFolder()
@@ -173,8 +173,8 @@ func (n *serving) remembers() bool {
 
 // identify sets the memory and the locks of a server with that identity, which reads files to be known.
 func (g *Gateway) identify(n *serving, identity remember.Identity) {
-	if n.opts.LockDir != "" {
-		n.locks = remember.NewLocks(n.opts.LockDir, cmp.Or(identity.Command, identity.Server), n.opts.Logger)
+	if n.opts.program.LockDir != "" {
+		n.locks = remember.NewLocks(n.opts.program.LockDir, cmp.Or(identity.Command, identity.Server), n.opts.Logger)
 	}
 	if !n.remembers() {
 		return
@@ -197,20 +197,20 @@ func (n *serving) inAnyFolder() *handshake.AnyFolder {
 	if memory == nil {
 		return nil
 	}
-	return &handshake.AnyFolder{Memory: memory, In: up.InEmptyFolder, ByItself: n.opts.Remember.AnyFolder}
+	return &handshake.AnyFolder{Memory: memory, In: up.InEmptyFolder, ByItself: n.opts.program.LearnsAnyFolder}
 }
 
 // mount makes the transports of a gateway.
 func (g *Gateway) mount(n *serving) (err error) {
 	n.checks = httpcheck.New(n.opts.checks(g.metrics))
 	if n.opts.serves(TransportSSE) {
-		n.sse, err = sse.New(g, g.registry, n.opts.sse(g.metrics))
+		n.sse, err = sse.New(backend{g}, g.registry, n.opts.sse(g.metrics))
 		if err != nil {
 			return err
 		}
 	}
 	if n.opts.serves(TransportStreamable) {
-		n.mcp = streamable.New(g, g.registry, g.streamable(n))
+		n.mcp = streamable.New(backend{g}, g.registry, g.streamable(n))
 	}
 	return err
 }
@@ -259,7 +259,7 @@ func (g *Gateway) connect(n *serving, version string) {
 				InitializeTimeout: o.InitializeTimeout, AnnounceDelay: o.AnnounceDelay}
 		},
 		Remedy: func(err error) string {
-			if remedy := g.now.Load().opts.Remedy; remedy != nil {
+			if remedy := g.now.Load().opts.program.Remedy; remedy != nil {
 				return remedy(err)
 			}
 			return ""
@@ -319,94 +319,21 @@ func (g *Gateway) Ready(ctx context.Context) error {
 	}
 }
 
-// Try starts a session with the server and ends it. It returns what the server says of
-// itself and lists. It needs the handshake of the gateway, so must not be called with
-// NoAutoInitialize.
-func (g *Gateway) Try(ctx context.Context) (handshake.Found, error) {
-	return g.now.Load().supplier.Try(ctx)
-}
-
-// Learn starts the server once and remembers what it says to clients that initialize with these params, so
-// that the next such client is answered from memory. It does nothing if that is remembered already, or
-// nothing is. It returns when the server has said all, or ctx ends; the error says why the server did not
-// start.
-func (g *Gateway) Learn(ctx context.Context, params json.RawMessage) error {
-	if !g.Remembers() || g.RemembersFor(params) {
-		return nil
-	}
-	return g.now.Load().supplier.Learn(ctx, params, remember.Principal(""))
-}
-
-// LearnInAnyFolder starts the server once in an empty folder, and remembers what it says there for clients in
-// folders in which nothing is known of it. It does nothing if that is known, or was tried. It returns when the server has ended.
-// isUsed reports that it did nothing because a client uses the server.
-func (g *Gateway) LearnInAnyFolder(ctx context.Context) (isUsed bool) {
-	return g.now.Load().supplier.LearnInAnyFolder(ctx)
-}
-
-// AwaitUnused waits until nobody on this machine has used the server for a time, as far as programs with the same
-// Options.LockDir say.
-func (g *Gateway) AwaitUnused(ctx context.Context, quiet time.Duration) error {
-	return g.now.Load().locks.AwaitUnused(ctx, quiet)
-}
-
-// ReserveAnyFolder reports whether no other program is about to call LearnInAnyFolder for the server, and keeps that so until
-// release is called.
-func (g *Gateway) ReserveAnyFolder() (release func(), ok bool) {
-	if n := g.now.Load(); n.anyFolder != nil {
-		return n.locks.Reserve()
-	}
-	return nil, false
-}
-
-// WantsAnyFolder reports whether LearnInAnyFolder has something to learn.
-func (g *Gateway) WantsAnyFolder() bool { return g.now.Load().supplier.WantsAnyFolder() }
-
-// UseServer says to other programs that a client may use the server, until release is called or this program ends:
-// none starts it in an empty folder meanwhile.
-func (g *Gateway) UseServer() (release func()) { return g.now.Load().locks.Use() }
-
-// Remembers reports whether what the server says is remembered.
-func (g *Gateway) Remembers() bool { return g.now.Load().memory != nil }
-
-// RemembersFor reports whether it is known what the server says to clients that initialize with these
-// params.
-func (g *Gateway) RemembersFor(params json.RawMessage) bool {
-	memory := g.now.Load().memory
-	client, plain := remember.ClientOf(params, remember.Principal(""))
-	return memory != nil && plain && memory.Answers(client) != nil
-}
-
-// CheckStart is Try before the first client comes: a shared session goes on, Ready and the status page know
-// the result, and what the server says is remembered.
-func (g *Gateway) CheckStart(ctx context.Context) (handshake.Found, error) {
-	return g.now.Load().supplier.CheckStart(ctx)
-}
-
-// Remembered returns what is remembered of the server, as Try returns it. It reports false if nothing is, or it
-// is older than Remember.For.
-func (g *Gateway) Remembered() (handshake.Found, bool) { return g.now.Load().supplier.Remembered() }
-
-// Saying returns what a process of the server has written while it has not answered yet, and what may keep it from
-// that; either may be empty.
-func (g *Gateway) Saying() (words, advice string) {
-	supplier := g.now.Load().supplier
-	return supplier.Saying(), supplier.Advice()
-}
-
 // ServeStdio serves one client that writes to in and reads from out, such as stdin and
 // stdout of this process, until it has closed in and has its answers, for which it waits
 // at most for grace. See stdio.Serve. The caller must call Shutdown after it, which also
 // ends it.
 func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, grace time.Duration) error {
-	return stdio.Serve(ctx, g, g.registry, in, out, stdio.Options{
+	return stdio.Serve(ctx, backend{g}, g.registry, in, out, stdio.Options{
 		MaxMessageBytes: int(g.now.Load().opts.MaxMessageBytes), Grace: grace, Metrics: g.metrics,
 	})
 }
 
-// Accept makes the bridge of a new connection, which starts its session. It
-// implements httpcheck.Backend.
-func (g *Gateway) Accept(c *connstate.Connection) connstate.Handler {
+// backend is the gateway as its transports see it: it implements httpcheck.Backend.
+type backend struct{ *Gateway }
+
+// Accept makes the bridge of a new connection, which starts its session.
+func (g backend) Accept(c *connstate.Connection) connstate.Handler {
 	b := bridge.New(c, &g.bridges)
 	g.Start()
 	if g.now.Load().opts.Reauthenticate && c.Client().Transport != connstate.TransportStdio {
@@ -417,13 +344,6 @@ func (g *Gateway) Accept(c *connstate.Connection) connstate.Handler {
 
 // Connections returns how many connections are open.
 func (g *Gateway) Connections() int { return g.registry.Len() }
-
-// Warm returns how many servers are kept started ahead of connections, once Start has been called. always
-// says that they are when nobody uses the server, too.
-func (g *Gateway) Warm() (n int, always bool) {
-	o := g.supply(g.now.Load())
-	return o.Warm, !o.WarmFollowsUse
-}
 
 // Snapshot returns a snapshot of each open connection, in no order.
 func (g *Gateway) Snapshot() []connstate.Snapshot {

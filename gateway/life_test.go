@@ -243,7 +243,7 @@ func TestShutdownWaitsForNewConnections(t *testing.T) {
 			t.Fatalf("Shutdown returned before the connection was removed: %v", err)
 		default:
 		}
-		wholeOf(c).Bind(g.Accept(c))
+		wholeOf(c).Bind(gateway.Accept(g, c))
 		g.Registry().Remove(c)
 		wantText(t, "error", <-done, "1 connections cut")
 	})

@@ -76,10 +76,6 @@ func (g *Gateway) Revoke(gone func(principal string) bool) {
 	}
 }
 
-// Abort kills the server's processes and all their children at once. It is for
-// programs that exit without waiting for Shutdown.
-func (g *Gateway) Abort() { g.now.Load().supplier.Abort() }
-
 // closeWhenQuiet closes a connection a random time of at most window after it has no request in flight.
 func closeWhenQuiet(ctx context.Context, c *connstate.Connection, quiet <-chan struct{}, window time.Duration) {
 	if await(ctx, c, quiet) && pause(ctx, c, window) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -209,7 +210,7 @@ func TestLimitsOfTheNearestMemory(t *testing.T) {
 					first.Principal = "ada"
 				}
 				if c.own {
-					_, err := g.CheckStart(t.Context())
+					_, err := forprogram.Of(g).CheckStart(t.Context())
 					must(t, err)
 				}
 				p := connect(t, g, first)
@@ -222,7 +223,7 @@ func TestLimitsOfTheNearestMemory(t *testing.T) {
 				p.c.Close(connstate.ClosedClient)
 				time.Sleep(10 * time.Second)
 				if c.empty {
-					g.LearnInAnyFolder(t.Context())
+					forprogram.Of(g).LearnInAnyFolder(t.Context())
 				}
 
 				next := serve(&c.second)
@@ -347,7 +348,7 @@ func TestStartCheckFillsTheMemoryForEachKindOfClient(t *testing.T) {
 		return true
 	}}
 	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
-		_, err := g.CheckStart(t.Context())
+		_, err := forprogram.Of(g).CheckStart(t.Context())
 		must(t, err)
 		time.Sleep(time.Second)
 		equal(t, "sessions", u.open(), 0)
@@ -368,7 +369,8 @@ func TestStartCheckFillsTheMemoryForEachKindOfClient(t *testing.T) {
 func TestAServerIsAskedInAnEmptyFolder(t *testing.T) {
 	u := &server{place: "a", anyFolder: "any", capabilities: withLists, handle: lists(nil)}
 	opts := remembering()
-	opts.Remember.Dir, opts.Remember.AnyFolder = ssetest.PrivateDir(t), true
+	opts.Remember.Dir = ssetest.PrivateDir(t)
+	forprogram.OptionsOf(&opts.Options).LearnsAnyFolder = true
 	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
 		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/list"))
@@ -403,7 +405,8 @@ func TestAServerThatDoesNotStartInAnEmptyFolder(t *testing.T) {
 				return nil
 			}}
 			opts := remembering()
-			opts.Remember.Dir, opts.Remember.AnyFolder = ssetest.PrivateDir(t), byItself
+			opts.Remember.Dir = ssetest.PrivateDir(t)
+			forprogram.OptionsOf(&opts.Options).LearnsAnyFolder = byItself
 			inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
 				p := connect(t, g, plain)
 				p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/list"))
@@ -412,7 +415,7 @@ func TestAServerThatDoesNotStartInAnEmptyFolder(t *testing.T) {
 				time.Sleep(time.Hour)
 				equal(t, "starts", u.starts(), starts)
 				equal(t, "sessions", u.open(), 0)
-				g.LearnInAnyFolder(t.Context()) // it has just been tried
+				forprogram.Of(g).LearnInAnyFolder(t.Context()) // it has just been tried
 				if byItself {
 					equal(t, "starts after another try", u.starts(), starts)
 				}
@@ -454,11 +457,13 @@ func TestNoEmptyFolderBesideASessionOfAnotherGateway(t *testing.T) {
 			u := of()
 			opts := remembering()
 			opts.Remember.Dir = ssetest.PrivateDir(t)
-			opts.LockDir = filepath.Join(opts.Remember.Dir, "locks")
+			locks := filepath.Join(opts.Remember.Dir, "locks")
+			forprogram.OptionsOf(&opts.Options).LockDir = locks
 			inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
 				learned(t, g, u)
 				other, up := settings(remembering()), of()
-				other.Remember.Dir, other.LockDir = opts.Remember.Dir, opts.LockDir
+				other.Remember.Dir = opts.Remember.Dir
+				forprogram.OptionsOf(&other.Options).LockDir = locks
 				change(&other, up)
 				beside, err := gateway.NewWith(up, other)
 				must(t, err)
@@ -467,12 +472,12 @@ func TestNoEmptyFolderBesideASessionOfAnotherGateway(t *testing.T) {
 				p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/call"))
 				time.Sleep(10 * time.Second)
 				equal(t, "sessions of the other one", up.open(), 1)
-				g.LearnInAnyFolder(t.Context())
+				forprogram.Of(g).LearnInAnyFolder(t.Context())
 				equal(t, "starts in an empty folder", u.starts()-1, 0)
 				p.c.Close(connstate.ClosedClient)
 				time.Sleep(time.Hour)
 				if up.open() == 0 {
-					g.LearnInAnyFolder(t.Context())
+					forprogram.Of(g).LearnInAnyFolder(t.Context())
 					equal(t, "starts once it has left", u.starts()-1, 1)
 				}
 			})
@@ -495,7 +500,7 @@ func TestAServerThatShowsNothingInAnEmptyFolderIsLeftAlone(t *testing.T) {
 		learned(t, g, u)
 		time.Sleep(10 * time.Second)
 		for range 5 { // as after each client of sse-server stdio
-			g.LearnInAnyFolder(t.Context())
+			forprogram.Of(g).LearnInAnyFolder(t.Context())
 		}
 		equal(t, "starts in an empty folder", u.starts()-1, 1)
 	})
@@ -505,7 +510,8 @@ func TestAServerThatShowsNothingInAnEmptyFolderIsLeftAlone(t *testing.T) {
 func TestAServerIsAskedAgainInAnEmptyFolder(t *testing.T) {
 	u := &server{place: "a", anyFolder: "any", capabilities: withLists, handle: lists(nil)}
 	opts := remembering()
-	opts.Remember.Dir, opts.Remember.AnyFolder, opts.Remember.For = ssetest.PrivateDir(t), true, 24*time.Hour
+	opts.Remember.Dir, opts.Remember.For = ssetest.PrivateDir(t), 24*time.Hour
+	forprogram.OptionsOf(&opts.Options).LearnsAnyFolder = true
 	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
 		learned(t, g, u)
 		time.Sleep(time.Minute)
@@ -533,7 +539,8 @@ func TestAServerThatIsKnownFromBeforeIsAskedInAnEmptyFolder(t *testing.T) {
 	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
 		learned(t, g, u)
 		with := settings(remembering())
-		with.Remember.Dir, with.Remember.AnyFolder = opts.Remember.Dir, true
+		with.Remember.Dir = opts.Remember.Dir
+		forprogram.OptionsOf(&with.Options).LearnsAnyFolder = true
 		later, err := gateway.NewWith(next, with)
 		must(t, err)
 		defer func() { equal(t, "error", <-shutdown(later, time.Minute), nil) }()
@@ -554,7 +561,7 @@ func TestAServerThatIsKnownFromBeforeIsAskedInAnEmptyFolder(t *testing.T) {
 func TestAwaitUnusedWithoutLocks(t *testing.T) {
 	g, err := gateway.New(&server{}, gateway.Options{})
 	must(t, err)
-	if err := g.AwaitUnused(t.Context(), time.Millisecond); err == nil {
+	if err := forprogram.Of(g).AwaitUnused(t.Context(), time.Millisecond); err == nil {
 		t.Error("no error")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 )
 
@@ -91,10 +92,6 @@ type Options struct {
 	// used. It has no effect in front of anything but an upstream.Command, or with
 	// NoAutoInitialize or MaxInFlight. Default nil: nothing is remembered.
 	Remember *Remember
-	// LockDir is a directory of locks with which gateways tell each other that a command has a session, so that none
-	// starts it in an empty folder meanwhile (Remember.AnyFolder). Give all gateways of a user the same one, also those that
-	// remember nothing. Default: that of Remember; none without one.
-	LockDir string
 	// ErrorDetails controls what errors tell clients about the server.
 	// ErrorDetailsFull includes its exit status, the end of its stderr, its command
 	// or address, and its reason for a refusal; ErrorDetailsSafe gives only the
@@ -124,10 +121,6 @@ type Options struct {
 	// server of all metrics. It has at most 64 characters of a-z, 0-9, _ and -, and
 	// begins with a letter or a digit. Default none.
 	Name string
-	// Remedy returns what to do about a server that has not started, with that error. Clients that may see the
-	// details get it. It must be safe for concurrent use: each failed request may call it. nil, or an empty text:
-	// they are told nothing.
-	Remedy func(error) string
 	// Title is what people call the server where Name is empty: on the page for browsers, in front of the names
 	// of its tools as far as clients limit those, and in logs, which keep it when Reconfigure changes it.
 	// Default none: page and limits take the name that the server gives itself, and logs none.
@@ -211,6 +204,8 @@ type Options struct {
 	// Registry receives the metrics. Default nil: a registry of the gateway's own,
 	// which Admin serves.
 	Registry *prometheus.Registry
+
+	program forprogram.Options
 }
 
 // Remember keeps what a server answered to initialize, tools/list, prompts/list, resources/list and
@@ -232,10 +227,6 @@ type Remember struct {
 	// which gets the client's log level. A shared session ends when no client has been there for this
 	// long, unless Warm wants it ahead of clients. Default 10 min; negative: never.
 	ProcessIdle time.Duration
-	// AnyFolder lets the gateway start the server once more in the background, in an empty folder, when what it says there is
-	// not known, or older than For, and nobody has a session: what the server says there is told to the first client in any other
-	// folder in which nothing is known of it. It needs Dir. It is for gateways that run for long.
-	AnyFolder bool
 }
 
 // PageLogin is a public client of an OAuth issuer, with which the page logs its user in by a code and

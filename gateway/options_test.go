@@ -125,6 +125,9 @@ func TestDefaultsAreAsDocumented(t *testing.T) {
 	source, err := os.ReadFile("options.go")
 	must(t, err)
 	for field, value := range reflect.ValueOf(gateway.Defaults()).Fields() {
+		if !field.IsExported() {
+			continue
+		}
 		shown := fmt.Sprint(value)
 		switch v := value.Interface().(type) {
 		case time.Duration:

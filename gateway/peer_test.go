@@ -89,7 +89,7 @@ func connectSlow(t testing.TB, g *gateway.Gateway, client connstate.Client, each
 	must(t, err)
 	c := wholeOf(opened)
 	p := &peer{t: t, c: c, each: each}
-	c.Bind(g.Accept(opened))
+	c.Bind(gateway.Accept(g, opened))
 	events := make(chan connstate.Event, 1024)
 	if each > 0 {
 		events = make(chan connstate.Event, 1)

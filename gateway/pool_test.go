@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -117,7 +118,7 @@ func afterACheck(t *testing.T, run func(t *testing.T, g *gateway.Gateway, u *ser
 	opts := remembering()
 	opts.Warm, opts.WarmFollowsUse = 1, true
 	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
-		_, err := g.CheckStart(t.Context())
+		_, err := forprogram.Of(g).CheckStart(t.Context())
 		equal(t, "error of the check", err, nil)
 		g.Start()
 		run(t, g, u, opts)
@@ -159,12 +160,12 @@ func TestKnownServerIsReadyWithoutAProcess(t *testing.T) {
 	opts := remembering()
 	opts.Warm, opts.WarmFollowsUse, opts.Remember.Dir = 1, true, t.TempDir()
 	inFakeTime(t, &server{capabilities: withLists, handle: lists(nil)}, opts, func(t *testing.T, g *gateway.Gateway) {
-		_, err := g.CheckStart(t.Context())
+		_, err := forprogram.Of(g).CheckStart(t.Context())
 		equal(t, "error of the check", err, nil)
 	})
 	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
 		time.Sleep(time.Hour) // what was said before was said before
-		found, ok := g.Remembered()
+		found, ok := forprogram.Of(g).Remembered()
 		equal(t, "what the check has found is remembered", ok, true)
 		equal(t, "version", found.Version, "1.0")
 		g.Start()
@@ -326,7 +327,7 @@ func TestServerThatFailsItsCheckIsLeftAlone(t *testing.T) {
 	inFakeTime(t, u, gateway.Options{Warm: 1}, func(t *testing.T, g *gateway.Gateway) {
 		checked := make(chan error)
 		go func() { // ends with the check
-			_, err := g.CheckStart(t.Context())
+			_, err := forprogram.Of(g).CheckStart(t.Context())
 			checked <- err
 		}()
 		time.Sleep(500 * time.Millisecond)

@@ -271,10 +271,3 @@ func (s *Servers) Shutdown(ctx context.Context) error {
 	wg.Wait()
 	return errors.Join(errs...)
 }
-
-// Abort kills the processes of all servers at once; see Gateway.Abort.
-func (s *Servers) Abort() {
-	for _, g := range s.list() {
-		g.Abort()
-	}
-}

@@ -99,7 +99,7 @@ func newSettings(o Options, up upstream.Upstream) settings {
 		r.For = cmp.Or(r.For, 24*time.Hour)
 		r.ProcessIdle = cmp.Or(r.ProcessIdle, 10*time.Minute)
 		o.Remember = &r
-		o.LockDir = cmp.Or(o.LockDir, r.Dir)
+		o.program.LockDir = cmp.Or(o.program.LockDir, r.Dir)
 	}
 
 	s := settings{

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -50,9 +51,9 @@ func TestCheckOfASharedSessionIsRemembered(t *testing.T) {
 	opts := remembering()
 	opts.Sessions = gateway.SessionsShared
 	inFakeTime(t, &server{capabilities: withLists, handle: lists(nil)}, opts, func(t *testing.T, g *gateway.Gateway) {
-		_, err := g.CheckStart(t.Context())
+		_, err := forprogram.Of(g).CheckStart(t.Context())
 		equal(t, "error of the check", err, nil)
-		_, known := g.Remembered()
+		_, known := forprogram.Of(g).Remembered()
 		equal(t, "the server is remembered", known, true)
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
+	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 )
 
 // announce says where the daemon is: in the log for programs, on stdout for people.
@@ -59,7 +60,7 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 func (d *daemon) tellProcesses(w io.Writer) {
 	warm := 0
 	for _, gw := range d.gateways {
-		if n, always := gw.Warm(); always {
+		if n, always := forprogram.Of(gw).Warm(); always {
 			warm += n
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
+	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 )
 
 // tryServers opens a session with each server and prints what the server is, or why there
@@ -39,7 +40,7 @@ func (m *Main) tryServers(c *config.Config, log *slog.Logger) int {
 		return code
 	case sig := <-m.signals:
 		if gw := t.gateway.Load(); gw != nil {
-			gw.Abort()
+			forprogram.Abort(gw)
 		}
 		return exitSignal + int(sig.(syscall.Signal))
 	}
@@ -71,7 +72,7 @@ func (t *trial) run(ctx context.Context) int {
 		t.name.Store(&name)
 		t.gateway.Store(gw)
 		shown := t.m.showWaiting(name+": starting", time.Duration(s.StartTimeout))
-		found, err := gw.Try(ctx) // its timeouts bound it
+		found, err := forprogram.Of(gw).Try(ctx) // its timeouts bound it
 		shown()
 		took, fault := time.Since(began), cmp.Or(err, found.NoTools)
 		switch {
@@ -90,7 +91,7 @@ func (t *trial) run(ctx context.Context) int {
 			code = exitFailure
 			fmt.Fprintf(out, "  what to do: %s\n", remedyFor(s, fault.Error()))
 		default:
-			warm, _ := gw.Warm()
+			warm, _ := forprogram.Of(gw).Warm()
 			t.m.tellLosses(t.c.Check.For, clients.Offer{
 				Name: name, Boot: took, Tools: toolsOf(found.Tools),
 				Ahead: warm > 0 || s.Remember && s.Kind() == config.OfCommand,

@@ -22,6 +22,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/demo"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -71,7 +72,6 @@ type service interface {
 	Start()
 	Drain()
 	Shutdown(ctx context.Context) error
-	Abort()
 }
 
 // endpoint is one address that is served.
@@ -240,7 +240,7 @@ func newGateway(c *config.Config, s *config.Server, shared gateway.Options) (*ga
 func served(c *config.Config, s *config.Server, shared gateway.Options) (upstream.Upstream, gateway.Options) {
 	options := c.Gateway(s, shared)
 	options.Title = c.Title(s)
-	options.Remedy = func(err error) string { return remedyFor(s, err.Error()) }
+	forprogram.OptionsOf(&options).Remedy = func(err error) string { return remedyFor(s, err.Error()) }
 	if up := s.Upstream(); up != nil {
 		return up, options
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/closed"
+	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/private"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -141,7 +142,7 @@ var errInOrder = errors.New("the client has left in order")
 // standBy lets a process stand by while the client waits for the answer to its initialize, until what the server says is
 // remembered, and beyond that while it is not known what the server says in an empty folder. It returns what keeps the process
 // waiting: the end of this one closes it. nil: none waits.
-func (m *Main) standBy(ctx context.Context, client *introduction, gw *gateway.Gateway, dir string, log *slog.Logger) io.Closer {
+func (m *Main) standBy(ctx context.Context, client *introduction, gw forprogram.Gateway, dir string, log *slog.Logger) io.Closer {
 	var params json.RawMessage
 	select {
 	case params = <-client.asked:
@@ -187,7 +188,7 @@ func (m *Main) standBy(ctx context.Context, client *introduction, gw *gateway.Ga
 
 // awaitLearned waits until no process has to stand by. It reports false if ctx ended before, whose end may be
 // that of this process. Once the client has left in order, its session still says what it has.
-func awaitLearned(ctx context.Context, client *introduction, gw *gateway.Gateway, params json.RawMessage) bool {
+func awaitLearned(ctx context.Context, client *introduction, gw forprogram.Gateway, params json.RawMessage) bool {
 	select {
 	case <-client.answered:
 	case <-ctx.Done():
@@ -297,7 +298,7 @@ func (m *Main) learn(c *config.Config, s *config.Server, gw *gateway.Gateway, lo
 		}
 	}()
 	learned := make(chan error, 1)
-	go func() { learned <- m.learnAll(ctx, c, s, gw) }() // ends with stdin and the disk, and with ctx
+	go func() { learned <- m.learnAll(ctx, c, s, forprogram.Of(gw)) }() // ends with stdin and the disk, and with ctx
 	code := exitOK
 	select {
 	case err := <-learned:
@@ -307,11 +308,11 @@ func (m *Main) learn(c *config.Config, s *config.Server, gw *gateway.Gateway, lo
 		}
 	case <-ctx.Done():
 	}
-	return m.stop(log, time.Duration(c.ShutdownTimeout), func(ctx context.Context) { _ = gw.Shutdown(ctx) }, gw.Abort, nil, code)
+	return m.stop(log, time.Duration(c.ShutdownTimeout), func(ctx context.Context) { _ = gw.Shutdown(ctx) }, func() { forprogram.Abort(gw) }, nil, code)
 }
 
 // learnAll does what learn says, until ctx ends.
-func (m *Main) learnAll(ctx context.Context, c *config.Config, s *config.Server, gw *gateway.Gateway) error {
+func (m *Main) learnAll(ctx context.Context, c *config.Config, s *config.Server, gw forprogram.Gateway) error {
 	input := bufio.NewReader(m.Stdin)
 	params, err := input.ReadBytes('\n')
 	if err != nil || c.StateDir == "" { // no process waits for its client

@@ -15,7 +15,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
-	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 )
 
 // serve runs the daemon until a signal, or until a server of it fails.
@@ -219,8 +219,8 @@ func (d *daemon) stop(ctx context.Context) {
 
 // abort kills the processes of all servers at once.
 func (d *daemon) abort() {
-	d.gw.Abort()
+	forprogram.Abort(d.gw)
 	for gw := range d.retired.Range {
-		gw.(*gateway.Gateway).Abort()
+		forprogram.Abort(gw)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -65,7 +66,7 @@ func (m *Main) checkStarts(ctx context.Context, gateways map[string]*gateway.Gat
 			all.say(name, "not checked: "+why)
 			continue
 		}
-		if found, ok := gw.Remembered(); ok {
+		if found, ok := forprogram.Of(gw).Remembered(); ok {
 			gw.Start()
 			all.say(name, summary(titleOf(found), found, fromMemory))
 			continue
@@ -105,7 +106,7 @@ func (all *startCheck) check(ctx context.Context, gw *gateway.Gateway, s *config
 			gw.Start()
 		}
 	})
-	found, err := gw.CheckStart(ctx)
+	found, err := forprogram.Of(gw).CheckStart(ctx)
 	early.Stop()
 	all.end(one)
 	<-places
@@ -171,7 +172,7 @@ func (all *startCheck) refresh() {
 	for _, one := range all.waiting {
 		var lines []string
 		if !one.told && time.Since(one.began) >= all.after {
-			words, advice := one.gw.Saying()
+			words, advice := forprogram.Of(one.gw).Saying()
 			lines = late(one.server, words, advice)
 			one.told = len(lines) > 0
 		}

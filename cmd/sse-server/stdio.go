@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
+	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 )
 
 // surviveReaders has a write fail to which nobody listens any more. Otherwise it would end the program, and
@@ -55,10 +56,11 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	defer leave(nil)
 	var standing sync.WaitGroup
 	var learner io.Closer // which waits for the end of this process; nil: none does
-	if gw.Remembers() && c.StateDir != "" {
-		standing.Go(func() { learner = m.standBy(serving, client, gw, c.StateDir, log) }) // ends with serving
+	known := forprogram.Of(gw)
+	if known.Remembers() && c.StateDir != "" {
+		standing.Go(func() { learner = m.standBy(serving, client, known, c.StateDir, log) }) // ends with serving
 	}
-	release := gw.UseServer()
+	release := known.UseServer()
 	served := make(chan error, 1)
 	go func() { served <- gw.ServeStdio(ctx, client, client, grace) }()
 	code, why := m.awaitEnd(served, grace, log)
@@ -70,7 +72,7 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 			log.Warn("gateway shutdown failed", "err", err)
 		}
 		release()
-	}, gw.Abort, nil, code)
+	}, func() { forprogram.Abort(gw) }, nil, code)
 }
 
 // awaitEnd waits until the client has been served, a signal comes, or the parent process ends. It returns the

@@ -32,7 +32,7 @@ var layers = [][]string{
 	{"auth/oauth"},
 	{"internal/streamable/internal/statelessclient"},
 	{"sse", "internal/streamable", "internal/stdio", "cluster", "internal/bridge"},
-	{"gateway/internal/statuspage", "internal/page"},
+	{"gateway/internal/statuspage", "internal/page", "internal/forprogram"},
 	{"gateway"},
 	{"gosdk", "mcpgo"},
 	{"cmd/sse-server/internal/tree"},

@@ -22,6 +22,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/auth/oauthclient"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/environ"
+	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -82,12 +83,14 @@ func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
 	if s.Warm != nil {
 		o.Warm = off(*s.Warm)
 	}
+	own := forprogram.OptionsOf(&o)
 	if s.Kind() == OfCommand && c.StateDir != "" {
-		o.LockDir = filepath.Join(c.StateDir, "locks")
+		own.LockDir = filepath.Join(c.StateDir, "locks")
 	}
 	if s.Remember && s.Kind() == OfCommand {
+		o.Remember = &gateway.Remember{For: time.Duration(s.RememberFor)}
 		// Over stdio the program may end at any time: there its learner does it.
-		o.Remember = &gateway.Remember{For: time.Duration(s.RememberFor), AnyFolder: !slices.Contains(s.Transports, gateway.TransportStdio)}
+		own.LearnsAnyFolder = !slices.Contains(s.Transports, gateway.TransportStdio)
 		if c.StateDir != "" {
 			o.Remember.Dir = filepath.Join(c.StateDir, "remembered")
 		}
