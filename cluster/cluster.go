@@ -1,6 +1,6 @@
 // Package cluster makes the replicas of a gateway one.
 //
-// [Join] returns a [Node], which is the httpcheck.Cluster of this process. Replicas find each other
+// [Join] returns a [Node] for gateway.Options.Cluster. Replicas find each other
 // over NATS (https://nats.io): by a heartbeat each second, which has the address of the replica
 // and what it uses of the limits, and by a subject for each session that has outlived its
 // replica. A request for a connection that another replica holds goes to that replica's address,
@@ -21,9 +21,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +32,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mcp-sse/mcp-sse/internal/clusterwords"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -69,17 +68,6 @@ type Options struct {
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// IsName reports whether a cluster, or a replica, may have that name.
-var IsName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,48}$`).MatchString
-
-// IsURL reports whether [Options] may have that URL.
-func IsURL(list string) bool {
-	return !slices.ContainsFunc(strings.Split(list, ","), func(server string) bool {
-		u, err := url.Parse(strings.TrimSpace(server))
-		return err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme)
-	})
-}
-
 func (o Options) withDefaults() (Options, error) {
 	host, _ := os.Hostname() // an empty one is refused below
 	host = strings.ReplaceAll(host, ".", "-")
@@ -89,21 +77,41 @@ func (o Options) withDefaults() (Options, error) {
 		o.listen, o.dial = net.Listen, new(net.Dialer).DialContext
 	}
 	for what, name := range map[string]string{"cluster": o.Name, "replica": o.Replica} {
-		if !IsName(name) {
+		if !clusterwords.IsName(name) {
 			return o, fmt.Errorf("the name of the %s is %q: use 1 to 48 letters, digits, _ and -", what, name)
 		}
 	}
 	if len(o.Key) < 32 {
 		return o, errors.New("the key of a cluster needs 32 bytes or more, the same on all replicas")
 	}
-	if !IsURL(o.URL) { // it may have a password
+	if !clusterwords.IsURL(o.URL) { // it may have a password
 		return o, errors.New("the URL of NATS is not valid: write nats://host:4222, or tls://host:4222")
 	}
 	return o, nil
 }
 
-// Node is this process as a replica. It is a httpcheck.Cluster, safe for concurrent use.
-type Node struct {
+// Node is this process as a replica: a gateway.Cluster, safe for concurrent use.
+type Node struct{ inner *node }
+
+// ID returns the part of ids that names this replica.
+func (n *Node) ID() string { return n.inner.ID() }
+
+// Close leaves the cluster: it gives requests from other replicas a second, ends those and the
+// requests that are forwarded, and waits for the handlers. What others send meanwhile goes elsewhere.
+// It is idempotent.
+func (n *Node) Close() { n.inner.Close() }
+
+func init() {
+	httpcheck.ProvideCluster(func(of any) httpcheck.Cluster {
+		if n, ok := of.(*Node); ok && n != nil {
+			return n.inner
+		}
+		return nil
+	})
+}
+
+// node is the httpcheck.Cluster of a Node.
+type node struct {
 	id, prefix string
 	log        *slog.Logger // for what other programs may cause
 	silence    *log.Logger  // for what this package learns in other ways
@@ -144,7 +152,7 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 		return nil, err
 	}
 	self := &member{id: rand.Text()[:idBytes], heartbeat: heartbeat{Name: o.Replica, Joining: true}}
-	n := &Node{
+	n := &node{
 		id: self.id, prefix: "mcp." + o.Name + ".", sealer: newSealer(o.Key, o.Name),
 		log: throttle.NewLines().Logger(o.Logger), silence: log.New(io.Discard, "", 0),
 		asks: make(chan *nats.Msg, 1024), dialTCP: o.dial, buffers: newBuffers(), done: make(chan struct{}),
@@ -183,11 +191,11 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 		n.Close()
 		return nil, err
 	}
-	return n, nil
+	return &Node{n}, nil
 }
 
 // introduce listens for other replicas, fails if one has the same name, and tells them that this one serves.
-func (n *Node) introduce(ctx context.Context) error {
+func (n *node) introduce(ctx context.Context) error {
 	if n.maxBeat < 4<<10 {
 		return fmt.Errorf("the max_payload of NATS is %d bytes: replicas need 8 KiB or more", n.nc.MaxPayload())
 	}
@@ -220,10 +228,8 @@ func (n *Node) introduce(ctx context.Context) error {
 	return nil
 }
 
-// Close leaves the cluster: it gives requests from other replicas a second, ends those and the
-// requests that are forwarded, and waits for the handlers. What others send meanwhile goes elsewhere.
-// It is idempotent.
-func (n *Node) Close() {
+// Close is Node.Close.
+func (n *node) Close() {
 	n.leave.Do(func() {
 		n.beat(func(self *member) { self.Leaving = true })
 		n.mu.Lock()
@@ -250,10 +256,10 @@ func (n *Node) Close() {
 }
 
 // ID returns the part of ids that names this replica.
-func (n *Node) ID() string { return n.id }
+func (n *node) ID() string { return n.id }
 
 // Attach makes part reachable for the other replicas.
-func (n *Node) Attach(server string, part httpcheck.Part) (detach func()) {
+func (n *node) Attach(server string, part httpcheck.Part) (detach func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.parts[server] = append(slices.Clip(n.parts[server]), &part)
@@ -268,7 +274,7 @@ func (n *Node) Attach(server string, part httpcheck.Part) (detach func()) {
 }
 
 // part returns the part of a server that has a connection, else the last one, or nil.
-func (n *Node) part(server, id string) (part *httpcheck.Part, has bool) {
+func (n *node) part(server, id string) (part *httpcheck.Part, has bool) {
 	n.mu.RLock()
 	parts := n.parts[server]
 	n.mu.RUnlock()
@@ -281,13 +287,13 @@ func (n *Node) part(server, id string) (part *httpcheck.Part, has bool) {
 }
 
 // draining reports whether this replica takes no new connections of a server.
-func (n *Node) draining(server string) bool {
+func (n *node) draining(server string) bool {
 	part, _ := n.part(server, "")
 	return part == nil || part.Draining()
 }
 
 // Adopt makes this replica get the requests for a session whose own replica is gone.
-func (n *Node) Adopt(server, id string) (release func()) {
+func (n *node) Adopt(server, id string) (release func()) {
 	sub, _ := n.nc.ChanSubscribe(n.adopted(server, id), n.asks) // fails once the node is closed
 	return func() { _ = sub.Unsubscribe() }
 }

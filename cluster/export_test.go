@@ -14,8 +14,14 @@ func (o *Options) SetNetwork(
 	o.listen, o.dial = listen, dial
 }
 
+// Replica is the httpcheck.Cluster of a Node.
+type Replica = node
+
+// Inside returns the Replica of a Node.
+func Inside(n *Node) *Replica { return n.inner }
+
 // Address returns what the replica tells the others.
-func (n *Node) Address() string { return n.listener.address }
+func (n *node) Address() string { return n.listener.address }
 
 // TLS returns how a replica of a cluster speaks to others, and lets them in.
 func TLS(key []byte, cluster, id, to string) (client, server *tls.Config) {

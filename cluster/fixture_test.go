@@ -211,7 +211,7 @@ func (c *faultyConn) Write(p []byte) (int, error) {
 
 // replica is a node with one server, whose connections are in has.
 type replica struct {
-	*cluster.Node
+	*cluster.Replica
 	t      testing.TB
 	logs   *bytes.Buffer
 	detach func()
@@ -243,7 +243,7 @@ func join(t testing.TB, b *broker, name string, change ...func(*cluster.Options)
 	if err != nil {
 		return nil, err
 	}
-	r.Node = n
+	r.Replica = cluster.Inside(n)
 	t.Cleanup(n.Close)
 	return r, nil
 }

@@ -68,7 +68,7 @@ var oneLine = strings.NewReplacer("\r", "", "\n", "").Replace
 
 // newTransport returns what carries requests to other replicas. The host of their URL is the id
 // of the replica.
-func (n *Node) newTransport() *http.Transport {
+func (n *node) newTransport() *http.Transport {
 	return &http.Transport{
 		DialTLSContext: func(ctx context.Context, _, address string) (net.Conn, error) {
 			replica, _, _ := net.SplitHostPort(address)
@@ -79,7 +79,7 @@ func (n *Node) newTransport() *http.Transport {
 }
 
 // dial connects to a replica, and fails with a dialError.
-func (n *Node) dial(ctx context.Context, replica string) (net.Conn, error) {
+func (n *node) dial(ctx context.Context, replica string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	tcp, err := n.dialTCP(ctx, "tcp", n.address(replica))
@@ -112,7 +112,7 @@ type flight struct {
 }
 
 // takeOff notes a flight until land is called. It reports false if this replica has left.
-func (n *Node) takeOff(f *flight) (land func(), ok bool) {
+func (n *node) takeOff(f *flight) (land func(), ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed {
@@ -128,7 +128,7 @@ func (n *Node) takeOff(f *flight) (land func(), ok bool) {
 
 // call is a request that is forwarded.
 type call struct {
-	n     *Node
+	n     *node
 	w     http.ResponseWriter
 	r     *http.Request
 	f     httpcheck.Forward
@@ -137,7 +137,7 @@ type call struct {
 
 // Forward has the replica that holds a connection serve a request, as httpcheck.Cluster says. It
 // panics with http.ErrAbortHandler if the replica is lost after the response has begun.
-func (n *Node) Forward(w http.ResponseWriter, r *http.Request, f httpcheck.Forward) bool {
+func (n *node) Forward(w http.ResponseWriter, r *http.Request, f httpcheck.Forward) bool {
 	owner, _, _ := strings.Cut(f.ID, ".")
 	if len(owner) != idBytes || owner == n.id && !n.draining(f.Server) {
 		return false

@@ -142,7 +142,7 @@ func TestParts(t *testing.T) {
 		b := startBroker(t)
 		all := joinAll(t, b, echo, "one", "two")
 		id := all[1].ID() + ".random.mac"
-		second := &replica{t: t, Node: all[1].Node, has: map[string]bool{}}
+		second := &replica{t: t, Replica: all[1].Replica, has: map[string]bool{}}
 		second.serve(echo)
 		post := func() (got []int, how string) {
 			_, how = forward(t.Context(), all[0], id, "{}", false)

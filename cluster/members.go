@@ -61,7 +61,7 @@ func (m *member) replica() httpcheck.Replica {
 }
 
 // heard takes a heartbeat.
-func (n *Node) heard(f *frame) {
+func (n *node) heard(f *frame) {
 	var next heartbeat
 	if json.Unmarshal(f.payload, &next) != nil {
 		return
@@ -94,7 +94,7 @@ func (n *Node) heard(f *frame) {
 }
 
 // state reports whether NATS is connected, and a replica silent, or gone: it left, or was not heard for long, or ever.
-func (n *Node) state(id string) (connected, silent, gone bool) {
+func (n *node) state(id string) (connected, silent, gone bool) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	m := n.members[id]
@@ -103,7 +103,7 @@ func (n *Node) state(id string) (connected, silent, gone bool) {
 }
 
 // address returns where a replica takes requests.
-func (n *Node) address(id string) string {
+func (n *node) address(id string) string {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	if m := n.members[id]; m != nil {
@@ -113,7 +113,7 @@ func (n *Node) address(id string) string {
 }
 
 // name returns what people call a replica.
-func (n *Node) name(id string) string {
+func (n *node) name(id string) string {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	if m := n.members[id]; m != nil {
@@ -124,7 +124,7 @@ func (n *Node) name(id string) string {
 
 // mayListen reports whether a request may be sent to a replica: it has been heard, has not left,
 // and was not missing when somebody tried after its silence.
-func (n *Node) mayListen(id string) bool {
+func (n *node) mayListen(id string) bool {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	m := n.members[id]
@@ -133,7 +133,7 @@ func (n *Node) mayListen(id string) bool {
 
 // missing notes that a replica was not there although it is silent for long: until it is heard
 // again, nobody tries.
-func (n *Node) missing(id string) {
+func (n *node) missing(id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if m := n.members[id]; m != nil && m.quiet > absentAfter {
@@ -143,7 +143,7 @@ func (n *Node) missing(id string) {
 
 // candidates returns the replicas that may go on with a session of a server, by the weight
 // that each has for its id: all replicas find the same order.
-func (n *Node) candidates(server, id string) (ids []string) {
+func (n *node) candidates(server, id string) (ids []string) {
 	n.mu.RLock()
 	for _, m := range n.members {
 		if l, ok := m.Servers[server]; ok && !l.Draining && !m.silent() && !m.Joining {
@@ -159,7 +159,7 @@ func (n *Node) candidates(server, id string) (ids []string) {
 }
 
 // Replicas returns what is known of the replicas, this one first and the others by name.
-func (n *Node) Replicas() []httpcheck.Replica {
+func (n *node) Replicas() []httpcheck.Replica {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	all := []httpcheck.Replica{n.self.replica()}

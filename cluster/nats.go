@@ -18,16 +18,16 @@ import (
 )
 
 // questions returns the subject on which a replica answers that it lives.
-func (n *Node) questions(replica string) string { return n.prefix + "r." + replica + ".q" }
+func (n *node) questions(replica string) string { return n.prefix + "r." + replica + ".q" }
 
 // adopted returns the subject on which the replica that serves a session is found.
-func (n *Node) adopted(server, id string) string {
+func (n *node) adopted(server, id string) string {
 	sum := sha256.Sum256([]byte(server + "\x00" + id))
 	return fmt.Sprintf("%sid.%x", n.prefix, sum[:16])
 }
 
 // connect connects to NATS. Errors do not have the URL, which may have a password.
-func (n *Node) connect(ctx context.Context, o Options) (*nats.Conn, error) {
+func (n *node) connect(ctx context.Context, o Options) (*nats.Conn, error) {
 	options := []nats.Option{
 		nats.Name("mcp-sse " + o.Replica), nats.CustomInboxPrefix(n.prefix + "r." + n.id + ".i"),
 		nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), nats.IgnoreAuthErrorAbort(),
@@ -67,7 +67,7 @@ func (n *Node) connect(ctx context.Context, o Options) (*nats.Conn, error) {
 }
 
 // returned begins anew to count who is silent.
-func (n *Node) returned(*nats.Conn) {
+func (n *node) returned(*nats.Conn) {
 	n.log.Info("NATS connected again")
 	n.down.Store(false)
 	n.mu.Lock()
@@ -80,7 +80,7 @@ func (n *Node) returned(*nats.Conn) {
 }
 
 // dispatch takes a message to this replica or to all. It does not wait.
-func (n *Node) dispatch(m *nats.Msg) {
+func (n *node) dispatch(m *nats.Msg) {
 	f, ok := n.sealer.open(m.Data)
 	switch {
 	case !ok:
@@ -96,7 +96,7 @@ func (n *Node) dispatch(m *nats.Msg) {
 // ask returns the replica that subscribes to a subject, within 7 seconds. The error is
 // nats.ErrNoResponders if nobody subscribes, and nats.ErrTimeout if no replica answers: others may
 // subscribe that only listen.
-func (n *Node) ask(subject string) (replica string, err error) {
+func (n *node) ask(subject string) (replica string, err error) {
 	f := &frame{kind: kindAsk, to: everyone, from: n.id, number: rand.Uint64()}
 	m, err := n.nc.Request(subject, n.sealer.seal(f), time.Second)
 	if errors.Is(err, nats.ErrTimeout) { // who was leaving the subject does not answer; who is slow, later
@@ -113,7 +113,7 @@ func (n *Node) ask(subject string) (replica string, err error) {
 }
 
 // run does what is due each second, and answers who asks for adopted sessions.
-func (n *Node) run() {
+func (n *node) run() {
 	ticks := time.NewTicker(time.Second)
 	defer ticks.Stop()
 	for n.tick(); ; {
@@ -128,7 +128,7 @@ func (n *Node) run() {
 	}
 }
 
-func (n *Node) tick() {
+func (n *node) tick() {
 	n.shareUsage()
 	n.beat(func(self *member) { self.quiet++ })
 	n.endStreams()
@@ -161,7 +161,7 @@ func (n *Node) tick() {
 
 // check ends the flights to a silent replica unless it lives: it may only be cut from NATS. Now says that
 // it has just become silent. It returns after dialTimeout at the latest.
-func (n *Node) check(m member, now bool) {
+func (n *node) check(m member, now bool) {
 	conn, err := n.dial(context.Background(), m.id)
 	if err == nil {
 		_ = conn.Close()
@@ -185,7 +185,7 @@ func (n *Node) check(m member, now bool) {
 
 // endStreams ends those that others serve for servers that this replica serves no more; while it
 // drains, some of them each time.
-func (n *Node) endStreams() {
+func (n *node) endStreams() {
 	n.endFlights(errDraining, func(f *flight) bool {
 		if !f.stream {
 			return false
@@ -196,7 +196,7 @@ func (n *Node) endStreams() {
 }
 
 // endFlights ends some flights, and returns how many.
-func (n *Node) endFlights(why error, which func(f *flight) bool) (ended int) {
+func (n *node) endFlights(why error, which func(f *flight) bool) (ended int) {
 	n.mu.RLock()
 	all := slices.Collect(maps.Keys(n.flights))
 	n.mu.RUnlock()
@@ -210,7 +210,7 @@ func (n *Node) endFlights(why error, which func(f *flight) bool) (ended int) {
 }
 
 // shareUsage notes what the parts use, for the next heartbeat, and tells them what other replicas do.
-func (n *Node) shareUsage() {
+func (n *node) shareUsage() {
 	n.mu.RLock()
 	parts := maps.Clone(n.parts)
 	n.mu.RUnlock()
@@ -245,7 +245,7 @@ func (n *Node) shareUsage() {
 
 // beat changes what this replica tells the others, and sends it. If that is lost, the next
 // heartbeat is a second away. No lock is held meanwhile: NATS may take seconds.
-func (n *Node) beat(change func(self *member)) {
+func (n *node) beat(change func(self *member)) {
 	n.mu.Lock()
 	change(n.self)
 	n.number++
@@ -258,4 +258,4 @@ func (n *Node) beat(change func(self *member)) {
 }
 
 // connectedLocked reports whether frames go through NATS: heartbeats of this replica come back.
-func (n *Node) connectedLocked() bool { return !n.down.Load() && n.self.quiet <= cutAfter }
+func (n *node) connectedLocked() bool { return !n.down.Load() && n.self.quiet <= cutAfter }

@@ -137,7 +137,7 @@ func (l *listener) retire(serving func() int) {
 func (l *listener) close() { _ = l.server.Close() }
 
 // strangers logs what net/http says of connections that are not of replicas.
-type strangers struct{ n *Node }
+type strangers struct{ n *node }
 
 func (s strangers) Write(line []byte) (int, error) {
 	s.n.log.Warn("connection refused: another key, or not a replica", "err", strings.TrimSpace(string(line)))
@@ -145,7 +145,7 @@ func (s strangers) Write(line []byte) (int, error) {
 }
 
 // enter lets a request begin to be served, unless this replica leaves.
-func (n *Node) enter() bool {
+func (n *node) enter() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.leaving {
@@ -157,13 +157,13 @@ func (n *Node) enter() bool {
 }
 
 // exit is called when a request that entered is served.
-func (n *Node) exit() {
+func (n *node) exit() {
 	n.entered.Add(-1)
 	n.running.Done()
 }
 
 // serve has the handler of the server answer a request of another replica.
-func (n *Node) serve(w http.ResponseWriter, r *http.Request) {
+func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 	if !n.enter() {
 		refuse(w, r, refusedGone)
 		return
@@ -200,7 +200,7 @@ func (n *Node) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // Return refuses a request of another replica whose connection is gone here, as this one drains.
-func (n *Node) Return(w http.ResponseWriter, r *http.Request) { refuse(w, r, refusedGone) }
+func (n *node) Return(w http.ResponseWriter, r *http.Request) { refuse(w, r, refusedGone) }
 
 // refuse answers a request that no handler serves. It reads the body first, because the other
 // replica reads no answer before it has sent all. The connection ends too, because this replica

@@ -3,7 +3,6 @@ package gateway
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/signedid"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
+	process "github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -25,12 +26,13 @@ func (s *settings) validate(up upstream.Upstream) error {
 	c.values()
 	c.refuseIf(s.MaxMessageBytes > s.MaxHeldBytes/4, "MaxMessageBytes",
 		fmt.Sprintf("must be at most %d, a quarter of the bytes that may wait", s.MaxHeldBytes/4))
+	c.refuseIf(s.Cluster != nil && s.Replicas == nil, "Cluster", "must be what cluster.Join returns")
 	c.sessions(up)
 	return errors.Join(c.wrong...)
 }
 
-// OptionError reports an option of a Gateway that is wrong, or cannot change. All that are wrong
-// come in one error: [OptionErrors] lists them.
+// OptionError reports an option of a Gateway that is wrong, or cannot change. All that are wrong come in one error,
+// which has an Unwrap() []error as those of errors.Join have.
 type OptionError struct {
 	// Option is the name of the field of Options, or PrincipalEnv for that of an
 	// upstream.Command.
@@ -45,38 +47,15 @@ type OptionError struct {
 
 // Error returns the text of the error, with the names of the fields.
 func (e *OptionError) Error() string {
-	return e.Text(func(option string) string { return option })
+	problem := e.Problem
+	if e.Other != "" {
+		problem = fmt.Sprintf(problem, e.Other)
+	}
+	return e.Option + ": " + problem
 }
 
 // Unwrap returns Err.
 func (e *OptionError) Unwrap() error { return e.Err }
-
-// Text returns the text of the error with the names that a program has for the options.
-func (e *OptionError) Text(name func(option string) string) string {
-	problem := e.Problem
-	if e.Other != "" {
-		problem = fmt.Sprintf(problem, name(e.Other))
-	}
-	return name(e.Option) + ": " + problem
-}
-
-// OptionErrors returns the OptionErrors in an error of New or Reconfigure; none if it has
-// another reason.
-func OptionErrors(err error) []*OptionError {
-	switch e := err.(type) {
-	case *OptionError:
-		return []*OptionError{e}
-	case interface{ Unwrap() error }:
-		return OptionErrors(e.Unwrap())
-	case interface{ Unwrap() []error }:
-		var all []*OptionError
-		for _, one := range e.Unwrap() {
-			all = append(all, OptionErrors(one)...)
-		}
-		return all
-	}
-	return nil
-}
 
 // maxDuration keeps products of durations far from overflow.
 const maxDuration = 365 * 24 * time.Hour
@@ -149,7 +128,7 @@ func (c *checks) values() {
 		}
 	}
 	for _, name := range o.ForwardHeaders {
-		if err := CheckHeaderName(name); err != nil {
+		if err := httpcheck.CheckHeaderName(name); err != nil {
 			c.refuseIf(true, "ForwardHeaders", err.Error())
 		}
 	}
@@ -164,7 +143,7 @@ func (c *checks) values() {
 // kind of upstream.
 func (c *checks) sessions(up upstream.Upstream) {
 	o, shared := c.o, c.o.Sessions == SessionsShared
-	_, remote := up.(upstream.URL)
+	_, remote := up.(remote.URL)
 	needless := remote && o.Warm > 0 && !shared
 	c.contradictIf(needless, "Warm", "Sessions",
 		"has no effect on a remote server, which is not started here, unless %s is shared")
@@ -178,7 +157,7 @@ func (c *checks) sessions(up upstream.Upstream) {
 		"contradicts %s: clients that share a session cannot each initialize it")
 	c.contradictIf(shared && len(o.ForwardHeaders) > 0, "ForwardHeaders", "Sessions",
 		"contradicts %s: a shared session cannot send the headers of one client")
-	command, ok := up.(upstream.Command)
+	command, ok := up.(process.Command)
 	switch {
 	case !ok:
 	case command.PrincipalEnv == "":
@@ -195,22 +174,3 @@ func (c *checks) sessions(up upstream.Upstream) {
 // serverName matches valid names of servers. A name is part of a path and the value
 // of a label.
 var serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
-
-// CheckHeaderName returns an error if neither the operator nor a client may set a
-// header on requests to a remote server: the name is not valid, or HTTP or MCP define
-// the header.
-func CheckHeaderName(name string) error {
-	if !httpguts.ValidHeaderFieldName(name) {
-		return fmt.Errorf("%.64q is not the name of a header", name)
-	}
-	name = http.CanonicalHeaderKey(name)
-	switch name {
-	case "Accept", "Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Host",
-		"Keep-Alive", "Last-Event-Id", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
-	default:
-		if !strings.HasPrefix(name, "Mcp-") {
-			return nil
-		}
-	}
-	return fmt.Errorf("the transport sets %s itself", name)
-}

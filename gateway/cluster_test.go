@@ -53,6 +53,8 @@ func (all *replicas) join() *node {
 
 func (n *node) ID() string { return n.id }
 
+func (n *node) Close() {}
+
 func (n *node) Attach(_ string, part httpcheck.Part) func() {
 	n.all.mu.Lock()
 	defer n.all.mu.Unlock()

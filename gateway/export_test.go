@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/implementation"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -23,7 +24,9 @@ type Settings = settings
 func SettingsOf(opts Options) Settings { return newSettings(opts, nil) }
 
 // WarmOf returns how many servers are kept warm.
-func WarmOf(up upstream.Upstream, opts Options) int { return newSettings(opts, valueOf(up)).Warm }
+func WarmOf(up upstream.Upstream, opts Options) int {
+	return newSettings(opts, implementation.Of(up)).Warm
+}
 
 // NewWith is New with those settings that are not zero in place of its own.
 func NewWith(up upstream.Upstream, with Settings) (*Gateway, error) {
@@ -41,4 +44,6 @@ func NewWith(up upstream.Upstream, with Settings) (*Gateway, error) {
 func PromRegistry(g *Gateway) *prometheus.Registry { return g.promReg }
 
 // SameServer is sameServer.
-var SameServer = sameServer
+func SameServer(a, b upstream.Upstream) bool {
+	return sameServer(implementation.Of(a), implementation.Of(b))
+}

@@ -26,6 +26,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/stdio"
 	"github.com/mcp-sse/mcp-sse/internal/streamable"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/implementation"
+	process "github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -105,7 +107,7 @@ func newGateway(up upstream.Upstream, opts Options, adjust func(*settings)) (*Ga
 	g.connect(n, build.Version)
 	g.now.Store(n)
 	g.metrics.MeasureChildren(func() int64 { return g.now.Load().supplier.Memory() })
-	g.attach(s.Cluster)
+	g.attach(s.Replicas)
 	return g, nil
 }
 
@@ -131,7 +133,7 @@ func (g *Gateway) has(id string) bool {
 
 // prepare returns the settings that follow from opts in front of the server that up reaches.
 func (g *Gateway) prepare(up upstream.Upstream, opts Options) (*serving, error) {
-	up = valueOf(up)
+	up = implementation.Of(up)
 	n := &serving{opts: newSettings(opts, up), up: up}
 	if g.adjust != nil {
 		g.adjust(&n.opts)
@@ -139,7 +141,7 @@ func (g *Gateway) prepare(up upstream.Upstream, opts Options) (*serving, error) 
 	if err := n.opts.validate(n.up); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	if command, ok := n.up.(upstream.Command); ok && command.PrincipalEnv != "" {
+	if command, ok := n.up.(process.Command); ok && command.PrincipalEnv != "" {
 		n.opts.PassRequest = &PassRequest{}
 	}
 	if up, ok := n.up.(identified); ok && (n.remembers() || n.opts.program.LockDir != "") {
@@ -161,8 +163,8 @@ type movable interface {
 }
 
 var (
-	_ identified = upstream.Command{}
-	_ movable    = upstream.Command{}
+	_ identified = process.Command{}
+	_ movable    = process.Command{}
 )
 
 // remembers reports whether anything may be remembered of the server.
@@ -219,24 +221,8 @@ func (g *Gateway) streamable(n *serving) streamable.Options {
 	opts := n.opts.streamable(g.metrics)
 	opts.Repeatable = func(m *jsonrpc.Message) bool { return g.now.Load().supplier.Repeatable(m) }
 	opts.LeaseStream = g.leaseStream
-	_, opts.SamePeer = n.up.(upstream.Command) // a process sees the principal at most
+	_, opts.SamePeer = n.up.(process.Command) // a process sees the principal at most
 	return opts
-}
-
-// valueOf returns what a pointer to a kind of upstream points to: what depends on the kind
-// looks for the value.
-func valueOf(up upstream.Upstream) upstream.Upstream {
-	switch p := up.(type) {
-	case *upstream.Command:
-		if p != nil {
-			return *p
-		}
-	case *upstream.URL:
-		if p != nil {
-			return *p
-		}
-	}
-	return up
 }
 
 // connect makes the supplier of sessions with the server, and the options of the bridges.
@@ -274,7 +260,7 @@ func (g *Gateway) connect(n *serving, version string) {
 // supply returns the options of the supplier.
 func (g *Gateway) supply(n *serving) handshake.SupplierOptions {
 	o := &n.opts
-	_, boots := n.up.(upstream.Command)
+	_, boots := n.up.(process.Command)
 	idle, age := time.Duration(0), time.Duration(0)
 	if n.memory != nil {
 		idle, age = max(0, o.Remember.ProcessIdle), o.Remember.For

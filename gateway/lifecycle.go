@@ -45,7 +45,7 @@ func (g *Gateway) Shutdown(ctx context.Context) error {
 	}
 	supplier := g.now.Load().supplier // the last one
 	for _, c := range g.registry.All() {
-		if g.now.Load().opts.Cluster != nil {
+		if g.now.Load().opts.Replicas != nil {
 			supplier.Go(func() { drainLater(ctx, c) })
 		} else if quiet, err := c.Drain(); err == nil {
 			supplier.Go(func() { closeWhenQuiet(ctx, c, quiet, window) })

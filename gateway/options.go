@@ -12,7 +12,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
-	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 )
 
 // The values of Options.Sessions.
@@ -42,10 +41,15 @@ const (
 	PageOff  = "off"
 )
 
-// Cluster is what connects the replicas of a gateway. [cluster.Join] returns one.
+// Cluster is what connects the replicas of a gateway. [cluster.Join] returns one, and nothing else is accepted.
 //
 // [cluster.Join]: https://pkg.go.dev/github.com/mcp-sse/mcp-sse/cluster#Join
-type Cluster = httpcheck.Cluster
+type Cluster interface {
+	// ID returns the part of ids that names this replica.
+	ID() string
+	// Close leaves the cluster.
+	Close()
+}
 
 // Options configure a Gateway. A zero field means its default; Defaults returns all
 // of them. A negative value switches a limit off, where that is possible.

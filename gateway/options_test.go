@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -114,7 +115,7 @@ func TestHeadersThatCanBeSet(t *testing.T) {
 		"": false, "a b": false, "a:": false, "é": false, "a\n": false,
 		"host": false, "Content-Type": false, "LAST-EVENT-ID": false, "mcp-session-id": false, "MCP-Protocol-Version": false,
 	} {
-		if err := gateway.CheckHeaderName(name); (err == nil) != free {
+		if err := httpcheck.CheckHeaderName(name); (err == nil) != free {
 			t.Errorf("%q: got %v, want it free: %v", name, err, free)
 		}
 	}

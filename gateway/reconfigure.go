@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
+	process "github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -133,7 +135,7 @@ func isSame(a, b any) bool {
 // sameServer reports whether two upstreams are known to reach the same server in the same way.
 func sameServer(a, b upstream.Upstream) bool {
 	switch a.(type) {
-	case upstream.Command, upstream.URL:
+	case process.Command, remote.URL:
 		return reflect.DeepEqual(a, b)
 	}
 	return reflect.ValueOf(a).Comparable() && a == b

@@ -15,7 +15,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
-	"github.com/mcp-sse/mcp-sse/internal/multiplex"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -226,8 +225,15 @@ type ServerSnapshot struct {
 	// Server is Options.Name.
 	Server string `json:"server,omitempty"`
 	// Tools is the size of the server's list of tools, once a client has read it.
-	Tools *multiplex.ToolList `json:"tools,omitempty"`
+	Tools *ToolList `json:"tools,omitempty"`
 	connstate.Snapshot
+}
+
+// ToolList is the size of a server's list of tools: models read all of it.
+type ToolList struct {
+	Tools                 int `json:"tools"`
+	DescriptionCharacters int `json:"descriptionCharacters"`
+	LongestName           int `json:"longestName"` // in characters
 }
 
 // Snapshot returns a snapshot of each open connection, in no order.
@@ -236,7 +242,7 @@ func (s *Servers) Snapshot() []ServerSnapshot { return snapshotsOf(s.list()) }
 func snapshotsOf(all []*Gateway) []ServerSnapshot {
 	snapshots := []ServerSnapshot{}
 	for _, g := range all {
-		tools := g.now.Load().supplier.Tools()
+		tools := (*ToolList)(g.now.Load().supplier.Tools())
 		for _, one := range g.Snapshot() {
 			snapshots = append(snapshots, ServerSnapshot{g.name, tools, one})
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/signedid"
 	"github.com/mcp-sse/mcp-sse/internal/streamable"
+	process "github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 	"github.com/mcp-sse/mcp-sse/upstream"
@@ -47,6 +48,8 @@ func Defaults() Options {
 // from them or are the same for all gateways.
 type settings struct {
 	Options
+
+	Replicas httpcheck.Cluster // of Options.Cluster; nil: there are none
 
 	MaxRequestTimeout time.Duration // of a request with progress
 	InitializeTimeout time.Duration // of a client's own initialize, failed starts included
@@ -104,6 +107,7 @@ func newSettings(o Options, up upstream.Upstream) settings {
 
 	s := settings{
 		Options:           o,
+		Replicas:          httpcheck.ClusterOf(o.Cluster),
 		WarmFollowsUse:    followsUse,
 		MaxRequestTimeout: 10 * o.RequestTimeout,
 		InitializeTimeout: min(50*time.Second, 3*o.StartTimeout), // SDKs give up after 60 s, and then show no reason
@@ -129,7 +133,7 @@ func newSettings(o Options, up upstream.Upstream) settings {
 // child process of its own that needs nothing of its client, because a boot takes longer
 // than some clients wait for the tools.
 func (o *Options) wantsWarm(up upstream.Upstream) bool {
-	child, ok := up.(upstream.Command)
+	child, ok := up.(process.Command)
 	ofAnyClient := child.PrincipalEnv == "" && o.PassRequest == nil && len(o.ForwardHeaders) == 0
 	servesStdio := slices.Contains(o.Transports, TransportStdio) // there is one client, which takes its server at once
 	return ok && o.Sessions == SessionsPerConnection && ofAnyClient && !servesStdio
@@ -151,13 +155,13 @@ func (s *settings) connections(m *metrics.Metrics, account *budget.Account) conn
 		audit = audit.With("server", s.Name)
 	}
 	replica := "" // the process chooses
-	if s.Cluster != nil {
-		replica = s.Cluster.ID()
+	if s.Replicas != nil {
+		replica = s.Replicas.ID()
 	}
 	opts := connstate.Options{
 		GateQueue: s.GateQueue, MaxPending: s.MaxPending, OutboxBytes: s.OutboxBytes,
 		GateTimeout: s.InitializationTimeout, RestTimeout: s.RequestTimeout, AnnounceDelay: s.AnnounceDelay, SlowRequest: s.SlowRequest,
-		IDs: signedid.New(s.IDKey, s.Name, replica), Clustered: s.Cluster != nil, Budget: account,
+		IDs: signedid.New(s.IDKey, s.Name, replica), Clustered: s.Replicas != nil, Budget: account,
 		Logger: s.Logger, Audit: audit, Metrics: m, Server: s.Name,
 	}
 	if s.TracerProvider != nil {
@@ -192,7 +196,7 @@ func (s *settings) checks(m *metrics.Metrics) httpcheck.Options {
 		MaxMessageBytes: s.MaxMessageBytes,
 		TrustedProxies:  s.TrustedProxies, AllowedOrigins: s.AllowedOrigins, AllowedHosts: s.AllowedHosts, PublicHost: s.PublicHost,
 		Reauthenticate: s.Reauthenticate,
-		Authenticate:   s.Authenticate, Cluster: s.Cluster, Server: s.Name, ForwardHeaders: s.ForwardHeaders,
+		Authenticate:   s.Authenticate, Cluster: s.Replicas, Server: s.Name, ForwardHeaders: s.ForwardHeaders,
 		Logger: s.Logger, Metrics: m,
 	}
 	if s.PassRequest != nil {

@@ -6,7 +6,8 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/gateway/internal/statuspage"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
-	"github.com/mcp-sse/mcp-sse/upstream"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
+	process "github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 )
 
 // statusPage returns the status page of the gateways that all returns.
@@ -23,7 +24,7 @@ func statusPage(all func() []*Gateway) http.Handler {
 
 // replicasOf returns the replicas of gateways; nil without a cluster.
 func replicasOf(gateways []*Gateway) []httpcheck.Replica {
-	if cluster := gateways[0].now.Load().opts.Cluster; cluster != nil {
+	if cluster := gateways[0].now.Load().opts.Replicas; cluster != nil {
 		return cluster.Replicas()
 	}
 	return nil
@@ -37,9 +38,9 @@ func (g *Gateway) look() statuspage.Server {
 		Tools: now.supplier.Tools(), Hour: g.metrics.Hour(), Connections: g.Snapshot(),
 	}
 	switch up := now.up.(type) {
-	case upstream.Command:
+	case process.Command:
 		s.Upstream, s.Place = "child process", filepath.Base(up.Path)
-	case upstream.URL:
+	case remote.URL:
 		s.Upstream, s.Place = "URL", up.Place()
 	}
 	return s

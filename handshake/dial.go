@@ -9,9 +9,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/fair"
 	"github.com/mcp-sse/mcp-sse/internal/multiplex"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
-	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 // startOwn starts a session of the gateway's own, with the synthetic initialize.
@@ -58,7 +58,7 @@ func (s *source) dialInPlace(ctx context.Context, t *turn) (session *Session, un
 			reason = metrics.ReasonDenied
 		}
 		details := "the server could not be started"
-		if _, remote := s.up.(upstream.URL); remote {
+		if _, remote := s.up.(remote.URL); remote {
 			details = "could not connect to the server"
 		}
 		return nil, until, creationFailure(reason, details, err)

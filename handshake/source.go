@@ -14,6 +14,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/multiplex"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream"
@@ -149,8 +151,8 @@ type observable interface {
 type excused interface{ Excuse() string }
 
 var (
-	_ excused = upstream.Command{}
-	_ excused = upstream.URL{}
+	_ excused = stdio.Command{}
+	_ excused = remote.URL{}
 )
 
 // Advice returns what errors about a server that does not answer add: what to change, or

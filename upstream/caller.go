@@ -2,6 +2,8 @@ package upstream
 
 import (
 	"context"
+	"net/http"
+	"net/netip"
 
 	"github.com/mcp-sse/mcp-sse/internal/caller"
 )
@@ -12,11 +14,23 @@ import (
 // The gateway adds it to the context of handlers with gateway.Options.PassRequest, which the
 // drop-in handlers of gosdk and mcpgo set, and not without it. The context then also has the
 // values of the context of the HTTP request, such as those that a middleware has added.
-type Caller = caller.Caller
+type Caller struct {
+	// Principal is who was authenticated; empty without authentication.
+	Principal string
+	// Addr is the client's address, as trusted proxies report it; it may be the zero
+	// Addr.
+	Addr netip.Addr
+	// Header has the headers that gateway.PassRequest.Headers names, as far as the
+	// request has them. It must not be changed.
+	Header http.Header
+}
 
 // CallerFromContext returns the Caller in the context of a handler, if there is one. The Caller
 // must not be changed.
-func CallerFromContext(ctx context.Context) (c *Caller, ok bool) { return caller.FromContext(ctx) }
+func CallerFromContext(ctx context.Context) (c *Caller, ok bool) {
+	found, ok := caller.FromContext(ctx)
+	return (*Caller)(found), ok
+}
 
 // CallerValues returns a context with the values of that of a Dial which a server in this process
 // may see: those of the HTTP request, with its Caller, and without deadline and end. Without a

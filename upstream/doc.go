@@ -15,12 +15,13 @@
 // each kind documents its bound. After Close a session holds no goroutine, descriptor
 // or process, unless a function of the caller does not return.
 //
-// Handle and Serve are in this package. The other kinds have their own:
+// Handle and Serve are in this package. The implementation of the others is in internal/upstream:
 //
-//	stdio                 child processes: Command
-//	remote                servers over HTTP: URL, HTTPHandler
-//	  internal/streamable   MCP 2025-03-26 to 2025-11-25: a POST for each message, resumption, GET
-//	  internal/statelessserver  MCP 2026-07-28: presents a server without sessions as a session
-//	  internal/httpsse      MCP 2024-11-05: one stream, and POSTs to the endpoint that it names
-//	  internal/exchange     HTTP requests and responses, for those three
+//	stdio            child processes: Command
+//	remote           servers over HTTP: URL, HTTPHandler
+//	streamable       MCP 2025-03-26 to 2025-11-25: a POST for each message, resumption, GET
+//	statelessserver  MCP 2026-07-28: presents a server without sessions as a session
+//	httpsse          MCP 2024-11-05: one stream, and POSTs to the endpoint that it names
+//	exchange         HTTP requests and responses, for those three
+//	implementation   what the gateway uses of a Command or a URL, which users do not need
 package upstream

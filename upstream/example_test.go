@@ -87,7 +87,7 @@ func (tenants) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 
 func ExampleCallerValues() {
 	// The gateway adds the caller where gateway.Options.PassRequest is set.
-	ctx, cancel := context.WithCancel(caller.NewContext(context.Background(), &upstream.Caller{Principal: "ada"}))
+	ctx, cancel := context.WithCancel(caller.NewContext(context.Background(), &caller.Caller{Principal: "ada"}))
 	conn, err := tenants{}.Dial(ctx)
 	if err != nil {
 		log.Fatal(err)

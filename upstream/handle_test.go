@@ -14,9 +14,9 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/upstreamtest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
-	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 )
 
 // announce says where the daemon is: in the log for programs, on stdout for people.
@@ -34,7 +35,7 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 		where = append(where, "admin", admin)
 	}
 	if d.common.Cluster != nil {
-		where = append(where, "cluster", c.ClusterName, "replica", d.common.Cluster.Replicas()[0].Name)
+		where = append(where, "cluster", c.ClusterName, "replica", httpcheck.ClusterOf(d.common.Cluster).Replicas()[0].Name)
 	}
 	d.log.With("addr", main.conns.Addr().String(), "version", buildinfo.Read().Version).Info("serving", where...)
 	if main.option == sharedOption { // nobody reads it
@@ -47,7 +48,7 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 		fmt.Fprintf(&text, "Status page   %s/status\n\n", admin)
 	}
 	if d.common.Cluster != nil {
-		fmt.Fprintf(&text, "Replica       %s of the cluster %s\n\n", d.common.Cluster.Replicas()[0].Name,
+		fmt.Fprintf(&text, "Replica       %s of the cluster %s\n\n", httpcheck.ClusterOf(d.common.Cluster).Replicas()[0].Name,
 			c.ClusterName)
 	}
 	_, _ = text.WriteTo(m.Stdout)

@@ -22,6 +22,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/private"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -54,7 +55,7 @@ func connectedGateway(c *config.Config, s *config.Server, shared gateway.Options
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Place("connect"), err)
 	}
-	if command, ok := up.(upstream.Command); ok {
+	if command, ok := up.(stdio.Command); ok {
 		daemon.server = command.Identity()
 	}
 	// These are for the daemon.

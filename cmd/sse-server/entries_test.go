@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
-	"github.com/mcp-sse/mcp-sse/upstream"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 )
 
 // init writes a file that is taken, of what clients have or of a command.
@@ -39,7 +39,7 @@ func TestInit(t *testing.T) {
 	}
 	c := mustLoad(t, env, "check", "-c", "servers.yaml")
 	first := c.Servers[0]
-	if strings.Join(argsOf(first), " ") != "-y @x/server-files /data: a" || !slices.Contains(first.Upstream().(upstream.Command).Env, "A=yes") || first.Dir != "/" || c.Servers[4].Remote().Header.Get("Authorization") != "Bearer "+secret {
+	if strings.Join(argsOf(first), " ") != "-y @x/server-files /data: a" || !slices.Contains(first.Upstream().(stdio.Command).Env, "A=yes") || first.Dir != "/" || c.Servers[4].Remote().Header.Get("Authorization") != "Bearer "+secret {
 		t.Errorf("got %q %q %q %v", argsOf(first), first.Env, first.Dir, c.Servers[4].Remote())
 	}
 	data, _ := os.ReadFile("servers.yaml")
@@ -96,10 +96,10 @@ func TestInitKeepsSecrets(t *testing.T) {
 }
 
 // argsOf returns the arguments of the process of a server.
-func argsOf(s *config.Server) []string { return s.Upstream().(upstream.Command).Args }
+func argsOf(s *config.Server) []string { return s.Upstream().(stdio.Command).Args }
 
 // envOf returns the environment of the process of a server.
-func envOf(s *config.Server) []string { return s.Upstream().(upstream.Command).Env }
+func envOf(s *config.Server) []string { return s.Upstream().(stdio.Command).Env }
 
 // Nothing that may be secret is in the file that init writes into a folder, and the file where it is is for this user alone.
 func TestInitPutsSecretsIntoTheStateDirectory(t *testing.T) {

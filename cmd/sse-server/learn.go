@@ -26,8 +26,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/private"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 // An agent that gives up before its server has booted ends sse-server stdio, and the server with it, often
@@ -358,7 +358,7 @@ func alone(one *flock.Flock, start func() error) error {
 // 65,536: of two that share one, one may not be learned.
 func commandHash(c *config.Config, s *config.Server) string {
 	name := c.Title(s)
-	if command, ok := s.Upstream().(upstream.Command); ok {
+	if command, ok := s.Upstream().(stdio.Command); ok {
 		name = command.Identity().Command
 	}
 	sum := sha256.Sum256([]byte(name))

@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/internal/environ"
 	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
-	"github.com/mcp-sse/mcp-sse/upstream"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 )
 
 const (
@@ -62,7 +62,7 @@ func partsOf(c *config.Config, args []string) map[string]string {
 		texts["the directory"] = []string{dir}
 	}
 	for _, s := range c.Each() {
-		if command, ok := s.Upstream().(upstream.Command); ok {
+		if command, ok := s.Upstream().(stdio.Command); ok {
 			texts[programPart+s.Command[0]] = programsOf(command.Path)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
-	"github.com/mcp-sse/mcp-sse/upstream"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 )
 
 // headStart is how long a server of which nothing is known has not failed when its warm servers start beside
@@ -258,7 +258,7 @@ func late(s *config.Server, words, advice string) (lines []string) {
 	}
 	lines = []string{plainText(reason)}
 	if words != "" {
-		for line := range strings.SplitSeq(plainText(words), upstream.LineBreak) {
+		for line := range strings.SplitSeq(plainText(words), stdio.LineBreak) {
 			lines = append(lines, "  | "+line)
 		}
 	}
@@ -271,7 +271,7 @@ func failed(s *config.Server, took time.Duration, err error) []string {
 	reason, words := apart(text)
 	lines := []string{fmt.Sprintf("FAILED after %.1f s: %s", took.Seconds(), reason)}
 	if words != "" {
-		for line := range strings.SplitSeq(words, upstream.LineBreak) {
+		for line := range strings.SplitSeq(words, stdio.LineBreak) {
 			lines = append(lines, "  | "+line)
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/internal/subnet"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
-	"github.com/mcp-sse/mcp-sse/upstream/remote"
 )
 
 // maxParams bounds the initialize params of a client that a bridge keeps for later

@@ -12,16 +12,11 @@ import (
 	"net/netip"
 )
 
-// Caller is the client that made an HTTP request.
+// Caller is an upstream.Caller, with the same fields.
 type Caller struct {
-	// Principal is who was authenticated; empty without authentication.
 	Principal string
-	// Addr is the client's address, as trusted proxies report it; it may be the zero
-	// Addr.
-	Addr netip.Addr
-	// Header has the headers that gateway.PassRequest.Headers names, as far as the
-	// request has them. It must not be changed.
-	Header http.Header
+	Addr      netip.Addr
+	Header    http.Header
 }
 
 // added is what NewContext adds to a context: the caller, and the context before it.

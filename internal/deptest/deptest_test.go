@@ -19,13 +19,13 @@ const module = "github.com/mcp-sse/mcp-sse"
 // those of lower layers, not its neighbours.
 var layers = [][]string{
 	{"internal/atomicfile", "internal/closed", "internal/hosts", "internal/plainjson"},
-	{"jsonrpc", "metrics", "auth", "internal/idle", "auth/oauthclient", "internal/caller", "internal/clients", "internal/environ", "internal/private", "internal/clip", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid", "internal/unreached"},
-	{"internal/mcp", "internal/pages", "internal/budget", "internal/details"},
+	{"jsonrpc", "metrics", "auth", "internal/idle", "auth/oauthclient", "internal/caller", "internal/clients", "internal/environ", "internal/private", "internal/clip", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid", "internal/unreached", "internal/clusterwords"},
+	{"internal/mcp", "internal/pages", "internal/upstream/implementation", "internal/budget", "internal/details"},
 	{"internal/stateless", "internal/buffer", "internal/remember"},
 	{"connstate", "internal/multiplex/sharing"},
-	{"upstream/internal/exchange", "upstream/internal/inprocess"},
-	{"upstream/internal/streamable", "upstream/internal/statelessserver", "upstream/internal/httpsse"},
-	{"upstream/remote", "upstream/stdio"},
+	{"internal/upstream/exchange", "internal/upstream/inprocess"},
+	{"internal/upstream/streamable", "internal/upstream/statelessserver", "internal/upstream/httpsse"},
+	{"internal/upstream/remote", "internal/upstream/stdio"},
 	{"internal/multiplex", "upstream", "internal/bridge/internal/life"},
 	{"internal/httpanswer", "handshake"},
 	{"internal/httpcheck"},
@@ -41,8 +41,17 @@ var layers = [][]string{
 	{"cmd/sse-server"},
 }
 
-// apart are folders whose packages may not import those of one another.
-var apart = []string{"internal/multiplex", "upstream"}
+// apart are the folders of two sides, of which no package may import one of the other side.
+var apart = [2][]string{{"internal/multiplex"}, {"upstream", "internal/upstream"}}
+
+// side returns the number of the side in apart to which a package belongs; -1 for none.
+func side(short string) int {
+	return slices.IndexFunc(apart[:], func(folders []string) bool {
+		return slices.ContainsFunc(folders, func(folder string) bool {
+			return short == folder || strings.HasPrefix(short, folder+"/")
+		})
+	})
+}
 
 // outside are packages for tests, with what they may import of the module. No layer
 // imports them. The programs that prove and measure are in a module of their own, tools.
@@ -54,7 +63,7 @@ var outside = map[string][]string{
 	"internal/ssetest":                {},
 	"internal/pipetest":               {},
 	"cmd/sse-server/internal/clitest": {},
-	"upstream/internal/upstreamtest":  {"jsonrpc", "upstream/remote"},
+	"internal/upstream/upstreamtest":  {"jsonrpc", "internal/upstream/remote"},
 }
 
 // reserved are imports that only some packages may have, tests aside.
@@ -63,7 +72,7 @@ var reserved = map[string][]string{
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"github.com/nats-io/nats.go":             {"cluster"},
 	"github.com/hashicorp/golang-lru/v2":     {"cluster", "connstate", "internal/signedid", "auth/oauth"},
-	"os/exec":                                {"upstream/stdio", "cmd/sse-server"},
+	"os/exec":                                {"internal/upstream/stdio", "cmd/sse-server"},
 	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},
 	"go.opentelemetry.io/otel":               {"connstate", "gateway", "internal/bridge", "cmd/sse-server"},
 	"go.opentelemetry.io/otel/sdk":           {"cmd/sse-server"},
@@ -76,9 +85,9 @@ var reserved = map[string][]string{
 	"github.com/coreos/go-systemd/v22":       {"cmd/sse-server"},
 	"github.com/goccy/go-yaml":               {"cmd/sse-server/internal/config", "cmd/sse-server/internal/clientfile", "cmd/sse-server/internal/tree"},
 	"net/http": {
-		"auth", "auth/oauth", "auth/oauthclient", "internal/caller", "internal/unreached", "metrics", "upstream", "upstream/remote",
-		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/statelessserver",
-		"upstream/internal/httpsse", "upstream/internal/inprocess",
+		"auth", "auth/oauth", "auth/oauthclient", "internal/caller", "internal/unreached", "metrics", "upstream", "internal/upstream/remote",
+		"internal/upstream/exchange", "internal/upstream/streamable", "internal/upstream/statelessserver",
+		"internal/upstream/httpsse", "internal/upstream/inprocess",
 		"internal/httpanswer", "internal/httpcheck", "sse", "internal/streamable", "internal/streamable/internal/statelessclient", "cluster", "gateway", "gateway/internal/statuspage", "internal/page", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config", "cmd/sse-server/internal/diagnosis",
 	},
 	"golang.org/x/oauth2":                            {"auth/oauthclient"},
@@ -115,7 +124,7 @@ func layer(short string) int {
 func TestImports(t *testing.T) {
 	for p, imported := range imports(t, "../..") {
 		folder, _, _ := strings.Cut(p, "/")
-		if folder == "examples" || p == "internal/deptest" || p == "internal/docstest" {
+		if folder == "examples" || p == "internal/deptest" || p == "internal/docstest" || p == "internal/publicapi" {
 			continue // they import what users may, or are tests
 		}
 		allowed, proof := outside[p]
@@ -126,7 +135,6 @@ func TestImports(t *testing.T) {
 		}
 		for _, path := range imported {
 			short, ours := strings.CutPrefix(path, module+"/")
-			other, _, _ := strings.Cut(short, "/")
 			switch {
 			case ours && proof:
 				if short != p && !slices.Contains(allowed, short) {
@@ -134,7 +142,7 @@ func TestImports(t *testing.T) {
 				}
 			case ours && (layer(short) >= at || layer(short) < 0):
 				t.Errorf("%s imports %s, which is not below it", p, short)
-			case ours && other != folder && slices.Contains(apart, folder) && slices.Contains(apart, other):
+			case ours && side(p) >= 0 && side(short) >= 0 && side(p) != side(short):
 				t.Errorf("%s imports %s: they do not know each other", p, short)
 			}
 			if rule := ruleFor(path); rule != "" && !proof && !slices.Contains(reserved[rule], p) {

@@ -32,6 +32,23 @@ type Cluster interface {
 	Replicas() []Replica
 }
 
+var clusterOf func(of any) Cluster
+
+// ProvideCluster sets the function that returns the Cluster of a cluster.Node; nil for anything else. Package
+// cluster calls it when it is initialized: the type that users see has none of these methods.
+func ProvideCluster(function func(of any) Cluster) { clusterOf = function }
+
+// ClusterOf returns the Cluster of what gateway.Options.Cluster has, which may be one itself; nil if it has none.
+func ClusterOf(of any) Cluster {
+	if c, ok := of.(Cluster); ok {
+		return c
+	}
+	if clusterOf == nil { // nobody can have a cluster.Node
+		return nil
+	}
+	return clusterOf(of)
+}
+
 // Part is one gateway of a replica: a replica has one for each server, and while the
 // configuration changes perhaps two.
 type Part struct {

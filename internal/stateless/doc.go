@@ -3,7 +3,7 @@
 // translate with it, one in each direction:
 //
 //	stateless client ─▶ internal/streamable/internal/statelessclient ─▶ a server with sessions
-//	client with sessions ─▶ upstream/internal/statelessserver ─▶ a stateless server
+//	client with sessions ─▶ internal/upstream/statelessserver ─▶ a stateless server
 //
 //	2026-07-28                            2025-11-25
 //	server/discover                       initialize, ping

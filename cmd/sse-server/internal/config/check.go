@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-sse/mcp-sse/cluster"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
+	"github.com/mcp-sse/mcp-sse/internal/clusterwords"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 )
 
@@ -218,11 +218,11 @@ func (c *Config) checkCluster() error {
 		}
 		return nil
 	}
-	if !cluster.IsURL(c.NATS) {
+	if !clusterwords.IsURL(c.NATS) {
 		return c.refuse("nats", "want URLs such as nats://host:4222 or tls://host:4222, with commas between them")
 	}
 	for option, name := range map[string]string{"cluster": c.ClusterName, "replica": c.Replica} {
-		if name != "" && !cluster.IsName(name) {
+		if name != "" && !clusterwords.IsName(name) {
 			return c.refuse(option, "%q: want at most 48 letters, digits, _ and -", name)
 		}
 	}

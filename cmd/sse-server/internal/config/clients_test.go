@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
-	"github.com/mcp-sse/mcp-sse/upstream"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
 )
 
 // The file of a client is taken as the client has it.
@@ -48,7 +48,7 @@ func TestFilesOfClients(t *testing.T) {
 		t.Errorf("the process gets %q", env)
 	}
 	for i, header := range map[int]string{1: "Bearer " + secret, 2: secret} {
-		if remote := c.Servers[i].Upstream().(upstream.URL); remote.Header.Get("Authorization") != header {
+		if remote := c.Servers[i].Upstream().(remote.URL); remote.Header.Get("Authorization") != header {
 			t.Errorf("%s: the header is %q", c.Servers[i].Name, remote.Header)
 		}
 	}

@@ -26,7 +26,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/auth/oauth"
 	"github.com/mcp-sse/mcp-sse/gateway"
-	"github.com/mcp-sse/mcp-sse/upstream"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
 )
 
 // Config is the configuration of the daemon.
@@ -209,7 +209,7 @@ type Server struct {
 	process  process           // what command and env mean
 	owner    owner             // whose file says what is served
 	ofEditor bool              // the environment may have what an editor gives to the server
-	remote   upstream.URL      // what url, header and oauth-client mean
+	remote   remote.URL        // what url, header and oauth-client mean
 	secrets  *[]string         // variables of the environment that any remote server uses
 	verb     string            // the word before the options on the command line, with a space after it; empty to serve
 	given    map[string]string // options that were given, with their place
@@ -524,7 +524,7 @@ func (c *Config) Diagnoses() bool {
 }
 
 // Remote returns the remote server.
-func (s *Server) Remote() upstream.URL { return s.remote }
+func (s *Server) Remote() remote.URL { return s.remote }
 
 // Given reports whether an option was given.
 func (s *Server) Given(option string) bool { return s.given[option] != "" }

@@ -25,7 +25,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
-	"github.com/mcp-sse/mcp-sse/upstream"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/reference/config.md from the options")
@@ -438,7 +438,7 @@ servers:
 // A child that saves its state at the end may take its time.
 func TestCloseTimeout(t *testing.T) {
 	for want, args := range map[time.Duration][]string{2 * time.Second: {"--", "x"}, time.Minute: {"--close-timeout", "1m", "--", "x"}} {
-		child, _ := mustLoad(t, nil, args...).Upstream().(upstream.Command)
+		child, _ := mustLoad(t, nil, args...).Upstream().(stdio.Command)
 		ssetest.Want(t, "close timeout", child.CloseTimeout, want)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/hosts"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
-	"github.com/mcp-sse/mcp-sse/upstream"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
 )
 
 // passOn are programs that do no more than to pass requests on to the address among their arguments.
@@ -34,7 +34,7 @@ func (s *Server) checkItself(c *Config) error {
 		if err != nil || !c.isServedAt(at) {
 			continue
 		}
-		place := upstream.URL{Address: address}.Place()
+		place := remote.URL{Address: address}.Place()
 		if c.Does == "check" && s.given["url"] == "--url" && !c.Check.Offline {
 			c.warn("%s %s is the address of sse-server itself with these options: it could not serve that", s.Place("url"), place)
 			continue

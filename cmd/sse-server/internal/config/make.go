@@ -9,7 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/plainjson"
 )
 
@@ -247,7 +247,7 @@ func never(string) bool { return false }
 // header returns the headers of an entry that the file can have.
 func (f *File) header(name string, e Entry) (all yaml.MapSlice) {
 	for _, header := range slices.Sorted(maps.Keys(e.Header)) {
-		if err := gateway.CheckHeaderName(header); err != nil {
+		if err := httpcheck.CheckHeaderName(header); err != nil {
 			f.warn("%s: the header %s is left out: %v", name, header, err)
 			continue
 		}

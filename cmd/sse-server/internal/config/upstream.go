@@ -24,6 +24,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/environ"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -166,25 +168,49 @@ var optionOf = map[string]string{
 // place of the fields of gateway.Options.
 func (c *Config) Explain(s *Server, err error) error {
 	var all []error
-	for _, wrong := range gateway.OptionErrors(err) {
+	for _, wrong := range optionErrors(err) {
 		if errors.Is(wrong, gateway.ErrFixed) {
 			wrong = &gateway.OptionError{Option: wrong.Option, Problem: restart}
 		}
-		all = append(all, errors.New(wrong.Text(func(field string) string {
-			option := optionOf[field]
-			switch {
-			case option == "":
-				return field
-			case option == nameKey:
-				return cmp.Or(s.given[option], option)
-			}
-			return cmp.Or(s.given[option], c.Place(option))
-		})))
+		problem := wrong.Problem
+		if wrong.Other != "" {
+			problem = fmt.Sprintf(problem, c.placeOfField(s, wrong.Other))
+		}
+		all = append(all, errors.New(c.placeOfField(s, wrong.Option)+": "+problem))
 	}
 	if len(all) == 0 {
 		return err
 	}
 	return errors.Join(all...)
+}
+
+// placeOfField returns where the option that sets a field of gateway.Options was given.
+func (c *Config) placeOfField(s *Server, field string) string {
+	option := optionOf[field]
+	switch {
+	case option == "":
+		return field
+	case option == nameKey:
+		return cmp.Or(s.given[option], option)
+	}
+	return cmp.Or(s.given[option], c.Place(option))
+}
+
+// optionErrors returns the errors about options in an error of package gateway; none if it has another reason.
+func optionErrors(err error) []*gateway.OptionError {
+	switch e := err.(type) {
+	case *gateway.OptionError:
+		return []*gateway.OptionError{e}
+	case interface{ Unwrap() error }:
+		return optionErrors(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		var all []*gateway.OptionError
+		for _, one := range e.Unwrap() {
+			all = append(all, optionErrors(one)...)
+		}
+		return all
+	}
+	return nil
 }
 
 // Upstream returns what is served, nil for the demo server.
@@ -198,12 +224,12 @@ func (s *Server) Upstream() upstream.Upstream {
 	return nil
 }
 
-func (s *Server) child() upstream.Command {
+func (s *Server) child() stdio.Command {
 	command, env := s.Command, s.Env
 	if len(s.process.command) > 0 {
 		command, env = s.process.command, s.process.env
 	}
-	child := upstream.Command{Path: command[0], Args: command[1:], Dir: s.Dir, PrincipalEnv: s.PrincipalEnv,
+	child := stdio.Command{Path: command[0], Args: command[1:], Dir: s.Dir, PrincipalEnv: s.PrincipalEnv,
 		CloseTimeout: time.Duration(s.CloseTimeout)}
 	child.Env = []string{} // not nil, which means all
 	given := map[string]bool{}
@@ -330,7 +356,7 @@ func (s *Server) programInstead(err error) string {
 
 // makeRemote makes the remote server of the URL and the headers.
 func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (err error) {
-	s.remote = upstream.URL{Header: http.Header{}, Name: s.Name}
+	s.remote = remote.URL{Header: http.Header{}, Name: s.Name}
 	in := s.expansion(lookupEnv)
 	in.variables = s.variables()
 	s.remote.Address, err = c.expand(s.URL, in)
@@ -341,7 +367,7 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 		name, value, _ := strings.Cut(header, ":")
 		value, err = c.expand(value, in)
 		if err == nil {
-			err = gateway.CheckHeaderName(name)
+			err = httpcheck.CheckHeaderName(name)
 		}
 		if err != nil {
 			return s.refuse("header", "%s: %v", name, err)
@@ -380,7 +406,7 @@ func urlMeant(address string) string {
 	default:
 		return ""
 	}
-	return ", did you mean " + upstream.URL{Address: at.String()}.Place() + "?"
+	return ", did you mean " + remote.URL{Address: at.String()}.Place() + "?"
 }
 
 var reference = regexp.MustCompile(`\$\{[^}]*\}?`)

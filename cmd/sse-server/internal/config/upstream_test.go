@@ -12,6 +12,8 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -20,21 +22,21 @@ func cmpUpstream(s *Server) upstream.Upstream {
 	if up := s.Upstream(); up != nil {
 		return up
 	}
-	return upstream.Command{Path: "x"}
+	return stdio.Command{Path: "x"}
 }
 
 // The child gets the variables of the env-file, and references find them.
 func TestEnvFile(t *testing.T) {
 	file := clitest.WriteFile(t, ".env", "# keys\nexport A=1\nB='two words'\nC=\"x\"\n")
 	c := mustLoad(t, nil, "--env-file", file, "--env", "A=2", "--env-allow", "NONE", "--", "x")
-	if got := c.Upstream().(upstream.Command).Env; !slices.Equal(got, []string{"A=1", "B=two words", "C=x", "A=2"}) {
+	if got := c.Upstream().(stdio.Command).Env; !slices.Equal(got, []string{"A=1", "B=two words", "C=x", "A=2"}) {
 		t.Errorf("the child gets %q", got)
 	}
 	if !slices.Contains(c.Files(), file) {
 		t.Error("the file is not watched")
 	}
 	c = mustLoad(t, map[string]string{"C": "of the environment"}, "--env-file", file, "--url", "https://a/${C}", "--header", "K: ${B}")
-	if remote := c.Upstream().(upstream.URL); remote.Address != "https://a/x" || remote.Header.Get("K") != "two words" {
+	if remote := c.Upstream().(remote.URL); remote.Address != "https://a/x" || remote.Header.Get("K") != "two words" {
 		t.Errorf("got %s %v", remote.Address, remote.Header)
 	}
 	wantRefusal(t, nil, "--env-file: there is no file /does/not/exist", "--env-file", "/does/not/exist", "--", "x")
@@ -134,7 +136,7 @@ func TestChildrenDoNotGetTheSecretsOfRemoteServers(t *testing.T) {
   remote: {url: "https://example.com/mcp", header: {Authorization: "Bearer ${T_TOKEN}"}}
 `)
 	c := mustLoad(t, map[string]string{"T_TOKEN": "swordfish"}, "--config", path)
-	env := func(i int) []string { return c.Servers[i].Upstream().(upstream.Command).Env }
+	env := func(i int) []string { return c.Servers[i].Upstream().(stdio.Command).Env }
 	if got := env(0); slices.ContainsFunc(got, func(v string) bool { return strings.Contains(v, "swordfish") }) || !slices.Contains(got, "T_PLAIN=plain") || !slices.Contains(got, "OTEL_EXPORTER_OTLP_ENDPOINT=https://otel.example") {
 		t.Errorf("the child gets %q", got)
 	}
@@ -181,7 +183,7 @@ func TestVariablesThatAreGiven(t *testing.T) {
 		"stdio": {"SSH_HOST": false, "LANG": false, "TERM": true, "TERM_PROGRAM": false, "TENANT": false},
 	} {
 		c := mustLoad(t, nil, command, "--env", "TERM_PROGRAM=x", "--env", "TENANT=a", "--", "server")
-		child := c.Each()[0].Upstream().(upstream.Command)
+		child := c.Each()[0].Upstream().(stdio.Command)
 		for name, inherited := range want {
 			if got := slices.Contains(child.Inherited, name); got != inherited {
 				t.Errorf("%s: %s is inherited: got %v, want %v", command, name, got, inherited)
@@ -196,7 +198,7 @@ func TestVariableOfTheEnvFileIsGiven(t *testing.T) {
 	t.Setenv("TENANT", "of the environment")
 	t.Setenv("OTHER", "1")
 	file := clitest.WriteFile(t, ".env", "SAME=1\nTENANT=of the file\n")
-	child := mustLoad(t, nil, "--env-file", file, "--", "server").Each()[0].Upstream().(upstream.Command)
+	child := mustLoad(t, nil, "--env-file", file, "--", "server").Each()[0].Upstream().(stdio.Command)
 	for name, inherited := range map[string]bool{"SAME": false, "TENANT": false, "OTHER": true} {
 		if got := slices.Contains(child.Inherited, name); got != inherited {
 			t.Errorf("%s is inherited: got %v, want %v", name, got, inherited)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/diagnosis"
 	"github.com/mcp-sse/mcp-sse/gateway"
-	"github.com/mcp-sse/mcp-sse/upstream"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 )
 
 // secondStream serves what gw does, but for the second stream of HTTP+SSE, which has events and ends or not.
@@ -51,7 +51,7 @@ func TestAnnouncement(t *testing.T) {
 		"switched off":    {gw(gateway.Options{NoAutoInitialize: true}), []string{"HTTP+SSE: a call: ok", none}},
 		"go-sdk":          {mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return sdk }, nil), []string{"HTTP+SSE: a call: ok", none}},
 		"mcp-go":          {server.NewSSEServer(greeterOfMCPGo(), server.WithSSEEndpoint("/mcp")), []string{"HTTP+SSE: a call: ok", none}},
-		"a broken server": {newGatewayTo(t, upstream.Command{Path: "/does/not/exist"}, gateway.Options{Transports: []string{gateway.TransportSSE}}), []string{step + "failed: the server answers with an error: ", "/does/not/exist", " -> run sse-server check --start"}},
+		"a broken server": {newGatewayTo(t, stdio.Command{Path: "/does/not/exist"}, gateway.Options{Transports: []string{gateway.TransportSSE}}), []string{step + "failed: the server answers with an error: ", "/does/not/exist", " -> run sse-server check --start"}},
 		"silence":         {secondStream(gw(gateway.Options{}), begun, false), []string{step + "failed: the gateway announced no session in 3s -> see with sse-server check --start and the options of that gateway"}},
 		"an early end":    {secondStream(gw(gateway.Options{}), begun, true), []string{step + "failed: the stream ended before the announcement -> see the log"}},
 	} {

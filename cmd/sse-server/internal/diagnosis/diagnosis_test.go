@@ -25,6 +25,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/diagnosis"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/gosdk"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -165,7 +166,7 @@ func TestFaults(t *testing.T) {
 	})
 	secure := httptest.NewTLSServer(newGateway(t, gateway.Options{}))
 	defer secure.Close()
-	broken := newGatewayTo(t, upstream.Command{Path: "/does/not/exist"}, gateway.Options{})
+	broken := newGatewayTo(t, stdio.Command{Path: "/does/not/exist"}, gateway.Options{})
 	ended := httptest.NewServer(http.NotFoundHandler())
 	ended.Close()
 	plain := serve(t, newGateway(t, gateway.Options{}))

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-sse/mcp-sse/upstream"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
 )
 
 // maxShown is about how much of a text is shown, in bytes.
@@ -118,7 +118,7 @@ var publicPath = regexp.MustCompile(`^(.*)(/\.well-known/(?:oauth-protected-reso
 func place(at string) string {
 	parts := publicPath.FindStringSubmatch(at)
 	if parts == nil {
-		return upstream.URL{Address: at}.Place()
+		return remote.URL{Address: at}.Place()
 	}
 	const host = "http://host"
 	return place(parts[1]) + parts[2] + strings.TrimPrefix(place(host+parts[3]), host)

@@ -1,0 +1,284 @@
+// Package remote reaches MCP servers over HTTP: at a [URL], whose transport it finds
+// out, or in process, as an http.Handler.
+//
+// A request that fails as HTTP gets an error response, with data that says why
+// (docs/reference/errors.md). The session ends when the server has forgotten it,
+// cannot be reached, or fails again at a ping. A response that breaks off is resumed from its last
+// event if events have ids. No request is ever posted twice, but with other credentials
+// after a 401.
+package remote
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+
+	"github.com/mcp-sse/mcp-sse/internal/buffer"
+	"github.com/mcp-sse/mcp-sse/internal/caller"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/exchange"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/inprocess"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/statelessserver"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/streamable"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// Transports of a URL, which Dial then does not probe for.
+const (
+	// TransportStreamable is Streamable HTTP with a handshake: MCP 2025-03-26 to
+	// 2025-11-25.
+	TransportStreamable = "streamable"
+	// TransportStateless is Streamable HTTP without one: MCP 2026-07-28.
+	TransportStateless = "stateless"
+	// TransportSSE is HTTP+SSE: MCP 2024-11-05.
+	TransportSSE = "sse"
+)
+
+var _ jsonrpc.Dialer = URL{}
+
+// URL is an upstream.URL, which says what the fields mean that are not explained here, and what a gateway and its
+// program need of it besides.
+type URL struct {
+	Address         string
+	Header          http.Header
+	Credentials     Credentials
+	Name            string
+	Transport       string
+	Client          *http.Client
+	MaxMessageBytes int
+	Logger          *slog.Logger
+
+	// Metrics counts responses. nil: nothing is counted.
+	Metrics *metrics.Metrics
+
+	site *site // nil: nothing is shared
+}
+
+// Observed returns a copy of u that logs to l and counts in m if u has no Logger and
+// no Metrics of its own. The sessions of the copy, and of its copies, share the HTTP
+// client and what they find out about the server.
+func (u URL) Observed(l *slog.Logger, m *metrics.Metrics) jsonrpc.Dialer {
+	if u.Logger == nil {
+		u.Logger = l
+	}
+	if u.Metrics == nil {
+		u.Metrics = m
+	}
+	if u.site == nil {
+		u.site = newSite()
+	}
+	return u
+}
+
+// Excuse says what keeps a server from answering, as far as a session of u or a copy can see it. It quotes
+// nothing. The text continues a sentence. It is empty if nothing is known, or unless Observed made u.
+func (u URL) Excuse() string {
+	if u.site == nil || u.site.waiting.Load() <= 0 { // for a moment -1: a dial may end before it is counted
+		return ""
+	}
+	return "; it was asked for HTTP+SSE, and no endpoint event has come by GET"
+}
+
+// Place returns the address without what may be secret in it: user and password, the
+// query, and long parts of the path, which hosted servers use as keys.
+func (u URL) Place() string { return exchange.PublicURL(u.Address) }
+
+// Check reports what is wrong with u, without asking the server.
+func (u URL) Check() error {
+	at, err := url.Parse(u.Address)
+	_, _, noPort := net.SplitHostPort(u.Address)
+	switch {
+	case err == nil && at.Scheme != "http" && at.Scheme != "https", err != nil && noPort == nil && !strings.Contains(u.Address, "://"): // such as 127.0.0.1:80
+		return errors.New("the address of the server must begin with http:// or https://")
+	case err != nil: // it may quote a password with a slash in it as the port
+		return errors.New("the address of the server is not a URL: write it as http://HOST:PORT/mcp")
+	case at.Hostname() == "":
+		return errors.New("the address of the server names no host")
+	case at.Fragment != "": // most likely the rest of a password with a # in it
+		return errors.New("the address of the server has a #, which must be written as %23")
+	}
+	switch u.Transport {
+	case "", TransportStreamable, TransportStateless, TransportSSE:
+	default:
+		return fmt.Errorf("there is no transport %.64q: it is %q, %q or %q, or is found out", u.Transport,
+			TransportStreamable, TransportStateless, TransportSSE)
+	}
+	if u.Client != nil && u.Client.Timeout != 0 {
+		return errors.New("the HTTP client has a Timeout, which would end streams: leave it at 0")
+	}
+	if u.Credentials != nil && u.Header.Get("Authorization") != "" {
+		return errors.New("a header Authorization contradicts the credentials")
+	}
+	for name, values := range u.Header {
+		if !exchange.ValidHeader(name, values) {
+			return fmt.Errorf("the header %.64q has a name or value that cannot be sent", name)
+		}
+	}
+	return nil
+}
+
+// Dial opens a session, as upstream.URL says.
+func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
+	if err := u.Check(); err != nil {
+		return nil, err
+	}
+	if u.site == nil {
+		u.site = newSite()
+	}
+	x, release := u.exchange(ctx)
+	c, err := u.connect(ctx, x)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return &releasing{c, release}, nil
+}
+
+// exchange returns the endpoint for one session. The caller must call release at the
+// end of the session.
+func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()) {
+	x = &exchange.Endpoint{URL: u.Address, Header: make(http.Header), Limit: u.MaxMessageBytes, Log: u.Logger,
+		Metrics: u.Metrics, Values: caller.Values(ctx)}
+	for _, from := range []http.Header{u.Header, headerFrom(ctx)} {
+		for name, values := range from {
+			x.Header[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	if x.Limit <= 0 {
+		x.Limit = buffer.MaxMessageBytes
+	}
+	if x.Log == nil {
+		x.Log = slog.New(slog.DiscardHandler)
+	}
+	x.Log = u.site.lines.Logger(x.Log)
+	if u.Credentials != nil {
+		x.Authorize = u.site.authorizer(u.Credentials, clientFrom(ctx), x.Log)
+		x.Header.Del("Authorization")
+	}
+	if u.Name != "" {
+		x.Name = fmt.Sprintf(" %q", u.Name)
+	}
+	x.Client, release = u.site.client(u.Client)
+	// The cookies of a load balancer keep the session at one server; they are of no other session.
+	if x.Client.Jar == nil {
+		client := *x.Client
+		client.Jar, _ = cookiejar.New(nil) // never fails
+		x.Client = &client
+	}
+	return x, release
+}
+
+// Credentials are upstream.Credentials.
+type Credentials interface {
+	// Authorizer returns what authorizes the requests of sessions. client returns the header
+	// Authorization that WithHeader has added, or a newer one of WithNewest, which the server
+	// does not get; nil for the sessions without one, which share an Authorizer. Log receives
+	// warnings.
+	Authorizer(client func() string, log *slog.Logger) Authorizer
+}
+
+// Authorizer is an upstream.Authorizer.
+type Authorizer = func(ctx context.Context, refused string) (header string, err error)
+
+type headerKey struct{}
+
+// WithHeader returns a context with which Dial also sends h with each request of the
+// session, in place of headers with the same name. It is for headers of a client that
+// an operator has named. Other headers of a client are never sent: a token is for the
+// server that it was issued for (MCP 2025-11-25, security best practices, token
+// passthrough).
+func WithHeader(ctx context.Context, h http.Header) context.Context {
+	all := headerFrom(ctx).Clone()
+	if all == nil {
+		all = make(http.Header)
+	}
+	for name, values := range h {
+		all[http.CanonicalHeaderKey(name)] = values
+	}
+	return context.WithValue(ctx, headerKey{}, all)
+}
+
+type newestKey struct{}
+
+// WithNewest returns a context with which Dial gives the Credentials what newest returns, unless
+// that is empty, in place of an Authorization of WithHeader, which may expire.
+func WithNewest(ctx context.Context, newest func() string) context.Context {
+	return context.WithValue(ctx, newestKey{}, newest)
+}
+
+// clientFrom returns what returns the client's Authorization; nil if it has none.
+func clientFrom(ctx context.Context) func() string {
+	first := headerFrom(ctx).Get("Authorization")
+	newest, _ := ctx.Value(newestKey{}).(func() string)
+	switch {
+	case first == "":
+		return nil
+	case newest == nil:
+		return func() string { return first }
+	}
+	return func() string { return cmp.Or(newest(), first) }
+}
+
+func headerFrom(ctx context.Context) http.Header {
+	h, _ := ctx.Value(headerKey{}).(http.Header)
+	return h
+}
+
+// connect opens a session over the transport that the URL names, that was found
+// before, or that the server answers.
+func (u URL) connect(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attributed, error) {
+	kind := u.Transport
+	if kind == "" {
+		kind = u.site.recall()
+	}
+	switch {
+	case u.Transport == TransportStreamable:
+		return streamable.New(x), nil
+	case kind == TransportStreamable:
+		return newUndecided(x, u.site, false), nil
+	case kind == TransportSSE:
+		c, err := u.site.dialSSE(ctx, x)
+		if err == nil {
+			return c, nil
+		}
+		if u.Transport != "" {
+			return nil, err
+		}
+	}
+	ask := statelessserver.Probe
+	if kind == TransportStateless {
+		ask = statelessserver.Discover
+	}
+	found, err := ask(ctx, x)
+	switch {
+	case err != nil && kind != TransportStateless && errors.Is(err, statelessserver.ErrNoEvidence):
+		return newUndecided(x, u.site, false), nil // initialize shows whether the server works
+	case err != nil:
+		return nil, err
+	case found != nil:
+		u.site.remember(TransportStateless)
+		return statelessserver.New(x, found), nil
+	case u.Transport == TransportStateless:
+		return nil, fmt.Errorf("%s: the server does not speak MCP %s: set another transport, or none",
+			x.Place(), mcp.VersionStateless)
+	}
+	return newUndecided(x, u.site, true), nil
+}
+
+// handlerAddress is the URL of a handler in process. No host can have this name
+// (RFC 6761).
+const handlerAddress = "http://handler.invalid/mcp"
+
+// HTTPHandler reaches a server that is an http.Handler of this program, as upstream.HTTPHandler says.
+func HTTPHandler(h http.Handler) jsonrpc.Dialer {
+	return URL{Address: handlerAddress, Client: &http.Client{Transport: inprocess.Transport{Handler: h}},
+		site: newSite()}
+}
