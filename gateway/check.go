@@ -81,6 +81,11 @@ func (c *checks) contradictIf(wrong bool, option, other, problem string) {
 	}
 }
 
+// oneOf refuses a value of an option that is none of those allowed.
+func oneOf[T ~string](c *checks, option string, value T, allowed ...T) {
+	c.refuseIf(!slices.Contains(allowed, value), option, fmt.Sprintf("must be one of %q", allowed))
+}
+
 // values checks the options, without those that sessions checks.
 func (c *checks) values() {
 	o := c.o
@@ -94,15 +99,12 @@ func (c *checks) values() {
 		longest = max(longest, o.Remember.For, o.Remember.ProcessIdle)
 	}
 	c.refuseIf(longest > maxDuration, "Options", "no duration may be over a year")
-	oneOf := func(name, value string, allowed ...string) {
-		c.refuseIf(!slices.Contains(allowed, value), name, fmt.Sprintf("must be one of %q", allowed))
-	}
-	oneOf("Sessions", o.Sessions, SessionsPerConnection, SessionsShared)
-	oneOf("ErrorDetails", o.ErrorDetails, ErrorDetailsAuto, ErrorDetailsFull, ErrorDetailsSafe)
-	oneOf("Page", o.Page, PageAuto, PageOn, PageOff)
+	oneOf(c, "Sessions", o.Sessions, SessionsPerConnection, SessionsShared)
+	oneOf(c, "ErrorDetails", o.ErrorDetails, ErrorDetailsAuto, ErrorDetailsFull, ErrorDetailsSafe)
+	oneOf(c, "Page", o.Page, PageAuto, PageOn, PageOff)
 	c.refuseIf(len(o.Transports) == 0, "Transports", "must name at least one")
 	for _, transport := range o.Transports {
-		oneOf("Transports", transport, TransportSSE, TransportStreamable, TransportStdio)
+		oneOf(c, "Transports", transport, TransportSSE, TransportStreamable, TransportStdio)
 	}
 	c.refuseIf(o.IDKey != nil && len(o.IDKey) < signedid.MinKey, "IDKey",
 		fmt.Sprintf("must have at least %d bytes", signedid.MinKey))

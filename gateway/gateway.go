@@ -95,7 +95,7 @@ func newGateway(up upstream.Upstream, opts Options, adjust func(*settings)) (*Ga
 		g.promReg = metrics.NewRegistry()
 	}
 	var unregistered error
-	g.metrics, unregistered = metrics.Named(g.promReg, s.Name, s.Transports...)
+	g.metrics, unregistered = metrics.Named(g.promReg, s.Name, s.transportNames()...)
 	build := buildinfo.Read()
 	g.metrics.BuildInfo(build.Version, build.Revision, build.GoVersion)
 	g.budget = budget.New(s.MaxHeldBytes, g.metrics)

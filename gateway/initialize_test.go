@@ -99,7 +99,7 @@ func TestNothingIsHeardOfACancelledRequest(t *testing.T) {
 		return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`
 	}
 	withToken := `{"jsonrpc":"2.0","id":2,"method":"hang","params":{"_meta":{"progressToken":"t"}}}`
-	for _, sessions := range []string{gateway.SessionsPerConnection, gateway.SessionsShared} {
+	for _, sessions := range []gateway.Sessions{gateway.SessionsPerConnection, gateway.SessionsShared} {
 		for _, transport := range []connstate.Transport{connstate.TransportSSE, connstate.TransportStdio} {
 			u := &server{dial: slow(time.Second)}
 			inFakeTime(t, u, gateway.Options{Sessions: sessions}, func(t *testing.T, g *gateway.Gateway) {

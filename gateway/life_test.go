@@ -252,8 +252,8 @@ func TestShutdownWaitsForNewConnections(t *testing.T) {
 // Shutdown also waits for sessions that ended by themselves: their child may still
 // have to be killed.
 func TestShutdownWaitsForLostSessions(t *testing.T) {
-	for _, sharing := range []string{gateway.SessionsPerConnection, gateway.SessionsShared} {
-		t.Run(sharing, func(t *testing.T) {
+	for _, sharing := range []gateway.Sessions{gateway.SessionsPerConnection, gateway.SessionsShared} {
+		t.Run(string(sharing), func(t *testing.T) {
 			u := &server{closing: 3 * time.Second}
 			inFakeTime(t, u, gateway.Options{Sessions: sharing}, func(t *testing.T, g *gateway.Gateway) {
 				p := connectReady(t, g)

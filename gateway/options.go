@@ -14,31 +14,43 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 )
 
+// Sessions is how connections and sessions with the server belong together.
+type Sessions string
+
 // The values of Options.Sessions.
 const (
-	SessionsPerConnection = "per-connection"
-	SessionsShared        = "shared"
+	SessionsPerConnection Sessions = "per-connection"
+	SessionsShared        Sessions = "shared"
 )
+
+// Transport is a transport that a gateway serves.
+type Transport string
 
 // The values in Options.Transports.
 const (
-	TransportSSE        = string(connstate.TransportSSE)
-	TransportStreamable = string(connstate.TransportStreamable)
-	TransportStdio      = string(connstate.TransportStdio)
+	TransportSSE        Transport = Transport(connstate.TransportSSE)        // HTTP+SSE
+	TransportStreamable Transport = Transport(connstate.TransportStreamable) // Streamable HTTP
+	TransportStdio      Transport = Transport(connstate.TransportStdio)      // for ServeStdio: it serves no HTTP
 )
+
+// ErrorDetails is what errors tell clients about the server.
+type ErrorDetails string
 
 // The values of Options.ErrorDetails.
 const (
-	ErrorDetailsAuto = "auto"
-	ErrorDetailsFull = "full"
-	ErrorDetailsSafe = "safe"
+	ErrorDetailsAuto ErrorDetails = "auto"
+	ErrorDetailsFull ErrorDetails = "full"
+	ErrorDetailsSafe ErrorDetails = "safe"
 )
+
+// Page is who gets the page of the server in a browser.
+type Page string
 
 // The values of Options.Page.
 const (
-	PageAuto = "auto"
-	PageOn   = "on"
-	PageOff  = "off"
+	PageAuto Page = "auto"
+	PageOn   Page = "on"
+	PageOff  Page = "off"
 )
 
 // Cluster is what connects the replicas of a gateway. [cluster.Join] returns one, and nothing else is accepted.
@@ -54,36 +66,42 @@ type Cluster interface {
 // Options configure a Gateway. A zero field means its default; Defaults returns all
 // of them. A negative value switches a limit off, where that is possible.
 type Options struct {
-	// Prefix is the path before every route and before the path in the endpoint
-	// event: with "/tools" MCP is at /tools/mcp. Default none. The gateway also finds a
-	// prefix that http.StripPrefix has removed.
-	Prefix string
+	// What is served, and where.
 
 	// Transports are those that the gateway serves: TransportSSE is HTTP+SSE,
 	// TransportStreamable Streamable HTTP; TransportStdio is for ServeStdio, and serves no
 	// HTTP. Default the first two.
-	Transports []string
-	// IDKey signs the ids of connections, and has at least 32 random bytes. A gateway with
-	// the same key and Name goes on with the sessions of clients of Streamable HTTP that
-	// this one has opened, as does this one after their idle timeout, unless
-	// NoAutoInitialize is set. Default nil: a random key, which ends with the process.
-	IDKey []byte
+	Transports []Transport
+	// Prefix is the path before every route and before the path in the endpoint
+	// event: with "/tools" MCP is at /tools/mcp. Default none. The gateway also finds a
+	// prefix that http.StripPrefix has removed.
+	Prefix string
+	// SinglePath serves all at one path: any at which the Gateway is mounted, such as one
+	// exact pattern of a http.ServeMux. Messages over HTTP+SSE have the connection's id in
+	// the query. Not with Prefix. Default false.
+	SinglePath bool
+	// Name is the name of the server if there are several: in logs, and as the label
+	// server of all metrics. It has at most 64 characters of a-z, 0-9, _ and -, and
+	// begins with a letter or a digit. Default none.
+	Name string
+	// Title is what people call the server where Name is empty: on the page for browsers, in front of the names
+	// of its tools as far as clients limit those, and in logs, which keep it when Reconfigure changes it.
+	// Default none: page and limits take the name that the server gives itself, and logs none.
+	Title string
+	// Page is who gets the page of the server in a browser at its URL, and at / the list of the
+	// servers. PageAuto gives it to anybody if there is an Authenticate, for which the page asks for
+	// a token, and otherwise to clients on this machine alone; PageOn to anybody, PageOff to nobody.
+	// The page is a client as any other. Default PageAuto.
+	Page Page
+	// PageLogin is how the page gets tokens for Authenticate. Default nil: it asks for one.
+	PageLogin *PageLogin
 
-	// Cluster is the replicas of the gateway, each with the same IDKey and options: any of
-	// them serves any request, and MaxConnections, MaxConnectionsPerIP and ConnectRate are
-	// limits of the whole cluster. A replica knows what the others use as it was a second
-	// ago, and of an origin only what is at least a sixteenth of its limit, so that for n
-	// replicas an origin may get (n-1)/16 of its limit more, and all may get what opens
-	// within that second. The gateway does not close the Cluster. Default nil: one process.
-	Cluster Cluster
+	// Sessions with the server.
 
-	// NoAutoInitialize turns the gateway's own MCP handshake off. HTTP+SSE is then the plain
-	// transport of 2024-11-05, and Streamable HTTP refuses requests without a session.
-	NoAutoInitialize bool
 	// Sessions is the mode of sessions with the server. With SessionsPerConnection
 	// each connection has its own, with SessionsShared all connections share one.
-	// Default "per-connection".
-	Sessions string
+	// Default SessionsPerConnection.
+	Sessions Sessions
 	// Warm is the number of servers to keep started ahead of connections; negative: none.
 	// They are not initialized: each connection runs its own handshake. A server that is
 	// taken is replaced at once. Default 1 in front of an upstream.Command with
@@ -96,39 +114,54 @@ type Options struct {
 	// used. It has no effect in front of anything but an upstream.Command, or with
 	// NoAutoInitialize or MaxInFlight. Default nil: nothing is remembered.
 	Remember *Remember
-	// ErrorDetails controls what errors tell clients about the server.
-	// ErrorDetailsFull includes its exit status, the end of its stderr, its command
-	// or address, and its reason for a refusal; ErrorDetailsSafe gives only the
-	// category. ErrorDetailsAuto is full for clients on this machine if there is no
-	// Authenticate, else safe. The log always has everything. /readyz gives the
-	// details as this says, and to a request that Authenticate accepts.
-	// Default "auto".
-	ErrorDetails string
-	// Page is who gets the page of the server in a browser at its URL, and at / the list of the
-	// servers. PageAuto gives it to anybody if there is an Authenticate, for which the page asks for
-	// a token, and otherwise to clients on this machine alone; PageOn to anybody, PageOff to nobody.
-	// The page is a client as any other. Default "auto".
-	Page string
-	// PageLogin is how the page gets tokens for Authenticate. Default nil: it asks for one.
-	PageLogin *PageLogin
-	// SinglePath serves all at one path: any at which the Gateway is mounted, such as one
-	// exact pattern of a http.ServeMux. Messages over HTTP+SSE have the connection's id in
-	// the query. Not with Prefix. Default false.
-	SinglePath bool
+	// NoAutoInitialize turns the gateway's own MCP handshake off. HTTP+SSE is then the plain
+	// transport of 2024-11-05, and Streamable HTTP refuses requests without a session.
+	NoAutoInitialize bool
 	// PassRequest gives a server in this process the request of its client. Not with
 	// SessionsShared or Warm. A Command with a PrincipalEnv implies it. Default nil: off.
 	PassRequest *PassRequest
 	// ForwardHeaders are the names of headers of a client's GET that the gateway
 	// sends to a remote server. Default none. Not with SessionsShared.
 	ForwardHeaders []string
-	// Name is the name of the server if there are several: in logs, and as the label
-	// server of all metrics. It has at most 64 characters of a-z, 0-9, _ and -, and
-	// begins with a letter or a digit. Default none.
-	Name string
-	// Title is what people call the server where Name is empty: on the page for browsers, in front of the names
-	// of its tools as far as clients limit those, and in logs, which keep it when Reconfigure changes it.
-	// Default none: page and limits take the name that the server gives itself, and logs none.
-	Title string
+
+	// Who may connect, and what they see.
+
+	// Authenticate returns the principal that makes a request, or an error: a 401, or the
+	// Status of an auth.Error. A connection belongs to the principal that opened it. The
+	// function must be safe for concurrent use. See auth.BearerTokens and package oauth.
+	// Default nil: no authentication.
+	Authenticate func(*http.Request) (principal string, err error)
+	// Reauthenticate makes the gateway call Authenticate again, several times a minute for each
+	// connection, with a request that has the Authorization header of its newest one and
+	// nothing else. The connection is closed when that fails, or returns another principal: as
+	// expired if an AuthError says so, else as revoked; for an AuthError with a status of 500
+	// and above when the next call fails too. Default false: an open stream stays.
+	Reauthenticate bool
+	// AllowedOrigins are the values of the Origin header to allow beside the
+	// server's own origin, such as "https://app.example.com"; "*" allows any. They get
+	// answers to preflights, and CORS headers.
+	AllowedOrigins []string
+	// AllowedHosts are the values of the Host header, without port, to allow beside
+	// loopback names; "*" allows any. Without it, an address that is not loopback allows
+	// any; with it, IP addresses too.
+	AllowedHosts []string
+	// PublicHost is the host of the address that users type, without port: its value of the Host
+	// header is allowed too. It excludes no other.
+	PublicHost string
+	// TrustedProxies are the networks whose X-Forwarded-For and X-Forwarded-Prefix the
+	// gateway believes.
+	// Default none.
+	TrustedProxies []netip.Prefix
+	// ErrorDetails controls what errors tell clients about the server.
+	// ErrorDetailsFull includes its exit status, the end of its stderr, its command
+	// or address, and its reason for a refusal; ErrorDetailsSafe gives only the
+	// category. ErrorDetailsAuto is full for clients on this machine if there is no
+	// Authenticate, else safe. The log always has everything. /readyz gives the
+	// details as this says, and to a request that Authenticate accepts.
+	// Default ErrorDetailsAuto.
+	ErrorDetails ErrorDetails
+
+	// Times.
 
 	// InitializationTimeout bounds how long a client's message waits for the
 	// handshake. Default 5 s.
@@ -150,6 +183,8 @@ type Options struct {
 	// long. Default 60 s.
 	RequestTimeout time.Duration
 
+	// Limits.
+
 	// MaxConnections bounds the open connections, and together with Warm the sessions
 	// with the server. Default 10,000; negative: unlimited.
 	MaxConnections int
@@ -161,39 +196,28 @@ type Options struct {
 	// once. Clients on this machine are exempt, those of a proxy on it are not. Default 50;
 	// negative: unlimited.
 	ConnectRate float64
-	// TrustedProxies are the networks whose X-Forwarded-For and X-Forwarded-Prefix the
-	// gateway believes.
-	// Default none.
-	TrustedProxies []netip.Prefix
-
 	// MaxMessageBytes bounds the body of a POST. Default 4 MiB.
 	MaxMessageBytes int64
 	// MaxInFlight bounds the requests of one session that the server works on at
 	// the same time. More wait in order; 1 serializes them. Default 0: unlimited.
 	MaxInFlight int
 
-	// AllowedOrigins are the values of the Origin header to allow beside the
-	// server's own origin, such as "https://app.example.com"; "*" allows any. They get
-	// answers to preflights, and CORS headers.
-	AllowedOrigins []string
-	// AllowedHosts are the values of the Host header, without port, to allow beside
-	// loopback names; "*" allows any. Without it, an address that is not loopback allows
-	// any; with it, IP addresses too.
-	AllowedHosts []string
-	// PublicHost is the host of the address that users type, without port: its value of the Host
-	// header is allowed too. It excludes no other.
-	PublicHost string
-	// Authenticate returns the principal that makes a request, or an error: a 401, or the
-	// Status of an auth.Error. A connection belongs to the principal that opened it. The
-	// function must be safe for concurrent use. See auth.BearerTokens and package oauth.
-	// Default nil: no authentication.
-	Authenticate func(*http.Request) (principal string, err error)
-	// Reauthenticate makes the gateway call Authenticate again, several times a minute for each
-	// connection, with a request that has the Authorization header of its newest one and
-	// nothing else. The connection is closed when that fails, or returns another principal: as
-	// expired if an AuthError says so, else as revoked; for an AuthError with a status of 500
-	// and above when the next call fails too. Default false: an open stream stays.
-	Reauthenticate bool
+	// Restarts and replicas.
+
+	// IDKey signs the ids of connections, and has at least 32 random bytes. A gateway with
+	// the same key and Name goes on with the sessions of clients of Streamable HTTP that
+	// this one has opened, as does this one after their idle timeout, unless
+	// NoAutoInitialize is set. Default nil: a random key, which ends with the process.
+	IDKey []byte
+	// Cluster is the replicas of the gateway, each with the same IDKey and options: any of
+	// them serves any request, and MaxConnections, MaxConnectionsPerIP and ConnectRate are
+	// limits of the whole cluster. A replica knows what the others use as it was a second
+	// ago, and of an origin only what is at least a sixteenth of its limit, so that for n
+	// replicas an origin may get (n-1)/16 of its limit more, and all may get what opens
+	// within that second. The gateway does not close the Cluster. Default nil: one process.
+	Cluster Cluster
+
+	// Logs, metrics and traces.
 
 	// Logger receives the logs. Default nil: silent.
 	Logger *slog.Logger

@@ -21,7 +21,7 @@ import (
 func TestWrongOptions(t *testing.T) {
 	wrong := gateway.Options{
 		InitializationTimeout: -1, StartTimeout: -1, RequestTimeout: -1, MaxMessageBytes: -1,
-		Sessions: "all", ErrorDetails: "some", Transports: []string{"pigeon"}, ForwardHeaders: []string{"a b"}, Name: "Docs",
+		Sessions: "all", ErrorDetails: "some", Transports: []gateway.Transport{"pigeon"}, ForwardHeaders: []string{"a b"}, Name: "Docs",
 		Prefix: "mcp/", AllowedOrigins: []string{"https://*.example.com"}, AllowedHosts: []string{"a:80"},
 		PassRequest: &gateway.PassRequest{Headers: []string{"a b"}},
 	}
@@ -57,7 +57,7 @@ func TestContradictoryOptions(t *testing.T) {
 		"shared with headers":        {&server{}, gateway.Options{Sessions: shared, ForwardHeaders: header}, "ForwardHeaders: contradicts Sessions"},
 		"warm, plain transport":      {&server{}, gateway.Options{Warm: 1, NoAutoInitialize: true}, ""},
 		"single path with prefix":    {&server{}, gateway.Options{SinglePath: true, Prefix: "/a"}, "SinglePath: contradicts Prefix"},
-		"nothing served":             {&server{}, gateway.Options{Transports: []string{}}, "Transports: must name at least one"},
+		"nothing served":             {&server{}, gateway.Options{Transports: []gateway.Transport{}}, "Transports: must name at least one"},
 		"a short key":                {&server{}, gateway.Options{IDKey: make([]byte, 31)}, "IDKey: must have at least 32 bytes"},
 		"a cluster without a key":    {&server{}, gateway.Options{Cluster: (&replicas{}).join()}, "Cluster: needs an IDKey"},
 		"warm with request":          {&server{}, gateway.Options{Warm: 1, PassRequest: &gateway.PassRequest{}}, "PassRequest: contradicts Warm"},
@@ -135,8 +135,9 @@ func TestDefaultsAreAsDocumented(t *testing.T) {
 			shown = fmt.Sprintf("%g s", v.Seconds())
 		case int64:
 			shown = fmt.Sprintf("%d MiB", v>>20)
-		case string:
-			shown = strconv.Quote(v)
+		case gateway.Sessions, gateway.ErrorDetails, gateway.Page: // the name of the constant, in whose type it is
+			constant := regexp.MustCompile(`\t(\w+) +` + value.Type().Name() + ` += ` + strconv.Quote(value.String()) + `\n`)
+			shown = constant.FindStringSubmatch(string(source))[1]
 		case int:
 			shown = regexp.MustCompile(`(\d)(\d{3})$`).ReplaceAllString(shown, "$1,$2")
 		case float64:

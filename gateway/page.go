@@ -24,7 +24,7 @@ func (s *settings) newPage(isListed func() bool) (*page.Page, error) {
 	if s.Page == PageOff {
 		return nil, nil
 	}
-	opts := page.Options{Name: s.known(), Transports: s.Transports, AutoInitialize: !s.NoAutoInitialize,
+	opts := page.Options{Name: s.known(), Transports: s.transportNames(), AutoInitialize: !s.NoAutoInitialize,
 		Prefix: s.Prefix, IsListed: isListed}
 	if login := s.PageLogin; login != nil {
 		opts.Login = &page.Login{Issuer: login.Issuer, ClientID: login.ClientID, Resource: login.Resource,

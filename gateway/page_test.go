@@ -293,7 +293,7 @@ func TestPageWithAWrongIssuer(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	for _, c := range []struct {
-		page string
+		page gateway.Page
 		ok   bool
 	}{{"", true}, {"auto", true}, {"yes", false}} {
 		if _, err := gateway.New(&server{}, gateway.Options{Page: c.page}); (err == nil) != c.ok {
@@ -305,9 +305,12 @@ func TestPageWithAWrongIssuer(t *testing.T) {
 // A reload changes who gets the page.
 func TestReconfigureThePage(t *testing.T) {
 	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		for _, c := range []struct{ page, want string }{{gateway.PageOff, "sentence"}, {gateway.PageOn, "page"}, {"", "page"}} {
+		for _, c := range []struct {
+			page gateway.Page
+			want string
+		}{{gateway.PageOff, "sentence"}, {gateway.PageOn, "page"}, {"", "page"}} {
 			must(t, g.Reconfigure(nil, gateway.Options{Page: c.page, Registry: nil}))
-			equal(t, "page: "+c.page, kindOf(get(g, "/mcp", "Accept", chrome)), c.want)
+			equal(t, "page: "+string(c.page), kindOf(get(g, "/mcp", "Accept", chrome)), c.want)
 		}
 	})
 }

@@ -62,7 +62,7 @@ func TestOneServerIsWarmByDefault(t *testing.T) {
 		"more":              {child, gateway.Options{Warm: 3}, 3},
 		"off":               {child, gateway.Options{Warm: -1}, 0},
 		"shared":            {child, gateway.Options{Sessions: gateway.SessionsShared}, 0},
-		"one client":        {child, gateway.Options{Transports: []string{gateway.TransportStdio}}, 0},
+		"one client":        {child, gateway.Options{Transports: []gateway.Transport{gateway.TransportStdio}}, 0},
 		"principals":        {upstream.Command{Path: "x", PrincipalEnv: "P"}, gateway.Options{}, 0},
 		"requests":          {child, gateway.Options{PassRequest: &gateway.PassRequest{}}, 0},
 		"remote":            {upstream.URL{Address: "https://example.com/mcp"}, gateway.Options{}, 0},

@@ -303,8 +303,8 @@ func TestEveryRequestIsAnsweredOnce(t *testing.T) {
 		"warm":           {Warm: 2},
 		"shared":         {Sessions: gateway.SessionsShared},
 	} {
-		for _, transport := range []string{gateway.TransportSSE, gateway.TransportStreamable} {
-			t.Run(name+" "+transport, func(t *testing.T) {
+		for _, transport := range []gateway.Transport{gateway.TransportSSE, gateway.TransportStreamable} {
+			t.Run(name+" "+string(transport), func(t *testing.T) {
 				t.Parallel()
 				runChaos(t, opts, transport)
 			})
@@ -312,7 +312,7 @@ func TestEveryRequestIsAnsweredOnce(t *testing.T) {
 	}
 }
 
-func runChaos(t *testing.T, opts gateway.Options, over string) {
+func runChaos(t *testing.T, opts gateway.Options, over gateway.Transport) {
 	seeds, steps := uint64(12), 200
 	if over == gateway.TransportStreamable {
 		seeds /= 2 // HTTP takes its time

@@ -83,7 +83,7 @@ func TestReconfigureThatFailsChangesNothing(t *testing.T) {
 		for name, change := range map[string]func(o *gateway.Options){
 			"Name":             func(o *gateway.Options) { o.Name = "b" },
 			"Prefix":           func(o *gateway.Options) { o.Prefix = "" },
-			"Transports":       func(o *gateway.Options) { o.Transports = []string{gateway.TransportSSE} },
+			"Transports":       func(o *gateway.Options) { o.Transports = []gateway.Transport{gateway.TransportSSE} },
 			"IDKey":            func(o *gateway.Options) { o.IDKey = make([]byte, 32) },
 			"NoAutoInitialize": func(o *gateway.Options) { o.NoAutoInitialize = true },
 			"Sessions":         func(o *gateway.Options) { o.Sessions = gateway.SessionsShared },

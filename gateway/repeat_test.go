@@ -114,8 +114,8 @@ func TestRepeatedRequestCanBeCancelled(t *testing.T) {
 // Requests during the loss of a session find the gate closed, or a session that does
 // not take them: each is repeated, whatever the moment.
 func TestRequestsDuringALossAreRepeated(t *testing.T) {
-	for _, sessions := range []string{gateway.SessionsPerConnection, gateway.SessionsShared} {
-		t.Run(sessions, func(t *testing.T) {
+	for _, sessions := range []gateway.Sessions{gateway.SessionsPerConnection, gateway.SessionsShared} {
+		t.Run(string(sessions), func(t *testing.T) {
 			u := &server{}
 			withClient(t, u, gateway.Options{Sessions: sessions}, func(t *testing.T, p *peer) {
 				for round := range 60 {

@@ -86,7 +86,7 @@ func newSettings(o Options, up upstream.Upstream) settings {
 	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, d.MaxMessageBytes)
 	o.Logger = cmp.Or(o.Logger, d.Logger)
 	if o.Transports == nil {
-		o.Transports = []string{TransportSSE, TransportStreamable}
+		o.Transports = []Transport{TransportSSE, TransportStreamable}
 	}
 	if known := o.known(); known != "" {
 		o.Logger = o.Logger.With("server", known)
@@ -172,17 +172,25 @@ func (s *settings) connections(m *metrics.Metrics, account *budget.Account) conn
 }
 
 // serves reports whether a transport is served.
-func (o *Options) serves(transport string) bool { return slices.Contains(o.Transports, transport) }
+func (o *Options) serves(transport Transport) bool { return slices.Contains(o.Transports, transport) }
+
+// transportNames returns the words of the transports, as metrics have them.
+func (o *Options) transportNames() (names []string) {
+	for _, transport := range o.Transports {
+		names = append(names, string(transport))
+	}
+	return names
+}
 
 func (s *settings) streamable(m *metrics.Metrics) streamable.Options {
 	return streamable.Options{
-		Options: s.checks(m.Over(TransportStreamable)), RequireInitialize: s.NoAutoInitialize,
+		Options: s.checks(m.Over(string(TransportStreamable))), RequireInitialize: s.NoAutoInitialize,
 		SessionTimeout: s.SessionTimeout, MaxQueuedBytes: s.OutboxBytes, MaxKeptBytes: int(s.MaxHeldBytes / 8),
 	}
 }
 
 func (s *settings) sse(m *metrics.Metrics) sse.Options {
-	opts := sse.Options{Options: s.checks(m.Over(TransportSSE)), SinglePath: s.SinglePath}
+	opts := sse.Options{Options: s.checks(m.Over(string(TransportSSE))), SinglePath: s.SinglePath}
 	if s.NoAutoInitialize { // a plain transport sends only standard events
 		opts.Quiet, opts.Dialect = true, connstate.Dialect(connstate.EventMessage)
 	}

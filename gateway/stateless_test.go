@@ -19,7 +19,7 @@ func TestStatelessClientBeforeAStatelessServer(t *testing.T) {
 	const complete = `{"resultType":"complete","tools":[{"name":"t" , "inputSchema":{}}],"n":9007199254740993,"x":{"b":1.50, "a":"\u00e9"}}`
 	const asks = `{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"mode":"url", "url":"u"}}},"requestState":"st\u0061te"}`
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28", "io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"x":1e3},"vendor/x":1.0}`
-	for _, sessions := range []string{gateway.SessionsPerConnection, gateway.SessionsShared} {
+	for _, sessions := range []gateway.Sessions{gateway.SessionsPerConnection, gateway.SessionsShared} {
 		var sent, result string // what the server got, and answers
 		g, err := gateway.New(upstream.HTTPHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)

@@ -81,8 +81,8 @@ func TestStatusPageShowsThatAKnownServerSleeps(t *testing.T) {
 
 // A server that ends soon after each start is failing all the time, although its starts work.
 func TestStatusPageShowsACrashLoop(t *testing.T) {
-	for _, mode := range []string{gateway.SessionsPerConnection, gateway.SessionsShared} {
-		t.Run(mode, func(t *testing.T) {
+	for _, mode := range []gateway.Sessions{gateway.SessionsPerConnection, gateway.SessionsShared} {
+		t.Run(string(mode), func(t *testing.T) {
 			u := &server{}
 			inFakeTime(t, u, gateway.Options{Sessions: mode}, func(t *testing.T, g *gateway.Gateway) {
 				admin := g.Admin()

@@ -62,7 +62,7 @@ func TestHandlersSeeTheHTTPRequest(t *testing.T) {
 			Authenticate: func(*http.Request) (string, error) { return "ada", nil },
 		}, false, "path /a/sse; peer ada, loopback true; header of the POST; user POST"},
 		{"over Streamable HTTP", gateway.Options{
-			PassRequest: &gateway.PassRequest{Headers: []string{"X-Tenant"}}, Transports: []string{gateway.TransportStreamable},
+			PassRequest: &gateway.PassRequest{Headers: []string{"X-Tenant"}}, Transports: []gateway.Transport{gateway.TransportStreamable},
 		}, false, "path /a/sse; peer , loopback true; header of the POST; user POST"},
 		{"Server", gateway.Options{PassRequest: &gateway.PassRequest{}, SinglePath: true}, true, "path /a/sse; peer , loopback true; header ; user POST"},
 		{"Server, not asked for", gateway.Options{SinglePath: true}, true, "path <nil>"},

@@ -9,15 +9,18 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
+// Transport is how a URL is reached.
+type Transport string
+
 // Transports of a URL, which Dial then does not probe for.
 const (
 	// TransportStreamable is Streamable HTTP with a handshake: MCP 2025-03-26 to
 	// 2025-11-25.
-	TransportStreamable = remote.TransportStreamable
+	TransportStreamable Transport = remote.TransportStreamable
 	// TransportStateless is Streamable HTTP without one: MCP 2026-07-28.
-	TransportStateless = remote.TransportStateless
+	TransportStateless Transport = remote.TransportStateless
 	// TransportSSE is HTTP+SSE: MCP 2024-11-05.
-	TransportSSE = remote.TransportSSE
+	TransportSSE Transport = remote.TransportSSE
 )
 
 // URL reaches an MCP server over HTTP. It must not change while it is in use.
@@ -35,7 +38,7 @@ type URL struct {
 	// Name is what errors call the server, if it is one of several.
 	Name string
 	// Transport is one of the constants above. Empty: Dial finds it out.
-	Transport string
+	Transport Transport
 	// Client sends the requests. It must have no Timeout, which would end streams. It
 	// never follows redirects to another origin. nil: a client that bounds dialling and
 	// the TLS handshake. A gateway closes its idle connections after
@@ -69,7 +72,7 @@ func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) { return u.implemen
 
 func (u URL) implementation() remote.URL {
 	return remote.URL{
-		Address: u.Address, Header: u.Header, Credentials: u.Credentials, Name: u.Name, Transport: u.Transport,
+		Address: u.Address, Header: u.Header, Credentials: u.Credentials, Name: u.Name, Transport: string(u.Transport),
 		Client: u.Client, MaxMessageBytes: u.MaxMessageBytes, Logger: u.Logger,
 	}
 }

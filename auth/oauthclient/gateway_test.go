@@ -248,7 +248,7 @@ func TestRefusedTwice(t *testing.T) {
 
 // A client that connects while there is no token learns why.
 func TestNoTokenAtTheStart(t *testing.T) {
-	for details, want := range map[string]string{
+	for details, want := range map[gateway.ErrorDetails]string{
 		gateway.ErrorDetailsSafe: `the server "docs" refused access: it needs other credentials`,
 		gateway.ErrorDetailsFull: `the server "docs" needs to be authorized`,
 	} {

@@ -25,14 +25,17 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/hosts"
 )
 
+// Grant is how the endpoint grants a token.
+type Grant string
+
 // The values of Config.Grant.
 const (
-	ClientCredentials = "client-credentials" // RFC 6749 section 4.4
-	RefreshToken      = "refresh-token"      // RFC 6749 section 6
-	TokenExchange     = "token-exchange"     // RFC 8693
+	ClientCredentials Grant = "client-credentials" // RFC 6749 section 4.4
+	RefreshToken      Grant = "refresh-token"      // RFC 6749 section 6
+	TokenExchange     Grant = "token-exchange"     // RFC 8693
 )
 
-var grantTypes = map[string]string{
+var grantTypes = map[Grant]string{
 	ClientCredentials: "client_credentials",
 	RefreshToken:      "refresh_token",
 	TokenExchange:     "urn:ietf:params:oauth:grant-type:token-exchange",
@@ -54,7 +57,7 @@ type Config struct {
 	// if gateway.Options.Reauthenticate is off. ForwardHeaders must name Authorization. The client's token goes to the
 	// token endpoint, never to the server. Otherwise all clients share one token. Default
 	// ClientCredentials.
-	Grant string
+	Grant Grant
 	// RefreshTokenFile has the refresh token. One that replaces it is written there, with
 	// mode 0600.
 	RefreshTokenFile string

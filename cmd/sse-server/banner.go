@@ -178,7 +178,7 @@ func tellOfClients(w io.Writer, base string, c *config.Config) {
 func serversOf(c *config.Config, base string) (servers []clients.Server) {
 	program := ourselves(os.Executable())
 	for _, s := range c.Each() {
-		isSSE := !slices.Contains(s.Transports, gateway.TransportStreamable)
+		isSSE := !slices.Contains(s.Transports, string(gateway.TransportStreamable))
 		servers = append(servers, clients.Server{
 			Name: c.Title(s), URL: base + pathOf(c, s), SSE: isSSE, NeedsSession: isSSE || !s.AutoInitialize,
 			Token: c.Tokens != nil || len(c.OAuth) > 0, Issuer: len(c.OAuth) > 0, Program: program,

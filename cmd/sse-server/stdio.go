@@ -34,7 +34,7 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 			}
 		}
 	}
-	s.Transports = []string{gateway.TransportStdio}
+	s.Transports = []string{string(gateway.TransportStdio)}
 	open := newGateway
 	if c.Connect != nil {
 		open = connectedGateway

@@ -447,8 +447,9 @@ func TestCloseTimeout(t *testing.T) {
 func TestPage(t *testing.T) {
 	yes, no := clitest.WriteFile(t, "yes.yaml", "page: true\n"), clitest.WriteFile(t, "no.yaml", "page: false\n")
 	for _, c := range []struct {
-		want, env string
-		args      []string
+		want gateway.Page
+		env  string
+		args []string
 	}{
 		{want: gateway.PageAuto},
 		{want: gateway.PageOff, args: []string{"--no-page"}},
@@ -470,7 +471,7 @@ func TestPage(t *testing.T) {
 func TestOptionsOfTheGateway(t *testing.T) {
 	c := mustLoad(t, nil)
 	want := gateway.Defaults()
-	want.Transports, want.Logger = []string{"sse", "streamable"}, nil
+	want.Transports, want.Logger = []gateway.Transport{"sse", "streamable"}, nil
 	if got := c.Gateway(&c.Server, gateway.Options{}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
@@ -481,7 +482,7 @@ func TestOptionsOfTheGateway(t *testing.T) {
 	got := []any{o.HeartbeatInterval, o.IdleTimeout, o.MaxConnections, o.ConnectRate, o.MaxConnectionsPerIP, o.InitializationTimeout, o.StartTimeout,
 		o.RequestTimeout, o.MaxMessageBytes, o.ErrorDetails, o.AllowedOrigins[0], o.AllowedHosts[0], fmt.Sprint(o.TrustedProxies), o.NoAutoInitialize}
 	wanted := []any{time.Duration(-1), time.Duration(-1), -1, -1.0, 3, time.Second, 2 * time.Second,
-		3 * time.Second, int64(4 << 10), "safe", "https://a", "::1", "[10.0.0.1/32 192.0.2.1/32 ::1/127]", true}
+		3 * time.Second, int64(4 << 10), gateway.ErrorDetailsSafe, "https://a", "::1", "[10.0.0.1/32 192.0.2.1/32 ::1/127]", true}
 	if !slices.Equal(got, wanted) {
 		t.Errorf("got %v\nwant %v", got, wanted)
 	}

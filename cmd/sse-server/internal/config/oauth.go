@@ -107,15 +107,15 @@ func (s *Server) either(static func(*http.Request) (string, error)) func(*http.R
 // makeCredentials gives the remote server the credentials of oauth-client.
 func (s *Server) makeCredentials(c *Config, lookupEnv func(string) (string, bool)) error {
 	var o oauthclient.Config
-	var scopes string
+	var scopes, grant string
 	if err := c.readPairs(s, oauthClientKey, s.OAuthClient, lookupEnv, map[string]*string{
 		"token-url": &o.TokenURL, "client-id": &o.ClientID, "client-secret": &o.ClientSecret, "scopes": &scopes,
-		"grant":    &o.Grant,
+		"grant":    &grant,
 		"resource": &o.Resource, "audience": &o.Audience, "refresh-token-file": &o.RefreshTokenFile,
 	}); err != nil {
 		return err
 	}
-	o.Scopes = strings.Fields(scopes)
+	o.Scopes, o.Grant = strings.Fields(scopes), oauthclient.Grant(grant)
 	err := o.Check()
 	exchanges := o.Grant == oauthclient.TokenExchange
 	switch {

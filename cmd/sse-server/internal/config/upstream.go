@@ -75,8 +75,12 @@ func (c *Config) PrefixOf(s *Server) string {
 
 // Gateway returns the options of the gateway in front of s: o, with those that c has.
 func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
-	o.Name, o.Prefix, o.Transports, o.IDKey = s.Name, c.PrefixOf(s), s.Transports, c.IDKey
-	o.Sessions, o.NoAutoInitialize, o.ErrorDetails = s.Sessions, !s.AutoInitialize, c.ErrorDetails
+	o.Name, o.Prefix, o.IDKey = s.Name, c.PrefixOf(s), c.IDKey
+	for _, transport := range s.Transports {
+		o.Transports = append(o.Transports, gateway.Transport(transport))
+	}
+	o.Sessions, o.NoAutoInitialize = gateway.Sessions(s.Sessions), !s.AutoInitialize
+	o.ErrorDetails = gateway.ErrorDetails(c.ErrorDetails)
 	o.Page = c.page()
 	if s.resource != nil && c.pageClient != "" {
 		o.PageLogin = &gateway.PageLogin{Issuer: s.protection.Issuer, ClientID: c.pageClient,
@@ -92,7 +96,7 @@ func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
 	if s.Remember && s.Kind() == OfCommand {
 		o.Remember = &gateway.Remember{For: time.Duration(s.RememberFor)}
 		// Over stdio the program may end at any time: there its learner does it.
-		own.LearnsAnyFolder = !slices.Contains(s.Transports, gateway.TransportStdio)
+		own.LearnsAnyFolder = !slices.Contains(o.Transports, gateway.TransportStdio)
 		if c.StateDir != "" {
 			o.Remember.Dir = filepath.Join(c.StateDir, "remembered")
 		}
@@ -126,7 +130,7 @@ func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
 }
 
 // page returns who gets the page, as gateway.Options has it.
-func (c *Config) page() string {
+func (c *Config) page() gateway.Page {
 	switch {
 	case c.Page == nil:
 		return gateway.PageAuto

@@ -46,12 +46,12 @@ func TestAnnouncement(t *testing.T) {
 		want []string
 	}{
 		"the gateway":     {gw(gateway.Options{}), []string{step + "ok: greeter 1, MCP ", call + "ok: 1 tool\n"}},
-		"HTTP+SSE alone":  {gw(gateway.Options{Transports: []string{gateway.TransportSSE}}), []string{step + "ok: greeter 1, MCP ", call + "ok: 1 tool\n"}},
+		"HTTP+SSE alone":  {gw(gateway.Options{Transports: []gateway.Transport{gateway.TransportSSE}}), []string{step + "ok: greeter 1, MCP ", call + "ok: 1 tool\n"}},
 		"a single path":   {gw(gateway.Options{SinglePath: true}), []string{step + "ok: greeter 1, MCP ", call + "ok: 1 tool\n"}},
 		"switched off":    {gw(gateway.Options{NoAutoInitialize: true}), []string{"HTTP+SSE: a call: ok", none}},
 		"go-sdk":          {mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return sdk }, nil), []string{"HTTP+SSE: a call: ok", none}},
 		"mcp-go":          {server.NewSSEServer(greeterOfMCPGo(), server.WithSSEEndpoint("/mcp")), []string{"HTTP+SSE: a call: ok", none}},
-		"a broken server": {newGatewayTo(t, stdio.Command{Path: "/does/not/exist"}, gateway.Options{Transports: []string{gateway.TransportSSE}}), []string{step + "failed: the server answers with an error: ", "/does/not/exist", " -> run sse-server check --start"}},
+		"a broken server": {newGatewayTo(t, stdio.Command{Path: "/does/not/exist"}, gateway.Options{Transports: []gateway.Transport{gateway.TransportSSE}}), []string{step + "failed: the server answers with an error: ", "/does/not/exist", " -> run sse-server check --start"}},
 		"silence":         {secondStream(gw(gateway.Options{}), begun, false), []string{step + "failed: the gateway announced no session in 3s -> see with sse-server check --start and the options of that gateway"}},
 		"an early end":    {secondStream(gw(gateway.Options{}), begun, true), []string{step + "failed: the stream ended before the announcement -> see the log"}},
 	} {
