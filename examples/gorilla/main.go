@@ -99,5 +99,7 @@ func main() {
 		log.Fatal(err)
 	}
 	log.Printf("serving http://%s/ai/mcp", listener.Addr())
-	log.Fatal(http.Serve(listener, routes))
+	// The gateway bounds bodies and streams itself, so there is no ReadTimeout and no WriteTimeout here.
+	server := &http.Server{Handler: routes, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 15 * time.Minute}
+	log.Fatal(server.Serve(listener))
 }

@@ -11,6 +11,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -49,5 +50,7 @@ func main() {
 		log.Fatal(err)
 	}
 	log.Printf("serving http://%s/sse", listener.Addr())
-	log.Fatal(http.Serve(listener, handler))
+	// The gateway bounds bodies and streams itself, so there is no ReadTimeout and no WriteTimeout here.
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 15 * time.Minute}
+	log.Fatal(server.Serve(listener))
 }

@@ -11,6 +11,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -53,5 +54,7 @@ func main() {
 		log.Fatal(err)
 	}
 	log.Printf("serving http://%s/ai/mcp", listener.Addr())
-	log.Fatal(http.Serve(listener, mux)) // examples/shutdown ends in order
+	// The gateway bounds bodies and streams itself, so there is no ReadTimeout and no WriteTimeout here.
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 15 * time.Minute}
+	log.Fatal(server.Serve(listener)) // examples/shutdown ends in order
 }

@@ -55,11 +55,14 @@ func main() {
 		log.Fatal(err)
 	}
 
-	go func() { log.Fatal(http.ListenAndServe(*adminAddr, servers.Admin())) }()
+	admin := &http.Server{Addr: *adminAddr, Handler: servers.Admin(), ReadHeaderTimeout: 10 * time.Second}
+	go func() { log.Fatal(admin.ListenAndServe()) }()
 	listener, err := net.Listen("tcp", *addr)
 	if err != nil {
 		log.Fatal(err)
 	}
 	log.Printf("serving http://%s/greeter/mcp and /clock/mcp", listener.Addr())
-	log.Fatal(http.Serve(listener, servers))
+	// The gateway bounds bodies and streams itself, so there is no ReadTimeout and no WriteTimeout here.
+	server := &http.Server{Handler: servers, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 15 * time.Minute}
+	log.Fatal(server.Serve(listener))
 }
