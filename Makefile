@@ -30,7 +30,7 @@ SEED      ?= 1
 # 15 minutes and more.
 TIMEOUT   ?= $(if $(TAGS),40m,15m)
 
-.PHONY: help run build docsearch test test-all agents test-json check-deploy deploy-needs e2e soak fuzz perf bench bench-compare vet lint golangci clean
+.PHONY: help run build docsearch api test test-all agents test-json check-deploy deploy-needs e2e soak fuzz perf bench bench-compare vet lint golangci clean
 
 help:
 	@echo 'run       serve the demo server, or ARGS="-- command args"'
@@ -43,7 +43,8 @@ help:
 	@echo 'e2e       the end-to-end tests of make test alone'
 	@echo 'soak      chaos for FOR ($(FOR)) from SEED ($(SEED)); each fuzz target for FUZZTIME ($(FUZZTIME))'
 	@echo 'perf      the benchmarks, and comparisons with other programs and handlers'
-	@echo 'lint      gofmt, go vet, staticcheck'
+	@echo 'api       docs/reference/api.txt, the public API that version 1 promises'
+	@echo 'lint      gofmt, go vet, staticcheck, and whether api has been run'
 	@echo 'golangci  golangci-lint with .golangci.yml; builds it first, which takes minutes'
 
 run:
@@ -157,6 +158,12 @@ lint: vet
 	GOFLAGS=-race bin/staticcheck -tags all,deploy,agents ./...
 	cd tools && GOFLAGS=-race ../bin/staticcheck -tags all ./...
 	cd docsearch && ../bin/staticcheck ./...
+	go run ./internal/publicapi -check
+
+# The difference of the file is the change of the API, for a review.
+api:
+	go run ./internal/publicapi > docs/reference/api.txt.new
+	mv docs/reference/api.txt.new docs/reference/api.txt
 
 golangci:
 	go run $(GOLANGCI) run ./...

@@ -15,4 +15,6 @@
 //     bounded time.
 //
 // The package does no I/O. It knows neither HTTP nor the server.
+//
+// Version 1 makes no promise about this package: it may change at any time.
 package connstate

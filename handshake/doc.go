@@ -24,4 +24,6 @@
 // client capabilities: the gateway must not promise the server what perhaps no client serves.
 //
 // Source: MCP 2024-11-05 to 2025-11-25, basic/lifecycle.
+//
+// Version 1 makes no promise about this package: it may change at any time.
 package handshake

@@ -16,6 +16,8 @@
 //
 // docs/reference/metrics.md lists all series for operators; a test compares it with
 // the code.
+//
+// Version 1 makes no promise about this package: it may change at any time.
 package metrics
 
 import (

@@ -19,4 +19,6 @@
 //
 // The stream engine is r3labs/sse/v2, used in the one way that neither leaks nor
 // hangs; the table in engine.go says how.
+//
+// Version 1 makes no promise about this package: it may change at any time.
 package sse

@@ -308,7 +308,8 @@ func (m *Main) learn(c *config.Config, s *config.Server, gw *gateway.Gateway, lo
 		}
 	case <-ctx.Done():
 	}
-	return m.stop(log, time.Duration(c.ShutdownTimeout), func(ctx context.Context) { _ = gw.Shutdown(ctx) }, func() { forprogram.Abort(gw) }, nil, code)
+	end := func(ctx context.Context) { _ = gw.Shutdown(ctx) }
+	return m.stop(log, time.Duration(c.ShutdownTimeout), end, func() { forprogram.Abort(gw) }, nil, code)
 }
 
 // learnAll does what learn says, until ctx ends.
