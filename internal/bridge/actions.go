@@ -124,7 +124,7 @@ func (l *sessionLife) retireSession(s step) {
 // countUnbegun counts a connection that ends before it is known whether memory has something for it: each
 // connection counts once.
 func (l *sessionLife) countUnbegun(s step) {
-	if s.before.Phase == life.Recalling && s.before.Told == life.ToldNothing && l.failures.attempts == 0 {
+	if s.before.Phase.Recalls() && s.before.Told == life.ToldNothing && l.failures.attempts == 0 {
 		l.later(func() { l.opts.Metrics.HandshakeDone(metrics.HandshakeCanceled, "", "", time.Since(l.c.Opened())) })
 	}
 }

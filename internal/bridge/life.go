@@ -17,7 +17,7 @@ func (l *sessionLife) begin() {
 	l.state = life.State{Phase: life.Recalling, Told: life.ToldNothing, Declared: life.DeclaredNothing}
 	l.failures.pauses = handshake.NewPauses()
 	l.takeServer()
-	l.ask(life.Recall)
+	l.ask()
 }
 
 // happened makes the move of an event. source is what it comes from: a start, a session, a question, a timer,
@@ -60,7 +60,7 @@ func (l *sessionLife) moveFrom(event life.Event, answers *remember.Answers) {
 func (l *sessionLife) leavePhase() {
 	l.stopTimer()
 	l.learning = nil
-	if p := l.state.Phase; p != life.Recalling && p != life.Waking {
+	if p := l.state.Phase; !p.Recalls() && p != life.Waking {
 		l.question = nil
 	}
 }
@@ -68,8 +68,8 @@ func (l *sessionLife) leavePhase() {
 // do performs an action of the table, with mu held. The steps that it puts into todo follow in that order.
 func (l *sessionLife) do(action life.Action, s step) {
 	switch action {
-	case life.Recall, life.RecallNow:
-		l.ask(action)
+	case life.Recall:
+		l.ask()
 	case life.StartMoment:
 		l.after(l.opts.Times().AnnounceDelay, life.MomentOver)
 	case life.Learn:
@@ -242,9 +242,9 @@ func (l *sessionLife) after(d time.Duration, event life.Event) {
 	t.Timer = time.AfterFunc(d, func() { l.happened(t, event) })
 }
 
-// ask asks memory for an action, Recall or RecallNow, with mu held. A question that is under way and equal is joined.
-func (l *sessionLife) ask(as life.Action) {
-	l.asks = as
+// ask asks memory, with mu held. A question that is under way and equal is joined. What may follow from the answer
+// depends on the phase in which it comes.
+func (l *sessionLife) ask() {
 	q := &question{supplier: l.supplier, memory: l.supplier.Options().Memory, params: l.params()}
 	if old := l.question; old != nil && old.equals(q) {
 		return

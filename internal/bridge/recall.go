@@ -10,13 +10,13 @@ import (
 
 // decide returns the event that the answer to a question is, and what the client is told.
 func (l *sessionLife) decide(q *question) (life.Event, *remember.Answers) {
-	told, declared := l.state.Told, l.state.Declared
+	told, declared, isPatient := l.state.Told, l.state.Declared, l.state.Phase == life.Recalling
 	known := l.usable(q.answer.Exact)
 	if told == life.ToldLists && l.answers != nil && !l.answers.Partial && (known == nil || len(l.answers.Pages) > 0 && l.answers.Learned.After(known.Learned)) {
 		known = l.answers
 	}
 	waits := len(l.c.Queued()) > 0 || len(l.initializes) > 0
-	if known == nil && q.answer.HasAny && l.asks == life.Recall && told == life.ToldNothing && declared == life.DeclaredNothing && !waits {
+	if isPatient && known == nil && q.answer.HasAny && told == life.ToldNothing && declared == life.DeclaredNothing && !waits {
 		return life.Unsure, nil
 	}
 	if known == nil && l.own == nil {
@@ -31,7 +31,7 @@ func (l *sessionLife) decide(q *question) (life.Event, *remember.Answers) {
 		return life.Known, known
 	case l.usable(q.answer.Nearest) != nil && (told == life.ToldNothing || told == life.ToldResult || told == life.ToldNearest):
 		return life.KnownNearly, q.answer.Nearest
-	case l.state.Phase == life.Recalling && l.asks == life.Recall && told == life.ToldOutdated && !l.isWanted(nil) && q.supplier.LearnsAlone():
+	case isPatient && told == life.ToldOutdated && !l.isWanted(nil) && q.supplier.LearnsAlone():
 		return life.Learnable, nil
 	}
 	return life.Unknown, nil

@@ -35,10 +35,9 @@ type sessionLife struct {
 	start    *start
 	session  *attachment
 	question *question
-	asked    time.Time   // when the last one was asked
-	asks     life.Action // Recall or RecallNow, whichever has asked it last: what the answer may be
-	timer    *timer      // of the moment or the pause
-	learning *learning   // in the background
+	asked    time.Time // when the last one was asked
+	timer    *timer    // of the moment or the pause
+	learning *learning // in the background
 	idle     *time.Timer
 
 	// retiring are on sessions that finish their answers: cancellations, and answers to questions of their

@@ -17,8 +17,11 @@ type Phase string
 
 // The phases of a life. It begins in Recalling and ends in Closed.
 const (
-	// Recalling: there is no session, and memory is asked what to tell the client, or learns it.
+	// Recalling: there is no session, and memory is asked what to tell the client. Nothing is in a hurry: the
+	// client may get a moment for its own initialize, and memory may learn something for it.
 	Recalling Phase = "recalling"
+	// RecallingNow: as Recalling, but what memory has now decides.
+	RecallingNow Phase = "recalling-now"
 	// Asleep: there is no session. Memory answers, and nothing needs the server.
 	Asleep Phase = "asleep"
 	// Waking: a start is under way, which has a table of its own. Memory may answer meanwhile.
@@ -50,9 +53,12 @@ const (
 )
 
 var phases = []Phase{
-	Recalling, Asleep, Waking, Preparing, Opening, Fresh, Awake,
+	Recalling, RecallingNow, Asleep, Waking, Preparing, Opening, Fresh, Awake,
 	Pausing, Refusing, GivenUp, Finishing, Drained, Dismissed, Closed,
 }
+
+// Recalls reports whether there is neither a session nor a start, and memory is asked what to tell the client.
+func (p Phase) Recalls() bool { return p == Recalling || p == RecallingNow }
 
 // hasSession reports whether there is a session that gets messages, now or soon. In Finishing the session gets no requests.
 func (p Phase) hasSession() bool {
@@ -163,10 +169,8 @@ type Action string
 
 // The actions of a life.
 const (
-	// Recall: ask memory. It may also say Unsure or Learnable.
+	// Recall: ask memory. Unknown, or one of the Known, follows; in Recalling also Unsure or Learnable.
 	Recall Action = "recall"
-	// RecallNow: ask memory for what it has now. Unknown, or one of the Known, follows.
-	RecallNow Action = "recall-now"
 	// StartMoment: begin to wait for the client's own initialize. MomentOver ends that.
 	StartMoment Action = "start-moment"
 	// Learn: begin a start in the background. Learned follows.
@@ -243,32 +247,33 @@ func stay(actions ...Action) move            { return move{"", actions} }
 // moves are those of one phase each.
 var moves = map[Phase]map[Event]move{
 	Recalling: {
-		Needed:        stay(RecallNow),
-		OwnInitialize: stay(RecallNow),
-		MoreDeclared:  stay(RecallNow),
-		Unknown:       to(Waking, BeginStart),
+		Needed:        to(RecallingNow, Recall),
+		OwnInitialize: to(RecallingNow, Recall),
+		MoreDeclared:  to(RecallingNow, Recall),
 		Unsure:        stay(StartMoment),
-		MomentOver:    stay(RecallNow),
+		MomentOver:    to(RecallingNow, Recall),
 		Learnable:     stay(Learn),
-		Learned:       stay(RecallNow),
-		Known:         to(Asleep, TellIfDifferent, TellMemory),
-		KnownNeeded:   to(Waking, TellIfDifferent, TellMemory, BeginStart),
-		KnownOld:      to(Waking, TellIfDifferent, TellMemory, BeginStart),
-		KnownNearly:   to(Waking, TellIfDifferent, TellMemory, BeginStart),
+		Learned:       to(RecallingNow, Recall),
 		Replaced:      stay(StopWaiting, TakeServer, Recall),
+	},
+	RecallingNow: {
+		Needed:        stay(Recall),
+		OwnInitialize: stay(Recall),
+		MoreDeclared:  stay(Recall),
+		Replaced:      to(Recalling, StopWaiting, TakeServer, Recall),
 	},
 	Asleep: {
 		Needed:        to(Waking, BeginStart),
-		OwnInitialize: to(Recalling, RecallNow),
-		MoreDeclared:  to(Recalling, RecallNow),
+		OwnInitialize: to(RecallingNow, Recall),
+		MoreDeclared:  to(RecallingNow, Recall),
 		Renewed:       stay(TellIfDifferent),
 		Replaced:      to(Recalling, TakeServer, Recall),
 	},
 	Waking: {
 		Needed:        stay(StartNeeded),
-		OwnInitialize: stay(StartOwn, RecallNow),
-		MoreDeclared:  stay(StartMore, RecallNow),
-		Renewed:       stay(RecallNow),
+		OwnInitialize: stay(StartOwn, Recall),
+		MoreDeclared:  stay(StartMore, Recall),
+		Renewed:       stay(Recall),
 		Unknown:       stay(),
 		Known:         stay(TellMemory),
 		KnownNeeded:   stay(TellMemory),
@@ -276,7 +281,7 @@ var moves = map[Phase]map[Event]move{
 		KnownNearly:   stay(TellMemory),
 		// The announcement is the first that a client hears of its server.
 		Up:             to(Preparing, StopWaiting, AnnounceResult, AnswerInitializes, TellAllChanged, Prepare),
-		Again:          to(Recalling, ForgetFailures, TakeServer, RecallNow),
+		Again:          to(RecallingNow, ForgetFailures, TakeServer, Recall),
 		OwnRefused:     stay(AnswerRefusal),
 		Failed:         to(Pausing, StopWaiting, NoteFailure, StartPause),
 		FailedHopeless: to(Refusing, StopWaiting, NoteFailure, RefuseWaiting, StartPause),
@@ -286,7 +291,7 @@ var moves = map[Phase]map[Event]move{
 	Preparing: {
 		Needed:         stay(), // it waits
 		OwnInitialize:  stay(AnswerInitializes),
-		MoreDeclared:   to(Recalling, SupersedeSession, ForgetFailures, RecallNow),
+		MoreDeclared:   to(RecallingNow, SupersedeSession, ForgetFailures, Recall),
 		PreparedWaits:  to(Opening, Release),
 		PreparedUnused: to(Fresh),
 		PreparedUsed:   to(Awake),
@@ -300,31 +305,31 @@ var moves = map[Phase]map[Event]move{
 	Fresh: {
 		Needed:        to(Awake),
 		OwnInitialize: stay(AnswerInitializes),
-		MoreDeclared:  to(Recalling, SupersedeSession, ForgetFailures, RecallNow),
-		Idle:          to(Recalling, RetireSession, ForgetFailures, RecallNow),
+		MoreDeclared:  to(RecallingNow, SupersedeSession, ForgetFailures, Recall),
+		Idle:          to(RecallingNow, RetireSession, ForgetFailures, Recall),
 	},
 	Awake: {
 		OwnInitialize: stay(AnswerInitializes),
 		MoreDeclared:  stay(AnswerInitializes),
-		Idle:          to(Recalling, RetireSession, ForgetFailures, RecallNow),
+		Idle:          to(RecallingNow, RetireSession, ForgetFailures, Recall),
 	},
 	Pausing: {
 		Needed:        stay(), // it waits
-		OwnInitialize: to(Recalling, StopWaiting, RecallNow),
-		MoreDeclared:  to(Recalling, StopWaiting, RecallNow),
-		PauseOver:     to(Recalling, RecallNow),
+		OwnInitialize: to(RecallingNow, StopWaiting, Recall),
+		MoreDeclared:  to(RecallingNow, StopWaiting, Recall),
+		PauseOver:     to(RecallingNow, Recall),
 		Replaced:      to(Recalling, StopWaiting, ForgetFailures, TakeServer, Recall),
 	},
 	Refusing: {
-		OwnInitialize: to(Recalling, StopWaiting, RecallNow),
-		MoreDeclared:  to(Recalling, StopWaiting, RecallNow),
-		PauseOver:     to(Recalling, RecallNow),
+		OwnInitialize: to(RecallingNow, StopWaiting, Recall),
+		MoreDeclared:  to(RecallingNow, StopWaiting, Recall),
+		PauseOver:     to(RecallingNow, Recall),
 		Replaced:      to(Recalling, StopWaiting, ForgetFailures, TakeServer, Recall),
 	},
 	GivenUp: {
 		Needed:        to(Waking, BeginStart),
-		OwnInitialize: to(Recalling, RecallNow),
-		MoreDeclared:  to(Recalling, RecallNow),
+		OwnInitialize: to(RecallingNow, Recall),
+		MoreDeclared:  to(RecallingNow, Recall),
 		Replaced:      to(Recalling, ForgetFailures, TakeServer, Recall),
 	},
 	Finishing: {
@@ -359,13 +364,22 @@ var moves = map[Phase]map[Event]move{
 	},
 }
 
+// movesWithAnswer are those of both phases in which there is no session, and memory answers.
+var movesWithAnswer = map[Event]move{
+	Unknown:     to(Waking, BeginStart),
+	Known:       to(Asleep, TellIfDifferent, TellMemory),
+	KnownNeeded: to(Waking, TellIfDifferent, TellMemory, BeginStart),
+	KnownOld:    to(Waking, TellIfDifferent, TellMemory, BeginStart),
+	KnownNearly: to(Waking, TellIfDifferent, TellMemory, BeginStart),
+}
+
 // movesWithSession are those of all phases with a session that gets messages.
 var movesWithSession = map[Event]move{
 	Looked:       stay(TellCompared),
 	NotLooked:    stay(TellAllChanged),
 	Unlookable:   stay(TellAllChanged),
 	ListsChanged: stay(),
-	Lost:         to(Recalling, RetireSession, NoteLoss, ForgetFailures, RecallNow),
+	Lost:         to(RecallingNow, RetireSession, NoteLoss, ForgetFailures, Recall),
 	LostSoon:     to(Pausing, RetireSession, NoteLoss, NoteFailure, StartPause),
 	LostLast:     to(GivenUp, RetireSession, NoteLoss, NoteFailure, RefuseWaiting, SetRetry),
 	Dismiss:      to(Dismissed, RetireSession, RefuseDraining, EndConnection),
@@ -389,6 +403,9 @@ var movesOfAll = map[Event]move{
 // find returns the move that an event makes in a phase. It reports false for an event that cannot happen.
 func find(phase Phase, event Event) (move, bool) {
 	if m, ok := moves[phase][event]; ok {
+		return m, true
+	}
+	if m, ok := movesWithAnswer[event]; ok && phase.Recalls() {
 		return m, true
 	}
 	if m, ok := movesWithSession[event]; ok && phase.hasSession() {

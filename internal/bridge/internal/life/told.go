@@ -112,7 +112,7 @@ func declaredAfter(state State, event Event) Declared {
 // isDue reports whether an action of a move has something to do, after what the client was told.
 func isDue(action Action, told Told, event Event) bool {
 	switch action {
-	case RecallNow:
+	case Recall:
 		return event != Renewed || told == ToldNothing || told == ToldResult
 	case AnnounceResult:
 		return told == ToldNothing
@@ -158,7 +158,7 @@ const (
 // a request causes a start in GivenUp.
 func (p Phase) Takes(isRequest, retry bool) Verdict {
 	switch p {
-	case Recalling, Asleep, Waking, Preparing, Opening, Pausing:
+	case Recalling, RecallingNow, Asleep, Waking, Preparing, Opening, Pausing:
 		return Wait
 	case Fresh:
 		return Use
@@ -179,7 +179,7 @@ func (p Phase) Takes(isRequest, retry bool) Verdict {
 // Shown returns the state of the connection that people see.
 func (p Phase) Shown() connstate.State {
 	switch p {
-	case Recalling, Waking, Preparing:
+	case Recalling, RecallingNow, Waking, Preparing:
 		return connstate.Initializing
 	case Asleep:
 		return connstate.Resting

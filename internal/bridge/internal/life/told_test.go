@@ -18,12 +18,14 @@ func TestActionsDependOnWhatWasTold(t *testing.T) {
 		{Waking, Up, AnnounceResult, []Told{ToldNothing}},
 		{Waking, Up, TellAllChanged, []Told{ToldOutdated}},
 		{Recalling, Known, TellIfDifferent, []Told{ToldNearest, ToldLists, ToldOutdated}},
-		{Recalling, KnownNeeded, TellIfDifferent, []Told{ToldNearest, ToldLists, ToldOutdated}},
+		{RecallingNow, KnownNeeded, TellIfDifferent, []Told{ToldNearest, ToldLists, ToldOutdated}},
 		{Asleep, Renewed, TellIfDifferent, []Told{ToldNearest, ToldLists, ToldOutdated}},
 		{Awake, Looked, TellCompared, []Told{ToldNearest, ToldLists, ToldOutdated}},
 		{Awake, NotLooked, TellAllChanged, []Told{ToldNearest}},
 		{Awake, Unlookable, TellAllChanged, []Told{ToldNearest, ToldLists}},
 		{Recalling, Known, TellMemory, tolds},
+		{Waking, Renewed, Recall, []Told{ToldNothing, ToldResult}},
+		{Waking, OwnInitialize, Recall, tolds},
 	} {
 		for _, told := range tolds {
 			_, actions, _ := Next(State{row.phase, told, DeclaredNothing}, row.event)
@@ -65,7 +67,7 @@ func TestTakes(t *testing.T) {
 		phases                       []Phase
 		request, retry, notification Verdict
 	}{
-		{[]Phase{Recalling, Asleep, Waking, Preparing, Opening, Pausing}, Wait, Wait, Wait},
+		{[]Phase{Recalling, RecallingNow, Asleep, Waking, Preparing, Opening, Pausing}, Wait, Wait, Wait},
 		{[]Phase{Fresh}, Use, Use, Use},
 		{[]Phase{Awake}, Pass, Pass, Pass},
 		{[]Phase{Refusing, Drained, Dismissed, Closed}, Refuse, Refuse, Refuse},
@@ -83,7 +85,7 @@ func TestTakes(t *testing.T) {
 
 // Lists are answered from what was told while no session has the client's messages.
 func TestAnswersLists(t *testing.T) {
-	answer := []Phase{Recalling, Asleep, Waking, Preparing, Pausing, Refusing, GivenUp}
+	answer := []Phase{Recalling, RecallingNow, Asleep, Waking, Preparing, Pausing, Refusing, GivenUp}
 	for _, phase := range phases {
 		for _, told := range tolds {
 			want := slices.Contains(answer, phase) && (told == ToldNearest || told == ToldLists)
@@ -96,7 +98,7 @@ func TestAnswersLists(t *testing.T) {
 
 func TestShownIsAStateOfAConnection(t *testing.T) {
 	shown := map[connstate.State][]Phase{
-		connstate.Initializing: {Recalling, Waking, Preparing},
+		connstate.Initializing: {Recalling, RecallingNow, Waking, Preparing},
 		connstate.Resting:      {Asleep},
 		connstate.Ready:        {Opening, Fresh, Awake},
 		connstate.Failed:       {Pausing, Refusing, GivenUp},

@@ -6,22 +6,13 @@ import (
 	"testing"
 )
 
-// question is what memory is asked.
-type question string
-
-const (
-	nothingAsked question = ""
-	mayLearn     question = "recall"     // it may also say Unsure or Learnable
-	answerNow    question = "recall-now" // it says what it has
-)
-
 // world is a life with what is outside of its state: what waits, and what is under way.
 type world struct {
 	State
 	remembers         bool // whether anything is remembered at all
 	message           bool // one waits at the gate
 	initialize        bool // one of the client waits
-	asked             question
+	asked             bool // memory has a question
 	moment, learning  bool
 	start             bool
 	session           bool
@@ -37,14 +28,14 @@ func (w world) after(next State, actions []Action) (world, error) {
 	w.State = next
 	for _, action := range actions {
 		switch action {
-		case Recall, RecallNow:
-			w.asked, w.moment, w.learning = question(action), false, false
+		case Recall:
+			w.asked, w.moment, w.learning = true, false, false
 		case StartMoment:
 			w.moment = true
 		case Learn:
 			w.learning = true
 		case StopWaiting:
-			w.asked, w.moment, w.learning, w.pause = nothingAsked, false, false, false
+			w.asked, w.moment, w.learning, w.pause = false, false, false, false
 		case TellMemory:
 			w.initialize = false
 		case BeginStart:
@@ -94,17 +85,18 @@ func (w world) after(next State, actions []Action) (world, error) {
 
 // faults returns what must not be in any world.
 func (w world) faults() (all []string) {
-	isAsked := w.asked != nothingAsked || w.moment || w.learning
+	isAsked := w.asked || w.moment || w.learning
 	for fault, is := range map[string]bool{
-		"nothing ends the recalling":             w.is(Recalling) && !isAsked,
+		"nothing ends the recalling":             w.Phase.Recalls() && !isAsked,
+		"it waits, and is to answer now":         (w.moment || w.learning) && !w.is(Recalling),
 		"a start, and it is not waking":          w.start != w.is(Waking),
 		"a session, and the phase has none":      w.session != w.is(Preparing, Opening, Fresh, Awake, Finishing),
 		"nothing prepares the session":           w.is(Preparing) && !w.prepares,
 		"nothing empties the gate":               w.is(Opening) && !w.empties,
 		"a pause, and the phase has none":        w.pause != w.is(Pausing, Refusing),
-		"a message waits for nothing":            w.message && !w.is(Recalling, Waking, Preparing, Opening, Pausing),
-		"an initialize waits for nothing":        w.initialize && !w.is(Recalling, Waking, Pausing),
-		"nobody will hear what memory says":      isAsked && !w.is(Recalling, Waking),
+		"a message waits for nothing":            w.message && !w.is(Recalling, RecallingNow, Waking, Preparing, Opening, Pausing),
+		"an initialize waits for nothing":        w.initialize && !w.is(Recalling, RecallingNow, Waking, Pausing),
+		"nobody will hear what memory says":      isAsked && !w.is(Recalling, RecallingNow, Waking),
 		"asleep without lists":                   w.is(Asleep) && w.Told != ToldLists,
 		"a client of a session is told nothing":  w.Phase.hasSession() && w.Told == ToldNothing,
 		"a message passes, and there is nothing": w.Phase.Takes(false, true) == Pass && !w.session,
@@ -160,11 +152,11 @@ func (w world) happenings() (all []happening) {
 
 	// Memory answers, and timers end.
 	toldLittle := w.Told == ToldNothing || w.Told == ToldResult
-	if w.asked != nothingAsked {
-		answered := func(w *world) { w.asked = nothingAsked }
+	if w.asked {
+		answered := func(w *world) { w.asked = false }
 		add(Unknown, answered)
 		if w.remembers {
-			add(Known, func(w *world) { w.asked, w.message = nothingAsked, false }) // memory answers what waits
+			add(Known, func(w *world) { w.asked, w.message = false, false }) // memory answers what waits
 			add(KnownNearly, answered)
 			if w.message {
 				add(KnownNeeded, answered)
@@ -173,7 +165,7 @@ func (w world) happenings() (all []happening) {
 				add(KnownOld, answered)
 			}
 		}
-		if w.asked == mayLearn && w.remembers && w.is(Recalling) {
+		if w.remembers && w.is(Recalling) {
 			if toldLittle {
 				add(Unsure, answered)
 			}
@@ -243,7 +235,7 @@ func TestNoOrderOfEventsLeadsToAFault(t *testing.T) {
 			worlds = append(worlds, w)
 		}
 	}
-	first := world{State: State{Recalling, ToldNothing, DeclaredNothing}, asked: mayLearn}
+	first := world{State: State{Recalling, ToldNothing, DeclaredNothing}, asked: true}
 	visit(first, origin{})
 	first.remembers = true
 	visit(first, origin{})
