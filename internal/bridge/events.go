@@ -74,7 +74,7 @@ func (l *sessionLife) started(s *start) bool {
 		return false
 	}
 	first := l.state.Told == life.ToldNothing
-	s.result.attachment.own = s.state == InitializingOwn
+	s.result.attachment.own = s.sent == sentOwn
 	l.later(func() { s.reportUsed(first) })
 	if l.start == s {
 		l.move(life.Up)
@@ -95,7 +95,7 @@ func (l *sessionLife) startFailed(s *start) {
 		return
 	}
 	hopeless := l.failures.cause == string(s.failure.Phase)+s.failure.Reason && l.failures.attempts > 1 && !worked &&
-		(s.failedIn != InitializingSynthetic || l.own == nil) // else the next start differs from this one
+		(s.sent != sentSynthetic || l.own == nil) // else the next start differs from this one
 	if s.refusesClient() {
 		l.move(life.OwnRefused)
 	}

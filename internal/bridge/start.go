@@ -60,12 +60,21 @@ type start struct {
 	spawned bool                 // the server is a process that has just been spawned
 	cancel  context.CancelFunc   // ends what is under way
 	params  chan json.RawMessage // gives the params of initialize to open, once
+	sent    sentParams           // those that it has given
 
 	// What has come of it.
-	result   opened
-	failure  *handshake.Failure // set in the state Failed
-	failedIn StartState         // the state before that
+	result  opened
+	failure *handshake.Failure // set in the state Failed
 }
+
+// sentParams says whose params of initialize have gone to the server.
+type sentParams uint8
+
+const (
+	sentNone      sentParams = iota // none yet, or none at all: the session needs no initialize of this start
+	sentSynthetic                   // those of the gateway
+	sentOwn                         // those of the client
+)
 
 // opened is the result of open.
 type opened struct {
@@ -155,9 +164,8 @@ func (s *start) drive() {
 			s.done <- s.result // what it was told comes first
 			continue
 		}
-		before := s.state
 		s.state = next
-		s.do(action, before)
+		s.do(action)
 		if event == Dialed {
 			close(s.handled)
 		}
@@ -208,15 +216,17 @@ func (s *start) afterDelay() <-chan time.Time {
 	return time.After(delay - time.Since(s.c.Opened()))
 }
 
-// do performs an action of a move. before is the state before it.
-func (s *start) do(action StartAction, before StartState) {
+// do performs an action of a move.
+func (s *start) do(action StartAction) {
 	took := time.Since(s.began) - s.result.waited
 	switch action {
 	case StartDelay:
 		s.delay = s.afterDelay()
 	case SendSynthetic:
+		s.sent = sentSynthetic
 		s.params <- s.synthetic()
 	case SendOwn:
+		s.sent = sentOwn
 		s.params <- s.starter.nextParams()
 	case AnnounceLate:
 		s.late = nil
@@ -237,7 +247,6 @@ func (s *start) do(action StartAction, before StartState) {
 		s.endSpan("")
 	case ReportFailure:
 		s.failure, _ = errors.AsType[*handshake.Failure](s.result.err)
-		s.failedIn = before
 		s.reportFailure(s.supplier, s.attempt, s.failure, took, s.refusesClient())
 		s.endSpan(s.failure.Reason)
 	case ReportCancelled:
@@ -253,7 +262,7 @@ func (s *start) do(action StartAction, before StartState) {
 // initialize, which then says nothing about the server. Without auto-initialize these are
 // params that it has accepted before.
 func (s *start) refusesClient() bool {
-	return s.failedIn == InitializingOwn && s.failure.Refusal != nil && s.opts.Params != nil
+	return s.sent == sentOwn && s.failure.Refusal != nil && s.opts.Params != nil
 }
 
 // isLate reports whether the initialization timeout was over while the start was under way, not yet being ended.
