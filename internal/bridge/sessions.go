@@ -50,8 +50,8 @@ type sessionLife struct {
 	changed []string
 	since   time.Time
 
-	// own are the params of the client's own initialize, or nil, also if the server has refused them. Without
-	// auto-initialize they have worked.
+	// own are the params of the client's own initialize. They are nil before that, on a shared session, if they are
+	// longer than maxParams, and if the server has refused them. Without auto-initialize they have worked.
 	own         json.RawMessage
 	initializes []*waitingInitialize
 	failures    failures

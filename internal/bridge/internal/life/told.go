@@ -23,16 +23,19 @@ const (
 
 var tolds = []Told{ToldNothing, ToldResult, ToldNearest, ToldLists, ToldOutdated}
 
-// Declared says whose params of initialize the next session gets.
+// Declared says whether the client has sent an initialize of its own for a session to come. The next session gets
+// its params then, if it can: the driver keeps them, but none that are too long, and none for a shared session,
+// which takes the params of no client.
 type Declared string
 
-// What the next session can get.
+// What a client can have declared.
 const (
-	// DeclaredNothing: the gateway's own params.
+	// DeclaredNothing: it has sent none. The next session gets the gateway's params.
 	DeclaredNothing Declared = "nothing"
-	// DeclaredOwn: those of the client.
+	// DeclaredOwn: it has sent one. The next session gets its params if the driver has kept them, else the
+	// gateway's.
 	DeclaredOwn Declared = "own"
-	// DeclaredRefused: the gateway's own, because the server has refused those of the client.
+	// DeclaredRefused: it has sent one, whose params the server has refused. The next session gets the gateway's.
 	DeclaredRefused Declared = "refused"
 )
 
@@ -98,7 +101,7 @@ func toldAfter(state State, event Event) Told {
 	return told
 }
 
-// declaredAfter returns whose params the next session gets after an event.
+// declaredAfter returns what the client has declared after an event.
 func declaredAfter(state State, event Event) Declared {
 	switch {
 	case BeginsAnew(state.Phase, event):
