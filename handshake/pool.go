@@ -112,7 +112,8 @@ func (p *pool) keepLocked(state poolState) {
 	}
 }
 
-// lookAgainLocked has resize decide again when a state may be over by itself, and no longer when that of before was.
+// lookAgainLocked calls resize at the moment at which a state may be over by itself. The moment of the state before
+// counts no longer: its wait ends.
 func (p *pool) lookAgainLocked(state poolState) {
 	if p.stopLook != nil {
 		p.stopLook()

@@ -14,10 +14,10 @@ import (
 // alreadyClosed is a closed channel.
 var alreadyClosed = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// renewal is at most one start of a server at a time that is for no client, but shows what the server says.
-// What else is to be learned meanwhile waits for its turn if clients rest that have been told of another server; else it is not
-// learned: the next client tells that it is wanted. After one that failed, or
-// did not show it, there is a pause, as between the starts of a client.
+// renewal starts a server for no client, to learn what it says. One such start runs at a time. A wish that comes
+// meanwhile waits for its turn in LearnInTurn, on which clients depend that rest. LearnInBackground drops it: the next
+// client wishes it again. After a start that failed, or from which nothing could be learned, there is a pause, as
+// between the starts of a client.
 type renewal struct {
 	pool *pool
 	// differing notes for which clients renewDiffering has started one.
@@ -49,7 +49,8 @@ const (
 	mayNotBegin                   // there is a pause, or the client is told of nothing
 )
 
-// begin notes that a start begins that closes done, unless one runs already, whose channel it returns then.
+// begin notes that a start begins, and returns the channel done, which the start has to close at its end. If one runs
+// already, or none may begin, begin notes nothing. It returns the channel of the one that runs, or a closed one.
 func (r *renewal) begin(of remember.Client, done <-chan struct{}) (beginning, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

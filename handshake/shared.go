@@ -21,7 +21,7 @@ type shared struct {
 	starting    *attempt
 	notYet      time.Time        // a start waits until then
 	pauses      *backoff.Backoff // between starts that fail; reset when a session proves itself
-	followsLoss bool             // the next start does: there has been a session, which did not end for want of clients
+	followsLoss bool             // the next start follows a loss: there has been a session, and it has not ended unused
 }
 
 // attempt is a start for whose end several may wait.

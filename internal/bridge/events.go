@@ -186,8 +186,8 @@ func (l *sessionLife) initializeIsOut() bool {
 	})
 }
 
-// initialized notes that the server has answered the client's own initialize, which has ended a wait of
-// ServerReplaced.
+// initialized keeps the params of the client's own initialize, which the server has answered; nil: with an error. A
+// replacement of the server that has waited for this answer takes place now.
 func (l *sessionLife) initialized(params json.RawMessage) {
 	l.mu.Lock()
 	if params != nil {

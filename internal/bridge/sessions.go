@@ -45,10 +45,11 @@ type sessionLife struct {
 	retiring []*attachment
 	// answers are what the client was told, as far as that is kept; nil: nothing is.
 	answers *remember.Answers
-	// changed are the kinds of lists of which the session has told the client that they have changed, and since is when
-	// it did so last. What memory has learned before since is not told to the client.
+	// changed are the kinds of lists for which the session has sent the client a list_changed.
 	changed []string
-	since   time.Time
+	// since is the time of the last list_changed. The client is not told what memory has learned before: those lists
+	// may be the old ones.
+	since time.Time
 
 	// own are the params of the client's own initialize. They are nil before that, on a shared session, if they are
 	// longer than maxParams, and if the server has refused them. Without auto-initialize they have worked.

@@ -59,8 +59,8 @@ const (
 	someGivenUp
 	// oneAtATime: the server has given an answer without naming it, and gets one request at a time since.
 	oneAtATime
-	// oneSpare: as oneAtATime. All requests that are out are abandoned, and the server has answered one of
-	// them. The gateway cannot tell which, so it expects one answer fewer.
+	// oneSpare: as oneAtATime, and one answer fewer is to come than there are requests out. The server has answered
+	// one of several without naming it. The gateway cannot tell which, so it has abandoned them all.
 	oneSpare
 	// ambiguous: as someGivenUp and as oneAtATime. A late answer could be taken for that to another request.
 	// The session ends at once, or, if an error without an id has made it so, with the next request that is
@@ -424,8 +424,8 @@ func (t *table) onlyOut() *entry {
 	return t.oldestOut()
 }
 
-// release removes a request that the server has, and puts one of nobody in its place until
-// the server has answered it: so the answer is not taken for another's.
+// release takes a request that the server has from its caller, who can then answer or repeat it. An entry of nobody
+// stays in its place until the server has answered: so the answer is not taken for that to another request.
 func (t *table) release(e *entry) {
 	if !t.remove(e) {
 		return

@@ -133,7 +133,7 @@ func (pc *pooledConn) changedLocked(m *jsonrpc.Message) {
 // read: it would miss a change, and listening again shows it what it has missed.
 func (pc *pooledConn) tellLocked(k *call, m *jsonrpc.Message) {
 	if _, ok := pc.listeners[k]; !ok {
-		return // it has only its subscriptions yet, or still
+		return // the listener is being entered, or is ending: only its subscriptions are there
 	}
 	if !k.addLocked(stateless.Mark(m.Method, m.Params(), json.RawMessage(k.id))) {
 		k.endListen()

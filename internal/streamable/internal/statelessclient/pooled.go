@@ -157,8 +157,8 @@ func (pc *pooledConn) post(message []byte, ctx context.Context, header http.Head
 	return true
 }
 
-// isOver reports whether the connection is closed. It is so before closed runs: what is entered under mu before then,
-// closed ends.
+// isOver reports whether the connection is closed. Whoever enters something under mu has to ask isOver with mu held.
+// If that is false, closed is still to come, and ends what is entered.
 func (pc *pooledConn) isOver() bool { return closed.Is(pc.c.Done()) }
 
 // begin enters a request, which send then sends. It reports false once the connection is
