@@ -21,7 +21,7 @@ const (
 // emptyFolder learns what the server says in an empty folder.
 type emptyFolder struct {
 	source *source
-	soon   atomic.Bool // LearnInAnyFolder is about to run, or runs
+	learns atomic.Bool // a call of learnInAnyFolderSoon waits or learns, and others do nothing
 }
 
 // learnInAnyFolderSoon is LearnInAnyFolder once nobody has a session, in the background, and once at a time. Each session that
@@ -29,11 +29,11 @@ type emptyFolder struct {
 func (f *emptyFolder) learnInAnyFolderSoon() {
 	s := f.source
 	folder := s.Options().AnyFolder
-	if folder == nil || !folder.ByItself || !f.soon.CompareAndSwap(false, true) {
+	if folder == nil || !folder.ByItself || !f.learns.CompareAndSwap(false, true) {
 		return
 	}
 	s.Go(func() { // ends with the start, and with the supplier
-		defer f.soon.Store(false)
+		defer f.learns.Store(false)
 		wait := anyFolderAfter
 		for backoff.Wait(s.ready, wait) == nil && s.life.Err() == nil {
 			if s.places.Free() && !f.LearnInAnyFolder(s.life) {

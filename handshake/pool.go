@@ -24,10 +24,11 @@ type pool struct {
 	lastUse atomic.Int64  // when the server was last used, in Unix nanoseconds; 0: never
 	state   atomic.Uint32 // a poolState; decideLocked alone moves it
 
-	mu         sync.Mutex           // guards what follows
-	keepers    []context.CancelFunc // each ends a keeper
-	restsUntil time.Time            // no server is started ahead before; zero: no check of the server has failed
-	stopLook   context.CancelFunc   // ends the wait of lookAgainLocked; nil: none has begun
+	mu          sync.Mutex           // guards what follows
+	keepers     []context.CancelFunc // each ends a keeper
+	checkFailed bool                 // a check of the server has failed
+	pausesUntil time.Time            // no server is started ahead before
+	stopLook    context.CancelFunc   // ends the wait of lookAgainLocked; nil: none has begun
 }
 
 // poolState is what the pool keeps, and what may change that by itself. Beside that, resize decides anew when the
@@ -37,14 +38,14 @@ type pool struct {
 //	poolOff      none: SupplierOptions.Warm is 0, or Start was not called
 //	poolFull     as many servers as SupplierOptions.Warm says           the server is known and unused for ProcessIdle
 //	poolUnused   none: nobody needs one, see isWanted                   the server is used
-//	poolResting  none: a check of the server has failed                 restsUntil
+//	poolPausing  none: a check of the server has failed                 pausesUntil
 type poolState uint32
 
 const (
 	poolOff poolState = iota
 	poolFull
 	poolUnused
-	poolResting
+	poolPausing
 )
 
 // noteUse notes that the server is used, at a time in Unix nanoseconds, which may fill the pool.
@@ -89,8 +90,8 @@ func (p *pool) decideLocked() poolState {
 		state = poolOff
 	case !wanted:
 		state = poolUnused
-	case time.Now().Before(p.restsUntil):
-		state = poolResting
+	case time.Now().Before(p.pausesUntil):
+		state = poolPausing
 	}
 	p.state.Store(uint32(state))
 	return state
@@ -122,8 +123,8 @@ func (p *pool) lookAgainLocked(state poolState) {
 	var at time.Time
 	opts := p.source.Options()
 	switch {
-	case state == poolResting:
-		at = p.restsUntil
+	case state == poolPausing:
+		at = p.pausesUntil
 	case state == poolFull && opts.WarmFollowsUse && opts.ProcessIdle > 0:
 		at = time.Unix(0, p.lastUse.Load()).Add(opts.ProcessIdle)
 	default:
@@ -138,10 +139,10 @@ func (p *pool) lookAgainLocked(state poolState) {
 	})
 }
 
-// rest ends the warm servers and those that start, after a check of the server that has failed, and starts none for d.
-func (p *pool) rest(d time.Duration) {
+// pause ends the warm servers and those that start, after a check of the server that has failed, and starts none for d.
+func (p *pool) pause(d time.Duration) {
 	p.mu.Lock()
-	p.restsUntil = time.Now().Add(d)
+	p.checkFailed, p.pausesUntil = true, time.Now().Add(d)
 	p.mu.Unlock()
 	p.resize()
 }
@@ -193,7 +194,7 @@ func (p *pool) keep(life context.Context) {
 func (p *pool) isHopeless() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !p.restsUntil.IsZero() && p.source.server.Load() == nil
+	return p.checkFailed && p.source.server.Load() == nil
 }
 
 // longIdle is how long a warm server must have lived for its end to say nothing of the next one.

@@ -141,7 +141,7 @@ func (s *Supplier) CheckStart(ctx context.Context) (found Found, err error) {
 		s.NoteStart()
 	case ctx.Err() == nil:
 		s.NoteFailure(err)
-		s.pool.rest(quiet)
+		s.pool.pause(quiet)
 	}
 	return found, err
 }

@@ -115,6 +115,9 @@ const (
 type response struct {
 	names   naming
 	content content
+	// isDueEmpty says that the result of the oldest request that the server has is always empty. It counts where the
+	// response names nothing.
+	isDueEmpty bool
 }
 
 // matching is what a session knows of its server when a response comes, as far as the
@@ -126,10 +129,8 @@ type matching struct {
 	// notices counts the notifications that the server may still answer: those that it got
 	// after the last request that it has answered.
 	notices int
-	// out counts the requests that the server has and has not answered. wantsEmpty: the
-	// result of the oldest is always empty.
-	out        int
-	wantsEmpty bool
+	// out counts the requests that the server has and has not answered.
+	out int
 }
 
 // verdict is what becomes of a response.
@@ -160,7 +161,7 @@ func (m matching) verdict(r response) verdict {
 		return dropForeign
 	case r.names == namesOver && m.manner != unknownManner, r.names == comesWithOver:
 		return dropLate
-	case m.notices > 0 && (isError || isEmpty && !m.wantsEmpty):
+	case m.notices > 0 && (isError || isEmpty && !r.isDueEmpty):
 		return dropNotice
 	case m.out == 0:
 		return dropNothing
@@ -251,7 +252,7 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 		r.names = comesWithOver
 	} else {
 		e = t.oldestOut()
-		t.wantsEmpty = e != nil && e.wantsEmpty()
+		r.isDueEmpty = e != nil && e.wantsEmpty()
 	}
 	f := matched{verdict: t.verdict(r), by: metrics.MatchedOrphan}
 	wasSerial := t.certainty.isSerial()

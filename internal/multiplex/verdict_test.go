@@ -13,53 +13,54 @@ func TestVerdict(t *testing.T) {
 	named := func(m *matching) { m.manner = byNumber }
 	namesCalls := func(m *matching) { m.manner = byNumberInCalls }
 	spare := func(m *matching) { m.certainty = oneSpare } // all that are out are nobody's
+	says := func(names naming, what content) response { return response{names: names, content: what} }
 	for _, row := range []struct {
 		response     response
 		own          matching // a session of one client
 		want         verdict
 		wantOnShared verdict
 	}{
-		{response{namesRequest, aResult}, several, toNamed, toNamed},
-		{response{namesRequest, anError}, with(several, noticed), toNamed, toNamed},
-		{response{comesWith, aResult}, several, toNamed, toNamed},
-		{response{comesWith, anUnreadError}, with(several, noticed), toNamed, toNamed},
-		{response{comesWithOver, aResult}, one, dropLate, dropLate},
-		{response{comesWithOver, anUnreadError}, with(several, noticed), dropLate, dropLate},
-		{response{namesOtherwise, aResult}, several, dropForeign, dropForeign},
-		{response{namesOtherwise, anUnreadError}, with(one, noticed), dropForeign, dropForeign},
-		{response{namesOver, aResult}, with(one, named), dropLate, dropLate},
-		{response{namesOver, aResult}, one, toOldest, toOldest},
-		{response{namesOver, aResult}, several, toOldest, failAll},
-		{response{namesOver, aResult}, with(one, gaveUp), endSession, endSession},
+		{says(namesRequest, aResult), several, toNamed, toNamed},
+		{says(namesRequest, anError), with(several, noticed), toNamed, toNamed},
+		{says(comesWith, aResult), several, toNamed, toNamed},
+		{says(comesWith, anUnreadError), with(several, noticed), toNamed, toNamed},
+		{says(comesWithOver, aResult), one, dropLate, dropLate},
+		{says(comesWithOver, anUnreadError), with(several, noticed), dropLate, dropLate},
+		{says(namesOtherwise, aResult), several, dropForeign, dropForeign},
+		{says(namesOtherwise, anUnreadError), with(one, noticed), dropForeign, dropForeign},
+		{says(namesOver, aResult), with(one, named), dropLate, dropLate},
+		{says(namesOver, aResult), one, toOldest, toOldest},
+		{says(namesOver, aResult), several, toOldest, failAll},
+		{says(namesOver, aResult), with(one, gaveUp), endSession, endSession},
 
-		{response{namesNothing, anError}, with(one, noticed), dropNotice, dropNotice},
-		{response{namesNothing, anEmptyResult}, with(one, noticed), dropNotice, dropNotice},
-		{response{namesNothing, anUnreadError}, with(one, noticed), dropNotice, dropNotice},
-		{response{namesNothing, anError}, with(matching{}, noticed), dropNotice, dropNotice},
-		{response{namesNothing, aResult}, with(one, noticed), toOldest, toOldest},
-		{response{namesNothing, anEmptyResult}, matching{out: 1, notices: 1, wantsEmpty: true}, toOldest, toOldest},
+		{says(namesNothing, anError), with(one, noticed), dropNotice, dropNotice},
+		{says(namesNothing, anEmptyResult), with(one, noticed), dropNotice, dropNotice},
+		{says(namesNothing, anUnreadError), with(one, noticed), dropNotice, dropNotice},
+		{says(namesNothing, anError), with(matching{}, noticed), dropNotice, dropNotice},
+		{says(namesNothing, aResult), with(one, noticed), toOldest, toOldest},
+		{response{namesNothing, anEmptyResult, true}, with(one, noticed), toOldest, toOldest},
 
-		{response{namesNothing, aResult}, matching{}, dropNothing, dropNothing},
-		{response{namesNothing, anError}, matching{}, dropNothing, dropNothing},
+		{says(namesNothing, aResult), matching{}, dropNothing, dropNothing},
+		{says(namesNothing, anError), matching{}, dropNothing, dropNothing},
 
-		{response{namesNothing, anUnreadError}, one, toOnly, toOnly},
-		{response{namesNothing, anUnreadError}, several, dropUnclear, dropUnclear},
-		{response{namesNothing, anUnreadError}, with(one, gaveUp), toOnly, dropUnclear},
+		{says(namesNothing, anUnreadError), one, toOnly, toOnly},
+		{says(namesNothing, anUnreadError), several, dropUnclear, dropUnclear},
+		{says(namesNothing, anUnreadError), with(one, gaveUp), toOnly, dropUnclear},
 
-		{response{namesNothing, aResult}, one, toOldest, toOldest},
-		{response{namesNothing, anEmptyResult}, one, toOldest, toOldest},
-		{response{namesNothing, anError}, one, toOldest, toOldest},
-		{response{namesNothing, aResult}, with(one, named), toOldest, toOldest},
-		{response{namesNothing, aResult}, several, toOldest, failAll},
-		{response{namesNothing, anError}, with(several, named), toOldest, failAll},
-		{response{namesNothing, aResult}, matching{out: 3, certainty: oneAtATime}, toOldest, toOldest},
-		{response{namesNothing, aResult}, with(one, namesCalls), toOldest, dropForeign},
-		{response{namesNothing, anError}, with(several, namesCalls), toOldest, dropForeign},
-		{response{namesNothing, aResult}, matching{out: 3, certainty: oneAtATime, manner: byNumberInCalls}, toOldest, dropForeign},
-		{response{namesNothing, anUnreadError}, with(one, namesCalls), toOnly, dropForeign},
-		{response{namesNothing, aResult}, with(one, gaveUp), endSession, endSession},
-		{response{namesNothing, anUnreadError}, with(several, spare), toOldest, toOldest},
-		{response{namesNothing, aResult}, with(several, spare), toOldest, toOldest},
+		{says(namesNothing, aResult), one, toOldest, toOldest},
+		{says(namesNothing, anEmptyResult), one, toOldest, toOldest},
+		{says(namesNothing, anError), one, toOldest, toOldest},
+		{says(namesNothing, aResult), with(one, named), toOldest, toOldest},
+		{says(namesNothing, aResult), several, toOldest, failAll},
+		{says(namesNothing, anError), with(several, named), toOldest, failAll},
+		{says(namesNothing, aResult), matching{out: 3, certainty: oneAtATime}, toOldest, toOldest},
+		{says(namesNothing, aResult), with(one, namesCalls), toOldest, dropForeign},
+		{says(namesNothing, anError), with(several, namesCalls), toOldest, dropForeign},
+		{says(namesNothing, aResult), matching{out: 3, certainty: oneAtATime, manner: byNumberInCalls}, toOldest, dropForeign},
+		{says(namesNothing, anUnreadError), with(one, namesCalls), toOnly, dropForeign},
+		{says(namesNothing, aResult), with(one, gaveUp), endSession, endSession},
+		{says(namesNothing, anUnreadError), with(several, spare), toOldest, toOldest},
+		{says(namesNothing, aResult), with(several, spare), toOldest, toOldest},
 	} {
 		if got := row.own.verdict(row.response); got != row.want {
 			t.Errorf("%+v on %+v: %d, want %d", row.response, row.own, got, row.want)
@@ -80,10 +81,10 @@ func TestVerdictNeverGuessesBetweenClients(t *testing.T) {
 		bits := state / manners
 		for out := range 4 {
 			for notices := range 2 {
-				m := matching{shared: true, manner: manner(state % manners), certainty: certainties[bits&3], wantsEmpty: bits&4 > 0, out: out, notices: notices}
+				m := matching{shared: true, manner: manner(state % manners), certainty: certainties[bits&3], out: out, notices: notices}
 				for i := range 8 {
 					c := content(i % 4)
-					got := m.verdict(response{[]naming{namesNothing, namesOver}[i/4], c})
+					got := m.verdict(response{[]naming{namesNothing, namesOver}[i/4], c, bits&4 > 0})
 					reaches := got == toOldest || got == toOnly
 					if reaches && (out == 0 || m.certainty.hasGivenUp() || out > 1 && !m.certainty.isSerial()) {
 						t.Errorf("%+v: content %d reaches a client: %d", m, c, got)

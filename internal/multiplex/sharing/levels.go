@@ -6,6 +6,9 @@ import "slices"
 // verbose; the zero Level is none.
 type Level int8
 
+// unknownLevel is the level of a server that has lost it: no client wants it, so each level has to be set anew.
+const unknownLevel Level = -1
+
 // levelNames are the names that MCP gives the levels, from 1.
 var levelNames = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
@@ -25,7 +28,7 @@ func (l Level) String() string {
 // above.
 type Levels[C comparable] struct {
 	wanted map[C]Level
-	server Level // the level that the server has; -1: unknown
+	server Level // the level that the server has, or unknownLevel
 }
 
 // Needed returns the level that the server must have if client c wants level. It
@@ -55,7 +58,7 @@ func (s *Levels[C]) Set(c C, level Level) {
 func (s *Levels[C]) Taken(level Level) { s.server = level }
 
 // Lost records that the server's level is unknown.
-func (s *Levels[C]) Lost() { s.server = -1 }
+func (s *Levels[C]) Lost() { s.server = unknownLevel }
 
 // Leave forgets a client. It returns the level that the server must then have, and
 // false if it keeps its level.
