@@ -20,9 +20,9 @@ type gate struct {
 type passage uint8
 
 const (
-	fresh    passage = iota // the message has not left the gate, and has not gone past it
-	passed                  // the message has left the gate for a session, or has gone past it
-	repeated                // the message has passed, and goes to another session because its own was lost
+	notPassed passage = iota // the message has not left the gate, and has not gone past it
+	passed                   // the message has left the gate for a session, or has gone past it
+	repeated                 // the message has passed, and goes to another session because its own was lost
 )
 
 // gateBytes bounds the queued messages of one gate, in bytes; a larger message waits
@@ -55,7 +55,7 @@ func (c ForHandler) Enqueue(r *Request, hasLists bool) error {
 	size, room := cost(r.Message), c.opts.GateQueue
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r.passage != fresh || hasLists { // it knows its tools, and calls as many as it likes
+	if r.passage != notPassed || hasLists { // it knows its tools, and calls as many as it likes
 		room += c.opts.MaxPending
 	}
 	switch {
@@ -66,7 +66,7 @@ func (c ForHandler) Enqueue(r *Request, hasLists bool) error {
 	case len(c.gate.queue) >= room || c.gate.bytes > 0 && c.gate.bytes+len(r.Message.Raw()) > gateBytes:
 		c.opts.Metrics.GateRefused(metrics.GateFull)
 		return ErrGateFull
-	case r.passage != fresh:
+	case r.passage != notPassed:
 		c.opts.Budget.Force(size)
 	case !c.opts.Budget.Take(size, metrics.HeldGate):
 		c.opts.Metrics.GateRefused(metrics.GateBudget)

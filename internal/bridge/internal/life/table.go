@@ -60,8 +60,9 @@ var phases = []Phase{
 // Recalls reports whether there is neither a session nor a start, and memory is asked what to tell the client.
 func (p Phase) Recalls() bool { return p == Recalling || p == RecallingNow }
 
-// hasSession reports whether there is a session that gets messages, now or soon. In Finishing the session gets no requests.
-func (p Phase) hasSession() bool {
+// sessionTakesRequests reports whether there is a session that takes requests of the client, now or soon. The session
+// of Finishing takes none.
+func (p Phase) sessionTakesRequests() bool {
 	return p == Preparing || p == Opening || p == Fresh || p == Awake
 }
 
@@ -373,7 +374,7 @@ var movesWithAnswer = map[Event]move{
 	KnownNearly: to(Waking, TellIfDifferent, TellMemory, BeginStart),
 }
 
-// movesWithSession are those of all phases with a session that gets messages.
+// movesWithSession are those of all phases with a session that takes requests, now or soon.
 var movesWithSession = map[Event]move{
 	Looked:       stay(TellCompared),
 	NotLooked:    stay(TellAllChanged),
@@ -408,7 +409,7 @@ func find(phase Phase, event Event) (move, bool) {
 	if m, ok := movesWithAnswer[event]; ok && phase.Recalls() {
 		return m, true
 	}
-	if m, ok := movesWithSession[event]; ok && phase.hasSession() {
+	if m, ok := movesWithSession[event]; ok && phase.sessionTakesRequests() {
 		return m, true
 	}
 	if m, ok := movesAtTheEnd[event]; ok && phase.ends() {

@@ -46,7 +46,7 @@ var declareds = []Declared{DeclaredNothing, DeclaredOwn, DeclaredRefused}
 func BeginsAnew(phase Phase, event Event) bool {
 	switch event {
 	case OwnInitialize:
-		return !phase.hasSession() && !phase.ends()
+		return !phase.sessionTakesRequests() && !phase.ends()
 	case MoreDeclared:
 		return phase != Opening && phase != Awake && !phase.ends()
 	}
@@ -94,7 +94,7 @@ func toldAfter(state State, event Event) Told {
 			return ToldOutdated
 		}
 	case Replaced:
-		if told == ToldNearest || told == ToldLists || told == ToldResult && state.Phase.hasSession() {
+		if told == ToldNearest || told == ToldLists || told == ToldResult && state.Phase.sessionTakesRequests() {
 			return ToldOutdated
 		}
 	}

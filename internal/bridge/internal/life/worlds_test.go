@@ -98,7 +98,7 @@ func (w world) faults() (all []string) {
 		"an initialize waits for nothing":        w.initialize && !w.is(Recalling, RecallingNow, Waking, Pausing),
 		"nobody will hear what memory says":      isAsked && !w.is(Recalling, RecallingNow, Waking),
 		"asleep without lists":                   w.is(Asleep) && w.Told != ToldLists,
-		"a client of a session is told nothing":  w.Phase.hasSession() && w.Told == ToldNothing,
+		"a client of a session is told nothing":  w.Phase.sessionTakesRequests() && w.Told == ToldNothing,
 		"a message passes, and there is nothing": w.Phase.Takes(false, true) == Pass && !w.session,
 		"lists that do not hold are answered":    w.AnswersLists() && w.Told == ToldOutdated,
 	} {
