@@ -8,24 +8,16 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/auth/oauthclient"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/terminal"
 	"github.com/mcp-sse/mcp-sse/deploy/completions"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
-)
-
-// Exit codes. A second signal ends with 128 and its number, as a shell shows a
-// program that died of it.
-const (
-	exitOK      = 0
-	exitFailure = 1
-	exitConfig  = 2
-	exitSignal  = 128
 )
 
 // Main is the program with everything that it takes from its process, so that a
@@ -48,14 +40,14 @@ type Main struct {
 	// the admin server or "", once both accept connections.
 	Ready func(url, admin string)
 
-	live    *liveLine        // of stdout
+	live    *terminal.Line   // of stdout
 	signals <-chan os.Signal // that stop the program
 	hangup  <-chan os.Signal // SIGHUP of the daemon
 }
 
 // Run runs the program and returns its exit code.
 func (m *Main) Run() int {
-	m.live = newLiveLine(m.Stdout)
+	m.live = terminal.NewLine(m.Stdout)
 	c, err := config.Load(m.Args, m.LookupEnv, new(config.Config))
 	if err != nil {
 		return m.refuse(err)
@@ -70,7 +62,7 @@ func (m *Main) Run() int {
 	}
 	level := new(slog.LevelVar)
 	_ = level.UnmarshalText([]byte(c.LogLevel)) // has been checked
-	stderr := m.live.over(m.Stderr)
+	stderr := m.live.Over(m.Stderr)
 	direct := newLogger(stderr, level, c.LogFormat)
 	lines := newLogWriter(stderr, func(n int64) { direct.Warn("log lines dropped", "lines", n) })
 	defer lines.Close()
@@ -103,11 +95,11 @@ func (m *Main) Run() int {
 		if c.Check.Start {
 			return m.tryServers(c, log)
 		}
-		return exitOK
+		return exit.OK
 	}
 	m.signals = m.Notify(syscall.SIGINT, syscall.SIGTERM)
 	code := m.serve(d, c)
-	if code < exitSignal { // else the process ends at once
+	if code < exit.Signal { // else the process ends at once
 		d.leave()
 	}
 	return code
@@ -135,18 +127,16 @@ func (m *Main) atOnce(c *config.Config) (code int, done bool) {
 	case c.Diagnoses():
 		return m.diagnose(c), true
 	default:
-		return exitOK, false
+		return exit.OK, false
 	}
-	return exitOK, true
+	return exit.OK, true
 }
 
 // refuse prints what is wrong with the configuration, and returns the exit code.
 func (m *Main) refuse(err error) int {
-	for line := range strings.Lines(err.Error()) { // joined errors have a line each
-		fmt.Fprintf(m.Stderr, "sse-server: %s\n", strings.TrimSuffix(line, "\n"))
-	}
+	code := exit.Refuse(m.Stderr, err)
 	if errors.Is(err, errJoin) {
-		return exitFailure
+		return exit.Failure
 	}
-	return exitConfig
+	return code
 }

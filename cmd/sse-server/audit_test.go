@@ -22,6 +22,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -259,7 +260,7 @@ func TestCheckOfTheAuditLog(t *testing.T) {
 	for path, want := range map[string]string{"audit.log": "", "missing/audit.log": "no such file", ".": "is a directory"} {
 		p := launch(t, "check", "--config", clitest.WriteFile(t, "gw.yaml", "audit-log: "+filepath.Join(dir, path)+"\n"))
 		code, log := <-p.code, p.log.String()
-		if (code == exitOK) != (want == "") || want != "" && !strings.Contains(log, "gw.yaml:1:12: audit-log: ") || !strings.Contains(log, want) {
+		if (code == exit.OK) != (want == "") || want != "" && !strings.Contains(log, "gw.yaml:1:12: audit-log: ") || !strings.Contains(log, want) {
 			t.Errorf("%s: got %d\n%s%s", path, code, p.out.String(), log)
 		}
 	}

@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/plaintext"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/terminal"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
@@ -31,7 +33,7 @@ func (m *Main) tryServers(c *config.Config, log *slog.Logger) int {
 		return code
 	case <-m.signals:
 		if name := t.name.Load(); name != nil {
-			fmt.Fprintf(m.live.over(m.Stderr), "sse-server: Stopping: waiting for %s to end. The same signal again stops at once.\n", *name)
+			fmt.Fprintf(m.live.Over(m.Stderr), "sse-server: Stopping: waiting for %s to end. The same signal again stops at once.\n", *name)
 		}
 		stop()
 	}
@@ -42,7 +44,7 @@ func (m *Main) tryServers(c *config.Config, log *slog.Logger) int {
 		if gw := t.gateway.Load(); gw != nil {
 			forprogram.Abort(gw)
 		}
-		return exitSignal + int(sig.(syscall.Signal))
+		return exit.BySignal(sig)
 	}
 }
 
@@ -58,7 +60,7 @@ type trial struct {
 
 // run tries each server, and returns the exit code.
 func (t *trial) run(ctx context.Context) int {
-	code, out := exitOK, t.m.live.over(t.m.Stdout)
+	code, out := exit.OK, t.m.live.Over(t.m.Stdout)
 	for _, s := range t.c.Each() {
 		if ctx.Err() != nil {
 			break
@@ -77,18 +79,18 @@ func (t *trial) run(ctx context.Context) int {
 		took, fault := time.Since(began), cmp.Or(err, found.NoTools)
 		switch {
 		case ctx.Err() != nil:
-			fmt.Fprintf(out, "%s: stopped\n", visible(name))
+			fmt.Fprintf(out, "%s: stopped\n", plaintext.Visible(name))
 		case err != nil:
-			fmt.Fprintf(out, "%s: FAILED: %s\n", visible(name), visible(plainText(err.Error())))
+			fmt.Fprintf(out, "%s: FAILED: %s\n", plaintext.Visible(name), plaintext.Visible(plaintext.Words(err.Error())))
 		default:
 			server := strings.TrimSpace(found.Name + " " + found.Version)
-			fmt.Fprintf(out, "%s: %s\n", visible(name), visible(summary(server, found, startedIn(took, found))))
+			fmt.Fprintf(out, "%s: %s\n", plaintext.Visible(name), plaintext.Visible(summary(server, found, startedIn(took, found))))
 		}
 		switch {
 		case ctx.Err() != nil:
-			code = exitFailure
+			code = exit.Failure
 		case fault != nil:
-			code = exitFailure
+			code = exit.Failure
 			fmt.Fprintf(out, "  what to do: %s\n", remedyFor(s, fault.Error()))
 		default:
 			warm, _ := forprogram.Of(gw).Warm()
@@ -102,39 +104,9 @@ func (t *trial) run(ctx context.Context) int {
 	return code
 }
 
-// silence is how long check may say nothing to a pipe.
-const silence = 3 * time.Second
-
-// showWaiting shows for what the check waits: all the time on a terminal, else once on stderr. The caller
-// must call end.
+// showWaiting shows for what the check waits. The caller must call end.
 func (m *Main) showWaiting(what string, limit time.Duration) (end func()) {
-	began := time.Now()
-	text := func() string {
-		return fmt.Sprintf("%s (%.0f s), for %v at most; Ctrl-C ends it", what, time.Since(began).Seconds(), limit)
-	}
-	told, over, ended := m.live.terminal != nil, make(chan struct{}), make(chan struct{})
-	go func() { // ends with end
-		defer close(ended)
-		tick := time.NewTicker(200 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			m.live.show(text())
-			select {
-			case <-tick.C:
-			case <-over:
-				m.live.show("")
-				return
-			}
-			if !told && time.Since(began) > cmp.Or(m.Silence, silence) {
-				told = true
-				fmt.Fprintln(m.Stderr, "sse-server: "+text())
-			}
-		}
-	}()
-	return func() {
-		close(over)
-		<-ended
-	}
+	return m.live.ShowWaiting(what, limit, cmp.Or(m.Silence, terminal.Silence), m.Stderr)
 }
 
 // tellLosses prints what a client, or each one, will lose of a server. For a single client it also
@@ -157,7 +129,7 @@ func (m *Main) tellLosses(client string, server clients.Offer) {
 			}
 		}
 		for _, line := range lines {
-			fmt.Fprintf(m.Stdout, "  %s: %s\n", c.Name, visible(line))
+			fmt.Fprintf(m.Stdout, "  %s: %s\n", c.Name, plaintext.Visible(line))
 		}
 	}
 }

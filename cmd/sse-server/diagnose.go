@@ -10,6 +10,8 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/diagnosis"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/plaintext"
 )
 
 // diagnose prints what a client meets at the URL, step by step, and returns the exit code. A signal ends it
@@ -54,9 +56,9 @@ func (m *Main) diagnose(c *config.Config) int {
 		}
 	}
 	if works {
-		return exitOK
+		return exit.OK
 	}
-	return exitFailure
+	return exit.Failure
 }
 
 // marks are those of the results of a step.
@@ -71,8 +73,8 @@ func (m *Main) tellStep(s diagnosis.Step) {
 	if s.Milliseconds > 0 {
 		took = fmt.Sprintf("%.1f ms", s.Milliseconds)
 	}
-	fmt.Fprintf(m.Stdout, "%s %-35s %11s  %s\n", marks[s.Result], visible(s.Name), took, visible(detail))
+	fmt.Fprintf(m.Stdout, "%s %-35s %11s  %s\n", marks[s.Result], plaintext.Visible(s.Name), took, plaintext.Visible(detail))
 	if s.Remedy != "" {
-		fmt.Fprintf(m.Stdout, "  what to do: %s\n", visible(s.Remedy))
+		fmt.Fprintf(m.Stdout, "  what to do: %s\n", plaintext.Visible(s.Remedy))
 	}
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clientfile"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/plaintext"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 )
 
@@ -32,15 +34,15 @@ func (m *Main) initialize(c *config.Config) int {
 	}
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 		fmt.Fprintf(m.Stderr, "sse-server: %s is there already: give another name, as in: sse-server init other.yaml\n", file)
-		return exitFailure
+		return exit.Failure
 	}
 	entries, ours := m.found(c)
 	if len(ours) > 0 {
-		fmt.Fprintf(m.Stdout, "Left out, as they lead to sse-server itself (with another --addr what is at this one is taken): %s\n", visible(strings.Join(ours, ", ")))
+		fmt.Fprintf(m.Stdout, "Left out, as they lead to sse-server itself (with another --addr what is at this one is taken): %s\n", plaintext.Visible(strings.Join(ours, ", ")))
 	}
 	if len(entries) == 0 {
 		fmt.Fprintln(m.Stderr, "sse-server: no client of this user or folder has a server that can be served: give a command, as in: sse-server init -- npx -y @modelcontextprotocol/server-everything")
-		return exitFailure
+		return exit.Failure
 	}
 	how := config.Making{Expand: c.Expand}
 	if c.StateDir != "" {
@@ -51,9 +53,9 @@ func (m *Main) initialize(c *config.Config) int {
 	made := config.FileOf(entries, how)
 	if err := writeMade(file, made); err != nil {
 		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
-		return exitFailure
+		return exit.Failure
 	}
-	fmt.Fprintf(m.Stdout, "%s has %s: %s\n", file, counted(len(made.Names), "server"), visible(strings.Join(made.Names, ", ")))
+	fmt.Fprintf(m.Stdout, "%s has %s: %s\n", file, plaintext.Count(len(made.Names), "server"), plaintext.Visible(strings.Join(made.Names, ", ")))
 	m.tellVariables(made.Variables)
 	for _, path := range slices.Sorted(maps.Keys(made.EnvFiles)) {
 		fmt.Fprintf(m.Stdout, "Values that may be secret are in %s\n", path)
@@ -64,7 +66,7 @@ func (m *Main) initialize(c *config.Config) int {
 		addr = " --addr " + string(c.Addr)
 	}
 	fmt.Fprintf(m.Stdout, "\n    sse-server%s --config %s\n\n", addr, file)
-	return exitOK
+	return exit.OK
 }
 
 // envFileFor returns the path of the env-file of a server in a file that is to be made. No other file has it, also if
@@ -118,7 +120,7 @@ func (m *Main) tellVariables(all []config.Variable) {
 		texts = append(texts, text)
 	}
 	if len(texts) > 0 {
-		fmt.Fprintf(m.Stdout, "Set these variables first: %s\n", visible(strings.Join(texts, ", ")))
+		fmt.Fprintf(m.Stdout, "Set these variables first: %s\n", plaintext.Visible(strings.Join(texts, ", ")))
 	}
 }
 
@@ -145,7 +147,7 @@ func (m *Main) checkMade(file string, made config.File) {
 		}
 	}
 	for _, warning := range warnings {
-		fmt.Fprintf(m.Stderr, "sse-server: %s\n", visible(warning))
+		fmt.Fprintf(m.Stderr, "sse-server: %s\n", plaintext.Visible(warning))
 	}
 }
 
@@ -158,7 +160,7 @@ func (m *Main) found(c *config.Config) (entries []config.Entry, ours []string) {
 	all, err := clientfile.Find(m.home())
 	if err != nil {
 		for line := range strings.Lines(err.Error()) {
-			fmt.Fprintf(m.Stderr, "sse-server: left out: %s\n", visible(strings.TrimSuffix(line, "\n")))
+			fmt.Fprintf(m.Stderr, "sse-server: left out: %s\n", plaintext.Visible(strings.TrimSuffix(line, "\n")))
 		}
 	}
 	var files []string
@@ -182,7 +184,7 @@ func (m *Main) found(c *config.Config) (entries []config.Entry, ours []string) {
 	}
 	for _, file := range files {
 		slices.Sort(ignored[file])
-		fmt.Fprintf(m.Stderr, "sse-server: %s: ignored, as they are the client's own: %s\n", file, visible(strings.Join(slices.Compact(ignored[file]), ", ")))
+		fmt.Fprintf(m.Stderr, "sse-server: %s: ignored, as they are the client's own: %s\n", file, plaintext.Visible(strings.Join(slices.Compact(ignored[file]), ", ")))
 	}
 	return entries, ours
 }
@@ -192,13 +194,13 @@ func (m *Main) found(c *config.Config) (entries []config.Entry, ours []string) {
 func (m *Main) connect(c *config.Config) int {
 	if c.ConnectClient.Client == "" {
 		fmt.Fprintf(m.Stderr, "sse-server: connect: name a client: %s\n", strings.Join(clients.Names(clients.WithEntry()), ", "))
-		return exitConfig
+		return exit.Config
 	}
 	client, _ := clients.Named(c.ConnectClient.Client)
 	if names := clients.Names(clients.WithEntry()); client.Entry == nil {
 		hint := cmp.Or(config.DidYouMean(c.ConnectClient.Client, names), ":")
 		fmt.Fprintf(m.Stderr, "sse-server: connect: no entry is known of %q%s want one of %s\n", c.ConnectClient.Client, hint, strings.Join(names, ", "))
-		return exitConfig
+		return exit.Config
 	}
 	files := clientfile.Files(client.Entry, m.home())
 	if c.ConnectClient.File != "" {
@@ -224,7 +226,7 @@ func (m *Main) connect(c *config.Config) int {
 				names = append(names, s.Name)
 			}
 			fmt.Fprintf(m.Stderr, "sse-server: connect: there is no server %q: want one of %s\n", name, strings.Join(names, ", "))
-			return exitConfig
+			return exit.Config
 		}
 	}
 	whole := !slices.Contains(left, longParts)
@@ -247,7 +249,7 @@ func (m *Main) printEntries(client clients.Client, files []string, servers []cli
 	}
 	text := client.Entry.Text(servers)
 	if text == "" {
-		return exitFailure
+		return exit.Failure
 	}
 	fmt.Fprintln(m.Stdout, text)
 	if about := client.Entry.AboutToken(servers); about != "" {
@@ -259,7 +261,7 @@ func (m *Main) printEntries(client clients.Client, files []string, servers []cli
 	if install, has := client.Entry.InstallOf(servers[0]); has && len(servers) == 1 && whole {
 		fmt.Fprintf(m.Stderr, "sse-server: or open %s\n", install)
 	}
-	return exitOK
+	return exit.OK
 }
 
 // editor returns what changes the first of the files of a client, which it checks.
@@ -282,16 +284,16 @@ func (m *Main) undoEntries(c *config.Config, client clients.Client, files []stri
 	undone, err := editor.Undo(client, files[0], c.ConnectClient.Server)
 	if err != nil {
 		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
-		return exitFailure
+		return exit.Failure
 	}
 	if len(undone.Restored) > 0 {
 		fmt.Fprintf(m.Stdout, "Restored %s in %s. Restart %s.\n", strings.Join(undone.Restored, ", "), files[0], client.Title)
 	}
 	if len(undone.Changed) > 0 {
 		fmt.Fprintf(m.Stderr, "sse-server: left as it is, because somebody has changed it since: %s\n", strings.Join(undone.Changed, ", "))
-		return exitFailure
+		return exit.Failure
 	}
-	return exitOK
+	return exit.OK
 }
 
 // writeEntries adds the entries to the first of the files of a client, and returns the exit code.
@@ -303,7 +305,7 @@ func (m *Main) writeEntries(c *config.Config, client clients.Client, files []str
 	written, err := editor.Write(client, files[0], servers, c.ConnectClient.Replace)
 	if err != nil {
 		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
-		return exitFailure
+		return exit.Failure
 	}
 	if len(written.Same) > 0 {
 		fmt.Fprintf(m.Stdout, "Already in %s: %s.\n", files[0], strings.Join(written.Same, ", "))
@@ -323,7 +325,7 @@ func (m *Main) writeEntries(c *config.Config, client clients.Client, files []str
 	if about := client.Entry.AboutTokenInFile(servers); about != "" {
 		fmt.Fprintf(m.Stderr, "sse-server: %s\n", about)
 	}
-	return exitOK
+	return exit.OK
 }
 
 // clientServers returns the servers of c as clients are told of them.

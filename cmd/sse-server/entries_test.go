@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 )
@@ -22,7 +23,7 @@ func TestInit(t *testing.T) {
 	t.Chdir(t.TempDir())
 	env := map[string]string{"HOME": home, "KEY": secret}
 	p := launchWith(t, env, "init")
-	p.wantExit(exitFailure)
+	p.wantExit(exit.Failure)
 	if !strings.Contains(p.log.String(), "give a command, as in: sse-server init -- npx -y") {
 		t.Errorf("got %s", p.log.String())
 	}
@@ -32,7 +33,7 @@ func TestInit(t *testing.T) {
 		"files": {"command": "other"}, "my-files": {"command": "npx", "args": ["other"]}, "status": {"command": "x"},
 		"web": {"url": "https://web.example.com/mcp", "headers": {"Authorization": "Bearer ${input:key}"}}}}`), 0o600))
 	p = launchWith(t, env, "init")
-	p.wantExit(exitOK)
+	p.wantExit(exit.OK)
 	if out := p.out.String(); !strings.HasPrefix(out, "servers.yaml has 5 servers: my-files, files, my-files-2, status-server, web\nSet these variables first: KEY\n") ||
 		!strings.HasSuffix(out, "\n    sse-server --config servers.yaml\n\n") {
 		t.Errorf("got %s", out)
@@ -47,12 +48,12 @@ func TestInit(t *testing.T) {
 		t.Errorf("got\n%s", data)
 	}
 	p = launchWith(t, env, "init")
-	p.wantExit(exitFailure)
+	p.wantExit(exit.Failure)
 	if !strings.Contains(p.log.String(), "servers.yaml is there already") {
 		t.Errorf("got %s", p.log.String())
 	}
 	p = launchWith(t, env, "init", "one.yaml", "--", "npx", "-y", "@modelcontextprotocol/server-everything")
-	p.wantExit(exitOK)
+	p.wantExit(exit.OK)
 	if c := mustLoad(t, env, "check", "-c", "one.yaml"); c.Servers[0].Name != "everything" {
 		t.Errorf("got %q", c.Servers[0].Name)
 	}
@@ -75,7 +76,7 @@ func TestInitKeepsSecrets(t *testing.T) {
 		ssetest.Must(t, os.WriteFile(file, []byte(content), 0o600))
 	}
 	p := launchWith(t, env, "init")
-	p.wantExit(exitOK)
+	p.wantExit(exit.OK)
 	if !strings.Contains(p.out.String(), "servers.yaml has 3 servers: a, b, c\nSet these variables first: API_KEY (Key of the API), C_TOKEN, B_KEY\n") ||
 		!strings.Contains(p.log.String(), "config.toml: ignored, as they are the client's own: tool_timeout_sec\n") {
 		t.Errorf("got %s%s", p.out.String(), p.log.String())
@@ -89,7 +90,7 @@ func TestInitKeepsSecrets(t *testing.T) {
 	}
 	ssetest.Must(t, os.Remove(".env"))
 	p = launchWith(t, env, "init", "again.yaml")
-	p.wantExit(exitOK)
+	p.wantExit(exit.OK)
 	if !strings.Contains(p.log.String(), "sse-server: correct this before you start it: again.yaml:") || !strings.Contains(p.log.String(), "env-file: there is no file ") {
 		t.Errorf("got %s", p.log.String())
 	}
@@ -110,7 +111,7 @@ func TestInitPutsSecretsIntoTheStateDirectory(t *testing.T) {
 		"web": {"url": "https://web.example/mcp", "headers": {"Authorization": "Bearer `+secret+`", "X": "${AWS_SECRET}", "Y": "${file:/etc/hostname}"}}}}`), 0o600))
 	env := map[string]string{"HOME": home, "AWS_SECRET": "of the user"}
 	p := launchWith(t, env, "init")
-	p.wantExit(exitOK)
+	p.wantExit(exit.OK)
 	data, err := os.ReadFile("servers.yaml")
 	ssetest.Must(t, err)
 	if strings.Contains(string(data), secret) || !strings.Contains(string(data), "${MODE:-fast}") {
@@ -140,7 +141,7 @@ func TestInitPutsSecretsIntoTheStateDirectory(t *testing.T) {
 		t.Errorf("got %v\n%s", err, again)
 	}
 	// With the name, it is sent.
-	launchWith(t, env, "init", "named.yaml", "--expand", "AWS_SECRET").wantExit(exitOK)
+	launchWith(t, env, "init", "named.yaml", "--expand", "AWS_SECRET").wantExit(exit.OK)
 	if header := mustLoad(t, env, "check", "-c", "named.yaml").Servers[1].Remote().Header; header.Get("X") != "of the user" {
 		t.Errorf("with --expand: got %v", header)
 	}
@@ -152,7 +153,7 @@ func TestInitLeavesTheValuesOfAnEarlierFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, value := range []string{"first", "second"} {
 		p := launchWith(t, map[string]string{"HOME": home}, "init", "--env", "TOKEN="+value, "--", "true")
-		p.wantExit(exitOK)
+		p.wantExit(exit.OK)
 		ssetest.Must(t, os.Rename("servers.yaml", value+".yaml"))
 	}
 	for _, value := range []string{"first", "second"} {
@@ -167,7 +168,7 @@ func TestInitNamesProgramsThatAreMissing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ssetest.Must(t, os.WriteFile(".mcp.json", []byte(`{"mcpServers": {"a": {"command": "no-such-server-xyz"}, "b": {"command": "true"}, "c": {"command": "C:\\x\\srv.exe"}}}`), 0o600))
 	p := launchWith(t, map[string]string{"HOME": t.TempDir()}, "init")
-	p.wantExit(exitOK)
+	p.wantExit(exit.OK)
 	for _, want := range []string{
 		`sse-server: correct this before you start it: servers.yaml:5:7: command: start "no-such-server-xyz": there is no such program in PATH`,
 		`sse-server: correct this before you start it: servers.yaml:13:7: command: it is a path of Windows`,
@@ -188,11 +189,11 @@ func TestInitLeavesItselfOut(t *testing.T) {
 	t.Chdir(project)
 	env := map[string]string{"HOME": home}
 	for _, client := range []string{"cursor", "claude-desktop", "codex"} {
-		launchWith(t, env, "connect", client, "--write", "--name", "of-"+client, "--", "npx", "-y", "x").wantExit(exitOK)
+		launchWith(t, env, "connect", client, "--write", "--name", "of-"+client, "--", "npx", "-y", "x").wantExit(exit.OK)
 	}
 	p := launchWith(t, env, "init")
-	p.wantExit(exitFailure)
-	launchWith(t, env, "connect", "cursor", "--file", home+"/.cursor/mcp.json", "--name", "of-desk").wantExit(exitOK)
+	p.wantExit(exit.Failure)
+	launchWith(t, env, "connect", "cursor", "--file", home+"/.cursor/mcp.json", "--name", "of-desk").wantExit(exit.OK)
 	t.Chdir(home) // where the file of the project is that of the user
 	if at := launchWith(t, env, "init"); strings.Count(at.out.String(), "of-desk of ") != 1 {
 		t.Errorf("got %s", at.out.String())
@@ -209,7 +210,7 @@ func TestInitLeavesItselfOut(t *testing.T) {
 		"docs": {"command": "sse-server", "args": ["stdio", "--env", "B=2", "--", "npx", "-y", "docs"], "env": {"A": "1"}},
 		"far": {"command": "sse-server", "args": ["stdio", "--url", "https://far.example.com/mcp", "--header", "Authorization: Bearer ${TOKEN}"], "env": {"TOKEN": "`+secret+`"}}}}`), 0o600))
 	p = launchWith(t, env, "init")
-	p.wantExit(exitOK)
+	p.wantExit(exit.OK)
 	out := p.out.String()
 	for _, name := range []string{"path", "any", "bare", "file", "remote"} {
 		if !strings.Contains(out, name+" of .mcp.json") {
@@ -220,7 +221,7 @@ func TestInitLeavesItselfOut(t *testing.T) {
 		t.Errorf("got %s", out)
 	}
 	p = launchWith(t, env, "init", "elsewhere.yaml", "--addr", "127.0.0.1:9000")
-	p.wantExit(exitOK)
+	p.wantExit(exit.OK)
 	if out := p.out.String(); !strings.Contains(out, "other of .mcp.json") || strings.Contains(out, "path of .mcp.json") || !strings.Contains(out, "    sse-server --addr 127.0.0.1:9000 --config elsewhere.yaml\n") {
 		t.Errorf("for another address: got %s", out)
 	}
@@ -253,7 +254,7 @@ func TestDocsOfConnectAreTrue(t *testing.T) {
 		t.Fatal("docs/clients.md has no command")
 	}
 	p := launchWith(t, nil, strings.Fields(string(found[1]))...)
-	p.wantExit(exitOK)
+	p.wantExit(exit.OK)
 	var want, got struct{ MCPServers map[string]any }
 	ssetest.Must(t, json.Unmarshal(found[2], &want))
 	ssetest.Must(t, json.Unmarshal([]byte(p.out.String()), &got))
@@ -275,31 +276,31 @@ func TestConnectAClient(t *testing.T) {
 		code     int
 		out, log string
 	}{
-		{[]string{"connect", "cursor", "--", "npx", "-y", "server-docs"}, exitOK, `"url": "http://127.0.0.1:8080/mcp"`, "--write adds it to"},
-		{[]string{"connect", "Claude Code", "--name", "mine", "--addr", "0.0.0.0:9", "--insecure"}, exitOK, "claude mcp add --transport http mine http://localhost:9/mcp\n", ""},
-		{[]string{"connect", "vscode", "--url", "https://gw.example.com/docs/mcp"}, exitOK, `"url": "https://gw.example.com/docs/mcp"`, ""},
-		{[]string{"connect", "cursor", "--file", file}, exitOK, "Added demo to " + file + ". Restart Cursor.\n", ""},
-		{[]string{"connect", "cursor", "--file", file}, exitOK, "Already in " + file + ": demo.\n", ""},
-		{[]string{"connect", "cursor", "--file", file, "-c", several}, exitOK, "Added docs, files to " + file + ". Restart Cursor.\n", ""},
-		{[]string{"connect", "cursor", "--file", file, "-c", more}, exitOK, "Already in " + file + ": docs, files.\nAdded web to " + file + ". Restart Cursor.\n", ""},
-		{[]string{"connect", "continue", "--write"}, exitOK, "Added demo to " + filepath.Join(home, ".continue", "config.yaml") + ". Restart Continue.\n", ""},
-		{[]string{"connect", "continue"}, exitOK, "mcpServers:\n  - name: \"demo\"\n", "--write adds it to " + filepath.Join(home, ".continue", "config.yaml")},
-		{[]string{"init"}, exitFailure, "", "no client of this user or folder has a server that can be served"}, // YAML is not read
-		{[]string{"connect", "inspector", "--write"}, exitConfig, "", "nothing is written for Inspector: put what sse-server connect inspector prints into a terminal"},
-		{[]string{"connect", "cursor", "--url", "http://gw.example.com/docs/mcp"}, exitOK, "\"docs\": {\n      \"url\": \"http://gw.example.com/docs/mcp\"\n", "or open cursor://anysphere.cursor-deeplink/mcp/install?name=docs&config="},
-		{[]string{"connect", "cursor", "--url", "http://127.0.0.1:8080/mcp"}, exitOK, `"mcp-8080": {`, ""},
-		{[]string{"connect", "cursor", "--url", "http://127.0.0.1:8080/docs/sse", "--name", "mine"}, exitOK, `"mine": {`, ""},
-		{[]string{"connect", "cursor", "--url", "http://ada:pw@127.0.0.1:8080/mcp?k=1", "--header", "X-Key: 1"}, exitOK, `"url": "http://127.0.0.1:8080/mcp"`,
+		{[]string{"connect", "cursor", "--", "npx", "-y", "server-docs"}, exit.OK, `"url": "http://127.0.0.1:8080/mcp"`, "--write adds it to"},
+		{[]string{"connect", "Claude Code", "--name", "mine", "--addr", "0.0.0.0:9", "--insecure"}, exit.OK, "claude mcp add --transport http mine http://localhost:9/mcp\n", ""},
+		{[]string{"connect", "vscode", "--url", "https://gw.example.com/docs/mcp"}, exit.OK, `"url": "https://gw.example.com/docs/mcp"`, ""},
+		{[]string{"connect", "cursor", "--file", file}, exit.OK, "Added demo to " + file + ". Restart Cursor.\n", ""},
+		{[]string{"connect", "cursor", "--file", file}, exit.OK, "Already in " + file + ": demo.\n", ""},
+		{[]string{"connect", "cursor", "--file", file, "-c", several}, exit.OK, "Added docs, files to " + file + ". Restart Cursor.\n", ""},
+		{[]string{"connect", "cursor", "--file", file, "-c", more}, exit.OK, "Already in " + file + ": docs, files.\nAdded web to " + file + ". Restart Cursor.\n", ""},
+		{[]string{"connect", "continue", "--write"}, exit.OK, "Added demo to " + filepath.Join(home, ".continue", "config.yaml") + ". Restart Continue.\n", ""},
+		{[]string{"connect", "continue"}, exit.OK, "mcpServers:\n  - name: \"demo\"\n", "--write adds it to " + filepath.Join(home, ".continue", "config.yaml")},
+		{[]string{"init"}, exit.Failure, "", "no client of this user or folder has a server that can be served"}, // YAML is not read
+		{[]string{"connect", "inspector", "--write"}, exit.Config, "", "nothing is written for Inspector: put what sse-server connect inspector prints into a terminal"},
+		{[]string{"connect", "cursor", "--url", "http://gw.example.com/docs/mcp"}, exit.OK, "\"docs\": {\n      \"url\": \"http://gw.example.com/docs/mcp\"\n", "or open cursor://anysphere.cursor-deeplink/mcp/install?name=docs&config="},
+		{[]string{"connect", "cursor", "--url", "http://127.0.0.1:8080/mcp"}, exit.OK, `"mcp-8080": {`, ""},
+		{[]string{"connect", "cursor", "--url", "http://127.0.0.1:8080/docs/sse", "--name", "mine"}, exit.OK, `"mine": {`, ""},
+		{[]string{"connect", "cursor", "--url", "http://ada:pw@127.0.0.1:8080/mcp?k=1", "--header", "X-Key: 1"}, exit.OK, `"url": "http://127.0.0.1:8080/mcp"`,
 			"left out, as it may be secret: user and password, the query, headers (X-Key)"},
-		{[]string{"connect", "cursor", "--write", "--url", "https://mcp.example.com/0123456789abcdef0123456789abcdef0123456789abcdef/mcp"}, exitConfig, "", "the URL has a part that may be secret, which is not written"},
-		{[]string{"connect", "curl", "--no-auto-initialize"}, exitFailure, "", "demo: A request of curl would need a session"},
-		{[]string{"connect", "cursor", "--name", "x", "--url", "http://h/TOKEN/mcp"}, exitOK, "/TOKEN/mcp", "sse-server: --write adds it"},
-		{[]string{"connect", "curl"}, exitOK, "curl http://127.0.0.1:8080/mcp -H", ""},
-		{[]string{"connect"}, exitConfig, "", "connect: name a client: claude-code, "},
-		{[]string{"connect", "netscape"}, exitConfig, "", `no entry is known of "netscape": want one of claude-code, `},
-		{[]string{"connect", "claude"}, exitConfig, "", `no entry is known of "claude", did you mean "claude-code"? want one of `},
-		{[]string{"connect", "cursor", "nope"}, exitConfig, "", `there is no server "nope": want one of demo`},
-		{[]string{"connect", "cursor", "--addr", "127.0.0.1:0"}, exitConfig, "", "port 0 is another one each time"},
+		{[]string{"connect", "cursor", "--write", "--url", "https://mcp.example.com/0123456789abcdef0123456789abcdef0123456789abcdef/mcp"}, exit.Config, "", "the URL has a part that may be secret, which is not written"},
+		{[]string{"connect", "curl", "--no-auto-initialize"}, exit.Failure, "", "demo: A request of curl would need a session"},
+		{[]string{"connect", "cursor", "--name", "x", "--url", "http://h/TOKEN/mcp"}, exit.OK, "/TOKEN/mcp", "sse-server: --write adds it"},
+		{[]string{"connect", "curl"}, exit.OK, "curl http://127.0.0.1:8080/mcp -H", ""},
+		{[]string{"connect"}, exit.Config, "", "connect: name a client: claude-code, "},
+		{[]string{"connect", "netscape"}, exit.Config, "", `no entry is known of "netscape": want one of claude-code, `},
+		{[]string{"connect", "claude"}, exit.Config, "", `no entry is known of "claude", did you mean "claude-code"? want one of `},
+		{[]string{"connect", "cursor", "nope"}, exit.Config, "", `there is no server "nope": want one of demo`},
+		{[]string{"connect", "cursor", "--addr", "127.0.0.1:0"}, exit.Config, "", "port 0 is another one each time"},
 	} {
 		p := launchWith(t, env, test.args...)
 		p.wantExit(test.code)
@@ -312,7 +313,7 @@ func TestConnectAClient(t *testing.T) {
 	}
 	ssetest.Must(t, os.Link(file, file+".bak"))
 	p := launchWith(t, env, "connect", "cursor", "--file", file, "--addr", "127.0.0.1:9")
-	p.wantExit(exitOK)
+	p.wantExit(exit.OK)
 	if out := p.out.String(); !strings.Contains(out, "Replaced demo in "+file+", as it had another URL. Restart Cursor.\n") || !strings.Contains(out, file+" had more names (hard links). They keep what it had") {
 		t.Errorf("got %s", out)
 	}
@@ -337,12 +338,12 @@ func TestAnEntryOfACloneStartsNothing(t *testing.T) {
 		{"connect", "cursor", "--write", "--replace", "-c", ".mcp.json"}, {"connect", "cursor", "--", "touch", started}, {"check", "--offline", "-c", "servers.yaml"},
 	} {
 		p := launchWith(t, env, args...)
-		p.wantExit(exitOK)
+		p.wantExit(exit.OK)
 		if _, err := os.Stat(started); err == nil || strings.Contains(p.log.String(), "server started") {
 			t.Fatalf("%q started the server:\n%s", args, p.log.String())
 		}
 	}
-	launchWith(t, env, "check", "--start", "-c", "servers.yaml").wantExit(exitFailure) // it would be seen
+	launchWith(t, env, "check", "--start", "-c", "servers.yaml").wantExit(exit.Failure) // it would be seen
 	if _, err := os.Stat(started); err != nil {
 		t.Error(err)
 	}
@@ -354,13 +355,13 @@ func TestConnectChoosesAServer(t *testing.T) {
 	several := clitest.WriteFile(t, "gw.yaml", "servers: {docs: {}, files: {}}\n")
 	for name, other := range map[string]string{"docs": "files", "files": "docs"} {
 		p := launchWith(t, map[string]string{"HOME": t.TempDir()}, "connect", "cursor", name, "-c", several)
-		p.wantExit(exitOK)
+		p.wantExit(exit.OK)
 		if out := p.out.String(); !strings.Contains(out, `"url": "http://127.0.0.1:8080/`+name+`/mcp"`) || strings.Contains(out, other) {
 			t.Errorf("connect cursor %s: got %s", name, out)
 		}
 	}
 	p := launchWith(t, map[string]string{"HOME": t.TempDir()}, "connect", "cursor", "web", "-c", several)
-	p.wantExit(exitConfig)
+	p.wantExit(exit.Config)
 	if !strings.Contains(p.log.String(), `there is no server "web": want one of docs, files`) {
 		t.Errorf("got %s", p.log.String())
 	}
@@ -379,14 +380,14 @@ func TestInitThenConnectThenUndo(t *testing.T) {
 		code     int
 		out, log string
 	}{
-		{[]string{"init"}, exitOK, "servers.yaml has 1 server: everything", ""},
-		{[]string{"connect", "cursor", "--write", "-c", "servers.yaml"}, exitFailure, "", "it has a server everything with args, command, env: --replace takes it over, or give another --name"},
-		{[]string{"connect", "cursor", "--replace", "-c", "servers.yaml"}, exitConfig, "", "--replace: has no effect without --write"},
-		{[]string{"connect", "cursor", "--undo", "--write", "-c", "servers.yaml"}, exitConfig, "", "--undo: not with --write"},
-		{[]string{"connect", "cursor", "--write", "--replace", "-c", "servers.yaml"}, exitOK, "Took over everything in .cursor/mcp.json. Restart Cursor. sse-server connect cursor --undo restores", ""},
-		{[]string{"connect", "cursor", "nope", "--undo"}, exitFailure, "", "sse-server has changed nothing in it that could be restored"},
-		{[]string{"connect", "cursor", "--undo"}, exitOK, "Restored everything in .cursor/mcp.json. Restart Cursor.", ""},
-		{[]string{"connect", "cursor", "--undo"}, exitFailure, "", "changed nothing in it"},
+		{[]string{"init"}, exit.OK, "servers.yaml has 1 server: everything", ""},
+		{[]string{"connect", "cursor", "--write", "-c", "servers.yaml"}, exit.Failure, "", "it has a server everything with args, command, env: --replace takes it over, or give another --name"},
+		{[]string{"connect", "cursor", "--replace", "-c", "servers.yaml"}, exit.Config, "", "--replace: has no effect without --write"},
+		{[]string{"connect", "cursor", "--undo", "--write", "-c", "servers.yaml"}, exit.Config, "", "--undo: not with --write"},
+		{[]string{"connect", "cursor", "--write", "--replace", "-c", "servers.yaml"}, exit.OK, "Took over everything in .cursor/mcp.json. Restart Cursor. sse-server connect cursor --undo restores", ""},
+		{[]string{"connect", "cursor", "nope", "--undo"}, exit.Failure, "", "sse-server has changed nothing in it that could be restored"},
+		{[]string{"connect", "cursor", "--undo"}, exit.OK, "Restored everything in .cursor/mcp.json. Restart Cursor.", ""},
+		{[]string{"connect", "cursor", "--undo"}, exit.Failure, "", "changed nothing in it"},
 	} {
 		p := launchWith(t, env, step.args...)
 		p.wantExit(step.code)
@@ -398,6 +399,6 @@ func TestInitThenConnectThenUndo(t *testing.T) {
 	ssetest.Must(t, err)
 	ssetest.Want(t, "the file", string(data), before)
 	p := launchWith(t, nil, "connect", "cursor", "--file", "mcp.json")
-	p.wantExit(exitConfig)
+	p.wantExit(exit.Config)
 	ssetest.WantText(t, "without a state directory", p.log.String(), "there is no place for what the file has now")
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -22,7 +23,7 @@ func TestInitOfAHostileFile(t *testing.T) {
 	ssetest.Must(t, os.MkdirAll(filepath.Join(home, ".codex"), 0o700))
 	ssetest.Must(t, syscall.Mkfifo(filepath.Join(home, ".codex", "config.toml"), 0o600))
 	p := launchWith(t, map[string]string{"HOME": home}, "init")
-	p.wantExit(exitOK)
+	p.wantExit(exit.OK)
 	all := p.out.String() + p.log.String()
 	if strings.ContainsAny(all, "\x1b\x07") || strings.Contains(all, "hidden") || !strings.Contains(all, "config.toml: it is not a regular file") {
 		t.Errorf("got %q", all)

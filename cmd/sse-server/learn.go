@@ -21,6 +21,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/closed"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
@@ -299,12 +300,12 @@ func (m *Main) learn(c *config.Config, s *config.Server, gw *gateway.Gateway, lo
 	}()
 	learned := make(chan error, 1)
 	go func() { learned <- m.learnAll(ctx, c, s, forprogram.Of(gw)) }() // ends with stdin and the disk, and with ctx
-	code := exitOK
+	code := exit.OK
 	select {
 	case err := <-learned:
 		if err != nil {
 			log.Warn("what the server says could not be learned", "err", err)
-			code = exitFailure
+			code = exit.Failure
 		}
 	case <-ctx.Done():
 	}

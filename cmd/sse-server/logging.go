@@ -7,12 +7,11 @@ import (
 	"io"
 	"log"
 	"log/slog"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/plaintext"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 )
 
@@ -23,29 +22,6 @@ func newLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(w, options))
 	}
 	return slog.New(slog.NewTextHandler(w, options))
-}
-
-// plainText says in plain words that a time is up.
-func plainText(text string) string {
-	return strings.ReplaceAll(text, context.DeadlineExceeded.Error(), "time is up")
-}
-
-// visible returns a text of a server as it can be shown on a terminal, on one line: a character that would
-// steer that is written as in Go.
-func visible(text string) string {
-	var b strings.Builder
-	for _, r := range strings.ToValidUTF8(text, "\ufffd") {
-		quoted := strconv.QuoteRune(r)
-		switch {
-		case r == '\t':
-			b.WriteByte(' ')
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		default:
-			b.WriteString(quoted[1 : len(quoted)-1])
-		}
-	}
-	return b.String()
 }
 
 // plainAttr writes times in UTC, whatever the zone of the machine, durations with their
@@ -62,7 +38,7 @@ func plainAttr(_ []string, attr slog.Attr) slog.Attr {
 		attr.Value = slog.StringValue(d.Round(exact).String())
 	case slog.KindAny:
 		if err, ok := attr.Value.Any().(error); ok && errors.Is(err, context.DeadlineExceeded) {
-			attr.Value = slog.StringValue(plainText(err.Error()))
+			attr.Value = slog.StringValue(plaintext.Words(err.Error()))
 		}
 	}
 	return attr

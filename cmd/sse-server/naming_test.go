@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 )
 
 // longName is a server that calls itself mcp-servers/long, with a tool whose name has 50 characters.
@@ -29,7 +31,7 @@ func TestLimitsAreThoseOfTheNameToPaste(t *testing.T) {
 			t.Errorf("%s is not what the banner pastes:\n%s", name, p.out.String())
 		}
 		checked := launch(t, append([]string{"check", "--start", "--for", "cursor"}, command...)...)
-		checked.wantExit(exitOK)
+		checked.wantExit(exit.OK)
 		for what, text := range map[string]string{"the log": strings.ReplaceAll(p.log.String(), `\"`, `"`), "check --for": checked.out.String()} {
 			if limit != "" && !strings.Contains(text, limit) || limit == "" && strings.Contains(text, "in front") {
 				t.Errorf("%s: %s has not the limit %q:\n%s", name, what, limit, text)

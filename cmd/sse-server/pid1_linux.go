@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"github.com/mattn/go-isatty"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 )
 
 // runAsChild runs the program as a child if this is the first process of a container, and returns its exit code. Such a
@@ -59,9 +61,9 @@ func reap(child int) int {
 		switch {
 		case errors.Is(err, syscall.EINTR), err == nil && pid != child:
 		case err != nil: // there is no child
-			return exitFailure
+			return exit.Failure
 		case status.Signaled():
-			return exitSignal + int(status.Signal())
+			return exit.Signal + int(status.Signal())
 		default:
 			return status.ExitStatus()
 		}

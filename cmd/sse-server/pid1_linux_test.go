@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -105,7 +106,7 @@ func TestFirstProcessForwardsSignals(t *testing.T) {
 // The status of the program is that of the first process, also if the program is killed.
 func TestFirstProcessPassesTheStatus(t *testing.T) {
 	err := asFirstProcess("--no-such-flag").Run()
-	ssetest.Want(t, "status of a wrong flag", fmt.Sprint(err), fmt.Sprintf("exit status %d", exitConfig))
+	ssetest.Want(t, "status of a wrong flag", fmt.Sprint(err), fmt.Sprintf("exit status %d", exit.Config))
 	err = asFirstProcess("--version").Run()
 	ssetest.Must(t, err)
 	first := asFirstProcess("stdio", "--", "cat")
@@ -125,6 +126,6 @@ func TestFirstProcessPassesTheStatus(t *testing.T) {
 			t.Fatal("it has no child")
 		}
 	}
-	ssetest.Want(t, "status of a program that was killed", fmt.Sprint(first.Wait()), fmt.Sprintf("exit status %d", exitSignal+int(syscall.SIGKILL)))
+	ssetest.Want(t, "status of a program that was killed", fmt.Sprint(first.Wait()), fmt.Sprintf("exit status %d", exit.Signal+int(syscall.SIGKILL)))
 	_ = stdin.Close()
 }

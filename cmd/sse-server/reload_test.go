@@ -20,6 +20,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -335,7 +336,7 @@ func TestReloadsAtOnce(t *testing.T) {
 		t.Errorf("a reload of the same has changed something:\n%s", log)
 	}
 	l.signals <- syscall.SIGTERM
-	l.wantExit(exitOK)
+	l.wantExit(exit.OK)
 }
 
 // The watch sees files that are replaced, also by the symbolic links of Kubernetes, and

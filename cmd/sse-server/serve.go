@@ -15,6 +15,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/plaintext"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 )
 
@@ -26,7 +28,7 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 	}
 	if err := d.listen(); err != nil {
 		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
-		return exitFailure
+		return exit.Failure
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -57,7 +59,7 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 			})
 		}()
 	}
-	code := exitOK
+	code := exit.OK
 	var slow func()
 	select {
 	case why := <-unused:
@@ -69,7 +71,7 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 		}
 	case err := <-failed:
 		d.log.Error("server failed", "err", err)
-		code = exitFailure
+		code = exit.Failure
 	}
 	notify(d.log, systemd.SdNotifyStopping)
 	cancel()
@@ -93,14 +95,14 @@ func (m *Main) tellWaiting(d *daemon) (told bool) {
 		}
 	}
 	if clients > 0 {
-		m.tellStopping(fmt.Sprintf("%s connected, %s running", counted(clients, "client"), counted(requests, "request")), d.grace())
+		m.tellStopping(fmt.Sprintf("%s connected, %s running", plaintext.Count(clients, "client"), plaintext.Count(requests, "request")), d.grace())
 	}
 	return clients > 0
 }
 
 // tellStopping says why the program has not ended yet.
 func (m *Main) tellStopping(why string, grace time.Duration) {
-	fmt.Fprintf(m.live.over(m.Stdout), "Stopping: %s; waiting for %v at most. The same signal again stops at once.\n", why, grace)
+	fmt.Fprintf(m.live.Over(m.Stdout), "Stopping: %s; waiting for %v at most. The same signal again stops at once.\n", why, grace)
 }
 
 // slowStop is after how long a stop says for what it waits.
@@ -130,7 +132,7 @@ func (m *Main) stop(log *slog.Logger, grace time.Duration, end func(context.Cont
 		case sig := <-m.signals:
 			log.Warn("stopping at once", "signal", sig.String())
 			abort()
-			return exitSignal + int(sig.(syscall.Signal))
+			return exit.BySignal(sig)
 		}
 	}
 }

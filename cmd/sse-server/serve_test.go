@@ -24,6 +24,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
@@ -78,7 +79,7 @@ func TestServeAndStop(t *testing.T) {
 	wantStatus(t, client, p.base()+"/connections", "", http.StatusNotFound)
 	stream := ssetest.Open(t, client, p.url, nil)
 	p.signals <- syscall.SIGTERM
-	p.wantExit(exitOK)
+	p.wantExit(exit.OK)
 	if _, err := stream.Until("what never comes"); err != io.EOF {
 		t.Errorf("the stream: got %v, want an orderly end", err)
 	}
@@ -204,7 +205,7 @@ func TestAddressInUse(t *testing.T) {
 		{"--addr", "127.0.0.1:0", "--admin-addr", taken.Addr().String()},
 	} {
 		p := launch(t, args...)
-		p.wantExit(exitFailure)
+		p.wantExit(exit.Failure)
 		want := args[len(args)-2] + ": another program serves " + taken.Addr().String() + ": stop it, or choose another port\n"
 		if got := p.log.String(); !strings.Contains(got, want) {
 			t.Errorf("%q: got %q, want %q", args, got, want)
@@ -218,7 +219,7 @@ func TestShutdownTimeout(t *testing.T) {
 	p := start(t, "--addr", "127.0.0.1:0", "--shutdown-timeout", "100ms")
 	sleepForLong(t, p)
 	p.signals <- syscall.SIGTERM
-	p.wantExit(exitOK)
+	p.wantExit(exit.OK)
 	if !strings.Contains(p.log.String(), "streams were cut") {
 		t.Errorf("the log does not warn:\n%s", p.log.String())
 	}
@@ -287,43 +288,43 @@ func TestExitCodes(t *testing.T) {
 		code     int
 		out, log string
 	}{
-		{[]string{"--version"}, exitOK, "sse-server ", ""},
-		{[]string{"--version"}, exitOK, "go1.", ""},
-		{[]string{"--help"}, exitOK, "Usage: sse-server", ""},
-		{[]string{"help"}, exitOK, "Usage: sse-server", ""},
-		{[]string{"version"}, exitOK, "sse-server ", ""},
-		{[]string{"completion", "bash"}, exitOK, "_mcp_sse()", ""},
-		{[]string{"completion", "zsh"}, exitOK, "#compdef sse-server", ""},
-		{[]string{"completion", "fish"}, exitOK, "complete -c sse-server", ""},
-		{[]string{"completion"}, exitConfig, "", "completion: name a shell, one of bash, zsh, fish, as in: sse-server completion bash"},
-		{[]string{"completion", "ksh"}, exitConfig, "", `completion: want a shell, one of bash, zsh, fish, but got "ksh"`},
-		{[]string{"--help-all"}, exitOK, "--max-connections", ""},
-		{[]string{"--warm", "7", "check", "--", "true"}, exitOK, "configuration ok\n", ""},
-		{[]string{"check", "--config", oneWord}, exitConfig, "", `command: "npx -y pkg" is one word, and no program has that name: write the words separately: command: ["npx", "-y", "pkg"]`},
-		{[]string{"check", "--config", clitest.WriteFile(t, "quotes.yaml", "command: sh -c \"a b\"\n")}, exitConfig, "", `is one word, and no program has that name: write the words separately, each in quotes: command: ["sh", "…"]`},
-		{[]string{"check", "--", "npx -y pkg"}, exitConfig, "", `"npx -y pkg" is one word, and no program has that name: write the words separately, without quotes: sse-server check -- npx -y pkg`},
-		{[]string{"--", "./no such file.py"}, exitConfig, "", `the command: start "./no such file.py": there is no such file, or the interpreter`},
-		{[]string{"--", "/bin/sh no.sh"}, exitConfig, "", "without quotes: sse-server -- /bin/sh no.sh"},
-		{[]string{"check", "--start", "--config", oneWord}, exitFailure, "\nb: sse-server-demo ", `msg="configuration warning"`},
-		{[]string{"check", "--start"}, exitOK, "\ndemo: sse-server-demo ", ""},
-		{[]string{"check", "--for", "Trae"}, exitOK, "\n  trae: nothing is lost that is known of\n  trae: unknown: how long it waits for tools, ", ""},
-		{[]string{"check", "--for", "codex-mcp-client"}, exitOK, "\n  codex: not tried: a call that takes longer than 2m0s: it gives up\n  codex: unknown: ", ""},
-		{[]string{"check", "--for", "tray"}, exitConfig, "", `--for: nothing is known of "tray", did you mean "trae"? want all, or one of claude-code, claude-desktop, `},
-		{[]string{"check", "--for", "netscape"}, exitConfig, "", `--for: nothing is known of "netscape"; want all, or one of claude-code, claude-desktop, `},
-		{[]string{"check", "--for", "zed"}, exitOK, "\n  zed: nothing is lost that is known of\n  zed: unknown: how long it waits for tools, ", ""},
-		{[]string{"check", "--start", "--url", "http://127.0.0.1:1/mcp"}, exitFailure, "remote: FAILED: could not connect to the server: 127.0.0.1:1: nothing listens there (connection refused)", ""},
-		{[]string{"check", "--start", "--", "sh", "-c", "echo no key >&2; exit 3"}, exitFailure, "sh: FAILED: the program ended before it answered: exit status 3; stderr: no key\n", `msg="server stderr" server=sh command=sh`},
-		{[]string{"check", "--start", "--", "cat"}, exitFailure, "cat: FAILED: the program only sends back what it gets: it is not an MCP server\n  what to do: serve a program that speaks MCP", "server started"},
-		{[]string{"check", "--start", "--start-timeout", "5s", "--", "sh", "-c", wrongID}, exitOK, "\nsh: s 1, MCP 2025-06-18: 0 tools (", "does not name its answers"},
-		{[]string{"check", "--start", "--", "sh", "-c", endlessList}, exitFailure, `no list of tools: the server returns the same nextCursor for each page: "again"`, "server started"},
-		{[]string{"check", "--url", "http://127.0.0.1:1/mcp"}, exitFailure, "✗ TCP ", ""},
-		{[]string{"check", "--offline", "--url", "http://127.0.0.1:1/mcp"}, exitOK, "configuration ok\n", ""},
-		{[]string{"check", "--wait", "70s"}, exitConfig, "", "--wait: has no effect without --url"},
-		{[]string{"check", "me"}, exitConfig, "", `unexpected argument me`},
-		{[]string{"--", "check"}, exitConfig, "", "sse-server: the command: start \"check\""}, // a word after -- is a program
-		{[]string{"check", "--warm", "-1", "--", "true"}, exitConfig, "", "--warm"},
-		{[]string{"--sessions", "shared", "--no-auto-initialize", "--prefix", "/"}, exitConfig, "", "sse-server: --sessions: contradicts"},
-		{[]string{"--zzzz"}, exitConfig, "", "sse-server: unknown flag --zzzz\n"},
+		{[]string{"--version"}, exit.OK, "sse-server ", ""},
+		{[]string{"--version"}, exit.OK, "go1.", ""},
+		{[]string{"--help"}, exit.OK, "Usage: sse-server", ""},
+		{[]string{"help"}, exit.OK, "Usage: sse-server", ""},
+		{[]string{"version"}, exit.OK, "sse-server ", ""},
+		{[]string{"completion", "bash"}, exit.OK, "_mcp_sse()", ""},
+		{[]string{"completion", "zsh"}, exit.OK, "#compdef sse-server", ""},
+		{[]string{"completion", "fish"}, exit.OK, "complete -c sse-server", ""},
+		{[]string{"completion"}, exit.Config, "", "completion: name a shell, one of bash, zsh, fish, as in: sse-server completion bash"},
+		{[]string{"completion", "ksh"}, exit.Config, "", `completion: want a shell, one of bash, zsh, fish, but got "ksh"`},
+		{[]string{"--help-all"}, exit.OK, "--max-connections", ""},
+		{[]string{"--warm", "7", "check", "--", "true"}, exit.OK, "configuration ok\n", ""},
+		{[]string{"check", "--config", oneWord}, exit.Config, "", `command: "npx -y pkg" is one word, and no program has that name: write the words separately: command: ["npx", "-y", "pkg"]`},
+		{[]string{"check", "--config", clitest.WriteFile(t, "quotes.yaml", "command: sh -c \"a b\"\n")}, exit.Config, "", `is one word, and no program has that name: write the words separately, each in quotes: command: ["sh", "…"]`},
+		{[]string{"check", "--", "npx -y pkg"}, exit.Config, "", `"npx -y pkg" is one word, and no program has that name: write the words separately, without quotes: sse-server check -- npx -y pkg`},
+		{[]string{"--", "./no such file.py"}, exit.Config, "", `the command: start "./no such file.py": there is no such file, or the interpreter`},
+		{[]string{"--", "/bin/sh no.sh"}, exit.Config, "", "without quotes: sse-server -- /bin/sh no.sh"},
+		{[]string{"check", "--start", "--config", oneWord}, exit.Failure, "\nb: sse-server-demo ", `msg="configuration warning"`},
+		{[]string{"check", "--start"}, exit.OK, "\ndemo: sse-server-demo ", ""},
+		{[]string{"check", "--for", "Trae"}, exit.OK, "\n  trae: nothing is lost that is known of\n  trae: unknown: how long it waits for tools, ", ""},
+		{[]string{"check", "--for", "codex-mcp-client"}, exit.OK, "\n  codex: not tried: a call that takes longer than 2m0s: it gives up\n  codex: unknown: ", ""},
+		{[]string{"check", "--for", "tray"}, exit.Config, "", `--for: nothing is known of "tray", did you mean "trae"? want all, or one of claude-code, claude-desktop, `},
+		{[]string{"check", "--for", "netscape"}, exit.Config, "", `--for: nothing is known of "netscape"; want all, or one of claude-code, claude-desktop, `},
+		{[]string{"check", "--for", "zed"}, exit.OK, "\n  zed: nothing is lost that is known of\n  zed: unknown: how long it waits for tools, ", ""},
+		{[]string{"check", "--start", "--url", "http://127.0.0.1:1/mcp"}, exit.Failure, "remote: FAILED: could not connect to the server: 127.0.0.1:1: nothing listens there (connection refused)", ""},
+		{[]string{"check", "--start", "--", "sh", "-c", "echo no key >&2; exit 3"}, exit.Failure, "sh: FAILED: the program ended before it answered: exit status 3; stderr: no key\n", `msg="server stderr" server=sh command=sh`},
+		{[]string{"check", "--start", "--", "cat"}, exit.Failure, "cat: FAILED: the program only sends back what it gets: it is not an MCP server\n  what to do: serve a program that speaks MCP", "server started"},
+		{[]string{"check", "--start", "--start-timeout", "5s", "--", "sh", "-c", wrongID}, exit.OK, "\nsh: s 1, MCP 2025-06-18: 0 tools (", "does not name its answers"},
+		{[]string{"check", "--start", "--", "sh", "-c", endlessList}, exit.Failure, `no list of tools: the server returns the same nextCursor for each page: "again"`, "server started"},
+		{[]string{"check", "--url", "http://127.0.0.1:1/mcp"}, exit.Failure, "✗ TCP ", ""},
+		{[]string{"check", "--offline", "--url", "http://127.0.0.1:1/mcp"}, exit.OK, "configuration ok\n", ""},
+		{[]string{"check", "--wait", "70s"}, exit.Config, "", "--wait: has no effect without --url"},
+		{[]string{"check", "me"}, exit.Config, "", `unexpected argument me`},
+		{[]string{"--", "check"}, exit.Config, "", "sse-server: the command: start \"check\""}, // a word after -- is a program
+		{[]string{"check", "--warm", "-1", "--", "true"}, exit.Config, "", "--warm"},
+		{[]string{"--sessions", "shared", "--no-auto-initialize", "--prefix", "/"}, exit.Config, "", "sse-server: --sessions: contradicts"},
+		{[]string{"--zzzz"}, exit.Config, "", "sse-server: unknown flag --zzzz\n"},
 	} {
 		p := launch(t, tc.args...)
 		p.wantExit(tc.code)
@@ -342,7 +343,7 @@ func TestLosses(t *testing.T) {
 	const slow = "it waits 250ms for tools and goes on without, and the server took "
 	run := func(args ...string) string {
 		p := launch(t, append(append([]string{"check"}, args...), "--start-timeout", "10s", "--", "sh", "-c", "sleep 0.4; "+manyTools)...)
-		p.wantExit(exitOK)
+		p.wantExit(exit.OK)
 		out, ok := strings.CutPrefix(p.out.String(), "configuration ok\n")
 		if line, rest, _ := strings.Cut(out, "\n"); !ok || !strings.HasPrefix(line, "s: s 1, MCP 2025-06-18: 41 tools (") && !strings.HasPrefix(line, "sh: s 1, MCP 2025-06-18: 41 tools (") {
 			t.Errorf("%q: got %q", args, out)
@@ -404,7 +405,7 @@ func TestSignalWhileChecking(t *testing.T) {
 	if says := "Stopping: waiting for remote to end. The same signal again stops at once.\n"; !strings.Contains(log.String(), says) {
 		t.Errorf("stderr has no %q:\n%s", says, log.String())
 	}
-	if code != exitFailure || len(taken) != 1 || !strings.HasSuffix(out.String(), "remote: stopped\n") {
+	if code != exit.Failure || len(taken) != 1 || !strings.HasSuffix(out.String(), "remote: stopped\n") {
 		t.Errorf("got exit code %d, signal taken: %v, stdout %q, log %q", code, len(taken) == 1, out.String(), log.String())
 	}
 }

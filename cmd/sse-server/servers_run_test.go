@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 )
 
 // childConfig is a server that is this test's own program, as the demo server.
@@ -91,7 +92,7 @@ func TestServersAreApart(t *testing.T) {
 		t.Errorf("the metrics are not those of the process and of each server:\n%s", body)
 	}
 	p.stop()
-	p.wantExit(exitOK)
+	p.wantExit(exit.OK)
 	for pid := range pids {
 		number, _ := strconv.Atoi(pid)
 		if err := syscall.Kill(number, 0); !errors.Is(err, syscall.ESRCH) {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -38,7 +39,7 @@ func TestCheckSaysWhatItWaitsFor(t *testing.T) {
 	signals <- syscall.SIGINT
 	p.log.await(t, 1, "sse-server: Stopping: waiting for sh to end. The same signal again stops at once.\n")
 	signals <- syscall.SIGINT
-	ssetest.Want(t, "exit code", <-code, exitSignal+int(syscall.SIGINT))
+	ssetest.Want(t, "exit code", <-code, exit.Signal+int(syscall.SIGINT))
 }
 
 // The end says for what it waits.
@@ -62,7 +63,7 @@ func TestStoppingSaysThatAServerHasNotEnded(t *testing.T) {
 	p.signals <- syscall.SIGINT
 	p.out.await(t, 1, "Stopping: it has not ended yet; waiting for 15s at most. The same signal again stops at once.\n")
 	p.signals <- syscall.SIGINT
-	p.wantExit(exitSignal + int(syscall.SIGINT))
+	p.wantExit(exit.Signal + int(syscall.SIGINT))
 }
 
 // A client that speaks TLS to a plain address, or the other way, is a line in the log.
@@ -85,17 +86,17 @@ func TestWrongSchemeIsLogged(t *testing.T) {
 func TestCheckOfARunningGateway(t *testing.T) {
 	gw := start(t, "--addr", "127.0.0.1:0", "--auth-tokens-file", clitest.WriteFile(t, "tokens", "alice:"+tokenOfAlice+"\n"))
 	p := launch(t, "check", "--url", gw.url, "--header", "Authorization: Bearer "+tokenOfAlice)
-	p.wantExit(exitOK)
+	p.wantExit(exit.OK)
 	if out := p.out.String(); !strings.Contains(out, "✓ HTTP+SSE: a call ") || !strings.HasSuffix(out, "A client can use "+gw.url+".\n") {
 		t.Errorf("got\n%s", out)
 	}
 	p = launch(t, "check", "--url", gw.url, "--origin", "https://app.example.com", "--header", "Authorization: Bearer "+tokenOfAlice)
-	p.wantExit(exitFailure)
+	p.wantExit(exit.Failure)
 	if out := p.out.String(); !strings.HasSuffix(out, "\nNot all of "+gw.url+" works: begin with the first ✗, Origin.\n") {
 		t.Errorf("got\n%s", out)
 	}
 	p = launch(t, "check", "--url", gw.url, "--json")
-	p.wantExit(exitFailure)
+	p.wantExit(exit.Failure)
 	var answer struct {
 		Works bool
 		Steps []struct{ Name, Result, Remedy string }
@@ -127,7 +128,7 @@ func TestCheckOfARunningGatewayIsInterrupted(t *testing.T) {
 	}
 	code := m.Run()
 	server.Close()
-	ssetest.Want(t, "exit code", code, exitFailure)
+	ssetest.Want(t, "exit code", code, exit.Failure)
 	if out := p.out.String(); !strings.HasPrefix(out, "✓ TCP ") || !strings.Contains(out, "\n! HTTP ") || !strings.HasSuffix(out, "  stopped here\nInterrupted at HTTP: what comes after it was not tried.\n") {
 		t.Errorf("got\n%s", out)
 	}

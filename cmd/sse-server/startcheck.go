@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/plaintext"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/terminal"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
@@ -26,7 +28,7 @@ const headStart = 500 * time.Millisecond
 // startCheck starts each server once after the banner, and says what it is.
 type startCheck struct {
 	out  io.Writer
-	live *liveLine
+	live *terminal.Line
 	wide int // the length of the longest name
 
 	failed atomic.Bool // whether a server has not started
@@ -53,7 +55,7 @@ type starting struct {
 // again and again; and after it if the command may have to install a package: two that do so at the same time
 // collide. checkStarts returns when each server has answered or failed, or when ctx ends.
 func (m *Main) checkStarts(ctx context.Context, gateways map[string]*gateway.Gateway, c *config.Config) {
-	all := &startCheck{out: m.live.over(m.Stdout), live: m.live, began: time.Now(), next: cmp.Or(m.Silence, silence), after: cmp.Or(m.Silence, silence)}
+	all := &startCheck{out: m.live.Over(m.Stdout), live: m.live, began: time.Now(), next: cmp.Or(m.Silence, terminal.Silence), after: cmp.Or(m.Silence, terminal.Silence)}
 	for _, s := range c.Each() {
 		all.wide = max(all.wide, len(c.Title(s)))
 	}
@@ -88,7 +90,7 @@ func (m *Main) checkStarts(ctx context.Context, gateways map[string]*gateway.Gat
 	}()
 	checks.Wait()
 	close(done)
-	all.live.show("")
+	all.live.Show("")
 	if all.failed.Load() && ctx.Err() == nil {
 		fmt.Fprintln(all.out, "sse-server keeps running: each client that connects starts the server again.")
 	}
@@ -165,7 +167,7 @@ func (all *startCheck) refresh() {
 	if len(names) > 0 {
 		text = fmt.Sprintf("%s starting (%.0f s)", strings.Join(names, ", "), took.Seconds())
 	}
-	isDue := all.live.terminal == nil && took >= all.next
+	isDue := !all.live.IsShown() && took >= all.next
 	if isDue {
 		all.next = 3 * took
 	}
@@ -182,7 +184,7 @@ func (all *startCheck) refresh() {
 		}
 	}
 	all.mu.Unlock()
-	all.live.show(text)
+	all.live.Show(text)
 }
 
 // say prints lines about a server, under its name.
@@ -195,7 +197,7 @@ func (all *startCheck) say(name string, lines ...string) {
 func (all *startCheck) sayLocked(name string, lines ...string) {
 	var b strings.Builder
 	for _, line := range lines {
-		fmt.Fprintf(&b, "%-*s  %s\n", all.wide, visible(name), visible(line))
+		fmt.Fprintf(&b, "%-*s  %s\n", all.wide, plaintext.Visible(name), plaintext.Visible(line))
 		name = ""
 	}
 	_, _ = io.WriteString(all.out, b.String())
@@ -221,27 +223,19 @@ func summary(server string, found handshake.Found, how string) string {
 	if found.NoTools != nil {
 		return fmt.Sprintf("%s%s (%s)", text, noTools(found), how)
 	}
-	text += counted(len(found.Tools), "tool")
+	text += plaintext.Count(len(found.Tools), "tool")
 	if found.Prompts > 0 {
-		text += ", " + counted(found.Prompts, "prompt")
+		text += ", " + plaintext.Count(found.Prompts, "prompt")
 	}
 	if found.Resources > 0 {
-		text += ", " + counted(found.Resources, "resource")
+		text += ", " + plaintext.Count(found.Resources, "resource")
 	}
 	return fmt.Sprintf("%s (%s)", text, how)
 }
 
 // noTools says why there is no list of tools.
 func noTools(found handshake.Found) string {
-	return "no list of tools: " + strings.TrimPrefix(plainText(found.NoTools.Error()), "list tools: ")
-}
-
-// counted returns a number of things, which are named in the plural too unless that just has an s.
-func counted(n int, thing string, plural ...string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %s", n, append(plural, thing+"s")[0])
+	return "no list of tools: " + strings.TrimPrefix(plaintext.Words(found.NoTools.Error()), "list tools: ")
 }
 
 // late says what is known of a server that has not answered yet; nothing if that is nothing.
@@ -256,9 +250,9 @@ func late(s *config.Server, words, advice string) (lines []string) {
 	case what == "":
 		what = "wait, if it boots for long; else name a program that speaks MCP on stdin and stdout: many need an argument such as stdio"
 	}
-	lines = []string{plainText(reason)}
+	lines = []string{plaintext.Words(reason)}
 	if words != "" {
-		for line := range strings.SplitSeq(plainText(words), stdio.LineBreak) {
+		for line := range strings.SplitSeq(plaintext.Words(words), stdio.LineBreak) {
 			lines = append(lines, "  | "+line)
 		}
 	}
@@ -267,7 +261,7 @@ func late(s *config.Server, words, advice string) (lines []string) {
 
 // failed says why a server has not started, with what it wrote, and what to do.
 func failed(s *config.Server, took time.Duration, err error) []string {
-	text := plainText(err.Error())
+	text := plaintext.Words(err.Error())
 	reason, words := apart(text)
 	lines := []string{fmt.Sprintf("FAILED after %.1f s: %s", took.Seconds(), reason)}
 	if words != "" {

@@ -24,6 +24,8 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/diagnosis"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/terminal"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
@@ -50,7 +52,7 @@ func TestStartCheck(t *testing.T) {
 		t.Errorf("a pipe gets a live line: %q", p.out.String())
 	}
 	p.stop()
-	p.wantExit(exitOK)
+	p.wantExit(exit.OK)
 }
 
 // The line about a server that is remembered comes from memory, and nothing is started.
@@ -61,11 +63,11 @@ func TestStartCheckOfAKnownServer(t *testing.T) {
 	p := startWith(t, env, args...)
 	p.out.await(t, 1, ": 2 tools (")
 	p.stop()
-	p.wantExit(exitOK)
+	p.wantExit(exit.OK)
 	p = startWith(t, env, args...)
 	p.out.await(t, 1, ": 2 tools (from memory, starts with the first call)\n")
 	p.stop()
-	p.wantExit(exitOK)
+	p.wantExit(exit.OK)
 	if log := p.log.String(); strings.Contains(log, `msg="server started"`) {
 		t.Errorf("a known server was started:\n%s", log)
 	}
@@ -80,7 +82,7 @@ func TestStartCheckOfAnOldMemory(t *testing.T) {
 		p := startWith(t, env, args...)
 		p.out.await(t, 1, ": 2 tools (")
 		p.stop()
-		p.wantExit(exitOK)
+		p.wantExit(exit.OK)
 		if text := p.out.String(); strings.Contains(text, fromMemory) || !strings.Contains(p.log.String(), `msg="server started"`) {
 			t.Errorf("it was not started:\n%s%s", text, p.log.String())
 		}
@@ -122,7 +124,7 @@ func TestPipeIsToldWhatIsStarting(t *testing.T) {
 	p.out.await(t, 2, "sleep  still starting (")
 	p.stop()
 	p.out.await(t, 1, "sleep  not checked: stopped\n")
-	p.wantExit(exitOK)
+	p.wantExit(exit.OK)
 }
 
 // A start that is only wrong is told within seconds, with what the program has written and what to do.
@@ -150,7 +152,7 @@ func TestWrongStartIsToldWhileItGoesOn(t *testing.T) {
 			p.out.await(t, 1, text)
 		}
 		p.stop()
-		p.wantExit(exitOK)
+		p.wantExit(exit.OK)
 	}
 }
 
@@ -174,7 +176,7 @@ func TestWrongStartIsToldWithinFiveSeconds(t *testing.T) {
 		ended := make(chan struct{})
 		go func() { // ends with ctx
 			defer close(ended)
-			(&Main{Stdout: &out, live: new(liveLine)}).checkStarts(ctx, map[string]*gateway.Gateway{"": gw}, c)
+			(&Main{Stdout: &out, live: new(terminal.Line)}).checkStarts(ctx, map[string]*gateway.Gateway{"": gw}, c)
 		}()
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
@@ -197,7 +199,7 @@ func TestWrongStartIsToldOfTheProcessThatWasAsked(t *testing.T) {
 	ssetest.Must(t, os.WriteFile(goOn, nil, 0)) // returns when the one that was asked has opened it
 	p.out.await(t, 1, "    | listening on port 3001\n")
 	p.stop()
-	p.wantExit(exitOK)
+	p.wantExit(exit.OK)
 }
 
 // What programs write that serve HTTP has the port; what others write has not.
@@ -223,7 +225,7 @@ func TestSignalDuringTheStartCheck(t *testing.T) {
 	p := start(t, "--addr", "127.0.0.1:0", "--close-timeout", "50ms", "--", "sleep", "1000")
 	p.log.await(t, 1, `msg="server started"`)
 	p.stop()
-	p.wantExit(exitOK)
+	p.wantExit(exit.OK)
 	if started, ended := strings.Count(p.log.String(), `msg="server started"`), strings.Count(p.log.String(), `msg="server exited"`); started != ended {
 		t.Errorf("%d servers were started, and %d ended", started, ended)
 	}
@@ -265,27 +267,6 @@ func TestRemedyReachesClients(t *testing.T) {
 		if !strings.Contains(body, want) || strings.Contains(body, "API_KEY") != (details == "auto") || strings.Contains(body, "remedy") != (details == "auto") {
 			t.Errorf("%s: got %s, want %s", details, body, want)
 		}
-	}
-}
-
-// On a terminal the line is at the bottom, and what others write goes above it.
-func TestLiveLine(t *testing.T) {
-	var screen bytes.Buffer
-	live := &liveLine{terminal: &screen}
-	log := live.over(&screen)
-	live.show("a starting (0 s)")
-	live.show("a starting (0 s)")
-	_, _ = io.WriteString(log, "a line\n")
-	live.show(strings.Repeat("ä", 100))
-	live.show("")
-	_, _ = io.WriteString(log, "the last\n")
-	const clear = "\r\x1b[K"
-	want := clear + "a starting (0 s)" + clear + "a line\na starting (0 s)" + clear + strings.Repeat("ä", 77) + "…" + clear + "the last\n"
-	if screen.String() != want {
-		t.Errorf("got %q, want %q", screen.String(), want)
-	}
-	if w := new(liveLine).over(&screen); w != io.Writer(&screen) {
-		t.Error("without a terminal, writers are others")
 	}
 }
 
@@ -397,15 +378,12 @@ func TestRemedies(t *testing.T) {
 
 // What servers say cannot steer the terminal.
 func TestControlCharactersAreVisible(t *testing.T) {
-	if got, want := visible("a\x1b[31m\tb\r\nä\u202e\xff✓"), "a\\x1b[31m b\\r\\nä\\u202e\ufffd✓"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
 	const evil = "x\x1b]0;evil\a"
 	var out bytes.Buffer
 	m := &Main{Stdout: &out}
 	m.tellStep(diagnosis.Step{Name: evil, Detail: evil, Remedy: evil})
 	m.tellLosses("cursor", clients.Offer{Name: evil, Tools: []clients.Tool{{Name: strings.Repeat(evil, 10)}}})
-	(&startCheck{out: &out, live: new(liveLine)}).say(evil, failed(mustLoad(t, nil, "--", "x").Each()[0], 0, errors.New(evil+"; stderr: "+evil))...)
+	(&startCheck{out: &out, live: new(terminal.Line)}).say(evil, failed(mustLoad(t, nil, "--", "x").Each()[0], 0, errors.New(evil+"; stderr: "+evil))...)
 	if strings.ContainsAny(out.String(), "\x1b\a") || strings.Count(out.String(), "\\x1b") < 6 {
 		t.Errorf("got %q", out.String())
 	}
@@ -424,7 +402,7 @@ func TestNoListOfTools(t *testing.T) {
 		t.Errorf("got %s", p.out.String())
 	}
 	p = launch(t, "check", "--start", "--", "sh", "-c", noList)
-	p.wantExit(exitFailure)
+	p.wantExit(exit.Failure)
 	if out := p.out.String(); !strings.Contains(out, "sh: s 7, MCP 2025-06-18: no list of tools: the server answered ") || strings.Contains(out, "FAILED") {
 		t.Errorf("got %s", out)
 	}
@@ -502,7 +480,7 @@ func TestAsManyServersAreCheckedAsThereAreProcessors(t *testing.T) {
 		}
 		var out bytes.Buffer
 		began := time.Now()
-		(&Main{Stdout: &out, live: new(liveLine)}).checkStarts(t.Context(), gateways, c)
+		(&Main{Stdout: &out, live: new(terminal.Line)}).checkStarts(t.Context(), gateways, c)
 		ssetest.Want(t, "servers that have failed", strings.Count(out.String(), "FAILED after 1.0 s: "), 3*cores)
 		ssetest.Want(t, "checks at a time", f.most, cores)
 		ssetest.Want(t, "time", time.Since(began), 3*time.Second)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
@@ -83,19 +84,19 @@ func (m *Main) awaitEnd(served <-chan error, grace time.Duration, log *slog.Logg
 		case err := <-served:
 			if err != nil {
 				log.Error("client lost", "err", err)
-				return exitFailure, nil
+				return exit.Failure, nil
 			}
-			return exitOK, errInOrder
+			return exit.OK, errInOrder
 		case sig := <-m.signals:
 			log.Info("stopping", "signal", sig.String(), "timeout", grace)
-			return exitOK, nil
+			return exit.OK, nil
 		case <-time.After(time.Second):
 			// stdin does not tell that the parent has ended while another process has its other end
 			// too. The signal of Linux for this (PR_SET_PDEATHSIG) comes already at the end of the
 			// thread that started the process.
 			if os.Getppid() != parent {
 				log.Info("stopping", "reason", "the parent process has ended", "timeout", grace)
-				return exitOK, nil
+				return exit.OK, nil
 			}
 		}
 	}

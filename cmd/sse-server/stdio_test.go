@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 )
 
 // A server below sse-server stdio dies of SIGPIPE as anywhere else: its pipelines end by it.
@@ -25,7 +26,7 @@ func TestStdioServerTakesSIGPIPE(t *testing.T) {
 	go func() { code <- m.Run() }()
 	t.Cleanup(func() {
 		stdin.Close()
-		if got := <-code; got != exitOK {
+		if got := <-code; got != exit.OK {
 			t.Errorf("ended with %d", got)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 )
 
 // passed returns sockets that listen as systemd passes them, under these names, and their
@@ -83,7 +84,7 @@ func TestSocketsThatAreRefused(t *testing.T) {
 		if p.url != "" {
 			p.stop()
 			t.Errorf("%q at %s: served", test.names, test.addr)
-		} else if code := <-p.code; code != exitConfig || !strings.Contains(p.log.String(), want) {
+		} else if code := <-p.code; code != exit.Config || !strings.Contains(p.log.String(), want) {
 			t.Errorf("%q at %s: exit code %d, want the error %q:\n%s", test.names, test.addr, code, want, p.log.String())
 		}
 	}

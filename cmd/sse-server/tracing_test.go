@@ -15,6 +15,8 @@ import (
 	commonv1 "go.opentelemetry.io/proto/otlp/common/v1"
 	"go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 )
 
 // collector is an OpenTelemetry collector.
@@ -174,7 +176,7 @@ func TestTracesThatCannotBe(t *testing.T) {
 		{"OTEL_TRACES_EXPORTER", "zipkin", `OTEL_TRACES_EXPORTER is "zipkin": set it to otlp or none`},
 	} {
 		p := launchWith(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", tc.name: tc.value}, "check")
-		if code := <-p.code; code != exitConfig || !strings.Contains(p.log.String(), tc.want) {
+		if code := <-p.code; code != exit.Config || !strings.Contains(p.log.String(), tc.want) {
 			t.Errorf("%s=%s: got %d %s", tc.name, tc.value, code, p.log.String())
 		}
 	}
