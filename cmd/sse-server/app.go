@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/auth/oauthclient"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/observe"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/terminal"
 	"github.com/mcp-sse/mcp-sse/deploy/completions"
 	"github.com/mcp-sse/mcp-sse/gateway"
@@ -63,26 +64,29 @@ func (m *Main) Run() int {
 	level := new(slog.LevelVar)
 	_ = level.UnmarshalText([]byte(c.LogLevel)) // has been checked
 	stderr := m.live.Over(m.Stderr)
-	direct := newLogger(stderr, level, c.LogFormat)
-	lines := newLogWriter(stderr, func(n int64) { direct.Warn("log lines dropped", "lines", n) })
+	direct := observe.NewLogger(stderr, level, c.LogFormat)
+	lines := observe.NewLogWriter(stderr, func(n int64) { direct.Warn("log lines dropped", "lines", n) })
 	defer lines.Close()
-	log := newLogger(lines, level, c.LogFormat)
+	log := observe.NewLogger(lines, level, c.LogFormat)
 	for _, warning := range c.Warnings {
 		log.Warn("configuration warning", "warning", warning)
 	}
-	audit, err := m.openAudit(c, log)
+	audit, err := observe.OpenAudit(c, m.Stdout, log)
 	if err != nil {
 		return m.refuse(err)
 	}
+	if audit.IsOnStdout() {
+		m.Stdout = io.Discard // the banner
+	}
 	defer audit.Close()
-	tracing, err := newTracing(context.Background(), m.LookupEnv, log)
+	tracing, err := observe.NewTracing(context.Background(), m.LookupEnv, log)
 	if err != nil {
 		return m.refuse(err)
 	}
 	defer tracing.Close()
 	defer oauthclient.Finish()
 	if c.Does == "stdio" {
-		return m.serveStdio(c, gateway.Options{Logger: log, Audit: audit.Logger, TracerProvider: tracing.provider})
+		return m.serveStdio(c, gateway.Options{Logger: log, Audit: audit.Logger, TracerProvider: tracing.Provider})
 	}
 	load := func(running *config.Config) (*config.Config, error) { return config.Load(m.Args, m.LookupEnv, running) }
 	d, err := newDaemon(c, load, log, level, audit, tracing)

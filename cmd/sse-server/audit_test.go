@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,9 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"testing/synctest"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -191,67 +188,6 @@ func TestAuditLogOfStdio(t *testing.T) {
 	if slices.Sort(got); !slices.Equal(got, []string{"  echo notification", "  echo ok"}) {
 		t.Errorf("got %q, and the log\n%s", got, p.log.String())
 	}
-}
-
-// short is a file on a disk that is full after so many bytes.
-type short struct {
-	bytes.Buffer
-	room int
-}
-
-func (s *short) Write(p []byte) (n int, err error) {
-	if n = min(len(p), s.room); n < len(p) {
-		err = syscall.ENOSPC
-	}
-	s.room -= n
-	s.Buffer.Write(p[:n])
-	return n, err
-}
-
-// What is left of a line when the disk is full spoils no other line.
-func TestAuditLogOnAFullDisk(t *testing.T) {
-	file := &short{room: 5}
-	a := &auditLog{to: file, lost: func(int) {}, log: slog.New(slog.DiscardHandler)}
-	for _, room := range []int{5, 0, 10, 10} {
-		file.room = room
-		_, _ = a.Write([]byte("{1234}\n"))
-	}
-	ssetest.Want(t, "audit log", file.String(), "{1234\n{1234}\n{1234}\n")
-}
-
-// What is left of a line at a restart spoils no other line either, and none in the next file.
-func TestAuditLogAfterAFullDisk(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "audit.log")
-	a := &auditLog{path: path, lost: func(int) {}, log: slog.New(slog.DiscardHandler)}
-	for want, left := range map[string]string{"{12\n{1234}\n": "{12", "{12}\n{1234}\n": "{12}\n", "{1234}\n": ""} {
-		ssetest.Must(t, os.WriteFile(path, []byte(left), 0o600))
-		a.cut = true // of the file before
-		a.reopen()
-		_, _ = a.Write([]byte("{1234}\n"))
-		ssetest.Want(t, "audit log", readFile(t, path), want)
-	}
-	_ = a.file.Close()
-}
-
-// Lines for which the end does not wait are counted and logged.
-func TestAuditLogThatStallsAtTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, w := io.Pipe()
-		var log bytes.Buffer
-		lost := 0
-		a := &auditLog{to: w, lost: func(n int) { lost += n }, log: slog.New(slog.NewTextHandler(&log, nil))}
-		a.lines = newLogWriter(a, nil)
-		for range 3 {
-			_, _ = a.lines.Write([]byte("{1234}\n"))
-		}
-		a.Close()
-		if lost != 3 || !strings.Contains(log.String(), "lines=3") {
-			t.Errorf("%d lines are lost, and the log has %s", lost, &log)
-		}
-		a.lost, a.log = func(int) {}, slog.New(slog.DiscardHandler)
-		_ = r.Close() // ends the write
-		<-a.lines.done
-	})
 }
 
 // check says that the audit log cannot be written, and makes no file.

@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cluster"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/demo"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/observe"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
@@ -45,7 +46,7 @@ type daemon struct {
 	level     *slog.LevelVar  // of log
 	common    gateway.Options // of all gateways: Logger, Audit, TracerProvider and Registry
 	metrics   *metrics.Config
-	audit     *auditLog
+	audit     *observe.AuditLog
 	gw        service
 	endpoints []*endpoint // the main one, and that of the admin routes if it is another
 	config    atomic.Pointer[config.Config]
@@ -88,13 +89,13 @@ const sharedOption = "shared"
 // newDaemon builds the gateway. It listens on nothing yet. load loads the configuration
 // again.
 func newDaemon(c *config.Config, load func(*config.Config) (*config.Config, error), log *slog.Logger,
-	level *slog.LevelVar, audit *auditLog, tracing *tracing) (_ *daemon, err error) {
+	level *slog.LevelVar, audit *observe.AuditLog, tracing *observe.Tracing) (_ *daemon, err error) {
 	if c.NoIDKey != nil {
 		log.Info("sessions will not survive a restart: set HOME or --id-key-file", "err", c.NoIDKey)
 	}
 	d := &daemon{
 		log: log, level: level, audit: audit, load: load, turn: make(chan struct{}, 1),
-		common: gateway.Options{Logger: log, Audit: audit.Logger, TracerProvider: tracing.provider,
+		common: gateway.Options{Logger: log, Audit: audit.Logger, TracerProvider: tracing.Provider,
 			Registry: metrics.NewRegistry()},
 	}
 	if err := d.join(c); err != nil {
@@ -110,7 +111,7 @@ func newDaemon(c *config.Config, load func(*config.Config) (*config.Config, erro
 		return nil, err
 	}
 	d.metrics.Loaded(c.Hash())
-	audit.lost, tracing.dropped = d.metrics.AuditLost, d.metrics.SpansDropped
+	audit.Lost, tracing.Dropped = d.metrics.AuditLost, d.metrics.SpansDropped
 	if err := d.replaceGateways(c); err != nil {
 		return nil, err
 	}
@@ -377,7 +378,7 @@ func (d *daemon) newEndpoint(option string, addr config.Addr, c *config.Config, 
 			IdleTimeout:    time.Duration(c.HTTPIdleTimeout),
 			MaxHeaderBytes: maxHeaderBytes,
 			HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: writeTimeout},
-			ErrorLog:       serverErrors(d.log),
+			ErrorLog:       observe.ServerErrors(d.log),
 		},
 	}
 	e.conns.watch(e.server)

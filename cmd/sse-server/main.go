@@ -7,10 +7,12 @@ import (
 	"syscall"
 
 	"github.com/coreos/go-systemd/v22/activation"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/firstprocess"
 )
 
 func main() {
-	if code, did := runAsChild(); did {
+	if code, did := firstprocess.RunAsChild(); did {
 		os.Exit(code)
 	}
 	os.Exit((&Main{

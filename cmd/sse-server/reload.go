@@ -31,7 +31,7 @@ func (d *daemon) reload(ctx context.Context, by string) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	d.audit.reopen()
+	d.audit.Reopen()
 	next, err := d.load(d.config.Load())
 	if next != nil { // also if a file is missing, which may come
 		d.follow(next)

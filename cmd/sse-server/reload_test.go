@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/observe"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -425,7 +426,7 @@ func TestWatchIsSilent(t *testing.T) {
 	c, err := load(new(config.Config))
 	ssetest.Must(t, err)
 	loads = append([]string{"--warm=0"}, loads...) // the same again
-	d, err := newDaemon(c, load, newLogger(&log, level, "text"), level, &auditLog{}, &tracing{})
+	d, err := newDaemon(c, load, observe.NewLogger(&log, level, "text"), level, &observe.AuditLog{}, &observe.Tracing{})
 	if err == nil {
 		err = d.listen()
 	}
@@ -450,7 +451,7 @@ func TestWatchAfterLostChanges(t *testing.T) {
 	t.Parallel()
 	watcher := clitest.Must(fsnotify.NewWatcher())
 	loads := make(chan int)
-	d := &daemon{audit: &auditLog{},
+	d := &daemon{audit: &observe.AuditLog{},
 		log: slog.New(slog.DiscardHandler), turn: make(chan struct{}, 1), watcher: watcher,
 		load: func(*config.Config) (*config.Config, error) { loads <- 1; return nil, errors.New("of no matter") },
 	}

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"crypto/tls"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -131,15 +129,6 @@ func TestCheckOfARunningGatewayIsInterrupted(t *testing.T) {
 	ssetest.Want(t, "exit code", code, exit.Failure)
 	if out := p.out.String(); !strings.HasPrefix(out, "✓ TCP ") || !strings.Contains(out, "\n! HTTP ") || !strings.HasSuffix(out, "  stopped here\nInterrupted at HTTP: what comes after it was not tried.\n") {
 		t.Errorf("got\n%s", out)
-	}
-}
-
-// Nobody reads of a context.
-func TestLogSaysThatTimeIsUp(t *testing.T) {
-	var log output
-	newLogger(&log, nil, "text").Info("x", "err", fmt.Errorf("list tools: %w", context.DeadlineExceeded))
-	if !strings.HasSuffix(log.String(), `err="list tools: time is up"`+"\n") {
-		t.Errorf("got %s", log.String())
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/observe"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -31,7 +32,7 @@ func (p *program) dial(t *testing.T) net.Conn {
 // and 200 ms to take an answer.
 func startImpatient(t *testing.T, read time.Duration) *program {
 	t.Helper()
-	d, err := newDaemon(mustLoad(t, nil, "--addr", "127.0.0.1:0"), nil, slog.New(slog.DiscardHandler), nil, &auditLog{}, &tracing{})
+	d, err := newDaemon(mustLoad(t, nil, "--addr", "127.0.0.1:0"), nil, slog.New(slog.DiscardHandler), nil, &observe.AuditLog{}, &observe.Tracing{})
 	if err == nil {
 		err = d.listen()
 	}
@@ -51,7 +52,7 @@ func startImpatient(t *testing.T, read time.Duration) *program {
 func TestIdleConnectionsHaveTheirTimeout(t *testing.T) {
 	for _, limit := range []time.Duration{20 * time.Minute, 3 * time.Second} {
 		d, err := newDaemon(mustLoad(t, nil, "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--http-idle-timeout", limit.String()),
-			nil, slog.New(slog.DiscardHandler), nil, &auditLog{}, &tracing{})
+			nil, slog.New(slog.DiscardHandler), nil, &observe.AuditLog{}, &observe.Tracing{})
 		ssetest.Must(t, err)
 		ssetest.Must(t, d.gw.Shutdown(t.Context()))
 		ssetest.Want(t, "addresses", len(d.endpoints), 2)

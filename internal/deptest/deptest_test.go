@@ -36,8 +36,9 @@ var layers = [][]string{
 	{"gateway"},
 	{"gosdk", "mcpgo"},
 	{"cmd/sse-server/internal/tree", "cmd/sse-server/internal/exit", "cmd/sse-server/internal/plaintext", "cmd/sse-server/internal/terminal"},
-	{"cmd/sse-server/internal/clientfile"},
+	{"cmd/sse-server/internal/clientfile", "cmd/sse-server/internal/firstprocess"},
 	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo", "cmd/sse-server/internal/diagnosis", "deploy/completions"},
+	{"cmd/sse-server/internal/observe"},
 	{"cmd/sse-server"},
 }
 
@@ -74,9 +75,9 @@ var reserved = map[string][]string{
 	"github.com/hashicorp/golang-lru/v2":     {"cluster", "connstate", "internal/signedid", "auth/oauth"},
 	"os/exec":                                {"internal/upstream/stdio", "cmd/sse-server"},
 	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},
-	"go.opentelemetry.io/otel":               {"connstate", "gateway", "internal/bridge", "cmd/sse-server"},
-	"go.opentelemetry.io/otel/sdk":           {"cmd/sse-server"},
-	"go.opentelemetry.io/otel/exporters":     {"cmd/sse-server"},
+	"go.opentelemetry.io/otel":               {"connstate", "gateway", "internal/bridge", "cmd/sse-server/internal/observe"},
+	"go.opentelemetry.io/otel/sdk":           {"cmd/sse-server/internal/observe"},
+	"go.opentelemetry.io/otel/exporters":     {"cmd/sse-server/internal/observe"},
 	"github.com/prometheus/client_golang":    {"metrics", "cluster", "gateway"},
 	"github.com/modelcontextprotocol/go-sdk": {"cmd/sse-server/internal/demo", "gosdk"},
 	"github.com/mark3labs/mcp-go":            {"mcpgo"},

@@ -1,8 +1,10 @@
-package main
+package observe
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -13,9 +15,9 @@ import (
 
 func TestLogFormats(t *testing.T) {
 	var text, lines bytes.Buffer
-	newLogger(&text, slog.LevelWarn, "text").Info("below the level")
-	newLogger(&text, slog.LevelWarn, "text").Warn("slow", "duration", 1500*time.Millisecond+1)
-	newLogger(&text, slog.LevelWarn, "text").Warn("fast", "duration", 42_123_456*time.Nanosecond)
+	NewLogger(&text, slog.LevelWarn, "text").Info("below the level")
+	NewLogger(&text, slog.LevelWarn, "text").Warn("slow", "duration", 1500*time.Millisecond+1)
+	NewLogger(&text, slog.LevelWarn, "text").Warn("fast", "duration", 42_123_456*time.Nanosecond)
 	for _, want := range []string{"level=WARN msg=slow duration=1.5s\n", "level=WARN msg=fast duration=42.123ms\n"} {
 		if got := text.String(); !strings.Contains(got, want) || strings.Contains(got, "below") {
 			t.Errorf("text: got %q, want only %q", got, want)
@@ -24,12 +26,12 @@ func TestLogFormats(t *testing.T) {
 	record := slog.NewRecord(time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", -3600)), slog.LevelInfo, "m", 0)
 	for _, format := range []string{"text", "json"} {
 		var out bytes.Buffer
-		_ = newLogger(&out, slog.LevelInfo, format).Handler().Handle(t.Context(), record)
+		_ = NewLogger(&out, slog.LevelInfo, format).Handler().Handle(t.Context(), record)
 		if !strings.Contains(out.String(), "2026-01-02T04:04:05") {
 			t.Errorf("%s: got %q, want the time in UTC", format, out.String())
 		}
 	}
-	newLogger(&lines, slog.LevelDebug, "json").Debug("slow", "duration", 1500*time.Millisecond, "n", 3)
+	NewLogger(&lines, slog.LevelDebug, "json").Debug("slow", "duration", 1500*time.Millisecond, "n", 3)
 	var got struct {
 		Msg, Level, Duration string
 		N                    int
@@ -41,7 +43,7 @@ func TestLogFormats(t *testing.T) {
 
 func TestServerErrorsBecomeAttributes(t *testing.T) {
 	var out bytes.Buffer
-	errs := serverErrors(newLogger(&out, slog.LevelInfo, "text"))
+	errs := ServerErrors(NewLogger(&out, slog.LevelInfo, "text"))
 	errs.Print("http: TLS handshake error from 192.0.2.1:1: EOF")
 	if out.Len() > 0 {
 		t.Errorf("got %q for a port scanner, want nothing at info", out.String())
@@ -57,8 +59,8 @@ func TestServerErrorsBecomeAttributes(t *testing.T) {
 func TestStalledReaderOfTheLogStopsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
-		lines := newLogWriter(w, func(n int64) { newLogger(w, slog.LevelInfo, "text").Warn("log lines dropped", "lines", n) })
-		log := newLogger(lines, slog.LevelInfo, "text")
+		lines := NewLogWriter(w, func(n int64) { NewLogger(w, slog.LevelInfo, "text").Warn("log lines dropped", "lines", n) })
+		log := NewLogger(lines, slog.LevelInfo, "text")
 		began := time.Now()
 		for range 2 * maxLogLines {
 			log.Info("a line")
@@ -91,8 +93,8 @@ func TestStalledReaderOfTheLogStopsNobody(t *testing.T) {
 func TestEndWaitsForTheReaderOfTheLogASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
-		lines := newLogWriter(w, nil)
-		newLogger(lines, slog.LevelInfo, "json").Info("a line")
+		lines := NewLogWriter(w, nil)
+		NewLogger(lines, slog.LevelInfo, "json").Info("a line")
 		began := time.Now()
 		lines.Close()
 		if waited := time.Since(began); waited != flushTimeout {
@@ -101,4 +103,13 @@ func TestEndWaitsForTheReaderOfTheLogASecond(t *testing.T) {
 		_ = r.Close() // ends the write
 		<-lines.done
 	})
+}
+
+// Nobody reads of a context.
+func TestLogSaysThatTimeIsUp(t *testing.T) {
+	var log bytes.Buffer
+	NewLogger(&log, nil, "text").Info("x", "err", fmt.Errorf("list tools: %w", context.DeadlineExceeded))
+	if !strings.HasSuffix(log.String(), `err="list tools: time is up"`+"\n") {
+		t.Errorf("got %s", log.String())
+	}
 }

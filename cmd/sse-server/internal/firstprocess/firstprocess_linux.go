@@ -1,4 +1,4 @@
-package main
+package firstprocess
 
 import (
 	"errors"
@@ -12,13 +12,13 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 )
 
-// runAsChild runs the program as a child if this is the first process of a container, and returns its exit code. Such a
+// RunAsChild runs the program as a child if this is the first process of a container, and returns its exit code. Such a
 // process inherits every process whose parent has ended, such as the browser of a server that was killed, and must wait
 // for it, or the container runs out of process ids. This process does nothing else: wait4(-1) would take the end of a
 // child from os/exec.
 //
 // It reports false for any other process, and if systemd passes sockets, because those name this pid.
-func runAsChild() (code int, did bool) {
+func RunAsChild() (code int, did bool) {
 	if os.Getpid() != 1 || os.Getenv("LISTEN_PID") != "" {
 		return 0, false
 	}

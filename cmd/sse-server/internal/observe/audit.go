@@ -1,4 +1,4 @@
-package main
+package observe
 
 import (
 	"errors"
@@ -16,12 +16,12 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 )
 
-// auditLog is the audit log. A line that cannot be written stops no call: it is lost, which
+// AuditLog is the audit log. A line that cannot be written stops no call: it is lost, which
 // is logged and counted.
-type auditLog struct {
+type AuditLog struct {
 	*slog.Logger             // nil: there is no audit log
-	lines        *logWriter  // in front of Write
-	lost         func(n int) // counts lines
+	Lost         func(n int) // counts lines that are lost; set it before the first one
+	lines        *LogWriter  // in front of Write
 	path         string      // config.Stdout: not a file
 	moved        atomic.Bool // the file may have another name
 
@@ -31,9 +31,9 @@ type auditLog struct {
 	cut  bool     // to ends in the middle of a line
 }
 
-// openAudit opens the audit log of c. The caller must call Close.
-func (m *Main) openAudit(c *config.Config, log *slog.Logger) (*auditLog, error) {
-	a := &auditLog{path: c.AuditLog, to: m.Stdout, lost: func(int) {}, log: throttle.NewLines().Logger(log)}
+// OpenAudit opens the audit log of c, which may be on stdout. The caller must call Close.
+func OpenAudit(c *config.Config, stdout io.Writer, log *slog.Logger) (*AuditLog, error) {
+	a := &AuditLog{path: c.AuditLog, to: stdout, Lost: func(int) {}, log: throttle.NewLines().Logger(log)}
 	var err error
 	switch {
 	case a.path == "" || c.Does == "check" && a.path == config.Stdout:
@@ -43,20 +43,22 @@ func (m *Main) openAudit(c *config.Config, log *slog.Logger) (*auditLog, error) 
 	case c.Does == "stdio":
 		err = errors.New("stdout has the messages; want a file")
 	default:
-		m.Stdout = io.Discard                                   // the banner
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // once nobody reads, writes fail
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Place("audit-log"), err)
 	}
-	a.lines = newLogWriter(a, func(n int64) { a.report(int(n), errors.New("too many lines wait")) })
-	a.Logger = newLogger(a.lines, slog.LevelInfo, "json")
+	a.lines = NewLogWriter(a, func(n int64) { a.report(int(n), errors.New("too many lines wait")) })
+	a.Logger = NewLogger(a.lines, slog.LevelInfo, "json")
 	return a, nil
 }
 
+// IsOnStdout reports whether the lines are on stdout, which then has nothing else.
+func (a *AuditLog) IsOnStdout() bool { return a.lines != nil && a.path == config.Stdout }
+
 // open opens the file at its end, and makes it if create is set: else a missing one is no error
 // where it could be made. It fails for a pipe that nobody reads.
-func (a *auditLog) open(create bool) error {
+func (a *AuditLog) open(create bool) error {
 	flags := os.O_WRONLY | os.O_APPEND | syscall.O_NONBLOCK
 	if create {
 		flags |= os.O_CREATE
@@ -86,11 +88,11 @@ func isCut(path string, size int64) bool {
 	return n == 1 && last[0] != '\n'
 }
 
-// reopen makes the next line go to the file that has the name then.
-func (a *auditLog) reopen() { a.moved.Store(a.path != config.Stdout) }
+// Reopen makes the next line go to the file that has the name then.
+func (a *AuditLog) Reopen() { a.moved.Store(a.path != config.Stdout) }
 
 // Write writes one line. After a part of one, it begins another.
-func (a *auditLog) Write(line []byte) (int, error) {
+func (a *AuditLog) Write(line []byte) (int, error) {
 	if a.moved.Swap(false) {
 		if err := a.open(true); err != nil {
 			a.log.Error("audit log not reopened", "err", err)
@@ -109,13 +111,13 @@ func (a *auditLog) Write(line []byte) (int, error) {
 	return n, err
 }
 
-func (a *auditLog) report(lines int, err error) {
-	a.lost(lines)
+func (a *AuditLog) report(lines int, err error) {
+	a.Lost(lines)
 	a.log.Error("audit log not written", "lines", lines, "err", err)
 }
 
 // Close writes the lines that wait, within a second. The others are lost.
-func (a *auditLog) Close() {
+func (a *AuditLog) Close() {
 	if a.lines == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package main
+package observe
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 )
 
-// newLogger makes the log; format has been checked.
-func newLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
+// NewLogger makes the log; format has been checked.
+func NewLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: plainAttr}
 	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, options))
@@ -44,8 +44,8 @@ func plainAttr(_ []string, attr slog.Attr) slog.Attr {
 	return attr
 }
 
-// serverErrors is the ErrorLog of an http.Server: its texts become attributes.
-func serverErrors(to *slog.Logger) *log.Logger {
+// ServerErrors is the ErrorLog of an http.Server: its texts become attributes.
+func ServerErrors(to *slog.Logger) *log.Logger {
 	return log.New(errorWriter{throttle.NewLines().Logger(to)}, "", 0)
 }
 
@@ -74,26 +74,26 @@ const (
 	flushTimeout = time.Second
 )
 
-// logWriter writes log lines in the background, so that a reader of stderr that stalls
+// LogWriter writes log lines in the background, so that a reader of stderr that stalls
 // stops nothing but the log. It drops lines that come while maxLogLines wait. It is
 // safe for concurrent use.
-type logWriter struct {
+type LogWriter struct {
 	lines   chan []byte
 	dropped atomic.Int64
 	quit    chan struct{} // closed by Close
 	done    chan struct{} // closed when run returns
 }
 
-// newLogWriter returns a running logWriter, which calls dropped with the lines that it has
+// NewLogWriter returns a running LogWriter, which calls dropped with the lines that it has
 // dropped. The caller must call Close once.
-func newLogWriter(to io.Writer, dropped func(lines int64)) *logWriter {
-	w := &logWriter{lines: make(chan []byte, maxLogLines), quit: make(chan struct{}), done: make(chan struct{})}
+func NewLogWriter(to io.Writer, dropped func(lines int64)) *LogWriter {
+	w := &LogWriter{lines: make(chan []byte, maxLogLines), quit: make(chan struct{}), done: make(chan struct{})}
 	go w.run(to, dropped) // ends with Close
 	return w
 }
 
 // Write takes one line. It never waits and never fails.
-func (w *logWriter) Write(line []byte) (int, error) {
+func (w *LogWriter) Write(line []byte) (int, error) {
 	select {
 	case w.lines <- bytes.Clone(line):
 	default:
@@ -103,7 +103,7 @@ func (w *logWriter) Write(line []byte) (int, error) {
 }
 
 // run writes lines until quit, and then those that wait.
-func (w *logWriter) run(to io.Writer, dropped func(lines int64)) {
+func (w *LogWriter) run(to io.Writer, dropped func(lines int64)) {
 	defer close(w.done)
 	quit := w.quit
 	for quit != nil || len(w.lines) > 0 {
@@ -121,7 +121,7 @@ func (w *logWriter) run(to io.Writer, dropped func(lines int64)) {
 
 // Close writes what waits, within a second, and returns how many lines are left. Later lines are
 // lost.
-func (w *logWriter) Close() (left int) {
+func (w *LogWriter) Close() (left int) {
 	close(w.quit)
 	select {
 	case <-w.done:

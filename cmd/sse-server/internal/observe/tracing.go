@@ -1,4 +1,4 @@
-package main
+package observe
 
 import (
 	"cmp"
@@ -22,20 +22,20 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 )
 
-// tracing exports spans as the variables OTEL_* say. Nothing waits for the collector: spans
+// Tracing exports spans as the variables OTEL_* say. Nothing waits for the collector: spans
 // that cannot be exported are dropped, which is logged and counted.
-type tracing struct {
+type Tracing struct {
 	sdktrace.SpanExporter
-	provider trace.TracerProvider // nil: there are no traces
+	Provider trace.TracerProvider // nil: there are no traces
+	Dropped  func(n int)          // counts spans that are dropped; set it before the first one
 	waiting  atomic.Int64         // spans that are not exported
-	dropped  func(n int)          // counts spans
 	log      *slog.Logger         // limited
 }
 
-// newTracing returns what the variables ask for. The caller must call Close.
-func newTracing(ctx context.Context, lookupEnv func(string) (string, bool), log *slog.Logger) (t *tracing, err error) {
+// NewTracing returns what the variables ask for. The caller must call Close.
+func NewTracing(ctx context.Context, lookupEnv func(string) (string, bool), log *slog.Logger) (t *Tracing, err error) {
 	env := func(name string) string { value, _ := lookupEnv("OTEL_" + name); return value }
-	t = &tracing{dropped: func(int) {}, log: throttle.NewLines().Logger(log)}
+	t = &Tracing{Dropped: func(int) {}, log: throttle.NewLines().Logger(log)}
 	protocol := cmp.Or(env("EXPORTER_OTLP_TRACES_PROTOCOL"), env("EXPORTER_OTLP_PROTOCOL"), "http/protobuf")
 	switch exporter := env("TRACES_EXPORTER"); {
 	case strings.EqualFold(env("SDK_DISABLED"), "true"), exporter == "none",
@@ -60,32 +60,32 @@ func newTracing(ctx context.Context, lookupEnv func(string) (string, bool), log 
 	room, _ := strconv.Atoi(env("BSP_MAX_QUEUE_SIZE"))
 	room = cmp.Or(max(room, 0), sdktrace.DefaultMaxQueueSize)
 	queue := spanQueue{sdktrace.NewBatchSpanProcessor(t, sdktrace.WithMaxQueueSize(room)), t, int64(room)}
-	t.provider = sdktrace.NewTracerProvider(sdktrace.WithResource(about), sdktrace.WithSpanProcessor(queue))
+	t.Provider = sdktrace.NewTracerProvider(sdktrace.WithResource(about), sdktrace.WithSpanProcessor(queue))
 	return t, nil
 }
 
 // fail logs an error of the SDK, which may hold all that the collector has answered.
-func (t *tracing) fail(err error) { t.log.Warn("tracing failed", "err", fmt.Sprintf("%.512s", err)) }
+func (t *Tracing) fail(err error) { t.log.Warn("tracing failed", "err", fmt.Sprintf("%.512s", err)) }
 
 // Close exports the spans that wait, within 2 s.
-func (t *tracing) Close() {
-	if t.provider == nil {
+func (t *Tracing) Close() {
+	if t.Provider == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	if err := t.provider.(*sdktrace.TracerProvider).Shutdown(ctx); err != nil {
+	if err := t.Provider.(*sdktrace.TracerProvider).Shutdown(ctx); err != nil {
 		t.fail(err)
 		_ = t.Shutdown(ctx) // ends the request under way
 	}
 }
 
 // ExportSpans sends spans to the collector.
-func (t *tracing) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+func (t *Tracing) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	err := t.SpanExporter.ExportSpans(ctx, spans)
 	t.waiting.Add(-int64(len(spans)))
 	if err != nil {
-		t.dropped(len(spans))
+		t.Dropped(len(spans))
 	}
 	return err
 }
@@ -93,7 +93,7 @@ func (t *tracing) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan
 // spanQueue is the queue of the SDK, which would not tell what it drops.
 type spanQueue struct {
 	sdktrace.SpanProcessor
-	t    *tracing
+	t    *Tracing
 	room int64
 }
 
@@ -103,7 +103,7 @@ func (q spanQueue) OnEnd(s sdktrace.ReadOnlySpan) {
 	case !s.SpanContext().IsSampled():
 	case q.t.waiting.Add(1) > q.room:
 		q.t.waiting.Add(-1)
-		q.t.dropped(1)
+		q.t.Dropped(1)
 	default:
 		q.SpanProcessor.OnEnd(s)
 	}
