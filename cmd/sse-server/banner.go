@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"slices"
 	"strings"
@@ -21,7 +20,7 @@ import (
 // announce says where the daemon is: in the log for programs, on stdout for people.
 func (m *Main) announce(d *daemon, c *config.Config) {
 	main, admin := d.endpoints[0], ""
-	base, first := main.url(), c.Each()[0]
+	base, first := main.URL(), c.Each()[0]
 	where := []any{"url", base + pathOf(c, first), "server", c.Title(first)}
 	if len(c.Servers) > 0 {
 		var urls []any // by name
@@ -31,18 +30,18 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 		where = []any{slog.Group("servers", urls...)}
 	}
 	if len(d.endpoints) > 1 {
-		admin = d.endpoints[1].url()
+		admin = d.endpoints[1].URL()
 		where = append(where, "admin", admin)
 	}
 	if d.common.Cluster != nil {
 		where = append(where, "cluster", c.ClusterName, "replica", httpcheck.ClusterOf(d.common.Cluster).Replicas()[0].Name)
 	}
-	d.log.With("addr", main.conns.Addr().String(), "version", buildinfo.Read().Version).Info("serving", where...)
-	if main.option == sharedOption { // nobody reads it
+	d.log.With("addr", main.Addr().String(), "version", buildinfo.Read().Version).Info("serving", where...)
+	if main.Option == sharedOption { // nobody reads it
 		return
 	}
 	var text bytes.Buffer // in one piece: the log is on the same terminal
-	banner(&text, base, main.elsewhere(), c)
+	banner(&text, base, main.Elsewhere(), c)
 	d.tellProcesses(&text)
 	if admin != "" {
 		fmt.Fprintf(&text, "Status page   %s/status\n\n", admin)
@@ -68,34 +67,6 @@ func (d *daemon) tellProcesses(w io.Writer) {
 	if warm > 0 {
 		fmt.Fprintf(w, "Processes     %d started ahead (--warm), and one for each client that calls\n\n", warm)
 	}
-}
-
-// elsewhere returns the address with which other machines reach all addresses of this one; empty if the
-// address is another, or there is none.
-func (e *endpoint) elsewhere() string {
-	at, ok := e.conns.Addr().(*net.TCPAddr)
-	addrs, err := net.InterfaceAddrs()
-	if !ok || !at.IP.IsUnspecified() || err != nil {
-		return ""
-	}
-	var host string
-	for _, addr := range addrs {
-		one, ok := addr.(*net.IPNet)
-		if !ok || !one.IP.IsGlobalUnicast() {
-			continue
-		}
-		if host == "" || one.IP.To4() != nil && net.ParseIP(host).To4() == nil {
-			host = one.IP.String()
-		}
-	}
-	if host == "" {
-		return ""
-	}
-	scheme := "http://"
-	if e.tls {
-		scheme = "https://"
-	}
-	return scheme + net.JoinHostPort(host, fmt.Sprint(at.Port))
 }
 
 // pathOf returns the path of a server.

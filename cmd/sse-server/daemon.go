@@ -21,24 +21,18 @@ import (
 	"github.com/mcp-sse/mcp-sse/cluster"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/demo"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/listen"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/observe"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
-	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-const (
-	readTimeout    = 10 * time.Second
-	writeTimeout   = 10 * time.Second
-	maxHeaderBytes = 32 << 10
-	maxFields      = 128 // header fields of a request to MCP: browsers and proxies send some 30
-	// maxStreams bounds the requests at a time on one HTTP/2 connection.
-	maxStreams = 100
-)
+// maxFields bounds the header fields of a request to MCP: browsers and proxies send some 30.
+const maxFields = 128
 
 // daemon is the gateway with the servers in front of it.
 type daemon struct {
@@ -48,7 +42,7 @@ type daemon struct {
 	metrics   *metrics.Config
 	audit     *observe.AuditLog
 	gw        service
-	endpoints []*endpoint // the main one, and that of the admin routes if it is another
+	endpoints []*listen.Endpoint // the main one, and that of the admin routes if it is another
 	config    atomic.Pointer[config.Config]
 	guard     atomic.Pointer[httpcheck.Checker] // checks who uses the routes for operators
 	args      []string                          // of the program
@@ -73,14 +67,6 @@ type service interface {
 	Start()
 	Drain()
 	Shutdown(ctx context.Context) error
-}
-
-// endpoint is one address that is served.
-type endpoint struct {
-	option string // the name of the address, or sharedOption
-	tls    bool
-	server *http.Server
-	conns  *conns
 }
 
 // sharedOption is the option of an endpoint that is a socket for this user alone.
@@ -154,7 +140,7 @@ func (d *daemon) setConfig(c *config.Config) {
 	d.guard.Store(httpcheck.New(httpcheck.Options{Logger: d.log, Authenticate: c.Operators,
 		AllowedHosts: c.AllowedHosts}))
 	for _, e := range d.endpoints {
-		e.conns.update(func() { e.conns.limit = tcpLimit(c) })
+		e.SetLimit(tcpLimit(c))
 	}
 }
 
@@ -289,7 +275,7 @@ func (d *daemon) routes(together bool) (main, operators *mux.Router) {
 		main.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 			guard, text := d.guard.Load(), path+where
 			if !together && guard.IsLocal(r) { // others need not know
-				text += ": " + d.endpoints[1].url() + path
+				text += ": " + d.endpoints[1].URL() + path
 			}
 			guard.NotFound(w, r, text)
 		})
@@ -360,44 +346,24 @@ func (d *daemon) boundFields(next http.Handler) http.Handler {
 	})
 }
 
-// newEndpoint prepares a server. Its timeouts are for requests that end: the
-// gateway lifts them for a stream, and bounds each write of it.
-func (d *daemon) newEndpoint(option string, addr config.Addr, c *config.Config, routes http.Handler) *endpoint {
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	protocols.SetHTTP2(true)
-	protocols.SetUnencryptedHTTP2(true)
-	e := &endpoint{
-		option: option, tls: c.Certificate != nil, conns: newConns(),
-		server: &http.Server{
-			Addr:           string(addr),
-			Handler:        routes,
-			Protocols:      protocols,
-			ReadTimeout:    readTimeout,
-			WriteTimeout:   readTimeout + writeTimeout, // it begins before the body is read
-			IdleTimeout:    time.Duration(c.HTTPIdleTimeout),
-			MaxHeaderBytes: maxHeaderBytes,
-			HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: writeTimeout},
-			ErrorLog:       observe.ServerErrors(d.log),
+// newEndpoint prepares the endpoint of an address.
+func (d *daemon) newEndpoint(option string, addr config.Addr, c *config.Config, routes http.Handler) *listen.Endpoint {
+	o := listen.Options{
+		Option: option, Addr: string(addr), Handler: routes, IdleTimeout: time.Duration(c.HTTPIdleTimeout),
+		Logger: d.log, ErrorLog: observe.ServerErrors(d.log),
+		Full: func() {
+			d.metrics.TCPLimitReached()
+			d.log.Warn("tcp connections are at their limit: those that wait for a request give way", "option", option,
+				"limit", tcpLimit(d.config.Load()))
 		},
 	}
-	e.conns.watch(e.server)
-	if limited := throttle.NewLines().Logger(d.log); !e.tls {
-		e.conns.tls = func() {
-			limited.Warn("TLS to an address with plain HTTP", "remedy", "use http:// in the client, or set tls-cert", "option", option)
-		}
+	if c.Certificate != nil {
+		o.Certificate = func() *tls.Certificate { return d.config.Load().Certificate }
 	}
-	e.conns.full = func() {
-		d.metrics.TCPLimitReached()
-		d.log.Warn("tcp connections are at their limit: those that wait for a request give way", "option", option,
-			"limit", tcpLimit(d.config.Load()))
+	if option == sharedOption {
+		o.Listen = func(ctx context.Context) (net.Listener, error) { return listenShared(ctx, string(addr)) }
 	}
-	if e.tls {
-		e.server.TLSConfig = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			return d.config.Load().Certificate, nil
-		}}
-	}
-	return e
+	return listen.New(o)
 }
 
 // tcpLimit returns how many TCP connections an address of ours may have; 0: unlimited.
@@ -409,28 +375,4 @@ func tcpLimit(c *config.Config) (limit int) {
 		limit += 5 * s.MaxConnections // a stream, POSTs beside it, and a client that reconnects
 	}
 	return limit
-}
-
-// serve serves until the server is shut down.
-func (e *endpoint) serve() error {
-	defer close(e.conns.served)
-	if e.tls {
-		return e.server.ServeTLS(e.conns, "", "") // GetCertificate has them
-	}
-	return e.server.Serve(e.conns)
-}
-
-// url returns the address with a host that a client on this machine can use.
-func (e *endpoint) url() string {
-	scheme, at := "http://", e.conns.Addr().String()
-	if e.option == sharedOption {
-		return "unix:" + at + ":"
-	}
-	if e.tls {
-		scheme = "https://"
-	}
-	if tcp, ok := e.conns.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
-		at = fmt.Sprintf("localhost:%d", tcp.Port)
-	}
-	return scheme + at
 }

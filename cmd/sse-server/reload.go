@@ -67,10 +67,10 @@ func (d *daemon) apply(next *config.Config) error {
 	}
 	next.KeepResources(d.config.Load())
 	for _, e := range d.endpoints { // sockets of systemd too
-		if next.Insecure || e.option == sharedOption {
+		if next.Insecure || e.Option == sharedOption {
 			continue
 		}
-		if err := next.CheckExposure(e.option, config.Addr(e.conns.Addr().String())); err != nil {
+		if err := next.CheckExposure(e.Option, config.Addr(e.Addr().String())); err != nil {
 			return err
 		}
 	}

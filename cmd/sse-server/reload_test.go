@@ -431,7 +431,7 @@ func TestWatchIsSilent(t *testing.T) {
 		err = d.listen()
 	}
 	ssetest.Must(t, err)
-	defer func() { _ = errors.Join(d.endpoints[0].conns.Close(), d.gw.Shutdown(context.Background())) }()
+	defer func() { _ = errors.Join(d.endpoints[0].Close(), d.gw.Shutdown(context.Background())) }()
 	for range len(loads) {
 		_ = d.reload(t.Context(), byWatch)
 	}

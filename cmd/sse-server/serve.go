@@ -3,12 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"sync"
-	"syscall"
 	"time"
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
@@ -16,6 +13,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/listen"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/plaintext"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 )
@@ -23,7 +21,8 @@ import (
 // serve runs the daemon until a signal, or until a server of it fails.
 func (m *Main) serve(d *daemon, c *config.Config) int {
 	surviveReaders() // of stdout, such as head; what is written for people is not checked
-	if err := d.adopt(m.Sockets, c); err != nil {
+	checkExposure := func(option, addr string) error { return c.CheckExposure(option, config.Addr(addr)) }
+	if err := listen.Adopt(d.endpoints, m.Sockets, checkExposure, d.log); err != nil {
 		return m.refuse(err)
 	}
 	if err := d.listen(); err != nil {
@@ -36,7 +35,7 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 	go d.reloadWhenAsked(ctx, m.hangup) // ends with ctx
 	failed := make(chan error, len(d.endpoints))
 	for _, e := range d.endpoints {
-		go func() { failed <- e.serve() }() // ends with the server's Shutdown or Close
+		go func() { failed <- e.Serve() }() // ends with the server's Shutdown or Close
 	}
 	if !c.StartCheck {
 		d.gw.Start()
@@ -141,19 +140,12 @@ func (m *Main) stop(log *slog.Logger, grace time.Duration, end func(context.Cont
 // is to.
 func (d *daemon) listen() (err error) {
 	for _, e := range d.endpoints {
-		if e.conns.Listener != nil {
-			continue
+		err := e.Listen(context.Background())
+		if err != nil && e.Option != sharedOption {
+			err = fmt.Errorf("%s: %w", d.config.Load().Place(e.Option), err)
 		}
-		if e.option == sharedOption {
-			e.conns.Listener, err = listenShared(context.Background(), e.server.Addr)
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		e.conns.Listener, err = listen(context.Background(), e.server.Addr)
 		if err != nil {
-			return fmt.Errorf("%s: %s", d.config.Load().Place(e.option), whyNoListener(e.server.Addr, err))
+			return err
 		}
 	}
 	if !d.config.Load().Watch {
@@ -169,24 +161,8 @@ func (d *daemon) listen() (err error) {
 
 // isReachable reports whether clients can connect to the main address.
 func (d *daemon) isReachable() bool {
-	shared, is := d.endpoints[0].conns.Listener.(*sharedListener)
+	shared, is := d.endpoints[0].Listener().(*sharedListener)
 	return !is || shared.isReachable()
-}
-
-// whyNoListener says why an address cannot be served, and what to do.
-func whyNoListener(addr string, err error) string {
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Sprintf("another program serves %s: stop it, or choose another port", addr)
-	case errors.Is(err, syscall.EACCES):
-		return fmt.Sprintf("this user may not serve %s: ports below 1024 need root or CAP_NET_BIND_SERVICE; choose a higher one, such as 8080", addr)
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Sprintf("this machine does not have the address %s: choose one that it has, or 0.0.0.0 for all", addr)
-	}
-	if wrong, ok := errors.AsType[*net.DNSError](err); ok {
-		return fmt.Sprintf("no address is known for %s: choose an address of this machine", wrong.Name)
-	}
-	return fmt.Sprintf("%v: choose another address", err)
 }
 
 // stop ends the daemon in order: the main address accepts no more connections,
@@ -198,11 +174,11 @@ func (d *daemon) stop(ctx context.Context) {
 	case d.turn <- struct{}{}: // for good: nothing is reloaded any more
 	case <-ctx.Done():
 	}
-	d.endpoints[0].conns.stop(ctx)
+	d.endpoints[0].Stop(ctx)
 	d.gw.Drain()
-	main, closed := d.endpoints[0].server, make(chan error, 1)
+	main, closed := d.endpoints[0], make(chan error, 1)
 	// Shutdown returns when the last stream is gone, at the latest when ctx ends.
-	go func() { closed <- main.Shutdown(ctx) }()
+	go func() { closed <- main.Server.Shutdown(ctx) }()
 	err := d.gw.Shutdown(ctx)
 	if late := <-closed; err == nil {
 		err = late // else the gateway has told what was cut
@@ -214,7 +190,7 @@ func (d *daemon) stop(ctx context.Context) {
 		}
 	}
 	for _, admin := range d.endpoints[1:] {
-		_ = admin.server.Close()
+		_ = admin.Close()
 	}
 	d.retiring.Wait()
 }

@@ -37,15 +37,15 @@ func startImpatient(t *testing.T, read time.Duration) *program {
 		err = d.listen()
 	}
 	ssetest.Must(t, err)
-	server := d.endpoints[0].server
+	server := d.endpoints[0].Server
 	server.ReadTimeout, server.WriteTimeout, server.HTTP2.WriteByteTimeout = read, 200*time.Millisecond, 100*time.Millisecond
 	served := make(chan error, 1)
-	go func() { served <- d.endpoints[0].serve() }()
+	go func() { served <- d.endpoints[0].Serve() }()
 	t.Cleanup(func() {
 		d.stop(context.Background())
 		<-served
 	})
-	return &program{t: t, url: "http://" + d.endpoints[0].conns.Addr().String() + "/mcp"}
+	return &program{t: t, url: "http://" + d.endpoints[0].Addr().String() + "/mcp"}
 }
 
 // Each address keeps an idle TCP connection as long as http-idle-timeout says.
@@ -57,7 +57,7 @@ func TestIdleConnectionsHaveTheirTimeout(t *testing.T) {
 		ssetest.Must(t, d.gw.Shutdown(t.Context()))
 		ssetest.Want(t, "addresses", len(d.endpoints), 2)
 		for _, e := range d.endpoints {
-			ssetest.Want(t, "the timeout of "+e.option, e.server.IdleTimeout, limit)
+			ssetest.Want(t, "the timeout of "+e.Option, e.Server.IdleTimeout, limit)
 		}
 	}
 }

@@ -38,7 +38,7 @@ var layers = [][]string{
 	{"cmd/sse-server/internal/tree", "cmd/sse-server/internal/exit", "cmd/sse-server/internal/plaintext", "cmd/sse-server/internal/terminal"},
 	{"cmd/sse-server/internal/clientfile", "cmd/sse-server/internal/firstprocess"},
 	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo", "cmd/sse-server/internal/diagnosis", "deploy/completions"},
-	{"cmd/sse-server/internal/observe"},
+	{"cmd/sse-server/internal/observe", "cmd/sse-server/internal/listen"},
 	{"cmd/sse-server"},
 }
 
@@ -89,7 +89,7 @@ var reserved = map[string][]string{
 		"auth", "auth/oauth", "auth/oauthclient", "internal/caller", "internal/unreached", "metrics", "upstream", "internal/upstream/remote",
 		"internal/upstream/exchange", "internal/upstream/streamable", "internal/upstream/statelessserver",
 		"internal/upstream/httpsse", "internal/upstream/inprocess",
-		"internal/httpanswer", "internal/httpcheck", "sse", "internal/streamable", "internal/streamable/internal/statelessclient", "cluster", "gateway", "gateway/internal/statuspage", "internal/page", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config", "cmd/sse-server/internal/diagnosis",
+		"internal/httpanswer", "internal/httpcheck", "sse", "internal/streamable", "internal/streamable/internal/statelessclient", "cluster", "gateway", "gateway/internal/statuspage", "internal/page", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config", "cmd/sse-server/internal/diagnosis", "cmd/sse-server/internal/listen",
 	},
 	"golang.org/x/oauth2":                            {"auth/oauthclient"},
 	"github.com/coreos/go-oidc/v3":                   {"auth/oauth"},

@@ -1,5 +1,5 @@
 //go:build !linux
 
-package main
+package listen
 
 func setPeerTimeout(uintptr) error { return nil }

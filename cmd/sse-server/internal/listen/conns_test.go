@@ -1,4 +1,4 @@
-package main
+package listen
 
 import (
 	"bufio"
@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // pipes is a listener of connections that have no kernel in between.
@@ -53,8 +55,8 @@ func TestStopAnswersThoseWhoHaveConnected(t *testing.T) {
 					time.Sleep(100 * time.Microsecond) // then net/http looks whether it shuts down
 				}
 			}
-			e := &endpoint{conns: c, server: s}
-			go func() { _ = e.serve() }() // ends with stop
+			e := &Endpoint{conns: c, Server: s}
+			go func() { _ = e.Serve() }() // ends with stop
 			conn, server := net.Pipe()
 			listener.conns <- server
 			go func() {
@@ -77,8 +79,8 @@ func TestLimitOfConnectionsChanges(t *testing.T) {
 		listener := &pipes{conns: make(chan net.Conn, 5)}
 		c := newConns()
 		c.Listener = listener
-		e := &endpoint{conns: c, server: &http.Server{Handler: http.NotFoundHandler()}}
-		c.watch(e.server)
+		e := &Endpoint{conns: c, Server: &http.Server{Handler: http.NotFoundHandler()}}
+		c.watch(e.Server)
 		var clients []net.Conn
 		for range cap(listener.conns) {
 			client, server := net.Pipe()
@@ -93,7 +95,7 @@ func TestLimitOfConnectionsChanges(t *testing.T) {
 			}
 		}
 		limit(2)
-		go func() { _ = e.serve() }() // ends with Close
+		go func() { _ = e.Serve() }() // ends with Close
 		want("full", 2, 3)
 		limit(3)
 		want("one more", 3, 2)
@@ -104,7 +106,7 @@ func TestLimitOfConnectionsChanges(t *testing.T) {
 		want("one fewer", 2, 1)
 		limit(0)
 		want("without a limit", 3, 0)
-		_ = e.server.Close()
+		_ = e.Server.Close()
 		want("closed", 0, 0)
 	})
 }
@@ -119,13 +121,13 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 		told := 0
 		c.full = func() { told++ }
 		hang := make(chan struct{})
-		e := &endpoint{conns: c, server: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		e := &Endpoint{conns: c, Server: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/hang" {
 				<-hang
 			}
 		})}}
-		c.watch(e.server)
-		go func() { _ = e.serve() }() // ends with Close
+		c.watch(e.Server)
+		go func() { _ = e.Serve() }() // ends with Close
 		ask := func(path string) (client net.Conn, in *bufio.Reader) {
 			client, server := net.Pipe()
 			listener.conns <- server
@@ -150,7 +152,7 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 		if resp, err := http.ReadResponse(bufio.NewReader(hanging), nil); err != nil || resp.StatusCode != http.StatusOK {
 			t.Errorf("the one with a request: %v", err)
 		}
-		_ = e.server.Close()
+		_ = e.Server.Close()
 		_ = hanging.Close()
 	})
 }
@@ -161,9 +163,9 @@ func TestLateConnectionsGiveWay(t *testing.T) {
 		listener := &pipes{conns: make(chan net.Conn, 10)}
 		c := newConns()
 		c.Listener, c.limit = listener, 3
-		e := &endpoint{conns: c, server: &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}}
-		c.watch(e.server)
-		go func() { _ = e.serve() }() // ends with Close
+		e := &Endpoint{conns: c, Server: &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}}
+		c.watch(e.Server)
+		go func() { _ = e.Serve() }() // ends with Close
 		for n := range 3 {
 			client, server := net.Pipe()
 			defer client.Close()
@@ -181,7 +183,7 @@ func TestLateConnectionsGiveWay(t *testing.T) {
 		if err != nil || resp.StatusCode != http.StatusOK || time.Since(began) > arrivalTime {
 			t.Errorf("got %v after %v", err, time.Since(began))
 		}
-		_ = e.server.Close()
+		_ = e.Server.Close()
 	})
 }
 
@@ -207,9 +209,9 @@ func TestNoDescriptors(t *testing.T) {
 		c := newConns()
 		listener := &scarce{pipes: pipes{conns: make(chan net.Conn, 10)}, c: c}
 		c.Listener = listener
-		e := &endpoint{conns: c, server: &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}}
-		c.watch(e.server)
-		go func() { _ = e.serve() }() // ends with Close
+		e := &Endpoint{conns: c, Server: &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}}
+		c.watch(e.Server)
+		go func() { _ = e.Serve() }() // ends with Close
 		for _, device := range []string{os.DevNull, "/no/such/device"} {
 			c.update(func() { c.device = device })
 			client, server := net.Pipe()
@@ -221,15 +223,16 @@ func TestNoDescriptors(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		_ = e.server.Close()
+		_ = e.Server.Close()
 	})
 }
 
 // A connection that has ended makes room, whatever it spoke.
 func TestConnectionsThatEndMakeRoom(t *testing.T) {
 	t.Parallel()
-	pem := newCertificate(t)
-	pair := clitest.Must(tls.X509KeyPair([]byte(pem.cert), []byte(pem.key)))
+	hasCertificate := httptest.NewTLSServer(nil)
+	hasCertificate.Close()
+	pair := hasCertificate.TLS.Certificates[0]
 	for scheme, set := range map[string]func(*http.Protocols, bool){
 		"http": (*http.Protocols).SetHTTP1, "https": (*http.Protocols).SetHTTP2, "http ": (*http.Protocols).SetUnencryptedHTTP2,
 	} {
@@ -237,20 +240,23 @@ func TestConnectionsThatEndMakeRoom(t *testing.T) {
 		c, protocols := newConns(), new(http.Protocols)
 		c.Listener = listener
 		set(protocols, true)
-		e := &endpoint{conns: c, tls: scheme == "https", server: &http.Server{
+		e := &Endpoint{conns: c, tls: scheme == "https", Server: &http.Server{
 			Protocols: protocols, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}},
 			Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
 		}}
-		c.watch(e.server)
-		go func() { _ = e.serve() }() // ends with Close
+		c.watch(e.Server)
+		go func() { _ = e.Serve() }() // ends with Close
 		transport := &http.Transport{Protocols: protocols, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-		wantStatus(t, newClient(t, transport), e.url(), "", http.StatusOK)
+		response, err := (&http.Client{Transport: transport}).Get(e.URL())
+		ssetest.Must(t, err)
+		_ = response.Body.Close()
+		ssetest.Want(t, "status", response.StatusCode, http.StatusOK)
 		transport.CloseIdleConnections()
 		c.mu.Lock()
 		for c.open != 0 {
 			c.change.Wait() // for good if one stays
 		}
 		c.mu.Unlock()
-		_ = e.server.Close()
+		_ = e.Server.Close()
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package listen
 
 import (
 	"cmp"
@@ -20,8 +20,8 @@ const peerTimeout = 30 * time.Second
 
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 10 * time.Second, Count: 3}
 
-// listen takes a TCP address.
-func listen(ctx context.Context, addr string) (net.Listener, error) {
+// listenTCP takes a TCP address.
+func listenTCP(ctx context.Context, addr string) (net.Listener, error) {
 	config := net.ListenConfig{KeepAliveConfig: keepAlive, Control: limitPeer}
 	return config.Listen(ctx, "tcp", addr)
 }
