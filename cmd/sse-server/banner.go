@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/background"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
@@ -37,7 +38,7 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 		where = append(where, "cluster", c.ClusterName, "replica", httpcheck.ClusterOf(d.common.Cluster).Replicas()[0].Name)
 	}
 	d.log.With("addr", main.Addr().String(), "version", buildinfo.Read().Version).Info("serving", where...)
-	if main.Option == sharedOption { // nobody reads it
+	if main.Option == background.SharedOption { // nobody reads it
 		return
 	}
 	var text bytes.Buffer // in one piece: the log is on the same terminal

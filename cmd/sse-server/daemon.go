@@ -19,6 +19,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/mcp-sse/mcp-sse/cluster"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/background"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/demo"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/listen"
@@ -69,9 +70,6 @@ type service interface {
 	Shutdown(ctx context.Context) error
 }
 
-// sharedOption is the option of an endpoint that is a socket for this user alone.
-const sharedOption = "shared"
-
 // newDaemon builds the gateway. It listens on nothing yet. load loads the configuration
 // again.
 func newDaemon(c *config.Config, load func(*config.Config) (*config.Config, error), log *slog.Logger,
@@ -103,7 +101,8 @@ func newDaemon(c *config.Config, load func(*config.Config) (*config.Config, erro
 	}
 	routes, operators := d.routes(c.AdminAddr == "")
 	if c.Shared != "" {
-		d.endpoints = append(d.endpoints, d.newEndpoint(sharedOption, config.Addr(c.Shared), c, d.forWindows(routes)))
+		parts := func() map[string]string { return background.PartsOf(d.config.Load(), d.args) }
+		d.endpoints = append(d.endpoints, d.newEndpoint(background.SharedOption, config.Addr(c.Shared), c, background.ForWindows(parts, routes)))
 	} else {
 		d.endpoints = append(d.endpoints, d.newEndpoint("addr", c.Addr, c, routes))
 	}
@@ -360,8 +359,8 @@ func (d *daemon) newEndpoint(option string, addr config.Addr, c *config.Config, 
 	if c.Certificate != nil {
 		o.Certificate = func() *tls.Certificate { return d.config.Load().Certificate }
 	}
-	if option == sharedOption {
-		o.Listen = func(ctx context.Context) (net.Listener, error) { return listenShared(ctx, string(addr)) }
+	if option == background.SharedOption {
+		o.Listen = func(ctx context.Context) (net.Listener, error) { return background.Listen(ctx, string(addr)) }
 	}
 	return listen.New(o)
 }

@@ -8,6 +8,7 @@ import (
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/background"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
@@ -67,7 +68,7 @@ func (d *daemon) apply(next *config.Config) error {
 	}
 	next.KeepResources(d.config.Load())
 	for _, e := range d.endpoints { // sockets of systemd too
-		if next.Insecure || e.Option == sharedOption {
+		if next.Insecure || e.Option == background.SharedOption {
 			continue
 		}
 		if err := next.CheckExposure(e.Option, config.Addr(e.Addr().String())); err != nil {

@@ -11,6 +11,7 @@ import (
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/background"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/listen"
@@ -50,9 +51,9 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 	unused := make(chan string, 1)
 	if limit := time.Duration(c.ExitUnused); limit > 0 {
 		go func() { // ends with ctx
-			unused <- awaitUnused(ctx, limit, d.isReachable, func() int {
+			unused <- background.AwaitUnused(ctx, limit, d.isReachable, func() int {
 				if c.Shared != "" {
-					boundLog(m.Stderr, d.log)
+					background.BoundLog(m.Stderr, d.log)
 				}
 				return d.connections()
 			})
@@ -141,7 +142,7 @@ func (m *Main) stop(log *slog.Logger, grace time.Duration, end func(context.Cont
 func (d *daemon) listen() (err error) {
 	for _, e := range d.endpoints {
 		err := e.Listen(context.Background())
-		if err != nil && e.Option != sharedOption {
+		if err != nil && e.Option != background.SharedOption {
 			err = fmt.Errorf("%s: %w", d.config.Load().Place(e.Option), err)
 		}
 		if err != nil {
@@ -161,8 +162,8 @@ func (d *daemon) listen() (err error) {
 
 // isReachable reports whether clients can connect to the main address.
 func (d *daemon) isReachable() bool {
-	shared, is := d.endpoints[0].Listener().(*sharedListener)
-	return !is || shared.isReachable()
+	shared, is := d.endpoints[0].Listener().(*background.Listener)
+	return !is || shared.IsReachable()
 }
 
 // stop ends the daemon in order: the main address accepts no more connections,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/background"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/gateway"
@@ -52,14 +54,14 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	log.Info("serving stdin and stdout", "version", buildinfo.Read().Version, "server", c.Title(s))
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	client := newIntroduction(m.Stdin, m.Stdout)
+	client := background.NewIntroduction(m.Stdin, m.Stdout)
 	serving, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
 	var standing sync.WaitGroup
 	var learner io.Closer // which waits for the end of this process; nil: none does
 	known := forprogram.Of(gw)
 	if known.Remembers() && c.StateDir != "" {
-		standing.Go(func() { learner = m.standBy(serving, client, known, c.StateDir, log) }) // ends with serving
+		standing.Go(func() { learner = background.StandBy(serving, client, known, m.Args, c.StateDir, log) }) // ends with serving
 	}
 	release := known.UseServer()
 	served := make(chan error, 1)
@@ -77,7 +79,7 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 }
 
 // awaitEnd waits until the client has been served, a signal comes, or the parent process ends. It returns the
-// exit code, and errInOrder if the client has left in order.
+// exit code, and background.ErrInOrder if the client has left in order.
 func (m *Main) awaitEnd(served <-chan error, grace time.Duration, log *slog.Logger) (code int, why error) {
 	for parent := os.Getppid(); ; {
 		select {
@@ -86,7 +88,7 @@ func (m *Main) awaitEnd(served <-chan error, grace time.Duration, log *slog.Logg
 				log.Error("client lost", "err", err)
 				return exit.Failure, nil
 			}
-			return exit.OK, errInOrder
+			return exit.OK, background.ErrInOrder
 		case sig := <-m.signals:
 			log.Info("stopping", "signal", sig.String(), "timeout", grace)
 			return exit.OK, nil
@@ -100,4 +102,44 @@ func (m *Main) awaitEnd(served <-chan error, grace time.Duration, log *slog.Logg
 			}
 		}
 	}
+}
+
+// connectedGateway returns the gateway of sse-server stdio --connect. What is remembered of the server
+// answers the client also before the daemon is there.
+func connectedGateway(c *config.Config, s *config.Server, common gateway.Options) (*gateway.Gateway, error) {
+	up, options := served(c, s, common)
+	shared, err := background.Connect(c, up, common.Logger)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Place("connect"), err)
+	}
+	// These are for the daemon.
+	options.Warm, options.Sessions, options.MaxInFlight, options.ForwardHeaders = 0, gateway.SessionsPerConnection, 0, nil
+	return gateway.New(shared, options)
+}
+
+// learn is the process that stands by for a client: it has the server say what it says, unless that is remembered. It
+// returns the exit code.
+func (m *Main) learn(c *config.Config, s *config.Server, gw *gateway.Gateway, log *slog.Logger) int {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	go func() { // ends with ctx
+		select {
+		case <-m.signals:
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	learned := make(chan error, 1)
+	go func() { learned <- background.Learn(ctx, m.Stdin, c, s, forprogram.Of(gw)) }() // ends with stdin and the disk, and with ctx
+	code := exit.OK
+	select {
+	case err := <-learned:
+		if err != nil {
+			log.Warn("what the server says could not be learned", "err", err)
+			code = exit.Failure
+		}
+	case <-ctx.Done():
+	}
+	end := func(ctx context.Context) { _ = gw.Shutdown(ctx) }
+	return m.stop(log, time.Duration(c.ShutdownTimeout), end, func() { forprogram.Abort(gw) }, nil, code)
 }

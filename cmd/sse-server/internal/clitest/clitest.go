@@ -15,6 +15,21 @@ func Environment(vars map[string]string) func(string) (string, bool) {
 	}
 }
 
+// State returns the environment of a program whose state is in a directory of this test, with a short name.
+func State(t *testing.T) map[string]string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "state")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return map[string]string{"XDG_STATE_HOME": dir}
+}
+
 // WriteFile writes a file in a directory of the test's own, and returns its path.
 func WriteFile(t *testing.T, name, content string) string {
 	t.Helper()

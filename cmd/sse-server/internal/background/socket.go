@@ -1,4 +1,4 @@
-package main
+package background
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 //	daemon-8080.sock.start  whoever holds it starts the one who listens
 //
 // The system releases a lock when its process ends, however that is. The files of locks stay. Somebody may
-// delete them: see isReachable.
+// delete them: see IsReachable.
 //
 // The directory of the state can be in a home directory that several machines share: there names have the host too, as
 // in daemon-8080-1f3a5b7c.sock.
@@ -56,8 +56,8 @@ func socketOf(c *config.Config, name, host string) (string, error) {
 	return path, nil
 }
 
-// sharedListener listens at the socket of a shared sse-server, and holds its lock.
-type sharedListener struct {
+// Listener listens at the socket of a shared sse-server, and holds its lock.
+type Listener struct {
 	*net.UnixListener
 	path   string
 	socket os.FileInfo // what is at path, as long as that is its own
@@ -65,8 +65,8 @@ type sharedListener struct {
 	close  func() error // once
 }
 
-// listenShared takes the socket at a path, also if one is there whose sse-server has ended.
-func listenShared(ctx context.Context, path string) (net.Listener, error) {
+// Listen takes the socket at a path, also if one is there whose sse-server has ended.
+func Listen(ctx context.Context, path string) (net.Listener, error) {
 	if err := private.CheckClosed(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
@@ -84,9 +84,9 @@ func listenShared(ctx context.Context, path string) (net.Listener, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	listener.SetUnlinkOnClose(false)
-	l := &sharedListener{UnixListener: listener, path: path, lock: lock}
+	l := &Listener{UnixListener: listener, path: path, lock: lock}
 	l.close = sync.OnceValue(func() error {
-		isOwn := l.isReachable() // before its end: another one may be the same file after it
+		isOwn := l.IsReachable() // before its end: another one may be the same file after it
 		err := l.UnixListener.Close()
 		if isOwn {
 			err = errors.Join(err, os.Remove(l.path))
@@ -104,21 +104,21 @@ func listenShared(ctx context.Context, path string) (net.Listener, error) {
 	return l, nil
 }
 
-// isReachable reports whether windows that connect to the path reach this listener. If somebody deletes the files of the
+// IsReachable reports whether windows that connect to the path reach this listener. If somebody deletes the files of the
 // directory, another daemon takes the lock, and listens at the path.
-func (l *sharedListener) isReachable() bool {
+func (l *Listener) IsReachable() bool {
 	now, err := os.Lstat(l.path)
 	return err == nil && l.socket != nil && os.SameFile(now, l.socket)
 }
 
 // Close ends Accept, removes the socket if it is its own, and then releases the lock.
-func (l *sharedListener) Close() error { return l.close() }
+func (l *Listener) Close() error { return l.close() }
 
 // errOtherUser reports that another user is at the other end of a socket.
 var errOtherUser = errors.New("another user is at the socket")
 
 // Accept waits for a connection of this user. It closes those of others.
-func (l *sharedListener) Accept() (net.Conn, error) {
+func (l *Listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.AcceptUnix()
 		if err != nil {

@@ -1,4 +1,4 @@
-package main
+package background
 
 import (
 	"bytes"
@@ -19,7 +19,6 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
-	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/private"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
@@ -27,7 +26,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// sharedDaemon is the server behind sse-server stdio --connect: an sse-server that other programs of this user
+// Shared is the server behind sse-server stdio --connect: an sse-server that other programs of this user
 // share. Each session first makes sure that it is there, so it may have ended meanwhile.
 //
 //	does the socket of this name answer? ── yes ──▶ is it the same? ── yes ──▶ connect
@@ -35,7 +34,7 @@ import (
 //	take the lock to start one ── ask again ── yes ──▶ …
 //	     │ no
 //	start sse-server, in a process group of its own ── wait for its answer ──▶ …
-type sharedDaemon struct {
+type Shared struct {
 	at     *url.URL          // its name
 	server remember.Identity // of the server behind it
 	config *config.Config
@@ -47,30 +46,20 @@ type sharedDaemon struct {
 	log    *slog.Logger
 }
 
-// connectedGateway returns the gateway of sse-server stdio --connect. What is remembered of the server
-// answers the client also before the daemon is there.
-func connectedGateway(c *config.Config, s *config.Server, shared gateway.Options) (*gateway.Gateway, error) {
-	up, options := served(c, s, shared)
-	daemon, err := newSharedDaemon(c, shared.Logger)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.Place("connect"), err)
-	}
-	if command, ok := up.(stdio.Command); ok {
-		daemon.server = command.Identity()
-	}
-	// These are for the daemon.
-	options.Warm, options.Sessions, options.MaxInFlight, options.ForwardHeaders = 0, gateway.SessionsPerConnection, 0, nil
-	return gateway.New(daemon, options)
-}
-
-func newSharedDaemon(c *config.Config, log *slog.Logger) (*sharedDaemon, error) {
+// Connect returns the server at the name of --connect in c, which is an upstream.Upstream. up is the server behind
+// it. It connects to nothing yet.
+func Connect(c *config.Config, up upstream.Upstream, log *slog.Logger) (*Shared, error) {
 	// By the port alone: localhost and 127.0.0.1 are one name.
 	host, _ := os.Hostname() // all machines without one are one
 	socket, err := socketOf(c, c.Connect.Port(), host)
 	if err != nil {
 		return nil, err
 	}
-	return &sharedDaemon{at: c.Connect, config: c, parts: partsOf(c, c.DaemonArgs), args: c.DaemonArgs, socket: socket, dir: c.StateDir, log: log,
+	var server remember.Identity
+	if command, ok := up.(stdio.Command); ok {
+		server = command.Identity()
+	}
+	return &Shared{at: c.Connect, server: server, config: c, parts: PartsOf(c, c.DaemonArgs), args: c.DaemonArgs, socket: socket, dir: c.StateDir, log: log,
 		client: &http.Client{Transport: &http.Transport{
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 				return dialShared(ctx, socket)
@@ -96,7 +85,7 @@ func dialShared(ctx context.Context, socket string) (net.Conn, error) {
 const idleSocket = 30 * time.Second
 
 // Dial starts the daemon if it is not there, and opens a session with it.
-func (s *sharedDaemon) Dial(ctx context.Context) (jsonrpc.Conn, error) {
+func (s *Shared) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	who, err := s.ensure(ctx)
 	if err == nil {
 		err = who.differenceFrom(s.parts)
@@ -110,7 +99,7 @@ func (s *sharedDaemon) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 }
 
 // ensure returns once the daemon says who it is.
-func (s *sharedDaemon) ensure(ctx context.Context) (*greeting, error) {
+func (s *Shared) ensure(ctx context.Context) (*greeting, error) {
 	if who, err := s.ask(ctx); who != nil || err != nil {
 		return who, err
 	}
@@ -135,7 +124,7 @@ func (s *sharedDaemon) ensure(ctx context.Context) (*greeting, error) {
 var errKilled = errors.New("sse-server was killed at its start")
 
 // ask returns who listens at the socket; nil if nobody does.
-func (s *sharedDaemon) ask(ctx context.Context) (*greeting, error) {
+func (s *Shared) ask(ctx context.Context) (*greeting, error) {
 	ctx, cancel := context.WithTimeout(ctx, greetingTime)
 	defer cancel()
 	if err := private.CheckClosed(filepath.Dir(s.socket)); err != nil {
@@ -168,23 +157,8 @@ const (
 	maxGreeting  = 8 << 20
 )
 
-// maxDaemonLog bounds the log of a shared sse-server, in bytes.
-const maxDaemonLog = 8 << 20
-
-// boundLog empties the log file of a shared sse-server that has grown too large.
-func boundLog(to io.Writer, log *slog.Logger) {
-	file, ok := to.(*os.File)
-	if !ok {
-		return
-	}
-	info, err := file.Stat()
-	if err == nil && info.Mode().IsRegular() && info.Size() > maxDaemonLog && file.Truncate(0) == nil {
-		log.Info("log file emptied: it had grown too large", "bytes", info.Size())
-	}
-}
-
 // start starts the daemon, which outlives this process, and waits until it answers.
-func (s *sharedDaemon) start(ctx context.Context) (*greeting, error) {
+func (s *Shared) start(ctx context.Context) (*greeting, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -240,28 +214,7 @@ func whyEnded(logFile string, offset int64) string {
 	return why
 }
 
-// awaitUnused waits until nobody has been connected for a while, or nobody can connect any more, and returns which.
-// connections returns how many clients are.
-func awaitUnused(ctx context.Context, limit time.Duration, isReachable func() bool, connections func() int) (why string) {
-	tick := time.NewTicker(min(limit, time.Minute) / 4)
-	defer tick.Stop()
-	for last := time.Now(); time.Since(last) < limit; {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ""
-		}
-		if connections() > 0 {
-			last = time.Now()
-		}
-		if !isReachable() {
-			return "its socket has been deleted or replaced"
-		}
-	}
-	return "no client has been connected"
-}
-
 // Identity is that of the server behind the daemon, of this name.
-func (s *sharedDaemon) Identity() remember.Identity {
+func (s *Shared) Identity() remember.Identity {
 	return remember.Identity{Server: s.at.String() + " " + s.server.Server, Place: s.server.Place}
 }

@@ -1,4 +1,4 @@
-package main
+package background
 
 import (
 	"crypto/rand"
@@ -18,6 +18,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 )
 
+// SharedOption is the option of an address that is a socket for this user alone.
+const SharedOption = "shared"
+
 const (
 	// greetingPath is where a shared sse-server says who it is.
 	greetingPath = "/-/shared"
@@ -32,9 +35,9 @@ type greeting struct {
 	Parts    map[string]string `json:"parts"`
 }
 
-// partsOf returns all that decides what an sse-server with these arguments serves, and for whom: a hash of each part, by
+// PartsOf returns all that decides what an sse-server with these arguments serves, and for whom: a hash of each part, by
 // what people call it. Programs that share one agree in each.
-func partsOf(c *config.Config, args []string) map[string]string {
+func PartsOf(c *config.Config, args []string) map[string]string {
 	texts := map[string][]string{}
 	options := args
 	if i := slices.Index(options, "--"); i >= 0 {
@@ -42,7 +45,7 @@ func partsOf(c *config.Config, args []string) map[string]string {
 	}
 	for _, option := range options {
 		name, value, _ := strings.Cut(option, "=")
-		if name == "--"+sharedOption { // where, not what
+		if name == "--"+SharedOption { // where, not what
 			continue
 		}
 		part := "the option " + name
@@ -180,13 +183,14 @@ func (g *greeting) differenceFrom(parts map[string]string) error {
 		strings.Join(names, ", "), more, g.PID, help)
 }
 
-// forWindows serves those who share this sse-server: it says who it is, and takes requests that are for it.
-func (d *daemon) forWindows(next http.Handler) http.Handler {
+// ForWindows serves those who share this sse-server: it says who it is, and takes requests that are for it. parts
+// returns its PartsOf.
+func ForWindows(parts func() map[string]string, next http.Handler) http.Handler {
 	instance := rand.Text()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == greetingPath:
-			httpanswer.WriteValue(w, r, http.StatusOK, greeting{os.Getpid(), instance, partsOf(d.config.Load(), d.args)})
+			httpanswer.WriteValue(w, r, http.StatusOK, greeting{os.Getpid(), instance, parts()})
 		case r.Header.Get(instanceHeader) != instance:
 			http.Error(w, "this is another sse-server", http.StatusNotFound) // as of a session that has ended
 		default:

@@ -1,4 +1,4 @@
-package main
+package background
 
 import (
 	"encoding/json"
@@ -17,23 +17,23 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-// stateOf is the environment of a program whose state is in a directory of this test, with a short name.
-func stateOf(t *testing.T) map[string]string {
+// load loads a configuration that must be right.
+func load(t *testing.T, env map[string]string, args ...string) *config.Config {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "state")
+	c, err := config.Load(args, clitest.Environment(env), new(config.Config))
 	ssetest.Must(t, err)
-	t.Cleanup(func() { ssetest.Must(t, os.RemoveAll(dir)) })
-	return map[string]string{"XDG_STATE_HOME": dir}
+	return c
 }
 
 // windowOf is a program that shares the sse-server with the name 8080.
-func windowOf(t *testing.T, env map[string]string, args ...string) *sharedDaemon {
+func windowOf(t *testing.T, env map[string]string, args ...string) *Shared {
 	t.Helper()
 	args = append([]string{"stdio", "--connect", "http://127.0.0.1:8080/mcp"}, args...)
-	s, err := newSharedDaemon(mustLoad(t, env, args...), slog.New(slog.DiscardHandler))
+	s, err := Connect(load(t, env, args...), nil, slog.New(slog.DiscardHandler))
 	ssetest.Must(t, err)
 	t.Cleanup(s.client.CloseIdleConnections)
 	return s
@@ -41,14 +41,14 @@ func windowOf(t *testing.T, env map[string]string, args ...string) *sharedDaemon
 
 // Where windows meet their sse-server nobody else can come in, or be taken for it.
 func TestSocketIsInADirectoryOfThisUserAlone(t *testing.T) {
-	env := stateOf(t)
+	env := clitest.State(t)
 	s := windowOf(t, env, "--", "x")
 	run := filepath.Join(env["XDG_STATE_HOME"], "sse-server", "run")
 	ssetest.WantText(t, "the socket", s.socket, filepath.Join(run, "daemon-8080-"))
 	info, err := os.Stat(run)
 	ssetest.Must(t, err)
 	ssetest.Want(t, "mode of the directory", info.Mode().Perm(), os.FileMode(0o700))
-	l, err := listenShared(t.Context(), s.socket)
+	l, err := Listen(t.Context(), s.socket)
 	ssetest.Must(t, err)
 	info, err = os.Stat(s.socket)
 	ssetest.Must(t, err)
@@ -56,18 +56,18 @@ func TestSocketIsInADirectoryOfThisUserAlone(t *testing.T) {
 	ssetest.Must(t, l.Close())
 
 	ssetest.Must(t, os.Chmod(run, 0o710))
-	_, err = newSharedDaemon(mustLoad(t, env, "stdio", "--connect", "http://127.0.0.1:8080/mcp", "--", "x"), slog.New(slog.DiscardHandler))
+	_, err = Connect(load(t, env, "stdio", "--connect", "http://127.0.0.1:8080/mcp", "--", "x"), nil, slog.New(slog.DiscardHandler))
 	ssetest.WantText(t, "the error", fmt.Sprint(err), "other users can open "+run+": chmod 700 it")
 	_, err = s.Dial(t.Context()) // also if it was opened since
 	ssetest.WantText(t, "the error", fmt.Sprint(err), "other users can open "+run)
-	_, err = listenShared(t.Context(), s.socket)
+	_, err = Listen(t.Context(), s.socket)
 	ssetest.WantText(t, "the error", fmt.Sprint(err), "other users can open "+run)
 }
 
 // The directory of the user's login is used if it is one, else that of the state.
 func TestRuntimeDirectoryHasTheSocket(t *testing.T) {
-	env := stateOf(t)
-	runtime := stateOf(t)["XDG_STATE_HOME"]
+	env := clitest.State(t)
+	runtime := clitest.State(t)["XDG_STATE_HOME"]
 	env["XDG_RUNTIME_DIR"] = runtime
 	ssetest.Want(t, "the socket", windowOf(t, env, "--", "x").socket, filepath.Join(runtime, "sse-server", "daemon-8080.sock"))
 	ssetest.Must(t, os.Chmod(runtime, 0o755))
@@ -76,7 +76,7 @@ func TestRuntimeDirectoryHasTheSocket(t *testing.T) {
 
 // Machines that share a home directory have a socket each, and locks of their own: a lock can reach from one to the other.
 func TestMachinesWithOneHomeDirectoryDoNotMeet(t *testing.T) {
-	c := mustLoad(t, stateOf(t), "stdio", "--connect", "http://127.0.0.1:8080/mcp", "--", "x")
+	c := load(t, clitest.State(t), "stdio", "--connect", "http://127.0.0.1:8080/mcp", "--", "x")
 	socket := func(host string) string { return clitest.Must(socketOf(c, "8080", host)) }
 	one := socket("one")
 	ssetest.Want(t, "the socket of the same host", socket("one"), one)
@@ -86,15 +86,15 @@ func TestMachinesWithOneHomeDirectoryDoNotMeet(t *testing.T) {
 }
 
 func TestPathOfASocketIsBounded(t *testing.T) {
-	env := stateOf(t)
+	env := clitest.State(t)
 	env["XDG_STATE_HOME"] = filepath.Join(env["XDG_STATE_HOME"], strings.Repeat("long", 30))
-	_, err := newSharedDaemon(mustLoad(t, env, "stdio", "--connect", "http://127.0.0.1:8080/mcp", "--", "x"), slog.New(slog.DiscardHandler))
+	_, err := Connect(load(t, env, "stdio", "--connect", "http://127.0.0.1:8080/mcp", "--", "x"), nil, slog.New(slog.DiscardHandler))
 	ssetest.WantText(t, "the error", fmt.Sprint(err), "is too long for a socket: set XDG_RUNTIME_DIR")
 }
 
 // One that has been killed leaves a socket, which the next one replaces. One that stops does not touch that of the next.
 func TestSocketBelongsToWhoeverHoldsItsLock(t *testing.T) {
-	s := windowOf(t, stateOf(t), "--", "x")
+	s := windowOf(t, clitest.State(t), "--", "x")
 	killed, err := net.ListenUnix("unix", &net.UnixAddr{Name: s.socket, Net: "unix"})
 	ssetest.Must(t, err)
 	killed.SetUnlinkOnClose(false)
@@ -103,10 +103,10 @@ func TestSocketBelongsToWhoeverHoldsItsLock(t *testing.T) {
 	if who != nil || err != nil {
 		t.Errorf("at a stale socket: %v, %v", who, err)
 	}
-	first, err := listenShared(t.Context(), s.socket)
+	first, err := Listen(t.Context(), s.socket)
 	ssetest.Must(t, err)
 	ssetest.Must(t, first.Close())
-	second, err := listenShared(t.Context(), s.socket)
+	second, err := Listen(t.Context(), s.socket)
 	ssetest.Must(t, err)
 	_ = first.Close()
 	conn, err := net.Dial("unix", s.socket)
@@ -121,16 +121,16 @@ func TestSocketBelongsToWhoeverHoldsItsLock(t *testing.T) {
 // One that stops leaves the socket of the next one, also where somebody has deleted the files of its lock meanwhile, and
 // knows that it cannot be reached.
 func TestSocketOfTheNextOneStaysWhereTheLockWasDeleted(t *testing.T) {
-	s := windowOf(t, stateOf(t), "--", "x")
-	first, err := listenShared(t.Context(), s.socket)
+	s := windowOf(t, clitest.State(t), "--", "x")
+	first, err := Listen(t.Context(), s.socket)
 	ssetest.Must(t, err)
-	ssetest.Want(t, "it can be reached", first.(*sharedListener).isReachable(), true)
+	ssetest.Want(t, "it can be reached", first.(*Listener).IsReachable(), true)
 	ssetest.Must(t, os.Remove(s.socket+".lock"))
 	ssetest.Must(t, os.Remove(s.socket))
-	ssetest.Want(t, "it can be reached without its socket", first.(*sharedListener).isReachable(), false)
-	second, err := listenShared(t.Context(), s.socket)
+	ssetest.Want(t, "it can be reached without its socket", first.(*Listener).IsReachable(), false)
+	second, err := Listen(t.Context(), s.socket)
 	ssetest.Must(t, err)
-	ssetest.Want(t, "it can be reached behind that of another", first.(*sharedListener).isReachable(), false)
+	ssetest.Want(t, "it can be reached behind that of another", first.(*Listener).IsReachable(), false)
 	_ = first.Close()
 	conn, err := net.Dial("unix", s.socket)
 	if err != nil {
@@ -150,7 +150,7 @@ func TestFilesOfAKilledOneBlockNobody(t *testing.T) {
 		"after it has listened":  {".lock"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := windowOf(t, stateOf(t), "--", "x")
+			s := windowOf(t, clitest.State(t), "--", "x")
 			for _, file := range left {
 				ssetest.Must(t, os.WriteFile(s.socket+file, nil, 0o644))
 			}
@@ -163,7 +163,7 @@ func TestFilesOfAKilledOneBlockNobody(t *testing.T) {
 				t.Errorf("nobody can start one: %v", err)
 			}
 			ssetest.Must(t, start.Close())
-			l, err := listenShared(t.Context(), s.socket)
+			l, err := Listen(t.Context(), s.socket)
 			ssetest.Must(t, err)
 			info, err := os.Stat(s.socket)
 			ssetest.Must(t, err)
@@ -174,9 +174,9 @@ func TestFilesOfAKilledOneBlockNobody(t *testing.T) {
 }
 
 // serveAs serves who at the socket of s.
-func serveAs(t *testing.T, s *sharedDaemon, who http.Handler) {
+func serveAs(t *testing.T, s *Shared, who http.Handler) {
 	t.Helper()
-	l, err := listenShared(t.Context(), s.socket)
+	l, err := Listen(t.Context(), s.socket)
 	ssetest.Must(t, err)
 	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: who}}
 	server.Start()
@@ -185,7 +185,7 @@ func serveAs(t *testing.T, s *sharedDaemon, who http.Handler) {
 
 // Each thing that decides what is served must be the same, and an error names what is not, without values.
 func TestAnotherServerOfTheSameName(t *testing.T) {
-	env, dir := stateOf(t), t.TempDir()
+	env, dir := clitest.State(t), t.TempDir()
 	file := filepath.Join(dir, "env")
 	ssetest.Must(t, os.WriteFile(file, []byte("A=1\n"), 0o600))
 	t.Chdir(dir)
@@ -246,14 +246,14 @@ func TestAnotherServerOfTheSameName(t *testing.T) {
 func TestStartedServerIsTheOneThatIsWanted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "env")
 	ssetest.Must(t, os.WriteFile(file, []byte("A=1\n"), 0o600))
-	env := stateOf(t)
+	env := clitest.State(t)
 	for _, args := range []string{
 		"-- sh", "--exit-unused 5m --warm 2 --warm 3 -- sh", "--env A=1 --env B=2,3 --env-file " + file + " -- sh -c x", "--log-level=debug --no-remember --admin-addr 127.0.0.1:0 -- sh",
 		"--url http://127.0.0.1:1/mcp --header A:1 --header B:2 --transports sse,streamable",
 	} {
 		window := windowOf(t, env, strings.Fields(args)...)
 		own := append([]string{"--shared=" + window.socket}, window.args...)
-		if err := (&greeting{Parts: partsOf(mustLoad(t, env, own...), own)}).differenceFrom(window.parts); err != nil {
+		if err := (&greeting{Parts: PartsOf(load(t, env, own...), own)}).differenceFrom(window.parts); err != nil {
 			t.Errorf("%s: %v", args, err)
 		}
 	}
@@ -261,7 +261,7 @@ func TestStartedServerIsTheOneThatIsWanted(t *testing.T) {
 
 // With --dir, and no other relative path, it is the same from each directory.
 func TestOneServerForAllDirectories(t *testing.T) {
-	dir, env := t.TempDir(), stateOf(t)
+	dir, env := t.TempDir(), clitest.State(t)
 	parts := func(args ...string) map[string]string { return windowOf(t, env, append(args, "--", "sh")...).parts }
 	t.Chdir(t.TempDir())
 	whole, relative := parts("--dir", dir), parts("--dir", ".")
@@ -282,15 +282,15 @@ func TestFolderBehindALinkIsOne(t *testing.T) {
 	}
 	t.Chdir(link)
 	t.Setenv("PWD", link)
-	s := windowOf(t, stateOf(t), "--", "sh")
+	s := windowOf(t, clitest.State(t), "--", "sh")
 	t.Setenv("PWD", "")
-	ssetest.Must(t, (&greeting{Parts: partsOf(s.config, s.args)}).differenceFrom(s.parts))
+	ssetest.Must(t, (&greeting{Parts: PartsOf(s.config, s.args)}).differenceFrom(s.parts))
 }
 
 // With --dir the folder of a window is nothing to the server, whatever an editor says of it, unless the configuration
 // names that.
 func TestFolderOfAWindowIsNothingToOneServerForAllDirectories(t *testing.T) {
-	dir, env := t.TempDir(), stateOf(t)
+	dir, env := t.TempDir(), clitest.State(t)
 	file := filepath.Join(t.TempDir(), "gw.yaml")
 	ssetest.Must(t, os.WriteFile(file, []byte("command: [sh]\nenv: {PROJECT: \"${CLAUDE_PROJECT_DIR}\"}\ndir: "+dir+"\n"), 0o600))
 	for name, tt := range map[string]struct {
@@ -303,7 +303,7 @@ func TestFolderOfAWindowIsNothingToOneServerForAllDirectories(t *testing.T) {
 		"in the env-allow": {[]string{"--dir", dir, "--env-allow", "PATH,CLAUDE_PROJECT_DIR", "--", "sh"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			of := func(project string) *sharedDaemon {
+			of := func(project string) *Shared {
 				env["CLAUDE_PROJECT_DIR"] = project
 				t.Setenv("CLAUDE_PROJECT_DIR", project)
 				return windowOf(t, env, tt.args...)
@@ -333,8 +333,8 @@ func TestVariableThatAFileNamesIsAPart(t *testing.T) {
 			if strings.HasPrefix(content, "url") {
 				ssetest.Must(t, os.WriteFile(file, []byte(content), 0o600))
 			}
-			env := stateOf(t)
-			window := func(pwd, tmux, path string) *sharedDaemon {
+			env := clitest.State(t)
+			window := func(pwd, tmux, path string) *Shared {
 				for name, value := range map[string]string{"PWD": pwd, "TMUX": tmux, "PATH": path} {
 					env[name] = value
 					t.Setenv(name, value)
@@ -355,7 +355,7 @@ func TestVariableThatAFileNamesIsAPart(t *testing.T) {
 
 // PATH chooses code, so it is a part, and what a window has there for one session is not inherited.
 func TestPathIsAPart(t *testing.T) {
-	env := stateOf(t)
+	env := clitest.State(t)
 	args := []string{"--dir", t.TempDir(), "--", "/bin/sh"}
 	parts := func(path string) map[string]string {
 		t.Setenv("PATH", path)
@@ -389,7 +389,7 @@ func TestInterpreterIsAPartOfTheProgram(t *testing.T) {
 
 // What says where a window is does not reach the servers of others.
 func TestSharedServerInheritsNoTerminal(t *testing.T) {
-	got := inheritable(mustLoad(t, stateOf(t), "--", "x"), []string{"PATH=/bin", "TERM=xterm", "SSH_TTY=/dev/pts/1", "SSH_HOST=prod", "HOME=/home/ada"})
+	got := inheritable(load(t, clitest.State(t), "--", "x"), []string{"PATH=/bin", "TERM=xterm", "SSH_TTY=/dev/pts/1", "SSH_HOST=prod", "HOME=/home/ada"})
 	if want := []string{"PATH=/bin", "SSH_HOST=prod", "HOME=/home/ada"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -397,10 +397,8 @@ func TestSharedServerInheritsNoTerminal(t *testing.T) {
 
 // A request for one sse-server is not served by the next one at the same socket.
 func TestRequestReachesTheServerThatItIsFor(t *testing.T) {
-	d := &daemon{}
-	d.config.Store(mustLoad(t, stateOf(t), "--", "x"))
-	served := 0
-	h := d.forWindows(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
+	c, served := load(t, clitest.State(t), "--", "x"), 0
+	h := ForWindows(func() map[string]string { return PartsOf(c, nil) }, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
 	ask := func(path, instance string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodPost, path, nil)
 		r.Header.Set(instanceHeader, instance)
@@ -422,10 +420,19 @@ func TestRequestReachesTheServerThatItIsFor(t *testing.T) {
 func TestAnotherProgramAtTheSocket(t *testing.T) {
 	for name, answer := range map[string]string{"no JSON": "hello", "another JSON": "{}"} {
 		t.Run(name, func(t *testing.T) {
-			s := windowOf(t, stateOf(t), "--", "x")
+			s := windowOf(t, clitest.State(t), "--", "x")
 			serveAs(t, s, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(answer)) }))
 			_, err := s.Dial(t.Context())
 			ssetest.WantText(t, "the error", fmt.Sprint(err), "gives no sensible answer")
 		})
+	}
+}
+
+// Why a shared server has ended is not what was in its log before, nor what servers have written there.
+func TestReasonOfAnEndIsNotOfAnEarlierOne(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "daemon-8080.log")
+	ssetest.Must(t, os.WriteFile(log, []byte("sse-server: of an earlier one\n"), 0o600))
+	if got := whyEnded(log, 30); got != "see "+log {
+		t.Errorf("got %q", got)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package background
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -37,7 +38,7 @@ func asAnotherUser(t *testing.T, f func()) {
 
 // A window does not speak with an sse-server of another user, whoever can put one into the place of the socket.
 func TestWindowLeavesTheSocketOfAnotherUser(t *testing.T) {
-	s := windowOf(t, stateOf(t), "--", "x")
+	s := windowOf(t, clitest.State(t), "--", "x")
 	asAnotherUser(t, func() {
 		l, err := net.Listen("unix", s.socket)
 		if err != nil {
@@ -56,7 +57,7 @@ func TestSharedListenerClosesOtherUsers(t *testing.T) {
 	dir := t.TempDir()
 	ssetest.Must(t, os.Chmod(dir, 0o700))
 	socket := filepath.Join(dir, "s")
-	l, err := listenShared(t.Context(), socket)
+	l, err := Listen(t.Context(), socket)
 	ssetest.Must(t, err)
 	defer l.Close()
 	dial := func() net.Conn {

@@ -1,4 +1,4 @@
-package main
+package background
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ func TestStartOfALearnerOnADiskThatHangs(t *testing.T) {
 	dir := ssetest.HangingDisk(t)
 	done := make(chan error)
 	go func() { // ends with the disk
-		_, err := new(Main).startLearner(json.RawMessage(`{}`), dir)
+		_, err := startLearner(nil, json.RawMessage(`{}`), dir)
 		done <- err
 	}()
 	select {

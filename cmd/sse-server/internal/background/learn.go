@@ -1,4 +1,4 @@
-package main
+package background
 
 import (
 	"bufio"
@@ -15,41 +15,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
-	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
-	"github.com/mcp-sse/mcp-sse/gateway"
-	"github.com/mcp-sse/mcp-sse/internal/closed"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
-	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/private"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// An agent that gives up before its server has booted ends sse-server stdio, and the server with it, often
-// by SIGKILL: so the next start would be as cold. While a client waits for the answer to its initialize, and
-// until that and the lists are remembered, a second process stands by, in a session of its own. If the first one
-// ends before, it has the server say what it has, and remembers it.
-//
-// If it is not known what the server says in an empty folder, the process stays until the client has left, however it ends. It
-// learns that once nobody has used the server for a while: some servers end the process that ran before, or need a port or a file
-// that it has. One of those of a command does.
-//
-//	agent ── initialize ──▶ sse-server stdio ──▶ server, which boots
-//	                              │ params, and the end of the pipe
-//	                              ▼
-//	                        sse-server stdio --learn ── if that comes too early ──▶ server boots once more
-//	agent ── initialize ──▶ sse-server stdio answers from memory
-
 const (
-	// maxIntroduction bounds what is read of a client to find its initialize, in bytes. It fits into a pipe
-	// that nobody reads yet, on every system.
-	maxIntroduction = 15 << 10
 	// learnerAfter is how long a client waits before a process stands by: memory answers sooner, and so do
 	// servers that boot fast.
 	learnerAfter = 100 * time.Millisecond
@@ -64,86 +40,13 @@ const (
 	learnerStays = 10 * time.Second
 )
 
-// introduction watches a client of stdio until it is initialized: it is the reader and the writer of both
-// streams. Make it with newIntroduction. It is safe for concurrent use.
-type introduction struct {
-	in       io.Reader
-	out      io.Writer
-	asked    chan json.RawMessage // gets the params of the client's initialize
-	answered chan struct{}        // closed when the client has the result, before it leaves
+// ErrInOrder is why a client is served no more that has ended its input, and has its answers.
+var ErrInOrder = errors.New("the client has left in order")
 
-	mu   sync.Mutex // guards what follows
-	line []byte     // the beginning of the client's next line
-	read int        // bytes of the client so far
-	// waits says that the client has asked, and over that it has its result, or will not ask.
-	waits, over bool
-	left        bool            // it has ended its input: an answer that comes later may find nobody
-	params      json.RawMessage // of its initialize
-}
-
-func newIntroduction(in io.Reader, out io.Writer) *introduction {
-	return &introduction{in: in, out: out, asked: make(chan json.RawMessage, 1), answered: make(chan struct{})}
-}
-
-// Read reads from the client.
-func (i *introduction) Read(p []byte) (int, error) {
-	n, err := i.in.Read(p)
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if err != nil {
-		i.left = true
-	}
-	if !i.waits && !i.over {
-		i.read += n
-		i.line = append(i.line, p[:n]...)
-		i.findInitialize()
-	}
-	return n, err
-}
-
-func (i *introduction) findInitialize() {
-	for !i.waits {
-		line, rest, whole := bytes.Cut(i.line, []byte("\n"))
-		if !whole {
-			break
-		}
-		if m, err := jsonrpc.Parse(line); err == nil && m.Method == mcp.MethodInitialize && len(m.Params()) <= maxIntroduction {
-			i.waits, rest = true, nil
-			i.params = bytes.Clone(m.Params())
-			i.asked <- i.params
-		}
-		i.line = rest
-	}
-	if !i.waits && i.read > maxIntroduction {
-		i.over, i.line = true, nil
-	}
-}
-
-// isAnswered reports whether answered is closed.
-func (i *introduction) isAnswered() bool { return closed.Is(i.answered) }
-
-// Write writes to the client.
-func (i *introduction) Write(p []byte) (int, error) {
-	i.mu.Lock()
-	left := i.left // before: it may have its answer, and leave, before Write returns
-	i.mu.Unlock()
-	n, err := i.out.Write(p)
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.waits && !i.over && !left && err == nil && bytes.Contains(p, []byte(`"protocolVersion"`)) {
-		i.over = true
-		close(i.answered)
-	}
-	return n, err
-}
-
-// errInOrder is why a client is served no more that has ended its input, and has its answers.
-var errInOrder = errors.New("the client has left in order")
-
-// standBy lets a process stand by while the client waits for the answer to its initialize, until what the server says is
+// StandBy lets a process stand by while the client waits for the answer to its initialize, until what the server says is
 // remembered, and beyond that while it is not known what the server says in an empty folder. It returns what keeps the process
-// waiting: the end of this one closes it. nil: none waits.
-func (m *Main) standBy(ctx context.Context, client *introduction, gw forprogram.Gateway, dir string, log *slog.Logger) io.Closer {
+// waiting: the end of this one closes it. nil: none waits. args are those of this program, and the log of the process is in dir.
+func StandBy(ctx context.Context, client *Introduction, gw forprogram.Gateway, args []string, dir string, log *slog.Logger) io.Closer {
 	var params json.RawMessage
 	select {
 	case params = <-client.asked:
@@ -151,7 +54,7 @@ func (m *Main) standBy(ctx context.Context, client *introduction, gw forprogram.
 		return nil
 	}
 	start := func() io.WriteCloser {
-		learner, err := m.startLearner(params, dir)
+		learner, err := startLearner(args, params, dir)
 		if err != nil {
 			log.Warn("what the server says could not be learned", "err", err)
 			return nil
@@ -189,7 +92,7 @@ func (m *Main) standBy(ctx context.Context, client *introduction, gw forprogram.
 
 // awaitLearned waits until no process has to stand by. It reports false if ctx ended before, whose end may be
 // that of this process. Once the client has left in order, its session still says what it has.
-func awaitLearned(ctx context.Context, client *introduction, gw forprogram.Gateway, params json.RawMessage) bool {
+func awaitLearned(ctx context.Context, client *Introduction, gw forprogram.Gateway, params json.RawMessage) bool {
 	select {
 	case <-client.answered:
 	case <-ctx.Done():
@@ -204,7 +107,7 @@ func awaitLearned(ctx context.Context, client *introduction, gw forprogram.Gatew
 		case <-enough:
 			return true
 		case <-left:
-			if !errors.Is(context.Cause(ctx), errInOrder) {
+			if !errors.Is(context.Cause(ctx), ErrInOrder) {
 				return false
 			}
 			left, last = nil, time.After(lastLook)
@@ -219,14 +122,14 @@ func awaitLearned(ctx context.Context, client *introduction, gw forprogram.Gatew
 const learnerStart = time.Second
 
 // startLearner is runLearner, but does not wait for long.
-func (m *Main) startLearner(params json.RawMessage, dir string) (io.WriteCloser, error) {
+func startLearner(args []string, params json.RawMessage, dir string) (io.WriteCloser, error) {
 	type result struct {
 		learner io.WriteCloser
 		err     error
 	}
 	started, late := make(chan result), make(chan struct{})
 	go func() { // ends with the disk
-		learner, err := m.runLearner(params, dir)
+		learner, err := runLearner(args, params, dir)
 		select {
 		case started <- result{learner, err}:
 		case <-late:
@@ -251,16 +154,16 @@ const knownHere = "known here"
 // runLearner starts a process that learns what the server says to clients with these params of initialize once the returned
 // pipe is closed, and then what the server says in an empty folder. Lines that are written into it before say what is known. Its
 // log is learn.log in a directory.
-func (m *Main) runLearner(params json.RawMessage, dir string) (io.WriteCloser, error) {
+func runLearner(args []string, params json.RawMessage, dir string) (io.WriteCloser, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	at := slices.Index(m.Args, "--")
+	at := slices.Index(args, "--")
 	if at < 0 {
-		at = len(m.Args)
+		at = len(args)
 	}
-	cmd := exec.Command(self, slices.Insert(slices.Clone(m.Args), at, "--learn")...)
+	cmd := exec.Command(self, slices.Insert(slices.Clone(args), at, "--learn")...)
 	cmd.SysProcAttr = detached()
 	file, err := private.OpenFile(filepath.Join(dir, "learn.log"), os.O_TRUNC)
 	if err != nil {
@@ -286,36 +189,11 @@ func (m *Main) runLearner(params json.RawMessage, dir string) (io.WriteCloser, e
 	return w, nil
 }
 
-// learn waits for the end of stdin, and then has the server say what it says to a client with the params in the first line
-// there, if that is not remembered, and then what may be told in any folder. It ends when an empty line comes.
-func (m *Main) learn(c *config.Config, s *config.Server, gw *gateway.Gateway, log *slog.Logger) int {
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
-	go func() { // ends with ctx
-		select {
-		case <-m.signals:
-			stop()
-		case <-ctx.Done():
-		}
-	}()
-	learned := make(chan error, 1)
-	go func() { learned <- m.learnAll(ctx, c, s, forprogram.Of(gw)) }() // ends with stdin and the disk, and with ctx
-	code := exit.OK
-	select {
-	case err := <-learned:
-		if err != nil {
-			log.Warn("what the server says could not be learned", "err", err)
-			code = exit.Failure
-		}
-	case <-ctx.Done():
-	}
-	end := func(ctx context.Context) { _ = gw.Shutdown(ctx) }
-	return m.stop(log, time.Duration(c.ShutdownTimeout), end, func() { forprogram.Abort(gw) }, nil, code)
-}
-
-// learnAll does what learn says, until ctx ends.
-func (m *Main) learnAll(ctx context.Context, c *config.Config, s *config.Server, gw forprogram.Gateway) error {
-	input := bufio.NewReader(m.Stdin)
+// Learn waits for the end of stdin, and then has the server say what it says to a client with the params in the first line
+// there, if that is not remembered, and then what may be told in any folder. It ends when an empty line comes, or with ctx, but
+// it may wait for stdin and the disk for longer.
+func Learn(ctx context.Context, stdin io.Reader, c *config.Config, s *config.Server, gw forprogram.Gateway) error {
+	input := bufio.NewReader(stdin)
 	params, err := input.ReadBytes('\n')
 	if err != nil || c.StateDir == "" { // no process waits for its client
 		return nil
