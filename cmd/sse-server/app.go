@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/observe"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/setup"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/terminal"
 	"github.com/mcp-sse/mcp-sse/deploy/completions"
 	"github.com/mcp-sse/mcp-sse/gateway"
@@ -125,15 +126,20 @@ func (m *Main) atOnce(c *config.Config) (code int, done bool) {
 	case c.Does == "completion":
 		fmt.Fprint(m.Stdout, completions.Scripts[c.Completion.Shell])
 	case c.Does == "init":
-		return m.initialize(c), true
+		return m.setup().Init(c), true
 	case c.Does == "connect":
-		return m.connect(c), true
+		return m.setup().Connect(c), true
 	case c.Diagnoses():
 		return m.diagnose(c), true
 	default:
 		return exit.OK, false
 	}
 	return exit.OK, true
+}
+
+// setup returns what the commands init and connect need.
+func (m *Main) setup() *setup.Command {
+	return &setup.Command{Stdout: m.Stdout, Stderr: m.Stderr, LookupEnv: m.LookupEnv}
 }
 
 // refuse prints what is wrong with the configuration, and returns the exit code.

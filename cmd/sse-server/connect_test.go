@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/background"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -79,5 +81,32 @@ func TestLearnersLockStays(t *testing.T) {
 	ssetest.Must(t, err)
 	if len(locks) != 1 || len(here) > 0 {
 		t.Errorf("got the locks %q, and here %q", locks, here)
+	}
+}
+
+// Nothing of a clone's file starts because an entry of it is printed or written, or because init reads it.
+func TestAnEntryOfACloneStartsNothing(t *testing.T) {
+	clone, home := t.TempDir(), t.TempDir()
+	t.Chdir(clone)
+	started := filepath.Join(t.TempDir(), "started")
+	file := clitest.Must(json.Marshal(map[string]any{"mcpServers": map[string]any{"evil": map[string]any{"command": "touch", "args": []string{started}}}}))
+	ssetest.Must(t, os.Mkdir(".cursor", 0o700))
+	for _, name := range []string{".mcp.json", ".cursor/mcp.json"} {
+		ssetest.Must(t, os.WriteFile(name, file, 0o600))
+	}
+	env := map[string]string{"HOME": home, "XDG_STATE_HOME": t.TempDir(), "PATH": os.Getenv("PATH")}
+	for _, args := range [][]string{
+		{"init"}, {"connect", "cursor", "-c", "servers.yaml"}, {"connect", "cursor", "-c", ".mcp.json"}, {"connect", "claude-code", "evil", "-c", ".mcp.json"},
+		{"connect", "cursor", "--write", "--replace", "-c", ".mcp.json"}, {"connect", "cursor", "--", "touch", started}, {"check", "--offline", "-c", "servers.yaml"},
+	} {
+		p := launchWith(t, env, args...)
+		p.wantExit(exit.OK)
+		if _, err := os.Stat(started); err == nil || strings.Contains(p.log.String(), "server started") {
+			t.Fatalf("%q started the server:\n%s", args, p.log.String())
+		}
+	}
+	launchWith(t, env, "check", "--start", "-c", "servers.yaml").wantExit(exit.Failure) // it would be seen
+	if _, err := os.Stat(started); err != nil {
+		t.Error(err)
 	}
 }

@@ -32,7 +32,7 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	s := c.Each()[0]
 	if c.Connect != nil {
 		for _, one := range c.Servers { // several: the daemon serves them all
-			if pathOf(c, one) == c.Connect.Path {
+			if c.PathOf(one) == c.Connect.Path {
 				s = one
 			}
 		}

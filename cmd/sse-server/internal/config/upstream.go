@@ -73,6 +73,9 @@ func (c *Config) PrefixOf(s *Server) string {
 	return c.Prefix + "/" + s.Name
 }
 
+// PathOf returns the path of the URL of s.
+func (c *Config) PathOf(s *Server) string { return c.PrefixOf(s) + gateway.Path }
+
 // Gateway returns the options of the gateway in front of s: o, with those that c has.
 func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
 	o.Name, o.Prefix, o.IDKey = s.Name, c.PrefixOf(s), c.IDKey

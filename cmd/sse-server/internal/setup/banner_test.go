@@ -1,28 +1,21 @@
-package main
+package setup
 
 import (
 	"bytes"
 	"encoding/json"
-	"net"
-	"net/http"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
-	"github.com/mcp-sse/mcp-sse/gateway"
-	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
-
-const tokenOfAlice = "0123456789abcdef"
 
 // bannerAt returns the banner of a configuration at an address.
 func bannerAt(t *testing.T, base string, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	banner(&out, base, "", mustLoad(t, map[string]string{"KEY": secret}, args...))
+	Banner(&out, base, "", mustLoad(t, map[string]string{"KEY": secret}, args...))
 	if strings.Contains(out.String(), tokenOfAlice) || strings.Contains(out.String(), secret) {
 		t.Errorf("the banner shows a secret:\n%s", &out)
 	}
@@ -76,7 +69,7 @@ func TestBannerWithoutACommand(t *testing.T) {
 // TestReadmeShowsTheBanner compares the first output in README.md with what the
 // demo prints.
 func TestReadmeShowsTheBanner(t *testing.T) {
-	readme := clitest.Must(os.ReadFile("../../README.md"))
+	readme := clitest.Must(os.ReadFile("../../../../README.md"))
 	_, block, _ := strings.Cut(string(readme), "\n```text\nsse-server serves")
 	block, _, _ = strings.Cut("sse-server serves"+block, "```")
 	if text := bannerAt(t, "http://127.0.0.1:8080"); !strings.HasPrefix(text, block) || strings.Count(block, "\n") < 6 {
@@ -120,24 +113,10 @@ func TestBannerNamesTheServer(t *testing.T) {
 	}
 }
 
-// The page calls a server as the banner does.
-func TestPageNamesTheServer(t *testing.T) {
-	for want, args := range map[string][]string{
-		"everything": {"--", "npx", "-y", "@modelcontextprotocol/server-everything"},
-		"mine":       {"--name", "mine", "--", "npx", "-y", "x"},
-		"demo":       nil,
-	} {
-		c := mustLoad(t, nil, args...)
-		if _, options := served(c, c.Each()[0], gateway.Options{}); options.Title != want {
-			t.Errorf("got %q, want %q", options.Title, want)
-		}
-	}
-}
-
 // On all addresses the banner has one that other machines use.
 func TestBannerForOtherMachines(t *testing.T) {
 	var out bytes.Buffer
-	banner(&out, "http://localhost:1", "http://192.0.2.7:1", mustLoad(t, nil, "--insecure", "--addr", "0.0.0.0:1"))
+	Banner(&out, "http://localhost:1", "http://192.0.2.7:1", mustLoad(t, nil, "--insecure", "--addr", "0.0.0.0:1"))
 	if !strings.Contains(out.String(), "\nand, for other machines, at\n\n    http://192.0.2.7:1/mcp\n") {
 		t.Errorf("got\n%s", &out)
 	}
@@ -153,37 +132,5 @@ func TestBannerWithoutThePage(t *testing.T) {
 		if text := bannerAt(t, "http://localhost:1", append(args, "--no-page")...); strings.Contains(text, "Open ") || strings.Contains(text, "browser") {
 			t.Errorf("%q with --no-page: got\n%s", args, text)
 		}
-	}
-}
-
-// On all addresses, the address for other machines is one of this machine, not that of its loopback, and it is
-// served.
-func TestAddressForOtherMachines(t *testing.T) {
-	t.Parallel()
-	var own []string // of this machine, as others see it
-	addrs, err := net.InterfaceAddrs()
-	ssetest.Must(t, err)
-	for _, addr := range addrs {
-		if one, ok := addr.(*net.IPNet); ok && one.IP.IsGlobalUnicast() {
-			own = append(own, one.IP.String())
-		}
-	}
-	p := start(t, "--addr", "0.0.0.0:0", "--insecure", "--no-start-check")
-	_, port, err := net.SplitHostPort(strings.TrimPrefix(p.base(), "http://"))
-	ssetest.Must(t, err)
-	_, after, told := strings.Cut(p.out.String(), "\nand, for other machines, at\n\n    ")
-	if told != (len(own) > 0) {
-		t.Fatalf("this machine has the addresses %q, and the banner is\n%s", own, p.out.String())
-	}
-	if told {
-		at, _, _ := strings.Cut(after, "\n")
-		host, atPort, err := net.SplitHostPort(strings.TrimSuffix(strings.TrimPrefix(at, "http://"), "/mcp"))
-		if err != nil || atPort != port || !slices.Contains(own, host) {
-			t.Errorf("got %q (%v), want the port %s of one of %q", at, err, port, own)
-		}
-		wantStatus(t, newClient(t, &http.Transport{}), strings.TrimSuffix(at, "/mcp")+"/healthz", "", http.StatusOK)
-	}
-	if p := start(t, "--addr", "127.0.0.1:0", "--no-start-check"); strings.Contains(p.out.String(), "for other machines") {
-		t.Errorf("an address of this machine alone is told to others:\n%s", p.out.String())
 	}
 }

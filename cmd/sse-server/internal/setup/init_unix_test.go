@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package setup
 
 import (
 	"os"
@@ -22,7 +22,7 @@ func TestInitOfAHostileFile(t *testing.T) {
 		"env": {"P": "with ${Q:-hidden3}", "TOK": "${TOKEN:-hidden4}"}, "own\u001b[2J": 1}, "red\u001b[31m": {"command": 5}}}`), 0o600))
 	ssetest.Must(t, os.MkdirAll(filepath.Join(home, ".codex"), 0o700))
 	ssetest.Must(t, syscall.Mkfifo(filepath.Join(home, ".codex", "config.toml"), 0o600))
-	p := launchWith(t, map[string]string{"HOME": home}, "init")
+	p := runWith(t, map[string]string{"HOME": home}, "init")
 	p.wantExit(exit.OK)
 	all := p.out.String() + p.log.String()
 	if strings.ContainsAny(all, "\x1b\x07") || strings.Contains(all, "hidden") || !strings.Contains(all, "config.toml: it is not a regular file") {

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"encoding/json"
@@ -22,7 +22,7 @@ func TestInit(t *testing.T) {
 	home := t.TempDir()
 	t.Chdir(t.TempDir())
 	env := map[string]string{"HOME": home, "KEY": secret}
-	p := launchWith(t, env, "init")
+	p := runWith(t, env, "init")
 	p.wantExit(exit.Failure)
 	if !strings.Contains(p.log.String(), "give a command, as in: sse-server init -- npx -y") {
 		t.Errorf("got %s", p.log.String())
@@ -32,7 +32,7 @@ func TestInit(t *testing.T) {
 		"My Files": {"command": "npx", "args": ["-y", "@x/server-files", "/data: a"], "env": {"A": "yes"}, "cwd": "/"},
 		"files": {"command": "other"}, "my-files": {"command": "npx", "args": ["other"]}, "status": {"command": "x"},
 		"web": {"url": "https://web.example.com/mcp", "headers": {"Authorization": "Bearer ${input:key}"}}}}`), 0o600))
-	p = launchWith(t, env, "init")
+	p = runWith(t, env, "init")
 	p.wantExit(exit.OK)
 	if out := p.out.String(); !strings.HasPrefix(out, "servers.yaml has 5 servers: my-files, files, my-files-2, status-server, web\nSet these variables first: KEY\n") ||
 		!strings.HasSuffix(out, "\n    sse-server --config servers.yaml\n\n") {
@@ -47,12 +47,12 @@ func TestInit(t *testing.T) {
 	if !strings.Contains(string(data), "# from "+home+"/.cursor/mcp.json\n") {
 		t.Errorf("got\n%s", data)
 	}
-	p = launchWith(t, env, "init")
+	p = runWith(t, env, "init")
 	p.wantExit(exit.Failure)
 	if !strings.Contains(p.log.String(), "servers.yaml is there already") {
 		t.Errorf("got %s", p.log.String())
 	}
-	p = launchWith(t, env, "init", "one.yaml", "--", "npx", "-y", "@modelcontextprotocol/server-everything")
+	p = runWith(t, env, "init", "one.yaml", "--", "npx", "-y", "@modelcontextprotocol/server-everything")
 	p.wantExit(exit.OK)
 	if c := mustLoad(t, env, "check", "-c", "one.yaml"); c.Servers[0].Name != "everything" {
 		t.Errorf("got %q", c.Servers[0].Name)
@@ -75,7 +75,7 @@ func TestInitKeepsSecrets(t *testing.T) {
 		ssetest.Must(t, os.MkdirAll(filepath.Dir(file), 0o700))
 		ssetest.Must(t, os.WriteFile(file, []byte(content), 0o600))
 	}
-	p := launchWith(t, env, "init")
+	p := runWith(t, env, "init")
 	p.wantExit(exit.OK)
 	if !strings.Contains(p.out.String(), "servers.yaml has 3 servers: a, b, c\nSet these variables first: API_KEY (Key of the API), C_TOKEN, B_KEY\n") ||
 		!strings.Contains(p.log.String(), "config.toml: ignored, as they are the client's own: tool_timeout_sec\n") {
@@ -89,7 +89,7 @@ func TestInitKeepsSecrets(t *testing.T) {
 		t.Errorf("got %q %q %s", argsOf(a), a.Env, a.EnvFile)
 	}
 	ssetest.Must(t, os.Remove(".env"))
-	p = launchWith(t, env, "init", "again.yaml")
+	p = runWith(t, env, "init", "again.yaml")
 	p.wantExit(exit.OK)
 	if !strings.Contains(p.log.String(), "sse-server: correct this before you start it: again.yaml:") || !strings.Contains(p.log.String(), "env-file: there is no file ") {
 		t.Errorf("got %s", p.log.String())
@@ -110,7 +110,7 @@ func TestInitPutsSecretsIntoTheStateDirectory(t *testing.T) {
 		"gh": {"command": "true", "args": ["--token", "`+secret+`"], "env": {"GITHUB_TOKEN": "`+secret+`", "MODE": "${MODE:-fast}"}},
 		"web": {"url": "https://web.example/mcp", "headers": {"Authorization": "Bearer `+secret+`", "X": "${AWS_SECRET}", "Y": "${file:/etc/hostname}"}}}}`), 0o600))
 	env := map[string]string{"HOME": home, "AWS_SECRET": "of the user"}
-	p := launchWith(t, env, "init")
+	p := runWith(t, env, "init")
 	p.wantExit(exit.OK)
 	data, err := os.ReadFile("servers.yaml")
 	ssetest.Must(t, err)
@@ -141,7 +141,7 @@ func TestInitPutsSecretsIntoTheStateDirectory(t *testing.T) {
 		t.Errorf("got %v\n%s", err, again)
 	}
 	// With the name, it is sent.
-	launchWith(t, env, "init", "named.yaml", "--expand", "AWS_SECRET").wantExit(exit.OK)
+	runWith(t, env, "init", "named.yaml", "--expand", "AWS_SECRET").wantExit(exit.OK)
 	if header := mustLoad(t, env, "check", "-c", "named.yaml").Servers[1].Remote().Header; header.Get("X") != "of the user" {
 		t.Errorf("with --expand: got %v", header)
 	}
@@ -152,7 +152,7 @@ func TestInitLeavesTheValuesOfAnEarlierFile(t *testing.T) {
 	home := t.TempDir()
 	t.Chdir(t.TempDir())
 	for _, value := range []string{"first", "second"} {
-		p := launchWith(t, map[string]string{"HOME": home}, "init", "--env", "TOKEN="+value, "--", "true")
+		p := runWith(t, map[string]string{"HOME": home}, "init", "--env", "TOKEN="+value, "--", "true")
 		p.wantExit(exit.OK)
 		ssetest.Must(t, os.Rename("servers.yaml", value+".yaml"))
 	}
@@ -167,7 +167,7 @@ func TestInitLeavesTheValuesOfAnEarlierFile(t *testing.T) {
 func TestInitNamesProgramsThatAreMissing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ssetest.Must(t, os.WriteFile(".mcp.json", []byte(`{"mcpServers": {"a": {"command": "no-such-server-xyz"}, "b": {"command": "true"}, "c": {"command": "C:\\x\\srv.exe"}}}`), 0o600))
-	p := launchWith(t, map[string]string{"HOME": t.TempDir()}, "init")
+	p := runWith(t, map[string]string{"HOME": t.TempDir()}, "init")
 	p.wantExit(exit.OK)
 	for _, want := range []string{
 		`sse-server: correct this before you start it: servers.yaml:5:7: command: start "no-such-server-xyz": there is no such program in PATH`,
@@ -189,13 +189,13 @@ func TestInitLeavesItselfOut(t *testing.T) {
 	t.Chdir(project)
 	env := map[string]string{"HOME": home}
 	for _, client := range []string{"cursor", "claude-desktop", "codex"} {
-		launchWith(t, env, "connect", client, "--write", "--name", "of-"+client, "--", "npx", "-y", "x").wantExit(exit.OK)
+		runWith(t, env, "connect", client, "--write", "--name", "of-"+client, "--", "npx", "-y", "x").wantExit(exit.OK)
 	}
-	p := launchWith(t, env, "init")
+	p := runWith(t, env, "init")
 	p.wantExit(exit.Failure)
-	launchWith(t, env, "connect", "cursor", "--file", home+"/.cursor/mcp.json", "--name", "of-desk").wantExit(exit.OK)
+	runWith(t, env, "connect", "cursor", "--file", home+"/.cursor/mcp.json", "--name", "of-desk").wantExit(exit.OK)
 	t.Chdir(home) // where the file of the project is that of the user
-	if at := launchWith(t, env, "init"); strings.Count(at.out.String(), "of-desk of ") != 1 {
+	if at := runWith(t, env, "init"); strings.Count(at.out.String(), "of-desk of ") != 1 {
 		t.Errorf("got %s", at.out.String())
 	}
 	t.Chdir(project)
@@ -209,7 +209,7 @@ func TestInitLeavesItselfOut(t *testing.T) {
 		"other": {"url": "http://127.0.0.1:9000/mcp"},
 		"docs": {"command": "sse-server", "args": ["stdio", "--env", "B=2", "--", "npx", "-y", "docs"], "env": {"A": "1"}},
 		"far": {"command": "sse-server", "args": ["stdio", "--url", "https://far.example.com/mcp", "--header", "Authorization: Bearer ${TOKEN}"], "env": {"TOKEN": "`+secret+`"}}}}`), 0o600))
-	p = launchWith(t, env, "init")
+	p = runWith(t, env, "init")
 	p.wantExit(exit.OK)
 	out := p.out.String()
 	for _, name := range []string{"path", "any", "bare", "file", "remote"} {
@@ -220,7 +220,7 @@ func TestInitLeavesItselfOut(t *testing.T) {
 	if !strings.Contains(out, "servers.yaml has 4 servers: docs, far, other, shared\n") {
 		t.Errorf("got %s", out)
 	}
-	p = launchWith(t, env, "init", "elsewhere.yaml", "--addr", "127.0.0.1:9000")
+	p = runWith(t, env, "init", "elsewhere.yaml", "--addr", "127.0.0.1:9000")
 	p.wantExit(exit.OK)
 	if out := p.out.String(); !strings.Contains(out, "other of .mcp.json") || strings.Contains(out, "path of .mcp.json") || !strings.Contains(out, "    sse-server --addr 127.0.0.1:9000 --config elsewhere.yaml\n") {
 		t.Errorf("for another address: got %s", out)
@@ -248,12 +248,12 @@ func TestEntriesHaveThePathOfTheProgram(t *testing.T) {
 
 // The command in the documentation makes the entry below it.
 func TestDocsOfConnectAreTrue(t *testing.T) {
-	docs := clitest.Must(os.ReadFile("../../docs/clients.md"))
+	docs := clitest.Must(os.ReadFile("../../../../docs/clients.md"))
 	found := regexp.MustCompile("(?m)^    sse-server (connect .*) --write\n\n```json\n(.*)\n").FindSubmatch(docs)
 	if found == nil {
 		t.Fatal("docs/clients.md has no command")
 	}
-	p := launchWith(t, nil, strings.Fields(string(found[1]))...)
+	p := runWith(t, nil, strings.Fields(string(found[1]))...)
 	p.wantExit(exit.OK)
 	var want, got struct{ MCPServers map[string]any }
 	ssetest.Must(t, json.Unmarshal(found[2], &want))
@@ -302,7 +302,7 @@ func TestConnectAClient(t *testing.T) {
 		{[]string{"connect", "cursor", "nope"}, exit.Config, "", `there is no server "nope": want one of demo`},
 		{[]string{"connect", "cursor", "--addr", "127.0.0.1:0"}, exit.Config, "", "port 0 is another one each time"},
 	} {
-		p := launchWith(t, env, test.args...)
+		p := runWith(t, env, test.args...)
 		p.wantExit(test.code)
 		if !strings.Contains(p.out.String(), test.out) || !strings.Contains(p.log.String(), test.log) {
 			t.Errorf("%q: got %s%s", test.args, p.out.String(), p.log.String())
@@ -312,7 +312,7 @@ func TestConnectAClient(t *testing.T) {
 		t.Errorf("Continue's file has %s (%v)", data, err)
 	}
 	ssetest.Must(t, os.Link(file, file+".bak"))
-	p := launchWith(t, env, "connect", "cursor", "--file", file, "--addr", "127.0.0.1:9")
+	p := runWith(t, env, "connect", "cursor", "--file", file, "--addr", "127.0.0.1:9")
 	p.wantExit(exit.OK)
 	if out := p.out.String(); !strings.Contains(out, "Replaced demo in "+file+", as it had another URL. Restart Cursor.\n") || !strings.Contains(out, file+" had more names (hard links). They keep what it had") {
 		t.Errorf("got %s", out)
@@ -322,45 +322,18 @@ func TestConnectAClient(t *testing.T) {
 	}
 }
 
-// Nothing of a clone's file starts because an entry of it is printed or written, or because init reads it.
-func TestAnEntryOfACloneStartsNothing(t *testing.T) {
-	clone, home := t.TempDir(), t.TempDir()
-	t.Chdir(clone)
-	started := filepath.Join(t.TempDir(), "started")
-	file := clitest.Must(json.Marshal(map[string]any{"mcpServers": map[string]any{"evil": map[string]any{"command": "touch", "args": []string{started}}}}))
-	ssetest.Must(t, os.Mkdir(".cursor", 0o700))
-	for _, name := range []string{".mcp.json", ".cursor/mcp.json"} {
-		ssetest.Must(t, os.WriteFile(name, file, 0o600))
-	}
-	env := map[string]string{"HOME": home, "XDG_STATE_HOME": t.TempDir(), "PATH": os.Getenv("PATH")}
-	for _, args := range [][]string{
-		{"init"}, {"connect", "cursor", "-c", "servers.yaml"}, {"connect", "cursor", "-c", ".mcp.json"}, {"connect", "claude-code", "evil", "-c", ".mcp.json"},
-		{"connect", "cursor", "--write", "--replace", "-c", ".mcp.json"}, {"connect", "cursor", "--", "touch", started}, {"check", "--offline", "-c", "servers.yaml"},
-	} {
-		p := launchWith(t, env, args...)
-		p.wantExit(exit.OK)
-		if _, err := os.Stat(started); err == nil || strings.Contains(p.log.String(), "server started") {
-			t.Fatalf("%q started the server:\n%s", args, p.log.String())
-		}
-	}
-	launchWith(t, env, "check", "--start", "-c", "servers.yaml").wantExit(exit.Failure) // it would be seen
-	if _, err := os.Stat(started); err != nil {
-		t.Error(err)
-	}
-}
-
 // A name after the client chooses one of several servers.
 func TestConnectChoosesAServer(t *testing.T) {
 	t.Chdir(t.TempDir())
 	several := clitest.WriteFile(t, "gw.yaml", "servers: {docs: {}, files: {}}\n")
 	for name, other := range map[string]string{"docs": "files", "files": "docs"} {
-		p := launchWith(t, map[string]string{"HOME": t.TempDir()}, "connect", "cursor", name, "-c", several)
+		p := runWith(t, map[string]string{"HOME": t.TempDir()}, "connect", "cursor", name, "-c", several)
 		p.wantExit(exit.OK)
 		if out := p.out.String(); !strings.Contains(out, `"url": "http://127.0.0.1:8080/`+name+`/mcp"`) || strings.Contains(out, other) {
 			t.Errorf("connect cursor %s: got %s", name, out)
 		}
 	}
-	p := launchWith(t, map[string]string{"HOME": t.TempDir()}, "connect", "cursor", "web", "-c", several)
+	p := runWith(t, map[string]string{"HOME": t.TempDir()}, "connect", "cursor", "web", "-c", several)
 	p.wantExit(exit.Config)
 	if !strings.Contains(p.log.String(), `there is no server "web": want one of docs, files`) {
 		t.Errorf("got %s", p.log.String())
@@ -389,7 +362,7 @@ func TestInitThenConnectThenUndo(t *testing.T) {
 		{[]string{"connect", "cursor", "--undo"}, exit.OK, "Restored everything in .cursor/mcp.json. Restart Cursor.", ""},
 		{[]string{"connect", "cursor", "--undo"}, exit.Failure, "", "changed nothing in it"},
 	} {
-		p := launchWith(t, env, step.args...)
+		p := runWith(t, env, step.args...)
 		p.wantExit(step.code)
 		if !strings.Contains(p.out.String(), step.out) || !strings.Contains(p.log.String(), step.log) {
 			t.Errorf("%q: got %s%s", step.args, p.out.String(), p.log.String())
@@ -398,7 +371,7 @@ func TestInitThenConnectThenUndo(t *testing.T) {
 	data, err := os.ReadFile(".cursor/mcp.json")
 	ssetest.Must(t, err)
 	ssetest.Want(t, "the file", string(data), before)
-	p := launchWith(t, nil, "connect", "cursor", "--file", "mcp.json")
+	p := runWith(t, nil, "connect", "cursor", "--file", "mcp.json")
 	p.wantExit(exit.Config)
 	ssetest.WantText(t, "without a state directory", p.log.String(), "there is no place for what the file has now")
 }

@@ -1,0 +1,94 @@
+package setup
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/internal/clients"
+)
+
+// Banner shows the URL of each server, a first command, and what to paste into which client.
+// elsewhere is the address for other machines, which may be empty.
+func Banner(w io.Writer, base, elsewhere string, c *config.Config) {
+	first, isOAuth := c.Each()[0], len(c.OAuth) > 0
+	if isOAuth { // which tokens are for
+		base, elsewhere = strings.TrimSuffix(c.PublicURL, "/"), ""
+	}
+	what := c.Title(first)
+	if first.Kind() == config.OfDemo && len(c.Servers) == 0 {
+		what = "the demo server (tools echo, sleep)"
+	}
+	if at := first.Served(); strings.Contains(at, "://") && len(c.Servers) == 0 {
+		what += ", " + at + ","
+	}
+	if len(c.Servers) > 1 {
+		what = fmt.Sprintf("%d servers", len(c.Servers))
+	}
+	fmt.Fprintf(w, "sse-server serves %s at\n\n", what)
+	for _, s := range c.Each() {
+		fmt.Fprintf(w, "    %s\n", base+c.PathOf(s))
+	}
+	if elsewhere != "" {
+		fmt.Fprint(w, "\nand, for other machines, at\n\n")
+		for _, s := range c.Each() {
+			fmt.Fprintf(w, "    %s\n", elsewhere+c.PathOf(s))
+		}
+	}
+	tellOfPage(w, base, c)
+	tellOfClients(w, base, c)
+}
+
+// inBanner are the clients that the banner has a line for; those that take the same share one.
+var inBanner = []string{"claude-code", "cursor", "trae", "vs-code"}
+
+// tellOfClients shows what to paste: for the first server alone where a command just tries it.
+func tellOfClients(w io.Writer, base string, c *config.Config) {
+	servers := serversOf(c, base)
+	first := servers[:1]
+	if c.Each()[0].Kind() == config.OfDemo {
+		first[0].Call = `"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}`
+	}
+	text := func(name string, servers []clients.Server) (title, text string) {
+		client, _ := clients.Named(name) // it is in the table
+		if document := client.Entry.Document(servers); document != nil && name != "claude-code" {
+			return client.Title, string(document)
+		}
+		return client.Title, client.Entry.Text(servers)
+	}
+	if !first[0].NeedsSession {
+		_, curl := text("curl", first)
+		fmt.Fprintf(w, "\n%s\n", curl)
+	}
+	var titles, texts []string
+	for _, name := range inBanner {
+		title, text := text(name, servers)
+		if last := len(texts) - 1; last >= 0 && texts[last] == text {
+			titles[last] += ", " + title
+			continue
+		}
+		titles, texts = append(titles, title), append(texts, text)
+	}
+	title, inspector := text("inspector", first)
+	titles, texts = append(titles, title), append(texts, inspector)
+	fmt.Fprintln(w)
+	for i, title := range titles {
+		for line := range strings.Lines(texts[i]) {
+			fmt.Fprintf(w, "%-13s %s\n", title, strings.TrimSuffix(line, "\n"))
+			title = ""
+		}
+	}
+	fmt.Fprintln(w)
+}
+
+// tellOfPage tells people of the page of the server, or of the list of several, where pages are served.
+func tellOfPage(w io.Writer, base string, c *config.Config) {
+	switch {
+	case !c.ServesPage():
+	case len(c.Servers) > 1:
+		fmt.Fprintf(w, "\nOpen %s/ in a browser to try them.\n", base)
+	default:
+		fmt.Fprintf(w, "\nOpen %s in a browser to try it.\n", base+c.PathOf(c.Each()[0]))
+	}
+}

@@ -1,0 +1,46 @@
+// Package setup helps people to set up clients: the banner and sse-server connect say what to paste, connect --write
+// puts it into the files of clients, and sse-server init makes a file of servers from those. It starts nothing.
+package setup
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/clients"
+)
+
+// Command is what the commands init and connect take from the program.
+type Command struct {
+	Stdout, Stderr io.Writer
+	LookupEnv      func(string) (string, bool)
+}
+
+// home returns the home directory, "" if there is none.
+func (cmd *Command) home() string { return config.HomeOf(cmd.LookupEnv) }
+
+// serversOf returns the servers of c as clients are told of them, below a URL.
+func serversOf(c *config.Config, base string) (servers []clients.Server) {
+	program := ourselves(os.Executable())
+	for _, s := range c.Each() {
+		isSSE := !slices.Contains(s.Transports, string(gateway.TransportStreamable))
+		servers = append(servers, clients.Server{
+			Name: c.Title(s), URL: base + c.PathOf(s), SSE: isSSE, NeedsSession: isSSE || !s.AutoInitialize,
+			Token: c.Tokens != nil || len(c.OAuth) > 0, Issuer: len(c.OAuth) > 0, Program: program,
+		})
+	}
+	return servers
+}
+
+// ourselves returns how a client starts this program: by its path, because a program with a window has no PATH
+// of a shell. go run removes the file when it ends, so that has the name alone.
+func ourselves(self string, err error) string {
+	if err != nil || strings.Contains(filepath.ToSlash(self), "/go-build") {
+		return "sse-server"
+	}
+	return self
+}
