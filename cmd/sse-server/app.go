@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/auth/oauthclient"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/check"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/observe"
@@ -98,7 +99,10 @@ func (m *Main) Run() int {
 	if c.Does == "check" {
 		fmt.Fprintln(m.Stdout, "configuration ok")
 		if c.Check.Start {
-			return m.tryServers(c, log)
+			open := func(s *config.Server) (*gateway.Gateway, error) {
+				return newGateway(c, s, gateway.Options{Logger: log})
+			}
+			return m.check().Try(c, open, m.signals)
 		}
 		return exit.OK
 	}
@@ -130,7 +134,7 @@ func (m *Main) atOnce(c *config.Config) (code int, done bool) {
 	case c.Does == "connect":
 		return m.setup().Connect(c), true
 	case c.Diagnoses():
-		return m.diagnose(c), true
+		return m.check().URL(c, m.Notify(syscall.SIGINT, syscall.SIGTERM)), true
 	default:
 		return exit.OK, false
 	}
@@ -140,6 +144,11 @@ func (m *Main) atOnce(c *config.Config) (code int, done bool) {
 // setup returns what the commands init and connect need.
 func (m *Main) setup() *setup.Command {
 	return &setup.Command{Stdout: m.Stdout, Stderr: m.Stderr, LookupEnv: m.LookupEnv}
+}
+
+// check returns what says whether servers can be used.
+func (m *Main) check() *check.Check {
+	return &check.Check{Stdout: m.Stdout, Stderr: m.Stderr, Live: m.live, Silence: m.Silence}
 }
 
 // refuse prints what is wrong with the configuration, and returns the exit code.

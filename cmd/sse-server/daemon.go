@@ -19,6 +19,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/mcp-sse/mcp-sse/cluster"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/advice"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/background"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/demo"
@@ -226,7 +227,7 @@ func newGateway(c *config.Config, s *config.Server, shared gateway.Options) (*ga
 func served(c *config.Config, s *config.Server, shared gateway.Options) (upstream.Upstream, gateway.Options) {
 	options := c.Gateway(s, shared)
 	options.Title = c.Title(s)
-	forprogram.OptionsOf(&options).Remedy = func(err error) string { return remedyFor(s, err.Error()) }
+	forprogram.OptionsOf(&options).Remedy = func(err error) string { return advice.For(s, err.Error()) }
 	if up := s.Upstream(); up != nil {
 		return up, options
 	}

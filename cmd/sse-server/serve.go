@@ -45,7 +45,7 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 	notify(d.log, systemd.SdNotifyReady)
 	var checking sync.WaitGroup
 	if c.StartCheck {
-		checking.Go(func() { m.checkStarts(ctx, gateways, c) }) // ends with ctx
+		checking.Go(func() { m.check().Starts(ctx, gateways, c) }) // ends with ctx
 	}
 
 	unused := make(chan string, 1)

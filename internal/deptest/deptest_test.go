@@ -38,7 +38,8 @@ var layers = [][]string{
 	{"cmd/sse-server/internal/tree", "cmd/sse-server/internal/exit", "cmd/sse-server/internal/plaintext", "cmd/sse-server/internal/terminal"},
 	{"cmd/sse-server/internal/clientfile", "cmd/sse-server/internal/firstprocess"},
 	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo", "cmd/sse-server/internal/diagnosis", "deploy/completions"},
-	{"cmd/sse-server/internal/observe", "cmd/sse-server/internal/listen", "cmd/sse-server/internal/background", "cmd/sse-server/internal/setup"},
+	{"cmd/sse-server/internal/advice", "cmd/sse-server/internal/observe", "cmd/sse-server/internal/listen", "cmd/sse-server/internal/background", "cmd/sse-server/internal/setup"},
+	{"cmd/sse-server/internal/check"},
 	{"cmd/sse-server"},
 }
 
@@ -73,7 +74,7 @@ var reserved = map[string][]string{
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"github.com/nats-io/nats.go":             {"cluster"},
 	"github.com/hashicorp/golang-lru/v2":     {"cluster", "connstate", "internal/signedid", "auth/oauth"},
-	"os/exec":                                {"internal/upstream/stdio", "cmd/sse-server/internal/background", "cmd/sse-server/internal/setup"},
+	"os/exec":                                {"internal/upstream/stdio", "cmd/sse-server/internal/background"},
 	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},
 	"go.opentelemetry.io/otel":               {"connstate", "gateway", "internal/bridge", "cmd/sse-server/internal/observe"},
 	"go.opentelemetry.io/otel/sdk":           {"cmd/sse-server/internal/observe"},

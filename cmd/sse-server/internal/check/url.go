@@ -1,11 +1,11 @@
-package main
+package check
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
@@ -14,12 +14,11 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/plaintext"
 )
 
-// diagnose prints what a client meets at the URL, step by step, and returns the exit code. A signal ends it
+// URL prints what a client meets at the URL, step by step, and returns the exit code. A signal ends it
 // at once.
-func (m *Main) diagnose(c *config.Config) int {
+func (k *Check) URL(c *config.Config, signals <-chan os.Signal) int {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	signals := m.Notify(syscall.SIGINT, syscall.SIGTERM)
 	go func() { // ends with ctx
 		select {
 		case <-signals:
@@ -31,28 +30,28 @@ func (m *Main) diagnose(c *config.Config) int {
 	var steps []diagnosis.Step
 	var shown func()
 	works := diagnosis.Run(ctx, diagnosis.Options{
-		URL: remote.Address, Header: remote.Header, Origin: c.Check.Origin, Wait: time.Duration(c.Check.Wait), Patience: m.Silence,
-		Begin: func(name string, limit time.Duration) { shown = m.showWaiting(name, limit) },
+		URL: remote.Address, Header: remote.Header, Origin: c.Check.Origin, Wait: time.Duration(c.Check.Wait), Patience: k.Silence,
+		Begin: func(name string, limit time.Duration) { shown = k.showWaiting(name, limit) },
 	}, func(s diagnosis.Step) {
 		shown()
 		steps = append(steps, s)
 		if !c.Check.JSON {
-			m.tellStep(s)
+			k.tellStep(s)
 		}
 	})
 	last := steps[len(steps)-1]
 	switch {
 	case c.Check.JSON:
 		data, _ := json.MarshalIndent(map[string]any{"url": remote.Place(), "works": works, "steps": steps}, "", "  ") // never fails
-		fmt.Fprintf(m.Stdout, "%s\n", data)
+		fmt.Fprintf(k.Stdout, "%s\n", data)
 	case works:
-		fmt.Fprintf(m.Stdout, "A client can use %s.\n", remote.Place())
+		fmt.Fprintf(k.Stdout, "A client can use %s.\n", remote.Place())
 	case last.Result == diagnosis.Stopped:
-		fmt.Fprintf(m.Stdout, "Interrupted at %s: what comes after it was not tried.\n", last.Name)
+		fmt.Fprintf(k.Stdout, "Interrupted at %s: what comes after it was not tried.\n", last.Name)
 	default:
 		first := steps[slices.IndexFunc(steps, func(s diagnosis.Step) bool { return s.Result == diagnosis.Failed })]
 		if first != last { // else its remedy is the last line
-			fmt.Fprintf(m.Stdout, "Not all of %s works: begin with the first ✗, %s.\n", remote.Place(), first.Name)
+			fmt.Fprintf(k.Stdout, "Not all of %s works: begin with the first ✗, %s.\n", remote.Place(), first.Name)
 		}
 	}
 	if works {
@@ -65,7 +64,7 @@ func (m *Main) diagnose(c *config.Config) int {
 var marks = map[diagnosis.Result]string{diagnosis.OK: "✓", diagnosis.Failed: "✗", diagnosis.Missing: "–", diagnosis.Untried: "–", diagnosis.Stopped: "!"}
 
 // tellStep prints one step.
-func (m *Main) tellStep(s diagnosis.Step) {
+func (k *Check) tellStep(s diagnosis.Step) {
 	detail, took := s.Detail, ""
 	if s.Result == diagnosis.Missing || s.Result == diagnosis.Untried {
 		detail = string(s.Result) + ": " + detail
@@ -73,8 +72,8 @@ func (m *Main) tellStep(s diagnosis.Step) {
 	if s.Milliseconds > 0 {
 		took = fmt.Sprintf("%.1f ms", s.Milliseconds)
 	}
-	fmt.Fprintf(m.Stdout, "%s %-35s %11s  %s\n", marks[s.Result], plaintext.Visible(s.Name), took, plaintext.Visible(detail))
+	fmt.Fprintf(k.Stdout, "%s %-35s %11s  %s\n", marks[s.Result], plaintext.Visible(s.Name), took, plaintext.Visible(detail))
 	if s.Remedy != "" {
-		fmt.Fprintf(m.Stdout, "  what to do: %s\n", plaintext.Visible(s.Remedy))
+		fmt.Fprintf(k.Stdout, "  what to do: %s\n", plaintext.Visible(s.Remedy))
 	}
 }

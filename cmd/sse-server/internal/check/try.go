@@ -1,46 +1,46 @@
-package main
+package check
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
+	"os"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/advice"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/plaintext"
-	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/terminal"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 )
 
-// tryServers opens a session with each server and prints what the server is, or why there
+// Try opens a session with each server and prints what the server is, or why there
 // is no session and what to do. It returns the exit code. After a signal it tries no more servers, but
-// still ends the one that it has started; a second signal does not wait for that.
-func (m *Main) tryServers(c *config.Config, log *slog.Logger) int {
+// still ends the one that it has started; a second signal does not wait for that. open makes the gateway of a server.
+func (k *Check) Try(c *config.Config, open func(*config.Server) (*gateway.Gateway, error), signals <-chan os.Signal) int {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	t := &trial{m: m, c: c, log: log}
+	t := &trial{check: k, c: c, open: open}
 	done := make(chan int, 1)
 	go func() { done <- t.run(ctx) }() // ends with ctx, but for the end of the server
 	select {
 	case code := <-done:
 		return code
-	case <-m.signals:
+	case <-signals:
 		if name := t.name.Load(); name != nil {
-			fmt.Fprintf(m.live.Over(m.Stderr), "sse-server: Stopping: waiting for %s to end. The same signal again stops at once.\n", *name)
+			fmt.Fprintf(k.Live.Over(k.Stderr), "sse-server: Stopping: waiting for %s to end. The same signal again stops at once.\n", *name)
 		}
 		stop()
 	}
 	select {
 	case code := <-done:
 		return code
-	case sig := <-m.signals:
+	case sig := <-signals:
 		if gw := t.gateway.Load(); gw != nil {
 			forprogram.Abort(gw)
 		}
@@ -50,9 +50,9 @@ func (m *Main) tryServers(c *config.Config, log *slog.Logger) int {
 
 // trial is a check of each server.
 type trial struct {
-	m   *Main
-	c   *config.Config
-	log *slog.Logger
+	check *Check
+	c     *config.Config
+	open  func(*config.Server) (*gateway.Gateway, error)
 
 	name    atomic.Pointer[string] // of the server that is being tried
 	gateway atomic.Pointer[gateway.Gateway]
@@ -60,20 +60,20 @@ type trial struct {
 
 // run tries each server, and returns the exit code.
 func (t *trial) run(ctx context.Context) int {
-	code, out := exit.OK, t.m.live.Over(t.m.Stdout)
+	code, out := exit.OK, t.check.out()
 	for _, s := range t.c.Each() {
 		if ctx.Err() != nil {
 			break
 		}
 		s.AutoInitialize = true
-		gw, err := newGateway(t.c, s, gateway.Options{Logger: t.log})
+		gw, err := t.open(s)
 		if err != nil {
-			return t.m.refuse(err)
+			return exit.Refuse(t.check.Stderr, err)
 		}
 		began, name := time.Now(), t.c.Title(s)
 		t.name.Store(&name)
 		t.gateway.Store(gw)
-		shown := t.m.showWaiting(name+": starting", time.Duration(s.StartTimeout))
+		shown := t.check.showWaiting(name+": starting", time.Duration(s.StartTimeout))
 		found, err := forprogram.Of(gw).Try(ctx) // its timeouts bound it
 		shown()
 		took, fault := time.Since(began), cmp.Or(err, found.NoTools)
@@ -91,10 +91,10 @@ func (t *trial) run(ctx context.Context) int {
 			code = exit.Failure
 		case fault != nil:
 			code = exit.Failure
-			fmt.Fprintf(out, "  what to do: %s\n", remedyFor(s, fault.Error()))
+			fmt.Fprintf(out, "  what to do: %s\n", advice.For(s, fault.Error()))
 		default:
 			warm, _ := forprogram.Of(gw).Warm()
-			t.m.tellLosses(t.c.Check.For, clients.Offer{
+			t.check.tellLosses(t.c.Check.For, clients.Offer{
 				Name: name, Boot: took, Tools: toolsOf(found.Tools),
 				Ahead: warm > 0 || s.Remember && s.Kind() == config.OfCommand,
 			})
@@ -104,14 +104,9 @@ func (t *trial) run(ctx context.Context) int {
 	return code
 }
 
-// showWaiting shows for what the check waits. The caller must call end.
-func (m *Main) showWaiting(what string, limit time.Duration) (end func()) {
-	return m.live.ShowWaiting(what, limit, cmp.Or(m.Silence, terminal.Silence), m.Stderr)
-}
-
 // tellLosses prints what a client, or each one, will lose of a server. For a single client it also
 // prints what check cannot tell.
-func (m *Main) tellLosses(client string, server clients.Offer) {
+func (k *Check) tellLosses(client string, server clients.Offer) {
 	for _, c := range clients.All {
 		if client != c.Name && client != config.AllClients {
 			continue
@@ -129,7 +124,7 @@ func (m *Main) tellLosses(client string, server clients.Offer) {
 			}
 		}
 		for _, line := range lines {
-			fmt.Fprintf(m.Stdout, "  %s: %s\n", c.Name, plaintext.Visible(line))
+			fmt.Fprintf(k.Stdout, "  %s: %s\n", c.Name, plaintext.Visible(line))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package advice
 
 import (
 	"net/url"
@@ -112,10 +112,10 @@ var remedies = []remedy{
 
 const spelling = "check the spelling of the program, and the PATH of sse-server"
 
-// remedyFor returns what to do about a server that has not started, with that error.
-func remedyFor(s *config.Server, text string) string {
-	reason, stderr := apart(text)
-	if what := remedyKnown(s, reason, stderr); what != "" {
+// For returns what to do about a server that has not started, with that error.
+func For(s *config.Server, text string) string {
+	reason, stderr := Apart(text)
+	if what := Known(s, reason, stderr); what != "" {
 		return what
 	}
 	if s.Kind() == config.OfCommand {
@@ -124,9 +124,9 @@ func remedyFor(s *config.Server, text string) string {
 	return "open the address with curl to see more of it"
 }
 
-// remedyKnown returns what to do about a reason, and what the program has written last; empty if nothing is known of
+// Known returns what to do about a reason, and what the program has written last; empty if nothing is known of
 // them.
-func remedyKnown(s *config.Server, reason, stderr string) string {
+func Known(s *config.Server, reason, stderr string) string {
 	for _, one := range remedies {
 		if what, meant := one.of(s, reason, stderr); meant {
 			return what
@@ -163,8 +163,8 @@ func (r *remedy) of(s *config.Server, reason, stderr string) (what string, meant
 	return atServer(s, what), true
 }
 
-// apart returns why a server has not started, and the lines that it has written last.
-func apart(text string) (reason, stderr string) {
+// Apart returns why a server has not started, and the lines that it has written last.
+func Apart(text string) (reason, stderr string) {
 	for _, before := range []string{"; stderr: ", "; its stderr says: "} {
 		if reason, stderr, found := strings.Cut(text, before); found {
 			return reason, stderr

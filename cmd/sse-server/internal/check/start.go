@@ -1,7 +1,6 @@
-package main
+package check
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -12,11 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/advice"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/plaintext"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/terminal"
 	"github.com/mcp-sse/mcp-sse/gateway"
-	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 )
@@ -49,13 +48,13 @@ type starting struct {
 	told   bool // what is known of it
 }
 
-// checkStarts says on stdout what each server is: from memory if it is remembered, else by starting it once; or
+// Starts says on stdout what each server is: from memory if it is remembered, else by starting it once; or
 // why it does not start, and what to do. As many start at a time as there are processors. Warm servers of one
 // that is checked start once the check has gone on for a while, so that one that fails at once is not started
 // again and again; and after it if the command may have to install a package: two that do so at the same time
-// collide. checkStarts returns when each server has answered or failed, or when ctx ends.
-func (m *Main) checkStarts(ctx context.Context, gateways map[string]*gateway.Gateway, c *config.Config) {
-	all := &startCheck{out: m.live.Over(m.Stdout), live: m.live, began: time.Now(), next: cmp.Or(m.Silence, terminal.Silence), after: cmp.Or(m.Silence, terminal.Silence)}
+// collide. Starts returns when each server has answered or failed, or when ctx ends.
+func (k *Check) Starts(ctx context.Context, gateways map[string]*gateway.Gateway, c *config.Config) {
+	all := &startCheck{out: k.out(), live: k.Live, began: time.Now(), next: k.silence(), after: k.silence()}
 	for _, s := range c.Each() {
 		all.wide = max(all.wide, len(c.Title(s)))
 	}
@@ -119,7 +118,7 @@ func (all *startCheck) check(ctx context.Context, gw *gateway.Gateway, s *config
 	case err == nil:
 		lines := []string{summary(titleOf(found), found, startedIn(time.Since(began), found))}
 		if found.NoTools != nil {
-			lines = append(lines, "What to do: "+remedyFor(s, found.NoTools.Error())+".")
+			lines = append(lines, "What to do: "+advice.For(s, found.NoTools.Error())+".")
 		}
 		all.say(name, lines...)
 	default:
@@ -174,8 +173,8 @@ func (all *startCheck) refresh() {
 	for _, one := range all.waiting {
 		var lines []string
 		if !one.told && time.Since(one.began) >= all.after {
-			words, advice := forprogram.Of(one.gw).Saying()
-			lines = late(one.server, words, advice)
+			words, excuse := forprogram.Of(one.gw).Saying()
+			lines = late(one.server, words, excuse)
 			one.told = len(lines) > 0
 		}
 		if isDue || len(lines) > 0 {
@@ -203,49 +202,14 @@ func (all *startCheck) sayLocked(name string, lines ...string) {
 	_, _ = io.WriteString(all.out, b.String())
 }
 
-// titleOf returns what a line calls a server that has a name in front of it.
-func titleOf(found handshake.Found) string { return cmp.Or(found.Version, found.Name) }
-
-// fromMemory is the end of a line about a server that was not started.
-const fromMemory = "from memory, starts with the first call"
-
-// startedIn is the end of a line about a server that was started.
-func startedIn(d time.Duration, found handshake.Found) string {
-	if found.NoTools != nil || found.Memory <= 0 {
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	}
-	return fmt.Sprintf("%.1f s, %d MiB", d.Seconds(), (found.Memory+1<<19)>>20)
-}
-
-// summary says what a server is and has, by the words for it, and how that is known.
-func summary(server string, found handshake.Found, how string) string {
-	text := fmt.Sprintf("%s, MCP %s: ", server, found.ProtocolVersion)
-	if found.NoTools != nil {
-		return fmt.Sprintf("%s%s (%s)", text, noTools(found), how)
-	}
-	text += plaintext.Count(len(found.Tools), "tool")
-	if found.Prompts > 0 {
-		text += ", " + plaintext.Count(found.Prompts, "prompt")
-	}
-	if found.Resources > 0 {
-		text += ", " + plaintext.Count(found.Resources, "resource")
-	}
-	return fmt.Sprintf("%s (%s)", text, how)
-}
-
-// noTools says why there is no list of tools.
-func noTools(found handshake.Found) string {
-	return "no list of tools: " + strings.TrimPrefix(plaintext.Words(found.NoTools.Error()), "list tools: ")
-}
-
 // late says what is known of a server that has not answered yet; nothing if that is nothing.
-func late(s *config.Server, words, advice string) (lines []string) {
-	reason := "it has not answered initialize" + advice
-	what := remedyKnown(s, reason, words)
+func late(s *config.Server, words, excuse string) (lines []string) {
+	reason := "it has not answered initialize" + excuse
+	what := advice.Known(s, reason, words)
 	switch {
 	case s.Kind() != config.OfCommand:
 		return nil
-	case what == "" && (words == "" && advice == "" || s.Installs()): // it may take its time
+	case what == "" && (words == "" && excuse == "" || s.Installs()): // it may take its time
 		return nil
 	case what == "":
 		what = "wait, if it boots for long; else name a program that speaks MCP on stdin and stdout: many need an argument such as stdio"
@@ -262,12 +226,12 @@ func late(s *config.Server, words, advice string) (lines []string) {
 // failed says why a server has not started, with what it wrote, and what to do.
 func failed(s *config.Server, took time.Duration, err error) []string {
 	text := plaintext.Words(err.Error())
-	reason, words := apart(text)
+	reason, words := advice.Apart(text)
 	lines := []string{fmt.Sprintf("FAILED after %.1f s: %s", took.Seconds(), reason)}
 	if words != "" {
 		for line := range strings.SplitSeq(words, stdio.LineBreak) {
 			lines = append(lines, "  | "+line)
 		}
 	}
-	return append(lines, "What to do: "+remedyFor(s, text)+".")
+	return append(lines, "What to do: "+advice.For(s, text)+".")
 }

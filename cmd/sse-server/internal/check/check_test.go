@@ -1,0 +1,124 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/diagnosis"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/terminal"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/clients"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// load loads a configuration that must be right.
+func load(t *testing.T, args ...string) *config.Config {
+	t.Helper()
+	c, err := config.Load(args, clitest.Environment(nil), new(config.Config))
+	ssetest.Must(t, err)
+	return c
+}
+
+// What servers say cannot steer the terminal.
+func TestControlCharactersAreVisible(t *testing.T) {
+	const evil = "x\x1b]0;evil\a"
+	var out bytes.Buffer
+	m := &Check{Stdout: &out}
+	m.tellStep(diagnosis.Step{Name: evil, Detail: evil, Remedy: evil})
+	m.tellLosses("cursor", clients.Offer{Name: evil, Tools: []clients.Tool{{Name: strings.Repeat(evil, 10)}}})
+	(&startCheck{out: &out, live: new(terminal.Line)}).say(evil, failed(load(t, "--", "x").Each()[0], 0, errors.New(evil+"; stderr: "+evil))...)
+	if strings.ContainsAny(out.String(), "\x1b\a") || strings.Count(out.String(), "\\x1b") < 6 {
+		t.Errorf("got %q", out.String())
+	}
+}
+
+// silent is a server whose start goes on until it is given up.
+type silent struct{}
+
+func (silent) Dial(ctx context.Context) (jsonrpc.Conn, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// By default that takes five seconds at most.
+func TestWrongStartIsToldWithinFiveSeconds(t *testing.T) {
+	c := load(t, "--", "bash")
+	synctest.Test(t, func(t *testing.T) {
+		gw, err := gateway.New(silent{}, gateway.Options{})
+		ssetest.Must(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer func() { ssetest.Must(t, gw.Shutdown(context.WithoutCancel(ctx))) }()
+		var out ssetest.Output
+		ended := make(chan struct{})
+		go func() { // ends with ctx
+			defer close(ended)
+			(&Check{Stdout: &out, Live: new(terminal.Line)}).Starts(ctx, map[string]*gateway.Gateway{"": gw}, c)
+		}()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		ssetest.WantText(t, "after 5 s", out.String(), "What to do: name an MCP server")
+		cancel()
+		<-ended
+	})
+}
+
+// failing is a server whose start takes a second and fails. It counts the starts that go on at a time.
+type failing struct {
+	mu        sync.Mutex
+	now, most int
+}
+
+func (f *failing) Dial(context.Context) (jsonrpc.Conn, error) {
+	f.count(1)
+	defer f.count(-1)
+	time.Sleep(time.Second)
+	return nil, errors.New("it fails")
+}
+
+func (f *failing) count(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now += n
+	f.most = max(f.most, f.now)
+}
+
+// As many servers are checked at a time as there are processors.
+func TestAsManyServersAreCheckedAsThereAreProcessors(t *testing.T) {
+	cores := runtime.GOMAXPROCS(0)
+	file := "servers:\n"
+	for n := range 3 * cores {
+		file += fmt.Sprintf("  s%d: {command: [sh]}\n", n)
+	}
+	c := load(t, "-c", clitest.WriteFile(t, "gw.yaml", file))
+	synctest.Test(t, func(t *testing.T) {
+		f := new(failing)
+		gateways := map[string]*gateway.Gateway{}
+		for _, s := range c.Each() {
+			gw, err := gateway.New(f, gateway.Options{})
+			ssetest.Must(t, err)
+			defer func() { ssetest.Must(t, gw.Shutdown(t.Context())) }()
+			gateways[s.Name] = gw
+		}
+		var out bytes.Buffer
+		began := time.Now()
+		(&Check{Stdout: &out, Live: new(terminal.Line)}).Starts(t.Context(), gateways, c)
+		ssetest.Want(t, "servers that have failed", strings.Count(out.String(), "FAILED after 1.0 s: "), 3*cores)
+		ssetest.Want(t, "checks at a time", f.most, cores)
+		ssetest.Want(t, "time", time.Since(began), 3*time.Second)
+	})
+}
