@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
-	"github.com/gorilla/mux"
 
 	"github.com/mcp-sse/mcp-sse/cluster"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/advice"
@@ -28,13 +26,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
-
-// maxFields bounds the header fields of a request to MCP: browsers and proxies send some 30.
-const maxFields = 128
 
 // daemon is the gateway with the servers in front of it.
 type daemon struct {
@@ -103,7 +97,8 @@ func newDaemon(c *config.Config, load func(*config.Config) (*config.Config, erro
 	routes, operators := d.routes(c.AdminAddr == "")
 	if c.Shared != "" {
 		parts := func() map[string]string { return background.PartsOf(d.config.Load(), d.args) }
-		d.endpoints = append(d.endpoints, d.newEndpoint(background.SharedOption, config.Addr(c.Shared), c, background.ForWindows(parts, routes)))
+		forWindows := background.ForWindows(parts, routes)
+		d.endpoints = append(d.endpoints, d.newEndpoint(background.SharedOption, config.Addr(c.Shared), c, forWindows))
 	} else {
 		d.endpoints = append(d.endpoints, d.newEndpoint("addr", c.Addr, c, routes))
 	}
@@ -231,15 +226,7 @@ func served(c *config.Config, s *config.Server, shared gateway.Options) (upstrea
 	if up := s.Upstream(); up != nil {
 		return up, options
 	}
-	return demoServer{}, options
-}
-
-// demoServer is the demo server: a value that is equal to itself, as Reconfigure wants.
-type demoServer struct{}
-
-// Dial starts a session.
-func (demoServer) Dial(ctx context.Context) (jsonrpc.Conn, error) {
-	return upstream.Serve(demo.Serve).Dial(ctx)
+	return demo.Server{}, options
 }
 
 // connections returns how many clients are connected. It waits while a reload runs.
@@ -254,97 +241,6 @@ func (d *daemon) connections() (n int) {
 
 // grace is how long stopping may take.
 func (d *daemon) grace() time.Duration { return time.Duration(d.config.Load().ShutdownTimeout) }
-
-// isOnAdmin ends what the main address says of a route for operators that another address has.
-const isOnAdmin = " is on the address of admin-addr"
-
-// routes are those of the main and of the admin address. Without a separate admin address,
-// the main one has the admin routes that tell nothing about single connections. Health and
-// readiness are open, because probes have no token.
-func (d *daemon) routes(together bool) (main, operators *mux.Router) {
-	main, operators = mux.NewRouter().SkipClean(true), mux.NewRouter().SkipClean(true)
-	admin := d.gw.Admin()
-	protected := d.protect(admin)
-	open, absent, where := operators, []string{"/connections", "/status", reloadPath, "/healthz", "/readyz",
-		"/metrics"}, isOnAdmin
-	if together {
-		open, absent, where = main, absent[:3], " is served with --admin-addr alone"
-		main.Handle("/metrics", protected)
-	}
-	for _, path := range absent {
-		main.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-			guard, text := d.guard.Load(), path+where
-			if !together && guard.IsLocal(r) { // others need not know
-				text += ": " + d.endpoints[1].URL() + path
-			}
-			guard.NotFound(w, r, text)
-		})
-	}
-	open.Handle("/healthz", admin)
-	open.Handle("/readyz", admin)
-	operators.Handle("/status", forBrowser(protected))
-	operators.PathPrefix("/status/").Handler(forBrowser(protected))
-	operators.Handle(reloadPath, d.protect(http.HandlerFunc(d.serveReload)))
-	operators.Path("/").Handler(http.RedirectHandler("/status", http.StatusFound)) // for people
-	operators.PathPrefix("/").Handler(protected)
-	main.PathPrefix("/.well-known/oauth-protected-resource/").HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		cmp.Or(d.config.Load().Metadata[r.URL.EscapedPath()], http.NotFoundHandler()).ServeHTTP(w, r)
-	})
-	main.PathPrefix("/").Handler(d.boundFields(d.gw))
-	return main, operators
-}
-
-// protect checks Host, Origin and token before a route for operators.
-func (d *daemon) protect(route http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := d.guard.Load().Admit(w, r, httpcheck.Route{}); ok {
-			route.ServeHTTP(w, r)
-		}
-	})
-}
-
-// forBrowser takes a bearer token also as the password of HTTP Basic, and asks for that:
-// people can give no other to a browser.
-func forBrowser(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, password, ok := r.BasicAuth(); ok {
-			r = r.Clone(r.Context())
-			r.Header.Set("Authorization", "Bearer "+password)
-		}
-		next.ServeHTTP(asksForPassword{w}, r)
-	})
-}
-
-// asksForPassword adds to a 401 that HTTP Basic will do.
-type asksForPassword struct{ http.ResponseWriter }
-
-func (w asksForPassword) WriteHeader(status int) {
-	if status == http.StatusUnauthorized {
-		w.Header().Add("WWW-Authenticate", `Basic realm="mcp-sse: any user name, and a token as the password"`)
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Unwrap is for http.ResponseController.
-func (w asksForPassword) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// boundFields refuses a request with more than maxFields header fields. net/http keeps the head
-// of a request as long as its handler runs, and many short fields take some 15 times their own
-// bytes there.
-func (d *daemon) boundFields(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		n := 0
-		for _, values := range r.Header {
-			n += len(values) // a line each, whatever its name
-		}
-		if n > maxFields {
-			text := fmt.Sprintf("the request has %d header fields: at most %d are served", n, maxFields)
-			d.guard.Load().Refuse(w, r, http.StatusRequestHeaderFieldsTooLarge, metrics.RejectedBadRequest, text)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
 
 // newEndpoint prepares the endpoint of an address.
 func (d *daemon) newEndpoint(option string, addr config.Addr, c *config.Config, routes http.Handler) *listen.Endpoint {

@@ -1,4 +1,13 @@
 // Command sse-server serves an MCP server over HTTP+SSE, Streamable HTTP or stdio.
+//
+// This package connects its parts, each of which is a package below internal. Read it in this order:
+//
+//	app.go       reads the configuration, and chooses between what follows and a command that ends at once
+//	stdio.go     serves one client on stdin and stdout
+//	daemon.go    builds the gateways and their addresses; routes.go says what is at which path
+//	serve.go     runs them until a signal, and stops them in order; announce.go says where they are
+//	reload.go    replaces the configuration; watch.go and signals ask for that
+//	systemd.go   tells systemd the state
 package main
 
 import (

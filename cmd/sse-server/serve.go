@@ -95,7 +95,8 @@ func (m *Main) tellWaiting(d *daemon) (told bool) {
 		}
 	}
 	if clients > 0 {
-		m.tellStopping(fmt.Sprintf("%s connected, %s running", plaintext.Count(clients, "client"), plaintext.Count(requests, "request")), d.grace())
+		connected, running := plaintext.Count(clients, "client"), plaintext.Count(requests, "request")
+		m.tellStopping(fmt.Sprintf("%s connected, %s running", connected, running), d.grace())
 	}
 	return clients > 0
 }

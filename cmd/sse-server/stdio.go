@@ -61,7 +61,9 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	var learner io.Closer // which waits for the end of this process; nil: none does
 	known := forprogram.Of(gw)
 	if known.Remembers() && c.StateDir != "" {
-		standing.Go(func() { learner = background.StandBy(serving, client, known, m.Args, c.StateDir, log) }) // ends with serving
+		standing.Go(func() { // ends with serving
+			learner = background.StandBy(serving, client, known, m.Args, c.StateDir, log)
+		})
 	}
 	release := known.UseServer()
 	served := make(chan error, 1)
@@ -130,7 +132,8 @@ func (m *Main) learn(c *config.Config, s *config.Server, gw *gateway.Gateway, lo
 		}
 	}()
 	learned := make(chan error, 1)
-	go func() { learned <- background.Learn(ctx, m.Stdin, c, s, forprogram.Of(gw)) }() // ends with stdin and the disk, and with ctx
+	// It ends with stdin and the disk, and with ctx.
+	go func() { learned <- background.Learn(ctx, m.Stdin, c, s, forprogram.Of(gw)) }()
 	code := exit.OK
 	select {
 	case err := <-learned:

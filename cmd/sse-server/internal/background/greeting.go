@@ -35,8 +35,8 @@ type greeting struct {
 	Parts    map[string]string `json:"parts"`
 }
 
-// PartsOf returns all that decides what an sse-server with these arguments serves, and for whom: a hash of each part, by
-// what people call it. Programs that share one agree in each.
+// PartsOf returns all that decides what an sse-server with these arguments serves, and for whom: a hash of each part,
+// by what people call it. Programs that share one agree in each.
 func PartsOf(c *config.Config, args []string) map[string]string {
 	texts := map[string][]string{}
 	options := args

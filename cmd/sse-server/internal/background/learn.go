@@ -43,10 +43,12 @@ const (
 // ErrInOrder is why a client is served no more that has ended its input, and has its answers.
 var ErrInOrder = errors.New("the client has left in order")
 
-// StandBy lets a process stand by while the client waits for the answer to its initialize, until what the server says is
-// remembered, and beyond that while it is not known what the server says in an empty folder. It returns what keeps the process
-// waiting: the end of this one closes it. nil: none waits. args are those of this program, and the log of the process is in dir.
-func StandBy(ctx context.Context, client *Introduction, gw forprogram.Gateway, args []string, dir string, log *slog.Logger) io.Closer {
+// StandBy lets a process stand by while the client waits for the answer to its initialize, until what the server
+// says is remembered, and beyond that while it is not known what the server says in an empty folder. It returns what
+// keeps the process waiting, which the end of this one closes; nil if none waits. args are those of this program, and
+// the log of the process is in dir.
+func StandBy(ctx context.Context, client *Introduction, gw forprogram.Gateway, args []string, dir string,
+	log *slog.Logger) io.Closer {
 	var params json.RawMessage
 	select {
 	case params = <-client.asked:
@@ -189,9 +191,9 @@ func runLearner(args []string, params json.RawMessage, dir string) (io.WriteClos
 	return w, nil
 }
 
-// Learn waits for the end of stdin, and then has the server say what it says to a client with the params in the first line
-// there, if that is not remembered, and then what may be told in any folder. It ends when an empty line comes, or with ctx, but
-// it may wait for stdin and the disk for longer.
+// Learn waits for the end of stdin, and then has the server say what it says to a client with the params in the first
+// line there, if that is not remembered, and then what may be told in any folder. It ends when an empty line comes, or
+// with ctx, but it may wait for stdin and the disk for longer.
 func Learn(ctx context.Context, stdin io.Reader, c *config.Config, s *config.Server, gw forprogram.Gateway) error {
 	input := bufio.NewReader(stdin)
 	params, err := input.ReadBytes('\n')

@@ -59,7 +59,9 @@ func Connect(c *config.Config, up upstream.Upstream, log *slog.Logger) (*Shared,
 	if command, ok := up.(stdio.Command); ok {
 		server = command.Identity()
 	}
-	return &Shared{at: c.Connect, server: server, config: c, parts: PartsOf(c, c.DaemonArgs), args: c.DaemonArgs, socket: socket, dir: c.StateDir, log: log,
+	return &Shared{
+		at: c.Connect, server: server, config: c, parts: PartsOf(c, c.DaemonArgs), args: c.DaemonArgs,
+		socket: socket, dir: c.StateDir, log: log,
 		client: &http.Client{Transport: &http.Transport{
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 				return dialShared(ctx, socket)

@@ -104,8 +104,8 @@ func Listen(ctx context.Context, path string) (net.Listener, error) {
 	return l, nil
 }
 
-// IsReachable reports whether windows that connect to the path reach this listener. If somebody deletes the files of the
-// directory, another daemon takes the lock, and listens at the path.
+// IsReachable reports whether windows that connect to the path reach this listener. If somebody deletes the files of
+// the directory, another daemon takes the lock, and listens at the path.
 func (l *Listener) IsReachable() bool {
 	now, err := os.Lstat(l.path)
 	return err == nil && l.socket != nil && os.SameFile(now, l.socket)

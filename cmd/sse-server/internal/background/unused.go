@@ -10,7 +10,8 @@ import (
 
 // AwaitUnused waits until nobody has been connected for a while, or nobody can connect any more, and returns which.
 // connections returns how many clients are.
-func AwaitUnused(ctx context.Context, limit time.Duration, isReachable func() bool, connections func() int) (why string) {
+func AwaitUnused(ctx context.Context, limit time.Duration, isReachable func() bool,
+	connections func() int) (why string) {
 	tick := time.NewTicker(min(limit, time.Minute) / 4)
 	defer tick.Stop()
 	for last := time.Now(); time.Since(last) < limit; {

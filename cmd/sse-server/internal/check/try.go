@@ -22,7 +22,8 @@ import (
 // Try opens a session with each server and prints what the server is, or why there
 // is no session and what to do. It returns the exit code. After a signal it tries no more servers, but
 // still ends the one that it has started; a second signal does not wait for that. open makes the gateway of a server.
-func (k *Check) Try(c *config.Config, open func(*config.Server) (*gateway.Gateway, error), signals <-chan os.Signal) int {
+func (k *Check) Try(c *config.Config, open func(*config.Server) (*gateway.Gateway, error),
+	signals <-chan os.Signal) int {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	t := &trial{check: k, c: c, open: open}

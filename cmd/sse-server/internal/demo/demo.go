@@ -12,10 +12,18 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 // maxSleep bounds the demo's sleep tool.
 const maxSleep = 60
+
+// Server is the demo as an upstream.Upstream: a value that is equal to itself, as Reconfigure wants.
+type Server struct{}
+
+// Dial starts a session.
+func (Server) Dial(ctx context.Context) (jsonrpc.Conn, error) { return upstream.Serve(Serve).Dial(ctx) }
 
 // Serve runs one session until ctx or in ends; it is an upstream.Serve.
 func Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
