@@ -40,10 +40,8 @@ type Servers struct {
 // served is what Replace replaces. It is immutable.
 type served struct {
 	all []*Gateway
-	// elsewhere serves requests that reach no gateway, by the rules of checks, that of the
-	// first one.
-	checks    *httpcheck.Checker
-	elsewhere http.Handler
+	checks    *httpcheck.Checker // the rules for requests that reach no gateway; the first gateway's
+	elsewhere http.Handler       // serves those requests
 }
 
 // NewServers returns Servers of the gateways. Each needs its own Name, a Prefix that
