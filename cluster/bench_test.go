@@ -10,7 +10,7 @@ import (
 )
 
 // BenchmarkForward forwards POSTs of the size of a small call, over TLS on loopback, in one
-// process. What a client and a server add is not in it.
+// process. It measures neither the client nor the server.
 func BenchmarkForward(b *testing.B) {
 	broker := startBroker(b, func(o *server.Options) {
 		o.DontListen, o.Host, o.Port, o.MaxPayload = false, "127.0.0.1", server.RANDOM_PORT, 0

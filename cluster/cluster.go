@@ -97,7 +97,7 @@ type Node struct{ inner *node }
 func (n *Node) ID() string { return n.inner.ID() }
 
 // Close leaves the cluster: it gives requests from other replicas a second, ends those and the
-// requests that are forwarded, and waits for the handlers. What others send meanwhile goes elsewhere.
+// requests that are forwarded, and waits for the handlers. Requests that others send meanwhile go elsewhere.
 // It is idempotent.
 func (n *Node) Close() { n.inner.Close() }
 

@@ -261,8 +261,8 @@ func TestOwnerGone(t *testing.T) {
 	})
 }
 
-// Who listens to all that the replicas say, such as a monitor or a JetStream stream, is no
-// replica: a session of a lost one goes on all the same.
+// A listener to all that the replicas say, such as a monitor or a JetStream stream, is no
+// replica: a session of a lost replica goes on all the same.
 func TestOwnerGoneWhileOthersListen(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := startBroker(t)

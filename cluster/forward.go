@@ -180,8 +180,8 @@ func (c *call) resume() (answered bool) {
 // to forwards the request to a replica. It reports false if that is this one or gone, or has
 // no such connection and takes no new ones. With open, no replica takes a new one.
 //
-// A replica that cannot be connected to has not got the request. What follows is by its
-// heartbeats, and by whether nobody listens there (refused) or nothing comes back:
+// A replica that cannot be connected to has not got the request. The next step depends on its
+// heartbeats, and on whether nobody listens there (refused) or nothing comes back:
 //
 //	heartbeats         refused             nothing
 //	come               try again           try again, at last errAway

@@ -103,7 +103,7 @@ func TestJoinFails(t *testing.T) {
 	})
 }
 
-// Each replica is told what the others use. What was opened counts once.
+// Each replica is told how many connections the others have. Each connection counts once.
 func TestUsage(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := startBroker(t)

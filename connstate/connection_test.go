@@ -164,7 +164,7 @@ func checkSameJSON(t *testing.T, got, want any) {
 	equal(t, "JSON", string(g), string(w))
 }
 
-// A client names itself when it initializes. What is kept of that is short.
+// A client names itself when it initializes. The gateway keeps a short form of the name.
 func TestSnapshotNamesTheClient(t *testing.T) {
 	w := newWorld(t, connstate.Options{}, connstate.Client{})
 	if c := w.c.Snapshot().Client; c != nil {

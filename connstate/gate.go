@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// gate is the queue of the messages that wait for a session. Guarded by Connection.mu. What may pass, and
-// what is refused, the Handler knows.
+// gate is the queue of the messages that wait for a session. Guarded by Connection.mu. The Handler decides
+// which messages may pass, and which are refused.
 type gate struct {
 	queue []Queued
 	bytes int // of the queued messages, without what the budget adds to each

@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 )
 
-// What a client hears of a request, in each of the states that it can be in: awaited, silenced, answered.
+// A client hears different things of a request that is awaited, silenced or answered.
 func TestWhatAClientHearsOfARequest(t *testing.T) {
 	do := map[string]func(r *connstate.Request){
 		"progress": func(r *connstate.Request) { r.SendProgress([]byte("progress"), false) },

@@ -108,8 +108,8 @@ func TestFailedRequestsAreLogged(t *testing.T) {
 	}
 }
 
-// A request that took long is a warning, and says whether it failed. What the client ended
-// itself is none, nor is a request that waited for the first session.
+// A request that took long is a warning, and says whether it failed. A request that the client ended
+// itself is none, nor is one that waited for the first session.
 func TestSlowRequestIsAWarning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lines := logged(t, slog.LevelInfo, connstate.Options{SlowRequest: time.Second}, func(w *world) {

@@ -62,8 +62,8 @@ func (w *world) attach(room int) {
 // The checks that are used everywhere, by short names.
 var must, equal = ssetest.Must, ssetest.Want
 
-// series returns what the metrics say of one series, named as in ssetest.Series. What is not
-// there is 0.
+// series returns the value of one series, named as in ssetest.Series. It is 0 if the metrics have no such
+// series.
 func (w *world) series(name string) float64 {
 	w.t.Helper()
 	return ssetest.Series(w.t, w.prom)[name]

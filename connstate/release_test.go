@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-// What a session does not take goes back to the front, and waits for the next one beside
-// what comes back from a lost session.
+// A message that the session does not take goes back to the front of the gate. It waits for the next session
+// there, beside the requests that come back from a lost one.
 func TestWhatIsNotTakenGoesBackToTheFront(t *testing.T) {
 	w := newWorld(t, connstate.Options{GateQueue: 2}, connstate.Client{})
 	m := request(t, "3", "a")

@@ -289,7 +289,8 @@ func (c *Connection) signalQuietLocked() {
 
 // report counts, audits and logs an answered request. The log has "mcp POST start" when a POST
 // arrives, and one of "mcp POST ok", "failed" and "slow" when it is answered, with the
-// duration that the metric has, and how much of it was the wait for the server's start. A refused request has only "failed".
+// duration that the metric has, and how much of it was the wait for the server's start. A refused
+// request has only "failed".
 func (r *Request) report(errorType, message string, answerBytes int) {
 	c := r.c
 	took := time.Since(r.Started)

@@ -19,7 +19,7 @@ func newReplica(t *testing.T, limits connstate.Limits) opener {
 	return opener{t, connstate.NewRegistry(limits, connstate.Options{Metrics: metrics.New(prom), IDs: ids, Clustered: true}), prom}
 }
 
-// What other replicas use counts against the limits here until the next heartbeat.
+// Connections at other replicas count against the limits here until the next heartbeat.
 func TestLimitsOfACluster(t *testing.T) {
 	a, b := newReplica(t, connstate.Limits{MaxConnections: 4, MaxPerIP: 2}), newReplica(t, connstate.Limits{MaxConnections: 4, MaxPerIP: 2})
 	first := a.open("192.0.2.1", "")

@@ -120,8 +120,8 @@ const (
 	MatchedOrphan = "orphan" // to no request: late, repeated or unknown
 )
 
-// What was refused because the process holds as many bytes as it may: the holders of
-// [Metrics.OverBudget].
+// These are the holders of [Metrics.OverBudget]: something for them was refused, because the process holds
+// as many bytes as it may.
 const (
 	HeldPost       = "post"       // the body of a POST, or the request in it
 	HeldConnection = "connection" // a new connection

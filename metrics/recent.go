@@ -27,7 +27,8 @@ func (m *Metrics) Totals() Totals {
 	m.measureChildren()
 	return Totals{
 		Idle: value(m.poolIdle), ChildMemory: int64(value(m.childMemory)),
-		Restarts: value(m.restarts), LostToStart: value(m.lostToStart), Sessions: value(m.sessions), Children: value(m.children),
+		Restarts: value(m.restarts), LostToStart: value(m.lostToStart),
+		Sessions: value(m.sessions), Children: value(m.children),
 		Crashes: value(m.childExits.WithLabelValues(ChildError)) + value(m.childExits.WithLabelValues(ChildSignal)),
 	}
 }
@@ -43,7 +44,7 @@ func value(series prometheus.Metric) int {
 // minute is the current one.
 type Hour [60][3]int
 
-// What an Hour counts: handshakes that worked, requests that were answered, and those of them that
+// An Hour counts handshakes that worked, requests that were answered, and the answered ones that
 // failed, without those that their client cancelled. A request may wait for several starts that fail.
 const (
 	Handshakes = iota

@@ -79,8 +79,9 @@ func newServerSeries(f *factory) *serverSeries {
 		poolTakes: f.counters("mcp_sse_pool_takes_total", "Connections that asked the pool for a server.",
 			"result", "hit", "miss"),
 
-		children:    f.gauge("mcp_sse_children", "Child processes that run."),
-		childMemory: f.gauge("mcp_sse_children_resident_bytes", "Resident memory of child processes and of those that they have started, on Linux; elsewhere 0."),
+		children: f.gauge("mcp_sse_children", "Child processes that run."),
+		childMemory: f.gauge("mcp_sse_children_resident_bytes",
+			"Resident memory of child processes and of those that they have started, on Linux; elsewhere 0."),
 		childStarts: f.counters("mcp_sse_child_starts_total", "Starts of child processes.",
 			"result", "ok", "error"),
 		childExits: f.counters("mcp_sse_child_exits_total", "Child processes that ended.",

@@ -25,10 +25,11 @@ const engineBuffer = 16
 const gatherBytes = 32 << 10
 
 // engine drives one stream for each connection through r3labs/sse/v2 v2.10.0, in the only way that neither
-// leaks nor hangs. What the library does, what this file does about it, and the test that fails without that:
+// leaks nor hangs. Each line has a fault of the library, the remedy here, and the test that fails without it:
 //
 //   - RemoveStream leaves the goroutine of a subscriber waiting for ever: a stream ends by cancelling the context
-//     of its request; RemoveStream comes after ServeHTTP has returned, and Server.Close never. TestEveryEndLeavesNothing
+//     of its request; RemoveStream comes after ServeHTTP has returned, and Server.Close never.
+//     TestEveryEndLeavesNothing
 //   - ServeHTTP hangs if RemoveStream comes while it begins: the goroutine that serves a stream creates and
 //     removes it. TestEveryEndLeavesNothing
 //   - Publish waits without a bound, and TryPublish drops what does not fit, for healthy clients too: at most
@@ -42,13 +43,16 @@ const gatherBytes = 32 << 10
 //     off. TestLibraryHoldsLittle
 //   - an event takes four writes and a flush: our ResponseWriter gathers what follows at once, up to engineBuffer
 //     events or gatherBytes. TestEventsShareAWrite
-//   - an event without data ends ServeHTTP and locks up the stream: it becomes a comment. TestNothingEmptyReachesTheLibrary
+//   - an event without data ends ServeHTTP and locks up the stream: it becomes a comment.
+//     TestNothingEmptyReachesTheLibrary
 //   - an event without an id gets an empty one, which makes a reader forget where it was: all but comments have
 //     one. TestNothingIsLostUnderLoad
-//   - data that begins with a colon becomes a comment, and its line breaks are written: httpanswer.Line. TestDataCannotBecomeFields
+//   - data that begins with a colon becomes a comment, and its line breaks are written: httpanswer.Line.
+//     TestDataCannotBecomeFields
 //   - events before the subscriber are dropped: the ResponseWriter writes endpoint into the first Flush, and only
 //     then takes events. TestStreamBytes
-//   - events that wait at the end are dropped: a graceful close waits until they are written. TestGracefulCloseDeliversEverything
+//   - events that wait at the end are dropped: a graceful close waits until they are written.
+//     TestGracefulCloseDeliversEverything
 //   - ?stream= of a client chooses the stream, and its Last-Event-ID may be refused: the library gets a request of
 //     ours, without headers. TestClientCannotSteerTheLibrary
 //   - the head has Connection, which HTTP/2 forbids, and lets proxies change the stream: WriteHeader

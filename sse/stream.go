@@ -64,7 +64,8 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c connstate.ForT
 		c.SawVersion(clip.Long(version))
 	}
 	if !c.Client().Quiet {
-		data := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/connection","params":{"connectionId":%q,"state":%q,"heartbeatSeconds":%g}}`,
+		data := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/connection","params":`+
+			`{"connectionId":%q,"state":%q,"heartbeatSeconds":%g}}`,
 			c.ID(), c.State(), max(0, h.opts.HeartbeatInterval.Seconds()))
 		_ = c.Push(connstate.Event{ // the outbox is empty: there is room
 			Name: connstate.EventConnection, Data: data, Retry: int(h.opts.ReconnectDelay.Milliseconds()),

@@ -285,7 +285,7 @@ func TestRevokedTokenBesideAnother(t *testing.T) {
 	})
 }
 
-// What a reload changes counts for streams that are open: here a scope that their token lacks.
+// A reload counts for streams that are open, too: here it asks for a scope that their token lacks.
 func TestOpenStreamsFollowTheConfiguration(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, i *issuer) {
 		srv, log, stop := i.serve(oauth.Options{})

@@ -248,8 +248,8 @@ func (i *issuer) read(raw string, known bool) (claims map[string]any, _ error) {
 	return claims, nil
 }
 
-// current returns the keys of the issuer. Those that it has withdrawn end as it is asked again:
-// a caller waits at most a second for that while there are older keys.
+// current returns the keys of the issuer. A key that the issuer has withdrawn is good until the issuer is
+// asked again: a caller waits at most a second for that while there are older keys.
 func (i *issuer) current() (*keys, error) {
 	known := i.keys.Load()
 	age := time.Since(known.found)

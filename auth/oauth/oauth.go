@@ -92,7 +92,8 @@ func New(o Options) (s *Resource, err error) {
 func checkURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil || strings.ContainsAny(text, "\"\\#? ") || !isSafe(u) {
-		return nil, errors.New("want a URL such as https://gw.example.com/mcp, http only on a loopback address, without user, query and fragment")
+		return nil, errors.New("want a URL such as https://gw.example.com/mcp, " +
+			"http only on a loopback address, without user, query and fragment")
 	}
 	return u, nil
 }

@@ -67,8 +67,10 @@ type Config struct {
 func (c Config) Check() error {
 	at, err := url.Parse(c.TokenURL)
 	switch {
-	case err != nil || at.Host == "" || at.Scheme != "https" && !(at.Scheme == "http" && hosts.IsLoopback(at.Hostname())):
-		return errors.New("token-url: want the URL of the token endpoint, with https:// unless it is on a loopback address")
+	case err != nil || at.Host == "" ||
+		at.Scheme != "https" && !(at.Scheme == "http" && hosts.IsLoopback(at.Hostname())):
+		return errors.New("token-url: want the URL of the token endpoint, " +
+			"with https:// unless it is on a loopback address")
 	case c.ClientID == "":
 		return errors.New("client-id: want the name of the gateway at the token endpoint")
 	case c.Grant != "" && grantTypes[c.Grant] == "":

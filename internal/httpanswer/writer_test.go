@@ -13,7 +13,8 @@ import (
 // hidden is a ResponseWriter of a middleware that hides http.Flusher.
 type hidden struct{ http.ResponseWriter }
 
-// What a request gets whose client takes some form, and that has events before its answer or not.
+// A client says which forms it takes. The form of its answer depends on that, and on whether events come
+// before the answer.
 func TestAnswerComesInTheFormThatTheClientTakes(t *testing.T) {
 	const (
 		all    = `{"a":1}`
@@ -77,7 +78,7 @@ func TestHeadOfAStreamIsFlushedOnce(t *testing.T) {
 	ssetest.Want(t, "stream", rec.Body.String(), ": heartbeat\n\n")
 }
 
-// What is ended before anything was written has nothing written, so that the caller can abort it.
+// An answer that is ended before anything was written has nothing written, so that the caller can abort it.
 func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
 	rec := httptest.NewRecorder()
 	a := httpanswer.New(rec, httptest.NewRequest(http.MethodGet, "/", nil), httpanswer.FormEvents, time.Second)

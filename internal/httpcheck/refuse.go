@@ -81,7 +81,8 @@ func (f *Checker) Open(registry *connstate.Registry, client connstate.Client, id
 	}
 	limit, ok := errors.AsType[*connstate.LimitError](err)
 	if !ok {
-		return connstate.ForTransport{}, Refused(http.StatusInternalServerError, "", "the connection could not be opened")
+		return connstate.ForTransport{}, Refused(
+			http.StatusInternalServerError, "", "the connection could not be opened")
 	}
 	f.opts.Logger.Debug("connection refused", "reason", limit.Reason)
 	status := http.StatusServiceUnavailable

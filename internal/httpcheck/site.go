@@ -32,7 +32,8 @@ func (f *Checker) checkSite(r *http.Request) (reason, message string) {
 	if site := r.Header.Get("Sec-Fetch-Site"); (site == "cross-site" || site == "same-site") &&
 		!slices.Contains(f.opts.AllowedOrigins, "*") {
 		return metrics.RejectedOrigin,
-			"a page of another site made the browser send this: open the address itself, or allow any origin by the allowed-origins option"
+			"a page of another site made the browser send this: " +
+				"open the address itself, or allow any origin by the allowed-origins option"
 	}
 	// A GET of a page of its own site has neither over plain HTTP, but most pages send a Referer.
 	page, err := url.Parse(r.Referer())
@@ -132,7 +133,8 @@ func (f *Checker) setCORS(w http.ResponseWriter, r *http.Request, methods string
 		return
 	}
 	header.Set("Access-Control-Allow-Origin", origin)
-	header.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, X-Connection-ID, X-Connection-State, WWW-Authenticate, Retry-After")
+	header.Set("Access-Control-Expose-Headers",
+		"Mcp-Session-Id, X-Connection-ID, X-Connection-State, WWW-Authenticate, Retry-After")
 	if r.Method == http.MethodOptions {
 		header.Set("Access-Control-Allow-Methods", methods)
 		header.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))

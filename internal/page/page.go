@@ -77,7 +77,8 @@ func New(opts Options) (*Page, error) {
 		if err != nil || issuer.Host == "" || strings.ContainsAny(issuer.Host, " ;,'\"") {
 			return nil, fmt.Errorf("page: the issuer %q is not a URL", opts.Login.Issuer)
 		}
-		allowed = strings.Replace(policy, "connect-src 'self'", "connect-src 'self' "+issuer.Scheme+"://"+issuer.Host, 1)
+		const self = "connect-src 'self'"
+		allowed = strings.Replace(policy, self, self+" "+issuer.Scheme+"://"+issuer.Host, 1)
 	}
 	return &Page{opts, sync.OnceValue(opts.about), allowed}, nil
 }
@@ -95,7 +96,9 @@ type about struct {
 
 // about returns what the script learns. json.Marshal escapes <, > and &.
 func (o Options) about() template.JS {
-	data, _ := json.Marshal(about{o.Name, o.Transports, o.AutoInitialize, o.needsSession(), limits(), pastes(o), o.Login}) // texts, numbers and truths
+	data, _ := json.Marshal(about{ // texts, numbers and truths, so there is no error
+		o.Name, o.Transports, o.AutoInitialize, o.needsSession(), limits(), pastes(o), o.Login,
+	})
 	return template.JS(data)
 }
 
@@ -148,10 +151,16 @@ type version struct {
 }
 
 func pastes(opts Options) (all []paste) {
-	server := clients.Server{Name: namePlace, URL: urlPlace, SSE: !slices.Contains(opts.Transports, "streamable"), NeedsSession: opts.needsSession()}
+	server := clients.Server{
+		Name: namePlace, URL: urlPlace,
+		SSE: !slices.Contains(opts.Transports, "streamable"), NeedsSession: opts.needsSession(),
+	}
 	for _, c := range clients.WithEntry() {
 		e := c.Entry
-		one := paste{Title: c.Title, Where: e.Where, LogsIn: e.LogsIn, AboutProgram: e.AboutProgram(server), Lack: e.Lack(server)}
+		one := paste{
+			Title: c.Title, Where: e.Where, LogsIn: e.LogsIn,
+			AboutProgram: e.AboutProgram(server), Lack: e.Lack(server),
+		}
 		for _, v := range []*version{&one.Open, &one.Token} {
 			server.Token = v == &one.Token
 			v.Text = e.Text([]clients.Server{server})
@@ -305,8 +314,10 @@ func read(name string) []byte {
 
 // modules are those of the script: each one imports only from those before it.
 var modules = []string{
-	"dom.js", "json.js", "events.js", "wire.js", "transport.js", "session.js", "login.js", "jsonschema.js", "schema.js", "check.js", "secrets.js", "form.js",
-	"result.js", "connect.js", "limits.js", "head.js", "calls.js", "tools.js", "prompts.js", "resources.js", "elicit.js", "logs.js",
+	"dom.js", "json.js", "events.js", "wire.js", "transport.js", "session.js", "login.js",
+	"jsonschema.js", "schema.js", "check.js", "secrets.js", "form.js",
+	"result.js", "connect.js", "limits.js", "head.js", "calls.js",
+	"tools.js", "prompts.js", "resources.js", "elicit.js", "logs.js",
 	"main.js",
 }
 

@@ -49,7 +49,7 @@ func TestScriptMakesNoMarkup(t *testing.T) {
 	}
 }
 
-// What the page says of its server is a block of data, which no name can end.
+// The page has all data about its server in one block, which no name can end.
 func TestNamesStayData(t *testing.T) {
 	const name = `</script><img src=x onerror=alert(1)>`
 	p, err := page.New(page.Options{Name: name, Transports: []string{"sse"}})
@@ -75,8 +75,8 @@ func TestNamesStayData(t *testing.T) {
 	}
 }
 
-// A page to which another site has led says so: its script waits for a click. What people have typed,
-// bookmarked or opened from a terminal connects by itself.
+// A page to which another site has led says so: its script waits for a click. An address that people have
+// typed, bookmarked or opened from a terminal connects by itself.
 func TestPageOfALink(t *testing.T) {
 	p, err := page.New(page.Options{Transports: []string{"sse"}})
 	if err != nil {
@@ -137,7 +137,7 @@ func TestPolicyAllowsTheIssuer(t *testing.T) {
 	}
 }
 
-// What people paste is filled in by the script, which finds the places. A request of curl needs a session
+// The script fills in the texts that people paste: it finds the places. A request of curl needs a session
 // where the gateway does not initialize.
 func TestPagePastes(t *testing.T) {
 	for transport, auto := range map[string]bool{"sse": true, "streamable": false} {

@@ -168,8 +168,8 @@ func TestManyCutsAtOnceLoseNothing(t *testing.T) {
 	}
 }
 
-// What was written of POSTs that are over stays for a minute, and then until 64 to 128 more
-// are over. What was not written stays.
+// Events that were written for POSTs that are over stay for a minute, and then until 64 to 128 more POSTs
+// are over. Events that were not written stay.
 func TestStreamsThatAreOverAreBounded(t *testing.T) {
 	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
 		id := f.initialize("2025-11-25")

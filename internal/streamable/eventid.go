@@ -20,7 +20,7 @@ type eventID struct {
 // r if all of it may be run twice, else n, and the ids; empty for nothing.
 type waits string
 
-// maxWaits bounds the ids in a text. That of one request is shorter.
+// maxWaits bounds the length of all ids in a text. The id of one request is shorter.
 const maxWaits = jsonrpc.MaxIDBytes
 
 // newWaits returns the text for these requests, empty if they are too long.

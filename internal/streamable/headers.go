@@ -62,5 +62,6 @@ func checkVersion(version string) *httpcheck.Refusal {
 		return nil
 	}
 	return httpcheck.Refused(http.StatusBadRequest, metrics.RejectedBadRequest,
-		"the MCP-Protocol-Version %.64q is not supported: use one of %s", version, strings.Join(append(mcp.VersionsWithInitialize(), mcp.VersionStateless), ", "))
+		"the MCP-Protocol-Version %.64q is not supported: use one of %s",
+		version, strings.Join(append(mcp.VersionsWithInitialize(), mcp.VersionStateless), ", "))
 }

@@ -92,7 +92,7 @@ func TestStatesOfAStream(t *testing.T) {
 	s.c.Close(connstate.ClosedIdle)
 }
 
-// Which POSTs are of clients without sessions (MCP 2026-07-28, versioning).
+// Version, headers and body tell which POSTs are of clients without sessions (MCP 2026-07-28, versioning).
 func TestSpeaksModern(t *testing.T) {
 	const (
 		plain = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`

@@ -33,7 +33,7 @@ func TestResumeReplacesTheResponse(t *testing.T) {
 	})
 }
 
-// What belongs to no request comes on a GET, also what came before it, once.
+// A message that belongs to no request comes on a GET, once, also if it was there before the GET.
 func TestStandingStream(t *testing.T) {
 	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
 		id := f.initialize("2025-11-25")

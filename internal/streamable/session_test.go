@@ -175,7 +175,7 @@ func TestAbandonedCallsHideNoIdleSession(t *testing.T) {
 	})
 }
 
-// What is between a client and the gateway may look at the other one of two headers.
+// A proxy between a client and the gateway may look at the other one of two headers.
 func TestHeadersComeOnce(t *testing.T) {
 	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
 		id := f.initialize("2025-11-25")

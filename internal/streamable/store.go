@@ -19,11 +19,10 @@ type event struct {
 // storeTime bounds how long a store keeps an event.
 const storeTime = 5 * time.Minute
 
-// What an event counts for beside its data, in bytes: each, and one that answers, with what
-// its stream holds.
+// An event counts for more bytes than its data.
 const (
-	eventCost  = 256
-	answerCost = 1024
+	eventCost  = 256  // of each event
+	answerCost = 1024 // of an event that answers a request, with all that its stream holds
 )
 
 // store keeps the events of streams, for clients that were cut and come back. It drops the

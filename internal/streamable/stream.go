@@ -210,7 +210,7 @@ func (st *stream) signal() {
 
 func (st *stream) attach(r *response) { st.responses = append(st.responses, r) }
 
-// detach removes a response. What it has not taken is in the store.
+// detach removes a response. The store has the events that the response has not taken.
 func (st *stream) detach(r *response) {
 	i := slices.Index(st.responses, r)
 	if i < 0 {

@@ -87,7 +87,8 @@ func (h *Handler) askClient(a *reply, k *call) {
 	k.rounds++
 	if k.rounds > stateless.MaxRounds {
 		k.cancel("too many rounds of input")
-		a.fail(http.StatusOK, jsonrpc.ReasonError("the server asked for input more than "+strconv.Itoa(stateless.MaxRounds)+" times", "input_rounds", false))
+		a.fail(http.StatusOK, jsonrpc.ReasonError(
+			"the server asked for input more than "+strconv.Itoa(stateless.MaxRounds)+" times", "input_rounds", false))
 		return
 	}
 	requests := k.show()

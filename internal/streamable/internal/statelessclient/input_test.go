@@ -278,7 +278,7 @@ func TestDrainCancelsCallsThatAsk(t *testing.T) {
 	}
 }
 
-// What came while the client was away is not lost.
+// An answer that comes while the client is away is not lost.
 func TestAnswerWaitsForTheClient(t *testing.T) {
 	bubble(t, quiet, func(t *testing.T, f *fixture) {
 		f.server.serve = func(c *conn, m *jsonrpc.Message) {

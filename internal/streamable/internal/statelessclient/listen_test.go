@@ -27,7 +27,7 @@ func updated(uri string) string {
 	return `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"` + uri + `"}}`
 }
 
-// What a listener gets: the acknowledgement, what it asked for, and the end.
+// A listener gets the acknowledgement, the notifications that it asked for, and the end.
 func TestListen(t *testing.T) {
 	bubble(t, quiet, func(t *testing.T, f *fixture) {
 		r := f.begin(t, listen(`{"toolsListChanged":true,"resourceSubscriptions":["a:x","a:y","a:x"]}`, `"L"`))
@@ -204,7 +204,7 @@ func TestSlowClientLosesProgress(t *testing.T) {
 	})
 }
 
-// What is being written counts in the byte budget.
+// An answer that is being written counts in the byte budget.
 func TestAnswerCountsUntilItIsWritten(t *testing.T) {
 	bubble(t, quiet, func(t *testing.T, f *fixture) {
 		f.server.serve = func(c *conn, m *jsonrpc.Message) { c.answer(m, `"`+strings.Repeat("x", 1<<20)+`"`) }
@@ -260,7 +260,7 @@ func TestLogMessages(t *testing.T) {
 	}
 }
 
-// What the server sends about one of several calls reaches no other: a log message of an
+// A message of the server about one of several calls reaches no other call: a log message of an
 // unknown call reaches none, and a request for input only the call that it names.
 func TestMessagesOfOneOfSeveralCalls(t *testing.T) {
 	bubble(t, quiet, func(t *testing.T, f *fixture) {

@@ -179,7 +179,7 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*pooledConn, *h
 	client := h.checks.Client(a.r, q.principal, connstate.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, q.passed
 	var pc *pooledConn
-	// What is passed on may differ from one request to the next, and nothing may tell a client
+	// The headers that are passed on may differ from one request to the next, and nothing may tell a client
 	// behind a proxy from others.
 	fresh := q.passed != nil && !h.opts.SamePeer || q.principal == "" && client.Proxied
 	if fresh {

@@ -21,7 +21,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// Which requests share a connection.
+// Requests of one client share a connection, and requests of two clients do not.
 func TestClientsAreToldApart(t *testing.T) {
 	base := ask{method: "tools/list", principal: "ada", header: map[string]string{"X-Key": "M\xfcller"}, capabilities: `{"roots":{},"sampling":{"a":1}}`, info: `{"name":"n","version":"1"}`}
 	for name, tc := range map[string]struct {

@@ -57,7 +57,7 @@ func TestErrorsOnAStream(t *testing.T) {
 	want(t, "code", r.member("error", "code"), -32000)
 }
 
-// What the server gets: a client of 2025-11-25 like any other.
+// The server sees a client of 2025-11-25 like any other.
 func TestServerSeesAClientOf20251125(t *testing.T) {
 	f := newFixture(t, quiet)
 	f.do(t, ask{method: "tools/call", params: `{"name":"t","arguments":{"b":2,"a":1.50}}`, info: `{"name":"n"}`,

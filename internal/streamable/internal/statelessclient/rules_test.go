@@ -87,7 +87,7 @@ func TestOtherMessages(t *testing.T) {
 	want(t, "connections", len(f.server.connections()), 0)
 }
 
-// What is between client and server may read another one of two headers.
+// A proxy between client and server may read another one of two headers.
 func TestHeadersThatAreThereTwice(t *testing.T) {
 	for _, name := range []string{"Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"} {
 		f := newFixture(t, quiet)
