@@ -199,7 +199,7 @@ func TestReplaceKeepsTheOwner(t *testing.T) {
 	ssetest.Want(t, "the owner", [2]uint32{is.Uid, is.Gid}, [2]uint32{4711, 4712})
 }
 
-// What somebody else has done since the file was read stays.
+// A change that somebody else has made since the file was read stays.
 func TestReplaceFailsIfTheFileHasChanged(t *testing.T) {
 	for what, test := range map[string]struct {
 		isNew  bool
@@ -235,7 +235,7 @@ func TestReplaceFailsIfTheFileHasChanged(t *testing.T) {
 	}
 }
 
-// What is no file that can be replaced is refused before anything is made of it.
+// A path that leads to no file that can be replaced is refused before anything is written.
 func TestReadRefusesWhatCannotBeReplaced(t *testing.T) {
 	dir := t.TempDir()
 	readOnly, dangling := filepath.Join(dir, "read-only"), filepath.Join(dir, "dangling")

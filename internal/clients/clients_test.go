@@ -65,7 +65,7 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// What only calls would show, and what nobody knows, is told too: it is not the same as no limit.
+// A limit that only calls would show, or that nobody knows, is told too: it is not the same as no limit.
 func TestUntriedAndUnknown(t *testing.T) {
 	some := clients.Client{Call: time.Minute, Result: 25_000, ResultUnit: "tokens", LongResults: "cuts it", Tools: 40}
 	ssetest.Want(t, "untried", some.Untried(), []string{"a call that takes longer than 1m0s: it gives up", "a result of more than 25000 tokens: it cuts it"})

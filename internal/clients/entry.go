@@ -56,7 +56,8 @@ func (s Server) flag(name string) string {
 type Entry struct {
 	// Where ends the sentence "Paste into".
 	Where string
-	// Files are those of its configuration, of the project or below the home directory, which ~ is. Connect writes to them.
+	// Files are those of its configuration, of the project or below the home directory, which ~ is. Connect writes to
+	// them.
 	Files []string
 	// Others are files of the user in which it has entries too, and Projects is the member of them that has entries of
 	// single projects, by their folders; empty: they have none.

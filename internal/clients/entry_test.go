@@ -34,7 +34,7 @@ func decode(t *testing.T, data string) (value map[string]any) {
 	return value
 }
 
-// Each client gets the URL, and a place for the token if it needs one. What to do about that is said.
+// Each client gets the URL, and a place for the token if it needs one, with a line that says what to put there.
 func TestTextsHaveURLAndToken(t *testing.T) {
 	for _, c := range clients.WithEntry() {
 		for _, s := range variants() {
@@ -175,7 +175,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// What is said about the token is what its place in the text wants, whatever the URL has.
+// The line about the token says what its place in the text wants, whatever the URL has.
 func TestAboutToken(t *testing.T) {
 	const put, set, asks = "Put a token of the gateway in the place of TOKEN.", "Set the environment variable TOKEN to a token of the gateway.", "The client asks for a token of the gateway."
 	for _, c := range clients.WithEntry() {

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-var askForToken = json.RawMessage(`[{"type":"promptString","id":"token","description":"Token of the gateway","password":true}]`)
+var askForToken = json.RawMessage(
+	`[{"type":"promptString","id":"token","description":"Token of the gateway","password":true}]`)
 
 // either returns the first word for a server over Streamable HTTP, the second for one over HTTP+SSE alone.
 func either(s Server, streamable, sse string) string {
@@ -52,18 +53,23 @@ func started(s Server, token string) json.RawMessage {
 	if !s.Token {
 		return object("command", program, "args", args)
 	}
-	return object("command", program, "args", append(args, "--header", "Authorization: Bearer "+token), "env", map[string]string{"TOKEN": inPlace.form})
+	return object("command", program, "args", append(args, "--header", "Authorization: Bearer "+token),
+		"env", map[string]string{"TOKEN": inPlace.form})
 }
 
 func inCursor(s Server, token string) Install {
-	return Install{"cursor://anysphere.cursor-deeplink/mcp/install?name=" + s.Name + "&config=", string(under("url")(s, token)), true}
+	return Install{
+		"cursor://anysphere.cursor-deeplink/mcp/install?name=" + s.Name + "&config=", string(under("url")(s, token)), true,
+	}
 }
 
 // inTrae makes a link of the form at https://docs.trae.ai/ide/mcp-server-install-links (in Chinese also at
 // https://www.volcengine.com/docs/86677/2137600): type is stdio or http, which is any server at a URL, and config
 // the entry in Base64, encoded for a URL. A dialog shows the entry before it is added, and there it can be changed.
 func inTrae(s Server, token string) Install {
-	return Install{"trae://trae.ai-ide/mcp-import?type=http&name=" + s.Name + "&config=", string(under("url")(s, token)), true}
+	return Install{
+		"trae://trae.ai-ide/mcp-import?type=http&name=" + s.Name + "&config=", string(under("url")(s, token)), true,
+	}
 }
 
 func inVSCode(s Server, token string) Install {
@@ -84,12 +90,14 @@ func ofCurl(s Server) string {
 		return "curl -N " + shell(s.URL) + s.flag("-H") + " -H 'Accept: text/event-stream'"
 	}
 	call := cmp.Or(s.Call, `"method":"tools/list"`)
-	return "curl " + shell(s.URL) + s.flag("-H") + " -H 'Content-Type: application/json' -d " + shell(`{"jsonrpc":"2.0","id":1,`+call+`}`)
+	return "curl " + shell(s.URL) + s.flag("-H") + " -H 'Content-Type: application/json' -d " +
+		shell(`{"jsonrpc":"2.0","id":1,`+call+`}`)
 }
 
 // ofInspector names @latest because without it npm takes, for an older Node.js, a version that lacks --header.
 func ofInspector(s Server) string {
-	return "npx -y @modelcontextprotocol/inspector@latest --cli " + shell(s.URL) + " --transport " + s.kind() + " --method tools/list" + s.flag("--header")
+	return "npx -y @modelcontextprotocol/inspector@latest --cli " + shell(s.URL) +
+		" --transport " + s.kind() + " --method tools/list" + s.flag("--header")
 }
 
 // tables are the entries of Codex in TOML.
@@ -109,7 +117,9 @@ func tables(servers []Server) string {
 func ofContinue(servers []Server) string {
 	text := "mcpServers:"
 	for _, s := range servers {
-		text += "\n  - name: " + jsonText(s.Name) + "\n    type: " + either(s, "streamable-http", "sse") + "\n    url: " + jsonText(s.URL)
+		text += "\n  - name: " + jsonText(s.Name) +
+			"\n    type: " + either(s, "streamable-http", "sse") +
+			"\n    url: " + jsonText(s.URL)
 		if s.Token {
 			text += "\n    requestOptions:\n      headers:\n        Authorization: \"Bearer TOKEN\""
 		}

@@ -35,28 +35,34 @@ const fewer = "; sse-server changes no list of tools: an option of the server or
 func (c Client) Losses(o Offer) (losses []string) {
 	say := func(format string, args ...any) { losses = append(losses, fmt.Sprintf(format, args...)) }
 	if c.Patience > 0 && o.Boot > c.Patience {
-		say("it waits %v for tools and goes on without, and the server took %v%s", c.Patience, o.Boot.Round(time.Millisecond), c.remedy(o))
+		say("it waits %v for tools and goes on without, and the server took %v%s",
+			c.Patience, o.Boot.Round(time.Millisecond), c.remedy(o))
 	}
 	if c.Tools > 0 && len(o.Tools) > c.Tools {
 		say("it takes %d tools over all servers, and this one has %d: it %s%s", c.Tools, len(o.Tools), c.Over, fewer)
 	}
 	if n := o.characters(); c.Descriptions > 0 && n > c.Descriptions {
-		say("it takes %d characters of descriptions over all servers, and this one has %d, the longest that of %s: it %s%s",
-			c.Descriptions, n, o.longest(), c.Over, fewer)
+		say("it takes %d characters of descriptions over all servers, and this one has %d, "+
+			"the longest that of %s: it %s%s", c.Descriptions, n, o.longest(), c.Over, fewer)
 	}
-	if names := o.names(func(t Tool) bool { return c.Description > 0 && length(t.Description) > c.Description }); len(names) > 0 {
-		say("it cuts a description at %d characters, as that of %s: let it begin with what matters", c.Description, some(names))
+	isCut := func(t Tool) bool { return c.Description > 0 && length(t.Description) > c.Description }
+	if names := o.names(isCut); len(names) > 0 {
+		say("it cuts a description at %d characters, as that of %s: let it begin with what matters",
+			c.Description, some(names))
 	}
-	if names := o.names(func(t Tool) bool { return c.NameLength > 0 && length(c.front(o.Name)+t.Name) > c.NameLength }); len(names) > 0 {
+	isTooLong := func(t Tool) bool { return c.NameLength > 0 && length(c.front(o.Name)+t.Name) > c.NameLength }
+	if names := o.names(isTooLong); len(names) > 0 {
 		does := "what it does with them is unknown"
 		if c.LongNames != "" {
 			does = "it " + c.LongNames
 		}
-		say("it takes names of %d characters with %q in front, and longer are %s: %s; a shorter name of the server in its configuration makes room",
+		say("it takes names of %d characters with %q in front, and longer are %s: %s; "+
+			"a shorter name of the server in its configuration makes room",
 			c.NameLength, c.front(o.Name), some(names), does)
 	}
 	if names := o.names(func(t Tool) bool { return t.hasAny(c.Keywords) }); len(names) > 0 {
-		say("it does not take %s at the top of a schema, as in that of %s: it %s%s", list(c.Keywords, "or"), some(names), c.Schemas, fewer)
+		say("it does not take %s at the top of a schema, as in that of %s: it %s%s",
+			list(c.Keywords, "or"), some(names), c.Schemas, fewer)
 	}
 	return losses
 }
@@ -64,7 +70,8 @@ func (c Client) Losses(o Offer) (losses []string) {
 // remedy says what helps against a boot that takes longer than the client waits.
 func (c Client) remedy(o Offer) (text string) {
 	if o.Ahead {
-		return ": only a client that comes while the server boots for the first time has none, because sse-server starts the server ahead or remembers its tools"
+		return ": only a client that comes while the server boots for the first time has none, " +
+			"because sse-server starts the server ahead or remembers its tools"
 	}
 	if text = "; --warm 1 starts it ahead of its clients"; c.Longer != "" {
 		text += ", or in the client " + c.Longer
@@ -78,7 +85,8 @@ func (c Client) Untried() (losses []string) {
 		losses = append(losses, fmt.Sprintf("a call that takes longer than %v: it gives up", c.Call))
 	}
 	if c.Result > 0 {
-		losses = append(losses, fmt.Sprintf("a result of more than %d %s: it %s", c.Result, c.ResultUnit, c.LongResults))
+		losses = append(losses,
+			fmt.Sprintf("a result of more than %d %s: it %s", c.Result, c.ResultUnit, c.LongResults))
 	}
 	return losses
 }
@@ -112,10 +120,12 @@ func Drops(server string, tools, characters, longest int) (clients []string) {
 			clients = append(clients, fmt.Sprintf("%s: %d tools over all servers", c.Title, c.Tools))
 		}
 		if c.Descriptions > 0 && characters > c.Descriptions {
-			clients = append(clients, fmt.Sprintf("%s: %d characters of descriptions over all servers", c.Title, c.Descriptions))
+			clients = append(clients,
+				fmt.Sprintf("%s: %d characters of descriptions over all servers", c.Title, c.Descriptions))
 		}
 		if c.LongNames == dropsTools && length(c.front(server))+longest > c.NameLength {
-			clients = append(clients, fmt.Sprintf("%s: names of %d characters with %q in front", c.Title, c.NameLength, c.front(server)))
+			clients = append(clients,
+				fmt.Sprintf("%s: names of %d characters with %q in front", c.Title, c.NameLength, c.front(server)))
 		}
 	}
 	return clients

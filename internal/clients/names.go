@@ -27,7 +27,8 @@ func Named(text string) (Client, bool) {
 	return c, known
 }
 
-// Texts returns all texts that the client of a name in clientInfo says of itself there, but its version; nil if it is not known.
+// Texts returns all texts that the client of a name in clientInfo says of itself there, but its version; nil if it is
+// not known.
 func Texts(name string) []string {
 	for _, c := range All {
 		if slices.Contains(c.Calls, name) {

@@ -2,7 +2,7 @@ package clients
 
 import "time"
 
-// What clients do with the tools whose names are too long.
+// Clients treat the tools whose names are too long in one of these ways.
 const (
 	dropsTools = "drops the tools"
 	cutsNames  = "cuts the names"
@@ -17,7 +17,8 @@ var All = []Client{
 		Description: 2048, Front: "mcp__%s__",
 		Keywords: []string{"anyOf", "oneOf", "allOf"},
 		Schemas:  "makes one object of them; versions before fail at every request",
-		Result:   25_000, ResultUnit: "tokens", LongResults: "puts it into a file; _meta of the tool can allow more: anthropic/maxResultSizeChars",
+		Result:   25_000, ResultUnit: "tokens",
+		LongResults: "puts it into a file; _meta of the tool can allow more: anthropic/maxResultSizeChars",
 		Entry: &Entry{
 			Where: "a terminal", LogsIn: true,
 			Files: []string{".mcp.json"}, Others: []string{"~/.claude.json"}, Projects: "projects",
@@ -29,8 +30,12 @@ var All = []Client{
 		Name: "claude-desktop", Title: "Claude Desktop",
 		Entry: &Entry{
 			Where: "claude_desktop_config.json, which takes programs only",
-			Files: []string{"~/Library/Application Support/Claude/claude_desktop_config.json", "~/.config/Claude/claude_desktop_config.json", "~/AppData/Roaming/Claude/claude_desktop_config.json"},
-			Key:   MostKey, token: inItsEntry, member: started, starts: true,
+			Files: []string{
+				"~/Library/Application Support/Claude/claude_desktop_config.json",
+				"~/.config/Claude/claude_desktop_config.json",
+				"~/AppData/Roaming/Claude/claude_desktop_config.json",
+			},
+			Key: MostKey, token: inItsEntry, member: started, starts: true,
 		},
 	},
 	{
@@ -43,22 +48,27 @@ var All = []Client{
 	},
 	{
 		Name: "codex", Title: "Codex", Calls: []string{"codex-mcp-client"},
-		Patience: time.Second, Longer: "mcp_optional_startup_grace_ms = 0 in config.toml, with which it waits for startup_timeout_sec",
+		Patience:   time.Second,
+		Longer:     "mcp_optional_startup_grace_ms = 0 in config.toml, with which it waits for startup_timeout_sec",
 		Call:       2 * time.Minute,
 		NameLength: 64, Front: "mcp__%s__", LongNames: cutsNames,
 		Keywords: []string{"anyOf", "oneOf", "allOf", "enum", "not"},
 		Schemas:  "loses what stands beside them, or fails at every request",
-		Entry:    &Entry{Where: "~/.codex/config.toml", Files: []string{"~/.codex/config.toml"}, Key: CodexKey, Format: TOML, token: fromVariable, pasted: fromVariable, text: tables},
+		Entry: &Entry{
+			Where: "~/.codex/config.toml", Files: []string{"~/.codex/config.toml"}, Key: CodexKey, Format: TOML,
+			token: fromVariable, pasted: fromVariable, text: tables,
+		},
 	},
 	{
 		Name: "continue", Title: "Continue", Calls: []string{"continue-cli-client"},
 		Entry: &Entry{
-			Where: "~/.continue/config.yaml", Files: []string{"~/.continue/config.yaml"}, Key: MostKey, Format: YAML, token: inPlace,
-			pasted: inPlace, text: ofContinue,
+			Where: "~/.continue/config.yaml", Files: []string{"~/.continue/config.yaml"}, Key: MostKey, Format: YAML,
+			token: inPlace, pasted: inPlace, text: ofContinue,
 		},
 	},
 	{
-		Name: "copilot-cli", Title: "Copilot CLI", Calls: []string{"copilot-cli", "github-copilot-developer"}, Front: "%s-",
+		Name: "copilot-cli", Title: "Copilot CLI", Calls: []string{"copilot-cli", "github-copilot-developer"},
+		Front: "%s-",
 		Entry: &Entry{
 			Where: "~/.copilot/mcp-config.json",
 			Files: []string{"~/.copilot/mcp-config.json"}, Key: MostKey, token: asVariable("${TOKEN}"),
@@ -68,7 +78,9 @@ var All = []Client{
 	{
 		Name: "curl", Title: "curl",
 		Entry: &Entry{
-			Where: "a terminal", single: "A request of curl would need a session, because the gateway does not initialize it (auto-initialize is off).",
+			Where: "a terminal",
+			single: "A request of curl would need a session, " +
+				"because the gateway does not initialize it (auto-initialize is off).",
 			pasted: inPlace, text: lines(ofCurl),
 		},
 	},
@@ -76,7 +88,8 @@ var All = []Client{
 		Name: "cursor", Title: "Cursor", Calls: []string{"cursor-vscode"}, NameLength: 60, LongNames: dropsTools,
 		Entry: &Entry{
 			Where: ".cursor/mcp.json", LogsIn: true,
-			Files: []string{".cursor/mcp.json", "~/.cursor/mcp.json"}, Key: MostKey, token: asVariable("${env:TOKEN}"), member: under("url"),
+			Files: []string{".cursor/mcp.json", "~/.cursor/mcp.json"}, Key: MostKey,
+			token: asVariable("${env:TOKEN}"), member: under("url"),
 			install: inCursor,
 		},
 	},
@@ -87,7 +100,8 @@ var All = []Client{
 		Result: 40_000, ResultUnit: "characters", LongResults: "puts it into a file",
 		Entry: &Entry{
 			Where: "~/.gemini/settings.json", LogsIn: true,
-			Files: []string{"~/.gemini/settings.json"}, Key: MostKey, token: asVariable("${TOKEN}"), member: under("url"),
+			Files: []string{"~/.gemini/settings.json"}, Key: MostKey,
+			token: asVariable("${TOKEN}"), member: under("url"),
 		},
 	},
 	{
@@ -104,14 +118,17 @@ var All = []Client{
 		Name: "opencode", Title: "opencode", Calls: []string{"opencode"}, Patience: 30 * time.Second,
 		Entry: &Entry{
 			Where: "opencode.json", LogsIn: true,
-			Files: []string{"opencode.json", "~/.config/opencode/opencode.json"}, Key: OpencodeKey, token: asVariable("{env:TOKEN}"),
-			member: remote,
+			Files: []string{"opencode.json", "~/.config/opencode/opencode.json"}, Key: OpencodeKey,
+			token: asVariable("{env:TOKEN}"), member: remote,
 		},
 	},
 	{Name: "pi", Title: "pi", Patience: 250 * time.Millisecond},
 	{
 		Name: "python-sdk", Title: "Python SDK",
-		Entry: &Entry{Where: "a program, with version 1.24 or later of the package mcp", pasted: inPlace, text: lines(ofPython)},
+		Entry: &Entry{
+			Where:  "a program, with version 1.24 or later of the package mcp",
+			pasted: inPlace, text: lines(ofPython),
+		},
 	},
 	{
 		Name: "qwen-code", Title: "Qwen Code", Calls: []string{"qwen-cli-mcp-client-demo"},
@@ -151,9 +168,13 @@ var All = []Client{
 		Tools: 128, Over: "takes no more for a request",
 		Entry: &Entry{
 			Where: ".vscode/mcp.json", LogsIn: true,
-			Files:  []string{".vscode/mcp.json"},
-			Others: []string{"~/.config/Code/User/mcp.json", "~/Library/Application Support/Code/User/mcp.json", "~/AppData/Roaming/Code/User/mcp.json"},
-			Key:    VSCodeKey, token: askedFor, member: typedAs("http"), inputs: askForToken,
+			Files: []string{".vscode/mcp.json"},
+			Others: []string{
+				"~/.config/Code/User/mcp.json",
+				"~/Library/Application Support/Code/User/mcp.json",
+				"~/AppData/Roaming/Code/User/mcp.json",
+			},
+			Key: VSCodeKey, token: askedFor, member: typedAs("http"), inputs: askForToken,
 			install: inVSCode,
 		},
 	},
@@ -161,7 +182,8 @@ var All = []Client{
 		Name: "windsurf", Title: "Windsurf",
 		Entry: &Entry{
 			Where: "~/.codeium/windsurf/mcp_config.json", LogsIn: true,
-			Files: []string{"~/.codeium/windsurf/mcp_config.json"}, Key: MostKey, token: asVariable("${env:TOKEN}"), member: under("serverUrl"),
+			Files: []string{"~/.codeium/windsurf/mcp_config.json"}, Key: MostKey,
+			token: asVariable("${env:TOKEN}"), member: under("serverUrl"),
 		},
 	},
 	{

@@ -1,8 +1,8 @@
 // Package details hides in an error what a server says of itself from clients that may not see it.
 //
-// What makes such an error does not know who will get it, and it travels as a message. So the error has its message
-// without those words, and they are a member of its data, with a key that no server knows. [Split] takes them
-// out: it must do so before the message leaves the process.
+// The code that makes such an error does not know which client will get it, and the error travels as a message. So
+// its message is without those words, and they are a member of its data, with a key that no server knows. [Split]
+// takes them out: it must do so before the message leaves the process.
 package details
 
 import (

@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-// What a terminal or an editor says of itself is ambient. What may choose a machine, an account, a secret or data is
-// not, however much its name is like one that is.
+// A variable with which a terminal or an editor tells of itself is ambient. One that may choose a machine, an
+// account, a secret or data is not, however much its name is like one that is.
 func TestOnlyExactNamesAreAmbient(t *testing.T) {
 	for names, want := range map[string]bool{
 		"TERM TERM_PROGRAM COLORTERM WINDOWID TMUX SSH_TTY SSH_CONNECTION VSCODE_PID VSCODE_IPC_HOOK_CLI CLAUDECODE CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS CODEX_THREAD_ID PATH PWD": true,
@@ -44,7 +44,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// What a PATH has for one session does not last, and neither does what is relative.
+// An element that a PATH has for one session does not last, and neither does a relative one.
 func TestLastingPath(t *testing.T) {
 	list := func(elements ...string) string { return strings.Join(elements, string(filepath.ListSeparator)) }
 	bin, err := filepath.Abs("/usr/bin")

@@ -19,8 +19,8 @@ func LastingPath(path string) string {
 	}), string(filepath.ListSeparator))
 }
 
-// PathKey returns what stays the same of a PATH as long as it should find the same programs: its elements, but of
-// a temporary one the files in it, with what they lead to or have. So a session of an agent is like the one before, and a
+// PathKey returns what stays the same of a PATH as long as it should find the same programs: its elements, but of a
+// temporary one the files in it, with what they lead to or have. So a session of an agent is like the one before, and a
 // temporary folder with another program is not. It reads the file system.
 func PathKey(path string) string {
 	var key []string

@@ -50,7 +50,7 @@ func TestLongestUnusedIsFirst(t *testing.T) {
 	ssetest.Want(t, "with none", longest(&l), "")
 }
 
-// What is over is disposed of once, and lets nobody in.
+// A thing that is over is disposed of once, and lets nobody in.
 func TestOverIsForTheLastUser(t *testing.T) {
 	var l idle.List[*thing]
 	a := &thing{name: "a"}

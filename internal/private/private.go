@@ -21,7 +21,8 @@ import (
 )
 
 // CheckFolder returns an error unless a folder belongs to this user or to root, is no link, and is not open to all. It
-// says nothing of the folders above it: those of a volume of a container are often open to all, and nobody else is there.
+// says nothing of the folders above it: those of a volume of a container are often open to all, and nobody else is
+// there.
 func CheckFolder(dir string) error {
 	info, err := os.Lstat(dir)
 	switch {
@@ -58,8 +59,8 @@ func CheckClosed(dir string) error {
 	return err
 }
 
-// CheckSecluded returns an error unless a folder is owned, as with CheckOwned, and a program that starts below it and looks
-// for its files in the folders above finds none of others there: no other user can make one, and none is that of
+// CheckSecluded returns an error unless a folder is owned, as with CheckOwned, and a program that starts below it and
+// looks for its files in the folders above finds none of others there: no other user can make one, and none is that of
 // a project but for the home directory.
 func CheckSecluded(dir string) error {
 	if err := CheckOwned(dir); err != nil {
@@ -94,8 +95,8 @@ func CheckSecluded(dir string) error {
 var projectFiles = []string{
 	".git", ".hg", ".svn", ".envrc",
 	"node_modules", "package.json", ".pnp.cjs", ".yarnrc.yml", "pnpm-workspace.yaml", "deno.json", "deno.jsonc",
-	"pyproject.toml", "uv.toml", ".venv", ".python-version", ".node-version", ".nvmrc", ".tool-versions", "mise.toml", ".mise.toml",
-	"go.mod", "go.work", "Cargo.toml", ".cargo", "global.json",
+	"pyproject.toml", "uv.toml", ".venv", ".python-version", ".node-version", ".nvmrc", ".tool-versions",
+	"mise.toml", ".mise.toml", "go.mod", "go.work", "Cargo.toml", ".cargo", "global.json",
 }
 
 // projectIn returns the name of a file of a project in a folder; empty if there is none.

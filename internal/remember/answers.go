@@ -14,7 +14,7 @@ import (
 )
 
 // Answers is what a server said to a client. It must not be changed once
-// others know it. What the server sent is text here, because JSON in JSON would lose its spaces.
+// others know it. The results of the server are text here, because JSON in JSON would lose its spaces.
 type Answers struct {
 	// Initialize is the result of initialize, as the server sent it.
 	Initialize string `json:"initialize"`
@@ -108,8 +108,8 @@ func (a *Answers) SameLists(other *Answers, kind string) bool {
 // Same reports whether both have the same answers to everything, whenever they were learned.
 func (a *Answers) Same(other *Answers) bool {
 	differs := func(kind string) bool { return !a.SameLists(other, kind) }
-	return a.Initialize == other.Initialize && a.Stateless == other.Stateless && slices.Equal(a.Missing, other.Missing) &&
-		!slices.ContainsFunc(Kinds(), differs)
+	return a.Initialize == other.Initialize && a.Stateless == other.Stateless &&
+		slices.Equal(a.Missing, other.Missing) && !slices.ContainsFunc(Kinds(), differs)
 }
 
 // Items returns what is in the pages of a list, in their order: the elements of a member of each page, such

@@ -28,8 +28,8 @@ type Client struct {
 	capabilities string // what it declares, as JSON in one form
 	who          string // Own, or a Principal
 	alone        bool   // it is told only what was said to itself
-	// info is a hash of what it calls itself, without a plain version; empty: nothing, or the same as the gateway where that
-	// initializes a server in its own name.
+	// info is a hash of what it calls itself, without a plain version; empty: nothing, or the same as the gateway where
+	// that initializes a server in its own name.
 	info string
 	// saysNothing: no text in its params is one that somebody could have chosen.
 	saysNothing bool
@@ -81,7 +81,8 @@ func ClientOf(params json.RawMessage, who string) (c Client, plain bool) {
 	text, _ := json.Marshal(top["capabilities"]) // it has been JSON
 	c.capabilities = string(text)
 	info, isObject := top["clientInfo"].(map[string]any)
-	plain = plain && (!hasVersion || isVersion.MatchString(c.version)) && (isObject || top["clientInfo"] == nil) && isSubset(info, plainInfo)
+	plain = plain && (!hasVersion || isVersion.MatchString(c.version)) &&
+		(isObject || top["clientInfo"] == nil) && isSubset(info, plainInfo)
 	c.saysNothing = plain && isWellKnown(info) && isOfMCP(top["capabilities"])
 	if len(info) == 0 || isOwn(info) {
 		return c, plain
@@ -121,8 +122,10 @@ func isWellKnown(info map[string]any) bool {
 }
 
 // wordsOfMCP are the names of the capabilities of clients, and of their members.
-var wordsOfMCP = []string{"roots", "listChanged", "sampling", "context", "tools", "elicitation", "form", "url", "tasks", "list",
-	"cancel", "requests", "create", "createMessage"}
+var wordsOfMCP = []string{
+	"roots", "listChanged", "sampling", "context", "tools", "elicitation", "form", "url", "tasks", "list",
+	"cancel", "requests", "create", "createMessage",
+}
 
 // isOfMCP reports whether capabilities have only names that MCP has, and no other texts.
 func isOfMCP(capabilities any) bool {

@@ -41,7 +41,7 @@ func TestDiskThatHangs(t *testing.T) {
 	})
 }
 
-// Who comes while it is done gets what is done after that.
+// A caller that comes while the job is done gets the result of the next time.
 func TestJobIsDoneAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		done := 0

@@ -14,11 +14,12 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/private"
 )
 
-// folderName begins the names of the folders that EmptyFolder makes: no text has its letters by chance, so a server that lists
-// where it ran before names one, too.
+// folderName begins the names of the folders that EmptyFolder makes: no text has its letters by chance, so a server
+// that lists where it ran before names one, too.
 const folderName = ".empty-qzx-"
 
-// newWord returns a word that no text has by chance. It has letters alone, which servers keep when they make a name of it.
+// newWord returns a word that no text has by chance. It has letters alone, which servers keep when they make a name of
+// it.
 func newWord() string {
 	const letters = "bcdfghjklmnpqrstvwxz"
 	word := make([]byte, 16)
@@ -28,22 +29,23 @@ func newWord() string {
 	return string(word)
 }
 
-// InFolder returns what the server says in this folder of EmptyFolder. What names the folder is told in no other one.
+// InFolder returns what the server says in this folder of EmptyFolder. Answers that name the folder are told in no
+// other one.
 func (s *Server) InFolder(dir string) *Server {
 	there := *s
 	there.folder = filepath.Base(dir)
 	return &there
 }
 
-// tryAgain is how long a server is left alone that has shown nothing in an empty folder, and maxTries bounds how many places one
-// server is tried from within that time.
+// tryAgain is how long a server is left alone that has shown nothing in an empty folder, and maxTries bounds how many
+// places one server is tried from within that time.
 const (
 	tryAgain = 24 * time.Hour
 	maxTries = 8
 )
 
-// WantsEmptyFolder reports whether a server that is known is not known in an empty folder, or since longer ago than an age, and
-// if a try has shown nothing, that is longer ago than tryAgain. It waits for the disk, but not for long.
+// WantsEmptyFolder reports whether a server that is known is not known in an empty folder, or since longer ago than an
+// age, and if a try has shown nothing, that is longer ago than tryAgain. It waits for the disk, but not for long.
 func (s *Server) WantsEmptyFolder(age time.Duration) bool {
 	if !s.IsKnown() { // somebody may have deleted what was known
 		return false
@@ -58,8 +60,8 @@ func (s *Server) WantsEmptyFolder(age time.Duration) bool {
 	return time.Since(tried) >= tryAgain
 }
 
-// lastTryLocked returns when the server was last tried in an empty folder, as a place has it. With many places it is when it
-// was first tried of the last times.
+// lastTryLocked returns when the server was last tried in an empty folder, as a place has it. With many places it is
+// when it was first tried of the last times.
 func (r *record) lastTryLocked(place string) (at time.Time) {
 	if at, ok := r.tries[place]; ok || len(r.tries) < maxTries {
 		return at
@@ -88,8 +90,8 @@ func (r *record) noteTryLocked(place string, at time.Time) {
 	}
 }
 
-// noteTry notes that the server is about to start in an empty folder, whatever comes of it. It fails if no other program would
-// know that.
+// noteTry notes that the server is about to start in an empty folder, whatever comes of it. It fails if no other
+// program would know that.
 func (s *Server) noteTry() error {
 	s.mu.Lock()
 	s.noteTryLocked(s.place, time.Now())
@@ -112,12 +114,13 @@ type EmptyFolder struct {
 }
 
 // EmptyFolder makes an empty folder below that of the files, for a server to start in. It fails if another user or a
-// project can have files in a folder above it, where there are no locks, with ErrInUse while a client may use the command, and with
-// ErrNotWanted unless WantsEmptyFolder.
+// project can have files in a folder above it, where there are no locks, with ErrInUse while a client may use the
+// command, and with ErrNotWanted unless WantsEmptyFolder.
 //
-// One server at a time is in such a folder, in all programs that share the locks, because ten servers at once would keep
-// the machine busy. EmptyFolder waits for the others, and for the disk, as long as ctx lasts. Whether there is a client it looks
-// after that, so one that has come meanwhile counts. The folder of a program that was killed is removed later.
+// One server at a time is in such a folder, in all programs that share the locks, because ten servers at once would
+// keep the machine busy. EmptyFolder waits for the others, and for the disk, as long as ctx lasts. Whether there is a
+// client it looks after that, so one that has come meanwhile counts. The folder of a program that was killed is removed
+// later.
 func (s *Server) EmptyFolder(ctx context.Context, locks *Locks, age time.Duration) (*EmptyFolder, error) {
 	type result struct {
 		folder *EmptyFolder
@@ -186,8 +189,8 @@ func (s *Server) makeEmptyFolder(ctx context.Context, locks *Locks, age time.Dur
 	return &EmptyFolder{Dir: dir, release: release}, nil
 }
 
-// Remove removes the folder with all that the server has left there. Once ctx has ended it does not wait for the disk for long:
-// what is left then is removed later.
+// Remove removes the folder with all that the server has left there. Once ctx has ended it does not wait for the disk
+// for long: what is left then is removed later.
 func (f *EmptyFolder) Remove(ctx context.Context) {
 	removed := make(chan struct{})
 	go func() { // ends with the disk
@@ -229,7 +232,8 @@ func removeAll(dir string) {
 func (s *Store) dropLeftovers() {
 	entries, _ := os.ReadDir(s.dir)
 	for _, entry := range entries {
-		if name := entry.Name(); !strings.HasPrefix(name, atomicfile.Unfinished) && !strings.HasPrefix(name, folderName) {
+		name := entry.Name()
+		if !strings.HasPrefix(name, atomicfile.Unfinished) && !strings.HasPrefix(name, folderName) {
 			continue
 		}
 		if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > time.Hour {

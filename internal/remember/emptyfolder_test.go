@@ -86,7 +86,7 @@ func TestEmptyFolderIsBelowFoldersOfTheUserAlone(t *testing.T) {
 	}
 }
 
-// What a program finds in the folders above it is what is really there, whatever links lead to it.
+// A program in the empty folder finds what is really in the folders above it, whatever links lead there.
 func TestEmptyFolderIsWhereLinksLead(t *testing.T) {
 	base := ssetest.PrivateDir(t)
 	made(t, 0o700, base, "real", "remembered")

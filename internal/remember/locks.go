@@ -18,9 +18,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/private"
 )
 
-// Locks are those with which the programs of a user tell each other who runs a command, so that none starts it in an empty
-// folder beside a client: some servers end the process that ran before, or need a port or a file that it has. Where there
-// are no locks, nothing starts in an empty folder.
+// Locks are those with which the programs of a user tell each other who runs a command, so that none starts it in an
+// empty folder beside a client: some servers end the process that ran before, or need a port or a file that it has.
+// Where there are no locks, nothing starts in an empty folder.
 //
 //	file         | is locked
 //	-------------|----------------------------------------------------------------------------------
@@ -36,8 +36,8 @@ type Locks struct {
 	dir, command string
 	log          *slog.Logger
 	follows      job // locks in-use-…, and unlocks it
-	// held is in-use-…, or nil if it is not locked; failed says that it could not be, and again is the next try then. All are
-	// of follows alone.
+	// held is in-use-…, or nil if it is not locked; failed says that it could not be, and again is the next try then.
+	// All are of follows alone.
 	held   *flock.Flock
 	failed bool
 	again  *time.Timer
@@ -51,8 +51,8 @@ const (
 	inUse       = "in-use-"
 	reserved    = "reserved-"
 	emptyFolder = "empty-folder"
-	// lookPoll is the time between two tries to lock a file that is locked for a moment, and turnPoll between two to lock one
-	// that is locked for long.
+	// lookPoll is the time between two tries to lock a file that is locked for a moment, and turnPoll between two to
+	// lock one that is locked for long.
 	lookPoll = 10 * time.Millisecond
 	turnPoll = 100 * time.Millisecond
 	// lockAgain is the time after which a program that could not lock in-use-… tries it again.
@@ -66,19 +66,20 @@ var (
 	ErrNotWanted = errors.New("it has been tried")
 )
 
-// NewLocks returns the locks of a command, of which the files are in a directory, which is made when it is needed; nil without
-// one. The log says when they cannot be used.
+// NewLocks returns the locks of a command, of which the files are in a directory, which is made when it is needed; nil
+// without one. The log says when they cannot be used.
 func NewLocks(dir, command string, log *slog.Logger) *Locks {
 	if dir == "" {
 		return nil
 	}
-	l := &Locks{dir: dir, log: log, command: hashOf(command)[:4]} // some commands share one, which lets them wait for each other
+	// Some commands share the four letters of the hash, which lets them wait for each other.
+	l := &Locks{dir: dir, log: log, command: hashOf(command)[:4]}
 	l.follows.does = l.follow
 	return l
 }
 
-// Use says that the command has a session, until release is called or the program ends. Neither waits: a disk that hangs
-// keeps one goroutine, however many sessions there are.
+// Use says that the command has a session, until release is called or the program ends. Neither waits: a disk that
+// hangs keeps one goroutine, however many sessions there are.
 func (l *Locks) Use() (release func()) {
 	if l == nil {
 		return func() {}
@@ -105,7 +106,8 @@ func (l *Locks) isRight() bool {
 	return l.isSeen == (l.uses > 0)
 }
 
-// follow locks in-use-… while the command has a session. If it cannot, it tries again at the next session, and after a while.
+// follow locks in-use-… while the command has a session. If it cannot, it tries again at the next session, and after a
+// while.
 func (l *Locks) follow() {
 	for !l.isRight() {
 		if l.held != nil {
@@ -119,8 +121,8 @@ func (l *Locks) follow() {
 			l.failed = false
 		case err != nil:
 			if !l.failed {
-				l.log.Warn("other programs do not see that the server is used: they may start it in an empty folder meanwhile",
-					"dir", l.dir, "err", err)
+				l.log.Warn("other programs do not see that the server is used: "+
+					"they may start it in an empty folder meanwhile", "dir", l.dir, "err", err)
 			}
 			l.failed = true
 			if l.again == nil {
@@ -157,7 +159,8 @@ func (l *Locks) IsUsed() (bool, error) {
 	return !locked, err
 }
 
-// AwaitUnused waits until the command has had no session for a time. It looks now and then. It fails if there are no locks.
+// AwaitUnused waits until the command has had no session for a time. It looks now and then. It fails if there are no
+// locks.
 func (l *Locks) AwaitUnused(ctx context.Context, quiet time.Duration) error {
 	if l == nil {
 		return errors.New("there are no locks that say whether the server is used")
@@ -180,7 +183,8 @@ func (l *Locks) AwaitUnused(ctx context.Context, quiet time.Duration) error {
 	}
 }
 
-// Reserve reports whether this program alone is about to have the command run in an empty folder, until release is called.
+// Reserve reports whether this program alone is about to have the command run in an empty folder, until release is
+// called.
 func (l *Locks) Reserve() (release func(), ok bool) {
 	release, ok, _ = l.tryAlone(reserved + l.command)
 	return release, ok
@@ -201,8 +205,8 @@ func (l *Locks) turn(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// noteTry notes that the command starts in an empty folder now. It fails with ErrNotWanted if it has done so maxTries times
-// within tryAgain, in whatever place and with whatever variables. The caller must have the turn.
+// noteTry notes that the command starts in an empty folder now. It fails with ErrNotWanted if it has done so maxTries
+// times within tryAgain, in whatever place and with whatever variables. The caller must have the turn.
 func (l *Locks) noteTry() error {
 	dir, err := ownDir(l.dir)
 	if err != nil {
@@ -213,7 +217,9 @@ func (l *Locks) noteTry() error {
 	if data, err := os.ReadFile(path); err == nil {
 		_ = json.Unmarshal(data, &tries) // a damaged one counts as none
 	}
-	tries = slices.DeleteFunc(tries, func(at time.Time) bool { return time.Since(at) >= tryAgain || time.Until(at) > 0 })
+	tries = slices.DeleteFunc(tries, func(at time.Time) bool {
+		return time.Since(at) >= tryAgain || time.Until(at) > 0
+	})
 	if len(tries) >= maxTries {
 		return ErrNotWanted
 	}

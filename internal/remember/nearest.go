@@ -52,18 +52,19 @@ func (a *Answers) partial() *Answers {
 	}
 }
 
-// isGeneral reports whether answers to params without a text of a client's own may be told to other kinds of clients, and in other
-// places. folder is the name of the empty folder in which the server runs; empty: it runs in none.
+// isGeneral reports whether answers to params without a text of a client's own may be told to other kinds of clients,
+// and in other places. folder is the name of the empty folder in which the server runs; empty: it runs in none.
 func isGeneral(folder string, a *Answers) bool {
-	if !mcp.Declares(json.RawMessage(a.Initialize), "capabilities", "tools", "listChanged") || a.Pages[mcp.MethodListTools] == nil {
+	if !mcp.Declares(json.RawMessage(a.Initialize), "capabilities", "tools", "listChanged") ||
+		a.Pages[mcp.MethodListTools] == nil {
 		return false
 	}
 	said := slices.Collect(maps.Values(a.Pages[mcp.MethodListTools]))
 	return !slices.ContainsFunc(append(said, a.Initialize), func(text string) bool { return namesFolder(text, folder) })
 }
 
-// folderPart is how many letters in a row of the name of an empty folder name it: servers write its point and dash as something
-// else, or leave them out, and cut names off.
+// folderPart is how many letters in a row of the name of an empty folder name it: servers write its point and dash as
+// something else, or leave them out, and cut names off.
 const folderPart = 8
 
 // namesFolder reports whether a text has a part of the name of an empty folder in it.

@@ -78,7 +78,7 @@ func TestWhatAServerSaysToTextsOfAClientIsNotNearest(t *testing.T) {
 	}
 }
 
-// What a server says to a client is told to one that calls itself the same, in any version, and to no other one: not to one
+// Answers to one client are told to one that calls itself the same, in any version, and to no other one: not to one
 // that declares the same, nor one that goes on with a session of before. It stays so in the file.
 func TestWhatAServerSaysToAClientIsToldToClientsOfItsName(t *testing.T) {
 	of := func(info string) remember.Client {
@@ -116,7 +116,7 @@ func TestWhatAServerSaysToAClientIsToldToClientsOfItsName(t *testing.T) {
 	ssetest.Want(t, "told to one that goes on", server.AnswersAt("2025-11-25", goesOn), later)
 }
 
-// What names the empty folder, or is made of its name as servers do, is told in no other one.
+// An answer that has the name of the empty folder, or a form of it that servers make, is told in no other folder.
 func TestWhatNamesTheEmptyFolderIsNotNearest(t *testing.T) {
 	dir := ssetest.PrivateDir(t)
 	folder, remove, err := emptyFolder(t.Context(), dir, dir, "c")

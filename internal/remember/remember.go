@@ -173,7 +173,8 @@ func (k key) isInEmptyFolder() bool { return strings.HasPrefix(k.place, anyFolde
 
 // sizeOf returns about how many bytes answers take with their key, which has what a client declared.
 func sizeOf(k key, a *Answers) int {
-	return len(k.place) + len(k.client.version) + len(k.client.capabilities) + len(k.client.who) + len(k.client.info) + a.size()
+	c := k.client
+	return len(k.place) + len(c.version) + len(c.capabilities) + len(c.who) + len(c.info) + a.size()
 }
 
 // entry is what a server said to such a client. It is not changed.
@@ -214,8 +215,8 @@ func (r *record) refresh() {
 	}
 }
 
-// Answers returns what the server said here last to a client that declares the same and calls itself the same, or else as the
-// gateway does; nil if that is unknown. So no client is told what a server says to the texts of another one.
+// Answers returns what the server said here last to a client that declares the same and calls itself the same, or else
+// as the gateway does; nil if that is unknown. So no client is told what a server says to the texts of another one.
 func (s *Server) Answers(c Client) *Answers {
 	s.refresh()
 	s.mu.Lock()
@@ -231,8 +232,8 @@ func (s *Server) Answers(c Client) *Answers {
 	return nil
 }
 
-// AnswersAt returns what the server said here last, with a protocol version, to params that have no text of a client's own; nil
-// if that is unknown.
+// AnswersAt returns what the server said here last, with a protocol version, to params that have no text of a client's
+// own; nil if that is unknown.
 func (s *Server) AnswersAt(version string, c Client) *Answers {
 	return s.last(func(k key, e entry) bool {
 		return k.place == s.place && e.open && e.isAt(k, version) && slices.Contains(c.listensTo(), k.client.who)
@@ -245,8 +246,8 @@ func (e entry) isAt(k key, version string) bool {
 	return k.client.version == version || answered == version
 }
 
-// Last returns what the server said last to one of those, to params that have no text of a client's own, in a place from which it
-// may be told here; nil if nothing is known.
+// Last returns what the server said last to one of those, to params that have no text of a client's own, in a place
+// from which it may be told here; nil if nothing is known.
 func (s *Server) Last(who ...string) *Answers {
 	return s.toldHere(func(k key, e entry) bool { return e.open && slices.Contains(who, k.client.who) })
 }
@@ -384,7 +385,8 @@ func (r *record) readAgain() {
 	if errors.Is(err, fs.ErrNotExist) && r.seen != nil { // somebody wants it to be forgotten
 		r.forget()
 	}
-	if err != nil || r.seen != nil && os.SameFile(now, r.seen) && now.ModTime().Equal(r.seen.ModTime()) && now.Size() == r.seen.Size() {
+	if err != nil || r.seen != nil && os.SameFile(now, r.seen) &&
+		now.ModTime().Equal(r.seen.ModTime()) && now.Size() == r.seen.Size() {
 		return
 	}
 	r.seen = now // another program replaces the file, so what is read is this one or a newer one
@@ -445,7 +447,9 @@ func (s *record) load() (content file, err error) {
 			one.Said.Learned = time.Now().Add(-MaxAge / 2)
 		}
 	}
-	maps.DeleteFunc(content.Tries, func(_ string, at time.Time) bool { return at.After(time.Now()) || time.Since(at) > MaxAge })
+	maps.DeleteFunc(content.Tries, func(_ string, at time.Time) bool {
+		return at.After(time.Now()) || time.Since(at) > MaxAge
+	})
 	return content, nil
 }
 
@@ -504,7 +508,10 @@ func (s *record) rewrite() error {
 	s.mu.Lock()
 	content := file{Layout: layout, Server: s.name, Tries: maps.Clone(s.tries)}
 	for k, e := range s.answers {
-		content.Answers = append(content.Answers, saved{k.place, k.client.version, k.client.capabilities, k.client.who, k.client.info, e.open, e.general, e.Answers})
+		content.Answers = append(content.Answers, saved{
+			k.place, k.client.version, k.client.capabilities, k.client.who, k.client.info,
+			e.open, e.general, e.Answers,
+		})
 	}
 	s.written = time.Now()
 	s.mu.Unlock()
@@ -527,7 +534,7 @@ func (s *record) rewrite() error {
 	return err
 }
 
-// isFile matches the names of the files. What else is in their folder is somebody else's.
+// isFile matches the names of the files. Anything else in their folder is somebody else's.
 var isFile = regexp.MustCompile(`^[0-9a-f]{32}\.json$`)
 
 // dropOldest makes room for one file beside the others, and drops those that nobody is told of any more.

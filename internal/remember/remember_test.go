@@ -36,7 +36,7 @@ func client(params, principal string) remember.Client {
 	return c
 }
 
-// What a server said survives the program, byte for byte, in a file that nobody else can read.
+// The answers of a server survive the program, byte for byte, in a file that nobody else can read.
 func TestFileIsReadAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "remembered")
 	log, lines := logger()
@@ -154,7 +154,7 @@ func TestDirectoryThatCannotBeWritten(t *testing.T) {
 	ssetest.Want(t, "lines while it stays so", strings.Count(lines.String(), "cannot be kept"), 1)
 }
 
-// What is kept of one server is bounded: what was learned first goes first.
+// The memory of one server is bounded: the oldest answers go first.
 func TestAnswersAreBounded(t *testing.T) {
 	server := remember.Open("", slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s"})
 	now := time.Now()
@@ -202,7 +202,7 @@ func TestAnswersOfAnEmptyFolderStay(t *testing.T) {
 	ssetest.Want(t, "in the last empty one", of("", "any69").InAnyFolder().HasAny(), true)
 }
 
-// What a program that was killed while it wrote has left is removed, once nobody can be writing it any more.
+// A file that a program left when it was killed while writing is removed, once nobody can be writing it any more.
 func TestLeftoversOfWritesAreRemoved(t *testing.T) {
 	dir := ssetest.PrivateDir(t)
 	log, _ := logger()
@@ -233,7 +233,7 @@ func isThere(path string) bool {
 	return err == nil
 }
 
-// What clients declare takes memory, too, and counts.
+// The capabilities that clients declare take memory, too, and count.
 func TestWhatClientsDeclareCountsInTheBound(t *testing.T) {
 	server := remember.Open("", slog.New(slog.DiscardHandler)).Server(remember.Identity{Server: "s"})
 	of := func(i int) remember.Client {
@@ -265,7 +265,7 @@ func TestFilesAreBounded(t *testing.T) {
 	ssetest.Want(t, "files", len(files), 256)
 }
 
-// Which requests the answers serve.
+// The answers serve a request for a list that has no params but a cursor and a progress token, and no other one.
 func TestAnswer(t *testing.T) {
 	a := said(`{"tools":[],"nextCursor":"2"}`)
 	a.Pages["tools/list"][`"2"`] = `{"tools":[]}`

@@ -64,7 +64,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// What does not verify costs the same, however long it is.
+// An id that does not verify costs the same, however long it is.
 func TestVerifyIsCheap(t *testing.T) {
 	s := signedid.New(key, "", "")
 	id := s.New("")

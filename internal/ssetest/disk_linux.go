@@ -19,7 +19,8 @@ func HangingDisk(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // who has waited may still write
-	if err := syscall.Mount("hangs", dir, "fuse.hangs", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", dev.Fd())); err != nil {
+	options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", dev.Fd())
+	if err := syscall.Mount("hangs", dir, "fuse.hangs", 0, options); err != nil {
 		t.Skip(err)
 	}
 	t.Cleanup(func() {

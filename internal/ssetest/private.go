@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// MakePrivateDir makes a directory that nobody else can have files above, unlike one below the temporary directory: servers
-// start in an empty folder only there. It is below the first of these that allows that: the user's cache, home and
-// runtime directory, and directories of root. The caller removes it.
+// MakePrivateDir makes a directory that nobody else can have files above, unlike one below the temporary directory:
+// servers start in an empty folder only there. It is below the first of these that allows that: the user's cache, home
+// and runtime directory, and directories of root. The caller removes it.
 func MakePrivateDir() (string, error) {
 	var places []string
 	if cache, err := os.UserCacheDir(); err == nil {

@@ -13,7 +13,8 @@ import (
 // StateDir returns the state directory of the gateways of a test, below that of the test binary: no test
 // shall be answered from what another one's server has said.
 func StateDir(t *testing.T) string {
-	dir, known := stateDirs.LoadOrStore(t.Name(), filepath.Join(os.Getenv("XDG_STATE_HOME"), strconv.FormatInt(stateCount.Add(1), 10)))
+	own := filepath.Join(os.Getenv("XDG_STATE_HOME"), strconv.FormatInt(stateCount.Add(1), 10))
+	dir, known := stateDirs.LoadOrStore(t.Name(), own)
 	if !known {
 		t.Cleanup(func() { stateDirs.Delete(t.Name()) }) // with -count the test has another one next time
 	}
@@ -42,8 +43,8 @@ func RememberedInAnyFolder(t *testing.T) bool {
 	return HasAnyFolder(filepath.Join(StateDir(t), "sse-server", "remembered"))
 }
 
-// RememberedFor reports whether a gateway of a test has kept what its server said to "gateway", which is the gateway itself, or to
-// "anybody", who is a client without a principal.
+// RememberedFor reports whether a gateway of a test has kept what its server said to "gateway", which is the gateway
+// itself, or to "anybody", who is a client without a principal.
 func RememberedFor(t *testing.T, who string) bool {
 	return has(filepath.Join(StateDir(t), "sse-server", "remembered"), `"who":"`+who+`"`)
 }

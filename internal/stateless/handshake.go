@@ -39,7 +39,8 @@ func DiscoverResult(initialized json.RawMessage, versions []string) json.RawMess
 // withDescription adds to a result the server's capabilities and instructions, which the other
 // result has.
 func withDescription(result, other json.RawMessage) json.RawMessage {
-	result = jsonrpc.SetMember(result, jsonrpc.RemoveMember(objectMember(other, "capabilities"), "tasks"), "capabilities")
+	capabilities := jsonrpc.RemoveMember(objectMember(other, "capabilities"), "tasks")
+	result = jsonrpc.SetMember(result, capabilities, "capabilities")
 	if text, ok := jsonrpc.Member(other, "instructions"); ok && text[0] == '"' {
 		result = jsonrpc.SetMember(result, text, "instructions")
 	}

@@ -13,8 +13,8 @@ import (
 // has to speak for itself.
 func Why(err error) string { return reason("", err) }
 
-// At is Why for operators: it begins with the place, which is the host as they have configured it, mostly with the port, and
-// has the address to which that led.
+// At is Why for operators: it begins with the place, which is the host as they have configured it, mostly with the
+// port, and has the address to which that led.
 func At(place string, err error) string {
 	if why := reason(place, err); why != "" {
 		return place + ": " + why
@@ -29,7 +29,8 @@ func reason(place string, err error) string {
 	_, isNoTLS := errors.AsType[tls.RecordHeaderError](err)
 	dns, isDNS := errors.AsType[*net.DNSError](err)
 	if isOp && op.Op == "proxyconnect" {
-		at, to, name, noTLS = "at the proxy", "to the proxy", "the proxy", "the proxy speaks no TLS, so its address begins with http://"
+		at, to, name = "at the proxy", "to the proxy", "the proxy"
+		noTLS = "the proxy speaks no TLS, so its address begins with http://"
 		if isDNS && place != "" {
 			name += ", " + dns.Name
 		}
