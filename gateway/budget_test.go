@@ -139,8 +139,8 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 // Clients of Streamable HTTP leave each POST before its answer, whose id is as long as ids
-// may be. What is kept for them counts in the budget, and has an eighth of it; beside that a
-// session takes what docs/operations.md says. Nothing is kept for ever.
+// may be. Events that are kept for them count in the budget, and have an eighth of it; beside that a
+// session takes the bytes that docs/operations.md says. Nothing is kept for ever.
 func TestMemoryOfEventsIsBounded(t *testing.T) {
 	const (
 		limit    = 16 << 20

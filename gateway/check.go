@@ -116,12 +116,14 @@ func (c *checks) values() {
 		u, err := url.Parse(origin)
 		c.refuseIf(origin != "*" && (err != nil || u.Host == "" || u.Scheme+"://"+u.Host != origin ||
 			strings.Contains(origin, "*")),
-			"AllowedOrigins", fmt.Sprintf(`%q is not an origin: must be a scheme and a host in full, such as "https://app.example.com", or "*" for any`, origin))
+			"AllowedOrigins", fmt.Sprintf(`%q is not an origin: must be a scheme and a host in full, `+
+				`such as "https://app.example.com", or "*" for any`, origin))
 	}
 	for _, host := range o.AllowedHosts {
 		_, notIP := netip.ParseAddr(host)
 		c.refuseIf(host != "*" && notIP != nil && strings.ContainsAny(host, ":/ []*"),
-			"AllowedHosts", fmt.Sprintf(`%q is not a host: must be a name without port, such as "gateway.example.com", or "*" for any`, host))
+			"AllowedHosts", fmt.Sprintf(`%q is not a host: must be a name without port, `+
+				`such as "gateway.example.com", or "*" for any`, host))
 	}
 	if o.PassRequest != nil {
 		for _, name := range o.PassRequest.Headers {

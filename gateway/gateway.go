@@ -268,7 +268,8 @@ func (g *Gateway) supply(n *serving) handshake.SupplierOptions {
 	return handshake.SupplierOptions{
 		Memory: n.memory, ProcessIdle: idle, RememberFor: age, Locks: n.locks, AnyFolder: n.anyFolder,
 		Name: o.known(), Params: g.bridges.Params, Boots: boots || o.Boots,
-		Shared: o.Sessions == SessionsShared, Warm: o.Warm, WarmFollowsUse: o.WarmFollowsUse && n.memory != nil, MaxSessions: o.MaxSessions,
+		Shared: o.Sessions == SessionsShared, Warm: o.Warm,
+		WarmFollowsUse: o.WarmFollowsUse && n.memory != nil, MaxSessions: o.MaxSessions,
 		Authenticates: o.Authenticate != nil,
 		Forwards:      len(o.ForwardHeaders) > 0 || o.PassRequest != nil,
 		StartTimeout:  o.StartTimeout, InitializationTimeout: o.InitializationTimeout,

@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/bridge"
 )
 
-// leaseInterval is the longest time between two checks of a token. What a check remembers is
+// leaseInterval is the longest time between two checks of a token. A check may use an answer that is
 // up to 30 s old, each may take 5 s, and two must fail if the issuer does not answer: that is
 // a minute, or 70 s if the token is forgotten, as thousands came since, and so waits its turn.
 const leaseInterval = 10 * time.Second

@@ -30,7 +30,7 @@ func parrots(s *serverSession, m *jsonrpc.Message) bool {
 	return lists(map[string]string{"tools/list": `{"tools":["` + heard + `"],"nextCursor":""}`, "prompts/list": `{"prompts":["` + heard + `"]}`})(s, m)
 }
 
-// What a server says after a message with anything in it that its client has chosen is told to nobody else.
+// Answers that come after a message with anything in it that its client has chosen are told to nobody else.
 func TestMessageOfAClientTeachesNobodyElse(t *testing.T) {
 	const open = `{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"peer","version":"0"}`
 	say := func(method, params string) string {
@@ -162,7 +162,7 @@ func TestNearestMemoryOfAServerWhoseListsCannotBeRead(t *testing.T) {
 	})
 }
 
-// What the nearest memory is not told of, each by itself.
+// The nearest memory leaves out each of these, by itself.
 func TestLimitsOfTheNearestMemory(t *testing.T) {
 	type place struct {
 		identity, place, anyFolder, capabilities string
@@ -365,7 +365,7 @@ func TestStartCheckFillsTheMemoryForEachKindOfClient(t *testing.T) {
 	})
 }
 
-// What a server says in an empty folder is learned once, after what it says to clients, and in a session that ends.
+// Answers in an empty folder are learned once, after the answers to clients, and in a session that ends.
 func TestAServerIsAskedInAnEmptyFolder(t *testing.T) {
 	u := &server{place: "a", anyFolder: "any", capabilities: withLists, handle: lists(nil)}
 	opts := remembering()

@@ -66,7 +66,7 @@ type Cluster interface {
 // Options configure a Gateway. A zero field means its default; Defaults returns all
 // of them. A negative value switches a limit off, where that is possible.
 type Options struct {
-	// What is served, and where.
+	// The server, and its URL.
 
 	// Transports are those that the gateway serves: TransportSSE is HTTP+SSE,
 	// TransportStreamable Streamable HTTP; TransportStdio is for ServeStdio, and serves no
@@ -124,7 +124,7 @@ type Options struct {
 	// sends to a remote server. Default none. Not with SessionsShared.
 	ForwardHeaders []string
 
-	// Who may connect, and what they see.
+	// Access: clients that may connect, and the answers that they see.
 
 	// Authenticate returns the principal that makes a request, or an error: a 401, or the
 	// Status of an auth.Error. A connection belongs to the principal that opened it. The
@@ -241,7 +241,7 @@ type Options struct {
 // answered at once, byte for byte, and its server starts when the client first needs it. Then the server
 // is asked again: if a list has changed, the client gets its list_changed.
 //
-// What is remembered belongs to the command with its arguments, its directory, the hash of its
+// The memory belongs to the command with its arguments, its directory, the hash of its
 // environment, and the times and sizes of the program and of the scripts that it names.
 type Remember struct {
 	// Dir is the directory of the files, which nobody else can read. Empty: what is remembered ends

@@ -87,7 +87,7 @@ func TestContradictoryOptions(t *testing.T) {
 	}
 }
 
-// What is not asked for follows from what is.
+// Settings that the options leave open follow from those that they have.
 func TestDerivedSettings(t *testing.T) {
 	s := gateway.SettingsOf(gateway.Options{
 		RequestTimeout: 20 * time.Second, StartTimeout: 10 * time.Second, IdleTimeout: time.Hour,

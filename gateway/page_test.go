@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-// What browsers and clients send as Accept, as recorded or as their code has it.
+// Browsers and clients send these as Accept, as recorded or as their code has it.
 const (
 	chrome  = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7"
 	firefox = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -103,8 +103,8 @@ func TestBrowsersGetThePage(t *testing.T) {
 	}
 }
 
-// What the page is made of comes from the same URL, at a single path and behind a prefix too, and
-// starts nothing.
+// The files of the page come from the same URL, at a single path and behind a prefix too, and
+// start nothing.
 func TestFilesOfThePage(t *testing.T) {
 	for path, opts := range map[string]gateway.Options{
 		"/mcp": {}, "/sse": {}, "/a/b/mcp": {Prefix: "/a/b"}, "/x": {SinglePath: true}, "/x/y": {SinglePath: true},

@@ -109,5 +109,6 @@ func (n *serving) servePage(w http.ResponseWriter, r *http.Request) {
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Security-Policy", "default-src 'none'")
 	header.Set("X-Content-Type-Options", "nosniff")
-	fmt.Fprint(w, "<!doctype html><title>MCP server</title><p>This is the address of an MCP server. Put it into the configuration of an MCP client.\n")
+	fmt.Fprint(w, "<!doctype html><title>MCP server</title><p>This is the address of an MCP server. "+
+		"Put it into the configuration of an MCP client.\n")
 }

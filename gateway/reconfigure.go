@@ -26,8 +26,8 @@ var errEnding = errors.New("the gateway is shutting down")
 // Logger, Audit, TracerProvider or Registry differs, or if PassRequest, or a PrincipalEnv, comes or
 // goes.
 //
-// Connections stay open. What begins after Reconfigure has the new options: a connection, a
-// POST, a start, a session. So a connection keeps its HeartbeatInterval, IdleTimeout and
+// Connections stay open. A connection, a POST, a start or a session that begins after Reconfigure has the
+// new options. So a connection keeps its HeartbeatInterval, IdleTimeout and
 // InitializationTimeout at the gate, and a session its RequestTimeout and MaxInFlight. A
 // limit that open connections exceed closes none.
 //

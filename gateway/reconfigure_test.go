@@ -193,7 +193,7 @@ func TestReconfigureServer(t *testing.T) {
 	})
 }
 
-// What a client over HTTP meets has the new options, also beside the gateways of Servers.
+// The checks and limits for a client over HTTP have the new options, also beside the gateways of Servers.
 func TestReconfigureTheWayIn(t *testing.T) {
 	s, all := several(t, nil, &server{})
 	g := all[0]
@@ -265,7 +265,7 @@ func TestReconfigureStreamable(t *testing.T) {
 
 type wrapped struct{ upstream.Upstream }
 
-// Which upstreams are the same.
+// Two upstreams are the same server if all that makes the server is the same.
 func TestReconfigureComparesServers(t *testing.T) {
 	command := func(arg string) upstream.Upstream {
 		return upstream.Command{Path: "x", Args: []string{arg}, Env: []string{"A=b"}}
@@ -344,7 +344,7 @@ func TestReconfigureSharedServer(t *testing.T) {
 	}
 }
 
-// What a server that is replaced says of its tools late is not what is known of the new one.
+// A list of tools that comes late, from a server that is replaced, is not taken for the new server's.
 func TestReconfigureForgetsTools(t *testing.T) {
 	old := &server{handle: on("tools/list", func(s *serverSession, m *jsonrpc.Message) {
 		time.AfterFunc(time.Second, func() {

@@ -117,7 +117,7 @@ func TestRequestContext(t *testing.T) {
 	s.WantAnswer(t, request("7", "x"), "7", `"result":"chosen"`)
 }
 
-// What a server learns of a request is bounded, and counted with the request.
+// The headers that a server gets of a request are bounded, and count with the request.
 func TestPassedHeadersAreBounded(t *testing.T) {
 	up := upstream.Handle(func(_ context.Context, msg json.RawMessage) any { return describing(msg, "ok") })
 	url, client, _ := serve(t, up, gateway.Options{PassRequest: &gateway.PassRequest{Headers: []string{"X-Tenant"}}})

@@ -179,7 +179,7 @@ func TestResponsesTellOfMemory(t *testing.T) {
 	})
 }
 
-// What a client that lists the tools and leaves has brought up is remembered.
+// Answers of a start whose client lists the tools and leaves are remembered.
 func TestClientThatLeavesAtOnceIsRemembered(t *testing.T) {
 	u := &server{capabilities: withLists, handle: func(s *serverSession, m *jsonrpc.Message) bool {
 		if !strings.HasPrefix(m.Method, "resources/") {
@@ -199,8 +199,8 @@ func TestClientThatLeavesAtOnceIsRemembered(t *testing.T) {
 	})
 }
 
-// What a server says to a client whose calls it has served is for that client alone. No other one is told
-// of it.
+// Once a server has served a client's calls, its answers are for that client alone. No other one is told
+// of them.
 func TestListsOfOneClientAreNotForOthers(t *testing.T) {
 	handle := func(s *serverSession, m *jsonrpc.Message) bool {
 		resources := `{"resources":[]}`
@@ -232,7 +232,7 @@ func TestListsOfOneClientAreNotForOthers(t *testing.T) {
 	}
 }
 
-// What the server does not have is refused from memory too: some clients ask for lists that it does not
+// A list that the server does not have is refused from memory too: some clients ask for lists that it does not
 // declare, and give up a server that is silent then.
 func TestListsThatTheServerDoesNotHave(t *testing.T) {
 	u := &server{capabilities: `{"tools":{},"resources":{}}`, handle: func(s *serverSession, m *jsonrpc.Message) bool {
@@ -460,7 +460,8 @@ func TestListsThatHaveChanged(t *testing.T) {
 	})
 }
 
-// What the client was told of, and the server no longer has, is refused with the reason.
+// A request for something that the client was told of, and that the server no longer has, is refused with the
+// reason.
 func TestServerThatHasLostAList(t *testing.T) {
 	u := &server{capabilities: withLists, handle: lists(nil)}
 	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
@@ -578,7 +579,7 @@ func callsOnStdio(t *testing.T, g *gateway.Gateway) (call func(id string) (answe
 		}
 }
 
-// What is open, or belongs to this one session, keeps its process.
+// A request that is open, or state that belongs to this one session, keeps its process.
 func TestProcessThatIsInUseDoesNotEnd(t *testing.T) {
 	for name, open := range map[string]func(p *peer, s *serverSession){
 		"a request":  func(p *peer, _ *serverSession) { p.post(request("9", "work")) },
@@ -707,7 +708,7 @@ func TestServerThatDoesNotStartIsStillRemembered(t *testing.T) {
 	})
 }
 
-// What is older than For is used, and asked again in the background.
+// An answer that is older than For is used, and the server is asked again in the background.
 func TestOldMemoryIsRenewed(t *testing.T) {
 	tools := `{"tools":"old"}`
 	u := &server{capabilities: withLists, dial: slow(500 * time.Millisecond), handle: func(s *serverSession, m *jsonrpc.Message) bool {
@@ -729,7 +730,7 @@ func TestOldMemoryIsRenewed(t *testing.T) {
 	})
 }
 
-// Clients of a shared session have the same memory. What it waits for is the session of all.
+// Clients of a shared session have the same memory. A call waits for the session of all.
 func TestSharedSessionFromMemory(t *testing.T) {
 	u := &server{capabilities: withLists, handle: lists(nil)}
 	opts := remembering()

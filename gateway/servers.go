@@ -39,7 +39,7 @@ type Servers struct {
 
 // served is what Replace replaces. It is immutable.
 type served struct {
-	all []*Gateway
+	all       []*Gateway
 	checks    *httpcheck.Checker // the rules for requests that reach no gateway; the first gateway's
 	elsewhere http.Handler       // serves those requests
 }
@@ -115,7 +115,8 @@ func checkServers(gateways []*Gateway) error {
 			errs = append(errs, fmt.Errorf("servers: the gateway with the prefix %q has no Name", g.prefix))
 		}
 		if g.promReg != gateways[0].promReg {
-			errs = append(errs, fmt.Errorf("servers: %q and %q have different registries: set the same Options.Registry for all", g.name, gateways[0].name))
+			errs = append(errs, fmt.Errorf("servers: %q and %q have different registries: "+
+				"set the same Options.Registry for all", g.name, gateways[0].name))
 		}
 		for _, other := range gateways[:i] {
 			errs = append(errs, collision(g, other))

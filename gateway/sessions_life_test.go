@@ -83,7 +83,7 @@ func TestListsThatChangedBeforeALossAreNotAnswered(t *testing.T) {
 	})
 }
 
-// What one client's session says later than memory, others that sleep are told of.
+// Lists that one client's session reads after memory learned its own are told to the others that sleep.
 func TestRenewedListsReachThoseWhoSleep(t *testing.T) {
 	u := &server{capabilities: withLists}
 	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {

@@ -160,7 +160,8 @@ func (s *settings) connections(m *metrics.Metrics, account *budget.Account) conn
 	}
 	opts := connstate.Options{
 		GateQueue: s.GateQueue, MaxPending: s.MaxPending, OutboxBytes: s.OutboxBytes,
-		GateTimeout: s.InitializationTimeout, RestTimeout: s.RequestTimeout, AnnounceDelay: s.AnnounceDelay, SlowRequest: s.SlowRequest,
+		GateTimeout: s.InitializationTimeout, RestTimeout: s.RequestTimeout,
+		AnnounceDelay: s.AnnounceDelay, SlowRequest: s.SlowRequest,
 		IDs: signedid.New(s.IDKey, s.Name, replica), Clustered: s.Replicas != nil, Budget: account,
 		Logger: s.Logger, Audit: audit, Metrics: m, Server: s.Name,
 	}
@@ -202,7 +203,8 @@ func (s *settings) checks(m *metrics.Metrics) httpcheck.Options {
 	opts := httpcheck.Options{
 		HeartbeatInterval: s.HeartbeatInterval, ConnectionTimeout: s.StreamTimeout,
 		MaxMessageBytes: s.MaxMessageBytes,
-		TrustedProxies:  s.TrustedProxies, AllowedOrigins: s.AllowedOrigins, AllowedHosts: s.AllowedHosts, PublicHost: s.PublicHost,
+		TrustedProxies:  s.TrustedProxies, AllowedOrigins: s.AllowedOrigins,
+		AllowedHosts: s.AllowedHosts, PublicHost: s.PublicHost,
 		Reauthenticate: s.Reauthenticate,
 		Authenticate:   s.Authenticate, Cluster: s.Replicas, Server: s.Name, ForwardHeaders: s.ForwardHeaders,
 		Logger: s.Logger, Metrics: m,

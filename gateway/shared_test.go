@@ -46,7 +46,7 @@ func TestAllConnectionsShareASession(t *testing.T) {
 	})
 }
 
-// What the start check of a shared session sees is remembered.
+// The start check of a shared session fills the memory.
 func TestCheckOfASharedSessionIsRemembered(t *testing.T) {
 	opts := remembering()
 	opts.Sessions = gateway.SessionsShared

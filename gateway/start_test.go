@@ -74,7 +74,7 @@ func TestReadyWithoutAWordOfTheClient(t *testing.T) {
 	})
 }
 
-// What the gate and the table of requests have no room for is refused, and so is an id that is
+// A request for which the gate or the table of requests has no room is refused, and so is one whose id is
 // in use.
 func TestRequestsAreBounded(t *testing.T) {
 	u := &server{dial: slow(time.Second)}

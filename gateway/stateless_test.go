@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// What a client of MCP 2026-07-28 says to a server of that version passes byte for byte, and
-// so do results, whether they are complete or ask for input.
+// Params of a client of MCP 2026-07-28 reach a server of that version byte for byte, and
+// so do results the client, whether they are complete or ask for input.
 func TestStatelessClientBeforeAStatelessServer(t *testing.T) {
 	const complete = `{"resultType":"complete","tools":[{"name":"t" , "inputSchema":{}}],"n":9007199254740993,"x":{"b":1.50, "a":"\u00e9"}}`
 	const asks = `{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"mode":"url", "url":"u"}}},"requestState":"st\u0061te"}`

@@ -64,8 +64,8 @@ func TestRequestsOfADeletedSession(t *testing.T) {
 	})
 }
 
-// streamablePeer is a client over Streamable HTTP. What it gets when responses break is
-// tested in package streamable.
+// streamablePeer is a client over Streamable HTTP. Package streamable has the tests of responses that
+// break.
 type streamablePeer struct {
 	t       testing.TB
 	g       *gateway.Gateway

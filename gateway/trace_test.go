@@ -201,7 +201,7 @@ func TestTraceOfFailedStart(t *testing.T) {
 	})
 }
 
-// What a client sends cannot break the traces: text is cut and made valid UTF-8, and a trace
+// No message of a client can break the traces: text is cut and made valid UTF-8, and a trace
 // context that is none is not used. A request that nobody samples has its trace all the same.
 func TestTraceOfHostileRequests(t *testing.T) {
 	rec, provider := newTraces()

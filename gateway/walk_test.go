@@ -268,7 +268,7 @@ func (w *walk) step() {
 	}
 }
 
-// reconfigure has the gateway take what the configuration says. What clients have of another server counts no more.
+// reconfigure has the gateway take the configuration. Lists that clients have of another server count no more.
 func (w *walk) reconfigure() {
 	must(w.t, w.g.Reconfigure(w.servers[w.now], w.opts))
 	synctest.Wait()

@@ -155,7 +155,7 @@ type feature struct {
 
 // TestFeaturesAreThoseOfTheSDK plays each scenario with the client of go-sdk against
 // go-sdk's own handler and against ours, and compares all that the client and the server
-// saw. What is ours by design does not show here: the client ignores the events connection
+// saw. Differences that are ours by design do not show here: the client ignores the events connection
 // and mcp-response, the ids and progress tokens at the server are the gateway's, and the
 // gateway answers ping and server/discover. TestDifferences has what a client can see.
 func TestFeaturesAreThoseOfTheSDK(t *testing.T) {

@@ -21,8 +21,8 @@ func filler(tool string) string {
 	return `{"name":"` + tool + `","arguments":{"x":"` + strings.Repeat("x", 4<<20-4096) + `"}}`
 }
 
-// Unanswered requests fill a session at 8 MiB. What they wait for reaches them; then it takes
-// others.
+// Unanswered requests fill a session at 8 MiB. The responses that they wait for reach them; then the session
+// takes others.
 func TestFullSessionTakesResponses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := echoServer()

@@ -137,7 +137,7 @@ func responseOf(m *jsonrpc.Message) (*sdk.Response, error) {
 }
 
 // extraOf returns what the context of an HTTP request has for a handler; nil for nothing.
-// What that lacks is that of the session.
+// A part that it lacks is the session's.
 func (s *session) extraOf(values context.Context) *mcp.RequestExtra {
 	extra := s.extra
 	if values != nil {

@@ -123,7 +123,7 @@ func TestServerCloses(t *testing.T) {
 	})
 }
 
-// What a server sends before anybody receives waits; a session that nobody receives from
+// A message that a server sends before anybody receives waits; a session that nobody receives from
 // can be closed.
 func TestServerSendsEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -190,7 +190,7 @@ var (
 	errExits  = errors.New("the handler ends its goroutine")
 )
 
-// What a client answers to a request of the server reaches the handler, whatever it is.
+// The answer of a client to a request of the server reaches the handler, whatever it is.
 func TestOddAnswersOfClients(t *testing.T) {
 	server := echoServer()
 	tool(server, "ask", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

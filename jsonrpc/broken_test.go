@@ -73,7 +73,7 @@ func TestAnsweredIDReadsALineOnce(t *testing.T) {
 	}
 }
 
-// What Parse takes for a response with an id has that id here, too.
+// A message that Parse takes for a response with an id has that id here, too.
 func FuzzAnsweredID(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":7,"result":{"a":["}",'x']}}`))
 	f.Add([]byte(`{'jsonrpc': '2.0', 'id': '7\'', 'result`))

@@ -161,7 +161,7 @@ func checkAgainstEncodingJSON(t *testing.T, data []byte, m *jsonrpc.Message) {
 	}
 }
 
-// FuzzID puts any bytes in the place of an id. Those that are taken for one
+// FuzzID puts any bytes in the place of an id. Bytes that are taken for an id
 // travel unchanged through WithID and encoding/json.
 func FuzzID(f *testing.F) {
 	for _, seed := range []string{

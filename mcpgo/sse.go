@@ -119,7 +119,8 @@ func (c config) resolve() (string, gateway.Options, error) {
 	o.Prefix, o.SinglePath = "", true
 	if o.Sessions == gateway.SessionsShared || o.Warm > 0 {
 		if c.contextFunc != nil {
-			return "", o, errors.New("WithSSEContextFunc contradicts Warm and shared sessions: they belong to no client")
+			return "", o, errors.New(
+				"WithSSEContextFunc contradicts Warm and shared sessions: they belong to no client")
 		}
 		return streamPath, o, nil
 	}

@@ -42,7 +42,7 @@ type Handle func(ctx context.Context, msg json.RawMessage) any
 // Send fails with jsonrpc.ErrBusy while the requests in work hold 8 MiB, or are 16,384. A
 // request is in work until its response is received, or waits for Recv in a queue of
 // 8 MiB. Close ends the contexts of all requests and returns at once,
-// without waiting for the functions. What they return later is dropped.
+// without waiting for the functions. Their later results are dropped.
 func (h Handle) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("dial handler: %w", err)

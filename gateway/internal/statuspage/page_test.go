@@ -110,8 +110,8 @@ func TestHeadlines(t *testing.T) {
 	}
 }
 
-// What clients and servers say of themselves is text, short, and cannot turn the text around
-// it.
+// The names that clients and servers give themselves are text, short, and cannot turn the text around
+// them.
 func TestHostileNamesStayText(t *testing.T) {
 	evil := `"'><script>alert(1)</script><img src=x onerror=alert(2)>` + "\u202eabc\x00\x1b[31m" + strings.Repeat("W", 5000)
 	c := conn("AAAAAAAA", evil, time.Now())

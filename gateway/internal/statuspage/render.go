@@ -15,8 +15,8 @@ import (
 var functions = template.FuncMap{"clip": clip, "tail": tail, "took": took, "spark": newSpark, "mebibytes": mebibytes,
 	"kinds": func() any { return kinds }}
 
-// clip returns at most n characters of a text. Those that a page does not show, or that
-// change the direction of others, it replaces.
+// clip returns at most n characters of a text. It replaces characters that a page does not show, or that
+// change the direction of others.
 func clip(s string, n int) string {
 	if utf8.RuneCountInString(s) > n {
 		s = string([]rune(s)[:n]) + "…"

@@ -9,7 +9,9 @@ import (
 )
 
 // conditions are those of servers, those that need attention first.
-var conditions = []string{"failing", "unstable", "starting", "draining", "healthy", asleep, "standing by", "not started"}
+var conditions = []string{
+	"failing", "unstable", "starting", "draining", "healthy", asleep, "standing by", "not started",
+}
 
 // asleep is the condition of a server that answers from memory until somebody calls it.
 const asleep = "asleep, from memory"

@@ -239,8 +239,8 @@ func SameOrigin(a, b *url.URL) bool {
 // at one calls itself by another. A redirect must not use it: a program that listens at another
 // name's address would get the credentials.
 func SameServer(a, b *url.URL) bool {
-	return SameOrigin(a, b) || a.Scheme == b.Scheme && hosts.IsLoopback(a.Hostname()) && hosts.IsLoopback(b.Hostname()) &&
-		hosts.Port(a) == hosts.Port(b)
+	areLoopback := hosts.IsLoopback(a.Hostname()) && hosts.IsLoopback(b.Hostname())
+	return SameOrigin(a, b) || a.Scheme == b.Scheme && areLoopback && hosts.Port(a) == hosts.Port(b)
 }
 
 // addressOf returns the host of a URL, as it is written there, and the port.

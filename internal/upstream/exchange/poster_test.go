@@ -52,7 +52,7 @@ func TestMessagesArePostedInOrderAndWaitASecondForTheOneBefore(t *testing.T) {
 }
 
 // A server that is slow to take cancellations delays nothing else, and holds few
-// connections for them. Those that it does not take in time are dropped and counted.
+// connections for them. Cancellations that it does not take in time are dropped and counted.
 func TestSlowCancellationsDelayNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 500

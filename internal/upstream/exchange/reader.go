@@ -216,12 +216,13 @@ func splitBatch(data []byte) []json.RawMessage {
 var codings = []string{"gzip", "x-gzip", "deflate", "compress", "x-compress", "br", "zstd", "dcb", "dcz"}
 
 // Encoded returns an error that names the encoding of a body that cannot be read; nil for a
-// plain one. What net/http has asked for and taken out, the header no longer names.
+// plain one. The header no longer names an encoding that net/http has asked for and decoded.
 func Encoded(resp *http.Response) error {
 	encoding := strings.Join(resp.Header.Values("Content-Encoding"), ", ")
 	for name := range strings.SplitSeq(encoding, ",") {
 		if slices.Contains(codings, strings.ToLower(strings.TrimSpace(name))) {
-			return fmt.Errorf("is encoded as %.64q, which the gateway did not ask for: have the server or the proxy before it send it plain", encoding)
+			return fmt.Errorf("is encoded as %.64q, which the gateway did not ask for: "+
+				"have the server or the proxy before it send it plain", encoding)
 		}
 	}
 	return nil

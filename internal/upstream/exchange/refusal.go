@@ -59,8 +59,8 @@ func (r *Reader) answerOf(m *jsonrpc.Message, own bool, resp *http.Response, tex
 	}
 }
 
-// statusError is StatusError for the request of the reader, and logs it. What the server says is in its details:
-// the error goes to clients that may not see that.
+// statusError is StatusError for the request of the reader, and logs it. The words of the server are in the details
+// of the error, which some clients may not see.
 func (r *Reader) statusError(resp *http.Response, text []byte) *jsonrpc.Error {
 	full, plain := r.Endpoint.StatusError(resp, text), r.Endpoint.StatusError(resp, nil)
 	r.Endpoint.Log.Warn("server refused a request", "err", full.Message)
@@ -179,10 +179,10 @@ func errorIn(text []byte, id jsonrpc.ID) (m *jsonrpc.Message, own bool) {
 	return m, m.ID == id
 }
 
-// namesSession returns what a refusal says about the session: "No valid session ID", "Invalid
-// or expired session", "Server not initialized"; empty if it is about something else. Servers that keep sessions in memory answer
-// so after a restart: the example that most TypeScript servers started from, the TypeScript
-// SDK, and the Python SDK before it answered 404. Which words are looked at:
+// namesSession returns what a refusal says about the session: "No valid session ID", "Invalid or expired session",
+// "Server not initialized"; empty if it is about something else. Servers that keep sessions in memory answer so after a
+// restart: the example that most TypeScript servers started from, the TypeScript SDK, and the Python SDK before it
+// answered 404. It looks at these words:
 //
 //	the body                             | words
 //	-------------------------------------|-----------------------------------
@@ -232,8 +232,8 @@ func memberTexts(object []byte, members [][]string) (all []string) {
 	return all
 }
 
-// What go-sdk writes as plain text with status 400, for a method that it does not
-// know and for a request that lacks what its method needs (mcp/shared.go,
+// These are the texts that go-sdk writes as plain text with status 400, for a method that it does not
+// know and for a request that lacks something that its method needs (mcp/shared.go,
 // checkRequest).
 const (
 	goSDKUnknown = "JSON RPC not handled: "
@@ -260,7 +260,8 @@ func (e *Endpoint) StatusError(resp *http.Response, text []byte) *jsonrpc.Error 
 		if why = hidden.shown(statedReason(text)); why != "" { // else it may be anything, such as what was sent
 			why = "; it says: " + why
 		}
-		return NewError(data, "the server refused access (%s): configure the credentials that it wants, for example as an Authorization header%s", Status(resp), why)
+		return NewError(data, "the server refused access (%s): configure the credentials that it wants, "+
+			"for example as an Authorization header%s", Status(resp), why)
 	case code >= 500 && code != http.StatusServiceUnavailable && retryAfter(resp) == 0:
 		return NewError(data, "the server failed (%s)%s", Status(resp), why)
 	case code == http.StatusTooManyRequests, code >= 500:
@@ -400,7 +401,8 @@ func (e *Endpoint) Said(resp *http.Response) string {
 func (e *Endpoint) Refusal(resp *http.Response) *jsonrpc.Error {
 	text := errorBody(resp)
 	resp.Body = io.NopCloser(bytes.NewReader(text))
-	if resp.StatusCode != http.StatusBadRequest && resp.StatusCode != http.StatusUnprocessableEntity || statedReason(text) == "" {
+	isAboutRequest := resp.StatusCode == http.StatusBadRequest || resp.StatusCode == http.StatusUnprocessableEntity
+	if !isAboutRequest || statedReason(text) == "" {
 		return nil
 	}
 	return e.StatusError(resp, text)

@@ -168,7 +168,7 @@ func TestRefusalKeepsPlainWords(t *testing.T) {
 	ssetest.WantText(t, "the error", string(full), said)
 }
 
-// What a server says is in the details of an error: who may not see them gets the status alone.
+// The words of a server are in the details of an error: a client that may not see them gets the status alone.
 func TestReasonIsInTheDetailsOfAnError(t *testing.T) {
 	for _, body := range []string{`{"message":"inner words"}`, `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"inner words"}}`, "inner words"} {
 		for _, code := range []int{400, 401, 403, 404, 409, 422, 429, 500, 502, 503} {

@@ -66,13 +66,15 @@ func (s *secrets) addHeader(header http.Header) {
 			s.add(value)
 			scheme, rest, _ := strings.Cut(value, " ")
 			s.add(strings.TrimSpace(rest))
-			if decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(rest)); err == nil && strings.EqualFold(scheme, "Basic") {
+			decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(rest))
+			if err == nil && strings.EqualFold(scheme, "Basic") {
 				user, password, _ := strings.Cut(string(decoded), ":")
 				s.add(string(decoded))
 				s.add(user)
 				s.add(password)
 			}
-			for _, word := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t,;", r) }) {
+			isBetween := func(r rune) bool { return strings.ContainsRune(" \t,;", r) }
+			for _, word := range strings.FieldsFunc(value, isBetween) {
 				s.add(word)
 				if _, of, ok := strings.Cut(word, "="); ok {
 					s.add(strings.Trim(of, `"`))

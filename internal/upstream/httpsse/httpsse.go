@@ -156,7 +156,8 @@ func resolveEndpoint(stream *url.URL, data []byte) (string, error) {
 		return "", &EndpointError{"the endpoint event holds no URL"}
 	}
 	if !exchange.SameServer(stream, at) {
-		return "", &EndpointError{fmt.Sprintf("the endpoint event names another origin, %.200s://%.200s: let the server name a path, or configure the address that it uses", at.Scheme, at.Host)}
+		return "", &EndpointError{fmt.Sprintf("the endpoint event names another origin, %.200s://%.200s: "+
+			"let the server name a path, or configure the address that it uses", at.Scheme, at.Host)}
 	}
 	at.User = stream.User
 	return at.String(), nil

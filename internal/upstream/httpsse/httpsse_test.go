@@ -62,7 +62,7 @@ func overSSE(s *sseServer) remote.URL {
 	return remote.URL{Address: s.URL + "/sse", Transport: remote.TransportSSE}
 }
 
-// What servers really send.
+// These are streams that servers really send.
 func TestSSEStreamIsReadAsServersWriteIt(t *testing.T) {
 	s := serveSSE(t, nil)
 	k := upstreamtest.DialTalk(t, overSSE(s))

@@ -54,7 +54,7 @@ func goSDK(waiting chan struct{}, polls bool) *mcp.Server {
 	return s
 }
 
-// TestRealServers talks to servers of go-sdk over HTTP/2 and without a socket. Those of other
+// TestRealServers talks to servers of go-sdk over HTTP/2 and without a socket. Servers of other
 // SDKs, and servers that ask their clients, are in e2e.
 func TestRealServers(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -40,7 +40,10 @@ var (
 )
 
 func newUndecided(x *exchange.Endpoint, s *site, asked bool) *undecided {
-	u := &undecided{x: x, site: s, asked: asked, early: buffer.NewQueue(buffer.SendLimit), done: make(chan struct{}), posted: make(chan struct{})}
+	u := &undecided{
+		x: x, site: s, asked: asked, early: buffer.NewQueue(buffer.SendLimit),
+		done: make(chan struct{}), posted: make(chan struct{}),
+	}
 	u.ctx, u.cancel = context.WithCancel(x.Values)
 	u.work.Go(u.decide) // ends with the first response, and with the session
 	return u
@@ -168,7 +171,8 @@ func noServer(x *exchange.Endpoint, post *http.Response, get error) *jsonrpc.Err
 	// The Python SDK's, for a Host that is not in its allowed_hosts.
 	if post.StatusCode == http.StatusMisdirectedRequest {
 		return exchange.NewError(data,
-			"the server does not take requests for the host name in its URL (%s): allow that name in the server, or use one that it allows", exchange.Status(post))
+			"the server does not take requests for the host name in its URL (%s): "+
+				"allow that name in the server, or use one that it allows", exchange.Status(post))
 	}
 	of, ok := errors.AsType[*httpsse.NotStreamError](get)
 	if !ok {
@@ -176,7 +180,8 @@ func noServer(x *exchange.Endpoint, post *http.Response, get error) *jsonrpc.Err
 			x.Said(post))
 	}
 	return exchange.NewError(data,
-		"no MCP server found: it answered %s to POST and %s to GET: check the path, usually /mcp or /sse, and whether it is http or https", x.Said(post), of.Status)
+		"no MCP server found: it answered %s to POST and %s to GET: "+
+			"check the path, usually /mcp or /sse, and whether it is http or https", x.Said(post), of.Status)
 }
 
 // leadsElsewhere reports whether a response to initialize means that the server does

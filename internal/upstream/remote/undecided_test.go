@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// What an initialize is told where no server can be found out.
+// An initialize gets the reason where no server is found.
 func TestWhyThereIsNoServerIsSaid(t *testing.T) {
 	// A server of HTTP+SSE refuses the POST for its method, whatever the credentials are: what
 	// counts is why it refuses the stream.

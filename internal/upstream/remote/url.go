@@ -96,7 +96,8 @@ func (u URL) Check() error {
 	at, err := url.Parse(u.Address)
 	_, _, noPort := net.SplitHostPort(u.Address)
 	switch {
-	case err == nil && at.Scheme != "http" && at.Scheme != "https", err != nil && noPort == nil && !strings.Contains(u.Address, "://"): // such as 127.0.0.1:80
+	case err == nil && at.Scheme != "http" && at.Scheme != "https",
+		err != nil && noPort == nil && !strings.Contains(u.Address, "://"): // such as 127.0.0.1:80
 		return errors.New("the address of the server must begin with http:// or https://")
 	case err != nil: // it may quote a password with a slash in it as the port
 		return errors.New("the address of the server is not a URL: write it as http://HOST:PORT/mcp")

@@ -96,15 +96,14 @@ func discover(ctx context.Context, x *exchange.Endpoint, timeout time.Duration) 
 }
 
 func discoverRequest() []byte {
-	// Strings have a JSON form.
+	// Neither call can fail: strings have a JSON form, and the form of a map is an object.
 	info, _ := json.Marshal(map[string]string{"name": "mcp-sse", "version": buildinfo.Read().Version})
-	// Which are an object.
 	params, _ := stateless.Meta{ClientInfo: info}.Into(nil)
 	return jsonrpc.NewRequest(discoverID, mcp.MethodDiscover, params)
 }
 
-// discovered returns the JSON-RPC response to the request, nil for none. What cannot
-// be read tells nothing.
+// discovered returns the JSON-RPC response to the request, nil for none, or if it
+// cannot be read.
 func discovered(x *exchange.Endpoint, resp *http.Response) *jsonrpc.Message {
 	if resp.StatusCode >= 300 {
 		m, _ := exchange.ErrorResponse(resp, discoverID)

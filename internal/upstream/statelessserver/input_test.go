@@ -104,7 +104,7 @@ func TestCancelledCallTakesItsQuestionsBack(t *testing.T) {
 	s.want(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + string(roots) + `,"reason":"no longer needed"}}`)
 }
 
-// What the client has not declared, or the server must not ask for, fails the
+// A question of a kind that the client has not declared, or that the server must not ask, fails the
 // call, and is never sent up.
 func TestInputThatMustNotBeAskedForFailsTheCall(t *testing.T) {
 	many := make([]string, 0, stateless.MaxInputs+1)

@@ -161,7 +161,7 @@ func TestModernServerOnAPipeIsBusy(t *testing.T) {
 	})
 }
 
-// What ends a process ends its session, with the reason.
+// The end of a process ends its session, with the reason.
 func TestModernServerOnAPipeEnds(t *testing.T) {
 	overPipe(t, modern, func(s *piped, p *statelessserver.Pipe) {
 		_ = p.Send([]byte(greeting))

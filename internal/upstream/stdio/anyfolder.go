@@ -8,9 +8,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// What a server says in one folder may be told in another one only if no folder had a say in it: a folder that
-// somebody has cloned must not choose what servers say elsewhere. Whether a command looks at its folder cannot be
-// read off the command. So what is told in any folder is what the server says in an empty one:
+// The answers of a server in one folder may be told in another one only if no folder had a say in them: a folder
+// that somebody has cloned must not choose the answers of servers elsewhere. Whether a command looks at its folder
+// cannot be read off the command. So the answers that are told in any folder are those in an empty one:
 //
 //	what                      | there it is
 //	--------------------------|----------------------------------------------------------------------------

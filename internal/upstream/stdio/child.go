@@ -213,14 +213,16 @@ func (c *child) reportText(text []byte) {
 		short, "bytes", len(text))
 }
 
-// What a server that has written no message does wrong on stdout, and what to do. Errors
+// Each of these says what a server that has written no message does wrong on stdout, and what to do. Errors
 // append it.
 const (
-	writesText          = "; it writes text to stdout, which is for MCP messages: start it in its stdio mode, and have it log to stderr"
+	writesText = "; it writes text to stdout, which is for MCP messages: " +
+		"start it in its stdio mode, and have it log to stderr"
 	writesFrames        = "; it sends Content-Length before each message: MCP over stdio has one JSON message a line"
 	writesJSONOverLines = "; it writes JSON over several lines: MCP over stdio has one JSON message a line"
 	endsNoLine          = "; it does not end the line that it writes to stdout: each MCP message ends with a newline"
-	readsNothing        = "; it has not read what was sent to its stdin: it still boots, or has to be started in its stdio mode"
+	readsNothing        = "; it has not read what was sent to its stdin: " +
+		"it still boots, or has to be started in its stdio mode"
 )
 
 // noteManner notes what a child that has sent no message does wrong.

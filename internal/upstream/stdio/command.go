@@ -80,8 +80,8 @@ type Command struct {
 	Logger       *slog.Logger
 
 	// Inherited are the names of those variables in Env that nobody has given to this server on purpose: they
-	// are those of this process. What else is in Env makes it another server than one with another value, for
-	// what is remembered of servers. With a nil Env all are inherited.
+	// are those of this process. Any other variable in Env belongs to the identity under which the server is
+	// remembered: with another value it is another server. With a nil Env all are inherited.
 	Inherited []string
 	// Metrics counts starts, exits and lines that are no messages. nil: nothing is counted.
 	Metrics *metrics.Metrics
@@ -247,7 +247,8 @@ func (c Command) explain(err error) error {
 	case errors.Is(err, exec.ErrDot):
 		why = "it was found in the current directory only: give it as a path, with ./ in front"
 	case errors.Is(err, fs.ErrNotExist) && c.isOfWindows(err):
-		why = "its first line ends as lines of Windows do, so its interpreter is not found: save it with the line ends of Unix (LF)"
+		why = "its first line ends as lines of Windows do, so its interpreter is not found: " +
+			"save it with the line ends of Unix (LF)"
 	case errors.Is(err, fs.ErrNotExist):
 		why = "there is no such file, or the interpreter in its first line is missing: check the path"
 	case errors.Is(err, syscall.EISDIR):

@@ -219,7 +219,7 @@ func TestExcuse(t *testing.T) {
 	ssetest.Want(t, "Close", conn.Close(), nil)
 }
 
-// What a child that sends no message does wrong is known, and what it says on stderr.
+// An error says what a child that sends no message does wrong, and has its last lines on stderr.
 func TestExcuses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ behaviour, output, want string }{

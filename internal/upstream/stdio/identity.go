@@ -28,7 +28,9 @@ var ofMachine = []string{"HOSTNAME", "HOSTTYPE"}
 
 // scripts are the endings of files that are programs for an interpreter. Other files in the arguments
 // may be data, which changes all the time.
-var scripts = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".pyz", ".rb", ".pl", ".php", ".sh", ".jar", ".wasm", ".dll"}
+var scripts = []string{
+	".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".pyz", ".rb", ".pl", ".php", ".sh", ".jar", ".wasm", ".dll",
+}
 
 // Identity returns what stays the same as long as the server should say the same of itself. The server is the
 // program, the arguments, the times and sizes of the program and of scripts that the arguments name, and the
@@ -54,7 +56,8 @@ func (c Command) identity() remember.Identity {
 	return remember.Identity{
 		Command: fmt.Sprintf("%q", command),
 		Server:  fmt.Sprintf("%q %s %q", command, variablesHash(all.given), files),
-		Place:   fmt.Sprintf("%s %s", folder(c.Dir), variablesHash(append(all.around, all.here...), environ.PathKey(all.path))),
+		Place: fmt.Sprintf("%s %s", folder(c.Dir),
+			variablesHash(append(all.around, all.here...), environ.PathKey(all.path))),
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-// What changes the server changes its identity, and what does not, does not. The values of variables
+// A change of the server changes its identity, and any other change does not. The values of variables
 // are not in it.
 func TestIdentity(t *testing.T) {
 	dir := t.TempDir()
@@ -52,7 +52,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// What a variable makes another one of, by who has set it: somebody on purpose, or the surroundings.
+// A variable that somebody has set on purpose makes another server; one of the surroundings makes another place.
 func TestVariablesInTheIdentity(t *testing.T) {
 	const server, place, nothing = "another server", "another place", "the same"
 	for _, c := range []struct{ variable, given, inherited string }{
@@ -110,8 +110,8 @@ func TestVariablesInTheIdentity(t *testing.T) {
 	}
 }
 
-// What is told in any folder is of the same server for the same user: neither the folder nor what is around a session
-// takes part, and a command that a folder chooses has no such place.
+// Answers that are told in any folder are of the same server for the same user: neither the folder nor the
+// surroundings of a session take part, and a command that a folder chooses has no such place.
 func TestAnyFolder(t *testing.T) {
 	bin, dir := t.TempDir(), t.TempDir()
 	for _, file := range []string{"node", "server", "server.js"} {
@@ -185,8 +185,8 @@ func TestInEmptyFolder(t *testing.T) {
 	ssetest.Want(t, "has what is of a folder", slices.Contains(alone.Env, "INIT_CWD=/clone"), false)
 }
 
-// A folder that has a say in PATH, as with direnv, is another place. What agents put there for one session is not, unless
-// other programs are in it.
+// A folder that has a say in PATH, as with direnv, is another place. An element that agents put there for one session
+// makes none, unless other programs are in it.
 func TestPathIsOfThePlace(t *testing.T) {
 	one, two, other := t.TempDir(), t.TempDir(), t.TempDir()
 	for _, file := range []string{filepath.Join(one, "apply_patch"), filepath.Join(two, "apply_patch"), filepath.Join(other, "node")} {

@@ -77,9 +77,10 @@ func read(line []byte, parts bool) content {
 // byteOrderMark is that of UTF-8. Programs of Windows begin a file with it.
 const byteOrderMark = "\uFEFF"
 
-// What may stand around messages. The title of a terminal is an escape sequence too, but has a text.
+// These may stand around messages. The title of a terminal is an escape sequence too, but has a text.
 const (
-	aNoise = `(?:[\x00-\x1a\x1c-\x20\x7f]|\x{FEFF}|\x1b\[[0-?]*[ -/]*[@-Z\\^-~]|\x1b[ -/]+[0-Z]|\x1b[=>78cDEHMNOZ\\]|\x1b)`
+	aNoise = `(?:[\x00-\x1a\x1c-\x20\x7f]|\x{FEFF}|\x1b\[[0-?]*[ -/]*[@-Z\\^-~]|` +
+		`\x1b[ -/]+[0-Z]|\x1b[=>78cDEHMNOZ\\]|\x1b)`
 	aTitle = `(?:\x1b\][^\a\x1b]*(?:\a|\x1b\\))`
 )
 
@@ -190,8 +191,8 @@ func messageAt(text []byte, form jsonrpc.Form) (found []message, size int) {
 // message is not inside it.
 func whole(text []byte) int {
 	last := bytes.LastIndex(text, []byte(messageBegins))
-	if last <= 0 || !bytes.HasPrefix(text, []byte(messageBegins[:2])) || len(jsonrpc.FirstValue(text[last:])) != len(text)-last ||
-		!jsonrpc.IsCutBy(text, last) {
+	if last <= 0 || !bytes.HasPrefix(text, []byte(messageBegins[:2])) ||
+		len(jsonrpc.FirstValue(text[last:])) != len(text)-last || !jsonrpc.IsCutBy(text, last) {
 		return 0
 	}
 	return last
@@ -226,8 +227,8 @@ func brokenForm(object []byte, closed bool) jsonrpc.Form {
 // messageBegins is how most messages begin.
 const messageBegins = `{"jsonrpc"`
 
-// isMessage reports whether a JSON object is a message. An object with members of its own is a line of a log, as pino and
-// zap write them, even if it has the members of a message too: some servers merge what they got into their log.
+// isMessage reports whether a JSON object is a message. An object with members of its own is a line of a log, as pino
+// and zap write them, even if it has the members of a message too: some servers merge what they got into their log.
 func isMessage(object json.RawMessage) bool {
 	return jsonrpc.IsMessage(object) || jsonrpc.Mend(object) != nil && jsonrpc.IsBareResponse(object)
 }

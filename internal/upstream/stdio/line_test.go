@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// What a line of stdout is: the next report of a server's manners is one more case.
+// A line of stdout is one of these: the next report of a server's manners is one more case.
 func TestLinesOfStdout(t *testing.T) {
 	const (
 		answer  = `{"jsonrpc":"2.0","id":1,"result":{}}`
@@ -124,7 +124,7 @@ func messagesOf(c content) (all string, form jsonrpc.Form) {
 	return strings.Join(each, "\n"), form
 }
 
-// What a server prints of others is no message, however it prints it. Each line has the text of a
+// A text of others that a server prints is no message, however it prints it. Each line has the text of a
 // stranger at %s.
 func TestTextOfAStrangerIsNoMessage(t *testing.T) {
 	lines := []string{

@@ -134,7 +134,8 @@ var noise = []*regexp.Regexp{
 	regexp.MustCompile(`^Traceback \(most recent call last\):$|^File "[^"]*"$`),
 	regexp.MustCompile(`^goroutine \d+ \[|^exit status \d+$`),
 	regexp.MustCompile(`^npm (error|ERR!)( \d+| code \w+)?$|^npm (notice|warn|WARN)|_logs[/\\]`),
-	regexp.MustCompile(`A complete log of this run|Note that you can also install from a$|tarball, folder, http url, or git `),
+	regexp.MustCompile(`A complete log of this run|Note that you can also install from a$|` +
+		`tarball, folder, http url, or git `),
 	regexp.MustCompile(`^(Run|See) 'docker (run )?--help'`),
 }
 

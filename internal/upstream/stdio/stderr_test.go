@@ -81,7 +81,7 @@ func TestStderrHint(t *testing.T) {
 	}
 }
 
-// What a child wrote long before it died does not say why.
+// A line that a child wrote long before it died does not say why.
 func TestStderrHintIsOfTheLastMoments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStderrLog(io.Discard)

@@ -13,11 +13,13 @@ import (
 const Patience = time.Minute
 
 const (
-	Initialize  = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+	Initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":` +
+		`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 	Initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
-	InitResult  = `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`
-	Call2       = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t"}}`
-	Result2     = `{"jsonrpc":"2.0","id":2,"result":{"n":9007199254740993,"z":1.50,"x":{"b":1,"a":2}},"extra":[1]}`
+	InitResult  = `{"jsonrpc":"2.0","id":1,"result":` +
+		`{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`
+	Call2   = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t"}}`
+	Result2 = `{"jsonrpc":"2.0","id":2,"result":{"n":9007199254740993,"z":1.50,"x":{"b":1,"a":2}},"extra":[1]}`
 	// Ping is a request.
 	Ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	// Note is a notification with a number in it.
