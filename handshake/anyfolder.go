@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 )
 
-// The server starts in an empty folder anyFolderAfter a session has ended, and else anyFolderAgain later, once nobody has one: some
-// servers end the process that ran before, or need what it has.
+// The server starts in an empty folder anyFolderAfter a session has ended, and else anyFolderAgain later, once nobody
+// has one: some servers end the process that ran before, or need what it has.
 const (
 	anyFolderAfter = 5 * time.Second
 	anyFolderAgain = time.Minute
@@ -24,8 +24,9 @@ type emptyFolder struct {
 	learns atomic.Bool // a call of learnInAnyFolderSoon waits or learns, and others do nothing
 }
 
-// learnInAnyFolderSoon is LearnInAnyFolder once nobody has a session, in the background, and once at a time. Each session that
-// ends calls it: what the server says may be new, or known since long ago, or have been learned by a gateway that ended.
+// learnInAnyFolderSoon is LearnInAnyFolder once nobody has a session, in the background, and once at a time. Each
+// session that ends calls it: what the server says may be new, or known since long ago, or have been learned by a
+// gateway that ended.
 func (f *emptyFolder) learnInAnyFolderSoon() {
 	s := f.source
 	folder := s.Options().AnyFolder
@@ -45,9 +46,9 @@ func (f *emptyFolder) learnInAnyFolderSoon() {
 }
 
 // LearnInAnyFolder starts the server in an empty folder and remembers what it says there, unless that is known, and not
-// older than SupplierOptions.RememberFor, or has been tried in vain lately. It returns when the server has ended. A server
-// that does not start there is no failure: a client in a new folder waits for its own. isUsed reports that a client
-// used the server, so that LearnInAnyFolder started nothing.
+// older than SupplierOptions.RememberFor, or has been tried in vain lately. It returns when the server has ended. A
+// server that does not start there is no failure: a client in a new folder waits for its own. isUsed reports that a
+// client used the server, so that LearnInAnyFolder started nothing.
 func (f *emptyFolder) LearnInAnyFolder(ctx context.Context) (isUsed bool) {
 	if !f.WantsAnyFolder() {
 		return false
@@ -56,7 +57,8 @@ func (f *emptyFolder) LearnInAnyFolder(ctx context.Context) (isUsed bool) {
 	err := f.learnIn(ctx, opts.AnyFolder, opts)
 	isUsed = errors.Is(err, remember.ErrInUse)
 	if err != nil && !isUsed && !errors.Is(err, remember.ErrNotWanted) && ctx.Err() == nil {
-		f.source.log.Debug("the server does not start in an empty folder: in a new folder the first client waits for it", "err", err)
+		f.source.log.Debug(
+			"the server does not start in an empty folder: in a new folder the first client waits for it", "err", err)
 	}
 	return isUsed
 }

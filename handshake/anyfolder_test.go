@@ -76,7 +76,7 @@ func TestOneServerAtATimeIsInAnEmptyFolder(t *testing.T) {
 	})
 }
 
-// What another program has learned meanwhile is not learned again.
+// Answers that another program has learned meanwhile are not learned again.
 func TestWhatAnotherProgramLearnsInAnEmptyFolderIsKnown(t *testing.T) {
 	state := ssetest.PrivateDir(t)
 	synctest.Test(t, func(t *testing.T) {

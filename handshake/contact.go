@@ -61,7 +61,9 @@ func (c *contacts) HearsState() { c.reach(heardClient) }
 // one at the server.)
 func (c *contacts) isEmpty(m *jsonrpc.Message) bool {
 	var message, params, meta map[string]json.RawMessage
-	isList := slices.ContainsFunc(remember.Kinds(), func(kind string) bool { return slices.Contains(remember.Methods(kind), m.Method) })
+	isList := slices.ContainsFunc(remember.Kinds(), func(kind string) bool {
+		return slices.Contains(remember.Methods(kind), m.Method)
+	})
 	switch {
 	case m.Kind == jsonrpc.Response || !isList && m.Method != mcp.MethodPing && m.Method != mcp.MethodInitialized:
 		return false

@@ -1,9 +1,9 @@
 // Package handshake supplies sessions with a server: it starts the server or takes one that is ready, runs the MCP
 // handshake on it, also for clients that do not, and remembers what it says.
 //
-// A [Supplier] is what there is of one server that is configured; its [Supplier.Open] gives a client a [Session]. What a
-// client needs beyond one session, the next one or none, is in package internal/bridge, which is told as a [Follower] of
-// the supplier and as a [User] of the session.
+// A [Supplier] is what there is of one server that is configured; its [Supplier.Open] gives a client a [Session].
+// Package internal/bridge gets a client the next session, or does without one: it is told as a [Follower] of the
+// supplier and as a [User] of the session.
 //
 // docs/design/life.md has the files in their reading order: each uses only those below it.
 //

@@ -116,7 +116,8 @@ func newRefusal(response *jsonrpc.Message) *Failure {
 	var e jsonrpc.Error
 	err := json.Unmarshal(response.Error(), &e)
 	switch {
-	case err == nil && e.Code == jsonrpc.CodeInvalidRequest && e.Message == multiplex.Echo: // the server has not refused it
+	case err == nil && e.Code == jsonrpc.CodeInvalidRequest && e.Message == multiplex.Echo:
+		// The server has not refused it.
 		f.Reason, f.Details = metrics.ReasonBadAnswer, multiplex.Echo
 	case err == nil:
 		f.Details = fmt.Sprintf("the server refused initialize: %.200s (code %d)", e.Message, e.Code)

@@ -162,7 +162,7 @@ func TestFailureSaysThatTimeIsUp(t *testing.T) {
 	ssetest.Want(t, "text", f.Error(), "the server could not be started: connect: time is up")
 }
 
-// What a client that may not know more is told: no command, no address, no words
+// A client that may not know more is told no command, no address, and no words
 // of the server.
 func TestSafeFailureKeepsNothingOfTheServer(t *testing.T) {
 	for _, reason := range []string{

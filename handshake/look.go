@@ -83,9 +83,9 @@ func (s *Session) runLook() {
 	s.endLook(answers)
 }
 
-// learn remembers what the server says to any client. What it says after it has heard from one may be
-// for that client alone, such as resources that a call has made, or lists that follow from its roots: no
-// other client is told of it. If something else has been remembered for long, or nothing because the server
+// learn remembers the answers of the server for all clients. Once the server has heard from a client, its answers
+// may be for that client alone, such as resources that a call has made, or lists that follow from its roots: no
+// other client is told of them. If something else has been remembered for long, or nothing because the server
 // asks each client something at once, a session without a client shows what the server says to all.
 func (s *Session) learn(answers *remember.Answers) {
 	if !s.teaches {
@@ -99,7 +99,8 @@ func (s *Session) learn(answers *remember.Answers) {
 		return
 	}
 	known := s.look.memory.Answers(s.client)
-	differs := known == nil && s.reached() < mayHaveChanged || known != nil && !known.Same(answers) && time.Since(known.Learned) > time.Hour
+	differs := known == nil && s.reached() < mayHaveChanged ||
+		known != nil && !known.Same(answers) && time.Since(known.Learned) > time.Hour
 	if differs {
 		s.source.tell(func(o observer) { o.memoryDiffers(s.client, s.Params(), s.who) })
 	}
@@ -238,8 +239,8 @@ func (s *Session) learnVersions(ctx context.Context) {
 		}
 		raw := response.Result()
 		answered, ok := jsonrpc.MemberText(raw, "protocolVersion")
-		if !ok || answered == s.Result().Version && version < answered { // it keeps to the first one, perhaps because of that
-			return
+		if !ok || answered == s.Result().Version && version < answered {
+			return // it keeps to the first version, perhaps because it was the first
 		}
 		answers, err := s.read(&Result{Raw: raw, Version: answered}, client)
 		if err != nil || !s.NamesAnswers() || ctx.Err() != nil {

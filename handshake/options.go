@@ -39,8 +39,8 @@ type SupplierOptions struct {
 	ProcessIdle time.Duration
 	// RememberFor is the age of what is remembered from which the server is asked again in the background.
 	RememberFor time.Duration
-	// Locks are those of the server's command: each session says to other programs that it is there. nil: none does. It can
-	// change.
+	// Locks are those of the server's command: each session says to other programs that it is there. nil: none does. It
+	// can change.
 	Locks *remember.Locks
 	// AnyFolder learns what may be told in any folder, and needs Locks; nil: nothing. It can change.
 	AnyFolder *AnyFolder

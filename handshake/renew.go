@@ -104,9 +104,9 @@ func (r *renewal) LearnInBackground(params json.RawMessage, who string) <-chan s
 	return over
 }
 
-// LearnInTurn has the server say to clients with these params what it says, unless that was learned at a time or later, and
-// waits until it is known, or cannot be known now. Starts for other clients end before: one runs at a time. It does nothing once
-// isWanted reports false.
+// LearnInTurn has the server say to clients with these params what it says, unless that was learned at a time or later,
+// and waits until it is known, or cannot be known now. Starts for other clients end before: one runs at a time. It does
+// nothing once isWanted reports false.
 func (r *renewal) LearnInTurn(at time.Time, params json.RawMessage, who string, isWanted func() bool) {
 	for isWanted() {
 		how, over := r.learnUnlessSince(at, params, who)
@@ -117,9 +117,9 @@ func (r *renewal) LearnInTurn(at time.Time, params json.RawMessage, who string, 
 	}
 }
 
-// learnUnlessSince begins a start, unless one runs or may not begin. The start ends at once if what it would show was learned at
-// a time or later: one that has done so may have ended since somebody looked at the memory. The channel is closed when the
-// start that runs has ended.
+// learnUnlessSince begins a start, unless one runs or may not begin. The start ends at once if what it would show was
+// learned at a time or later: one that has done so may have ended since somebody looked at the memory. The channel is
+// closed when the start that runs has ended.
 func (r *renewal) learnUnlessSince(at time.Time, params json.RawMessage, who string) (beginning, <-chan struct{}) {
 	client, plain := remember.ClientOf(params, who)
 	if !plain {

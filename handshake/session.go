@@ -274,7 +274,8 @@ func (s *Session) initialize(ctx context.Context, until time.Time, params json.R
 	result, err := Run(ctx, s, params)
 	if err != nil {
 		if failure, ok := errors.AsType[*Failure](err); ok && failure.Reason == metrics.ReasonTimeout {
-			failure.Details = fmt.Sprintf("the server did not answer within %v (start-timeout)%s%s", s.source.Options().StartTimeout, s.source.Advice(), s.LastWords())
+			failure.Details = fmt.Sprintf("the server did not answer within %v (start-timeout)%s%s",
+				s.source.Options().StartTimeout, s.source.Advice(), s.LastWords())
 		}
 		s.Close(err)
 		return err

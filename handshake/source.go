@@ -72,9 +72,9 @@ type observer interface {
 	sessionEnded()
 	// memoryHasNews says that something else or more is remembered of the server now.
 	memoryHasNews()
-	// memoryDiffers says that a session has shown something else than what is remembered for clients like its own, after
-	// it had heard from that one. A session without a client, with these params, shows what holds for all. who is a
-	// remember.Principal.
+	// memoryDiffers says that a session has shown something else than what is remembered for clients like its own,
+	// after it had heard from that one. A session without a client, with these params, shows what holds for all. who is
+	// a remember.Principal.
 	memoryDiffers(of remember.Client, params json.RawMessage, who string)
 }
 
@@ -167,8 +167,8 @@ func (s *source) Advice() string {
 // talkative is a Conn whose server writes to stderr.
 type talkative interface{ LastWords() string }
 
-// Saying returns what the process that was asked last to initialize has written while it has not answered yet, to stderr
-// or else as text to stdout; empty if that is nothing, or the server is no process.
+// Saying returns what the process that was asked last to initialize has written while it has not answered yet, to
+// stderr or else as text to stdout; empty if that is nothing, or the server is no process.
 func (s *source) Saying() string {
 	conn := s.asked.Load()
 	if conn == nil {

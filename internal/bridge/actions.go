@@ -73,7 +73,10 @@ func (l *sessionLife) noteFailure(s step) {
 
 // crashed is the failure of a server that ends soon after each start.
 func crashed(why error) *handshake.Failure {
-	return &handshake.Failure{Phase: handshake.PhaseCreation, Reason: metrics.ReasonGaveUp, Details: "the server ends soon after each start", Err: why}
+	return &handshake.Failure{
+		Phase: handshake.PhaseCreation, Reason: metrics.ReasonGaveUp,
+		Details: "the server ends soon after each start", Err: why,
+	}
 }
 
 // noteLoss reports the loss of the client's own session. The supplier reports that of a shared one, once.

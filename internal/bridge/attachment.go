@@ -182,10 +182,13 @@ func (a *attachment) send(r *connstate.Request) bool {
 	a.session.NoteUse(a.usage.note())
 	a.session.Hears(m)
 	if m.Kind == jsonrpc.Request && a.lacks(m.Method) {
-		r.Fail(jsonrpc.ReasonError(a.opts.Server+" no longer has what it had: connect again", "server_changed", false), metrics.ErrorServerChanged)
+		changed := jsonrpc.ReasonError(
+			a.opts.Server+" no longer has what it had: connect again", "server_changed", false)
+		r.Fail(changed, metrics.ErrorServerChanged)
 		return true
 	}
-	if strings.HasPrefix(m.Method, "tasks/") || bytes.Contains(m.Params(), []byte(`"task"`)) && m.Param("task").Value != nil {
+	if strings.HasPrefix(m.Method, "tasks/") ||
+		bytes.Contains(m.Params(), []byte(`"task"`)) && m.Param("task").Value != nil {
 		a.usage.stateful.Store(true)
 	}
 	if m.Kind != jsonrpc.Request {

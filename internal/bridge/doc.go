@@ -22,5 +22,5 @@
 //	 ├─ report.go       what it may see of failures; log lines and metrics
 //	 └─ restore.go      what a new session must get again
 //
-// What happens below is told to what is above by the interfaces holder, starter and gatekeeper.
+// Files below tell the files above about events through the interfaces holder, starter and gatekeeper.
 package bridge

@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// What happens to the sessions of a client, and which event of the table it is. Messages are in messages.go.
+// This file turns the reports of sessions, starts and memory into events of the table. Messages are in messages.go.
 
 var (
 	_ holder             = (*sessionLife)(nil)
@@ -36,7 +36,9 @@ func (l *sessionLife) initialize(r *connstate.Request) {
 	if l.declaresMore(m) {
 		event = life.MoreDeclared
 	}
-	if params := m.Params(); life.BeginsAnew(l.state.Phase, event) && !l.shares() && len(params) > 0 && len(params) <= maxParams {
+	params := m.Params()
+	isKept := !l.shares() && len(params) > 0 && len(params) <= maxParams
+	if life.BeginsAnew(l.state.Phase, event) && isKept {
 		l.own = bytes.Clone(params)
 	}
 	l.move(event)
@@ -99,7 +101,8 @@ func (l *sessionLife) startFailed(s *start) {
 	if s.refusesClient() {
 		l.move(life.OwnRefused)
 	}
-	begins := slices.ContainsFunc(s.unseen(), func(e StartEvent) bool { return e == OwnInitialize || e == MoreDeclared })
+	isOwn := func(e StartEvent) bool { return e == OwnInitialize || e == MoreDeclared }
+	begins := slices.ContainsFunc(s.unseen(), isOwn)
 	switch {
 	case begins: // the client has begun anew since the start has ended
 		l.move(life.Failed)

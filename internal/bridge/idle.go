@@ -21,6 +21,6 @@ func (l *sessionLife) isIdle(a *attachment, asks bool) bool {
 	if l.c.InFlight() > 0 || asks {
 		a.usage.note()
 	}
-	return a.usage.idleFor() >= l.supplier.Options().ProcessIdle && !a.usage.stateful.Load() && l.state.Told != life.ToldOutdated &&
-		a.session.Result() != nil && !l.settings.hasSubscriptions()
+	return a.usage.idleFor() >= l.supplier.Options().ProcessIdle && !a.usage.stateful.Load() &&
+		l.state.Told != life.ToldOutdated && a.session.Result() != nil && !l.settings.hasSubscriptions()
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// What the client's own initialize requests that wait are answered with.
+// This file answers the client's own initialize requests that wait.
 
 // takeInitializes removes and returns the initialize requests that wait.
 func (l *sessionLife) takeInitializes() []*waitingInitialize {

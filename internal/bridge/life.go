@@ -242,8 +242,8 @@ func (l *sessionLife) after(d time.Duration, event life.Event) {
 	t.Timer = time.AfterFunc(d, func() { l.happened(t, event) })
 }
 
-// ask asks memory, with mu held. A question that is under way and equal is joined. What may follow from the answer
-// depends on the phase in which it comes.
+// ask asks memory, with mu held. A question that is under way and equal is joined. The answer is another event in
+// each phase in which it may come.
 func (l *sessionLife) ask() {
 	q := &question{supplier: l.supplier, memory: l.supplier.Options().Memory, params: l.params()}
 	if old := l.question; old != nil && old.equals(q) {
@@ -291,7 +291,8 @@ func (l *sessionLife) isLearning(of *learning) bool {
 // prepare brings the session into use, in the background.
 func (l *sessionLife) prepare(s step) {
 	a, supplier := l.session, l.supplier
-	wasTold, known := s.before.Told != life.ToldNothing, s.before.Told == life.ToldNearest || s.before.Told == life.ToldLists
+	wasTold := s.before.Told != life.ToldNothing
+	known := s.before.Told == life.ToldNearest || s.before.Told == life.ToldLists
 	l.later(func() {
 		a.session.Observe(a)
 		if !a.session.CanLook() {

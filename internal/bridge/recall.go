@@ -12,24 +12,27 @@ import (
 func (l *sessionLife) decide(q *question) (life.Event, *remember.Answers) {
 	told, declared, isPatient := l.state.Told, l.state.Declared, l.state.Phase == life.Recalling
 	known := l.usable(q.answer.Exact)
-	if told == life.ToldLists && l.answers != nil && !l.answers.Partial && (known == nil || len(l.answers.Pages) > 0 && l.answers.Learned.After(known.Learned)) {
+	hasLists := told == life.ToldLists && l.answers != nil && !l.answers.Partial
+	if hasLists && (known == nil || len(l.answers.Pages) > 0 && l.answers.Learned.After(known.Learned)) {
 		known = l.answers
 	}
 	waits := len(l.c.Queued()) > 0 || len(l.initializes) > 0
-	if isPatient && known == nil && q.answer.HasAny && told == life.ToldNothing && declared == life.DeclaredNothing && !waits {
+	isSilent := told == life.ToldNothing && declared == life.DeclaredNothing && !waits
+	if isPatient && known == nil && q.answer.HasAny && isSilent {
 		return life.Unsure, nil
 	}
+	hasNoLists := told == life.ToldNothing || told == life.ToldResult
 	if known == nil && l.own == nil {
 		known = l.usable(q.answer.Earlier)
 	}
 	switch {
 	case known != nil && l.isWanted(known):
 		return life.KnownNeeded, known
-	case known != nil && l.isOld(known) && (told == life.ToldNothing || told == life.ToldResult) && !q.supplier.LearnsAlone():
+	case known != nil && l.isOld(known) && hasNoLists && !q.supplier.LearnsAlone():
 		return life.KnownOld, known
 	case known != nil:
 		return life.Known, known
-	case l.usable(q.answer.Nearest) != nil && (told == life.ToldNothing || told == life.ToldResult || told == life.ToldNearest):
+	case l.usable(q.answer.Nearest) != nil && (hasNoLists || told == life.ToldNearest):
 		return life.KnownNearly, q.answer.Nearest
 	case isPatient && told == life.ToldOutdated && !l.isWanted(nil) && q.supplier.LearnsAlone():
 		return life.Learnable, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// What people, and programs that watch, learn of starts and failures: the client as far as it may see it, the log,
-// the metrics, and the supplier.
+// This file tells of starts and failures: the client as far as it may see them, the log, the metrics, and the
+// supplier.
 
 // announce sends the response of the synthetic initialize, now or at the end of the
 // announce delay.
@@ -37,7 +37,9 @@ func (c *client) announceFailure(f *handshake.Failure) {
 // reportFailure reports a failed attempt to metrics, log, supplier and connection. The
 // supplier itself reports the start of a shared session, once. refusesClient says that the
 // server has refused the params of this client, which says nothing about the server.
-func (c *client) reportFailure(supplier *handshake.Supplier, attempt int, failure *handshake.Failure, took time.Duration, refusesClient bool) {
+func (c *client) reportFailure(
+	supplier *handshake.Supplier, attempt int, failure *handshake.Failure, took time.Duration, refusesClient bool,
+) {
 	c.countFailure(failure, took)
 	if c.shares() {
 		return
@@ -73,7 +75,8 @@ func (c *client) countFailure(failure *handshake.Failure, took time.Duration) {
 func (c *client) lateFailure(attempt int, lastWords string) *handshake.Failure {
 	return &handshake.Failure{
 		Phase: handshake.PhaseProcessing, Reason: metrics.ReasonTimeout,
-		Details: c.opts.Server + " is still starting: it did not answer within " + c.opts.Times().InitializationTimeout.String() + c.opts.Supplier().Advice() + lastWords,
+		Details: c.opts.Server + " is still starting: it did not answer within " +
+			c.opts.Times().InitializationTimeout.String() + c.opts.Supplier().Advice() + lastWords,
 		Attempt: attempt, RetryAfter: time.Second,
 	}
 }
@@ -121,7 +124,8 @@ func (c *client) reportStarting(n int) {
 			continue
 		}
 		// Progress must grow, and the server's own may begin with 0: this grows towards it from below.
-		params := `{"progressToken":` + string(token) + `,"progress":-` + strconv.FormatFloat(1e-6/float64(n), 'g', 3, 64) + `,"message":"starting the server"}`
+		progress := "-" + strconv.FormatFloat(1e-6/float64(n), 'g', 3, 64)
+		params := `{"progressToken":` + string(token) + `,"progress":` + progress + `,"message":"starting the server"}`
 		waits.SendProgress(jsonrpc.NewNotification(mcp.MethodProgress, json.RawMessage(params)), false)
 	}
 }

@@ -83,7 +83,11 @@ func (m *clientState) hasSubscriptions() bool {
 
 // restore sets the client's log level and subscriptions on a new session, to which set sends a request. It logs
 // calls that fail; the client does not notice the loss, so it gets no error.
-func (m *clientState) restore(ctx context.Context, set func(context.Context, string, json.RawMessage) (*jsonrpc.Message, error), log *slog.Logger) {
+func (m *clientState) restore(
+	ctx context.Context,
+	set func(context.Context, string, json.RawMessage) (*jsonrpc.Message, error),
+	log *slog.Logger,
+) {
 	ctx, cancel := context.WithTimeout(ctx, restoreTimeout)
 	defer cancel()
 	m.mu.Lock()

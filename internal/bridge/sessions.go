@@ -14,13 +14,14 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 )
 
-// sessionLife gets a client its sessions, one after the other, and lets it rest in between. This file has what there
-// is of them now. What may happen and what follows from it is the table in package life: events.go and messages.go
-// turn what happens into the events of that table, life.go makes the moves, and actions.go does what they ask for.
+// sessionLife gets a client its sessions, one after the other, and lets it rest in between. This file has the
+// sessions, starts and timers of now. The table in package life says which event leads to which move: events.go and
+// messages.go turn reports and messages into the events of that table, life.go makes the moves, and actions.go does
+// what they ask for.
 //
-// An event makes its move at once, under mu. What a move has to do outside of mu is put into todo, which one
-// goroutine at a time does in order. Nothing in it waits for a client, a server, memory or a clock: what would has
-// a goroutine of its own.
+// An event makes its move at once, under mu. A move puts its work outside of mu into todo, which one goroutine at a
+// time does in order. Nothing in todo waits for a client, a server, memory or a clock: work that waits has a
+// goroutine of its own.
 type sessionLife struct {
 	*client
 
@@ -30,7 +31,7 @@ type sessionLife struct {
 	mu    sync.Mutex // guards what follows; taken before the lock of the connection
 	state life.State
 
-	// What the life has now. Of others events are dropped.
+	// These are the sources of events now. Events of earlier ones are dropped.
 	supplier *handshake.Supplier
 	start    *start
 	session  *attachment

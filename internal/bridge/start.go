@@ -24,9 +24,8 @@ import (
 // while a process boots that was just spawned: it could not answer sooner anyway.
 const spawnFactor = 3
 
-// start drives one start of a session. What comes next is decided by [Next]
-// alone: start turns what happens into its events, and performs its actions. Its goroutine
-// tells the starter what has come of it.
+// start drives one start of a session. [Next] alone decides what comes next: start turns reports into its
+// events, and performs its actions. Its goroutine tells the starter how the start has ended.
 type start struct {
 	*client
 	starter  starter
@@ -47,7 +46,7 @@ type start struct {
 	// booting is the session that is being started, for what it says on stderr; nil if there is none.
 	booting atomic.Pointer[handshake.Session]
 
-	// What else happens arrives here. A channel is nil when nothing comes from it, yet or any more.
+	// Other events arrive here. A channel is nil when nothing comes from it, yet or any more.
 	dialed   chan bool     // the server can take initialize; true: its process was just spawned
 	handled  chan struct{} // closed when dialed has been acted on: params has what is known by then
 	done     chan opened
@@ -56,13 +55,13 @@ type start struct {
 	starting <-chan time.Time // it is time to tell those who wait that the start goes on
 	reports  int              // how often they have been told
 
-	// What the actions need.
+	// The actions need these.
 	spawned bool                 // the server is a process that has just been spawned
 	cancel  context.CancelFunc   // ends what is under way
 	params  chan json.RawMessage // gives the params of initialize to open, once
 	sent    sentParams           // those that it has given
 
-	// What has come of it.
+	// The start has ended with these.
 	result  opened
 	failure *handshake.Failure // set in the state Failed
 }

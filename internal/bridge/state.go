@@ -138,7 +138,7 @@ var moves = map[when]then{
 
 	{InitializingSynthetic, MoreDeclared}: {Superseded, Cancel},
 
-	// What is under way has been cancelled.
+	// The start has been cancelled: it fails, or its session comes all the same.
 	{Superseded, Up}:               {Again, DiscardSession},
 	{Superseded, Down}:             {Again, ReportCancelled},
 	{Superseded, ConnectionClosed}: {Abandoned, DoNothing},

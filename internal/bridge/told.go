@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// What a client is told of its server while there is no session, and what it is told when that turns out to be
+// This file tells a client what its server has while there is no session, and corrects that when a session says
 // otherwise.
 
 // fromMemory returns what answers a request for a list from what the client was told, nil if that does not.

@@ -59,7 +59,8 @@ func started(s Server, token string) json.RawMessage {
 
 func inCursor(s Server, token string) Install {
 	return Install{
-		"cursor://anysphere.cursor-deeplink/mcp/install?name=" + s.Name + "&config=", string(under("url")(s, token)), true,
+		"cursor://anysphere.cursor-deeplink/mcp/install?name=" + s.Name + "&config=",
+		string(under("url")(s, token)), true,
 	}
 }
 
@@ -68,7 +69,8 @@ func inCursor(s Server, token string) Install {
 // the entry in Base64, encoded for a URL. A dialog shows the entry before it is added, and there it can be changed.
 func inTrae(s Server, token string) Install {
 	return Install{
-		"trae://trae.ai-ide/mcp-import?type=http&name=" + s.Name + "&config=", string(under("url")(s, token)), true,
+		"trae://trae.ai-ide/mcp-import?type=http&name=" + s.Name + "&config=",
+		string(under("url")(s, token)), true,
 	}
 }
 

@@ -260,11 +260,14 @@ func (s *Session) limitOf(e *entry) string {
 	case !e.sent():
 		return fmt.Sprintf("the request waited in the queue for %s for %s", s.opts.Server, took.Round(time.Millisecond))
 	case e.stage != progressing && !e.mayBlock():
-		return fmt.Sprintf("%s did not answer in %s (request-timeout): raise that if it needs longer", s.opts.Server, s.opts.RequestTimeout)
+		return fmt.Sprintf("%s did not answer in %s (request-timeout): raise that if it needs longer",
+			s.opts.Server, s.opts.RequestTimeout)
 	case took < s.opts.MaxRequestTimeout:
-		return fmt.Sprintf("%s has reported no progress for %s (request-timeout): raise that if it needs longer", s.opts.Server, s.opts.RequestTimeout)
+		return fmt.Sprintf("%s has reported no progress for %s (request-timeout): raise that if it needs longer",
+			s.opts.Server, s.opts.RequestTimeout)
 	}
-	return fmt.Sprintf("%s did not answer in %s (ten times request-timeout): raise request-timeout if it needs longer", s.opts.Server, s.opts.MaxRequestTimeout)
+	return fmt.Sprintf("%s did not answer in %s (ten times request-timeout): raise request-timeout if it needs longer",
+		s.opts.Server, s.opts.MaxRequestTimeout)
 }
 
 func (e *entry) failCanceled() {

@@ -26,8 +26,8 @@ func callFor(client int, method, params string, timeout time.Duration) step {
 	}
 }
 
-// What is asked in a client's name counts as its own: a new session knows who has
-// subscribed, and which level each wants.
+// A request that the gateway sends in a client's name counts as the client's own: a new session knows which clients
+// have subscribed, and which level each wants.
 func TestCallInTheNameOfAClient(t *testing.T) {
 	const ( // the id is ours: of the wire, or 0 when the server was not asked
 		ok   = `call: {"jsonrpc":"2.0","id":1,"result":{}}`

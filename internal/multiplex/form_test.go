@@ -18,7 +18,7 @@ func printed(form jsonrpc.Form, msgs ...string) step {
 	}
 }
 
-// What servers print may be what others wrote. Of what stands beside other text, a session takes the
+// A server may print a text that others wrote. Of the messages that stand beside other text, a session takes the
 // response that it waits for, a shared session nothing.
 func TestMessagesBesideTextAreTakenIfTheyAreExpected(t *testing.T) {
 	const broken = `{"jsonrpc":"2.0","id":3,"result":{"x":NaN}}`

@@ -45,7 +45,7 @@ func TestLogOfAServerThatDoesNotNameItsAnswers(t *testing.T) {
 	}
 }
 
-// What a server can cause at will goes to Limited, which writes a few lines of each kind.
+// A line that a server can cause at will goes to Limited, which writes a few lines of each kind.
 func TestAServerCannotFloodTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out, limited bytes.Buffer

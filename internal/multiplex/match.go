@@ -24,7 +24,7 @@ const (
 	comesWithOver                // none, but it came in the HTTP response to one that is over
 	namesOver                    // one that is over
 	namesNothing                 // none: there is no id, it is null, or the server got no request that has it
-	namesOtherwise               // none: the id is a text where the server names its answers by numbers, or a number where by texts
+	namesOtherwise               // none: the id is a text where the server answers with numbers, or the reverse
 )
 
 // manner is how a server names its answers: the first one that it has named says so.
@@ -246,7 +246,8 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 			by = metrics.MatchedString
 		}
 		t.manner = t.manner.after(name, t.certainty.isSerial())
-	} else if with := t.related(related); with != nil && with.sent() && !(r.names == namesOver && t.manner != unknownManner) {
+	} else if with := t.related(related); with != nil && with.sent() &&
+		!(r.names == namesOver && t.manner != unknownManner) {
 		e, r.names = with, comesWith
 	} else if t.isOver(related) {
 		r.names = comesWithOver
@@ -287,8 +288,8 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 	return f
 }
 
-// after returns the manner of a server once it has named an answer. unnamed says that it has given one without a name before: it may
-// have printed that answer, or the one that comes now.
+// after returns the manner of a server once it has named an answer. unnamed says that it has given one without a name
+// before: it may have printed that answer, or the one that comes now.
 func (m manner) after(name nameForm, unnamed bool) manner {
 	switch {
 	case m == unknownManner && unnamed:
@@ -308,9 +309,10 @@ const firstID = 1
 
 // find returns the request in the table that has an id, nil if there is none, and says what the id names.
 //
-// Parameters of a URL and fields of a form are texts: a server that names its answers by numbers, and prints them, names
-// nothing by a text. Nor does one that names them by texts name anything by a number. The id of the first request names
-// nothing once that is over, unless the response is one to initialize: some servers answer every request under the id 1.
+// Parameters of a URL and fields of a form are texts: a server that names its answers by numbers, and prints them,
+// names nothing by a text. Nor does one that names them by texts name anything by a number. The id of the first request
+// names nothing once that is over, unless the response is one to initialize: some servers answer every request under
+// the id 1.
 func (t *table) find(id jsonrpc.ID) (e *entry, names naming) {
 	n, isText := requestNumber(id)
 	e = t.byID[n]

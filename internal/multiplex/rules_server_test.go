@@ -32,7 +32,7 @@ func TestServerRequestsAreRefusedWhereNoClientServesThem(t *testing.T) {
 	})
 }
 
-// What the client says of its work on a server's request goes back under the
+// The progress of the client's work on a server's request goes back under the
 // server's token.
 func TestProgressOnAServerRequest(t *testing.T) {
 	for _, token := range []string{`1`, `"a"`, `1.50`} {

@@ -313,7 +313,8 @@ func (s *Session) receive(a arrival, err error) bool {
 	}
 	if !s.takes(a, m, err) {
 		s.opts.Metrics.Dropped(metrics.DroppedInvalidMessage)
-		s.opts.Limited.Warn("server sent a message beside other text: it is not taken, because others may have written it")
+		s.opts.Limited.Warn(
+			"server sent a message beside other text: it is not taken, because others may have written it")
 		return true
 	}
 	if err == nil && m.Kind == jsonrpc.Response {

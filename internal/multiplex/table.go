@@ -335,8 +335,8 @@ func (t *table) removeAll() []*entry {
 }
 
 // begins reports whether the id of another request that the server may still answer begins with the
-// digits of an id: one that is cut may be either. The table has the requests that are out. Which ones
-// were given up it does not keep, so after one was, any id that was given out counts.
+// digits of an id: one that is cut may be either. The table has the requests that are out, but not those that
+// were given up. So after one was given up, any id that was given out counts.
 func (t *table) begins(id int64) bool {
 	if t.certainty.hasGivenUp() && id <= t.lastID/10 {
 		return true

@@ -120,11 +120,7 @@ func (l *Locks) follow() {
 		case locked:
 			l.failed = false
 		case err != nil:
-			if !l.failed {
-				l.log.Warn("other programs do not see that the server is used: "+
-					"they may start it in an empty folder meanwhile", "dir", l.dir, "err", err)
-			}
-			l.failed = true
+			l.warnOnce(err)
 			if l.again == nil {
 				l.again = time.AfterFunc(lockAgain, func() { l.follows.do(0) })
 			} else {
@@ -135,6 +131,17 @@ func (l *Locks) follow() {
 			time.Sleep(lookPoll)
 		}
 	}
+}
+
+// warnOnce logs that in-use-… could not be locked, unless it has failed the last time too.
+func (l *Locks) warnOnce(err error) {
+	if l.failed {
+		return
+	}
+	l.failed = true
+	l.log.Warn(
+		"other programs do not see that the server is used: they may start it in an empty folder meanwhile",
+		"dir", l.dir, "err", err)
 }
 
 func (l *Locks) lockInUse() (locked bool, err error) {

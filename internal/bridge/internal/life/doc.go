@@ -1,6 +1,6 @@
 // Package life is the life of a session as a table: a connection has no session, gets one, loses it
-// and gets the next, and its client is told meanwhile what the server has. What follows from an event
-// is [Next], which has no effects of its own.
+// and gets the next, and its client is told meanwhile what the server has. [Next] says what follows from
+// an event, and has no effects of its own.
 //
 //	table.go  phases, events, actions, and what follows from what
 //	told.go   what the client was told, and what becomes of its messages

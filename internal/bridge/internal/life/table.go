@@ -72,7 +72,7 @@ func (p Phase) ends() bool {
 }
 
 // Event is what can happen to a life. Each comes from a source: the client, the connection, or the
-// start, session, question to memory or timer that the life has now. What a source of before reports is
+// start, session, question to memory or timer that the life has now. The report of an earlier source is
 // no event.
 type Event string
 

@@ -5,7 +5,7 @@ import "github.com/mcp-sse/mcp-sse/connstate"
 // Told is what the client knows of the server, by whomever it was told.
 type Told string
 
-// What a client can have been told.
+// A client can have been told one of these.
 const (
 	// ToldNothing: it has had no session and no answer.
 	ToldNothing Told = "nothing"
@@ -28,7 +28,7 @@ var tolds = []Told{ToldNothing, ToldResult, ToldNearest, ToldLists, ToldOutdated
 // which takes the params of no client.
 type Declared string
 
-// What a client can have declared.
+// A client can have declared one of these.
 const (
 	// DeclaredNothing: it has sent none. The next session gets the gateway's params.
 	DeclaredNothing Declared = "nothing"
