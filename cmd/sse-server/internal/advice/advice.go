@@ -9,114 +9,137 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/diagnosis"
 )
 
-// remedy is what to do about a server that does not start. It is meant if each pattern that it has matches.
-type remedy struct {
-	reason *regexp.Regexp // what sse-server says
-	stderr *regexp.Regexp // what the program has written last
-	either *regexp.Regexp // one of the two
-	kind   string         // of servers; empty: any
-	// command matches the command and its arguments.
-	command *regexp.Regexp
-	// what names options as they are written on the command line. $1 is what the first group of the pattern
-	// has matched.
-	what string
+// pattern is met by a text that one of its regular expressions matches.
+type pattern []*regexp.Regexp
+
+// anyOf returns the pattern of regular expressions.
+func anyOf(expressions ...string) (p pattern) {
+	for _, expression := range expressions {
+		p = append(p, regexp.MustCompile(expression))
+	}
+	return p
 }
 
+// find returns the first regular expression of p that matches a text, and where its groups are; nil if none does.
+func (p pattern) find(text string) (one *regexp.Regexp, groups []int) {
+	for _, one := range p {
+		if groups := one.FindStringSubmatchIndex(text); groups != nil {
+			return one, groups
+		}
+	}
+	return nil, nil
+}
+
+// remedy is what to do about a server that does not start. It is meant if each pattern that it has is met.
+type remedy struct {
+	reason pattern // what sse-server says
+	stderr pattern // what the program has written last
+	either pattern // one of the two
+	kind   string  // of servers; empty: any
+	// command is met by the command and its arguments.
+	command pattern
+	// todo names options as they are written on the command line. $1 is what the first group of the pattern
+	// has matched.
+	todo string
+}
+
+// interpreter matches a command that is one alone: it takes its input for a program.
+const interpreter = `^(?:.*[/\\])?(?:(?:ba|da|z|k|a|fi)?sh|pwsh|powershell|cmd|python[\d.]*|node|ruby|perl|php|lua)` +
+	`(?:\.exe)?(?: -[il])*$`
+
 var (
-	// servesHTTP matches what programs write that serve HTTP: its group is the port.
-	servesHTTP = regexp.MustCompile(`(?i)\b(?:listening|running|serving|started|available|ready)\b[^|]{0,40}\b(?:on|at)\b[^|]{0,20}?(?:\bport[ :]+|://[^\s/|]+:|(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\*|::|\s):)(\d{2,5})\b`)
-	// takesCommands matches what shells write of a message.
-	takesCommands = regexp.MustCompile(`\b(?:ba|da|z|k|a|fi)?sh: [^|]{0,40}\{?"?jsonrpc"?:`)
-	// interpreter matches a command that is one alone: it takes its input for a program.
-	interpreter = regexp.MustCompile(`^(?:.*[/\\])?(?:(?:ba|da|z|k|a|fi)?sh|pwsh|powershell|cmd|python[\d.]*|node|ruby|perl|php|lua)(?:\.exe)?(?: -[il])*$`)
-	notAnswered = regexp.MustCompile(`^it has not answered initialize|\(start-timeout\)`)
-	isLate      = regexp.MustCompile(`\(start-timeout\)|time is up|deadline exceeded`)
-	refused     = regexp.MustCompile(`(?i)connection refused|ECONNREFUSED`)
+	// servesHTTP is met by what programs write that serve HTTP: its group is the port.
+	servesHTTP = anyOf(`(?i)\b(?:listening|running|serving|started|available|ready)\b[^|]{0,40}\b(?:on|at)\b` +
+		`[^|]{0,20}?(?:\bport[ :]+|://[^\s/|]+:|(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\*|::|\s):)(\d{2,5})\b`)
+	isLate  = anyOf(`\(start-timeout\)`, `time is up`, `deadline exceeded`)
+	refused = anyOf(`(?i)connection refused`, `ECONNREFUSED`)
 )
 
 // remedies are tried in this order: the first that is meant is taken.
 var remedies = []remedy{
-	{reason: regexp.MustCompile(`the sse-server of this name differs in .*?: (stop it .*)$`), what: "$1"},
-	{reason: regexp.MustCompile(`the server refused access`),
-		what: "give it credentials, as with --header 'Authorization: Bearer $${TOKEN}'"},
-	{reason: regexp.MustCompile(`listens at the proxy|to the proxy|answers at the proxy|(?:known for|of) the proxy|the proxy speaks no TLS`),
-		what: diagnosis.CheckProxy},
-	{stderr: takesCommands, what: "name an MCP server: this is a shell, which takes its messages for commands"},
-	{reason: notAnswered, command: interpreter,
-		what: "name an MCP server after it, such as a script: the command is a shell or interpreter alone, which takes its messages for a program"},
+	{reason: anyOf(`the sse-server of this name differs in .*?: (stop it .*)$`), todo: "$1"},
+	{reason: anyOf(`the server refused access`),
+		todo: "give it credentials, as with --header 'Authorization: Bearer $${TOKEN}'"},
+	{reason: anyOf(`listens at the proxy`, `to the proxy`, `answers at the proxy`, `(?:known for|of) the proxy`, `the proxy speaks no TLS`),
+		todo: diagnosis.CheckProxy},
+	// What shells write of a message.
+	{stderr: anyOf(`\b\w*sh: [^|]{0,40}\{?"?jsonrpc"?:`), todo: "name an MCP server: this is a shell, which takes its messages for commands"},
+	{reason: anyOf(`^it has not answered initialize`, `\(start-timeout\)`), command: anyOf(interpreter),
+		todo: "name an MCP server after it, such as a script: the command is a shell or interpreter alone, which takes its messages for a program"},
 	{stderr: servesHTTP, kind: config.OfCommand,
-		what: "serve it with --url http://127.0.0.1:$1/mcp, as it seems to serve HTTP itself, or give it an option for stdio, if it has one"},
-	{stderr: regexp.MustCompile(`E404|npm (?:error|ERR!) 404|not in this registry|No matching distribution|not found in the package registry`),
-		what: "check the name of the package, and which registry is configured"},
-	{either: regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|no such host|no address is known|Temporary failure in name resolution`),
-		what: "check the name of the host, and that this machine reaches the network"},
-	{stderr: regexp.MustCompile(`Cannot connect to the Docker daemon|docker\.sock|docker daemon`),
-		what: "start Docker, and let this user use it"},
-	{stderr: regexp.MustCompile(`pull access denied|manifest unknown|manifest for .* not found|repository does not exist`),
-		what: "check the name of the image; a private one needs docker login"},
-	{reason: isLate, stderr: regexp.MustCompile(`Unable to find image '(\w[\w./:@-]*)' locally`),
-		what: "the image is still being pulled: run docker pull $1 first, or give it more time with --start-timeout"},
-	{reason: isLate, stderr: regexp.MustCompile(`Unable to find image|: Pulling (?:from|fs layer)|: (?:Download|Pull) complete|: Verifying Checksum`),
-		what: "the image is still being pulled: run docker pull with the image first, or give it more time with --start-timeout"},
+		todo: "serve it with --url http://127.0.0.1:$1/mcp, as it seems to serve HTTP itself, or give it an option for stdio, if it has one"},
+	{stderr: anyOf(`E404`, `npm (?:error|ERR!) 404`, `not in (?:this|the npm) registry`, `No matching distribution`, `not found in the package registry`),
+		todo: "check the name of the package, and which registry is configured"},
+	{either: anyOf(`ENOTFOUND`, `EAI_AGAIN`, `no such host`, `no address is known`, `Temporary failure in name resolution`, `Name or service not known`),
+		todo: "check the name of the host, and that this machine reaches the network"},
+	{stderr: anyOf(`Cannot connect to the Docker daemon`, `docker\.sock`, `docker: error during connect`),
+		todo: "start Docker, and let this user use it"},
+	{stderr: anyOf(`pull access denied`, `manifest unknown`),
+		todo: "check the name of the image; a private one needs docker login"},
+	{reason: isLate, stderr: anyOf(`Unable to find image '(\w[\w./:@-]*)' locally`),
+		todo: "the image is still being pulled: run docker pull $1 first, or give it more time with --start-timeout"},
+	{reason: isLate, stderr: anyOf(`: Pulling from`, `: Pulling fs layer`, `: (?:Download|Pull) complete`, `: Verifying Checksum`),
+		todo: "the image is still being pulled: run docker pull with the image first, or give it more time with --start-timeout"},
 	// A module with the whole path, which no other one imports, is the file that the command names.
-	{stderr: regexp.MustCompile(`Cannot find module '((?:/|[A-Za-z]:\\)[^']*)'(?: \||$)`),
-		what: "there is no file $1: check the path, and whether the program has been built"},
-	{stderr: regexp.MustCompile(`python[\w.]*(?:\.exe)?: No module named ([\w.]*\w)`),
-		what: "install the Python module $1, or check its name"},
-	{stderr: regexp.MustCompile(`Cannot find (?:module|package)|MODULE_NOT_FOUND|ModuleNotFoundError|ImportError`),
-		what: "install what the program needs, and build it, in its directory"},
-	{stderr: regexp.MustCompile(`can't open file|No such file or directory|ENOENT`),
-		what: "check the path; it is relative to --dir, or to where sse-server was started"},
-	{stderr: regexp.MustCompile(`EACCES|PermissionError|[Pp]ermission denied(?: \||$)`),
-		what: "check the permissions: this user may not use what the message names"},
-	{reason: regexp.MustCompile(`it has no #! line`),
-		what: "begin the script with a line such as #!/bin/sh, or name its interpreter first, as in: sh script"},
-	{reason: regexp.MustCompile(`no such program in PATH`), what: spelling},
+	{stderr: anyOf(`Cannot find module '((?:/|[A-Za-z]:\\)[^']*)'(?: \||$)`),
+		todo: "there is no file $1: check the path, and whether the program has been built"},
+	{stderr: anyOf(`python[\w.]*(?:\.exe)?: No module named ([\w.]*\w)`),
+		todo: "install the Python module $1, or check its name"},
+	{stderr: anyOf(`Cannot find (?:module|package)`, `MODULE_NOT_FOUND`, `ModuleNotFoundError`, `ImportError`),
+		todo: "install what the program needs, and build it, in its directory"},
+	{stderr: anyOf(`can't open file`, `No such file or directory`, `ENOENT`),
+		todo: "check the path; it is relative to --dir, or to where sse-server was started"},
+	{stderr: anyOf(`EACCES`, `PermissionError`, `[Pp]ermission denied(?: \||$)`),
+		todo: "check the permissions: this user may not use what the message names"},
+	{reason: anyOf(`it has no #! line`),
+		todo: "begin the script with a line such as #!/bin/sh, or name its interpreter first, as in: sh script"},
+	{reason: anyOf(`no such program in PATH`), todo: spelling},
 	// The reason says what to do by itself.
-	{reason: regexp.MustCompile(`start "[^"]*": [^:]*: ((?:check|create|give|let|save) .*)$`), what: "$1"},
-	{stderr: regexp.MustCompile(`command not found|executable file not found|sh: (?:line )?\d+: \S+: not found`), what: spelling},
-	{stderr: regexp.MustCompile(`EADDRINUSE|[Aa]ddress already in use`),
-		what: "give it an option for stdio, if it has one; one that serves HTTP goes after --url"},
-	{stderr: regexp.MustCompile(`(?i)not (?:logged|signed)[ -]in|please (?:log|sign)[ -]?in|\brun [\w ./'-]{0,60}\b(?:log[ -]?in|auth)\b`),
-		what: "log in as it says, as the user that sse-server runs as"},
-	{either: regexp.MustCompile(`(?i:api.?key|access.?token|environment variable|credential)|\b[A-Z][A-Z0-9_]*_(?:KEY|TOKEN)\b|` +
-		`\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b.{0,20} (?:required|missing|not set|unset|undefined|not defined|must be set)|(?i:\bset|missing|requires?) \b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b`),
-		what: "give it what it asks for with --env NAME=VALUE"},
+	{reason: anyOf(`start "[^"]*": [^:]*: ((?:check|create|give|let|save) .*)$`), todo: "$1"},
+	{stderr: anyOf(`command not found`, `executable file not found`, `sh: \d+: \S+: not found`), todo: spelling},
+	{stderr: anyOf(`EADDRINUSE`, `[Aa]ddress already in use`),
+		todo: "give it an option for stdio, if it has one; one that serves HTTP goes after --url"},
+	{stderr: anyOf(`(?i)not logged[ -]in`, `(?i)to be logged in`, "(?i)\\brun:? [\\w ./'`-]{0,60}\\b(?:log[ -]?in|auth)\\b"),
+		todo: "log in as it says, as the user that sse-server runs as"},
+	{either: anyOf(`(?i)api.?key`, `(?i)access.?token`, `(?i)environment variable`, `(?i)credential`, `\b[A-Z][A-Z0-9_]*_(?:KEY|TOKEN)\b`,
+		`\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b.{0,20} (?:required|missing|not set|unset|undefined|not defined|must be set)`,
+		`(?i:\bset|missing|requires?) \b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b`),
+		todo: "give it what it asks for with --env NAME=VALUE"},
 	{either: refused, kind: config.OfCommand,
-		what: "start what the program connects to, or check the address that it is given"},
+		todo: "start what the program connects to, or check the address that it is given"},
 	{reason: refused,
-		what: "start the server that --url names, or check its address"},
-	{reason: regexp.MustCompile(`the server redirects to `),
-		what: "put the address to which it redirects into --url, unless that is a login page"},
-	{reason: regexp.MustCompile(`but "text/html`),
-		what: "check the path, such as /mcp; a login page in front of the server has to let programs pass"},
-	{reason: regexp.MustCompile(`not HTTPS|HTTP response to HTTPS client`),
-		what: "use http:// in --url"},
-	{reason: regexp.MustCompile(`HTTP request to an HTTPS server`),
-		what: "use https:// in --url"},
-	{reason: regexp.MustCompile(`MCP is at (/[\w./-]*)`),
-		what: "use the path that it names: $1"},
-	{either: regexp.MustCompile(`certificate|x509`),
-		what: "check the address, and its certificate"},
-	{reason: regexp.MustCompile(`sends back what it gets|wrote no JSON-RPC|text to stdout`),
-		what: "serve a program that speaks MCP on stdin and stdout; many need an argument such as stdio"},
-	{reason: regexp.MustCompile(`^list \w+: .*(?:in time|deadline|time is up|time-?out)`),
-		what: "give its lists more time with --request-timeout and --start-timeout"},
-	{reason: regexp.MustCompile(`no endpoint event`),
-		what: "check the path; a proxy in front of the server must not hold back its event stream"},
+		todo: "start the server that --url names, or check its address"},
+	{reason: anyOf(`the server redirects to `),
+		todo: "put the address to which it redirects into --url, unless that is a login page"},
+	{reason: anyOf(`but "text/html`),
+		todo: "check the path, such as /mcp; a login page in front of the server has to let programs pass"},
+	{reason: anyOf(`not HTTPS`),
+		todo: "use http:// in --url"},
+	{reason: anyOf(`HTTP request to an HTTPS server`),
+		todo: "use https:// in --url"},
+	{reason: anyOf(`MCP is at (/[\w./-]*)`),
+		todo: "use the path that it names: $1"},
+	{either: anyOf(`certificate`, `x509`),
+		todo: "check the address, and its certificate"},
+	{reason: anyOf(`sends back what it gets`, `wrote no JSON-RPC`, `text to stdout`),
+		todo: "serve a program that speaks MCP on stdin and stdout; many need an argument such as stdio"},
+	{reason: anyOf(`^list \w+: .*(?:in time|deadline|time is up|time-?out)`),
+		todo: "give its lists more time with --request-timeout and --start-timeout"},
+	{reason: anyOf(`no endpoint event`),
+		todo: "check the path; a proxy in front of the server must not hold back its event stream"},
 	{reason: isLate,
-		what: "give it more time with --start-timeout"},
-	{stderr: regexp.MustCompile(`(?i)usage:|(?:unknown|unrecognized|invalid|no such) (?:\w+ )?(?:option|flag|command|argument)|missing required|required argument`),
-		what: "check the arguments of the command"},
+		todo: "give it more time with --start-timeout"},
+	{stderr: anyOf(`(?i)usage:`, `(?i)(?:unknown|unrecognized|invalid|no such) (?:\w+ )?(?:option|flag|command|argument)`, `missing required argument`),
+		todo: "check the arguments of the command"},
 }
 
 const spelling = "check the spelling of the program, and the PATH of sse-server"
 
-// For returns what to do about a server that has not started, with that error.
+// For returns what to do about a server that has not started, with the text of that error.
 func For(s *config.Server, text string) string {
 	reason, stderr := Apart(text)
-	if what := Known(s, reason, stderr); what != "" {
-		return what
+	if todo := Known(s, reason, stderr); todo != "" {
+		return todo
 	}
 	if s.Kind() == config.OfCommand {
 		return "run the command alone in a terminal to see more of it"
@@ -128,39 +151,39 @@ func For(s *config.Server, text string) string {
 // them.
 func Known(s *config.Server, reason, stderr string) string {
 	for _, one := range remedies {
-		if what, meant := one.of(s, reason, stderr); meant {
-			return what
+		if todo, isMeant := one.of(s, reason, stderr); isMeant {
+			return todo
 		}
 	}
 	return ""
 }
 
 // of returns what the remedy says for a server, and whether it is meant.
-func (r *remedy) of(s *config.Server, reason, stderr string) (what string, meant bool) {
+func (r *remedy) of(s *config.Server, reason, stderr string) (todo string, isMeant bool) {
 	if r.kind != "" && r.kind != s.Kind() {
 		return "", false
 	}
-	template := r.what
+	template := r.todo
 	if s.IsInFile() { // options are keys there
 		template = option.ReplaceAllString(template, "$1:")
 	}
-	what = strings.ReplaceAll(template, "$$", "$")
+	todo = strings.ReplaceAll(template, "$$", "$")
 	for _, in := range []struct {
-		pattern *regexp.Regexp
+		pattern pattern
 		text    string
 	}{{r.reason, reason}, {r.stderr, stderr}, {r.either, reason + "\n" + stderr}, {r.command, strings.Join(s.Command, " ")}} {
 		if in.pattern == nil {
 			continue
 		}
-		found := in.pattern.FindStringSubmatchIndex(in.text)
-		if found == nil {
+		one, groups := in.pattern.find(in.text)
+		if one == nil {
 			return "", false
 		}
-		if len(found) > 2 {
-			what = string(in.pattern.ExpandString(nil, template, in.text, found))
+		if len(groups) > 2 {
+			todo = string(one.ExpandString(nil, template, in.text, groups))
 		}
 	}
-	return atServer(s, what), true
+	return atServer(s, todo), true
 }
 
 // Apart returns why a server has not started, and the lines that it has written last.
@@ -177,11 +200,11 @@ func Apart(text string) (reason, stderr string) {
 var option = regexp.MustCompile(`--([a-z-]+)(?: NAME=VALUE)?`)
 
 // atServer returns a remedy with the whole URL of a path at a remote server.
-func atServer(s *config.Server, what string) string {
-	if before, path, found := strings.Cut(what, "it names: /"); found {
+func atServer(s *config.Server, todo string) string {
+	if before, path, found := strings.Cut(todo, "it names: /"); found {
 		if at, err := url.Parse(s.Remote().Address); err == nil {
-			what = before + "it names: " + (&url.URL{Scheme: at.Scheme, Host: at.Host, Path: "/" + path}).String()
+			todo = before + "it names: " + (&url.URL{Scheme: at.Scheme, Host: at.Host, Path: "/" + path}).String()
 		}
 	}
-	return what
+	return todo
 }

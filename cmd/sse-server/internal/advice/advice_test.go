@@ -1,6 +1,8 @@
 package advice
 
 import (
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -10,12 +12,12 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-// load loads a configuration that must be right.
-func load(t *testing.T, args ...string) *config.Config {
+// server returns that of these arguments.
+func server(t *testing.T, args ...string) *config.Server {
 	t.Helper()
 	c, err := config.Load(args, clitest.Environment(nil), new(config.Config))
 	ssetest.Must(t, err)
-	return c
+	return c.Each()[0]
 }
 
 // What programs write that serve HTTP has the port; what others write has not.
@@ -26,7 +28,7 @@ func TestProgramsThatServeHTTPAreRecognized(t *testing.T) {
 		"MCP Server running on stdio": "", "connected to db:5432": "", "Secure MCP Filesystem Server running on stdio | Client 1.2.3": "", "started at 12:30:45": "",
 	} {
 		got := ""
-		if found := servesHTTP.FindStringSubmatch(line); found != nil {
+		if found := servesHTTP[0].FindStringSubmatch(line); found != nil {
 			got = found[1]
 		}
 		if got != port {
@@ -89,7 +91,6 @@ func TestRemedies(t *testing.T) {
 		{command, ended + "Error: GITHUB_TOKEN is required", "with --env NAME=VALUE"},
 		{command, ended + "Error: not logged in. Run foo login first", "log in as it says"},
 		{command, ended + "no credentials were found: please run gcloud auth application-default login", "log in as it says"},
-		{command, ended + "You need to sign in. Please sign-in with the browser", "log in as it says"},
 		{command, `the server could not be started: start "./x": its first line ends as lines of Windows do, so its interpreter is not found: save it with the line ends of Unix (LF)`, "save it with the line ends of Unix"},
 		{remote, "could not connect to the server: 127.0.0.1:9: the server speaks no TLS there, so it is not HTTPS", "use http:// in --url"},
 		{inFile, ended + "Error: GITHUB_TOKEN is required", "with env:"},
@@ -127,16 +128,88 @@ func TestRemedies(t *testing.T) {
 		{command, ended + "server.py: error: unrecognized arguments: --x", "check the arguments of the command"},
 		{command, ended + "something else", "run the command alone"},
 	} {
-		got := For(load(t, test.args...).Each()[0], test.says)
+		got := For(server(t, test.args...), test.says)
 		if !strings.Contains(got, test.want) || strings.Contains(got, "secret") {
 			t.Errorf("%q: got %q, want %q", test.says, got, test.want)
 		}
 		met = append(met, got)
 	}
 	for _, remedy := range remedies {
-		start, _, _ := strings.Cut(remedy.what, "$")
+		start, _, _ := strings.Cut(remedy.todo, "$")
 		if !slices.ContainsFunc(met, func(got string) bool { return strings.HasPrefix(got, start) }) {
-			t.Errorf("no program says what leads to %q", remedy.what)
+			t.Errorf("no program says what leads to %q", remedy.todo)
+		}
+	}
+}
+
+// example is a text of testdata/says.txt.
+type example struct{ from, args, reason, stderr, todo string }
+
+// readExamples reads testdata/says.txt.
+func readExamples(t *testing.T) (all []example) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/says.txt")
+	ssetest.Must(t, err)
+	for block := range strings.SplitSeq(strings.TrimSpace(string(data)), "\n\n") {
+		one := example{args: "-- x"}
+		for line := range strings.SplitSeq(block, "\n") {
+			field, value, _ := strings.Cut(line, ": ")
+			switch field {
+			case "from":
+				one.from = value
+			case "args":
+				one.args = value
+			case "reason":
+				one.reason = value
+			case "stderr":
+				one.stderr = value
+			case "todo":
+				one.todo = value
+			default:
+				if !strings.HasPrefix(line, "#") {
+					t.Fatalf("what is the line %q?", line)
+				}
+			}
+		}
+		if one.from != "" { // not a comment
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// source says who has said a text: sse-server itself, a program with its version, or an issue.
+var source = regexp.MustCompile(`^(?:sse-server|[\w. -]+ \d[\w.]*|[\w.-]+/[\w.-]+#\d+)$`)
+
+// Each regular expression has a text that somebody has met, and leads to what to do about that.
+func TestEachExpressionHasAnExample(t *testing.T) {
+	shown := map[*regexp.Regexp]bool{}
+	for _, one := range readExamples(t) {
+		if !source.MatchString(one.from) {
+			t.Errorf("%q is neither a program with its version nor an issue", one.from)
+		}
+		s := server(t, strings.Fields(one.args)...)
+		found := slices.IndexFunc(remedies, func(r remedy) bool {
+			_, isMeant := r.of(s, one.reason, one.stderr)
+			return isMeant
+		})
+		if found < 0 {
+			t.Errorf("%s: nothing is known of %q, %q", one.from, one.reason, one.stderr)
+			continue
+		}
+		r := remedies[found]
+		ssetest.WantText(t, one.from, Known(s, one.reason, one.stderr), one.todo)
+		for text, p := range map[string]pattern{one.reason: r.reason, one.stderr: r.stderr, one.reason + "\n" + one.stderr: r.either, strings.Join(s.Command, " "): r.command} {
+			for _, expression := range p {
+				shown[expression] = shown[expression] || expression.MatchString(text)
+			}
+		}
+	}
+	for _, r := range remedies {
+		for _, expression := range slices.Concat(r.reason, r.stderr, r.either, r.command) {
+			if !shown[expression] {
+				t.Errorf("nobody has met what %q matches, for %q", expression, r.todo)
+			}
 		}
 	}
 }
