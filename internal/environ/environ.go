@@ -1,4 +1,4 @@
-// Package environ knows the environment variables with which terminals, logins and editors tell the
+// Package environ knows the environment variables with which terminals, logins, editors and gateways tell the
 // programs in them where they are.
 package environ
 
@@ -42,6 +42,8 @@ var ambient = setOf(
 	"JOURNAL_STREAM", "SYSTEMD_EXEC_PID", "MANAGERPID", "MANAGERPIDFDID", "NOTIFY_SOCKET", "LISTEN_FDS",
 	"LISTEN_FDNAMES", "LISTEN_PID", "LISTEN_PIDFDID", "WATCHDOG_PID", "WATCHDOG_USEC", "MEMORY_PRESSURE_WATCH",
 	"MEMORY_PRESSURE_WRITE",
+	// Gateways above this one.
+	ParentsVariable,
 	// Editors.
 	"VSCODE_PID", "VSCODE_CWD", "VSCODE_CLI", "VSCODE_CODE_CACHE_PATH", "VSCODE_CRASH_REPORTER_PROCESS_TYPE",
 	"VSCODE_ESM_ENTRYPOINT", "VSCODE_HANDLES_SIGPIPE", "VSCODE_HANDLES_UNCAUGHT_ERRORS", "VSCODE_INJECTION",

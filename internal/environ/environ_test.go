@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,10 +15,10 @@ import (
 // account, a secret or data is not, however much its name is like one that is.
 func TestOnlyExactNamesAreAmbient(t *testing.T) {
 	for names, want := range map[string]bool{
-		"TERM TERM_PROGRAM COLORTERM WINDOWID TMUX SSH_TTY SSH_CONNECTION VSCODE_PID VSCODE_IPC_HOOK_CLI CLAUDECODE CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS CODEX_THREAD_ID PATH PWD": true,
-		"SSH_HOST SSH_PASSWORD SSH_AUTH_SOCK KUBERNETES_CONTEXT KUBERNETES_SERVICE_HOST MYSQL_SOCKET INSTAGRAM_SESSION_ID MY_TOKEN":                                               false,
-		"DOCKER_HOST TARGET_PID TMPDIR HOME USER LANG DISPLAY DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR XDG_CONFIG_HOME":                                                           false,
-		"NODE_OPTIONS LD_PRELOAD PYTHONPATH npm_config_registry UV_INDEX_URL AWS_PROFILE GIT_ASKPASS TERM_X term VSCODE_TOKEN":                                                    false,
+		"TERM TERM_PROGRAM COLORTERM WINDOWID TMUX SSH_TTY SSH_CONNECTION VSCODE_PID VSCODE_IPC_HOOK_CLI CLAUDECODE CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS CODEX_THREAD_ID PATH PWD MCP_SSE_PARENTS": true,
+		"SSH_HOST SSH_PASSWORD SSH_AUTH_SOCK KUBERNETES_CONTEXT KUBERNETES_SERVICE_HOST MYSQL_SOCKET INSTAGRAM_SESSION_ID MY_TOKEN":                                                               false,
+		"DOCKER_HOST TARGET_PID TMPDIR HOME USER LANG DISPLAY DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR XDG_CONFIG_HOME":                                                                           false,
+		"NODE_OPTIONS LD_PRELOAD PYTHONPATH npm_config_registry UV_INDEX_URL AWS_PROFILE GIT_ASKPASS TERM_X term VSCODE_TOKEN":                                                                    false,
 		"": false,
 	} {
 		for name := range strings.SplitSeq(names, " ") {
@@ -72,5 +73,14 @@ func TestPathKeyOfATemporaryFolder(t *testing.T) {
 		if PathKey(other) == want {
 			t.Errorf("%s: the same key", name)
 		}
+	}
+}
+
+// A child process has the gateways above this one in its environment, and this one after them.
+func TestParents(t *testing.T) {
+	own := strconv.Itoa(os.Getpid())
+	for above, want := range map[string]string{"": own, "1": "1," + own, "1,23": "1,23," + own, ",,": own} {
+		t.Setenv(ParentsVariable, above)
+		ssetest.Want(t, "below "+above, ForChild(), "MCP_SSE_PARENTS="+want)
 	}
 }

@@ -57,6 +57,7 @@ var (
 
 // remedies are tried in this order: the first that is meant is taken.
 var remedies = []remedy{
+	{either: anyOf(`it starts itself again and again`, `the sse-server of this name has started this one`), todo: config.NameTheServer},
 	{reason: anyOf(`the sse-server of this name differs in .*?: (stop it .*)$`), todo: "$1"},
 	{reason: anyOf(`the server refused access`),
 		todo: "give it credentials, as with --header 'Authorization: Bearer $${TOKEN}'"},

@@ -127,6 +127,7 @@ func TestRemedies(t *testing.T) {
 		{command, ended + "unknown command: docker compose", "check the arguments of the command"},
 		{command, ended + "server.py: error: unrecognized arguments: --x", "check the arguments of the command"},
 		{command, ended + "something else", "run the command alone"},
+		{command, ended + "sse-server: it starts itself again and again: name", "name the MCP server itself"},
 	} {
 		got := For(server(t, test.args...), test.says)
 		if !strings.Contains(got, test.want) || strings.Contains(got, "secret") {

@@ -14,11 +14,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/internal/environ"
 	"github.com/mcp-sse/mcp-sse/internal/private"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
@@ -89,7 +93,11 @@ const idleSocket = 30 * time.Second
 // Dial starts the daemon if it is not there, and opens a session with it.
 func (s *Shared) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	who, err := s.ensure(ctx)
-	if err == nil {
+	switch {
+	case err != nil:
+	case slices.Contains(s.config.Parents, strconv.Itoa(who.PID)):
+		err = errConnectsToItself
+	default:
 		err = who.differenceFrom(s.parts)
 	}
 	if err != nil {
@@ -99,6 +107,10 @@ func (s *Shared) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	return upstream.URL{Address: s.at.String(), Transport: upstream.TransportStreamable, Client: s.client,
 		Header: http.Header{instanceHeader: {who.Instance}}}.Dial(ctx)
 }
+
+// errConnectsToItself reports that the sse-server of a name has started this one, as its own server. It would start
+// another one for each session. Levels alone do not tell: all of these have the same.
+var errConnectsToItself = errors.New("the sse-server of this name has started this one: " + config.NameTheServer)
 
 // ensure returns once the daemon says who it is.
 func (s *Shared) ensure(ctx context.Context) (*greeting, error) {
@@ -176,7 +188,7 @@ func (s *Shared) start(ctx context.Context) (*greeting, error) {
 		return nil, err
 	}
 	cmd := exec.Command(self, append([]string{"--shared=" + s.socket}, s.args...)...)
-	cmd.Env = inheritable(s.config, os.Environ())
+	cmd.Env = append(inheritable(s.config, os.Environ()), environ.ParentsVariable+"="+strings.Join(s.config.Parents, ","))
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = output, output, detached()
 	if err := cmd.Start(); err != nil {
 		return nil, err

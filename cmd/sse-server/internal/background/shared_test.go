@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/internal/environ"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -434,5 +435,21 @@ func TestReasonOfAnEndIsNotOfAnEarlierOne(t *testing.T) {
 	ssetest.Must(t, os.WriteFile(log, []byte("sse-server: of an earlier one\n"), 0o600))
 	if got := whyEnded(log, 30); got != "see "+log {
 		t.Errorf("got %q", got)
+	}
+}
+
+// Who connects to a shared gateway by its name may be below others, but not below that one.
+func TestGatewayAboveIsNotConnectedTo(t *testing.T) {
+	for parents, want := range map[string]string{
+		"4712": "differs in", "": "differs in", "4710,4711": "has started this one", "4711,4712": "has started this one",
+	} {
+		env := clitest.State(t)
+		env[environ.ParentsVariable] = parents
+		s := windowOf(t, env, "--", "x")
+		serveAs(t, s, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_ = json.NewEncoder(w).Encode(greeting{PID: 4711, Instance: "one"})
+		}))
+		_, err := s.Dial(t.Context())
+		ssetest.WantText(t, "the error below "+parents, fmt.Sprint(err), want)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/clusterwords"
+	"github.com/mcp-sse/mcp-sse/internal/environ"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 )
 
@@ -24,6 +25,7 @@ const AllClients = "all"
 func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 	c.StateDir = stateDir(lookupEnv)
 	c.RuntimeDir, _ = lookupEnv("XDG_RUNTIME_DIR")
+	c.Parents = environ.Parents(lookupEnv)
 	if c.Check.For != "" {
 		if err := c.checkFor(); err != nil {
 			return err
@@ -288,6 +290,9 @@ func (s *Server) check(c *Config, lookupEnv func(string) (string, bool)) error {
 		if err := s.makeRemote(c, lookupEnv); err != nil {
 			return err
 		}
+	}
+	if err := s.checkParents(c); err != nil {
+		return err
 	}
 	return s.checkItself(c)
 }

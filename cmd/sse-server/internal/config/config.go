@@ -131,6 +131,8 @@ type Config struct {
 	StateDir string `kong:"-"`
 	// RuntimeDir is the directory for what lasts as long as the user is logged in. It is empty if there is none.
 	RuntimeDir string `kong:"-"`
+	// Parents are the ids of the processes of the gateways that have started this one, the outermost first.
+	Parents []string `kong:"-"`
 	// Connect is the name of the sse-server that stdio --connect shares, nil without it, and DaemonArgs are the
 	// arguments with which that is started: there the options that it was given.
 	Connect    *url.URL `kong:"-"`

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"net"
 	"net/netip"
@@ -15,6 +16,25 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
 )
+
+// NameTheServer says what to do about a command that leads back to sse-server.
+const NameTheServer = "name the MCP server itself in the command"
+
+// maxParents is how many gateways may be above one that starts a server. Some are meant to be: an agent may be a
+// server, and have servers of its own behind an sse-server.
+const maxParents = 3
+
+// checkParents returns an error if the server would be started by a gateway below too many others, which is so if
+// the command of one starts the same one again, by whatever shell or launcher.
+func (s *Server) checkParents(c *Config) error {
+	starts := c.Does == "serve" || c.Does == "stdio" || c.Does == "check" && c.Check.Start
+	if !starts || s.Kind() != OfCommand || len(c.Parents) < maxParents {
+		return nil
+	}
+	// The reason comes first: each gateway above passes on the beginning of what this one says.
+	return fmt.Errorf("it starts itself again and again: %s (%s: %d gateways are above this one, each started by the one before)",
+		NameTheServer, s.Place(commandKey), len(c.Parents))
+}
 
 // passOn are programs that do no more than to pass requests on to the address among their arguments.
 var passOn = []string{"sse-server", "mcp-remote", "mcp-proxy", "supergateway"}
