@@ -401,7 +401,7 @@ func (c *Config) readFlags(args []string) error {
 			continue
 		}
 		if path.Flag.Hidden && !internalFlags[path.Flag.Name] {
-			place := cmp.Or(elsewhere[plainName(path.Flag.Name)], "it is a key of the file that --config names")
+			place := cmp.Or(meantBy(path.Flag.Name).place, "it is a key of the file that --config names")
 			return fmt.Errorf("unknown flag --%s: %s", path.Flag.Name, place)
 		}
 		if c.given[path.Flag.Name] == "" && path.Flag.Name != "connect" && !internalFlags[path.Flag.Name] {

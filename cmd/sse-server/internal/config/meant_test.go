@@ -1,6 +1,7 @@
 package config
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/internal/clients"
@@ -14,6 +15,21 @@ func TestNearest(t *testing.T) {
 	} {
 		if got := nearest(text, clients.Names(clients.All)); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// Each name that people type means one thing, in the form in which it is looked up.
+func TestEachNameMeansOneThing(t *testing.T) {
+	rows := map[string]int{}
+	for _, one := range meanings {
+		for _, name := range strings.Fields(one.typed) {
+			if rows[name]++; rows[name] > 1 || name != plainName(name) {
+				t.Errorf("%q is there %d times, and its plain form is %q", name, rows[name], plainName(name))
+			}
+		}
+		if hasOption := one.option != "" || one.withURL != ""; hasOption == (one.place != "") {
+			t.Errorf("%q: want an option or a place", one.typed)
 		}
 	}
 }
