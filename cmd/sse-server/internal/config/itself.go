@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"net"
 	"net/netip"
 	"net/url"
@@ -68,28 +67,13 @@ func (s *Server) checkItself(c *Config) error {
 var urlOptions = []string{"--url", "--sse", "--streamableHttp"}
 
 // passesOn reports whether a command starts such a program on this machine, by itself or by a launcher such as
-// npx. What ssh or docker start is elsewhere, and means another localhost.
+// npx. The programs that ssh or docker start run elsewhere, where localhost is another one.
 func passesOn(command []string) bool {
-	if len(command) == 0 {
+	if len(command) == 0 || slices.Contains(containers, programOf(command)) {
 		return false
 	}
-	program := programOf(command)
-	how, isLauncher := launchers[program]
-	switch {
-	case slices.Contains(passOn, program):
-		return true
-	case !isLauncher || program == "docker" || program == "podman":
-		return false
-	}
-	for args := command[1:]; len(args) > 0; args = args[1:] {
-		switch {
-		case slices.Contains(how.values, args[0]):
-			args = args[min(1, len(args)-1):]
-		case !strings.HasPrefix(args[0], "-") && !slices.Contains(how.before, args[0]):
-			return slices.Contains(passOn, nameIn(args[0]))
-		}
-	}
-	return false
+	name, _ := nameOfCommand(command, "")
+	return slices.Contains(passOn, strings.ToLower(name))
 }
 
 // addressesIn returns the addresses to which a command passes requests on.
@@ -182,73 +166,4 @@ func isName(host, name string) bool {
 	first, _, _ := strings.Cut(name, ".")
 	host = strings.TrimSuffix(host, ".")
 	return host != "" && (strings.EqualFold(host, name) || strings.EqualFold(host, first))
-}
-
-// Behind returns the server that an entry leads to: itself, or for the program sse-server stdio the command
-// or the URL that it has. It reports false if that is an sse-server: the one that c is of, at whatever path,
-// or one that the entry starts with a file or an address of its own.
-func (c *Config) Behind(e Entry) (Entry, bool) {
-	if len(e.Command) > 0 && programOf(e.Command) == "sse-server" {
-		of := newConfig()
-		err := of.readFlags(e.Command[1:])
-		if err != nil || of.Does != "stdio" || of.Config != "" || of.Kind() == OfDemo {
-			return e, false
-		}
-		e = of.entry(e)
-	}
-	addresses := addressesIn(e.Command)
-	if e.URL != "" {
-		addresses = append(addresses, e.URL)
-	}
-	return e, !slices.ContainsFunc(addresses, func(address string) bool {
-		at, err := url.Parse(address)
-		return err == nil && c.isHere(at)
-	})
-}
-
-// entry returns the server of options, in the place of the entry that starts sse-server with them. The
-// variables of that are put in: they are not in the environment of another sse-server.
-func (c *Config) entry(e Entry) Entry {
-	put := func(text string) string {
-		return reference.ReplaceAllStringFunc(text, func(found string) string {
-			if value, ok := e.Env[strings.Trim(found, "${}")]; ok {
-				return value
-			}
-			return found
-		})
-	}
-	of := Entry{Name: e.Name, From: e.From, EnvFile: e.EnvFile, Command: c.Command, URL: put(c.URL), Dir: e.Dir, Inputs: e.Inputs, OfProject: e.OfProject, ReadsFiles: !e.OfProject}
-	if len(c.EnvFile) > 0 {
-		of.EnvFile = c.EnvFile
-	}
-	if c.Dir != "" {
-		of.Dir = c.Dir
-	}
-	of.Env, of.Header = maps.Clone(e.Env), map[string]string{}
-	if of.Env == nil {
-		of.Env = map[string]string{}
-	}
-	maps.Copy(of.Env, pairsOf(c.Env, "="))
-	for name, value := range pairsOf(c.Header, ":") {
-		of.Header[name] = put(value)
-	}
-	return of
-}
-
-// pairsOf returns the values of pairs by their names.
-func pairsOf(pairs []string, separator string) map[string]string {
-	all := map[string]string{}
-	for _, pair := range pairs {
-		name, value, _ := strings.Cut(pair, separator)
-		if separator == ":" {
-			value = strings.TrimSpace(value)
-		}
-		all[strings.TrimSpace(name)] = value
-	}
-	return all
-}
-
-// EntryOf returns the server that the options of init have, which have one.
-func (c *Config) EntryOf() Entry {
-	return c.entry(Entry{Name: c.Title(&c.Server)})
 }

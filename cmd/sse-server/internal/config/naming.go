@@ -27,7 +27,11 @@ func (c *Config) Title(s *Server) string {
 	case s.Kind() == ofURL:
 		return cmp.Or(titleOfURL(s.remote.Address), "remote")
 	}
-	return cmp.Or(pathName(titleOfCommand(s.Command, s.Dir)), "server")
+	name, isLaunched := nameOfCommand(s.Command, s.Dir)
+	if isLaunched {
+		name = shortName(name)
+	}
+	return cmp.Or(pathName(name), "server")
 }
 
 // launcher says how a program is told what to start.
@@ -85,38 +89,42 @@ func programOf(command []string) string {
 	return strings.ToLower(withoutEnding(path.Base(strings.ReplaceAll(command[0], `\`, "/"))))
 }
 
-// titleOfCommand returns the name of the package, image or program that a command starts in a directory.
-func titleOfCommand(command []string, dir string) string {
+// containers are launchers whose files are not here.
+var containers = []string{"docker", "podman"}
+
+// nameOfCommand returns the name of the package, image or file that a command has a launcher start in a directory, or
+// else of its own program.
+func nameOfCommand(command []string, dir string) (name string, isLaunched bool) {
 	program := withoutEnding(path.Base(strings.ReplaceAll(command[0], `\`, "/")))
 	how, isLauncher := launchers[strings.ToLower(program)]
 	if !isLauncher {
-		return program
+		return program, false
 	}
-	isOfContainer := strings.EqualFold(program, "docker") || strings.EqualFold(program, "podman") // its files are not here
+	isOfContainer := slices.Contains(containers, strings.ToLower(program))
 	for args := command[1:]; len(args) > 0; args = args[1:] {
 		arg := args[0]
 		option, value, has := strings.Cut(arg, "=")
 		switch {
 		case slices.Contains(how.code, option):
-			return program
+			return program, false
 		case slices.Contains(how.named, option) && has:
-			return shortName(nameIn(value))
+			return nameIn(value), true
 		case slices.Contains(how.named, arg) && len(args) > 1:
-			return shortName(nameIn(args[1]))
+			return nameIn(args[1]), true
 		case slices.Contains(how.values, arg):
 			args = args[min(1, len(args)-1):]
 		case strings.HasPrefix(arg, "-"), slices.Contains(how.before, arg), program == "env" && has:
 		case program == "env":
-			return titleOfCommand(args, dir)
+			return nameOfCommand(args, dir)
 		case how.runsFiles:
-			return shortName(nameOfFile(arg, dir))
+			return nameOfFile(arg, dir), true
 		case !isOfContainer && launchers[nameIn(arg)].runsFiles && len(args) > 1:
-			return titleOfCommand(append([]string{nameIn(arg)}, args[1:]...), dir)
+			return nameOfCommand(append([]string{nameIn(arg)}, args[1:]...), dir)
 		default:
-			return shortName(nameIn(arg))
+			return nameIn(arg), true
 		}
 	}
-	return program
+	return program, false
 }
 
 var (
