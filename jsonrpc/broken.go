@@ -245,37 +245,33 @@ func (s *brokenScan) value(from int) []byte {
 	return s.data[from:end]
 }
 
-// Mend returns a response whose envelope differs from JSON-RPC 2.0 in one of the usual ways, as
-// JSON-RPC 2.0 has it: it lacks "jsonrpc":"2.0" or has it as a number, or it has a null beside its
-// result, its error or its method. It returns nil for anything else: lines of logs are JSON objects
-// too, and may have an id, a method ("GET"), an error ("boom") or a result ("done"). Without a
-// "jsonrpc", a response has an id, and either a result that is an object or an error with a number
-// as its code.
+// Mend returns a response whose envelope differs from JSON-RPC 2.0 in a way that servers are known for, as
+// JSON-RPC 2.0 has it: it lacks "jsonrpc":"2.0", or it has a null beside its result or its error. It returns
+// nil for anything else: lines of logs are JSON objects too, and may have an id, a method ("GET"), an error
+// ("boom") or a result ("done"). Without a "jsonrpc", a response has an id, and either a result that is an
+// object or an error with a number as its code. TestReportsOfServers has a report for each way.
 func Mend(data []byte) []byte {
-	for _, name := range []string{"method", "result", "error"} {
+	for _, name := range []string{"result", "error"} {
 		if value, has := Member(data, name); has && string(value) == "null" {
 			data = RemoveMember(data, name)
 		}
 	}
-	version, named := Member(data, "jsonrpc")
+	_, named := Member(data, "jsonrpc")
 	result, hasResult := Member(data, "result")
 	fault, hasError := Member(data, "error")
 	_, hasID := Member(data, "id")
 	if _, hasMethod := Member(data, "method"); hasMethod || !hasID || hasResult == hasError {
 		return nil
 	}
-	switch {
-	case !named:
-		code, _ := Member(fault, "code")
-		isError := len(code) > 0 && (code[0] == '-' || code[0] >= '0' && code[0] <= '9')
-		if !isError && (!hasResult || result[0] != '{') {
-			return nil
-		}
-		return addVersion(data)
-	case string(version) == "2" || string(version) == "2.0":
-		return SetMember(data, json.RawMessage(`"2.0"`), "jsonrpc")
+	if named {
+		return data
 	}
-	return data
+	code, _ := Member(fault, "code")
+	isError := len(code) > 0 && (code[0] == '-' || code[0] >= '0' && code[0] <= '9')
+	if !isError && (!hasResult || result[0] != '{') {
+		return nil
+	}
+	return addVersion(data)
 }
 
 // addVersion adds "jsonrpc":"2.0" to an object that has other members.

@@ -136,7 +136,7 @@ func TestMend(t *testing.T) {
 		`{"result":{}}`:                                                            "",
 		`{"id":7,"result":{},"error":null}`:                                        `{"jsonrpc":"2.0","id":7,"result":{}}`,
 		`{"jsonrpc":"2.0","id":7,"result":"x","error":null}`:                       `{"jsonrpc":"2.0","id":7,"result":"x"}`,
-		`{"jsonrpc":2.0,"id":7,"result":{},"method":null}`:                         `{"jsonrpc":"2.0","id":7,"result":{}}`,
+		`{"jsonrpc":"2.0","id":7,"result":{},"method":null}`:                       "", // nobody has met that
 		`{"jsonrpc":"2.0","id":7,"result":null,"error":{"code":-1,"message":"m"}}`: `{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"m"}}`,
 		`{"jsonrpc":"2.0","id":7,"result":null}`:                                   "",
 		`{"id":7,"result":null,"error":"boom"}`:                                    "",
@@ -151,6 +151,32 @@ func TestMend(t *testing.T) {
 		}
 		if m, err := jsonrpc.Parse(got); want != "" && (err != nil || m.Kind != jsonrpc.Response) {
 			t.Errorf("%s: %v", got, err)
+		}
+	}
+}
+
+// Each way in which an answer may differ from JSON-RPC 2.0 is here because somebody has met it: in an issue, or in
+// what a program writes. How else JSON may be broken makes no difference to AnsweredID, which reads the outermost
+// members alone.
+func TestReportsOfServers(t *testing.T) {
+	for from, c := range map[string]struct{ answer, mended, id string }{
+		"gensecaihq/Wazuh-MCP-Server#59": {answer: `{"jsonrpc":"2.0","id":7,"result":{"tools":[]},"error":null}`,
+			mended: `{"jsonrpc":"2.0","id":7,"result":{"tools":[]}}`},
+		"JSON-RPC 1.0, 1.2 Response": {answer: `{"result":null,"error":{"code":-1,"message":"no"},"id":7}`,
+			mended: `{"jsonrpc":"2.0","error":{"code":-1,"message":"no"},"id":7}`},
+		"google/langsvr#13": {answer: `{"id":7,"result":{"capabilities":{}}}`,
+			mended: `{"jsonrpc":"2.0","id":7,"result":{"capabilities":{}}}`},
+		"Python 3.11, json.dumps": {answer: `{"jsonrpc": "2.0", "id": 7, "result": {"structuredContent": {"mean": NaN}}}`, id: "7"},
+		"Python 3.11, print": {answer: `{'jsonrpc': '2.0', 'id': 7, 'result': {'content': [{'type': 'text', 'text': "it's"}], 'isError': False}}`,
+			id: "7"},
+		"PrefectHQ/fastmcp#1152": {answer: `{"jsonrpc":"2.0","id":6,"result":{"content":[{"type":"text","text":"<a href=\"//home.baidu.com>`,
+			id: "6"},
+	} {
+		if got := string(jsonrpc.Mend([]byte(c.answer))); got != c.mended {
+			t.Errorf("%s: it is mended to %s, want %s", from, got, c.mended)
+		}
+		if id, whole, ok := jsonrpc.AnsweredID([]byte(c.answer)); c.id != "" && (string(id) != c.id || !whole || !ok) {
+			t.Errorf("%s: it answers %s, %v, %v, want %s", from, id, whole, ok, c.id)
 		}
 	}
 }
