@@ -57,21 +57,26 @@ var (
 
 // remedies are tried in this order: the first that is meant is taken.
 var remedies = []remedy{
-	{either: anyOf(`it starts itself again and again`, `the sse-server of this name has started this one`), todo: config.NameTheServer},
+	{either: anyOf(`it starts itself again and again`, `the sse-server of this name has started this one`),
+		todo: config.NameTheServer},
 	{reason: anyOf(`the sse-server of this name differs in .*?: (stop it .*)$`), todo: "$1"},
 	{reason: anyOf(`the server refused access`),
 		todo: "give it credentials, as with --header 'Authorization: Bearer $${TOKEN}'"},
-	{reason: anyOf(`listens at the proxy`, `to the proxy`, `answers at the proxy`, `(?:known for|of) the proxy`, `the proxy speaks no TLS`),
+	{reason: anyOf(`listens at the proxy`, `to the proxy`, `answers at the proxy`, `(?:known for|of) the proxy`,
+		`the proxy speaks no TLS`),
 		todo: diagnosis.CheckProxy},
 	// What shells write of a message.
-	{stderr: anyOf(`\b\w*sh: [^|]{0,40}\{?"?jsonrpc"?:`), todo: "name an MCP server: this is a shell, which takes its messages for commands"},
+	{stderr: anyOf(`\b\w*sh: [^|]{0,40}\{?"?jsonrpc"?:`),
+		todo: "name an MCP server: this is a shell, which takes its messages for commands"},
 	{reason: anyOf(`^it has not answered initialize`, `\(start-timeout\)`), command: anyOf(interpreter),
 		todo: "name an MCP server after it, such as a script: the command is a shell or interpreter alone, which takes its messages for a program"},
 	{stderr: servesHTTP, kind: config.OfCommand,
 		todo: "serve it with --url http://127.0.0.1:$1/mcp, as it seems to serve HTTP itself, or give it an option for stdio, if it has one"},
-	{stderr: anyOf(`E404`, `npm (?:error|ERR!) 404`, `not in (?:this|the npm) registry`, `No matching distribution`, `not found in the package registry`),
+	{stderr: anyOf(`E404`, `npm (?:error|ERR!) 404`, `not in (?:this|the npm) registry`, `No matching distribution`,
+		`not found in the package registry`),
 		todo: "check the name of the package, and which registry is configured"},
-	{either: anyOf(`ENOTFOUND`, `EAI_AGAIN`, `no such host`, `no address is known`, `Temporary failure in name resolution`, `Name or service not known`),
+	{either: anyOf(`ENOTFOUND`, `EAI_AGAIN`, `no such host`, `no address is known`,
+		`Temporary failure in name resolution`, `Name or service not known`),
 		todo: "check the name of the host, and that this machine reaches the network"},
 	{stderr: anyOf(`Cannot connect to the Docker daemon`, `docker\.sock`, `docker: error during connect`),
 		todo: "start Docker, and let this user use it"},
@@ -79,7 +84,8 @@ var remedies = []remedy{
 		todo: "check the name of the image; a private one needs docker login"},
 	{reason: isLate, stderr: anyOf(`Unable to find image '(\w[\w./:@-]*)' locally`),
 		todo: "the image is still being pulled: run docker pull $1 first, or give it more time with --start-timeout"},
-	{reason: isLate, stderr: anyOf(`: Pulling from`, `: Pulling fs layer`, `: (?:Download|Pull) complete`, `: Verifying Checksum`),
+	{reason: isLate, stderr: anyOf(`: Pulling from`, `: Pulling fs layer`, `: (?:Download|Pull) complete`,
+		`: Verifying Checksum`),
 		todo: "the image is still being pulled: run docker pull with the image first, or give it more time with --start-timeout"},
 	// A module with the whole path, which no other one imports, is the file that the command names.
 	{stderr: anyOf(`Cannot find module '((?:/|[A-Za-z]:\\)[^']*)'(?: \||$)`),
@@ -100,9 +106,11 @@ var remedies = []remedy{
 	{stderr: anyOf(`command not found`, `executable file not found`, `sh: \d+: \S+: not found`), todo: spelling},
 	{stderr: anyOf(`EADDRINUSE`, `[Aa]ddress already in use`),
 		todo: "give it an option for stdio, if it has one; one that serves HTTP goes after --url"},
-	{stderr: anyOf(`(?i)not logged[ -]in`, `(?i)to be logged in`, "(?i)\\brun:? [\\w ./'`-]{0,60}\\b(?:log[ -]?in|auth)\\b"),
+	{stderr: anyOf(`(?i)not logged[ -]in`, `(?i)to be logged in`,
+		"(?i)\\brun:? [\\w ./'`-]{0,60}\\b(?:log[ -]?in|auth)\\b"),
 		todo: "log in as it says, as the user that sse-server runs as"},
-	{either: anyOf(`(?i)api.?key`, `(?i)access.?token`, `(?i)environment variable`, `(?i)credential`, `\b[A-Z][A-Z0-9_]*_(?:KEY|TOKEN)\b`,
+	{either: anyOf(`(?i)api.?key`, `(?i)access.?token`, `(?i)environment variable`, `(?i)credential`,
+		`\b[A-Z][A-Z0-9_]*_(?:KEY|TOKEN)\b`,
 		`\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b.{0,20} (?:required|missing|not set|unset|undefined|not defined|must be set)`,
 		`(?i:\bset|missing|requires?) \b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b`),
 		todo: "give it what it asks for with --env NAME=VALUE"},
@@ -130,7 +138,8 @@ var remedies = []remedy{
 		todo: "check the path; a proxy in front of the server must not hold back its event stream"},
 	{reason: isLate,
 		todo: "give it more time with --start-timeout"},
-	{stderr: anyOf(`(?i)usage:`, `(?i)(?:unknown|unrecognized|invalid|no such) (?:\w+ )?(?:option|flag|command|argument)`, `missing required argument`),
+	{stderr: anyOf(`(?i)usage:`,
+		`(?i)(?:unknown|unrecognized|invalid|no such) (?:\w+ )?(?:option|flag|command|argument)`, `missing required argument`),
 		todo: "check the arguments of the command"},
 }
 
@@ -172,7 +181,10 @@ func (r *remedy) of(s *config.Server, reason, stderr string) (todo string, isMea
 	for _, in := range []struct {
 		pattern pattern
 		text    string
-	}{{r.reason, reason}, {r.stderr, stderr}, {r.either, reason + "\n" + stderr}, {r.command, strings.Join(s.Command, " ")}} {
+	}{
+		{r.reason, reason}, {r.stderr, stderr}, {r.either, reason + "\n" + stderr},
+		{r.command, strings.Join(s.Command, " ")},
+	} {
 		if in.pattern == nil {
 			continue
 		}

@@ -200,11 +200,15 @@ func TestEachExpressionHasAnExample(t *testing.T) {
 		}
 		r := remedies[found]
 		ssetest.WantText(t, one.from, Known(s, one.reason, one.stderr), one.todo)
-		for text, p := range map[string]pattern{one.reason: r.reason, one.stderr: r.stderr, one.reason + "\n" + one.stderr: r.either, strings.Join(s.Command, " "): r.command} {
+		note := func(p pattern, text string) {
 			for _, expression := range p {
 				shown[expression] = shown[expression] || expression.MatchString(text)
 			}
 		}
+		note(r.reason, one.reason)
+		note(r.stderr, one.stderr)
+		note(r.either, one.reason+"\n"+one.stderr)
+		note(r.command, strings.Join(s.Command, " "))
 	}
 	for _, r := range remedies {
 		for _, expression := range slices.Concat(r.reason, r.stderr, r.either, r.command) {

@@ -40,7 +40,10 @@ func (c *Config) entry(e Entry) Entry {
 			return found
 		})
 	}
-	of := Entry{Name: e.Name, From: e.From, EnvFile: e.EnvFile, Command: c.Command, URL: put(c.URL), Dir: e.Dir, Inputs: e.Inputs, OfProject: e.OfProject, ReadsFiles: !e.OfProject}
+	of := Entry{
+		Name: e.Name, From: e.From, EnvFile: e.EnvFile, Command: c.Command, URL: put(c.URL), Dir: e.Dir, Inputs: e.Inputs,
+		OfProject: e.OfProject, ReadsFiles: !e.OfProject,
+	}
 	if len(c.EnvFile) > 0 {
 		of.EnvFile = c.EnvFile
 	}

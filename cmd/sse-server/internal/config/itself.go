@@ -63,7 +63,8 @@ func (s *Server) checkItself(c *Config) error {
 	return nil
 }
 
-// urlOptions are the options of these programs that take the address; that of --connect is only a name. It may also be an argument alone.
+// urlOptions are the options of these programs that take the address, which may also be an argument alone. The address
+// of --connect is only a name.
 var urlOptions = []string{"--url", "--sse", "--streamableHttp"}
 
 // passesOn reports whether a command starts such a program on this machine, by itself or by a launcher such as

@@ -23,7 +23,8 @@ func refuseArgs(err error, args []string, flags []*kong.Flag) error {
 		flag, _, _ = strings.Cut(flag, ",")
 		return refuseFlag(err, flag, args)
 	}
-	if word, unexpected := strings.CutPrefix(text, "unexpected argument "); unexpected && !strings.Contains(word, "did you mean") {
+	word, unexpected := strings.CutPrefix(text, "unexpected argument ")
+	if unexpected && !strings.Contains(word, "did you mean") {
 		return fmt.Errorf("%w: %s", err, placeOf(word, args))
 	}
 	name, _, _ := strings.Cut(text, ": ")

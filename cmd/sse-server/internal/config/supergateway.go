@@ -7,7 +7,8 @@ import (
 )
 
 // flagsOfSupergateway are flags that may follow the command of supergateway.
-var flagsOfSupergateway = []string{"port", "baseurl", "outputtransport", "ssepath", "messagepath", "streamablehttppath", "loglevel", "cors",
+var flagsOfSupergateway = []string{"port", "baseurl", "outputtransport", "ssepath", "messagepath",
+	"streamablehttppath", "loglevel", "cors",
 	"healthendpoint", "header", "oauth2bearer", "stateful", "sessiontimeout", "protocolversion"}
 
 // ofSupergateway returns the command line that means the same as one of supergateway; empty if args are
