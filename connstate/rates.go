@@ -27,8 +27,8 @@ func newRates(perSecond float64, burst int) *rates {
 	return &rates{rate.Limit(perSecond), max(burst, 1), buckets}
 }
 
-// take uses one connect of the origin and returns 0, or returns how long to wait for one.
-func (r *rates) take(from origin, now time.Time) time.Duration {
+// useConnect uses one connect of the origin and returns 0, or returns how long to wait for one.
+func (r *rates) useConnect(from origin, now time.Time) time.Duration {
 	if r == nil {
 		return 0
 	}

@@ -110,9 +110,9 @@ func (r *Registry) OpenAs(client Client, id string, evict func() bool) (*Connect
 	opts := (*r.over.Load())[client.Transport]
 	c := newConnection(id, client, opts)
 	c.span = c.startSpan("connection opened")
-	taken, err := r.add(c, true)
+	taken, err := r.addConnection(c, true)
 	if err != nil && err.Reason == metrics.RejectedMaxConnections && evict != nil && evict() {
-		taken, err = r.add(c, false)
+		taken, err = r.addConnection(c, false)
 	}
 	switch {
 	case taken:
@@ -129,10 +129,10 @@ func (r *Registry) OpenAs(client Client, id string, evict func() bool) (*Connect
 	return c, nil
 }
 
-// add adds a connection, or says that its id is taken or which limit forbids it. The first
+// addConnection adds a connection, or says that its id is taken or which limit forbids it. The first
 // attempt counts towards the rate. It holds the lock that Drain takes, so All finds every
 // connection added before Drain.
-func (r *Registry) add(c *Connection, first bool) (taken bool, _ *LimitError) {
+func (r *Registry) addConnection(c *Connection, first bool) (taken bool, _ *LimitError) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, taken = r.conns.Load(c.id)
@@ -180,7 +180,7 @@ func (r *Registry) admitLocked(client *Client, first bool) *LimitError {
 		return refuse(metrics.RejectedDraining, fullWait, "the gateway is shutting down")
 	}
 	if counts := !client.Addr.Unmap().IsLoopback() || client.Proxied; counts && first {
-		if wait := r.rates.take(from, time.Now()); wait > 0 {
+		if wait := r.rates.useConnect(from, time.Now()); wait > 0 {
 			return refuse(metrics.RejectedRate, wait,
 				"connecting too fast: the limit is %g connections a second from one address", limits.Rate)
 		}

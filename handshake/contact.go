@@ -35,8 +35,8 @@ type contacts struct {
 // reached returns the contact of now.
 func (c *contacts) reached() contact { return contact(c.level.Load()) }
 
-// reach raises the contact.
-func (c *contacts) reach(to contact) {
+// raiseTo raises the contact.
+func (c *contacts) raiseTo(to contact) {
 	for now := c.level.Load(); now < int32(to) && !c.level.CompareAndSwap(now, int32(to)); now = c.level.Load() {
 	}
 }
@@ -45,16 +45,16 @@ func (c *contacts) reach(to contact) {
 func (c *contacts) Hears(m *jsonrpc.Message) {
 	switch {
 	case c.looked == nil || closed.Is(c.looked) || c.reached() == mayHaveChanged || c.isEmpty(m):
-		c.reach(hasMessages)
+		c.raiseTo(hasMessages)
 	case m.Kind == jsonrpc.Response || multiplex.ReadOnly(m.Method) || m.Method == mcp.MethodSetLevel:
-		c.reach(heardClient)
+		c.raiseTo(heardClient)
 	default:
-		c.reach(mayHaveChanged)
+		c.raiseTo(mayHaveChanged)
 	}
 }
 
 // HearsState is Hears for the state of a client that a session gets after another one.
-func (c *contacts) HearsState() { c.reach(heardClient) }
+func (c *contacts) HearsState() { c.raiseTo(heardClient) }
 
 // isEmpty reports whether a message of a client has nothing in it that the client has chosen: it is one of the
 // handshake, or asks for a list with no more than a cursor that the server has given. (A progress token is another

@@ -17,7 +17,7 @@ import (
 // startOwn starts a session of the gateway's own, with the synthetic initialize.
 func (s *source) startOwn(ctx context.Context) (*Session, error) {
 	t := turn{s: s}
-	defer t.end()
+	defer t.endTurn()
 	params := s.Options().Params
 	session, until, err := s.dial(ctx, &t)
 	if err != nil || params == nil {
@@ -29,7 +29,7 @@ func (s *source) startOwn(ctx context.Context) (*Session, error) {
 // dial starts a server, once there may be another session and t has its turn. It returns
 // when the start timeout is over, which begins with the start of the server.
 func (s *source) dial(ctx context.Context, t *turn) (session *Session, until time.Time, err error) {
-	if err := s.wait(ctx, s.places, t.party); err != nil {
+	if err := s.takePlace(ctx, s.places, t.party); err != nil {
 		return nil, until, notStarted(err)
 	}
 	return s.dialInPlace(ctx, t)
@@ -45,7 +45,7 @@ func (s *source) dialInPlace(ctx context.Context, t *turn) (session *Session, un
 			s.leavePlace()
 		}
 	}()
-	if err := t.begin(ctx); err != nil {
+	if err := t.takeTurn(ctx); err != nil {
 		return nil, until, notStarted(err)
 	}
 	until = time.Now().Add(s.Options().StartTimeout)
@@ -66,9 +66,9 @@ func (s *source) dialInPlace(ctx context.Context, t *turn) (session *Session, un
 	return s.newSession(conn, release), until, nil
 }
 
-// wait takes one of places for a party, and counts the start as waiting meanwhile. It
+// takePlace takes one of places for a party, and counts the start as waiting meanwhile. It
 // fails with ctx.
-func (s *source) wait(ctx context.Context, places *fair.Places, party string) error {
+func (s *source) takePlace(ctx context.Context, places *fair.Places, party string) error {
 	if places.TryTake() {
 		return nil
 	}
@@ -87,13 +87,13 @@ func (s *source) newSession(conn jsonrpc.Conn, ended func()) *Session {
 		session.lookAt(memory)
 		opts.OnNamed, opts.OnList = func() { session.StartLook() }, session.notePage
 	}
-	opts.OnClose = func(why error) { session.end(why) }
+	opts.OnClose = func(why error) { session.markEnded(why) }
 	s.goroutines.Add(1) // Wait waits for the session too
 	opts.OnDone = func() {
 		session.tellUsers(User.SessionDone)
 		ended()
 		s.leavePlace()
-		s.tell(observer.sessionEnded)
+		s.tellObserver(observer.sessionEnded)
 		s.goroutines.Done()
 	}
 	session.Session = multiplex.New(conn, opts)
@@ -108,13 +108,13 @@ type turn struct {
 	has   bool
 }
 
-func (t *turn) begin(ctx context.Context) error {
-	err := t.s.wait(ctx, t.s.turns, t.party)
+func (t *turn) takeTurn(ctx context.Context) error {
+	err := t.s.takePlace(ctx, t.s.turns, t.party)
 	t.has = err == nil
 	return err
 }
 
-func (t *turn) end() {
+func (t *turn) endTurn() {
 	if t.has {
 		t.has = false
 		t.s.turns.Give()

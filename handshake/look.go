@@ -68,7 +68,7 @@ func (s *Session) endLook(answers *remember.Answers) {
 }
 
 func (s *Session) runLook() {
-	answers, err := s.read(s.Result(), s.client)
+	answers, err := s.readLists(s.Result(), s.client)
 	switch {
 	case err != nil:
 		if !s.isOver() {
@@ -102,14 +102,14 @@ func (s *Session) learn(answers *remember.Answers) {
 	differs := known == nil && s.reached() < mayHaveChanged ||
 		known != nil && !known.Same(answers) && time.Since(known.Learned) > time.Hour
 	if differs {
-		s.source.tell(func(o observer) { o.memoryDiffers(s.client, s.Params(), s.who) })
+		s.source.tellObserver(func(o observer) { o.memoryDiffers(s.client, s.Params(), s.who) })
 	}
 }
 
 // remember keeps what the server says to such a client, and tells those who have something else, or wait.
 func (s *Session) remember(client remember.Client, answers *remember.Answers) {
 	if s.look.memory.Learn(client, answers) {
-		s.source.tell(observer.memoryHasNews)
+		s.source.tellObserver(observer.memoryHasNews)
 	}
 }
 
@@ -151,8 +151,8 @@ func (s *Session) awaitLook(ctx context.Context) *remember.Answers {
 	}
 }
 
-// read reads all lists that the server has by its result of initialize, for a client.
-func (s *Session) read(result *Result, client remember.Client) (*remember.Answers, error) {
+// readLists reads all lists that the server has by its result of initialize, for a client.
+func (s *Session) readLists(result *Result, client remember.Client) (*remember.Answers, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.source.Options().Session.RequestTimeout)
 	defer cancel()
 	known := s.look.memory.Answers(client)
@@ -167,7 +167,7 @@ func (s *Session) read(result *Result, client remember.Client) (*remember.Answer
 		for _, method := range remember.Methods(kind) {
 			var inOrder []json.RawMessage
 			pages, err := remember.Read(func(params json.RawMessage) (json.RawMessage, error) {
-				page, err := s.ask(ctx, method, params)
+				page, err := s.askForPage(ctx, method, params)
 				inOrder = append(inOrder, page)
 				return page, err
 			})
@@ -203,8 +203,8 @@ var (
 	errUnknown = errors.New("the server does not know this list")
 )
 
-// ask asks the server for a page of a list.
-func (s *Session) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+// askForPage asks the server for a page of a list.
+func (s *Session) askForPage(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	response, err := s.Call(ctx, method, params)
 	switch {
 	case err != nil:
@@ -242,7 +242,7 @@ func (s *Session) learnVersions(ctx context.Context) {
 		if !ok || answered == s.Result().Version && version < answered {
 			return // it keeps to the first version, perhaps because it was the first
 		}
-		answers, err := s.read(&Result{Raw: raw, Version: answered}, client)
+		answers, err := s.readLists(&Result{Raw: raw, Version: answered}, client)
 		if err != nil || !s.NamesAnswers() || ctx.Err() != nil {
 			return
 		}

@@ -39,10 +39,10 @@ func (p *pool) open(ctx context.Context, c OpenOptions) (session *Session, from 
 	s := p.source
 	c.AnyServer = c.AnyServer && !s.Shares() // else the pool is empty
 	t := turn{s: s, party: c.Party}
-	defer t.end()
+	defer t.endTurn()
 	until, from := time.Now().Add(s.Options().StartTimeout), FromPool
 	if c.AnyServer && s.Options().Warm > 0 {
-		session = p.take()
+		session = p.takeWarm()
 	}
 	if session == nil {
 		from = FromStart
@@ -88,7 +88,7 @@ func (p *pool) awaitPlace(ctx context.Context, c OpenOptions, party string) (*Se
 		return nil, nil
 	}
 	if !c.AnyServer {
-		return nil, s.wait(ctx, s.places, party)
+		return nil, s.takePlace(ctx, s.places, party)
 	}
 	waiting, stop := context.WithCancel(ctx)
 	var warm *Session
@@ -101,7 +101,7 @@ func (p *pool) awaitPlace(ctx context.Context, c OpenOptions, party string) (*Se
 		case <-waiting.Done():
 		}
 	})
-	err := s.wait(waiting, s.places, party)
+	err := s.takePlace(waiting, s.places, party)
 	stop()
 	<-watched
 	switch {
@@ -126,7 +126,7 @@ func (t *turn) params(ctx context.Context, from <-chan json.RawMessage) (
 	}
 	again := t.has && !t.s.Options().Boots
 	if again {
-		t.end()
+		t.endTurn()
 	}
 	select {
 	case params = <-from:
@@ -135,7 +135,7 @@ func (t *turn) params(ctx context.Context, from <-chan json.RawMessage) (
 	}
 	if again {
 		waits := time.Now()
-		err = t.begin(ctx)
+		err = t.takeTurn(ctx)
 		waited = time.Since(waits)
 	}
 	return params, waited, err

@@ -106,7 +106,7 @@ func (p *pool) keepLocked(state poolState) {
 	for len(p.keepers) < servers {
 		life, end := context.WithCancel(p.source.life)
 		p.keepers = append(p.keepers, end)
-		p.source.Go(func() { p.keep(life) }) // ends with the supplier
+		p.source.Go(func() { p.keepWarm(life) }) // ends with the supplier
 	}
 	for ; len(p.keepers) > servers; p.keepers = p.keepers[:len(p.keepers)-1] {
 		p.keepers[len(p.keepers)-1]()
@@ -147,8 +147,8 @@ func (p *pool) pause(d time.Duration) {
 	p.resize()
 }
 
-// take returns a warm server, or nil if there is none.
-func (p *pool) take() *Session {
+// takeWarm returns a warm server, or nil if there is none.
+func (p *pool) takeWarm() *Session {
 	for {
 		select {
 		case s := <-p.warm:
@@ -164,12 +164,12 @@ func (p *pool) take() *Session {
 	}
 }
 
-// keep keeps one warm server, until life ends. It pauses after a start that failed, and after
+// keepWarm keeps one warm server, until life ends. It pauses after a start that failed, and after
 // a server that ended before anybody took it: some end when they have been idle for a while.
-func (p *pool) keep(life context.Context) {
+func (p *pool) keepWarm(life context.Context) {
 	pauses := NewPauses()
 	for life.Err() == nil {
-		s, err := p.start(life)
+		s, err := p.startWarm(life)
 		if err == nil && p.offer(life, s) {
 			pauses = NewPauses()
 			continue
@@ -216,10 +216,10 @@ func (p *pool) offer(life context.Context, s *Session) (done bool) {
 	return true
 }
 
-// start starts a server for the pool, and reports the result.
-func (p *pool) start(life context.Context) (*Session, error) {
+// startWarm starts a server for the pool, and reports the result.
+func (p *pool) startWarm(life context.Context) (*Session, error) {
 	t := turn{s: p.source}
-	defer t.end()
+	defer t.endTurn()
 	began := time.Now()
 	s, _, err := p.source.dial(life, &t)
 	switch {

@@ -104,7 +104,7 @@ func (s *Supplier) runProbe(p *probe) {
 // the credentials of the probe is there, if clients have others.
 func (s *Supplier) tryStart(ctx context.Context) error {
 	if s.shared != nil {
-		_, err := s.shared.get(ctx)
+		_, err := s.shared.getSession(ctx)
 		return err
 	}
 	session, err := s.startOwn(ctx)
@@ -126,7 +126,7 @@ const quiet = 10 * time.Second
 func (s *Supplier) CheckStart(ctx context.Context) (found Found, err error) {
 	if s.shared != nil {
 		until := time.Now().Add(s.Options().StartTimeout)
-		session, err := s.shared.get(ctx)
+		session, err := s.shared.getSession(ctx)
 		if err != nil {
 			return Found{}, err
 		}

@@ -49,9 +49,10 @@ const (
 	mayNotBegin                   // there is a pause, or the client is told of nothing
 )
 
-// begin notes that a start begins, and returns the channel done, which the start has to close at its end. If one runs
-// already, or none may begin, begin notes nothing. It returns the channel of the one that runs, or a closed one.
-func (r *renewal) begin(of remember.Client, done <-chan struct{}) (beginning, <-chan struct{}) {
+// beginStart notes that a start begins, and returns the channel done, which the start has to close at its end. If one
+// runs already, or none may begin, beginStart notes nothing. It returns the channel of the one that runs, or a closed
+// one.
+func (r *renewal) beginStart(of remember.Client, done <-chan struct{}) (beginning, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -66,8 +67,8 @@ func (r *renewal) begin(of remember.Client, done <-chan struct{}) (beginning, <-
 	return begins, done
 }
 
-// end notes that the start has ended, with an error if nothing could be learned.
-func (r *renewal) end(err error) {
+// endStart notes that the start has ended, with an error if nothing could be learned.
+func (r *renewal) endStart(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.running = nil
@@ -126,7 +127,7 @@ func (r *renewal) learnUnlessSince(at time.Time, params json.RawMessage, who str
 		return mayNotBegin, alreadyClosed
 	}
 	s, done := r.pool.source, make(chan struct{})
-	how, running := r.begin(client, done)
+	how, running := r.beginStart(client, done)
 	if how != begins {
 		return how, running
 	}
@@ -139,7 +140,7 @@ func (r *renewal) learnUnlessSince(at time.Time, params json.RawMessage, who str
 		if known == nil || known.Learned.Before(at) {
 			err = r.Learn(s.life, params, who)
 		}
-		r.end(err)
+		r.endStart(err)
 		close(done)
 		if err != nil && s.life.Err() == nil {
 			if !errors.Is(err, errNothingLearned) {

@@ -156,8 +156,8 @@ func (s *Session) noteTools(list *multiplex.ToolList) {
 	}
 }
 
-// end makes the session over, and reports whether it was not.
-func (s *Session) end(why error) (first bool) {
+// markEnded makes the session over, and reports whether it was not.
+func (s *Session) markEnded(why error) (first bool) {
 	s.ended.Do(func() {
 		s.why, first = why, true
 		close(s.over)
@@ -190,7 +190,7 @@ func (s *Session) Close(why error) { s.source.Go(func() { s.Session.Close(why) }
 // is closed, the supplier is closed, or the request timeout passes. It does nothing to a
 // session that is over.
 func (s *Session) Retire(why error, gone <-chan struct{}) {
-	if !s.end(why) {
+	if !s.markEnded(why) {
 		return
 	}
 	s.source.Go(func() {
@@ -212,7 +212,7 @@ func (s *Session) Retire(why error, gone <-chan struct{}) {
 
 // NoteUse notes that a client uses the session, at a time in Unix nanoseconds.
 func (s *Session) NoteUse(at int64) {
-	s.source.tell(func(o observer) { o.serverUsed(at) })
+	s.source.tellObserver(func(o observer) { o.serverUsed(at) })
 }
 
 // WaitedForParams returns how long the initialize has waited for its params while the server was ready for it.

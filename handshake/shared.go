@@ -31,9 +31,9 @@ type attempt struct {
 	err     error
 }
 
-// get returns the session, and waits for its start if there is none. The error is a
+// getSession returns the session, and waits for its start if there is none. The error is a
 // *Failure.
-func (s *shared) get(ctx context.Context) (*Session, error) {
+func (s *shared) getSession(ctx context.Context) (*Session, error) {
 	s.mu.Lock()
 	s.checkLocked()
 	if s.session != nil {
@@ -61,7 +61,7 @@ func (s *shared) startLocked() *attempt {
 	s.source.Go(func() {
 		defer close(running.done)
 		_ = backoff.Wait(s.source.life, wait)
-		running.session, running.err = s.start(followsLoss)
+		running.session, running.err = s.startSession(followsLoss)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.starting = nil
@@ -75,9 +75,9 @@ func (s *shared) startLocked() *attempt {
 	return running
 }
 
-// start starts the session and reports the result to log and metrics, once for all
+// startSession starts the session and reports the result to log and metrics, once for all
 // waiting connections. followsLoss says that a session was lost before.
-func (s *shared) start(followsLoss bool) (*Session, error) {
+func (s *shared) startSession(followsLoss bool) (*Session, error) {
 	source, m := s.source, s.source.metrics
 	began := time.Now()
 	session, err := source.startOwn(source.life)

@@ -78,8 +78,8 @@ type observer interface {
 	memoryDiffers(of remember.Client, params json.RawMessage, who string)
 }
 
-// tell tells the observer, if there is one.
-func (s *source) tell(event func(observer)) {
+// tellObserver tells the observer, if there is one.
+func (s *source) tellObserver(event func(observer)) {
 	if s.observer != nil {
 		event(s.observer)
 	}

@@ -83,7 +83,7 @@ func (all *succession) newSupplier(up upstream.Upstream, opts SupplierOptions) *
 // The wait for a turn comes before it. The error is a *Failure.
 func (s *Supplier) Open(ctx context.Context, c OpenOptions) (session *Session, from string, err error) {
 	if s.shared != nil {
-		session, err = s.shared.get(ctx)
+		session, err = s.shared.getSession(ctx)
 		return session, FromShared, err
 	}
 	return s.pool.open(ctx, c)
@@ -141,7 +141,7 @@ func (s *Supplier) keepWarm() {
 	case s.shared == nil:
 		s.pool.resize()
 	case s.Options().Warm > 0:
-		s.Go(func() { _, _ = s.shared.get(s.life) }) // ends with the start
+		s.Go(func() { _, _ = s.shared.getSession(s.life) }) // ends with the start
 	}
 }
 

@@ -133,9 +133,9 @@ type stream struct {
 	deadline *httpanswer.Deadline
 }
 
-// take gives one event to the library if there is room. The outbox calls it,
+// takeEvent gives one event to the library if there is room. The outbox calls it,
 // one call at a time.
-func (s *stream) take(ev connstate.Event) bool {
+func (s *stream) takeEvent(ev connstate.Event) bool {
 	taken := s.taken.Load()
 	if taken-s.free.Load() >= engineBuffer {
 		return false
@@ -191,7 +191,7 @@ func (s *stream) Flush() {
 		if s.err == nil {
 			s.c.SawFirstByte()
 			s.c.StartAnnounceDelay()
-			s.c.Attach(s.take)
+			s.c.Attach(s.takeEvent)
 		}
 		return
 	}

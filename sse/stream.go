@@ -26,8 +26,8 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	if c.Connection == nil {
 		return
 	}
-	defer h.end(c)
-	stop := h.begin(w, r, c)
+	defer h.endConnection(c)
+	stop := h.startConnection(w, r, c)
 	defer stop()
 	h.engine.serve(w, r, c, h.endpoint(r, c.ID()))
 	c.Close(connstate.ClosedClient)
@@ -53,9 +53,9 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) (connstate.ForTra
 	return h.Open(h.registry, client, "", nil)
 }
 
-// begin starts the backend of a connection, and its timers, which the returned
+// startConnection starts the backend of a connection, and its timers, which the returned
 // function stops.
-func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c connstate.ForTransport) (stop func()) {
+func (h *Handler) startConnection(w http.ResponseWriter, r *http.Request, c connstate.ForTransport) (stop func()) {
 	// The server's own deadlines are for requests that end. Not every
 	// ResponseWriter has deadlines; then there are none to lift.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
@@ -75,7 +75,7 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c connstate.ForT
 	return h.keepAlive(c)
 }
 
-func (h *Handler) end(c connstate.ForTransport) {
+func (h *Handler) endConnection(c connstate.ForTransport) {
 	c.Close(connstate.ClosedError) // only counts when something has panicked
 	h.registry.Remove(c.Connection)
 	h.LogClosed(c.Connection)

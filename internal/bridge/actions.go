@@ -20,7 +20,7 @@ func (l *sessionLife) takeServer() {
 	}
 	l.supplier, l.since = now, time.Time{}
 	l.forgetFailures()
-	l.later(func() {
+	l.doLater(func() {
 		now.Join(l)
 		if before != nil {
 			before.Leave(l)
@@ -44,7 +44,7 @@ func (l *sessionLife) nextStart(needed bool) *start {
 	s := newStart(l.client, l, l.supplier, l.failures.attempts, first)
 	s.followsLoss = l.lost
 	if l.hasLists() {
-		s.tell(ListsTold)
+		s.tellEvent(ListsTold)
 	}
 	return s
 }
@@ -67,7 +67,7 @@ func (l *sessionLife) noteFailure(s step) {
 	reported.Attempt, reported.RetryAfter, reported.Refusal = l.failures.attempts, l.failures.pauses.Next(), nil
 	l.failure, l.pause = &reported, reported.RetryAfter
 	if s.before.Told == life.ToldNothing {
-		l.later(func() { l.announceFailure(&reported) })
+		l.doLater(func() { l.announceFailure(&reported) })
 	}
 }
 
@@ -87,7 +87,7 @@ func (l *sessionLife) noteLoss(s step) {
 	a, attempt, supplier := s.session, l.failures.attempts, l.supplier
 	why := a.session.Why()
 	soon := s.event != life.Lost
-	l.later(func() {
+	l.doLater(func() {
 		age := a.session.Age()
 		l.limited().Warn("session lost", "duration", age, "err", why)
 		supplier.NoteLoss(why, soon)
@@ -107,7 +107,7 @@ func (l *sessionLife) retireSession(s step) {
 	if s.event == life.Replaced { // one that is lost has nothing to finish, nor has one that is idle
 		l.retiring = append(l.retiring, a)
 	}
-	l.later(func() {
+	l.doLater(func() {
 		switch s.event {
 		case life.Idle:
 			a.finish(handshake.ErrIdle)
@@ -128,7 +128,7 @@ func (l *sessionLife) retireSession(s step) {
 // connection counts once.
 func (l *sessionLife) countUnbegun(s step) {
 	if s.before.Phase.Recalls() && s.before.Told == life.ToldNothing && l.failures.attempts == 0 {
-		l.later(func() { l.opts.Metrics.HandshakeDone(metrics.HandshakeCanceled, "", "", time.Since(l.c.Opened())) })
+		l.doLater(func() { l.opts.Metrics.HandshakeDone(metrics.HandshakeCanceled, "", "", time.Since(l.c.Opened())) })
 	}
 }
 
@@ -136,7 +136,7 @@ func (l *sessionLife) countUnbegun(s step) {
 func (l *sessionLife) closeSessions() {
 	current, retiring := l.session, l.retiring
 	l.session, l.retiring = nil, nil
-	l.later(func() {
+	l.doLater(func() {
 		switch {
 		case current == nil:
 		case l.shares():

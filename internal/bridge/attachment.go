@@ -76,8 +76,8 @@ type usage struct {
 	stateful atomic.Bool
 }
 
-// note notes a message that passes now, and returns when that is, in Unix nanoseconds.
-func (u *usage) note() (at int64) {
+// noteMessage notes a message that passes now, and returns when that is, in Unix nanoseconds.
+func (u *usage) noteMessage() (at int64) {
 	at = time.Now().UnixNano()
 	u.last.Store(at)
 	return at
@@ -89,7 +89,7 @@ func (u *usage) idleFor() time.Duration { return time.Since(time.Unix(0, u.last.
 // attach attaches the connection to a session.
 func (c *client) attach(s *handshake.Session, h holder) *attachment {
 	a := &attachment{client: c, holder: h, session: s, early: newEarly()}
-	a.usage.note()
+	a.usage.noteMessage()
 	a.caller = s.Attach(a, c.c.ShortID(), c.c.Client().Principal)
 	return a
 }
@@ -138,7 +138,7 @@ func (a *attachment) Deliver(method string, related jsonrpc.ID, message []byte) 
 		a.opts.Metrics.Dropped(metrics.DroppedUnknownRequest)
 		return
 	}
-	a.usage.note()
+	a.usage.noteMessage()
 	if kind, isList := mcp.ChangedList(method); isList {
 		a.holder.listsChanged(a, kind)
 	}
@@ -155,7 +155,7 @@ func (a *attachment) Progress(r *connstate.Request, message []byte) {
 
 // deliverOrKeep passes a message to the client, or keeps it until the session is in use.
 func (a *attachment) deliverOrKeep(message []byte, pass func()) {
-	if !a.early.pass(len(message), pass) {
+	if !a.early.deliverOrKeep(len(message), pass) {
 		a.opts.Metrics.Dropped(metrics.DroppedNotReady) // a request among them is answered by its timeout
 	}
 }
@@ -178,8 +178,8 @@ func (a *attachment) Serves(m *jsonrpc.Message) bool {
 // send sends a message to the server. It reports whether the session took it.
 func (a *attachment) send(r *connstate.Request) bool {
 	m := r.Message
-	a.settings.note(m)
-	a.session.NoteUse(a.usage.note())
+	a.settings.noteSetting(m)
+	a.session.NoteUse(a.usage.noteMessage())
 	a.session.Hears(m)
 	if m.Kind == jsonrpc.Request && a.lacks(m.Method) {
 		changed := jsonrpc.ReasonError(

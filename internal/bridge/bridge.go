@@ -31,7 +31,7 @@ func New(c *connstate.Connection, opts *Options) *Bridge {
 	b := &Bridge{client: client{opts: opts, c: connstate.ForHandler{Connection: c}}}
 	b.ctx, b.end = context.WithCancel(context.Background())
 	b.life.client = &b.client
-	b.life.begin()
+	b.life.beginLife()
 	return b
 }
 
@@ -85,7 +85,7 @@ func (b *Bridge) request(m *jsonrpc.Message) {
 	case m.Method == mcp.MethodInitialize && b.opts.Params != nil:
 		b.life.initialize(r)
 	default:
-		b.life.pass(r)
+		b.life.passMessage(r)
 	}
 }
 
@@ -97,7 +97,7 @@ func (b *Bridge) notification(m *jsonrpc.Message) {
 		b.cancel(m)
 	default:
 		b.c.AuditNotification(m)
-		b.life.pass(&connstate.Request{Message: m})
+		b.life.passMessage(&connstate.Request{Message: m})
 	}
 }
 

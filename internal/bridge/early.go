@@ -33,13 +33,13 @@ type early struct {
 
 func newEarly() *early { return &early{asks: make(chan struct{})} }
 
-// is reports whether the session has come so far into use, and no further.
-func (e *early) is(u use) bool { return use(e.use.Load()) == u }
+// isAt reports whether the session has come so far into use, and no further.
+func (e *early) isAt(u use) bool { return use(e.use.Load()) == u }
 
-// pass delivers a message of so many bytes, or keeps it until the session is in use. It reports false if it is
+// deliverOrKeep delivers a message of so many bytes, or keeps it until the session is in use. It reports false if it is
 // dropped: there are over maxEarlyBytes.
-func (e *early) pass(size int, deliver func()) bool {
-	if !e.is(inUse) {
+func (e *early) deliverOrKeep(size int, deliver func()) bool {
+	if !e.isAt(inUse) {
 		if kept, isDropped := e.keep(size, deliver); kept || isDropped {
 			return kept
 		}
@@ -54,7 +54,7 @@ func (e *early) keep(size int, deliver func()) (kept, isDropped bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
-	case e.is(inUse):
+	case e.isAt(inUse):
 		return false, false
 	case e.bytes+size > maxEarlyBytes:
 		return false, true

@@ -77,7 +77,7 @@ func (l *sessionLife) started(s *start) bool {
 	}
 	first := l.state.Told == life.ToldNothing
 	s.result.attachment.own = s.sent == sentOwn
-	l.later(func() { s.reportUsed(first) })
+	l.doLater(func() { s.reportUsed(first) })
 	if l.start == s {
 		l.move(life.Up)
 	}
@@ -127,7 +127,7 @@ func (l *sessionLife) startIsLate(s *start) {
 	}
 	l.failure = nil
 	if l.state.Told == life.ToldNothing {
-		l.later(func() { l.announceFailure(l.lateFailure(s.attempt, s.lastWords())) })
+		l.doLater(func() { l.announceFailure(l.lateFailure(s.attempt, s.lastWords())) })
 	}
 }
 
@@ -214,7 +214,7 @@ func (l *sessionLife) MemoryHasNews(of *handshake.Supplier) {
 	case l.state.Phase == life.Asleep:
 		q := &question{supplier: l.supplier, memory: l.supplier.Options().Memory, params: l.params()}
 		if q.memory != nil {
-			l.later(func() { q.ask(l.client, l.renewed) })
+			l.doLater(func() { q.askMemory(l.client, l.renewed) })
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (l *sessionLife) idleCheck() time.Duration {
 // client. asks says that the server has asked something.
 func (l *sessionLife) isIdle(a *attachment, asks bool) bool {
 	if l.c.InFlight() > 0 || asks {
-		a.usage.note()
+		a.usage.noteMessage()
 	}
 	return a.usage.idleFor() >= l.supplier.Options().ProcessIdle && !a.usage.stateful.Load() &&
 		l.state.Told != life.ToldOutdated && a.session.Result() != nil && !l.settings.hasSubscriptions()

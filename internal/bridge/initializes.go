@@ -26,7 +26,7 @@ func (l *sessionLife) answerInitializes(result *handshake.Result) {
 		return
 	}
 	for _, w := range l.takeInitializes() {
-		l.later(func() { w.Answer(result.Answer(w.ID, w.version), "") })
+		l.doLater(func() { w.Answer(result.Answer(w.ID, w.version), "") })
 	}
 }
 
@@ -34,20 +34,20 @@ func (l *sessionLife) answerInitializes(result *handshake.Result) {
 func (l *sessionLife) answerRefusal(refusal *jsonrpc.Message) {
 	l.own = nil
 	for _, w := range l.takeInitializes() {
-		l.later(func() { w.Answer(refusal.WithID(w.ID), metrics.ErrorInitialization) })
+		l.doLater(func() { w.Answer(refusal.WithID(w.ID), metrics.ErrorInitialization) })
 	}
 }
 
 func (l *sessionLife) refuseInitializes(why error) {
 	for _, w := range l.takeInitializes() {
-		l.later(func() { l.refuse(w.Request, why) })
+		l.doLater(func() { l.refuse(w.Request, why) })
 	}
 }
 
 // refuseWaiting gives what waits the failure.
 func (l *sessionLife) refuseWaiting() {
 	refused, failure := l.c.TakeRefused(), l.failure
-	l.later(func() {
+	l.doLater(func() {
 		for _, r := range refused {
 			l.refuse(r, failure)
 		}

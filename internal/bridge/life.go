@@ -10,14 +10,14 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 )
 
-// begin begins the life. Its end is Closed, for which Wait of the supplier waits.
-func (l *sessionLife) begin() {
+// beginLife begins the life. Its end is Closed, for which Wait of the supplier waits.
+func (l *sessionLife) beginLife() {
 	l.mu.Lock()
 	defer l.unlock()
 	l.state = life.State{Phase: life.Recalling, Told: life.ToldNothing, Declared: life.DeclaredNothing}
 	l.failures.pauses = handshake.NewPauses()
 	l.takeServer()
-	l.ask()
+	l.askMemory()
 }
 
 // happened makes the move of an event. source is what it comes from: a start, a session, a question, a timer,
@@ -26,7 +26,7 @@ func (l *sessionLife) begin() {
 func (l *sessionLife) happened(source any, event life.Event) {
 	l.mu.Lock()
 	defer l.unlock()
-	if l.has(source) {
+	if l.hasSource(source) {
 		l.move(event)
 	}
 }
@@ -46,9 +46,9 @@ func (l *sessionLife) moveFrom(event life.Event, answers *remember.Answers) {
 	if next.Phase != s.before.Phase {
 		l.leavePhase()
 	}
-	l.note(s)
+	l.noteEvent(s)
 	for _, action := range actions {
-		l.do(action, s)
+		l.doAction(action, s)
 	}
 	if next.Phase != life.Waking {
 		l.start = nil
@@ -65,15 +65,15 @@ func (l *sessionLife) leavePhase() {
 	}
 }
 
-// do performs an action of the table, with mu held. The steps that it puts into todo follow in that order.
-func (l *sessionLife) do(action life.Action, s step) {
+// doAction performs an action of the table, with mu held. The steps that it puts into todo follow in that order.
+func (l *sessionLife) doAction(action life.Action, s step) {
 	switch action {
 	case life.Recall:
-		l.ask()
+		l.askMemory()
 	case life.StartMoment:
 		l.after(l.opts.Times().AnnounceDelay, life.MomentOver)
 	case life.Learn:
-		l.learn()
+		l.learnInBackground()
 	case life.StopWaiting:
 		l.stopTimer()
 		l.question, l.learning = nil, nil
@@ -89,25 +89,25 @@ func (l *sessionLife) do(action life.Action, s step) {
 	case life.BeginStart:
 		l.failures.attempts++
 		l.start = l.nextStart(s.event == life.Needed)
-		l.later(l.start.begin)
+		l.doLater(l.start.beginStart)
 	case life.StartNeeded:
-		l.start.tell(Needed)
+		l.start.tellEvent(Needed)
 	case life.StartOwn:
 		if l.own == nil { // its params cannot be used, but it needs an answer
-			l.start.tell(Needed)
+			l.start.tellEvent(Needed)
 		} else {
-			l.start.tell(OwnInitialize)
+			l.start.tellEvent(OwnInitialize)
 		}
 	case life.StartMore:
-		l.start.tell(MoreDeclared)
+		l.start.tellEvent(MoreDeclared)
 	case life.StartReplaced:
-		l.start.tell(ServerReplaced)
+		l.start.tellEvent(ServerReplaced)
 	case life.AbandonStart:
 		if l.start != nil {
 			if s.before.Told == life.ToldNothing && l.c.Reason() == connstate.ClosedClient {
 				l.start.leftAfter = time.Since(l.c.Opened())
 			}
-			l.start.tell(ConnectionClosed)
+			l.start.tellEvent(ConnectionClosed)
 		}
 	case life.AnswerRefusal:
 		l.answerRefusal(l.start.failure.Refusal)
@@ -126,7 +126,7 @@ func (l *sessionLife) do(action life.Action, s step) {
 
 	case life.AnnounceResult:
 		if result := l.session.session.Result(); result != nil {
-			l.later(func() { l.announce(result.Response(l.autoID())) })
+			l.doLater(func() { l.announce(result.Response(l.autoID())) })
 		}
 	case life.AnswerInitializes:
 		l.answerInitializes(l.session.session.Result())
@@ -134,7 +134,7 @@ func (l *sessionLife) do(action life.Action, s step) {
 		l.prepare(s)
 	case life.Release:
 		a, supplier := l.session, l.supplier
-		l.later(func() { supplier.Go(func() { a.release(l) }) }) // ends with what waits, or the session
+		l.doLater(func() { supplier.Go(func() { a.release(l) }) }) // ends with what waits, or the session
 	case life.NoteLoss:
 		l.noteLoss(s)
 	case life.RetireSession:
@@ -142,19 +142,19 @@ func (l *sessionLife) do(action life.Action, s step) {
 	case life.SupersedeSession:
 		a := l.session
 		l.session = nil
-		l.later(func() { a.close(errSuperseded) })
+		l.doLater(func() { a.close(errSuperseded) })
 	case life.CloseSession:
 		l.countUnbegun(s)
 		l.closeSessions()
 	case life.RefuseDraining:
 		l.refuseInitializes(connstate.ErrDraining)
 	case life.EndConnection:
-		l.later(l.endConnection)
+		l.doLater(l.endConnection)
 	}
 }
 
-// note keeps what an event says.
-func (l *sessionLife) note(s step) {
+// noteEvent keeps what an event says.
+func (l *sessionLife) noteEvent(s step) {
 	switch s.event {
 	case life.OwnInitialize, life.MoreDeclared:
 		if l.state.Told == life.ToldResult && s.before.Told != life.ToldResult {
@@ -168,7 +168,7 @@ func (l *sessionLife) note(s step) {
 		}
 		if kinds := l.session.changed; kinds != nil {
 			a := l.session
-			l.later(func() { l.listsChanged(a, kinds...) })
+			l.doLater(func() { l.listsChanged(a, kinds...) })
 		}
 	case life.Looked:
 		now := *l.session.session.Looked()
@@ -242,15 +242,15 @@ func (l *sessionLife) after(d time.Duration, event life.Event) {
 	t.Timer = time.AfterFunc(d, func() { l.happened(t, event) })
 }
 
-// ask asks memory, with mu held. A question that is under way and equal is joined. The answer is another event in
+// askMemory asks memory, with mu held. A question that is under way and equal is joined. The answer is another event in
 // each phase in which it may come.
-func (l *sessionLife) ask() {
+func (l *sessionLife) askMemory() {
 	q := &question{supplier: l.supplier, memory: l.supplier.Options().Memory, params: l.params()}
 	if old := l.question; old != nil && old.equals(q) {
 		return
 	}
 	l.question, l.asked = q, time.Now()
-	l.later(func() { q.ask(l.client, l.answered) })
+	l.doLater(func() { q.askMemory(l.client, l.answered) })
 }
 
 // answered makes the move that follows from the answer to a question.
@@ -269,11 +269,11 @@ func (l *sessionLife) answered(q *question) {
 	l.moveFrom(event, before)
 }
 
-// learn has the server say in the background what it says to such a client.
-func (l *sessionLife) learn() {
+// learnInBackground has the server say in the background what it says to such a client.
+func (l *sessionLife) learnInBackground() {
 	done, supplier, params, asked := &learning{}, l.supplier, l.params(), l.asked
 	l.learning = done
-	l.later(func() {
+	l.doLater(func() {
 		supplier.Go(func() { // ends with that start, and those before it
 			supplier.LearnInTurn(asked, params, l.who(), func() bool { return l.isLearning(done) })
 			l.happened(done, life.Learned)
@@ -293,7 +293,7 @@ func (l *sessionLife) prepare(s step) {
 	a, supplier := l.session, l.supplier
 	wasTold := s.before.Told != life.ToldNothing
 	known := s.before.Told == life.ToldNearest || s.before.Told == life.ToldLists
-	l.later(func() {
+	l.doLater(func() {
 		a.session.Observe(a)
 		if !a.session.CanLook() {
 			l.happened(a, life.Unlookable)

@@ -10,9 +10,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// pass sends a message to the session that takes messages at once. Otherwise it does what the life says: answer
+// passMessage sends a message to the session that takes messages at once. Otherwise it does what the life says: answer
 // it, send it, let it wait at the gate, or refuse it. A message that a session has not taken comes back once.
-func (l *sessionLife) pass(r *connstate.Request) {
+func (l *sessionLife) passMessage(r *connstate.Request) {
 	isBack := false
 	if a := l.direct.Load(); a != nil {
 		if a.send(r) {
@@ -22,7 +22,7 @@ func (l *sessionLife) pass(r *connstate.Request) {
 		l.c.Passed(r)
 	}
 	for {
-		to, err := l.take(r)
+		to, err := l.routeMessage(r)
 		switch {
 		case err != nil:
 			l.refuse(r, err)
@@ -38,9 +38,9 @@ func (l *sessionLife) pass(r *connstate.Request) {
 	}
 }
 
-// take decides about a message that no session has taken at once. It returns the session that is to get it, or why it
-// is refused, or neither if memory answers it, or it waits at the gate.
-func (l *sessionLife) take(r *connstate.Request) (to *attachment, err error) {
+// routeMessage decides about a message that no session has taken at once. It returns the session that is to get it, or
+// why it is refused, or neither if memory answers it, or it waits at the gate.
+func (l *sessionLife) routeMessage(r *connstate.Request) (to *attachment, err error) {
 	l.mu.Lock()
 	defer l.unlock()
 	m := r.Message
@@ -49,7 +49,7 @@ func (l *sessionLife) take(r *connstate.Request) (to *attachment, err error) {
 		return nil, nil // the session to come asks for the roots anyway
 	}
 	if answer := l.fromMemory(r); answer != nil {
-		l.later(answer) // after that to an initialize which may be there
+		l.doLater(answer) // after that to an initialize which may be there
 		return nil, nil
 	}
 	switch l.state.Phase.Takes(isRequest, !time.Now().Before(l.retry)) {
@@ -90,14 +90,14 @@ func (l *sessionLife) notTaken(w *connstate.Queued) {
 	verdict := l.state.Phase.Takes(w.ID != "", false)
 	if verdict == life.Wait {
 		if err := l.c.PutBack(w, l.hasLists()); err != nil {
-			l.later(func() { l.refuse(w.Request, err) })
+			l.doLater(func() { l.refuse(w.Request, err) })
 			return
 		}
 		l.move(life.Needed)
 		return
 	}
 	l.c.Sent(w)
-	l.later(func() { l.pass(w.Request) })
+	l.doLater(func() { l.passMessage(w.Request) })
 }
 
 // repeat puts a request of a lost session back into the gate, where it waits for the
@@ -110,5 +110,5 @@ func (l *sessionLife) repeat(r *connstate.Request, e *jsonrpc.Error) {
 	}
 	r.FromServer(metrics.ErrorSessionLost)
 	l.opts.Metrics.RequestRepeated()
-	l.pass(r)
+	l.passMessage(r)
 }

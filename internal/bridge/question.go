@@ -17,8 +17,8 @@ type question struct {
 	answer handshake.Recalled
 }
 
-// ask gets the answer, which done is called with in the background, once memory has answered: that is bounded.
-func (q *question) ask(c *client, done func(*question)) {
+// askMemory gets the answer, which done is called with in the background, once memory has answered: that is bounded.
+func (q *question) askMemory(c *client, done func(*question)) {
 	if q.memory == nil || q.params == nil {
 		done(q)
 		return

@@ -38,9 +38,9 @@ func (s setting) cost(params json.RawMessage) int {
 	return len(s.uri) + len(params) + budget.ItemCost
 }
 
-// note records a request to the server if it sets the log level or changes a
+// noteSetting records a request to the server if it sets the log level or changes a
 // subscription.
-func (m *clientState) note(msg *jsonrpc.Message) {
+func (m *clientState) noteSetting(msg *jsonrpc.Message) {
 	sets := setting{method: msg.Method}
 	switch msg.Method {
 	case mcp.MethodSetLevel:

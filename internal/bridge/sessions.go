@@ -96,8 +96,8 @@ type step struct {
 	session *attachment // the one before, or nil
 }
 
-// later has f done outside of mu, after what was put there before.
-func (l *sessionLife) later(f func()) { l.todo = append(l.todo, f) }
+// doLater has f done outside of mu, after what was put there before.
+func (l *sessionLife) doLater(f func()) { l.todo = append(l.todo, f) }
 
 // unlock does what is to be done outside of mu, unless another goroutine is doing so, and unlocks mu.
 func (l *sessionLife) unlock() {
@@ -116,8 +116,8 @@ func (l *sessionLife) unlock() {
 	l.todo, l.performing = nil, false
 }
 
-// has reports whether a source of events is one that the life has now.
-func (l *sessionLife) has(source any) bool {
+// hasSource reports whether a source of events is one that the life has now.
+func (l *sessionLife) hasSource(source any) bool {
 	switch s := source.(type) {
 	case *start:
 		return l.start == s

@@ -75,7 +75,7 @@ const (
 	sentOwn                         // those of the client
 )
 
-// opened is the result of open.
+// opened is the result of openSession.
 type opened struct {
 	attachment *attachment   // nil after an error
 	from       string        // the source of the session, for log and metrics
@@ -110,8 +110,8 @@ func newStart(c *client, of starter, supplier *handshake.Supplier, attempt int, 
 	return s
 }
 
-// begin begins the start.
-func (s *start) begin() {
+// beginStart begins the start.
+func (s *start) beginStart() {
 	s.c.SawAttempt()
 	s.late = time.After(s.opts.Times().InitializationTimeout)
 	s.span = s.c.StartSpan(mcp.MethodInitialize, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
@@ -119,12 +119,12 @@ func (s *start) begin() {
 		attribute.Int("mcp_sse.attempt", s.attempt), attribute.Bool("mcp_sse.session.lost", s.followsLoss)))
 	var ctx context.Context
 	ctx, s.cancel = context.WithCancel(s.forwarded())
-	s.supplier.Go(func() { s.done <- s.open(ctx) }) // ends with the start, or ctx
-	s.supplier.Go(s.drive)                          // ends soon after its connection, or with open
+	s.supplier.Go(func() { s.done <- s.openSession(ctx) }) // ends with the start, or ctx
+	s.supplier.Go(s.drive)                                 // ends soon after its connection, or with openSession
 }
 
-// tell tells the start of an event.
-func (s *start) tell(event StartEvent) {
+// tellEvent tells the start of an event.
+func (s *start) tellEvent(event StartEvent) {
 	s.mu.Lock()
 	s.events = append(s.events, event)
 	s.mu.Unlock()
@@ -157,14 +157,14 @@ func (s *start) unseen() []StartEvent {
 func (s *start) drive() {
 	defer s.cancel()
 	for !s.state.Over() {
-		event := s.await()
+		event := s.awaitEvent()
 		next, action := Next(s.state, event)
 		if action == UseSession && !s.starter.started(s) {
 			s.done <- s.result // what it was told comes first
 			continue
 		}
 		s.state = next
-		s.do(action)
+		s.doAction(action)
 		if event == Dialed {
 			close(s.handled)
 		}
@@ -177,8 +177,8 @@ func (s *start) drive() {
 	}
 }
 
-// await returns what happens next.
-func (s *start) await() StartEvent {
+// awaitEvent returns what happens next.
+func (s *start) awaitEvent() StartEvent {
 	for {
 		if event, ok := s.nextEvent(); ok {
 			return event
@@ -215,8 +215,8 @@ func (s *start) afterDelay() <-chan time.Time {
 	return time.After(delay - time.Since(s.c.Opened()))
 }
 
-// do performs an action of a move.
-func (s *start) do(action StartAction) {
+// doAction performs an action of a move.
+func (s *start) doAction(action StartAction) {
 	took := time.Since(s.began) - s.result.waited
 	switch action {
 	case StartDelay:
@@ -373,9 +373,9 @@ func (s *start) lastWords() string {
 	return ""
 }
 
-// open attaches the connection to an initialized session. It reports to the start when the
+// openSession attaches the connection to an initialized session. It reports to the start when the
 // server can take initialize, and waits for its params then.
-func (s *start) open(ctx context.Context) opened {
+func (s *start) openSession(ctx context.Context) opened {
 	var a *attachment
 	passesOn := len(s.c.Client().Header) > 0 || s.c.Client().Context != nil // so no server that was started before
 	session, source, err := s.supplier.Open(ctx, handshake.OpenOptions{

@@ -42,20 +42,20 @@ func (l *sessionLife) tellMemory(s step) {
 	result := handshake.ResultOf(answers)
 	l.c.Prolong()
 	l.answerInitializes(result)
-	l.later(func() { l.c.SawServer(connstate.Server(result.Server())) })
+	l.doLater(func() { l.c.SawServer(connstate.Server(result.Server())) })
 	for _, r := range l.c.Queued() { // nobody lets them through meanwhile
 		if answer := l.fromMemory(r); answer != nil && l.c.Release(r) {
-			l.later(answer)
+			l.doLater(answer)
 		}
 	}
 	if s.before.Told == life.ToldNothing {
-		l.later(func() { l.announce(result.Response(l.autoID())) })
+		l.doLater(func() { l.announce(result.Response(l.autoID())) })
 	}
 	if l.start != nil {
-		l.start.tell(ListsTold)
+		l.start.tellEvent(ListsTold)
 	}
 	if s.event != life.KnownNearly && l.isOld(answers) && supplier.LearnsAlone() {
-		l.later(func() { supplier.LearnInBackground(params, l.who()) })
+		l.doLater(func() { supplier.LearnInBackground(params, l.who()) })
 	}
 }
 
@@ -66,7 +66,7 @@ func (l *sessionLife) tellIfDifferent(s step) {
 	if before == nil {
 		promised = now
 	}
-	l.later(func() {
+	l.doLater(func() {
 		l.notifyListsChanged(handshake.ResultOf(promised), func(kind string) bool {
 			return before == nil || slices.Contains(s.changed, kind) || before.Has(kind) && !before.SameLists(now, kind)
 		})
@@ -79,7 +79,7 @@ func (l *sessionLife) tellCompared(s step) {
 	if before == nil {
 		return
 	}
-	l.later(func() {
+	l.doLater(func() {
 		if !before.Partial && before.Initialize != now.Initialize { // after the nearest memory a difference is expected
 			l.limited().Warn("the server answers initialize otherwise than remembered", a.session.ServerAttrs()...)
 		}
@@ -100,10 +100,10 @@ func (l *sessionLife) tellCompared(s step) {
 func (l *sessionLife) tellAllChanged(s step) {
 	switch before, result := s.answers, l.session.session.Result(); {
 	case s.event == life.Up && result != nil:
-		l.later(func() { l.notifyListsChanged(result, func(string) bool { return true }) })
+		l.doLater(func() { l.notifyListsChanged(result, func(string) bool { return true }) })
 	case s.event == life.NotLooked && before != nil:
-		l.later(func() { l.notifyListsChanged(handshake.ResultOf(before), before.Has) })
+		l.doLater(func() { l.notifyListsChanged(handshake.ResultOf(before), before.Has) })
 	case s.event == life.Unlookable && before != nil:
-		l.later(func() { l.notifyListsChanged(handshake.ResultOf(before), func(string) bool { return true }) })
+		l.doLater(func() { l.notifyListsChanged(handshake.ResultOf(before), func(string) bool { return true }) })
 	}
 }

@@ -58,19 +58,19 @@ func (s *Session) receiveResponse(m *jsonrpc.Message, related jsonrpc.ID) {
 			s.failUnusable(e, "the server's answer does not name its request, and may be that to another client's")
 		}
 	case endSession:
-		s.drop(metrics.DroppedUnknownResponse, "response may answer a request that is over", m)
+		s.dropMessage(metrics.DroppedUnknownResponse, "response may answer a request that is over", m)
 		s.Close(errAmbiguous)
 	case dropLate:
-		s.drop(metrics.DroppedUnknownResponse, "response to a request that is over", m)
+		s.dropMessage(metrics.DroppedUnknownResponse, "response to a request that is over", m)
 	case dropNotice:
-		s.drop(metrics.DroppedUnknownResponse, "response to a notification", m)
+		s.dropMessage(metrics.DroppedUnknownResponse, "response to a notification", m)
 	case dropNothing:
-		s.drop(metrics.DroppedUnknownResponse, "response, but no request is out", m)
+		s.dropMessage(metrics.DroppedUnknownResponse, "response, but no request is out", m)
 	case dropUnclear:
-		s.drop(metrics.DroppedUnknownResponse, "response may be about any of several messages", m)
+		s.dropMessage(metrics.DroppedUnknownResponse, "response may be about any of several messages", m)
 		s.opts.Limited.Warn("server could not read a message: it does not say which")
 	case dropForeign:
-		s.drop(metrics.DroppedUnknownResponse, "response is not named as the server names its others", m)
+		s.dropMessage(metrics.DroppedUnknownResponse, "response is not named as the server names its others", m)
 	}
 }
 
@@ -89,7 +89,7 @@ func (s *Session) resolve(f matched, m *jsonrpc.Message) {
 				clip.Short(string(r.ID)), "matchedBy", f.by)
 		}
 	}
-	s.learn(f.e, m)
+	s.learnFromResponse(f.e, m)
 	f.e.answer(s.forAsker(f.e, m), errorType(m))
 }
 
@@ -101,7 +101,7 @@ func (s *Session) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 	t.lastMessage = time.Now()
 	f := t.match(m, related)
 	if f.e != nil {
-		t.shared.settle(f.e, m.Error() != nil)
+		t.shared.settleSetting(f.e, m.Error() != nil)
 	}
 	more := t.queue.waiting.Len() > 0
 	s.mu.Unlock()

@@ -103,7 +103,7 @@ func (s *Session) detach(c *Caller) (left []*entry, isSerial bool) {
 		}
 		left = append(left, e)
 	}
-	t.forget(c)
+	t.forgetCaller(c)
 	return left, isSerial
 }
 
@@ -128,11 +128,11 @@ func (c *Caller) Forward(m *jsonrpc.Message) {
 	s := c.session
 	switch {
 	case s.opts.Shared && !m.Certain():
-		s.drop(metrics.DroppedShared, "message that can be read in two ways", m)
+		s.dropMessage(metrics.DroppedShared, "message that can be read in two ways", m)
 	case m.Kind == jsonrpc.Notification && s.opts.Shared:
 		// The server would apply it to all clients (roots/list_changed), has had it
 		// already (initialized), has not asked the client (progress), or may do anything.
-		s.drop(metrics.DroppedShared, "notification that a shared session does not take", m)
+		s.dropMessage(metrics.DroppedShared, "notification that a shared session does not take", m)
 	case m.Method == mcp.MethodProgress:
 		s.forwardProgress(m)
 	case m.Kind == jsonrpc.Notification:
@@ -160,7 +160,7 @@ func (s *Session) forwardProgress(m *jsonrpc.Message) {
 func (c *Caller) Cancel(r *connstate.Request, m *jsonrpc.Message) {
 	s := c.session
 	if s.opts.Shared && !m.Certain() {
-		s.drop(metrics.DroppedShared, "message that can be read in two ways", m)
+		s.dropMessage(metrics.DroppedShared, "message that can be read in two ways", m)
 		return
 	}
 	var e *entry
@@ -170,7 +170,7 @@ func (c *Caller) Cancel(r *connstate.Request, m *jsonrpc.Message) {
 	}
 	switch {
 	case e == nil:
-		s.drop(metrics.DroppedUnknownRequest, "cancellation names no request in flight", m)
+		s.dropMessage(metrics.DroppedUnknownRequest, "cancellation names no request in flight", m)
 	case !sent:
 		e.failCanceled()
 		s.sendNext()
@@ -220,7 +220,7 @@ func (c *Caller) findLocked(r *connstate.Request) *entry {
 // passNotification sends a client's notification m as data to the server.
 func (s *Session) passNotification(m *jsonrpc.Message, data []byte) {
 	s.withLock((*table).noteNotice)
-	s.pass(m, data)
+	s.passData(m, data)
 }
 
 // Awaits reports whether the server awaits the client's answer to a request of its own.
@@ -235,15 +235,15 @@ func (c *Caller) Awaits(id jsonrpc.ID) bool {
 func (s *Session) forwardResponse(m *jsonrpc.Message) {
 	call := s.takeCall(func(call *serverCall) bool { return call.ours == m.ID })
 	if call == nil {
-		s.drop(metrics.DroppedUnknownResponse, "response answers no request of the server", m)
+		s.dropMessage(metrics.DroppedUnknownResponse, "response answers no request of the server", m)
 		return
 	}
-	s.pass(m, m.WithID(call.id))
+	s.passData(m, m.WithID(call.id))
 }
 
-// pass sends data, which was made from m, to the server.
-func (s *Session) pass(m *jsonrpc.Message, data []byte) {
+// passData sends data, which was made from m, to the server.
+func (s *Session) passData(m *jsonrpc.Message, data []byte) {
 	if err := s.conn.Send(data); err != nil { // the reader notices a lost session
-		s.drop(metrics.DroppedNotReady, m.Kind.String()+" was not sent", m)
+		s.dropMessage(metrics.DroppedNotReady, m.Kind.String()+" was not sent", m)
 	}
 }

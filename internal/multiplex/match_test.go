@@ -242,8 +242,9 @@ func TestIDsInAnotherForm(t *testing.T) {
 	})
 }
 
-// Servers print what others wrote: an object of texts alone in a line is no answer of a server that names its answers by
-// numbers, to no request of any client. In a shared session nothing is that does not name its request as the others do.
+// Servers print what others wrote: an object of texts alone in a line is no answer of a server that names its answers
+// by numbers, to no request of any client. In a shared session nothing is that does not name its request as the others
+// do.
 func TestTextsAreNoAnswersOfAServerThatNamesByNumbers(t *testing.T) {
 	text := func(id string) string { return `{"jsonrpc":"2.0","id":"` + id + `","result":{"from":"eve"}}` }
 	introduced := func(w *world) {

@@ -68,7 +68,8 @@ func TestAServerWithIDsOfItsOwnIsServedAfterAPrintedID(t *testing.T) {
 	}
 }
 
-// A server that names its answer to initialize alone does not come to name its calls by what it prints, one number for each.
+// A server that names its answer to initialize alone does not come to name its calls by what it prints, one number for
+// each.
 func TestAServerThatNamesInitializeAloneIsServedAfterPrintedNumbers(t *testing.T) {
 	introduced := func(w *world) {
 		play(w, []step{own("initialize", time.Minute), sent(sentPrefix + "1*"), server(initialized), got("own initialize: *")})

@@ -79,12 +79,12 @@ func (s *Session) admit(e *entry) (d decision, m *jsonrpc.Message, yielded []*en
 	case s.err != nil:
 		return wait, nil, nil, fmt.Errorf("%w: %w", ErrOver, s.err)
 	case e.caller == nil && !t.certainty.isSerial(): // a Call of the session: its context bounds it
-		t.add(e, 0)
+		t.addRequest(e, 0)
 		return forward, t.markSent(e), nil, nil
 	case e.mayBlock():
-		t.add(e, s.opts.MaxRequestTimeout)
+		t.addRequest(e, s.opts.MaxRequestTimeout)
 	default:
-		t.add(e, s.opts.RequestTimeout)
+		t.addRequest(e, s.opts.RequestTimeout)
 	}
 	d, yielded = t.enter(e)
 	if d == forward {
@@ -122,7 +122,7 @@ func (s *Session) takeNext() (e *entry, d decision, m *jsonrpc.Message) {
 	if s.err != nil {
 		return nil, wait, nil
 	}
-	e, d = s.table.next()
+	e, d = s.table.nextTurn()
 	if e != nil && d == forward {
 		m = s.table.markSent(e)
 	}

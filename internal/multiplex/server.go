@@ -29,7 +29,7 @@ func (s *Session) serverNotification(m *jsonrpc.Message, related jsonrpc.ID) {
 	}
 	callers, asked, why := s.recipients(m, related)
 	if len(callers) == 0 && why != "" {
-		s.drop(metrics.DroppedUnattributed, why, m)
+		s.dropMessage(metrics.DroppedUnattributed, why, m)
 	}
 	for _, c := range callers {
 		c.client.Deliver(m.Method, asked, m.Raw())
@@ -176,7 +176,7 @@ func (s *Session) serverProgress(m *jsonrpc.Message) {
 	})
 	switch {
 	case c == nil:
-		s.drop(metrics.DroppedUnknownProgress, "progress of no request in flight", m)
+		s.dropMessage(metrics.DroppedUnknownProgress, "progress of no request in flight", m)
 	case request != nil:
 		c.client.Progress(request, m.WithValue(m.Token, token))
 	default: // of a task
@@ -236,7 +236,7 @@ const Echo = "the program only sends back what it gets: it is not an MCP server"
 func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
 	switch m.Method {
 	case mcp.MethodPing:
-		s.pass(m, jsonrpc.NewResult(m.ID, json.RawMessage("{}")))
+		s.passData(m, jsonrpc.NewResult(m.ID, json.RawMessage("{}")))
 		return
 	case mcp.MethodInitialize:
 		// A program like cat sends the refusal back, too. There it answers the gateway's own
@@ -254,12 +254,12 @@ func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
 		}
 	})
 	if c == nil || !c.client.Serves(m) {
-		s.drop(metrics.DroppedUnknownRequest, "request of the server refused", m)
+		s.dropMessage(metrics.DroppedUnknownRequest, "request of the server refused", m)
 		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the client does not serve %.64s", m.Method))
 		return
 	}
 	if cancelled && (m.Method == mcp.MethodElicit || m.Method == mcp.MethodSample) {
-		s.drop(metrics.DroppedUnknownRequest, "question for a request that its client has cancelled", m)
+		s.dropMessage(metrics.DroppedUnknownRequest, "question for a request that its client has cancelled", m)
 		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the client has cancelled the request"))
 		return
 	}
@@ -294,7 +294,7 @@ func (s *Session) callClient(c *Caller, related jsonrpc.ID, m *jsonrpc.Message) 
 		call.limit = s.opts.MaxRequestTimeout
 	}
 	if !s.addCall(call) {
-		s.drop(metrics.DroppedNotReady, "too many requests of the server", m)
+		s.dropMessage(metrics.DroppedNotReady, "too many requests of the server", m)
 		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeInternalError, "over %d requests to the client are unanswered",
 			maxServerCalls))
 		return
@@ -352,7 +352,7 @@ func (s *Session) cancelCall(m *jsonrpc.Message) {
 	id := jsonrpc.ID(m.RequestID.Value)
 	call := s.takeCall(func(call *serverCall) bool { return jsonrpc.Alike(call.id, id) })
 	if call == nil {
-		s.drop(metrics.DroppedUnknownRequest, "cancellation names no request of the server", m)
+		s.dropMessage(metrics.DroppedUnknownRequest, "cancellation names no request of the server", m)
 		return
 	}
 	call.caller.client.Deliver(m.Method, call.related, m.WithValue(m.RequestID, json.RawMessage(call.ours)))

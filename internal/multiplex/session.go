@@ -103,18 +103,18 @@ func New(conn jsonrpc.Conn, opts Options) *Session {
 		c.Push(func(data []byte, err error) { s.receive(arrival{data: data}, err) })
 	case jsonrpc.Formed:
 		_, s.table.tells = conn.(jsonrpc.Attributed)
-		go s.read(func() (a arrival, err error) { // ends with the Conn, at the latest on Close
+		go s.readLoop(func() (a arrival, err error) { // ends with the Conn, at the latest on Close
 			a.data, a.related, a.form, err = c.RecvForm()
 			return a, err
 		})
 	case jsonrpc.Attributed:
 		s.table.tells = true
-		go s.read(func() (a arrival, err error) { // as above
+		go s.readLoop(func() (a arrival, err error) { // as above
 			a.data, a.related, err = c.RecvFor()
 			return a, err
 		})
 	default:
-		go s.read(func() (a arrival, err error) { // as above
+		go s.readLoop(func() (a arrival, err error) { // as above
 			a.data, err = conn.Recv()
 			return a, err
 		})
@@ -292,8 +292,8 @@ type arrival struct {
 	form    jsonrpc.Form
 }
 
-// read is the reader loop.
-func (s *Session) read(recv func() (arrival, error)) {
+// readLoop is the reader loop.
+func (s *Session) readLoop(recv func() (arrival, error)) {
 	for s.receive(recv()) {
 	}
 }
@@ -301,7 +301,7 @@ func (s *Session) read(recv func() (arrival, error)) {
 // receive handles what the Conn received, a message or an error, and reports whether to go on.
 func (s *Session) receive(a arrival, err error) bool {
 	if err != nil {
-		s.end(err)
+		s.endSession(err)
 		return false
 	}
 	data, related := a.data, a.related
@@ -333,8 +333,8 @@ func (s *Session) receive(a arrival, err error) bool {
 	return true
 }
 
-// end ends the session: it tells the owner and answers all requests.
-func (s *Session) end(err error) {
+// endSession ends the session: it tells the owner and answers all requests.
+func (s *Session) endSession(err error) {
 	if errors.Is(err, jsonrpc.ErrTooLong) { // if only one request is out, it is the answer to that
 		s.opts.Metrics.Dropped(metrics.DroppedTooLong)
 		s.opts.Limited.Warn("server sent a message over the limit")
@@ -368,8 +368,8 @@ func (s *Session) end(err error) {
 	}
 }
 
-// drop counts a message that is thrown away, and logs why.
-func (s *Session) drop(reason, why string, m *jsonrpc.Message) {
+// dropMessage counts a message that is thrown away, and logs why.
+func (s *Session) dropMessage(reason, why string, m *jsonrpc.Message) {
 	s.opts.Metrics.Dropped(reason)
 	s.opts.Limited.Debug("message dropped", "why", why, "kind", m.Kind.String(), "method", clip.Short(m.Method))
 }

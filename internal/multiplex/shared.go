@@ -78,8 +78,8 @@ func levelOf(m *jsonrpc.Message) (sharing.Level, jsonrpc.Place) {
 	return sharing.ParseLevel(text), at
 }
 
-// settle records the server's answer to a request that sets something, if e is one.
-func (s *shared) settle(e *entry, failed bool) {
+// settleSetting records the server's answer to a request that sets something, if e is one.
+func (s *shared) settleSetting(e *entry, failed bool) {
 	switch {
 	case e.key == "" || failed:
 	case e.method == mcp.MethodSetLevel:
@@ -90,9 +90,9 @@ func (s *shared) settle(e *entry, failed bool) {
 	}
 }
 
-// forget removes all that belongs to a client that leaves, and adds the requests
+// forgetCaller removes all that belongs to a client that leaves, and adds the requests
 // that tell the server.
-func (t *table) forget(c *Caller) {
+func (t *table) forgetCaller(c *Caller) {
 	t.shared.tasks.Leave(c)
 	for _, uri := range t.shared.subscriptions.Leave(c) {
 		t.addUnsubscribe(uri)
@@ -116,13 +116,13 @@ func (s *Session) listsTasks(e *entry) bool {
 	return s.opts.Shared && e.caller != nil && e.method == mcp.MethodListTasks
 }
 
-// learn records what a response says that matters later.
-func (s *Session) learn(e *entry, m *jsonrpc.Message) {
+// learnFromResponse records what a response says that matters later.
+func (s *Session) learnFromResponse(e *entry, m *jsonrpc.Message) {
 	result := m.Result()
 	switch {
 	case e.caller == nil || result == nil || s.listsTasks(e):
 	case e.method == mcp.MethodListTools:
-		if list := s.opts.Tools.learn(!e.more, result); list != nil && s.opts.OnTools != nil {
+		if list := s.opts.Tools.learnPage(!e.more, result); list != nil && s.opts.OnTools != nil {
 			s.opts.OnTools(list)
 		}
 	case e.task != "":

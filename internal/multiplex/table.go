@@ -196,9 +196,9 @@ type table struct {
 	pingedAt    time.Time // since when a silent server has a ping to answer; zero: it has none
 }
 
-// add puts a request into the table and gives it an id and, unless timeout is 0, a
+// addRequest puts a request into the table and gives it an id and, unless timeout is 0, a
 // deadline.
-func (t *table) add(e *entry, timeout time.Duration) {
+func (t *table) addRequest(e *entry, timeout time.Duration) {
 	t.lastID++
 	e.id, e.started = t.lastID, time.Now()
 	t.byID[e.id] = e
@@ -369,8 +369,8 @@ type queue struct {
 	busy    map[string]*entry
 }
 
-// add appends a request. weight is its share of the queue, 0 for one that yields to none.
-func (q *queue) add(e *entry, weight int64) {
+// appendRequest appends a request. weight is its share of the queue, 0 for one that yields to none.
+func (q *queue) appendRequest(e *entry, weight int64) {
 	party, member := e.party()
 	q.waiting.Add(party, member, e, weight)
 	q.bytes += len(e.message.Raw())
@@ -439,7 +439,7 @@ func (t *table) enter(e *entry) (d decision, yielded []*entry) {
 		t.remove(other)
 		yielded = append(yielded, other)
 	}
-	t.queue.add(e, weight)
+	t.queue.appendRequest(e, weight)
 	return wait, yielded
 }
 
@@ -475,9 +475,9 @@ func (t *table) decide(e *entry) decision {
 	return d
 }
 
-// next removes the request whose turn it is from the queue, and decides what to do with it.
+// nextTurn removes the request whose turn it is from the queue, and decides what to do with it.
 // It returns nil if none may go.
-func (t *table) next() (*entry, decision) {
+func (t *table) nextTurn() (*entry, decision) {
 	e, ok := t.queue.waiting.Next(t.mayGo)
 	if !ok {
 		return nil, wait
@@ -498,7 +498,7 @@ func (t *table) addOwn(method, params, uri string) {
 		return
 	}
 	e := &entry{method: method, message: m, counted: true, uri: uri}
-	t.add(e, t.opts.RequestTimeout)
+	t.addRequest(e, t.opts.RequestTimeout)
 	t.queue.setKey(e)
-	t.queue.add(e, 0)
+	t.queue.appendRequest(e, 0)
 }

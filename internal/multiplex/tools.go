@@ -51,7 +51,7 @@ func (t *Tools) Learn(pages []json.RawMessage) *ToolList {
 	read := &Tools{} // the pages that a client is reading are counted apart
 	var list *ToolList
 	for i, page := range pages {
-		list = read.learn(i == 0, page)
+		list = read.learnPage(i == 0, page)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,9 +59,9 @@ func (t *Tools) Learn(pages []json.RawMessage) *ToolList {
 	return list
 }
 
-// learn records the tools in the result of a tools/list. A first page replaces all
+// learnPage records the tools in the result of a tools/list. A first page replaces all
 // known ones. With the last page it returns the size of the list, before that nil.
-func (t *Tools) learn(first bool, result json.RawMessage) *ToolList {
+func (t *Tools) learnPage(first bool, result json.RawMessage) *ToolList {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if first || t.safe == nil {

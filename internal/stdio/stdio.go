@@ -58,13 +58,13 @@ func Serve(ctx context.Context, backend Backend, registry *connstate.Registry, i
 	defer c.Close(connstate.ClosedError) // only counts when something has panicked
 	w := &writer{out: bufio.NewWriterSize(out, 64<<10), c: c, taken: make(chan connstate.Event, maxTaken)}
 	c.Bind(backend.Accept(opened))
-	c.Attach(w.take)
+	c.Attach(w.takeEvent)
 	ended := make(chan error, 1)
 	go func() { // ends with in, or at its next line
 		ended <- read(in, c, o)
 	}()
 	written := make(chan error, 1)
-	go func() { written <- w.run() }() // ends with the connection, or a Write that fails
+	go func() { written <- w.writeEvents() }() // ends with the connection, or a Write that fails
 	return awaitEnd(ctx, c, ended, written, o)
 }
 

@@ -17,8 +17,8 @@ type writer struct {
 	taken chan connstate.Event
 }
 
-// take takes an event if there is room for it. The outbox calls it.
-func (w *writer) take(e connstate.Event) bool {
+// takeEvent takes an event if there is room for it. The outbox calls it.
+func (w *writer) takeEvent(e connstate.Event) bool {
 	select {
 	case w.taken <- e:
 		return true
@@ -27,8 +27,8 @@ func (w *writer) take(e connstate.Event) bool {
 	}
 }
 
-// run writes until the connection is closed, or a Write fails.
-func (w *writer) run() error {
+// writeEvents writes until the connection is closed, or a Write fails.
+func (w *writer) writeEvents() error {
 	for {
 		select {
 		case e := <-w.taken:

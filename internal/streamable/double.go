@@ -19,8 +19,8 @@ type doubles struct {
 	asked map[jsonrpc.ID]jsonrpc.ID // the client's ids, by those of the gateway
 }
 
-// add returns the message of a request under another id.
-func (d *doubles) add(m *jsonrpc.Message) *jsonrpc.Message {
+// giveOtherID returns the message of a request under another id.
+func (d *doubles) giveOtherID(m *jsonrpc.Message) *jsonrpc.Message {
 	d.last++
 	double := jsonrpc.ID(strconv.Quote("double-" + strconv.Itoa(d.last)))
 	if d.asked == nil {

@@ -34,7 +34,7 @@ func (h *Handler) serveGet(q *request) *httpcheck.Refusal {
 			return refusal
 		}
 	}
-	defer s.leave()
+	defer s.releaseRequest()
 	s.saw(q.version)
 	x := h.newResponse(q, httpanswer.FormEvents, s)
 	refusal = s.resume(x, last)
@@ -48,7 +48,7 @@ func (h *Handler) serveGet(q *request) *httpcheck.Refusal {
 		defer h.lease(q, s, end)()
 		q.r = (&http.Request{Method: q.r.Method, ProtoMajor: q.r.ProtoMajor}).WithContext(ctx)
 		x.r = q.r
-		x.run()
+		x.writeToEnd()
 	}
 	return refusal
 }
@@ -167,7 +167,7 @@ func (h *Handler) serveDelete(q *request) *httpcheck.Refusal {
 	}
 	h.registry.IDs().End(q.id)
 	if s != nil {
-		defer s.leave()
+		defer s.releaseRequest()
 		s.c.Close(connstate.ClosedClient)
 	}
 	q.w.WriteHeader(http.StatusNoContent)

@@ -161,7 +161,7 @@ func (h *Handler) open(q *request, ctx context.Context, opened sessionState) (*s
 		s.last = s.earlier
 	}
 	c.DeliverTo(s.deliver)
-	c.OnClose(s.end)
+	c.OnClose(s.endStreams)
 	c.SawFirstByte()
 	c.Bind(h.backend.Accept(c.Connection))
 	allowed, _ := s.allowed()

@@ -15,9 +15,9 @@ type idleSessions struct {
 	unused, used idle.List[*session] // those whose client has never used their id again, and the others
 }
 
-// leave takes a request from a session. It reports whether it was the last one of a session that
+// releaseRequest takes a request from a session. It reports whether it was the last one of a session that
 // is over.
-func (l *idleSessions) leave(s *session) (last bool) {
+func (l *idleSessions) releaseRequest(s *session) (last bool) {
 	_, used := s.allowed()
 	if used {
 		return l.used.Leave(s, &s.use)

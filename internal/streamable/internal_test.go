@@ -29,14 +29,14 @@ func TestStoreIsBounded(t *testing.T) {
 	sessions := make([]session, 10)
 	for i := range sessions {
 		for n := range int64(6) {
-			m.add(&sessions[i], event{eventID: eventID{stream: 1, number: n + 1}, data: make([]byte, size)})
+			m.addEvent(&sessions[i], event{eventID: eventID{stream: 1, number: n + 1}, data: make([]byte, size)})
 		}
 	}
 	ssetest.Want(t, "events of the newest session", kept(&m, &sessions[9], 1, 0), "1-3 1-4 1-5 1-6")
 	if got := fmt.Sprint(kept(&m, &sessions[0], 1, 0), kept(&m, &sessions[1], 1, 0)); got != "" || m.bytes > limit || held != m.bytes {
 		t.Errorf("the oldest sessions have %q, all together %d bytes", got, m.bytes)
 	}
-	m.add(&sessions[9], event{eventID: eventID{stream: 1, number: 7}, data: make([]byte, limit/4)})
+	m.addEvent(&sessions[9], event{eventID: eventID{stream: 1, number: 7}, data: make([]byte, limit/4)})
 	ssetest.Want(t, "events beside a large one", kept(&m, &sessions[9], 1, 0), "1-7")
 }
 
@@ -55,13 +55,13 @@ func TestGETOfASessionThatEnds(t *testing.T) {
 	h := New(nobody{}, registry, Options{})
 	q := &request{w: httptest.NewRecorder(), r: httptest.NewRequest("POST", "/mcp", strings.NewReader(""))}
 	s, _ := h.open(q, nil, openedByInitialize)
-	s.leave()
+	s.releaseRequest()
 	found := h.enter(s.c.Connection)
 	s.c.Close(connstate.ClosedIdle)
 	if refusal := found.resume(&response{h: h, s: found}, nil); refusal == nil || refusal.Status != 404 {
 		t.Errorf("got %+v", refusal)
 	}
-	found.leave()
+	found.releaseRequest()
 	if h.enter(s.c.Connection) != nil || registry.Len() != 0 {
 		t.Error("the session is still there")
 	}
@@ -72,7 +72,7 @@ func TestStatesOfAStream(t *testing.T) {
 	h := New(nobody{}, connstate.NewRegistry(connstate.Limits{}, connstate.Options{}), Options{})
 	q := &request{w: httptest.NewRecorder(), r: httptest.NewRequest("POST", "/mcp", strings.NewReader(""))}
 	s, _ := h.open(q, nil, openedByInitialize)
-	defer s.leave()
+	defer s.releaseRequest()
 	for _, tc := range []struct{ from, begin, end streamState }{
 		{undecided, eventsOpen, jsonEnded},
 		{jsonAlone, jsonAlone, jsonEnded},
@@ -81,9 +81,9 @@ func TestStatesOfAStream(t *testing.T) {
 		{eventsEnded, eventsEnded, eventsEnded},
 	} {
 		begun := &stream{session: s, number: 1, state: tc.from}
-		begun.begin()
+		begun.beginEvents()
 		ended := &stream{session: s, number: 2, state: tc.from}
-		ended.end()
+		ended.markEnd()
 		if begun.state != tc.begin || ended.state != tc.end {
 			t.Errorf("%d: begin leads to %d, want %d; end leads to %d, want %d",
 				tc.from, begun.state, tc.begin, ended.state, tc.end)

@@ -92,7 +92,7 @@ func (h *Handler) serveLegacy(p *post) *httpcheck.Refusal {
 	if s == nil {
 		return refusal
 	}
-	defer s.leave()
+	defer s.releaseRequest()
 	if !opened {
 		s.saw(p.version)
 		return h.serveIn(s, p, false)
@@ -237,7 +237,7 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *httpcheck.Refusal {
 	}
 	x := h.newResponse(p.request, p.form, s)
 	var err error
-	x.st, err = s.begin(p, x)
+	x.st, err = s.openPostStream(p, x)
 	if err != nil {
 		return unknownSession()
 	}
@@ -251,7 +251,7 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *httpcheck.Refusal {
 		x.becomeStream()
 	}
 	h.receive(s, p)
-	x.run()
+	x.writeToEnd()
 	if x.opening == opensRefused {
 		s.c.Close(connstate.ClosedServer)
 	}

@@ -47,9 +47,9 @@ func (x *response) signal() {
 	}
 }
 
-// run writes the response until it is complete, another one goes on, or the client is gone. Then it
+// writeToEnd writes the response until it is complete, another one goes on, or the client is gone. Then it
 // leaves the stream, to which the response must be attached.
-func (x *response) run() {
+func (x *response) writeToEnd() {
 	x.write()
 	// An empty 200 would be a false answer, which a client that has half-closed would read.
 	if !x.out.Written() {
@@ -63,7 +63,7 @@ func (x *response) write() {
 	defer timer.Stop()
 	for {
 		streams := x.out.Streams()
-		if over := x.do(x.st.next(x)); over {
+		if over := x.doStep(x.st.nextStep(x)); over {
 			return
 		}
 		if !streams && x.out.Streams() {
@@ -93,8 +93,8 @@ func (x *response) wait() time.Duration {
 	return x.h.streamAfter
 }
 
-// do makes a step, and reports whether the response is over.
-func (x *response) do(n step) bool {
+// doStep makes a step, and reports whether the response is over.
+func (x *response) doStep(n step) bool {
 	defer x.s.c.CountQueued(-n.bytes)
 	if x.opening == opensWaiting {
 		x.noteInitialize(n.events)
@@ -139,7 +139,7 @@ func (x *response) waited() bool {
 func (x *response) becomeStream() {
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
-	x.st.begin() // signals
+	x.st.beginEvents() // signals
 }
 
 // writeEvents writes events, and the head before the first ones. It reports false if the

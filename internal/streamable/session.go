@@ -101,7 +101,7 @@ func (s *session) deliver(e connstate.Event) {
 		return
 	}
 	if !e.Answer {
-		st.put(e.Data, "")
+		st.putMessage(e.Data, "")
 		return
 	}
 	delete(s.calls, e.Related)
@@ -109,7 +109,7 @@ func (s *session) deliver(e connstate.Event) {
 	if !st.state.isEvents() && len(st.responses) == 0 {
 		s.h.opts.Metrics.Dropped(metrics.DroppedClientGone)
 	}
-	st.put(e.Data, e.Related)
+	st.putMessage(e.Data, e.Related)
 }
 
 // streamOfLocked returns the stream for an event; nil if nobody can get it. A message that
@@ -179,7 +179,7 @@ func (s *session) tidyLocked() {
 			delete(s.streams, number)
 		}
 	}
-	kept := s.h.store.keep(s)
+	kept := s.h.store.dropEndedStreams(s)
 	for number, st := range s.streams {
 		if st.isOver() && !kept[number] {
 			delete(s.streams, number)
@@ -187,9 +187,9 @@ func (s *session) tidyLocked() {
 	}
 }
 
-// begin returns the stream of a POST with requests, which x writes. A request whose id is in flight gets another one.
-// It fails with connstate.ErrClosed if the session is over.
-func (s *session) begin(p *post, x *response) (*stream, error) {
+// openPostStream returns the stream of a POST with requests, which x writes. A request whose id is in flight gets
+// another one. It fails with connstate.ErrClosed if the session is over.
+func (s *session) openPostStream(p *post, x *response) (*stream, error) {
 	state := undecided
 	if !x.out.CanStream() {
 		state = jsonAlone
@@ -208,7 +208,7 @@ func (s *session) begin(p *post, x *response) (*stream, error) {
 			continue
 		}
 		if s.calls[m.ID] != nil {
-			m = s.doubles.add(m)
+			m = s.doubles.giveOtherID(m)
 			p.messages[i] = m
 		}
 		s.calls[m.ID] = st
@@ -216,29 +216,29 @@ func (s *session) begin(p *post, x *response) (*stream, error) {
 	return st, nil
 }
 
-// leave takes a request from the session, which Handler.enter has counted. With the last one it
+// releaseRequest takes a request from the session, which Handler.enter has counted. With the last one it
 // removes the connection if that is over.
-func (s *session) leave() {
+func (s *session) releaseRequest() {
 	s.h.mu.Lock()
-	last := s.h.idle.leave(s)
+	last := s.h.idle.releaseRequest(s)
 	s.h.mu.Unlock()
 	if last {
 		s.h.remove(s)
 	}
 }
 
-// end ends all streams, because the connection is closed: requests in flight get an
+// endStreams ends all streams, because the connection is closed: requests in flight get an
 // error.
-func (s *session) end() {
+func (s *session) endStreams() {
 	s.mu.Lock()
 	s.state = sessionOver
 	for id, st := range s.calls {
 		delete(s.calls, id)
 		lost := jsonrpc.NewError(id, jsonrpc.ReasonError("the session was closed", "closed", !s.c.Committed(id)))
-		st.put(s.doubles.restore(lost, id))
+		st.putMessage(s.doubles.restore(lost, id))
 	}
 	for _, st := range s.streams {
-		st.end()
+		st.markEnd()
 	}
 	s.mu.Unlock()
 	s.h.mu.Lock()

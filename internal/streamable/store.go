@@ -53,8 +53,8 @@ func (e *storedEvent) cost() int {
 	return len(e.data) + eventCost + answerCost + 3*len(e.answers) // it is in the ids of events too
 }
 
-// add keeps an event of a session.
-func (m *store) add(s *session, e event) {
+// addEvent keeps an event of a session.
+func (m *store) addEvent(s *session, e event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := &storedEvent{event: e, at: time.Now(), session: s}
@@ -115,9 +115,9 @@ func (m *store) dropOldEvents() map[*session]bool {
 	return poorer
 }
 
-// keep drops the events of streams that a session no longer has, and returns the numbers of
+// dropEndedStreams drops the events of streams that a session no longer has, and returns the numbers of
 // those that have events. The caller holds the session's lock.
-func (m *store) keep(s *session) map[int64]bool {
+func (m *store) dropEndedStreams(s *session) map[int64]bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	kept := make(map[int64]bool)

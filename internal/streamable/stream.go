@@ -84,29 +84,29 @@ func (st *stream) reachable() bool {
 	return st.state.isEvents() || st.state == undecided && len(st.responses) > 0
 }
 
-// put adds a message. id is the request that it answers, empty if it is no answer.
-func (st *stream) put(data []byte, id jsonrpc.ID) {
+// putMessage adds a message. id is the request that it answers, empty if it is no answer.
+func (st *stream) putMessage(data []byte, id jsonrpc.ID) {
 	if id != "" {
 		st.open--
 	}
 	switch {
 	case st.state.isEvents():
-		st.add(data, id)
+		st.addEvent(data, id)
 	case len(st.responses) == 0 && st.number > 0: // the client has gone, and knows no event of the stream
 	default:
 		st.enqueue(event{data: data, answers: id})
 	}
 	if id == "" {
-		st.begin()
+		st.beginEvents()
 	}
 	if st.number > 0 && st.open == 0 {
-		st.end()
+		st.markEnd()
 	}
 	st.signal()
 }
 
-// begin makes the stream one of events, unless it cannot be one.
-func (st *stream) begin() {
+// beginEvents makes the stream one of events, unless it cannot be one.
+func (st *stream) beginEvents() {
 	if st.state != undecided {
 		return
 	}
@@ -122,7 +122,7 @@ func (st *stream) begin() {
 		}
 	}
 	for _, e := range queued {
-		st.add(e.data, e.answers)
+		st.addEvent(e.data, e.answers)
 	}
 	st.signal()
 }
@@ -131,15 +131,15 @@ func (st *stream) begin() {
 // them the id to come back with (MCP 2025-11-25).
 func primes(version string) bool { return version >= mcp.VersionNewest }
 
-// add numbers an event of a stream that has begun, stores it and queues it.
-func (st *stream) add(data []byte, answers jsonrpc.ID) {
+// addEvent numbers an event of a stream that has begun, stores it and queues it.
+func (st *stream) addEvent(data []byte, answers jsonrpc.ID) {
 	st.count++
 	if answers != "" {
 		st.asked = slices.DeleteFunc(st.asked, func(id jsonrpc.ID) bool { return id == answers })
 		st.waits = newWaits(st.asked, st.repeats)
 	}
 	e := event{eventID{st.number, st.count, st.waits}, data, answers}
-	st.session.h.store.add(st.session, e)
+	st.session.h.store.addEvent(st.session, e)
 	if answers != "" {
 		if st.answers == nil {
 			st.answers = make(map[jsonrpc.ID]int64)
@@ -182,8 +182,8 @@ func (st *stream) cutResponse() {
 	st.responses = st.responses[:last]
 }
 
-// end notes that nothing follows what is queued and stored.
-func (st *stream) end() {
+// markEnd notes that nothing follows what is queued and stored.
+func (st *stream) markEnd() {
 	switch st.state {
 	case undecided, jsonAlone:
 		st.state = jsonEnded
@@ -241,8 +241,8 @@ const (
 	stepLastEvents                 // write the events, and end
 )
 
-// next returns what a response that has been attached is to do.
-func (st *stream) next(r *response) step {
+// nextStep returns what a response that has been attached is to do.
+func (st *stream) nextStep(r *response) step {
 	st.session.mu.Lock()
 	defer st.session.mu.Unlock()
 	place := slices.Index(st.responses, r)
@@ -255,7 +255,7 @@ func (st *stream) next(r *response) step {
 	n := step{kind: stepEvents}
 	newest := place == len(st.responses)-1
 	if newest {
-		n.events, n.bytes = st.take()
+		n.events, n.bytes = st.takeEvents()
 	}
 	switch {
 	case st.state == jsonEnded:
@@ -266,8 +266,8 @@ func (st *stream) next(r *response) step {
 	return n
 }
 
-// take returns the next events for the newest response, and their bytes.
-func (st *stream) take() (events []event, size int) {
+// takeEvents returns the next events for the newest response, and their bytes.
+func (st *stream) takeEvents() (events []event, size int) {
 	events, size = st.queue, st.bytes
 	st.queue, st.bytes = nil, 0
 	if st.behind {

@@ -105,7 +105,7 @@ func TestEveryPairHasAVerdict(t *testing.T) {
 						want = append(want, Action(action))
 					}
 				}
-				got, ok := find(p.phase, p.event)
+				got, ok := findMove(p.phase, p.event)
 				if got.phase == "" {
 					got.phase = "="
 				}
@@ -134,7 +134,7 @@ func TestEveryPairHasAVerdict(t *testing.T) {
 }
 
 func (p pair) isInTable() bool {
-	_, ok := find(p.phase, p.event)
+	_, ok := findMove(p.phase, p.event)
 	return ok
 }
 

@@ -242,33 +242,33 @@ type move struct {
 	actions []Action
 }
 
-func to(phase Phase, actions ...Action) move { return move{phase, actions} }
-func stay(actions ...Action) move            { return move{"", actions} }
+func moveTo(phase Phase, actions ...Action) move { return move{phase, actions} }
+func stay(actions ...Action) move                { return move{"", actions} }
 
 // moves are those of one phase each.
 var moves = map[Phase]map[Event]move{
 	Recalling: {
-		Needed:        to(RecallingNow, Recall),
-		OwnInitialize: to(RecallingNow, Recall),
-		MoreDeclared:  to(RecallingNow, Recall),
+		Needed:        moveTo(RecallingNow, Recall),
+		OwnInitialize: moveTo(RecallingNow, Recall),
+		MoreDeclared:  moveTo(RecallingNow, Recall),
 		Unsure:        stay(StartMoment),
-		MomentOver:    to(RecallingNow, Recall),
+		MomentOver:    moveTo(RecallingNow, Recall),
 		Learnable:     stay(Learn),
-		Learned:       to(RecallingNow, Recall),
+		Learned:       moveTo(RecallingNow, Recall),
 		Replaced:      stay(StopWaiting, TakeServer, Recall),
 	},
 	RecallingNow: {
 		Needed:        stay(Recall),
 		OwnInitialize: stay(Recall),
 		MoreDeclared:  stay(Recall),
-		Replaced:      to(Recalling, StopWaiting, TakeServer, Recall),
+		Replaced:      moveTo(Recalling, StopWaiting, TakeServer, Recall),
 	},
 	Asleep: {
-		Needed:        to(Waking, BeginStart),
-		OwnInitialize: to(RecallingNow, Recall),
-		MoreDeclared:  to(RecallingNow, Recall),
+		Needed:        moveTo(Waking, BeginStart),
+		OwnInitialize: moveTo(RecallingNow, Recall),
+		MoreDeclared:  moveTo(RecallingNow, Recall),
 		Renewed:       stay(TellIfDifferent),
-		Replaced:      to(Recalling, TakeServer, Recall),
+		Replaced:      moveTo(Recalling, TakeServer, Recall),
 	},
 	Waking: {
 		Needed:        stay(StartNeeded),
@@ -281,57 +281,57 @@ var moves = map[Phase]map[Event]move{
 		KnownOld:      stay(TellMemory),
 		KnownNearly:   stay(TellMemory),
 		// The announcement is the first that a client hears of its server.
-		Up:             to(Preparing, StopWaiting, AnnounceResult, AnswerInitializes, TellAllChanged, Prepare),
-		Again:          to(RecallingNow, ForgetFailures, TakeServer, Recall),
+		Up:             moveTo(Preparing, StopWaiting, AnnounceResult, AnswerInitializes, TellAllChanged, Prepare),
+		Again:          moveTo(RecallingNow, ForgetFailures, TakeServer, Recall),
 		OwnRefused:     stay(AnswerRefusal),
-		Failed:         to(Pausing, StopWaiting, NoteFailure, StartPause),
-		FailedHopeless: to(Refusing, StopWaiting, NoteFailure, RefuseWaiting, StartPause),
-		FailedLast:     to(GivenUp, StopWaiting, NoteFailure, RefuseWaiting, SetRetry),
+		Failed:         moveTo(Pausing, StopWaiting, NoteFailure, StartPause),
+		FailedHopeless: moveTo(Refusing, StopWaiting, NoteFailure, RefuseWaiting, StartPause),
+		FailedLast:     moveTo(GivenUp, StopWaiting, NoteFailure, RefuseWaiting, SetRetry),
 		Replaced:       stay(StartReplaced),
 	},
 	Preparing: {
 		Needed:         stay(), // it waits
 		OwnInitialize:  stay(AnswerInitializes),
-		MoreDeclared:   to(RecallingNow, SupersedeSession, ForgetFailures, Recall),
-		PreparedWaits:  to(Opening, Release),
-		PreparedUnused: to(Fresh),
-		PreparedUsed:   to(Awake),
+		MoreDeclared:   moveTo(RecallingNow, SupersedeSession, ForgetFailures, Recall),
+		PreparedWaits:  moveTo(Opening, Release),
+		PreparedUnused: moveTo(Fresh),
+		PreparedUsed:   moveTo(Awake),
 	},
 	Opening: {
 		Needed:        stay(), // it waits
 		OwnInitialize: stay(AnswerInitializes),
 		MoreDeclared:  stay(AnswerInitializes),
-		Emptied:       to(Awake),
+		Emptied:       moveTo(Awake),
 	},
 	Fresh: {
-		Needed:        to(Awake),
+		Needed:        moveTo(Awake),
 		OwnInitialize: stay(AnswerInitializes),
-		MoreDeclared:  to(RecallingNow, SupersedeSession, ForgetFailures, Recall),
-		Idle:          to(RecallingNow, RetireSession, ForgetFailures, Recall),
+		MoreDeclared:  moveTo(RecallingNow, SupersedeSession, ForgetFailures, Recall),
+		Idle:          moveTo(RecallingNow, RetireSession, ForgetFailures, Recall),
 	},
 	Awake: {
 		OwnInitialize: stay(AnswerInitializes),
 		MoreDeclared:  stay(AnswerInitializes),
-		Idle:          to(RecallingNow, RetireSession, ForgetFailures, Recall),
+		Idle:          moveTo(RecallingNow, RetireSession, ForgetFailures, Recall),
 	},
 	Pausing: {
 		Needed:        stay(), // it waits
-		OwnInitialize: to(RecallingNow, StopWaiting, Recall),
-		MoreDeclared:  to(RecallingNow, StopWaiting, Recall),
-		PauseOver:     to(RecallingNow, Recall),
-		Replaced:      to(Recalling, StopWaiting, ForgetFailures, TakeServer, Recall),
+		OwnInitialize: moveTo(RecallingNow, StopWaiting, Recall),
+		MoreDeclared:  moveTo(RecallingNow, StopWaiting, Recall),
+		PauseOver:     moveTo(RecallingNow, Recall),
+		Replaced:      moveTo(Recalling, StopWaiting, ForgetFailures, TakeServer, Recall),
 	},
 	Refusing: {
-		OwnInitialize: to(RecallingNow, StopWaiting, Recall),
-		MoreDeclared:  to(RecallingNow, StopWaiting, Recall),
-		PauseOver:     to(RecallingNow, Recall),
-		Replaced:      to(Recalling, StopWaiting, ForgetFailures, TakeServer, Recall),
+		OwnInitialize: moveTo(RecallingNow, StopWaiting, Recall),
+		MoreDeclared:  moveTo(RecallingNow, StopWaiting, Recall),
+		PauseOver:     moveTo(RecallingNow, Recall),
+		Replaced:      moveTo(Recalling, StopWaiting, ForgetFailures, TakeServer, Recall),
 	},
 	GivenUp: {
-		Needed:        to(Waking, BeginStart),
-		OwnInitialize: to(RecallingNow, Recall),
-		MoreDeclared:  to(RecallingNow, Recall),
-		Replaced:      to(Recalling, ForgetFailures, TakeServer, Recall),
+		Needed:        moveTo(Waking, BeginStart),
+		OwnInitialize: moveTo(RecallingNow, Recall),
+		MoreDeclared:  moveTo(RecallingNow, Recall),
+		Replaced:      moveTo(Recalling, ForgetFailures, TakeServer, Recall),
 	},
 	Finishing: {
 		OwnInitialize:  stay(AnswerInitializes),
@@ -345,10 +345,10 @@ var moves = map[Phase]map[Event]move{
 		Unlookable:     stay(),
 		ListsChanged:   stay(),
 		Idle:           stay(),
-		Lost:           to(Drained, RetireSession, NoteLoss),
-		LostSoon:       to(Drained, RetireSession, NoteLoss),
-		LostLast:       to(Drained, RetireSession, NoteLoss),
-		Dismiss:        to(Drained, RetireSession),
+		Lost:           moveTo(Drained, RetireSession, NoteLoss),
+		LostSoon:       moveTo(Drained, RetireSession, NoteLoss),
+		LostLast:       moveTo(Drained, RetireSession, NoteLoss),
+		Dismiss:        moveTo(Drained, RetireSession),
 	},
 	Drained: {
 		OwnInitialize: stay(RefuseDraining),
@@ -367,11 +367,11 @@ var moves = map[Phase]map[Event]move{
 
 // movesWithAnswer are those of both phases in which there is no session, and memory answers.
 var movesWithAnswer = map[Event]move{
-	Unknown:     to(Waking, BeginStart),
-	Known:       to(Asleep, TellIfDifferent, TellMemory),
-	KnownNeeded: to(Waking, TellIfDifferent, TellMemory, BeginStart),
-	KnownOld:    to(Waking, TellIfDifferent, TellMemory, BeginStart),
-	KnownNearly: to(Waking, TellIfDifferent, TellMemory, BeginStart),
+	Unknown:     moveTo(Waking, BeginStart),
+	Known:       moveTo(Asleep, TellIfDifferent, TellMemory),
+	KnownNeeded: moveTo(Waking, TellIfDifferent, TellMemory, BeginStart),
+	KnownOld:    moveTo(Waking, TellIfDifferent, TellMemory, BeginStart),
+	KnownNearly: moveTo(Waking, TellIfDifferent, TellMemory, BeginStart),
 }
 
 // movesWithSession are those of all phases with a session that takes requests, now or soon.
@@ -380,12 +380,12 @@ var movesWithSession = map[Event]move{
 	NotLooked:    stay(TellAllChanged),
 	Unlookable:   stay(TellAllChanged),
 	ListsChanged: stay(),
-	Lost:         to(RecallingNow, RetireSession, NoteLoss, ForgetFailures, Recall),
-	LostSoon:     to(Pausing, RetireSession, NoteLoss, NoteFailure, StartPause),
-	LostLast:     to(GivenUp, RetireSession, NoteLoss, NoteFailure, RefuseWaiting, SetRetry),
-	Dismiss:      to(Dismissed, RetireSession, RefuseDraining, EndConnection),
-	Replaced:     to(Recalling, RetireSession, ForgetFailures, TakeServer, Recall),
-	Drain:        to(Finishing, RefuseDraining),
+	Lost:         moveTo(RecallingNow, RetireSession, NoteLoss, ForgetFailures, Recall),
+	LostSoon:     moveTo(Pausing, RetireSession, NoteLoss, NoteFailure, StartPause),
+	LostLast:     moveTo(GivenUp, RetireSession, NoteLoss, NoteFailure, RefuseWaiting, SetRetry),
+	Dismiss:      moveTo(Dismissed, RetireSession, RefuseDraining, EndConnection),
+	Replaced:     moveTo(Recalling, RetireSession, ForgetFailures, TakeServer, Recall),
+	Drain:        moveTo(Finishing, RefuseDraining),
 }
 
 // movesAtTheEnd are those of all phases after which no session follows.
@@ -397,12 +397,12 @@ var movesAtTheEnd = map[Event]move{
 // movesOfAll are those of all phases that have no other.
 var movesOfAll = map[Event]move{
 	Renewed: stay(), // the next question, or the look, compares
-	Drain:   to(Drained, StopWaiting, AbandonStart, RefuseDraining),
-	Close:   to(Closed, StopWaiting, AbandonStart, CloseSession, RefuseDraining),
+	Drain:   moveTo(Drained, StopWaiting, AbandonStart, RefuseDraining),
+	Close:   moveTo(Closed, StopWaiting, AbandonStart, CloseSession, RefuseDraining),
 }
 
-// find returns the move that an event makes in a phase. It reports false for an event that cannot happen.
-func find(phase Phase, event Event) (move, bool) {
+// findMove returns the move that an event makes in a phase. It reports false for an event that cannot happen.
+func findMove(phase Phase, event Event) (move, bool) {
 	if m, ok := moves[phase][event]; ok {
 		return m, true
 	}
@@ -422,7 +422,7 @@ func find(phase Phase, event Event) (move, bool) {
 // Next returns what follows from an event, and what is to be done, in this order. It has no effects. It
 // reports false for an event that cannot happen in this state, and changes nothing then.
 func Next(state State, event Event) (next State, actions []Action, ok bool) {
-	m, ok := find(state.Phase, event)
+	m, ok := findMove(state.Phase, event)
 	if !ok {
 		return state, nil, false
 	}
@@ -450,7 +450,7 @@ func Diagram() string {
 			}
 			var why []string
 			for _, event := range events {
-				if m, ok := find(from, event); ok && m.phase == into {
+				if m, ok := findMove(from, event); ok && m.phase == into {
 					why = append(why, string(event))
 				}
 			}

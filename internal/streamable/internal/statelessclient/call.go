@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// call is a request on a connection, from begin to its answer, or a subscriptions/listen,
+// call is a request on a connection, from addCall to its answer, or a subscriptions/listen,
 // which the server does not get.
 type call struct {
 	method    string
@@ -131,10 +131,10 @@ func (pc *pooledConn) prepare(a *reply, q *request, k *call) *httpcheck.Refusal 
 	if k.level != 0 && !pc.stateless {
 		pc.logFrom(k.level)
 	}
-	if a.over() { // it may have waited for the server
+	if a.isOver() { // it may have waited for the server
 		return gone
 	}
-	if !pc.begin(k) {
+	if !pc.addCall(k) {
 		return refused(http.StatusOK, errEnded)
 	}
 	return nil

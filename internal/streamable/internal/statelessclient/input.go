@@ -24,9 +24,9 @@ type suspended struct {
 	calls     map[string]*call
 }
 
-// put keeps a call under its request state until it is taken or its time is up, or returns
+// putCall keeps a call under its request state until it is taken or its time is up, or returns
 // why it is not kept. Once the connection drains outside of a cluster, cancel would not find the call.
-func (h *suspended) put(k *call, state string) *jsonrpc.Error {
+func (h *suspended) putCall(k *call, state string) *jsonrpc.Error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -37,7 +37,7 @@ func (h *suspended) put(k *call, state string) *jsonrpc.Error {
 	}
 	h.calls[state] = k
 	k.expiry = time.AfterFunc(inputTimeout, func() {
-		if h.take(state, k.principal, k.method) != nil {
+		if h.takeCall(state, k.principal, k.method) != nil {
 			k.cancel("the client has not given its input in time")
 		}
 	})
@@ -51,8 +51,8 @@ func (h *Handler) AwaitsInput(state string) bool {
 	return h.suspended.calls[state] != nil
 }
 
-// take returns the call of a principal that a request state is about; nil if there is none.
-func (h *suspended) take(state, principal, method string) *call {
+// takeCall returns the call of a principal that a request state is about; nil if there is none.
+func (h *suspended) takeCall(state, principal, method string) *call {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	k := h.calls[state]
@@ -93,13 +93,13 @@ func (h *Handler) askClient(a *reply, k *call) {
 	}
 	requests := k.show()
 	state := h.registry.IDs().New(k.principal)
-	if why := h.suspended.put(k, state); why != nil {
+	if why := h.suspended.putCall(k, state); why != nil {
 		k.cancel(why.Message)
 		a.fail(http.StatusOK, why)
 		return
 	}
 	a.result(stateless.Signed(stateless.InputRequired(requests, state), k.pc.info()))
-	if a.Err() != nil && h.suspended.take(state, k.principal, k.method) != nil { // the client has not got the state
+	if a.Err() != nil && h.suspended.takeCall(state, k.principal, k.method) != nil { // the client has not got the state
 		k.cancel("the client has closed the response")
 	}
 }
@@ -119,11 +119,11 @@ func (k *call) show() json.RawMessage {
 // resume passes a client's answers to the server, and returns the call that goes on; nil if
 // there is none with that request state.
 func (h *Handler) resume(q *request, state string, answers map[string]json.RawMessage) *call {
-	k := h.suspended.take(state, q.principal, q.Method)
+	k := h.suspended.takeCall(state, q.principal, q.Method)
 	if k == nil {
 		return nil
 	}
-	for id, answer := range k.settle(answers) {
+	for id, answer := range k.takeAnswers(answers) {
 		k.pc.post(jsonrpc.NewResult(id, jsonrpc.Compact(answer)), nil, nil)
 	}
 	return k
@@ -136,9 +136,9 @@ func (h *Handler) forward(a *reply, q *request, state string) bool {
 		h.checks.Forward(a.w, a.r, httpcheck.Forward{ID: state, Principal: q.principal, Body: q.Raw()})
 }
 
-// settle removes the requests of the server that a client has answered, and returns the
+// takeAnswers removes the requests of the server that a client has answered, and returns the
 // answers. The client is asked for the others again.
-func (k *call) settle(answers map[string]json.RawMessage) map[jsonrpc.ID]json.RawMessage {
+func (k *call) takeAnswers(answers map[string]json.RawMessage) map[jsonrpc.ID]json.RawMessage {
 	k.pc.mu.Lock()
 	defer k.pc.mu.Unlock()
 	settled := make(map[jsonrpc.ID]json.RawMessage)

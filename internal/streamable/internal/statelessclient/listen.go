@@ -100,7 +100,7 @@ func (pc *pooledConn) subscribeTo(ctx context.Context, k *call, uri string) (ok 
 		if done || tooMany {
 			return nil
 		}
-		m, err := pc.ask(ctx, mcp.MethodSubscribe, stateless.URIParams(uri))
+		m, err := pc.callServer(ctx, mcp.MethodSubscribe, stateless.URIParams(uri))
 		if err != nil || m.Result() == nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (pc *pooledConn) unsubscribe(k *call, uris []string) {
 			if !last {
 				return nil
 			}
-			_, err := pc.ask(ctx, mcp.MethodUnsubscribe, stateless.URIParams(uri))
+			_, err := pc.callServer(ctx, mcp.MethodUnsubscribe, stateless.URIParams(uri))
 			return err
 		})
 		if err != nil {

@@ -47,10 +47,10 @@ type pool struct {
 
 var errNoRoom = errors.New("too many calls of this client wait for the server")
 
-// take returns a connection of the client with that key, new or used. Exclusive calls have
-// their connection to themselves among such calls; take waits for one. The caller must
+// takeConnection returns a connection of the client with that key, new or used. Exclusive calls have
+// their connection to themselves among such calls; takeConnection waits for one. The caller must
 // release the connection.
-func (p *pool) take(ctx context.Context, key string, exclusive bool) (pc *pooledConn, fresh bool, err error) {
+func (p *pool) takeConnection(ctx context.Context, key string, exclusive bool) (pc *pooledConn, fresh bool, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, callWait, errNoRoom)
 	defer cancel()
 	for {
@@ -66,7 +66,7 @@ func (p *pool) take(ctx context.Context, key string, exclusive bool) (pc *pooled
 	}
 }
 
-// tryTake is the locked step of take. Without a connection the caller must wait until freed
+// tryTake is the locked step of takeConnection. Without a connection the caller must wait until freed
 // is closed.
 func (p *pool) tryTake(key string, exclusive bool) (pc *pooledConn, fresh bool, freed chan struct{}) {
 	p.mu.Lock()
@@ -188,9 +188,9 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*pooledConn, *h
 		pc.use.End() // it is not in the pool
 	} else {
 		var err error
-		pc, fresh, err = h.pool.take(a.r.Context(), keyOf(client, q), exclusive)
+		pc, fresh, err = h.pool.takeConnection(a.r.Context(), keyOf(client, q), exclusive)
 		switch {
-		case err != nil && a.over():
+		case err != nil && a.isOver():
 			return nil, gone
 		case err != nil:
 			return nil, httpcheck.RefusedWith(http.StatusServiceUnavailable, metrics.PostBusy,

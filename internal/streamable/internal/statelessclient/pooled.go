@@ -87,7 +87,7 @@ func (pc *pooledConn) open(h *Handler, client connstate.Client, q *request) {
 }
 
 func (pc *pooledConn) initialize(params json.RawMessage, handler connstate.Handler) {
-	m, err := pc.ask(context.Background(), mcp.MethodInitialize, params)
+	m, err := pc.callServer(context.Background(), mcp.MethodInitialize, params)
 	switch {
 	case err != nil: // it was closed meanwhile
 		pc.refuse(refused(http.StatusServiceUnavailable, errEnded))
@@ -161,9 +161,9 @@ func (pc *pooledConn) post(message []byte, ctx context.Context, header http.Head
 // If that is false, closed is still to come, and ends what is entered.
 func (pc *pooledConn) isOver() bool { return closed.Is(pc.c.Done()) }
 
-// begin enters a request, which send then sends. It reports false once the connection is
+// addCall enters a request, which send then sends. It reports false once the connection is
 // over.
-func (pc *pooledConn) begin(k *call) bool {
+func (pc *pooledConn) addCall(k *call) bool {
 	pc.mu.Lock()
 	defer pc.mu.Unlock()
 	if pc.isOver() {
@@ -183,12 +183,12 @@ func (pc *pooledConn) send(k *call, params json.RawMessage, ctx context.Context,
 	}
 }
 
-// ask sends a request of the handler's own and waits for the answer. It fails when ctx
+// callServer sends a request of the handler's own and waits for the answer. It fails when ctx
 // ends or the connection is over.
-func (pc *pooledConn) ask(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
+func (pc *pooledConn) callServer(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
 	k := newCall(method)
 	k.own = true
-	if !pc.begin(k) {
+	if !pc.addCall(k) {
 		return nil, errEnded
 	}
 	pc.send(k, params, pc.c.Client().Context, nil)
@@ -223,7 +223,7 @@ func (pc *pooledConn) logFrom(level sharing.Level) {
 			return nil
 		}
 		pc.level = level
-		_, err := pc.ask(ctx, mcp.MethodSetLevel, json.RawMessage(`{"level":"`+level.String()+`"}`))
+		_, err := pc.callServer(ctx, mcp.MethodSetLevel, json.RawMessage(`{"level":"`+level.String()+`"}`))
 		return err
 	})
 }
@@ -240,7 +240,7 @@ func (pc *pooledConn) mirrored(tool string) []stateless.Param {
 	ctx, cancel := context.WithTimeout(context.Background(), askTime) // others may wait for it too
 	defer cancel()
 	tools.List(func(params json.RawMessage) (*jsonrpc.Message, error) {
-		return pc.ask(ctx, mcp.MethodListTools, params)
+		return pc.callServer(ctx, mcp.MethodListTools, params)
 	})
 	params, _ = tools.Mirrored(tool)
 	return params

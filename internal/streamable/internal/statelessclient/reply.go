@@ -32,7 +32,7 @@ func (a *reply) end(status int, message []byte) {
 // reports false if the client is gone.
 func (a *reply) wait(changed <-chan struct{}, later <-chan time.Time) bool {
 	_ = a.Flush()
-	if a.over() {
+	if a.isOver() {
 		return false
 	}
 	select {
@@ -45,7 +45,7 @@ func (a *reply) wait(changed <-chan struct{}, later <-chan time.Time) bool {
 		}
 	case <-a.r.Context().Done():
 	}
-	return !a.over()
+	return !a.isOver()
 }
 
-func (a *reply) over() bool { return a.Err() != nil || a.r.Context().Err() != nil }
+func (a *reply) isOver() bool { return a.Err() != nil || a.r.Context().Err() != nil }
