@@ -28,7 +28,7 @@ type ledger struct {
 // tally counts what happened in a run.
 type tally struct {
 	streams, requests, results, cancelled int
-	// What may not happen:
+	// None of these may happen:
 	unanswered, doubled, crossed, cut, wrong int
 	errors                                   map[string]int
 }

@@ -23,7 +23,7 @@ func (h *history) answerAs(p *page, name, id, body string) {
 
 func result(nonce string) string { return `"result":{"text":"` + nonce + `"}` }
 
-// What the ledger must find, and what it must not complain of.
+// The ledger must find each of these faults, and must not complain of the rest.
 func TestLedgerFindsWhatIsWrong(t *testing.T) {
 	const timeout = `"error":{"code":-32000,"message":"m","data":{"reason":"timeout"}}`
 	ask := func(p *page, id string) string {

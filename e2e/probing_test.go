@@ -137,7 +137,7 @@ var probes = map[string]probe{
 	"tools/call":                {requestJSON("2", "tools/call", callParams("echo", `{"message":"it works"}`)), `"text":"it works"`},
 }
 
-// request is a request of Streamable HTTP. That of a stream stays open.
+// request is a request of Streamable HTTP. A request for a stream stays open.
 func (c *prober) request(method string, m probe) (refused bool) {
 	c.t.Helper()
 	headers := []string{"Accept", map[string]string{"GET": "text/event-stream", "POST": c.accept}[method]}

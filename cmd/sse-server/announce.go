@@ -31,7 +31,8 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 		where = append(where, "admin", admin)
 	}
 	if d.common.Cluster != nil {
-		where = append(where, "cluster", c.ClusterName, "replica", httpcheck.ClusterOf(d.common.Cluster).Replicas()[0].Name)
+		where = append(where, "cluster", c.ClusterName, "replica",
+			httpcheck.ClusterOf(d.common.Cluster).Replicas()[0].Name)
 	}
 	d.log.With("addr", main.Addr().String(), "version", buildinfo.Read().Version).Info("serving", where...)
 	if main.Option == background.SharedOption { // nobody reads it
@@ -44,7 +45,8 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 		fmt.Fprintf(&text, "Status page   %s/status\n\n", admin)
 	}
 	if d.common.Cluster != nil {
-		fmt.Fprintf(&text, "Replica       %s of the cluster %s\n\n", httpcheck.ClusterOf(d.common.Cluster).Replicas()[0].Name,
+		fmt.Fprintf(&text, "Replica       %s of the cluster %s\n\n",
+			httpcheck.ClusterOf(d.common.Cluster).Replicas()[0].Name,
 			c.ClusterName)
 	}
 	_, _ = text.WriteTo(m.Stdout)

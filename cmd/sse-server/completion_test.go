@@ -20,8 +20,8 @@ COMP_WORDS=(sse-server "$@"); COMP_CWORD=$#
 _mcp_sse sse-server "${@: -1}"
 printf '%s\n' "${COMPREPLY[@]}"`
 
-// The completion of bash knows the commands, the flags, and the values that flags and commands take. That of
-// zsh and fish is run with the packages.
+// The completion of bash knows the commands, the flags, and the values that flags and commands take. The
+// packages run the completions of zsh and fish.
 func TestCompletionOfBash(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -17,7 +17,7 @@ while read -r line; do
 done`
 
 // Clients put the name of a server in front of those of its tools: that which people paste, whatever the server
-// calls itself. What the banner pastes, the limits in the log and those of check --for have the same name.
+// calls itself. The banner, the limits in the log and those of check --for have the same name.
 func TestLimitsAreThoseOfTheNameToPaste(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]string{"people-say": `names of 60 characters with "people-say_" in front`, "short": ""} {
@@ -40,7 +40,7 @@ func TestLimitsAreThoseOfTheNameToPaste(t *testing.T) {
 	}
 }
 
-// What the log says of a single server has the name that people know, as if there were several.
+// The lines of the log about a single server have the name that people know, as if there were several.
 func TestLogHasTheNameOfASingleServer(t *testing.T) {
 	t.Parallel()
 	p := start(t, "--addr", "127.0.0.1:0", "--log-level", "debug", "--start-check", "--name", "people-say", "--", "sh", "-c", longName)

@@ -17,7 +17,7 @@ import (
 // reloadPath is the route that reloads the configuration.
 const reloadPath = "/-/reload"
 
-// What asks for a reload.
+// Each of these asks for a reload.
 const (
 	bySignal = "SIGHUP"
 	byWatch  = "watch"
@@ -56,7 +56,8 @@ func (d *daemon) reload(ctx context.Context, by string) error {
 	}
 	d.fault = ""
 	d.metrics.Loaded(next.Hash())
-	d.log.Info("configuration reloaded", "by", by, "changed", cmp.Or(strings.Join(before.Changes(next), ", "), "nothing"))
+	d.log.Info("configuration reloaded", "by", by,
+		"changed", cmp.Or(strings.Join(before.Changes(next), ", "), "nothing"))
 	return nil
 }
 

@@ -44,7 +44,8 @@ func startLive(t *testing.T, content string, args ...string) *live {
 	return l
 }
 
-// write puts a file in the place of another one, as editors do. In the content, {DIR} stands for the folder: a key cannot have braces.
+// write puts a file in the place of another one, as editors do. In the content, {DIR} stands for the folder: a key
+// cannot have braces.
 func (l *live) write(t *testing.T, name, content string) {
 	t.Helper()
 	path := filepath.Join(l.dir, name)
@@ -207,7 +208,7 @@ func TestReloadOfServers(t *testing.T) {
 	ssetest.WantText(t, "log", l.log.String(), "level=DEBUG")
 }
 
-// A single server changes in place too. What its gateway cannot change is refused.
+// A single server changes in place too. A change that its gateway cannot make is refused.
 func TestReloadOfOneServer(t *testing.T) {
 	t.Parallel()
 	l := startLive(t, "max-connections: 2\n")

@@ -103,7 +103,8 @@ func (m *Main) tellWaiting(d *daemon) (told bool) {
 
 // tellStopping says why the program has not ended yet.
 func (m *Main) tellStopping(why string, grace time.Duration) {
-	fmt.Fprintf(m.live.Over(m.Stdout), "Stopping: %s; waiting for %v at most. The same signal again stops at once.\n", why, grace)
+	fmt.Fprintf(m.live.Over(m.Stdout), "Stopping: %s; waiting for %v at most. The same signal again stops at once.\n",
+		why, grace)
 }
 
 // slowStop is after how long a stop says for what it waits.
@@ -111,7 +112,9 @@ const slowStop = time.Second
 
 // stop calls end, which it gives the time grace, and returns code. A second signal calls
 // abort, and stop does not wait any more. slow, if it is not nil, is called if the end takes long.
-func (m *Main) stop(log *slog.Logger, grace time.Duration, end func(context.Context), abort, slow func(), code int) int {
+func (m *Main) stop(
+	log *slog.Logger, grace time.Duration, end func(context.Context), abort, slow func(), code int,
+) int {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	stopped := make(chan struct{})

@@ -337,7 +337,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// What clients lose of a server is printed, with what helps, and is no failure.
+// The tools and texts of a server that clients lose are printed, with what helps, and are no failure.
 func TestLosses(t *testing.T) {
 	t.Parallel()
 	const slow = "it waits 250ms for tools and goes on without, and the server took "

@@ -146,7 +146,7 @@ func TestWrongStartIsToldWhileItGoesOn(t *testing.T) {
 	}
 }
 
-// What is told is what the process says that was asked to initialize, not the warm one that started after it.
+// The start check tells of the process that was asked to initialize, not of the warm one that started after it.
 func TestWrongStartIsToldOfTheProcessThatWasAsked(t *testing.T) {
 	t.Parallel()
 	goOn := filepath.Join(t.TempDir(), "go-on")

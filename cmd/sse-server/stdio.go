@@ -106,8 +106,8 @@ func (m *Main) awaitEnd(served <-chan error, grace time.Duration, log *slog.Logg
 	}
 }
 
-// connectedGateway returns the gateway of sse-server stdio --connect. What is remembered of the server
-// answers the client also before the daemon is there.
+// connectedGateway returns the gateway of sse-server stdio --connect. Memory of the server answers the client
+// also before the daemon is there.
 func connectedGateway(c *config.Config, s *config.Server, common gateway.Options) (*gateway.Gateway, error) {
 	up, options := served(c, s, common)
 	shared, err := background.Connect(c, up, common.Logger)
@@ -115,7 +115,8 @@ func connectedGateway(c *config.Config, s *config.Server, common gateway.Options
 		return nil, fmt.Errorf("%s: %w", c.Place("connect"), err)
 	}
 	// These are for the daemon.
-	options.Warm, options.Sessions, options.MaxInFlight, options.ForwardHeaders = 0, gateway.SessionsPerConnection, 0, nil
+	options.Warm, options.Sessions = 0, gateway.SessionsPerConnection
+	options.MaxInFlight, options.ForwardHeaders = 0, nil
 	return gateway.New(shared, options)
 }
 

@@ -75,7 +75,7 @@ func TestOperatorsDay(t *testing.T) {
 	startPrometheus(t, g, alertmanager, sooner, "--rules.alert.resend-delay=1s")
 	streams := openStreams(t, g, map[string]int{"healthy": 160, "looping": 20, "remote": 20})
 
-	// wait calls the tool of each server by each client until the alerts are right. Those of
+	// wait calls the tool of each server by each client until the alerts are right. Calls of
 	// the healthy server always get their answers.
 	wait := func(what string, repaired bool, right func(firing map[string]bool) bool) {
 		t.Helper()
@@ -155,8 +155,8 @@ func TestAlertsOfTheDaemon(t *testing.T) {
 	openStreams(t, g, map[string]int{"chatty": 1, "crowded": 4, "healthy": 1})
 	hanging, recent := openStream(t, g, "hanging"), []*stream{}
 	missing := []string{
-		"McpServerBreaksProtocol chatty", "McpHandshakesFail halting", "McpCallsHang hanging", "McpServerStartsSlowly late",
-		"McpClientsRefused crowded", "McpConnectionsNearLimit crowded",
+		"McpServerBreaksProtocol chatty", "McpHandshakesFail halting", "McpCallsHang hanging",
+		"McpServerStartsSlowly late", "McpClientsRefused crowded", "McpConnectionsNearLimit crowded",
 	}
 	fires := func(alert, server string) bool {
 		return len(p.samples(fmt.Sprintf(`ALERTS{alertstate="firing", alertname=%q, server=%q}`, alert, server))) > 0

@@ -28,7 +28,7 @@ const (
 	operatorMonitor = "jsonnet/prometheus-operator/servicemonitors-crd.json"
 )
 
-// What the chart renders is what Kubernetes takes, with all its parts and with few.
+// Kubernetes takes the objects that the chart renders, with all its parts and with few.
 func TestChart(t *testing.T) {
 	t.Parallel()
 	full := `

@@ -64,7 +64,7 @@ func (p *process) signal(sig syscall.Signal) {
 	}
 }
 
-// stop sends SIGTERM and waits for the end. What is left of the group is killed.
+// stop sends SIGTERM and waits for the end. It kills processes of the group that are left.
 func (p *process) stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 	p.wait()

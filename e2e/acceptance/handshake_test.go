@@ -113,7 +113,7 @@ func TestAClientThatOnlyLooksHasNoProcess(t *testing.T) {
 	start()
 }
 
-// What a client posts before the handshake is over waits, and is answered in order.
+// A request that a client posts before the handshake is over waits, and is answered in order.
 func TestAPOSTBeforeTheHandshakeWaitsAndIsAnsweredInOrder(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "initialize now")

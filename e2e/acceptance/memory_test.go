@@ -84,7 +84,7 @@ func TestServersWithOtherVariablesAreOthers(t *testing.T) {
 	wants(t, s.answers("1")[0].Data, "host-dev", "host-prod")
 }
 
-// What a server says after a client has asked it for something is told to no other client.
+// An answer that comes after a client has asked the server for something is told to no other client.
 func TestWhatAServerSaysAfterAMessageOfAClientIsForThatOne(t *testing.T) {
 	t.Parallel()
 	file, start, _ := boots(t)
@@ -119,8 +119,8 @@ func TestAKnownServerHasItsToolsInANewFolder(t *testing.T) {
 	s.wantText("2", "after the start")
 }
 
-// wantNothingOfTheClone has a server learned in a folder in which it says something evil, as somebody has cloned it, and
-// then serves it in a good one: what it says first is of neither, and then of the good one. runsIn starts a gateway
+// wantNothingOfTheClone has a server learned in a folder in which it says something evil, as somebody has cloned it,
+// and then serves it in a good one: what it says first is of neither, and then of the good one. runsIn starts a gateway
 // in a folder; start lets the server answer initialize, and stop lets it wait.
 func wantNothingOfTheClone(t *testing.T, clone string, runsIn func(dir string) *gateway, start, stop func()) {
 	start()
@@ -166,8 +166,8 @@ func TestARunnerInAClonedFolderTeachesNoOtherOne(t *testing.T) {
 	}, start, stop)
 }
 
-// A folder that has its programs in PATH, as with direnv, teaches a server in another folder nothing. A process in an empty
-// folder has the account that its user has named.
+// A folder that has its programs in PATH, as with direnv, teaches a server in another folder nothing. A process in an
+// empty folder has the account that its user has named.
 func TestPathOfAFolderTeachesNoOtherOne(t *testing.T) {
 	file, start, stop := boots(t)
 	start()
@@ -187,7 +187,8 @@ func TestPathOfAFolderTeachesNoOtherOne(t *testing.T) {
 	start()
 }
 
-// Another user, who can make a file in a folder above that of the memory, chooses nothing of what a server says in a new folder.
+// Another user, who can make a file in a folder above that of the memory, chooses nothing of what a server says in a
+// new folder.
 func TestAStrangerAboveTheMemoryTeachesNoFolder(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -217,8 +218,8 @@ func TestAStrangerAboveTheMemoryTeachesNoFolder(t *testing.T) {
 	wants(t, s.answers("1")[0].Data, "folder-other", "folder-evil")
 }
 
-// toolsOf returns what the server lists for a client of this name over Streamable HTTP, where the first message is its own
-// initialize, which may have more params.
+// toolsOf returns what the server lists for a client of this name over Streamable HTTP, where the first message is its
+// own initialize, which may have more params.
 func (g *gateway) toolsOf(name, more string) string {
 	const session = "Mcp-Session-Id"
 	client := newHTTP(g.t)
@@ -237,7 +238,7 @@ func (g *gateway) toolsOf(name, more string) string {
 	return tools
 }
 
-// What a server says of the name of a client is told to no client of another name.
+// An answer with the name of a client in it is told to no client of another name.
 func TestWhatAServerSaysOfTheNameOfAClientIsToldToNoOther(t *testing.T) {
 	t.Parallel()
 	file, start, _ := boots(t)
@@ -254,7 +255,7 @@ func TestWhatAServerSaysOfTheNameOfAClientIsToldToNoOther(t *testing.T) {
 	wants(t, g.toolsOf(name, ""), "to-", "nothing")
 }
 
-// What a server says to an initialize with _meta, or with what MCP does not know, is told to no client without it.
+// The answer to an initialize with _meta, or with members that MCP does not know, is told to no client without them.
 func TestWhatAServerSaysToUnknownMembersOfInitializeIsForThatClient(t *testing.T) {
 	t.Parallel()
 	for name, member := range map[string]string{"_meta": `"_meta":{"unknown":"evil"}`, "an unknown one": `"unknown":"evil"`} {

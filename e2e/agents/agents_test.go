@@ -290,7 +290,7 @@ func (a agent) run(t *testing.T, home string, s target, m *model, limit time.Dur
 	}, a.env(m.URL)...)
 	var out ssetest.Output
 	cmd.Stdout, cmd.Stderr = &out, &out
-	// What the agent has started ends with it.
+	// The programs that the agent has started end with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = 5 * time.Second
 	ssetest.Must(t, cmd.Start())
@@ -298,7 +298,7 @@ func (a agent) run(t *testing.T, home string, s target, m *model, limit time.Dur
 	guard := time.AfterFunc(limit, end)
 	err := cmd.Wait()
 	ended = guard.Stop()
-	// What it has started to serve it notices that it is gone, and ends.
+	// A server that it has started notices that it is gone, and ends.
 	await(3*time.Second, func() bool { return syscall.Kill(-cmd.Process.Pid, 0) != nil })
 	end()
 	return fmt.Sprintf("%s\nexit: %v", out.Tail(), err), ended

@@ -41,7 +41,8 @@ func main() {
 	flag.Parse()
 
 	srv := server.NewMCPServer("counter", "1")
-	srv.AddTool(mcp.NewTool("count", mcp.WithDescription("Count, and report the progress."), mcp.WithNumber("steps")), count)
+	srv.AddTool(mcp.NewTool("count", mcp.WithDescription("Count, and report the progress."), mcp.WithNumber("steps")),
+		count)
 
 	handler := mcpgo.NewSSEServer(srv)
 

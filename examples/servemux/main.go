@@ -26,7 +26,9 @@ type greeting struct {
 // greeter is the MCP server, with one tool.
 func greeter() *mcp.Server {
 	srv := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
-	mcp.AddTool(srv, &mcp.Tool{Name: "greet"}, func(_ context.Context, _ *mcp.CallToolRequest, in greeting) (*mcp.CallToolResult, any, error) {
+	mcp.AddTool(srv, &mcp.Tool{Name: "greet"}, func(
+		_ context.Context, _ *mcp.CallToolRequest, in greeting,
+	) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Hello, " + in.Name}}}, nil, nil
 	})
 	return srv

@@ -24,7 +24,9 @@ import (
 // server returns an MCP server with one tool, which says what text returns.
 func server(name, tool string, text func() string) *mcp.Server {
 	srv := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, nil)
-	mcp.AddTool(srv, &mcp.Tool{Name: tool}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+	mcp.AddTool(srv, &mcp.Tool{Name: tool}, func(
+		context.Context, *mcp.CallToolRequest, any,
+	) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text()}}}, nil, nil
 	})
 	return srv
@@ -44,7 +46,9 @@ func main() {
 		{"greeter", server("greeter", "greet", func() string { return "Hello" })},
 		{"clock", server("clock", "now", func() string { return time.Now().Format(time.RFC3339) })},
 	} {
-		gw, err := gateway.New(gosdk.Server(srv.srv), gateway.Options{Name: srv.name, Prefix: "/" + srv.name, Registry: registry})
+		gw, err := gateway.New(gosdk.Server(srv.srv), gateway.Options{
+			Name: srv.name, Prefix: "/" + srv.name, Registry: registry,
+		})
 		if err != nil {
 			log.Fatal(err)
 		}

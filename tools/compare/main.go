@@ -56,7 +56,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	done := -1 // the exit code that kong wants, as after --help
 	parser, err := kong.New(&a, kong.Name("compare"), kong.Writers(stdout, stderr),
 		kong.Exit(func(code int) { done = code }),
-		kong.Description("Measures sse-server against others, in alternated rounds. A round with an error does not count."))
+		kong.Description("Measures sse-server against others, in alternated rounds. "+
+			"A round with an error does not count."))
 	if err == nil {
 		_, err = parser.Parse(args)
 	}

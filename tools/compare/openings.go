@@ -56,7 +56,8 @@ func (a *arguments) compareOpenings(ctx context.Context, w io.Writer) error {
 		return errors.New("--mode connect needs --server")
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "from GET to the result of initialize, and to the list of tools, %d streams of each, alternated\n", a.Rounds)
+	fmt.Fprintf(&text,
+		"from GET to the result of initialize, and to the list of tools, %d streams of each, alternated\n", a.Rounds)
 	for _, c := range callers() {
 		openers, err := a.measure(ctx, c)
 		if err != nil {
@@ -132,7 +133,7 @@ func (a *arguments) openRounds(ctx context.Context, c caller, openers []*opener)
 	return a.countStarts(ctx, openers)
 }
 
-// countStarts reads how many children were started for each stream. Those that
+// countStarts reads how many children were started for each stream. Children that
 // wait in a pool were started for none.
 func (a *arguments) countStarts(ctx context.Context, openers []*opener) error {
 	for _, o := range openers {

@@ -107,7 +107,8 @@ func (a *arguments) startReplicas(dir string) (all []*process, err error) {
 func (a *arguments) measureReplicas(ctx context.Context, w io.Writer, alone, replicas []*process) error {
 	fmt.Fprintf(w, "\nthree replicas, %s, %d rounds of %v, alternated; medians\n", a.Transport, a.Rounds, a.Round)
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "\t\twithout NATS\tlocal\tforeign\tforwarded\tlocal : without\tof each round\tforeign : local\tof each round")
+	fmt.Fprintln(t,
+		"\t\twithout NATS\tlocal\tforeign\tforwarded\tlocal : without\tof each round\tforeign : local\tof each round")
 	for _, s := range replicaShapes {
 		ways := []*way{{"without NATS", alone, local}, {"local", replicas, local}, {"foreign", replicas, s.away}}
 		reports, share, err := a.replicaRounds(ctx, s.shape, ways, replicas)

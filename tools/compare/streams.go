@@ -108,11 +108,13 @@ func (a *arguments) compareStorm(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return errors.Join(err, stopAll(servers))
 	}
-	fmt.Fprintf(w, "\na storm: %d clients open a stream, initialize, make %d calls and close it; %d rounds of %v, alternated; medians\n",
+	fmt.Fprintf(w, "\na storm: %d clients open a stream, initialize, make %d calls and close it; %d rounds of %v, "+
+		"alternated; medians\n",
 		stormClients, stormCalls, a.Rounds, a.Round)
 	last := len(servers) - 1
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "\tstreams/s\tbare\tratio\tCPU/stream\tbare\tratio\tallocs/stream\tbare\tbytes/stream\tbare\tratio of each round")
+	fmt.Fprintln(t, "\tstreams/s\tbare\tratio\tCPU/stream\tbare\tratio\tallocs/stream\tbare\t"+
+		"bytes/stream\tbare\tratio of each round")
 	for i, p := range servers[:last] {
 		fmt.Fprintf(t, "%s\t%s\n", p.name, costRow(all[i], all[last], stormCalls))
 	}

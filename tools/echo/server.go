@@ -178,7 +178,8 @@ func initializeResult(params json.RawMessage) json.RawMessage {
 	if !ok {
 		version = json.RawMessage(`"2025-11-25"`)
 	}
-	return fmt.Appendf(nil, `{"protocolVersion":%s,"capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"1.0"}}`, version)
+	return fmt.Appendf(nil,
+		`{"protocolVersion":%s,"capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"1.0"}}`, version)
 }
 
 // toolList declares progress as safe to repeat, and echo not, so that both kinds can

@@ -34,7 +34,8 @@ type server interface {
 func main() {
 	sdk := flag.String("sdk", "go-sdk", "go-sdk or mcp-go")
 	transport := flag.String("transport", "stdio",
-		"stdio, streamable (with sessions), stateless (2026-07-28), sse, or adapter: sse with the gateway in place of the SDK's own handler")
+		"stdio, streamable (with sessions), stateless (2026-07-28), sse, or adapter: "+
+			"sse with the gateway in place of the SDK's own handler")
 	addr := flag.String("addr", "127.0.0.1:0", "where to listen")
 	flag.Parse()
 	if err := run(*sdk, *transport, *addr); err != nil {

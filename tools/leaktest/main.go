@@ -68,8 +68,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	parser, err := kong.New(&a, kong.Name("leaktest"), kong.Writers(stdout, stderr),
 		kong.Exit(func(code int) { done = code }),
 		kong.Description("Tells whether an MCP server over HTTP mixes up its clients: many of them use the same ids "+
-			"and progress tokens at the same time, and each call has a secret. Exit code 0: nothing crossed, and nothing "+
-			"was lost; 1: something was; 2: the test could not run, or not to its end."))
+			"and progress tokens at the same time, and each call has a secret. Exit code 0: nothing crossed, "+
+			"and nothing was lost; 1: something was; 2: the test could not run, or not to its end."))
 	if err == nil {
 		_, err = parser.Parse(args)
 	}

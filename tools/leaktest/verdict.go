@@ -28,7 +28,8 @@ func text(r *load.Report) string {
 	line("clients", "%d, %d calls in flight each, all with the same ids and progress tokens", r.Clients, r.InFlight)
 	line("calls", "%d sent, %d answered right, %d refused", r.Calls, r.Answered, r.Refused)
 	line("faults", "%s", faultList(r.Faults))
-	line("also came", "%d progress, %d of a start, %d other notifications, %d requests, %d announcements", r.Progress, r.Starting,
+	line("also came", "%d progress, %d of a start, %d other notifications, %d requests, %d announcements", r.Progress,
+		r.Starting,
 		r.Notifications, r.Requests, r.Announcements)
 	line("speed", "%.0f calls/s, p50 %v, p99 %v", r.PerSecond, r.P50.Round(time.Microsecond),
 		r.P99.Round(time.Microsecond))
@@ -46,7 +47,8 @@ func text(r *load.Report) string {
 
 // headline says what the report comes to, the worst first.
 func headline(r *load.Report) string {
-	leaked := r.Faults[load.Crossed] + r.Faults[load.Unmarked] + r.Faults[load.Unknown] + r.Faults[load.StrayProgress] + r.Faults[load.Misplaced]
+	leaked := r.Faults[load.Crossed] + r.Faults[load.Unmarked] + r.Faults[load.Unknown] + r.Faults[load.StrayProgress] +
+		r.Faults[load.Misplaced]
 	switch v := r.Verdict(); {
 	case r.Faults[load.Crossed] > 0:
 		return "FAULTY: clients got what belongs to others"

@@ -219,7 +219,7 @@ func (c *client) respond() {
 	p := c.poster()
 	defer p.close()
 	for message := range c.requests {
-		// What the server does with it is not this program's concern.
+		// The server may do with it what it likes.
 		_ = c.post(context.Background(), p, nil, message)
 	}
 }

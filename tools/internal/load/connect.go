@@ -41,8 +41,9 @@ func Connect(ctx context.Context, target, capabilities string, opts Options) (Op
 	wanted := "mcp-response"
 	if capabilities != "" {
 		wanted = "message"
-		own := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":%s,`+
-			`"clientInfo":{"name":"compare","version":"1.0"}}}`, capabilities)
+		own := fmt.Appendf(nil,
+			`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":%s,`+
+				`"clientInfo":{"name":"compare","version":"1.0"}}}`, capabilities)
 		if err := p.send(ctx, own, nil); err != nil {
 			return Opening{}, err
 		}

@@ -71,8 +71,7 @@ func (c *client) openOwnStream(ctx context.Context) error {
 	return conn.SetDeadline(time.Time{})
 }
 
-// endSession tells the server that the session is over. What it does with that is not
-// this program's concern.
+// endSession tells the server that the session is over. The server may do with that what it likes.
 func (c *client) endSession() {
 	p := c.poster()
 	defer p.close()
@@ -158,6 +157,7 @@ func (c *client) meta() string {
 		return ""
 	}
 	const prefix = `"io.modelcontextprotocol/`
-	return prefix + `protocolVersion":"` + versionStateless + `",` + prefix + `clientCapabilities":` + c.run.opts.Capabilities +
+	return prefix + `protocolVersion":"` + versionStateless + `",` + prefix + `clientCapabilities":` +
+		c.run.opts.Capabilities +
 		`,` + prefix + `clientInfo":{"name":"leaktest","version":"1.0"}`
 }

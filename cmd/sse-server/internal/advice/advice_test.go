@@ -20,7 +20,7 @@ func server(t *testing.T, args ...string) *config.Server {
 	return c.Each()[0]
 }
 
-// What programs write that serve HTTP has the port; what others write has not.
+// A line of a program that serves HTTP has the port; a line of others has not.
 func TestProgramsThatServeHTTPAreRecognized(t *testing.T) {
 	for line, port := range map[string]string{
 		"Server listening on port 3001": "3001", "listening on :8080": "8080", "MCP Streamable HTTP Server listening on port 3000": "3000",
@@ -37,8 +37,8 @@ func TestProgramsThatServeHTTPAreRecognized(t *testing.T) {
 	}
 }
 
-// Each remedy is found by what real programs say, and by what sse-server says of them. What one of both says
-// is not taken for what the other would mean by it.
+// Each remedy is found by texts of real programs, and by texts of sse-server about them. A text of the one is
+// not taken for the same text of the other.
 func TestRemedies(t *testing.T) {
 	const ended, late = "the server ended: exit status 1; stderr: ", "the server did not answer within 5s (start-timeout); its stderr says: "
 	command, remote := []string{"--", "x"}, []string{"--url", "https://user:secret@127.0.0.1:1/nope?key=secret"}

@@ -17,9 +17,9 @@
 // until that and the lists are remembered, a second process stands by, in a session of its own. If the first one
 // ends before, it has the server say what it has, and remembers it.
 //
-// If it is not known what the server says in an empty folder, the process stays until the client has left, however it ends. It
-// learns that once nobody has used the server for a while: some servers end the process that ran before, or need a port or a file
-// that it has. One of those of a command does.
+// If it is not known what the server says in an empty folder, the process stays until the client has left, however it
+// ends. It learns that once nobody has used the server for a while: some servers end the process that ran before, or
+// need a port or a file that it has. One of those of a command does.
 //
 //	agent ── initialize ──▶ sse-server stdio ──▶ server, which boots
 //	                              │ params, and the end of the pipe

@@ -126,7 +126,7 @@ func interpreterOf(path string) string {
 }
 
 // isOfWindow reports whether a variable says where a window is, and nothing of the server: also in which folder, unless
-// what is served depends on that. What the configuration names is of the server.
+// what is served depends on that. A variable that the configuration names belongs to the server.
 func isOfWindow(c *config.Config, name string) bool {
 	return !c.Names(name) && (environ.IsAmbient(name) || environ.IsPlace(name) && !c.DependsOnDir())
 }
@@ -179,7 +179,8 @@ func (g *greeting) differenceFrom(parts map[string]string) error {
 	if slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, programPart) }) {
 		help += "; with the whole path of the program, PATH does not choose it"
 	}
-	return fmt.Errorf("the sse-server of this name differs in %s%s: stop it (kill %d), or give --connect another port%s",
+	return fmt.Errorf("the sse-server of this name differs in %s%s: stop it (kill %d), "+
+		"or give --connect another port%s",
 		strings.Join(names, ", "), more, g.PID, help)
 }
 

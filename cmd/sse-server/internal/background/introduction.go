@@ -59,7 +59,8 @@ func (i *Introduction) findInitialize() {
 		if !whole {
 			break
 		}
-		if m, err := jsonrpc.Parse(line); err == nil && m.Method == mcp.MethodInitialize && len(m.Params()) <= maxIntroduction {
+		if m, err := jsonrpc.Parse(line); err == nil && m.Method == mcp.MethodInitialize &&
+			len(m.Params()) <= maxIntroduction {
 			i.waits, rest = true, nil
 			i.params = bytes.Clone(m.Params())
 			i.asked <- i.params

@@ -32,8 +32,8 @@ const (
 	// lastLook bounds how long the session of a client that has left in order is waited for: clients that see no end
 	// of the program send it a signal after 2 s.
 	lastLook = 1500 * time.Millisecond
-	// learnerLives bounds how long it waits until nobody uses the server, once its client has left: a later client tells if it is
-	// still not known what the server says in an empty folder.
+	// learnerLives bounds how long it waits until nobody uses the server, once its client has left: a later client
+	// tells if it is still not known what the server says in an empty folder.
 	learnerLives = 24 * time.Hour
 	// learnerStays bounds how long it stands by once the client has that answer: what some servers say is not
 	// remembered.
@@ -145,17 +145,18 @@ func startLearner(args []string, params json.RawMessage, dir string) (io.WriteCl
 		return r.learner, r.err
 	case <-time.After(learnerStart):
 		close(late)
-		return nil, fmt.Errorf("no process could be started within %v: the disk of %s does not answer", learnerStart, dir)
+		return nil, fmt.Errorf("no process could be started within %v: the disk of %s does not answer", learnerStart,
+			dir)
 	}
 }
 
-// knownHere tells the process that stands by that its client has its answers from memory next time, so that it is only needed for
-// the empty folder. An empty line tells it that it is not needed for that either.
+// knownHere tells the process that stands by that its client has its answers from memory next time, so that it is only
+// needed for the empty folder. An empty line tells it that it is not needed for that either.
 const knownHere = "known here"
 
-// runLearner starts a process that learns what the server says to clients with these params of initialize once the returned
-// pipe is closed, and then what the server says in an empty folder. Lines that are written into it before say what is known. Its
-// log is learn.log in a directory.
+// runLearner starts a process that learns what the server says to clients with these params of initialize once the
+// returned pipe is closed, and then what the server says in an empty folder. Lines that are written into it before say
+// what is known. Its log is learn.log in a directory.
 func runLearner(args []string, params json.RawMessage, dir string) (io.WriteCloser, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -226,8 +227,8 @@ func Learn(ctx context.Context, stdin io.Reader, c *config.Config, s *config.Ser
 	return err
 }
 
-// alone has a server started, whose timeouts bound that, unless another process does it: what else is to be learned of the
-// server meanwhile is not.
+// alone has a server started, whose timeouts bound that, unless another process does it: what else is to be learned of
+// the server meanwhile is not.
 func alone(one *flock.Flock, start func() error) error {
 	if locked, err := one.TryLock(); !locked {
 		return err
@@ -236,8 +237,8 @@ func alone(one *flock.Flock, start func() error) error {
 	return start()
 }
 
-// commandHash names the command of a server, whatever its folder and its variables, in the name of a file, of which there are
-// 65,536: of two that share one, one may not be learned.
+// commandHash names the command of a server, whatever its folder and its variables, in the name of a file, of which
+// there are 65,536: of two that share one, one may not be learned.
 func commandHash(c *config.Config, s *config.Server) string {
 	name := c.Title(s)
 	if command, ok := s.Upstream().(stdio.Command); ok {

@@ -159,8 +159,10 @@ func (s *Shared) ask(ctx context.Context) (*greeting, error) {
 	}
 	defer response.Body.Close()
 	var who greeting
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxGreeting)).Decode(&who); err != nil || who.Instance == "" {
-		return nil, fmt.Errorf("the sse-server of this name gives no sensible answer (%s): stop it, or give --connect another port", response.Status)
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxGreeting)).Decode(&who); err != nil ||
+		who.Instance == "" {
+		return nil, fmt.Errorf("the sse-server of this name gives no sensible answer (%s): stop it, "+
+			"or give --connect another port", response.Status)
 	}
 	return &who, nil
 }
@@ -193,7 +195,8 @@ func (s *Shared) start(ctx context.Context) (*greeting, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	s.log.Info("shared sse-server started", "name", s.at.String(), "socket", s.socket, "pid", cmd.Process.Pid, "log", logFile)
+	s.log.Info("shared sse-server started", "name", s.at.String(), "socket", s.socket, "pid", cmd.Process.Pid, "log",
+		logFile)
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }() // ends with the daemon, or with this process
 	poll := time.NewTicker(daemonPoll)

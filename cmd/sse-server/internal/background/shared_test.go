@@ -75,7 +75,8 @@ func TestRuntimeDirectoryHasTheSocket(t *testing.T) {
 	ssetest.WantText(t, "the socket", windowOf(t, env, "--", "x").socket, filepath.Join(env["XDG_STATE_HOME"], "sse-server", "run", "daemon-8080-"))
 }
 
-// Machines that share a home directory have a socket each, and locks of their own: a lock can reach from one to the other.
+// Machines that share a home directory have a socket each, and locks of their own: a lock can reach from one to the
+// other.
 func TestMachinesWithOneHomeDirectoryDoNotMeet(t *testing.T) {
 	c := load(t, clitest.State(t), "stdio", "--connect", "http://127.0.0.1:8080/mcp", "--", "x")
 	socket := func(host string) string { return clitest.Must(socketOf(c, "8080", host)) }
@@ -93,7 +94,8 @@ func TestPathOfASocketIsBounded(t *testing.T) {
 	ssetest.WantText(t, "the error", fmt.Sprint(err), "is too long for a socket: set XDG_RUNTIME_DIR")
 }
 
-// One that has been killed leaves a socket, which the next one replaces. One that stops does not touch that of the next.
+// One that has been killed leaves a socket, which the next one replaces. One that stops does not touch that of the
+// next.
 func TestSocketBelongsToWhoeverHoldsItsLock(t *testing.T) {
 	s := windowOf(t, clitest.State(t), "--", "x")
 	killed, err := net.ListenUnix("unix", &net.UnixAddr{Name: s.socket, Net: "unix"})
@@ -119,8 +121,8 @@ func TestSocketBelongsToWhoeverHoldsItsLock(t *testing.T) {
 	}
 }
 
-// One that stops leaves the socket of the next one, also where somebody has deleted the files of its lock meanwhile, and
-// knows that it cannot be reached.
+// One that stops leaves the socket of the next one, also where somebody has deleted the files of its lock meanwhile,
+// and knows that it cannot be reached.
 func TestSocketOfTheNextOneStaysWhereTheLockWasDeleted(t *testing.T) {
 	s := windowOf(t, clitest.State(t), "--", "x")
 	first, err := Listen(t.Context(), s.socket)
@@ -141,7 +143,7 @@ func TestSocketOfTheNextOneStaysWhereTheLockWasDeleted(t *testing.T) {
 	ssetest.Must(t, second.Close())
 }
 
-// What one leaves that was killed, at any moment of its start or end, keeps nobody from the socket.
+// A file of one that was killed, at any moment of its start or end, keeps nobody from the socket.
 func TestFilesOfAKilledOneBlockNobody(t *testing.T) {
 	for name, left := range map[string][]string{
 		"before it starts one":   {".start"},
@@ -243,7 +245,7 @@ func TestAnotherServerOfTheSameName(t *testing.T) {
 	}
 }
 
-// What a shared server says of itself is what those who have started it want, however its options are written.
+// A shared server describes itself as the programs that have started it want it, however its options are written.
 func TestStartedServerIsTheOneThatIsWanted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "env")
 	ssetest.Must(t, os.WriteFile(file, []byte("A=1\n"), 0o600))
@@ -275,7 +277,8 @@ func TestOneServerForAllDirectories(t *testing.T) {
 	}
 }
 
-// A folder that a link leads to is the same for a window, which knows the link by PWD, and for the server, which does not.
+// A folder that a link leads to is the same for a window, which knows the link by PWD, and for the server, which does
+// not.
 func TestFolderBehindALinkIsOne(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(t.TempDir(), link); err != nil {
@@ -388,7 +391,7 @@ func TestInterpreterIsAPartOfTheProgram(t *testing.T) {
 	}
 }
 
-// What says where a window is does not reach the servers of others.
+// A variable that says where a window is does not reach the servers of others.
 func TestSharedServerInheritsNoTerminal(t *testing.T) {
 	got := inheritable(load(t, clitest.State(t), "--", "x"), []string{"PATH=/bin", "TERM=xterm", "SSH_TTY=/dev/pts/1", "SSH_HOST=prod", "HOME=/home/ada"})
 	if want := []string{"PATH=/bin", "SSH_HOST=prod", "HOME=/home/ada"}; !slices.Equal(got, want) {
@@ -417,7 +420,7 @@ func TestRequestReachesTheServerThatItIsFor(t *testing.T) {
 	ssetest.Want(t, "served", served, 1)
 }
 
-// What is at the socket must say who it is.
+// The program at the socket must say which one it is.
 func TestAnotherProgramAtTheSocket(t *testing.T) {
 	for name, answer := range map[string]string{"no JSON": "hello", "another JSON": "{}"} {
 		t.Run(name, func(t *testing.T) {

@@ -51,7 +51,8 @@ func socketOf(c *config.Config, name, host string) (string, error) {
 	}
 	path := filepath.Join(dir, "daemon-"+name+".sock")
 	if len(path) > maxSocketPath {
-		return "", fmt.Errorf("%s is too long for a socket: set XDG_RUNTIME_DIR or XDG_STATE_HOME to a directory with a shorter name", path)
+		return "", fmt.Errorf("%s is too long for a socket: "+
+			"set XDG_RUNTIME_DIR or XDG_STATE_HOME to a directory with a shorter name", path)
 	}
 	return path, nil
 }

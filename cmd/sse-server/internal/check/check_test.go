@@ -34,7 +34,7 @@ func load(t *testing.T, args ...string) *config.Config {
 	return c
 }
 
-// What servers say cannot steer the terminal.
+// No text of a server can steer the terminal.
 func TestControlCharactersAreVisible(t *testing.T) {
 	const evil = "x\x1b]0;evil\a"
 	var out bytes.Buffer

@@ -97,7 +97,9 @@ func (k *Check) Starts(ctx context.Context, gateways map[string]*gateway.Gateway
 
 // check is that of one server, at one of a number of places. Its warm servers have started when it returns,
 // unless ctx has ended.
-func (all *startCheck) check(ctx context.Context, gw *gateway.Gateway, s *config.Server, name string, places chan struct{}) {
+func (all *startCheck) check(
+	ctx context.Context, gw *gateway.Gateway, s *config.Server, name string, places chan struct{},
+) {
 	places <- struct{}{}
 	began := time.Now()
 	one := &starting{name: name, server: s, gw: gw, began: began}
@@ -212,7 +214,8 @@ func late(s *config.Server, words, excuse string) (lines []string) {
 	case what == "" && (words == "" && excuse == "" || s.Installs()): // it may take its time
 		return nil
 	case what == "":
-		what = "wait, if it boots for long; else name a program that speaks MCP on stdin and stdout: many need an argument such as stdio"
+		what = "wait, if it boots for long; else name a program that speaks MCP on stdin and stdout: " +
+			"many need an argument such as stdio"
 	}
 	lines = []string{plaintext.Words(reason)}
 	if words != "" {

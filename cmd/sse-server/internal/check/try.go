@@ -34,7 +34,8 @@ func (k *Check) Try(c *config.Config, open func(*config.Server) (*gateway.Gatewa
 		return code
 	case <-signals:
 		if name := t.name.Load(); name != nil {
-			fmt.Fprintf(k.Live.Over(k.Stderr), "sse-server: Stopping: waiting for %s to end. The same signal again stops at once.\n", *name)
+			fmt.Fprintf(k.Live.Over(k.Stderr),
+				"sse-server: Stopping: waiting for %s to end. The same signal again stops at once.\n", *name)
 		}
 		stop()
 	}
@@ -82,10 +83,12 @@ func (t *trial) run(ctx context.Context) int {
 		case ctx.Err() != nil:
 			fmt.Fprintf(out, "%s: stopped\n", plaintext.Visible(name))
 		case err != nil:
-			fmt.Fprintf(out, "%s: FAILED: %s\n", plaintext.Visible(name), plaintext.Visible(plaintext.Words(err.Error())))
+			fmt.Fprintf(out, "%s: FAILED: %s\n", plaintext.Visible(name),
+				plaintext.Visible(plaintext.Words(err.Error())))
 		default:
 			server := strings.TrimSpace(found.Name + " " + found.Version)
-			fmt.Fprintf(out, "%s: %s\n", plaintext.Visible(name), plaintext.Visible(summary(server, found, startedIn(took, found))))
+			fmt.Fprintf(out, "%s: %s\n", plaintext.Visible(name),
+				plaintext.Visible(summary(server, found, startedIn(took, found))))
 		}
 		switch {
 		case ctx.Err() != nil:

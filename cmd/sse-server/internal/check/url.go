@@ -30,7 +30,8 @@ func (k *Check) URL(c *config.Config, signals <-chan os.Signal) int {
 	var steps []diagnosis.Step
 	var shown func()
 	works := diagnosis.Run(ctx, diagnosis.Options{
-		URL: remote.Address, Header: remote.Header, Origin: c.Check.Origin, Wait: time.Duration(c.Check.Wait), Patience: k.Silence,
+		URL: remote.Address, Header: remote.Header, Origin: c.Check.Origin,
+		Wait: time.Duration(c.Check.Wait), Patience: k.Silence,
 		Begin: func(name string, limit time.Duration) { shown = k.showWaiting(name, limit) },
 	}, func(s diagnosis.Step) {
 		shown()
@@ -42,7 +43,8 @@ func (k *Check) URL(c *config.Config, signals <-chan os.Signal) int {
 	last := steps[len(steps)-1]
 	switch {
 	case c.Check.JSON:
-		data, _ := json.MarshalIndent(map[string]any{"url": remote.Place(), "works": works, "steps": steps}, "", "  ") // never fails
+		report := map[string]any{"url": remote.Place(), "works": works, "steps": steps}
+		data, _ := json.MarshalIndent(report, "", "  ") // never fails
 		fmt.Fprintf(k.Stdout, "%s\n", data)
 	case works:
 		fmt.Fprintf(k.Stdout, "A client can use %s.\n", remote.Place())
@@ -61,7 +63,9 @@ func (k *Check) URL(c *config.Config, signals <-chan os.Signal) int {
 }
 
 // marks are those of the results of a step.
-var marks = map[diagnosis.Result]string{diagnosis.OK: "✓", diagnosis.Failed: "✗", diagnosis.Missing: "–", diagnosis.Untried: "–", diagnosis.Stopped: "!"}
+var marks = map[diagnosis.Result]string{
+	diagnosis.OK: "✓", diagnosis.Failed: "✗", diagnosis.Missing: "–", diagnosis.Untried: "–", diagnosis.Stopped: "!",
+}
 
 // tellStep prints one step.
 func (k *Check) tellStep(s diagnosis.Step) {
@@ -72,7 +76,8 @@ func (k *Check) tellStep(s diagnosis.Step) {
 	if s.Milliseconds > 0 {
 		took = fmt.Sprintf("%.1f ms", s.Milliseconds)
 	}
-	fmt.Fprintf(k.Stdout, "%s %-35s %11s  %s\n", marks[s.Result], plaintext.Visible(s.Name), took, plaintext.Visible(detail))
+	fmt.Fprintf(k.Stdout, "%s %-35s %11s  %s\n", marks[s.Result], plaintext.Visible(s.Name), took,
+		plaintext.Visible(detail))
 	if s.Remedy != "" {
 		fmt.Fprintf(k.Stdout, "  what to do: %s\n", plaintext.Visible(s.Remedy))
 	}

@@ -64,7 +64,7 @@ type Result struct {
 	Unlinked bool
 }
 
-// Write adds the entries to a file, which it may make. What else is in the file stays, comments too, and so
+// Write adds the entries to a file, which it may make. All else in the file stays, comments too, and so
 // does an entry with the same name, which is an error, unless it had no more than another URL, or takes is set.
 //
 // The file is replaced in one step, so that it is never half written. That takes it from its other names (hard
@@ -230,7 +230,8 @@ func compare(old, other json.RawMessage) (differs bool, lost []string) {
 			continue
 		}
 		args, _ := value.([]any)
-		ofOurs := name == "args" && len(args) == 3 && args[0] == "stdio" && args[1] == "--url" || name == "command" && isMoved(value, is[name])
+		ofOurs := name == "args" && len(args) == 3 && args[0] == "stdio" && args[1] == "--url" || name == "command" &&
+			isMoved(value, is[name])
 		if !ofOurs && name != "type" && !slices.Contains(addresses, name) {
 			lost = append(lost, name)
 		}
@@ -260,7 +261,8 @@ func merge(old *hujson.Value, is hujson.Value) {
 
 // mergeMembers is merge of objects. A member that is missing takes the place of one that is taken out.
 func mergeMembers(was, is *hujson.Object) {
-	missing := slices.DeleteFunc(slices.Clone(is.Members), func(m hujson.ObjectMember) bool { return indexOf(was, nameOf(m)) >= 0 })
+	missing := slices.DeleteFunc(slices.Clone(is.Members),
+		func(m hujson.ObjectMember) bool { return indexOf(was, nameOf(m)) >= 0 })
 	var kept []hujson.ObjectMember
 	var comments hujson.Extra // of members that are taken out
 	for _, member := range was.Members {
@@ -351,7 +353,8 @@ func (e inTOML) add(data []byte, servers []clients.Server, takes bool) (_ []byte
 	known, err = tablesIn(data)
 	for _, s := range servers {
 		if err != nil || known[s.Name]["url"] != s.URL {
-			return nil, d, errors.New("it has mcp_servers in a form that takes no tables, such as { } in one line: make it [mcp_servers.NAME], or write the entry by hand")
+			return nil, d, errors.New("it has mcp_servers in a form that takes no tables, such as { } in one line: " +
+				"make it [mcp_servers.NAME], or write the entry by hand")
 		}
 	}
 	return data, d, nil

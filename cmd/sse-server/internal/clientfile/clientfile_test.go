@@ -20,7 +20,7 @@ import (
 
 const url = "http://127.0.0.1:8080/mcp"
 
-// What else is in a file stays, comments too.
+// All else in a file stays, comments too.
 func TestWrite(t *testing.T) {
 	servers := []clients.Server{{Name: "docs", URL: url}, {Name: "b", URL: url + "2"}}
 	for _, c := range clients.WithEntry() {
@@ -128,8 +128,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Of the servers that Claude Code has for single projects, those of this folder are found. Those of others are
-// named with their folder.
+// Of the servers that Claude Code has for single projects, those of this folder are found. The servers of other
+// projects are named with their folder.
 func TestFindInProjects(t *testing.T) {
 	home, folder, link := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(folder, link); err != nil {
@@ -303,7 +303,7 @@ func TestFindRefuses(t *testing.T) {
 	}
 }
 
-// What entries say about secrets and the environment is kept.
+// Secrets and variables of entries are kept.
 func TestFindKeepsSecrets(t *testing.T) {
 	home := t.TempDir()
 	t.Chdir(t.TempDir())
@@ -362,7 +362,7 @@ func read(t *testing.T, file string) string {
 	return string(data)
 }
 
-// What Write would spoil stays as it is, and the error says why.
+// A file that Write would spoil stays as it is, and the error says why.
 func TestWriteRefuses(t *testing.T) {
 	servers := []clients.Server{{Name: "docs", URL: url}}
 	cursor, _ := clients.Named("cursor")

@@ -72,7 +72,9 @@ func (e *Editor) lock() (unlock func(), err error) {
 
 // edit replaces what is in a file by what change makes of it. If somebody else changes the file meanwhile, change gets
 // that. keep is told before the file is replaced. The caller has the lock.
-func (e *Editor) edit(file string, change func(text []byte) ([]byte, error), keep func(before, after []byte) error) (unlinked bool, err error) {
+func (e *Editor) edit(
+	file string, change func(text []byte) ([]byte, error), keep func(before, after []byte) error,
+) (unlinked bool, err error) {
 	for range maxLooks {
 		was, err := atomicfile.Read(file)
 		if err != nil {
@@ -173,8 +175,8 @@ func (e *Editor) note(file string, of form, before, after []byte, names []string
 
 // Undone says what Undo has done.
 type Undone struct {
-	// Restored are the names of entries that are as they were before, or gone, and Changed of those that somebody has changed
-	// since, which stay.
+	// Restored are the names of entries that are as they were before, or gone, and Changed of those that somebody has
+	// changed since, which stay.
 	Restored, Changed []string
 }
 

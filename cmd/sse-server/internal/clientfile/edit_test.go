@@ -59,7 +59,7 @@ func TestTwelveWritersLeaveTwelveEntries(t *testing.T) {
 	}
 }
 
-// What a client writes while the change is made is not lost.
+// A change that a client writes meanwhile is not lost.
 func TestWriteLooksAgain(t *testing.T) {
 	c, file := named(t, "cursor"), filepath.Join(t.TempDir(), "mcp.json")
 	ssetest.Must(t, os.WriteFile(file, []byte(`{"mcpServers": {}}`), 0o600))
@@ -119,8 +119,8 @@ func TestWriteKeepsTheKindOfFile(t *testing.T) {
 	}
 }
 
-// An entry that has more than a URL is taken over if that is wanted, and comes back as it was. What somebody has changed
-// since stays.
+// An entry that has more than a URL is taken over if that is wanted, and comes back as it was. A change that somebody
+// has made since stays.
 func TestUndoRestoresEntries(t *testing.T) {
 	for name, before := range map[string]string{
 		"cursor":   "{\n  // mine\n  \"mcpServers\": {\n    \"a\": {\"url\": \"x\"},\n    // why\n    \"docs\": {\"command\": \"npx\", \"args\": [\"-y\", \"docs\"], /* key */ \"env\": {\"KEY\": \"1\"}},\n    \"z\": {\"url\": \"y\"}\n  },\n  \"theme\": 1,\n}\n",

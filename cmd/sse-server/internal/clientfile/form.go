@@ -131,7 +131,8 @@ func (inTOML) find(text []byte, name string) (lines []string, from, to int, err 
 	return lines, from, to, nil
 }
 
-var errNoTable = fmt.Errorf("it has the entry in a form that cannot be changed, such as { } in one line: make it [mcp_servers.NAME], or change it by hand")
+var errNoTable = fmt.Errorf("it has the entry in a form that cannot be changed, such as { } in one line: " +
+	"make it [mcp_servers.NAME], or change it by hand")
 
 func (t inTOML) entry(text []byte, name string) (string, bool, error) {
 	lines, from, to, err := t.find(text, name)
@@ -180,7 +181,8 @@ func sameButFor(before, after []byte, name string) bool {
 
 func (inTOML) same(a, b string) bool {
 	var was, is any
-	return a == b || toml.Unmarshal([]byte(a), &was) == nil && toml.Unmarshal([]byte(b), &is) == nil && reflect.DeepEqual(was, is)
+	return a == b || toml.Unmarshal([]byte(a), &was) == nil && toml.Unmarshal([]byte(b), &is) == nil &&
+		reflect.DeepEqual(was, is)
 }
 
 // inYAML has the entries in a list below a key, as Continue does.
@@ -256,7 +258,8 @@ func (y inYAML) put(text []byte, name string, entry *string) ([]byte, error) {
 		delete(all, y.Key)
 		return all
 	}
-	if err != nil || !reflect.DeepEqual(others(result.all), others(l.all)) || len(result.items) != len(wanted) || len(wanted) > 0 && !reflect.DeepEqual(result.items, wanted) {
+	if err != nil || !reflect.DeepEqual(others(result.all), others(l.all)) || len(result.items) != len(wanted) ||
+		len(wanted) > 0 && !reflect.DeepEqual(result.items, wanted) {
 		return nil, errForm
 	}
 	return []byte(after), nil

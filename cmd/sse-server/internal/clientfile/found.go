@@ -40,7 +40,8 @@ type Found struct {
 type place struct {
 	clients.Client
 	file string
-	// projects is the member of the file that has the entries of single projects; empty: those of the whole file are meant.
+	// projects is the member of the file that has the entries of single projects; empty: those of the whole file are
+	// meant.
 	projects string
 }
 
@@ -78,7 +79,8 @@ func Find(home string) (all []Found, err error) {
 	here := theseFolders()
 	offInClaudeCode, offOfMCPJSON := offInClaudeCode(home, here)
 	for _, place := range places() {
-		file, known := place.file, variables{"userHome": home, "pathSeparator": string(filepath.Separator), "/": string(filepath.Separator)}
+		separator := string(filepath.Separator)
+		file, known := place.file, variables{"userHome": home, "pathSeparator": separator, "/": separator}
 		if isInHome(file) {
 			file = below(home, file)
 		} else if folder, err := os.Getwd(); err == nil {
@@ -132,8 +134,8 @@ const (
 	maxEntries = 1 << 20
 )
 
-// readFile reads a file of a client, without its byte order mark. What is no file, such as a pipe, would be waited
-// for.
+// readFile reads a file of a client, without its byte order mark. It refuses a pipe and its like, for which it would
+// wait.
 func readFile(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	switch {
@@ -179,7 +181,7 @@ func (f *Found) replace(known variables, dollars bool) {
 // anyway.
 var silent = []string{"type", "source", "transport", "env_vars"}
 
-// read returns the servers of a file. What is no entry is left out: files of clients have much else.
+// read returns the servers of a file. It leaves out all else, of which files of clients have much.
 func read(data []byte, e *clients.Entry) (all []Found, err error) {
 	key := e.Key
 	if e.Format == clients.TOML {
@@ -315,9 +317,10 @@ func addPairs(to map[string]string, node ast.Node) error {
 }
 
 // readProjects returns the servers of the project here: of the nearest of the folders for which the file has some.
-// Those of others are errors, which say where they are.
+// The servers of other projects are errors, which say where they are.
 func readProjects(data []byte, in place, here folders) (all []Found, err error) {
-	projects := projectsIn(withoutComments(data), in.projects) // what is no JSON is said where the file is read for the user
+	// An error in the JSON is told where the file is read for the user.
+	projects := projectsIn(withoutComments(data), in.projects)
 	found, failed, at := map[string][]Found{}, map[string]error{}, map[string]int{}
 	nearest := len(here)
 	for path, project := range projects {
@@ -339,7 +342,8 @@ func readProjects(data []byte, in place, here folders) (all []Found, err error) 
 			names = append(names, one.Name)
 		}
 		if len(names) > 0 {
-			wrong = append(wrong, fmt.Errorf("what belongs to another project, for which you run init in %s: %s", path, strings.Join(names, ", ")))
+			wrong = append(wrong, fmt.Errorf("what belongs to another project, for which you run init in %s: %s", path,
+				strings.Join(names, ", ")))
 		}
 	}
 	return all, errors.Join(wrong...)
@@ -369,5 +373,6 @@ func IsOfUser(file, home string) bool {
 
 // HasNameOfClient reports whether a file is called as one of a client, such as mcp.json.
 func HasNameOfClient(file string) bool {
-	return slices.ContainsFunc(places(), func(p place) bool { return filepath.Base(filepath.FromSlash(p.file)) == filepath.Base(file) })
+	return slices.ContainsFunc(places(),
+		func(p place) bool { return filepath.Base(filepath.FromSlash(p.file)) == filepath.Base(file) })
 }

@@ -56,7 +56,8 @@ func offInClaudeCode(home string, here folders) (everywhere, ofMCPJSON switches)
 	}
 	settings := []string{filepath.Join(home, ".claude", "settings.json")}
 	for _, folder := range here {
-		settings = append(settings, filepath.Join(folder.path, ".claude", "settings.json"), filepath.Join(folder.path, ".claude", "settings.local.json"))
+		settings = append(settings, filepath.Join(folder.path, ".claude", "settings.json"),
+			filepath.Join(folder.path, ".claude", "settings.local.json"))
 	}
 	for _, file := range settings {
 		var lists struct{ DisabledMcpjsonServers []string }

@@ -26,7 +26,8 @@ var addresses = Needed[1:]
 
 // options are the options of sse-server that clients call otherwise.
 var options = map[string]string{
-	"headers": "header", "cwd": "dir", "envFile": "env-file", "environment": "env", "httpUrl": "url", "serverUrl": "url",
+	"headers": "header", "cwd": "dir", "envFile": "env-file", "environment": "env",
+	"httpUrl": "url", "serverUrl": "url",
 }
 
 // Option returns the option of sse-server that a member of an entry means; the same name if it means none.
@@ -35,7 +36,8 @@ func Option(member string) string { return cmp.Or(options[member], member) }
 // IsType reports whether clients have this type of servers, and whether it is that of programs.
 func IsType(text string) (isType, ofPrograms bool) {
 	ofPrograms = text == "stdio" || text == "local"
-	return ofPrograms || slices.Contains([]string{"http", "sse", "streamable-http", "streamableHttp", "streamable_http", "remote"}, text), ofPrograms
+	ofURLs := []string{"http", "sse", "streamable-http", "streamableHttp", "streamable_http", "remote"}
+	return ofPrograms || slices.Contains(ofURLs, text), ofPrograms
 }
 
 // OfVSCode returns the part of a file of VS Code that has the key servers, which is also one of ours; nil if the file
@@ -45,7 +47,8 @@ func OfVSCode(root ast.Node) ast.Node {
 	members, _ := tree.Members(root)
 	if settings := tree.Member(members, "mcp"); settings != nil {
 		below, _ := tree.Members(settings)
-		if servers, isMapping := tree.Member(below, clients.VSCodeKey).(*ast.MappingNode); isMapping && !hasMember(servers, Needed) { // opencode may have one of that name
+		servers, isMapping := tree.Member(below, clients.VSCodeKey).(*ast.MappingNode)
+		if isMapping && !hasMember(servers, Needed) { // opencode may have one of that name
 			return settings
 		}
 	}
@@ -90,7 +93,8 @@ func Read(key string, entry *ast.MappingValueNode) (w Written, err error) {
 	w.Name = entry.Key.GetToken()
 	members, ok := tree.Members(entry.Value)
 	if !ok {
-		return w, tree.Errorf(entry.Value.GetToken(), `want a mapping with command or url, such as {"command": "npx", "args": ["-y", "server"]}`)
+		return w, tree.Errorf(entry.Value.GetToken(),
+			`want a mapping with command or url, such as {"command": "npx", "args": ["-y", "server"]}`)
 	}
 	names, values := []string{}, map[string]ast.Node{}
 	add := func(name string, value ast.Node) {
@@ -112,7 +116,8 @@ func Read(key string, entry *ast.MappingValueNode) (w Written, err error) {
 	}
 	has := func(name string) bool { return values[name] != nil }
 	is := func(name, want string) bool { return has(name) && values[name].GetToken().Value == want }
-	w.IsOff, w.IsProgram, w.IsServer = is("disabled", "true") || is("enabled", "false"), has("command"), slices.ContainsFunc(Needed, has)
+	w.IsOff = is("disabled", "true") || is("enabled", "false")
+	w.IsProgram, w.IsServer = has("command"), slices.ContainsFunc(Needed, has)
 	for _, name := range names {
 		one := Member{Option(name), name, []ast.Node{values[name]}}
 		switch before := addresses[:max(0, slices.Index(addresses, name))]; {
@@ -132,7 +137,8 @@ func Read(key string, entry *ast.MappingValueNode) (w Written, err error) {
 }
 
 // errNoServers says that a file of TOML has no servers of Codex.
-var errNoServers = errors.New("it has no table [mcp_servers.NAME], as the file of Codex has; a file of options is written in YAML or JSON")
+var errNoServers = errors.New("it has no table [mcp_servers.NAME], as the file of Codex has; " +
+	"a file of options is written in YAML or JSON")
 
 // FromTOML returns Codex's file in JSON, with headers as others write them. It fails with errNoServers if it has none.
 func FromTOML(data []byte) ([]byte, error) {

@@ -16,7 +16,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 )
 
-var errForm = errors.New("it has its entries in a form that takes no other, such as [ ] in one line: make it a list of lines with -, or write the entry by hand")
+var errForm = errors.New("it has its entries in a form that takes no other, such as [ ] in one line: " +
+	"make it a list of lines with -, or write the entry by hand")
 
 // add returns a configuration in YAML with the entries.
 func (e inYAML) add(data []byte, servers []clients.Server, takes bool) (_ []byte, d did, err error) {
@@ -30,7 +31,7 @@ func (e inYAML) add(data []byte, servers []clients.Server, takes bool) (_ []byte
 }
 
 // addItem adds one entry. It changes the text at the places that the parser tells: a tree that is printed has
-// lost empty lines. What the result means is compared with what is wanted, whatever form the text has.
+// lost empty lines. The result is parsed and compared with the members that are wanted, whatever form the text has.
 func (e inYAML) addItem(text string, s clients.Server, takes bool, d *did) (string, error) {
 	before, err := readList(text, e.Key)
 	if err != nil {
@@ -163,7 +164,7 @@ func (l list) append(text string) string {
 		l.lines[l.key] = strings.Replace(l.lines[l.key], ": []", ":", 1)
 	} else if l.node != nil {
 		column = l.node.Start.Position.Column - 1
-		// What follows the last entry and is not below it is about what comes next.
+		// A comment after the last entry, which is not below it, is about the text that follows.
 		for at = l.end; at > l.key+1; at-- {
 			rest := strings.TrimSpace(l.lines[at-1])
 			if rest != "" && (rest[0] != '#' || strings.Index(l.lines[at-1], "#") > column) {
@@ -177,7 +178,7 @@ func (l list) append(text string) string {
 	return strings.Join(slices.Insert(l.lines, at, added...), "")
 }
 
-// change returns the file with other members of an entry. Those that are missing come below its name.
+// change returns the file with other members of an entry. Members that are missing come below its name.
 func (l list) change(i int, members map[string]any) string {
 	was, _ := l.items[i].(map[string]any)
 	var item *ast.MappingNode

@@ -32,7 +32,8 @@ func (c *Config) read(path string) ([]byte, os.FileInfo, error) {
 	if err == nil {
 		c.files[path] = sha256.Sum256(data)
 	}
-	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) { // as the > of PowerShell writes
+	// The > of PowerShell writes these.
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		err = fmt.Errorf("%s is in UTF-16: save it in UTF-8", path)
 	}
 	return data, info, missing(path, err)

@@ -34,7 +34,8 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 	for _, word := range []string{c.ConnectClient.Client, c.ConnectClient.Server} {
 		if c.Does == "connect" && strings.Contains(word, "://") {
 			client := strings.Replace(c.ConnectClient.Client, word, "cursor", 1) // if that was left out
-			return fmt.Errorf("connect: the address of a server goes after --url, as in: sse-server connect %s --url %s", client, word)
+			return fmt.Errorf("connect: the address of a server goes after --url, as in: "+
+				"sse-server connect %s --url %s", client, word)
 		}
 	}
 	if c.Does == "connect" {
@@ -53,7 +54,8 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 	case len(c.Servers) > 0:
 		return c.refuse(nameKey, "the keys of servers name them")
 	case pathName(c.Called) != c.Called || c.Called[0] == '_':
-		return c.refuse(nameKey, "want letters of a-z, digits, _ and -, such as %s, but got %q", cmp.Or(pathName(c.Called), "docs"), c.Called)
+		return c.refuse(nameKey, "want letters of a-z, digits, _ and -, such as %s, but got %q",
+			cmp.Or(pathName(c.Called), "docs"), c.Called)
 	}
 	if c.Does == "stdio" && c.Connect == nil {
 		if err := c.checkStdio(); err != nil {
@@ -100,12 +102,13 @@ func (c *Config) checkWriting() error {
 	return nil
 }
 
-// checkStdio refuses flags about HTTP, which have no effect on stdio. Those of a file or of the environment,
-// which others may use too, are ignored.
+// checkStdio refuses flags about HTTP, which have no effect on stdio. It ignores options about HTTP in a file or in
+// the environment, which other programs may use too.
 func (c *Config) checkStdio() error {
 	for _, flag := range c.flags {
 		if flag.Tag.Has("http") && c.given[flag.Name] == "--"+flag.Name {
-			return c.refuse(flag.Name, "has no effect on stdio, which serves one client without HTTP; leave the word stdio out to serve HTTP")
+			return c.refuse(flag.Name,
+				"has no effect on stdio, which serves one client without HTTP; leave the word stdio out to serve HTTP")
 		}
 	}
 	return nil
@@ -118,7 +121,8 @@ func (c *Config) checkDiagnosis() error {
 	case c.Does != "check":
 		return nil
 	case c.Check.Origin != "" && (at == nil || at.Host == "" || at.Scheme+"://"+at.Host != c.Check.Origin):
-		return c.refuse("origin", "want a scheme and a host, such as https://app.example.com, but got %q", c.Check.Origin)
+		return c.refuse("origin", "want a scheme and a host, such as https://app.example.com, but got %q",
+			c.Check.Origin)
 	case c.Diagnoses():
 		return nil
 	}
@@ -130,7 +134,8 @@ func (c *Config) checkDiagnosis() error {
 		case c.Check.Offline:
 			return c.refuse(option, "has no effect with --offline, which asks nothing")
 		default:
-			return c.refuse(option, "has no effect with --start, which opens a session with the server; leave out --start")
+			return c.refuse(option,
+				"has no effect with --start, which opens a session with the server; leave out --start")
 		}
 	}
 	return nil
@@ -229,7 +234,8 @@ func (c *Config) checkCluster() error {
 		}
 	}
 	if c.IDKeyFile == "" {
-		return c.refuse("nats", "replicas recognize each other's ids by the same key; want --id-key-file with a copy of one file on all of them")
+		return c.refuse("nats", "replicas recognize each other's ids by the same key; "+
+			"want --id-key-file with a copy of one file on all of them")
 	}
 	if _, err := os.Stat(c.NATSCreds); c.NATSCreds != "" && err != nil {
 		return c.refuse("nats-creds", "%v", missing(c.NATSCreds, err))
@@ -250,7 +256,8 @@ func (c *Config) CheckExposure(option string, addr Addr) error {
 	case addr == "" || !isOpen || httpcheck.IsLoopback(string(addr)):
 		return nil
 	case !c.Insecure:
-		return c.refuse(option, "other machines may reach %s; want a loopback address such as 127.0.0.1:8080, --auth-tokens-file, %sor --insecure to allow it", addr, oauth)
+		return c.refuse(option, "other machines may reach %s; want a loopback address such as 127.0.0.1:8080, "+
+			"--auth-tokens-file, %sor --insecure to allow it", addr, oauth)
 	}
 	c.warn("%s %s without authentication: everyone who reaches it can %s", c.Place(option), addr, what)
 	return nil
@@ -347,7 +354,8 @@ func (s *Server) warnOfEnv(c *Config) {
 		}
 	}
 	if len(names) > 0 {
-		c.warn("%s: ${…} is replaced only in a file, and in url and header, so the process gets %s as written; leave out what it has from sse-server",
+		c.warn("%s: ${…} is replaced only in a file, and in url and header, so the process gets %s as written; "+
+			"leave out what it has from sse-server",
 			cmp.Or(s.given["env"], c.Place("env")), strings.Join(names, ", "))
 	}
 }

@@ -23,9 +23,11 @@ func (c *Config) isTOML() bool { return filepath.Ext(c.Config) == ".toml" }
 
 // readClientServers adds the entries of a key of a client's file.
 func (c *Config) readClientServers(parent string, node ast.Node) error {
-	want := parent + `: want a mapping of names to servers, such as {"docs": {"command": "npx", "args": ["-y", "server"]}}`
+	want := parent +
+		`: want a mapping of names to servers, such as {"docs": {"command": "npx", "args": ["-y", "server"]}}`
 	before := len(c.Servers)
-	err := c.readEntries(node, want, func(entry *ast.MappingValueNode) error { return c.readClientServer(parent, entry) })
+	err := c.readEntries(node, want,
+		func(entry *ast.MappingValueNode) error { return c.readClientServer(parent, entry) })
 	if err == nil && len(c.Servers) == before {
 		err = c.at(node.GetToken(), "%s: all servers are disabled", parent)
 	}
@@ -58,7 +60,8 @@ func (c *Config) readClientServer(parent string, entry *ast.MappingValueNode) er
 		for _, member := range written.Members {
 			names = append(names, member.Name)
 		}
-		return c.at(written.Name, "%s.%s: want command or url%s", parent, written.Name.Value, suggestionOf(names, clientfile.Needed))
+		return c.at(written.Name, "%s.%s: want command or url%s", parent, written.Name.Value,
+			suggestionOf(names, clientfile.Needed))
 	}
 	s, err := c.addServer(pathName(written.Name.Value), parent, written.Name)
 	for _, member := range written.Members {
@@ -98,7 +101,8 @@ func (c *Config) readMember(s *Server, member clientfile.Member, isProgram bool)
 		c.warnOfType(member.Values[0], isProgram)
 		return nil
 	case flag == nil, !slices.Contains([]string{"", kind}, flag.Tag.Get("for")),
-		member.Name == "envFile" && reference.MatchString(member.Values[0].GetToken().Value): // ${workspaceFolder}, which init knows
+		member.Name == "envFile" && reference.MatchString(member.Values[0].GetToken().Value):
+		// Such a reference is ${workspaceFolder}, which init knows.
 		c.ignored = append(c.ignored, member.Name)
 		return nil
 	}

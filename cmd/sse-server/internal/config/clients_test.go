@@ -158,7 +158,7 @@ func TestInputsOfVSCodeAreVariables(t *testing.T) {
 	}
 }
 
-// What is wrong in Codex's file is told without a place, because the file is read as JSON.
+// A fault in Codex's file is told without a place, because the file is read as JSON.
 func TestFilesOfCodexAreChecked(t *testing.T) {
 	for content, want := range map[string]string{
 		"model = \"x\"\n[mcp_servers.docs]\ncommnd = \"x\"\n":               `config.toml: mcp_servers.docs: want command or url (did you mean command?)`,
@@ -177,7 +177,7 @@ func TestFilesOfCodexAreChecked(t *testing.T) {
 	}
 }
 
-// What the table says of a client's file is what is read there: by --config, and by init, but for a list in YAML.
+// A client's file is read as the table says: by --config, and by init, but for a list in YAML.
 func TestEachFileOfTheTableIsRead(t *testing.T) {
 	for _, of := range clients.WithEntry() {
 		home, folder := t.TempDir(), t.TempDir()
@@ -206,8 +206,8 @@ func TestFilesOfOpencodeReferToVariables(t *testing.T) {
 	}
 }
 
-// What the file of a client refers to is what that client knows: no file of this machine. What a file of a project has
-// sent is named first.
+// A reference in the file of a client means what that client knows: no file of this machine. A variable that a file
+// of a project would have sent is named first.
 func TestReferencesInFilesOfClients(t *testing.T) {
 	home, hidden := t.TempDir(), clitest.WriteFile(t, "netrc", secret)
 	const content = `{"mcpServers": {
@@ -253,7 +253,7 @@ func TestReferencesInFilesOfClients(t *testing.T) {
 	wantRefusal(t, env, "--expand AWS_SECRET allows it", "-c", project)
 }
 
-// Whose a file is depends on its name and its keys, not on its ending, nor on the form in which it has a server.
+// The name and the keys of a file say whose it is, and neither its ending nor the form in which it has a server.
 func TestFileOfAProjectIsOneInEachForm(t *testing.T) {
 	hidden := clitest.WriteFile(t, "netrc", secret)
 	env := map[string]string{"HOME": t.TempDir(), "AWS_SECRET": "of the user"}

@@ -230,7 +230,7 @@ const (
 	ofProject              // of a client, for a project: others may have written it
 )
 
-// What has a place beside the flags: the command, and the name of one of several servers.
+// These have a place beside the flags: the command, and the name of one of several servers.
 const (
 	commandKey = "command"
 	nameKey    = "name"

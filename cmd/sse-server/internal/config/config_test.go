@@ -171,7 +171,7 @@ func TestBadFlags(t *testing.T) {
 	}
 }
 
-// What check --url cannot do is refused, with what to write.
+// An option that check --url cannot use is refused, with what to write.
 func TestCheckOfAURL(t *testing.T) {
 	const url = "check --url http://127.0.0.1:1/mcp "
 	for args, want := range map[string]string{
@@ -201,7 +201,7 @@ func TestCheckOfAURL(t *testing.T) {
 	}
 }
 
-// What people write who know other programs leads to the option that they mean.
+// An option of another program leads to the option here that people mean by it.
 func TestMistakesAreExplained(t *testing.T) {
 	wantRefusal(t, map[string]string{"SSE_SERVER_WARM": "yes"}, `SSE_SERVER_WARM: want a number, 0 or more, such as 2, but got "yes"`, "--", "x")
 	for args, want := range map[string]string{
@@ -388,7 +388,7 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// What YAML takes for numbers is passed to the child as it is written.
+// A text that YAML takes for a number is passed to the child as it is written.
 func TestScalarsOfTheFileAreTexts(t *testing.T) {
 	path := clitest.WriteFile(t, "gw.yaml", "command: [x, 1.10, 010, true]\nenv: {VERSION: 1.10, \"A,B\": \"c,d\"}\n")
 	c := mustLoad(t, nil, "-c", path)
@@ -476,7 +476,8 @@ func TestOptionsOfTheGateway(t *testing.T) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
 	c = mustLoad(t, nil, "--heartbeat-interval=0", "--idle-timeout=0", "--max-connections=0", "--connect-rate=0",
-		"--max-connections-per-ip=3", "--initialization-timeout=1s", "--start-timeout=2s", "--request-timeout=3s", "--max-message-bytes=4KiB",
+		"--max-connections-per-ip=3", "--initialization-timeout=1s", "--start-timeout=2s", "--request-timeout=3s",
+		"--max-message-bytes=4KiB",
 		"--error-details=safe", "--allowed-origins=https://a", "--allowed-hosts=::1", "--trusted-proxies=10.0.0.1,::ffff:192.0.2.1,::1/127", "--no-auto-initialize")
 	o := c.Gateway(&c.Server, gateway.Options{})
 	got := []any{o.HeartbeatInterval, o.IdleTimeout, o.MaxConnections, o.ConnectRate, o.MaxConnectionsPerIP, o.InitializationTimeout, o.StartTimeout,
@@ -720,7 +721,7 @@ func TestFileThatNestsDeeply(t *testing.T) {
 	}
 }
 
-// What was a secret of a server stays hidden from children when that server has left the file.
+// The secrets of a server stay hidden from children when that server has left the file.
 func TestSecretsStayHiddenAfterAReload(t *testing.T) {
 	env := map[string]string{"TOKEN": secret}
 	before := mustLoad(t, env, "-c", clitest.WriteFile(t, "gw.yaml", "servers:\n  a: {url: https://a/mcp, header: {Authorization: \"Bearer ${TOKEN}\"}}\n  b: {command: [x]}\n"))
@@ -731,8 +732,8 @@ func TestSecretsStayHiddenAfterAReload(t *testing.T) {
 	}
 }
 
-// After its client has left, a server has a minute of peace: it is an option of a command, whose defaults kong does not take
-// from the value.
+// After its client has left, a server has a minute of peace: it is an option of a command, whose defaults kong does not
+// take from the value.
 func TestAServerIsLeftAloneForAMinute(t *testing.T) {
 	c := mustLoad(t, nil, "stdio", "--", "true")
 	ssetest.Want(t, "LearnAfter", time.Duration(c.Stdio.LearnAfter), time.Minute)

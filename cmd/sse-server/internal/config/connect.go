@@ -26,12 +26,15 @@ func (c *Config) checkConnect() error {
 	if err == nil {
 		prefix, isMCP = strings.CutSuffix(at.Path, "/mcp")
 	}
-	if err != nil || at.Scheme != "http" || at.Port() == "" || !isMCP || at.RawQuery != "" || at.User != nil || !httpcheck.IsLoopback(at.Host) {
-		return c.refuse("connect", "%q: want a URL of this machine as the name, such as http://127.0.0.1:8080/mcp; for a server that runs use --url", c.Stdio.Connect)
+	if err != nil || at.Scheme != "http" || at.Port() == "" || !isMCP || at.RawQuery != "" || at.User != nil ||
+		!httpcheck.IsLoopback(at.Host) {
+		return c.refuse("connect", "%q: want a URL of this machine as the name, such as http://127.0.0.1:8080/mcp; "+
+			"for a server that runs use --url", c.Stdio.Connect)
 	}
 	for _, option := range []string{"addr", "prefix", "auth-tokens-file", oauthKey, "tls-cert", "nats"} {
 		if c.given[option] != "" {
-			return c.refuse("connect", "not with %s: the sse-server that is started has no port; leave it out, or start one with a port yourself and use stdio --url", c.given[option])
+			return c.refuse("connect", "not with %s: the sse-server that is started has no port; leave it out, "+
+				"or start one with a port yourself and use stdio --url", c.given[option])
 		}
 	}
 	if c.StateDir == "" {
@@ -85,7 +88,9 @@ func (c *Config) DependsOnDir() bool {
 		}
 		paths = append(paths, s.Dir)
 	}
-	return slices.ContainsFunc(paths, func(path string) bool { return path != "" && path != Stdout && !filepath.IsAbs(path) })
+	return slices.ContainsFunc(paths, func(path string) bool {
+		return path != "" && path != Stdout && !filepath.IsAbs(path)
+	})
 }
 
 // Names reports whether the configuration names a variable of the environment: a reference of a file, or env-allow.

@@ -105,7 +105,8 @@ func (c *Config) readServers(node ast.Node) error {
 			if c.option(key.Value) != nil {
 				hint = fmt.Sprintf("; if %s is an option of the server above, indent it more", key.Value)
 			}
-			return c.at(entry.Value.GetToken(), "servers.%s: want options, such as {command: [npx, -y, server]}%s", key.Value, hint)
+			return c.at(entry.Value.GetToken(), "servers.%s: want options, such as {command: [npx, -y, server]}%s",
+				key.Value, hint)
 		}
 		s, err := c.addServer(key.Value, serversKey, key)
 		if err == nil {
@@ -138,7 +139,8 @@ func (c *Config) addServer(name, parent string, key *token.Token) (*Server, erro
 	case name == "":
 		return nil, s.refuse(nameKey, "want a name with a letter of a-z or a digit")
 	case pathName(name) != name || name[0] == '_': // those of clients' files have been made so
-		return nil, s.refuse(nameKey, "want at most 64 letters of a-z, digits, _ and -, as it is part of the path, such as %s", cmp.Or(pathName(name), "docs"))
+		return nil, s.refuse(nameKey, "want at most 64 letters of a-z, digits, _ and -, as it is part of the path, "+
+			"such as %s", cmp.Or(pathName(name), "docs"))
 	case slices.Contains(routes, name):
 		return nil, s.refuse(nameKey, "want another name: /%s is a route of sse-server", name)
 	case i >= 0:
@@ -154,7 +156,8 @@ func (c *Config) addServer(name, parent string, key *token.Token) (*Server, erro
 func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.Node, err error) {
 	options, ok := tree.Members(node)
 	if !ok {
-		return nil, c.at(node.GetToken(), "want lines of NAME: VALUE, with a space after the colon, such as command: [npx, -y, server]")
+		return nil, c.at(node.GetToken(),
+			"want lines of NAME: VALUE, with a space after the colon, such as command: [npx, -y, server]")
 	}
 	servers = map[string]ast.Node{}
 	values := map[string]ast.Node{}
@@ -166,7 +169,8 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.N
 	isOfClient := isOfZed || has(clients.MostKey) || c.isOfVSCode && s.Name == ""
 	foreign := "" // the key of a file that has no options of ours
 	for _, key := range []string{clients.OpencodeKey, clients.CodexKey} {
-		if _, isMapping := values[key].(*ast.MappingNode); isMapping && s.Name == "" && !isOfClient && !has(serversKey) { // others have an mcp of another kind
+		_, isMapping := values[key].(*ast.MappingNode) // others have an mcp of another kind
+		if isMapping && s.Name == "" && !isOfClient && !has(serversKey) {
 			foreign = key
 		}
 	}
@@ -181,7 +185,8 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.N
 			nodes = append(nodes, args)
 		}
 		switch _, isNull := value.(*ast.NullNode); {
-		case key == foreign, s.Name == "" && slices.Contains([]string{serversKey, clients.MostKey, clients.ZedKey}, key):
+		case key == foreign, s.Name == "" && slices.Contains([]string{serversKey, clients.MostKey, clients.ZedKey},
+			key):
 			servers[key] = value
 		case foreign != "": // opencode has a command of its own, for example
 			c.ignored = append(c.ignored, key)
@@ -232,11 +237,13 @@ func (c *Config) ignoreOthers(node ast.Node, but string) {
 // JSON, has others beside its servers. None has a -, as our options have, and only Zed's have a _.
 func (c *Config) refuseKey(s *Server, key *token.Token, isOfClient, isOfZed bool) error {
 	switch {
-	case isOfClient && c.isJSON() && !strings.Contains(key.Value, "-") && (isOfZed || !strings.Contains(key.Value, "_")):
+	case isOfClient && c.isJSON() && !strings.Contains(key.Value, "-") &&
+		(isOfZed || !strings.Contains(key.Value, "_")):
 		c.ignored = append(c.ignored, key.Value)
 		return nil
 	case s.Name != "":
-		return c.at(key, "unknown key %q in servers.%s%s; see sse-server --help-all; options about all servers belong to the top level", key.Value, s.Name, s.suggestion(key.Value))
+		return c.at(key, "unknown key %q in servers.%s%s; see sse-server --help-all; "+
+			"options about all servers belong to the top level", key.Value, s.Name, s.suggestion(key.Value))
 	}
 	return c.at(key, "unknown key %q%s; see sse-server --help-all", key.Value, s.suggestion(key.Value))
 }

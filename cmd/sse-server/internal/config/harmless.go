@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// What init leaves in the file that it makes. All else of a command and a URL is kept in the env-file: no list of what
-// is secret is complete, and to keep more does no harm.
+// The table has all that init leaves in the file that it makes. All else of a command and a URL is kept in the
+// env-file: no list of secrets is complete, and to keep more does no harm.
 //
 //	word     letters, at most 4 digits after them (python3), or at most 8 digits; or short, as k8s and neo4j are
 //	words    words with - _ . or , between them
@@ -22,11 +22,13 @@ import (
 //
 // An argument after a word that secretFollows matches is none of these.
 var (
-	word = regexp.MustCompile(`^(?:[a-z]*(?:[A-Z]{1,5}[a-z]+){0,4}[A-Z]{0,3}\d{0,4}|[A-Z]+\d{0,4}|[A-Za-z]{1,3}\d{1,2}[A-Za-z]|\d{1,8})$`)
+	word = regexp.MustCompile(
+		`^(?:[a-z]*(?:[A-Z]{1,5}[a-z]+){0,4}[A-Z]{0,3}\d{0,4}|[A-Z]+\d{0,4}|[A-Za-z]{1,3}\d{1,2}[A-Za-z]|\d{1,8})$`)
 	// random matches what no word has: too many letters, or consonants in a row.
-	random        = regexp.MustCompile(`(?i)[a-z]{25}|[bcdfghjklmnpqrstvwxz]{6}`)
-	versionStart  = regexp.MustCompile(`^v?\d`)
-	channels      = []string{"latest", "next", "stable", "lts", "alpha", "beta", "rc", "canary", "nightly", "dev", "main", "master", "ro", "rw"}
+	random       = regexp.MustCompile(`(?i)[a-z]{25}|[bcdfghjklmnpqrstvwxz]{6}`)
+	versionStart = regexp.MustCompile(`^v?\d`)
+	channels     = []string{"latest", "next", "stable", "lts", "alpha", "beta", "rc", "canary", "nightly", "dev",
+		"main", "master", "ro", "rw"}
 	number        = regexp.MustCompile(`^[+-]?\d{1,10}(?:\.\d{1,8})?$`)
 	packageInPyPI = regexp.MustCompile(`^([^\[\]=<>~!]+)(?:\[([^\[\]]*)\])?(?:(?:[=<>~!]=|[<>])(.+))?$`)
 	shortOption   = regexp.MustCompile(`^-(?:[A-Za-z0-9]|it|jar)?$`)
@@ -37,7 +39,8 @@ var (
 var secretFollows = regexp.MustCompile(strings.Join([]string{
 	`^(?:--?|/)(?i:[a-z0-9_.-]*(?:token|key|secret|pass|pwd|auth|cred|cookie|session|signature|bearer|basic|jwt|dsn|header|conn|webhook|` +
 		`user|login|account|licen[cs]e|private|mnemonic|seed|salt|(?:database|db|sql|mongo|redis|postgres|amqp)[a-z]*[_.-]?ur[il])[a-z0-9_.-]*)$`,
-	`^(?:--?|/)[A-Za-z0-9_.-]*(?i:pat|pw|pin|otp|sid|psk)(?:[A-Z0-9_.-][A-Za-z0-9_.-]*)?$`, // --ghpat and --pinCode, not --path
+	// --ghpat and --pinCode, not --path
+	`^(?:--?|/)[A-Za-z0-9_.-]*(?i:pat|pw|pin|otp|sid|psk)(?:[A-Z0-9_.-][A-Za-z0-9_.-]*)?$`,
 	`^-[AaHKkPpTtUuWw]$`,
 	`^(?i:basic|bearer|digest|token)$`, // --auth basic SECRET
 	`[:=]$`,                            // --header X-Key: SECRET
@@ -57,9 +60,11 @@ func isHarmless(arg string) bool {
 	if scheme, rest, isURL := strings.Cut(arg, "://"); isURL {
 		at, query, _ := strings.Cut(rest, "?")
 		host, _, _ := strings.Cut(at, "/")
-		return isWords(strings.ReplaceAll(scheme, "+", "-")) && !strings.Contains(host, "@") && isPlace(at) && hasNoValues(query)
+		return isWords(strings.ReplaceAll(scheme, "+", "-")) && !strings.Contains(host, "@") && isPlace(at) &&
+			hasNoValues(query)
 	}
-	if p := packageInPyPI.FindStringSubmatch(arg); p != nil && isWords(p[1]) && isWords(p[2]) && (p[3] == "" || isTag(p[3])) {
+	if p := packageInPyPI.FindStringSubmatch(arg); p != nil && isWords(p[1]) && isWords(p[2]) &&
+		(p[3] == "" || isTag(p[3])) {
 		return true
 	}
 	return isPlace(arg)
@@ -91,7 +96,8 @@ func isTag(text string) bool {
 }
 
 func isPath(text string) bool {
-	for one := range strings.FieldsFuncSeq(strings.TrimPrefix(text, "~"), func(r rune) bool { return r == '/' || r == '\\' }) {
+	for one := range strings.FieldsFuncSeq(strings.TrimPrefix(text, "~"),
+		func(r rune) bool { return r == '/' || r == '\\' }) {
 		name, tag, hasTag := strings.Cut(strings.TrimPrefix(one, "@"), "@")
 		if !isWords(name) || hasTag && !isTag(tag) {
 			return false

@@ -33,7 +33,8 @@ func (c *Config) readIDKey(lookupEnv func(string) (string, bool)) (err error) {
 	} else if c.IDKey, err = readKeyFile(path); errors.Is(err, fs.ErrNotExist) {
 		if c.NATS != "" {
 			return c.refuse("id-key-file",
-				"%v: with --nats it must be there, the same on all replicas; make it once with: openssl rand -base64 32", err)
+				"%v: with --nats it must be there, the same on all replicas; make it once with: "+
+					"openssl rand -base64 32", err)
 		}
 		if c.Does != "serve" {
 			return nil
@@ -79,11 +80,14 @@ func readKeyFile(path string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case isForOthers(info):
-		return nil, fmt.Errorf("%w: %s can be read or changed by other users of this machine, who could sign ids: chmod 600", errBadKey, path)
+		return nil, fmt.Errorf("%w: %s can be read or changed by other users of this machine, who could sign ids: "+
+			"chmod 600", errBadKey, path)
 	case info.Mode().IsRegular() && !private.IsTrusted(info):
-		return nil, fmt.Errorf("%w: %s belongs to another user, who could sign ids: chown it to the user of this program", errBadKey, path)
+		return nil, fmt.Errorf("%w: %s belongs to another user, who could sign ids: "+
+			"chown it to the user of this program", errBadKey, path)
 	case len(key) < signedid.MinKey || len(key) > maxIDKey:
-		return nil, fmt.Errorf("%w: %s must hold %d to %d random characters, such as the output of: openssl rand -base64 32", errBadKey, path, signedid.MinKey, maxIDKey)
+		return nil, fmt.Errorf("%w: %s must hold %d to %d random characters, such as the output of: "+
+			"openssl rand -base64 32", errBadKey, path, signedid.MinKey, maxIDKey)
 	}
 	return key, nil
 }

@@ -26,7 +26,8 @@ type Entry struct {
 	Inputs  map[string]string // what VS Code asks its user for: the descriptions by their ids
 	// OfProject says that its source belongs to a project: others may have written it.
 	OfProject bool
-	// ReadsFiles says that ${file:PATH} in its URL and headers is a reference, because sse-server has replaced it so far.
+	// ReadsFiles says that ${file:PATH} in its URL and headers is a reference, because sse-server has replaced it so
+	// far.
 	ReadsFiles bool
 }
 
@@ -38,7 +39,7 @@ type Making struct {
 	Expand []string
 }
 
-// text is a text in YAML. What is not plain is quoted as in JSON, which is YAML too: the library leaves some
+// text is a text in YAML. A text that is not plain is quoted as in JSON, which is YAML too: the library leaves some
 // texts plain that it reads as something else, such as "? x" after another value.
 type text string
 
@@ -86,7 +87,8 @@ func FileOf(entries []Entry, how Making) (f File) {
 	servers, comments := yaml.MapSlice{}, yaml.CommentMap{}
 	known := map[string]string{} // what is served, by its name
 	for _, e := range entries {
-		what := fmt.Sprintf("%q", []any{e.Command, e.Env, e.EnvFile, e.Dir, e.URL, e.Header}) // a map has an order there
+		// A map has an order in the text.
+		what := fmt.Sprintf("%q", []any{e.Command, e.Env, e.EnvFile, e.Dir, e.URL, e.Header})
 		name := pathName(e.Name)
 		if name == "" || slices.Contains(routes, name) {
 			name = strings.Trim(name+"-server", "-")
@@ -184,7 +186,8 @@ var closedReference = regexp.MustCompile(`\$\{[^}]*\}`)
 // namesIn returns the variables that an entry has or refers to.
 func namesIn(e Entry) map[string]bool {
 	names := map[string]bool{}
-	all := append(append([]string{e.URL}, e.Command...), slices.Concat(slices.Collect(maps.Values(e.Env)), slices.Collect(maps.Values(e.Header)))...)
+	all := append(append([]string{e.URL}, e.Command...), slices.Concat(slices.Collect(maps.Values(e.Env)),
+		slices.Collect(maps.Values(e.Header)))...)
 	for _, text := range all {
 		for _, found := range reference.FindAllString(text, -1) {
 			written, _, _ := strings.Cut(strings.TrimSuffix(found[2:], "}"), ":-")
@@ -234,7 +237,8 @@ func (f *File) command(name string, e Entry) (all []string) {
 		if i > 0 && secretFollows.MatchString(e.Command[i-1]) {
 			harmless, option = never, e.Command[i-1]
 		}
-		if option != "" && option[0] == '-' && isHarmless(option) && secretFollows.MatchString(option) { // else it may have the secret
+		// An option that is not harmless may have the secret itself.
+		if option != "" && option[0] == '-' && isHarmless(option) && secretFollows.MatchString(option) {
 			about = option
 		}
 		all = append(all, f.write(f.parts(name, e, arg, ""), harmless, name, strings.TrimLeft(about, "-")))
@@ -275,11 +279,13 @@ func (f *File) env(name string, e Entry) (all yaml.MapSlice) {
 	for _, variable := range slices.Sorted(maps.Keys(e.Env)) {
 		value := e.Env[variable]
 		isText := e.From == "" || !reference.MatchString(value)
-		if isText && f.how.EnvFile != nil && envFileName.MatchString(variable) && !refersTo[variable] && !strings.Contains(value, "\x00") {
+		if isText && f.how.EnvFile != nil && envFileName.MatchString(variable) && !refersTo[variable] &&
+			!strings.Contains(value, "\x00") {
 			f.values[variable] = value
 			continue
 		}
-		all = append(all, yaml.MapItem{Key: variable, Value: text(f.write(f.parts(name, e, value, ""), never, name, variable))})
+		all = append(all,
+			yaml.MapItem{Key: variable, Value: text(f.write(f.parts(name, e, value, ""), never, name, variable))})
 	}
 	return all
 }
@@ -290,7 +296,8 @@ type part struct {
 	isReference bool
 }
 
-// write returns a text of these parts as the file has it: the text is kept in the env-file if it is not known to be harmless.
+// write returns a text of these parts as the file has it: the text is kept in the env-file if it is not known to be
+// harmless.
 func (f *File) write(parts []part, harmless func(string) bool, words ...string) string {
 	var all strings.Builder
 	for _, p := range parts {
@@ -304,7 +311,8 @@ func (f *File) write(parts []part, harmless func(string) bool, words ...string) 
 		switch {
 		case p.isReference:
 			all.WriteString(p.text)
-		case isKept && (i > 0 || len(parts) == 1 || !leadIn.MatchString(p.text)), i < len(parts)-1 && strings.HasSuffix(p.text, "$"): // which would escape the reference
+		case isKept && (i > 0 || len(parts) == 1 || !leadIn.MatchString(p.text)),
+			i < len(parts)-1 && strings.HasSuffix(p.text, "$"): // the $ would escape the reference
 			all.WriteString(f.keep(p.text, words...))
 		default:
 			all.WriteString(escape(p.text))
@@ -358,7 +366,8 @@ func (f *File) partOf(name string, e Entry, found, sentTo string) part {
 		}
 		return part{found, closed}
 	case sentTo != "" && e.OfProject && !slices.Contains(f.how.Expand, variable):
-		f.warn("%s: the variable %s would be sent to %s because %s says so, which others may have written: it is left as text; init --expand %s allows it", name, variable, sentTo, e.From, variable)
+		f.warn("%s: the variable %s would be sent to %s because %s says so, which others may have written: "+
+			"it is left as text; init --expand %s allows it", name, variable, sentTo, e.From, variable)
 		return part{"$" + found, true}
 	case hasDefault:
 		return part{"${" + variable + ":-" + fallback + "}", true}

@@ -15,10 +15,14 @@ import (
 
 // awkward are texts that YAML would take for something else.
 var awkward = []string{
-	"yes", "no", "on", "y", "null", "~", "true", "1.0", "1.10", "0x1f", "0o17", "017", "1e3", ".5", "+1", "1_000", ".inf", ".nan", "12:30:45", "2026-11-28", "=", "<<",
-	"@scope/x", "`x`", "%x", "&a", "*a", "!t", "|", ">", "|-", "-", "- x", "--", "?", "? x", ":", ": ", "a: b", "a:", "a:b", "#", "# c", "a #b", "a#b", "[", "]", "[a]", "{", "}", "{a: b}", ",", "a,b",
+	"yes", "no", "on", "y", "null", "~", "true", "1.0", "1.10", "0x1f", "0o17", "017", "1e3", ".5", "+1", "1_000",
+	".inf", ".nan", "12:30:45", "2026-11-28", "=", "<<", "@scope/x", "`x`", "%x", "&a", "*a", "!t", "|", ">", "|-",
+	"-", "- x", "--", "?", "? x", ":", ": ", "a: b", "a:", "a:b", "#", "# c", "a #b", "a#b", "[", "]", "[a]", "{",
+	"}", "{a: b}", ",", "a,b",
 	"'", "\"", "'a'", "\"a\"", "it's", "say \"x\"", `C:\dir\new`, `\n`, " a", "a ", "  ", "\t", "a\tb", "\ta", "---", "...", "--- a", "http://localhost:8080/a/mcp", "--url=http://localhost:8080/mcp",
-	"a\nb", "a\nb\n", "a\n\nb", "\na", "a\n b\n  c", " a\nb", "a \nb ", "a\n# b", "a\r\nb", "a: b\nc: d", "-----BEGIN KEY-----\nMII=\n-----END KEY-----\n", "ü€😀", "\u00a0", "\u2028", "\u0085", "\ufeff", "\x01", "\x7f", "\x1b[0m",
+	"a\nb", "a\nb\n", "a\n\nb", "\na", "a\n b\n  c", " a\nb", "a \nb ", "a\n# b", "a\r\nb", "a: b\nc: d",
+	"-----BEGIN KEY-----\nMII=\n-----END KEY-----\n", "ü€😀", "\u00a0", "\u2028", "\u0085", "\ufeff", "\x01", "\x7f",
+	"\x1b[0m",
 	"${NOT", "$HOME", "$$", strings.Repeat("long ", 60),
 }
 
@@ -82,8 +86,8 @@ func TestFileHasEachServerOnce(t *testing.T) {
 	}
 }
 
-// What a client replaces becomes a variable of the environment, in URLs, headers, commands and variables. What clients do not
-// know stays text.
+// A reference that a client replaces becomes a variable of the environment, in URLs, headers, commands and variables.
+// One that clients do not know stays text.
 func TestFileOfReferences(t *testing.T) {
 	f := FileOf([]Entry{
 		{Name: "web", From: "x", URL: "https://web/mcp", Inputs: map[string]string{"api-key": "Key of the web"},
@@ -117,7 +121,7 @@ func TestFileOfReferences(t *testing.T) {
 	}
 }
 
-// What may be secret is not in the file, but in one that it names, and means the same.
+// A text that may be secret is not in the file, but in one that the file names, and means the same.
 func TestSecretsAreInTheEnvFile(t *testing.T) {
 	dir, own := t.TempDir(), clitest.WriteFile(t, ".env", "OWN=own\nA=theirs\n")
 	awkwardEnv := map[string]string{"A": secret, "E": "${REF}", "a b": "odd", "EMPTY": ""}
@@ -171,7 +175,7 @@ func TestFileOfAProjectSendsNoVariable(t *testing.T) {
 	if len(f.Warnings) != 3 || !strings.Contains(f.Warnings[0], "the variable AWS_SECRET would be sent to evil.example because .mcp.json says so") {
 		t.Errorf("got %q", f.Warnings)
 	}
-	// What a program sse-server in an entry has read is read on, if the entry is of this user.
+	// A file that an entry with sse-server reads is read on, if the entry is of this user.
 	c := mustLoad(t, nil)
 	started := Entry{Name: "web", From: "x", Command: []string{"sse-server", "stdio", "--url", "https://a/mcp", "--header", "A: ${file:/f}"}}
 	for _, of := range []bool{false, true} {
@@ -323,7 +327,7 @@ func TestKeyOfAnIssuerIsNoWord(t *testing.T) {
 	}
 }
 
-// What people read in a file stays there: programs, packages, names and references.
+// Programs, packages, names and references stay in the file, where people read them.
 func TestWordsThatAreNoSecretStayInTheFile(t *testing.T) {
 	for _, command := range [][]string{
 		{"npx", "-y", "@modelcontextprotocol/server-filesystem", "/home/me/docs"},

@@ -44,7 +44,8 @@ func (c *Config) makeAccess(lookupEnv func(string) (string, bool)) error {
 	}
 	if o.Issuer == "" {
 		public, err := url.Parse(c.PublicURL)
-		if c.PublicURL != "" && (err != nil || public.Host == "" || public.Scheme != "http" && public.Scheme != "https" || public.RawQuery != "" || public.User != nil) {
+		if c.PublicURL != "" && (err != nil || public.Host == "" || public.Scheme != "http" &&
+			public.Scheme != "https" || public.RawQuery != "" || public.User != nil) {
 			return c.refuse("public-url", "want the address that users type, such as https://gw.example.com")
 		}
 		return nil
@@ -121,7 +122,8 @@ func (s *Server) makeCredentials(c *Config, lookupEnv func(string) (string, bool
 	switch {
 	case err != nil:
 	case s.owner != ours && o.RefreshTokenFile != "":
-		err = fmt.Errorf("refresh-token-file: the file of a client cannot have a file of this machine sent to %s: write the server into a file of your own", hostOf(o.TokenURL))
+		err = fmt.Errorf("refresh-token-file: the file of a client cannot have a file of this machine sent to %s: "+
+			"write the server into a file of your own", hostOf(o.TokenURL))
 	case slices.ContainsFunc(s.ForwardHeader, isAuthorization):
 		err = fmt.Errorf("contradicts %s of Authorization, the header with the token", s.Place("forward-header"))
 	case exchanges && c.AuthTokensFile != "":

@@ -85,7 +85,8 @@ func (c *Config) readTokens() error {
 // warnOfOthers warns if other users of this machine can read or change a file of secrets.
 func (c *Config) warnOfOthers(path string, info os.FileInfo) {
 	if isForOthers(info) {
-		c.warn("%s can be read or changed by other users of this machine: run chmod 600 %s", path, asTyped([]string{path}))
+		c.warn("%s can be read or changed by other users of this machine: run chmod 600 %s", path,
+			asTyped([]string{path}))
 	}
 }
 

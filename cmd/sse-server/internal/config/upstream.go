@@ -162,13 +162,16 @@ func off[T int | float64 | time.Duration](v T) T {
 // an error of the gateway may be about it.
 var optionOf = map[string]string{
 	"Name": nameKey, "Prefix": "prefix", "Transports": "transports", "IDKey": "id-key-file", "Cluster": "nats",
-	"NoAutoInitialize": "auto-initialize", "Sessions": "sessions", "Warm": "warm", "Remember": "remember", "Remember.For": "remember-for", "ErrorDetails": "error-details", "Page": "page", "PageLogin": "oauth",
+	"NoAutoInitialize": "auto-initialize", "Sessions": "sessions", "Warm": "warm",
+	"Remember": "remember", "Remember.For": "remember-for", "ErrorDetails": "error-details",
+	"Page": "page", "PageLogin": "oauth",
 	"PassRequest": "principal-env", "PrincipalEnv": "principal-env", "ForwardHeaders": "forward-header",
 	"InitializationTimeout": "initialization-timeout", "StartTimeout": "start-timeout",
 	"HeartbeatInterval": "heartbeat-interval", "IdleTimeout": "idle-timeout", "RequestTimeout": "request-timeout",
 	"MaxConnections": "max-connections", "MaxConnectionsPerIP": "max-connections-per-ip", "ConnectRate": "connect-rate",
 	"MaxMessageBytes": "max-message-bytes", "MaxInFlight": "max-in-flight", "TrustedProxies": "trusted-proxies",
-	"AllowedOrigins": "allowed-origins", "AllowedHosts": "allowed-hosts", "PublicHost": "public-url", "Audit": "audit-log",
+	"AllowedOrigins": "allowed-origins", "AllowedHosts": "allowed-hosts", "PublicHost": "public-url",
+	"Audit": "audit-log",
 }
 
 // Explain returns an error of package gateway about s with the options as they were given, in
@@ -306,7 +309,8 @@ func (s *Server) CheckCommand() error {
 	if s.given[commandKey] == "the command" {
 		instead = ", without quotes: sse-server " + s.verb + "-- " + strings.Join(words, " ")
 	}
-	return s.refuse(commandKey, "%q is one word, and no program has that name: write the words separately%s", s.Command[0], instead)
+	return s.refuse(commandKey, "%q is one word, and no program has that name: write the words separately%s",
+		s.Command[0], instead)
 }
 
 // mayStart reports whether the first word of a command in one string can be its program, installed or not. A path
@@ -323,7 +327,8 @@ var (
 )
 
 // interpreters are the programs that run scripts, by the ending of these.
-var interpreters = map[string]string{".js": "node", ".mjs": "node", ".cjs": "node", ".py": "python3", ".sh": "sh", ".rb": "ruby"}
+var interpreters = map[string]string{".js": "node", ".mjs": "node", ".cjs": "node", ".py": "python3", ".sh": "sh",
+	".rb": "ruby"}
 
 // programInstead says what to write in place of a first word of the command that is not a program because of err,
 // but that a shell would take, say; empty if that is not known. It shows no values.
@@ -346,7 +351,8 @@ func (s *Server) programInstead(err error) string {
 	case word == "cd":
 		return "cd is a command of shells, not a program: set the directory with " + flag("dir", "DIR")
 	case slices.Contains([]string{"source", ".", "export", "alias", "set", "ulimit", "exec"}, word):
-		return word + " is a command of shells, not a program: write sh -c and the whole command as one word, or a script"
+		return word +
+			" is a command of shells, not a program: write sh -c and the whole command as one word, or a script"
 	case strings.HasPrefix(word, "~"):
 		return "only shells replace ~ by the home directory: write the whole path of the program"
 	case strings.Contains(word, "://"):
@@ -356,7 +362,8 @@ func (s *Server) programInstead(err error) string {
 	case interpreter != "" && s.IsInFile():
 		return fmt.Sprintf("a script comes after its interpreter, as in: command: [%s, %s]", interpreter, word)
 	case interpreter != "":
-		return fmt.Sprintf("a script comes after its interpreter, as in: sse-server %s-- %s %s", s.verb, interpreter, asTyped([]string{word}))
+		return fmt.Sprintf("a script comes after its interpreter, as in: sse-server %s-- %s %s", s.verb, interpreter,
+			asTyped([]string{word}))
 	}
 	return ""
 }
@@ -395,13 +402,14 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 	}
 	if (c.AuthTokensFile != "" || len(c.OAuth) > 0) && slices.ContainsFunc(s.ForwardHeader, isAuthorization) {
 		return s.refuse("forward-header",
-			"Authorization: the remote server would get the tokens of %s, which are for this one", cmp.Or(c.given["auth-tokens-file"], c.given[oauthKey]))
+			"Authorization: the remote server would get the tokens of %s, "+
+				"which are for this one", cmp.Or(c.given["auth-tokens-file"], c.given[oauthKey]))
 	}
 	return nil
 }
 
-// urlMeant asks whether a URL is meant by an address without a scheme; it is empty if none is. What may be secret
-// is left out.
+// urlMeant asks whether a URL is meant by an address without a scheme; it is empty if none is. Parts that may be
+// secret are left out.
 func urlMeant(address string) string {
 	at, err := url.Parse("http://" + address)
 	switch {
@@ -454,8 +462,8 @@ func (s *Server) variables() map[string]string {
 type expansion struct {
 	variables map[string]string // of the env-file: they win
 	lookupEnv func(string) (string, bool)
-	// ofProcess says that the text is for a process, which has the environment anyway, and perhaps another use for ${…}: what
-	// is no reference stays.
+	// ofProcess says that the text is for a process, which has the environment anyway, and perhaps another use for
+	// ${…}: what is no reference stays.
 	ofProcess bool
 	noFiles   bool   // ${file:PATH} stays text, as clients do not know it
 	sentTo    string // where a file that others may have written sends the text; empty: the file is of this user
@@ -467,8 +475,8 @@ var (
 )
 
 // expand replaces ${NAME} and ${NAME:-default}, which Cursor writes as ${env:NAME} and VS Code as ${input:name}, by a
-// variable, and ${file:PATH} by the content of a file. $${ is the text ${. It cuts blanks off the ends: many a secret ends with a
-// newline.
+// variable, and ${file:PATH} by the content of a file. $${ is the text ${. It cuts blanks off the ends: many a secret
+// ends with a newline.
 func (c *Config) expand(text string, in expansion) (string, error) {
 	var wrong error
 	expanded := referenceOrText.ReplaceAllStringFunc(text, func(found string) string {
@@ -496,7 +504,8 @@ func (c *Config) expand(text string, in expansion) (string, error) {
 			value, isSet = fromFile, true
 		}
 		if value != "" && in.sentTo != "" && !slices.Contains(c.Expand, name) {
-			wrong = fmt.Errorf("the variable %s is set here, and would be sent to %s because a file of a project says so, which others may have written: --expand %s allows it", name, in.sentTo, name)
+			wrong = fmt.Errorf("the variable %s is set here, and would be sent to %s because a file of a project "+
+				"says so, which others may have written: --expand %s allows it", name, in.sentTo, name)
 		}
 		if !in.ofProcess {
 			*c.secrets = append(*c.secrets, name)

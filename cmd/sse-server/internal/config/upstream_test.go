@@ -145,8 +145,8 @@ func TestChildrenDoNotGetTheSecretsOfRemoteServers(t *testing.T) {
 	}
 }
 
-// The options of sse-server are not for one that a server starts, unless they are named. What Kubernetes sets for a
-// service of this name is none of them.
+// The options of sse-server are not for one that a server starts, unless they are named. The variables that
+// Kubernetes sets for a service of this name are none of them.
 func TestChildrenDoNotGetTheOptionsOfSSEServer(t *testing.T) {
 	env := map[string]string{"SSE_SERVER_LOG_LEVEL": "debug", "SSE_SERVER_ADDR": "127.0.0.1:1",
 		"SSE_SERVER_CONNECT": "http://127.0.0.1:1/mcp", "SSE_SERVER_ORIGIN": "https://a.example", "SSE_SERVER_SERVICE_HOST": "10.0.0.1"}
@@ -171,8 +171,8 @@ func TestChildrenDoNotGetTheOptionsOfSSEServer(t *testing.T) {
 	}
 }
 
-// Which variables of a command count as given to it: those of the options, and for stdio all that an editor may
-// have set. What terminals and editors say of themselves is inherited, unless it is given by an option.
+// These variables of a command count as given to it: those of the options, and for stdio all that an editor may
+// have set. Variables with which terminals and editors tell of themselves are inherited, unless an option gives them.
 func TestVariablesThatAreGiven(t *testing.T) {
 	t.Setenv("SSH_HOST", "prod")
 	t.Setenv("LANG", "C")

@@ -2,7 +2,7 @@
 // any other server, or a proxy in front of one. It is a client that speaks no more MCP than it must, so
 // that it sees what SDKs hide: status codes, times, and streams that a proxy holds back or cuts.
 //
-// What it tries is the table steps, in that order.
+// The table steps has all that it tries, in that order.
 package diagnosis
 
 import (
@@ -91,13 +91,15 @@ var steps = []step{
 	{name: streamableCall, after: streamableInitialize, try: (*run).call},
 	{name: streamableGET, after: streamableInitialize, when: (*run).hasSessionID, try: (*run).get},
 	{name: "Streamable HTTP: first event", after: streamableCall, try: (*run).firstEvent, reads: true},
-	{name: "Streamable HTTP: a silent stream", after: streamableInitialize, when: (*run).isToWait, try: (*run).waitOverStreamable, waits: true},
+	{name: "Streamable HTTP: a silent stream", after: streamableInitialize, when: (*run).isToWait,
+		try: (*run).waitOverStreamable, waits: true},
 	{name: "Streamable HTTP: DELETE", after: streamableInitialize, when: (*run).hasSessionID, try: (*run).end},
 
 	{name: sseEndpoint, try: (*run).open},
 	{name: sseInitialize, after: sseEndpoint, try: (*run).initializeOverSSE},
 	{name: sseCall, after: sseInitialize, try: (*run).callOverSSE},
-	{name: "HTTP+SSE: a silent stream", after: sseEndpoint, when: (*run).isToWait, try: (*run).waitOverSSE, waits: true},
+	{name: "HTTP+SSE: a silent stream", after: sseEndpoint, when: (*run).isToWait, try: (*run).waitOverSSE,
+		waits: true},
 	{name: sseAnnouncement, after: sseEndpoint, try: (*run).await},
 	{name: "HTTP+SSE: a call without initialize", after: sseAnnouncement, try: (*run).callAnnounced},
 
@@ -168,7 +170,8 @@ func Run(ctx context.Context, o Options, report func(Step)) bool {
 	if r.transport.TLSClientConfig == nil {
 		r.transport.TLSClientConfig = new(tls.Config)
 	}
-	r.client = &http.Client{Transport: r.transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	r.client = &http.Client{Transport: r.transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer r.transport.CloseIdleConnections()
 	if r.at != nil && r.isProxied() { // else the connection shows it
 		r.isInside = namesInside(r.at)

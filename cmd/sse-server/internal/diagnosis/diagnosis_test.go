@@ -275,7 +275,8 @@ func TestProxiesThatHoldEventsBack(t *testing.T) {
 		t.Error("a client can work behind a proxy that holds events back")
 	}
 	wantLines(t, got, "Streamable HTTP: a call: ok", "Streamable HTTP: GET: failed: the stream did not open in 3s -> a proxy between holds events back", "proxy_buffering off",
-		"Streamable HTTP: first event: not tried: the stream did not open\n", "Streamable HTTP: a silent stream: not tried: the stream did not open\n",
+		"Streamable HTTP: first event: not tried: the stream did not open\n",
+		"Streamable HTTP: a silent stream: not tried: the stream did not open\n",
 		"HTTP+SSE: endpoint: failed: no event came in ", " -> a proxy between holds events back")
 	sse := greeter()
 	got, works = look(t, diagnosis.Options{URL: held(t, serve(t, mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return sse }, nil))) + "/sse", Patience: 3 * time.Second})
@@ -349,8 +350,8 @@ func TestStepsShowNoSecrets(t *testing.T) {
 	}
 }
 
-// What works of the network is told too: the addresses of a name, and TLS with a certificate of an authority that this
-// machine knows.
+// Parts of the network that work are told too: the addresses of a name, and TLS with a certificate of an authority
+// that this machine knows.
 func TestNetworkThatWorks(t *testing.T) {
 	secure := httptest.NewTLSServer(newGateway(t, gateway.Options{}))
 	defer secure.Close()

@@ -37,7 +37,8 @@ type events struct {
 
 // newEvents reads body until it ends, or has too much: then broken is a *fault. The caller must call close.
 func newEvents(body io.ReadCloser, cancel context.CancelFunc) *events {
-	e := &events{body: body, cancel: cancel, all: make(chan event, 100), asked: make(chan []byte, 100), came: make(chan struct{})}
+	e := &events{body: body, cancel: cancel, all: make(chan event, 100), asked: make(chan []byte, 100),
+		came: make(chan struct{})}
 	e.goroutine.Go(e.read) // ends with body
 	return e
 }
@@ -78,7 +79,8 @@ func (e *events) read() {
 		switch {
 		case line == "":
 			if len(data) > 0 && !e.dispatch(event{name, string(data)}) {
-				e.broken = &fault{"the server sends more than a hundred messages that nobody waits for", "see the log of the server"}
+				e.broken = &fault{"the server sends more than a hundred messages that nobody waits for",
+					"see the log of the server"}
 				return
 			}
 			name, data = "message", nil

@@ -20,7 +20,9 @@ const maxBody = 16 << 20
 
 // send sends a request with the headers of the user, and others. It returns the response once its head is
 // there.
-func (r *run) send(ctx context.Context, method, address, body string, header map[string]string) (*http.Response, error) {
+func (r *run) send(
+	ctx context.Context, method, address, body string, header map[string]string,
+) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
 	if err != nil { // it quotes the address
 		return nil, &fault{"the server names an address that is not a URL", "see its log"}
@@ -53,7 +55,8 @@ func (r *run) send(ctx context.Context, method, address, body string, header map
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, err
 	case closedByPeer(err):
-		return nil, &fault{"the connection is closed without an answer", "check the port, and see the log of what listens there: it may speak no HTTP, or refuse the Host or the path"}
+		return nil, &fault{"the connection is closed without an answer", "check the port, and see the log of what " +
+			"listens there: it may speak no HTTP, or refuse the Host or the path"}
 	case strings.Contains(err.Error(), "malformed HTTP response"):
 		return nil, &fault{"what listens there does not answer HTTP", "check the port"}
 	}
@@ -95,11 +98,13 @@ func (r *run) statusOf(response *http.Response) string {
 func (r *run) refused(response *http.Response) error {
 	status := r.statusOf(response)
 	switch code := response.StatusCode; {
-	case code == http.StatusUnauthorized, code == http.StatusForbidden && challengeIn(response).Params["error"] == insufficientScope:
+	case code == http.StatusUnauthorized, code == http.StatusForbidden &&
+		challengeIn(response).Params["error"] == insufficientScope:
 		return r.unauthorized(status, response)
 	case code == http.StatusForbidden && saysOrigin.MatchString(status):
 		return &fault{status, "allow the page: --allowed-origins ORIGIN"}
-	case (code == http.StatusForbidden || code == http.StatusBadRequest) && saysHost.MatchString(status), code == http.StatusMisdirectedRequest:
+	case (code == http.StatusForbidden || code == http.StatusBadRequest) && saysHost.MatchString(status),
+		code == http.StatusMisdirectedRequest:
 		return &fault{status, r.allowHost()}
 	case code == http.StatusForbidden:
 		return &fault{status, "use a token or an address that is allowed"}
@@ -108,7 +113,8 @@ func (r *run) refused(response *http.Response) error {
 		if err != nil {
 			return &fault{status, "have the server answer itself: few clients follow a redirect of a POST"}
 		}
-		return &fault{fmt.Sprintf("HTTP %d leads to %s", code, place(to.String())), "use that URL in the client: few follow a redirect of a POST"}
+		return &fault{fmt.Sprintf("HTTP %d leads to %s", code, place(to.String())),
+			"use that URL in the client: few follow a redirect of a POST"}
 	case code == http.StatusTooManyRequests:
 		return &fault{status, "wait: a limit of the server or of a proxy is reached"}
 	case code == http.StatusBadGateway, code == http.StatusGatewayTimeout:
@@ -118,7 +124,8 @@ func (r *run) refused(response *http.Response) error {
 	case code >= 500:
 		return &fault{status, "see the log of the server"}
 	case strings.HasPrefix(response.Header.Get("Content-Type"), "text/html") && code < 300:
-		return &fault{"there is a web page", "check the path, such as /mcp; a login page of a proxy has to let clients pass"}
+		return &fault{"there is a web page",
+			"check the path, such as /mcp; a login page of a proxy has to let clients pass"}
 	}
 	return nil
 }
@@ -141,11 +148,14 @@ func readAll(body io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(body, maxBody+1))
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, &fault{fmt.Sprintf("the body of the answer does not end: %d bytes of it came in time", len(data)), "see the log of the server, and whether a proxy holds the rest back"}
+		return nil, &fault{fmt.Sprintf("the body of the answer does not end: %d bytes of it came in time", len(data)),
+			"see the log of the server, and whether a proxy holds the rest back"}
 	case err != nil:
-		return nil, &fault{fmt.Sprintf("the body of the answer is cut off after %d bytes: %s", len(data), causeOf(err)), "see the log of the server, and whether a proxy cuts answers"}
+		return nil, &fault{fmt.Sprintf("the body of the answer is cut off after %d bytes: %s", len(data), causeOf(err)),
+			"see the log of the server, and whether a proxy cuts answers"}
 	case len(data) > maxBody:
-		return nil, &fault{fmt.Sprintf("the body of the answer is longer than %d MB", maxBody>>20), "see the log of the server"}
+		return nil, &fault{fmt.Sprintf("the body of the answer is longer than %d MB", maxBody>>20),
+			"see the log of the server"}
 	}
 	return data, nil
 }

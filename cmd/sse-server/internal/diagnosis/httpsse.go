@@ -69,7 +69,9 @@ func (r *run) openSSE(ctx context.Context, s *sseStream, patience time.Duration)
 
 // openStream sends a GET whose response outlives ctx, which bounds the time to its head. The caller must
 // call cancel.
-func (r *run) openStream(ctx context.Context, header map[string]string) (response *http.Response, cancel context.CancelFunc, err error) {
+func (r *run) openStream(
+	ctx context.Context, header map[string]string,
+) (response *http.Response, cancel context.CancelFunc, err error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
 	response, err = r.send(life, http.MethodGet, r.URL, "", header)
@@ -87,11 +89,15 @@ func (r *run) openStream(ctx context.Context, header map[string]string) (respons
 }
 
 // endpointOf returns the URL that the first event of a stream names.
-func (r *run) endpointOf(ctx context.Context, response *http.Response, stream *events, patience time.Duration) (string, error) {
-	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || !strings.HasPrefix(kind, "text/event-stream") {
+func (r *run) endpointOf(
+	ctx context.Context, response *http.Response, stream *events, patience time.Duration,
+) (string, error) {
+	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK ||
+		!strings.HasPrefix(kind, "text/event-stream") {
 		noStream := missing(strings.TrimSuffix(fmt.Sprintf("HTTP %d, %s", response.StatusCode, kind), ", "))
 		switch response.StatusCode {
-		case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusBadRequest, http.StatusNotAcceptable, http.StatusOK:
+		case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusBadRequest, http.StatusNotAcceptable,
+			http.StatusOK:
 			return "", noStream
 		}
 		if err := r.refused(response); err != nil {
@@ -119,10 +125,12 @@ func (r *run) endpointOf(ctx context.Context, response *http.Response, stream *e
 	to = r.at.ResolveReference(to)
 	switch { // before anything is sent there, which would have the user's token
 	case to.Scheme != r.at.Scheme && strings.EqualFold(to.Hostname(), r.at.Hostname()):
-		return "", &fault{"the event endpoint names " + to.Scheme + "://" + to.Host + ", and the stream is at " + r.at.Scheme + "://" + r.at.Host + ": clients do not post to another scheme",
+		return "", &fault{"the event endpoint names " + to.Scheme + "://" + to.Host + ", and the stream is at " +
+			r.at.Scheme + "://" + r.at.Host + ": clients do not post to another scheme",
 			"have the proxy send X-Forwarded-Proto, and the server use it"}
 	case to.Scheme != r.at.Scheme || addressOf(to) != r.address():
-		return "", &fault{"the event endpoint names another host, " + to.Host + ", where clients do not post", "have the proxy pass Host, and the server use it"}
+		return "", &fault{"the event endpoint names another host, " + to.Host + ", where clients do not post",
+			"have the proxy pass Host, and the server use it"}
 	}
 	return to.String(), nil
 }
@@ -175,7 +183,8 @@ func (r *run) await(ctx context.Context) (string, error) {
 			return "", err
 		case err != nil && ctx.Err() != nil:
 			return "", &fault{fmt.Sprintf("the gateway announced no session in %v", r.Patience),
-				"see with sse-server check --start and the options of that gateway how long the server takes to start, or see the log of the gateway"}
+				"see with sse-server check --start and the options of that gateway how long the server takes to " +
+					"start, or see the log of the gateway"}
 		case err != nil:
 			return "", &fault{"the stream ended before the announcement", "see the log of the gateway"}
 		case e.name == "mcp-response":
@@ -198,7 +207,8 @@ func (r *run) over(ctx context.Context, s *sseStream, message string, id jsonrpc
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusNotFound {
 		return nil, &fault{"HTTP 404 at the URL of the event endpoint: " + r.excerpt(response.Body),
-			"behind a proxy that strips a prefix, have it send X-Forwarded-Prefix, or set prefix; several servers behind one address need one cluster: --nats"}
+			"behind a proxy that strips a prefix, have it send X-Forwarded-Prefix, or set prefix; " +
+				"several servers behind one address need one cluster: --nats"}
 	}
 	if err := r.refused(response); err != nil {
 		return nil, err
@@ -216,7 +226,8 @@ func (r *run) over(ctx context.Context, s *sseStream, message string, id jsonrpc
 		case isFault(err):
 			return nil, err
 		case err != nil && ctx.Err() != nil:
-			return nil, &fault{fmt.Sprintf("the POST was taken, but no answer came on the stream in %v", r.Patience), buffers}
+			return nil, &fault{fmt.Sprintf("the POST was taken, but no answer came on the stream in %v", r.Patience),
+				buffers}
 		case err != nil:
 			return nil, &fault{"the stream has ended", "see the log of the server, and whether a proxy cuts streams"}
 		}
@@ -267,6 +278,8 @@ func stayed(wait time.Duration, stream *events) string {
 }
 
 func cutOff(after time.Duration, stream *events) error {
-	return &fault{fmt.Sprintf("it was cut after %.0f s, with %d heartbeats before", after.Seconds(), stream.beats.Load()),
-		"raise the idle timeout of the proxy, in nginx proxy_read_timeout, or send heartbeats more often: --heartbeat-interval"}
+	return &fault{fmt.Sprintf("it was cut after %.0f s, with %d heartbeats before", after.Seconds(),
+		stream.beats.Load()),
+		"raise the idle timeout of the proxy, in nginx proxy_read_timeout, or send heartbeats more often: " +
+			"--heartbeat-interval"}
 }

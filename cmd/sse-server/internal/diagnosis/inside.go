@@ -24,7 +24,7 @@ func isInside(at netip.Addr) bool {
 // special are networks that no public server is in, beside those that netip has words for.
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),      // this network (RFC 791)
-	netip.MustParsePrefix("100.64.0.0/10"),  // between a provider and its customers (RFC 6598); also VPNs, metadata of clouds
+	netip.MustParsePrefix("100.64.0.0/10"),  // a provider and its customers (RFC 6598); also VPNs, metadata of clouds
 	netip.MustParsePrefix("192.0.0.0/24"),   // protocol assignments (RFC 6890); also metadata of clouds
 	netip.MustParsePrefix("198.18.0.0/15"),  // measurements of networks (RFC 2544)
 	netip.MustParsePrefix("64:ff9b::/96"),   // an IPv4 address behind NAT64 (RFC 6052), which may be any of these

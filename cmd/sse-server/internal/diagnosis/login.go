@@ -63,13 +63,16 @@ func (r *run) unauthorized(status string, response *http.Response) error {
 	case given != "" && !hasScheme: // what is given is the secret itself
 		return &fault{status, "the Authorization that was given has no scheme: write Bearer before the token"}
 	case given != "" && challenge.Scheme != "" && scheme != challenge.Scheme:
-		return &fault{status, fmt.Sprintf("the Authorization that was given is %s, and the server asks for %s", scheme, challenge.Scheme)}
+		return &fault{status, fmt.Sprintf("the Authorization that was given is %s, and the server asks for %s", scheme,
+			challenge.Scheme)}
 	case given != "":
 		return &fault{status, "the token is not accepted: get another one"}
 	case challenge.Scheme == "basic":
-		return &fault{status, "the token is missing: give user and password: --header 'Authorization: Basic BASE64', in the client as its headers"}
+		return &fault{status, "the token is missing: give user and password: --header 'Authorization: Basic BASE64', " +
+			"in the client as its headers"}
 	}
-	return &fault{status, "give a token: --header 'Authorization: Bearer TOKEN', or the header that the server wants, in the client as its headers; or let the client log in, if the steps below find out where"}
+	return &fault{status, "give a token: --header 'Authorization: Bearer TOKEN', or the header that the server " +
+		"wants, in the client as its headers; or let the client log in, if the steps below find out where"}
 }
 
 // wellKnown returns a URL of metadata of at: its path comes after the word, as RFC 8414 has it.
@@ -83,13 +86,15 @@ func (r *run) readResource(ctx context.Context) (string, error) {
 	addresses := []string{named}
 	if named == "" {
 		addresses = slices.Compact([]string{
-			wellKnown(r.at, "oauth-protected-resource", r.at.EscapedPath()), wellKnown(r.at, "oauth-protected-resource", ""),
+			wellKnown(r.at, "oauth-protected-resource", r.at.EscapedPath()),
+			wellKnown(r.at, "oauth-protected-resource", ""),
 		})
 	}
 	at, data, tried := r.firstMetadata(ctx, addresses)
 	switch {
 	case at == "" && named != "":
-		return "", &fault{"not found where WWW-Authenticate says: " + tried, "have the server, or the proxy in front of it, serve that path"}
+		return "", &fault{"not found where WWW-Authenticate says: " + tried,
+			"have the server, or the proxy in front of it, serve that path"}
 	case at == "": // clients of MCP 2025-03-26 look for an issuer there
 		r.issuer = r.at.Scheme + "://" + r.at.Host
 		return "", missing("WWW-Authenticate names none, and none were found: " + tried)
@@ -100,7 +105,8 @@ func (r *run) readResource(ctx context.Context) (string, error) {
 	}
 	r.issuer = found.AuthorizationServers[0]
 	if !covers(found.Resource, r.at) {
-		return "", &fault{fmt.Sprintf("%s is of another resource, %s: clients do not log in", at, cmp.Or(found.Resource, "which it does not name")),
+		return "", &fault{fmt.Sprintf("%s is of another resource, %s: clients do not log in", at,
+			cmp.Or(found.Resource, "which it does not name")),
 			"use that URL in the client, or have the server know its public URL: public-url"}
 	}
 	return fmt.Sprintf("found at %s: tokens come from %s", at, strings.Join(found.AuthorizationServers, ", ")), nil
@@ -122,14 +128,16 @@ func (r *run) readIssuer(ctx context.Context) (string, error) {
 		return "", &fault{"the issuer is not a URL: " + r.issuer, "have the server name its issuer"}
 	}
 	path := strings.TrimSuffix(of.EscapedPath(), "/")
-	addresses := []string{wellKnown(of, "oauth-authorization-server", path), wellKnown(of, "openid-configuration", path)}
+	addresses := []string{wellKnown(of, "oauth-authorization-server", path),
+		wellKnown(of, "openid-configuration", path)}
 	if path != "" {
 		addresses = append(addresses, of.Scheme+"://"+of.Host+path+"/.well-known/openid-configuration")
 	}
 	at, data, tried := r.firstMetadata(ctx, addresses)
 	switch {
 	case at == "" && r.worked("OAuth: resource metadata"):
-		return "", &fault{"not found: " + tried, "see whether the issuer runs, is reached from here, and serves one of them"}
+		return "", &fault{"not found: " + tried,
+			"see whether the issuer runs, is reached from here, and serves one of them"}
 	case at == "":
 		return "", missing("nor are there any of an issuer: " + tried + ". A token has to be given by hand")
 	}
@@ -141,11 +149,14 @@ func (r *run) readIssuer(ctx context.Context) (string, error) {
 	}
 	switch {
 	case strings.TrimSuffix(found.Issuer, "/") != strings.TrimSuffix(r.issuer, "/"):
-		return "", &fault{fmt.Sprintf("%s is of another issuer, %s: clients stop there", at, cmp.Or(found.Issuer, "which it does not name")), "have the server name the issuer as it calls itself"}
+		return "", &fault{fmt.Sprintf("%s is of another issuer, %s: clients stop there", at,
+			cmp.Or(found.Issuer, "which it does not name")), "have the server name the issuer as it calls itself"}
 	case found.AuthorizationEndpoint == "" || found.TokenEndpoint == "":
-		return "", &fault{at + " names no authorization_endpoint or no token_endpoint", "see the documentation of the issuer: clients need both"}
+		return "", &fault{at + " names no authorization_endpoint or no token_endpoint",
+			"see the documentation of the issuer: clients need both"}
 	case !slices.Contains(found.CodeChallengeMethodsSupported, "S256"):
-		return "", &fault{at + " does not have S256 among code_challenge_methods_supported: clients stop there", "switch PKCE on at the issuer"}
+		return "", &fault{at + " does not have S256 among code_challenge_methods_supported: clients stop there",
+			"switch PKCE on at the issuer"}
 	}
 	return fmt.Sprintf("found at %s: %s", at, how), nil
 }

@@ -105,7 +105,8 @@ func (r *run) shakeHands(ctx context.Context) (string, error) {
 }
 
 // noTLS is the fault of a URL with https of a port without TLS.
-var noTLS = &fault{"the server does not speak TLS there, but plain HTTP", "use http:// in the client, or have the server speak TLS: tls-cert"}
+var noTLS = &fault{"the server does not speak TLS there, but plain HTTP",
+	"use http:// in the client, or have the server speak TLS: tls-cert"}
 
 // needsTLS is that of a URL with http of a port with TLS.
 var needsTLS = &fault{"the server speaks TLS there, and no plain HTTP", "use https:// in the client"}
@@ -113,18 +114,22 @@ var needsTLS = &fault{"the server speaks TLS there, and no plain HTTP", "use htt
 func wrongTLS(err error) error {
 	switch {
 	case strings.Contains(err.Error(), "unknown authority"):
-		return &fault{"the certificate is of an authority that this machine does not know", "have the client trust it: NODE_EXTRA_CA_CERTS for Node.js, SSL_CERT_FILE for others"}
+		return &fault{"the certificate is of an authority that this machine does not know",
+			"have the client trust it: NODE_EXTRA_CA_CERTS for Node.js, SSL_CERT_FILE for others"}
 	case closedByPeer(err):
-		return &fault{"the connection is closed during the TLS handshake", "check the port, and see the log of what listens there"}
+		return &fault{"the connection is closed during the TLS handshake",
+			"check the port, and see the log of what listens there"}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &fault{"the server does not answer in the TLS handshake", "check the port, and see the log of what listens there"}
+		return &fault{"the server does not answer in the TLS handshake",
+			"check the port, and see the log of what listens there"}
 	}
 	return &fault{causeOf(err), "check the certificate: its names, its chain and its time"}
 }
 
 // closedByPeer reports whether the other end has closed a connection without a word.
 func closedByPeer(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE) ||
 		strings.Contains(err.Error(), "server closed idle connection") // of net/http, which does not export it
 }
 
@@ -150,7 +155,8 @@ func (r *run) speaksHTTP(ctx context.Context) bool {
 
 // speaksTLS reports whether the port of the URL answers a TLS handshake. Nothing is sent there.
 func (r *run) speaksTLS(ctx context.Context) bool {
-	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, ServerName: r.at.Hostname()}}).DialContext(ctx, "tcp", r.address())
+	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true,
+		ServerName: r.at.Hostname()}}).DialContext(ctx, "tcp", r.address())
 	if err != nil {
 		return false
 	}

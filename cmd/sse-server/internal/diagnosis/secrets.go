@@ -17,7 +17,7 @@ const maxShown = 500
 // shown returns what a step may show of a text.
 func (r *run) shown(text string) string { return cut(r.withoutSecrets(text), maxShown) }
 
-// cut returns the beginning of a text. What is secret in it must be hidden before, or a part would stay.
+// cut returns the beginning of a text. Secrets in it must be hidden before, or a part of one would stay.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -35,10 +35,12 @@ func (r *run) withoutSecrets(text string) string {
 }
 
 // secretName finds names of headers, cookies and parameters that hold secrets.
-var secretName = regexp.MustCompile(`(?i)auth|cookie|token|key|secret|pass|pwd|\bpin\b|cred|private|session|signature|^sig$|jwt|^code$`)
+var secretName = regexp.MustCompile(
+	`(?i)auth|cookie|token|key|secret|pass|pwd|\bpin\b|cred|private|session|signature|^sig$|jwt|^code$`)
 
 // publicNames are headers that hold none, however long they are.
-var publicNames = []string{"Host", "Accept", "Accept-Language", "Accept-Encoding", "Cache-Control", "Content-Type", "User-Agent", "Origin", "Referer", "Mcp-Protocol-Version"}
+var publicNames = []string{"Host", "Accept", "Accept-Language", "Accept-Encoding", "Cache-Control", "Content-Type",
+	"User-Agent", "Origin", "Referer", "Mcp-Protocol-Version"}
 
 // switches are values that say how something is done, also in the words of the report.
 var switches = []string{"true", "false", "none", "null"}
@@ -112,7 +114,8 @@ func hiding(at *url.URL, header http.Header) *strings.Replacer {
 var urls = regexp.MustCompile(`https?://[^\s"'<>|]+`)
 
 // publicPath finds the paths of metadata. Their words are long, as keys in paths are, and no secret.
-var publicPath = regexp.MustCompile(`^(.*)(/\.well-known/(?:oauth-protected-resource|oauth-authorization-server|openid-configuration))(/.*)?$`)
+var publicPath = regexp.MustCompile(
+	`^(.*)(/\.well-known/(?:oauth-protected-resource|oauth-authorization-server|openid-configuration))(/.*)?$`)
 
 // place returns a URL without what may be secret in it.
 func place(at string) string {

@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/diagnosis"
 )
 
-// What the user has given is not shown where a server repeats it.
+// A secret that the user has given is not shown where a server repeats it.
 func TestRepeatedSecretsAreNotShown(t *testing.T) {
 	t.Parallel()
 	const basic = "Basic YWRhOmIzY3JldC1QQVNT" // ada:b3cret-PASS
@@ -120,7 +120,7 @@ func TestPlainWordsAreShown(t *testing.T) {
 	}
 }
 
-// What a server says is shown to a bound.
+// The texts of a server are shown up to a bound.
 func TestTextsAreBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 30_000)

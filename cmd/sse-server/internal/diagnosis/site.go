@@ -57,7 +57,8 @@ func (r *run) speak(ctx context.Context) (string, error) {
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
-	if mayNeedTLS && response.StatusCode == http.StatusBadRequest && asksForTLS.Match(r.first.body) && r.speaksTLS(ctx) {
+	if mayNeedTLS && response.StatusCode == http.StatusBadRequest && asksForTLS.Match(r.first.body) &&
+		r.speaksTLS(ctx) {
 		return "", needsTLS
 	}
 	detail := response.Proto + " is spoken there"
@@ -71,7 +72,8 @@ func (r *run) speak(ctx context.Context) (string, error) {
 var saysHost = regexp.MustCompile(`(?i)\bhost`)
 
 func (r *run) allowHost() string {
-	return "allow the name: --allowed-hosts " + r.at.Hostname() + "; or have the proxy pass the Host that the server expects"
+	return "allow the name: --allowed-hosts " + r.at.Hostname() +
+		"; or have the proxy pass the Host that the server expects"
 }
 
 // isHostServed says whether the first request was refused for its Host. If it was refused for a reason
@@ -79,7 +81,8 @@ func (r *run) allowHost() string {
 func (r *run) isHostServed(ctx context.Context) (string, error) {
 	served := "requests for " + r.at.Host + " are not refused for that name"
 	switch code := r.first.StatusCode; {
-	case code == http.StatusMisdirectedRequest, (code == http.StatusForbidden || code == http.StatusBadRequest) && saysHost.Match(r.first.body):
+	case code == http.StatusMisdirectedRequest, (code == http.StatusForbidden || code == http.StatusBadRequest) &&
+		saysHost.Match(r.first.body):
 		return "", r.refused(r.first.again())
 	case code != http.StatusForbidden || len(r.first.Header.Values("WWW-Authenticate")) > 0:
 		return served, nil
@@ -96,7 +99,8 @@ func (r *run) isHostServed(ctx context.Context) (string, error) {
 	if !isOfServer(response) {
 		return served, nil
 	}
-	return "", &fault{fmt.Sprintf("HTTP %d for %s, and %d for %s", r.first.StatusCode, r.at.Host, response.StatusCode, local), r.allowHost()}
+	return "", &fault{fmt.Sprintf("HTTP %d for %s, and %d for %s", r.first.StatusCode, r.at.Host, response.StatusCode,
+		local), r.allowHost()}
 }
 
 // isOfServer reports whether the first request has reached an MCP server, which may have refused it for
@@ -147,7 +151,8 @@ func (r *run) noMCP(ctx context.Context) (string, error) {
 		}
 		response.Body.Close()
 		if response.StatusCode == http.StatusOK {
-			return "", &fault{"no transport is served at " + cmp.Or(strings.TrimPrefix(place(r.URL), r.at.Scheme+"://"+r.at.Host), "/"), "use " + place(other.String())}
+			return "", &fault{"no transport is served at " + cmp.Or(strings.TrimPrefix(place(r.URL),
+				r.at.Scheme+"://"+r.at.Host), "/"), "use " + place(other.String())}
 		}
 	}
 	remedy := "check the path, such as /mcp or /sse; behind a proxy, the prefix that it adds or strips"
@@ -187,9 +192,11 @@ func (r *run) cors(ctx context.Context) (string, error) {
 	case response.StatusCode >= 300:
 		return "", &fault{fmt.Sprintf("HTTP %d for the preflight", response.StatusCode), remedy}
 	case !r.mayRead(response):
-		return "", &fault{fmt.Sprintf("the origin allowed is %q", response.Header.Get("Access-Control-Allow-Origin")), remedy}
+		return "", &fault{fmt.Sprintf("the origin allowed is %q", response.Header.Get("Access-Control-Allow-Origin")),
+			remedy}
 	case headers != "*" && (!strings.Contains(headers, "content-type") || !strings.Contains(headers, "mcp-session-id")):
-		return "", &fault{fmt.Sprintf("the headers allowed are %q", headers), "have the server or the proxy allow the headers of MCP"}
+		return "", &fault{fmt.Sprintf("the headers allowed are %q", headers),
+			"have the server or the proxy allow the headers of MCP"}
 	}
 	if r.worked(streamableCall) {
 		err = r.postOfPage(ctx, remedy)
@@ -221,9 +228,11 @@ func (r *run) postOfPage(ctx context.Context, remedy string) error {
 	exposed := strings.ToLower(strings.Join(response.Header.Values("Access-Control-Expose-Headers"), ","))
 	switch {
 	case !r.mayRead(response):
-		return &fault{"the preflight is allowed, and the answer to a POST has no Access-Control-Allow-Origin for " + r.Origin, remedy}
+		return &fault{"the preflight is allowed, and the answer to a POST has no Access-Control-Allow-Origin for " +
+			r.Origin, remedy}
 	case s.id != "" && exposed != "*" && !strings.Contains(exposed, "mcp-session-id"):
-		return &fault{"the page cannot read Mcp-Session-Id", "have the server, or the proxy, send Access-Control-Expose-Headers: Mcp-Session-Id"}
+		return &fault{"the page cannot read Mcp-Session-Id",
+			"have the server, or the proxy, send Access-Control-Expose-Headers: Mcp-Session-Id"}
 	}
 	return nil
 }
@@ -237,7 +246,8 @@ func (r *run) streamOfPage(ctx context.Context, remedy string) error {
 	defer response.Body.Close()
 	defer cancel()
 	if !r.mayRead(response) {
-		return &fault{"the preflight is allowed, and the stream has no Access-Control-Allow-Origin for " + r.Origin, remedy}
+		return &fault{"the preflight is allowed, and the stream has no Access-Control-Allow-Origin for " + r.Origin,
+			remedy}
 	}
 	return nil
 }

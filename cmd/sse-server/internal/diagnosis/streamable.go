@@ -57,17 +57,21 @@ func (s *session) read(answer []byte) error {
 	if failure := failureIn(answer); failure != "" {
 		return behind(failure)
 	}
-	s.version, s.tools = text(member(answer, "result", "protocolVersion")), len(member(answer, "result", "capabilities", "tools")) > 0
+	s.version, s.tools = text(member(answer, "result", "protocolVersion")), len(member(answer, "result", "capabilities",
+		"tools")) > 0
 	if s.version == "" {
-		return &fault{fmt.Sprintf("the answer is not a result of initialize: %s", answer), "check the path: this is not an MCP server"}
+		return &fault{fmt.Sprintf("the answer is not a result of initialize: %s", answer),
+			"check the path: this is not an MCP server"}
 	}
-	s.what = fmt.Sprintf("%s %s, MCP %s", text(member(answer, "result", "serverInfo", "name")), text(member(answer, "result", "serverInfo", "version")), s.version)
+	s.what = fmt.Sprintf("%s %s, MCP %s", text(member(answer, "result", "serverInfo", "name")),
+		text(member(answer, "result", "serverInfo", "version")), s.version)
 	return nil
 }
 
 // behind returns the fault of a server behind what has answered.
 func behind(failure string) error {
-	return &fault{"the server answers with an error: " + failure, "run sse-server check --start with the options of that gateway, or see the log of the server"}
+	return &fault{"the server answers with an error: " + failure,
+		"run sse-server check --start with the options of that gateway, or see the log of the server"}
 }
 
 // called says what the answer to a call has.
@@ -94,7 +98,8 @@ func (r *run) initialize(ctx context.Context) (string, error) {
 	}
 	defer response.Body.Close()
 	switch response.StatusCode {
-	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusBadRequest, http.StatusNotAcceptable, http.StatusUnsupportedMediaType, http.StatusNotImplemented:
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusBadRequest, http.StatusNotAcceptable,
+		http.StatusUnsupportedMediaType, http.StatusNotImplemented:
 		return "", missing(r.statusOf(response))
 	}
 	if err := r.refused(response); err != nil {
@@ -129,7 +134,8 @@ func (r *run) callAgain(ctx context.Context, id jsonrpc.ID) (string, error) {
 		return "", err
 	}
 	if response.StatusCode == http.StatusNotFound {
-		return "", &fault{"the session of before is not known", "several servers behind one address need sticky sessions, or one cluster: --nats"}
+		return "", &fault{"the session of before is not known",
+			"several servers behind one address need sticky sessions, or one cluster: --nats"}
 	}
 	answer, err := r.answerIn(response, began, s, id)
 	if err != nil {
@@ -154,7 +160,8 @@ func (r *run) end(ctx context.Context) (string, error) {
 }
 
 // buffers is the remedy where an event does not come although the server has sent it.
-const buffers = "a proxy between holds events back: switch its buffering off for this path, in nginx proxy_buffering off"
+const buffers = "a proxy between holds events back: switch its buffering off for this path, " +
+	"in nginx proxy_buffering off"
 
 // get opens the stream of a session. A server may have none.
 func (r *run) get(ctx context.Context) (string, error) {
@@ -183,7 +190,8 @@ func (r *run) get(ctx context.Context) (string, error) {
 	if err := r.refused(response); err != nil {
 		return "", err
 	}
-	return "", &fault{fmt.Sprintf("HTTP %d, %s, and no stream", response.StatusCode, kind), "a server without such a stream answers with HTTP 405"}
+	return "", &fault{fmt.Sprintf("HTTP %d, %s, and no stream", response.StatusCode, kind),
+		"a server without such a stream answers with HTTP 405"}
 }
 
 // notOpen is why no stream is looked at.
@@ -209,9 +217,11 @@ func (r *run) firstEvent(ctx context.Context) (string, error) {
 	defer silent.Stop()
 	select {
 	case <-stream.came:
-		return fmt.Sprintf("the stream had its first event after %.1f ms", milliseconds(stream.firstAt.Sub(r.streamable.opened))), nil
+		return fmt.Sprintf("the stream had its first event after %.1f ms",
+			milliseconds(stream.firstAt.Sub(r.streamable.opened))), nil
 	case <-silent.C:
-		return "", missing("the server answers as JSON, and has sent nothing on its stream: a proxy that holds events back cannot be seen")
+		return "", missing("the server answers as JSON, and has sent nothing on its stream: " +
+			"a proxy that holds events back cannot be seen")
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
@@ -268,7 +278,8 @@ func (r *run) answerIn(response *http.Response, began time.Time, s *session, id 
 		}
 		answer := answerTo(id, data)
 		if answer == nil {
-			return nil, &fault{fmt.Sprintf("HTTP %d without an answer: %s", response.StatusCode, data), "check the path: this is not an MCP server"}
+			return nil, &fault{fmt.Sprintf("HTTP %d without an answer: %s", response.StatusCode, data),
+				"check the path: this is not an MCP server"}
 		}
 		return answer, nil
 	}
@@ -290,9 +301,11 @@ func (r *run) answerIn(response *http.Response, began time.Time, s *session, id 
 			return nil, &fault{"the stream ended without an answer", "see the log of the server"}
 		}
 		if answer := answerTo(id, []byte(e.data)); answer != nil {
-			r.streamable.event = fmt.Sprintf("an answer that is a stream had its first event after %.1f ms", milliseconds(stream.firstAt.Sub(began)))
+			r.streamable.event = fmt.Sprintf("an answer that is a stream had its first event after %.1f ms",
+				milliseconds(stream.firstAt.Sub(began)))
 			if response.ContentLength >= 0 {
-				r.streamable.event += "; it came with its length, so the server or a proxy has collected all of it before"
+				r.streamable.event += "; it came with its length, " +
+					"so the server or a proxy has collected all of it before"
 			}
 			return answer, nil
 		}

@@ -32,9 +32,11 @@ func RunAsChild() (code int, did bool) {
 	if isatty.IsTerminal(os.Stdin.Fd()) { // whose signals are for the child alone: twice they would mean more
 		attr.Foreground, attr.Ctty = true, int(os.Stdin.Fd())
 	}
-	child, err := syscall.ForkExec(self, os.Args, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: attr})
+	child, err := syscall.ForkExec(self, os.Args, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2},
+		Sys: attr})
 	if err != nil { // it is better than nothing
-		fmt.Fprintf(os.Stderr, "sse-server: orphaned processes are not reaped (%v): start the container with --init\n", err)
+		fmt.Fprintf(os.Stderr, "sse-server: orphaned processes are not reaped (%v): start the container with --init\n",
+			err)
 		signal.Reset()
 		return 0, false
 	}

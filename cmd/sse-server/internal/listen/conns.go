@@ -93,7 +93,7 @@ func (c *conns) update(change func()) {
 }
 
 // watch has the server tell of its connections. A request has come when it is served: while a
-// server shuts down, net/http drops one that it has read. Who sends half of one still waits.
+// server shuts down, net/http drops one that it has read. A client that has sent half of one still waits.
 func (c *conns) watch(s *http.Server) {
 	s.ConnContext = func(ctx context.Context, conn net.Conn) context.Context { return context.WithValue(ctx, c, conn) }
 	s.ConnState = func(conn net.Conn, state http.ConnState) {

@@ -73,7 +73,8 @@ func New(o Options) *Endpoint {
 	e.conns.full = o.Full
 	if limited := throttle.NewLines().Logger(o.Logger); !e.tls {
 		e.conns.tls = func() {
-			limited.Warn("TLS to an address with plain HTTP", "remedy", "use http:// in the client, or set tls-cert", "option", o.Option)
+			limited.Warn("TLS to an address with plain HTTP", "remedy", "use http:// in the client, or set tls-cert",
+				"option", o.Option)
 		}
 	} else {
 		e.Server.TLSConfig = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -128,9 +129,11 @@ func whyNoListener(addr string, err error) string {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Sprintf("another program serves %s: stop it, or choose another port", addr)
 	case errors.Is(err, syscall.EACCES):
-		return fmt.Sprintf("this user may not serve %s: ports below 1024 need root or CAP_NET_BIND_SERVICE; choose a higher one, such as 8080", addr)
+		return fmt.Sprintf("this user may not serve %s: ports below 1024 need root or CAP_NET_BIND_SERVICE; "+
+			"choose a higher one, such as 8080", addr)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Sprintf("this machine does not have the address %s: choose one that it has, or 0.0.0.0 for all", addr)
+		return fmt.Sprintf("this machine does not have the address %s: choose one that it has, or 0.0.0.0 for all",
+			addr)
 	}
 	if wrong, ok := errors.AsType[*net.DNSError](err); ok {
 		return fmt.Sprintf("no address is known for %s: choose an address of this machine", wrong.Name)

@@ -18,7 +18,8 @@ func Adopt(endpoints []*Endpoint, sockets []*os.File, check func(option, addr st
 		i := slices.IndexFunc(endpoints,
 			func(e *Endpoint) bool { return e.conns.Listener == nil && (!named || e.Option == socket.Name()) })
 		if i < 0 {
-			return fmt.Errorf("systemd passes a socket named %s that no address is left for: set --admin-addr, or remove a ListenStream=", socket.Name())
+			return fmt.Errorf("systemd passes a socket named %s that no address is left for: set --admin-addr, "+
+				"or remove a ListenStream=", socket.Name())
 		}
 		listener, err := net.FileListener(socket)
 		if err != nil {

@@ -29,7 +29,7 @@ func (s *short) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// What is left of a line when the disk is full spoils no other line.
+// A part of a line that was written when the disk got full spoils no other line.
 func TestAuditLogOnAFullDisk(t *testing.T) {
 	file := &short{room: 5}
 	a := &AuditLog{to: file, Lost: func(int) {}, log: slog.New(slog.DiscardHandler)}
@@ -40,7 +40,7 @@ func TestAuditLogOnAFullDisk(t *testing.T) {
 	ssetest.Want(t, "audit log", file.String(), "{1234\n{1234}\n{1234}\n")
 }
 
-// What is left of a line at a restart spoils no other line either, and none in the next file.
+// A part of a line that was written before a restart spoils no other line either, and none in the next file.
 func TestAuditLogAfterAFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	a := &AuditLog{path: path, Lost: func(int) {}, log: slog.New(slog.DiscardHandler)}

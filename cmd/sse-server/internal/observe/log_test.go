@@ -54,7 +54,7 @@ func TestServerErrorsBecomeAttributes(t *testing.T) {
 	}
 }
 
-// A reader of the log that stalls stops nobody. What it missed is counted, and the rest
+// A reader of the log that stalls stops nobody. The lines that it missed are counted, and the rest
 // of the log comes when it reads again.
 func TestStalledReaderOfTheLogStopsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -44,7 +44,8 @@ func NewTracing(ctx context.Context, lookupEnv func(string) (string, bool), log 
 	case exporter != "" && exporter != "otlp":
 		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER is %q: set it to otlp or none", exporter)
 	case protocol != "http/protobuf":
-		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q: set it to http/protobuf, and the endpoint to the collector's port for that, such as http://localhost:4318", protocol)
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q: set it to http/protobuf, "+
+			"and the endpoint to the collector's port for that, such as http://localhost:4318", protocol)
 	}
 	otel.SetLogger(logr.Discard()) // it would log headers
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(t.fail))

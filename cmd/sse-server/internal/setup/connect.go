@@ -23,13 +23,15 @@ import (
 // returns the exit code.
 func (cmd *Command) Connect(c *config.Config) int {
 	if c.ConnectClient.Client == "" {
-		fmt.Fprintf(cmd.Stderr, "sse-server: connect: name a client: %s\n", strings.Join(clients.Names(clients.WithEntry()), ", "))
+		fmt.Fprintf(cmd.Stderr, "sse-server: connect: name a client: %s\n",
+			strings.Join(clients.Names(clients.WithEntry()), ", "))
 		return exit.Config
 	}
 	client, _ := clients.Named(c.ConnectClient.Client)
 	if names := clients.Names(clients.WithEntry()); client.Entry == nil {
 		hint := cmp.Or(config.DidYouMean(c.ConnectClient.Client, names), ":")
-		fmt.Fprintf(cmd.Stderr, "sse-server: connect: no entry is known of %q%s want one of %s\n", c.ConnectClient.Client, hint, strings.Join(names, ", "))
+		fmt.Fprintf(cmd.Stderr, "sse-server: connect: no entry is known of %q%s want one of %s\n",
+			c.ConnectClient.Client, hint, strings.Join(names, ", "))
 		return exit.Config
 	}
 	files := clientfile.Files(client.Entry, cmd.home())
@@ -45,7 +47,8 @@ func (cmd *Command) Connect(c *config.Config) int {
 	}
 	left := leftOut(c)
 	if len(left) > 0 {
-		fmt.Fprintf(cmd.Stderr, "sse-server: left out, as it may be secret: %s; add what the client needs\n", strings.Join(left, ", "))
+		fmt.Fprintf(cmd.Stderr, "sse-server: left out, as it may be secret: %s; add what the client needs\n",
+			strings.Join(left, ", "))
 	}
 	if name := c.ConnectClient.Server; name != "" {
 		all := servers
@@ -55,14 +58,16 @@ func (cmd *Command) Connect(c *config.Config) int {
 			for _, s := range all {
 				names = append(names, s.Name)
 			}
-			fmt.Fprintf(cmd.Stderr, "sse-server: connect: there is no server %q: want one of %s\n", name, strings.Join(names, ", "))
+			fmt.Fprintf(cmd.Stderr, "sse-server: connect: there is no server %q: want one of %s\n", name,
+				strings.Join(names, ", "))
 			return exit.Config
 		}
 	}
 	whole := !slices.Contains(left, longParts)
 	if c.ConnectClient.Write || c.ConnectClient.File != "" {
 		if !whole {
-			return exit.Refuse(cmd.Stderr, fmt.Errorf("connect: the URL has a part that may be secret, which is not written: put what sse-server connect %s prints into the file, with your URL", client.Name))
+			return exit.Refuse(cmd.Stderr, fmt.Errorf("connect: the URL has a part that may be secret, which is not "+
+				"written: put what sse-server connect %s prints into the file, with your URL", client.Name))
 		}
 		return cmd.writeEntries(c, client, files, servers)
 	}
@@ -98,14 +103,17 @@ func (cmd *Command) printEntries(client clients.Client, files []string, servers 
 func (cmd *Command) editor(c *config.Config, client clients.Client, files []string) (*clientfile.Editor, error) {
 	switch {
 	case len(files) == 0:
-		return nil, fmt.Errorf("connect: nothing is written for %s: put what sse-server connect %s prints into %s", client.Title, client.Name, client.Entry.Where)
+		return nil, fmt.Errorf("connect: nothing is written for %s: put what sse-server connect %s prints into %s",
+			client.Title, client.Name, client.Entry.Where)
 	case c.StateDir == "":
-		return nil, errors.New("connect: neither STATE_DIRECTORY nor HOME is set: there is no place for what the file has now")
+		return nil, errors.New("connect: neither STATE_DIRECTORY nor HOME is set: " +
+			"there is no place for what the file has now")
 	}
 	return clientfile.NewEditor(filepath.Join(c.StateDir, "edited")), nil
 }
 
-// undoEntries restores the entries that were written into the first of the files of a client, and returns the exit code.
+// undoEntries restores the entries that were written into the first of the files of a client, and returns the exit
+// code.
 func (cmd *Command) undoEntries(c *config.Config, client clients.Client, files []string) int {
 	editor, err := cmd.editor(c, client, files)
 	if err != nil {
@@ -117,17 +125,21 @@ func (cmd *Command) undoEntries(c *config.Config, client clients.Client, files [
 		return exit.Failure
 	}
 	if len(undone.Restored) > 0 {
-		fmt.Fprintf(cmd.Stdout, "Restored %s in %s. Restart %s.\n", strings.Join(undone.Restored, ", "), files[0], client.Title)
+		fmt.Fprintf(cmd.Stdout, "Restored %s in %s. Restart %s.\n", strings.Join(undone.Restored, ", "), files[0],
+			client.Title)
 	}
 	if len(undone.Changed) > 0 {
-		fmt.Fprintf(cmd.Stderr, "sse-server: left as it is, because somebody has changed it since: %s\n", strings.Join(undone.Changed, ", "))
+		fmt.Fprintf(cmd.Stderr, "sse-server: left as it is, because somebody has changed it since: %s\n",
+			strings.Join(undone.Changed, ", "))
 		return exit.Failure
 	}
 	return exit.OK
 }
 
 // writeEntries adds the entries to the first of the files of a client, and returns the exit code.
-func (cmd *Command) writeEntries(c *config.Config, client clients.Client, files []string, servers []clients.Server) int {
+func (cmd *Command) writeEntries(
+	c *config.Config, client clients.Client, files []string, servers []clients.Server,
+) int {
 	editor, err := cmd.editor(c, client, files)
 	if err != nil {
 		return exit.Refuse(cmd.Stderr, err)
@@ -141,16 +153,20 @@ func (cmd *Command) writeEntries(c *config.Config, client clients.Client, files 
 		fmt.Fprintf(cmd.Stdout, "Already in %s: %s.\n", files[0], strings.Join(written.Same, ", "))
 	}
 	if len(written.Replaced) > 0 {
-		fmt.Fprintf(cmd.Stdout, "Replaced %s in %s, as it had another URL. Restart %s.\n", strings.Join(written.Replaced, ", "), files[0], client.Title)
+		fmt.Fprintf(cmd.Stdout, "Replaced %s in %s, as it had another URL. Restart %s.\n",
+			strings.Join(written.Replaced, ", "), files[0], client.Title)
 	}
 	if len(written.Taken) > 0 {
-		fmt.Fprintf(cmd.Stdout, "Took over %s in %s. Restart %s. sse-server connect %s --undo restores what was there.\n", strings.Join(written.Taken, ", "), files[0], client.Title, client.Name)
+		fmt.Fprintf(cmd.Stdout, "Took over %s in %s. Restart %s. sse-server connect %s --undo restores what was "+
+			"there.\n", strings.Join(written.Taken, ", "), files[0], client.Title, client.Name)
 	}
 	if len(written.Added) > 0 {
-		fmt.Fprintf(cmd.Stdout, "Added %s to %s. Restart %s.\n", strings.Join(written.Added, ", "), files[0], client.Title)
+		fmt.Fprintf(cmd.Stdout, "Added %s to %s. Restart %s.\n", strings.Join(written.Added, ", "), files[0],
+			client.Title)
 	}
 	if written.Unlinked {
-		fmt.Fprintf(cmd.Stdout, "%s had more names (hard links). They keep what it had, because they may be those of a backup: link them again if they are not.\n", files[0])
+		fmt.Fprintf(cmd.Stdout, "%s had more names (hard links). They keep what it had, "+
+			"because they may be those of a backup: link them again if they are not.\n", files[0])
 	}
 	if about := client.Entry.AboutTokenInFile(servers); about != "" {
 		fmt.Fprintf(cmd.Stderr, "sse-server: %s\n", about)
@@ -161,7 +177,8 @@ func (cmd *Command) writeEntries(c *config.Config, client clients.Client, files 
 // clientServers returns the servers of c as clients are told of them.
 func clientServers(c *config.Config) (servers []clients.Server, err error) {
 	if c.URL != "" && len(c.Servers) == 0 { // of a gateway that runs
-		return []clients.Server{{Name: remoteName(c), URL: c.Remote().Place(), Program: ourselves(os.Executable())}}, nil
+		return []clients.Server{{Name: remoteName(c), URL: c.Remote().Place(),
+			Program: ourselves(os.Executable())}}, nil
 	}
 	base, err := c.Base()
 	if err != nil {
@@ -181,7 +198,8 @@ func remoteName(c *config.Config) string {
 	route := strings.TrimSuffix(at.Path, "/")
 	for _, ending := range []string{"/mcp", "/sse"} {
 		if before, ok := strings.CutSuffix(route, ending); ok {
-			if name := path.Base(before); name != "." && len(name) <= 30 && !notInNames.MatchString(strings.ReplaceAll(name, "-", "")) {
+			if name := path.Base(before); name != "." && len(name) <= 30 &&
+				!notInNames.MatchString(strings.ReplaceAll(name, "-", "")) {
 				return name
 			}
 		}

@@ -25,29 +25,34 @@ func (cmd *Command) Init(c *config.Config) int {
 		file = "servers.yaml"
 	}
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(cmd.Stderr, "sse-server: %s is there already: give another name, as in: sse-server init other.yaml\n", file)
+		fmt.Fprintf(cmd.Stderr,
+			"sse-server: %s is there already: give another name, as in: sse-server init other.yaml\n", file)
 		return exit.Failure
 	}
 	entries, ours := cmd.found(c)
 	if len(ours) > 0 {
-		fmt.Fprintf(cmd.Stdout, "Left out, as they lead to sse-server itself (with another --addr what is at this one is taken): %s\n", plaintext.Visible(strings.Join(ours, ", ")))
+		fmt.Fprintf(cmd.Stdout, "Left out, as they lead to sse-server itself (with another --addr what is at this "+
+			"one is taken): %s\n", plaintext.Visible(strings.Join(ours, ", ")))
 	}
 	if len(entries) == 0 {
-		fmt.Fprintln(cmd.Stderr, "sse-server: no client of this user or folder has a server that can be served: give a command, as in: sse-server init -- npx -y @modelcontextprotocol/server-everything")
+		fmt.Fprintln(cmd.Stderr, "sse-server: no client of this user or folder has a server that can be served: "+
+			"give a command, as in: sse-server init -- npx -y @modelcontextprotocol/server-everything")
 		return exit.Failure
 	}
 	how := config.Making{Expand: c.Expand}
 	if c.StateDir != "" {
 		how.EnvFile = func(server string) string { return envFileFor(c.StateDir, server) }
 	} else {
-		fmt.Fprintln(cmd.Stderr, "sse-server: neither STATE_DIRECTORY nor HOME is set: secrets of the servers are in the file itself")
+		fmt.Fprintln(cmd.Stderr,
+			"sse-server: neither STATE_DIRECTORY nor HOME is set: secrets of the servers are in the file itself")
 	}
 	made := config.FileOf(entries, how)
 	if err := writeMade(file, made); err != nil {
 		fmt.Fprintf(cmd.Stderr, "sse-server: %v\n", err)
 		return exit.Failure
 	}
-	fmt.Fprintf(cmd.Stdout, "%s has %s: %s\n", file, plaintext.Count(len(made.Names), "server"), plaintext.Visible(strings.Join(made.Names, ", ")))
+	fmt.Fprintf(cmd.Stdout, "%s has %s: %s\n", file, plaintext.Count(len(made.Names), "server"),
+		plaintext.Visible(strings.Join(made.Names, ", ")))
 	cmd.tellVariables(made.Variables)
 	for _, path := range slices.Sorted(maps.Keys(made.EnvFiles)) {
 		fmt.Fprintf(cmd.Stdout, "Values that may be secret are in %s\n", path)
@@ -67,8 +72,8 @@ func envFileFor(stateDir, server string) string {
 	return filepath.Join(stateDir, "env", server+"-"+strings.ToLower(rand.Text())+".env")
 }
 
-// writeMade writes a file that has been made, and the env-files that it names: none of them may be there. If that fails, it
-// leaves none.
+// writeMade writes a file that has been made, and the env-files that it names: none of them may be there. If that
+// fails, it leaves none.
 func writeMade(file string, made config.File) (err error) {
 	var written []string
 	defer func() {
@@ -162,7 +167,8 @@ func (cmd *Command) found(c *config.Config) (entries []config.Entry, ours []stri
 			files = append(files, f.File)
 		}
 		ignored[f.File] = append(ignored[f.File], f.Ignored...)
-		e := config.Entry{Name: f.Name, From: f.File, Command: f.Command, Env: f.Env, Dir: f.Dir, URL: f.URL, Header: f.Header, Inputs: f.Inputs,
+		e := config.Entry{Name: f.Name, From: f.File, Command: f.Command, Env: f.Env, Dir: f.Dir, URL: f.URL,
+			Header: f.Header, Inputs: f.Inputs,
 			OfProject: !clientfile.IsOfUser(f.File, cmd.home())}
 		if f.EnvFile != "" {
 			e.EnvFile = []string{f.EnvFile}
@@ -176,7 +182,8 @@ func (cmd *Command) found(c *config.Config) (entries []config.Entry, ours []stri
 	}
 	for _, file := range files {
 		slices.Sort(ignored[file])
-		fmt.Fprintf(cmd.Stderr, "sse-server: %s: ignored, as they are the client's own: %s\n", file, plaintext.Visible(strings.Join(slices.Compact(ignored[file]), ", ")))
+		fmt.Fprintf(cmd.Stderr, "sse-server: %s: ignored, as they are the client's own: %s\n", file,
+			plaintext.Visible(strings.Join(slices.Compact(ignored[file]), ", ")))
 	}
 	return entries, ours
 }

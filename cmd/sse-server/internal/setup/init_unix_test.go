@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-// What init says of a foreign file holds no escape sequence, and no default of a variable, which may be a
+// A report of init about a foreign file holds no escape sequence, and no default of a variable, which may be a
 // secret. A pipe in the place of a file is an error.
 func TestInitOfAHostileFile(t *testing.T) {
 	home := t.TempDir()

@@ -59,7 +59,7 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// What init writes of secrets and the environment, check takes, and it means the same. What it cannot write is
+// The secrets and variables that init writes are taken by check, and mean the same. Those that it cannot write are
 // named.
 func TestInitKeepsSecrets(t *testing.T) {
 	home := t.TempDir()
@@ -102,7 +102,8 @@ func argsOf(s *config.Server) []string { return s.Upstream().(stdio.Command).Arg
 // envOf returns the environment of the process of a server.
 func envOf(s *config.Server) []string { return s.Upstream().(stdio.Command).Env }
 
-// Nothing that may be secret is in the file that init writes into a folder, and the file where it is is for this user alone.
+// Nothing that may be secret is in the file that init writes into a folder, and the file where it is is for this user
+// alone.
 func TestInitPutsSecretsIntoTheStateDirectory(t *testing.T) {
 	home := t.TempDir()
 	t.Chdir(t.TempDir())
@@ -133,7 +134,7 @@ func TestInitPutsSecretsIntoTheStateDirectory(t *testing.T) {
 	if header := c.Servers[1].Remote().Header; header.Get("Authorization") != "Bearer "+secret || header.Get("X") != "${AWS_SECRET}" || header.Get("Y") != "${file:/etc/hostname}" {
 		t.Errorf("got %v", header)
 	}
-	// What somebody else makes meanwhile is not replaced.
+	// A file that somebody else makes meanwhile is not replaced.
 	_, err = os.Stat("servers.yaml")
 	ssetest.Must(t, err)
 	err = writeMade("servers.yaml", config.File{Data: []byte("x")})

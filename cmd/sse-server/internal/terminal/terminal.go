@@ -1,5 +1,5 @@
 // Package terminal shows on a terminal what goes on now, in a last line that changes, and tells those who read a pipe
-// of it at times. What others write goes above that line.
+// of it at times. Lines that others write go above that line.
 package terminal
 
 import (

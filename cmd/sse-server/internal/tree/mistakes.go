@@ -28,7 +28,8 @@ var mistakes = []struct {
 	{"end character of", nil, "its closing quote is missing"},
 	{"unknown escape character", nil, writeTwo},
 	{"not enough length for escaped", nil, writeTwo},
-	{"'@' is a reserved character", nil, `write a word that begins with '@' in quotes, as in [npx, -y, "@scope/server"]`},
+	{"'@' is a reserved character", nil,
+		`write a word that begins with '@' in quotes, as in [npx, -y, "@scope/server"]`},
 	{"is a reserved character", nil, "write a word that begins with '`' in quotes"},
 	{"directive value", nil, "write a word that begins with '%' in quotes"},
 	{"mapping value is not allowed", nil, "write a value with a colon in it in quotes"},
@@ -68,9 +69,11 @@ func isInLine(place *token.Token) bool {
 
 var (
 	// badEscape matches an escape that neither YAML nor JSON has, which the parser may take all the same.
-	badEscape = regexp.MustCompile(`^"(?:[^\\"]|\\[^xuU])*\\(?:x[0-9A-Fa-f]?|u[0-9A-Fa-f]{0,3}|U[0-9A-Fa-f]{0,7})[^0-9A-Fa-f]`)
+	badEscape = regexp.MustCompile(
+		`^"(?:[^\\"]|\\[^xuU])*\\(?:x[0-9A-Fa-f]?|u[0-9A-Fa-f]{0,3}|U[0-9A-Fa-f]{0,7})[^0-9A-Fa-f]`)
 	// pathOfProgram matches the path of a program on Windows, written as it is, although all its escapes may exist.
-	pathOfProgram = regexp.MustCompile(`^"[A-Za-z]:(?:\\[A-Za-z0-9_.() -]+)+\.(?:exe|cmd|bat|ps1|[cm]?[jt]s|py|jar|dll)"`)
+	pathOfProgram = regexp.MustCompile(
+		`^"[A-Za-z]:(?:\\[A-Za-z0-9_.() -]+)+\.(?:exe|cmd|bat|ps1|[cm]?[jt]s|py|jar|dll)"`)
 )
 
 // pathOfWindows returns the first text in double quotes that has a \ which was meant as it is; nil if there is none.
@@ -87,7 +90,8 @@ func pathOfWindows(tokens token.Tokens, data string) *token.Token {
 			number = t.Position.Line
 			line = []rune(lines[number-1])
 		}
-		if text := quoteIn(line[min(len(line), max(0, t.Position.Column-1)):]); badEscape.MatchString(text) || pathOfProgram.MatchString(text) {
+		if text := quoteIn(line[min(len(line), max(0, t.Position.Column-1)):]); badEscape.MatchString(text) ||
+			pathOfProgram.MatchString(text) {
 			return t
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/tree"
 )
 
-// What people write that is not YAML or JSON is told with its place, and with what to write.
+// A fault in YAML or JSON is told with its place, and with what to write.
 func TestMistakesAreExplained(t *testing.T) {
 	for content, want := range map[string]string{
 		"servers:\n\ta:\n":                  "2:1: indent with spaces: this line begins with a tab",
