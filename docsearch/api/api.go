@@ -35,7 +35,7 @@ const (
 	// StatusDegraded: searches are answered, and something does not work, which the
 	// warnings name: a folder is gone, or the disk is full.
 	StatusDegraded Status = "degraded"
-	// StatusMissing: the folder is gone. What was indexed stays, and is found again
+	// StatusMissing: the folder is gone. Its index stays, and is found again
 	// when the folder returns. Of folders only.
 	StatusMissing Status = "missing"
 )
@@ -76,7 +76,8 @@ func (i *ServerInfo) ModelWarning(model string) string {
 	case model == "" || i.Embeddings != nil && i.Embeddings.Model == model:
 		return ""
 	case i.Embeddings == nil:
-		return fmt.Sprintf("the daemon was started without embeddings and searches by words alone, not with %q; docsearch stop ends it", model)
+		return fmt.Sprintf("the daemon was started without embeddings and searches by words alone, not with %q; "+
+			"docsearch stop ends it", model)
 	}
 	return fmt.Sprintf("the daemon uses the model %q, not %q; docsearch stop ends it", i.Embeddings.Model, model)
 }

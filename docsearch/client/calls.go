@@ -28,7 +28,8 @@ func (c *Client) Folders(ctx context.Context) (*api.Folders, error) {
 
 // AddFolder has the daemon index the folder at path, which is absolute.
 func (c *Client) AddFolder(ctx context.Context, path string) (*api.Folder, error) {
-	return call[api.Folder](ctx, c, request{method: http.MethodPost, path: foldersPath, body: api.AddFolder{Path: path}})
+	return call[api.Folder](ctx, c, request{method: http.MethodPost, path: foldersPath,
+		body: api.AddFolder{Path: path}})
 }
 
 // RemoveFolder has the daemon forget the folder at path. The files stay.

@@ -59,7 +59,8 @@ func (c *Client) recover() (record discovery.Record, err error) {
 	if err := discovery.MakeDir(c.opts.StateDir); err != nil {
 		return record, stateError(c.opts.StateDir, err)
 	}
-	lock := flock.New(filepath.Join(c.opts.StateDir, startLockFile), flock.SetFlag(os.O_CREATE|os.O_RDWR|discovery.NoFollow))
+	lock := flock.New(filepath.Join(c.opts.StateDir, startLockFile),
+		flock.SetFlag(os.O_CREATE|os.O_RDWR|discovery.NoFollow))
 	switch _, err := lock.TryLockContext(ctx, lockPause); {
 	case err != nil && ctx.Err() != nil:
 		return record, &DownError{Reason: "another process has been starting it for too long",
@@ -86,7 +87,8 @@ func (c *Client) recover() (record discovery.Record, err error) {
 			return record, err
 		}
 		if !pause.For(ctx, lookPause) {
-			return record, &DownError{Reason: "it did not become healthy in time", Advice: "look into " + r.logPath(), Err: context.Cause(ctx)}
+			return record, &DownError{Reason: "it did not become healthy in time", Advice: "look into " + r.logPath(),
+				Err: context.Cause(ctx)}
 		}
 	}
 }
@@ -101,7 +103,8 @@ func (c *Client) findRunning(ctx context.Context) (record discovery.Record, err 
 	case stateAbsent:
 		return record, &DownError{Reason: "no daemon runs", Advice: `start one with "docsearch daemon"`}
 	default:
-		return record, &DownError{Reason: seen.err.Error(), Advice: "the next search replaces it; docsearch stop ends it", Err: seen.err}
+		return record, &DownError{Reason: seen.err.Error(),
+			Advice: "the next search replaces it; docsearch stop ends it", Err: seen.err}
 	}
 }
 
@@ -133,7 +136,8 @@ func (r *recovery) step(seen sight) error {
 		return nil
 	}
 	return &DownError{
-		Reason: fmt.Sprintf("a process holds %s, but no healthy daemon answers: %v", filepath.Join(r.opts.StateDir, "daemon.lock"), seen.err),
+		Reason: fmt.Sprintf("a process holds %s, but no healthy daemon answers: %v",
+			filepath.Join(r.opts.StateDir, "daemon.lock"), seen.err),
 		Advice: "end the docsearch processes and try again", Err: seen.err}
 }
 

@@ -46,7 +46,8 @@ func (c *Client) do(ctx context.Context, r request, out any) error {
 		return down // it says why, whatever was lost before
 	}
 	if lost, ok := errors.AsType[*lostError](err); ok {
-		return &DownError{Reason: fmt.Sprintf("it failed %d times during this request, at last with: %v", maxTries, lost),
+		return &DownError{Reason: fmt.Sprintf("it failed %d times during this request, at last with: %v", maxTries,
+			lost),
 			Advice: "look into daemon.log in " + c.opts.StateDir, Err: lost}
 	}
 	return err
@@ -187,7 +188,7 @@ func (c *Client) newRequest(ctx context.Context, record discovery.Record, r requ
 	return req, nil
 }
 
-// decode reads an answer. What is not an answer of the API comes from another program.
+// decode reads an answer. Any other text comes from another program.
 func decode(status int, data []byte, out any) error {
 	if status >= http.StatusBadRequest {
 		var body api.ErrorBody

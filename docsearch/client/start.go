@@ -108,7 +108,8 @@ func (ch *child) giveUp(timeout time.Duration) error {
 	case <-ch.ended:
 	case <-time.After(reapPeriod):
 	}
-	return &DownError{Reason: fmt.Sprintf("it was not healthy within %v of its start and was ended%s", patience*timeout, ch.lastWords()),
+	return &DownError{Reason: fmt.Sprintf("it was not healthy within %v of its start and was ended%s", patience*timeout,
+		ch.lastWords()),
 		Advice: "try again; if that does not help, look into " + ch.log}
 }
 

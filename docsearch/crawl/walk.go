@@ -22,8 +22,8 @@ const maxDepth = 64
 //
 // With an error visit gets the path of what could not be looked at, and why: a directory
 // that may not be read, or whose ignore file cannot be read or is beyond the limits, or a
-// file. What is at and below it is unknown: it may be as it was, changed or gone. If that is
-// a directory above the path of the walk, visit gets that. What is gone is not visited.
+// file. The state of all files at and below it is unknown: they may be as they were, changed or gone. If that is
+// a directory above the path of the walk, visit gets that. A file that is gone is not visited.
 //
 // After an error of Walk, any file that was not visited may be there: the error is that of
 // visit, of ctx, that of a system that lacks resources, or wraps ErrChanged if an ignore file
@@ -106,7 +106,8 @@ func (w *walk) descend(rel string) error {
 
 // isPath reports whether a walk can come to a path.
 func isPath(rel string) bool {
-	return fs.ValidPath(rel) && rel != "." && utf8.ValidString(rel) && !strings.Contains(rel, "\x00") && strings.Count(rel, "/") <= maxDepth
+	return fs.ValidPath(rel) && rel != "." && utf8.ValidString(rel) && !strings.Contains(rel, "\x00") &&
+		strings.Count(rel, "/") <= maxDepth
 }
 
 // skips reports whether an entry is not visited.
@@ -145,7 +146,8 @@ func (w *walk) directory(rel string, above *rules, depth int) error {
 		return err
 	}
 	names, err := w.names(rel)
-	if err == nil && slices.ContainsFunc(ignoreFiles, func(name string) bool { _, ok := slices.BinarySearch(names, name); return ok }) {
+	if err == nil && slices.ContainsFunc(ignoreFiles,
+		func(name string) bool { _, ok := slices.BinarySearch(names, name); return ok }) {
 		above, err = w.rulesOf(rel, above)
 	}
 	if err != nil {

@@ -133,7 +133,7 @@ func TestSectionsOfADocumentAreFound(t *testing.T) {
 	}
 }
 
-// What is wrong with a request is said with a status and a code.
+// A fault of a request is told with a status and a code.
 func TestBadRequests(t *testing.T) {
 	r := start(t, daemon.Options{})
 	r.indexed()

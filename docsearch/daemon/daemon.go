@@ -133,7 +133,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 // and index.ErrCorrupt when the index cannot be read; the next index.Open moves aside what
 // is damaged.
 func (d *Daemon) serve(ctx context.Context) (err error) {
-	x, err := index.Open(ctx, filepath.Join(d.opts.StateDir, "index"), index.Options{Embedder: d.opts.Embedder, Language: d.opts.Language, Logger: d.log})
+	x, err := index.Open(ctx, filepath.Join(d.opts.StateDir, "index"), index.Options{Embedder: d.opts.Embedder,
+		Language: d.opts.Language, Logger: d.log})
 	if err != nil {
 		return fmt.Errorf("open the index: %w", err)
 	}

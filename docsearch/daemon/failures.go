@@ -41,5 +41,6 @@ func (f *failures) warning() (string, bool) {
 	if f.n == 0 {
 		return "", false
 	}
-	return fmt.Sprintf("failed searches since the daemon started: %d, the last at %s: %s", f.n, f.at.UTC().Format(time.RFC3339), f.last), f.now
+	return fmt.Sprintf("failed searches since the daemon started: %d, the last at %s: %s", f.n,
+		f.at.UTC().Format(time.RFC3339), f.last), f.now
 }

@@ -18,7 +18,8 @@ func guard(token string, next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isLocal(r.Host) {
-			fail(w, http.StatusForbidden, api.CodeForbidden, "the Host header must name this machine: 127.0.0.1, [::1] or localhost")
+			fail(w, http.StatusForbidden, api.CodeForbidden,
+				"the Host header must name this machine: 127.0.0.1, [::1] or localhost")
 			return
 		}
 		if site := r.Header.Get("Sec-Fetch-Site"); r.Header.Get("Origin") != "" || site != "" && site != "none" {
@@ -30,7 +31,8 @@ func guard(token string, next http.Handler) http.Handler {
 			got := sha256.Sum256([]byte(sent))
 			if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
 				w.Header().Set("WWW-Authenticate", "Bearer")
-				fail(w, http.StatusUnauthorized, api.CodeUnauthorized, "the daemon needs a token: set DOCSEARCH_TOKEN to the one that it was started with")
+				fail(w, http.StatusUnauthorized, api.CodeUnauthorized,
+					"the daemon needs a token: set DOCSEARCH_TOKEN to the one that it was started with")
 				return
 			}
 		}

@@ -18,7 +18,8 @@ func (s *service) getHealth(*http.Request) (any, error) {
 	if s.daemon.opts.Token != "" {
 		warnings = nil
 	}
-	return api.Health{Status: status, PID: os.Getpid(), APIVersion: api.Version, Percent: percent, Warnings: warnings}, nil
+	return api.Health{Status: status, PID: os.Getpid(), APIVersion: api.Version, Percent: percent,
+		Warnings: warnings}, nil
 }
 
 // status sums up the folders and the index.
@@ -44,7 +45,8 @@ func (s *service) getInfo(r *http.Request) (any, error) {
 	d := s.daemon
 	info := api.ServerInfo{
 		Name: "docsearch", Version: d.opts.Version, APIVersion: api.Version, PID: os.Getpid(), StartedAt: d.started, IndexBytes: bytes,
-		Language: cmp.Or(d.opts.Language, index.Languages[0]), Formats: formats, MaxFile: cmp.Or(d.opts.Crawl.MaxFileBytes, 16<<20),
+		Language: cmp.Or(d.opts.Language,
+			index.Languages[0]), Formats: formats, MaxFile: cmp.Or(d.opts.Crawl.MaxFileBytes, 16<<20),
 	}
 	for _, f := range s.folders.List().Folders {
 		info.Folders++
@@ -54,7 +56,8 @@ func (s *service) getInfo(r *http.Request) (any, error) {
 	}
 	info.Status, info.Percent, info.Warnings = s.status()
 	if e := d.opts.Embedder; e != nil {
-		info.Embeddings = &api.Embeddings{Model: e.Model(), Chunks: vectors, LastFailed: s.index.EmbedderFailure(r.Context())}
+		info.Embeddings = &api.Embeddings{Model: e.Model(), Chunks: vectors,
+			LastFailed: s.index.EmbedderFailure(r.Context())}
 		if why := info.Embeddings.LastFailed; why != "" {
 			info.Warnings = append(info.Warnings, "the embeddings endpoint fails, searches are by words alone: "+why)
 		} else if why := s.folders.NoVectors(); why != "" {
@@ -68,7 +71,8 @@ func (s *service) getInfo(r *http.Request) (any, error) {
 }
 
 // formats are the formats of documents, for people.
-var formats = []string{"plain text", "Markdown", "HTML", "source code", "PDF", "DOCX", "PPTX", "XLSX", "OpenDocument", "EPUB", "RTF", "notebooks"}
+var formats = []string{"plain text", "Markdown", "HTML", "source code", "PDF", "DOCX", "PPTX", "XLSX", "OpenDocument",
+	"EPUB", "RTF", "notebooks"}
 
 func (s *service) getFolders(*http.Request) (any, error) { return s.folders.List(), nil }
 
@@ -88,7 +92,8 @@ func (s *service) deleteFolder(r *http.Request) (any, error) {
 func (s *service) scope(r *http.Request, named []string) ([]string, error) {
 	if path := r.PathValue("path"); path != "" {
 		if len(named) > 0 {
-			return nil, refuse(http.StatusBadRequest, api.CodeBadRequest, "the path names the folder; leave folders out, or use /api/v1/search")
+			return nil, refuse(http.StatusBadRequest, api.CodeBadRequest,
+				"the path names the folder; leave folders out, or use /api/v1/search")
 		}
 		named = []string{path}
 	}
@@ -113,7 +118,8 @@ func (s *service) search(r *http.Request) (any, error) {
 	if err := decode(r, &q); err != nil {
 		return nil, err
 	}
-	return s.find(r, q.Folders, index.Query{Text: q.Query, Limit: q.Limit, Passages: q.Passages, Threshold: q.Threshold, Content: q.IncludeContent})
+	return s.find(r, q.Folders, index.Query{Text: q.Query, Limit: q.Limit, Passages: q.Passages, Threshold: q.Threshold,
+		Content: q.IncludeContent})
 }
 
 func (s *service) searchContent(r *http.Request) (any, error) {
@@ -124,7 +130,8 @@ func (s *service) searchContent(r *http.Request) (any, error) {
 	if len(q.SemanticConcepts)+len(q.ExactTerms) > maxNames {
 		return nil, refuse(http.StatusBadRequest, api.CodeBadRequest, "give at most %d concepts and terms", maxNames)
 	}
-	return s.find(r, q.Folders, index.Query{Concepts: q.SemanticConcepts, Terms: q.ExactTerms, Limit: q.Limit, Passages: q.Passages, Threshold: q.MinScore, Content: q.IncludeContent, Cursor: q.Cursor})
+	return s.find(r, q.Folders, index.Query{Concepts: q.SemanticConcepts, Terms: q.ExactTerms, Limit: q.Limit,
+		Passages: q.Passages, Threshold: q.MinScore, Content: q.IncludeContent, Cursor: q.Cursor})
 }
 
 // find searches the named folders, and says so when the index is not complete.
@@ -146,7 +153,8 @@ func (s *service) find(r *http.Request, named []string, q index.Query) (_ any, e
 	case s.places <- struct{}{}:
 		defer func() { <-s.places }()
 	default:
-		return nil, refuse(http.StatusTooManyRequests, api.CodeBusy, "%d searches run already; search again in a moment", maxSearches)
+		return nil, refuse(http.StatusTooManyRequests, api.CodeBusy,
+			"%d searches run already; search again in a moment", maxSearches)
 	}
 	found, err := s.index.Search(r.Context(), q)
 	if r.Context().Err() == nil {

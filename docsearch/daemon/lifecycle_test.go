@@ -172,8 +172,8 @@ func TestFolderIsRemovedAndAdded(t *testing.T) {
 	r.finds("goat", "hill.txt")
 }
 
-// What is ignored cannot be told without an ignore file: its folder keeps what was
-// indexed, and says so.
+// Without its ignore file a folder cannot tell which files are ignored: it keeps its
+// index, and says so.
 func TestIgnoreFileThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	r := start(t, daemon.Options{})
@@ -235,7 +235,7 @@ func TestSearchesWhileFilesChange(t *testing.T) {
 	all.Wait()
 }
 
-// What the daemon reads of a folder stays within it.
+// The daemon reads no file outside of a folder.
 func TestNothingOutsideTheFolderIsRead(t *testing.T) {
 	outside := t.TempDir()
 	if err := os.WriteFile(filepath.Join(outside, "secret.txt"), []byte("the thylacine sleeps\n"), 0o644); err != nil {

@@ -55,7 +55,8 @@ func newService(d *Daemon, x *index.Index, set *folders.Set) *service {
 	for path, allowed := range methods {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Allow", strings.Join(allowed, ", "))
-			fail(w, http.StatusMethodNotAllowed, api.CodeMethod, r.Method+" is not a method of this path; GET /openapi.yaml describes the API")
+			fail(w, http.StatusMethodNotAllowed, api.CodeMethod,
+				r.Method+" is not a method of this path; GET /openapi.yaml describes the API")
 		})
 	}
 	mux.HandleFunc("GET /openapi.yaml", func(w http.ResponseWriter, _ *http.Request) {
@@ -131,7 +132,8 @@ func (s *service) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	if errors.Is(err, index.ErrCorrupt) {
 		s.folders.Report(err)
-		fail(w, http.StatusServiceUnavailable, api.CodeStopping, "the index cannot be read and is opened again; repeat the request")
+		fail(w, http.StatusServiceUnavailable, api.CodeStopping,
+			"the index cannot be read and is opened again; repeat the request")
 		return
 	}
 	status, code := classify(err)
@@ -181,7 +183,8 @@ func decode(r *http.Request, into any) error {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return fmt.Errorf("the body is larger than %d bytes: %w", maxBody, err)
 		}
-		return refuse(http.StatusBadRequest, api.CodeBadRequest, "the body is not the JSON object that this path takes: %v", err)
+		return refuse(http.StatusBadRequest, api.CodeBadRequest,
+			"the body is not the JSON object that this path takes: %v", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return refuse(http.StatusBadRequest, api.CodeBadRequest, "the body has more than one JSON value")
@@ -197,7 +200,8 @@ func number(r *http.Request, name string, otherwise, least, most int) (int, erro
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least || n > most {
-		return 0, refuse(http.StatusBadRequest, api.CodeBadRequest, "%s must be a number from %d to %d", name, least, most)
+		return 0, refuse(http.StatusBadRequest, api.CodeBadRequest, "%s must be a number from %d to %d", name, least,
+			most)
 	}
 	return n, nil
 }

@@ -37,7 +37,7 @@ func TestREADMERunsAsPrinted(t *testing.T) {
 	}
 }
 
-// What the page says of flags, variables and files is what the program has.
+// The page names the flags, variables and files that the program has.
 func TestREADMENamesWhatThereIs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

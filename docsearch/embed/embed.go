@@ -58,7 +58,8 @@ func New(o Options) (*Client, error) {
 		return nil, errors.New("embeddings URL must not contain a user or password; use the key")
 	}
 	if u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
-		return nil, errors.New("embeddings URL must not contain a query or fragment, which errors would show; use the key")
+		return nil, errors.New("embeddings URL must not contain a query or fragment, which errors would show; " +
+			"use the key")
 	}
 	if o.Model == "" {
 		return nil, errors.New("embeddings need a model")
@@ -141,7 +142,8 @@ func (c *Client) post(ctx context.Context, body []byte, n int) ([][]float32, err
 // refusal returns the error for a status other than 200.
 func (c *Client) refusal(resp *http.Response, data []byte) error {
 	// The text of the status line is the endpoint's, too, and may hold the key.
-	err := fmt.Errorf("the endpoint answers %d %s: %s", resp.StatusCode, http.StatusText(resp.StatusCode), c.quote(string(data)))
+	err := fmt.Errorf("the endpoint answers %d %s: %s", resp.StatusCode, http.StatusText(resp.StatusCode),
+		c.quote(string(data)))
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode < 500 {
 		return backoff.Permanent(err)
 	}

@@ -124,7 +124,8 @@ func (e *Extractor) Extract(ctx context.Context, name string, data []byte) (*Doc
 		return nil, skip(ReasonEmpty, nil)
 	}
 	if len(doc.Text) > e.opts.MaxText {
-		return nil, skip(ReasonTooLarge, fmt.Errorf("%d bytes of text, at most %d are indexed", len(doc.Text), e.opts.MaxText))
+		return nil, skip(ReasonTooLarge, fmt.Errorf("%d bytes of text, at most %d are indexed", len(doc.Text),
+			e.opts.MaxText))
 	}
 	return doc, nil
 }

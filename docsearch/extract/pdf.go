@@ -103,7 +103,8 @@ func unnumbered(heading string) string {
 // joined with the next one, with the character 2.
 func readPage(reader pdfium.Pdfium, doc references.FPDF_DOCUMENT, index int, headings map[string]bool, text *plain.Builder) error {
 	text.Page()
-	page, err := reader.GetPageText(&requests.GetPageText{Page: requests.Page{ByIndex: &requests.PageByIndex{Document: doc, Index: index}}})
+	page, err := reader.GetPageText(
+		&requests.GetPageText{Page: requests.Page{ByIndex: &requests.PageByIndex{Document: doc, Index: index}}})
 	if err != nil {
 		return err
 	}
@@ -118,4 +119,5 @@ func readPage(reader pdfium.Pdfium, doc references.FPDF_DOCUMENT, index int, hea
 	return nil
 }
 
-var pdfSigns = strings.NewReplacer("\x02", "", "\u00ad", "", "ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl", "ﬅ", "st", "ﬆ", "st")
+var pdfSigns = strings.NewReplacer("\x02", "", "\u00ad", "", "ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl",
+	"ﬅ", "st", "ﬆ", "st")

@@ -128,7 +128,8 @@ func documentOf(typ string, output []byte) (*Document, error) {
 	last := 0
 	for i := range doc.Sections {
 		s := &doc.Sections[i]
-		if s.Offset < last || s.Offset > len(doc.Text) || s.Offset < len(doc.Text) && !utf8.RuneStart(doc.Text[s.Offset]) {
+		if s.Offset < last || s.Offset > len(doc.Text) || s.Offset < len(doc.Text) &&
+			!utf8.RuneStart(doc.Text[s.Offset]) {
 			return nil, damaged("the worker reports a section at %d after %d of %d", s.Offset, last, len(doc.Text))
 		}
 		last, s.Heading = s.Offset, plain.OneLine(plain.Clean(s.Heading))

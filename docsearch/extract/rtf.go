@@ -21,7 +21,8 @@ func readRTF(o order, data []byte, text *plain.Builder) (title string, err error
 	if !bytes.HasPrefix(data, []byte(`{\rtf`)) {
 		return "", errors.New("it does not begin as RTF")
 	}
-	r := &rtf{in: data, text: text, encoding: charmap.Windows1252, headings: make(map[int]bool), paragraph: -1, group: rtfGroup{fallback: 1}}
+	r := &rtf{in: data, text: text, encoding: charmap.Windows1252, headings: make(map[int]bool), paragraph: -1,
+		group: rtfGroup{fallback: 1}}
 	for len(r.in) > 0 {
 		if text.Size() > o.MaxText {
 			return "", tooMuchText(o.MaxText)

@@ -37,8 +37,8 @@ const (
 )
 
 // readers append the text of a file of a type, and return its title, in a process that
-// has nothing else to do and is limited. What an error that is no SkipError means, failure
-// says.
+// has nothing else to do and is limited. Function failure says what an error means that is no
+// SkipError.
 var readers = map[string]func(o order, data []byte, text *plain.Builder) (title string, err error){
 	TypePDF:          readPDF,
 	TypeWord:         inArchive(readWord),

@@ -97,7 +97,8 @@ func newMapping(language string) (*mapping.IndexMappingImpl, analysis.TokenMap, 
 		doc.AddFieldMappingsAt(name, &mapping.FieldMapping{Type: "text", Analyzer: keyword.Name,
 			Index: true, SkipFreqNorm: true, DocValues: name == fieldName})
 	}
-	doc.AddFieldMappingsAt(fieldNames, &mapping.FieldMapping{Type: "text", Analyzer: keyword.Name, Index: true, IncludeTermVectors: true})
+	doc.AddFieldMappingsAt(fieldNames, &mapping.FieldMapping{Type: "text", Analyzer: keyword.Name, Index: true,
+		IncludeTermVectors: true})
 	for _, name := range []string{fieldPlace, fieldFile} {
 		doc.AddFieldMappingsAt(name, &mapping.FieldMapping{Type: "text", Analyzer: keyword.Name, Store: true})
 	}
@@ -138,7 +139,8 @@ func (w *words) Filter(input analysis.TokenStream) analysis.TokenStream {
 			}
 			if n > 0 {
 				position++
-				part := &analysis.Token{Start: t.Start, End: t.Start + n, Term: t.Term[:n], Position: position, Type: t.Type}
+				part := &analysis.Token{Start: t.Start, End: t.Start + n, Term: t.Term[:n], Position: position,
+					Type: t.Type}
 				out = w.add(out, part)
 			}
 			_, size := utf8.DecodeRune(t.Term[n:])
@@ -162,7 +164,8 @@ func (w *words) add(out analysis.TokenStream, t *analysis.Token) analysis.TokenS
 		return append(out, t)
 	}
 	whole := len(out)
-	out = append(out, &analysis.Token{Start: t.Start, End: t.End, Term: lower(t.Term), Position: t.Position, Type: t.Type})
+	out = append(out, &analysis.Token{Start: t.Start, End: t.End, Term: lower(t.Term), Position: t.Position,
+		Type: t.Type})
 	for _, part := range w.camel.Filter(analysis.TokenStream{t}) {
 		if r, _ := utf8.DecodeRune(part.Term); unicode.IsLetter(r) || unicode.IsNumber(r) {
 			part.Term, part.Position = lower(part.Term), t.Position

@@ -24,8 +24,8 @@ const (
 	embedBatch   = 32               // texts: some endpoints take no more
 )
 
-// unrelated are texts that have nothing in common. What a model makes of them tells which
-// cosine means nothing.
+// unrelated are texts that have nothing in common. Their vectors tell which cosine means nothing
+// for a model.
 var unrelated = []string{
 	"The recipe needs two eggs, flour and a little butter.",
 	"The court of appeal upheld the judgment on the contract.",

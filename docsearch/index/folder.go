@@ -87,7 +87,8 @@ func (x *Index) openFolder(dir, path string) (*folder, error) {
 		if err := f.openWords(x.mapping); err != nil {
 			return err
 		}
-		return f.write(f.words.NewBatch(), record{Version: version, Language: x.opts.Language, Folder: api.Folder{Path: path}})
+		return f.write(f.words.NewBatch(), record{Version: version, Language: x.opts.Language,
+			Folder: api.Folder{Path: path}})
 	})
 	if err != nil {
 		f.fail(err)
@@ -131,7 +132,8 @@ func (f *folder) open(language string) error {
 	r := f.record.Load()
 	switch {
 	case r.Version != version || r.Language != language:
-		return fmt.Errorf("it is of version %d and for language %q, not %d and %q", r.Version, r.Language, version, language)
+		return fmt.Errorf("it is of version %d and for language %q, not %d and %q", r.Version, r.Language, version,
+			language)
 	case known && string(before) != strconv.Itoa(r.Writes):
 		return errLost
 	case known:
@@ -407,7 +409,8 @@ func (f *folder) close() error {
 	if err := f.guarded(f.closeWords); err != nil || len(f.failed) > 0 {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(f.dir, stateFile), []byte(strconv.Itoa(f.record.Load().Writes)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(f.dir, stateFile), []byte(strconv.Itoa(f.record.Load().Writes)),
+		0o600); err != nil {
 		f.log.Warn("state of the index not written", "err", err) // the next Open checks the files
 	}
 	return nil

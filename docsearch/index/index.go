@@ -43,7 +43,7 @@ var (
 	// ErrCorrupt means that files of the index are damaged, or cannot be read. The next
 	// Open makes them anew.
 	ErrCorrupt = errors.New("the index is damaged")
-	// ErrDiskFull means that the index cannot grow. What it has stays readable.
+	// ErrDiskFull means that the index cannot grow. It stays readable.
 	ErrDiskFull = errors.New("the disk is full")
 	// ErrReadOnly means that the index cannot be written.
 	ErrReadOnly = errors.New("the index cannot be written")
@@ -51,7 +51,7 @@ var (
 	ErrClosed = errors.New("the index is closed")
 )
 
-// classify returns err with the error of this package that it amounts to. What is neither
+// classify returns err with the error of this package that it amounts to. An error that is neither
 // a refusal of the system nor one of ours is damage.
 func classify(err error) error {
 	is := func(targets ...error) bool {
@@ -61,7 +61,8 @@ func classify(err error) error {
 		})
 	}
 	switch {
-	case err == nil, is(ErrNoFolder, ErrNoDocument, ErrCursor, ErrQuery, ErrCorrupt, ErrDiskFull, ErrReadOnly, ErrClosed,
+	case err == nil, is(ErrNoFolder, ErrNoDocument, ErrCursor, ErrQuery, ErrCorrupt, ErrDiskFull, ErrReadOnly,
+		ErrClosed,
 		context.Canceled, context.DeadlineExceeded, bolt.ErrTimeout, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EINTR):
 		return err
 	case is(syscall.ENOSPC, syscall.EDQUOT):

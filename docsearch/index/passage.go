@@ -37,7 +37,8 @@ func cut(d *extract.Document) (all []passage) {
 			from = c.overlap(at)
 		}
 		all = append(all, passage{at, d.Text[from:end], api.Location{
-			Line: c.line - strings.Count(d.Text[from:at], "\n"), EndLine: c.line + strings.Count(strings.TrimRight(d.Text[at:end], "\n"), "\n"),
+			Line: c.line - strings.Count(d.Text[from:at], "\n"), EndLine: c.line +
+				strings.Count(strings.TrimRight(d.Text[at:end], "\n"), "\n"),
 			Page: c.page, Heading: c.heading,
 		}})
 		at = end

@@ -63,7 +63,7 @@ func sections(n int, word string, with ...int) string {
 }
 
 // Each section is a passage with its own heading, however short it is. A heading without
-// words of its own belongs to the section below it. What looks like a heading in a block of
+// words of its own belongs to the section below it. A line like a heading in a block of
 // code is none.
 func TestPassagesHaveTheirHeadings(t *testing.T) {
 	t.Parallel()

@@ -131,7 +131,7 @@ func (p *plan) parse(text string) {
 	p.addWords(strings.Join(words, " "))
 }
 
-// addPrefix adds the words that begin so. Which these are, only the index knows.
+// addPrefix adds the words that begin so. Only the index knows them.
 func (p *plan) addPrefix(start string, to *[]query.Query) {
 	if len(p.terms)+len(p.never) >= maxQueryWords {
 		return

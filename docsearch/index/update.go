@@ -253,10 +253,12 @@ func (u *updater) add(x *Index, id string, f *file, d *extract.Document) error {
 		if err != nil {
 			return err
 		}
-		fields := map[string]any{fieldText: p.text, fieldTitle: d.Title, fieldPath: f.Path, fieldHash: vectors.KeyOf(p.text).String(), fieldPlace: string(at)}
+		fields := map[string]any{fieldText: p.text, fieldTitle: d.Title, fieldPath: f.Path,
+			fieldHash: vectors.KeyOf(p.text).String(), fieldPlace: string(at)}
 		if n == 0 {
 			name := path.Base(f.Path)
-			fields[fieldNames] = []string{x.oneName(d.Title), x.oneName(name), x.oneName(strings.TrimSuffix(name, path.Ext(name)))}
+			fields[fieldNames] = []string{x.oneName(d.Title), x.oneName(name),
+				x.oneName(strings.TrimSuffix(name, path.Ext(name)))}
 		}
 		if err := u.batch.Index(passageID(id, n), fields); err != nil {
 			return err

@@ -109,7 +109,8 @@ func resolve(known []string, name string) (string, error) {
 	case 1:
 		return ends[0], nil
 	case 0:
-		return "", fmt.Errorf("there is no folder %q; use one of these, or omit folder to search all:\n%s", name, list(known))
+		return "", fmt.Errorf("there is no folder %q; use one of these, or omit folder to search all:\n%s", name,
+			list(known))
 	default:
 		return "", fmt.Errorf("%q may be one of several folders; use one of these paths:\n%s", name, list(ends))
 	}
@@ -131,7 +132,8 @@ func realPath(path string) string {
 // noFolders is the error of a search without any folder.
 func noFolders(missing []string) error {
 	if len(missing) == 0 {
-		return errors.New(`no folder is indexed; the user must name one when this server is started: docsearch mcp --folder PATH`)
+		return errors.New(
+			`no folder is indexed; the user must name one when this server is started: docsearch mcp --folder PATH`)
 	}
 	return fmt.Errorf("no folder is indexed; tell the user:\n%s", list(missing))
 }
@@ -162,7 +164,8 @@ func (s *Server) waitIndexed(ctx context.Context, req *mcp.CallToolRequest, fold
 		}
 		if token := req.Params.GetProgressToken(); token != nil && percent > told {
 			told = percent
-			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Message: "indexing", Progress: float64(percent), Total: 100})
+			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token,
+				Message: "indexing", Progress: float64(percent), Total: 100})
 		}
 		if !pause.For(ctx, s.indexPoll) {
 			return false, context.Cause(ctx)

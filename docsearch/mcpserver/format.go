@@ -25,7 +25,8 @@ func formatResults(sc scope, r *api.SearchResponse) string {
 		folder = sc.folders[0]
 	}
 	fmt.Fprintf(&b, "Folder: %s\n", folder)
-	fmt.Fprintf(&b, "Found %s in %.1f ms (%s)\n", count(len(r.Results), "document"), r.Performance.SearchTime, r.Performance.ModelUsed)
+	fmt.Fprintf(&b, "Found %s in %.1f ms (%s)\n", count(len(r.Results), "document"), r.Performance.SearchTime,
+		r.Performance.ModelUsed)
 	for _, w := range r.Warnings {
 		fmt.Fprintf(&b, "Warning: %s\n", w)
 	}

@@ -24,9 +24,11 @@ var documentID = regexp.MustCompile(documentIDs)
 
 func (s *Server) addResources() {
 	s.mcp.AddResource(&mcp.Resource{URI: foldersURI, Name: "folders", Title: "Folders",
-		Description: "Folders that can be searched, and how much of each is indexed.", MIMEType: "application/json"}, s.readFolders)
+		Description: "Folders that can be searched, and how much of each is indexed.", MIMEType: "application/json"},
+		s.readFolders)
 	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: documentPrefix + "{id}", Name: "document",
-		Title: "Document", Description: "Text of a document, by the ID that a search returns.", MIMEType: "text/plain"}, s.readDocument)
+		Title: "Document", Description: "Text of a document, by the ID that a search returns.", MIMEType: "text/plain"},
+		s.readDocument)
 }
 
 func (s *Server) readFolders(ctx context.Context, _ *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
@@ -53,7 +55,8 @@ func (s *Server) readDocument(ctx context.Context, req *mcp.ReadResourceRequest)
 	}
 	text := doc.Text
 	if doc.NextOffset > 0 {
-		text += fmt.Sprintf("\n\n[The document goes on. Read the rest with get_document_data, from offset %d.]\n", doc.NextOffset)
+		text += fmt.Sprintf("\n\n[The document goes on. Read the rest with get_document_data, from offset %d.]\n",
+			doc.NextOffset)
 	}
 	return contents(uri, mimeType(doc.Type), text), nil
 }

@@ -73,7 +73,7 @@ func TestReadResourceOfADaemonThatIsDown(t *testing.T) {
 	}
 }
 
-// What can be read does not depend on the daemon.
+// The resources that can be read do not depend on the daemon.
 func TestResources(t *testing.T) {
 	f := newFake()
 	f.err = errors.New("down")

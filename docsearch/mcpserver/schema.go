@@ -18,7 +18,8 @@ const (
 // schemaFor returns the JSON schema of T with what its Go type does not say.
 func schemaFor[T any]() (*jsonschema.Schema, error) {
 	schema, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[api.Status](): {Type: "string", Enum: []any{api.StatusHealthy, api.StatusIndexing, api.StatusDegraded, api.StatusMissing}},
+		reflect.TypeFor[api.Status](): {Type: "string", Enum: []any{api.StatusHealthy, api.StatusIndexing,
+			api.StatusDegraded, api.StatusMissing}},
 	}})
 	if err == nil {
 		refine(schema)

@@ -1,7 +1,7 @@
 // Package mcpserver offers the document daemon to agents as an MCP server: tools to
 // search and to read, and resources for documents.
 //
-// It holds no state but the client of the daemon. What the agent can act on, such as a
+// It holds no state but the client of the daemon. A fault that the agent can act on, such as a
 // wrong folder name or a daemon that cannot be brought back, is a tool error with text
 // that says what to do; protocol errors are for broken requests.
 package mcpserver
@@ -88,7 +88,8 @@ func New(o Options) (*Server, error) {
 		&mcp.Implementation{Name: "docsearch", Title: "Document search", Version: o.Version},
 		&mcp.ServerOptions{Instructions: instructions,
 			// The lists always have the same entries.
-			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
+			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{},
+				Resources: &mcp.ResourceCapabilities{}},
 			// The documents are private, and change.
 			SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" }})
 	s.mcp.AddReceivingMiddleware(s.recoverPanics, allowNull, s.describeSearches)
@@ -118,8 +119,10 @@ func (s *Server) recoverPanics(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
 		defer func() {
 			if p := recover(); p != nil {
-				s.log.Error("request panicked", "method", method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error; other requests still work"}
+				s.log.Error("request panicked", "method", method, "panic", fmt.Sprint(p), "stack",
+					string(debug.Stack()))
+				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
+					Message: "internal error; other requests still work"}
 			}
 		}()
 		return next(ctx, method, req)
@@ -130,7 +133,8 @@ func (s *Server) recoverPanics(next mcp.MethodHandler) mcp.MethodHandler {
 // default of an argument in them.
 func allowNull(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if params, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok && params != nil && string(params.Arguments) == "null" {
+		if params, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok && params != nil &&
+			string(params.Arguments) == "null" {
 			params.Arguments = nil
 		}
 		return next(ctx, method, req)

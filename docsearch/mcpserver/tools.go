@@ -51,16 +51,20 @@ type infoOutput struct {
 func (s *Server) addTools() error {
 	return errors.Join(
 		addTool(s, "search_content", "Search documents by content",
-			"Find documents by what they are about and by exact terms. Returns the best passages of each document with their relevance and location, and the document ID. "+
+			"Find documents by what they are about and by exact terms. "+
+				"Returns the best passages of each document with their relevance and location, and the document ID. "+
 				"Use this first. Read more of a document with get_document_data.", s.searchContent),
 		addTool(s, "search", "Search documents",
 			`Find documents with a query of words, "quoted phrases" and operators. Returns the best passages of each document with their relevance and location, and the document ID.`, s.search),
 		addTool(s, "list_folders", "List folders",
-			"List the folders that can be searched, with their state, number of documents, how much of each is indexed, and what is left out and why.", s.listFolders),
+			"List the folders that can be searched, with their state, number of documents, "+
+				"how much of each is indexed, and what is left out and why.", s.listFolders),
 		addTool(s, "get_document_data", "Read a document",
-			"Read the text of a document by its ID, in parts if it is long. All formats come as plain text.", s.document),
+			"Read the text of a document by its ID, in parts if it is long. "+
+				"All formats come as plain text.", s.document),
 		addTool(s, "get_server_info", "Describe the server",
-			"Describe the document server: version, state, size of the index, whether searches are by words alone or by meaning too and with which model, formats and limits.", s.info),
+			"Describe the document server: version, state, size of the index, whether searches are by words alone or "+
+				"by meaning too and with which model, formats and limits.", s.info),
 	)
 }
 
@@ -105,8 +109,10 @@ func addTool[In, Out any](s *Server, name, title, description string, handle fun
 	delete(in.Properties, "folders") // folderInput has one
 	no := false
 	tool := &mcp.Tool{Name: name, Title: title, Description: description, InputSchema: in, OutputSchema: out,
-		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no}}
-	mcp.AddTool(s.mcp, tool, func(ctx context.Context, req *mcp.CallToolRequest, input In) (*mcp.CallToolResult, *Out, error) {
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no,
+			OpenWorldHint: &no}}
+	mcp.AddTool(s.mcp, tool, func(ctx context.Context, req *mcp.CallToolRequest, input In) (*mcp.CallToolResult, *Out,
+		error) {
 		text, output, err := handle(ctx, req, input)
 		if err != nil {
 			s.log.Warn("tool failed", "tool", name, "err", err)
@@ -182,7 +188,8 @@ func (s *Server) document(ctx context.Context, _ *mcp.CallToolRequest, in docume
 func (s *Server) visibleDocument(ctx context.Context, id string, offset, limit int) (*api.Document, error) {
 	doc, err := s.api.Document(ctx, id, offset, limit)
 	if err == nil && !s.sees(doc.Folder) {
-		return nil, &client.APIError{Status: http.StatusNotFound, Code: api.CodeDocumentNotFound, Message: "no document " + id}
+		return nil, &client.APIError{Status: http.StatusNotFound, Code: api.CodeDocumentNotFound,
+			Message: "no document " + id}
 	}
 	return doc, err
 }

@@ -55,7 +55,8 @@ func (c *daemonCommand) Run(ctx context.Context, p *program) error {
 	})
 	if errors.Is(err, discovery.ErrHeld) {
 		if r, err := discovery.Read(dir); err == nil {
-			return fmt.Errorf("a daemon runs already at http://%s, with pid %d; docsearch stop ends it", r.Address, r.PID)
+			return fmt.Errorf("a daemon runs already at http://%s, with pid %d; docsearch stop ends it", r.Address,
+				r.PID)
 		}
 	}
 	if err != nil {

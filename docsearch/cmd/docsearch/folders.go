@@ -14,8 +14,10 @@ func absolute(path string) (string, error) {
 	if path == "" {
 		return "", usage{errors.New("a path is empty")}
 	}
-	if name, rest, ok := strings.Cut(path, "="); ok && !exists(path) && (exists(rest) || !strings.ContainsRune(name, filepath.Separator)) {
-		return "", usage{fmt.Errorf("--folder %s: give a path alone; all folders of a daemon have one model, and another --state-dir has another daemon", path)}
+	if name, rest, ok := strings.Cut(path, "="); ok && !exists(path) &&
+		(exists(rest) || !strings.ContainsRune(name, filepath.Separator)) {
+		return "", usage{fmt.Errorf("--folder %s: give a path alone; all folders of a daemon have one model, "+
+			"and another --state-dir has another daemon", path)}
 	}
 	return filepath.Abs(path)
 }
@@ -39,7 +41,8 @@ func resolve(paths []string, mayBeGone bool) (all []string, err error) {
 		case errors.Is(err, fs.ErrNotExist) && mayBeGone:
 			resolved = abs
 		case errors.Is(err, fs.ErrNotExist):
-			return nil, usage{fmt.Errorf("--folder %s: there is no such folder; what was indexed of it is found without --folder", path)}
+			return nil, usage{fmt.Errorf("--folder %s: there is no such folder; "+
+				"what was indexed of it is found without --folder", path)}
 		case err != nil:
 			return nil, usage{fmt.Errorf("--folder %s: %w", path, err)}
 		}

@@ -26,7 +26,8 @@ func (c *mcpCommand) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	defer daemon.Close()
-	server, err := mcpserver.New(mcpserver.Options{Client: daemon, Version: version(), Folders: folders, Model: c.EmbeddingsModel, Logger: newLogger(p.stderr, c.LogLevel)})
+	server, err := mcpserver.New(mcpserver.Options{Client: daemon, Version: version(), Folders: folders,
+		Model: c.EmbeddingsModel, Logger: newLogger(p.stderr, c.LogLevel)})
 	if err != nil {
 		return err
 	}

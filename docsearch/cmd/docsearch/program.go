@@ -66,10 +66,12 @@ func (p *program) run(ctx context.Context, args []string) (code int) {
 	var line commands
 	parser, err := kong.New(&line,
 		kong.Name("docsearch"),
-		kong.Description("Search the documents in your folders: text, source code, PDF, Office and OpenDocument files, EPUB, RTF and notebooks. "+
+		kong.Description("Search the documents in your folders: text, source code, PDF, "+
+			"Office and OpenDocument files, EPUB, RTF and notebooks. "+
 			"Set DOCSEARCH_TOKEN for all commands to keep other users of the machine from the daemon."),
 		kong.Writers(p.stdout, p.stderr),
-		kong.Vars{"version": "docsearch " + version(), "idle": "1h", "addr": daemon.DefaultAddr, "languages": strings.Join(index.Languages, ",")},
+		kong.Vars{"version": "docsearch " + version(), "idle": "1h", "addr": daemon.DefaultAddr,
+			"languages": strings.Join(index.Languages, ",")},
 		kong.Exit(func(n int) { panic(exit(n)) }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
@@ -134,7 +136,8 @@ func (c *common) embedder(p *program) (index.Embedder, error) {
 	if c.EmbeddingsURL == "" || c.EmbeddingsModel == "" {
 		return nil, usage{errors.New("--embeddings-url and --embeddings-model must be given together")}
 	}
-	e, err := embed.New(embed.Options{URL: c.EmbeddingsURL, Model: c.EmbeddingsModel, Key: p.getenv("DOCSEARCH_EMBEDDINGS_KEY")})
+	e, err := embed.New(embed.Options{URL: c.EmbeddingsURL, Model: c.EmbeddingsModel,
+		Key: p.getenv("DOCSEARCH_EMBEDDINGS_KEY")})
 	if err != nil {
 		return nil, usage{err}
 	}

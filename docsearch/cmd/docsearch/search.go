@@ -52,7 +52,8 @@ func (c *searchCommand) Run(ctx context.Context, p *program) error {
 		return usage{errors.New("no folder is indexed: name one with --folder PATH")}
 	}
 	found, err := daemon.Search(ctx, api.SearchRequest{
-		Folders: folders, Query: strings.Join(c.Query, " "), Limit: c.Limit, Threshold: c.Threshold, Passages: c.Passages,
+		Folders: folders, Query: strings.Join(c.Query,
+			" "), Limit: c.Limit, Threshold: c.Threshold, Passages: c.Passages,
 	})
 	if err != nil {
 		return err
@@ -90,8 +91,10 @@ func complete(ctx context.Context, p *program, daemon *client.Client, folders []
 		}
 		percent := list.Percent(folders)
 		if percent < 100 && bar == nil {
-			bar = progressbar.NewOptions(100, progressbar.OptionSetWriter(p.stderr), progressbar.OptionSetVisibility(isTerminal(p.stderr)),
-				progressbar.OptionSetDescription("indexing"), progressbar.OptionSetPredictTime(true), progressbar.OptionSetRenderBlankState(true), progressbar.OptionClearOnFinish())
+			bar = progressbar.NewOptions(100, progressbar.OptionSetWriter(p.stderr),
+				progressbar.OptionSetVisibility(isTerminal(p.stderr)),
+				progressbar.OptionSetDescription("indexing"), progressbar.OptionSetPredictTime(
+					true), progressbar.OptionSetRenderBlankState(true), progressbar.OptionClearOnFinish())
 		}
 		if bar != nil {
 			_ = bar.Set(percent) // a terminal that is gone needs no bar
@@ -122,7 +125,8 @@ var (
 // printFound prints the results for people.
 func printFound(w io.Writer, found *api.SearchResponse) {
 	for n, r := range found.Results {
-		fmt.Fprintf(w, "%2d. %s  %s\n", n+1, nameColor.Sprint(printable.Text(r.DocumentName)), relevanceColor.Sprintf("%.0f %%", 100*r.Relevance))
+		fmt.Fprintf(w, "%2d. %s  %s\n", n+1, nameColor.Sprint(printable.Text(r.DocumentName)),
+			relevanceColor.Sprintf("%.0f %%", 100*r.Relevance))
 		for _, p := range append([]api.Passage{r.Passage}, r.MorePassages...) {
 			place := fmt.Sprintf("%s:%d", r.Path, p.Location.Line)
 			if p.Location.Page > 0 {
@@ -144,7 +148,8 @@ func printFound(w io.Writer, found *api.SearchResponse) {
 	if len(found.Results) == 1 {
 		noun = "document"
 	}
-	fmt.Fprintf(w, "%d %s in %.1f ms (%s)\n", len(found.Results), noun, found.Performance.SearchTime, found.Performance.ModelUsed)
+	fmt.Fprintf(w, "%d %s in %.1f ms (%s)\n", len(found.Results), noun, found.Performance.SearchTime,
+		found.Performance.ModelUsed)
 }
 
 var spaces = regexp.MustCompile(`\s+`)

@@ -85,7 +85,8 @@ func (s status) print(w io.Writer, dir string) {
 	}
 	fmt.Fprintf(w, "The daemon runs at http://%s, pid %d, version %s: %s, %d %%\n",
 		s.Address, s.Server.PID, s.Server.Version, s.Server.Status, s.Server.Percent)
-	fmt.Fprintf(w, "Index: %d documents, %s of text, %s on disk\n", s.Server.Documents, humanize.IBytes(uint64(s.Server.TextBytes)), humanize.IBytes(uint64(s.Server.IndexBytes)))
+	fmt.Fprintf(w, "Index: %d documents, %s of text, %s on disk\n", s.Server.Documents,
+		humanize.IBytes(uint64(s.Server.TextBytes)), humanize.IBytes(uint64(s.Server.IndexBytes)))
 	fmt.Fprintf(w, "Searches are %s\n", printable.Text(s.Server.Ranking()))
 	if e := s.Server.Embeddings; e != nil {
 		fmt.Fprintf(w, "Vectors: %d of %d passages\n", e.Chunks, s.Server.Chunks)
@@ -94,7 +95,8 @@ func (s status) print(w io.Writer, dir string) {
 		fmt.Fprintf(w, "Warning: %s\n", printable.Text(warning))
 	}
 	for _, f := range s.Folders {
-		fmt.Fprintf(w, "\n%s\n  %s, %d %%, %d documents, %s of text\n", printable.Text(f.Path), f.Status, f.Percent, f.Documents, humanize.IBytes(uint64(f.TextBytes)))
+		fmt.Fprintf(w, "\n%s\n  %s, %d %%, %d documents, %s of text\n", printable.Text(f.Path), f.Status, f.Percent,
+			f.Documents, humanize.IBytes(uint64(f.TextBytes)))
 		var skipped []string
 		for _, reason := range slices.Sorted(maps.Keys(f.Skipped)) {
 			skipped = append(skipped, fmt.Sprintf("%d %s", f.Skipped[reason], strings.ReplaceAll(reason, "_", " ")))

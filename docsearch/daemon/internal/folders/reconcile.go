@@ -106,7 +106,7 @@ func (f *folder) compare(dir *crawl.Folder, roots []string) (*comparison, error)
 	return c, nil
 }
 
-// compareBelow is compare for one root. What it has seen before it leaves out.
+// compareBelow is compare for one root. It leaves out files that it has seen before.
 func (f *folder) compareBelow(dir *crawl.Folder, root string, c *comparison) error {
 	unwanted, unreadable, first := 0, 0, ""
 	err := dir.Walk(f.ctx, root, func(file crawl.File, err error) error {
@@ -123,7 +123,7 @@ func (f *folder) compareBelow(dir *crawl.Folder, root string, c *comparison) err
 		case !f.set.opts.Extractor.Wants(file.Path):
 			unwanted++
 			return nil
-		// What the watcher names has changed, whatever its time says.
+		// A file that the watcher names has changed, whatever its time says.
 		case !ok || known.Size != file.Size || known.Modified != file.ModTime.UnixNano() || file.Path == root:
 			c.todo = append(c.todo, file)
 		}
@@ -195,7 +195,8 @@ func (f *folder) readBatch(dir *crawl.Folder, todo []crawl.File) (changes []inde
 		defer mu.Unlock()
 		return text >= batchText
 	}
-	for began := time.Now(); done < len(todo) && done < batchFiles && time.Since(began) < batchTime && ctx.Err() == nil && !full(); done++ {
+	for began := time.Now(); done < len(todo) && done < batchFiles && time.Since(began) < batchTime &&
+		ctx.Err() == nil && !full(); done++ {
 		file := todo[done]
 		group.Go(func() error {
 			f.set.reads <- struct{}{}
