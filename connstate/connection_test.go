@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -190,7 +190,7 @@ func TestSnapshotKeepsTheIDSecret(t *testing.T) {
 	if strings.Contains(string(raw), w.c.ID()) || strings.Contains(string(raw), "0001-01-01") {
 		t.Errorf("got %s", raw)
 	}
-	if id, ok := jsonrpc.Member(raw, "id"); !ok || string(id) != `"`+w.c.ShortID()+`"` {
+	if id, ok := rawjson.Member(raw, "id"); !ok || string(id) != `"`+w.c.ShortID()+`"` {
 		t.Errorf("got id %s, want %s", id, w.c.ShortID())
 	}
 	if short := w.c.ShortID(); len(short) != 8 || !strings.Contains(w.c.ID(), short) {

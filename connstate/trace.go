@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -154,18 +155,18 @@ func inject(ctx context.Context, m *jsonrpc.Message) *jsonrpc.Message {
 	if params == nil {
 		params = meta
 	}
-	if value, ok := jsonrpc.Member(params, "_meta"); ok {
+	if value, ok := rawjson.Member(params, "_meta"); ok {
 		meta = value
 	}
 	carrier := propagation.MapCarrier{}
 	w3c.Inject(ctx, carrier)
 	for _, name := range w3c.Fields() {
-		meta = jsonrpc.RemoveMember(meta, name)
+		meta = rawjson.RemoveMember(meta, name)
 		if value := carrier[name]; value != "" {
-			meta = jsonrpc.SetMember(meta, json.RawMessage(strconv.Quote(value)), name)
+			meta = rawjson.SetMember(meta, json.RawMessage(strconv.Quote(value)), name)
 		}
 	}
-	next, err := jsonrpc.Parse(jsonrpc.SetMember(m.Raw(), jsonrpc.SetMember(params, meta, "_meta"), "params"))
+	next, err := jsonrpc.Parse(rawjson.SetMember(m.Raw(), rawjson.SetMember(params, meta, "_meta"), "params"))
 	if err != nil { // m is valid, so this is
 		return m
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -62,7 +63,7 @@ func TestErrorDetails(t *testing.T) {
 						continue
 					}
 					equal(t, fmt.Sprintf("details in %s", e.Data), sees(string(e.Data)), tc.client)
-					remedy, _ := jsonrpc.MemberText(m.Error(), "data", "remedy")
+					remedy, _ := rawjson.MemberText(m.Error(), "data", "remedy")
 					equal(t, fmt.Sprintf("remedy in %s", e.Data), remedy == "what to do about the server could not be started: exit status 1: "+password, tc.client)
 				}
 				if len(p.got) < 2 {
@@ -134,7 +135,7 @@ func TestErrorDetailsOfACallAtARemoteServer(t *testing.T) {
 						t.Errorf("%s with %d: got %+v, want one answer, with details: %v", refused, status, p.got, local)
 					}
 					for _, e := range p.got {
-						if _, ok := jsonrpc.MemberText(e.Data, "error", "data", "details", "key"); ok {
+						if _, ok := rawjson.MemberText(e.Data, "error", "data", "details", "key"); ok {
 							t.Errorf("%s with %d: the key of the details leaves the process", refused, status)
 						}
 					}

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -105,8 +106,8 @@ func (c *chaos) handle(s *serverSession, m *jsonrpc.Message) bool {
 	if c.well.Load() {
 		return false
 	}
-	told, _ := jsonrpc.Member(m.Params(), "secret")
-	if token, ok := jsonrpc.Member(m.Params(), "_meta", "progressToken"); ok {
+	told, _ := rawjson.Member(m.Params(), "secret")
+	if token, ok := rawjson.Member(m.Params(), "_meta", "progressToken"); ok {
 		for range c.draw(4) {
 			c.later(s, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":`+string(token)+`,"progress":1,"secret":`+string(told)+`}}`)
 		}
@@ -282,8 +283,8 @@ func (p *chaosClient) checkWell(c *chaos, seed uint64) {
 }
 
 func (p *chaosClient) checkProgress(seed uint64, m *jsonrpc.Message, answers map[string]int) {
-	token, _ := jsonrpc.Member(m.Params(), "progressToken")
-	told, _ := jsonrpc.Member(m.Params(), "secret")
+	token, _ := rawjson.Member(m.Params(), "progressToken")
+	told, _ := rawjson.Member(m.Params(), "secret")
 	id := strings.Trim(string(token), `"`)
 	if p.asked[id] != string(told) {
 		p.t.Errorf("seed %d: crossed: request %s was %s, its progress is %s", seed, id, p.asked[id], told)

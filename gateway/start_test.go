@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -134,8 +135,8 @@ func TestServerWithAnExcuse(t *testing.T) {
 		var got []string
 		for _, e := range p.got {
 			m, _ := jsonrpc.Parse(e.Data)
-			details, _ := jsonrpc.Member(m.Error(), "data", "details")
-			text, _ := jsonrpc.Text(details)
+			details, _ := rawjson.Member(m.Error(), "data", "details")
+			text, _ := rawjson.Text(details)
 			got = append(got, text)
 		}
 		want := []string{
@@ -278,7 +279,7 @@ func (p *peer) retryAfter(t *testing.T) time.Duration {
 	m, err := jsonrpc.Parse(p.got[len(p.got)-1].Data)
 	p.got = nil
 	must(t, err)
-	raw, _ := jsonrpc.Member(m.Error(), "data", "retryAfterMs")
+	raw, _ := rawjson.Member(m.Error(), "data", "retryAfterMs")
 	ms, err := strconv.Atoi(string(raw))
 	if err != nil {
 		t.Fatalf("no retryAfterMs in %s", m.Raw())

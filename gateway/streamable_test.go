@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -190,10 +191,10 @@ func (p *streamablePeer) receive(request *jsonrpc.Message, data []byte) {
 		p.t.Errorf("got %s: %v", data, err)
 		return
 	}
-	about, isProgress := jsonrpc.Member(m.Params(), "progressToken")
+	about, isProgress := rawjson.Member(m.Params(), "progressToken")
 	own := request != nil && m.ID == request.ID
 	if isProgress && request != nil {
-		token, _ := jsonrpc.Member(request.Params(), "_meta", "progressToken")
+		token, _ := rawjson.Member(request.Params(), "_meta", "progressToken")
 		own = string(about) == string(token)
 	}
 	if (m.Kind == jsonrpc.Response || isProgress) && !own {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -70,7 +71,7 @@ func newWalkServer(name string) *walkServer {
 				of.say(string(jsonrpc.NewResult(m.ID, fmt.Appendf(nil, `{"tools":[],"version":"%s %d"}`, name, s.version))))
 			case m.Method == "tools/call" && s.is(&s.hangs):
 			case m.Method == "tools/call":
-				words, _ := jsonrpc.Member(m.Params(), "words")
+				words, _ := rawjson.Member(m.Params(), "words")
 				of.say(string(jsonrpc.NewResult(m.ID, fmt.Appendf(nil, `{"words":%s}`, words))))
 			default:
 				return false
@@ -167,14 +168,14 @@ func (w *walk) answer(c *walkClient, m *jsonrpc.Message) {
 		clear(c.newest) // it may be another kind of client now
 	case m.Result() == nil:
 	case method == "tools/call":
-		if words, _ := jsonrpc.MemberText(m.Result(), "words"); words != c.name+" "+id {
+		if words, _ := rawjson.MemberText(m.Result(), "words"); words != c.name+" "+id {
 			w.fault("crossed: %s got %q for its call %s", c.name, words, id)
 		}
 	case method == "tools/list":
 		if n, _ := strconv.Atoi(id); n <= c.since {
 			break // the client lists again
 		}
-		version, _ := jsonrpc.MemberText(m.Result(), "version")
+		version, _ := rawjson.MemberText(m.Result(), "version")
 		before := c.has
 		c.has = version
 		if w.opts.Sessions == gateway.SessionsShared || w.opts.NoAutoInitialize {

@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // stream is a client that shows each byte.
@@ -92,7 +92,7 @@ func TestDifferences(t *testing.T) {
 			s := w.open()
 			s.send(`{"jsonrpc":"2.0","id":` + large + `,"method":"tools/call","params":{"name":"echo","arguments":` + arguments + `}}`)
 			got := s.await(`"structuredContent"`)
-			id, _ := jsonrpc.Member([]byte(got), "id")
+			id, _ := rawjson.Member([]byte(got), "id")
 			return fmt.Sprintf("id %s, all of the arguments %t", id, strings.Contains(got, `"structuredContent":`+arguments) && strings.Contains(got, `n\":`+large))
 		}},
 		{"missing params", "400", `202 {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"invalid request: missing required \"params\""}}`, answerTo(`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`)},

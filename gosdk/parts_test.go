@@ -8,8 +8,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // FuzzServerMessages has a server send any JSON as result, error data and params: each
@@ -38,7 +38,7 @@ func FuzzServerMessages(f *testing.F) {
 		member := func(msg sdk.Message, members ...string) []byte {
 			got, err := encodeMessage(msg)
 			ssetest.Must(t, err)
-			part, _ := jsonrpc.Member(got, members...)
+			part, _ := rawjson.Member(got, members...)
 			return part
 		}
 		check("result", member(&sdk.Response{ID: id, Result: data}, "result"), data)

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/multiplex"
 	"github.com/mcp-sse/mcp-sse/internal/pages"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -113,12 +114,12 @@ func (c *cursors) add(cursor json.RawMessage) {
 		c.all = make(map[string]bool)
 	}
 	if len(c.all) < maxCursors {
-		c.all[string(jsonrpc.Compact(cursor))] = true
+		c.all[string(rawjson.Compact(cursor))] = true
 	}
 }
 
 func (c *cursors) has(cursor json.RawMessage) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.all[string(jsonrpc.Compact(cursor))]
+	return c.all[string(rawjson.Compact(cursor))]
 }

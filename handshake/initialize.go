@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/multiplex"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -59,7 +60,7 @@ func Run(ctx context.Context, c requester, params json.RawMessage) (*Result, err
 		return nil, newRefusal(response)
 	}
 	raw := response.Result()
-	version, ok := jsonrpc.MemberText(raw, "protocolVersion")
+	version, ok := rawjson.MemberText(raw, "protocolVersion")
 	if !ok {
 		return nil, newFailure(metrics.ReasonBadAnswer, "the server's initialize result has no protocolVersion", nil)
 	}
@@ -134,7 +135,7 @@ func newRefusal(response *jsonrpc.Message) *Failure {
 // denies reports whether a remote server answered 401 or 403, which the transport turned
 // into this error response.
 func denies(response *jsonrpc.Message) bool {
-	reason, _ := jsonrpc.MemberText(response.Error(), "data", "reason")
+	reason, _ := rawjson.MemberText(response.Error(), "data", "reason")
 	return reason == metrics.ReasonDenied
 }
 
@@ -145,7 +146,7 @@ func (r *Result) Response(id jsonrpc.ID) []byte { return jsonrpc.NewResult(id, r
 // the client's id, with the version negotiated for a client that requests one.
 func (r *Result) Answer(id jsonrpc.ID, requested string) []byte {
 	if negotiated := negotiate(requested, r.Version); negotiated != r.Version {
-		return jsonrpc.NewResult(id, jsonrpc.ReplaceMember(r.Raw, jsonrpc.Quote(negotiated), "protocolVersion"))
+		return jsonrpc.NewResult(id, rawjson.ReplaceMember(r.Raw, rawjson.Quote(negotiated), "protocolVersion"))
 	}
 	return r.Response(id)
 }
@@ -153,7 +154,7 @@ func (r *Result) Answer(id jsonrpc.ID, requested string) []byte {
 // RequestedVersion returns the protocol version that initialize params request, or ""
 // for none that the gateway knows.
 func RequestedVersion(params json.RawMessage) string {
-	if version, _ := jsonrpc.MemberText(params, "protocolVersion"); mcp.HasInitialize(version) {
+	if version, _ := rawjson.MemberText(params, "protocolVersion"); mcp.HasInitialize(version) {
 		return version
 	}
 	return ""
@@ -186,7 +187,7 @@ func (r *Result) Server() Server {
 }
 
 func (r *Result) serverText(member string) string {
-	text, _ := jsonrpc.MemberText(r.Raw, "serverInfo", member)
+	text, _ := rawjson.MemberText(r.Raw, "serverInfo", member)
 	return text[:min(maxServerText, len(text))]
 }
 
@@ -199,6 +200,6 @@ func (r *Result) Advertises(names ...string) bool {
 // ResultOf returns the result of initialize that is remembered.
 func ResultOf(answers *remember.Answers) *Result {
 	raw := json.RawMessage(answers.Initialize)
-	version, _ := jsonrpc.MemberText(raw, "protocolVersion")
+	version, _ := rawjson.MemberText(raw, "protocolVersion")
 	return &Result{Raw: raw, Version: version}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/multiplex"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -120,7 +121,7 @@ func TestOlderVersionsAreTried(t *testing.T) {
 		var got []string
 		for _, sent := range c.sent {
 			if _, params, ok := strings.Cut(sent, "initialize "); ok {
-				version, _ := jsonrpc.MemberText(json.RawMessage(params), "protocolVersion")
+				version, _ := rawjson.MemberText(json.RawMessage(params), "protocolVersion")
 				got = append(got, version)
 			}
 		}

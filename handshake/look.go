@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // lookAt prepares the look at a session that nobody has yet.
@@ -210,7 +210,7 @@ func (s *Session) askForPage(ctx context.Context, method string, params json.Raw
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", method, err)
 	case response.Error() != nil:
-		if code, _ := jsonrpc.Member(response.Error(), "code"); string(code) == "-32601" {
+		if code, _ := rawjson.Member(response.Error(), "code"); string(code) == "-32601" {
 			return nil, errUnknown
 		}
 		return nil, errNoList
@@ -226,7 +226,7 @@ const versionsTime = time.Second
 func (s *Session) learnVersions(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, versionsTime)
 	defer cancel()
-	asked, _ := jsonrpc.MemberText(s.Params(), "protocolVersion")
+	asked, _ := rawjson.MemberText(s.Params(), "protocolVersion")
 	for _, version := range append(mcp.VersionsWithInitialize(), mcp.VersionStateless) {
 		if version == asked {
 			continue
@@ -238,7 +238,7 @@ func (s *Session) learnVersions(ctx context.Context) {
 			return
 		}
 		raw := response.Result()
-		answered, ok := jsonrpc.MemberText(raw, "protocolVersion")
+		answered, ok := rawjson.MemberText(raw, "protocolVersion")
 		if !ok || answered == s.Result().Version && version < answered {
 			return // it keeps to the first version, perhaps because it was the first
 		}

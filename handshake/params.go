@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -29,7 +30,7 @@ func Synthetic(info ClientInfo) json.RawMessage {
 
 // WithVersion returns params of initialize that request another protocol version.
 func WithVersion(params json.RawMessage, version string) json.RawMessage {
-	return jsonrpc.SetMember(params, jsonrpc.Quote(version), "protocolVersion")
+	return rawjson.SetMember(params, rawjson.Quote(version), "protocolVersion")
 }
 
 // versionInText matches what may be a protocol version in a text.
@@ -45,15 +46,15 @@ var versionInText = regexp.MustCompile(`\b20\d\d-\d\d-\d\d\b`)
 //	400, -32602 or the word "version", and names none                    | all older ones in turn
 //	anything else                                                        | nothing
 func olderVersions(refusal *jsonrpc.Message, params json.RawMessage) (all []string) {
-	code, _ := jsonrpc.Member(refusal.Error(), "code")
-	status, _ := jsonrpc.Member(refusal.Error(), "data", "status")
-	message, _ := jsonrpc.MemberText(refusal.Error(), "message")
+	code, _ := rawjson.Member(refusal.Error(), "code")
+	status, _ := rawjson.Member(refusal.Error(), "data", "status")
+	message, _ := rawjson.MemberText(refusal.Error(), "message")
 	perhaps := string(code) == "-32602" || string(status) == "400" ||
 		strings.Contains(strings.ToLower(message), "version")
 	if !perhaps && string(code) != "-32000" {
 		return nil
 	}
-	asked, ok := jsonrpc.MemberText(params, "protocolVersion")
+	asked, ok := rawjson.MemberText(params, "protocolVersion")
 	if !ok { // the server refuses that there is none
 		return nil
 	}
@@ -82,11 +83,11 @@ func olderVersions(refusal *jsonrpc.Message, params json.RawMessage) (all []stri
 func Exceeds(client, session json.RawMessage) bool {
 	has := capabilities(session)
 	for name, value := range capabilities(client) {
-		if !mcp.IsDeclared(value) || name == "experimental" && string(jsonrpc.Compact(value)) == "{}" {
+		if !mcp.IsDeclared(value) || name == "experimental" && string(rawjson.Compact(value)) == "{}" {
 			continue
 		}
 		have, ok := has[name]
-		if !ok || !bytes.Equal(jsonrpc.Compact(have), jsonrpc.Compact(value)) {
+		if !ok || !bytes.Equal(rawjson.Compact(have), rawjson.Compact(value)) {
 			return true
 		}
 	}
@@ -96,7 +97,7 @@ func Exceeds(client, session json.RawMessage) bool {
 // capabilities returns the capabilities that initialize params declare; nil for none.
 func capabilities(params json.RawMessage) map[string]json.RawMessage {
 	var all map[string]json.RawMessage
-	raw, _ := jsonrpc.Member(params, "capabilities")
+	raw, _ := rawjson.Member(params, "capabilities")
 	if json.Unmarshal(raw, &all) != nil {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/closed"
 	"github.com/mcp-sse/mcp-sse/internal/multiplex"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -267,7 +268,7 @@ func (s *Session) initialize(ctx context.Context, until time.Time, params json.R
 	s.source.asked.Store(&s.conn)
 	s.params.Store(&params)
 	s.client, s.teaches = s.source.clientOf(params, s.who)
-	asked, _ := jsonrpc.MemberText(params, "protocolVersion")
+	asked, _ := rawjson.MemberText(params, "protocolVersion")
 	if lowered := s.source.lowered.Load(); lowered != nil && asked > *lowered {
 		params = WithVersion(params, *lowered)
 	}

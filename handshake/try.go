@@ -8,8 +8,8 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/pages"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // maxPages bounds the pages of a list that Try reads: a server may never end its list.
@@ -142,8 +142,8 @@ func (s *Session) list(ctx context.Context, kind, method string) (all []json.Raw
 		if err != nil {
 			return all, fmt.Errorf("list %s: %w", kind, err)
 		}
-		list, _ := jsonrpc.Member(page.Result, kind)
-		jsonrpc.Each(list, func(one json.RawMessage) { all = append(all, one) })
+		list, _ := rawjson.Member(page.Result, kind)
+		rawjson.Each(list, func(one json.RawMessage) { all = append(all, one) })
 	}
 	return all, nil
 }

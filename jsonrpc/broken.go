@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 )
 
 // AnsweredID returns the id in a broken JSON-RPC response: data that Parse refuses, because
@@ -52,11 +54,11 @@ var responseMembers = []string{"jsonrpc", "id", "result", "error"}
 
 // beginsWithMember reports whether data begins as an object whose first member has a name in quotes.
 func beginsWithMember(data []byte) bool {
-	at := skipSpace(data, 0)
+	at := rawjson.SkipSpace(data, 0)
 	if at >= len(data) || data[at] != '{' {
 		return false
 	}
-	at = skipSpace(data, at+1)
+	at = rawjson.SkipSpace(data, at+1)
 	return at < len(data) && (data[at] == '"' || data[at] == '\'')
 }
 
@@ -85,8 +87,8 @@ func RequestIDInFront(data []byte) (id ID) {
 // One that has others may be a line of a log.
 func IsMessage(object json.RawMessage) bool {
 	named, others := false, false
-	end, err := skipObject(object, skipSpace(object, 0), 0, func(name, _ span) error {
-		member := string(unquote(object, name))
+	end, err := rawjson.SkipObject(object, rawjson.SkipSpace(object, 0), 0, func(name, _ rawjson.Span) error {
+		member := string(rawjson.Unquote(object, name))
 		named = named || member == "jsonrpc"
 		others = others || !slices.Contains(responseMembers, member) && !slices.Contains(requestMembers, member)
 		return nil
@@ -101,8 +103,8 @@ var requestMembers = []string{"method", "params", "_meta"}
 // "jsonrpc", an object that has others is more likely a line of a log.
 func IsBareResponse(object json.RawMessage) bool {
 	others := false
-	end, err := skipObject(object, skipSpace(object, 0), 0, func(name, _ span) error {
-		others = others || !slices.Contains(responseMembers, string(unquote(object, name)))
+	end, err := rawjson.SkipObject(object, rawjson.SkipSpace(object, 0), 0, func(name, _ rawjson.Span) error {
+		others = others || !slices.Contains(responseMembers, string(rawjson.Unquote(object, name)))
 		return nil
 	})
 	return err == nil && end > 0 && !others
@@ -111,10 +113,10 @@ func IsBareResponse(object json.RawMessage) bool {
 // IsCutBy reports whether data, which is no JSON, is the beginning of JSON that goes over into
 // other JSON at an offset: nothing that begins there as an object can stand there.
 func IsCutBy(data []byte, offset int) bool {
-	_, err := skipValue(data, skipSpace(data, 0), 0)
-	fault, ok := errors.AsType[*syntaxError](err)
+	_, err := rawjson.SkipValue(data, rawjson.SkipSpace(data, 0), 0)
+	fault, ok := errors.AsType[*rawjson.SyntaxError](err)
 	// In a string, the first quote of the other object ends it, and the next letter is the fault.
-	return ok && (fault.at == offset || fault.at == offset+len(`{"`))
+	return ok && (fault.At == offset || fault.At == offset+len(`{"`))
 }
 
 // NamesVersion reports whether data, which need not be JSON, has something like a member
@@ -142,7 +144,7 @@ func idOf(value []byte) ID {
 	if n := len(value); n >= 2 && value[0] == '\'' && value[n-1] == '\'' {
 		value = append(append([]byte{'"'}, value[1:n-1]...), '"')
 	}
-	if end, err := skipValue(value, 0, 0); err != nil || end != len(value) || checkID(value) != nil ||
+	if end, err := rawjson.SkipValue(value, 0, 0); err != nil || end != len(value) || checkID(value) != nil ||
 		ID(value) == Null {
 		return ""
 	}
@@ -192,8 +194,8 @@ func (s *brokenScan) member() (name, value []byte, ok bool) {
 			}
 		case '"', '\'':
 			text := s.text()
-			if after := skipSpace(s.data, s.at); s.depth == 1 && after < len(s.data) && s.data[after] == ':' {
-				return text, s.value(skipSpace(s.data, after+1)), true
+			if after := rawjson.SkipSpace(s.data, s.at); s.depth == 1 && after < len(s.data) && s.data[after] == ':' {
+				return text, s.value(rawjson.SkipSpace(s.data, after+1)), true
 			}
 			continue
 		}
@@ -252,21 +254,21 @@ func (s *brokenScan) value(from int) []byte {
 // object or an error with a number as its code. TestReportsOfServers has a report for each way.
 func Mend(data []byte) []byte {
 	for _, name := range []string{"result", "error"} {
-		if value, has := Member(data, name); has && string(value) == "null" {
-			data = RemoveMember(data, name)
+		if value, has := rawjson.Member(data, name); has && string(value) == "null" {
+			data = rawjson.RemoveMember(data, name)
 		}
 	}
-	_, named := Member(data, "jsonrpc")
-	result, hasResult := Member(data, "result")
-	fault, hasError := Member(data, "error")
-	_, hasID := Member(data, "id")
-	if _, hasMethod := Member(data, "method"); hasMethod || !hasID || hasResult == hasError {
+	_, named := rawjson.Member(data, "jsonrpc")
+	result, hasResult := rawjson.Member(data, "result")
+	fault, hasError := rawjson.Member(data, "error")
+	_, hasID := rawjson.Member(data, "id")
+	if _, hasMethod := rawjson.Member(data, "method"); hasMethod || !hasID || hasResult == hasError {
 		return nil
 	}
 	if named {
 		return data
 	}
-	code, _ := Member(fault, "code")
+	code, _ := rawjson.Member(fault, "code")
 	isError := len(code) > 0 && (code[0] == '-' || code[0] >= '0' && code[0] <= '9')
 	if !isError && (!hasResult || result[0] != '{') {
 		return nil
@@ -287,13 +289,13 @@ func ParseClient(data []byte) (*Message, error) {
 	if err == nil {
 		return m, nil
 	}
-	if _, has := Member(data, "jsonrpc"); has {
+	if _, has := rawjson.Member(data, "jsonrpc"); has {
 		return m, err
 	}
 	if mended := Mend(data); mended != nil {
 		return Parse(mended)
 	}
-	if _, has := Member(data, "method"); has {
+	if _, has := rawjson.Member(data, "method"); has {
 		return Parse(addVersion(data))
 	}
 	return m, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/mcp-sse/mcp-sse/internal/plainjson"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 )
 
 // Error codes of JSON-RPC 2.0, section 5.1.
@@ -59,7 +60,7 @@ func NewRequest(id ID, method string, params json.RawMessage) []byte {
 		out = append(out, ',')
 	}
 	out = append(out, `"method":`...)
-	out = append(out, Quote(method)...)
+	out = append(out, rawjson.Quote(method)...)
 	if params != nil {
 		out = append(out, `,"params":`...)
 		out = append(out, params...)
@@ -91,10 +92,4 @@ func newResponse(id ID, member string, value json.RawMessage) []byte {
 	out = append(out, `":`...)
 	out = append(out, value...)
 	return append(out, '}')
-}
-
-// Quote returns the JSON form of a string.
-func Quote(s string) json.RawMessage {
-	b, _ := json.Marshal(s) // a string always has a JSON form
-	return b
 }

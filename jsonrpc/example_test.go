@@ -1,7 +1,6 @@
 package jsonrpc_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -38,11 +37,4 @@ func ExampleParse_refused() {
 	}
 	// Output:
 	// {"jsonrpc":"2.0","id":5,"error":{"code":-32600,"message":"member \"jsonrpc\" must be \"2.0\""}}
-}
-
-func ExampleReplaceMember() {
-	params := json.RawMessage(`{"name":"echo","_meta":{"progressToken":"mine"}}`)
-	fmt.Printf("%s\n", jsonrpc.ReplaceMember(params, json.RawMessage("17"), "_meta", "progressToken"))
-	// Output:
-	// {"name":"echo","_meta":{"progressToken":17}}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -223,10 +224,10 @@ func FuzzMember(f *testing.F) {
 		f.Add([]byte(seed.obj), seed.name)
 	}
 	f.Fuzz(func(t *testing.T, obj []byte, name string) {
-		got, ok := jsonrpc.Member(obj, name)
-		replaced := jsonrpc.ReplaceMember(obj, json.RawMessage(`{"new":1}`), name)
-		set := jsonrpc.SetMember(obj, json.RawMessage(`{"new":1}`), name)
-		removed := jsonrpc.RemoveMember(obj, name)
+		got, ok := rawjson.Member(obj, name)
+		replaced := rawjson.ReplaceMember(obj, json.RawMessage(`{"new":1}`), name)
+		set := rawjson.SetMember(obj, json.RawMessage(`{"new":1}`), name)
+		removed := rawjson.RemoveMember(obj, name)
 		if !utf8.Valid(obj) {
 			return // Parse let nothing like it pass; it must not panic
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -67,7 +68,7 @@ func TestParseBoundsDepth(t *testing.T) {
 	if _, err := jsonrpc.Parse(bytes.Repeat([]byte("["), 10_000)); code(t, err) != jsonrpc.CodeParseError {
 		t.Errorf("a batch of batches: got %v", err)
 	}
-	if v, ok := jsonrpc.Member(nested("[", "", "]", 10_000), "id"); ok {
+	if v, ok := rawjson.Member(nested("[", "", "]", 10_000), "id"); ok {
 		t.Errorf("Member in 10,000 levels: got %s", v)
 	}
 }

@@ -7,26 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"unicode/utf8"
-)
 
-// MaxIDBytes is the longest id, in bytes of its JSON form, that Parse accepts.
-const MaxIDBytes = 1024
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
+)
 
 // MaxMethodBytes is the longest method name, in bytes of its JSON form, that Parse
 // accepts. The gateway remembers the name while the request is unanswered.
 const MaxMethodBytes = 1024
 
-// ID is a request id in the JSON form in which it came: `1`, `1.5`, `"a"`. Two ids
-// are the same if their bytes are. Empty means that there is none.
-type ID string
-
-// NumberID returns the id that is n.
-func NumberID(n int64) ID { return ID(strconv.FormatInt(n, 10)) }
-
-// Null is the id of an error response to a message whose id could not be read.
-const Null ID = "null"
+// MaxDepth is how deeply arrays and objects may nest in a message. Peers parse
+// recursively and some die of depth; no MCP message comes near it.
+const MaxDepth = rawjson.MaxDepth
 
 // Kind says what a message is.
 type Kind uint8
@@ -65,7 +57,7 @@ type Message struct {
 	Token, RequestID Place
 
 	raw                       []byte
-	id, params, result, fault span
+	id, params, result, fault rawjson.Span
 	ambiguous                 bool
 }
 
@@ -85,11 +77,11 @@ func (m *Message) Result() json.RawMessage { return m.part(m.result) }
 // Error returns the error object of a response as it came; nil for a result.
 func (m *Message) Error() json.RawMessage { return m.part(m.fault) }
 
-func (m *Message) part(s span) json.RawMessage {
-	if !s.present() {
+func (m *Message) part(s rawjson.Span) json.RawMessage {
+	if !s.Present() {
 		return nil
 	}
-	return json.RawMessage(m.raw[s.from:s.to:s.to])
+	return json.RawMessage(m.raw[s.From:s.To:s.To])
 }
 
 // Place is a value in a message. The zero Place is nowhere.
@@ -103,36 +95,36 @@ type Place struct {
 	from int // where Value begins in the message
 }
 
-// Text is [Text] of the value.
-func (p Place) Text() (string, bool) { return Text(p.Value) }
+// Text is [rawjson.Text] of the value.
+func (p Place) Text() (string, bool) { return rawjson.Text(p.Value) }
 
-func (p Place) span() span { return span{p.from, p.from + len(p.Value)} }
+func (p Place) span() rawjson.Span { return rawjson.Span{From: p.from, To: p.from + len(p.Value)} }
 
 // Param returns the place of the value found by following names down from the params.
 func (m *Message) Param(names ...string) (p Place) {
 	at := m.params
 	for _, name := range names {
-		if !at.present() || m.raw[at.from] != '{' {
-			at = span{}
+		if !at.Present() || m.raw[at.From] != '{' {
+			at = rawjson.Span{}
 			break
 		}
 		var single bool
 		at, single = m.findMember(at, name)
 		p.Ambiguous = p.Ambiguous || !single
 	}
-	p.Value, p.from = m.part(at), at.from
+	p.Value, p.from = m.part(at), at.From
 	return p
 }
 
 // findMember finds a member of the object at obj, which is valid: it is part of a
 // message. single says that no sibling has its name, ignoring case.
-func (m *Message) findMember(obj span, want string) (found span, single bool) {
+func (m *Message) findMember(obj rawjson.Span, want string) (found rawjson.Span, single bool) {
 	single = true
-	_, _ = skipObject(m.raw, obj.from, 0, func(name, value span) error {
-		key := unquote(m.raw, name)
+	_, _ = rawjson.SkipObject(m.raw, obj.From, 0, func(name, value rawjson.Span) error {
+		key := rawjson.Unquote(m.raw, name)
 		switch {
 		case string(key) == want:
-			single = single && !found.present()
+			single = single && !found.Present()
 			found = value
 		case len(key) >= len(want) && bytes.EqualFold(key, []byte(want)):
 			single = false
@@ -147,49 +139,42 @@ func (m *Message) findMember(obj span, want string) (found span, single bool) {
 // response that names no request, gets it as its first.
 func (m *Message) WithID(id ID) []byte {
 	switch {
-	case !m.id.present():
-		return splice(m.raw, span{1, 1}, `"id":`+string(id)+`,`)
+	case !m.id.Present():
+		return rawjson.Splice(m.raw, rawjson.Span{From: 1, To: 1}, `"id":`+string(id)+`,`)
 	case m.ID == id:
 		return m.raw
 	}
-	return splice(m.raw, m.id, string(id))
+	return rawjson.Splice(m.raw, m.id, string(id))
 }
 
 // WithValue returns the message's bytes with value at p, and all else unchanged.
 func (m *Message) WithValue(p Place, value json.RawMessage) []byte {
-	return splice(m.raw, p.span(), string(value))
+	return rawjson.Splice(m.raw, p.span(), string(value))
 }
 
 // Renumbered returns the bytes of a request with id in place of its own id and of its
 // progress token, if it has one.
 func (m *Message) Renumbered(id ID) []byte {
 	first, second := m.id, m.Token.span()
-	if !second.present() {
+	if !second.Present() {
 		return m.WithID(id)
 	}
-	if second.from < first.from {
+	if second.From < first.From {
 		first, second = second, first
 	}
 	out := make([]byte, 0, len(m.raw)+2*len(id))
-	out = append(append(out, m.raw[:first.from]...), id...)
-	out = append(append(out, m.raw[first.to:second.from]...), id...)
-	return append(out, m.raw[second.to:]...)
+	out = append(append(out, m.raw[:first.From]...), id...)
+	out = append(append(out, m.raw[first.To:second.From]...), id...)
+	return append(out, m.raw[second.To:]...)
 }
 
 // RenumberedParams returns the params that Renumbered puts into the message.
 func (m *Message) RenumberedParams(id ID) json.RawMessage {
 	token := m.Token.span()
-	if !token.present() {
+	if !token.Present() {
 		return m.Params()
 	}
-	return splice(m.Params(), span{token.from - m.params.from, token.to - m.params.from}, string(id))
-}
-
-func splice(data []byte, at span, value string) []byte {
-	out := make([]byte, 0, len(data)-(at.to-at.from)+len(value))
-	out = append(out, data[:at.from]...)
-	out = append(out, value...)
-	return append(out, data[at.to:]...)
+	return rawjson.Splice(m.Params(), rawjson.Span{From: token.From - m.params.From, To: token.To - m.params.From}, string(id))
 }
 
 // Parse reads one JSON-RPC 2.0 message. The message keeps data, which must not
@@ -207,7 +192,7 @@ func Parse(data []byte) (*Message, error) {
 	}
 	data = bytes.Trim(data, " \t\r\n") // JSON's white space, which is less than Unicode's
 	if bytes.IndexByte(data, '\n') >= 0 || bytes.IndexByte(data, '\r') >= 0 {
-		data = Compact(data)
+		data = rawjson.Compact(data)
 	}
 	p := parser{m: &Message{raw: data}}
 	if err := p.parseDocument(); err != nil {
@@ -225,8 +210,8 @@ func Parse(data []byte) (*Message, error) {
 // parser collects the members of the message at the top level.
 type parser struct {
 	m       *Message
-	version span
-	method  span
+	version rawjson.Span
+	method  rawjson.Span
 }
 
 func (p *parser) parseDocument() error {
@@ -239,15 +224,15 @@ func (p *parser) parseDocument() error {
 		err error
 	)
 	if data[0] == '{' {
-		end, err = skipObject(data, 0, 0, p.noteMember)
+		end, err = rawjson.SkipObject(data, 0, 0, p.noteMember)
 	} else {
-		end, err = skipValue(data, 0, 0)
+		end, err = rawjson.SkipValue(data, 0, 0)
 	}
 	if _, ok := errors.AsType[*Error](err); ok {
 		return err
 	}
 	if err == nil && end < len(data) {
-		err = &syntaxError{end, "more data after the message"}
+		err = &rawjson.SyntaxError{At: end, Reason: "more data after the message"}
 	}
 	switch {
 	case err != nil:
@@ -260,9 +245,9 @@ func (p *parser) parseDocument() error {
 	return nil
 }
 
-func (p *parser) noteMember(name, value span) error {
-	key := unquote(p.m.raw, name)
-	var at *span
+func (p *parser) noteMember(name, value rawjson.Span) error {
+	key := rawjson.Unquote(p.m.raw, name)
+	var at *rawjson.Span
 	switch string(key) {
 	case "jsonrpc":
 		at = &p.version
@@ -280,7 +265,7 @@ func (p *parser) noteMember(name, value span) error {
 		p.m.ambiguous = p.m.ambiguous || matchesFold(key)
 		return nil
 	}
-	if at.present() {
+	if at.Present() {
 		return Errorf(CodeInvalidRequest, "duplicate member %q", key)
 	}
 	*at = value
@@ -297,7 +282,7 @@ func matchesFold(key []byte) bool {
 
 func (p *parser) classify() error {
 	m := p.m
-	if m.id.present() {
+	if m.id.Present() {
 		if err := checkID(m.part(m.id)); err != nil {
 			return err
 		}
@@ -306,13 +291,13 @@ func (p *parser) classify() error {
 	if string(m.part(p.version)) != `"2.0"` {
 		return Errorf(CodeInvalidRequest, `member "jsonrpc" must be "2.0"`)
 	}
-	if p.method.present() {
+	if p.method.Present() {
 		return p.classifyCall()
 	}
 	switch {
-	case m.result.present() == m.fault.present():
+	case m.result.Present() == m.fault.Present():
 		return Errorf(CodeInvalidRequest, `a message has either "method", "result" or "error"`)
-	case !m.id.present():
+	case !m.id.Present():
 		m.ID = Null // tolerated: some servers leave it out (JSON-RPC 2.0 section 5 wants null)
 	}
 	m.Kind = Response
@@ -321,19 +306,19 @@ func (p *parser) classify() error {
 
 func (p *parser) classifyCall() error {
 	m := p.m
-	if m.raw[p.method.from] != '"' {
+	if m.raw[p.method.From] != '"' {
 		return Errorf(CodeInvalidRequest, `member "method" must be a string`)
 	}
-	if m.result.present() || m.fault.present() {
+	if m.result.Present() || m.fault.Present() {
 		return Errorf(CodeInvalidRequest, `a message with "method" has neither "result" nor "error"`)
 	}
 	if params := m.part(m.params); params != nil && !bytes.ContainsRune([]byte("{[n"), rune(params[0])) {
 		return Errorf(CodeInvalidRequest, `member "params" must be an object or an array`)
 	}
-	if p.method.to-p.method.from > MaxMethodBytes {
+	if p.method.To-p.method.From > MaxMethodBytes {
 		return Errorf(CodeInvalidRequest, "the method is longer than %d bytes", MaxMethodBytes)
 	}
-	m.Method = string(unquote(m.raw, p.method))
+	m.Method = string(rawjson.Unquote(m.raw, p.method))
 	switch m.ID {
 	case "":
 		m.Kind = Notification
@@ -350,17 +335,6 @@ func (p *parser) classifyCall() error {
 		m.Token = m.Param("_meta", "progressToken")
 	}
 	return nil
-}
-
-func checkID(raw []byte) error {
-	if len(raw) > MaxIDBytes {
-		return Errorf(CodeInvalidRequest, "the id is longer than %d bytes", MaxIDBytes)
-	}
-	switch c := raw[0]; {
-	case c == '"', c == '-', c >= '0' && c <= '9', c == 'n':
-		return nil
-	}
-	return Errorf(CodeInvalidRequest, "the id must be a string or a number")
 }
 
 // String describes the message without its content, for logs.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -68,17 +69,6 @@ func TestCertain(t *testing.T) {
 	}
 }
 
-func TestInteger(t *testing.T) {
-	for in, want := range map[string]int64{
-		"1": 1, "42": 42, "999999999999999": 999999999999999,
-		"0": 0, "-1": 0, "01": 0, "1.0": 0, "1e3": 0, `"1"`: 0, "": 0, "null": 0, "1000000000000000": 0,
-	} {
-		if got, ok := jsonrpc.Integer(json.RawMessage(in)); got != want || ok != (want > 0) {
-			t.Errorf("Integer(%s) = %d, %v, want %d", in, got, ok, want)
-		}
-	}
-}
-
 // FuzzPlace holds Param, Renumbered and Filter against Member and encoding/json.
 func FuzzPlace(f *testing.F) {
 	for _, seed := range []string{
@@ -92,12 +82,12 @@ func FuzzPlace(f *testing.F) {
 		if err != nil || m.Kind != jsonrpc.Request {
 			return
 		}
-		want, found := jsonrpc.Member(m.Params(), "_meta", "progressToken")
+		want, found := rawjson.Member(m.Params(), "_meta", "progressToken")
 		if string(m.Token.Value) != string(want) {
 			t.Fatalf("found %s, Member %s", m.Token.Value, want)
 		}
 		sent := mustParse(t, string(m.Renumbered("42")))
-		token, still := jsonrpc.Member(sent.Params(), "_meta", "progressToken")
+		token, still := rawjson.Member(sent.Params(), "_meta", "progressToken")
 		if sent.ID != "42" || still != found || found && string(token) != "42" {
 			t.Fatalf("sent %s", sent.Raw())
 		}
@@ -109,12 +99,12 @@ func FuzzPlace(f *testing.F) {
 		if json.Unmarshal(m.Params(), &decoded) == nil && !m.Token.Ambiguous && string(decoded.Meta.ProgressToken) != string(want) {
 			t.Fatalf("certain of %s, another parser reads %s", want, decoded.Meta.ProgressToken)
 		}
-		list, _ := jsonrpc.Member(m.Params(), "x")
+		list, _ := rawjson.Member(m.Params(), "x")
 		var before, after []json.RawMessage
 		if json.Unmarshal(list, &before) != nil || before == nil {
 			return
 		}
-		kept := jsonrpc.Filter(list, func(e json.RawMessage) bool { return e[0] != '{' })
+		kept := rawjson.Filter(list, func(e json.RawMessage) bool { return e[0] != '{' })
 		if err := json.Unmarshal(kept, &after); err != nil {
 			t.Fatalf("filtered to %s: %v", kept, err)
 		}

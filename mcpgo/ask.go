@@ -9,6 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	vocabulary "github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -113,7 +114,7 @@ func (s *session) forget(number int64) {
 // answer passes an answer of the client to the request of the server that waits for it,
 // if there is one.
 func (s *session) answer(m *jsonrpc.Message) error {
-	number, _ := jsonrpc.Integer([]byte(m.ID)) // 0 is no request's
+	number, _ := rawjson.Integer([]byte(m.ID)) // 0 is no request's
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if s.ctx.Err() != nil {

@@ -9,12 +9,13 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // handle is the upstream.Handle of the session's requests: it returns the response to one.
 func (s *session) handle(ctx context.Context, msg json.RawMessage) (response any) {
-	raw, ok := jsonrpc.Member(msg, "id")
+	raw, ok := rawjson.Member(msg, "id")
 	if !ok { // a cancellation, which has ended the context; mcp-go would do no more
 		return nil
 	}

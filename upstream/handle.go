@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/internal/caller"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/workers"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -121,7 +122,7 @@ func (c *handleConn) notify(m *jsonrpc.Message) (err error) {
 		return jsonrpc.ErrClosed
 	}
 	if m.Method == mcp.MethodCancelled {
-		id, _ := jsonrpc.Member(m.Params(), "requestId")
+		id, _ := rawjson.Member(m.Params(), "requestId")
 		c.mu.Lock()
 		if k := c.running[jsonrpc.ID(id)]; k != nil {
 			k.cancel()

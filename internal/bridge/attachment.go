@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/multiplex"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -171,7 +172,7 @@ func (a *attachment) Serves(m *jsonrpc.Message) bool {
 	if params == nil { // the gateway does not read the client's own initialize
 		return a.opts.Params == nil
 	}
-	capabilities, _ := jsonrpc.Member(params, "capabilities")
+	capabilities, _ := rawjson.Member(params, "capabilities")
 	return mcp.Required(m.Method, nil) == nil || mcp.Answers(capabilities, m.Method, m.Params())
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/internal/subnet"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
@@ -104,7 +105,7 @@ func (c *client) synthetic() json.RawMessage {
 	if params == nil || version == "" {
 		return params
 	}
-	return jsonrpc.SetMember(params, json.RawMessage(strconv.Quote(version)), "protocolVersion")
+	return rawjson.SetMember(params, json.RawMessage(strconv.Quote(version)), "protocolVersion")
 }
 
 // autoID returns the id of the synthetic initialize, as the client sees it.

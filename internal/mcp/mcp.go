@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 )
 
 // Methods of requests.
@@ -129,7 +129,7 @@ func VersionsWithInitialize() []string { return slices.Clone(withInitialize) }
 // not, nor does null, which some encoders write for an absent member. Any other
 // value counts as declared: PHP, for one, encodes an empty object as [].
 func Declares(capabilities json.RawMessage, names ...string) bool {
-	value, ok := jsonrpc.Member(capabilities, names...)
+	value, ok := rawjson.Member(capabilities, names...)
 	return ok && IsDeclared(value)
 }
 
@@ -151,8 +151,8 @@ func Required(method string, params json.RawMessage) (capabilities json.RawMessa
 // required returns the names that lead to the capability that Required is about; nil if no
 // client answers the request.
 func required(method string, params json.RawMessage) []string {
-	_, withTools := jsonrpc.Member(params, "tools")
-	mode, _ := jsonrpc.MemberText(params, "mode")
+	_, withTools := rawjson.Member(params, "tools")
+	mode, _ := rawjson.MemberText(params, "mode")
 	switch {
 	case method == MethodListRoots:
 		return []string{"roots"}

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/details"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -115,13 +116,13 @@ func (s *Session) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 // metrics.ErrorTool for a tool's own error, else the JSON-RPC code.
 func errorType(m *jsonrpc.Message) string {
 	if raw := m.Error(); raw != nil {
-		code, _ := jsonrpc.Member(raw, "code")
+		code, _ := rawjson.Member(raw, "code")
 		return string(code)
 	}
 	if !bytes.Contains(m.Result(), []byte(`"isError"`)) {
 		return ""
 	}
-	if v, _ := jsonrpc.Member(m.Result(), "isError"); string(v) == "true" {
+	if v, _ := rawjson.Member(m.Result(), "isError"); string(v) == "true" {
 		return metrics.ErrorTool
 	}
 	return ""

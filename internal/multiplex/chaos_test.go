@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -194,7 +195,7 @@ func (s *chaosServer) response(m *jsonrpc.Message) {
 	if a == nil {
 		return
 	}
-	if from, _ := jsonrpc.Member(m.Result(), "from"); m.Error() == nil && string(from) != `"`+a.client.name+`"` {
+	if from, _ := rawjson.Member(m.Result(), "from"); m.Error() == nil && string(from) != `"`+a.client.name+`"` {
 		s.run.errorf("the server asked %s and got %s", a.client.name, m.Raw())
 	}
 }
@@ -219,7 +220,7 @@ func (s *chaosServer) deserted(c *actor) {
 
 // cancelled checks that what a client takes back is its own.
 func (s *chaosServer) cancelled(m *jsonrpc.Message) {
-	id, _ := jsonrpc.Member(m.Params(), "requestId")
+	id, _ := rawjson.Member(m.Params(), "requestId")
 	for _, k := range s.all {
 		if by := secretIn(string(m.Raw())); k.wire == string(id) && k.asked != nil && by != "" && by != k.secret {
 			s.run.errorf("%s was taken back by %s", k.secret, by)

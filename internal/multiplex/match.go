@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -279,7 +280,7 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 	}
 	t.remove(f.e)
 	if f.e.method == mcp.MethodInitialize {
-		version, _ := jsonrpc.MemberText(m.Result(), "protocolVersion")
+		version, _ := rawjson.MemberText(m.Result(), "protocolVersion")
 		t.batches = version == batchVersion
 	}
 	if r.content != anEmptyResult || f.verdict == toNamed { // an empty one may be that of a notification just as well
@@ -337,15 +338,15 @@ func (t *table) isOver(id jsonrpc.ID) bool {
 // for none: it may be the number itself, the same with a fraction of zeros, or its decimal
 // in a string.
 func requestNumber(id jsonrpc.ID) (n int64, isText bool) {
-	if n, ok := jsonrpc.Integer([]byte(id)); ok {
+	if n, ok := rawjson.Integer([]byte(id)); ok {
 		return n, false
 	}
-	if text, ok := jsonrpc.Text([]byte(id)); ok {
-		n, _ := jsonrpc.Integer([]byte(text))
+	if text, ok := rawjson.Text([]byte(id)); ok {
+		n, _ := rawjson.Integer([]byte(text))
 		return n, true
 	}
 	if whole, fraction, ok := strings.Cut(string(id), "."); ok && strings.Trim(fraction, "0") == "" {
-		n, _ = jsonrpc.Integer([]byte(whole))
+		n, _ = rawjson.Integer([]byte(whole))
 	}
 	return n, false
 }
@@ -365,13 +366,13 @@ func nameFormOf(id jsonrpc.ID, isCall bool) nameForm {
 
 // answersInitialize reports whether a response is the result of initialize.
 func answersInitialize(m *jsonrpc.Message) bool {
-	_, ok := jsonrpc.Member(m.Result(), "protocolVersion")
+	_, ok := rawjson.Member(m.Result(), "protocolVersion")
 	return ok
 }
 
 func contentOf(m *jsonrpc.Message) content {
 	if fault := m.Error(); fault != nil {
-		code, _ := jsonrpc.Member(fault, "code")
+		code, _ := rawjson.Member(fault, "code")
 		if string(code) == "-32700" || string(code) == "-32600" {
 			return anUnreadError
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/multiplex/sharing"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -128,7 +129,7 @@ func (s *Session) learnFromResponse(e *entry, m *jsonrpc.Message) {
 	case e.task != "":
 		status := "completed" // the server answers tasks/result when the task is over
 		if e.method != mcp.MethodTaskResult {
-			status, _ = jsonrpc.MemberText(result, "status")
+			status, _ = rawjson.MemberText(result, "status")
 		}
 		s.withLock(func(t *table) { t.shared.tasks.SetStatus(e.task, status) })
 	default:
@@ -142,11 +143,11 @@ func (s *Session) learnTask(e *entry, result json.RawMessage) {
 	if !s.opts.Shared && e.token == nil || !bytes.Contains(result, []byte(`"taskId"`)) {
 		return
 	}
-	raw, found := jsonrpc.Member(result, "task", "taskId")
-	if kind, _ := jsonrpc.Member(result, "resultType"); !found && string(kind) == `"task"` {
-		raw, _ = jsonrpc.Member(result, "taskId")
+	raw, found := rawjson.Member(result, "task", "taskId")
+	if kind, _ := rawjson.Member(result, "resultType"); !found && string(kind) == `"task"` {
+		raw, _ = rawjson.Member(result, "taskId")
 	}
-	id, ok := jsonrpc.Text(raw)
+	id, ok := rawjson.Text(raw)
 	if !ok || len(id) > jsonrpc.MaxIDBytes {
 		return
 	}
@@ -163,11 +164,11 @@ func (s *Session) learnTask(e *entry, result json.RawMessage) {
 
 // filterTasks returns the answer to a client's tasks/list with only its own tasks.
 func (s *Session) filterTasks(e *entry, m *jsonrpc.Message) []byte {
-	list, _ := jsonrpc.Member(m.Result(), "tasks")
-	own := jsonrpc.Filter(list, func(element json.RawMessage) (owned bool) {
-		id, _ := jsonrpc.MemberText(element, "taskId")
+	list, _ := rawjson.Member(m.Result(), "tasks")
+	own := rawjson.Filter(list, func(element json.RawMessage) (owned bool) {
+		id, _ := rawjson.MemberText(element, "taskId")
 		s.withLock(func(t *table) { owned = t.shared.tasks.Find(id).OwnedBy(e.caller, e.caller.principal) })
 		return owned
 	})
-	return jsonrpc.ReplaceMember(m.WithID(e.answerID()), own, "result", "tasks")
+	return rawjson.ReplaceMember(m.WithID(e.answerID()), own, "result", "tasks")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/fair"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/multiplex/sharing"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -487,7 +488,7 @@ func (t *table) nextTurn() (*entry, decision) {
 }
 
 func (t *table) addUnsubscribe(uri string) {
-	t.addOwn(mcp.MethodUnsubscribe, `{"uri":`+string(jsonrpc.Quote(uri))+`}`, uri)
+	t.addOwn(mcp.MethodUnsubscribe, `{"uri":`+string(rawjson.Quote(uri))+`}`, uri)
 }
 
 // addOwn queues a request of the gateway that tells the server what the remaining

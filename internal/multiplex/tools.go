@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/pages"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -67,10 +68,10 @@ func (t *Tools) learnPage(first bool, result json.RawMessage) *ToolList {
 	if first || t.safe == nil {
 		t.safe, t.bytes, t.pages = make(map[string]bool), 0, ToolList{}
 	}
-	list, _ := jsonrpc.Member(result, "tools")
-	jsonrpc.Each(list, func(tool json.RawMessage) {
+	list, _ := rawjson.Member(result, "tools")
+	rawjson.Each(list, func(tool json.RawMessage) {
 		t.pages.add(tool)
-		name, ok := jsonrpc.MemberText(tool, "name")
+		name, ok := rawjson.MemberText(tool, "name")
 		switch safe := annotated(tool, "readOnlyHint") || annotated(tool, "idempotentHint"); {
 		case !ok:
 		case t.safe[name] && !safe:
@@ -90,7 +91,7 @@ func (t *Tools) learnPage(first bool, result json.RawMessage) *ToolList {
 }
 
 func annotated(tool json.RawMessage, hint string) bool {
-	v, _ := jsonrpc.Member(tool, "annotations", hint)
+	v, _ := rawjson.Member(tool, "annotations", hint)
 	return string(v) == "true"
 }
 
@@ -119,7 +120,7 @@ func (l *ToolList) add(tool json.RawMessage) {
 }
 
 func characters(tool json.RawMessage, member string) int {
-	text, _ := jsonrpc.MemberText(tool, member)
+	text, _ := rawjson.MemberText(tool, member)
 	return utf8.RuneCountInString(text)
 }
 

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 )
 
 // Page is a page of a list.
@@ -34,8 +34,8 @@ func (e Endless) Error() string { return string(e) }
 // Next returns the cursor of the page after a result, as JSON. It returns nil after the last page: servers
 // write an empty cursor there, or null.
 func Next(result json.RawMessage) json.RawMessage {
-	cursor, _ := jsonrpc.Member(result, "nextCursor")
-	if text, _ := jsonrpc.Text(cursor); text == "" {
+	cursor, _ := rawjson.Member(result, "nextCursor")
+	if text, _ := rawjson.Text(cursor); text == "" {
 		return nil
 	}
 	return cursor
@@ -76,6 +76,6 @@ func Read(most int, ask func(params json.RawMessage) (result json.RawMessage, er
 }
 
 func again(where string, cursor json.RawMessage) Endless {
-	text, _ := jsonrpc.Text(cursor)
+	text, _ := rawjson.Text(cursor)
 	return Endless(fmt.Sprintf("the server returns the same nextCursor for %s: %.40q", where, text))
 }

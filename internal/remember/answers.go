@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/pages"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -77,7 +78,7 @@ func (a *Answers) Lacks(method string) bool {
 	}
 	for kind, methods := range lists {
 		if slices.Contains(methods, method) {
-			_, declared := jsonrpc.Member(json.RawMessage(a.Initialize), "capabilities", kind)
+			_, declared := rawjson.Member(json.RawMessage(a.Initialize), "capabilities", kind)
 			return !declared || slices.Contains(a.Missing, method)
 		}
 	}
@@ -86,7 +87,7 @@ func (a *Answers) Lacks(method string) bool {
 
 // pageOf returns the name of the page that a cursor asks for.
 func pageOf(cursor json.RawMessage) string {
-	if page := string(jsonrpc.Compact(cursor)); page != "null" {
+	if page := string(rawjson.Compact(cursor)); page != "null" {
 		return page
 	}
 	return ""
@@ -118,8 +119,8 @@ func (a *Answers) Items(method, member string) (items []json.RawMessage, ok bool
 	results := a.Pages[method]
 	for page, seen := "", 0; seen < len(results); seen++ {
 		result := json.RawMessage(results[page])
-		list, _ := jsonrpc.Member(result, member)
-		jsonrpc.Each(list, func(one json.RawMessage) { items = append(items, one) })
+		list, _ := rawjson.Member(result, member)
+		rawjson.Each(list, func(one json.RawMessage) { items = append(items, one) })
 		page = string(pages.Next(result))
 	}
 	return items, results != nil
@@ -138,7 +139,7 @@ func (a *Answers) size() int {
 
 // valid reports whether answers that were read from a file can be used.
 func (a *Answers) valid() bool {
-	_, ok := jsonrpc.MemberText(json.RawMessage(a.Initialize), "protocolVersion")
+	_, ok := rawjson.MemberText(json.RawMessage(a.Initialize), "protocolVersion")
 	ok = ok && isJSON(a.Initialize)
 	for _, pages := range a.Pages {
 		for _, page := range pages {

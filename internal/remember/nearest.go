@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 )
 
 // Where nothing is remembered of a server for a client like this one, here, the nearest memory is what the same
@@ -42,7 +42,7 @@ func (s *Server) Nearest(c Client) *Answers {
 func (a *Answers) partial() *Answers {
 	var members []string
 	for _, name := range toldMembers {
-		if value, ok := jsonrpc.Member(json.RawMessage(a.Initialize), name); ok {
+		if value, ok := rawjson.Member(json.RawMessage(a.Initialize), name); ok {
 			members = append(members, `"`+name+`":`+string(value))
 		}
 	}

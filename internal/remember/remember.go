@@ -39,7 +39,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/atomicfile"
 	"github.com/mcp-sse/mcp-sse/internal/private"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 )
 
 const (
@@ -242,7 +242,7 @@ func (s *Server) AnswersAt(version string, c Client) *Answers {
 
 // isAt reports whether a protocol version is the one that was asked for, or the one that was answered.
 func (e entry) isAt(k key, version string) bool {
-	answered, _ := jsonrpc.MemberText(json.RawMessage(e.Initialize), "protocolVersion")
+	answered, _ := rawjson.MemberText(json.RawMessage(e.Initialize), "protocolVersion")
 	return k.client.version == version || answered == version
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -20,7 +21,7 @@ type Filter struct {
 // ReadFilter reads the filter in the params of a subscriptions/listen or of its
 // acknowledgement.
 func ReadFilter(params json.RawMessage) (f Filter, ok bool) {
-	raw, ok := jsonrpc.Member(params, "notifications")
+	raw, ok := rawjson.Member(params, "notifications")
 	return f, ok && raw[0] == '{' && json.Unmarshal(raw, &f) == nil
 }
 
@@ -67,21 +68,21 @@ func (f Filter) Lists() (methods []string) {
 
 // URIParams returns the params that name a resource.
 func URIParams(uri string) json.RawMessage {
-	return jsonrpc.SetMember(json.RawMessage("{}"), jsonrpc.Quote(uri), "uri")
+	return rawjson.SetMember(json.RawMessage("{}"), rawjson.Quote(uri), "uri")
 }
 
 // Mark returns a notification that names its subscription.
 func Mark(method string, params, subscription json.RawMessage) []byte {
 	params = objectMember(params)
-	meta := jsonrpc.SetMember(objectMember(params, "_meta"), subscription, mcp.MetaSubscription)
-	return jsonrpc.NewNotification(method, jsonrpc.SetMember(params, meta, "_meta"))
+	meta := rawjson.SetMember(objectMember(params, "_meta"), subscription, mcp.MetaSubscription)
+	return jsonrpc.NewNotification(method, rawjson.SetMember(params, meta, "_meta"))
 }
 
 // Unmark returns a notification without the name of its subscription.
 func Unmark(m *jsonrpc.Message) []byte {
-	meta, ok := jsonrpc.Member(m.Params(), "_meta")
+	meta, ok := rawjson.Member(m.Params(), "_meta")
 	if !ok {
 		return m.Raw()
 	}
-	return jsonrpc.ReplaceMember(m.Raw(), jsonrpc.RemoveMember(meta, mcp.MetaSubscription), "params", "_meta")
+	return rawjson.ReplaceMember(m.Raw(), rawjson.RemoveMember(meta, mcp.MetaSubscription), "params", "_meta")
 }

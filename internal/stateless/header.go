@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 )
 
 // Headers of a request, in the canonical form of http.Header. They repeat parts of it, so
@@ -43,7 +43,7 @@ func Headers(version, method string, params json.RawMessage) ([]Header, error) {
 	if member == "" {
 		return headers, nil
 	}
-	name, ok := jsonrpc.MemberText(params, member)
+	name, ok := rawjson.MemberText(params, member)
 	if !ok {
 		return nil, fmt.Errorf("params.%s must be a string", member)
 	}
@@ -53,7 +53,7 @@ func Headers(version, method string, params json.RawMessage) ([]Header, error) {
 // Argument returns the value of a mirrored argument in the params of a tools/call. It
 // reports false if there is none: then there must be no header.
 func (p Param) Argument(params json.RawMessage) (json.RawMessage, bool) {
-	raw, ok := jsonrpc.Member(params, append([]string{"arguments"}, p.Path...)...)
+	raw, ok := rawjson.Member(params, append([]string{"arguments"}, p.Path...)...)
 	return raw, ok && string(raw) != "null"
 }
 

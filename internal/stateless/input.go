@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 )
 
 // Bounds on the input that a server asks for during one request (MCP 2026-07-28,
@@ -24,10 +24,10 @@ func AsksInput(method string) bool {
 // InputRequired returns the result that asks for input. Without a state, the client sends
 // the request again as if for the first time.
 func InputRequired(requests json.RawMessage, state string) json.RawMessage {
-	result := jsonrpc.SetMember(json.RawMessage("{}"), jsonrpc.Quote(mcp.ResultInput), "resultType")
-	result = jsonrpc.SetMember(result, requests, "inputRequests")
+	result := rawjson.SetMember(json.RawMessage("{}"), rawjson.Quote(mcp.ResultInput), "resultType")
+	result = rawjson.SetMember(result, requests, "inputRequests")
 	if state != "" {
-		result = jsonrpc.SetMember(result, jsonrpc.Quote(state), "requestState")
+		result = rawjson.SetMember(result, rawjson.Quote(state), "requestState")
 	}
 	return result
 }
@@ -35,21 +35,21 @@ func InputRequired(requests json.RawMessage, state string) json.RawMessage {
 // InputRequest returns a request of a server to the client as this version has it: without
 // a progress token, and without the id of a URL elicitation.
 func InputRequest(method string, params json.RawMessage) json.RawMessage {
-	request := jsonrpc.SetMember(json.RawMessage("{}"), jsonrpc.Quote(method), "method")
+	request := rawjson.SetMember(json.RawMessage("{}"), rawjson.Quote(method), "method")
 	if params == nil {
 		return request
 	}
 	if method == mcp.MethodElicit {
-		params = jsonrpc.RemoveMember(params, "elicitationId")
+		params = rawjson.RemoveMember(params, "elicitationId")
 	}
-	return jsonrpc.SetMember(request, CutMeta(params, "progressToken"), "params")
+	return rawjson.SetMember(request, CutMeta(params, "progressToken"), "params")
 }
 
 // RequestParams is the inverse of InputRequest: it returns the params of a request to a
 // client of 2025-11-25, where a URL elicitation must have an id.
 func RequestParams(method string, params json.RawMessage) json.RawMessage {
-	if mode, _ := jsonrpc.Member(params, "mode"); method == mcp.MethodElicit && string(mode) == `"url"` {
-		return setDefault(params, "elicitationId", jsonrpc.Quote(rand.Text()))
+	if mode, _ := rawjson.Member(params, "mode"); method == mcp.MethodElicit && string(mode) == `"url"` {
+		return setDefault(params, "elicitationId", rawjson.Quote(rand.Text()))
 	}
 	return params
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 )
 
 // Meta is what each request says of its client (MCP 2026-07-28, basic, _meta).
@@ -25,23 +25,23 @@ const (
 
 // ReadMeta reads the _meta of a request. The error is for the client.
 func ReadMeta(params json.RawMessage) (m Meta, err error) {
-	meta, ok := jsonrpc.Member(params, "_meta")
+	meta, ok := rawjson.Member(params, "_meta")
 	if !ok || meta[0] != '{' {
 		return m, errors.New("params._meta is missing")
 	}
-	m.Version, ok = jsonrpc.MemberText(meta, mcp.MetaVersion)
+	m.Version, ok = rawjson.MemberText(meta, mcp.MetaVersion)
 	if !ok {
 		return m, fmt.Errorf("params._meta has no %q", mcp.MetaVersion)
 	}
-	m.Capabilities, ok = jsonrpc.Member(meta, mcp.MetaCapabilities)
+	m.Capabilities, ok = rawjson.Member(meta, mcp.MetaCapabilities)
 	if !ok || m.Capabilities[0] != '{' {
 		return m, fmt.Errorf("params._meta has no %q", mcp.MetaCapabilities)
 	}
-	m.ClientInfo, ok = jsonrpc.Member(meta, mcp.MetaClientInfo)
+	m.ClientInfo, ok = rawjson.Member(meta, mcp.MetaClientInfo)
 	if ok && m.ClientInfo[0] != '{' {
 		return m, fmt.Errorf("%q is not an object", mcp.MetaClientInfo)
 	}
-	m.LogLevel, _ = jsonrpc.Member(meta, mcp.MetaLogLevel)
+	m.LogLevel, _ = rawjson.Member(meta, mcp.MetaLogLevel)
 	if len(m.Capabilities) > maxCapabilities || len(m.ClientInfo) > maxClientInfo {
 		return m, errors.New("params._meta is too long")
 	}
@@ -62,44 +62,44 @@ func (m Meta) Into(params json.RawMessage) (json.RawMessage, bool) {
 		capabilities = json.RawMessage("{}")
 	}
 	meta := objectMember(params, "_meta")
-	meta = jsonrpc.SetMember(meta, json.RawMessage(`"`+mcp.VersionStateless+`"`), mcp.MetaVersion)
-	meta = jsonrpc.SetMember(meta, capabilities, mcp.MetaCapabilities)
+	meta = rawjson.SetMember(meta, json.RawMessage(`"`+mcp.VersionStateless+`"`), mcp.MetaVersion)
+	meta = rawjson.SetMember(meta, capabilities, mcp.MetaCapabilities)
 	if m.ClientInfo != nil {
-		meta = jsonrpc.SetMember(meta, m.ClientInfo, mcp.MetaClientInfo)
+		meta = rawjson.SetMember(meta, m.ClientInfo, mcp.MetaClientInfo)
 	}
 	if m.LogLevel != nil {
-		meta = jsonrpc.SetMember(meta, m.LogLevel, mcp.MetaLogLevel)
+		meta = rawjson.SetMember(meta, m.LogLevel, mcp.MetaLogLevel)
 	}
-	return jsonrpc.SetMember(params, meta, "_meta"), true
+	return rawjson.SetMember(params, meta, "_meta"), true
 }
 
 // WithoutMeta returns params without what only requests of this version have.
 func WithoutMeta(params json.RawMessage) json.RawMessage {
-	params = jsonrpc.RemoveMember(jsonrpc.RemoveMember(params, "inputResponses"), "requestState")
+	params = rawjson.RemoveMember(rawjson.RemoveMember(params, "inputResponses"), "requestState")
 	return CutMeta(params, mcp.MetaVersion, mcp.MetaCapabilities, mcp.MetaClientInfo, mcp.MetaLogLevel)
 }
 
 // CutMeta returns params without these members of _meta, and without an empty _meta.
 func CutMeta(params json.RawMessage, names ...string) json.RawMessage {
-	meta, ok := jsonrpc.Member(params, "_meta")
+	meta, ok := rawjson.Member(params, "_meta")
 	if !ok {
 		return params
 	}
 	for _, name := range names {
-		meta = jsonrpc.RemoveMember(meta, name)
+		meta = rawjson.RemoveMember(meta, name)
 	}
 	if IsEmpty(meta) {
-		return jsonrpc.RemoveMember(params, "_meta")
+		return rawjson.RemoveMember(params, "_meta")
 	}
-	return jsonrpc.SetMember(params, meta, "_meta")
+	return rawjson.SetMember(params, meta, "_meta")
 }
 
 // IsEmpty reports whether JSON is an object without members.
-func IsEmpty(raw json.RawMessage) bool { return string(jsonrpc.Compact(raw)) == "{}" }
+func IsEmpty(raw json.RawMessage) bool { return string(rawjson.Compact(raw)) == "{}" }
 
 // objectMember returns a member that is an object; {} if there is none.
 func objectMember(obj json.RawMessage, names ...string) json.RawMessage {
-	if value, ok := jsonrpc.Member(obj, names...); ok && value[0] == '{' {
+	if value, ok := rawjson.Member(obj, names...); ok && value[0] == '{' {
 		return value
 	}
 	return json.RawMessage("{}")

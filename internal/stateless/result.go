@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // Complete returns a result as this version demands it: with its type, how long it may be
 // cached, and the server's name. info is the serverInfo of an initialize; nil: unknown.
 func Complete(method string, result, info json.RawMessage) json.RawMessage {
-	result = jsonrpc.SetMember(result, jsonrpc.Quote(mcp.ResultComplete), "resultType")
+	result = rawjson.SetMember(result, rawjson.Quote(mcp.ResultComplete), "resultType")
 	switch method { // MCP 2026-07-28, server/utilities/caching
 	case mcp.MethodDiscover, mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources,
 		mcp.MethodListTemplates, mcp.MethodReadResource:
@@ -25,25 +26,25 @@ func Signed(result, info json.RawMessage) json.RawMessage {
 	if info == nil {
 		return result
 	}
-	return jsonrpc.SetMember(result, setDefault(objectMember(result, "_meta"), mcp.MetaServerInfo, info), "_meta")
+	return rawjson.SetMember(result, setDefault(objectMember(result, "_meta"), mcp.MetaServerInfo, info), "_meta")
 }
 
 // setDefault adds a member that is missing.
 func setDefault(obj json.RawMessage, name string, value json.RawMessage) json.RawMessage {
-	if _, ok := jsonrpc.Member(obj, name); ok {
+	if _, ok := rawjson.Member(obj, name); ok {
 		return obj
 	}
-	return jsonrpc.SetMember(obj, value, name)
+	return rawjson.SetMember(obj, value, name)
 }
 
 // ResultType returns the type of a result; one without a type is complete. It reports
 // false for an unknown type.
 func ResultType(result json.RawMessage) (string, bool) {
-	raw, ok := jsonrpc.Member(result, "resultType")
+	raw, ok := rawjson.Member(result, "resultType")
 	if !ok {
 		return mcp.ResultComplete, true
 	}
-	name, _ := jsonrpc.Text(raw)
+	name, _ := rawjson.Text(raw)
 	return name, name == mcp.ResultComplete || name == mcp.ResultInput
 }
 
@@ -67,6 +68,6 @@ func ErrorOf(raw json.RawMessage) *jsonrpc.Error {
 // RequiredCapabilities returns what the data of an error says that the client must
 // declare.
 func RequiredCapabilities(data json.RawMessage) (json.RawMessage, bool) {
-	required, ok := jsonrpc.Member(data, "requiredCapabilities")
+	required, ok := rawjson.Member(data, "requiredCapabilities")
 	return required, ok && required[0] == '{'
 }

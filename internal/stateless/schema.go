@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 )
 
 const (
@@ -120,7 +120,7 @@ const maxInteger = 1<<53 - 1
 func Text(raw json.RawMessage) (string, bool) {
 	switch raw[0] {
 	case '"':
-		return jsonrpc.Text(raw)
+		return rawjson.Text(raw)
 	case 't', 'f':
 		return string(raw), true
 	case '{', '[', 'n':

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/mcp-sse/mcp-sse/internal/pages"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -47,15 +48,15 @@ func (t *Tools) Mirrored(name string) ([]Param, bool) {
 // the tools whose annotations break the rules, and which rule each of them breaks.
 func (t *Tools) Learn(params, result json.RawMessage) (valid json.RawMessage, broken map[string]error) {
 	broken = make(map[string]error)
-	list, _ := jsonrpc.Member(result, "tools")
+	list, _ := rawjson.Member(result, "tools")
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mirrored == nil {
 		t.mirrored = make(map[string][]Param)
 	}
-	kept := jsonrpc.Filter(list, func(tool json.RawMessage) bool {
-		name, _ := jsonrpc.MemberText(tool, "name")
-		schema, _ := jsonrpc.Member(tool, "inputSchema")
+	kept := rawjson.Filter(list, func(tool json.RawMessage) bool {
+		name, _ := rawjson.MemberText(tool, "name")
+		schema, _ := rawjson.Member(tool, "inputSchema")
 		mirrored, err := Params(schema)
 		switch {
 		case err != nil:
@@ -67,12 +68,12 @@ func (t *Tools) Learn(params, result json.RawMessage) (valid json.RawMessage, br
 		}
 		return err == nil
 	})
-	_, later := jsonrpc.Member(params, "cursor")
+	_, later := rawjson.Member(params, "cursor")
 	t.complete = t.complete || !later && pages.Next(result) == nil
 	if len(broken) == 0 {
 		return result, nil
 	}
-	return jsonrpc.ReplaceMember(result, kept, "tools"), broken
+	return rawjson.ReplaceMember(result, kept, "tools"), broken
 }
 
 // List learns all tools, once for all callers that wait for it: ask returns the response to

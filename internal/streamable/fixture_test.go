@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/signedid"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/internal/streamable"
@@ -92,7 +93,7 @@ func (s *server) Receive(m *jsonrpc.Message) {
 			answer(s.c, m.ID, jsonrpc.NewError(m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no")), "-32602")
 		})
 	case m.Method == "initialize":
-		version, _ := jsonrpc.Member(m.Params(), "protocolVersion")
+		version, _ := rawjson.Member(m.Params(), "protocolVersion")
 		answer(s.c, m.ID, jsonrpc.NewResult(m.ID, []byte(`{"protocolVersion":`+string(version)+`,"capabilities":{}}`)), "")
 	case m.Method == "echo":
 		answer(s.c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -52,7 +53,7 @@ func (p *post) speaksModern() bool {
 	}
 	named := false
 	if len(p.messages) == 1 && p.messages[0].Kind != jsonrpc.Response {
-		_, named = jsonrpc.Member(p.messages[0].Params(), "_meta", mcp.MetaVersion)
+		_, named = rawjson.Member(p.messages[0].Params(), "_meta", mcp.MetaVersion)
 	}
 	return named || isModern(p.version) && !p.initialize
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -203,7 +204,7 @@ func (x *response) noteInitialize(events []event) {
 			return
 		}
 		x.opening = opensConfirmed
-		version, _ := jsonrpc.MemberText(m.Result(), "protocolVersion")
+		version, _ := rawjson.MemberText(m.Result(), "protocolVersion")
 		x.s.negotiated(version)
 		httpcheck.SetState(x.out.Header(), x.s.c)
 		return

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/idle"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -147,7 +148,7 @@ func (s *session) waitingLocked() (oldest *stream, several bool) {
 
 // isUnsolicited reports whether a message never belongs to a request in flight.
 func isUnsolicited(message []byte) bool {
-	method, _ := jsonrpc.MemberText(message, "method")
+	method, _ := rawjson.MemberText(message, "method")
 	_, list := mcp.ChangedList(method)
 	return list || method == mcp.MethodResourceUpdated || method == mcp.MethodElicitationComplete ||
 		method == mcp.MethodTaskStatus

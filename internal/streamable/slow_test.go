@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/internal/streamable"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -29,7 +30,7 @@ func TestUnreadAnswersAreBounded(t *testing.T) {
 			defer f.budget.Force(-others)
 			f.backend.receive = func(c connstate.ForHandler, m *jsonrpc.Message) {
 				large := []byte(`{"x":"` + strings.Repeat("x", 2<<20) + `"}`)
-				n, _ := jsonrpc.Integer([]byte(m.ID))
+				n, _ := rawjson.Integer([]byte(m.ID))
 				due := time.Second + time.Duration(n)*time.Millisecond // when all have asked, one after the other
 				time.AfterFunc(due, func() { answer(c, m.ID, jsonrpc.NewResult(m.ID, large), "") })
 			}

@@ -103,7 +103,7 @@ func (s *server) receive(line []byte) {
 	}
 	switch m.Method {
 	case "initialize":
-		s.answer(m.ID, initializeResult(m.Params()))
+		s.answer(m.ID, initializeResult(m))
 	case "ping":
 		s.answer(m.ID, json.RawMessage(`{}`))
 	case "tools/list":
@@ -118,10 +118,9 @@ func (s *server) receive(line []byte) {
 // call runs a tool. The message is copied as the JSON string it is.
 func (s *server) call(m *jsonrpc.Message) {
 	s.calls++
-	name, _ := jsonrpc.Member(m.Params(), "name")
-	message, ok := jsonrpc.Member(m.Params(), "arguments", "message")
+	name, message := m.Param("name").Value, m.Param("arguments", "message").Value
 	switch {
-	case !ok || message[0] != '"':
+	case message == nil || message[0] != '"':
 		s.fail(m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "message must be a string"))
 		return
 	case string(name) == `"progress"`:
@@ -154,8 +153,8 @@ func (s *server) question(m *jsonrpc.Message, message json.RawMessage) {
 
 // report sends the progress of a call that asked for it.
 func (s *server) report(m *jsonrpc.Message, message json.RawMessage) {
-	token, ok := jsonrpc.Member(m.Params(), "_meta", "progressToken")
-	if !ok {
+	token := m.Token.Value
+	if token == nil {
 		return
 	}
 	for done := 1; done <= 2; done++ {
@@ -173,9 +172,9 @@ func (s *server) fail(id jsonrpc.ID, e *jsonrpc.Error) {
 }
 
 // initializeResult agrees to the version that the client offers.
-func initializeResult(params json.RawMessage) json.RawMessage {
-	version, ok := jsonrpc.Member(params, "protocolVersion")
-	if !ok {
+func initializeResult(m *jsonrpc.Message) json.RawMessage {
+	version := m.Param("protocolVersion").Value
+	if version == nil {
 		version = json.RawMessage(`"2025-11-25"`)
 	}
 	return fmt.Appendf(nil,

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/mcp-sse/mcp-sse/internal/details"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/unreached"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -122,7 +123,7 @@ func ErrorCode(m *jsonrpc.Message) int {
 	if m == nil {
 		return 0
 	}
-	member, _ := jsonrpc.Member(m.Error(), "code")
+	member, _ := rawjson.Member(m.Error(), "code")
 	var code int
 	_ = json.Unmarshal(member, &code) // leaves 0, which is no code
 	return code

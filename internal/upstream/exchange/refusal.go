@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/details"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -225,7 +226,7 @@ var spokenMembers = [][]string{{"error"}, {"message"}, {"detail"}, {"error_descr
 // memberTexts returns those of the members of an object that are texts.
 func memberTexts(object []byte, members [][]string) (all []string) {
 	for _, names := range members {
-		if text, ok := jsonrpc.MemberText(object, names...); ok {
+		if text, ok := rawjson.MemberText(object, names...); ok {
 			all = append(all, text)
 		}
 	}
@@ -310,7 +311,7 @@ func (s secrets) reason(text []byte) string {
 		return s.shown(line)
 	}
 	if json.Valid(text) {
-		return s.shown(string(s.removedFromJSON(jsonrpc.Compact(text))))
+		return s.shown(string(s.removedFromJSON(rawjson.Compact(text))))
 	}
 	return ""
 }
@@ -319,7 +320,7 @@ func (s secrets) reason(text []byte) string {
 func statedReason(text []byte) string {
 	var said []string
 	for _, name := range []string{"error", "message", "detail", "error_description", "errors", "title"} {
-		value, _ := jsonrpc.Member(text, name)
+		value, _ := rawjson.Member(text, name)
 		for _, one := range sentences(value) {
 			if !slices.Contains(said, one) {
 				said = append(said, one)
@@ -335,16 +336,16 @@ const maxSentences = 3
 // sentences returns the texts of a value that says why: a text, an object with a message, or a list of
 // these, such as FastAPI's, whose elements also say where.
 func sentences(value json.RawMessage) (all []string) {
-	if one, ok := jsonrpc.Text(value); ok {
+	if one, ok := rawjson.Text(value); ok {
 		return append(all, strings.Join(strings.Fields(one), " "))
 	}
-	jsonrpc.Each(value, func(element json.RawMessage) {
+	rawjson.Each(value, func(element json.RawMessage) {
 		if len(all) < maxSentences {
 			all = append(all, sentences(element)...)
 		}
 	})
 	for _, name := range []string{"msg", "message", "detail"} {
-		one, ok := jsonrpc.MemberText(value, name)
+		one, ok := rawjson.MemberText(value, name)
 		if !ok {
 			continue
 		}
@@ -358,10 +359,10 @@ func sentences(value json.RawMessage) (all []string) {
 
 // location returns where a fault is, as FastAPI says it: "body.name".
 func location(fault json.RawMessage) string {
-	loc, _ := jsonrpc.Member(fault, "loc")
+	loc, _ := rawjson.Member(fault, "loc")
 	var steps []string
-	jsonrpc.Each(loc, func(step json.RawMessage) {
-		name, ok := jsonrpc.Text(step)
+	rawjson.Each(loc, func(step json.RawMessage) {
+		name, ok := rawjson.Text(step)
 		if !ok {
 			name = string(step)
 		}

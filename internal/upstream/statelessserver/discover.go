@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/exchange"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -129,7 +130,7 @@ func discoverError(x *exchange.Endpoint, raw json.RawMessage) error {
 	_ = json.Unmarshal(raw, &e) // leaves code 0
 	modern := slices.Contains([]int{mcp.CodeHeaderMismatch, mcp.CodeMissingCapability, mcp.CodeUnsupportedVersion},
 		e.Code)
-	data, _ := jsonrpc.Member(raw, "data")
+	data, _ := rawjson.Member(raw, "data")
 	if !modern || slices.ContainsFunc(stringList(data, "supported"), mcp.HasInitialize) {
 		return nil
 	}
@@ -144,7 +145,7 @@ func supports(result json.RawMessage) bool {
 
 // stringList returns a member that is a list of strings.
 func stringList(obj json.RawMessage, member string) []string {
-	raw, _ := jsonrpc.Member(obj, member)
+	raw, _ := rawjson.Member(obj, member)
 	var all []string
 	_ = json.Unmarshal(raw, &all)
 	return all

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/exchange"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -39,8 +40,8 @@ func (c *Conn) input(
 			"the server asked for input more than %d times", stateless.MaxRounds)
 	}
 	params := k.Msg.Params()
-	requests, asks := jsonrpc.Member(result, "inputRequests")
-	state, stateful := jsonrpc.Member(result, "requestState")
+	requests, asks := rawjson.Member(result, "inputRequests")
+	state, stateful := rawjson.Member(result, "requestState")
 	if !asks && !stateful {
 		return nil, exchange.InvalidResponse("it asks for input without saying for which")
 	}
@@ -49,12 +50,12 @@ func (c *Conn) input(
 		if err != nil {
 			return nil, err
 		}
-		params = jsonrpc.SetMember(params, responses, "inputResponses")
+		params = rawjson.SetMember(params, responses, "inputResponses")
 	} else if err := backoff.Wait(k.Ctx, pause.Next()); err != nil { // the server only wants the request again
 		return nil, err
 	}
 	if stateful {
-		params = jsonrpc.SetMember(params, state, "requestState")
+		params = rawjson.SetMember(params, state, "requestState")
 	}
 	return params, nil
 }
@@ -87,7 +88,7 @@ func (c *Conn) gather(k *exchange.Call, requests json.RawMessage) (json.RawMessa
 		if answer == nil {
 			return nil, stateless.ErrorOf(m.Error()) // which becomes that of the call
 		}
-		responses = jsonrpc.SetMember(responses, answer, a.key)
+		responses = rawjson.SetMember(responses, answer, a.key)
 	}
 	return responses, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -141,7 +142,7 @@ func TestElicitationByURLGetsTheIDThatClientsNeed(t *testing.T) {
 	got, _ := s.Recv()
 	m, err := jsonrpc.Parse([]byte(got))
 	ssetest.Must(t, err)
-	id, _ := jsonrpc.Member(m.Params(), "elicitationId")
+	id, _ := rawjson.Member(m.Params(), "elicitationId")
 	if want := `{"mode":"url","url":"https://example.com/x","elicitationId":` + string(id) + `}`; string(m.Params()) != want || len(id) < 20 {
 		t.Errorf("got params %s", m.Params())
 	}
@@ -169,7 +170,7 @@ func TestInputOfCallsNeverCrosses(t *testing.T) {
 		ssetest.Must(t, err)
 		name := `"tool` + string(request) + `"`
 		if m.Kind == jsonrpc.Request {
-			if message, _ := jsonrpc.Member(m.Params(), "message"); string(message) != name {
+			if message, _ := rawjson.Member(m.Params(), "message"); string(message) != name {
 				t.Fatalf("request %s was asked %s", request, got)
 			}
 			s.Send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"action":"accept","content":` + name + `}}`)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/exchange"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -303,7 +304,7 @@ func (p *Pipe) find(m *jsonrpc.Message) *pipeCall {
 	case m.Method == mcp.MethodCancelled:
 		return p.calls[jsonrpc.ID(m.RequestID.Value)]
 	}
-	if raw, ok := jsonrpc.Member(m.Params(), "_meta", mcp.MetaSubscription); ok {
+	if raw, ok := rawjson.Member(m.Params(), "_meta", mcp.MetaSubscription); ok {
 		return p.calls[jsonrpc.ID(raw)]
 	}
 	for _, k := range p.calls {

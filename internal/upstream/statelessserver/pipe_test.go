@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/statelessserver"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/upstreamtest"
@@ -67,7 +68,7 @@ func (s *piped) say(m *jsonrpc.Message, msg string) {
 
 // modern answers as a server of 2026-07-28 alone.
 func modern(s *piped, m *jsonrpc.Message) {
-	version, _ := jsonrpc.Member(m.Params(), "_meta", "io.modelcontextprotocol/protocolVersion")
+	version, _ := rawjson.Member(m.Params(), "_meta", "io.modelcontextprotocol/protocolVersion")
 	switch {
 	case m.Kind != jsonrpc.Request:
 	case string(version) != `"2026-07-28"`:
@@ -75,7 +76,7 @@ func modern(s *piped, m *jsonrpc.Message) {
 	case m.Method == "server/discover":
 		s.say(m, `{"jsonrpc":"2.0","id":$ID,"result":`+changing[:len(changing)-1]+`,"supportedVersions":["2026-07-28"]}}`)
 	case m.Method == "subscriptions/listen":
-		filter, _ := jsonrpc.Member(m.Params(), "notifications")
+		filter, _ := rawjson.Member(m.Params(), "notifications")
 		s.say(m, `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":`+string(filter)+`,"_meta":{"io.modelcontextprotocol/subscriptionId":$ID}}}`)
 		s.say(m, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":$ID}}}`)
 	case m.Method == "tools/call" && strings.Contains(string(m.Params()), "wait"):

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
 	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/exchange"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -110,9 +111,9 @@ func (c *Conn) complete(k *exchange.Call, m *jsonrpc.Message, direct bool) {
 		}
 	}
 	if !direct {
-		result = jsonrpc.RemoveMember(result, "resultType")
+		result = rawjson.RemoveMember(result, "resultType")
 	}
-	c.answer(k, jsonrpc.ReplaceMember(m.WithID(k.ID), result, "result"))
+	c.answer(k, rawjson.ReplaceMember(m.WithID(k.ID), result, "result"))
 }
 
 // request posts a request of the client. If the server misses headers, request lists
@@ -249,20 +250,20 @@ func (c *Conn) wire(m *jsonrpc.Message, params json.RawMessage) (id jsonrpc.ID, 
 		}
 		h.Set(stateless.HeaderParam+p.Name, stateless.Encode(value))
 	}
-	return id, jsonrpc.SetMember(m.WithID(id), params, "params"), h, nil
+	return id, rawjson.SetMember(m.WithID(id), params, "params"), h, nil
 }
 
 // translateError returns the gateway's own error for an error response that clients
 // of earlier versions do not know; nil: they know it.
 func translateError(m *jsonrpc.Message) *jsonrpc.Error {
-	text, _ := jsonrpc.MemberText(m.Error(), "message")
+	text, _ := rawjson.MemberText(m.Error(), "message")
 	text = text[:min(200, len(text))]
 	switch exchange.ErrorCode(m) {
 	case mcp.CodeHeaderMismatch:
 		return exchange.NewError(exchange.ErrorData{Reason: reasonHeaders},
 			"the server refused the headers of the request: %s", text)
 	case mcp.CodeMissingCapability:
-		data, _ := jsonrpc.Member(m.Error(), "data")
+		data, _ := rawjson.Member(m.Error(), "data")
 		required, ok := stateless.RequiredCapabilities(data)
 		if !ok || len(required) > maxRequired {
 			required = nil

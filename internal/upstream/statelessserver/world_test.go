@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/exchange"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/statelessserver"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/upstreamtest"
@@ -60,7 +61,7 @@ func (p *post) fill(s string) string { return strings.ReplaceAll(s, "$ID", strin
 
 // param returns a member of the params, empty for none.
 func (p *post) param(names ...string) string {
-	raw, _ := jsonrpc.Member(p.m.Params(), names...)
+	raw, _ := rawjson.Member(p.m.Params(), names...)
 	return string(raw)
 }
 

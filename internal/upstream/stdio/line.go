@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"unicode/utf8"
 
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -159,7 +160,7 @@ func messageAt(text []byte, form jsonrpc.Form) (found []message, size int) {
 	if len(text) == 0 || text[0] != '{' {
 		return nil, 0
 	}
-	if value := jsonrpc.FirstValue(text); value != nil {
+	if value := rawjson.FirstValue(text); value != nil {
 		if !isMessage(value) {
 			return nil, 0
 		}
@@ -192,7 +193,7 @@ func messageAt(text []byte, form jsonrpc.Form) (found []message, size int) {
 func whole(text []byte) int {
 	last := bytes.LastIndex(text, []byte(messageBegins))
 	if last <= 0 || !bytes.HasPrefix(text, []byte(messageBegins[:2])) ||
-		len(jsonrpc.FirstValue(text[last:])) != len(text)-last || !jsonrpc.IsCutBy(text, last) {
+		len(rawjson.FirstValue(text[last:])) != len(text)-last || !jsonrpc.IsCutBy(text, last) {
 		return 0
 	}
 	return last

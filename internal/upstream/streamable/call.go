@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/exchange"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -209,7 +210,7 @@ func (c *Conn) opened(resp *http.Response) {
 // negotiated notes the protocol version, which later requests carry (MCP
 // 2025-06-18, basic/transports).
 func (c *Conn) negotiated(m *jsonrpc.Message) {
-	version, ok := jsonrpc.MemberText(m.Result(), "protocolVersion")
+	version, ok := rawjson.MemberText(m.Result(), "protocolVersion")
 	if !ok || len(version) > 64 || !exchange.ValidHeader("X", []string{version}) {
 		return
 	}

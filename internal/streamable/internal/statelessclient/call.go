@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/multiplex/sharing"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -198,7 +199,7 @@ func (k *call) reply(a *reply, q *request, m *jsonrpc.Message) {
 		if q.Method == mcp.MethodListTools {
 			k.pc.group.tools.Learn(q.Params(), result)
 		}
-		if _, typed := jsonrpc.Member(result, "resultType"); !typed || !k.pc.stateless {
+		if _, typed := rawjson.Member(result, "resultType"); !typed || !k.pc.stateless {
 			result = stateless.Complete(q.Method, result, k.pc.info())
 		}
 		a.result(result)

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -111,7 +112,7 @@ func (k *call) show() json.RawMessage {
 	requests := json.RawMessage("{}")
 	for _, a := range k.open {
 		a.shown = true
-		requests = jsonrpc.SetMember(requests, a.request, a.key)
+		requests = rawjson.SetMember(requests, a.request, a.key)
 	}
 	return requests
 }
@@ -124,7 +125,7 @@ func (h *Handler) resume(q *request, state string, answers map[string]json.RawMe
 		return nil
 	}
 	for id, answer := range k.takeAnswers(answers) {
-		k.pc.post(jsonrpc.NewResult(id, jsonrpc.Compact(answer)), nil, nil)
+		k.pc.post(jsonrpc.NewResult(id, rawjson.Compact(answer)), nil, nil)
 	}
 	return k
 }
@@ -158,15 +159,15 @@ func (k *call) takeAnswers(answers map[string]json.RawMessage) map[jsonrpc.ID]js
 // same request again.
 func (pc *pooledConn) askURLs(a *reply, q *request, e *jsonrpc.Error) {
 	data, _ := e.Data.(json.RawMessage)
-	list, _ := jsonrpc.Member(data, "elicitations")
+	list, _ := rawjson.Member(data, "elicitations")
 	requests, n := json.RawMessage("{}"), 0
-	jsonrpc.Each(list, func(params json.RawMessage) {
+	rawjson.Each(list, func(params json.RawMessage) {
 		if params[0] != '{' || n >= stateless.MaxInputs {
 			return
 		}
 		n++
-		params = jsonrpc.SetMember(params, json.RawMessage(`"url"`), "mode")
-		requests = jsonrpc.SetMember(requests, stateless.InputRequest(mcp.MethodElicit, params), "url-"+strconv.Itoa(n))
+		params = rawjson.SetMember(params, json.RawMessage(`"url"`), "mode")
+		requests = rawjson.SetMember(requests, stateless.InputRequest(mcp.MethodElicit, params), "url-"+strconv.Itoa(n))
 	})
 	switch {
 	case n == 0 || !stateless.AsksInput(q.Method):

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -48,8 +49,8 @@ func (s *server) asks(n int) {
 func retry(t *testing.T, r *response, a ask, answers string) ask {
 	t.Helper()
 	want(t, "result type", r.member("result", "resultType"), `"input_required"`)
-	params := jsonrpc.SetMember(json.RawMessage(a.params), json.RawMessage(answers), "inputResponses")
-	a.params = string(jsonrpc.SetMember(params, json.RawMessage(r.member("result", "requestState")), "requestState"))
+	params := rawjson.SetMember(json.RawMessage(a.params), json.RawMessage(answers), "inputResponses")
+	a.params = string(rawjson.SetMember(params, json.RawMessage(r.member("result", "requestState")), "requestState"))
 	a.id = cmp.Or(a.id, "1") + "0"
 	return a
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -50,9 +51,9 @@ func (h *Handler) listen(a *reply, q *request) *httpcheck.Refusal {
 
 // endListen ends the stream of a subscriptions/listen. The caller holds pooledConn.mu.
 func (k *call) endListen() {
-	meta := jsonrpc.SetMember(json.RawMessage("{}"), json.RawMessage(k.id), mcp.MetaSubscription)
+	meta := rawjson.SetMember(json.RawMessage("{}"), json.RawMessage(k.id), mcp.MetaSubscription)
 	if k.endLocked(callAnswered) {
-		k.answer = parseAnswer(jsonrpc.NewResult(k.id, jsonrpc.SetMember(json.RawMessage("{}"), meta, "_meta")))
+		k.answer = parseAnswer(jsonrpc.NewResult(k.id, rawjson.SetMember(json.RawMessage("{}"), meta, "_meta")))
 		k.signal()
 	}
 }

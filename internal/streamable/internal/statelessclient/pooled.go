@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/idle"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/multiplex/sharing"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -139,7 +140,7 @@ func (pc *pooledConn) declares(names ...string) bool {
 
 // info returns the server's name for itself; nil: it has none.
 func (pc *pooledConn) info() json.RawMessage {
-	info, _ := jsonrpc.Member(pc.result, "serverInfo")
+	info, _ := rawjson.Member(pc.result, "serverInfo")
 	return info
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/streamable/internal/statelessclient"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -62,7 +63,7 @@ func (w *marked) pick(n int) int {
 func (w *marked) wait(most time.Duration) time.Duration { return time.Duration(w.pick(int(most))) }
 
 func (w *marked) serve(c *conn, m *jsonrpc.Message) {
-	mark, _ := jsonrpc.MemberText(m.Params(), "arguments", "mark")
+	mark, _ := rawjson.MemberText(m.Params(), "arguments", "mark")
 	w.next(c, &markedCall{m, mark})
 }
 
@@ -105,7 +106,7 @@ func (w *marked) responded(c *conn) {
 	if k == nil {
 		return
 	}
-	if raw, ok := jsonrpc.Member(m.Result(), "mark"); ok && string(raw) != fmt.Sprintf("%q", k.mark) {
+	if raw, ok := rawjson.Member(m.Result(), "mark"); ok && string(raw) != fmt.Sprintf("%q", k.mark) {
 		c.s.wrong("the server asked for %s and got %s", k.mark, raw)
 	}
 	w.next(c, k)

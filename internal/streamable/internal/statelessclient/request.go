@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/multiplex/sharing"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -43,7 +44,7 @@ func parseRequest(m *jsonrpc.Message, principal string) (*request, *httpcheck.Re
 	}
 	q := &request{Message: m, principal: principal, meta: meta}
 	if meta.LogLevel != nil {
-		level, _ := jsonrpc.Text(meta.LogLevel)
+		level, _ := rawjson.Text(meta.LogLevel)
 		q.logLevel = sharing.ParseLevel(level)
 		if q.logLevel == 0 {
 			return nil, invalidParams("%q is not a log level", mcp.MetaLogLevel)
@@ -56,7 +57,7 @@ func (q *request) declares(names ...string) bool { return mcp.Declares(q.meta.Ca
 
 // inputResponses returns the answers in a request, by their keys.
 func (q *request) inputResponses() (map[string]json.RawMessage, *httpcheck.Refusal) {
-	raw, ok := jsonrpc.Member(q.Params(), "inputResponses")
+	raw, ok := rawjson.Member(q.Params(), "inputResponses")
 	if !ok {
 		return nil, nil
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/internal/streamable/internal/statelessclient"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -211,8 +212,8 @@ func (a ask) message() string {
 func (a ask) request(ctx context.Context) *http.Request {
 	r := ssetest.Request(ctx, http.MethodPost, "/mcp", a.message(), "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", a.method)
 	for _, member := range []string{"name", "uri"} {
-		if raw, ok := jsonrpc.Member(json.RawMessage(a.message()), "params", member); ok && strings.Contains("tools/call prompts/get resources/read", a.method) {
-			name, _ := jsonrpc.Text(raw)
+		if raw, ok := rawjson.Member(json.RawMessage(a.message()), "params", member); ok && strings.Contains("tools/call prompts/get resources/read", a.method) {
+			name, _ := rawjson.Text(raw)
 			r.Header.Set("Mcp-Name", name)
 		}
 	}
@@ -288,7 +289,7 @@ func (r *response) last() json.RawMessage {
 
 // member returns what names lead to in the answer; empty for nothing.
 func (r *response) member(names ...string) string {
-	raw, _ := jsonrpc.Member(r.last(), names...)
+	raw, _ := rawjson.Member(r.last(), names...)
 	return string(raw)
 }
 

@@ -1,10 +1,9 @@
-package jsonrpc
+package rawjson
 
 import (
 	"bytes"
 	"encoding/json"
 	"strconv"
-	"strings"
 )
 
 // Member returns the value found by following names down from the object obj, as its
@@ -15,12 +14,12 @@ func Member(obj json.RawMessage, names ...string) (json.RawMessage, bool) {
 	if !ok {
 		return nil, false
 	}
-	return obj[at.from:at.to:at.to], true
+	return obj[at.From:at.To:at.To], true
 }
 
 // FirstValue returns the JSON value with which data begins, nil if there is none.
 func FirstValue(data []byte) json.RawMessage {
-	end, err := skipValue(data, 0, 0)
+	end, err := SkipValue(data, 0, 0)
 	if err != nil {
 		return nil
 	}
@@ -34,7 +33,7 @@ func ReplaceMember(obj, value json.RawMessage, names ...string) json.RawMessage 
 	if !ok {
 		return obj
 	}
-	return splice(obj, at, string(value))
+	return Splice(obj, at, string(value))
 }
 
 // SetMember returns obj with value as its member of that name: in place of the one
@@ -42,14 +41,14 @@ func ReplaceMember(obj, value json.RawMessage, names ...string) json.RawMessage 
 // JSON object unchanged.
 func SetMember(obj, value json.RawMessage, name string) json.RawMessage {
 	if at, ok := find(obj, []string{name}); ok {
-		return splice(obj, at, string(value))
+		return Splice(obj, at, string(value))
 	}
 	comma := ""
-	end, ok := eachMember(obj, 0, func(_, _ span) { comma = "," })
+	end, ok := eachMember(obj, 0, func(_, _ Span) { comma = "," })
 	if !ok {
 		return obj
 	}
-	return splice(obj, span{end - 1, end - 1}, comma+string(Quote(name))+":"+string(value))
+	return Splice(obj, Span{end - 1, end - 1}, comma+string(Quote(name))+":"+string(value))
 }
 
 // RemoveMember returns obj without its members of that name, and obj itself if there
@@ -57,20 +56,20 @@ func SetMember(obj, value json.RawMessage, name string) json.RawMessage {
 func RemoveMember(obj json.RawMessage, name string) json.RawMessage {
 	out := make([]byte, 0, len(obj))
 	first, last, removed := 0, 0, false // where the first member begins, and the last one has ended
-	_, ok := eachMember(obj, 0, func(n, value span) {
+	_, ok := eachMember(obj, 0, func(n, value Span) {
 		if first == 0 {
-			first, last, out = n.from, n.from, append(out, obj[:n.from]...)
+			first, last, out = n.From, n.From, append(out, obj[:n.From]...)
 		}
-		separator := obj[last:n.from]
-		last = value.to
-		if string(unquote(obj, n)) == name {
+		separator := obj[last:n.From]
+		last = value.To
+		if string(Unquote(obj, n)) == name {
 			removed = true
 			return
 		}
 		if len(out) > first {
 			out = append(out, separator...)
 		}
-		out = append(out, obj[n.from:value.to]...)
+		out = append(out, obj[n.From:value.To]...)
 	})
 	if !ok || !removed {
 		return obj
@@ -78,36 +77,36 @@ func RemoveMember(obj json.RawMessage, name string) json.RawMessage {
 	return append(out, obj[last:]...)
 }
 
-func find(obj []byte, names []string) (span, bool) {
-	at := span{0, len(obj)}
+func find(obj []byte, names []string) (Span, bool) {
+	at := Span{0, len(obj)}
 	for _, want := range names {
-		var found span
-		_, ok := eachMember(obj[:at.to], at.from, func(name, value span) {
-			if string(unquote(obj, name)) == want {
+		var found Span
+		_, ok := eachMember(obj[:at.To], at.From, func(name, value Span) {
+			if string(Unquote(obj, name)) == want {
 				found = value
 			}
 		})
 		if !ok {
-			return span{}, false
+			return Span{}, false
 		}
 		at = found // if it is none, the next round fails
 	}
-	return at, at.present()
+	return at, at.Present()
 }
 
 // eachMember calls visit with each member of the object that data has from i on, and
 // nothing else. It returns the index after the object's brace, and reports whether data
 // is one.
-func eachMember(data []byte, i int, visit func(name, value span)) (end int, ok bool) {
-	i = skipSpace(data, i)
+func eachMember(data []byte, i int, visit func(name, value Span)) (end int, ok bool) {
+	i = SkipSpace(data, i)
 	if i >= len(data) || data[i] != '{' {
 		return i, false
 	}
-	end, err := skipObject(data, i, 0, func(name, value span) error {
+	end, err := SkipObject(data, i, 0, func(name, value Span) error {
 		visit(name, value)
 		return nil
 	})
-	return end, err == nil && skipSpace(data, end) == len(data)
+	return end, err == nil && SkipSpace(data, end) == len(data)
 }
 
 // MemberText returns the text of a member: see [Member] and [Text].
@@ -122,10 +121,10 @@ func Text(raw json.RawMessage) (string, bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return "", false
 	}
-	if end, err := skipString(raw, 0); err != nil || end != len(raw) {
+	if end, err := SkipString(raw, 0); err != nil || end != len(raw) {
 		return "", false
 	}
-	return string(unquote(raw, span{0, len(raw)})), true
+	return string(Unquote(raw, Span{0, len(raw)})), true
 }
 
 // Integer returns the positive integer whose JSON form is raw. It reports false if
@@ -136,27 +135,6 @@ func Integer(raw json.RawMessage) (n int64, ok bool) {
 	}
 	u, err := strconv.ParseUint(string(raw), 10, 63)
 	return int64(u), err == nil
-}
-
-// Alike reports whether two ids can only mean the same request: an integer, the same with a
-// fraction of zeros, and its decimal in a string are alike. Some programs change one into
-// the other.
-func Alike(a, b ID) bool { return a == b || plainID(a) == plainID(b) }
-
-// plainID returns an id in the form that those alike share.
-func plainID(id ID) string {
-	text, isText := Text([]byte(id))
-	if !isText {
-		text = string(id)
-	}
-	if whole, fraction, ok := strings.Cut(text, "."); ok && !isText && strings.Trim(fraction, "0") == "" {
-		text = whole
-	}
-	digits := strings.TrimPrefix(text, "-")
-	if digits == "" || strings.Trim(digits, "0123456789") != "" || len(digits) > 1 && digits[0] == '0' {
-		return string(id)
-	}
-	return text
 }
 
 // Compact returns JSON without the white space between its tokens, and so without
@@ -191,32 +169,25 @@ func Filter(array json.RawMessage, keep func(element json.RawMessage) bool) json
 // Each calls visit with each element of an array, and reports whether array is one.
 // array must be valid JSON, as parts of a message are.
 func Each(array json.RawMessage, visit func(element json.RawMessage)) bool {
-	i := skipSpace(array, 0)
+	i := SkipSpace(array, 0)
 	if i >= len(array) || array[i] != '[' {
 		return false
 	}
 	// Each may nest as a message may.
-	_, err := skipArray(array, i, -1, func(at span) { visit(array[at.from:at.to:at.to]) })
+	_, err := SkipArray(array, i, -1, func(at Span) { visit(array[at.From:at.To:at.To]) })
 	return err == nil
 }
 
-// Split returns the elements, 1 to limit, of an array from outside. It fails with an *Error.
-func Split(data []byte, limit int) (elements []json.RawMessage, err *Error) {
-	if !json.Valid(data) {
-		return nil, Errorf(CodeParseError, "the body is not JSON")
-	}
-	n := 0
-	collect := func(element json.RawMessage) {
-		n++
-		if n <= limit { // millions of empty elements would take ten times their size
-			elements = append(elements, element)
-		}
-	}
-	if !Each(data, collect) {
-		return nil, Errorf(CodeInvalidRequest, "the batch is not an array, or nested too deeply")
-	}
-	if n == 0 || n > limit {
-		return nil, Errorf(CodeInvalidRequest, "the batch has %d messages: it must have 1 to %d", n, limit)
-	}
-	return elements, nil
+// Quote returns the JSON form of a string.
+func Quote(s string) json.RawMessage {
+	b, _ := json.Marshal(s) // a string always has a JSON form
+	return b
+}
+
+// Splice returns data with value in the place of a part of it.
+func Splice(data []byte, at Span, value string) []byte {
+	out := make([]byte, 0, len(data)-(at.To-at.From)+len(value))
+	out = append(out, data[:at.From]...)
+	out = append(out, value...)
+	return append(out, data[at.To:]...)
 }

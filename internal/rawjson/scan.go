@@ -1,4 +1,7 @@
-package jsonrpc
+// Package rawjson finds and changes values in JSON without decoding it, so that all other bytes stay as they came: a
+// gateway must not change what it carries. Functions that are not said to check their argument take valid JSON, as the
+// parts of a jsonrpc.Message are.
+package rawjson
 
 import (
 	"bytes"
@@ -13,20 +16,23 @@ import (
 // recursively and some die of depth; no MCP message comes near it.
 const MaxDepth = 512
 
-// span is a half-open range of bytes in a message; the zero span is "absent".
-type span struct{ from, to int }
+// Span is a half-open range of bytes, From up to and without To. The zero Span is absent.
+type Span struct{ From, To int }
 
-func (s span) present() bool { return s.to > s.from }
+// Present reports whether the range has bytes.
+func (s Span) Present() bool { return s.To > s.From }
 
-// syntaxError says where and why bytes are no JSON value (RFC 8259).
-type syntaxError struct {
-	at     int
-	reason string
+// A SyntaxError says where and why bytes are no JSON value (RFC 8259).
+type SyntaxError struct {
+	At     int
+	Reason string
 }
 
-func (e *syntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.reason, e.at) }
+// Error says why, and at which byte.
+func (e *SyntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.Reason, e.At) }
 
-func skipSpace(data []byte, i int) int {
+// SkipSpace returns the index of the first byte from i on that is no white space of JSON.
+func SkipSpace(data []byte, i int) int {
 	for i < len(data) {
 		switch data[i] {
 		case ' ', '\t', '\r', '\n':
@@ -38,18 +44,19 @@ func skipSpace(data []byte, i int) int {
 	return i
 }
 
-// skipValue returns the index after the JSON value that starts at data[i].
-func skipValue(data []byte, i, depth int) (int, error) {
+// SkipValue returns the index after the JSON value that starts at data[i]. depth is how many arrays and objects are
+// around it. The error is a *SyntaxError.
+func SkipValue(data []byte, i, depth int) (int, error) {
 	if i >= len(data) {
-		return i, &syntaxError{i, "unexpected end"}
+		return i, &SyntaxError{i, "unexpected end"}
 	}
 	switch c := data[i]; {
 	case c == '"':
-		return skipString(data, i)
+		return SkipString(data, i)
 	case c == '{':
-		return skipObject(data, i, depth, nil)
+		return SkipObject(data, i, depth, nil)
 	case c == '[':
-		return skipArray(data, i, depth, nil)
+		return SkipArray(data, i, depth, nil)
 	case c == '-' || c >= '0' && c <= '9':
 		return skipNumber(data, i)
 	case c == 't':
@@ -59,20 +66,21 @@ func skipValue(data []byte, i, depth int) (int, error) {
 	case c == 'n':
 		return skipWord(data, i, "null")
 	}
-	return i, &syntaxError{i, fmt.Sprintf("unexpected character %q", data[i])}
+	return i, &SyntaxError{i, fmt.Sprintf("unexpected character %q", data[i])}
 }
 
 func skipWord(data []byte, i int, word string) (int, error) {
 	if len(data)-i < len(word) {
-		return i, &syntaxError{len(data), "unexpected end"}
+		return i, &SyntaxError{len(data), "unexpected end"}
 	}
 	if string(data[i:i+len(word)]) != word {
-		return i, &syntaxError{i, "unknown word"}
+		return i, &SyntaxError{i, "unknown word"}
 	}
 	return i + len(word), nil
 }
 
-func skipString(data []byte, i int) (int, error) {
+// SkipString is SkipValue for a string.
+func SkipString(data []byte, i int) (int, error) {
 	for i = skipPlain(data, i+1); i < len(data); i = skipPlain(data, i) {
 		switch c := data[i]; c {
 		case '"':
@@ -84,10 +92,10 @@ func skipString(data []byte, i int) (int, error) {
 			}
 			i = n + 1
 		default:
-			return i, &syntaxError{i, fmt.Sprintf("control character 0x%02x in a string", c)}
+			return i, &SyntaxError{i, fmt.Sprintf("control character 0x%02x in a string", c)}
 		}
 	}
-	return i, &syntaxError{i, "unexpected end in a string"}
+	return i, &SyntaxError{i, "unexpected end in a string"}
 }
 
 // ones has every byte of a word set to 1, highs the highest bit of each byte.
@@ -119,7 +127,7 @@ func skipPlain(data []byte, i int) int {
 // skipEscape returns the index of the last byte of the escape at data[i].
 func skipEscape(data []byte, i int) (int, error) {
 	if i+1 >= len(data) {
-		return i, &syntaxError{i, "unexpected end in a string"}
+		return i, &SyntaxError{i, "unexpected end in a string"}
 	}
 	switch data[i+1] {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
@@ -127,12 +135,12 @@ func skipEscape(data []byte, i int) (int, error) {
 	case 'u':
 		for k := i + 2; k < i+6; k++ {
 			if k >= len(data) || strings.IndexByte("0123456789abcdefABCDEF", data[k]) < 0 {
-				return i, &syntaxError{i, "invalid \\u escape"}
+				return i, &SyntaxError{i, "invalid \\u escape"}
 			}
 		}
 		return i + 5, nil
 	}
-	return i, &syntaxError{i, "invalid escape"}
+	return i, &SyntaxError{i, "invalid escape"}
 }
 
 func skipDigits(data []byte, i int) (int, error) {
@@ -141,7 +149,7 @@ func skipDigits(data []byte, i int) (int, error) {
 		i++
 	}
 	if i == from {
-		return i, &syntaxError{i, "digit expected"}
+		return i, &SyntaxError{i, "digit expected"}
 	}
 	return i, nil
 }
@@ -172,35 +180,35 @@ func skipNumber(data []byte, i int) (int, error) {
 	return i, nil
 }
 
-// skipArray is skipValue for an array. It calls visit, if not nil, with each element.
-func skipArray(data []byte, i, depth int, visit func(element span)) (int, error) {
+// SkipArray is SkipValue for an array. It calls visit, if not nil, with each element.
+func SkipArray(data []byte, i, depth int, visit func(element Span)) (int, error) {
 	return skipItems(data, i, depth, ']', "array", func(i int) (int, error) {
-		end, err := skipValue(data, i, depth+1)
+		end, err := SkipValue(data, i, depth+1)
 		if err == nil && visit != nil {
-			visit(span{i, end})
+			visit(Span{i, end})
 		}
 		return end, err
 	})
 }
 
-// skipObject is skipValue for an object. It calls visit, if not nil, with each
+// SkipObject is SkipValue for an object. It calls visit, if not nil, with each
 // member; an error of visit ends the walk.
-func skipObject(data []byte, i, depth int, visit func(name, value span) error) (int, error) {
+func SkipObject(data []byte, i, depth int, visit func(name, value Span) error) (int, error) {
 	return skipItems(data, i, depth, '}', "object", func(i int) (int, error) {
 		name, value, err := skipMember(data, i, depth)
 		if err == nil && visit != nil {
 			err = visit(name, value)
 		}
-		return value.to, err
+		return value.To, err
 	})
 }
 
 // skipItems skips an array or an object, whose items skip skips.
 func skipItems(data []byte, i, depth int, shut byte, what string, skip func(i int) (int, error)) (end int, err error) {
 	if depth >= MaxDepth {
-		return i, &syntaxError{i, fmt.Sprintf("nested over %d levels", MaxDepth)}
+		return i, &SyntaxError{i, fmt.Sprintf("nested over %d levels", MaxDepth)}
 	}
-	i = skipSpace(data, i+1)
+	i = SkipSpace(data, i+1)
 	if i < len(data) && data[i] == shut {
 		return i + 1, nil
 	}
@@ -209,45 +217,45 @@ func skipItems(data []byte, i, depth int, shut byte, what string, skip func(i in
 		if err != nil {
 			return i, err
 		}
-		i = skipSpace(data, i)
+		i = SkipSpace(data, i)
 		switch {
 		case i >= len(data):
-			return i, &syntaxError{i, "unexpected end in an " + what}
+			return i, &SyntaxError{i, "unexpected end in an " + what}
 		case data[i] == shut:
 			return i + 1, nil
 		case data[i] != ',':
-			return i, &syntaxError{i, fmt.Sprintf("',' or '%c' expected", shut)}
+			return i, &SyntaxError{i, fmt.Sprintf("',' or '%c' expected", shut)}
 		}
-		i = skipSpace(data, i+1)
+		i = SkipSpace(data, i+1)
 	}
 }
 
-func skipMember(data []byte, i, depth int) (name, value span, err error) {
+func skipMember(data []byte, i, depth int) (name, value Span, err error) {
 	if i >= len(data) || data[i] != '"' {
-		return name, value, &syntaxError{i, "member name expected"}
+		return name, value, &SyntaxError{i, "member name expected"}
 	}
-	name.from = i
-	name.to, err = skipString(data, i)
+	name.From = i
+	name.To, err = SkipString(data, i)
 	if err != nil {
 		return name, value, err
 	}
-	i = skipSpace(data, name.to)
+	i = SkipSpace(data, name.To)
 	if i >= len(data) || data[i] != ':' {
-		return name, value, &syntaxError{i, "':' expected"}
+		return name, value, &SyntaxError{i, "':' expected"}
 	}
-	value.from = skipSpace(data, i+1)
-	value.to, err = skipValue(data, value.from, depth+1)
+	value.From = SkipSpace(data, i+1)
+	value.To, err = SkipValue(data, value.From, depth+1)
 	return name, value, err
 }
 
-// unquote returns the string whose JSON form is data[s.from:s.to]. The result is
+// Unquote returns the string whose JSON form is data[s.From:s.To]. The result is
 // part of data if the string has no escapes.
-func unquote(data []byte, s span) []byte {
-	raw := data[s.from+1 : s.to-1]
+func Unquote(data []byte, s Span) []byte {
+	raw := data[s.From+1 : s.To-1]
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return raw
 	}
 	var v string
-	_ = json.Unmarshal(data[s.from:s.to], &v) // valid by the scan
+	_ = json.Unmarshal(data[s.From:s.To], &v) // valid by the scan
 	return []byte(v)
 }
