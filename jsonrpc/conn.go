@@ -79,27 +79,6 @@ type Attributed interface {
 	RecvFor() (msg []byte, request ID, err error)
 }
 
-// Form is how a message stood in its line, as far as that says whose text it may be: servers
-// print what others wrote.
-type Form uint8
-
-// The forms of a message.
-const (
-	Plain       Form = iota // nothing is before it that a person could have written
-	AfterPrompt             // after a prompt without a word, or after the title of a terminal
-	InList                  // in an array: servers of 2025-03-26 write batches, others print lists
-	Broken                  // in single quotes, as Python prints an object, or cut
-	AfterWords              // after words without quotes or brackets
-)
-
-// Formed is a Conn to a peer that writes lines, in which other text may stand beside a message.
-type Formed interface {
-	Conn
-	// RecvForm is RecvFor of an Attributed, and also returns the form of the message. Recv returns
-	// only messages that are Plain.
-	RecvForm() (msg []byte, request ID, form Form, err error)
-}
-
 // Stateless is a Conn that can tell whether its peer is a server of MCP 2026-07-28. Such a Conn
 // takes requests of that version as they are, beside those of sessions.
 type Stateless interface {

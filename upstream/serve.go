@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/internal/caller"
+	"github.com/mcp-sse/mcp-sse/internal/wire"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -83,7 +84,7 @@ func (c *serveConn) Send(msg []byte) error { return c.in.Offer(msg) }
 // Recv returns the next line that the function has written.
 func (c *serveConn) Recv() ([]byte, error) {
 	for {
-		line, err := jsonrpc.ReadLine(c.lines, buffer.MaxMessageBytes)
+		line, err := wire.ReadLine(c.lines, buffer.MaxMessageBytes)
 		switch {
 		case errors.Is(err, io.ErrClosedPipe):
 			return nil, jsonrpc.ErrClosed

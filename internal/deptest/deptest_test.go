@@ -20,7 +20,7 @@ const module = "github.com/mcp-sse/mcp-sse"
 var layers = [][]string{
 	{"internal/atomicfile", "internal/closed", "internal/hosts", "internal/plainjson", "internal/rawjson"},
 	{"jsonrpc", "metrics", "auth", "internal/idle", "auth/oauthclient", "internal/caller", "internal/clients", "internal/environ", "internal/private", "internal/clip", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid", "internal/unreached", "internal/clusterwords"},
-	{"internal/mcp", "internal/pages", "internal/upstream/implementation", "internal/budget", "internal/details"},
+	{"internal/wire", "internal/mcp", "internal/pages", "internal/upstream/implementation", "internal/budget", "internal/details"},
 	{"internal/stateless", "internal/buffer", "internal/remember"},
 	{"connstate", "internal/multiplex/sharing"},
 	{"internal/upstream/exchange", "internal/upstream/inprocess"},

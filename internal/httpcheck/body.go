@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/wire"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -87,7 +88,7 @@ func (f *Checker) tooLarge(b *Body, r *http.Request) *Refusal {
 		n, _ := io.ReadFull(r.Body, front) // the discarding below notices its end
 		front = front[:n]
 	}
-	why.ID = jsonrpc.RequestIDInFront(front[:min(len(front), maxFront)])
+	why.ID = wire.RequestIDInFront(front[:min(len(front), maxFront)])
 	_, err := io.CopyN(io.Discard, r.Body, maxDiscarded)
 	why.Unread = err != io.EOF
 	return why
@@ -158,7 +159,7 @@ func (b *Body) read(from io.Reader, length, limit int64, hold func(n, held int) 
 
 // ParseMessage returns the message in a body.
 func ParseMessage(body []byte) (*jsonrpc.Message, *Refusal) {
-	m, err := jsonrpc.ParseClient(body)
+	m, err := wire.ParseClient(body)
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		reason := metrics.PostInvalidRequest
 		if e.Code == jsonrpc.CodeParseError {

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/details"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
+	"github.com/mcp-sse/mcp-sse/internal/wire"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -131,7 +132,7 @@ func errorType(m *jsonrpc.Message) string {
 // receiveInvalid handles a message that is not valid JSON-RPC. If it still names the request
 // that it answers, that request fails. Anything else may be a line of a log on stdout.
 func (s *Session) receiveInvalid(data []byte, err error) {
-	if id, whole, ok := jsonrpc.AnsweredID(data); ok {
+	if id, whole, ok := wire.AnsweredID(data); ok {
 		e := s.takeOut(func(t *table) *entry {
 			e, names := t.find(id)
 			if names != namesRequest || !whole && t.begins(e.id) {

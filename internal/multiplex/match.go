@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
+	"github.com/mcp-sse/mcp-sse/internal/wire"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -196,7 +197,7 @@ func (m matching) verdict(r response) verdict {
 //
 // m and err are what Parse returned.
 func (s *Session) takes(a arrival, m *jsonrpc.Message, err error) bool {
-	if a.form == jsonrpc.Plain {
+	if a.form == wire.Plain {
 		return true
 	}
 	s.mu.Lock()
@@ -204,10 +205,10 @@ func (s *Session) takes(a arrival, m *jsonrpc.Message, err error) bool {
 	t := &s.table
 	var id jsonrpc.ID
 	switch {
-	case a.form == jsonrpc.InList && t.batches:
+	case a.form == wire.InList && t.batches:
 		return true
 	case err != nil:
-		id, _, _ = jsonrpc.AnsweredID(a.data)
+		id, _, _ = wire.AnsweredID(a.data)
 	case m.Kind == jsonrpc.Response:
 		id = m.ID
 	}
@@ -215,7 +216,7 @@ func (s *Session) takes(a arrival, m *jsonrpc.Message, err error) bool {
 	if names != namesRequest {
 		return false
 	}
-	mayBeOwn := a.form == jsonrpc.AfterPrompt || a.form == jsonrpc.Broken
+	mayBeOwn := a.form == wire.AfterPrompt || a.form == wire.Broken
 	return e.method == mcp.MethodInitialize || !s.opts.Shared && mayBeOwn
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
+	"github.com/mcp-sse/mcp-sse/internal/wire"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -101,7 +102,7 @@ func New(conn jsonrpc.Conn, opts Options) *Session {
 	case jsonrpc.Local:
 		s.local = c
 		c.Push(func(data []byte, err error) { s.receive(arrival{data: data}, err) })
-	case jsonrpc.Formed:
+	case wire.Formed:
 		_, s.table.tells = conn.(jsonrpc.Attributed)
 		go s.readLoop(func() (a arrival, err error) { // ends with the Conn, at the latest on Close
 			a.data, a.related, a.form, err = c.RecvForm()
@@ -289,7 +290,7 @@ func (s *Session) Notify(method string, params json.RawMessage) error {
 type arrival struct {
 	data    []byte
 	related jsonrpc.ID // the request that it came with, empty if unknown
-	form    jsonrpc.Form
+	form    wire.Form
 }
 
 // readLoop is the reader loop.
@@ -307,7 +308,7 @@ func (s *Session) receive(a arrival, err error) bool {
 	data, related := a.data, a.related
 	m, err := jsonrpc.Parse(data)
 	if err != nil {
-		if mended := jsonrpc.Mend(data); mended != nil {
+		if mended := wire.Mend(data); mended != nil {
 			m, err = jsonrpc.Parse(mended)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/multiplex"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/internal/wire"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -32,8 +33,8 @@ type fakeConn struct {
 
 type incoming struct {
 	data    []byte
-	related jsonrpc.ID   // the request that it came with, for an attributedConn
-	form    jsonrpc.Form // for a formedConn
+	related jsonrpc.ID // the request that it came with, for an attributedConn
+	form    wire.Form  // for a formedConn
 	err     error
 }
 
@@ -54,14 +55,14 @@ func (c attributedConn) RecvFor() ([]byte, jsonrpc.ID, error) {
 // formedConn is a fakeConn that tells in which form its messages came.
 type formedConn struct{ *fakeConn }
 
-var _ jsonrpc.Formed = formedConn{}
+var _ wire.Formed = formedConn{}
 
-func (c formedConn) RecvForm() ([]byte, jsonrpc.ID, jsonrpc.Form, error) {
+func (c formedConn) RecvForm() ([]byte, jsonrpc.ID, wire.Form, error) {
 	select {
 	case m := <-c.in:
 		return m.data, "", m.form, m.err
 	case <-c.done:
-		return nil, "", jsonrpc.Plain, jsonrpc.ErrClosed
+		return nil, "", wire.Plain, jsonrpc.ErrClosed
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/wire"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -132,13 +133,13 @@ const stuckTimeout = time.Second
 func read(in io.Reader, c connstate.ForTransport, o Options) error {
 	lines := bufio.NewReaderSize(in, 64<<10)
 	for {
-		line, err := jsonrpc.ReadLine(lines, o.MaxMessageBytes)
+		line, err := wire.ReadLine(lines, o.MaxMessageBytes)
 		switch {
 		case errors.Is(err, jsonrpc.ErrTooLong):
 			o.Metrics.PostRejected(metrics.PostTooLarge)
 			refuse(c, jsonrpc.Null, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the message is over %d bytes",
 				o.MaxMessageBytes))
-			err = jsonrpc.SkipLine(lines)
+			err = wire.SkipLine(lines)
 		case len(line) > 0:
 			receive(line, c, o)
 		}
@@ -154,7 +155,7 @@ func read(in io.Reader, c connstate.ForTransport, o Options) error {
 
 // receive handles a line of the client.
 func receive(line []byte, c connstate.ForTransport, o Options) {
-	m, err := jsonrpc.ParseClient(line)
+	m, err := wire.ParseClient(line)
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		reason, id := metrics.PostInvalidRequest, jsonrpc.Null
 		if e.Code == jsonrpc.CodeParseError {

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/exchange"
+	"github.com/mcp-sse/mcp-sse/internal/wire"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -38,7 +39,7 @@ type Pipe struct {
 
 var (
 	_ jsonrpc.Attributed = (*Pipe)(nil)
-	_ jsonrpc.Formed     = (*Pipe)(nil)
+	_ wire.Formed        = (*Pipe)(nil)
 	_ jsonrpc.Stateless  = (*Pipe)(nil)
 )
 
@@ -98,14 +99,14 @@ func (p *Pipe) Recv() ([]byte, error) {
 // RecvFor is RecvForm for messages that are plain.
 func (p *Pipe) RecvFor() ([]byte, jsonrpc.ID, error) {
 	for {
-		if msg, request, form, err := p.RecvForm(); err != nil || form == jsonrpc.Plain {
+		if msg, request, form, err := p.RecvForm(); err != nil || form == wire.Plain {
 			return msg, request, err
 		}
 	}
 }
 
 // RecvForm returns the next message, the request that it came with if that is known, and its form.
-func (p *Pipe) RecvForm() ([]byte, jsonrpc.ID, jsonrpc.Form, error) {
+func (p *Pipe) RecvForm() ([]byte, jsonrpc.ID, wire.Form, error) {
 	if p.queue.Load() == nil {
 		msg, form, err := p.recvForm()
 		if err != nil || p.settled.Load() || !p.refused(msg) {
@@ -113,16 +114,16 @@ func (p *Pipe) RecvForm() ([]byte, jsonrpc.ID, jsonrpc.Form, error) {
 		}
 	}
 	msg, request, err := p.queue.Load().RecvFor()
-	return msg, request, jsonrpc.Plain, err
+	return msg, request, wire.Plain, err
 }
 
-func (p *Pipe) recvForm() ([]byte, jsonrpc.Form, error) {
-	if formed, ok := p.pipe.(jsonrpc.Formed); ok {
+func (p *Pipe) recvForm() ([]byte, wire.Form, error) {
+	if formed, ok := p.pipe.(wire.Formed); ok {
 		msg, _, form, err := formed.RecvForm()
 		return msg, form, err
 	}
 	msg, err := p.pipe.Recv()
-	return msg, jsonrpc.Plain, err
+	return msg, wire.Plain, err
 }
 
 // refused reports whether msg refuses initialize, and begins to find out why.

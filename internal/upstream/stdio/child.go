@@ -19,6 +19,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/closed"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
+	"github.com/mcp-sse/mcp-sse/internal/wire"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -34,7 +35,7 @@ const (
 	maxPipeBytes = 1 << 20
 )
 
-var _ jsonrpc.Formed = (*child)(nil)
+var _ wire.Formed = (*child)(nil)
 
 // child is one session with a child process.
 type child struct {
@@ -121,18 +122,18 @@ func (c *child) unwritable(err error) {
 	_ = c.kill() // logs its error
 }
 
-// Recv returns the next message on the child's stdout that is jsonrpc.Plain. See
+// Recv returns the next message on the child's stdout that is wire.Plain. See
 // [Command.Dial] for its errors.
 func (c *child) Recv() ([]byte, error) {
 	for {
-		if msg, _, form, err := c.RecvForm(); err != nil || form == jsonrpc.Plain {
+		if msg, _, form, err := c.RecvForm(); err != nil || form == wire.Plain {
 			return msg, err
 		}
 	}
 }
 
 // RecvForm returns the next message on the child's stdout, and its form. The request is unknown.
-func (c *child) RecvForm() ([]byte, jsonrpc.ID, jsonrpc.Form, error) {
+func (c *child) RecvForm() ([]byte, jsonrpc.ID, wire.Form, error) {
 	c.readMu.Lock()
 	defer c.readMu.Unlock()
 	for c.final == nil && !c.isClosing() {
@@ -143,7 +144,7 @@ func (c *child) RecvForm() ([]byte, jsonrpc.ID, jsonrpc.Form, error) {
 		}
 		var line []byte
 		if c.readErr == nil { // it stays, and the last line may come with it
-			line, c.readErr = jsonrpc.ReadLine(c.lines, c.cmd.MaxLineBytes)
+			line, c.readErr = wire.ReadLine(c.lines, c.cmd.MaxLineBytes)
 		}
 		if len(c.pending) == 0 {
 			c.pending = c.accept(line, c.readErr != nil)
@@ -154,9 +155,9 @@ func (c *child) RecvForm() ([]byte, jsonrpc.ID, jsonrpc.Form, error) {
 		}
 	}
 	if c.isClosing() {
-		return nil, "", jsonrpc.Plain, jsonrpc.ErrClosed
+		return nil, "", wire.Plain, jsonrpc.ErrClosed
 	}
-	return nil, "", jsonrpc.Plain, c.final
+	return nil, "", wire.Plain, c.final
 }
 
 // accept returns the messages in a line. cut says that stdout ended before the line did.
@@ -181,7 +182,7 @@ func (c *child) accept(line []byte, cut bool) []message {
 	}
 	c.parts = found.part
 	if len(found.messages) > 0 {
-		if found.messages[0].form != jsonrpc.AfterWords { // else it may be a text
+		if found.messages[0].form != wire.AfterWords { // else it may be a text
 			c.messages += len(found.messages)
 			c.heard.Store(true)
 			c.manner.Store(nil)

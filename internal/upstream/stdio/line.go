@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/internal/wire"
 )
 
 // Stdout is for MCP: one JSON message a line. Servers write other things there too, and
@@ -24,7 +24,7 @@ type content struct {
 // message is a message on stdout.
 type message struct {
 	data []byte
-	form jsonrpc.Form
+	form wire.Form
 }
 
 // read says what a line is. parts says that the line before was, or began, JSON over
@@ -32,10 +32,10 @@ type message struct {
 //
 //	before the first message            | after it                             | the line is
 //	------------------------------------|--------------------------------------|--------------------------
-//	noise                               | messages, and noise                  | messages: jsonrpc.Plain
-//	[                                   | messages, commas and noise, then ]   | messages: jsonrpc.InList
-//	noise, a title, then a bare prompt  | messages, and noise                  | messages: jsonrpc.AfterPrompt
-//	words without quotes or brackets    | noise                                | a message: jsonrpc.AfterWords
+//	noise                               | messages, and noise                  | messages: wire.Plain
+//	[                                   | messages, commas and noise, then ]   | messages: wire.InList
+//	noise, a title, then a bare prompt  | messages, and noise                  | messages: wire.AfterPrompt
+//	words without quotes or brackets    | noise                                | a message: wire.AfterWords
 //	noise                               | it names its version, but is broken  | a broken message
 //	noise                               | { that does not end                  | a part of JSON over several lines
 //	anything else                       |                                      | text
@@ -59,15 +59,15 @@ func read(line []byte, parts bool) content {
 	at, form := beginning(line)
 	messages, size := messagesAt(line[at:], form)
 	rest := line[at:]
-	opens, ends := rest[0] == '{' && form == jsonrpc.Plain, rest[len(rest)-1] == '}'
+	opens, ends := rest[0] == '{' && form == wire.Plain, rest[len(rest)-1] == '}'
 	switch {
 	case len(messages) > 0 && size == len(rest):
 		last := messages[len(messages)-1].data
 		return content{messages: messages, text: bytes.Trim(line[:at:at], byteOrderMark+" \t\x00"),
 			part: opens && !json.Valid(last) && !closes(last)}
-	case len(messages) > 0 && form == jsonrpc.Plain: // what the messages say may be secret
+	case len(messages) > 0 && form == wire.Plain: // what the messages say may be secret
 		return content{text: rest[size:]}
-	case opens && ends && closes(rest) && !json.Valid(rest) && jsonrpc.NamesVersion(rest):
+	case opens && ends && closes(rest) && !json.Valid(rest) && wire.NamesVersion(rest):
 		return content{messages: []message{{rest, brokenForm(rest, true)}}}
 	case opens && !ends, parts:
 		return content{part: true}
@@ -97,57 +97,57 @@ const quotesAndBrackets = "\"'`´‘’‚‛“”„‟‹›«»「」『』(
 // beginning returns the offset of the first thing in a line that may be a message, and the form that
 // messages there have. The offset is less than the length of the line, which has no white space at its
 // ends.
-func beginning(line []byte) (at int, form jsonrpc.Form) {
+func beginning(line []byte) (at int, form wire.Form) {
 	at = min(len(notText.Find(line)), len(line)-1)
 	switch line[at] {
 	case '{':
-		return at, jsonrpc.Plain
+		return at, wire.Plain
 	case '[':
-		return at, jsonrpc.InList
+		return at, wire.InList
 	}
 	if after := len(prompt.Find(line)); after > at && after < len(line) && line[after] == '{' {
-		return after, jsonrpc.AfterPrompt
+		return after, wire.AfterPrompt
 	}
 	if first := bytes.IndexAny(line, quotesAndBrackets); first > 0 && line[first] == '{' {
-		return first, jsonrpc.AfterWords
+		return first, wire.AfterWords
 	}
-	return at, jsonrpc.Plain
+	return at, wire.Plain
 }
 
 // messagesAt returns the messages that a text begins with, which have nothing but noise between them,
 // and commas in a list. size is that of the text if it has nothing else, or of the messages and the
 // noise.
-func messagesAt(text []byte, form jsonrpc.Form) (found []message, size int) {
+func messagesAt(text []byte, form wire.Form) (found []message, size int) {
 	at := 0
-	if form == jsonrpc.InList {
+	if form == wire.InList {
 		at++
 	}
 	for {
 		at += len(notText.Find(text[at:]))
 		some, n := messageAt(text[at:], form)
-		if n == 0 && form == jsonrpc.InList { // without its end it may be one of a log
+		if n == 0 && form == wire.InList { // without its end it may be one of a log
 			return nil, at
 		} else if n == 0 {
 			return found, at
 		}
 		found = append(found, some...)
 		at += n
-		if form != jsonrpc.InList && notTextAtEnd.Match(text[at:]) {
+		if form != wire.InList && notTextAtEnd.Match(text[at:]) {
 			return found, len(text)
 		}
 		at += len(notText.Find(text[at:]))
 		switch {
-		case form == jsonrpc.InList && at < len(text) && text[at] == ',':
+		case form == wire.InList && at < len(text) && text[at] == ',':
 			at++
 			continue
-		case form == jsonrpc.InList && at < len(text) && text[at] == ']':
+		case form == wire.InList && at < len(text) && text[at] == ']':
 			if at++; notTextAtEnd.Match(text[at:]) {
 				at = len(text)
 			}
 			return found, at
-		case form == jsonrpc.InList:
+		case form == wire.InList:
 			return nil, at
-		case form == jsonrpc.AfterWords:
+		case form == wire.AfterWords:
 			return nil, at
 		}
 	}
@@ -156,7 +156,7 @@ func messagesAt(text []byte, form jsonrpc.Form) (found []message, size int) {
 // messageAt returns the message that a text begins with and its size, 0 if there is none. A message that
 // is cut by another one, with which the text ends, counts as one with that: a server that writes without a
 // lock may begin a message, and write another one and the end of the line before it goes on.
-func messageAt(text []byte, form jsonrpc.Form) (found []message, size int) {
+func messageAt(text []byte, form wire.Form) (found []message, size int) {
 	if len(text) == 0 || text[0] != '{' {
 		return nil, 0
 	}
@@ -166,8 +166,8 @@ func messageAt(text []byte, form jsonrpc.Form) (found []message, size int) {
 		}
 		return []message{{value, form}}, len(value)
 	}
-	value, closed := jsonrpc.Outermost(text)
-	if form != jsonrpc.Plain {
+	value, closed := wire.Outermost(text)
+	if form != wire.Plain {
 		if !closed || !isBroken(value) || !isWrittenAsJSON(value) {
 			return nil, 0
 		}
@@ -176,7 +176,7 @@ func messageAt(text []byte, form jsonrpc.Form) (found []message, size int) {
 	if !closed {
 		if last := whole(text); last > 0 {
 			if value = text[:last:last]; isBroken(value) {
-				found = append(found, message{value, jsonrpc.Broken})
+				found = append(found, message{value, wire.Broken})
 			}
 			return append(found, message{text[last:], form}), len(text)
 		}
@@ -193,7 +193,7 @@ func messageAt(text []byte, form jsonrpc.Form) (found []message, size int) {
 func whole(text []byte) int {
 	last := bytes.LastIndex(text, []byte(messageBegins))
 	if last <= 0 || !bytes.HasPrefix(text, []byte(messageBegins[:2])) ||
-		len(rawjson.FirstValue(text[last:])) != len(text)-last || !jsonrpc.IsCutBy(text, last) {
+		len(rawjson.FirstValue(text[last:])) != len(text)-last || !wire.IsCutBy(text, last) {
 		return 0
 	}
 	return last
@@ -201,28 +201,28 @@ func whole(text []byte) int {
 
 // closes reports whether an object, which need not be JSON, ends with its text.
 func closes(text []byte) bool {
-	value, closed := jsonrpc.Outermost(text)
+	value, closed := wire.Outermost(text)
 	return closed && len(value) == len(text)
 }
 
 // isBroken reports whether an object that is no JSON is a message with an id.
 func isBroken(object []byte) bool {
-	_, _, answers := jsonrpc.AnsweredID(object)
+	_, _, answers := wire.AnsweredID(object)
 	return answers
 }
 
 // isWrittenAsJSON reports whether a broken object begins as one of JSON, and names the version of JSON-RPC.
 func isWrittenAsJSON(object []byte) bool {
-	return brokenForm(object, true) == jsonrpc.Plain && jsonrpc.NamesVersion(object)
+	return brokenForm(object, true) == wire.Plain && wire.NamesVersion(object)
 }
 
 // brokenForm returns the form of a broken message that stands alone. closed says that it ends.
-func brokenForm(object []byte, closed bool) jsonrpc.Form {
+func brokenForm(object []byte, closed bool) wire.Form {
 	members := bytes.TrimLeft(object[1:], " \t")
 	if closed && len(members) > 0 && members[0] == '"' {
-		return jsonrpc.Plain
+		return wire.Plain
 	}
-	return jsonrpc.Broken
+	return wire.Broken
 }
 
 // messageBegins is how most messages begin.
@@ -231,7 +231,7 @@ const messageBegins = `{"jsonrpc"`
 // isMessage reports whether a JSON object is a message. An object with members of its own is a line of a log, as pino
 // and zap write them, even if it has the members of a message too: some servers merge what they got into their log.
 func isMessage(object json.RawMessage) bool {
-	return jsonrpc.IsMessage(object) || jsonrpc.Mend(object) != nil && jsonrpc.IsBareResponse(object)
+	return wire.IsMessage(object) || wire.Mend(object) != nil && wire.IsBareResponse(object)
 }
 
 // valid returns line with U+FFFD in the place of what is not UTF-8.

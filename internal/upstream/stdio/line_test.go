@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/internal/wire"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -22,7 +23,7 @@ func TestLinesOfStdout(t *testing.T) {
 	for name, c := range map[string]struct {
 		line, message, text string
 		part                bool
-		form                jsonrpc.Form // of the first message
+		form                wire.Form // of the first message
 	}{
 		"a message":                   {line: answer, message: answer},
 		"one with blanks":             {line: " " + answer + "\r", message: answer},
@@ -31,44 +32,44 @@ func TestLinesOfStdout(t *testing.T) {
 		"no version":                  {line: without, message: without},
 		"no version, an error":        {line: `{"id":1,"error":{"code":-1,"message":"m"}}`, message: `{"id":1,"error":{"code":-1,"message":"m"}}`},
 		"not JSON: NaN":               {line: `{"jsonrpc":"2.0","id":1,"result":NaN}`, message: `{"jsonrpc":"2.0","id":1,"result":NaN}`},
-		"not JSON: single quotes":     {line: `{'jsonrpc': '2.0', 'id': 1}`, message: `{'jsonrpc': '2.0', 'id': 1}`, form: jsonrpc.Broken},
-		"cut short":                   {line: `{"jsonrpc":"2.0","id":1,"result":{"a":"b`, message: `{"jsonrpc":"2.0","id":1,"result":{"a":"b`, part: true, form: jsonrpc.Broken},
+		"not JSON: single quotes":     {line: `{'jsonrpc': '2.0', 'id': 1}`, message: `{'jsonrpc': '2.0', 'id': 1}`, form: wire.Broken},
+		"cut short":                   {line: `{"jsonrpc":"2.0","id":1,"result":{"a":"b`, message: `{"jsonrpc":"2.0","id":1,"result":{"a":"b`, part: true, form: wire.Broken},
 		"after an escape sequence":    {line: "\x1b[0m" + answer, message: answer, text: "\x1b[0m"},
-		"after a title":               {line: "\x1b]0;title\a" + answer, message: answer, text: "\x1b]0;title\a", form: jsonrpc.AfterPrompt},
-		"after a title and a prompt":  {line: "\x1b]0;title\x1b\\\x1b[1m$ \x1b[0m" + answer, message: answer, text: "\x1b]0;title\x1b\\\x1b[1m$ \x1b[0m", form: jsonrpc.AfterPrompt},
+		"after a title":               {line: "\x1b]0;title\a" + answer, message: answer, text: "\x1b]0;title\a", form: wire.AfterPrompt},
+		"after a title and a prompt":  {line: "\x1b]0;title\x1b\\\x1b[1m$ \x1b[0m" + answer, message: answer, text: "\x1b]0;title\x1b\\\x1b[1m$ \x1b[0m", form: wire.AfterPrompt},
 		"before a title":              {line: answer + "\x1b]0;title\a", message: answer},
-		"after a prompt":              {line: "> " + answer, message: answer, text: ">", form: jsonrpc.AfterPrompt},
-		"after one of Python":         {line: ">>> " + answer, message: answer, text: ">>>", form: jsonrpc.AfterPrompt},
-		"after one of a root shell":   {line: "\x1b[?2004h# " + answer, message: answer, text: "\x1b[?2004h#", form: jsonrpc.AfterPrompt},
-		"after a prompt with a word":  {line: "ready> " + answer, message: answer, text: "ready>", form: jsonrpc.AfterWords},
-		"after progress":              {line: "loading 100%\r" + answer, message: answer, text: "loading 100%\r", form: jsonrpc.AfterWords},
+		"after a prompt":              {line: "> " + answer, message: answer, text: ">", form: wire.AfterPrompt},
+		"after one of Python":         {line: ">>> " + answer, message: answer, text: ">>>", form: wire.AfterPrompt},
+		"after one of a root shell":   {line: "\x1b[?2004h# " + answer, message: answer, text: "\x1b[?2004h#", form: wire.AfterPrompt},
+		"after a prompt with a word":  {line: "ready> " + answer, message: answer, text: "ready>", form: wire.AfterWords},
+		"after progress":              {line: "loading 100%\r" + answer, message: answer, text: "loading 100%\r", form: wire.AfterWords},
 		"after a backspace":           {line: "\b\x1b[2K\r" + answer, message: answer, text: "\b\x1b[2K\r"},
 		"after what is like one":      {line: `{"a":1} {"b" ` + without, text: `{"a":1} {"b" ` + without},
 		"before an escape sequence":   {line: answer + "\x1b[0m", message: answer},
-		"in a prompt without version": {line: "> " + without, message: without, text: ">", form: jsonrpc.AfterPrompt},
-		"a batch":                     {line: "[" + answer + "]", message: answer, text: "", form: jsonrpc.InList},
-		"a batch of two":              {line: "[" + answer + "," + without + "]", message: answer + "\n" + without, form: jsonrpc.InList},
+		"in a prompt without version": {line: "> " + without, message: without, text: ">", form: wire.AfterPrompt},
+		"a batch":                     {line: "[" + answer + "]", message: answer, text: "", form: wire.InList},
+		"a batch of two":              {line: "[" + answer + "," + without + "]", message: answer + "\n" + without, form: wire.InList},
 		"two on one line":             {line: answer + without, message: answer + "\n" + without},
 		"two with what is no text":    {line: answer + " \x1b[0m\x00\uFEFF" + without, message: answer + "\n" + without},
 		"two with text between":       {line: answer + " and " + without, text: "and " + without},
 		"a whole and a broken one":    {line: answer + broken, message: answer + "\n" + broken},
 		"after a line of a log":       {line: `{"level":30,"msg":"hi"}` + answer, text: `{"level":30,"msg":"hi"}` + answer},
 		"after braces":                {line: "{ready} " + answer, text: "{ready} " + answer},
-		"broken after a prompt":       {line: "> " + broken, message: broken, text: ">", form: jsonrpc.AfterPrompt},
-		"cut after an escape":         {line: "\x1b[0m" + `{"jsonrpc":"2.0","id":2,"result":{"v":`, message: `{"jsonrpc":"2.0","id":2,"result":{"v":`, text: "\x1b[0m", part: true, form: jsonrpc.Broken},
+		"broken after a prompt":       {line: "> " + broken, message: broken, text: ">", form: wire.AfterPrompt},
+		"cut after an escape":         {line: "\x1b[0m" + `{"jsonrpc":"2.0","id":2,"result":{"v":`, message: `{"jsonrpc":"2.0","id":2,"result":{"v":`, text: "\x1b[0m", part: true, form: wire.Broken},
 		"broken without version":      {line: `{"id":2,"result":{"v":NaN}}`, message: `{"id":2,"result":{"v":NaN}}`},
-		"only the brace is missing":   {line: `{"result":{},"jsonrpc":"2.0","id":2`, message: `{"result":{},"jsonrpc":"2.0","id":2`, part: true, form: jsonrpc.Broken},
+		"only the brace is missing":   {line: `{"result":{},"jsonrpc":"2.0","id":2`, message: `{"result":{},"jsonrpc":"2.0","id":2`, part: true, form: wire.Broken},
 		"broken, with the id twice":   {line: `{"jsonrpc":"2.0","id":2,"result":{"v":NaN},"id":2}`, message: `{"jsonrpc":"2.0","id":2,"result":{"v":NaN},"id":2}`},
 
 		"broken, with an answer inside": {line: `{"jsonrpc":"2.0","id":2,"result":{"v":NaN,"a":[` + without + `]}}`, message: `{"jsonrpc":"2.0","id":2,"result":{"v":NaN,"a":[` + without + `]}}`},
-		"cut, with an answer inside":    {line: `{"jsonrpc":"2.0","id":2,"result":{"a":[` + without + `],"b":"x`, message: `{"jsonrpc":"2.0","id":2,"result":{"a":[` + without + `],"b":"x`, part: true, form: jsonrpc.Broken},
+		"cut, with an answer inside":    {line: `{"jsonrpc":"2.0","id":2,"result":{"a":[` + without + `],"b":"x`, message: `{"jsonrpc":"2.0","id":2,"result":{"a":[` + without + `],"b":"x`, part: true, form: wire.Broken},
 		"a broken and a whole one":      {line: broken + answer, message: broken + "\n" + answer},
 		"two broken ones":               {line: broken + broken, message: broken + "\n" + broken},
 		"broken after a log with an id": {line: `{"level":30,"id":9,"msg":"hi"}` + broken, text: `{"level":30,"id":9,"msg":"hi"}` + broken},
 		"broken after an apostrophe":    {line: "{it's} " + broken, text: "{it's} " + broken},
-		"a batch with a broken one":     {line: "[" + broken + "," + answer + "]", message: broken + "\n" + answer, form: jsonrpc.InList},
-		"cut by another's whole one":    {line: `{"jsonrpc":"2.0","id":2,"result":{"v":"x` + answer, message: `{"jsonrpc":"2.0","id":2,"result":{"v":"x` + "\n" + answer, form: jsonrpc.Broken},
-		"cut in its id by a whole one":  {line: `{"jsonrpc":"2.0","id":2` + answer, message: `{"jsonrpc":"2.0","id":2` + "\n" + answer, form: jsonrpc.Broken},
+		"a batch with a broken one":     {line: "[" + broken + "," + answer + "]", message: broken + "\n" + answer, form: wire.InList},
+		"cut by another's whole one":    {line: `{"jsonrpc":"2.0","id":2,"result":{"v":"x` + answer, message: `{"jsonrpc":"2.0","id":2,"result":{"v":"x` + "\n" + answer, form: wire.Broken},
+		"cut in its id by a whole one":  {line: `{"jsonrpc":"2.0","id":2` + answer, message: `{"jsonrpc":"2.0","id":2` + "\n" + answer, form: wire.Broken},
 		"cut before its id by a whole":  {line: `{"jsonrpc":"2` + answer, message: answer},
 		"no id, after a log with one":   {line: `{"id":2,"msg":"log"} {"jsonrpc":"2.0","x":NaN}`, text: `{"id":2,"msg":"log"} {"jsonrpc":"2.0","x":NaN}`},
 		"broken, without an id":         {line: `{"jsonrpc":"2.0","x":NaN}`, message: `{"jsonrpc":"2.0","x":NaN}`},
@@ -113,7 +114,7 @@ func TestLinesOfStdout(t *testing.T) {
 }
 
 // messagesOf returns the messages of a line, and the form of the first.
-func messagesOf(c content) (all string, form jsonrpc.Form) {
+func messagesOf(c content) (all string, form wire.Form) {
 	var each []string
 	for _, m := range c.messages {
 		each = append(each, string(m.data))
@@ -142,7 +143,7 @@ func TestTextOfAStrangerIsNoMessage(t *testing.T) {
 		for _, text := range texts {
 			printed := strings.Replace(strings.ReplaceAll(line, "%%", "%"), "%s", text, 1)
 			for _, m := range read([]byte(printed), false).messages {
-				if m.form != jsonrpc.Broken && isFor(m.data, "6") {
+				if m.form != wire.Broken && isFor(m.data, "6") {
 					t.Errorf("%s: got %s", printed, m.data)
 				}
 			}
@@ -150,7 +151,7 @@ func TestTextOfAStrangerIsNoMessage(t *testing.T) {
 	}
 	for _, line := range []string{"INFO %s", "alice> %s", "2026-11-29 12:00:00 sent %s", "- %s", "é %s", "INFO \x1b[0m%s", "\x1b[32mINFO\x1b[0m %s", "a\r%s", ">> %s", "> > %s", "$$ %s", "> # %s", ">%s"} {
 		for _, m := range read([]byte(strings.Replace(line, "%s", texts[0], 1)), false).messages {
-			ssetest.Want(t, "form in "+line, m.form, jsonrpc.AfterWords)
+			ssetest.Want(t, "form in "+line, m.form, wire.AfterWords)
 		}
 	}
 }
@@ -184,7 +185,7 @@ func isFor(message []byte, id jsonrpc.ID) bool {
 	if m, err := jsonrpc.Parse(message); err == nil {
 		return m.ID == id
 	}
-	answered, _, _ := jsonrpc.AnsweredID(message)
+	answered, _, _ := wire.AnsweredID(message)
 	return answered == id
 }
 
@@ -215,11 +216,11 @@ func FuzzRead(f *testing.F) {
 		}
 		if begin := bytes.Trim(line, " \t\r\n\x00"); startsWithLetter(begin) {
 			for _, m := range got.messages { // which a session takes as the answer to initialize alone
-				ssetest.Want(t, "form after a letter", m.form, jsonrpc.AfterWords)
+				ssetest.Want(t, "form after a letter", m.form, wire.AfterWords)
 			}
 		}
 		if len(got.messages) > 1 {
-			ssetest.Want(t, "one message after words", got.messages[0].form != jsonrpc.AfterWords, true)
+			ssetest.Want(t, "one message after words", got.messages[0].form != wire.AfterWords, true)
 		}
 		if object := bytes.Trim(line, " \t\r\n\x00"); json.Valid(object) && object[0] == '{' {
 			for _, m := range got.messages {

@@ -12,7 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/internal/wire"
 )
 
 const (
@@ -63,7 +63,7 @@ func (s *stderrLog) read(r io.Reader) {
 		}
 		s.line(string(line), long)
 		if long {
-			err = jsonrpc.SkipLine(in)
+			err = wire.SkipLine(in)
 		}
 		if err != nil {
 			return

@@ -1,4 +1,4 @@
-package jsonrpc_test
+package wire_test
 
 import (
 	"bufio"
@@ -7,6 +7,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/internal/wire"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -22,10 +23,10 @@ func FuzzReadLine(f *testing.F) {
 		for i, want := range lines {
 			long := len(want) > int(limit)
 			want = bytes.TrimSpace(want)
-			got, err := jsonrpc.ReadLine(in, int(limit))
+			got, err := wire.ReadLine(in, int(limit))
 			switch {
 			case errors.Is(err, jsonrpc.ErrTooLong) && long:
-				if err := jsonrpc.SkipLine(in); (err == io.EOF) != (i == len(lines)-1) {
+				if err := wire.SkipLine(in); (err == io.EOF) != (i == len(lines)-1) {
 					t.Fatalf("line %d: skipped with %v", i, err)
 				}
 			case (err == io.EOF) != (i == len(lines)-1), err != nil && err != io.EOF, !bytes.Equal(got, want), len(got) > int(limit):

@@ -1,14 +1,16 @@
-package jsonrpc
+package wire
 
 import (
 	"bufio"
 	"bytes"
 	"errors"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // ReadLine returns the next line without its end and without white space around it. The
 // line belongs to the caller. The last line may come with io.EOF, without its end.
-// ReadLine fails with ErrTooLong at a line over limit bytes; SkipLine then discards the
+// ReadLine fails with jsonrpc.ErrTooLong at a line over limit bytes; SkipLine then discards the
 // rest of that line.
 func ReadLine(in *bufio.Reader, limit int) ([]byte, error) {
 	var line []byte
@@ -24,7 +26,7 @@ func ReadLine(in *bufio.Reader, limit int) ([]byte, error) {
 			if err == nil {
 				_ = in.UnreadByte() // the end of the line, for SkipLine
 			}
-			return nil, ErrTooLong
+			return nil, jsonrpc.ErrTooLong
 		case !more:
 			return line, err
 		}

@@ -1,12 +1,14 @@
-package jsonrpc
+package wire
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // AnsweredID returns the id in a broken JSON-RPC response: data that Parse refuses, because
@@ -19,7 +21,7 @@ import (
 //
 // Strings may stand in double or single quotes. Only members of the outermost object count, and
 // nothing after its end.
-func AnsweredID(data []byte) (id ID, whole, ok bool) {
+func AnsweredID(data []byte) (id jsonrpc.ID, whole, ok bool) {
 	s := brokenScan{data: data}
 	named, isObject := false, false
 	for first := true; ; first = false {
@@ -64,7 +66,7 @@ func beginsWithMember(data []byte) bool {
 
 // RequestIDInFront returns the id of a request of which data is the beginning, if id and method stand there;
 // empty otherwise.
-func RequestIDInFront(data []byte) (id ID) {
+func RequestIDInFront(data []byte) (id jsonrpc.ID) {
 	s := brokenScan{data: data}
 	isRequest := false
 	for id == "" || !isRequest {
@@ -76,7 +78,7 @@ func RequestIDInFront(data []byte) (id ID) {
 			id = idOf(value)
 		case string(name) == "method":
 			isRequest = len(value) > 0
-		case matchesFold(name) && bytes.EqualFold(name, []byte("id")):
+		case bytes.EqualFold(name, []byte("id")):
 			return "" // parsers disagree on which is the id
 		}
 	}
@@ -140,15 +142,15 @@ func NamesVersion(data []byte) bool {
 }
 
 // idOf returns the id that a value is, with a string in double quotes; empty if it is none.
-func idOf(value []byte) ID {
+func idOf(value []byte) jsonrpc.ID {
 	if n := len(value); n >= 2 && value[0] == '\'' && value[n-1] == '\'' {
 		value = append(append([]byte{'"'}, value[1:n-1]...), '"')
 	}
-	if end, err := rawjson.SkipValue(value, 0, 0); err != nil || end != len(value) || checkID(value) != nil ||
-		ID(value) == Null {
+	end, err := rawjson.SkipValue(value, 0, 0)
+	if err != nil || end != len(value) || end > jsonrpc.MaxIDBytes || strings.IndexByte(`"-0123456789`, value[0]) < 0 {
 		return ""
 	}
-	return ID(value)
+	return jsonrpc.ID(value)
 }
 
 // Outermost returns the object or array with which data begins, which need not be JSON: up to the
@@ -282,10 +284,10 @@ func addVersion(object []byte) []byte {
 	return append([]byte(`{"jsonrpc":"2.0",`), object[1:]...)
 }
 
-// ParseClient is [Parse] for what a client sends: a message that lacks nothing but
+// ParseClient is [jsonrpc.Parse] for what a client sends: a message that lacks nothing but
 // "jsonrpc":"2.0" gets it. Clients print no logs there, so a method shows a request.
-func ParseClient(data []byte) (*Message, error) {
-	m, err := Parse(data)
+func ParseClient(data []byte) (*jsonrpc.Message, error) {
+	m, err := jsonrpc.Parse(data)
 	if err == nil {
 		return m, nil
 	}
@@ -293,10 +295,10 @@ func ParseClient(data []byte) (*Message, error) {
 		return m, err
 	}
 	if mended := Mend(data); mended != nil {
-		return Parse(mended)
+		return jsonrpc.Parse(mended)
 	}
 	if _, has := rawjson.Member(data, "method"); has {
-		return Parse(addVersion(data))
+		return jsonrpc.Parse(addVersion(data))
 	}
 	return m, err
 }

@@ -1,9 +1,10 @@
-package jsonrpc_test
+package wire_test
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/internal/wire"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -44,7 +45,7 @@ func TestAnsweredID(t *testing.T) {
 		`not JSON, "id":7, "jsonrpc"`:                           "",
 		``:                                                      "",
 	} {
-		if got, _, ok := jsonrpc.AnsweredID([]byte(data)); got != want && ok || ok != (want != "") {
+		if got, _, ok := wire.AnsweredID([]byte(data)); got != want && ok || ok != (want != "") {
 			t.Errorf("%s: got %s, %v, want %s", data, got, ok, want)
 		}
 	}
@@ -59,7 +60,7 @@ func TestAnIDMayBeCut(t *testing.T) {
 		`{"jsonrpc":"2.0","id":7,"result":{"x`:  true,
 		`{"result":{},"jsonrpc":"2.0","id":"7"`: false,
 	} {
-		if _, whole, ok := jsonrpc.AnsweredID([]byte(data)); whole != want || !ok {
+		if _, whole, ok := wire.AnsweredID([]byte(data)); whole != want || !ok {
 			t.Errorf("%s: whole is %v, %v", data, whole, ok)
 		}
 	}
@@ -69,7 +70,7 @@ func TestAnIDMayBeCut(t *testing.T) {
 // many values would take hours here.
 func TestAnsweredIDReadsALineOnce(t *testing.T) {
 	for _, piece := range []string{`"a":x`, `"a":'x`, `"a":[`, `"a":"x"`, `"a":`} {
-		jsonrpc.AnsweredID([]byte(`{"jsonrpc":"2.0",` + strings.Repeat(piece, 600_000)))
+		wire.AnsweredID([]byte(`{"jsonrpc":"2.0",` + strings.Repeat(piece, 600_000)))
 	}
 }
 
@@ -78,7 +79,7 @@ func FuzzAnsweredID(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":7,"result":{"a":["}",'x']}}`))
 	f.Add([]byte(`{'jsonrpc': '2.0', 'id': '7\'', 'result`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		id, _, ok := jsonrpc.AnsweredID(data)
+		id, _, ok := wire.AnsweredID(data)
 		m, err := jsonrpc.Parse(data)
 		if err == nil && m.Kind != jsonrpc.Response && ok {
 			t.Fatalf("%q is a %s, and answers %s", data, m.Kind, id)
@@ -105,7 +106,7 @@ func TestParseClient(t *testing.T) {
 		`x`:                                               "",
 		``:                                                "",
 	} {
-		m, err := jsonrpc.ParseClient([]byte(data))
+		m, err := wire.ParseClient([]byte(data))
 		if (err == nil) != (want != "") || err == nil && string(m.Raw()) != want {
 			t.Errorf("%s: %v, %v", data, m, err)
 		}
@@ -145,7 +146,7 @@ func TestMend(t *testing.T) {
 		`{"id":7,"resul`:   "",
 		`{"id":7,"x":NaN}`: "",
 	} {
-		got := jsonrpc.Mend([]byte(data))
+		got := wire.Mend([]byte(data))
 		if string(got) != want {
 			t.Errorf("%s: got %s, want %s", data, got, want)
 		}
@@ -172,10 +173,10 @@ func TestReportsOfServers(t *testing.T) {
 		"PrefectHQ/fastmcp#1152": {answer: `{"jsonrpc":"2.0","id":6,"result":{"content":[{"type":"text","text":"<a href=\"//home.baidu.com>`,
 			id: "6"},
 	} {
-		if got := string(jsonrpc.Mend([]byte(c.answer))); got != c.mended {
+		if got := string(wire.Mend([]byte(c.answer))); got != c.mended {
 			t.Errorf("%s: it is mended to %s, want %s", from, got, c.mended)
 		}
-		if id, whole, ok := jsonrpc.AnsweredID([]byte(c.answer)); c.id != "" && (string(id) != c.id || !whole || !ok) {
+		if id, whole, ok := wire.AnsweredID([]byte(c.answer)); c.id != "" && (string(id) != c.id || !whole || !ok) {
 			t.Errorf("%s: it answers %s, %v, %v, want %s", from, id, whole, ok, c.id)
 		}
 	}
