@@ -250,12 +250,13 @@ func (s *brokenScan) value(from int) []byte {
 }
 
 // Mend returns a response whose envelope differs from JSON-RPC 2.0 in a way that servers are known for, as
-// JSON-RPC 2.0 has it: it lacks "jsonrpc":"2.0", or it has a null beside its result or its error. It returns
-// nil for anything else: lines of logs are JSON objects too, and may have an id, a method ("GET"), an error
-// ("boom") or a result ("done"). Without a "jsonrpc", a response has an id, and either a result that is an
-// object or an error with a number as its code. TestReportsOfServers has a report for each way.
+// JSON-RPC 2.0 has it: it lacks "jsonrpc":"2.0", or it has a null beside its result or its error, also as its
+// method: some programs have one type for all messages. It returns nil for anything else: lines of logs are JSON
+// objects too, and may have an id, a method ("GET"), an error ("boom") or a result ("done"). Without a "jsonrpc", a
+// response has an id, and either a result that is an object or an error with a number as its code.
+// TestReportsOfServers has a report for each way.
 func Mend(data []byte) []byte {
-	for _, name := range []string{"result", "error"} {
+	for _, name := range []string{"method", "result", "error"} {
 		if value, has := rawjson.Member(data, name); has && string(value) == "null" {
 			data = rawjson.RemoveMember(data, name)
 		}

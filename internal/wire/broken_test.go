@@ -137,7 +137,7 @@ func TestMend(t *testing.T) {
 		`{"result":{}}`:                                                            "",
 		`{"id":7,"result":{},"error":null}`:                                        `{"jsonrpc":"2.0","id":7,"result":{}}`,
 		`{"jsonrpc":"2.0","id":7,"result":"x","error":null}`:                       `{"jsonrpc":"2.0","id":7,"result":"x"}`,
-		`{"jsonrpc":"2.0","id":7,"result":{},"method":null}`:                       "", // nobody has met that
+		`{"jsonrpc":"2.0","id":7,"result":{},"method":null}`:                       `{"jsonrpc":"2.0","id":7,"result":{}}`,
 		`{"jsonrpc":"2.0","id":7,"result":null,"error":{"code":-1,"message":"m"}}`: `{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"m"}}`,
 		`{"jsonrpc":"2.0","id":7,"result":null}`:                                   "",
 		`{"id":7,"result":null,"error":"boom"}`:                                    "",
