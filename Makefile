@@ -155,6 +155,7 @@ vet:
 # staticcheck takes minutes to build: make test does without it. Windows, which nothing here runs on, is compiled:
 # 46 s the first time, where go vet of all packages takes three minutes.
 lint: vet
+	go test ./internal/deptest -run TestLinesFit
 	GOOS=windows go build -o /dev/null ./cmd/sse-server
 	GOBIN=$(CURDIR)/bin go install $(STATICCHECK)
 	GOFLAGS=-race bin/staticcheck -tags all,deploy,agents ./...

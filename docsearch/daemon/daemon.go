@@ -173,7 +173,8 @@ func (d *Daemon) listen(ctx context.Context, s *service) error {
 		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(netutil.LimitListener(listener, maxConns)) }() // ends with Shutdown or Close below
+	// Ends with Shutdown or Close below.
+	go func() { served <- server.Serve(netutil.LimitListener(listener, maxConns)) }()
 	record := discovery.NewRecord(listener.Addr().String(), d.opts.Version)
 	if err := d.lock.Publish(record); err != nil {
 		_ = server.Close()

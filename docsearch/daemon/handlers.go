@@ -44,9 +44,10 @@ func (s *service) getInfo(r *http.Request) (any, error) {
 	}
 	d := s.daemon
 	info := api.ServerInfo{
-		Name: "docsearch", Version: d.opts.Version, APIVersion: api.Version, PID: os.Getpid(), StartedAt: d.started, IndexBytes: bytes,
-		Language: cmp.Or(d.opts.Language,
-			index.Languages[0]), Formats: formats, MaxFile: cmp.Or(d.opts.Crawl.MaxFileBytes, 16<<20),
+		Name: "docsearch", Version: d.opts.Version, APIVersion: api.Version,
+		PID: os.Getpid(), StartedAt: d.started, IndexBytes: bytes,
+		Language: cmp.Or(d.opts.Language, index.Languages[0]), Formats: formats,
+		MaxFile: cmp.Or(d.opts.Crawl.MaxFileBytes, 16<<20),
 	}
 	for _, f := range s.folders.List().Folders {
 		info.Folders++

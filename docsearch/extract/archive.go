@@ -26,7 +26,9 @@ type archive struct {
 }
 
 // inArchive returns the reader of a document that is an archive, given one of its parts.
-func inArchive(read func(o order, a *archive, text *plain.Builder) (title string)) func(order, []byte, *plain.Builder) (string, error) {
+func inArchive(
+	read func(o order, a *archive, text *plain.Builder) (title string),
+) func(order, []byte, *plain.Builder) (string, error) {
 	return func(o order, data []byte, text *plain.Builder) (string, error) {
 		if bytes.HasPrefix(data, []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")) {
 			return "", skip(ReasonEncrypted, errors.New("an OLE file, in which Office keeps documents with a password"))

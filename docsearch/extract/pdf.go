@@ -101,7 +101,9 @@ func unnumbered(heading string) string {
 
 // readPage appends a page. PDFium marks a hyphen at the end of a line, which it has
 // joined with the next one, with the character 2.
-func readPage(reader pdfium.Pdfium, doc references.FPDF_DOCUMENT, index int, headings map[string]bool, text *plain.Builder) error {
+func readPage(
+	reader pdfium.Pdfium, doc references.FPDF_DOCUMENT, index int, headings map[string]bool, text *plain.Builder,
+) error {
 	text.Page()
 	page, err := reader.GetPageText(
 		&requests.GetPageText{Page: requests.Page{ByIndex: &requests.PageByIndex{Document: doc, Index: index}}})

@@ -62,8 +62,9 @@ type rtfGroup struct {
 
 // rtfHidden are the groups that hold no text of the document.
 var rtfHidden = map[string]bool{
-	"*": true, "fonttbl": true, "colortbl": true, "stylesheet": true, "info": true, "pict": true, "objdata": true, "nonshppict": true,
-	"header": true, "headerl": true, "headerr": true, "headerf": true, "footer": true, "footerl": true, "footerr": true, "footerf": true,
+	"*": true, "fonttbl": true, "colortbl": true, "stylesheet": true, "info": true, "pict": true,
+	"objdata": true, "nonshppict": true, "header": true, "headerl": true, "headerr": true, "headerf": true,
+	"footer": true, "footerl": true, "footerr": true, "footerf": true,
 }
 
 // next takes one token.

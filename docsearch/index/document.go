@@ -20,8 +20,8 @@ import (
 // summary describes a document to clients.
 func (f *folder) summary(d *file) api.DocumentSummary {
 	s := api.DocumentSummary{
-		ID: DocumentID(f.path, d.Path), Name: d.Title, Folder: f.path, Path: filepath.Join(f.path,
-			filepath.FromSlash(d.Path)), Type: d.Type,
+		ID: DocumentID(f.path, d.Path), Name: d.Title, Folder: f.path,
+		Path: filepath.Join(f.path, filepath.FromSlash(d.Path)), Type: d.Type,
 		Bytes: d.Size, Modified: time.Unix(0, d.Modified).UTC(), Chunks: len(d.Starts),
 	}
 	if s.Name == "" {

@@ -150,7 +150,9 @@ func (s *searcher) near(ctx context.Context, f *folder, r index.IndexReader) (ma
 
 // fuse adds what the passages mean to their relevance, and those that only mean the same.
 // Both are taken for independent evidence.
-func (s *searcher) fuse(f *folder, r index.IndexReader, p *plan, all []candidate, near map[string]float64) ([]candidate, error) {
+func (s *searcher) fuse(
+	f *folder, r index.IndexReader, p *plan, all []candidate, near map[string]float64,
+) ([]candidate, error) {
 	if s.vector == nil {
 		return all, nil
 	}

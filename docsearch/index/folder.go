@@ -409,8 +409,8 @@ func (f *folder) close() error {
 	if err := f.guarded(f.closeWords); err != nil || len(f.failed) > 0 {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(f.dir, stateFile), []byte(strconv.Itoa(f.record.Load().Writes)),
-		0o600); err != nil {
+	writes := []byte(strconv.Itoa(f.record.Load().Writes))
+	if err := os.WriteFile(filepath.Join(f.dir, stateFile), writes, 0o600); err != nil {
 		f.log.Warn("state of the index not written", "err", err) // the next Open checks the files
 	}
 	return nil

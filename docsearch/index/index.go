@@ -63,7 +63,8 @@ func classify(err error) error {
 	switch {
 	case err == nil, is(ErrNoFolder, ErrNoDocument, ErrCursor, ErrQuery, ErrCorrupt, ErrDiskFull, ErrReadOnly,
 		ErrClosed,
-		context.Canceled, context.DeadlineExceeded, bolt.ErrTimeout, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EINTR):
+		context.Canceled, context.DeadlineExceeded, bolt.ErrTimeout, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
+		syscall.EINTR):
 		return err
 	case is(syscall.ENOSPC, syscall.EDQUOT):
 		return fmt.Errorf("%w (%w)", ErrDiskFull, err)

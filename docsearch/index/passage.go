@@ -11,8 +11,10 @@ import (
 )
 
 const (
-	passageBytes   = 1400 // a passage is no longer
-	passageWords   = 220  // nor has it more words; with those that it repeats about 250, which fit the window of any embedding model
+	passageBytes = 1400 // a passage is no longer
+	// A passage has no more words either; with those that it repeats about 250, which fit the window of any embedding
+	// model.
+	passageWords   = 220
 	passageOverlap = 160  // bytes that a passage repeats of the one before in its section, about
 	leastShare     = 0.65 // of the longest passage that fits, unless a section or the text ends
 	maxHeading     = 200
@@ -37,9 +39,9 @@ func cut(d *extract.Document) (all []passage) {
 			from = c.overlap(at)
 		}
 		all = append(all, passage{at, d.Text[from:end], api.Location{
-			Line: c.line - strings.Count(d.Text[from:at], "\n"), EndLine: c.line +
-				strings.Count(strings.TrimRight(d.Text[at:end], "\n"), "\n"),
-			Page: c.page, Heading: c.heading,
+			Line:    c.line - strings.Count(d.Text[from:at], "\n"),
+			EndLine: c.line + strings.Count(strings.TrimRight(d.Text[at:end], "\n"), "\n"),
+			Page:    c.page, Heading: c.heading,
 		}})
 		at = end
 	}

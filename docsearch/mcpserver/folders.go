@@ -152,7 +152,9 @@ func list(items []string) string { return "- " + strings.Join(items, "\n- ") }
 // of the progress: an agent takes what is not found for what is not there. Only the first
 // searches of a large folder wait, then the daemon warns of what is missing. It reports
 // whether something is missing.
-func (s *Server) waitIndexed(ctx context.Context, req *mcp.CallToolRequest, folders []string) (missing bool, err error) {
+func (s *Server) waitIndexed(
+	ctx context.Context, req *mcp.CallToolRequest, folders []string,
+) (missing bool, err error) {
 	for told := -1; ; {
 		answer, err := s.api.Folders(ctx)
 		if err != nil {

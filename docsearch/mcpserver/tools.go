@@ -97,7 +97,10 @@ func (s *Server) describeSearches(next mcp.MethodHandler) mcp.MethodHandler {
 }
 
 // addTool adds a read-only tool. Its text is its output as JSON if handle returns none.
-func addTool[In, Out any](s *Server, name, title, description string, handle func(context.Context, *mcp.CallToolRequest, In) (string, *Out, error)) error {
+func addTool[In, Out any](
+	s *Server, name, title, description string,
+	handle func(context.Context, *mcp.CallToolRequest, In) (string, *Out, error),
+) error {
 	in, err := schemaFor[In]()
 	if err != nil {
 		return fmt.Errorf("schema of the input of %s: %w", name, err)
@@ -127,7 +130,9 @@ func addTool[In, Out any](s *Server, name, title, description string, handle fun
 	return nil
 }
 
-func (s *Server) searchContent(ctx context.Context, req *mcp.CallToolRequest, in searchContentInput) (string, *api.SearchResponse, error) {
+func (s *Server) searchContent(
+	ctx context.Context, req *mcp.CallToolRequest, in searchContentInput,
+) (string, *api.SearchResponse, error) {
 	if len(in.SemanticConcepts)+len(in.ExactTerms) == 0 {
 		return "", nil, errors.New("give at least one of semantic_concepts and exact_terms")
 	}
@@ -137,7 +142,9 @@ func (s *Server) searchContent(ctx context.Context, req *mcp.CallToolRequest, in
 	})
 }
 
-func (s *Server) search(ctx context.Context, req *mcp.CallToolRequest, in searchInput) (string, *api.SearchResponse, error) {
+func (s *Server) search(
+	ctx context.Context, req *mcp.CallToolRequest, in searchInput,
+) (string, *api.SearchResponse, error) {
 	return s.find(ctx, req, in.Folder, func(folders []string) (*api.SearchResponse, error) {
 		in.Folders = folders
 		found, err := s.api.Search(ctx, in.SearchRequest)
@@ -149,7 +156,10 @@ func (s *Server) search(ctx context.Context, req *mcp.CallToolRequest, in search
 }
 
 // find searches the folder of that name, or all that the agent may see.
-func (s *Server) find(ctx context.Context, req *mcp.CallToolRequest, folder string, search func(folders []string) (*api.SearchResponse, error)) (string, *api.SearchResponse, error) {
+func (s *Server) find(
+	ctx context.Context, req *mcp.CallToolRequest, folder string,
+	search func(folders []string) (*api.SearchResponse, error),
+) (string, *api.SearchResponse, error) {
 	scope, err := s.prepare(ctx, req, folder)
 	if err != nil {
 		return "", nil, err
@@ -176,7 +186,9 @@ func (s *Server) listFolders(ctx context.Context, _ *mcp.CallToolRequest, _ noIn
 	return "", &foldersOutput{folders, missing}, nil
 }
 
-func (s *Server) document(ctx context.Context, _ *mcp.CallToolRequest, in documentInput) (string, *api.Document, error) {
+func (s *Server) document(
+	ctx context.Context, _ *mcp.CallToolRequest, in documentInput,
+) (string, *api.Document, error) {
 	doc, err := s.visibleDocument(ctx, in.DocumentID, in.Offset, in.Limit)
 	if err != nil {
 		return "", nil, err

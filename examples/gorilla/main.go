@@ -2,7 +2,8 @@
 // logs, one finds out who the user is. A tool greets that user by name.
 //
 //	go run ./examples/gorilla
-//	curl http://127.0.0.1:8080/ai/mcp -H 'Content-Type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' -H 'Authorization: Bearer s3cret'
+//	curl http://127.0.0.1:8080/ai/mcp -H 'Content-Type: application/json' -H 'Authorization: Bearer s3cret' \
+//	  -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 package main
 
 import (

@@ -1,7 +1,8 @@
 // Command servemux serves an MCP server beside the other routes of a web application.
 //
 //	go run ./examples/servemux
-//	curl http://127.0.0.1:8080/ai/mcp -H 'Content-Type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+//	curl http://127.0.0.1:8080/ai/mcp -H 'Content-Type: application/json' \
+//	  -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 package main
 
 import (

@@ -2,7 +2,8 @@
 // their metrics and readiness at an address of their own.
 //
 //	go run ./examples/several
-//	curl http://127.0.0.1:8080/greeter/mcp -H 'Content-Type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+//	curl http://127.0.0.1:8080/greeter/mcp -H 'Content-Type: application/json' \
+//	  -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 //	curl http://127.0.0.1:9464/readyz
 package main
 

@@ -54,12 +54,14 @@ var forms = map[string]string{
 	"test_elicitation_sep1330_enums": `{"type": "object", "properties": {
 		"untitledSingle": {"type": "string", "enum": ["option1", "option2", "option3"]},
 		"titledSingle": {"type": "string", "oneOf": [
-			{"const": "value1", "title": "One"}, {"const": "value2", "title": "Two"}, {"const": "value3", "title": "Three"}]},
+			{"const": "value1", "title": "One"}, {"const": "value2", "title": "Two"},
+			{"const": "value3", "title": "Three"}]},
 		"legacyEnum": {"type": "string", "enum": ["opt1", "opt2", "opt3"], "enumNames": ["One", "Two", "Three"]},
 		"untitledMulti": {"type": "array", "minItems": 1, "maxItems": 3,
 			"items": {"type": "string", "enum": ["option1", "option2", "option3"]}},
 		"titledMulti": {"type": "array", "minItems": 1, "maxItems": 3, "items": {"anyOf": [
-			{"const": "value1", "title": "One"}, {"const": "value2", "title": "Two"}, {"const": "value3", "title": "Three"}]}}
+			{"const": "value1", "title": "One"}, {"const": "value2", "title": "Two"},
+			{"const": "value3", "title": "Three"}]}}
 	}}`,
 }
 

@@ -48,7 +48,8 @@ func (c *daemonCommand) Run(ctx context.Context, p *program) error {
 	}
 	log := newLogger(p.stderr, c.LogLevel)
 	d, err := daemon.New(daemon.Options{
-		StateDir: dir, Addr: c.Addr, Folders: folders, Token: p.token(), IdleTimeout: c.IdleTimeout, Embedder: embedder, Language: c.Language,
+		StateDir: dir, Addr: c.Addr, Folders: folders, Token: p.token(),
+		IdleTimeout: c.IdleTimeout, Embedder: embedder, Language: c.Language,
 		Extract: extract.Options{Worker: []string{self, "extract-worker"}, CacheDir: filepath.Join(dir, "pdfium")},
 		Crawl:   crawl.Options{MaxFileBytes: c.MaxFileBytes, Logger: log},
 		Version: version(), Logger: log,

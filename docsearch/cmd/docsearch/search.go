@@ -52,8 +52,8 @@ func (c *searchCommand) Run(ctx context.Context, p *program) error {
 		return usage{errors.New("no folder is indexed: name one with --folder PATH")}
 	}
 	found, err := daemon.Search(ctx, api.SearchRequest{
-		Folders: folders, Query: strings.Join(c.Query,
-			" "), Limit: c.Limit, Threshold: c.Threshold, Passages: c.Passages,
+		Folders: folders, Query: strings.Join(c.Query, " "),
+		Limit: c.Limit, Threshold: c.Threshold, Passages: c.Passages,
 	})
 	if err != nil {
 		return err
@@ -93,8 +93,8 @@ func complete(ctx context.Context, p *program, daemon *client.Client, folders []
 		if percent < 100 && bar == nil {
 			bar = progressbar.NewOptions(100, progressbar.OptionSetWriter(p.stderr),
 				progressbar.OptionSetVisibility(isTerminal(p.stderr)),
-				progressbar.OptionSetDescription("indexing"), progressbar.OptionSetPredictTime(
-					true), progressbar.OptionSetRenderBlankState(true), progressbar.OptionClearOnFinish())
+				progressbar.OptionSetDescription("indexing"), progressbar.OptionSetPredictTime(true),
+				progressbar.OptionSetRenderBlankState(true), progressbar.OptionClearOnFinish())
 		}
 		if bar != nil {
 			_ = bar.Set(percent) // a terminal that is gone needs no bar

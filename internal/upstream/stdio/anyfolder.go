@@ -17,7 +17,7 @@ import (
 //	the folder                | empty, and below the gateway's own, which nobody else can write to
 //	program and arguments     | the same; if a path in them is relative, it is another server: see elsewhere
 //	given variables           | the same
-//	other variables           | the same, and part of the place: the server runs on the account that its user has named
+//	other variables           | the same, and part of the place: the server runs on its user's account
 //	PATH                      | without folders of one session, and part of the place
 //	those of a folder         | not set, nor names of this machine, nor what terminals, logins and editors say
 

@@ -65,13 +65,15 @@ var remedies = []remedy{
 	{reason: anyOf(`listens at the proxy`, `to the proxy`, `answers at the proxy`, `(?:known for|of) the proxy`,
 		`the proxy speaks no TLS`),
 		todo: diagnosis.CheckProxy},
-	// What shells write of a message.
+	// Shells write these about a message that they take for a command.
 	{stderr: anyOf(`\b\w*sh: [^|]{0,40}\{?"?jsonrpc"?:`),
 		todo: "name an MCP server: this is a shell, which takes its messages for commands"},
 	{reason: anyOf(`^it has not answered initialize`, `\(start-timeout\)`), command: anyOf(interpreter),
-		todo: "name an MCP server after it, such as a script: the command is a shell or interpreter alone, which takes its messages for a program"},
+		todo: "name an MCP server after it, such as a script: the command is a shell or interpreter alone, " +
+			"which takes its messages for a program"},
 	{stderr: servesHTTP, kind: config.OfCommand,
-		todo: "serve it with --url http://127.0.0.1:$1/mcp, as it seems to serve HTTP itself, or give it an option for stdio, if it has one"},
+		todo: "serve it with --url http://127.0.0.1:$1/mcp, as it seems to serve HTTP itself, " +
+			"or give it an option for stdio, if it has one"},
 	{stderr: anyOf(`E404`, `npm (?:error|ERR!) 404`, `not in (?:this|the npm) registry`, `No matching distribution`,
 		`not found in the package registry`),
 		todo: "check the name of the package, and which registry is configured"},
@@ -86,7 +88,8 @@ var remedies = []remedy{
 		todo: "the image is still being pulled: run docker pull $1 first, or give it more time with --start-timeout"},
 	{reason: isLate, stderr: anyOf(`: Pulling from`, `: Pulling fs layer`, `: (?:Download|Pull) complete`,
 		`: Verifying Checksum`),
-		todo: "the image is still being pulled: run docker pull with the image first, or give it more time with --start-timeout"},
+		todo: "the image is still being pulled: run docker pull with the image first, " +
+			"or give it more time with --start-timeout"},
 	// A module with the whole path, which no other one imports, is the file that the command names.
 	{stderr: anyOf(`Cannot find module '((?:/|[A-Za-z]:\\)[^']*)'(?: \||$)`),
 		todo: "there is no file $1: check the path, and whether the program has been built"},

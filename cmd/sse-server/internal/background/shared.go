@@ -190,7 +190,8 @@ func (s *Shared) start(ctx context.Context) (*greeting, error) {
 		return nil, err
 	}
 	cmd := exec.Command(self, append([]string{"--shared=" + s.socket}, s.args...)...)
-	cmd.Env = append(inheritable(s.config, os.Environ()), environ.ParentsVariable+"="+strings.Join(s.config.Parents, ","))
+	cmd.Env = append(inheritable(s.config, os.Environ()),
+		environ.ParentsVariable+"="+strings.Join(s.config.Parents, ","))
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = output, output, detached()
 	if err := cmd.Start(); err != nil {
 		return nil, err

@@ -441,7 +441,7 @@ func TestReasonOfAnEndIsNotOfAnEarlierOne(t *testing.T) {
 	}
 }
 
-// Who connects to a shared gateway by its name may be below others, but not below that one.
+// A gateway that connects to a shared one by its name may be below others, but not below that one.
 func TestGatewayAboveIsNotConnectedTo(t *testing.T) {
 	for parents, want := range map[string]string{
 		"4712": "differs in", "": "differs in", "4710,4711": "has started this one", "4711,4712": "has started this one",

@@ -41,7 +41,8 @@ func (c *Config) entry(e Entry) Entry {
 		})
 	}
 	of := Entry{
-		Name: e.Name, From: e.From, EnvFile: e.EnvFile, Command: c.Command, URL: put(c.URL), Dir: e.Dir, Inputs: e.Inputs,
+		Name: e.Name, From: e.From, EnvFile: e.EnvFile, Command: c.Command, URL: put(c.URL),
+		Dir: e.Dir, Inputs: e.Inputs,
 		OfProject: e.OfProject, ReadsFiles: !e.OfProject,
 	}
 	if len(c.EnvFile) > 0 {

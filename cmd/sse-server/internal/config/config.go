@@ -282,7 +282,8 @@ func Load(args []string, lookupEnv func(string) (string, bool), running *Config)
 	}
 	for _, flag := range c.flags {
 		text, _ := lookupEnv(envName(flag.Name))
-		if c.given[flag.Name] != "" || text == "" || flag.Tag.Has("only") || flag.Hidden { // an empty variable is not set
+		// An empty variable is not set.
+		if c.given[flag.Name] != "" || text == "" || flag.Tag.Has("only") || flag.Hidden {
 			continue
 		}
 		texts := []string{text}
@@ -298,7 +299,8 @@ func Load(args []string, lookupEnv func(string) (string, bool), running *Config)
 	}
 	if c.Does == "completion" {
 		if c.Completion.Shell == "" {
-			return nil, errors.New("completion: name a shell, one of bash, zsh, fish, as in: sse-server completion bash")
+			return nil, errors.New("completion: name a shell, one of bash, zsh, fish, as in: " +
+				"sse-server completion bash")
 		}
 		if !slices.Contains(shells, c.Completion.Shell) {
 			return nil, fmt.Errorf("completion: want a shell, one of bash, zsh, fish, but got %q", c.Completion.Shell)
@@ -322,8 +324,11 @@ var usage string
 // newParser returns the parser of the flags for options, whose values are the defaults. It
 // sets s.flags, where s is a part of options or the same.
 func newParser(options any, s *Server) *kong.Kong {
-	parser := kong.Must(options, kong.Name("sse-server"), kong.Description(usage), kong.NoDefaultHelp(), kong.ValueFormatter(helpOf),
-		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, NoAppDescFormat: true, WrapUpperBound: 100, Compact: true, FlagsLast: true}))
+	parser := kong.Must(options, kong.Name("sse-server"), kong.Description(usage), kong.NoDefaultHelp(),
+		kong.ValueFormatter(helpOf),
+		kong.ConfigureHelp(kong.HelpOptions{
+			NoAppSummary: true, NoAppDescFormat: true, WrapUpperBound: 100, Compact: true, FlagsLast: true,
+		}))
 	for _, flag := range parser.Model.Flags {
 		flag.Default = flagText(flag.Target)
 		flag.HasDefault = flag.Default != ""
@@ -373,7 +378,8 @@ func (c *Config) readFlags(args []string) error {
 		args, command = args[:i], args[i+1:]
 		c.given[commandKey] = "the command"
 		if len(command) == 0 { // a variable that is not set: the demo server would be a surprise
-			return c.refuse(commandKey, "nothing comes after --; want a program and its arguments, as in: sse-server -- npx -y server")
+			return c.refuse(commandKey,
+				"nothing comes after --; want a program and its arguments, as in: sse-server -- npx -y server")
 		}
 	}
 	if len(args) > 0 && words[args[0]] != "" {

@@ -31,7 +31,8 @@ func (s *Server) checkParents(c *Config) error {
 		return nil
 	}
 	// The reason comes first: each gateway above passes on the beginning of what this one says.
-	return fmt.Errorf("it starts itself again and again: %s (%s: %d gateways are above this one, each started by the one before)",
+	return fmt.Errorf("it starts itself again and again: %s (%s: %d gateways are above this one, "+
+		"each started by the one before)",
 		NameTheServer, s.Place(commandKey), len(c.Parents))
 }
 
@@ -55,10 +56,12 @@ func (s *Server) checkItself(c *Config) error {
 		}
 		place := remote.URL{Address: address}.Place()
 		if c.Does == "check" && s.given["url"] == "--url" && !c.Check.Offline {
-			c.warn("%s %s is the address of sse-server itself with these options: it could not serve that", s.Place("url"), place)
+			c.warn("%s %s is the address of sse-server itself with these options: it could not serve that",
+				s.Place("url"), place)
 			continue
 		}
-		return s.refuse(option, "%s is the address of this server itself%s: want that of another one, or another address with --addr if another server is there", place, who)
+		return s.refuse(option, "%s is the address of this server itself%s: want that of another one, "+
+			"or another address with --addr if another server is there", place, who)
 	}
 	return nil
 }
@@ -88,7 +91,8 @@ func addressesIn(command []string) (all []string) {
 		switch {
 		case has && slices.Contains(urlOptions, option):
 			all = append(all, value)
-		case strings.Contains(word, "://") && (slices.Contains(urlOptions, before) || !strings.HasPrefix(word, "-") && !strings.HasPrefix(before, "-")):
+		case strings.Contains(word, "://") && (slices.Contains(urlOptions, before) ||
+			!strings.HasPrefix(word, "-") && !strings.HasPrefix(before, "-")):
 			all = append(all, word)
 		}
 		before = word
@@ -99,7 +103,8 @@ func addressesIn(command []string) (all []string) {
 // isServedAt reports whether a server of c is at a URL.
 func (c *Config) isServedAt(at *url.URL) bool {
 	route := strings.TrimSuffix(path.Clean("/"+at.Path), "/")
-	if public, err := url.Parse(c.PublicURL); c.PublicURL != "" && err == nil && strings.EqualFold(at.Host, public.Host) {
+	if public, err := url.Parse(c.PublicURL); c.PublicURL != "" && err == nil &&
+		strings.EqualFold(at.Host, public.Host) {
 		below, isBelow := strings.CutPrefix(route, strings.TrimSuffix(public.Path, "/"))
 		if isBelow && c.isRoute(below) {
 			return true
@@ -129,7 +134,8 @@ func (c *Config) isHere(at *url.URL) bool {
 	}
 	own := addressesOf(host)
 	return strings.EqualFold(at.Hostname(), host) ||
-		slices.ContainsFunc(addressesOf(at.Hostname()), func(addr netip.Addr) bool { return slices.Contains(own, addr) })
+		slices.ContainsFunc(addressesOf(at.Hostname()),
+			func(addr netip.Addr) bool { return slices.Contains(own, addr) })
 }
 
 // addressesOf returns the addresses to which a host may lead that is one, or is this machine by its name: who

@@ -45,16 +45,22 @@ var meanings = []meaning{
 	{typed: "metrics", option: "admin-addr HOST:PORT, which has /metrics"},
 
 	{typed: "command cmd exec stdio", place: "the command to serve goes after --, as in: sse-server -- npx -y server"},
-	{typed: "args", place: "the command to serve goes after --, with its arguments, as in: sse-server -- npx -y server"},
-	{typed: "oauth", place: "it is a key of the file that --config names, such as oauth: {issuer: https://login.example.com}"},
+	{typed: "args",
+		place: "the command to serve goes after --, with its arguments, as in: sse-server -- npx -y server"},
+	{typed: "oauth",
+		place: "it is a key of the file that --config names, such as oauth: {issuer: https://login.example.com}"},
 	{typed: "ssepath", place: "HTTP+SSE is at /sse; --prefix puts a path before it"},
 	{typed: "messagepath", place: "each client is told where it posts its messages; --prefix puts a path before it"},
-	{typed: "daemon", place: "sse-server stays in the foreground; docs/operations.md has a unit of systemd, which starts it in the background"},
-	{typed: "proxy", place: "the environment variables HTTP_PROXY, HTTPS_PROXY and NO_PROXY name the proxy to remote servers"},
+	{typed: "daemon", place: "sse-server stays in the foreground; docs/operations.md has a unit of systemd, " +
+		"which starts it in the background"},
+	{typed: "proxy",
+		place: "the environment variables HTTP_PROXY, HTTPS_PROXY and NO_PROXY name the proxy to remote servers"},
 	{typed: "start", place: "it goes after check, as in: sse-server check --start -- npx -y server"},
-	{typed: "sse", place: "both transports are served at one URL; --transports sse serves HTTP+SSE alone, and --url serves a remote server"},
+	{typed: "sse", place: "both transports are served at one URL; --transports sse serves HTTP+SSE alone, " +
+		"and --url serves a remote server"},
 	{typed: "streamablehttp", place: "both transports are served at one URL, and --url serves a remote server"},
-	{typed: "outputtransport", place: "both transports are served at one URL; --transports sse serves HTTP+SSE alone, and sse-server stdio serves on stdin and stdout"},
+	{typed: "outputtransport", place: "both transports are served at one URL; " +
+		"--transports sse serves HTTP+SSE alone, and sse-server stdio serves on stdin and stdout"},
 }
 
 const ofRemote = "header 'Authorization: Bearer TOKEN'"

@@ -53,18 +53,22 @@ type launcher struct {
 
 // launchers are programs that start others. Of all others the program itself gives the name.
 var launchers = map[string]launcher{
-	"npx":     {named: []string{"-p", "--package"}, values: []string{"-c", "--call", "-w", "--workspace"}, installs: true},
-	"npm":     {before: []string{"exec", "x"}, named: []string{"-p", "--package"}, values: []string{"-c", "--call"}, installs: true},
-	"pnpm":    {before: []string{"dlx", "exec"}, installs: true},
-	"yarn":    {before: []string{"dlx", "exec"}, named: []string{"-p", "--package"}, installs: true},
-	"bun":     {before: []string{"x", "run"}, installs: true},
-	"bunx":    {named: []string{"-p", "--package"}, installs: true},
-	"uvx":     {values: []string{"--from", "-p", "--python", "--with", "--index", "--index-url"}, installs: true},
-	"uv":      {before: []string{"tool", "run"}, values: []string{"--directory", "--project", "--from", "-p", "--python", "--with"}, installs: true},
-	"pipx":    {before: []string{"run"}, values: []string{"--spec", "--python"}, installs: true},
-	"docker":  {before: []string{"run"}, values: valuesOfDocker, installs: true},
-	"podman":  {before: []string{"run"}, values: valuesOfDocker, installs: true},
-	"node":    {values: []string{"-r", "--require", "--import", "--env-file"}, code: []string{"-e", "--eval", "-p", "--print"}, runsFiles: true},
+	"npx": {named: []string{"-p", "--package"}, values: []string{"-c", "--call", "-w", "--workspace"},
+		installs: true},
+	"npm": {before: []string{"exec", "x"}, named: []string{"-p", "--package"}, values: []string{"-c", "--call"},
+		installs: true},
+	"pnpm": {before: []string{"dlx", "exec"}, installs: true},
+	"yarn": {before: []string{"dlx", "exec"}, named: []string{"-p", "--package"}, installs: true},
+	"bun":  {before: []string{"x", "run"}, installs: true},
+	"bunx": {named: []string{"-p", "--package"}, installs: true},
+	"uvx":  {values: []string{"--from", "-p", "--python", "--with", "--index", "--index-url"}, installs: true},
+	"uv": {before: []string{"tool", "run"},
+		values: []string{"--directory", "--project", "--from", "-p", "--python", "--with"}, installs: true},
+	"pipx":   {before: []string{"run"}, values: []string{"--spec", "--python"}, installs: true},
+	"docker": {before: []string{"run"}, values: valuesOfDocker, installs: true},
+	"podman": {before: []string{"run"}, values: valuesOfDocker, installs: true},
+	"node": {values: []string{"-r", "--require", "--import", "--env-file"},
+		code: []string{"-e", "--eval", "-p", "--print"}, runsFiles: true},
 	"tsx":     {before: []string{"watch"}, code: []string{"-e", "--eval"}, runsFiles: true},
 	"ts-node": {code: []string{"-e", "--eval"}, runsFiles: true},
 	"deno":    {before: []string{"run"}, installs: true},
@@ -77,7 +81,11 @@ var launchers = map[string]launcher{
 	"dnx":     {installs: true},
 }
 
-var valuesOfDocker = []string{"-e", "--env", "--env-file", "-v", "--volume", "--mount", "--name", "--network", "--net", "-p", "--publish", "-u", "--user", "-w", "--workdir", "--entrypoint", "-l", "--label", "--platform", "--memory", "-m", "--cpus", "--add-host"}
+var valuesOfDocker = []string{
+	"-e", "--env", "--env-file", "-v", "--volume", "--mount", "--name", "--network", "--net", "-p", "--publish",
+	"-u", "--user", "-w", "--workdir", "--entrypoint", "-l", "--label", "--platform", "--memory", "-m", "--cpus",
+	"--add-host",
+}
 
 // Installs reports whether the command of s may install something before it serves.
 func (s *Server) Installs() bool {
@@ -133,7 +141,10 @@ var (
 )
 
 // plainFiles are names of files and folders that say nothing of what is in them.
-var plainFiles = []string{"index", "main", "server", "app", "mcp", "cli", "run", "start", "packages", "dist", "build", "lib", "src", "bin", "out", "cmd", "__main__", "stdio"}
+var plainFiles = []string{
+	"index", "main", "server", "app", "mcp", "cli", "run", "start", "packages", "dist", "build", "lib", "src",
+	"bin", "out", "cmd", "__main__", "stdio",
+}
 
 func withoutEnding(name string) string { return ending.ReplaceAllString(name, "") }
 
@@ -178,7 +189,8 @@ func nameOfFile(file, dir string) string {
 }
 
 // affixes are parts of names that each server has.
-var affixes = regexp.MustCompile(`(?i)^(mcp[-_.]server[-_.]|server[-_.]|mcp[-_.])|([-_.]mcp[-_.]server|[-_.]server[-_.]mcp|[-_.]mcp|[-_.]server)$`)
+var affixes = regexp.MustCompile(
+	`(?i)^(mcp[-_.]server[-_.]|server[-_.]|mcp[-_.])|([-_.]mcp[-_.]server|[-_.]server[-_.]mcp|[-_.]mcp|[-_.]server)$`)
 
 // shortName cuts off what the names of most servers have in common.
 func shortName(name string) string {

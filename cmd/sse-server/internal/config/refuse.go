@@ -114,7 +114,8 @@ func refuseValue(err error, name string, flag *kong.Flag) error {
 		if takes := numbersOf(flag); takes != "" { // what begins with - is none, in whatever form
 			return fmt.Errorf("%s: want %s, but got %s", name, takes, got)
 		}
-		return fmt.Errorf("%s: want %s, but %s looks like a flag: write %s=%s if it is the value", name, flag.PlaceHolder, got, name, strings.Trim(got, `"`))
+		return fmt.Errorf("%s: want %s, but %s looks like a flag: write %s=%s if it is the value", name,
+			flag.PlaceHolder, got, name, strings.Trim(got, `"`))
 	}
 	return fmt.Errorf("%s: %w", name, plainValue(flag, errors.New(strings.TrimPrefix(text, name+": "))))
 }
