@@ -174,7 +174,8 @@ func (m *Message) RenumberedParams(id ID) json.RawMessage {
 	if !token.Present() {
 		return m.Params()
 	}
-	return rawjson.Splice(m.Params(), rawjson.Span{From: token.From - m.params.From, To: token.To - m.params.From}, string(id))
+	at := rawjson.Span{From: token.From - m.params.From, To: token.To - m.params.From}
+	return rawjson.Splice(m.Params(), at, string(id))
 }
 
 // Parse reads one JSON-RPC 2.0 message. The message keeps data, which must not
