@@ -27,11 +27,10 @@ type greeting struct {
 // greeter is the MCP server, with one tool.
 func greeter() *mcp.Server {
 	srv := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
-	mcp.AddTool(srv, &mcp.Tool{Name: "greet"}, func(
-		_ context.Context, _ *mcp.CallToolRequest, in greeting,
-	) (*mcp.CallToolResult, any, error) {
+	greet := func(_ context.Context, _ *mcp.CallToolRequest, in greeting) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Hello, " + in.Name}}}, nil, nil
-	})
+	}
+	mcp.AddTool(srv, &mcp.Tool{Name: "greet"}, greet)
 	return srv
 }
 

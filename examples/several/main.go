@@ -25,11 +25,10 @@ import (
 // server returns an MCP server with one tool, which says what text returns.
 func server(name, tool string, text func() string) *mcp.Server {
 	srv := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, nil)
-	mcp.AddTool(srv, &mcp.Tool{Name: tool}, func(
-		context.Context, *mcp.CallToolRequest, any,
-	) (*mcp.CallToolResult, any, error) {
+	say := func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text()}}}, nil, nil
-	})
+	}
+	mcp.AddTool(srv, &mcp.Tool{Name: tool}, say)
 	return srv
 }
 
