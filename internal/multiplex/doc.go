@@ -23,7 +23,8 @@
 //   - The session gives requests its own ids towards the server, positive integers
 //     from 1, because SDK servers damage ids that are large, fractional or strange. It
 //     does the same with progress tokens, which clients count from 0. It keeps the
-//     client's bytes and restores them; it changes nothing else of a message.
+//     client's bytes and restores them; it changes nothing else of a message, except that
+//     with traces a request gets the trace context in params._meta ([connstate.Request.ToServer]).
 //   - Every request gets one answer: the server's response, or an error that names
 //     the reason when its time is up, the server is too busy, the queue is full, the
 //     answer is unusable, or the session ends.
@@ -49,7 +50,7 @@
 // server, merges log levels and subscriptions (package sharing), and keeps from the
 // server what would change the session for all.
 //
-// Any other session has one client, and changes only ids and tokens of its messages.
+// Any other session has one client, and changes only ids, tokens and the trace context of its messages.
 //
 // A [Session] owns the reader loop, a goroutine that ends with its Conn (none for a
 // [jsonrpc.Local]), and a timer for
