@@ -151,8 +151,9 @@ const (
 	dropForeign                // it may be what others wrote: the server names its answers in another way
 )
 
-// verdict decides, in the first row that fits, what becomes of a response.
-// docs/reference/errors.md has the same table for users.
+// verdict decides, in the first case that fits, what becomes of a response. docs/reference/errors.md has a row for each
+// case, in the same order; TestVerdictsAreTheTableOfThePage compares them. The founding rules under "Matching" and
+// "Nothing crosses" in e2e/acceptance/README.md hold for every change: no case may break one of them.
 func (m matching) verdict(r response) verdict {
 	isError := r.content == anError || r.content == anUnreadError
 	isEmpty := r.content == anEmptyResult

@@ -1,6 +1,44 @@
 package multiplex
 
-import "testing"
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// TestVerdictsAreTheTableOfThePage compares the table of docs/reference/errors.md with the cases of verdict: each case
+// has a row, in the same order, that begins with the name of its verdict.
+func TestVerdictsAreTheTableOfThePage(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "match.go", nil, parser.SkipObjectResolution)
+	ssetest.Must(t, err)
+	page, err := os.ReadFile("../../docs/reference/errors.md")
+	ssetest.Must(t, err)
+	_, section, _ := strings.Cut(string(page), "\n### Answers that do not name their request\n")
+	section, _, _ = strings.Cut(section, "\n#")
+	var inCode, onPage []string
+	for _, decl := range file.Decls {
+		if f, ok := decl.(*ast.FuncDecl); ok && f.Name.Name == "verdict" {
+			for n := range ast.Preorder(f.Body) {
+				if r, ok := n.(*ast.ReturnStmt); ok {
+					inCode = append(inCode, r.Results[0].(*ast.Ident).Name)
+				}
+			}
+		}
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(section, -1) {
+		onPage = append(onPage, row[1])
+	}
+	if len(inCode) == 0 || !slices.Equal(onPage, inCode) {
+		t.Errorf("the page has the rows\n%q, verdict has the cases\n%q", onPage, inCode)
+	}
+}
 
 // TestVerdict is the table of docs/reference/errors.md: what becomes of a response, by what
 // it says and what the session knows.
