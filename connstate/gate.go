@@ -115,7 +115,8 @@ func (c *Connection) gateLimit(hasLists bool) time.Duration {
 	return c.opts.GateTimeout
 }
 
-// Prolong has all that wait at the gate wait as long as the messages of a client that has lists: it has just got them.
+// Prolong gives each message at the gate the time that messages of a client with lists have: the client has just got
+// its lists.
 func (c ForHandler) Prolong() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -89,8 +89,8 @@ func (c ForHandler) Begin(m *jsonrpc.Message) (*Request, error) {
 	return r, nil
 }
 
-// Arrive notes that a request comes, until Begin has it, and reports whether no other has its id that
-// comes too, or is unanswered. The caller must call left when the handler has returned.
+// Arrive notes that a request comes, until Begin has it. It reports false if another request of the connection has the
+// same id, and comes too or is unanswered. The caller must call left when the handler has returned.
 func (c ForTransport) Arrive(m *jsonrpc.Message) (left func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -117,8 +117,8 @@ func (s *Session) remember(client remember.Client, answers *remember.Answers) {
 // clients list the tools and leave.
 const lookEnds = 5 * time.Second
 
-// CloseAfterLook is Close once a look is over that has begun, or that can begin now: the client has only
-// initialized, so nobody else gets an answer of the session.
+// CloseAfterLook closes the session once its look is over, if a look has begun. It begins one if the client has only
+// initialized, because then nobody else gets an answer of the session. Without a look it closes the session at once.
 func (s *Session) CloseAfterLook(why error) {
 	if s.lookState() == lookDue && s.reached() == noContact && s.Result() != nil && !s.isOver() {
 		s.StartLook()
@@ -137,8 +137,8 @@ func (s *Session) CloseAfterLook(why error) {
 	})
 }
 
-// awaitLook looks at a session without a client, which could get the answers, and returns what it says; nil if
-// that cannot be read, or is not to be remembered, perhaps since a reload.
+// awaitLook looks at a session, and returns what it says. The session must have no client: a client could get the
+// answers. The result is nil if they cannot be read, or are not to be remembered, for example because a reload says so.
 func (s *Session) awaitLook(ctx context.Context) *remember.Answers {
 	if !s.CanLook() {
 		return nil

@@ -57,8 +57,8 @@ type SupplierOptions struct {
 // IdleCheck returns the time between two looks whether a session is idle.
 func (o *SupplierOptions) IdleCheck() time.Duration { return o.ProcessIdle / 4 }
 
-// AnyFolder has a server say, in an empty folder, what it says in any one: so a new project of a user has its
-// tools while they boot, and no project has a say in what another one is told.
+// AnyFolder starts a server in an empty folder, and keeps its answers for clients in every folder. So the client of a
+// new project has tools while its server boots, and no project decides what clients of another one are told.
 type AnyFolder struct {
 	// Memory keeps what the server says there.
 	Memory *remember.Server

@@ -24,8 +24,8 @@ const maxParams = 64 << 10
 // Options configure the bridges of a gateway, which share one Options. The fields
 // have no defaults.
 type Options struct {
-	// Supplier returns who supplies the sessions from now on: the successor of the one
-	// before, or that.
+	// Supplier returns the supplier of the sessions from now on. It is the same as before, or the successor
+	// of that one.
 	Supplier func() *handshake.Supplier
 	// Server is what errors call the server.
 	Server string

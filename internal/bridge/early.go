@@ -26,7 +26,8 @@ type early struct {
 	asks chan struct{} // closed in asked
 
 	mu sync.Mutex // serializes what comes before inUse, and guards what follows
-	// kept deliver the messages that are kept, in order, which have so many bytes.
+	// kept are functions: each delivers one message that is kept. They are in the order of the messages. bytes is the
+	// size of these messages.
 	kept  []func()
 	bytes int
 }

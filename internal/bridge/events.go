@@ -189,8 +189,8 @@ func (l *sessionLife) initializeIsOut() bool {
 	})
 }
 
-// initialized keeps the params of the client's own initialize, which the server has answered; nil: with an error. A
-// replacement of the server that has waited for this answer takes place now.
+// initialized notes that the server has answered the client's own initialize. It keeps the params; nil: the answer is
+// an error. If the server is to be replaced, and its replacement has waited for this answer, that takes place now.
 func (l *sessionLife) initialized(params json.RawMessage) {
 	l.mu.Lock()
 	if params != nil {

@@ -17,7 +17,8 @@ type question struct {
 	answer handshake.Recalled
 }
 
-// askMemory gets the answer, which done is called with in the background, once memory has answered: that is bounded.
+// askMemory gets the answer, and then calls done with the question. Without a memory it calls done at once, otherwise
+// in the background: memory answers in bounded time.
 func (q *question) askMemory(c *client, done func(*question)) {
 	if q.memory == nil || q.params == nil {
 		done(q)

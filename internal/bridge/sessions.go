@@ -57,7 +57,7 @@ type sessionLife struct {
 	own         json.RawMessage
 	initializes []*waitingInitialize
 	failures    failures
-	// failure is what a message learns that waits in vain; nil: that the start goes on.
+	// failure is the error for a message whose wait has no success; nil: its error says that the start goes on.
 	failure *handshake.Failure
 	lost    bool          // the last session was lost
 	pause   time.Duration // before the next start

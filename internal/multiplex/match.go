@@ -117,8 +117,8 @@ const (
 type response struct {
 	names   naming
 	content content
-	// isDueEmpty says that the result of the oldest request that the server has is always empty. It counts where the
-	// response names nothing.
+	// isDueEmpty says that MCP has an empty result for the oldest request that the server has. The table looks at it
+	// only if the response names nothing.
 	isDueEmpty bool
 }
 
@@ -147,8 +147,8 @@ const (
 	dropLate                   // its request is over
 	dropNotice                 // it answers a notification
 	dropNothing                // it answers nothing
-	dropUnclear                // it may be about any of several messages
-	dropForeign                // it may be what others wrote: the server names its answers in another way
+	dropUnclear                // the server could not read one of several messages, and does not say which
+	dropForeign                // others may have written it: the server names its answers in another way
 )
 
 // verdict decides, in the first case that fits, what becomes of a response. docs/reference/errors.md has a row for each
@@ -242,19 +242,20 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 		r.names = namesOver
 	}
 	by := metrics.MatchedFIFO
-	if r.names == namesRequest {
+	with, isLate := t.related(related), r.names == namesOver && t.manner != unknownManner
+	switch {
+	case r.names == namesRequest:
 		by = metrics.MatchedID
 		name := nameFormOf(m.ID, e.method != mcp.MethodInitialize)
 		if name == textName {
 			by = metrics.MatchedString
 		}
 		t.manner = t.manner.after(name, t.certainty.isSerial())
-	} else if with := t.related(related); with != nil && with.sent() &&
-		!(r.names == namesOver && t.manner != unknownManner) {
+	case with != nil && with.sent() && !isLate:
 		e, r.names = with, comesWith
-	} else if t.isOver(related) {
+	case t.isOver(related):
 		r.names = comesWithOver
-	} else {
+	default:
 		e = t.oldestOut()
 		r.isDueEmpty = e != nil && e.wantsEmpty()
 	}
@@ -312,10 +313,10 @@ const firstID = 1
 
 // find returns the request in the table that has an id, nil if there is none, and says what the id names.
 //
-// Parameters of a URL and fields of a form are texts: a server that names its answers by numbers, and prints them,
-// names nothing by a text. Nor does one that names them by texts name anything by a number. The id of the first request
-// names nothing once that is over, unless the response is one to initialize: some servers answer every request under
-// the id 1.
+// A server that names its answers by numbers names nothing by a text, and one that names them by texts names nothing by
+// a number. Such a response may be printed: the parameters of a URL and the fields of a form are texts. Once the first
+// request is over, its id names nothing, unless the response is one to initialize: some servers answer every request
+// under the id 1.
 func (t *table) find(id jsonrpc.ID) (e *entry, names naming) {
 	n, isText := requestNumber(id)
 	e = t.byID[n]

@@ -335,9 +335,9 @@ func (t *table) removeAll() []*entry {
 	return open
 }
 
-// begins reports whether the id of another request that the server may still answer begins with the
-// digits of an id: one that is cut may be either. The table has the requests that are out, but not those that
-// were given up. So after one was given up, any id that was given out counts.
+// begins reports whether an id may be the beginning of another one under which the server may still answer. Then an
+// id that is cut may be either. The table has the ids of the requests that are out, and not those of the requests that
+// were given up. So after one was given up, every id counts that a request of the session has had.
 func (t *table) begins(id int64) bool {
 	if t.certainty.hasGivenUp() && id <= t.lastID/10 {
 		return true
