@@ -6,15 +6,13 @@
 //	bridge.go        the client's messages: answered here, or given to the life
 //	events.go        what happens to the sessions, and which event it is
 //	messages.go      what becomes of a message
-//	life.go          the moves: what follows from an event is the table in internal/life
+//	life.go          the moves: what follows from an event is the table in internal/life; when a session is idle
 //	 ├─ actions.go      what a move does with the server, its sessions and failures
 //	 ├─ told.go         what the client is told without a session, and when that was otherwise
-//	 ├─ idle.go         when a session is idle
 //	 ├─ recall.go       which event the answer of memory is
 //	 ├─ initializes.go  the client's own initialize
 //	 └─ refusal.go      why a message is refused
-//	sessions.go      what there is now, under one lock
-//	 ├─ question.go     what memory has for this client
+//	sessions.go      what there is now, under one lock, with the question to memory
 //	 ├─ start.go        one start: events in, actions out, by the table in state.go
 //	 ├─ prepare.go      brings a session into use
 //	 └─ attachment.go   the connection as its session sees it; early.go keeps what comes before it is in use

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"sync"
@@ -57,7 +58,7 @@ type sessionLife struct {
 	own         json.RawMessage
 	initializes []*waitingInitialize
 	failures    failures
-	// failure is the error for a message whose wait has no success; nil: its error says that the start goes on.
+	// failure is the error for messages that have waited too long; nil: they get one that says that the start goes on.
 	failure *handshake.Failure
 	lost    bool          // the last session was lost
 	pause   time.Duration // before the next start
@@ -65,6 +66,33 @@ type sessionLife struct {
 
 	todo       []func()
 	performing bool // somebody does what is in todo
+}
+
+// question is a question to memory: what is there for a client like this one? It may read a file.
+type question struct {
+	supplier *handshake.Supplier
+	memory   *remember.Server // nil: nothing is remembered
+	params   json.RawMessage  // of the initialize that the client has sent, or would get
+
+	answer handshake.Recalled
+}
+
+// askMemory gets the answer, and then calls done with the question. Without a memory it calls done at once, otherwise
+// in the background: memory answers in bounded time.
+func (q *question) askMemory(c *client, done func(*question)) {
+	if q.memory == nil || q.params == nil {
+		done(q)
+		return
+	}
+	q.supplier.Go(func() {
+		q.answer = q.supplier.Recall(q.memory, q.params, c.who(), c.c.Client().Version)
+		done(q)
+	})
+}
+
+// equals reports whether another question would get the same answer.
+func (q *question) equals(other *question) bool {
+	return q.supplier == other.supplier && q.memory == other.memory && bytes.Equal(q.params, other.params)
 }
 
 // timer is one run of a timer.

@@ -53,8 +53,8 @@ const (
 type certainty uint8
 
 const (
-	// certain: each answer so far was named, came in the HTTP response to its request, or said that the server could not
-	// read the only request that it had; and no request that the server has was given up.
+	// certain: each answer so far was named, came in the HTTP response to its request, or said that the server could
+	// not read the only request that it had; and no request that the server has was given up.
 	certain certainty = iota
 	// someGivenUp: a request that the server has was given up, or it has answered one of several and nobody
 	// knows which. Its answer may come late.

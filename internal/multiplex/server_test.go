@@ -172,3 +172,37 @@ type holdingClient struct {
 }
 
 func (c *holdingClient) Answer(jsonrpc.ID, []byte, string) { <-c.release }
+
+func elicit(id string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"elicitation/create","params":{"message":"m"}}`
+}
+
+// unserved is the refusal of a request that no client is asked.
+func unserved(id, method string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32601,"message":"the client does not serve ` + method + `"}}`
+}
+
+func TestServerRequestsAreRefusedWhereNoClientServesThem(t *testing.T) {
+	serves := func(w *world) { w.clients[0].serves = []string{"elicitation/create"} }
+	runScenarios(t, []scenario{
+		{name: "on a shared session, also when they came with a request", opts: shared, clients: 2, attributed: true, steps: []step{
+			serves, from(0, callA), discard, with("1", elicit("5")), sent(unserved("5", "elicitation/create")), at(0), at(1),
+			dropped(metrics.DroppedUnknownRequest, 1), with("1", result("1")), at(0, answer(`"a"`)),
+		}},
+		{name: "when the client has not declared it", steps: []step{
+			serves, server(roots), sent(unserved("7", "roots/list")), got(), dropped(metrics.DroppedUnknownRequest, 1),
+		}},
+	})
+}
+
+func TestServerTakesItsRequestBack(t *testing.T) {
+	synctestWorld(t, scenario{}, func(w *world) {
+		play(w, []step{serving, server(roots)})
+		id := delivered(w, "roots/list")
+		play(w, []step{
+			server(cancelOf("8")), got(), dropped(metrics.DroppedUnknownRequest, 1),
+			server(cancelOf("7")), got(delivery(cancelOf(id))),
+			forward(result(id)), sent(), dropped(metrics.DroppedUnknownResponse, 1),
+		})
+	})
+}

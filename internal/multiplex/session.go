@@ -186,8 +186,8 @@ func (s *Session) Idle() <-chan struct{} {
 }
 
 // NamesAnswers reports whether the server has named an answer of this session, and has given none without a name.
-// Answers of two kinds do not count, though they have no name: one that came in the HTTP response to its request, and an
-// error that says that the server could not read the only request that it had.
+// Answers of two kinds do not count, though they have no name: one that came in the HTTP response to its request, and
+// an error that says that the server could not read the only request that it had.
 func (s *Session) NamesAnswers() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,8 +8,28 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/multiplex"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
+
+var shared = multiplex.Options{Shared: true}
+
+func notification(method, params string) string {
+	return `{"jsonrpc":"2.0","method":"` + method + `","params":` + params + `}`
+}
+
+func delivery(message string) string { return "deliver " + message }
+
+func discard(w *world) {
+	w.conn.take()
+	for _, c := range w.clients {
+		c.take()
+	}
+}
+
+func cancelOf(id string) string {
+	return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`
+}
 
 // step is one line of a conversation. After each, all goroutines have come to
 // rest.

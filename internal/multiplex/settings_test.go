@@ -10,48 +10,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-func elicit(id string) string {
-	return `{"jsonrpc":"2.0","id":` + id + `,"method":"elicitation/create","params":{"message":"m"}}`
-}
-
-// unserved is the refusal of a request that no client is asked.
-func unserved(id, method string) string {
-	return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32601,"message":"the client does not serve ` + method + `"}}`
-}
-
-func TestServerRequestsAreRefusedWhereNoClientServesThem(t *testing.T) {
-	serves := func(w *world) { w.clients[0].serves = []string{"elicitation/create"} }
-	runScenarios(t, []scenario{
-		{name: "on a shared session, also when they came with a request", opts: shared, clients: 2, attributed: true, steps: []step{
-			serves, from(0, callA), discard, with("1", elicit("5")), sent(unserved("5", "elicitation/create")), at(0), at(1),
-			dropped(metrics.DroppedUnknownRequest, 1), with("1", result("1")), at(0, answer(`"a"`)),
-		}},
-		{name: "when the client has not declared it", steps: []step{
-			serves, server(roots), sent(unserved("7", "roots/list")), got(), dropped(metrics.DroppedUnknownRequest, 1),
-		}},
-	})
-}
-
-// The progress of the client's work on a server's request goes back under the
-// server's token.
-func TestProgressOnAServerRequest(t *testing.T) {
-	for _, token := range []string{`1`, `"a"`, `1.50`} {
-		synctestWorld(t, scenario{}, func(w *world) {
-			play(w, []step{serving, server(`{"jsonrpc":"2.0","id":7,"method":"roots/list","params":{"_meta":{"progressToken":` + token + `,"x":1.0}}}`)})
-			lines := w.clients[0].take()
-			id := gatewayID.FindString(strings.Join(lines, ""))
-			want := delivery(`{"jsonrpc":"2.0","id":` + id + `,"method":"roots/list","params":{"_meta":{"progressToken":` + id + `,"x":1.0}}}`)
-			if len(lines) != 1 || lines[0] != want {
-				t.Fatalf("got %q, want %s", lines, want)
-			}
-			play(w, []step{
-				forward(progress(id, "1.0")), sent(progress(token, "1.0")), forward(progress("9", "1")), sent(progress("9", "1")),
-				forward(result(id), progress(id, "2")), sent(result("7"), progress(id, "2")),
-			})
-		})
-	}
-}
-
 func logged(level, more string) string {
 	return notification("notifications/message", `{"level":"`+level+`","data":"x"`+more+`}`)
 }

@@ -20,6 +20,14 @@ func made(wire, task string) string {
 	return `{"jsonrpc":"2.0","id":` + wire + `,"result":{"task":{"taskId":"` + task + `","status":"working"}}}`
 }
 
+func taskRequest(method, id string) string {
+	return `{"jsonrpc":"2.0","id":"t","method":"` + method + `","params":{"taskId":"` + id + `"}}`
+}
+
+func taskStatus(id, status string) string {
+	return notification("notifications/tasks/status", `{"taskId":"`+id+`","status":"`+status+`"}`)
+}
+
 func TestTasksBelongToWhoMadeThem(t *testing.T) {
 	foreign := []string{`fail "t": , final (-32602)`, `fail "t": , final (-32602)`, `fail "t": , final (-32602)`}
 	all := func(id string) []string {
@@ -108,4 +116,32 @@ func TestClientThatLeaves(t *testing.T) {
 			leaves(0), sent(setLevel("3", "error")), server(result("3")), leaves(1), sent(),
 		}},
 	})
+}
+
+func TestHandshakeOfAClientNeverReachesASharedSession(t *testing.T) {
+	var steps []step
+	for _, method := range []string{"initialize", "ping", "server/discover"} {
+		steps = append(steps, forward(`{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`), sent(), got(`fail 1: , final (-32600)`))
+	}
+	steps = append(steps, forward(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), sent(), dropped(metrics.DroppedShared, 1))
+	runScenarios(t, []scenario{{name: "refused", opts: shared, steps: steps}})
+}
+
+func TestNotificationsOfOneClientDoNotReachTheServerOfAll(t *testing.T) {
+	const changed, other = `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, `{"jsonrpc":"2.0","method":"notifications/x"}`
+	runScenarios(t, []scenario{
+		{name: "shared", opts: shared, steps: []step{forward(changed, other), sent(), dropped(metrics.DroppedShared, 2)}},
+	})
+}
+
+// A client cannot use a parser that does not tell upper from lower case to speak
+// in the name of another.
+func TestMessagesThatCanBeReadInTwoWaysAreRefused(t *testing.T) {
+	runScenarios(t, []scenario{{name: "shared", opts: shared, clients: 2, steps: []step{
+		from(0, callA), sent(call("1")),
+		from(1, `{"jsonrpc":"2.0","id":"b","ID":1,"method":"x"}`), at(1, `fail "b": , final (-32600)`), sent(),
+		from(1, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"b"},"Params":{"requestId":1}}`), sent(),
+		from(1, `{"jsonrpc":"2.0","id":"gw-1","Id":7,"result":{}}`), sent(), dropped(metrics.DroppedShared, 2),
+		server(result("1")), at(0, answer(`"a"`)),
+	}}})
 }

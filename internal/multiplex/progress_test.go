@@ -1,16 +1,13 @@
 package multiplex_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/multiplex"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
-
-// The rules of a session that several clients share, in the order of the design.
-
-var shared = multiplex.Options{Shared: true}
 
 // tokenCall is callA with a progress token; tokenSent is it as the server sees it.
 func tokenCall(token string) string {
@@ -23,19 +20,6 @@ func tokenSent(id string) string {
 
 func progress(token, n string) string {
 	return `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":` + n + `,"progressToken":` + token + `,"total":1e2}}`
-}
-
-func notification(method, params string) string {
-	return `{"jsonrpc":"2.0","method":"` + method + `","params":` + params + `}`
-}
-
-func delivery(message string) string { return "deliver " + message }
-
-func discard(w *world) {
-	w.conn.take()
-	for _, c := range w.clients {
-		c.take()
-	}
 }
 
 func TestProgressTokenIsOursAtTheServer(t *testing.T) {
@@ -96,54 +80,22 @@ func TestProgressExtendsTheDeadline(t *testing.T) {
 	})
 }
 
-func taskRequest(method, id string) string {
-	return `{"jsonrpc":"2.0","id":"t","method":"` + method + `","params":{"taskId":"` + id + `"}}`
-}
-
-func taskStatus(id, status string) string {
-	return notification("notifications/tasks/status", `{"taskId":"`+id+`","status":"`+status+`"}`)
-}
-
-func cancelOf(id string) string {
-	return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`
-}
-
-func TestServerTakesItsRequestBack(t *testing.T) {
-	synctestWorld(t, scenario{}, func(w *world) {
-		play(w, []step{serving, server(roots)})
-		id := delivered(w, "roots/list")
-		play(w, []step{
-			server(cancelOf("8")), got(), dropped(metrics.DroppedUnknownRequest, 1),
-			server(cancelOf("7")), got(delivery(cancelOf(id))),
-			forward(result(id)), sent(), dropped(metrics.DroppedUnknownResponse, 1),
+// The progress of the client's work on a server's request goes back under the
+// server's token.
+func TestProgressOnAServerRequest(t *testing.T) {
+	for _, token := range []string{`1`, `"a"`, `1.50`} {
+		synctestWorld(t, scenario{}, func(w *world) {
+			play(w, []step{serving, server(`{"jsonrpc":"2.0","id":7,"method":"roots/list","params":{"_meta":{"progressToken":` + token + `,"x":1.0}}}`)})
+			lines := w.clients[0].take()
+			id := gatewayID.FindString(strings.Join(lines, ""))
+			want := delivery(`{"jsonrpc":"2.0","id":` + id + `,"method":"roots/list","params":{"_meta":{"progressToken":` + id + `,"x":1.0}}}`)
+			if len(lines) != 1 || lines[0] != want {
+				t.Fatalf("got %q, want %s", lines, want)
+			}
+			play(w, []step{
+				forward(progress(id, "1.0")), sent(progress(token, "1.0")), forward(progress("9", "1")), sent(progress("9", "1")),
+				forward(result(id), progress(id, "2")), sent(result("7"), progress(id, "2")),
+			})
 		})
-	})
-}
-
-func TestHandshakeOfAClientNeverReachesASharedSession(t *testing.T) {
-	var steps []step
-	for _, method := range []string{"initialize", "ping", "server/discover"} {
-		steps = append(steps, forward(`{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`), sent(), got(`fail 1: , final (-32600)`))
 	}
-	steps = append(steps, forward(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), sent(), dropped(metrics.DroppedShared, 1))
-	runScenarios(t, []scenario{{name: "refused", opts: shared, steps: steps}})
-}
-
-func TestNotificationsOfOneClientDoNotReachTheServerOfAll(t *testing.T) {
-	const changed, other = `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, `{"jsonrpc":"2.0","method":"notifications/x"}`
-	runScenarios(t, []scenario{
-		{name: "shared", opts: shared, steps: []step{forward(changed, other), sent(), dropped(metrics.DroppedShared, 2)}},
-	})
-}
-
-// A client cannot use a parser that does not tell upper from lower case to speak
-// in the name of another.
-func TestMessagesThatCanBeReadInTwoWaysAreRefused(t *testing.T) {
-	runScenarios(t, []scenario{{name: "shared", opts: shared, clients: 2, steps: []step{
-		from(0, callA), sent(call("1")),
-		from(1, `{"jsonrpc":"2.0","id":"b","ID":1,"method":"x"}`), at(1, `fail "b": , final (-32600)`), sent(),
-		from(1, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"b"},"Params":{"requestId":1}}`), sent(),
-		from(1, `{"jsonrpc":"2.0","id":"gw-1","Id":7,"result":{}}`), sent(), dropped(metrics.DroppedShared, 2),
-		server(result("1")), at(0, answer(`"a"`)),
-	}}})
 }

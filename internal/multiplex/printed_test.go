@@ -23,7 +23,7 @@ func TestAServerThatNamesByTextsIsServedAfterAPrintedNumber(t *testing.T) {
 	})
 }
 
-// So is one in a shared session that gives no ids, or the id 1 always.
+// In a shared session a server that gives no ids is served as before, too.
 func TestAServerWithoutIDsIsServedAfterAPrintedNumber(t *testing.T) {
 	for name, own := range map[string]string{"no ids": noIDResult, "null": nullResult} {
 		runScenarios(t, []scenario{{name: name, opts: shared, clients: 2, steps: []step{
@@ -47,7 +47,7 @@ func TestAnUnreadErrorOfAStrangerAnswersNoCallOfAnother(t *testing.T) {
 	})
 }
 
-// So is one whose ids match nothing: what it prints says nothing of how it names its answers.
+// A server whose ids match nothing is served as before: what it prints says nothing of how it names its answers.
 func TestAServerWithIDsOfItsOwnIsServedAfterAPrintedID(t *testing.T) {
 	for _, row := range []struct{ name, own, printed, matchedBy string }{
 		{"texts, a number", valued(`"answer"`), result("2"), "id"},
