@@ -8,11 +8,17 @@
 //	http.Handle("/mcp", gw)
 //	http.Handle("/mcp/", gw)
 //
-// A message passes these hops:
+// A message passes these parts on its way to the server, and an answer the same ones back:
 //
-//	sse, streamable or stdio ─▶ connstate.Connection ─▶ bridge.Bridge ─▶ multiplex.Session ─▶ upstream
+//	transport ─▶ connection ─▶ bridge ─▶ session ─▶ upstream
 //
-// A [Gateway] wires the hops and ends them; [Servers] serves several gateways.
-// Package internal/bridge connects a connection to its sessions, which package handshake supplies.
-// docs/reference/states.md has the states, docs/reference/errors.md the errors.
+// The transport reads messages from a client and writes answers to it: HTTP+SSE, Streamable HTTP or stdio. The
+// connection keeps all that belongs to one client: its unanswered requests, the messages that wait, its state. The
+// bridge joins the connection with its session, and with the next session if that one is lost. The session gives each
+// request a number of its own, because several clients may use the same ids, and gives the answer the client's id
+// back. The upstream reaches the server: see package upstream.
+//
+// A [Gateway] connects these parts and ends them; [Servers] serves several gateways.
+// In the repository docs/glossary.md explains the words, docs/reference/states.md has the states of a connection, and
+// docs/reference/errors.md the errors.
 package gateway

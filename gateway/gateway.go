@@ -307,8 +307,12 @@ func (g *Gateway) Ready(ctx context.Context) error {
 }
 
 // ServeStdio serves one client that writes to in and reads from out, such as stdin and
-// stdout of this process, until it has closed in and has its answers, for which it waits
-// at most for grace. See stdio.Serve. The caller must call Shutdown after it, which also
+// stdout of this process: one JSON-RPC message on each line, at most Options.MaxMessageBytes long.
+//
+// It returns when the client has closed in and has its answers, for which ServeStdio waits at most for grace; when a
+// Write to out fails; when ctx ends, with its cause; or when the connection is closed. It returns nil for a client
+// that left in order, and after Shutdown. A grace of 0 is 15 s. If ServeStdio returns before in has ended, one
+// goroutine still reads from in, until its next line or its end. The caller must call Shutdown after it, which also
 // ends it.
 func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, grace time.Duration) error {
 	return stdio.Serve(ctx, backend{g}, g.registry, in, out, stdio.Options{
@@ -332,7 +336,8 @@ func (g backend) Accept(c *connstate.Connection) connstate.Handler {
 // Connections returns how many connections are open.
 func (g *Gateway) Connections() int { return g.registry.Len() }
 
-// Snapshot returns a snapshot of each open connection, in no order.
+// Snapshot returns a snapshot of each open connection, in no order. Its type is that of /connections, which version 1
+// does not promise.
 func (g *Gateway) Snapshot() []connstate.Snapshot {
 	all := g.registry.All()
 	snapshots := make([]connstate.Snapshot, len(all))

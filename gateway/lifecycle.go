@@ -31,10 +31,11 @@ func (g *Gateway) Drain() {
 	g.registry.Drain()
 }
 
-// Shutdown drains the gateway and ends it. It lets requests in flight finish, refuses
-// new ones, closes the streams at random moments, and ends sessions and child processes. In
+// Shutdown drains the gateway and ends it. It lets requests in flight finish, closes each connection at a random
+// moment once it has none, and ends sessions and child processes. Meanwhile a client can POST: its responses and
+// notifications still reach the server, and a new request is answered with an error with the reason draining. In
 // a cluster, a connection also serves new requests until its moment. If ctx ends first,
-// Shutdown answers the remaining requests with an error and closes the remaining streams;
+// Shutdown answers the remaining requests with an error and closes the remaining connections;
 // the returned error has their numbers. After Shutdown the gateway holds no resources, and
 // one with a Name that is not part of Servers has no series in the registry.
 func (g *Gateway) Shutdown(ctx context.Context) error {

@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 )
 
@@ -28,9 +27,9 @@ type Transport string
 
 // The values in Options.Transports.
 const (
-	TransportSSE        Transport = Transport(connstate.TransportSSE)        // HTTP+SSE
-	TransportStreamable Transport = Transport(connstate.TransportStreamable) // Streamable HTTP
-	TransportStdio      Transport = Transport(connstate.TransportStdio)      // for ServeStdio: it serves no HTTP
+	TransportSSE        Transport = "sse"        // HTTP+SSE
+	TransportStreamable Transport = "streamable" // Streamable HTTP
+	TransportStdio      Transport = "stdio"      // for ServeStdio: it serves no HTTP
 )
 
 // ErrorDetails is what errors tell clients about the server.
@@ -63,8 +62,8 @@ type Cluster interface {
 	Close()
 }
 
-// Options configure a Gateway. A zero field means its default; Defaults returns all
-// of them. A negative value switches a limit off, where that is possible.
+// Options configure a Gateway. A zero field means its default, which Defaults returns. A negative value
+// switches a limit off, where that is possible.
 type Options struct {
 	// The server, and its URL.
 
@@ -84,9 +83,11 @@ type Options struct {
 	// server of all metrics. It has at most 64 characters of a-z, 0-9, _ and -, and
 	// begins with a letter or a digit. Default none.
 	Name string
-	// Title is what people call the server where Name is empty: on the page for browsers, in front of the names
-	// of its tools as far as clients limit those, and in logs, which keep it when Reconfigure changes it.
-	// Default none: page and limits take the name that the server gives itself, and logs none.
+	// Title is the server's name for people where Name is empty. The page for browsers shows it. Logs have it as
+	// the attribute server, and keep it when Reconfigure changes it. Some clients put the name of the server in
+	// front of the names of its tools and limit the length of both together: the gateway computes with Title.
+	// Default none: the page, and the gateway for those limits, take the name that the server gives itself, and
+	// logs have no attribute.
 	Title string
 	// Page is who gets the page of the server in a browser at its URL, and at / the list of the
 	// servers. PageAuto gives it to anybody if there is an Authenticate, for which the page asks for
@@ -100,53 +101,72 @@ type Options struct {
 
 	// Sessions is the mode of sessions with the server. With SessionsPerConnection
 	// each connection has its own, with SessionsShared all connections share one.
-	// Default SessionsPerConnection.
+	// SessionsShared excludes all that belongs to one client: PassRequest, ForwardHeaders, NoAutoInitialize and
+	// the PrincipalEnv of an upstream.Command. The server's own requests to a client (sampling, elicitation,
+	// roots) are refused then. Default SessionsPerConnection.
 	Sessions Sessions
-	// Warm is the number of servers to keep started ahead of connections; negative: none.
-	// They are not initialized: each connection runs its own handshake. A server that is
-	// taken is replaced at once. Default 1 in front of an upstream.Command with
-	// SessionsPerConnection, unless the child gets something of its client (PrincipalEnv,
-	// PassRequest or ForwardHeaders) or serves TransportStdio; else none. With Remember that one runs only
-	// while nothing is remembered of the server, and for ProcessIdle after its last use. With SessionsShared,
-	// 1 or more starts the shared session ahead. A remote server needs no start: for it, Warm needs SessionsShared.
+	// Warm is the number of servers that are started ahead of connections. They are not initialized: each
+	// connection runs its own handshake. A server that a connection takes is replaced at once.
+	//
+	//	Warm          with SessionsPerConnection    with SessionsShared
+	//	0             1 or none: see below          none
+	//	1 and above   as many, at all times         the shared session is started ahead
+	//	negative      none                          none
+	//
+	// Without a value it is 1 if the server is an upstream.Command, no child gets anything of its client
+	// (PrincipalEnv, PassRequest, ForwardHeaders), and Transports do not include TransportStdio. With Remember
+	// that one server runs only while nothing is remembered of it, and for ProcessIdle after its last use.
+	//
+	// An upstream.URL has no process to start: with SessionsPerConnection a Warm of 1 and above is an error there.
+	// So it is with PassRequest, ForwardHeaders or a PrincipalEnv.
 	Warm int
 	// Remember answers clients from memory while their server starts, and ends servers that are not
 	// used. It has no effect in front of anything but an upstream.Command, or with
 	// NoAutoInitialize or MaxInFlight. Default nil: nothing is remembered.
 	Remember *Remember
 	// NoAutoInitialize turns the gateway's own MCP handshake off. HTTP+SSE is then the plain
-	// transport of 2024-11-05, and Streamable HTTP refuses requests without a session.
+	// transport of 2024-11-05, and Streamable HTTP refuses requests without an Mcp-Session-Id.
 	NoAutoInitialize bool
-	// PassRequest gives a server in this process the request of its client. Not with
-	// SessionsShared or Warm. A Command with a PrincipalEnv implies it. Default nil: off.
+	// PassRequest gives a server in this process the request of its client. It is an error with
+	// SessionsShared, with a Warm of 1 and above, and in front of an upstream.Command without a PrincipalEnv. One
+	// with a PrincipalEnv implies it, and gets only the principal. Default nil: off.
 	PassRequest *PassRequest
-	// ForwardHeaders are the names of headers of a client's GET that the gateway
-	// sends to a remote server. Default none. Not with SessionsShared.
+	// ForwardHeaders are the names of the headers that the gateway sends to a remote server with each request of
+	// a session. It takes their values from the request that opened the connection: over HTTP+SSE its GET, over
+	// Streamable HTTP its first POST. Default none. Not with SessionsShared.
 	ForwardHeaders []string
 
 	// Access: clients that may connect, and the answers that they see.
 
 	// Authenticate returns the principal that makes a request, or an error: a 401, or the
-	// Status of an auth.Error. A connection belongs to the principal that opened it. The
-	// function must be safe for concurrent use. See auth.BearerTokens and package oauth.
+	// Status of an [auth.Error]. The gateway calls it for every request of a client: GET, POST and
+	// DELETE. A connection belongs to the principal that opened it. The
+	// function must be safe for concurrent use. See auth.BearerTokens and package auth/oauth.
 	// Default nil: no authentication.
 	Authenticate func(*http.Request) (principal string, err error)
 	// Reauthenticate makes the gateway call Authenticate again, several times a minute for each
-	// connection, with a request that has the Authorization header of its newest one and
-	// nothing else. The connection is closed when that fails, or returns another principal: as
-	// expired if an AuthError says so, else as revoked; for an AuthError with a status of 500
-	// and above when the next call fails too. Default false: an open stream stays.
+	// open connection. The request of such a call has an Authorization header and nothing else. Over
+	// Streamable HTTP it is the header of the connection's newest request, over HTTP+SSE that of its GET.
+	//
+	//	Authenticate returns                            the connection
+	//	the same principal                              stays
+	//	another principal                               is closed as revoked
+	//	an auth.Error with Expired                      is closed as expired
+	//	an auth.Error with a Status of 500 and above    stays once, and is closed if the next call fails too
+	//	any other error                                 is closed as revoked
+	//
+	// Default false: an open connection stays.
 	Reauthenticate bool
 	// AllowedOrigins are the values of the Origin header to allow beside the
 	// server's own origin, such as "https://app.example.com"; "*" allows any. They get
 	// answers to preflights, and CORS headers.
 	AllowedOrigins []string
-	// AllowedHosts are the values of the Host header, without port, to allow beside
-	// loopback names; "*" allows any. Without it, an address that is not loopback allows
-	// any; with it, IP addresses too.
+	// AllowedHosts are the values of the Host header, without port, to allow beside loopback names; "*" allows
+	// any. On a loopback address no other value is allowed. On any other address, IP addresses are allowed too,
+	// and without AllowedHosts all values are.
 	AllowedHosts []string
-	// PublicHost is the host of the address that users type, without port: its value of the Host
-	// header is allowed too. It excludes no other.
+	// PublicHost is the host of the address that users type, without port. The Host header may have it, as if
+	// it were one of AllowedHosts. Unlike a value there, it does not make the gateway refuse other hosts.
 	PublicHost string
 	// TrustedProxies are the networks whose X-Forwarded-For and X-Forwarded-Prefix the
 	// gateway believes.
@@ -173,10 +193,10 @@ type Options struct {
 	// Default 15 s; negative: no heartbeats.
 	HeartbeatInterval time.Duration
 	// IdleTimeout closes a connection that has had no POST, no request in flight and, over
-	// Streamable HTTP, no open GET for this long. Default 600 s over Streamable HTTP, where
-	// a session whose id its client never sends back has a minute at most; never over
+	// Streamable HTTP, no open GET for this long. Default 600 s over Streamable HTTP; never over
 	// HTTP+SSE, whose stream shows that the client is there. Negative: never, but 5 min
-	// for clients without sessions.
+	// for clients without an Mcp-Session-Id (MCP 2026-07-28). A connection whose Mcp-Session-Id the client
+	// never sends back has a minute at most.
 	IdleTimeout time.Duration
 	// RequestTimeout bounds how long the server may take for one request, or
 	// between two reports of its progress; whatever it reports, at most ten times as
@@ -186,10 +206,15 @@ type Options struct {
 	// Limits.
 
 	// MaxConnections bounds the open connections, and together with Warm the sessions
-	// with the server. Default 10,000; negative: unlimited.
+	// with the server. A client that finds all of them taken gets 503 with a Retry-After, and in the body
+	// an error with the reason server_busy. Over Streamable HTTP the connection that has been idle longest, for
+	// 10 s at least, is closed first and makes room. There, a POST without an Mcp-Session-Id opens a connection,
+	// which counts for a while after its answer even if the client never comes back: 2 s, and a minute
+	// after an initialize. Default 10,000; negative: unlimited.
 	MaxConnections int
 	// MaxConnectionsPerIP bounds the open connections from one client address (one
-	// /64 for IPv6), with Authenticate those of one principal there. Default 0: unlimited.
+	// /64 for IPv6), with Authenticate those of one principal there. A client over the limit gets 429 with a
+	// Retry-After. Default 0: unlimited.
 	MaxConnectionsPerIP int
 	// ConnectRate bounds new connections a second from one client address (one /64
 	// for IPv6), with Authenticate those of one principal there. Twice as many may come at
@@ -204,17 +229,18 @@ type Options struct {
 
 	// Restarts and replicas.
 
-	// IDKey signs the ids of connections, and has at least 32 random bytes. A gateway with
-	// the same key and Name goes on with the sessions of clients of Streamable HTTP that
-	// this one has opened, as does this one after their idle timeout, unless
-	// NoAutoInitialize is set. Default nil: a random key, which ends with the process.
+	// IDKey signs the ids of connections, and has at least 32 random bytes. It lets a client of Streamable HTTP
+	// go on under the Mcp-Session-Id that it has, although its connection is gone. A gateway with the same key
+	// and Name knows the id after a restart; so does this one after the IdleTimeout. With NoAutoInitialize no
+	// connection is opened again. Default nil: a random key, which ends with the process.
 	IDKey []byte
 	// Cluster is the replicas of the gateway, each with the same IDKey and options: any of
 	// them serves any request, and MaxConnections, MaxConnectionsPerIP and ConnectRate are
-	// limits of the whole cluster. A replica knows what the others use as it was a second
-	// ago, and of an origin only what is at least a sixteenth of its limit, so that for n
-	// replicas an origin may get (n-1)/16 of its limit more, and all may get what opens
-	// within that second. The gateway does not close the Cluster. Default nil: one process.
+	// limits of the whole cluster. Two things let connections exceed these limits. First, a replica knows the use
+	// at the others as it was a second ago, so all that opens within that second may come on top. Second, a
+	// replica does not tell the others of an origin (a principal at an address or /64) that uses less than a
+	// sixteenth of its limit there, so with n replicas an origin may get (n-1)/16 of its limit more.
+	// The gateway does not close the Cluster. Default nil: one process.
 	Cluster Cluster
 
 	// Logs, metrics and traces.
@@ -248,7 +274,7 @@ type Remember struct {
 	// with the Gateway.
 	Dir string
 	// For is the age of what is remembered from which the gateway asks the server again in the
-	// background when a client comes. Default 24 h.
+	// background when a client comes. It has no value for never: a negative one is an error. Default 24 h.
 	For time.Duration
 	// ProcessIdle ends a session that has had no message for this long, and no request, question,
 	// subscription or task open, and whose lists have not changed. The next message starts another one,
@@ -258,8 +284,8 @@ type Remember struct {
 }
 
 // PageLogin is a public client of an OAuth issuer, with which the page logs its user in by a code and
-// PKCE. The issuer redirects to the URL of the page, and lets pages of that origin read its metadata and
-// its token endpoint, which has the origin of the issuer.
+// PKCE. The issuer redirects to the URL of the page, and lets pages from its scheme, host and port read the
+// metadata and the token endpoint of the issuer (CORS). The token endpoint has the scheme, host and port of Issuer.
 type PageLogin struct {
 	// Issuer is the URL of the issuer, and ClientID the client.
 	Issuer, ClientID string
@@ -269,15 +295,20 @@ type PageLogin struct {
 }
 
 // PassRequest gives a server in this process the values of the context of a client's HTTP
-// request, and its upstream.Caller: Dial and handlers that belong to a session get those of the
-// GET, handlers of a request those of its POST before them, where the kind of upstream
-// allows.
+// request, and its upstream.Caller. There are two HTTP requests from which they may come: the one that opened the
+// connection (over HTTP+SSE its GET, over Streamable HTTP its first POST), and the POST that brought the message.
+//
+//	in the server                                                 it sees the values of
+//	Dial, and handlers that belong to a session                   the request that opened the connection
+//	a function of upstream.Handle, and a handler of mcpgo         the POST; where that has none, as above
+//	a handler of gosdk, upstream.Serve and upstream.HTTPHandler   the request that opened the connection
 type PassRequest struct {
 	// Headers are the names of the headers that the Caller has.
 	Headers []string
-	// Context returns the context whose values are passed on, of each GET and POST that has
+	// Context returns the context whose values are passed on. The gateway calls it for each GET and POST that has
 	// passed all checks. Its error refuses the request with 404 and its text. It must be
-	// safe for concurrent use. Default nil: the request's own context. In a Cluster, that
-	// of a forwarded request has only what the replica with the connection adds.
+	// safe for concurrent use. Default nil: the request's own context. In a Cluster, one replica forwards a
+	// request to another one that has the connection. Values that middleware of the first one has added do not
+	// arrive: the context has only the values that are added at the second one.
 	Context func(*http.Request) (context.Context, error)
 }

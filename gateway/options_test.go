@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -149,6 +151,17 @@ func TestDefaultsAreAsDocumented(t *testing.T) {
 		if !value.IsZero() && !regexp.MustCompile(`Default `+shown+`[.;]`).MatchString(doc) {
 			t.Errorf("%s is %s, documented as: %s", field.Name, shown, doc)
 		}
+	}
+}
+
+// The words for a transport are those that connections and metrics have.
+func TestTransportsAreThoseOfConnections(t *testing.T) {
+	for ours, theirs := range map[gateway.Transport]connstate.Transport{
+		gateway.TransportSSE:        connstate.TransportSSE,
+		gateway.TransportStreamable: connstate.TransportStreamable,
+		gateway.TransportStdio:      connstate.TransportStdio,
+	} {
+		ssetest.Want(t, "the transport", string(ours), string(theirs))
 	}
 }
 

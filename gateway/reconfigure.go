@@ -20,8 +20,11 @@ var ErrFixed = errors.New("cannot change while the gateway serves")
 // errEnding refuses a change during a shutdown.
 var errEnding = errors.New("the gateway is shutting down")
 
-// Reconfigure replaces the server and the options of g while it serves. It fails, and
-// changes nothing, if options are wrong; the error names them all. It fails with an ErrFixed
+// Reconfigure replaces the server and the options of g while it serves. opts replace all options: a field that is
+// left out goes back to its default, Authenticate too, so that a gateway that had one then serves anybody. Keep the
+// Options that New got, change fields, and pass all of them.
+//
+// Reconfigure fails, and changes nothing, if options are wrong; the error names them all. It fails with an ErrFixed
 // if one of Prefix, Transports, IDKey, Cluster, NoAutoInitialize, Sessions, SinglePath, Name,
 // Logger, Audit, TracerProvider or Registry differs, or if PassRequest, or a PrincipalEnv, comes or
 // goes.
@@ -32,11 +35,12 @@ var errEnding = errors.New("the gateway is shutting down")
 // limit that open connections exceed closes none.
 //
 // If up is nil, or equal to that of before, sessions go on: a Command or a URL is compared
-// by its fields, any other kind by identity, and a function differs from each. Otherwise, and
-// if ForwardHeaders come or go, later starts use the new server, and each connection gets a
-// session with it at once, also one that has given up; the one before ends when its answers
-// have arrived, after RequestTimeout at the latest. (With NoAutoInitialize, an initialize of
-// the client is answered first.) As after a loss, the gateway restores the
+// by its fields, any other kind by identity, and a function differs from each.
+//
+// If up is another server, or if ForwardHeaders come or go, later starts use the new server. Each connection gets a
+// session with it at once, also a connection whose starts have failed too often. With NoAutoInitialize the
+// connection first waits for the answer to an initialize that its client has sent. The session before ends when its
+// answers have arrived, after RequestTimeout at the latest. As after a loss of the server, the gateway restores the
 // state of clients and sends list_changed, but counts no loss. The new server
 // counts as not ready until a start of it has worked.
 func (g *Gateway) Reconfigure(up upstream.Upstream, opts Options) error {

@@ -8,12 +8,12 @@ import (
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
-// Path is where a gateway serves its clients, below Options.Prefix. At alias it does the
-// same: configurations of clients of HTTP+SSE name that.
-const (
-	Path  = "/mcp"
-	alias = "/sse"
-)
+// Path is where a gateway serves its clients, below Options.Prefix. At /sse it serves the same, because
+// configurations of clients of HTTP+SSE name that path.
+const Path = "/mcp"
+
+// alias is the other path at which a gateway serves its clients.
+const alias = "/sse"
 
 // ServeHTTP serves both transports at Path and at /sse under Options.Prefix, or with
 // Options.SinglePath at any path. Messages over HTTP+SSE go to that path with

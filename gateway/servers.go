@@ -219,7 +219,8 @@ func readyAll(ctx context.Context, all []*Gateway) []error {
 	return results
 }
 
-// ServerSnapshot is the snapshot of a connection, with what is known of its server.
+// ServerSnapshot is the snapshot of a connection, with what is known of its server. Its fields are those of
+// /connections, which version 1 does not promise.
 type ServerSnapshot struct {
 	// Server is Options.Name.
 	Server string `json:"server,omitempty"`
@@ -228,7 +229,7 @@ type ServerSnapshot struct {
 	connstate.Snapshot
 }
 
-// ToolList is the size of a server's list of tools: models read all of it.
+// ToolList is the size of a server's list of tools: models read all of it. Version 1 does not promise its fields.
 type ToolList struct {
 	Tools                 int `json:"tools"`
 	DescriptionCharacters int `json:"descriptionCharacters"`

@@ -23,8 +23,9 @@ import (
 )
 
 // Defaults returns the documented default of every option. A field that is zero here
-// is off, unlimited or empty by default; Transports and IdleTimeout depend on the
-// transport, and Warm on the server.
+// is off, unlimited or empty by default, except three: Transports are TransportSSE and TransportStreamable,
+// IdleTimeout depends on the transport, and Warm on the server. The Logger is one that discards all lines: New
+// takes a nil Logger for the same.
 func Defaults() Options {
 	return Options{
 		Sessions:     SessionsPerConnection,
