@@ -15,14 +15,14 @@ var (
 	ErrTooLong = errors.New("message over the size limit")
 	// ErrDenied reports that the peer is there, but refuses the credentials.
 	ErrDenied = errors.New("access denied")
-	// ErrDismissed reports that the peer ended the session and wants none with the same
-	// client in its place: the client's connection ends too.
+	// ErrDismissed reports that the peer ended the session for good. The gateway opens no session with it in the
+	// place of this one: it closes the client's connection.
 	ErrDismissed = errors.New("the server ended the session with this client")
 )
 
-// NotTakenError is the final error of a Conn whose peer did not take one of the requests: it could not
-// be reached, or refused it unread because it does not know the session any more. So that request
-// may be sent again in another session, whatever it does.
+// NotTakenError is the final error of a Conn whose peer did not take one of the requests: the peer could not
+// be reached, or refused the request unread because it does not know the session any more. So the request
+// may be sent again in another session, even if it must not be done twice.
 type NotTakenError struct {
 	ID  ID    // of the request, as sent
 	Err error // why the session is over
@@ -57,42 +57,43 @@ type Conn interface {
 // context, and delivers by calling a function, so that no goroutine has to wait in Recv.
 type Local interface {
 	Conn
-	// Push sets the function that gets what Recv would return. The caller calls Push
-	// once, before the first Send, and never calls Recv. Calls of receive may be
-	// concurrent. The one with the final error comes once, possibly from inside Close,
-	// and calls Close; messages that were on their way may come after it. Until receive
-	// returns, the message counts as not taken.
+	// Push sets the function to which the Conn delivers: it calls receive with each message and nil, and with nil
+	// and the final error, in place of what Recv would return. Whoever uses the Conn calls Push once, before the
+	// first Send, and never calls Recv.
+	//
+	// The Conn may call receive in several goroutines at a time. It calls it once with the final error, possibly
+	// from inside Close; that call of receive itself calls Close. Messages that were on their way may
+	// come after the final error. Until receive returns, its message counts among those that wait for Recv.
 	Push(receive func(msg []byte, err error))
-	// SendRequest is Send for the request m with number, which is positive, as its id and
-	// in place of its progress token, if it has one.
+	// SendRequest sends the request m, as Send does, under another id: number, which is positive. If m has a
+	// progress token, number takes the place of that too.
 	SendRequest(m *Message, number int64) error
 }
 
-// Attributed is a Conn that can tell which request a message of its peer came with:
-// over Streamable HTTP, messages in the response to a POST belong to the request in
+// Attributed is a Conn that can tell to which request a message of its peer belongs:
+// over Streamable HTTP, the messages in the response to a POST belong to the request in
 // that POST. Its final error may be a [*NotTakenError].
 type Attributed interface {
 	Conn
-	// RecvFor is Recv, and also returns the id, as sent, of the request that the
-	// message came with; empty if unknown. The caller calls it instead of Recv, from
+	// RecvFor is Recv, and also returns the id of the request to which the message belongs, in the form in which
+	// Send got it; empty if that is unknown. Whoever uses the Conn calls RecvFor in place of Recv, from
 	// one goroutine at a time.
 	RecvFor() (msg []byte, request ID, err error)
 }
 
-// Stateless is a Conn that can tell whether its peer is a server of MCP 2026-07-28. Such a Conn
-// takes requests of that version as they are, beside those of sessions.
+// Stateless is a Conn that can tell whether its peer is a server of MCP 2026-07-28, which has no sessions. If it is,
+// Send takes requests of that version and passes them on unchanged, beside requests of a session, which it translates.
 type Stateless interface {
 	Conn
-	// Stateless reports whether the peer is such a server. It is known when the peer has
+	// Stateless reports whether the peer is a server of MCP 2026-07-28. The answer is right once the peer has
 	// answered initialize.
 	Stateless() bool
 }
 
 // Dialer opens sessions with one peer. It is safe for concurrent use.
 type Dialer interface {
-	// Dial opens one session with the peer. ctx bounds only the dialling: its end does
-	// not end the session. Of its values, a server in this process gets those that
-	// upstream.CallerValues returns. The caller must Close the Conn, even after
-	// Recv has returned a final error.
+	// Dial opens one session with the peer. ctx bounds only the dialling: the session goes on when ctx ends, until
+	// Close. Of the values of ctx, a server in this process gets those that upstream.CallerValues returns.
+	// The caller must Close the Conn, even after Recv has returned a final error.
 	Dial(ctx context.Context) (Conn, error)
 }

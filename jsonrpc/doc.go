@@ -7,8 +7,9 @@
 // are, and [Message.WithID] splices another id into the same bytes. Nothing is
 // decoded and encoded again.
 //
-// The package also declares [Conn], the interface between the multiplexer and
-// whatever reaches an MCP server. It knows no MCP method and no HTTP.
+// The package also declares [Conn], one session with an MCP server. The gateway puts the requests of one client, or of
+// several, on it under numbers of its own; package upstream implements it for each way to reach a server. Conn knows
+// no MCP method and no HTTP.
 //
 // Source: JSON-RPC 2.0 (2013-01-04) and RFC 8259.
 package jsonrpc

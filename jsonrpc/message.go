@@ -18,7 +18,10 @@ const MaxMethodBytes = 1024
 
 // MaxDepth is how deeply arrays and objects may nest in a message. Peers parse
 // recursively and some die of depth; no MCP message comes near it.
-const MaxDepth = rawjson.MaxDepth
+const MaxDepth = 512
+
+// Package rawjson has the same bound. With another one this index is out of range, and nothing compiles.
+var _ = [1]struct{}{}[MaxDepth-rawjson.MaxDepth]
 
 // Kind says what a message is.
 type Kind uint8
@@ -95,7 +98,7 @@ type Place struct {
 	from int // where Value begins in the message
 }
 
-// Text is [rawjson.Text] of the value.
+// Text returns the string whose JSON form is the value. It reports false if the value is not a JSON string.
 func (p Place) Text() (string, bool) { return rawjson.Text(p.Value) }
 
 func (p Place) span() rawjson.Span { return rawjson.Span{From: p.from, To: p.from + len(p.Value)} }

@@ -32,7 +32,8 @@ func CallerFromContext(ctx context.Context) (c *Caller, ok bool) {
 	return (*Caller)(found), ok
 }
 
-// CallerValues returns a context with the values of that of a Dial which a server in this process
-// may see: those of the HTTP request, with its Caller, and without deadline and end. Without a
-// Caller it returns context.Background().
+// CallerValues is for an [Upstream] of your own: its Dial passes its context, and gives the result to the handlers of
+// the session. The result has the values that a server in this process may see: those of the context of the
+// client's HTTP request, and its Caller. It has no deadline and never ends, because a session outlives Dial. If ctx
+// has no Caller, CallerValues returns context.Background().
 func CallerValues(ctx context.Context) context.Context { return caller.Values(ctx) }

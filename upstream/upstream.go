@@ -5,8 +5,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// Upstream reaches one MCP server. It is safe for concurrent use. Its Dial opens a
-// session, until its context ends.
+// Upstream reaches one MCP server. It is safe for concurrent use. Its Dial opens a session. The context of Dial bounds
+// only the dialling: the session goes on when that ends, until Close.
 type Upstream = jsonrpc.Dialer
 
 var (

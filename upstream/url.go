@@ -9,18 +9,19 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// Transport is how a URL is reached.
+// Transport is how a URL is reached. It has nothing to do with the transports that a gateway serves to its clients:
+// see gateway.Transport.
 type Transport string
 
-// Transports of a URL, which Dial then does not probe for.
+// The values of URL.Transport. With one of them Dial does not have to find out what the server speaks.
 const (
 	// TransportStreamable is Streamable HTTP with a handshake: MCP 2025-03-26 to
 	// 2025-11-25.
-	TransportStreamable Transport = remote.TransportStreamable
+	TransportStreamable Transport = "streamable"
 	// TransportStateless is Streamable HTTP without one: MCP 2026-07-28.
-	TransportStateless Transport = remote.TransportStateless
+	TransportStateless Transport = "stateless"
 	// TransportSSE is HTTP+SSE: MCP 2024-11-05.
-	TransportSSE Transport = remote.TransportSSE
+	TransportSSE Transport = "sse"
 )
 
 // URL reaches an MCP server over HTTP. It must not change while it is in use.
@@ -30,17 +31,18 @@ type URL struct {
 	// authentication. Logs and errors show neither them nor the query.
 	Address string
 	// Header is sent with each request: a bearer token, a key. It is never logged,
-	// and never sent to another origin.
+	// and goes only to the scheme, host and port of Address.
 	Header http.Header
-	// Credentials authorize the requests, with a header Authorization of their own; nil: Header
-	// does. They must hold nothing that changes: see gateway.Gateway.Reconfigure.
+	// Credentials authorize the requests with an Authorization header, and Header must have none then. nil: Header
+	// has one, or there is none. Credentials must hold nothing that changes, because
+	// gateway.Gateway.Reconfigure compares them to find out whether a URL is another one.
 	Credentials Credentials
 	// Name is what errors call the server, if it is one of several.
 	Name string
-	// Transport is one of the constants above. Empty: Dial finds it out.
+	// Transport is TransportStreamable, TransportStateless or TransportSSE. Empty: Dial finds it out.
 	Transport Transport
-	// Client sends the requests. It must have no Timeout, which would end streams. It
-	// never follows redirects to another origin. nil: a client that bounds dialling and
+	// Client sends the requests. It must have no Timeout, which would end streams. Redirects
+	// to another scheme, host or port are not followed. nil: a client that bounds dialling and
 	// the TLS handshake. A gateway closes its idle connections after
 	// the last session.
 	Client *http.Client
@@ -79,10 +81,11 @@ func (u URL) implementation() remote.URL {
 
 // Credentials authorize the requests to a server.
 type Credentials interface {
-	// Authorizer returns what authorizes the requests of sessions. client returns the header
-	// Authorization of its newest request, or of the first, which the server does not get; nil
-	// for the sessions without one, which share an Authorizer. Log receives
-	// warnings.
+	// Authorizer returns the function that authorizes the requests of a session. client returns the Authorization
+	// header of the session's client, for Credentials that exchange its token; the server does not get it. With
+	// gateway.Options.Reauthenticate it is the header of the client's newest request, otherwise of the request
+	// that opened the connection. client is nil unless gateway.Options.ForwardHeaders name Authorization and
+	// the client has sent one. Sessions without a client share one Authorizer. log receives warnings.
 	Authorizer(client func() string, log *slog.Logger) Authorizer
 }
 
