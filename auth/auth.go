@@ -35,10 +35,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %.512v", e.Message, e.Cause)
 }
 
-// BearerTokens returns an authentication by static bearer tokens (RFC 6750),
-// from token to principal, for the Authenticate option. It looks tokens up by their
-// hash, so that its time says nothing about them. A token can be given as sha256:HEX, its
-// hash. It fails for no tokens at all, for an empty one, and for one given twice.
+// BearerTokens returns a function for gateway.Options.Authenticate that accepts static bearer tokens
+// (RFC 6750). tokens has the principal of each token. In place of a token it may have the token's hash, as
+// sha256:HEX. The function looks tokens up by their hash, so that the time it takes says nothing about them.
+// BearerTokens fails if there are no tokens, one is empty, or one is given twice.
 func BearerTokens(tokens map[string]string) (func(*http.Request) (string, error), error) {
 	if len(tokens) == 0 {
 		return nil, errors.New("bearer tokens: there are none")

@@ -9,12 +9,15 @@
 // Each connection has a session of its own with the server, which Server.Sessions shows.
 // All of MCP passes both ways. A handler sees
 //
-//   - in its context the values of the context of the client's GET, and its
-//     upstream.Caller;
-//   - in RequestExtra.Header those headers of the POST that
-//     gateway.PassRequest.Headers names, and in TokenInfo what auth.RequireBearerToken
-//     found. Where the POST has none, those of the GET count. go-sdk's own handler gives
-//     no RequestExtra.
+//   - in its context the values of the context of the HTTP request that opened the
+//     connection, and its upstream.Caller. Over HTTP+SSE that request is the client's GET,
+//     over Streamable HTTP its first POST;
+//   - in RequestExtra.Header those headers of the POST with its call that
+//     gateway.PassRequest.Headers names, and in RequestExtra.TokenInfo the token that
+//     RequireBearerToken of go-sdk's package auth, a middleware around the gateway, has
+//     checked for that POST. If the POST has no such header, or no token, the handler sees
+//     the headers, or the token, of the request that opened the connection. go-sdk's own
+//     handler of HTTP+SSE gives no RequestExtra.
 //
 // With [Server], both need gateway.Options.PassRequest; NewSSEHandler sets it. A session
 // that the server closes, by ServerSession.Close or because keep-alive pings fail, ends

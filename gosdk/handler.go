@@ -36,8 +36,9 @@ func NewSSEHandler(getServer func(*http.Request) *mcp.Server, opts *gateway.Opti
 // request with 404 (go-sdk's own handler: 400).
 //
 // New sets PassRequest and SinglePath, so the options may not ask for shared sessions,
-// warm servers or a Prefix: the gateway serves both transports at the path at which it is
-// mounted, which may be one exact pattern. It fails if options are wrong; the error names
+// warm servers or a Prefix: New then fails. (mcpgo.NewSSEServer takes shared sessions and warm servers,
+// as one server serves all its clients.) The gateway serves both transports at the path at which it is
+// mounted, which may be one exact pattern. New fails if options are wrong; the error names
 // them all.
 func New(getServer func(*http.Request) *mcp.Server, opts gateway.Options) (*gateway.Gateway, error) {
 	if getServer == nil {
@@ -58,13 +59,13 @@ func New(getServer func(*http.Request) *mcp.Server, opts gateway.Options) (*gate
 	}), opts)
 }
 
-// serverKey is the key of the chosen server in the context of a GET.
+// serverKey is the key of the chosen server in the context of a request that may open a connection.
 type serverKey struct{}
 
 var errNone = errors.New("no server available")
 
 // choosing returns a gateway.PassRequest.Context that adds the server to the context
-// of a GET. before is that of the user; nil: none.
+// of a request that may open a connection. before is the user's own Context; nil: none.
 func choosing(getServer func(*http.Request) *mcp.Server,
 	before func(*http.Request) (context.Context, error)) func(*http.Request) (context.Context, error) {
 	return func(r *http.Request) (context.Context, error) {

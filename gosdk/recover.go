@@ -10,8 +10,9 @@ import (
 
 // Recover is a middleware that answers a request whose handler panics, or calls
 // runtime.Goexit, with an error of code -32603. go-sdk would let the program end, or keep
-// the session for ever. Each handler runs in a goroutine of its own. Add Recover last, so
-// that it sees the panics of other middleware:
+// the session for ever. Each handler runs in a goroutine of its own. Add Recover in a call
+// of its own, after all other calls of AddReceivingMiddleware: middleware that is added later
+// runs around the middleware before, so Recover sees the panics of that too.
 //
 //	server.AddReceivingMiddleware(gosdk.Recover)
 func Recover(next mcp.MethodHandler) mcp.MethodHandler {

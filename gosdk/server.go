@@ -13,15 +13,16 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// Server serves s: Dial connects a session to it, and fails only when its context has
+// Server returns an upstream that serves s: Dial connects a session to s, and fails only when its context has
 // ended or s is nil. Many gateways may serve one server.
 //
-// Send fails with jsonrpc.ErrBusy while the unanswered requests and the messages that
-// go-sdk has not read hold 8 MiB, or 16,384 requests are unanswered. A client's responses
-// and cancellations may use 8 MiB more. Sessions deliver by calls only: they are a
-// jsonrpc.Local. Close ends the contexts of the handlers and waits
-// for them, but at most 2 s; a handler that takes longer keeps its session in s.Sessions
-// until it returns, and Close returns an error.
+// Two bounds hold for each session: the unanswered requests, together with the messages that go-sdk has not read,
+// hold at most 8 MiB, and at most 16,384 requests are unanswered. Beyond them Send fails with jsonrpc.ErrBusy. A
+// client's responses and cancellations may use 8 MiB more, because they let requests end. A session has no Recv: it
+// is a jsonrpc.Local, which delivers by calling the function that Push sets.
+//
+// Close ends the contexts of the handlers and waits for the handlers, but at most 2 s. If one takes longer, Close
+// returns an error, and the session stays in s.Sessions until the handler returns.
 func Server(s *mcp.Server) upstream.Upstream {
 	return dialer(func(context.Context) *mcp.Server { return s })
 }

@@ -10,10 +10,10 @@
 // they do there, except that the gateway answers pings itself, so that the hooks of a ping
 // do not run.
 //
-//	POST ─▶ multiplex ─▶ upstream.Handle ─▶ a goroutine ─▶ HandleMessage
-//	                                                           │
-//	stream ◀─ multiplex ◀─ its result ◀─ after all ◀───────────┘
-//	                                     notifications before it
+//	POST ─▶ gateway ─▶ upstream.Handle ─▶ a goroutine ─▶ HandleMessage
+//	                                                         │
+//	stream ◀─ gateway ◀─ its result ◀─ after all ◀───────────┘
+//	                                   notifications before it
 //
 // # What differs from server.NewSSEServer
 //

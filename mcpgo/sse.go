@@ -29,17 +29,26 @@ type config struct {
 }
 
 // WithGatewayOptions sets the options of the gateway. Its Prefix is as WithStaticBasePath.
-// SinglePath and PassRequest are set in any case, except PassRequest with Warm or shared
-// sessions.
+// NewSSEServer sets SinglePath.
+//
+// NewSSEServer also sets PassRequest, with the fields that opts give it, unless opts ask for shared sessions or a Warm
+// of 1 and above. Sessions then belong to no client: handlers find no upstream.Caller, and no values of the HTTP
+// request. With a PassRequest of your own beside them NewSSEServer panics, because the two contradict each other, as
+// WithSSEContextFunc beside them does.
 func WithGatewayOptions(opts gateway.Options) Option {
 	return func(c *config) { c.gateway = opts }
 }
 
-// WithSSEContextFunc sets a function that gets the context and the HTTP request of each
-// POST, and returns the context whose values the handlers of that request see, as
-// server.WithSSEContextFunc does. It also gets each GET, whose values the handlers of
-// notifications and the hooks of the session and of initialize see. The context that it
-// gets does not have the client's session.
+// WithSSEContextFunc sets a function that makes the contexts of handlers, as
+// server.WithSSEContextFunc does. The gateway calls f with each HTTP request and its context, and f returns the
+// context whose values are seen:
+//
+//	f got                                  its values are seen by
+//	a POST                                 the handlers of the request in it
+//	the request that opened a connection   the handlers of notifications, the hooks of the session and of initialize
+//
+// Over HTTP+SSE a GET opens the connection, over Streamable HTTP the first POST. Unlike the context that mcp-go passes,
+// that of f does not have the client's session.
 func WithSSEContextFunc(f server.SSEContextFunc) Option {
 	return func(c *config) { c.contextFunc = f }
 }
@@ -76,8 +85,8 @@ type SSEServer struct {
 //   - WithBaseURL, WithUseFullURLForMessageEndpoint, WithMessageEndpoint,
 //     WithDynamicBasePath: the endpoint is the path of the client's own GET, wherever
 //     the handler is mounted; see SSEHandler.
-//   - WithAppendQueryToMessageEndpoint: handlers see the values of the context of the GET,
-//     where that of the POST has none.
+//   - WithAppendQueryToMessageEndpoint: if the context of a POST lacks a value, its handler sees the
+//     value of the request that opened the connection.
 //   - WithSessionIDGenerator: ids are random, because they are what admits a POST. The
 //     session's id is not that of the connection.
 //   - WithKeepAlive, WithKeepAliveInterval: heartbeats are on; they are comments, not pings.

@@ -52,11 +52,11 @@ type Config struct {
 	Scopes []string
 	// Resource and Audience say what the token is for (RFC 8707, RFC 8693). Default none.
 	Resource, Audience string
-	// Grant is one of the constants above. With TokenExchange, each client has a token of its
-	// own, for the bearer token of its newest request, or with which it has opened its session
-	// if gateway.Options.Reauthenticate is off. ForwardHeaders must name Authorization. The client's token goes to the
-	// token endpoint, never to the server. Otherwise all clients share one token. Default
-	// ClientCredentials.
+	// Grant is ClientCredentials, RefreshToken or TokenExchange. With the first two all clients share one
+	// token. With TokenExchange each client has a token of its own: the endpoint gives it in exchange for the
+	// bearer token of the client's newest request, or, if gateway.Options.Reauthenticate is off, of the request
+	// that opened the connection. ForwardHeaders must name Authorization. The client's token goes to the
+	// token endpoint, never to the server. Default ClientCredentials.
 	Grant Grant
 	// RefreshTokenFile has the refresh token. One that replaces it is written there, with
 	// mode 0600.
@@ -82,8 +82,8 @@ func (c Config) Check() error {
 	return nil
 }
 
-// Authorizer returns a function for one client, or for all if client is nil. See
-// remote.Credentials.
+// Authorizer returns the function that authorizes requests for one client, or for all clients if client is nil: see
+// upstream.Credentials.
 func (c Config) Authorizer(
 	client func() string, log *slog.Logger,
 ) func(ctx context.Context, refused string) (string, error) {

@@ -200,6 +200,7 @@ func TestMoving(t *testing.T) {
 }
 
 func TestSeveralServers(t *testing.T) {
+	mux := application()
 	registry := prometheus.NewRegistry() // one for all
 	docs := newGateway(gateway.Options{Name: "docs", Prefix: "/docs", Registry: registry})
 	search := newGateway(gateway.Options{Name: "search", Prefix: "/search", Registry: registry, MaxConnections: 50})
@@ -207,17 +208,32 @@ func TestSeveralServers(t *testing.T) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	greets(t, servers, "/docs/sse", "", "Hello, Ada")
-	greets(t, servers, "/search/sse", "", "Hello, Ada")
+	mux.Handle("/docs/", servers)
+	mux.Handle("/search/", servers)
+
+	greets(t, mux, "/docs/sse", "", "Hello, Ada")
+	greets(t, mux, "/search/sse", "", "Hello, Ada")
 }
 
+// A gateway whose options are replaced, all of them, goes on to ask for tokens.
 func TestOtherOptions(t *testing.T) {
-	gw := newGateway(gateway.Options{})
-	greets(t, gw, "/sse", "", "Hello, Ada")
-	if err := gw.Reconfigure(nil, gateway.Options{MaxConnections: 200}); err != nil { // nil: the same server
+	authenticate, err := auth.BearerTokens(map[string]string{"s3cret": "ada"})
+	ssetest.Must(t, err)
+
+	options := gateway.Options{Authenticate: authenticate, MaxConnections: 100}
+	gw := newGateway(options)
+
+	greets(t, gw, "/sse", "s3cret", "Hello, Ada")
+
+	options.MaxConnections = 200
+	if err := gw.Reconfigure(nil, options); err != nil { // nil: the same server
 		log.Print(err) // nothing has changed
 	}
-	greets(t, gw, "/sse", "", "Hello, Ada")
+
+	greets(t, gw, "/sse", "s3cret", "Hello, Ada")
+	w := httptest.NewRecorder()
+	gw.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/sse", nil))
+	ssetest.Want(t, "without a token", w.Code, http.StatusUnauthorized)
 }
 
 // Authentication by a hook of one's own, a client of mcp-go, and a snapshot of its
