@@ -139,7 +139,7 @@ type Options struct {
 	// Access: clients that may connect, and the answers that they see.
 
 	// Authenticate returns the principal that makes a request, or an error: a 401, or the
-	// Status of an [auth.Error]. The gateway calls it for every request of a client: GET, POST and
+	// Status of an auth.Error. The gateway calls it for every request of a client: GET, POST and
 	// DELETE. A connection belongs to the principal that opened it. The
 	// function must be safe for concurrent use. See auth.BearerTokens and package auth/oauth.
 	// Default nil: no authentication.
