@@ -20,7 +20,7 @@ type Command struct {
 	// Args are its arguments, without the program's name.
 	Args []string
 	// Env is its environment, as "key=value". nil: that of this process. The process also finds in MCP_SSE_PARENTS the
-	// ids of the processes of the gateways above it, by which sse-server sees that it starts itself.
+	// gateways above it, by which sse-server sees that it starts itself.
 	Env []string
 	// PrincipalEnv names an environment variable in which the child finds the principal
 	// of its client ([Caller]). The variable is empty if the client has none. Default: no

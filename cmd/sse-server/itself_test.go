@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/internal/environ"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -19,7 +20,7 @@ import (
 func runAsProcess(t *testing.T, stdin string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), clitest.Must(os.Executable()), args...)
-	cmd.Env = append(os.Environ(), childVariable+"="+asProgram, "XDG_STATE_HOME="+clitest.State(t)["XDG_STATE_HOME"], "XDG_RUNTIME_DIR=")
+	cmd.Env = append(os.Environ(), environ.ParentsVariable+"=", childVariable+"="+asProgram, "XDG_STATE_HOME="+clitest.State(t)["XDG_STATE_HOME"], "XDG_RUNTIME_DIR=")
 	var out, log bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &log
 	err = cmd.Run()

@@ -78,9 +78,11 @@ func TestPathKeyOfATemporaryFolder(t *testing.T) {
 
 // A child process has the gateways above this one in its environment, and this one after them.
 func TestParents(t *testing.T) {
-	own := strconv.Itoa(os.Getpid())
-	for above, want := range map[string]string{"": own, "1": "1," + own, "1,23": "1,23," + own, ",,": own} {
+	own := strconv.Itoa(os.Getpid()) + "/a%2Cb/mcp"
+	for above, want := range map[string]string{
+		"": own, "1/mcp": "1/mcp," + own, "1/mcp,23/docs/mcp": "1/mcp,23/docs/mcp," + own, ",,": own,
+	} {
 		t.Setenv(ParentsVariable, above)
-		ssetest.Want(t, "below "+above, ForChild(), "MCP_SSE_PARENTS="+want)
+		ssetest.Want(t, "below "+above, ForChild("/a,b/mcp/"), "MCP_SSE_PARENTS="+want)
 	}
 }

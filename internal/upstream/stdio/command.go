@@ -83,6 +83,9 @@ type Command struct {
 	// are those of this process. Any other variable in Env belongs to the identity under which the server is
 	// remembered: with another value it is another server. With a nil Env all are inherited.
 	Inherited []string
+	// Route is the path at which the gateway serves the command, which a child process finds in
+	// environ.ParentsVariable. It is no part of what the server is.
+	Route string
 	// Metrics counts starts, exits and lines that are no messages. nil: nothing is counted.
 	Metrics *metrics.Metrics
 

@@ -75,7 +75,7 @@ func (c *child) start() (err error) {
 	c.stdout, c.stderr = outR, errR
 	c.stdin.open(inW)
 	c.proc = exec.Command(c.cmd.Path, c.cmd.Args...)
-	c.proc.Env, c.proc.Dir = append(c.cmd.ofProcess(), environ.ForChild()), c.cmd.Dir
+	c.proc.Env, c.proc.Dir = append(c.cmd.ofProcess(), environ.ForChild(c.cmd.Route)), c.cmd.Dir
 	c.proc.Stdin, c.proc.Stdout, c.proc.Stderr = inR, outW, errW
 	c.proc.SysProcAttr = processAttr()
 	return c.proc.Start()

@@ -15,7 +15,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -95,7 +94,7 @@ func (s *Shared) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	who, err := s.ensure(ctx)
 	switch {
 	case err != nil:
-	case slices.Contains(s.config.Parents, strconv.Itoa(who.PID)):
+	case slices.Contains(s.config.Parents, environ.Parent(who.PID, s.at.Path)):
 		err = errConnectsToItself
 	default:
 		err = who.differenceFrom(s.parts)
@@ -108,9 +107,10 @@ func (s *Shared) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		Header: http.Header{instanceHeader: {who.Instance}}}.Dial(ctx)
 }
 
-// errConnectsToItself reports that the sse-server of a name has started this one, as its own server. It would start
-// another one for each session. Levels alone do not tell: all of these have the same.
-var errConnectsToItself = errors.New("the sse-server of this name has started this one: " + config.NameTheServer)
+// errConnectsToItself reports that the sse-server of a name has started this one, as its own server at that path. It
+// would start another one for each session. Levels alone do not tell: all of these have the same.
+var errConnectsToItself = errors.New("the sse-server of this name has started this one: " + config.NameTheServer +
+	", or unset " + environ.ParentsVariable + " if this one only runs in a terminal that it has opened")
 
 // ensure returns once the daemon says who it is.
 func (s *Shared) ensure(ctx context.Context) (*greeting, error) {

@@ -444,7 +444,8 @@ func TestReasonOfAnEndIsNotOfAnEarlierOne(t *testing.T) {
 // A gateway that connects to a shared one by its name may be below others, but not below that one.
 func TestGatewayAboveIsNotConnectedTo(t *testing.T) {
 	for parents, want := range map[string]string{
-		"4712": "differs in", "": "differs in", "4710,4711": "has started this one", "4711,4712": "has started this one",
+		"4712/mcp": "differs in", "": "differs in", "4710/mcp,4711/mcp": "has started this one",
+		"4711/mcp,4712/mcp": "has started this one", "4711/docs/mcp": "differs in", // another server of that gateway
 	} {
 		env := clitest.State(t)
 		env[environ.ParentsVariable] = parents

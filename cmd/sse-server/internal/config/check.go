@@ -283,6 +283,7 @@ func (s *Server) check(c *Config, lookupEnv func(string) (string, bool)) error {
 	if err := s.readEnvFile(c); err != nil {
 		return err
 	}
+	s.route = c.PathOf(s)
 	if err := s.makeProcess(c, lookupEnv); err != nil {
 		return err
 	}

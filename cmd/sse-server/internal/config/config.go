@@ -209,6 +209,7 @@ type Server struct {
 
 	fromFile []string          // NAME=VALUE of the env-file
 	process  process           // what command and env mean
+	route    string            // the path of its URL
 	owner    owner             // whose file says what is served
 	ofEditor bool              // the environment may have what an editor gives to the server
 	remote   remote.URL        // what url, header and oauth-client mean

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/environ"
 	"github.com/mcp-sse/mcp-sse/internal/hosts"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
@@ -26,14 +27,14 @@ const maxParents = 3
 // checkParents returns an error if the server would be started by a gateway below too many others, which is so if
 // the command of one starts the same one again, by whatever shell or launcher.
 func (s *Server) checkParents(c *Config) error {
-	starts := c.Does == "serve" || c.Does == "stdio" || c.Does == "check" && c.Check.Start
+	starts := c.Does == "serve" || c.Does == "stdio" && c.Connect == nil || c.Does == "check" && c.Check.Start
 	if !starts || s.Kind() != OfCommand || len(c.Parents) < maxParents {
 		return nil
 	}
 	// The reason comes first: each gateway above passes on the beginning of what this one says.
 	return fmt.Errorf("it starts itself again and again: %s (%s: %d gateways are above this one, "+
-		"each started by the one before)",
-		NameTheServer, s.Place(commandKey), len(c.Parents))
+		"each started by the one before; if they are meant to be, unset %s)",
+		NameTheServer, s.Place(commandKey), len(c.Parents), environ.ParentsVariable)
 }
 
 // passOn are programs that do no more than to pass requests on to the address among their arguments.
@@ -73,11 +74,24 @@ var urlOptions = []string{"--url", "--sse", "--streamableHttp"}
 // passesOn reports whether a command starts such a program on this machine, by itself or by a launcher such as
 // npx. The programs that ssh or docker start run elsewhere, where localhost is another one.
 func passesOn(command []string) bool {
-	if len(command) == 0 || slices.Contains(containers, programOf(command)) {
+	if command = withoutEnv(command); len(command) == 0 || slices.Contains(containers, programOf(command)) {
 		return false
 	}
 	name, _ := nameOfCommand(command, "")
 	return slices.Contains(passOn, strings.ToLower(name))
+}
+
+// withoutEnv returns the command that env starts with other variables; command itself if that is not env.
+func withoutEnv(command []string) []string {
+	if len(command) == 0 || programOf(command) != "env" {
+		return command
+	}
+	for command = command[1:]; len(command) > 0; command = command[1:] {
+		if word := command[0]; !strings.HasPrefix(word, "-") && !assignment.MatchString(word) {
+			break
+		}
+	}
+	return command
 }
 
 // addressesIn returns the addresses to which a command passes requests on.

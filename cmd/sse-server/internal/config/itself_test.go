@@ -37,7 +37,8 @@ func TestGatewayOfItself(t *testing.T) {
 		"--url https://127.0.0.1/mcp", "-- npx -y mcp-remote https://mcp.example.com/mcp", "-- x --gateway http://127.0.0.1:8080/mcp",
 		"check -- /opt/sse-server stdio --connect http://127.0.0.1:8080/mcp -- x", // a name, at which nobody listens
 		"-- ssh devbox mcp-proxy http://localhost:8080/sse", "-- ssh devbox sse-server stdio --url http://127.0.0.1:8080/mcp",
-		"-- docker exec -i box mcp-proxy http://localhost:8080/sse", "-- kubectl exec -i pod -- mcp-proxy http://localhost:8080/mcp",
+		"-- docker exec -i box mcp-proxy http://localhost:8080/sse",
+		"-- env A=b docker run -i ghcr.io/sparfenyuk/mcp-proxy http://localhost:8080/sse", "-- kubectl exec -i pod -- mcp-proxy http://localhost:8080/mcp",
 		"-- npx -y supergateway --stdio x --cors http://localhost:8080", "-- npx -y mcp-remote https://example.com/mcp --resource http://localhost:8080/",
 	} {
 		if c := mustLoad(t, nil, strings.Fields(args)...); len(c.Warnings) > 0 && strings.Contains(c.Warnings[0], "itself") {

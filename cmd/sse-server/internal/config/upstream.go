@@ -240,7 +240,7 @@ func (s *Server) child() stdio.Command {
 		command, env = s.process.command, s.process.env
 	}
 	child := stdio.Command{Path: command[0], Args: command[1:], Dir: s.Dir, PrincipalEnv: s.PrincipalEnv,
-		CloseTimeout: time.Duration(s.CloseTimeout)}
+		CloseTimeout: time.Duration(s.CloseTimeout), Route: s.route}
 	child.Env = []string{} // not nil, which means all
 	given := map[string]bool{}
 	for _, variable := range slices.Concat(s.fromFile, env) {
