@@ -168,6 +168,10 @@ func TestReportsOfServers(t *testing.T) {
 		"google/langsvr#13": {answer: `{"id":7,"result":{"capabilities":{}}}`,
 			mended: `{"jsonrpc":"2.0","id":7,"result":{"capabilities":{}}}`},
 		"Python 3.11, json.dumps": {answer: `{"jsonrpc": "2.0", "id": 7, "result": {"structuredContent": {"mean": NaN}}}`, id: "7"},
+		"Python 3.11, json.dumps(asdict(message))": {
+			answer: `{"jsonrpc": "2.0", "id": 7, "method": null, "params": null, "result": {"tools": []}, "error": null}`,
+			mended: `{"jsonrpc": "2.0", "id": 7, "params": null, "result": {"tools": []}}`,
+		},
 		"Python 3.11, print": {answer: `{'jsonrpc': '2.0', 'id': 7, 'result': {'content': [{'type': 'text', 'text': "it's"}], 'isError': False}}`,
 			id: "7"},
 		"PrefectHQ/fastmcp#1152": {answer: `{"jsonrpc":"2.0","id":6,"result":{"content":[{"type":"text","text":"<a href=\"//home.baidu.com>`,
