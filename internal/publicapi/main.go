@@ -51,7 +51,8 @@ func main() {
 
 // load returns the types of packages of the module.
 func load(names []string) (all []*types.Package, err error) {
-	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}"}
+	// With the race detector, as go vet and the tests before: else all that the packages import is compiled once more.
+	args := []string{"list", "-race", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}"}
 	for _, name := range names {
 		args = append(args, module+"/"+name)
 	}
