@@ -162,7 +162,11 @@ func addType(object *types.TypeName, add func(format string, args ...any)) {
 		add("type %s, %s %s %s", name, what, field.Name(), text(field.Type()))
 	}
 	for _, method := range methodsOf(t) {
-		add("type %s, method %s%s", name, method.Name(), signature(method))
+		receiver := "" // one that also a value has
+		if _, isPointer := method.Signature().Recv().Type().(*types.Pointer); isPointer {
+			receiver = "of a pointer "
+		}
+		add("type %s, %smethod %s%s", name, receiver, method.Name(), signature(method))
 	}
 }
 
