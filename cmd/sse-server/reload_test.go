@@ -44,8 +44,8 @@ func startLive(t *testing.T, content string, args ...string) *live {
 	return l
 }
 
-// write puts a file in the place of another one, as editors do. In the content, {DIR} stands for the folder: a key
-// cannot have braces.
+// write replaces a file by renaming another one over it, as editors do. It writes the path of the folder for {DIR} in
+// the content. A key has no braces, so no key can contain that.
 func (l *live) write(t *testing.T, name, content string) {
 	t.Helper()
 	path := filepath.Join(l.dir, name)

@@ -35,8 +35,8 @@ func (l *sessionLife) fromMemory(r *connstate.Request) (answer func()) {
 	}
 }
 
-// tellMemory answers the waiting messages for which memory has an answer. Those that need the server may wait longer
-// from then on.
+// tellMemory answers the waiting messages for which memory has an answer. Messages that need the server may wait
+// longer from then on.
 func (l *sessionLife) tellMemory(s step) {
 	answers, supplier, params := l.answers, l.supplier, l.params()
 	l.changed = nil

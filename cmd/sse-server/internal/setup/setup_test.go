@@ -59,8 +59,8 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// The secrets and variables that init writes are taken by check, and mean the same. Those that it cannot write are
-// named.
+// The command check reads the secrets and variables that init has written, with the same meaning. The output of init
+// names the secrets that it cannot write.
 func TestInitKeepsSecrets(t *testing.T) {
 	home := t.TempDir()
 	t.Chdir(t.TempDir())

@@ -158,8 +158,8 @@ func (pc *pooledConn) post(message []byte, ctx context.Context, header http.Head
 	return true
 }
 
-// isOver reports whether the connection is closed. Whoever enters something under mu has to ask isOver with mu held.
-// If that is false, closed is still to come, and ends what is entered.
+// isOver reports whether the connection is closed. Code that adds a call or a subscription must check it while it holds
+// mu: if the connection is not over then, closed runs later, and ends what was added.
 func (pc *pooledConn) isOver() bool { return closed.Is(pc.c.Done()) }
 
 // addCall enters a request, which send then sends. It reports false once the connection is
