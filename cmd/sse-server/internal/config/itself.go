@@ -74,24 +74,11 @@ var urlOptions = []string{"--url", "--sse", "--streamableHttp"}
 // passesOn reports whether a command starts such a program on this machine, by itself or by a launcher such as
 // npx. The programs that ssh or docker start run elsewhere, where localhost is another one.
 func passesOn(command []string) bool {
-	if command = withoutEnv(command); len(command) == 0 || slices.Contains(containers, programOf(command)) {
+	if len(command) == 0 || slices.Contains(containers, programOf(withoutEnv(command))) {
 		return false
 	}
 	name, _ := nameOfCommand(command, "")
 	return slices.Contains(passOn, strings.ToLower(name))
-}
-
-// withoutEnv returns the command that env starts with other variables; command itself if that is not env.
-func withoutEnv(command []string) []string {
-	if len(command) == 0 || programOf(command) != "env" {
-		return command
-	}
-	for command = command[1:]; len(command) > 0; command = command[1:] {
-		if word := command[0]; !strings.HasPrefix(word, "-") && !assignment.MatchString(word) {
-			break
-		}
-	}
-	return command
 }
 
 // addressesIn returns the addresses to which a command passes requests on.

@@ -77,7 +77,6 @@ var launchers = map[string]launcher{
 	"go":      {before: []string{"run"}, installs: true},
 	"java":    {named: []string{"-jar"}, values: []string{"-cp", "-classpath"}},
 	"dotnet":  {before: []string{"run"}, named: []string{"--project"}, installs: true},
-	"env":     {},
 	"dnx":     {installs: true},
 }
 
@@ -100,9 +99,24 @@ func programOf(command []string) string {
 // containers are launchers whose files are not here.
 var containers = []string{"docker", "podman"}
 
+// withoutEnv returns the command that env starts with other variables; command itself if that is not env, or env starts
+// none.
+func withoutEnv(command []string) []string {
+	if programOf(command) != "env" {
+		return command
+	}
+	for i, arg := range command[1:] {
+		if !strings.HasPrefix(arg, "-") && !strings.Contains(arg, "=") {
+			return withoutEnv(command[1+i:])
+		}
+	}
+	return command
+}
+
 // nameOfCommand returns the name of the package, image or file that a command has a launcher start in a directory, or
 // else of its own program.
 func nameOfCommand(command []string, dir string) (name string, isLaunched bool) {
+	command = withoutEnv(command)
 	program := withoutEnding(path.Base(strings.ReplaceAll(command[0], `\`, "/")))
 	how, isLauncher := launchers[strings.ToLower(program)]
 	if !isLauncher {
@@ -121,9 +135,7 @@ func nameOfCommand(command []string, dir string) (name string, isLaunched bool) 
 			return nameIn(args[1]), true
 		case slices.Contains(how.values, arg):
 			args = args[min(1, len(args)-1):]
-		case strings.HasPrefix(arg, "-"), slices.Contains(how.before, arg), program == "env" && has:
-		case program == "env":
-			return nameOfCommand(args, dir)
+		case strings.HasPrefix(arg, "-"), slices.Contains(how.before, arg):
 		case how.runsFiles:
 			return nameOfFile(arg, dir), true
 		case !isOfContainer && launchers[nameIn(arg)].runsFiles && len(args) > 1:
