@@ -242,7 +242,11 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 		r.names = namesOver
 	}
 	by := metrics.MatchedFIFO
-	with, isLate := t.related(related), r.names == namesOver && t.manner != unknownManner
+	isLate := r.names == namesOver && t.manner != unknownManner
+	var with *entry // the request with which it came, if it names none itself
+	if r.names != namesRequest {
+		with = t.related(related)
+	}
 	switch {
 	case r.names == namesRequest:
 		by = metrics.MatchedID
