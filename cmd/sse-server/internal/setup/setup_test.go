@@ -258,7 +258,7 @@ func TestDocsOfConnectAreTrue(t *testing.T) {
 	p.wantExit(exit.OK)
 	var want, got struct{ MCPServers map[string]any }
 	ssetest.Must(t, json.Unmarshal(found[2], &want))
-	ssetest.Must(t, json.Unmarshal([]byte(p.out.String()), &got))
+	ssetest.Must(t, json.Unmarshal(p.out.Bytes(), &got))
 	if !slices.Equal(slices.Collect(maps.Keys(got.MCPServers)), slices.Collect(maps.Keys(want.MCPServers))) {
 		t.Errorf("got %s, documented as %s", p.out.String(), found[2])
 	}
