@@ -21,7 +21,7 @@ var layers = [][]string{
 	{"internal/atomicfile", "internal/closed", "internal/hosts", "internal/plainjson", "internal/rawjson"},
 	{"jsonrpc", "metrics", "auth", "internal/idle", "auth/oauthclient", "internal/caller", "internal/clients", "internal/environ", "internal/private", "internal/clip", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid", "internal/unreached", "internal/clusterwords"},
 	{"internal/wire", "internal/mcp", "internal/pages", "internal/upstream/implementation", "internal/budget", "internal/details"},
-	{"internal/stateless", "internal/buffer", "internal/remember"},
+	{"internal/stateless", "internal/buffer", "internal/remember", "internal/selection"},
 	{"connstate", "internal/multiplex/sharing"},
 	{"internal/upstream/exchange", "internal/upstream/inprocess"},
 	{"internal/upstream/streamable", "internal/upstream/statelessserver", "internal/upstream/httpsse"},
