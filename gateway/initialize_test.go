@@ -227,6 +227,35 @@ func TestOwnCapabilitiesOutliveALoss(t *testing.T) {
 	})
 }
 
+// The next session declares what the client has declared last. If that is too long to be kept, the session declares
+// what the gateway does, and not what the client has declared before.
+func TestLongInitializeTakesThePlaceOfTheOneBefore(t *testing.T) {
+	long := `{"experimental":{"x":{"text":"` + strings.Repeat("x", 64<<10) + `"}}}`
+	for name, wait := range map[string]time.Duration{"during a start": 0, "in the pause after it": time.Second} {
+		t.Run(name, func(t *testing.T) {
+			u := &server{dial: func(ctx context.Context, n int) error {
+				if err := slow(time.Second)(ctx, n); n > 1 {
+					return err
+				}
+				return errNoServer
+			}}
+			withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
+				p.deliver(initialize("0", "2025-06-18", `{"roots":{}}`))
+				time.Sleep(wait)
+				synctest.Wait()
+				p.deliver(initialize("1", "2025-06-18", long))
+				time.Sleep(5 * time.Second)
+				p.want(asVersion("0", "2025-06-18"), asVersion("1", "2025-06-18"))
+				got := string(u.session(t, 1).message(t, "initialize").Params())
+				if strings.Contains(got, "roots") {
+					t.Errorf("the server got what the client had declared before: %s", got)
+				}
+				u.session(t, 1).wantMethods(t, "initialize", "notifications/initialized")
+			})
+		})
+	}
+}
+
 // A client gets only server requests whose capability it declared: package internal/mcp
 // knows which.
 func TestServersAskOnlyForWhatTheClientDeclares(t *testing.T) {

@@ -38,8 +38,11 @@ func (l *sessionLife) initialize(r *connstate.Request) {
 	}
 	params := m.Params()
 	isKept := !l.shares() && len(params) > 0 && len(params) <= maxParams
-	if life.BeginsAnew(l.state.Phase, event) && isKept {
-		l.own = bytes.Clone(params)
+	if life.BeginsAnew(l.state.Phase, event) {
+		l.own = nil // the params of an earlier one count no longer
+		if isKept {
+			l.own = bytes.Clone(params)
+		}
 	}
 	l.move(event)
 	if slices.Contains(l.initializes, w) {

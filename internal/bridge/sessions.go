@@ -53,8 +53,8 @@ type sessionLife struct {
 	// may be the old ones.
 	since time.Time
 
-	// own are the params of the client's own initialize. They are nil before that, on a shared session, if they are
-	// longer than maxParams, and if the server has refused them. Without auto-initialize they have worked.
+	// own are the params of the client's last own initialize. They are nil before that, on a shared session, if they
+	// are longer than maxParams, and if the server has refused them. Without auto-initialize they have worked.
 	own         json.RawMessage
 	initializes []*waitingInitialize
 	failures    failures
@@ -178,11 +178,11 @@ func (l *sessionLife) params() json.RawMessage {
 	return l.synthetic()
 }
 
-// nextParams is params without mu held.
-func (l *sessionLife) nextParams() json.RawMessage {
+// nextParams is params without mu held. It also reports whether they are the client's own.
+func (l *sessionLife) nextParams() (params json.RawMessage, isOwn bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.params()
+	return l.params(), l.own != nil
 }
 
 // hasLists reports whether the client has lists, perhaps of before: then it calls tools, and takes the wait for a

@@ -86,8 +86,9 @@ type opened struct {
 // starter begins starts, one after the other, and is told what comes of them. It does not wait then.
 type starter interface {
 	holder // of the session
-	// nextParams returns the params with which the client's session is initialized.
-	nextParams() json.RawMessage
+	// nextParams returns the params with which the client's session is initialized, and reports whether they are those
+	// of the client.
+	nextParams() (params json.RawMessage, isOwn bool)
 	// startIsLate says that the initialization timeout is over. The start goes on.
 	startIsLate(s *start)
 	// started takes the session, unless the starter has told the start something that it has not seen. It reports
@@ -225,8 +226,12 @@ func (s *start) doAction(action StartAction) {
 		s.sent = sentSynthetic
 		s.params <- s.synthetic()
 	case SendOwn:
+		params, isOwn := s.starter.nextParams()
 		s.sent = sentOwn
-		s.params <- s.starter.nextParams()
+		if !isOwn { // a later initialize has come, whose params are not kept
+			s.sent = sentSynthetic
+		}
+		s.params <- params
 	case AnnounceLate:
 		s.late = nil
 		s.starter.startIsLate(s)
@@ -349,7 +354,8 @@ func (s *start) noteLostToStart(waited, ready time.Duration) {
 // learnForNext has the server say what the next client like this one, which has left before the server was
 // ready, gets from memory. It reports whether that is so: it is known, or being learned.
 func (s *start) learnForNext() (learns bool) {
-	memory, params := s.supplier.Options().Memory, s.starter.nextParams()
+	memory := s.supplier.Options().Memory
+	params, _ := s.starter.nextParams()
 	client, plain := remember.ClientOf(params, s.who())
 	if !s.supplier.LearnsAlone() || !plain {
 		return false
