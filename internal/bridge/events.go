@@ -32,17 +32,16 @@ func (l *sessionLife) initialize(r *connstate.Request) {
 	defer l.unlock()
 	w := &waitingInitialize{Request: r, version: handshake.RequestedVersion(m.Params())}
 	l.initializes = append(l.initializes, w)
+	params := m.Params()
 	event := life.OwnInitialize
-	if l.declaresMore(m) {
+	switch {
+	case l.shares() || len(params) == 0 || len(params) > maxParams:
+		event, params = life.OwnUnkept, nil
+	case l.declaresMore(params):
 		event = life.MoreDeclared
 	}
-	params := m.Params()
-	isKept := !l.shares() && len(params) > 0 && len(params) <= maxParams
 	if life.BeginsAnew(l.state.Phase, event) {
-		l.own = nil // the params of an earlier one count no longer
-		if isKept {
-			l.own = bytes.Clone(params)
-		}
+		l.own = bytes.Clone(params) // those of an earlier one count no longer
 	}
 	l.move(event)
 	if slices.Contains(l.initializes, w) {
@@ -50,17 +49,17 @@ func (l *sessionLife) initialize(r *connstate.Request) {
 	}
 }
 
-// declaresMore reports whether a client declares more than its session, or the start of one, was told. Shared
-// sessions use the params of no client.
-func (l *sessionLife) declaresMore(m *jsonrpc.Message) bool {
-	if l.shares() || len(m.Params()) > maxParams || l.state.Declared == life.DeclaredRefused {
+// declaresMore reports whether a client with these params declares more than its session, or the start of one, was
+// told.
+func (l *sessionLife) declaresMore(params json.RawMessage) bool {
+	if l.state.Declared == life.DeclaredRefused {
 		return false
 	}
 	has := l.synthetic()
 	if l.session != nil {
 		has = l.session.session.Params()
 	}
-	return handshake.Exceeds(m.Params(), has)
+	return handshake.Exceeds(params, has)
 }
 
 func (l *sessionLife) initializeIsLate(w *waitingInitialize) {
@@ -100,7 +99,7 @@ func (l *sessionLife) startFailed(s *start) {
 		return
 	}
 	hopeless := l.failures.cause == string(s.failure.Phase)+s.failure.Reason && l.failures.attempts > 1 && !worked &&
-		(s.sent != sentSynthetic || l.own == nil) // else the next start differs from this one
+		(s.sent != sentSynthetic || l.state.Declared != life.DeclaredOwn) // else the next start differs from this one
 	if s.refusesClient() {
 		l.move(life.OwnRefused)
 	}
@@ -108,8 +107,12 @@ func (l *sessionLife) startFailed(s *start) {
 	begins := slices.ContainsFunc(s.unseen(), isOwn)
 	switch {
 	case begins: // the client has begun anew since the start has ended
+		again := life.OwnInitialize
+		if l.own == nil { // its params were too long, or were dropped with those that the server has refused
+			again = life.OwnUnkept
+		}
 		l.move(life.Failed)
-		l.move(life.OwnInitialize)
+		l.move(again)
 	case l.failures.attempts >= l.opts.MaxHandshakeAttempts:
 		l.move(life.FailedLast)
 	case hopeless:

@@ -93,11 +93,7 @@ func (l *sessionLife) doAction(action life.Action, s step) {
 	case life.StartNeeded:
 		l.start.tellEvent(Needed)
 	case life.StartOwn:
-		if l.own == nil { // its params cannot be used, but it needs an answer
-			l.start.tellEvent(Needed)
-		} else {
-			l.start.tellEvent(OwnInitialize)
-		}
+		l.start.tellEvent(OwnInitialize)
 	case life.StartMore:
 		l.start.tellEvent(MoreDeclared)
 	case life.StartReplaced:
@@ -156,7 +152,7 @@ func (l *sessionLife) doAction(action life.Action, s step) {
 // noteEvent keeps what an event says.
 func (l *sessionLife) noteEvent(s step) {
 	switch s.event {
-	case life.OwnInitialize, life.MoreDeclared:
+	case life.OwnInitialize, life.OwnUnkept, life.MoreDeclared:
 		if l.state.Told == life.ToldResult && s.before.Told != life.ToldResult {
 			l.forgetAnswers()
 		}

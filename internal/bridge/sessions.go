@@ -53,8 +53,8 @@ type sessionLife struct {
 	// may be the old ones.
 	since time.Time
 
-	// own are the params of the client's last own initialize. They are nil before that, on a shared session, if they
-	// are longer than maxParams, and if the server has refused them. Without auto-initialize they have worked.
+	// own are the params of the client's own initialize. With auto-initialize they are there in DeclaredOwn alone.
+	// Without it they have worked, and are at most maxParams.
 	own         json.RawMessage
 	initializes []*waitingInitialize
 	failures    failures

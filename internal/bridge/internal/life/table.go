@@ -82,6 +82,9 @@ const (
 	Needed Event = "needed"
 	// OwnInitialize: the client has sent its own initialize.
 	OwnInitialize Event = "own-initialize"
+	// OwnUnkept: as OwnInitialize, but its params cannot be kept for a session: they are too long, there are none, or
+	// the session is shared.
+	OwnUnkept Event = "own-unkept"
 	// MoreDeclared: as OwnInitialize, and it declares more than the session, or its start, was told.
 	MoreDeclared Event = "more-declared"
 
@@ -158,7 +161,7 @@ const (
 )
 
 var events = []Event{
-	Needed, OwnInitialize, MoreDeclared,
+	Needed, OwnInitialize, OwnUnkept, MoreDeclared,
 	Unknown, Unsure, MomentOver, Learnable, Learned, Known, KnownNeeded, KnownOld, KnownNearly, Renewed,
 	Up, Again, OwnRefused, Failed, FailedHopeless, FailedLast, PauseOver,
 	PreparedWaits, PreparedUnused, PreparedUsed, Emptied, Looked, NotLooked, Unlookable, ListsChanged,
@@ -250,6 +253,7 @@ var moves = map[Phase]map[Event]move{
 	Recalling: {
 		Needed:        moveTo(RecallingNow, Recall),
 		OwnInitialize: moveTo(RecallingNow, Recall),
+		OwnUnkept:     moveTo(RecallingNow, Recall),
 		MoreDeclared:  moveTo(RecallingNow, Recall),
 		Unsure:        stay(StartMoment),
 		MomentOver:    moveTo(RecallingNow, Recall),
@@ -260,12 +264,14 @@ var moves = map[Phase]map[Event]move{
 	RecallingNow: {
 		Needed:        stay(Recall),
 		OwnInitialize: stay(Recall),
+		OwnUnkept:     stay(Recall),
 		MoreDeclared:  stay(Recall),
 		Replaced:      moveTo(Recalling, StopWaiting, TakeServer, Recall),
 	},
 	Asleep: {
 		Needed:        moveTo(Waking, BeginStart),
 		OwnInitialize: moveTo(RecallingNow, Recall),
+		OwnUnkept:     moveTo(RecallingNow, Recall),
 		MoreDeclared:  moveTo(RecallingNow, Recall),
 		Renewed:       stay(TellIfDifferent),
 		Replaced:      moveTo(Recalling, TakeServer, Recall),
@@ -273,6 +279,7 @@ var moves = map[Phase]map[Event]move{
 	Waking: {
 		Needed:        stay(StartNeeded),
 		OwnInitialize: stay(StartOwn, Recall),
+		OwnUnkept:     stay(StartNeeded, Recall),
 		MoreDeclared:  stay(StartMore, Recall),
 		Renewed:       stay(Recall),
 		Unknown:       stay(),
@@ -292,6 +299,7 @@ var moves = map[Phase]map[Event]move{
 	Preparing: {
 		Needed:         stay(), // it waits
 		OwnInitialize:  stay(AnswerInitializes),
+		OwnUnkept:      stay(AnswerInitializes),
 		MoreDeclared:   moveTo(RecallingNow, SupersedeSession, ForgetFailures, Recall),
 		PreparedWaits:  moveTo(Opening, Release),
 		PreparedUnused: moveTo(Fresh),
@@ -300,29 +308,34 @@ var moves = map[Phase]map[Event]move{
 	Opening: {
 		Needed:        stay(), // it waits
 		OwnInitialize: stay(AnswerInitializes),
+		OwnUnkept:     stay(AnswerInitializes),
 		MoreDeclared:  stay(AnswerInitializes),
 		Emptied:       moveTo(Awake),
 	},
 	Fresh: {
 		Needed:        moveTo(Awake),
 		OwnInitialize: stay(AnswerInitializes),
+		OwnUnkept:     stay(AnswerInitializes),
 		MoreDeclared:  moveTo(RecallingNow, SupersedeSession, ForgetFailures, Recall),
 		Idle:          moveTo(RecallingNow, RetireSession, ForgetFailures, Recall),
 	},
 	Awake: {
 		OwnInitialize: stay(AnswerInitializes),
+		OwnUnkept:     stay(AnswerInitializes),
 		MoreDeclared:  stay(AnswerInitializes),
 		Idle:          moveTo(RecallingNow, RetireSession, ForgetFailures, Recall),
 	},
 	Pausing: {
 		Needed:        stay(), // it waits
 		OwnInitialize: moveTo(RecallingNow, StopWaiting, Recall),
+		OwnUnkept:     moveTo(RecallingNow, StopWaiting, Recall),
 		MoreDeclared:  moveTo(RecallingNow, StopWaiting, Recall),
 		PauseOver:     moveTo(RecallingNow, Recall),
 		Replaced:      moveTo(Recalling, StopWaiting, ForgetFailures, TakeServer, Recall),
 	},
 	Refusing: {
 		OwnInitialize: moveTo(RecallingNow, StopWaiting, Recall),
+		OwnUnkept:     moveTo(RecallingNow, StopWaiting, Recall),
 		MoreDeclared:  moveTo(RecallingNow, StopWaiting, Recall),
 		PauseOver:     moveTo(RecallingNow, Recall),
 		Replaced:      moveTo(Recalling, StopWaiting, ForgetFailures, TakeServer, Recall),
@@ -330,11 +343,13 @@ var moves = map[Phase]map[Event]move{
 	GivenUp: {
 		Needed:        moveTo(Waking, BeginStart),
 		OwnInitialize: moveTo(RecallingNow, Recall),
+		OwnUnkept:     moveTo(RecallingNow, Recall),
 		MoreDeclared:  moveTo(RecallingNow, Recall),
 		Replaced:      moveTo(Recalling, ForgetFailures, TakeServer, Recall),
 	},
 	Finishing: {
 		OwnInitialize:  stay(AnswerInitializes),
+		OwnUnkept:      stay(AnswerInitializes),
 		MoreDeclared:   stay(AnswerInitializes),
 		PreparedWaits:  stay(),
 		PreparedUnused: stay(),
@@ -352,14 +367,17 @@ var moves = map[Phase]map[Event]move{
 	},
 	Drained: {
 		OwnInitialize: stay(RefuseDraining),
+		OwnUnkept:     stay(RefuseDraining),
 		MoreDeclared:  stay(RefuseDraining),
 	},
 	Dismissed: {
 		OwnInitialize: stay(RefuseDraining),
+		OwnUnkept:     stay(RefuseDraining),
 		MoreDeclared:  stay(RefuseDraining),
 	},
 	Closed: {
 		OwnInitialize: stay(RefuseDraining),
+		OwnUnkept:     stay(RefuseDraining),
 		MoreDeclared:  stay(RefuseDraining),
 		Close:         stay(),
 	},

@@ -23,29 +23,29 @@ const (
 
 var tolds = []Told{ToldNothing, ToldResult, ToldNearest, ToldLists, ToldOutdated}
 
-// Declared says whether the client has sent an initialize of its own for a session to come. The next session gets
-// its params then, if it can: the driver keeps them, but none that are too long, and none for a shared session,
-// which takes the params of no client.
+// Declared says whether the client has sent an initialize of its own for a session to come, and whose params the next
+// session gets.
 type Declared string
 
 // A client can have declared one of these.
 const (
 	// DeclaredNothing: it has sent none. The next session gets the gateway's params.
 	DeclaredNothing Declared = "nothing"
-	// DeclaredOwn: it has sent one. The next session gets its params if the driver has kept them, else the
-	// gateway's.
+	// DeclaredOwn: it has sent one, whose params are kept. The next session gets them.
 	DeclaredOwn Declared = "own"
+	// DeclaredUnkept: it has sent one, whose params could not be kept. The next session gets the gateway's.
+	DeclaredUnkept Declared = "unkept"
 	// DeclaredRefused: it has sent one, whose params the server has refused. The next session gets the gateway's.
 	DeclaredRefused Declared = "refused"
 )
 
-var declareds = []Declared{DeclaredNothing, DeclaredOwn, DeclaredRefused}
+var declareds = []Declared{DeclaredNothing, DeclaredOwn, DeclaredUnkept, DeclaredRefused}
 
 // BeginsAnew reports whether an event is an initialize of the client for a session to come: there is none
 // that answers it.
 func BeginsAnew(phase Phase, event Event) bool {
 	switch event {
-	case OwnInitialize:
+	case OwnInitialize, OwnUnkept:
 		return !phase.sessionTakesRequests() && !phase.ends()
 	case MoreDeclared:
 		return phase != Opening && phase != Awake && !phase.ends()
@@ -57,7 +57,7 @@ func BeginsAnew(phase Phase, event Event) bool {
 func toldAfter(state State, event Event) Told {
 	told := state.Told
 	switch event {
-	case OwnInitialize, MoreDeclared:
+	case OwnInitialize, OwnUnkept, MoreDeclared:
 		if told != ToldNothing && BeginsAnew(state.Phase, event) {
 			return ToldResult
 		}
@@ -104,6 +104,8 @@ func toldAfter(state State, event Event) Told {
 // declaredAfter returns what the client has declared after an event.
 func declaredAfter(state State, event Event) Declared {
 	switch {
+	case BeginsAnew(state.Phase, event) && event == OwnUnkept:
+		return DeclaredUnkept
 	case BeginsAnew(state.Phase, event):
 		return DeclaredOwn
 	case event == OwnRefused:

@@ -44,8 +44,10 @@ func TestDeclared(t *testing.T) {
 	}{
 		{Asleep, OwnInitialize, DeclaredOwn},
 		{Waking, MoreDeclared, DeclaredOwn},
+		{Pausing, OwnUnkept, DeclaredUnkept},
 		{Waking, OwnRefused, DeclaredRefused},
 		{Preparing, OwnInitialize, DeclaredNothing},
+		{Fresh, OwnUnkept, DeclaredNothing},
 		{Preparing, MoreDeclared, DeclaredOwn},
 		{Opening, MoreDeclared, DeclaredNothing},
 		{Fresh, MoreDeclared, DeclaredOwn},

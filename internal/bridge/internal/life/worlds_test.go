@@ -136,7 +136,9 @@ func (w world) happenings() (all []happening) {
 			add(Needed, same)
 		}
 	}
-	add(OwnInitialize, func(w *world) { w.initialize = true })
+	for _, event := range []Event{OwnInitialize, OwnUnkept} {
+		add(event, func(w *world) { w.initialize = true })
+	}
 	if w.Declared != DeclaredRefused || !w.session && !w.start {
 		add(MoreDeclared, func(w *world) { w.initialize = true })
 	}
@@ -190,7 +192,7 @@ func (w world) happenings() (all []happening) {
 		for _, event := range []Event{Again, Failed, FailedHopeless, FailedLast} {
 			add(event, func(w *world) { w.start = false })
 		}
-		if w.Declared == DeclaredOwn {
+		if w.Declared == DeclaredOwn || w.Declared == DeclaredUnkept { // the start may have the params of an earlier one
 			add(OwnRefused, same)
 		}
 	}
