@@ -244,7 +244,7 @@ func (a *attachment) finish(why error) {
 
 // noteMissing notes what the client was told of and the server no longer has.
 func (a *attachment) noteMissing(told life.Told, answers *remember.Answers) {
-	if answers == nil || told != life.ToldNearest && told != life.ToldLists {
+	if told != life.ToldNearest && told != life.ToldLists {
 		return
 	}
 	promised := handshake.ResultOf(answers)

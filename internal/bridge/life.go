@@ -152,46 +152,33 @@ func (l *sessionLife) doAction(action life.Action, s step) {
 // noteEvent keeps what an event says.
 func (l *sessionLife) noteEvent(s step) {
 	switch s.event {
-	case life.OwnInitialize, life.OwnUnkept, life.MoreDeclared:
-		if l.state.Told == life.ToldResult && s.before.Told != life.ToldResult {
-			l.forgetAnswers()
-		}
 	case life.Up:
 		l.session, l.failure, l.lost = l.start.result.attachment, nil, false
 		l.session.noteMissing(s.before.Told, l.answers)
-		if l.state.Told == life.ToldResult {
-			l.forgetAnswers()
-		}
 		if kinds := l.session.changed; kinds != nil {
 			a := l.session
 			l.doLater(func() { l.listsChanged(a, kinds...) })
 		}
 	case life.Looked:
 		now := *l.session.session.Looked()
-		if l.state.Told == life.ToldOutdated {
+		if l.state.Told != life.ToldLists {
 			break
 		}
-		if l.answers != nil && s.before.Told != life.ToldResult {
+		if s.before.Told.HasLists() {
 			now.Initialize = l.answers.Initialize // the client knows nothing else
 		}
 		l.answers = &now
-	case life.NotLooked:
-		if s.before.Told == life.ToldNearest {
-			l.forgetAnswers()
-		}
-	case life.Unlookable:
-		l.forgetAnswers()
 	case life.Known, life.Replaced:
 		l.lost = false
 	case life.Idle:
-		if s.before.Told != life.ToldLists || l.answers == nil {
+		if s.before.Told != life.ToldLists {
 			l.answers = l.session.session.WithoutLists()
 		}
 	case life.Lost, life.LostSoon, life.LostLast:
 		l.lost = true
-		if s.before.Told == life.ToldResult {
-			l.forgetAnswers()
-		}
+	}
+	if !l.state.Told.HasLists() {
+		l.answers, l.changed = nil, nil
 	}
 }
 
@@ -339,7 +326,7 @@ func (l *sessionLife) isIdle(a *attachment, asks bool) bool {
 		a.usage.noteMessage()
 	}
 	return a.usage.idleFor() >= l.supplier.Options().ProcessIdle && !a.usage.stateful.Load() &&
-		l.state.Told != life.ToldOutdated && a.session.Result() != nil && !l.settings.hasSubscriptions()
+		!l.state.Told.MayBeOutdated() && a.session.Result() != nil && !l.settings.hasSubscriptions()
 }
 
 // listsChanged notes that the server of a session says that lists have changed.

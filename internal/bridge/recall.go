@@ -12,8 +12,8 @@ import (
 func (l *sessionLife) decide(q *question) (life.Event, *remember.Answers) {
 	told, declared, isPatient := l.state.Told, l.state.Declared, l.state.Phase == life.Recalling
 	known := l.usable(q.answer.Exact)
-	hasLists := told == life.ToldLists && l.answers != nil && !l.answers.Partial
-	if hasLists && (known == nil || len(l.answers.Pages) > 0 && l.answers.Learned.After(known.Learned)) {
+	hold := told == life.ToldLists && !l.answers.Partial
+	if hold && (known == nil || len(l.answers.Pages) > 0 && l.answers.Learned.After(known.Learned)) {
 		known = l.answers
 	}
 	waits := len(l.c.Queued()) > 0 || len(l.initializes) > 0
@@ -34,7 +34,7 @@ func (l *sessionLife) decide(q *question) (life.Event, *remember.Answers) {
 		return life.Known, known
 	case l.usable(q.answer.Nearest) != nil && (hasNoLists || told == life.ToldNearest):
 		return life.KnownNearly, q.answer.Nearest
-	case isPatient && told == life.ToldOutdated && !l.isWanted(nil) && q.supplier.LearnsAlone():
+	case isPatient && told.MayBeOutdated() && !l.isWanted(nil) && q.supplier.LearnsAlone():
 		return life.Learnable, nil
 	}
 	return life.Unknown, nil

@@ -45,7 +45,7 @@ type sessionLife struct {
 	// retiring are on sessions that finish their answers: cancellations, and answers to questions of their
 	// servers, still go there.
 	retiring []*attachment
-	// answers are what the client was told, as far as that is kept; nil: nothing is.
+	// answers are what the client was told; nil unless state.Told.HasLists.
 	answers *remember.Answers
 	// changed are the kinds of lists for which the session has sent the client a list_changed.
 	changed []string
@@ -187,12 +187,7 @@ func (l *sessionLife) nextParams() (params json.RawMessage, isOwn bool) {
 
 // hasLists reports whether the client has lists, perhaps of before: then it calls tools, and takes the wait for a
 // slow answer.
-func (l *sessionLife) hasLists() bool {
-	told := l.state.Told
-	return told == life.ToldNearest || told == life.ToldLists || told == life.ToldOutdated && l.answers != nil
-}
-
-func (l *sessionLife) forgetAnswers() { l.answers, l.changed = nil, nil }
+func (l *sessionLife) hasLists() bool { return l.state.Told.HasLists() }
 
 func (l *sessionLife) forgetFailures() {
 	l.failures = failures{pauses: handshake.NewPauses()}
@@ -240,5 +235,5 @@ func (l *sessionLife) isStateless() bool {
 	if l.session != nil {
 		return l.session.session.Stateless()
 	}
-	return l.answers != nil && l.answers.Stateless
+	return l.state.Told.HasLists() && l.answers.Stateless
 }

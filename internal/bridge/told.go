@@ -15,10 +15,10 @@ import (
 
 // fromMemory returns what answers a request for a list from what the client was told, nil if that does not.
 func (l *sessionLife) fromMemory(r *connstate.Request) (answer func()) {
-	told := l.answers
-	if told == nil || r.ID == "" || !l.state.AnswersLists() {
+	if r.ID == "" || !l.state.AnswersLists() {
 		return nil
 	}
+	told := l.answers
 	if told.Lacks(r.Method) { // as the server would say, perhaps after a long start
 		return func() {
 			r.Fail(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the server has no %s", r.Method), "-32601")
@@ -60,16 +60,16 @@ func (l *sessionLife) tellMemory(s step) {
 	}
 }
 
-// tellIfDifferent tells a client which lists are others now than it was told.
+// tellIfDifferent tells a client which lists are others now than it was told: all, if nobody knows what that was.
 func (l *sessionLife) tellIfDifferent(s step) {
 	before, now := s.answers, l.answers
-	promised := before
-	if before == nil {
-		promised = now
+	if s.before.Told == life.ToldUncertain {
+		l.doLater(func() { l.notifyListsChanged(handshake.ResultOf(now), func(string) bool { return true }) })
+		return
 	}
 	l.doLater(func() {
-		l.notifyListsChanged(handshake.ResultOf(promised), func(kind string) bool {
-			return before == nil || slices.Contains(s.changed, kind) || before.Has(kind) && !before.SameLists(now, kind)
+		l.notifyListsChanged(handshake.ResultOf(before), func(kind string) bool {
+			return slices.Contains(s.changed, kind) || before.Has(kind) && !before.SameLists(now, kind)
 		})
 	})
 }
@@ -77,9 +77,6 @@ func (l *sessionLife) tellIfDifferent(s step) {
 // tellCompared tells the client which lists of its session differ from what it was told.
 func (l *sessionLife) tellCompared(s step) {
 	before, now, a := s.answers, l.session.session.Looked(), l.session
-	if before == nil {
-		return
-	}
 	l.doLater(func() {
 		if !before.Partial && before.Initialize != now.Initialize { // after the nearest memory a difference is expected
 			l.limited().Warn("the server answers initialize otherwise than remembered", a.session.ServerAttrs()...)
@@ -102,9 +99,9 @@ func (l *sessionLife) tellAllChanged(s step) {
 	switch before, result := s.answers, l.session.session.Result(); {
 	case s.event == life.Up && result != nil:
 		l.doLater(func() { l.notifyListsChanged(result, func(string) bool { return true }) })
-	case s.event == life.NotLooked && before != nil:
+	case s.event == life.NotLooked:
 		l.doLater(func() { l.notifyListsChanged(handshake.ResultOf(before), before.Has) })
-	case s.event == life.Unlookable && before != nil:
+	case s.event == life.Unlookable:
 		l.doLater(func() { l.notifyListsChanged(handshake.ResultOf(before), func(string) bool { return true }) })
 	}
 }

@@ -16,12 +16,22 @@ const (
 	ToldNearest Told = "nearest"
 	// ToldLists: lists that hold. They are remembered for its kind, or its own session has said them.
 	ToldLists Told = "lists"
-	// ToldOutdated: it may have lists that do not hold, and is told so as soon as there is a session.
-	// Until then nobody gets them.
+	// ToldOutdated: lists that may not hold any more, and it is told so as soon as there is a session. They are kept for
+	// the comparison alone: until then nobody gets them.
 	ToldOutdated Told = "outdated"
+	// ToldUncertain: as ToldOutdated, but nobody knows which lists it has. Its session was lost, replaced or has said
+	// that lists have changed, before the lists were read.
+	ToldUncertain Told = "uncertain"
 )
 
-var tolds = []Told{ToldNothing, ToldResult, ToldNearest, ToldLists, ToldOutdated}
+var tolds = []Told{ToldNothing, ToldResult, ToldNearest, ToldLists, ToldOutdated, ToldUncertain}
+
+// HasLists reports whether the client has lists that are known here, though they may not hold. The driver keeps
+// them then, and no others.
+func (t Told) HasLists() bool { return t == ToldNearest || t == ToldLists || t == ToldOutdated }
+
+// MayBeOutdated reports whether the client may have lists that do not hold any more.
+func (t Told) MayBeOutdated() bool { return t == ToldOutdated || t == ToldUncertain }
 
 // Declared says whether the client has sent an initialize of its own for a session to come, and whose params the next
 // session gets.
@@ -72,11 +82,11 @@ func toldAfter(state State, event Event) Told {
 			return ToldLists
 		}
 	case Up:
-		if told == ToldNothing || told == ToldOutdated {
+		if told == ToldNothing || told.MayBeOutdated() {
 			return ToldResult
 		}
 	case Looked:
-		if told != ToldOutdated { // the server has said so after the look began
+		if !told.MayBeOutdated() { // the server has said so after the look began
 			return ToldLists
 		}
 	case NotLooked:
@@ -84,18 +94,27 @@ func toldAfter(state State, event Event) Told {
 			return ToldResult
 		}
 	case Unlookable:
-		if told == ToldNearest || told == ToldLists {
+		switch told {
+		case ToldNearest, ToldLists:
 			return ToldResult
+		case ToldOutdated:
+			return ToldUncertain
 		}
 	case ListsChanged:
-		return ToldOutdated
-	case Lost, LostSoon, LostLast:
-		if told == ToldResult {
+		if told.HasLists() {
 			return ToldOutdated
 		}
+		return ToldUncertain
+	case Lost, LostSoon, LostLast:
+		if told == ToldResult {
+			return ToldUncertain
+		}
 	case Replaced:
-		if told == ToldNearest || told == ToldLists || told == ToldResult && state.Phase.sessionTakesRequests() {
+		switch {
+		case told.HasLists():
 			return ToldOutdated
+		case told == ToldResult && state.Phase.sessionTakesRequests():
+			return ToldUncertain
 		}
 	}
 	return told
@@ -121,12 +140,14 @@ func isDue(action Action, told Told, event Event) bool {
 		return event != Renewed || told == ToldNothing || told == ToldResult
 	case AnnounceResult:
 		return told == ToldNothing
-	case TellIfDifferent, TellCompared:
+	case TellIfDifferent:
 		return told != ToldNothing && told != ToldResult
+	case TellCompared:
+		return told.HasLists()
 	case TellAllChanged:
 		switch event {
 		case Up:
-			return told == ToldOutdated
+			return told.MayBeOutdated()
 		case NotLooked:
 			return told == ToldNearest
 		case Unlookable:

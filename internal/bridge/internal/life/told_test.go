@@ -16,10 +16,10 @@ func TestActionsDependOnWhatWasTold(t *testing.T) {
 		due    []Told
 	}{
 		{Waking, Up, AnnounceResult, []Told{ToldNothing}},
-		{Waking, Up, TellAllChanged, []Told{ToldOutdated}},
-		{Recalling, Known, TellIfDifferent, []Told{ToldNearest, ToldLists, ToldOutdated}},
-		{RecallingNow, KnownNeeded, TellIfDifferent, []Told{ToldNearest, ToldLists, ToldOutdated}},
-		{Asleep, Renewed, TellIfDifferent, []Told{ToldNearest, ToldLists, ToldOutdated}},
+		{Waking, Up, TellAllChanged, []Told{ToldOutdated, ToldUncertain}},
+		{Recalling, Known, TellIfDifferent, []Told{ToldNearest, ToldLists, ToldOutdated, ToldUncertain}},
+		{RecallingNow, KnownNeeded, TellIfDifferent, []Told{ToldNearest, ToldLists, ToldOutdated, ToldUncertain}},
+		{Asleep, Renewed, TellIfDifferent, []Told{ToldNearest, ToldLists, ToldOutdated, ToldUncertain}},
 		{Awake, Looked, TellCompared, []Told{ToldNearest, ToldLists, ToldOutdated}},
 		{Awake, NotLooked, TellAllChanged, []Told{ToldNearest}},
 		{Awake, Unlookable, TellAllChanged, []Told{ToldNearest, ToldLists}},

@@ -100,7 +100,7 @@ func (w world) faults() (all []string) {
 		"asleep without lists":                   w.is(Asleep) && w.Told != ToldLists,
 		"a client of a session is told nothing":  w.Phase.sessionTakesRequests() && w.Told == ToldNothing,
 		"a message passes, and there is nothing": w.Phase.Takes(false, true) == Pass && !w.session,
-		"lists that do not hold are answered":    w.AnswersLists() && w.Told == ToldOutdated,
+		"lists that do not hold are answered":    w.AnswersLists() && w.Told.MayBeOutdated(),
 	} {
 		if is {
 			all = append(all, fault)
@@ -171,7 +171,7 @@ func (w world) happenings() (all []happening) {
 			if toldLittle {
 				add(Unsure, answered)
 			}
-			if w.Told == ToldOutdated && !w.message && !w.initialize {
+			if w.Told.MayBeOutdated() && !w.message && !w.initialize {
 				add(Learnable, answered)
 			}
 		}
@@ -213,7 +213,7 @@ func (w world) happenings() (all []happening) {
 			add(event, same)
 		}
 	}
-	if w.is(Fresh, Awake) && w.remembers && w.Told != ToldOutdated {
+	if w.is(Fresh, Awake) && w.remembers && !w.Told.MayBeOutdated() {
 		add(Idle, same)
 	}
 	for _, event := range []Event{Replaced, Renewed, Drain, Close} {
