@@ -12,14 +12,20 @@ import (
 type record struct {
 	forwards bool // SupplierOptions.Forwards
 
-	mu       sync.Mutex // guards what follows
-	starts   startVerdict
-	failure  error     // in startsFail, of the last probe
-	probe    *probe    // nil: none runs
-	probed   time.Time // when the last probe ended
-	health   Health    // but for Draining, Failing, Initialized and Known
-	lostSoon bool      // the last failure is the loss of a session soon after its start
+	mu      sync.Mutex // guards what follows
+	starts  startVerdict
+	failure error     // in startsFail, of the last probe
+	probe   *probe    // nil: none runs
+	probed  time.Time // when the last probe ended
+	health  Health    // but for Draining, Failing, Initialized and Known
+	// unsteadyUntil is set while the last failure is the loss of a session soon after its start, else zero. Health shows
+	// the server as failing until then.
+	unsteadyUntil time.Time
 }
+
+// unsteady is how long Health shows a server as failing after a session has ended soon after its start. It is longer
+// than the pauses of a server that does so again and again.
+const unsteady = time.Minute
 
 // probe is a start that only tests whether a session can be started.
 type probe struct {
@@ -69,7 +75,7 @@ func (r *record) NoteFailure(err error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.noteLocked(err, false)
+	r.noteLocked(err)
 	if r.starts != startsFail {
 		r.starts = startsDoubted
 	}
@@ -86,11 +92,15 @@ func (r *record) refusesClient(err error) bool {
 func (r *record) NoteLoss(err error, soon bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.noteLocked(err, soon)
+	r.noteLocked(err)
+	if soon {
+		r.unsteadyUntil = r.health.Failed.Add(unsteady)
+	}
 }
 
-func (r *record) noteLocked(err error, soon bool) {
-	r.health.Failed, r.health.Failure, r.lostSoon = time.Now(), err.Error(), soon
+// noteLocked notes a failed start or a lost session.
+func (r *record) noteLocked(err error) {
+	r.health.Failed, r.health.Failure, r.unsteadyUntil = time.Now(), err.Error(), time.Time{}
 }
 
 // Health is what is known of the server without a probe. Times are zero for what has not
@@ -98,7 +108,7 @@ func (r *record) noteLocked(err error, soon bool) {
 type Health struct {
 	Draining bool
 	// Failing says that the last start failed, or that a session ended soon after its start
-	// in the last minute: longer than the pauses of a server that does so again and again.
+	// in the last minute.
 	Failing     bool
 	Started     time.Time // the last start that worked
 	Failed      time.Time // the last failed start or lost session

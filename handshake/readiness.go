@@ -25,7 +25,7 @@ func (s *Supplier) Health() Health {
 	h := r.health
 	h.Known = known
 	h.Draining, h.Initialized = s.ready.Err() != nil, s.server.Load()
-	h.Failing = r.starts == startsDoubted || r.starts == startsFail || r.lostSoon && time.Since(h.Failed) < time.Minute
+	h.Failing = r.starts == startsDoubted || r.starts == startsFail || time.Now().Before(r.unsteadyUntil)
 	return h
 }
 
@@ -93,7 +93,7 @@ func (s *Supplier) runProbe(p *probe) {
 	case p.err != nil:
 		s.log.Warn("readiness probe failed", "err", p.err)
 		r.starts, r.failure = startsFail, p.err
-		r.noteLocked(p.err, false)
+		r.noteLocked(p.err)
 	default:
 		r.noteWorksLocked()
 	}
