@@ -28,7 +28,8 @@ type Request struct {
 	Started time.Time
 
 	// These belong to the one that handles the request: the client's handler, the gate
-	// or the session. Message is the request while it may still be sent to a server.
+	// or the session. Message is the request while it may still be sent to a server. A session that has the request
+	// keeps it instead, and gives it back with a request that may be repeated.
 	// Backpressure makes Answer wait for room in the outbox, for a bounded time.
 	Message      *jsonrpc.Message
 	Backpressure bool

@@ -60,8 +60,8 @@ type holder interface {
 	// initialized says that the server has answered the client's own initialize, with which the gateway sends none.
 	// params are those that have worked, or nil.
 	initialized(params json.RawMessage)
-	// repeat gives back a request of a session that was lost. If it may not be repeated, its answer is e.
-	repeat(r *connstate.Request, e *jsonrpc.Error)
+	// repeat gives back a request of a session that was lost. If it is not repeated, its answer is e.
+	repeat(r *connstate.Request, loss multiplex.Loss, e *jsonrpc.Error)
 }
 
 var (
@@ -125,9 +125,9 @@ func (a *attachment) SessionDone() { a.holder.sessionDone(a) }
 // Lost repeats a request of a lost session, or answers it with e. The session's reader
 // may call it before the session is over: when it has an answer in hand, and the server
 // does not take the request that waited for that.
-func (a *attachment) Lost(r *connstate.Request, e *jsonrpc.Error) {
+func (a *attachment) Lost(r *connstate.Request, loss multiplex.Loss, e *jsonrpc.Error) {
 	a.retire(handshake.ErrTakesNoMore)
-	a.holder.repeat(r, e)
+	a.holder.repeat(r, loss, e)
 }
 
 // Deliver passes a notification or request of the server to the client, or keeps it

@@ -6,6 +6,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/multiplex"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -103,8 +104,8 @@ func (l *sessionLife) notTaken(w *connstate.Queued) {
 // repeat puts a request of a lost session back into the gate, where it waits for the
 // next session, unless it was repeated before. If it may not be repeated, repeat answers
 // it with e.
-func (l *sessionLife) repeat(r *connstate.Request, e *jsonrpc.Error) {
-	if r.Message == nil || l.phase() == life.Dismissed || !l.c.Repeat(r) {
+func (l *sessionLife) repeat(r *connstate.Request, loss multiplex.Loss, e *jsonrpc.Error) {
+	if loss == multiplex.MustFail || l.phase() == life.Dismissed || !l.c.Repeat(r) {
 		r.Fail(l.visibleLoss(e), metrics.ErrorSessionLost)
 		return
 	}

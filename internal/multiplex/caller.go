@@ -17,10 +17,9 @@ import (
 // While Deliver waits, so does the session's reader, so on a shared session it must not
 // wait.
 type Client interface {
-	// Lost returns a request because the session ended. If it still has its Message, it
-	// may be repeated on another session: it was not sent, or repeating it changes
-	// nothing. A client that does not repeat it must answer it with e. Lost must not wait.
-	Lost(r *connstate.Request, e *jsonrpc.Error)
+	// Lost returns a request because the session ended. A client that does not repeat it must answer it with e. Lost
+	// must not wait.
+	Lost(r *connstate.Request, loss Loss, e *jsonrpc.Error)
 	// Deliver passes a notification or a request of the server. related is the client's
 	// request that the message came with or is about, empty if that is unknown.
 	Deliver(method string, related jsonrpc.ID, message []byte)
@@ -32,6 +31,18 @@ type Client interface {
 	// Serves reports whether the client has declared that it answers such requests.
 	Serves(request *jsonrpc.Message) bool
 }
+
+// Loss says what may become of a request whose session has ended.
+type Loss uint8
+
+const (
+	// MustFail: it gets an error. The server may have it, and repeating it may change something there; or its client has
+	// cancelled it; or its message is too long to be kept.
+	MustFail Loss = iota
+	// MayRepeat: another session may get it, and it has its Message again. It was not sent, or repeating it changes
+	// nothing.
+	MayRepeat
+)
 
 // Caller is one client on a session. It is safe for concurrent use.
 type Caller struct {

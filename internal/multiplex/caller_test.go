@@ -88,14 +88,13 @@ func (a *caller) discard(r *connstate.Request) {
 
 func (a *caller) SeesDetails() bool { return true }
 
-func (a *caller) Lost(r *connstate.Request, e *jsonrpc.Error) {
-	m := r.Message
-	if m == nil {
+func (a *caller) Lost(r *connstate.Request, loss multiplex.Loss, e *jsonrpc.Error) {
+	if loss == multiplex.MustFail {
 		r.Fail(e, "session_lost")
 		return
 	}
 	a.discard(r)
-	a.listener.Lost(m, e)
+	a.listener.Lost(r.Message, e)
 }
 
 func (a *caller) Progress(r *connstate.Request, message []byte) { r.SendProgress(message, false) }

@@ -32,8 +32,8 @@
 //     other request. Progress gives a request more time, up to a maximum.
 //   - The session gives the server's requests its own ids towards the client. No other
 //     session of that client uses them, so a late answer cannot reach the wrong session.
-//   - When a session ends, [Client.Lost] returns its requests. Requests that may be repeated
-//     still have their message: those not sent, and those that [Tools] knows to be safe.
+//   - When a session ends, [Client.Lost] returns its requests, and says which of them may be
+//     repeated: those not sent, and those that [Tools] knows to be safe.
 //   - If a request times out and the server has sent nothing since it got it, the session
 //     pings the server once. If the server stays silent, the session ends with [ErrHung].
 //   - A response without the id of a request answers the oldest request, as the table in

@@ -25,7 +25,7 @@ import (
 // request, or with ErrLeft, which is an ErrOver, if the client was detached.
 func (c *Caller) Send(r *connstate.Request) error {
 	m := r.Message
-	r.Message = nil // the entry has it as long as it may be needed
+	r.Message = nil // the entry keeps it as long as it may be needed
 	err := c.session.enter(&entry{method: r.Method, caller: c, request: r, message: m, counted: true})
 	if err != nil {
 		r.Message = m

@@ -153,18 +153,18 @@ func (e *entry) failBusy(err error) {
 	e.fail(jsonrpc.ReasonError(err.Error(), "server_busy", true), metrics.ErrorBusy)
 }
 
-// lose answers after the end of the session, or has the client repeat the request: it
-// was not sent, or repeating it changes nothing.
+// lose answers after the end of the session, or has the client do so or repeat the request.
 func (e *entry) lose(reason error) {
 	switch {
 	case e.reply != nil:
 		e.reply <- outcome{err: reason}
 	case e.request != nil:
-		repeatable := !e.sent() || e.safe
-		if repeatable && !e.isCanceled() {
+		repeatable, loss := !e.sent() || e.safe, MustFail
+		if repeatable && !e.isCanceled() && e.message != nil {
+			loss = MayRepeat
 			e.request.Message = e.message
 		}
-		e.caller.client.Lost(e.request, jsonrpc.ReasonError(reason.Error(), "session_lost", repeatable))
+		e.caller.client.Lost(e.request, loss, jsonrpc.ReasonError(reason.Error(), "session_lost", repeatable))
 	}
 }
 
