@@ -17,11 +17,13 @@ type shared struct {
 
 	mu sync.Mutex // guards what follows
 	// There is a session, or one is starting, or neither: then the next get starts one.
-	session     *Session
-	starting    *attempt
-	notYet      time.Time        // a start waits until then
-	pauses      *backoff.Backoff // between starts that fail; reset when a session proves itself
-	followsLoss bool             // the next start follows a loss: there has been a session, and it has not ended unused
+	session  *Session
+	starting *attempt
+	notYet   time.Time        // a start waits until then
+	pauses   *backoff.Backoff // between starts that fail; reset when a session proves itself
+	// afterLoss says that the next start follows a loss: the last session ended, and not for want of clients. startLocked
+	// sets it with each session, and checkLocked takes it back.
+	afterLoss bool
 }
 
 // attempt is a start for whose end several may wait.
@@ -57,11 +59,11 @@ func (s *shared) getSession(ctx context.Context) (*Session, error) {
 func (s *shared) startLocked() *attempt {
 	running := &attempt{done: make(chan struct{})}
 	s.starting = running
-	wait, followsLoss := time.Until(s.notYet), s.followsLoss
+	wait, afterLoss := time.Until(s.notYet), s.afterLoss
 	s.source.Go(func() {
 		defer close(running.done)
 		_ = backoff.Wait(s.source.life, wait)
-		running.session, running.err = s.startSession(followsLoss)
+		running.session, running.err = s.startSession(afterLoss)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.starting = nil
@@ -69,15 +71,15 @@ func (s *shared) startLocked() *attempt {
 			s.notYet = time.Now().Add(s.pauses.Next())
 			return
 		}
-		s.session, s.followsLoss = running.session, true
+		s.session, s.afterLoss = running.session, true
 		s.source.Go(func() { s.watch(running.session) }) // ends with the session
 	})
 	return running
 }
 
 // startSession starts the session and reports the result to log and metrics, once for all
-// waiting connections. followsLoss says that a session was lost before.
-func (s *shared) startSession(followsLoss bool) (*Session, error) {
+// waiting connections. afterLoss is that of the field.
+func (s *shared) startSession(afterLoss bool) (*Session, error) {
 	source, m := s.source, s.source.metrics
 	began := time.Now()
 	session, err := source.startOwn(source.life)
@@ -86,7 +88,7 @@ func (s *shared) startSession(followsLoss bool) (*Session, error) {
 	switch {
 	case err == nil:
 		m.HandshakeDone(metrics.HandshakeOK, "", "", took)
-		if followsLoss {
+		if afterLoss {
 			m.SessionRestarted()
 		}
 		source.NoteStart()
@@ -148,7 +150,7 @@ func (s *shared) checkLocked() {
 		return
 	case errors.Is(session.Why(), ErrIdle):
 		s.source.log.Info("shared session ended: no client is there", "duration", session.Age())
-		s.followsLoss = false
+		s.afterLoss = false
 		return
 	}
 	s.source.limited.Warn("shared session lost", "connections", session.Callers(), "duration", session.Age(), "err",

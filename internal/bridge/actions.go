@@ -42,7 +42,7 @@ func (l *sessionLife) nextStart(needed bool) *start {
 		first = DueSynthetic
 	}
 	s := newStart(l.client, l, l.supplier, l.failures.attempts, first)
-	s.followsLoss = l.lost
+	s.afterLoss = l.afterLoss
 	if l.hasLists() {
 		s.tellEvent(ListsTold)
 	}

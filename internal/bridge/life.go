@@ -153,7 +153,7 @@ func (l *sessionLife) doAction(action life.Action, s step) {
 func (l *sessionLife) noteEvent(s step) {
 	switch s.event {
 	case life.Up:
-		l.session, l.failure, l.lost = l.start.result.attachment, nil, false
+		l.session, l.failure, l.afterLoss = l.start.result.attachment, nil, false
 		l.session.noteMissing(s.before.Told, l.answers)
 		if kinds := l.session.changed; kinds != nil {
 			a := l.session
@@ -169,13 +169,13 @@ func (l *sessionLife) noteEvent(s step) {
 		}
 		l.answers = &now
 	case life.Known, life.Replaced:
-		l.lost = false
+		l.afterLoss = false
 	case life.Idle:
 		if s.before.Told != life.ToldLists {
 			l.answers = l.session.session.WithoutLists()
 		}
 	case life.Lost, life.LostSoon, life.LostLast:
-		l.lost = true
+		l.afterLoss = true
 	}
 	if !l.state.Told.HasLists() {
 		l.answers, l.changed = nil, nil

@@ -60,9 +60,11 @@ type sessionLife struct {
 	failures    failures
 	// failure is the error for messages that have waited too long; nil: they get one that says that the start goes on.
 	failure *handshake.Failure
-	lost    bool          // the last session was lost
-	pause   time.Duration // before the next start
-	retry   time.Time     // in GivenUp: from then on a request causes a start
+	// afterLoss says that the next start follows the loss of a session. noteEvent alone moves it: a loss sets it; the
+	// next session, a rest and another server take it back.
+	afterLoss bool
+	pause     time.Duration // before the next start
+	retry     time.Time     // in GivenUp: from then on a request causes a start
 
 	todo       []func()
 	performing bool // somebody does what is in todo

@@ -35,11 +35,10 @@ type start struct {
 	began    time.Time
 	span     trace.Span
 
-	mu     sync.Mutex    // guards events
-	events []StartEvent  // that the starter tells
-	wake   chan struct{} // says that there are some
-	// followsLoss says that a session was lost before it.
-	followsLoss bool
+	mu        sync.Mutex    // guards events
+	events    []StartEvent  // that the starter tells
+	wake      chan struct{} // says that there are some
+	afterLoss bool          // sessionLife.afterLoss when it began
 	// leftAfter is how long a client that had been told nothing had waited when it closed the connection, else 0. It
 	// is set before the start is told ConnectionClosed, and read after that.
 	leftAfter time.Duration
@@ -117,7 +116,7 @@ func (s *start) beginStart() {
 	s.late = time.After(s.opts.Times().InitializationTimeout)
 	s.span = s.c.StartSpan(mcp.MethodInitialize, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 		attribute.String("mcp.method.name", mcp.MethodInitialize),
-		attribute.Int("mcp_sse.attempt", s.attempt), attribute.Bool("mcp_sse.session.lost", s.followsLoss)))
+		attribute.Int("mcp_sse.attempt", s.attempt), attribute.Bool("mcp_sse.session.lost", s.afterLoss)))
 	var ctx context.Context
 	ctx, s.cancel = context.WithCancel(s.forwarded())
 	s.supplier.Go(func() { s.done <- s.openSession(ctx) }) // ends with the start, or ctx
@@ -297,7 +296,7 @@ func (s *start) endSpan(errorType string) {
 func (s *start) reportUsed(isFirst bool) {
 	s.reportSession(time.Since(s.began) - s.result.waited)
 	s.endSpan("")
-	if s.followsLoss && !s.shares() { // the supplier counts the loss of a shared session, once
+	if s.afterLoss && !s.shares() { // the supplier counts the loss of a shared session, once
 		s.opts.Metrics.SessionRestarted()
 	}
 	if waited := s.c.LeftAfter(); waited > 0 && isFirst {
