@@ -26,8 +26,7 @@ type pool struct {
 
 	mu          sync.Mutex           // guards what follows
 	keepers     []context.CancelFunc // each ends a keeper
-	checkFailed bool                 // a check of the server has failed
-	pausesUntil time.Time            // no server is started ahead before
+	pausesUntil time.Time            // no server is started ahead before; zero: no check of the server has failed
 	stopLook    context.CancelFunc   // ends the wait of lookAgainLocked; nil: none has begun
 }
 
@@ -142,7 +141,7 @@ func (p *pool) lookAgainLocked(state poolState) {
 // pause ends the warm servers and those that start, after a check of the server that has failed, and starts none for d.
 func (p *pool) pause(d time.Duration) {
 	p.mu.Lock()
-	p.checkFailed, p.pausesUntil = true, time.Now().Add(d)
+	p.pausesUntil = time.Now().Add(d)
 	p.mu.Unlock()
 	p.resize()
 }
@@ -194,7 +193,7 @@ func (p *pool) keepWarm(life context.Context) {
 func (p *pool) isHopeless() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.checkFailed && p.source.server.Load() == nil
+	return !p.pausesUntil.IsZero() && p.source.server.Load() == nil
 }
 
 // longIdle is how long a warm server must have lived for its end to say nothing of the next one.

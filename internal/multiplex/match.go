@@ -125,7 +125,7 @@ type response struct {
 // matching is what a session knows of its server when a response comes, as far as the
 // table looks at it.
 type matching struct {
-	shared    bool // the session has several clients
+	isShared  bool // the session has several clients
 	manner    manner
 	certainty certainty
 	// notices counts the notifications that the server may still answer: those that it got
@@ -170,15 +170,15 @@ func (m matching) verdict(r response) verdict {
 		return dropNothing
 	case m.certainty == oneSpare:
 		return toOldest
-	case m.shared && m.manner == byNumberInCalls:
+	case m.isShared && m.manner == byNumberInCalls:
 		return dropForeign
-	case r.content == anUnreadError && m.out == 1 && !(m.shared && m.certainty.hasGivenUp()):
+	case r.content == anUnreadError && m.out == 1 && !(m.isShared && m.certainty.hasGivenUp()):
 		return toOnly
 	case r.content == anUnreadError:
 		return dropUnclear
 	case m.certainty.hasGivenUp():
 		return endSession
-	case m.shared && m.out > 1 && m.certainty == certain:
+	case m.isShared && m.out > 1 && m.certainty == certain:
 		return failAll
 	}
 	return toOldest

@@ -97,7 +97,7 @@ const (
 func New(conn jsonrpc.Conn, opts Options) *Session {
 	s := &Session{conn: conn, opts: opts.withDefaults(), done: make(chan struct{})}
 	s.table = table{opts: &s.opts, expire: s.expire, byID: make(map[int64]*entry),
-		matching: matching{shared: s.opts.Shared}}
+		matching: matching{isShared: s.opts.Shared}}
 	switch c := conn.(type) {
 	case jsonrpc.Local:
 		s.local = c

@@ -45,7 +45,7 @@ func TestVerdictsAreTheTableOfThePage(t *testing.T) {
 func TestVerdict(t *testing.T) {
 	one, several := matching{out: 1}, matching{out: 3}
 	with := func(m matching, change func(m *matching)) matching { change(&m); return m }
-	onShared := func(m *matching) { m.shared = true }
+	onShared := func(m *matching) { m.isShared = true }
 	noticed := func(m *matching) { m.notices = 1 }
 	gaveUp := func(m *matching) { m.certainty = someGivenUp }
 	named := func(m *matching) { m.manner = byNumber }
@@ -119,7 +119,7 @@ func TestVerdictNeverGuessesBetweenClients(t *testing.T) {
 		bits := state / manners
 		for out := range 4 {
 			for notices := range 2 {
-				m := matching{shared: true, manner: manner(state % manners), certainty: certainties[bits&3], out: out, notices: notices}
+				m := matching{isShared: true, manner: manner(state % manners), certainty: certainties[bits&3], out: out, notices: notices}
 				for i := range 8 {
 					c := content(i % 4)
 					got := m.verdict(response{[]naming{namesNothing, namesOver}[i/4], c, bits&4 > 0})

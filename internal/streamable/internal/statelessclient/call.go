@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
@@ -68,7 +67,6 @@ type ask struct {
 	id      jsonrpc.ID
 	key     string          // the client's name for it
 	request json.RawMessage // as the client gets it
-	shown   bool            // the client has been asked
 }
 
 func (h *Handler) call(a *reply, q *request) *httpcheck.Refusal {
@@ -152,7 +150,7 @@ func (h *Handler) follow(a *reply, q *request, k *call) bool {
 		var notes [][]byte
 		notes, writing = k.takeLocked()
 		state, answer := k.state, k.answer
-		asked := slices.ContainsFunc(k.open, func(a *ask) bool { return !a.shown })
+		asked := len(k.open) > 0
 		settle := settleTime - time.Since(k.lastAsk)
 		k.pc.mu.Unlock()
 		for _, n := range notes {

@@ -111,7 +111,6 @@ func (k *call) show() json.RawMessage {
 	defer k.pc.mu.Unlock()
 	requests := json.RawMessage("{}")
 	for _, a := range k.open {
-		a.shown = true
 		requests = rawjson.SetMember(requests, a.request, a.key)
 	}
 	return requests
@@ -148,7 +147,6 @@ func (k *call) takeAnswers(answers map[string]json.RawMessage) map[jsonrpc.ID]js
 		if ok {
 			settled[a.id] = answer
 		}
-		a.shown = false
 		return ok
 	})
 	return settled
