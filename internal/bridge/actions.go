@@ -36,7 +36,7 @@ func (l *sessionLife) nextStart(needed bool) *start {
 		first = Joining
 	case l.own != nil:
 		first = DueOwn
-	case l.opts.Params == nil:
+	case !l.opts.autoInitializes():
 		first = Joining
 	case needed || len(l.initializes) > 0 || len(l.c.Queued()) > 0:
 		first = DueSynthetic

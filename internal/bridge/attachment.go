@@ -170,7 +170,7 @@ func (a *attachment) SeesDetails() bool { return a.seesDetails() }
 func (a *attachment) Serves(m *jsonrpc.Message) bool {
 	params := a.session.Params()
 	if params == nil { // the gateway does not read the client's own initialize
-		return a.opts.Params == nil
+		return !a.opts.autoInitializes()
 	}
 	capabilities, _ := rawjson.Member(params, "capabilities")
 	return mcp.Required(m.Method, nil) == nil || mcp.Answers(capabilities, m.Method, m.Params())
@@ -196,7 +196,7 @@ func (a *attachment) send(r *connstate.Request) bool {
 		a.caller.Forward(m)
 		return true
 	}
-	if a.opts.Params == nil && m.Method == mcp.MethodInitialize && len(m.Params()) <= maxParams {
+	if !a.opts.autoInitializes() && m.Method == mcp.MethodInitialize && len(m.Params()) <= maxParams {
 		params := json.RawMessage(bytes.Clone(m.Params()))
 		r.OnAnswer(func(errorType string) {
 			if errorType == "" {

@@ -82,7 +82,7 @@ func (b *Bridge) request(m *jsonrpc.Message) {
 		// fall back to initialize at once (MCP 2026-07-28, versioning).
 		r.Fail(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound,
 			"server/discover is not available on this transport: use initialize"), "-32601")
-	case m.Method == mcp.MethodInitialize && b.opts.Params != nil:
+	case m.Method == mcp.MethodInitialize && b.opts.autoInitializes():
 		b.life.initialize(r)
 	default:
 		b.life.passMessage(r)
@@ -91,7 +91,7 @@ func (b *Bridge) request(m *jsonrpc.Message) {
 
 func (b *Bridge) notification(m *jsonrpc.Message) {
 	switch {
-	case m.Method == mcp.MethodInitialized && b.opts.Params != nil:
+	case m.Method == mcp.MethodInitialized && b.opts.autoInitializes():
 		// The gateway sends its own.
 	case m.Method == mcp.MethodCancelled:
 		b.cancel(m)

@@ -49,6 +49,9 @@ type Options struct {
 	Metrics *metrics.Metrics
 }
 
+// autoInitializes reports whether the gateway initializes the sessions of clients by itself.
+func (o *Options) autoInitializes() bool { return o.Params != nil }
+
 // Times are the settings of a gateway with these names.
 type Times struct {
 	InitializationTimeout time.Duration // after it a start is late
@@ -102,7 +105,7 @@ func (c *client) forwarded() context.Context {
 // that has negotiated one earlier.
 func (c *client) synthetic() json.RawMessage {
 	params, version := c.opts.Params, c.c.Client().Version
-	if params == nil || version == "" {
+	if !c.opts.autoInitializes() || version == "" {
 		return params
 	}
 	return rawjson.SetMember(params, json.RawMessage(strconv.Quote(version)), "protocolVersion")

@@ -145,7 +145,7 @@ func (l *sessionLife) prepared(a *attachment) {
 	case l.session != a:
 	case len(l.c.Queued()) > 0:
 		l.move(life.PreparedWaits)
-	case l.shares() || l.opts.Params == nil || a.own || l.state.Declared == life.DeclaredRefused:
+	case l.shares() || !l.opts.autoInitializes() || a.own || l.state.Declared == life.DeclaredRefused:
 		l.move(life.PreparedUsed)
 	default:
 		l.move(life.PreparedUnused)
@@ -186,7 +186,7 @@ func (l *sessionLife) ServerReplaced(of *handshake.Supplier) {
 
 // initializeIsOut reports whether an initialize of the client is at the server as it is.
 func (l *sessionLife) initializeIsOut() bool {
-	if l.opts.Params != nil || l.session == nil {
+	if l.opts.autoInitializes() || l.session == nil {
 		return false
 	}
 	waiting := l.c.Queued()

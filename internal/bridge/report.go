@@ -29,7 +29,7 @@ func (c *client) announce(response []byte) {
 
 // announceFailure announces a failure to a client that has been told nothing of its server.
 func (c *client) announceFailure(f *handshake.Failure) {
-	if c.opts.Params != nil {
+	if c.opts.autoInitializes() {
 		c.announce(c.visibleFailure(f).Response(c.autoID()))
 	}
 }

@@ -265,7 +265,7 @@ func (s *start) doAction(action StartAction) {
 // initialize, which then says nothing about the server. Without auto-initialize these are
 // params that it has accepted before.
 func (s *start) refusesClient() bool {
-	return s.sent == sentOwn && s.failure.Refusal != nil && s.opts.Params != nil
+	return s.sent == sentOwn && s.failure.Refusal != nil && s.opts.autoInitializes()
 }
 
 // isLate reports whether the initialization timeout was over while the start was under way, not yet being ended.
@@ -328,7 +328,7 @@ const leastWait = time.Second
 // noteLostToStart reports a client that has left, after it had waited, before its server was ready.
 // ready is when that was, after the client's coming; 0 if it never was.
 func (s *start) noteLostToStart(waited, ready time.Duration) {
-	if waited < leastWait || s.opts.Params == nil {
+	if waited < leastWait || !s.opts.autoInitializes() {
 		return
 	}
 	s.opts.Metrics.ClientLostToStart()
