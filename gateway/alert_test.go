@@ -72,7 +72,7 @@ func TestAlertFiresWhenInitializationFails(t *testing.T) {
 				if why[f.phase+" "+f.reason] == 0 {
 					t.Errorf("no failure with phase %s and reason %s: %v", f.phase, f.reason, why)
 				}
-				if n := peers[0].c.Snapshot().Failures[f.phase]; n == 0 && f.opts.Sessions == "" {
+				if n := peers[0].c.Snapshot().Failures[f.phase]; n == 0 && f.opts.Sessions == 0 {
 					t.Errorf("the snapshot counts %v", peers[0].c.Snapshot().Failures)
 				}
 				if n := f.server.open(); f.leave > 0 && n > 0 {

@@ -82,7 +82,10 @@ func (c *checks) contradictIf(wrong bool, option, other, problem string) {
 }
 
 // oneOf refuses a value of an option that is none of those allowed.
-func oneOf[T ~string](c *checks, option string, value T, allowed ...T) {
+func oneOf[T interface {
+	comparable
+	fmt.Stringer
+}](c *checks, option string, value T, allowed ...T) {
 	c.refuseIf(!slices.Contains(allowed, value), option, fmt.Sprintf("must be one of %q", allowed))
 }
 

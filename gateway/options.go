@@ -14,42 +14,42 @@ import (
 )
 
 // Sessions is how connections and sessions with the server belong together.
-type Sessions string
+type Sessions uint8
 
-// The values of Options.Sessions.
+// The values of Options.Sessions, and their words in text.
 const (
-	SessionsPerConnection Sessions = "per-connection"
-	SessionsShared        Sessions = "shared"
+	SessionsPerConnection Sessions = iota + 1 // "per-connection"
+	SessionsShared                            // "shared"
 )
 
 // Transport is a transport that a gateway serves.
-type Transport string
+type Transport uint8
 
-// The values in Options.Transports.
+// The values in Options.Transports, and their words in text.
 const (
-	TransportSSE        Transport = "sse"        // HTTP+SSE
-	TransportStreamable Transport = "streamable" // Streamable HTTP
-	TransportStdio      Transport = "stdio"      // for ServeStdio: it serves no HTTP
+	TransportSSE        Transport = iota + 1 // "sse": HTTP+SSE
+	TransportStreamable                      // "streamable": Streamable HTTP
+	TransportStdio                           // "stdio": for ServeStdio, it serves no HTTP
 )
 
 // ErrorDetails is what errors tell clients about the server.
-type ErrorDetails string
+type ErrorDetails uint8
 
-// The values of Options.ErrorDetails.
+// The values of Options.ErrorDetails, and their words in text.
 const (
-	ErrorDetailsAuto ErrorDetails = "auto"
-	ErrorDetailsFull ErrorDetails = "full"
-	ErrorDetailsSafe ErrorDetails = "safe"
+	ErrorDetailsAuto ErrorDetails = iota + 1 // "auto"
+	ErrorDetailsFull                         // "full"
+	ErrorDetailsSafe                         // "safe"
 )
 
 // Page is who gets the page of the server in a browser.
-type Page string
+type Page uint8
 
-// The values of Options.Page.
+// The values of Options.Page, and their words in text.
 const (
-	PageAuto Page = "auto"
-	PageOn   Page = "on"
-	PageOff  Page = "off"
+	PageAuto Page = iota + 1 // "auto"
+	PageOn                   // "on"
+	PageOff                  // "off"
 )
 
 // Cluster is what connects the replicas of a gateway. [cluster.Join] returns one, and nothing else is accepted.

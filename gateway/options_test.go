@@ -23,7 +23,7 @@ import (
 func TestWrongOptions(t *testing.T) {
 	wrong := gateway.Options{
 		InitializationTimeout: -1, StartTimeout: -1, RequestTimeout: -1, MaxMessageBytes: -1,
-		Sessions: "all", ErrorDetails: "some", Transports: []gateway.Transport{"pigeon"}, ForwardHeaders: []string{"a b"}, Name: "Docs",
+		Sessions: 9, ErrorDetails: 9, Page: 9, Transports: []gateway.Transport{9}, ForwardHeaders: []string{"a b"}, Name: "Docs",
 		Prefix: "mcp/", AllowedOrigins: []string{"https://*.example.com"}, AllowedHosts: []string{"a:80"},
 		PassRequest: &gateway.PassRequest{Headers: []string{"a b"}},
 	}
@@ -137,8 +137,8 @@ func TestDefaultsAreAsDocumented(t *testing.T) {
 			shown = fmt.Sprintf("%g s", v.Seconds())
 		case int64:
 			shown = fmt.Sprintf("%d MiB", v>>20)
-		case gateway.Sessions, gateway.ErrorDetails, gateway.Page: // the name of the constant, in whose type it is
-			constant := regexp.MustCompile(`\t(\w+) +` + value.Type().Name() + ` += ` + strconv.Quote(value.String()) + `\n`)
+		case gateway.Sessions, gateway.ErrorDetails, gateway.Page: // the name of the constant that has the word
+			constant := regexp.MustCompile(`\t(` + value.Type().Name() + `\w+)\b.* // ` + strconv.Quote(shown) + `\n`)
 			shown = constant.FindStringSubmatch(string(source))[1]
 		case int:
 			shown = regexp.MustCompile(`(\d)(\d{3})$`).ReplaceAllString(shown, "$1,$2")
@@ -161,7 +161,7 @@ func TestTransportsAreThoseOfConnections(t *testing.T) {
 		gateway.TransportStreamable: connstate.TransportStreamable,
 		gateway.TransportStdio:      connstate.TransportStdio,
 	} {
-		ssetest.Want(t, "the transport", string(ours), string(theirs))
+		ssetest.Want(t, "the transport", ours.String(), string(theirs))
 	}
 }
 

@@ -295,7 +295,7 @@ func TestPageWithAWrongIssuer(t *testing.T) {
 	for _, c := range []struct {
 		page gateway.Page
 		ok   bool
-	}{{"", true}, {"auto", true}, {"yes", false}} {
+	}{{0, true}, {gateway.PageAuto, true}, {gateway.PageOff + 1, false}} {
 		if _, err := gateway.New(&server{}, gateway.Options{Page: c.page}); (err == nil) != c.ok {
 			t.Errorf("page %q: got %v", c.page, err)
 		}
@@ -308,9 +308,9 @@ func TestReconfigureThePage(t *testing.T) {
 		for _, c := range []struct {
 			page gateway.Page
 			want string
-		}{{gateway.PageOff, "sentence"}, {gateway.PageOn, "page"}, {"", "page"}} {
+		}{{gateway.PageOff, "sentence"}, {gateway.PageOn, "page"}, {0, "page"}} {
 			must(t, g.Reconfigure(nil, gateway.Options{Page: c.page, Registry: nil}))
-			equal(t, "page: "+string(c.page), kindOf(get(g, "/mcp", "Accept", chrome)), c.want)
+			equal(t, "page: "+c.page.String(), kindOf(get(g, "/mcp", "Accept", chrome)), c.want)
 		}
 	})
 }

@@ -305,7 +305,7 @@ func TestEveryRequestIsAnsweredOnce(t *testing.T) {
 		"shared":         {Sessions: gateway.SessionsShared},
 	} {
 		for _, transport := range []gateway.Transport{gateway.TransportSSE, gateway.TransportStreamable} {
-			t.Run(name+" "+string(transport), func(t *testing.T) {
+			t.Run(name+" "+transport.String(), func(t *testing.T) {
 				t.Parallel()
 				runChaos(t, opts, transport)
 			})

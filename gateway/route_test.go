@@ -52,13 +52,13 @@ func TestRoutes(t *testing.T) {
 			"POST ADDRESS/x/y/message":                           "404 MCP is at /a/mcp",
 			"GET /mcp":                                           "404 MCP is at /a/mcp",
 		}},
-		{"HTTP+SSE alone", gateway.Options{Transports: []gateway.Transport{"sse"}}, []string{"/mcp", "/sse"}, map[string]string{
+		{"HTTP+SSE alone", gateway.Options{Transports: []gateway.Transport{gateway.TransportSSE}}, []string{"/mcp", "/sse"}, map[string]string{
 			"POST ADDRESS":                                    "405 GET",
 			"GET ADDRESS Mcp-Session-Id=unknown":              "200 event: endpoint",
 			"OPTIONS ADDRESS Access-Control-Request-Method=x": "204 GET, POST",
 			"GET /other":                                      "404 MCP is at /mcp",
 		}},
-		{"Streamable HTTP alone", gateway.Options{Transports: []gateway.Transport{"streamable"}}, []string{"/mcp", "/sse"}, map[string]string{
+		{"Streamable HTTP alone", gateway.Options{Transports: []gateway.Transport{gateway.TransportStreamable}}, []string{"/mcp", "/sse"}, map[string]string{
 			"POST ADDRESS":           "200 session",
 			"GET ADDRESS":            "405 POST",
 			"POST ADDRESS" + message: "404 MCP is at /mcp",
@@ -68,7 +68,7 @@ func TestRoutes(t *testing.T) {
 			"POST ADDRESS?connectionId=ID": "404 no such connection",
 			"GET ADDRESS":                  "200 event: endpoint\ndata: ADDRESS?connectionId=ID",
 		}},
-		{"stdio", gateway.Options{Transports: []gateway.Transport{"stdio"}}, []string{"/mcp"}, map[string]string{
+		{"stdio", gateway.Options{Transports: []gateway.Transport{gateway.TransportStdio}}, []string{"/mcp"}, map[string]string{
 			"POST ADDRESS": "404 this gateway serves no HTTP",
 		}},
 	} {

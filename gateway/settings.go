@@ -179,20 +179,20 @@ func (o *Options) serves(transport Transport) bool { return slices.Contains(o.Tr
 // transportNames returns the words of the transports, as metrics have them.
 func (o *Options) transportNames() (names []string) {
 	for _, transport := range o.Transports {
-		names = append(names, string(transport))
+		names = append(names, transport.String())
 	}
 	return names
 }
 
 func (s *settings) streamable(m *metrics.Metrics) streamable.Options {
 	return streamable.Options{
-		Options: s.checks(m.Over(string(TransportStreamable))), RequireInitialize: s.NoAutoInitialize,
+		Options: s.checks(m.Over(TransportStreamable.String())), RequireInitialize: s.NoAutoInitialize,
 		SessionTimeout: s.SessionTimeout, MaxQueuedBytes: s.OutboxBytes, MaxKeptBytes: int(s.MaxHeldBytes / 8),
 	}
 }
 
 func (s *settings) sse(m *metrics.Metrics) sse.Options {
-	opts := sse.Options{Options: s.checks(m.Over(string(TransportSSE))), SinglePath: s.SinglePath}
+	opts := sse.Options{Options: s.checks(m.Over(TransportSSE.String())), SinglePath: s.SinglePath}
 	if s.NoAutoInitialize { // a plain transport sends only standard events
 		opts.Quiet, opts.Dialect = true, connstate.Dialect(connstate.EventMessage)
 	}

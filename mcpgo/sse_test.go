@@ -69,7 +69,7 @@ func TestWrongOptions(t *testing.T) {
 	}{
 		{nil, nil, "there is no server"},
 		{echo(), []mcpgo.Option{mcpgo.WithStaticBasePath("/a"), mcpgo.WithGatewayOptions(gateway.Options{Prefix: "/b"})}, "contradicts the gateway's Prefix"},
-		{echo(), []mcpgo.Option{mcpgo.WithGatewayOptions(gateway.Options{ErrorDetails: "some"})}, "ErrorDetails"},
+		{echo(), []mcpgo.Option{mcpgo.WithGatewayOptions(gateway.Options{ErrorDetails: 9})}, "ErrorDetails"},
 		{echo(), []mcpgo.Option{mcpgo.WithSSEContextFunc(tenantOf), mcpgo.WithGatewayOptions(gateway.Options{Warm: 1})}, "WithSSEContextFunc contradicts Warm"},
 		{echo(), []mcpgo.Option{mcpgo.WithGatewayOptions(gateway.Options{Sessions: gateway.SessionsShared, PassRequest: &gateway.PassRequest{}})}, "PassRequest: contradicts Sessions"},
 		{echo(), []mcpgo.Option{mcpgo.WithGatewayOptions(gateway.Options{Warm: 1, PassRequest: &gateway.PassRequest{}})}, "PassRequest: contradicts Warm"},

@@ -5,24 +5,40 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/mcp-sse/mcp-sse/internal/enum"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // Transport is how a URL is reached. It has nothing to do with the transports that a gateway serves to its clients:
 // see gateway.Transport.
-type Transport string
+type Transport uint8
 
-// The values of URL.Transport. With one of them Dial does not have to find out what the server speaks.
+// The values of URL.Transport, and their words in text. With one of them Dial does not have to find out what the
+// server speaks.
 const (
-	// TransportStreamable is Streamable HTTP with a handshake: MCP 2025-03-26 to
+	// TransportStreamable, "streamable", is Streamable HTTP with a handshake: MCP 2025-03-26 to
 	// 2025-11-25.
-	TransportStreamable Transport = "streamable"
-	// TransportStateless is Streamable HTTP without one: MCP 2026-07-28.
-	TransportStateless Transport = "stateless"
-	// TransportSSE is HTTP+SSE: MCP 2024-11-05.
-	TransportSSE Transport = "sse"
+	TransportStreamable Transport = iota + 1
+	// TransportStateless, "stateless", is Streamable HTTP without one: MCP 2026-07-28.
+	TransportStateless
+	// TransportSSE, "sse", is HTTP+SSE: MCP 2024-11-05.
+	TransportSSE
 )
+
+// transportWords has the words of the transports, in the order of the constants.
+var transportWords = enum.Words[Transport]{
+	remote.TransportStreamable, remote.TransportStateless, remote.TransportSSE,
+}
+
+// String returns the word of t; empty for the zero value.
+func (t Transport) String() string { return transportWords.String(t) }
+
+// MarshalText returns the word of t. It fails for a value that is none of the constants, nor zero.
+func (t Transport) MarshalText() ([]byte, error) { return transportWords.Marshal(t) }
+
+// UnmarshalText sets t to the value of a word; an empty one is the zero value. Its error lists the words.
+func (t *Transport) UnmarshalText(word []byte) error { return transportWords.Unmarshal(word, t) }
 
 // URL reaches an MCP server over HTTP. It must not change while it is in use.
 type URL struct {
@@ -39,7 +55,7 @@ type URL struct {
 	Credentials Credentials
 	// Name is what errors call the server, if it is one of several.
 	Name string
-	// Transport is TransportStreamable, TransportStateless or TransportSSE. Empty: Dial finds it out.
+	// Transport is TransportStreamable, TransportStateless or TransportSSE. Zero: Dial finds it out.
 	Transport Transport
 	// Client sends the requests. It must have no Timeout, which would end streams. Redirects
 	// to another scheme, host or port are not followed. nil: a client that bounds dialling and
@@ -74,7 +90,7 @@ func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) { return u.implemen
 
 func (u URL) implementation() remote.URL {
 	return remote.URL{
-		Address: u.Address, Header: u.Header, Credentials: u.Credentials, Name: u.Name, Transport: string(u.Transport),
+		Address: u.Address, Header: u.Header, Credentials: u.Credentials, Name: u.Name, Transport: u.Transport.String(),
 		Client: u.Client, MaxMessageBytes: u.MaxMessageBytes, Logger: u.Logger,
 	}
 }

@@ -15,6 +15,6 @@ func TestTransportsAreThoseOfDial(t *testing.T) {
 		upstream.TransportStateless:  remote.TransportStateless,
 		upstream.TransportSSE:        remote.TransportSSE,
 	} {
-		ssetest.Want(t, "the transport", string(ours), theirs)
+		ssetest.Want(t, "the transport", ours.String(), theirs)
 	}
 }

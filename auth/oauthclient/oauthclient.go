@@ -22,19 +22,33 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/mcp-sse/mcp-sse/internal/atomicfile"
+	"github.com/mcp-sse/mcp-sse/internal/enum"
 	"github.com/mcp-sse/mcp-sse/internal/hosts"
 )
 
 // Grant is how the endpoint grants a token.
-type Grant string
+type Grant uint8
 
-// The values of Config.Grant.
+// The values of Config.Grant, and their words in text.
 const (
-	ClientCredentials Grant = "client-credentials" // RFC 6749 section 4.4
-	RefreshToken      Grant = "refresh-token"      // RFC 6749 section 6
-	TokenExchange     Grant = "token-exchange"     // RFC 8693
+	ClientCredentials Grant = iota + 1 // "client-credentials", RFC 6749 section 4.4
+	RefreshToken                       // "refresh-token", RFC 6749 section 6
+	TokenExchange                      // "token-exchange", RFC 8693
 )
 
+// grantWords has the words of the grants, in the order of the constants.
+var grantWords = enum.Words[Grant]{"client-credentials", "refresh-token", "token-exchange"}
+
+// String returns the word of g; empty for the zero value.
+func (g Grant) String() string { return grantWords.String(g) }
+
+// MarshalText returns the word of g. It fails for a value that is none of the constants, nor zero.
+func (g Grant) MarshalText() ([]byte, error) { return grantWords.Marshal(g) }
+
+// UnmarshalText sets g to the value of a word; an empty one is the zero value. Its error lists the words.
+func (g *Grant) UnmarshalText(word []byte) error { return grantWords.Unmarshal(word, g) }
+
+// grantTypes has the parameter grant_type of a request for a token.
 var grantTypes = map[Grant]string{
 	ClientCredentials: "client_credentials",
 	RefreshToken:      "refresh_token",
@@ -66,6 +80,7 @@ type Config struct {
 // Check reports what is wrong with c, without asking the endpoint.
 func (c Config) Check() error {
 	at, err := url.Parse(c.TokenURL)
+	_, unknownGrant := c.Grant.MarshalText()
 	switch {
 	case err != nil || at.Host == "" ||
 		at.Scheme != "https" && !(at.Scheme == "http" && hosts.IsLoopback(at.Hostname())):
@@ -73,8 +88,8 @@ func (c Config) Check() error {
 			"with https:// unless it is on a loopback address")
 	case c.ClientID == "":
 		return errors.New("client-id: want the name of the gateway at the token endpoint")
-	case c.Grant != "" && grantTypes[c.Grant] == "":
-		return fmt.Errorf("grant: want %s, %s or %s", ClientCredentials, RefreshToken, TokenExchange)
+	case unknownGrant != nil:
+		return fmt.Errorf("grant: %w", unknownGrant)
 	case (c.Grant == RefreshToken) != (c.RefreshTokenFile != ""):
 		return fmt.Errorf("refresh-token-file: want the file of the token with the grant %s, and with no other",
 			RefreshToken)

@@ -359,10 +359,10 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(c *Config){
-		"":                    func(*Config) {},
-		"token-url: ":         func(c *Config) { c.TokenURL = "a/b" },
-		"client-id: ":         func(c *Config) { c.ClientID = "" },
-		"grant: ":             func(c *Config) { c.Grant = "password" },
+		"":            func(*Config) {},
+		"token-url: ": func(c *Config) { c.TokenURL = "a/b" },
+		"client-id: ": func(c *Config) { c.ClientID = "" },
+		"grant: want client-credentials, refresh-token or token-exchange": func(c *Config) { c.Grant = TokenExchange + 1 },
 		"refresh-token-file:": func(c *Config) { c.Grant = RefreshToken },
 		"refresh-token-file: want the file of the token with the grant refresh-token": func(c *Config) { c.RefreshTokenFile = "x" },
 	} {

@@ -37,7 +37,7 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 			}
 		}
 	}
-	s.Transports = []string{string(gateway.TransportStdio)}
+	s.Transports = []string{gateway.TransportStdio.String()}
 	open := newGateway
 	if c.Connect != nil {
 		open = connectedGateway

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"go/types"
 	"os"
 	"strings"
@@ -115,6 +119,64 @@ func TestPromisedPackagesAreInTheDocs(t *testing.T) {
 	for _, p := range promised {
 		if !found || !strings.Contains(section, "`"+p+"`") {
 			t.Errorf("docs/library.md does not promise %s", p)
+		}
+	}
+}
+
+// imported has packages that are loaded, by their paths.
+type imported map[string]*types.Package
+
+func (i imported) Import(path string) (*types.Package, error) {
+	if p := i[path]; p != nil {
+		return p, nil
+	}
+	return nil, fmt.Errorf("%s is not loaded", path)
+}
+
+// compile returns the error of the compiler for a program that has the expression.
+func (i imported) compile(t *testing.T, expression string) error {
+	source := "package p\n"
+	for path := range i {
+		source += fmt.Sprintf("import %q\n", path)
+	}
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, "p.go", source+"var _ = "+expression+"\n", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first error // that is about the expression: most imports are unused
+	check := types.Config{Importer: i, Error: func(err error) {
+		if first == nil && !strings.Contains(err.Error(), "imported and not used") {
+			first = err
+		}
+	}}
+	_, _ = check.Check("p", files, []*ast.File{file}, nil)
+	return first
+}
+
+// A word of an option is a constant of a type that no text converts to.
+func TestAWrongWordDoesNotCompile(t *testing.T) {
+	packages, err := load([]string{"gateway", "upstream", "auth/oauthclient"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded := imported{}
+	for _, p := range packages {
+		loaded[p.Path()] = p
+	}
+	for right, wrong := range map[string]string{
+		"gateway.Options{Sessions: gateway.SessionsShared}":                      `gateway.Options{Sessions: "sharde"}`,
+		"gateway.Options{Transports: []gateway.Transport{gateway.TransportSSE}}": `gateway.Options{Transports: []gateway.Transport{"see"}}`,
+		"gateway.Options{ErrorDetails: gateway.ErrorDetailsSafe}":                `gateway.Options{ErrorDetails: "save"}`,
+		"gateway.Options{Page: gateway.PageOff}":                                 `gateway.Options{Page: "of"}`,
+		"upstream.URL{Transport: upstream.TransportStateless}":                   `upstream.URL{Transport: "statless"}`,
+		"oauthclient.Config{Grant: oauthclient.TokenExchange}":                   `oauthclient.Config{Grant: "token_exchange"}`,
+	} {
+		if err := loaded.compile(t, right); err != nil {
+			t.Errorf("%s: %v", right, err)
+		}
+		if err := loaded.compile(t, wrong); err == nil || !strings.Contains(err.Error(), "cannot use") {
+			t.Errorf("%s: got %v, want an error of the compiler", wrong, err)
 		}
 	}
 }

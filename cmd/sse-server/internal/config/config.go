@@ -246,13 +246,13 @@ const Stdout = "-"
 // newConfig returns the defaults.
 func newConfig() *Config {
 	c, d := &Config{}, gateway.Defaults()
-	c.ErrorDetails, c.Sessions, c.AutoInitialize, c.Remember = string(d.ErrorDetails), string(d.Sessions), true, true
+	c.ErrorDetails, c.Sessions, c.AutoInitialize, c.Remember = d.ErrorDetails.String(), d.Sessions.String(), true, true
 	c.StartCheck = true
 	c.InitializationTimeout, c.StartTimeout = Duration(d.InitializationTimeout), Duration(d.StartTimeout)
 	c.RememberFor = Duration(24 * time.Hour)
 	c.HeartbeatInterval, c.RequestTimeout = Duration(d.HeartbeatInterval), Duration(d.RequestTimeout)
 	c.MaxConnections, c.ConnectRate, c.MaxMessageBytes = d.MaxConnections, d.ConnectRate, Size(d.MaxMessageBytes)
-	c.Transports = []string{string(gateway.TransportSSE), string(gateway.TransportStreamable)}
+	c.Transports = []string{gateway.TransportSSE.String(), gateway.TransportStreamable.String()}
 	c.Addr, c.LogLevel, c.LogFormat, c.ClusterName = "127.0.0.1:8080", "info", "text", "mcp"
 	c.HTTPIdleTimeout = Duration(15 * time.Minute)
 	c.ShutdownTimeout, c.CloseTimeout = Duration(15*time.Second), Duration(2*time.Second)

@@ -471,7 +471,7 @@ func TestPage(t *testing.T) {
 func TestOptionsOfTheGateway(t *testing.T) {
 	c := mustLoad(t, nil)
 	want := gateway.Defaults()
-	want.Transports, want.Logger = []gateway.Transport{"sse", "streamable"}, nil
+	want.Transports, want.Logger = []gateway.Transport{gateway.TransportSSE, gateway.TransportStreamable}, nil
 	if got := c.Gateway(&c.Server, gateway.Options{}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}

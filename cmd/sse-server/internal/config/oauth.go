@@ -116,8 +116,13 @@ func (s *Server) makeCredentials(c *Config, lookupEnv func(string) (string, bool
 	}); err != nil {
 		return err
 	}
-	o.Scopes, o.Grant = strings.Fields(scopes), oauthclient.Grant(grant)
-	err := o.Check()
+	o.Scopes = strings.Fields(scopes)
+	err := o.Grant.UnmarshalText([]byte(grant))
+	if err != nil {
+		err = fmt.Errorf("grant: %w", err)
+	} else {
+		err = o.Check()
+	}
 	exchanges := o.Grant == oauthclient.TokenExchange
 	switch {
 	case err != nil:

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"encoding"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -79,11 +80,14 @@ func (c *Config) PathOf(s *Server) string { return c.PrefixOf(s) + gateway.Path 
 // Gateway returns the options of the gateway in front of s: o, with those that c has.
 func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
 	o.Name, o.Prefix, o.IDKey = s.Name, c.PrefixOf(s), c.IDKey
-	for _, transport := range s.Transports {
-		o.Transports = append(o.Transports, gateway.Transport(transport))
+	for _, word := range s.Transports {
+		var transport gateway.Transport
+		mustSet(&transport, word)
+		o.Transports = append(o.Transports, transport)
 	}
-	o.Sessions, o.NoAutoInitialize = gateway.Sessions(s.Sessions), !s.AutoInitialize
-	o.ErrorDetails = gateway.ErrorDetails(c.ErrorDetails)
+	mustSet(&o.Sessions, s.Sessions)
+	mustSet(&o.ErrorDetails, c.ErrorDetails)
+	o.NoAutoInitialize = !s.AutoInitialize
 	o.Page = c.page()
 	if s.resource != nil && c.pageClient != "" {
 		o.PageLogin = &gateway.PageLogin{Issuer: s.protection.Issuer, ClientID: c.pageClient,
@@ -130,6 +134,13 @@ func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
 	}
 	o.Authenticate, o.Reauthenticate = s.Authenticate, s.Reauthenticate
 	return o
+}
+
+// mustSet sets an option of the gateway to the value of a word, which the tag oneof has allowed.
+func mustSet(option encoding.TextUnmarshaler, word string) {
+	if err := option.UnmarshalText([]byte(word)); err != nil {
+		panic(fmt.Sprintf("the tag oneof allows %q: %v", word, err))
+	}
 }
 
 // page returns who gets the page, as gateway.Options has it.

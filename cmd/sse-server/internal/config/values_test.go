@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -31,6 +32,19 @@ func TestValues(t *testing.T) {
 	for _, flag := range newParser(c, &c.Server).Model.Flags {
 		if (len(Values("--"+flag.Name)) > 0) != flag.Tag.Has("oneof") {
 			t.Errorf("--%s: got %q", flag.Name, Values("--"+flag.Name))
+		}
+	}
+}
+
+// Each value that the command line allows is a word of the gateway's option.
+func TestValuesAreWordsOfTheGateway(t *testing.T) {
+	for _, flag := range []string{"--sessions", "--transports", "--error-details"} {
+		for _, word := range Values(flag) {
+			c := mustLoad(t, nil, flag, word)
+			o := c.Gateway(&c.Server, gateway.Options{})
+			got := map[string]string{"--sessions": o.Sessions.String(), "--transports": o.Transports[0].String(),
+				"--error-details": o.ErrorDetails.String()}[flag]
+			ssetest.Want(t, flag, got, word)
 		}
 	}
 }

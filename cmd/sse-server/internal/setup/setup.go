@@ -27,7 +27,7 @@ func (cmd *Command) home() string { return config.HomeOf(cmd.LookupEnv) }
 func serversOf(c *config.Config, base string) (servers []clients.Server) {
 	program := ourselves(os.Executable())
 	for _, s := range c.Each() {
-		isSSE := !slices.Contains(s.Transports, string(gateway.TransportStreamable))
+		isSSE := !slices.Contains(s.Transports, gateway.TransportStreamable.String())
 		servers = append(servers, clients.Server{
 			Name: c.Title(s), URL: base + c.PathOf(s), SSE: isSSE, NeedsSession: isSSE || !s.AutoInitialize,
 			Token: c.Tokens != nil || len(c.OAuth) > 0, Issuer: len(c.OAuth) > 0, Program: program,
