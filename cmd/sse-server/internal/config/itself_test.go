@@ -25,6 +25,7 @@ func TestGatewayOfItself(t *testing.T) {
 		"check --offline --url http://127.0.0.1:8080/mcp", "check -c " + file, "-c " + file, "check --start -c " + file, "-c " + several, "-c " + public, "-c " + command,
 		"-- npx -y mcp-remote@latest http://localhost:8080/mcp", "check -- /opt/sse-server stdio --url http://127.0.0.1:8080/mcp",
 		"-- uvx mcp-proxy http://localhost:8080/sse", "-- env A=b npx mcp-remote http://localhost:8080/mcp", "-- npx -y supergateway --sse http://localhost:8080/sse", "-- mcp-remote http://localhost:8080/mcp --allow-http",
+		"-- npx --package=undici --package mcp-remote mcp-remote http://localhost:8080/mcp",
 	} {
 		wantRefusal(t, nil, "is the address of this server itself", strings.Fields(args)...)
 	}

@@ -42,6 +42,9 @@ type launcher struct {
 	values []string
 	// named is the option whose value is the name, if it is given; -m of Python is one.
 	named []string
+	// packages are options whose value is a package to install. One alone gives the name; of several the command
+	// after them does, because the others are what it needs.
+	packages []string
 	// code are options whose value is the program itself: that has no name but the launcher's.
 	code []string
 	// installs says that it may install what it starts: two that do so at the same time collide.
@@ -53,14 +56,14 @@ type launcher struct {
 
 // launchers are programs that start others. Of all others the program itself gives the name.
 var launchers = map[string]launcher{
-	"npx": {named: []string{"-p", "--package"}, values: []string{"-c", "--call", "-w", "--workspace"},
+	"npx": {packages: []string{"-p", "--package"}, values: []string{"-c", "--call", "-w", "--workspace"},
 		installs: true},
-	"npm": {before: []string{"exec", "x"}, named: []string{"-p", "--package"}, values: []string{"-c", "--call"},
+	"npm": {before: []string{"exec", "x"}, packages: []string{"-p", "--package"}, values: []string{"-c", "--call"},
 		installs: true},
 	"pnpm": {before: []string{"dlx", "exec"}, installs: true},
-	"yarn": {before: []string{"dlx", "exec"}, named: []string{"-p", "--package"}, installs: true},
+	"yarn": {before: []string{"dlx", "exec"}, packages: []string{"-p", "--package"}, installs: true},
 	"bun":  {before: []string{"x", "run"}, installs: true},
-	"bunx": {named: []string{"-p", "--package"}, installs: true},
+	"bunx": {packages: []string{"-p", "--package"}, installs: true},
 	"uvx":  {values: []string{"--from", "-p", "--python", "--with", "--index", "--index-url"}, installs: true},
 	"uv": {before: []string{"tool", "run"},
 		values: []string{"--directory", "--project", "--from", "-p", "--python", "--with"}, installs: true},
@@ -123,6 +126,7 @@ func nameOfCommand(command []string, dir string) (name string, isLaunched bool) 
 		return program, false
 	}
 	isOfContainer := slices.Contains(containers, strings.ToLower(program))
+	var packages []string
 	for args := command[1:]; len(args) > 0; args = args[1:] {
 		arg := args[0]
 		option, value, has := strings.Cut(arg, "=")
@@ -133,9 +137,16 @@ func nameOfCommand(command []string, dir string) (name string, isLaunched bool) 
 			return nameIn(value), true
 		case slices.Contains(how.named, arg) && len(args) > 1:
 			return nameIn(args[1]), true
+		case slices.Contains(how.packages, option) && has:
+			packages = append(packages, value)
+		case slices.Contains(how.packages, arg) && len(args) > 1:
+			packages = append(packages, args[1])
+			args = args[1:]
 		case slices.Contains(how.values, arg):
 			args = args[min(1, len(args)-1):]
 		case strings.HasPrefix(arg, "-"), slices.Contains(how.before, arg):
+		case len(packages) == 1:
+			return nameIn(packages[0]), true
 		case how.runsFiles:
 			return nameOfFile(arg, dir), true
 		case !isOfContainer && launchers[nameIn(arg)].runsFiles && len(args) > 1:
@@ -143,6 +154,9 @@ func nameOfCommand(command []string, dir string) (name string, isLaunched bool) 
 		default:
 			return nameIn(arg), true
 		}
+	}
+	if len(packages) > 0 {
+		return nameIn(packages[0]), true
 	}
 	return program, false
 }
