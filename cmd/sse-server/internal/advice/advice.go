@@ -65,8 +65,10 @@ var remedies = []remedy{
 	{reason: anyOf(`listens at the proxy`, `to the proxy`, `answers at the proxy`, `(?:known for|of) the proxy`,
 		`the proxy speaks no TLS`),
 		todo: diagnosis.CheckProxy},
-	// Shells write these about a message that they take for a command.
-	{stderr: anyOf(`\b\w*sh: [^|]{0,40}\{?"?jsonrpc"?:`),
+	// Shells write these about a message that they take for a command: at the beginning of a line, or after a prompt.
+	// They have removed its quotes.
+	{stderr: anyOf(`(?:^|[|#$%>] |/)-?(?:ba|da|z|k|mk|a|fi)?sh: ` +
+		`(?:(?:line )?\d+: |<stdin>\[\d+\]: |command not found: |Unknown command: )?\{?jsonrpc:`),
 		todo: "name an MCP server: this is a shell, which takes its messages for commands"},
 	{reason: anyOf(`^it has not answered initialize`, `\(start-timeout\)`), command: anyOf(interpreter),
 		todo: "name an MCP server after it, such as a script: the command is a shell or interpreter alone, " +
