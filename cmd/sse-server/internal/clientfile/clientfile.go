@@ -1,4 +1,3 @@
-// Package clientfile writes entries into the files of clients, and reads the servers that are there.
 package clientfile
 
 import (

@@ -1,8 +1,3 @@
-// Package config reads the configuration of sse-server from flags, environment
-// variables and a YAML file.
-//
-// Each option is a field of Config or Server. Its tags have all that --help and
-// docs/reference/config.md say about it; its default is in newConfig.
 package config
 
 import (

@@ -1,5 +1,3 @@
-// Package setup helps people to set up clients: the banner and sse-server connect say what to paste, connect --write
-// puts it into the files of clients, and sse-server init makes a file of servers from those. It starts nothing.
 package setup
 
 import (
