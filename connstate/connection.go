@@ -132,6 +132,9 @@ type Client struct {
 	Transport Transport
 	// Credentials are what its lease depends on; "" without one.
 	Credentials string
+	// Newest returns the newest credentials of a client whose requests the connection does not see; nil: it sees
+	// them.
+	Newest func() string
 	// Version is the protocol version that the client has negotiated earlier; empty if
 	// that is unknown.
 	Version string
@@ -331,7 +334,12 @@ func (c *Connection) sawReadyLocked(now time.Time) {
 func (c ForTransport) Renew(credentials string) { c.renewed.Store(&credentials) }
 
 // Credentials returns those of the newest request. They must not be logged.
-func (c *Connection) Credentials() string { return *cmp.Or(c.renewed.Load(), &c.client.Credentials) }
+func (c *Connection) Credentials() string {
+	if c.client.Newest != nil {
+		return c.client.Newest()
+	}
+	return *cmp.Or(c.renewed.Load(), &c.client.Credentials)
+}
 
 // OnMemory is that of the handler.
 func (c ForTransport) OnMemory() bool { return c.handler.OnMemory() }

@@ -10,6 +10,7 @@ const (
 	TransportSSE        Transport = "sse"
 	TransportStreamable Transport = "streamable"
 	TransportStdio      Transport = "stdio"
+	TransportInProcess  Transport = "in-process" // a gateway of this process, or the program itself, is the client
 )
 
 // Reason says why a connection ended; package metrics says what each means.

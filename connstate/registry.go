@@ -13,7 +13,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// Limits bound how many connections a Registry takes. Zero means no limit.
+// Limits bound how many connections a Registry takes. Zero means no limit. MaxPerIP and Rate do not count clients in
+// this process: the gateway in front of such a client has counted it.
 type Limits struct {
 	// MaxConnections bounds the open connections.
 	MaxConnections int
@@ -86,8 +87,11 @@ func (r *Registry) Reconfigure(limits Limits, gateTimeout, restTimeout, announce
 	}
 	r.limits = limits
 	over := make(map[Transport]*Options)
-	for _, transport := range []Transport{"", TransportSSE, TransportStreamable, TransportStdio} {
+	for _, transport := range []Transport{"", TransportSSE, TransportStreamable, TransportStdio, TransportInProcess} {
 		own := r.opts
+		if transport == TransportInProcess { // the gateway in front writes these lines
+			own.Audit, own.SlowRequest = nil, 0
+		}
 		own.Metrics = r.opts.Metrics.Over(string(transport))
 		own.GateTimeout, own.RestTimeout, own.AnnounceDelay = gateTimeout, restTimeout, announceDelay
 		over[transport] = &own
@@ -143,7 +147,9 @@ func (r *Registry) addConnection(c *Connection, first bool) (taken bool, _ *Limi
 		return false, err
 	}
 	r.open.Add(1)
-	r.perIP[r.originOf(&c.client)]++
+	if c.client.hasOrigin() {
+		r.perIP[r.originOf(&c.client)]++
+	}
 	r.conns.Store(c.id, c)
 	return false, nil
 }
@@ -156,6 +162,9 @@ type origin struct {
 	network   netip.Prefix
 	hash      uint64 // with Options.Clustered, of both, which then are empty: the same on all replicas
 }
+
+// hasOrigin reports whether the limits of one address count the client.
+func (c *Client) hasOrigin() bool { return c.Transport != TransportInProcess }
 
 func (r *Registry) originOf(client *Client) origin {
 	network := subnet.Of(client.Addr)
@@ -179,7 +188,8 @@ func (r *Registry) admitLocked(client *Client, first bool) *LimitError {
 	if r.draining {
 		return refuse(metrics.RejectedDraining, fullWait, "the gateway is shutting down")
 	}
-	if counts := !client.Addr.Unmap().IsLoopback() || client.Proxied; counts && first {
+	isNear := client.Addr.Unmap().IsLoopback() && !client.Proxied || !client.hasOrigin()
+	if !isNear && first {
 		if wait := r.rates.useConnect(from, time.Now()); wait > 0 {
 			return refuse(metrics.RejectedRate, wait,
 				"connecting too fast: the limit is %g connections a second from one address", limits.Rate)
@@ -194,7 +204,7 @@ func (r *Registry) admitLocked(client *Client, first bool) *LimitError {
 			limits.MaxConnections)
 	case r.opts.Budget.Check(metrics.HeldConnection):
 		return refuse(metrics.RejectedBudget, fullWait, "%v", ErrBusy)
-	case limits.MaxPerIP > 0 && r.perIP[from]+r.openElsewhere[from.hash] >= limits.MaxPerIP:
+	case client.hasOrigin() && limits.MaxPerIP > 0 && r.perIP[from]+r.openElsewhere[from.hash] >= limits.MaxPerIP:
 		return refuse(metrics.RejectedPerIP, fullWait, "too many connections from your address: the limit is %d",
 			limits.MaxPerIP)
 	}
@@ -225,10 +235,12 @@ func (r *Registry) Remove(c *Connection) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	from := r.originOf(&c.client)
-	r.perIP[from]--
-	if r.perIP[from] <= 0 {
-		delete(r.perIP, from)
+	if c.client.hasOrigin() {
+		from := r.originOf(&c.client)
+		r.perIP[from]--
+		if r.perIP[from] <= 0 {
+			delete(r.perIP, from)
+		}
 	}
 	if r.open.Add(-1) == 0 && r.draining {
 		r.closeEmpty()

@@ -238,10 +238,11 @@ func (r *Request) answer(response []byte, errorType, message string, mayWait boo
 
 // Silence keeps the answer to a request and its progress from a client that has cancelled it, and has
 // forgotten its id: some close the connection at an unknown one. The id is free for another request. Over
-// Streamable HTTP, where the POST has to end, it does nothing.
+// Streamable HTTP, where the POST has to end, it does nothing. Nor does it for a client in this process, in front of
+// which there may be such a POST.
 func (r *Request) Silence() {
 	c := r.c
-	if c.client.Transport == TransportStreamable {
+	if c.client.Transport == TransportStreamable || c.client.Transport == TransportInProcess {
 		return
 	}
 	c.mu.Lock()

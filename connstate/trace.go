@@ -63,12 +63,14 @@ func (c *Connection) startSpan(name string, options ...trace.SpanStartOption) tr
 
 // spanAttrs returns the attributes of all spans of the connection.
 func (c *Connection) spanAttrs() []attribute.KeyValue {
-	network := "tcp"
-	if c.client.Transport == TransportStdio {
-		network = "pipe"
+	attrs := []attribute.KeyValue{attribute.String("mcp.session.id", c.ShortID())}
+	switch c.client.Transport {
+	case TransportInProcess: // there is no network
+	case TransportStdio:
+		attrs = append(attrs, attribute.String("network.transport", "pipe"))
+	default:
+		attrs = append(attrs, attribute.String("network.transport", "tcp"))
 	}
-	attrs := []attribute.KeyValue{attribute.String("mcp.session.id", c.ShortID()),
-		attribute.String("network.transport", network)}
 	if c.opts.Server != "" {
 		attrs = append(attrs, attribute.String("mcp_sse.server", c.opts.Server))
 	}

@@ -52,6 +52,8 @@ type Gateway struct {
 	listed      atomic.Bool // a Servers serves it
 	leadsToList atomic.Bool // and others beside it, and its page leads to the list of all
 
+	hasLocal atomic.Bool // Dial has been called; written with mu held
+
 	mu     sync.Mutex // held by Reconfigure; guards what follows
 	ending bool       // Drain has been called
 }
@@ -325,11 +327,17 @@ type backend struct{ *Gateway }
 
 // Accept makes the bridge of a new connection, which starts its session.
 func (g backend) Accept(c *connstate.Connection) connstate.Handler {
-	b := bridge.New(c, &g.bridges)
-	g.Start()
+	b := g.newBridge(c)
 	if g.now.Load().opts.Reauthenticate && c.Client().Transport != connstate.TransportStdio {
 		return leased{b, g.keepConnection(c)}
 	}
+	return b
+}
+
+// newBridge makes the bridge of a new connection, which starts its session.
+func (g *Gateway) newBridge(c *connstate.Connection) *bridge.Bridge {
+	b := bridge.New(c, &g.bridges)
+	g.Start()
 	return b
 }
 

@@ -83,7 +83,7 @@ func (g *Gateway) replace(was, n *serving) {
 		n.supplier.Reconfigure(supply)
 	}
 	g.metrics.MaxConnections(n.opts.MaxConnections)
-	g.registry.Reconfigure(n.opts.limits(), n.opts.InitializationTimeout, n.opts.RequestTimeout, n.opts.AnnounceDelay)
+	g.reconfigureConnections(&n.opts)
 	g.now.Store(n)
 	if !other {
 		return
@@ -94,6 +94,11 @@ func (g *Gateway) replace(was, n *serving) {
 		n.mcp.ServerReplaced()
 	}
 	n.opts.Logger.Info("server replaced", "connections", g.registry.Len())
+}
+
+// reconfigureConnections gives the connections that are opened from now on these settings, with mu held.
+func (g *Gateway) reconfigureConnections(s *settings) {
+	g.registry.Reconfigure(s.limits(), s.InitializationTimeout, s.RequestTimeout, s.AnnounceDelay)
 }
 
 // fixed returns an ErrFixed for each option that differs in n and cannot change.

@@ -70,6 +70,15 @@ type Local interface {
 	SendRequest(m *Message, number int64) error
 }
 
+// Relay is a Local in front of sessions with other servers. Its deliveries come from the readers of those sessions,
+// which other clients may share: receive must not wait for a client. Each request is bounded in time behind it.
+type Relay interface {
+	Local
+	// PushFor is Push. receive also gets the id, as sent, of the request that a message answers or came with; empty if
+	// that is unknown.
+	PushFor(receive func(msg []byte, request ID, err error))
+}
+
 // Attributed is a Conn that can tell to which request a message of its peer belongs:
 // over Streamable HTTP, the messages in the response to a POST belong to the request in
 // that POST. Its final error may be a [*NotTakenError].

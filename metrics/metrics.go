@@ -87,16 +87,16 @@ func Named(reg *prometheus.Registry, server string, transports ...string) (*Metr
 		m.over = make(map[string]*Metrics)
 	}
 	for i := 0; err == nil && i < max(1, len(transports)); i++ {
-		var f factory
+		transport := ""
 		if len(transports) > 0 {
-			f.labels = prometheus.Labels{"transport": transports[i]}
+			transport = transports[i]
 		}
-		own, err = m.register(&set{clientSeries: newClientSeries(&f)}, &f)
+		own, err = m.registerTransport(transport)
 		if i == 0 {
 			m.clientSeries = own.clientSeries
 		}
 		if len(transports) > 0 {
-			m.over[transports[i]] = &Metrics{clientSeries: own.clientSeries, serverSeries: m.serverSeries}
+			m.over[transport] = &Metrics{clientSeries: own.clientSeries, serverSeries: m.serverSeries}
 		}
 	}
 	if err != nil {
@@ -104,6 +104,29 @@ func Named(reg *prometheus.Registry, server string, transports ...string) (*Metr
 		return nil, err
 	}
 	return m, nil
+}
+
+// AddTransport makes the series of one more transport, for Over. It does nothing if they are there, or if m has no
+// transports. No Over may run at the same time.
+func (m *Metrics) AddTransport(transport string) error {
+	if m == nil || m.over == nil || m.over[transport] != nil {
+		return nil
+	}
+	own, err := m.registerTransport(transport)
+	if err != nil {
+		return err
+	}
+	m.over[transport] = &Metrics{clientSeries: own.clientSeries, serverSeries: m.serverSeries}
+	return nil
+}
+
+// registerTransport registers the series of a transport; empty: those without that label.
+func (m *Metrics) registerTransport(transport string) (*set, error) {
+	var f factory
+	if transport != "" {
+		f.labels = prometheus.Labels{"transport": transport}
+	}
+	return m.register(&set{clientSeries: newClientSeries(&f)}, &f)
 }
 
 // Unserved returns Metrics for requests that reach none of several servers. It

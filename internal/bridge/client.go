@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/internal/subnet"
@@ -89,13 +90,19 @@ func (c *client) party() string {
 // who is the client, for what is remembered.
 func (c *client) who() string { return remember.Principal(c.c.Client().Principal) }
 
-// forwarded returns a context with what the client's request has for the server.
+// forwarded returns a context with what the client's request has for the server, and with the client itself for a
+// server that serves it in this process.
 func (c *client) forwarded() context.Context {
-	ctx := c.c.Client().Context
+	who := c.c.Client()
+	ctx := who.Context
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	if header := c.c.Client().Header; len(header) > 0 {
+	ctx = asker.NewContext(ctx, &asker.Asker{
+		Principal: who.Principal, Addr: who.Addr, Local: who.Local, Proxied: who.Proxied, UserAgent: who.UserAgent,
+		Header: who.Header, Credentials: c.c.Credentials, Values: who.Context,
+	})
+	if header := who.Header; len(header) > 0 {
 		return remote.WithNewest(remote.WithHeader(ctx, header), c.c.Credentials)
 	}
 	return ctx

@@ -216,7 +216,17 @@ func (f *Checker) CheckStream(w http.ResponseWriter, r *http.Request) *Refusal {
 	return nil
 }
 
-func (f *Checker) logOpened(c *connstate.Connection) {
+// levelOf returns the level of the lines about a connection of a transport. Of each client, the gateway in front of it
+// writes them at level info.
+func levelOf(transport connstate.Transport) slog.Level {
+	if transport == connstate.TransportInProcess {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}
+
+// LogOpened logs a connection that is open.
+func (f *Checker) LogOpened(c *connstate.Connection) {
 	client := c.Client()
 	attrs := []any{
 		"connectionId", c.ShortID(), "transport", client.Transport,
@@ -225,7 +235,7 @@ func (f *Checker) logOpened(c *connstate.Connection) {
 	if client.Principal != "" {
 		attrs = append(attrs, "principal", clip.Long(client.Principal))
 	}
-	f.opts.Logger.Info("connection opened", attrs...)
+	f.opts.Logger.Log(context.Background(), levelOf(client.Transport), "connection opened", attrs...)
 }
 
 // LogClosed logs a connection that is closed.
@@ -242,5 +252,5 @@ func (f *Checker) LogClosed(c *connstate.Connection) {
 	if last := s.LastFailure; last != nil {
 		attrs = append(attrs, "lastFailure", last.Phase+" "+last.Reason)
 	}
-	f.opts.Logger.Info("connection closed", attrs...)
+	f.opts.Logger.Log(context.Background(), levelOf(s.Transport), "connection closed", attrs...)
 }

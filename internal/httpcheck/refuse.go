@@ -76,7 +76,7 @@ func (f *Checker) Open(registry *connstate.Registry, client connstate.Client, id
 	evict func() bool) (connstate.ForTransport, *Refusal) {
 	c, err := registry.OpenAs(client, id, evict)
 	if err == nil {
-		f.logOpened(c)
+		f.LogOpened(c)
 		return connstate.ForTransport{Connection: c}, nil
 	}
 	limit, ok := errors.AsType[*connstate.LimitError](err)

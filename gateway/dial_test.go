@@ -1,0 +1,345 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/asker"
+	"github.com/mcp-sse/mcp-sse/internal/caller"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// localClient is a client of Gateway.Dial. It records what it gets: the request that it came with, and its short form.
+type localClient struct {
+	t    testing.TB
+	conn jsonrpc.Relay
+
+	mu    sync.Mutex
+	got   []string
+	ids   []jsonrpc.ID // of the requests of the server
+	ended error
+}
+
+// dialLocal opens a connection for a client; nil for the program itself.
+func dialLocal(t testing.TB, g *gateway.Gateway, a *asker.Asker) *localClient {
+	t.Helper()
+	ctx := t.Context()
+	if a != nil {
+		ctx = asker.NewContext(ctx, a)
+	}
+	conn, err := g.Dial(ctx)
+	must(t, err)
+	l := &localClient{t: t, conn: conn.(jsonrpc.Relay)}
+	l.conn.PushFor(l.receive)
+	return l
+}
+
+func (l *localClient) receive(msg []byte, request jsonrpc.ID, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.ended = errors.Join(l.ended, err)
+		return
+	}
+	m, err := jsonrpc.Parse(msg)
+	must(l.t, err)
+	what := describeMessage(l.t, m)
+	if m.Kind != jsonrpc.Response {
+		what = fmt.Sprintf("for %q: %s %s", request, what, m.Token.Value)
+	}
+	if m.Kind == jsonrpc.Request {
+		l.ids = append(l.ids, m.ID)
+	}
+	l.got = append(l.got, what)
+}
+
+func (l *localClient) send(msgs ...string) {
+	l.t.Helper()
+	for _, msg := range msgs {
+		must(l.t, l.conn.Send([]byte(msg)))
+	}
+}
+
+// want expects exactly these messages since the last call. A final * matches anything.
+func (l *localClient) want(want ...string) {
+	l.t.Helper()
+	synctest.Wait()
+	l.mu.Lock()
+	got := l.got
+	l.got = nil
+	l.mu.Unlock()
+	(&peer{t: l.t}).compare(got, want)
+}
+
+// close ends the connection, of which nothing may be left.
+func (l *localClient) close(g *gateway.Gateway, want error) {
+	l.t.Helper()
+	must(l.t, l.conn.Close())
+	must(l.t, l.conn.Close())
+	equal(l.t, "open connections", g.Connections(), 0)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	equal(l.t, "the final error", fmt.Sprint(l.ended), fmt.Sprint(want))
+}
+
+// A client in this process has its lists from memory while the server boots, and calls wait for the boot. The process
+// ends when it is idle, and nothing is left after Close.
+func TestDialIsAConnectionAsOthersAre(t *testing.T) {
+	u := &server{capabilities: withLists, handle: lists(map[string]string{"tools/list": `{"tools": [ ]}`}), dial: laterIn(8 * time.Second)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		learned(t, g, u)
+		equal(t, "series before the first Dial", seriesOf(t, g, "mcp_sse_connections")[`{transport="in-process"}`], 0)
+		l := dialLocal(t, g, nil)
+		l.send(initialize("0", "2025-11-25", `{"roots":{}}`), initialized, request("1", "tools/list"), request(`"2"`, "tools/call"))
+		l.want("0 "+resultWith(withLists), `1 {"tools": [ ]}`)
+		equal(t, "open connections", seriesOf(t, g, "mcp_sse_connections")[`{transport="in-process"}`], 1)
+		l.send(request("3", "tools/list"))
+		l.want(`3 {"tools": [ ]}`)
+		time.Sleep(9 * time.Second)
+		l.want(answered(`"2"`, 2, "tools/call"))
+
+		time.Sleep(11 * time.Minute)
+		equal(t, "sessions of an idle client", u.open(), 0)
+		l.send(request("4", "tools/list"), request("5", "tools/call"))
+		l.want(`4 {"tools": [ ]}`)
+		time.Sleep(9 * time.Second)
+		l.want(answered("5", 3, "tools/call"))
+		l.close(g, jsonrpc.ErrClosed)
+		ssetest.WantError(t, "Send after Close", l.conn.Send([]byte(initialized)), jsonrpc.ErrClosed)
+		synctest.Wait()
+		equal(t, "sessions after Close", u.open(), 0)
+		equal(t, "open connections", seriesOf(t, g, "mcp_sse_connections")[`{transport="in-process"}`], 0)
+	})
+}
+
+// Progress comes under the client's token, a question with the request that it belongs to as far as the server tells,
+// and a request that the client has cancelled is answered: a POST in front has to end.
+func TestDialCarriesAllKindsOfMessages(t *testing.T) {
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		switch m.Method {
+		case "tools/call":
+			s.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + string(m.Token.Value) + `,"progress":1}}`)
+			s.say(request(`"q"`, "roots/list"))
+		case "slow":
+			return true
+		}
+		return false
+	}}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		l := dialLocal(t, g, nil)
+		l.send(initialize("0", "2025-11-25", `{"roots":{}}`), initialized)
+		l.want("0 " + serverResult)
+		call, err := jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"_meta":{"progressToken":"t"}}}`))
+		must(t, err)
+		must(t, l.conn.SendRequest(call, 71))
+		l.want(`for "71": notifications/progress 71`, `for "": request roots/list *`, answered("71", 1, "tools/call"))
+		l.send(`{"jsonrpc":"2.0","id":` + string(l.ids[0]) + `,"result":{"roots":[]}}`)
+		synctest.Wait()
+		equal(t, "the last message of the client", u.session(t, 1).last(), `{"jsonrpc":"2.0","id":"q","result":{"roots":[]}}`)
+
+		l.send(request("72", "slow"), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":72}}`)
+		time.Sleep(3 * time.Second)
+		wantText(t, "what the server got", u.session(t, 1).last(), "notifications/cancelled")
+		l.want("72 cancelled retryable=false")
+
+		l.send(request("73", "slow"), request("73", "tools/list"), `{"jsonrpc":"2.0","id":74,"ID":75,"method":"tools/list"}`)
+		l.want("null duplicate_id retryable=true", "74 error -32600")
+		if err := l.conn.Send([]byte("hello")); err == nil {
+			t.Error("Send took what is no message")
+		}
+		l.close(g, jsonrpc.ErrClosed)
+	})
+}
+
+// A client that has not pushed receives by Recv. Where it leaves too much unread, it loses the connection.
+func TestDialWithRecv(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		conn, err := g.Dial(t.Context())
+		must(t, err)
+		for id := range 3 {
+			must(t, conn.Send([]byte(request(fmt.Sprint(id), "tools/list"))))
+		}
+		for id := range 3 {
+			got, err := conn.Recv()
+			must(t, err)
+			wantText(t, "answer", string(got), fmt.Sprintf(`"id":%d,`, id))
+		}
+		time.AfterFunc(time.Minute, func() { _ = conn.Close() })
+		_, err = conn.Recv()
+		ssetest.WantError(t, "Recv", err, jsonrpc.ErrClosed)
+
+		conn, err = g.Dial(t.Context())
+		must(t, err)
+		huge := []byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"` + strings.Repeat("x", 6<<20) + `"}}`)
+		for _, c := range g.Registry().All() {
+			for range 3 {
+				connstate.ForHandler{Connection: c}.SendNow("", huge)
+			}
+		}
+		_, err = conn.Recv()
+		wantText(t, "error", err, "over 16 MiB of messages were not read")
+		equal(t, "open connections", g.Connections(), 0)
+	})
+}
+
+// The gateway calls a client in one goroutine at a time. A message that the client sends inside such a call is answered
+// after the call.
+func TestDialCallsItsClientInTurn(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		conn, err := g.Dial(t.Context())
+		must(t, err)
+		const requests = 100
+		var calls, answers atomic.Int32
+		conn.(jsonrpc.Relay).PushFor(func(msg []byte, request jsonrpc.ID, err error) {
+			if calls.Add(1) > 1 {
+				t.Error("two calls at a time")
+			}
+			if err == nil {
+				answers.Add(1)
+				if len(request) < 4 {
+					must(t, conn.Send([]byte(`{"jsonrpc":"2.0","id":1`+string(request)+`00,"method":"ping"}`)))
+				}
+				time.Sleep(time.Millisecond)
+			}
+			calls.Add(-1)
+		})
+		var senders sync.WaitGroup
+		for id := range requests {
+			senders.Go(func() { must(t, conn.Send([]byte(request(fmt.Sprint(id), []string{"ping", "tools/list"}[id%2])))) })
+		}
+		senders.Wait()
+		time.Sleep(time.Second)
+		equal(t, "answers", answers.Load(), 2*requests)
+		must(t, conn.Close())
+	})
+}
+
+// Whoever ends a connection of Dial, its client learns once why.
+func TestDialEnds(t *testing.T) {
+	for name, test := range map[string]struct {
+		end  func(g *gateway.Gateway)
+		want string
+	}{
+		"the gateway drains": {func(g *gateway.Gateway) { <-shutdown(g, time.Minute) }, "the gateway is shutting down"},
+		"its principal has gone": {func(g *gateway.Gateway) { g.Revoke(func(principal string) bool { return principal == "alice" }) },
+			"the gateway closed the connection: revoked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+				l := dialLocal(t, g, &asker.Asker{Principal: "alice"})
+				l.send(request("1", "tools/list"))
+				l.want(answered("1", 1, "tools/list"))
+				test.end(g)
+				wantText(t, "Send", l.conn.Send([]byte(request("2", "ping"))), test.want)
+				l.close(g, errors.New(test.want))
+			})
+		})
+	}
+}
+
+func TestDialIsRefused(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Options{MaxConnections: 1, Name: "docs"}, func(t *testing.T, g *gateway.Gateway) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := g.Dial(ctx)
+		ssetest.WantError(t, "Dial", err, context.Canceled)
+		l := dialLocal(t, g, nil)
+		_, err = g.Dial(t.Context())
+		wantText(t, "error", err, `dial the server "docs": too many connections: the limit is 1`)
+		l.close(g, jsonrpc.ErrClosed)
+		g.Drain()
+		_, err = g.Dial(t.Context())
+		wantText(t, "error", err, `dial the server "docs": the gateway is shutting down`)
+	})
+}
+
+// The limits of one address do not count clients in this process, and lines that the gateway in front writes are not
+// written twice.
+func TestDialIsNotCountedTwice(t *testing.T) {
+	var log, audit bytes.Buffer
+	opts := gateway.Options{MaxConnectionsPerIP: 1, ConnectRate: 1, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Audit: slog.New(slog.NewTextHandler(&audit, nil)), Reauthenticate: true,
+		Authenticate: func(*http.Request) (string, error) { return "", errors.New("it is for another audience") }}
+	inFakeTime(t, &server{handle: on("tools/call", late(10*time.Second))}, opts, func(t *testing.T, g *gateway.Gateway) {
+		addr := netip.MustParseAddr("192.0.2.7")
+		for range 20 {
+			l := dialLocal(t, g, &asker.Asker{Addr: addr})
+			l.send(request("1", "tools/call"))
+			defer func() { must(t, l.conn.Close()) }()
+		}
+		time.Sleep(time.Minute)
+		equal(t, "open connections", g.Connections(), 20)
+		other := connect(t, g, connstate.Client{Addr: addr, Transport: connstate.TransportSSE})
+		_, err := g.Registry().Open(connstate.Client{Addr: addr})
+		wantText(t, "error", err, "connections from your address")
+		other.c.Close(connstate.ClosedClient)
+		equal(t, "the audit log", audit.String(), "")
+		for _, line := range []string{"connection opened", "connection closed", "mcp POST slow"} {
+			if strings.Contains(log.String(), line) {
+				t.Errorf("the log has %q", line)
+			}
+		}
+	})
+}
+
+// dialKeeper is an upstream that keeps the contexts of its Dial.
+type dialKeeper struct {
+	*server
+	dials []context.Context
+}
+
+func (s *dialKeeper) Dial(ctx context.Context) (jsonrpc.Conn, error) {
+	s.dials = append(s.dials, ctx)
+	return s.server.Dial(ctx)
+}
+
+// A gateway whose upstream is another one: that knows for whom it works, and each of the two gives its server the
+// headers that it names.
+func TestDialKnowsForWhom(t *testing.T) {
+	up := &dialKeeper{server: &server{}}
+	synctest.Test(t, func(t *testing.T) {
+		member, err := gateway.NewWith(up, gateway.Settings{AnnounceDelay: -1,
+			Options: gateway.Options{PassRequest: &gateway.PassRequest{Headers: []string{"x-b"}}}})
+		must(t, err)
+		front, err := gateway.NewWith(member, gateway.Settings{AnnounceDelay: -1, Options: gateway.Options{ForwardHeaders: []string{"X-A", "X-B"}}})
+		must(t, err)
+		client := plain
+		client.Principal, client.Addr, client.Local, client.UserAgent = "alice", netip.MustParseAddr("192.0.2.7"), true, "agent/1"
+		client.Header = http.Header{"X-A": {"1"}, "X-B": {"2"}}
+		p := connect(t, front, client)
+		p.served("1", 1, "tools/list")
+
+		got := member.Snapshot()[0]
+		equal(t, "the client of the member", []string{string(got.Transport), got.Principal, got.Remote, got.UserAgent},
+			[]string{"in-process", "alice", "192.0.2.7", "agent/1"})
+		from, ok := caller.FromContext(up.dials[0])
+		if !ok || from.Principal != "alice" || from.Header.Get("X-B") != "2" || from.Header.Get("X-A") != "" {
+			t.Errorf("the caller of the server is %+v, want alice with the header X-B", from)
+		}
+		a := asker.FromContext(up.dials[0])
+		if a == nil || !a.Local || a.Principal != "alice" {
+			t.Fatalf("the server of the member is asked by %+v, want alice on this machine", a)
+		}
+		p.c.Renew("newest")
+		equal(t, "credentials of the newest request", a.Credentials(), "newest")
+
+		p.c.Close(connstate.ClosedClient)
+		synctest.Wait()
+		equal(t, "connections of the member", member.Connections(), 0)
+		equal(t, "error", errors.Join(<-shutdown(front, time.Minute), <-shutdown(member, time.Minute)), nil)
+	})
+}

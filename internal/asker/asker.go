@@ -1,0 +1,41 @@
+// Package asker has what a gateway and the server that it dials tell each other beside messages, where that server
+// serves in this process on behalf of the gateway's client, as the members of a view do.
+//
+// The gateway adds an [Asker] to the context of each Dial that a client has caused, and not to the others: of warm
+// servers, of shared sessions and of probes.
+package asker
+
+import (
+	"context"
+	"net/netip"
+)
+
+// Asker is the client that needs the session.
+type Asker struct {
+	// Principal, Addr, Local, Proxied and UserAgent are those of connstate.Client.
+	Principal      string
+	Addr           netip.Addr
+	Local, Proxied bool
+	UserAgent      string
+	// Header has all headers of the client that any server behind may get. Each server takes those that it names.
+	// Nobody may change it or log it.
+	Header map[string][]string
+	// Credentials returns those of the client's newest request, which must not be logged; nil: there are none.
+	Credentials func() string
+	// Values has the values of the request's context for a server in this process; nil: none are passed on. It has
+	// no end.
+	Values context.Context
+}
+
+type key struct{}
+
+// NewContext returns a copy of ctx with a.
+func NewContext(ctx context.Context, a *Asker) context.Context {
+	return context.WithValue(ctx, key{}, a)
+}
+
+// FromContext returns the Asker in ctx, which must not be changed, and nil if there is none.
+func FromContext(ctx context.Context) *Asker {
+	a, _ := ctx.Value(key{}).(*Asker)
+	return a
+}
