@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/caller"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 // localClient is a client of Gateway.Dial. It records what it gets: the request that it came with, and its short form.
@@ -311,12 +312,7 @@ func (s *dialKeeper) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 // headers that it names.
 func TestDialKnowsForWhom(t *testing.T) {
 	up := &dialKeeper{server: &server{}}
-	synctest.Test(t, func(t *testing.T) {
-		member, err := gateway.NewWith(up, gateway.Settings{AnnounceDelay: -1,
-			Options: gateway.Options{PassRequest: &gateway.PassRequest{Headers: []string{"x-b"}}}})
-		must(t, err)
-		front, err := gateway.NewWith(member, gateway.Settings{AnnounceDelay: -1, Options: gateway.Options{ForwardHeaders: []string{"X-A", "X-B"}}})
-		must(t, err)
+	withFront(t, up, gateway.Settings{Options: gateway.Options{PassRequest: &gateway.PassRequest{Headers: []string{"x-b"}}}}, func(t *testing.T, front, member *gateway.Gateway) {
 		client := plain
 		client.Principal, client.Addr, client.Local, client.UserAgent = "alice", netip.MustParseAddr("192.0.2.7"), true, "agent/1"
 		client.Header = http.Header{"X-A": {"1"}, "X-B": {"2"}}
@@ -336,10 +332,118 @@ func TestDialKnowsForWhom(t *testing.T) {
 		}
 		p.c.Renew("newest")
 		equal(t, "credentials of the newest request", a.Credentials(), "newest")
+	})
+}
 
-		p.c.Close(connstate.ClosedClient)
+// telling is a server that tells which request each message came with: the one that its params name.
+type telling struct{ *server }
+
+// tellingSession is a session of it.
+type tellingSession struct{ *serverSession }
+
+var _ jsonrpc.Attributed = tellingSession{}
+
+func (s telling) Dial(ctx context.Context) (jsonrpc.Conn, error) {
+	conn, err := s.server.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return tellingSession{conn.(*serverSession)}, nil
+}
+
+func (s tellingSession) RecvFor() ([]byte, jsonrpc.ID, error) {
+	msg, err := s.Recv()
+	if err != nil {
+		return nil, "", err
+	}
+	m, err := jsonrpc.Parse(msg)
+	return msg, jsonrpc.ID(m.Param("of").Value), err
+}
+
+// withFront runs a test in fake time with a gateway whose upstream is another gateway, in front of up.
+func withFront(t *testing.T, up upstream.Upstream, of gateway.Settings, test func(t *testing.T, front, member *gateway.Gateway)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		of.AnnounceDelay = -1
+		member, err := gateway.NewWith(up, of)
+		must(t, err)
+		front, err := gateway.NewWith(member, gateway.Settings{AnnounceDelay: -1, Options: gateway.Options{ForwardHeaders: []string{"X-A", "X-B"}}})
+		must(t, err)
+		defer func() {
+			for _, c := range front.Registry().All() {
+				c.Close("test over")
+			}
+			synctest.Wait()
+			equal(t, "connections of the member", member.Connections(), 0)
+			equal(t, "error", errors.Join(<-shutdown(front, time.Minute), <-shutdown(member, time.Minute)), nil)
+			equal(t, "bytes are held after the end", metric(t, front, "mcp_sse_held_bytes")+metric(t, member, "mcp_sse_held_bytes"), 0)
+		}()
+		test(t, front, member)
+	})
+}
+
+// A question reaches the client with the call that it belongs to, through both gateways.
+func TestQuestionOfAMemberKnowsItsCall(t *testing.T) {
+	u := &server{handle: on("tools/call", func(s *serverSession, m *jsonrpc.Message) {
+		if m.Param("asks").Value != nil {
+			s.say(`{"jsonrpc":"2.0","id":"q","method":"roots/list","params":{"of":` + string(m.ID) + `}}`)
+		}
+	})}
+	withFront(t, telling{u}, gateway.Settings{}, func(t *testing.T, front, _ *gateway.Gateway) {
+		p := connect(t, front, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), initialized)
+		p.want("0 " + serverResult)
+		p.post(request("1", "tools/call"), `{"jsonrpc":"2.0","id":"two","method":"tools/call","params":{"asks":true}}`)
 		synctest.Wait()
-		equal(t, "connections of the member", member.Connections(), 0)
-		equal(t, "error", errors.Join(<-shutdown(front, time.Minute), <-shutdown(member, time.Minute)), nil)
+		p.mu.Lock()
+		related := p.got[0].Related
+		p.mu.Unlock()
+		equal(t, "the question came with", related, `"two"`)
+		p.want("request roots/list")
+		p.post(`{"jsonrpc":"2.0","id":` + string(p.lastRequest(t)) + `,"result":{"roots":[]}}`)
+		synctest.Wait()
+		equal(t, "the answer", u.session(t, u.starts()).last(), `{"jsonrpc":"2.0","id":"q","result":{"roots":[]}}`)
+	})
+}
+
+// A client that does not read delays no other client of a shared member.
+func TestStalledClientDelaysNoOtherOfASharedMember(t *testing.T) {
+	u := &server{capabilities: withLists}
+	withFront(t, u, gateway.Settings{Options: gateway.Options{Sessions: gateway.SessionsShared}}, func(t *testing.T, front, _ *gateway.Gateway) {
+		stalled, other := connectSlow(t, front, plain, time.Hour), connect(t, front, plain)
+		for _, p := range []*peer{stalled, other} {
+			p.post(request("1", "tools/call"))
+		}
+		other.want(answered("1", 1, "tools/call"))
+		const changes = 30
+		large := `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":"` + strings.Repeat("x", 1<<20) + `"}}`
+		for range changes {
+			u.session(t, 1).say(large)
+		}
+		equal(t, "what the other client gets at once", len(other.take()), changes)
+		equal(t, "why the stalled one was closed", stalled.c.Reason(), connstate.ClosedSlow)
+		time.Sleep(2 * time.Hour) // its last write
+	})
+}
+
+// The start of a member and the work of its server have request-timeout each, behind one request of the client.
+func TestCallOfAMemberThatBoots(t *testing.T) {
+	u := &server{capabilities: withLists, dial: laterIn(40 * time.Second), handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "tools/call" {
+			late(40*time.Second)(s, m)
+			return true
+		}
+		return lists(nil)(s, m)
+	}}
+	withFront(t, u, remembering(), func(t *testing.T, front, member *gateway.Gateway) {
+		learnedFrom(t, member, u, request("1", "tools/list"))
+		p := connect(t, front, plain)
+		p.post(request("1", "tools/list"), request("2", "tools/call"))
+		p.want(`1 {"of":"tools/list"}`)
+		time.Sleep(81 * time.Second)
+		p.want(answered("2", 2, "tools/call"))
+		p.post(request("3", "hang"))
+		time.Sleep(61 * time.Second)
+		p.want("3 timeout retryable=false")
 	})
 }

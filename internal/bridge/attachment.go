@@ -130,6 +130,10 @@ func (a *attachment) Lost(r *connstate.Request, loss multiplex.Loss, e *jsonrpc.
 	a.holder.repeat(r, loss, e)
 }
 
+// mayWait reports whether a client that reads slowly slows down its server. It must not slow down a server that others
+// use: one of a shared session, or one behind a relay.
+func (a *attachment) mayWait() bool { return !a.shares() && !a.session.Relays() }
+
 // Deliver passes a notification or request of the server to the client, or keeps it
 // until the session is in use. It drops list_changed of a shared session whose server has
 // not declared it.
@@ -151,7 +155,16 @@ func (a *attachment) Deliver(method string, related jsonrpc.ID, message []byte) 
 
 // Progress is Deliver for progress of a request.
 func (a *attachment) Progress(r *connstate.Request, message []byte) {
-	a.deliverOrKeep(message, func() { r.SendProgress(message, !a.shares()) })
+	a.deliverOrKeep(message, func() { r.SendProgress(message, a.mayWait()) })
+}
+
+// deliver sends a message of the server to the client.
+func (a *attachment) deliver(related jsonrpc.ID, message []byte) {
+	if !a.mayWait() {
+		a.c.SendNow(related, message)
+		return
+	}
+	_ = a.c.Send(related, message) // on an error the connection is closed already
 }
 
 // deliverOrKeep passes a message to the client, or keeps it until the session is in use.
@@ -206,7 +219,7 @@ func (a *attachment) send(r *connstate.Request) bool {
 			}
 		})
 	}
-	r.Backpressure = !a.shares() // a slow client slows down its own server, but not a shared one
+	r.Backpressure = a.mayWait()
 	err := a.caller.Send(r)
 	switch { // Send may notice the loss of a session before its reader does
 	case err == nil:

@@ -123,16 +123,6 @@ func (c *client) autoID() jsonrpc.ID {
 	return jsonrpc.ID(strconv.Quote("auto-initialize-" + c.c.ID()))
 }
 
-// deliver sends a message of the server to the client. On a shared session it does not wait for a slow
-// client. On the client's own session it does, which slows the server down.
-func (c *client) deliver(related jsonrpc.ID, message []byte) {
-	if c.shares() {
-		c.c.SendNow(related, message)
-		return
-	}
-	_ = c.c.Send(related, message) // on an error the connection is closed already
-}
-
 // notifyListsChanged tells the client of the lists that have changed, as far as it was promised to be told. It
 // does not wait.
 func (c *client) notifyListsChanged(promised *handshake.Result, changed func(kind string) bool) {

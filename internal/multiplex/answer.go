@@ -261,6 +261,9 @@ func (s *Session) limitOf(e *entry) string {
 	switch {
 	case !e.sent():
 		return fmt.Sprintf("the request waited in the queue for %s for %s", s.opts.Server, took.Round(time.Millisecond))
+	case s.relays:
+		return fmt.Sprintf("%s did not answer in %s (%d times request-timeout)", s.opts.Server, s.opts.RequestTimeout,
+			relayFactor)
 	case e.stage != progressing && !e.mayBlock():
 		return fmt.Sprintf("%s did not answer in %s (request-timeout): raise that if it needs longer",
 			s.opts.Server, s.opts.RequestTimeout)

@@ -53,8 +53,9 @@
 // Any other session has one client, and changes only ids, tokens and the trace context of its messages.
 //
 // A [Session] owns the reader loop, a goroutine that ends with its Conn (none for a
-// [jsonrpc.Local]), and a timer for
-// each request. It holds no lock while it sends or calls a client. Its tables are
-// bounded: waiting requests by Options.MaxWaiting and 8 MiB, requests of the server by
-// 256, tasks by 4096, subscriptions of a client by 1024.
+// [jsonrpc.Local]), and a timer for each request. Over a [jsonrpc.Relay] it allows twenty
+// times the timeouts of requests, because the sessions behind it bound them earlier. It
+// holds no lock while it sends or calls a client. Its tables are bounded: waiting requests
+// by Options.MaxWaiting and 8 MiB, requests of the server by 256, tasks by 4096,
+// subscriptions of a client by 1024.
 package multiplex

@@ -11,6 +11,10 @@ import (
 // An error about a limit names the option that sets it, and what helps.
 func TestLimitNamesItsOption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		relay := &Session{relays: true, opts: Options{Server: "the server", RequestTimeout: time.Minute}}
+		if got, want := relay.limitOf(&entry{stage: atServer}), "the server did not answer in 1m0s (20 times request-timeout)"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 		s := &Session{opts: Options{Server: "the server", RequestTimeout: 3 * time.Second, MaxRequestTimeout: 30 * time.Second}}
 		began := time.Now()
 		time.Sleep(3 * time.Second)

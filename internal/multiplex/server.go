@@ -212,6 +212,9 @@ type serverCalls struct {
 	prefix string // of the session's ids; random, so that no two sessions share ids
 	last   int
 	open   map[jsonrpc.ID]*serverCall // by the session's id
+
+	// limit is how long a client may take for an answer, and longLimit where a person may have to decide.
+	limit, longLimit time.Duration
 }
 
 // serverCall is a request of the server to a client.
@@ -288,10 +291,10 @@ func (t *table) isCancelled(related jsonrpc.ID) bool {
 // callClient passes a request of the server, which came with the request related of the
 // client, to the client.
 func (s *Session) callClient(c *Caller, related jsonrpc.ID, m *jsonrpc.Message) {
-	call := &serverCall{id: m.ID, caller: c, related: related, limit: s.opts.RequestTimeout}
+	call := &serverCall{id: m.ID, caller: c, related: related, limit: s.calls.limit}
 	call.token = bytes.Clone(m.Token.Value)                           // so as not to keep the whole message
 	if m.Method == mcp.MethodElicit || m.Method == mcp.MethodSample { // a person may have to decide
-		call.limit = s.opts.MaxRequestTimeout
+		call.limit = s.calls.longLimit
 	}
 	if !s.addCall(call) {
 		s.dropMessage(metrics.DroppedNotReady, "too many requests of the server", m)

@@ -66,6 +66,7 @@ type Options struct {
 type Session struct {
 	conn   jsonrpc.Conn
 	local  jsonrpc.Local // conn, if it is one; else nil
+	relays bool          // conn is a jsonrpc.Relay
 	opts   Options
 	done   chan struct{} // closed when the session has ended
 	served atomic.Bool   // the server has answered a client
@@ -96,9 +97,20 @@ const (
 // New starts a session over conn, which it then owns.
 func New(conn jsonrpc.Conn, opts Options) *Session {
 	s := &Session{conn: conn, opts: opts.withDefaults(), done: make(chan struct{})}
+	s.calls.limit, s.calls.longLimit = s.opts.RequestTimeout, s.opts.MaxRequestTimeout
+	_, s.relays = conn.(jsonrpc.Relay)
+	if s.relays {
+		s.opts.RequestTimeout *= relayFactor
+		s.opts.MaxRequestTimeout = max(s.opts.MaxRequestTimeout, s.opts.RequestTimeout)
+	}
 	s.table = table{opts: &s.opts, expire: s.expire, byID: make(map[int64]*entry),
 		matching: matching{isShared: s.opts.Shared}}
 	switch c := conn.(type) {
+	case jsonrpc.Relay:
+		s.local = c
+		c.PushFor(func(data []byte, request jsonrpc.ID, err error) {
+			s.receive(arrival{data: data, related: request}, err)
+		})
 	case jsonrpc.Local:
 		s.local = c
 		c.Push(func(data []byte, err error) { s.receive(arrival{data: data}, err) })
@@ -122,6 +134,14 @@ func New(conn jsonrpc.Conn, opts Options) *Session {
 	}
 	return s
 }
+
+// relayFactor is by how much longer a session over a Relay waits for the answer to a request. The gateway behind it
+// bounds the request earlier, and answers: it lets a request wait for the start of its server for RequestTimeout, and
+// then work for MaxRequestTimeout, which is ten times that.
+const relayFactor = 20
+
+// Relays reports whether the Conn is a jsonrpc.Relay: then a client of the session must not be waited for.
+func (s *Session) Relays() bool { return s.relays }
 
 func (o Options) withDefaults() Options {
 	o.RequestTimeout = cmp.Or(max(0, o.RequestTimeout), 60*time.Second)
